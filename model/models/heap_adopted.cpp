@@ -5,7 +5,7 @@
 
 void model() {
   using namespace models;
-  thread_caches::begin();
+  thread_directory::begin();
   memory all;
   thread_heap_registry heap({}, source(all), nullptr);
   hand<void> block;
@@ -13,14 +13,14 @@ void model() {
       [&] {
         block.give(take(heap, 1));
         free(heap, take(heap, 1), 1);
-        thread_caches::end_thread();
+        thread_directory::end_thread();
       },
       [&] {
         void* const mine = block.take();
         if (mine == nullptr) return;
         free(heap, take(heap, 2), 2);
         free(heap, mine, 1);
-        thread_caches::end_thread();
+        thread_directory::end_thread();
       });
   checker::check(heap.parked() != 0, "what a thread had is parked");
 }

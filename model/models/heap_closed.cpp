@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A heap ends while a thread that has used it ends: one of them closes the thread's table, and no thread touches the
+// A heap ends while a thread that has used it ends: one of them ends the thread's part, and no thread touches the
 // ended heap.
 #include "members.hpp"
 
 void model() {
   using namespace models;
-  thread_caches::begin();
+  thread_directory::begin();
   memory all;
   alignas(thread_heap_registry) std::byte room[sizeof(thread_heap_registry)];
   auto* const heap = ::new (static_cast<void*>(room)) thread_heap_registry({}, source(all), nullptr);
@@ -15,7 +15,7 @@ void model() {
       [&] {
         free(*heap, take(*heap, 1), 1);
         from_user.give(heap);  // its uses have happened before the end of the heap
-        thread_caches::end_thread();
+        thread_directory::end_thread();
       },
       [&] {
         is_ended = from_user.take() != nullptr;

@@ -5,7 +5,7 @@
 
 void model() {
   using namespace models;
-  thread_caches::begin();
+  thread_directory::begin();
   memory all;
   thread_heap_registry heap({}, source(all), nullptr);
   void* blocks[2] = {};
@@ -15,7 +15,7 @@ void model() {
         for (void*& each : blocks) each = take(heap, 1);
         token.give(heap.detach());
         free(heap, blocks[0], 1);
-        thread_caches::end_thread();
+        thread_directory::end_thread();
       },
       [&] {
         thread_heap_registry::thread_heap* const adopted = token.take();
@@ -24,7 +24,7 @@ void model() {
         free(heap, blocks[1], 1);
         void* const mine = take(heap, 2);
         free(heap, mine, 2);
-        thread_caches::end_thread();
+        thread_directory::end_thread();
       });
   if (thread_heap_registry::thread_heap* const left = token.take(); left != nullptr) heap.park(*left);
 }

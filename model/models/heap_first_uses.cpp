@@ -5,7 +5,7 @@
 
 void model() {
   using namespace models;
-  thread_caches::begin();
+  thread_directory::begin();
   memory all;
   thread_heap_registry heap({}, source(all), nullptr);
   thread_heap_registry::thread_heap* mine[2] = {};

@@ -4,13 +4,13 @@
 
 void model() {
   using namespace models;
-  thread_caches::begin();
+  thread_directory::begin();
   memory all;
   thread_heap_registry heap({}, source(all), nullptr);
   checker::run_threads(
       [&] {
         void* const left = take(heap, 1);
-        thread_caches::end_thread();
+        thread_directory::end_thread();
         free(heap, left, 1);
       },
       [&] {

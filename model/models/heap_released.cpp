@@ -4,7 +4,7 @@
 
 void model() {
   using namespace models;
-  thread_caches::begin();
+  thread_directory::begin();
   memory all;
   thread_heap_registry heap({}, source(all), nullptr);
   hand<thread_heap_registry> from_user;
@@ -12,7 +12,7 @@ void model() {
       [&] {
         free(heap, take(heap, 1), 1);
         from_user.give(&heap);  // its uses have happened before
-        thread_caches::end_thread();
+        thread_directory::end_thread();
       },
       [&] {
         if (from_user.take() != nullptr) heap.release();

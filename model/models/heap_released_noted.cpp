@@ -5,7 +5,7 @@
 
 void model() {
   using namespace models;
-  thread_caches::begin();
+  thread_directory::begin();
   memory all;
   thread_heap_registry heap({}, source(all), nullptr);
   void* const block = take(heap, 3);  // of a thread that stays
@@ -15,7 +15,7 @@ void model() {
       [&] {
         free(heap, block, 3);
         from_user.give(&heap);  // its uses have happened before
-        thread_caches::end_thread();
+        thread_directory::end_thread();
       },
       [&] {
         is_released = from_user.take() != nullptr;

@@ -8,7 +8,7 @@
 
 namespace models {
 
-using ashlar::detail::thread_caches;
+using ashlar::detail::thread_directory;
 using thread_heap_registry = ashlar::detail::thread_heap_registry<source>;
 
 [[nodiscard]] inline void* take(thread_heap_registry& from, int by) {

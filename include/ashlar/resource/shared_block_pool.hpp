@@ -16,9 +16,9 @@
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/expects.hpp>
 #include <ashlar/detail/support/hints.hpp>
-#include <ashlar/detail/support/list.hpp>
 #include <ashlar/detail/thread/fork.hpp>
-#include <ashlar/detail/thread/thread_tables.hpp>
+#include <ashlar/detail/thread/per_thread.hpp>
+#include <ashlar/detail/thread/thread_records.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/page_resource.hpp>
@@ -58,7 +58,7 @@ public:
       if (const std::size_t cells = live(); cells != 0)
         detail::report_leak(
             {.resource = this, .count = cells, .block_bytes = cell_bytes(), .bytes = cells * cell_bytes()});
-    tables_.part(*this, [this] { detail::fork_participants::leave(at_fork_); });  // a fork waits for them until then
+    threads_.end();
   }
 
   /// Returns: a cell. Throws: `std::bad_alloc`, or as the upstream. Complexity: O(1) amortised.
@@ -107,7 +107,7 @@ public:
 
   /// Effects: gives back the cells in the calling thread's cache, and sends its pending remote frees.
   void flush() noexcept {
-    if (cache_type* const cache = known_cache(); cache != nullptr) pool_.flush(*cache);
+    if (cache_type* const cache = threads_.known(); cache != nullptr) pool_.flush(*cache);
   }
 
   /// Returns: whether `p` points into a cell of this pool, live or free. Complexity: expected O(log slabs).
@@ -127,7 +127,7 @@ public:
 
   /// Effects: makes sure that `cells` cells need no upstream call, until `trim`. Throws: as `allocate`.
   void reserve(std::size_t cells) {
-    detail::fork_participants::enter(at_fork_);
+    threads_.expect_forks();
     pool_.reserve(cells);
   }
 
@@ -146,7 +146,7 @@ public:
   /// Effects: takes all cells back, live ones included, and gives all slabs back. Expects: no other thread uses the
   /// pool; its former users may be ending.
   void release() noexcept {
-    tables_.for_each([](table&) {}, [this] { pool_.release(); });
+    threads_.for_each([](cache_type&) {}, [this] { pool_.release(); });
   }
 
   [[nodiscard]] friend bool operator==(const shared_block_pool& a, const shared_block_pool& b) noexcept {
@@ -157,43 +157,39 @@ public:
   [[nodiscard]] bool invariant() const noexcept { return pool_.invariant(); }
 
 private:
-  // A thread's part of the pool.
-  struct table : detail::list_node<table> {
-    cache_type cells;
-  };
-  friend detail::thread_tables<shared_block_pool, table>;
+  using caches = detail::thread_records<cache_type>;
+  using threads = detail::per_thread<shared_block_pool, cache_type>;
+  friend threads;
 
   // Returns: a cell of the thread cache, or null if it has none.
   [[nodiscard]] ASHLAR_INLINE void* take() noexcept {
     if constexpr (!pool_type::caches) return pool_.take_shared();
-    cache_type* const cache = cells_of(tables_.recent());
+    cache_type* const cache = threads_.recent();
     return ASHLAR_LIKELY(cache != nullptr) ? pool_.take(*cache) : nullptr;
   }
 
   // Returns: whether the cell was taken back; if not, `deallocate_slow` must take it.
   [[nodiscard]] ASHLAR_INLINE bool put(void* cell) noexcept {
     if constexpr (!pool_type::caches) return pool_.put_shared(cell);
-    cache_type* const cache = cells_of(tables_.recent());
+    cache_type* const cache = threads_.recent();
     return ASHLAR_LIKELY(cache != nullptr) && pool_.put(*cache, cell);
   }
 
-  [[nodiscard]] cache_type* known_cache() const noexcept { return cells_of(tables_.known()); }
-
-  [[nodiscard]] static ASHLAR_INLINE cache_type* cells_of(table* mine) noexcept {
-    return ASHLAR_LIKELY(mine != nullptr) ? &mine->cells : nullptr;
-  }
-
-  // Returns: this thread's cache, open; null if the thread cannot have one.
+  // Returns: this thread's cache; null if the thread cannot have one.
   [[nodiscard]] cache_type* usable_cache() noexcept {
-    detail::fork_participants::enter(at_fork_);
-    if constexpr (!pool_type::caches) return nullptr;
-    cache_type* const mine = cells_of(tables_.obtain(*this));
-    if (mine != nullptr && !mine->is_open()) pool_.open(*mine);
-    return mine;
+    if constexpr (pool_type::caches) return threads_.obtain();
+    threads_.expect_forks();
+    return nullptr;
   }
 
-  void close(table& leaving) noexcept {
-    if (leaving.cells.is_open()) pool_.close(leaving.cells);
+  [[nodiscard]] cache_type* begin_thread() noexcept {
+    cache_type* const made = caches::try_make();
+    if (made != nullptr) pool_.open(*made);
+    return made;
+  }
+  void end_thread(cache_type& leaving) noexcept {
+    pool_.close(leaving);
+    caches::end(&leaving);
   }
 
   [[nodiscard]] ASHLAR_INLINE bool fits(std::size_t bytes, std::size_t alignment) const noexcept {
@@ -207,27 +203,14 @@ private:
     pool_.deallocate_slow(usable_cache(), cell, bytes...);
   }
 
-  [[nodiscard]] static shared_block_pool& self(void* pool) noexcept { return *static_cast<shared_block_pool*>(pool); }
-
   void before_fork(detail::fork_step step) noexcept {
-    if (step == detail::fork_step::outer_locks) tables_.before_fork();
-    else if (step == detail::fork_step::inner_locks) pool_.before_fork();
+    if (step == detail::fork_step::inner_locks) pool_.before_fork();
   }
-
-  void after_fork_in_parent() noexcept {
-    pool_.after_fork_in_parent();
-    tables_.after_fork_in_parent();
-  }
-
-  void after_fork_in_child() noexcept { pool_.after_fork_in_child(cells_of(tables_.after_fork_in_child())); }
+  void after_fork_in_parent() noexcept { pool_.after_fork_in_parent(); }
+  void after_fork_in_child(const cache_type*) noexcept { pool_.after_fork_in_child(); }
 
   mutable pool_type pool_;  // queries take its lock and drain the inbox
-  detail::thread_tables<shared_block_pool, table> tables_;
-  detail::fork_participant at_fork_{
-      .before = [](void* pool, detail::fork_step step) noexcept { self(pool).before_fork(step); },
-      .in_parent = [](void* pool) noexcept { self(pool).after_fork_in_parent(); },
-      .in_child = [](void* pool) noexcept { self(pool).after_fork_in_child(); },
-      .self = this};
+  threads threads_{*this};
 };
 
 static_assert(try_resource<shared_block_pool<>> && owning_resource<shared_block_pool<>> &&

@@ -21,10 +21,10 @@
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/hints.hpp>
-#include <ashlar/detail/support/list.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/detail/thread/fork.hpp>
-#include <ashlar/detail/thread/thread_tables.hpp>
+#include <ashlar/detail/thread/per_thread.hpp>
+#include <ashlar/detail/thread/thread_records.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/page_resource.hpp>
@@ -65,7 +65,7 @@ public:
   /// Effects: as `release()`; from level `checked` on, reports live blocks as leaks first.
   ~shared_pool_set() {
     if constexpr (checking_level >= checking::checked) report_live();
-    tables_.part(*this, [this] { detail::fork_participants::leave(at_fork_); });  // a fork waits for them until then
+    threads_.end();
     end_pools();
   }
 
@@ -101,7 +101,7 @@ public:
 
   /// Effects: gives back the cells in the calling thread's caches, and sends its pending remote frees.
   void flush() noexcept {
-    if (table* const mine = tables_.known(); mine != nullptr)
+    if (table* const mine = threads_.known(); mine != nullptr)
       for (const entry& each : mine->by_class)
         if (each.cache != nullptr) each.pool->flush(*each.cache);
   }
@@ -133,7 +133,7 @@ public:
   /// Effects: takes all blocks back, live and large ones included, and gives all memory back to the upstream.
   /// Expects: no other thread uses the set; its former users may be ending.
   void release() noexcept {
-    tables_.for_each([this](table& each) { close(each); }, [this] { end_pools(); });
+    threads_.for_each([this](table& each) { close(each); }, [this] { end_pools(); });
   }
 
   /// Returns: the bytes held from the upstream: slabs, large blocks, thread caches, and the pools themselves.
@@ -158,14 +158,16 @@ private:
   };
 
   // A thread's part of the set.
-  struct table : detail::list_node<table> {
+  struct table {
     std::array<entry, detail::pool_classes::count + 1> by_class = {};
   };
-  friend detail::thread_tables<shared_pool_set, table>;
+  using tables = detail::thread_records<table>;
+  using threads = detail::per_thread<shared_pool_set, table>;
+  friend threads;
 
   // Returns: this thread's cache of the request's class, if the last-used table has it.
   [[nodiscard]] ASHLAR_INLINE entry recent_entry(std::size_t bytes, std::size_t alignment) const noexcept {
-    table* const mine = tables_.recent();
+    table* const mine = threads_.recent();
     if (ASHLAR_UNLIKELY(mine == nullptr || !base::may_be_a_cell(bytes, alignment))) return {};
     return mine->by_class[detail::pool_classes::of(bytes, alignment)];
   }
@@ -198,7 +200,7 @@ private:
   }
 
   [[nodiscard]] ASHLAR_COLD void* allocate_slow(std::size_t bytes, std::size_t alignment) {
-    detail::fork_participants::enter(at_fork_);
+    threads_.expect_forks();
     const std::size_t size_class = class_of(bytes, alignment);
     if (size_class == detail::pool_classes::none) return base_.allocate_large(bytes, alignment, this);
     if (pool_at(size_class) == nullptr)
@@ -207,7 +209,7 @@ private:
   }
 
   [[nodiscard]] ASHLAR_COLD void* try_allocate_slow(std::size_t bytes, std::size_t alignment) noexcept {
-    detail::fork_participants::enter(at_fork_);
+    threads_.expect_forks();
     const std::size_t size_class = class_of(bytes, alignment);
     if (size_class == detail::pool_classes::none) return base_.try_allocate_large(bytes, alignment, this);
     if (pool_at(size_class) == nullptr)
@@ -278,7 +280,7 @@ private:
   // pool.
   [[nodiscard]] cache_type* usable_cache(std::size_t size_class) noexcept {
     if constexpr (!pool_type::caches) return nullptr;
-    table* const mine = tables_.obtain(*this);
+    table* const mine = threads_.obtain();
     if (mine == nullptr) return nullptr;
     entry& place = mine->by_class[size_class];
     if (place.cache == nullptr) open_cache(place, size_class);
@@ -291,6 +293,12 @@ private:
     auto* const made = ::new (memory) cache_type;
     pool_at(size_class)->open(*made);
     place = {made, pool_at(size_class)};
+  }
+
+  [[nodiscard]] static table* begin_thread() noexcept { return tables::try_make(); }
+  void end_thread(table& leaving) noexcept {
+    close(leaving);
+    tables::end(&leaving);
   }
 
   void close(table& leaving) noexcept {
@@ -313,12 +321,8 @@ private:
     base_.with_large([this](const detail::large_blocks& large) { large.report_leaks(this); });
   }
 
-  [[nodiscard]] static shared_pool_set& self(void* set) noexcept { return *static_cast<shared_pool_set*>(set); }
-
   void before_fork(detail::fork_step step) noexcept {
-    if (step == detail::fork_step::outer_locks) {
-      tables_.before_fork();
-    } else if (step == detail::fork_step::inner_locks) {
+    if (step == detail::fork_step::inner_locks) {
       making_lock_.lock();
       for_each_pool([](pool_type& pool) { pool.before_fork(); });
     } else if (step == detail::fork_step::last_locks) {
@@ -330,15 +334,11 @@ private:
     base_.after_fork();
     for_each_pool([](pool_type& pool) { pool.after_fork_in_parent(); });
     making_lock_.unlock();
-    tables_.after_fork_in_parent();
   }
 
-  void after_fork_in_child() noexcept {
+  void after_fork_in_child(const table*) noexcept {
     base_.after_fork();
-    const table* const mine = tables_.after_fork_in_child();
-    for (std::size_t size_class = 1; size_class <= detail::pool_classes::count; ++size_class)
-      if (pool_type* const pool = pool_at(size_class); pool != nullptr)
-        pool->after_fork_in_child(mine != nullptr ? mine->by_class[size_class].cache : nullptr);
+    for_each_pool([](pool_type& pool) { pool.after_fork_in_child(); });
     making_lock_.unlock();
   }
 
@@ -346,12 +346,7 @@ private:
       {};  // by size class; class 0 has none
   base base_;
   spin_lock making_lock_;  // held while a pool is entered
-  detail::thread_tables<shared_pool_set, table> tables_;
-  detail::fork_participant at_fork_{
-      .before = [](void* set, detail::fork_step step) noexcept { self(set).before_fork(step); },
-      .in_parent = [](void* set) noexcept { self(set).after_fork_in_parent(); },
-      .in_child = [](void* set) noexcept { self(set).after_fork_in_child(); },
-      .self = this};
+  threads threads_{*this};
 };
 
 static_assert(try_resource<shared_pool_set<>> && owning_resource<shared_pool_set<>> &&

@@ -38,20 +38,16 @@ public:
 
   /// Returns: false when the system has no memory left.
   [[nodiscard]] static bool try_make() noexcept {
-    record* const made = records::try_make();
+    cache_type* const made = records::try_make();
     if (made != nullptr) cache_ = made;
     return made != nullptr;
   }
 
   /// Expects: `try_make` has made one, which is closed.
-  static void end() noexcept { records::end(static_cast<record*>(std::exchange(cache_, &closed()))); }
+  static void end() noexcept { records::end(std::exchange(cache_, &closed())); }
 
 private:
-  // Its constructor avoids zeroing the parts that need no zeros.
-  struct record : cache_type {
-    record() noexcept {}
-  };
-  using records = thread_records<record>;
+  using records = thread_records<cache_type>;
   struct closed_cache {
     cache_type cache;
   };

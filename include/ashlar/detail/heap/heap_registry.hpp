@@ -95,12 +95,7 @@ public:
 
 private:
   // A page map changes under the lock of its heap, so a fork takes the registry's lock last.
-  static inline constinit fork_participant participant_{.before =
-                                                            [](void*, fork_step step) noexcept {
-                                                              if (step == fork_step::last_locks) process_heaps.lock();
-                                                            },
-                                                        .in_parent = [](void*) noexcept { process_heaps.unlock(); },
-                                                        .in_child = [](void*) noexcept { process_heaps.unlock(); }};
+  static inline constinit fork_participant participant_ = at_last_step(process_heaps);
 
   registered_heap line_;
 };

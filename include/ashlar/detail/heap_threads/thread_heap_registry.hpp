@@ -21,21 +21,18 @@
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/expects.hpp>
 #include <ashlar/detail/support/hints.hpp>
-#include <ashlar/detail/support/list.hpp>
 #include <ashlar/detail/thread/fork.hpp>
-#include <ashlar/detail/thread/last_used_tls.hpp>
-#include <ashlar/detail/thread/thread_tables.hpp>
+#include <ashlar/detail/thread/per_thread.hpp>
 #include <ashlar/heap/heap_options.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 
 /// Behind the API of `heap`: the extent map, the common heap, and the thread heap of each thread.
 ///
-///     thread --table--> thread_heap --> extent map
+///     thread --per_thread--> thread_heap --> extent map
 ///     thread without one, huge blocks --> common heap --> extent map
 ///
-/// Invariant: the results of `recent` and `latest` are in a table of the thread. Thread safety: any thread, unless
-/// stated otherwise.
+/// Thread safety: any thread, unless stated otherwise.
 template <resource Upstream>
 class thread_heap_registry {
 public:
@@ -49,62 +46,36 @@ public:
   thread_heap_registry(const heap_options& options, Upstream upstream, void* heap)
       : space_(options.max_bytes, std::move(upstream), options.retain_bytes, heap),
         common_(of_each(options), source(space_)), heaps_(of_each(options), source(space_)) {
-    space_.before_growth(this, [](void* of) noexcept { self(of).heaps_.scavenge(); });
+    space_.before_growth(&heaps_, [](void* of) noexcept { static_cast<thread_heaps<source>*>(of)->scavenge(); });
   }
   thread_heap_registry(const thread_heap_registry&) = delete;
   thread_heap_registry& operator=(const thread_heap_registry&) = delete;
   /// Expects: no other thread uses them; those that did may be ending.
-  ~thread_heap_registry() {
-    tables_.part(*this, [this] { fork_participants::leave(at_fork_); });
-  }
+  ~thread_heap_registry() { threads_.end(); }
 
-  /// Returns: the calling thread's heap if it was used last; else null: see `known` and `obtain`.
-  [[nodiscard]] ASHLAR_INLINE thread_heap* recent() const noexcept { return last_used::of(this); }
+  /// @{ The calling thread's heap; segments of its blocks name the same address. See `per_thread`.
+  [[nodiscard]] ASHLAR_INLINE thread_heap* recent() const noexcept { return threads_.recent(); }
+  [[nodiscard]] static ASHLAR_INLINE thread_heap* latest() noexcept { return threads::latest(); }
+  [[nodiscard]] ASHLAR_INLINE bool is_latest() const noexcept { return threads_.is_latest(); }
+  [[nodiscard]] thread_heap* known() const noexcept { return threads_.known(); }
+  [[nodiscard]] thread_heap* obtain() noexcept { return threads_.obtain(); }
+  /// @}
 
-  /// Returns: the calling thread's part of the heap of this type that it used last, or null. Segments of its blocks
-  /// name the same address.
-  [[nodiscard]] static ASHLAR_INLINE thread_heap* latest() noexcept { return last_used::found(); }
-
-  /// Returns: whether `latest` is a part of this heap.
-  [[nodiscard]] ASHLAR_INLINE bool is_latest() const noexcept { return last_used::is_of(this); }
-
-  /// Returns: the calling thread's heap, or null. `recent` finds it from now on.
-  [[nodiscard]] thread_heap* known() const noexcept {
-    if (thread_heap* const mine = recent(); mine != nullptr) return mine;
-    table* const mine = tables_.known();
-    if (mine == nullptr || mine->mine == nullptr) return nullptr;
-    remember(*mine);
-    return mine->mine;
-  }
-
-  /// Returns: the calling thread's heap, made or adopted if needed; null without memory.
-  [[nodiscard]] thread_heap* obtain() noexcept {
-    if (thread_heap* const mine = recent(); mine != nullptr) return mine;
-    fork_participants::enter(at_fork_);
-    table* const mine = tables_.obtain(*this);
-    if (mine == nullptr) return nullptr;
-    if (mine->mine == nullptr) attach(*mine, prepared(heaps_.adopt()));
-    else remember(*mine);
-    return mine->mine;
-  }
-
-  /// Effects: sends the remote frees of the calling thread and detaches its heap. Returns: the heap, or null.
+  /// Effects: detaches the heap of the calling thread and sends its remote frees. Returns: the heap, or null.
   [[nodiscard]] thread_heap* detach() noexcept {
-    table* const mine = tables_.known();
-    if (mine == nullptr || mine->mine == nullptr) return nullptr;
-    mine->mine->freer.flush();
-    heaps_.set_in_transit(*mine->mine, true);
-    return attach(*mine, nullptr);
+    thread_heap* const mine = threads_.attach(nullptr);
+    if (mine == nullptr) return nullptr;
+    mine->freer.flush();
+    heaps_.set_in_transit(*mine, true);
+    return mine;
   }
 
   /// Effects: attaches the heap to the calling thread. Returns: its former heap, or null; `adopted` itself if the
   /// thread cannot have one.
   [[nodiscard]] thread_heap* adopt(thread_heap* adopted) noexcept {
-    fork_participants::enter(at_fork_);
-    table* const mine = adopted != nullptr ? tables_.obtain(*this) : nullptr;
-    if (mine == nullptr) return adopted;
+    if (adopted == nullptr) return nullptr;
     heaps_.set_in_transit(*adopted, false);
-    return attach(*mine, adopted);
+    return threads_.attach(adopted);
   }
 
   /// Effects: leaves a detached heap to the next thread without one.
@@ -176,7 +147,7 @@ public:
       common_.release();
       space_.trim();
     };
-    tables_.for_each([](table&) {}, release_all);
+    threads_.for_each([](thread_heap&) {}, release_all);
   }
 
   std::size_t trim(std::size_t retain_bytes = 0) noexcept {
@@ -203,14 +174,8 @@ public:
   }
 
 private:
-  // A thread's entry of this heap.
-  using last_used = last_used_tls<thread_heap_registry, thread_heap>;
-  struct table : list_node<table> {
-    thread_heap* mine = nullptr;
-    typename last_used::place found_at = {};  // its thread-local fast look-up
-  };
-  using thread_tables_type = thread_tables<thread_heap_registry, table>;
-  friend thread_tables_type;
+  using threads = per_thread<thread_heap_registry, thread_heap, look_up::last_used>;
+  friend threads;
 
   // The limit is that of the shared extent map.
   [[nodiscard]] static heap_options of_each(heap_options options) noexcept {
@@ -218,38 +183,17 @@ private:
     return options;
   }
 
-  // Effects: gives the thread of a table another thread heap, or none. Returns: the one it had.
-  thread_heap* attach(table& its, thread_heap* next) noexcept {
-    forget(its);
-    thread_heap* const last = std::exchange(its.mine, next);
-    if (next != nullptr) remember(its);
-    return last;
-  }
-
   // Joins the free slices that remote frees left behind, for other span lengths.
-  [[nodiscard]] static thread_heap* prepared(thread_heap* adopted) noexcept {
+  [[nodiscard]] thread_heap* begin_thread() noexcept {
+    thread_heap* const adopted = heaps_.adopt();
     if (adopted != nullptr) adopted->blocks.flush_caches();
     return adopted;
   }
-
-  // The thread of the table ends, or the heap. Under the lock of the tables.
-  void close(table& leaving) noexcept {
-    forget(leaving);
-    if (leaving.mine != nullptr) heaps_.park(*std::exchange(leaving.mine, nullptr));
-  }
-
-  void remember(table& its) const noexcept {
-    ASHLAR_REQUIRE(static_cast<const void*>(its.mine) == &its.mine->blocks, "a segment names another thread's heap");
-    if (!last_used::is_here(its.found_at))
-      forget(its);  // of another library, with shared functions but separate thread-local words
-    its.found_at = last_used::remember(this, its.mine);
-  }
-
-  void forget(table& its) const noexcept { last_used::forget(its.found_at, this, its.mine); }
+  void end_thread(thread_heap& left) noexcept { heaps_.park(left); }
 
   template <class F>
   void with_common(F f) const {
-    fork_participants::enter(at_fork_);
+    threads_.expect_forks();
     const report_scope<spin_lock> held(common_lock_);  // a cell that comes back twice is found at every level
     f();
   }
@@ -279,26 +223,18 @@ private:
       thread_heap* const next = heaps_.adopt_oldest();
       if (next == nullptr) return nullptr;
       void* const p = allocate(next->blocks);
-      table* const mine = p != nullptr ? tables_.known() : nullptr;
-      thread_heap* const idle = mine != nullptr ? attach(*mine, next) : next;
+      thread_heap* const idle = p != nullptr ? threads_.attach(next) : next;
       if (idle != nullptr) heaps_.park(*idle);
       if (p != nullptr) return p;
     }
     return nullptr;
   }
 
-  [[nodiscard]] static thread_heap_registry& self(void* of) noexcept { return *static_cast<thread_heap_registry*>(of); }
-
   void before_fork(fork_step step) noexcept {
     heaps_.before_fork(step);
-    if (step == fork_step::outer_locks) {
-      tables_.before_fork();
-      common_lock_.lock();
-    } else if (step == fork_step::inner_locks) {
-      common_.sharing().before_fork();
-    } else if (step == fork_step::shared_locks) {
-      space_.lock().lock();
-    }
+    if (step == fork_step::outer_locks) common_lock_.lock();
+    else if (step == fork_step::inner_locks) common_.sharing().before_fork();
+    else if (step == fork_step::shared_locks) space_.lock().lock();
   }
 
   void after_fork_in_parent() noexcept {
@@ -306,26 +242,20 @@ private:
     common_.sharing().after_fork();
     heaps_.after_fork_in_parent();
     common_lock_.unlock();
-    tables_.after_fork_in_parent();
   }
 
-  void after_fork_in_child() noexcept {
+  void after_fork_in_child(const thread_heap* mine) noexcept {
     space_.lock().unlock();
     common_.sharing().after_fork();
-    const table* const mine = tables_.after_fork_in_child();
-    heaps_.after_fork_in_child(mine != nullptr ? mine->mine : nullptr);
+    heaps_.after_fork_in_child(mine);
     common_lock_.unlock();
   }
 
+  mutable threads threads_{*this};  // first: `recent` compares its address, which then is that of the heap
   shared_extent_map<Upstream> space_;
   mutable owner common_;
   mutable spin_lock common_lock_;  // held by its user
   thread_heaps<source> heaps_;
-  thread_tables_type tables_;
-  mutable fork_participant at_fork_{.before = [](void* of, fork_step step) noexcept { self(of).before_fork(step); },
-                                    .in_parent = [](void* of) noexcept { self(of).after_fork_in_parent(); },
-                                    .in_child = [](void* of) noexcept { self(of).after_fork_in_child(); },
-                                    .self = this};
 };
 
 }  // namespace ashlar::ASHLAR_ABI::detail

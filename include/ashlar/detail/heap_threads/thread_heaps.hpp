@@ -12,6 +12,7 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/heap_parts.hpp>
 #include <ashlar/detail/support/atomics.hpp>
+#include <ashlar/detail/support/expects.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/system/coarse_clock.hpp>
 #include <ashlar/detail/thread/fork.hpp>
@@ -32,6 +33,7 @@ struct alignas(64) thread_heap {
   explicit thread_heap(const heap_options& options, const Upstream& upstream) : blocks(options, upstream) {
     blocks.sharing().on_slow_calls(
         &freer, [](void* of) noexcept { static_cast<remote_freer<Upstream>*>(of)->flush_if_quiet(); });
+    ASHLAR_REQUIRE(static_cast<void*>(this) == &blocks, "a segment names another thread's heap");
   }
   thread_heap(const thread_heap&) = delete;
   thread_heap& operator=(const thread_heap&) = delete;

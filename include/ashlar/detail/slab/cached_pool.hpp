@@ -108,9 +108,7 @@ public:
   }
 
   /// Effects: gives back the cells of the calling thread's cache.
-  void flush(cache_type& cache) noexcept {
-    if (cache.is_open()) cache.flush(slabs_);
-  }
+  void flush(cache_type& cache) noexcept { cache.flush(slabs_); }
 
   /// As above, for all caches of the calling thread. Complexity: O(caches).
   void flush() noexcept {
@@ -134,16 +132,8 @@ public:
 
   void after_fork_in_parent() noexcept { slabs_.lock().unlock(); }
 
-  /// Effects: forgets the caches of all threads but `mine`: those threads do not exist in the child. Their cached
-  /// cells stay taken.
-  void after_fork_in_child(cache_type* mine) noexcept {
-    caches_ = {};
-    if (mine != nullptr && mine->is_open()) caches_.push_back(mine);
-    slabs_.lock().unlock();
-  }
-
-  /// As above, if the calling thread may have opened several. Reads the caches of other threads: their memory is
-  /// still mapped in the child. Complexity: O(caches).
+  /// Effects: forgets the caches of all other threads, which do not exist in the child. Their cached cells stay taken.
+  /// Reads those caches: their memory is still mapped. Complexity: O(caches).
   void after_fork_in_child() noexcept {
     list<cache_type> mine;
     for (cache_type *each = caches_.front(), *next = nullptr; each != nullptr; each = next) {

@@ -27,7 +27,7 @@ namespace ashlar::ASHLAR_ABI::detail {
 template <class Slabs>
 class cell_cache : public list_node<cell_cache<Slabs>> {
 public:
-  constexpr cell_cache() noexcept = default;
+  constexpr cell_cache() noexcept {}  // user-provided, so that the array is not zeroed
   cell_cache(const cell_cache&) = delete;
   cell_cache& operator=(const cell_cache&) = delete;
 

@@ -10,6 +10,7 @@
 #include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/held_locks.hpp>
 #include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/list.hpp>
 #include <ashlar/detail/support/platform.hpp>
 #include <ashlar/detail/system/modules.hpp>
 #include <ashlar/detail/thread/fork_locks.hpp>
@@ -40,8 +41,23 @@ struct fork_participant {
   void (*in_child)(void* self) noexcept = nullptr;
   void* self = nullptr;
   fork_participant* next = nullptr;
+  fork_participant* previous = nullptr;
   atomic<fork_registry*> entered = nullptr;  ///< its list, perhaps of another library
 };
+
+/// Returns: a participant for one lock with static storage. Expects: no thread waits for another lock while it holds
+/// it.
+template <class Lock>
+[[nodiscard]] ASHLAR_OF_THIS_LIBRARY constexpr fork_participant at_last_step(Lock& lock) noexcept {
+  constexpr auto unlock = [](void* held) noexcept { static_cast<Lock*>(held)->unlock(); };
+  return {.before =
+              [](void* wanted, fork_step step) noexcept {
+                if (step == fork_step::last_locks) static_cast<Lock*>(wanted)->lock();
+              },
+          .in_parent = unlock,
+          .in_child = unlock,
+          .self = &lock};
+}
 
 #if ASHLAR_HOSTED
 using thread_name = ::pthread_t;
@@ -82,7 +98,7 @@ private:
 /// The list of participants.
 struct fork_registry {
   spin_lock lock;
-  fork_participant* first = nullptr;
+  list<fork_participant> participants;
   fork_locks locks;
   fork_turn turn;
 };
@@ -106,21 +122,16 @@ public:
     if (!expects_forks()) return;
     const lock_scope held(all_.lock);
     if (joining.entered.load(memory_order_relaxed) != nullptr) return;
-    fork_participant** end = &all_.first;
-    while (*end != nullptr) end = &(*end)->next;
-    *end = &joining;
+    all_.participants.push_back(&joining);
     joining.entered.store(&all_, memory_order_relaxed);
   }
 
-  /// Effects: removes a participant from its list, if any. Complexity: O(participants).
+  /// Effects: removes a participant from its list, if any.
   static void leave(fork_participant& leaving) noexcept {
     fork_registry* const list = leaving.entered.load(memory_order_relaxed);
     if (list == nullptr) return;
     const lock_scope held(list->lock);
-    if (leaving.entered.load(memory_order_relaxed) != list) return;
-    fork_participant** at = &list->first;
-    while (*at != &leaving) at = &(*at)->next;
-    take_out(at);
+    if (leaving.entered.load(memory_order_relaxed) == list) take_out(*list, leaving);
   }
 
   /// @{ As above, for a lock. The caller of `enter` may hold other locks.
@@ -156,9 +167,8 @@ private:
     const module_place closing = module_around(&is_closed_);
     all_.locks.leave_all_in(closing);
     const lock_scope held(all_.lock);
-    for (fork_participant** at = &all_.first; *at != nullptr;)
-      if (goes_with(closing, **at)) take_out(at);
-      else at = &(*at)->next;
+    for (fork_participant* each = all_.participants.front(); each != nullptr;)
+      if (fork_participant& found = *std::exchange(each, each->next); goes_with(closing, found)) take_out(all_, found);
   }
 
   // If the list itself is in the library, all participants leave: they may enter another list.
@@ -167,9 +177,9 @@ private:
            closing.contains(reinterpret_cast<const void*>(each.before));
   }
 
-  static void take_out(fork_participant** at) noexcept {
-    fork_participant& leaving = **at;
-    *at = std::exchange(leaving.next, nullptr);  // it may enter again, at the end
+  // It may enter again.
+  static void take_out(fork_registry& list, fork_participant& leaving) noexcept {
+    list.participants.erase(&leaving);
     leaving.entered.store(nullptr, memory_order_relaxed);
   }
 
@@ -192,14 +202,16 @@ private:
     all_.lock.lock();
     for (const fork_step step :
          {fork_step::outer_locks, fork_step::inner_locks, fork_step::shared_locks, fork_step::last_locks})
-      for (fork_participant* each = all_.first; each != nullptr; each = each->next) each->before(each->self, step);
+      for (fork_participant* each = all_.participants.front(); each != nullptr; each = each->next)
+        each->before(each->self, step);
     if (all_.locks.try_lock_all(patience)) return true;
     release();
     return false;
   }
 
   ASHLAR_COLD static void release() noexcept {
-    for (fork_participant* each = all_.first; each != nullptr; each = each->next) each->in_parent(each->self);
+    for (fork_participant* each = all_.participants.front(); each != nullptr; each = each->next)
+      each->in_parent(each->self);
     all_.lock.unlock();
   }
 
@@ -212,7 +224,8 @@ private:
   ASHLAR_OF_THIS_LIBRARY ASHLAR_COLD static void in_child() {
     if (!all_.turn.end()) return;
     all_.locks.unlock_all();  // first, since participants may deallocate through them
-    for (fork_participant* each = all_.first; each != nullptr; each = each->next) each->in_child(each->self);
+    for (fork_participant* each = all_.participants.front(); each != nullptr; each = each->next)
+      each->in_child(each->self);
     all_.lock.unlock();
   }
 

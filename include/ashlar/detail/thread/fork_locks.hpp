@@ -7,6 +7,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/detail/support/atomics.hpp>
+#include <ashlar/detail/support/list.hpp>
 #include <ashlar/detail/system/modules.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
@@ -35,9 +36,7 @@ public:
   void enter(fork_lock& joining) noexcept {
     const lock_scope held(lock_);
     if (joining.entered.load(memory_order_relaxed) != nullptr) return;
-    joining.previous = last_;
-    (last_ != nullptr ? last_->next : first_) = &joining;
-    last_ = &joining;
+    locks_.push_back(&joining);
     joining.entered.store(this, memory_order_relaxed);
   }
 
@@ -53,7 +52,7 @@ public:
   /// locks leave: they may enter another list. Complexity: O(locks).
   void leave_all_in(const module_place& closing) noexcept {
     const lock_scope held(lock_);
-    for (fork_lock* each = first_; each != nullptr;) {
+    for (fork_lock* each = locks_.front(); each != nullptr;) {
       fork_lock& found = *std::exchange(each, each->next);
       if (closing.contains(this) || closing.contains(&found) ||
           closing.contains(reinterpret_cast<const void*>(found.try_lock)))
@@ -64,7 +63,7 @@ public:
   /// Returns: whether all locks were taken; then no lock enters or leaves until `unlock_all`. If false, none is held.
   [[nodiscard]] bool try_lock_all(unsigned patience) noexcept {
     lock_.lock();
-    for (fork_lock* each = first_; each != nullptr; each = each->next) {
+    for (fork_lock* each = locks_.front(); each != nullptr; each = each->next) {
       if (each->try_lock(*each, patience)) continue;
       unlock_from(each->previous);
       return false;
@@ -73,13 +72,11 @@ public:
   }
 
   /// Expects: `try_lock_all` returned true.
-  void unlock_all() noexcept { unlock_from(last_); }
+  void unlock_all() noexcept { unlock_from(locks_.back()); }
 
 private:
   void take_out(fork_lock& leaving) noexcept {
-    (leaving.previous != nullptr ? leaving.previous->next : first_) = leaving.next;
-    (leaving.next != nullptr ? leaving.next->previous : last_) = leaving.previous;
-    leaving.next = leaving.previous = nullptr;
+    locks_.erase(&leaving);
     leaving.entered.store(nullptr, memory_order_relaxed);
   }
 
@@ -89,8 +86,7 @@ private:
   }
 
   spin_lock lock_;
-  fork_lock* first_ = nullptr;
-  fork_lock* last_ = nullptr;
+  list<fork_lock> locks_;
 };
 
 }  // namespace ashlar::ASHLAR_ABI::detail

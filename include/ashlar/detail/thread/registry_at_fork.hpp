@@ -19,12 +19,7 @@ public:
   }
 
 private:
-  static inline constinit fork_participant participant_{.before =
-                                                            [](void*, fork_step step) noexcept {
-                                                              if (step == fork_step::last_locks) process_slabs.lock();
-                                                            },
-                                                        .in_parent = [](void*) noexcept { process_slabs.unlock(); },
-                                                        .in_child = [](void*) noexcept { process_slabs.unlock(); }};
+  static inline constinit fork_participant participant_ = at_last_step(process_slabs);
 };
 
 }  // namespace ashlar::ASHLAR_ABI::detail

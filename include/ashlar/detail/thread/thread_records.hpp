@@ -103,13 +103,7 @@ private:
   static_assert(Bytes % alignment == 0 && Bytes >= sizeof(free_cell), "each cell has cache lines of its own");
 
   static inline constinit cells all_;
-  // The last step, since no thread waits under this lock.
-  static inline constinit fork_participant at_fork_{.before =
-                                                        [](void*, fork_step step) noexcept {
-                                                          if (step == fork_step::last_locks) all_.lock.lock();
-                                                        },
-                                                    .in_parent = [](void*) noexcept { all_.lock.unlock(); },
-                                                    .in_child = [](void*) noexcept { all_.lock.unlock(); }};
+  static inline constinit fork_participant at_fork_ = at_last_step(all_.lock);
 };
 
 /// Makes and ends records. Types of the same size, rounded up to 64 bytes, share cells.

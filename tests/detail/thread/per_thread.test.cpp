@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of the parts of threads: one for each thread and owner, ended once in any order of ends, held over forks.
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <latch>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/detail/thread/fork.hpp>
+#include <ashlar/detail/thread/per_thread.hpp>
+#include <ashlar/detail/thread/thread_records.hpp>
+
+#include "tests/support/child.hpp"
+
+namespace {
+
+using ashlar::detail::fork_step;
+using ashlar::detail::look_up;
+
+struct part {
+  int entered = 0;
+};
+
+template <look_up First>
+struct owner {
+  using threads_type = ashlar::detail::per_thread<owner, part, First>;
+
+  std::atomic<int>& ended;
+  std::vector<fork_step> steps = {};
+  std::function<void()> in_first_step = {};
+  bool is_held = false;
+  part* of_child = nullptr;
+  threads_type threads{*this};
+
+  explicit owner(std::atomic<int>& count) : ended(count) {}
+  ~owner() { threads.end(); }
+
+  [[nodiscard]] part* begin_thread() noexcept { return new part; }
+  void end_thread(part& leaving) noexcept {
+    ended += leaving.entered;
+    delete &leaving;
+  }
+  void before_fork(fork_step step) noexcept {
+    if (step == fork_step::outer_locks) steps.clear();  // a fork may start again
+    steps.push_back(step);
+    if (in_first_step) std::exchange(in_first_step, nullptr)();
+    is_held = true;
+  }
+  void after_fork_in_parent() noexcept { is_held = false; }
+  void after_fork_in_child(part* mine) noexcept {
+    is_held = false;
+    of_child = mine;
+  }
+
+  [[nodiscard]] int sum() noexcept {
+    int seen = 0;
+    threads.for_each([&](part& each) { seen += each.entered; }, [] {});
+    return seen;
+  }
+};
+
+using by_number = owner<look_up::by_number>;
+using by_words = owner<look_up::last_used>;
+
+template <class Owner>
+class per_thread_of : public testing::Test {};
+using kinds = testing::Types<by_number, by_words>;
+TYPED_TEST_SUITE(per_thread_of, kinds);
+
+TYPED_TEST(per_thread_of, attaches_one_to_each_thread_and_ends_it_with_the_thread) {
+  std::atomic<int> ended = 0;
+  TypeParam mine(ended);
+  EXPECT_EQ(mine.threads.known(), nullptr);
+  std::thread([&] {
+    part* const got = mine.threads.obtain();
+    ASSERT_NE(got, nullptr);
+    EXPECT_EQ(mine.threads.obtain(), got);
+    EXPECT_EQ(mine.threads.recent(), got);
+    got->entered = 1;
+  }).join();
+  EXPECT_EQ(ended, 1);
+  EXPECT_EQ(mine.threads.known(), nullptr);
+}
+
+TYPED_TEST(per_thread_of, finds_those_of_many_owners_in_turn) {
+  std::atomic<int> ended = 0;
+  std::thread([&] {
+    std::vector<std::unique_ptr<TypeParam>> owners;  // more than the table holds
+    std::vector<part*> parts;
+    for (int i = 0; i < 20; ++i) {
+      owners.push_back(std::make_unique<TypeParam>(ended));
+      parts.push_back(owners.back()->threads.obtain());
+      parts.back()->entered = 1;
+    }
+    for (int round = 0; round < 2; ++round)
+      for (std::size_t i = 0; i < owners.size(); ++i) {
+        EXPECT_EQ(owners[i]->threads.known(), parts[i]);
+        EXPECT_EQ(owners[i]->threads.recent(), parts[i]);
+      }
+    owners.resize(10);
+    EXPECT_EQ(ended, 10);
+    for (std::size_t i = 0; i < owners.size(); ++i) EXPECT_EQ(owners[i]->threads.known(), parts[i]);
+  }).join();
+  EXPECT_EQ(ended, 20);
+}
+
+TYPED_TEST(per_thread_of, ends_all_when_the_owner_ends_first) {
+  std::atomic<int> ended = 0;
+  std::optional<TypeParam> mine(std::in_place, ended);
+  std::latch entered(3);
+  std::latch gone(1);
+  const auto body = [&] {
+    mine->threads.obtain()->entered = 1;
+    entered.count_down();
+    gone.wait();
+  };
+  std::thread first(body);
+  std::thread second(body);
+  mine->threads.obtain()->entered = 1;
+  entered.count_down();
+  entered.wait();
+  EXPECT_EQ(mine->sum(), 3);
+  mine.reset();
+  EXPECT_EQ(ended, 3);
+  gone.count_down();
+  first.join();
+  second.join();
+  EXPECT_EQ(ended, 3);
+}
+
+TEST(per_thread, passes_a_part_to_another_thread) {
+  std::atomic<int> ended = 0;
+  by_words mine(ended);
+  part* const first = mine.threads.obtain();
+  first->entered = 1;
+  EXPECT_TRUE(by_words::threads_type::latest() == first && mine.threads.is_latest());
+  EXPECT_EQ(mine.threads.attach(nullptr), first);
+  EXPECT_TRUE(mine.threads.known() == nullptr && by_words::threads_type::latest() == nullptr);
+  EXPECT_EQ(mine.threads.attach(nullptr), nullptr) << "there is none any more";
+  std::thread([&] {
+    EXPECT_EQ(mine.threads.attach(first), nullptr);
+    EXPECT_EQ(mine.threads.recent(), first);
+    EXPECT_EQ(mine.threads.attach(new part), first) << "the former one comes back";
+    EXPECT_EQ(mine.threads.attach(first)->entered, 0);
+  }).join();
+  EXPECT_EQ(ended, 1);
+  EXPECT_NE(mine.threads.obtain(), nullptr);
+}
+
+TYPED_TEST(per_thread_of, holds_the_owner_over_a_fork) {
+  std::atomic<int> ended = 0;
+  TypeParam mine(ended);
+  mine.threads.obtain()->entered = 1;
+  EXPECT_TRUE(ashlar_test::child_does([&] { return !mine.is_held && mine.of_child == mine.threads.known(); }));
+  EXPECT_FALSE(mine.is_held);
+  EXPECT_EQ(mine.steps, (std::vector<fork_step>{fork_step::outer_locks, fork_step::inner_locks, fork_step::shared_locks,
+                                                fork_step::last_locks}));
+  mine.threads.end();
+  mine.steps.clear();
+  EXPECT_TRUE(ashlar_test::child_does([&] { return mine.steps.empty(); })) << "a fork leaves an ended owner alone";
+}
+
+TYPED_TEST(per_thread_of, a_child_of_a_fork_has_only_its_own) {
+  std::atomic<int> ended = 0;
+  TypeParam mine(ended);
+  mine.threads.obtain()->entered = 1;
+  std::latch entered(1);
+  std::latch forked(1);
+  std::thread other([&] {
+    mine.threads.obtain()->entered = 1;
+    entered.count_down();
+    forked.wait();
+  });
+  entered.wait();
+  EXPECT_TRUE(ashlar_test::child_does([&] { return mine.sum() == 1 && mine.of_child == mine.threads.known(); }));
+  forked.count_down();
+  other.join();
+}
+
+TEST(per_thread, a_child_of_a_fork_has_none_of_a_thread_that_came_first_meanwhile) {
+  std::atomic<int> ended = 0;
+  by_number before(ended);
+  EXPECT_NE(before.threads.obtain(), nullptr);  // from now on a fork waits for the records, too
+  by_number mine(ended);
+  mine.threads.expect_forks();
+  std::thread other;
+  std::latch entered(1);
+  std::latch forked(1);
+  mine.in_first_step = [&] {  // there is no link to lock
+    other = std::thread([&] {
+      mine.threads.obtain()->entered = 1;
+      entered.count_down();
+      forked.wait();
+    });
+    entered.wait();
+  };
+  EXPECT_TRUE(ashlar_test::child_does([&] {
+    if (mine.of_child != nullptr || mine.sum() != 0) return false;
+    mine.threads.obtain()->entered = 10;
+    return mine.sum() == 10;
+  }));
+  forked.count_down();
+  other.join();
+  EXPECT_EQ(ended, 1);
+}
+
+int records_left = 0;
+
+// Records whose allocation fails after a few.
+template <class Record>
+struct scarce_records {
+  template <class... Args>
+  [[nodiscard]] static Record* try_make(Args&&... args) noexcept {
+    return records_left-- > 0 ? ashlar::detail::thread_records<Record>::try_make(std::forward<Args>(args)...) : nullptr;
+  }
+  static void end(Record* leaving) noexcept { ashlar::detail::thread_records<Record>::end(leaving); }
+};
+
+struct scarce_owner {
+  ashlar::detail::per_thread<scarce_owner, part, look_up::by_number, scarce_records> threads{*this};
+  ~scarce_owner() { threads.end(); }
+  [[nodiscard]] static part* begin_thread() noexcept { return scarce_records<part>::try_make(); }
+  static void end_thread(part& leaving) noexcept { scarce_records<part>::end(&leaving); }
+  static void before_fork(fork_step) noexcept {}
+  static void after_fork_in_parent() noexcept {}
+  static void after_fork_in_child(part*) noexcept {}
+};
+
+TEST(per_thread, gives_none_where_there_is_no_memory_and_one_once_there_is) {
+  scarce_owner mine;
+  for (const int left : {0, 1, 1}) {  // the link, the record, the part
+    records_left = left;
+    EXPECT_EQ(mine.threads.obtain(), nullptr);
+    EXPECT_EQ(mine.threads.known(), nullptr);
+  }
+  records_left = 1;
+  EXPECT_NE(mine.threads.obtain(), nullptr);
+}
+
+}  // namespace

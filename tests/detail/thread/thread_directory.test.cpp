@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of a thread's directory: parts are found by number, retired with the thread, never found for another owner.
+#include <array>
+#include <cstdint>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/detail/thread/thread_directory.hpp>
+
+namespace {
+
+using ashlar::detail::thread_directory;
+using ashlar::detail::thread_entry;
+
+struct watched : thread_entry {
+  bool is_owner_gone = false;
+  int retired = 0;
+
+  watched() {
+    number = thread_directory::new_number();
+    found = this;
+    is_orphan = [](thread_entry* self) noexcept { return static_cast<watched*>(self)->is_owner_gone; };
+    retire = [](thread_entry* self) noexcept { ++static_cast<watched*>(self)->retired; };
+  }
+};
+
+TEST(thread_directory, numbers_owners_without_repetition) {
+  const std::uint64_t first = thread_directory::new_number();
+  EXPECT_GT(first, 0U);
+  EXPECT_GT(thread_directory::new_number(), first);
+  EXPECT_NE(first % 256, thread_directory::new_number() % 256) << "neighbours have places of their own";
+  // The high bits are the number of a page that is never released, so no other copy of the class uses it.
+  const std::uint64_t page = first >> 28;
+  void* const place = reinterpret_cast<void*>(static_cast<std::uintptr_t>(page * 4096));
+  EXPECT_TRUE(ashlar::detail::system_calls::is_mapped(place, 1));
+  std::uint64_t last = first;
+  for (int i = 0; i < 1 << 20; ++i) last = thread_directory::new_number();
+  EXPECT_NE(last >> 28, page) << "the next page, when all numbers of one are used up";
+}
+
+TEST(thread_directory, finds_each_of_many_and_retires_them_with_the_thread) {
+  std::array<watched, 100> records;  // more than the table holds
+  std::thread([&] {
+    for (watched& each : records) {
+      EXPECT_EQ(thread_directory::find(each.number), nullptr);
+      EXPECT_EQ(thread_directory::find_slow(each.number), nullptr);
+      ASSERT_TRUE(thread_directory::accepts());
+      thread_directory::enter(&each);
+      EXPECT_EQ(thread_directory::find(each.number), &each);
+    }
+    for (watched& each : records) EXPECT_EQ(thread_directory::find_slow(each.number), &each);
+    EXPECT_EQ(thread_directory::find(records.back().number), &records.back());
+  }).join();
+  for (const watched& each : records) EXPECT_EQ(each.retired, 1);
+  EXPECT_EQ(thread_directory::find_slow(records[0].number), nullptr) << "another thread's";
+}
+
+TEST(thread_directory, finds_in_a_fork_without_touching_anything) {
+  std::array<watched, 17> records;  // the last one replaces the first one in the table
+  std::thread([&] {
+    ASSERT_TRUE(thread_directory::accepts());
+    for (watched& each : records) thread_directory::enter(&each);
+    records[5].is_owner_gone = true;
+    EXPECT_EQ(thread_directory::find(records[0].number), nullptr);
+    for (watched& each : records) EXPECT_EQ(thread_directory::find_unchanged(each.number), &each);
+    EXPECT_EQ(thread_directory::find(records[0].number), nullptr);
+    EXPECT_EQ(thread_directory::find_unchanged(thread_directory::new_number()), nullptr);
+    EXPECT_EQ(records[5].retired, 0);
+  }).join();
+}
+
+TEST(thread_directory, retires_orphans_when_it_looks_around) {
+  watched dead;
+  watched alive;
+  std::thread([&] {
+    ASSERT_TRUE(thread_directory::accepts());
+    thread_directory::enter(&dead);
+    thread_directory::enter(&alive);
+    dead.is_owner_gone = true;
+    EXPECT_EQ(thread_directory::find_slow(alive.number), &alive);
+    EXPECT_EQ(dead.retired, 1);
+    EXPECT_EQ(alive.retired, 0);
+    EXPECT_EQ(thread_directory::find(dead.number), nullptr);
+  }).join();
+  EXPECT_EQ(dead.retired, 1);
+  EXPECT_EQ(alive.retired, 1);
+}
+
+TEST(thread_directory, a_thread_that_ends_accepts_no_more) {
+  struct last_words {
+    bool* accepted;
+    ~last_words() { *accepted = thread_directory::accepts(); }
+  };
+  bool accepted = true;
+  watched record;
+  std::thread([&] {
+    static thread_local last_words late{
+        &accepted};  // made before the end of the directory was registered, so destroyed after it
+    late.accepted = &accepted;
+    ASSERT_TRUE(thread_directory::accepts());
+    thread_directory::enter(&record);
+  }).join();
+  EXPECT_FALSE(accepted);
+  EXPECT_EQ(record.retired, 1);
+}
+
+}  // namespace
