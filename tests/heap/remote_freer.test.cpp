@@ -3,16 +3,19 @@
 #include <ashlar/heap/remote_freer.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <random>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/detail/heap/heap_parts.hpp>
+#include <ashlar/heap/heap_options.hpp>
 #include <ashlar/heap/owner_heap.hpp>
+#include <ashlar/resource/page_resource.hpp>
 
 namespace {
 
@@ -30,12 +33,14 @@ TEST(remote_freer, has_nothing_to_do_at_first) {
 
 TEST(remote_freer, keeps_at_most_the_documented_amount) {
   if (!sends) GTEST_SKIP() << "nothing is kept back where frees are checked";
-  std::array<owner_heap<>, 32> heaps;
-  for (std::uint32_t i = 0; i < heaps.size(); ++i) heaps[i].set_number(i);
+  using engine = ashlar::detail::owner_engine<ashlar::page_resource>;
+  std::vector<std::unique_ptr<engine>> heaps;  // as thread heaps, whose numbers leave a place for each of 32
+  for (std::uint32_t i = 0; i < 32; ++i) heaps.push_back(std::make_unique<engine>(ashlar::heap_options{}));
+  for (std::uint32_t i = 0; i < 32; ++i) heaps[i]->set_number(i);
   remote_freer<> freer;
   std::size_t most = 0;
   for (std::size_t i = 0; i < 200'000; ++i) {
-    owner_heap<>& of = heaps[i % heaps.size()];
+    engine& of = *heaps[i % heaps.size()];
     freer.defer_free(of, of.allocate(1000));
     most = std::max(most, freer.noted() * 1024);
   }

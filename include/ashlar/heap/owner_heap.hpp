@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <type_traits>
 #include <utility>
 
@@ -84,14 +83,6 @@ public:
 
   /// Effects: as `trim`, but the thread cache stays. Thread safety: any thread.
   std::size_t trim_remote(std::size_t retain_bytes = 0) noexcept { return engine_.trim_remote(retain_bytes); }
-
-  /// Effects: as `trim_remote`, unless the heap is in use. For callers that hold the lock of another heap.
-  /// Returns: bytes given back.
-  std::size_t try_trim_remote() noexcept { return engine_.try_trim_remote(); }
-
-  /// Effects: numbers the heap among those whose blocks a thread may free, in place of a number from its address.
-  /// Expects: it has no block yet.
-  void set_number(std::uint32_t number) noexcept { engine_.set_number(number); }
 
   [[nodiscard]] friend bool operator==(const owner_heap& a, const owner_heap& b) noexcept { return &a == &b; }
 

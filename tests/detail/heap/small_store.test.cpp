@@ -38,6 +38,12 @@ protected:
     if (ashlar::detail::is_sampled(cell)) small_.count_freed(number, lists_);
   }
 
+  [[nodiscard]] std::size_t slabs() const {
+    std::size_t count = 0;
+    small_.for_each_slab([&](ashlar::detail::span_header&) { ++count; });
+    return count;
+  }
+
   counting_resource<> upstream_;
   ashlar::detail::extent_map<upstream_ref> space_{ashlar::detail::max_size, upstream_};
   ashlar::detail::span_store<upstream_ref> spans_{space_};
@@ -64,14 +70,12 @@ TEST_F(small_store_test, gives_slabs_back_whose_cells_are_all_free) {
   std::vector<std::byte*> held;
   for (std::size_t number = 1; number <= size_classes::count; number += 7)
     for (int i = 0; i < 300; ++i) held.push_back(take(number));
-  const std::size_t slabs = small_.slabs();
-  std::size_t seen = 0;
-  small_.for_each_slab([&](ashlar::detail::span_header&) { ++seen; });
-  EXPECT_EQ(seen, slabs);
+  const std::size_t most = slabs();
+  EXPECT_GE(most, size_classes::count / 7);
   for (std::byte* const cell : held) lists_.push(ashlar::detail::segment::owner_of(cell), cell);
-  EXPECT_EQ(small_.slabs(), slabs) << "frees do not look at slabs";
+  EXPECT_EQ(slabs(), most) << "frees do not look at slabs";
   small_.flush_caches(lists_);
-  EXPECT_EQ(small_.slabs(), 0u);
+  EXPECT_EQ(slabs(), 0u);
   EXPECT_EQ(spans_.used_bytes(), 0u);
   EXPECT_TRUE(small_.invariant() && spans_.invariant());
 }
@@ -110,13 +114,13 @@ TEST_F(small_store_test, takes_back_many_cells_of_a_word_at_once) {
   std::size_t given = 0;
   small_.flush_caches(lists_);  // so that only these cells keep the slab
   for (const auto& [word, cells] : words) {
-    EXPECT_EQ(small_.slabs(), 1u);
+    EXPECT_EQ(slabs(), 1u);
     given += small_.give_mask(slab, word, cells);
     EXPECT_TRUE(small_.invariant());
   }
   EXPECT_EQ(given, 500 * size_classes::bytes_of(number));
   EXPECT_GE(bytes + given, small_.free_bytes());
-  EXPECT_EQ(small_.slabs(), 0u);
+  EXPECT_EQ(slabs(), 0u);
 }
 
 TEST_F(small_store_test, a_sweep_returns_cells_in_any_order) {
@@ -134,7 +138,7 @@ TEST_F(small_store_test, a_sweep_returns_cells_in_any_order) {
     EXPECT_TRUE(small_.invariant());
   }
   small_.flush_caches(lists_);
-  EXPECT_EQ(small_.slabs(), 0u);
+  EXPECT_EQ(slabs(), 0u);
   EXPECT_EQ(small_.free_bytes(), 0u);
 }
 
@@ -164,9 +168,9 @@ TEST_F(small_store_test, knows_which_cells_a_caller_has) {
   }
   small_.flush_caches(lists_);
   std::set<std::byte*> seen;
-  small_.for_each_live([&](std::byte* cell, std::size_t bytes) {
-    EXPECT_EQ(bytes, 48u);
-    seen.insert(cell);
+  small_.for_each_slab([&](ashlar::detail::span_header& slab) {
+    EXPECT_EQ(slab.cell_bytes, 48u);
+    ashlar::detail::slab_view(slab).for_each_taken([&](std::byte* cell) { seen.insert(cell); });
   });
   EXPECT_EQ(seen, held);
   EXPECT_TRUE(small_.invariant());

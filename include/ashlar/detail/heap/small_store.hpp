@@ -148,14 +148,6 @@ public:
         count(batch.base, count_bits(batch.mask));
   }
 
-  /// Effects: calls `f(cell, bytes)` for each live cell. Expects: the caches are flushed.
-  template <class F>
-  void for_each_live(F f) const {
-    for_each_slab([&](span_header& slab) {
-      slab_view(slab).for_each_taken([&](std::byte* cell) { f(cell, std::size_t{slab.cell_bytes}); });
-    });
-  }
-
   /// Returns: whether the cell is in a free list; below level `checked` also for a live one. Expects: it is a cell of
   /// one of the slabs.
   [[nodiscard]] bool is_cached(void* cell) const noexcept {
@@ -189,22 +181,19 @@ public:
     return given;
   }
 
-  [[nodiscard]] std::size_t slabs() const noexcept { return slabs_; }
-
   /// Effects: forgets all slabs. Expects: the segments forget them too.
   void clear() noexcept {
     if constexpr (keeps_canaries) for_each_slab([&](span_header& slab) { verify_poison(slab, 0, slab.capacity); });
     partial_ = {};
-    slabs_ = slab_bytes_ = free_bytes_ = dropped_bytes_ = refetched_ = made_bytes_ = 0;
+    slabs_ = free_bytes_ = dropped_bytes_ = refetched_ = made_bytes_ = 0;
   }
 
   /// Complexity: O(slices and words of bitmaps).
   [[nodiscard]] bool invariant() const noexcept {
-    std::size_t slabs = 0, available = 0, listed = 0, bytes = 0, free = 0, dropped = 0;
+    std::size_t slabs = 0, available = 0, listed = 0, free = 0, dropped = 0;
     bool right = true;
     for_each_slab([&](span_header& slab) {
       ++slabs;
-      bytes += slab.length * slice_bytes;
       free += std::size_t{slab.free} * slab.cell_bytes;
       dropped += slab.dropped_bytes;
       available += slab.is_available ? 1 : 0;
@@ -214,8 +203,7 @@ public:
     for (std::size_t size_class = 0; size_class <= size_classes::count; ++size_class)
       for (const span_header* slab = partial_[size_class].slabs; slab != nullptr; slab = slab->next, ++listed)
         right = right && slab->size_class == size_class && (slab->next == nullptr || slab->next->previous == slab);
-    return right && slabs == slabs_ && available == listed && bytes == slab_bytes_ && free == free_bytes_ &&
-           dropped == dropped_bytes_;
+    return right && slabs == slabs_ && available == listed && free == free_bytes_ && dropped == dropped_bytes_;
   }
 
 private:
@@ -326,7 +314,6 @@ private:
     if constexpr (keeps_canaries) poison_front(slab);
     mark_free(memory, slab.length * slice_bytes);
     ++slabs_;
-    slab_bytes_ += slab.length * slice_bytes;
     made_bytes_ += slab.length * slice_bytes;
     free_bytes_ += std::size_t{slab.free} * slab.cell_bytes;
     add_partial(slab);
@@ -352,7 +339,6 @@ private:
     home.set_owner(first, slab.length, size_classes::none);
     for (std::size_t i = 1; i < slab.length; ++i) home.record(first + i).is_available = true;  // as in a free block
     --slabs_;
-    slab_bytes_ -= slab.length * slice_bytes;
     free_bytes_ -= std::size_t{slab.free} * slab.cell_bytes;
     if (slab.dropped_bytes != 0) keep_dropped(slab, 0, 0);
     spans_.give(home.slice(first), slab.length);
@@ -377,7 +363,6 @@ private:
   std::size_t slabs_ = 0;
   // A colour counter for each class: a shared one could give a class the same few colours, without a sampled address.
   std::array<std::uint16_t, size_classes::count + 1> slabs_made_ = {};
-  std::size_t slab_bytes_ = 0;
   std::size_t free_bytes_ = 0;     // of cells with a set bit
   std::size_t dropped_bytes_ = 0;  // of decommitted pages inside slabs
   std::size_t refetched_ = 0;      // of these, in use again

@@ -97,8 +97,6 @@ public:
 
   /// Returns: bytes in the lists, by their sampled addresses, and in spans. Thread safety: any thread.
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_.load(memory_order_relaxed); }
-  /// Returns: the limit of a list, in bytes.
-  [[nodiscard]] std::size_t most_of(std::size_t size_class) const noexcept { return shares_[size_class].most; }
 
   /// Effects: pushes the next cells of a batch onto a list, at most `cells_at_once - 1`, the first one on top. Stops
   /// before a sampled address, which must be counted, and at the end of the page of `taken`, the last cell taken: a
