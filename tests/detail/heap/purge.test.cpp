@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/detail/heap/purge.hpp>
+#include <ashlar/detail/system/coarse_clock.hpp>
 #include <ashlar/heap/heap.hpp>
 #include <ashlar/heap/heap_statistics.hpp>
 #include <ashlar/heap/local_heap.hpp>
@@ -57,6 +58,94 @@ struct purge_after : ::testing::Test {
 };
 using purge_test = purge_after<0>;
 using purge_in_time = purge_after<60>;
+
+TEST(decay_window, ends_at_each_look_without_a_duration) {
+  ashlar::detail::decay_window window(0);
+  EXPECT_TRUE(window.is_instant());
+  EXPECT_TRUE(window.is_over() && window.is_over());
+}
+
+TEST(decay_window, begins_with_the_first_look_and_lasts_as_long_as_it_should) {
+  ashlar::detail::decay_window window(100);
+  EXPECT_FALSE(window.is_instant());
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_FALSE(window.is_over());
+    std::this_thread::sleep_for(std::chrono::milliseconds(120));  // the clock may be 10 ms behind
+    EXPECT_TRUE(window.is_over()) << i;
+  }
+}
+
+TEST(decay_window, does_not_count_the_time_before_the_first_look) {
+  ashlar::detail::decay_window window(60);
+  std::this_thread::sleep_for(std::chrono::milliseconds(80));
+  EXPECT_FALSE(window.is_over());
+}
+
+TEST(decay_window, begins_anew_after_a_restart) {
+  ashlar::detail::decay_window window(60);
+  EXPECT_FALSE(window.is_over());
+  std::this_thread::sleep_for(std::chrono::milliseconds(80));
+  window.restart();
+  EXPECT_FALSE(window.is_over());
+}
+
+TEST(idle_window, tells_what_was_spare_throughout) {
+  ashlar::detail::idle_window idle(60);
+  const auto wait = [] { std::this_thread::sleep_for(std::chrono::milliseconds(80)); };
+  EXPECT_EQ(idle.excess(100, 40, 0), 0u);
+  EXPECT_EQ(idle.excess(100, 40, 20), 0u) << "80 at some time";
+  wait();
+  EXPECT_EQ(idle.excess(100, 40, 0), 40u);
+  idle.begin_purge(40);
+  idle.count_purged(30);
+  EXPECT_EQ(idle.stuck(), 10u);
+  wait();
+  EXPECT_EQ(idle.excess(40, 40, 0), 0u);
+  EXPECT_EQ(idle.stuck(), 0u);
+  EXPECT_EQ(idle.excess(100, 40, 0), 0u) << "a new window";
+}
+
+TEST(most_cached_segments, are_two_within_the_limit_and_one_for_each_request) {
+  using ashlar::detail::most_cached_segments;
+  using ashlar::detail::segment_bytes;
+  EXPECT_EQ(most_cached_segments(0, 0), 0u);
+  EXPECT_EQ(most_cached_segments(5, 0), 5u);
+  EXPECT_EQ(most_cached_segments(9 * segment_bytes, 0), 2 * segment_bytes);
+  EXPECT_EQ(most_cached_segments(0, 1), segment_bytes);
+  EXPECT_EQ(most_cached_segments(9 * segment_bytes, 5), 5 * segment_bytes);
+}
+
+struct parked_heap {
+  bool try_give_segment() { return has_segment; }
+  std::size_t try_trim_remote() { return ++trims; }
+  bool has_segment = false;
+  std::size_t trims = 0;
+};
+
+TEST(scavenge_parked, takes_an_empty_segment_and_after_a_while_all_that_is_free) {
+  parked_heap parked;
+  const std::uint32_t now = ashlar::detail::coarse_ms();
+  EXPECT_FALSE(ashlar::detail::scavenge_parked(parked, now, 3'600'000));
+  EXPECT_EQ(parked.trims, 0u);
+  EXPECT_TRUE(ashlar::detail::scavenge_parked(parked, now - 3'600'000, 3'600'000));
+  EXPECT_EQ(parked.trims, 1u);
+  parked.has_segment = true;
+  EXPECT_TRUE(ashlar::detail::scavenge_parked(parked, now, 0));
+  EXPECT_EQ(parked.trims, 1u);
+}
+
+// Less than a segment of free memory is nothing to the frees of others, and does not keep the owner from its purge.
+TEST_F(purge_in_time, purges_beside_frees_of_others) {
+  ashlar::detail::purge<page_resource> little{spans, small, huge, 0, 60};
+  fill(13);
+  for (; !held.empty(); held.pop_back()) little.on_freed(spans.give_block(held.back()) * slice_bytes, lists);
+  for (int i = 0; i < 40 && spare() != 0; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    little.on_arrived(ashlar::detail::segment_bytes, lists);
+    little.on_freed(std::size_t{1} << 20, lists);
+  }
+  EXPECT_EQ(spare(), 0u);
+}
 
 TEST_F(purge_test, keeps_as_much_as_is_live_and_the_retention_limit) {
   fill(400);

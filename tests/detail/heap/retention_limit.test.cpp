@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the free memory that several heaps retain within one limit.
+// Tests of the free memory that several heaps retain within one limit, and of the bytes that freeing threads may leave
+// waiting.
 #include <ashlar/detail/heap/retention_limit.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <optional>
 #include <thread>
@@ -48,6 +50,78 @@ TEST(retention_limit, adds_up_among_threads) {
     });
   for (std::thread& each : threads) each.join();
   EXPECT_EQ(budget.kept(), 0u);
+}
+
+constexpr std::size_t mib = std::size_t{1} << 20;
+
+struct without_budget {};
+
+struct with_budget {
+  [[nodiscard]] ashlar::detail::retention_limit& budget() noexcept { return *limit; }
+  ashlar::detail::retention_limit* limit;
+};
+
+TEST(transit_limit, rises_by_steps_to_what_the_heap_may_retain) {
+  without_budget upstream;
+  ashlar::detail::transit_limit<without_budget> limit(3 * mib);
+  EXPECT_FALSE(limit.has_risen());
+  EXPECT_TRUE(limit.admits(1000, 0, upstream));
+  EXPECT_FALSE(limit.has_risen()) << "the first step is its own";
+  EXPECT_TRUE(limit.admits(mib - 1000, 1000, upstream));
+  EXPECT_FALSE(limit.has_risen());
+  EXPECT_TRUE(limit.admits(1000, mib, upstream));
+  EXPECT_TRUE(limit.has_risen());
+  EXPECT_TRUE(limit.admits(1000, 2 * mib, upstream));
+  EXPECT_FALSE(limit.admits(1000, 3 * mib, upstream));
+  EXPECT_TRUE(limit.admits(mib, 2 * mib, upstream)) << "what has been taken again leaves room";
+  limit.fall(upstream);
+  EXPECT_FALSE(limit.has_risen());
+}
+
+TEST(transit_limit, admits_nothing_that_may_not_be_retained) {
+  without_budget upstream;
+  ashlar::detail::transit_limit<without_budget> none(0), little(1000);
+  EXPECT_FALSE(none.admits(16, 0, upstream));
+  EXPECT_FALSE(little.admits(1001, 0, upstream));
+  EXPECT_TRUE(little.admits(1000, 0, upstream));
+  EXPECT_FALSE(little.admits(16, 1000, upstream));
+}
+
+TEST(transit_limit, counts_all_steps_but_the_first_in_a_common_budget) {
+  ashlar::detail::retention_limit common(2 * mib);
+  with_budget upstream{&common};
+  ashlar::detail::transit_limit<with_budget> one(8 * mib), other(8 * mib);
+  EXPECT_TRUE(one.admits(mib, 0, upstream));
+  EXPECT_TRUE(other.admits(mib, 0, upstream));
+  EXPECT_EQ(common.kept(), 0u);
+  EXPECT_TRUE(one.admits(mib, mib, upstream));
+  EXPECT_TRUE(other.admits(mib, mib, upstream));
+  EXPECT_EQ(common.kept(), 2 * mib);
+  EXPECT_FALSE(one.admits(mib, 2 * mib, upstream)) << "the others wait for as much";
+  other.fall(upstream);
+  EXPECT_EQ(common.kept(), mib);
+  EXPECT_TRUE(one.admits(mib, 2 * mib, upstream));
+  one.fall(upstream);
+  EXPECT_EQ(common.kept(), 0u);
+}
+
+TEST(transit_limit, keeps_its_account_among_threads) {
+  ashlar::detail::retention_limit common(5 * mib);
+  with_budget upstream{&common};
+  ashlar::detail::transit_limit<with_budget> limit(16 * mib);
+  std::atomic<std::size_t> waiting = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&] {
+      for (int round = 0; round < 20'000; ++round)
+        if (limit.admits(1000, waiting.load(), upstream)) waiting += 1000;
+    });
+  for (std::thread& each : threads) each.join();
+  EXPECT_LE(waiting.load(), 6 * mib + 4 * 1000) << "each thread may have looked before the others added theirs";
+  EXPECT_GT(waiting.load(), 5 * mib);
+  EXPECT_EQ(common.kept(), 5 * mib);
+  limit.fall(upstream);
+  EXPECT_EQ(common.kept(), 0u);
 }
 
 }  // namespace

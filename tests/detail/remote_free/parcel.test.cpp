@@ -156,6 +156,23 @@ TEST(parcel_queue, gives_each_parcel_once) {
   EXPECT_EQ(queue.bytes(), 0u);
 }
 
+TEST(parcel_queue, counts_what_waits_until_it_is_unpacked) {
+  parcel_queue queue;
+  std::array<carrier, 5> parcels{};
+  for (std::size_t i = 1; i < parcels.size(); ++i) queue.push(&parcels[i], 10);
+  static_cast<void>(take_from(queue));
+  EXPECT_EQ(queue.bytes(), 40u) << "three are pending";
+  queue.count_unpacked(10);
+  queue.push(&parcels[0], 5);
+  EXPECT_EQ(queue.bytes(), 35u);
+  queue.count_unpacked(1000);
+  EXPECT_EQ(queue.bytes(), 5u) << "what is in the inbox waits still";
+  for (int i = 0; i < 3; ++i) static_cast<void>(take_from(queue));
+  EXPECT_EQ(queue.bytes(), 5u);
+  static_cast<void>(take_from(queue));
+  EXPECT_EQ(queue.bytes(), 0u);
+}
+
 TEST(parcel_queue, ends_where_a_double_free_made_a_circle) {
   parcel_queue queue;
   std::array<carrier, 2> parcels{};
@@ -188,6 +205,7 @@ TEST(parcel_queue, loses_none_while_threads_add) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(arrived, (std::array<std::size_t, senders>{each, each, each}));
+  EXPECT_EQ(queue.bytes(), 0u);
 }
 
 }  // namespace

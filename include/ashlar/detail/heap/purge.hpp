@@ -9,7 +9,6 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/heap/decay_window.hpp>
 #include <ashlar/detail/heap/heap_parts.hpp>
 #include <ashlar/detail/heap/retention_limit.hpp>
 #include <ashlar/detail/heap/segment.hpp>
@@ -17,8 +16,37 @@
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/system/coarse_clock.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
+
+/// Consecutive windows of `decay_ms` at least. The first one begins with the first look at the clock. Thread safety:
+/// none.
+class decay_window {
+public:
+  explicit constexpr decay_window(std::uint32_t decay_ms) noexcept : decay_ms_(decay_ms) {}
+
+  /// Returns: whether the window is over; then the next one has begun. Without a duration each look ends one.
+  [[nodiscard]] ASHLAR_COLD bool is_over() noexcept {
+    if (is_instant()) return true;
+    const std::uint32_t now = coarse_ms();
+    const bool is_over = has_begun_ && now - start_ >= decay_ms_;
+    if (!has_begun_ || is_over) start_ = now;
+    has_begun_ = true;
+    return is_over;
+  }
+
+  /// Effects: forgets the window: the next look at the clock begins one.
+  void restart() noexcept { has_begun_ = false; }
+
+  /// Returns: whether windows have no duration.
+  [[nodiscard]] constexpr bool is_instant() const noexcept { return decay_ms_ == 0; }
+
+private:
+  std::uint32_t decay_ms_;
+  std::uint32_t start_ = 0;
+  bool has_begun_ = false;
+};
 
 /// How much free memory of huge blocks stays spare: max(`retain_bytes`, live bytes, min(recent peak - live bytes,
 /// 4 * `retain_bytes`)). A program whose use swings finds its pages again, within the limit at the low point. What was
@@ -53,14 +81,70 @@ private:
   std::size_t last_peak_ = 0;  // the same, in the epoch before
 };
 
+/// Returns: the bytes of free segments that stay between the heaps over one map of address space: within their common
+/// limit, of which `retained` bytes are left, at most two segments; and one for each request under way, so that a
+/// parked heap can hand it over.
+[[nodiscard]] constexpr std::size_t most_cached_segments(std::size_t retained, std::size_t requests) noexcept {
+  return detail::max(detail::min(2 * segment_bytes, retained), requests * segment_bytes);
+}
+
+/// Effects: as another heap grows, takes of a parked one an empty segment; once it has been parked for `decay_ms`, all
+/// free memory. Returns: whether it was its turn; otherwise it is that of the next one.
+template <class Engine>
+[[nodiscard]] bool scavenge_parked(Engine& parked, std::uint32_t since_ms, std::uint32_t decay_ms) noexcept {
+  if (parked.try_give_segment()) return true;
+  if (coarse_ms() - since_ms < decay_ms) return false;
+  static_cast<void>(parked.try_trim_remote());
+  return true;
+}
+
+/// The bytes above a limit that are spare throughout a window. Thread safety: none.
+class idle_window {
+public:
+  explicit idle_window(std::uint32_t decay_ms) noexcept : window_(decay_ms) {}
+
+  /// Returns: the bytes of `spare` above `most` that have been spare throughout the window that ends now; 0 before its
+  /// end. `freed`: bytes freed since the last call: it was that much less at some time since.
+  [[nodiscard]] std::size_t excess(std::size_t spare, std::size_t most, std::size_t freed) noexcept {
+    if (spare <= most) return clear(), 0;  // without a look at the clock, as in most steady states
+    least_ = detail::min(least_, spare - (is_instant() ? 0 : detail::min(spare, freed)));
+    if (!window_.is_over()) return 0;
+    const std::size_t idle = std::exchange(least_, max_size), above = idle - detail::min(idle, most);
+    stuck_ = detail::min(stuck_, above);
+    return above;
+  }
+
+  /// Effects: a purge of `excess` bytes begins. / It has purged `bytes` bytes.
+  void begin_purge(std::size_t excess) noexcept { stuck_ = excess; }
+  void count_purged(std::size_t bytes) noexcept { stuck_ -= detail::min(stuck_, bytes); }
+  /// Returns: of the last excess: the bytes that the purge left behind.
+  [[nodiscard]] std::size_t stuck() const noexcept { return stuck_; }
+
+  [[nodiscard]] bool is_instant() const noexcept { return window_.is_instant(); }
+
+  /// Effects: the next window begins with the next excess.
+  void clear() noexcept {
+    window_.restart();
+    least_ = max_size;
+    stuck_ = 0;
+  }
+
+private:
+  decay_window window_;
+  std::size_t least_ = max_size;  // spare in the window
+  std::size_t stuck_ = 0;
+};
+
 /// Free memory goes back
 ///
-///     from                                 when                                                   by
-///     slices, pages inside slabs           the owner has freed a MiB, and a window shows excess   on_freed
-///     slices                               other threads have freed 4 MiB, and a window shows it  on_arrived
-///     huge blocks                          above the limit; after an epoch                        huge_retention
-///     all of these                         the caller asks                                        trim
-///     empty segments                       a request is refused; another heap of the same grows   give_segments
+///     from                          when                                                   by
+///     slices, pages inside slabs    the owner has freed a MiB, and a window shows excess   on_freed
+///     slices                        other threads have freed 4 MiB, and a window shows it  on_arrived
+///     huge blocks                   above the limit; after an epoch                        huge_retention
+///     all of these                  the caller asks                                        trim
+///     empty segments                a request is refused                                   give_segments
+///     segments between heaps        above the limit                                        most_cached_segments
+///     a parked heap                 another heap of the same grows                         scavenge_parked
 ///
 /// A heap retains as much free memory as its live blocks take, and at least `retain_bytes`. It retains more when purged
 /// bytes fault in again, until that much was free for a while: memory that a program swings through stays, memory that
@@ -82,7 +166,7 @@ public:
   purge(span_store<Upstream>& spans, small_store<Upstream>& small, huge_store<Upstream>& huge, std::size_t retain_bytes,
         std::uint32_t decay_ms = 0) noexcept
       : spans_(spans), small_(small), huge_(huge), kept_(share_of(spans, retain_bytes)), window_(decay_ms),
-        until_evaluation_(first_wait()), waited_(until_evaluation_) {}
+        arrivals_window_(decay_ms), until_evaluation_(first_wait()), waited_(until_evaluation_) {}
 
   /// Effects: `bytes` have become free. Complexity: O(1), and seldom a part of a round.
   ASHLAR_INLINE void on_freed(std::size_t bytes, thread_cache& cache) noexcept {
@@ -103,9 +187,10 @@ public:
     arrived_bytes_ += bytes;
     if (ASHLAR_LIKELY(arrived_bytes_ < segment_bytes)) return;
     const std::size_t arrived = std::exchange(arrived_bytes_, 0);
-    shares have = now(cache);
-    have.most = detail::max(have.most, kept_.most(), segment_bytes);
-    if (const std::size_t idle = idle_excess(have, arrived); idle != 0) spans_.discard_some(idle);
+    const shares have = now(cache);
+    const std::size_t most = detail::max(have.most, segment_bytes);
+    if (const std::size_t idle = arrivals_window_.excess(have.spare, most, arrived); idle != 0)
+      spans_.discard_some(idle);
     recount(cache);
   }
 
@@ -127,8 +212,9 @@ public:
 
   /// Effects: forgets all counts. Expects: the segments and the cells are reset.
   void clear() noexcept {
-    refaulted_bytes_ = lowest_ = stuck_ = freed_ = freed_since_ = segment_ = arrived_bytes_ = 0;
-    low_water_ = least_spare_ = max_size;
+    refaulted_bytes_ = lowest_ = freed_ = freed_since_ = segment_ = arrived_bytes_ = 0;
+    low_water_ = max_size;
+    window_.clear(), arrivals_window_.clear();
     kept_.count(0);
     until_evaluation_ = waited_ = first_wait();
     next_ = part::none;
@@ -181,10 +267,10 @@ private:
     if (next_ != part::none) return step(have);
     count_freed(have);
     lowest_ = detail::min(lowest_, have.spare + have.most);
-    excess_ = idle_excess(have, waited_);
+    excess_ = window_.excess(have.spare, have.most, waited_);
     if (excess_ == 0 || !is_new(have)) return wait(have);
     next_ = part::slices;
-    stuck_ = excess_;
+    window_.begin_purge(excess_);
     if (cache.bytes() > excess_ / 4) small_.sweep(cache);
   }
 
@@ -192,34 +278,14 @@ private:
   // window; memory freed meanwhile has its own window, the next one.
   [[nodiscard]] bool is_new(const shares& have) const noexcept {
     if (freed_ / 4 >= have.all()) return true;
-    return window_.is_instant() ? have.spare > lowest_ + have.all() / 16 : excess_ > stuck_ + have.all() / 64;
-  }
-
-  // Returns: the bytes above the limit that have been spare throughout the window that ends now; 0 before its end.
-  // `freed`: bytes freed since the last look: it was that much less at some time since.
-  [[nodiscard]] std::size_t idle_excess(const shares& have, std::size_t freed) noexcept {
-    if (have.too_much() == 0) return begin_window();  // without a look at the clock, as in most steady states
-    const std::size_t since = window_.is_instant() ? 0 : freed;
-    least_spare_ = detail::min(least_spare_, have.spare - detail::min(have.spare, since));
-    if (!window_.is_over()) return 0;
-    const std::size_t idle = std::exchange(least_spare_, max_size);
-    const std::size_t excess = idle - detail::min(idle, have.most);
-    stuck_ = detail::min(stuck_, excess);
-    return excess;
-  }
-
-  // The next window begins with the next excess.
-  std::size_t begin_window() noexcept {
-    window_.restart();
-    least_spare_ = max_size;
-    return stuck_ = 0;
+    return window_.is_instant() ? have.spare > lowest_ + have.all() / 16 : excess_ > window_.stuck() + have.all() / 64;
   }
 
   void step(const shares& have) noexcept {
     if (next_ == part::slices) {
       const std::size_t before = spans_.dirty_bytes() + spans_.spare_bytes();
       spans_.discard_some(detail::min(excess_, have.too_much()));
-      count_purged(before - spans_.dirty_bytes());
+      window_.count_purged(before - spans_.dirty_bytes());
       next_ = part::slabs;
     } else if (!drop_some_pages()) {
       next_ = part::none;
@@ -232,11 +298,10 @@ private:
   // Effects: decommits the free pages inside the slabs of the next segment with any. Returns: whether there is one.
   [[nodiscard]] bool drop_some_pages() noexcept {
     while (segment_ < spans_.segments())
-      if (const std::size_t bytes = small_.discard_free_pages(segment_++); bytes != 0) return count_purged(bytes), true;
+      if (const std::size_t bytes = small_.discard_free_pages(segment_++); bytes != 0)
+        return window_.count_purged(bytes), true;
     return false;
   }
-
-  void count_purged(std::size_t bytes) noexcept { stuck_ -= detail::min(stuck_, bytes); }
 
   // Adds the frees since the last evaluation. Refaulted bytes decay by a quarter of the low water each time twice the
   // heap's size was freed.
@@ -260,20 +325,19 @@ private:
   small_store<Upstream>& small_;
   huge_store<Upstream>& huge_;
   share kept_;
-  decay_window window_;
-  std::size_t least_spare_ = max_size;  // in the window
-  std::size_t excess_ = 0;              // to be purged in the current round
-  std::size_t stuck_ = 0;               // of the last excess: the bytes that the round could not purge
-  std::size_t until_evaluation_;        // frees until the next evaluation
-  std::size_t waited_;                  // the initial value of that
-  std::size_t freed_ = 0;               // since the last round
-  std::size_t lowest_ = 0;              // the least spare since then, with some room
-  std::size_t refaulted_bytes_ = 0;     // purged, and faulted in again
-  std::size_t low_water_ = max_size;    // the least spare since the last decay
-  std::size_t freed_since_ = 0;         // since the last decay
-  std::size_t arrived_bytes_ = 0;       // freed by other threads since the last look at free slices
-  part next_ = part::none;              // of the current round
-  std::size_t segment_ = 0;             // the next one to purge
+  idle_window window_;
+  idle_window arrivals_window_;       // apart: frees by others neither end the window of the owner nor restart it
+  std::size_t excess_ = 0;            // to be purged in the current round
+  std::size_t until_evaluation_;      // frees until the next evaluation
+  std::size_t waited_;                // the initial value of that
+  std::size_t freed_ = 0;             // since the last round
+  std::size_t lowest_ = 0;            // the least spare since then, with some room
+  std::size_t refaulted_bytes_ = 0;   // purged, and faulted in again
+  std::size_t low_water_ = max_size;  // the least spare since the last decay
+  std::size_t freed_since_ = 0;       // since the last decay
+  std::size_t arrived_bytes_ = 0;     // freed by other threads since the last look at free slices
+  part next_ = part::none;            // of the current round
+  std::size_t segment_ = 0;           // the next one to purge
 };
 
 }  // namespace ashlar::ASHLAR_ABI::detail

@@ -13,6 +13,7 @@
 #include <ashlar/detail/heap/heap_parts.hpp>
 #include <ashlar/detail/heap/page_discard.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
+#include <ashlar/detail/heap/purge.hpp>
 #include <ashlar/detail/heap/retention_limit.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
@@ -28,16 +29,12 @@ namespace ashlar::ASHLAR_ABI::detail {
 ///     thread heap: free segment -> segment cache, at most two -> next thread heap, pages included
 ///                                                              -> upstream
 ///
-/// Heaps over it share one `retain_bytes`, which includes the segment cache. While heaps request segments, the cache
-/// has room for one more for each of them: a parked heap hands an empty segment over.
+/// Heaps over it share one `retain_bytes`, which includes the segment cache.
 template <thread_safe_resource Upstream>
 class shared_extent_map {
   using segment = typename heap_parts<Upstream>::segment;
 
 public:
-  /// Bytes: the limit of the segment cache, without segments that are handed over.
-  static constexpr std::size_t most_cached = 2 * segment_bytes;
-
   /// `heap`: named in reports about blocks in here; null: the requesting heap.
   shared_extent_map(std::size_t max_bytes, Upstream upstream, std::size_t retain_bytes = std::size_t{16} << 20,
                     void* heap = nullptr)
@@ -77,8 +74,7 @@ public:
   /// Effects: caches a segment, or gives it back.
   void deallocate_segment(void* p, std::size_t bytes) noexcept {
     const scope held(lock_);
-    const std::size_t most = detail::max(detail::min(most_cached, kept_.most()), wanted_ * segment_bytes);
-    const bool has_room = space_.spare_bytes() + bytes <= most;
+    const bool has_room = space_.spare_bytes() + bytes <= most_cached_segments(kept_.most(), wanted_);
     if (bytes != segment_bytes || !has_room) return space_.give(p);
     space_.keep(p);
     count_cached();

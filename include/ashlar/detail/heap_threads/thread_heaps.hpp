@@ -11,6 +11,7 @@
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/heap_parts.hpp>
+#include <ashlar/detail/heap/purge.hpp>
 #include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/expects.hpp>
 #include <ashlar/detail/support/hints.hpp>
@@ -112,15 +113,13 @@ public:
       f(*each);
   }
 
-  /// Effects: gives one empty segment of a parked heap to the upstream, with its pages, and purges one that has been
-  /// parked for `decay_ms`. They take turns; those in use are left out. Complexity: O(parked heaps and their segments).
+  /// Effects: gives memory of one parked heap to the upstream. They take turns; those in use are left out. Complexity:
+  /// O(parked heaps and their segments).
   ASHLAR_COLD void scavenge() noexcept {
     for (std::size_t left = parked(); left != 0; --left) {
       thread_heap* const each = next_parked();
-      if (each == nullptr || each->blocks.try_give_segment()) return;
-      if (coarse_ms() - each->parked_ms.load(memory_order_relaxed) < options_.decay_ms) continue;
-      static_cast<void>(each->blocks.try_trim_remote());
-      return;
+      if (each == nullptr) return;
+      if (scavenge_parked(each->blocks, each->parked_ms.load(memory_order_relaxed), options_.decay_ms)) return;
     }
   }
 

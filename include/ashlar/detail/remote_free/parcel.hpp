@@ -152,7 +152,7 @@ void for_each_of_parcel(parcel_carrier<Atomics>* top, F f) noexcept {
 
 /// The parcels on their way to a heap: an inbox that any thread adds to, and those taken from it but not unpacked.
 /// The writes of senders share no cache line with those of the heap. Thread safety: any thread, but one at a time calls
-/// `take`.
+/// `take` and `count_unpacked`.
 template <class Atomics = default_atomics>
 class parcel_queue {
 public:
@@ -160,8 +160,8 @@ public:
 
   /// Effects: adds a parcel of `bytes` bytes. Lock-free. The sender does not touch it afterwards.
   void push(carrier* top, std::size_t bytes) noexcept {
+    bytes_.fetch_add(bytes, memory_order_relaxed);  // first, so that no parcel is taken uncounted
     static_cast<void>(inbox_.push(top));
-    bytes_.fetch_add(bytes, memory_order_relaxed);  // counts, and guards nothing
   }
 
   /// Returns: a parcel, or null. `twice(top)` is called for one that was taken before, which a double free has sent
@@ -170,16 +170,24 @@ public:
   [[nodiscard]] carrier* take(F twice) noexcept {
     carrier* top = pending_.load(memory_order_relaxed);
     if (top == nullptr) {
-      bytes_.store(0, memory_order_relaxed);
       top = inbox_.take_all();
       if (top == nullptr) return nullptr;
+      pending_bytes_ = bytes();
     }
     carrier* next = top->next;
     if (ASHLAR_UNLIKELY(next == carrier::taken())) next = nullptr, twice(top);
     top->next = carrier::taken();
     if (next != nullptr) next->fetch_ahead();
     pending_.store(next, memory_order_relaxed);
+    if (next == nullptr) count_unpacked(pending_bytes_);  // all that the sum of `count_unpacked` missed
     return top;
+  }
+
+  /// Effects: counts that about `bytes` bytes of pending parcels wait no longer.
+  void count_unpacked(std::size_t bytes) noexcept {
+    const std::size_t gone = detail::min<std::size_t>(bytes, pending_bytes_);
+    pending_bytes_ = pending_bytes_ - gone;
+    if (gone != 0) bytes_.fetch_sub(gone, memory_order_relaxed);
   }
 
   /// Returns: whether there was none at the call.
@@ -187,13 +195,14 @@ public:
     return pending_.load(memory_order_relaxed) == nullptr && inbox_.is_empty();
   }
 
-  /// Returns: bytes of the cells in the inbox, approximately: a parcel that is being added may be missing.
+  /// Returns: bytes of the cells that wait, in the inbox and pending; approximately, as parcels come and are unpacked.
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_.load(memory_order_relaxed); }
 
 private:
   alignas(64) inbox<carrier, Atomics> inbox_;
   typename Atomics::template atomic<std::size_t> bytes_ = 0;
-  alignas(64) typename Atomics::template atomic<carrier*> pending_ = nullptr;
+  alignas(64) typename Atomics::template atomic<carrier*> pending_ = nullptr;  // taken out of the inbox
+  typename Atomics::template plain<std::size_t> pending_bytes_ = 0;            // the share of these in `bytes_`
 };
 
 }  // namespace ashlar::ASHLAR_ABI::detail
