@@ -99,6 +99,7 @@ public:
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t) { return from_->take(bytes); }
   [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t) noexcept { return from_->take(bytes); }
   void deallocate(void* p, std::size_t bytes, std::size_t) noexcept { from_->give(p, bytes); }
+  [[nodiscard]] bool try_expand(void*, std::size_t, std::size_t, std::size_t) noexcept { return false; }
   friend bool operator==(const source&, const source&) = default;
 
 private:

@@ -20,7 +20,7 @@ void model() {
         (void)space.try_allocate_segment(window);
         space.deallocate_segment(mine, sizeof(segment));
         (void)space.trim();
-        (void)space.try_expand(mine, window);
+        (void)space.try_expand(mine, window, window, window);
         (void)space.try_move(mine, window, window);
         space.split(mine, window);
         (void)space.has(mine);

@@ -18,6 +18,7 @@
 
 namespace models {
 
+using ashlar::detail::cached;
 using ashlar::detail::parcel_carrier;
 using ashlar::detail::segment_owner;
 using ashlar::detail::slice_run;
@@ -130,21 +131,22 @@ public:
   }
   void count_arrived(std::size_t) noexcept { touch(); }
   /// Effects: gives all free cells to the upstream.
-  std::size_t trim_excluding_cache(std::size_t) noexcept {
-    touch();
+  std::size_t trim(std::size_t, cached which = cached::included) noexcept {
+    flush_caches(which);
     std::size_t given = 0;
     while (segment* const cell = free_.pop()) upstream_.deallocate(cell, sizeof(segment), alignof(segment)), ++given;
     return given;
   }
   /// Effects: gives one free cell to the upstream: a segment is one cell.
-  bool give_segment_excluding_cache() noexcept {
+  bool give_segment() noexcept {
     touch();
     segment* const cell = free_.pop();
     if (cell != nullptr) upstream_.deallocate(cell, sizeof(segment), alignof(segment));
     return cell != nullptr;
   }
-  void flush_caches() noexcept {
+  void flush_caches(cached which = cached::included) noexcept {
     touch();
+    if (which == cached::excluded) return;
     while (segment* const cell = cache_.pop()) free_.push(0, cell);
   }
   template <class F>
@@ -152,22 +154,13 @@ public:
     touch();
   }
   template <class F>
-  void for_each_live_excluding_cache(F) {
-    touch();
-  }
-  template <class F>
-  void inspect(F) const {
-    static_cast<void>(looked());
-  }
-  template <class F>
-  void inspect_excluding_cache(F) const {
+  void inspect(F, cached = cached::included) const {
     static_cast<void>(looked());
   }
   void release() noexcept {
     touch();
     cache_.clear();
   }
-  std::size_t trim(std::size_t retain_bytes) noexcept { return flush_caches(), trim_excluding_cache(retain_bytes); }
   [[nodiscard]] std::size_t held_bytes() const noexcept { return looked(); }
   [[nodiscard]] std::size_t segments() const noexcept { return looked(); }
   [[nodiscard]] std::size_t table_bytes() const noexcept { return looked(); }

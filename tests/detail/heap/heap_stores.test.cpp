@@ -13,6 +13,7 @@
 
 namespace {
 
+using ashlar::detail::cached;
 using ashlar::detail::size_classes;
 using ashlar::detail::slice_bytes;
 using ashlar_test::counting_resource;
@@ -31,7 +32,7 @@ struct heap_stores_test : ::testing::Test {
   std::size_t live(bool by_owner) {
     std::size_t sum = 0;
     const auto add = [&](const ashlar::detail::heap_region& piece) { sum += piece.live; };
-    by_owner ? stores.inspect(add) : stores.inspect_excluding_cache(add);
+    stores.inspect(add, by_owner ? cached::included : cached::excluded);
     return sum;
   }
 
@@ -86,7 +87,8 @@ TEST_F(heap_stores_test, a_cached_span_is_used_until_it_is_swept) {
   EXPECT_EQ(live(true), 1u);
   EXPECT_EQ(live(false), 2u) << "the owner may be using its cache";
   std::size_t blocks = 0;
-  stores.for_each_live_excluding_cache([&](void*, std::size_t) { ++blocks; });
+  stores.flush_caches(cached::excluded);
+  stores.for_each_live([&](void*, std::size_t) { ++blocks; });
   EXPECT_EQ(blocks, 2u);
   EXPECT_EQ(stores.take_cached_run(4 * slice_bytes, 16), run) << "longer by up to a half";
   EXPECT_EQ(stores.usable_size(run), 5 * slice_bytes);

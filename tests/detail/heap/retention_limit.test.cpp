@@ -57,6 +57,7 @@ constexpr std::size_t mib = std::size_t{1} << 20;
 struct without_budget {};
 
 struct with_budget {
+  [[nodiscard]] with_budget& get() noexcept { return *this; }  // as the reference to a shared extent map
   [[nodiscard]] ashlar::detail::retention_limit& budget() noexcept { return *limit; }
   ashlar::detail::retention_limit* limit;
 };

@@ -12,6 +12,7 @@
 #include <ashlar/detail/heap/cell_faults.hpp>
 #include <ashlar/detail/heap/cell_layout.hpp>
 #include <ashlar/detail/heap/heap_api.hpp>
+#include <ashlar/detail/heap/heap_parts.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/slice_run.hpp>
@@ -211,27 +212,24 @@ public:
   }
   template <class F>
   void for_each_live_remote(F f) {
-    if constexpr (sends) settled()->for_each_live_excluding_cache(std::move(f));
-    else this->for_each_live(std::move(f));
+    const auto in = settled();
+    in->flush_caches(remotely);
+    in->for_each_live(std::move(f));
   }
   template <class F>
   void inspect_remote(F f) {
-    if constexpr (sends) settled()->inspect_excluding_cache(std::move(f));
-    else this->inspect(std::move(f));
+    settled()->inspect(std::move(f), remotely);
   }
-  std::size_t trim_remote(std::size_t retain_bytes = 0) noexcept {
-    if constexpr (sends) return settled()->trim_excluding_cache(retain_bytes);
-    else return this->trim(retain_bytes);
-  }
+  std::size_t trim_remote(std::size_t retain_bytes = 0) noexcept { return settled()->trim(retain_bytes, remotely); }
   /// @}
 
   /// As `trim_remote`, or for one empty segment, unless the heap is in use: for holders of another heap's lock. The
   /// thread cache stays at every level.
   std::size_t try_trim_remote() noexcept {
-    return try_inside([](Stores& stores) { return stores.trim_excluding_cache(0); });
+    return try_inside([](Stores& stores) { return stores.trim(0, cached::excluded); });
   }
   bool try_give_segment() noexcept {
-    return try_inside([](Stores& stores) { return stores.give_segment_excluding_cache(); });
+    return try_inside([](Stores& stores) { return stores.give_segment(); });
   }
   [[nodiscard]] std::size_t cached_bytes() const noexcept { return sends ? stores_.cached_bytes() : 0; }
   [[nodiscard]] const upstream_type& upstream() const noexcept { return stores_.upstream(); }
@@ -243,6 +241,7 @@ public:
   void set_number(std::uint32_t number) noexcept { stores_.set_number(number); }
 
 private:
+  static constexpr cached remotely = sends ? cached::excluded : cached::included;
   // A link in a dead cell could be forged: a cell goes to its bitmap at once, as in a pool.
   static constexpr bool has_no_links = checking_level >= checking::hardened;
 

@@ -202,7 +202,8 @@ public:
   }
 
 private:
-  static constexpr bool lends_segments = requires(Upstream& lender) { lender.try_allocate_segment(window_bytes); };
+  static constexpr bool lends_segments =
+      requires(Upstream& lender) { lender.get().try_allocate_segment(window_bytes); };
 
   [[nodiscard]] static constexpr std::size_t windows_of(std::size_t bytes) noexcept {
     return bytes / window_bytes + (bytes % window_bytes != 0 ? 1 : 0);
@@ -221,7 +222,7 @@ private:
   [[nodiscard]] void* try_take_from_upstream(std::size_t bytes, std::size_t alignment,
                                              [[maybe_unused]] bool is_segment) noexcept {
     if constexpr (lends_segments)
-      if (is_segment) return upstream_.try_allocate_segment(bytes);
+      if (is_segment) return upstream_.get().try_allocate_segment(bytes);
     return try_allocate_from(upstream_, bytes, alignment);
   }
 
@@ -250,7 +251,7 @@ private:
   [[nodiscard]] std::byte* move_pages(const window& was, std::size_t bytes, std::size_t alignment) noexcept {
     if constexpr (pages::is_shared) {
       if (!make_room(windows_of(bytes))) return nullptr;
-      return retry_after_purge([&] { return upstream_.try_move(was.start, bytes, alignment); });
+      return retry_after_purge([&] { return upstream_.get().try_move(was.start, bytes, alignment); });
     } else {
       auto* const place = static_cast<std::byte*>(retry_after_purge([&] { return pages::reserve(bytes, alignment); }));
       if (place == nullptr) return nullptr;
@@ -273,7 +274,7 @@ private:
   // Effects: splits the tail of an extent off as a spare one, if it is large enough. Returns: bytes left.
   std::size_t cut(const window& extent, std::size_t head) noexcept {
     if (extent.bytes() < head + window_bytes / 4) return extent.bytes();
-    if constexpr (pages::is_shared) upstream_.split(extent.start, head);
+    if constexpr (pages::is_shared) upstream_.get().split(extent.start, head);
     split(extent.start, head);
     keep(extent.start + head);
     return head;
@@ -320,7 +321,7 @@ private:
     mark_live(extent.start, extent.bytes());
     held_bytes_ -= extent.bytes();
     if constexpr (lends_segments)
-      if (extent.is_segment()) return upstream_.deallocate_segment(extent.start, extent.bytes());
+      if (extent.is_segment()) return upstream_.get().deallocate_segment(extent.start, extent.bytes());
     upstream_.deallocate(extent.start, extent.bytes(), extent.alignment());
   }
 

@@ -24,6 +24,10 @@ class single_owner;
 template <class Upstream>
 class locked_with_inbox;
 
+/// Whether a call includes the thread cache, which its owner may be using without a lock: otherwise cached cells and
+/// spans count as live.
+enum class cached : bool { excluded, included };
+
 /// The types of an engine's stores, of its segments, and of the map of address space below them. A model specialises
 /// it, with smaller ones.
 template <class Upstream>

@@ -13,6 +13,7 @@
 #include <ashlar/detail/heap/exact_sizes.hpp>
 #include <ashlar/detail/heap/extent_map.hpp>
 #include <ashlar/detail/heap/heap_checks.hpp>
+#include <ashlar/detail/heap/heap_parts.hpp>
 #include <ashlar/detail/heap/heap_region.hpp>
 #include <ashlar/detail/heap/huge_store.hpp>
 #include <ashlar/detail/heap/page_discard.hpp>
@@ -32,8 +33,9 @@ namespace ashlar::ASHLAR_ABI::detail {
 
 /// Up to `size_classes::largest` bytes a block is a cell, up to the slices of a segment a span, above that huge. The
 /// owner byte of a 64 KiB slice gives its size class. Huge blocks are recognised by their 4 MiB alignment.
-/// Calls named `_excluding_cache`, `give_cell` and those for blocks above cells leave the thread cache alone, which its
-/// owner may be using without a lock. Thread safety: none. Nothing is allocated before the first block.
+/// `take_cell_excluding_cache`, `give_cell`, `give_segment` and calls for blocks above cells leave the thread cache
+/// alone, which its owner may be using without a lock. Thread safety: none. Nothing is allocated before the first
+/// block.
 template <resource Upstream>
 class heap_stores {
 public:
@@ -173,23 +175,15 @@ public:
   /// Effects: counts `bytes` that other threads freed by `give_block`.
   void count_arrived(std::size_t bytes) noexcept { purge_.on_arrived(bytes, cache_); }
 
-  /// Effects: as `trim`, without the thread cache.
-  std::size_t trim_excluding_cache(std::size_t retain_bytes) noexcept {
-    small_.flush_batches(small_.first_common_batch);
-    spans_.join_spare();
-    return purge_.trim(retain_bytes, cache_);
-  }
-
-  /// Effects: gives one empty segment back, with its pages. Returns: whether there was one.
-  bool give_segment_excluding_cache() noexcept {
-    small_.flush_batches(small_.first_common_batch);
-    spans_.join_spare();
+  /// Effects: gives one empty segment back, with its pages; the thread cache stays. Returns: whether there was one.
+  bool give_segment() noexcept {
+    flush_caches(cached::excluded);
     return purge_.give_segments(1, cache_);
   }
 
   /// Effects: moves all free cells to their slabs, and joins free slices.
-  void flush_caches() noexcept {
-    small_.flush_caches(cache_);
+  void flush_caches(cached which = cached::included) noexcept {
+    which == cached::included ? small_.flush_caches(cache_) : small_.flush_batches(small_.first_common_batch);
     spans_.join_spare();
     purge_.recount(cache_);
   }
@@ -216,26 +210,16 @@ public:
     huge_.for_each([&](std::byte* p, std::size_t bytes) { f(static_cast<void*>(p), bytes_in(p, bytes)); });
   }
 
-  /// As `for_each_live`, without the thread cache: cached cells count as live.
-  template <class F>
-  void for_each_live_excluding_cache(F f) {
-    small_.flush_batches(small_.first_common_batch);
-    spans_.join_spare();
-    for_each_live(std::move(f));
-  }
-
   /// Effects: calls `f(heap_region)` for each region held.
   template <class F>
-  void inspect(F f) const {
-    small_.count_waiting(cache_);
-    inspect_counted(f);
-  }
-
-  /// As above, without the thread cache: cached cells count as live.
-  template <class F>
-  void inspect_excluding_cache(F f) const {
-    small_.count_waiting(thread_cache{}, small_.first_common_batch);
-    inspect_counted(f);
+  void inspect(F f, cached which = cached::included) const {
+    if (which == cached::included) small_.count_waiting(cache_);
+    else small_.count_waiting(thread_cache{}, small_.first_common_batch);
+    spans_.for_each_segment(
+        [&](segment& home, slice_mask free, slice_mask fresh) { for_each_region(home, free, fresh, f); });
+    space_.for_each([&](const window& each) {
+      if (!each.is_segment()) f(heap_region::huge_block(each.start, each.bytes(), !space_.is_spare(each.start)));
+    });
   }
 
   /// Effects: takes all blocks back and gives all memory to the upstream.
@@ -250,8 +234,8 @@ public:
   }
 
   /// Effects: purges free memory down to `retain_bytes`. Returns: bytes given back.
-  std::size_t trim(std::size_t retain_bytes) noexcept {
-    flush_caches();
+  std::size_t trim(std::size_t retain_bytes, cached which = cached::included) noexcept {
+    flush_caches(which);
     return purge_.trim(retain_bytes, cache_);
   }
 
@@ -304,18 +288,9 @@ private:
     huge_.for_each(look);
   }
 
-  template <class F>
-  void inspect_counted(F f) const {
-    spans_.for_each_segment(
-        [&](segment& home, slice_mask free, slice_mask fresh) { for_each_region(home, free, fresh, f); });
-    space_.for_each([&](const window& each) {
-      if (!each.is_segment()) f(heap_region::huge_block(each.start, each.bytes(), !space_.is_spare(each.start)));
-    });
-  }
-
   [[nodiscard]] const void* named(const void* heap) const noexcept {
-    if constexpr (requires { space_.upstream().reported_heap(); })
-      if (const void* const whole = space_.upstream().reported_heap(); whole != nullptr) return whole;
+    if constexpr (requires { space_.upstream().get().reported_heap(); })
+      if (const void* const whole = space_.upstream().get().reported_heap(); whole != nullptr) return whole;
     return heap;
   }
 

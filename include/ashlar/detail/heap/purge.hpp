@@ -159,7 +159,7 @@ private:
 /// per MiB of frees; so the total may exceed the budget by 1 MiB for each heap. Thread safety: none. Never allocates.
 template <resource Upstream>
 class purge {
-  static constexpr bool has_budget = requires(Upstream& upstream) { upstream.budget(); };
+  static constexpr bool has_budget = requires(Upstream& upstream) { upstream.get().budget(); };
   using share = std::conditional_t<has_budget, retention_share, own_retention>;
 
 public:
@@ -229,7 +229,7 @@ private:
   static constexpr std::size_t least_wait = std::size_t{1} << 20;
 
   [[nodiscard]] static share share_of(span_store<Upstream>& spans, std::size_t retain_bytes) noexcept {
-    if constexpr (has_budget) return share(spans.space().upstream().budget());
+    if constexpr (has_budget) return share(spans.space().upstream().get().budget());
     else return share(retain_bytes);
   }
 

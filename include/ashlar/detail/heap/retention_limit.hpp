@@ -84,7 +84,7 @@ private:
 /// Thread safety: any thread.
 template <class Upstream>
 class transit_limit {
-  static constexpr bool has_budget = requires(Upstream& upstream) { upstream.budget(); };
+  static constexpr bool has_budget = requires(Upstream& upstream) { upstream.get().budget(); };
 
 public:
   /// `most`: bytes that may wait in all.
@@ -123,11 +123,11 @@ private:
 
   [[nodiscard]] static bool try_count([[maybe_unused]] std::size_t bytes,
                                       [[maybe_unused]] Upstream& upstream) noexcept {
-    if constexpr (has_budget) return upstream.budget().try_count(bytes);
+    if constexpr (has_budget) return upstream.get().budget().try_count(bytes);
     else return true;
   }
   static void uncount([[maybe_unused]] std::size_t bytes, [[maybe_unused]] Upstream& upstream) noexcept {
-    if constexpr (has_budget) upstream.budget().change(bytes, 0);
+    if constexpr (has_budget) upstream.get().budget().change(bytes, 0);
   }
 
   std::size_t most_;

@@ -23,8 +23,8 @@
 
 namespace ashlar::ASHLAR_ABI::detail {
 
-/// An `extent_map` for any thread. Blocks aligned to a window are extents; the others are tables and records, which the
-/// limit counts too.
+/// An `extent_map` for any thread, and a resource. Blocks aligned to a window are extents; the others are tables and
+/// records, which the limit counts too.
 ///
 ///     thread heap: free segment -> segment cache, at most two -> next thread heap, pages included
 ///                                                              -> upstream
@@ -35,6 +35,8 @@ class shared_extent_map {
   using segment = typename heap_parts<Upstream>::segment;
 
 public:
+  static constexpr bool is_thread_safe = true;
+
   /// `heap`: named in reports about blocks in here; null: the requesting heap.
   shared_extent_map(std::size_t max_bytes, Upstream upstream, std::size_t retain_bytes = std::size_t{16} << 20,
                     void* heap = nullptr)
@@ -54,6 +56,11 @@ public:
     return take(bytes, alignment, false);
   }
 
+  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
+    void* const p = try_allocate(bytes, alignment);
+    if (p == nullptr) throw_bad_alloc(bytes, alignment);
+    return p;
+  }
   void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     if (alignment >= window_bytes) {
       const scope held(lock_);
@@ -88,7 +95,10 @@ public:
     return given;
   }
 
-  [[nodiscard]] bool try_expand(void* p, std::size_t new_bytes) noexcept {
+  /// Expects: as that of the upstream; the block is an extent.
+  [[nodiscard]] bool try_expand(void* p, std::size_t, std::size_t new_bytes, std::size_t) noexcept
+    requires expanding_resource<Upstream>
+  {
     const scope held(lock_);
     return space_.resize(p, new_bytes);
   }
@@ -153,6 +163,9 @@ public:
   [[nodiscard]] const Upstream& upstream() const noexcept { return space_.upstream(); }
   [[nodiscard]] Upstream& upstream() noexcept { return space_.upstream(); }
   [[nodiscard]] spin_lock& lock() noexcept { return lock_; }
+  [[nodiscard]] friend bool operator==(const shared_extent_map& a, const shared_extent_map& b) noexcept {
+    return &a == &b;
+  }
 
 private:
   using scope = check_scope<spin_lock>;  // spare extents are verified when taken or given back
@@ -217,54 +230,13 @@ private:
   void (*run_short_)(void* self) noexcept = nullptr;
 };
 
-/// A `shared_extent_map` as a resource. Thread safety: any thread.
-template <thread_safe_resource Upstream>
-class extent_resource {
-public:
-  static constexpr bool is_thread_safe = true;
-
-  explicit extent_resource(shared_extent_map<Upstream>& space) noexcept : space_(&space) {}
-
-  [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
-    return space_->try_allocate(bytes, alignment);
-  }
-  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
-    void* const p = try_allocate(bytes, alignment);
-    if (p == nullptr) throw_bad_alloc(bytes, alignment);
-    return p;
-  }
-  void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-    space_->deallocate(p, bytes, alignment);
-  }
-  /// Expects: as that of the upstream; the block is an extent.
-  [[nodiscard]] bool try_expand(void* p, std::size_t, std::size_t new_bytes, std::size_t) noexcept
-    requires expanding_resource<Upstream>
-  {
-    return space_->try_expand(p, new_bytes);
-  }
-
-  /// @{ The further calls of an `extent_map` over it: as those of the shared map.
-  [[nodiscard]] void* try_allocate_segment(std::size_t bytes) noexcept { return space_->try_allocate_segment(bytes); }
-  void deallocate_segment(void* p, std::size_t bytes) noexcept { space_->deallocate_segment(p, bytes); }
-  [[nodiscard]] std::byte* try_move(void* p, std::size_t new_bytes, std::size_t alignment) noexcept {
-    return space_->try_move(p, new_bytes, alignment);
-  }
-  void split(void* p, std::size_t head) noexcept { space_->split(p, head); }
-  [[nodiscard]] retention_limit& budget() noexcept { return space_->budget(); }
-  [[nodiscard]] const void* reported_heap() const noexcept { return space_->reported_heap(); }
-  /// @}
-
-  [[nodiscard]] friend bool operator==(const extent_resource& a, const extent_resource& b) noexcept {
-    return a.space_ == b.space_;
-  }
-
-private:
-  shared_extent_map<Upstream>* space_;
-};
+/// The upstream of a thread heap.
+template <class Upstream>
+using extent_resource = resource_ref<shared_extent_map<Upstream>>;
 
 /// Extents are as fresh as those of the upstream, except cached segments. The shared map moves their pages.
 template <class Upstream>
-struct page_discard<extent_resource<Upstream>> : page_discard<Upstream> {
+struct page_discard<shared_extent_map<Upstream>> : page_discard<Upstream> {
   static constexpr bool is_shared = true;
 };
 
