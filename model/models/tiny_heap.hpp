@@ -11,7 +11,7 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/heap_checks.hpp>
 #include <ashlar/detail/heap/segment.hpp>
-#include <ashlar/detail/heap/slice_run.hpp>
+#include <ashlar/detail/heap/span_header.hpp>
 #include <ashlar/detail/remote_free/parcel.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/heap/heap_options.hpp>

@@ -15,7 +15,7 @@
 #include <ashlar/detail/heap/block_canary.hpp>
 #include <ashlar/detail/heap/cell_windows.hpp>
 #include <ashlar/detail/heap/heap_api.hpp>
-#include <ashlar/detail/heap/slice_run.hpp>
+#include <ashlar/detail/heap/span_header.hpp>
 #include <ashlar/detail/heap/window_watch.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/bits.hpp>

@@ -16,7 +16,7 @@
 #include <ashlar/detail/heap/heap_stores.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/sharing.hpp>
-#include <ashlar/detail/heap/slice_run.hpp>
+#include <ashlar/detail/heap/span_header.hpp>
 #include <ashlar/detail/heap_threads/heap_survey.hpp>
 #include <ashlar/detail/heap_threads/thread_heap_registry.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>

@@ -80,4 +80,17 @@ TEST(page_map, finds_what_it_holds_and_nothing_else) {
   }
 }
 
+TEST(recent_segments, knows_what_was_noted_and_nothing_else) {
+  ashlar::detail::recent_segments segments;
+  EXPECT_FALSE(segments.has(nullptr));
+  for (std::uintptr_t number = 100; number < 116; ++number) segments.note(address(number) + number);
+  for (std::uintptr_t number = 100; number < 116; ++number)
+    EXPECT_TRUE(segments.has(address(number)) && segments.has(address(number) + window_bytes - 1));
+  EXPECT_FALSE(segments.has(address(99)) || segments.has(address(116)) || segments.has(nullptr));
+  segments.note(address(116));
+  EXPECT_TRUE(segments.has(address(116)));
+  segments.clear();
+  for (std::uintptr_t number = 99; number < 117; ++number) EXPECT_FALSE(segments.has(address(number)));
+}
+
 }  // namespace

@@ -8,8 +8,8 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/detail/checks/poison.hpp>
-#include <ashlar/detail/heap/pair_stack.hpp>
 #include <ashlar/detail/heap/segment.hpp>
+#include <ashlar/detail/heap/thread_cache.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/bitmap.hpp>
 #include <ashlar/detail/support/hints.hpp>
@@ -56,8 +56,8 @@ ASHLAR_INLINE void expect_none_twice(const span_header& slab, std::size_t word, 
 /// `checked`.
 ASHLAR_INLINE void expect_link([[maybe_unused]] const void* cell, [[maybe_unused]] std::size_t size_class,
                                [[maybe_unused]] const void* heap) noexcept {
-  if constexpr (free_lists::seals_links)
-    if (ASHLAR_UNLIKELY(!free_lists::is_sound(cell))) report_poison(cell, size_classes::bytes_of(size_class), heap);
+  if constexpr (thread_cache::seals_links)
+    if (ASHLAR_UNLIKELY(!thread_cache::is_sound(cell))) report_poison(cell, size_classes::bytes_of(size_class), heap);
 }
 
 }  // namespace ashlar::ASHLAR_ABI::detail

@@ -15,7 +15,7 @@
 #include <ashlar/detail/heap/heap_parts.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/heap/segment.hpp>
-#include <ashlar/detail/heap/slice_run.hpp>
+#include <ashlar/detail/heap/span_header.hpp>
 #include <ashlar/detail/remote_free/parcel.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/bits.hpp>

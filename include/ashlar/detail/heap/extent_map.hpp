@@ -13,8 +13,7 @@
 #include <ashlar/detail/heap/heap_registry.hpp>
 #include <ashlar/detail/heap/page_discard.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
-#include <ashlar/detail/heap/recent_segments.hpp>
-#include <ashlar/detail/heap/slice_run.hpp>
+#include <ashlar/detail/heap/span_header.hpp>
 #include <ashlar/detail/heap/spare_extents.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>

@@ -10,7 +10,7 @@
 #include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/heap/slice_run.hpp>
+#include <ashlar/detail/heap/span_header.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>

@@ -13,7 +13,7 @@
 #include <ashlar/detail/heap/page_discard.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/heap/purge.hpp>
-#include <ashlar/detail/heap/slice_run.hpp>
+#include <ashlar/detail/heap/span_header.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>

@@ -2,6 +2,7 @@
 // The page map of a heap: a hash table from the 4 MiB windows of the address space to extents.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -146,5 +147,42 @@ private:
   std::size_t capacity_ = 0;
   std::size_t count_ = 0;
 };
+
+/// A direct-mapped cache in front of a `page_map`. A window that leaves the map leaves the cache.
+/// Thread safety: none. Complexity: O(1).
+class recent_segments {
+public:
+  recent_segments() noexcept { clear(); }
+
+  /// Returns: whether the address lies in a noted segment that still exists; false is a hint only. `p` is not read.
+  [[nodiscard]] ASHLAR_INLINE bool has(const void* p) const noexcept {
+    return numbers_[number_of(p) % count] == number_of(p);
+  }
+
+  /// Expects: `p` lies in a segment of the map.
+  void note(const void* p) noexcept { numbers_[number_of(p) % count] = number_of(p); }
+
+  void clear() noexcept { numbers_.fill(max_size); }
+
+private:
+  static constexpr std::size_t count = 16;
+
+  [[nodiscard]] static ASHLAR_INLINE std::size_t number_of(const void* p) noexcept {
+    return address_of(p) / window_bytes;
+  }
+
+  std::array<std::size_t, count> numbers_;
+};
+
+/// The same at level `fast`, which asks for no segment.
+class no_recent_segments {
+public:
+  [[nodiscard]] static bool has(const void* /*p*/) noexcept { return false; }
+  static void note(const void* /*p*/) noexcept {}
+  static void clear() noexcept {}
+};
+
+using recent_segments_if_checked =
+    std::conditional_t<checking_level >= checking::checked, recent_segments, no_recent_segments>;
 
 }  // namespace ashlar::ASHLAR_ABI::detail

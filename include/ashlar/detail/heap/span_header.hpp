@@ -4,19 +4,20 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/support/bitmap.hpp>
 #include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/poison.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 
 /// One bit for each slice. A free sets the bits of a run, which joins it with its neighbours without further work.
 using slice_mask = bit_word;
 
-/// It stands in the head of the segment, so that spans hold
-/// no metadata: sixteen cells of 32 KiB fill eight slices. Invariant: `free` is the number of set bits; no bit from
-/// `capacity` on is set.
+/// It stands in the head of the segment, so that spans hold no metadata: sixteen cells of 32 KiB fill eight slices.
+/// Invariant: `free` is the number of set bits; no bit from `capacity` on is set.
 struct alignas(64) span_header {
   span_header* next;      ///< in the list of partial slabs of its class
   span_header* previous;  ///< the same
@@ -46,5 +47,19 @@ struct alignas(64) span_header {
     return index < capacity && cell(index) == p;
   }
 };
+
+/// A span of slices, an extent, or any new block. `is_zero`: all bytes are zero, unused since they came from the
+/// system.
+struct slice_run {
+  std::byte* data = nullptr;
+  bool is_zero = false;
+};
+
+/// Returns: the block, or null, with its first `bytes` bytes zero.
+inline void* zeroed(const slice_run& got, std::size_t bytes) noexcept {
+  if (got.is_zero) mark_readable(got.data, bytes);  // otherwise Valgrind takes the zeroes for undefined
+  else if (got.data != nullptr) std::memset(got.data, 0, bytes);
+  return got.data;
+}
 
 }  // namespace ashlar::ASHLAR_ABI::detail

@@ -10,12 +10,12 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/heap/cell_layout.hpp>
 #include <ashlar/detail/heap/free_run_bins.hpp>
-#include <ashlar/detail/heap/pair_stack.hpp>
 #include <ashlar/detail/heap/span_header.hpp>
 #include <ashlar/detail/slab/cell_batch.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/atomics.hpp>
+#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
@@ -28,19 +28,86 @@ inline constexpr auto sampled_bytes_of = [] {
   return made;
 }();
 
+/// A free list of cells for each size class (list 0 stays empty), and free spans. A cell has at least one word, or two
+/// at level `checked`. The link in a cell points to the second cell below it:
+///
+///       top    next   link(top)   link(next)   link(link(top)) …
+///       s0     s1     s2          s3           s4
+///
+/// A pop of a plain list waits for the load of the previous link; here that load has the time of one more pop. Tops and
+/// nexts lie in separate arrays: compilers move two neighbouring words as one vector, and the next load then stalls
+/// until that store has left the store buffer.
+///
 /// Only cells at sampled addresses are counted: by the caller of `push` and `pop`, who has tested for them anyway.
 /// Spans are cached where a lock stands in front of the others. Thread safety: none, but for `bytes` and
-/// `reused_run_bytes`.
-class thread_cache : public free_lists {
+/// `reused_run_bytes`. Never allocates.
+class thread_cache {
 public:
   /// The cells that leave a batch together.
   static constexpr int cells_at_once = 8;
+  /// The bytes of a link, which at level `checked` has a seal after it.
+  static constexpr bool seals_links = checking_level == checking::checked;
+  static constexpr std::size_t link_bytes = sizeof(void*) * (seals_links ? 2 : 1);
 
   /// Effects: limits each list to about 256 KiB and to `max_cells` cells.
   explicit thread_cache(std::size_t max_cells = 4096) noexcept {
     for (std::size_t size_class = 1; size_class < shares_.size(); ++size_class) {
       const std::size_t cell = size_classes::bytes_of(size_class), most = std::size_t{256} * 1024 + 16 * cell;
       shares_[size_class].most = static_cast<std::uint32_t>(detail::min(most / cell, max_cells) * cell);
+    }
+  }
+
+  [[nodiscard]] ASHLAR_INLINE bool is_empty(std::size_t size_class) const noexcept {
+    return top_[size_class] == nullptr;
+  }
+
+  ASHLAR_INLINE void push(std::size_t size_class, void* cell) noexcept {
+    void* const top = top_[size_class];
+    mark_readable(cell, link_bytes);
+    *static_cast<void**>(cell) = next_[size_class];
+    if constexpr (seals_links) static_cast<std::uintptr_t*>(cell)[1] = seal(cell, address_of(next_[size_class]));
+    mark_free(cell, link_bytes);
+    next_[size_class] = top;
+    top_[size_class] = cell;
+  }
+
+  /// Returns: the cell pushed last, or null. Its first word still holds the link.
+  [[nodiscard]] ASHLAR_INLINE void* pop(std::size_t size_class) noexcept {
+    void* const cell = top_[size_class];
+    if (ASHLAR_LIKELY(cell != nullptr)) pop_top(size_class, cell);
+    return cell;
+  }
+
+  /// Returns: the cell pushed last, or null, without removing it.
+  [[nodiscard]] ASHLAR_INLINE void* top_of(std::size_t size_class) const noexcept { return top_[size_class]; }
+
+  /// Returns: whether the link of a listed cell is the one that `push` stored; true if links have no seal.
+  [[nodiscard]] static ASHLAR_INLINE bool is_sound(const void* cell) noexcept {
+    if constexpr (!seals_links) return true;
+    mark_readable(cell, link_bytes);
+    void* const link = *static_cast<void* const*>(cell);
+    return static_cast<const std::uintptr_t*>(cell)[1] == seal(cell, address_of(link));
+  }
+
+  /// As `pop`. Expects: `cell` is the top.
+  ASHLAR_INLINE void pop_top(std::size_t size_class, void* cell) noexcept {
+    mark_readable(cell, sizeof(void*));
+    top_[size_class] = next_[size_class];
+    next_[size_class] = *static_cast<void**>(cell);
+  }
+
+  /// Effects: calls `f(cell)` from the top down. Complexity: O(cells).
+  template <class F>
+  void for_each(std::size_t size_class, F f) const {
+    void* cell = top_[size_class];
+    void* next = next_[size_class];
+    while (cell != nullptr) {
+      mark_readable(cell, sizeof(void*));
+      void* const below = *static_cast<void**>(cell);
+      mark_free(cell, sizeof(void*));
+      f(cell);
+      cell = next;
+      next = below;
     }
   }
 
@@ -115,7 +182,7 @@ public:
 
   /// Effects: forgets all cells and spans.
   void clear() noexcept {
-    pair_stacks::clear();
+    top_ = next_ = {};
     for (share& each : shares_) each.bytes = 0;
     runs_.forget();
     bytes_.store(0, memory_order_relaxed);
@@ -123,6 +190,11 @@ public:
 
 private:
   static constexpr std::size_t most_slices = (std::size_t{8} << 20) / slice_bytes;  // of spans
+
+  // The seal depends on the address, so that a link copied from another cell is invalid.
+  [[nodiscard]] static ASHLAR_INLINE std::uintptr_t seal(const void* cell, std::uintptr_t link) noexcept {
+    return ~(link ^ address_of(cell));
+  }
 
   // Bytes of a list: present, by its sampled addresses, and at most.
   struct share {
@@ -132,6 +204,8 @@ private:
   // Only the owner writes.
   void add(std::size_t more) noexcept { bytes_.store(bytes() + more, memory_order_relaxed); }
 
+  std::array<void*, size_classes::count + 1> top_ = {};
+  std::array<void*, size_classes::count + 1> next_ = {};
   std::array<share, size_classes::count + 1> shares_ = {};
   atomic<std::size_t> bytes_ = 0;
   free_run_bins<span_header> runs_;
