@@ -162,6 +162,7 @@ public:
     cache_.clear();
   }
   [[nodiscard]] std::size_t held_bytes() const noexcept { return looked(); }
+  [[nodiscard]] std::size_t free_bytes() const noexcept { return looked(); }
   [[nodiscard]] std::size_t segments() const noexcept { return looked(); }
   [[nodiscard]] std::size_t table_bytes() const noexcept { return looked(); }
   [[nodiscard]] std::uint64_t reused_bytes() const noexcept { return looked(); }

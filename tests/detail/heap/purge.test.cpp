@@ -21,6 +21,7 @@
 namespace {
 
 using ashlar::page_resource;
+using ashlar::detail::most_slices;
 using ashlar::detail::slice_bytes;
 
 constexpr std::size_t keep = std::size_t{4} << 20;
@@ -307,9 +308,14 @@ TEST_F(purge_test, trims_slices_before_huge_blocks) {
 }
 
 TEST_F(purge_test, gives_empty_segments) {
-  EXPECT_FALSE(idle.give_segments(1, lists));
+  EXPECT_FALSE(idle.give_segments(lists) || idle.give_segment(lists));
+  std::byte* const first = take(most_slices);
   spans.give(take(4), 4);
-  EXPECT_TRUE(idle.give_segments(1, lists));
+  spans.give(first, most_slices);
+  EXPECT_TRUE(idle.give_segment(lists));
+  EXPECT_EQ(spans.segments(), 1u);
+  EXPECT_EQ(spans.dirty_bytes(), 4 * slice_bytes) << "the one with most used slices went";
+  EXPECT_TRUE(idle.give_segments(lists));
   EXPECT_EQ(spans.segments(), 0u);
 }
 

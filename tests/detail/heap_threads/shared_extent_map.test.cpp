@@ -102,6 +102,31 @@ TEST(extent_resource, hands_a_segment_over_to_the_heap_that_grows) {
   EXPECT_EQ(space.held_bytes(), 0u) << "it may keep nothing else";
 }
 
+// Of two empty segments the used one goes first, and its untouched slices are still zero for the next owner.
+TEST(extent_resource, hands_over_the_segment_with_most_resident_pages) {
+  space_type space(ashlar::detail::max_size, {});
+  ashlar::detail::owner_engine<source> parked({}, source(space));
+  void* const used = parked.allocate(most_run);
+  void* const fresh = parked.allocate(1'000'000);
+  parked.deallocate(used);
+  parked.deallocate(fresh);
+  parked.flush_caches();
+  const auto take_over = [&](std::size_t untouched, void* first) {
+    ASSERT_TRUE(parked.try_give_segment());
+    ashlar::local_heap<source> next({}, source(space));
+    EXPECT_EQ(next.allocate(100'000), first);
+    std::size_t bytes = 0;
+    next.inspect(
+        [&](const ashlar::heap_region& each) { bytes += each.kind == ashlar::region_kind::fresh ? each.bytes : 0; });
+    EXPECT_EQ(bytes, untouched);
+    EXPECT_TRUE(next.invariant());
+  };
+  take_over(0, used);
+  space.trim();
+  constexpr std::size_t taken = 16;  // slices, for a million bytes
+  take_over((ashlar::detail::most_slices - taken) * ashlar::detail::slice_bytes, fresh);
+}
+
 // Takes a segment, fills it with ones and gives it up.
 std::uintptr_t leave_a_used_segment(space_type& space) {
   ashlar::local_heap<source> heap({}, source(space));

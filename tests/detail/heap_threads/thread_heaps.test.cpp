@@ -47,6 +47,41 @@ TEST(thread_heaps, hand_on_what_is_parked) {
   EXPECT_EQ(heaps.adopt_oldest(), nullptr);
 }
 
+TEST(thread_heaps, hand_on_the_one_with_most_free_memory) {
+  heaps_type heaps({}, {});
+  std::vector<heaps_type::thread_heap*> all;
+  for (int i = 0; i < 18; ++i) all.push_back(heaps.adopt());
+  const auto leave_free = [&](heaps_type::thread_heap* of, std::size_t bytes) {
+    of->blocks.deallocate(of->blocks.allocate(bytes));
+  };
+  leave_free(all[0], 3'000'000);
+  leave_free(all[3], 1'000'000);
+  leave_free(all[9], 2'000'000);
+  void* const lives = all[12]->blocks.allocate(2'500'000);
+  for (heaps_type::thread_heap* const each : all) heaps.park(*each);
+  EXPECT_EQ(heaps.adopt(), all[9]) << "a live block is not free, and the first was parked before the last sixteen";
+  all[12]->blocks.give_now(lives);
+  EXPECT_EQ(heaps.adopt(), all[3]) << "parked as free as that";
+  EXPECT_EQ(heaps.adopt(), all[0]) << "now one of the last sixteen";
+  EXPECT_EQ(heaps.adopt(), all[17]) << "the last one, of those without free memory";
+}
+
+TEST(thread_heaps, hand_on_the_one_with_most_arrivals) {
+  if (ashlar_test::is_checked) GTEST_SKIP() << "nothing arrives where frees are checked";
+  heaps_type heaps({}, {});
+  heaps_type::thread_heap* const owner = heaps.adopt();
+  heaps_type::thread_heap* const other = heaps.adopt();
+  heaps_type::thread_heap* const freer = heaps.adopt();
+  std::vector<void*> blocks;
+  for (int i = 0; i < 50; ++i) blocks.push_back(owner->blocks.allocate(1000));
+  heaps.park(*owner);
+  heaps.park(*other);
+  for (void* const p : blocks) freer->freer.defer_free(owner->blocks, p);
+  freer->freer.flush();
+  EXPECT_EQ(heaps.adopt(), owner);
+  EXPECT_EQ(heaps.adopt(), other);
+}
+
 TEST(thread_heaps, scavenge_what_is_parked_by_turns) {
   heaps_type heaps({}, {});
   heaps.scavenge();  // none is parked

@@ -207,6 +207,7 @@ public:
   }
   void receive(parcel_carrier<>* top, std::size_t bytes) noexcept { sharing_.receive(stores_, top, bytes); }
   [[nodiscard]] bool has_arrivals() const noexcept { return sharing_.has_arrivals(); }
+  [[nodiscard]] std::size_t arrived_bytes() const noexcept { return sharing_.arrived_bytes(); }
   void drain_inbox() noexcept {
     if (has_arrivals()) static_cast<void>(settled());
   }

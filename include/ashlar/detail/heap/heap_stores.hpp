@@ -178,7 +178,7 @@ public:
   /// Effects: gives one empty segment back, with its pages; the thread cache stays. Returns: whether there was one.
   bool give_segment() noexcept {
     flush_caches(cached::excluded);
-    return purge_.give_segments(1, cache_);
+    return purge_.give_segment(cache_);
   }
 
   /// Effects: moves all free cells to their slabs, and joins free slices.
@@ -193,7 +193,7 @@ public:
     if (!is_valid_request(bytes, alignment)) return {};
     flush_caches();
     const slice_run got = take_large(bytes, alignment);
-    if (got.data != nullptr || !purge_.give_segments(max_size, cache_)) return got;
+    if (got.data != nullptr || !purge_.give_segments(cache_)) return got;
     return take_large(bytes, alignment);
   }
 
@@ -239,6 +239,10 @@ public:
     return purge_.trim(retain_bytes, cache_);
   }
 
+  /// Returns: bytes that are free and may be resident, without the thread cache.
+  [[nodiscard]] std::size_t free_bytes() const noexcept {
+    return small_.free_bytes() + spans_.dirty_bytes() + spans_.spare_bytes();
+  }
   [[nodiscard]] std::size_t held_bytes() const noexcept { return space_.held_bytes(); }
   [[nodiscard]] std::size_t segments() const noexcept { return spans_.segments(); }
   [[nodiscard]] std::size_t table_bytes() const noexcept { return space_.table_bytes() + spans_.table_bytes(); }

@@ -205,9 +205,13 @@ public:
     return detail::max(given, held - detail::min(held, spans_.space().held_bytes()));  // heads of segments go too
   }
 
-  /// Effects: gives empty segments back, with their pages, at most `most`. Returns: whether there was one.
-  [[nodiscard]] bool give_segments(std::size_t most, const thread_cache& cache) noexcept {
-    return spans_.give_unused(most) && (recount(cache), true);
+  /// Effects: gives empty segments back, with their pages. Returns: whether there was one.
+  [[nodiscard]] bool give_segments(const thread_cache& cache) noexcept {
+    return spans_.give_unused() && (recount(cache), true);
+  }
+  /// As above, for one segment, for another heap.
+  [[nodiscard]] bool give_segment(const thread_cache& cache) noexcept {
+    return spans_.give_unused_one() && (recount(cache), true);
   }
 
   /// Effects: forgets all counts. Expects: the segments and the cells are reset.

@@ -91,6 +91,7 @@ struct segment {
     std::size_t bytes;     ///< less than `segment_bytes` if memory was short
     segment_owner* owner;  ///< any thread with a live block in the segment may read it
     std::uint32_t lane;    ///< of the owner: an index below `lanes`, by which freers of several owners look up theirs
+    slice_mask fresh = 0;  ///< between two owners: slices unused since they came from the system
   };
 
   using live_cells = std::conditional_t<checking_level >= checking::checked, detail::live_cells, detail::no_live_cells>;

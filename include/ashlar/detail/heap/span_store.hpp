@@ -17,6 +17,7 @@
 #include <ashlar/detail/heap/page_discard.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/heap/segment.hpp>
+#include <ashlar/detail/heap/segment_slices.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bitmap.hpp>
 #include <ashlar/detail/support/bits.hpp>
@@ -62,7 +63,7 @@ public:
     if (dirty_slices_ < length) return {};
     for (std::size_t i = 0; i < count_; ++i) {
       if (longest_[i] < length) continue;
-      const slice_mask starts = starts_of_runs(spaces_[i].free & ~spaces_[i].fresh, length);
+      const slice_mask starts = starts_of_runs(spaces_[i].used(), length);
       if (starts != 0) return carve(i, first_bit(starts), length);
       if (starts_of_runs(spaces_[i].free, length) == 0) longest_[i] = static_cast<std::uint8_t>(length - 1);
     }
@@ -186,10 +187,9 @@ public:
     std::size_t given = 0;
     const std::size_t most = dirty_bytes();
     for (std::size_t i = count_; i-- != 0;) {
-      const slice_mask used = spaces_[i].free & ~spaces_[i].fresh;
-      const std::size_t bytes = dirty_of(spaces_[i]) * slice_bytes;
+      const std::size_t bytes = spaces_[i].dirty() * slice_bytes;
       if (most - given < bytes || most - given - bytes < keep) continue;
-      given += pages::takes_back && is_unused(i) ? remove_segment(i), bytes : discard(i, used);
+      given += pages::takes_back && spaces_[i].is_unused() ? remove_segment(i), bytes : discard(i);
     }
     return given;
   }
@@ -200,16 +200,24 @@ public:
     join_spare();
     const std::size_t dirty = dirty_bytes();
     for (std::size_t i = count_; i-- != 0 && dirty - dirty_bytes() < too_much;)
-      if (pages::is_possible) discard(i, spaces_[i].free & ~spaces_[i].fresh);
-      else if (pages::takes_back && is_unused(i)) remove_segment(i);
+      if (pages::is_possible) discard(i);
+      else if (pages::takes_back && spaces_[i].is_unused()) remove_segment(i);
   }
 
-  /// Effects: gives empty segments back, the youngest first, `most` at most. Returns: whether there was one.
-  [[nodiscard]] ASHLAR_COLD bool give_unused(std::size_t most = max_size) noexcept {
+  /// Effects: gives empty segments back. Returns: whether there was one.
+  [[nodiscard]] ASHLAR_COLD bool give_unused() noexcept {
     const std::size_t were = count_;
-    for (std::size_t i = count_; pages::takes_back && i-- != 0 && were - count_ < most;)
-      if (is_unused(i)) remove_segment(i);
+    for (std::size_t i = count_; pages::takes_back && i-- != 0;)
+      if (spaces_[i].is_unused()) remove_segment(i);
     return count_ != were;
+  }
+
+  /// As above, for one: the one with most used slices, whose pages spare another heap new ones.
+  [[nodiscard]] ASHLAR_COLD bool give_unused_one() noexcept {
+    std::size_t best = count_;
+    for (std::size_t i = 0; pages::takes_back && i < count_; ++i)
+      if (spaces_[i].is_unused() && (best == count_ || spaces_[i].dirty() > spaces_[best].dirty())) best = i;
+    return best != count_ && (remove_segment(best), true);
   }
 
   /// Effects: forgets all segments and gives the tables back. Expects: the space forgets them too.
@@ -248,30 +256,15 @@ public:
     for (std::size_t i = 0; i < count_; ++i) {
       const segment_slices& each = spaces_[i];
       used += each.home->slices_held() - first_slice - count_bits(each.free);
-      dirty += dirty_of(each);
+      dirty += each.dirty();
       const window* const found = space_.find(each.home);
       if (found == nullptr || !found->is_segment() || each.home->head.index != i) return false;
-      if ((each.free & ~all_of(each.home->head.bytes)) != 0 || (each.fresh & ~each.free) != 0) return false;
-      if (longest_[i] < longest_run_in(each.free)) return false;
+      if (!each.invariant() || longest_[i] < longest_run_in(each.free)) return false;
     }
     return free_runs_.invariant() && used == used_slices_ && dirty == dirty_slices_;
   }
 
 private:
-  struct segment_slices {
-    segment* home;
-    slice_mask free;
-    slice_mask fresh;    ///< of the free ones: unused since they came from the system, all zero
-    slice_mask dropped;  ///< of the fresh ones: decommitted after use
-    slice_mask started;  ///< starts of former runs: their first pages are resident
-  };
-
-  [[nodiscard]] static std::size_t dirty_of(const segment_slices& s) noexcept { return count_bits(s.free & ~s.fresh); }
-
-  [[nodiscard]] static constexpr slice_mask all_of(std::size_t bytes) noexcept {
-    return ones(first_slice, bytes / slice_bytes - first_slice);
-  }
-
   // A refused segment is requested again with an eighth less, down to the required size.
   [[nodiscard]] static constexpr std::size_t next_wish(std::size_t wish, std::size_t least) noexcept {
     const std::size_t eighth = detail::max(slice_bytes, align_down(wish / 8, slice_bytes));
@@ -279,17 +272,18 @@ private:
   }
 
   void add_segment(void* memory, std::size_t bytes) noexcept {
-    const bool is_fresh = pages::gives_zeroes && !(pages::is_shared && segment::of(memory)->head.bytes != 0);
+    const slice_mask all = segment_slices::all_of(bytes), fresh = fresh_slices_of(memory, all);
     segment* const home = segment::format(memory, count_, bytes, owner_, lane_);
     mark_free(home->slice(first_slice), bytes - first_slice * slice_bytes);
-    const slice_mask all = all_of(bytes);
-    spaces_[count_] = {home, all, is_fresh ? all : 0, 0, 0};
-    dirty_slices_ += dirty_of(spaces_[count_]);
+    spaces_[count_] = {home, all, fresh};
+    dirty_slices_ += spaces_[count_].dirty();
     longest_[count_++] = static_cast<std::uint8_t>(count_bits(all));
   }
 
-  [[nodiscard]] bool is_unused(std::size_t i) const noexcept {
-    return spaces_[i].free == all_of(spaces_[i].home->head.bytes);
+  // Returns: the slices that are still zero in memory from the upstream. A cached segment has a head already.
+  [[nodiscard]] static slice_mask fresh_slices_of(void* memory, slice_mask all) noexcept {
+    if constexpr (!pages::gives_zeroes) return 0;
+    return pages::is_shared && segment::of(memory)->head.bytes != 0 ? segment::of(memory)->head.fresh : all;
   }
 
   // Verifies the poison of the free blocks in a span, a segment or slices.
@@ -303,7 +297,8 @@ private:
 
   void remove_segment(std::size_t i) noexcept {
     verify_poison(i, ~slice_mask{0});
-    dirty_slices_ -= dirty_of(spaces_[i]);
+    dirty_slices_ -= spaces_[i].dirty();
+    spaces_[i].hand_over();
     space_.give(spaces_[i].home);
     spaces_[i] = spaces_[--count_];
     longest_[i] = longest_[count_];
@@ -316,7 +311,7 @@ private:
         const std::size_t i = eight + first_bit(some) / 8;
         if (i >= count_) break;
         const slice_mask starts = starts_of_runs(spaces_[i].free, length) & multiples_of(step);
-        if (starts != 0) return carve(i, first_of(starts, spaces_[i].started), length);
+        if (starts != 0) return carve(i, spaces_[i].first_of(starts), length);
         if (step == 1) longest_[i] = static_cast<std::uint8_t>(length - 1);
       }
     return {};
@@ -332,11 +327,6 @@ private:
     return (longest + ones * (0x80 - length)) & (ones << 7);
   }
 
-  // Returns: the lowest start at which a span has started before, or else the lowest start.
-  [[nodiscard]] static std::size_t first_of(slice_mask starts, slice_mask started) noexcept {
-    return first_bit((starts & started) != 0 ? starts & started : starts);
-  }
-
   [[nodiscard]] slice_run carve(std::size_t i, std::size_t first, std::size_t length) noexcept {
     segment_slices& from = spaces_[i];
     const slice_mask taken = ones(first, length);
@@ -346,10 +336,7 @@ private:
     dirty_slices_ -= dirty;
     reused_slices_ += dirty;
     refetched_slices_ += count_bits(taken & from.dropped);
-    from.dropped &= ~taken;
-    from.started |= slice_mask{1} << first;
-    from.free &= ~taken;
-    from.fresh &= ~taken;
+    from.take(first, length);
     used_slices_ += length;
     std::byte* const data = from.home->slice(first);
     mark_live(data, length * slice_bytes);
@@ -362,15 +349,14 @@ private:
     return count_ != longest_.capacity() || longest_.grow(space_.upstream());
   }
 
-  // Effects: decommits the slices `which` of segment `i`. Returns: bytes that may have been resident.
-  std::size_t discard(std::size_t i, slice_mask which) noexcept {
+  // Effects: decommits the free slices of segment `i`. Returns: bytes that may have been resident.
+  std::size_t discard(std::size_t i) noexcept {
     std::size_t given = 0;
+    const slice_mask which = spaces_[i].used();
     verify_poison(i, which);
     ashlar::detail::for_each_run(which, [&](std::size_t first, std::size_t length) {
       if (!pages::discard(spaces_[i].home->slice(first), length * slice_bytes)) return;
-      spaces_[i].fresh |= ones(first, length);
-      spaces_[i].dropped |= ones(first, length);
-      spaces_[i].started &= ~ones(first, length);
+      spaces_[i].drop(first, length);
       dirty_slices_ -= length;
       given += length * slice_bytes;
     });

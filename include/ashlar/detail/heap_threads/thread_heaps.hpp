@@ -44,6 +44,7 @@ struct alignas(64) thread_heap {
   thread_heap* next = nullptr;          // of all, while both live
   thread_heap* next_parked = nullptr;   // under the lock of parking
   atomic<std::uint32_t> parked_ms = 0;  // by the coarse clock
+  std::size_t free_bytes = 0;           // when it was parked; under the lock of parking
   bool is_parked = false;               // under the lock of parking
   bool is_in_transit = false;           // the same: in transit between two threads
 };
@@ -68,7 +69,8 @@ public:
     }
   }
 
-  /// Returns: a parked heap, or a new one; null without memory.
+  /// Returns: a parked heap, or a new one; null without memory. Of the 16 parked last it is the one with most free
+  /// memory, since remote frees go on while heaps are parked.
   [[nodiscard]] ASHLAR_COLD thread_heap* adopt() noexcept {
     if (thread_heap* const parked = take_parked()) return parked;
     void* const memory = try_allocate_from(upstream_, sizeof(thread_heap), alignof(thread_heap));
@@ -84,7 +86,7 @@ public:
   /// Effects: parks a heap for the next thread. Expects: its user is the caller, or has ended.
   ASHLAR_COLD void park(thread_heap& leaving) noexcept {
     leaving.freer.flush();
-    leaving.blocks.flush_caches();
+    leaving.free_bytes = flushed_free_bytes(leaving);
     const check_scope<spin_lock> held(parked_lock_);
     leaving.is_parked = true;
     leaving.parked_ms.store(coarse_ms(), memory_order_relaxed);
@@ -152,10 +154,28 @@ public:
   }
 
 private:
+  static constexpr std::size_t most_compared = 16;
+
   // The lock passes the writes of the last user to the next one.
   [[nodiscard]] thread_heap* take_parked() noexcept {
     const check_scope<spin_lock> held(parked_lock_);
-    return take_parked_at(parked_);
+    thread_heap** best = &parked_;
+    std::size_t most = 0, left = most_compared;
+    for (thread_heap** at = &parked_; *at != nullptr && left != 0; at = &(*at)->next_parked, --left)
+      if (const std::size_t bytes = free_bytes_of(**at); bytes > most) most = bytes, best = at;
+    return take_parked_at(*best);
+  }
+
+  // Effects: moves all free cells to their slabs. Returns: free bytes.
+  [[nodiscard]] static std::size_t flushed_free_bytes(thread_heap& leaving) noexcept {
+    const auto inside = leaving.blocks.settled();
+    inside->flush_caches();
+    return inside->free_bytes();
+  }
+
+  // Those that other threads have freed since are counted until they are settled.
+  [[nodiscard]] static std::size_t free_bytes_of(const thread_heap& parked) noexcept {
+    return parked.free_bytes + parked.blocks.arrived_bytes();
   }
 
   // Under the lock: removes it from the list.
