@@ -22,7 +22,7 @@ public:
 
   [[nodiscard]] void* try_allocate(std::size_t = 0, std::size_t = 0) noexcept {
     void* const cell = pool_.take(cache_);
-    return cell != nullptr ? cell : pool_.try_allocate_slow(&cache_);
+    return cell != nullptr ? cell : pool_.template allocate_slow<ashlar::detail::or_null>(&cache_);
   }
 
   void deallocate(void* cell, std::size_t = 0, std::size_t = 0) noexcept {

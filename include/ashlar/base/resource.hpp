@@ -132,6 +132,23 @@ template <resource R>
   }
 }
 
+/// The answer of a call that finds no memory.
+enum failure { or_throw, or_null };
+
+/// Returns: null, unless it throws `std::bad_alloc`.
+template <failure Failure>
+[[nodiscard]] void* failed(std::size_t bytes, std::size_t alignment) noexcept(Failure == or_null) {
+  if constexpr (Failure == or_throw) throw_bad_alloc(bytes, alignment);
+  else return nullptr;
+}
+
+/// Returns: a block of `r`; null when `r` is exhausted only if `Failure` is `or_null`. Throws: any exception of `r`.
+template <failure Failure, resource R>
+[[nodiscard]] void* allocate_from(R& r, std::size_t bytes, std::size_t alignment) noexcept(Failure == or_null) {
+  if constexpr (Failure == or_throw) return r.allocate(bytes, alignment);
+  else return try_allocate_from(r, bytes, alignment);
+}
+
 /// Returns: a block of `r`, never null. Throws: `std::bad_alloc` if `r.try_allocate` returns null.
 template <try_resource R>
 [[nodiscard]] ASHLAR_INLINE void* allocate_or_throw(R& r, std::size_t bytes, std::size_t alignment) {

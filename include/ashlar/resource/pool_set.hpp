@@ -45,7 +45,7 @@ class pool_set {
   using base = detail::pool_set_base<Upstream, null_lock>;
 
 public:
-  using pool_type = block_pool<detail::class_upstream<typename base::source_type>>;
+  using pool_type = block_pool<detail::class_upstream<typename base::upstream_type>>;
 
   constexpr pool_set()
     requires std::default_initializable<Upstream>
@@ -69,22 +69,22 @@ public:
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
     if (pool_type* const pool = pool_for(bytes, alignment); ASHLAR_LIKELY(pool != nullptr))
       return from(*pool, bytes, alignment);
-    return allocate_slow(bytes, alignment);
+    return allocate_slow<detail::or_throw>(bytes, alignment);
   }
 
   /// As `allocate`, but returns null when the upstream has no memory left.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
     if (pool_type* const pool = pool_for(bytes, alignment); ASHLAR_LIKELY(pool != nullptr))
       return try_from(*pool, bytes, alignment);
-    return try_allocate_slow(bytes, alignment);
+    return allocate_slow<detail::or_null>(bytes, alignment);
   }
 
   /// As `allocate`. Returns: also the size of the block: that of the whole cell, except at level `hardened`, which
   /// watches the excess bytes. `deallocate` accepts any size from `bytes` to that.
   [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment) {
-    if (pool_type* const pool = made_pool(bytes, alignment); pool != nullptr)
-      return pool->allocate_at_least(bytes, alignment);
-    return {base_.allocate_large(bytes, alignment, this), bytes};
+    const std::size_t size_class = base_.class_with_cells(bytes, alignment);
+    if (size_class == detail::pool_classes::none) return {base_.allocate_large(bytes, alignment, this), bytes};
+    return made_pool<detail::or_throw>(size_class)->allocate_at_least(bytes, alignment);
   }
 
   /// Effects: takes a block back. Expects: the same `bytes` and `alignment` as at its allocation, or the size that
@@ -171,29 +171,26 @@ private:
     else return pool.try_allocate();
   }
 
-  [[nodiscard]] ASHLAR_COLD void* allocate_slow(std::size_t bytes, std::size_t alignment) {
-    pool_type* const pool = made_pool(bytes, alignment);
-    return pool != nullptr ? from(*pool, bytes, alignment) : base_.allocate_large(bytes, alignment, this);
-  }
-
-  [[nodiscard]] ASHLAR_COLD void* try_allocate_slow(std::size_t bytes, std::size_t alignment) noexcept {
+  template <detail::failure Failure>
+  [[nodiscard]] ASHLAR_COLD void* allocate_slow(std::size_t bytes,
+                                                std::size_t alignment) noexcept(Failure == detail::or_null) {
     const std::size_t size_class = base_.class_with_cells(bytes, alignment);
-    if (size_class == detail::pool_classes::none) return base_.try_allocate_large(bytes, alignment, this);
-    if (pools_[size_class] == nullptr)
-      add_pool(size_class, detail::try_allocate_from(base_.upstream(), sizeof(pool_type), alignof(pool_type)));
-    return pools_[size_class] != nullptr ? try_from(*pools_[size_class], bytes, alignment) : nullptr;
+    if (size_class == detail::pool_classes::none) return base_.template allocate_large<Failure>(bytes, alignment, this);
+    pool_type* const pool = made_pool<Failure>(size_class);
+    if (pool == nullptr) return nullptr;
+    if constexpr (Failure == detail::or_null) return try_from(*pool, bytes, alignment);
+    else return from(*pool, bytes, alignment);
   }
 
   ASHLAR_COLD void deallocate_slow(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     base_.deallocate_large(p, bytes, alignment, this);
   }
 
-  // Returns: the pool of the request's class, made on demand; null for a large block.
-  [[nodiscard]] pool_type* made_pool(std::size_t bytes, std::size_t alignment) {
-    const std::size_t size_class = base_.class_with_cells(bytes, alignment);
-    if (size_class == detail::pool_classes::none) return nullptr;
+  // Returns: the pool of the class, made on demand; null, or throws as the upstream, if that has no memory left.
+  template <detail::failure Failure>
+  [[nodiscard]] pool_type* made_pool(std::size_t size_class) noexcept(Failure == detail::or_null) {
     if (pools_[size_class] == nullptr)
-      add_pool(size_class, base_.upstream().allocate(sizeof(pool_type), alignof(pool_type)));
+      add_pool(size_class, detail::allocate_from<Failure>(base_.upstream(), sizeof(pool_type), alignof(pool_type)));
     return pools_[size_class];
   }
 

@@ -64,13 +64,13 @@ public:
   /// Returns: a cell. Throws: `std::bad_alloc`, or as the upstream. Complexity: O(1) amortised.
   [[nodiscard]] ASHLAR_INLINE void* allocate() {
     if (void* const cell = take(); ASHLAR_LIKELY(cell != nullptr)) return cell;
-    return allocate_slow();
+    return allocate_slow<detail::or_throw>();
   }
 
   /// Returns: a cell, or null when the upstream has no memory left.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate() noexcept {
     if (void* const cell = take(); ASHLAR_LIKELY(cell != nullptr)) return cell;
-    return try_allocate_slow();
+    return allocate_slow<detail::or_null>();
   }
 
   /// Effects: takes a cell back, from any thread. Expects: a live cell of this pool.
@@ -196,11 +196,12 @@ private:
     return pool_.geometry().fits(bytes, alignment);
   }
 
-  [[nodiscard]] ASHLAR_COLD void* allocate_slow() { return pool_.allocate_slow(usable_cache()); }
-  [[nodiscard]] ASHLAR_COLD void* try_allocate_slow() noexcept { return pool_.try_allocate_slow(usable_cache()); }
-  template <class... Bytes>
-  ASHLAR_COLD void deallocate_slow(void* cell, Bytes... bytes) noexcept {
-    pool_.deallocate_slow(usable_cache(), cell, bytes...);
+  template <detail::failure Failure>
+  [[nodiscard]] ASHLAR_COLD void* allocate_slow() noexcept(Failure == detail::or_null) {
+    return pool_.template allocate_slow<Failure>(usable_cache());
+  }
+  ASHLAR_COLD void deallocate_slow(void* cell, std::size_t bytes = detail::unsized) noexcept {
+    pool_.deallocate_slow(usable_cache(), cell, bytes);
   }
 
   void before_fork(detail::fork_step step) noexcept {

@@ -45,7 +45,7 @@ template <thread_safe_resource Upstream>
 class shared_pool_set {
   using base = detail::pool_set_base<Upstream, spin_lock>;
   using pool_type =
-      detail::cached_pool<detail::dynamic_geometry, detail::class_upstream<typename base::source_type>, spin_lock>;
+      detail::cached_pool<detail::dynamic_geometry, detail::class_upstream<typename base::upstream_type>, spin_lock>;
   using cache_type = typename pool_type::cache_type;
 
 public:
@@ -72,13 +72,13 @@ public:
   /// Returns: a block. Throws: `std::bad_alloc`, or as the upstream. Expects: `alignment` is a power of two.
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
     if (void* const cell = take(bytes, alignment); ASHLAR_LIKELY(cell != nullptr)) return cell;
-    return allocate_slow(bytes, alignment);
+    return allocate_slow<detail::or_throw>(bytes, alignment);
   }
 
   /// As `allocate`, but returns null when the upstream has no memory left.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
     if (void* const cell = take(bytes, alignment); ASHLAR_LIKELY(cell != nullptr)) return cell;
-    return try_allocate_slow(bytes, alignment);
+    return allocate_slow<detail::or_null>(bytes, alignment);
   }
 
   /// As `allocate`. Returns: also the size of the block: that of the whole cell, except at level `hardened`, which
@@ -199,23 +199,16 @@ private:
     }
   }
 
-  [[nodiscard]] ASHLAR_COLD void* allocate_slow(std::size_t bytes, std::size_t alignment) {
+  template <detail::failure Failure>
+  [[nodiscard]] ASHLAR_COLD void* allocate_slow(std::size_t bytes,
+                                                std::size_t alignment) noexcept(Failure == detail::or_null) {
     threads_.expect_forks();
     const std::size_t size_class = class_of(bytes, alignment);
-    if (size_class == detail::pool_classes::none) return base_.allocate_large(bytes, alignment, this);
+    if (size_class == detail::pool_classes::none) return base_.template allocate_large<Failure>(bytes, alignment, this);
     if (pool_at(size_class) == nullptr)
-      add_pool(size_class, base_.upstream().allocate(sizeof(pool_type), alignof(pool_type)));
-    return watched(pool_at(size_class)->allocate_slow(usable_cache(size_class)), size_class, bytes);
-  }
-
-  [[nodiscard]] ASHLAR_COLD void* try_allocate_slow(std::size_t bytes, std::size_t alignment) noexcept {
-    threads_.expect_forks();
-    const std::size_t size_class = class_of(bytes, alignment);
-    if (size_class == detail::pool_classes::none) return base_.try_allocate_large(bytes, alignment, this);
-    if (pool_at(size_class) == nullptr)
-      add_pool(size_class, detail::try_allocate_from(base_.upstream(), sizeof(pool_type), alignof(pool_type)));
+      add_pool(size_class, detail::allocate_from<Failure>(base_.upstream(), sizeof(pool_type), alignof(pool_type)));
     if (pool_at(size_class) == nullptr) return nullptr;
-    return watched(pool_at(size_class)->try_allocate_slow(usable_cache(size_class)), size_class, bytes);
+    return watched(pool_at(size_class)->template allocate_slow<Failure>(usable_cache(size_class)), size_class, bytes);
   }
 
   // A thread cache serves most allocations without this call, and hands out whole cells only.

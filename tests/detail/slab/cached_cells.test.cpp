@@ -140,6 +140,20 @@ TEST(cached_cells, the_array_is_bounded) {
   }
 }
 
+// Takes cells instead of slabs.
+struct taken_cells {
+  std::set<void*> cells = {};
+
+  void gather(int, void* cell, ashlar::detail::gathered_cells<ashlar::detail::slab>&) {
+    EXPECT_TRUE(cells.insert(cell).second);
+  }
+  void give(int, const ashlar::detail::gathered_cells<ashlar::detail::slab>&) {}
+  void give(int, const ashlar::detail::cell_batch& rest) {
+    for (std::size_t i = 0; i < 64; ++i)
+      if (((rest.mask >> i) & 1) != 0) EXPECT_TRUE(cells.insert(rest.base + i * cell_bytes).second);
+  }
+};
+
 TEST(cached_cells, hand_over_all_they_have) {
   cached_cells cache;
   std::array<std::byte, 64 * cell_bytes> memory{};
@@ -147,13 +161,9 @@ TEST(cached_cells, hand_over_all_they_have) {
   if (cache.has_room()) cache.put(first);
   std::set<void*> expected = {memory.data() + cell_bytes, memory.data() + 3 * cell_bytes};
   if (cache.in_array() != 0) expected.insert(first);
-  std::set<void*> cells;
-  cache.empty_array([&](void* cell) { EXPECT_TRUE(cells.insert(cell).second); });
-  const ashlar::detail::cell_batch rest = cache.take_batch();
-  for (std::size_t i = 0; i < 64; ++i)
-    if (std::byte* const cell = memory.data() + i * cell_bytes; rest.has(cell, cell_bytes))
-      EXPECT_TRUE(cells.insert(cell).second);
-  EXPECT_EQ(cells, expected);
+  taken_cells store;
+  cache.give_all(0, store);
+  EXPECT_EQ(store.cells, expected);
   EXPECT_EQ(cache.size(), 0u);
   EXPECT_FALSE(cache.has_room());
   EXPECT_EQ(cache.take(cell_bytes), nullptr);

@@ -35,6 +35,7 @@
 
 namespace {
 
+using ashlar::detail::or_null;
 using ashlar_test::counting_resource;
 using ashlar_test::live_blocks;
 using ashlar_test::nothing;
@@ -74,7 +75,7 @@ TEST(cached_pool, caches_nothing_from_level_checked_on) {
 TEST(cached_pool, serves_a_thread_that_has_no_cache) {
   world w;
   void* const first = w.pool.allocate_slow(nullptr);
-  void* const second = w.pool.try_allocate_slow(nullptr);
+  void* const second = w.pool.allocate_slow<or_null>(nullptr);
   EXPECT_EQ(w.pool.live(), 2u);
   EXPECT_TRUE(w.pool.owns(first) && w.pool.owns(second));
   w.pool.deallocate_slow(nullptr, first);
@@ -214,7 +215,7 @@ public:
   }
   void* try_allocate(std::size_t, std::size_t) noexcept {
     turn();
-    return now_ == nullptr ? pool_.try_allocate_slow(nullptr) : now_->try_allocate();
+    return now_ == nullptr ? pool_.allocate_slow<or_null>(nullptr) : now_->try_allocate();
   }
   void deallocate(void* cell, std::size_t, std::size_t) noexcept {
     turn();

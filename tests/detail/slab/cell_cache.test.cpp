@@ -21,6 +21,8 @@
 
 namespace {
 
+using ashlar::detail::or_null;
+using ashlar::detail::or_throw;
 using ashlar_test::counting_resource;
 using ashlar_test::nothing;
 using slabs_type =
@@ -51,7 +53,7 @@ struct world {
 
   [[nodiscard]] void* allocate() {
     void* const cell = cache.take(slabs);
-    return cell != nullptr ? cell : cache.refill(slabs);
+    return cell != nullptr ? cell : cache.refill<or_throw>(slabs);
   }
 
   [[nodiscard]] std::vector<void*> allocate(std::size_t cells) {
@@ -177,10 +179,10 @@ TEST(cell_cache, frees_under_the_lock_where_there_is_no_memory_to_note_them) {
 TEST(cell_cache, refuses_and_continues_when_memory_is_back) {
   world w;
   w.upstream.fail_from(0);
-  EXPECT_EQ(w.cache.try_refill(w.slabs), nullptr);
+  EXPECT_EQ(w.cache.refill<or_null>(w.slabs), nullptr);
   EXPECT_TRUE(w.cache.invariant(w.slabs));
   w.upstream.fail_never();
-  void* const cell = w.cache.try_refill(w.slabs);
+  void* const cell = w.cache.refill<or_null>(w.slabs);
   ASSERT_NE(cell, nullptr);
   w.free(cell);
 }

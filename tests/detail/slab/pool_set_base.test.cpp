@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of the base of pool sets: the requests that have a class, and the large blocks beside them.
-#include <concepts>
 #include <cstddef>
 
 #include <gtest/gtest.h>
 
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/slab/held_upstream.hpp>
 #include <ashlar/detail/slab/pool_set_base.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
@@ -34,7 +32,7 @@ TEST(pool_set_base, large_blocks_go_one_by_one_or_all_at_once) {
   counting_resource<> upstream;
   ground base({}, upstream);
   void* const first = base.allocate_large(100'000, 64, &base);
-  void* const second = base.try_allocate_large(100, 4096, &base);
+  void* const second = base.allocate_large<ashlar::detail::or_null>(100, 4096, &base);
   ASSERT_NE(second, nullptr);
   EXPECT_TRUE(base.with_large(
       [&](const ashlar::detail::large_blocks& all) { return all.find(first, &base) && all.find(second, &base); }));
@@ -43,15 +41,15 @@ TEST(pool_set_base, large_blocks_go_one_by_one_or_all_at_once) {
   EXPECT_TRUE(base.invariant());
   base.release_large(&base);
   upstream.fail_from(0);
-  EXPECT_EQ(base.try_allocate_large(100'000, 1, &base), nullptr);
+  EXPECT_EQ(base.allocate_large<ashlar::detail::or_null>(100'000, 1, &base), nullptr);
   EXPECT_TRUE(base.invariant());
 }
 
-TEST(pool_set_base, over_pages_stands_on_them_directly) {
+TEST(pool_set_base, holds_its_locks_over_a_fork) {
   using over_pages = ashlar::detail::pool_set_base<ashlar::page_resource, ashlar::spin_lock>;
-  static_assert(std::same_as<over_pages::source_type, ashlar::detail::held_upstream<ashlar::page_resource>>);
   over_pages base({});
   base.before_fork();
+  EXPECT_FALSE(base.upstream().lock().try_lock());
   base.after_fork();
   EXPECT_TRUE(base.invariant());
 }

@@ -29,6 +29,8 @@
 namespace {
 
 using ashlar::detail::cell_batches;
+using ashlar::detail::or_null;
+using ashlar::detail::or_throw;
 using ashlar_test::counting_resource;
 using ashlar_test::nothing;
 using ashlar_test::serialised_ref;
@@ -80,7 +82,7 @@ std::vector<void*> cells_in(const cell_batches& stock, std::size_t cell_bytes) {
 
 std::vector<void*> take(world& of, std::size_t most) {
   cell_batches stock;
-  of.slabs.take(stock, most, nullptr);
+  static_cast<void>(of.slabs.take<or_throw>(stock, most, nullptr));
   return cells_in(stock, of.slabs.cell_stride());
 }
 
@@ -125,18 +127,18 @@ TEST(shared_slabs, fills_a_stock_with_distinct_cells_that_are_taken_now) {
 TEST(shared_slabs, a_stock_is_bounded_in_bytes) {
   on_pages slabs(cells_of(16 * 1024, 256 * 1024), 0, {});
   cell_batches stock;
-  slabs.take(stock, cell_batches::max_cells, nullptr);
+  static_cast<void>(slabs.take<or_throw>(stock, cell_batches::max_cells, nullptr));
   EXPECT_EQ(cells_in(stock, 16 * 1024).size(), cell_batches::max_bytes / (16 * 1024));
   on_pages large(cells_of(128 * 1024, 1024 * 1024), 0, {});
   cell_batches one;
-  large.take(one, cell_batches::max_cells, nullptr);
+  static_cast<void>(large.take<or_throw>(one, cell_batches::max_cells, nullptr));
   EXPECT_EQ(cells_in(one, 128 * 1024).size(), 1u) << "one at least";
 }
 
 TEST(shared_slabs, one_cell_at_a_time_under_the_lock) {
   world w;
-  void* const first = w.slabs.allocate();
-  void* const second = w.slabs.try_allocate();
+  void* const first = w.slabs.allocate<or_throw>();
+  void* const second = w.slabs.allocate<or_null>();
   EXPECT_NE(first, second);
   EXPECT_EQ(w.taken(), 2u);
   w.slabs.deallocate(first);
@@ -167,12 +169,12 @@ TEST(shared_slabs, serves_its_own_frees_before_it_asks_the_upstream) {
   note(w, own, all.back());
   w.upstream.fail_from(0);
   cell_batches stock;
-  ASSERT_TRUE(w.slabs.try_take(stock, 256, &own)) << "what is noted and not sent serves as well";
+  ASSERT_TRUE(w.slabs.take<or_null>(stock, 256, &own)) << "what is noted and not sent serves as well";
   EXPECT_EQ(cells_in(stock, w.slabs.cell_stride()), std::vector<void*>{all.back()});
   note(w, own, all.front());
   send(w, own);
-  EXPECT_EQ(w.slabs.try_allocate(), all.front()) << "as does what was sent";
-  EXPECT_EQ(w.slabs.try_allocate(), nullptr);
+  EXPECT_EQ(w.slabs.allocate<or_null>(), all.front()) << "as does what was sent";
+  EXPECT_EQ(w.slabs.allocate<or_null>(), nullptr);
   EXPECT_TRUE(own.is_idle());
 }
 
@@ -194,13 +196,13 @@ TEST(shared_slabs, refuses_and_continues_when_memory_is_back) {
   for (const bool all_after : {false, true}) {
     all_after ? w.upstream.fail_from(0) : w.upstream.fail_at(0);
     cell_batches stock;
-    EXPECT_FALSE(w.slabs.try_take(stock, 10, nullptr));
+    EXPECT_FALSE(w.slabs.take<or_null>(stock, 10, nullptr));
     EXPECT_EQ(stock.count, 0u);
     EXPECT_TRUE(w.invariant());
   }
-  EXPECT_EQ(w.slabs.try_allocate(), nullptr);
+  EXPECT_EQ(w.slabs.allocate<or_null>(), nullptr);
 #if defined(__cpp_exceptions)
-  EXPECT_THROW(static_cast<void>(w.slabs.allocate()), std::bad_alloc);
+  EXPECT_THROW(static_cast<void>(w.slabs.allocate<or_throw>()), std::bad_alloc);
   EXPECT_THROW(w.slabs.reserve(1), std::bad_alloc);
 #endif
   w.upstream.fail_never();
@@ -212,7 +214,7 @@ TEST(shared_slabs, reserves_and_keeps_until_it_shrinks) {
   w.slabs.reserve(1000);
   EXPECT_GE(w.capacity(), 1000u);
   const std::size_t asked = w.upstream.allocations();
-  w.slabs.deallocate(w.slabs.allocate());
+  w.slabs.deallocate(w.slabs.allocate<or_throw>());
   EXPECT_EQ(w.upstream.allocations(), asked);
   EXPECT_GE(w.capacity(), 1000u) << "empty slabs are not spare but reserved";
   w.slabs.reserve(500);
@@ -228,7 +230,7 @@ TEST(shared_slabs, a_reservation_that_fails_keeps_what_it_gained) {
   EXPECT_THROW(w.slabs.reserve(100'000), std::bad_alloc);
   EXPECT_EQ(w.upstream.balance().blocks, 3u);
   const std::size_t gained = w.capacity();
-  w.slabs.deallocate(w.slabs.allocate());
+  w.slabs.deallocate(w.slabs.allocate<or_throw>());
   EXPECT_EQ(w.capacity(), gained);
 #endif
 }
@@ -249,7 +251,7 @@ TEST(shared_slabs, gives_all_back_when_it_is_released_and_serves_again) {
   w.slabs.release();
   EXPECT_EQ(w.upstream.balance(), nothing);
   EXPECT_EQ(w.capacity(), 0u);
-  w.slabs.deallocate(w.slabs.allocate());
+  w.slabs.deallocate(w.slabs.allocate<or_throw>());
   EXPECT_TRUE(w.invariant());
 }
 
@@ -316,10 +318,10 @@ TEST(shared_slabs, never_calls_its_upstream_under_the_lock) {
     if (was_free) slabs.lock().unlock();
     return was_free;
   };
-  slabs.deallocate(slabs.allocate());
+  slabs.deallocate(slabs.allocate<or_throw>());
   slabs.reserve(1000);
   EXPECT_GT(slabs.trim(), 0u);
-  static_cast<void>(slabs.allocate());
+  static_cast<void>(slabs.allocate<or_throw>());
   slabs.release();
 }
 
@@ -331,7 +333,7 @@ TEST(shared_slabs, hands_each_cell_to_one_thread_at_a_time) {
     ashlar::detail::batcher<> own(256);
     for (int round = 0; round < rounds; ++round) {
       cell_batches stock;
-      w.slabs.take(stock, 100, &own);
+      static_cast<void>(w.slabs.take<or_throw>(stock, 100, &own));
       const std::vector<void*> cells = cells_in(stock, w.slabs.cell_stride());
       for (void* const cell : cells) *static_cast<std::size_t*>(cell) = who;
       if (round % 7 == 0) std::this_thread::yield();

@@ -10,11 +10,40 @@
 
 namespace {
 
+using ashlar::detail::fine_size_classes;
+using ashlar::detail::size_classes;
+
+// By classes, not by sizes: the smallest request of a class, one byte above the class before, wastes most.
+template <class Classes>
+[[nodiscard]] constexpr bool wastes_an_eighth_at_most() noexcept {
+  for (std::size_t size_class = 2; size_class <= Classes::count; ++size_class) {
+    const std::size_t least = Classes::bytes_of(size_class - 1) + 1;
+    const std::size_t cell = Classes::bytes_of(size_class);
+    if (Classes::of(least) != size_class || Classes::of(cell) != size_class) return false;
+    if (cell - least >= (cell <= Classes::exact ? Classes::granule : (least + 7) / 8)) return false;
+  }
+  return Classes::bytes_of(1) == Classes::granule && Classes::bytes_of(Classes::count) == Classes::largest;
+}
+
+// No multiple of an alignment falls in a class whose size is not a multiple of it.
+template <class Classes>
+[[nodiscard]] constexpr bool keeps_alignment() noexcept {
+  for (std::size_t size_class = 1; size_class <= Classes::count; ++size_class)
+    for (std::size_t alignment = 1; alignment <= Classes::largest; alignment *= 2) {
+      const std::size_t cell = Classes::bytes_of(size_class);
+      const std::size_t below = size_class == 1 ? 0 : Classes::bytes_of(size_class - 1);
+      if (cell % alignment != 0 && ashlar::detail::align_down(cell, alignment) > below) return false;
+    }
+  return true;
+}
+
+static_assert(wastes_an_eighth_at_most<size_classes>() && keeps_alignment<size_classes>());
+static_assert(wastes_an_eighth_at_most<fine_size_classes>() && keeps_alignment<fine_size_classes>());
+
 template <class Classes>
 class size_classes_of : public ::testing::Test {};
 
-using tables = ::testing::Types<ashlar::detail::size_classes, ashlar::detail::fine_size_classes,
-                                ashlar::detail::basic_size_classes<4, 4096>>;
+using tables = ::testing::Types<size_classes, fine_size_classes, ashlar::detail::basic_size_classes<4, 4096>>;
 TYPED_TEST_SUITE(size_classes_of, tables);
 
 TYPED_TEST(size_classes_of, rise_by_the_granule_up_to_128_and_by_eighths_of_a_doubling_above) {

@@ -24,6 +24,7 @@ namespace {
 
 using ashlar::block;
 using ashlar::resource_ref;
+using ashlar::detail::or_null;
 using ashlar_test::counting_resource;
 using ashlar_test::divisible_resource;
 using source = ashlar::detail::slab_source<resource_ref<divisible_resource>>;
@@ -87,7 +88,7 @@ TEST(slab_source, asks_for_one_slab_where_a_region_is_refused) {
   EXPECT_EQ(region.size, slab);
   void* const only = r.keep(region, slab);
   upstream.refuse_above(slab - 1);
-  EXPECT_FALSE(r.try_request(slab, 1000));
+  EXPECT_FALSE(r.request<or_null>(slab, 1000));
   r.upstream().deallocate(only, slab, slab);
 }
 

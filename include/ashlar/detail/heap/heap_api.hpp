@@ -19,16 +19,6 @@
 
 namespace ashlar::ASHLAR_ABI::detail {
 
-/// The answer of a call that finds no memory.
-enum failure { or_throw, or_null };
-
-/// Returns: null, unless it throws `std::bad_alloc`.
-template <failure Failure>
-[[nodiscard]] void* failed(std::size_t bytes, std::size_t alignment) noexcept(Failure == or_null) {
-  if constexpr (Failure == or_throw) throw_bad_alloc(bytes, alignment);
-  else return nullptr;
-}
-
 /// Returns: `p`, unless it is null. Throws: `std::bad_alloc`.
 [[nodiscard]] ASHLAR_INLINE void* block_or_throw(void* p, std::size_t bytes, std::size_t alignment) {
   if (ASHLAR_UNLIKELY(p == nullptr)) throw_bad_alloc(bytes, alignment);

@@ -15,7 +15,6 @@
 #include <ashlar/detail/slab/cached_cells.hpp>
 #include <ashlar/detail/slab/cell_guard.hpp>
 #include <ashlar/detail/slab/cell_watch.hpp>
-#include <ashlar/detail/slab/checked_free.hpp>
 #include <ashlar/detail/slab/free_check.hpp>
 #include <ashlar/detail/slab/run_length.hpp>
 #include <ashlar/detail/slab/slab.hpp>
@@ -69,18 +68,10 @@ public:
 
   /// Returns: a cell. Throws: `std::bad_alloc`, or as the upstream. Complexity: amortised O(1); a cell
   /// smaller than a pointer needs a search of its slab's bitmap, O(slab_bytes / cell_bytes / 64) at worst.
-  [[nodiscard]] ASHLAR_INLINE void* allocate() {
-    if (ASHLAR_LIKELY(!cached_.is_array_empty())) return cached_.pop();
-    if (ASHLAR_LIKELY(!cached_.is_batch_empty())) return handed_out(cached_.take_from_batch(cell_stride()));
-    return allocate_cold();
-  }
+  [[nodiscard]] ASHLAR_INLINE void* allocate() { return take<or_throw>(); }
 
   /// Returns: a cell, or null if `max_count` are live or the upstream has no memory left.
-  [[nodiscard]] ASHLAR_INLINE void* try_allocate() noexcept {
-    if (ASHLAR_LIKELY(!cached_.is_array_empty())) return cached_.pop();
-    if (ASHLAR_LIKELY(!cached_.is_batch_empty())) return handed_out(cached_.take_from_batch(cell_stride()));
-    return try_allocate_cold();
-  }
+  [[nodiscard]] ASHLAR_INLINE void* try_allocate() noexcept { return take<or_null>(); }
 
   /// Effects: takes a cell back. Expects: a live cell of this pool.
   /// Complexity: O(1), except for one free per 256 KiB of cells, which empties the cached cells.
@@ -122,24 +113,14 @@ public:
   [[nodiscard]] void* try_allocate_run(std::size_t n) noexcept {
     if (n <= 1) return try_allocate();
     if (!is_run(n)) return try_allocate_upstream(store_.upstream(), array_bytes(n), geometry().cell_alignment());
-    while (true) {
-      if (void* const run = take_run(run_length(n)); run != nullptr) return run;
-      if (!may_have(run_length(n))) return nullptr;
-      void* const memory = store_.try_request(geometry());
-      if (memory == nullptr) return nullptr;
-      store_.add(geometry(), this, memory);
-    }
+    return take_run<or_null>(n);
   }
 
   /// As `allocate_run`. Returns: also the number of cells; `deallocate_run` accepts any number from `n` to that.
   [[nodiscard]] cell_run allocate_at_least(std::size_t n) {
     if (n <= 1) return {allocate(), 1};
     if (!is_run(n)) return {allocate_upstream(store_.upstream(), array_bytes(n), geometry().cell_alignment()), n};
-    while (true) {
-      if (void* const run = take_run(run_length(n)); run != nullptr) return {run, run_length(n)};
-      if (!may_have(run_length(n))) throw_bad_alloc(array_bytes(n), geometry().cell_alignment());
-      store_.add(geometry(), this, store_.request(geometry()));
-    }
+    return {take_run<or_throw>(n), run_length(n)};
   }
 
   /// Effects: takes a run back. Expects: a run of `allocate_run(n)`, or of `allocate_at_least` with an `n` in its
@@ -163,7 +144,7 @@ public:
   [[nodiscard]] std::size_t try_allocate_many(std::span<void*> cells) noexcept {
     std::size_t taken = take_cached(cells);
     while (taken != cells.size()) {
-      void* const cell = try_allocate_cold();
+      void* const cell = take_cold<or_null>();
       if (cell == nullptr) break;
       cells[taken++] = cell;
       taken += take_cached(cells.subspan(taken));
@@ -259,11 +240,17 @@ private:
   [[nodiscard]] const slab_set& slabs_held() const noexcept { return store_.slabs(); }
   [[nodiscard]] ASHLAR_INLINE void* handed_out(void* cell) noexcept { return store_.hand_out(geometry(), cell); }
 
+  template <failure Failure>
+  [[nodiscard]] ASHLAR_INLINE void* take() noexcept(Failure == or_null) {
+    if (ASHLAR_LIKELY(!cached_.is_array_empty())) return cached_.pop();
+    if (ASHLAR_LIKELY(!cached_.is_batch_empty())) return handed_out(cached_.take_from_batch(cell_stride()));
+    return take_cold<Failure>();
+  }
+
   // Takes back a cell freed with or without a size; from `checked` on, `cell` may be any address.
-  template <class... Bytes>
-  ASHLAR_INLINE void take_back(void* cell, [[maybe_unused]] Bytes... bytes) noexcept {
+  ASHLAR_INLINE void take_back(void* cell, [[maybe_unused]] std::size_t bytes = unsized) noexcept {
     if constexpr (checking_level < checking::checked) return retire(cell);
-    else if (ASHLAR_UNLIKELY(!retire_at_once(site(), store_, cell, bytes...))) take_back_slow(cell, bytes...);
+    else if (ASHLAR_UNLIKELY(!retire_at_once(site(), store_, cell, bytes))) take_back_slow(cell, bytes);
   }
 
   ASHLAR_INLINE void retire(void* cell) noexcept {
@@ -294,29 +281,25 @@ private:
     return max_count_ - slabs_held().taken() >= cells;
   }
 
-  // Returns: null if a fresh slab is needed, or the limit is reached.
-  [[nodiscard]] void* take_run(std::size_t length) noexcept {
-    return may_have(length) ? store_.take_run(geometry(), length) : nullptr;
+  template <failure Failure>
+  [[nodiscard]] void* take_run(std::size_t n) noexcept(Failure == or_null) {
+    while (may_have(run_length(n))) {
+      if (void* const run = store_.take_run(geometry(), run_length(n)); run != nullptr) return run;
+      if (!store_.template grow<Failure>(geometry(), this)) return nullptr;
+    }
+    return failed<Failure>(array_bytes(n), geometry().cell_alignment());
   }
 
   void check_run(void* run, std::size_t n) const noexcept {
     check_run_free(site(), store_.upstream(), run, is_run(n) ? run_length(n) : n);
   }
 
-  [[nodiscard]] ASHLAR_COLD void* allocate_cold() {
-    if (slabs_held().taken() >= max_count_) throw_bad_alloc(cell_bytes(), geometry().cell_alignment());
+  template <failure Failure>
+  [[nodiscard]] ASHLAR_COLD void* take_cold() noexcept(Failure == or_null) {
+    if (slabs_held().taken() >= max_count_) return failed<Failure>(cell_bytes(), geometry().cell_alignment());
     if (slabs_held().has_free()) return refill();
-    store_.add(geometry(), this, store_.request(geometry()));
-    return allocate();  // from the start: the upstream may have used this pool in the meantime
-  }
-
-  [[nodiscard]] ASHLAR_COLD void* try_allocate_cold() noexcept {
-    if (slabs_held().taken() >= max_count_) return nullptr;
-    if (slabs_held().has_free()) return refill();
-    void* const memory = store_.try_request(geometry());
-    if (memory == nullptr) return nullptr;
-    store_.add(geometry(), this, memory);
-    return try_allocate();  // from the start: the upstream may have used this pool in the meantime
+    if (!store_.template grow<Failure>(geometry(), this)) return nullptr;
+    return take<Failure>();  // from the start: the upstream may have used this pool in the meantime
   }
 
   // Expects: no cached cells, some slab has a free cell, fewer than `max_count` are live.
@@ -324,28 +307,17 @@ private:
     return handed_out(cached_.refill(store_.take_batch(geometry(), max_count_ - slabs_held().taken()), cell_stride()));
   }
 
-  template <class... Bytes>
-  ASHLAR_COLD void take_back_slow(void* cell, Bytes... bytes) noexcept {
-    if (!retire_checked(site(), store_, cell, bytes...)) report_unheld(site(), store_.upstream(), cell, bytes...);
+  ASHLAR_COLD void take_back_slow(void* cell, std::size_t bytes) noexcept {
+    if (!retire_checked(site(), store_, cell, bytes)) report_unheld(site(), store_.upstream(), cell, bytes);
   }
 
   // The cached cells are full: a bulk free begins.
   ASHLAR_COLD void deallocate_overflowing(void* cell) noexcept {
-    empty_array();
+    cached_.give_array(geometry(), store_);
     store_.give(geometry(), cell);
   }
 
-  void empty_array() noexcept {
-    gathered_cells<slab> neighbours;
-    cached_.empty_array([&](void* cell) { store_.gather(geometry(), cell, neighbours); });
-    store_.give(geometry(), neighbours);
-  }
-
-  // Returns every cached cell to its bitmap.
-  void flush_caches() noexcept {
-    empty_array();
-    store_.give(geometry(), cached_.take_batch());
-  }
+  void flush_caches() noexcept { cached_.give_all(geometry(), store_); }
 
   // A block that no cell can hold. For any arguments of the caller, no cell of this pool reaches the upstream.
   ASHLAR_COLD void deallocate_larger(void* p, const freed_extent& given) noexcept {

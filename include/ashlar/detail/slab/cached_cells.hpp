@@ -111,8 +111,20 @@ public:
     granted_ = 0;
   }
 
-  /// Returns: the batch's cells that are not handed out yet, as none of the cache any more.
-  [[nodiscard]] cell_batch take_batch() noexcept { return std::exchange(batch_, {}); }
+  /// Effects: as above, into the bitmaps of `store`; neighbours together.
+  template <class Geometry, class Store>
+  void give_array(const Geometry& geometry, Store& store) noexcept {
+    gathered_cells<slab> neighbours;
+    empty_array([&](void* cell) { store.gather(geometry, cell, neighbours); });
+    store.give(geometry, neighbours);
+  }
+
+  /// Effects: gives all cached cells to the bitmaps of `store`.
+  template <class Geometry, class Store>
+  void give_all(const Geometry& geometry, Store& store) noexcept {
+    give_array(geometry, store);
+    store.give(geometry, std::exchange(batch_, {}));
+  }
 
   /// Effects: forgets all cached cells.
   void clear() noexcept {

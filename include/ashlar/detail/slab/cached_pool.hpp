@@ -56,38 +56,25 @@ public:
     if constexpr (caches) return nullptr;
     else return slabs_.allocate_at_once();
   }
-  template <class... Bytes>
-  [[nodiscard]] ASHLAR_INLINE bool put_shared(void* cell, Bytes... bytes) noexcept {
+  [[nodiscard]] ASHLAR_INLINE bool put_shared(void* cell, [[maybe_unused]] std::size_t bytes = unsized) noexcept {
     if constexpr (caches) return false;
-    else return slabs_.deallocate_at_once(cell, bytes...);
+    else return slabs_.deallocate_at_once(cell, bytes);
   }
   /// @}
 
   /// Returns: a cell; `cache` is open, or null for a thread without one. It may have cells, if the caller found it
-  /// late. Throws: as the upstream.
-  [[nodiscard]] void* allocate_slow(cache_type* cache) {
-    if (!caches || cache == nullptr) return slabs_.allocate();
+  /// late. Null, or throws as the upstream, if that has no memory left.
+  template <failure Failure = or_throw>
+  [[nodiscard]] void* allocate_slow(cache_type* cache) noexcept(Failure == or_null) {
+    if (!caches || cache == nullptr) return slabs_.template allocate<Failure>();
     void* const cell = take(*cache);
-    return cell != nullptr ? cell : cache->refill(slabs_);
+    return cell != nullptr ? cell : cache->template refill<Failure>(slabs_);
   }
 
-  /// As `allocate_slow`, but returns null when the upstream has no memory left.
-  [[nodiscard]] void* try_allocate_slow(cache_type* cache) noexcept {
-    if (!caches || cache == nullptr) return slabs_.try_allocate();
-    void* const cell = take(*cache);
-    return cell != nullptr ? cell : cache->try_refill(slabs_);
-  }
-
-  /// Effects: takes a cell back; `cache` is as for `allocate_slow`.
-  void deallocate_slow(cache_type* cache, void* cell) noexcept {
-    if (!caches || cache == nullptr) slabs_.deallocate(cell);
+  /// Effects: takes a cell back, freed without a size or with one that fits it; `cache` is as for `allocate_slow`.
+  void deallocate_slow(cache_type* cache, void* cell, std::size_t bytes = unsized) noexcept {
+    if (!caches || cache == nullptr) slabs_.deallocate(cell, bytes);
     else if (!put(*cache, cell)) cache->put_slow(slabs_, cell);
-  }
-
-  /// As `deallocate_slow`, for a cell that is freed with a size that fits it.
-  void deallocate_slow(cache_type* cache, void* cell, std::size_t bytes) noexcept {
-    if constexpr (caches) deallocate_slow(cache, cell);
-    else slabs_.deallocate(cell, bytes);
   }
 
   /// Effects: gives a block that no cell can hold back to the upstream. A cell is reported, at every level.

@@ -43,15 +43,11 @@ public:
     return ASHLAR_LIKELY(cached_.is_array_empty() && batch_ != nullptr) && note(to, cell) == batch_result::noted;
   }
 
-  /// Returns: a cell. Throws: as the upstream. Expects: the cache is open and has no cells.
-  [[nodiscard]] void* refill(Slabs& from) {
-    if (stock_.count == 0) from.take(stock_, cell_batches::max_cells, batch_);
-    return from_stock(from);
-  }
-
-  /// As `refill`, but returns null when the upstream has no memory left.
-  [[nodiscard]] void* try_refill(Slabs& from) noexcept {
-    if (stock_.count == 0 && !from.try_take(stock_, cell_batches::max_cells, batch_)) return nullptr;
+  /// Returns: a cell; null, or throws as the upstream, if that has no memory left. Expects: the cache is open and has
+  /// no cells.
+  template <failure Failure>
+  [[nodiscard]] void* refill(Slabs& from) noexcept(Failure == or_null) {
+    if (stock_.count == 0 && !from.template take<Failure>(stock_, cell_batches::max_cells, batch_)) return nullptr;
     return from_stock(from);
   }
 
@@ -65,10 +61,7 @@ public:
   /// Effects: gives back all cached cells and noted frees; returns after their arrival.
   void flush(Slabs& to) noexcept {
     to.with_store([&](auto& store) {
-      gathered_cells<slab> cells;
-      cached_.empty_array([&](void* cell) { store.gather(to.geometry(), cell, cells); });
-      store.give(to.geometry(), cells);
-      store.give(to.geometry(), cached_.take_batch());
+      cached_.give_all(to.geometry(), store);
       while (stock_.count != 0) store.give(to.geometry(), stock_.words[--stock_.count]);
     });
     if (batch_ != nullptr) to.flush_caches(*batch_);

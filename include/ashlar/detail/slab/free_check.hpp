@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The checks of a pool before it takes a cell back, at the levels that check.
+// The free of a pool at the levels that check: an inlined fast path for valid frees, and the checks one by one.
 #pragma once
 
 #include <cstddef>
@@ -30,6 +30,9 @@ struct free_site {
   const void* pool;
   cell_batch batch = {};
 };
+
+/// The bytes of a free without a size.
+inline constexpr std::size_t unsized = max_size;
 
 /// Size and alignment given with a free.
 struct freed_extent {
@@ -130,23 +133,33 @@ ASHLAR_COLD inline void check_larger_free(const free_site& site, const void* p, 
               given.alignment);
 }
 
-/// Effects: reports a free, with the cell size `bytes`, of an address that is not a cell of the pool. `p` is not read.
+/// Effects: reports a free of an address in no slab of the pool, without a size or with that of a cell. With a size,
+/// the upstream may be asked whether it owns the block. `p` is not read.
 template <resource Upstream>
-[[noreturn]] ASHLAR_COLD void report_no_cell(const free_site& site, const Upstream& upstream, const void* p,
-                                             std::size_t bytes) noexcept {
+[[noreturn]] ASHLAR_COLD void report_unheld(const free_site& site, const Upstream& upstream, const void* p,
+                                            std::size_t bytes = unsized) noexcept {
   if constexpr (owning_resource<Upstream>)
-    if (process_slabs.find(p).owner == nullptr && upstream.owns(p))
+    if (bytes != unsized && process_slabs.find(p).owner == nullptr && upstream.owns(p))
       report_size("freed a larger block with the size of a cell", p, site, 0, bytes);
   report_foreign(p, site);
 }
 
+/// Returns: whether the canary after a cell's `bytes` bytes is intact, at the level that has one.
+[[nodiscard]] ASHLAR_INLINE bool is_slack_of_cell_intact([[maybe_unused]] const free_site& site,
+                                                         [[maybe_unused]] const void* p,
+                                                         [[maybe_unused]] std::size_t bytes) noexcept {
+  if constexpr (checking_level < checking::hardened) return true;
+  if (bytes == unsized) return true;
+  mark_readable(p, site.geometry.cell_bytes());
+  return is_slack_intact(p, bytes, site.geometry.cell_bytes());
+}
+
 /// Effects: reports a damaged canary after a cell's `bytes` bytes, as another size or as writes. Does nothing below
-/// `hardened`, which has no canary. Expects: the cell is live.
+/// `hardened`, which has no canary, nor without a size. Expects: the cell is live.
 ASHLAR_INLINE void check_slack([[maybe_unused]] const free_site& site, [[maybe_unused]] void* p,
                                [[maybe_unused]] std::size_t bytes) noexcept {
   if constexpr (checking_level >= checking::hardened) {
-    mark_readable(p, site.geometry.cell_bytes());
-    if (ASHLAR_LIKELY(is_slack_intact(p, bytes, site.geometry.cell_bytes()))) return;
+    if (ASHLAR_LIKELY(is_slack_of_cell_intact(site, p, bytes))) return;
     const slack_state found = look_at_slack(p, bytes, site.geometry.cell_bytes());
     if (found.allocated != bytes)
       report_size("freed a cell with another size than it was allocated with", p, site, found.allocated, bytes);
@@ -160,40 +173,15 @@ ASHLAR_INLINE void check_slack([[maybe_unused]] const free_site& site, [[maybe_u
   }
 }
 
-/// Returns: whether `check_around` has nothing to report of a live cell.
-[[nodiscard]] ASHLAR_INLINE bool is_intact_around(const free_site& site, const located_cell& live,
-                                                  const void* /*p*/) noexcept {
-  return cell_watch(site.geometry, live.home).are_guards_intact(live.index);
-}
-[[nodiscard]] ASHLAR_INLINE bool is_intact_around(const free_site& site, const located_cell& live, const void* p,
-                                                  std::size_t bytes) noexcept {
-  if constexpr (checking_level >= checking::hardened) {
-    mark_readable(p, site.geometry.cell_bytes());
-    if (ASHLAR_UNLIKELY(!is_slack_intact(p, bytes, site.geometry.cell_bytes()))) return false;
-  }
-  return is_intact_around(site, live, p);
-}
-
-/// Effects: reports writes around a live cell, at the level that detects them.
-ASHLAR_INLINE void check_around(const free_site& site, const located_cell& live, void* /*p*/) noexcept {
-  cell_watch(site.geometry, live.home).expect_guards(live.index);
-}
-
-/// As above; also reports a `bytes` that differs from the size at allocation, as far as it is known.
-ASHLAR_INLINE void check_around(const free_site& site, const located_cell& live, void* p, std::size_t bytes) noexcept {
-  check_slack(site, p, bytes);
-  check_around(site, live, p);
-}
-
 /// Returns: the live cell at `p`, freed without a size or with `bytes`; none if `p` is in no slab of the pool.
-/// Effects: reports any other `p` and does not return. `p` is not read before it is known to be a cell.
-/// Complexity: expected O(log slabs).
-template <class... Bytes>
-[[nodiscard]] located_cell check_free(const free_site& site, void* p, Bytes... bytes) noexcept {
+/// Effects: reports any other `p`, writes around the cell, and a `bytes` that differs from the size at allocation, as
+/// far as the level detects them. `p` is not read before it is known to be a cell. Complexity: expected O(log slabs).
+[[nodiscard]] inline located_cell check_free(const free_site& site, void* p, std::size_t bytes = unsized) noexcept {
   slab* const home = site.slabs.find(site.geometry, p);
   if (home == nullptr) return {};
   const located_cell live = {home, check_single(site, home, p)};
-  check_around(site, live, p, bytes...);
+  check_slack(site, p, bytes);
+  cell_watch(site.geometry, live.home).expect_guards(live.index);
   return live;
 }
 
@@ -214,7 +202,7 @@ ASHLAR_NOINLINE void check_run_free(const free_site& site, const Upstream& upstr
     const bool exists = checked_mul(length, site.geometry.cell_bytes(), bytes);
     if (!is_run_of_slab(length, site.geometry.least_capacity()))
       return check_larger_free(site, run, {exists ? bytes : max_size, site.geometry.cell_alignment()});
-    report_no_cell(site, upstream, run, bytes);
+    report_unheld(site, upstream, run, bytes);
   }
   const std::uint32_t first = check_live(site, home, run);
   const std::size_t was = length_of_run(home, first, length);
@@ -222,6 +210,33 @@ ASHLAR_NOINLINE void check_run_free(const free_site& site, const Upstream& upstr
   for (std::uint32_t cell = first; cell < first + length; ++cell)
     if (home->is_free(cell)) report_free(fault::double_free, "freed a run with a cell that is free", run, site);
   cell_watch(site.geometry, home).expect_guards_of_run(first, static_cast<std::uint32_t>(length));
+}
+
+/// Effects: takes a live cell back. Returns: false if `retire_checked` must decide: `p` may not be a live cell, a
+/// guard may be damaged, or the slab is not in the map or must be filed again. Reports nothing and calls no handler.
+template <class Store>
+[[nodiscard]] ASHLAR_INLINE bool retire_at_once(const free_site& site, Store& store, void* p,
+                                                std::size_t bytes = unsized) noexcept {
+  const located_cell live = find_live(site, p);
+  if (ASHLAR_UNLIKELY(live.home == nullptr || !slab_set::stays_filed(live.home))) return false;
+  if (ASHLAR_UNLIKELY(!is_slack_of_cell_intact(site, p, bytes))) return false;
+  if (ASHLAR_UNLIKELY(!cell_watch(site.geometry, live.home).are_guards_intact(live.index))) return false;
+  mark_free(p, site.geometry.cell_bytes());
+  store.retire(site.geometry, live.home, live.index);
+  return true;
+}
+
+/// Effects: takes a live cell back, and enters its slab in the map. Reports any other `p`, and writes around the cell.
+/// Returns: false if `p` is in no slab of the pool: then call `report_unheld`. Complexity: expected O(log slabs).
+template <class Store>
+[[nodiscard]] ASHLAR_COLD bool retire_checked(const free_site& site, Store& store, void* p,
+                                              std::size_t bytes = unsized) noexcept {
+  const located_cell live = check_free(site, p, bytes);
+  if (ASHLAR_UNLIKELY(live.home == nullptr)) return false;
+  store.remember(site.geometry, live.home);
+  mark_free(p, site.geometry.cell_bytes());
+  store.retire(site.geometry, live.home, live.index);
+  return true;
 }
 
 }  // namespace ashlar::ASHLAR_ABI::detail

@@ -12,6 +12,7 @@
 #include <ashlar/base/error.hpp>
 #include <ashlar/detail/checks/seal.hpp>
 #include <ashlar/detail/checks/slack.hpp>
+#include <ashlar/detail/checks/watched_slack.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/list.hpp>
@@ -219,23 +220,13 @@ private:
     mark_readable(p + bytes, end - bytes);
     const slack_state behind = look_at_slack(p, bytes, end);
     if (ASHLAR_LIKELY(behind.is_intact)) return;
-    report({.kind = fault::overflow,
-            .what = "bytes past the end of a block were written to",
-            .pointer = p,
-            .resource = resource,
-            .size = bytes,
-            .expected = bytes,
-            .got = behind.written_to});
+    report_write_behind(p, bytes, bytes, behind.written_to, resource);
   }
 
   static void expect_canary_before(std::byte* p, std::size_t bytes, const void* resource) noexcept {
     mark_readable(p - bytes_before, bytes_before);
-    if (ASHLAR_LIKELY(look_at_slack(p - bytes_before, 0, bytes_before).is_intact)) return;
-    report({.kind = fault::underflow,
-            .what = "bytes before a block were written to",
-            .pointer = p,
-            .resource = resource,
-            .size = bytes});
+    if (ASHLAR_UNLIKELY(!look_at_slack(p - bytes_before, 0, bytes_before).is_intact))
+      report_write_before(p, bytes, resource);
   }
 
   list<large_block> blocks_;

@@ -12,10 +12,9 @@
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/slab/divided_upstream.hpp>
-#include <ashlar/detail/slab/held_upstream.hpp>
 #include <ashlar/detail/slab/large_blocks.hpp>
 #include <ashlar/detail/slab/pool_set_classes.hpp>
+#include <ashlar/detail/slab/set_upstream.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/expects.hpp>
 #include <ashlar/detail/support/hints.hpp>
@@ -36,26 +35,17 @@ std::size_t trim_within(Pool& pool, std::size_t& retain_bytes) noexcept {
 template <resource Upstream, basic_lockable Lock>
 class pool_set_base {
 public:
-  using upstream_type = held_upstream<Upstream>;
-  /// The source of slabs.
-  using source_type =
-      std::conditional_t<divisible_resource<Upstream>, upstream_type, divided_upstream<upstream_type, Lock>>;
+  using upstream_type = set_upstream<Upstream, Lock>;
 
   template <class... Args>
   constexpr explicit pool_set_base(const pool_set_options& options, Args&&... upstream)
-      : source_(std::forward<Args>(upstream)...), options_(options) {}
+      : upstream_(std::forward<Args>(upstream)...), options_(options) {}
 
   [[nodiscard]] const pool_set_options& options() const noexcept { return options_; }
 
   /// Returns: the upstream of all requests, which counts them.
-  [[nodiscard]] upstream_type& upstream() noexcept {
-    if constexpr (divisible_resource<Upstream>) return source_;
-    else return source_.upstream();
-  }
-  [[nodiscard]] const upstream_type& upstream() const noexcept {
-    if constexpr (divisible_resource<Upstream>) return source_;
-    else return source_.upstream();
-  }
+  [[nodiscard]] upstream_type& upstream() noexcept { return upstream_; }
+  [[nodiscard]] const upstream_type& upstream() const noexcept { return upstream_; }
 
   /// Returns: whether a request has a class; the class may still have no cells.
   [[nodiscard]] static ASHLAR_INLINE bool may_be_a_cell(std::size_t bytes, std::size_t alignment) noexcept {
@@ -75,21 +65,19 @@ public:
     return options_of_class<Upstream>(size_class, options_);
   }
 
-  [[nodiscard]] class_upstream<source_type> upstream_of(const block_pool_options& options) noexcept {
-    return {source_, options, options_.max_growth_count};
+  [[nodiscard]] class_upstream<upstream_type> upstream_of(const block_pool_options& options) noexcept {
+    return {upstream_, options, options_.max_growth_count};
   }
 
-  [[nodiscard]] void* allocate_large(std::size_t bytes, std::size_t alignment, const void* resource) {
-    expect_request(bytes, alignment);
-    const auto whole = large_blocks::extent_of(bytes, alignment);
-    return keep(allocate_upstream(upstream(), whole.bytes, whole.alignment), bytes, alignment, resource);
-  }
-
-  [[nodiscard]] void* try_allocate_large(std::size_t bytes, std::size_t alignment, const void* resource) noexcept {
+  /// Returns: a large block; null, or throws as the upstream, if that has no memory left.
+  template <failure Failure = or_throw>
+  [[nodiscard]] void* allocate_large(std::size_t bytes, std::size_t alignment,
+                                     const void* resource) noexcept(Failure == or_null) {
     ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
-    if (!is_valid_request(bytes, alignment)) return nullptr;
+    if (!is_valid_request(bytes, alignment)) return failed<Failure>(bytes, alignment);
     const auto whole = large_blocks::extent_of(bytes, alignment);
-    void* const p = try_allocate_upstream(upstream(), whole.bytes, whole.alignment);
+    if (!is_valid_request(whole.bytes, whole.alignment)) return failed<Failure>(whole.bytes, whole.alignment);
+    void* const p = allocate_from<Failure>(upstream(), whole.bytes, whole.alignment);
     return p != nullptr ? keep(p, bytes, alignment, resource) : nullptr;
   }
 
@@ -119,19 +107,17 @@ public:
   }
 
   [[nodiscard]] bool invariant() const noexcept {
-    if constexpr (!divisible_resource<Upstream>)
-      if (!source_.invariant()) return false;
-    return with_large([](const large_blocks& large) { return large.invariant(); });
+    return upstream_.invariant() && with_large([](const large_blocks& large) { return large.invariant(); });
   }
 
   /// Effects: holds the locks, so that a fork finds them free.
   void before_fork() noexcept {
     lock_.lock();
-    if constexpr (!divisible_resource<Upstream>) source_.lock().lock();
+    upstream_.lock().lock();
   }
 
   void after_fork() noexcept {
-    if constexpr (!divisible_resource<Upstream>) source_.lock().unlock();
+    upstream_.lock().unlock();
     lock_.unlock();
   }
 
@@ -159,7 +145,7 @@ private:
     upstream().deallocate(large_blocks::whole_of(p, alignment), whole.bytes, whole.alignment);
   }
 
-  ASHLAR_NO_UNIQUE_ADDRESS source_type source_;
+  upstream_type upstream_;
   large_blocks large_;
   ASHLAR_NO_UNIQUE_ADDRESS mutable Lock lock_ = {};
   pool_set_options options_;

@@ -14,7 +14,6 @@
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/remote_free/batcher.hpp>
-#include <ashlar/detail/slab/checked_free.hpp>
 #include <ashlar/detail/slab/deferring_upstream.hpp>
 #include <ashlar/detail/slab/free_check.hpp>
 #include <ashlar/detail/slab/slab.hpp>
@@ -78,18 +77,11 @@ public:
   [[nodiscard]] ASHLAR_INLINE std::size_t cell_stride() const noexcept { return geometry().cell_stride(); }
 
   /// Effects: fills an empty stock with free cells, at least one and at most `most`; drains the inbox and the frees
-  /// noted in `own`. Throws: as the upstream.
-  void take(cell_batches& stock, std::size_t most, batcher_type* own) {
-    while (!try_take(stock, most, own)) add_slab(slab_memory());
-  }
-
-  /// As `take`. Returns: false when the upstream has no memory left.
-  [[nodiscard]] bool try_take(cell_batches& stock, std::size_t most, batcher_type* own) noexcept {
-    while (!take_batches(stock, most, own)) {
-      void* const memory = try_slab_memory();
-      if (memory == nullptr) return take_batches(stock, most, own);  // a free may have arrived in the meantime
-      add_slab(memory);
-    }
+  /// noted in `own`. Returns: false, or throws as the upstream, if that has no memory left.
+  template <failure Failure>
+  [[nodiscard]] bool take(cell_batches& stock, std::size_t most, batcher_type* own) noexcept(Failure == or_null) {
+    while (!take_batches(stock, most, own))
+      if (!grow<Failure>()) return take_batches(stock, most, own);  // a free may have arrived in the meantime
     return true;
   }
 
@@ -101,27 +93,17 @@ public:
   }
 
   /// Effects: takes a live cell back. Returns: false if `deallocate` must take it.
-  template <class... Bytes>
-  [[nodiscard]] ASHLAR_INLINE bool deallocate_at_once(void* p, Bytes... bytes) noexcept {
+  [[nodiscard]] ASHLAR_INLINE bool deallocate_at_once(void* p, std::size_t bytes = unsized) noexcept {
     const lock_scope<lock_type> held(lock_);
-    return retire_at_once(site(), store_, p, bytes...);
+    return retire_at_once(site(), store_, p, bytes);
   }
 
-  /// Returns: one cell, taken under the lock. Throws: as the upstream.
-  [[nodiscard]] void* allocate() {
+  /// Returns: one cell, taken under the lock; null, or throws as the upstream, if that has no memory left.
+  template <failure Failure>
+  [[nodiscard]] void* allocate() noexcept(Failure == or_null) {
     while (true) {
       if (void* const cell = take_one(); cell != nullptr) return cell;
-      add_slab(slab_memory());
-    }
-  }
-
-  /// As `allocate`, but returns null when the upstream has no memory left.
-  [[nodiscard]] void* try_allocate() noexcept {
-    while (true) {
-      if (void* const cell = take_one(); cell != nullptr) return cell;
-      void* const memory = try_slab_memory();
-      if (memory == nullptr) return take_one();  // a free may have arrived in the meantime
-      add_slab(memory);
+      if (!grow<Failure>()) return take_one();  // a free may have arrived in the meantime
     }
   }
 
@@ -134,15 +116,14 @@ public:
   }
 
   /// Effects: takes one cell back under the lock, freed without a size or with one that fits a cell.
-  template <class... Bytes>
-  void deallocate(void* cell, Bytes... bytes) noexcept {
+  void deallocate(void* cell, [[maybe_unused]] std::size_t bytes = unsized) noexcept {
     bool is_held = true;
     under_lock([&] {
       expect_open(cell);
-      if constexpr (checking_level >= checking::checked) is_held = retire_checked(site(), store_, cell, bytes...);
+      if constexpr (checking_level >= checking::checked) is_held = retire_checked(site(), store_, cell, bytes);
       else retire(cell);
     });
-    if (ASHLAR_UNLIKELY(!is_held)) report_unheld(site(), upstream(), cell, bytes...);  // may call the upstream
+    if (ASHLAR_UNLIKELY(!is_held)) report_unheld(site(), upstream(), cell, bytes);  // may call the upstream
   }
 
   /// Effects: gives a block that no cell can hold back to the upstream. A cell is reported, at every level.
@@ -174,7 +155,7 @@ public:
 
   /// Effects: holds slabs for `cells` cells, until `trim`. Throws: as the upstream, but keeps its gains.
   void reserve(std::size_t cells) {
-    while (keep_for(cells) < cells) add_slab(slab_memory());
+    while (keep_for(cells) < cells) static_cast<void>(grow<or_throw>());
   }
 
   /// Effects: retains empty slabs by `policy` from now on; surplus ones go back at once.
@@ -339,34 +320,24 @@ private:
     slabs_held_.store(store_.slabs().slabs(), memory_order_relaxed);
   }
 
-  // Returns: memory for one more slab. The upstream is called outside the lock.
-  [[nodiscard]] void* slab_memory() {
-    if (void* const raw = take_raw(); raw != nullptr) return raw;
-    return keep(store_.request_region(geometry(), slabs_held()));
-  }
-
-  [[nodiscard]] void* try_slab_memory() noexcept {
-    if (void* const raw = take_raw(); raw != nullptr) return raw;
-    const block region = store_.try_request_region(geometry(), slabs_held());
-    return region ? keep(region) : nullptr;
+  // Adds a slab. Returns: false if the upstream has no memory left. The upstream is called outside the lock.
+  template <failure Failure>
+  [[nodiscard]] bool grow() noexcept(Failure == or_null) {
+    const std::size_t bytes = geometry().slab_bytes(), slabs = slabs_held_.load(memory_order_relaxed);
+    void* memory = take_raw();
+    if (memory == nullptr) {
+      const block region = store_.source().template request<Failure>(bytes, slabs);
+      if (!region) return false;
+      under_lock([&] { memory = store_.source().keep(region, bytes); });
+    }
+    store_.prepare(geometry(), memory, slabs);
+    under_lock([&] { store_.add_prepared(geometry(), this, memory); });
+    return true;
   }
 
   [[nodiscard]] void* take_raw() noexcept {
     const check_scope<lock_type> held(lock_);
-    return store_.take_raw(geometry());
-  }
-
-  [[nodiscard]] void* keep(block region) noexcept {
-    void* memory = nullptr;
-    under_lock([&] { memory = store_.keep(geometry(), region); });
-    return memory;
-  }
-
-  [[nodiscard]] std::size_t slabs_held() const noexcept { return slabs_held_.load(memory_order_relaxed); }
-
-  void add_slab(void* memory) noexcept {
-    store_.prepare(geometry(), memory, slabs_held());
-    under_lock([&] { store_.add_prepared(geometry(), this, memory); });
+    return store_.source().take_raw(geometry().slab_bytes());
   }
 
   alignas(64) lock_type lock_ = {};

@@ -23,8 +23,7 @@ namespace ashlar::ASHLAR_ABI::detail {
 /// Waste: a request of `b` bytes gets a cell of `c` bytes, where `c - b < Granule` up to 128 bytes and `c - b < b / 8`
 /// above. That is at most 12.5 % of the request and 11.1 % of the cell; none if `b` is the size of a class.
 /// Alignment: the class of a multiple of `a` is a multiple of `a`, for every power of two `a`. So all cells of a
-/// request rounded up to its alignment are aligned if the first one is. Static assertions below prove both for all
-/// sizes.
+/// request rounded up to its alignment are aligned if the first one is. The test proves both for all sizes.
 template <std::size_t Granule, std::size_t Largest = 32 * 1024>
 struct basic_size_classes {
   static_assert(is_power_of_two(Granule) && Granule >= 4 && Granule <= 16, "the exact classes end at 128, by steps");
@@ -95,32 +94,6 @@ using size_classes = basic_size_classes<16>;
 /// For pools of typed objects, with common sizes of 24 or 40 bytes: 80 classes, a table of 4097 bytes.
 using fine_size_classes = basic_size_classes<8>;
 
-// By classes, not by sizes: the smallest request of a class, one byte above the class before, wastes most.
-template <class Classes>
-[[nodiscard]] constexpr bool wastes_an_eighth_at_most() noexcept {
-  for (std::size_t size_class = 2; size_class <= Classes::count; ++size_class) {
-    const std::size_t least = Classes::bytes_of(size_class - 1) + 1;
-    const std::size_t cell = Classes::bytes_of(size_class);
-    if (Classes::of(least) != size_class || Classes::of(cell) != size_class) return false;
-    if (cell - least >= (cell <= Classes::exact ? Classes::granule : (least + 7) / 8)) return false;
-  }
-  return Classes::bytes_of(1) == Classes::granule && Classes::bytes_of(Classes::count) == Classes::largest;
-}
-
-// No multiple of an alignment falls in a class whose size is not a multiple of it.
-template <class Classes>
-[[nodiscard]] constexpr bool keeps_alignment() noexcept {
-  for (std::size_t size_class = 1; size_class <= Classes::count; ++size_class)
-    for (std::size_t alignment = 1; alignment <= Classes::largest; alignment *= 2) {
-      const std::size_t cell = Classes::bytes_of(size_class);
-      const std::size_t below = size_class == 1 ? 0 : Classes::bytes_of(size_class - 1);
-      if (cell % alignment != 0 && align_down(cell, alignment) > below) return false;
-    }
-  return true;
-}
-
 static_assert(size_classes::count == 72 && fine_size_classes::count == 80);
-static_assert(detail::wastes_an_eighth_at_most<size_classes>() && detail::keeps_alignment<size_classes>());
-static_assert(detail::wastes_an_eighth_at_most<fine_size_classes>() && detail::keeps_alignment<fine_size_classes>());
 
 }  // namespace ashlar::ASHLAR_ABI::detail

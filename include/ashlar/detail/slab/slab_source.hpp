@@ -19,7 +19,7 @@ namespace ashlar::ASHLAR_ABI::detail {
 ///
 ///     region   | slab | slab | slab | raw ...      |
 ///
-/// Only `request` and its variants call the upstream to allocate. With an upstream that is not divisible, a region is
+/// Only `request` calls the upstream to allocate. With an upstream that is not divisible, a region is
 /// one slab. Invariant: `raw_` is a multiple of slabs. Thread safety: `request` as the upstream, the others none.
 template <resource Upstream>
 class slab_source {
@@ -37,16 +37,13 @@ public:
     return std::exchange(raw_, behind(raw_, slab_bytes)).data;
   }
 
-  /// Returns: a region for a pool of `held` slabs, to be passed to `keep`. Throws: as the upstream.
-  [[nodiscard]] block request(std::size_t slab_bytes, std::size_t held) {
-    if (const block region = try_request_many(slab_bytes, held); region.data != nullptr) return region;
-    return {upstream_.allocate(slab_bytes, slab_bytes), slab_bytes};
-  }
-
-  /// As `request`, but returns an empty block if the upstream has no memory left.
-  [[nodiscard]] block try_request(std::size_t slab_bytes, std::size_t held) noexcept {
-    if (const block region = try_request_many(slab_bytes, held); region.data != nullptr) return region;
-    return {try_allocate_from(upstream_, slab_bytes, slab_bytes), slab_bytes};
+  /// Returns: a region for a pool of `held` slabs, to be passed to `keep`; one slab if the upstream has no memory for
+  /// more, and a null block if it has none for that, or throws as the upstream.
+  template <failure Failure = or_throw>
+  [[nodiscard]] block request(std::size_t slab_bytes, std::size_t held) noexcept(Failure == or_null) {
+    if (const std::size_t slabs = region(slab_bytes, held); slabs > 1)
+      if (void* const p = try_allocate_from(upstream_, slabs * slab_bytes, slab_bytes)) return {p, slabs * slab_bytes};
+    return {allocate_from<Failure>(upstream_, slab_bytes, slab_bytes), slab_bytes};
   }
 
   /// Returns: memory for a slab, the lowest of `region`. The rest becomes the raw rest; if there already is one, it
@@ -75,14 +72,6 @@ public:
   [[nodiscard]] const Upstream& upstream() const noexcept { return upstream_; }
 
 private:
-  // Returns: an empty block if one slab is enough, or the upstream has no memory for more.
-  [[nodiscard]] block try_request_many(std::size_t slab_bytes, std::size_t held) noexcept {
-    const std::size_t slabs = region(slab_bytes, held);
-    if (slabs > 1)
-      if (void* const p = try_allocate_from(upstream_, slabs * slab_bytes, slab_bytes)) return {p, slabs * slab_bytes};
-    return {};
-  }
-
   [[nodiscard]] static block behind(block region, std::size_t bytes) noexcept {
     return {static_cast<std::byte*>(region.data) + bytes, region.size - bytes};
   }

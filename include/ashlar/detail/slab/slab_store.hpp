@@ -145,32 +145,17 @@ public:
     give_batch(geometry, home, first / 64, mask);
   }
 
-  /// Returns: memory for one more slab, to be passed to `add`. Throws: as the upstream.
-  [[nodiscard]] void* request(const slab_geometry& geometry) {
-    if (void* const raw = take_raw(geometry); raw != nullptr) return raw;
-    return keep(geometry, request_region(geometry, set_.slabs()));
+  /// Returns: memory for one more slab, to be passed to `add`; null, or throws as the upstream, if that has none.
+  template <failure Failure = or_throw>
+  [[nodiscard]] void* request(const slab_geometry& geometry) noexcept(Failure == or_null) {
+    const std::size_t bytes = geometry.slab_bytes();
+    if (void* const raw = source_.take_raw(bytes); raw != nullptr) return raw;
+    const block region = source_.template request<Failure>(bytes, set_.slabs());
+    return region ? source_.keep(region, bytes) : nullptr;
   }
 
-  /// As `request`, but returns null when the upstream has no memory left.
-  [[nodiscard]] void* try_request(const slab_geometry& geometry) noexcept {
-    if (void* const raw = take_raw(geometry); raw != nullptr) return raw;
-    const block region = try_request_region(geometry, set_.slabs());
-    return region ? keep(geometry, region) : nullptr;
-  }
-
-  /// The steps of `request`, for an owner that calls the upstream outside its lock: see `slab_source`.
-  [[nodiscard]] void* take_raw(const slab_geometry& geometry) noexcept {
-    return source_.take_raw(geometry.slab_bytes());
-  }
-  [[nodiscard]] block request_region(const slab_geometry& geometry, std::size_t slabs) {
-    return source_.request(geometry.slab_bytes(), slabs);
-  }
-  [[nodiscard]] block try_request_region(const slab_geometry& geometry, std::size_t slabs) noexcept {
-    return source_.try_request(geometry.slab_bytes(), slabs);
-  }
-  [[nodiscard]] void* keep(const slab_geometry& geometry, block region) noexcept {
-    return source_.keep(region, geometry.slab_bytes());
-  }
+  /// Returns: the source of memory, for an owner that calls the upstream outside its lock.
+  [[nodiscard]] slab_source<Upstream>& source() noexcept { return source_; }
 
   /// Effects: makes the first pages of a new slab resident at once: 1/128 of the bytes of `slabs` slabs, which limits
   /// the unused part. Does nothing if that is too little for a call. Expects: no lock is held.
@@ -180,6 +165,14 @@ public:
       const std::size_t bytes = detail::min(slabs, std::size_t{128}) * (geometry.slab_bytes() / 128);
       if (bytes >= least_prefault) upstream().prefault(memory, bytes);
     }
+  }
+
+  /// Effects: adds a slab. Returns: false, or throws as the upstream, if that has no memory left.
+  template <failure Failure>
+  [[nodiscard]] bool grow(const slab_geometry& geometry, const void* owner) noexcept(Failure == or_null) {
+    void* const memory = request<Failure>(geometry);
+    if (memory != nullptr) add(geometry, owner, memory);
+    return memory != nullptr;
   }
 
   /// Effects: prepares `memory` and formats it as a slab, all cells free.
