@@ -225,6 +225,7 @@ void run(const command_line& line) {
   const std::size_t threads = line.number("--threads", w.threads, 2, 256);
   const json_object answer = answer_of(r.who.name, line.argv());
   borrow_from_host(std::size_t{64} << 20);
+  load_code();
   const double ping_before = ping_pong_ns();
   const outcome o = r.measure(w, threads, windows);
   print_outcome(answer, w, threads, o, ping_before);
