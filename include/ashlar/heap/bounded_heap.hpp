@@ -148,7 +148,7 @@ private:
 
   [[nodiscard]] ASHLAR_INLINE void* try_take(std::size_t bytes, std::size_t alignment) noexcept {
     ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
-    const std::size_t size_class = class_for(bytes, alignment);
+    const std::size_t size_class = detail::class_of_request<classes>(bytes, alignment);
     if (size_class == classes::none) return take_block(bytes, alignment);
     if constexpr (detail::keeps_canaries)
       if (detail::cell_window* const next = cells_.next_to_format(size_class)) watch(*next).sweep();
@@ -204,13 +204,6 @@ private:
   // Together with the header of the next block this fills a window, so that windows lie side by side.
   static constexpr std::size_t window_room =
       detail::cell_window::bytes - detail::tlsf_block::header_bytes - detail::tlsf_slack::bytes;
-
-  [[nodiscard]] static ASHLAR_INLINE constexpr std::size_t class_for(std::size_t bytes,
-                                                                     std::size_t alignment) noexcept {
-    if (detail::with_canary(bytes) > classes::largest) return classes::none;
-    if (ASHLAR_LIKELY(alignment <= least_alignment)) return classes::of(detail::with_canary(bytes));
-    return alignment <= classes::largest ? classes::of(detail::with_canary(bytes), alignment) : classes::none;
-  }
 
   [[nodiscard]] static constexpr std::size_t aligned_enough(std::size_t alignment) noexcept {
     return std::max(alignment, least_alignment);
@@ -271,7 +264,7 @@ private:
   // A cell is resized within its size class only.
   [[nodiscard]] bool resize_cell(void* p, std::size_t new_bytes, std::size_t alignment) noexcept {
     detail::cell_window& home = cells_.of(p);
-    if (class_for(new_bytes, alignment) != home.size_class) return false;
+    if (detail::class_of_request<classes>(new_bytes, alignment) != home.size_class) return false;
     if constexpr (checking_level >= checking::hardened) watch(home).resize(p, watch(home).size_of(p), new_bytes);
     return true;
   }
@@ -304,7 +297,8 @@ private:
   void check_size(void* p, std::size_t bytes, std::size_t alignment) const noexcept {
     const std::size_t expected = size_of_cell(p);
     const bool is_exact = checking_level < checking::hardened || detail::at_least_one_byte(bytes) == expected;
-    if (ASHLAR_LIKELY(is_exact && class_for(bytes, alignment) == cells_.of(p).size_class)) return;
+    if (ASHLAR_LIKELY(is_exact && detail::class_of_request<classes>(bytes, alignment) == cells_.of(p).size_class))
+      return;
     detail::report({.kind = fault::size_mismatch,
                     .what = checking_level >= checking::hardened && is_exact
                                 ? "freed a block with another alignment than it was allocated with"

@@ -29,10 +29,11 @@ namespace ashlar::ASHLAR_ABI::detail {
 }
 
 /// Returns: the size class of a request, or `none` for a block that no cell can hold.
+template <class Classes = size_classes>
 [[nodiscard]] ASHLAR_INLINE constexpr std::size_t class_of_request(std::size_t bytes, std::size_t alignment) noexcept {
-  if (ASHLAR_UNLIKELY(with_canary(bytes) > size_classes::largest)) return size_classes::none;
-  if (ASHLAR_LIKELY(alignment <= size_classes::granule)) return size_classes::of(with_canary(bytes));
-  return alignment <= size_classes::largest ? size_classes::of(with_canary(bytes), alignment) : size_classes::none;
+  if (ASHLAR_UNLIKELY(with_canary(bytes) > Classes::largest)) return Classes::none;
+  if (ASHLAR_LIKELY(alignment <= Classes::granule)) return Classes::of(with_canary(bytes));
+  return alignment <= Classes::largest ? Classes::of(with_canary(bytes), alignment) : Classes::none;
 }
 
 /// Marks of a cell without a requested size, in the two bytes of that size.

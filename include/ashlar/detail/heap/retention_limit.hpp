@@ -43,8 +43,6 @@ private:
 /// The share of one heap in a common limit. Thread safety: none.
 class retention_share {
 public:
-  static constexpr bool is_shared = true;
-
   explicit retention_share(retention_limit& common) noexcept : budget_(common) {}
   retention_share(const retention_share&) = delete;
   retention_share& operator=(const retention_share&) = delete;
@@ -68,8 +66,6 @@ private:
 /// The same for a heap with a limit of its own.
 class own_retention {
 public:
-  static constexpr bool is_shared = false;
-
   explicit own_retention(std::size_t most) noexcept : most_(most) {}
 
   [[nodiscard]] std::size_t most() const noexcept { return most_; }

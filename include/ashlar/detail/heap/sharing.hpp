@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <utility>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
@@ -11,7 +10,6 @@
 #include <ashlar/detail/heap/heap_parts.hpp>
 #include <ashlar/detail/heap/retention_limit.hpp>
 #include <ashlar/detail/remote_free/parcel.hpp>
-#include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/heap/heap_options.hpp>
 
@@ -90,7 +88,7 @@ public:
   void receive(Stores& stores, parcel_carrier<>* top, std::size_t bytes) noexcept {
     if (in_transit_.admits(bytes, arrivals_.bytes(), stores.upstream())) return arrivals_.push(top, bytes);
     const auto in = enter();
-    static_cast<void>(give_parcel(stores, top));
+    give_parcel(stores, top);
   }
 
   /// Effects: moves the cells of all parcels to their bitmaps. Returns: `stores`. Expects: the lock is held.
@@ -145,8 +143,6 @@ public:
 private:
   static constexpr unsigned slow_calls = 4;
   static constexpr unsigned most_parcels = 32;  // unpacked in one call
-  static constexpr std::size_t counted_at_once = std::size_t{64}
-                                                 << 10;  // bytes unpacked: senders' line is written then
 
   ASHLAR_COLD void tell_slow() noexcept {
     until_slow_ = slow_calls;
@@ -163,22 +159,20 @@ private:
 
   template <class Stores>
   ASHLAR_COLD void settle_all(Stores& stores) noexcept {
-    while (parcel_carrier<>* const top = next_parcel(stores)) arrivals_.count_unpacked(give_parcel(stores, top));
+    while (parcel_carrier<>* const top = next_parcel(stores)) give_parcel(stores, top);
   }
 
   template <class Stores>
-  ASHLAR_COLD std::size_t give_parcel(Stores& stores, parcel_carrier<>* top) noexcept {
+  ASHLAR_COLD void give_parcel(Stores& stores, parcel_carrier<>* top) noexcept {
     std::size_t bytes = 0;
     for_each_of_parcel(top, [&](void* cell) { bytes += stores.give_block(cell); });
     stores.count_arrived(bytes);
-    return bytes;
   }
 
   // Without the lock, which guards the parcels but not the free lists.
   template <class Stores>
   [[nodiscard]] parcel_carrier<>* take_parcel(Stores& stores) noexcept {
     const auto in = enter();
-    if (unpacked_ >= counted_at_once) arrivals_.count_unpacked(std::exchange(unpacked_, 0));
     return next_parcel(stores);
   }
 
@@ -188,7 +182,6 @@ private:
     for_each_of_parcel(top, [&](void* cell) {
       const std::size_t size_class = Stores::segment::owner_of(cell);
       stores.cache().push(size_class, cell);
-      unpacked_ += size_classes::bytes_of(size_class);
       if (ASHLAR_LIKELY(!is_sampled(cell))) return;
       count_slow();
       const auto in = enter();
@@ -199,7 +192,6 @@ private:
   spin_lock lock_;
   ASHLAR_NO_UNIQUE_ADDRESS null_lock none_;
   unsigned until_slow_ = slow_calls;
-  std::size_t unpacked_ = 0;  // bytes, by the owner, since `arrivals_` was told
   void* slow_self_ = nullptr;
   void (*on_slow_)(void* self) noexcept = nullptr;
   transit_limit<Upstream> in_transit_;

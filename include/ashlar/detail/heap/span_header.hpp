@@ -39,7 +39,6 @@ struct alignas(64) span_header {
     return by_cell.divide(static_cast<std::uint32_t>(address_of(cell) - address_of(cells)));
   }
   [[nodiscard]] std::byte* cell(std::size_t index) const noexcept { return cells + index * cell_bytes; }
-  [[nodiscard]] std::size_t words() const noexcept { return (std::size_t{capacity} + 63) / 64; }
   /// Returns: whether a cell starts at `p`. Expects: `p` points into the slices of the slab.
   [[nodiscard]] bool is_cell(const void* p) const noexcept {
     if (address_of(p) < address_of(cells)) return false;

@@ -152,7 +152,7 @@ void for_each_of_parcel(parcel_carrier<Atomics>* top, F f) noexcept {
 
 /// The parcels on their way to a heap: an inbox that any thread adds to, and those taken from it but not unpacked.
 /// The writes of senders share no cache line with those of the heap. Thread safety: any thread, but one at a time calls
-/// `take` and `count_unpacked`.
+/// `take`.
 template <class Atomics = default_atomics>
 class parcel_queue {
 public:
@@ -179,15 +179,8 @@ public:
     top->next = carrier::taken();
     if (next != nullptr) next->fetch_ahead();
     pending_.store(next, memory_order_relaxed);
-    if (next == nullptr) count_unpacked(pending_bytes_);  // all that the sum of `count_unpacked` missed
+    if (next == nullptr) bytes_.fetch_sub(pending_bytes_, memory_order_relaxed);
     return top;
-  }
-
-  /// Effects: counts that about `bytes` bytes of pending parcels wait no longer.
-  void count_unpacked(std::size_t bytes) noexcept {
-    const std::size_t gone = detail::min<std::size_t>(bytes, pending_bytes_);
-    pending_bytes_ = pending_bytes_ - gone;
-    if (gone != 0) bytes_.fetch_sub(gone, memory_order_relaxed);
   }
 
   /// Returns: whether there was none at the call.
@@ -195,7 +188,8 @@ public:
     return pending_.load(memory_order_relaxed) == nullptr && inbox_.is_empty();
   }
 
-  /// Returns: bytes of the cells that wait, in the inbox and pending; approximately, as parcels come and are unpacked.
+  /// Returns: bytes of the cells that wait, in the inbox and pending. Pending ones count until the last is taken: one
+  /// change of the senders' cache line for all of them.
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_.load(memory_order_relaxed); }
 
 private:
