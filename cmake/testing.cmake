@@ -16,6 +16,9 @@ target_compile_options(ashlar_test_base PUBLIC
 target_include_directories(ashlar_test_base PUBLIC "${PROJECT_SOURCE_DIR}")
 target_precompile_headers(ashlar_test_base PRIVATE <gtest/gtest.h> <algorithm> <array> <atomic> <chrono> <list> <map>
   <memory_resource> <mutex> <random> <set> <span> <string> <thread> <unordered_map> <vector>)
+if(WIN32)
+  target_precompile_headers(ashlar_test_base PRIVATE "${PROJECT_SOURCE_DIR}/tests/support/killed_by_signal.hpp")
+endif()
 
 # A process for each test shows best which one failed. Starting thousands of processes is the main cost under a
 # sanitizer, so the configurations of `./dev test` run a room in a few processes, each with a share of its tests.
@@ -48,6 +51,9 @@ endif()
 set(ASHLAR_TEST_ROOMS_OPTIMISED "" CACHE STRING "Which rooms of a build that is not optimised are")
 option(ASHLAR_TEST_THREADS_ONLY "Build the test files that start threads, and no others" OFF)
 
+# Test files for POSIX systems: they fork, or ask the system for what Windows has no words for.
+set(ashlar_posix_includes "^#include (<(sys/.*|dlfcn|link|pthread|sched|signal|unistd)\\.h>|<csignal>|\"tests/support/(child|deadline|resident)\\.hpp\")")
+
 # ashlar_add_tests(<room> <source>…): executable test_<room> and its tests.
 function(ashlar_add_tests room)
   set(sources ${ARGN})
@@ -55,6 +61,14 @@ function(ashlar_add_tests room)
     foreach(source IN LISTS ARGN)
       file(STRINGS "${source}" starters REGEX "^#include (<thread>|\"tests/support/stress.hpp\")")
       if(NOT starters)
+        list(REMOVE_ITEM sources "${source}")
+      endif()
+    endforeach()
+  endif()
+  if(WIN32)
+    foreach(source IN LISTS ARGN)
+      file(STRINGS "${source}" posix REGEX "${ashlar_posix_includes}")
+      if(posix)
         list(REMOVE_ITEM sources "${source}")
       endif()
     endforeach()

@@ -63,6 +63,7 @@
 #include <ashlar/resource/arena.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/buffer_resource.hpp>
+#include <ashlar/resource/default_upstream.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
 #include <ashlar/resource/frame_arena.hpp>
 #include <ashlar/resource/inline_arena.hpp>

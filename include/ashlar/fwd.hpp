@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
@@ -52,21 +53,26 @@ class basic_page_resource;
 using page_resource = basic_page_resource<>;
 
 class new_delete_resource;
+
+/// The upstream of a resource that names none. On the bare machine there is none: there `page_resource` is incomplete,
+/// and a resource names its upstream.
+using default_upstream = std::conditional_t<has_pages || !is_hosted, page_resource, new_delete_resource>;
+
 class null_resource;
 class buffer_resource;
 template <std::size_t Bytes>
 class inline_buffer;
-template <resource Upstream = page_resource>
+template <resource Upstream = default_upstream>
 class stack_resource;
 class two_ended_stack;
 
 struct block_pool_options;
-template <resource Upstream = page_resource>
+template <resource Upstream = default_upstream>
 class block_pool;
-template <thread_safe_resource Upstream = page_resource>
+template <thread_safe_resource Upstream = default_upstream>
 class shared_block_pool;
 template <std::size_t CellBytes, std::size_t CellAlignment = detail::natural_alignment(CellBytes),
-          resource Upstream = page_resource>
+          resource Upstream = default_upstream>
 class fixed_block_pool;
 
 template <unsigned UnitBits, unsigned MostBits, unsigned StepBits = 5>
@@ -75,38 +81,38 @@ struct tlsf_scale;
 using tlsf_wide = tlsf_scale<sizeof(void*) == 8 ? 4 : 3, sizeof(void*) == 8 ? 40 : 31>;
 /// Block sizes up to 1 MiB for small buffers; the index takes 1.8 KiB.
 using tlsf_small = tlsf_scale<sizeof(void*) == 8 ? 4 : 3, 20, 4>;
-template <resource Upstream = page_resource, class Scale = tlsf_wide>
+template <resource Upstream = default_upstream, class Scale = tlsf_wide>
 class tlsf_resource;
 template <std::unsigned_integral Offset = std::uint32_t, resource Upstream = new_delete_resource>
 class tlsf_offsets;
 
 struct arena_options;
-template <resource Upstream = page_resource>
+template <resource Upstream = default_upstream>
 class arena;
-template <std::size_t Bytes, resource Upstream = page_resource>
+template <std::size_t Bytes, resource Upstream = default_upstream>
 class inline_arena;
-template <resource Upstream = page_resource>
+template <resource Upstream = default_upstream>
 class frame_arena;
 class scratch_arena;
 
 struct pool_set_options;
-template <resource Upstream = page_resource>
+template <resource Upstream = default_upstream>
 class pool_set;
-template <thread_safe_resource Upstream = page_resource>
+template <thread_safe_resource Upstream = default_upstream>
 class shared_pool_set;
 
 struct heap_options;
-template <resource Upstream = page_resource>
+template <resource Upstream = default_upstream>
 class local_heap;
-template <resource Upstream = page_resource>
+template <resource Upstream = default_upstream>
 class owner_heap;
-template <resource Upstream = page_resource>
+template <resource Upstream = default_upstream>
 class remote_freer;
-template <thread_safe_resource Upstream = page_resource>
+template <thread_safe_resource Upstream = default_upstream>
 class heap;
 template <const auto& Layout, const auto&... Buffers>
 struct static_plan;
-template <class Plan, thread_safe_resource Upstream = page_resource>
+template <class Plan, thread_safe_resource Upstream = default_upstream>
 class tiered_heap;
 template <resource Upstream = basic_page_resource<fresh::resident<>>, class Scale = tlsf_wide>
 class bounded_heap;
@@ -179,7 +185,7 @@ template <resource R>
 class pmr_resource;
 template <class T>
 class slot_handle;
-template <class T, resource Upstream = page_resource>
+template <class T, resource Upstream = default_upstream>
 class slot_map;
 
 namespace count {
@@ -200,13 +206,13 @@ class object_pool;
 template <class T, policy::threads Threads = one_thread, class Placement = count::by_padding>
 class ref_ptr;
 template <class T, policy::threads Threads = one_thread, class Placement = count::by_padding,
-          resource Upstream = page_resource>
+          resource Upstream = default_upstream>
 class ref_pool;
 struct intrusive_pool_traits;
 template <class T, class Traits = intrusive_pool_traits>
 class intrusive_pool;
 template <std::size_t Bytes, policy::threads Threads = one_thread, class Exhausted = throw_when_exhausted,
-          resource Upstream = page_resource>
+          resource Upstream = default_upstream>
 class buffer_pool;
 
 }  // namespace ashlar::ASHLAR_ABI

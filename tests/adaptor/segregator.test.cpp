@@ -150,7 +150,7 @@ TEST(segregator, no_block_is_said_to_be_larger_than_its_side_serves) {
     EXPECT_EQ(block.size, got);
     both.deallocate(block.data, block.size, 1);
   }
-  EXPECT_EQ(both.small().live() + both.large().live(), 0U);
+  EXPECT_EQ(both.small_side().live() + both.large_side().live(), 0U);
 }
 
 TEST(segregator, is_equal_where_sides_and_rule_are) {

@@ -38,45 +38,63 @@ struct call_faults {
   }
 };
 
-template <class Tag>
-struct faulty_calls : ashlar::os::system_calls {
+template <class Tag, class System = ashlar::os::system_calls>
+struct faulty_calls : System {
   static inline call_faults faults;
 
   [[nodiscard]] static void* map(std::size_t bytes, bool accessible) noexcept {
-    return map_near(nullptr, bytes, accessible);
+    return mapped(bytes, [&] { return System::map(bytes, accessible); });
   }
 
-  [[nodiscard]] static void* map_near(void* place, std::size_t bytes, bool accessible) noexcept {
-    if (faults.refuses(faults.maps)) return nullptr;
-    void* const p = system_calls::map_near(place, bytes, accessible);
-    p != nullptr ? faults.mapped_bytes += bytes : ++faults.refusals;
-    return p;
+  [[nodiscard]] static void* map_near(void* place, std::size_t bytes, bool accessible) noexcept
+    requires requires { System::map_near(place, bytes, accessible); }
+  {
+    return mapped(bytes, [&] { return System::map_near(place, bytes, accessible); });
+  }
+
+  [[nodiscard]] static void* map_aligned(std::size_t bytes, std::size_t alignment, bool accessible) noexcept
+    requires requires { System::map_aligned(bytes, alignment, accessible); }
+  {
+    return mapped(bytes, [&] { return System::map_aligned(bytes, alignment, accessible); });
   }
 
   [[nodiscard]] static bool unmap(void* p, std::size_t bytes) noexcept {
     faults.mapped_bytes -= bytes;
-    if (!faults.refuses(faults.unmaps)) return system_calls::unmap(p, bytes);
+    if (!faults.refuses(faults.unmaps)) return System::unmap(p, bytes);
     faults.lost.push_back({p, bytes});
     return false;
   }
 
-  [[nodiscard]] static bool grow(void* p, std::size_t bytes, std::size_t new_bytes) noexcept {
-    const bool done = !faults.refuses(faults.grows) && system_calls::grow(p, bytes, new_bytes);
+  [[nodiscard]] static bool grow(void* p, std::size_t bytes, std::size_t new_bytes) noexcept
+    requires requires { System::grow(p, bytes, new_bytes); }
+  {
+    const bool done = !faults.refuses(faults.grows) && System::grow(p, bytes, new_bytes);
     faults.mapped_bytes += done ? new_bytes - bytes : 0;
     return done;
   }
 
   // The place was mapped and no longer is; one unknown to the system is lost.
-  [[nodiscard]] static bool move(void* p, std::size_t bytes, void* place, std::size_t new_bytes) noexcept {
+  [[nodiscard]] static bool move(void* p, std::size_t bytes, void* place, std::size_t new_bytes) noexcept
+    requires requires { System::move(p, bytes, place, new_bytes); }
+  {
     const bool refused = faults.refuses(faults.moves);
-    const bool done = !refused && system_calls::move(p, bytes, place, new_bytes);
+    const bool done = !refused && System::move(p, bytes, place, new_bytes);
     faults.mapped_bytes -= done ? bytes : new_bytes;
     if (refused) faults.lost.push_back({place, new_bytes});
     return done;
   }
 
   [[nodiscard]] static bool discard(void* p, std::size_t bytes) noexcept {
-    return !faults.refuses(faults.discards) && system_calls::discard(p, bytes);
+    return !faults.refuses(faults.discards) && System::discard(p, bytes);
+  }
+
+private:
+  template <class Map>
+  [[nodiscard]] static void* mapped(std::size_t bytes, Map map_it) noexcept {
+    if (faults.refuses(faults.maps)) return nullptr;
+    void* const p = map_it();
+    p != nullptr ? faults.mapped_bytes += bytes : ++faults.refusals;
+    return p;
   }
 };
 

@@ -100,13 +100,13 @@ public:
   /// Effects: makes each side from its argument.
   template <class S, class L>
     requires(std::constructible_from<Small, S> && std::constructible_from<Large, L>)
-  segregator(const Rule& rule, S&& small, L&& large)
-      : rule_(rule), small_(std::forward<S>(small)), large_(std::forward<L>(large)) {}
+  segregator(const Rule& rule, S&& below, L&& above)
+      : rule_(rule), small_(std::forward<S>(below)), large_(std::forward<L>(above)) {}
 
   /// Effects: makes each side from the arguments in its tuple.
   template <class... S, class... L>
-  segregator(const Rule& rule, std::piecewise_construct_t, std::tuple<S...> small, std::tuple<L...> large)
-      : segregator(rule, small, large, std::index_sequence_for<S...>(), std::index_sequence_for<L...>()) {}
+  segregator(const Rule& rule, std::piecewise_construct_t, std::tuple<S...> below, std::tuple<L...> above)
+      : segregator(rule, below, above, std::index_sequence_for<S...>(), std::index_sequence_for<L...>()) {}
 
   /// Throws: the exceptions of the side. Expects: `alignment` is a power of two.
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
@@ -165,10 +165,10 @@ public:
   }
 
   [[nodiscard]] const Rule& rule() const noexcept { return rule_; }
-  [[nodiscard]] Small& small() noexcept { return small_; }
-  [[nodiscard]] const Small& small() const noexcept { return small_; }
-  [[nodiscard]] Large& large() noexcept { return large_; }
-  [[nodiscard]] const Large& large() const noexcept { return large_; }
+  [[nodiscard]] Small& small_side() noexcept { return small_; }
+  [[nodiscard]] const Small& small_side() const noexcept { return small_; }
+  [[nodiscard]] Large& large_side() noexcept { return large_; }
+  [[nodiscard]] const Large& large_side() const noexcept { return large_; }
 
   [[nodiscard]] friend bool operator==(const segregator& a, const segregator& b) noexcept {
     return a.rule_ == b.rule_ && a.small_ == b.small_ && a.large_ == b.large_;
@@ -176,9 +176,9 @@ public:
 
 private:
   template <class S, class L, std::size_t... SmallAt, std::size_t... LargeAt>
-  segregator(const Rule& rule, S& small, L& large, std::index_sequence<SmallAt...>, std::index_sequence<LargeAt...>)
-      : rule_(rule), small_(std::forward<std::tuple_element_t<SmallAt, S>>(std::get<SmallAt>(small))...),
-        large_(std::forward<std::tuple_element_t<LargeAt, L>>(std::get<LargeAt>(large))...) {}
+  segregator(const Rule& rule, S& below, L& above, std::index_sequence<SmallAt...>, std::index_sequence<LargeAt...>)
+      : rule_(rule), small_(std::forward<std::tuple_element_t<SmallAt, S>>(std::get<SmallAt>(below))...),
+        large_(std::forward<std::tuple_element_t<LargeAt, L>>(std::get<LargeAt>(above))...) {}
 
   // The reverse is not an error: `Small` may draw its memory from `Large`.
   void check_large([[maybe_unused]] void* p, [[maybe_unused]] std::size_t bytes) const noexcept {

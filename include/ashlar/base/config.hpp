@@ -45,6 +45,26 @@
 #define ASHLAR_THREAD_LOCAL
 #endif
 
+// The operating system: POSIX, or Windows, or another one, which has a heap and threads, but neither pages nor forks.
+#if ASHLAR_HOSTED && (defined(__unix__) || defined(__APPLE__))
+#define ASHLAR_POSIX 1
+#define ASHLAR_WINDOWS 0
+#elif ASHLAR_HOSTED && defined(_WIN32)
+#define ASHLAR_POSIX 0
+#define ASHLAR_WINDOWS 1
+#else
+#define ASHLAR_POSIX 0
+#define ASHLAR_WINDOWS 0
+#endif
+
+// Whether thread-local variables are a map in a library: g++ for Windows emulates them, and frees them before any
+// callback at the end of the thread. Then threads have no caches.
+#if ASHLAR_WINDOWS && defined(__GNUC__) && !defined(__clang__)
+#define ASHLAR_EMULATED_THREAD_LOCALS 1
+#else
+#define ASHLAR_EMULATED_THREAD_LOCALS 0
+#endif
+
 // The tool that is informed of live memory (detail/support/poison.hpp): AddressSanitizer if it is on, else Valgrind
 // with -DASHLAR_VALGRIND=1. The latter needs Valgrind's headers and slows down the program even without Valgrind.
 #if defined(__SANITIZE_ADDRESS__)
@@ -133,6 +153,9 @@ enum class checking {
 
 /// Whether the library runs on an operating system.
 inline constexpr bool is_hosted = ASHLAR_HOSTED != 0;
+
+/// Whether the system hands out pages, so that `page_resource` is the default upstream.
+inline constexpr bool has_pages = ASHLAR_POSIX != 0 || ASHLAR_WINDOWS != 0;
 
 /// The checking level of this translation unit.
 inline constexpr checking checking_level = static_cast<checking>(ASHLAR_CHECKING);

@@ -22,7 +22,7 @@
 #include <ashlar/face/lifetime.hpp>
 #include <ashlar/face/ref_ptr.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/resource/page_resource.hpp>
+#include <ashlar/resource/default_upstream.hpp>
 
 namespace ashlar::ASHLAR_ABI {
 

@@ -21,8 +21,8 @@
 #include <ashlar/detail/support/expects.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/fwd.hpp>
+#include <ashlar/resource/default_upstream.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
-#include <ashlar/resource/page_resource.hpp>
 #include <ashlar/resource/shared_block_pool.hpp>
 
 namespace ashlar::ASHLAR_ABI {
@@ -103,7 +103,7 @@ template <class Counter, class Cells>
 /// type. From level `checked` on, counters that are live at the end of the pool are reported as a leak. Nothing is
 /// allocated before the first `make` or `reserve`. Thread safety: by `Lock`.
 template <policy::lock Lock = null_lock, detail::owner_counter Counter = detail::counter_for<Lock>,
-          resource Upstream = page_resource>
+          resource Upstream = default_upstream>
 class counted_pool {
   using source = detail::counter_cells<Counter, Lock, Upstream>;
 

@@ -14,7 +14,7 @@
 #include <ashlar/face/lifetime.hpp>
 #include <ashlar/face/object_pool_options.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/resource/page_resource.hpp>
+#include <ashlar/resource/default_upstream.hpp>
 
 namespace ashlar::ASHLAR_ABI {
 
@@ -33,7 +33,7 @@ struct intrusive_pool_traits {
   /// The place of the count: `count::by_padding`, `count::in_slab`, `count::beside`, `count::in_member<&T::count>`.
   using placement = count::by_padding;
   /// The source of memory.
-  using upstream = page_resource;
+  using upstream = default_upstream;
 };
 
 namespace detail {

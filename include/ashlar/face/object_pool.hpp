@@ -22,7 +22,7 @@
 #include <ashlar/face/object_pool_options.hpp>
 #include <ashlar/face/pool_handle.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/resource/page_resource.hpp>
+#include <ashlar/resource/default_upstream.hpp>
 
 namespace ashlar::ASHLAR_ABI {
 
@@ -43,7 +43,7 @@ struct object_pool_traits {
   /// `one_thread`. `any_thread<Lock>`: any thread acquires, under the lock, and releases, without it.
   using threads = one_thread;
   /// The source of memory; unused if objects lie in the pool.
-  using upstream = page_resource;
+  using upstream = default_upstream;
 };
 
 /// `Traits` with this capacity: `ashlar::object_pool<particle, ashlar::with_capacity<1000>> particles;`

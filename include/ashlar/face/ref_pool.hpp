@@ -14,7 +14,7 @@
 #include <ashlar/face/exhausted.hpp>
 #include <ashlar/face/lifetime.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/resource/page_resource.hpp>
+#include <ashlar/resource/default_upstream.hpp>
 
 namespace ashlar::ASHLAR_ABI {
 

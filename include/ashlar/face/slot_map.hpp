@@ -16,8 +16,8 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/face/slot_handle.hpp>
 #include <ashlar/fwd.hpp>
+#include <ashlar/resource/default_upstream.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
-#include <ashlar/resource/page_resource.hpp>
 
 namespace ashlar::ASHLAR_ABI {
 

@@ -25,6 +25,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/heap/heap_options.hpp>
+#include <ashlar/resource/default_upstream.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
 namespace ashlar::ASHLAR_ABI {

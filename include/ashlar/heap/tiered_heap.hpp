@@ -26,7 +26,7 @@
 #include <ashlar/heap/heap_options.hpp>
 #include <ashlar/heap/heap_statistics.hpp>
 #include <ashlar/plan/buffer.hpp>
-#include <ashlar/resource/page_resource.hpp>
+#include <ashlar/resource/default_upstream.hpp>
 
 namespace ashlar::ASHLAR_ABI {
 

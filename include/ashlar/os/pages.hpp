@@ -22,6 +22,12 @@ namespace ashlar::ASHLAR_ABI::os {
 template <class Calls>
 class basic_pages {
 public:
+  /// Whether a part of a mapping can be released. If not, its memory is returned, and its address space with the rest.
+  static constexpr bool releases_parts = [] {
+    if constexpr (requires { Calls::unmaps_parts; }) return Calls::unmaps_parts;
+    else return true;
+  }();
+
   [[nodiscard]] static std::size_t page_bytes() noexcept { return Calls::page_bytes(); }
 
   /// Returns: `bytes` rounded up to whole pages, at least one; 0 if that overflows.
@@ -57,8 +63,12 @@ public:
   /// Returns: false after a partial failure: the pages may still be resident or usable.
   static bool decommit(void* p, std::size_t bytes) noexcept {
     const keep_errno keep;
-    const bool discarded = Calls::discard(p, bytes);
-    return Calls::protect(p, bytes, false) && discarded;
+    if constexpr (requires { Calls::decommit(p, bytes); }) {
+      return Calls::decommit(p, bytes);
+    } else {
+      const bool discarded = Calls::discard(p, bytes);
+      return Calls::protect(p, bytes, false) && discarded;
+    }
   }
 
   /// Returns: usable pages, all zero, or null.
@@ -72,7 +82,8 @@ public:
   static bool release(void* p, std::size_t bytes) noexcept {
     const keep_errno keep;
     if (Calls::unmap(p, bytes)) return true;
-    static_cast<void>(Calls::discard(p, bytes));
+    if constexpr (requires { Calls::decommit(p, bytes); }) static_cast<void>(Calls::decommit(p, bytes));
+    else static_cast<void>(Calls::discard(p, bytes));
     return false;
   }
 
@@ -125,6 +136,12 @@ private:
   // succeeds.
   [[nodiscard]] ASHLAR_COLD static void* map_aligned(std::size_t bytes, std::size_t alignment, bool usable) noexcept {
     const keep_errno keep;
+    if constexpr (requires { Calls::map_aligned(bytes, alignment, usable); })
+      return Calls::map_aligned(bytes, alignment, usable);
+    else return map_or_trim(bytes, alignment, usable);
+  }
+
+  [[nodiscard]] static void* map_or_trim(std::size_t bytes, std::size_t alignment, bool usable) noexcept {
     void* const p = Calls::map(bytes, usable);
     if (p == nullptr || detail::is_aligned(p, alignment)) return p;
     if (!Calls::unmap(p, bytes)) return nullptr;
@@ -137,7 +154,7 @@ private:
   // limit a larger mapping, to be trimmed, may fail.
   [[nodiscard]] ASHLAR_COLD static void* map_at([[maybe_unused]] std::uintptr_t place, std::size_t bytes,
                                                 bool usable) noexcept {
-    if constexpr (requires(void* near) { Calls::map_near(near, bytes, usable); }) {
+    if constexpr (requires(void* wanted) { Calls::map_near(wanted, bytes, usable); }) {
       void* const p = place != 0 ? Calls::map_near(reinterpret_cast<void*>(place), bytes, usable) : nullptr;
       if (p == nullptr || detail::address_of(p) == place) return p;
       trim(p, bytes);

@@ -113,7 +113,7 @@ class basic_page_resource {
 public:
   static constexpr bool is_thread_safe = true;
   static constexpr bool is_process_wide = true;
-  static constexpr bool is_divisible = true;
+  static constexpr bool is_divisible = Pages::releases_parts;
 
   /// Throws: `std::bad_alloc`. Expects: `alignment` is a power of two.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
@@ -132,8 +132,8 @@ public:
     Pages::release(p, Pages::round_up(bytes));
   }
 
-  /// Returns: whether the block at `p` now has `new_bytes` bytes at the same address; added bytes are zero. Growing
-  /// works on Linux only, where nothing is mapped after the block. Shrinking always succeeds.
+  /// Returns: whether the block at `p` now has `new_bytes` bytes at the same address; added bytes are zero. A block
+  /// grows on Linux where nothing is mapped after it, on Windows up to its first size. Shrinking always succeeds.
   [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t /*alignment*/) noexcept
     requires requires { Pages::grow(p, bytes, new_bytes); }
   {
@@ -167,7 +167,6 @@ public:
 };
 
 static_assert(try_resource<page_resource> && detail::prefaulting_resource<page_resource> &&
-              detail::divisible_resource<page_resource> && process_wide_resource<page_resource>);
-static_assert(!is_hosted || expanding_resource<page_resource>, "the system can grow mappings in place");
+              process_wide_resource<page_resource>);
 
 }  // namespace ashlar::ASHLAR_ABI

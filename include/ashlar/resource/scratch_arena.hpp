@@ -16,7 +16,7 @@
 #include <ashlar/detail/thread/thread_end.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/arena.hpp>
-#include <ashlar/resource/page_resource.hpp>
+#include <ashlar/resource/default_upstream.hpp>
 
 namespace ashlar::ASHLAR_ABI {
 
@@ -29,7 +29,7 @@ public:
   static constexpr std::size_t count = 4;
 
   struct slot {
-    arena<page_resource> memory;
+    arena<default_upstream> memory;
     std::size_t depth = 0;  ///< open scopes in the arena
   };
 
@@ -70,7 +70,7 @@ private:
   }
 
   static ASHLAR_COLD thread_scratch& make() {
-    void* const page = page_resource().allocate(sizeof(thread_scratch), alignof(thread_scratch));
+    void* const page = default_upstream().allocate(sizeof(thread_scratch), alignof(thread_scratch));
     mine_ = ::new (page) thread_scratch;
     if (!is_watched_) is_watched_ = detail::thread_end::enter(at_end_);
     mine_->is_late_ = !is_watched_;
@@ -79,7 +79,7 @@ private:
 
   static void end_of(thread_scratch* leaving) noexcept {
     std::destroy_at(leaving);
-    page_resource().deallocate(leaving, sizeof(thread_scratch), alignof(thread_scratch));
+    default_upstream().deallocate(leaving, sizeof(thread_scratch), alignof(thread_scratch));
   }
 
   static void at_thread_end(detail::thread_end_participant*) noexcept {
@@ -112,7 +112,7 @@ private:
 /// Complexity: O(1). Thread safety: only the thread that made a scope uses it.
 class scratch_arena {
 public:
-  using arena_type = arena<page_resource>;
+  using arena_type = arena<default_upstream>;
 
   /// Throws: `std::bad_alloc` if this is the thread's first scope and no memory is left.
   scratch_arena() : scratch_arena(std::initializer_list<const void*>{}) {}

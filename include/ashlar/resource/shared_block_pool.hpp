@@ -21,7 +21,7 @@
 #include <ashlar/detail/thread/thread_records.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/block_pool.hpp>
-#include <ashlar/resource/page_resource.hpp>
+#include <ashlar/resource/default_upstream.hpp>
 #include <ashlar/resource/retain_policy.hpp>
 
 namespace ashlar::ASHLAR_ABI {

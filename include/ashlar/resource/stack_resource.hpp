@@ -21,7 +21,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/resource/page_resource.hpp>
+#include <ashlar/resource/default_upstream.hpp>
 
 namespace ashlar::ASHLAR_ABI {
 

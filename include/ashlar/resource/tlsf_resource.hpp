@@ -25,8 +25,8 @@
 #include <ashlar/detail/tlsf/tlsf_region.hpp>
 #include <ashlar/detail/tlsf/tlsf_space.hpp>
 #include <ashlar/fwd.hpp>
+#include <ashlar/resource/default_upstream.hpp>
 #include <ashlar/resource/null_resource.hpp>
-#include <ashlar/resource/page_resource.hpp>
 #include <ashlar/resource/retain_policy.hpp>
 
 namespace ashlar::ASHLAR_ABI {

@@ -12,13 +12,16 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/detail/support/poison.hpp>
+#include <ashlar/resource/page_resource.hpp>
 
 namespace {
 
 using ashlar::detail::size_classes;
 
-alignas(ashlar::detail::slice_bytes) std::byte slice[ashlar::detail::slice_bytes];
-alignas(ashlar::detail::slice_bytes) std::byte span[10 * sizeof slice];
+// From pages, since no variable has so large an alignment on Windows.
+constexpr std::size_t slice_bytes = ashlar::detail::slice_bytes;
+std::byte* const span = static_cast<std::byte*>(ashlar::page_resource().allocate(10 * slice_bytes, slice_bytes));
+std::byte* const slice = span;
 
 struct alignas(16) cell {
   std::array<std::byte, 16> bytes;
@@ -117,14 +120,14 @@ TEST(thread_cache, has_free_spans_up_to_eight_megabytes) {
     run.cells = span, run.length = 10;
     if (!cache.has_room_for(run.length)) break;
     cache.push_run(run);
-    EXPECT_EQ(cache.bytes(), (slices += 10) * sizeof slice);
+    EXPECT_EQ(cache.bytes(), (slices += 10) * slice_bytes);
   }
   EXPECT_EQ(slices, 120u);
   EXPECT_EQ(cache.pop_run(11), nullptr);
   EXPECT_EQ(cache.pop_run(6), nullptr) << "more than a half longer";
   EXPECT_EQ(cache.pop_run(7), span);
-  EXPECT_EQ(cache.bytes(), 110 * sizeof slice);
-  EXPECT_EQ(cache.reused_run_bytes(), 10 * sizeof slice);
+  EXPECT_EQ(cache.bytes(), 110 * slice_bytes);
+  EXPECT_EQ(cache.reused_run_bytes(), 10 * slice_bytes);
   std::size_t visited = 0, swept = 0;
   cache.for_each_run([&](ashlar::detail::span_header&) { ++visited; });
   cache.sweep_runs([&](ashlar::detail::span_header&) { ++swept; });

@@ -31,8 +31,9 @@ using source = ashlar::detail::slab_source<resource_ref<divisible_resource>>;
 
 constexpr std::size_t slab = 64 * 1024;
 
-static_assert(ashlar::detail::divisible_resource<ashlar::page_resource>);
-static_assert(ashlar::detail::divisible_resource<ashlar::detail::deferring_upstream<ashlar::page_resource>>);
+static_assert(ashlar::detail::divisible_resource<ashlar::page_resource> == ashlar::os::pages::releases_parts);
+static_assert(ashlar::detail::divisible_resource<ashlar::detail::deferring_upstream<ashlar::page_resource>> ==
+              ashlar::os::pages::releases_parts);
 static_assert(ashlar::detail::divisible_resource<resource_ref<divisible_resource>>);
 static_assert(!ashlar::detail::divisible_resource<ashlar::new_delete_resource>);
 

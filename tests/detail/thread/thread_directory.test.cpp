@@ -33,7 +33,9 @@ TEST(thread_directory, numbers_owners_without_repetition) {
   // The high bits are the number of a page that is never released, so no other copy of the class uses it.
   const std::uint64_t page = first >> 28;
   void* const place = reinterpret_cast<void*>(static_cast<std::uintptr_t>(page * 4096));
-  EXPECT_TRUE(ashlar::detail::system_calls::is_mapped(place, 1));
+  if constexpr (ASHLAR_POSIX != 0) {
+    EXPECT_TRUE(ashlar::detail::system_calls::is_mapped(place, 1));
+  }
   std::uint64_t last = first;
   for (int i = 0; i < 1 << 20; ++i) last = thread_directory::new_number();
   EXPECT_NE(last >> 28, page) << "the next page, when all numbers of one are used up";
@@ -101,7 +103,7 @@ TEST(thread_directory, a_thread_that_ends_accepts_no_more) {
     ASSERT_TRUE(thread_directory::accepts());
     thread_directory::enter(&record);
   }).join();
-  EXPECT_FALSE(accepted);
+  EXPECT_EQ(accepted, ASHLAR_WINDOWS != 0) << "the end comes before the variable's, but on Windows after it";
   EXPECT_EQ(record.retired, 1);
 }
 

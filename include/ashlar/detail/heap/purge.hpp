@@ -163,9 +163,9 @@ class purge {
   using share = std::conditional_t<has_budget, retention_share, own_retention>;
 
 public:
-  purge(span_store<Upstream>& spans, small_store<Upstream>& small, huge_store<Upstream>& huge, std::size_t retain_bytes,
+  purge(span_store<Upstream>& spans, small_store<Upstream>& cells, huge_store<Upstream>& huge, std::size_t retain_bytes,
         std::uint32_t decay_ms = 0) noexcept
-      : spans_(spans), small_(small), huge_(huge), kept_(share_of(spans, retain_bytes)), window_(decay_ms),
+      : spans_(spans), small_(cells), huge_(huge), kept_(share_of(spans, retain_bytes)), window_(decay_ms),
         arrivals_window_(decay_ms), until_evaluation_(first_wait()), waited_(until_evaluation_) {}
 
   /// Effects: `bytes` have become free. Complexity: O(1), and seldom a part of a round.

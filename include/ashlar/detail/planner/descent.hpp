@@ -192,15 +192,15 @@ inline void lower_peaks(const part& p, placement& now, std::uint64_t goal, budge
     if (p.pinned(peak)) return;
     if (!allowance.spend(1 + p.size() / items_per_node)) return;
     const auto [first, last] = around(p, peak, margin);
-    const window near(p, now, first, last);
-    if (near.free_items() > most_free) return;
+    const window nearby(p, now, first, last);
+    if (nearby.free_items() > most_free) return;
     ++stats.windows;
     bracket x;
     x.best.height = now.height;
-    exact_search search(near.items());
+    exact_search search(nearby.items());
     const std::uint64_t target = std::max(goal, now.height - std::max<std::uint64_t>(1, (now.height - goal) / 8));
     if (search.attempt(x, target, nodes, allowance, stats) == verdict::fits) {
-      near.apply(x.best, now);
+      nearby.apply(x.best, now);
       now.height = height_of(p, now);
       margin = std::max<std::uint32_t>(1, margin / 2);
     } else {

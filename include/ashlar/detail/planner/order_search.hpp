@@ -98,10 +98,10 @@ private:
     ranges_.resize(kept);
   }
 
-  /// Returns: the distance by which the upper of two would rise; `far` if it cannot.
+  /// Returns: the distance by which the upper of two would rise; `beyond` if it cannot.
   [[nodiscard]] units rise(std::uint32_t lower, std::uint32_t upper, units distance) const noexcept {
     const units to = settled(upper, floors_[lower] + distance);
-    return to > ceiling(upper) ? far : to - floors_[upper];
+    return to > ceiling(upper) ? beyond : to - floors_[upper];
   }
 
   /// Returns: a violated range with the fewest options, the costliest of those; null if there is none.
@@ -112,7 +112,7 @@ private:
       const units difference = floors_[r.b] - floors_[r.a];
       if (difference <= r.low || difference >= r.high) continue;
       const units up = rise(r.a, r.b, r.high), down = rise(r.b, r.a, -r.low);
-      const units cost = std::max(up, down) >= far ? far : std::min(up, down);
+      const units cost = std::max(up, down) >= beyond ? beyond : std::min(up, down);
       if (cost > best_cost) {
         best = &r;
         best_cost = cost;

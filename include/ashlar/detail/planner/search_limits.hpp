@@ -17,7 +17,7 @@ namespace ashlar::ASHLAR_ABI::detail::planner {
 using units = std::int64_t;
 
 /// Above every offset; twice this value still fits.
-inline constexpr units far = units{1} << 61;
+inline constexpr units beyond = units{1} << 61;
 
 /// The result of a search.
 enum class verdict {

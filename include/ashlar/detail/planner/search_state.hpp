@@ -29,7 +29,7 @@ namespace ashlar::ASHLAR_ABI::detail::planner {
 /// The state of one section.
 struct section_state {
   units load = 0;                ///< Heights of the unplaced items.
-  units low = 0;                 ///< The lowest floor of an unplaced item; `far` if there is none.
+  units low = 0;                 ///< The lowest floor of an unplaced item; `beyond` if there is none.
   units top = 0;                 ///< The lowest floor plus height.
   std::uint32_t live = 0;        ///< Unplaced items.
   std::uint32_t candidates = 0;  ///< Unplaced items with the floor `low`.
@@ -48,7 +48,7 @@ public:
   [[nodiscard]] const section_table& table() const noexcept { return table_; }
   [[nodiscard]] units capacity() const noexcept { return capacity_; }
   [[nodiscard]] units floor(std::uint32_t i) const noexcept { return floors_[i]; }
-  [[nodiscard]] bool placed(std::uint32_t i) const noexcept { return floors_[i] >= far; }
+  [[nodiscard]] bool placed(std::uint32_t i) const noexcept { return floors_[i] >= beyond; }
   [[nodiscard]] units offset(std::uint32_t i) const noexcept { return offsets_[i]; }
   [[nodiscard]] const section_state& section(std::uint32_t t) const noexcept { return sections_[t]; }
   [[nodiscard]] std::uint64_t hash(std::uint32_t i) const noexcept { return hashes_[i]; }
@@ -109,7 +109,7 @@ private:
   }
 
   [[nodiscard]] static std::uint64_t hash_of(std::uint32_t i, units floor) noexcept {
-    return floor >= far ? 0 : mix(mix(i) + static_cast<std::uint64_t>(floor));
+    return floor >= beyond ? 0 : mix(mix(i) + static_cast<std::uint64_t>(floor));
   }
 
   void count(std::uint32_t i, int sign) noexcept;
@@ -187,7 +187,7 @@ inline bool search_state::place(std::uint32_t i) {
   offsets_[i] = offset;
   trail_.push_back({change::placement, i, 0, 0, 0});
   count(i, -1);
-  set_floor(i, far);
+  set_floor(i, beyond);
   for (const interval* s = table_.begin(i); s != table_.end(i); ++s) {
     const units above = offset + s->height;
     const auto lift = [&](const member* m, const member* end) {
@@ -302,8 +302,8 @@ inline units search_state::summarize(std::uint32_t t) {
   section_state now = sections_[t];
   const member* m = table_.members.begin(t);
   units end = 0;
-  now.low = now.live == 0 ? far : floors_[m->item];
-  now.top = far;
+  now.low = now.live == 0 ? beyond : floors_[m->item];
+  now.top = beyond;
   now.candidates = 0;
   for (std::uint32_t k = 0; k < now.live; ++k, ++m) {
     const units floor = floors_[m->item];
@@ -331,10 +331,10 @@ inline bool search_state::raise_by_sums(std::uint32_t t) {
     lifted_[k] = sums.next(floors_[m[k].item]);
     sums.stack(floors_[m[k].item], m[k].height);
   }
-  units top = far;  // the lowest top of an item with a higher floor
+  units top = beyond;  // the lowest top of an item with a higher floor
   for (std::uint32_t k = live; k-- > 0;) {
     const units floor = floors_[m[k].item];
-    if (lifted_[k] != floor && top < far) lifted_[k] = std::min(lifted_[k], sums.next(std::max(top, floor)));
+    if (lifted_[k] != floor && top < beyond) lifted_[k] = std::min(lifted_[k], sums.next(std::max(top, floor)));
     top = std::min(top, floor + m[k].height);
   }
   for (std::uint32_t k = 0; k < live; ++k)
@@ -346,7 +346,7 @@ inline bool search_state::raise_by_slack(std::uint32_t t, units slack) {
   const member* const m = table_.members.begin(t);
   const std::uint32_t live = sections_[t].live;
   const units reach = sections_[t].low + slack;
-  units least = far, second = far;
+  units least = beyond, second = beyond;
   for (std::uint32_t k = 0; k < live; ++k) {
     const units top = floors_[m[k].item] + m[k].height;
     second = std::min(second, std::max(least, top));

@@ -198,7 +198,7 @@ inline bool section_search::try_hole(range r, std::uint32_t section, std::size_t
   if (slack <= 0) return false;
   const units low = state_.section(section).low;
   const units to = next_support(section);
-  if (to >= far || to - low - state_.pinned_between(section, low, to) > slack) return false;
+  if (to >= beyond || to - low - state_.pinned_between(section, low, to) > slack) return false;
   for (std::size_t k = first; k < last; ++k) {
     const std::uint32_t i = candidates_[k];
     const units top = low + state_.table().items[i].height;
@@ -255,7 +255,7 @@ inline bool section_search::outside_above(std::uint32_t i, std::uint32_t section
 inline units section_search::next_support(std::uint32_t section) const noexcept {
   const section_table& table = state_.table();
   const units low = state_.section(section).low;
-  units next = far;
+  units next = beyond;
   for (const member* m = table.members.begin(section); m != table.members.end(section); ++m) {
     if (state_.placed(m->item)) continue;
     const units floor = state_.floor(m->item);
@@ -268,7 +268,7 @@ inline units section_search::next_support(std::uint32_t section) const noexcept 
 inline units section_search::support_from_outside(std::uint32_t i, std::uint32_t section) const noexcept {
   const section_table& table = state_.table();
   const units floor = state_.floor(i);
-  units next = far;
+  units next = beyond;
   for (const interval* s = table.begin(i); s != table.end(i); ++s)
     for (std::uint32_t t = s->first; t < s->last; ++t)
       for (const member* m = table.members.begin(t); m != table.members.end(t); ++m) {
@@ -277,7 +277,7 @@ inline units section_search::support_from_outside(std::uint32_t i, std::uint32_t
       }
   for (const offset_range* r = table.forbidden.begin(i); r != table.forbidden.end(i); ++r)
     if (r->end > floor) next = std::min(next, r->end);
-  return next >= far ? far : state_.settle(i, next);
+  return next >= beyond ? beyond : state_.settle(i, next);
 }
 
 /// Returns: whether no unplaced item can still slide beneath a candidate of the section.
@@ -294,7 +294,7 @@ inline bool section_search::clean(std::uint32_t section) const noexcept {
 }
 
 inline units section_search::lowest(range r) const noexcept {
-  units low = far;
+  units low = beyond;
   for (std::uint32_t t = r.first; t < r.last; ++t) low = std::min(low, state_.section(t).low);
   return low;
 }

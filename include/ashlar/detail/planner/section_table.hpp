@@ -265,7 +265,7 @@ enum class ranking { life, breadth, breadth_life, height };
         of[f].breadth = std::max(of[f].breadth, load[t]);
       }
     // Heights of 2^61 times long lives would overflow; the exact order of such areas does not matter.
-    of[f].area = of[f].height > far / (of[f].life + 1) ? far : of[f].height * of[f].life;
+    of[f].area = of[f].height > beyond / (of[f].life + 1) ? beyond : of[f].height * of[f].life;
   }
   const auto less = [&](std::uint32_t a, std::uint32_t b) {
     const measures& x = of[a];

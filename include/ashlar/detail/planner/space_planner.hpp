@@ -127,8 +127,8 @@ private:
 
   void refine(known_part& p) {
     if (p.known.best.height <= goal() || allowance_.exhausted()) return;
-    const bool small = p.items.size() <= most_items && memberships(p.items) <= largest_table;
-    if (p.by_sections ? !small : !order_search::accepts(p.items)) {
+    const bool is_small = p.items.size() <= most_items && memberships(p.items) <= largest_table;
+    if (p.by_sections ? !is_small : !order_search::accepts(p.items)) {
       place_from_below(p);
       if (p.by_sections) lower_peaks(p.items, p.known.best, goal(), allowance_, stats_);
       return report();

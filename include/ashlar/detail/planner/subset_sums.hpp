@@ -41,13 +41,13 @@ public:
     bits_[from] = skip == 0 ? kept | (above << (height & 63)) : kept;
   }
 
-  /// Returns: the least reachable offset not below `from`, or `far`.
+  /// Returns: the least reachable offset not below `from`, or `beyond`.
   [[nodiscard]] units next(units from) const noexcept {
     std::size_t w = word_of(from);
-    if (w >= words_) return far;
+    if (w >= words_) return beyond;
     std::uint64_t bits = bits_[w] & (~std::uint64_t{0} << (from & 63));
     while (bits == 0) {
-      if (++w == words_) return far;
+      if (++w == words_) return beyond;
       bits = bits_[w];
     }
     return static_cast<units>(w * 64 + first_bit(bits));

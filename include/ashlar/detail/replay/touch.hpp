@@ -54,10 +54,10 @@ private:
   template <class F>
   static void each_place(std::size_t size, std::size_t from, F&& f) noexcept {
     if (from >= size) return;
-    const std::size_t near = std::min(size, dense);
-    const std::size_t far = std::min(size, limit);
-    for (std::size_t at = from; at < near; at += line) f(at);
-    for (std::size_t at = std::max(from, dense); at < far; at += page) f(at);
+    const std::size_t dense_end = std::min(size, dense);
+    const std::size_t sparse_end = std::min(size, limit);
+    for (std::size_t at = from; at < dense_end; at += line) f(at);
+    for (std::size_t at = std::max(from, dense); at < sparse_end; at += page) f(at);
     if (size <= limit) f(size - 1);
   }
 };

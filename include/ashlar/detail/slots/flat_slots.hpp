@@ -211,7 +211,7 @@ private:
   [[nodiscard]] ASHLAR_INLINE void* slot_at(std::uint32_t number) noexcept { return run_.first_slot() + number; }
   [[nodiscard]] ASHLAR_INLINE std::uint32_t number_of(const void* slot) noexcept {
     const auto number = static_cast<std::size_t>(static_cast<const slot_type*>(slot) - run_.first_slot());
-    if (number >= slot_word::max_slots) __builtin_unreachable();  // spares a truncation to 32 bits at each use
+    ASHLAR_ASSUME(number < slot_word::max_slots);  // spares a truncation to 32 bits at each use
     return static_cast<std::uint32_t>(number);
   }
   [[nodiscard]] static bool is_vacant(std::uint32_t word) noexcept {
@@ -239,7 +239,7 @@ private:
 
   [[nodiscard]] ASHLAR_INLINE taken_place place_of(taken_slot taken) noexcept {
     void* const slot = slot_at(taken.number);
-    if (slot == nullptr) __builtin_unreachable();  // spares a null check of the caller
+    ASHLAR_ASSUME(slot != nullptr);  // spares a null check of the caller
     mark_slot<Threads::is_shared>(slot, slot_bytes, taken.is_raw);
     return {slot, taken.is_raw};
   }

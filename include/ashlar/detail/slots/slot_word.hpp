@@ -37,7 +37,7 @@ inline constexpr std::uint32_t max_count = raw_mark - 1;  ///< leaves room for t
 
 [[noreturn]] ASHLAR_COLD inline void count_overflow() noexcept {
   ASHLAR_REQUIRE(false, "counted more than 2^30 - 1 references to one object");
-  __builtin_unreachable();
+  ASHLAR_ASSUME(false);
 }
 }  // namespace slot_word
 

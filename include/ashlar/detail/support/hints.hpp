@@ -66,15 +66,16 @@
 
 // Whether this code may become part of a shared library. A library that may be loaded late finds its thread-local
 // variables by a call, so variables used together share one object there; in a program separate variables are faster.
-#if defined(__PIC__) && !defined(__PIE__)
+// On Windows both find them in the same way.
+#if defined(__PIC__) && !defined(__PIE__) && !defined(_WIN32)
 #define ASHLAR_IS_LIBRARY_CODE true
 #else
 #define ASHLAR_IS_LIBRARY_CODE false
 #endif
 
 // Marks functions and variables that each library needs as its own copy, although inline ones are shared between
-// libraries: the copy ends with its library.
-#if defined(__GNUC__) || defined(__clang__)
+// libraries: the copy ends with its library. On Windows each library has its own copy of all.
+#if (defined(__GNUC__) || defined(__clang__)) && !defined(_WIN32)
 #define ASHLAR_OF_THIS_LIBRARY __attribute__((visibility("hidden")))
 #else
 #define ASHLAR_OF_THIS_LIBRARY

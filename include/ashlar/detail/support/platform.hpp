@@ -10,9 +10,12 @@
 
 #if ASHLAR_HOSTED
 #include <cstdlib>
-#if defined(__unix__) || defined(__APPLE__)
+#if ASHLAR_POSIX
 #include <sched.h>
 #include <unistd.h>
+#elif ASHLAR_WINDOWS
+#include <io.h>
+extern "C" __declspec(dllimport) int __stdcall SwitchToThread();
 #else
 #include <cstdio>
 #include <thread>
@@ -32,8 +35,10 @@ namespace detail {
 inline void write_error(std::string_view text) noexcept {
 #if !ASHLAR_HOSTED
   if (&ashlar_write_error != nullptr) ashlar_write_error(text.data(), text.size());
-#elif defined(__unix__) || defined(__APPLE__)
+#elif ASHLAR_POSIX
   [[maybe_unused]] const auto written = ::write(2, text.data(), text.size());
+#elif ASHLAR_WINDOWS
+  static_cast<void>(::_write(2, text.data(), static_cast<unsigned>(text.size())));
 #else
   std::fwrite(text.data(), 1, text.size(), stderr);
 #endif
@@ -51,8 +56,10 @@ inline void write_error(std::string_view text) noexcept {
 
 /// Effects: lets other threads run; nothing without an operating system.
 inline void yield_thread() noexcept {
-#if ASHLAR_HOSTED && (defined(__unix__) || defined(__APPLE__))
+#if ASHLAR_POSIX
   ::sched_yield();
+#elif ASHLAR_WINDOWS
+  static_cast<void>(::SwitchToThread());
 #elif ASHLAR_HOSTED
   std::this_thread::yield();
 #endif

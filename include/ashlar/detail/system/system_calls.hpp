@@ -10,11 +10,21 @@
 
 // Without an operating system there are no pages: `system_calls` stays incomplete, and code that needs pages does not
 // compile. It needs another upstream: a `buffer_resource` or the `null_resource`.
-#if ASHLAR_HOSTED
+#if ASHLAR_WINDOWS
 
-#if !defined(__unix__) && !defined(__APPLE__)
-#error "ashlar/os: this system has no mmap; use new_delete_resource or buffer_resource as upstream"
-#endif
+#include <ashlar/detail/system/windows_calls.hpp>
+
+#elif ASHLAR_HOSTED && !ASHLAR_POSIX
+
+#include <ashlar/detail/system/portable_calls.hpp>
+
+namespace ashlar::ASHLAR_ABI::detail {
+
+struct system_calls : portable_calls {};
+
+}  // namespace ashlar::ASHLAR_ABI::detail
+
+#elif ASHLAR_POSIX
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -23,6 +33,8 @@ namespace ashlar::ASHLAR_ABI::detail {
 
 /// Each call returns whether it succeeded. Fresh memory is zero.
 struct system_calls {
+  static constexpr bool unmaps_parts = true;  ///< a part of a mapping can be given back
+
   [[nodiscard]] static std::size_t page_bytes() noexcept {
     static const auto bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
     return bytes;
@@ -80,16 +92,13 @@ struct system_calls {
 #endif
   }
 
-  /// Effects: moves a mapping onto another one of `new_bytes` bytes and extends it to that size, without a copy. Linux
-  /// only; refused on other systems. A refusal leaves the mapping unchanged; the one at `place` may be gone.
-  [[nodiscard]] static bool move([[maybe_unused]] void* p, [[maybe_unused]] std::size_t bytes,
-                                 [[maybe_unused]] void* place, [[maybe_unused]] std::size_t new_bytes) noexcept {
 #if defined(__linux__)
+  /// Effects: moves a mapping onto another one of `new_bytes` bytes and extends it to that size, without a copy. A
+  /// refusal leaves the mapping unchanged; the one at `place` may be gone.
+  [[nodiscard]] static bool move(void* p, std::size_t bytes, void* place, std::size_t new_bytes) noexcept {
     return ::mremap(p, bytes, new_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, place) != MAP_FAILED;
-#else
-    return false;
-#endif
   }
+#endif
 
   /// Returns: whether the range is mapped at this moment. Does not read `p`.
   [[nodiscard]] static bool is_mapped(const void* p, std::size_t bytes) noexcept {

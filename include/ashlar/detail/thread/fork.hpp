@@ -15,7 +15,7 @@
 #include <ashlar/detail/system/modules.hpp>
 #include <ashlar/detail/thread/fork_locks.hpp>
 
-#if ASHLAR_HOSTED
+#if ASHLAR_POSIX
 #include <pthread.h>
 #endif
 
@@ -59,7 +59,7 @@ template <class Lock>
           .self = &lock};
 }
 
-#if ASHLAR_HOSTED
+#if ASHLAR_POSIX
 using thread_name = ::pthread_t;
 [[nodiscard]] inline thread_name this_thread() noexcept { return ::pthread_self(); }
 #else
@@ -151,9 +151,9 @@ private:
     return true;
   }
 
-  // Without an operating system no process forks.
+  // No process forks on Windows or without an operating system.
   [[nodiscard]] ASHLAR_OF_THIS_LIBRARY static bool install() noexcept {
-#if ASHLAR_HOSTED
+#if ASHLAR_POSIX
     if constexpr (ASHLAR_IS_LIBRARY_CODE) static_cast<void>(std::atexit(close_library));
     return ::pthread_atfork(before, in_parent, in_child) == 0;
 #else

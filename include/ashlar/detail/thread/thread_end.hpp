@@ -4,11 +4,15 @@
 
 #include <cstdint>
 
-#include <pthread.h>
-
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/hints.hpp>
+
+#if ASHLAR_POSIX
+#include <pthread.h>
+#elif ASHLAR_WINDOWS
+#include <ashlar/detail/system/windows.hpp>
+#endif
 
 namespace ashlar::ASHLAR_ABI::detail {
 
@@ -30,6 +34,11 @@ struct thread_end_participant {
 /// Libraries may share inline variables, as those of GCC do: then they share the participants, but not the code. The
 /// first library to destroy its thread_local object calls all participants, since all libraries are still loaded.
 ///
+/// On Windows the callback of a fiber-local value replaces both: it runs after the destructors of thread-local objects.
+/// A library with participants stays loaded until the end of the process, since its callback cannot be withdrawn
+/// without a call for every thread. The thread that ends the process does not call its participants: it may wait for a
+/// lock of a thread that the system has ended before. Elsewhere thread-local objects alone call participants.
+///
 /// Thread safety: each thread sees its own participants.
 class thread_end {
 public:
@@ -38,7 +47,7 @@ public:
   /// thread has already called its participants, or if this library is being closed. Expects: `joining` lives until the
   /// call.
   [[nodiscard]] ASHLAR_OF_THIS_LIBRARY static bool enter(thread_end_participant& joining) noexcept {
-    if (has_come_ || library_ends_.load(memory_order_seq_cst)) return false;
+    if (ASHLAR_EMULATED_THREAD_LOCALS || has_come_ || library_ends_.load(memory_order_seq_cst)) return false;
     arm();
     joining.next = first_;
     first_ = &joining;
@@ -48,8 +57,13 @@ public:
   /// Effects: keeps this library loaded until the thread has called its participants, even if it is closed before. For
   /// objects in lists of the thread that use functions of the library. Expects: a participant has entered.
   ASHLAR_OF_THIS_LIBRARY static void hold_library() noexcept {
+#if ASHLAR_WINDOWS
+    static const bool is_held = (windows::keep_module_of(&library_ends_), true);
+    static_cast<void>(is_held);
+#else
     static thread_local closer with_thread_locals;
     with_thread_locals.arm();
+#endif
   }
 
 private:
@@ -58,6 +72,20 @@ private:
     void arm() noexcept {}
   };
 
+#if ASHLAR_WINDOWS
+  struct key_owner {
+    key_owner() noexcept {
+      const unsigned long made = ::FlsAlloc(run_all_unless_process_ends);
+      if (made != windows::no_fls_index) key_.store(std::uint64_t{made} + 1, memory_order_seq_cst);
+    }
+    ~key_owner() { library_ends_.store(true, memory_order_seq_cst); }
+    void arm() noexcept {}
+  };
+
+  static void __stdcall run_all_unless_process_ends(void*) {
+    if (!library_ends_.load(memory_order_seq_cst)) run_all();
+  }
+#elif ASHLAR_POSIX
   // Ends with its library, since a process has few keys.
   struct key_owner {
     key_owner() noexcept {
@@ -72,6 +100,12 @@ private:
     }
     void arm() noexcept {}
   };
+#else
+  struct key_owner {
+    ~key_owner() { library_ends_.store(true, memory_order_seq_cst); }
+    void arm() noexcept {}
+  };
+#endif
 
   ASHLAR_OF_THIS_LIBRARY static void arm() noexcept {
     hold_library();
@@ -90,9 +124,13 @@ private:
     }
   }
 
-  static void set_key(const void* value) noexcept {
-    if (const std::uint64_t known = key_.load(memory_order_seq_cst); known != 0)
-      static_cast<void>(::pthread_setspecific(static_cast<pthread_key_t>(known - 1), value));
+  static void set_key([[maybe_unused]] const void* value) noexcept {
+    [[maybe_unused]] const std::uint64_t known = key_.load(memory_order_seq_cst);
+#if ASHLAR_WINDOWS
+    if (known != 0) static_cast<void>(::FlsSetValue(static_cast<unsigned long>(known - 1), const_cast<void*>(value)));
+#elif ASHLAR_POSIX
+    if (known != 0) static_cast<void>(::pthread_setspecific(static_cast<pthread_key_t>(known - 1), value));
+#endif
   }
 
   ASHLAR_OF_THIS_LIBRARY static inline constinit atomic<bool> library_ends_ = false;

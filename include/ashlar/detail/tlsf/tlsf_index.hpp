@@ -76,7 +76,7 @@ public:
 
   /// Returns: the most recent block of the bin of `size`, perhaps too small; or none.
   template <std::unsigned_integral Size>
-  [[nodiscard]] ASHLAR_INLINE link near(Size size) const noexcept {
+  [[nodiscard]] ASHLAR_INLINE link of_bin(Size size) const noexcept {
     return heads_[Scale::bin_of(size)];
   }
 
@@ -91,11 +91,11 @@ public:
   /// is found if it is of at least `room`. Expects: `size <= room <= Scale::most`.
   template <std::unsigned_integral Size, class Fits>
   [[nodiscard]] ASHLAR_INLINE link find(Size size, Size room, Fits fits) const noexcept {
-    const link latest = near(size);
+    const link latest = of_bin(size);
     if (latest != none && fits(latest)) return latest;
     const link larger = above(room);
     if (ASHLAR_LIKELY(larger != none) || size == room) return larger;
-    const link last = near(room);
+    const link last = of_bin(room);
     return last != none && fits(last) ? last : none;
   }
 

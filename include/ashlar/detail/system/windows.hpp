@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The functions of Windows that the library calls, declared as <windows.h> declares them, but without its macros.
+#pragma once
+
+#include <ashlar/base/config.hpp>
+
+#if ASHLAR_WINDOWS
+
+#if defined(_WIN64)
+#define ASHLAR_WINDOWS_SIZE unsigned long long
+#else
+#define ASHLAR_WINDOWS_SIZE unsigned long  // not std::size_t, which has the same size
+#endif
+
+struct _MEMORY_BASIC_INFORMATION;
+struct HINSTANCE__;
+
+extern "C" {
+__declspec(dllimport) void* __stdcall VirtualAlloc(void*, ASHLAR_WINDOWS_SIZE, unsigned long, unsigned long);
+__declspec(dllimport) int __stdcall VirtualFree(void*, ASHLAR_WINDOWS_SIZE, unsigned long);
+__declspec(dllimport) int __stdcall VirtualProtect(void*, ASHLAR_WINDOWS_SIZE, unsigned long, unsigned long*);
+__declspec(dllimport) ASHLAR_WINDOWS_SIZE __stdcall VirtualQuery(const void*, _MEMORY_BASIC_INFORMATION*,
+                                                                 ASHLAR_WINDOWS_SIZE);
+__declspec(dllimport) unsigned long __stdcall FlsAlloc(void(__stdcall*)(void*));
+__declspec(dllimport) int __stdcall FlsSetValue(unsigned long, void*);
+__declspec(dllimport) int __stdcall GetModuleHandleExA(unsigned long, const char*, HINSTANCE__**);
+__declspec(dllimport) unsigned long long __stdcall GetTickCount64();
+__declspec(dllimport) unsigned long __stdcall GetCurrentThreadId();
+__declspec(dllimport) void __stdcall Sleep(unsigned long);
+}
+
+namespace ashlar::ASHLAR_ABI::detail::windows {
+
+using size = ASHLAR_WINDOWS_SIZE;
+
+inline constexpr unsigned long mem_commit = 0x1000, mem_reserve = 0x2000, mem_decommit = 0x4000, mem_release = 0x8000;
+inline constexpr unsigned long page_no_access = 0x01, page_read_write = 0x04;
+inline constexpr unsigned long module_of_address = 0x4, module_stays = 0x1;
+inline constexpr unsigned long no_fls_index = 0xFFFFFFFF;
+
+/// The layout of MEMORY_BASIC_INFORMATION.
+struct region {
+  void* start = nullptr;
+  void* reservation = nullptr;
+  unsigned long first_protection = 0;
+  size bytes = 0;
+  unsigned long state = 0;
+  unsigned long protection = 0;
+  unsigned long type = 0;
+};
+
+/// Returns: the pages of one state around `p`, up to the end of those; state 0 if the address is not valid.
+[[nodiscard]] inline region region_at(const void* p) noexcept {
+  region found;
+  static_cast<void>(::VirtualQuery(p, reinterpret_cast<::_MEMORY_BASIC_INFORMATION*>(&found), sizeof found));
+  return found;
+}
+
+/// Effects: the program or library with this address stays loaded until the end of the process.
+inline void keep_module_of(const void* address) noexcept {
+  ::HINSTANCE__* module = nullptr;
+  static_cast<void>(::GetModuleHandleExA(module_of_address | module_stays, static_cast<const char*>(address), &module));
+}
+
+}  // namespace ashlar::ASHLAR_ABI::detail::windows
+
+#undef ASHLAR_WINDOWS_SIZE
+#endif

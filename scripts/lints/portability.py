@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What other compilers and other systems' headers refuse: extensions of GCC outside the headers of hints, and names that
+headers of Windows define as macros."""
+import re
+
+from .cpp import DIRECTIVE, NOISE, blank
+
+RULE = "extensions of GCC are behind detail/support/hints.hpp; no name is a macro of Windows"
+
+# __builtin_addressof is known to all compilers.
+EXTENSION = re.compile(r"\b(__builtin_(?!addressof\b)\w+|__attribute__|__asm__|__extension__|__int128|__restrict(?:__)?)\b")
+# The others have ELF's weak symbols, and compile such code for ELF alone.
+MAY_EXTEND = ("include/ashlar/detail/support/hints.hpp", "include/ashlar/detail/support/platform.hpp",
+              "include/ashlar/detail/profiling/profilers.hpp", "include/ashlar/os/no_heap_scope.hpp")
+
+# Lower-case macros of <windows.h> and of what it includes; NOMINMAX leaves min and max out.
+DEFINED = re.compile(r"\b(far|near|small|hyper|interface|pascal|cdecl|environ|(?:rad|edt|lst|cmb|ctl|chx|frm|grp|ico|"
+                     r"psh|rct|scr|stc)\d+)\b")
+
+
+def check(tree):
+    for file in tree.library:
+        code = blank(blank(file.text, NOISE), DIRECTIVE)
+        for number, line in enumerate(code.splitlines(), 1):
+            extension = EXTENSION.search(line)
+            if extension and not file.path.startswith(MAY_EXTEND):
+                yield file.problem(number, f"{extension.group()}: give it a name in detail/support/hints.hpp")
+            defined = DEFINED.search(line)
+            if defined:
+                yield file.problem(number, f"headers of Windows define {defined.group()}")
+
+
+PLANTED = [
+    {"include/ashlar/base/a.hpp": "if (x) __builtin_unreachable();\n"},
+    {"include/ashlar/base/a.hpp": "void f() __attribute__((cold));\n"},
+    {"include/ashlar/base/a.hpp": "const bool small = n < 8;\n"},
+    {"include/ashlar/resource/a.hpp": "int near(int far) noexcept;\n"},
+]
+CLEAN = [{
+    "include/ashlar/base/a.hpp": "// a small block, far away\nconst auto* p = __builtin_addressof(small_);\n",
+    "include/ashlar/detail/support/hints.hpp": "void f() __attribute__((cold));\n",
+}]
