@@ -56,7 +56,7 @@ class new_delete_resource;
 
 /// The upstream of a resource that names none. On the bare machine there is none: there `page_resource` is incomplete,
 /// and a resource names its upstream.
-using default_upstream = std::conditional_t<has_pages || !is_hosted, page_resource, new_delete_resource>;
+using default_upstream = std::conditional_t<detail::has_pages || !is_hosted, page_resource, new_delete_resource>;
 
 class null_resource;
 class buffer_resource;

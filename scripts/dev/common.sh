@@ -18,6 +18,8 @@ bench_packages=(libbenchmark-dev libboost-dev libboost-container-dev libmimalloc
 tool_packages=(heaptrack valgrind gdb musl-tools gcc-arm-none-eabi libstdc++-arm-none-eabi-dev libnewlib-dev
   libstdc++-12-dev-arm64-cross libgcc-12-dev-arm64-cross libc6-dev-arm64-cross binutils-aarch64-linux-gnu qemu-user)
 # shellcheck disable=SC2034
+windows_packages=(g++-mingw-w64-x86-64-posix wine64)
+# shellcheck disable=SC2034
 lint_packages=(clang-format-19 clang-tidy-19 shellcheck python3)
 
 say() { printf '\n==> %s\n' "$*"; }

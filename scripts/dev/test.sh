@@ -4,7 +4,7 @@
 # once; the name of a room runs that room alone. Ends with one line that counts all of the tests.
 source scripts/dev/common.sh
 
-all=(lint outside gcc asan tsan noexcept m32)
+all=(lint outside gcc asan tsan noexcept m32 mingw)
 wanted=("${@:-${all[@]}}")
 [[ $* != quick ]] || wanted=(lint quick)
 results=build/results
@@ -19,6 +19,7 @@ packages_for() {
     tsan) echo googletest python3 libclang-rt-19-dev ;;
     gcc | noexcept) echo googletest python3 ;;
     m32) echo googletest python3 g++-multilib ;;
+    mingw) echo googletest python3 "${windows_packages[@]}" ;;
     *) is_room "$1" || fail_unknown "$1"; packages_for quick ;;
   esac
 }
@@ -28,8 +29,9 @@ folder_of() { echo "tests/${1/#detail_/detail/}"; }
 
 has_rules() { [[ -f $(folder_of "$1")/CMakeLists.txt ]]; }
 
+# The room `windows` is for the configuration mingw alone.
 is_room() {
-  [[ $1 != */* && $1 != detail ]] && { has_rules "$1" || compgen -G "$(folder_of "$1")/*.test.cpp" >/dev/null; }
+  [[ $1 != windows && $1 != */* && $1 != detail ]] && { has_rules "$1" || compgen -G "$(folder_of "$1")/*.test.cpp" >/dev/null; }
 }
 
 fail_unknown() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests that the declared functions of Windows are those of the system. Nothing to test elsewhere.
+// Tests that the declared functions of Windows are those of the system. On Windows alone.
 #include <ashlar/detail/system/windows.hpp>
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests the effect of each call behind pages on Windows. Nothing to test elsewhere.
+// Tests the effect of each call behind pages on Windows. On Windows alone.
 #include <ashlar/detail/system/windows_calls.hpp>
 
 #include <cstddef>

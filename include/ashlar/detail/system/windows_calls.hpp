@@ -62,7 +62,7 @@ struct system_calls {
   }
 
   /// Effects: drops the contents and returns the memory to the system; the pages stay usable. Ends the process if other
-  /// programs take all memory meanwhile for seconds, as the system does elsewhere at the next touch.
+  /// programs take all memory meanwhile for seconds, as other systems do at the next touch.
   [[nodiscard]] static bool discard(void* p, std::size_t bytes) noexcept {
     if (!decommit(p, bytes)) return false;
     for (unsigned long wait_ms = 1; !commit(p, bytes); wait_ms *= 2) {

@@ -37,7 +37,8 @@ struct thread_end_participant {
 /// On Windows the callback of a fiber-local value replaces both: it runs after the destructors of thread-local objects.
 /// A library with participants stays loaded until the end of the process, since its callback cannot be withdrawn
 /// without a call for every thread. The thread that ends the process does not call its participants: it may wait for a
-/// lock of a thread that the system has ended before. Elsewhere thread-local objects alone call participants.
+/// lock of a thread that the system has ended before. On a system of neither kind thread-local objects alone call
+/// participants.
 ///
 /// Thread safety: each thread sees its own participants.
 class thread_end {
@@ -91,7 +92,7 @@ private:
     key_owner() noexcept {
       pthread_key_t made = {};
       if (::pthread_key_create(&made, [](void*) { run_all(); }) == 0)
-        key_.store(std::uint64_t{made} + 1, memory_order_seq_cst);
+        key_.store(static_cast<std::uint64_t>(made) + 1, memory_order_seq_cst);
     }
     ~key_owner() {
       library_ends_.store(true, memory_order_seq_cst);  // a destructor registered later would run after the unload
