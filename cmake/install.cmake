@@ -16,4 +16,14 @@ install(FILES "${PROJECT_BINARY_DIR}/ashlar-config-version.cmake" cmake/ashlar-c
   DESTINATION "${ashlar_package_dir}")
 install(DIRECTORY packaging/debuggers/ DESTINATION "${CMAKE_INSTALL_DATADIR}/ashlar/debuggers"
   PATTERN "__pycache__" EXCLUDE)
+
+# For builds without CMake.
+if(IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
+  set(ashlar_pc_includedir "${CMAKE_INSTALL_INCLUDEDIR}")
+else()
+  set(ashlar_pc_includedir "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
+endif()
+configure_file(packaging/pkgconfig/ashlar.pc.in "${PROJECT_BINARY_DIR}/ashlar.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/ashlar.pc" DESTINATION "${CMAKE_INSTALL_DATADIR}/pkgconfig")
+
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")

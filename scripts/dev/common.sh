@@ -13,9 +13,9 @@ rival_packages=(libmimalloc2.0 libjemalloc2 libtcmalloc-minimal4)
 # shellcheck disable=SC2034
 bench_packages=(libbenchmark-dev libboost-dev libboost-container-dev libmimalloc-dev libjemalloc-dev libgoogle-perftools-dev
   libfoonathan-memory-dev)
-# shellcheck disable=SC2034 # heap profilers; a debugger; another C library; a compiler for a machine without an operating
+# shellcheck disable=SC2034 # makers of packages; heap profilers; a debugger; another C library; a compiler for a machine without an operating
 # system; what clang needs for aarch64, and qemu to run that (a g++ for aarch64 and g++-multilib would exclude each other)
-tool_packages=(heaptrack valgrind gdb musl-tools gcc-arm-none-eabi libstdc++-arm-none-eabi-dev libnewlib-dev
+tool_packages=(debhelper pkgconf heaptrack valgrind gdb musl-tools gcc-arm-none-eabi libstdc++-arm-none-eabi-dev libnewlib-dev
   libstdc++-12-dev-arm64-cross libgcc-12-dev-arm64-cross libc6-dev-arm64-cross binutils-aarch64-linux-gnu qemu-user)
 # shellcheck disable=SC2034
 windows_packages=(g++-mingw-w64-x86-64-posix wine64)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The version is written in three places, and they agree."""
+"""The version is written in four places, and they agree."""
 import re
 
-RULE = "CMakeLists.txt, base/config.hpp and CHANGELOG.md name the same version"
+RULE = "CMakeLists.txt, base/config.hpp, CHANGELOG.md and the port of vcpkg name the same version"
 
 
 def header_version(text):
@@ -19,6 +19,7 @@ def check(tree):
         "CMakeLists.txt": lambda f: found_in(f, r"project\(ashlar VERSION ([\d.]+)"),
         "include/ashlar/base/config.hpp": lambda f: header_version(f.text),
         "CHANGELOG.md": lambda f: found_in(f, r"## \[([\d.]+)\]"),
+        "packaging/vcpkg/ashlar/vcpkg.json": lambda f: found_in(f, r'"version": "([\d.]+)"'),
     }
     versions = {file: readers[file.path](file) for file in tree.files if file.path in readers}
     expected = next(iter(versions.values()), "")
@@ -32,5 +33,6 @@ CONFIG = "#define ASHLAR_VERSION_MAJOR 1\n#define ASHLAR_VERSION_MINOR {}\n#defi
 PLANTED = [
     {"CMakeLists.txt": CMAKE, "include/ashlar/base/config.hpp": CONFIG.format(1)},
     {"CMakeLists.txt": CMAKE, "CHANGELOG.md": "## [1.2.2] - unreleased\n"},
+    {"CMakeLists.txt": CMAKE, "packaging/vcpkg/ashlar/vcpkg.json": '{ "version": "1.2.2" }\n'},
 ]
 CLEAN = [{"CMakeLists.txt": CMAKE, "include/ashlar/base/config.hpp": CONFIG.format(2), "CHANGELOG.md": "## [1.2.3]\n"}]

@@ -14,6 +14,12 @@ configure() {
     -DFETCHCONTENT_FULLY_DISCONNECTED=ON "$@"
 }
 
+# 77 is the status of a skipped test.
+skip() {
+  echo "skipped: $*"
+  exit 77
+}
+
 build_and_run() {
   cmake --build "$work/build"
   "$work/build/program"
@@ -77,8 +83,7 @@ fetch_content() {
 # The adapter on which Boost's own tests run (scripts/outside_suites) follows the names of the library.
 boost_names() {
   if ! echo '#include <boost/config.hpp>' | "$compiler" -x c++ -fsyntax-only - 2>/dev/null; then
-    echo "skipped: there are no headers of Boost"
-    exit 77
+    skip "there are no headers of Boost"
   fi
   mkdir -p "$work/include/boost/pool"
   local name
@@ -102,6 +107,53 @@ wrong_version() {
       return 1
     }
   done
+}
+
+# Each single header alone, without the folder of headers.
+single_header() {
+  python3 "$ashlar/scripts/release/single_header.py" --all "$work"
+  local header
+  for header in ashlar_single ashlar_all; do
+    mkdir -p "$work/$header"
+    mv "$work/$header.hpp" "$work/$header"
+    "$compiler" -std=c++20 -Wall -Wextra -I"$work/$header" -include "$header.hpp" -pthread -o "$work/program" \
+      "$here/project/single.cpp"
+    "$work/program"
+  done
+}
+
+pkg_config() {
+  command -v pkg-config >/dev/null || skip "there is no pkg-config"
+  install_ashlar
+  local flags
+  read -ra flags <<<"$(PKG_CONFIG_PATH="$work/prefix/share/pkgconfig" pkg-config --cflags ashlar)"
+  [[ "$(PKG_CONFIG_PATH="$work/prefix/share/pkgconfig" pkg-config --modversion ashlar)" == 0.1.* ]]
+  "$compiler" -std=c++20 "${flags[@]}" -pthread -o "$work/program" "$here/project/main.cpp"
+  "$work/program"
+}
+
+debian() {
+  command -v dh >/dev/null || skip "there is no debhelper"
+  bash "$ashlar/scripts/release/debian.sh" "$work/deb"
+  dpkg-deb --extract "$work"/deb/libashlar-dev_*_all.deb "$work/root"
+  configure find_package "-DCMAKE_PREFIX_PATH=$work/root/usr" -DASHLAR_WANTED=0.1
+  build_and_run
+}
+
+# vcpkg itself is not needed: project/vcpkg.cmake stands for the helpers that the port calls.
+vcpkg() {
+  cmake "-DPORTFILE=$ashlar/packaging/vcpkg/ashlar/portfile.cmake" "-DWORK=$work/vcpkg" "-DCOMPILER=$compiler" \
+    -P "$here/project/vcpkg.cmake"
+  configure find_package "-DCMAKE_PREFIX_PATH=$work/vcpkg/packages/ashlar" -DASHLAR_WANTED=0.1
+  build_and_run
+}
+
+conan() {
+  command -v conan >/dev/null || skip "there is no Conan 2"
+  export CONAN_HOME=$work/conan CXX=$compiler
+  command conan profile detect
+  cp -r "$ashlar/packaging/conan/test_package" "$work/test_package"
+  command conan create "$ashlar/packaging/conan" --test-folder "$work/test_package" -s compiler.cppstd=20 --no-remote
 }
 
 rm -rf "$work"

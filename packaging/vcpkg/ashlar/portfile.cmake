@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# The port of ashlar, in use as an overlay from a checkout: vcpkg install ashlar --overlay-ports=packaging/vcpkg
+get_filename_component(SOURCE_PATH "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
+set(VCPKG_BUILD_TYPE release)  # headers alone
+
+vcpkg_cmake_configure(
+  SOURCE_PATH "${SOURCE_PATH}"
+  OPTIONS
+    -DASHLAR_BUILD_BENCH=OFF
+    -DASHLAR_BUILD_CLI=OFF
+    -DASHLAR_BUILD_EXAMPLES=OFF
+    -DASHLAR_BUILD_MODEL=OFF
+    -DASHLAR_BUILD_TESTS=OFF
+)
+vcpkg_cmake_install()
+vcpkg_cmake_config_fixup(CONFIG_PATH share/cmake/ashlar)
+vcpkg_fixup_pkgconfig()
+vcpkg_install_copyright(FILE_LIST "${SOURCE_PATH}/LICENSE")
+file(INSTALL "${CMAKE_CURRENT_LIST_DIR}/usage" DESTINATION "${CURRENT_PACKAGES_DIR}/share/${PORT}")
