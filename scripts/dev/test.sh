@@ -4,7 +4,7 @@
 # once; the name of a room runs that room alone. Ends with one line that counts all of the tests.
 source scripts/dev/common.sh
 
-all=(lint outside gcc asan tsan noexcept m32 mingw)
+all=(lint outside gcc asan tsan noexcept mingw m32)
 wanted=("${@:-${all[@]}}")
 [[ $* != quick ]] || wanted=(lint quick)
 results=build/results
