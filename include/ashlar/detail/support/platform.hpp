@@ -54,13 +54,13 @@ inline void write_error(std::string_view text) noexcept {
 #endif
 }
 
-/// Effects: lets other threads run; nothing without an operating system.
+/// Effects: lets other threads run; nothing without an operating system or without threads.
 inline void yield_thread() noexcept {
 #if ASHLAR_POSIX
   ::sched_yield();
 #elif ASHLAR_WINDOWS
   static_cast<void>(::SwitchToThread());
-#elif ASHLAR_HOSTED
+#elif ASHLAR_HOSTED && (!defined(__wasi__) || defined(_REENTRANT))  // whose library has no threads
   std::this_thread::yield();
 #endif
 }
