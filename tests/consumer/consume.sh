@@ -156,6 +156,17 @@ conan() {
   command conan create "$ashlar/packaging/conan" --test-folder "$work/test_package" -s compiler.cppstd=20 --no-remote
 }
 
+# A file that imports the module and one that also includes headers, in one program.
+module() {
+  "$compiler" --version | grep -q clang || skip "the compiler is not clang"
+  python3 "$ashlar/scripts/release/module.py" "$work/ashlar.cppm"
+  local flags=(-std=c++20 -Wall -Wextra -Werror "-I$ashlar/include")
+  "$compiler" "${flags[@]}" --precompile "$work/ashlar.cppm" -o "$work/ashlar.pcm"
+  "$compiler" "${flags[@]}" "-fmodule-file=ashlar=$work/ashlar.pcm" -pthread -o "$work/program" "$work/ashlar.pcm" \
+    "$here/project/import.cpp" "$here/project/beside_import.cpp"
+  "$work/program"
+}
+
 rm -rf "$work"
 mkdir -p "$work"
 "$way"
