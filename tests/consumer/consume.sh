@@ -160,9 +160,9 @@ conan() {
 module() {
   "$compiler" --version | grep -q clang || skip "the compiler is not clang"
   python3 "$ashlar/scripts/release/module.py" "$work/ashlar.cppm"
-  local flags=(-std=c++20 -Wall -Wextra -Werror "-I$ashlar/include")
+  local flags=(-std=c++20 -Wall -Wextra -Werror -pthread "-I$ashlar/include")
   "$compiler" "${flags[@]}" --precompile "$work/ashlar.cppm" -o "$work/ashlar.pcm"
-  "$compiler" "${flags[@]}" "-fmodule-file=ashlar=$work/ashlar.pcm" -pthread -o "$work/program" "$work/ashlar.pcm" \
+  "$compiler" "${flags[@]}" "-fmodule-file=ashlar=$work/ashlar.pcm" -o "$work/program" "$work/ashlar.pcm" \
     "$here/project/import.cpp" "$here/project/beside_import.cpp"
   "$work/program"
 }
