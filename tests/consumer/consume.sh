@@ -167,6 +167,16 @@ module() {
   "$work/program"
 }
 
+# The same by CMake, in a version that knows modules.
+cmake_module() {
+  "$compiler" --version | grep -q clang || skip "the compiler is not clang"
+  [[ "$(printf '%s\n' 3.28 "$(cmake --version | awk 'NR == 1 { print $3 }')" | sort -V | head -1)" == 3.28 ]] ||
+    skip "this CMake knows no modules"
+  cmake -G Ninja -S "$here/module" -B "$work/build" "-DCMAKE_CXX_COMPILER=$compiler" "-DASHLAR_FOLDER=$ashlar"
+  cmake --build "$work/build"
+  "$work/build/program"
+}
+
 rm -rf "$work"
 mkdir -p "$work"
 "$way"
