@@ -177,6 +177,18 @@ cmake_module() {
   "$work/build/program"
 }
 
+# The files of a release are made, and what they hold works; a real one is refused while the version has no date.
+release() {
+  git -C "$ashlar" rev-parse HEAD >/dev/null 2>&1 || skip "this is not a checkout"
+  CXX=$compiler bash "$ashlar/scripts/release/make.sh" --draft "$work/release"
+  (cd "$work/release" && sha256sum --check --quiet SHA256SUMS)
+  if grep -q '^## .* - unreleased$' "$ashlar/CHANGELOG.md" &&
+    bash "$ashlar/scripts/release/make.sh" "$work/refused" 2>"$work/log"; then
+    echo "a version without a date was released"
+    return 1
+  fi
+}
+
 rm -rf "$work"
 mkdir -p "$work"
 "$way"

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# make.sh [--draft] <folder>: makes the files of a release of this commit there, checks them, and prints the commands that
+# would publish them. A draft may have changes that are not committed, and a version without a date.
+set -euo pipefail
+draft=false
+if [[ ${1:-} == --draft ]]; then
+  draft=true
+  shift
+fi
+target=$(mkdir -p "$1" && cd "$1" && pwd)
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+version=$(sed -n 's/^project(ashlar VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
+name=ashlar-$version
+
+refuse() {
+  echo "make.sh: $*" >&2
+  exit 1
+}
+
+python3 scripts/lint.py version >/dev/null || refuse "the version is not the same everywhere: scripts/lint.py version"
+if [[ $draft == false ]]; then
+  [[ -z "$(git status --porcelain)" ]] || refuse "there are changes that are not committed"
+  grep -Eq "^## \[$version\] - [0-9]{4}-[0-9]{2}-[0-9]{2}$" CHANGELOG.md || refuse "CHANGELOG.md has no date for $version"
+  ! git rev-parse --quiet --verify "refs/tags/v$version" >/dev/null || refuse "there is a tag v$version"
+fi
+
+# The commit's date, not that of the build: the same commit makes the same files.
+git archive --format=tar --prefix="$name/" HEAD | gzip -n >"$target/$name.tar.gz"
+python3 scripts/release/single_header.py --all "$target"
+python3 scripts/release/module.py "$target/ashlar.cppm"
+awk -v start="## [$version]" 'index($0, "## [") == 1 { inside = index($0, start) == 1; next } inside' CHANGELOG.md \
+  >"$target/notes.md"
+[[ -s $target/notes.md ]] || refuse "CHANGELOG.md tells nothing of $version"
+if command -v dh >/dev/null; then
+  bash scripts/release/debian.sh "$target/debian" >/dev/null
+  mv "$target"/debian/*.deb "$target"
+fi
+rm -rf "$target/debian"
+cd "$target"
+rm -f SHA256SUMS
+find . -maxdepth 1 -type f \( -name "*.tar.gz" -o -name "*.hpp" -o -name "*.cppm" -o -name "*.deb" \) -printf "%f\n" | sort |
+  xargs sha256sum -- >SHA256SUMS
+
+# A user's first program, with what was packed.
+sha256sum --check --quiet SHA256SUMS
+rm -rf check
+mkdir check
+tar -xzf "$name.tar.gz" -C check
+bash "check/$name/tests/consumer/consume.sh" copied_headers "$target/check/$name" "$target/check/work" "${CXX:-g++}" >/dev/null
+rm -rf check
+
+cat <<TEXT
+The release $version is in $target. To publish it:
+  git tag -s v$version -m "ashlar $version" && git push origin v$version
+  gh release create v$version --title "ashlar $version" --notes-file $target/notes.md $(cut -c67- SHA256SUMS | tr '\n' ' ')SHA256SUMS
+TEXT
