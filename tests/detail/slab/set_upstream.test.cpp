@@ -96,8 +96,9 @@ TEST(set_upstream, counts_a_region_that_comes_back_in_parts) {
   constexpr std::size_t part = least_part;
   set_upstream<ashlar::page_resource, ashlar::spin_lock> held;
   auto* const region = static_cast<std::byte*>(held.allocate(2 * part, part));
+  const std::size_t whole = held.held_bytes();
   held.deallocate(region + part, part, part);
-  EXPECT_EQ(held.held_bytes(), part);
+  EXPECT_EQ(held.held_bytes(), ashlar::os::pages::releases_parts ? part : whole) << "some systems take no part back";
   held.deallocate(region, part, part);
   EXPECT_EQ(held.held_bytes(), 0u);
 }
