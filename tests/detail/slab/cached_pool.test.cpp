@@ -112,20 +112,6 @@ TEST(cached_pool, cells_outlive_their_thread) {
   EXPECT_EQ(w.pool.live(), 0u);
 }
 
-TEST(cached_pool, closes_the_caches_of_all_threads) {
-  world w;
-  std::array<pool_type::cache_type, 3> caches;
-  for (auto& cache : caches) {
-    w.pool.open(cache);
-    w.pool.deallocate_slow(&cache, w.pool.allocate_slow(&cache));
-  }
-  w.pool.close_all();
-  for (const auto& cache : caches) EXPECT_FALSE(cache.is_open());
-  EXPECT_EQ(w.pool.live(), 0u);
-  static_cast<void>(w.pool.trim());
-  EXPECT_EQ(w.upstream.balance(), nothing);
-}
-
 TEST(cached_pool, counts_cells_cached_by_another_thread_as_live) {
   world w;
   user mine(w.pool);

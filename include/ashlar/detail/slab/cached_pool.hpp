@@ -102,11 +102,6 @@ public:
     for (cache_type* each = next_of_mine(nullptr); each != nullptr; each = next_of_mine(each)) each->flush(slabs_);
   }
 
-  /// Effects: closes all caches, of any thread. Expects: no other thread uses the pool any more.
-  void close_all() noexcept {
-    while (!caches_.empty()) close(*caches_.front());
-  }
-
   /// Effects: takes all cells back, live ones included, and gives all slabs back. Expects: no other thread uses the
   /// pool.
   void release() noexcept {

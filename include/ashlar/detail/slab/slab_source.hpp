@@ -67,7 +67,6 @@ public:
     return detail::max<std::size_t>(detail::min(held / 8, region_bytes / slab_bytes), 1);
   }
 
-  [[nodiscard]] std::size_t raw_bytes() const noexcept { return raw_.size; }
   [[nodiscard]] Upstream& upstream() noexcept { return upstream_; }
   [[nodiscard]] const Upstream& upstream() const noexcept { return upstream_; }
 
