@@ -149,7 +149,7 @@ vcpkg() {
 }
 
 conan() {
-  command -v conan >/dev/null || skip "there is no Conan 2"
+  type -P conan >/dev/null || skip "there is no Conan 2"
   export CONAN_HOME=$work/conan CXX=$compiler
   command conan profile detect
   cp -r "$ashlar/packaging/conan/test_package" "$work/test_package"
