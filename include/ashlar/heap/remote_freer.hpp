@@ -56,17 +56,15 @@ public:
   /// As `defer_free_cell`, but false, without an effect, when the parcel for the owner has no place for the cell. The
   /// fast path of a free by any thread. Expects: level `fast`.
   [[nodiscard]] ASHLAR_INLINE bool try_defer_cell(engine& owner, void* cell) noexcept {
-    const std::size_t size_class = engine::segment::owner_of(cell);
-    entry& at = entry_of(cell);
-    if (ASHLAR_UNLIKELY(size_class > largest_listed || at.owner != &owner || !at.parcel.try_add(cell))) return false;
-    if constexpr (detail::marks_memory) detail::mark_free(cell, detail::size_classes::bytes_of(size_class));
+    entry& at = open_[engine::segment::parcel_lane_of(cell)];
+    if (ASHLAR_UNLIKELY(at.owner != &owner || !at.parcel.try_add(cell))) return false;
+    mark_free(cell);
     return true;
   }
 
   /// After `try_defer_cell`: frees the cell, which carries those of the next frees.
   ASHLAR_NOINLINE void begin_carrier(engine& owner, void* cell) noexcept {
-    const std::size_t size_class = engine::segment::owner_of(cell);
-    if constexpr (detail::marks_memory) detail::mark_free(cell, detail::size_classes::bytes_of(size_class));
+    mark_free(cell);
     entry& at = entry_of(cell);
     if (ASHLAR_UNLIKELY(at.parcel.is_top(cell))) owner.report_twice(cell);
     const std::size_t bytes = at.parcel.bytes();
@@ -76,7 +74,7 @@ public:
     if (!at.parcel.is_empty() && (is_full || at.owner != &owner)) send(at);
     at.owner = &owner;
     filled_ += at.parcel.is_empty() ? 1U : 0U;
-    at.parcel.begin_carrier(cell, detail::size_classes::bytes_of(size_class));
+    at.parcel.begin_carrier(cell, bytes_of(cell));
     ++carriers_;
   }
 
@@ -118,8 +116,6 @@ public:
 private:
   static constexpr std::size_t most_open = engine::segment::lanes, most_cells = 64, most_bytes = std::size_t{16} * 1024;
   static constexpr std::uint32_t most_quiet_calls = 4;
-  // Larger cells are carriers, each of which is counted by its bytes.
-  static constexpr std::size_t largest_listed = detail::size_classes::of(1024);
 
   struct alignas(64) entry {
     engine* owner = nullptr;
@@ -129,6 +125,13 @@ private:
 
   [[nodiscard]] ASHLAR_INLINE entry& entry_of(void* cell) noexcept {
     return open_[engine::segment::of(cell)->head.lane];
+  }
+
+  [[nodiscard]] static std::size_t bytes_of(void* cell) noexcept {
+    return detail::size_classes::bytes_of(engine::segment::owner_of(cell));
+  }
+  static ASHLAR_INLINE void mark_free([[maybe_unused]] void* cell) noexcept {
+    if constexpr (detail::marks_memory) detail::mark_free(cell, bytes_of(cell));
   }
 
   // Null and blocks outside of slabs start with a slice; so do some cells.
@@ -145,7 +148,7 @@ private:
     of.owner->receive(of.parcel.close(), bytes);
   }
 
-  std::array<entry, most_open> open_ = {};
+  std::array<entry, most_open + 1> open_ = {};      // by lane; that of `no_lane` has no owner
   std::size_t held_ = 0;                            // bytes, counted as carriers begin
   std::size_t filled_ = 0;                          // parcels with cells
   std::uint32_t carriers_ = 0, carriers_seen_ = 0;  // begun in all, and at the last `flush_if_quiet`

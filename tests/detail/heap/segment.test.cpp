@@ -69,6 +69,7 @@ TEST_F(segment_test, a_slab_of_each_class_has_aligned_cells_in_its_slices) {
       for (std::size_t i = 0; i < slab.length; ++i) {
         std::byte* const inside = start + i * ashlar::detail::slice_bytes + 100;
         ASSERT_EQ(segment::owner_of(inside), number);
+        ASSERT_EQ(segment::parcel_lane_of(inside), slab.cell_bytes <= 1024 ? home_->head.lane : segment::no_lane);
         ASSERT_EQ(&segment::slab_of(inside), &slab);
       }
       for (std::uint32_t i = 0; i < slab.capacity; ++i) {

@@ -76,15 +76,19 @@ protected:
 /// The head of a segment.
 ///
 ///     slice 0                                                          (1)  first_slice                    63
-///     | owners 4 KiB | records 4 KiB | bits 32 KiB | (live) | slab | slab | one block | … |
+///     | owners, parcel_lanes 4 KiB | records 4 KiB | bits 32 KiB | (live) | slab | slab | one block | … |
 ///
 /// `owners` has a byte for each slice: the size class of its cells, 0 without cells. The byte of an address is
-/// `(address >> 16) & 4095`: six bits of slice, six bits of segment, so that the 64 bytes in use of 64 neighbouring
-/// segments lie in different cache sets. One load gives the size class of a block. From level `checked` on a second
-/// bitmap marks live cells; from `hardened` on two bytes a cell hold the requested size, in nine more slices. Pages of
-/// the head become resident on first use.
+/// `(address >> 16) & 2047`: six bits of slice, five bits of segment, so that the 64 bytes in use of 32 neighbouring
+/// segments lie in different cache sets. One load gives the size class of a block. `parcel_lanes` has another byte for
+/// each slice: the lane of the heap, if a parcel may list cells of the slice; one load gives a free by another thread
+/// both answers. From level `checked` on a second bitmap marks live cells; from `hardened` on two bytes a cell hold the
+/// requested size, in nine more slices. Pages of the head become resident on first use.
 struct segment {
   static constexpr std::uint32_t lanes = 32;
+  static constexpr std::uint32_t no_lane = lanes;
+  /// The largest cells that a carrier lists. Larger ones are carriers, each of which is counted by its bytes.
+  static constexpr std::size_t largest_listed = size_classes::of(1024);
 
   struct alignas(64) header {
     std::size_t index;     ///< in the table of the heap
@@ -98,7 +102,7 @@ struct segment {
   using requested_sizes =
       std::conditional_t<checking_level >= checking::hardened, detail::requested_sizes, detail::no_requested_sizes>;
 
-  std::uint8_t owners[4096];
+  std::uint8_t owners[2048], parcel_lanes[2048];
   header head;                                  // in place of the record of slice 0
   span_header records[slices_per_segment - 1];  // of the slices from 1 on
   cell_bits bits[slices_per_segment];           // set: the cell is free, and in no cache
@@ -112,6 +116,11 @@ struct segment {
   /// Returns: the size class of the slab of `p`, or none. Expects: `p` lies in a segment, not at its start.
   [[nodiscard]] static ASHLAR_INLINE std::size_t owner_of(void* p) noexcept {
     return of(p)->owners[(address_of(p) / slice_bytes) % sizeof owners];
+  }
+
+  /// Returns: the lane of the heap of `p` if a parcel lists cells of its slab, else `no_lane`. Expects: as `owner_of`.
+  [[nodiscard]] static ASHLAR_INLINE std::size_t parcel_lane_of(void* p) noexcept {
+    return of(p)->parcel_lanes[(address_of(p) / slice_bytes) % sizeof parcel_lanes];
   }
 
   /// Returns: the lane of a heap without a number.
@@ -176,6 +185,8 @@ struct segment {
   void set_owner(std::size_t first, std::size_t length, std::size_t size_class) noexcept {
     const std::size_t colour = (address_of(this) / slice_bytes) % sizeof owners;
     std::memset(owners + colour + first, static_cast<int>(size_class), length);
+    const bool is_listed = size_class != size_classes::none && size_class <= largest_listed;
+    std::memset(parcel_lanes + colour + first, static_cast<int>(is_listed ? head.lane : no_lane), length);
   }
 };
 

@@ -194,7 +194,7 @@ private:
   unsigned until_slow_ = slow_calls;
   void* slow_self_ = nullptr;
   void (*on_slow_)(void* self) noexcept = nullptr;
-  transit_limit<Upstream> in_transit_;
+  alignas(64) transit_limit<Upstream> in_transit_;  // read by senders: no line of what the owner writes
   parcel_queue<> arrivals_;
 };
 
