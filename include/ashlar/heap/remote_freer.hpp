@@ -67,15 +67,11 @@ public:
     mark_free(cell);
     entry& at = entry_of(cell);
     if (ASHLAR_UNLIKELY(at.parcel.is_top(cell))) owner.report_twice(cell);
-    const std::size_t bytes = at.parcel.bytes();
-    held_ += bytes - std::exchange(at.counted, bytes);
-    if (ASHLAR_UNLIKELY(held_ >= most_held)) flush();
-    const bool is_full = bytes >= most_bytes || at.parcel.cells() >= most_cells;
-    if (!at.parcel.is_empty() && (is_full || at.owner != &owner)) send(at);
-    at.owner = &owner;
-    filled_ += at.parcel.is_empty() ? 1U : 0U;
-    at.parcel.begin_carrier(cell, bytes_of(cell));
+    const bool may_be_full = at.parcel.reserved() >= most_bytes || at.parcel.reserved_cells() >= most_cells;
+    if (ASHLAR_UNLIKELY(may_be_full || at.owner != &owner)) change_parcel(at, owner);
+    held_ += at.parcel.begin_carrier(cell, bytes_of(cell));
     ++carriers_;
+    if (ASHLAR_UNLIKELY(held_ >= most_held)) flush();
   }
 
   /// Effects: sends the noted cells.
@@ -88,13 +84,13 @@ public:
   /// frees: an active freer sends its parcels in time.
   void flush_if_quiet() noexcept {
     quiet_calls_ = carriers_ == std::exchange(carriers_seen_, carriers_) ? quiet_calls_ + 1 : 0;
-    if (quiet_calls_ >= most_quiet_calls && filled_ != 0) flush();
+    if (quiet_calls_ >= most_quiet_calls && held_ != 0) flush();
   }
 
   /// Effects: forgets the noted cells, which stay taken.
   void forget() noexcept {
     open_ = {};
-    held_ = filled_ = 0;
+    held_ = 0;
   }
 
   /// Returns: cells noted and not sent. Complexity: O(1), 32 entries.
@@ -104,13 +100,12 @@ public:
     return cells;
   }
   [[nodiscard]] bool invariant() const noexcept {
-    std::size_t filled = 0, counted = 0;
+    std::size_t held = 0;
     for (const entry& each : open_) {
       if (!each.parcel.is_empty() && each.owner == nullptr) return false;
-      filled += each.parcel.is_empty() ? 0U : 1U;
-      counted += each.counted;
+      held += each.parcel.reserved();
     }
-    return filled == filled_ && counted == held_;
+    return held == held_;
   }
 
 private:
@@ -120,7 +115,6 @@ private:
   struct alignas(64) entry {
     engine* owner = nullptr;
     detail::open_parcel<> parcel;
-    std::size_t counted = 0;  // of its bytes, in `held_`
   };
 
   [[nodiscard]] ASHLAR_INLINE entry& entry_of(void* cell) noexcept {
@@ -141,16 +135,21 @@ private:
     is_cell ? defer_free_cell(owner, p) : owner.give_now(p);
   }
 
+  // Effects: sends a parcel that is full or of another owner.
+  void change_parcel(entry& at, engine& owner) noexcept {
+    const bool is_full = at.parcel.bytes() >= most_bytes || at.parcel.cells() >= most_cells;
+    if (!at.parcel.is_empty() && (is_full || at.owner != &owner)) send(at);
+    at.owner = &owner;
+  }
+
   void send(entry& of) noexcept {
     const std::size_t bytes = of.parcel.bytes();
-    held_ -= std::exchange(of.counted, 0);
-    --filled_;
+    held_ -= of.parcel.reserved();
     of.owner->receive(of.parcel.close(), bytes);
   }
 
   std::array<entry, most_open + 1> open_ = {};      // by lane; that of `no_lane` has no owner
-  std::size_t held_ = 0;                            // bytes, counted as carriers begin
-  std::size_t filled_ = 0;                          // parcels with cells
+  std::size_t held_ = 0;                            // bytes reserved by all parcels
   std::uint32_t carriers_ = 0, carriers_seen_ = 0;  // begun in all, and at the last `flush_if_quiet`
   std::uint32_t quiet_calls_ = 0;
 };

@@ -74,16 +74,22 @@ public:
     return true;
   }
 
-  /// Effects: adds a dead cell of `bytes` bytes as the carrier of the next ones.
-  void begin_carrier(void* cell, std::size_t bytes) noexcept {
+  /// Effects: adds a dead cell of `bytes` bytes as the carrier of the next ones. Returns: the bytes by which `reserved`
+  /// grows, modulo 2^N: less than nothing if the last carrier was not full.
+  std::size_t begin_carrier(void* cell, std::size_t bytes) noexcept {
+    const std::size_t before = reserved_;
     finish_carrier();
     mark_readable(cell, sizeof(carrier));
     auto* const top = static_cast<carrier*>(cell);
     top->below = reinterpret_cast<std::uintptr_t>(top_);
+    const std::size_t places = carrier::capacity(bytes);
     top_ = top;
     at_ = top->places();
-    end_ = at_ + carrier::capacity(bytes);
-    top_bytes_ = bytes;
+    end_ = at_ + places;
+    listed_bytes_ = detail::min(bytes, most_listed_bytes);
+    cells_ += 1 + places;
+    reserved_ += bytes + places * listed_bytes_;
+    return reserved_ - before;
   }
 
   /// Returns: the top carrier of the parcel, which is now empty.
@@ -97,30 +103,35 @@ public:
   [[nodiscard]] bool is_empty() const noexcept { return top_ == nullptr; }
   /// Returns: whether the cell is the top carrier: its second free would link it to itself.
   [[nodiscard]] bool is_top(const void* cell) const noexcept { return top_ == cell; }
-  [[nodiscard]] std::size_t cells() const noexcept { return cells_ + listed() + (top_ != nullptr ? 1 : 0); }
+  [[nodiscard]] std::size_t cells() const noexcept { return cells_ - places_left(); }
   /// Returns: bytes of the cells, if those that a carrier lists are of its size, but no more than 1 KiB: an estimate
   /// from one cell in fifteen.
-  [[nodiscard]] std::size_t bytes() const noexcept {
-    return bytes_ + top_bytes_ + listed() * detail::min<std::size_t>(top_bytes_, 1024);
-  }
+  [[nodiscard]] std::size_t bytes() const noexcept { return reserved_ - places_left() * listed_bytes_; }
+
+  /// Returns: bytes of the cells once the top carrier is full; `bytes()` is less.
+  [[nodiscard]] std::size_t reserved() const noexcept { return reserved_; }
+  /// Returns: the number of cells once the top carrier is full.
+  [[nodiscard]] std::size_t reserved_cells() const noexcept { return cells_; }
 
 private:
-  [[nodiscard]] std::size_t listed() const noexcept {
-    return top_ == nullptr ? 0 : static_cast<std::size_t>(at_ - top_->places());
-  }
+  static constexpr std::size_t most_listed_bytes = 1024;
+
+  [[nodiscard]] std::size_t listed() const noexcept { return static_cast<std::size_t>(at_ - top_->places()); }
+  [[nodiscard]] std::size_t places_left() const noexcept { return static_cast<std::size_t>(end_ - at_); }
 
   void finish_carrier() noexcept {
-    if (top_ == nullptr) return;
+    if (ASHLAR_UNLIKELY(top_ == nullptr)) return;
     top_->below = static_cast<std::uintptr_t>(top_->below) | listed();
-    bytes_ = bytes();
-    cells_ = cells();
+    if (ASHLAR_LIKELY(at_ == end_)) return;
+    reserved_ = bytes(), cells_ = cells();
+    end_ = at_;
   }
 
   typename carrier::word* at_ = nullptr;
   typename carrier::word* end_ = nullptr;
   carrier* top_ = nullptr;
-  std::size_t top_bytes_ = 0;
-  std::size_t cells_ = 0, bytes_ = 0;  // below the top carrier
+  std::size_t cells_ = 0, reserved_ = 0;  // with the places of the top carrier that are left
+  std::size_t listed_bytes_ = 0;          // of a cell that the top carrier lists
 };
 
 /// Effects: calls `f(cell)` for each cell of a parcel, carriers included. The lines of the cells of a carrier are
