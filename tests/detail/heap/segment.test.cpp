@@ -92,6 +92,12 @@ TEST_F(segment_test, slabs_of_one_class_start_at_different_cache_lines) {
   EXPECT_EQ(lines.size(), 8u);
 }
 
+TEST_F(segment_test, heaps_without_a_number_have_each_lane_in_turn) {
+  std::set<std::uint32_t> given;
+  for (std::uint32_t i = 0; i < segment::lanes; ++i) given.insert(segment::next_lane());
+  EXPECT_EQ(given.size(), segment::lanes);
+}
+
 TEST_F(segment_test, words_are_taken_and_given) {
   span_header& slab = home_->record(first_slice);
   slab_view cells(slab);

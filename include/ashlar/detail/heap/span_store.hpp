@@ -38,7 +38,7 @@ class span_store {
 public:
   /// `owner`: in the heads of the segments.
   explicit span_store(extent_map<Upstream>& space, segment_owner* owner = nullptr) noexcept
-      : space_(space), owner_(owner), lane_(segment::lane_by_address(owner)) {}
+      : space_(space), owner_(owner), lane_(segment::next_lane()) {}
 
   span_store(const span_store&) = delete;
   span_store& operator=(const span_store&) = delete;
