@@ -6,12 +6,15 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/base/resource.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/arena.hpp>
 #include <ashlar/resource/block_pool.hpp>
 
 namespace {
 
+static_assert(ashlar::thread_safe_resource<ashlar::default_upstream>);
+static_assert(ashlar::process_wide_resource<ashlar::default_upstream>);
 static_assert(std::same_as<ashlar::arena<>, ashlar::arena<ashlar::default_upstream>>);
 static_assert(std::same_as<ashlar::block_pool<>, ashlar::block_pool<ashlar::default_upstream>>);
 

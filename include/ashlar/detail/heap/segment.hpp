@@ -126,7 +126,7 @@ struct segment {
   /// Returns: each lane in turn, for heaps without a number: two in one lane make a freer of both send short parcels.
   /// Thread safety: any thread.
   [[nodiscard]] static std::uint32_t next_lane() noexcept {
-    static constinit atomic<std::uint32_t> given = 0;
+    static atomic<std::uint32_t> given = 0;
     return given.fetch_add(1, memory_order_relaxed) % lanes;
   }
 
