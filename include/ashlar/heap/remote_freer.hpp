@@ -30,7 +30,8 @@ class remote_freer {
   static constexpr bool sends = detail::frees_travel;
 
 public:
-  /// Bytes: the limit of cells that are not sent, exceeded by less than 48 KiB for each owner.
+  /// Bytes: the limit of cells that are not sent, each listed one taken for as large as its carrier. Larger ones exceed
+  /// it by less than 64 KiB for each owner.
   static constexpr std::size_t most_held = std::size_t{256} * 1024;
 
   remote_freer() = default;
