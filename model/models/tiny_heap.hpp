@@ -106,7 +106,7 @@ public:
   /// Cell batches and cached spans belong to the owner, as the free lists do: there are none here.
   [[nodiscard]] std::byte* take_cached_run(std::size_t, std::size_t) noexcept { return nullptr; }
   [[nodiscard]] bool cache_run(void*) noexcept { return false; }
-  [[nodiscard]] void* take_cell_excluding_cache(std::size_t) noexcept { return nullptr; }
+  [[nodiscard]] void* take_cell_unlocked(std::size_t) noexcept { return nullptr; }
   [[nodiscard]] void* take_cell_of_batch(std::size_t) noexcept { return nullptr; }
   void fetch_ahead(std::size_t) const noexcept {}
   void give_cell(void* cell) noexcept { give(cell); }

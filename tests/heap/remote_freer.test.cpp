@@ -48,6 +48,24 @@ TEST(remote_freer, keeps_at_most_the_documented_amount) {
   EXPECT_GE(most, freer.most_held / 2);
 }
 
+TEST(remote_freer, gathers_large_cells_of_many_owners) {
+  if (!sends) GTEST_SKIP() << "nothing is kept back where frees are checked";
+  using engine = ashlar::detail::owner_engine<ashlar::page_resource>;
+  std::vector<std::unique_ptr<engine>> heaps;
+  for (std::uint32_t i = 0; i < 20; ++i) heaps.push_back(std::make_unique<engine>(ashlar::heap_options{}));
+  for (std::uint32_t i = 0; i < 20; ++i) heaps[i]->set_number(i);
+  for (const std::size_t bytes : {std::size_t{1000}, std::size_t{2000}}) {
+    remote_freer<> freer;
+    std::size_t most = 0;
+    for (std::size_t i = 0; i < 2000; ++i) {
+      engine& of = *heaps[i % heaps.size()];
+      freer.defer_free(of, of.allocate(bytes));
+      most = std::max(most, freer.noted());
+    }
+    EXPECT_GE(most, 100u) << "places that carriers have left do not count";
+  }
+}
+
 TEST(remote_freer, may_end_before_its_owners_have_looked) {
   owner_heap<> heaps[3];
   std::vector<void*> blocks;

@@ -30,8 +30,8 @@ class remote_freer {
   static constexpr bool sends = detail::frees_travel;
 
 public:
-  /// Bytes: the limit of cells that are not sent, each listed one taken for as large as its carrier. Larger ones exceed
-  /// it by less than 64 KiB for each owner.
+  /// Bytes: the limit of cells that are not sent, exceeded by less than 72 KiB for each owner, since a listed cell
+  /// counts by the size of its carrier.
   static constexpr std::size_t most_held = std::size_t{256} * 1024;
 
   remote_freer() = default;
@@ -72,7 +72,7 @@ public:
     if (ASHLAR_UNLIKELY(may_be_full || at.owner != &owner)) change_parcel(at, owner);
     held_ += at.parcel.begin_carrier(cell, bytes_of(cell));
     ++carriers_;
-    if (ASHLAR_UNLIKELY(held_ >= most_held)) flush();
+    if (ASHLAR_UNLIKELY(held_ >= most_held) && bytes_held() >= most_held) flush();
   }
 
   /// Effects: sends the noted cells.
@@ -94,7 +94,7 @@ public:
     held_ = 0;
   }
 
-  /// Returns: cells noted and not sent. Complexity: O(1), 32 entries.
+  /// Returns: cells noted and not sent. Complexity: O(1), 33 entries.
   [[nodiscard]] std::size_t noted() const noexcept {
     std::size_t cells = 0;
     for (const entry& each : open_) cells += each.parcel.cells();
@@ -134,6 +134,13 @@ private:
     const bool is_cell = sends && !detail::is_aligned(p, detail::window_bytes) &&
                          engine::segment::owner_of(p) != detail::size_classes::none;
     is_cell ? defer_free_cell(owner, p) : owner.give_now(p);
+  }
+
+  // Without the places that carriers have left, which large cells seldom fill.
+  [[nodiscard]] ASHLAR_COLD std::size_t bytes_held() const noexcept {
+    std::size_t bytes = 0;
+    for (const entry& each : open_) bytes += each.parcel.bytes();
+    return bytes;
   }
 
   // Effects: sends a parcel that is full or of another owner.

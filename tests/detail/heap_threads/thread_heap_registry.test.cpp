@@ -28,6 +28,9 @@ namespace {
 
 using members = ashlar::detail::thread_heap_registry<ashlar::page_resource>;
 
+static_assert(ashlar::checking_level != ashlar::checking::fast || sizeof(members::thread_heap) <= 12 * 1024,
+              "the pages name the bytes of a thread's record");
+
 TEST(thread_heap_registry, give_each_thread_one_that_is_found_at_once) {
   members all({}, {}, nullptr);
   EXPECT_EQ(all.recent(), nullptr);

@@ -297,7 +297,7 @@ private:
   [[nodiscard]] ASHLAR_NOINLINE void* take_unlocked(std::size_t size_class) noexcept {
     if (ASHLAR_UNLIKELY(sharing_.has_arrivals()) && cache().is_empty(size_class))
       if (void* const cell = sharing_.take_arrived(stores_, size_class)) return cell;
-    return stores_.take_cell_excluding_cache(size_class);
+    return stores_.take_cell_unlocked(size_class);
   }
 
   // Returns: the size class of a live block, or none.

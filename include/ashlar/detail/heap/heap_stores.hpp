@@ -33,8 +33,8 @@ namespace ashlar::ASHLAR_ABI::detail {
 
 /// Up to `size_classes::largest` bytes a block is a cell, up to the slices of a segment a span, above that huge. The
 /// owner byte of a 64 KiB slice gives its size class. Huge blocks are recognised by their 4 MiB alignment.
-/// `take_cell_excluding_cache`, `give_cell`, `give_segment` and calls for blocks above cells leave the thread cache
-/// alone, which its owner may be using without a lock. Thread safety: none. Nothing is allocated before the first
+/// `give_block`, `give_huge`, `give_segment`, `resize`, `move_huge` and calls with `cached::excluded` leave the thread
+/// cache alone, which its owner may be using without a lock. Thread safety: none. Nothing is allocated before the first
 /// block.
 template <resource Upstream>
 class heap_stores {
@@ -60,7 +60,7 @@ public:
   /// Returns: the free lists, of the owner alone.
   [[nodiscard]] ASHLAR_INLINE thread_cache& cache() noexcept { return cache_; }
 
-  /// Effects: numbers the heap among those whose blocks a thread may free, in place of a number from its address.
+  /// Effects: numbers the heap among those whose blocks a thread may free, in place of the next lane in turn.
   /// Expects: it has no block yet.
   void set_number(std::uint32_t number) noexcept { spans_.set_number(number); }
 
@@ -74,7 +74,7 @@ public:
 
   /// As `take_cell`, of the cell batch alone, behind an empty free list; null if the batch is empty or open to other
   /// threads.
-  [[nodiscard]] ASHLAR_INLINE void* take_cell_excluding_cache(std::size_t size_class) noexcept {
+  [[nodiscard]] ASHLAR_INLINE void* take_cell_unlocked(std::size_t size_class) noexcept {
     if (!cache_.is_empty(size_class) || size_class >= small_.first_common_batch) return nullptr;
     void* const cell = small_.take_from_batch(size_class, cache_);
     fetch_ahead(size_class);

@@ -78,7 +78,7 @@ public:
   /// Returns: whether parcels wait. Thread safety: any thread.
   [[nodiscard]] ASHLAR_INLINE bool has_arrivals() const noexcept { return !arrivals_.is_empty(); }
 
-  /// Returns: bytes of the parcels in the inbox, approximately. Thread safety: any thread.
+  /// Returns: bytes of the parcels that wait, approximately. Thread safety: any thread.
   [[nodiscard]] std::size_t arrived_bytes() const noexcept { return arrivals_.bytes(); }
 
   /// Effects: adds a parcel of `bytes` bytes to the inbox, or settles it at once if too much waits there already: more

@@ -38,7 +38,7 @@ class span_store {
 public:
   /// `owner`: in the heads of the segments.
   explicit span_store(extent_map<Upstream>& space, segment_owner* owner = nullptr) noexcept
-      : space_(space), owner_(owner), lane_(segment::next_lane()) {}
+      : space_(space), owner_(owner), lane_(segment::no_lane) {}
 
   span_store(const span_store&) = delete;
   span_store& operator=(const span_store&) = delete;
@@ -212,7 +212,7 @@ public:
     return count_ != were;
   }
 
-  /// As above, for one: the one with most used slices, whose pages spare another heap new ones.
+  /// As above, for one: the one with most used slices: its pages save another heap page faults.
   [[nodiscard]] ASHLAR_COLD bool give_unused_one() noexcept {
     std::size_t best = count_;
     for (std::size_t i = 0; pages::takes_back && i < count_; ++i)
@@ -273,6 +273,7 @@ private:
 
   void add_segment(void* memory, std::size_t bytes) noexcept {
     const slice_mask all = segment_slices::all_of(bytes), fresh = fresh_slices_of(memory, all);
+    if (lane_ == segment::no_lane) lane_ = segment::next_lane();
     segment* const home = segment::format(memory, count_, bytes, owner_, lane_);
     mark_free(home->slice(first_slice), bytes - first_slice * slice_bytes);
     spaces_[count_] = {home, all, fresh};

@@ -158,6 +158,7 @@ public:
     if (mine != nullptr) given += mine->blocks.trim(retain_bytes);
     with_common([&] { given += common_.trim(); });
     heaps_.for_each([&](thread_heap& each) { given += each.blocks.trim_remote(&each == mine ? retain_bytes : 0); });
+    heaps_.forget_free_bytes();
     space_.trim();
     return detail::max(given, held - detail::min(held, space_.held_bytes()));
   }

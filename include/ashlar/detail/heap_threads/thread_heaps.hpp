@@ -44,7 +44,7 @@ struct alignas(64) thread_heap {
   thread_heap* next = nullptr;          // of all, while both live
   thread_heap* next_parked = nullptr;   // under the lock of parking
   atomic<std::uint32_t> parked_ms = 0;  // by the coarse clock
-  std::size_t free_bytes = 0;           // when it was parked; under the lock of parking
+  atomic<std::size_t> free_bytes = 0;   // as it was parked or purged last; an estimate
   bool is_parked = false;               // under the lock of parking
   bool is_in_transit = false;           // the same: in transit between two threads
 };
@@ -86,7 +86,7 @@ public:
   /// Effects: parks a heap for the next thread. Expects: its user is the caller, or has ended.
   ASHLAR_COLD void park(thread_heap& leaving) noexcept {
     leaving.freer.flush();
-    leaving.free_bytes = flushed_free_bytes(leaving);
+    leaving.free_bytes.store(flushed_free_bytes(leaving), memory_order_relaxed);
     const check_scope<spin_lock> held(parked_lock_);
     leaving.is_parked = true;
     leaving.parked_ms.store(coarse_ms(), memory_order_relaxed);
@@ -121,8 +121,15 @@ public:
     for (std::size_t left = parked(); left != 0; --left) {
       thread_heap* const each = next_parked();
       if (each == nullptr) return;
-      if (scavenge_parked(each->blocks, each->parked_ms.load(memory_order_relaxed), options_.decay_ms)) return;
+      if (!scavenge_parked(each->blocks, each->parked_ms.load(memory_order_relaxed), options_.decay_ms)) continue;
+      each->free_bytes.store(0, memory_order_relaxed);
+      return;
     }
+  }
+
+  /// Effects: forgets the free bytes of parked heaps, which have gone, so that `adopt` prefers none for them.
+  void forget_free_bytes() noexcept {
+    for_each([](thread_heap& each) { each.free_bytes.store(0, memory_order_relaxed); });
   }
 
   void before_fork(fork_step step) noexcept {
@@ -175,7 +182,7 @@ private:
 
   // Those that other threads have freed since are counted until they are settled.
   [[nodiscard]] static std::size_t free_bytes_of(const thread_heap& parked) noexcept {
-    return parked.free_bytes + parked.blocks.arrived_bytes();
+    return parked.free_bytes.load(memory_order_relaxed) + parked.blocks.arrived_bytes();
   }
 
   // Under the lock: removes it from the list.

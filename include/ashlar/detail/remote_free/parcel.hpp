@@ -75,7 +75,7 @@ public:
   }
 
   /// Effects: adds a dead cell of `bytes` bytes as the carrier of the next ones. Returns: the bytes by which `reserved`
-  /// grows, modulo 2^N: less than nothing if the last carrier was not full.
+  /// grows, modulo 2^N: perhaps less than nothing if the last carrier was not full.
   std::size_t begin_carrier(void* cell, std::size_t bytes) noexcept {
     const std::size_t before = reserved_;
     finish_carrier();
@@ -108,7 +108,7 @@ public:
   /// from one cell in fifteen.
   [[nodiscard]] std::size_t bytes() const noexcept { return reserved_ - places_left() * listed_bytes_; }
 
-  /// Returns: bytes of the cells once the top carrier is full; `bytes()` is less.
+  /// Returns: bytes of the cells once the top carrier is full; `bytes()` is less until then.
   [[nodiscard]] std::size_t reserved() const noexcept { return reserved_; }
   /// Returns: the number of cells once the top carrier is full.
   [[nodiscard]] std::size_t reserved_cells() const noexcept { return cells_; }
@@ -200,7 +200,8 @@ public:
   }
 
   /// Returns: bytes of the cells that wait, in the inbox and pending. Pending ones count until the last is taken: one
-  /// change of the senders' cache line for all of them.
+  /// change of the senders' cache line for all of them. Approximate: a parcel that is pushed while earlier ones are
+  /// taken may be missing until the next take.
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_.load(memory_order_relaxed); }
 
 private:

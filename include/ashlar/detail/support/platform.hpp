@@ -60,7 +60,7 @@ inline void yield_thread() noexcept {
   ::sched_yield();
 #elif ASHLAR_WINDOWS
   static_cast<void>(::SwitchToThread());
-#elif ASHLAR_HOSTED && (!defined(__wasi__) || defined(_REENTRANT))  // whose library has no threads
+#elif ASHLAR_HOSTED && (!defined(__wasi__) || defined(_REENTRANT))  // the library of WASI has none
   std::this_thread::yield();
 #endif
 }

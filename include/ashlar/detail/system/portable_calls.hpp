@@ -10,7 +10,7 @@
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
 
-#if ASHLAR_HOSTED && !ASHLAR_WINDOWS  // whose C library has no aligned_alloc
+#if ASHLAR_HOSTED && !ASHLAR_WINDOWS  // the C library of Windows has no aligned_alloc
 
 namespace ashlar::ASHLAR_ABI::detail {
 

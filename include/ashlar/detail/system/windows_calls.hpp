@@ -92,7 +92,8 @@ struct system_calls {
   [[nodiscard]] static bool is_mapped(const void* p, std::size_t bytes) noexcept {
     const windows::region around = windows::region_at(p);
     const std::uintptr_t end = address_of(around.start) + static_cast<std::uintptr_t>(around.bytes);
-    return around.state == windows::mem_commit && bytes <= end - address_of(p);
+    return around.state == windows::mem_commit && (around.protection & windows::page_no_access) == 0 &&
+           bytes <= end - address_of(p);
   }
 
 private:
