@@ -147,7 +147,8 @@ TEST(per_thread, passes_a_part_to_another_thread) {
     EXPECT_EQ(mine.threads.attach(first), nullptr);
     EXPECT_EQ(mine.threads.recent(), first);
     EXPECT_EQ(mine.threads.attach(new part), first) << "the former one comes back";
-    EXPECT_EQ(mine.threads.attach(first)->entered, 0);
+    const std::unique_ptr<part> second(mine.threads.attach(first));
+    EXPECT_EQ(second->entered, 0);
   }).join();
   EXPECT_EQ(ended, 1);
   EXPECT_NE(mine.threads.obtain(), nullptr);
