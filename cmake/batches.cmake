@@ -27,6 +27,18 @@ function(ashlar_write_batch batch)
   file(CONFIGURE OUTPUT "${batch}" CONTENT "@includes@\n@files@" @ONLY)
 endfunction()
 
+# ashlar_files_with(<result> <pattern> <source>…): the files with a line that matches the pattern.
+function(ashlar_files_with result pattern)
+  set(found)
+  foreach(source IN LISTS ARGN)
+    file(STRINGS "${source}" lines REGEX "${pattern}")
+    if(lines)
+      list(APPEND found "${source}")
+    endif()
+  endforeach()
+  set(${result} ${found} PARENT_SCOPE)
+endfunction()
+
 # ashlar_batches(<room> <result> <source>…): the files to compile in place of the sources. A replacement of operator new
 # must stand outside of every namespace, so its file is compiled alone.
 function(ashlar_batches room result)
@@ -37,13 +49,7 @@ function(ashlar_batches room result)
   endif()
   # The includes of a file are read when CMake runs.
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ARGN})
-  set(alone)
-  foreach(source IN LISTS ARGN)
-    file(STRINGS "${source}" replacements REGEX "^[^ /].*operator (new|delete)")
-    if(replacements)
-      list(APPEND alone "${source}")
-    endif()
-  endforeach()
+  ashlar_files_with(alone "^[^ /].*operator (new|delete)" ${ARGN})
   set(sources ${ARGN})
   list(REMOVE_ITEM sources ${alone})
   set(batches)

@@ -147,7 +147,7 @@ private:
     detail::fork_safe<lock_type> lock_ = {};
   };
 
-  struct nobody {
+  struct no_addresses {
     static void add(const void*) noexcept {}
     static void take(const void*) noexcept {}
   };
@@ -172,7 +172,7 @@ private:
   }
 
   Log* log_;
-  ASHLAR_NO_UNIQUE_ADDRESS std::conditional_t<releasable_resource<R>, live_addresses, nobody> live_;
+  ASHLAR_NO_UNIQUE_ADDRESS std::conditional_t<releasable_resource<R>, live_addresses, no_addresses> live_;
 };
 
 }  // namespace ashlar::ASHLAR_ABI

@@ -131,9 +131,7 @@ private:
 
   // Null and blocks outside of slabs start with a slice; so do some cells.
   ASHLAR_NOINLINE void defer_sampled(engine& owner, void* p) noexcept {
-    const bool is_cell = sends && !detail::is_aligned(p, detail::window_bytes) &&
-                         engine::segment::owner_of(p) != detail::size_classes::none;
-    is_cell ? defer_free_cell(owner, p) : owner.give_now(p);
+    sends&& engine::segment::is_in_slab(p) ? defer_free_cell(owner, p) : owner.give_now(p);
   }
 
   // Without the places that carriers have left, which large cells seldom fill.

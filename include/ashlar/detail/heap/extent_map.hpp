@@ -202,7 +202,7 @@ public:
 
 private:
   static constexpr bool lends_segments =
-      requires(Upstream& lender) { lender.get().try_allocate_segment(window_bytes); };
+      requires(Upstream& shared) { shared.get().try_allocate_segment(window_bytes); };
 
   [[nodiscard]] static constexpr std::size_t windows_of(std::size_t bytes) noexcept {
     return bytes / window_bytes + (bytes % window_bytes != 0 ? 1 : 0);

@@ -118,6 +118,11 @@ struct segment {
     return of(p)->owners[(address_of(p) / slice_bytes) % sizeof owners];
   }
 
+  /// Returns: whether `p` lies in a slab. Expects: a block, or null; huge blocks and null start a window.
+  [[nodiscard]] static bool is_in_slab(void* p) noexcept {
+    return !is_aligned(p, window_bytes) && owner_of(p) != size_classes::none;
+  }
+
   /// Returns: the lane of the heap of `p` if a parcel lists cells of its slab, else `no_lane`. Expects: as `owner_of`.
   [[nodiscard]] static ASHLAR_INLINE std::size_t parcel_lane_of(void* p) noexcept {
     return of(p)->parcel_lanes[(address_of(p) / slice_bytes) % sizeof parcel_lanes];

@@ -106,8 +106,7 @@ public:
   void deallocate_by(void* p, Free free) noexcept {
     owner& home = home_of(p);
     if (checks) return free(home);
-    const bool is_noted = !is_aligned(p, window_bytes) && owner::segment::owner_of(p) != size_classes::none;
-    thread_heap* const mine = is_noted ? obtain() : known();  // without a note no heap is needed
+    thread_heap* const mine = owner::segment::is_in_slab(p) ? obtain() : known();  // without a note no heap is needed
     if (mine != nullptr && &home == &mine->blocks) return free(home);
     mine != nullptr ? mine->freer.defer_free(home, p) : home.give_now(p);
   }

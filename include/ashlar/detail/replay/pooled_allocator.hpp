@@ -38,7 +38,7 @@ public:
 
   void deallocate(void* block, replay_request r) noexcept {
     if (!pooled(r)) return std::free(block);
-    shelf& s = shelves_[class_of(r)];
+    class_pool& s = class_pools_[class_of(r)];
     const lock_scope<Lock> scope(s.lock);
     s.pool.deallocate(block);
   }
@@ -58,14 +58,14 @@ private:
   static constexpr std::size_t largest_alignment = alignof(std::max_align_t);
 
   // A cache line of its own: threads in two size classes do not contend.
-  struct alignas(128) shelf {
-    explicit shelf(std::size_t index) : pool({.cell_bytes = replay_classes::cell_bytes(index)}) {}
+  struct alignas(128) class_pool {
+    explicit class_pool(std::size_t index) : pool({.cell_bytes = replay_classes::cell_bytes(index)}) {}
     block_pool<> pool;
     Lock lock;
   };
 
   template <std::size_t... Index>
-  explicit pooled_allocator(std::index_sequence<Index...>) : shelves_{{shelf(Index)...}} {}
+  explicit pooled_allocator(std::index_sequence<Index...>) : class_pools_{{class_pool(Index)...}} {}
 
   [[nodiscard]] static std::size_t bytes_of(replay_request r) noexcept { return static_cast<std::size_t>(r.size()); }
   [[nodiscard]] static bool pooled(replay_request r) noexcept {
@@ -77,7 +77,7 @@ private:
   }
 
   [[nodiscard]] void* take(std::size_t index) noexcept {
-    shelf& s = shelves_[index];
+    class_pool& s = class_pools_[index];
     const lock_scope<Lock> scope(s.lock);
     return s.pool.try_allocate();
   }
@@ -89,7 +89,7 @@ private:
                               align_up(bytes_of(r), static_cast<std::size_t>(r.alignment())));
   }
 
-  std::array<shelf, replay_classes::count> shelves_;
+  std::array<class_pool, replay_classes::count> class_pools_;
 };
 
 }  // namespace ashlar::ASHLAR_ABI::detail

@@ -22,8 +22,8 @@ public:
   }
 
   [[nodiscard]] ASHLAR_INLINE bool try_lock() noexcept {
-    const void* nobody = nullptr;
-    return holder_.compare_exchange_strong(nobody, &this_thread_, memory_order_acquire,  // pairs with unlock()
+    const void* no_thread = nullptr;
+    return holder_.compare_exchange_strong(no_thread, &this_thread_, memory_order_acquire,  // pairs with unlock()
                                            memory_order_relaxed);
   }
 
