@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/preload/settings.hpp"
+#include "cli/support/companion.hpp"
 
 namespace ashlar::cli {
 
@@ -50,9 +51,7 @@ private:
 };
 
 void set_environment(const record_options& options) {
-  const char* const before = std::getenv("LD_PRELOAD");
-  const std::string preload = before == nullptr || *before == '\0' ? options.library : options.library + ":" + before;
-  setenv("LD_PRELOAD", preload.c_str(), 1);
+  setenv("LD_PRELOAD", preload_list(options.library, std::getenv("LD_PRELOAD")).c_str(), 1);
   setenv(recorder::file_variable, options.output.c_str(), 1);
   setenv(recorder::status_variable, options.status.c_str(), 1);
   setenv(recorder::stacks_variable, std::to_string(options.stack_depth).c_str(), 1);

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // `ashlar record`: runs a program and records its allocations.
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -17,9 +15,10 @@
 
 #include "cli/preload/settings.hpp"
 #include "cli/record/child.hpp"
-#include "cli/record/program.hpp"
 #include "cli/record/status.hpp"
 #include "cli/record/summary.hpp"
+#include "cli/support/companion.hpp"
+#include "cli/support/inspect_program.hpp"
 #include "cli/support/parse.hpp"
 #include "cli/support/verb.hpp"
 
@@ -29,12 +28,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Above the codes of programs, as in other commands that start commands.
-constexpr int exit_nothing_recorded = 124;
 constexpr int exit_not_whole = 125;
-constexpr int exit_not_executable = 126;
-constexpr int exit_not_found = 127;
-constexpr char library_name[] = "libashlar-record.so";
+constexpr preloaded_tool the_recorder{.name = "the recorder", .use = "record"};
 
 struct command {
   std::string output;
@@ -42,17 +37,6 @@ struct command {
   bool quiet = false;
   std::vector<std::string> program;
 };
-
-/// Returns: the library beside the executable, or from the build or the installation; empty if there is none.
-std::string find_library() {
-  std::error_code error;
-  const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
-  for (const char* place : {".", "../lib", "../" ASHLAR_LIBRARY_DIRECTORY}) {
-    const fs::path candidate = here / place / library_name;
-    if (fs::exists(candidate, error)) return fs::canonical(candidate, error).string();
-  }
-  return {};
-}
 
 /// Effects: makes an empty file for the recorder, so that an unwritable output is reported before the program runs.
 /// Returns: the error, or 0.
@@ -63,11 +47,6 @@ int prepare_output(const std::string& path) {
   return file ? 0 : errno == 0 ? EIO : errno;
 }
 
-int report_start_failure(const std::string& program, int error) {
-  if (error == ENOENT) return complain("record", program + ": no such program", exit_not_found);
-  return complain("record", program + ": " + std::strerror(error), exit_not_executable);
-}
-
 std::string with_process(std::string path, int process) {
   const std::size_t hole = path.find("%p");
   return hole == std::string::npos ? path : path.replace(hole, 2, std::to_string(process));
@@ -76,7 +55,7 @@ std::string with_process(std::string path, int process) {
 std::string own_status(int status) { return "; the program's own exit status is " + std::to_string(status); }
 
 std::string why_nothing(const program_facts& facts, int status) {
-  std::string reason = describe(facts);
+  std::string reason = describe(facts, the_recorder);
   if (!reason.empty()) return reason;
   if (status >= 128) return "the program was killed before any thread had filled a buffer";
   return "the program did not load the recorder, or ended by a system call of its own";
@@ -93,29 +72,23 @@ int tell_outcome(const command& c, const record_status& told, const child_result
     return complain("record", "the trace is incomplete: " + failure + own_status(result.status), exit_not_whole);
   if (nothing && sum.other_traces == 0)
     return complain("record", "nothing was recorded: " + why_nothing(facts, result.status) + own_status(result.status),
-                    exit_nothing_recorded);
-  if (facts.kind == program_kind::own_malloc) complain("record", describe(facts));
+                    exit_not_loaded);
+  if (facts.kind == program_kind::own_malloc) complain("record", describe(facts, the_recorder));
   if (!c.quiet) complain("record", sum.text);
   return result.status;
 }
 
 int record_program(const command& c) {
-  const std::string library = find_library();
-  if (library.empty())
-    return complain("record", std::string(library_name) + " is missing: it belongs beside ashlar or in ../lib");
-  if (library.find_first_of(" :") != std::string::npos)
-    return complain("record", library + ": a path with blanks or colons cannot be preloaded");
+  const std::string library = require_companion(recorder_library);
   const std::string output = fs::absolute(c.output).string();
   if (const int error = prepare_output(output)) return complain("record", c.output + ": " + std::strerror(error));
   const auto start = fs::file_time_type::clock::now() - std::chrono::seconds(1);
   const record_status told;
   const child_result result = run_recorded({library, output, told.id(), c.stack_depth, c.program});
-  if (result.error != 0) return report_start_failure(c.program.front(), result.error);
+  if (result.error != 0) return complain_of_start("record", c.program.front(), result.error);
   return tell_outcome(c, told, result, start);
 }
 
-/// Everything after "--" belongs to the program; without "--" the program starts at the first word that is not an
-/// option.
 int run(int argc, char** argv) {
   command c;
   CLI::App app("ashlar record [-o FILE] [--stacks N] [--quiet] -- PROGRAM [ARGUMENT]...\n\n"
@@ -134,13 +107,7 @@ int run(int argc, char** argv) {
       ->capture_default_str()
       ->check(CLI::Range(0U, recorder::max_stack_depth));
   app.add_flag("-q,--quiet", c.quiet, "Print no summary");
-  app.prefix_command();
-  char** const dashes = std::find_if(argv, argv + argc, [](const char* word) { return std::strcmp(word, "--") == 0; });
-  if (const auto status = parse(app, static_cast<int>(dashes - argv), argv)) return *status;
-  c.program = app.remaining();
-  if (!c.program.empty() && c.program.front().starts_with('-')) return complain_of_extra(app, c.program.front());
-  if (dashes != argv + argc) c.program.insert(c.program.end(), dashes + 1, argv + argc);
-  if (c.program.empty()) return complain("record", "no program given; see ashlar record --help", exit_usage);
+  if (const auto status = parse_with_program(app, argc, argv, c.program)) return *status;
   if (c.output.empty()) c.output = fs::path(c.program.front()).filename().string() + ".trace";
   return record_program(c);
 }

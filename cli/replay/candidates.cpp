@@ -8,8 +8,11 @@
 #include <optional>
 #include <span>
 #include <sstream>
+#include <string_view>
 
 #include <fmt/format.h>
+
+#include "cli/support/companion.hpp"
 
 namespace ashlar::cli {
 
@@ -25,7 +28,7 @@ struct known {
   const char* package;               ///< Debian's.
 };
 
-constexpr std::array<known, 14> table = {{
+constexpr std::array<known, 17> table = {{
     {"glibc", true, replay_stand::system, {}, ""},
     {"mimalloc",
      true,
@@ -38,10 +41,13 @@ constexpr std::array<known, 14> table = {{
      replay_stand::system,
      {"libtcmalloc_minimal.so.4", "libtcmalloc_minimal.so"},
      "libtcmalloc-minimal4"},
+    {"libashlar.so", true, replay_stand::system, {"libashlar.so"}, ""},
     {"ashlar", true, replay_stand::ashlar, {}, ""},
     {"local_heap", true, replay_stand::local_heap, {}, ""},
     {"heap", true, replay_stand::heap, {}, ""},
     {"tiered_heap", false, replay_stand::tiered_heap, {}, ""},
+    {"libashlar-checked.so", false, replay_stand::system, {"libashlar-checked.so"}, ""},
+    {"libashlar-hardened.so", false, replay_stand::system, {"libashlar-hardened.so"}, ""},
     {"tcmalloc-full", false, replay_stand::system, {"libtcmalloc.so.4", "libtcmalloc.so"}, "libgoogle-perftools4"},
     {"mimalloc-secure", false, replay_stand::system, {"libmimalloc-secure.so.2", "libmimalloc-secure.so"}, ""},
     {"snmalloc", false, replay_stand::system, {"libsnmallocshim.so"}, ""},
@@ -66,7 +72,11 @@ std::vector<fs::path> library_directories() {
   return all;
 }
 
+/// Returns: whether it is installed with this command. A file of that name in another place may be of another version.
+bool is_own(const known& k) { return std::string_view(k.name).starts_with("libashlar"); }
+
 std::optional<std::string> find_library(const known& k) {
+  if (is_own(k)) return find_companion(k.files[0]);
   std::error_code ignored;
   for (const char* file : k.files)
     for (const fs::path& directory : library_directories())
@@ -76,18 +86,23 @@ std::optional<std::string> find_library(const known& k) {
 
 bool needs_library(const known& k) { return k.files[0] != nullptr; }
 
+candidate preloaded(const std::string& name, const std::string& library) {
+  return {name, replay_stand::system, library, run_command_of(library)};
+}
+
 candidate by_path(const std::string& path) {
   std::error_code error;
   const fs::path whole = fs::canonical(path, error);
   if (error) throw std::runtime_error(fmt::format("{}: {}", path, error.message()));
-  return {fs::path(path).filename().string(), replay_stand::system, whole.string()};
+  return preloaded(fs::path(path).filename().string(), whole.string());
 }
 
 candidate by_name(const std::string& name) {
   for (const known& k : table) {
     if (name != k.name) continue;
     if (!needs_library(k)) return {k.name, k.stand, ""};
-    if (auto library = find_library(k)) return {k.name, k.stand, *library};
+    if (const auto library = find_library(k)) return preloaded(k.name, *library);
+    if (is_own(k)) throw std::runtime_error(name + " is missing: it belongs beside ashlar or in ../lib");
     const std::string package = *k.package != '\0' ? fmt::format(" (Debian: apt install {})", k.package) : "";
     throw std::runtime_error(fmt::format("{} is not on this machine: no {}{}", name, k.files[0], package));
   }
@@ -114,7 +129,7 @@ std::vector<candidate> installed_candidates(bool everything, std::vector<std::st
   for (const known& k : table) {
     if (k.stand == replay_stand::null || !(k.usual || everything)) continue;
     if (!needs_library(k)) all.push_back({k.name, k.stand, ""});
-    else if (auto library = find_library(k)) all.push_back({k.name, k.stand, *library});
+    else if (const auto library = find_library(k)) all.push_back(preloaded(k.name, *library));
     else missing.emplace_back(k.name);
   }
   return all;

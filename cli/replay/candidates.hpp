@@ -13,7 +13,8 @@ namespace ashlar::cli {
 struct candidate {
   std::string name;
   replay_stand stand = replay_stand::system;
-  std::string library;  ///< Preloaded; empty: none.
+  std::string library;       ///< Preloaded; empty: none.
+  std::string command = {};  ///< Runs a program under it; empty: LD_PRELOAD alone does.
 };
 
 /// There is no such allocator: a usage error.
@@ -28,7 +29,7 @@ struct unknown_allocator : std::runtime_error {
 /// `std::runtime_error` for a missing library.
 [[nodiscard]] std::vector<candidate> named_candidates(const std::vector<std::string>& names);
 
-/// Returns: glibc, ashlar's three and the usual rivals, or every known allocator if `all`, as far as this machine has
+/// Returns: glibc, ashlar's four and the usual rivals, or every known allocator if `all`, as far as this machine has
 /// them. Effects: puts the names of the others into `missing`.
 [[nodiscard]] std::vector<candidate> installed_candidates(bool all, std::vector<std::string>& missing);
 

@@ -69,6 +69,7 @@ candidate_figures figures_of(const candidate_results& results) {
   candidate_figures row;
   row.name = results.who.name;
   row.library = results.who.library;
+  row.command = results.who.command;
   row.stand = results.who.stand;
   row.failure = results.failure;
   add_totals(row, results.throughput);

@@ -46,6 +46,7 @@ struct latency_spread {
 struct candidate_figures {
   std::string name;
   std::string library;
+  std::string command;  ///< Runs a program under it; empty: LD_PRELOAD alone does.
   std::string failure;  ///< If not empty, no other member is valid.
   replay_stand stand = replay_stand::system;
   spread ns_per_op;  ///< `time_ns`: processor time of one thread, wall time of several.

@@ -55,6 +55,7 @@ json against_baseline(const candidate_figures& row) {
 
 json to_json(const candidate_figures& row) {
   json j = {{"name", row.name}, {"kind", kind_of(row.stand)}, {"library", row.library}};
+  if (!row.command.empty()) j["command"] = row.command;
   if (!row.measured()) {
     j["failure"] = row.failure;
     return j;

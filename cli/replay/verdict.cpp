@@ -85,12 +85,21 @@ std::string how_to_have(const candidate_figures& best) {
   }
 }
 
+std::string command_in_quotes(const candidate_figures& row) { return "'" + row.command + " -- PROG'"; }
+
+std::string to_take(const candidate_figures& best) {
+  return best.command.empty() ? " It can be preloaded" : " To take it: " + command_in_quotes(best);
+}
+
+std::string instead(const candidate_figures& row) {
+  return fmt::format(" Without a change of code: {}, {}", row.name,
+                     row.command.empty() ? "preloaded" : "by " + command_in_quotes(row));
+}
+
 std::string without_code(const candidate_figures& best, const replay_figures& figures) {
-  const candidate_figures* preloadable = best_preloadable(figures);
-  if (preloadable == nullptr) return "";
-  if (preloadable == &best) return " It can be preloaded: 'ashlar try' measures the program itself under it.";
-  return fmt::format(" Without a change of code: {}, preloaded; 'ashlar try' measures the program itself under it.",
-                     preloadable->name);
+  const candidate_figures* row = best_preloadable(figures);
+  if (row == nullptr) return "";
+  return (row == &best ? to_take(best) : instead(*row)) + "; 'ashlar try' measures the program itself under it.";
 }
 
 const char* dimension_of(const candidate_figures& best) {

@@ -2,9 +2,12 @@
 // Parses a verb's command line with CLI11 and maps its outcome to the exit codes of this command.
 #pragma once
 
+#include <algorithm>
+#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -58,6 +61,21 @@ inline std::optional<int> parse(CLI::App& app, int argc, const char* const* argv
     std::fprintf(stderr, "%s: %s; see %s --help\n", app.get_name().c_str(), error.what(), app.get_name().c_str());
     return exit_usage;
   }
+}
+
+/// The same for a verb that starts a program. Everything after "--" belongs to the program, or from the first word on
+/// that is not an option. Effects: fills `program`, with its arguments.
+inline std::optional<int> parse_with_program(CLI::App& app, int argc, char** argv, std::vector<std::string>& program) {
+  app.prefix_command();
+  char** const end = argv + argc;
+  char** const dashes = std::find(argv, end, std::string_view("--"));
+  if (const auto status = parse(app, static_cast<int>(dashes - argv), argv)) return *status;
+  program = app.remaining();
+  if (!program.empty() && program.front().starts_with('-')) return complain_of_extra(app, program.front());
+  if (dashes != end) program.insert(program.end(), program.empty() ? dashes + 1 : dashes, end);
+  if (!program.empty()) return std::nullopt;
+  std::fprintf(stderr, "%s: no program given; see %s --help\n", app.get_name().c_str(), app.get_name().c_str());
+  return exit_usage;
 }
 
 }  // namespace ashlar::cli

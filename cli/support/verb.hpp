@@ -2,7 +2,9 @@
 // The definition of a verb, and the exit codes of all verbs.
 #pragma once
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -38,11 +40,21 @@ private:
 inline constexpr int exit_ok = 0;
 inline constexpr int exit_failure = 1;  ///< The work failed: bad input, a system error.
 inline constexpr int exit_usage = 2;    ///< The command line is invalid.
+// Of verbs that become or start a program: above the codes of programs, as in other commands that start commands.
+inline constexpr int exit_not_loaded = 124;  ///< A library could not be loaded into it, or had nothing to do there.
+inline constexpr int exit_not_executable = 126;
+inline constexpr int exit_not_found = 127;
 
 /// Effects: one line on stderr, "ashlar VERB: message". Returns: `status`, to be returned in turn.
 inline int complain(std::string_view verb_name, const std::string& message, int status = exit_failure) {
   std::fprintf(stderr, "ashlar %.*s: %s\n", static_cast<int>(verb_name.size()), verb_name.data(), message.c_str());
   return status;
+}
+
+/// Effects: reports that a program could not be started. Returns: the exit status.
+inline int complain_of_start(std::string_view verb_name, const std::string& program, int error) {
+  if (error == ENOENT) return complain(verb_name, program + ": no such program", exit_not_found);
+  return complain(verb_name, program + ": " + std::strerror(error), exit_not_executable);
 }
 
 }  // namespace ashlar::cli

@@ -39,7 +39,7 @@ TEST_F(command, a_mistyped_verb_or_option_is_guessed) {
 }
 
 TEST_F(command, help_of_all_verbs_is_of_one_form) {
-  for (const std::string verb : {"record", "report", "replay", "plan"}) {
+  for (const std::string verb : {"record", "report", "replay", "run", "plan"}) {
     ASSERT_EQ(ashlar(verb + " --help"), 0);
     EXPECT_TRUE(says("out", "Exit status: ")) << verb;
     EXPECT_TRUE(says("out", "  -h,--help ") || says("out", "  -h,     --help ")) << text("out");
@@ -49,7 +49,7 @@ TEST_F(command, help_of_all_verbs_is_of_one_form) {
 }
 
 TEST_F(command, usage_is_printed_once_and_names_all_arguments) {
-  for (const std::string verb : {"record", "try"}) {
+  for (const std::string verb : {"record", "run", "try"}) {
     ASSERT_EQ(ashlar(verb + " --help"), 0);
     EXPECT_TRUE(text("out").starts_with("ashlar " + verb + " ")) << text("out");
     EXPECT_FALSE(says("out", "Usage:")) << text("out");

@@ -23,6 +23,7 @@ json rounds_of(const trial& t) {
 
 json candidate_of(const trials& all, const trial& t) {
   json j = {{"name", t.predicted.name}, {"library", t.predicted.library}};
+  if (!t.predicted.command.empty()) j["command"] = t.predicted.command;
   if (!t.failure.empty()) {
     j["failure"] = t.failure;
     return j;

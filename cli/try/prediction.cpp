@@ -54,6 +54,7 @@ prediction prediction_of(const json& row, const baseline_figures& baseline) {
   prediction p;
   p.name = row.at("name");
   p.library = row.at("library");
+  p.command = row.value("command", "");
   p.failure = row.value("failure", "");
   if (!p.failure.empty() || !row.contains("saved_ms")) return p;
   p.saved_least_ms = row["saved_ms"].at("least");

@@ -12,6 +12,7 @@ namespace ashlar::cli {
 struct prediction {
   std::string name;
   std::string library;
+  std::string command = {};    ///< Runs a program under it; empty: LD_PRELOAD alone does.
   std::string failure;         ///< If not empty, no other member is valid.
   double saved_least_ms = 0;   ///< Of the busiest thread; negative: a loss.
   double saved_most_ms = 0;    ///< Of all threads one after the other.

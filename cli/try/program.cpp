@@ -17,6 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/support/companion.hpp"
+
 namespace ashlar::cli {
 
 namespace {
@@ -79,9 +81,7 @@ program_run wait_for(pid_t child, clock::time_point start) {
 
 void preload(const std::string& library) {
   if (library.empty()) return;
-  const char* const before = std::getenv("LD_PRELOAD");
-  const std::string all = before == nullptr || *before == '\0' ? library : library + ":" + before;
-  ::setenv("LD_PRELOAD", all.c_str(), 1);
+  ::setenv("LD_PRELOAD", preload_list(library, std::getenv("LD_PRELOAD")).c_str(), 1);
 }
 
 /// A pipe with both ends closed in every case.

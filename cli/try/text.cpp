@@ -52,8 +52,10 @@ std::string findings(const trial& t, finding wanted) {
 
 std::string preload(const trial& best, const std::string& program) {
   const std::string losses = findings(best, finding::loss);
-  return fmt::format("{}: {}{}{}. To use it: LD_PRELOAD={} {}", best.predicted.name, findings(best, finding::gain),
-                     losses.empty() ? "" : "; but ", losses, best.predicted.library, program);
+  const std::string& command = best.predicted.command;
+  return fmt::format("{}: {}{}{}. To use it: {} {}", best.predicted.name, findings(best, finding::gain),
+                     losses.empty() ? "" : "; but ", losses,
+                     command.empty() ? "LD_PRELOAD=" + best.predicted.library : command + " --", program);
 }
 
 std::string stay(const trials& all) {

@@ -40,7 +40,8 @@ struct try_options {
 
 void add_options(CLI::App& app, try_options& o) {
   app.add_option("TRACE", o.trace, "A trace of the program, written by 'ashlar record'")->required();
-  app.add_option("--with", o.with, "Only these, or libraries by their paths (default: mimalloc, jemalloc, tcmalloc)")
+  app.add_option("--with", o.with,
+                 "Only these, or libraries by their paths (default: libashlar.so, mimalloc, jemalloc, tcmalloc)")
       ->delimiter(',')
       ->type_name("NAME,...");
   app.add_option("--best", o.best, "Run the program under this many allocators, the best of a replay")

@@ -177,6 +177,62 @@ cmake_module() {
   "$work/build/program"
 }
 
+# block <language> <number>: a block of the page of recipes for malloc.
+block() {
+  awk -v opening="\`\`\`$1" -v wanted="$2" '/^```/ { inside = $0 == opening && ++seen == wanted; next } inside' \
+    "$ashlar/docs/malloc-recipes.md"
+}
+
+# Commands of the page, with the folders of this test in place of those for an installation.
+in_work() {
+  sed -e "s|cmake --preset malloc|& -S $ashlar -B $work/build|" -e "s|build/malloc|$work/build|" \
+    -e "s|/usr/local|$work/prefix|"
+}
+
+# The container's commands run in a shell; its library serves the program at its end.
+malloc_container() {
+  block dockerfile 1 >"$work/Dockerfile"
+  sed -n 's/^RUN \(cmake .*\)/\1/p' "$work/Dockerfile" | in_work >"$work/image.sh"
+  [[ $(wc -l <"$work/image.sh") == 3 ]]
+  CXX=$compiler bash -euxo pipefail "$work/image.sh"
+  local preload program
+  preload=$(sed -n 's/^ENV LD_PRELOAD=//p' "$work/Dockerfile" | in_work)
+  program='import json, os, sys; words = json.loads(sys.argv[1]); os.execvp(words[0], words)'
+  LD_PRELOAD=$preload python3 -c "$program" "$(sed -n 's/^CMD //p' "$work/Dockerfile")" | grep -x libashlar
+}
+
+malloc_unit() {
+  command -v systemd-analyze >/dev/null || return 0
+  block ini 1 | sed 's|/usr/local/bin/server|/bin/true|' >"$work/server.service"
+  systemd-analyze verify "$work/server.service"
+}
+
+# malloc_program <number of the block>: a project with that block.
+malloc_program() {
+  mkdir -p "$work/project$1"
+  cp "$here/project/malloc.cpp" "$work/project$1"
+  {
+    printf 'cmake_minimum_required(VERSION 3.25)\nproject(consumer LANGUAGES CXX)\nadd_executable(program malloc.cpp)\n'
+    block cmake "$1"
+  } >"$work/project$1/CMakeLists.txt"
+  cmake -G Ninja -S "$work/project$1" -B "$work/project$1/build" "-DCMAKE_CXX_COMPILER=$compiler" \
+    "-DCMAKE_PREFIX_PATH=$work/prefix"
+  cmake --build "$work/project$1/build"
+  "$work/project$1/build/program"
+}
+
+malloc_recipes() {
+  [[ $(getconf LONG_BIT) == 64 ]] || skip "libashlar is for programs of 64 bits"
+  malloc_container
+  block sh 1 | in_work >"$work/install.sh"
+  CXX=$compiler bash -euxo pipefail "$work/install.sh"
+  malloc_unit
+  malloc_program 1
+  malloc_program 2
+  ldd "$work/project1/build/program" | grep -q libashlar
+  ! ldd "$work/project2/build/program" 2>/dev/null || return 1
+}
+
 # The files of a release are made, and what they hold works; a real one is refused while the version has no date.
 release() {
   git -C "$ashlar" rev-parse HEAD >/dev/null 2>&1 || skip "this is not a checkout"

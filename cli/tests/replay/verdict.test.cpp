@@ -40,8 +40,11 @@ replay_result round_of(const made_up& m, double ns) {
 }
 
 candidate_results results_of(const made_up& m) {
-  candidate_results all{
-      {m.name, m.stand, m.stand == replay_stand::system && m.name != "glibc" ? "/lib/x.so" : ""}, {}, {}, {}};
+  candidate_results all{{m.name, m.stand, m.stand == replay_stand::system && m.name != "glibc" ? "/lib/x.so" : "",
+                         m.name == "libashlar.so" ? "ashlar run" : ""},
+                        {},
+                        {},
+                        {}};
   for (const double ns : m.ns) {
     all.throughput.push_back(round_of(m, ns));
     all.latency.push_back(round_of(m, ns));
@@ -116,6 +119,27 @@ TEST_F(replay_verdict_of, a_winner_that_loses_by_another_measure) {
       replay_verdict(f).starts_with("mimalloc gains most time, and loses by p99.9, memory at the peak. It can be "
                                     "preloaded"))
       << replay_verdict(f);
+}
+
+/// The library of this project is taken by a command of its own.
+TEST_F(replay_verdict_of, a_winner_that_a_command_takes) {
+  const replay_figures& f = figures({{"glibc", replay_stand::system, spell(10, 10, 10)},
+                                     {"libashlar.so", replay_stand::system, spell(8, 8, 8)},
+                                     {"heap", replay_stand::heap, spell(9, 9, 9)}});
+  EXPECT_EQ(replay_verdict(f),
+            "libashlar.so gains most time. To take it: 'ashlar run -- PROG'; 'ashlar try' measures the program itself "
+            "under it.");
+}
+
+TEST_F(replay_verdict_of, a_winner_in_code_with_a_command_for_programs_as_they_are) {
+  const replay_figures& f = figures({{"glibc", replay_stand::system, spell(10, 10, 10)},
+                                     {"libashlar.so", replay_stand::system, spell(8, 8, 8)},
+                                     {"mimalloc", replay_stand::system, spell(9, 9, 9)},
+                                     {"heap", replay_stand::heap, spell(7, 7, 7)}});
+  EXPECT_EQ(
+      replay_verdict(f),
+      "heap gains most time. It serves code that names it: ashlar::heap, one for all threads. Without a change of "
+      "code: libashlar.so, by 'ashlar run -- PROG'; 'ashlar try' measures the program itself under it.");
 }
 
 TEST_F(replay_verdict_of, of_those_that_are_as_fast_the_one_with_least_memory) {

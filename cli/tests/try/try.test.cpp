@@ -160,6 +160,9 @@ TEST(try_text, names_the_gain_the_loss_and_how_to_have_it) {
       try_verdict(all, "prog x"),
       "quick: 10 % less processor time (10 to 10), 10 % less wall time (10 to 10); but peak RSS 50.0 -> 60.0 MiB. "
       "To use it: LD_PRELOAD=/lib/quick.so prog x");
+  trials own = made_up(0.9, 10);
+  own.candidates[0].predicted.command = "ashlar run --level checked";
+  EXPECT_TRUE(try_verdict(own, "prog x").ends_with(" To use it: ashlar run --level checked -- prog x"));
   EXPECT_TRUE(try_verdict(made_up(1.0, 10), "prog").ends_with("change nothing."));
   EXPECT_TRUE(try_verdict(made_up(0.9, 4), "prog").starts_with("No gain for the whole program is shown yet: about 8 "));
 }
@@ -247,14 +250,18 @@ TEST(try_prediction, ranks_what_a_replay_saves) {
   };
   json glibc = row("glibc", "", 0, 1000);
   glibc.erase("saved_ms");
-  const json replayed = {{"program", "p"},
-                         {"counts", {{"threads", 1}}},
-                         {"allocators",
-                          {glibc, row("a", "/a.so", 1, 900), row("b", "/b.so", 5, 1200),
-                           json{{"name", "c"}, {"library", "/c.so"}, {"failure", "broken"}}}}};
+  json b = row("b", "/b.so", 5, 1200);
+  b["command"] = "ashlar run";
+  const json replayed = {
+      {"program", "p"},
+      {"counts", {{"threads", 1}}},
+      {"allocators",
+       {glibc, row("a", "/a.so", 1, 900), b, json{{"name", "c"}, {"library", "/c.so"}, {"failure", "broken"}}}}};
   const trace_predictions found = read_predictions(replayed.dump());
   ASSERT_EQ(found.all.size(), 3U);
   EXPECT_EQ(found.all[0].name, "b");
+  EXPECT_EQ(found.all[0].command, "ashlar run");
+  EXPECT_EQ(found.all[1].command, "");
   EXPECT_EQ(found.all[0].peak_bytes_more, 200);
   EXPECT_EQ(found.all[1].peak_bytes_more, -100);
   EXPECT_EQ(found.all[1].system_saved_ms, 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Follows scripts to their interpreters, and reads headers and symbols with libelf.
-#include "cli/record/program.hpp"
+#include "cli/support/inspect_program.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -135,20 +135,20 @@ program_facts inspect_program(const std::string& word) {
   return {kind_of(path), path};
 }
 
-std::string describe(const program_facts& facts) {
+std::string describe(const program_facts& facts, const preloaded_tool& tool) {
+  const std::string name = tool.name;
   switch (facts.kind) {
     case program_kind::ordinary: break;
     case program_kind::is_static:
-      return facts.path + " is statically linked, so the recorder cannot be loaded into it: link it dynamically";
+      return facts.path + " is statically linked, so " + name + " cannot be loaded into it: link it dynamically";
     case program_kind::is_privileged:
-      return facts.path + " is set-uid, set-gid or has capabilities, so the recorder is not loaded into it: "
-                          "record a copy without them, or record as its owner";
+      return facts.path + " is set-uid, set-gid or has capabilities, so " + name +
+             " is not loaded into it: " + tool.use + " a copy without them, or " + tool.use + " as its owner";
     case program_kind::other_class:
-      return facts.path + " has another word size than the recorder: build ashlar for that word size";
+      return facts.path + " has another word size than " + name + ": build ashlar for that word size";
     case program_kind::own_malloc:
-      return facts.path +
-             " has a malloc of its own, whose calls do not pass the recorder: link it without that one, or "
-             "with that one as a shared library";
+      return facts.path + " has a malloc of its own, whose calls do not pass " + name +
+             ": link it without that one, or with that one as a shared library";
   }
   return {};
 }

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// `ashlar run`: becomes a program with the preloadable malloc in front of the C library's.
+#include <cerrno>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+#include "cli/support/companion.hpp"
+#include "cli/support/inspect_program.hpp"
+#include "cli/support/parse.hpp"
+#include "cli/support/suggest.hpp"
+#include "cli/support/verb.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+constexpr const char* options_variable = "ASHLAR";
+
+struct command {
+  std::string level = "fast";
+  bool statistics = false;
+  std::vector<std::string> options;  ///< WORD=VALUE each.
+  std::vector<std::string> program;  ///< With its arguments.
+};
+
+const malloc_library* find_level(const std::string& level) {
+  for (const malloc_library& m : malloc_libraries)
+    if (m.level == level) return &m;
+  return nullptr;
+}
+
+int complain_of_level(const std::string& level) {
+  std::vector<std::string> known;
+  for (const malloc_library& m : malloc_libraries) known.emplace_back(m.level);
+  const std::string meant = suggestion(level, known);
+  return complain("run",
+                  "unknown level '" + level + "'" + (meant.empty() ? "; it is fast, checked or hardened" : meant),
+                  exit_usage);
+}
+
+/// Returns: the options that are set already, then those of the command line, which the library reads later.
+std::string option_list(const command& c) {
+  const char* const before = std::getenv(options_variable);
+  std::string all = before == nullptr ? "" : before;
+  const auto append = [&all](const std::string& option) { all += (all.empty() ? "" : ",") + option; };
+  if (c.statistics) append("stats=exit");
+  for (const std::string& option : c.options) append(option);
+  return all;
+}
+
+void set_environment(const command& c, const std::string& library) {
+  ::setenv("LD_PRELOAD", preload_list(library, std::getenv("LD_PRELOAD")).c_str(), 1);
+  if (const std::string options = option_list(c); !options.empty()) ::setenv(options_variable, options.c_str(), 1);
+}
+
+/// Returns only if the program cannot be started, with its errno.
+int become(const std::vector<std::string>& program) {
+  std::vector<char*> arguments;
+  for (const std::string& word : program) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  ::execvp(arguments[0], arguments.data());
+  return errno;
+}
+
+int run_program(const command& c) {
+  const malloc_library* const malloc = find_level(c.level);
+  if (malloc == nullptr) return complain_of_level(c.level);
+  const std::string library = require_companion(malloc->file);
+  const std::string obstacle = describe(inspect_program(c.program.front()), {.name = malloc->file, .use = "run"});
+  if (!obstacle.empty()) return complain("run", obstacle, exit_not_loaded);
+  set_environment(c, library);
+  return complain_of_start("run", c.program.front(), become(c.program));
+}
+
+/// The library reads a word at each comma, so an option without a value would be taken for a part of another.
+std::string check_option(const std::string& option) {
+  const std::size_t equals = option.find('=');
+  if (equals != std::string::npos && equals != 0 && equals + 1 != option.size()) return {};
+  return "'" + option + "' is not WORD=VALUE";
+}
+
+int run(int argc, char** argv) {
+  command c;
+  CLI::App app("ashlar run [--level LEVEL] [--stats] [--option WORD=VALUE]... -- PROGRAM [ARGUMENT]...\n\n"
+               "Runs a program with ashlar's malloc in place of the C library's, and the processes that it starts.\n"
+               "The program need not be changed: the library libashlar.so is preloaded.",
+               argv[0]);
+  app.footer("Exit status: that of the program. 124 the library cannot be loaded into it, 126 and 127 the program\n"
+             "cannot be run or found, 1 the library is missing, 2 the command line is invalid.\n"
+             "docs/malloc.md describes the options, and when to take another malloc.");
+  app.add_option("--level", c.level, "What is checked: fast (nothing), checked (wrong frees), hardened (also writes)")
+      ->type_name("LEVEL")
+      ->capture_default_str();
+  app.add_flag("--stats", c.statistics, "Print statistics of the memory when a process ends");
+  app.add_option("--option", c.options, "An option of the library, such as retain=64m; several times for several")
+      ->type_name("WORD=VALUE")
+      ->allow_extra_args(false)
+      ->check(check_option);
+  if (const auto status = parse_with_program(app, argc, argv, c.program)) return *status;
+  return run_program(c);
+}
+
+const verb_registration registration({"run", "run a program with ashlar's malloc in place of its own", run});
+
+}  // namespace
+
+}  // namespace ashlar::cli

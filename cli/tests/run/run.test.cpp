@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// End-to-end tests of `ashlar run`: the command as installed, with stand-ins for its libraries, and real programs.
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include "cli/support/companion.hpp"
+#include "cli/tests/command.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+using ashlar_test::run_shell;
+
+constexpr int not_loaded = 124;
+
+/// The command in bin/, a library whose malloc is glibc's in lib/, under the names of the three.
+class run_verb : public ashlar_test::replay_command {
+protected:
+  run_verb() {
+    fs::create_directories(file("bin"));
+    fs::create_directories(file("lib"));
+    fs::copy_file(ASHLAR_COMMAND, file("bin/ashlar"));
+    for (const char* name : {"libashlar.so", "libashlar-checked.so", "libashlar-hardened.so"})
+      fs::copy_file(ASHLAR_TRY_PRELOAD, file("lib/" + std::string(name)));
+  }
+
+  /// Returns: the exit status; the output is in `text("out")` and `text("err")`.
+  int run(const std::string& arguments, const std::string& environment = "") {
+    return run_shell("env -u LD_PRELOAD -u ASHLAR " + environment + " " + file("bin/ashlar") + " run " + arguments +
+                     " > " + file("out") + " 2> " + file("err"));
+  }
+
+  /// Returns: whether the victim printed this line.
+  [[nodiscard]] bool printed(const std::string& line) const {
+    return ("\n" + text("out")).find("\n" + line + "\n") != std::string::npos;
+  }
+};
+
+TEST_F(run_verb, puts_its_malloc_in_front) {
+  ASSERT_EQ(run("-- " ASHLAR_RUN_VICTIM), 0) << text("err");
+  EXPECT_TRUE(printed("malloc: libashlar.so")) << text("out");
+  EXPECT_TRUE(printed("LD_PRELOAD: " + file("lib/libashlar.so"))) << text("out");
+  EXPECT_TRUE(printed("ASHLAR: ")) << text("out");
+  EXPECT_EQ(text("err"), "");
+}
+
+TEST_F(run_verb, a_program_needs_no_dashes_and_keeps_its_own) {
+  ASSERT_EQ(run("--level checked sh -c 'echo \"$0 $*\"' a --level b -- c"), 0) << text("err");
+  EXPECT_EQ(text("out"), "a --level b -- c\n");
+}
+
+TEST_F(run_verb, each_level_is_a_library) {
+  for (const std::string level : {"checked", "hardened"}) {
+    ASSERT_EQ(run("--level " + level + " -- " ASHLAR_RUN_VICTIM), 0) << text("err");
+    EXPECT_TRUE(printed("malloc: libashlar-" + level + ".so")) << text("out");
+  }
+}
+
+TEST_F(run_verb, options_follow_those_of_the_environment) {
+  ASSERT_EQ(run("--stats --option retain=64m --option decay=500 -- " ASHLAR_RUN_VICTIM), 0) << text("err");
+  EXPECT_TRUE(printed("ASHLAR: stats=exit,retain=64m,decay=500")) << text("out");
+  ASSERT_EQ(run("--option retain=64m " ASHLAR_RUN_VICTIM, "ASHLAR=max=1g"), 0) << text("err");
+  EXPECT_TRUE(printed("ASHLAR: max=1g,retain=64m")) << text("out");
+}
+
+TEST_F(run_verb, the_programs_end_is_that_of_the_command) {
+  EXPECT_EQ(run("-- " ASHLAR_RUN_VICTIM " exit 7"), 7);
+  EXPECT_EQ(run("-- " ASHLAR_RUN_VICTIM " signal 6"), 128 + 6);
+  EXPECT_EQ(run_shell("{ sleep 0.2; kill -TERM $$; } & exec " + file("bin/ashlar") + " run sleep 60"), 128 + 15);
+}
+
+TEST_F(run_verb, another_library_stays_behind_it) {
+  const std::string other = file("lib/other.so");
+  fs::copy_file(ASHLAR_TRY_PRELOAD, other);
+  ASSERT_EQ(run("-- " ASHLAR_RUN_VICTIM, "LD_PRELOAD=" + other), 0) << text("err");
+  EXPECT_TRUE(printed("malloc: libashlar.so")) << text("out");
+  EXPECT_TRUE(printed("LD_PRELOAD: " + file("lib/libashlar.so") + ":" + other)) << text("out");
+}
+
+TEST_F(run_verb, one_inside_another_takes_the_inner_level) {
+  const std::string command = file("bin/ashlar");
+  ASSERT_EQ(run("--level hardened -- " + command + " run --level checked -- " ASHLAR_RUN_VICTIM), 0) << text("err");
+  EXPECT_TRUE(printed("LD_PRELOAD: " + file("lib/libashlar-checked.so"))) << text("out");
+}
+
+TEST_F(run_verb, is_found_through_a_link) {
+  fs::create_directories(file("elsewhere"));
+  fs::create_symlink(file("bin/ashlar"), file("elsewhere/ashlar"));
+  EXPECT_EQ(run_shell(file("elsewhere/ashlar") + " run -- " ASHLAR_RUN_VICTIM " > " + file("out")), 0);
+  EXPECT_TRUE(printed("malloc: libashlar.so")) << text("out");
+}
+
+TEST_F(run_verb, a_missing_library_is_named) {
+  fs::remove(file("lib/libashlar-hardened.so"));
+  EXPECT_EQ(run("--level hardened -- true"), 1);
+  EXPECT_EQ(text("err"), "ashlar run: libashlar-hardened.so is missing: it belongs beside ashlar or in ../lib\n");
+}
+
+TEST_F(run_verb, a_path_that_cannot_be_preloaded_is_named) {
+  fs::rename(file("lib"), file("a b"));
+  fs::create_directory_symlink(file("a b"), file("lib"));
+  EXPECT_EQ(run("-- true"), 1);
+  EXPECT_EQ(text("err"),
+            "ashlar run: " + file("a b/libashlar.so") + ": a path with blanks or colons cannot be preloaded\n");
+}
+
+TEST_F(run_verb, an_unknown_level_is_guessed) {
+  EXPECT_EQ(run("--level hardend -- true"), 2);
+  EXPECT_EQ(text("err"), "ashlar run: unknown level 'hardend'; did you mean 'hardened'?\n");
+  EXPECT_EQ(run("--level 3 -- true"), 2);
+  EXPECT_EQ(text("err"), "ashlar run: unknown level '3'; it is fast, checked or hardened\n");
+}
+
+TEST_F(run_verb, mistakes_get_one_clear_line) {
+  EXPECT_EQ(run(""), 2);
+  EXPECT_EQ(text("err"), "ashlar run: no program given; see ashlar run --help\n");
+  EXPECT_EQ(run("--levle fast -- true"), 2);
+  EXPECT_EQ(text("err"), "ashlar run: unknown option --levle; did you mean '--level'?; see ashlar run --help\n");
+  EXPECT_EQ(run("--option retain -- true"), 2);
+  EXPECT_EQ(text("err"), "ashlar run: --option: 'retain' is not WORD=VALUE; see ashlar run --help\n");
+  EXPECT_EQ(run("-- /no/such/program"), 127);
+  EXPECT_EQ(text("err"), "ashlar run: /no/such/program: no such program\n");
+  EXPECT_EQ(run("-- /etc/passwd"), 126);
+  EXPECT_EQ(text("err"), "ashlar run: /etc/passwd: Permission denied\n");
+}
+
+TEST_F(run_verb, a_program_that_loads_no_library_is_refused) {
+  EXPECT_EQ(run("-- " ASHLAR_STATIC_VICTIM), not_loaded);
+  EXPECT_EQ(text("err"), "ashlar run: " ASHLAR_STATIC_VICTIM
+                         " is statically linked, so libashlar.so cannot be loaded into it: link it dynamically\n");
+  EXPECT_EQ(run("-- " ASHLAR_OWN_MALLOC_VICTIM), not_loaded);
+  EXPECT_NE(text("err").find(" has a malloc of its own, whose calls do not pass libashlar.so"), std::string::npos)
+      << text("err");
+  std::ofstream(file("script")) << "#! " ASHLAR_STATIC_VICTIM "\n";
+  fs::permissions(file("script"), fs::perms::owner_all);
+  EXPECT_EQ(run("-- " + file("script")), not_loaded);
+  EXPECT_NE(text("err").find(" is statically linked"), std::string::npos) << text("err");
+}
+
+TEST_F(run_verb, a_privileged_program_is_refused) {
+  if (::getuid() != 0) GTEST_SKIP() << "only root can give a program to somebody else";
+  fs::copy_file(ASHLAR_RUN_VICTIM, file("privileged"));
+  ASSERT_EQ(::chown(file("privileged").c_str(), 65534, 65534), 0);
+  fs::permissions(file("privileged"), fs::perms::set_uid | fs::perms::owner_all | fs::perms::others_exec);
+  EXPECT_EQ(run("-- " + file("privileged")), not_loaded);
+  EXPECT_EQ(text("err"), "ashlar run: " + file("privileged") +
+                             " is set-uid, set-gid or has capabilities, so libashlar.so is not loaded into it: run a "
+                             "copy without them, or run as its owner\n");
+}
+
+TEST_F(run_verb, a_replay_and_a_verdict_of_try_take_the_same_library) {
+  const std::string command = file("bin/ashlar ");
+  const std::string replay = command + "replay " + sample(2000) + " --repetitions 1 --json - --with glibc,";
+  const auto has = [this](const std::string& words) { return text("out").find(words) != std::string::npos; };
+  ASSERT_EQ(run_shell(replay + "libashlar.so,libashlar-checked.so > " + file("out") + " 2> " + file("err")), 0)
+      << text("err");
+  EXPECT_TRUE(has("\"command\":\"ashlar run\"") || has("\"command\": \"ashlar run\"")) << text("out");
+  EXPECT_TRUE(has("ashlar run --level checked")) << text("out");
+  EXPECT_TRUE(has(file("lib/libashlar.so"))) << text("out");
+  fs::remove(file("lib/libashlar.so"));
+  EXPECT_EQ(run_shell(replay + "libashlar.so > " + file("out") + " 2> " + file("err")), 1);
+  EXPECT_EQ(text("err"), "ashlar replay: libashlar.so is missing: it belongs beside ashlar or in ../lib\n");
+}
+
+TEST(run_preload_list, keeps_the_recorder_in_front) {
+  using ashlar::cli::preload_list;
+  EXPECT_EQ(preload_list("/l/libashlar.so", nullptr), "/l/libashlar.so");
+  EXPECT_EQ(preload_list("/l/libashlar.so", ""), "/l/libashlar.so");
+  EXPECT_EQ(preload_list("/l/libashlar.so", "/a.so:/r/libashlar-record.so /b.so"),
+            "/r/libashlar-record.so:/l/libashlar.so:/a.so:/b.so");
+  EXPECT_EQ(preload_list("/l/libashlar.so", "/m/libashlar-checked.so::/a.so"), "/l/libashlar.so:/a.so");
+  EXPECT_EQ(preload_list("/l/libmimalloc.so", "/l/libashlar.so"), "/l/libmimalloc.so:/l/libashlar.so");
+}
+
+}  // namespace
