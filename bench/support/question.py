@@ -26,6 +26,9 @@ class Question:
     plot_variants: tuple = ()  # default: all
     plot_one_scale: bool = False  # for all panels, or each its own
     group_metrics: dict = dataclasses.field(default_factory=dict)  # where a group compares something else
+    ratios: tuple = ()  # columns whose ratios to the baseline are shown first, turn by turn
+    ratio_groups: tuple = ()  # the groups of these, and of their geometric mean
+    shuffled: bool = False  # the peers of a group take turns in random order, and so do the groups
     threads: int = 1  # cores to pin to
     runs: int = 5  # processes per cell
     usable: object = None  # run -> bool: the others are measured again, at most twice, and dropped

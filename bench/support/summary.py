@@ -4,6 +4,8 @@
 import dataclasses
 import statistics
 
+from support import paired
+
 
 @dataclasses.dataclass
 class Row:
@@ -106,8 +108,16 @@ def variants_table(result, question, group):
     return Table(question.groups[group], ["", *variants], lines, ours)
 
 
+def ratio_table(result, question, column):
+    """One line per peer: the geometric mean of its ratios, then each of them."""
+    ratios = paired.Ratios(result, question, column)
+    lines = [[row_of(cell, column).name, *ratios.texts_of(peer)] for peer, cell in ratios.peers.items()]
+    ours = {i for i, cell in enumerate(ratios.peers.values()) if row_of(cell, column).ours}
+    return Table(ratios.heading, ["", "geometric mean", *ratios.groups], lines, ours)
+
+
 def tables_of(result, question):
-    return [
+    return [ratio_table(result, question, column) for column in question.ratios] + [
         (variants_table if any(variants_of(result, group)) else plain_table)(result, question, group)
         for group in groups_of(result)
     ]

@@ -3,7 +3,8 @@
 # Builds in Release and measures ashlar beside its peers. Words after the verb go to bench/run.
 source scripts/dev/common.sh
 
-need "${compile_packages[@]}" python3 "${command_packages[@]}" "${rival_packages[@]}" "${bench_packages[@]}"
+need "${compile_packages[@]}" python3 "${command_packages[@]}" "${rival_packages[@]}" "${bench_packages[@]}" \
+  "${program_packages[@]}"
 say "building the benches (Release)"
 configure release
 build release bench/all

@@ -13,6 +13,8 @@ rival_packages=(libmimalloc2.0 libjemalloc2 libtcmalloc-minimal4)
 # shellcheck disable=SC2034
 bench_packages=(libbenchmark-dev libboost-dev libboost-container-dev libmimalloc-dev libjemalloc-dev libgoogle-perftools-dev
   libfoonathan-memory-dev)
+# shellcheck disable=SC2034 # that run under each malloc
+program_packages=(git sqlite3 lua5.4 perl gawk libxml2-utils xz-utils)
 # shellcheck disable=SC2034 # makers of packages; heap profilers; a debugger; another C library; a compiler for a machine
 # without an operating system; what clang needs for other processors, and qemu to run that (a g++ for these and
 # g++-multilib would exclude each other)
