@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Runs real programs on a preloaded malloc and compares what they write with a run on the C library's.
+
+usage: run.py --library LEVEL=PATH… [--only NAME…] [--quick] [--keep FOLDER]
+
+A program is a table of programs.toml: `run` is a script of bash, in a folder of its own; its stdout, and the files that
+it leaves in out/, are compared. `prepare` runs before, without the library. A program whose commands are not installed
+is listed as missing, with its Debian packages. The exit status is 0 if every program that ran wrote the same.
+"""
+import argparse
+import hashlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+REFERENCE = "glibc"
+
+
+@dataclass
+class Run:
+    outcome: str      # "ended", "crashed", "hung"
+    seconds: float
+    peak_mib: float
+    digests: dict     # {file: digest}, stdout included
+
+
+def digest_of(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def digests_in(folder):
+    files = [folder / "stdout", *sorted(p for p in (folder / "out").rglob("*") if p.is_file() and not p.is_symlink())]
+    return {str(path.relative_to(folder)): digest_of(path) for path in files}
+
+
+def environment(folder, library):
+    kept = {name: os.environ[name] for name in ("PATH", "ASHLAR", "ASHLAR_TEST_FAULT") if name in os.environ}
+    plain = {"HOME": str(folder), "TMPDIR": str(folder), "LANG": "C.UTF-8", "TZ": "UTC", "HERE": str(HERE)}
+    return kept | plain | ({"LD_PRELOAD": str(library)} if library else {})
+
+
+def wait_for(process, seconds):
+    """Returns (status, usage of the process and of all it waited for), or None in time of which there is no more."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+        if pid:
+            return status, usage
+        time.sleep(0.01)
+    return None
+
+
+def end_group(process):
+    """Servers that a script left behind, and scripts that hang, are in the group of their process."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def run_script(script, folder, library, seconds):
+    start = time.monotonic()
+    with open(folder / "stdout", "wb") as stdout, open(folder / "stderr", "wb") as stderr:
+        process = subprocess.Popen(["bash", "-euo", "pipefail", "-c", script], cwd=folder, stdin=subprocess.DEVNULL,
+                                   stdout=stdout, stderr=stderr, env=environment(folder, library),
+                                   start_new_session=True)
+        ended = wait_for(process, seconds)
+        end_group(process)
+        if ended is None:
+            process.wait()
+    taken = time.monotonic() - start
+    if ended is None:
+        return Run("hung", taken, 0, {})
+    process.returncode = ended[0]
+    return Run("ended" if ended[0] == 0 else "crashed", taken, ended[1].ru_maxrss / 1024, {})
+
+
+def run_program(program, folder, library):
+    """Runs `prepare` on the C library's malloc, then `run` on the one in question."""
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "out").mkdir(parents=True)
+    seconds = program.get("seconds", 300)
+    if "prepare" in program:
+        prepared = run_script(program["prepare"], folder, None, seconds)
+        if prepared.outcome != "ended":
+            return prepared
+    run = run_script(program["run"], folder, library, seconds)
+    if run.outcome == "ended":
+        run.digests = digests_in(folder)
+    return run
+
+
+def difference(run, reference):
+    names = sorted(run.digests.keys() | reference.digests.keys())
+    return [name for name in names if run.digests.get(name) != reference.digests.get(name)]
+
+
+def last_words(folder):
+    lines = (folder / "stderr").read_text(errors="replace").splitlines()
+    return "".join(f"    {line}\n" for line in lines[-8:])
+
+
+class Table:
+    """The closing table, a line for each program and level, printed as they come."""
+
+    def __init__(self):
+        self.failures = 0
+        self.missing = []
+        print(f"{'program':22} {'level':10} {'outcome':10} {'seconds':>8} {'peak MiB':>9}")
+
+    def add(self, name, level, run, outcome, details=""):
+        print(f"{name:22} {level:10} {outcome:10} {run.seconds:8.2f} {run.peak_mib:9.1f}", flush=True)
+        if outcome not in ("same", "reference"):
+            self.failures += 1
+            print(details, end="", flush=True)
+
+    def add_missing(self, program):
+        self.missing.append(program["name"])
+        print(f"{program['name']:22} {'':10} missing    of {', '.join(program['packages'])}")
+
+    def close(self, programs):
+        print(f"{len(programs) - len(self.missing)} programs, {len(self.missing)} missing, {self.failures} failures")
+        return 1 if self.failures or len(self.missing) == len(programs) else 0
+
+
+def compare(program, libraries, folder, table):
+    reference_folder = folder / program["name"] / REFERENCE
+    reference = run_program(program, reference_folder, None)
+    if reference.outcome != "ended":
+        table.add(program["name"], REFERENCE, reference, reference.outcome, last_words(reference_folder))
+        return
+    table.add(program["name"], REFERENCE, reference, "reference")
+    for level, library in libraries.items():
+        # Files hold the path of their folder at times: each run has the same one.
+        kept = reference_folder.with_name("reference")
+        shutil.rmtree(kept, ignore_errors=True)
+        reference_folder.rename(kept)
+        run = run_program(program, reference_folder, library)
+        differing = difference(run, reference) if run.outcome == "ended" else []
+        outcome = "different" if differing else "same" if run.outcome == "ended" else run.outcome
+        details = "".join(f"    differs: {name}\n" for name in differing[:5]) or last_words(reference_folder)
+        table.add(program["name"], level, run, outcome, details)
+        shutil.rmtree(folder / program["name"] / level, ignore_errors=True)
+        reference_folder.rename(folder / program["name"] / level)
+        kept.rename(reference_folder)
+
+
+def is_loaded(library):
+    """A library that the loader refuses would leave every program the same."""
+    maps = subprocess.run(["cat", "/proc/self/maps"], env=os.environ | {"LD_PRELOAD": str(library)}, check=False,
+                          capture_output=True, text=True)
+    return maps.returncode == 0 and str(library) in maps.stdout
+
+
+def chosen(programs, arguments):
+    unknown = set(arguments.only) - {program["name"] for program in programs}
+    if unknown:
+        sys.exit(f"run.py: no program {', '.join(sorted(unknown))}")
+    return [program for program in programs if (not arguments.only or program["name"] in arguments.only)
+            and (not arguments.quick or program.get("quick"))]
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Runs real programs on a preloaded malloc.")
+    parser.add_argument("--library", action="append", default=[], metavar="LEVEL=PATH")
+    parser.add_argument("--only", action="append", default=[], metavar="NAME")
+    parser.add_argument("--quick", action="store_true", help="the programs of a few seconds alone")
+    parser.add_argument("--keep", type=Path, help="where the folders of the runs stay")
+    arguments = parser.parse_args()
+    libraries = {level: Path(path).resolve() for level, _, path in (each.partition("=") for each in arguments.library)}
+    for library in libraries.values():
+        if not is_loaded(library):
+            sys.exit(f"run.py: the loader does not take {library}")
+    programs = chosen(tomllib.loads((HERE / "programs.toml").read_text())["program"], arguments)
+    table = Table()
+    with tempfile.TemporaryDirectory(prefix="ashlar-programs-") as temporary:
+        folder = arguments.keep or Path(temporary)
+        for program in programs:
+            if all(shutil.which(command) for command in program["commands"]):
+                compare(program, libraries, folder, table)
+            else:
+                table.add_missing(program)
+    return table.close(programs)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

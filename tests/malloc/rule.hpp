@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A rule that every malloc must keep, and the words in which rules are written.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <source_location>
+#include <span>
+
+namespace malloc_rules {
+
+/// A rule runs in a process of its own, which exits with 0 if the malloc keeps the rule.
+struct rule {
+  const char* name;  // concept.rule
+  void (*check)();
+  unsigned seconds = 20;  // a longer run counts as broken: a deadlock
+};
+
+/// The rules of one concept each. Every program of rules defines its table.
+std::span<const std::span<const rule>> table();
+
+/// Effects: unless `holds`, prints the place, `what` and `of`, and ends the process. Allocates nothing.
+void expect(bool holds, const char* what, std::size_t of = 0,
+            std::source_location place = std::source_location::current());
+
+/// Effects: where LD_PRELOAD names a library, expects that malloc is its own: the loader ignores one that it cannot
+/// load.
+void expect_preloaded();
+
+/// Effects: runs `run` in a forked child, which then calls exit(0).
+/// Returns: the status of the child, as waitpid gives it.
+int status_of_child(void (*run)());
+
+/// Effects: the same; expects the child to exit with 0.
+void expect_good_child(void (*run)(), const char* what, std::source_location place = std::source_location::current());
+
+/// Effects: fills the block with a pattern that depends on `seed` and on the position.
+void fill(void* block, std::size_t bytes, std::uint64_t seed);
+
+/// Returns: whether fill(block, bytes, seed) wrote the first `bytes`.
+[[nodiscard]] bool is_filled(const void* block, std::size_t bytes, std::uint64_t seed);
+
+[[nodiscard]] bool is_zero(const void* block, std::size_t bytes);
+[[nodiscard]] bool is_aligned(const void* block, std::size_t alignment);
+
+/// Returns: `value`, unknown to the compiler: it would warn of an excessive size, or leave a malloc and its free out.
+[[nodiscard]] std::size_t hidden(std::size_t value);
+
+/// Sizes from 0 to 16 MiB: each up to 1100, then each power of two and each three quarters of one, with the sizes just
+/// below and above.
+[[nodiscard]] std::span<const std::size_t> many_sizes();
+
+/// A xorshift generator: seeds give the same numbers on all systems.
+class random_numbers {
+public:
+  explicit random_numbers(std::uint64_t seed) : state_{seed * 0x9E37'79B9'7F4A'7C15 | 1} {}
+
+  std::uint64_t next() {
+    state_ ^= state_ << 13;
+    state_ ^= state_ >> 7;
+    return state_ ^= state_ << 17;
+  }
+  std::size_t below(std::size_t bound) { return static_cast<std::size_t>(next() >> 11) % bound; }
+  /// Returns: a size below 2^bits, as often between 2^k and 2^(k+1) for each k.
+  std::size_t size(unsigned bits) { return below(std::size_t{2} << below(bits)); }
+
+private:
+  std::uint64_t state_;
+};
+
+}  // namespace malloc_rules

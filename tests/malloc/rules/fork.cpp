@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Processes made while threads allocate: by fork, posix_spawn, popen and system.
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "tests/malloc/rule.hpp"
+#include "tests/malloc/rules/concepts.hpp"
+
+namespace malloc_rules {
+namespace {
+
+/// Threads that allocate and free without a pause until this object is destroyed.
+class load {
+public:
+  load() {
+    for (unsigned t = 0; t < 4; ++t)
+      threads_.emplace_back([this, t] {
+        random_numbers random{t + 1};
+        void* blocks[200] = {};
+        while (!is_over_) {
+          void*& p = blocks[random.below(std::size(blocks))];
+          std::free(p);
+          p = std::malloc(random.size(random.below(200) == 0 ? 22 : 13));
+        }
+        for (void* p : blocks) std::free(p);
+      });
+  }
+  ~load() {
+    is_over_ = true;
+    for (std::thread& each : threads_) each.join();
+  }
+  load(const load&) = delete;
+
+private:
+  std::atomic<bool> is_over_{false};
+  std::vector<std::thread> threads_;
+};
+
+void allocate_and_free(std::uint64_t seed) {
+  random_numbers random{seed};
+  void* blocks[100] = {};
+  for (int round = 0; round < 2000; ++round) {
+    void*& p = blocks[random.below(std::size(blocks))];
+    std::free(p);
+    const std::size_t n = random.size(round % 100 == 0 ? 22 : 13);
+    p = std::malloc(n);
+    expect(p != nullptr, "no memory in a child", n);
+    fill(p, n < 64 ? n : 64, seed);
+  }
+  for (void* p : blocks) std::free(p);
+}
+
+void use_threads() {
+  std::thread threads[3];
+  for (std::size_t t = 0; t < std::size(threads); ++t) threads[t] = std::thread{[t] { allocate_and_free(t + 1); }};
+  for (std::thread& each : threads) each.join();
+}
+
+struct {
+  void* block;
+  std::size_t bytes;
+} inherited[100];
+
+void allocate_inherited() {
+  random_numbers random{77};
+  for (auto& each : inherited) {
+    each.bytes = random.size(18);
+    fill(each.block = std::malloc(each.bytes), each.bytes, 77);
+  }
+}
+
+void free_inherited() {
+  for (auto& each : inherited) {
+    expect(is_filled(each.block, each.bytes, 77), "a block changed by a fork", each.bytes);
+    std::free(each.block);
+  }
+}
+
+void child_of_a_loaded_parent() {
+  free_inherited();
+  use_threads();
+  expect_good_child([] { allocate_and_free(3); }, "a grandchild failed");
+  allocate_and_free(4);
+}
+
+void under_load() {
+  allocate_inherited();
+  const load running;
+  for (int i = 0; i < 60; ++i) expect_good_child(child_of_a_loaded_parent, "a child failed");
+}
+
+void by_several_threads_at_once() {
+  allocate_inherited();
+  const load running;
+  std::thread threads[3];
+  for (std::thread& each : threads)
+    each = std::thread{[] {
+      for (int i = 0; i < 15; ++i) expect_good_child(child_of_a_loaded_parent, "a child failed");
+    }};
+  for (std::thread& each : threads) each.join();
+}
+
+void of_a_thread_that_never_allocated() {
+  pthread_t thread;
+  ::pthread_create(
+      &thread, nullptr,
+      [](void*) -> void* {
+        expect_good_child([] { allocate_and_free(1); }, "a child failed");
+        return nullptr;
+      },
+      nullptr);
+  ::pthread_join(thread, nullptr);
+}
+
+void chain(unsigned left) {
+  allocate_and_free(left + 1);
+  if (left == 0) return;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    chain(left - 1);
+    std::exit(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  expect(status == 0, "a link of a chain of forks failed", left);
+}
+
+void of_forks() { chain(20); }
+
+void blocks_of_the_lost_threads() {
+  static std::atomic<void*> theirs{nullptr};
+  static std::atomic<bool> is_over{false};
+  std::thread owner{[] {
+    void* const p = std::malloc(3000);
+    fill(p, 3000, 5);
+    theirs = p;
+    while (!is_over) std::this_thread::yield();
+  }};
+  while (theirs == nullptr) std::this_thread::yield();
+  expect_good_child(
+      [] {
+        expect(is_filled(theirs, 3000, 5), "a block of a thread that is lost in the child changed");
+        std::free(theirs);
+        use_threads();
+      },
+      "a child that frees a lost thread's block failed");
+  is_over = true;
+  owner.join();
+  std::free(theirs);
+}
+
+void by_spawn() {
+  const load running;
+  char name[] = "true";
+  char* const arguments[] = {name, nullptr};
+  for (int i = 0; i < 30; ++i) {
+    pid_t child = 0;
+    expect(::posix_spawnp(&child, "true", nullptr, nullptr, arguments, environ) == 0, "posix_spawnp failed");
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    expect(status == 0, "the spawned program failed", static_cast<std::size_t>(status));
+  }
+}
+
+void by_system_and_popen() {
+  const load running;
+  for (int i = 0; i < 10; ++i) {
+    expect(std::system("exit 0") == 0, "system failed");
+    std::FILE* const pipe = ::popen("echo text", "r");
+    expect(pipe != nullptr, "popen failed");
+    char text[10] = {};
+    expect(std::fgets(text, sizeof text, pipe) != nullptr && text[0] == 't', "popen gave no text");
+    expect(::pclose(pipe) == 0, "pclose failed");
+  }
+}
+
+constexpr rule rules[] = {
+    {"fork.under_load", under_load, 60},
+    {"fork.by_several_threads_at_once", by_several_threads_at_once, 60},
+    {"fork.of_a_thread_that_never_allocated", of_a_thread_that_never_allocated},
+    {"fork.of_forks", of_forks},
+    {"fork.blocks_of_the_lost_threads", blocks_of_the_lost_threads},
+    {"fork.by_spawn", by_spawn},
+    {"fork.by_system_and_popen", by_system_and_popen},
+};
+
+}  // namespace
+
+std::span<const rule> rules_of_fork() { return rules; }
+
+}  // namespace malloc_rules

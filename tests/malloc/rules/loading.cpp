@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Libraries that are loaded and unloaded in threads, and allocate meanwhile.
+#include <dlfcn.h>
+
+#include <cstddef>
+#include <cstdlib>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "tests/malloc/rule.hpp"
+#include "tests/malloc/rules/concepts.hpp"
+
+namespace malloc_rules {
+namespace {
+
+/// The plugin, loaded once more.
+class loaded {
+public:
+  loaded() : loaded{::dlopen(ASHLAR_PLUGIN, RTLD_NOW | RTLD_LOCAL)} {}
+  explicit loaded(void* handle) : handle_{handle} { expect(handle_ != nullptr, "dlopen failed"); }
+  ~loaded() { expect(::dlclose(handle_) == 0, "dlclose failed"); }
+  loaded(const loaded&) = delete;
+
+  template <class Function>
+  Function* find(const char* name) const {
+    auto* const found = reinterpret_cast<Function*>(::dlsym(handle_, name));
+    expect(found != nullptr, "dlsym failed");
+    return found;
+  }
+
+private:
+  void* handle_;
+};
+
+bool is_made(const void* p, std::size_t bytes) {
+  for (std::size_t i = 0; i < bytes; ++i)
+    if (static_cast<const char*>(p)[i] != 'm') return false;
+  return true;
+}
+
+void use_once() {
+  void* p = nullptr;
+  {
+    const loaded plugin;
+    p = plugin.find<void*(std::size_t)>("plugin_make")(5000);
+    plugin.find<void(void*)>("plugin_take")(std::malloc(700));
+  }
+  expect(is_made(p, 5000), "a block of a library that is gone changed");
+  std::free(p);
+}
+
+void again_and_again() {
+  for (int i = 0; i < 200; ++i) use_once();
+}
+
+void in_threads() {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 6; ++t)
+    threads.emplace_back([] {
+      for (int i = 0; i < 100; ++i) use_once();
+    });
+  for (std::thread& each : threads) each.join();
+}
+
+void whose_thread_local_objects_allocate() {
+  for (int i = 0; i < 40; ++i) {
+    std::thread threads[4];
+    for (std::thread& each : threads)
+      each = std::thread{[] {
+        const loaded plugin;
+        expect(plugin.find<std::size_t()>("plugin_touch")() == 200, "a thread_local object of a library is wrong");
+      }};
+    for (std::thread& each : threads) each.join();
+  }
+}
+
+void that_do_not_exist() {
+  for (int i = 0; i < 100; ++i) {
+    expect(::dlopen("/nonexistent/library.so", RTLD_NOW) == nullptr, "dlopen found no file");
+    expect(::dlerror() != nullptr, "dlerror has no text");
+  }
+}
+
+// A namespace of its own has a libc of its own, whose blocks never meet this one's.
+void in_another_namespace() {
+  for (int i = 0; i < 5; ++i) {
+    const loaded plugin{::dlmopen(LM_ID_NEWLM, ASHLAR_PLUGIN, RTLD_NOW)};
+    plugin.find<void(void*)>("plugin_take")(plugin.find<void*(std::size_t)>("plugin_make")(100));
+  }
+}
+
+constexpr rule rules[] = {
+    {"loading.again_and_again", again_and_again},
+    {"loading.in_threads", in_threads},
+    {"loading.whose_thread_local_objects_allocate", whose_thread_local_objects_allocate},
+    {"loading.that_do_not_exist", that_do_not_exist},
+    {"loading.in_another_namespace", in_another_namespace},
+};
+
+}  // namespace
+
+std::span<const rule> rules_of_loading() { return rules; }
+
+}  // namespace malloc_rules

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// realloc and reallocarray: contents, in both directions and up to 200 MiB.
+#include <malloc.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <span>
+#include <thread>
+
+#include "tests/malloc/rule.hpp"
+#include "tests/malloc/rules/concepts.hpp"
+
+namespace malloc_rules {
+namespace {
+
+void of_null() {
+  for (const std::size_t n : many_sizes()) {
+    void* const p = std::realloc(nullptr, n);
+    expect(p != nullptr, "realloc of null failed", n);
+    fill(p, n, n);
+    std::free(p);
+  }
+}
+
+void to_the_same_size() {
+  for (const std::size_t n : many_sizes()) {
+    if (n == 0) continue;
+    void* p = std::malloc(n);
+    fill(p, n, n);
+    p = std::realloc(p, n);
+    expect(p != nullptr && is_filled(p, n, n), "realloc to the same size lost contents", n);
+    std::free(p);
+  }
+}
+
+void keeps_contents() {
+  struct entry {
+    void* block;
+    std::size_t bytes;
+  };
+  static entry entries[500];
+  random_numbers random{3};
+  for (std::uint64_t round = 0; round < 60'000; ++round) {
+    entry& each = entries[random.below(std::size(entries))];
+    const auto seed = static_cast<std::uint64_t>(&each - entries);
+    const std::size_t to = 1 + random.size(round % 50 == 0 ? 21 : 13);
+    void* const moved = std::realloc(each.block, to);
+    expect(moved != nullptr, "realloc failed", to);
+    expect(is_filled(moved, std::min(each.bytes, to), seed), "realloc lost contents", to);
+    fill(moved, to, seed);
+    each = {moved, to};
+  }
+  for (const entry& each : entries) std::free(each.block);
+}
+
+void by_one_byte() {
+  char* p = nullptr;
+  for (std::size_t n = 1; n < 20'000; ++n) {
+    p = static_cast<char*>(std::realloc(p, n));
+    p[n - 1] = static_cast<char>(n);
+  }
+  for (std::size_t n = 19'999; n > 0; --n) {
+    expect(p[n - 1] == static_cast<char>(n), "realloc lost a byte", n);
+    p = static_cast<char*>(std::realloc(p, n));
+  }
+  std::free(p);
+}
+
+constexpr std::size_t page = 4096;
+
+void mark_pages(char* p, std::size_t from, std::size_t to) {
+  for (std::size_t at = from / page * page; at + sizeof at <= to; at += page) std::memcpy(p + at, &at, sizeof at);
+}
+
+void expect_marks(const char* p, std::size_t to) {
+  for (std::size_t at = 0; at + sizeof at <= to; at += page) {
+    std::size_t found = 0;
+    std::memcpy(&found, p + at, sizeof found);
+    expect(found == at, "realloc lost a page", at);
+  }
+}
+
+void to_200_mib_and_back() {
+  constexpr std::size_t top = std::size_t{200} << 20;
+  std::size_t n = 100;
+  char* p = static_cast<char*>(std::malloc(n));
+  for (std::size_t next = n; n < top; n = next) {
+    mark_pages(p, 0, n);
+    next = n + n / 2 + 7;
+    p = static_cast<char*>(std::realloc(p, next));
+    expect(p != nullptr, "realloc failed", next);
+    expect_marks(p, n);
+  }
+  mark_pages(p, 0, n);
+  while (n > 100) {
+    n = n / 3 * 2;
+    p = static_cast<char*>(std::realloc(p, n));
+    expect(p != nullptr, "realloc to less failed", n);
+    expect_marks(p, n);
+  }
+  std::free(p);
+}
+
+void of_arrays() {
+  void* p = nullptr;
+  for (std::size_t count = 1; count < 3000; count += 13) {
+    p = ::reallocarray(p, count, 24);
+    expect(p != nullptr, "reallocarray failed", count);
+    if (count > 13) expect(is_filled(p, (count - 13) * 24, 5), "reallocarray lost contents", count);
+    fill(p, count * 24, 5);
+  }
+  std::free(p);
+}
+
+void of_blocks_of_another_thread() {
+  for (const std::size_t n : {10u, 100u, 2000u, 50'000u, 900'000u, 6'000'000u}) {
+    void* p = nullptr;
+    std::thread{[&] { fill(p = std::malloc(n), n, n); }}.join();
+    p = std::realloc(p, n * 2);
+    expect(p != nullptr && is_filled(p, n, n), "realloc of a block of a thread that ended lost contents", n);
+    p = std::realloc(p, n / 2);
+    expect(p != nullptr && is_filled(p, n / 2, n), "realloc to less lost contents", n);
+    std::free(p);
+  }
+}
+
+constexpr rule rules[] = {
+    {"realloc.of_null", of_null},
+    {"realloc.to_the_same_size", to_the_same_size},
+    {"realloc.keeps_contents", keeps_contents},
+    {"realloc.by_one_byte", by_one_byte},
+    {"realloc.to_200_mib_and_back", to_200_mib_and_back},
+    {"realloc.of_arrays", of_arrays},
+    {"realloc.of_blocks_of_another_thread", of_blocks_of_another_thread},
+};
+
+}  // namespace
+
+std::span<const rule> rules_of_realloc() { return rules; }
+
+}  // namespace malloc_rules
