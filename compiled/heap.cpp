@@ -5,7 +5,8 @@
 namespace ashlar::ASHLAR_ABI {
 
 template class detail::thread_heap_registry<page_resource>;
-template class detail::heap_api<heap<page_resource>>;
+template class detail::heap_api<detail::basic_heap<page_resource, detail::threads_of_any_heap>>;
+template class detail::basic_heap<page_resource, detail::threads_of_any_heap>;
 template class heap<page_resource>;
 
 }  // namespace ashlar::ASHLAR_ABI

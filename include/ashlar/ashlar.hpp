@@ -56,6 +56,7 @@
 #include <ashlar/heap/heap_statistics.hpp>
 #include <ashlar/heap/local_heap.hpp>
 #include <ashlar/heap/owner_heap.hpp>
+#include <ashlar/heap/process_heap.hpp>
 #include <ashlar/heap/remote_freer.hpp>
 #include <ashlar/heap/tiered_heap.hpp>
 #include <ashlar/os/no_heap_scope.hpp>

@@ -110,6 +110,7 @@ template <resource Upstream = default_upstream>
 class remote_freer;
 template <thread_safe_resource Upstream = default_upstream>
 class heap;
+class process_heap_type;
 template <const auto& Layout, const auto&... Buffers>
 struct static_plan;
 template <class Plan, thread_safe_resource Upstream = default_upstream>

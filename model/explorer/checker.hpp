@@ -34,12 +34,17 @@ template <class T>
 template <class T>
 class watched_atomic {
 public:
-  watched_atomic(T value = T{}) noexcept : number_{explorer::new_atomic(to_word(value))} {}
+  // Shipped objects may be constant-initialised; those of a model are not.
+  constexpr watched_atomic(T value = T{}) noexcept
+      : number_{std::is_constant_evaluated() ? 0 : explorer::new_atomic(to_word(value))} {}
   watched_atomic(const watched_atomic&) = delete;
   watched_atomic& operator=(const watched_atomic&) = delete;
   ~watched_atomic() { explorer::end_atomic(number_); }
 
-  [[nodiscard]] T load(std::memory_order order) const noexcept { return from_word<T>(explorer::load(number_, order)); }
+  [[nodiscard]] constexpr T load(std::memory_order order) const noexcept {
+    if (std::is_constant_evaluated()) return T{};
+    return from_word<T>(explorer::load(number_, order));
+  }
   void store(T value, std::memory_order order) noexcept { explorer::store(number_, to_word(value), order); }
   T exchange(T value, std::memory_order order) noexcept { return modify(explorer::update::exchange, value, order); }
   T fetch_add(T value, std::memory_order order) noexcept { return modify(explorer::update::add, value, order); }

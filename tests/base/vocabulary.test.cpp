@@ -115,6 +115,7 @@ constexpr row table[] = {
     row_of<ashlar::local_heap<>>("local_heap", upstream | held | trims | live),
     row_of<ashlar::owner_heap<>>("owner_heap", upstream | held | trims | live),
     row_of<ashlar::heap<>>("heap", upstream | held | trims | live),
+    row_of<ashlar::process_heap_type>("process_heap_type", upstream | held | trims | live),
     row_of<ashlar::tiered_heap<ashlar::static_plan<layout>>>("tiered_heap", upstream | held | trims),
     row_of<ashlar::bounded_heap<>>("bounded_heap", upstream | held | live),
     row_of<ashlar::forwarding<below>>("forwarding", upstream),

@@ -132,8 +132,8 @@ template <resource R>
   }
 }
 
-/// The answer of a call that finds no memory.
-enum failure { or_throw, or_null };
+/// The answer of a call that finds no memory. `or_errno`: null, and `errno` is set, as by malloc.
+enum failure { or_throw, or_null, or_errno };
 
 /// Returns: null, unless it throws `std::bad_alloc`.
 template <failure Failure>
@@ -205,7 +205,7 @@ public:
   static constexpr bool is_divisible = detail::divisible_resource<R>;
 
   // Implicit, so that a resource converts where a reference is stored.
-  resource_ref(R& r) noexcept : resource_(__builtin_addressof(r)) {}
+  constexpr resource_ref(R& r) noexcept : resource_(__builtin_addressof(r)) {}
 
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
     return resource_->allocate(bytes, alignment);
@@ -257,7 +257,7 @@ public:
     resource_->prefault(p, bytes);
   }
 
-  [[nodiscard]] R& get() const noexcept { return *resource_; }
+  [[nodiscard]] constexpr R& get() const noexcept { return *resource_; }
 
   [[nodiscard]] friend bool operator==(const resource_ref& a, const resource_ref& b) noexcept {
     return a.resource_ == b.resource_ || *a.resource_ == *b.resource_;

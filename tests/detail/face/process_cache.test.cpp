@@ -12,8 +12,8 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
-#include <ashlar/detail/face/immortal.hpp>
 #include <ashlar/detail/slab/cached_pool.hpp>
+#include <ashlar/detail/support/immortal.hpp>
 #include <ashlar/detail/thread/fork.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
 #include <ashlar/resource/page_resource.hpp>

@@ -101,4 +101,15 @@ TEST(fork, the_child_may_enter_leave_and_fork_again) {
   fork_participants::leave(first);
 }
 
+TEST(fork, handlers_installed_at_the_start_are_the_only_ones) {
+  fork_participants::install_at_start();
+  fork_participants::install_at_start();
+  fork_participants::leave_to_start();
+  fork_participant first = speaker("a");
+  fork_participants::enter(first);
+  said.clear();
+  EXPECT_TRUE(child_says("<a0<a1<a2<a3|a"));
+  fork_participants::leave(first);
+}
+
 }  // namespace

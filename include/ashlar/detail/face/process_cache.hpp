@@ -6,8 +6,8 @@
 #include <utility>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/detail/face/immortal.hpp>
 #include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/immortal.hpp>
 #include <ashlar/detail/thread/thread_end.hpp>
 #include <ashlar/detail/thread/thread_records.hpp>
 

@@ -6,10 +6,10 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
-#include <ashlar/detail/face/immortal.hpp>
 #include <ashlar/detail/face/process_cache.hpp>
 #include <ashlar/detail/slab/cached_pool.hpp>
 #include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/immortal.hpp>
 #include <ashlar/detail/thread/fork.hpp>
 #include <ashlar/detail/thread/fork_safe_lock.hpp>
 #include <ashlar/fwd.hpp>

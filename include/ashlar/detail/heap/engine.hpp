@@ -52,7 +52,7 @@ public:
   using segment = typename Stores::segment;
   static constexpr bool sends = Sharing::sends;
 
-  explicit engine(const heap_options& options, upstream_type upstream = {})
+  explicit constexpr engine(const heap_options& options, upstream_type upstream = {})
       : stores_(options, std::move(upstream), this), sharing_(options) {}
   engine(const engine&) = delete;  // live blocks belong to it
   engine& operator=(const engine&) = delete;

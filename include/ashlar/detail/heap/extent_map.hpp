@@ -31,7 +31,7 @@ class extent_map {
   using pages = page_discard<Upstream>;
 
 public:
-  explicit extent_map(std::size_t max_bytes, Upstream upstream)
+  explicit constexpr extent_map(std::size_t max_bytes, Upstream upstream)
       : max_bytes_(max_bytes), upstream_(std::move(upstream)) {
     map_.move_to(inside_, std::size(inside_));
   }
@@ -174,15 +174,15 @@ public:
   /// at level `fast`.
   void enter_registry(const void* heap) noexcept { registration_.enter(heap, map_); }
   /// Effects: names `heap` in reports, for an upstream that is registered already.
-  void name(const void* heap) noexcept { registration_.name(heap); }
+  constexpr void name(const void* heap) noexcept { registration_.name(heap); }
   /// Returns: the heap named in reports; null if unset, or at level `fast`.
   [[nodiscard]] const void* heap() const noexcept { return registration_.heap(); }
 
   /// Effects: keeps the requested bytes of the extent at `p`. Expects: level hardened.
   void keep_requested(const void* p, std::size_t bytes) noexcept { map_.find(p)->requested.set(bytes); }
 
-  [[nodiscard]] Upstream& upstream() noexcept { return upstream_; }
-  [[nodiscard]] const Upstream& upstream() const noexcept { return upstream_; }
+  [[nodiscard]] constexpr Upstream& upstream() noexcept { return upstream_; }
+  [[nodiscard]] constexpr const Upstream& upstream() const noexcept { return upstream_; }
   [[nodiscard]] std::size_t held_bytes() const noexcept { return held_bytes_; }
   [[nodiscard]] std::size_t charged_bytes() const noexcept { return charged_bytes_; }
   [[nodiscard]] std::size_t table_bytes() const noexcept {

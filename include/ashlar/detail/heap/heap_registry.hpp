@@ -80,7 +80,7 @@ public:
   }
 
   /// Effects: sets the heap named in reports, for addresses that another registration enters.
-  void name(const void* heap) noexcept { line_.heap = heap; }
+  constexpr void name(const void* heap) noexcept { line_.heap = heap; }
 
   /// Effects: registers the heap. From now on a fork waits until no thread holds the registry.
   void enter(const void* heap, const page_map& windows) noexcept {
@@ -104,7 +104,7 @@ private:
 struct no_heap_registration {
   using change = lock_scope<null_lock>;
 
-  void name(const void*) noexcept {}
+  constexpr void name(const void*) noexcept {}
   void enter(const void*, const page_map&) noexcept {}
   [[nodiscard]] static null_lock& lock() noexcept { return nothing; }
   [[nodiscard]] static const void* heap() noexcept { return nullptr; }

@@ -43,7 +43,7 @@ public:
   using segment = detail::segment;
 
   /// `owner`: named in segments, and in reports unless the upstream names a heap of which this is a part.
-  heap_stores(const heap_options& options, Upstream upstream, segment_owner* owner)
+  constexpr heap_stores(const heap_options& options, Upstream upstream, segment_owner* owner)
       : cache_(options.max_cached_cells), space_(options.max_bytes, std::move(upstream)), spans_(space_, owner),
         huge_(space_, options.retain_bytes, options.decay_ms, named(owner)), small_(spans_, named(owner)),
         purge_(spans_, small_, huge_, options.retain_bytes, options.decay_ms), heap_(named(owner)) {
@@ -292,7 +292,7 @@ private:
     huge_.for_each(look);
   }
 
-  [[nodiscard]] const void* named(const void* heap) const noexcept {
+  [[nodiscard]] constexpr const void* named(const void* heap) const noexcept {
     if constexpr (requires { space_.upstream().get().reported_heap(); })
       if (const void* const whole = space_.upstream().get().reported_heap(); whole != nullptr) return whole;
     return heap;

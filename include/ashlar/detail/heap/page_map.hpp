@@ -95,7 +95,7 @@ public:
 
   /// Effects: moves into another array. Returns: the former one. Expects: `capacity` is a power of two and at least
   /// twice the number of windows; the array outlives the map or the next move.
-  window* move_to(window* table, std::size_t capacity) noexcept {
+  constexpr window* move_to(window* table, std::size_t capacity) noexcept {
     ASHLAR_ASSERT(is_power_of_two(capacity) && count_ * 2 <= capacity);
     window* const before = slots_;
     const std::size_t were = capacity_;
@@ -152,7 +152,7 @@ private:
 /// Thread safety: none. Complexity: O(1).
 class recent_segments {
 public:
-  recent_segments() noexcept { clear(); }
+  constexpr recent_segments() noexcept { clear(); }
 
   /// Returns: whether the address lies in a noted segment that still exists; false is a hint only. `p` is not read.
   [[nodiscard]] ASHLAR_INLINE bool has(const void* p) const noexcept {
@@ -162,7 +162,7 @@ public:
   /// Expects: `p` lies in a segment of the map.
   void note(const void* p) noexcept { numbers_[number_of(p) % count] = number_of(p); }
 
-  void clear() noexcept { numbers_.fill(max_size); }
+  constexpr void clear() noexcept { numbers_.fill(max_size); }
 
 private:
   static constexpr std::size_t count = 16;
@@ -171,7 +171,7 @@ private:
     return address_of(p) / window_bytes;
   }
 
-  std::array<std::size_t, count> numbers_;
+  std::array<std::size_t, count> numbers_ = {};
 };
 
 /// The same at level `fast`, which asks for no segment.

@@ -53,7 +53,7 @@ private:
 /// spare during a whole epoch of `decay_ms` goes back as the next one begins. Thread safety: none.
 class huge_retention {
 public:
-  explicit huge_retention(std::size_t retain_bytes, std::uint32_t decay_ms = 0) noexcept
+  explicit constexpr huge_retention(std::size_t retain_bytes, std::uint32_t decay_ms = 0) noexcept
       : retain_bytes_(retain_bytes), epoch_(decay_ms) {}
 
   /// Effects: counts that `live` bytes are in use.
@@ -101,7 +101,7 @@ template <class Engine>
 /// The bytes above a limit that are spare throughout a window. Thread safety: none.
 class idle_window {
 public:
-  explicit idle_window(std::uint32_t decay_ms) noexcept : window_(decay_ms) {}
+  explicit constexpr idle_window(std::uint32_t decay_ms) noexcept : window_(decay_ms) {}
 
   /// Returns: the bytes of `spare` above `most` that have been spare throughout the window that ends now; 0 before its
   /// end. `freed`: bytes freed since the last call: it was that much less at some time since.
@@ -163,8 +163,8 @@ class purge {
   using share = std::conditional_t<has_budget, retention_share, own_retention>;
 
 public:
-  purge(span_store<Upstream>& spans, small_store<Upstream>& cells, huge_store<Upstream>& huge, std::size_t retain_bytes,
-        std::uint32_t decay_ms = 0) noexcept
+  constexpr purge(span_store<Upstream>& spans, small_store<Upstream>& cells, huge_store<Upstream>& huge,
+                  std::size_t retain_bytes, std::uint32_t decay_ms = 0) noexcept
       : spans_(spans), small_(cells), huge_(huge), kept_(share_of(spans, retain_bytes)), window_(decay_ms),
         arrivals_window_(decay_ms), until_evaluation_(first_wait()), waited_(until_evaluation_) {}
 
@@ -232,12 +232,13 @@ public:
 private:
   static constexpr std::size_t least_wait = std::size_t{1} << 20;
 
-  [[nodiscard]] static share share_of(span_store<Upstream>& spans, std::size_t retain_bytes) noexcept {
-    if constexpr (has_budget) return share(spans.space().upstream().get().budget());
-    else return share(retain_bytes);
+  [[nodiscard]] static constexpr decltype(auto) share_of(span_store<Upstream>& spans,
+                                                         std::size_t retain_bytes) noexcept {
+    if constexpr (has_budget) return spans.space().upstream().get().budget();
+    else return retain_bytes;
   }
 
-  [[nodiscard]] std::size_t first_wait() const noexcept {
+  [[nodiscard]] constexpr std::size_t first_wait() const noexcept {
     return has_budget ? detail::min(least_wait, kept_.most()) : kept_.most();
   }
 

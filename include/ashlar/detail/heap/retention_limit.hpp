@@ -15,10 +15,10 @@ namespace ashlar::ASHLAR_ABI::detail {
 /// safety: any thread; counts are relaxed, since they guard nothing.
 class retention_limit {
 public:
-  explicit retention_limit(std::size_t most) noexcept : most_(most) {}
+  explicit constexpr retention_limit(std::size_t most) noexcept : most_(most) {}
 
   /// Returns: bytes left for a share with the count `own`.
-  [[nodiscard]] std::size_t left_beside(std::size_t own) const noexcept {
+  [[nodiscard]] constexpr std::size_t left_beside(std::size_t own) const noexcept {
     return most_ - detail::min(most_, kept() - own);
   }
 
@@ -32,8 +32,8 @@ public:
     return true;
   }
 
-  [[nodiscard]] std::size_t most() const noexcept { return most_; }
-  [[nodiscard]] std::size_t kept() const noexcept { return kept_.load(memory_order_relaxed); }
+  [[nodiscard]] constexpr std::size_t most() const noexcept { return most_; }
+  [[nodiscard]] constexpr std::size_t kept() const noexcept { return kept_.load(memory_order_relaxed); }
 
 private:
   std::size_t most_;
@@ -43,13 +43,13 @@ private:
 /// The share of one heap in a common limit. Thread safety: none.
 class retention_share {
 public:
-  explicit retention_share(retention_limit& common) noexcept : budget_(common) {}
+  explicit constexpr retention_share(retention_limit& common) noexcept : budget_(common) {}
   retention_share(const retention_share&) = delete;
   retention_share& operator=(const retention_share&) = delete;
   ~retention_share() { count(0); }
 
   /// Returns: bytes that may be retained.
-  [[nodiscard]] std::size_t most() const noexcept { return budget_.left_beside(counted_); }
+  [[nodiscard]] constexpr std::size_t most() const noexcept { return budget_.left_beside(counted_); }
 
   /// Effects: sets the count to `bytes`.
   void count(std::size_t bytes) noexcept {
@@ -66,9 +66,9 @@ private:
 /// The same for a heap with a limit of its own.
 class own_retention {
 public:
-  explicit own_retention(std::size_t most) noexcept : most_(most) {}
+  explicit constexpr own_retention(std::size_t most) noexcept : most_(most) {}
 
-  [[nodiscard]] std::size_t most() const noexcept { return most_; }
+  [[nodiscard]] constexpr std::size_t most() const noexcept { return most_; }
   void count(std::size_t) noexcept {}
 
 private:
@@ -84,7 +84,7 @@ class transit_limit {
 
 public:
   /// `most`: bytes that may wait in all.
-  explicit transit_limit(std::size_t most) noexcept : most_(most) {}
+  explicit constexpr transit_limit(std::size_t most) noexcept : most_(most) {}
   transit_limit(const transit_limit&) = delete;
   transit_limit& operator=(const transit_limit&) = delete;
 

@@ -56,7 +56,7 @@ public:
   using whole = report_scope<spin_lock>;  // a double free of a cell is found at every level, and reported without it
   static constexpr bool sends = frees_travel;
 
-  explicit locked_with_inbox(const heap_options& options) noexcept : in_transit_(options.retain_bytes) {}
+  explicit constexpr locked_with_inbox(const heap_options& options) noexcept : in_transit_(options.retain_bytes) {}
 
   [[nodiscard]] ASHLAR_INLINE auto enter() noexcept {
     if constexpr (sends) return whole(lock_);

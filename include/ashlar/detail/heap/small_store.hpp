@@ -40,7 +40,8 @@ template <resource Upstream>
 class small_store {
 public:
   /// `heap`: named in reports.
-  explicit small_store(span_store<Upstream>& spans, const void* heap = nullptr) noexcept : spans_(spans), heap_(heap) {}
+  explicit constexpr small_store(span_store<Upstream>& spans, const void* heap = nullptr) noexcept
+      : spans_(spans), heap_(heap) {}
 
   /// Returns: a cell, or null when the upstream has no memory left.
   [[nodiscard]] void* take(std::size_t size_class, thread_cache& cache) noexcept {

@@ -37,7 +37,7 @@ class span_store {
 
 public:
   /// `owner`: in the heads of the segments.
-  explicit span_store(extent_map<Upstream>& space, segment_owner* owner = nullptr) noexcept
+  explicit constexpr span_store(extent_map<Upstream>& space, segment_owner* owner = nullptr) noexcept
       : space_(space), owner_(owner), lane_(segment::no_lane) {}
 
   span_store(const span_store&) = delete;
@@ -229,7 +229,7 @@ public:
     count_ = used_slices_ = dirty_slices_ = refetched_slices_ = 0;
   }
 
-  [[nodiscard]] extent_map<Upstream>& space() noexcept { return space_; }
+  [[nodiscard]] constexpr extent_map<Upstream>& space() noexcept { return space_; }
   [[nodiscard]] const extent_map<Upstream>& space() const noexcept { return space_; }
   [[nodiscard]] free_run_bins<span_header>& free_runs() noexcept { return free_runs_; }
   [[nodiscard]] std::size_t segments() const noexcept { return count_; }

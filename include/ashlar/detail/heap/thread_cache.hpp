@@ -50,7 +50,7 @@ public:
   static constexpr std::size_t link_bytes = sizeof(void*) * (seals_links ? 2 : 1);
 
   /// Effects: limits each list to about 256 KiB and to `max_cells` cells.
-  explicit thread_cache(std::size_t max_cells = 4096) noexcept {
+  explicit constexpr thread_cache(std::size_t max_cells = 4096) noexcept {
     for (std::size_t size_class = 1; size_class < shares_.size(); ++size_class) {
       const std::size_t cell = size_classes::bytes_of(size_class), most = std::size_t{256} * 1024 + 16 * cell;
       shares_[size_class].most = static_cast<std::uint32_t>(detail::min(most / cell, max_cells) * cell);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <type_traits>
 #include <utility>
 
 #include <ashlar/base/config.hpp>
@@ -17,6 +18,7 @@
 #include <ashlar/detail/heap/retention_limit.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
+#include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
@@ -37,15 +39,21 @@ class shared_extent_map {
 public:
   static constexpr bool is_thread_safe = true;
 
-  /// `heap`: named in reports about blocks in here; null: the requesting heap.
-  shared_extent_map(std::size_t max_bytes, Upstream upstream, std::size_t retain_bytes = std::size_t{16} << 20,
-                    void* heap = nullptr)
+  /// `heap`: named in reports about blocks in here; null: the requesting heap. A constant-initialised map enters the
+  /// registry of heaps later.
+  constexpr shared_extent_map(std::size_t max_bytes, Upstream upstream,
+                              std::size_t retain_bytes = std::size_t{16} << 20, void* heap = nullptr)
       : space_(max_bytes, std::move(upstream)), budget_(retain_bytes), heap_(heap) {
-    if (heap != nullptr) space_.enter_registry(heap);
+    if (heap != nullptr && !std::is_constant_evaluated()) enter_registry();
+  }
+
+  /// Effects: enters the registry of heaps, at the first call. No effect at level `fast`.
+  void enter_registry() noexcept {
+    if (!is_registered_.exchange(true, memory_order_relaxed)) space_.enter_registry(heap_);
   }
 
   /// Effects: registers `run_short(self)`, called before each request for an extent; it may free memory.
-  void before_growth(void* self, void (*run_short)(void* self) noexcept) noexcept {
+  constexpr void before_growth(void* self, void (*run_short)(void* self) noexcept) noexcept {
     self_ = self;
     run_short_ = run_short;
   }
@@ -158,8 +166,8 @@ public:
     return space_.invariant();
   }
 
-  [[nodiscard]] retention_limit& budget() noexcept { return budget_; }
-  [[nodiscard]] const void* reported_heap() const noexcept { return heap_; }
+  [[nodiscard]] constexpr retention_limit& budget() noexcept { return budget_; }
+  [[nodiscard]] constexpr const void* reported_heap() const noexcept { return heap_; }
   [[nodiscard]] const Upstream& upstream() const noexcept { return space_.upstream(); }
   [[nodiscard]] Upstream& upstream() noexcept { return space_.upstream(); }
   [[nodiscard]] spin_lock& lock() noexcept { return lock_; }
@@ -226,6 +234,7 @@ private:
   retention_limit budget_;
   retention_share kept_{budget_};  // of the segment cache
   const void* heap_;
+  atomic<bool> is_registered_ = false;
   void* self_ = nullptr;
   void (*run_short_)(void* self) noexcept = nullptr;
 };

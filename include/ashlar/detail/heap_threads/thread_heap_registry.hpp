@@ -27,13 +27,19 @@
 
 namespace ashlar::ASHLAR_ABI::detail {
 
+/// The threads policy of a `heap`: a program may have several, and each ends before the program does.
+struct threads_of_any_heap {
+  template <class Owner, class T>
+  using parts = per_thread<Owner, T, look_up::last_used>;
+};
+
 /// Behind the API of `heap`: the extent map, the common heap, and the thread heap of each thread.
 ///
-///     thread --per_thread--> thread_heap --> extent map
+///     thread --Threads::parts--> thread_heap --> extent map
 ///     thread without one, huge blocks --> common heap --> extent map
 ///
 /// Thread safety: any thread, unless stated otherwise.
-template <resource Upstream>
+template <resource Upstream, class Threads = threads_of_any_heap>
 class thread_heap_registry {
 public:
   using source = extent_resource<Upstream>;
@@ -42,8 +48,8 @@ public:
   /// Whether the freeing call reports misuse; then it frees the block itself, under the owner's lock.
   static constexpr bool checks = checking_level >= checking::checked;
 
-  /// `heap`: named in reports.
-  thread_heap_registry(const heap_options& options, Upstream upstream, void* heap)
+  /// `heap`: named in reports. A constant-initialised one enters the registry of heaps by `enter_registry`.
+  constexpr thread_heap_registry(const heap_options& options, Upstream upstream, void* heap)
       : space_(options.max_bytes, std::move(upstream), options.retain_bytes, heap),
         common_(of_each(options), source(space_)), heaps_(of_each(options), source(space_)) {
     space_.before_growth(&heaps_, [](void* of) noexcept { static_cast<thread_heaps<source>*>(of)->scavenge(); });
@@ -53,8 +59,16 @@ public:
   /// Expects: no other thread uses them; those that did may be ending.
   ~thread_heap_registry() { threads_.end(); }
 
+  /// Effects: enters the registry of heaps, once.
+  void enter_registry() noexcept { space_.enter_registry(); }
+
   /// @{ The calling thread's heap; segments of its blocks name the same address. See `per_thread`.
   [[nodiscard]] ASHLAR_INLINE thread_heap* recent() const noexcept { return threads_.recent(); }
+  /// As `recent`; of a thread without a heap perhaps one with empty free lists that nothing but `take_or` may use.
+  [[nodiscard]] ASHLAR_INLINE thread_heap* recent_or_empty() const noexcept {
+    if constexpr (!checks && threads::has_empty_part) return threads::latest();
+    else return threads_.recent();
+  }
   [[nodiscard]] static ASHLAR_INLINE thread_heap* latest() noexcept { return threads::latest(); }
   [[nodiscard]] ASHLAR_INLINE bool is_latest() const noexcept { return threads_.is_latest(); }
   [[nodiscard]] thread_heap* known() const noexcept { return threads_.known(); }
@@ -114,10 +128,10 @@ public:
   /// Returns: the owner of a block; the common heap for huge blocks. From level `checked` on `p` may be any address;
   /// the common heap reports foreign ones.
   [[nodiscard]] owner& home_of(void* p) const noexcept {
-    if (is_aligned(p, window_bytes)) return common_;
+    if (is_aligned(p, window_bytes)) return common();
     if constexpr (!checks) return owner::of(p);
     segment_owner* const found = space_.owner_of(p);
-    return found != nullptr ? owner::of(*found) : common_;
+    return found != nullptr ? owner::of(*found) : common();
   }
 
   [[nodiscard]] bool owns(const void* p) const noexcept {
@@ -135,7 +149,7 @@ public:
     thread_heap* const mine = known();
     if (mine != nullptr) mine->freer.flush();
     heaps_.for_each([&](thread_heap& each) { f(each.blocks, &each == mine ? heap_part::own : heap_part::others); });
-    with_common([&] { f(common_, heap_part::common); });
+    with_common([&] { f(common(), heap_part::common); });
   }
 
   /// Expects: no other thread uses the heap; those that did may be ending.
@@ -174,11 +188,11 @@ public:
   }
 
 private:
-  using threads = per_thread<thread_heap_registry, thread_heap, look_up::last_used>;
+  using threads = typename Threads::template parts<thread_heap_registry, thread_heap>;
   friend threads;
 
   // The limit is that of the shared extent map.
-  [[nodiscard]] static heap_options of_each(heap_options options) noexcept {
+  [[nodiscard]] static constexpr heap_options of_each(heap_options options) noexcept {
     options.max_bytes = max_size;
     return options;
   }
@@ -197,6 +211,8 @@ private:
     const report_scope<spin_lock> held(common_lock_);  // a cell that comes back twice is found at every level
     f();
   }
+
+  [[nodiscard]] owner& common() const noexcept { return const_cast<owner&>(common_); }
 
   [[nodiscard]] static bool is_huge(std::size_t bytes, std::size_t alignment) noexcept {
     const std::size_t step = detail::max<std::size_t>(1, alignment / slice_bytes);
@@ -253,7 +269,7 @@ private:
 
   mutable threads threads_{*this};  // first: `recent` compares its address, which then is that of the heap
   shared_extent_map<Upstream> space_;
-  mutable owner common_;
+  owner common_;                   // not mutable: g++ 12 would refuse a constant-initialised one
   mutable spin_lock common_lock_;  // held by its user
   thread_heaps<source> heaps_;
 };

@@ -55,7 +55,8 @@ class thread_heaps {
 public:
   using thread_heap = detail::thread_heap<Upstream>;
 
-  thread_heaps(const heap_options& options, Upstream upstream) : options_(options), upstream_(std::move(upstream)) {}
+  constexpr thread_heaps(const heap_options& options, Upstream upstream)
+      : options_(options), upstream_(std::move(upstream)) {}
   thread_heaps(const thread_heaps&) = delete;
   thread_heaps& operator=(const thread_heaps&) = delete;
   /// Expects: no thread uses any of them.

@@ -46,7 +46,8 @@ public:
   atomic(const atomic&) = delete;
   atomic& operator=(const atomic&) = delete;
 
-  [[nodiscard]] ASHLAR_INLINE T load(memory_order order) const noexcept {
+  [[nodiscard]] ASHLAR_INLINE constexpr T load(memory_order order) const noexcept {
+    if (std::is_constant_evaluated()) return value_;
     T seen = {};
     __atomic_load(&value_, &seen, order.number);
     return seen;

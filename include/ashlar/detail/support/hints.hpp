@@ -73,6 +73,14 @@
 #define ASHLAR_IS_LIBRARY_CODE false
 #endif
 
+// Places a thread-local variable where one instruction finds it, also in a library. There is little room for such
+// variables in libraries that are loaded late: for a few words of the process alone.
+#if (defined(__GNUC__) || defined(__clang__)) && defined(__ELF__)
+#define ASHLAR_IN_STATIC_TLS __attribute__((tls_model("initial-exec")))
+#else
+#define ASHLAR_IN_STATIC_TLS
+#endif
+
 // Marks functions and variables that each library needs as its own copy, although inline ones are shared between
 // libraries: the copy ends with its library. On Windows each library has its own copy of all.
 #if (defined(__GNUC__) || defined(__clang__)) && !defined(_WIN32)
@@ -83,7 +91,7 @@
 
 // Declares an instantiation that a source of `ashlar::heap` defines, for a program that links it.
 #if defined(ASHLAR_COMPILED_HEAP) && ASHLAR_COMPILED_HEAP
-#define ASHLAR_COMPILED(instantiation) extern template instantiation
+#define ASHLAR_COMPILED(...) extern template __VA_ARGS__
 #else
-#define ASHLAR_COMPILED(instantiation) static_assert(true)
+#define ASHLAR_COMPILED(...) static_assert(true)
 #endif

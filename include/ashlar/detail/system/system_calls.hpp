@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/bits.hpp>
 
 // Without an operating system there are no pages: `system_calls` stays incomplete, and code that needs pages does not
@@ -36,8 +37,12 @@ struct system_calls {
   static constexpr bool unmaps_parts = true;  ///< a part of a mapping can be given back
 
   [[nodiscard]] static std::size_t page_bytes() noexcept {
-    static const auto bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-    return bytes;
+#if defined(__x86_64__) || defined(__i386__)
+    return 4096;
+#else
+    const std::size_t known = page_bytes_.load(memory_order_relaxed);
+    return known != 0 ? known : ask_page_bytes();
+#endif
   }
 
   /// Returns: new address space, either readable and writable or inaccessible, or null.
@@ -113,6 +118,16 @@ struct system_calls {
   [[nodiscard]] static bool lock(void* p, std::size_t bytes) noexcept { return ::mlock(p, bytes) == 0; }
 
 private:
+#if !defined(__x86_64__) && !defined(__i386__)
+  // No guarded static: malloc may come here, and the guard may allocate.
+  static std::size_t ask_page_bytes() noexcept {
+    const auto bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    page_bytes_.store(bytes, memory_order_relaxed);
+    return bytes;
+  }
+  static inline constinit atomic<std::size_t> page_bytes_ = 0;
+#endif
+
 #if defined(MAP_NORESERVE)
   static constexpr int no_reserve = MAP_NORESERVE;
 #else

@@ -119,7 +119,11 @@ public:
   /// Effects: adds a participant, once. It must leave before its memory is released.
   static void enter(fork_participant& joining) noexcept {
     if (joining.entered.load(memory_order_relaxed) != nullptr) return;  // no data is published with `entered`
-    if (!expects_forks()) return;
+    if (expects_forks()) enter_without_handlers(joining);
+  }
+
+  /// As `enter`, but installs no handlers: `install_at_start` does.
+  static void enter_without_handlers(fork_participant& joining) noexcept {
     const lock_scope held(all_.lock);
     if (joining.entered.load(memory_order_relaxed) != nullptr) return;
     all_.participants.push_back(&joining);
@@ -133,6 +137,16 @@ public:
     const lock_scope held(list->lock);
     if (leaving.entered.load(memory_order_relaxed) == list) take_out(*list, leaving);
   }
+
+  /// @{ For code that a malloc calls, and so a handler of the system that holds a lock of it. Effects: `enter` installs
+  /// no handlers from now on. / Installs them, once: at the start of a program or library, which stays loaded. So they
+  /// run last before a fork, and first after it: handlers that are installed later may allocate.
+  ASHLAR_OF_THIS_LIBRARY static void leave_to_start() noexcept { is_installed_.store(true, memory_order_relaxed); }
+  ASHLAR_OF_THIS_LIBRARY static void install_at_start() noexcept {
+    static_cast<void>(add_handlers());
+    leave_to_start();
+  }
+  /// @}
 
   /// @{ As above, for a lock. The caller of `enter` may hold other locks.
   ASHLAR_COLD static void enter(fork_lock& joining) noexcept {
@@ -155,7 +169,16 @@ private:
   [[nodiscard]] ASHLAR_OF_THIS_LIBRARY static bool install() noexcept {
 #if ASHLAR_POSIX
     if constexpr (ASHLAR_IS_LIBRARY_CODE) static_cast<void>(std::atexit(close_library));
-    return ::pthread_atfork(before, in_parent, in_child) == 0;
+#endif
+    return add_handlers();
+  }
+
+  [[nodiscard]] ASHLAR_OF_THIS_LIBRARY static bool add_handlers() noexcept {
+#if ASHLAR_POSIX
+    if (has_handlers_.exchange(true, memory_order_relaxed)) return true;
+    if (::pthread_atfork(before, in_parent, in_child) == 0) return true;
+    has_handlers_.store(false, memory_order_relaxed);
+    return false;
 #else
     return true;
 #endif
@@ -232,6 +255,7 @@ private:
   static inline constinit fork_registry all_;
   ASHLAR_OF_THIS_LIBRARY static inline constinit spin_lock installing_;
   ASHLAR_OF_THIS_LIBRARY static inline constinit atomic<bool> is_installed_ = false;
+  ASHLAR_OF_THIS_LIBRARY static inline constinit atomic<bool> has_handlers_ = false;
   ASHLAR_OF_THIS_LIBRARY static inline constinit atomic<bool> is_closed_ = false;
 };
 

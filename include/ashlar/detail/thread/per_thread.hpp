@@ -47,6 +47,9 @@ class per_thread {
   static constexpr bool has_words = First == look_up::last_used;
 
 public:
+  /// Whether `latest` is never null: of a thread without a part it is one that is all zero.
+  static constexpr bool has_empty_part = false;
+
   explicit per_thread(Owner& owner) noexcept : owner_(owner) {}
   per_thread(const per_thread&) = delete;
   per_thread& operator=(const per_thread&) = delete;

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/face/immortal.hpp>
+#include <ashlar/detail/support/immortal.hpp>
 
 namespace {
 

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The calls of a heap for any thread, on thread heaps that a threads policy attaches and finds.
+#pragma once
+
+#include <cerrno>
+#include <cstddef>
+#include <utility>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/detail/heap/block_canary.hpp>
+#include <ashlar/detail/heap/cell_layout.hpp>
+#include <ashlar/detail/heap/engine.hpp>
+#include <ashlar/detail/heap/heap_api.hpp>
+#include <ashlar/detail/heap/heap_region.hpp>
+#include <ashlar/detail/heap/segment.hpp>
+#include <ashlar/detail/heap/sharing.hpp>
+#include <ashlar/detail/heap/span_header.hpp>
+#include <ashlar/detail/heap_threads/heap_survey.hpp>
+#include <ashlar/detail/slab/size_classes.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/expects.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/heap/heap_options.hpp>
+
+namespace ashlar::ASHLAR_ABI::detail {
+
+// Each heap includes it, with the stores of its engines.
+template <resource Upstream, class Threads>
+class thread_heap_registry;
+
+/// The members of `heap` and of the heap of the process. `Threads::parts<Owner, T>` attaches and finds the thread
+/// heaps, as `per_thread`.
+///
+///     allocate - take_or           the thread cache, by the thread-local words of `Threads`
+///      +- try_take_behind_list     a cell batch, a cached span
+///          +- try_take_slow        any other block of the thread heap; of another one, of the common heap
+///     deallocate - put             a block of the thread heap last used
+///      +- put_remote               a parcel to the owner of a block
+///      +- put_slow                 sampled addresses, and all frees from level `checked` on
+template <thread_safe_resource Upstream, class Threads>
+class basic_heap : public heap_api<basic_heap<Upstream, Threads>>, public heap_survey<basic_heap<Upstream, Threads>> {
+  using members = thread_heap_registry<Upstream, Threads>;
+  using thread_heap = typename members::thread_heap;
+  using owner = typename members::owner;
+  static constexpr bool checks = members::checks;
+
+public:
+  static constexpr bool is_thread_safe = true;
+  using heap_api<basic_heap>::least_alignment;
+
+  basic_heap(const basic_heap&) = delete;  // live blocks belong to it
+  basic_heap& operator=(const basic_heap&) = delete;
+
+  /// Returns: whether the address lies in memory of this heap for blocks, live or free. `p` is not read.
+  /// Complexity: O(threads), a lock for each; O(1) for foreign addresses and huge blocks.
+  [[nodiscard]] bool owns(const void* p) const noexcept { return members_.owns(p); }
+
+  /// Returns: whether the address lies in memory of the calling thread for blocks. Huge blocks belong to no thread.
+  /// `p` is not read.
+  [[nodiscard]] bool is_mine(const void* p) const noexcept {
+    const thread_heap* const mine = members_.known();
+    return mine != nullptr && mine->blocks.owns(p);
+  }
+
+  /// The blocks of a thread in transit to another, which frees them as its own after `adopt`. Blocks that are not
+  /// adopted go to the next thread without a heap. Lifetime: the heap outlives it.
+  class detached {
+  public:
+    detached(detached&& from) noexcept : heap_(from.heap_), what_(std::exchange(from.what_, nullptr)) {}
+    detached& operator=(detached&& from) noexcept {
+      std::swap(what_, from.what_);
+      std::swap(heap_, from.heap_);
+      return *this;
+    }
+    ~detached() {
+      if (what_ != nullptr) heap_->members_.park(*what_);
+    }
+
+  private:
+    friend basic_heap;
+    detached(basic_heap& of, thread_heap* what) noexcept : heap_(&of), what_(what) {}
+
+    basic_heap* heap_;
+    thread_heap* what_;
+  };
+
+  /// Returns: all blocks that the calling thread has allocated, separate from its next ones.
+  [[nodiscard]] detached detach() noexcept { return detached(*this, members_.detach()); }
+
+  /// Effects: makes the blocks those of the calling thread; its former ones go to the next thread.
+  /// Expects: they are of this heap, which is checked at every level.
+  void adopt(detached from) noexcept {
+    ASHLAR_REQUIRE(from.heap_ == this, "adopted blocks of another heap");
+    from.what_ = members_.adopt(from.what_);
+  }
+
+  /// Effects: sends the remote frees of the calling thread.
+  void flush() noexcept { members_.flush(); }
+
+  /// Effects: takes all blocks back and gives all memory to the upstream but the threads' records, 12 KiB each.
+  /// Expects: no other thread uses the heap; those that did may be ending.
+  void release() noexcept { members_.release(); }
+
+  /// Effects: purges free memory of all threads, except the thread caches and unsent remote frees of other threads. The
+  /// calling thread retains at most `retain_bytes`.
+  /// Returns: bytes given back.
+  std::size_t trim(std::size_t retain_bytes = 0) noexcept { return members_.trim(retain_bytes); }
+
+  /// Returns: bytes of segments and huge blocks held from the upstream.
+  [[nodiscard]] std::size_t held_bytes() const noexcept { return members_.space().held_bytes(); }
+  /// Returns: thread heaps of ended threads that wait for adoption.
+  [[nodiscard]] std::size_t parked() const noexcept { return members_.parked(); }
+  [[nodiscard]] const Upstream& upstream_resource() const noexcept { return members_.space().upstream(); }
+  [[nodiscard]] Upstream& upstream_resource() noexcept { return members_.space().upstream(); }
+
+  [[nodiscard]] friend bool operator==(const basic_heap& a, const basic_heap& b) noexcept { return &a == &b; }
+
+  /// Expects: no thread allocates or frees meanwhile. Complexity: O(slabs and free cells).
+  [[nodiscard]] bool invariant() const noexcept { return members_.invariant(); }
+
+protected:
+  constexpr basic_heap(const heap_options& options, Upstream upstream) : members_(options, std::move(upstream), this) {}
+  ~basic_heap() = default;
+
+  template <failure Failure>
+  [[nodiscard]] ASHLAR_INLINE void* take(std::size_t bytes, std::size_t alignment) noexcept(Failure != or_throw) {
+    return take_or(bytes, alignment, [=, this] {
+      if constexpr (Failure == or_throw) return take_behind_list(bytes, alignment);
+      else return try_take_behind_list<Failure>(bytes, alignment);
+    });
+  }
+
+private:
+  friend heap_survey<basic_heap>;
+  friend heap_api<basic_heap>;
+
+  [[nodiscard]] const members& parts() const noexcept { return members_; }
+  [[nodiscard]] ASHLAR_INLINE basic_heap& primitives() noexcept { return *this; }
+  [[nodiscard]] ASHLAR_INLINE const basic_heap& primitives() const noexcept { return *this; }
+
+  template <std::size_t Bytes, std::size_t Alignment>
+  [[nodiscard]] ASHLAR_INLINE void* take_known() {
+    const auto otherwise = [this] { return take_behind_list(Bytes, Alignment); };
+    thread_heap* const mine = members_.recent_or_empty();
+    if (ASHLAR_UNLIKELY(mine == nullptr)) return otherwise();
+    return mine->blocks.template take_known_or<Bytes, Alignment>(otherwise);
+  }
+
+  [[nodiscard]] slice_run take_unzeroed(std::size_t bytes, std::size_t alignment) noexcept {
+    slice_run got;
+    static_cast<void>(members_.allocate_by(bytes, alignment, [&](owner& from) -> void* {
+      got = from.take_unzeroed(bytes, alignment);
+      return got.data;
+    }));
+    return got;
+  }
+
+  ASHLAR_INLINE void put(void* p) noexcept {
+    if (ASHLAR_UNLIKELY(checks || is_sampled(p))) return put_slow(p);
+    thread_heap* const mine = members::latest();
+    if (ASHLAR_LIKELY(is_of(mine, p))) return mine->blocks.put(p);
+    put_remote(mine, p);
+  }
+
+  ASHLAR_INLINE void put(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    if (ASHLAR_UNLIKELY(checks || is_sampled(p))) return put_slow(p, bytes, alignment);
+    thread_heap* const mine = members::latest();
+    if (ASHLAR_LIKELY(is_of(mine, p))) return mine->blocks.put(p, bytes, alignment);
+    put_remote(mine, p);
+  }
+
+  template <std::size_t Bytes, std::size_t Alignment>
+  ASHLAR_INLINE void put_known(void* p) noexcept {
+    if (ASHLAR_UNLIKELY(checks || is_sampled(p))) return put_slow(p, Bytes, Alignment);
+    thread_heap* const mine = members::latest();
+    if (ASHLAR_LIKELY(is_of(mine, p))) return mine->blocks.template put_known<Bytes, Alignment>(p);
+    put_remote(mine, p);
+  }
+
+  [[nodiscard]] bool expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
+    return members_.home_of(p).expand(p, bytes, new_bytes, alignment);
+  }
+  [[nodiscard]] bool resize(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
+    return members_.home_of(p).resize(p, bytes, new_bytes, alignment);
+  }
+  [[nodiscard]] void* move_pages(void* p, std::size_t new_bytes, std::size_t alignment) noexcept {
+    return members_.home_of(p).move_pages(p, new_bytes, alignment);
+  }
+  [[nodiscard]] std::size_t size_of(const void* p) const noexcept {
+    return members_.home_of(const_cast<void*>(p)).size_of(p);
+  }
+
+  // Returns `otherwise()` on a miss.
+  template <class Otherwise>
+  [[nodiscard]] ASHLAR_INLINE void* take_or(std::size_t bytes, std::size_t alignment, Otherwise otherwise) {
+    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+    thread_heap* const mine = members_.recent_or_empty();
+    if (ASHLAR_LIKELY(mine != nullptr && bytes <= size_classes::largest && alignment <= least_alignment))
+      return mine->blocks.take_or(bytes, otherwise);
+    return otherwise();
+  }
+
+  // Whether the block is of the thread heap last used: its address stands in the head of the segment. Expects: `p` is
+  // not a sampled address.
+  [[nodiscard]] static ASHLAR_INLINE bool is_of(const thread_heap* mine, void* p) noexcept {
+    return owner::segment::heap_of(p) == static_cast<const void*>(mine);
+  }
+
+  // Out of line, since inlined they would make the fast paths save registers.
+  template <failure Failure>
+  [[nodiscard]] ASHLAR_NOINLINE void* try_take_behind_list(std::size_t bytes, std::size_t alignment) noexcept {
+    thread_heap* const mine = members_.recent();
+    if (ASHLAR_UNLIKELY(mine == nullptr)) return try_take_after_another<Failure>(bytes, alignment);
+    void* p = nullptr;
+    if (ASHLAR_LIKELY(bytes <= size_classes::largest && alignment <= least_alignment))
+      p = mine->blocks.take_behind_list(bytes);
+    else if (is_plain_span(with_canary(bytes), alignment)) p = mine->blocks.take_unzeroed(bytes, alignment).data;
+    return ASHLAR_LIKELY(p != nullptr) ? p : try_take_slow<Failure>(bytes, alignment);
+  }
+
+  // For a thread whose last used heap was another one, or none.
+  template <failure Failure>
+  [[nodiscard]] ASHLAR_NOINLINE void* try_take_after_another(std::size_t bytes, std::size_t alignment) noexcept {
+    if (members_.known() == nullptr) return try_take_slow<Failure>(bytes, alignment);
+    return take_or(bytes, alignment, [=, this] { return try_take_slow<Failure>(bytes, alignment); });
+  }
+
+  [[nodiscard]] ASHLAR_NOINLINE void* take_behind_list(std::size_t bytes, std::size_t alignment) {
+    return block_or_throw(try_take_behind_list<or_null>(bytes, alignment), bytes, alignment);
+  }
+
+  // The thread heap tries its cache again: the first try may have stopped at a sampled address, which is counted.
+  template <failure Failure>
+  [[nodiscard]] ASHLAR_NOINLINE void* try_take_slow(std::size_t bytes, std::size_t alignment) noexcept {
+    constexpr std::size_t most = size_classes::largest;
+    if (thread_heap* const mine = members_.recent(); mine != nullptr && bytes <= most && alignment <= most)
+      if (void* const p = mine->blocks.try_allocate(bytes, alignment); p != nullptr) return p;
+    void* const p =
+        members_.allocate_by(bytes, alignment, [&](owner& from) { return from.try_allocate(bytes, alignment); });
+    if constexpr (Failure == or_errno)
+      if (p == nullptr) errno = ENOMEM;
+    return p;
+  }
+
+  // A block of another thread, or a thread whose last used heap was another one, which may end meanwhile: then `mine`
+  // is only compared. Inlined: the jumps of a call cost more than the rest.
+  ASHLAR_INLINE void put_remote(thread_heap* mine, void* p) noexcept {
+    auto* home = owner::segment::of(p);
+    ASHLAR_IN_REGISTER(home);  // otherwise `is_of` has an instruction more, to keep the owner for here
+    if (ASHLAR_UNLIKELY(!members_.is_latest() || !mine->freer.try_defer_cell(owner::of(*home->head.owner), p)))
+      put_remote_slow(p);
+  }
+
+  ASHLAR_NOINLINE void put_remote_slow(void* p) noexcept {
+    if (thread_heap* const mine = members_.recent(); ASHLAR_LIKELY(mine != nullptr))
+      return mine->freer.begin_carrier(owner::of(p), p);
+    members_.deallocate_by(p, [p](owner& home) { home.put(p); });
+  }
+
+  ASHLAR_NOINLINE void put_slow(void* p) noexcept {
+    if (p == nullptr) return;
+    if (!checks && !is_aligned(p, window_bytes))
+      if (thread_heap* const mine = members::latest(); is_of(mine, p)) return mine->blocks.put(p);
+    members_.deallocate_by(p, [&](owner& home) { home.put(p); });
+  }
+
+  ASHLAR_NOINLINE void put_slow(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    if (!checks && p != nullptr) return put_slow(p);
+    if constexpr (checks)  // the other owner is known under another lock
+      if (thread_heap* const mine = members_.recent();
+          mine != nullptr && mine->blocks.try_put_cell(p, bytes, alignment))
+        return;
+    members_.deallocate_by(p, [&](owner& home) { home.put(p, bytes, alignment); });
+  }
+
+  members members_;
+};
+
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The part of each thread in an owner that lives as long as the process, such as the heap behind a malloc.
+#pragma once
+
+#include <cstddef>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/detail/support/atomics.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/thread/fork.hpp>
+#include <ashlar/detail/thread/late_thread_end.hpp>
+
+namespace ashlar::ASHLAR_ABI::detail {
+
+/// As `per_thread` for the one owner of its type, which is constant-initialised and never destroyed: without records,
+/// links and numbers. One thread-local word points to the part, or to one that is all zero:
+///
+///     word --> empty part of all threads --obtain()--> T --end of the thread--> empty part
+///                                           ^-- owner.begin_thread()  `-- owner.end_thread(T&)
+///
+/// No call takes memory of malloc but `late_thread_end::enter`, after the thread has been marked as open: the malloc in
+/// it gets a part. A thread that has left its part gets no other one. The owner also has `enter_registry()`, called
+/// before its first use, and `before_fork`, `after_fork_in_parent`, `after_fork_in_child` as `per_thread` calls them.
+/// Thread safety: any thread, unless stated otherwise.
+template <class Owner, class T>
+class process_threads {
+public:
+  static constexpr bool has_empty_part = true;
+
+  explicit constexpr process_threads(Owner& owner) noexcept : owner_(owner) {}
+  process_threads(const process_threads&) = delete;
+  process_threads& operator=(const process_threads&) = delete;
+
+  /// @{ Returns: the calling thread's part, or null.
+  [[nodiscard]] static ASHLAR_INLINE T* recent() noexcept { return is_latest() ? mine_ : nullptr; }
+  [[nodiscard]] static T* known() noexcept { return recent(); }
+  /// @}
+
+  /// Returns: the calling thread's part, or the empty one, of which nothing may be changed. Complexity: a load.
+  [[nodiscard]] static ASHLAR_INLINE T* latest() noexcept {
+    T* const mine = mine_;
+    ASHLAR_ASSUME(mine != nullptr);
+    return mine;
+  }
+  /// Returns: whether the calling thread has a part.
+  [[nodiscard]] static ASHLAR_INLINE bool is_latest() noexcept { return mine_ != &empty_.part; }
+
+  /// Returns: the calling thread's part, attached at its first call; null at the end of the thread or without memory.
+  [[nodiscard]] T* obtain() noexcept {
+    if (T* const mine = recent(); mine != nullptr) return mine;
+    expect_forks();
+    if (!accepts()) return nullptr;
+    if (T* const mine = recent(); mine != nullptr) return mine;  // of a malloc inside `accepts`
+    if (T* const made = owner_.begin_thread(); made != nullptr) mine_ = made;
+    return recent();
+  }
+
+  /// Effects: gives the calling thread another part, or none. Returns: its former part, or null; `next` itself if the
+  /// thread cannot have one.
+  [[nodiscard]] T* attach(T* next) noexcept {
+    if (next != nullptr) {
+      expect_forks();
+      if (!accepts()) return next;
+    }
+    T* const last = recent();
+    mine_ = next != nullptr ? next : &empty_.part;
+    return last;
+  }
+
+  /// Effects: calls `last()`. Expects: no other thread uses the owner.
+  template <class F, class Last>
+  void for_each(F, Last last) noexcept {
+    last();
+  }
+
+  /// Effects: none: the owner does not end.
+  void end() noexcept {}
+
+  /// Effects: from now on a fork finds the locks of the owner free, once handlers are installed. `obtain` includes it.
+  ASHLAR_INLINE void expect_forks() const noexcept {
+    if (ASHLAR_UNLIKELY(at_fork_.entered.load(memory_order_relaxed) == nullptr)) begin();
+  }
+
+private:
+  enum class state : unsigned char { fresh, open, ended };
+
+  // The first use of the owner, perhaps by several threads at once.
+  ASHLAR_COLD void begin() const noexcept {
+    if (!has_handlers_) fork_participants::leave_to_start();
+    owner_.enter_registry();
+    fork_participants::enter_without_handlers(at_fork_);
+  }
+
+  [[nodiscard]] bool accepts() noexcept { return state_ == state::open || (state_ == state::fresh && open()); }
+
+  [[nodiscard]] ASHLAR_COLD bool open() noexcept {
+    state_ = state::open;  // before the call, which may allocate
+    if (at_end_.enter()) return true;
+    leave(state::fresh);  // its end would not be noticed
+    return false;
+  }
+
+  void leave(state next) noexcept {
+    state_ = next;
+    if (T* const leaving = attach_none(); leaving != nullptr) owner_.end_thread(*leaving);
+  }
+
+  [[nodiscard]] static T* attach_none() noexcept {
+    T* const last = recent();
+    mine_ = &empty_.part;
+    return last;
+  }
+
+  [[nodiscard]] static process_threads& self(void* of) noexcept { return *static_cast<process_threads*>(of); }
+
+  // Fast paths read zeroes of it, which are neither a cell nor an owner.
+  union empty_part {
+    constexpr empty_part() noexcept : bytes{} {}
+    constexpr ~empty_part() {}
+
+    std::byte bytes[sizeof(T)];
+    T part;
+  };
+
+  static inline constinit empty_part empty_ = {};
+  ASHLAR_IN_STATIC_TLS static inline constinit thread_local T* mine_ = &empty_.part;
+  ASHLAR_IN_STATIC_TLS static inline constinit thread_local state state_ = state::fresh;
+
+  // At the start of the program, of those that use an owner alone.
+  static inline const bool has_handlers_ = (fork_participants::install_at_start(), true);
+
+  Owner& owner_;
+  late_thread_end at_end_{[](void* of) noexcept { self(of).leave(state::ended); }, this};
+  mutable fork_participant at_fork_{
+      .before = [](void* of, fork_step step) noexcept { self(of).owner_.before_fork(step); },
+      .in_parent = [](void* of) noexcept { self(of).owner_.after_fork_in_parent(); },
+      .in_child = [](void* of) noexcept { self(of).owner_.after_fork_in_child(recent()); },
+      .self = this};
+};
+
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The heap of the process: the one to build a malloc on, usable before and after everything else.
+#pragma once
+
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/detail/heap/heap_api.hpp>
+#include <ashlar/detail/heap/heap_stores.hpp>
+#include <ashlar/detail/heap/segment.hpp>
+#include <ashlar/detail/heap_threads/basic_heap.hpp>
+#include <ashlar/detail/heap_threads/thread_heap_registry.hpp>
+#include <ashlar/detail/slab/size_classes.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/immortal.hpp>
+#include <ashlar/detail/thread/fork.hpp>
+#include <ashlar/detail/thread/process_threads.hpp>
+#include <ashlar/fwd.hpp>
+#include <ashlar/heap/heap_options.hpp>
+#include <ashlar/resource/page_resource.hpp>
+
+namespace ashlar::ASHLAR_ABI {
+
+namespace detail {
+
+/// The threads policy of the heap of the process.
+struct threads_of_process_heap {
+  template <class Owner, class T>
+  using parts = process_threads<Owner, T>;
+};
+
+}  // namespace detail
+
+/// A `heap` over pages with one object, `process_heap()`: constant-initialised and never destroyed. So it serves before
+/// any constructor and after every destructor. No call reaches `operator new`, `atexit`, a guarded static, or a
+/// `thread_local` object with a destructor, so a malloc may stand on it. One thread-local word leads to the heap of a
+/// thread, and a thread without one finds empty free lists behind it: `allocate_or_errno` has 15 instructions, two of
+/// them branches, and no frame; `deallocate(p)` has 16.
+///
+/// The end of a thread is the third round of destructors of its keys: then its blocks wait for the next thread, and
+/// later calls use the common heap. The main thread keeps its heap over `exit`. A child of a fork goes on with the heap
+/// of the forking thread. The code must stay loaded: link a library that contains it with `-z nodelete`, and compile it
+/// with `-ftls-model=initial-exec`. Thread safety: any thread.
+class process_heap_type : public detail::basic_heap<page_resource, detail::threads_of_process_heap> {
+  using calls = detail::basic_heap<page_resource, detail::threads_of_process_heap>;
+
+public:
+  using calls::deallocate;
+  void release() = delete;  // it has blocks of others
+
+  /// As `try_allocate`, and sets `errno` to `ENOMEM` before it returns null.
+  [[nodiscard]] ASHLAR_INLINE void* allocate_or_errno(std::size_t bytes,
+                                                      std::size_t alignment = least_alignment) noexcept {
+    return take<detail::or_errno>(bytes, alignment);
+  }
+
+  /// As `try_allocate_zeroed`, and sets `errno` to `ENOMEM` before it returns null.
+  [[nodiscard]] ASHLAR_INLINE void* allocate_zeroed_or_errno(std::size_t bytes,
+                                                             std::size_t alignment = least_alignment) noexcept {
+    if (ASHLAR_UNLIKELY(bytes > detail::size_classes::largest || alignment > least_alignment))
+      return or_errno(try_allocate_zeroed(bytes, alignment));
+    void* const p = allocate_or_errno(bytes);  // cells are not fresh as a rule
+    return ASHLAR_LIKELY(p != nullptr) ? std::memset(p, 0, bytes) : nullptr;
+  }
+
+  /// As that of `heap`, but a cell stays where it is unless less than half of it would be used, at level `fast`; and to
+  /// a smaller size the call never fails at an address that has the alignment.
+  [[nodiscard]] void* try_reallocate(void* p, std::size_t new_bytes, std::size_t alignment = least_alignment) noexcept {
+    if (p == nullptr) return try_allocate(new_bytes, alignment);
+    const bool may_stay = detail::is_aligned(p, alignment);
+    if (may_stay && stays(p, new_bytes)) return p;
+    void* const moved = calls::try_reallocate(p, new_bytes, alignment);
+    return moved == nullptr && may_stay && new_bytes <= usable_size(p) ? p : moved;
+  }
+
+  /// As `try_reallocate`, and sets `errno` to `ENOMEM` before it returns null.
+  [[nodiscard]] void* reallocate_or_errno(void* p, std::size_t new_bytes,
+                                          std::size_t alignment = least_alignment) noexcept {
+    return or_errno(try_reallocate(p, new_bytes, alignment));
+  }
+
+  /// Throws: `std::bad_alloc`; the block at `p` stays then.
+  [[nodiscard]] void* reallocate(void* p, std::size_t new_bytes, std::size_t alignment = least_alignment) {
+    return detail::block_or_throw(try_reallocate(p, new_bytes, alignment), new_bytes, alignment);
+  }
+
+  /// As `deallocate(p)`: at level `fast` the size is ignored, since C programs give wrong ones; from `checked` on it is
+  /// verified. `p` may be null.
+  ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment = least_alignment) noexcept {
+    if (checking_level == checking::fast || p == nullptr) return deallocate(p);
+    calls::deallocate(p, bytes, alignment);
+  }
+
+  /// Effects: installs the handlers of forks, once. Static initialisation calls it; a malloc calls it earlier, in the
+  /// first constructor of its library, but never from malloc: it allocates. Handlers that others install later may
+  /// allocate.
+  static void expect_forks() noexcept { detail::fork_participants::install_at_start(); }
+
+private:
+  friend detail::immortal<process_heap_type>;
+  constexpr process_heap_type() noexcept : calls(heap_options{}, page_resource{}) {}
+  ~process_heap_type() = default;
+
+  // A sized free from level `checked` on expects the class of the new size.
+  [[nodiscard]] bool stays(void* p, std::size_t new_bytes) const noexcept {
+    if (checking_level != checking::fast || !detail::segment::is_in_slab(p)) return false;
+    const std::size_t held = usable_size(p);
+    return new_bytes <= held && new_bytes >= held / 2;
+  }
+
+  [[nodiscard]] static ASHLAR_INLINE void* or_errno(void* p) noexcept {
+    if (ASHLAR_UNLIKELY(p == nullptr)) errno = ENOMEM;
+    return p;
+  }
+};
+
+/// Returns: the heap of the process. Complexity: an address.
+[[nodiscard]] ASHLAR_INLINE process_heap_type& process_heap() noexcept {
+  return detail::immortal_instance<process_heap_type>.value;
+}
+
+static_assert(try_resource<process_heap_type> && owning_resource<process_heap_type> &&
+              !releasable_resource<process_heap_type>);
+static_assert(self_describing_resource<process_heap_type> && expanding_resource<process_heap_type> &&
+              thread_safe_resource<process_heap_type>);
+
+}  // namespace ashlar::ASHLAR_ABI

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of the heap of the process: before main and after it, threads that end late, forks, and the rules of malloc.
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/resource.hpp>
+#include <ashlar/detail/slab/size_classes.hpp>
+#include <ashlar/heap/heap_statistics.hpp>
+#include <ashlar/heap/process_heap.hpp>
+
+#include "tests/support/build.hpp"
+#include "tests/support/child.hpp"
+#include "tests/support/conformance.hpp"
+#include "tests/support/stamped_block.hpp"
+
+namespace {
+
+using ashlar::process_heap;
+using ashlar_test::stamped_block;
+
+struct blocks_of_process : ashlar_test::conformance_defaults {
+  static constexpr bool exhaustible = false;
+  ashlar::resource_ref<ashlar::process_heap_type> resource{process_heap()};
+};
+
+}  // namespace
+
+namespace ashlar_test {
+INSTANTIATE_TYPED_TEST_SUITE_P(process_heap, conformance, blocks_of_process);
+}
+
+namespace {
+
+constinit void* taken_before_main = nullptr;
+constinit bool is_right_before_main = false;
+
+// Before the constructors of this program, those of the library among them.
+__attribute__((constructor(101))) void use_before_main() {
+  taken_before_main = process_heap().try_allocate(100);
+  void* const other = process_heap().try_allocate(40'000);
+  is_right_before_main = taken_before_main != nullptr && other != nullptr && process_heap().owns(other);
+  process_heap().deallocate(other);
+}
+
+TEST(process_heap, serves_before_main) {
+  EXPECT_TRUE(is_right_before_main);
+  EXPECT_TRUE(process_heap().is_mine(taken_before_main));
+  EXPECT_GE(process_heap().usable_size(taken_before_main), 100u);
+}
+
+TEST(process_heap, serves_after_main_from_the_heap_of_the_main_thread) {
+  EXPECT_TRUE(ashlar_test::child_does([] {
+    static void* const early = process_heap().try_allocate(100);
+    struct last {
+      ~last() {
+        const bool is_mine = process_heap().is_mine(early);
+        process_heap().deallocate(early);
+        void* const late = process_heap().try_allocate(5000);
+        ::_exit(is_mine && late != nullptr && process_heap().invariant() ? 0 : 1);
+      }
+    };
+    static const last at_exit;
+    std::exit(2);
+    return false;
+  }));
+}
+
+TEST(process_heap, sets_errno_in_the_calls_that_say_so) {
+  constexpr std::size_t too_much = ashlar::detail::max_size / 2;
+  errno = 0;
+  EXPECT_EQ(process_heap().try_allocate(too_much), nullptr);
+  EXPECT_EQ(process_heap().try_allocate_zeroed(too_much), nullptr);
+  EXPECT_EQ(errno, 0);
+  EXPECT_EQ(process_heap().allocate_or_errno(too_much), nullptr);
+  EXPECT_EQ(std::exchange(errno, 0), ENOMEM);
+  EXPECT_EQ(process_heap().allocate_zeroed_or_errno(too_much), nullptr);
+  EXPECT_EQ(std::exchange(errno, 0), ENOMEM);
+  void* const p = process_heap().allocate_or_errno(10);
+  EXPECT_EQ(process_heap().reallocate_or_errno(p, too_much), nullptr);
+  EXPECT_EQ(std::exchange(errno, 0), ENOMEM);
+  for (const std::size_t bytes : {std::size_t{0}, std::size_t{10}, std::size_t{70'000}, std::size_t{9} << 20})
+    process_heap().deallocate(process_heap().allocate_or_errno(bytes));
+  process_heap().deallocate(p);
+  process_heap().deallocate(nullptr);
+  EXPECT_EQ(errno, 0);
+}
+
+TEST(process_heap, clears_memory_that_was_in_use) {
+  for (std::size_t bytes = 1; bytes < (std::size_t{9} << 20); bytes += bytes * 2 / 3 + 7) {
+    void* const dirty = process_heap().allocate_or_errno(bytes);
+    std::memset(dirty, 0xee, bytes);
+    process_heap().deallocate(dirty);
+    auto* const p = static_cast<unsigned char*>(process_heap().allocate_zeroed_or_errno(bytes));
+    std::size_t set = 0;
+    for (std::size_t i = 0; i < bytes; ++i) set += p[i] != 0 ? 1 : 0;
+    EXPECT_EQ(set, 0u) << bytes;
+    process_heap().deallocate(p, bytes);
+  }
+}
+
+TEST(process_heap, reallocates_a_cell_in_place_while_half_of_it_is_used) {
+  auto* const p = static_cast<char*>(process_heap().reallocate_or_errno(nullptr, 1000));
+  std::strcpy(p, "text");
+  void* const half = process_heap().reallocate_or_errno(p, 600);
+  if (!ashlar_test::is_checked) EXPECT_EQ(half, p);
+  process_heap().deallocate(process_heap().reallocate_or_errno(nullptr, 1000), 1000);
+  char* const less = static_cast<char*>(process_heap().reallocate_or_errno(half, 100));
+  EXPECT_NE(less, half);
+  EXPECT_STREQ(less, "text");
+  EXPECT_LT(process_heap().usable_size(less), 500u);
+  char* const more = static_cast<char*>(process_heap().reallocate_or_errno(less, std::size_t{20} << 20));
+  EXPECT_STREQ(more, "text");
+  char* const last = static_cast<char*>(process_heap().reallocate_or_errno(more, 5));
+  EXPECT_STREQ(last, "text");
+  process_heap().deallocate(last, 5);
+}
+
+TEST(process_heap, ignores_wrong_sizes_where_nothing_is_checked) {
+  if constexpr (ashlar_test::is_checked) GTEST_SKIP() << "a report";
+  for (const std::size_t bytes : {std::size_t{24}, std::size_t{5000}, std::size_t{200'000}, std::size_t{9} << 20})
+    process_heap().deallocate(process_heap().try_allocate(bytes), bytes / 3);
+  EXPECT_TRUE(process_heap().invariant());
+}
+
+// Frees a block in each round of the destructors of keys, and takes others.
+struct late_user {
+  // ThreadSanitizer forgets the thread in the last one.
+  static constexpr int most_rounds = PTHREAD_DESTRUCTOR_ITERATIONS - (ashlar_test::has_tsan ? 1 : 0);
+  pthread_key_t key = {};
+  std::atomic<int> ends = 0;
+
+  struct of_thread {
+    int rounds = 0;
+    void* blocks[most_rounds] = {};
+  };
+
+  static void end_round(void* value) {
+    auto* const mine = static_cast<of_thread*>(value);
+    process_heap().deallocate(mine->blocks[mine->rounds]);
+    process_heap().deallocate(process_heap().try_allocate(100 + static_cast<std::size_t>(mine->rounds) * 20'000));
+    if (++mine->rounds < most_rounds) static_cast<void>(::pthread_setspecific(user.key, mine));
+    else ++user.ends, process_heap().deallocate(mine);
+  }
+
+  void begin_thread() noexcept {
+    auto* const mine = ::new (process_heap().try_allocate(sizeof(of_thread))) of_thread;
+    for (void*& each : mine->blocks) each = process_heap().try_allocate(300);
+    ASSERT_EQ(::pthread_setspecific(key, mine), 0);
+  }
+
+  static late_user user;
+};
+constinit late_user late_user::user;
+
+TEST(process_heap, serves_threads_to_the_last_round_of_their_keys) {
+  ASSERT_EQ(::pthread_key_create(&late_user::user.key, late_user::end_round), 0);
+  const std::size_t parked = process_heap().parked();
+  std::vector<std::thread> threads;
+  for (int i = 0; i != 160; ++i)
+    threads.emplace_back([] {
+      thread_local std::vector<char> also_at_end(100);
+      late_user::user.begin_thread();
+    });
+  for (std::thread& each : threads) each.join();
+  EXPECT_EQ(late_user::user.ends, 160);
+  EXPECT_TRUE(process_heap().invariant());
+  EXPECT_GT(process_heap().parked(), parked);
+  ::pthread_key_delete(late_user::user.key);
+}
+
+TEST(process_heap, gives_the_heap_of_a_thread_that_ended_to_the_next_one) {
+  std::thread([] { static_cast<void>(process_heap().try_allocate(100)); }).join();
+  const std::size_t parked = process_heap().parked();
+  for (int i = 0; i != 20; ++i)
+    std::thread([&] {
+      void* const p = process_heap().try_allocate(100);
+      EXPECT_EQ(process_heap().parked(), parked - 1);
+      process_heap().deallocate(p);
+    }).join();
+  EXPECT_EQ(process_heap().parked(), parked);
+}
+
+TEST(process_heap, frees_blocks_whose_thread_has_ended) {
+  void* p = nullptr;
+  void* large = nullptr;
+  std::thread([&] {
+    p = process_heap().try_allocate(100);
+    large = process_heap().try_allocate(100'000);
+  }).join();
+  process_heap().deallocate(p);
+  process_heap().deallocate(large);
+  process_heap().flush();
+  EXPECT_TRUE(process_heap().invariant());
+}
+
+void churn(std::mt19937& random, std::vector<stamped_block>& blocks) {
+  for (int i = 0; i != 200; ++i) {
+    const std::size_t bytes = random() % 100 != 0 ? 1 + random() % 2000 : 1 + random() % 300'000;
+    blocks.push_back({process_heap().allocate_or_errno(bytes), bytes, random()});
+    blocks.back().write();
+    if (blocks.size() < 100) continue;
+    const std::size_t gone = random() % blocks.size();
+    EXPECT_TRUE(blocks[gone].is_intact());
+    process_heap().deallocate(blocks[gone].p);
+    blocks[gone] = blocks.back();
+    blocks.pop_back();
+  }
+}
+
+void free_all(const std::vector<stamped_block>& blocks) {
+  for (const stamped_block& each : blocks) process_heap().deallocate(each.p);
+}
+
+bool use_in_child(std::vector<stamped_block>& blocks) {
+  std::mt19937 random(7);
+  churn(random, blocks);
+  std::vector<stamped_block> of_thread;
+  std::thread([&] { churn(random, of_thread); }).join();
+  free_all(of_thread);
+  return process_heap().invariant() &&
+         ashlar_test::child_does([] { return process_heap().try_allocate(50) != nullptr; });
+}
+
+TEST(process_heap, goes_on_in_the_child_of_a_fork_among_busy_threads) {
+  if (ashlar_test::has_tsan) GTEST_SKIP() << "forks of threads";
+  std::atomic<bool> stop = false;
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i != 4; ++i)
+    threads.emplace_back([&stop, i] {
+      std::mt19937 random(i);
+      std::vector<stamped_block> blocks;
+      while (!stop) churn(random, blocks);
+      free_all(blocks);
+    });
+  std::mt19937 random(9);
+  std::vector<stamped_block> mine;
+  for (int i = 0; i != (ashlar_test::is_slow ? 10 : 60); ++i) {
+    churn(random, mine);
+    EXPECT_TRUE(ashlar_test::child_does([&] { return use_in_child(mine); }));
+  }
+  stop = true;
+  for (std::thread& each : threads) each.join();
+  free_all(mine);
+  EXPECT_TRUE(process_heap().invariant());
+}
+
+// Handlers of others, installed after those of the library.
+constinit bool handlers_allocate = false;
+void use_in_handler() {
+  if (!handlers_allocate) return;
+  void* const p = process_heap().try_allocate(100);
+  void* const large = process_heap().try_allocate(3'000'000);
+  process_heap().deallocate(p);
+  process_heap().deallocate(large);
+}
+
+TEST(process_heap, serves_the_handlers_of_a_fork) {
+  ASSERT_EQ(::pthread_atfork(use_in_handler, use_in_handler, use_in_handler), 0);
+  handlers_allocate = true;
+  EXPECT_TRUE(ashlar_test::child_does([] { return process_heap().invariant(); }));
+  EXPECT_TRUE(process_heap().invariant());
+  std::thread([] {  // which has no heap at its fork
+    EXPECT_TRUE(ashlar_test::child_does([] { return process_heap().try_allocate(10) != nullptr; }));
+  })
+      .join();
+  handlers_allocate = false;
+}
+
+TEST(process_heap, is_surveyed_as_other_heaps) {
+  void* const p = process_heap().allocate(100);
+  bool is_found = false;
+  process_heap().for_each_live([&](void* block, std::size_t) { is_found = is_found || block == p; });
+  EXPECT_TRUE(is_found);
+  const ashlar::heap_statistics sums = statistics_of(process_heap());
+  EXPECT_TRUE(sums.invariant());
+  EXPECT_GE(sums.all.live_bytes, 100u);
+  EXPECT_EQ(sums.held_bytes, process_heap().held_bytes());
+  process_heap().deallocate(p);
+  static_cast<void>(process_heap().trim());
+  EXPECT_TRUE(process_heap().invariant());
+}
+
+}  // namespace
