@@ -7,6 +7,7 @@ target_link_libraries(run_victim PRIVATE ashlar_warnings ${CMAKE_DL_LIBS})
 target_compile_features(run_victim PRIVATE cxx_std_20)
 target_compile_definitions(test_cli PRIVATE "ASHLAR_RUN_VICTIM=\"$<TARGET_FILE:run_victim>\"")
 add_dependencies(test_cli run_victim)
+target_compile_definitions(test_cli PRIVATE "ASHLAR_HAS_MALLOC=$<TARGET_EXISTS:ashlar_malloc>")
 
 # The texts of `ashlar run` name files that are found from the command's directory.
 set_source_files_properties("${PROJECT_SOURCE_DIR}/cli/support/companion.cpp" PROPERTIES

@@ -167,6 +167,40 @@ TEST_F(run_verb, a_replay_and_a_verdict_of_try_take_the_same_library) {
   EXPECT_EQ(text("err"), "ashlar replay: libashlar.so is missing: it belongs beside ashlar or in ../lib\n");
 }
 
+/// The library itself, found from the build tree.
+class run_library : public ashlar_test::replay_command {
+protected:
+  void SetUp() override {
+    if (!ASHLAR_HAS_MALLOC) GTEST_SKIP() << "this build has no libashlar.so";
+  }
+};
+
+TEST_F(run_library, serves_programs_at_each_level) {
+  for (const std::string level : {"fast", "checked", "hardened"}) {
+    ASSERT_EQ(ashlar("run --level " + level + " -- " ASHLAR_RUN_VICTIM), 0) << text("err");
+    EXPECT_EQ(text("err"), "");
+    const std::string file = level == "fast" ? "libashlar.so" : "libashlar-" + level + ".so";
+    EXPECT_TRUE(text("out").starts_with("malloc: " + file)) << text("out");
+    EXPECT_EQ(ashlar("run --level " + level + " -- sh -c 'seq 1000 | sort -rn | head -n 1'"), 0) << text("err");
+    EXPECT_EQ(text("out"), "1000\n");
+  }
+}
+
+TEST_F(run_library, prints_statistics_at_the_end) {
+  ASSERT_EQ(ashlar("run --stats -- " ASHLAR_RUN_VICTIM), 0);
+  EXPECT_NE(text("err").find("live"), std::string::npos) << text("err");
+}
+
+TEST_F(run_library, an_option_that_it_does_not_know_is_one_line) {
+  ASSERT_EQ(ashlar("run --option retian=1m --option retain=1m -- " ASHLAR_RUN_VICTIM), 0);
+  EXPECT_EQ(text("err"), "ashlar: ASHLAR: unknown option retian\n");
+}
+
+TEST_F(run_library, is_a_candidate_of_a_replay) {
+  ASSERT_EQ(ashlar("replay " + sample(20000, 3) + " --with glibc,libashlar.so --repetitions 1"), 0) << text("err");
+  EXPECT_NE(text("out").find("\nlibashlar.so "), std::string::npos) << text("out");
+}
+
 TEST(run_preload_list, keeps_the_recorder_in_front) {
   using ashlar::cli::preload_list;
   EXPECT_EQ(preload_list("/l/libashlar.so", nullptr), "/l/libashlar.so");
