@@ -39,7 +39,8 @@ concept lock = basic_lockable<T> || std::same_as<T, thread_cached>;
 
 }  // namespace policy
 
-/// A lock that spins on a read, then yields, so that a preempted holder can run on a machine with few cores.
+/// A lock that spins on a read, then yields, so that a preempted holder can run on a machine with few cores, then
+/// sleeps for short times, so that it can run below a waiting thread of real-time priority.
 class spin_lock {
 public:
   ASHLAR_INLINE void lock() noexcept {
@@ -56,9 +57,10 @@ private:
   static constexpr unsigned spins_before_yield = 64;
 
   ASHLAR_COLD void wait() noexcept {
+    unsigned turn = 0;
     do {
       for (unsigned spin = 0; held_.load(detail::memory_order_relaxed); ++spin)
-        if (spin >= spins_before_yield) detail::yield_thread();
+        if (spin >= spins_before_yield) detail::yield_or_sleep(turn++);
     } while (!try_lock());
   }
 

@@ -34,9 +34,10 @@ private:
 
   ASHLAR_COLD void wait() noexcept {
     if (holder_.load(memory_order_relaxed) == &this_thread_) held_locks::end_for_reentry();
+    unsigned turn = 0;
     do {
       for (unsigned spin = 0; holder_.load(memory_order_relaxed) != nullptr; ++spin)
-        if (spin >= spins_before_yield) yield_thread();
+        if (spin >= spins_before_yield) yield_or_sleep(turn++);
     } while (!try_lock());
   }
 

@@ -11,8 +11,12 @@
 #if ASHLAR_HOSTED
 #include <cstdlib>
 #if ASHLAR_POSIX
+#include <cerrno>
 #include <sched.h>
 #include <unistd.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#endif
 #elif ASHLAR_WINDOWS
 #include <io.h>
 extern "C" __declspec(dllimport) int __stdcall SwitchToThread();
@@ -63,6 +67,24 @@ inline void yield_thread() noexcept {
 #elif ASHLAR_HOSTED && (!defined(__wasi__) || defined(_REENTRANT))  // the library of WASI has none
   std::this_thread::yield();
 #endif
+}
+
+/// Effects: lets other threads run, also those of lower priority: the first 16 turns yield, the next ones sleep. A
+/// thread of real-time priority yields to its equals only, and would keep a preempted holder from running for ever.
+/// Sleeps by a plain system call, since the functions for it are points of cancellation, and malloc is none.
+ASHLAR_COLD inline void yield_or_sleep(unsigned turn) noexcept {
+#if defined(__linux__) && defined(SYS_nanosleep)
+  constexpr unsigned most_yields = 16;
+  if (turn >= most_yields) {
+    const int error = errno;
+    const long seconds_and_nanoseconds[2] = {0, 50'000};
+    static_cast<void>(::syscall(SYS_nanosleep, seconds_and_nanoseconds, nullptr));
+    errno = error;
+    return;
+  }
+#endif
+  static_cast<void>(turn);
+  yield_thread();
 }
 
 }  // namespace detail

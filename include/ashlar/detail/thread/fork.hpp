@@ -216,7 +216,8 @@ private:
     // A holder that waits for a participant never unlocks, so attempts are limited. They grow, since among many busy
     // holders a few attempts may always fail.
     constexpr unsigned attempts = 64;
-    for (unsigned patience = attempts; !try_hold(patience); patience += attempts) yield_thread();
+    unsigned turn = 0;
+    for (unsigned patience = attempts; !try_hold(patience); patience += attempts) yield_or_sleep(turn++);
   }
 
   // Returns: whether all locks are held; then no participant enters or leaves until the end of the fork. If false, none

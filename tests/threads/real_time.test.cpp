@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests that a thread which waits for a lock lets its holder run, also one of lower priority on the same processor.
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/resource.h>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/lock.hpp>
+#include <ashlar/detail/support/platform.hpp>
+
+#if defined(__linux__)
+
+namespace {
+
+using clock_type = std::chrono::steady_clock;
+
+// How often the calling thread has waited for something.
+long sleeps_of_this_thread() {
+  rusage used = {};
+  ::getrusage(RUSAGE_THREAD, &used);
+  return used.ru_nvcsw;
+}
+
+TEST(real_time, a_long_wait_sleeps) {
+  const long before = sleeps_of_this_thread();
+  for (unsigned turn = 100; turn != 110; ++turn) ashlar::detail::yield_or_sleep(turn);
+  EXPECT_GE(sleeps_of_this_thread() - before, 10);
+}
+
+void work(std::chrono::milliseconds time) { for (const auto end = clock_type::now() + time; clock_type::now() < end;); }
+
+// Returns: whether the thread stays on the first processor, before all threads without a real-time priority if asked.
+bool join_first_processor(bool is_urgent) {
+  cpu_set_t first;
+  CPU_ZERO(&first);
+  CPU_SET(0, &first);
+  if (::pthread_setaffinity_np(::pthread_self(), sizeof first, &first) != 0) return false;
+  const sched_param least = {.sched_priority = 1};
+  return !is_urgent || ::pthread_setschedparam(::pthread_self(), SCHED_FIFO, &least) == 0;
+}
+
+TEST(real_time, a_holder_of_lower_priority_runs_while_a_thread_waits) {
+  ashlar::spin_lock lock;
+  std::atomic<bool> is_held = false, is_permitted = true;
+  std::chrono::duration<double> waited = {};
+  std::thread holder([&] {
+    if (!join_first_processor(false)) is_permitted = false;
+    lock.lock();
+    is_held = true;
+    work(std::chrono::milliseconds(20));  // the other thread takes the processor meanwhile
+    lock.unlock();
+  });
+  std::thread urgent([&] {
+    while (!is_held) std::this_thread::yield();
+    if (!join_first_processor(true)) is_permitted = false;
+    const auto begin = clock_type::now();
+    lock.lock();
+    waited = clock_type::now() - begin;
+    lock.unlock();
+  });
+  holder.join();
+  urgent.join();
+  if (!is_permitted) GTEST_SKIP() << "real-time priorities are not permitted";
+  EXPECT_LT(waited.count(), 0.5);  // a system ends the rule of a thread that only yields after 0.95 s of a second
+}
+
+}  // namespace
+
+#endif
