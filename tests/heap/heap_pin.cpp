@@ -4,6 +4,7 @@
 
 #include <ashlar/heap/heap.hpp>
 #include <ashlar/heap/local_heap.hpp>
+#include <ashlar/heap/process_heap.hpp>
 
 using heap = ashlar::local_heap<>;
 using heap_for_all = ashlar::heap<>;
@@ -20,3 +21,6 @@ extern "C" void* any_try_take(heap_for_all& h, std::size_t bytes) { return h.try
 extern "C" void* any_take(heap_for_all& h, std::size_t bytes) { return h.allocate(bytes); }
 extern "C" void any_give(heap_for_all& h, void* p) { h.deallocate(p); }
 extern "C" void any_give_sized(heap_for_all& h, void* p, std::size_t bytes) { h.deallocate(p, bytes); }
+
+extern "C" void* process_take(std::size_t bytes) { return ashlar::process_heap().allocate_or_errno(bytes); }
+extern "C" void process_give(void* p) { ashlar::process_heap().deallocate(p); }

@@ -18,3 +18,7 @@ expect_fast_path any_try_take 17 3    # test for the heap used last; size, branc
 expect_fast_path any_take 17 3
 expect_fast_path any_give 16 2
 expect_fast_path any_give_sized 18 3
+
+# The heap of the process: one thread-local word, and no test whether the thread has a heap. A miss takes no object.
+expect_fast_path process_take 14 2
+expect_fast_path process_give 16 2

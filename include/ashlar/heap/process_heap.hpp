@@ -38,8 +38,8 @@ struct threads_of_process_heap {
 /// A `heap` over pages with one object, `process_heap()`: constant-initialised and never destroyed. So it serves before
 /// any constructor and after every destructor. No call reaches `operator new`, `atexit`, a guarded static, or a
 /// `thread_local` object with a destructor, so a malloc may stand on it. One thread-local word leads to the heap of a
-/// thread, and a thread without one finds empty free lists behind it: `allocate_or_errno` has 15 instructions, two of
-/// them branches, and no frame; `deallocate(p)` has 16.
+/// thread, and a thread without one finds empty free lists behind it: `allocate_or_errno(bytes)` has 14
+/// instructions and no frame, `deallocate(p)` 16.
 ///
 /// The end of a thread is the third round of destructors of its keys: then its blocks wait for the next thread, and
 /// later calls use the common heap. The main thread keeps its heap over `exit`. A child of a fork goes on with the heap
@@ -52,11 +52,14 @@ public:
   using calls::deallocate;
   void release() = delete;  // it has blocks of others
 
-  /// As `try_allocate`, and sets `errno` to `ENOMEM` before it returns null.
-  [[nodiscard]] ASHLAR_INLINE void* allocate_or_errno(std::size_t bytes,
-                                                      std::size_t alignment = least_alignment) noexcept {
+  /// @{ As `try_allocate`, and sets `errno` to `ENOMEM` before it returns null.
+  [[nodiscard]] ASHLAR_INLINE void* allocate_or_errno(std::size_t bytes) noexcept {
+    return take_or(bytes, least_alignment, [bytes] { return take_missed(bytes); });
+  }
+  [[nodiscard]] void* allocate_or_errno(std::size_t bytes, std::size_t alignment) noexcept {
     return take<detail::or_errno>(bytes, alignment);
   }
+  /// @}
 
   /// As `try_allocate_zeroed`, and sets `errno` to `ENOMEM` before it returns null.
   [[nodiscard]] ASHLAR_INLINE void* allocate_zeroed_or_errno(std::size_t bytes,
@@ -88,6 +91,9 @@ public:
     return detail::block_or_throw(try_reallocate(p, new_bytes, alignment), new_bytes, alignment);
   }
 
+  /// As that of `heap`.
+  ASHLAR_INLINE void deallocate(void* p) noexcept { put_or(p, put_missed, put_remote_missed); }
+
   /// As `deallocate(p)`: at level `fast` the size is ignored, since C programs give wrong ones; from `checked` on it is
   /// verified. `p` may be null.
   ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment = least_alignment) noexcept {
@@ -104,6 +110,17 @@ private:
   friend detail::immortal<process_heap_type>;
   constexpr process_heap_type() noexcept : calls(heap_options{}, page_resource{}) {}
   ~process_heap_type() = default;
+
+  // Without the object, which would be an argument that the fast paths make room for.
+  [[nodiscard]] ASHLAR_NOINLINE static void* take_missed(std::size_t bytes) noexcept {
+    return one().try_take_behind_list<detail::or_errno>(bytes, least_alignment);
+  }
+  ASHLAR_NOINLINE static void put_missed(void* p) noexcept { one().put_slow(p); }
+  ASHLAR_NOINLINE static void put_remote_missed(void* p) noexcept { one().put_remote_slow(p); }
+
+  [[nodiscard]] static ASHLAR_INLINE process_heap_type& one() noexcept {
+    return detail::immortal_instance<process_heap_type>.value;
+  }
 
   // A sized free from level `checked` on expects the class of the new size.
   [[nodiscard]] bool stays(void* p, std::size_t new_bytes) const noexcept {

@@ -123,6 +123,25 @@ protected:
   constexpr basic_heap(const heap_options& options, Upstream upstream) : members_(options, std::move(upstream), this) {}
   ~basic_heap() = default;
 
+  /// @{ As `try_allocate` and `deallocate`, on the fast paths; a miss is `otherwise()`, `slow(p)` for what has no fast
+  /// path, `remote(p)` for the first block of a parcel. A heap with one object passes functions without the object.
+  template <class Otherwise>
+  [[nodiscard]] ASHLAR_INLINE void* take_or(std::size_t bytes, std::size_t alignment, Otherwise otherwise) {
+    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+    thread_heap* const mine = members_.recent_or_empty();
+    if (ASHLAR_LIKELY(mine != nullptr && bytes <= size_classes::largest && alignment <= least_alignment))
+      return mine->blocks.take_or(bytes, otherwise);
+    return otherwise();
+  }
+  template <class Slow, class Remote>
+  ASHLAR_INLINE void put_or(void* p, Slow slow, Remote remote) noexcept {
+    if (ASHLAR_UNLIKELY(checks || is_sampled(p))) return slow(p);
+    thread_heap* const mine = members::latest();
+    if (ASHLAR_LIKELY(is_of(mine, p))) return mine->blocks.put(p);
+    put_remote(mine, p, remote);
+  }
+  /// @}
+
   template <failure Failure>
   [[nodiscard]] ASHLAR_INLINE void* take(std::size_t bytes, std::size_t alignment) noexcept(Failure != or_throw) {
     return take_or(bytes, alignment, [=, this] {
@@ -157,17 +176,14 @@ private:
   }
 
   ASHLAR_INLINE void put(void* p) noexcept {
-    if (ASHLAR_UNLIKELY(checks || is_sampled(p))) return put_slow(p);
-    thread_heap* const mine = members::latest();
-    if (ASHLAR_LIKELY(is_of(mine, p))) return mine->blocks.put(p);
-    put_remote(mine, p);
+    put_or(p, [this](void* block) { put_slow(block); }, remote());
   }
 
   ASHLAR_INLINE void put(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     if (ASHLAR_UNLIKELY(checks || is_sampled(p))) return put_slow(p, bytes, alignment);
     thread_heap* const mine = members::latest();
     if (ASHLAR_LIKELY(is_of(mine, p))) return mine->blocks.put(p, bytes, alignment);
-    put_remote(mine, p);
+    put_remote(mine, p, remote());
   }
 
   template <std::size_t Bytes, std::size_t Alignment>
@@ -175,7 +191,7 @@ private:
     if (ASHLAR_UNLIKELY(checks || is_sampled(p))) return put_slow(p, Bytes, Alignment);
     thread_heap* const mine = members::latest();
     if (ASHLAR_LIKELY(is_of(mine, p))) return mine->blocks.template put_known<Bytes, Alignment>(p);
-    put_remote(mine, p);
+    put_remote(mine, p, remote());
   }
 
   [[nodiscard]] bool expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
@@ -191,22 +207,27 @@ private:
     return members_.home_of(const_cast<void*>(p)).size_of(p);
   }
 
-  // Returns `otherwise()` on a miss.
-  template <class Otherwise>
-  [[nodiscard]] ASHLAR_INLINE void* take_or(std::size_t bytes, std::size_t alignment, Otherwise otherwise) {
-    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
-    thread_heap* const mine = members_.recent_or_empty();
-    if (ASHLAR_LIKELY(mine != nullptr && bytes <= size_classes::largest && alignment <= least_alignment))
-      return mine->blocks.take_or(bytes, otherwise);
-    return otherwise();
-  }
-
   // Whether the block is of the thread heap last used: its address stands in the head of the segment. Expects: `p` is
   // not a sampled address.
   [[nodiscard]] static ASHLAR_INLINE bool is_of(const thread_heap* mine, void* p) noexcept {
     return owner::segment::heap_of(p) == static_cast<const void*>(mine);
   }
 
+  // A block of another thread, or a thread whose last used heap was another one, which may end meanwhile: then `mine`
+  // is only compared. Inlined: the jumps of a call cost more than the rest.
+  template <class Remote>
+  ASHLAR_INLINE void put_remote(thread_heap* mine, void* p, Remote remote) noexcept {
+    auto* home = owner::segment::of(p);
+    ASHLAR_IN_REGISTER(home);  // otherwise `is_of` has an instruction more, to keep the owner for here
+    if (ASHLAR_UNLIKELY(!members_.is_latest() || !mine->freer.try_defer_cell(owner::of(*home->head.owner), p)))
+      remote(p);
+  }
+
+  [[nodiscard]] ASHLAR_INLINE auto remote() noexcept {
+    return [this](void* p) { put_remote_slow(p); };
+  }
+
+protected:
   // Out of line, since inlined they would make the fast paths save registers.
   template <failure Failure>
   [[nodiscard]] ASHLAR_NOINLINE void* try_take_behind_list(std::size_t bytes, std::size_t alignment) noexcept {
@@ -243,15 +264,6 @@ private:
     return p;
   }
 
-  // A block of another thread, or a thread whose last used heap was another one, which may end meanwhile: then `mine`
-  // is only compared. Inlined: the jumps of a call cost more than the rest.
-  ASHLAR_INLINE void put_remote(thread_heap* mine, void* p) noexcept {
-    auto* home = owner::segment::of(p);
-    ASHLAR_IN_REGISTER(home);  // otherwise `is_of` has an instruction more, to keep the owner for here
-    if (ASHLAR_UNLIKELY(!members_.is_latest() || !mine->freer.try_defer_cell(owner::of(*home->head.owner), p)))
-      put_remote_slow(p);
-  }
-
   ASHLAR_NOINLINE void put_remote_slow(void* p) noexcept {
     if (thread_heap* const mine = members_.recent(); ASHLAR_LIKELY(mine != nullptr))
       return mine->freer.begin_carrier(owner::of(p), p);
@@ -274,6 +286,7 @@ private:
     members_.deallocate_by(p, [&](owner& home) { home.put(p, bytes, alignment); });
   }
 
+private:
   members members_;
 };
 

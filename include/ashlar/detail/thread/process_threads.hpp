@@ -32,7 +32,7 @@ public:
   process_threads& operator=(const process_threads&) = delete;
 
   /// @{ Returns: the calling thread's part, or null.
-  [[nodiscard]] static ASHLAR_INLINE T* recent() noexcept { return is_latest() ? mine_ : nullptr; }
+  [[nodiscard]] static ASHLAR_INLINE T* recent() noexcept { return mine_ != &empty_.part ? mine_ : nullptr; }
   [[nodiscard]] static T* known() noexcept { return recent(); }
   /// @}
 
@@ -42,8 +42,8 @@ public:
     ASHLAR_ASSUME(mine != nullptr);
     return mine;
   }
-  /// Returns: whether the calling thread has a part.
-  [[nodiscard]] static ASHLAR_INLINE bool is_latest() noexcept { return mine_ != &empty_.part; }
+  /// Returns: true, since the thread has no part of another owner.
+  [[nodiscard]] static ASHLAR_INLINE bool is_latest() noexcept { return true; }
 
   /// Returns: the calling thread's part, attached at its first call; null at the end of the thread or without memory.
   [[nodiscard]] T* obtain() noexcept {
