@@ -68,8 +68,8 @@ targets_of() {
   esac
 }
 
-# Comparisons of compile times take a minute of their own.
-selection_of() { [[ $1 != quick ]] || echo "-E ^compile_time"; }
+# Comparisons of compile times take a minute of their own, the site half of one.
+selection_of() { [[ $1 != quick ]] || echo "-E ^compile_time|^docs\\.(site|versions)$"; }
 
 # libc++ for the tests that need it: unpacked beside the builds, since Debian's package removes libunwind-dev.
 unpack_libcxx() {
