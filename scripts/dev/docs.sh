@@ -10,6 +10,7 @@ site=build/site
 need clang-19 git python3 python3-venv
 bash scripts/docs/environment.sh "$environment" || fail "there is no environment to build the site with"
 PATH=$PWD/$environment/bin:$PATH
+export NO_MKDOCS_2_WARNING=1 # a notice about another product
 
 version() {
   sed -nE 's/^#define ASHLAR_VERSION_(MAJOR|MINOR) ([0-9]+)$/\2/p' include/ashlar/base/config.hpp | paste -sd.

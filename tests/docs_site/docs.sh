@@ -41,6 +41,7 @@ assert {each["version"]: each["aliases"] for each in json.load(sys.stdin)} == {"
 bash "$ashlar/scripts/docs/environment.sh" "$environment"
 command -v clang++-19 >/dev/null || { echo "skipped: there is no clang++-19"; exit 77; }
 PATH=$environment/bin:$PATH
+export NO_MKDOCS_2_WARNING=1
 rm -rf "$work"
 mkdir -p "$work"
 "$name"
