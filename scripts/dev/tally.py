@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Adds up the results of a test run: JUnit files written by ctest, GoogleTest's own, and a list of build steps.
 
-Prints what failed, then one closing line. Exits non-zero if anything failed or nothing was run.
+usage: tally.py <folder of results> <seconds that the run took>
+
+Prints what failed, how long each configuration took, then one closing line. Exits non-zero if anything failed or
+nothing was run.
 """
 import sys
 import xml.etree.ElementTree as xml
@@ -57,6 +60,28 @@ def results_of_tests(path, configuration):
         yield from ((f"{path.stem}: {name}", outcome) for name, outcome in each)
 
 
+def seconds_by_configuration(path):
+    """Returns {configuration: {part: [seconds, the processor's]}} of lines `configuration part real user system`."""
+    found = {}
+    for line in path.read_text().splitlines():
+        configuration, part, *seconds = line.split(" ")
+        real, user, system = map(float, seconds)
+        parts = found.setdefault(configuration, {})
+        known = parts.get(part, (0, 0))
+        parts[part] = (known[0] + real, known[1] + user + system)
+    return found
+
+
+def print_seconds(found, whole):
+    """A line for each configuration: how long it was built and tested, and what of the processor's time that took."""
+    print(f"{'seconds':12}{'build':>8}{'of cpu':>8}{'tests':>8}{'of cpu':>8}")
+    for configuration, parts in found.items():
+        columns = [f"{seconds:8.0f}" for part in ("build", "tests") for seconds in parts.get(part, (0, 0))]
+        print(f"{configuration:12}{''.join(columns)}")
+    cpu = sum(seconds[1] for parts in found.values() for seconds in parts.values())
+    print(f"{'all of it':12}{whole:8.0f}{cpu:8.0f}")
+
+
 def main():
     folder = Path(sys.argv[1])
     results = []
@@ -68,6 +93,8 @@ def main():
     for name, outcome in results:
         if outcome == "failed":
             print(f"failed: {name}")
+    if (folder / "seconds").exists():
+        print_seconds(seconds_by_configuration(folder / "seconds"), float(sys.argv[2]))
     skipped = f", {count['skipped']} skipped" if count["skipped"] else ""
     print(f"{count['passed']} passed, {count['failed']} failed{skipped}")
     return 0 if count["passed"] and not count["failed"] else 1

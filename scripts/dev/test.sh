@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Lints, then builds and runs the tests in every configuration, or in those named. `quick` lints and runs every room
-# once; the name of a room runs that room alone. Ends with one line that counts all of the tests.
+# once; the name of a room runs that room alone. Ends with a table of the seconds that each took, and with one line that
+# counts all of the tests.
 source scripts/dev/common.sh
 
 all=(lint outside gcc asan tsan noexcept mingw m32)
@@ -52,6 +53,14 @@ step() {
   [[ $outcome == passed ]]
 }
 
+# timed <configuration> <build or tests> <command>…: runs it and notes how long that took, and the processor's time.
+timed() {
+  local status=0 TIMEFORMAT="$1 $2 %R %U %S"
+  shift 2
+  { time "$@" 2>&3 || status=$?; } 3>&2 2>>"$results/seconds"
+  return "$status"
+}
+
 # run_tests <results> <folder of the build> <option of ctest>…
 run_tests() {
   local log=build/$1.ctest.log
@@ -76,26 +85,41 @@ unpack_libcxx() {
   [[ $1 != outside && $1 != dev && $1 != quick && $1 != noexcept ]] || bash tests/libcxx/unpack.sh build/libcxx
 }
 
-# Builds a configuration while the tests of the one before it run: both have a last long job that leaves cores idle.
+# Builds a configuration while the tests of those before it run: both have a last long job that leaves cores idle.
 test_configuration() {
   local targets selection
   read -ra targets <<<"$(targets_of "$1")"
   say "$1: building"
-  step "$1: build" build "$1" "${targets[@]}" || true
-  finish_tests
+  step "$1: build" timed "$1" build build "$1" "${targets[@]}" || true
   rm -rf "build/$1/gtest"
   read -ra selection <<<"$(selection_of "$1")"
-  run_tests "$1" "build/$1" "${selection[@]}" >"build/$1.tests.log" 2>&1 &
-  tests_under_way=$1
+  begin "$1" in_turn timed "$1" tests run_tests "$1" "build/$1" "${selection[@]}"
+  report_ended
 }
 
-# Effects: waits for the tests under way, if there are any, and prints their results.
-tests_under_way=
-finish_tests() {
-  [[ -n $tests_under_way ]] || return 0
-  wait
-  say "$tests_under_way: tests" && cat "build/$tests_under_way.tests.log"
-  tests_under_way=
+# in_turn <command>…: runs it when no other such command runs. What it starts may outlive it, and does not hold its turn.
+in_turn() {
+  {
+    flock 9
+    "$@" 9>&-
+  } 9>build/turn
+}
+
+# begin <name> <command>…: runs it in the background, for `report_ended` to print what it said.
+under_way=()
+begin() {
+  local log=build/$1.tests.log
+  rm -f "$log"
+  { "${@:2}" >"$log.begun" 2>&1 || true; mv "$log.begun" "$log"; } &
+  under_way+=("$1")
+}
+
+# Effects: prints what commands in the background said, in their order, up to the first that has not ended.
+report_ended() {
+  while ((${#under_way[@]} > 0)) && [[ -e build/${under_way[0]}.tests.log ]]; do
+    say "${under_way[0]}" && cat "build/${under_way[0]}.tests.log"
+    under_way=("${under_way[@]:1}")
+  done
 }
 
 # A room with rules of its own is a folder of the build too; another is one target.
@@ -109,11 +133,11 @@ test_room() {
   fi
   [[ $1 != libcxx ]] || unpack_libcxx quick
   say "$1: building"
-  step "$1: configure" configure quick || return 0
-  step "$1: build" build quick "$target" || true
+  step "$1: configure" timed "$1" build configure quick || return 0
+  step "$1: build" timed "$1" build build quick "$target" || true
   say "$1: testing"
   rm -rf build/quick/gtest
-  run_tests "quick.$1" "build/quick/$folder" "${selection[@]}" || true
+  timed "$1" tests run_tests "quick.$1" "build/quick/$folder" "${selection[@]}" || true
 }
 
 packages=()
@@ -136,14 +160,13 @@ mkdir -p "$results"
 trap 'trap - TERM && kill 0' INT # a job in the background ignores the interrupt
 
 # To lint and to configure take one core each, so they run beside each other.
-[[ " ${wanted[*]} " != *" lint "* ]] || lint >build/lint.log 2>&1 &
+[[ " ${wanted[*]} " != *" lint "* ]] || begin lint timed lint tests lint
 for name in "${wanted[@]}"; do
   is_configuration "$name" || continue
   unpack_libcxx "$name"
-  step "$name: configure" configure "$name" || true
+  step "$name: configure" timed "$name" build configure "$name" || true
 done
-wait
-[[ " ${wanted[*]} " != *" lint "* ]] || { say "lint" && cat build/lint.log; }
+report_ended
 
 for name in "${wanted[@]}"; do
   if is_configuration "$name"; then
@@ -152,6 +175,7 @@ for name in "${wanted[@]}"; do
     test_room "$name"
   fi
 done
-finish_tests
+wait
+report_ended
 say "all of it"
-python3 scripts/dev/tally.py "$results"
+python3 scripts/dev/tally.py "$results" "$SECONDS"
