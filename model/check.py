@@ -80,7 +80,9 @@ def must(command):
 class Compiler:
     """Compiles models for one checker, whose folder has a checker.hpp; what they all include is compiled once."""
 
-    COMMON = "#include <bit>\n\n#include <checker.hpp>\n\n#include <ashlar/detail/support/hints.hpp>\n"
+    COMMON = "".join(f"#include <{name}>\n" for name in (
+        "array", "atomic", "bit", "cstdio", "cstring", "limits", "memory", "span", "string_view", "thread", "checker.hpp",
+        "ashlar/detail/support/hints.hpp"))
 
     def __init__(self, command, checker, work):
         self.command = [*command, f"-I{HERE / checker}", f"-I{STAND_INS}"]
@@ -103,6 +105,8 @@ class Explorer:
     def __init__(self, compiler, work):
         self.work = work
         self.program = compiler
+        is_fast = "clang++" in compiler and shutil.which(compiler.replace("clang++", "ld.lld"))
+        self.linker = ["-fuse-ld=lld"] if is_fast else []
         self.compiler = Compiler([compiler, *FLAGS, "-c"], "explorer", work)
         self.version = must([compiler, "--version"]).splitlines()[0]
         self.objects = []
@@ -135,7 +139,7 @@ class Explorer:
         wrong = self.compiler.compile(case, f"{program}.o")
         if wrong:
             return Found(unknown=wrong)
-        must([self.program, f"{program}.o", *self.objects, "-o", program])
+        must([self.program, *self.linker, f"{program}.o", *self.objects, "-o", program])
         return None
 
     def _check_lock(self, case):

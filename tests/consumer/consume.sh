@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # usage: consume.sh <way> <ashlar's folder> <folder to work in> <compiler>
-# Uses the library as another project would, in one way: see the functions.
+# Uses the library as another project would, in one way: see the functions. Where the ways `find_package` and `release`
+# went before, in folders beside, others use what these installed and made.
 set -euo pipefail
 way=$1 ashlar=$2 work=$3 compiler=$4
 here=$ashlar/tests/consumer
+installed=$work/../find_package/prefix
+released=$work/../release/release
 
 # configure <how the project finds ashlar> <option>…: without a network, as everywhere.
 configure() {
@@ -20,6 +23,12 @@ skip() {
   exit 77
 }
 
+# The source of each target is in its place, or CMake would have refused the project.
+build_and_run_first() {
+  cmake --build "$work/build" --target program
+  "$work/build/program"
+}
+
 build_and_run() {
   cmake --build "$work/build"
   "$work/build/program"
@@ -30,9 +39,23 @@ build_and_run() {
 # install_ashlar <option>…
 install_ashlar() {
   cmake -G Ninja -S "$ashlar" -B "$work/ashlar" "-DCMAKE_CXX_COMPILER=$compiler" -DASHLAR_BUILD_CLI=OFF \
-    -DASHLAR_BUILD_TESTS=OFF -DASHLAR_BUILD_BENCH=OFF -DASHLAR_BUILD_EXAMPLES=OFF -DASHLAR_BUILD_MALLOC=OFF \
-    -DASHLAR_BUILD_MODEL=OFF "$@"
+    -DASHLAR_BUILD_TESTS=OFF -DASHLAR_BUILD_BENCH=OFF -DASHLAR_BUILD_EXAMPLES=OFF "$@"
   cmake --install "$work/ashlar" --prefix "$work/prefix"
+}
+
+need_installed() {
+  [[ -e $installed ]] || {
+    install_ashlar
+    installed=$work/prefix
+  }
+}
+
+# need_released <file> <command to make it>…
+need_released() {
+  [[ -e $released/$1 ]] || {
+    released=$work
+    "${@:2}"
+  }
 }
 
 copied_headers() {
@@ -78,7 +101,7 @@ add_subdirectory() {
 
 fetch_content() {
   configure fetch_content "-DASHLAR_FOLDER=$ashlar"
-  build_and_run
+  build_and_run_first
 }
 
 # The adapter on which Boost's own tests run (scripts/outside_suites) follows the names of the library.
@@ -96,10 +119,10 @@ boost_names() {
 }
 
 wrong_version() {
-  install_ashlar
+  need_installed
   local version
   for version in 0.2 0.0.9 1.0; do
-    if configure find_package "-DCMAKE_PREFIX_PATH=$work/prefix" "-DASHLAR_WANTED=$version" >"$work/log" 2>&1; then
+    if configure find_package "-DCMAKE_PREFIX_PATH=$installed" "-DASHLAR_WANTED=$version" >"$work/log" 2>&1; then
       echo "version $version was asked for, and the installed one was accepted"
       return 1
     fi
@@ -112,11 +135,11 @@ wrong_version() {
 
 # Each single header alone, without the folder of headers.
 single_header() {
-  python3 "$ashlar/scripts/release/single_header.py" --all "$work"
+  need_released ashlar_all.hpp python3 "$ashlar/scripts/release/single_header.py" --all "$work"
   local header
   for header in ashlar_single ashlar_all; do
     mkdir -p "$work/$header"
-    mv "$work/$header.hpp" "$work/$header"
+    cp "$released/$header.hpp" "$work/$header"
     "$compiler" -std=c++20 -Wall -Wextra -I"$work/$header" -include "$header.hpp" -pthread -o "$work/program" \
       "$here/project/single.cpp"
     "$work/program"
@@ -125,20 +148,20 @@ single_header() {
 
 pkg_config() {
   command -v pkg-config >/dev/null || skip "there is no pkg-config"
-  install_ashlar
+  need_installed
   local flags
-  read -ra flags <<<"$(PKG_CONFIG_PATH="$work/prefix/share/pkgconfig" pkg-config --cflags ashlar)"
-  [[ "$(PKG_CONFIG_PATH="$work/prefix/share/pkgconfig" pkg-config --modversion ashlar)" == 0.1.* ]]
+  read -ra flags <<<"$(PKG_CONFIG_PATH="$installed/share/pkgconfig" pkg-config --cflags ashlar)"
+  [[ "$(PKG_CONFIG_PATH="$installed/share/pkgconfig" pkg-config --modversion ashlar)" == 0.1.* ]]
   "$compiler" -std=c++20 "${flags[@]}" -pthread -o "$work/program" "$here/project/main.cpp"
   "$work/program"
 }
 
 debian() {
   command -v dh >/dev/null || skip "there is no debhelper"
-  bash "$ashlar/scripts/release/debian.sh" "$work/deb"
-  dpkg-deb --extract "$work"/deb/libashlar-dev_*_all.deb "$work/root"
+  need_released SHA256SUMS bash "$ashlar/scripts/release/debian.sh" "$work"
+  dpkg-deb --extract "$released"/libashlar-dev_*_all.deb "$work/root"
   configure find_package "-DCMAKE_PREFIX_PATH=$work/root/usr" -DASHLAR_WANTED=0.1
-  build_and_run
+  build_and_run_first
 }
 
 # vcpkg itself is not needed: project/vcpkg.cmake stands for the helpers that the port calls.
@@ -146,7 +169,7 @@ vcpkg() {
   cmake "-DPORTFILE=$ashlar/packaging/vcpkg/ashlar/portfile.cmake" "-DWORK=$work/vcpkg" "-DCOMPILER=$compiler" \
     -P "$here/project/vcpkg.cmake"
   configure find_package "-DCMAKE_PREFIX_PATH=$work/vcpkg/packages/ashlar" -DASHLAR_WANTED=0.1
-  build_and_run
+  build_and_run_first
 }
 
 conan() {
@@ -160,9 +183,9 @@ conan() {
 # A file that imports the module and one that also includes headers, in one program.
 module() {
   "$compiler" --version | grep -q clang || skip "the compiler is not clang"
-  python3 "$ashlar/scripts/release/module.py" "$work/ashlar.cppm"
+  need_released ashlar.cppm python3 "$ashlar/scripts/release/module.py" "$work/ashlar.cppm"
   local flags=(-std=c++20 -Wall -Wextra -Werror -pthread "-I$ashlar/include")
-  "$compiler" "${flags[@]}" --precompile "$work/ashlar.cppm" -o "$work/ashlar.pcm"
+  "$compiler" "${flags[@]}" --precompile "$released/ashlar.cppm" -o "$work/ashlar.pcm"
   "$compiler" "${flags[@]}" "-fmodule-file=ashlar=$work/ashlar.pcm" -o "$work/program" "$work/ashlar.pcm" \
     "$here/project/import.cpp" "$here/project/beside_import.cpp"
   "$work/program"
