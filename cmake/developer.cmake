@@ -16,6 +16,10 @@ elseif(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSI
 endif()
 target_compile_options(ashlar_warnings INTERFACE ${ashlar_warning_flags})
 
+# After those, for several sources compiled as one: a local name may hide a private one of another source.
+add_library(ashlar_warnings_together INTERFACE)
+target_compile_options(ashlar_warnings_together INTERFACE -Wno-shadow)
+
 # Target all_verify_interface_header_sets compiles every header alone. The end of CMakeLists.txt adds the warnings.
 option(ASHLAR_VERIFY_DETAIL "Compile the headers of include/ashlar/detail alone too" ON)
 set_target_properties(ashlar PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)

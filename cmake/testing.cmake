@@ -42,17 +42,26 @@ function(ashlar_discover_tests room)
   endforeach()
 endfunction()
 
-# Of typed suites with many types: see tests/support/types_of_build.hpp.
-option(ASHLAR_TEST_FEWER_TYPES "Test fewer types, where compiling takes long" OFF)
-if(ASHLAR_TEST_FEWER_TYPES)
-  target_compile_definitions(ashlar_test_base PUBLIC ASHLAR_TEST_FEWER_TYPES=1)
+# Of typed suites and of long tests: see tests/support/build.hpp.
+option(ASHLAR_TEST_FEWER_CASES "Test samples of what another configuration tests in full" OFF)
+if(ASHLAR_TEST_FEWER_CASES)
+  target_compile_definitions(ashlar_test_base PUBLIC ASHLAR_TEST_FEWER_CASES=1)
 endif()
 
+set(ASHLAR_TEST_ROOMS_READ "" CACHE STRING "Which rooms the compiler reads, to refuse what it does not like, and does not translate")
 set(ASHLAR_TEST_ROOMS_OPTIMISED "" CACHE STRING "Which rooms of a build that is not optimised are")
 option(ASHLAR_TEST_THREADS_ONLY "Build the test files that start threads, and no others" OFF)
 
 # Test files for POSIX systems: they fork, or ask the system for what Windows has no words for.
 set(ashlar_posix_includes "^#include (<(sys/.*|dlfcn|link|pthread|sched|signal|unistd)\\.h>|<csignal>|\"tests/support/(child|deadline|resident)\\.hpp\")")
+
+# ashlar_read_tests(<room> <source>…): the sources and all templates that they use are looked at, and nothing is made.
+function(ashlar_read_tests room)
+  add_library(read_${room} OBJECT ${ARGN})
+  target_link_libraries(read_${room} PRIVATE ashlar_test_base ashlar_warnings)
+  target_compile_options(read_${room} PRIVATE -fsyntax-only)
+  target_precompile_headers(read_${room} REUSE_FROM ashlar_test_base)
+endfunction()
 
 # ashlar_add_tests(<room> <source>…): executable test_<room> and its tests.
 function(ashlar_add_tests room)
@@ -68,6 +77,10 @@ function(ashlar_add_tests room)
     return()
   endif()
   ashlar_batches(${room} sources ${sources})
+  if(room IN_LIST ASHLAR_TEST_ROOMS_READ)
+    ashlar_read_tests(${room} ${sources})
+    return()
+  endif()
   add_executable(test_${room} ${sources})
   target_link_libraries(test_${room} PRIVATE ashlar_test_base ashlar_warnings)
   if(room IN_LIST ASHLAR_TEST_ROOMS_OPTIMISED)

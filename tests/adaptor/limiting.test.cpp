@@ -188,6 +188,6 @@ TEST(limiting, threads_share_a_budget_and_its_account_is_right) {
 }  // namespace
 
 namespace ashlar_test {
-using limited_resources = ::testing::Types<limited_operator_new, limited_upstream, tight>;
+using limited_resources = ashlar_test::subjects<limited_operator_new, limited_upstream, tight>;
 INSTANTIATE_TYPED_TEST_SUITE_P(limiting, conformance, limited_resources);
 }  // namespace ashlar_test

@@ -208,6 +208,6 @@ TEST_F(profiling_of_pools, composes_with_other_adaptors) {
 }  // namespace
 
 namespace ashlar_test {
-using profiled_resources = ::testing::Types<profiled_upstream, profiled_cells>;
+using profiled_resources = ashlar_test::subjects<profiled_upstream, profiled_cells>;
 INSTANTIATE_TYPED_TEST_SUITE_P(profiling, conformance, profiled_resources);
 }  // namespace ashlar_test

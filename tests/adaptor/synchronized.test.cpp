@@ -121,7 +121,7 @@ TEST(synchronized, makes_an_upstream_fit_for_a_pool_that_threads_share) {
   EXPECT_EQ(pool.live(), 0U);
 }
 
-using locked = ::testing::Types<locked_upstream, locked_pool, locked_buffer>;
+using locked = ashlar_test::subjects<locked_upstream, locked_pool, locked_buffer>;
 
 }  // namespace
 

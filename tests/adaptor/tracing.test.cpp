@@ -198,6 +198,6 @@ TEST(tracing, threads_share_a_log_and_no_address_comes_twice) {
 }  // namespace
 
 namespace ashlar_test {
-using traced_resources = ::testing::Types<traced_upstream, traced_buffer>;
+using traced_resources = ashlar_test::subjects<traced_upstream, traced_buffer>;
 INSTANTIATE_TYPED_TEST_SUITE_P(tracing, conformance, traced_resources);
 }  // namespace ashlar_test

@@ -266,6 +266,6 @@ TEST(tracking_death, leaks_have_a_line_of_their_own) {
 }  // namespace
 
 namespace ashlar_test {
-using tracked_resources = ::testing::Types<tracked_operator_new, tracked_upstream, tracked_buffer>;
+using tracked_resources = ashlar_test::subjects<tracked_operator_new, tracked_upstream, tracked_buffer>;
 INSTANTIATE_TYPED_TEST_SUITE_P(tracking, conformance, tracked_resources);
 }  // namespace ashlar_test

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/face/containers.hpp"
+#include "tests/support/types_of_build.hpp"
 
 namespace ashlar_test {
 
@@ -22,11 +23,17 @@ struct living_in {
   using container = typename Kind::template of<World::template allocator>;
 };
 
+/// One container of each way to ask for memory: nodes, nodes and a table, one block, blocks and a map of them.
+template <class World>
+using one_of_each = ::testing::Types<living_in<World, lists>, living_in<World, maps>, living_in<World, unordered_maps>,
+                                     living_in<World, vectors>, living_in<World, deques>>;
+
 template <class World>
 using every_container =
-    ::testing::Types<living_in<World, lists>, living_in<World, forward_lists>, living_in<World, maps>,
-                     living_in<World, multimaps>, living_in<World, sets>, living_in<World, multisets>,
-                     living_in<World, unordered_maps>, living_in<World, unordered_sets>, living_in<World, vectors>,
-                     living_in<World, deques>, living_in<World, strings>>;
+    types_of_build<one_of_each<World>,
+                   ::testing::Types<living_in<World, lists>, living_in<World, forward_lists>, living_in<World, maps>,
+                                    living_in<World, multimaps>, living_in<World, sets>, living_in<World, multisets>,
+                                    living_in<World, unordered_maps>, living_in<World, unordered_sets>,
+                                    living_in<World, vectors>, living_in<World, deques>, living_in<World, strings>>>;
 
 }  // namespace ashlar_test

@@ -215,7 +215,9 @@ TEST(solve, takes_the_next_height_above_what_is_excluded_not_the_next_but_one) {
 /// More problems than in a quick run: ASHLAR_TEST_PLANNER_PROBLEMS=100000.
 std::uint64_t problems() {
   const char* wanted = std::getenv("ASHLAR_TEST_PLANNER_PROBLEMS");
-  return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : ashlar_test::is_slow ? 60 : 1000;
+  return wanted != nullptr      ? std::strtoull(wanted, nullptr, 10)
+         : ashlar_test::is_slow ? ashlar_test::cases_of_build(30, 60)
+                                : 1000;
 }
 
 void add_gaps(plan::problem& p, planner::splitmix& random) {

@@ -98,7 +98,7 @@ TEST(cell_runs, keep_their_contents_beside_single_cells) {
     {
       pool_type pool({.cell_bytes = cell_bytes, .slab_bytes = 16 * 1024}, upstream);
       modelled_runs model(pool, 1);
-      for (int step = 0; step < (ashlar_test::is_slow ? 500 : 2000); ++step) {
+      for (int step = 0; step < (ashlar_test::is_slow ? ashlar_test::cases_of_build(200, 500) : 2000); ++step) {
         ASSERT_NO_FATAL_FAILURE(model.step());
         if (step % 20 == 0) ASSERT_NO_FATAL_FAILURE(model.check());
       }

@@ -165,7 +165,8 @@ private:
 void expect_no_overhead(std::size_t cell_bytes) {
   constexpr bool writes_to_all = ashlar_test::has_asan || ashlar_test::is_hardened;
   constexpr std::size_t most_bytes = std::size_t{256} << (writes_to_all || sizeof(void*) == 4 ? 20 : 24);
-  const std::size_t cells = std::min(std::size_t{1'000'000}, most_bytes / cell_bytes);
+  const std::size_t cells =
+      std::min(ashlar_test::cases_of_build(std::size_t{300'000}, std::size_t{1'000'000}), most_bytes / cell_bytes);
   tallied_pages upstream;
   block_pool<ashlar::resource_ref<tallied_pages>> pool({.cell_bytes = cell_bytes}, upstream);
   for (std::size_t i = 0; i < cells; ++i) ASSERT_NE(pool.allocate(), nullptr);

@@ -129,8 +129,8 @@ private:
 
 /// Returns: a number of cells of one size that overflows the cached cells several times, in a short run.
 [[nodiscard]] inline std::size_t model_cells(std::size_t cell_bytes) {
-  constexpr std::size_t bytes = (has_asan || has_tsan ? 160 : 256) * 1024;
-  return std::clamp(bytes / cell_bytes, std::size_t{150}, std::size_t{9000});
+  constexpr std::size_t bytes = cases_of_build(128, 256) * 1024;
+  return std::clamp(bytes / cell_bytes, std::size_t{150}, cases_of_build(std::size_t{4500}, std::size_t{9000}));
 }
 
 }  // namespace ashlar_test

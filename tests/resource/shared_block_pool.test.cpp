@@ -22,6 +22,7 @@
 #include <ashlar/resource/page_resource.hpp>
 #include <ashlar/resource/shared_block_pool.hpp>
 
+#include "tests/support/build.hpp"
 #include "tests/support/conformance.hpp"
 #include "tests/support/counting_resource.hpp"
 #include "tests/support/death.hpp"
@@ -148,7 +149,7 @@ TEST(shared_block_pool, threads_hand_cells_to_each_other_all_at_once) {
 // Allocates, uses and frees cells with and without a size, while other threads do the same with neighbouring cells.
 void use_cells_over_and_over(shared_block_pool<>& pool) {
   std::array<void*, 8> sized{}, unsized{};
-  for (std::size_t round = 0; round < 10'000; ++round) {
+  for (std::size_t round = 0; round < ashlar_test::cases_of_build(4'000U, 10'000U); ++round) {
     const std::size_t bytes = round % (pool.cell_bytes() + 1);
     for (void*& cell : sized) cell = std::memset(pool.allocate(bytes, 1), 1, bytes);
     for (void*& cell : unsized) cell = std::memset(pool.allocate(), 2, pool.cell_bytes());
@@ -359,7 +360,7 @@ TEST(shared_block_pool, reports_a_call_that_comes_after_the_end) {
   EXPECT_DEATH(static_cast<void>(pool->allocate()), "use_after_destroy");
 }
 
-using shared_block_pools = ::testing::Types<small_cells, tiny_cells, cells_in_pages>;
+using shared_block_pools = ashlar_test::subjects<small_cells, tiny_cells, cells_in_pages>;
 
 }  // namespace
 

@@ -37,6 +37,20 @@ inline constexpr bool is_slow = has_asan || has_tsan;
 inline constexpr bool is_slow = true;
 #endif
 
+/// Whether this build tests samples of what other configurations of `./dev test` test in full: fewer types of a typed
+/// suite, fewer cases of a long test. The configurations quick, noexcept and outside test all.
+#if defined(ASHLAR_TEST_FEWER_CASES)
+inline constexpr bool has_fewer_cases = true;
+#else
+inline constexpr bool has_fewer_cases = false;
+#endif
+
+/// Returns: `all`, or `fewer` in a build that tests samples.
+template <class T>
+[[nodiscard]] constexpr T cases_of_build(T fewer, T all) {
+  return has_fewer_cases ? fewer : all;
+}
+
 /// Whether an impossible request ends the process, as under sanitizers, instead of returning null. On 32 bits half of
 /// the address space may even be granted.
 inline constexpr bool huge_requests_abort = has_asan || has_tsan || sizeof(void*) == 4;

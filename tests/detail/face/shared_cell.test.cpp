@@ -18,6 +18,7 @@
 #include <ashlar/resource/fixed_block_pool.hpp>
 
 #include "tests/support/counting_resource.hpp"
+#include "tests/support/types_of_build.hpp"
 
 namespace {
 
@@ -50,12 +51,13 @@ struct alignas(Alignment) empty_at {};
 template <class T>
 class shared_cell_of : public ::testing::Test {};
 
-using shared_types =
+using shared_types = ashlar_test::types_of_build<
+    ::testing::Types<char, std::string, empty, with_padding, knows_itself, shaped<17, 8>, shaped<100, 64>>,
     ::testing::Types<char, short, int, long long, double, long double, void*, std::string, empty, empty_and_final,
                      with_table, with_padding, knows_itself, shaped<1, 1>, shaped<3, 1>, shaped<5, 1>, shaped<7, 1>,
                      shaped<9, 1>, shaped<6, 2>, shaped<20, 4>, shaped<17, 8>, shaped<16, 16>, shaped<17, 16>,
                      shaped<48, 16>, shaped<1, 32>, shaped<100, 64>, shaped<1, 4096>, shaped<100'000, 1>, empty_at<8>,
-                     empty_at<64>>;
+                     empty_at<64>>>;
 TYPED_TEST_SUITE(shared_cell_of, shared_types);
 
 TYPED_TEST(shared_cell_of, is_what_the_standard_library_asks_for) {

@@ -246,7 +246,7 @@ public:
       ashlar::detail::batcher<ashlar::detail::default_atomics, batch_shape{.packets = 4, .words = 7, .slot_count = 8}>;
   static constexpr std::size_t freers = 3;
   static constexpr std::size_t words = 40;  // for each freeing thread
-  static constexpr unsigned rounds = ashlar_test::has_tsan ? 20 : 50;
+  static constexpr unsigned rounds = ashlar_test::cases_of_build(20, 50);
 
   void free_all(std::size_t who) {
     small b(500);

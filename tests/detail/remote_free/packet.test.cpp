@@ -113,7 +113,7 @@ TEST(packet, an_empty_packet_comes_back_too) {
 
 // The taker overwrites a packet once it is back with its sender; a word that is read twice, late or torn is detected.
 TEST(packet, goes_round_between_two_threads_and_carries_each_word_once) {
-  constexpr std::uint32_t messages = ashlar_test::has_tsan ? 20'000 : 50'000;
+  constexpr std::uint32_t messages = ashlar_test::cases_of_build(15'000, 50'000);
   ashlar::detail::inbox<small_packet> in;
   std::array<small_packet, 2> packets;
   std::vector<unsigned char> seen(messages);

@@ -277,7 +277,7 @@ private:
 };
 
 TEST(cached_pool, agrees_with_an_oracle_for_frees_by_any_thread) {
-  constexpr int steps = ashlar_test::has_tsan || ashlar_test::has_asan ? 6'000 : 40'000;
+  constexpr int steps = ashlar_test::cases_of_build(6'000, 40'000);
   for (const auto& [cell, slab] : {std::pair{4u, 1024u}, {24u, 4096u}, {100u, 16384u}, {3000u, 32768u}})
     for (unsigned seed = 0; seed < 3; ++seed) several_users(seed, cell, slab).run(steps);
 }
@@ -319,7 +319,7 @@ TEST(cached_pool, hands_each_cell_to_one_thread_at_a_time) {
   using shared_pool =
       ashlar::detail::cached_pool<ashlar::detail::static_geometry<32, 8>, ashlar::page_resource, std::mutex>;
   constexpr std::size_t threads = 4;
-  constexpr int rounds = ashlar_test::has_tsan || ashlar_test::has_asan ? 20'000 : 200'000;
+  constexpr int rounds = ashlar_test::cases_of_build(20'000, 200'000);
   shared_pool pool({}, 1);
   std::array<std::atomic<std::uint64_t*>, 1024> table = {};
   const auto work = [&](std::uint64_t who) {

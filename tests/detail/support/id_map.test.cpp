@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/build.hpp"
+
 namespace {
 
 using ashlar::detail::id_map;
@@ -17,7 +19,7 @@ TEST(id_map, behaves_as_a_map_under_random_inserts_and_erases) {
     std::mt19937_64 random(shift);
     id_map<int> map;
     std::map<std::uint64_t, int> oracle;
-    for (int i = 0; i < 50000; ++i) {
+    for (int i = 0; i < ashlar_test::cases_of_build(15'000, 50'000); ++i) {
       const std::uint64_t id = (1 + random() % 3000) << shift;
       if (random() % 2 == 0) EXPECT_EQ(map.insert(id, i), oracle.emplace(id, i).second);
       else EXPECT_EQ(map.erase(id), oracle.erase(id) == 1);
