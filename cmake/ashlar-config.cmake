@@ -1,3 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # The package file of find_package(ashlar). The library has no dependencies.
 include("${CMAKE_CURRENT_LIST_DIR}/ashlar_targets.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/ashlar_malloc_targets.cmake" OPTIONAL)  # of the machine that libashlar was built on

@@ -3,6 +3,12 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
+# The folder of libraries, for generator expressions; and the way from the pkg-config files in it to the prefix.
+if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
+  set(ashlar_installed_objects "${CMAKE_INSTALL_LIBDIR}")
+else()
+  set(ashlar_installed_objects "$<INSTALL_PREFIX>/${CMAKE_INSTALL_LIBDIR}")
+endif()
 set(ashlar_package_dir "${CMAKE_INSTALL_DATADIR}/cmake/ashlar")
 # The folder of installed sources, for generator expressions. Some distributions make the folder of data absolute.
 cmake_path(APPEND ashlar_installed_sources "$<INSTALL_PREFIX>" "${CMAKE_INSTALL_DATADIR}" "ashlar")
@@ -23,6 +29,7 @@ if(IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
 else()
   set(ashlar_pc_includedir "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
 endif()
+file(RELATIVE_PATH ashlar_pc_up "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/prefix")
 configure_file(packaging/pkgconfig/ashlar.pc.in "${PROJECT_BINARY_DIR}/ashlar.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/ashlar.pc" DESTINATION "${CMAKE_INSTALL_DATADIR}/pkgconfig")
 

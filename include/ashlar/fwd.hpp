@@ -42,6 +42,7 @@ namespace fresh {
 struct plain;
 struct populated;
 struct huge;
+class by_wish;
 template <class Fresh = plain>
 struct resident;
 template <class Fresh = plain>

@@ -39,7 +39,8 @@ build_and_run() {
 # install_ashlar <option>…
 install_ashlar() {
   cmake -G Ninja -S "$ashlar" -B "$work/ashlar" "-DCMAKE_CXX_COMPILER=$compiler" -DASHLAR_BUILD_CLI=OFF \
-    -DASHLAR_BUILD_TESTS=OFF -DASHLAR_BUILD_BENCH=OFF -DASHLAR_BUILD_EXAMPLES=OFF "$@"
+    -DASHLAR_BUILD_TESTS=OFF -DASHLAR_BUILD_BENCH=OFF -DASHLAR_BUILD_EXAMPLES=OFF -DASHLAR_BUILD_MALLOC=OFF \
+    -DASHLAR_BUILD_MODEL=OFF "$@"
   cmake --install "$work/ashlar" --prefix "$work/prefix"
 }
 

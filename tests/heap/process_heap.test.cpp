@@ -293,4 +293,26 @@ TEST(process_heap, is_surveyed_as_other_heaps) {
   EXPECT_TRUE(process_heap().invariant());
 }
 
+constexpr std::size_t much = std::size_t{64} << 20;
+
+// Returns: bytes given back as a block of `much` bytes is freed, with `retain_bytes` retained and none later.
+std::size_t given_back(std::size_t retain_bytes) {
+  process_heap().set_options({.retain_bytes = retain_bytes, .decay_ms = 60'000});
+  void* const p = process_heap().try_allocate(much);
+  const std::size_t held = process_heap().held_bytes();
+  process_heap().deallocate(p);
+  return held - process_heap().held_bytes();
+}
+
+// In a child, since the heap is that of this program.
+TEST(process_heap, has_limits_that_change) {
+  EXPECT_TRUE(ashlar_test::child_does([] {
+    process_heap().set_options({.max_bytes = process_heap().held_bytes() + much / 2});
+    const bool is_refused = process_heap().try_allocate(much) == nullptr;
+    const bool is_granted = process_heap().try_allocate(much / 8) != nullptr;
+    return is_refused && is_granted && given_back(4 * much) == 0 && given_back(0) >= much / 2 &&
+           process_heap().invariant();
+  }));
+}
+
 }  // namespace

@@ -139,4 +139,26 @@ TEST(remote_freer, counts_large_cells_by_their_bytes) {
   EXPECT_EQ(heap.held_bytes(), 0u);
 }
 
+// Each third cell is a carrier that lists the two after it, which are as large as listed ones can be.
+TEST(remote_freer, counts_what_waits_for_an_owner_whatever_carries_it) {
+  if (!sends) GTEST_SKIP() << "nothing waits where frees are checked";
+  constexpr std::size_t most = std::size_t{4} << 20;
+  ashlar::detail::owner_engine<ashlar::page_resource> heap({.retain_bytes = most, .decay_ms = 1u << 30});
+  std::vector<void*> cells;
+  std::size_t bytes = 0;
+  while (bytes < 8 * most)
+    for (const std::size_t size : {std::size_t{32}, std::size_t{1000}, std::size_t{1000}}) {
+      cells.push_back(heap.allocate(size));
+      bytes += heap.usable_size(cells.back());
+    }
+  const std::size_t before = heap.whole()->free_bytes();
+  remote_freer<> freer;
+  for (void* const cell : cells) freer.defer_free(heap, cell);
+  freer.flush();
+  EXPECT_TRUE(freer.invariant());
+  const std::size_t settled = heap.whole()->free_bytes() - before, waiting = bytes - settled;
+  EXPECT_LE(waiting, most + most / 4);
+  EXPECT_GE(waiting, most / 2);
+}
+
 }  // namespace

@@ -42,6 +42,7 @@ struct refusing_calls : ashlar::os::system_calls {
   static inline bool may_lock = true;
   static inline std::size_t populated = 0;
   static inline std::size_t advised = 0;
+  static inline std::size_t refused = 0;
   static inline std::size_t locked = 0;
   static inline std::size_t unmapped = 0;
 
@@ -68,6 +69,11 @@ struct refusing_calls : ashlar::os::system_calls {
     errno = EINVAL;
     advised += bytes;
     return may_advise && system_calls::advise_huge(p, bytes);
+  }
+  static bool refuse_huge(void*, std::size_t bytes) noexcept {
+    errno = EINVAL;
+    refused += bytes;
+    return may_advise;
   }
 };
 
@@ -115,6 +121,28 @@ TEST(page_resource, huge_policy_aligns_large_blocks_and_lives_without_huge_pages
     EXPECT_TRUE(ashlar::detail::is_aligned(p, std::size_t{2} << 20));
     std::memset(p, 1, bytes);
     pages.deallocate(p, bytes, 1);
+  }
+}
+
+TEST(page_resource, follows_a_wish_that_changes) {
+  using ashlar::fresh::huge_pages;
+  constexpr std::size_t bytes = std::size_t{4} << 20;
+  refusing_pages<ashlar::fresh::by_wish> pages;
+  EXPECT_TRUE(ashlar::detail::prefaulting_resource<refusing_pages<ashlar::fresh::by_wish>>);
+  for (const huge_pages wish :
+       {huge_pages::by_system, huge_pages::wanted, huge_pages::refused, huge_pages::by_system}) {
+    refusing_calls::maps_left = 10;
+    refusing_calls::advised = refusing_calls::refused = 0;
+    ashlar::fresh::by_wish::set_wish(wish);
+    errno = 12345;
+    void* const p = pages.allocate(bytes, 1);
+    EXPECT_EQ(errno, 12345);
+    EXPECT_EQ(refusing_calls::advised, wish == huge_pages::wanted ? bytes : 0);
+    EXPECT_EQ(refusing_calls::refused, wish == huge_pages::refused ? bytes : 0);
+    const bool grown = pages.try_expand(p, bytes, 2 * bytes, 1);
+    EXPECT_EQ(refusing_calls::advised, wish == huge_pages::wanted ? bytes + (grown ? 2 * bytes : 0) : 0);
+    EXPECT_EQ(refusing_calls::refused, wish == huge_pages::refused ? bytes + (grown ? 2 * bytes : 0) : 0);
+    pages.deallocate(p, grown ? 2 * bytes : bytes, 1);
   }
 }
 

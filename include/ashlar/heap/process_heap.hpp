@@ -27,6 +27,9 @@ namespace ashlar::ASHLAR_ABI {
 
 namespace detail {
 
+/// The pages of the heap of the process.
+using process_pages = basic_page_resource<fresh::by_wish>;
+
 /// The threads policy of the heap of the process.
 struct threads_of_process_heap {
   template <class Owner, class T>
@@ -45,8 +48,8 @@ struct threads_of_process_heap {
 /// later calls use the common heap. The main thread keeps its heap over `exit`. A child of a fork goes on with the heap
 /// of the forking thread. The code must stay loaded: link a library that contains it with `-z nodelete`, and compile it
 /// with `-ftls-model=initial-exec`. Thread safety: any thread.
-class process_heap_type : public detail::basic_heap<page_resource, detail::threads_of_process_heap> {
-  using calls = detail::basic_heap<page_resource, detail::threads_of_process_heap>;
+class process_heap_type : public detail::basic_heap<detail::process_pages, detail::threads_of_process_heap> {
+  using calls = detail::basic_heap<detail::process_pages, detail::threads_of_process_heap>;
 
 public:
   using calls::deallocate;
@@ -101,6 +104,8 @@ public:
     calls::deallocate(p, bytes, alignment);
   }
 
+  using calls::set_options;
+
   /// Effects: installs the handlers of forks, once. Static initialisation calls it; a malloc calls it earlier, in the
   /// first constructor of its library, but never from malloc: it allocates. Handlers that others install later may
   /// allocate.
@@ -108,7 +113,7 @@ public:
 
 private:
   friend detail::immortal<process_heap_type>;
-  constexpr process_heap_type() noexcept : calls(heap_options{}, page_resource{}) {}
+  constexpr process_heap_type() noexcept : calls(heap_options{}, detail::process_pages{}) {}
   ~process_heap_type() = default;
 
   // Without the object, which would be an argument that the fast paths make room for.

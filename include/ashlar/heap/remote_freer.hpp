@@ -30,8 +30,8 @@ class remote_freer {
   static constexpr bool sends = detail::frees_travel;
 
 public:
-  /// Bytes: the limit of cells that are not sent, exceeded by less than 72 KiB for each owner, since a listed cell
-  /// counts by the size of its carrier.
+  /// Bytes: the limit of cells that are not sent, exceeded by less than 72 KiB for each owner, since the cells that a
+  /// carrier lists count by one of them, and those of the last carrier by its own size.
   static constexpr std::size_t most_held = std::size_t{256} * 1024;
 
   remote_freer() = default;
@@ -68,6 +68,7 @@ public:
     mark_free(cell);
     entry& at = entry_of(cell);
     if (ASHLAR_UNLIKELY(at.parcel.is_top(cell))) owner.report_twice(cell);
+    held_ += at.parcel.sample_listed(bytes_of);
     const bool may_be_full = at.parcel.reserved() >= most_bytes || at.parcel.reserved_cells() >= most_cells;
     if (ASHLAR_UNLIKELY(may_be_full || at.owner != &owner)) change_parcel(at, owner);
     held_ += at.parcel.begin_carrier(cell, bytes_of(cell));
@@ -149,6 +150,7 @@ private:
   }
 
   void send(entry& of) noexcept {
+    held_ += of.parcel.sample_listed(bytes_of);
     const std::size_t bytes = of.parcel.bytes();
     held_ -= of.parcel.reserved();
     of.owner->receive(of.parcel.close(), bytes);

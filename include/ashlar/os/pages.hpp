@@ -126,6 +126,14 @@ public:
     static_cast<void>(Calls::advise_huge(p, bytes));
   }
 
+  /// Effects: requests that the range stays without huge pages; a hint.
+  static void refuse_huge(void* p, std::size_t bytes) noexcept
+    requires requires { Calls::refuse_huge(p, bytes); }
+  {
+    const keep_errno keep;
+    static_cast<void>(Calls::refuse_huge(p, bytes));
+  }
+
 private:
   struct keep_errno {
     int saved = errno;

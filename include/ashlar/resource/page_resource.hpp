@@ -6,6 +6,7 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/expects.hpp>
 #include <ashlar/fwd.hpp>
@@ -101,6 +102,46 @@ struct locked {
   static void grown(void* p, std::size_t from, std::size_t bytes) noexcept {
     detail::tell_grown<Fresh, Pages>(p, from, bytes);
   }
+};
+
+}  // namespace fresh
+
+namespace fresh {
+
+/// A wish for transparent huge pages.
+enum class huge_pages : unsigned char { by_system, wanted, refused };
+
+/// Fresh-memory policy: as `populated`, with a wish that the program may change while it runs, for all resources with
+/// this policy. For a malloc, whose options come from the environment.
+class by_wish : public populated {
+public:
+  /// Effects: sets the wish for memory that is mapped from now on. Thread safety: any thread.
+  static void set_wish(huge_pages wish) noexcept { wish_.store(wish, detail::memory_order_relaxed); }
+
+  template <class Pages>
+  static void* map(std::size_t bytes, std::size_t alignment) noexcept {
+    if (wish() == huge_pages::wanted) return huge::map<Pages>(bytes, alignment);
+    void* const p = populated::map<Pages>(bytes, alignment);
+    if (p != nullptr) refuse_if_wished<Pages>(p, bytes);
+    return p;
+  }
+
+  template <class Pages>
+  static void grown(void* p, std::size_t from, std::size_t bytes) noexcept {
+    if (wish() == huge_pages::wanted) huge::grown<Pages>(p, from, bytes);
+    else refuse_if_wished<Pages>(p, bytes);
+  }
+
+private:
+  [[nodiscard]] static huge_pages wish() noexcept { return wish_.load(detail::memory_order_relaxed); }
+
+  template <class Pages>
+  static void refuse_if_wished([[maybe_unused]] void* p, [[maybe_unused]] std::size_t bytes) noexcept {
+    if constexpr (requires { Pages::refuse_huge(p, bytes); })
+      if (wish() == huge_pages::refused) Pages::refuse_huge(p, bytes);
+  }
+
+  static inline constinit detail::atomic<huge_pages> wish_ = huge_pages::by_system;
 };
 
 }  // namespace fresh

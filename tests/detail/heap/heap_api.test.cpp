@@ -79,6 +79,16 @@ TEST(heap_api, shrinks_by_its_expansion) {
   EXPECT_EQ(heap.resized, 2);
 }
 
+TEST(heap_api, resizes_without_the_size) {
+  two_places heap;
+  void* const p = heap.allocate(30);
+  EXPECT_FALSE(heap.try_resize(p, 31));
+  heap.resizes = true;
+  EXPECT_TRUE(heap.try_resize(p, 31));
+  EXPECT_EQ(heap.resized, 2);
+  heap.deallocate(p);
+}
+
 TEST(heap_api, clears_and_measures_blocks) {
   two_places heap;
   std::memset(heap.allocate(32), 7, 32);

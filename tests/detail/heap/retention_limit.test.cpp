@@ -30,6 +30,17 @@ TEST(retention_limit, leaves_to_one_what_others_do_not_keep) {
   EXPECT_EQ(budget.kept(), 330u);
 }
 
+TEST(retention_limit, changes) {
+  retention_limit budget(100);
+  retention_share one(budget), other(budget);
+  other.count(60);
+  budget.set(200);
+  EXPECT_EQ(one.most(), 140u);
+  budget.set(50);
+  EXPECT_EQ(one.most(), 0u) << "what is counted stays";
+  EXPECT_FALSE(budget.try_count(1));
+}
+
 TEST(retention_limit, gets_back_what_one_has_taken_up_that_ends) {
   retention_limit budget(100);
   std::optional<retention_share> one(budget);

@@ -17,7 +17,7 @@ namespace {
 
 using ashlar::detail::basic_heap;
 using any_calls = basic_heap<ashlar::page_resource, ashlar::detail::threads_of_any_heap>;
-using process_calls = basic_heap<ashlar::page_resource, ashlar::detail::threads_of_process_heap>;
+using process_calls = basic_heap<ashlar::detail::process_pages, ashlar::detail::threads_of_process_heap>;
 
 static_assert(std::is_base_of_v<any_calls, ashlar::heap<>> && sizeof(any_calls) == sizeof(ashlar::heap<>));
 static_assert(std::is_base_of_v<process_calls, ashlar::process_heap_type>);

@@ -134,6 +134,7 @@ TEST_F(calls_on_pages, protected_pages_cannot_be_touched) {
 TEST_F(calls_on_pages, advice_changes_no_byte) {
   fill();
   static_cast<void>(calls::advise_huge(p_, bytes_));
+  static_cast<void>(calls::refuse_huge(p_, bytes_));
   EXPECT_EQ(p_[bytes_ / 2], 'x');
 }
 

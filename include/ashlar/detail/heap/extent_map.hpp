@@ -148,6 +148,9 @@ public:
     });
   }
 
+  /// Effects: changes the limit. Extents beyond it stay.
+  void set_max_bytes(std::size_t max_bytes) noexcept { max_bytes_ = max_bytes; }
+
   /// Effects: charges `bytes` outside of extents to the limit. Returns: whether they fit.
   [[nodiscard]] bool charge(std::size_t bytes) noexcept {
     const bool has_room = retry_after_purge([&] { return is_within_limit(bytes); });

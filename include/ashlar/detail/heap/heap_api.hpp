@@ -102,6 +102,11 @@ public:
     return new_bytes <= bytes && try_expand(p, bytes, new_bytes, alignment);
   }
 
+  /// As `try_expand`, for a block of any alignment whose size the caller does not know. Expects: it is live.
+  [[nodiscard]] bool try_resize(void* p, std::size_t new_bytes) noexcept {
+    return on().resize(p, usable_size(p), new_bytes, least_alignment);
+  }
+
   /// Returns: a block of `new_bytes` bytes with the contents of the block at `p`, up to the smaller size; `p` itself if
   /// it can be resized in place. A null `p` is an empty block. Throws: `std::bad_alloc`; the block at `p` stays then.
   [[nodiscard]] void* reallocate(void* p, std::size_t new_bytes, std::size_t alignment = least_alignment) {

@@ -64,6 +64,12 @@ public:
   /// Expects: it has no block yet.
   void set_number(std::uint32_t number) noexcept { spans_.set_number(number); }
 
+  /// Effects: changes what is retained; the limit of a common upstream is changed there.
+  void set_retention(std::size_t retain_bytes, std::uint32_t decay_ms) noexcept {
+    huge_.set_retention(retain_bytes, decay_ms);
+    purge_.set_decay(decay_ms);
+  }
+
   /// Returns: a cell of a class with an empty free list, or null.
   [[nodiscard]] void* take_cell(std::size_t size_class) noexcept { return small_.take(size_class, cache_); }
 

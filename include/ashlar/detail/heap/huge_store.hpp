@@ -33,6 +33,11 @@ public:
                                 std::uint32_t decay_ms = 0, const void* heap = nullptr) noexcept
       : space_(space), retention_(retain_bytes, decay_ms), heap_(heap) {}
 
+  /// Effects: changes what stays spare.
+  void set_retention(std::size_t retain_bytes, std::uint32_t decay_ms) noexcept {
+    retention_.set(retain_bytes, decay_ms);
+  }
+
   /// Returns: whole pages for one block, or null.
   [[nodiscard]] ASHLAR_COLD slice_run take(std::size_t bytes, std::size_t alignment) noexcept {
     const std::size_t whole = pages_of(bytes), aligned = detail::max(alignment, window_bytes);

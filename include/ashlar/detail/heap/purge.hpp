@@ -36,6 +36,9 @@ public:
     return is_over;
   }
 
+  /// Effects: changes the duration, of the window that has begun too.
+  void set_duration(std::uint32_t decay_ms) noexcept { decay_ms_ = decay_ms; }
+
   /// Effects: forgets the window: the next look at the clock begins one.
   void restart() noexcept { has_begun_ = false; }
 
@@ -55,6 +58,12 @@ class huge_retention {
 public:
   explicit constexpr huge_retention(std::size_t retain_bytes, std::uint32_t decay_ms = 0) noexcept
       : retain_bytes_(retain_bytes), epoch_(decay_ms) {}
+
+  /// Effects: changes the limits of the constructor.
+  void set(std::size_t retain_bytes, std::uint32_t decay_ms) noexcept {
+    retain_bytes_ = retain_bytes;
+    epoch_.set_duration(decay_ms);
+  }
 
   /// Effects: counts that `live` bytes are in use.
   void count(std::size_t live) noexcept { peak_ = detail::max(peak_, live); }
@@ -121,6 +130,9 @@ public:
   [[nodiscard]] std::size_t stuck() const noexcept { return stuck_; }
 
   [[nodiscard]] bool is_instant() const noexcept { return window_.is_instant(); }
+
+  /// Effects: changes the duration of windows.
+  void set_duration(std::uint32_t decay_ms) noexcept { window_.set_duration(decay_ms); }
 
   /// Effects: the next window begins with the next excess.
   void clear() noexcept {
@@ -212,6 +224,12 @@ public:
   /// As above, for one segment, for another heap.
   [[nodiscard]] bool give_segment(const thread_cache& cache) noexcept {
     return spans_.give_unused_one() && (recount(cache), true);
+  }
+
+  /// Effects: changes the duration of windows.
+  void set_decay(std::uint32_t decay_ms) noexcept {
+    window_.set_duration(decay_ms);
+    arrivals_window_.set_duration(decay_ms);
   }
 
   /// Effects: forgets all counts. Expects: the segments and the cells are reset.

@@ -17,9 +17,13 @@ class retention_limit {
 public:
   explicit constexpr retention_limit(std::size_t most) noexcept : most_(most) {}
 
+  /// Effects: changes the limit. What is counted already stays.
+  void set(std::size_t most) noexcept { most_.store(most, memory_order_relaxed); }
+
   /// Returns: bytes left for a share with the count `own`.
   [[nodiscard]] constexpr std::size_t left_beside(std::size_t own) const noexcept {
-    return most_ - detail::min(most_, kept() - own);
+    const std::size_t limit = most();
+    return limit - detail::min(limit, kept() - own);
   }
 
   /// Effects: replaces a count of `were` by `bytes`.
@@ -32,11 +36,11 @@ public:
     return true;
   }
 
-  [[nodiscard]] constexpr std::size_t most() const noexcept { return most_; }
+  [[nodiscard]] constexpr std::size_t most() const noexcept { return most_.load(memory_order_relaxed); }
   [[nodiscard]] constexpr std::size_t kept() const noexcept { return kept_.load(memory_order_relaxed); }
 
 private:
-  std::size_t most_;
+  atomic<std::size_t> most_;
   atomic<std::size_t> kept_ = 0;
 };
 

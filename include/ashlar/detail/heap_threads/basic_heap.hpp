@@ -120,6 +120,10 @@ public:
   [[nodiscard]] bool invariant() const noexcept { return members_.invariant(); }
 
 protected:
+  /// Effects: changes the options but `max_cached_cells`. What is held or retained beyond a limit stays until it is
+  /// freed. Complexity: O(threads), a lock for each.
+  void set_options(const heap_options& options) noexcept { members_.set_options(options); }
+
   constexpr basic_heap(const heap_options& options, Upstream upstream) : members_(options, std::move(upstream), this) {}
   ~basic_heap() = default;
 
@@ -176,14 +180,14 @@ private:
   }
 
   ASHLAR_INLINE void put(void* p) noexcept {
-    put_or(p, [this](void* block) { put_slow(block); }, remote());
+    put_or(p, [this](void* block) { put_slow(block); }, remote_free());
   }
 
   ASHLAR_INLINE void put(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     if (ASHLAR_UNLIKELY(checks || is_sampled(p))) return put_slow(p, bytes, alignment);
     thread_heap* const mine = members::latest();
     if (ASHLAR_LIKELY(is_of(mine, p))) return mine->blocks.put(p, bytes, alignment);
-    put_remote(mine, p, remote());
+    put_remote(mine, p, remote_free());
   }
 
   template <std::size_t Bytes, std::size_t Alignment>
@@ -191,7 +195,7 @@ private:
     if (ASHLAR_UNLIKELY(checks || is_sampled(p))) return put_slow(p, Bytes, Alignment);
     thread_heap* const mine = members::latest();
     if (ASHLAR_LIKELY(is_of(mine, p))) return mine->blocks.template put_known<Bytes, Alignment>(p);
-    put_remote(mine, p, remote());
+    put_remote(mine, p, remote_free());
   }
 
   [[nodiscard]] bool expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
@@ -223,7 +227,7 @@ private:
       remote(p);
   }
 
-  [[nodiscard]] ASHLAR_INLINE auto remote() noexcept {
+  [[nodiscard]] ASHLAR_INLINE auto remote_free() noexcept {
     return [this](void* p) { put_remote_slow(p); };
   }
 

@@ -52,6 +52,13 @@ public:
     if (!is_registered_.exchange(true, memory_order_relaxed)) space_.enter_registry(heap_);
   }
 
+  /// Effects: changes the limits. What is held or retained beyond them stays until it is freed.
+  void set_limits(std::size_t max_bytes, std::size_t retain_bytes) noexcept {
+    const scope held(lock_);
+    space_.set_max_bytes(max_bytes);
+    budget_.set(retain_bytes);
+  }
+
   /// Effects: registers `run_short(self)`, called before each request for an extent; it may free memory.
   constexpr void before_growth(void* self, void (*run_short)(void* self) noexcept) noexcept {
     self_ = self;

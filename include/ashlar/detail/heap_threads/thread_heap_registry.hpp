@@ -62,6 +62,13 @@ public:
   /// Effects: enters the registry of heaps, once.
   void enter_registry() noexcept { space_.enter_registry(); }
 
+  /// Effects: changes limits. What is held or retained beyond them stays until it is freed. Complexity: O(threads).
+  void set_options(const heap_options& options) noexcept {
+    space_.set_limits(options.max_bytes, options.retain_bytes);
+    heaps_.set_options(of_each(options));
+    with_common([&] { common_.settled()->set_retention(options.retain_bytes, options.decay_ms); });
+  }
+
   /// @{ The calling thread's heap; segments of its blocks name the same address. See `per_thread`.
   [[nodiscard]] ASHLAR_INLINE thread_heap* recent() const noexcept { return threads_.recent(); }
   /// As `recent`; of a thread without a heap perhaps one with empty free lists that nothing but `take_or` may use.

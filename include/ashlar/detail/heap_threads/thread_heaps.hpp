@@ -76,12 +76,20 @@ public:
     if (thread_heap* const parked = take_parked()) return parked;
     void* const memory = try_allocate_from(upstream_, sizeof(thread_heap), alignof(thread_heap));
     if (memory == nullptr) return nullptr;
-    auto* const made = ::new (memory) thread_heap(options_, upstream_);
     const check_scope<spin_lock> held(making_lock_);
+    auto* const made = ::new (memory) thread_heap(options_, upstream_);
     made->blocks.set_number(made_++);
     made->next = first_.load(memory_order_relaxed);
     first_.store(made, memory_order_release);  // pairs with for_each()
     return made;
+  }
+
+  /// Effects: changes the options of all heaps, of present and of future ones.
+  void set_options(const heap_options& options) noexcept {
+    const check_scope<spin_lock> held(making_lock_);
+    options_ = options;
+    decay_ms_.store(options.decay_ms, memory_order_relaxed);
+    for_each([&](thread_heap& each) { each.blocks.settled()->set_retention(options.retain_bytes, options.decay_ms); });
   }
 
   /// Effects: parks a heap for the next thread. Expects: its user is the caller, or has ended.
@@ -122,7 +130,9 @@ public:
     for (std::size_t left = parked(); left != 0; --left) {
       thread_heap* const each = next_parked();
       if (each == nullptr) return;
-      if (!scavenge_parked(each->blocks, each->parked_ms.load(memory_order_relaxed), options_.decay_ms)) continue;
+      if (!scavenge_parked(each->blocks, each->parked_ms.load(memory_order_relaxed),
+                           decay_ms_.load(memory_order_relaxed)))
+        continue;
       each->free_bytes.store(0, memory_order_relaxed);
       return;
     }
@@ -202,7 +212,8 @@ private:
     return turn_;
   }
 
-  heap_options options_;
+  heap_options options_;  // under the lock of making
+  atomic<std::uint32_t> decay_ms_ = options_.decay_ms;
   Upstream upstream_;
   atomic<thread_heap*> first_ = nullptr;
   std::uint32_t made_ = 0;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/remote_free/inbox.hpp>
@@ -92,6 +93,20 @@ public:
     return reserved_ - before;
   }
 
+  /// Effects: counts the cells that the top carrier lists by `bytes_of(cell)` of one of them, no longer by its own
+  /// bytes: a header that is freed before its large buffers has another size. Returns: as `begin_carrier`.
+  template <class F>
+  std::size_t sample_listed(F bytes_of) noexcept {
+    if (top_ == nullptr || listed() == 0) return 0;
+    // Of the high bits of the product each index is as likely, regardless of the order of frees.
+    const auto turn = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(top_) >> 4) * 0x9E3779B9u;
+    const auto at = static_cast<std::size_t>(std::uint64_t{turn} * listed() >> 32);
+    const std::size_t were = std::exchange(listed_bytes_, bytes_of(top_->listed_at(at)));
+    const std::size_t more = static_cast<std::size_t>(end_ - top_->places()) * (listed_bytes_ - were);
+    reserved_ += more;
+    return more;
+  }
+
   /// Returns: the top carrier of the parcel, which is now empty.
   [[nodiscard]] carrier* close() noexcept {
     finish_carrier();
@@ -104,8 +119,8 @@ public:
   /// Returns: whether the cell is the top carrier: its second free would link it to itself.
   [[nodiscard]] bool is_top(const void* cell) const noexcept { return top_ == cell; }
   [[nodiscard]] std::size_t cells() const noexcept { return cells_ - places_left(); }
-  /// Returns: bytes of the cells, if those that a carrier lists are of its size, but no more than 1 KiB: an estimate
-  /// from one cell in fifteen.
+  /// Returns: bytes of the cells, if those that a carrier lists are of the size of the sampled one, or until
+  /// `sample_listed` of the carrier's, but no more than 1 KiB: an estimate from two cells in fifteen.
   [[nodiscard]] std::size_t bytes() const noexcept { return reserved_ - places_left() * listed_bytes_; }
 
   /// Returns: bytes of the cells once the top carrier is full; `bytes()` is less until then.

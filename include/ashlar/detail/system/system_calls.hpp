@@ -87,6 +87,15 @@ struct system_calls {
 #endif
   }
 
+  /// Effects: refuses transparent huge pages. Linux only; refused on other systems.
+  [[nodiscard]] static bool refuse_huge([[maybe_unused]] void* p, [[maybe_unused]] std::size_t bytes) noexcept {
+#if defined(MADV_NOHUGEPAGE)
+    return ::madvise(p, bytes, MADV_NOHUGEPAGE) == 0;
+#else
+    return false;
+#endif
+  }
+
   /// Effects: extends a mapping in place. Linux only; refused on other systems.
   [[nodiscard]] static bool grow([[maybe_unused]] void* p, [[maybe_unused]] std::size_t bytes,
                                  [[maybe_unused]] std::size_t new_bytes) noexcept {

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The slow paths of malloc and its relatives: refusals with errno, cleared blocks, blocks of heaps that are objects.
+#include "malloc/blocks.hpp"
+
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/detail/heap/segment.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/os/pages.hpp>
+
+#include "malloc/good_size.hpp"
+#include "malloc/heaps.hpp"
+#include "malloc/settings.hpp"
+
+namespace ashlar::drop_in {
+
+constinit fast_path_limits fast_paths;
+
+namespace {
+
+// Whether a block knows its request: then each resize is noted, also one in place.
+constexpr bool keeps_requests = detail::segment::requested_sizes::is_kept;
+
+[[nodiscard]] ASHLAR_COLD void* out_of_memory() noexcept {
+  errno = ENOMEM;
+  return nullptr;
+}
+
+/// Effects: clears what a block has beyond its request, so that a later growth in place finds zeros.
+template <class Heap>
+void clear_slack(const Heap& of, void* p, std::size_t bytes) noexcept {
+  std::memset(static_cast<std::byte*>(p) + bytes, 0, of.usable_size(p) - bytes);
+}
+
+template <class Heap>
+[[nodiscard]] ASHLAR_NOINLINE void* take_zeroed(Heap& from, std::size_t bytes, std::size_t alignment) noexcept {
+  void* const p = from.try_allocate_zeroed(bytes, alignment);
+  if (p != nullptr && settings().zeroes) clear_slack(from, p, bytes);
+  return p;
+}
+
+template <class Heap>
+[[nodiscard]] ASHLAR_NOINLINE void* take(Heap& from, std::size_t bytes, std::size_t alignment) noexcept {
+  return settings().zeroes ? take_zeroed(from, bytes, alignment) : from.try_allocate(bytes, alignment);
+}
+
+/// Returns: as `Heap::try_reallocate`, and what the block has grown by is zero.
+template <class Heap>
+[[nodiscard]] void* resize_zeroed(Heap& in, void* p, std::size_t bytes, std::size_t alignment) noexcept {
+  const std::size_t had = in.usable_size(p);
+  if (detail::is_aligned(p, alignment) && in.try_resize(p, bytes)) {
+    if (bytes > had) std::memset(static_cast<std::byte*>(p) + had, 0, bytes - had);
+    return clear_slack(in, p, bytes), p;
+  }
+  void* const moved = take_zeroed(in, bytes, alignment);
+  if (moved == nullptr) return nullptr;
+  std::memcpy(moved, p, detail::min(had, bytes));
+  in.deallocate(p);
+  return moved;
+}
+
+/// glibc never fails to make a block smaller.
+template <class Heap>
+[[nodiscard]] ASHLAR_NOINLINE void* resize(Heap& in, void* p, std::size_t bytes, std::size_t alignment) noexcept {
+  void* const moved =
+      settings().zeroes ? resize_zeroed(in, p, bytes, alignment) : in.try_reallocate(p, bytes, alignment);
+  const bool may_stay = moved == nullptr && detail::is_aligned(p, alignment) && bytes <= in.usable_size(p);
+  return may_stay ? p : moved;
+}
+
+/// Effects: calls `f(heap)` for the heap that new blocks of the thread come from.
+template <class F>
+[[nodiscard]] ASHLAR_INLINE auto in_default(F f) noexcept {
+  ashlar_heap* const own = default_of_thread();
+  return own != nullptr ? f(*own) : f(process_heap());
+}
+
+/// Effects: calls `f(heap)` for the heap of a block.
+template <class F>
+ASHLAR_INLINE auto in_heap_of(const void* p, F f) noexcept {
+  ashlar_heap* const other = fast_paths.frees ? nullptr : heap_of_block(p);
+  return other != nullptr ? f(*other) : f(process_heap());
+}
+
+[[nodiscard]] ASHLAR_INLINE void* or_out_of_memory(void* p) noexcept {
+  return ASHLAR_LIKELY(p != nullptr) ? p : out_of_memory();
+}
+
+}  // namespace
+
+void choose_fast_paths() noexcept {
+  fast_paths.most_bytes = settings().zeroes || has_default_heaps() ? 0 : largest_cell;
+  fast_paths.frees = !has_heaps();
+}
+
+void* allocate_slow(std::size_t bytes) noexcept { return allocate_aligned(bytes, granule); }
+
+void* allocate_aligned(std::size_t bytes, std::size_t alignment) noexcept {
+  if (bytes > most_bytes) return out_of_memory();
+  const std::size_t at = detail::max(alignment, granule);
+  return or_out_of_memory(in_default([=](auto& heap) { return take(heap, bytes, at); }));
+}
+
+void* allocate_zeroed(std::size_t bytes) noexcept {
+  if (ASHLAR_LIKELY(bytes <= fast_paths.most_bytes)) {
+    void* const p = allocate(bytes);
+    return p != nullptr ? std::memset(p, 0, bytes) : nullptr;
+  }
+  if (bytes > most_bytes) return out_of_memory();
+  return or_out_of_memory(in_default([=](auto& heap) { return take_zeroed(heap, bytes, granule); }));
+}
+
+void* resize_block(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+  if (p == nullptr) return allocate_aligned(bytes, alignment);
+  if (bytes > most_bytes) return out_of_memory();
+  return or_out_of_memory(in_heap_of(p, [=](auto& heap) { return resize(heap, p, bytes, alignment); }));
+}
+
+void* reallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+  if (p == nullptr || bytes != 0) return resize_block(p, bytes, alignment);
+  deallocate(p);
+  return nullptr;
+}
+
+void deallocate_slow(void* p) noexcept {
+  if (p != nullptr) in_heap_of(p, [=](auto& heap) { heap.deallocate(p); });
+}
+
+void deallocate_sized(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+  if constexpr (checking_level < checking::checked) return deallocate(p);  // the size would save nothing
+  if (p == nullptr) return;
+  in_heap_of(p, [=](auto& heap) { heap.deallocate(p, bytes, detail::max(alignment, granule)); });
+}
+
+void deallocate_at_most(void* p, std::size_t bytes) noexcept {
+  if constexpr (checking_level >= checking::checked)
+    if (const std::size_t has = usable_size(p); bytes > has)
+      detail::report({.kind = fault::size_mismatch,
+                      .what = "freed with more bytes than the block has",
+                      .pointer = p,
+                      .expected = has,
+                      .got = bytes});
+  deallocate(p);
+}
+
+std::size_t usable_size(const void* p) noexcept {
+  return p != nullptr ? in_heap_of(p, [=](auto& heap) { return heap.usable_size(p); }) : 0;
+}
+
+bool try_expand(void* p, std::size_t bytes) noexcept {
+  return bytes <= most_bytes && in_heap_of(p, [=](auto& heap) {
+           return (!keeps_requests && bytes <= heap.usable_size(p)) || heap.try_resize(p, bytes);
+         });
+}
+
+std::size_t good_size(std::size_t bytes, std::size_t alignment) noexcept {
+  if (bytes > most_bytes) return 0;
+  const std::size_t least = detail::max<std::size_t>(bytes, 1);
+  if constexpr (keeps_requests) return least;
+  if (least <= largest_cell && alignment <= largest_cell) return detail::size_classes::rounded(least, alignment);
+  const std::size_t unit = detail::is_plain_span(least, alignment) ? detail::slice_bytes : os::pages::page_bytes();
+  return detail::align_up(least, unit);
+}
+
+}  // namespace ashlar::drop_in

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Blocks for malloc and its relatives: the fast paths of the process heap, in front of slow paths with errno and
+// options.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <ashlar/detail/slab/size_classes.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/heap/process_heap.hpp>
+
+namespace ashlar::drop_in {
+
+/// Bytes of the largest request: glibc refuses what `ptrdiff_t` cannot hold.
+inline constexpr std::size_t most_bytes = PTRDIFF_MAX;
+inline constexpr std::size_t granule = detail::size_classes::granule;  ///< bytes: the alignment of each block
+inline constexpr std::size_t largest_cell = detail::size_classes::largest;
+
+/// The requests that take the fast paths. Options and the heaps of `ashlar_malloc.h` change them.
+struct fast_path_limits {
+  /// Larger requests take the slow path. 0 while all requests need a decision: for cleared blocks, or the default heaps
+  /// of threads. A cell needs the comparison anyway.
+  std::size_t most_bytes = largest_cell;
+  bool frees = true;  ///< whether each block is of the process heap, so that a free needs no look-up
+};
+extern constinit fast_path_limits fast_paths;
+
+/// Effects: adapts `fast_paths` to the options and heaps of now.
+void choose_fast_paths() noexcept;
+
+/// Returns: a block, or null with errno ENOMEM.
+[[nodiscard]] void* allocate_slow(std::size_t bytes) noexcept;
+/// As `allocate_slow`. Expects: `alignment` is a power of two.
+[[nodiscard]] void* allocate_aligned(std::size_t bytes, std::size_t alignment) noexcept;
+/// As `allocate_slow`; the requested bytes are zero.
+[[nodiscard]] void* allocate_zeroed(std::size_t bytes) noexcept;
+/// Returns: a block of `bytes` bytes with the contents of `p`, which may be null; null with errno ENOMEM if there is no
+/// memory, and `p` is unchanged then.
+[[nodiscard]] void* resize_block(void* p, std::size_t bytes, std::size_t alignment) noexcept;
+/// As `resize_block`, and as glibc: 0 bytes free the block, and the result is null.
+[[nodiscard]] void* reallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept;
+/// Effects: frees a block of any heap; nothing for null.
+void deallocate_slow(void* p) noexcept;
+/// Effects: frees a block, and reports another size from level `checked` on; nothing for null.
+void deallocate_sized(void* p, std::size_t bytes, std::size_t alignment) noexcept;
+/// As `deallocate_sized`, for a size between the request and the usable size.
+void deallocate_at_most(void* p, std::size_t bytes) noexcept;
+/// Returns: usable bytes of a block of any heap; 0 for null.
+[[nodiscard]] std::size_t usable_size(const void* p) noexcept;
+/// Returns: whether the block has at least `bytes` bytes now, in place.
+[[nodiscard]] bool try_expand(void* p, std::size_t bytes) noexcept;
+
+/// Returns: a block, or null with errno ENOMEM.
+[[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes) noexcept {
+  if (ASHLAR_UNLIKELY(bytes > fast_paths.most_bytes)) return allocate_slow(bytes);
+  ASHLAR_ASSUME(bytes <= largest_cell);
+  return process_heap().allocate_or_errno(bytes);
+}
+
+/// Effects: frees a block; nothing for null.
+ASHLAR_INLINE void deallocate(void* p) noexcept {
+  if (ASHLAR_UNLIKELY(!fast_paths.frees)) return deallocate_slow(p);
+  process_heap().deallocate(p);
+}
+
+}  // namespace ashlar::drop_in

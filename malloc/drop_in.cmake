@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# libashlar: the malloc that programs take without being changed, as shared libraries, an archive and one object.
+include(GNUInstallDirs)
+option(ASHLAR_BUILD_MALLOC "Build libashlar, the drop-in malloc" ${PROJECT_IS_TOP_LEVEL})
+set(ASHLAR_MALLOC_LEVELS "fast;checked;hardened" CACHE STRING "The checking levels that libashlar is built at")
+
+# Returns in `reason`: why libashlar cannot be built here, or nothing.
+function(ashlar_reason_against_malloc reason)
+  set(why "")
+  include(CheckCXXSymbolExists)
+  string(TOUPPER "CMAKE_CXX_FLAGS_${CMAKE_BUILD_TYPE}" of_type)
+  if(NOT CMAKE_SYSTEM_NAME STREQUAL "Linux")
+    set(why "it replaces the malloc of Linux's C library, and this is ${CMAKE_SYSTEM_NAME}")
+  elseif(NOT CMAKE_SIZEOF_VOID_P EQUAL 8 OR "${CMAKE_CXX_FLAGS} ${${of_type}}" MATCHES "-m32")
+    set(why "it is for programs of 64 bits")
+  elseif("${CMAKE_CXX_FLAGS} ${${of_type}}" MATCHES "-fsanitize=")
+    set(why "a sanitizer replaces malloc itself")
+  else()
+    check_cxx_symbol_exists(mallinfo2 malloc.h ASHLAR_HAS_MALLINFO2)
+    if(NOT ASHLAR_HAS_MALLINFO2)
+      set(why "it needs glibc 2.33 or later")
+    endif()
+  endif()
+  set(${reason} "${why}" PARENT_SCOPE)
+endfunction()
+
+if(NOT ASHLAR_BUILD_MALLOC)
+  return()
+endif()
+ashlar_reason_against_malloc(reason)
+if(reason)
+  message(STATUS "ashlar::malloc is left out: ${reason}")
+  return()
+endif()
+
+set(ashlar_malloc_sources api.cpp bad_alloc.cpp blocks.cpp error_stream.cpp family.cpp flagged.cpp heap_objects.cpp
+  heaps.cpp misuse.cpp new_delete.cpp option_api.cpp options.cpp report.cpp)
+
+# Speed counts even in a debug build of everything else. The C++ library is not linked: a program in C has none.
+set(ashlar_malloc_flags -O2 -fPIC -fvisibility=hidden -fvisibility-inlines-hidden -fno-exceptions -fno-rtti
+  -funwind-tables -fno-threadsafe-statics -ftls-model=initial-exec -fno-plt
+  -fno-builtin-malloc -fno-builtin-calloc -fno-builtin-realloc -fno-builtin-free)
+set(ashlar_malloc_link_flags -static-libgcc LINKER:--as-needed LINKER:-z,now LINKER:-z,relro LINKER:-z,initfirst
+  LINKER:-z,nodelete LINKER:--no-undefined "LINKER:--version-script=${CMAKE_CURRENT_SOURCE_DIR}/exports.map")
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  list(APPEND ashlar_malloc_flags -fno-profile-instr-generate -fno-coverage-mapping)
+  list(APPEND ashlar_malloc_link_flags -nostdlib++)
+else()
+  list(APPEND ashlar_malloc_link_flags -nodefaultlibs)
+  # An alias need not repeat the attributes of its target. A heap without parts of threads frees to none of them.
+  list(APPEND ashlar_malloc_flags -Wno-missing-attributes -Wno-nonnull -fno-gnu-unique)
+endif()
+
+# ashlar_add_malloc(<level> <number> <suffix>): one translation unit, as the family is one object, and the shared library.
+function(ashlar_add_malloc level number suffix)
+  set(object ashlar_malloc_object_${level})
+  add_library(${object} OBJECT ${ashlar_malloc_sources})
+  set_target_properties(${object} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0 DISABLE_PRECOMPILE_HEADERS ON)
+  target_include_directories(${object} PRIVATE "${PROJECT_SOURCE_DIR}")
+  target_compile_options(${object} PRIVATE ${ashlar_malloc_flags} -UNDEBUG -DNDEBUG
+    -UASHLAR_CHECKING -DASHLAR_CHECKING=${number})
+  target_link_libraries(${object} PRIVATE ashlar::ashlar $<TARGET_NAME_IF_EXISTS:ashlar_warnings>)
+
+  set(library ashlar_malloc${suffix})
+  add_library(${library} SHARED $<TARGET_OBJECTS:${object}>)
+  add_library(ashlar::malloc${suffix} ALIAS ${library})
+  set_target_properties(${library} PROPERTIES OUTPUT_NAME "ashlar${suffix}" SOVERSION 1 VERSION 1.0
+    EXPORT_NAME "malloc${suffix}" LINKER_LANGUAGE CXX LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib"
+    LINK_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/exports.map")
+  target_link_options(${library} PRIVATE ${ashlar_malloc_link_flags})
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    target_link_libraries(${library} PRIVATE c gcc)
+  endif()
+  target_include_directories(${library} INTERFACE "$<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}>"
+    "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
+endfunction()
+
+set(ashlar_malloc_libraries "")
+foreach(level IN LISTS ASHLAR_MALLOC_LEVELS)
+  if(level STREQUAL "fast")
+    ashlar_add_malloc(fast 0 "")
+    list(APPEND ashlar_malloc_libraries ashlar_malloc)
+  elseif(level STREQUAL "checked")
+    ashlar_add_malloc(checked 1 "-checked")
+    list(APPEND ashlar_malloc_libraries ashlar_malloc-checked)
+  elseif(level STREQUAL "hardened")
+    ashlar_add_malloc(hardened 2 "-hardened")
+    list(APPEND ashlar_malloc_libraries ashlar_malloc-hardened)
+  else()
+    message(FATAL_ERROR "ASHLAR_MALLOC_LEVELS: there is no level ${level}; there are fast, checked and hardened")
+  endif()
+endforeach()
+
+# ashlar.o, for static programs: a linker takes malloc from it, and all of the family with it. Its hidden names are
+# local, so that it meets a program with the headers of this library.
+find_program(ASHLAR_LD NAMES ld.bfd ld)
+if(TARGET ashlar_malloc AND ASHLAR_LD AND CMAKE_OBJCOPY)
+  set(ashlar_object "${PROJECT_BINARY_DIR}/lib/ashlar.o")
+  add_custom_command(OUTPUT "${ashlar_object}"
+    COMMAND "${ASHLAR_LD}" -r --force-group-allocation -o "${ashlar_object}.all"
+      $<TARGET_OBJECTS:ashlar_malloc_object_fast>
+    COMMAND "${CMAKE_OBJCOPY}" --localize-hidden "${ashlar_object}.all" "${ashlar_object}"
+    COMMAND "${CMAKE_COMMAND}" -E rm "${ashlar_object}.all"
+    DEPENDS $<TARGET_OBJECTS:ashlar_malloc_object_fast> COMMAND_EXPAND_LISTS VERBATIM)
+  set(ashlar_archive "${PROJECT_BINARY_DIR}/lib/libashlar.a")
+  add_custom_command(OUTPUT "${ashlar_archive}"
+    COMMAND "${CMAKE_COMMAND}" -E rm -f "${ashlar_archive}"
+    COMMAND "${CMAKE_AR}" rcs "${ashlar_archive}" "${ashlar_object}" DEPENDS "${ashlar_object}" VERBATIM)
+  add_custom_target(ashlar_malloc_files ALL DEPENDS "${ashlar_object}" "${ashlar_archive}")
+  add_library(ashlar_malloc_static INTERFACE)
+  add_library(ashlar::malloc_static ALIAS ashlar_malloc_static)
+  set_target_properties(ashlar_malloc_static PROPERTIES EXPORT_NAME malloc_static)
+  add_dependencies(ashlar_malloc_static ashlar_malloc_files)
+  target_include_directories(ashlar_malloc_static INTERFACE "$<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}>"
+    "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
+  target_link_libraries(ashlar_malloc_static INTERFACE "$<BUILD_INTERFACE:${ashlar_object}>"
+    "$<INSTALL_INTERFACE:${ashlar_installed_objects}/ashlar.o>")
+endif()
+
+if(ASHLAR_INSTALL)
+  install(TARGETS ${ashlar_malloc_libraries} EXPORT ashlar_malloc_targets
+    LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+  install(FILES ashlar_malloc.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+  if(TARGET ashlar_malloc_static)
+    install(TARGETS ashlar_malloc_static EXPORT ashlar_malloc_targets)
+    install(FILES "${ashlar_object}" "${ashlar_archive}" DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+  endif()
+  install(EXPORT ashlar_malloc_targets NAMESPACE ashlar:: DESTINATION "${ashlar_package_dir}")
+  configure_file("${PROJECT_SOURCE_DIR}/packaging/pkgconfig/ashlar-malloc.pc.in"
+    "${PROJECT_BINARY_DIR}/ashlar-malloc.pc" @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/ashlar-malloc.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+endif()

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Keeps the error stream, and recognises it again.
+#include "malloc/error_stream.hpp"
+
+#include <cerrno>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace ashlar::drop_in {
+
+namespace {
+
+constexpr int least_descriptor = 200;  // above those that shells and programs number themselves
+
+struct file_identity {
+  dev_t device = 0;
+  ino_t number = 0;
+
+  [[nodiscard]] static bool get(int descriptor, file_identity& of) noexcept {
+    struct stat facts;
+    if (::fstat(descriptor, &facts) != 0) return false;
+    of = {facts.st_dev, facts.st_ino};
+    return true;
+  }
+  [[nodiscard]] friend bool operator==(const file_identity&, const file_identity&) = default;
+};
+
+constinit int kept = -1;
+constinit file_identity kept_file;
+
+}  // namespace
+
+void keep_error_stream() noexcept {
+  const int before = errno;
+  if (kept < 0 && file_identity::get(2, kept_file)) {
+    kept = ::fcntl(2, F_DUPFD_CLOEXEC, least_descriptor);
+    if (kept < 0) kept = ::fcntl(2, F_DUPFD_CLOEXEC, 3);
+  }
+  errno = before;
+}
+
+int kept_error_stream() noexcept {
+  file_identity now;
+  return kept >= 0 && file_identity::get(kept, now) && now == kept_file ? kept : 2;
+}
+
+void write_to(int descriptor, std::string_view text) noexcept {
+  while (!text.empty()) {
+    const auto written = ::write(descriptor, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+}  // namespace ashlar::drop_in

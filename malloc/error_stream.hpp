@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Where text goes: a second descriptor of the error stream, since many programs have closed the first at their end.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace ashlar::drop_in {
+
+/// Effects: duplicates the error stream, once; the copy is closed by `exec`.
+void keep_error_stream() noexcept;
+
+/// Returns: the copy, or 2 if there is none, or the program has another file by its number now.
+[[nodiscard]] int kept_error_stream() noexcept;
+
+/// Effects: writes the text to a descriptor; allocates nothing. A failed write is ignored.
+void write_to(int descriptor, std::string_view text) noexcept;
+
+/// A sink of text: one type for all writers, so that their code exists once.
+struct text_output {
+  void (*write)(const char* text, std::size_t bytes, void* argument);
+  void* argument;
+
+  void operator()(std::string_view text) const { write(text.data(), text.size(), argument); }
+};
+
+}  // namespace ashlar::drop_in

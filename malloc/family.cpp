@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// malloc and its family, by the rules of glibc: each name checks its arguments and asks for a block.
+#include <bit>
+#include <cerrno>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+
+#include <malloc.h>
+
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/os/pages.hpp>
+
+#include "malloc/blocks.hpp"
+#include "malloc/export.hpp"
+
+namespace ashlar::drop_in {
+
+namespace {
+
+// Alignments above this one are refused, since no address of a program is a multiple of the next.
+constexpr std::size_t most_alignment = std::size_t{1} << 47;
+
+[[nodiscard]] ASHLAR_COLD void* refuse(int error) noexcept {
+  errno = error;
+  return nullptr;
+}
+
+/// As `memalign` of glibc, which rounds alignments up to powers of two.
+[[nodiscard]] void* allocate_at(std::size_t alignment, std::size_t bytes) noexcept {
+  if (alignment > most_alignment) return refuse(alignment > SIZE_MAX / 2 + 1 ? EINVAL : ENOMEM);
+  return allocate_aligned(bytes, std::bit_ceil(alignment));
+}
+
+}  // namespace
+
+}  // namespace ashlar::drop_in
+
+namespace drop_in = ashlar::drop_in;
+
+extern "C" {
+
+ASHLAR_EXPORT void* malloc(std::size_t bytes) noexcept { return drop_in::allocate(bytes); }
+
+ASHLAR_EXPORT void free(void* p) noexcept { drop_in::deallocate(p); }
+
+ASHLAR_EXPORT void* calloc(std::size_t count, std::size_t each) noexcept {
+  std::size_t bytes = 0;
+  if (!ashlar::detail::checked_mul(count, each, bytes)) return drop_in::refuse(ENOMEM);
+  return drop_in::allocate_zeroed(bytes);
+}
+
+ASHLAR_EXPORT void* realloc(void* p, std::size_t bytes) noexcept {
+  return drop_in::reallocate(p, bytes, drop_in::granule);
+}
+
+ASHLAR_EXPORT void* reallocarray(void* p, std::size_t count, std::size_t each) noexcept {
+  std::size_t bytes = 0;
+  if (!ashlar::detail::checked_mul(count, each, bytes)) return drop_in::refuse(ENOMEM);
+  return drop_in::reallocate(p, bytes, drop_in::granule);
+}
+
+/// A name that programs of before glibc 2.26 call.
+ASHLAR_EXPORT void cfree(void* p) noexcept { drop_in::deallocate(p); }
+
+/// As C23 has it.
+ASHLAR_EXPORT void free_sized(void* p, std::size_t bytes) noexcept {
+  drop_in::deallocate_sized(p, bytes, drop_in::granule);
+}
+ASHLAR_EXPORT void free_aligned_sized(void* p, std::size_t alignment, std::size_t bytes) noexcept {
+  drop_in::deallocate_sized(p, bytes, alignment);
+}
+
+ASHLAR_EXPORT void* memalign(std::size_t alignment, std::size_t bytes) noexcept {
+  return drop_in::allocate_at(alignment, bytes);
+}
+
+ASHLAR_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept {
+  return drop_in::allocate_at(alignment, bytes);
+}
+
+/// POSIX has the error as the result, and errno as it was.
+ASHLAR_EXPORT int posix_memalign(void** out, std::size_t alignment, std::size_t bytes) noexcept {
+  if (!ashlar::detail::is_power_of_two(alignment) || alignment % sizeof(void*) != 0) return EINVAL;
+  const int before = errno;
+  void* const p = drop_in::allocate_at(alignment, bytes);
+  errno = before;
+  if (p == nullptr) return ENOMEM;
+  *out = p;
+  return 0;
+}
+
+ASHLAR_EXPORT void* valloc(std::size_t bytes) noexcept {
+  return drop_in::allocate_at(ashlar::os::pages::page_bytes(), bytes);
+}
+
+ASHLAR_EXPORT void* pvalloc(std::size_t bytes) noexcept {
+  const std::size_t whole = ashlar::os::pages::round_up(bytes);  // 0 if it overflows
+  return whole != 0 ? valloc(whole) : drop_in::refuse(ENOMEM);
+}
+
+ASHLAR_EXPORT std::size_t malloc_usable_size(void* p) noexcept { return drop_in::usable_size(p); }
+
+// The names by which glibc itself exports the family.
+ASHLAR_EXPORT_AS("malloc") void* __libc_malloc(std::size_t bytes) noexcept;
+ASHLAR_EXPORT_AS("calloc") void* __libc_calloc(std::size_t count, std::size_t each) noexcept;
+ASHLAR_EXPORT_AS("realloc") void* __libc_realloc(void* p, std::size_t bytes) noexcept;
+ASHLAR_EXPORT_AS("free") void __libc_free(void* p) noexcept;
+ASHLAR_EXPORT_AS("memalign") void* __libc_memalign(std::size_t alignment, std::size_t bytes) noexcept;
+ASHLAR_EXPORT_AS("valloc") void* __libc_valloc(std::size_t bytes) noexcept;
+ASHLAR_EXPORT_AS("pvalloc") void* __libc_pvalloc(std::size_t bytes) noexcept;
+
+}  // extern "C"

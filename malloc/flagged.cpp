@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// nallocx, rallocx, xallocx, sdallocx: the calls with flags that jemalloc introduced, for programs that look for them.
+#include <cstddef>
+#include <cstring>
+
+#include <ashlar/detail/support/algorithm.hpp>
+#include <ashlar/detail/support/bits.hpp>
+
+#include "malloc/blocks.hpp"
+#include "malloc/export.hpp"
+#include "malloc/good_size.hpp"
+
+namespace ashlar::drop_in {
+
+namespace {
+
+// Bits 0 to 5 are the logarithm of the alignment, bit 6 asks for zeros. The rest names caches and arenas, which are
+// hints.
+[[nodiscard]] constexpr std::size_t alignment_of(int flags) noexcept {
+  return detail::max(std::size_t{1} << (static_cast<unsigned>(flags) & 0x3Fu), granule);
+}
+[[nodiscard]] constexpr bool wants_zeros(int flags) noexcept { return (static_cast<unsigned>(flags) & 0x40u) != 0; }
+
+}  // namespace
+
+}  // namespace ashlar::drop_in
+
+namespace drop_in = ashlar::drop_in;
+
+extern "C" {
+
+/// Returns: the usable bytes of a block of `bytes` bytes; 0 for a request that is refused.
+ASHLAR_EXPORT std::size_t nallocx(std::size_t bytes, int flags) noexcept {
+  return drop_in::good_size(bytes, drop_in::alignment_of(flags));
+}
+
+/// Returns: as `realloc`. Expects: `p` is not null and `bytes` not 0.
+ASHLAR_EXPORT void* rallocx(void* p, std::size_t bytes, int flags) noexcept {
+  const std::size_t had = drop_in::usable_size(p);
+  void* const moved = drop_in::reallocate(p, bytes, drop_in::alignment_of(flags));
+  if (moved != nullptr && drop_in::wants_zeros(flags) && bytes > had)
+    std::memset(static_cast<std::byte*>(moved) + had, 0, drop_in::usable_size(moved) - had);
+  return moved;
+}
+
+/// Returns: the usable bytes of the block, which has been resized in place to between `bytes` and `bytes + extra` bytes
+/// if that was possible.
+ASHLAR_EXPORT std::size_t xallocx(void* p, std::size_t bytes, std::size_t extra, int flags) noexcept {
+  const std::size_t had = drop_in::usable_size(p);
+  std::size_t most = 0;
+  if (!ashlar::detail::checked_add(bytes, extra, most)) most = bytes;
+  if (had < bytes || had > most)
+    if (!drop_in::try_expand(p, most)) static_cast<void>(drop_in::try_expand(p, bytes));
+  const std::size_t has = drop_in::usable_size(p);
+  if (drop_in::wants_zeros(flags) && has > had) std::memset(static_cast<std::byte*>(p) + had, 0, has - had);
+  return has;
+}
+
+/// Effects: frees a block. Expects: `bytes` lies between the request and the usable size.
+ASHLAR_EXPORT void sdallocx(void* p, std::size_t bytes, int /*flags*/) noexcept {
+  drop_in::deallocate_at_most(p, bytes);
+}
+
+}  // extern "C"

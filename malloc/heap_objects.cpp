@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The heaps of ashlar_malloc.h: each call on the heap of the process, or on one of its own.
+#include <cerrno>
+#include <cstddef>
+
+#include <ashlar/detail/support/algorithm.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/expects.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/heap/heap_json.hpp>
+#include <ashlar/heap/heap_statistics.hpp>
+#include <ashlar/heap/process_heap.hpp>
+
+#include "malloc/ashlar_malloc.h"
+#include "malloc/blocks.hpp"
+#include "malloc/error_stream.hpp"
+#include "malloc/export.hpp"
+#include "malloc/heaps.hpp"
+
+namespace ashlar::drop_in {
+
+namespace {
+
+// Its address stands for the heap of the process; it is never read as a heap.
+constinit char process_handle;
+
+[[nodiscard]] ashlar_heap* handle_of_process() noexcept { return reinterpret_cast<ashlar_heap*>(&process_handle); }
+[[nodiscard]] bool is_process(const ashlar_heap* heap) noexcept { return heap == handle_of_process(); }
+[[nodiscard]] ashlar_heap* or_process(ashlar_heap* heap) noexcept {
+  return heap != nullptr ? heap : handle_of_process();
+}
+
+// Effects: calls `f(heap)`.
+template <class F>
+ASHLAR_INLINE auto on(ashlar_heap* heap, F f) {
+  return is_process(heap) ? f(process_heap()) : f(*heap);
+}
+
+[[nodiscard]] void* fail(int error) noexcept {
+  errno = error;
+  return nullptr;
+}
+[[nodiscard]] void* or_fail(void* p) noexcept { return p != nullptr ? p : fail(ENOMEM); }
+
+[[nodiscard]] heap_options limits_of(const ashlar_heap_options& wished) noexcept {
+  heap_options limits;
+  if (wished.max_bytes != 0) limits.max_bytes = wished.max_bytes;
+  if (wished.retain_bytes != 0) limits.retain_bytes = wished.retain_bytes;
+  if (wished.decay_ms != 0) limits.decay_ms = wished.decay_ms;
+  return limits;
+}
+
+[[nodiscard]] ashlar_statistics figures_of(const heap_statistics& now) noexcept {
+  return {.struct_bytes = sizeof(ashlar_statistics),
+          .live_blocks = now.all.live_blocks,
+          .live_bytes = now.all.live_bytes,
+          .spare_blocks = now.all.spare_blocks,
+          .spare_bytes = now.all.spare_bytes,
+          .waste_bytes = now.all.waste_bytes,
+          .huge_blocks = now.huge.live_blocks,
+          .huge_bytes = now.huge.live_bytes,
+          .held_bytes = now.held_bytes,
+          .free_bytes = now.free_bytes,
+          .fresh_bytes = now.fresh_bytes,
+          .head_bytes = now.head_bytes,
+          .table_bytes = now.table_bytes,
+          .cached_bytes = now.cached_bytes,
+          .segments = now.segments,
+          .page_faults_avoided = now.page_faults_avoided};
+}
+
+[[nodiscard]] heap_statistics contents_of(ashlar_heap* heap) noexcept {
+  return on(heap, [](auto& in) { return statistics_of(in); });
+}
+
+}  // namespace
+
+}  // namespace ashlar::drop_in
+
+namespace drop_in = ashlar::drop_in;
+
+extern "C" {
+
+ASHLAR_EXPORT ashlar_heap* ashlar_heap_of_process() { return drop_in::handle_of_process(); }
+
+ASHLAR_EXPORT ashlar_heap* ashlar_heap_new(const ashlar_heap_options* options) {
+  if (options == nullptr) return drop_in::make_heap({});
+  if (options->struct_bytes == sizeof(ashlar_heap_options)) return drop_in::make_heap(drop_in::limits_of(*options));
+  errno = EINVAL;
+  return nullptr;
+}
+
+ASHLAR_EXPORT void ashlar_heap_release(ashlar_heap* heap) {
+  ASHLAR_REQUIRE(!drop_in::is_process(heap), "released the heap of the process");
+  heap->release();
+}
+
+ASHLAR_EXPORT void ashlar_heap_delete(ashlar_heap* heap) {
+  ASHLAR_REQUIRE(!drop_in::is_process(heap), "deleted the heap of the process");
+  if (heap == nullptr) return;
+  heap->release();  // what is live ends on purpose
+  drop_in::end_heap(heap);
+}
+
+ASHLAR_EXPORT void* ashlar_heap_malloc(ashlar_heap* heap, std::size_t bytes) {
+  if (bytes > drop_in::most_bytes) return drop_in::fail(ENOMEM);
+  return drop_in::or_fail(drop_in::on(heap, [=](auto& in) { return in.try_allocate(bytes); }));
+}
+
+ASHLAR_EXPORT void* ashlar_heap_zalloc(ashlar_heap* heap, std::size_t bytes) {
+  if (bytes > drop_in::most_bytes) return drop_in::fail(ENOMEM);
+  return drop_in::or_fail(drop_in::on(heap, [=](auto& in) { return in.try_allocate_zeroed(bytes); }));
+}
+
+ASHLAR_EXPORT void* ashlar_heap_aligned_malloc(ashlar_heap* heap, std::size_t bytes, std::size_t alignment) {
+  if (!ashlar::detail::is_power_of_two(alignment)) return drop_in::fail(EINVAL);
+  if (bytes > drop_in::most_bytes) return drop_in::fail(ENOMEM);
+  const std::size_t at = ashlar::detail::max(alignment, drop_in::granule);
+  return drop_in::or_fail(drop_in::on(heap, [=](auto& in) { return in.try_allocate(bytes, at); }));
+}
+
+ASHLAR_EXPORT void* ashlar_heap_realloc(ashlar_heap* heap, void* p, std::size_t bytes) {
+  if (bytes > drop_in::most_bytes) return drop_in::fail(ENOMEM);
+  return drop_in::or_fail(drop_in::on(heap, [=](auto& in) { return in.try_reallocate(p, bytes); }));
+}
+
+ASHLAR_EXPORT void ashlar_heap_free(ashlar_heap* heap, void* p) {
+  drop_in::on(heap, [=](auto& in) { in.deallocate(p); });
+}
+
+ASHLAR_EXPORT ashlar_heap* ashlar_heap_of(const void* p) {
+  if (ashlar_heap* const found = drop_in::heap_with(p)) return found;
+  return ashlar::process_heap().owns(p) ? drop_in::handle_of_process() : nullptr;
+}
+
+ASHLAR_EXPORT void ashlar_heap_visit(ashlar_heap* heap, void (*visit)(void*, std::size_t, void*), void* argument) {
+  drop_in::on(heap,
+              [=](auto& in) { in.for_each_live([=](void* p, std::size_t bytes) { visit(p, bytes, argument); }); });
+}
+
+ASHLAR_EXPORT ashlar_heap* ashlar_heap_set_default_for_thread(ashlar_heap* heap) {
+  return drop_in::or_process(drop_in::set_default_of_thread(drop_in::is_process(heap) ? nullptr : heap));
+}
+
+ASHLAR_EXPORT int ashlar_heap_statistics(ashlar_heap* heap, ashlar_statistics* statistics) {
+  if (statistics->struct_bytes != sizeof(ashlar_statistics)) return EINVAL;
+  *statistics = drop_in::figures_of(drop_in::contents_of(heap));
+  return 0;
+}
+
+ASHLAR_EXPORT void ashlar_heap_statistics_json(ashlar_heap* heap, void (*write)(const char*, std::size_t, void*),
+                                               void* argument) {
+  ashlar::write_json(drop_in::contents_of(heap), drop_in::text_output{write, argument});
+}
+
+}  // extern "C"

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The list of the heaps that are objects, and the default heap of each thread.
+#include "malloc/heaps.hpp"
+
+#include <cstddef>
+#include <new>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/detail/heap/engine.hpp>
+#include <ashlar/detail/heap/page_map.hpp>
+#include <ashlar/detail/heap_threads/shared_extent_map.hpp>
+#include <ashlar/detail/support/atomics.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/thread/fork_safe_lock.hpp>
+#include <ashlar/heap/process_heap.hpp>
+
+#include "malloc/blocks.hpp"
+
+namespace ashlar::drop_in {
+
+namespace {
+
+// Never destroyed: a free after the end of main looks here too.
+union heap_list {
+  constexpr heap_list() noexcept : members{} {}
+  ~heap_list() {}
+  struct {
+    detail::fork_safe_lock<spin_lock> lock;
+    detail::list<ashlar_heap> all;
+  } members;
+};
+constinit heap_list heaps;
+
+constinit detail::atomic<std::size_t> heap_count = 0;
+constinit detail::atomic<bool> defaults_are_used = false;
+constinit thread_local ashlar_heap* of_thread = nullptr;
+
+using scope = detail::check_scope<detail::fork_safe_lock<spin_lock>>;
+
+}  // namespace
+
+ashlar_heap* make_heap(const heap_options& limits) noexcept {
+  void* const place = process_heap().allocate_or_errno(sizeof(ashlar_heap), alignof(ashlar_heap));
+  if (place == nullptr) return nullptr;
+  auto* const made = ::new (place) ashlar_heap(limits);
+  {
+    const scope held(heaps.members.lock);
+    heaps.members.all.push_front(made);
+    heap_count.fetch_add(1, detail::memory_order_relaxed);
+  }
+  choose_fast_paths();
+  return made;
+}
+
+void end_heap(ashlar_heap* heap) noexcept {
+  if (of_thread == heap) of_thread = nullptr;
+  {
+    const scope held(heaps.members.lock);
+    heaps.members.all.erase(heap);
+    heap_count.fetch_sub(1, detail::memory_order_relaxed);
+  }
+  choose_fast_paths();
+  heap->~ashlar_heap();
+  process_heap().deallocate(heap);
+}
+
+ashlar_heap* heap_with(const void* p) noexcept {
+  const scope held(heaps.members.lock);
+  for (ashlar_heap* each = heaps.members.all.front(); each != nullptr; each = each->next)
+    if (each->owns(p)) return each;
+  return nullptr;
+}
+
+ashlar_heap* heap_of_block(const void* p) noexcept {
+  using basic_process_heap = detail::basic_heap<detail::process_pages, detail::threads_of_process_heap>;
+  using engine = detail::owner_engine<detail::extent_resource<detail::process_pages>>;
+  if (checking_level >= checking::checked || detail::is_aligned(p, detail::window_bytes)) return heap_with(p);
+  const void* const home = engine::of(const_cast<void*>(p)).upstream().get().reported_heap();
+  if (home == static_cast<const basic_process_heap*>(&process_heap())) return nullptr;
+  return static_cast<ashlar_heap*>(static_cast<basic_shared_heap*>(const_cast<void*>(home)));
+}
+
+ashlar_heap* default_of_thread() noexcept { return of_thread; }
+
+ashlar_heap* set_default_of_thread(ashlar_heap* heap) noexcept {
+  if (!defaults_are_used.exchange(true, detail::memory_order_relaxed)) choose_fast_paths();
+  ashlar_heap* const former = of_thread;
+  of_thread = heap;
+  return former;
+}
+
+bool has_heaps() noexcept { return heap_count.load(detail::memory_order_relaxed) != 0; }
+bool has_default_heaps() noexcept { return defaults_are_used.load(detail::memory_order_relaxed); }
+
+}  // namespace ashlar::drop_in

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Heaps as objects: the list of all, the default heap of a thread, and the heap of an address.
+#pragma once
+
+#include <cstddef>
+
+#include <ashlar/detail/heap_threads/basic_heap.hpp>
+#include <ashlar/detail/support/list.hpp>
+#include <ashlar/heap/heap_options.hpp>
+#include <ashlar/heap/process_heap.hpp>
+
+#include "malloc/shared_part.hpp"
+
+namespace ashlar::drop_in {
+using basic_shared_heap = detail::basic_heap<detail::process_pages, threads_of_shared_heap>;
+}  // namespace ashlar::drop_in
+
+/// A heap of `ashlar_malloc.h`. It lies in a block of the process heap, whose code it shares.
+struct ashlar_heap : ashlar::drop_in::basic_shared_heap, ashlar::detail::list_node<ashlar_heap> {
+  explicit ashlar_heap(const ashlar::heap_options& limits) : ashlar::drop_in::basic_shared_heap(limits, {}) {}
+};
+
+namespace ashlar::drop_in {
+
+/// Returns: a new heap, or null.
+[[nodiscard]] ashlar_heap* make_heap(const heap_options& limits) noexcept;
+/// Effects: ends a heap. Expects: no thread uses it.
+void end_heap(ashlar_heap* heap) noexcept;
+
+/// Returns: the heap with the address in its memory; null for those of the process heap, and of none. `p` is not read.
+/// Complexity: O(heaps and their threads), a lock for each.
+[[nodiscard]] ashlar_heap* heap_with(const void* p) noexcept;
+/// As `heap_with`. Expects: at level `fast`: `p` is a live block. Complexity: at level `fast` O(1) without a lock, but
+/// for huge blocks.
+[[nodiscard]] ashlar_heap* heap_of_block(const void* p) noexcept;
+
+/// Returns: the default heap of the calling thread; null: the process heap.
+[[nodiscard]] ashlar_heap* default_of_thread() noexcept;
+/// Effects: makes `heap` the default of the calling thread. Returns: the former one. Null: the process heap.
+ashlar_heap* set_default_of_thread(ashlar_heap* heap) noexcept;
+
+/// Returns: whether there is a heap. / whether a thread has ever had a default.
+[[nodiscard]] bool has_heaps() noexcept;
+[[nodiscard]] bool has_default_heaps() noexcept;
+
+}  // namespace ashlar::drop_in

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The throwing operators new, and all operators delete. The C++ library has the nothrow ones, which call these inside a
+// try block: only it can catch what a new_handler throws.
+#include <cstddef>
+#include <new>
+
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
+
+#include "malloc/bad_alloc.hpp"
+#include "malloc/blocks.hpp"
+#include "malloc/export.hpp"
+
+namespace ashlar::drop_in {
+
+namespace {
+
+[[nodiscard]] constexpr std::size_t value_of(std::align_val_t alignment) noexcept {
+  return static_cast<std::size_t>(alignment);
+}
+
+// As the standard has it: the handler makes room, or does not return, or there is none.
+[[nodiscard]] ASHLAR_COLD void* make_or_throw(std::size_t bytes, std::size_t alignment) {
+  while (detail::is_power_of_two(alignment)) {
+    if (void* const p = allocate_aligned(bytes, alignment)) return p;
+    if (!call_new_handler()) break;
+  }
+  throw_bad_alloc();
+}
+
+[[nodiscard]] ASHLAR_INLINE void* make(std::size_t bytes) {
+  if (ASHLAR_UNLIKELY(bytes > fast_paths.most_bytes)) return make_or_throw(bytes, granule);
+  ASHLAR_ASSUME(bytes <= largest_cell);
+  void* const p = process_heap().try_allocate(bytes);
+  return ASHLAR_LIKELY(p != nullptr) ? p : make_or_throw(bytes, granule);
+}
+
+}  // namespace
+
+}  // namespace ashlar::drop_in
+
+namespace drop_in = ashlar::drop_in;
+
+ASHLAR_EXPORT void* operator new(std::size_t bytes) { return drop_in::make(bytes); }
+ASHLAR_EXPORT void* operator new[](std::size_t bytes) { return drop_in::make(bytes); }
+ASHLAR_EXPORT void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  return drop_in::make_or_throw(bytes, drop_in::value_of(alignment));
+}
+ASHLAR_EXPORT void* operator new[](std::size_t bytes, std::align_val_t alignment) {
+  return drop_in::make_or_throw(bytes, drop_in::value_of(alignment));
+}
+
+ASHLAR_EXPORT void operator delete(void* p) noexcept { drop_in::deallocate(p); }
+ASHLAR_EXPORT void operator delete[](void* p) noexcept { drop_in::deallocate(p); }
+ASHLAR_EXPORT void operator delete(void* p, const std::nothrow_t&) noexcept { drop_in::deallocate(p); }
+ASHLAR_EXPORT void operator delete[](void* p, const std::nothrow_t&) noexcept { drop_in::deallocate(p); }
+ASHLAR_EXPORT void operator delete(void* p, std::align_val_t) noexcept { drop_in::deallocate(p); }
+ASHLAR_EXPORT void operator delete[](void* p, std::align_val_t) noexcept { drop_in::deallocate(p); }
+ASHLAR_EXPORT void operator delete(void* p, std::align_val_t, const std::nothrow_t&) noexcept {
+  drop_in::deallocate(p);
+}
+ASHLAR_EXPORT void operator delete[](void* p, std::align_val_t, const std::nothrow_t&) noexcept {
+  drop_in::deallocate(p);
+}
+
+ASHLAR_EXPORT void operator delete(void* p, std::size_t bytes) noexcept {
+  drop_in::deallocate_sized(p, bytes, drop_in::granule);
+}
+ASHLAR_EXPORT void operator delete[](void* p, std::size_t bytes) noexcept {
+  drop_in::deallocate_sized(p, bytes, drop_in::granule);
+}
+ASHLAR_EXPORT void operator delete(void* p, std::size_t bytes, std::align_val_t alignment) noexcept {
+  drop_in::deallocate_sized(p, bytes, drop_in::value_of(alignment));
+}
+ASHLAR_EXPORT void operator delete[](void* p, std::size_t bytes, std::align_val_t alignment) noexcept {
+  drop_in::deallocate_sized(p, bytes, drop_in::value_of(alignment));
+}

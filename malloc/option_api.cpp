@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The options of ashlar_malloc.h, set and read as text.
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <string_view>
+
+#include <ashlar/detail/support/panic.hpp>
+
+#include "malloc/ashlar_malloc.h"
+#include "malloc/export.hpp"
+#include "malloc/option_words.hpp"
+#include "malloc/settings.hpp"
+
+extern "C" {
+
+ASHLAR_EXPORT int ashlar_option_set(const char* name, const char* value) {
+  using ashlar::drop_in::word_result;
+  const word_result result = ashlar::drop_in::change_setting(name, value);
+  return result == word_result::set ? 0 : result == word_result::unknown_name ? ENOENT : EINVAL;
+}
+
+ASHLAR_EXPORT int ashlar_option_get(const char* name, char* text, std::size_t bytes) {
+  ashlar::detail::panic_line value;
+  if (!ashlar::drop_in::write_option(ashlar::drop_in::settings(), name, value)) return ENOENT;
+  const std::string_view words = value.view();
+  if (words.size() >= bytes) return ERANGE;
+  std::memcpy(text, words.data(), words.size());
+  text[words.size()] = '\0';
+  return 0;
+}
+
+}  // extern "C"

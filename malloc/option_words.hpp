@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The words of the variable ASHLAR: `name=value`, with commas between them, parsed without an allocation.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include <ashlar/detail/support/algorithm.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/resource/page_resource.hpp>
+
+namespace ashlar::drop_in {
+
+/// The options of libashlar; each has the meaning of the word with its name.
+struct options {
+  std::size_t retain_bytes = std::size_t{16} << 20;  ///< `retain`: free memory that stays for reuse
+  std::uint32_t decay_ms = 500;                      ///< `decay`: milliseconds until other free memory goes back
+  std::size_t max_bytes = detail::max_size;          ///< `max`: held from the system; a request beyond it is refused
+  fresh::huge_pages huge = fresh::huge_pages::by_system;  ///< `huge_pages`: 0 refused, 1 or madvise: wanted
+  bool writes_statistics = false;                         ///< `stats=exit`
+  bool aborts = true;                                     ///< `abort`: 0 ends a misused program without a core file
+  bool zeroes = false;                                    ///< `zero`: 1 clears every block that is handed out
+
+  [[nodiscard]] friend bool operator==(const options&, const options&) = default;
+};
+
+/// The result of one word.
+enum class word_result : std::uint8_t { set, unknown_name, bad_value };
+
+/// Returns: the bytes that `text` stands for: digits and at most one of the units k, m, g, t, of 1024 each; false
+/// without a number, and beyond `size_t`.
+[[nodiscard]] constexpr bool parse_bytes(std::string_view text, std::size_t& bytes) noexcept {
+  std::size_t number = 0, at = 0;
+  for (; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at)
+    if (!detail::checked_mul(number, std::size_t{10}, number) ||
+        !detail::checked_add(number, static_cast<std::size_t>(text[at] - '0'), number))
+      return false;
+  if (at == 0 || text.size() - at > 1) return false;
+  if (at != text.size()) {
+    constexpr std::string_view units = "kmgt";
+    const std::size_t unit = units.find(static_cast<char>(text[at] | 0x20));
+    if (unit == units.npos || !detail::checked_mul(number, std::size_t{1} << 10 * (unit + 1), number)) return false;
+  }
+  bytes = number;
+  return true;
+}
+
+namespace words {
+
+inline constexpr std::array<std::string_view, 3> names_of_huge = {"", "1", "0"};  // by `fresh::huge_pages`
+
+/// Returns: what stands before the first `end`, all of the text without one. `substr` would need the C++ library.
+[[nodiscard]] constexpr std::string_view first(std::string_view text, char end) noexcept {
+  const std::size_t at = text.find(end);
+  return {text.data(), at == text.npos ? text.size() : at};
+}
+
+[[nodiscard]] constexpr bool set_flag(std::string_view value, bool& flag) noexcept {
+  if (value != "0" && value != "1") return false;
+  flag = value == "1";
+  return true;
+}
+
+[[nodiscard]] constexpr bool set_retain(options& of, std::string_view value) noexcept {
+  return parse_bytes(value, of.retain_bytes);
+}
+[[nodiscard]] constexpr bool set_max(options& of, std::string_view value) noexcept {
+  std::size_t bytes = 0;
+  if (!parse_bytes(value, bytes) || bytes == 0) return false;
+  of.max_bytes = bytes;
+  return true;
+}
+[[nodiscard]] constexpr bool set_decay(options& of, std::string_view value) noexcept {
+  std::size_t number = 0;
+  const bool is_plain = !value.empty() && value.back() <= '9';
+  if (!is_plain || !parse_bytes(value, number) || number > UINT32_MAX) return false;
+  of.decay_ms = static_cast<std::uint32_t>(number);
+  return true;
+}
+[[nodiscard]] constexpr bool set_huge_pages(options& of, std::string_view value) noexcept {
+  if (value != "0" && value != "1" && value != "madvise") return false;
+  of.huge = value == "0" ? fresh::huge_pages::refused : fresh::huge_pages::wanted;
+  return true;
+}
+[[nodiscard]] constexpr bool set_stats(options& of, std::string_view value) noexcept {
+  of.writes_statistics = of.writes_statistics || value == "exit";
+  return value == "exit";
+}
+[[nodiscard]] constexpr bool set_abort(options& of, std::string_view value) noexcept {
+  return set_flag(value, of.aborts);
+}
+[[nodiscard]] constexpr bool set_zero(options& of, std::string_view value) noexcept {
+  return set_flag(value, of.zeroes);
+}
+
+struct known_word {
+  std::string_view name;
+  bool (*set)(options&, std::string_view value) noexcept;
+};
+
+inline constexpr std::array<known_word, 7> known = {{{"retain", set_retain},
+                                                     {"decay", set_decay},
+                                                     {"max", set_max},
+                                                     {"huge_pages", set_huge_pages},
+                                                     {"stats", set_stats},
+                                                     {"abort", set_abort},
+                                                     {"zero", set_zero}}};
+
+}  // namespace words
+
+/// Effects: sets one option. It stays as it was unless the result is `set`.
+[[nodiscard]] constexpr word_result set_option(options& of, std::string_view name, std::string_view value) noexcept {
+  for (const words::known_word& each : words::known)
+    if (each.name == name) return each.set(of, value) ? word_result::set : word_result::bad_value;
+  return word_result::unknown_name;
+}
+
+/// Effects: sets the options that `text` names, and calls `refuse(name, value, word_result)` for each word that is not
+/// understood. Of two words with one name the last counts. Empty words are ignored.
+template <class Refuse>
+constexpr void parse_options(std::string_view text, options& of, Refuse refuse) noexcept {
+  while (!text.empty()) {
+    const std::string_view word = words::first(text, ',');
+    text.remove_prefix(detail::min(word.size() + 1, text.size()));
+    if (word.empty()) continue;
+    const std::string_view name = words::first(word, '=');
+    std::string_view value = word;
+    value.remove_prefix(detail::min(name.size() + 1, word.size()));
+    if (const word_result result = set_option(of, name, value); result != word_result::set) refuse(name, value, result);
+  }
+}
+
+/// Effects: writes the value of an option to `out`, as `set_option` reads it. Returns: false for an unknown name.
+template <class Out>
+[[nodiscard]] constexpr bool write_option(const options& of, std::string_view name, Out& out) noexcept {
+  const auto flag = [&](bool is_set) { out.text(is_set ? "1" : "0"); };
+  if (name == "retain") out.number(of.retain_bytes);
+  else if (name == "decay") out.number(of.decay_ms);
+  else if (name == "max") out.number(of.max_bytes);
+  else if (name == "huge_pages") out.text(words::names_of_huge[static_cast<std::size_t>(of.huge)]);
+  else if (name == "stats") out.text(of.writes_statistics ? "exit" : "");
+  else if (name == "abort") flag(of.aborts);
+  else if (name == "zero") flag(of.zeroes);
+  else return false;
+  return true;
+}
+
+/// Returns: what a privileged program accepts of `wished`: clearing and ending, which take nothing away.
+[[nodiscard]] constexpr options only_checks_of(const options& wished) noexcept {
+  options safe;
+  safe.zeroes = wished.zeroes;
+  return safe;
+}
+
+}  // namespace ashlar::drop_in

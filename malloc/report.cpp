@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The calls of glibc that report on a heap or tune it: malloc_trim, malloc_stats, malloc_info, mallinfo, mallopt.
+#include <cerrno>
+#include <climits>
+#include <cstddef>
+#include <cstdio>
+#include <string_view>
+
+#include <malloc.h>
+#include <unistd.h>
+
+#include <ashlar/detail/support/algorithm.hpp>
+#include <ashlar/heap/heap_statistics.hpp>
+#include <ashlar/heap/process_heap.hpp>
+
+#include "malloc/error_stream.hpp"
+#include "malloc/export.hpp"
+#include "malloc/settings.hpp"
+#include "malloc/statistics_text.hpp"
+
+namespace ashlar::drop_in {
+
+namespace {
+
+void write_statistics(int descriptor) noexcept {
+  const auto write = [](const char* text, std::size_t bytes, void* to) {
+    write_to(*static_cast<int*>(to), {text, bytes});
+  };
+  write_text(statistics_of(process_heap()), ::getpid(), {write, &descriptor});
+}
+
+[[nodiscard]] int clipped(std::size_t bytes) noexcept {
+  return static_cast<int>(detail::min<std::size_t>(bytes, INT_MAX));
+}
+
+// The last destructor to run, as its library is the first to be initialised; of a static program the last one too.
+__attribute__((destructor(101))) void write_at_exit() noexcept {
+  if (settings().writes_statistics) write_statistics(kept_error_stream());
+}
+
+}  // namespace
+
+}  // namespace ashlar::drop_in
+
+namespace drop_in = ashlar::drop_in;
+
+extern "C" {
+
+/// Returns: 1 if memory went back to the system, else 0.
+ASHLAR_EXPORT int malloc_trim(std::size_t retain_bytes) noexcept {
+  return ashlar::process_heap().trim(retain_bytes) != 0 ? 1 : 0;
+}
+
+ASHLAR_EXPORT void malloc_stats() noexcept { drop_in::write_statistics(2); }
+
+ASHLAR_EXPORT int malloc_info(int options, std::FILE* stream) noexcept {
+  if (options != 0) return EINVAL;
+  const ashlar::heap_statistics now = statistics_of(ashlar::process_heap());  // a write to a stream may allocate
+  const auto write = [](const char* text, std::size_t bytes, void* to) {
+    std::fwrite(text, 1, bytes, static_cast<std::FILE*>(to));
+  };
+  drop_in::write_xml(now, {write, stream});
+  return 0;
+}
+
+/// Live and free bytes are `uordblks` and `fordblks`; of blocks with pages of their own, `hblks` and `hblkhd`.
+ASHLAR_EXPORT struct mallinfo2 mallinfo2() noexcept {
+  const ashlar::heap_statistics now = statistics_of(ashlar::process_heap());
+  const std::size_t huge = now.huge.live_bytes, free = now.free_bytes + now.fresh_bytes + now.all.spare_bytes;
+  struct mallinfo2 info = {};
+  info.arena = now.held_bytes - huge;
+  info.ordblks = now.all.spare_blocks;
+  info.hblks = now.huge.live_blocks;
+  info.hblkhd = huge;
+  info.uordblks = now.all.live_bytes - huge;
+  info.fordblks = free;
+  info.keepcost = now.free_bytes;
+  return info;
+}
+
+/// As mallinfo2; figures above `INT_MAX` are `INT_MAX`, where glibc wraps around.
+ASHLAR_EXPORT struct mallinfo mallinfo() noexcept {
+  const struct mallinfo2 now = ::mallinfo2();
+  struct mallinfo info = {};
+  info.arena = drop_in::clipped(now.arena);
+  info.ordblks = drop_in::clipped(now.ordblks);
+  info.hblks = drop_in::clipped(now.hblks);
+  info.hblkhd = drop_in::clipped(now.hblkhd);
+  info.uordblks = drop_in::clipped(now.uordblks);
+  info.fordblks = drop_in::clipped(now.fordblks);
+  info.keepcost = drop_in::clipped(now.keepcost);
+  return info;
+}
+
+/// Returns: 1, also for parameters without a meaning here; 0 for a value that none can have.
+ASHLAR_EXPORT int mallopt(int parameter, int value) noexcept {
+  if (parameter == M_TRIM_THRESHOLD && value >= 0) drop_in::retain_at_most(static_cast<std::size_t>(value));
+  return parameter == M_MXFAST && (value < 0 || value > 80 * static_cast<int>(sizeof(std::size_t)) / 4) ? 0 : 1;
+}
+
+ASHLAR_EXPORT_AS("mallinfo") struct mallinfo __libc_mallinfo() noexcept;
+ASHLAR_EXPORT_AS("mallopt") int __libc_mallopt(int parameter, int value) noexcept;
+
+}  // extern "C"

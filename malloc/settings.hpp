@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The options in effect, and the calls that put others into effect.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "malloc/option_words.hpp"
+
+namespace ashlar::drop_in {
+
+/// Returns: the options in effect. Thread safety: read while no thread sets any.
+[[nodiscard]] const options& settings() noexcept;
+
+/// Effects: sets one option and puts it into effect. Thread safety: one thread at a time.
+[[nodiscard]] word_result change_setting(std::string_view name, std::string_view value) noexcept;
+/// As `change_setting` of `retain`.
+void retain_at_most(std::size_t bytes) noexcept;
+
+}  // namespace ashlar::drop_in

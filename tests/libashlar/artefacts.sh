@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# artefacts.sh <case> <file>… [<bound>]: what the files of libashlar contain and need.
+set -euo pipefail
+
+fail() { echo "$*" >&2; exit 1; }
+needed_by() { LC_ALL=C readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | sort | xargs; }
+
+case $1 in
+  exports) # <library> <version script>
+    diff <(grep -oE '\b[A-Za-z_][A-Za-z0-9_]*;' "$3" | tr -d ';' | sort) \
+      <(nm -D --defined-only "$2" | awk '{ print $3 }' | sort) || fail "other names than those of $3"
+    ;;
+  needed) # <file> <names>
+    [[ $(needed_by "$2") == "$3" ]] || fail "$2 needs $(needed_by "$2"), not $3"
+    ;;
+  soname) # <library> <name>
+    LC_ALL=C readelf -d "$2" | grep -q "(SONAME).*\[$3\]" || fail "$2 has another name than $3"
+    for flag in NODELETE INITFIRST NOW; do
+      LC_ALL=C readelf -d "$2" | grep -E 'FLAGS' | grep -q "$flag" || fail "$2 lacks the flag $flag"
+    done
+    ;;
+  text) # <library> <bytes>
+    bytes=$(size -A "$2" | awk '$1 == ".text" { print $2 }')
+    echo "text of $2: $bytes bytes"
+    [[ $bytes -le $3 ]] || fail "more than $3"
+    ;;
+  one_object) # <archive> <object>
+    [[ $(ar t "$2") == ashlar.o ]] || fail "$2 has other members than ashlar.o"
+    strong=$(nm -u "$3" | awk '$1 == "U" { print $2 }' | grep -E '^_Z|^__cxa_(throw|alloc|guard)' || true)
+    [[ -z $strong ]] || fail "$3 needs the C++ library: $strong"
+    for name in malloc free calloc realloc memalign aligned_alloc posix_memalign valloc pvalloc malloc_usable_size; do
+      nm --defined-only "$3" | grep -q " T $name\$" || fail "$3 lacks $name"
+    done
+    extern=$(nm --defined-only --extern-only "$3" | awk '{ print $3 }' | grep -E '^_ZN6ashlar' || true)
+    [[ -z $extern ]] || fail "$3 shows its own names: $extern"
+    ;;
+  *) fail "no case $1" ;;
+esac

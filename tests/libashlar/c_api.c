@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+/* The C interface from C99: every function of ashlar_malloc.h, in a program without the C++ library. */
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ashlar_malloc.h>
+
+#define EXPECT(condition)                                                             \
+  do {                                                                                \
+    if (!(condition)) {                                                               \
+      fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);         \
+      exit(1);                                                                        \
+    }                                                                                 \
+  } while (0)
+
+static int is_zero(const void* p, size_t bytes) {
+  const unsigned char* const at = p;
+  size_t i;
+  for (i = 0; i < bytes; ++i)
+    if (at[i] != 0) return 0;
+  return 1;
+}
+
+static void test_version(void) {
+  EXPECT(ashlar_abi_version() == ASHLAR_MALLOC_ABI);
+  EXPECT(strcmp(ashlar_level(), ASHLAR_TEST_LEVEL) == 0);
+}
+
+static void test_blocks(void) {
+  size_t bytes;
+  for (bytes = 0; bytes < 300000; bytes = bytes * 5 / 4 + 1) {
+    char* const p = ashlar_malloc(bytes);
+    char* const zeros = ashlar_zalloc(bytes);
+    EXPECT(p != NULL && zeros != NULL && p != zeros);
+    EXPECT((uintptr_t)p % 16 == 0 && ashlar_usable_size(p) >= bytes);
+    EXPECT(ashlar_usable_size(p) >= ashlar_good_size(bytes) || bytes == 0);
+    EXPECT(ashlar_good_size(bytes) >= bytes);
+    EXPECT(is_zero(zeros, bytes));
+    memset(p, 1, bytes);
+    ashlar_free_sized(p, bytes, 16);
+    free(zeros); /* of the same heap */
+  }
+  ashlar_free(malloc(10));
+  ashlar_free(NULL);
+  EXPECT(ashlar_usable_size(NULL) == 0);
+  ashlar_thread_flush();
+}
+
+static void test_refusals(void) {
+  void* const p = ashlar_malloc(100);
+  errno = 0;
+  EXPECT(ashlar_malloc((size_t)PTRDIFF_MAX + 1) == NULL && errno == ENOMEM);
+  errno = 0;
+  EXPECT(ashlar_zalloc((size_t)-1) == NULL && errno == ENOMEM);
+  errno = 0;
+  EXPECT(ashlar_aligned_malloc(10, 48) == NULL && errno == EINVAL);
+  errno = 0;
+  EXPECT(ashlar_realloc(p, (size_t)-1) == NULL && errno == ENOMEM);
+  EXPECT(ashlar_good_size((size_t)-1) == 0);
+  errno = 7;
+  ashlar_free(p);
+  EXPECT(errno == 7);
+}
+
+static void test_sizes(void) {
+  size_t alignment;
+  char* p = ashlar_realloc(NULL, 10);
+  EXPECT(p != NULL);
+  memcpy(p, "0123456789", 10);
+  p = ashlar_realloc(p, 100000);
+  EXPECT(p != NULL && memcmp(p, "0123456789", 10) == 0);
+  EXPECT(ashlar_try_expand(p, 50000) == 1);
+  EXPECT(ashlar_try_expand(p, (size_t)-1) == 0);
+  p = ashlar_realloc(p, 0);
+  EXPECT(p != NULL);
+  ashlar_free(p);
+  for (alignment = 1; alignment <= 8u << 20; alignment *= 2) {
+    void* const at = ashlar_aligned_malloc(100, alignment);
+    EXPECT(at != NULL && (uintptr_t)at % alignment == 0);
+    ashlar_free_sized(at, 100, alignment < 16 ? 16 : alignment);
+  }
+}
+
+struct visited {
+  size_t blocks;
+  size_t bytes;
+  const void* wanted;
+  int is_found;
+};
+
+static void visit(void* p, size_t bytes, void* argument) {
+  struct visited* const sum = argument;
+  ++sum->blocks;
+  sum->bytes += bytes;
+  if (p == sum->wanted) sum->is_found = 1;
+}
+
+static void test_heap(void) {
+  ashlar_heap* const heap = ashlar_heap_new(NULL);
+  struct visited sum = {0, 0, NULL, 0};
+  char* p = ashlar_heap_malloc(heap, 1000);
+  char* const zeros = ashlar_heap_zalloc(heap, 5 << 20); /* with pages of its own */
+  void* const at = ashlar_heap_aligned_malloc(heap, 100, 4096);
+  EXPECT(heap != NULL && p != NULL && zeros != NULL && at != NULL);
+  EXPECT(is_zero(zeros, 5 << 20) && (uintptr_t)at % 4096 == 0);
+  EXPECT(ashlar_heap_of(p) == heap && ashlar_heap_of(zeros) == heap && ashlar_heap_of(at) == heap);
+  EXPECT(ashlar_heap_of(heap) == ashlar_heap_of_process() && ashlar_heap_of(&sum) == NULL);
+  EXPECT(ashlar_usable_size(zeros) >= 5 << 20 && ashlar_usable_size(p) >= 1000);
+  strcpy(p, "kept");
+  p = ashlar_heap_realloc(heap, p, 70000);
+  EXPECT(p != NULL && strcmp(p, "kept") == 0 && ashlar_heap_of(p) == heap);
+  p = realloc(p, 300000);
+  EXPECT(p != NULL && strcmp(p, "kept") == 0 && ashlar_heap_of(p) == heap);
+  sum.wanted = p;
+  ashlar_heap_visit(heap, visit, &sum);
+  EXPECT(sum.is_found && sum.bytes >= 300000 + (5 << 20));
+  free(zeros);
+  free(at);
+  ashlar_heap_free(heap, p);
+  ashlar_heap_free(heap, NULL);
+  EXPECT(ashlar_heap_aligned_malloc(heap, 1, 3) == NULL && ashlar_heap_malloc(heap, (size_t)-1) == NULL);
+  EXPECT(ashlar_heap_malloc(heap, 1) != NULL);
+  ashlar_heap_release(heap);
+  p = ashlar_heap_malloc(heap, 1);
+  EXPECT(p != NULL);
+  ashlar_heap_delete(heap);
+  EXPECT(ashlar_heap_of(p) == NULL);
+  ashlar_heap_delete(NULL);
+}
+
+static void test_limit(void) {
+  ashlar_heap_options options = {sizeof options, 16u << 20, 1u << 20, 10};
+  ashlar_heap* const heap = ashlar_heap_new(&options);
+  int count = 0;
+  EXPECT(heap != NULL);
+  errno = 0;
+  while (count < 100 && ashlar_heap_malloc(heap, 1 << 20) != NULL) ++count;
+  EXPECT(count > 4 && count < 17 && errno == ENOMEM);
+  ashlar_heap_delete(heap);
+  options.struct_bytes = 3;
+  errno = 0;
+  EXPECT(ashlar_heap_new(&options) == NULL && errno == EINVAL);
+}
+
+static void test_default_heap(void) {
+  ashlar_heap* const heap = ashlar_heap_new(NULL);
+  ashlar_heap* const process = ashlar_heap_of_process();
+  void *p, *q;
+  void* const before = malloc(10);
+  EXPECT(ashlar_heap_of(before) == process);
+  EXPECT(ashlar_heap_set_default_for_thread(heap) == process);
+  p = malloc(10);
+  q = calloc(3, 4);
+  EXPECT(ashlar_heap_of(p) == heap && ashlar_heap_of(q) == heap && is_zero(q, 12));
+  free(before);
+  free(q);
+  EXPECT(ashlar_heap_of(ashlar_heap_malloc(process, 20)) == process);
+  EXPECT(ashlar_heap_set_default_for_thread(process) == heap);
+  q = malloc(10);
+  EXPECT(ashlar_heap_of(q) == process);
+  free(q);
+  free(p);
+  EXPECT(ashlar_heap_set_default_for_thread(heap) == process);
+  ashlar_heap_delete(heap);
+  p = malloc(1);
+  EXPECT(ashlar_heap_of(p) == process);
+  free(p);
+}
+
+static void count_text(const char* text, size_t bytes, void* argument) {
+  char* const all = argument;
+  strncat(all, text, bytes);
+}
+
+static void test_statistics(void) {
+  static char json[1 << 16];
+  ashlar_heap* const heap = ashlar_heap_new(NULL);
+  ashlar_statistics now = {0};
+  EXPECT(ashlar_heap_statistics(heap, &now) == EINVAL);
+  now.struct_bytes = sizeof now;
+  EXPECT(ashlar_heap_malloc(heap, 1000) != NULL && ashlar_heap_malloc(heap, 9 << 20) != NULL);
+  EXPECT(ashlar_heap_statistics(heap, &now) == 0);
+  EXPECT(now.live_blocks >= 2 && now.huge_blocks == 1 && now.huge_bytes >= 9 << 20);
+  EXPECT(now.held_bytes ==
+         now.live_bytes + now.spare_bytes + now.waste_bytes + now.free_bytes + now.fresh_bytes + now.head_bytes);
+  ashlar_heap_statistics_json(heap, count_text, json);
+  EXPECT(json[0] == '{' && strstr(json, "\"held_bytes\":") != NULL && json[strlen(json) - 1] == '}');
+  ashlar_heap_delete(heap);
+  EXPECT(ashlar_heap_statistics(ashlar_heap_of_process(), &now) == 0 && now.live_blocks > 0);
+  ashlar_trim(0);
+}
+
+static void test_options(void) {
+  char text[32];
+  EXPECT(ashlar_option_set("retain", "3m") == 0);
+  EXPECT(ashlar_option_get("retain", text, sizeof text) == 0 && strcmp(text, "3145728") == 0);
+  EXPECT(ashlar_option_get("retain", text, 3) == ERANGE);
+  EXPECT(ashlar_option_set("sample", "1") == ENOENT && ashlar_option_get("sample", text, sizeof text) == ENOENT);
+  EXPECT(ashlar_option_set("decay", "soon") == EINVAL);
+  EXPECT(ashlar_option_set("decay", "20") == 0);
+}
+
+static void test_cleared_blocks(void) {
+  size_t bytes;
+  EXPECT(ashlar_option_set("zero", "1") == 0);
+  for (bytes = 1; bytes < 200000; bytes *= 3) {
+    int round;
+    for (round = 0; round < 10; ++round) {
+      char* p = malloc(bytes);
+      EXPECT(p != NULL && is_zero(p, bytes));
+      memset(p, 0xff, bytes);
+      p = realloc(p, bytes * 2);
+      EXPECT(p != NULL && is_zero(p + bytes, bytes));
+      p = realloc(p, bytes * 4 / 3);
+      p = realloc(p, bytes * 2);
+      EXPECT(p != NULL && is_zero(p + bytes * 4 / 3, bytes * 2 - bytes * 4 / 3));
+      memset(p, 0xff, bytes * 2);
+      free(p);
+    }
+  }
+  EXPECT(ashlar_option_set("zero", "0") == 0);
+}
+
+static void test_max(void) {
+  void* p;
+  EXPECT(ashlar_option_set("max", "64m") == 0);
+  errno = 0;
+  EXPECT(malloc(100u << 20) == NULL && errno == ENOMEM);
+  p = malloc(1 << 20);
+  EXPECT(p != NULL);
+  free(p);
+  EXPECT(ashlar_option_set("max", "1t") == 0);
+  p = malloc(100u << 20);
+  EXPECT(p != NULL);
+  free(p);
+}
+
+int main(void) {
+  test_version();
+  test_blocks();
+  test_refusals();
+  test_sizes();
+  test_heap();
+  test_limit();
+  test_default_heap();
+  test_statistics();
+  test_options();
+  test_cleared_blocks();
+  test_max();
+  return 0;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+/* A program that misuses its heap in the way that its argument names. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ashlar_malloc.h>
+
+void free_sized(void* p, size_t bytes);
+
+static void* volatile seen; /* no compiler may drop what goes through it */
+
+static void handle(const ashlar_misuse* misuse, void* argument) {
+  void* const p = malloc(100); /* allowed here */
+  fprintf(stderr, "%s: %s\n", (const char*)argument, misuse->kind);
+  free(p);
+}
+
+int main(int count, char** arguments) {
+  const char* const way = count > 1 ? arguments[1] : "";
+  seen = malloc(40);
+  if (count > 2) ashlar_on_misuse(handle, arguments[2]);
+  if (strcmp(way, "double_free") == 0) free(seen), free(seen);
+  else if (strcmp(way, "invalid_free") == 0) seen = arguments, free(seen);
+  else if (strcmp(way, "misaligned_free") == 0) free((char*)seen + 16);
+  else if (strcmp(way, "size_mismatch") == 0) free_sized(seen, 400);
+  else if (strcmp(way, "overflow") == 0) ((char*)seen)[40] = 1, free(seen);
+  else return 2;
+  return 0;
+}
