@@ -254,7 +254,7 @@ malloc_recipes() {
   malloc_unit
   malloc_program 1
   malloc_program 2
-  ldd "$work/project1/build/program" | grep -q libashlar
+  [[ $(ldd "$work/project1/build/program") == *libashlar* ]]
   ! ldd "$work/project2/build/program" 2>/dev/null || return 1
 }
 
