@@ -11,6 +11,7 @@ is listed as missing, with its Debian packages. The exit status is 0 if every pr
 import argparse
 import hashlib
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -118,7 +119,10 @@ class Table:
         print(f"{'program':22} {'level':10} {'outcome':10} {'seconds':>8} {'peak MiB':>9}")
 
     def add(self, name, level, run, outcome, details=""):
-        print(f"{name:22} {level:10} {outcome:10} {run.seconds:8.2f} {run.peak_mib:9.1f}", flush=True)
+        # A child counts the peak of the process that it was forked from.
+        own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        peak = f"{run.peak_mib:.1f}" if run.peak_mib > own else f"< {own:.0f}"
+        print(f"{name:22} {level:10} {outcome:10} {run.seconds:8.2f} {peak:>9}", flush=True)
         if outcome not in ("same", "reference"):
             self.failures += 1
             print(details, end="", flush=True)
@@ -132,26 +136,27 @@ class Table:
         return 1 if self.failures or len(self.missing) == len(programs) else 0
 
 
+def keep(folder, name):
+    """Gives the folder of a run its own name, and so makes room for the next: outputs may hold the path."""
+    shutil.rmtree(folder.with_name(name), ignore_errors=True)
+    folder.rename(folder.with_name(name))
+
+
 def compare(program, libraries, folder, table):
-    reference_folder = folder / program["name"] / REFERENCE
-    reference = run_program(program, reference_folder, None)
+    here = folder / program["name"] / "run"
+    reference = run_program(program, here, None)
     if reference.outcome != "ended":
-        table.add(program["name"], REFERENCE, reference, reference.outcome, last_words(reference_folder))
+        table.add(program["name"], REFERENCE, reference, reference.outcome, last_words(here))
         return
     table.add(program["name"], REFERENCE, reference, "reference")
+    keep(here, "reference")
     for level, library in libraries.items():
-        # Files hold the path of their folder at times: each run has the same one.
-        kept = reference_folder.with_name("reference")
-        shutil.rmtree(kept, ignore_errors=True)
-        reference_folder.rename(kept)
-        run = run_program(program, reference_folder, library)
+        run = run_program(program, here, library)
         differing = difference(run, reference) if run.outcome == "ended" else []
         outcome = "different" if differing else "same" if run.outcome == "ended" else run.outcome
-        details = "".join(f"    differs: {name}\n" for name in differing[:5]) or last_words(reference_folder)
+        details = "".join(f"    differs: {name}\n" for name in differing[:5]) or last_words(here)
         table.add(program["name"], level, run, outcome, details)
-        shutil.rmtree(folder / program["name"] / level, ignore_errors=True)
-        reference_folder.rename(folder / program["name"] / level)
-        kept.rename(reference_folder)
+        keep(here, level)
 
 
 def is_loaded(library):

@@ -17,20 +17,20 @@ def digest(value):
 
 def containers(seed):
     rng = random.Random(seed)
-    words = ["".join(rng.choices("abcdefgh", k=rng.randrange(1, 12))) for _ in range(60_000)]
+    words = ["".join(rng.choices("abcdefgh", k=rng.randrange(1, 12))) for _ in range(30_000)]
     index = {}
     for i, word in enumerate(words):
         index.setdefault(word, []).append(i)
     rng.shuffle(words)
-    for word in words[:20_000]:
+    for word in words[:10_000]:
         index.pop(word, None)
     return digest(sorted(index.items())[:3000]), len(index), digest(sorted(set(words)))
 
 
 def texts():
-    text = " ".join(f"{i:x}{i * i}" for i in range(60_000))
+    text = " ".join(f"{i:x}{i * i}" for i in range(30_000))
     found = re.findall(r"(\w)\w*\1", text)
-    parsed = json.loads(json.dumps({str(i): [i, str(i) * 3, {"n": i}] for i in range(20_000)}))
+    parsed = json.loads(json.dumps({str(i): [i, str(i) * 3, {"n": i}] for i in range(10_000)}))
     return digest(found), digest(sorted(parsed.items())), len(zlib.decompress(zlib.compress(text.encode(), 9)))
 
 
@@ -49,7 +49,7 @@ def in_threads():
     for thread in threads:
         thread.start()
     forked = []
-    for _ in range(8):
+    for _ in range(5):
         child = os.fork()
         if child == 0:
             os._exit(0 if texts()[2] > 0 and len([[i] for i in range(10_000)]) == 10_000 else 1)
