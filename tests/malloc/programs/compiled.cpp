@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Work for a compiler: templates of the standard library, several at once.
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <iostream>
 #include <map>
@@ -35,5 +36,5 @@ int main() {
   const std::regex pattern{"(a|b)+c{1,3}"};
   std::unordered_map<std::string, std::function<int(int)>> functions;
   for (int i = 0; i < 10; ++i) functions[std::to_string(i)] = [i](int x) { return x * i; };
-  std::cout << step<24>{}.run(3) << ' ' << std::regex_match("ababcc", pattern) << ' ' << functions["7"](6) << '\n';
+  std::cout << step<8>{}.run(3) << ' ' << std::regex_match("ababcc", pattern) << ' ' << functions["7"](6) << '\n';
 }

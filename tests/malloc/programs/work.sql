@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 -- Work for sqlite3: tables, indexes, joins, text, JSON.
 create table t (i integer primary key, k integer, m text);
-insert into t with recursive n(i) as (select 1 union all select i + 1 from n where i < 150000)
+insert into t with recursive n(i) as (select 1 union all select i + 1 from n where i < 60000)
   select i, i * 7919 % 1009, hex(i * 2654435761 % 4294967296) || '-' || i from n;
 create index t_m on t (m);
 create index t_k on t (k, i);
