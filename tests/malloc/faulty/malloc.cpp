@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 
 #include "tests/malloc/faulty/faults.hpp"
 
@@ -65,10 +66,14 @@ __attribute__((noinline)) void use_stack() {
   for (std::size_t i = 0; i < sizeof array; i += 512) array[i] = 1;
 }
 
+// At first it gives another thread in the loader, with the loader's lock, the time to come and wait for this one.
 void look_up() {
+  static std::atomic<int> pauses = 100;
   if (is_looking_up) return;
   is_looking_up = true;
   ::pthread_mutex_lock(&lock);
+  const timespec while_others_run{.tv_sec = 0, .tv_nsec = 1'000'000};
+  if (pauses.fetch_sub(1) > 0) ::nanosleep(&while_others_run, nullptr);
   ::dlsym(RTLD_DEFAULT, "abort");
   ::pthread_mutex_unlock(&lock);
   is_looking_up = false;
