@@ -40,7 +40,13 @@ ASHLAR_INLINE auto on(ashlar_heap* heap, F f) {
   errno = error;
   return nullptr;
 }
-[[nodiscard]] void* or_fail(void* p) noexcept { return p != nullptr ? p : fail(ENOMEM); }
+
+// Returns: the block that `f(heap)` serves a request of `bytes` bytes with; null with errno ENOMEM without one.
+template <class F>
+[[nodiscard]] ASHLAR_INLINE void* serve(ashlar_heap* heap, std::size_t bytes, F f) noexcept {
+  void* const p = bytes <= most_bytes ? on(heap, f) : nullptr;
+  return p != nullptr ? p : fail(ENOMEM);
+}
 
 [[nodiscard]] heap_options limits_of(const ashlar_heap_options& wished) noexcept {
   heap_options limits;
@@ -103,25 +109,21 @@ ASHLAR_EXPORT void ashlar_heap_delete(ashlar_heap* heap) {
 }
 
 ASHLAR_EXPORT void* ashlar_heap_malloc(ashlar_heap* heap, std::size_t bytes) {
-  if (bytes > drop_in::most_bytes) return drop_in::fail(ENOMEM);
-  return drop_in::or_fail(drop_in::on(heap, [=](auto& in) { return in.try_allocate(bytes); }));
+  return drop_in::serve(heap, bytes, [=](auto& in) { return in.try_allocate(bytes); });
 }
 
 ASHLAR_EXPORT void* ashlar_heap_zalloc(ashlar_heap* heap, std::size_t bytes) {
-  if (bytes > drop_in::most_bytes) return drop_in::fail(ENOMEM);
-  return drop_in::or_fail(drop_in::on(heap, [=](auto& in) { return in.try_allocate_zeroed(bytes); }));
+  return drop_in::serve(heap, bytes, [=](auto& in) { return in.try_allocate_zeroed(bytes); });
 }
 
 ASHLAR_EXPORT void* ashlar_heap_aligned_malloc(ashlar_heap* heap, std::size_t bytes, std::size_t alignment) {
   if (!ashlar::detail::is_power_of_two(alignment)) return drop_in::fail(EINVAL);
-  if (bytes > drop_in::most_bytes) return drop_in::fail(ENOMEM);
   const std::size_t at = ashlar::detail::max(alignment, drop_in::granule);
-  return drop_in::or_fail(drop_in::on(heap, [=](auto& in) { return in.try_allocate(bytes, at); }));
+  return drop_in::serve(heap, bytes, [=](auto& in) { return in.try_allocate(bytes, at); });
 }
 
 ASHLAR_EXPORT void* ashlar_heap_realloc(ashlar_heap* heap, void* p, std::size_t bytes) {
-  if (bytes > drop_in::most_bytes) return drop_in::fail(ENOMEM);
-  return drop_in::or_fail(drop_in::on(heap, [=](auto& in) { return in.try_reallocate(p, bytes); }));
+  return drop_in::serve(heap, bytes, [=](auto& in) { return in.try_reallocate(p, bytes); });
 }
 
 ASHLAR_EXPORT void ashlar_heap_free(ashlar_heap* heap, void* p) {
