@@ -109,6 +109,7 @@ void* allocate_aligned(std::size_t bytes, std::size_t alignment) noexcept {
 void* allocate_zeroed(std::size_t bytes) noexcept {
   if (ASHLAR_LIKELY(bytes <= fast_paths.most_bytes)) {
     void* const p = allocate(bytes);
+    if constexpr (process_heap_type::cells_are_zero) return p;
     return p != nullptr ? std::memset(p, 0, bytes) : nullptr;
   }
   if (bytes > most_bytes) return out_of_memory();

@@ -5,22 +5,27 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <type_traits>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/heap/exact_sizes.hpp>
 #include <ashlar/detail/heap/heap_api.hpp>
 #include <ashlar/detail/heap/heap_stores.hpp>
 #include <ashlar/detail/heap/segment.hpp>
+#include <ashlar/detail/heap/zero_blocks.hpp>
 #include <ashlar/detail/heap_threads/basic_heap.hpp>
 #include <ashlar/detail/heap_threads/thread_heap_registry.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/immortal.hpp>
+#include <ashlar/detail/support/poison.hpp>
 #include <ashlar/detail/thread/fork.hpp>
 #include <ashlar/detail/thread/process_threads.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/heap/heap_options.hpp>
+#include <ashlar/os/pages.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
 namespace ashlar::ASHLAR_ABI {
@@ -34,6 +39,10 @@ using process_pages = basic_page_resource<fresh::by_wish>;
 struct threads_of_process_heap {
   template <class Owner, class T>
   using parts = process_threads<Owner, T>;
+  /// A million or so of blocks of 0 bytes at once; more are cells.
+  using zero_blocks =
+      std::conditional_t<checking_level >= checking::hardened && os::pages::releases_parts && !always_marked,
+                         zero_block_range<std::size_t{1} << (sizeof(void*) == 8 ? 20 : 14)>, no_zero_blocks>;
 };
 
 }  // namespace detail
@@ -52,6 +61,9 @@ class process_heap_type : public detail::basic_heap<detail::process_pages, detai
   using calls = detail::basic_heap<detail::process_pages, detail::threads_of_process_heap>;
 
 public:
+  /// Whether cells come zeroed: level `hardened` clears them when they are freed.
+  static constexpr bool cells_are_zero = detail::dead_cells_are_zero<detail::process_pages>;
+
   using calls::deallocate;
   void release() = delete;  // it has blocks of others
 
@@ -70,6 +82,7 @@ public:
     if (ASHLAR_UNLIKELY(bytes > detail::size_classes::largest || alignment > least_alignment))
       return or_errno(try_allocate_zeroed(bytes, alignment));
     void* const p = allocate_or_errno(bytes);  // cells are not fresh as a rule
+    if constexpr (cells_are_zero) return p;
     return ASHLAR_LIKELY(p != nullptr) ? std::memset(p, 0, bytes) : nullptr;
   }
 

@@ -115,6 +115,9 @@ enum class huge_pages : unsigned char { by_system, wanted, refused };
 /// this policy. For a malloc, whose options come from the environment.
 class by_wish : public populated {
 public:
+  /// From level `hardened` on a heap over it has guard pages.
+  static constexpr bool wants_guards = true;
+
   /// Effects: sets the wish for memory that is mapped from now on. Thread safety: any thread.
   static void set_wish(huge_pages wish) noexcept { wish_.store(wish, detail::memory_order_relaxed); }
 

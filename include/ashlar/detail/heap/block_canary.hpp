@@ -55,6 +55,19 @@ inline void verify_block_poison(const void* p, std::size_t bytes, std::size_t he
   mark_live(p, bytes);
 }
 
+/// Effects: fills free memory.
+ASHLAR_INLINE void fill_free(void* p, std::size_t bytes, unsigned char with) noexcept {
+  mark_readable(p, bytes);
+  std::memset(p, with, bytes);
+}
+
+/// Effects: as `verify_block_poison`, for a cell that was filled as a whole.
+ASHLAR_INLINE void verify_free(const void* cell, std::size_t bytes, unsigned char with, const void* heap) noexcept {
+  mark_readable(cell, bytes);
+  if (ASHLAR_UNLIKELY(!is_filled(cell, bytes, with))) report_poison(cell, bytes, heap);
+  mark_live(cell, bytes);
+}
+
 /// Returns: whether the byte before a block is canary or poison, the last byte of any block in front of it.
 [[nodiscard]] ASHLAR_INLINE bool is_canary_before(const void* p) noexcept {
   const auto* const front = static_cast<const unsigned char*>(p) - 1;

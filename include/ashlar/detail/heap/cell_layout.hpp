@@ -41,8 +41,9 @@ struct cell_layout {
     const std::size_t place = turn % colours, half = place % 2 == 0 ? colours : colours / 2;
     return unit * (half - 1 - place / 2);
   }
-  [[nodiscard]] constexpr std::size_t capacity(std::size_t colour) const noexcept {
-    return (slices * slice_bytes - colour) / cell_bytes;
+  /// Returns: cells between the colour and the last `reserved` bytes.
+  [[nodiscard]] constexpr std::size_t capacity(std::size_t colour, std::size_t reserved = 0) const noexcept {
+    return (slices * slice_bytes - reserved - colour) / cell_bytes;
   }
 };
 

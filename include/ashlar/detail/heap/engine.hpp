@@ -11,6 +11,7 @@
 #include <ashlar/detail/heap/block_canary.hpp>
 #include <ashlar/detail/heap/cell_faults.hpp>
 #include <ashlar/detail/heap/cell_layout.hpp>
+#include <ashlar/detail/heap/exact_sizes.hpp>
 #include <ashlar/detail/heap/heap_api.hpp>
 #include <ashlar/detail/heap/heap_parts.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
@@ -104,7 +105,7 @@ public:
     ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
     const std::size_t size_class = class_of_request(bytes, alignment);
     if (size_class == size_classes::none) return take_large(bytes, alignment);
-    return {static_cast<std::byte*>(take_cell<or_null>(size_class, bytes)), false};
+    return {static_cast<std::byte*>(take_cell<or_null>(size_class, bytes)), dead_cells_are_zero<upstream_type>};
   }
 
   ASHLAR_INLINE void put(void* p) noexcept {

@@ -11,6 +11,7 @@
 #include <ashlar/detail/checks/watched_slack.hpp>
 #include <ashlar/detail/heap/block_canary.hpp>
 #include <ashlar/detail/heap/heap_parts.hpp>
+#include <ashlar/detail/heap/page_discard.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
@@ -36,19 +37,30 @@ namespace ashlar::ASHLAR_ABI::detail {
   return is_aligned(p, window_bytes) ? size_classes::none : segment::owner_of(p);
 }
 
-/// Effects: poisons a freed cell. Expects: level hardened.
-inline void poison_cell(void* cell) noexcept {
+/// Whether free cells are zero, and not poison: then those that were never used are the same, and the bytes of a secret
+/// go with their block. Expects: an upstream that gives zeroes.
+template <class Upstream>
+inline constexpr bool dead_cells_are_zero = page_discard<Upstream>::has_guards;
+
+/// The byte that fills free cells.
+template <class Upstream>
+inline constexpr unsigned char dead_byte = dead_cells_are_zero<Upstream> ? 0 : poison_byte;
+
+/// Effects: fills a freed cell. Expects: level hardened.
+template <class Upstream>
+void poison_cell(void* cell) noexcept {
   detail::size_of_cell(cell) = keeps_canaries ? dead_cell : never_used;
-  if constexpr (keeps_canaries) poison_block(cell, segment::slab_of(cell).cell_bytes);
+  if constexpr (keeps_canaries) fill_free(cell, segment::slab_of(cell).cell_bytes, dead_byte<Upstream>);
 }
 
 /// Effects: reports a write to a free cell among the cells `first` to `last` of a slab, `last` excluded; marks them as
 /// never used. Expects: level hardened.
-inline void verify_poison_of_cells(span_header& slab, std::size_t first, std::size_t last, const void* heap) noexcept {
+template <class Upstream>
+void verify_poison_of_cells(span_header& slab, std::size_t first, std::size_t last, const void* heap) noexcept {
   std::uint16_t* const sizes = detail::sizes_in(slab);
   for (std::size_t i = first; i < last; ++i) {
     if (sizes[i] != dead_cell) continue;
-    verify_block_poison(slab.cell(i), slab.cell_bytes, slab.cell_bytes, heap);
+    verify_free(slab.cell(i), slab.cell_bytes, dead_byte<Upstream>, heap);
     sizes[i] = never_used;
   }
 }
@@ -98,7 +110,10 @@ public:
     if constexpr (keeps_canaries) {
       const std::size_t bytes = of(space, p);
       expect_canary(p, bytes, end_of_canary(p, bytes, held), heap);
-      if (is_cell(p) && !is_front_intact(segment::slab_of(p), p)) report_write_before(p, bytes, heap);
+      if (!is_cell(p)) return;
+      if (!is_front_whole(segment::slab_of(p), p)) report_write_before(p, bytes, heap);
+      if (is_zero_when_dead && !is_back_zero(segment::slab_of(p), p))
+        report_write_behind(p, bytes, bytes, held + most_around, heap);
     }
   }
 
@@ -109,8 +124,10 @@ public:
     std::uint16_t& size = detail::sizes_in(slab)[slab.index_of(cell)];
     if (bytes != any_size && size != at_least_one_byte(bytes)) return false;
     if constexpr (keeps_canaries) {
-      if (!is_canary_whole(cell, size, slab.cell_bytes) || !is_front_intact(slab, cell)) return false;
-      poison_block(cell, size);  // the canary after it is poison already
+      if (!is_canary_whole(cell, size, slab.cell_bytes) || !is_front_whole(slab, cell)) return false;
+      if (is_zero_when_dead && !is_back_zero(slab, cell)) return false;
+      if constexpr (is_zero_when_dead) fill_free(cell, slab.cell_bytes, dead_byte<Upstream>);
+      else poison_block(cell, size);  // the canary after it is poison already
     }
     size = keeps_canaries ? dead_cell : never_used;
     return true;
@@ -122,10 +139,10 @@ public:
     span_header& slab = segment::slab_of(cell);
     std::uint16_t& size = detail::sizes_in(slab)[slab.index_of(cell)];
     const std::size_t kept = at_least_one_byte(bytes);
-    if (ASHLAR_LIKELY(size == dead_cell)) verify_block_poison(cell, slab.cell_bytes, slab.cell_bytes, heap_);
-    else write_canary(cell, kept, slab.cell_bytes);
+    if (ASHLAR_LIKELY(size == dead_cell)) verify_free(cell, slab.cell_bytes, dead_byte<Upstream>, heap_);
+    if (is_zero_when_dead || size != dead_cell) write_canary(cell, kept, slab.cell_bytes);
     size = static_cast<std::uint16_t>(kept);
-    if constexpr (keeps_canaries) watch_front(slab, cell);
+    if constexpr (keeps_canaries && !is_zero_when_dead) watch_front(slab, cell);
     mark_block(cell, 0, kept, slab.cell_bytes);
   }
 
@@ -141,8 +158,12 @@ public:
   }
 
 private:
+  static constexpr bool is_zero_when_dead = dead_cells_are_zero<Upstream>;
+
   // A longer canary would touch pages that the caller does not use.
   static constexpr std::size_t most_behind_others = 256;
+  // Bytes of free cells beside a cell that are looked at.
+  static constexpr std::size_t most_around = 32;
 
   void keep(void* p, std::size_t bytes, std::size_t were) noexcept {
     if (is_aligned(p, window_bytes)) {
@@ -151,7 +172,7 @@ private:
     }
     span_header& run = segment::of(p)->record(segment::slice_of(p));
     run.cell_bytes = static_cast<std::uint32_t>(bytes);
-    guard(p, bytes, run.length * slice_bytes, were);
+    guard(p, bytes, usable_bytes<Upstream>(run.length), were);
   }
 
   [[nodiscard]] static bool is_cell(void* p) noexcept { return class_of_block(p) != size_classes::none; }
@@ -164,12 +185,47 @@ private:
   // that was never used is poisoned like a free one, so that the byte exists.
   ASHLAR_INLINE static void watch_front(span_header& slab, void* cell) noexcept {
     if (ASHLAR_UNLIKELY(has_front(slab, cell) && !is_canary_before(cell) && is_behind_unused(slab, cell)))
-      poison_cell(static_cast<std::byte*>(cell) - slab.cell_bytes);
+      poison_cell<Upstream>(static_cast<std::byte*>(cell) - slab.cell_bytes);
   }
 
   // The byte before a first cell at the start of a slice belongs to another span.
   [[nodiscard]] ASHLAR_INLINE static bool has_front(const span_header& slab, const void* cell) noexcept {
     return !is_aligned(cell, slice_bytes) || slab.cells != cell;
+  }
+
+  [[nodiscard]] ASHLAR_INLINE static bool is_front_whole(span_header& slab, const void* cell) noexcept {
+    return is_zero_when_dead ? is_front_zero(slab, cell) : is_front_intact(slab, cell);
+  }
+
+  // As `is_front_zero`, for the free cells behind a cell.
+  [[nodiscard]] ASHLAR_INLINE static bool is_back_zero(span_header& slab, const void* cell) noexcept {
+    const std::uint16_t* const sizes = detail::sizes_in(slab);
+    const std::size_t index = slab.index_of(cell);
+    for (std::size_t next = index + 1, left = most_around; left != 0 && next < slab.capacity; ++next) {
+      if (is_live_size(sizes[next])) return true;
+      const std::size_t bytes = detail::min<std::size_t>(left, slab.cell_bytes);
+      if (!is_filled(slab.cell(next), bytes, 0)) return false;
+      left -= bytes;
+    }
+    return true;
+  }
+
+  // Whether the bytes in front of a cell are zero, as far as they belong to no live cell, and the canary of a live one.
+  [[nodiscard]] ASHLAR_INLINE static bool is_front_zero(span_header& slab, const void* cell) noexcept {
+    const std::uint16_t* const sizes = detail::sizes_in(slab);
+    std::size_t index = slab.index_of(cell), left = most_around;
+    for (const auto* end = static_cast<const std::byte*>(cell);;) {
+      const bool is_first = index == 0;
+      if (!is_first && is_live_size(sizes[--index])) return is_canary_before(end);
+      const std::size_t room = is_first ? address_of(end) % slice_bytes : slab.cell_bytes;
+      const std::size_t bytes = detail::min(left, room);
+      if (!is_filled(end - bytes, bytes, 0)) return false;
+      if (is_first || (left -= bytes) == 0) return true;
+      end -= bytes;
+    }
+  }
+  [[nodiscard]] static bool is_live_size(std::uint16_t size) noexcept {
+    return size != never_used && size != dead_cell;
   }
 
   [[nodiscard]] ASHLAR_INLINE static bool is_front_intact(span_header& slab, const void* cell) noexcept {

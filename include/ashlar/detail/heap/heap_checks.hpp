@@ -15,6 +15,7 @@
 #include <ashlar/detail/heap/exact_sizes.hpp>
 #include <ashlar/detail/heap/heap_parts.hpp>
 #include <ashlar/detail/heap/heap_registry.hpp>
+#include <ashlar/detail/heap/page_discard.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
@@ -105,7 +106,7 @@ private:
   static void leave(void* p) noexcept {
     if (class_of_block(p) == size_classes::none) return;
     segment::flip_live(p);
-    if constexpr (checking_level >= checking::hardened) poison_cell(p);
+    if constexpr (checking_level >= checking::hardened) poison_cell<Upstream>(p);
   }
 
   void expect_size(void* p, std::size_t bytes, std::size_t size_class) const noexcept {
@@ -122,7 +123,8 @@ private:
   [[nodiscard]] static bool is_size_of(void* p, std::size_t held, std::size_t bytes, std::size_t size_class) noexcept {
     if (is_aligned(p, window_bytes)) return size_class == size_classes::none && is_size_of_huge(held, bytes);
     if (segment::owner_of(p) != size_classes::none) return segment::owner_of(p) == size_class;
-    return size_class == size_classes::none && slices_of(with_canary(bytes)) * slice_bytes == held;
+    return size_class == size_classes::none &&
+           usable_bytes<Upstream>(slices_of(with_guard<Upstream>(with_canary(bytes)))) == held;
   }
 
   // A huge block keeps up to a quarter more than requested after it shrank, and less if it was a spare extent before.
@@ -155,7 +157,7 @@ private:
     const span_header& run = segment::of(p)->record(slice);
     if (run.first != slice || !is_aligned(p, slice_bytes)) report_at(p, fault::misaligned_free, use_.inside);
     if (run.is_available) report_at(p, fault::double_free, use_.dead);
-    return run.length * slice_bytes;
+    return usable_bytes<Upstream>(run.length);
   }
 
   // Pools lie in blocks of heaps, so their registry comes first.

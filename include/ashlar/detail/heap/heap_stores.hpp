@@ -106,8 +106,9 @@ public:
 
   /// Returns: a span or a huge block, or null.
   [[nodiscard]] ASHLAR_INLINE slice_run take_large(std::size_t bytes, std::size_t alignment) noexcept {
-    if (ASHLAR_UNLIKELY(!is_plain_span(bytes, alignment))) return take_slow(bytes, alignment);
-    const std::size_t length = (bytes + slice_bytes - 1) / slice_bytes;
+    const std::size_t with = with_guard<Upstream>(bytes);
+    if (ASHLAR_UNLIKELY(!is_plain_span(with, alignment))) return take_slow(bytes, alignment);
+    const std::size_t length = (with + slice_bytes - 1) / slice_bytes;
     std::byte* const cached = spans_.take_free_run(length);
     return ASHLAR_LIKELY(cached != nullptr) ? slice_run{cached, false} : take_block(length);
   }
@@ -191,6 +192,7 @@ public:
   void flush_caches(cached which = cached::included) noexcept {
     which == cached::included ? small_.flush_caches(cache_) : small_.flush_batches(small_.first_common_batch);
     spans_.join_spare();
+    spans_.end_quarantine();
     purge_.recount(cache_);
   }
 
@@ -293,7 +295,7 @@ private:
       span_header& run = home.record(first);
       if (run.size_class != size_classes::none)
         return slab_view(run).for_each_live([&](void* p) { look(p, run.cell_bytes); });
-      if (!run.is_available) look(home.slice(first), length * slice_bytes);
+      if (!run.is_available) look(home.slice(first), usable_bytes<Upstream>(length));
     });
     huge_.for_each(look);
   }
@@ -318,7 +320,8 @@ private:
   // Huge, empty, or aligned above a slice.
   [[nodiscard]] ASHLAR_COLD slice_run take_slow(std::size_t bytes, std::size_t alignment) noexcept {
     if (!is_valid_request(bytes, alignment)) return {};
-    const std::size_t length = slices_of(bytes), step = detail::max<std::size_t>(1, alignment / slice_bytes);
+    const std::size_t length = slices_of(with_guard<Upstream>(bytes)),
+                      step = detail::max<std::size_t>(1, alignment / slice_bytes);
     if (first_slice_at(step) + length > slices_per_segment) return huge_.take(bytes, alignment);
     const slice_run run = spans_.made_block(spans_.take(length, step), length);
     return run.data != nullptr ? run : take_after_growth(length, step);
@@ -335,7 +338,7 @@ private:
                                      std::size_t new_bytes) noexcept {
     if (is_aligned(p, window_bytes)) return wanted == size_classes::none && huge_.resize(p, new_bytes);
     if (size_class != size_classes::none || wanted != size_classes::none) return size_class == wanted;
-    return new_bytes <= segment_bytes && resize_run(p, slices_of(new_bytes));
+    return new_bytes <= segment_bytes && resize_run(p, slices_of(with_guard<Upstream>(new_bytes)));
   }
 
   // Returns: the usable bytes of a live block of `held` bytes.
@@ -348,7 +351,7 @@ private:
     const std::size_t first = segment::slice_of(p), length = home.record(first).length;
     if (wanted > length && (wanted > most_slices || !spans_.extend(p, length, wanted))) return false;
     home.set_block(first, wanted);
-    if (wanted < length) spans_.give(home.slice(first + wanted), length - wanted);
+    if (wanted < length) spans_.give_tail(p, length, wanted);
     return true;
   }
 

@@ -7,6 +7,9 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/heap/cell_layout.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
+#include <ashlar/detail/support/poison.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/os/pages.hpp>
 #include <ashlar/resource/page_resource.hpp>
@@ -19,8 +22,9 @@ struct page_discard {
   static constexpr bool gives_zeroes = false;  ///< memory comes zeroed
   static constexpr bool is_possible = false;
   static constexpr bool can_move = false;
-  static constexpr bool takes_back = true;  ///< memory given back may be reused, in any order
-  static constexpr bool is_shared = false;  ///< it tracks extents, and is told of each split
+  static constexpr bool takes_back = true;   ///< memory given back may be reused, in any order
+  static constexpr bool is_shared = false;   ///< it tracks extents, and is told of each split
+  static constexpr bool has_guards = false;  ///< slices of segments are inaccessible unless they are in use
 
   [[nodiscard]] static bool discard(void*, std::size_t) noexcept { return false; }
 };
@@ -34,12 +38,23 @@ struct page_discard<basic_page_resource<Fresh, os::basic_pages<Calls>>> {
   static constexpr bool takes_back = true;
   static constexpr bool is_shared = false;
   static constexpr bool can_move = requires(void* p, std::size_t n) { pages::move(p, n, p, n); };
+  static constexpr bool has_guards = checking_level >= checking::hardened && !always_marked && pages::releases_parts &&
+                                     requires { requires Fresh::wants_guards; };
 
   /// Effects: decommits whole pages: they stay usable, and are zero at their next touch. Returns: false if the system
   /// refuses, as it does for locked pages.
   [[nodiscard]] static bool discard(void* p, std::size_t bytes) noexcept {
     const int saved = errno;
     const bool done = Calls::discard(p, bytes);
+    errno = saved;
+    return done;
+  }
+
+  /// Effects: makes whole pages accessible or not. Returns: false if the system refuses, as beyond its number of
+  /// mappings.
+  [[nodiscard]] static bool protect(void* p, std::size_t bytes, bool accessible) noexcept {
+    const int saved = errno;
+    const bool done = Calls::protect(p, bytes, accessible);
     errno = saved;
     return done;
   }
@@ -69,5 +84,21 @@ struct page_discard<buffer_resource> : page_discard<void> {
 
 template <class Upstream>
 struct page_discard<resource_ref<Upstream>> : page_discard<Upstream> {};
+
+/// The bytes at the end of each span that no block uses.
+template <class Upstream>
+inline constexpr std::size_t guard_bytes = page_discard<Upstream>::has_guards ? 4096 : 0;
+
+/// Returns: the bytes of the span of a request, the guard included; `bytes` if that overflows.
+template <class Upstream>
+[[nodiscard]] constexpr std::size_t with_guard(std::size_t bytes) noexcept {
+  return bytes <= max_size - guard_bytes<Upstream> ? bytes + guard_bytes<Upstream> : bytes;
+}
+
+/// Returns: the bytes of a span of `length` slices that blocks may use.
+template <class Upstream>
+[[nodiscard]] constexpr std::size_t usable_bytes(std::size_t length) noexcept {
+  return length * slice_bytes - guard_bytes<Upstream>;
+}
 
 }  // namespace ashlar::ASHLAR_ABI::detail

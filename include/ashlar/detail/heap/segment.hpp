@@ -96,6 +96,7 @@ struct segment {
     segment_owner* owner;  ///< any thread with a live block in the segment may read it
     std::uint32_t lane;    ///< of the owner: an index below `lanes`, by which freers of several owners look up theirs
     slice_mask fresh = 0;  ///< between two owners: slices unused since they came from the system
+    bool is_guarded = false;  ///< free slices and the last page of each span are inaccessible
   };
 
   using live_cells = std::conditional_t<checking_level >= checking::checked, detail::live_cells, detail::no_live_cells>;
@@ -225,10 +226,11 @@ public:
   explicit slab_view(span_header& record) noexcept
       : record_(record), home_(*segment::of(&record)), slice_(home_.slice_of_record(record)) {}
 
-  /// Effects: makes a slab of free cells in the span of the record. `turn` counts the slabs of its class.
-  void format(std::size_t size_class, std::size_t turn) noexcept {
+  /// Effects: makes a slab of free cells in the span of the record, without cells in its last `reserved` bytes. `turn`
+  /// counts the slabs of its class.
+  void format(std::size_t size_class, std::size_t turn, std::size_t reserved = 0) noexcept {
     const cell_layout layout = cell_layout::of(size_class);
-    const std::size_t colour = layout.colour(turn), capacity = layout.capacity(colour);
+    const std::size_t colour = layout.colour(turn), capacity = layout.capacity(colour, reserved);
     record_ = {.next = nullptr,
                .previous = nullptr,
                .cells = home_.slice(slice_) + colour,

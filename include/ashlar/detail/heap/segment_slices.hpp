@@ -2,10 +2,14 @@
 // The slices of one segment by their state: taken, free and used before, free and fresh.
 #pragma once
 
+#include <bit>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/heap/segment.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bitmap.hpp>
 #include <ashlar/detail/support/bits.hpp>
 
@@ -50,6 +54,17 @@ struct segment_slices {
     started &= ~ones(first, length);
   }
 
+  /// Effects: calls `f(segment&, first slice, slices)` for each slab or block, the lowest slice first. `f` may not take
+  /// or give runs.
+  template <class F>
+  void for_each_run(F f) const {
+    for (std::size_t slice = first_slice; slice < home->slices_held();) {
+      const std::size_t open = run_from(free, slice);
+      if (open == 0) f(*home, slice, std::size_t{home->record(slice).length});
+      slice += open != 0 ? open : home->record(slice).length;
+    }
+  }
+
   /// Effects: leaves the mask of fresh slices to the next owner. Expects: the segment is unused.
   void hand_over() const noexcept { home->head.fresh = fresh; }
 
@@ -57,5 +72,30 @@ struct segment_slices {
     return (free & ~all_of(home->head.bytes)) == 0 && (fresh & ~free) == 0 && (dropped & ~fresh) == 0;
   }
 };
+
+/// Returns: the slices that are still zero in `memory` for a segment from an upstream with the properties `Pages`. A
+/// cached segment has a head already.
+template <class Pages>
+[[nodiscard]] slice_mask fresh_slices_of(void* memory, slice_mask all) noexcept {
+  if constexpr (!Pages::gives_zeroes) return 0;
+  return Pages::is_shared && segment::of(memory)->head.bytes != 0 ? segment::of(memory)->head.fresh : all;
+}
+
+/// Returns: of the first eight of `longest`, upper bounds of the longest runs of free slices in segments, those of at
+/// least `length`: the highest bit of a byte for each.
+[[nodiscard]] inline std::uint64_t long_enough(const std::uint8_t* longest, std::size_t length) noexcept {
+  constexpr std::uint64_t ones = 0x0101010101010101u;
+  std::uint64_t bounds = 0;
+  if constexpr (std::endian::native == std::endian::little) std::memcpy(&bounds, longest, sizeof bounds);
+  else
+    for (std::size_t i = 8; i-- != 0;) bounds = bounds << 8 | longest[i];
+  return (bounds + ones * (0x80 - length)) & (ones << 7);
+}
+
+/// Returns: the bytes of a segment to ask for after `wish` was refused: an eighth less, down to `least`; then 0.
+[[nodiscard]] constexpr std::size_t next_wish(std::size_t wish, std::size_t least) noexcept {
+  const std::size_t eighth = detail::max(slice_bytes, align_down(wish / 8, slice_bytes));
+  return wish != least ? detail::max(least, wish - eighth) : 0;
+}
 
 }  // namespace ashlar::ASHLAR_ABI::detail

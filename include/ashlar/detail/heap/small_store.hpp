@@ -24,6 +24,7 @@
 #include <ashlar/detail/support/expects.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
+#include <ashlar/detail/system/random_bits.hpp>
 #include <ashlar/os/pages.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
@@ -141,6 +142,7 @@ public:
     const auto count_whole = [](span_header& run) { run.waiting = 1; };
     spans_.for_each_run([](segment& home, std::size_t at, std::size_t) { home.record(at).waiting = 0; });
     spans_.free_runs().for_each(count_whole);
+    spans_.for_each_quarantined(count_whole);
     cache.for_each_run(count_whole);
     for (std::size_t size_class = 1; size_class <= size_classes::count; ++size_class)
       cache.for_each(size_class, [&](void* cell) { count(cell, 1); });
@@ -208,6 +210,8 @@ public:
   }
 
 private:
+  static constexpr bool is_random = page_discard<Upstream>::has_guards;
+
   struct partial_slabs {
     cell_batch batch;
     std::size_t cell_bytes = 0;
@@ -262,6 +266,7 @@ private:
   [[nodiscard]] ASHLAR_INLINE std::byte* take_from_batch_and_refill(std::size_t size_class,
                                                                     thread_cache& cache) noexcept {
     partial_slabs& from = partial_[size_class];
+    if constexpr (is_random) return from.batch.take_any(from.cell_bytes, random_.next());
     std::byte* const cell = from.batch.take(from.cell_bytes);
     if constexpr (checking_level < checking::hardened)
       if (size_class < first_common_batch && cache.is_empty(size_class))
@@ -311,8 +316,8 @@ private:
   void make_slab(std::size_t size_class, std::byte* memory) noexcept {
     span_header& slab = segment::of(memory)->record(segment::slice_of(memory));
     slab_view cells(slab);
-    cells.format(size_class, 2 * size_class + slabs_made_[size_class]++);
-    if constexpr (keeps_canaries) poison_front(slab);
+    cells.format(size_class, 2 * size_class + slabs_made_[size_class]++, guard_bytes<Upstream>);
+    if constexpr (keeps_canaries && !dead_cells_are_zero<Upstream>) poison_front(slab);
     mark_free(memory, slab.length * slice_bytes);
     ++slabs_;
     made_bytes_ += slab.length * slice_bytes;
@@ -329,7 +334,7 @@ private:
   // Verifies the poison of free cells before their pages go. No effect below level `hardened`.
   void verify_poison([[maybe_unused]] span_header& slab, [[maybe_unused]] std::size_t first,
                      [[maybe_unused]] std::size_t last) const noexcept {
-    if constexpr (keeps_canaries) verify_poison_of_cells(slab, first, last, heap_);
+    if constexpr (keeps_canaries) verify_poison_of_cells<Upstream>(slab, first, last, heap_);
   }
 
   void remove_slab(span_header& slab) noexcept {
@@ -370,6 +375,7 @@ private:
   std::size_t made_bytes_ = 0;     // of slabs since the last sweep of all lists
   span_store<Upstream>& spans_;
   const void* heap_;
+  ASHLAR_NO_UNIQUE_ADDRESS random_bits_if<is_random> random_;
 };
 
 }  // namespace ashlar::ASHLAR_ABI::detail

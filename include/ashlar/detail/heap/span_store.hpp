@@ -2,10 +2,8 @@
 // The segments of a heap, cut into spans of slices.
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <utility>
 
 #include <ashlar/base/config.hpp>
@@ -16,14 +14,17 @@
 #include <ashlar/detail/heap/grown_array.hpp>
 #include <ashlar/detail/heap/page_discard.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
+#include <ashlar/detail/heap/run_quarantine.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/segment_slices.hpp>
+#include <ashlar/detail/heap/span_guards.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bitmap.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/expects.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
+#include <ashlar/detail/system/random_bits.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 
@@ -34,6 +35,7 @@ namespace ashlar::ASHLAR_ABI::detail {
 template <resource Upstream>
 class span_store {
   using pages = page_discard<Upstream>;
+  using guards = span_guards<Upstream>;
 
 public:
   /// `owner`: in the heads of the segments.
@@ -75,7 +77,7 @@ public:
   [[nodiscard]] ASHLAR_INLINE std::byte* take_free_run(std::size_t length) noexcept {
     span_header* const run = free_runs_.take(length, checking_level >= checking::checked ? 0 : length / 2);
     if (ASHLAR_UNLIKELY(run == nullptr)) return nullptr;
-    verify_poison(*run);
+    verify_poison(segment::of(run)->head.index, ones(run->first, run->length));
     mark_live(run->cells, run->length * slice_bytes);
     return run->cells;
   }
@@ -85,7 +87,7 @@ public:
     if (const slice_run run = take_free(length, 1); run.data != nullptr) return made_block(run, length);
     span_header* const run = free_runs_.take(length, slices_per_segment - 1 - length);
     if (run == nullptr) return made_block(take(length), length);
-    verify_poison(*run);
+    verify_poison(segment::of(run)->head.index, ones(run->first, run->length));
     const std::size_t held = std::exchange(run->length, static_cast<std::uint8_t>(length));
     reused_slices_ -= held - length;  // the bins count the whole
     if (held != length) give(run->cells + length * slice_bytes, held - length);
@@ -109,10 +111,31 @@ public:
   /// Returns: its slices. Expects: it is live.
   std::size_t give_block(void* p) noexcept {
     span_header& run = segment::of(p)->record(segment::slice_of(p));
+    const std::size_t length = run.length;
+    if constexpr (guards::are_kept) return put_in_quarantine(run), length;
     if constexpr (keeps_canaries) poison_run(run);
-    mark_free(p, run.length * slice_bytes);
+    mark_free(p, length * slice_bytes);
     free_runs_.put(run);
-    return run.length;
+    return length;
+  }
+
+  /// Effects: shortens a block of `length` slices to `wanted`. Expects: its record has the new length.
+  void give_tail(void* p, std::size_t length, std::size_t wanted) noexcept {
+    segment& home = *segment::of(p);
+    const std::size_t end = segment::slice_of(p) + wanted;
+    guards::drop_tail(home, end, length - wanted);
+    if constexpr (guards::are_kept) give_zero(home, end, length - wanted, true);
+    else give(home.slice(end), length - wanted);
+  }
+
+  /// Effects: ends the quarantine of freed blocks.
+  void end_quarantine() noexcept {
+    quarantine_.clear([this](span_header& run) { give_run(run); });
+  }
+  /// Effects: calls `f(run)` for each block in quarantine.
+  template <class F>
+  void for_each_quarantined(F f) const noexcept {
+    quarantine_.for_each(f);
   }
 
   /// Effects: joins the binned blocks with the free slices around them.
@@ -131,14 +154,9 @@ public:
 
   /// Effects: takes a run back. Expects: a run of `take`, or a part of one.
   void give(void* p, std::size_t length) noexcept {
-    segment* const home = segment::of(p);
-    const std::size_t i = home->head.index, first = segment::slice_of(p);
-    mark_free(p, length * slice_bytes);
-    home->record(first).is_available = true;  // until a span starts there: a double free is reported
-    spaces_[i].free |= ones(first, length);
-    used_slices_ -= length;
-    dirty_slices_ += length;
-    longest_[i] = detail::max(longest_[i], static_cast<std::uint8_t>(run_around(spaces_[i].free, first)));
+    segment& home = *segment::of(p);
+    guards::close(home, segment::slice_of(p), length);
+    give_zero(home, segment::slice_of(p), length, false);
   }
 
   /// Effects: makes a run longer if the slices after it are free. Returns: whether it is.
@@ -146,8 +164,7 @@ public:
     const std::size_t i = segment::of(p)->head.index, next = segment::slice_of(p) + length;
     if (run_from(spaces_[i].free, next) < wanted - length) join_spare();
     if (run_from(spaces_[i].free, next) < wanted - length) return false;
-    static_cast<void>(carve(i, next, wanted - length));
-    return true;
+    return guards::join(*spaces_[i].home, next) && carve(i, next, wanted - length).data != nullptr;
   }
 
   /// Returns: whether a slice is part of a run. Expects: `p` lies in a segment of the store.
@@ -162,28 +179,22 @@ public:
     for (std::size_t i = 0; i < count_; ++i) f(*spaces_[i].home, spaces_[i].free, spaces_[i].fresh);
   }
 
-  /// Effects: calls `f(segment&, first slice, slices)` for each slab or block, by segments, the lowest slice first. `f`
-  /// may not take or give runs.
+  /// Effects: as `segment_slices::for_each_run`, by segments.
   template <class F>
   void for_each_run(F f) const {
-    for (std::size_t i = 0; i < count_; ++i) for_each_run_of(i, f);
+    for (std::size_t i = 0; i < count_; ++i) spaces_[i].for_each_run(f);
   }
-
   /// As above, for one segment. Expects: `i < segments()`.
   template <class F>
   void for_each_run_of(std::size_t i, F f) const {
-    segment& home = *spaces_[i].home;
-    for (std::size_t slice = first_slice; slice < home.slices_held();) {
-      const std::size_t free = run_from(spaces_[i].free, slice);
-      if (free == 0) f(home, slice, std::size_t{home.record(slice).length});
-      slice += free != 0 ? free : home.record(slice).length;
-    }
+    spaces_[i].for_each_run(f);
   }
 
   /// Effects: decommits free slices, except `keep` bytes in the oldest segments, and gives empty segments back.
   /// Returns: bytes that may have been resident and no longer are.
   std::size_t trim(std::size_t keep) noexcept {
     join_spare();
+    end_quarantine();
     std::size_t given = 0;
     const std::size_t most = dirty_bytes();
     for (std::size_t i = count_; i-- != 0;) {
@@ -222,7 +233,11 @@ public:
 
   /// Effects: forgets all segments and gives the tables back. Expects: the space forgets them too.
   void clear() noexcept {
-    for (std::size_t i = 0; keeps_canaries && i < count_; ++i) verify_poison(i, ~slice_mask{0});
+    for (std::size_t i = 0; keeps_canaries && i < count_; ++i) {
+      verify_poison(i, ~slice_mask{0});
+      guards::end(*spaces_[i].home);
+    }
+    quarantine_.forget();
     spaces_.give_back(space_.upstream());
     longest_.give_back(space_.upstream());
     free_runs_.forget();
@@ -265,39 +280,25 @@ public:
   }
 
 private:
-  // A refused segment is requested again with an eighth less, down to the required size.
-  [[nodiscard]] static constexpr std::size_t next_wish(std::size_t wish, std::size_t least) noexcept {
-    const std::size_t eighth = detail::max(slice_bytes, align_down(wish / 8, slice_bytes));
-    return wish != least ? detail::max(least, wish - eighth) : 0;
-  }
-
   void add_segment(void* memory, std::size_t bytes) noexcept {
-    const slice_mask all = segment_slices::all_of(bytes), fresh = fresh_slices_of(memory, all);
+    const slice_mask all = segment_slices::all_of(bytes), fresh = detail::fresh_slices_of<pages>(memory, all);
     if (lane_ == segment::no_lane) lane_ = segment::next_lane();
     segment* const home = segment::format(memory, count_, bytes, owner_, lane_);
     mark_free(home->slice(first_slice), bytes - first_slice * slice_bytes);
+    guards::begin(*home);
     spaces_[count_] = {home, all, fresh};
     dirty_slices_ += spaces_[count_].dirty();
     longest_[count_++] = static_cast<std::uint8_t>(count_bits(all));
   }
 
-  // Returns: the slices that are still zero in memory from the upstream. A cached segment has a head already.
-  [[nodiscard]] static slice_mask fresh_slices_of(void* memory, slice_mask all) noexcept {
-    if constexpr (!pages::gives_zeroes) return 0;
-    return pages::is_shared && segment::of(memory)->head.bytes != 0 ? segment::of(memory)->head.fresh : all;
-  }
-
-  // Verifies the poison of the free blocks in a span, a segment or slices.
-  void verify_poison([[maybe_unused]] const span_header& run) const noexcept {
-    if constexpr (keeps_canaries)
-      verify_poison_of_runs(*segment::of(run.cells), ones(run.first, run.length), space_.heap());
-  }
+  // Verifies the poison of the free blocks in slices of a segment.
   void verify_poison([[maybe_unused]] std::size_t i, [[maybe_unused]] slice_mask which) const noexcept {
     if constexpr (keeps_canaries) verify_poison_of_runs(*spaces_[i].home, which, space_.heap());
   }
 
   void remove_segment(std::size_t i) noexcept {
     verify_poison(i, ~slice_mask{0});
+    guards::end(*spaces_[i].home);
     dirty_slices_ -= spaces_[i].dirty();
     spaces_[i].hand_over();
     space_.give(spaces_[i].home);
@@ -308,31 +309,22 @@ private:
 
   [[nodiscard]] slice_run take_free(std::size_t length, std::size_t step) noexcept {
     for (std::size_t eight = 0; eight < count_; eight += 8)
-      for (std::uint64_t some = long_enough(eight, length); some != 0; some = without_first(some)) {
+      for (std::uint64_t some = long_enough(&longest_[eight], length); some != 0; some = without_first(some)) {
         const std::size_t i = eight + first_bit(some) / 8;
         if (i >= count_) break;
         const slice_mask starts = starts_of_runs(spaces_[i].free, length) & multiples_of(step);
-        if (starts != 0) return carve(i, spaces_[i].first_of(starts), length);
+        if (starts != 0) return carve(i, start_of(spaces_[i], starts), length);
         if (step == 1) longest_[i] = static_cast<std::uint8_t>(length - 1);
       }
     return {};
   }
 
-  // Returns: the segments of eight that may have a run of that length: the highest bit of a byte for each.
-  [[nodiscard]] std::uint64_t long_enough(std::size_t eight, std::size_t length) const noexcept {
-    constexpr std::uint64_t ones = 0x0101010101010101u;
-    std::uint64_t longest = 0;
-    if constexpr (std::endian::native == std::endian::little) std::memcpy(&longest, &longest_[eight], sizeof longest);
-    else
-      for (std::size_t i = 8; i-- != 0;) longest = longest << 8 | longest_[eight + i];
-    return (longest + ones * (0x80 - length)) & (ones << 7);
-  }
-
   [[nodiscard]] slice_run carve(std::size_t i, std::size_t first, std::size_t length) noexcept {
     segment_slices& from = spaces_[i];
     const slice_mask taken = ones(first, length);
+    if (!guards::open(*from.home, first, length)) return {};
     verify_poison(i, taken);
-    const bool is_zero = (from.fresh & taken) == taken;
+    const bool is_zero = guards::has(*from.home) || (from.fresh & taken) == taken;
     const std::size_t dirty = count_bits(taken & ~from.fresh);
     dirty_slices_ -= dirty;
     reused_slices_ += dirty;
@@ -342,6 +334,31 @@ private:
     std::byte* const data = from.home->slice(first);
     mark_live(data, length * slice_bytes);
     return {data, is_zero};
+  }
+
+  // Expects: the slices are closed, and zero if there are guards. `is_fresh`: no page of them is resident.
+  void give_zero(segment& home, std::size_t first, std::size_t length, bool is_fresh) noexcept {
+    const std::size_t i = home.head.index;
+    mark_free(home.slice(first), length * slice_bytes);
+    home.record(first).is_available = true;  // until a span starts there: a double free is reported
+    spaces_[i].free |= ones(first, length);
+    spaces_[i].fresh |= is_fresh ? ones(first, length) : 0;
+    dirty_slices_ += is_fresh ? 0 : length;
+    used_slices_ -= length;
+    longest_[i] = detail::max(longest_[i], static_cast<std::uint8_t>(run_around(spaces_[i].free, first)));
+  }
+
+  void put_in_quarantine(span_header& run) noexcept {
+    guards::drop(*segment::of(&run), segment::slice_of(run.cells), run.length);
+    quarantine_.put(run, [this](span_header& old) { give_run(old); });
+  }
+  void give_run(span_header& run) noexcept {
+    give_zero(*segment::of(&run), segment::slice_of(run.cells), run.length, true);
+  }
+
+  // By chance where there are guards.
+  [[nodiscard]] std::size_t start_of(const segment_slices& from, slice_mask starts) noexcept {
+    return guards::are_kept ? any_bit(starts, random_.next()) : from.first_of(starts);
   }
 
   // Makes room in the tables for one more segment. Returns: whether there is room.
@@ -372,6 +389,8 @@ private:
   std::size_t refetched_slices_ = 0;      // decommitted, and in use again
   std::uint64_t reused_slices_ = 0;       // reused without a decommit; the bins count their own; sums may wrap
   free_run_bins<span_header> free_runs_;  // recently freed blocks
+  ASHLAR_NO_UNIQUE_ADDRESS run_quarantine_if<guards::are_kept, span_header> quarantine_;
+  ASHLAR_NO_UNIQUE_ADDRESS random_bits_if<guards::are_kept> random_;
   extent_map<Upstream>& space_;
   segment_owner* owner_;
   std::uint32_t lane_;

@@ -9,13 +9,16 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/block_canary.hpp>
+#include <ashlar/detail/heap/cell_faults.hpp>
 #include <ashlar/detail/heap/cell_layout.hpp>
 #include <ashlar/detail/heap/engine.hpp>
 #include <ashlar/detail/heap/heap_api.hpp>
 #include <ashlar/detail/heap/heap_region.hpp>
+#include <ashlar/detail/heap/page_discard.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/sharing.hpp>
 #include <ashlar/detail/heap/span_header.hpp>
+#include <ashlar/detail/heap/zero_blocks.hpp>
 #include <ashlar/detail/heap_threads/heap_survey.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/bits.hpp>
@@ -43,6 +46,7 @@ class basic_heap : public heap_api<basic_heap<Upstream, Threads>>, public heap_s
   using members = thread_heap_registry<Upstream, Threads>;
   using thread_heap = typename members::thread_heap;
   using owner = typename members::owner;
+  using zero_blocks = zero_blocks_of<Threads>;
   static constexpr bool checks = members::checks;
 
 public:
@@ -54,7 +58,7 @@ public:
 
   /// Returns: whether the address lies in memory of this heap for blocks, live or free. `p` is not read.
   /// Complexity: O(threads), a lock for each; O(1) for foreign addresses and huge blocks.
-  [[nodiscard]] bool owns(const void* p) const noexcept { return members_.owns(p); }
+  [[nodiscard]] bool owns(const void* p) const noexcept { return zero_.has(p) || members_.owns(p); }
 
   /// Returns: whether the address lies in memory of the calling thread for blocks. Huge blocks belong to no thread.
   /// `p` is not read.
@@ -132,6 +136,8 @@ protected:
   template <class Otherwise>
   [[nodiscard]] ASHLAR_INLINE void* take_or(std::size_t bytes, std::size_t alignment, Otherwise otherwise) {
     ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+    if constexpr (zero_blocks::are_kept)
+      if (void* const p = take_zero(bytes, alignment)) return p;
     thread_heap* const mine = members_.recent_or_empty();
     if (ASHLAR_LIKELY(mine != nullptr && bytes <= size_classes::largest && alignment <= least_alignment))
       return mine->blocks.take_or(bytes, otherwise);
@@ -170,8 +176,14 @@ private:
     return mine->blocks.template take_known_or<Bytes, Alignment>(otherwise);
   }
 
+  // Returns: a block without memory for a request of 0 bytes, or null.
+  [[nodiscard]] ASHLAR_INLINE void* take_zero(std::size_t bytes, std::size_t alignment) noexcept {
+    return ASHLAR_UNLIKELY(bytes == 0 && alignment <= least_alignment) ? zero_.take() : nullptr;
+  }
+
   [[nodiscard]] slice_run take_unzeroed(std::size_t bytes, std::size_t alignment) noexcept {
     slice_run got;
+    if (void* const p = take_zero(bytes, alignment)) return {static_cast<std::byte*>(p), false};
     static_cast<void>(members_.allocate_by(bytes, alignment, [&](owner& from) -> void* {
       got = from.take_unzeroed(bytes, alignment);
       return got.data;
@@ -199,15 +211,19 @@ private:
   }
 
   [[nodiscard]] bool expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
+    if (zero_.has(p)) return new_bytes == 0;
     return members_.home_of(p).expand(p, bytes, new_bytes, alignment);
   }
   [[nodiscard]] bool resize(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
+    if (zero_.has(p)) return new_bytes == 0;
     return members_.home_of(p).resize(p, bytes, new_bytes, alignment);
   }
   [[nodiscard]] void* move_pages(void* p, std::size_t new_bytes, std::size_t alignment) noexcept {
+    if (zero_.has(p)) return nullptr;
     return members_.home_of(p).move_pages(p, new_bytes, alignment);
   }
   [[nodiscard]] std::size_t size_of(const void* p) const noexcept {
+    if (zero_.has(p)) return zero_.expect(p, using_block, this), 0;
     return members_.home_of(const_cast<void*>(p)).size_of(p);
   }
 
@@ -240,7 +256,8 @@ protected:
     void* p = nullptr;
     if (ASHLAR_LIKELY(bytes <= size_classes::largest && alignment <= least_alignment))
       p = mine->blocks.take_behind_list(bytes);
-    else if (is_plain_span(with_canary(bytes), alignment)) p = mine->blocks.take_unzeroed(bytes, alignment).data;
+    else if (is_plain_span(with_guard<Upstream>(with_canary(bytes)), alignment))
+      p = mine->blocks.take_unzeroed(bytes, alignment).data;
     return ASHLAR_LIKELY(p != nullptr) ? p : try_take_slow<Failure>(bytes, alignment);
   }
 
@@ -276,6 +293,7 @@ protected:
 
   ASHLAR_NOINLINE void put_slow(void* p) noexcept {
     if (p == nullptr) return;
+    if (zero_.has(p)) return zero_.give(p, this);
     if (!checks && !is_aligned(p, window_bytes))
       if (thread_heap* const mine = members::latest(); is_of(mine, p)) return mine->blocks.put(p);
     members_.deallocate_by(p, [&](owner& home) { home.put(p); });
@@ -283,6 +301,7 @@ protected:
 
   ASHLAR_NOINLINE void put_slow(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     if (!checks && p != nullptr) return put_slow(p);
+    if (zero_.has(p)) return zero_.give(p, bytes, this);
     if constexpr (checks)  // the other owner is known under another lock
       if (thread_heap* const mine = members_.recent();
           mine != nullptr && mine->blocks.try_put_cell(p, bytes, alignment))
@@ -292,6 +311,7 @@ protected:
 
 private:
   members members_;
+  ASHLAR_NO_UNIQUE_ADDRESS zero_blocks zero_;
 };
 
 }  // namespace ashlar::ASHLAR_ABI::detail

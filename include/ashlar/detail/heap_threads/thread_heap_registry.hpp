@@ -11,6 +11,7 @@
 #include <ashlar/detail/heap/block_canary.hpp>
 #include <ashlar/detail/heap/cell_layout.hpp>
 #include <ashlar/detail/heap/heap_parts.hpp>
+#include <ashlar/detail/heap/page_discard.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap_threads/heap_survey.hpp>
@@ -223,7 +224,8 @@ private:
 
   [[nodiscard]] static bool is_huge(std::size_t bytes, std::size_t alignment) noexcept {
     const std::size_t step = detail::max<std::size_t>(1, alignment / slice_bytes);
-    return bytes > segment_bytes || first_slice_at(step) + slices_of(with_canary(bytes)) > slices_per_segment;
+    return bytes > segment_bytes ||
+           first_slice_at(step) + slices_of(with_guard<Upstream>(with_canary(bytes))) > slices_per_segment;
   }
 
   template <class Allocate>

@@ -26,6 +26,13 @@ struct cell_batch {
     return cell;
   }
 
+  /// Returns: a cell that `random` chooses, removed from the batch. Expects: the batch is not empty.
+  [[nodiscard]] ASHLAR_INLINE std::byte* take_any(std::size_t cell_bytes, std::uint64_t random) noexcept {
+    const std::size_t place = any_bit(mask, random);
+    mask ^= bit_of(place);
+    return base + place * cell_bytes;
+  }
+
   /// Returns: the cell that the next `take` returns. Expects: the batch is not empty.
   [[nodiscard]] ASHLAR_INLINE std::byte* next(std::size_t cell_bytes) const noexcept {
     return base + first_bit(rest()) * cell_bytes;

@@ -25,6 +25,12 @@ template <class Word>
 /// Returns: `word` without its lowest one.
 [[nodiscard]] ASHLAR_INLINE constexpr bit_word without_first(bit_word word) noexcept { return word & (word - 1); }
 
+/// Returns: the index of a one that `random` chooses. Expects: `word` is not 0.
+[[nodiscard]] ASHLAR_INLINE constexpr std::size_t any_bit(bit_word word, std::uint64_t random) noexcept {
+  const int turn = static_cast<int>(random % bits_per_word);
+  return (first_bit(std::rotr(word, turn)) + static_cast<std::size_t>(turn)) % bits_per_word;
+}
+
 /// Returns: the number of ones.
 [[nodiscard]] ASHLAR_INLINE constexpr std::size_t count_bits(bit_word word) noexcept {
   return static_cast<std::size_t>(std::popcount(word));

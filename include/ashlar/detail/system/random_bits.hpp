@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Bits that differ in each process and cannot be known outside of it, for random placement and canaries.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/system/coarse_clock.hpp>
+
+#if defined(__linux__)
+#include <sys/auxv.h>
+#endif
+
+namespace ashlar::ASHLAR_ABI::detail {
+
+/// Returns: a word whose bits each depend on all bits of `word` (the finaliser of SplitMix64).
+[[nodiscard]] ASHLAR_INLINE constexpr std::uint64_t mixed(std::uint64_t word) noexcept {
+  word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9u;
+  word = (word ^ (word >> 27)) * 0x94D049BB133111EBu;
+  return word ^ (word >> 31);
+}
+
+/// Returns: a word that is the same at each call in a process: of the 16 random bytes that Linux gives each program;
+/// on other systems of an address. Complexity: a search of some 20 entries.
+[[nodiscard]] ASHLAR_COLD inline std::uint64_t process_secret() noexcept {
+#if defined(__linux__)
+  if (const unsigned long bytes = ::getauxval(AT_RANDOM); bytes != 0) {
+    std::uint64_t words[2];
+    std::memcpy(words, reinterpret_cast<const void*>(bytes), sizeof words);
+    return detail::mixed(words[0] ^ detail::mixed(words[1]));  // the first bytes guard stacks: they stay secret
+  }
+#endif
+  static const char here = 0;
+  return detail::mixed(address_of(&here));
+}
+
+/// A sequence of random words. Not for cryptography: some of its words tell the others. The seed waits for the first
+/// use, so that a constant-initialised object has one. Thread safety: none.
+class random_bits {
+public:
+  [[nodiscard]] ASHLAR_INLINE std::uint64_t next() noexcept {
+    if (ASHLAR_UNLIKELY(state_ == 0)) seed();
+    return detail::mixed(state_ += 0x9E3779B97F4A7C15u);
+  }
+
+private:
+  ASHLAR_COLD void seed() noexcept { state_ = process_secret() ^ address_of(this) ^ detail::coarse_ms(); }
+
+  std::uint64_t state_ = 0;
+};
+
+/// No random words, where placement is fixed.
+struct no_random_bits {
+  [[nodiscard]] static std::uint64_t next() noexcept { return 0; }
+};
+
+template <bool IsRandom>
+using random_bits_if = std::conditional_t<IsRandom, random_bits, no_random_bits>;
+
+}  // namespace ashlar::ASHLAR_ABI::detail
