@@ -24,15 +24,16 @@ namespace ashlar::ASHLAR_ABI {
 class retain_policy {
 public:
   // Implicit, so that a number is a policy.
-  constexpr retain_policy(std::size_t slabs) noexcept : slabs_(slabs) {}
+  constexpr retain_policy(std::size_t slabs) noexcept : retain_policy(slabs, true) {}
 
-  [[nodiscard]] static constexpr retain_policy none() noexcept { return {0, 0}; }
-  [[nodiscard]] static constexpr retain_policy all() noexcept { return {detail::max_size, 0}; }
+  [[nodiscard]] static constexpr retain_policy none() noexcept { return {0, false}; }
+  [[nodiscard]] static constexpr retain_policy all() noexcept { return {detail::max_size, false}; }
 
   /// Returns: the number of empty slabs to retain beside `in_use` others, after `missed` were given back too early.
   [[nodiscard]] constexpr std::size_t retained(std::size_t in_use, std::size_t missed = 0) const noexcept {
-    const std::size_t share = (in_use / 8 + missed) * in_proportion_;
-    return slabs_ > detail::max_size - share ? detail::max_size : slabs_ + share;
+    const std::size_t slabs = beyond_one_ + 1;
+    const std::size_t share = (in_use / 8 + missed) * (1 - is_fixed_);
+    return slabs > detail::max_size - share ? detail::max_size : slabs + share;
   }
 
   /// Returns: the largest learned number for slabs of `slab_bytes`.
@@ -42,18 +43,17 @@ public:
 
   /// Returns: the surplus of empty slabs at which a pool gives them back, for an upstream with regions of `region`
   /// slabs.
-  [[nodiscard]] constexpr std::size_t batch(std::size_t region) const noexcept {
-    return in_proportion_ != 0 ? region : 1;
-  }
+  [[nodiscard]] constexpr std::size_t batch(std::size_t region) const noexcept { return is_fixed_ == 0 ? region : 1; }
 
   [[nodiscard]] friend constexpr bool operator==(const retain_policy&, const retain_policy&) noexcept = default;
 
 private:
-  constexpr retain_policy(std::size_t slabs, std::size_t in_proportion) noexcept
-      : slabs_(slabs), in_proportion_(in_proportion) {}
+  constexpr retain_policy(std::size_t slabs, bool in_proportion) noexcept
+      : beyond_one_(slabs - 1), is_fixed_(in_proportion ? 0 : 1) {}
 
-  std::size_t slabs_;
-  std::size_t in_proportion_ = 1;  // 1 or 0
+  // The default is all zeros, for the .bss of constant-initialised pools; 0 slabs wrap to the largest number.
+  std::size_t beyond_one_;
+  std::size_t is_fixed_;  // 1 or 0
 };
 
 inline constexpr retain_policy release_now = retain_policy::none();

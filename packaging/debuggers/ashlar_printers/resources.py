@@ -21,7 +21,8 @@ class BlockPool(Printer):
         expect((of("slabs") == 0) == (of("tree") == 0), "slabs without a tree of slabs")
         if of("slabs") and self.value.address is not None:
             expect(int(View(self.pool.tree, "slab").owner) == int(self.value.address), "a slab of another pool")
-        capacity = min(of("capacity"), of("max"))
+        most = (1 << 8 * gdb.lookup_type("unsigned long").sizeof) - 1 - of("barred")  # a pool stores the complement
+        capacity = min(of("capacity"), most)
         return (f"{of('taken') - cached} live of {counted(capacity, 'cell')} of {amount(self.cell_bytes())}, "
                 f"{counted(of('slabs'), 'slab')}")
 

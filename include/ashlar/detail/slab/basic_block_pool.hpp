@@ -55,7 +55,7 @@ public:
 
   constexpr basic_block_pool(const Geometry& geometry, std::size_t max_count, retain_policy retain_slabs,
                              Upstream upstream = {})
-      : Geometry(geometry), max_count_(max_count), store_(retain_slabs, std::move(upstream)) {}
+      : Geometry(geometry), barred_(~max_count), store_(retain_slabs, std::move(upstream)) {}
 
   basic_block_pool(const basic_block_pool&) = delete;  // live cells point into it
   basic_block_pool& operator=(const basic_block_pool&) = delete;
@@ -173,7 +173,7 @@ public:
   [[nodiscard]] std::size_t cell_alignment() const noexcept { return geometry().cell_alignment(); }
   [[nodiscard]] std::size_t slab_bytes() const noexcept { return geometry().slab_bytes(); }
   /// Returns: the number of cells in the held slabs, at most `max_count`.
-  [[nodiscard]] std::size_t capacity() const noexcept { return detail::min(slabs_held().capacity(), max_count_); }
+  [[nodiscard]] std::size_t capacity() const noexcept { return detail::min(slabs_held().capacity(), max_count()); }
   [[nodiscard]] std::size_t live() const noexcept { return slabs_held().taken() - cached_.size(); }
   [[nodiscard]] std::size_t slabs() const noexcept { return slabs_held().slabs(); }
   [[nodiscard]] std::size_t held_bytes() const noexcept { return slabs() * slab_bytes(); }  ///< of all slabs
@@ -184,7 +184,7 @@ public:
   void reserve(std::size_t cells) {
     std::size_t bytes = 0;
     const bool fits_memory = checked_mul(cells, cell_bytes(), bytes) && bytes <= max_block_bytes;
-    if (!fits_memory || cells > max_count_) throw_bad_alloc(bytes, geometry().cell_alignment());
+    if (!fits_memory || cells > max_count()) throw_bad_alloc(bytes, geometry().cell_alignment());
     store_.reserve(geometry(), this, cells);
   }
 
@@ -226,7 +226,7 @@ public:
   /// Complexity: O(slabs and their bitmap words, cached cells).
   [[nodiscard]] bool invariant() const noexcept {
     const slab_set& held = slabs_held();
-    return held.invariant() && cached_.invariant(cell_stride()) && live() <= max_count_ &&
+    return held.invariant() && cached_.invariant(cell_stride()) && live() <= max_count() &&
            (cached_.in_batch() == 0 || owns(cached_.batch().base)) && held.taken() >= cached_.size();
   }
 
@@ -237,6 +237,7 @@ private:
     return geometry().fits(bytes, alignment);
   }
 
+  [[nodiscard]] std::size_t max_count() const noexcept { return ~barred_; }
   [[nodiscard]] const slab_set& slabs_held() const noexcept { return store_.slabs(); }
   [[nodiscard]] ASHLAR_INLINE void* handed_out(void* cell) noexcept { return store_.hand_out(geometry(), cell); }
 
@@ -277,8 +278,8 @@ private:
 
   // Returns: whether `cells` more cells may be live. Cached cells do not count.
   [[nodiscard]] bool may_have(std::size_t cells) noexcept {
-    if (max_count_ - slabs_held().taken() < cells) flush_caches();
-    return max_count_ - slabs_held().taken() >= cells;
+    if (max_count() - slabs_held().taken() < cells) flush_caches();
+    return max_count() - slabs_held().taken() >= cells;
   }
 
   template <failure Failure>
@@ -296,7 +297,7 @@ private:
 
   template <failure Failure>
   [[nodiscard]] ASHLAR_COLD void* take_cold() noexcept(Failure == or_null) {
-    if (slabs_held().taken() >= max_count_) return failed<Failure>(cell_bytes(), geometry().cell_alignment());
+    if (slabs_held().taken() >= max_count()) return failed<Failure>(cell_bytes(), geometry().cell_alignment());
     if (slabs_held().has_free()) return refill();
     if (!store_.template grow<Failure>(geometry(), this)) return nullptr;
     return take<Failure>();  // from the start: the upstream may have used this pool in the meantime
@@ -304,7 +305,7 @@ private:
 
   // Expects: no cached cells, some slab has a free cell, fewer than `max_count` are live.
   [[nodiscard]] void* refill() noexcept {
-    return handed_out(cached_.refill(store_.take_batch(geometry(), max_count_ - slabs_held().taken()), cell_stride()));
+    return handed_out(cached_.refill(store_.take_batch(geometry(), max_count() - slabs_held().taken()), cell_stride()));
   }
 
   ASHLAR_COLD void take_back_slow(void* cell, std::size_t bytes) noexcept {
@@ -342,7 +343,7 @@ private:
   }
 
   cached_cells<> cached_;
-  std::size_t max_count_;
+  std::size_t barred_;  // the complement of max_count: 0 without a limit, for .bss
   slab_store<Upstream> store_;
 };
 
