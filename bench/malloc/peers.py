@@ -2,6 +2,8 @@
 """The mallocs: the C library's, this project's at each level, and the rivals, as libraries to preload."""
 
 import dataclasses
+import glob
+import hashlib
 import json
 import os
 import pathlib
@@ -30,6 +32,18 @@ PEERS = (
     Peer("snmalloc", "malloc, snmalloc", ("libsnmalloc.so", "libsnmallocshim.so")),
 )
 
+# What the rivals offer against misuse of memory.
+SECURE = (
+    Peer("mimalloc_secure", "malloc, mimalloc secure", ("libmimalloc-secure.so.2", "libmimalloc-secure.so")),
+    Peer("mimalloc3_secure", "malloc, mimalloc secure", ("libmimalloc3-secure.so",)),
+    Peer("snmalloc_checks", "malloc, snmalloc checks", ("libsnmalloc-checks.so", "libsnmallocshim-checks.so")),
+    Peer("scudo", "malloc, scudo", ("libclang_rt.scudo_standalone-x86_64.so", "libscudo.so")),
+    Peer("hardened_malloc", "malloc, hardened_malloc", ("libhardened_malloc.so",)),
+    Peer("hardened_malloc_light", "malloc, hardened_malloc light", ("libhardened_malloc-light.so",)),
+)
+FAST = tuple(peer for peer in PEERS if peer.name not in ("ashlar_checked", "ashlar_hardened"))
+EVERY = {peer.name: peer for peer in (*PEERS, *SECURE)}
+
 # Printed by a python3 under the library: the file of its malloc, and the version that the library reports.
 TELL = """
 import ctypes, json, os
@@ -55,7 +69,9 @@ print(json.dumps([os.path.realpath(info.file.decode()), version]))
 def directories():
     """ASHLAR_BENCH_LIBRARIES (folders with own builds, colon-separated), then the system's."""
     own = filter(None, os.environ.get("ASHLAR_BENCH_LIBRARIES", "").split(":"))
-    return [*own, f"/usr/lib/{sysconfig.get_config_var('MULTIARCH')}", "/usr/lib64", "/usr/lib", "/usr/local/lib"]
+    compilers = sorted(glob.glob("/usr/lib/llvm-*/lib/clang/*/lib/linux"), reverse=True)
+    system = [f"/usr/lib/{sysconfig.get_config_var('MULTIARCH')}", "/usr/lib64", "/usr/lib", "/usr/local/lib"]
+    return [*own, *system, *compilers]
 
 
 def library_of(peer):
@@ -80,3 +96,16 @@ def told_by(library):
     if library and file != library:
         sys.exit(f"malloc is that of {file}, not of {library}")
     return version
+
+
+def version_of(library, beside):
+    """As told_by. What a library told is kept in a folder beside the benches until its file changes."""
+    if not library:
+        return told_by(library)
+    status = os.stat(library)
+    key = hashlib.sha256(f"{library} {status.st_size} {status.st_mtime_ns}".encode()).hexdigest()[:16]
+    kept = beside / "malloc_versions" / key
+    if not kept.exists():
+        kept.parent.mkdir(exist_ok=True)
+        kept.write_text(told_by(library))
+    return kept.read_text()

@@ -7,24 +7,16 @@ malloc_programs --cells                          which programs and mallocs ther
 
 import hashlib
 import json
-import os
 import pathlib
 import platform
 import shutil
-import subprocess
 import sys
 
 from support import sample_programs
 
-from . import peers, scripts, workloads
+from . import launcher, peers, scripts, workloads
 
-SKIPPED = 77
 ALL = {program.name: program for program in (*workloads.PROGRAMS, workloads.START)}
-
-
-def skip(reason):
-    print(f"skipped: {reason}", file=sys.stderr)
-    sys.exit(SKIPPED)
 
 
 def cells():
@@ -42,11 +34,11 @@ def cells():
     }
 
 
-class Launcher:
-    """Starts programs from a process so small that its memory is not the program's peak."""
+class Inputs:
+    """The folders in which the programs run, made once for each version of what makes them."""
 
     def __init__(self, beside):
-        self.executable = beside / "malloc_programs_launch"
+        self.beside = beside
         made_by = b"".join(pathlib.Path(each.__file__).read_bytes() for each in (workloads, scripts, sample_programs))
         self.inputs = beside / "malloc_programs_inputs" / hashlib.sha256(made_by).hexdigest()[:12]
 
@@ -65,15 +57,8 @@ class Launcher:
         """What the program took, and a sum of what it printed in the last of its runs."""
         folder = self.folder_of(program)
         output = folder / "output"
-        preload = [f"LD_PRELOAD={library}"] if library else []
-        command = [self.executable, str(times), output, *preload, "--", *map(str, program.command(folder))]
-        without = {key: value for key, value in os.environ.items() if key not in ("LD_PRELOAD", "ASHLAR")}
-        done = subprocess.run(
-            command, capture_output=True, check=False, text=True, env={**without, **program.environment}
-        )
-        if done.returncode != 0:
-            sys.exit(f"{program.name} under {library or 'glibc'}: {done.stderr.strip()}")
-        return json.loads(done.stdout), hashlib.sha256(output.read_bytes()).hexdigest()[:16]
+        run = launcher.launch(self.beside, program.command(folder), library, output, program.environment, times)
+        return run, hashlib.sha256(output.read_bytes()).hexdigest()[:16]
 
     def is_expected(self, program, library, printed):
         """Whether the output is that of the last run under glibc, which is kept."""
@@ -88,17 +73,13 @@ class Launcher:
             self.is_expected(program, "", self.run(program, "", 1)[1])
 
 
-def measure(program, peer, launcher, times):
-    library = peers.library_of(peer)
-    if library is None:
-        skip(f"no {peer.files[0]} on this machine")
-    version = peers.told_by(library)
-    launcher.warm(program)
-    run, printed = launcher.run(program, library, times)
-    if not launcher.is_expected(program, library, printed):
+def measure(program, peer, inputs, times):
+    library = launcher.library_for(peer)
+    inputs.warm(program)
+    run, printed = inputs.run(program, library, times)
+    if not inputs.is_expected(program, library, printed):
         sys.exit(f"{program.name} under {peer.what} prints something else than under glibc")
-    name = pathlib.Path(library).name or "libc.so.6"
-    return {"program": program.name, "peer": peer.name, "malloc": name, "malloc_version": version, **run}
+    return launcher.measured(inputs.beside, program.name, peer, run)
 
 
 def main(arguments, beside):
@@ -108,8 +89,8 @@ def main(arguments, beside):
     elif len(arguments) >= 2 and arguments[0] in ALL and arguments[1] in known:
         program = ALL[arguments[0]]
         if program.missing():
-            skip(program.missing())
+            launcher.skip(program.missing())
         times = min(program.times, 20) if "--short" in arguments else program.times
-        print(json.dumps(measure(program, known[arguments[1]], Launcher(beside), times)))
+        print(json.dumps(measure(program, known[arguments[1]], Inputs(beside), times)))
     else:
         sys.exit(__doc__)

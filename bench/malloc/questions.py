@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The question about whole programs under another malloc."""
+"""The questions about whole programs under another malloc."""
 
 from support.question import MIB, Column, Question
 
-from . import workloads
+from . import security, suite_programs, workloads
 
 CPU = Column("CPU ms", "cpu_ms", 1)
 PEAK = Column("peak MiB", "peak_bytes", 2, MIB)
+SECONDS = Column("s", "seconds", 3)
 WALL = Column("wall ms", "wall_ms", 1)
 FAULTS = Column("minor faults", "faults")
 
@@ -29,5 +30,32 @@ QUESTIONS = {
         plot_notes=(PEAK,),
         shuffled=True,
         threads=2,
+    ),
+    "malloc_suite": Question(
+        title="mimalloc-bench's programs: seconds of wall time, or as the program tells",
+        metric=SECONDS,
+        baseline="glibc",
+        groups={program.name: program.heading for program in suite_programs.PROGRAMS},
+        columns=(CPU, PEAK, FAULTS),
+        ratios=(
+            Column("time", "seconds"),
+            Column("peak", "peak_bytes"),
+        ),
+        ratio_groups=tuple(program.name for program in suite_programs.PROGRAMS),
+        plot_notes=(PEAK,),
+        shuffled=True,
+        threads=2,
+    ),
+    "malloc_security": Question(
+        title=f"mimalloc-bench's security suite: programs of {security.PROGRAMS} that go on as if nothing was wrong",
+        metric=Column("missed", "missed"),
+        baseline="glibc",
+        groups={"security": "security suite"},
+        columns=(
+            Column("caught", "caught"),
+            *(Column(kind.replace("_", " "), kind) for kind in security.KINDS),
+        ),
+        threads=2,
+        runs=3,
     ),
 }
