@@ -2,15 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs real programs on a preloaded malloc and compares what they write with a run on the C library's.
 
-usage: run.py --library LEVEL=PATH… [--only NAME…] [--quick] [--keep FOLDER]
+usage: run.py --library LEVEL=PATH… [--only NAME…] [--quick] [--table FILE] [--keep FOLDER]
 
 A program is a table of programs.toml: `run` is a script of bash, in a folder of its own; its stdout, and the files that
-it leaves in out/, are compared. `prepare` runs before, without the library. A program whose commands are not installed
-is listed as missing, with its Debian packages. The exit status is 0 if every program that ran wrote the same.
+it leaves in out/, are compared. `prepare` runs before, without the library. `proof` is a regular expression for the
+stdout on the C library's malloc: without a match the program is "idle", which is a failure, as is one that writes
+nothing. A program whose commands are not installed, or whose script `requires` fails, is listed as missing, with its
+Debian packages. The exit status is 0 if every program that ran wrote the same.
 """
 import argparse
 import hashlib
 import os
+import re
 import resource
 import shutil
 import signal
@@ -45,7 +48,8 @@ def digests_in(folder):
 
 def environment(folder, library):
     kept = {name: os.environ[name] for name in ("PATH", "ASHLAR", "ASHLAR_TEST_FAULT") if name in os.environ}
-    plain = {"HOME": str(folder), "TMPDIR": str(folder), "LANG": "C.UTF-8", "TZ": "UTC", "HERE": str(HERE)}
+    plain = {"HOME": str(folder), "TMPDIR": str(folder), "LANG": "C.UTF-8", "TZ": "UTC", "HERE": str(HERE),
+             "RUSTUP_HOME": os.environ.get("RUSTUP_HOME", str(Path.home() / ".rustup"))}
     return kept | plain | ({"LD_PRELOAD": str(library)} if library else {})
 
 
@@ -68,12 +72,17 @@ def end_group(process):
         pass
 
 
+def take_interrupts():
+    """A shell that starts this program in the background has it ignore SIGINT, which tests of interpreters send."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def run_script(script, folder, library, seconds):
     start = time.monotonic()
     with open(folder / "stdout", "wb") as stdout, open(folder / "stderr", "wb") as stderr:
         process = subprocess.Popen(["bash", "-euo", "pipefail", "-c", script], cwd=folder, stdin=subprocess.DEVNULL,
                                    stdout=stdout, stderr=stderr, env=environment(folder, library),
-                                   start_new_session=True)
+                                   start_new_session=True, preexec_fn=take_interrupts)
         ended = wait_for(process, seconds)
         end_group(process)
         if ended is None:
@@ -103,6 +112,22 @@ def run_program(program, folder, library):
 def difference(run, reference):
     names = sorted(run.digests.keys() | reference.digests.keys())
     return [name for name in names if run.digests.get(name) != reference.digests.get(name)]
+
+
+def is_idle(program, folder, run):
+    """Equal outputs prove nothing where nothing was done."""
+    if set(run.digests) == {"stdout"} and not (folder / "stdout").read_bytes():
+        return True
+    stdout = (folder / "stdout").read_text(errors="replace")
+    return "proof" in program and not re.search(program["proof"], stdout, re.MULTILINE)
+
+
+def is_missing(program):
+    """The script `requires` tells whether what the commands need is there."""
+    if not all(shutil.which(command) for command in program["commands"]):
+        return True
+    needed = ["bash", "-c", program.get("requires", "true")]
+    return subprocess.run(needed, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode != 0
 
 
 def last_words(folder):
@@ -148,6 +173,9 @@ def compare(program, libraries, folder, table):
     if reference.outcome != "ended":
         table.add(program["name"], REFERENCE, reference, reference.outcome, last_words(here))
         return
+    if is_idle(program, here, reference):
+        table.add(program["name"], REFERENCE, reference, "idle", last_words(here))
+        return
     table.add(program["name"], REFERENCE, reference, "reference")
     keep(here, "reference")
     for level, library in libraries.items():
@@ -179,21 +207,22 @@ def main():
     parser.add_argument("--library", action="append", default=[], metavar="LEVEL=PATH")
     parser.add_argument("--only", action="append", default=[], metavar="NAME")
     parser.add_argument("--quick", action="store_true", help="the programs of a few seconds alone")
+    parser.add_argument("--table", type=Path, default=HERE / "programs.toml")
     parser.add_argument("--keep", type=Path, help="where the folders of the runs stay")
     arguments = parser.parse_args()
     libraries = {level: Path(path).resolve() for level, _, path in (each.partition("=") for each in arguments.library)}
     for library in libraries.values():
         if not is_loaded(library):
             sys.exit(f"run.py: the loader does not take {library}")
-    programs = chosen(tomllib.loads((HERE / "programs.toml").read_text())["program"], arguments)
+    programs = chosen(tomllib.loads(arguments.table.read_text())["program"], arguments)
     table = Table()
     with tempfile.TemporaryDirectory(prefix="ashlar-programs-") as temporary:
         folder = arguments.keep or Path(temporary)
         for program in programs:
-            if all(shutil.which(command) for command in program["commands"]):
-                compare(program, libraries, folder, table)
-            else:
+            if is_missing(program):
                 table.add_missing(program)
+            else:
+                compare(program, libraries, folder, table)
     return table.close(programs)
 
 
