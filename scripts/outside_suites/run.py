@@ -12,20 +12,12 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
+from expected import expected_failures, judge
 from fetch import unpack
 from suites import HERE, SUITES, BoostPool
 
 ROOT = HERE.parent.parent
 FLAGS = ["-std=c++20", "-g1", "-O1", "-w", "-pthread", f"-I{ROOT / 'include'}"]
-
-
-def expected_failures(level):
-    """Returns the reasons by suite/test, of those that fail at this level."""
-    lines = (HERE / "expected_failures.txt").read_text().splitlines()
-    reasons = dict(line.split(None, 1) for line in lines if line and not line.startswith("#"))
-    at_all_levels = {name: reason for name, reason in reasons.items() if "@" not in name}
-    at_this = {name.removesuffix(f"@{level}"): reason for name, reason in reasons.items() if name.endswith(f"@{level}")}
-    return at_all_levels | at_this
 
 
 def outcome(suite, source, include_flags, level, folder):
@@ -59,20 +51,6 @@ def run_test(suite, test, include_flags, level):
         return outcome(suite, source, [f"-I{folder}", *include_flags, f"-I{test.parent}"], level, folder)
 
 
-def judge(name, result, expected):
-    """Returns the word for the tally; says what was not expected."""
-    if result is None:
-        return "of other classes"
-    if result == "passed":
-        if name in expected:
-            print(f"{name}: passes, though it is expected to fail: {expected[name]}")
-        return "passed" if name not in expected else "passed unexpectedly"
-    if name in expected:
-        return "failed as expected"
-    print(f"{name}: {result}")
-    return "failed"
-
-
 def run_suite(suite, arguments, expected):
     tree = unpack(arguments.work, suite.package, suite.patterns, suite.inner)
     include_flags = [f"-I{folder}" for pattern in suite.includes for folder in tree.glob(pattern)]
@@ -80,7 +58,8 @@ def run_suite(suite, arguments, expected):
     for test in sorted(tree.glob(suite.tests)):
         name = f"{suite.name}/{test.parent.name}/{test.stem.removesuffix('.pass')}"
         if arguments.filter in name:
-            tally[judge(name, run_test(suite, test, include_flags, arguments.level), expected)] += 1
+            result = run_test(suite, test, include_flags, arguments.level)
+            tally[judge(name, result, expected.get(name)) if result else "of other classes"] += 1
     print(f"{suite.name}, level {arguments.level}: " + ", ".join(f"{n} {word}" for word, n in sorted(tally.items())))
     return tally["failed"] + tally["passed unexpectedly"]
 
