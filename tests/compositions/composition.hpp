@@ -9,7 +9,7 @@
 #include <ashlar/base/resource.hpp>
 
 #include "tests/support/counting_resource.hpp"
-#include "tests/support/resource_laws.hpp"
+#include "tests/support/invariant_of.hpp"
 
 namespace ashlar_test {
 

@@ -48,7 +48,7 @@ struct owners_blocks : ashlar_test::conformance_defaults {
 }  // namespace
 
 namespace ashlar_test {
-INSTANTIATE_TYPED_TEST_SUITE_P(owner_heap, conformance, owners_blocks);
+const bool tested = conforms("owner_heap", ::testing::Types<owners_blocks>{});
 }
 
 namespace {

@@ -39,7 +39,7 @@ struct blocks_of_process : ashlar_test::conformance_defaults {
 }  // namespace
 
 namespace ashlar_test {
-INSTANTIATE_TYPED_TEST_SUITE_P(process_heap, conformance, blocks_of_process);
+const bool tested = conforms("process_heap", ::testing::Types<blocks_of_process>{});
 }
 
 namespace {

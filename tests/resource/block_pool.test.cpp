@@ -293,5 +293,5 @@ namespace ashlar_test {
 // An exception of an upstream aborts where nothing can be thrown.
 using may_throw = std::conditional_t<has_exceptions, cells_over_a_throwing_upstream, cells_in_pages>;
 using block_pools = ::testing::Types<small_cells, odd_cells, bounded_cells, may_throw, cells_in_pages>;
-INSTANTIATE_TYPED_TEST_SUITE_P(block_pool, conformance, block_pools);
+const bool tested = conforms("block_pool", block_pools{});
 }  // namespace ashlar_test

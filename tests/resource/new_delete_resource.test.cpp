@@ -52,5 +52,5 @@ TEST(new_delete_resource, refuses_an_alignment_that_leaves_no_room) {
 }  // namespace
 
 namespace ashlar_test {
-INSTANTIATE_TYPED_TEST_SUITE_P(new_delete_resource, conformance, ::testing::Types<operator_new>);
+const bool tested = conforms("new_delete_resource", ::testing::Types<operator_new>{});
 }

@@ -212,5 +212,5 @@ struct subject : ashlar_test::conformance_defaults {
 }  // namespace
 
 namespace ashlar_test {
-INSTANTIATE_TYPED_TEST_SUITE_P(static_arena_guard, conformance, ::testing::Types<subject>);
+const bool tested = conforms("static_arena_guard", ::testing::Types<subject>{});
 }

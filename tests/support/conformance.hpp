@@ -4,6 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <source_location>
+#include <string>
 #include <type_traits>
 
 #include <gtest/gtest.h>
@@ -13,6 +16,7 @@
 #include "tests/support/build.hpp"
 #include "tests/support/refinement_laws.hpp"
 #include "tests/support/resource_laws.hpp"
+#include "tests/support/subject.hpp"
 
 namespace ashlar_test {
 
@@ -25,7 +29,9 @@ namespace ashlar_test {
 ///       counting_resource<> upstream;
 ///       block_pool<resource_ref<counting_resource<>>> resource{{.cell_bytes = 24}, upstream};
 ///     };
-///     INSTANTIATE_TYPED_TEST_SUITE_P(block_pool, conformance, ::testing::Types<pool_of_24>);
+///     const bool tested = conforms("block_pool", ::testing::Types<pool_of_24>{});
+///
+/// The laws call it through `any_subject`, so that they are compiled once.
 struct conformance_defaults {
   static constexpr std::size_t max_alignment = 4096;  ///< every power of two up to it is tried
   static constexpr std::size_t largest = 1000;        ///< bytes of the largest block tried; at least 4
@@ -42,59 +48,76 @@ struct conformance_defaults {
 template <class First, class... More>
 using subjects = std::conditional_t<has_tsan, ::testing::Types<First>, ::testing::Types<First, More...>>;
 
-template <class Subject>
+/// The test of one law on one subject.
 class conformance : public ::testing::Test {
-protected:
-  Subject subject_;
-  using resource_type = decltype(subject_.resource);
-  static_assert(ashlar::resource<resource_type>);
+public:
+  using maker = std::unique_ptr<any_subject> (*)();
+  using law = void (*)(any_subject& s, maker make);
+
+  conformance(maker make, law tested) : make_(make), tested_(tested) {}
+
+private:
+  void TestBody() override { tested_(*make_(), make_); }
+
+  maker make_;
+  law tested_;
 };
 
-TYPED_TEST_SUITE_P(conformance);
-
-TYPED_TEST_P(conformance, aligns_blocks_as_asked) { aligns_blocks(this->subject_); }
-
-TYPED_TEST_P(conformance, empty_blocks_are_blocks_too) { keeps_empty_blocks_apart(this->subject_); }
-
-TYPED_TEST_P(conformance, keeps_blocks_apart_in_a_random_walk) {
-  for (unsigned seed = 1; seed <= cases_of_build(2U, 5U); ++seed) {
-    TypeParam subject;
-    keeps_blocks_apart(subject, seed);
-  }
+inline void keeps_blocks_apart_in_a_random_walk(any_subject&, conformance::maker make) {
+  for (unsigned seed = 1; seed <= cases_of_build(2U, 5U); ++seed) keeps_blocks_apart(*make(), seed);
 }
 
-TYPED_TEST_P(conformance, equality_is_reflexive_and_means_that_blocks_may_be_exchanged) {
-  TypeParam other;
-  equals_itself(this->subject_, other);
+inline void keeps_the_promises_of_its_refinements(any_subject& s, conformance::maker) {
+  if (s.traits.owns) owns_its_blocks_only(s);
+  if (s.traits.releases) releases_everything(s);
+  if (s.traits.gives_at_least) gives_at_least(s);
+  if (s.traits.prefaults) prefaults_without_harm(s);
+  if (s.traits.describes_itself) finds_the_size_of_a_block(s);
+  if (s.traits.expands) expands_in_place(s);
 }
 
-TYPED_TEST_P(conformance, frees_without_throwing) {
-  EXPECT_TRUE(noexcept(this->subject_.resource.deallocate(nullptr, std::size_t{}, std::size_t{})));
+struct named_law {
+  const char* name;
+  conformance::law tested;
+};
+
+inline constexpr named_law laws_of_resources[] = {
+    {"aligns_blocks_as_asked", [](any_subject& s, conformance::maker) { aligns_blocks(s); }},
+    {"empty_blocks_are_blocks_too", [](any_subject& s, conformance::maker) { keeps_empty_blocks_apart(s); }},
+    {"keeps_blocks_apart_in_a_random_walk", keeps_blocks_apart_in_a_random_walk},
+    {"equality_is_reflexive_and_means_that_blocks_may_be_exchanged",
+     [](any_subject& s, conformance::maker make) { equals_itself(s, *make()); }},
+    {"frees_without_throwing",
+     [](any_subject& s, conformance::maker) { EXPECT_TRUE(s.traits.frees_without_throwing); }},
+    {"refuses_absurd_sizes_and_stays_as_it_was", [](any_subject& s, conformance::maker) { refuses_absurd_sizes(s); }},
+    {"refuses_an_alignment_that_is_no_power_of_two",
+     [](any_subject& s, conformance::maker) { refuses_bad_alignments(s); }},
+    {"works_again_after_exhaustion",
+     [](any_subject& s, conformance::maker) {
+       if (s.traits.exhaustible && s.traits.may_refuse) recovers_from_exhaustion(s);
+     }},
+    {"keeps_the_promises_of_its_refinements", keeps_the_promises_of_its_refinements}};
+
+template <class Subject>
+[[nodiscard]] std::unique_ptr<any_subject> make_subject() {
+  return std::make_unique<subject_of<Subject>>();
 }
 
-TYPED_TEST_P(conformance, refuses_absurd_sizes_and_stays_as_it_was) { refuses_absurd_sizes(this->subject_); }
-
-TYPED_TEST_P(conformance, refuses_an_alignment_that_is_no_power_of_two) { refuses_bad_alignments(this->subject_); }
-
-TYPED_TEST_P(conformance, works_again_after_exhaustion) {
-  if constexpr (TypeParam::exhaustible && may_refuse<typename TestFixture::resource_type>)
-    recovers_from_exhaustion(this->subject_);
+/// Effects: adds the tests `<suite>.<law>` of one subject.
+inline void register_laws(const std::string& suite, conformance::maker make, const std::source_location& from) {
+  for (const named_law& each : laws_of_resources)
+    ::testing::RegisterTest(suite.c_str(), each.name, nullptr, nullptr, from.file_name(), static_cast<int>(from.line()),
+                            [make, tested = each.tested] { return new conformance(make, tested); });
 }
 
-TYPED_TEST_P(conformance, keeps_the_promises_of_its_refinements) {
-  using tested = typename TestFixture::resource_type;
-  if constexpr (ashlar::owning_resource<tested>) owns_its_blocks_only(this->subject_);
-  if constexpr (ashlar::releasable_resource<tested>) releases_everything(this->subject_);
-  if constexpr (ashlar::detail::at_least_resource<tested>) gives_at_least(this->subject_);
-  if constexpr (ashlar::detail::prefaulting_resource<tested>) prefaults_without_harm(this->subject_);
-  if constexpr (ashlar::self_describing_resource<tested>) finds_the_size_of_a_block(this->subject_);
-  if constexpr (ashlar::expanding_resource<tested>) expands_in_place(this->subject_);
+/// Effects: adds the suites `<name>/conformance/<number>`, one for each subject. Returns: true, so that it can be the
+/// initial value of a constant.
+template <class... Subjects>
+[[nodiscard]] bool conforms(const std::string& name, ::testing::Types<Subjects...>,
+                            const std::source_location from = std::source_location::current()) {
+  int number = 0;
+  (register_laws(name + "/conformance/" + std::to_string(number++), make_subject<Subjects>, from), ...);
+  return true;
 }
-
-REGISTER_TYPED_TEST_SUITE_P(conformance, aligns_blocks_as_asked, empty_blocks_are_blocks_too,
-                            keeps_blocks_apart_in_a_random_walk,
-                            equality_is_reflexive_and_means_that_blocks_may_be_exchanged, frees_without_throwing,
-                            refuses_absurd_sizes_and_stays_as_it_was, refuses_an_alignment_that_is_no_power_of_two,
-                            works_again_after_exhaustion, keeps_the_promises_of_its_refinements);
 
 }  // namespace ashlar_test

@@ -11,7 +11,7 @@
 
 #include "tests/support/build.hpp"
 #include "tests/support/counting_resource.hpp"
-#include "tests/support/resource_laws.hpp"
+#include "tests/support/invariant_of.hpp"
 
 namespace ashlar_test {
 

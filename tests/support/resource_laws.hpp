@@ -3,7 +3,6 @@
 #pragma once
 
 #include <bit>
-#include <concepts>
 #include <cstddef>
 #include <limits>
 #include <new>
@@ -18,153 +17,117 @@
 #include "tests/support/death.hpp"
 #include "tests/support/ledger.hpp"
 #include "tests/support/live_blocks.hpp"
+#include "tests/support/subject.hpp"
 
 namespace ashlar_test {
 
-template <class R>
-[[nodiscard]] bool invariant_of(const R& r) {
-  if constexpr (requires {
-                  { r.invariant() } -> std::same_as<bool>;
-                })
-    return r.invariant();
-  return true;
-}
-
-/// Returns: the live memory of the subject's upstream, if it has one that counts.
-template <class Subject>
-[[nodiscard]] holdings upstream_balance(const Subject& subject) {
-  if constexpr (requires { subject.upstream.balance(); }) return subject.upstream.balance();
-  return nothing;
-}
-
-/// Whether this build survives a refusal by `R`.
-template <class R>
-inline constexpr bool may_refuse = has_exceptions || ashlar::try_resource<R>;
-
-template <class Subject>
-void aligns_blocks(Subject& subject) {
-  live_blocks blocks(subject.resource);
-  for (std::size_t alignment = 1; alignment <= Subject::max_alignment; alignment *= 2)
-    for (const std::size_t bytes : {std::size_t{1}, Subject::largest / 2 + 1, Subject::largest}) {
+inline void aligns_blocks(any_subject& s) {
+  live_blocks blocks(s);
+  for (std::size_t alignment = 1; alignment <= s.traits.max_alignment; alignment *= 2)
+    for (const std::size_t bytes : {std::size_t{1}, s.traits.largest / 2 + 1, s.traits.largest}) {
       ASSERT_TRUE(blocks.try_allocate(bytes, alignment)) << bytes << " at " << alignment;
-      ASSERT_TRUE(invariant_of(subject.resource));
+      ASSERT_TRUE(s.invariant());
       if (blocks.size() > 8) blocks.free_all();
     }
 }
 
-template <class Subject>
-void keeps_empty_blocks_apart(Subject& subject) {
-  live_blocks blocks(subject.resource);
+inline void keeps_empty_blocks_apart(any_subject& s) {
+  live_blocks blocks(s);
   for (int round = 0; round < 8; ++round) {
     ASSERT_TRUE(blocks.try_allocate(0, 1));
     ASSERT_TRUE(blocks.try_allocate(1, 1));
   }
-  ASSERT_TRUE(invariant_of(subject.resource));
+  ASSERT_TRUE(s.invariant());
 }
 
 // A random walk: mostly half full, with every size and alignment, and each step checked.
-template <class Subject>
-void keeps_blocks_apart(Subject& subject, unsigned seed) {
+inline void keeps_blocks_apart(any_subject& s, unsigned seed) {
   std::mt19937 random(seed);
   const auto below = [&](std::size_t n) { return std::uniform_int_distribution<std::size_t>(0, n - 1)(random); };
-  const auto alignments = static_cast<std::size_t>(std::countr_zero(Subject::max_alignment)) + 1;
-  live_blocks blocks(subject.resource);
+  const auto alignments = static_cast<std::size_t>(std::countr_zero(s.traits.max_alignment)) + 1;
+  live_blocks blocks(s);
   std::size_t allocated = 0;
-  constexpr std::size_t steps = cases_of_build(Subject::churn_steps / 2, Subject::churn_steps);
+  const std::size_t steps = cases_of_build(s.traits.churn_steps / 2, s.traits.churn_steps);
   for (std::size_t step = 0; step < steps; ++step) {
-    if (blocks.size() == 0 || (blocks.size() < Subject::most_live && below(2) == 0)) {
-      const bool got = blocks.try_allocate(below(Subject::largest + 1), std::size_t{1} << below(alignments));
-      ASSERT_TRUE(got || Subject::bounded);
+    if (blocks.size() == 0 || (blocks.size() < s.traits.most_live && below(2) == 0)) {
+      const bool got = blocks.try_allocate(below(s.traits.largest + 1), std::size_t{1} << below(alignments));
+      ASSERT_TRUE(got || s.traits.bounded);
       allocated += got ? 1 : 0;
     } else {
-      blocks.free(Subject::any_order ? below(blocks.size()) : blocks.size() - 1);
+      blocks.free(s.traits.any_order ? below(blocks.size()) : blocks.size() - 1);
     }
-    ASSERT_TRUE(invariant_of(subject.resource)) << "step " << step;
+    ASSERT_TRUE(s.invariant()) << "step " << step;
   }
-  EXPECT_GT(allocated, Subject::bounded ? 0 : steps / 4);
+  EXPECT_GT(allocated, s.traits.bounded ? 0 : steps / 4);
   EXPECT_TRUE(blocks.all_intact());
 }
 
-template <class Subject>
-void equals_itself(Subject& a, Subject& b) {
-  EXPECT_TRUE(a.resource == a.resource);
-  EXPECT_FALSE(a.resource != a.resource);
-  EXPECT_EQ(a.resource == b.resource, b.resource == a.resource);
-  if (!(a.resource == b.resource)) return;
-  void* const p = a.resource.allocate(Subject::largest, 1);
-  b.resource.deallocate(p, Subject::largest, 1);  // the meaning of equality
+inline void equals_itself(any_subject& a, any_subject& b) {
+  EXPECT_TRUE(a.equals(a));
+  EXPECT_FALSE(a.differs_from(a));
+  EXPECT_EQ(a.equals(b), b.equals(a));
+  if (!a.equals(b)) return;
+  void* const p = a.allocate(a.traits.largest, 1);
+  b.deallocate(p, a.traits.largest, 1);  // the meaning of equality
 }
 
-template <class R>
-void expect_refused(R& r, std::size_t bytes, std::size_t alignment) {
-  if constexpr (ashlar::try_resource<R>) EXPECT_EQ(r.try_allocate(bytes, alignment), nullptr) << bytes;
+inline void expect_refused(any_subject& s, std::size_t bytes, std::size_t alignment) {
+  if (s.traits.refuses_by_null) EXPECT_EQ(s.try_allocate(bytes, alignment), nullptr) << bytes;
 #if defined(__cpp_exceptions)
-  EXPECT_THROW(static_cast<void>(r.allocate(bytes, alignment)), std::bad_alloc) << bytes;
+  EXPECT_THROW(static_cast<void>(s.allocate(bytes, alignment)), std::bad_alloc) << bytes;
 #endif
 }
 
 // Requests above PTRDIFF_MAX are refused by rule; those just below it since no machine has as much.
-template <class Subject>
-void refuses_absurd_sizes(Subject& subject) {
-  auto& r = subject.resource;
-  live_blocks blocks(r);
-  ASSERT_TRUE(blocks.try_allocate(Subject::largest, 1));
-  const holdings before = upstream_balance(subject);
+inline void refuses_absurd_sizes(any_subject& s) {
+  live_blocks blocks(s);
+  ASSERT_TRUE(blocks.try_allocate(s.traits.largest, 1));
+  const holdings before = s.balance();
   constexpr std::size_t most = ashlar::detail::max_block_bytes;
-  for (std::size_t alignment = 1; alignment <= Subject::max_alignment; alignment *= 4) {
+  for (std::size_t alignment = 1; alignment <= s.traits.max_alignment; alignment *= 4) {
     for (std::size_t less = 0; less <= 64; ++less) {
-      expect_refused(r, std::numeric_limits<std::size_t>::max() - less, alignment);
-      expect_refused(r, most + 1 + less, alignment);
-      if (!huge_requests_abort || requires { subject.upstream.balance(); }) expect_refused(r, most - less, alignment);
+      expect_refused(s, std::numeric_limits<std::size_t>::max() - less, alignment);
+      expect_refused(s, most + 1 + less, alignment);
+      if (!huge_requests_abort || s.traits.counts_upstream) expect_refused(s, most - less, alignment);
     }
-    expect_refused(r, most, alignment);
+    expect_refused(s, most, alignment);
   }
-  EXPECT_EQ(upstream_balance(subject), before);
-  EXPECT_TRUE(invariant_of(r));
+  EXPECT_EQ(s.balance(), before);
+  EXPECT_TRUE(s.invariant());
   EXPECT_TRUE(blocks.all_intact());
-  EXPECT_TRUE(blocks.try_allocate(Subject::largest, 1));
+  EXPECT_TRUE(blocks.try_allocate(s.traits.largest, 1));
 }
 
-template <class Subject>
-void refuses_bad_alignments(Subject& subject) {
+inline void refuses_bad_alignments(any_subject& s) {
   for (const std::size_t alignment : {std::size_t{0}, std::size_t{3}, std::size_t{24}, std::size_t{4095}})
-    for (const std::size_t bytes : {std::size_t{1}, Subject::largest})
-      ASHLAR_EXPECT_DEATH(static_cast<void>(subject.resource.allocate(bytes, alignment)),
+    for (const std::size_t bytes : {std::size_t{1}, s.traits.largest})
+      ASHLAR_EXPECT_DEATH(static_cast<void>(s.allocate(bytes, alignment)),
                           "ashlar: precondition: alignment is not a power of two");
 }
 
-template <class Subject>
-void set_upstream_failing(Subject& subject, bool failing) {
-  if constexpr (requires { subject.upstream.fail_from(0); })
-    failing ? subject.upstream.fail_from(0) : subject.upstream.fail_never();
-}
-
 /// Returns: whether the resource refused within a number of allocations.
-template <class R>
-[[nodiscard]] bool exhaust(live_blocks<R>& blocks, std::size_t bytes) {
+[[nodiscard]] inline bool exhaust(live_blocks<any_subject>& blocks, std::size_t bytes) {
   for (int left = 200'000; left != 0; --left)
     if (!blocks.try_allocate(bytes, 1)) return true;
   return false;
 }
 
 // Fill, fail a thousand times, free one block, and continue (a bounded resource); or wait for the upstream to recover.
-template <class Subject>
-void recovers_from_exhaustion(Subject& subject) {
-  auto& r = subject.resource;
-  live_blocks blocks(r);
-  ASSERT_TRUE(blocks.try_allocate(Subject::largest, 1));
-  set_upstream_failing(subject, true);
-  ASSERT_TRUE(exhaust(blocks, Subject::largest));
-  const holdings before = upstream_balance(subject);
-  for (int again = 0; again < 1000; ++again) expect_refused(r, Subject::largest, 1);
-  EXPECT_EQ(upstream_balance(subject), before);
-  EXPECT_TRUE(invariant_of(r));
+inline void recovers_from_exhaustion(any_subject& s) {
+  live_blocks blocks(s);
+  ASSERT_TRUE(blocks.try_allocate(s.traits.largest, 1));
+  s.set_upstream_failing(true);
+  ASSERT_TRUE(exhaust(blocks, s.traits.largest));
+  const holdings before = s.balance();
+  for (int again = 0; again < 1000; ++again) expect_refused(s, s.traits.largest, 1);
+  EXPECT_EQ(s.balance(), before);
+  EXPECT_TRUE(s.invariant());
   EXPECT_TRUE(blocks.all_intact());
-  if (Subject::reuses) blocks.free(blocks.size() - 1);
-  if (!Subject::reuses) set_upstream_failing(subject, false);
-  if (Subject::reuses || !Subject::bounded) EXPECT_TRUE(blocks.try_allocate(Subject::largest, 1));
-  EXPECT_TRUE(invariant_of(r));
-  set_upstream_failing(subject, false);
+  if (s.traits.reuses) blocks.free(blocks.size() - 1);
+  if (!s.traits.reuses) s.set_upstream_failing(false);
+  if (s.traits.reuses || !s.traits.bounded) EXPECT_TRUE(blocks.try_allocate(s.traits.largest, 1));
+  EXPECT_TRUE(s.invariant());
+  s.set_upstream_failing(false);
 }
 
 }  // namespace ashlar_test

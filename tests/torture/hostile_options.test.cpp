@@ -39,8 +39,8 @@
 #include "tests/support/build.hpp"
 #include "tests/support/counting_resource.hpp"
 #include "tests/support/death.hpp"
+#include "tests/support/invariant_of.hpp"
 #include "tests/support/live_blocks.hpp"
-#include "tests/support/resource_laws.hpp"
 #include "tests/support/serialised_ref.hpp"
 
 namespace {
