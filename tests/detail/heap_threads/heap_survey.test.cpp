@@ -3,6 +3,7 @@
 #include <ashlar/detail/heap_threads/heap_survey.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <map>
 #include <random>
@@ -16,6 +17,7 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/heap_threads/thread_heaps.hpp>
+#include <ashlar/detail/thread/fork.hpp>
 #include <ashlar/heap/heap.hpp>
 #include <ashlar/heap/heap_json.hpp>
 #include <ashlar/heap/heap_map.hpp>
@@ -23,6 +25,8 @@
 #include <ashlar/heap/heap_statistics.hpp>
 
 #include "tests/support/build.hpp"
+#include "tests/support/child.hpp"
+#include "tests/support/deadline.hpp"
 #include "tests/support/json.hpp"
 #include "tests/support/stress.hpp"
 
@@ -186,6 +190,45 @@ TEST(heap_survey, may_be_written_down_while_threads_go_on) {
   is_over = true;
   for (std::thread& each : others) each.join();
   expect_right_sums(all, 0);
+}
+
+// A fork that held the locks of the other heap would wait for the callback, which waits for them.
+TEST(heap_survey, callbacks_use_another_heap_while_a_thread_forks) {
+  using ashlar::detail::fork_participants;
+  using ashlar::detail::fork_step;
+  static std::atomic<bool> is_taking_locks = false;
+  static ashlar::detail::fork_participant watcher{
+      .before = [](void*, fork_step step) noexcept { is_taking_locks = step != fork_step::outer_locks; },
+      .in_parent = [](void*) noexcept {},
+      .in_child = [](void*) noexcept {}};
+  const ashlar_test::deadline hang(20);
+  fork_participants::enter(watcher);
+  heap<> visited, other;
+  void* const live = visited.allocate(100);
+  other.deallocate(other.allocate(100));
+  std::vector<std::thread> forks;
+  unsigned calls = 0;
+  const auto fork_beside = [&] {
+    if (calls++ != 0) return;
+    static std::atomic<bool> begins;
+    begins = false;
+    is_taking_locks = false;
+    std::thread forking([] {
+      begins = true;
+      EXPECT_TRUE(ashlar_test::child_does([] { return true; }));
+    });
+    while (!begins) std::this_thread::yield();
+    for (int i = 0; i < 20 && !is_taking_locks; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    other.deallocate(other.allocate(std::size_t{5} << 20));
+    EXPECT_FALSE(is_taking_locks) << "the fork waits for the callback, without a lock";
+    forks.push_back(std::move(forking));
+  };
+  visited.for_each_live([&](void*, std::size_t) { fork_beside(); });
+  calls = 0;
+  visited.inspect([&](const ashlar::detail::heap_region&) { fork_beside(); });
+  for (std::thread& each : forks) each.join();
+  visited.deallocate(live);
+  fork_participants::leave(watcher);
 }
 
 }  // namespace

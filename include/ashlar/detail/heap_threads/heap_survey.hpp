@@ -8,6 +8,7 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/heap/heap_region.hpp>
+#include <ashlar/detail/thread/fork.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 
@@ -25,7 +26,8 @@ enum class heap_part : std::uint8_t {
 /// thread changes its cache without a lock. So at level `fast` cached cells and spans of other threads count as live;
 /// `cached_bytes` estimates them, except up to 64 cells of each class up to 1 KiB. Unsent remote frees of other
 /// threads count as live too, about 256 KiB for each thread. Ended threads have neither. From level `checked` on all
-/// counts are exact.
+/// counts are exact. Callbacks run under locks, one part's at a time; they may use other heaps and pools, and forks
+/// wait.
 template <class Heap>
 class heap_survey {
 public:
@@ -33,6 +35,7 @@ public:
   /// threads. `f` may not use the heap: its parts are locked meanwhile. Complexity: O(slabs and free cells).
   template <class F>
   void for_each_live(F f) {
+    const fork_participants::callback_scope calling;
     self().parts().for_each_part([&](auto& part, heap_part whose) {
       const auto tell = [&](void* p, std::size_t bytes) { f(p, bytes); };
       whose == heap_part::others ? part.for_each_live_remote(tell) : part.for_each_live(tell);
@@ -44,6 +47,7 @@ public:
   /// cells on free lists).
   template <class F>
   void inspect(F f) const {
+    const fork_participants::callback_scope calling;
     self().parts().for_each_part([&](auto& part, heap_part whose) {
       const auto say = [&](const heap_region& piece) { tell(f, piece, whose == heap_part::own); };
       if (whose == heap_part::others) return part.inspect_remote(say);

@@ -13,6 +13,7 @@
 #include <ashlar/detail/support/list.hpp>
 #include <ashlar/detail/support/platform.hpp>
 #include <ashlar/detail/system/modules.hpp>
+#include <ashlar/detail/thread/fork_gate.hpp>
 #include <ashlar/detail/thread/fork_locks.hpp>
 
 #if ASHLAR_POSIX
@@ -97,6 +98,7 @@ private:
 
 /// The list of participants.
 struct fork_registry {
+  fork_gate gate;  // before all other locks
   spin_lock lock;
   list<fork_participant> participants;
   fork_locks locks;
@@ -107,9 +109,9 @@ struct fork_registry {
 /// which a thread may hold while it calls any participant, are taken after all steps. If one is refused, its holder may
 /// be waiting for a participant: then the fork releases everything, yields and retries.
 ///
-///     fork -> steps: wait for locks in order -> fork_locks: try -> the process forks -> unlock in parent and child
-///               ^                                   | refused
-///               +--------- unlock all, yield -------+
+///     fork -> gate -> steps: wait for locks in order -> fork_locks: try -> the process forks -> unlock in both
+///              ^                                           | refused
+///              +------------- unlock all, yield -----------+
 ///
 /// Libraries may share the list. Each library that adds to it has its own handlers, since those of a closed library end
 /// with it; its participants leave the list then. A thread that forks while it holds such a lock, in an upstream or a
@@ -137,6 +139,16 @@ public:
     const lock_scope held(list->lock);
     if (leaving.entered.load(memory_order_relaxed) == list) take_out(*list, leaving);
   }
+
+  /// A scope in which no fork takes locks, for a callback of the program under the lock of a participant: the callback
+  /// may use others. Expects: no participant's lock is held. A fork inside the callback is misuse.
+  class callback_scope {
+  public:
+    callback_scope() noexcept { all_.gate.enter(); }
+    callback_scope(const callback_scope&) = delete;
+    callback_scope& operator=(const callback_scope&) = delete;
+    ~callback_scope() { all_.gate.leave(); }
+  };
 
   /// @{ For code that a malloc calls, and so a handler of the system that holds a lock of it. Effects: `enter` installs
   /// no handlers from now on. / Installs them, once: at the start of a program or library, which stays loaded. So they
@@ -223,6 +235,7 @@ private:
   // Returns: whether all locks are held; then no participant enters or leaves until the end of the fork. If false, none
   // is held.
   [[nodiscard]] static bool try_hold(unsigned patience) noexcept {
+    all_.gate.close();
     all_.lock.lock();
     for (const fork_step step :
          {fork_step::outer_locks, fork_step::inner_locks, fork_step::shared_locks, fork_step::last_locks})
@@ -237,6 +250,7 @@ private:
     for (fork_participant* each = all_.participants.front(); each != nullptr; each = each->next)
       each->in_parent(each->self);
     all_.lock.unlock();
+    all_.gate.open();
   }
 
   ASHLAR_OF_THIS_LIBRARY ASHLAR_COLD static void in_parent() {
@@ -251,6 +265,7 @@ private:
     for (fork_participant* each = all_.participants.front(); each != nullptr; each = each->next)
       each->in_child(each->self);
     all_.lock.unlock();
+    all_.gate.open();
   }
 
   static inline constinit fork_registry all_;

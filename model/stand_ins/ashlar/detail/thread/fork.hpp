@@ -21,6 +21,7 @@ template <class Lock>
 }
 
 struct fork_participants {
+  struct callback_scope {};
   static void enter(fork_participant&) noexcept {}
   static void leave(fork_participant&) noexcept {}
 };
