@@ -24,8 +24,8 @@ namespace ashlar::ASHLAR_ABI::detail {
 
 /// An extent, which is a segment or a huge block, starts at a multiple of 4 MiB (a window) and shares no window. A
 /// spare extent is free, retained for reuse, and goes back before a request is refused. Invariant: `held_bytes` is the
-/// sum of all extents, spare ones included; tables and charged bytes are not in it. Thread safety: none. Nothing is
-/// allocated before it is needed.
+/// sum of all extents, spare ones included; the limit also counts the table and charged bytes. Thread safety: none.
+/// Nothing is allocated before it is needed.
 template <resource Upstream>
 class extent_map {
   using pages = page_discard<Upstream>;
@@ -65,7 +65,7 @@ public:
     if constexpr (!expanding_resource<Upstream>) return false;
     const window was = *map_.find(p);
     const std::size_t more = windows_of(bytes) - detail::min(windows_of(bytes), windows_of(was.bytes()));
-    if (!may_grow(was, bytes)) return false;
+    if (!may_grow(was, bytes, more)) return false;
     // The table grows first, since a grown extent might not shrink; but not for an absurd size.
     if (!map_.has_room_for(more) && (more > map_.count() + 256 || !make_room(more))) return false;
     if (!expand(was, bytes)) return false;
@@ -79,7 +79,8 @@ public:
                                             [[maybe_unused]] std::size_t alignment) noexcept {
     if constexpr (pages::can_move) {
       const window was = *map_.find(p);
-      std::byte* const place = may_grow(was, bytes) ? move_pages(was, bytes, alignment) : nullptr;
+      const bool may_move = may_grow(was, bytes, windows_of(bytes));
+      std::byte* const place = may_move ? move_pages(was, bytes, alignment) : nullptr;
       if (place != nullptr) replace(was, place, bytes, alignment);
       return place;
     } else {
@@ -161,6 +162,16 @@ public:
   /// Effects: takes a charge back.
   void uncharge(std::size_t bytes) noexcept { charged_bytes_ -= bytes; }
 
+  /// Effects: doubles a table of the upstream's, charged. Returns: false, without an effect, when memory has run out.
+  template <class Table>
+  [[nodiscard]] bool grow(Table& table) noexcept {
+    const std::size_t were = table.upstream_bytes(), wide = table.doubled_bytes();
+    if (!charge(wide)) return false;
+    const bool has_grown = table.grow(upstream_);
+    uncharge(has_grown ? were : wide);
+    return has_grown;
+  }
+
   /// Effects: gives all extents and the table back.
   void release() noexcept {
     for (std::size_t i = 0; keeps_canaries && i < spares_.count(); ++i)
@@ -229,12 +240,13 @@ private:
   }
 
   [[nodiscard]] bool is_within_limit(std::size_t more) const noexcept {
-    return more <= max_bytes_ && held_bytes_ + charged_bytes_ <= max_bytes_ - more;
+    return more <= max_bytes_ && held_bytes_ + charged_bytes_ + table_bytes() <= max_bytes_ - more;
   }
 
-  // Effects: gives spare extents back if the limit requires it.
-  [[nodiscard]] bool may_grow(const window& extent, std::size_t bytes) noexcept {
-    return bytes <= extent.bytes() || retry_after_purge([&] { return is_within_limit(bytes - extent.bytes()); });
+  // Effects: gives spare extents back if the limit requires it, with a table of `windows` windows more.
+  [[nodiscard]] bool may_grow(const window& extent, std::size_t bytes, std::size_t windows) noexcept {
+    if (bytes <= extent.bytes()) return true;
+    return retry_after_purge([&] { return is_within_limit(bytes - extent.bytes() + wider_table_bytes(windows)); });
   }
 
   [[nodiscard]] bool expand(const window& extent, std::size_t bytes) noexcept {
@@ -327,14 +339,19 @@ private:
     upstream_.deallocate(extent.start, extent.bytes(), extent.alignment());
   }
 
+  // Returns: bytes of a table with room for `windows` windows more, held beside the present one; 0 if that has room.
+  [[nodiscard]] std::size_t wider_table_bytes(std::size_t windows) const noexcept {
+    return map_.has_room_for(windows) ? 0 : std::bit_ceil((map_.count() + windows) * 2) * sizeof(window);
+  }
+
   [[nodiscard]] bool make_room(std::size_t windows) noexcept {
-    if (map_.has_room_for(windows)) return true;
-    const std::size_t capacity = std::bit_ceil((map_.count() + windows) * 2);
-    const std::size_t were = map_.capacity() * sizeof(window);
-    void* const wide = try_allocate_from(upstream_, capacity * sizeof(window), alignof(window));
+    const std::size_t wide_bytes = wider_table_bytes(windows), were = table_bytes();
+    if (wide_bytes == 0) return true;
+    void* const wide =
+        is_within_limit(wide_bytes) ? try_allocate_from(upstream_, wide_bytes, alignof(window)) : nullptr;
     if (wide == nullptr) return false;
-    window* const before = move_windows_to(static_cast<window*>(wide), capacity);
-    if (before != inside_) upstream_.deallocate(before, were, alignof(window));
+    window* const before = move_windows_to(static_cast<window*>(wide), wide_bytes / sizeof(window));
+    if (were != 0) upstream_.deallocate(before, were, alignof(window));
     slots_ = static_cast<window*>(wide);
     return true;
   }

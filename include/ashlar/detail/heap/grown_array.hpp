@@ -29,14 +29,17 @@ public:
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
   [[nodiscard]] std::size_t upstream_bytes() const noexcept { return data_ != inside_ ? capacity_ * sizeof(T) : 0; }
 
+  /// Returns: the bytes that `grow` takes from the upstream, before it gives the former ones back.
+  [[nodiscard]] std::size_t doubled_bytes() const noexcept { return 2 * capacity_ * sizeof(T); }
+
   /// Effects: doubles the capacity; all values stay. Returns: false, without an effect, when memory has run out.
   template <resource R>
   [[nodiscard]] bool grow(R& upstream) noexcept {
-    void* const wide = try_allocate_from(upstream, 2 * capacity_ * sizeof(T), alignof(T));
+    const std::size_t half = capacity_ * sizeof(T), doubled = 2 * capacity_;
+    void* const wide = try_allocate_from(upstream, doubled_bytes(), alignof(T));
     if (wide == nullptr) return false;
-    std::memcpy(wide, data_, capacity_ * sizeof(T));
-    std::memset(static_cast<std::byte*>(wide) + capacity_ * sizeof(T), 0, capacity_ * sizeof(T));
-    const std::size_t doubled = 2 * capacity_;
+    std::memcpy(wide, data_, half);
+    std::memset(static_cast<std::byte*>(wide) + half, 0, half);
     give_back(upstream);
     data_ = static_cast<T*>(wide);
     capacity_ = doubled;

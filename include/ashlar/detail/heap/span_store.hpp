@@ -238,6 +238,7 @@ public:
       guards::end(*spaces_[i].home);
     }
     quarantine_.forget();
+    space_.uncharge(table_bytes());
     spaces_.give_back(space_.upstream());
     longest_.give_back(space_.upstream());
     free_runs_.forget();
@@ -363,8 +364,8 @@ private:
 
   // Makes room in the tables for one more segment. Returns: whether there is room.
   [[nodiscard]] bool make_room() noexcept {
-    if (count_ == spaces_.capacity() && !spaces_.grow(space_.upstream())) return false;
-    return count_ != longest_.capacity() || longest_.grow(space_.upstream());
+    return (count_ != spaces_.capacity() || space_.grow(spaces_)) &&
+           (count_ != longest_.capacity() || space_.grow(longest_));
   }
 
   // Effects: decommits the free slices of segment `i`. Returns: bytes that may have been resident.
