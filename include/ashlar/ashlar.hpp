@@ -27,6 +27,7 @@
 #include <ashlar/base/threads.hpp>
 #include <ashlar/face/allocator.hpp>
 #include <ashlar/face/byte_buffer.hpp>
+#include <ashlar/face/coroutine_frame.hpp>
 #include <ashlar/face/count_placement.hpp>
 #include <ashlar/face/counted_pool.hpp>
 #include <ashlar/face/exhausted.hpp>
