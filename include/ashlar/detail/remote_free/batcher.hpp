@@ -182,7 +182,7 @@ private:
   }
 
   template <class F>
-  void hand_over_packet(F& f) noexcept {
+  ASHLAR_NOINLINE void hand_over_packet(F& f) noexcept {
     if (filling_ != nullptr) {
       const std::uint32_t count = filling_->count;
       for (std::uint32_t at = 0; at < count; ++at) f(static_cast<freed_word>(filling_->words[at]));
@@ -191,7 +191,7 @@ private:
     }
   }
 
-  void send_begun() noexcept {
+  ASHLAR_COLD void send_begun() noexcept {
     for (begun& each : begun_) {
       filling_ = std::exchange(each.filled, nullptr);
       to_ = each.to;
@@ -205,7 +205,7 @@ private:
     return false;
   }
 
-  [[nodiscard]] bool open_packet(inbox_type& to) noexcept {
+  [[nodiscard]] ASHLAR_COLD bool open_packet(inbox_type& to) noexcept {
     for (std::size_t tries = 0; tries < Shape.packets; ++tries) {
       packet_type& candidate = packets_[next_packet_];
       next_packet_ = (next_packet_ + 1) % Shape.packets;

@@ -40,9 +40,7 @@ struct cell_batches {
 
   cell_batch words[max_words] = {};
   std::uint32_t count = 0;
-  std::uint32_t lane = no_lane;  // until the first batch is taken
-
-  static constexpr std::uint32_t no_lane = slab_set::lanes;
+  std::uint32_t lane_count = 0;  // lanes up to its own; 0 until the first batch is taken, for .tbss
 };
 
 /// A `slab_store` behind a lock, and an inbox for remote frees, which need no lock.
@@ -109,10 +107,7 @@ public:
 
   /// Effects: drains the inbox and the frees noted in `own`.
   void flush_caches(batcher_type& own) noexcept {
-    under_lock([&] {
-      drain_inbox();
-      own.hand_over([this](const freed_word& word) { give_batch(word); });
-    });
+    under_lock([&] { take_back(&own); });
   }
 
   /// Effects: takes one cell back under the lock, freed without a size or with one that fits a cell.
@@ -211,11 +206,16 @@ public:
 private:
   template <class F>
   void under_lock(F f) noexcept(noexcept(f())) {
+    run_under_lock([](void* section) noexcept(noexcept(f())) { (*static_cast<F*>(section))(); }, &f);
+  }
+
+  // One function for all sections: with the lock's wait and what follows, each would take 200 bytes of code.
+  ASHLAR_NOINLINE void run_under_lock(void (*run)(void*), void* section) {
     typename deferring_upstream<Upstream>::returned* returned = nullptr;
     const void* twice_freed = nullptr;
     {
       const report_scope<lock_type> held(lock_);
-      f();
+      run(section);
       returned = store_.upstream().take_returned();
       twice_freed = std::exchange(twice_freed_, nullptr);
     }
@@ -231,6 +231,12 @@ private:
       held.keep_for(detail::min(cells, capacity));
     });
     return capacity;
+  }
+
+  // Under the lock. Drains the inbox and the frees noted in `own`, if there is one.
+  ASHLAR_NOINLINE void take_back(batcher_type* own) noexcept {
+    drain_inbox();
+    if (own != nullptr) own->hand_over([this](const freed_word& word) { give_batch(word); });
   }
 
   // Under the lock.
@@ -252,7 +258,7 @@ private:
 
   // Under the lock. A bit that is already set comes from a double free, which must not corrupt the counts. It is
   // reported after the drain and outside the lock, since a handler may use the pool.
-  void give_batch(const freed_word& word) noexcept {
+  ASHLAR_NOINLINE void give_batch(const freed_word& word) noexcept {
     const std::uintptr_t number = word.key % geometry().slab_bytes();
     auto* const start = reinterpret_cast<std::byte*>(word.key - number);
     auto* const home = reinterpret_cast<slab*>(geometry().header_of(start));
@@ -299,8 +305,7 @@ private:
 
   [[nodiscard]] bool take_batches(cell_batches& stock, std::size_t most, batcher_type* own) noexcept {
     under_lock([&] {
-      drain_inbox();
-      if (own != nullptr) own->hand_over([this](const freed_word& word) { give_batch(word); });
+      take_back(own);
       fill(stock, most);
     });
     return stock.count != 0;
@@ -309,11 +314,11 @@ private:
   // Under the lock. The last batch is used first: cells go out in ascending addresses.
   void fill(cell_batches& stock, std::size_t most) noexcept {
     expect_open(nullptr);
-    if (ASHLAR_UNLIKELY(stock.lane == cell_batches::no_lane)) stock.lane = lanes_used_++ % slab_set::lanes;
+    if (ASHLAR_UNLIKELY(stock.lane_count == 0)) stock.lane_count = lanes_used_++ % slab_set::lanes + 1;
     std::size_t cells = detail::clamp<std::size_t>(cell_batches::max_bytes / cell_bytes(), 1, most);
     while (cells != 0 && stock.count != cell_batches::max_words && store_.slabs().has_free()) {
       cell_batch& word = stock.words[stock.count++];
-      word = store_.take_batch(geometry(), cells, stock.lane);
+      word = store_.take_batch(geometry(), cells, stock.lane_count - 1);
       cells -= count_bits(word.mask);
     }
     for (std::size_t i = 0, end = stock.count; i + 1 < end; ++i) std::swap(stock.words[i], stock.words[--end]);
