@@ -149,7 +149,7 @@ private:
     else return map_or_trim(bytes, alignment, usable);
   }
 
-  [[nodiscard]] ASHLAR_COLD static void* map_or_trim(std::size_t bytes, std::size_t alignment, bool usable) noexcept {
+  [[nodiscard]] static void* map_or_trim(std::size_t bytes, std::size_t alignment, bool usable) noexcept {
     void* const p = Calls::map(bytes, usable);
     if (p == nullptr || detail::is_aligned(p, alignment)) return p;
     if (!Calls::unmap(p, bytes)) return nullptr;

@@ -55,7 +55,7 @@ struct alignas(64) slab : heap_node<slab>, tree_node<slab> {
   [[nodiscard]] ASHLAR_INLINE bitmap resting() noexcept { return {bits() + 2 * words(), capacity}; }
 
   /// Effects: formats raw memory of `sizeof(slab)` bytes and the bitmaps as a slab with all cells free.
-  ASHLAR_COLD static slab* format(void* memory, const void* owner, std::byte* cells, std::uint32_t capacity) noexcept {
+  static slab* format(void* memory, const void* owner, std::byte* cells, std::uint32_t capacity) noexcept {
     slab* const made = ::new (memory) slab;
     made->owner = owner;
     made->cells = cells;

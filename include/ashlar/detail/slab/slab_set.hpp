@@ -51,7 +51,7 @@ public:
   [[nodiscard]] slab* empty_slab() const noexcept { return empty_.top(); }
 
   /// Effects: adds a slab with all cells free. Complexity: expected O(log slabs).
-  ASHLAR_COLD void add(slab* fresh) noexcept {
+  void add(slab* fresh) noexcept {
     put_on(empty_bin, fresh);
     all_.insert(fresh);
     capacity_ += fresh->capacity;
@@ -59,7 +59,7 @@ public:
   }
 
   /// Effects: removes an empty slab. Complexity: expected O(log slabs).
-  ASHLAR_COLD void remove(slab* leaving) noexcept {
+  void remove(slab* leaving) noexcept {
     take_off(leaving);
     all_.erase(leaving);
     quarantine_.forget(leaving);
@@ -259,14 +259,14 @@ private:
     return bin;
   }
 
-  ASHLAR_NOINLINE void put_on(std::uint32_t bin, slab* filed) noexcept {
+  void put_on(std::uint32_t bin, slab* filed) noexcept {
     bin_at(filed->lane, bin).push(filed);
     filed->bin = bin;
     filed->turn = bin < emptiest_bin ? most_on(bin, filed->capacity) + 1 : filed->capacity;
     empty_slabs_ += bin == empty_bin ? 1 : 0;
   }
 
-  ASHLAR_NOINLINE void take_off(slab* filed) noexcept {
+  void take_off(slab* filed) noexcept {
     bin_at(filed->lane, filed->bin).erase(filed);
     empty_slabs_ -= filed->bin == empty_bin ? 1 : 0;
     filed->bin = no_bin;
@@ -290,7 +290,7 @@ private:
 
   // Expects: another lane has a free cell. The emptiest slabs come first: they share few cache lines with the other
   // lane.
-  [[nodiscard]] ASHLAR_COLD slab* open_of_others(std::uint32_t lane) noexcept {
+  [[nodiscard]] slab* open_of_others(std::uint32_t lane) noexcept {
     for (std::uint32_t bin = empty_bin; bin-- != 0;)
       for (std::uint32_t other = 0; other < lanes; ++other)
         if (!bin_at(other, bin).empty()) return open(bin_at(other, bin).top(), lane);

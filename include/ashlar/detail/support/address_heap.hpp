@@ -69,7 +69,7 @@ private:
   }
 
   // Melds siblings in pairs from left to right, then the pairs from right to left. Returns: a root, or null.
-  [[nodiscard]] ASHLAR_NOINLINE static T* meld_all(T* first) noexcept {
+  [[nodiscard]] static T* meld_all(T* first) noexcept {
     T* pairs = nullptr;  // linked by `sibling`, the rightmost first
     while (first != nullptr) {
       T* const left = detach(first);
