@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Workflow files of the public forge: actionlint reads them where it is installed. Each configuration of ./dev test and
-each room is named as it is in the tree."""
+each room is named as it is in the tree. An action is pinned by its commit, since its owner can move a tag."""
 import re
 import shutil
 import subprocess
 
-RULE = "workflow files pass actionlint, and run each configuration of ./dev test and rooms that exist"
+RULE = "workflow files pass actionlint, run each configuration of ./dev test and rooms that exist, and pin actions"
 
 FOLDER = ".github/workflows/"
 VERB = "scripts/dev/test.sh"
@@ -13,6 +13,8 @@ CONFIGURATIONS = re.compile(r"^all=\(([^)]*)\)", re.MULTILINE)
 MATRIX = re.compile(r"^\s+name: \[([^\]]*)\]", re.MULTILINE)
 ROOMS = re.compile(r"^\s+ROOMS: (\S+)$", re.MULTILINE)
 FOUND = re.compile(r"^.+?:(\d+):\d+: (.+)$", re.MULTILINE)
+USES = re.compile(r"^\s+(?:- )?uses: *(.+)$", re.MULTILINE)
+PINNED = re.compile(r"[\w./-]+@[0-9a-f]{40} # v\d+(\.\d+)*|\./.*")
 TABS = re.compile(r"^ *\t", re.MULTILINE)
 
 
@@ -35,6 +37,13 @@ def wrong_names(tree, file):
                 yield file.problem(line_of(file.text, rooms.start(1)), f"there is no room {room}")
 
 
+def unpinned(file):
+    for action in USES.finditer(file.text):
+        if not PINNED.fullmatch(action.group(1).strip()):
+            yield file.problem(line_of(file.text, action.start(1)),
+                               f"{action.group(1)} is not pinned: owner/name@<40 digits of a commit> # v<version>")
+
+
 def check(tree):
     for file in tree.files:
         if not file.path.startswith(FOLDER):
@@ -43,6 +52,7 @@ def check(tree):
         if tab:
             yield file.problem(line_of(file.text, tab.end()), "a tab indents nothing in YAML")
         yield from wrong_names(tree, file)
+        yield from unpinned(file)
         if shutil.which("actionlint"):
             run = subprocess.run(["actionlint", "-no-color", "-oneline", "-shellcheck=", str(file.full)],
                                  capture_output=True, text=True, check=False)
@@ -53,11 +63,15 @@ def check(tree):
 VERB_TEXT = "all=(lint gcc)\n"
 JOB = ("on: push\njobs:\n  a:\n    runs-on: ubuntu-24.04\n    strategy:\n      matrix:\n        name: [{}]\n"
        "    env:\n      ROOMS: {}\n    steps:\n      - run: ./dev test ${{{{ matrix.name }}}}\n")
+USE = "on: push\njobs:\n  a:\n    runs-on: ubuntu-24.04\n    steps:\n      - uses: actions/checkout@{}\n"
 PLANTED = [
     {VERB: VERB_TEXT, FOLDER + "ci.yml": JOB.format("lint", "base"), "tests/base/a.test.cpp": ""},
     {VERB: VERB_TEXT, FOLDER + "ci.yml": JOB.format("lint, gcc, msvc", "base"), "tests/base/a.test.cpp": ""},
     {VERB: VERB_TEXT, FOLDER + "ci.yml": JOB.format("lint, gcc", "base;attic"), "tests/base/a.test.cpp": ""},
     {FOLDER + "ci.yml": "on: push\njobs:\n\ta: {}\n"},
+    {FOLDER + "ci.yml": USE.format("v4")},
+    {FOLDER + "ci.yml": USE.format("0123456789abcdef0123456789abcdef01234567")},
 ]
 CLEAN = [{VERB: VERB_TEXT, FOLDER + "ci.yml": JOB.format("lint, gcc", "base;detail_slab"), "tests/base/a.test.cpp": "",
-          "tests/detail/slab/a.test.cpp": ""}]
+          "tests/detail/slab/a.test.cpp": ""},
+         {FOLDER + "docs.yml": USE.format("0123456789abcdef0123456789abcdef01234567 # v4.2.2")}]
