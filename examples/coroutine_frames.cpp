@@ -66,7 +66,7 @@ struct connection {
     struct until_received {
       connection& of;
       bool await_ready() noexcept { return false; }
-      void await_suspend(std::coroutine_handle<> reader) noexcept { of.reader = reader; }
+      void await_suspend(std::coroutine_handle<> suspended) noexcept { of.reader = suspended; }
       std::string_view await_resume() noexcept { return of.received; }
     };
     return until_received{*this};
