@@ -10,7 +10,11 @@
 #define ASHLAR_LIKELY(condition) __builtin_expect(static_cast<bool>(condition), 1)
 #define ASHLAR_UNLIKELY(condition) __builtin_expect(static_cast<bool>(condition), 0)
 #define ASHLAR_COLD __attribute__((cold, noinline))
+#if defined(__OPTIMIZE__)
 #define ASHLAR_INLINE inline __attribute__((always_inline))
+#else
+#define ASHLAR_INLINE inline  // each call would be compiled again, and run no faster: a third of the compile time
+#endif
 #define ASHLAR_NOINLINE __attribute__((noinline))
 #else
 #define ASHLAR_LIKELY(condition) (condition)
