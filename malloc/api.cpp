@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The blocks of ashlar_malloc.h, and the calls on all of the heap.
+// The blocks of ashlar_malloc.h, but for malloc and free, and the calls on all of the heap.
 #include <cerrno>
 #include <cstddef>
 
@@ -24,8 +24,6 @@ ASHLAR_EXPORT const char* ashlar_level() {
   return names[static_cast<int>(ashlar::checking_level)];
 }
 
-ASHLAR_EXPORT void* ashlar_malloc(std::size_t bytes) { return drop_in::allocate(bytes); }
-
 ASHLAR_EXPORT void* ashlar_zalloc(std::size_t bytes) { return drop_in::allocate_zeroed(bytes); }
 
 ASHLAR_EXPORT void* ashlar_aligned_malloc(std::size_t bytes, std::size_t alignment) {
@@ -37,8 +35,6 @@ ASHLAR_EXPORT void* ashlar_aligned_malloc(std::size_t bytes, std::size_t alignme
 ASHLAR_EXPORT void* ashlar_realloc(void* p, std::size_t bytes) {
   return drop_in::resize_block(p, bytes, drop_in::granule);
 }
-
-ASHLAR_EXPORT void ashlar_free(void* p) { drop_in::deallocate(p); }
 
 ASHLAR_EXPORT void ashlar_free_sized(void* p, std::size_t bytes, std::size_t alignment) {
   drop_in::deallocate_sized(p, bytes, alignment);

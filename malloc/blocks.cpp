@@ -13,6 +13,7 @@
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/os/pages.hpp>
 
+#include "malloc/cold_code.hpp"
 #include "malloc/good_size.hpp"
 #include "malloc/heaps.hpp"
 #include "malloc/settings.hpp"
@@ -46,7 +47,9 @@ template <class Heap>
 
 template <class Heap>
 [[nodiscard]] ASHLAR_NOINLINE void* take(Heap& from, std::size_t bytes, std::size_t alignment) noexcept {
-  return settings().zeroes ? take_zeroed(from, bytes, alignment) : from.try_allocate(bytes, alignment);
+  if (settings().zeroes) return take_zeroed(from, bytes, alignment);
+  if constexpr (requires { Heap::allocate_slow(bytes, alignment); }) return Heap::allocate_slow(bytes, alignment);
+  else return from.try_allocate(bytes, alignment);
 }
 
 /// Returns: as `Heap::try_reallocate`, and what the block has grown by is zero.
@@ -83,7 +86,7 @@ template <class F>
 /// Effects: calls `f(heap)` for the heap of a block.
 template <class F>
 ASHLAR_INLINE auto in_heap_of(const void* p, F f) noexcept {
-  ashlar_heap* const other = fast_paths.frees ? nullptr : heap_of_block(p);
+  ashlar_heap* const other = has_heaps() ? heap_of_block(p) : nullptr;
   return other != nullptr ? f(*other) : f(process_heap());
 }
 
@@ -94,11 +97,16 @@ ASHLAR_INLINE auto in_heap_of(const void* p, F f) noexcept {
 }  // namespace
 
 void choose_fast_paths() noexcept {
-  fast_paths.most_bytes = settings().zeroes || has_default_heaps() ? 0 : largest_cell;
-  fast_paths.frees = !has_heaps();
+  const bool is_open = !settings().zeroes && !has_default_heaps();
+  fast_paths =
+      is_open ? fast_path_limits{process_heap_type::most_small_bytes + 1, largest_cell + 1} : fast_path_limits{};
 }
 
-void* allocate_slow(std::size_t bytes) noexcept { return allocate_aligned(bytes, granule); }
+void* allocate_slow(std::size_t bytes) noexcept {
+  if (ASHLAR_UNLIKELY(bytes >= fast_paths.end_of_cells)) return allocate_aligned(bytes, granule);
+  ASHLAR_ASSUME(bytes <= largest_cell);
+  return process_heap().allocate_or_errno(bytes);
+}
 
 void* allocate_aligned(std::size_t bytes, std::size_t alignment) noexcept {
   if (bytes > most_bytes) return out_of_memory();
@@ -107,7 +115,7 @@ void* allocate_aligned(std::size_t bytes, std::size_t alignment) noexcept {
 }
 
 void* allocate_zeroed(std::size_t bytes) noexcept {
-  if (ASHLAR_LIKELY(bytes <= fast_paths.most_bytes)) {
+  if (ASHLAR_LIKELY(bytes < fast_paths.end_of_cells)) {
     void* const p = allocate(bytes);
     if constexpr (process_heap_type::cells_are_zero) return p;
     return p != nullptr ? std::memset(p, 0, bytes) : nullptr;
@@ -128,8 +136,15 @@ void* reallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
   return nullptr;
 }
 
+// At level `fast` a heap that is an object comes here with each of its blocks: no thread has a part of it.
 void deallocate_slow(void* p) noexcept {
-  if (p != nullptr) in_heap_of(p, [=](auto& heap) { heap.deallocate(p); });
+  ashlar_heap* const other = has_heaps() && p != nullptr ? heap_of_block(p) : nullptr;
+  other != nullptr ? other->deallocate(p) : process_heap_type::deallocate_slow(p);
+}
+
+void deallocate_remote(void* p) noexcept {
+  ashlar_heap* const other = has_heaps() ? heap_of_block(p) : nullptr;
+  other != nullptr ? other->deallocate(p) : process_heap_type::deallocate_remote(p);
 }
 
 void deallocate_sized(void* p, std::size_t bytes, std::size_t alignment) noexcept {
@@ -146,7 +161,7 @@ void deallocate_at_most(void* p, std::size_t bytes) noexcept {
                       .pointer = p,
                       .expected = has,
                       .got = bytes});
-  deallocate(p);
+  deallocate_slow(p);
 }
 
 std::size_t usable_size(const void* p) noexcept {

@@ -17,14 +17,14 @@ inline constexpr std::size_t most_bytes = PTRDIFF_MAX;
 inline constexpr std::size_t granule = detail::size_classes::granule;  ///< bytes: the alignment of each block
 inline constexpr std::size_t largest_cell = detail::size_classes::largest;
 
-/// The requests that take the fast paths. Options and the heaps of `ashlar_malloc.h` change them.
+/// The ends of two fast paths, of malloc itself and of all cells. Options and the default heaps of threads change them.
 struct fast_path_limits {
-  /// Larger requests take the slow path. 0 while all requests need a decision: for cleared blocks, or the default heaps
-  /// of threads. A cell needs the comparison anyway.
-  std::size_t most_bytes = largest_cell;
-  bool frees = true;  ///< whether each block is of the process heap, so that a free needs no look-up
+  /// Requests of so many bytes or more take the next path; a request needs a comparison with some limit anyway. 0 while
+  /// all of them need a decision: for cleared blocks, for the default heaps of threads, and before `start`.
+  std::size_t end_of_small = 0;
+  std::size_t end_of_cells = 0;  ///< the same, for the path after that
 };
-extern constinit fast_path_limits fast_paths;
+extern constinit ASHLAR_OF_THIS_LIBRARY fast_path_limits fast_paths;
 
 /// Effects: adapts `fast_paths` to the options and heaps of now.
 void choose_fast_paths() noexcept;
@@ -40,8 +40,10 @@ void choose_fast_paths() noexcept;
 [[nodiscard]] void* resize_block(void* p, std::size_t bytes, std::size_t alignment) noexcept;
 /// As `resize_block`, and as glibc: 0 bytes free the block, and the result is null.
 [[nodiscard]] void* reallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept;
-/// Effects: frees a block of any heap; nothing for null.
+/// @{ Effects: as those of the process heap, for a block of any heap.
 void deallocate_slow(void* p) noexcept;
+void deallocate_remote(void* p) noexcept;
+/// @}
 /// Effects: frees a block, and reports another size from level `checked` on; nothing for null.
 void deallocate_sized(void* p, std::size_t bytes, std::size_t alignment) noexcept;
 /// As `deallocate_sized`, for a size between the request and the usable size.
@@ -53,15 +55,11 @@ void deallocate_at_most(void* p, std::size_t bytes) noexcept;
 
 /// Returns: a block, or null with errno ENOMEM.
 [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes) noexcept {
-  if (ASHLAR_UNLIKELY(bytes > fast_paths.most_bytes)) return allocate_slow(bytes);
-  ASHLAR_ASSUME(bytes <= largest_cell);
-  return process_heap().allocate_or_errno(bytes);
+  if (ASHLAR_UNLIKELY(bytes >= fast_paths.end_of_small)) return allocate_slow(bytes);
+  return process_heap().allocate_small_or(bytes, [bytes] { return process_heap_type::allocate_slow(bytes); });
 }
 
 /// Effects: frees a block; nothing for null.
-ASHLAR_INLINE void deallocate(void* p) noexcept {
-  if (ASHLAR_UNLIKELY(!fast_paths.frees)) return deallocate_slow(p);
-  process_heap().deallocate(p);
-}
+ASHLAR_INLINE void deallocate(void* p) noexcept { process_heap().deallocate_or(p, deallocate_slow, deallocate_remote); }
 
 }  // namespace ashlar::drop_in

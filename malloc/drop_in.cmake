@@ -33,16 +33,22 @@ if(reason)
   return()
 endif()
 
-set(ashlar_malloc_sources api.cpp bad_alloc.cpp blocks.cpp error_stream.cpp family.cpp flagged.cpp heap_objects.cpp
-  heaps.cpp misuse.cpp new_delete.cpp option_api.cpp options.cpp report.cpp)
+# What most programs call, and what they call rarely.
+set(ashlar_malloc_hot_sources blocks.cpp family.cpp new_delete.cpp)
+set(ashlar_malloc_cold_sources api.cpp bad_alloc.cpp cold_code.cpp error_stream.cpp flagged.cpp heap_objects.cpp heaps.cpp
+  misuse.cpp option_api.cpp options.cpp report.cpp)
 
-# Speed counts even in a debug build of everything else. The C++ library is not linked: a program in C has none.
-set(ashlar_malloc_flags -O2 -fPIC -fvisibility=hidden -fvisibility-inlines-hidden -fno-exceptions -fno-rtti
+# The C++ library is not linked: a program in C has none.
+set(ashlar_malloc_flags -fPIC -ffunction-sections -fdata-sections -fvisibility=hidden -fvisibility-inlines-hidden -fno-exceptions -fno-rtti
   -funwind-tables -fno-threadsafe-statics -ftls-model=initial-exec -fno-plt
   -fno-builtin-malloc -fno-builtin-calloc -fno-builtin-realloc -fno-builtin-free)
 set(ashlar_malloc_link_flags -static-libgcc LINKER:--as-needed LINKER:-z,now LINKER:-z,relro LINKER:-z,initfirst
-  LINKER:-z,nodelete LINKER:--no-undefined "LINKER:--version-script=${CMAKE_CURRENT_SOURCE_DIR}/exports.map")
+  LINKER:--gc-sections LINKER:-z,nodelete LINKER:--no-undefined "LINKER:--version-script=${CMAKE_CURRENT_SOURCE_DIR}/exports.map")
+# Speed counts even in a debug build of everything else. Each page of code is one more to be mapped in each process.
+set(ashlar_malloc_hot_flags -O2)
+set(ashlar_malloc_cold_flags -Os)
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  set(ashlar_malloc_cold_flags -Oz)
   list(APPEND ashlar_malloc_flags -fno-profile-instr-generate -fno-coverage-mapping)
   list(APPEND ashlar_malloc_link_flags -nostdlib++)
 else()
@@ -51,18 +57,26 @@ else()
   list(APPEND ashlar_malloc_flags -Wno-missing-attributes -Wno-nonnull -fno-gnu-unique)
 endif()
 
-# ashlar_add_malloc(<level> <number> <suffix>): one translation unit, as the family is one object, and the shared library.
-function(ashlar_add_malloc level number suffix)
-  set(object ashlar_malloc_object_${level})
-  add_library(${object} OBJECT ${ashlar_malloc_sources})
+# ashlar_add_malloc_object(<name> <number of the level> <flags> <source>…): one translation unit.
+function(ashlar_add_malloc_object object number flags)
+  add_library(${object} OBJECT ${ARGN})
   set_target_properties(${object} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0 DISABLE_PRECOMPILE_HEADERS ON)
   target_include_directories(${object} PRIVATE "${PROJECT_SOURCE_DIR}")
-  target_compile_options(${object} PRIVATE ${ashlar_malloc_flags} -UNDEBUG -DNDEBUG
+  target_compile_options(${object} PRIVATE ${ashlar_malloc_flags} ${flags} -UNDEBUG -DNDEBUG
     -UASHLAR_CHECKING -DASHLAR_CHECKING=${number})
   target_link_libraries(${object} PRIVATE ashlar::ashlar $<TARGET_NAME_IF_EXISTS:ashlar_warnings>)
+endfunction()
+
+# ashlar_add_malloc(<level> <number> <suffix>): two translation units and the shared library. Of what both have, a linker
+# takes that of the first.
+function(ashlar_add_malloc level number suffix)
+  ashlar_add_malloc_object(ashlar_malloc_hot_${level} ${number} "${ashlar_malloc_hot_flags}" ${ashlar_malloc_hot_sources})
+  ashlar_add_malloc_object(ashlar_malloc_cold_${level} ${number} "${ashlar_malloc_cold_flags}"
+    ${ashlar_malloc_cold_sources})
 
   set(library ashlar_malloc${suffix})
-  add_library(${library} SHARED $<TARGET_OBJECTS:${object}>)
+  add_library(${library} SHARED $<TARGET_OBJECTS:ashlar_malloc_hot_${level}>
+    $<TARGET_OBJECTS:ashlar_malloc_cold_${level}>)
   add_library(ashlar::malloc${suffix} ALIAS ${library})
   set_target_properties(${library} PROPERTIES OUTPUT_NAME "ashlar${suffix}" SOVERSION 1 VERSION 1.0
     EXPORT_NAME "malloc${suffix}" LINKER_LANGUAGE CXX LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib"
@@ -96,12 +110,14 @@ endforeach()
 find_program(ASHLAR_LD NAMES ld.bfd ld)
 if(TARGET ashlar_malloc AND ASHLAR_LD AND CMAKE_OBJCOPY)
   set(ashlar_object "${PROJECT_BINARY_DIR}/lib/ashlar.o")
+  ashlar_add_malloc_object(ashlar_malloc_static_start 0 "${ashlar_malloc_cold_flags}" static_start.cpp)
+  set(ashlar_objects $<TARGET_OBJECTS:ashlar_malloc_hot_fast> $<TARGET_OBJECTS:ashlar_malloc_cold_fast>
+    $<TARGET_OBJECTS:ashlar_malloc_static_start>)
   add_custom_command(OUTPUT "${ashlar_object}"
-    COMMAND "${ASHLAR_LD}" -r --force-group-allocation -o "${ashlar_object}.all"
-      $<TARGET_OBJECTS:ashlar_malloc_object_fast>
+    COMMAND "${ASHLAR_LD}" -r --force-group-allocation -o "${ashlar_object}.all" ${ashlar_objects}
     COMMAND "${CMAKE_OBJCOPY}" --localize-hidden "${ashlar_object}.all" "${ashlar_object}"
     COMMAND "${CMAKE_COMMAND}" -E rm "${ashlar_object}.all"
-    DEPENDS $<TARGET_OBJECTS:ashlar_malloc_object_fast> COMMAND_EXPAND_LISTS VERBATIM)
+    DEPENDS ${ashlar_objects} COMMAND_EXPAND_LISTS VERBATIM)
   set(ashlar_archive "${PROJECT_BINARY_DIR}/lib/libashlar.a")
   add_custom_command(OUTPUT "${ashlar_archive}"
     COMMAND "${CMAKE_COMMAND}" -E rm -f "${ashlar_archive}"
@@ -113,8 +129,10 @@ if(TARGET ashlar_malloc AND ASHLAR_LD AND CMAKE_OBJCOPY)
   add_dependencies(ashlar_malloc_static ashlar_malloc_files)
   target_include_directories(ashlar_malloc_static INTERFACE "$<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}>"
     "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
-  target_link_libraries(ashlar_malloc_static INTERFACE "$<BUILD_INTERFACE:${ashlar_object}>"
+  # An option comes in front of the program's objects, whose early handlers of forks then find those of the malloc.
+  target_link_options(ashlar_malloc_static INTERFACE "$<BUILD_INTERFACE:${ashlar_object}>"
     "$<INSTALL_INTERFACE:${ashlar_installed_objects}/ashlar.o>")
+  set_property(TARGET ashlar_malloc_static APPEND PROPERTY INTERFACE_LINK_DEPENDS "$<BUILD_INTERFACE:${ashlar_object}>")
 endif()
 
 if(ASHLAR_INSTALL)

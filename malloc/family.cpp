@@ -61,7 +61,7 @@ ASHLAR_EXPORT void* reallocarray(void* p, std::size_t count, std::size_t each) n
 }
 
 /// A name that programs of before glibc 2.26 call.
-ASHLAR_EXPORT void cfree(void* p) noexcept { drop_in::deallocate(p); }
+ASHLAR_EXPORT_AS("free") void cfree(void* p) noexcept;
 
 /// As C23 has it.
 ASHLAR_EXPORT void free_sized(void* p, std::size_t bytes) noexcept {
@@ -100,6 +100,10 @@ ASHLAR_EXPORT void* pvalloc(std::size_t bytes) noexcept {
 }
 
 ASHLAR_EXPORT std::size_t malloc_usable_size(void* p) noexcept { return drop_in::usable_size(p); }
+
+// Those of ashlar_malloc.h that are the same.
+ASHLAR_EXPORT_AS("malloc") void* ashlar_malloc(std::size_t bytes);
+ASHLAR_EXPORT_AS("free") void ashlar_free(void* p);
 
 // The names by which glibc itself exports the family.
 ASHLAR_EXPORT_AS("malloc") void* __libc_malloc(std::size_t bytes) noexcept;

@@ -19,6 +19,8 @@
 
 namespace ashlar::drop_in {
 
+constinit detail::atomic<std::size_t> heap_count = 0;
+
 namespace {
 
 // Never destroyed: a free after the end of main looks here too.
@@ -32,7 +34,6 @@ union heap_list {
 };
 constinit heap_list heaps;
 
-constinit detail::atomic<std::size_t> heap_count = 0;
 constinit detail::atomic<bool> defaults_are_used = false;
 constinit thread_local ashlar_heap* of_thread = nullptr;
 
@@ -49,7 +50,6 @@ ashlar_heap* make_heap(const heap_options& limits) noexcept {
     heaps.members.all.push_front(made);
     heap_count.fetch_add(1, detail::memory_order_relaxed);
   }
-  choose_fast_paths();
   return made;
 }
 
@@ -60,7 +60,6 @@ void end_heap(ashlar_heap* heap) noexcept {
     heaps.members.all.erase(heap);
     heap_count.fetch_sub(1, detail::memory_order_relaxed);
   }
-  choose_fast_paths();
   heap->~ashlar_heap();
   process_heap().deallocate(heap);
 }
@@ -78,7 +77,7 @@ ashlar_heap* heap_of_block(const void* p) noexcept {
   if (checking_level >= checking::checked || detail::is_aligned(p, detail::window_bytes)) return heap_with(p);
   const void* const home = engine::of(const_cast<void*>(p)).upstream().get().reported_heap();
   if (home == static_cast<const basic_process_heap*>(&process_heap())) return nullptr;
-  return static_cast<ashlar_heap*>(static_cast<basic_shared_heap*>(const_cast<void*>(home)));
+  return static_cast<ashlar_heap*>(static_cast<locked_heap*>(const_cast<void*>(home)));
 }
 
 ashlar_heap* default_of_thread() noexcept { return of_thread; }
@@ -90,7 +89,6 @@ ashlar_heap* set_default_of_thread(ashlar_heap* heap) noexcept {
   return former;
 }
 
-bool has_heaps() noexcept { return heap_count.load(detail::memory_order_relaxed) != 0; }
 bool has_default_heaps() noexcept { return defaults_are_used.load(detail::memory_order_relaxed); }
 
 }  // namespace ashlar::drop_in

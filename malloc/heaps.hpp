@@ -4,20 +4,17 @@
 
 #include <cstddef>
 
-#include <ashlar/detail/heap_threads/basic_heap.hpp>
+#include <ashlar/detail/support/atomics.hpp>
+#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/list.hpp>
 #include <ashlar/heap/heap_options.hpp>
 #include <ashlar/heap/process_heap.hpp>
 
-#include "malloc/shared_part.hpp"
+#include "malloc/locked_heap.hpp"
 
-namespace ashlar::drop_in {
-using basic_shared_heap = detail::basic_heap<detail::process_pages, threads_of_shared_heap>;
-}  // namespace ashlar::drop_in
-
-/// A heap of `ashlar_malloc.h`. It lies in a block of the process heap, whose code it shares.
-struct ashlar_heap : ashlar::drop_in::basic_shared_heap, ashlar::detail::list_node<ashlar_heap> {
-  explicit ashlar_heap(const ashlar::heap_options& limits) : ashlar::drop_in::basic_shared_heap(limits, {}) {}
+/// A heap of `ashlar_malloc.h`. It lies in a block of the process heap.
+struct ashlar_heap : ashlar::drop_in::locked_heap, ashlar::detail::list_node<ashlar_heap> {
+  using ashlar::drop_in::locked_heap::locked_heap;
 };
 
 namespace ashlar::drop_in {
@@ -40,7 +37,8 @@ void end_heap(ashlar_heap* heap) noexcept;
 ashlar_heap* set_default_of_thread(ashlar_heap* heap) noexcept;
 
 /// Returns: whether there is a heap. / whether a thread has ever had a default.
-[[nodiscard]] bool has_heaps() noexcept;
+extern constinit ASHLAR_OF_THIS_LIBRARY detail::atomic<std::size_t> heap_count;
+[[nodiscard]] inline bool has_heaps() noexcept { return heap_count.load(detail::memory_order_relaxed) != 0; }
 [[nodiscard]] bool has_default_heaps() noexcept;
 
 }  // namespace ashlar::drop_in

@@ -29,9 +29,7 @@ namespace {
 }
 
 [[nodiscard]] ASHLAR_INLINE void* make(std::size_t bytes) {
-  if (ASHLAR_UNLIKELY(bytes > fast_paths.most_bytes)) return make_or_throw(bytes, granule);
-  ASHLAR_ASSUME(bytes <= largest_cell);
-  void* const p = process_heap().try_allocate(bytes);
+  void* const p = allocate(bytes);
   return ASHLAR_LIKELY(p != nullptr) ? p : make_or_throw(bytes, granule);
 }
 
@@ -42,36 +40,27 @@ namespace {
 namespace drop_in = ashlar::drop_in;
 
 ASHLAR_EXPORT void* operator new(std::size_t bytes) { return drop_in::make(bytes); }
-ASHLAR_EXPORT void* operator new[](std::size_t bytes) { return drop_in::make(bytes); }
+ASHLAR_EXPORT_AS("_Znwm") void* operator new[](std::size_t bytes);
 ASHLAR_EXPORT void* operator new(std::size_t bytes, std::align_val_t alignment) {
   return drop_in::make_or_throw(bytes, drop_in::value_of(alignment));
 }
-ASHLAR_EXPORT void* operator new[](std::size_t bytes, std::align_val_t alignment) {
-  return drop_in::make_or_throw(bytes, drop_in::value_of(alignment));
-}
+ASHLAR_EXPORT_AS("_ZnwmSt11align_val_t") void* operator new[](std::size_t bytes, std::align_val_t alignment);
 
 ASHLAR_EXPORT void operator delete(void* p) noexcept { drop_in::deallocate(p); }
-ASHLAR_EXPORT void operator delete[](void* p) noexcept { drop_in::deallocate(p); }
-ASHLAR_EXPORT void operator delete(void* p, const std::nothrow_t&) noexcept { drop_in::deallocate(p); }
-ASHLAR_EXPORT void operator delete[](void* p, const std::nothrow_t&) noexcept { drop_in::deallocate(p); }
-ASHLAR_EXPORT void operator delete(void* p, std::align_val_t) noexcept { drop_in::deallocate(p); }
-ASHLAR_EXPORT void operator delete[](void* p, std::align_val_t) noexcept { drop_in::deallocate(p); }
-ASHLAR_EXPORT void operator delete(void* p, std::align_val_t, const std::nothrow_t&) noexcept {
-  drop_in::deallocate(p);
-}
-ASHLAR_EXPORT void operator delete[](void* p, std::align_val_t, const std::nothrow_t&) noexcept {
-  drop_in::deallocate(p);
-}
+ASHLAR_EXPORT_AS("_ZdlPv") void operator delete[](void* p) noexcept;
+ASHLAR_EXPORT_AS("_ZdlPv") void operator delete(void* p, const std::nothrow_t&) noexcept;
+ASHLAR_EXPORT_AS("_ZdlPv") void operator delete[](void* p, const std::nothrow_t&) noexcept;
+ASHLAR_EXPORT_AS("_ZdlPv") void operator delete(void* p, std::align_val_t) noexcept;
+ASHLAR_EXPORT_AS("_ZdlPv") void operator delete[](void* p, std::align_val_t) noexcept;
+ASHLAR_EXPORT_AS("_ZdlPv") void operator delete(void* p, std::align_val_t, const std::nothrow_t&) noexcept;
+ASHLAR_EXPORT_AS("_ZdlPv") void operator delete[](void* p, std::align_val_t, const std::nothrow_t&) noexcept;
 
 ASHLAR_EXPORT void operator delete(void* p, std::size_t bytes) noexcept {
   drop_in::deallocate_sized(p, bytes, drop_in::granule);
 }
-ASHLAR_EXPORT void operator delete[](void* p, std::size_t bytes) noexcept {
-  drop_in::deallocate_sized(p, bytes, drop_in::granule);
-}
+ASHLAR_EXPORT_AS("_ZdlPvm") void operator delete[](void* p, std::size_t bytes) noexcept;
 ASHLAR_EXPORT void operator delete(void* p, std::size_t bytes, std::align_val_t alignment) noexcept {
   drop_in::deallocate_sized(p, bytes, drop_in::value_of(alignment));
 }
-ASHLAR_EXPORT void operator delete[](void* p, std::size_t bytes, std::align_val_t alignment) noexcept {
-  drop_in::deallocate_sized(p, bytes, drop_in::value_of(alignment));
-}
+ASHLAR_EXPORT_AS("_ZdlPvmSt11align_val_t")
+void operator delete[](void* p, std::size_t bytes, std::align_val_t alignment) noexcept;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The options from the environment, read before all other constructors of the program.
 #include <cstddef>
+#include <cstring>
 #include <string_view>
 
 #include <sys/auxv.h>
@@ -14,6 +15,7 @@
 #include "malloc/error_stream.hpp"
 #include "malloc/misuse.hpp"
 #include "malloc/settings.hpp"
+#include "malloc/start.hpp"
 
 namespace ashlar::drop_in {
 
@@ -37,19 +39,18 @@ void print_refusal(std::string_view name, std::string_view value, word_result wh
   detail::write_error_line(line.view());
 }
 
-// Returns: the value of ASHLAR, or nothing. getenv may not be ready.
+// Returns: the value of ASHLAR, or nothing. getenv may not be ready, and `starts_with` needs the C++ library.
 [[nodiscard]] std::string_view variable(const char* const* environment) noexcept {
-  constexpr std::string_view start = "ASHLAR=";
+  constexpr std::string_view name = "ASHLAR=";
   for (; environment != nullptr && *environment != nullptr; ++environment)
-    if (const std::string_view line = *environment; line.starts_with(start))
-      return {line.data() + start.size(), line.size() - start.size()};
+    if (std::strncmp(*environment, name.data(), name.size()) == 0) return *environment + name.size();
   return {};
 }
 
 // The first of all constructors: the library is linked with `-z initfirst`. Handlers of forks that are installed later
 // may allocate. glibc passes the arguments of main to constructors, before `environ` is set.
 __attribute__((constructor(101))) void begin(int, char**, char** environment) noexcept {
-  process_heap_type::expect_forks();
+  start();
   const std::string_view text = variable(environment);
   if (text.empty()) return;
   const bool is_privileged = ::getauxval(AT_SECURE) != 0;
@@ -61,6 +62,11 @@ __attribute__((constructor(101))) void begin(int, char**, char** environment) no
 }
 
 }  // namespace
+
+void start() noexcept {
+  process_heap_type::expect_forks();
+  choose_fast_paths();
+}
 
 const options& settings() noexcept { return in_effect; }
 

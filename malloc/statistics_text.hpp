@@ -28,7 +28,7 @@ void for_each_class(const heap_statistics& of, F f) {
 }
 
 /// Effects: writes the figures, one a line, then a table of the size classes. Allocates nothing.
-inline void write_text(const heap_statistics& of, int process, const text_output& out) {
+inline void write_text(const heap_statistics& of, int process, text_output out) {
   detail::text_writer text(out);
   const auto line = [&](std::string_view name, std::size_t bytes) {
     text.text("  ").text(name).size(bytes).text("\n");
@@ -55,7 +55,7 @@ inline void write_text(const heap_statistics& of, int process, const text_output
 }
 
 /// Effects: writes the document of malloc_info: its elements, and the figures that this heap has. Allocates nothing.
-inline void write_xml(const heap_statistics& of, const text_output& out) {
+inline void write_xml(const heap_statistics& of, text_output out) {
   detail::text_writer xml(out);
   const auto total = [&](std::string_view type, std::size_t count, std::size_t bytes) {
     xml.text("<total type=\"").text(type).text("\" count=\"").number(count).text("\" size=\"").number(bytes);

@@ -132,8 +132,8 @@ template <resource R>
   }
 }
 
-/// The answer of a call that finds no memory. `or_errno`: null, and `errno` is set, as by malloc.
-enum failure { or_throw, or_null, or_errno };
+/// The answer of a call that finds no memory.
+enum failure { or_throw, or_null };
 
 /// Returns: null, unless it throws `std::bad_alloc`.
 template <failure Failure>

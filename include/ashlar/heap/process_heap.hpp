@@ -69,10 +69,27 @@ public:
 
   /// @{ As `try_allocate`, and sets `errno` to `ENOMEM` before it returns null.
   [[nodiscard]] ASHLAR_INLINE void* allocate_or_errno(std::size_t bytes) noexcept {
-    return take_or(bytes, least_alignment, [bytes] { return take_missed(bytes); });
+    return take_or(bytes, least_alignment, [bytes] { return allocate_slow(bytes); });
   }
   [[nodiscard]] void* allocate_or_errno(std::size_t bytes, std::size_t alignment) noexcept {
-    return take<detail::or_errno>(bytes, alignment);
+    return or_errno(try_allocate(bytes, alignment));
+  }
+  /// @}
+
+  /// @{ The parts of `allocate_or_errno`, for a malloc: the fast path, in two instructions less, and a call of
+  /// `missed()` if it finds no block; the path behind it. Expects: `bytes <= most_small_bytes`.
+  template <class Missed>
+  [[nodiscard]] ASHLAR_INLINE void* allocate_small_or(std::size_t bytes, Missed missed) noexcept {
+    return take_small_or(bytes, missed);
+  }
+  static constexpr std::size_t most_small_bytes = detail::size_classes::small;
+  // Without the object, which would be an argument that the fast paths make room for.
+  [[nodiscard]] ASHLAR_NOINLINE static void* allocate_slow(std::size_t bytes) noexcept {
+    return allocate_slow(bytes, least_alignment);
+  }
+  [[nodiscard]] static void* allocate_slow(std::size_t bytes, std::size_t alignment) noexcept {
+    if (void* const p = one().take_zero(bytes, alignment)) return p;
+    return or_errno(one().try_take_behind_list(bytes, alignment));
   }
   /// @}
 
@@ -108,7 +125,17 @@ public:
   }
 
   /// As that of `heap`.
-  ASHLAR_INLINE void deallocate(void* p) noexcept { put_or(p, put_missed, put_remote_missed); }
+  ASHLAR_INLINE void deallocate(void* p) noexcept { put_or(p, deallocate_slow, deallocate_remote); }
+
+  /// @{ The parts of `deallocate(p)`, for a malloc that has other heaps too and tests for their blocks in `slow(p)` and
+  /// `remote(p)` alone: the fast path, which frees no block of another heap, and its misses.
+  template <class Slow, class Remote>
+  ASHLAR_INLINE void deallocate_or(void* p, Slow slow, Remote remote) noexcept {
+    put_or(p, slow, remote);
+  }
+  ASHLAR_NOINLINE static void deallocate_slow(void* p) noexcept { one().put_slow(p); }
+  ASHLAR_NOINLINE static void deallocate_remote(void* p) noexcept { one().put_remote_slow(p); }
+  /// @}
 
   /// As `deallocate(p)`: at level `fast` the size is ignored, since C programs give wrong ones; from `checked` on it is
   /// verified. `p` may be null.
@@ -128,13 +155,6 @@ private:
   friend detail::immortal<process_heap_type>;
   constexpr process_heap_type() noexcept : calls(heap_options{}, detail::process_pages{}) {}
   ~process_heap_type() = default;
-
-  // Without the object, which would be an argument that the fast paths make room for.
-  [[nodiscard]] ASHLAR_NOINLINE static void* take_missed(std::size_t bytes) noexcept {
-    return one().try_take_behind_list<detail::or_errno>(bytes, least_alignment);
-  }
-  ASHLAR_NOINLINE static void put_missed(void* p) noexcept { one().put_slow(p); }
-  ASHLAR_NOINLINE static void put_remote_missed(void* p) noexcept { one().put_remote_slow(p); }
 
   [[nodiscard]] static ASHLAR_INLINE process_heap_type& one() noexcept {
     return detail::immortal_instance<process_heap_type>.value;

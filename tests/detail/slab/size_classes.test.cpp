@@ -57,11 +57,13 @@ TYPED_TEST(size_classes_of, rise_by_the_granule_up_to_128_and_by_eighths_of_a_do
 
 TYPED_TEST(size_classes_of, every_size_gets_the_smallest_that_has_room_and_wastes_an_eighth_at_most) {
   EXPECT_EQ(TypeParam::of(0), 1u);
+  EXPECT_EQ(TypeParam::of_small(0), 1u);
   std::size_t number = 1;
   for (std::size_t bytes = 1; bytes <= TypeParam::largest; ++bytes) {
     number += bytes > TypeParam::bytes_of(number);
     ASSERT_EQ(TypeParam::of(bytes), number) << bytes;
     const std::size_t waste = TypeParam::bytes_of(number) - bytes;
+    if (bytes <= TypeParam::small) ASSERT_EQ(TypeParam::of_small(bytes), number) << bytes;
     ASSERT_TRUE(bytes <= TypeParam::exact ? waste < TypeParam::granule : waste * 8 < bytes) << bytes;
   }
 }

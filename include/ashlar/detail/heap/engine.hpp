@@ -159,6 +159,12 @@ public:
     void* const p = take<or_null>(bytes, size_classes::granule);
     return p != nullptr ? p : otherwise();
   }
+  /// Expects: `bytes <= size_classes::small`.
+  template <class Otherwise>
+  [[nodiscard]] ASHLAR_INLINE void* take_small_or(std::size_t bytes, Otherwise otherwise) {
+    if constexpr (sends) return take_cell_or(size_classes::of_small(bytes), bytes, otherwise);
+    else return take_or(bytes, otherwise);
+  }
   template <std::size_t Bytes, std::size_t Alignment, class Otherwise>
   [[nodiscard]] ASHLAR_INLINE void* take_known_or(Otherwise otherwise) {
     constexpr std::size_t size_class = class_of_request(Bytes, Alignment);

@@ -2,7 +2,6 @@
 // The calls of a heap for any thread, on thread heaps that a threads policy attaches and finds.
 #pragma once
 
-#include <cerrno>
 #include <cstddef>
 #include <utility>
 
@@ -143,6 +142,13 @@ protected:
       return mine->blocks.take_or(bytes, otherwise);
     return otherwise();
   }
+  template <class Otherwise>
+  [[nodiscard]] ASHLAR_INLINE void* take_small_or(std::size_t bytes, Otherwise otherwise) {
+    if constexpr (zero_blocks::are_kept)
+      if (void* const p = take_zero(bytes, least_alignment)) return p;
+    thread_heap* const mine = members_.recent_or_empty();
+    return ASHLAR_LIKELY(mine != nullptr) ? mine->blocks.take_small_or(bytes, otherwise) : otherwise();
+  }
   template <class Slow, class Remote>
   ASHLAR_INLINE void put_or(void* p, Slow slow, Remote remote) noexcept {
     if (ASHLAR_UNLIKELY(checks || is_sampled(p))) return slow(p);
@@ -156,7 +162,7 @@ protected:
   [[nodiscard]] ASHLAR_INLINE void* take(std::size_t bytes, std::size_t alignment) noexcept(Failure != or_throw) {
     return take_or(bytes, alignment, [=, this] {
       if constexpr (Failure == or_throw) return take_behind_list(bytes, alignment);
-      else return try_take_behind_list<Failure>(bytes, alignment);
+      else return try_take_behind_list(bytes, alignment);
     });
   }
 
@@ -176,12 +182,8 @@ private:
     return mine->blocks.template take_known_or<Bytes, Alignment>(otherwise);
   }
 
-  // Returns: a block without memory for a request of 0 bytes, or null.
-  [[nodiscard]] ASHLAR_INLINE void* take_zero(std::size_t bytes, std::size_t alignment) noexcept {
-    return ASHLAR_UNLIKELY(bytes == 0 && alignment <= least_alignment) ? zero_.take() : nullptr;
-  }
-
-  [[nodiscard]] slice_run take_unzeroed(std::size_t bytes, std::size_t alignment) noexcept {
+  // Out of line, for `try_take_slow` too.
+  [[nodiscard]] ASHLAR_NOINLINE slice_run take_unzeroed(std::size_t bytes, std::size_t alignment) noexcept {
     slice_run got;
     if (void* const p = take_zero(bytes, alignment)) return {static_cast<std::byte*>(p), false};
     static_cast<void>(members_.allocate_by(bytes, alignment, [&](owner& from) -> void* {
@@ -248,41 +250,39 @@ private:
   }
 
 protected:
+  // Returns: a block without memory for a request of 0 bytes, or null.
+  [[nodiscard]] ASHLAR_INLINE void* take_zero(std::size_t bytes, std::size_t alignment) noexcept {
+    return ASHLAR_UNLIKELY(bytes == 0 && alignment <= least_alignment) ? zero_.take() : nullptr;
+  }
+
   // Out of line, since inlined they would make the fast paths save registers.
-  template <failure Failure>
   [[nodiscard]] ASHLAR_NOINLINE void* try_take_behind_list(std::size_t bytes, std::size_t alignment) noexcept {
     thread_heap* const mine = members_.recent();
-    if (ASHLAR_UNLIKELY(mine == nullptr)) return try_take_after_another<Failure>(bytes, alignment);
+    if (ASHLAR_UNLIKELY(mine == nullptr)) return try_take_after_another(bytes, alignment);
     void* p = nullptr;
     if (ASHLAR_LIKELY(bytes <= size_classes::largest && alignment <= least_alignment))
       p = mine->blocks.take_behind_list(bytes);
     else if (is_plain_span(with_guard<Upstream>(with_canary(bytes)), alignment))
       p = mine->blocks.take_unzeroed(bytes, alignment).data;
-    return ASHLAR_LIKELY(p != nullptr) ? p : try_take_slow<Failure>(bytes, alignment);
+    return ASHLAR_LIKELY(p != nullptr) ? p : try_take_slow(bytes, alignment);
   }
 
   // For a thread whose last used heap was another one, or none.
-  template <failure Failure>
   [[nodiscard]] ASHLAR_NOINLINE void* try_take_after_another(std::size_t bytes, std::size_t alignment) noexcept {
-    if (members_.known() == nullptr) return try_take_slow<Failure>(bytes, alignment);
-    return take_or(bytes, alignment, [=, this] { return try_take_slow<Failure>(bytes, alignment); });
+    if (members_.known() == nullptr) return try_take_slow(bytes, alignment);
+    return take_or(bytes, alignment, [=, this] { return try_take_slow(bytes, alignment); });
   }
 
   [[nodiscard]] ASHLAR_NOINLINE void* take_behind_list(std::size_t bytes, std::size_t alignment) {
-    return block_or_throw(try_take_behind_list<or_null>(bytes, alignment), bytes, alignment);
+    return block_or_throw(try_take_behind_list(bytes, alignment), bytes, alignment);
   }
 
   // The thread heap tries its cache again: the first try may have stopped at a sampled address, which is counted.
-  template <failure Failure>
   [[nodiscard]] ASHLAR_NOINLINE void* try_take_slow(std::size_t bytes, std::size_t alignment) noexcept {
     constexpr std::size_t most = size_classes::largest;
     if (thread_heap* const mine = members_.recent(); mine != nullptr && bytes <= most && alignment <= most)
-      if (void* const p = mine->blocks.try_allocate(bytes, alignment); p != nullptr) return p;
-    void* const p =
-        members_.allocate_by(bytes, alignment, [&](owner& from) { return from.try_allocate(bytes, alignment); });
-    if constexpr (Failure == or_errno)
-      if (p == nullptr) errno = ENOMEM;
-    return p;
+      if (void* const p = mine->blocks.take_unzeroed(bytes, alignment).data; p != nullptr) return p;
+    return take_unzeroed(bytes, alignment).data;
   }
 
   ASHLAR_NOINLINE void put_remote_slow(void* p) noexcept {

@@ -27,7 +27,7 @@ namespace ashlar::ASHLAR_ABI::detail {
 template <std::size_t Granule, std::size_t Largest = 32 * 1024>
 struct basic_size_classes {
   static_assert(is_power_of_two(Granule) && Granule >= 4 && Granule <= 16, "the exact classes end at 128, by steps");
-  static_assert(is_power_of_two(Largest) && Largest >= 256, "the last class ends a doubling");
+  static_assert(is_power_of_two(Largest) && Largest >= 1024, "the last class ends a doubling");
 
   static constexpr std::size_t none = 0;           ///< no class
   static constexpr std::size_t granule = Granule;  ///< bytes of the smallest class, and the step of the exact ones
@@ -42,6 +42,14 @@ struct basic_size_classes {
   /// Returns: the smallest class with room for `bytes`; the first one for 0. One load. Expects: `bytes <= largest`.
   [[nodiscard]] static ASHLAR_INLINE constexpr std::size_t of(std::size_t bytes) noexcept {
     return table[(bytes + Granule - 1) / Granule];
+  }
+
+  /// Bytes of the largest request that `of_small` takes.
+  static constexpr std::size_t small = 1024;
+
+  /// As `of`, in two instructions less by a table of 1 KiB. Expects: `bytes <= small`.
+  [[nodiscard]] static ASHLAR_INLINE constexpr std::size_t of_small(std::size_t bytes) noexcept {
+    return small_table[bytes];
   }
 
   /// Returns: the smallest class with room for `bytes` and a size that is a multiple of `alignment`.
@@ -80,13 +88,15 @@ private:
     return exact / Granule + doubling * per_doubling + ((bytes - 1) >> (doubling + first_shift)) - per_doubling + 1;
   }
 
+  template <std::size_t Step, std::size_t Most>
   [[nodiscard]] static constexpr auto make_table() noexcept {
-    std::array<std::uint8_t, Largest / Granule + 1> made{};
-    for (std::size_t i = 0; i < made.size(); ++i) made[i] = static_cast<std::uint8_t>(computed(i * Granule));
+    std::array<std::uint8_t, Most / Step + 1> made{};
+    for (std::size_t i = 0; i < made.size(); ++i) made[i] = static_cast<std::uint8_t>(computed(i * Step));
     return made;
   }
 
-  alignas(64) static constexpr std::array<std::uint8_t, Largest / Granule + 1> table = make_table();
+  alignas(64) static constexpr std::array<std::uint8_t, Largest / Granule + 1> table = make_table<Granule, Largest>();
+  alignas(64) static constexpr std::array<std::uint8_t, small + 1> small_table = make_table<1, small>();
 };
 
 /// For heaps with all blocks aligned to 16 bytes: 72 classes, a table of 2049 bytes.

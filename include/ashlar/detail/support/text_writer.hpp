@@ -6,9 +6,11 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
@@ -32,15 +34,19 @@ public:
   text_writer& text(std::string_view words) {
     while (!words.empty()) {
       if (size_ == capacity) flush();
-      const std::string_view piece = words.substr(0, capacity - size_);
-      piece.copy(data_ + size_, piece.size());
-      size_ += piece.size();
-      words.remove_prefix(piece.size());
+      const std::size_t piece = detail::min(words.size(), capacity - size_);
+      std::memcpy(data_ + size_, words.data(), piece);  // `copy` needs the C++ library, for an exception
+      size_ += piece;
+      words.remove_prefix(piece);
     }
     return *this;
   }
 
-  text_writer& number(std::integral auto value) { return digits(value, 10); }
+  text_writer& number(std::integral auto value) {
+    if constexpr (std::signed_integral<decltype(value)>)
+      if (value < 0) return text("-").digits(0 - static_cast<std::uint64_t>(value), 10);
+    return digits(static_cast<std::uint64_t>(value), 10);
+  }
 
   text_writer& hex(std::uint64_t value) { return digits(value, 16); }
 
@@ -64,7 +70,7 @@ public:
     for (; unit < 5 && hundredths_of(bytes, unit) >= 99'950; ++unit) {
     }
     hundredths(hundredths_of(bytes, unit));
-    return text(" ").text(std::string_view("KMGTP").substr(unit - 1, 1)).text("iB");
+    return text(" ").text({&"KMGTP"[unit - 1], 1}).text("iB");
   }
 
   /// Effects: writes `part` of `whole` in percent, with one decimal if it is below ten: 0 %, 0.0 %, 2.5 %, 97 %.
@@ -83,8 +89,8 @@ public:
   }
 
 private:
-  text_writer& digits(std::integral auto value, int base) {
-    char plain[20];  // 2^64 - 1 has twenty decimal digits, -2^63 a sign and nineteen
+  text_writer& digits(std::uint64_t value, int base) {
+    char plain[20];  // 2^64 - 1 has twenty decimal digits
     return text({plain, static_cast<std::size_t>(std::to_chars(plain, plain + sizeof plain, value, base).ptr - plain)});
   }
 
