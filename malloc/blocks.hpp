@@ -19,7 +19,7 @@ inline constexpr std::size_t largest_cell = detail::size_classes::largest;
 
 /// The ends of two fast paths, of malloc itself and of all cells. Options and the default heaps of threads change them.
 struct fast_path_limits {
-  /// Requests of so many bytes or more take the next path; a request needs a comparison with some limit anyway. 0 while
+  /// Requests of this size and above take the next path; a request needs a comparison with some limit anyway. 0 while
   /// all of them need a decision: for cleared blocks, for the default heaps of threads, and before `start`.
   std::size_t end_of_small = 0;
   std::size_t end_of_cells = 0;  ///< the same, for the path after that

@@ -20,6 +20,7 @@ struct options {
   std::size_t max_bytes = detail::max_size;          ///< `max`: held from the system; a request beyond it is refused
   fresh::huge_pages huge = fresh::huge_pages::by_system;  ///< `huge_pages`: 0 refused, 1 or madvise: wanted
   bool writes_statistics = false;                         ///< `stats=exit`
+  bool writes_classes = false;                            ///< `stats=classes`: these too, by size class
   bool aborts = true;                                     ///< `abort`: 0 ends a misused program without a core file
   bool zeroes = false;                                    ///< `zero`: 1 clears every block that is handed out
 
@@ -85,8 +86,10 @@ inline constexpr std::array<std::string_view, 3> names_of_huge = {"", "1", "0"};
   return true;
 }
 [[nodiscard]] constexpr bool set_stats(options& of, std::string_view value) noexcept {
-  of.writes_statistics = of.writes_statistics || value == "exit";
-  return value == "exit";
+  if (value != "exit" && value != "classes") return false;
+  of.writes_statistics = true;
+  of.writes_classes = of.writes_classes || value == "classes";
+  return true;
 }
 [[nodiscard]] constexpr bool set_abort(options& of, std::string_view value) noexcept {
   return set_flag(value, of.aborts);
@@ -140,7 +143,7 @@ template <class Out>
   else if (name == "decay") out.number(of.decay_ms);
   else if (name == "max") out.number(of.max_bytes);
   else if (name == "huge_pages") out.text(words::names_of_huge[static_cast<std::size_t>(of.huge)]);
-  else if (name == "stats") out.text(of.writes_statistics ? "exit" : "");
+  else if (name == "stats") out.text(of.writes_classes ? "classes" : of.writes_statistics ? "exit" : "");
   else if (name == "abort") flag(of.aborts);
   else if (name == "zero") flag(of.zeroes);
   else return false;

@@ -22,11 +22,13 @@ namespace ashlar::drop_in {
 
 namespace {
 
-void write_statistics(int descriptor) noexcept {
+void write_statistics(int descriptor, bool with_classes) noexcept {
   const auto write = [](const char* text, std::size_t bytes, void* to) {
     write_to(*static_cast<int*>(to), {text, bytes});
   };
-  write_text(statistics_of(process_heap()), ::getpid(), {write, &descriptor});
+  const heap_statistics now = statistics_of(process_heap());
+  const text_output out = {write, &descriptor};
+  with_classes ? write_text(now, ::getpid(), out) : write_line(now, ::getpid(), ::program_invocation_short_name, out);
 }
 
 [[nodiscard]] int clipped(std::size_t bytes) noexcept {
@@ -35,7 +37,7 @@ void write_statistics(int descriptor) noexcept {
 
 // The last destructor to run, as its library is the first to be initialised; of a static program the last one too.
 __attribute__((destructor(101))) void write_at_exit() noexcept {
-  if (settings().writes_statistics) write_statistics(kept_error_stream());
+  if (settings().writes_statistics) write_statistics(kept_error_stream(), settings().writes_classes);
 }
 
 }  // namespace
@@ -51,7 +53,7 @@ ASHLAR_EXPORT int malloc_trim(std::size_t retain_bytes) noexcept {
   return ashlar::process_heap().trim(retain_bytes) != 0 ? 1 : 0;
 }
 
-ASHLAR_EXPORT void malloc_stats() noexcept { drop_in::write_statistics(2); }
+ASHLAR_EXPORT void malloc_stats() noexcept { drop_in::write_statistics(2, true); }
 
 ASHLAR_EXPORT int malloc_info(int options, std::FILE* stream) noexcept {
   if (options != 0) return EINVAL;

@@ -27,6 +27,15 @@ void for_each_class(const heap_statistics& of, F f) {
   return ::getrusage(RUSAGE_SELF, &used) == 0 ? static_cast<std::size_t>(used.ru_maxrss) * 1024 : 0;
 }
 
+/// Effects: writes the main figures in one line, since a shell may end a hundred processes. Allocates nothing.
+inline void write_line(const heap_statistics& of, int process, const char* program, text_output out) {
+  detail::text_writer text(out);
+  text.text("ashlar: process ").number(process).text(" (").text(program).text("): at most ");
+  text.size(peak_resident_bytes()).text(" resident; ").size(of.all.live_bytes).text(" live in ");
+  text.grouped(of.all.live_blocks).text(" blocks, ").size(of.all.spare_bytes + of.all.waste_bytes + of.free_bytes);
+  text.text(" free, ").size(of.held_bytes).text(" held\n").flush();
+}
+
 /// Effects: writes the figures, one a line, then a table of the size classes. Allocates nothing.
 inline void write_text(const heap_statistics& of, int process, text_output out) {
   detail::text_writer text(out);

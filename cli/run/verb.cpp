@@ -95,7 +95,8 @@ int run(int argc, char** argv) {
   app.add_option("--level", c.level, "What is checked: fast (nothing), checked (wrong frees), hardened (also writes)")
       ->type_name("LEVEL")
       ->capture_default_str();
-  app.add_flag("--stats", c.statistics, "Print statistics of the memory when a process ends");
+  app.add_flag("--stats", c.statistics,
+               "Print a line about its memory when a process ends; --option stats=classes for more");
   app.add_option("--option", c.options, "An option of the library, such as retain=64m; several times for several")
       ->type_name("WORD=VALUE")
       ->allow_extra_args(false)

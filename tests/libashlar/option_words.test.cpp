@@ -113,6 +113,7 @@ TEST(option_words, huge_pages_are_refused_or_wanted) {
 }
 
 TEST(option_words, writes_what_it_reads) {
+  EXPECT_EQ(written(parse("stats=classes").of, "stats"), "classes");
   const options some = parse("retain=1k,decay=7,max=5m,huge_pages=1,stats=exit,abort=0,zero=1").of;
   std::string text;
   for (const char* name : {"retain", "decay", "max", "huge_pages", "stats", "abort", "zero"})

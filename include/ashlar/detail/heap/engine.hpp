@@ -162,8 +162,7 @@ public:
   /// Expects: `bytes <= size_classes::small`.
   template <class Otherwise>
   [[nodiscard]] ASHLAR_INLINE void* take_small_or(std::size_t bytes, Otherwise otherwise) {
-    if constexpr (sends) return take_cell_or(size_classes::of_small(bytes), bytes, otherwise);
-    else return take_or(bytes, otherwise);
+    return sends ? take_cell_or(size_classes::of_small(bytes), bytes, otherwise) : take_or(bytes, otherwise);
   }
   template <std::size_t Bytes, std::size_t Alignment, class Otherwise>
   [[nodiscard]] ASHLAR_INLINE void* take_known_or(Otherwise otherwise) {
