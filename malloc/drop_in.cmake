@@ -105,6 +105,27 @@ foreach(level IN LISTS ASHLAR_MALLOC_LEVELS)
   endif()
 endforeach()
 
+# The level hardened also has copies that do not write beside blocks, as an object of its own: `--wrap` gives the others
+# those of the system.
+if(TARGET ashlar_malloc-hardened)
+  set(copies ashlar_malloc_copies)
+  add_library(${copies} OBJECT guarded_copy.cpp)
+  set_target_properties(${copies} PROPERTIES UNITY_BUILD OFF DISABLE_PRECOMPILE_HEADERS ON)
+  target_include_directories(${copies} PRIVATE "${PROJECT_SOURCE_DIR}")
+  target_compile_options(${copies} PRIVATE ${ashlar_malloc_flags} -O2 -UNDEBUG -DNDEBUG
+    -UASHLAR_CHECKING -DASHLAR_CHECKING=2)
+  target_link_libraries(${copies} PRIVATE ashlar::ashlar $<TARGET_NAME_IF_EXISTS:ashlar_warnings>)
+  set(map "${PROJECT_BINARY_DIR}/malloc/exports-hardened.map")
+  file(READ exports.map names)
+  string(REPLACE "\n  local:" "\n    memcpy; memmove; memset; strcpy;\n  local:" names "${names}")
+  file(CONFIGURE OUTPUT "${map}" CONTENT "${names}" @ONLY)
+  get_target_property(options ashlar_malloc-hardened LINK_OPTIONS)
+  string(REPLACE "${CMAKE_CURRENT_SOURCE_DIR}/exports.map" "${map}" options "${options}")
+  list(APPEND options LINKER:--wrap=memcpy LINKER:--wrap=memmove LINKER:--wrap=memset)
+  set_target_properties(ashlar_malloc-hardened PROPERTIES LINK_OPTIONS "${options}")
+  target_sources(ashlar_malloc-hardened PRIVATE $<TARGET_OBJECTS:${copies}>)
+endif()
+
 # ashlar.o, for static programs: a linker takes malloc from it, and all of the family with it. Its hidden names are
 # local, so that it meets a program with the headers of this library.
 find_program(ASHLAR_LD NAMES ld.bfd ld)

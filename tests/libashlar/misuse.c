@@ -10,6 +10,8 @@ void free_sized(void* p, size_t bytes);
 
 static void* volatile seen; /* no compiler may drop what goes through it */
 
+static const char way_of_copies[64] = "longer than the block";
+
 static void handle(const ashlar_misuse* misuse, void* argument) {
   void* const p = malloc(100); /* allowed here */
   fprintf(stderr, "%s: %s\n", (const char*)argument, misuse->kind);
@@ -25,6 +27,8 @@ int main(int count, char** arguments) {
   else if (strcmp(way, "misaligned_free") == 0) free((char*)seen + 16);
   else if (strcmp(way, "size_mismatch") == 0) free_sized(seen, 400);
   else if (strcmp(way, "overflow") == 0) ((char*)seen)[40] = 1, free(seen);
+  else if (strcmp(way, "copy") == 0) memcpy(seen, way_of_copies, 41);
+  else if (strcmp(way, "zero_size") == 0) seen = malloc(0), *(volatile char*)seen = 1;
   else return 2;
   return 0;
 }

@@ -10,6 +10,7 @@
 #include <ashlar/detail/heap/cell_layout.hpp>
 #include <ashlar/detail/heap/page_discard.hpp>
 #include <ashlar/detail/heap/segment.hpp>
+#include <ashlar/detail/heap/window_table.hpp>
 #include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
@@ -34,9 +35,10 @@ public:
   /// Returns: whether free slices of the segment are zero and inaccessible.
   [[nodiscard]] static bool has(const segment& home) noexcept { return are_kept && home.head.is_guarded; }
 
-  /// Effects: closes the slices of a new segment.
+  /// Effects: closes the slices of a new segment, which copies look at from now on.
   static void begin(segment& home) noexcept {
     if constexpr (are_kept) {
+      guarded_windows.enter(&home);
       if (guarded_.fetch_add(1, memory_order_relaxed) < most_segments && protect_all(home, false))
         home.head.is_guarded = true;
       else guarded_.fetch_sub(1, memory_order_relaxed);
@@ -45,8 +47,10 @@ public:
 
   /// Effects: opens all slices of a segment that goes back.
   static void end(segment& home) noexcept {
-    if constexpr (are_kept)
+    if constexpr (are_kept) {
+      guarded_windows.leave(&home);
       if (home.head.is_guarded) static_cast<void>(open_all(home));
+    }
   }
 
   /// Effects: opens a span. Returns: false if the system refuses: it is closed. A segment with too many mappings loses
