@@ -53,8 +53,9 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   list(APPEND ashlar_malloc_link_flags -nostdlib++)
 else()
   list(APPEND ashlar_malloc_link_flags -nodefaultlibs)
-  # An alias need not repeat the attributes of its target. A heap without parts of threads frees to none of them.
-  list(APPEND ashlar_malloc_flags -Wno-missing-attributes -Wno-nonnull -fno-gnu-unique)
+  # An alias need not repeat the attributes of its target, nor take as many arguments. A heap without parts of threads
+  # frees to none of them.
+  list(APPEND ashlar_malloc_flags -Wno-missing-attributes -Wno-attribute-alias -Wno-nonnull -fno-gnu-unique)
 endif()
 
 # ashlar_add_malloc_object(<name> <number of the level> <flags> <source>…): one translation unit.
