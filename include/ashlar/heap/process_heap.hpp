@@ -82,7 +82,7 @@ public:
   [[nodiscard]] ASHLAR_INLINE void* allocate_small_or(std::size_t bytes, Missed missed) noexcept {
     return take_small_or(bytes, missed);
   }
-  static constexpr std::size_t most_small_bytes = detail::size_classes::small;
+  static constexpr std::size_t most_small_bytes = detail::size_classes::most_small;
   // Without the object, which would be an argument that the fast paths make room for.
   [[nodiscard]] ASHLAR_NOINLINE static void* allocate_slow(std::size_t bytes) noexcept {
     return allocate_slow(bytes, least_alignment);

@@ -63,7 +63,7 @@ TYPED_TEST(size_classes_of, every_size_gets_the_smallest_that_has_room_and_waste
     number += bytes > TypeParam::bytes_of(number);
     ASSERT_EQ(TypeParam::of(bytes), number) << bytes;
     const std::size_t waste = TypeParam::bytes_of(number) - bytes;
-    if (bytes <= TypeParam::small) ASSERT_EQ(TypeParam::of_small(bytes), number) << bytes;
+    if (bytes <= TypeParam::most_small) ASSERT_EQ(TypeParam::of_small(bytes), number) << bytes;
     ASSERT_TRUE(bytes <= TypeParam::exact ? waste < TypeParam::granule : waste * 8 < bytes) << bytes;
   }
 }

@@ -159,7 +159,7 @@ public:
     void* const p = take<or_null>(bytes, size_classes::granule);
     return p != nullptr ? p : otherwise();
   }
-  /// Expects: `bytes <= size_classes::small`.
+  /// Expects: `bytes <= size_classes::most_small`.
   template <class Otherwise>
   [[nodiscard]] ASHLAR_INLINE void* take_small_or(std::size_t bytes, Otherwise otherwise) {
     return sends ? take_cell_or(size_classes::of_small(bytes), bytes, otherwise) : take_or(bytes, otherwise);

@@ -45,9 +45,9 @@ struct basic_size_classes {
   }
 
   /// Bytes of the largest request that `of_small` takes.
-  static constexpr std::size_t small = 1024;
+  static constexpr std::size_t most_small = 1024;
 
-  /// As `of`, in two instructions less by a table of 1 KiB. Expects: `bytes <= small`.
+  /// As `of`, in two instructions less by a table of 1 KiB. Expects: `bytes <= most_small`.
   [[nodiscard]] static ASHLAR_INLINE constexpr std::size_t of_small(std::size_t bytes) noexcept {
     return small_table[bytes];
   }
@@ -96,7 +96,7 @@ private:
   }
 
   alignas(64) static constexpr std::array<std::uint8_t, Largest / Granule + 1> table = make_table<Granule, Largest>();
-  alignas(64) static constexpr std::array<std::uint8_t, small + 1> small_table = make_table<1, small>();
+  alignas(64) static constexpr std::array<std::uint8_t, most_small + 1> small_table = make_table<1, most_small>();
 };
 
 /// For heaps with all blocks aligned to 16 bytes: 72 classes, a table of 2049 bytes.
