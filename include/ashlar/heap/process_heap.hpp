@@ -12,6 +12,7 @@
 #include <ashlar/detail/heap/exact_sizes.hpp>
 #include <ashlar/detail/heap/heap_api.hpp>
 #include <ashlar/detail/heap/heap_stores.hpp>
+#include <ashlar/detail/heap/ranged_pages.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/zero_blocks.hpp>
 #include <ashlar/detail/heap_threads/basic_heap.hpp>
@@ -21,6 +22,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/immortal.hpp>
 #include <ashlar/detail/support/poison.hpp>
+#include <ashlar/detail/system/system_calls.hpp>
 #include <ashlar/detail/thread/fork.hpp>
 #include <ashlar/detail/thread/process_threads.hpp>
 #include <ashlar/fwd.hpp>
@@ -32,8 +34,10 @@ namespace ashlar::ASHLAR_ABI {
 
 namespace detail {
 
-/// The pages of the heap of the process.
-using process_pages = basic_page_resource<fresh::by_wish>;
+/// The pages of the heap of the process, in its address range where there is room for one.
+using process_pages =
+    basic_page_resource<fresh::by_wish,
+                        std::conditional_t<has_ranges<system_calls>, ranged_pages<system_calls>, os::pages>>;
 
 /// The threads policy of the heap of the process.
 struct threads_of_process_heap {

@@ -14,6 +14,7 @@
 #include <ashlar/detail/heap/exact_sizes.hpp>
 #include <ashlar/detail/heap/heap_api.hpp>
 #include <ashlar/detail/heap/heap_parts.hpp>
+#include <ashlar/detail/heap/owner_checks.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/span_header.hpp>
@@ -42,16 +43,18 @@ namespace ashlar::ASHLAR_ABI::detail {
 ///           +- give_now [ give_block ]             a block above cells
 ///
 /// The owner works without the lock on the thread cache, its counts, the batches of cells up to 1 KiB, and on parcels
-/// that it has taken; any thread on what is constant while a block lives. From level `checked` on a shared heap is
-/// locked by whole calls instead. Thread safety: the owner alone, unless stated otherwise.
+/// that it has taken; any thread on what is constant while a block lives. From level `checked` on whole calls lock a
+/// shared heap instead, or those of `owner_checks`. Thread safety: the owner alone, unless stated otherwise.
 template <class Stores, class Sharing>
 class engine : public segment_owner,
                public heap_api<engine<Stores, Sharing>>,
-               public heap_contents_api<engine<Stores, Sharing>> {
+               public heap_contents_api<engine<Stores, Sharing>>,
+               public owner_checks<engine<Stores, Sharing>> {
 public:
   using upstream_type = typename Stores::upstream_type;
   using segment = typename Stores::segment;
-  static constexpr bool sends = Sharing::sends;
+  static constexpr bool sends = Sharing::sends, frees_owner = Sharing::frees_owner;
+  static constexpr bool checks_owner = frees_owner && !sends;
 
   explicit constexpr engine(const heap_options& options, upstream_type upstream = {})
       : stores_(options, std::move(upstream), this), sharing_(options) {}
@@ -128,7 +131,7 @@ public:
   [[nodiscard]] bool expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
     const auto call = sharing_.enter_call();
     const std::size_t size_class = class_of_request(bytes, alignment);
-    stores_.checks(using_block).expect(p, bytes, alignment, size_class);
+    this->expect_request(p, bytes, alignment, size_class, using_block);
     return resize_from(size_class, p, new_bytes, alignment);
   }
 
@@ -143,6 +146,7 @@ public:
   }
 
   [[nodiscard]] std::size_t size_of(const void* p) const noexcept {
+    if constexpr (checks_owner) return const_cast<engine*>(this)->checked_size_of(p, using_block);
     const auto call = sharing_.enter_call();
     stores_.checks(using_block).expect(p);
     if (sends && !is_aligned(p, window_bytes)) return stores_.usable_size(p);  // constant while `p` lives
@@ -155,7 +159,7 @@ public:
   /// Expects: `bytes <= size_classes::largest`.
   template <class Otherwise>
   [[nodiscard]] ASHLAR_INLINE void* take_or(std::size_t bytes, Otherwise otherwise) {
-    if constexpr (sends) return take_cell_or(size_classes::of(bytes), bytes, otherwise);
+    if constexpr (frees_owner) return take_cell_or(size_classes::of(bytes), bytes, otherwise);
     void* const p = take<or_null>(bytes, size_classes::granule);
     return p != nullptr ? p : otherwise();
   }
@@ -168,7 +172,7 @@ public:
   [[nodiscard]] ASHLAR_INLINE void* take_known_or(Otherwise otherwise) {
     constexpr std::size_t size_class = class_of_request(Bytes, Alignment);
     if constexpr (size_class == size_classes::none) return otherwise();
-    if constexpr (sends) return take_cell_or(size_class, Bytes, otherwise);
+    if constexpr (frees_owner) return take_cell_or(size_class, Bytes, otherwise);
     void* const p = take<or_null>(Bytes, Alignment);
     return p != nullptr ? p : otherwise();
   }
@@ -176,7 +180,7 @@ public:
 
   /// After `take_or`. Returns: the cell at a sampled address, or one from behind an empty list without a lock; or null.
   [[nodiscard]] ASHLAR_INLINE void* take_behind_list(std::size_t bytes) noexcept {
-    if constexpr (!sends) return nullptr;
+    if constexpr (!frees_owner) return nullptr;
     const std::size_t size_class = size_classes::of(bytes);
     void* p = cache().pop(size_class);
     if (p != nullptr) cache().count_taken(size_class);
@@ -184,30 +188,21 @@ public:
     return ASHLAR_LIKELY(p != nullptr) ? handed_out(p, size_class, bytes) : nullptr;
   }
 
-  /// As `put(p, bytes, alignment)`, but false, without an effect, when the block may be of another heap or needs the
-  /// slow path. Expects: level `checked`. Thread safety: any thread.
-  [[nodiscard]] ASHLAR_INLINE bool try_put_cell(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-    const auto call = sharing_.enter_call();
-    const std::size_t size_class = class_of_request(bytes, alignment);
-    if (is_sampled(p) || !stores_.checks().ends_known_cell(p, bytes, size_class)) return false;
-    cache_cell(p, size_class);
-    return true;
-  }
-
   /// Effects: moves all free cells to their slabs, and joins free slices.
   ASHLAR_COLD void flush_caches() noexcept { settled()->flush_caches(); }
   /// Effects: forgets the thread cache of an owner that a forked child does not have; at levels with a lock in every
   /// call it is whole, and flushed.
   void forget_owner() noexcept {
-    if constexpr (sends) cache().clear();
+    if constexpr (frees_owner) cache().clear();
     flush_caches();
   }
 
   /// @{ Thread safety: any thread. Where the owner uses its thread cache without the lock, the cached cells stay and
   /// count as live.
   void give_now(void* p) noexcept {
-    if constexpr (!sends) return put(p);
+    if constexpr (!frees_owner) return put(p);
     if (p == nullptr) return;
+    if constexpr (checks_owner) return this->put_checked(p, false);
     const auto in = sharing_.enter_whole();
     is_aligned(p, window_bytes) ? stores_.give_huge(p) : stores_.count_arrived(stores_.give_block(p));
   }
@@ -238,7 +233,7 @@ public:
   bool try_give_segment() noexcept {
     return try_inside([](Stores& stores) { return stores.give_segment(); });
   }
-  [[nodiscard]] std::size_t cached_bytes() const noexcept { return sends ? stores_.cached_bytes() : 0; }
+  [[nodiscard]] std::size_t cached_bytes() const noexcept { return frees_owner ? stores_.cached_bytes() : 0; }
   [[nodiscard]] const upstream_type& upstream() const noexcept { return stores_.upstream(); }
   /// Effects: reports a double free of a cell.
   void report_twice(const void* cell) const noexcept { stores_.report_twice(cell); }
@@ -248,7 +243,8 @@ public:
   void set_number(std::uint32_t number) noexcept { stores_.set_number(number); }
 
 private:
-  static constexpr cached remotely = sends ? cached::excluded : cached::included;
+  friend owner_checks<engine>;
+  static constexpr cached remotely = frees_owner ? cached::excluded : cached::included;
   // A link in a dead cell could be forged: a cell goes to its bitmap at once, as in a pool.
   static constexpr bool has_no_links = checking_level >= checking::hardened;
 
@@ -287,7 +283,7 @@ private:
   }
 
   [[nodiscard]] ASHLAR_COLD void* take_behind_cache(std::size_t size_class) noexcept {
-    if constexpr (sends)
+    if constexpr (frees_owner)
       if (void* const cell = take_unlocked(size_class)) return cell;
     sharing_.count_slow();
     const auto in = sharing_.enter();
@@ -296,7 +292,7 @@ private:
       sharing_.settle(stores_).flush_caches();
       cell = stores_.take_cell(size_class);
     }
-    if constexpr (sends) stores_.fetch_ahead(size_class);
+    if constexpr (frees_owner) stores_.fetch_ahead(size_class);
     return cell;
   }
 
@@ -380,7 +376,7 @@ private:
 
   [[nodiscard]] bool resize_from(std::size_t size_class, void* p, std::size_t bytes, std::size_t alignment) noexcept {
     const std::size_t wanted = class_of_request(bytes, alignment);
-    if (sends && size_class != size_classes::none) return size_class == wanted;
+    if (frees_owner && size_class != size_classes::none) return size_class == wanted;
     const auto in = sharing_.enter();
     return stores_.resize(p, size_class, wanted, bytes);
   }

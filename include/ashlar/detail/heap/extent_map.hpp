@@ -10,6 +10,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/block_canary.hpp>
+#include <ashlar/detail/heap/heap_parts.hpp>
 #include <ashlar/detail/heap/heap_registry.hpp>
 #include <ashlar/detail/heap/page_discard.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
@@ -95,6 +96,11 @@ public:
     forget(whole);
     remember(whole.start, head, whole.alignment(), whole.is_segment());
     remember(whole.start + head, whole.bytes() - head, window_bytes, whole.is_segment());
+  }
+
+  /// Effects: names the owner of the segment at `p`, null for none, where an address alone leads to it.
+  void set_owner([[maybe_unused]] const void* p, [[maybe_unused]] segment_owner* owner) noexcept {
+    if constexpr (finds_owners<Upstream>) upstream_.get().set_owner(p, owner);
   }
 
   /// Effects: makes an extent spare. It keeps its contents. Expects: it starts at `p`.
@@ -334,6 +340,7 @@ private:
   void give_up(const window& extent) noexcept {
     mark_live(extent.start, extent.bytes());
     held_bytes_ -= extent.bytes();
+    if (extent.is_segment()) set_owner(extent.start, nullptr);
     if constexpr (lends_segments)
       if (extent.is_segment()) return upstream_.get().deallocate_segment(extent.start, extent.bytes());
     upstream_.deallocate(extent.start, extent.bytes(), extent.alignment());

@@ -71,8 +71,27 @@ public:
     if (ASHLAR_UNLIKELY(!ends_known_cell(p, bytes, size_class))) end_any_life(p, bytes, alignment, size_class);
   }
 
+  /// @{ As `end_life`, by a thread that holds the lock of the owner and is another one.
+  void end_life_by_other(void* p) const noexcept {
+    static_cast<void>(size_of(p));
+    if (class_of_block(p) != size_classes::none) segment::flip_live_by_other(p);
+  }
+  void end_life_by_other(void* p, std::size_t bytes, std::size_t alignment, std::size_t size_class) const noexcept {
+    expect(p, bytes, alignment, size_class);
+    if (class_of_block(p) != size_classes::none) segment::flip_live_by_other(p);
+  }
+  /// @}
+
   /// Effects: begins the life of a cell.
   static ASHLAR_INLINE void begin_life(void* p) noexcept { segment::flip_live(p); }
+
+  /// Effects: ends the life of `p` if it is a live cell of the class. Returns: whether it was. Expects: level
+  /// `checked`; `p` lies in a segment of the calling thread. Thread safety: the owner, without the lock.
+  [[nodiscard]] static ASHLAR_INLINE bool ends_own_cell(void* p, std::size_t size_class) noexcept {
+    if (size_class == size_classes::none || !segment::is_live(p)) return false;
+    segment::flip_live(p);
+    return true;
+  }
 
   /// Effects: ends the life of `p` if it is a live and intact cell of class `size_class` in a recently noted segment.
   /// Returns: whether it was; false is a hint only.
@@ -212,6 +231,7 @@ struct no_block_check {
   static void expect(const void*) noexcept {}
   static void expect(const void*, std::size_t, std::size_t, std::size_t) noexcept {}
   static void begin_life(const void*) noexcept {}
+  [[nodiscard]] static bool ends_own_cell(const void*, std::size_t) noexcept { return false; }
   static void end_life(const void*) noexcept {}
   static void end_life(const void*, std::size_t, std::size_t, std::size_t) noexcept {}
   [[nodiscard]] static bool ends_known_cell(const void*, std::size_t, std::size_t) noexcept { return false; }

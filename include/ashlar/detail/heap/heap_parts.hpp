@@ -2,12 +2,16 @@
 // The parts of heaps as incomplete types, for headers that hold none of them as a member.
 #pragma once
 
+#include <type_traits>
+#include <utility>
+
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/resource.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 
 struct segment;
+class segment_owner;
 template <resource Upstream>
 class extent_map;
 template <resource Upstream>
@@ -45,5 +49,19 @@ using owner_engine = engine<typename heap_parts<Upstream>::stores, locked_with_i
 
 /// Whether frees of other threads' blocks travel to the owner. From level `checked` on the freeing call reports misuse.
 inline constexpr bool frees_travel = checking_level < checking::checked;
+
+/// The address range that the extents of an upstream lie in: none. `ranged_pages` specialises it.
+template <class Upstream>
+struct range_of {
+  static constexpr bool is_known = false;
+};
+
+/// Whether the owner of a block over a shared upstream is found by its address alone: without a lock.
+template <class Upstream>
+inline constexpr bool finds_owners = [] {
+  if constexpr (requires(Upstream& shared) { shared.get().finds_owners; })
+    return std::remove_cvref_t<decltype(std::declval<Upstream&>().get())>::finds_owners;
+  else return false;
+}();
 
 }  // namespace ashlar::ASHLAR_ABI::detail

@@ -212,8 +212,11 @@ public:
       span_header& run = home.record(first);
       if (run.size_class == size_classes::none)
         return f(static_cast<void*>(home.slice(first)), bytes_in(home.slice(first), length * slice_bytes));
-      slab_view(run).for_each_taken(
-          [&](std::byte* cell) { f(static_cast<void*>(cell), bytes_in(cell, std::size_t{run.cell_bytes})); });
+      slab_view(run).for_each_taken([&](std::byte* cell) {
+        if constexpr (segment::live_cells::is_kept)
+          if (!segment::is_live(cell)) return;  // in the cache of a thread
+        f(static_cast<void*>(cell), bytes_in(cell, std::size_t{run.cell_bytes}));
+      });
     });
     huge_.for_each([&](std::byte* p, std::size_t bytes) { f(static_cast<void*>(p), bytes_in(p, bytes)); });
   }

@@ -15,6 +15,7 @@
 #include <ashlar/detail/slab/cell_batch.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
+#include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/bitmap.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
@@ -32,17 +33,34 @@ struct no_live_cells {
   static constexpr bool is_kept = false;
   [[nodiscard]] static bool has(const void*) noexcept { return false; }
   static void flip(const void*) noexcept {}
+  static void flip_by_other(const void*) noexcept {}
   static void clear(std::size_t, std::size_t) noexcept {}
 };
-// A bit for each possible start of a cell, found without the slab.
+// Two bits for each possible start of a cell, found without the slab. A cell is live while they differ. The owner
+// flips one and needs no atomic operation, other threads flip the other one under its lock: so a word of bits has one
+// writer at a time. A cell that both free at once stays live here, and in the hands of both.
 struct live_cells {
   static constexpr bool is_kept = true;
   [[nodiscard]] ASHLAR_INLINE bool has(const void* cell) const noexcept {
-    return (bits[word_of(cell)] & bit_of(cell)) != 0;
+    const word_pair& both = words[word_of(cell)];
+    return ((both.owner.load(memory_order_relaxed) ^ both.others.load(memory_order_relaxed)) & bit_of(cell)) != 0;
   }
-  ASHLAR_INLINE void flip(const void* cell) noexcept { bits[word_of(cell)] ^= bit_of(cell); }
+  ASHLAR_INLINE void flip(const void* cell) noexcept { flip(words[word_of(cell)].owner, bit_of(cell)); }
+  ASHLAR_INLINE void flip_by_other(const void* cell) noexcept { flip(words[word_of(cell)].others, bit_of(cell)); }
   void clear(std::size_t first, std::size_t length) noexcept {
-    std::memset(bits + first * words_per_slab, 0, length * sizeof(cell_bits));
+    for (std::size_t i = first * words_per_slab; i < (first + length) * words_per_slab; ++i) {
+      words[i].owner.store(0, memory_order_relaxed);
+      words[i].others.store(0, memory_order_relaxed);
+    }
+  }
+
+private:
+  struct word_pair {
+    atomic<std::uint64_t> owner, others;
+  };
+
+  static ASHLAR_INLINE void flip(atomic<std::uint64_t>& word, std::uint64_t bit) noexcept {
+    word.store(word.load(memory_order_relaxed) ^ bit, memory_order_relaxed);
   }
   [[nodiscard]] static ASHLAR_INLINE std::size_t word_of(const void* cell) noexcept {
     return address_of(cell) / (size_classes::granule * 64) % (slices_per_segment * words_per_slab);
@@ -50,7 +68,8 @@ struct live_cells {
   [[nodiscard]] static ASHLAR_INLINE std::uint64_t bit_of(const void* cell) noexcept {
     return std::uint64_t{1} << (address_of(cell) / size_classes::granule % 64);
   }
-  std::uint64_t bits[slices_per_segment * words_per_slab];
+
+  word_pair words[slices_per_segment * words_per_slab];
 };
 
 struct no_requested_sizes {
@@ -82,7 +101,7 @@ protected:
 /// `(address >> 16) & 2047`: six bits of slice, five bits of segment, so that the 64 bytes in use of 32 neighbouring
 /// segments lie in different cache sets. One load gives the size class of a block. `parcel_lanes` has another byte for
 /// each slice: the lane of the heap, if a parcel may list cells of the slice; one load gives a free by another thread
-/// both answers. From level `checked` on a second bitmap marks live cells; from `hardened` on two bytes a cell hold the
+/// both answers. From level `checked` on two more bitmaps mark live cells; from `hardened` on two bytes a cell hold the
 /// requested size, in nine more slices. Pages of the head become resident on first use.
 struct segment {
   static constexpr std::uint32_t lanes = 32;
@@ -155,8 +174,10 @@ struct segment {
     return is_aligned(p, size_classes::granule) && of(p)->live.has(p);
   }
 
-  /// Effects: inverts `is_live(p)`. Expects: level `checked`; `p` is a cell.
+  /// Effects: inverts `is_live(p)`. Expects: level `checked`; `p` is a cell. Thread safety: the owner.
   static ASHLAR_INLINE void flip_live(void* p) noexcept { of(p)->live.flip(p); }
+  /// As `flip_live`. Thread safety: any thread that holds the lock of the owner.
+  static void flip_live_by_other(void* p) noexcept { of(p)->live.flip_by_other(p); }
 
   /// Effects: makes the head of a segment without slabs in raw memory. Expects: `memory` is aligned to a segment.
   static segment* format(void* memory, std::size_t index, std::size_t bytes, segment_owner* owner = nullptr,

@@ -20,6 +20,7 @@ class single_owner {
 public:
   using whole = lock_scope<null_lock>;
   static constexpr bool sends = false;
+  static constexpr bool frees_owner = false;
 
   explicit single_owner(const heap_options&) noexcept {}
 
@@ -44,7 +45,8 @@ private:
 /// One thread owns the heap; others free its blocks, trim and inspect it. One lock, which is held
 ///
 /// - at level `fast` behind the thread cache, about once in 64 requests of the owner: `enter`;
-/// - from `checked` on by whole calls, thread cache included, since the freeing call reports misuse: `enter_call`;
+/// - from `checked` on by whole calls, thread cache included, since the freeing call reports misuse: `enter_call`; but
+///   at `checked` as at `fast`, if an address alone leads to the owner of a block;
 /// - at every level by calls that have no part in front of the lock: `enter_whole`.
 ///
 /// Parcels of freed cells wait in a queue without the lock, up to a limit; the lock guards those that are taken out.
@@ -55,15 +57,17 @@ class locked_with_inbox {
 public:
   using whole = report_scope<spin_lock>;  // a double free of a cell is found at every level, and reported without it
   static constexpr bool sends = frees_travel;
+  /// Whether the owner uses its thread cache without the lock.
+  static constexpr bool frees_owner = sends || (checking_level == checking::checked && finds_owners<Upstream>);
 
   explicit constexpr locked_with_inbox(const heap_options& options) noexcept : in_transit_(options.retain_bytes) {}
 
   [[nodiscard]] ASHLAR_INLINE auto enter() noexcept {
-    if constexpr (sends) return whole(lock_);
+    if constexpr (frees_owner) return whole(lock_);
     else return none(none_);
   }
   [[nodiscard]] ASHLAR_INLINE auto enter_call() noexcept {
-    if constexpr (sends) return none(none_);
+    if constexpr (frees_owner) return none(none_);
     else return whole(lock_);
   }
   [[nodiscard]] ASHLAR_INLINE whole enter_whole() noexcept { return whole(lock_); }

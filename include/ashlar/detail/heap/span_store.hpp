@@ -285,6 +285,7 @@ private:
     const slice_mask all = segment_slices::all_of(bytes), fresh = detail::fresh_slices_of<pages>(memory, all);
     if (lane_ == segment::no_lane) lane_ = segment::next_lane();
     segment* const home = segment::format(memory, count_, bytes, owner_, lane_);
+    space_.set_owner(home, owner_);
     mark_free(home->slice(first_slice), bytes - first_slice * slice_bytes);
     guards::begin(*home);
     spaces_[count_] = {home, all, fresh};

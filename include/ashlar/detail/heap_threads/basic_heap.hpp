@@ -151,6 +151,7 @@ protected:
   }
   template <class Slow, class Remote>
   ASHLAR_INLINE void put_or(void* p, Slow slow, Remote remote) noexcept {
+    if constexpr (owner::checks_owner) return try_put_own(p) ? static_cast<void>(0) : slow(p);
     if (ASHLAR_UNLIKELY(checks || is_sampled(p))) return slow(p);
     thread_heap* const mine = members::latest();
     if (ASHLAR_LIKELY(is_of(mine, p))) return mine->blocks.put(p);
@@ -198,6 +199,8 @@ private:
   }
 
   ASHLAR_INLINE void put(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    if constexpr (owner::checks_owner)
+      return try_put_own(p, class_of_request(bytes, alignment)) ? static_cast<void>(0) : put_slow(p, bytes, alignment);
     if (ASHLAR_UNLIKELY(checks || is_sampled(p))) return put_slow(p, bytes, alignment);
     thread_heap* const mine = members::latest();
     if (ASHLAR_LIKELY(is_of(mine, p))) return mine->blocks.put(p, bytes, alignment);
@@ -206,6 +209,7 @@ private:
 
   template <std::size_t Bytes, std::size_t Alignment>
   ASHLAR_INLINE void put_known(void* p) noexcept {
+    if constexpr (owner::checks_owner) return put(p, Bytes, Alignment);
     if (ASHLAR_UNLIKELY(checks || is_sampled(p))) return put_slow(p, Bytes, Alignment);
     thread_heap* const mine = members::latest();
     if (ASHLAR_LIKELY(is_of(mine, p))) return mine->blocks.template put_known<Bytes, Alignment>(p);
@@ -235,13 +239,21 @@ private:
     return owner::segment::heap_of(p) == static_cast<const void*>(mine);
   }
 
+  // Effects: frees a live cell of the calling thread at level `checked`. Returns: whether it was one.
+  template <class... Class>
+  [[nodiscard]] static ASHLAR_INLINE bool try_put_own(void* p, Class... size_class) noexcept {
+    thread_heap* const mine = members::latest();
+    return ASHLAR_LIKELY(members::is_of(mine, p)) && ASHLAR_LIKELY(mine->blocks.try_put_own(p, size_class...));
+  }
+
   // A block of another thread, or a thread whose last used heap was another one, which may end meanwhile: then `mine`
   // is only compared. Inlined: the jumps of a call cost more than the rest.
   template <class Remote>
   ASHLAR_INLINE void put_remote(thread_heap* mine, void* p, Remote remote) noexcept {
     auto* home = owner::segment::of(p);
     ASHLAR_IN_REGISTER(home);  // otherwise `is_of` has an instruction more, to keep the owner for here
-    if (ASHLAR_UNLIKELY(!members_.is_latest() || !mine->freer.try_defer_cell(owner::of(*home->head.owner), p)))
+    if (ASHLAR_UNLIKELY(!members_.is_latest() || !members::may_own(home->head.owner, p) ||
+                        !mine->freer.try_defer_cell(owner::of(*home->head.owner), p)))
       remote(p);
   }
 
@@ -286,14 +298,17 @@ protected:
   }
 
   ASHLAR_NOINLINE void put_remote_slow(void* p) noexcept {
+    members_.expect_known(p);
     if (thread_heap* const mine = members_.recent(); ASHLAR_LIKELY(mine != nullptr))
-      return mine->freer.begin_carrier(owner::of(p), p);
+      return mine->freer.defer_free_cell(owner::of(p), p);
     members_.deallocate_by(p, [p](owner& home) { home.put(p); });
   }
 
   ASHLAR_NOINLINE void put_slow(void* p) noexcept {
     if (p == nullptr) return;
     if (zero_.has(p)) return zero_.give(p, this);
+    if constexpr (owner::checks_owner)
+      return members_.deallocate_checked(p, [p](owner& home, bool is_own) { home.put_checked(p, is_own); });
     if (!checks && !is_aligned(p, window_bytes))
       if (thread_heap* const mine = members::latest(); is_of(mine, p)) return mine->blocks.put(p);
     members_.deallocate_by(p, [&](owner& home) { home.put(p); });
@@ -302,6 +317,10 @@ protected:
   ASHLAR_NOINLINE void put_slow(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     if (!checks && p != nullptr) return put_slow(p);
     if (zero_.has(p)) return zero_.give(p, bytes, this);
+    if constexpr (owner::checks_owner)
+      return members_.deallocate_checked(p, [&](owner& home, bool is_own) {
+        home.put_checked(p, is_own, bytes, alignment, class_of_request(bytes, alignment));
+      });
     if constexpr (checks)  // the other owner is known under another lock
       if (thread_heap* const mine = members_.recent();
           mine != nullptr && mine->blocks.try_put_cell(p, bytes, alignment))

@@ -35,9 +35,12 @@ namespace ashlar::ASHLAR_ABI::detail {
 template <thread_safe_resource Upstream>
 class shared_extent_map {
   using segment = typename heap_parts<Upstream>::segment;
+  using range_of = detail::range_of<Upstream>;
 
 public:
   static constexpr bool is_thread_safe = true;
+  /// Whether an address alone leads to the owner of its segment.
+  static constexpr bool finds_owners = range_of::is_known;
 
   /// `heap`: named in reports about blocks in here; null: the requesting heap. A constant-initialised map enters the
   /// registry of heaps later.
@@ -138,9 +141,26 @@ public:
     return found != nullptr && !space_.is_spare(found->start);
   }
 
-  /// Returns: the owner of the segment of the address; null outside of segments in use. Reads the head of that segment
-  /// only, which the lock keeps alive.
+  /// @{ Without a lock; `p` is not read. Effects: names the owner of the segment at `p`; null: none.
+  static void set_owner(const void* p, segment_owner* owner) noexcept
+    requires(finds_owners)
+  {
+    range_of::range().set_owner(p, owner);
+  }
+  /// Returns: whether `owner` owns the segment of the address; false is a hint only, for segments outside of the range.
+  /// Expects: `owner` is not null.
+  [[nodiscard]] static ASHLAR_INLINE bool is_of(const segment_owner* owner, const void* p) noexcept
+    requires(finds_owners)
+  {
+    return range_of::range().is_of(owner, p);
+  }
+  /// @}
+
+  /// Returns: the owner of the segment of the address; null outside of segments in use. In a range without a lock: the
+  /// owner may be that of another heap. Otherwise it reads the head of that segment only, which the lock keeps alive.
   [[nodiscard]] segment_owner* owner_of(void* p) const noexcept {
+    if constexpr (finds_owners)
+      if (range_of::range().has(p)) return range_of::range().owner_of(p);
     const scope held(lock_);
     const auto* const found = space_.find(p);
     const bool is_there = found != nullptr && found->is_segment() && !space_.is_spare(found->start);

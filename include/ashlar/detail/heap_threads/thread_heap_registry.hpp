@@ -6,9 +6,11 @@
 #include <utility>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/block_canary.hpp>
+#include <ashlar/detail/heap/cell_faults.hpp>
 #include <ashlar/detail/heap/cell_layout.hpp>
 #include <ashlar/detail/heap/heap_parts.hpp>
 #include <ashlar/detail/heap/page_discard.hpp>
@@ -74,7 +76,7 @@ public:
   [[nodiscard]] ASHLAR_INLINE thread_heap* recent() const noexcept { return threads_.recent(); }
   /// As `recent`; of a thread without a heap perhaps one with empty free lists that nothing but `take_or` may use.
   [[nodiscard]] ASHLAR_INLINE thread_heap* recent_or_empty() const noexcept {
-    if constexpr (!checks && threads::has_empty_part) return threads::latest();
+    if constexpr ((!checks || owner::checks_owner) && threads::has_empty_part) return threads::latest();
     else return threads_.recent();
   }
   [[nodiscard]] static ASHLAR_INLINE thread_heap* latest() noexcept { return threads::latest(); }
@@ -126,11 +128,38 @@ public:
   /// block is a remote free. Expects: `p` is not null.
   template <class Free>
   void deallocate_by(void* p, Free free) noexcept {
+    if (!checks) expect_known(p);
     owner& home = home_of(p);
     if (checks) return free(home);
     thread_heap* const mine = owner::segment::is_in_slab(p) ? obtain() : known();  // without a note no heap is needed
     if (mine != nullptr && &home == &mine->blocks) return free(home);
     mine != nullptr ? mine->freer.defer_free(home, p) : home.give_now(p);
+  }
+
+  /// Calls `free(home, is_own)` for the owner of a block that is known to be none of a fast path. Expects: level
+  /// `checked`, the owner needs no lock.
+  template <class Free>
+  void deallocate_checked(void* p, Free free) noexcept {
+    owner& home = home_of(p);
+    thread_heap* const mine = known();
+    free(home, mine != nullptr && &home == &mine->blocks);
+  }
+
+  /// Returns: whether `owner`, which a segment at `p` would name, may own the address: false if there is none, but also
+  /// for segments outside of the range. Right where an address alone leads to the owner, otherwise true.
+  [[nodiscard]] static ASHLAR_INLINE bool may_own(const segment_owner* owner, const void* p) noexcept {
+    if constexpr (finds_owners<source>) return shared_extent_map<Upstream>::is_of(owner, p);
+    return true;
+  }
+  /// Effects: reports an address that no heap has, where an address alone leads to the owner. Slow for huge blocks.
+  void expect_known(void* p) const noexcept {
+    if constexpr (finds_owners<source>)
+      if (is_aligned(p, window_bytes) ? !space_.has(p) : space_.owner_of(p) == nullptr) report_foreign(p);
+  }
+
+  /// Returns: whether the block is of a segment of `mine`; false is a hint only. Expects: as `deallocate_checked`.
+  [[nodiscard]] static ASHLAR_INLINE bool is_of(const thread_heap* mine, const void* p) noexcept {
+    return mine != nullptr && shared_extent_map<Upstream>::is_of(&mine->blocks, p);
   }
 
   /// Returns: the owner of a block; the common heap for huge blocks. From level `checked` on `p` may be any address;
@@ -139,6 +168,8 @@ public:
     if (is_aligned(p, window_bytes)) return common();
     if constexpr (!checks) return owner::of(p);
     segment_owner* const found = space_.owner_of(p);
+    if constexpr (finds_owners<source>)  // perhaps that of another heap
+      if (found != nullptr && &owner::of(*found).upstream().get() != &space_) return common();
     return found != nullptr ? owner::of(*found) : common();
   }
 
@@ -253,6 +284,11 @@ private:
       if (p != nullptr) return p;
     }
     return nullptr;
+  }
+
+  [[noreturn]] ASHLAR_COLD void report_foreign(const void* p) const noexcept {
+    report(
+        {.kind = fault::invalid_free, .what = freeing_block.foreign, .pointer = p, .resource = space_.reported_heap()});
   }
 
   void before_fork(fork_step step) noexcept {
