@@ -293,7 +293,6 @@ private:
     longest_[count_++] = static_cast<std::uint8_t>(count_bits(all));
   }
 
-  // Verifies the poison of the free blocks in slices of a segment.
   void verify_poison([[maybe_unused]] std::size_t i, [[maybe_unused]] slice_mask which) const noexcept {
     if constexpr (keeps_canaries) verify_poison_of_runs(*spaces_[i].home, which, space_.heap());
   }
