@@ -23,7 +23,7 @@ constexpr std::size_t two_megabytes = std::size_t{2} << 20;
 struct system_of_test {
   bool grants = true, has_memory = true;
   std::set<std::uintptr_t> others;  // addresses of other mappings
-  std::uintptr_t elsewhere = std::uintptr_t{1} << 46;
+  std::uintptr_t elsewhere = static_cast<std::uintptr_t>(std::uint64_t{1} << 46);
   std::size_t released = 0;
 };
 system_of_test* now = nullptr;
