@@ -15,12 +15,15 @@
 
 #include "malloc/cold_code.hpp"
 #include "malloc/good_size.hpp"
+#include "malloc/guard_pool.hpp"
 #include "malloc/heaps.hpp"
+#include "malloc/sampled_blocks.hpp"
+#include "malloc/sampling.hpp"
 #include "malloc/settings.hpp"
 
 namespace ashlar::drop_in {
 
-constinit fast_path_limits fast_paths;
+constinit fast_path_limits fast_paths = {};
 
 namespace {
 
@@ -97,7 +100,7 @@ ASHLAR_INLINE auto in_heap_of(const void* p, F f) noexcept {
 }  // namespace
 
 void choose_fast_paths() noexcept {
-  const bool is_open = !settings().zeroes && !has_default_heaps();
+  const bool is_open = !settings().zeroes && !has_default_heaps() && !settings().samples_each();
   fast_paths =
       is_open ? fast_path_limits{process_heap_type::most_small_bytes + 1, largest_cell + 1} : fast_path_limits{};
 }
@@ -105,13 +108,23 @@ void choose_fast_paths() noexcept {
 void* allocate_slow(std::size_t bytes) noexcept {
   if (ASHLAR_UNLIKELY(bytes >= fast_paths.end_of_cells)) return allocate_aligned(bytes, granule);
   ASHLAR_ASSUME(bytes <= largest_cell);
+  if (counts_down(1)) return sample_cell(bytes);
   return process_heap().allocate_or_errno(bytes);
+}
+
+void* allocate_missed(std::size_t bytes) noexcept {
+  void* const p = process_heap_type::allocate_slow(bytes);
+  return counts_down(allocations_of_missed(p)) ? sample_missed(p, bytes) : p;
 }
 
 void* allocate_aligned(std::size_t bytes, std::size_t alignment) noexcept {
   if (bytes > most_bytes) return out_of_memory();
   const std::size_t at = detail::max(alignment, granule);
-  return or_out_of_memory(in_default([=](auto& heap) { return take(heap, bytes, at); }));
+  return counts_down(1) ? sample_aligned(bytes, at) : allocate_uncounted(bytes, at);
+}
+
+void* allocate_uncounted(std::size_t bytes, std::size_t alignment) noexcept {
+  return or_out_of_memory(in_default([=](auto& heap) { return take(heap, bytes, alignment); }));
 }
 
 void* allocate_zeroed(std::size_t bytes) noexcept {
@@ -121,12 +134,21 @@ void* allocate_zeroed(std::size_t bytes) noexcept {
     return p != nullptr ? std::memset(p, 0, bytes) : nullptr;
   }
   if (bytes > most_bytes) return out_of_memory();
+  return counts_down(1) ? sample_zeroed(bytes) : allocate_zeroed_uncounted(bytes);
+}
+
+void* allocate_zeroed_uncounted(std::size_t bytes) noexcept {
   return or_out_of_memory(in_default([=](auto& heap) { return take_zeroed(heap, bytes, granule); }));
 }
 
 void* resize_block(void* p, std::size_t bytes, std::size_t alignment) noexcept {
   if (p == nullptr) return allocate_aligned(bytes, alignment);
   if (bytes > most_bytes) return out_of_memory();
+  if (guard_pool::has(p)) return resize_guarded(p, bytes, alignment);
+  return counts_down(1) ? sample_resized(p, bytes, alignment) : resize_uncounted(p, bytes, alignment);
+}
+
+void* resize_uncounted(void* p, std::size_t bytes, std::size_t alignment) noexcept {
   return or_out_of_memory(in_heap_of(p, [=](auto& heap) { return resize(heap, p, bytes, alignment); }));
 }
 
@@ -138,11 +160,13 @@ void* reallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
 
 // At level `fast` a heap that is an object comes here with each of its blocks: no thread has a part of it.
 void deallocate_slow(void* p) noexcept {
+  if (guard_pool::has(p)) return deallocate_guarded(p);
   ashlar_heap* const other = has_heaps() && p != nullptr ? heap_of_block(p) : nullptr;
   other != nullptr ? other->deallocate(p) : process_heap_type::deallocate_slow(p);
 }
 
 void deallocate_remote(void* p) noexcept {
+  if (guard_pool::has(p)) return deallocate_guarded(p);
   ashlar_heap* const other = has_heaps() ? heap_of_block(p) : nullptr;
   other != nullptr ? other->deallocate(p) : process_heap_type::deallocate_remote(p);
 }
@@ -150,6 +174,7 @@ void deallocate_remote(void* p) noexcept {
 void deallocate_sized(void* p, std::size_t bytes, std::size_t alignment) noexcept {
   if constexpr (checking_level < checking::checked) return deallocate(p);  // the size would save nothing
   if (p == nullptr) return;
+  if (guard_pool::has(p)) return deallocate_guarded(p, bytes);
   in_heap_of(p, [=](auto& heap) { heap.deallocate(p, bytes, detail::max(alignment, granule)); });
 }
 
@@ -165,10 +190,12 @@ void deallocate_at_most(void* p, std::size_t bytes) noexcept {
 }
 
 std::size_t usable_size(const void* p) noexcept {
+  if (guard_pool::has(p)) return guard_pool::bytes_of(p);
   return p != nullptr ? in_heap_of(p, [=](auto& heap) { return heap.usable_size(p); }) : 0;
 }
 
 bool try_expand(void* p, std::size_t bytes) noexcept {
+  if (guard_pool::has(p)) return bytes <= guard_pool::bytes_of(p);
   return bytes <= most_bytes && in_heap_of(p, [=](auto& heap) {
            return (!keeps_requests && bytes <= heap.usable_size(p)) || heap.try_resize(p, bytes);
          });

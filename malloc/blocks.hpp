@@ -6,9 +6,13 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <ashlar/base/config.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/heap/process_heap.hpp>
+
+#include "malloc/sampled_blocks.hpp"
+#include "malloc/sampling.hpp"
 
 namespace ashlar::drop_in {
 
@@ -31,6 +35,8 @@ void choose_fast_paths() noexcept;
 
 /// Returns: a block, or null with errno ENOMEM.
 [[nodiscard]] void* allocate_slow(std::size_t bytes) noexcept;
+/// As `allocate_slow`, after a miss of the fast path. Expects: `bytes <= most_small_bytes`.
+[[nodiscard]] void* allocate_missed(std::size_t bytes) noexcept;
 /// As `allocate_slow`. Expects: `alignment` is a power of two.
 [[nodiscard]] void* allocate_aligned(std::size_t bytes, std::size_t alignment) noexcept;
 /// As `allocate_slow`; the requested bytes are zero.
@@ -53,10 +59,19 @@ void deallocate_at_most(void* p, std::size_t bytes) noexcept;
 /// Returns: whether the block has at least `bytes` bytes now, in place.
 [[nodiscard]] bool try_expand(void* p, std::size_t bytes) noexcept;
 
+/// @{ As the functions without `uncounted`, for a request that does not count as a candidate for a sample: it has been
+/// one. Expects: `bytes <= most_bytes`; `alignment` is at least a granule; `p` is not null.
+[[nodiscard]] void* allocate_uncounted(std::size_t bytes, std::size_t alignment) noexcept;
+[[nodiscard]] void* allocate_zeroed_uncounted(std::size_t bytes) noexcept;
+[[nodiscard]] void* resize_uncounted(void* p, std::size_t bytes, std::size_t alignment) noexcept;
+/// @}
+
 /// Returns: a block, or null with errno ENOMEM.
 [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes) noexcept {
   if (ASHLAR_UNLIKELY(bytes >= fast_paths.end_of_small)) return allocate_slow(bytes);
-  return process_heap().allocate_small_or(bytes, [bytes] { return process_heap_type::allocate_slow(bytes); });
+  if constexpr (checking_level != checking::fast)  // which misses nothing
+    if (counts_down(1)) return sample_cell(bytes);
+  return process_heap().allocate_small_or(bytes, [bytes] { return allocate_missed(bytes); });
 }
 
 /// Effects: frees a block; nothing for null.

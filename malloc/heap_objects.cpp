@@ -15,6 +15,7 @@
 #include "malloc/blocks.hpp"
 #include "malloc/error_stream.hpp"
 #include "malloc/export.hpp"
+#include "malloc/guard_pool.hpp"
 #include "malloc/heaps.hpp"
 
 namespace ashlar::drop_in {
@@ -123,21 +124,24 @@ ASHLAR_EXPORT void* ashlar_heap_aligned_malloc(ashlar_heap* heap, std::size_t by
 }
 
 ASHLAR_EXPORT void* ashlar_heap_realloc(ashlar_heap* heap, void* p, std::size_t bytes) {
+  if (drop_in::is_process(heap) && p != nullptr) return drop_in::resize_block(p, bytes, drop_in::granule);
   return drop_in::serve(heap, bytes, [=](auto& in) { return in.try_reallocate(p, bytes); });
 }
 
 ASHLAR_EXPORT void ashlar_heap_free(ashlar_heap* heap, void* p) {
-  drop_in::on(heap, [=](auto& in) { in.deallocate(p); });
+  drop_in::is_process(heap) ? drop_in::deallocate(p) : heap->deallocate(p);
 }
 
 ASHLAR_EXPORT ashlar_heap* ashlar_heap_of(const void* p) {
   if (ashlar_heap* const found = drop_in::heap_with(p)) return found;
-  return ashlar::process_heap().owns(p) ? drop_in::handle_of_process() : nullptr;
+  const bool is_process = drop_in::guard_pool::has(p) || ashlar::process_heap().owns(p);
+  return is_process ? drop_in::handle_of_process() : nullptr;
 }
 
 ASHLAR_EXPORT void ashlar_heap_visit(ashlar_heap* heap, void (*visit)(void*, std::size_t, void*), void* argument) {
-  drop_in::on(heap,
-              [=](auto& in) { in.for_each_live([=](void* p, std::size_t bytes) { visit(p, bytes, argument); }); });
+  const auto each = [=](void* p, std::size_t bytes) { visit(p, bytes, argument); };
+  drop_in::on(heap, [=](auto& in) { in.for_each_live(each); });
+  if (drop_in::is_process(heap)) drop_in::guard_pool::for_each_live(each);
 }
 
 ASHLAR_EXPORT ashlar_heap* ashlar_heap_set_default_for_thread(ashlar_heap* heap) {

@@ -23,6 +23,10 @@ struct options {
   bool writes_classes = false;                            ///< `stats=classes`: these too, by size class
   bool aborts = true;                                     ///< `abort`: 0 ends a misused program without a core file
   bool zeroes = false;                                    ///< `zero`: 1 clears every block that is handed out
+  std::uint32_t sample_interval = 10'000;                 ///< `sample`: one in that many blocks is guarded; 0: none
+
+  /// Returns: whether the interval is so short that each request is counted by itself, which is for tests.
+  [[nodiscard]] constexpr bool samples_each() const noexcept { return sample_interval != 0 && sample_interval < 1000; }
 
   [[nodiscard]] friend bool operator==(const options&, const options&) = default;
 };
@@ -98,18 +102,30 @@ inline constexpr std::array<std::string_view, 3> names_of_huge = {"", "1", "0"};
   return set_flag(value, of.zeroes);
 }
 
+// 0, 1, or 1/N.
+[[nodiscard]] constexpr bool set_sample(options& of, std::string_view value) noexcept {
+  if (value.starts_with("1/")) value.remove_prefix(2);
+  else if (value != "0" && value != "1") return false;
+  std::size_t interval = 0;
+  const bool is_plain = !value.empty() && value.back() <= '9';
+  if (!is_plain || !parse_bytes(value, interval) || interval > INT32_MAX) return false;
+  of.sample_interval = static_cast<std::uint32_t>(interval);
+  return true;
+}
+
 struct known_word {
   std::string_view name;
   bool (*set)(options&, std::string_view value) noexcept;
 };
 
-inline constexpr std::array<known_word, 7> known = {{{"retain", set_retain},
+inline constexpr std::array<known_word, 8> known = {{{"retain", set_retain},
                                                      {"decay", set_decay},
                                                      {"max", set_max},
                                                      {"huge_pages", set_huge_pages},
                                                      {"stats", set_stats},
                                                      {"abort", set_abort},
-                                                     {"zero", set_zero}}};
+                                                     {"zero", set_zero},
+                                                     {"sample", set_sample}}};
 
 }  // namespace words
 
@@ -146,14 +162,18 @@ template <class Out>
   else if (name == "stats") out.text(of.writes_classes ? "classes" : of.writes_statistics ? "exit" : "");
   else if (name == "abort") flag(of.aborts);
   else if (name == "zero") flag(of.zeroes);
-  else return false;
+  else if (name == "sample") {
+    if (of.sample_interval > 1) out.text("1/");
+    out.number(of.sample_interval);
+  } else return false;
   return true;
 }
 
-/// Returns: what a privileged program accepts of `wished`: clearing and ending, which take nothing away.
+/// Returns: what a privileged program accepts of `wished`: clearing, and samples, which take nothing away.
 [[nodiscard]] constexpr options only_checks_of(const options& wished) noexcept {
   options safe;
   safe.zeroes = wished.zeroes;
+  if (wished.sample_interval != 0) safe.sample_interval = wished.sample_interval;
   return safe;
 }
 

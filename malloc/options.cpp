@@ -14,6 +14,7 @@
 #include "malloc/blocks.hpp"
 #include "malloc/error_stream.hpp"
 #include "malloc/misuse.hpp"
+#include "malloc/sampling.hpp"
 #include "malloc/settings.hpp"
 #include "malloc/start.hpp"
 
@@ -28,6 +29,7 @@ void put_into_effect(const options& now) noexcept {
   process_heap().set_options({.max_bytes = now.max_bytes, .retain_bytes = now.retain_bytes, .decay_ms = now.decay_ms});
   fresh::by_wish::set_wish(now.huge);
   choose_fast_paths();
+  sample_one_in(now.sample_interval);
   end_misuse_by(now.aborts);
   if (now.writes_statistics) keep_error_stream();
 }
@@ -51,6 +53,7 @@ void print_refusal(std::string_view name, std::string_view value, word_result wh
 // may allocate. glibc passes the arguments of main to constructors, before `environ` is set.
 __attribute__((constructor(101))) void begin(int, char**, char** environment) noexcept {
   start();
+  sample_one_in(in_effect.sample_interval);
   const std::string_view text = variable(environment);
   if (text.empty()) return;
   const bool is_privileged = ::getauxval(AT_SECURE) != 0;

@@ -198,7 +198,7 @@ static void test_options(void) {
   EXPECT(ashlar_option_set("retain", "3m") == 0);
   EXPECT(ashlar_option_get("retain", text, sizeof text) == 0 && strcmp(text, "3145728") == 0);
   EXPECT(ashlar_option_get("retain", text, 3) == ERANGE);
-  EXPECT(ashlar_option_set("sample", "1") == ENOENT && ashlar_option_get("sample", text, sizeof text) == ENOENT);
+  EXPECT(ashlar_option_set("samples", "1") == ENOENT && ashlar_option_get("samples", text, sizeof text) == ENOENT);
   EXPECT(ashlar_option_set("decay", "soon") == EINVAL);
   EXPECT(ashlar_option_set("decay", "20") == 0);
 }

@@ -50,14 +50,15 @@ TEST(option_words, defaults_come_from_an_empty_variable) {
 }
 
 TEST(option_words, sets_each_option) {
-  const parsed all = parse("retain=64m,decay=250,max=2g,huge_pages=0,stats=exit,abort=0,zero=1");
+  const parsed all = parse("retain=64m,decay=250,max=2g,huge_pages=0,stats=exit,abort=0,zero=1,sample=1/500");
   const options expected = {.retain_bytes = std::size_t{64} << 20,
                             .decay_ms = 250,
                             .max_bytes = std::size_t{2} << 30,
                             .huge = huge_pages::refused,
                             .writes_statistics = true,
                             .aborts = false,
-                            .zeroes = true};
+                            .zeroes = true,
+                            .sample_interval = 500};
   EXPECT_EQ(all.of, expected);
   EXPECT_TRUE(all.refused.empty());
 }
@@ -68,21 +69,41 @@ TEST(option_words, takes_the_last_of_two_words) {
 }
 
 TEST(option_words, names_what_it_does_not_know_and_sets_the_rest) {
-  const parsed some = parse("sample=1/10000,keep=64m,decay=1,Retain=5");
-  EXPECT_EQ(some.refused, (std::vector<std::string>{"?sample=1/10000", "?keep=64m", "?Retain=5"}));
+  const parsed some = parse("samples=1,keep=64m,decay=1,Retain=5");
+  EXPECT_EQ(some.refused, (std::vector<std::string>{"?samples=1", "?keep=64m", "?Retain=5"}));
   EXPECT_EQ(some.of.decay_ms, 1u);
   EXPECT_EQ(some.of.retain_bytes, options{}.retain_bytes);
 }
 
 TEST(option_words, refuses_values) {
-  for (const std::string_view word : {"retain",           "retain=",     "retain=m",
-                                      "retain=-1",        "retain=1x",   "retain=1mm",
-                                      "retain= 1",        "retain=1.5m", "retain=18446744073709551616",
-                                      "retain=16777216t", "decay=1k",    "decay=4294967296",
-                                      "decay=",           "max=0",       "max=",
-                                      "huge_pages=2",     "huge_pages=", "stats=",
-                                      "stats=signal",     "abort=2",     "abort=",
-                                      "zero=yes",         "zero=11"}) {
+  for (const std::string_view word : {"retain",
+                                      "retain=",
+                                      "retain=m",
+                                      "retain=-1",
+                                      "retain=1x",
+                                      "retain=1mm",
+                                      "retain= 1",
+                                      "retain=1.5m",
+                                      "retain=18446744073709551616",
+                                      "retain=16777216t",
+                                      "decay=1k",
+                                      "decay=4294967296",
+                                      "decay=",
+                                      "max=0",
+                                      "max=",
+                                      "huge_pages=2",
+                                      "huge_pages=",
+                                      "stats=",
+                                      "stats=signal",
+                                      "abort=2",
+                                      "abort=",
+                                      "zero=yes",
+                                      "zero=11",
+                                      "sample=2",
+                                      "sample=1/",
+                                      "sample=",
+                                      "sample=1/1k",
+                                      "sample=1/5000000000"}) {
     const parsed one = parse(word);
     ASSERT_EQ(one.refused.size(), 1u) << word;
     EXPECT_EQ(one.refused[0][0], '!') << word;
@@ -112,23 +133,37 @@ TEST(option_words, huge_pages_are_refused_or_wanted) {
   EXPECT_EQ(parse("huge_pages=madvise").of.huge, huge_pages::wanted);
 }
 
+TEST(option_words, one_allocation_in_some_is_a_sample) {
+  EXPECT_EQ(parse("").of.sample_interval, 10'000u);
+  EXPECT_EQ(parse("sample=0").of.sample_interval, 0u);
+  EXPECT_EQ(parse("sample=1").of.sample_interval, 1u);
+  EXPECT_EQ(parse("sample=1/1").of.sample_interval, 1u);
+  EXPECT_FALSE(parse("sample=0").of.samples_each());
+  EXPECT_TRUE(parse("sample=1/999").of.samples_each());
+  EXPECT_FALSE(parse("sample=1/1000").of.samples_each());
+  for (const std::string_view value : {"0", "1", "1/2", "1/123456789"})
+    EXPECT_EQ(written(parse("sample=" + std::string(value)).of, "sample"), value);
+}
+
 TEST(option_words, writes_what_it_reads) {
   EXPECT_EQ(written(parse("stats=classes").of, "stats"), "classes");
-  const options some = parse("retain=1k,decay=7,max=5m,huge_pages=1,stats=exit,abort=0,zero=1").of;
+  const options some = parse("retain=1k,decay=7,max=5m,huge_pages=1,stats=exit,abort=0,zero=1,sample=1/7").of;
   std::string text;
-  for (const char* name : {"retain", "decay", "max", "huge_pages", "stats", "abort", "zero"})
+  for (const char* name : {"retain", "decay", "max", "huge_pages", "stats", "abort", "zero", "sample"})
     text += std::string(name) + "=" + written(some, name) + ",";
   EXPECT_EQ(parse(text).of, some);
   text_sink sink;
-  EXPECT_FALSE(ashlar::drop_in::write_option(some, "sample", sink));
+  EXPECT_FALSE(ashlar::drop_in::write_option(some, "samples", sink));
   EXPECT_TRUE(sink.all.empty());
 }
 
 TEST(option_words, a_privileged_program_accepts_what_adds_checks) {
-  const options wished = parse("retain=1,decay=1,max=1g,huge_pages=1,stats=exit,abort=0,zero=1").of;
+  const options wished = parse("retain=1,decay=1,max=1g,huge_pages=1,stats=exit,abort=0,zero=1,sample=1").of;
   options expected;
   expected.zeroes = true;
+  expected.sample_interval = 1;
   EXPECT_EQ(ashlar::drop_in::only_checks_of(wished), expected);
+  EXPECT_EQ(ashlar::drop_in::only_checks_of(parse("sample=0").of), options{});
 }
 
 }  // namespace

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The call stack of an allocation or a free, taken inside malloc.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <ashlar/detail/support/hints.hpp>
+
+namespace ashlar::drop_in {
+
+/// Return addresses, the innermost first, and the thread.
+struct call_stack {
+  static constexpr std::size_t most_frames = 16;
+
+  const void* frames[most_frames];
+  std::uint32_t depth;
+  std::int32_t thread;
+};
+
+/// The frame of a function that malloc and its relatives call last: so its caller is the caller of malloc.
+struct caller_frame {
+  const void* return_address;
+  const void* const* frame;  ///< the frame pointer of the caller, and the return address after it
+};
+#define ASHLAR_CALLER_FRAME()                                                            \
+  ::ashlar::drop_in::caller_frame {                                                      \
+    ASHLAR_RETURN_ADDRESS(), static_cast<const void* const*>(__builtin_frame_address(0)) \
+  }
+
+/// Effects: notes the stack from `from` on: by the unwinder of C++, if the program has it and it takes no lock, else by
+/// frame pointers, as far as they lead. Complexity: about 1 us a frame. Neither allocates nor takes a lock.
+void take_stack(call_stack& to, const caller_frame& from) noexcept;
+
+/// As `take_stack`, by frame pointers alone, from the registers of an interrupted function.
+void take_stack_at(call_stack& to, const void* instruction, const void* const* frame) noexcept;
+
+}  // namespace ashlar::drop_in

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The window of the guarded blocks: its head, its slots, and the pattern beside each block.
+#include "malloc/guard_pool.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <new>
+
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/detail/heap/segment.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
+#include <ashlar/detail/support/immortal.hpp>
+#include <ashlar/detail/thread/fork_safe_lock.hpp>
+#include <ashlar/os/pages.hpp>
+
+#include "malloc/guard_report.hpp"
+#include "malloc/sampling.hpp"
+
+namespace ashlar::drop_in {
+
+namespace {
+
+// Its address stands in the head of the window, where a segment names its engine.
+struct no_engine : detail::segment_owner {};
+constinit no_engine owner_of_window;
+
+constinit detail::immortal<detail::fork_safe_lock<spin_lock>> pool_lock;
+using pool_scope = detail::lock_scope<detail::fork_safe_lock<spin_lock>>;
+
+constexpr std::uint8_t pattern = 0xB5;
+constexpr std::size_t first_slot_at = detail::slice_bytes;
+
+// A range is the pattern if its first byte is and each byte has the value of the next one.
+[[nodiscard]] bool is_pattern(const std::byte* from, const std::byte* to) noexcept {
+  const auto bytes = static_cast<std::size_t>(to - from);
+  return bytes == 0 || (*from == std::byte{pattern} && std::memcmp(from, from + 1, bytes - 1) == 0);
+}
+
+void fill(std::byte* from, const std::byte* to) noexcept {
+  std::memset(from, pattern, static_cast<std::size_t>(to - from));
+}
+
+}  // namespace
+
+/// The table of the window, behind its head.
+struct guard_window {
+  static constexpr std::size_t table_at = 8192;
+
+  std::size_t page, slots, used;    // slots from `used` on have never been used
+  std::size_t oldest_freed, freed;  // of the ring below
+  std::uint8_t ring[guard_pool::most_slots];
+  guarded_block blocks[guard_pool::most_slots];
+
+  [[nodiscard]] static guard_window& get() noexcept {
+    const std::uintptr_t start = guard_pool::start_.load(detail::memory_order_acquire);  // pairs with made()
+    return *reinterpret_cast<guard_window*>(start + table_at);
+  }
+
+  [[nodiscard]] ASHLAR_COLD static bool made() noexcept {
+    constexpr std::size_t window = detail::window_bytes;
+    if (guard_pool::is_made()) return true;
+    auto* const start = static_cast<std::byte*>(os::pages::reserve(window, window));
+    if (start == nullptr || !os::pages::commit(start, first_slot_at)) return false;
+    auto* const head = reinterpret_cast<detail::segment*>(start);
+    std::memset(head->parcel_lanes, detail::segment::no_lane, sizeof head->parcel_lanes);
+    head->head.owner = &owner_of_window;
+    auto* const table = ::new (start + table_at) guard_window{};
+    table->page = os::pages::page_bytes();
+    table->slots = detail::min(guard_pool::most_slots, ((window - first_slot_at) / table->page - 1) / 2);
+    guard_pool::start_.store(detail::address_of(start), detail::memory_order_release);  // pairs with get()
+    report_guarded_faults();
+    return true;
+  }
+
+  [[nodiscard]] std::byte* page_of(std::size_t slot) noexcept {
+    return reinterpret_cast<std::byte*>(this) - table_at + first_slot_at + (2 * slot + 1) * page;
+  }
+
+  /// Returns: the slot whose page has the address, or `slots`.
+  [[nodiscard]] std::size_t slot_of(const void* p) noexcept {
+    const std::size_t at = detail::address_of(p) % detail::window_bytes;
+    const std::size_t turn = at < first_slot_at ? 0 : (at - first_slot_at) / page;
+    return turn % 2 == 1 && turn / 2 < slots ? turn / 2 : slots;
+  }
+
+  [[nodiscard]] std::size_t next_slot() const noexcept {
+    if (used < slots) return used;
+    return freed != 0 ? ring[oldest_freed] : slots;
+  }
+  void take_slot() noexcept {
+    if (used < slots) return static_cast<void>(++used);
+    oldest_freed = (oldest_freed + 1) % guard_pool::most_slots;
+    --freed;
+  }
+  void give_slot(std::size_t slot) noexcept {
+    ring[(oldest_freed + freed++) % guard_pool::most_slots] = static_cast<std::uint8_t>(slot);
+  }
+};
+static_assert(guard_window::table_at >= offsetof(detail::segment, records) &&
+              guard_window::table_at + sizeof(guard_window) <= first_slot_at);
+
+ASHLAR_COLD void* guard_pool::take(std::size_t bytes, std::size_t alignment, const caller_frame& caller) noexcept {
+  if (bytes == 0 || bytes > os::pages::page_bytes() || alignment > os::pages::page_bytes()) return nullptr;
+  const sampling_scope inside;
+  call_stack stack;
+  take_stack(stack, caller);
+  if (!pool_lock.value.try_lock()) return nullptr;
+  const detail::lock_scope held(pool_lock.value, detail::already_held{});
+  if (!guard_window::made()) return nullptr;
+  guard_window& in = guard_window::get();
+  const std::size_t slot = in.next_slot();
+  if (slot == in.slots || !os::pages::commit(in.page_of(slot), in.page)) return nullptr;
+  in.take_slot();
+  std::byte* const page = in.page_of(slot);
+  std::byte* const end = page + in.page;
+  std::byte* const start = random_of_thread() % 256 < 128 ? page : detail::align_down(end - bytes, alignment);
+  fill(page, start);
+  fill(start + bytes, end);
+  guarded_block& block = in.blocks[slot];
+  block.start = start;
+  block.bytes = bytes;
+  block.allocated = stack;
+  block.is = guarded_block::state::live;
+  return start;
+}
+
+ASHLAR_COLD void guard_pool::give(void* p, const caller_frame& caller) noexcept {
+  const sampling_scope inside;
+  call_stack stack;
+  take_stack(stack, caller);
+  guarded_misuse found;
+  {
+    const pool_scope held(pool_lock.value);
+    guard_window& in = guard_window::get();
+    const std::size_t slot = in.slot_of(p);
+    guarded_block* const block = slot != in.slots ? &in.blocks[slot] : nullptr;
+    found = {.block = block, .p = p, .stack = &stack};
+    if (block == nullptr || block->is == guarded_block::state::unused) found.kind = fault::invalid_free;
+    else if (block->is == guarded_block::state::freed) found.kind = fault::double_free;
+    else if (block->start != p) found.kind = fault::misaligned_free;
+    else if (!is_pattern(in.page_of(slot), block->start)) found.kind = fault::underflow;
+    else if (!is_pattern(block->start + block->bytes, in.page_of(slot) + in.page)) found.kind = fault::overflow;
+    else {
+      block->freed = stack;
+      block->is = guarded_block::state::freed;
+      os::pages::decommit(in.page_of(slot), in.page);
+      return in.give_slot(slot);
+    }
+  }
+  report_misuse(found);
+}
+
+ASHLAR_COLD std::size_t guard_pool::bytes_of(const void* p) noexcept {
+  guard_window& in = guard_window::get();
+  const std::size_t slot = in.slot_of(p);
+  const guarded_block* const at = slot != in.slots ? &in.blocks[slot] : nullptr;
+  if (at != nullptr && at->is == guarded_block::state::live && at->start == p) return at->bytes;
+  const bool is_dead = at != nullptr && at->is == guarded_block::state::freed;
+  call_stack stack;
+  take_stack(stack, ASHLAR_CALLER_FRAME());
+  report_misuse({.kind = is_dead ? fault::double_free : fault::invalid_free, .block = at, .p = p, .stack = &stack});
+}
+
+const guarded_block* guard_pool::block(std::size_t slot) noexcept {
+  return is_made() ? &guard_window::get().blocks[slot] : nullptr;
+}
+
+ASHLAR_COLD const guarded_block* guard_pool::block_near(const void* p) noexcept {
+  guard_window& in = guard_window::get();
+  if (const std::size_t slot = in.slot_of(p); slot != in.slots)
+    return in.blocks[slot].is != guarded_block::state::unused ? &in.blocks[slot] : nullptr;
+  // A guard: the block whose end or start is nearer, live ones first.
+  const guarded_block* nearest = nullptr;
+  std::size_t least = SIZE_MAX;
+  for (std::size_t slot = 0; slot < in.used; ++slot) {
+    const guarded_block& each = in.blocks[slot];
+    const std::size_t before = detail::address_of(each.start) - detail::address_of(p);
+    const std::size_t after = detail::address_of(p) - detail::address_of(each.start + each.bytes);
+    const std::size_t distance = detail::min(before, after) + (each.is == guarded_block::state::live ? 0 : in.page);
+    if (distance < least) least = distance, nearest = &each;
+  }
+  return least < 3 * in.page ? nearest : nullptr;
+}
+
+}  // namespace ashlar::drop_in

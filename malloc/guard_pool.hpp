@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A pool of blocks on pages of their own between inaccessible pages: a sample of all allocations.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <ashlar/detail/heap/page_map.hpp>
+#include <ashlar/detail/support/atomics.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
+
+#include "malloc/call_stack.hpp"
+
+namespace ashlar::drop_in {
+
+/// One block and its two stacks.
+struct guarded_block {
+  enum class state : std::uint8_t { unused, live, freed };
+
+  std::byte* start;
+  std::size_t bytes;  ///< as requested
+  state is;
+  call_stack allocated, freed;
+};
+
+/// Slots in one window of address space, each a page between inaccessible pages. The window begins with what the fast
+/// path of a free reads of a segment: a head whose owner is no thread's heap, so that the free reaches the slow path.
+///
+///     | head 2 pages | blocks .. 64 KiB | guard | slot 0 | guard | slot 1 | guard | …              4 MiB |
+///
+/// A block lies at the right or the left end of its page; a pattern fills the rest. A free discards the page, which is
+/// inaccessible until the slot is used again: the one that has been free for the longest time is next. The window is
+/// reserved by the first sample. Thread safety: any thread; a fork waits for the lock.
+class guard_pool {
+public:
+  static constexpr std::size_t most_slots = 64;
+
+  /// Returns: whether the address lies in the window of the pool.
+  [[nodiscard]] static ASHLAR_INLINE bool has(const void* p) noexcept {
+    return ASHLAR_UNLIKELY(detail::address_of(p) - start_.load(detail::memory_order_relaxed) < detail::window_bytes);
+  }
+
+  /// Returns: a block of zeros, or null: without a free slot, beyond a page, or if another thread is inside.
+  [[nodiscard]] static void* take(std::size_t bytes, std::size_t alignment, const caller_frame& caller) noexcept;
+
+  /// Effects: frees a block; reports what is none, and writes beside it. Expects: `has(p)`.
+  static void give(void* p, const caller_frame& caller) noexcept;
+
+  /// Returns: the requested bytes of a block. Reports what is none. Expects: `has(p)`.
+  [[nodiscard]] static std::size_t bytes_of(const void* p) noexcept;
+
+  /// Effects: calls `f(p, bytes)` for each live block, without the lock.
+  template <class F>
+  static void for_each_live(F f) {
+    for (std::size_t slot = 0; slot < most_slots; ++slot)
+      if (const guarded_block* const each = block(slot); each != nullptr && each->is == guarded_block::state::live)
+        f(static_cast<void*>(each->start), each->bytes);
+  }
+
+  /// Returns: the block whose page, or guard beside it, has the address; null for none. Thread safety: without the
+  /// lock, for the thread that the address has interrupted.
+  [[nodiscard]] static const guarded_block* block_near(const void* p) noexcept;
+
+private:
+  [[nodiscard]] static const guarded_block* block(std::size_t slot) noexcept;
+
+  [[nodiscard]] static bool is_made() noexcept { return start_.load(detail::memory_order_relaxed) != far_; }
+
+  // Far from all addresses, null included, until there is a window.
+  static constexpr std::uintptr_t far_ = std::uintptr_t{1} << 63;
+  static constinit inline detail::atomic<std::uintptr_t> start_ = far_;
+  friend struct guard_window;
+};
+
+}  // namespace ashlar::drop_in

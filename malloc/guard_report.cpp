@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Writes the reports of guarded blocks; the handler of SIGSEGV.
+#include "malloc/guard_report.hpp"
+
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+
+#include <signal.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <ashlar/base/error.hpp>
+#include <ashlar/detail/support/atomics.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/panic.hpp>
+
+#include "malloc/loaded_files.hpp"
+#include "malloc/settings.hpp"
+
+namespace ashlar::drop_in {
+
+namespace {
+
+constinit struct sigaction former_handler = {};
+constinit detail::atomic<bool> is_reporting = false;
+
+// The state of a thread that a signal has interrupted.
+struct interrupted {
+  const void* instruction = nullptr;
+  const void* const* frame = nullptr;
+  const char* access = "access";
+
+  explicit interrupted([[maybe_unused]] const void* context) noexcept {
+#if defined(__x86_64__)
+    const auto& registers = static_cast<const ucontext_t*>(context)->uc_mcontext.gregs;
+    instruction = reinterpret_cast<const void*>(registers[REG_RIP]);
+    frame = reinterpret_cast<const void* const*>(registers[REG_RBP]);
+    access = (registers[REG_ERR] & 2) != 0 ? "write" : "read";
+#elif defined(__aarch64__)
+    const auto& state = static_cast<const ucontext_t*>(context)->uc_mcontext;
+    instruction = reinterpret_cast<const void*>(state.pc);
+    frame = reinterpret_cast<const void* const*>(state.regs[29]);
+#endif
+  }
+};
+
+ASHLAR_COLD void write_stack(const char* act, const call_stack& stack) noexcept {
+  detail::panic_line first;
+  detail::write_error_line(
+      first.text("  ").text(act).text(" by thread ").number(static_cast<std::uint64_t>(stack.thread)).view());
+  for (std::uint32_t at = 0; at < stack.depth; ++at) {
+    const void* const address = stack.frames[at];
+    detail::panic_line line;
+    line.text("    #").number(at).text(" ").address(address);
+    find_loaded_file(address, [&](std::string_view path, std::uintptr_t offset) {
+      line.text(" ").text(path).text("+").address(reinterpret_cast<const void*>(offset));
+    });
+    detail::write_error_line(line.view());
+  }
+}
+
+ASHLAR_COLD void write_block(const guarded_block& of) noexcept {
+  write_stack("allocated", of.allocated);
+  if (of.is == guarded_block::state::freed) write_stack("freed", of.freed);
+}
+
+[[nodiscard]] constexpr const char* mistake_of(fault kind) noexcept {
+  switch (kind) {
+    case fault::double_free: return "freed a block that is free";
+    case fault::misaligned_free: return "freed a pointer into the middle of a block";
+    case fault::underflow: return "bytes before a block were written to";
+    case fault::overflow: return "bytes past the end of a block were written to";
+    default: return "freed a pointer that is not a block";
+  }
+}
+
+ASHLAR_COLD void write_access(const guarded_block& block, const void* at, const interrupted& state) noexcept {
+  const std::ptrdiff_t offset = static_cast<const std::byte*>(at) - block.start;
+  detail::panic_line line;
+  line.text("ashlar: ");
+  if (block.is == guarded_block::state::freed) {
+    line.text("use_after_free: ").text(state.access).text(" in a block that is free");
+  } else if (offset < 0) {
+    line.text("underflow: ").text(state.access).text(" ").number(static_cast<std::uint64_t>(-offset));
+    line.text(" bytes before a block");
+  } else {
+    const auto past = static_cast<std::uint64_t>(offset) - block.bytes;
+    line.text("overflow: ").text(state.access).text(" ").number(past).text(" bytes past the end of a block");
+  }
+  line.text(", pointer ").address(block.start).text(", size ").number(block.bytes).text(", address ").address(at);
+  detail::write_error_line(line.view());
+}
+
+ASHLAR_COLD void report_access(const void* at, const void* context) noexcept {
+  const guarded_block* const block = guard_pool::block_near(at);
+  if (block == nullptr) return;
+  for (unsigned turn = 0; is_reporting.exchange(true, detail::memory_order_acquire) && turn < 20'000; ++turn)
+    detail::yield_or_sleep(turn);  // about a second: the report of another thread
+  const interrupted state(context);
+  call_stack stack;
+  take_stack_at(stack, state.instruction, state.frame);
+  write_access(*block, at, state);
+  write_stack("accessed", stack);
+  write_block(*block);
+  is_reporting.store(false, detail::memory_order_release);
+}
+
+ASHLAR_COLD void end_by_default(int signal, const siginfo_t& info) noexcept {
+  if (!settings().aborts) ::_exit(128 + signal);
+  struct sigaction restored = {};
+  restored.sa_handler = SIG_DFL;
+  ::sigaction(signal, &restored, nullptr);
+  if (info.si_code <= 0) ::raise(signal);  // a fault comes again by itself, what a process has sent does not
+}
+
+ASHLAR_COLD void pass_on(int signal, siginfo_t* info, void* context) noexcept {
+  const struct sigaction to = former_handler;
+  if ((to.sa_flags & SA_SIGINFO) == 0) {
+    if (to.sa_handler == SIG_IGN && info->si_code <= 0) return;
+    if (to.sa_handler == SIG_DFL || to.sa_handler == SIG_IGN) return end_by_default(signal, *info);
+  }
+  if ((to.sa_flags & static_cast<int>(SA_RESETHAND)) != 0) {
+    former_handler = {};
+    former_handler.sa_handler = SIG_DFL;
+  }
+  if ((to.sa_flags & SA_SIGINFO) != 0) to.sa_sigaction(signal, info, context);
+  else to.sa_handler(signal);
+}
+
+ASHLAR_COLD void handle_fault(int signal, siginfo_t* info, void* context) noexcept {
+  const int before = errno;
+  if (info->si_code > 0 && guard_pool::has(info->si_addr)) report_access(info->si_addr, context);
+  errno = before;
+  pass_on(signal, info, context);
+}
+
+}  // namespace
+
+ASHLAR_COLD void report_misuse(const guarded_misuse& found) noexcept {
+  violation v = {.kind = found.kind, .what = mistake_of(found.kind), .pointer = found.p};
+  write_stack("freed", *found.stack);
+  if (found.block != nullptr && found.block->is != guarded_block::state::unused) {
+    v.size = found.block->bytes;
+    write_block(*found.block);
+  }
+  detail::report(v);
+}
+
+ASHLAR_COLD void report_guarded_faults() noexcept {
+  if (::sigaction(SIGSEGV, nullptr, &former_handler) != 0) return;
+  struct sigaction ours = former_handler;
+  ours.sa_flags = (ours.sa_flags | SA_SIGINFO | SA_ONSTACK) & ~static_cast<int>(SA_RESETHAND);
+  ours.sa_sigaction = &handle_fault;
+  ::sigaction(SIGSEGV, &ours, nullptr);
+}
+
+}  // namespace ashlar::drop_in

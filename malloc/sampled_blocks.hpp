@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What malloc and its relatives do for sampled allocations, and for blocks of the pool of guarded ones.
+#pragma once
+
+#include <cstddef>
+
+#include <ashlar/detail/heap/cell_layout.hpp>
+#include <ashlar/detail/heap/segment.hpp>
+#include <ashlar/detail/heap/thread_cache.hpp>
+#include <ashlar/detail/slab/size_classes.hpp>
+#include <ashlar/detail/support/hints.hpp>
+
+#include "malloc/call_stack.hpp"
+
+namespace ashlar::drop_in {
+
+/// Returns: the allocations that a cell of the process heap stands for which the fast path did not find: at a sampled
+/// address those of about 64 KiB of its size, else itself.
+[[nodiscard]] ASHLAR_INLINE std::int32_t allocations_of_missed(void* cell) noexcept {
+  if (ASHLAR_LIKELY(!detail::is_sampled(cell)) || cell == nullptr) return 1;
+  const std::size_t size_class = detail::segment::owner_of(cell);
+  return static_cast<std::int32_t>(detail::sampled_bytes_of[size_class] / detail::size_classes::bytes_of(size_class));
+}
+
+/// The functions below are called last by those that they take the place of: so their caller is that of malloc.
+/// @{ After `counts_down`. Returns: a block of the pool if the allocation is a sample, else as without.
+[[nodiscard]] void* sample_cell(std::size_t bytes) noexcept;
+[[nodiscard]] void* sample_aligned(std::size_t bytes, std::size_t alignment) noexcept;
+[[nodiscard]] void* sample_zeroed(std::size_t bytes) noexcept;
+[[nodiscard]] void* sample_resized(void* p, std::size_t bytes, std::size_t alignment) noexcept;
+/// As `sample_cell`, with a block that has been allocated already, or null.
+[[nodiscard]] void* sample_missed(void* p, std::size_t bytes) noexcept;
+/// @}
+
+/// @{ As the functions of blocks.hpp, for a block of the pool. Expects: `guard_pool::has(p)`.
+void deallocate_guarded(void* p) noexcept;
+void deallocate_guarded(void* p, std::size_t bytes) noexcept;
+[[nodiscard]] void* resize_guarded(void* p, std::size_t bytes, std::size_t alignment) noexcept;
+/// @}
+
+}  // namespace ashlar::drop_in

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The choice of the allocations that go to guarded pages: a countdown of each thread on the slow paths.
+#pragma once
+
+#include <cstdint>
+
+#include <ashlar/detail/support/hints.hpp>
+
+namespace ashlar::drop_in {
+
+/// Below this interval, which is for tests, all requests take the slow path and are counted one by one. From it on the
+/// fast paths count nothing: a cell at a sampled address stands for the others of its size.
+inline constexpr std::uint32_t least_estimated_interval = 1000;
+/// Milliseconds between two samples of the process, from that interval on: a sample costs about 20 us.
+inline constexpr std::uint32_t least_distance_ms = 10;
+
+/// The state of a thread. Zero: it has not begun.
+struct sample_countdown {
+  std::int32_t left = 0;     ///< allocations until the next sample
+  std::uint32_t random = 0;  ///< the last random number
+  bool is_sampling = false;  ///< inside of a sample: the unwinder may allocate
+};
+ASHLAR_IN_STATIC_TLS extern constinit thread_local sample_countdown until_sample;
+
+/// Effects: one in `interval` allocations of each thread is a sample from now on, on average; 0: none.
+void sample_one_in(std::uint32_t interval) noexcept;
+
+/// Effects: counts allocations. Returns: whether one may be a sample, which `is_sample` decides.
+[[nodiscard]] ASHLAR_INLINE bool counts_down(std::int32_t allocations) noexcept {
+  return ASHLAR_UNLIKELY((until_sample.left -= allocations) < 0);
+}
+
+/// Effects: begins the next countdown. Returns: whether the present allocation is a sample.
+[[nodiscard]] bool is_sample() noexcept;
+
+/// Marks a thread as inside of a sample.
+class sampling_scope {
+public:
+  sampling_scope() noexcept { until_sample.is_sampling = true; }
+  sampling_scope(const sampling_scope&) = delete;
+  sampling_scope& operator=(const sampling_scope&) = delete;
+  ~sampling_scope() { until_sample.is_sampling = false; }
+};
+
+/// Returns: a random number of the calling thread, never 0.
+[[nodiscard]] std::uint32_t random_of_thread() noexcept;
+
+}  // namespace ashlar::drop_in

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+/* Misuse of guarded blocks, in functions that the reports name; threads and forks on a heap with many samples. */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define NOINLINE __attribute__((noinline))
+
+enum { size = 48 };
+static void* volatile seen; /* no compiler may drop what goes through it */
+static volatile char byte;
+
+NOINLINE static void make_block(void) {
+  seen = malloc(size);
+  byte = 1;
+}
+NOINLINE static void drop_block(void) {
+  free(seen);
+  byte = 2;
+}
+NOINLINE static void drop_again(void) {
+  free(seen);
+  byte = 3;
+}
+NOINLINE static void read_at(long offset) { byte = ((char*)seen)[offset]; }
+NOINLINE static void write_at(long offset) { ((char*)seen)[offset] = 4; }
+
+/* Makes a block that ends with its page, or begins with it. The other ones stay in the heap's hands. */
+static void make_block_at(int end) {
+  int tries;
+  for (tries = 0; tries < 60; ++tries) {
+    make_block();
+    if (((uintptr_t)seen + (end ? size : 0)) % 4096 == 0) return;
+    drop_block();
+  }
+  fputs("no block at this end of a page\n", stderr);
+  exit(3);
+}
+
+static void* work(void* argument) {
+  enum { most = 200 };
+  unsigned random = (unsigned)(uintptr_t)argument + 1;
+  char* blocks[most] = {0};
+  size_t sizes[most] = {0};
+  int turn;
+  for (turn = 0; turn < 60000; ++turn) {
+    int at;
+    random = random * 1103515245u + 12345u;
+    at = (int)(random >> 16) % most;
+    if (blocks[at] != NULL) {
+      size_t last = sizes[at] - 1;
+      if (blocks[at][0] != (char)at || blocks[at][last] != (char)at) abort();
+    }
+    if (random >> 28 < 4 && blocks[at] != NULL) {
+      free(blocks[at]);
+      blocks[at] = NULL;
+    } else {
+      sizes[at] = 1 + (random >> 12) % 5000;
+      blocks[at] = realloc(blocks[at], sizes[at]);
+      if (blocks[at] == NULL) abort();
+      memset(blocks[at], at, sizes[at]);
+    }
+  }
+  for (turn = 0; turn < most; ++turn) free(blocks[turn]);
+  return NULL;
+}
+
+static int threads_and_forks(void) {
+  pthread_t threads[4];
+  int i, failed = 0;
+  for (i = 0; i < 4; ++i)
+    if (pthread_create(&threads[i], NULL, work, (void*)(uintptr_t)(i + 1)) != 0) abort();
+  for (i = 0; i < 20; ++i) {
+    const pid_t child = fork();
+    int status = 1;
+    if (child == 0) {
+      int turn;
+      for (turn = 0; turn < 200; ++turn) make_block(), write_at(size - 1), drop_block();
+      _exit(0);
+    }
+    if (waitpid(child, &status, 0) != child || status != 0) ++failed;
+  }
+  for (i = 0; i < 4; ++i) pthread_join(threads[i], NULL);
+  return failed;
+}
+
+static void handle(int signal) {
+  static const char text[] = "mine\n";
+  if (write(2, text, sizeof text - 1) < 0) _exit(4);
+  _exit(signal);
+}
+
+int main(int count, char** arguments) {
+  const char* const way = count > 1 ? arguments[1] : "";
+  const struct rlimit none = {0, 0};
+  setrlimit(RLIMIT_CORE, &none);
+  if (strcmp(way, "threads") == 0) return threads_and_forks();
+  if (strcmp(way, "handler") == 0) {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = handle;
+    sigaction(SIGSEGV, &action, NULL);
+    make_block(), drop_block(), read_at(3);
+  } else if (strcmp(way, "other_fault") == 0) {
+    make_block();
+    seen = NULL;
+    write_at(3);
+  } else if (strcmp(way, "use_after_free") == 0) {
+    make_block(), drop_block(), read_at(3);
+  } else if (strcmp(way, "write_after_free") == 0) {
+    make_block(), drop_block(), write_at(3);
+  } else if (strcmp(way, "overflow") == 0) {
+    make_block_at(1), write_at(size);
+  } else if (strcmp(way, "underflow") == 0) {
+    make_block_at(0), read_at(-1);
+  } else if (strcmp(way, "double_free") == 0) {
+    make_block(), drop_block(), drop_again();
+  } else if (strcmp(way, "freed_overflow") == 0) {
+    make_block_at(0), write_at(size), drop_block();
+  } else if (strcmp(way, "freed_underflow") == 0) {
+    make_block_at(1), write_at(-1), drop_block();
+  } else if (strcmp(way, "misaligned_free") == 0) {
+    make_block();
+    seen = (char*)seen + 16;
+    drop_block();
+  } else {
+    return 2;
+  }
+  return 0;
+}
