@@ -16,6 +16,7 @@
 #include "malloc/cold_code.hpp"
 #include "malloc/good_size.hpp"
 #include "malloc/guard_pool.hpp"
+#include "malloc/heap_profile.hpp"
 #include "malloc/heaps.hpp"
 #include "malloc/sampled_blocks.hpp"
 #include "malloc/sampling.hpp"
@@ -103,12 +104,14 @@ void choose_fast_paths() noexcept {
   const bool is_open = !settings().zeroes && !has_default_heaps() && !settings().samples_each();
   fast_paths =
       is_open ? fast_path_limits{process_heap_type::most_small_bytes + 1, largest_cell + 1} : fast_path_limits{};
+  if (heap_profile::is_on()) fast_paths.end_of_small = 0;  // each request is counted
 }
 
 void* allocate_slow(std::size_t bytes) noexcept {
   if (ASHLAR_UNLIKELY(bytes >= fast_paths.end_of_cells)) return allocate_aligned(bytes, granule);
   ASHLAR_ASSUME(bytes <= largest_cell);
   if (counts_down(1)) return sample_cell(bytes);
+  if (counts_bytes(bytes)) return profile_aligned(bytes, granule);
   return process_heap().allocate_or_errno(bytes);
 }
 
@@ -120,7 +123,8 @@ void* allocate_missed(std::size_t bytes) noexcept {
 void* allocate_aligned(std::size_t bytes, std::size_t alignment) noexcept {
   if (bytes > most_bytes) return out_of_memory();
   const std::size_t at = detail::max(alignment, granule);
-  return counts_down(1) ? sample_aligned(bytes, at) : allocate_uncounted(bytes, at);
+  if (counts_down(1)) return sample_aligned(bytes, at);
+  return counts_bytes(bytes) ? profile_aligned(bytes, at) : allocate_uncounted(bytes, at);
 }
 
 void* allocate_uncounted(std::size_t bytes, std::size_t alignment) noexcept {
@@ -134,7 +138,8 @@ void* allocate_zeroed(std::size_t bytes) noexcept {
     return p != nullptr ? std::memset(p, 0, bytes) : nullptr;
   }
   if (bytes > most_bytes) return out_of_memory();
-  return counts_down(1) ? sample_zeroed(bytes) : allocate_zeroed_uncounted(bytes);
+  if (counts_down(1)) return sample_zeroed(bytes);
+  return counts_bytes(bytes) ? profile_zeroed(bytes) : allocate_zeroed_uncounted(bytes);
 }
 
 void* allocate_zeroed_uncounted(std::size_t bytes) noexcept {
@@ -145,6 +150,7 @@ void* resize_block(void* p, std::size_t bytes, std::size_t alignment) noexcept {
   if (p == nullptr) return allocate_aligned(bytes, alignment);
   if (bytes > most_bytes) return out_of_memory();
   if (guard_pool::has(p)) return resize_guarded(p, bytes, alignment);
+  if (heap_profile::is_on()) return resize_profiled(p, bytes, alignment);
   return counts_down(1) ? sample_resized(p, bytes, alignment) : resize_uncounted(p, bytes, alignment);
 }
 
@@ -161,6 +167,7 @@ void* reallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
 // At level `fast` a heap that is an object comes here with each of its blocks: no thread has a part of it.
 void deallocate_slow(void* p) noexcept {
   if (guard_pool::has(p)) return deallocate_guarded(p);
+  if (heap_profile::may_have(p)) heap_profile::take_out(p);
   ashlar_heap* const other = has_heaps() && p != nullptr ? heap_of_block(p) : nullptr;
   other != nullptr ? other->deallocate(p) : process_heap_type::deallocate_slow(p);
 }
@@ -175,6 +182,7 @@ void deallocate_sized(void* p, std::size_t bytes, std::size_t alignment) noexcep
   if constexpr (checking_level < checking::checked) return deallocate(p);  // the size would save nothing
   if (p == nullptr) return;
   if (guard_pool::has(p)) return deallocate_guarded(p, bytes);
+  if (heap_profile::may_have(p) && heap_profile::find(p).bytes != 0) return deallocate_profiled(p, bytes);
   in_heap_of(p, [=](auto& heap) { heap.deallocate(p, bytes, detail::max(alignment, granule)); });
 }
 
@@ -191,11 +199,13 @@ void deallocate_at_most(void* p, std::size_t bytes) noexcept {
 
 std::size_t usable_size(const void* p) noexcept {
   if (guard_pool::has(p)) return guard_pool::bytes_of(p);
+  if (heap_profile::may_have(p))
+    if (const std::size_t bytes = heap_profile::find(p).bytes; bytes != 0) return bytes;
   return p != nullptr ? in_heap_of(p, [=](auto& heap) { return heap.usable_size(p); }) : 0;
 }
 
 bool try_expand(void* p, std::size_t bytes) noexcept {
-  if (guard_pool::has(p)) return bytes <= guard_pool::bytes_of(p);
+  if (guard_pool::has(p) || heap_profile::may_have(p)) return bytes <= usable_size(p);
   return bytes <= most_bytes && in_heap_of(p, [=](auto& heap) {
            return (!keeps_requests && bytes <= heap.usable_size(p)) || heap.try_resize(p, bytes);
          });

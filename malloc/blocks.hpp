@@ -36,7 +36,7 @@ void choose_fast_paths() noexcept;
 /// Returns: a block, or null with errno ENOMEM.
 [[nodiscard]] void* allocate_slow(std::size_t bytes) noexcept;
 /// As `allocate_slow`, after a miss of the fast path. Expects: `bytes <= most_small_bytes`.
-[[nodiscard]] void* allocate_missed(std::size_t bytes) noexcept;
+[[nodiscard]] ASHLAR_NOINLINE void* allocate_missed(std::size_t bytes) noexcept;
 /// As `allocate_slow`. Expects: `alignment` is a power of two.
 [[nodiscard]] void* allocate_aligned(std::size_t bytes, std::size_t alignment) noexcept;
 /// As `allocate_slow`; the requested bytes are zero.

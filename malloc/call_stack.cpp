@@ -10,7 +10,10 @@
 #include <unistd.h>
 #include <unwind.h>
 
+#include <ashlar/base/lock.hpp>
 #include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/immortal.hpp>
+#include <ashlar/detail/thread/fork_safe_lock.hpp>
 
 // Weak: programs in C have no unwinder, and glibc before 2.35 none that takes no lock of the loader.
 extern "C" {
@@ -23,13 +26,21 @@ namespace ashlar::drop_in {
 
 namespace {
 
+struct frames {
+  const void** to;
+  std::uint32_t most, depth;
+
+  void add(const void* address) noexcept { to[depth++] = address; }
+  [[nodiscard]] bool are_full() const noexcept { return depth == most; }
+};
+
 struct unwound {
-  call_stack& to;
+  frames& to;
   const void* from;  // null once it has been met
 
   void add(const void* address) noexcept {
     if (address == from) from = nullptr;
-    if (from == nullptr) to.frames[to.depth++] = address;
+    if (from == nullptr) to.add(address);
   }
 };
 
@@ -38,11 +49,34 @@ _Unwind_Reason_Code add_frame(_Unwind_Context* context, void* walk) noexcept {
   const _Unwind_Ptr address = ::_Unwind_GetIP(context);
   if (address == 0) return _URC_END_OF_STACK;
   into.add(reinterpret_cast<const void*>(static_cast<std::uintptr_t>(address)));
-  return into.to.depth == call_stack::most_frames ? _URC_END_OF_STACK : _URC_NO_REASON;
+  return into.to.are_full() ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
-[[nodiscard]] bool unwind(call_stack& to, const void* from) noexcept {
+// The start of `dl_find_object` of glibc, and room for the rest of it.
+struct loaded_object {
+  std::uint64_t flags;
+  const void* begin;
+  const void* end;
+  void* rest[10];
+
+  [[nodiscard]] bool has(const void* address) const noexcept { return begin <= address && address < end; }
+};
+
+// Whether the unwinder itself may be in the middle of this call of malloc, with a mutex of its own: it allocates while
+// it sorts what a program registers by `__register_frame`. A static program is one object with it, and registers.
+[[nodiscard]] bool may_be_of_unwinder(const void* caller) noexcept {
+  loaded_object unwinder = {};
+  void* const walk = reinterpret_cast<void*>(&::_Unwind_Backtrace);
+  return ashlar_find_object(walk, &unwinder) != 0 || unwinder.has(caller);
+}
+
+// A child that is forked while another thread holds the unwinder's mutex could not end.
+constinit detail::immortal<detail::fork_safe_lock<spin_lock>> unwinding;
+
+[[nodiscard]] bool unwind(frames& to, const void* from) noexcept {
   if (&::_Unwind_Backtrace == nullptr || &ashlar_find_object == nullptr) return false;
+  if (may_be_of_unwinder(from) || !unwinding.value.try_lock()) return false;
+  const detail::lock_scope held(unwinding.value, detail::already_held{});
   unwound walk{to, from};
   static_cast<void>(::_Unwind_Backtrace(&add_frame, &walk));
   return to.depth != 0;
@@ -59,10 +93,10 @@ _Unwind_Reason_Code add_frame(_Unwind_Context* context, void* walk) noexcept {
 }
 
 // Code without frame pointers leaves any value in the register: each must lead upwards, not far, to what can be read.
-ASHLAR_COLD void follow_frames(call_stack& to, const void* const* frame) noexcept {
+ASHLAR_COLD void follow_frames(frames& to, const void* const* frame) noexcept {
   constexpr std::uintptr_t farthest = std::uintptr_t{1} << 20, page = 4096;
   std::uintptr_t read_page = 0;
-  while (to.depth < call_stack::most_frames && detail::is_aligned(frame, sizeof(void*))) {
+  while (!to.are_full() && detail::is_aligned(frame, sizeof(void*))) {
     const std::uintptr_t last_word = detail::address_of(frame + 1);
     if (last_word / page != read_page) {
       if (!is_readable(frame) || !is_readable(frame + 1)) return;
@@ -70,7 +104,7 @@ ASHLAR_COLD void follow_frames(call_stack& to, const void* const* frame) noexcep
     }
     const auto* const next = static_cast<const void* const*>(frame[0]);
     if (detail::address_of(frame[1]) < page) return;
-    to.frames[to.depth++] = frame[1];
+    to.add(frame[1]);
     const std::uintptr_t step = detail::address_of(next) - detail::address_of(frame);
     if (step < 2 * sizeof(void*) || step > farthest) return;
     frame = next;
@@ -79,19 +113,25 @@ ASHLAR_COLD void follow_frames(call_stack& to, const void* const* frame) noexcep
 
 }  // namespace
 
-ASHLAR_COLD void take_stack(call_stack& to, const caller_frame& from) noexcept {
-  to.depth = 0;
+ASHLAR_COLD std::uint32_t take_frames(const void** to, std::uint32_t most, const caller_frame& from) noexcept {
+  frames found{to, most, 0};
+  if (!unwind(found, from.return_address)) follow_frames(found, from.frame);
+  return found.depth;
+}
+
+void take_stack(call_stack& to, const caller_frame& from) noexcept {
   to.thread = ::gettid();
-  if (unwind(to, from.return_address)) return;
-  follow_frames(to, from.frame);
+  to.depth = take_frames(to.frames, call_stack::most_frames, from);
 }
 
 ASHLAR_COLD void take_stack_at(call_stack& to, const void* instruction, const void* const* frame) noexcept {
-  to.depth = 0;
   to.thread = ::gettid();
-  if (unwind(to, instruction)) return;
-  to.frames[to.depth++] = instruction;
-  follow_frames(to, frame);
+  frames found{to.frames, call_stack::most_frames, 0};
+  if (!unwind(found, instruction)) {
+    found.add(instruction);
+    follow_frames(found, frame);
+  }
+  to.depth = found.depth;
 }
 
 }  // namespace ashlar::drop_in

@@ -28,11 +28,15 @@ struct caller_frame {
     ASHLAR_RETURN_ADDRESS(), static_cast<const void* const*>(__builtin_frame_address(0)) \
   }
 
-/// Effects: notes the stack from `from` on: by the unwinder of C++, if the program has it and it takes no lock, else by
-/// frame pointers, as far as they lead. Complexity: about 1 us a frame. Neither allocates nor takes a lock.
+/// Effects: writes the return addresses from `from` on, at most `most`: by the unwinder of C++, if a shared library
+/// of the program has it and no other thread is in it, else by frame pointers, as far as they lead. Returns: their
+/// number. Complexity: about 1 us a frame. Neither allocates nor waits for a lock.
+[[nodiscard]] std::uint32_t take_frames(const void** to, std::uint32_t most, const caller_frame& from) noexcept;
+
+/// As `take_frames`, and the thread.
 void take_stack(call_stack& to, const caller_frame& from) noexcept;
 
-/// As `take_stack`, by frame pointers alone, from the registers of an interrupted function.
+/// As `take_stack`, from the registers of an interrupted function.
 void take_stack_at(call_stack& to, const void* instruction, const void* const* frame) noexcept;
 
 }  // namespace ashlar::drop_in

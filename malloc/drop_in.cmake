@@ -36,8 +36,8 @@ endif()
 # What most programs call, and what they call rarely.
 set(ashlar_malloc_hot_sources blocks.cpp family.cpp new_delete.cpp)
 set(ashlar_malloc_cold_sources api.cpp bad_alloc.cpp call_stack.cpp cold_code.cpp error_stream.cpp flagged.cpp
-  guard_pool.cpp guard_report.cpp heap_objects.cpp heaps.cpp misuse.cpp option_api.cpp options.cpp report.cpp
-  sampled_blocks.cpp sampling.cpp)
+  guard_pool.cpp guard_report.cpp heap_objects.cpp heap_profile.cpp heaps.cpp misuse.cpp option_api.cpp options.cpp
+  profile_text.cpp report.cpp sampled_blocks.cpp sampling.cpp)
 
 # The C++ library is not linked: a program in C has none.
 set(ashlar_malloc_flags -fPIC -ffunction-sections -fdata-sections -fvisibility=hidden -fvisibility-inlines-hidden -fno-exceptions -fno-rtti

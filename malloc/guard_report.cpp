@@ -2,9 +2,10 @@
 // Writes the reports of guarded blocks; the handler of SIGSEGV.
 #include "malloc/guard_report.hpp"
 
-#include <csignal>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include <signal.h>
 #include <ucontext.h>

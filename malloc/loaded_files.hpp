@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 
 #include <fcntl.h>
@@ -93,7 +94,7 @@ void find_loaded_file(const void* p, F f) noexcept {
     const std::string_view end = {line.path.data() + line.path.size() - bytes, bytes};
     if (end != std::string_view{last, last_bytes}) first = line.begin;
     if (wanted >= line.begin && wanted < line.end) return f(line.path, wanted - first);
-    end.copy(last, bytes);
+    std::memcpy(last, end.data(), bytes);
     last_bytes = bytes;
   }
 }

@@ -25,6 +25,10 @@ struct options {
   bool zeroes = false;                                    ///< `zero`: 1 clears every block that is handed out
   std::uint32_t sample_interval = 10'000;                 ///< `sample`: one in that many blocks is guarded; 0: none
 
+  std::array<char, 256> profile_file = {};      ///< `stats=profile:FILE`: of the heap profile; empty: none
+  std::uint32_t profile_interval = 512 * 1024;  ///< `profile_interval`: bytes between its samples
+  int profile_signal = 0;                       ///< `profile_signal`: writes it; 0: at exit alone
+
   /// Returns: whether the interval is so short that each request is counted by itself, which is for tests.
   [[nodiscard]] constexpr bool samples_each() const noexcept { return sample_interval != 0 && sample_interval < 1000; }
 
@@ -62,6 +66,13 @@ inline constexpr std::array<std::string_view, 3> names_of_huge = {"", "1", "0"};
   return {text.data(), at == text.npos ? text.size() : at};
 }
 
+/// Effects: removes `prefix` from the start of `text`. Returns: whether it was there.
+[[nodiscard]] constexpr bool take_prefix(std::string_view& text, std::string_view prefix) noexcept {
+  if (text.size() < prefix.size() || std::string_view(text.data(), prefix.size()) != prefix) return false;
+  text.remove_prefix(prefix.size());
+  return true;
+}
+
 [[nodiscard]] constexpr bool set_flag(std::string_view value, bool& flag) noexcept {
   if (value != "0" && value != "1") return false;
   flag = value == "1";
@@ -89,7 +100,14 @@ inline constexpr std::array<std::string_view, 3> names_of_huge = {"", "1", "0"};
   of.huge = value == "0" ? fresh::huge_pages::refused : fresh::huge_pages::wanted;
   return true;
 }
+[[nodiscard]] constexpr bool set_profile(options& of, std::string_view file) noexcept {
+  if (file.empty() || file.size() >= of.profile_file.size()) return false;
+  of.profile_file = {};
+  for (std::size_t at = 0; at < file.size(); ++at) of.profile_file[at] = file[at];
+  return true;
+}
 [[nodiscard]] constexpr bool set_stats(options& of, std::string_view value) noexcept {
+  if (take_prefix(value, "profile:")) return set_profile(of, value);
   if (value != "exit" && value != "classes") return false;
   of.writes_statistics = true;
   of.writes_classes = of.writes_classes || value == "classes";
@@ -104,12 +122,24 @@ inline constexpr std::array<std::string_view, 3> names_of_huge = {"", "1", "0"};
 
 // 0, 1, or 1/N.
 [[nodiscard]] constexpr bool set_sample(options& of, std::string_view value) noexcept {
-  if (value.starts_with("1/")) value.remove_prefix(2);
-  else if (value != "0" && value != "1") return false;
+  if (!take_prefix(value, "1/") && value != "0" && value != "1") return false;
   std::size_t interval = 0;
   const bool is_plain = !value.empty() && value.back() <= '9';
   if (!is_plain || !parse_bytes(value, interval) || interval > INT32_MAX) return false;
   of.sample_interval = static_cast<std::uint32_t>(interval);
+  return true;
+}
+
+[[nodiscard]] constexpr bool set_profile_interval(options& of, std::string_view value) noexcept {
+  std::size_t bytes = 0;
+  if (!parse_bytes(value, bytes) || bytes == 0 || bytes > INT32_MAX) return false;
+  of.profile_interval = static_cast<std::uint32_t>(bytes);
+  return true;
+}
+[[nodiscard]] constexpr bool set_profile_signal(options& of, std::string_view value) noexcept {
+  std::size_t number = 0;
+  if (!parse_bytes(value, number) || number > 64) return false;
+  of.profile_signal = static_cast<int>(number);
   return true;
 }
 
@@ -118,14 +148,16 @@ struct known_word {
   bool (*set)(options&, std::string_view value) noexcept;
 };
 
-inline constexpr std::array<known_word, 8> known = {{{"retain", set_retain},
-                                                     {"decay", set_decay},
-                                                     {"max", set_max},
-                                                     {"huge_pages", set_huge_pages},
-                                                     {"stats", set_stats},
-                                                     {"abort", set_abort},
-                                                     {"zero", set_zero},
-                                                     {"sample", set_sample}}};
+inline constexpr std::array<known_word, 10> known = {{{"retain", set_retain},
+                                                      {"decay", set_decay},
+                                                      {"max", set_max},
+                                                      {"huge_pages", set_huge_pages},
+                                                      {"stats", set_stats},
+                                                      {"abort", set_abort},
+                                                      {"zero", set_zero},
+                                                      {"sample", set_sample},
+                                                      {"profile_interval", set_profile_interval},
+                                                      {"profile_signal", set_profile_signal}}};
 
 }  // namespace words
 
@@ -151,7 +183,8 @@ constexpr void parse_options(std::string_view text, options& of, Refuse refuse) 
   }
 }
 
-/// Effects: writes the value of an option to `out`, as `set_option` reads it. Returns: false for an unknown name.
+/// Effects: writes the value of an option to `out`, as `set_option` reads it; of `stats`, which takes two, the profile.
+/// Returns: false for an unknown name.
 template <class Out>
 [[nodiscard]] constexpr bool write_option(const options& of, std::string_view name, Out& out) noexcept {
   const auto flag = [&](bool is_set) { out.text(is_set ? "1" : "0"); };
@@ -159,7 +192,10 @@ template <class Out>
   else if (name == "decay") out.number(of.decay_ms);
   else if (name == "max") out.number(of.max_bytes);
   else if (name == "huge_pages") out.text(words::names_of_huge[static_cast<std::size_t>(of.huge)]);
+  else if (name == "stats" && of.profile_file[0] != '\0') out.text("profile:"), out.text(of.profile_file.data());
   else if (name == "stats") out.text(of.writes_classes ? "classes" : of.writes_statistics ? "exit" : "");
+  else if (name == "profile_interval") out.number(of.profile_interval);
+  else if (name == "profile_signal") out.number(static_cast<std::size_t>(of.profile_signal));
   else if (name == "abort") flag(of.aborts);
   else if (name == "zero") flag(of.zeroes);
   else if (name == "sample") {

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string_view>
 
+#include <signal.h>
 #include <sys/auxv.h>
 
 #include <ashlar/detail/support/panic.hpp>
@@ -13,6 +14,7 @@
 
 #include "malloc/blocks.hpp"
 #include "malloc/error_stream.hpp"
+#include "malloc/heap_profile.hpp"
 #include "malloc/misuse.hpp"
 #include "malloc/sampling.hpp"
 #include "malloc/settings.hpp"
@@ -24,8 +26,21 @@ namespace {
 
 constinit options in_effect;
 
+void write_profile_at(int) noexcept { heap_profile::write(in_effect.profile_file.data()); }
+
+void begin_profile(const options& now) noexcept {
+  if (now.profile_file[0] == '\0') return;
+  heap_profile::begin(now.profile_interval);
+  if (now.profile_signal == 0) return;
+  struct sigaction action = {};
+  action.sa_handler = &write_profile_at;
+  action.sa_flags = SA_RESTART | SA_ONSTACK;
+  ::sigaction(now.profile_signal, &action, nullptr);
+}
+
 void put_into_effect(const options& now) noexcept {
   in_effect = now;
+  begin_profile(now);
   process_heap().set_options({.max_bytes = now.max_bytes, .retain_bytes = now.retain_bytes, .decay_ms = now.decay_ms});
   fresh::by_wish::set_wish(now.huge);
   choose_fast_paths();

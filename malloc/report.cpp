@@ -15,6 +15,7 @@
 
 #include "malloc/error_stream.hpp"
 #include "malloc/export.hpp"
+#include "malloc/heap_profile.hpp"
 #include "malloc/settings.hpp"
 #include "malloc/statistics_text.hpp"
 
@@ -38,6 +39,7 @@ void write_statistics(int descriptor, bool with_classes) noexcept {
 // The last destructor to run, as its library is the first to be initialised; of a static program the last one too.
 __attribute__((destructor(101))) void write_at_exit() noexcept {
   if (settings().writes_statistics) write_statistics(kept_error_stream(), settings().writes_classes);
+  if (heap_profile::is_on()) heap_profile::write(settings().profile_file.data());
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 
 #include "malloc/blocks.hpp"
 #include "malloc/guard_pool.hpp"
+#include "malloc/heap_profile.hpp"
 #include "malloc/heaps.hpp"
 #include "malloc/sampling.hpp"
 
@@ -24,17 +25,83 @@ namespace {
   return is_sample() && default_of_thread() == nullptr ? guard_pool::take(bytes, alignment, caller) : nullptr;
 }
 
+ASHLAR_COLD void expect_size(const void* p, std::size_t has, std::size_t bytes) noexcept {
+  if (bytes != has)
+    detail::report({.kind = fault::size_mismatch,
+                    .what = "freed with another size than it was allocated with",
+                    .pointer = p,
+                    .expected = has,
+                    .got = bytes});
+}
+
+[[nodiscard]] bool is_profile_sample(std::size_t bytes) noexcept {
+  return heap_profile::is_sample(bytes) && default_of_thread() == nullptr;
+}
+
+// Such a heap also keeps its blocks when they are resized.
+[[nodiscard]] bool is_of_object(const void* p) noexcept { return has_heaps() && heap_of_block(p) != nullptr; }
+
+// Bytes of the least block that starts with a slice.
+[[nodiscard]] std::size_t bytes_for_profile(std::size_t bytes) noexcept { return detail::max(bytes, largest_cell + 1); }
+
+// Returns: the block, which is in the profile unless it is null or lies inside of a slice.
+void* profiled(void* p, std::size_t bytes, const caller_frame& caller) noexcept {
+  if (p != nullptr && heap_profile::may_have(p)) heap_profile::add(p, bytes, caller);
+  return p;
+}
+
+// Returns: the block at another address, or null.
+[[nodiscard]] void* moved_from(void* p, std::size_t had, void* moved, std::size_t bytes) noexcept {
+  if (moved == nullptr) return nullptr;
+  std::memcpy(moved, p, detail::min(had, bytes));
+  deallocate(p);
+  return moved;
+}
+
 }  // namespace
+
+ASHLAR_COLD void* profile_aligned(std::size_t bytes, std::size_t alignment) noexcept {
+  if (!is_profile_sample(bytes)) return allocate_uncounted(bytes, alignment);
+  return profiled(allocate_uncounted(bytes_for_profile(bytes), alignment), bytes, ASHLAR_CALLER_FRAME());
+}
+
+ASHLAR_COLD void* profile_zeroed(std::size_t bytes) noexcept {
+  if (!is_profile_sample(bytes)) return allocate_zeroed_uncounted(bytes);
+  return profiled(allocate_zeroed_uncounted(bytes_for_profile(bytes)), bytes, ASHLAR_CALLER_FRAME());
+}
+
+// A resized block counts as one that is freed and allocated again. Large ones stay where they are, as without a
+// profile; a small sample moves to a cell.
+ASHLAR_NOINLINE void* resize_profiled(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+  const profiled_block former = heap_profile::may_have(p) ? heap_profile::find(p) : profiled_block{};
+  const bool is_sample = counts_bytes(bytes) && is_profile_sample(bytes) && !is_of_object(p);
+  const bool moves = former.bytes != 0 && former.bytes <= largest_cell;
+  if (moves || (is_sample && bytes <= largest_cell)) {
+    void* const moved = allocate_uncounted(is_sample ? bytes_for_profile(bytes) : bytes, alignment);
+    if (is_sample) profiled(moved, bytes, ASHLAR_CALLER_FRAME());
+    void* const result = moved_from(p, usable_size(p), moved, bytes);
+    return result == nullptr && bytes <= former.bytes && detail::is_aligned(p, alignment) ? p : result;
+  }
+  if (former.bytes != 0) heap_profile::take_out(p);
+  void* const resized = resize_uncounted(p, bytes, alignment);
+  if (resized == nullptr && former.bytes != 0) heap_profile::put_back(former);
+  return is_sample ? profiled(resized, bytes, ASHLAR_CALLER_FRAME()) : resized;
+}
+
+ASHLAR_COLD void deallocate_profiled(void* p, std::size_t bytes) noexcept {
+  expect_size(p, heap_profile::find(p).bytes, bytes);
+  deallocate(p);
+}
 
 ASHLAR_COLD void* sample_cell(std::size_t bytes) noexcept {
   void* const p = take_sample(bytes, granule, ASHLAR_CALLER_FRAME());
-  return p != nullptr ? p : process_heap().allocate_or_errno(bytes);
+  return p != nullptr ? p : allocate_uncounted(bytes, granule);
 }
 
 ASHLAR_COLD void* sample_missed(void* p, std::size_t bytes) noexcept {
   void* const sample = p != nullptr ? take_sample(bytes, granule, ASHLAR_CALLER_FRAME()) : nullptr;
   if (sample == nullptr) return p;
-  process_heap().deallocate(p);
+  process_heap_type::deallocate_slow(p);
   return sample;
 }
 
@@ -49,22 +116,15 @@ ASHLAR_COLD void* sample_zeroed(std::size_t bytes) noexcept {
 }
 
 ASHLAR_COLD void* sample_resized(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-  void* const sample = take_sample(bytes, alignment, ASHLAR_CALLER_FRAME());
+  void* const sample = is_of_object(p) ? nullptr : take_sample(bytes, alignment, ASHLAR_CALLER_FRAME());
   if (sample == nullptr) return resize_uncounted(p, bytes, alignment);
-  std::memcpy(sample, p, detail::min(usable_size(p), bytes));
-  deallocate(p);
-  return sample;
+  return moved_from(p, usable_size(p), sample, bytes);
 }
 
 ASHLAR_COLD void deallocate_guarded(void* p) noexcept { guard_pool::give(p, ASHLAR_CALLER_FRAME()); }
 
 ASHLAR_COLD void deallocate_guarded(void* p, std::size_t bytes) noexcept {
-  if (const std::size_t has = guard_pool::bytes_of(p); bytes != has)
-    detail::report({.kind = fault::size_mismatch,
-                    .what = "freed with another size than it was allocated with",
-                    .pointer = p,
-                    .expected = has,
-                    .got = bytes});
+  expect_size(p, guard_pool::bytes_of(p), bytes);
   guard_pool::give(p, ASHLAR_CALLER_FRAME());
 }
 

@@ -32,6 +32,16 @@ namespace ashlar::drop_in {
 [[nodiscard]] void* sample_missed(void* p, std::size_t bytes) noexcept;
 /// @}
 
+/// @{ After `counts_bytes`. Returns: a block, which is in the profile if it is a sample.
+[[nodiscard]] void* profile_aligned(std::size_t bytes, std::size_t alignment) noexcept;
+[[nodiscard]] void* profile_zeroed(std::size_t bytes) noexcept;
+/// @}
+
+/// @{ As the functions of blocks.hpp, while there is a profile; a sized free of a block that is in it.
+[[nodiscard]] void* resize_profiled(void* p, std::size_t bytes, std::size_t alignment) noexcept;
+void deallocate_profiled(void* p, std::size_t bytes) noexcept;
+/// @}
+
 /// @{ As the functions of blocks.hpp, for a block of the pool. Expects: `guard_pool::has(p)`.
 void deallocate_guarded(void* p) noexcept;
 void deallocate_guarded(void* p, std::size_t bytes) noexcept;

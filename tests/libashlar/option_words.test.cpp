@@ -145,6 +145,24 @@ TEST(option_words, one_allocation_in_some_is_a_sample) {
     EXPECT_EQ(written(parse("sample=" + std::string(value)).of, "sample"), value);
 }
 
+TEST(option_words, a_profile_has_a_file) {
+  EXPECT_EQ(parse("").of.profile_file[0], '\0');
+  const options profiled = parse("stats=exit,stats=profile:/tmp/%p.heap,profile_interval=64k,profile_signal=12").of;
+  EXPECT_STREQ(profiled.profile_file.data(), "/tmp/%p.heap");
+  EXPECT_TRUE(profiled.writes_statistics);
+  EXPECT_EQ(profiled.profile_interval, 65536u);
+  EXPECT_EQ(profiled.profile_signal, 12);
+  EXPECT_EQ(written(profiled, "stats"), "profile:/tmp/%p.heap");
+  EXPECT_EQ(written(profiled, "profile_interval"), "65536");
+  EXPECT_EQ(written(profiled, "profile_signal"), "12");
+  EXPECT_STREQ(parse("stats=profile:abc,stats=profile:d").of.profile_file.data(), "d");
+  EXPECT_TRUE(parse("stats=profile:" + std::string(255, 'x')).refused.empty());
+  for (const std::string& word :
+       {std::string("stats=profile:"), std::string("stats=profile"), "stats=profile:" + std::string(256, 'x'),
+        std::string("profile_interval=0"), std::string("profile_interval=2g"), std::string("profile_signal=65")})
+    EXPECT_EQ(parse(word).refused.size(), 1u) << word;
+}
+
 TEST(option_words, writes_what_it_reads) {
   EXPECT_EQ(written(parse("stats=classes").of, "stats"), "classes");
   const options some = parse("retain=1k,decay=7,max=5m,huge_pages=1,stats=exit,abort=0,zero=1,sample=1/7").of;

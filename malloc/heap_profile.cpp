@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The tables of the sampled profile of the heap.
+#include "malloc/heap_profile.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+#include <ashlar/base/lock.hpp>
+#include <ashlar/detail/support/immortal.hpp>
+#include <ashlar/detail/thread/fork_safe_lock.hpp>
+
+#include "malloc/exponential.hpp"
+#include "malloc/profile_tables.hpp"
+#include "malloc/profile_text.hpp"
+#include "malloc/sampling.hpp"
+
+namespace ashlar::drop_in {
+
+ASHLAR_IN_STATIC_TLS constinit thread_local std::int64_t until_profiled = 0;
+
+namespace {
+
+constexpr std::int64_t unprofiled = 1 << 24;  // bytes until a thread looks again whether there is a profile
+
+constinit detail::immortal<detail::fork_safe_lock<spin_lock>> profile_lock;
+constinit detail::atomic<const char*> wanted = nullptr;  // a path to write to, as soon as the lock is free
+constinit detail::immortal<profile_tables> tables;
+
+void begin_distance() noexcept {
+  until_profiled = static_cast<std::int64_t>(exponential(tables.value.interval, random_of_thread()));
+}
+
+// The lock of the tables; its last act is to write what a signal has asked for meanwhile.
+class profile_scope {
+public:
+  profile_scope() noexcept { profile_lock.value.lock(); }
+  profile_scope(const profile_scope&) = delete;
+  profile_scope& operator=(const profile_scope&) = delete;
+  ~profile_scope() {
+    profile_lock.value.unlock();
+    serve_wanted();
+  }
+
+  // A signal between the two steps of another thread leaves its wish to that thread.
+  static void serve_wanted() noexcept {
+    while (wanted.load(detail::memory_order_seq_cst) != nullptr && profile_lock.value.try_lock()) {
+      if (const char* const path = wanted.exchange(nullptr, detail::memory_order_seq_cst); path != nullptr)
+        write_profile(path, tables.value);
+      profile_lock.value.unlock();
+    }
+  }
+};
+
+}  // namespace
+
+ASHLAR_COLD void heap_profile::begin(std::uint32_t interval) noexcept {
+  if (is_on()) return;
+  {
+    const profile_scope held;
+    if (!tables.value.begin(interval)) return;
+  }
+  until_profiled = 0;
+  interval_.store(interval, detail::memory_order_relaxed);
+}
+
+ASHLAR_COLD bool heap_profile::is_sample(std::size_t bytes) noexcept {
+  if (!is_on()) return until_profiled = unprofiled, false;
+  const bool begins = until_profiled + static_cast<std::int64_t>(bytes) == 0;  // nothing was left: the thread is new
+  begin_distance();
+  if (begins && !counts_bytes(bytes)) return false;
+  if (begins) begin_distance();
+  return !until_sample.is_sampling;  // the unwinder's own blocks are left out
+}
+
+ASHLAR_COLD void heap_profile::add(const void* p, std::size_t bytes, const caller_frame& caller) noexcept {
+  const sampling_scope inside;
+  profile_stack stack = {};
+  stack.depth = take_frames(stack.frames, profile_stack::most_frames, caller);
+  stack.size_range = profile_stack::range_of(bytes);
+  const profile_scope held;
+  const std::uint32_t site = tables.value.site_of(stack);
+  tables.value.site(site).add_allocated(bytes);
+  if (tables.value.insert({p, bytes, site})) tables.value.site(site).add_live(bytes);
+}
+
+ASHLAR_COLD profiled_block heap_profile::find(const void* p) noexcept {
+  const profile_scope held;
+  return tables.value.find(p);
+}
+
+ASHLAR_COLD profiled_block heap_profile::take_out(const void* p) noexcept {
+  const profile_scope held;
+  const profiled_block found = tables.value.erase(p);
+  if (found.bytes != 0) tables.value.site(found.site).remove_live(found.bytes);
+  return found;
+}
+
+ASHLAR_COLD void heap_profile::put_back(const profiled_block& block) noexcept {
+  const profile_scope held;
+  if (tables.value.insert(block)) tables.value.site(block.site).add_live(block.bytes);
+}
+
+ASHLAR_COLD void heap_profile::write(const char* path) noexcept {
+  wanted.store(path, detail::memory_order_seq_cst);
+  profile_scope::serve_wanted();
+}
+
+}  // namespace ashlar::drop_in

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The tables of a heap profile: stacks with their counts, and the live samples by address.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/os/pages.hpp>
+
+#include "malloc/heap_profile.hpp"
+
+namespace ashlar::drop_in {
+
+/// A stack, and a range of sizes in which the largest is a quarter above the smallest: readers of a profile divide by
+/// the probability of the mean size.
+struct profile_stack {
+  static constexpr std::uint32_t most_frames = 32;
+
+  const void* frames[most_frames];
+  std::uint32_t depth;
+  std::uint32_t size_range;
+
+  [[nodiscard]] static constexpr std::uint32_t range_of(std::size_t bytes) noexcept {
+    const auto width = static_cast<std::uint32_t>(std::bit_width(bytes));
+    return width < 3 ? static_cast<std::uint32_t>(bytes)
+                     : width * 4 + static_cast<std::uint32_t>(bytes >> (width - 3) & 3);
+  }
+  [[nodiscard]] std::uint32_t hash() const noexcept {
+    std::uint64_t value = size_range;
+    for (std::uint32_t at = 0; at < depth; ++at)
+      value = (value ^ detail::address_of(frames[at])) * 0x9E37'79B9'7F4A'7C15u, value ^= value >> 29;
+    return static_cast<std::uint32_t>(value >> 32);
+  }
+  [[nodiscard]] bool is_same(const profile_stack& as) const noexcept {
+    return depth == as.depth && size_range == as.size_range &&
+           std::memcmp(frames, as.frames, depth * sizeof frames[0]) == 0;
+  }
+};
+
+/// The samples of one stack and range of sizes.
+struct profile_site {
+  profile_stack stack;
+  std::uint64_t live, live_bytes, allocated, allocated_bytes;
+
+  void add_allocated(std::size_t bytes) noexcept { ++allocated, allocated_bytes += bytes; }
+  void add_live(std::size_t bytes) noexcept { ++live, live_bytes += bytes; }
+  void remove_live(std::size_t bytes) noexcept { --live, live_bytes -= bytes; }
+};
+
+/// All zero before `begin`. Site 0 has no frames: it takes the samples of further stacks when the table is full. Live
+/// samples lie in a hash table with linear probing, which doubles when it is half full; without memory it stays, and
+/// later samples are not counted as live. Thread safety: none.
+struct profile_tables {
+  static constexpr std::uint32_t most_sites = 16'384, site_slots = 2 * most_sites;
+  static constexpr std::size_t first_blocks = 4096;
+
+  struct site_table {
+    std::uint16_t index[site_slots];  // of a site, by the hash of its stack; 0: none
+    profile_site sites[most_sites];
+  };
+
+  std::uint32_t interval = 0;
+  std::uint32_t sites_used = 0;
+  site_table* stacks = nullptr;
+  profiled_block* blocks = nullptr;
+  std::size_t block_slots = 0, block_count = 0;
+
+  /// Returns: false without memory.
+  [[nodiscard]] ASHLAR_COLD bool begin(std::uint32_t mean) noexcept {
+    stacks = static_cast<site_table*>(map(sizeof(site_table)));
+    blocks = static_cast<profiled_block*>(map(first_blocks * sizeof(profiled_block)));
+    if (stacks == nullptr || blocks == nullptr) return false;
+    block_slots = first_blocks;
+    sites_used = 1;
+    interval = mean;
+    return true;
+  }
+
+  [[nodiscard]] profile_site& site(std::uint32_t number) noexcept { return stacks->sites[number]; }
+  [[nodiscard]] const profile_site& site(std::uint32_t number) const noexcept { return stacks->sites[number]; }
+
+  /// Returns: the site of a stack, a new one at its first call.
+  [[nodiscard]] ASHLAR_COLD std::uint32_t site_of(const profile_stack& stack) noexcept {
+    for (std::uint32_t slot = stack.hash() % site_slots;; slot = (slot + 1) % site_slots) {
+      std::uint16_t& at = stacks->index[slot];
+      if (at != 0 && site(at).stack.is_same(stack)) return at;
+      if (at != 0) continue;
+      if (sites_used == most_sites) return 0;
+      at = static_cast<std::uint16_t>(sites_used++);
+      site(at).stack = stack;
+      return at;
+    }
+  }
+
+  /// Returns: whether the sample is in the table.
+  ASHLAR_COLD bool insert(const profiled_block& block) noexcept {
+    if (2 * block_count >= block_slots && !grow()) return false;
+    blocks[slot_for(block.p)] = block;
+    return ++block_count, true;
+  }
+
+  [[nodiscard]] profiled_block find(const void* p) const noexcept { return blocks[slot_for(p)]; }
+
+  /// Returns: the sample that was at the address, or none.
+  ASHLAR_COLD profiled_block erase(const void* p) noexcept {
+    std::size_t hole = slot_for(p);
+    const profiled_block found = blocks[hole];
+    if (found.bytes == 0) return found;
+    for (std::size_t next = after(hole); blocks[next].bytes != 0; next = after(next)) {
+      const std::size_t home = home_of(blocks[next].p);  // moves into the hole unless it lies behind it
+      if (((next - home) & (block_slots - 1)) < ((next - hole) & (block_slots - 1))) continue;
+      blocks[hole] = blocks[next];
+      hole = next;
+    }
+    blocks[hole] = {};
+    --block_count;
+    return found;
+  }
+
+private:
+  [[nodiscard]] static void* map(std::size_t bytes) noexcept {
+    return os::pages::map(os::pages::round_up(bytes), os::pages::page_bytes());
+  }
+
+  [[nodiscard]] std::size_t after(std::size_t slot) const noexcept { return (slot + 1) & (block_slots - 1); }
+  [[nodiscard]] std::size_t home_of(const void* p) const noexcept {
+    return (detail::address_of(p) >> 16) * 0x9E37'79B9'7F4A'7C15u >> 20 & (block_slots - 1);
+  }
+  // Returns: the slot of the address, or the empty one for it.
+  [[nodiscard]] std::size_t slot_for(const void* p) const noexcept {
+    std::size_t slot = home_of(p);
+    while (blocks[slot].bytes != 0 && blocks[slot].p != p) slot = after(slot);
+    return slot;
+  }
+
+  [[nodiscard]] ASHLAR_COLD bool grow() noexcept {
+    auto* const larger = static_cast<profiled_block*>(map(2 * block_slots * sizeof(profiled_block)));
+    if (larger == nullptr) return false;
+    const profiled_block* const old = blocks;
+    const std::size_t slots = block_slots;
+    blocks = larger;
+    block_slots = 2 * slots;
+    for (std::size_t slot = 0; slot < slots; ++slot)
+      if (old[slot].bytes != 0) blocks[slot_for(old[slot].p)] = old[slot];
+    os::pages::release(const_cast<profiled_block*>(old), os::pages::round_up(slots * sizeof(profiled_block)));
+    return true;
+  }
+};
+
+}  // namespace ashlar::drop_in

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A heap profile as the text that pprof and jeprof read.
+#pragma once
+
+#include "malloc/profile_tables.hpp"
+
+namespace ashlar::drop_in {
+
+/// Effects: writes the profile to the file that `path` names, with the number of the process for `%p`. Allocates
+/// nothing; async-signal-safe. A file that cannot be written is left out.
+void write_profile(const char* path, const profile_tables& of) noexcept;
+
+}  // namespace ashlar::drop_in
