@@ -13,7 +13,7 @@
 #if defined(__OPTIMIZE__)
 #define ASHLAR_INLINE inline __attribute__((always_inline))
 #else
-#define ASHLAR_INLINE inline  // each call would be compiled again, and run no faster: a third of the compile time
+#define ASHLAR_INLINE inline  // else each call is compiled again: a third of the compile time
 #endif
 #define ASHLAR_NOINLINE __attribute__((noinline))
 #else
