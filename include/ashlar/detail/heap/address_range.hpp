@@ -111,7 +111,8 @@ private:
 
   // By the addresses of a stack and of this object, which the system makes random where it may.
   [[nodiscard]] std::uintptr_t random_base() const noexcept {
-    const std::uint64_t seed = address_of(&seed) * std::uint64_t{0x9E3779B97F4A7C15u} + address_of(this);
+    const char here = 0;
+    const std::uint64_t seed = address_of(&here) * std::uint64_t{0x9E3779B97F4A7C15u} + address_of(this);
     const std::uint64_t place = (seed * std::uint64_t{0xD6E8FEB86659FD93u} >> 32) % places;
     return static_cast<std::uintptr_t>(lowest_base + place * window_bytes);
   }

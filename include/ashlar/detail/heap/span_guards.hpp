@@ -38,7 +38,7 @@ public:
   /// Effects: closes the slices of a new segment, which copies look at from now on.
   static void begin(segment& home) noexcept {
     if constexpr (are_kept) {
-      guarded_windows.enter(&home);
+      guarded_windows<are_kept>.enter(&home);
       if (guarded_.fetch_add(1, memory_order_relaxed) < most_segments && protect_all(home, false))
         home.head.is_guarded = true;
       else guarded_.fetch_sub(1, memory_order_relaxed);
@@ -48,7 +48,7 @@ public:
   /// Effects: opens all slices of a segment that goes back.
   static void end(segment& home) noexcept {
     if constexpr (are_kept) {
-      guarded_windows.leave(&home);
+      guarded_windows<are_kept>.leave(&home);
       if (home.head.is_guarded) static_cast<void>(open_all(home));
     }
   }

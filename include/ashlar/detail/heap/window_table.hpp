@@ -45,7 +45,8 @@ private:
   std::array<atomic<std::uint64_t>, windows / 64> words_ = {};
 };
 
-/// The segments of all guarded heaps of the process.
+/// The segments of all guarded heaps of the process; only programs that have such heaps have the table.
+template <bool AreKept>
 inline constinit window_table guarded_windows;
 
 }  // namespace ashlar::ASHLAR_ABI::detail
