@@ -16,7 +16,8 @@
 #include <ashlar/resource/pool_set.hpp>
 #include <ashlar/resource/stack_resource.hpp>
 
-namespace {
+// Named: in a batch g++ refuses frames whose promise is of an unnamed namespace.
+namespace coroutine_frames {
 
 // A coroutine that gives numbers, and ends with its owner.
 template <class R>
@@ -104,4 +105,4 @@ TYPED_TEST(coroutine_frame_in, requests_allocate_nothing_after_the_first) {
   EXPECT_EQ(this->frames.upstream_resource().counters().allocations, first);
 }
 
-}  // namespace
+}  // namespace coroutine_frames

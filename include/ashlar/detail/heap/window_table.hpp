@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
@@ -45,8 +46,10 @@ private:
   std::array<atomic<std::uint64_t>, windows / 64> words_ = {};
 };
 
-/// The segments of all guarded heaps of the process; only programs that have such heaps have the table.
+struct no_window_table {};
+
+/// The segments of all guarded heaps of the process, if there can be any.
 template <bool AreKept>
-inline constinit window_table guarded_windows;
+inline constinit std::conditional_t<AreKept, window_table, no_window_table> guarded_windows;
 
 }  // namespace ashlar::ASHLAR_ABI::detail
