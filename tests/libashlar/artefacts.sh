@@ -40,7 +40,7 @@ case $1 in
     strong=$(nm -u "$3" | awk '$1 == "U" { print $2 }' | grep -E '^_Z|^__cxa_(throw|alloc|guard)' || true)
     [[ -z $strong ]] || fail "$3 needs the C++ library: $strong"
     for name in malloc free calloc realloc memalign aligned_alloc posix_memalign valloc pvalloc malloc_usable_size; do
-      nm --defined-only "$3" | grep -q " T $name\$" || fail "$3 lacks $name"
+      nm --defined-only "$3" | grep " T $name\$" > /dev/null || fail "$3 lacks $name"
     done
     extern=$(nm --defined-only --extern-only "$3" | awk '{ print $3 }' | grep -E '^_ZN6ashlar' || true)
     [[ -z $extern ]] || fail "$3 shows its own names: $extern"

@@ -159,7 +159,8 @@ public:
 
   /// Returns: whether the block is of a segment of `mine`; false is a hint only. Expects: as `deallocate_checked`.
   [[nodiscard]] static ASHLAR_INLINE bool is_of(const thread_heap* mine, const void* p) noexcept {
-    return mine != nullptr && shared_extent_map<Upstream>::is_of(&mine->blocks, p);
+    if constexpr (finds_owners<source>) return mine != nullptr && shared_extent_map<Upstream>::is_of(&mine->blocks, p);
+    return false;
   }
 
   /// Returns: the owner of a block; the common heap for huge blocks. From level `checked` on `p` may be any address;
