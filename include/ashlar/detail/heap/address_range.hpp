@@ -40,7 +40,9 @@ public:
 
   /// @{ `p` is not read.
   /// Returns: whether the address lies in the range.
-  [[nodiscard]] ASHLAR_INLINE bool has(const void* p) const noexcept { return base_.load(memory_order_relaxed) != 0 && index_of(p) < windows; }
+  [[nodiscard]] ASHLAR_INLINE bool has(const void* p) const noexcept {
+    return base_.load(memory_order_relaxed) != 0 && index_of(p) < windows;
+  }
   /// Returns: whether `owner` owns the segment of the address. Expects: `owner` is not null.
   [[nodiscard]] ASHLAR_INLINE bool is_of(const segment_owner* owner, const void* p) const noexcept {
     const std::size_t i = index_of(p);
