@@ -79,6 +79,15 @@ inline constexpr std::array<std::string_view, 3> names_of_huge = {"", "1", "0"};
   return true;
 }
 
+/// As `parse_bytes`, without units, and at most `most`.
+[[nodiscard]] constexpr bool parse_number(std::string_view value, std::size_t most, std::uint32_t& number) noexcept {
+  std::size_t read = 0;
+  const bool is_plain = !value.empty() && value.back() <= '9';
+  if (!is_plain || !parse_bytes(value, read) || read > most) return false;
+  number = static_cast<std::uint32_t>(read);
+  return true;
+}
+
 [[nodiscard]] constexpr bool set_retain(options& of, std::string_view value) noexcept {
   return parse_bytes(value, of.retain_bytes);
 }
@@ -89,11 +98,7 @@ inline constexpr std::array<std::string_view, 3> names_of_huge = {"", "1", "0"};
   return true;
 }
 [[nodiscard]] constexpr bool set_decay(options& of, std::string_view value) noexcept {
-  std::size_t number = 0;
-  const bool is_plain = !value.empty() && value.back() <= '9';
-  if (!is_plain || !parse_bytes(value, number) || number > UINT32_MAX) return false;
-  of.decay_ms = static_cast<std::uint32_t>(number);
-  return true;
+  return parse_number(value, UINT32_MAX, of.decay_ms);
 }
 [[nodiscard]] constexpr bool set_huge_pages(options& of, std::string_view value) noexcept {
   if (value != "0" && value != "1" && value != "madvise") return false;
@@ -123,11 +128,7 @@ inline constexpr std::array<std::string_view, 3> names_of_huge = {"", "1", "0"};
 // 0, 1, or 1/N.
 [[nodiscard]] constexpr bool set_sample(options& of, std::string_view value) noexcept {
   if (!take_prefix(value, "1/") && value != "0" && value != "1") return false;
-  std::size_t interval = 0;
-  const bool is_plain = !value.empty() && value.back() <= '9';
-  if (!is_plain || !parse_bytes(value, interval) || interval > INT32_MAX) return false;
-  of.sample_interval = static_cast<std::uint32_t>(interval);
-  return true;
+  return parse_number(value, INT32_MAX, of.sample_interval);
 }
 
 [[nodiscard]] constexpr bool set_profile_interval(options& of, std::string_view value) noexcept {

@@ -4,12 +4,11 @@
 
 #include <cstdint>
 
-#include <sys/auxv.h>
-
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/system/coarse_clock.hpp>
+#include <ashlar/detail/system/random_bits.hpp>
 
 #include "malloc/exponential.hpp"
 
@@ -47,10 +46,8 @@ void sample_one_in(std::uint32_t interval) noexcept {
 
 std::uint32_t random_of_thread() noexcept {
   if (until_sample.random == 0) {
-    // Threads differ by their address, and processes by sixteen random bytes of the system.
-    const auto* const secret = reinterpret_cast<const std::uint32_t*>(::getauxval(AT_RANDOM));
-    const auto place = static_cast<std::uint32_t>(detail::address_of(&until_sample) >> 4);
-    until_sample.random = (place * 2'654'435'761u ^ (secret != nullptr ? *secret : 0) ^ detail::coarse_ms()) | 1;
+    const std::uint64_t thread = detail::address_of(&until_sample) ^ detail::coarse_ms();
+    until_sample.random = static_cast<std::uint32_t>(detail::mixed(detail::process_secret() ^ thread)) | 1;
   }
   return until_sample.random = next_random(until_sample.random);
 }

@@ -8,27 +8,24 @@ import re
 import subprocess
 import sys
 
+sys.dont_write_bytecode = True
+
+from symbols import Symbols
+
 FRAME = re.compile(r"    #\d+ 0x[0-9a-f]+(?: (?P<path>/.*)\+0x(?P<offset>[0-9a-f]+))?$")
 ACT = re.compile(r"  (?P<act>accessed|allocated|freed) by thread \d+$")
 
 
-def functions_of(program):
-    """Returns (first address, address behind, name) of each function."""
-    lines = subprocess.run(["nm", "--print-size", program], capture_output=True, text=True, check=True).stdout.splitlines()
-    rows = [line.split() for line in lines]
-    return [(int(row[0], 16), int(row[0], 16) + int(row[1], 16), row[3]) for row in rows
-            if len(row) == 4 and row[2] in "tT"]
-
-
 def stacks_of(errors, program):
     """Returns the acts of the report, each with the names of the functions of the program below it."""
-    functions, stacks = functions_of(program), []
+    symbols, stacks = Symbols(program), []
     for line in errors:
         if act := ACT.match(line):
             stacks.append((act["act"], []))
         elif (frame := FRAME.match(line)) and frame["path"] == program:
             call = int(frame["offset"], 16) - 1  # the address is that behind the call
-            stacks[-1][1].extend(name for begin, end, name in functions if begin <= call < end)
+            if name := symbols.function_at(call):
+                stacks[-1][1].append(name)
         elif not frame and line != "mine" and not line.startswith("ashlar: "):
             sys.exit(f"not a line of a report: {line}")
     return stacks

@@ -11,16 +11,13 @@ import subprocess
 import sys
 import tempfile
 
+sys.dont_write_bytecode = True
+
+from symbols import Symbols
+
 HEAD = re.compile(r"heap profile: (\d+): (\d+) \[(\d+): (\d+)\] @ heap_v2/(\d+)$")
 LINE = re.compile(r"(\d+): (\d+) \[(\d+): (\d+)\] @((?: 0x[0-9a-f]+)*)$")
 INTERVAL = 16384
-
-
-def functions_of(program):
-    lines = subprocess.run(["nm", "--print-size", program], capture_output=True, text=True, check=True).stdout.splitlines()
-    rows = [line.split() for line in lines]
-    return [(int(row[0], 16), int(row[0], 16) + int(row[1], 16), row[3]) for row in rows
-            if len(row) == 4 and row[2] in "tT"]
 
 
 def scaled(count, size):
@@ -33,7 +30,7 @@ def read(path, program):
     samples, maps = text.split("\nMAPPED_LIBRARIES:\n")
     base = min(int(line.split("-")[0], 16) for line in maps.splitlines() if line.endswith(program))
     head, *lines = samples.splitlines()
-    sums, functions, found = [0] * 4, functions_of(program), {}
+    sums, symbols, found = [0] * 4, Symbols(program), {}
     total = HEAD.match(head)
     if not total or int(total[5]) != INTERVAL:
         sys.exit(f"another first line: {head}")
@@ -42,8 +39,7 @@ def read(path, program):
         counts = [int(match[i]) for i in range(1, 5)]
         sums = [a + b for a, b in zip(sums, counts)]
         for address in match[5].split():
-            at = int(address, 16) - base - 1
-            if name := next((name for begin, end, name in functions if begin <= at < end), None):
+            if name := symbols.function_at(int(address, 16) - base - 1):
                 of = found.setdefault(name, [0.0] * 4)
                 of[0] += counts[0]
                 of[1] += scaled(counts[0], counts[1])

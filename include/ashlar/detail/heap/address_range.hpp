@@ -14,6 +14,7 @@
 #include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/system/random_bits.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 
@@ -111,11 +112,8 @@ private:
   // Of a window that is neither free nor in a segment with an owner.
   [[nodiscard]] static segment_owner* taken() noexcept { return reinterpret_cast<segment_owner*>(&taken_); }
 
-  // By the addresses of a stack and of this object, which the system makes random where it may.
   [[nodiscard]] std::uintptr_t random_base() const noexcept {
-    const char here = 0;
-    const std::uint64_t seed = address_of(&here) * std::uint64_t{0x9E3779B97F4A7C15u} + address_of(this);
-    const std::uint64_t place = (seed * std::uint64_t{0xD6E8FEB86659FD93u} >> 32) % places;
+    const std::uint64_t place = detail::mixed(process_secret() ^ address_of(this)) % places;
     return static_cast<std::uintptr_t>(lowest_base + place * window_bytes);
   }
 
@@ -134,9 +132,9 @@ private:
     void* const p = map_at(place, size, usable);
     if (address_of(p) == place) return open(base, true), fill(next_index(place), windows_of(size), taken()), p;
     if (p != nullptr) unmap(p, size);
-    void* const elsewhere = map_anywhere(size, alignment, usable);
-    if (elsewhere != nullptr) open(align_down(address_of(elsewhere), window_bytes) - bytes / 2, false);
-    return elsewhere;
+    void* const anywhere = map_anywhere(size, alignment, usable);
+    if (anywhere != nullptr) open(align_down(address_of(anywhere), window_bytes) - bytes / 2, false);
+    return anywhere;
   }
 
   void open(std::uintptr_t base, bool is_placed) noexcept {

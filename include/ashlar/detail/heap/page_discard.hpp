@@ -29,9 +29,9 @@ struct page_discard {
   [[nodiscard]] static bool discard(void*, std::size_t) noexcept { return false; }
 };
 
-template <class Fresh, class Calls>
-struct page_discard<basic_page_resource<Fresh, os::basic_pages<Calls>>> {
-  using pages = os::basic_pages<Calls>;
+template <class Fresh, template <class> class Pages, class Calls>
+struct page_discard<basic_page_resource<Fresh, Pages<Calls>>> {
+  using pages = Pages<Calls>;
 
   static constexpr bool gives_zeroes = true;
   static constexpr bool is_possible = true;

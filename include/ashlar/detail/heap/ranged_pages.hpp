@@ -7,7 +7,6 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/heap/address_range.hpp>
 #include <ashlar/detail/heap/heap_parts.hpp>
-#include <ashlar/detail/heap/page_discard.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/fwd.hpp>
@@ -54,24 +53,6 @@ struct ranged_pages : os::basic_pages<Calls> {
     if (!pages::move(p, bytes, place, new_bytes)) return false;
     range.forget(p, bytes);
     return true;
-  }
-};
-
-template <class Fresh, class Calls>
-struct page_discard<basic_page_resource<Fresh, ranged_pages<Calls>>>
-    : page_discard<basic_page_resource<Fresh, os::basic_pages<Calls>>> {
-  using pages = ranged_pages<Calls>;
-
-  static constexpr bool can_move = requires(void* p, std::size_t n) { pages::move(p, n, p, n); };
-
-  [[nodiscard]] static void* reserve(std::size_t bytes, std::size_t alignment) noexcept {
-    return pages::reserve(pages::round_up(bytes), alignment);
-  }
-  static void give_back(void* place, std::size_t bytes) noexcept { pages::release(place, pages::round_up(bytes)); }
-  [[nodiscard]] static bool move(void* p, std::size_t bytes, void* place, std::size_t new_bytes) noexcept
-    requires can_move
-  {
-    return basic_page_resource<Fresh, pages>::move(p, bytes, place, new_bytes);
   }
 };
 

@@ -159,8 +159,10 @@ public:
   /// Returns: the owner of the segment of the address; null outside of segments in use. In a range without a lock: the
   /// owner may be that of another heap. Otherwise it reads the head of that segment only, which the lock keeps alive.
   [[nodiscard]] segment_owner* owner_of(void* p) const noexcept {
-    if constexpr (finds_owners)
-      if (range_of::range().has(p)) return range_of::range().owner_of(p);
+    if constexpr (finds_owners) {
+      segment_owner* const found = range_of::range().owner_of(p);
+      if (found != nullptr || range_of::range().has(p)) return found;
+    }
     const scope held(lock_);
     const auto* const found = space_.find(p);
     const bool is_there = found != nullptr && found->is_segment() && !space_.is_spare(found->start);

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/detail/support/bits.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail::planner {
 
@@ -14,12 +15,7 @@ class splitmix {
 public:
   constexpr explicit splitmix(std::uint64_t seed) noexcept : state_(seed) {}
 
-  constexpr std::uint64_t operator()() noexcept {
-    std::uint64_t x = state_ += 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-  }
+  constexpr std::uint64_t operator()() noexcept { return detail::mixed(state_ += 0x9e3779b97f4a7c15u); }
 
   /// Returns: a number below `bound`. Expects: `bound != 0`.
   constexpr std::uint64_t below(std::uint64_t bound) noexcept { return (*this)() % bound; }

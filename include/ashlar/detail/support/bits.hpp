@@ -21,6 +21,14 @@ inline constexpr std::size_t max_block_bytes = static_cast<std::size_t>(std::num
 // the usual forms into a population count, which takes twenty instructions on processors without one.
 [[nodiscard]] constexpr bool is_power_of_two(std::size_t n) noexcept { return (n ^ (n - 1)) > n - 1; }
 
+/// Returns: a word whose bits each depend on all bits of `word`: the finaliser of SplitMix64 (Steele, Lea and Flood
+/// 2014).
+[[nodiscard]] constexpr std::uint64_t mixed(std::uint64_t word) noexcept {
+  word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9u;
+  word = (word ^ (word >> 27)) * 0x94D049BB133111EBu;
+  return word ^ (word >> 31);
+}
+
 /// Expects: `n` is a power of two.
 [[nodiscard]] constexpr unsigned log2_of(std::uint64_t n) noexcept {
   return static_cast<unsigned>(std::countr_zero(n));

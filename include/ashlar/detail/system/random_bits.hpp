@@ -17,13 +17,6 @@
 
 namespace ashlar::ASHLAR_ABI::detail {
 
-/// Returns: a word whose bits each depend on all bits of `word` (the finaliser of SplitMix64).
-[[nodiscard]] ASHLAR_INLINE constexpr std::uint64_t mixed(std::uint64_t word) noexcept {
-  word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9u;
-  word = (word ^ (word >> 27)) * 0x94D049BB133111EBu;
-  return word ^ (word >> 31);
-}
-
 /// Returns: a word that is the same at each call in a process: of the 16 random bytes that Linux gives each program;
 /// on other systems of an address. Complexity: a search of some 20 entries.
 [[nodiscard]] ASHLAR_COLD inline std::uint64_t process_secret() noexcept {
