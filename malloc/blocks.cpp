@@ -18,6 +18,7 @@
 #include "malloc/guard_pool.hpp"
 #include "malloc/heap_profile.hpp"
 #include "malloc/heaps.hpp"
+#include "malloc/refusal_report.hpp"
 #include "malloc/sampled_blocks.hpp"
 #include "malloc/sampling.hpp"
 #include "malloc/settings.hpp"
@@ -34,6 +35,16 @@ constexpr bool keeps_requests = detail::segment::requested_sizes::is_kept;
 [[nodiscard]] ASHLAR_COLD void* out_of_memory() noexcept {
   errno = ENOMEM;
   return nullptr;
+}
+
+// As `out_of_memory`, for a request that the heap has refused.
+[[nodiscard]] ASHLAR_COLD void* refused(std::size_t bytes) noexcept {
+  if (settings().reports_refusal) report_refusal(bytes);
+  return out_of_memory();
+}
+
+[[nodiscard]] ASHLAR_INLINE void* or_refused(void* p, std::size_t bytes) noexcept {
+  return ASHLAR_LIKELY(p != nullptr) ? p : refused(bytes);
 }
 
 /// Effects: clears what a block has beyond its request, so that a later growth in place finds zeros.
@@ -94,10 +105,6 @@ ASHLAR_INLINE auto in_heap_of(const void* p, F f) noexcept {
   return other != nullptr ? f(*other) : f(process_heap());
 }
 
-[[nodiscard]] ASHLAR_INLINE void* or_out_of_memory(void* p) noexcept {
-  return ASHLAR_LIKELY(p != nullptr) ? p : out_of_memory();
-}
-
 }  // namespace
 
 void choose_fast_paths() noexcept {
@@ -112,11 +119,11 @@ void* allocate_slow(std::size_t bytes) noexcept {
   ASHLAR_ASSUME(bytes <= largest_cell);
   if (counts_down(1)) return sample_cell(bytes);
   if (counts_bytes(bytes)) return profile_aligned(bytes, granule);
-  return process_heap().allocate_or_errno(bytes);
+  return or_refused(process_heap().allocate_or_errno(bytes), bytes);
 }
 
 void* allocate_missed(std::size_t bytes) noexcept {
-  void* const p = process_heap_type::allocate_slow(bytes);
+  void* const p = or_refused(process_heap_type::allocate_slow(bytes), bytes);
   return counts_down(allocations_of_missed(p)) ? sample_missed(p, bytes) : p;
 }
 
@@ -128,7 +135,7 @@ void* allocate_aligned(std::size_t bytes, std::size_t alignment) noexcept {
 }
 
 void* allocate_uncounted(std::size_t bytes, std::size_t alignment) noexcept {
-  return or_out_of_memory(in_default([=](auto& heap) { return take(heap, bytes, alignment); }));
+  return or_refused(in_default([=](auto& heap) { return take(heap, bytes, alignment); }), bytes);
 }
 
 void* allocate_zeroed(std::size_t bytes) noexcept {
@@ -143,7 +150,7 @@ void* allocate_zeroed(std::size_t bytes) noexcept {
 }
 
 void* allocate_zeroed_uncounted(std::size_t bytes) noexcept {
-  return or_out_of_memory(in_default([=](auto& heap) { return take_zeroed(heap, bytes, granule); }));
+  return or_refused(in_default([=](auto& heap) { return take_zeroed(heap, bytes, granule); }), bytes);
 }
 
 void* resize_block(void* p, std::size_t bytes, std::size_t alignment) noexcept {
@@ -155,7 +162,7 @@ void* resize_block(void* p, std::size_t bytes, std::size_t alignment) noexcept {
 }
 
 void* resize_uncounted(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-  return or_out_of_memory(in_heap_of(p, [=](auto& heap) { return resize(heap, p, bytes, alignment); }));
+  return or_refused(in_heap_of(p, [=](auto& heap) { return resize(heap, p, bytes, alignment); }), bytes);
 }
 
 void* reallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -13,7 +14,10 @@
 #include <ashlar/base/lock.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/immortal.hpp>
+#include <ashlar/detail/support/panic.hpp>
 #include <ashlar/detail/thread/fork_safe_lock.hpp>
+
+#include "malloc/loaded_files.hpp"
 
 // Weak: programs in C have no unwinder, and glibc before 2.35 none that takes no lock of the loader.
 extern "C" {
@@ -112,6 +116,17 @@ ASHLAR_COLD void follow_frames(frames& to, const void* const* frame) noexcept {
 }
 
 }  // namespace
+
+ASHLAR_COLD void write_frames(const void* const* frames, std::uint32_t depth) noexcept {
+  for (std::uint32_t at = 0; at < depth; ++at) {
+    detail::panic_line line;
+    line.text("    #").number(at).text(" ").address(frames[at]);
+    find_loaded_file(frames[at], [&](std::string_view path, std::uintptr_t offset) {
+      line.text(" ").text(path).text("+").address(reinterpret_cast<const void*>(offset));
+    });
+    detail::write_error_line(line.view());
+  }
+}
 
 ASHLAR_COLD std::uint32_t take_frames(const void** to, std::uint32_t most, const caller_frame& from) noexcept {
   frames found{to, most, 0};

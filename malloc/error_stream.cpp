@@ -3,6 +3,7 @@
 #include "malloc/error_stream.hpp"
 
 #include <cerrno>
+#include <cstddef>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -53,6 +54,11 @@ void write_to(int descriptor, std::string_view text) noexcept {
     if (written <= 0) return;
     text.remove_prefix(static_cast<std::size_t>(written));
   }
+}
+
+text_output output_to(int& descriptor) noexcept {
+  return {[](const char* text, std::size_t bytes, void* to) { write_to(*static_cast<int*>(to), {text, bytes}); },
+          &descriptor};
 }
 
 }  // namespace ashlar::drop_in

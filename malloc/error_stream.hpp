@@ -24,4 +24,7 @@ struct text_output {
   void operator()(std::string_view text) const { write(text.data(), text.size(), argument); }
 };
 
+/// Returns: a sink as `write_to`. Lifetime: the descriptor outlives it.
+[[nodiscard]] text_output output_to(int& descriptor) noexcept;
+
 }  // namespace ashlar::drop_in

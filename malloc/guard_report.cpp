@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 #include <signal.h>
 #include <ucontext.h>
@@ -16,7 +15,6 @@
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/panic.hpp>
 
-#include "malloc/loaded_files.hpp"
 #include "malloc/settings.hpp"
 
 namespace ashlar::drop_in {
@@ -50,15 +48,7 @@ ASHLAR_COLD void write_stack(const char* act, const call_stack& stack) noexcept 
   detail::panic_line first;
   detail::write_error_line(
       first.text("  ").text(act).text(" by thread ").number(static_cast<std::uint64_t>(stack.thread)).view());
-  for (std::uint32_t at = 0; at < stack.depth; ++at) {
-    const void* const address = stack.frames[at];
-    detail::panic_line line;
-    line.text("    #").number(at).text(" ").address(address);
-    find_loaded_file(address, [&](std::string_view path, std::uintptr_t offset) {
-      line.text(" ").text(path).text("+").address(reinterpret_cast<const void*>(offset));
-    });
-    detail::write_error_line(line.view());
-  }
+  write_frames(stack.frames, stack.depth);
 }
 
 ASHLAR_COLD void write_block(const guarded_block& of) noexcept {

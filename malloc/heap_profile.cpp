@@ -105,4 +105,19 @@ ASHLAR_COLD void heap_profile::write(const char* path) noexcept {
   profile_scope::serve_wanted();
 }
 
+ASHLAR_COLD void heap_profile::write_holders() noexcept {
+  if (!is_on()) return;
+  std::uint32_t number = 0;
+  for (int left = 3; left != 0; --left) {
+    profile_site found = {};
+    {
+      const profile_scope held;
+      number = tables.value.largest_after(number);
+      if (number != 0) found = tables.value.site(number);
+    }
+    if (number == 0) return;
+    write_holder(found, tables.value.interval);
+  }
+}
+
 }  // namespace ashlar::drop_in

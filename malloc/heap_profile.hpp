@@ -61,6 +61,9 @@ public:
   /// process for `%p`. Async-signal-safe: where the lock is taken, its holder writes.
   static void write(const char* path) noexcept;
 
+  /// Effects: writes the stacks with the most live bytes to standard error, at most three; nothing without a profile.
+  static void write_holders() noexcept;
+
 private:
   static constinit inline detail::atomic<std::uint32_t> interval_ = 0;
 };

@@ -21,6 +21,7 @@ struct options {
   fresh::huge_pages huge = fresh::huge_pages::by_system;  ///< `huge_pages`: 0 refused, 1 or madvise: wanted
   bool writes_statistics = false;                         ///< `stats=exit`
   bool writes_classes = false;                            ///< `stats=classes`: these too, by size class
+  bool reports_refusal = false;                           ///< `stats=max`: the holders, when `max` first refuses
   bool aborts = true;                                     ///< `abort`: 0 ends a misused program without a core file
   bool zeroes = false;                                    ///< `zero`: 1 clears every block that is handed out
   std::uint32_t sample_interval = 10'000;                 ///< `sample`: one in that many blocks is guarded; 0: none
@@ -113,6 +114,8 @@ inline constexpr std::array<std::string_view, 3> names_of_huge = {"", "1", "0"};
 }
 [[nodiscard]] constexpr bool set_stats(options& of, std::string_view value) noexcept {
   if (take_prefix(value, "profile:")) return set_profile(of, value);
+  of.reports_refusal = of.reports_refusal || value == "max";
+  if (value == "max") return true;
   if (value != "exit" && value != "classes") return false;
   of.writes_statistics = true;
   of.writes_classes = of.writes_classes || value == "classes";
@@ -138,8 +141,8 @@ inline constexpr std::array<std::string_view, 3> names_of_huge = {"", "1", "0"};
   return true;
 }
 [[nodiscard]] constexpr bool set_profile_signal(options& of, std::string_view value) noexcept {
-  std::size_t number = 0;
-  if (!parse_bytes(value, number) || number > 64) return false;
+  std::uint32_t number = 0;
+  if (!parse_number(value, 64, number)) return false;
   of.profile_signal = static_cast<int>(number);
   return true;
 }
@@ -184,7 +187,8 @@ constexpr void parse_options(std::string_view text, options& of, Refuse refuse) 
   }
 }
 
-/// Effects: writes the value of an option to `out`, as `set_option` reads it; of `stats`, which takes two, the profile.
+/// Effects: writes the value of an option to `out`, as `set_option` reads it; of `stats`, which takes several, the one
+/// that writes most.
 /// Returns: false for an unknown name.
 template <class Out>
 [[nodiscard]] constexpr bool write_option(const options& of, std::string_view name, Out& out) noexcept {
@@ -194,7 +198,8 @@ template <class Out>
   else if (name == "max") out.number(of.max_bytes);
   else if (name == "huge_pages") out.text(words::names_of_huge[static_cast<std::size_t>(of.huge)]);
   else if (name == "stats" && of.profile_file[0] != '\0') out.text("profile:"), out.text(of.profile_file.data());
-  else if (name == "stats") out.text(of.writes_classes ? "classes" : of.writes_statistics ? "exit" : "");
+  else if (name == "stats" && of.writes_statistics) out.text(of.writes_classes ? "classes" : "exit");
+  else if (name == "stats") out.text(of.reports_refusal ? "max" : "");
   else if (name == "profile_interval") out.number(of.profile_interval);
   else if (name == "profile_signal") out.number(static_cast<std::size_t>(of.profile_signal));
   else if (name == "abort") flag(of.aborts);

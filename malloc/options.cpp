@@ -19,6 +19,7 @@
 #include "malloc/sampling.hpp"
 #include "malloc/settings.hpp"
 #include "malloc/start.hpp"
+#include "malloc/streams_at_fork.hpp"
 
 namespace ashlar::drop_in {
 
@@ -68,9 +69,8 @@ void print_refusal(std::string_view name, std::string_view value, word_result wh
 // may allocate. glibc passes the arguments of main to constructors, before `environ` is set.
 __attribute__((constructor(101))) void begin(int, char**, char** environment) noexcept {
   start();
-  sample_one_in(in_effect.sample_interval);
   const std::string_view text = variable(environment);
-  if (text.empty()) return;
+  if (text.empty()) return sample_one_in(in_effect.sample_interval);
   const bool is_privileged = ::getauxval(AT_SECURE) != 0;
   options wished;
   parse_options(text, wished, [=](std::string_view name, std::string_view value, word_result why) {
@@ -83,6 +83,7 @@ __attribute__((constructor(101))) void begin(int, char**, char** environment) no
 
 void start() noexcept {
   process_heap_type::expect_forks();
+  hold_streams_over_forks();
   choose_fast_paths();
 }
 

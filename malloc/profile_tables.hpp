@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/os/pages.hpp>
@@ -45,6 +46,11 @@ struct profile_stack {
 struct profile_site {
   profile_stack stack;
   std::uint64_t live, live_bytes, allocated, allocated_bytes;
+
+  /// Returns: live bytes by estimate: a sample of a small block stands for those of an interval and half its own.
+  [[nodiscard]] std::uint64_t estimated_bytes(std::uint64_t interval) const noexcept {
+    return detail::max(live_bytes, live * interval + live_bytes / 2);
+  }
 
   void add_allocated(std::size_t bytes) noexcept { ++allocated, allocated_bytes += bytes; }
   void add_live(std::size_t bytes) noexcept { ++live, live_bytes += bytes; }
@@ -119,6 +125,22 @@ struct profile_tables {
     blocks[hole] = {};
     --block_count;
     return found;
+  }
+
+  /// Returns: the site with the most live bytes; after `than`, the next one; site 0 after the last.
+  [[nodiscard]] ASHLAR_COLD std::uint32_t largest_after(std::uint32_t than) const noexcept {
+    const std::uint64_t most = than != 0 ? live_bytes_of(than) : UINT64_MAX;
+    std::uint32_t found = 0;
+    std::uint64_t bytes = 0;
+    for (std::uint32_t number = 1; number < sites_used; ++number) {
+      const std::uint64_t its = live_bytes_of(number);
+      if (its > bytes && (its < most || (its == most && number > than))) found = number, bytes = its;
+    }
+    return found;
+  }
+
+  [[nodiscard]] std::uint64_t live_bytes_of(std::uint32_t number) const noexcept {
+    return site(number).estimated_bytes(interval);
   }
 
 private:

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <string_view>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -14,6 +13,7 @@
 #include <ashlar/detail/support/panic.hpp>
 #include <ashlar/detail/support/text_writer.hpp>
 
+#include "malloc/call_stack.hpp"
 #include "malloc/error_stream.hpp"
 
 namespace ashlar::drop_in {
@@ -31,8 +31,7 @@ namespace {
   return ::open(text, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 }
 
-template <class Writer>
-void write_counts(Writer& text, const profile_site& of) {
+void write_counts(detail::text_writer<text_output>& text, const profile_site& of) {
   text.number(of.live).text(": ").number(of.live_bytes).text(" [").number(of.allocated).text(": ");
   text.number(of.allocated_bytes).text("] @");
 }
@@ -49,7 +48,8 @@ void copy_file(const char* path, int to) noexcept {
 }  // namespace
 
 ASHLAR_COLD void write_profile(const char* path, const profile_tables& of) noexcept {
-  const int before = errno, file = open_profile(path);
+  const int before = errno;
+  int file = open_profile(path);
   if (file < 0) return static_cast<void>(errno = before);
   profile_site sum = {};
   for (std::uint32_t number = 0; number < of.sites_used; ++number) {
@@ -57,8 +57,8 @@ ASHLAR_COLD void write_profile(const char* path, const profile_tables& of) noexc
     sum.live += each.live, sum.live_bytes += each.live_bytes;
     sum.allocated += each.allocated, sum.allocated_bytes += each.allocated_bytes;
   }
-  const auto write = [file](std::string_view part) { write_to(file, part); };
-  detail::text_writer text(write);
+  text_output out = output_to(file);
+  detail::text_writer text(out);
   write_counts(text.text("heap profile: "), sum);
   text.text(" heap_v2/").number(of.interval).text("\n");
   for (std::uint32_t number = 0; number < of.sites_used; ++number) {
@@ -72,6 +72,14 @@ ASHLAR_COLD void write_profile(const char* path, const profile_tables& of) noexc
   copy_file("/proc/self/maps", file);
   ::close(file);
   errno = before;
+}
+
+ASHLAR_COLD void write_holder(const profile_site& of, std::uint32_t interval) noexcept {
+  int error_stream = 2;
+  text_output out = output_to(error_stream);
+  detail::text_writer text(out);
+  text.text("  about ").size(of.estimated_bytes(interval)).text(" live, allocated by\n").flush();
+  write_frames(of.stack.frames, of.stack.depth);
 }
 
 }  // namespace ashlar::drop_in

@@ -24,11 +24,8 @@ namespace ashlar::drop_in {
 namespace {
 
 void write_statistics(int descriptor, bool with_classes) noexcept {
-  const auto write = [](const char* text, std::size_t bytes, void* to) {
-    write_to(*static_cast<int*>(to), {text, bytes});
-  };
   const heap_statistics now = statistics_of(process_heap());
-  const text_output out = {write, &descriptor};
+  text_output out = output_to(descriptor);
   with_classes ? write_text(now, ::getpid(), out) : write_line(now, ::getpid(), ::program_invocation_short_name, out);
 }
 

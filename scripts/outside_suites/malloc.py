@@ -31,7 +31,7 @@ class Glibc:
     name = "glibc"
     patterns = ("*/malloc/*", "*/support/*", "*/test-skeleton.c", "*/include/libc-diag.h", "*/include/array_length.h",
                 "*/include/alloc_buffer.h", "*/include/scratch_buffer.h", "*/include/intprops.h")
-    flags = ("-std=gnu11", "-O1", "-g1", "-w", "-fno-builtin", "-D_GNU_SOURCE", "-pthread", "-include", "limits.h")
+    flags = ("-std=gnu11", "-O1", "-g1", "-w", "-fno-builtin", "-D_GNU_SOURCE", "-DTIMEOUTFACTOR=1", "-pthread", "-include", "limits.h")
     # Folders of a build of glibc, which no test of malloc looks into.
     paths = tuple(f'-D{name}_PATH="/nonexistent"' for name in ("SRCDIR", "OBJDIR", "OBJDIR_ELF_LDSO", "INSTDIR", "LIBDIR",
                   "BINDIR", "SBINDIR", "SLIBDIR", "ROOTSBINDIR", "COMPLOCALEDIR"))

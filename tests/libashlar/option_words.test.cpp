@@ -159,12 +159,15 @@ TEST(option_words, a_profile_has_a_file) {
   EXPECT_TRUE(parse("stats=profile:" + std::string(255, 'x')).refused.empty());
   for (const std::string& word :
        {std::string("stats=profile:"), std::string("stats=profile"), "stats=profile:" + std::string(256, 'x'),
-        std::string("profile_interval=0"), std::string("profile_interval=2g"), std::string("profile_signal=65")})
+        std::string("profile_interval=0"), std::string("profile_interval=2g"), std::string("profile_signal=65"),
+        std::string("profile_signal=0k")})
     EXPECT_EQ(parse(word).refused.size(), 1u) << word;
 }
 
 TEST(option_words, writes_what_it_reads) {
   EXPECT_EQ(written(parse("stats=classes").of, "stats"), "classes");
+  EXPECT_EQ(written(parse("stats=max").of, "stats"), "max");
+  EXPECT_EQ(written(parse("stats=exit,stats=max").of, "stats"), "exit");
   const options some = parse("retain=1k,decay=7,max=5m,huge_pages=1,stats=exit,abort=0,zero=1,sample=1/7").of;
   std::string text;
   for (const char* name : {"retain", "decay", "max", "huge_pages", "stats", "abort", "zero", "sample"})

@@ -101,6 +101,25 @@ TEST(fork, the_child_may_enter_leave_and_fork_again) {
   fork_participants::leave(first);
 }
 
+#if __has_include(<sys/single_threaded.h>)
+TEST(fork, of_the_only_thread_takes_no_locks_where_that_is_wished) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    fork_participant first = speaker("a");
+    fork_participants::enter(first);
+    fork_participants::spare_only_thread();
+    said.clear();
+    bool good = child_says("") && said.empty();
+    std::thread([] {}).join();
+    good = good && child_says("<a0<a1<a2<a3|a") && said == "<a0<a1<a2<a3>a";
+    ::_exit(good ? 0 : 1);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+#endif
+
 TEST(fork, handlers_installed_at_the_start_are_the_only_ones) {
   fork_participants::install_at_start();
   fork_participants::install_at_start();

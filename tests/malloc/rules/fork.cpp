@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Processes made while threads allocate: by fork, posix_spawn, popen and system.
 #include <spawn.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -184,12 +188,89 @@ void by_system_and_popen() {
   }
 }
 
+// fflush(NULL) holds the list of streams and waits for one that getline holds, which waits for the heap.
+void read_and_flush(const std::atomic<bool>& is_over, bool flushes) {
+  std::FILE* const file = ::tmpfile();
+  for (int i = 0; i < 50'000; ++i) std::fputc('x', file);
+  while (!is_over) {
+    if (flushes) std::fflush(nullptr);
+    std::rewind(file);
+    char* line = nullptr;
+    std::size_t bytes = 0;
+    expect(::getline(&line, &bytes, file) == 50'000, "getline gave another line");
+    std::free(line);
+  }
+  std::fclose(file);
+}
+
+void fork_until(const std::atomic<bool>& is_over) {
+  while (!is_over) {
+    const pid_t child = ::fork();
+    expect(child >= 0, "fork failed");
+    if (child == 0) ::_exit(17);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    expect(WIFEXITED(status) && WEXITSTATUS(status) == 17, "a child failed", static_cast<std::size_t>(status));
+  }
+}
+
+void beside_streams() {
+  std::atomic<bool> is_over{false};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 5; ++i) threads.emplace_back([&, i] { read_and_flush(is_over, i == 0); });
+  for (int i = 0; i < 3; ++i) threads.emplace_back([&] { fork_until(is_over); });
+  std::this_thread::sleep_for(std::chrono::seconds(2));
+  is_over = true;
+  for (std::thread& each : threads) each.join();
+  expect_good_child([] { std::fclose(::tmpfile()); }, "a child without its list of streams");
+}
+
+volatile std::sig_atomic_t forks_of_handler = 0;
+volatile std::sig_atomic_t is_child = 0;
+
+void fork_in_handler(int) {
+  const int before = errno;
+  const pid_t child = ::fork();
+  expect(child >= 0, "fork failed in a handler");
+  if (child == 0) is_child = 1;
+  else {
+    int status = 0;
+    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+    expect(status == 0, "a child of a handler failed", static_cast<std::size_t>(status));
+  }
+  forks_of_handler = forks_of_handler + 1;
+  errno = before;
+}
+
+// The child returns into the call that the signal interrupted, and goes on with its heap.
+void in_a_signal_handler() {
+  std::signal(SIGALRM, fork_in_handler);
+  random_numbers random{9};
+  void* blocks[100] = {};
+  for (int round = 1; round <= 400; ++round) {
+    const itimerval soon{{}, {0, static_cast<suseconds_t>(20 + random.below(100))}};
+    ::setitimer(ITIMER_REAL, &soon, nullptr);
+    while (forks_of_handler < round) {
+      void*& p = blocks[random.below(std::size(blocks))];
+      std::free(p);
+      p = std::malloc(40'000 + random.below(1'000'000));
+    }
+    if (is_child == 0) continue;
+    for (void* p : blocks) std::free(p);
+    use_threads();
+    std::exit(0);
+  }
+  for (void* p : blocks) std::free(p);
+}
+
 constexpr rule rules[] = {
     {"fork.under_load", under_load, 60},
     {"fork.by_several_threads_at_once", by_several_threads_at_once, 60},
     {"fork.of_a_thread_that_never_allocated", of_a_thread_that_never_allocated},
     {"fork.of_forks", of_forks},
     {"fork.blocks_of_the_lost_threads", blocks_of_the_lost_threads},
+    {"fork.beside_streams", beside_streams},
+    {"fork.in_a_signal_handler", in_a_signal_handler},
     {"fork.by_spawn", by_spawn},
     {"fork.by_system_and_popen", by_system_and_popen},
 };

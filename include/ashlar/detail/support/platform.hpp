@@ -17,6 +17,10 @@
 #if defined(__linux__)
 #include <sys/syscall.h>
 #endif
+#if __has_include(<sys/single_threaded.h>)  // of glibc
+#include <sys/single_threaded.h>
+#define ASHLAR_COUNTS_THREADS
+#endif
 #elif ASHLAR_WINDOWS
 #include <io.h>
 extern "C" __declspec(dllimport) int __stdcall SwitchToThread();
@@ -87,6 +91,18 @@ ASHLAR_COLD inline void yield_or_sleep(unsigned turn) noexcept {
   yield_thread();
 }
 
+/// Returns: whether the process has no thread but the caller, and has had none since its last fork; false where the
+/// system does not tell.
+[[nodiscard]] inline bool is_only_thread() noexcept {
+#if defined(ASHLAR_COUNTS_THREADS)
+  return __libc_single_threaded != 0;
+#else
+  return false;
+#endif
+}
+
 }  // namespace detail
 
 }  // namespace ashlar::ASHLAR_ABI
+
+#undef ASHLAR_COUNTS_THREADS

@@ -103,6 +103,8 @@ struct fork_registry {
   list<fork_participant> participants;
   fork_locks locks;
   fork_turn turn;
+  bool spares_only_thread = false;
+  bool has_locks = false;  // of the present fork
 };
 
 /// The participants of the process, called in the order of entry, before the fork once for each step. The `fork_locks`,
@@ -115,7 +117,8 @@ struct fork_registry {
 ///
 /// Libraries may share the list. Each library that adds to it has its own handlers, since those of a closed library end
 /// with it; its participants leave the list then. A thread that forks while it holds such a lock, in an upstream or a
-/// callback, deadlocks; from level `checked` on it ends the process with a message. Thread safety: any thread.
+/// callback, deadlocks; from level `checked` on it ends the process with a message; but see `spare_only_thread`.
+/// Thread safety: any thread.
 class fork_participants {
 public:
   /// Effects: adds a participant, once. It must leave before its memory is released.
@@ -159,6 +162,11 @@ public:
     leave_to_start();
   }
   /// @}
+
+  /// Effects: from now on a fork of a process with one thread takes no locks and calls no participant: no other thread
+  /// holds a lock, and a signal handler may fork while its own thread holds one. Expects: what participants do beyond
+  /// locks concerns other threads; no other thread forks.
+  static void spare_only_thread() noexcept { all_.spares_only_thread = true; }
 
   /// @{ As above, for a lock. The caller of `enter` may hold other locks.
   ASHLAR_COLD static void enter(fork_lock& joining) noexcept {
@@ -219,7 +227,8 @@ private:
   }
 
   ASHLAR_OF_THIS_LIBRARY ASHLAR_COLD static void before() {
-    if (!all_.turn.is_mine()) hold();
+    if (!all_.turn.is_mine() && all_.spares_only_thread && is_only_thread()) all_.has_locks = false;
+    else if (!all_.turn.is_mine()) hold();
     all_.turn.begin();
   }
 
@@ -230,6 +239,7 @@ private:
     constexpr unsigned attempts = 64;
     unsigned turn = 0;
     for (unsigned patience = attempts; !try_hold(patience); patience += attempts) yield_or_sleep(turn++);
+    all_.has_locks = true;
   }
 
   // Returns: whether all locks are held; then no participant enters or leaves until the end of the fork. If false, none
@@ -254,13 +264,13 @@ private:
   }
 
   ASHLAR_OF_THIS_LIBRARY ASHLAR_COLD static void in_parent() {
-    if (!all_.turn.end()) return;
+    if (!all_.turn.end() || !all_.has_locks) return;
     all_.locks.unlock_all();
     release();
   }
 
   ASHLAR_OF_THIS_LIBRARY ASHLAR_COLD static void in_child() {
-    if (!all_.turn.end()) return;
+    if (!all_.turn.end() || !all_.has_locks) return;
     all_.locks.unlock_all();  // first, since participants may deallocate through them
     for (fork_participant* each = all_.participants.front(); each != nullptr; each = each->next)
       each->in_child(each->self);

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The lock of the C library's list of streams: a fork takes it before the locks of the heap.
+#pragma once
+
+#include <ashlar/detail/support/hints.hpp>
+
+namespace ashlar::drop_in {
+
+/// `fork` of glibc takes that lock after all handlers, and so would wait for it with the locks of the heap, for which a
+/// thread may wait that is in its way:
+///
+///     fflush(NULL): list of streams -> stream
+///     getline:                         stream -> heap
+///     fork:         list of streams --handlers-> heap
+///
+/// The lock is recursive. A process of one thread takes none, as in glibc.
+/// Effects: installs the handlers, once. Those of the heap are installed before: then they run inside of these.
+ASHLAR_OF_THIS_LIBRARY void hold_streams_over_forks() noexcept;
+
+}  // namespace ashlar::drop_in
