@@ -114,7 +114,7 @@ if(TARGET ashlar_malloc-hardened)
   add_library(${copies} OBJECT guarded_copy.cpp)
   set_target_properties(${copies} PROPERTIES UNITY_BUILD OFF DISABLE_PRECOMPILE_HEADERS ON)
   target_include_directories(${copies} PRIVATE "${PROJECT_SOURCE_DIR}")
-  target_compile_options(${copies} PRIVATE ${ashlar_malloc_flags} -O2 -UNDEBUG -DNDEBUG
+  target_compile_options(${copies} PRIVATE ${ashlar_malloc_flags} -O2 -U_FORTIFY_SOURCE -UNDEBUG -DNDEBUG
     -UASHLAR_CHECKING -DASHLAR_CHECKING=2)
   target_link_libraries(${copies} PRIVATE ashlar::ashlar $<TARGET_NAME_IF_EXISTS:ashlar_warnings>)
   set(map "${PROJECT_BINARY_DIR}/malloc/exports-hardened.map")

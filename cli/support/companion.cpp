@@ -29,7 +29,8 @@ std::optional<std::string> find_companion(const std::string& file) {
   const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
   for (const char* place : {".", "../lib", ASHLAR_LIBRARY_DIRECTORY}) {
     const fs::path folder = fs::weakly_canonical(here / place, error);
-    if (fs::exists(folder / file, error)) return (folder / file).string();
+    for (const std::string& name : {file, file + ".1"})  // a distribution's packages have the first for linkers alone
+      if (fs::exists(folder / name, error)) return (folder / name).string();
   }
   return std::nullopt;
 }

@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# make.sh [--draft] <folder>: makes the files of a release of this commit there, checks them, and prints the commands that
-# would publish them. A draft may have changes that are not committed, and a version without a date.
+# make.sh [--draft <build>] <folder>: makes the files of a release of this commit there, checks them, and prints the
+# commands that would publish them. A draft may have changes that are not committed, and a version without a date; its
+# command is that of a build in this folder, if there is one, and Debian's packages are without it.
 set -euo pipefail
-draft=false
+draft=false built=()
 if [[ ${1:-} == --draft ]]; then
-  draft=true
-  shift
+  draft=true built=("$2")
+  export DEB_BUILD_PROFILES=pkg.ashlar.nocommand DEB_CXXFLAGS_APPEND=-g0
+  shift 2
 fi
 target=$(mkdir -p "$1" && cd "$1" && pwd)
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -37,9 +39,16 @@ if command -v dh >/dev/null; then
   mv "$target"/debian/*.deb "$target"
 fi
 rm -rf "$target/debian"
+if [[ $draft == false || -e ${built[0]}/bin/ashlar ]]; then
+  bash scripts/release/binaries.sh "$target" "${built[@]}" >"$target/binaries.log" || {
+    cat "$target/binaries.log"
+    refuse "the command is not built"
+  }
+  rm "$target/binaries.log"
+fi
 cd "$target"
 rm -f SHA256SUMS
-find . -maxdepth 1 -type f \( -name "*.tar.gz" -o -name "*.hpp" -o -name "*.cppm" -o -name "*.deb" \) -printf "%f\n" | sort |
+find . -maxdepth 1 -type f -regex '.*\.\(tar\.gz\|hpp\|cppm\|deb\|whl\)' -printf "%f\n" | sort |
   xargs sha256sum -- >SHA256SUMS
 
 # A user's first program, with what was packed.

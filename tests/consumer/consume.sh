@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# usage: consume.sh <way> <ashlar's folder> <folder to work in> <compiler>
+# usage: consume.sh <way> <ashlar's folder> <folder to work in> <compiler> <ashlar's own build>
 # Uses the library as another project would, in one way: see the functions. Where the ways `find_package` and `release`
 # went before, in folders beside, others use what these installed and made.
 set -euo pipefail
-way=$1 ashlar=$2 work=$3 compiler=$4
+way=$1 ashlar=$2 work=$3 compiler=$4 built=$5
 here=$ashlar/tests/consumer
 installed=$work/../find_package/prefix
 released=$work/../release/release
@@ -157,12 +157,49 @@ pkg_config() {
   "$work/program"
 }
 
+# uses_command <folder of the command>: it finds its libraries in each way of installing both.
+uses_command() {
+  [[ "$("$1/ashlar" --version)" == *0.1* ]]
+  "$1/ashlar" run --stats -- /bin/true 2>&1 | grep '^ashlar: '
+  "$1/ashlar" record -o "$work/trace" -- /bin/true
+  "$1/ashlar" report "$work/trace" >/dev/null
+}
+
+# The packages are installed into a folder, with a database of their own that knows none of what they depend on.
 debian() {
   command -v dh >/dev/null || skip "there is no debhelper"
   need_released SHA256SUMS bash "$ashlar/scripts/release/debian.sh" "$work"
-  dpkg-deb --extract "$released"/libashlar-dev_*_all.deb "$work/root"
-  configure find_package "-DCMAKE_PREFIX_PATH=$work/root/usr" -DASHLAR_WANTED=0.1
+  mkdir -p "$work/system/var/lib/dpkg"/{info,updates}
+  touch "$work/system/var/lib/dpkg/status"
+  dpkg --root="$work/system" --log=/dev/null --force-not-root --force-depends --force-script-chrootless --install \
+    "$released"/*.deb
+  configure find_package "-DCMAKE_PREFIX_PATH=$work/system/usr" -DASHLAR_WANTED=0.1
   build_and_run_first
+  LD_PRELOAD=$(echo "$work"/system/usr/lib/*/libashlar-hardened.so.1) ASHLAR=stats=exit /bin/true 2>&1 | grep '^ashlar: '
+}
+
+need_command() {
+  [[ -e $built/bin/ashlar ]] || skip "the command is not built"
+  need_released SHA256SUMS bash "$ashlar/scripts/release/binaries.sh" "$work" "$built"
+}
+
+# The archive of the command and libashlar, unpacked.
+binaries() {
+  need_command
+  tar -xzf "$released"/ashlar-*-linux-*.tar.gz --directory="$work" --strip-components=1
+  uses_command "$work/bin"
+  # Built to run on other machines, it needs the C library alone.
+  ! grep -qx 'ASHLAR_CLI_PORTABLE:BOOL=ON' "$built/CMakeCache.txt" ||
+    ! ldd "$work/bin/ashlar" | grep -vE 'linux-vdso|lib(c|m)\.so|/ld-linux' || return 1
+}
+
+# The command, installed by pip into an environment.
+wheel() {
+  python3 -c 'import ensurepip, venv' 2>/dev/null || skip "there is no python3-venv"
+  need_command
+  python3 -m venv "$work/environment"
+  "$work/environment/bin/pip" install --quiet --no-index --disable-pip-version-check "$released"/ashlar-*.whl
+  uses_command "$work/environment/bin"
 }
 
 # vcpkg itself is not needed: project/vcpkg.cmake stands for the helpers that the port calls.
@@ -261,7 +298,7 @@ malloc_recipes() {
 # The files of a release are made, and what they hold works; a real one is refused while the version has no date.
 release() {
   git -C "$ashlar" rev-parse HEAD >/dev/null 2>&1 || skip "this is not a checkout"
-  CXX=$compiler bash "$ashlar/scripts/release/make.sh" --draft "$work/release"
+  CXX=$compiler bash "$ashlar/scripts/release/make.sh" --draft "$built" "$work/release"
   (cd "$work/release" && sha256sum --check --quiet SHA256SUMS)
   if grep -q '^## .* - unreleased$' "$ashlar/CHANGELOG.md" &&
     bash "$ashlar/scripts/release/make.sh" "$work/refused" 2>"$work/log"; then
