@@ -54,7 +54,7 @@ void clear_slack(const Heap& of, void* p, std::size_t bytes) noexcept {
 }
 
 template <class Heap>
-[[nodiscard]] ASHLAR_NOINLINE void* take_zeroed(Heap& from, std::size_t bytes, std::size_t alignment) noexcept {
+[[nodiscard]] ASHLAR_COLD void* take_zeroed(Heap& from, std::size_t bytes, std::size_t alignment) noexcept {
   void* const p = from.try_allocate_zeroed(bytes, alignment);
   if (p != nullptr && settings().zeroes) clear_slack(from, p, bytes);
   return p;
@@ -69,7 +69,7 @@ template <class Heap>
 
 /// Returns: as `Heap::try_reallocate`, and what the block has grown by is zero.
 template <class Heap>
-[[nodiscard]] void* resize_zeroed(Heap& in, void* p, std::size_t bytes, std::size_t alignment) noexcept {
+[[nodiscard]] ASHLAR_COLD void* resize_zeroed(Heap& in, void* p, std::size_t bytes, std::size_t alignment) noexcept {
   const std::size_t had = in.usable_size(p);
   if (detail::is_aligned(p, alignment) && in.try_resize(p, bytes)) {
     if (bytes > had) std::memset(static_cast<std::byte*>(p) + had, 0, bytes - had);
@@ -154,7 +154,7 @@ void* allocate_zeroed_uncounted(std::size_t bytes) noexcept {
 }
 
 void* resize_block(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-  if (p == nullptr) return allocate_aligned(bytes, alignment);
+  if (p == nullptr) return alignment == granule ? allocate(bytes) : allocate_aligned(bytes, alignment);
   if (bytes > most_bytes) return out_of_memory();
   if (guard_pool::has(p)) return resize_guarded(p, bytes, alignment);
   if (heap_profile::is_on()) return resize_profiled(p, bytes, alignment);
@@ -167,7 +167,7 @@ void* resize_uncounted(void* p, std::size_t bytes, std::size_t alignment) noexce
 
 void* reallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
   if (p == nullptr || bytes != 0) return resize_block(p, bytes, alignment);
-  deallocate(p);
+  deallocate_by_free(p);
   return nullptr;
 }
 
@@ -186,7 +186,7 @@ void deallocate_remote(void* p) noexcept {
 }
 
 void deallocate_sized(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-  if constexpr (checking_level < checking::checked) return deallocate(p);  // the size would save nothing
+  if constexpr (checking_level < checking::checked) return deallocate_by_free(p);  // the size would save nothing
   if (p == nullptr) return;
   if (guard_pool::has(p)) return deallocate_guarded(p, bytes);
   if (heap_profile::may_have(p) && heap_profile::find(p).bytes != 0) return deallocate_profiled(p, bytes);
@@ -211,14 +211,14 @@ std::size_t usable_size(const void* p) noexcept {
   return p != nullptr ? in_heap_of(p, [=](auto& heap) { return heap.usable_size(p); }) : 0;
 }
 
-bool try_expand(void* p, std::size_t bytes) noexcept {
+ASHLAR_COLD bool try_expand(void* p, std::size_t bytes) noexcept {
   if (guard_pool::has(p) || heap_profile::may_have(p)) return bytes <= usable_size(p);
   return bytes <= most_bytes && in_heap_of(p, [=](auto& heap) {
            return (!keeps_requests && bytes <= heap.usable_size(p)) || heap.try_resize(p, bytes);
          });
 }
 
-std::size_t good_size(std::size_t bytes, std::size_t alignment) noexcept {
+ASHLAR_COLD std::size_t good_size(std::size_t bytes, std::size_t alignment) noexcept {
   if (bytes > most_bytes) return 0;
   const std::size_t least = detail::max<std::size_t>(bytes, 1);
   if constexpr (keeps_requests) return least;

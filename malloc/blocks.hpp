@@ -74,6 +74,8 @@ void deallocate_at_most(void* p, std::size_t bytes) noexcept;
   return process_heap().allocate_small_or(bytes, [bytes] { return allocate_missed(bytes); });
 }
 
+/// Effects: as `deallocate`, with the code of `free`.
+void deallocate_by_free(void* p) noexcept;
 /// Effects: frees a block; nothing for null.
 ASHLAR_INLINE void deallocate(void* p) noexcept { process_heap().deallocate_or(p, deallocate_slow, deallocate_remote); }
 

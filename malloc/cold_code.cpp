@@ -6,6 +6,7 @@ namespace ashlar::ASHLAR_ABI::detail {
 
 template class extent_map<process_pages>;
 template class extent_map<extent_resource<process_pages>>;
+template class heap_stores<extent_resource<process_pages>>;
 template class span_store<extent_resource<process_pages>>;
 template class huge_store<extent_resource<process_pages>>;
 template class purge<extent_resource<process_pages>>;

@@ -4,6 +4,7 @@
 
 #include <ashlar/detail/heap/extent_map.hpp>
 #include <ashlar/detail/heap/heap_api.hpp>
+#include <ashlar/detail/heap/heap_stores.hpp>
 #include <ashlar/detail/heap/huge_store.hpp>
 #include <ashlar/detail/heap/purge.hpp>
 #include <ashlar/detail/heap/span_store.hpp>
@@ -19,6 +20,7 @@ namespace ashlar::ASHLAR_ABI::detail {
 
 extern template class extent_map<process_pages>;
 extern template class extent_map<extent_resource<process_pages>>;
+extern template class heap_stores<extent_resource<process_pages>>;
 extern template class span_store<extent_resource<process_pages>>;
 extern template class huge_store<extent_resource<process_pages>>;
 extern template class purge<extent_resource<process_pages>>;

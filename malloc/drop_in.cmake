@@ -50,6 +50,9 @@ set(ashlar_malloc_hot_flags -O2)
 set(ashlar_malloc_cold_flags -Os)
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   set(ashlar_malloc_cold_flags -Oz)
+  # The loops of a heap run a few times each.
+  list(APPEND ashlar_malloc_hot_flags -fno-unroll-loops -fno-vectorize -fno-slp-vectorize
+    -DASHLAR_COLD_FOR_SIZE)
   list(APPEND ashlar_malloc_flags -fno-profile-instr-generate -fno-coverage-mapping)
   list(APPEND ashlar_malloc_link_flags -nostdlib++)
 else()

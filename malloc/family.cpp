@@ -9,6 +9,7 @@
 #include <malloc.h>
 
 #include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/os/pages.hpp>
 
 #include "malloc/blocks.hpp"
@@ -27,12 +28,14 @@ constexpr std::size_t most_alignment = std::size_t{1} << 47;
 }
 
 /// As `memalign` of glibc, which rounds alignments up to powers of two.
-[[nodiscard]] void* allocate_at(std::size_t alignment, std::size_t bytes) noexcept {
+[[nodiscard]] ASHLAR_NOINLINE void* allocate_at(std::size_t alignment, std::size_t bytes) noexcept {
   if (alignment > most_alignment) return refuse(alignment > SIZE_MAX / 2 + 1 ? EINVAL : ENOMEM);
   return allocate_aligned(bytes, std::bit_ceil(alignment));
 }
 
 }  // namespace
+
+__attribute__((alias("free"))) void deallocate_by_free(void* p) noexcept;
 
 }  // namespace ashlar::drop_in
 

@@ -124,12 +124,14 @@ ASHLAR_EXPORT void* ashlar_heap_aligned_malloc(ashlar_heap* heap, std::size_t by
 }
 
 ASHLAR_EXPORT void* ashlar_heap_realloc(ashlar_heap* heap, void* p, std::size_t bytes) {
-  if (drop_in::is_process(heap) && p != nullptr) return drop_in::resize_block(p, bytes, drop_in::granule);
-  return drop_in::serve(heap, bytes, [=](auto& in) { return in.try_reallocate(p, bytes); });
+  if (p == nullptr) return ashlar_heap_malloc(heap, bytes);
+  if (drop_in::is_process(heap)) return drop_in::resize_block(p, bytes, drop_in::granule);
+  void* const resized = bytes <= drop_in::most_bytes ? heap->try_reallocate(p, bytes) : nullptr;
+  return resized != nullptr ? resized : drop_in::fail(ENOMEM);
 }
 
 ASHLAR_EXPORT void ashlar_heap_free(ashlar_heap* heap, void* p) {
-  drop_in::is_process(heap) ? drop_in::deallocate(p) : heap->deallocate(p);
+  drop_in::is_process(heap) ? drop_in::deallocate_by_free(p) : heap->deallocate(p);
 }
 
 ASHLAR_EXPORT ashlar_heap* ashlar_heap_of(const void* p) {

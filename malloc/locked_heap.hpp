@@ -71,7 +71,7 @@ public:
     const scope held(lock_);
     return engine_.move_pages(p, new_bytes, alignment);
   }
-  [[nodiscard]] std::size_t size_of(const void* p) const noexcept {
+  [[nodiscard]] ASHLAR_COLD std::size_t size_of(const void* p) const noexcept {
     const scope held(lock_);
     return engine_.size_of(p);
   }

@@ -46,14 +46,15 @@ ASHLAR_EXPORT void* operator new(std::size_t bytes, std::align_val_t alignment) 
 }
 ASHLAR_EXPORT_AS("_ZnwmSt11align_val_t") void* operator new[](std::size_t bytes, std::align_val_t alignment);
 
-ASHLAR_EXPORT void operator delete(void* p) noexcept { drop_in::deallocate(p); }
-ASHLAR_EXPORT_AS("_ZdlPv") void operator delete[](void* p) noexcept;
-ASHLAR_EXPORT_AS("_ZdlPv") void operator delete(void* p, const std::nothrow_t&) noexcept;
-ASHLAR_EXPORT_AS("_ZdlPv") void operator delete[](void* p, const std::nothrow_t&) noexcept;
-ASHLAR_EXPORT_AS("_ZdlPv") void operator delete(void* p, std::align_val_t) noexcept;
-ASHLAR_EXPORT_AS("_ZdlPv") void operator delete[](void* p, std::align_val_t) noexcept;
-ASHLAR_EXPORT_AS("_ZdlPv") void operator delete(void* p, std::align_val_t, const std::nothrow_t&) noexcept;
-ASHLAR_EXPORT_AS("_ZdlPv") void operator delete[](void* p, std::align_val_t, const std::nothrow_t&) noexcept;
+// family.cpp is a part of the same translation unit.
+ASHLAR_EXPORT_AS("free") void operator delete(void* p) noexcept;
+ASHLAR_EXPORT_AS("free") void operator delete[](void* p) noexcept;
+ASHLAR_EXPORT_AS("free") void operator delete(void* p, const std::nothrow_t&) noexcept;
+ASHLAR_EXPORT_AS("free") void operator delete[](void* p, const std::nothrow_t&) noexcept;
+ASHLAR_EXPORT_AS("free") void operator delete(void* p, std::align_val_t) noexcept;
+ASHLAR_EXPORT_AS("free") void operator delete[](void* p, std::align_val_t) noexcept;
+ASHLAR_EXPORT_AS("free") void operator delete(void* p, std::align_val_t, const std::nothrow_t&) noexcept;
+ASHLAR_EXPORT_AS("free") void operator delete[](void* p, std::align_val_t, const std::nothrow_t&) noexcept;
 
 ASHLAR_EXPORT void operator delete(void* p, std::size_t bytes) noexcept {
   drop_in::deallocate_sized(p, bytes, drop_in::granule);

@@ -54,7 +54,7 @@ void* profiled(void* p, std::size_t bytes, const caller_frame& caller) noexcept 
 [[nodiscard]] void* moved_from(void* p, std::size_t had, void* moved, std::size_t bytes) noexcept {
   if (moved == nullptr) return nullptr;
   std::memcpy(moved, p, detail::min(had, bytes));
-  deallocate(p);
+  deallocate_by_free(p);
   return moved;
 }
 
@@ -90,7 +90,7 @@ ASHLAR_NOINLINE void* resize_profiled(void* p, std::size_t bytes, std::size_t al
 
 ASHLAR_COLD void deallocate_profiled(void* p, std::size_t bytes) noexcept {
   expect_size(p, heap_profile::find(p).bytes, bytes);
-  deallocate(p);
+  deallocate_by_free(p);
 }
 
 ASHLAR_COLD void* sample_cell(std::size_t bytes) noexcept {

@@ -216,11 +216,11 @@ public:
   void for_each_live_remote(F f) {
     const auto in = settled();
     in->flush_caches(remotely);
-    in->for_each_live(std::move(f));
+    in->for_each_live(f);
   }
   template <class F>
   void inspect_remote(F f) {
-    settled()->inspect(std::move(f), remotely);
+    settled()->inspect(f, remotely);
   }
   std::size_t trim_remote(std::size_t retain_bytes = 0) noexcept { return settled()->trim(retain_bytes, remotely); }
   /// @}
@@ -282,7 +282,7 @@ private:
     return handed_out(p, size_class, bytes);
   }
 
-  [[nodiscard]] ASHLAR_COLD void* take_behind_cache(std::size_t size_class) noexcept {
+  [[nodiscard]] ASHLAR_NOINLINE void* take_behind_cache(std::size_t size_class) noexcept {
     if constexpr (frees_owner)
       if (void* const cell = take_unlocked(size_class)) return cell;
     sharing_.count_slow();

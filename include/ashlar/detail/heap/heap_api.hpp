@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <utility>
 
 #include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
@@ -114,7 +113,8 @@ public:
   }
 
   /// As `reallocate`, but null when memory has run out.
-  [[nodiscard]] void* try_reallocate(void* p, std::size_t new_bytes, std::size_t alignment = least_alignment) noexcept {
+  [[nodiscard]] ASHLAR_NOINLINE void* try_reallocate(void* p, std::size_t new_bytes,
+                                                     std::size_t alignment = least_alignment) noexcept {
     if (p == nullptr) return try_allocate(new_bytes, alignment);
     ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
     const std::size_t bytes = usable_size(p);
@@ -154,14 +154,14 @@ public:
   void for_each_live(F f) {
     const auto in = on().settled();
     in->flush_caches();
-    in->for_each_live(std::move(f));
+    in->for_each_live(f);
   }
 
   /// Effects: calls `f(heap_region)` for each region held: the segments, each from its head on, then the huge blocks.
   /// `f` may not use the heap. Complexity: O(slices and cells on free lists).
   template <class F>
   void inspect(F f) const {
-    on().whole()->inspect(std::move(f));
+    on().whole()->inspect(f);
   }
 
   /// Effects: takes all blocks back and gives all memory to the upstream.

@@ -9,6 +9,7 @@
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/bitmap.hpp>
+#include <ashlar/detail/support/function_ref.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 
@@ -71,8 +72,7 @@ struct heap_region {
 
 /// Effects: calls `f(heap_region)` for each region of a segment, from its head on. Expects: each span header holds the
 /// count of its free cells outside the bitmap; that of a block, whether it is free.
-template <class F>
-void for_each_region(segment& home, slice_mask free, slice_mask fresh, F&& f) {
+inline void for_each_region(segment& home, slice_mask free, slice_mask fresh, function_ref<const heap_region&> f) {
   const auto empty = [&](region_kind kind, std::size_t first, std::size_t length) {
     f(heap_region{.kind = kind, .start = home.slice(first), .bytes = length * slice_bytes});
   };

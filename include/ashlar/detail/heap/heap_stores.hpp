@@ -25,6 +25,7 @@
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/function_ref.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/heap/heap_options.hpp>
@@ -206,8 +207,7 @@ public:
   }
 
   /// Effects: calls `f(p, bytes)` for each live block. Expects: the caches are flushed.
-  template <class F>
-  void for_each_live(F f) {
+  void for_each_live(function_ref<void*, std::size_t> f) {
     spans_.for_each_run([&](segment& home, std::size_t first, std::size_t length) {
       span_header& run = home.record(first);
       if (run.size_class == size_classes::none)
@@ -222,8 +222,7 @@ public:
   }
 
   /// Effects: calls `f(heap_region)` for each region held.
-  template <class F>
-  void inspect(F f, cached which = cached::included) const {
+  void inspect(function_ref<const heap_region&> f, cached which = cached::included) const {
     if (which == cached::included) small_.count_waiting(cache_);
     else small_.count_waiting(thread_cache{}, small_.first_common_batch);
     spans_.for_each_segment(

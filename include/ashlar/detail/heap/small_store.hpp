@@ -290,7 +290,7 @@ private:
 
   // Effects: adds a partial slab, found by a sweep or new. Used memory comes first; the sweep runs as long as the new
   // slabs amount to a quarter of its work.
-  [[nodiscard]] bool add_slab(std::size_t size_class, thread_cache& cache) noexcept {
+  [[nodiscard]] ASHLAR_COLD bool add_slab(std::size_t size_class, thread_cache& cache) noexcept {
     const std::size_t length = cell_layout::of(size_class).slices;
     const auto is_found = [&] { return partial_[size_class].slabs != nullptr; };
     slice_run run = spans_.take_used(length);
@@ -337,7 +337,7 @@ private:
     if constexpr (keeps_canaries) verify_poison_of_cells<Upstream>(slab, first, last, heap_);
   }
 
-  void remove_slab(span_header& slab) noexcept {
+  ASHLAR_COLD void remove_slab(span_header& slab) noexcept {
     verify_poison(slab, 0, slab.capacity);
     if (slab.is_available) remove_partial(slab);
     segment& home = *segment::of(&slab);

@@ -184,7 +184,7 @@ private:
   }
 
   // Out of line, for `try_take_slow` too.
-  [[nodiscard]] ASHLAR_NOINLINE slice_run take_unzeroed(std::size_t bytes, std::size_t alignment) noexcept {
+  [[nodiscard]] ASHLAR_COLD slice_run take_unzeroed(std::size_t bytes, std::size_t alignment) noexcept {
     slice_run got;
     if (void* const p = take_zero(bytes, alignment)) return {static_cast<std::byte*>(p), false};
     static_cast<void>(members_.allocate_by(bytes, alignment, [&](owner& from) -> void* {
@@ -301,6 +301,10 @@ protected:
     members_.expect_known(p);
     if (thread_heap* const mine = members_.recent(); ASHLAR_LIKELY(mine != nullptr))
       return mine->freer.defer_free_cell(owner::of(p), p);
+    put_by_owner(p);
+  }
+
+  ASHLAR_NOINLINE void put_by_owner(void* p) noexcept {
     members_.deallocate_by(p, [p](owner& home) { home.put(p); });
   }
 
@@ -311,7 +315,7 @@ protected:
       return members_.deallocate_checked(p, [p](owner& home, bool is_own) { home.put_checked(p, is_own); });
     if (!checks && !is_aligned(p, window_bytes))
       if (thread_heap* const mine = members::latest(); is_of(mine, p)) return mine->blocks.put(p);
-    members_.deallocate_by(p, [&](owner& home) { home.put(p); });
+    put_by_owner(p);
   }
 
   ASHLAR_NOINLINE void put_slow(void* p, std::size_t bytes, std::size_t alignment) noexcept {

@@ -23,6 +23,7 @@
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/expects.hpp>
+#include <ashlar/detail/support/function_ref.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/thread/fork.hpp>
 #include <ashlar/detail/thread/per_thread.hpp>
@@ -113,7 +114,7 @@ public:
   /// Returns: the result of `allocate(from)`, a block or null, for the heap of the request. Before it returns null, it
   /// purges all free memory and tries the parked heaps.
   template <class Allocate>
-  [[nodiscard]] void* allocate_by(std::size_t bytes, std::size_t alignment, Allocate allocate) noexcept {
+  [[nodiscard]] ASHLAR_COLD void* allocate_by(std::size_t bytes, std::size_t alignment, Allocate allocate) noexcept {
     ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
     const bool is_common = is_huge(bytes, alignment);
     if (void* const p = allocate_somewhere(is_common, allocate); p != nullptr) return p;
@@ -184,8 +185,7 @@ public:
 
   /// Effects: calls `f(engine, heap_part)` for each thread heap, then for the common heap, after sending the
   /// calling thread's remote frees.
-  template <class F>
-  void for_each_part(F f) const {
+  void for_each_part(function_ref<owner&, heap_part> f) const {
     thread_heap* const mine = known();
     if (mine != nullptr) mine->freer.flush();
     heaps_.for_each([&](thread_heap& each) { f(each.blocks, &each == mine ? heap_part::own : heap_part::others); });
@@ -261,13 +261,13 @@ private:
   }
 
   template <class Allocate>
-  [[nodiscard]] void* allocate_somewhere(bool is_common, Allocate allocate) noexcept {
+  [[nodiscard]] ASHLAR_COLD void* allocate_somewhere(bool is_common, Allocate allocate) noexcept {
     thread_heap* const mine = is_common ? nullptr : obtain();
     return mine != nullptr ? allocate(mine->blocks) : allocate_common(allocate);
   }
 
   template <class Allocate>
-  [[nodiscard]] void* allocate_common(Allocate allocate) noexcept {
+  [[nodiscard]] ASHLAR_COLD void* allocate_common(Allocate allocate) noexcept {
     void* p = nullptr;
     with_common([&] { p = allocate(common_); });
     return p;

@@ -9,7 +9,11 @@
 #if defined(__GNUC__) || defined(__clang__)
 #define ASHLAR_LIKELY(condition) __builtin_expect(static_cast<bool>(condition), 1)
 #define ASHLAR_UNLIKELY(condition) __builtin_expect(static_cast<bool>(condition), 0)
-#define ASHLAR_COLD __attribute__((cold, noinline))
+#if defined(__clang__) && defined(ASHLAR_COLD_FOR_SIZE)
+#define ASHLAR_COLD __attribute__((cold, noinline, minsize))
+#else
+#define ASHLAR_COLD __attribute__((cold, noinline))  // g++ compiles it for size by itself
+#endif
 #if defined(__OPTIMIZE__)
 #define ASHLAR_INLINE inline __attribute__((always_inline))
 #else

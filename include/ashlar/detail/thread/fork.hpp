@@ -244,7 +244,7 @@ private:
 
   // Returns: whether all locks are held; then no participant enters or leaves until the end of the fork. If false, none
   // is held.
-  [[nodiscard]] static bool try_hold(unsigned patience) noexcept {
+  [[nodiscard]] ASHLAR_COLD static bool try_hold(unsigned patience) noexcept {
     all_.gate.close();
     all_.lock.lock();
     for (const fork_step step :

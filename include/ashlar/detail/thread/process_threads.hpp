@@ -100,7 +100,7 @@ private:
     return false;
   }
 
-  void leave(state next) noexcept {
+  ASHLAR_COLD void leave(state next) noexcept {
     state_ = next;
     if (T* const leaving = attach_none(); leaving != nullptr) owner_.end_thread(*leaving);
   }
