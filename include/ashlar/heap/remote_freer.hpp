@@ -67,13 +67,11 @@ public:
   ASHLAR_NOINLINE void begin_carrier(engine& owner, void* cell) noexcept {
     mark_free(cell);
     entry& at = entry_of(cell);
-    if (ASHLAR_UNLIKELY(at.parcel.is_top(cell))) owner.report_twice(cell);
     held_ += at.parcel.sample_listed(bytes_of);
     const bool may_be_full = at.parcel.reserved() >= most_bytes || at.parcel.reserved_cells() >= most_cells;
-    if (ASHLAR_UNLIKELY(may_be_full || at.owner != &owner)) change_parcel(at, owner);
-    held_ += at.parcel.begin_carrier(cell, bytes_of(cell));
-    ++carriers_;
-    if (ASHLAR_UNLIKELY(held_ >= most_held) && bytes_held() >= most_held) flush();
+    if (ASHLAR_UNLIKELY(may_be_full || at.owner != &owner || at.parcel.is_top(cell)))
+      return begin_carrier_after_change(at, owner, cell);
+    add_carrier(at, cell);
   }
 
   /// Effects: sends the noted cells.
@@ -136,17 +134,29 @@ private:
   }
 
   // Without the places that carriers have left, which large cells seldom fill.
-  [[nodiscard]] ASHLAR_COLD std::size_t bytes_held() const noexcept {
+  [[nodiscard]] std::size_t bytes_held() const noexcept {
     std::size_t bytes = 0;
     for (const entry& each : open_) bytes += each.parcel.bytes();
     return bytes;
   }
 
-  // Effects: sends a parcel that is full or of another owner.
-  void change_parcel(entry& at, engine& owner) noexcept {
+  // In a function of its own, so that `begin_carrier` saves no registers.
+  ASHLAR_NOINLINE void begin_carrier_after_change(entry& at, engine& owner, void* cell) noexcept {
+    if (ASHLAR_UNLIKELY(at.parcel.is_top(cell))) owner.report_twice(cell);
     const bool is_full = at.parcel.bytes() >= most_bytes || at.parcel.cells() >= most_cells;
     if (!at.parcel.is_empty() && (is_full || at.owner != &owner)) send(at);
     at.owner = &owner;
+    add_carrier(at, cell);
+  }
+
+  ASHLAR_INLINE void add_carrier(entry& at, void* cell) noexcept {
+    held_ += at.parcel.begin_carrier(cell, bytes_of(cell));
+    ++carriers_;
+    if (ASHLAR_UNLIKELY(held_ >= most_held)) flush_if_most_held();
+  }
+
+  ASHLAR_COLD void flush_if_most_held() noexcept {
+    if (bytes_held() >= most_held) flush();
   }
 
   void send(entry& of) noexcept {
