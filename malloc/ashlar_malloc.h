@@ -114,8 +114,9 @@ void ashlar_heap_free(ashlar_heap* heap, void* p);
 ashlar_heap* ashlar_heap_of(const void* p);
 
 /* Effects: calls `visit(p, bytes, argument)` for each live block of the heap, with its usable bytes. At level fast
- * blocks in the caches of other threads count as live. `visit` may neither allocate nor free.
- * Complexity: O(slabs and free blocks). */
+ * blocks in the caches of other threads count as live. `visit` may allocate and free: the blocks are collected before its
+ * first call, 16 bytes for each, in pages of their own. errno is ENOMEM if there is no memory for them; then there is no
+ * call. Complexity: O(slabs and blocks). */
 void ashlar_heap_visit(ashlar_heap* heap, void (*visit)(void* p, size_t bytes, void* argument), void* argument);
 
 /* Effects: malloc, operator new and ashlar_malloc of the calling thread take blocks of `heap` from now on. Blocks of any
@@ -151,7 +152,7 @@ typedef struct ashlar_statistics {
 int ashlar_heap_statistics(ashlar_heap* heap, ashlar_statistics* statistics);
 
 /* Effects: writes the statistics, with those of each size class, as one JSON object, by calls of `write(text, bytes,
- * argument)`, which may neither allocate nor free. Nothing is allocated. Complexity: as ashlar_heap_statistics. */
+ * argument)`, which may allocate and free. Nothing is allocated here. Complexity: as ashlar_heap_statistics. */
 void ashlar_heap_statistics_json(ashlar_heap* heap, void (*write)(const char* text, size_t bytes, void* argument),
                                  void* argument);
 

@@ -99,8 +99,8 @@ constinit detail::immortal<detail::fork_safe_lock<spin_lock>> unwinding;
 // Code without frame pointers leaves any value in the register: each must lead upwards, not far, to what can be read.
 ASHLAR_COLD void follow_frames(frames& to, const void* const* frame) noexcept {
   constexpr std::uintptr_t farthest = std::uintptr_t{1} << 20, page = 4096;
-  std::uintptr_t read_page = 0;
-  while (!to.are_full() && detail::is_aligned(frame, sizeof(void*))) {
+  std::uintptr_t read_page = 0;  // where nothing is ever mapped, so no frame lies
+  while (!to.are_full() && detail::address_of(frame) >= page && detail::is_aligned(frame, sizeof(void*))) {
     const std::uintptr_t last_word = detail::address_of(frame + 1);
     if (last_word / page != read_page) {
       if (!is_readable(frame) || !is_readable(frame + 1)) return;

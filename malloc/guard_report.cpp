@@ -73,11 +73,11 @@ ASHLAR_COLD void write_access(const guarded_block& block, const void* at, const 
   if (block.is == guarded_block::state::freed) {
     line.text("use_after_free: ").text(state.access).text(" in a block that is free");
   } else if (offset < 0) {
-    line.text("underflow: ").text(state.access).text(" ").number(static_cast<std::uint64_t>(-offset));
-    line.text(" bytes before a block");
+    line.text("underflow: ").text(state.access).text(" of byte ").number(static_cast<std::uint64_t>(-offset));
+    line.text(" before a block");
   } else {
-    const auto past = static_cast<std::uint64_t>(offset) - block.bytes;
-    line.text("overflow: ").text(state.access).text(" ").number(past).text(" bytes past the end of a block");
+    const auto past = static_cast<std::uint64_t>(offset) - block.bytes + 1;
+    line.text("overflow: ").text(state.access).text(" of byte ").number(past).text(" past the end of a block");
   }
   line.text(", pointer ").address(block.start).text(", size ").number(block.bytes).text(", address ").address(at);
   detail::write_error_line(line.view());
@@ -89,9 +89,9 @@ ASHLAR_COLD void report_access(const void* at, const void* context) noexcept {
   for (unsigned turn = 0; is_reporting.exchange(true, detail::memory_order_acquire) && turn < 20'000; ++turn)
     detail::yield_or_sleep(turn);  // about a second: the report of another thread
   const interrupted state(context);
+  write_access(*block, at, state);  // first: a walk of a broken stack may be the end
   call_stack stack;
   take_stack_at(stack, state.instruction, state.frame);
-  write_access(*block, at, state);
   write_stack("accessed", stack);
   write_block(*block);
   is_reporting.store(false, detail::memory_order_release);

@@ -3,6 +3,8 @@
 #include <cerrno>
 #include <cstddef>
 
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/expects.hpp>
@@ -10,6 +12,7 @@
 #include <ashlar/heap/heap_json.hpp>
 #include <ashlar/heap/heap_statistics.hpp>
 #include <ashlar/heap/process_heap.hpp>
+#include <ashlar/os/pages.hpp>
 
 #include "malloc/ashlar_malloc.h"
 #include "malloc/blocks.hpp"
@@ -76,6 +79,69 @@ template <class F>
           .page_faults_avoided = now.page_faults_avoided};
 }
 
+// Whether the level detects misuse of the handles.
+constexpr bool checks_heaps = checking_level >= checking::checked;
+
+ASHLAR_COLD void expect_heap(const ashlar_heap* heap) noexcept {
+  if (is_heap(heap)) return;
+  detail::report({.kind = fault::invalid_free, .what = "deleted or released what is not a heap now", .pointer = heap});
+}
+
+ASHLAR_COLD void expect_of_process(const void* p) noexcept {
+  const ashlar_heap* const other = has_heaps() && p != nullptr ? heap_of_block(p) : nullptr;
+  if (other == nullptr) return;
+  detail::report({.kind = fault::wrong_pool,
+                  .what = "freed to the heap of the process a block of another heap",
+                  .pointer = p,
+                  .owner = other});
+}
+
+// The live blocks of a heap, in pages of their own: who visits them holds no lock, and so may use the heap.
+class live_blocks {
+public:
+  struct block {
+    void* p;
+    std::size_t bytes;
+  };
+
+  live_blocks() noexcept = default;
+  live_blocks(const live_blocks&) = delete;
+  live_blocks& operator=(const live_blocks&) = delete;
+  ~live_blocks() { unmap(); }
+
+  /// Returns: false without memory. Others may allocate between a count and its collection, so there is room for more.
+  [[nodiscard]] bool collect(ashlar_heap* heap) noexcept {
+    for (std::size_t room = 100; map(os::pages::round_up(room * sizeof(block))); room = count_ + count_ / 8) {
+      count_ = 0;
+      const auto each = [this](void* p, std::size_t bytes) { add({p, bytes}); };
+      on(heap, [=](auto& in) { in.for_each_live(each); });
+      if (is_process(heap)) guard_pool::for_each_live(each);
+      if (count_ <= room_) return true;
+    }
+    return false;
+  }
+  [[nodiscard]] const block* begin() const noexcept { return blocks_; }
+  [[nodiscard]] const block* end() const noexcept { return blocks_ + count_; }
+
+private:
+  [[nodiscard]] bool map(std::size_t bytes) noexcept {
+    unmap();
+    blocks_ = static_cast<block*>(os::pages::map(bytes, os::pages::page_bytes()));
+    room_ = bytes / sizeof(block);
+    return blocks_ != nullptr;
+  }
+  void unmap() noexcept {
+    if (blocks_ != nullptr) os::pages::release(blocks_, os::pages::round_up(room_ * sizeof(block)));
+  }
+  void add(const block& found) noexcept {
+    if (count_ < room_) blocks_[count_] = found;
+    ++count_;
+  }
+
+  block* blocks_ = nullptr;
+  std::size_t room_ = 0, count_ = 0;
+};
+
 [[nodiscard]] heap_statistics contents_of(ashlar_heap* heap) noexcept {
   return on(heap, [](auto& in) { return statistics_of(in); });
 }
@@ -99,12 +165,14 @@ ASHLAR_EXPORT ashlar_heap* ashlar_heap_new(const ashlar_heap_options* options) {
 
 ASHLAR_EXPORT void ashlar_heap_release(ashlar_heap* heap) {
   ASHLAR_REQUIRE(!drop_in::is_process(heap), "released the heap of the process");
+  if constexpr (drop_in::checks_heaps) drop_in::expect_heap(heap);
   heap->release();
 }
 
 ASHLAR_EXPORT void ashlar_heap_delete(ashlar_heap* heap) {
   ASHLAR_REQUIRE(!drop_in::is_process(heap), "deleted the heap of the process");
   if (heap == nullptr) return;
+  if constexpr (drop_in::checks_heaps) drop_in::expect_heap(heap);
   heap->release();  // what is live ends on purpose
   drop_in::end_heap(heap);
 }
@@ -131,7 +199,9 @@ ASHLAR_EXPORT void* ashlar_heap_realloc(ashlar_heap* heap, void* p, std::size_t 
 }
 
 ASHLAR_EXPORT void ashlar_heap_free(ashlar_heap* heap, void* p) {
-  drop_in::is_process(heap) ? drop_in::deallocate_by_free(p) : heap->deallocate(p);
+  if (!drop_in::is_process(heap)) return heap->deallocate(p);
+  if constexpr (drop_in::checks_heaps) drop_in::expect_of_process(p);
+  drop_in::deallocate_by_free(p);
 }
 
 ASHLAR_EXPORT ashlar_heap* ashlar_heap_of(const void* p) {
@@ -141,9 +211,9 @@ ASHLAR_EXPORT ashlar_heap* ashlar_heap_of(const void* p) {
 }
 
 ASHLAR_EXPORT void ashlar_heap_visit(ashlar_heap* heap, void (*visit)(void*, std::size_t, void*), void* argument) {
-  const auto each = [=](void* p, std::size_t bytes) { visit(p, bytes, argument); };
-  drop_in::on(heap, [=](auto& in) { in.for_each_live(each); });
-  if (drop_in::is_process(heap)) drop_in::guard_pool::for_each_live(each);
+  drop_in::live_blocks found;
+  if (!found.collect(heap)) return static_cast<void>(errno = ENOMEM);
+  for (const auto& each : found) visit(each.p, each.bytes, argument);
 }
 
 ASHLAR_EXPORT ashlar_heap* ashlar_heap_set_default_for_thread(ashlar_heap* heap) {

@@ -64,6 +64,13 @@ void end_heap(ashlar_heap* heap) noexcept {
   process_heap().deallocate(heap);
 }
 
+bool is_heap(const ashlar_heap* heap) noexcept {
+  const scope held(heaps.members.lock);
+  const ashlar_heap* each = heaps.members.all.front();
+  while (each != nullptr && each != heap) each = each->next;
+  return each != nullptr;
+}
+
 ashlar_heap* heap_with(const void* p) noexcept {
   const scope held(heaps.members.lock);
   for (ashlar_heap* each = heaps.members.all.front(); each != nullptr; each = each->next)

@@ -24,6 +24,9 @@ namespace ashlar::drop_in {
 /// Effects: ends a heap. Expects: no thread uses it.
 void end_heap(ashlar_heap* heap) noexcept;
 
+/// Returns: whether the pointer is that of a heap that has not ended. It is not read. Complexity: O(heaps), a lock.
+[[nodiscard]] bool is_heap(const ashlar_heap* heap) noexcept;
+
 /// Returns: the heap with the address in its memory; null for those of the process heap, and of none. `p` is not read.
 /// Complexity: O(heaps and their threads), a lock for each.
 [[nodiscard]] ashlar_heap* heap_with(const void* p) noexcept;

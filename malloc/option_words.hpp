@@ -17,9 +17,9 @@ namespace ashlar::drop_in {
 struct options {
   std::size_t retain_bytes = std::size_t{16} << 20;  ///< `retain`: free memory that stays for reuse
   std::uint32_t decay_ms = 500;                      ///< `decay`: milliseconds until other free memory goes back
-  std::size_t max_bytes = detail::max_size;          ///< `max`: held from the system; a request beyond it is refused
-  fresh::huge_pages huge = fresh::huge_pages::by_system;  ///< `huge_pages`: 0 refused, 1 or madvise: wanted
-  bool writes_statistics = false;                         ///< `stats=exit`
+  std::size_t max_bytes = detail::max_size;          ///< `max`: held from the system, or none; beyond it is refusal
+  fresh::huge_pages huge = fresh::huge_pages::by_system;  ///< `huge_pages`: 0 refused, 1, madvise: wanted; system
+  bool writes_statistics = false;                         ///< `stats=exit`; `stats=none` ends all
   bool writes_classes = false;                            ///< `stats=classes`: these too, by size class
   bool reports_refusal = false;                           ///< `stats=max`: the holders, when `max` first refuses
   bool aborts = true;                                     ///< `abort`: 0 ends a misused program without a core file
@@ -59,7 +59,7 @@ enum class word_result : std::uint8_t { set, unknown_name, bad_value };
 
 namespace words {
 
-inline constexpr std::array<std::string_view, 3> names_of_huge = {"", "1", "0"};  // by `fresh::huge_pages`
+inline constexpr std::array<std::string_view, 3> names_of_huge = {"system", "1", "0"};  // by `fresh::huge_pages`
 
 /// Returns: what stands before the first `end`, all of the text without one. `substr` would need the C++ library.
 [[nodiscard]] constexpr std::string_view first(std::string_view text, char end) noexcept {
@@ -93,8 +93,8 @@ inline constexpr std::array<std::string_view, 3> names_of_huge = {"", "1", "0"};
   return parse_bytes(value, of.retain_bytes);
 }
 [[nodiscard]] constexpr bool set_max(options& of, std::string_view value) noexcept {
-  std::size_t bytes = 0;
-  if (!parse_bytes(value, bytes) || bytes == 0) return false;
+  std::size_t bytes = detail::max_size;
+  if (value != "none" && (!parse_bytes(value, bytes) || bytes == 0)) return false;
   of.max_bytes = bytes;
   return true;
 }
@@ -102,9 +102,10 @@ inline constexpr std::array<std::string_view, 3> names_of_huge = {"", "1", "0"};
   return parse_number(value, UINT32_MAX, of.decay_ms);
 }
 [[nodiscard]] constexpr bool set_huge_pages(options& of, std::string_view value) noexcept {
-  if (value != "0" && value != "1" && value != "madvise") return false;
-  of.huge = value == "0" ? fresh::huge_pages::refused : fresh::huge_pages::wanted;
-  return true;
+  if (value == "madvise") value = "1";
+  for (std::size_t at = 0; at < names_of_huge.size(); ++at)
+    if (value == names_of_huge[at]) return of.huge = static_cast<fresh::huge_pages>(at), true;
+  return false;
 }
 [[nodiscard]] constexpr bool set_profile(options& of, std::string_view file) noexcept {
   if (file.empty() || file.size() >= of.profile_file.size()) return false;
@@ -112,7 +113,12 @@ inline constexpr std::array<std::string_view, 3> names_of_huge = {"", "1", "0"};
   for (std::size_t at = 0; at < file.size(); ++at) of.profile_file[at] = file[at];
   return true;
 }
+constexpr void end_stats(options& of) noexcept {
+  of.writes_statistics = of.writes_classes = of.reports_refusal = false;
+  of.profile_file = {};
+}
 [[nodiscard]] constexpr bool set_stats(options& of, std::string_view value) noexcept {
+  if (value == "none") return end_stats(of), true;
   if (take_prefix(value, "profile:")) return set_profile(of, value);
   of.reports_refusal = of.reports_refusal || value == "max";
   if (value == "max") return true;
@@ -141,8 +147,9 @@ inline constexpr std::array<std::string_view, 3> names_of_huge = {"", "1", "0"};
   return true;
 }
 [[nodiscard]] constexpr bool set_profile_signal(options& of, std::string_view value) noexcept {
+  constexpr std::uint32_t kill = 9, stop = 19;  // which no handler can have
   std::uint32_t number = 0;
-  if (!parse_number(value, 64, number)) return false;
+  if (!parse_number(value, 64, number) || number == kill || number == stop) return false;
   of.profile_signal = static_cast<int>(number);
   return true;
 }
@@ -195,11 +202,11 @@ template <class Out>
   const auto flag = [&](bool is_set) { out.text(is_set ? "1" : "0"); };
   if (name == "retain") out.number(of.retain_bytes);
   else if (name == "decay") out.number(of.decay_ms);
-  else if (name == "max") out.number(of.max_bytes);
+  else if (name == "max") of.max_bytes == detail::max_size ? out.text("none") : out.number(of.max_bytes);
   else if (name == "huge_pages") out.text(words::names_of_huge[static_cast<std::size_t>(of.huge)]);
   else if (name == "stats" && of.profile_file[0] != '\0') out.text("profile:"), out.text(of.profile_file.data());
   else if (name == "stats" && of.writes_statistics) out.text(of.writes_classes ? "classes" : "exit");
-  else if (name == "stats") out.text(of.reports_refusal ? "max" : "");
+  else if (name == "stats") out.text(of.reports_refusal ? "max" : "none");
   else if (name == "profile_interval") out.number(of.profile_interval);
   else if (name == "profile_signal") out.number(static_cast<std::size_t>(of.profile_signal));
   else if (name == "abort") flag(of.aborts);

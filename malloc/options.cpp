@@ -27,7 +27,7 @@ namespace {
 
 constinit options in_effect;
 
-void write_profile_at(int) noexcept { heap_profile::write(in_effect.profile_file.data()); }
+void write_profile_at(int) noexcept { write_wanted_profile(); }
 
 void begin_profile(const options& now) noexcept {
   if (now.profile_file[0] == '\0') return;
@@ -52,8 +52,8 @@ void put_into_effect(const options& now) noexcept {
 
 void print_refusal(std::string_view name, std::string_view value, word_result why) noexcept {
   detail::panic_line line;
-  if (why == word_result::unknown_name) line.text("ashlar: ASHLAR: unknown option ").text(name);
-  else line.text("ashlar: ASHLAR: option ").text(name).text(" has no value ").text(value);
+  if (why == word_result::unknown_name) line.text("ashlar: ASHLAR: unknown option '").text(name).text("'");
+  else line.text("ashlar: ASHLAR: option '").text(name).text("' has no value '").text(value).text("'");
   detail::write_error_line(line.view());
 }
 
@@ -88,6 +88,10 @@ void start() noexcept {
 }
 
 const options& settings() noexcept { return in_effect; }
+
+void write_wanted_profile() noexcept {
+  if (in_effect.profile_file[0] != '\0') heap_profile::write(in_effect.profile_file.data());
+}
 
 word_result change_setting(std::string_view name, std::string_view value) noexcept {
   options wished = in_effect;

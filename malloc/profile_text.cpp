@@ -20,6 +20,12 @@ namespace ashlar::drop_in {
 
 namespace {
 
+void report_unwritten(const char* file, int error) noexcept {
+  detail::panic_line line;
+  line.text("ashlar: no profile is written to '").text(file).text("': errno ");
+  detail::write_error_line(line.number(static_cast<std::uint64_t>(error)).view());
+}
+
 [[nodiscard]] int open_profile(const char* path) noexcept {
   detail::panic_line name;
   for (; *path != '\0'; ++path) {
@@ -28,7 +34,9 @@ namespace {
   }
   char text[detail::panic_line::capacity + 1] = {};
   std::memcpy(text, name.view().data(), name.view().size());
-  return ::open(text, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  const int file = ::open(text, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (file < 0) report_unwritten(text, errno);
+  return file;
 }
 
 void write_counts(detail::text_writer<text_output>& text, const profile_site& of) {

@@ -4,8 +4,10 @@
 #include <climits>
 #include <cstddef>
 #include <cstdio>
+#include <span>
 #include <string_view>
 
+#include <fcntl.h>
 #include <malloc.h>
 #include <unistd.h>
 
@@ -23,8 +25,17 @@ namespace ashlar::drop_in {
 
 namespace {
 
-void write_statistics(int descriptor, bool with_classes) noexcept {
-  const heap_statistics now = statistics_of(process_heap());
+// The file of the process, whose first lines are short. Its figures are those of the kernel, of which `ru_maxrss`
+// counts the program before an exec too.
+[[nodiscard]] std::string_view status_of_process(std::span<char> into) noexcept {
+  const int file = ::open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return {};
+  const ::ssize_t bytes = ::read(file, into.data(), into.size());
+  ::close(file);
+  return {into.data(), bytes > 0 ? static_cast<std::size_t>(bytes) : 0};
+}
+
+void write_statistics(const heap_statistics& now, int descriptor, bool with_classes) noexcept {
   text_output out = output_to(descriptor);
   with_classes ? write_text(now, ::getpid(), out) : write_line(now, ::getpid(), ::program_invocation_short_name, out);
 }
@@ -33,13 +44,28 @@ void write_statistics(int descriptor, bool with_classes) noexcept {
   return static_cast<int>(detail::min<std::size_t>(bytes, INT_MAX));
 }
 
-// The last destructor to run, as its library is the first to be initialised; of a static program the last one too.
+// The last destructor to run, as its library is the first to be initialised; of a static program the last one too. A
+// copy of the library that another one stands in front of has served nothing, and keeps silent.
 __attribute__((destructor(101))) void write_at_exit() noexcept {
-  if (settings().writes_statistics) write_statistics(kept_error_stream(), settings().writes_classes);
-  if (heap_profile::is_on()) heap_profile::write(settings().profile_file.data());
+  if (!settings().writes_statistics && !heap_profile::is_on()) return;
+  const heap_statistics now = statistics_of(process_heap());
+  if (now.held_bytes == 0) return;
+  if (settings().writes_statistics) write_statistics(now, kept_error_stream(), settings().writes_classes);
+  if (heap_profile::is_on()) write_wanted_profile();
 }
 
 }  // namespace
+
+std::size_t peak_resident_bytes() noexcept {
+  constexpr std::string_view name = "\nVmHWM:";
+  char text[2048];
+  const std::string_view status = status_of_process(text);
+  std::size_t at = status.find(name), kib = 0;
+  if (at == status.npos) return 0;
+  for (at += name.size(); at < status.size() && status[at] != 'k'; ++at)
+    if (status[at] >= '0') kib = kib * 10 + static_cast<std::size_t>(status[at] - '0');
+  return kib * 1024;
+}
 
 }  // namespace ashlar::drop_in
 
@@ -52,7 +78,9 @@ ASHLAR_EXPORT int malloc_trim(std::size_t retain_bytes) noexcept {
   return ashlar::process_heap().trim(retain_bytes) != 0 ? 1 : 0;
 }
 
-ASHLAR_EXPORT void malloc_stats() noexcept { drop_in::write_statistics(2, true); }
+ASHLAR_EXPORT void malloc_stats() noexcept {
+  drop_in::write_statistics(statistics_of(ashlar::process_heap()), 2, true);
+}
 
 ASHLAR_EXPORT int malloc_info(int options, std::FILE* stream) noexcept {
   if (options != 0) return EINVAL;

@@ -50,6 +50,21 @@ void* profiled(void* p, std::size_t bytes, const caller_frame& caller) noexcept 
   return p;
 }
 
+constexpr std::size_t zeroed = 0;  // in place of an alignment
+
+[[nodiscard]] void* take_profiled(std::size_t bytes, bool is_sample, std::size_t alignment,
+                                  const caller_frame& caller) noexcept {
+  const std::size_t wide = is_sample ? bytes_for_profile(bytes) : bytes;
+  void* const p = alignment == zeroed ? allocate_zeroed_uncounted(wide) : allocate_uncounted(wide, alignment);
+  return is_sample ? profiled(p, bytes, caller) : p;
+}
+
+// A guarded sample or, where the request is none after all, a block that the profile counts as any other.
+[[nodiscard]] void* sample_or_profile(std::size_t bytes, std::size_t alignment, const caller_frame& caller) noexcept {
+  if (void* const p = take_sample(bytes, detail::max(alignment, granule), caller)) return p;
+  return take_profiled(bytes, counts_bytes(bytes) && is_profile_sample(bytes), alignment, caller);
+}
+
 // Returns: the block at another address, or null.
 [[nodiscard]] void* moved_from(void* p, std::size_t had, void* moved, std::size_t bytes) noexcept {
   if (moved == nullptr) return nullptr;
@@ -61,13 +76,11 @@ void* profiled(void* p, std::size_t bytes, const caller_frame& caller) noexcept 
 }  // namespace
 
 ASHLAR_COLD void* profile_aligned(std::size_t bytes, std::size_t alignment) noexcept {
-  if (!is_profile_sample(bytes)) return allocate_uncounted(bytes, alignment);
-  return profiled(allocate_uncounted(bytes_for_profile(bytes), alignment), bytes, ASHLAR_CALLER_FRAME());
+  return take_profiled(bytes, is_profile_sample(bytes), alignment, ASHLAR_CALLER_FRAME());
 }
 
 ASHLAR_COLD void* profile_zeroed(std::size_t bytes) noexcept {
-  if (!is_profile_sample(bytes)) return allocate_zeroed_uncounted(bytes);
-  return profiled(allocate_zeroed_uncounted(bytes_for_profile(bytes)), bytes, ASHLAR_CALLER_FRAME());
+  return take_profiled(bytes, is_profile_sample(bytes), zeroed, ASHLAR_CALLER_FRAME());
 }
 
 // A resized block counts as one that is freed and allocated again. Large ones stay where they are, as without a
@@ -94,8 +107,7 @@ ASHLAR_COLD void deallocate_profiled(void* p, std::size_t bytes) noexcept {
 }
 
 ASHLAR_COLD void* sample_cell(std::size_t bytes) noexcept {
-  void* const p = take_sample(bytes, granule, ASHLAR_CALLER_FRAME());
-  return p != nullptr ? p : allocate_uncounted(bytes, granule);
+  return sample_or_profile(bytes, granule, ASHLAR_CALLER_FRAME());
 }
 
 ASHLAR_COLD void* sample_missed(void* p, std::size_t bytes) noexcept {
@@ -106,13 +118,11 @@ ASHLAR_COLD void* sample_missed(void* p, std::size_t bytes) noexcept {
 }
 
 ASHLAR_COLD void* sample_aligned(std::size_t bytes, std::size_t alignment) noexcept {
-  void* const p = take_sample(bytes, alignment, ASHLAR_CALLER_FRAME());
-  return p != nullptr ? p : allocate_uncounted(bytes, alignment);
+  return sample_or_profile(bytes, alignment, ASHLAR_CALLER_FRAME());
 }
 
 ASHLAR_COLD void* sample_zeroed(std::size_t bytes) noexcept {
-  void* const p = take_sample(bytes, granule, ASHLAR_CALLER_FRAME());
-  return p != nullptr ? p : allocate_zeroed_uncounted(bytes);
+  return sample_or_profile(bytes, zeroed, ASHLAR_CALLER_FRAME());
 }
 
 ASHLAR_COLD void* sample_resized(void* p, std::size_t bytes, std::size_t alignment) noexcept {

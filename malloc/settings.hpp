@@ -14,6 +14,8 @@ namespace ashlar::drop_in {
 
 /// Effects: sets one option and puts it into effect. Thread safety: one thread at a time.
 [[nodiscard]] word_result change_setting(std::string_view name, std::string_view value) noexcept;
+/// Effects: writes the heap profile, if the options name a file for it. Async-signal-safe.
+void write_wanted_profile() noexcept;
 /// As `change_setting` of `retain`.
 void retain_at_most(std::size_t bytes) noexcept;
 

@@ -4,8 +4,6 @@
 
 #include <cstddef>
 
-#include <sys/resource.h>
-
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/text_writer.hpp>
 #include <ashlar/heap/heap_statistics.hpp>
@@ -21,11 +19,8 @@ void for_each_class(const heap_statistics& of, F f) {
     if (of.of_class[size_class].slabs != 0) f(detail::size_classes::bytes_of(size_class), of.of_class[size_class]);
 }
 
-/// Returns: bytes of the process that were resident at once.
-[[nodiscard]] inline std::size_t peak_resident_bytes() noexcept {
-  rusage used;
-  return ::getrusage(RUSAGE_SELF, &used) == 0 ? static_cast<std::size_t>(used.ru_maxrss) * 1024 : 0;
-}
+/// Returns: bytes of the process that were resident at once; 0 if the system does not tell.
+[[nodiscard]] std::size_t peak_resident_bytes() noexcept;
 
 /// Effects: writes the main figures in one line, since a shell may end a hundred processes. Allocates nothing.
 inline void write_line(const heap_statistics& of, int process, const char* program, text_output out) {

@@ -85,6 +85,7 @@ static void test_sizes(void) {
 }
 
 struct visited {
+  ashlar_heap* heap;
   size_t blocks;
   size_t bytes;
   const void* wanted;
@@ -93,14 +94,28 @@ struct visited {
 
 static void visit(void* p, size_t bytes, void* argument) {
   struct visited* const sum = argument;
+  free(ashlar_heap_malloc(sum->heap, 100)); /* no lock is held */
   ++sum->blocks;
   sum->bytes += bytes;
   if (p == sum->wanted) sum->is_found = 1;
 }
 
+static void test_visit_of_process(void) {
+  enum { count = 3000 };
+  static void* blocks[count];
+  struct visited sum = {NULL, 0, 0, NULL, 0};
+  int i;
+  for (i = 0; i < count; ++i) blocks[i] = malloc(48);
+  sum.heap = ashlar_heap_of_process();
+  sum.wanted = blocks[count - 1];
+  ashlar_heap_visit(sum.heap, visit, &sum);
+  EXPECT(sum.is_found && sum.blocks >= count);
+  for (i = 0; i < count; ++i) free(blocks[i]);
+}
+
 static void test_heap(void) {
   ashlar_heap* const heap = ashlar_heap_new(NULL);
-  struct visited sum = {0, 0, NULL, 0};
+  struct visited sum = {NULL, 0, 0, NULL, 0};
   char* p = ashlar_heap_malloc(heap, 1000);
   char* const zeros = ashlar_heap_zalloc(heap, 5 << 20); /* with pages of its own */
   void* const at = ashlar_heap_aligned_malloc(heap, 100, 4096);
@@ -115,8 +130,10 @@ static void test_heap(void) {
   p = realloc(p, 300000);
   EXPECT(p != NULL && strcmp(p, "kept") == 0 && ashlar_heap_of(p) == heap);
   sum.wanted = p;
+  sum.heap = heap;
   ashlar_heap_visit(heap, visit, &sum);
   EXPECT(sum.is_found && sum.bytes >= 300000 + (5 << 20));
+  test_visit_of_process();
   free(zeros);
   free(at);
   ashlar_heap_free(heap, p);
@@ -172,6 +189,7 @@ static void test_default_heap(void) {
 
 static void count_text(const char* text, size_t bytes, void* argument) {
   char* const all = argument;
+  free(malloc(100)); /* allowed here */
   strncat(all, text, bytes);
 }
 
@@ -194,13 +212,20 @@ static void test_statistics(void) {
 }
 
 static void test_options(void) {
+  static const char* const names[] = {"retain", "decay", "max",    "huge_pages",       "stats",
+                                      "abort",  "zero",  "sample", "profile_interval", "profile_signal"};
   char text[32];
+  size_t i;
   EXPECT(ashlar_option_set("retain", "3m") == 0);
   EXPECT(ashlar_option_get("retain", text, sizeof text) == 0 && strcmp(text, "3145728") == 0);
   EXPECT(ashlar_option_get("retain", text, 3) == ERANGE);
   EXPECT(ashlar_option_set("samples", "1") == ENOENT && ashlar_option_get("samples", text, sizeof text) == ENOENT);
   EXPECT(ashlar_option_set("decay", "soon") == EINVAL);
   EXPECT(ashlar_option_set("decay", "20") == 0);
+  for (i = 0; i < sizeof names / sizeof names[0]; ++i) {
+    EXPECT(ashlar_option_get(names[i], text, sizeof text) == 0);
+    EXPECT(ashlar_option_set(names[i], text) == 0);
+  }
 }
 
 static void test_cleared_blocks(void) {

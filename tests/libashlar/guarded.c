@@ -30,6 +30,16 @@ NOINLINE static void drop_again(void) {
 NOINLINE static void read_at(long offset) { byte = ((char*)seen)[offset]; }
 NOINLINE static void write_at(long offset) { ((char*)seen)[offset] = 4; }
 
+/* As write_at, with a small number in the register of frames, as code without frame pointers may have one there. */
+NOINLINE static void write_without_frame(long offset) {
+  char* const at = (char*)seen + offset;
+#if defined(__x86_64__)
+  __asm__ volatile("movq %%rbp, %%rax; movl $0x38, %%ebp; movb $4, (%0); movq %%rax, %%rbp" : : "D"(at) : "rax", "memory");
+#else
+  *at = 4;
+#endif
+}
+
 /* Makes a block that ends with its page, or begins with it. The other ones stay in the heap's hands. */
 static void make_block_at(int end) {
   int tries;
@@ -114,6 +124,8 @@ int main(int count, char** arguments) {
     make_block(), drop_block(), read_at(3);
   } else if (strcmp(way, "write_after_free") == 0) {
     make_block(), drop_block(), write_at(3);
+  } else if (strcmp(way, "without_frame") == 0) {
+    make_block(), drop_block(), write_without_frame(3);
   } else if (strcmp(way, "overflow") == 0) {
     make_block_at(1), write_at(size);
   } else if (strcmp(way, "underflow") == 0) {

@@ -18,6 +18,12 @@ static void handle(const ashlar_misuse* misuse, void* argument) {
   free(p);
 }
 
+static ashlar_heap* volatile heap;
+
+static void delete_heap(void) { ashlar_heap_delete(heap); }
+
+static void* block_of_heap(void) { return ashlar_heap_malloc(ashlar_heap_new(NULL), 40); }
+
 int main(int count, char** arguments) {
   const char* const way = count > 1 ? arguments[1] : "";
   seen = malloc(40);
@@ -29,6 +35,8 @@ int main(int count, char** arguments) {
   else if (strcmp(way, "overflow") == 0) ((char*)seen)[40] = 1, free(seen);
   else if (strcmp(way, "copy") == 0) memcpy(seen, way_of_copies, 41);
   else if (strcmp(way, "zero_size") == 0) seen = malloc(0), *(volatile char*)seen = 1;
+  else if (strcmp(way, "heap_deleted_twice") == 0) heap = ashlar_heap_new(NULL), delete_heap(), delete_heap();
+  else if (strcmp(way, "wrong_heap") == 0) ashlar_heap_free(ashlar_heap_of_process(), block_of_heap());
   else return 2;
   return 0;
 }

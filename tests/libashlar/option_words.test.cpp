@@ -95,6 +95,10 @@ TEST(option_words, refuses_values) {
                                       "huge_pages=",
                                       "stats=",
                                       "stats=signal",
+                                      "stats=nothing",
+                                      "max=no",
+                                      "profile_signal=9",
+                                      "profile_signal=19",
                                       "abort=2",
                                       "abort=",
                                       "zero=yes",
@@ -133,6 +137,14 @@ TEST(option_words, huge_pages_are_refused_or_wanted) {
   EXPECT_EQ(parse("huge_pages=madvise").of.huge, huge_pages::wanted);
 }
 
+TEST(option_words, each_has_a_way_back) {
+  EXPECT_EQ(parse("max=1g,max=none,huge_pages=1,huge_pages=system").of, options{});
+  EXPECT_EQ(parse("stats=classes,stats=max,stats=profile:x,stats=none").of, options{});
+  EXPECT_EQ(written(options{}, "max"), "none");
+  EXPECT_EQ(written(options{}, "huge_pages"), "system");
+  EXPECT_EQ(written(options{}, "stats"), "none");
+}
+
 TEST(option_words, one_allocation_in_some_is_a_sample) {
   EXPECT_EQ(parse("").of.sample_interval, 10'000u);
   EXPECT_EQ(parse("sample=0").of.sample_interval, 0u);
@@ -168,6 +180,8 @@ TEST(option_words, writes_what_it_reads) {
   EXPECT_EQ(written(parse("stats=classes").of, "stats"), "classes");
   EXPECT_EQ(written(parse("stats=max").of, "stats"), "max");
   EXPECT_EQ(written(parse("stats=exit,stats=max").of, "stats"), "exit");
+  for (const char* name : {"retain", "decay", "max", "huge_pages", "stats", "abort", "zero", "sample"})
+    EXPECT_EQ(parse(std::string(name) + "=" + written(options{}, name)).of, options{}) << name;
   const options some = parse("retain=1k,decay=7,max=5m,huge_pages=1,stats=exit,abort=0,zero=1,sample=1/7").of;
   std::string text;
   for (const char* name : {"retain", "decay", "max", "huge_pages", "stats", "abort", "zero", "sample"})

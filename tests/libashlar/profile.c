@@ -13,6 +13,7 @@
 static void* volatile last; /* no compiler may drop what goes through it */
 static void* volatile live[400000];
 static size_t lives;
+static pthread_mutex_t of_live = PTHREAD_MUTEX_INITIALIZER;
 
 static void keep(void* p) { live[lives++] = p; }
 
@@ -45,6 +46,18 @@ NOINLINE static void make_grown(void) {
   last = NULL;
 }
 
+NOINLINE static void make_first(void) { /* the first block of its thread */
+  void* volatile mine = malloc((size_t)9 << 20);
+  pthread_mutex_lock(&of_live);
+  keep(mine);
+  pthread_mutex_unlock(&of_live);
+}
+
+static void* start_large(void* unused) {
+  make_first();
+  return unused;
+}
+
 static void* work(void* unused) {
   int i;
   for (i = 0; i < 30000; ++i) make_short_lived();
@@ -69,6 +82,11 @@ int main(int count, char** arguments) {
   for (i = 0; i < 2; ++i)
     if (pthread_create(&threads[i], NULL, work, NULL) != 0) abort();
   for (i = 0; i < 2; ++i) pthread_join(threads[i], NULL);
+  for (i = 0; i < 10; ++i) {
+    if (pthread_create(&threads[0], NULL, start_large, NULL) != 0) abort();
+    pthread_join(threads[0], NULL);
+  }
+  print("make_first", 10.0 * (9 << 20), 10.0 * (9 << 20));
   print("make_small", 200000.0 * 52, 200000.0 * 52);
   print("make_medium", 10000.0 * 3000, 10000.0 * 3000);
   print("make_large", 100.0 * 200000, 100.0 * 200000);

@@ -193,7 +193,7 @@ TEST_F(run_library, prints_statistics_at_the_end) {
 
 TEST_F(run_library, an_option_that_it_does_not_know_is_one_line) {
   ASSERT_EQ(ashlar("run --option retian=1m --option retain=1m -- " ASHLAR_RUN_VICTIM), 0);
-  EXPECT_EQ(text("err"), "ashlar: ASHLAR: unknown option retian\n");
+  EXPECT_EQ(text("err"), "ashlar: ASHLAR: unknown option 'retian'\n");
 }
 
 TEST_F(run_library, is_a_candidate_of_a_replay) {
