@@ -124,6 +124,7 @@ void* allocate_slow(std::size_t bytes) noexcept {
 
 void* allocate_missed(std::size_t bytes) noexcept {
   void* const p = or_refused(process_heap_type::allocate_slow(bytes), bytes);
+  if constexpr (checking_level != checking::fast) return p;  // it has been counted
   return counts_down(allocations_of_missed(p)) ? sample_missed(p, bytes) : p;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of misuse that the heap of the process detects at level hardened, by reports and by inaccessible pages: a
-// table.
+// Tests of misuse that the heap of the process detects at two levels, by reports and by inaccessible pages: a table for
+// each.
 #include <csignal>
 #include <cstddef>
 #include <cstring>
@@ -9,6 +9,8 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/checks/poison.hpp>
+#include <ashlar/detail/heap/cell_layout.hpp>
+#include <ashlar/detail/support/poison.hpp>
 #include <ashlar/heap/process_heap.hpp>
 
 #include "tests/support/build.hpp"
@@ -35,7 +37,7 @@ struct misuse {
   void (*commit)();
 };
 
-constexpr misuse table[] = {
+constexpr misuse from_checked[] = {
     {"a block of 0 bytes is read", SIGSEGV, "", [] { static_cast<void>(*taken(0)); }},
     {"a block of 0 bytes is written to", SIGSEGV, "", [] { *taken(0) = 1; }},
     {"a block of 0 bytes is freed twice", SIGABRT, "double_free: freed a block that is free",
@@ -45,6 +47,17 @@ constexpr misuse table[] = {
      }},
     {"a block of 0 bytes is freed as one of 8", SIGABRT, "size_mismatch: freed a block with another size",
      [] { process_heap().deallocate(process_heap().try_allocate(0), 8); }},
+    {"the link of a cell at a sampled address is written to", SIGABRT, "corrupt_link: a free block was written to",
+     [] {
+       bytes p = taken(1000);
+       while (!ashlar::detail::is_sampled(const_cast<char*>(p))) p = taken(1000);
+       free_block(p);
+       change(p, 0);
+       for (int i = 0; i < 100'000; ++i) static_cast<void>(taken(1000));
+     }},
+};
+
+constexpr misuse at_hardened[] = {
     {"a byte behind a cell is written to", SIGABRT, "overflow: bytes past the end of a block",
      [] {
        const bytes p = taken(8);
@@ -93,10 +106,33 @@ constexpr misuse table[] = {
      }},
 };
 
-TEST(process_heap_faults, each_misuse_ends_the_process) {
-  if (!ashlar::detail::keeps_canaries) GTEST_SKIP() << "known at level hardened, where no tool does";
+template <std::size_t Count>
+void expect_end(const misuse (&table)[Count]) {
   for (const misuse& each : table)
     EXPECT_EXIT(each.commit(), ::testing::KilledBySignal(each.signal), each.message) << each.name;
+}
+
+TEST(process_heap_faults, each_misuse_ends_the_process_from_checked_on) {
+  if (ashlar::checking_level < ashlar::checking::checked || ashlar::detail::always_marked)
+    GTEST_SKIP() << "known from level checked on, where no tool does";
+  expect_end(from_checked);
+}
+
+TEST(process_heap_faults, each_misuse_ends_the_process_at_hardened) {
+  if (!ashlar::detail::keeps_canaries) GTEST_SKIP() << "known at level hardened, where no tool does";
+  expect_end(at_hardened);
+}
+
+TEST(process_heap_faults, blocks_of_no_bytes_are_apart) {
+  if (ashlar::checking_level < ashlar::checking::checked || ashlar::detail::always_marked)
+    GTEST_SKIP() << "cells otherwise";
+  const bytes first = taken(0), second = taken(0);
+  EXPECT_NE(first, second);
+  EXPECT_EQ(process_heap().usable_size(const_cast<char*>(first)), 0u);
+  const auto grown = static_cast<bytes>(process_heap().reallocate(const_cast<char*>(first), 100));
+  grown[99] = 'A';
+  free_block(grown);
+  process_heap().deallocate(const_cast<char*>(second), 0);
 }
 
 TEST(process_heap_faults, a_freed_cell_and_a_new_block_are_zero) {

@@ -45,7 +45,7 @@ struct threads_of_process_heap {
   using parts = process_threads<Owner, T>;
   /// A million or so of blocks of 0 bytes at once; more are cells.
   using zero_blocks =
-      std::conditional_t<checking_level >= checking::hardened && os::pages::releases_parts && !always_marked,
+      std::conditional_t<checking_level >= checking::checked && os::pages::releases_parts && !always_marked,
                          zero_block_range<std::size_t{1} << (sizeof(void*) == 8 ? 20 : 14)>, no_zero_blocks>;
 };
 
@@ -92,7 +92,6 @@ public:
     return allocate_slow(bytes, least_alignment);
   }
   [[nodiscard]] static void* allocate_slow(std::size_t bytes, std::size_t alignment) noexcept {
-    if (void* const p = one().take_zero(bytes, alignment)) return p;
     return or_errno(one().try_take_behind_list(bytes, alignment));
   }
   /// @}

@@ -137,7 +137,7 @@ public:
 
   [[nodiscard]] bool resize(void* p, std::size_t, std::size_t new_bytes, std::size_t alignment) noexcept {
     const auto call = sharing_.enter_call();
-    return resize_from(class_of(p), p, new_bytes, alignment);
+    return resize_from(class_of_block(p), p, new_bytes, alignment);
   }
 
   [[nodiscard]] void* move_pages(void* p, std::size_t new_bytes, std::size_t alignment) noexcept {
@@ -182,9 +182,8 @@ public:
   [[nodiscard]] ASHLAR_INLINE void* take_behind_list(std::size_t bytes) noexcept {
     if constexpr (!frees_owner) return nullptr;
     const std::size_t size_class = size_classes::of(bytes);
-    void* p = cache().pop(size_class);
-    if (p != nullptr) cache().count_taken(size_class);
-    else p = take_unlocked(size_class);
+    void* const top = pop_sampled(size_class);
+    void* const p = top != nullptr ? top : take_unlocked(size_class);
     return ASHLAR_LIKELY(p != nullptr) ? handed_out(p, size_class, bytes) : nullptr;
   }
 
@@ -275,11 +274,17 @@ private:
 
   template <failure Failure>
   [[nodiscard]] ASHLAR_COLD void* take_sampled(std::size_t size_class, std::size_t bytes) noexcept(Failure == or_null) {
-    void* p = cache().top_of(size_class);
+    void* const top = pop_sampled(size_class);
+    void* const p = top != nullptr ? top : take_behind_cache(size_class);
+    return p != nullptr ? handed_out(p, size_class, bytes) : failed<Failure>(bytes, size_classes::granule);
+  }
+
+  // Returns: the top of a list behind the fast path, removed, or null.
+  [[nodiscard]] ASHLAR_INLINE void* pop_sampled(std::size_t size_class) noexcept {
+    void* const p = cache().top_of(size_class);
     if (p != nullptr)
       stores_.expect_link(p, size_class), cache().pop_top(size_class, p), cache().count_taken(size_class);
-    else if (p = take_behind_cache(size_class); p == nullptr) return failed<Failure>(bytes, size_classes::granule);
-    return handed_out(p, size_class, bytes);
+    return p;
   }
 
   [[nodiscard]] ASHLAR_NOINLINE void* take_behind_cache(std::size_t size_class) noexcept {
@@ -300,11 +305,6 @@ private:
     if (ASHLAR_UNLIKELY(sharing_.has_arrivals()) && cache().is_empty(size_class))
       if (void* const cell = sharing_.take_arrived(stores_, size_class)) return cell;
     return stores_.take_cell_unlocked(size_class);
-  }
-
-  // Returns: the size class of a live block, or none.
-  [[nodiscard]] static std::size_t class_of(void* p) noexcept {
-    return is_aligned(p, window_bytes) ? size_classes::none : segment::owner_of(p);
   }
 
   // Over-aligned or large.
@@ -358,7 +358,7 @@ private:
   // A cell at a sampled address, null, a span or a huge block.
   ASHLAR_NOINLINE void put_sampled(void* p) noexcept {
     if (p == nullptr) return;
-    const std::size_t size_class = class_of(p);
+    const std::size_t size_class = class_of_block(p);
     if (size_class == size_classes::none) return put_large(p);
     if constexpr (marks_memory) mark_free(p, size_classes::bytes_of(size_class));
     if constexpr (!has_no_links) cache().push(size_class, p);

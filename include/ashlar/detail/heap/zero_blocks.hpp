@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Blocks of 0 bytes at level hardened: addresses without memory, where every access is a fault.
+// Blocks of 0 bytes from level checked on: addresses without memory, where every access is a fault.
 #pragma once
 
 #include <array>

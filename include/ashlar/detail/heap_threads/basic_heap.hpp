@@ -135,8 +135,7 @@ protected:
   template <class Otherwise>
   [[nodiscard]] ASHLAR_INLINE void* take_or(std::size_t bytes, std::size_t alignment, Otherwise otherwise) {
     ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
-    if constexpr (zero_blocks::are_kept)
-      if (void* const p = take_zero(bytes, alignment)) return p;
+    if (zero_blocks::are_kept && ASHLAR_UNLIKELY(bytes == 0)) return otherwise();
     thread_heap* const mine = members_.recent_or_empty();
     if (ASHLAR_LIKELY(mine != nullptr && bytes <= size_classes::largest && alignment <= least_alignment))
       return mine->blocks.take_or(bytes, otherwise);
@@ -144,8 +143,7 @@ protected:
   }
   template <class Otherwise>
   [[nodiscard]] ASHLAR_INLINE void* take_small_or(std::size_t bytes, Otherwise otherwise) {
-    if constexpr (zero_blocks::are_kept)
-      if (void* const p = take_zero(bytes, least_alignment)) return p;
+    if (zero_blocks::are_kept && ASHLAR_UNLIKELY(bytes == 0)) return otherwise();
     thread_heap* const mine = members_.recent_or_empty();
     return ASHLAR_LIKELY(mine != nullptr) ? mine->blocks.take_small_or(bytes, otherwise) : otherwise();
   }
@@ -262,13 +260,14 @@ private:
   }
 
 protected:
-  // Returns: a block without memory for a request of 0 bytes, or null.
+  // Returns: a block without memory for a request of 0 bytes, or null. The fast paths leave these requests to others.
   [[nodiscard]] ASHLAR_INLINE void* take_zero(std::size_t bytes, std::size_t alignment) noexcept {
     return ASHLAR_UNLIKELY(bytes == 0 && alignment <= least_alignment) ? zero_.take() : nullptr;
   }
 
   // Out of line, since inlined they would make the fast paths save registers.
   [[nodiscard]] ASHLAR_NOINLINE void* try_take_behind_list(std::size_t bytes, std::size_t alignment) noexcept {
+    if (void* const p = take_zero(bytes, alignment)) return p;
     thread_heap* const mine = members_.recent();
     if (ASHLAR_UNLIKELY(mine == nullptr)) return try_take_after_another(bytes, alignment);
     void* p = nullptr;
