@@ -82,12 +82,12 @@ template <class F>
 // Whether the level detects misuse of the handles.
 constexpr bool checks_heaps = checking_level >= checking::checked;
 
-ASHLAR_COLD void expect_heap(const ashlar_heap* heap) noexcept {
+[[maybe_unused]] ASHLAR_COLD void expect_heap(const ashlar_heap* heap) noexcept {
   if (is_heap(heap)) return;
   detail::report({.kind = fault::invalid_free, .what = "deleted or released what is not a heap now", .pointer = heap});
 }
 
-ASHLAR_COLD void expect_of_process(const void* p) noexcept {
+[[maybe_unused]] ASHLAR_COLD void expect_of_process(const void* p) noexcept {
   const ashlar_heap* const other = has_heaps() && p != nullptr ? heap_of_block(p) : nullptr;
   if (other == nullptr) return;
   detail::report({.kind = fault::wrong_pool,
