@@ -95,7 +95,8 @@ void ashlar_heap_release(ashlar_heap* heap);
 
 /* Effects: as ashlar_heap_release, and the heap ends. NULL: nothing.
  * Expects: as ashlar_heap_release; the heap is no thread's default, but that of the calling thread, which then has the
- * heap of the process again. */
+ * heap of the process again. What the C library keeps, such as the buffer of a stream, lies in the heap if the thread made
+ * it while the heap was its default, and ends with it. */
 void ashlar_heap_delete(ashlar_heap* heap);
 
 /* Returns: as ashlar_malloc, ashlar_zalloc, ashlar_aligned_malloc, but a block of the heap. */

@@ -139,6 +139,11 @@ void* allocate_uncounted(std::size_t bytes, std::size_t alignment) noexcept {
   return or_refused(in_default([=](auto& heap) { return take(heap, bytes, alignment); }), bytes);
 }
 
+void* allocate_beside(const void* p, std::size_t bytes, std::size_t alignment) noexcept {
+  const auto taken = [=](auto& heap) { return take(heap, bytes, alignment); };
+  return or_refused(guard_pool::has(p) ? taken(process_heap()) : in_heap_of(p, taken), bytes);
+}
+
 void* allocate_zeroed(std::size_t bytes) noexcept {
   if (ASHLAR_LIKELY(bytes < fast_paths.end_of_cells)) {
     void* const p = allocate(bytes);

@@ -62,6 +62,8 @@ void deallocate_at_most(void* p, std::size_t bytes) noexcept;
 /// @{ As the functions without `uncounted`, for a request that does not count as a candidate for a sample: it has been
 /// one. Expects: `bytes <= most_bytes`; `alignment` is at least a granule; `p` is not null.
 [[nodiscard]] void* allocate_uncounted(std::size_t bytes, std::size_t alignment) noexcept;
+/// Of the heap of `p`, not of the thread's default one.
+[[nodiscard]] void* allocate_beside(const void* p, std::size_t bytes, std::size_t alignment) noexcept;
 [[nodiscard]] void* allocate_zeroed_uncounted(std::size_t bytes) noexcept;
 [[nodiscard]] void* resize_uncounted(void* p, std::size_t bytes, std::size_t alignment) noexcept;
 /// @}

@@ -44,7 +44,9 @@ void keep_error_stream() noexcept {
 
 int kept_error_stream() noexcept {
   file_identity now;
-  return kept >= 0 && file_identity::get(kept, now) && now == kept_file ? kept : 2;
+  for (const int each : {kept, 2})
+    if (each >= 0 && file_identity::get(each, now) && now == kept_file) return each;
+  return kept_file == file_identity{} ? 2 : -1;
 }
 
 void write_to(int descriptor, std::string_view text) noexcept {

@@ -10,7 +10,8 @@ namespace ashlar::drop_in {
 /// Effects: duplicates the error stream, once; the copy is closed by `exec`.
 void keep_error_stream() noexcept;
 
-/// Returns: the copy, or 2 if there is none, or the program has another file by its number now.
+/// Returns: the copy, or 2 if that is the same file or nothing was kept; -1 if the program has other files by both
+/// numbers.
 [[nodiscard]] int kept_error_stream() noexcept;
 
 /// Effects: writes the text to a descriptor; allocates nothing. A failed write is ignored.

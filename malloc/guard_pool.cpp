@@ -62,7 +62,8 @@ struct guard_window {
     constexpr std::size_t window = detail::window_bytes;
     if (guard_pool::is_made()) return true;
     auto* const start = static_cast<std::byte*>(os::pages::reserve(window, window));
-    if (start == nullptr || !os::pages::commit(start, first_slot_at)) return false;
+    if (start == nullptr) return false;
+    if (!os::pages::commit(start, first_slot_at)) return os::pages::release(start, window), false;
     auto* const head = reinterpret_cast<detail::segment*>(start);
     std::memset(head->parcel_lanes, detail::segment::no_lane, sizeof head->parcel_lanes);
     head->head.owner = &owner_of_window;
@@ -145,6 +146,7 @@ ASHLAR_COLD void guard_pool::give(void* p, const caller_frame& caller) noexcept 
     else {
       block->freed = stack;
       block->is = guarded_block::state::freed;
+      std::memset(in.page_of(slot), 0, in.page);  // a locked page stays, and is handed out again
       os::pages::decommit(in.page_of(slot), in.page);
       return in.give_slot(slot);
     }

@@ -83,9 +83,14 @@ ASHLAR_COLD void write_access(const guarded_block& block, const void* at, const 
   detail::write_error_line(line.view());
 }
 
+// No misuse of this block: the program has changed the protection of its page, or the fault is older than the block.
+[[nodiscard]] bool is_in_live(const guarded_block& block, const void* at) noexcept {
+  return block.is == guarded_block::state::live && at >= block.start && at < block.start + block.bytes;
+}
+
 ASHLAR_COLD void report_access(const void* at, const void* context) noexcept {
   const guarded_block* const block = guard_pool::block_near(at);
-  if (block == nullptr) return;
+  if (block == nullptr || is_in_live(*block, at)) return;
   for (unsigned turn = 0; is_reporting.exchange(true, detail::memory_order_acquire) && turn < 20'000; ++turn)
     detail::yield_or_sleep(turn);  // about a second: the report of another thread
   const interrupted state(context);
@@ -98,7 +103,7 @@ ASHLAR_COLD void report_access(const void* at, const void* context) noexcept {
 }
 
 ASHLAR_COLD void end_by_default(int signal, const siginfo_t& info) noexcept {
-  if (!settings().aborts) ::_exit(128 + signal);
+  if (!settings().aborts && info.si_code > 0 && guard_pool::has(info.si_addr)) ::_exit(128 + signal);
   struct sigaction restored = {};
   restored.sa_handler = SIG_DFL;
   ::sigaction(signal, &restored, nullptr);

@@ -47,7 +47,7 @@ void put_into_effect(const options& now) noexcept {
   choose_fast_paths();
   sample_one_in(now.sample_interval);
   end_misuse_by(now.aborts);
-  if (now.writes_statistics) keep_error_stream();
+  if (now.writes_statistics || heap_profile::is_on()) keep_error_stream();
 }
 
 void print_refusal(std::string_view name, std::string_view value, word_result why) noexcept {

@@ -23,7 +23,7 @@ namespace {
 void report_unwritten(const char* file, int error) noexcept {
   detail::panic_line line;
   line.text("ashlar: no profile is written to '").text(file).text("': errno ");
-  detail::write_error_line(line.number(static_cast<std::uint64_t>(error)).view());
+  write_to(kept_error_stream(), line.number(static_cast<std::uint64_t>(error)).text("\n").view());
 }
 
 [[nodiscard]] int open_profile(const char* path) noexcept {

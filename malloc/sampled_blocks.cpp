@@ -90,9 +90,10 @@ ASHLAR_NOINLINE void* resize_profiled(void* p, std::size_t bytes, std::size_t al
   const bool is_sample = counts_bytes(bytes) && is_profile_sample(bytes) && !is_of_object(p);
   const bool moves = former.bytes != 0 && former.bytes <= largest_cell;
   if (moves || (is_sample && bytes <= largest_cell)) {
-    void* const moved = allocate_uncounted(is_sample ? bytes_for_profile(bytes) : bytes, alignment);
+    void* const moved = allocate_beside(p, is_sample ? bytes_for_profile(bytes) : bytes, alignment);
     if (is_sample) profiled(moved, bytes, ASHLAR_CALLER_FRAME());
     void* const result = moved_from(p, usable_size(p), moved, bytes);
+    if (result == nullptr && former.bytes == 0) return resize_uncounted(p, bytes, alignment);
     return result == nullptr && bytes <= former.bytes && detail::is_aligned(p, alignment) ? p : result;
   }
   if (former.bytes != 0) heap_profile::take_out(p);
@@ -141,7 +142,9 @@ ASHLAR_COLD void deallocate_guarded(void* p, std::size_t bytes) noexcept {
 ASHLAR_COLD void* resize_guarded(void* p, std::size_t bytes, std::size_t alignment) noexcept {
   const caller_frame caller = ASHLAR_CALLER_FRAME();
   const std::size_t had = guard_pool::bytes_of(p);
-  void* const moved = allocate_aligned(bytes, alignment);
+  const std::size_t at = detail::max(alignment, granule);
+  void* const sample = counts_down(1) ? take_sample(bytes, at, caller) : nullptr;
+  void* const moved = sample != nullptr ? sample : allocate_beside(p, bytes, at);
   if (moved == nullptr) return bytes <= had && detail::is_aligned(p, alignment) ? p : nullptr;
   std::memcpy(moved, p, detail::min(had, bytes));
   guard_pool::give(p, caller);

@@ -36,10 +36,13 @@ void sample_one_in(std::uint32_t interval) noexcept;
 /// Marks a thread as inside of a sample.
 class sampling_scope {
 public:
-  sampling_scope() noexcept { until_sample.is_sampling = true; }
+  sampling_scope() noexcept : was_sampling_(until_sample.is_sampling) { until_sample.is_sampling = true; }
   sampling_scope(const sampling_scope&) = delete;
   sampling_scope& operator=(const sampling_scope&) = delete;
-  ~sampling_scope() { until_sample.is_sampling = false; }
+  ~sampling_scope() { until_sample.is_sampling = was_sampling_; }
+
+private:
+  const bool was_sampling_;  // a scope may lie in another
 };
 
 /// Returns: a random number of the calling thread, never 0.

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* Misuse of guarded blocks, in functions that the reports name; threads and forks on a heap with many samples. */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "malloc/ashlar_malloc.h"
 
 #define NOINLINE __attribute__((noinline))
 
@@ -99,6 +103,43 @@ static int threads_and_forks(void) {
   return failed;
 }
 
+/* Pages that stay resident after they were given back are cleared for the next block. */
+static int locked_pages(void) {
+  for (int turn = 0; turn < 200; ++turn) {
+    char* const block = calloc(1, size);
+    for (int k = 0; k < size; ++k)
+      if (block[k] != 0) return 3;
+    if (mlock(block, size) != 0) return 0;
+    memset(block, 1, size);
+    free(block);
+  }
+  return 0;
+}
+
+/* A block of the process stays one when a thread with a default heap resizes it. */
+static int resized_in_its_heap(void) {
+  void* const here = dlopen(NULL, RTLD_LAZY);
+  ashlar_heap* (*make)(const ashlar_heap_options*);
+  ashlar_heap* (*set_default)(ashlar_heap*);
+  void (*end)(ashlar_heap*);
+  *(void**)&make = dlsym(here, "ashlar_heap_new");
+  *(void**)&set_default = dlsym(here, "ashlar_heap_set_default_for_thread");
+  *(void**)&end = dlsym(here, "ashlar_heap_delete");
+  ashlar_heap* const other = make(NULL);
+  for (int turn = 0; turn < 200; ++turn) {
+    char* block = malloc(size);
+    memset(block, 5, size);
+    set_default(other);
+    block = realloc(block, turn % 2 == 0 ? 2 * size : 5000);
+    set_default(NULL);
+    if (block[size - 1] != 5) return 3;
+    if (turn == 100) end(other), set_default(NULL), turn = 200;
+    block[0] = 1;
+    free(block);
+  }
+  return 0;
+}
+
 static void handle(int signal) {
   static const char text[] = "mine\n";
   if (write(2, text, sizeof text - 1) < 0) _exit(4);
@@ -110,6 +151,8 @@ int main(int count, char** arguments) {
   const struct rlimit none = {0, 0};
   setrlimit(RLIMIT_CORE, &none);
   if (strcmp(way, "threads") == 0) return threads_and_forks();
+  if (strcmp(way, "locked_pages") == 0) return locked_pages();
+  if (strcmp(way, "resized_in_its_heap") == 0) return resized_in_its_heap();
   if (strcmp(way, "handler") == 0) {
     struct sigaction action;
     memset(&action, 0, sizeof action);
