@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of segments and runs of slices, over an upstream that records its blocks.
 #include <cstddef>
-#include <new>
 #include <random>
 #include <vector>
 
@@ -56,21 +55,6 @@ slice_run take(Store& store, std::size_t length, std::size_t step = 1) {
   if (got.data == nullptr && store.grow(length, step)) got = store.take(length, step);
   if (got.data != nullptr) segment::of(got.data)->set_block(segment::slice_of(got.data), length);
   return got;
-}
-
-struct refusing_resource {
-  int requests = 0;
-
-  [[nodiscard]] void* try_allocate(std::size_t, std::size_t) noexcept { return ++requests, nullptr; }
-  [[nodiscard]] void* allocate(std::size_t, std::size_t) { throw std::bad_alloc(); }
-  void deallocate(void*, std::size_t, std::size_t) noexcept {}
-};
-
-TEST(span_store, is_refused_soon) {
-  refusing_resource upstream;
-  store_over<ashlar::resource_ref<refusing_resource>> store(upstream);
-  EXPECT_EQ(take(store, 1).data, nullptr);
-  EXPECT_LE(upstream.requests, 4);
 }
 
 TEST(span_store, cuts_segments_into_runs_of_any_length_and_alignment) {

@@ -64,17 +64,6 @@ TEST(extent_resource, says_so_before_it_grows) {
   EXPECT_EQ(told, 1);
 }
 
-// Nothing that is handed over serves a shorter one, and a refused heap asks for many.
-TEST(extent_resource, says_nothing_before_a_segment_that_is_not_whole) {
-  space_type space(ashlar::detail::max_size, {});
-  int told = 0;
-  space.before_growth(&told, [](void* count) noexcept { ++*static_cast<int*>(count); });
-  void* const part = space.try_allocate_segment(ashlar::detail::segment_bytes / 2);
-  ASSERT_NE(part, nullptr);
-  EXPECT_EQ(told, 0);
-  space.deallocate_segment(part, ashlar::detail::segment_bytes / 2);
-}
-
 TEST(extent_resource, counts_tables_and_records_within_the_limit) {
   space_type space(window_bytes + 10'000, {});
   source from(space);

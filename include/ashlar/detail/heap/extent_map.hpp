@@ -46,15 +46,6 @@ public:
     return retry_after_purge([&] { return try_take(bytes, alignment, is_segment); });
   }
 
-  /// Returns: whether a segment of `bytes` bytes may be had: a heap that is refused a whole one asks before it tries
-  /// all sizes down to the least, thirty requests. Meanwhile threads that free would wait for its locks.
-  [[nodiscard]] ASHLAR_COLD bool can_take(std::size_t bytes, std::size_t alignment) noexcept {
-    if (!pages::takes_back) return true;
-    std::byte* const p = take(bytes, alignment, true);
-    if (p != nullptr) give(p);
-    return p != nullptr;
-  }
-
   /// Effects: gives an extent back. Expects: it starts at `p`.
   ASHLAR_COLD void give(const void* p) noexcept {
     const window gone = *map_.find(p);

@@ -30,7 +30,8 @@ namespace ashlar::ASHLAR_ABI::detail {
 
 /// Segments come whole from the upstream, or shorter when memory is short. A new span is the lowest fit in the oldest
 /// segment with room, preferably at the start of a former span, where the first pages are resident. A block reuses a
-/// recently freed one of its length. Thread safety: none. Nothing is allocated before it is needed.
+/// recently freed one of its length.
+/// Thread safety: none. Nothing is allocated before it is needed.
 template <resource Upstream>
 class span_store {
   using pages = page_discard<Upstream>;
@@ -106,7 +107,8 @@ public:
     return segment::of(p)->record(segment::slice_of(p)).is_available || !is_aligned(p, slice_bytes);
   }
 
-  /// Effects: takes a live block back. It stays whole until a span finds no other room. Returns: its slices.
+  /// Effects: takes a block back. It stays whole, for the next of its length, until a span finds no other room.
+  /// Returns: its slices. Expects: it is live.
   std::size_t give_block(void* p) noexcept {
     span_header& run = segment::of(p)->record(segment::slice_of(p));
     const std::size_t length = run.length;
@@ -145,10 +147,8 @@ public:
   [[nodiscard]] ASHLAR_COLD bool grow(std::size_t length, std::size_t step = 1) noexcept {
     const std::size_t least = (first_slice_at(step) + length) * slice_bytes;
     if (least > segment_bytes || !space_.retry_after_purge([&] { return make_room(); })) return false;
-    for (std::size_t wish = segment_bytes; wish != 0;) {
+    for (std::size_t wish = segment_bytes; wish != 0; wish = next_wish(wish, least))
       if (void* const memory = space_.take(wish, segment_bytes, true)) return add_segment(memory, wish), true;
-      wish = wish != segment_bytes || space_.can_take(least, segment_bytes) ? next_wish(wish, least) : 0;
-    }
     return false;
   }
 

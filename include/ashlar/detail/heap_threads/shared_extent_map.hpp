@@ -62,8 +62,7 @@ public:
     budget_.set(retain_bytes);
   }
 
-  /// Effects: registers `run_short(self)`, called before each request for an extent but a segment that is not whole; it
-  /// may free memory.
+  /// Effects: registers `run_short(self)`, called before each request for an extent; it may free memory.
   constexpr void before_growth(void* self, void (*run_short)(void* self) noexcept) noexcept {
     self_ = self;
     run_short_ = run_short;
@@ -92,10 +91,8 @@ public:
 
   /// Returns: memory for a segment, or null. A cached segment keeps its head and contents.
   [[nodiscard]] void* try_allocate_segment(std::size_t bytes) noexcept {
-    if (bytes == segment_bytes) {
-      if (void* const cached = take_cached()) return cached;
-      if (void* const handed = take_handed_over()) return handed;
-    }
+    if (void* const cached = take_cached(bytes)) return cached;
+    if (void* const handed = take_handed_over(bytes)) return handed;
     return take(bytes, segment_bytes, true);
   }
 
@@ -235,7 +232,8 @@ private:
     return nullptr;
   }
 
-  [[nodiscard]] void* take_cached() noexcept {
+  [[nodiscard]] void* take_cached(std::size_t bytes) noexcept {
+    if (bytes != segment_bytes) return nullptr;
     const scope held(lock_);
     if (space_.spare_bytes() == 0) return nullptr;
     std::byte* const p = space_.take_spare(segment_bytes, segment_bytes);
@@ -245,11 +243,11 @@ private:
   }
 
   // Returns: a segment that another heap gave for this request, or null.
-  [[nodiscard]] void* take_handed_over() noexcept {
+  [[nodiscard]] void* take_handed_over(std::size_t bytes) noexcept {
     if (run_short_ == nullptr) return nullptr;
     want(1);
     run_short_(self_);
-    void* const handed = take_cached();
+    void* const handed = take_cached(bytes);
     want(std::size_t{0} - 1);
     return handed;
   }
