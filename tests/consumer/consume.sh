@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# usage: consume.sh <way> <ashlar's folder> <folder to work in> <compiler> <ashlar's own build>
+# usage: consume.sh <way> <ashlar's folder> <folder to work in> <compiler> [<ashlar's own build>]
 # Uses the library as another project would, in one way: see the functions. Where the ways `find_package` and `release`
 # went before, in folders beside, others use what these installed and made.
 set -euo pipefail
-way=$1 ashlar=$2 work=$3 compiler=$4 built=$5
+way=$1 ashlar=$2 work=$3 compiler=$4 built=${5:-}
 here=$ashlar/tests/consumer
 installed=$work/../find_package/prefix
 released=$work/../release/release
