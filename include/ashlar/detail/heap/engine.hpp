@@ -137,7 +137,7 @@ public:
 
   [[nodiscard]] bool resize(void* p, std::size_t, std::size_t new_bytes, std::size_t alignment) noexcept {
     const auto call = sharing_.enter_call();
-    return resize_from(class_of_block(p), p, new_bytes, alignment);
+    return resize_from(class_of(p), p, new_bytes, alignment);
   }
 
   [[nodiscard]] void* move_pages(void* p, std::size_t new_bytes, std::size_t alignment) noexcept {
@@ -307,6 +307,11 @@ private:
     return stores_.take_cell_unlocked(size_class);
   }
 
+  // Returns: the size class of a live block, or none.
+  [[nodiscard]] static std::size_t class_of(void* p) noexcept {
+    return is_aligned(p, window_bytes) ? size_classes::none : segment::owner_of(p);
+  }
+
   // Over-aligned or large.
   template <failure Failure>
   [[nodiscard]] ASHLAR_NOINLINE void* take_slow(std::size_t bytes, std::size_t alignment) noexcept(Failure == or_null) {
@@ -358,7 +363,7 @@ private:
   // A cell at a sampled address, null, a span or a huge block.
   ASHLAR_NOINLINE void put_sampled(void* p) noexcept {
     if (p == nullptr) return;
-    const std::size_t size_class = class_of_block(p);
+    const std::size_t size_class = class_of(p);
     if (size_class == size_classes::none) return put_large(p);
     if constexpr (marks_memory) mark_free(p, size_classes::bytes_of(size_class));
     if constexpr (!has_no_links) cache().push(size_class, p);
