@@ -160,7 +160,7 @@ pkg_config() {
 # uses_command <folder of the command>: it finds its libraries in each way of installing both.
 uses_command() {
   [[ "$("$1/ashlar" --version)" == *0.1* ]]
-  "$1/ashlar" run --stats -- /bin/true 2>&1 | grep '^ashlar: '
+  "$1/ashlar" run --stats -- /bin/ls "$work" 2>&1 | grep '^ashlar: '
   "$1/ashlar" record -o "$work/trace" -- /bin/true
   "$1/ashlar" report "$work/trace" >/dev/null
 }
@@ -175,7 +175,7 @@ debian() {
     "$released"/*.deb
   configure find_package "-DCMAKE_PREFIX_PATH=$work/system/usr" -DASHLAR_WANTED=0.1
   build_and_run_first
-  LD_PRELOAD=$(echo "$work"/system/usr/lib/*/libashlar-hardened.so.1) ASHLAR=stats=exit /bin/true 2>&1 | grep '^ashlar: '
+  LD_PRELOAD=$(echo "$work"/system/usr/lib/*/libashlar-hardened.so.1) ASHLAR=stats=exit /bin/ls "$work" 2>&1 | grep '^ashlar: '
 }
 
 need_command() {
