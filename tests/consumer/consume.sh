@@ -175,7 +175,8 @@ debian() {
     "$released"/*.deb
   configure find_package "-DCMAKE_PREFIX_PATH=$work/system/usr" -DASHLAR_WANTED=0.1
   build_and_run_first
-  LD_PRELOAD=$(echo "$work"/system/usr/lib/*/libashlar-hardened.so.1) ASHLAR=stats=exit /bin/ls "$work" 2>&1 | grep '^ashlar: '
+  LD_PRELOAD=$(echo "$work"/system/usr/lib/*/libashlar-hardened.so.1) ASHLAR=stats=exit /bin/ls "$work" 2>&1 |
+    grep '^ashlar: '
 }
 
 need_command() {
