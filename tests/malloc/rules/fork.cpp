@@ -270,7 +270,7 @@ constexpr rule rules[] = {
     {"fork.of_forks", of_forks},
     {"fork.blocks_of_the_lost_threads", blocks_of_the_lost_threads},
     {"fork.beside_streams", beside_streams},
-    {"fork.in_a_signal_handler", in_a_signal_handler},
+    {"fork.in_a_signal_handler", in_a_signal_handler, 60},
     {"fork.by_spawn", by_spawn},
     {"fork.by_system_and_popen", by_system_and_popen},
 };
