@@ -307,12 +307,11 @@ private:
     return stores_.take_cell_unlocked(size_class);
   }
 
-  // Returns: the size class of a live block, or none.
+  // Of a live block, or none.
   [[nodiscard]] static std::size_t class_of(void* p) noexcept {
     return is_aligned(p, window_bytes) ? size_classes::none : segment::owner_of(p);
   }
 
-  // Over-aligned or large.
   template <failure Failure>
   [[nodiscard]] ASHLAR_NOINLINE void* take_slow(std::size_t bytes, std::size_t alignment) noexcept(Failure == or_null) {
     if (bytes <= size_classes::largest)
