@@ -109,19 +109,6 @@ TEST(parcel, one_cell_of_fifteen_carries_the_others) {
   EXPECT_EQ(unpacked(open.close()).size(), 150u);
 }
 
-TEST(parcel, carriers_under_the_top_repeat_the_first_word_of_the_one_below) {
-  cells all;
-  open_parcel open;
-  for (int i = 0; i < 64; ++i) add(open, all.make(64), 64);
-  carrier* const top = open.close();
-  int repeated = 0;
-  for (carrier* each = top->carrier_below(); each->carrier_below() != nullptr; each = each->carrier_below(), ++repeated)
-    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(static_cast<carrier*>(each->next)),
-              static_cast<std::uintptr_t>(each->carrier_below()->below));
-  EXPECT_EQ(repeated, 8);
-  EXPECT_EQ(unpacked(top).size(), 64u);
-}
-
 TEST(parcel, every_cell_arrives_once) {
   std::mt19937 random(3);
   for (std::size_t count = 1; count < 200; ++count) {

@@ -19,7 +19,7 @@ namespace ashlar::ASHLAR_ABI::detail {
 /// the top one, so that fourteen of fifteen dead cells are neither read nor written on the way:
 ///
 ///       word 0: the carrier below, and in its low bits the count of the cells listed here
-///       word 1: of the top carrier, the next parcel of the inbox; of the others, a copy of word 0 of the one below
+///       word 1: of the top carrier, the next parcel of the inbox
 ///       word 2: a dead cell
 ///       …
 ///
@@ -44,22 +44,6 @@ struct parcel_carrier {
   [[nodiscard]] ASHLAR_INLINE word* places() noexcept { return reinterpret_cast<word*>(this) + first_place; }
   /// The link of a parcel that was taken out of the inbox: an address that no carrier has.
   [[nodiscard]] static parcel_carrier* taken() noexcept { return reinterpret_cast<parcel_carrier*>(std::uintptr_t{1}); }
-
-  /// Effects: makes the carrier the top of a parcel. Expects: `top`, the former one or null, lists its last cell.
-  void put_on(parcel_carrier* top) noexcept {
-    below = reinterpret_cast<std::uintptr_t>(top);
-    next = top != nullptr ? reinterpret_cast<parcel_carrier*>(static_cast<std::uintptr_t>(top->below)) : nullptr;
-  }
-
-  /// Effects: prefetches the carrier below and, unless this one is the top of its parcel, the next one below that: its
-  /// address is here before the carrier below has arrived from the other core.
-  ASHLAR_INLINE void fetch(parcel_carrier& under, bool is_top) noexcept {
-    if (is_top) return under.fetch_ahead();
-    const auto word_of_it = reinterpret_cast<std::uintptr_t>(static_cast<parcel_carrier*>(next));
-    ASHLAR_FETCH_TO_WRITE(&under);
-    ASHLAR_FETCH_TO_WRITE(under.places() + (word_of_it & count_mask) - 1);
-    if (word_of_it > count_mask) ASHLAR_FETCH_TO_WRITE(reinterpret_cast<const void*>(word_of_it & ~count_mask));
-  }
 
   /// Effects: prefetches the two cache lines of a carrier.
   ASHLAR_INLINE void fetch_ahead() noexcept {
@@ -98,12 +82,11 @@ public:
     finish_carrier();
     mark_readable(cell, sizeof(carrier));
     auto* const top = static_cast<carrier*>(cell);
-    top->put_on(top_);
+    top->below = reinterpret_cast<std::uintptr_t>(top_);
     const std::size_t places = carrier::capacity(bytes);
     top_ = top;
     at_ = top->places();
     end_ = at_ + places;
-    ASHLAR_FETCH_TO_WRITE(end_ - 1);  // the stores to a second cache line would wait for it one after another
     listed_bytes_ = detail::min(bytes, most_listed_bytes);
     cells_ += 1 + places;
     reserved_ += bytes + places * listed_bytes_;
@@ -184,7 +167,7 @@ void for_each_of_parcel(parcel_carrier<Atomics>* top, F f) noexcept {
   std::size_t count_before = 0, left = carrier::most_carriers;
   for (carrier* each = top; each != nullptr && left != 0; --left) {
     carrier* const below = each->carrier_below();
-    if (below != nullptr) each->fetch(*below, each == top);
+    if (below != nullptr) below->fetch_ahead();
     const std::size_t count = each->listed();
     fetch(each, count);
     if (before != nullptr) handle(before, count_before);
