@@ -5,6 +5,7 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
+#include <ashlar/detail/heap/grown_array.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/expects.hpp>
@@ -12,7 +13,7 @@
 #include <ashlar/heap/heap_json.hpp>
 #include <ashlar/heap/heap_statistics.hpp>
 #include <ashlar/heap/process_heap.hpp>
-#include <ashlar/os/pages.hpp>
+#include <ashlar/resource/page_resource.hpp>
 
 #include "malloc/ashlar_malloc.h"
 #include "malloc/blocks.hpp"
@@ -107,39 +108,28 @@ public:
   live_blocks() noexcept = default;
   live_blocks(const live_blocks&) = delete;
   live_blocks& operator=(const live_blocks&) = delete;
-  ~live_blocks() { unmap(); }
+  ~live_blocks() { blocks_.give_back(pages_); }
 
-  /// Returns: false without memory. Others may allocate between a count and its collection, so there is room for more.
+  /// Returns: false without memory.
   [[nodiscard]] bool collect(ashlar_heap* heap) noexcept {
-    for (std::size_t room = 100; map(os::pages::round_up(room * sizeof(block))); room = count_ + count_ / 8) {
-      count_ = 0;
-      const auto each = [this](void* p, std::size_t bytes) { add({p, bytes}); };
-      on(heap, [=](auto& in) { in.for_each_live(each); });
-      if (is_process(heap)) guard_pool::for_each_live(each);
-      if (count_ <= room_) return true;
-    }
-    return false;
+    const auto each = [this](void* p, std::size_t bytes) { add({p, bytes}); };
+    on(heap, [=](auto& in) { in.for_each_live(each); });
+    if (is_process(heap)) guard_pool::for_each_live(each);
+    return is_whole_;
   }
-  [[nodiscard]] const block* begin() const noexcept { return blocks_; }
-  [[nodiscard]] const block* end() const noexcept { return blocks_ + count_; }
+  [[nodiscard]] const block* begin() noexcept { return blocks_.data(); }
+  [[nodiscard]] const block* end() noexcept { return blocks_.data() + count_; }
 
 private:
-  [[nodiscard]] bool map(std::size_t bytes) noexcept {
-    unmap();
-    blocks_ = static_cast<block*>(os::pages::map(bytes, os::pages::page_bytes()));
-    room_ = bytes / sizeof(block);
-    return blocks_ != nullptr;
-  }
-  void unmap() noexcept {
-    if (blocks_ != nullptr) os::pages::release(blocks_, os::pages::round_up(room_ * sizeof(block)));
-  }
   void add(const block& found) noexcept {
-    if (count_ < room_) blocks_[count_] = found;
-    ++count_;
+    if (is_whole_ && count_ == blocks_.capacity()) is_whole_ = blocks_.grow(pages_);
+    if (is_whole_) blocks_[count_++] = found;
   }
 
-  block* blocks_ = nullptr;
-  std::size_t room_ = 0, count_ = 0;
+  page_resource pages_;
+  detail::grown_array<block, 64> blocks_;
+  std::size_t count_ = 0;
+  bool is_whole_ = true;
 };
 
 [[nodiscard]] heap_statistics contents_of(ashlar_heap* heap) noexcept {
