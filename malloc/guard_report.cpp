@@ -102,8 +102,12 @@ ASHLAR_COLD void report_access(const void* at, const void* context) noexcept {
   is_reporting.store(false, detail::memory_order_release);
 }
 
+[[nodiscard]] bool is_guarded(const siginfo_t& fault) noexcept {
+  return fault.si_code > 0 && guard_pool::has(fault.si_addr);
+}
+
 ASHLAR_COLD void end_by_default(int signal, const siginfo_t& info) noexcept {
-  if (!settings().aborts && info.si_code > 0 && guard_pool::has(info.si_addr)) ::_exit(128 + signal);
+  if (!settings().aborts && is_guarded(info)) ::_exit(128 + signal);
   struct sigaction restored = {};
   restored.sa_handler = SIG_DFL;
   ::sigaction(signal, &restored, nullptr);
@@ -126,7 +130,7 @@ ASHLAR_COLD void pass_on(int signal, siginfo_t* info, void* context) noexcept {
 
 ASHLAR_COLD void handle_fault(int signal, siginfo_t* info, void* context) noexcept {
   const int before = errno;
-  if (info->si_code > 0 && guard_pool::has(info->si_addr)) report_access(info->si_addr, context);
+  if (is_guarded(*info)) report_access(info->si_addr, context);
   errno = before;
   pass_on(signal, info, context);
 }

@@ -120,8 +120,7 @@ constexpr void end_stats(options& of) noexcept {
 [[nodiscard]] constexpr bool set_stats(options& of, std::string_view value) noexcept {
   if (value == "none") return end_stats(of), true;
   if (take_prefix(value, "profile:")) return set_profile(of, value);
-  of.reports_refusal = of.reports_refusal || value == "max";
-  if (value == "max") return true;
+  if (value == "max") return of.reports_refusal = true;
   if (value != "exit" && value != "classes") return false;
   of.writes_statistics = true;
   of.writes_classes = of.writes_classes || value == "classes";

@@ -155,8 +155,7 @@ public:
   }
   /// @}
 
-  /// @{ Returns: a cached cell, else the result of `otherwise()`, called without a lock.
-  /// Expects: `bytes <= size_classes::largest`.
+  /// @{ Returns: a cached cell, or `otherwise()`, called without a lock. Expects: `bytes <= size_classes::largest`.
   template <class Otherwise>
   [[nodiscard]] ASHLAR_INLINE void* take_or(std::size_t bytes, Otherwise otherwise) {
     if constexpr (frees_owner) return take_cell_or(size_classes::of(bytes), bytes, otherwise);
@@ -307,11 +306,12 @@ private:
     return stores_.take_cell_unlocked(size_class);
   }
 
-  // Of a live block, or none.
+  // Returns: the size class of a live block, or none, by the segments of the stores, which models replace.
   [[nodiscard]] static std::size_t class_of(void* p) noexcept {
     return is_aligned(p, window_bytes) ? size_classes::none : segment::owner_of(p);
   }
 
+  // Over-aligned or large.
   template <failure Failure>
   [[nodiscard]] ASHLAR_NOINLINE void* take_slow(std::size_t bytes, std::size_t alignment) noexcept(Failure == or_null) {
     if (bytes <= size_classes::largest)

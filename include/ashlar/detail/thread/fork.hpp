@@ -227,8 +227,9 @@ private:
   }
 
   ASHLAR_OF_THIS_LIBRARY ASHLAR_COLD static void before() {
-    if (!all_.turn.is_mine() && all_.spares_only_thread && is_only_thread()) all_.has_locks = false;
-    else if (!all_.turn.is_mine()) hold();
+    if (all_.turn.is_mine()) return all_.turn.begin();
+    if (all_.spares_only_thread && is_only_thread()) all_.has_locks = false;
+    else hold();
     all_.turn.begin();
   }
 
