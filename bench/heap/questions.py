@@ -122,7 +122,7 @@ QUESTIONS = {
         metric=Column("ns", "median_ns", 2),
         baseline="glibc",
         groups={
-            "resolve": "the address of a planned buffer; elsewhere its allocation",
+            "resolve": "the address of a planned buffer, or its allocation",
             "planned": "its free",
             "own": "the free of a block that the same thread has allocated, 16 to 256 bytes, random order",
             "shared": "the same, of another thread's",

@@ -163,7 +163,7 @@ constexpr row rows[] = {
     row_of<ashlar_shared>(40, "ashlar_shared", "ashlar::allocate_shared_pooled"),
     row_of<two_words_of_ashlar_pools>(28, "ashlar_counted", "pointer and count, ashlar::counted_pool"),
     row_of<ashlar_any_thread>(20, "ashlar_ref_atomic", "ashlar::ref_ptr, any_thread"),
-    row_of<ashlar_elsewhere>(24, "ashlar_ref_elsewhere", "ashlar::ref_ptr, count elsewhere", false),
+    row_of<ashlar_elsewhere>(24, "ashlar_ref_elsewhere", "ashlar::ref_ptr, count apart", false),
     row_of<ashlar_one_thread>(20, "ashlar_ref", "ashlar::ref_ptr"),
 };
 

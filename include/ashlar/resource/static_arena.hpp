@@ -91,7 +91,7 @@ public:
   void advance([[maybe_unused]] std::uint64_t moment) noexcept {
     if constexpr (checking_level >= checking::checked) {
       for (std::size_t i = 0; i < lives_.size(); ++i)
-        if (live(i, now_) && !live(i, moment)) bury(i, moment);
+        if (live(i, now_) && !live(i, moment)) poison(i, moment);
       // After the loop above, since new buffers may take the bytes of dead ones, and aliases and gaps share bytes.
       for (std::size_t i = 0; i < lives_.size(); ++i)
         if (live(i, moment)) detail::mark_live(address(i), bytes(i));
@@ -122,7 +122,7 @@ private:
     }
   }
 
-  void bury(std::size_t i, std::uint64_t moment) noexcept {
+  void poison(std::size_t i, std::uint64_t moment) noexcept {
     bool shared = false;
     for (std::size_t j = 0; j < lives_.size(); ++j)
       shared = shared || (j != i && live(j, now_) && live(j, moment) && address(j) < address(i) + bytes(i) &&

@@ -49,8 +49,8 @@ protected:
     return at(cell);
   }
 
-  void bury(std::uint32_t cell) {
-    watch().bury(cell);
+  void poison(std::uint32_t cell) {
+    watch().poison(cell);
     home_->set_free(cell);
   }
 
@@ -112,7 +112,7 @@ TEST_F(cell_watch_test, a_neighbour_does_not_cover_up_what_was_written) {
 
 TEST_F(cell_watch_test, every_byte_of_a_dead_cell_is_seen_when_it_comes_again_and_when_it_is_swept) {
   std::byte* const p = hand_out(3);
-  bury(3);
+  poison(3);
   for (std::size_t byte = 0; byte < 48; ++byte) {
     EXPECT_EQ(reported_by(p + byte, [&] { watch().hand_out(3); }), fault::corrupt_link);
     EXPECT_EQ(reported_by(p + byte, [&] { watch().sweep(); }), fault::corrupt_link);
@@ -128,7 +128,7 @@ TEST_F(cell_watch_test, a_run_is_one_block) {
   EXPECT_FALSE(caught_in(look).has_value());
   EXPECT_EQ(reported_by(at(2) - 1, look), fault::underflow);
   for (std::byte* byte = at(2) + 4 * 48; byte != at(6); ++byte) EXPECT_EQ(reported_by(byte, look), fault::overflow);
-  watch().bury_run(2, 4);
+  watch().poison_run(2, 4);
   for (std::uint32_t cell = 2; cell < 6; ++cell) home_->set_free(cell);
   EXPECT_FALSE(caught_in([&] { watch().sweep(); }).has_value());
 }

@@ -30,7 +30,7 @@ public:
   /// Returns: a block, or null if there is no range or the next `most_tries` addresses are live.
   [[nodiscard]] void* take() noexcept {
     const std::uintptr_t base = base_.load(memory_order_acquire);
-    return ASHLAR_LIKELY(base != 0) ? take_in(base) : take_in(reserve());
+    return ASHLAR_LIKELY(base != 0) ? take_from(base) : take_from(reserve());
   }
 
   /// Returns: whether the address lies in the range.
@@ -72,7 +72,7 @@ private:
     return (address_of(p) - base_.load(memory_order_relaxed)) / granule;
   }
 
-  [[nodiscard]] void* take_in(std::uintptr_t base) noexcept {
+  [[nodiscard]] void* take_from(std::uintptr_t base) noexcept {
     for (std::size_t tries = base != 0 ? most_tries : 0; tries != 0; --tries) {
       const std::size_t at = next_.fetch_add(1, memory_order_relaxed) % Blocks;
       if ((live_[at / 64].fetch_or(bit_of(at), memory_order_relaxed) & bit_of(at)) == 0)

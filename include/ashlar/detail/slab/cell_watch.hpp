@@ -19,7 +19,7 @@ namespace ashlar::ASHLAR_ABI::detail {
 
 /// Watches the cells of a slab for a pool. A cell that was never handed out is never touched.
 ///
-///   first hand_out: guards written -> live -> bury: poison -> hand_out: poison verified -> live -> ...
+///   first hand_out: guards written -> live -> poison -> hand_out: poison verified -> live -> ...
 ///                                      | expect_guards                 |
 ///                                      +--- sweep: guards of all, poison of the dead, when the slab goes or shrinks
 ///
@@ -56,13 +56,13 @@ public:
   }
 
   /// Effects: fills a dying cell with poison.
-  ASHLAR_INLINE void bury(std::uint32_t cell) const noexcept {
+  ASHLAR_INLINE void poison(std::uint32_t cell) const noexcept {
     if constexpr (keeps_canaries) poison_block(at(cell), geometry_.cell_bytes());
     mark_free(at(cell), geometry_.cell_bytes());
   }
 
-  /// As `bury`, for the cells of a run.
-  void bury_run(std::uint32_t first, std::uint32_t length) const noexcept {
+  /// As `poison`, for the cells of a run.
+  void poison_run(std::uint32_t first, std::uint32_t length) const noexcept {
     if constexpr (keeps_canaries)
       for (std::uint32_t cell = first; cell < first + length; ++cell) {
         poison_block(at(cell), geometry_.cell_bytes());

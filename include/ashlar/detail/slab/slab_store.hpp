@@ -101,7 +101,7 @@ public:
   /// As above, for a cell given by its slab and index.
   ASHLAR_INLINE void retire(const slab_geometry& geometry, slab* home, std::uint32_t cell) noexcept {
     if constexpr (has_guards) {
-      cell_watch(geometry, home).bury(cell);
+      cell_watch(geometry, home).poison(cell);
       set_.rest(home, cell);
     }
     if (slab* const turned = set_.give(home, cell); ASHLAR_UNLIKELY(turned != nullptr)) refile(geometry, turned);
@@ -140,7 +140,7 @@ public:
     slab* const home = slab_set::slab_around(geometry, run);
     const std::uint32_t first = slab_set::index_in(geometry, home, run);
     const std::uint64_t mask = ones(first % 64, cells);
-    cell_watch(geometry, home).bury_run(first, static_cast<std::uint32_t>(cells));
+    cell_watch(geometry, home).poison_run(first, static_cast<std::uint32_t>(cells));
     home->runs.unmark(first / 64, mask);
     give_batch(geometry, home, first / 64, mask);
   }
