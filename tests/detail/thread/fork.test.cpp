@@ -9,6 +9,8 @@
 
 #include <ashlar/detail/thread/fork.hpp>
 
+#include "tests/support/build.hpp"
+
 namespace {
 
 using ashlar::detail::fork_participant;
@@ -103,6 +105,7 @@ TEST(fork, the_child_may_enter_leave_and_fork_again) {
 
 #if __has_include(<sys/single_threaded.h>)
 TEST(fork, of_the_only_thread_takes_no_locks_where_that_is_wished) {
+  if constexpr (ashlar_test::has_tsan) GTEST_SKIP() << "ThreadSanitizer gives the child a thread of its own";
   const pid_t child = ::fork();
   if (child == 0) {
     fork_participant first = speaker("a");
