@@ -151,8 +151,8 @@ public:
 
   /// Effects: installs the handlers of forks, once. Static initialisation calls it; a malloc calls it earlier, in the
   /// first constructor of its library, but never from malloc: it allocates. Handlers that others install later may
-  /// allocate. By the call a process of one thread forks without locks, also in a signal handler that interrupted the
-  /// heap. Expects: no other thread forks.
+  /// allocate. By the call a process that never had a second thread forks without locks, also in a signal handler that
+  /// interrupted the heap. Expects: no other thread forks.
   static void expect_forks() noexcept {
     detail::fork_participants::spare_only_thread();
     detail::fork_participants::install_at_start();

@@ -105,9 +105,8 @@ TEST(fork, the_child_may_enter_leave_and_fork_again) {
 
 #if __has_include(<sys/single_threaded.h>)
 TEST(fork, of_the_only_thread_takes_no_locks_where_that_is_wished) {
-  if constexpr (ashlar_test::has_tsan) GTEST_SKIP() << "ThreadSanitizer gives the child a thread of its own";
-  const pid_t child = ::fork();
-  if (child == 0) {
+  if constexpr (ashlar_test::has_tsan) GTEST_SKIP() << "ThreadSanitizer has a thread of its own";
+  const auto forks_alone_and_not_alone = [] {
     fork_participant first = speaker("a");
     fork_participants::enter(first);
     fork_participants::spare_only_thread();
@@ -116,10 +115,9 @@ TEST(fork, of_the_only_thread_takes_no_locks_where_that_is_wished) {
     std::thread([] {}).join();
     good = good && child_says("<a0<a1<a2<a3|a") && said == "<a0<a1<a2<a3>a";
     ::_exit(good ? 0 : 1);
-  }
-  int status = -1;
-  ::waitpid(child, &status, 0);
-  EXPECT_EQ(status, 0);
+  };
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a new process: in this one other tests have had threads
+  EXPECT_EXIT(forks_alone_and_not_alone(), testing::ExitedWithCode(0), "");
 }
 #endif
 
