@@ -163,9 +163,9 @@ public:
   }
   /// @}
 
-  /// Effects: from now on a fork of a process that never had a second thread takes no locks and calls no participant: no
-  /// other thread holds a lock, and a signal handler may fork while its own thread holds one. Expects: what participants
-  /// do beyond locks concerns other threads; no other thread forks.
+  /// Effects: from now on a fork of a process that never had a second thread takes no locks and calls no participant:
+  /// no other thread holds a lock, and a signal handler may fork while its own thread holds one. Expects: what
+  /// participants do beyond locks concerns other threads; no other thread forks.
   static void spare_only_thread() noexcept { all_.spares_only_thread = true; }
 
   /// @{ As above, for a lock. The caller of `enter` may hold other locks.
