@@ -91,8 +91,8 @@ ASHLAR_COLD inline void yield_or_sleep(unsigned turn) noexcept {
   yield_thread();
 }
 
-/// Returns: whether the process has no thread but the caller; false where the system does not tell. glibc says false
-/// for ever once a thread has started, also after its end and in the child of a fork.
+/// Returns: whether the process has no thread but the caller; false where the system does not tell. With glibc it stays
+/// false once a second thread has started, also after its end and in the child of a fork.
 [[nodiscard]] inline bool is_only_thread() noexcept {
 #if defined(ASHLAR_COUNTS_THREADS)
   return __libc_single_threaded != 0;
