@@ -30,7 +30,8 @@ void begin_distance() noexcept {
   until_profiled = static_cast<std::int64_t>(exponential(tables.value.interval, random_of_thread()));
 }
 
-// The lock of the tables; its last act is to write what a signal has asked for meanwhile.
+// The lock of the tables, of which the interval alone is read without it, after is_on(). Its last act is to write what
+// a signal has asked for meanwhile.
 class profile_scope {
 public:
   profile_scope() noexcept { profile_lock.value.lock(); }
@@ -51,6 +52,16 @@ public:
   }
 };
 
+void remove_live(const profiled_block& block) noexcept {
+  if (block.block != nullptr) tables.value.site(block.site).remove_live(block.bytes);
+}
+
+void add_live(const profiled_block& block) noexcept {
+  if (!tables.value.blocks.make_room()) return;
+  remove_live(tables.value.blocks.put(block));
+  tables.value.site(block.site).add_live(block.bytes);
+}
+
 }  // namespace
 
 ASHLAR_COLD void heap_profile::begin(std::uint32_t interval) noexcept {
@@ -60,7 +71,8 @@ ASHLAR_COLD void heap_profile::begin(std::uint32_t interval) noexcept {
     if (!tables.value.begin(interval)) return;
   }
   until_profiled = 0;
-  interval_.store(interval, detail::memory_order_relaxed);
+  interval_.store(interval,
+                  detail::memory_order_release);  // pairs with is_on(): the tables and their interval are there
 }
 
 ASHLAR_COLD bool heap_profile::is_sample(std::size_t bytes) noexcept {
@@ -80,24 +92,24 @@ ASHLAR_COLD void heap_profile::add(const void* p, std::size_t bytes, const calle
   const profile_scope held;
   const std::uint32_t site = tables.value.site_of(stack);
   tables.value.site(site).add_allocated(bytes);
-  if (tables.value.insert({p, bytes, site})) tables.value.site(site).add_live(bytes);
+  add_live({p, bytes, site});
 }
 
 ASHLAR_COLD profiled_block heap_profile::find(const void* p) noexcept {
   const profile_scope held;
-  return tables.value.find(p);
+  return tables.value.blocks.find(p);
 }
 
 ASHLAR_COLD profiled_block heap_profile::take_out(const void* p) noexcept {
   const profile_scope held;
-  const profiled_block found = tables.value.erase(p);
-  if (found.bytes != 0) tables.value.site(found.site).remove_live(found.bytes);
+  const profiled_block found = tables.value.blocks.remove(p);
+  remove_live(found);
   return found;
 }
 
 ASHLAR_COLD void heap_profile::put_back(const profiled_block& block) noexcept {
   const profile_scope held;
-  if (tables.value.insert(block)) tables.value.site(block.site).add_live(block.bytes);
+  add_live(block);
 }
 
 ASHLAR_COLD void heap_profile::write(const char* path) noexcept {

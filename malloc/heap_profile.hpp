@@ -24,8 +24,8 @@ ASHLAR_IN_STATIC_TLS extern constinit thread_local std::int64_t until_profiled;
 
 /// A sampled block and where it was allocated.
 struct profiled_block {
-  const void* p = nullptr;
-  std::size_t bytes = 0;  ///< as requested; 0: none
+  const void* block = nullptr;  ///< null: none
+  std::size_t bytes = 0;        ///< as requested; 0: none
   std::uint32_t site = 0;
 };
 
@@ -36,10 +36,10 @@ struct profiled_block {
 /// Thread safety: any thread; a fork waits for the lock.
 class heap_profile {
 public:
-  /// Effects: samples from now on.
+  /// Effects: samples from now on. Expects: one thread at a time.
   static void begin(std::uint32_t interval) noexcept;
   [[nodiscard]] static ASHLAR_INLINE bool is_on() noexcept {
-    return ASHLAR_UNLIKELY(interval_.load(detail::memory_order_relaxed) != 0);
+    return ASHLAR_UNLIKELY(interval_.load(detail::memory_order_acquire) != 0);  // pairs with begin()
   }
 
   /// Effects: after `counts_bytes`, begins the next distance. Returns: whether the bytes contain a sample.

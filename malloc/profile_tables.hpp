@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include <ashlar/detail/profiling/address_table.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
@@ -58,11 +59,9 @@ struct profile_site {
 };
 
 /// All zero before `begin`. Site 0 has no frames: it takes the samples of further stacks when the table is full. Live
-/// samples lie in a hash table with linear probing, which doubles when it is half full; without memory it stays, and
-/// later samples are not counted as live. Thread safety: none.
+/// samples that no table has memory for are not counted as live. Thread safety: none.
 struct profile_tables {
   static constexpr std::uint32_t most_sites = 16'384, site_slots = 2 * most_sites;
-  static constexpr std::size_t first_blocks = 4096;
 
   struct site_table {
     std::uint16_t index[site_slots];  // of a site, by the hash of its stack; 0: none
@@ -72,15 +71,13 @@ struct profile_tables {
   std::uint32_t interval = 0;
   std::uint32_t sites_used = 0;
   site_table* stacks = nullptr;
-  profiled_block* blocks = nullptr;
-  std::size_t block_slots = 0, block_count = 0;
+  detail::address_table<profiled_block> blocks;
 
   /// Returns: false without memory.
   [[nodiscard]] ASHLAR_COLD bool begin(std::uint32_t mean) noexcept {
-    stacks = static_cast<site_table*>(map(sizeof(site_table)));
-    blocks = static_cast<profiled_block*>(map(first_blocks * sizeof(profiled_block)));
-    if (stacks == nullptr || blocks == nullptr) return false;
-    block_slots = first_blocks;
+    void* const pages = os::pages::map(os::pages::round_up(sizeof(site_table)), os::pages::page_bytes());
+    if (pages == nullptr) return false;
+    stacks = static_cast<site_table*>(pages);
     sites_used = 1;
     interval = mean;
     return true;
@@ -102,31 +99,6 @@ struct profile_tables {
     }
   }
 
-  /// Returns: whether the sample is in the table.
-  ASHLAR_COLD bool insert(const profiled_block& block) noexcept {
-    if (2 * block_count >= block_slots && !grow()) return false;
-    blocks[slot_for(block.p)] = block;
-    return ++block_count, true;
-  }
-
-  [[nodiscard]] profiled_block find(const void* p) const noexcept { return blocks[slot_for(p)]; }
-
-  /// Returns: the sample that was at the address, or none.
-  ASHLAR_COLD profiled_block erase(const void* p) noexcept {
-    std::size_t hole = slot_for(p);
-    const profiled_block found = blocks[hole];
-    if (found.bytes == 0) return found;
-    for (std::size_t next = after(hole); blocks[next].bytes != 0; next = after(next)) {
-      const std::size_t home = home_of(blocks[next].p);  // moves into the hole unless it lies behind it
-      if (((next - home) & (block_slots - 1)) < ((next - hole) & (block_slots - 1))) continue;
-      blocks[hole] = blocks[next];
-      hole = next;
-    }
-    blocks[hole] = {};
-    --block_count;
-    return found;
-  }
-
   /// Returns: the site with the most live bytes; after `than`, the next one; site 0 after the last.
   [[nodiscard]] ASHLAR_COLD std::uint32_t largest_after(std::uint32_t than) const noexcept {
     const std::uint64_t most = than != 0 ? live_bytes_of(than) : UINT64_MAX;
@@ -141,35 +113,6 @@ struct profile_tables {
 
   [[nodiscard]] std::uint64_t live_bytes_of(std::uint32_t number) const noexcept {
     return site(number).estimated_bytes(interval);
-  }
-
-private:
-  [[nodiscard]] static void* map(std::size_t bytes) noexcept {
-    return os::pages::map(os::pages::round_up(bytes), os::pages::page_bytes());
-  }
-
-  [[nodiscard]] std::size_t after(std::size_t slot) const noexcept { return (slot + 1) & (block_slots - 1); }
-  [[nodiscard]] std::size_t home_of(const void* p) const noexcept {
-    return (detail::address_of(p) >> 16) * 0x9E37'79B9'7F4A'7C15u >> 20 & (block_slots - 1);
-  }
-  // Returns: the slot of the address, or the empty one for it.
-  [[nodiscard]] std::size_t slot_for(const void* p) const noexcept {
-    std::size_t slot = home_of(p);
-    while (blocks[slot].bytes != 0 && blocks[slot].p != p) slot = after(slot);
-    return slot;
-  }
-
-  [[nodiscard]] ASHLAR_COLD bool grow() noexcept {
-    auto* const larger = static_cast<profiled_block*>(map(2 * block_slots * sizeof(profiled_block)));
-    if (larger == nullptr) return false;
-    const profiled_block* const old = blocks;
-    const std::size_t slots = block_slots;
-    blocks = larger;
-    block_slots = 2 * slots;
-    for (std::size_t slot = 0; slot < slots; ++slot)
-      if (old[slot].bytes != 0) blocks[slot_for(old[slot].p)] = old[slot];
-    os::pages::release(const_cast<profiled_block*>(old), os::pages::round_up(slots * sizeof(profiled_block)));
-    return true;
   }
 };
 
