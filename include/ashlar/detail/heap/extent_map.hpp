@@ -16,6 +16,7 @@
 #include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/heap/span_header.hpp>
 #include <ashlar/detail/heap/spare_extents.hpp>
+#include <ashlar/detail/heap/spare_guards.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
@@ -32,6 +33,8 @@ class extent_map {
   using pages = page_discard<Upstream>;
 
 public:
+  using guards = spare_guards<pages>;
+
   explicit constexpr extent_map(std::size_t max_bytes, Upstream upstream)
       : max_bytes_(max_bytes), upstream_(std::move(upstream)) {
     map_.move_to(inside_, std::size(inside_));
@@ -103,24 +106,30 @@ public:
     if constexpr (finds_owners<Upstream>) upstream_.get().set_owner(p, owner);
   }
 
-  /// Effects: makes an extent spare. It keeps its contents. Expects: it starts at `p`.
+  /// Effects: makes an extent spare. It keeps its contents, but for a huge block with `spare_guards`; if the system
+  /// refuses these, it goes back. Expects: it starts at `p`.
   void keep(const void* p) noexcept {
     if (spares_.is_full()) give_spare(0);
     const window& extent = *map_.find(p);
-    if constexpr (keeps_canaries) poison_block(extent.start, most_poisoned);
+    if (guards::has(extent)) {
+      if (!guards::close(extent)) return give(p);
+    } else if constexpr (keeps_canaries) {
+      poison_block(extent.start, most_poisoned);
+    }
     mark_free(extent.start, extent.bytes());
     spares_.add(extent);
   }
 
-  /// Returns: a former spare extent of at least `bytes` bytes, at most `spare_extents::most_for`, with any contents; or
-  /// null.
+  /// Returns: a former spare extent of at least `bytes` bytes, at most `spare_extents::most_for`; or null. It has any
+  /// contents, but zeros where `guards` are kept and it is a huge block.
   [[nodiscard]] ASHLAR_COLD std::byte* take_spare(std::size_t bytes, std::size_t alignment) noexcept {
     std::size_t found = spares_.best_for(bytes, alignment);
     const bool fits = found != spare_extents::none;
     if (!fits && pages::can_move) found = spares_.nearest_to(bytes, alignment);
     if (found == spare_extents::none) return nullptr;
     const window extent = spares_.remove(found);
-    if constexpr (keeps_canaries) verify_block_poison(extent.start, most_poisoned, most_poisoned, heap());
+    verify(extent);
+    if (guards::has(extent) && !guards::open(extent)) return give(extent.start), nullptr;
     mark_live(extent.start, extent.bytes());
     std::byte* const p = fits ? extent.start : refit(extent, bytes, alignment);
     if (p == nullptr) keep(extent.start);
@@ -180,8 +189,7 @@ public:
 
   /// Effects: gives all extents and the table back.
   void release() noexcept {
-    for (std::size_t i = 0; keeps_canaries && i < spares_.count(); ++i)
-      verify_block_poison(spares_[i].start, most_poisoned, most_poisoned, heap());
+    for (std::size_t i = 0; i < spares_.count(); ++i) verify(spares_[i]);
     for_each([&](const window& each) { give_up(each); });
     spares_.clear();
     window* const wide = slots_;
@@ -333,8 +341,13 @@ private:
 
   void give_spare(std::size_t i) noexcept {
     const window extent = spares_.remove(i);
-    if constexpr (keeps_canaries) verify_block_poison(extent.start, most_poisoned, most_poisoned, heap());
+    verify(extent);
     give(extent.start);
+  }
+
+  void verify([[maybe_unused]] const window& spare) const noexcept {
+    if constexpr (keeps_canaries)
+      if (!guards::has(spare)) verify_block_poison(spare.start, most_poisoned, most_poisoned, heap());
   }
 
   void give_up(const window& extent) noexcept {

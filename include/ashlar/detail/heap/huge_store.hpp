@@ -22,9 +22,9 @@ namespace ashlar::ASHLAR_ABI::detail {
 
 /// A huge block starts at a window (4 MiB); by that alignment its address differs from all others.
 ///
-/// A freed block stays spare, with its pages, for the next one, which takes it unchanged, cut or grown: as long as
-/// `huge_retention` allows. An epoch ends with the next free.
-/// All spare blocks go back before the upstream or the limit refuses a request. Thread safety: none.
+/// A freed block stays spare, with its pages unless it has `spare_guards`, for the next one, which takes it unchanged,
+/// cut or grown: as long as `huge_retention` allows. An epoch ends with the next free. All spare blocks go back before
+/// the upstream or the limit refuses a request. Thread safety: none.
 template <resource Upstream>
 class huge_store {
 public:
@@ -44,8 +44,8 @@ public:
     if (whole == 0 || aligned > max_block_bytes - whole) return {};
     if (std::byte* const spare = space_.take_spare(whole, aligned)) {
       const std::size_t held = space_.find(spare)->bytes();
-      reused_bytes_ += held;
-      return {add(spare, held), false};
+      if (!is_zero_again) reused_bytes_ += held;
+      return {add(spare, held), is_zero_again};
     }
     std::byte* const p = space_.take(whole, aligned, false);
     return p != nullptr ? slice_run{add(p, whole), page_discard<Upstream>::gives_zeroes} : slice_run{};
@@ -121,6 +121,7 @@ public:
   }
 
 private:
+  static constexpr bool is_zero_again = extent_map<Upstream>::guards::are_kept;  // a spare block, without its pages
   static constexpr std::size_t step = 4096;  // the upstream rounds up to its own pages if they are larger
 
   // Returns: bytes rounded up to whole pages; 0 for impossible sizes.
