@@ -77,13 +77,16 @@ void under_load() {
   expect(counted().exits == 10 * exit_handlers, "handlers of exit did not run");
 }
 
+// By an initialiser of before main.
+void* made_early() {
+  void* const p = std::malloc(2000);
+  fill(p, 2000, 9);
+  return p;
+}
+void* const block = made_early();
+
 // A block of before main, freed by a handler of exit.
 void of_early_blocks() {
-  static void* const block = [] {
-    void* const p = std::malloc(2000);
-    fill(p, 2000, 9);
-    return p;
-  }();
   expect_good_child(
       [] {
         std::atexit([] {
