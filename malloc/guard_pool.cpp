@@ -6,12 +6,14 @@
 #include <cstdint>
 #include <cstring>
 #include <new>
+#include <span>
 
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/immortal.hpp>
+#include <ashlar/detail/support/platform.hpp>
 #include <ashlar/detail/thread/fork_safe_lock.hpp>
 #include <ashlar/os/pages.hpp>
 
@@ -37,6 +39,34 @@ constexpr std::size_t first_slot_at = detail::slice_bytes;
   const auto bytes = static_cast<std::size_t>(to - from);
   return bytes == 0 || (*from == std::byte{pattern} && std::memcmp(from, from + 1, bytes - 1) == 0);
 }
+
+// Returns: whether a live block starts at `p`; if not, `why` is the kind of a free of it.
+[[nodiscard]] bool is_live_at(const guarded_block* block, const void* p, fault& why) noexcept {
+  why = fault::invalid_free;
+  if (block == nullptr || block->is == guarded_block::state::unused) return false;
+  why = block->is == guarded_block::state::freed ? fault::double_free : fault::misaligned_free;
+  return block->is == guarded_block::state::live && block->start == p;
+}
+
+// The lock for a handler of signals: its own thread may hold it.
+class scope_of_fault {
+public:
+  scope_of_fault() noexcept {
+    constexpr unsigned most_turns = 400;  // about 20 ms
+    for (unsigned turn = 0; turn < most_turns && !is_held_; ++turn) {
+      is_held_ = pool_lock.value.try_lock();
+      if (!is_held_) detail::yield_or_sleep(turn);
+    }
+  }
+  scope_of_fault(const scope_of_fault&) = delete;
+  scope_of_fault& operator=(const scope_of_fault&) = delete;
+  ~scope_of_fault() {
+    if (is_held_) pool_lock.value.unlock();
+  }
+
+private:
+  bool is_held_ = false;
+};
 
 void fill(std::byte* from, const std::byte* to) noexcept {
   std::memset(from, pattern, static_cast<std::size_t>(to - from));
@@ -86,6 +116,9 @@ struct guard_window {
     return turn % 2 == 1 && turn / 2 < slots ? turn / 2 : slots;
   }
 
+  /// Returns: the block of a slot, or null for `slots`.
+  [[nodiscard]] guarded_block* block_at(std::size_t slot) noexcept { return slot < slots ? &blocks[slot] : nullptr; }
+
   [[nodiscard]] std::size_t next_slot() const noexcept {
     if (used < slots) return used;
     return freed != 0 ? ring[oldest_freed] : slots;
@@ -131,19 +164,19 @@ ASHLAR_COLD void guard_pool::give(void* p, const caller_frame& caller) noexcept 
   const sampling_scope inside;
   call_stack stack;
   take_stack(stack, caller);
-  guarded_misuse found;
+  guarded_misuse found = {.p = p, .stack = &stack};
   {
     const pool_scope held(pool_lock.value);
     guard_window& in = guard_window::get();
     const std::size_t slot = in.slot_of(p);
-    guarded_block* const block = slot != in.slots ? &in.blocks[slot] : nullptr;
-    found = {.block = block, .p = p, .stack = &stack};
-    if (block == nullptr || block->is == guarded_block::state::unused) found.kind = fault::invalid_free;
-    else if (block->is == guarded_block::state::freed) found.kind = fault::double_free;
-    else if (block->start != p) found.kind = fault::misaligned_free;
-    else if (!is_pattern(in.page_of(slot), block->start)) found.kind = fault::underflow;
-    else if (!is_pattern(block->start + block->bytes, in.page_of(slot) + in.page)) found.kind = fault::overflow;
-    else {
+    guarded_block* const block = in.block_at(slot);
+    if (block != nullptr) found.block = *block;
+    const bool is_live = is_live_at(block, p, found.kind);
+    if (is_live && !is_pattern(in.page_of(slot), block->start)) {
+      found.kind = fault::underflow;
+    } else if (is_live && !is_pattern(block->start + block->bytes, in.page_of(slot) + in.page)) {
+      found.kind = fault::overflow;
+    } else if (is_live) {
       block->freed = stack;
       block->is = guarded_block::state::freed;
       std::memset(in.page_of(slot), 0, in.page);  // a locked page stays, and is handed out again
@@ -154,36 +187,44 @@ ASHLAR_COLD void guard_pool::give(void* p, const caller_frame& caller) noexcept 
   report_misuse(found);
 }
 
-ASHLAR_COLD std::size_t guard_pool::bytes_of(const void* p) noexcept {
-  guard_window& in = guard_window::get();
-  const std::size_t slot = in.slot_of(p);
-  const guarded_block* const at = slot != in.slots ? &in.blocks[slot] : nullptr;
-  if (at != nullptr && at->is == guarded_block::state::live && at->start == p) return at->bytes;
-  const bool is_dead = at != nullptr && at->is == guarded_block::state::freed;
+ASHLAR_COLD std::size_t guard_pool::bytes_of(const void* p, guarded_use use) noexcept {
+  guarded_misuse found = {.use = use, .p = p};
+  {
+    const pool_scope held(pool_lock.value);
+    guard_window& in = guard_window::get();
+    const guarded_block* const block = in.block_at(in.slot_of(p));
+    if (is_live_at(block, p, found.kind)) return block->bytes;
+    if (block != nullptr) found.block = *block;
+  }
+  if (use != guarded_use::frees) found.kind = fault::precondition;
   call_stack stack;
   take_stack(stack, ASHLAR_CALLER_FRAME());
-  report_misuse({.kind = is_dead ? fault::double_free : fault::invalid_free, .block = at, .p = p, .stack = &stack});
+  found.stack = &stack;
+  report_misuse(found);
 }
 
-const guarded_block* guard_pool::block(std::size_t slot) noexcept {
-  return is_made() ? &guard_window::get().blocks[slot] : nullptr;
+std::span<std::byte> guard_pool::live_at(std::size_t slot) noexcept {
+  const pool_scope held(pool_lock.value);
+  const guarded_block* const block = is_made() ? guard_window::get().block_at(slot) : nullptr;
+  const bool is_live = block != nullptr && block->is == guarded_block::state::live;
+  return is_live ? std::span(block->start, block->bytes) : std::span<std::byte>();
 }
 
-ASHLAR_COLD const guarded_block* guard_pool::block_near(const void* p) noexcept {
+ASHLAR_COLD guarded_block guard_pool::block_near(const void* p) noexcept {
+  const scope_of_fault held;
   guard_window& in = guard_window::get();
-  if (const std::size_t slot = in.slot_of(p); slot != in.slots)
-    return in.blocks[slot].is != guarded_block::state::unused ? &in.blocks[slot] : nullptr;
+  if (const guarded_block* const at = in.block_at(in.slot_of(p)); at != nullptr) return *at;
   // A guard: the block whose end or start is nearer, live ones first.
-  const guarded_block* nearest = nullptr;
-  std::size_t least = SIZE_MAX;
+  guarded_block nearest = {};
+  std::size_t least = 3 * in.page;
   for (std::size_t slot = 0; slot < in.used; ++slot) {
     const guarded_block& each = in.blocks[slot];
     const std::size_t before = detail::address_of(each.start) - detail::address_of(p);
     const std::size_t after = detail::address_of(p) - detail::address_of(each.start + each.bytes);
     const std::size_t distance = detail::min(before, after) + (each.is == guarded_block::state::live ? 0 : in.page);
-    if (distance < least) least = distance, nearest = &each;
+    if (distance < least) least = distance, nearest = each;
   }
-  return least < 3 * in.page ? nearest : nullptr;
+  return nearest;
 }
 
 }  // namespace ashlar::drop_in

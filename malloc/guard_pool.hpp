@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/support/atomics.hpp>
@@ -24,6 +25,9 @@ struct guarded_block {
   call_stack allocated, freed;
 };
 
+/// What a caller does with a block, for the reports of one that is none.
+enum class guarded_use : std::uint8_t { frees, asks_size, resizes };
+
 /// Slots in one window of address space, each a page between inaccessible pages. The window begins with what the fast
 /// path of a free reads of a segment: a head whose owner is no thread's heap, so that the free reaches the slow path.
 ///
@@ -36,7 +40,8 @@ class guard_pool {
 public:
   static constexpr std::size_t most_slots = 64;
 
-  /// Returns: whether the address lies in the window of the pool.
+  /// Returns: whether the address lies in the window of the pool. Relaxed: an address in it comes from `take`, and the
+  /// caller has it in an order of its own; for any other address each answer is right.
   [[nodiscard]] static ASHLAR_INLINE bool has(const void* p) noexcept {
     return ASHLAR_UNLIKELY(detail::address_of(p) - start_.load(detail::memory_order_relaxed) < detail::window_bytes);
   }
@@ -47,24 +52,26 @@ public:
   /// Effects: frees a block; reports what is none, and writes beside it. Expects: `has(p)`.
   static void give(void* p, const caller_frame& caller) noexcept;
 
-  /// Returns: the requested bytes of a block. Reports what is none. Expects: `has(p)`.
-  [[nodiscard]] static std::size_t bytes_of(const void* p) noexcept;
+  /// Returns: the requested bytes of a block. Reports what is none as a wrong `use`. Expects: `has(p)`.
+  [[nodiscard]] static std::size_t bytes_of(const void* p, guarded_use use) noexcept;
 
   /// Effects: calls `f(p, bytes)` for each live block, without the lock.
   template <class F>
   static void for_each_live(F f) {
     for (std::size_t slot = 0; slot < most_slots; ++slot)
-      if (const guarded_block* const each = block(slot); each != nullptr && each->is == guarded_block::state::live)
-        f(static_cast<void*>(each->start), each->bytes);
+      if (const std::span<std::byte> each = live_at(slot); !each.empty())
+        f(static_cast<void*>(each.data()), each.size());
   }
 
-  /// Returns: the block whose page, or guard beside it, has the address; null for none. Thread safety: without the
-  /// lock, for the thread that the address has interrupted.
-  [[nodiscard]] static const guarded_block* block_near(const void* p) noexcept;
+  /// Returns: a copy of the block whose page, or guard beside it, has the address; an unused one for none.
+  /// Async-signal-safe: for the thread that the address has interrupted. If that holds the lock itself, after 20 ms
+  /// without the lock.
+  [[nodiscard]] static guarded_block block_near(const void* p) noexcept;
 
 private:
-  [[nodiscard]] static const guarded_block* block(std::size_t slot) noexcept;
+  [[nodiscard]] static std::span<std::byte> live_at(std::size_t slot) noexcept;
 
+  // Relaxed: under the lock, or of the window's own blocks.
   [[nodiscard]] static bool is_made() noexcept { return start_.load(detail::memory_order_relaxed) != far_; }
 
   // Far from all addresses, null included, until there is a window.

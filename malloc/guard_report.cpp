@@ -21,7 +21,10 @@ namespace ashlar::drop_in {
 
 namespace {
 
-constinit struct sigaction former_handler = {};
+// The handlers that stood before ours: as a rule one. None is written to once it is published.
+constinit struct sigaction former_handlers[4] = {};
+constinit struct sigaction default_handler = {};
+constinit detail::atomic<const struct sigaction*> former_handler = &default_handler;
 constinit detail::atomic<bool> is_reporting = false;
 
 // The state of a thread that a signal has interrupted.
@@ -56,14 +59,30 @@ ASHLAR_COLD void write_block(const guarded_block& of) noexcept {
   if (of.is == guarded_block::state::freed) write_stack("freed", of.freed);
 }
 
-[[nodiscard]] constexpr const char* mistake_of(fault kind) noexcept {
-  switch (kind) {
-    case fault::double_free: return "freed a block that is free";
-    case fault::misaligned_free: return "freed a pointer into the middle of a block";
-    case fault::underflow: return "bytes before a block were written to";
-    case fault::overflow: return "bytes past the end of a block were written to";
-    default: return "freed a pointer that is not a block";
+struct use_texts {
+  const char *dead, *inside, *foreign;
+};
+constexpr use_texts texts_of_uses[] = {
+    {"freed a block that is free", "freed a pointer into the middle of a block", "freed a pointer that is not a block"},
+    {"asked the size of a block that is free", "asked the size of a pointer into the middle of a block",
+     "asked the size of a pointer that is not a block"},
+    {"resized a block that is free", "resized a pointer into the middle of a block",
+     "resized a pointer that is not a block"}};
+
+[[nodiscard]] constexpr const char* mistake_of(const guarded_misuse& found) noexcept {
+  if (found.kind == fault::underflow) return "bytes before a block were written to";
+  if (found.kind == fault::overflow) return "bytes past the end of a block were written to";
+  const use_texts& use = texts_of_uses[static_cast<std::size_t>(found.use)];
+  switch (found.block.is) {
+    case guarded_block::state::freed: return use.dead;
+    case guarded_block::state::live: return use.inside;
+    default: return use.foreign;
   }
+}
+
+[[nodiscard]] constexpr const char* act_of(const guarded_misuse& found) noexcept {
+  if (found.use != guarded_use::frees) return "used";
+  return found.kind == fault::double_free ? "freed again" : "freed";
 }
 
 ASHLAR_COLD void write_access(const guarded_block& block, const void* at, const interrupted& state) noexcept {
@@ -89,16 +108,16 @@ ASHLAR_COLD void write_access(const guarded_block& block, const void* at, const 
 }
 
 ASHLAR_COLD void report_access(const void* at, const void* context) noexcept {
-  const guarded_block* const block = guard_pool::block_near(at);
-  if (block == nullptr || is_in_live(*block, at)) return;
+  const guarded_block block = guard_pool::block_near(at);
+  if (block.is == guarded_block::state::unused || is_in_live(block, at)) return;
   for (unsigned turn = 0; is_reporting.exchange(true, detail::memory_order_acquire) && turn < 20'000; ++turn)
     detail::yield_or_sleep(turn);  // about a second: the report of another thread
   const interrupted state(context);
-  write_access(*block, at, state);  // first: a walk of a broken stack may be the end
+  write_access(block, at, state);  // first: a walk of a broken stack may be the end
   call_stack stack;
   take_stack_at(stack, state.instruction, state.frame);
   write_stack("accessed", stack);
-  write_block(*block);
+  write_block(block);
   is_reporting.store(false, detail::memory_order_release);
 }
 
@@ -115,15 +134,15 @@ ASHLAR_COLD void end_by_default(int signal, const siginfo_t& info) noexcept {
 }
 
 ASHLAR_COLD void pass_on(int signal, siginfo_t* info, void* context) noexcept {
-  const struct sigaction to = former_handler;
+  const struct sigaction* found = former_handler.load(detail::memory_order_acquire);  // pairs with put_in_front_of()
+  const struct sigaction& to = *found;
   if ((to.sa_flags & SA_SIGINFO) == 0) {
     if (to.sa_handler == SIG_IGN && info->si_code <= 0) return;
     if (to.sa_handler == SIG_DFL || to.sa_handler == SIG_IGN) return end_by_default(signal, *info);
   }
-  if ((to.sa_flags & static_cast<int>(SA_RESETHAND)) != 0) {
-    former_handler = {};
-    former_handler.sa_handler = SIG_DFL;
-  }
+  if ((to.sa_flags & static_cast<int>(SA_RESETHAND)) != 0)
+    former_handler.compare_exchange_strong(found, &default_handler, detail::memory_order_relaxed,
+                                           detail::memory_order_relaxed);
   if ((to.sa_flags & SA_SIGINFO) != 0) to.sa_sigaction(signal, info, context);
   else to.sa_handler(signal);
 }
@@ -135,24 +154,40 @@ ASHLAR_COLD void handle_fault(int signal, siginfo_t* info, void* context) noexce
   pass_on(signal, info, context);
 }
 
+[[nodiscard]] bool is_same(const struct sigaction& a, const struct sigaction& b) noexcept {
+  return (a.sa_flags & SA_SIGINFO) == (b.sa_flags & SA_SIGINFO) && a.sa_sigaction == b.sa_sigaction;
+}
+
+// Effects: installs our handler. Returns: whether `former` was there, or ours; else `found` is what was.
+[[nodiscard]] bool put_in_front_of(const struct sigaction& former, struct sigaction& found) noexcept {
+  former_handler.store(&former, detail::memory_order_release);  // pairs with pass_on(), which may come at once
+  struct sigaction ours = former;
+  ours.sa_flags = (ours.sa_flags | SA_SIGINFO | SA_ONSTACK) & ~static_cast<int>(SA_RESETHAND);
+  ours.sa_sigaction = &handle_fault;
+  return ::sigaction(SIGSEGV, &ours, &found) != 0 || is_same(found, former) || is_same(found, ours);
+}
+
 }  // namespace
 
 ASHLAR_COLD void report_misuse(const guarded_misuse& found) noexcept {
-  violation v = {.kind = found.kind, .what = mistake_of(found.kind), .pointer = found.p};
-  write_stack("freed", *found.stack);
-  if (found.block != nullptr && found.block->is != guarded_block::state::unused) {
-    v.size = found.block->bytes;
-    write_block(*found.block);
+  violation v = {.kind = found.kind, .what = mistake_of(found), .pointer = found.p};
+  write_stack(act_of(found), *found.stack);
+  if (found.block.is != guarded_block::state::unused) {
+    v.size = found.block.bytes;
+    write_block(found.block);
   }
   detail::report(v);
 }
 
+// Ours has the mask and flags of the former one, so that is read first. Another thread may install one meanwhile, which
+// the exchange gives back: then once more, for that one.
 ASHLAR_COLD void report_guarded_faults() noexcept {
-  if (::sigaction(SIGSEGV, nullptr, &former_handler) != 0) return;
-  struct sigaction ours = former_handler;
-  ours.sa_flags = (ours.sa_flags | SA_SIGINFO | SA_ONSTACK) & ~static_cast<int>(SA_RESETHAND);
-  ours.sa_sigaction = &handle_fault;
-  ::sigaction(SIGSEGV, &ours, nullptr);
+  struct sigaction found = {};
+  if (::sigaction(SIGSEGV, nullptr, &found) != 0) return;
+  for (struct sigaction& former : former_handlers) {
+    former = found;
+    if (put_in_front_of(former, found)) return;
+  }
 }
 
 }  // namespace ashlar::drop_in

@@ -9,12 +9,13 @@
 
 namespace ashlar::drop_in {
 
-/// A wrong free of an address in the pool.
+/// A wrong use of an address in the pool.
 struct guarded_misuse {
   fault kind = fault::invalid_free;
-  const guarded_block* block = nullptr;  ///< that has the address, if one does
+  guarded_use use = guarded_use::frees;
+  guarded_block block = {};  ///< as the use has found it; unused: none has the address
   const void* p = nullptr;
-  const call_stack* stack = nullptr;  ///< of the free
+  const call_stack* stack = nullptr;  ///< of the use
 };
 
 /// Effects: writes the stacks to standard error, then reports as every other misuse.

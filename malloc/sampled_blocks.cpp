@@ -135,13 +135,13 @@ ASHLAR_COLD void* sample_resized(void* p, std::size_t bytes, std::size_t alignme
 ASHLAR_COLD void deallocate_guarded(void* p) noexcept { guard_pool::give(p, ASHLAR_CALLER_FRAME()); }
 
 ASHLAR_COLD void deallocate_guarded(void* p, std::size_t bytes) noexcept {
-  expect_size(p, guard_pool::bytes_of(p), bytes);
+  expect_size(p, guard_pool::bytes_of(p, guarded_use::frees), bytes);
   guard_pool::give(p, ASHLAR_CALLER_FRAME());
 }
 
 ASHLAR_COLD void* resize_guarded(void* p, std::size_t bytes, std::size_t alignment) noexcept {
   const caller_frame caller = ASHLAR_CALLER_FRAME();
-  const std::size_t had = guard_pool::bytes_of(p);
+  const std::size_t had = guard_pool::bytes_of(p, guarded_use::resizes);
   const std::size_t at = detail::max(alignment, granule);
   void* const sample = counts_down(1) ? take_sample(bytes, at, caller) : nullptr;
   void* const moved = sample != nullptr ? sample : allocate_beside(p, bytes, at);
