@@ -27,9 +27,8 @@ ASHLAR_EXPORT const char* ashlar_level() {
 ASHLAR_EXPORT void* ashlar_zalloc(std::size_t bytes) { return drop_in::allocate_zeroed(bytes); }
 
 ASHLAR_EXPORT void* ashlar_aligned_malloc(std::size_t bytes, std::size_t alignment) {
-  if (ashlar::detail::is_power_of_two(alignment)) return drop_in::allocate_aligned(bytes, alignment);
-  errno = EINVAL;
-  return nullptr;
+  if (!ashlar::detail::is_power_of_two(alignment)) return drop_in::refuse(EINVAL);
+  return drop_in::allocate_aligned(bytes, alignment);
 }
 
 ASHLAR_EXPORT void* ashlar_realloc(void* p, std::size_t bytes) {

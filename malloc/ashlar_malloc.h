@@ -142,7 +142,7 @@ typedef struct ashlar_statistics {
   size_t fresh_bytes;           /* of these: never in use, so not resident */
   size_t head_bytes;            /* of these: the headers of segments */
   size_t table_bytes;           /* from the system, for tables; not in held_bytes */
-  size_t cached_bytes;          /* of live_bytes, about: in the caches of other running threads. 0 from checked on */
+  size_t cached_bytes;          /* of live_bytes, about: in the caches of other running threads. 0 at level hardened */
   size_t segments;              /* of 4 MiB */
   uint64_t page_faults_avoided; /* pages that were reused without a return to the system in between */
 } ashlar_statistics;
@@ -159,9 +159,9 @@ void ashlar_heap_statistics_json(ashlar_heap* heap, void (*write)(const char* te
 
 /* ---- Options and misuse ---------------------------------------------------------------------------------------- */
 
-/* Effects: sets an option of the process, as the variable ASHLAR does: ("retain", "64m").
- * Returns: 0; ENOENT for an unknown name, EINVAL for a value that it does not have.
- * Threads: one at a time, and none that is in ashlar_option_get. */
+/* Effects: sets an option of the process, as the variable ASHLAR does: ("retain", "64m"). Calls in other threads see it
+ * soon. Each set of values that is new to the process keeps about 350 bytes for ever.
+ * Returns: 0; ENOENT for an unknown name, EINVAL for a value that it does not have, ENOMEM without memory. */
 int ashlar_option_set(const char* name, const char* value);
 
 /* Effects: writes the value of an option as text, as ashlar_option_set reads it; sizes are in bytes.
@@ -181,7 +181,10 @@ typedef struct ashlar_misuse {
 typedef void (*ashlar_misuse_handler)(const ashlar_misuse* misuse, void* argument);
 
 /* Effects: `handler(misuse, argument)` is called on misuse in place of one line on stderr, without a lock held: it may
- * allocate. If it returns, the process ends. NULL restores the line on stderr. */
+ * allocate. If it returns, the process ends. NULL restores the line on stderr. The stacks of a sampled block (option
+ * sample) are written to stderr before. Not called for a fault: an access to an inaccessible page, as that to a sampled
+ * block after its free or beyond its end. It has its report on stderr, and goes to the handler of SIGSEGV, if the program
+ * has one: that may interrupt malloc, so this one could not allocate there. */
 void ashlar_on_misuse(ashlar_misuse_handler handler, void* argument);
 
 #ifdef __cplusplus

@@ -7,6 +7,7 @@
 
 #include <dlfcn.h>
 
+#include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/panic.hpp>
 
@@ -21,6 +22,7 @@ __attribute__((weak)) std::new_handler ashlar_get_new_handler() noexcept __asm__
 // Absent from static programs, whose weak references take nothing out of libc.a.
 __attribute__((weak)) void* dlopen(const char* file, int mode) noexcept;
 __attribute__((weak)) void* dlsym(void* handle, const char* name) noexcept;
+__attribute__((weak)) int dlclose(void* handle) noexcept;
 }
 
 namespace ashlar::drop_in {
@@ -45,18 +47,30 @@ void find(void* library, const char* name, Pointer& found) noexcept {
   found = reinterpret_cast<Pointer>(::dlsym(library, name));
 }
 
+void find_in(void* library, cxx_library& found) noexcept {
+  find(library, "__cxa_allocate_exception", found.allocate);
+  find(library, "__cxa_throw", found.throw_it);
+  find(library, "_ZTISt9bad_alloc", found.type);
+  find(library, "_ZTVSt9bad_alloc", found.table);
+  find(library, "_ZNSt9bad_allocD1Ev", found.end);
+  find(library, "_ZSt15get_new_handlerv", found.get_new_handler);
+}
+
+// One reference stays, since an exception of the library may be under way while the program closes it.
+constinit detail::atomic<void*> kept_library = nullptr;
+
 // A program in C may have opened a library in C++ since its weak references were resolved.
 void find_late(cxx_library& found) noexcept {
-  if (&::dlopen == nullptr || &::dlsym == nullptr) return;
+  if (&::dlopen == nullptr || &::dlsym == nullptr || &::dlclose == nullptr) return;
   for (const char* name : {"libstdc++.so.6", "libc++abi.so.1", "libc++.so.1"}) {
     void* const library = ::dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
     if (library == nullptr) continue;
-    find(library, "__cxa_allocate_exception", found.allocate);
-    find(library, "__cxa_throw", found.throw_it);
-    find(library, "_ZTISt9bad_alloc", found.type);
-    find(library, "_ZTVSt9bad_alloc", found.table);
-    find(library, "_ZNSt9bad_allocD1Ev", found.end);
-    find(library, "_ZSt15get_new_handlerv", found.get_new_handler);
+    find_in(library, found);
+    void* none = nullptr;
+    const bool is_first =
+        found.can_throw() &&
+        kept_library.compare_exchange_strong(none, library, detail::memory_order_relaxed, detail::memory_order_relaxed);
+    if (!is_first) ::dlclose(library);
     if (found.can_throw()) return;
   }
 }

@@ -13,6 +13,7 @@
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/os/pages.hpp>
 
+#include "malloc/call_stack.hpp"
 #include "malloc/cold_code.hpp"
 #include "malloc/good_size.hpp"
 #include "malloc/guard_pool.hpp"
@@ -25,22 +26,16 @@
 
 namespace ashlar::drop_in {
 
-constinit fast_path_limits fast_paths = {};
+constinit fast_path_limits fast_paths;
 
 namespace {
 
 // Whether a block knows its request: then each resize is noted, also one in place.
 constexpr bool keeps_requests = detail::segment::requested_sizes::is_kept;
 
-[[nodiscard]] ASHLAR_COLD void* out_of_memory() noexcept {
-  errno = ENOMEM;
-  return nullptr;
-}
-
-// As `out_of_memory`, for a request that the heap has refused.
 [[nodiscard]] ASHLAR_COLD void* refused(std::size_t bytes) noexcept {
   if (settings().reports_refusal) report_refusal(bytes);
-  return out_of_memory();
+  return refuse(ENOMEM);
 }
 
 [[nodiscard]] ASHLAR_INLINE void* or_refused(void* p, std::size_t bytes) noexcept {
@@ -67,14 +62,21 @@ template <class Heap>
   else return from.try_allocate(bytes, alignment);
 }
 
+/// Returns: as `Heap::try_resize`; what the block has grown by is zero if the options have it so.
+template <class Heap>
+[[nodiscard]] ASHLAR_COLD bool resize_in_place(Heap& in, void* p, std::size_t bytes) noexcept {
+  const std::size_t had = in.usable_size(p);
+  if (!in.try_resize(p, bytes)) return false;
+  if (!settings().zeroes) return true;
+  if (bytes > had) std::memset(static_cast<std::byte*>(p) + had, 0, bytes - had);
+  return clear_slack(in, p, bytes), true;
+}
+
 /// Returns: as `Heap::try_reallocate`, and what the block has grown by is zero.
 template <class Heap>
 [[nodiscard]] ASHLAR_COLD void* resize_zeroed(Heap& in, void* p, std::size_t bytes, std::size_t alignment) noexcept {
+  if (detail::is_aligned(p, alignment) && resize_in_place(in, p, bytes)) return p;
   const std::size_t had = in.usable_size(p);
-  if (detail::is_aligned(p, alignment) && in.try_resize(p, bytes)) {
-    if (bytes > had) std::memset(static_cast<std::byte*>(p) + had, 0, bytes - had);
-    return clear_slack(in, p, bytes), p;
-  }
   void* const moved = take_zeroed(in, bytes, alignment);
   if (moved == nullptr) return nullptr;
   std::memcpy(moved, p, detail::min(had, bytes));
@@ -91,28 +93,25 @@ template <class Heap>
   return may_stay ? p : moved;
 }
 
-/// Effects: calls `f(heap)` for the heap that new blocks of the thread come from.
+/// Effects: calls `f(heap)`; null is the heap of the process.
 template <class F>
-[[nodiscard]] ASHLAR_INLINE auto in_default(F f) noexcept {
-  ashlar_heap* const own = default_of_thread();
-  return own != nullptr ? f(*own) : f(process_heap());
+ASHLAR_INLINE auto in_heap(ashlar_heap* heap, F f) noexcept {
+  return heap != nullptr ? f(*heap) : f(process_heap());
 }
 
 /// Effects: calls `f(heap)` for the heap of a block.
 template <class F>
 ASHLAR_INLINE auto in_heap_of(const void* p, F f) noexcept {
-  ashlar_heap* const other = has_heaps() ? heap_of_block(p) : nullptr;
-  return other != nullptr ? f(*other) : f(process_heap());
+  return in_heap(has_heaps() ? heap_of_block(p) : nullptr, f);
+}
+
+[[nodiscard]] ASHLAR_NOINLINE void* allocate_and_clear(std::size_t bytes) noexcept {
+  const caller_scope within(ASHLAR_OWN_FRAME());
+  void* const p = allocate_by_malloc(bytes);
+  return p != nullptr ? std::memset(p, 0, bytes) : nullptr;
 }
 
 }  // namespace
-
-void choose_fast_paths() noexcept {
-  const bool is_open = !settings().zeroes && !has_default_heaps() && !settings().samples_each();
-  fast_paths =
-      is_open ? fast_path_limits{process_heap_type::most_small_bytes + 1, largest_cell + 1} : fast_path_limits{};
-  if (heap_profile::is_on()) fast_paths.end_of_small = 0;  // each request is counted
-}
 
 void* allocate_slow(std::size_t bytes) noexcept {
   if (ASHLAR_UNLIKELY(bytes >= fast_paths.end_of_cells)) return allocate_aligned(bytes, granule);
@@ -129,14 +128,19 @@ void* allocate_missed(std::size_t bytes) noexcept {
 }
 
 void* allocate_aligned(std::size_t bytes, std::size_t alignment) noexcept {
-  if (bytes > most_bytes) return out_of_memory();
+  if (bytes > most_bytes) return refuse(ENOMEM);
   const std::size_t at = detail::max(alignment, granule);
   if (counts_down(1)) return sample_aligned(bytes, at);
   return counts_bytes(bytes) ? profile_aligned(bytes, at) : allocate_uncounted(bytes, at);
 }
 
 void* allocate_uncounted(std::size_t bytes, std::size_t alignment) noexcept {
-  return or_refused(in_default([=](auto& heap) { return take(heap, bytes, alignment); }), bytes);
+  return or_refused(in_heap(default_of_thread(), [=](auto& heap) { return take(heap, bytes, alignment); }), bytes);
+}
+
+ASHLAR_COLD void* allocate_in(ashlar_heap* heap, std::size_t bytes, std::size_t alignment) noexcept {
+  if (heap == nullptr && !settings().zeroes) return process_heap().try_allocate(bytes, alignment);
+  return in_heap(heap, [=](auto& from) { return take(from, bytes, alignment); });
 }
 
 void* allocate_beside(const void* p, std::size_t bytes, std::size_t alignment) noexcept {
@@ -146,22 +150,26 @@ void* allocate_beside(const void* p, std::size_t bytes, std::size_t alignment) n
 
 void* allocate_zeroed(std::size_t bytes) noexcept {
   if (ASHLAR_LIKELY(bytes < fast_paths.end_of_cells)) {
-    void* const p = allocate(bytes);
-    if constexpr (process_heap_type::cells_are_zero) return p;
-    return p != nullptr ? std::memset(p, 0, bytes) : nullptr;
+    if constexpr (process_heap_type::cells_are_zero) return allocate(bytes);
+    void* const p = allocate_fast(bytes);
+    return ASHLAR_LIKELY(p != nullptr) ? std::memset(p, 0, bytes) : allocate_and_clear(bytes);
   }
-  if (bytes > most_bytes) return out_of_memory();
+  if (bytes > most_bytes) return refuse(ENOMEM);
   if (counts_down(1)) return sample_zeroed(bytes);
   return counts_bytes(bytes) ? profile_zeroed(bytes) : allocate_zeroed_uncounted(bytes);
 }
 
 void* allocate_zeroed_uncounted(std::size_t bytes) noexcept {
-  return or_refused(in_default([=](auto& heap) { return take_zeroed(heap, bytes, granule); }), bytes);
+  return or_refused(allocate_zeroed_in(default_of_thread(), bytes), bytes);
+}
+
+void* allocate_zeroed_in(ashlar_heap* heap, std::size_t bytes) noexcept {
+  return in_heap(heap, [=](auto& from) { return take_zeroed(from, bytes, granule); });
 }
 
 void* resize_block(void* p, std::size_t bytes, std::size_t alignment) noexcept {
   if (p == nullptr) return alignment == granule ? allocate(bytes) : allocate_aligned(bytes, alignment);
-  if (bytes > most_bytes) return out_of_memory();
+  if (bytes > most_bytes) return refuse(ENOMEM);
   if (guard_pool::has(p)) return resize_guarded(p, bytes, alignment);
   if (heap_profile::is_on()) return resize_profiled(p, bytes, alignment);
   return counts_down(1) ? sample_resized(p, bytes, alignment) : resize_uncounted(p, bytes, alignment);
@@ -170,6 +178,8 @@ void* resize_block(void* p, std::size_t bytes, std::size_t alignment) noexcept {
 void* resize_uncounted(void* p, std::size_t bytes, std::size_t alignment) noexcept {
   return or_refused(in_heap_of(p, [=](auto& heap) { return resize(heap, p, bytes, alignment); }), bytes);
 }
+
+void* resize_in(ashlar_heap& heap, void* p, std::size_t bytes) noexcept { return resize(heap, p, bytes, granule); }
 
 void* reallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
   if (p == nullptr || bytes != 0) return resize_block(p, bytes, alignment);
@@ -211,26 +221,27 @@ void deallocate_at_most(void* p, std::size_t bytes) noexcept {
 }
 
 std::size_t usable_size(const void* p) noexcept {
-  if (guard_pool::has(p)) return guard_pool::bytes_of(p);
+  if (guard_pool::has(p)) return guard_pool::bytes_of(p, guarded_use::asks_size);
   if (heap_profile::may_have(p))
     if (const std::size_t bytes = heap_profile::find(p).bytes; bytes != 0) return bytes;
   return p != nullptr ? in_heap_of(p, [=](auto& heap) { return heap.usable_size(p); }) : 0;
 }
 
-ASHLAR_COLD bool try_expand(void* p, std::size_t bytes) noexcept {
+ASHLAR_COLD bool try_expand(void* p, std::size_t bytes, bool shrinks) noexcept {
   if (guard_pool::has(p) || heap_profile::may_have(p)) return bytes <= usable_size(p);
   return bytes <= most_bytes && in_heap_of(p, [=](auto& heap) {
-           return (!keeps_requests && bytes <= heap.usable_size(p)) || heap.try_resize(p, bytes);
+           return (!shrinks && !keeps_requests && bytes <= heap.usable_size(p)) || resize_in_place(heap, p, bytes);
          });
 }
 
 ASHLAR_COLD std::size_t good_size(std::size_t bytes, std::size_t alignment) noexcept {
-  if (bytes > most_bytes) return 0;
+  if (bytes > most_bytes || alignment > most_alignment) return 0;
   const std::size_t least = detail::max<std::size_t>(bytes, 1);
   if constexpr (keeps_requests) return least;
   if (least <= largest_cell && alignment <= largest_cell) return detail::size_classes::rounded(least, alignment);
   const std::size_t unit = detail::is_plain_span(least, alignment) ? detail::slice_bytes : os::pages::page_bytes();
-  return detail::align_up(least, unit);
+  const std::size_t whole = detail::align_up(least, unit);
+  return whole <= most_bytes ? whole : 0;
 }
 
 }  // namespace ashlar::drop_in

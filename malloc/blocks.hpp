@@ -3,6 +3,7 @@
 // options.
 #pragma once
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 
@@ -14,14 +15,20 @@
 #include "malloc/sampled_blocks.hpp"
 #include "malloc/sampling.hpp"
 
+struct ashlar_heap;
+
 namespace ashlar::drop_in {
 
 /// Bytes of the largest request: glibc refuses what `ptrdiff_t` cannot hold.
 inline constexpr std::size_t most_bytes = PTRDIFF_MAX;
+/// The largest alignment: no address of a program is a multiple of the next one.
+inline constexpr std::size_t most_alignment = std::size_t{1} << 47;
 inline constexpr std::size_t granule = detail::size_classes::granule;  ///< bytes: the alignment of each block
 inline constexpr std::size_t largest_cell = detail::size_classes::largest;
 
-/// The ends of two fast paths, of malloc itself and of all cells. Options and the default heaps of threads change them.
+/// The ends of two fast paths, of malloc itself and of all cells. Options and the default heaps of threads change them
+/// under a lock, while other threads read them: words, not atomics, which clang compares by an instruction more. A call
+/// that finds the former end is as one before the change.
 struct fast_path_limits {
   /// Requests of this size and above take the next path; a request needs a comparison with some limit anyway. 0 while
   /// all of them need a decision: for cleared blocks, for the default heaps of threads, and before `start`.
@@ -30,8 +37,14 @@ struct fast_path_limits {
 };
 extern constinit ASHLAR_OF_THIS_LIBRARY fast_path_limits fast_paths;
 
-/// Effects: adapts `fast_paths` to the options and heaps of now.
+/// Effects: adapts `fast_paths` to the options and heaps of now. Thread safety: any thread, after what it has changed.
 void choose_fast_paths() noexcept;
+
+/// Effects: sets errno. Returns: null.
+[[nodiscard]] ASHLAR_COLD inline void* refuse(int error) noexcept {
+  errno = error;
+  return nullptr;
+}
 
 /// Returns: a block, or null with errno ENOMEM.
 [[nodiscard]] void* allocate_slow(std::size_t bytes) noexcept;
@@ -56,8 +69,16 @@ void deallocate_sized(void* p, std::size_t bytes, std::size_t alignment) noexcep
 void deallocate_at_most(void* p, std::size_t bytes) noexcept;
 /// Returns: usable bytes of a block of any heap; 0 for null.
 [[nodiscard]] std::size_t usable_size(const void* p) noexcept;
-/// Returns: whether the block has at least `bytes` bytes now, in place.
-[[nodiscard]] bool try_expand(void* p, std::size_t bytes) noexcept;
+/// Returns: whether the block has at least `bytes` bytes now, in place; `shrinks`: one with more gives back what it
+/// can.
+[[nodiscard]] bool try_expand(void* p, std::size_t bytes, bool shrinks = false) noexcept;
+
+/// @{ As those without `in`, uncounted, in a heap that is an object, or for null in that of the process; errno is not
+/// set. Expects: `bytes <= most_bytes`; `p` is not null.
+[[nodiscard]] void* allocate_in(ashlar_heap* heap, std::size_t bytes, std::size_t alignment) noexcept;
+[[nodiscard]] void* allocate_zeroed_in(ashlar_heap* heap, std::size_t bytes) noexcept;
+[[nodiscard]] void* resize_in(ashlar_heap& heap, void* p, std::size_t bytes) noexcept;
+/// @}
 
 /// @{ As the functions without `uncounted`, for a request that does not count as a candidate for a sample: it has been
 /// one. Expects: `bytes <= most_bytes`; `alignment` is at least a granule; `p` is not null.
@@ -75,6 +96,17 @@ void deallocate_at_most(void* p, std::size_t bytes) noexcept;
     if (counts_down(1)) return sample_cell(bytes);
   return process_heap().allocate_small_or(bytes, [bytes] { return allocate_missed(bytes); });
 }
+
+/// @{ Effects: as `allocate`, by the fast path alone, or null; with the code of `malloc`, which behind that counts the
+/// request for samples once more.
+[[nodiscard]] ASHLAR_INLINE void* allocate_fast(std::size_t bytes) noexcept {
+  if (ASHLAR_UNLIKELY(bytes >= fast_paths.end_of_small)) return nullptr;
+  if constexpr (checking_level != checking::fast)
+    if (counts_down(1)) return nullptr;
+  return process_heap().allocate_small_or(bytes, []() -> void* { return nullptr; });
+}
+[[nodiscard]] void* allocate_by_malloc(std::size_t bytes) noexcept;
+/// @}
 
 /// Effects: as `deallocate`, with the code of `free`.
 void deallocate_by_free(void* p) noexcept;

@@ -86,7 +86,8 @@ constinit detail::immortal<detail::fork_safe_lock<spin_lock>> unwinding;
   return to.depth != 0;
 }
 
-// Whether two words can be read. The system refuses the call for its first argument, once it has read the second.
+// Whether eight bytes at the address can be read. The system copies them as a signal set before it looks at the first
+// argument, which it refuses.
 [[nodiscard]] bool is_readable(const void* const* words) noexcept {
   constexpr int no_such_act = ~0;
   const int before = errno;

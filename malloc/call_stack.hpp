@@ -23,10 +23,32 @@ struct caller_frame {
   const void* return_address;
   const void* const* frame;  ///< the frame pointer of the caller, and the return address after it
 };
-#define ASHLAR_CALLER_FRAME()                                                            \
+#define ASHLAR_OWN_FRAME()                                                               \
   ::ashlar::drop_in::caller_frame {                                                      \
     ASHLAR_RETURN_ADDRESS(), static_cast<const void* const*>(__builtin_frame_address(0)) \
   }
+
+/// Names the caller of malloc in a function with more to do after its call, which so is not the last one: by frame
+/// pointers the caller would be missing. `const caller_scope within(ASHLAR_OWN_FRAME());`
+class caller_scope {
+public:
+  explicit caller_scope(const caller_frame& caller) noexcept : caller_(caller), former_(named_) { named_ = &caller_; }
+  caller_scope(const caller_scope&) = delete;
+  caller_scope& operator=(const caller_scope&) = delete;
+  ~caller_scope() { named_ = former_; }
+
+  /// Returns: the caller that the thread has named, else `last`.
+  [[nodiscard]] static caller_frame or_else(const caller_frame& last) noexcept {
+    return named_ != nullptr ? *named_ : last;
+  }
+
+private:
+  ASHLAR_IN_STATIC_TLS static constinit inline thread_local const caller_frame* named_ = nullptr;
+  const caller_frame caller_;
+  const caller_frame* const former_;
+};
+/// The caller of malloc, in a function that malloc and its relatives call last.
+#define ASHLAR_CALLER_FRAME() ::ashlar::drop_in::caller_scope::or_else(ASHLAR_OWN_FRAME())
 
 /// Effects: writes the return addresses from `from` on, at most `most`: by the unwinder of C++, if a shared library
 /// of the program has it and no other thread is in it, else by frame pointers, as far as they lead. Returns: their

@@ -13,19 +13,12 @@
 #include <ashlar/os/pages.hpp>
 
 #include "malloc/blocks.hpp"
+#include "malloc/call_stack.hpp"
 #include "malloc/export.hpp"
 
 namespace ashlar::drop_in {
 
 namespace {
-
-// Alignments above this one are refused, since no address of a program is a multiple of the next.
-constexpr std::size_t most_alignment = std::size_t{1} << 47;
-
-[[nodiscard]] ASHLAR_COLD void* refuse(int error) noexcept {
-  errno = error;
-  return nullptr;
-}
 
 /// As `memalign` of glibc, which rounds alignments up to powers of two.
 [[nodiscard]] ASHLAR_NOINLINE void* allocate_at(std::size_t alignment, std::size_t bytes) noexcept {
@@ -35,6 +28,7 @@ constexpr std::size_t most_alignment = std::size_t{1} << 47;
 
 }  // namespace
 
+__attribute__((alias("malloc"))) void* allocate_by_malloc(std::size_t bytes) noexcept;
 __attribute__((alias("free"))) void deallocate_by_free(void* p) noexcept;
 
 }  // namespace ashlar::drop_in
@@ -86,6 +80,7 @@ ASHLAR_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t bytes) noex
 ASHLAR_EXPORT int posix_memalign(void** out, std::size_t alignment, std::size_t bytes) noexcept {
   if (!ashlar::detail::is_power_of_two(alignment) || alignment % sizeof(void*) != 0) return EINVAL;
   const int before = errno;
+  const drop_in::caller_scope within(ASHLAR_OWN_FRAME());
   void* const p = drop_in::allocate_at(alignment, bytes);
   errno = before;
   if (p == nullptr) return ENOMEM;

@@ -7,6 +7,7 @@
 #include <ashlar/detail/support/bits.hpp>
 
 #include "malloc/blocks.hpp"
+#include "malloc/call_stack.hpp"
 #include "malloc/export.hpp"
 #include "malloc/good_size.hpp"
 
@@ -36,6 +37,7 @@ ASHLAR_EXPORT std::size_t nallocx(std::size_t bytes, int flags) noexcept {
 
 /// Returns: as `realloc`. Expects: `p` is not null and `bytes` not 0.
 ASHLAR_EXPORT void* rallocx(void* p, std::size_t bytes, int flags) noexcept {
+  const drop_in::caller_scope within(ASHLAR_OWN_FRAME());
   const std::size_t had = drop_in::usable_size(p);
   void* const moved = drop_in::reallocate(p, bytes, drop_in::alignment_of(flags));
   if (moved != nullptr && drop_in::wants_zeros(flags) && bytes > had)
@@ -44,13 +46,13 @@ ASHLAR_EXPORT void* rallocx(void* p, std::size_t bytes, int flags) noexcept {
 }
 
 /// Returns: the usable bytes of the block, which has been resized in place to between `bytes` and `bytes + extra` bytes
-/// if that was possible.
+/// if that was possible. A cell keeps its size, and a block above 32 KiB some more up to a whole page or slice.
 ASHLAR_EXPORT std::size_t xallocx(void* p, std::size_t bytes, std::size_t extra, int flags) noexcept {
   const std::size_t had = drop_in::usable_size(p);
   std::size_t most = 0;
   if (!ashlar::detail::checked_add(bytes, extra, most)) most = bytes;
-  if (had < bytes || had > most)
-    if (!drop_in::try_expand(p, most)) static_cast<void>(drop_in::try_expand(p, bytes));
+  if (had > most) static_cast<void>(drop_in::try_expand(p, most, true));
+  else if (had < bytes && !drop_in::try_expand(p, most)) static_cast<void>(drop_in::try_expand(p, bytes));
   const std::size_t has = drop_in::usable_size(p);
   if (drop_in::wants_zeros(flags) && has > had) std::memset(static_cast<std::byte*>(p) + had, 0, has - had);
   return has;

@@ -41,16 +41,12 @@ ASHLAR_INLINE auto on(ashlar_heap* heap, F f) {
   return is_process(heap) ? f(process_heap()) : f(*heap);
 }
 
-[[nodiscard]] void* fail(int error) noexcept {
-  errno = error;
-  return nullptr;
-}
-
-// Returns: the block that `f(heap)` serves a request of `bytes` bytes with; null with errno ENOMEM without one.
+// Returns: the block that `f(heap)` serves a request of `bytes` bytes with, null for the heap of the process; null with
+// errno ENOMEM without one.
 template <class F>
 [[nodiscard]] ASHLAR_INLINE void* serve(ashlar_heap* heap, std::size_t bytes, F f) noexcept {
-  void* const p = bytes <= most_bytes ? on(heap, f) : nullptr;
-  return p != nullptr ? p : fail(ENOMEM);
+  void* const p = bytes <= most_bytes ? f(is_process(heap) ? nullptr : heap) : nullptr;
+  return p != nullptr ? p : refuse(ENOMEM);
 }
 
 [[nodiscard]] heap_options limits_of(const ashlar_heap_options& wished) noexcept {
@@ -168,24 +164,24 @@ ASHLAR_EXPORT void ashlar_heap_delete(ashlar_heap* heap) {
 }
 
 ASHLAR_EXPORT void* ashlar_heap_malloc(ashlar_heap* heap, std::size_t bytes) {
-  return drop_in::serve(heap, bytes, [=](auto& in) { return in.try_allocate(bytes); });
+  return drop_in::serve(heap, bytes,
+                        [=](ashlar_heap* in) { return drop_in::allocate_in(in, bytes, drop_in::granule); });
 }
 
 ASHLAR_EXPORT void* ashlar_heap_zalloc(ashlar_heap* heap, std::size_t bytes) {
-  return drop_in::serve(heap, bytes, [=](auto& in) { return in.try_allocate_zeroed(bytes); });
+  return drop_in::serve(heap, bytes, [=](ashlar_heap* in) { return drop_in::allocate_zeroed_in(in, bytes); });
 }
 
 ASHLAR_EXPORT void* ashlar_heap_aligned_malloc(ashlar_heap* heap, std::size_t bytes, std::size_t alignment) {
-  if (!ashlar::detail::is_power_of_two(alignment)) return drop_in::fail(EINVAL);
+  if (!ashlar::detail::is_power_of_two(alignment)) return drop_in::refuse(EINVAL);
   const std::size_t at = ashlar::detail::max(alignment, drop_in::granule);
-  return drop_in::serve(heap, bytes, [=](auto& in) { return in.try_allocate(bytes, at); });
+  return drop_in::serve(heap, bytes, [=](ashlar_heap* in) { return drop_in::allocate_in(in, bytes, at); });
 }
 
 ASHLAR_EXPORT void* ashlar_heap_realloc(ashlar_heap* heap, void* p, std::size_t bytes) {
   if (p == nullptr) return ashlar_heap_malloc(heap, bytes);
   if (drop_in::is_process(heap)) return drop_in::resize_block(p, bytes, drop_in::granule);
-  void* const resized = bytes <= drop_in::most_bytes ? heap->try_reallocate(p, bytes) : nullptr;
-  return resized != nullptr ? resized : drop_in::fail(ENOMEM);
+  return drop_in::serve(heap, bytes, [=](ashlar_heap* in) { return drop_in::resize_in(*in, p, bytes); });
 }
 
 ASHLAR_EXPORT void ashlar_heap_free(ashlar_heap* heap, void* p) {

@@ -9,6 +9,8 @@
 #include <ashlar/base/lock.hpp>
 #include <ashlar/detail/heap/engine.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
+#include <ashlar/detail/heap/ranged_pages.hpp>
+#include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap_threads/shared_extent_map.hpp>
 #include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/bits.hpp>
@@ -78,11 +80,17 @@ ashlar_heap* heap_with(const void* p) noexcept {
   return nullptr;
 }
 
+// Without a look at the block, which may be none: the heap of the process then reports it. Segments outside of the
+// range are those of a process without room for one.
 ashlar_heap* heap_of_block(const void* p) noexcept {
   using basic_process_heap = detail::basic_heap<detail::process_pages, detail::threads_of_process_heap>;
   using engine = detail::owner_engine<detail::extent_resource<detail::process_pages>>;
-  if (checking_level >= checking::checked || detail::is_aligned(p, detail::window_bytes)) return heap_with(p);
-  const void* const home = engine::of(const_cast<void*>(p)).upstream().get().reported_heap();
+  const auto& range = detail::range_of<detail::process_pages>::range();
+  if (checking_level >= checking::checked || detail::is_aligned(p, detail::window_bytes) || !range.has(p))
+    return heap_with(p);
+  detail::segment_owner* const owner = range.owner_of(p);
+  if (owner == nullptr) return nullptr;
+  const void* const home = engine::of(*owner).upstream().get().reported_heap();
   if (home == static_cast<const basic_process_heap*>(&process_heap())) return nullptr;
   return static_cast<ashlar_heap*>(static_cast<locked_heap*>(const_cast<void*>(home)));
 }

@@ -30,8 +30,8 @@ void end_heap(ashlar_heap* heap) noexcept;
 /// Returns: the heap with the address in its memory; null for those of the process heap, and of none. `p` is not read.
 /// Complexity: O(heaps and their threads), a lock for each.
 [[nodiscard]] ashlar_heap* heap_with(const void* p) noexcept;
-/// As `heap_with`. Expects: at level `fast`: `p` is a live block. Complexity: at level `fast` O(1) without a lock, but
-/// for huge blocks.
+/// As `heap_with`, of the heap that a block at `p` would have. Complexity: at level `fast` O(1) without a lock, but for
+/// huge blocks and for addresses outside of the range of the process.
 [[nodiscard]] ashlar_heap* heap_of_block(const void* p) noexcept;
 
 /// Returns: the default heap of the calling thread; null: the process heap.

@@ -40,9 +40,10 @@ public:
   ~locked_heap() { detail::fork_participants::leave(at_fork_); }
 
   /// @{ The primitives of `heap_api`. Before `take` returns null, it purges all free memory.
-  template <detail::failure>
-  [[nodiscard]] void* take(std::size_t bytes, std::size_t alignment) noexcept {
-    return take_unzeroed(bytes, alignment).data;
+  template <detail::failure Failure>
+  [[nodiscard]] void* take(std::size_t bytes, std::size_t alignment) noexcept(Failure == detail::or_null) {
+    void* const p = take_unzeroed(bytes, alignment).data;
+    return ASHLAR_LIKELY(p != nullptr) ? p : detail::failed<Failure>(bytes, alignment);
   }
   [[nodiscard]] detail::slice_run take_unzeroed(std::size_t bytes, std::size_t alignment) noexcept {
     const scope held(lock_);

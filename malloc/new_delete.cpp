@@ -9,6 +9,7 @@
 
 #include "malloc/bad_alloc.hpp"
 #include "malloc/blocks.hpp"
+#include "malloc/call_stack.hpp"
 #include "malloc/export.hpp"
 
 namespace ashlar::drop_in {
@@ -19,17 +20,24 @@ namespace {
   return static_cast<std::size_t>(alignment);
 }
 
+// Within the scope no handler runs.
+[[nodiscard]] ASHLAR_NOINLINE void* allocate_for(const caller_frame& caller, std::size_t bytes,
+                                                 std::size_t alignment) noexcept {
+  const caller_scope within(caller);
+  return alignment <= granule ? allocate_by_malloc(bytes) : allocate_aligned(bytes, alignment);
+}
+
 // As the standard has it: the handler makes room, or does not return, or there is none.
-[[nodiscard]] ASHLAR_COLD void* make_or_throw(std::size_t bytes, std::size_t alignment) {
+[[nodiscard]] ASHLAR_NOINLINE void* make_or_throw(std::size_t bytes, std::size_t alignment) {
   while (detail::is_power_of_two(alignment)) {
-    if (void* const p = allocate_aligned(bytes, alignment)) return p;
+    if (void* const p = allocate_for(ASHLAR_OWN_FRAME(), bytes, alignment)) return p;
     if (!call_new_handler()) break;
   }
   throw_bad_alloc();
 }
 
 [[nodiscard]] ASHLAR_INLINE void* make(std::size_t bytes) {
-  void* const p = allocate(bytes);
+  void* const p = allocate_fast(bytes);
   return ASHLAR_LIKELY(p != nullptr) ? p : make_or_throw(bytes, granule);
 }
 

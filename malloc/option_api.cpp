@@ -15,9 +15,8 @@
 extern "C" {
 
 ASHLAR_EXPORT int ashlar_option_set(const char* name, const char* value) {
-  using ashlar::drop_in::word_result;
-  const word_result result = ashlar::drop_in::change_setting(name, value);
-  return result == word_result::set ? 0 : result == word_result::unknown_name ? ENOENT : EINVAL;
+  constexpr int errors[] = {0, ENOENT, EINVAL, ENOMEM};  // by `word_result`
+  return errors[static_cast<std::size_t>(ashlar::drop_in::change_setting(name, value))];
 }
 
 ASHLAR_EXPORT int ashlar_option_get(const char* name, char* text, std::size_t bytes) {

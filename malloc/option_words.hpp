@@ -36,8 +36,8 @@ struct options {
   [[nodiscard]] friend bool operator==(const options&, const options&) = default;
 };
 
-/// The result of one word.
-enum class word_result : std::uint8_t { set, unknown_name, bad_value };
+/// The result of one word; `no_memory`: to put it into effect.
+enum class word_result : std::uint8_t { set, unknown_name, bad_value, no_memory };
 
 /// Returns: the bytes that `text` stands for: digits and at most one of the units k, m, g, t, of 1024 each; false
 /// without a number, and beyond `size_t`.

@@ -2,12 +2,17 @@
 // The options from the environment, read before all other constructors of the program.
 #include <cstddef>
 #include <cstring>
+#include <new>
 #include <string_view>
 
 #include <signal.h>
 #include <sys/auxv.h>
 
+#include <ashlar/base/lock.hpp>
+#include <ashlar/detail/support/atomics.hpp>
+#include <ashlar/detail/support/immortal.hpp>
 #include <ashlar/detail/support/panic.hpp>
+#include <ashlar/detail/thread/fork_safe_lock.hpp>
 #include <ashlar/heap/heap_options.hpp>
 #include <ashlar/heap/process_heap.hpp>
 #include <ashlar/resource/page_resource.hpp>
@@ -15,6 +20,7 @@
 #include "malloc/blocks.hpp"
 #include "malloc/error_stream.hpp"
 #include "malloc/heap_profile.hpp"
+#include "malloc/heaps.hpp"
 #include "malloc/misuse.hpp"
 #include "malloc/sampling.hpp"
 #include "malloc/settings.hpp"
@@ -25,29 +31,76 @@ namespace ashlar::drop_in {
 
 namespace {
 
-constinit options in_effect;
+// Options that are or have been in effect. None of them changes or ends, since any thread and handler may be reading
+// it.
+struct known_options {
+  options of;
+  const known_options* next = nullptr;
+};
+constinit known_options defaults;
+constinit known_options of_environment = {{}, &defaults};
+constinit detail::atomic<const options*> in_effect = &defaults.of;
+
+// Changes follow each other. The rest is of the thread that has the lock.
+constinit detail::immortal<detail::fork_safe_lock<spin_lock>> change_lock, fast_paths_lock;
+constinit const known_options* newest = &of_environment;
+constinit int profile_signal = 0;  // which writes the profile; 0: none
+constinit struct sigaction before_profile = {};
 
 void write_profile_at(int) noexcept { write_wanted_profile(); }
 
-void begin_profile(const options& now) noexcept {
-  if (now.profile_file[0] == '\0') return;
-  heap_profile::begin(now.profile_interval);
-  if (now.profile_signal == 0) return;
+// A handler that the program has installed over this one stays.
+void leave_signal() noexcept {
+  struct sigaction found = {};
+  if (profile_signal == 0 || ::sigaction(profile_signal, &before_profile, &found) != 0) return;
+  if (found.sa_handler != &write_profile_at) ::sigaction(profile_signal, &found, nullptr);
+}
+
+void follow_signal(int wished) noexcept {
+  if (wished == profile_signal) return;
+  leave_signal();
   struct sigaction action = {};
   action.sa_handler = &write_profile_at;
   action.sa_flags = SA_RESTART | SA_ONSTACK;
-  ::sigaction(now.profile_signal, &action, nullptr);
+  profile_signal = wished != 0 && ::sigaction(wished, &action, &before_profile) == 0 ? wished : 0;
+}
+
+void follow_profile(const options& now) noexcept {
+  const bool is_wanted = now.profile_file[0] != '\0';
+  if (is_wanted) heap_profile::begin(now.profile_interval);
+  follow_signal(is_wanted ? now.profile_signal : 0);
 }
 
 void put_into_effect(const options& now) noexcept {
-  in_effect = now;
-  begin_profile(now);
+  in_effect.store(&now, detail::memory_order_release);  // pairs with settings()
+  follow_profile(now);
   process_heap().set_options({.max_bytes = now.max_bytes, .retain_bytes = now.retain_bytes, .decay_ms = now.decay_ms});
   fresh::by_wish::set_wish(now.huge);
   choose_fast_paths();
   sample_one_in(now.sample_interval);
   end_misuse_by(now.aborts);
   if (now.writes_statistics || heap_profile::is_on()) keep_error_stream();
+}
+
+// Returns: the known options of these values, or null without memory.
+[[nodiscard]] const options* known(const options& wished) noexcept {
+  for (const known_options* each = newest; each != nullptr; each = each->next)
+    if (each->of == wished) return &each->of;
+  void* const place = process_heap().try_allocate(sizeof(known_options), alignof(known_options));
+  if (place == nullptr) return nullptr;
+  newest = ::new (place) known_options{wished, newest};
+  return &newest->of;
+}
+
+template <class Change>
+[[nodiscard]] word_result change(Change made_in) noexcept {
+  const detail::lock_scope held(change_lock.value);
+  options wished = settings();
+  if (const word_result result = made_in(wished); result != word_result::set) return result;
+  const options* const now = known(wished);
+  if (now == nullptr) return word_result::no_memory;
+  if (now != &settings()) put_into_effect(*now);
+  return word_result::set;
 }
 
 void print_refusal(std::string_view name, std::string_view value, word_result why) noexcept {
@@ -70,16 +123,26 @@ void print_refusal(std::string_view name, std::string_view value, word_result wh
 __attribute__((constructor(101))) void begin(int, char**, char** environment) noexcept {
   start();
   const std::string_view text = variable(environment);
-  if (text.empty()) return sample_one_in(in_effect.sample_interval);
+  if (text.empty()) return sample_one_in(defaults.of.sample_interval);
   const bool is_privileged = ::getauxval(AT_SECURE) != 0;
   options wished;
   parse_options(text, wished, [=](std::string_view name, std::string_view value, word_result why) {
     if (!is_privileged) print_refusal(name, value, why);
   });
-  put_into_effect(is_privileged ? only_checks_of(wished) : wished);
+  of_environment.of = is_privileged ? only_checks_of(wished) : wished;
+  put_into_effect(of_environment.of);
 }
 
 }  // namespace
+
+// The last one to have the lock decides, and sees what each has changed before it took the lock.
+void choose_fast_paths() noexcept {
+  const detail::lock_scope held(fast_paths_lock.value);
+  const bool is_open = !settings().zeroes && !has_default_heaps() && !settings().samples_each();
+  const bool counts_each = heap_profile::is_on();
+  fast_paths.end_of_small = is_open && !counts_each ? process_heap_type::most_small_bytes + 1 : 0;
+  fast_paths.end_of_cells = is_open ? largest_cell + 1 : 0;
+}
 
 void start() noexcept {
   process_heap_type::expect_forks();
@@ -87,23 +150,23 @@ void start() noexcept {
   choose_fast_paths();
 }
 
-const options& settings() noexcept { return in_effect; }
+const options& settings() noexcept {
+  return *in_effect.load(detail::memory_order_acquire);  // pairs with put_into_effect()
+}
 
 void write_wanted_profile() noexcept {
-  if (in_effect.profile_file[0] != '\0') heap_profile::write(in_effect.profile_file.data());
+  if (const options& now = settings(); now.profile_file[0] != '\0') heap_profile::write(now.profile_file.data());
 }
 
 word_result change_setting(std::string_view name, std::string_view value) noexcept {
-  options wished = in_effect;
-  const word_result result = set_option(wished, name, value);
-  if (result == word_result::set) put_into_effect(wished);
-  return result;
+  return change([=](options& of) { return set_option(of, name, value); });
 }
 
-void retain_at_most(std::size_t bytes) noexcept {
-  options wished = in_effect;
-  wished.retain_bytes = bytes;
-  put_into_effect(wished);
+word_result retain_at_most(std::size_t bytes) noexcept {
+  return change([=](options& of) {
+    of.retain_bytes = bytes;
+    return word_result::set;
+  });
 }
 
 }  // namespace ashlar::drop_in

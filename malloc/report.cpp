@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <ashlar/detail/support/algorithm.hpp>
+#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/heap/heap_statistics.hpp>
 #include <ashlar/heap/process_heap.hpp>
 
@@ -42,6 +43,12 @@ void write_statistics(const heap_statistics& now, int descriptor, bool with_clas
 
 [[nodiscard]] int clipped(std::size_t bytes) noexcept {
   return static_cast<int>(detail::min<std::size_t>(bytes, INT_MAX));
+}
+
+// As in glibc, a negative number of bytes is more than there are: no free memory goes back by itself.
+[[nodiscard]] bool set_trim_threshold(int bytes) noexcept {
+  const std::size_t retained = bytes < 0 ? detail::max_size : static_cast<std::size_t>(bytes);
+  return retain_at_most(retained) == word_result::set;
 }
 
 // The last destructor to run, as its library is the first to be initialised; of a static program the last one too. A
@@ -121,9 +128,9 @@ ASHLAR_EXPORT struct mallinfo mallinfo() noexcept {
   return info;
 }
 
-/// Returns: 1, also for parameters without a meaning here; 0 for a value that none can have.
+/// Returns: 1, also for parameters without a meaning here; 0 for a value that none can have, and without memory.
 ASHLAR_EXPORT int mallopt(int parameter, int value) noexcept {
-  if (parameter == M_TRIM_THRESHOLD && value >= 0) drop_in::retain_at_most(static_cast<std::size_t>(value));
+  if (parameter == M_TRIM_THRESHOLD) return drop_in::set_trim_threshold(value) ? 1 : 0;
   return parameter == M_MXFAST && (value < 0 || value > 80 * static_cast<int>(sizeof(std::size_t)) / 4) ? 0 : 1;
 }
 

@@ -22,7 +22,8 @@ namespace ashlar::drop_in {
   return static_cast<std::int32_t>(detail::sampled_bytes_of[size_class] / detail::size_classes::bytes_of(size_class));
 }
 
-/// The functions below are called last by those that they take the place of: so their caller is that of malloc.
+/// The functions below are called last by those that they take the place of, or in a `caller_scope`: so their caller is
+/// that of malloc.
 /// @{ After `counts_down`. Returns: a block of the pool if the allocation is a sample, else as without.
 [[nodiscard]] void* sample_cell(std::size_t bytes) noexcept;
 [[nodiscard]] void* sample_aligned(std::size_t bytes, std::size_t alignment) noexcept;

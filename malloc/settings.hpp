@@ -9,14 +9,15 @@
 
 namespace ashlar::drop_in {
 
-/// Returns: the options in effect. Thread safety: read while no thread sets any.
+/// Returns: the options in effect, which stay as they are and where they are: a change puts others into effect. Thread
+/// safety: any thread; async-signal-safe.
 [[nodiscard]] const options& settings() noexcept;
 
-/// Effects: sets one option and puts it into effect. Thread safety: one thread at a time.
+/// Effects: sets one option and puts it into effect. Thread safety: any thread; changes follow each other.
 [[nodiscard]] word_result change_setting(std::string_view name, std::string_view value) noexcept;
+/// As `change_setting` of `retain`.
+[[nodiscard]] word_result retain_at_most(std::size_t bytes) noexcept;
 /// Effects: writes the heap profile, if the options name a file for it. Async-signal-safe.
 void write_wanted_profile() noexcept;
-/// As `change_setting` of `retain`.
-void retain_at_most(std::size_t bytes) noexcept;
 
 }  // namespace ashlar::drop_in

@@ -16,6 +16,10 @@
     }                                                                                 \
   } while (0)
 
+/* Of the library, which C has no header for. */
+size_t nallocx(size_t bytes, int flags);
+size_t xallocx(void* p, size_t bytes, size_t extra, int flags);
+
 static int is_zero(const void* p, size_t bytes) {
   const unsigned char* const at = p;
   size_t i;
@@ -82,6 +86,33 @@ static void test_sizes(void) {
     EXPECT(at != NULL && (uintptr_t)at % alignment == 0);
     ashlar_free_sized(at, 100, alignment < 16 ? 16 : alignment);
   }
+}
+
+/* nallocx has the logarithm of the alignment in its flags. */
+static void test_real_sizes(void) {
+  static const size_t sizes[] = {1, 100, 5000, 40000, 300000, 5000000};
+  int shift;
+  size_t i;
+  for (shift = 0; shift <= 24; ++shift)
+    for (i = 0; i < sizeof sizes / sizeof sizes[0]; ++i) {
+      void* const p = ashlar_aligned_malloc(sizes[i], (size_t)1 << shift);
+      const size_t said = nallocx(sizes[i], shift);
+      EXPECT(p != NULL && said >= sizes[i] && said <= ashlar_usable_size(p));
+      free(p);
+    }
+  EXPECT(nallocx(1, 62) == 0 && ashlar_aligned_malloc(1, (size_t)1 << 62) == NULL);
+  EXPECT(nallocx(PTRDIFF_MAX, 0) <= PTRDIFF_MAX);
+}
+
+static void test_shrinking_in_place(void) {
+  char* p = malloc(1000000);
+  memset(p, 1, 1000000);
+  EXPECT(xallocx(p, 100000, 0, 0) < 200000 && ashlar_usable_size(p) >= 100000 && p[99999] == 1);
+  EXPECT(xallocx(p, 90000, 20000, 0) >= 90000);
+  free(p);
+  p = malloc(20 << 20);
+  EXPECT(xallocx(p, 8 << 20, 0, 0) < 10 << 20 && ashlar_usable_size(p) >= 8 << 20);
+  free(p);
 }
 
 struct visited {
@@ -249,6 +280,54 @@ static void test_cleared_blocks(void) {
   EXPECT(ashlar_option_set("zero", "0") == 0);
 }
 
+static void test_cleared_blocks_of(ashlar_heap* heap) {
+  size_t bytes;
+  for (bytes = 100; bytes < 6 << 20; bytes *= 4) {
+    int round;
+    for (round = 0; round < 10; ++round) {
+      char* p = ashlar_heap_malloc(heap, bytes);
+      EXPECT(p != NULL && is_zero(p, bytes));
+      memset(p, 0xff, bytes);
+      p = ashlar_heap_realloc(heap, p, bytes * 2);
+      EXPECT(p != NULL && is_zero(p + bytes, bytes));
+      memset(p, 0xff, bytes * 2);
+      ashlar_heap_free(heap, p);
+      p = ashlar_heap_aligned_malloc(heap, bytes, 64);
+      EXPECT(p != NULL && is_zero(p, bytes));
+      memset(p, 0xff, bytes);
+      ashlar_heap_free(heap, p);
+    }
+  }
+}
+
+/* Into slices that were in use before. */
+static void test_cleared_expansion(void) {
+  int round, expanded = 0;
+  for (round = 0; round < 50; ++round) {
+    char* const p = malloc(200000);
+    char* const after = malloc(200000);
+    memset(after, 0xff, 200000);
+    free(after);
+    if (ashlar_try_expand(p, 300000)) {
+      ++expanded;
+      EXPECT(is_zero(p + 200000, 100000));
+    }
+    free(p);
+  }
+  EXPECT(expanded > 0);
+}
+
+static void test_zero(void) {
+  ashlar_heap* const heap = ashlar_heap_new(NULL);
+  test_cleared_blocks();
+  EXPECT(ashlar_option_set("zero", "1") == 0);
+  test_cleared_blocks_of(heap);
+  test_cleared_blocks_of(ashlar_heap_of_process());
+  test_cleared_expansion();
+  EXPECT(ashlar_option_set("zero", "0") == 0);
+  ashlar_heap_delete(heap);
+}
+
 static void test_max(void) {
   void* p;
   EXPECT(ashlar_option_set("max", "64m") == 0);
@@ -268,12 +347,14 @@ int main(void) {
   test_blocks();
   test_refusals();
   test_sizes();
+  test_real_sizes();
+  test_shrinking_in_place();
   test_heap();
   test_limit();
   test_default_heap();
   test_statistics();
   test_options();
-  test_cleared_blocks();
+  test_zero();
   test_max();
   return 0;
 }

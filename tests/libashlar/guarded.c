@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* Misuse of guarded blocks, in functions that the reports name; threads and forks on a heap with many samples. */
 #include <dlfcn.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -30,6 +31,33 @@ NOINLINE static void drop_block(void) {
 NOINLINE static void drop_again(void) {
   free(seen);
   byte = 3;
+}
+NOINLINE static void ask_size(void) {
+  byte = (char)malloc_usable_size(seen);
+  byte = 4;
+}
+NOINLINE static void grow_block(void) {
+  seen = realloc(seen, 100);
+  byte = 4;
+}
+NOINLINE static void make_by_posix_memalign(void) {
+  void* p = NULL;
+  if (posix_memalign(&p, 64, size) != 0) abort();
+  seen = p;
+  byte = 1;
+}
+/* As a program in C++, without its library. */
+NOINLINE static void make_by_new(void) {
+  void* (*new_)(size_t);
+  *(void**)&new_ = dlsym(RTLD_DEFAULT, "_Znwm");
+  seen = new_(size);
+  byte = 1;
+}
+NOINLINE static void make_by_aligned_new(void) {
+  void* (*new_)(size_t, size_t);
+  *(void**)&new_ = dlsym(RTLD_DEFAULT, "_ZnwmSt11align_val_t");
+  seen = new_(size, 64);
+  byte = 1;
 }
 NOINLINE static void read_at(long offset) { byte = ((char*)seen)[offset]; }
 NOINLINE static void write_at(long offset) { ((char*)seen)[offset] = 4; }
@@ -140,10 +168,54 @@ static int resized_in_its_heap(void) {
   return 0;
 }
 
+static void hear(const ashlar_misuse* misuse, void* unused) {
+  free(malloc(100)); /* allowed here */
+  fprintf(stderr, "mine\n");
+  (void)misuse, (void)unused;
+}
+
 static void handle(int signal) {
   static const char text[] = "mine\n";
   if (write(2, text, sizeof text - 1) < 0) _exit(4);
   _exit(signal);
+}
+
+/* The library asks for the handler of SIGSEGV here. As from another thread, one is installed right after its look. */
+static int is_meanwhile;
+int sigaction(int signal, const struct sigaction* restrict now, struct sigaction* restrict former) {
+  int (*real)(int, const struct sigaction*, struct sigaction*);
+  int result;
+  *(void**)&real = dlsym(RTLD_NEXT, "sigaction");
+  result = real(signal, now, former);
+  if (is_meanwhile && signal == SIGSEGV && now == NULL) {
+    struct sigaction mine;
+    memset(&mine, 0, sizeof mine);
+    mine.sa_handler = handle;
+    is_meanwhile = 0;
+    real(signal, &mine, NULL);
+  }
+  return result;
+}
+
+/* Of a fault no handler of misuse hears: it may allocate, which the handler of a signal may not. */
+static void hear_misuse(void) {
+  void (*on_misuse)(void (*)(const ashlar_misuse*, void*), void*);
+  *(void**)&on_misuse = dlsym(RTLD_DEFAULT, "ashlar_on_misuse");
+  on_misuse(hear, NULL);
+}
+
+/* Runs one of the ways without a loop. Returns: whether there is such a way. */
+static int misuse(const char* way) {
+  if (strcmp(way, "size_of_freed") == 0) make_block(), drop_block(), ask_size();
+  else if (strcmp(way, "resized_freed") == 0) make_block(), drop_block(), grow_block();
+  else if (strcmp(way, "by_posix_memalign") == 0) make_by_posix_memalign(), drop_block(), read_at(3);
+  else if (strcmp(way, "by_new") == 0) make_by_new(), drop_block(), read_at(3);
+  else if (strcmp(way, "by_aligned_new") == 0) make_by_aligned_new(), drop_block(), read_at(3);
+  else if (strcmp(way, "handler_meanwhile") == 0) is_meanwhile = 1, make_block(), drop_block(), read_at(3);
+  else if (strcmp(way, "heard_double_free") == 0) hear_misuse(), make_block(), drop_block(), drop_again();
+  else if (strcmp(way, "unheard_fault") == 0) hear_misuse(), make_block(), drop_block(), read_at(3);
+  else return 0;
+  return 1;
 }
 
 int main(int count, char** arguments) {
@@ -153,6 +225,7 @@ int main(int count, char** arguments) {
   if (strcmp(way, "threads") == 0) return threads_and_forks();
   if (strcmp(way, "locked_pages") == 0) return locked_pages();
   if (strcmp(way, "resized_in_its_heap") == 0) return resized_in_its_heap();
+  if (misuse(way)) return 0;
   if (strcmp(way, "handler") == 0) {
     struct sigaction action;
     memset(&action, 0, sizeof action);

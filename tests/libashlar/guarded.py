@@ -13,7 +13,7 @@ sys.dont_write_bytecode = True
 from symbols import Symbols
 
 FRAME = re.compile(r"    #\d+ 0x[0-9a-f]+(?: (?P<path>/.*)\+0x(?P<offset>[0-9a-f]+))?$")
-ACT = re.compile(r"  (?P<act>accessed|allocated|freed) by thread \d+$")
+ACT = re.compile(r"  (?P<act>accessed|allocated|freed again|freed|used) by thread \d+$")
 
 
 def stacks_of(errors, program):

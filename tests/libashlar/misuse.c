@@ -19,6 +19,7 @@ static void handle(const ashlar_misuse* misuse, void* argument) {
 }
 
 static ashlar_heap* volatile heap;
+static char foreign[16 << 20]; /* with a whole 4 MiB in it, which is no segment */
 
 static void delete_heap(void) { ashlar_heap_delete(heap); }
 
@@ -37,6 +38,12 @@ int main(int count, char** arguments) {
   else if (strcmp(way, "zero_size") == 0) seen = malloc(0), *(volatile char*)seen = 1;
   else if (strcmp(way, "heap_deleted_twice") == 0) heap = ashlar_heap_new(NULL), delete_heap(), delete_heap();
   else if (strcmp(way, "wrong_heap") == 0) ashlar_heap_free(ashlar_heap_of_process(), block_of_heap());
+  else if (strcmp(way, "huge_after_free") == 0) {
+    seen = memset(malloc(6 << 20), 7, 6 << 20);
+    free(seen);
+    return ((volatile char*)seen)[5 << 20];
+  } else if (strcmp(way, "foreign") == 0) free(foreign + (9 << 20) + 512);
+  else if (strcmp(way, "foreign_beside_heap") == 0) heap = ashlar_heap_new(NULL), free(foreign + (9 << 20) + 512);
   else return 2;
   return 0;
 }
