@@ -44,6 +44,7 @@ constexpr way ways[] = {
     {{"populate_2m", "MADV_POPULATE_WRITE, 2 MiB", true}, 0, populate_write, std::size_t{2} << 20},
     {{"map_populate", "MAP_POPULATE", true}, MAP_POPULATE, -1, 0},
     {{"huge", "MADV_HUGEPAGE", true}, 0, MADV_HUGEPAGE, 0},
+    {{"reserved_huge", "MAP_HUGETLB", true}, MAP_HUGETLB, -1, 0},
     {{"huge_populate_2m", "MADV_HUGEPAGE, populated by 2 MiB", true}, 0, populate_write, huge_page_bytes},
 };
 
@@ -69,7 +70,9 @@ char* map_aligned(std::size_t bytes) {
 // Effects: maps the memory in the given way and touches every page of it.
 void acquire(char* place, std::size_t bytes, const way& w) {
   const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | w.map_flags;
-  if (::mmap(place, bytes, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED) fail(1, "no memory");
+  const bool is_mapped = ::mmap(place, bytes, PROT_READ | PROT_WRITE, flags, -1, 0) != MAP_FAILED;
+  if (!is_mapped && w.map_flags == MAP_HUGETLB) fail(exit_skipped, "skipped: too few huge pages are set aside");
+  if (!is_mapped) fail(1, "no memory");
   if (wants_huge_pages(w)) advise(place, bytes, MADV_HUGEPAGE);
   if (w.step_bytes == 0) return touch(place, bytes);
   for (std::size_t offset = 0; offset < bytes; offset += w.step_bytes) {

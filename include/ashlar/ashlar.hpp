@@ -60,6 +60,7 @@
 #include <ashlar/heap/process_heap.hpp>
 #include <ashlar/heap/remote_freer.hpp>
 #include <ashlar/heap/tiered_heap.hpp>
+#include <ashlar/os/huge_pages.hpp>
 #include <ashlar/os/no_heap_scope.hpp>
 #include <ashlar/os/pages.hpp>
 #include <ashlar/resource/arena.hpp>
@@ -68,10 +69,12 @@
 #include <ashlar/resource/default_upstream.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
 #include <ashlar/resource/frame_arena.hpp>
+#include <ashlar/resource/huge_page_resource.hpp>
 #include <ashlar/resource/inline_arena.hpp>
 #include <ashlar/resource/inline_buffer.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/resource/null_resource.hpp>
+#include <ashlar/resource/numa_resource.hpp>
 #include <ashlar/resource/page_resource.hpp>
 #include <ashlar/resource/pool_set.hpp>
 #include <ashlar/resource/pool_set_options.hpp>

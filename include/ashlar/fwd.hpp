@@ -17,6 +17,8 @@ namespace ashlar::ASHLAR_ABI {
 
 namespace detail {
 struct system_calls;
+struct reserved_huge_pages;
+struct numa_calls;
 }  // namespace detail
 
 namespace os {
@@ -24,6 +26,11 @@ using system_calls = detail::system_calls;
 template <class Calls = system_calls>
 class basic_pages;
 using pages = basic_pages<>;
+using reserved_huge_pages = detail::reserved_huge_pages;
+template <class Pages = pages, class Reserved = reserved_huge_pages>
+struct huge_page_calls;
+using huge_pages = basic_pages<huge_page_calls<>>;
+using numa_calls = detail::numa_calls;
 }  // namespace os
 
 namespace trace {
@@ -52,6 +59,14 @@ struct locked;
 template <class Fresh = fresh::populated, class Pages = os::pages>
 class basic_page_resource;
 using page_resource = basic_page_resource<>;
+/// Blocks are whole pages of 2 MiB: those that the machine has set aside, or else transparent ones. Of its own pages
+/// only the system's shortage makes a request fail.
+using huge_page_resource = basic_page_resource<fresh::plain, os::huge_pages>;
+
+struct numa_node;
+template <class Upstream = page_resource, class Calls = os::numa_calls>
+class basic_numa_resource;
+using numa_resource = basic_numa_resource<>;
 
 class new_delete_resource;
 

@@ -13,10 +13,10 @@ HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 EXAMPLE = re.compile(r"^```cpp\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # Programs do not spell these: they are defaults, aggregates given by braces, and bases of types with an example.
-UNSPELLED = {"arena_options", "base_delete", "basic_budget", "basic_pages", "by_padding", "construct_on_acquire",
-             "constructed", "error_log", "file_sink", "heap_options", "options",
-             "pool_set_options", "populated", "raw_codec", "resource_delete", "system_calls", "threshold",
-             "throw_when_exhausted", "tlsf_scale", "tlsf_wide"}
+UNSPELLED = {"arena_options", "base_delete", "basic_budget", "basic_numa_resource", "basic_pages", "by_padding",
+             "construct_on_acquire", "constructed", "error_log", "file_sink", "heap_options", "huge_page_calls", "numa_calls",
+             "options", "pool_set_options", "populated", "raw_codec", "reserved_huge_pages", "resource_delete",
+             "system_calls", "threshold", "throw_when_exhausted", "tlsf_scale", "tlsf_wide"}
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 MENTION = re.compile(r"(?<![\w/.-])(?:docs|bench|cli|examples|scripts|tests|model|malloc|fuzz)/[\w/.-]+"
                      r"\.(?:md|py|sh|cpp|hpp)\b")

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Huge pages: those that the machine has set aside, or else transparent ones.
+#pragma once
+
+#include <cstddef>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
+#include <ashlar/detail/system/reserved_huge_pages.hpp>
+#include <ashlar/fwd.hpp>
+#include <ashlar/os/pages.hpp>
+
+namespace ashlar::ASHLAR_ABI::os {
+
+/// The calls behind `huge_pages`. Each mapping starts at a multiple of 2 MiB: it has pages of `Reserved` if enough are
+/// set aside, or else those of `Pages` with a wish for transparent huge pages. Nothing tells which, but the speed and
+/// `/proc/self/smaps`. Thread safety: any thread.
+template <class Pages, class Reserved>
+struct huge_page_calls {
+  static constexpr bool unmaps_parts = Pages::releases_parts;
+
+  [[nodiscard]] static constexpr std::size_t page_bytes() noexcept { return Reserved::page_bytes; }
+
+  /// Returns: null if the system has neither. Address space that is not usable has no pages that were set aside.
+  [[nodiscard]] static void* map_aligned(std::size_t bytes, std::size_t alignment, bool usable) noexcept {
+    alignment = detail::max(alignment, page_bytes());
+    if (!usable) return Pages::reserve(bytes, alignment);
+    if (alignment == page_bytes())
+      if (void* const p = Reserved::map(bytes)) return p;
+    void* const p = Pages::map(bytes, alignment);
+    if (p != nullptr) Pages::advise_huge(p, bytes);
+    return p;
+  }
+
+  [[nodiscard]] static bool unmap(void* p, std::size_t bytes) noexcept { return Pages::release(p, bytes); }
+
+  /// Effects: makes reserved pages usable; `decommit` is the way back.
+  [[nodiscard]] static bool protect(void* p, std::size_t bytes, bool /*usable*/) noexcept {
+    if (!Pages::commit(p, bytes)) return false;
+    Pages::advise_huge(p, bytes);
+    return true;
+  }
+
+  static bool decommit(void* p, std::size_t bytes) noexcept { return Pages::decommit(p, bytes); }
+  static bool populate(void* p, std::size_t bytes) noexcept { return Pages::populate(p, bytes), true; }
+  static bool advise_huge(void* p, std::size_t bytes) noexcept { return Pages::advise_huge(p, bytes), true; }
+  [[nodiscard]] static bool lock(void* p, std::size_t bytes) noexcept { return Pages::lock(p, bytes); }
+};
+
+}  // namespace ashlar::ASHLAR_ABI::os

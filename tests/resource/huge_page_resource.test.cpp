@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of the resource over huge pages, on the machine as it is: with pages set aside or without.
+#include <ashlar/resource/huge_page_resource.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/resource/arena.hpp>
+
+#include "tests/support/conformance.hpp"
+
+namespace {
+
+constexpr std::size_t huge = std::size_t{2} << 20;
+
+struct huge_pages_of_the_machine : ashlar_test::conformance_defaults {
+  static constexpr std::size_t max_alignment = 2 * huge;
+  static constexpr std::size_t largest = 10'000;
+  static constexpr std::size_t most_live = 8;
+  static constexpr std::size_t churn_steps = 60;
+  static constexpr bool exhaustible = false;
+  ashlar::huge_page_resource resource;
+};
+
+[[maybe_unused]] const bool tested =
+    ashlar_test::conforms("huge_page_resource", ::testing::Types<huge_pages_of_the_machine>{});
+
+TEST(huge_page_resource, hands_out_zeroes_at_huge_pages) {
+  ashlar::huge_page_resource pages;
+  constexpr std::size_t bytes = huge + 1;
+  auto* const p = static_cast<unsigned char*>(pages.allocate(bytes, 64));
+  EXPECT_TRUE(ashlar::detail::is_aligned(p, huge));
+  EXPECT_TRUE(std::all_of(p, p + bytes, [](unsigned char byte) { return byte == 0; }));
+  std::memset(p, 1, 2 * huge);
+  pages.deallocate(p, bytes, 64);
+}
+
+TEST(huge_page_resource, serves_an_arena) {
+  ashlar::arena<ashlar::huge_page_resource> memory;
+  for (int i = 0; i < 100; ++i) std::memset(memory.allocate(100'000, 64), i, 100'000);
+}
+
+}  // namespace
