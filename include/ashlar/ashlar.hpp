@@ -43,6 +43,7 @@
 #include <ashlar/face/ref_pool.hpp>
 #include <ashlar/face/ref_ptr.hpp>
 #include <ashlar/face/resource_delete.hpp>
+#include <ashlar/face/scoped_allocator.hpp>
 #include <ashlar/face/shared_pooled.hpp>
 #include <ashlar/face/slot_handle.hpp>
 #include <ashlar/face/slot_map.hpp>

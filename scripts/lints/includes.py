@@ -78,6 +78,7 @@ queue: priority_queue queue
 random: mt19937 mt19937_64 uniform_int_distribution
 ranges: ranges::subrange views::all views::filter views::reverse views::transform
 ratio: nano ratio
+scoped_allocator: scoped_allocator_adaptor
 semaphore: counting_semaphore
 set: multiset set
 shared_mutex: shared_lock shared_mutex
