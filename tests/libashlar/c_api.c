@@ -302,17 +302,17 @@ static void test_cleared_blocks_of(ashlar_heap* heap) {
 
 /* Into slices that were in use before. */
 static void test_cleared_expansion(void) {
-  int round, expanded = 0;
-  for (round = 0; round < 50; ++round) {
-    char* const p = malloc(200000);
-    char* const after = malloc(200000);
-    memset(after, 0xff, 200000);
-    free(after);
-    if (ashlar_try_expand(p, 300000)) {
+  enum { count = 40, bytes = 200000, more = 300000 };
+  char* blocks[count];
+  int i, expanded = 0;
+  for (i = 0; i < count; ++i) memset(blocks[i] = malloc(bytes), 0xff, bytes);
+  for (i = 1; i < count; i += 2) free(blocks[i]);
+  for (i = 0; i < count; i += 2) {
+    if (ashlar_try_expand(blocks[i], more)) {
       ++expanded;
-      EXPECT(is_zero(p + 200000, 100000));
+      EXPECT(is_zero(blocks[i] + bytes, more - bytes));
     }
-    free(p);
+    free(blocks[i]);
   }
   EXPECT(expanded > 0);
 }

@@ -67,8 +67,8 @@ struct heap_statistics {
   std::size_t head_bytes = 0;   ///< headers of segments; only the part in use is resident
   std::size_t table_bytes = 0;  ///< from the upstream, for tables; not in `held_bytes`
   /// Of `all.live_bytes`: approximate bytes in the caches of other running threads, which only their owner may read.
-  /// The estimate counts cells of sampled addresses. 0 for a heap of one thread, and from level `checked` on; of the heap
-  /// of the process, at `hardened`.
+  /// The estimate counts cells of sampled addresses. 0 for a heap of one thread, and from level `checked` on; of the
+  /// heap of the process, at `hardened`.
   std::size_t cached_bytes = 0;
   /// Pages of slabs, spans and huge blocks that were handed out again, possibly still resident, since the heap was
   /// made. An immediate purge would have cost up to one page fault for each. The number is an upper bound, since the
