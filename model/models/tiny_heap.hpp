@@ -111,7 +111,6 @@ public:
   [[nodiscard]] std::byte* take_cached_run(std::size_t, std::size_t) noexcept { return nullptr; }
   [[nodiscard]] bool cache_run(void*) noexcept { return false; }
   [[nodiscard]] void* take_cell_unlocked(std::size_t) noexcept { return nullptr; }
-  [[nodiscard]] void* take_cell_of_batch(std::size_t) noexcept { return nullptr; }
   void fetch_ahead(std::size_t) const noexcept {}
   void give_cell(void* cell) noexcept { give(cell); }
   void give_sampled(void* cell, std::size_t) noexcept { give(cell); }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of misuse that the heap of the process detects at two levels, by reports and by inaccessible pages: a table for
 // each.
+#include <algorithm>
+#include <array>
 #include <csignal>
 #include <cstddef>
 #include <cstring>
@@ -96,6 +98,15 @@ constexpr misuse at_hardened[] = {
        free_block(p);
        for (int i = 0; i < 8; ++i) free_block(taken(256 * kib));
        free_block(p);
+     }},
+    {"a cell that was never in use is written to", SIGABRT, "corrupt_link: a free block was written to",
+     [] {
+       std::array<bytes, 4> some = {taken(1000), taken(1000), taken(1000), taken(1000)};  // any of some 60 cells
+       std::ranges::sort(some);
+       std::size_t low = 0;
+       while (low != 2 && some[low] + kib == some[low + 1]) ++low;
+       change(some[low], kib);
+       for (int i = 0; i < 100; ++i) static_cast<void>(taken(1000));
      }},
     {"a free cell is written to", SIGABRT, "corrupt_link: a free block was written to",
      [] {

@@ -183,6 +183,33 @@ TEST(owner_checks_of_threads, free_blocks_of_a_busy_owner) {
   EXPECT_TRUE(process_heap().invariant());
 }
 
+// At level hardened a fork may see a cell of another thread while it is being freed or handed out.
+TEST(owner_checks_of_threads, let_a_forked_child_go_on_with_the_blocks_of_a_busy_thread) {
+  if constexpr (ashlar_test::has_tsan) GTEST_SKIP() << "forks of threads";
+  std::vector<void*> kept(2000);
+  std::atomic<int> step = 0;
+  std::thread busy([&] {
+    for (void*& each : kept) {
+      each = process_heap().try_allocate(40);
+      process_heap().deallocate(process_heap().try_allocate(40));
+    }
+    step = 1;
+    while (step != 2) process_heap().deallocate(process_heap().try_allocate(40));
+  });
+  while (step != 1) std::this_thread::yield();
+  for (int i = 0; i != 30; ++i)
+    EXPECT_TRUE(ashlar_test::child_does([&] {
+      in_other_thread([&] {  // the next thread has the blocks of the busy one
+        for (void* const each : kept) process_heap().deallocate(each);
+        for (void*& each : kept) each = process_heap().try_allocate(40);
+      });
+      return true;
+    }));
+  step = 2;
+  busy.join();
+  for (void* const each : kept) process_heap().deallocate(each);
+}
+
 TEST(owner_checks_of_threads, leave_cached_cells_out_of_the_live_ones) {
   if constexpr (!ashlar_test::is_checked) GTEST_SKIP() << "cached cells of other threads count as live";
   std::atomic<int> step = 0;

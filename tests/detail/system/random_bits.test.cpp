@@ -22,6 +22,21 @@ TEST(random_bits, each_bit_is_set_in_about_half_of_the_words) {
   for (const int times : set) EXPECT_TRUE(times > 4700 && times < 5300) << times;  // six standard deviations
 }
 
+TEST(random_bits, each_number_below_64_is_as_frequent) {
+  ashlar::detail::random_bits numbers;
+  std::array<int, 64> seen{}, after_same{};
+  std::uint64_t last = 0;
+  for (int i = 0; i < 64'000; ++i) {
+    const std::uint64_t number = numbers.next_of_64();
+    ASSERT_LT(number, 64u);
+    ++seen[number];
+    if (i % 10 == 0) ++after_same[(number - last) % 64];  // across two words
+    last = number;
+  }
+  for (const int times : seen) EXPECT_TRUE(times > 800 && times < 1200) << times;  // six standard deviations
+  for (const int times : after_same) EXPECT_TRUE(times > 40 && times < 170) << times;
+}
+
 TEST(random_bits, the_secret_of_a_process_stays_the_same) {
   EXPECT_EQ(ashlar::detail::process_secret(), ashlar::detail::process_secret());
   EXPECT_NE(ashlar::detail::process_secret(), 0u);

@@ -12,6 +12,7 @@
 #include <ashlar/detail/checks/watched_slack.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
+#include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
@@ -39,6 +40,34 @@ template <class Classes = size_classes>
 /// Marks of a cell without a requested size, in the two bytes of that size.
 inline constexpr std::uint16_t never_used = 0;  ///< or its pages were decommitted
 inline constexpr std::uint16_t dead_cell = 0xFFFF;
+/// Between two of the others: nothing is known of the contents. A forked child keeps it if the thread is another one.
+inline constexpr std::uint16_t changing_cell = 0xFFFE;
+
+/// Returns: whether the two bytes are the requested size of a live cell.
+[[nodiscard]] ASHLAR_INLINE constexpr bool is_requested_size(std::uint16_t mark) noexcept {
+  return static_cast<std::uint16_t>(mark - 1) < changing_cell - 1;
+}
+/// Returns: whether they are the mark of a free cell.
+[[nodiscard]] ASHLAR_INLINE constexpr bool is_free_mark(std::uint16_t mark) noexcept {
+  return mark == never_used || mark == dead_cell;
+}
+
+/// A cell, and the place of its requested size; no cell: `data` is null.
+struct sized_cell {
+  std::byte* data = nullptr;
+  std::size_t bytes = 0;
+  atomic<std::uint16_t>* size = nullptr;  ///< those of its neighbours lie beside it
+
+  /// @{ Effects: begins or ends a change of the contents: a fork in between, by another thread, sees that there is one.
+  ASHLAR_INLINE void begin_change() const noexcept {
+    size->store(changing_cell, memory_order_relaxed);
+    atomic_signal_fence();
+  }
+  ASHLAR_INLINE void end_change(std::size_t mark) const noexcept {
+    size->store(static_cast<std::uint16_t>(mark), memory_order_release);  // with the checks of a neighbour
+  }
+  /// @}
+};
 
 /// The canary is poison too, since the requested size is kept separately: a free need not overwrite it.
 inline constexpr unsigned char canary_byte = poison_byte;

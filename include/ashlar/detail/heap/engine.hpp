@@ -155,10 +155,11 @@ public:
   }
   /// @}
 
-  /// @{ Returns: a cached cell, or `otherwise()`, called without a lock. Expects: `bytes <= size_classes::largest`.
+  /// @{ Returns: a cached cell, or `otherwise()`, called without a lock. Expects: `bytes` and a canary fit the largest
+  /// class.
   template <class Otherwise>
   [[nodiscard]] ASHLAR_INLINE void* take_or(std::size_t bytes, Otherwise otherwise) {
-    if constexpr (frees_owner) return take_cell_or(size_classes::of(bytes), bytes, otherwise);
+    if constexpr (frees_owner) return take_cell_or(size_classes::of(with_canary(bytes)), bytes, otherwise);
     void* const p = take<or_null>(bytes, size_classes::granule);
     return p != nullptr ? p : otherwise();
   }
@@ -178,11 +179,12 @@ public:
   /// @}
 
   /// After `take_or`. Returns: the cell at a sampled address, or one from behind an empty list without a lock; or null.
+  /// At level hardened: a cell of the next batch.
   [[nodiscard]] ASHLAR_INLINE void* take_behind_list(std::size_t bytes) noexcept {
     if constexpr (!frees_owner) return nullptr;
-    const std::size_t size_class = size_classes::of(bytes);
-    void* const top = pop_sampled(size_class);
-    void* const p = top != nullptr ? top : take_unlocked(size_class);
+    const std::size_t size_class = size_classes::of(with_canary(bytes));
+    void* p = has_no_links ? take_behind_cache(size_class) : pop_sampled(size_class);
+    if (!has_no_links && p == nullptr) p = take_unlocked(size_class);
     return ASHLAR_LIKELY(p != nullptr) ? handed_out(p, size_class, bytes) : nullptr;
   }
 
@@ -192,6 +194,7 @@ public:
   /// call it is whole, and flushed.
   void forget_owner() noexcept {
     if constexpr (frees_owner) cache().clear();
+    if constexpr (frees_owner && has_no_links) stores_.forget_freed();
     flush_caches();
   }
 
@@ -261,9 +264,8 @@ private:
 
   template <class Otherwise>
   [[nodiscard]] ASHLAR_INLINE void* take_cell_or(std::size_t size_class, std::size_t bytes, Otherwise otherwise) {
+    if constexpr (has_no_links) return this->take_unlinked(size_class, bytes, otherwise);
     auto* const lists = cache_in_register();
-    if constexpr (has_no_links)
-      if (void* const cell = stores_.take_cell_of_batch(size_class)) return handed_out(cell, size_class, bytes);
     void* const p = lists->top_of(size_class);
     if (ASHLAR_UNLIKELY(is_sampled(p))) return otherwise();
     stores_.expect_link(p, size_class);
@@ -296,7 +298,7 @@ private:
       sharing_.settle(stores_).flush_caches();
       cell = stores_.take_cell(size_class);
     }
-    if constexpr (frees_owner) stores_.fetch_ahead(size_class);
+    if constexpr (frees_owner && !has_no_links) stores_.fetch_ahead(size_class);
     return cell;
   }
 
@@ -351,12 +353,8 @@ private:
 
   ASHLAR_INLINE void cache_cell(void* p, std::size_t size_class) noexcept {
     if constexpr (marks_memory) mark_free(p, size_classes::bytes_of(size_class));
-    if constexpr (has_no_links) {
-      const auto in = sharing_.enter();
-      stores_.give_cell(p);
-    } else {
-      cache_in_register()->push(size_class, p);
-    }
+    if constexpr (has_no_links) this->give_unlinked(p, size_class);
+    else cache_in_register()->push(size_class, p);
   }
 
   // A cell at a sampled address, null, a span or a huge block.
@@ -380,7 +378,8 @@ private:
 
   [[nodiscard]] bool resize_from(std::size_t size_class, void* p, std::size_t bytes, std::size_t alignment) noexcept {
     const std::size_t wanted = class_of_request(bytes, alignment);
-    if (frees_owner && size_class != size_classes::none) return size_class == wanted;
+    constexpr bool has_sizes = checking_level >= checking::hardened;
+    if (frees_owner && !has_sizes && size_class != size_classes::none) return size_class == wanted;
     const auto in = sharing_.enter();
     return stores_.resize(p, size_class, wanted, bytes);
   }

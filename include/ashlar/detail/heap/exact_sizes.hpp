@@ -10,11 +10,13 @@
 #include <ashlar/detail/checks/poison.hpp>
 #include <ashlar/detail/checks/watched_slack.hpp>
 #include <ashlar/detail/heap/block_canary.hpp>
+#include <ashlar/detail/heap/cell_words.hpp>
 #include <ashlar/detail/heap/heap_parts.hpp>
 #include <ashlar/detail/heap/page_discard.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
+#include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/bitmap.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
@@ -22,14 +24,29 @@
 
 namespace ashlar::ASHLAR_ABI::detail {
 
-[[nodiscard]] inline std::uint16_t* sizes_in(span_header& slab) noexcept {
+[[nodiscard]] ASHLAR_INLINE atomic<std::uint16_t>* sizes_in(span_header& slab) noexcept {
   segment& home = *segment::of(&slab);
   return home.requested.of_slice(home.slice_of_record(slab));
 }
 
-[[nodiscard]] inline std::uint16_t& size_of_cell(void* cell) noexcept {
-  span_header& slab = segment::slab_of(cell);
-  return sizes_in(slab)[slab.index_of(cell)];
+/// With what its checks need of the slab, looked up once for all of them.
+struct placed_cell : sized_cell {
+  ASHLAR_INLINE explicit placed_cell(void* cell) noexcept {
+    segment* const home = segment::of(cell);
+    const std::size_t first = home->record(segment::slice_of(cell)).first;
+    slab = &home->record(first);
+    index = slab->index_of(cell);
+    data = static_cast<std::byte*>(cell);
+    bytes = slab->cell_bytes;
+    size = home->requested.of_slice(first) + index;
+  }
+
+  span_header* slab;
+  std::uint32_t index;
+};
+
+[[nodiscard]] inline std::size_t size_of_cell(void* cell) noexcept {
+  return placed_cell(cell).size->load(memory_order_relaxed);
 }
 
 /// Returns: the size class of a live block, or none.
@@ -49,19 +66,21 @@ inline constexpr unsigned char dead_byte = dead_cells_are_zero<Upstream> ? 0 : p
 /// Effects: fills a freed cell. Expects: level hardened.
 template <class Upstream>
 void poison_cell(void* cell) noexcept {
-  detail::size_of_cell(cell) = keeps_canaries ? dead_cell : never_used;
-  if constexpr (keeps_canaries) fill_free(cell, segment::slab_of(cell).cell_bytes, dead_byte<Upstream>);
+  const placed_cell at(cell);
+  at.begin_change();
+  if constexpr (keeps_canaries) fill_free(cell, at.bytes, dead_byte<Upstream>);
+  at.end_change(keeps_canaries ? dead_cell : never_used);
 }
 
 /// Effects: reports a write to a free cell among the cells `first` to `last` of a slab, `last` excluded; marks them as
 /// never used. Expects: level hardened.
 template <class Upstream>
 void verify_poison_of_cells(span_header& slab, std::size_t first, std::size_t last, const void* heap) noexcept {
-  std::uint16_t* const sizes = detail::sizes_in(slab);
+  atomic<std::uint16_t>* const sizes = detail::sizes_in(slab);
   for (std::size_t i = first; i < last; ++i) {
-    if (sizes[i] != dead_cell) continue;
+    if (sizes[i].load(memory_order_relaxed) != dead_cell) continue;
     verify_free(slab.cell(i), slab.cell_bytes, dead_byte<Upstream>, heap);
-    sizes[i] = never_used;
+    sizes[i].store(never_used, memory_order_relaxed);
   }
 }
 
@@ -105,45 +124,78 @@ public:
     return segment::of(p)->record(segment::slice_of(p)).cell_bytes;
   }
 
-  /// Effects: reports writes past the end of a block of `held` bytes, or in front of a cell.
-  static void expect_intact(const extent_map<Upstream>& space, void* p, std::size_t held, const void* heap) noexcept {
+  /// Effects: reports writes past the end of a block of `held` bytes; with `neighbours` also those in front of a cell,
+  /// and to the free cells beside it, which the owner may be handing out without a lock.
+  static void expect_intact(const extent_map<Upstream>& space, void* p, std::size_t held, const void* heap,
+                            bool neighbours = true) noexcept {
     if constexpr (keeps_canaries) {
       const std::size_t bytes = of(space, p);
       expect_canary(p, bytes, end_of_canary(p, bytes, held), heap);
-      if (!is_cell(p)) return;
-      if (!is_front_whole(segment::slab_of(p), p)) report_write_before(p, bytes, heap);
-      if (is_zero_when_dead && !is_back_zero(segment::slab_of(p), p))
-        report_write_behind(p, bytes, bytes, held + most_around, heap);
+      if (!neighbours || !is_cell(p)) return;
+      const placed_cell at(p);
+      if (!is_front_whole(at)) report_write_before(p, bytes, heap);
+      if (is_zero_when_dead && !is_back_zero(at)) report_write_behind(p, bytes, bytes, held + most_around, heap);
     }
   }
 
   /// Effects: poisons a live cell of `bytes` bytes, or of any size for `any_size`, with intact guards. Returns: whether
-  /// it was one; if not, nothing changes.
-  [[nodiscard]] static bool poison_intact_cell(void* cell, std::size_t bytes) noexcept {
-    span_header& slab = segment::slab_of(cell);
-    std::uint16_t& size = detail::sizes_in(slab)[slab.index_of(cell)];
+  /// it was one; if not, nothing changes, and false is a hint only. Thread safety: the owner of the slab; other threads
+  /// may free the cells beside it.
+  [[nodiscard]] static ASHLAR_INLINE bool poison_intact_cell(void* cell, std::size_t bytes) noexcept {
+    const placed_cell at(cell);
+    const std::size_t size = at.size->load(memory_order_relaxed);
     if (bytes != any_size && size != at_least_one_byte(bytes)) return false;
     if constexpr (keeps_canaries) {
-      if (!is_canary_whole(cell, size, slab.cell_bytes) || !is_front_whole(slab, cell)) return false;
-      if (is_zero_when_dead && !is_back_zero(slab, cell)) return false;
-      if constexpr (is_zero_when_dead) fill_free(cell, slab.cell_bytes, dead_byte<Upstream>);
+      if (!is_canary_whole(cell, size, at.bytes) || !is_front_whole(at)) return false;
+      if (is_zero_when_dead && !is_back_zero(at)) return false;
+      at.begin_change();
+      if constexpr (is_zero_when_dead) clear_free(cell, at.bytes);
       else poison_block(cell, size);  // the canary after it is poison already
     }
-    size = keeps_canaries ? dead_cell : never_used;
+    at.end_change(keeps_canaries ? dead_cell : never_used);
+    return true;
+  }
+
+  /// As above, without a call, but false also for larger cells and some for aligned requests. Expects: it is not at a
+  /// sampled address; free cells are zero.
+  [[nodiscard]] static ASHLAR_INLINE bool poison_intact_small(void* cell, std::size_t bytes) noexcept {
+    const placed_cell at(cell);
+    const std::size_t size = at.size->load(memory_order_relaxed);
+    if (ASHLAR_UNLIKELY(at.bytes > most_by_words || !has_canary_in_granule(size, at.bytes))) return false;
+    if (bytes != any_size && size != at_least_one_byte(bytes)) return false;               // freed by another size
+    if (ASHLAR_UNLIKELY(!is_last_granule_whole(cell, size, at.bytes))) return false;       // writes behind the block
+    if (ASHLAR_UNLIKELY(!is_near_front_zero(at) || !is_near_back_zero(at))) return false;  // beside it
+    at.begin_change();
+    clear_words(cell, at.bytes);  // so later reads find nothing, and later writes are found
+    at.end_change(dead_cell);
     return true;
   }
   static constexpr std::size_t any_size = max_size;
 
-  /// Effects: hands a free cell out. Reports a write to it since its free.
-  void hand_out_cell(void* cell, std::size_t bytes) noexcept {
-    span_header& slab = segment::slab_of(cell);
-    std::uint16_t& size = detail::sizes_in(slab)[slab.index_of(cell)];
+  /// Effects: hands a free cell out. Reports a write to it since its free. Thread safety: as above.
+  ASHLAR_INLINE void hand_out_cell(void* cell, std::size_t bytes) noexcept {
+    const placed_cell at(cell);
+    is_zero_when_dead ? hand_out_zero(at, bytes) : hand_out_poisoned(at, bytes);
+  }
+  /// As above. Expects: free cells are zero. It is zero whether it was in use before or not.
+  ASHLAR_INLINE void hand_out_zero(const sized_cell& at, std::size_t bytes) const noexcept {
     const std::size_t kept = at_least_one_byte(bytes);
-    if (ASHLAR_LIKELY(size == dead_cell)) verify_free(cell, slab.cell_bytes, dead_byte<Upstream>, heap_);
-    if (is_zero_when_dead || size != dead_cell) write_canary(cell, kept, slab.cell_bytes);
-    size = static_cast<std::uint16_t>(kept);
-    if constexpr (keeps_canaries && !is_zero_when_dead) watch_front(slab, cell);
-    mark_block(cell, 0, kept, slab.cell_bytes);
+    mark_readable(at.data, at.bytes);
+    if (ASHLAR_UNLIKELY(!is_zero(at.data, at.bytes))) report_poison(at.data, at.bytes, heap_);
+    at.begin_change();
+    write_canary(at.data, kept, at.bytes);
+    at.end_change(kept);
+    mark_block(at.data, 0, kept, at.bytes);
+  }
+  /// As above, without a call. Expects: a cell of up to `most_by_words` bytes, `has_canary_in_granule`.
+  ASHLAR_INLINE void hand_out_small(const sized_cell& at, std::size_t bytes) const noexcept {
+    const std::size_t kept = at_least_one_byte(bytes);
+    mark_readable(at.data, at.bytes);
+    if (ASHLAR_UNLIKELY(!are_words_zero(at.data, at.bytes))) report_poison(at.data, at.bytes, heap_);  // since its free
+    at.begin_change();
+    write_last_granule(at.data, kept, at.bytes);
+    at.end_change(kept);
+    mark_block(at.data, 0, kept, at.bytes);
   }
 
   /// Effects: hands slices or pages out.
@@ -153,8 +205,9 @@ public:
   void resize(void* p, std::size_t were, std::size_t bytes) noexcept {
     if (is_aligned(p, window_bytes) || segment::owner_of(p) == size_classes::none)
       return keep(p, at_least_one_byte(bytes), were);
-    detail::size_of_cell(p) = static_cast<std::uint16_t>(at_least_one_byte(bytes));
-    guard(p, at_least_one_byte(bytes), segment::slab_of(p).cell_bytes, were);
+    const placed_cell at(p);
+    guard(p, at_least_one_byte(bytes), at.bytes, were);
+    at.end_change(at_least_one_byte(bytes));
   }
 
 private:
@@ -164,6 +217,16 @@ private:
   static constexpr std::size_t most_behind_others = 256;
   // Bytes of free cells beside a cell that are looked at.
   static constexpr std::size_t most_around = 32;
+
+  void hand_out_poisoned(const placed_cell& at, std::size_t bytes) const noexcept {
+    const std::size_t kept = at_least_one_byte(bytes);
+    const bool was_used = at.size->load(memory_order_relaxed) == dead_cell;
+    if (ASHLAR_LIKELY(was_used)) verify_free(at.data, at.bytes, dead_byte<Upstream>, heap_);
+    else write_canary(at.data, kept, at.bytes);
+    at.end_change(kept);
+    if constexpr (keeps_canaries) watch_front(at);
+    mark_block(at.data, 0, kept, at.bytes);
+  }
 
   void keep(void* p, std::size_t bytes, std::size_t were) noexcept {
     if (is_aligned(p, window_bytes)) {
@@ -183,59 +246,87 @@ private:
 
   // The byte before a cell is the canary of a live cell, or the poison of a free cell or of the slab's front. A cell
   // that was never used is poisoned like a free one, so that the byte exists.
-  ASHLAR_INLINE static void watch_front(span_header& slab, void* cell) noexcept {
-    if (ASHLAR_UNLIKELY(has_front(slab, cell) && !is_canary_before(cell) && is_behind_unused(slab, cell)))
-      poison_cell<Upstream>(static_cast<std::byte*>(cell) - slab.cell_bytes);
+  ASHLAR_INLINE static void watch_front(const placed_cell& at) noexcept {
+    if (ASHLAR_UNLIKELY(has_front(at) && !is_canary_before(at.data) && is_behind_unused(at)))
+      poison_cell<Upstream>(at.data - at.bytes);
   }
 
   // The byte before a first cell at the start of a slice belongs to another span.
-  [[nodiscard]] ASHLAR_INLINE static bool has_front(const span_header& slab, const void* cell) noexcept {
-    return !is_aligned(cell, slice_bytes) || slab.cells != cell;
+  [[nodiscard]] ASHLAR_INLINE static bool has_front(const placed_cell& at) noexcept {
+    return !is_aligned(at.data, slice_bytes) || at.slab->cells != at.data;
   }
 
-  [[nodiscard]] ASHLAR_INLINE static bool is_front_whole(span_header& slab, const void* cell) noexcept {
-    return is_zero_when_dead ? is_front_zero(slab, cell) : is_front_intact(slab, cell);
+  [[nodiscard]] ASHLAR_INLINE static bool is_front_whole(const placed_cell& at) noexcept {
+    return is_zero_when_dead ? is_front_zero(at) : is_front_intact(at);
   }
 
   // As `is_front_zero`, for the free cells behind a cell.
-  [[nodiscard]] ASHLAR_INLINE static bool is_back_zero(span_header& slab, const void* cell) noexcept {
-    const std::uint16_t* const sizes = detail::sizes_in(slab);
-    const std::size_t index = slab.index_of(cell);
-    for (std::size_t next = index + 1, left = most_around; left != 0 && next < slab.capacity; ++next) {
-      if (is_live_size(sizes[next])) return true;
-      const std::size_t bytes = detail::min<std::size_t>(left, slab.cell_bytes);
-      if (!is_filled(slab.cell(next), bytes, 0)) return false;
-      left -= bytes;
+  [[nodiscard]] ASHLAR_INLINE static bool is_back_zero(const placed_cell& at) noexcept {
+    const std::byte* from = at.data;
+    std::size_t left = most_around;
+    for (std::uint32_t i = 1; at.index + i < at.slab->capacity; ++i) {
+      if (!is_free_mark(at.size[i].load(memory_order_acquire))) return true;  // with end_change()
+      from += at.bytes;
+      const std::size_t looked_at = detail::min(left, at.bytes);
+      if (!are_words_zero(from, looked_at)) return false;
+      left -= looked_at;
+      if (left == 0) return true;
     }
     return true;
   }
 
   // Whether the bytes in front of a cell are zero, as far as they belong to no live cell, and the canary of a live one.
-  [[nodiscard]] ASHLAR_INLINE static bool is_front_zero(span_header& slab, const void* cell) noexcept {
-    const std::uint16_t* const sizes = detail::sizes_in(slab);
-    std::size_t index = slab.index_of(cell), left = most_around;
-    for (const auto* end = static_cast<const std::byte*>(cell);;) {
-      const bool is_first = index == 0;
-      if (!is_first && is_live_size(sizes[--index])) return is_canary_before(end);
-      const std::size_t room = is_first ? address_of(end) % slice_bytes : slab.cell_bytes;
-      const std::size_t bytes = detail::min(left, room);
-      if (!is_filled(end - bytes, bytes, 0)) return false;
-      if (is_first || (left -= bytes) == 0) return true;
-      end -= bytes;
+  // Another thread that frees the cell before may clear it meanwhile: then the result is a hint.
+  [[nodiscard]] ASHLAR_INLINE static bool is_front_zero(const placed_cell& at) noexcept {
+    const std::byte* end = at.data;
+    std::size_t left = most_around;
+    for (const atomic<std::uint16_t>* size = at.size; size != at.size - at.index;) {
+      const std::uint16_t before = (--size)->load(memory_order_acquire);  // with end_change()
+      if (!is_free_mark(before)) return before == changing_cell || is_canary_before(end);
+      const std::size_t looked_at = detail::min(left, at.bytes);
+      end -= looked_at;
+      if (!are_words_zero(end, looked_at)) return false;
+      left -= looked_at;
+      if (left == 0) return true;
     }
-  }
-  [[nodiscard]] static bool is_live_size(std::uint16_t size) noexcept {
-    return size != never_used && size != dead_cell;
+    const std::size_t room = detail::min(left, address_of(end) % slice_bytes);
+    return room == 0 || are_words_zero(end - room, room);
   }
 
-  [[nodiscard]] ASHLAR_INLINE static bool is_front_intact(span_header& slab, const void* cell) noexcept {
-    return !has_front(slab, cell) || is_canary_before(cell) || is_behind_unused(slab, cell);
+  // @{ The marks of the `n`th cell before and behind; beyond the slab: that of zeroes, and of a block.
+  [[nodiscard]] ASHLAR_INLINE static std::uint16_t mark_before(const placed_cell& at, std::uint32_t n) noexcept {
+    return ASHLAR_LIKELY(at.index >= n) ? (at.size - n)->load(memory_order_acquire) : never_used;  // with end_change()
+  }
+  [[nodiscard]] ASHLAR_INLINE static std::uint16_t mark_behind(const placed_cell& at, std::uint32_t n) noexcept {
+    return ASHLAR_LIKELY(at.index + n < at.slab->capacity) ? (at.size + n)->load(memory_order_acquire) : 1;
+  }
+  // @}
+
+  // As `is_front_zero`, for a small cell that is not at a sampled address: 256 bytes of its slice lie in front of it.
+  [[nodiscard]] ASHLAR_INLINE static bool is_near_front_zero(const placed_cell& at) noexcept {
+    constexpr std::size_t granule = granule_words::bytes;
+    const std::uint16_t before = mark_before(at, 1);
+    if (!is_free_mark(before)) return ASHLAR_LIKELY(is_canary_before(at.data)) || before == changing_cell;
+    const granule_words closest = granule_words::at(at.data - granule);
+    if (at.bytes == granule && !is_free_mark(mark_before(at, 2)))
+      return closest.is_zero() && (is_canary_before(at.data - granule) || mark_before(at, 2) == changing_cell);
+    return (closest | granule_words::at(at.data - 2 * granule)).is_zero();
+  }
+  // As `is_back_zero`, the same.
+  [[nodiscard]] ASHLAR_INLINE static bool is_near_back_zero(const placed_cell& at) noexcept {
+    if (!is_free_mark(mark_behind(at, 1))) return true;
+    const granule_words closest = granule_words::at(at.data + at.bytes);
+    if (at.bytes == granule_words::bytes && !is_free_mark(mark_behind(at, 2))) return closest.is_zero();
+    return (closest | granule_words::at(at.data + at.bytes + granule_words::bytes)).is_zero();
+  }
+
+  [[nodiscard]] ASHLAR_INLINE static bool is_front_intact(const placed_cell& at) noexcept {
+    return !has_front(at) || is_canary_before(at.data) || is_behind_unused(at);
   }
 
   // Whether the cell before was never used, or its pages have been decommitted since.
-  [[nodiscard]] ASHLAR_NOINLINE static bool is_behind_unused(span_header& slab, const void* cell) noexcept {
-    const std::uint32_t index = slab.index_of(cell);
-    return index != 0 && detail::sizes_in(slab)[index - 1] == never_used;
+  [[nodiscard]] ASHLAR_NOINLINE static bool is_behind_unused(const placed_cell& at) noexcept {
+    return at.index != 0 && at.size[-1].load(memory_order_relaxed) == never_used;
   }
 
   // `were`: bytes with contents of the caller.

@@ -31,8 +31,11 @@ namespace ashlar::ASHLAR_ABI::detail {
 template <resource Upstream>
 class block_check {
 public:
-  block_check(const span_store<Upstream>& spans, const void* heap, const block_use& use = freeing_block) noexcept
-      : spans_(spans), heap_(heap), use_(use) {}
+  /// `neighbours`: whether the cells beside a block are looked at, as at level `hardened` by the owner alone where it
+  /// frees without a lock.
+  block_check(const span_store<Upstream>& spans, const void* heap, const block_use& use = freeing_block,
+              bool neighbours = true) noexcept
+      : spans_(spans), heap_(heap), use_(use), neighbours_(neighbours) {}
 
   /// Effects: reports an address that is not a live block.
   void expect(const void* p) const noexcept { static_cast<void>(size_of(const_cast<void*>(p))); }
@@ -44,7 +47,7 @@ public:
     if (found == nullptr) report_foreign(p);
     const std::size_t held = found->is_segment() ? size_in_segment(p) : size_of_huge(p, *found);
     if (found->is_segment()) spans_.space().note_segment(p);
-    if constexpr (keeps_canaries) exact_sizes<Upstream>::expect_intact(spans_.space(), p, held, heap_);
+    if constexpr (keeps_canaries) exact_sizes<Upstream>::expect_intact(spans_.space(), p, held, heap_, neighbours_);
     return held;
   }
 
@@ -74,21 +77,28 @@ public:
   /// @{ As `end_life`, by a thread that holds the lock of the owner and is another one.
   void end_life_by_other(void* p) const noexcept {
     static_cast<void>(size_of(p));
-    if (class_of_block(p) != size_classes::none) segment::flip_live_by_other(p);
+    leave_by_other(p);
   }
   void end_life_by_other(void* p, std::size_t bytes, std::size_t alignment, std::size_t size_class) const noexcept {
     expect(p, bytes, alignment, size_class);
-    if (class_of_block(p) != size_classes::none) segment::flip_live_by_other(p);
+    leave_by_other(p);
   }
   /// @}
 
   /// Effects: begins the life of a cell.
   static ASHLAR_INLINE void begin_life(void* p) noexcept { segment::flip_live(p); }
 
-  /// Effects: ends the life of `p` if it is a live cell of the class. Returns: whether it was. Expects: level
-  /// `checked`; `p` lies in a segment of the calling thread. Thread safety: the owner, without the lock.
-  [[nodiscard]] static ASHLAR_INLINE bool ends_own_cell(void* p, std::size_t size_class) noexcept {
-    if (size_class == size_classes::none || !segment::is_live(p)) return false;
+  /// Effects: ends the life of `p` if it is a live cell of the class, and at level `hardened` intact and of `bytes`
+  /// bytes, or of any size. Returns: whether it was; false is a hint only. Expects: level `checked`; `p` lies in a
+  /// segment of the calling thread. Thread safety: the owner, without the lock.
+  [[nodiscard]] static ASHLAR_INLINE bool ends_own_cell(void* p, std::size_t bytes, std::size_t size_class) noexcept {
+    return ends_cell(p, size_class, bytes);
+  }
+  /// As above, without a call; false also for cells that need one. Expects: `p` is not a sampled address.
+  [[nodiscard]] static ASHLAR_INLINE bool ends_own_small(void* p, std::size_t bytes, std::size_t size_class) noexcept {
+    if constexpr (!dead_cells_are_zero<Upstream>) return ends_cell(p, size_class, bytes);
+    if (size_class == size_classes::none || segment::owner_of(p) != size_class || !segment::is_live(p)) return false;
+    if (!exact_sizes<Upstream>::poison_intact_small(p, bytes)) return false;
     segment::flip_live(p);
     return true;
   }
@@ -102,8 +112,8 @@ public:
 private:
   // Effects: ends the life of `p` if it is a live cell of the class, which implies its alignment, and at level
   // `hardened` intact and of that size. Returns: whether it was; false is a hint only. Expects: `p` lies in a segment.
-  [[nodiscard]] ASHLAR_INLINE bool ends_cell(void* p, std::size_t size_class,
-                                             [[maybe_unused]] std::size_t bytes) const noexcept {
+  [[nodiscard]] static ASHLAR_INLINE bool ends_cell(void* p, std::size_t size_class,
+                                                    [[maybe_unused]] std::size_t bytes) noexcept {
     if (size_class == size_classes::none || segment::owner_of(p) != size_class || !segment::is_live(p)) return false;
     if constexpr (checking_level >= checking::hardened)
       if (!exact_sizes<Upstream>::poison_intact_cell(p, bytes)) return false;
@@ -124,8 +134,13 @@ private:
 
   static void leave(void* p) noexcept {
     if (class_of_block(p) == size_classes::none) return;
-    segment::flip_live(p);
     if constexpr (checking_level >= checking::hardened) poison_cell<Upstream>(p);
+    segment::flip_live(p);
+  }
+  static void leave_by_other(void* p) noexcept {
+    if (class_of_block(p) == size_classes::none) return;
+    if constexpr (checking_level >= checking::hardened) poison_cell<Upstream>(p);
+    segment::flip_live_by_other(p);
   }
 
   void expect_size(void* p, std::size_t bytes, std::size_t size_class) const noexcept {
@@ -221,6 +236,7 @@ private:
   const span_store<Upstream>& spans_;
   const void* heap_;
   const block_use& use_;
+  const bool neighbours_;
 };
 
 /// The same below level `checked`: nothing is verified.
@@ -231,7 +247,8 @@ struct no_block_check {
   static void expect(const void*) noexcept {}
   static void expect(const void*, std::size_t, std::size_t, std::size_t) noexcept {}
   static void begin_life(const void*) noexcept {}
-  [[nodiscard]] static bool ends_own_cell(const void*, std::size_t) noexcept { return false; }
+  [[nodiscard]] static bool ends_own_cell(const void*, std::size_t, std::size_t) noexcept { return false; }
+  [[nodiscard]] static bool ends_own_small(const void*, std::size_t, std::size_t) noexcept { return false; }
   static void end_life(const void*) noexcept {}
   static void end_life(const void*, std::size_t, std::size_t, std::size_t) noexcept {}
   [[nodiscard]] static bool ends_known_cell(const void*, std::size_t, std::size_t) noexcept { return false; }

@@ -74,10 +74,24 @@ public:
   /// Returns: a cell of a class with an empty free list, or null.
   [[nodiscard]] void* take_cell(std::size_t size_class) noexcept { return small_.take(size_class, cache_); }
 
-  /// As `take_cell`, of the cell batch alone; null if that is empty.
-  [[nodiscard]] ASHLAR_INLINE void* take_cell_of_batch(std::size_t size_class) noexcept {
-    return small_.take_from_batch(size_class, cache_);
+  /// Returns: a cell of the batch, handed out for `bytes` bytes; null if the batch is empty, or a call is needed to
+  /// take one without a lock. Expects: level hardened.
+  [[nodiscard]] ASHLAR_INLINE void* hand_out_of_batch(std::size_t size_class, std::size_t bytes) noexcept {
+    if constexpr (dead_cells_are_zero<Upstream> && finds_owners<Upstream>) {
+      if (ASHLAR_UNLIKELY(size_class > most_class_by_words) || !small_.has_any(size_class, bytes)) return nullptr;
+      const sized_cell cell = small_.take_any(size_class);
+      sizes().hand_out_small(cell, bytes);
+      ASHLAR_ASSUME(cell.data != nullptr);
+      return cell.data;
+    } else {
+      void* const cell = small_.take_from_batch(size_class, cache_);
+      if (ASHLAR_LIKELY(cell != nullptr)) sizes().hand_out_cell(cell, bytes);
+      return cell;
+    }
   }
+
+  /// The first class whose batch other threads may use under the lock.
+  static constexpr std::size_t first_common_batch = small_store<Upstream>::first_common_batch;
 
   /// As `take_cell`, of the cell batch alone, behind an empty free list; null if the batch is empty or open to other
   /// threads.
@@ -95,6 +109,13 @@ public:
 
   /// Effects: returns a cell that is in no free list to its bitmap.
   void give_cell(void* cell) noexcept { small_.give(cell); }
+  /// @{ As those of `small_store`.
+  [[nodiscard]] ASHLAR_INLINE bool try_wait(void* cell, std::size_t size_class) noexcept {
+    return small_.try_wait(cell, size_class);
+  }
+  void give_freed(std::size_t size_class) noexcept { small_.give_freed(size_class); }
+  void forget_freed() noexcept { small_.forget_freed(); }
+  /// @}
 
   /// As `give_cell`, for a sampled address of class `size_class`. Expects: level hardened, where free lists stay empty.
   void give_sampled(void* cell, std::size_t size_class) noexcept {
@@ -215,7 +236,8 @@ public:
       slab_view(run).for_each_taken([&](std::byte* cell) {
         if constexpr (segment::live_cells::is_kept)
           if (!segment::is_live(cell)) return;  // in the cache of a thread
-        f(static_cast<void*>(cell), bytes_in(cell, std::size_t{run.cell_bytes}));
+        const std::size_t bytes = bytes_in(cell, std::size_t{run.cell_bytes});
+        if (bytes <= run.cell_bytes) f(static_cast<void*>(cell), bytes);  // else its owner is freeing it now
       });
     });
     huge_.for_each([&](std::byte* p, std::size_t bytes) { f(static_cast<void*>(p), bytes_in(p, bytes)); });
@@ -271,7 +293,11 @@ public:
   /// Effects: reports a double free of a cell.
   ASHLAR_COLD void report_twice(const void* cell) const noexcept { detail::report_twice(cell, heap_); }
   [[nodiscard]] ASHLAR_INLINE auto checks(const block_use& use = freeing_block) const noexcept {
-    return block_check_of_level<Upstream>(spans_, heap_, use);
+    return block_check_of_level<Upstream>(spans_, heap_, use, true);
+  }
+  /// As `checks`, without a look at the cells beside a block.
+  [[nodiscard]] auto checks_of_block(const block_use& use = freeing_block) const noexcept {
+    return block_check_of_level<Upstream>(spans_, heap_, use, false);
   }
   [[nodiscard]] exact_sizes<Upstream> sizes() noexcept { return {space_, heap_}; }
 

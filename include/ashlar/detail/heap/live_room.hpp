@@ -12,6 +12,7 @@
 #include <ashlar/detail/heap/window_table.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
+#include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
@@ -28,8 +29,8 @@ namespace ashlar::ASHLAR_ABI::detail {
   if (address_of(p) < address_of(slab.cells)) return 0;
   const std::uint32_t index = slab.index_of(p);
   if (index >= slab.capacity) return 0;
-  const std::uint16_t bytes = detail::sizes_in(slab)[index];
-  return bytes == never_used || bytes == dead_cell ? 0 : detail::room_behind(p, slab.cell(index), bytes);
+  const std::uint16_t bytes = detail::sizes_in(slab)[index].load(memory_order_relaxed);
+  return is_requested_size(bytes) ? detail::room_behind(p, slab.cell(index), bytes) : 0;
 }
 
 // As above, for a block of slices. Free slices are inaccessible, so that a write needs no other answer.

@@ -16,24 +16,36 @@
 
 namespace ashlar::ASHLAR_ABI::detail {
 
-/// At level `checked`, as calls of the `Engine` that derives from it:
+/// From level `checked` on, as calls of the `Engine` that derives from it:
 ///
 ///     free of p --> the segment of p is the caller's: try_put_own     live -> free list, without a lock
 ///               `-> otherwise: [ put_checked ]                        every check, report
-///                     +- of the caller: onto a free list
+///                     +- of the caller: onto a free list, or into the bitmap
 ///                     +- of another thread: into the bitmap
 ///
-/// The lock of the engine guards all checks but those of a cell that is live for its owner.
+/// The lock of the engine guards all checks but those of a cell that is live for its owner. At level `hardened` a cell
+/// also has its size and intact guards, and waits for its bitmap instead of a free list. The owner alone looks at the
+/// cells beside a block: it hands them out without the lock.
 template <class Engine>
 class owner_checks {
 public:
   /// Effects: frees a live cell. Returns: false, without an effect, for all else and for cells at sampled addresses.
   /// Expects: `p` lies in a segment of this engine. Thread safety: the owner.
-  [[nodiscard]] ASHLAR_INLINE bool try_put_own(void* p) noexcept { return try_put_own(p, segment::owner_of(p)); }
-  /// As above, only of the class.
-  [[nodiscard]] ASHLAR_INLINE bool try_put_own(void* p, std::size_t size_class) noexcept {
-    if (ASHLAR_UNLIKELY(is_sampled(p) || segment::owner_of(p) != size_class)) return false;
-    if (ASHLAR_UNLIKELY(!self().stores_.checks().ends_own_cell(p, size_class))) return false;
+  [[nodiscard]] ASHLAR_INLINE bool try_put_own(void* p) noexcept {
+    return try_put_own(p, any_size, segment::owner_of(p));
+  }
+  /// As above, only of the class, and at level `hardened` of the size.
+  [[nodiscard]] ASHLAR_INLINE bool try_put_own(void* p, std::size_t bytes, std::size_t size_class) noexcept {
+    if (ASHLAR_UNLIKELY(is_sampled(p))) return false;
+    if (ASHLAR_UNLIKELY(!self().stores_.checks().ends_own_small(p, bytes, size_class))) return false;
+    self().cache_cell(p, size_class);
+    return true;
+  }
+  /// As `try_put_own` of any size, with a call for larger cells at level `hardened`; false at others.
+  [[nodiscard]] bool try_put_larger(void* p) noexcept {
+    if constexpr (!Engine::has_no_links) return false;
+    const std::size_t size_class = segment::owner_of(p);
+    if (is_sampled(p) || !self().stores_.checks().ends_own_cell(p, any_size, size_class)) return false;
     self().cache_cell(p, size_class);
     return true;
   }
@@ -53,9 +65,10 @@ public:
     void* const at = const_cast<void*>(p);
     const bool is_mine = !is_aligned(p, window_bytes) && self().upstream().get().is_of(&self(), p);
     const std::size_t size_class = is_mine ? segment::owner_of(at) : size_classes::none;
-    if (size_class != size_classes::none && segment::is_live(at)) return size_classes::bytes_of(size_class);
+    if (checking_level == checking::checked && size_class != size_classes::none && segment::is_live(at))
+      return size_classes::bytes_of(size_class);
     const auto in = self().sharing_.enter_whole();
-    self().stores_.checks(use).expect(p);
+    self().stores_.checks_of_block(use).expect(p);
     return self().stores_.usable_size(p);
   }
 
@@ -63,10 +76,12 @@ public:
   /// caller.
   void expect_request(void* p, std::size_t bytes, std::size_t alignment, std::size_t size_class,
                       const auto& use) noexcept {
-    const auto check = [&] { self().stores_.checks(use).expect(p, bytes, alignment, size_class); };
-    if constexpr (!Engine::checks_owner) return check();
-    const auto in = self().sharing_.enter_whole();
-    check();
+    if constexpr (Engine::checks_owner) {
+      const auto in = self().sharing_.enter_whole();
+      self().stores_.checks_of_block(use).expect(p, bytes, alignment, size_class);
+    } else {
+      self().stores_.checks(use).expect(p, bytes, alignment, size_class);
+    }
   }
 
   /// As `put(p, bytes, alignment)` of the engine, but false, without an effect, when the block may be of another heap
@@ -83,14 +98,39 @@ protected:
   owner_checks() = default;
   ~owner_checks() = default;
 
+  /// @{ At level `hardened`, where free cells have no links: a cell of the batch, or `otherwise()`; the free of a dead
+  /// cell. Where the owner frees without the lock, both are without it until the batch is empty, or too many wait.
+  template <class Otherwise>
+  [[nodiscard]] ASHLAR_INLINE void* take_unlinked(std::size_t size_class, std::size_t bytes, Otherwise otherwise) {
+    auto& stores = self().stores_;
+    if (Engine::frees_owner && ASHLAR_UNLIKELY(size_class >= stores.first_common_batch)) return otherwise();
+    void* const cell = stores.hand_out_of_batch(size_class, bytes);
+    if (ASHLAR_UNLIKELY(cell == nullptr)) return otherwise();
+    stores.checks().begin_life(cell);
+    return cell;
+  }
+  ASHLAR_INLINE void give_unlinked(void* cell, std::size_t size_class) noexcept {
+    if (Engine::frees_owner && ASHLAR_LIKELY(self().stores_.try_wait(cell, size_class))) return;
+    give_with_waiting(cell, size_class);
+  }
+  /// @}
+
 private:
+  static constexpr std::size_t any_size = max_size;
+
   [[nodiscard]] ASHLAR_INLINE Engine& self() noexcept { return static_cast<Engine&>(*this); }
+
+  ASHLAR_NOINLINE void give_with_waiting(void* cell, std::size_t size_class) noexcept {
+    const auto in = self().sharing_.enter();
+    self().stores_.give_freed(size_class);
+    self().stores_.give_cell(cell);
+  }
 
   // Under the lock.
   template <class... Request>
   void take_from_other(void* p, Request... requested) noexcept {
     auto& stores = self().stores_;
-    stores.checks().end_life_by_other(p, requested...);
+    stores.checks_of_block().end_life_by_other(p, requested...);
     is_aligned(p, window_bytes) ? stores.give_huge(p) : stores.count_arrived(stores.give_block(p));
   }
 
@@ -100,6 +140,7 @@ private:
     const std::size_t size_class = segment::owner_of(p);
     if (size_class == size_classes::none) return stores.give_run(p);
     if constexpr (marks_memory) mark_free(p, size_classes::bytes_of(size_class));
+    if constexpr (Engine::has_no_links) return is_sampled(p) ? stores.give_sampled(p, size_class) : stores.give_cell(p);
     stores.cache().push(size_class, p);
     if (is_sampled(p)) stores.count_freed(size_class);
   }

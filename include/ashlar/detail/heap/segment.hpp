@@ -74,15 +74,20 @@ private:
 
 struct no_requested_sizes {
   static constexpr bool is_kept = false;
-  [[nodiscard]] static std::uint16_t* of_slice(std::size_t) noexcept { return nullptr; }
+  [[nodiscard]] static atomic<std::uint16_t>* of_slice(std::size_t) noexcept { return nullptr; }
+  static void clear(std::size_t, std::size_t) noexcept {}
   [[nodiscard]] static slice_mask* poisoned() noexcept { return nullptr; }
 };
+// A cell has one writer at a time; the owner of a slab reads those of its neighbours, which other threads may free.
 struct requested_sizes {
   static constexpr bool is_kept = true;
-  [[nodiscard]] std::uint16_t* of_slice(std::size_t slice) noexcept { return sizes[slice]; }
+  [[nodiscard]] atomic<std::uint16_t>* of_slice(std::size_t slice) noexcept { return sizes[slice]; }
+  void clear(std::size_t slice, std::size_t cells) noexcept {
+    for (std::size_t i = 0; i < cells; ++i) sizes[slice][i].store(0, memory_order_relaxed);
+  }
   [[nodiscard]] slice_mask* poisoned() noexcept { return &poisoned_slices; }
-  std::uint16_t sizes[slices_per_segment][slice_bytes / size_classes::granule];  // by the cells of a slab
-  slice_mask poisoned_slices;                                                    // a dead block started there
+  atomic<std::uint16_t> sizes[slices_per_segment][slice_bytes / size_classes::granule];  // by the cells of a slab
+  slice_mask poisoned_slices;                                                            // a dead block started there
 };
 
 /// The base of a segment's owner.
@@ -270,7 +275,7 @@ public:
     for (std::size_t i = 1; i < layout.slices; ++i) home_.record(slice_ + i).first = static_cast<std::uint8_t>(slice_);
     free_cells().set_all();
     home_.live.clear(slice_, layout.slices);
-    if constexpr (segment::requested_sizes::is_kept) detail::fill_n(home_.requested.of_slice(slice_), capacity);
+    home_.requested.clear(slice_, capacity);
     home_.set_owner(slice_, layout.slices, size_class);
   }
 

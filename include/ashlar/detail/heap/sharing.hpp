@@ -46,7 +46,7 @@ private:
 ///
 /// - at level `fast` behind the thread cache, about once in 64 requests of the owner: `enter`;
 /// - from `checked` on by whole calls, thread cache included, since the freeing call reports misuse: `enter_call`; but
-///   at `checked` as at `fast`, if an address alone leads to the owner of a block;
+///   as at `fast`, if an address alone leads to the owner of a block;
 /// - at every level by calls that have no part in front of the lock: `enter_whole`.
 ///
 /// Parcels of freed cells wait in a queue without the lock, up to a limit; the lock guards those that are taken out.
@@ -58,7 +58,7 @@ public:
   using whole = report_scope<spin_lock>;  // a double free of a cell is found at every level, and reported without it
   static constexpr bool sends = frees_travel;
   /// Whether the owner uses its thread cache without the lock.
-  static constexpr bool frees_owner = sends || (checking_level == checking::checked && finds_owners<Upstream>);
+  static constexpr bool frees_owner = sends || finds_owners<Upstream>;
 
   explicit constexpr locked_with_inbox(const heap_options& options) noexcept : in_transit_(options.retain_bytes) {}
 

@@ -12,8 +12,10 @@
 #include <ashlar/detail/heap/cell_faults.hpp>
 #include <ashlar/detail/heap/cell_layout.hpp>
 #include <ashlar/detail/heap/exact_sizes.hpp>
+#include <ashlar/detail/heap/freed_cells.hpp>
 #include <ashlar/detail/heap/heap_parts.hpp>
 #include <ashlar/detail/heap/page_discard.hpp>
+#include <ashlar/detail/heap/partial_slabs.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/span_header.hpp>
 #include <ashlar/detail/heap/thread_cache.hpp>
@@ -59,6 +61,18 @@ public:
                                                                : nullptr;
   }
 
+  /// Returns: whether `take_any` has a cell that `hand_out_small` takes for a request.
+  [[nodiscard]] ASHLAR_INLINE bool has_any(std::size_t size_class, std::size_t bytes) const noexcept {
+    const partial_slabs& from = partial_[size_class];
+    return ASHLAR_LIKELY(from.batch.mask != 0) && ASHLAR_LIKELY(random_.is_seeded()) &&
+           has_canary_in_granule(at_least_one_byte(bytes), from.cell_bytes);
+  }
+  /// Returns: any cell of the batch. Expects: `has_any`; free cells are zero.
+  [[nodiscard]] ASHLAR_INLINE sized_cell take_any(std::size_t size_class) noexcept {
+    ASHLAR_ASSUME(random_.is_seeded());
+    return partial_[size_class].take_any(random_.next_of_64());
+  }
+
   /// Effects: prefetches the cells that `take` hands out next, which other threads may have freed.
   ASHLAR_INLINE void fetch_ahead(std::size_t size_class) const noexcept {
     partial_[size_class].batch.fetch_ahead(partial_[size_class].cell_bytes, thread_cache::cells_at_once);
@@ -72,6 +86,22 @@ public:
     file(slab);
   }
 
+  /// Effects: makes a cell wait for `give_freed`. Returns: false, without an effect, if too many wait or the cell is
+  /// large. Thread safety: the owner, without the lock.
+  [[nodiscard]] ASHLAR_INLINE bool try_wait(void* cell, std::size_t size_class) noexcept {
+    return freed_.try_add(size_class, cell);
+  }
+  /// Effects: gives the cells of a class that wait.
+  void give_freed(std::size_t size_class) noexcept {
+    gathered_cells<span_header> cells;
+    if (size_class < first_common_batch)
+      freed_.take_groups(
+          size_class, [&](void* cell) { cells = slab_view(segment::slab_of(cell)).gather(cell); },
+          [&](void* cell) { return cells.add(cell); }, [&] { give_mask(*cells.home, cells.word, cells.batch.mask); });
+  }
+  /// Effects: forgets the cells that wait, which stay taken.
+  void forget_freed() noexcept { freed_.clear(); }
+
   /// Effects: as `give`, for cells of one bitmap word. Returns: their bytes.
   std::size_t give_mask(span_header& slab, std::size_t word, std::uint64_t cells) noexcept {
     const std::size_t bytes = count_bits(cells) * slab.cell_bytes;
@@ -84,6 +114,7 @@ public:
   /// Effects: sweeps all free lists into the bitmaps, and cached spans to the segments. From level `checked` on reports
   /// a cell with a corrupt link.
   ASHLAR_COLD void sweep(thread_cache& cache) noexcept {
+    for (std::size_t size_class = 1; size_class < first_common_batch; ++size_class) give_freed(size_class);
     sweep_runs(cache);
     for (std::size_t size_class = 1; size_class <= size_classes::count; ++size_class) sweep(size_class, cache);
     made_bytes_ = 0;
@@ -133,8 +164,9 @@ public:
     });
   }
 
-  /// Effects: counts for each slab the free cells without a bit: in free lists, and in batches of classes from `first`
-  /// on; and for each block that is kept whole, 1. Complexity: O(slices and cells in free lists).
+  /// Effects: counts for each slab the free cells without a bit: in free lists, in batches of classes from `first` on,
+  /// and with all batches those that wait; and for each block that is kept whole, 1.
+  /// Complexity: O(slices and cells in free lists).
   void count_waiting(const thread_cache& cache, std::size_t first = 0) const noexcept {
     const auto count = [](void* cell, std::size_t cells) {
       segment::slab_of(cell).waiting += static_cast<std::uint32_t>(cells);
@@ -146,6 +178,7 @@ public:
     cache.for_each_run(count_whole);
     for (std::size_t size_class = 1; size_class <= size_classes::count; ++size_class)
       cache.for_each(size_class, [&](void* cell) { count(cell, 1); });
+    if (first == 0) freed_.for_each([&](void* cell) { count(cell, 1); });
     for (std::size_t size_class = first; size_class < partial_.size(); ++size_class)
       if (const cell_batch& batch = partial_[size_class].batch; batch.mask != 0)
         count(batch.base, count_bits(batch.mask));
@@ -188,6 +221,7 @@ public:
   void clear() noexcept {
     if constexpr (keeps_canaries) for_each_slab([&](span_header& slab) { verify_poison(slab, 0, slab.capacity); });
     partial_ = {};
+    freed_.clear();
     slabs_ = free_bytes_ = dropped_bytes_ = refetched_ = made_bytes_ = 0;
   }
 
@@ -211,12 +245,6 @@ public:
 
 private:
   static constexpr bool is_random = page_discard<Upstream>::has_guards;
-
-  struct partial_slabs {
-    cell_batch batch;
-    std::size_t cell_bytes = 0;
-    span_header* slabs = nullptr;  // slabs with a set bit
-  };
 
   void sweep(std::size_t size_class, thread_cache& cache) noexcept {
     for (void* cell = pop_sound(size_class, cache); cell != nullptr;) {
@@ -266,7 +294,7 @@ private:
   [[nodiscard]] ASHLAR_INLINE std::byte* take_from_batch_and_refill(std::size_t size_class,
                                                                     thread_cache& cache) noexcept {
     partial_slabs& from = partial_[size_class];
-    if constexpr (is_random) return from.batch.take_any(from.cell_bytes, random_.next());
+    if constexpr (is_random) return from.take_any(random_.next_of_64()).data;
     std::byte* const cell = from.batch.take(from.cell_bytes);
     if constexpr (checking_level < checking::hardened)
       if (size_class < first_common_batch && cache.is_empty(size_class))
@@ -277,6 +305,7 @@ private:
   // Effects: fills the batch of a class. Expects: it is empty.
   [[nodiscard]] ASHLAR_COLD bool restock(std::size_t size_class, thread_cache& cache) noexcept {
     partial_slabs& at = partial_[size_class];
+    if (at.slabs == nullptr) give_freed(size_class);
     if (at.slabs == nullptr && !add_slab(size_class, cache)) return false;
     span_header& slab = *at.slabs;
     at.batch = slab_view(slab).take_batch();
@@ -284,7 +313,8 @@ private:
     refetched_ += slab.dropped_bytes;
     if (slab.dropped_bytes != 0) keep_dropped(slab, 0, 0);
     at.cell_bytes = slab.cell_bytes;
-    if (slab.free == 0) remove_partial(slab);
+    if constexpr (is_random) at.sizes.begin_at(sizes_in(slab) + slab.index_of(at.batch.base));
+    if (slab.free == 0) at.remove(slab);
     return true;
   }
 
@@ -322,13 +352,13 @@ private:
     ++slabs_;
     made_bytes_ += slab.length * slice_bytes;
     free_bytes_ += std::size_t{slab.free} * slab.cell_bytes;
-    add_partial(slab);
+    partial_[size_class].add(slab);
   }
 
   // Effects: lists a slab that gained its first bit.
   void file(span_header& slab) noexcept {
     if (slab.free == slab.capacity) return remove_slab(slab);
-    if (!slab.is_available) add_partial(slab);
+    if (!slab.is_available) partial_[slab.size_class].add(slab);
   }
 
   // Verifies the poison of free cells before their pages go. No effect below level `hardened`.
@@ -339,7 +369,7 @@ private:
 
   ASHLAR_COLD void remove_slab(span_header& slab) noexcept {
     verify_poison(slab, 0, slab.capacity);
-    if (slab.is_available) remove_partial(slab);
+    if (slab.is_available) partial_[slab.size_class].remove(slab);
     segment& home = *segment::of(&slab);
     const std::size_t first = slab.first;
     home.set_owner(first, slab.length, size_classes::none);
@@ -350,22 +380,8 @@ private:
     spans_.give(home.slice(first), slab.length);
   }
 
-  void add_partial(span_header& slab) noexcept {
-    span_header*& front = partial_[slab.size_class].slabs;
-    slab.previous = nullptr;
-    slab.next = front;
-    if (front != nullptr) front->previous = &slab;
-    front = &slab;
-    slab.is_available = true;
-  }
-
-  void remove_partial(span_header& slab) noexcept {
-    (slab.previous != nullptr ? slab.previous->next : partial_[slab.size_class].slabs) = slab.next;
-    if (slab.next != nullptr) slab.next->previous = slab.previous;
-    slab.is_available = false;
-  }
-
   std::array<partial_slabs, size_classes::count + 1> partial_ = {};
+  ASHLAR_NO_UNIQUE_ADDRESS freed_cells_of<Upstream, first_common_batch> freed_;
   std::size_t slabs_ = 0;
   // A colour counter for each class: a shared one could give a class the same few colours, without a sampled address.
   std::array<std::uint16_t, size_classes::count + 1> slabs_made_ = {};

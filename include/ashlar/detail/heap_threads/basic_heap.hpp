@@ -137,7 +137,7 @@ protected:
     ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
     if (zero_blocks::are_kept && ASHLAR_UNLIKELY(bytes == 0)) return otherwise();
     thread_heap* const mine = members_.recent_or_empty();
-    if (ASHLAR_LIKELY(mine != nullptr && bytes <= size_classes::largest && alignment <= least_alignment))
+    if (ASHLAR_LIKELY(mine != nullptr && with_canary(bytes) <= size_classes::largest && alignment <= least_alignment))
       return mine->blocks.take_or(bytes, otherwise);
     return otherwise();
   }
@@ -198,7 +198,8 @@ private:
 
   ASHLAR_INLINE void put(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     if constexpr (owner::checks_owner)
-      return try_put_own(p, class_of_request(bytes, alignment)) ? static_cast<void>(0) : put_slow(p, bytes, alignment);
+      return try_put_own(p, bytes, class_of_request(bytes, alignment)) ? static_cast<void>(0)
+                                                                       : put_slow(p, bytes, alignment);
     if (ASHLAR_UNLIKELY(checks || is_sampled(p))) return put_slow(p, bytes, alignment);
     thread_heap* const mine = members::latest();
     if (ASHLAR_LIKELY(is_of(mine, p))) return mine->blocks.put(p, bytes, alignment);
@@ -237,11 +238,12 @@ private:
     return owner::segment::heap_of(p) == static_cast<const void*>(mine);
   }
 
-  // Effects: frees a live cell of the calling thread at level `checked`. Returns: whether it was one.
-  template <class... Class>
-  [[nodiscard]] static ASHLAR_INLINE bool try_put_own(void* p, Class... size_class) noexcept {
+  // Effects: frees a live cell of the calling thread from level `checked` on, perhaps only one of a request: bytes and
+  // size class. Returns: whether it was one.
+  template <class... Request>
+  [[nodiscard]] static ASHLAR_INLINE bool try_put_own(void* p, Request... requested) noexcept {
     thread_heap* const mine = members::latest();
-    return ASHLAR_LIKELY(members::is_of(mine, p)) && ASHLAR_LIKELY(mine->blocks.try_put_own(p, size_class...));
+    return ASHLAR_LIKELY(members::is_of(mine, p)) && ASHLAR_LIKELY(mine->blocks.try_put_own(p, requested...));
   }
 
   // A block of another thread, or a thread whose last used heap was another one, which may end meanwhile: then `mine`
@@ -271,7 +273,7 @@ protected:
     thread_heap* const mine = members_.recent();
     if (ASHLAR_UNLIKELY(mine == nullptr)) return try_take_after_another(bytes, alignment);
     void* p = nullptr;
-    if (ASHLAR_LIKELY(bytes <= size_classes::largest && alignment <= least_alignment))
+    if (ASHLAR_LIKELY(with_canary(bytes) <= size_classes::largest && alignment <= least_alignment))
       p = mine->blocks.take_behind_list(bytes);
     else if (is_plain_span(with_guard<Upstream>(with_canary(bytes)), alignment))
       p = mine->blocks.take_unzeroed(bytes, alignment).data;
@@ -310,6 +312,9 @@ protected:
   ASHLAR_NOINLINE void put_slow(void* p) noexcept {
     if (p == nullptr) return;
     if (zero_.has(p)) return zero_.give(p, this);
+    if constexpr (owner::checks_owner)
+      if (thread_heap* const mine = members::latest(); members::is_of(mine, p) && mine->blocks.try_put_larger(p))
+        return;
     if constexpr (owner::checks_owner)
       return members_.deallocate_checked(p, [p](owner& home, bool is_own) { home.put_checked(p, is_own); });
     if (!checks && !is_aligned(p, window_bytes))

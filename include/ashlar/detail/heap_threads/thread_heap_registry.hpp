@@ -77,7 +77,7 @@ public:
   [[nodiscard]] ASHLAR_INLINE thread_heap* recent() const noexcept { return threads_.recent(); }
   /// As `recent`; of a thread without a heap perhaps one with empty free lists that nothing but `take_or` may use.
   [[nodiscard]] ASHLAR_INLINE thread_heap* recent_or_empty() const noexcept {
-    if constexpr (!checks && threads::has_empty_part) return threads::latest();
+    if constexpr (owner::frees_owner && threads::has_empty_part) return threads::latest();
     else return threads_.recent();
   }
   [[nodiscard]] static ASHLAR_INLINE thread_heap* latest() noexcept { return threads::latest(); }

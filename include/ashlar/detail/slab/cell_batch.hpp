@@ -26,11 +26,11 @@ struct cell_batch {
     return cell;
   }
 
-  /// Returns: a cell that `random` chooses, removed from the batch. Expects: the batch is not empty.
-  [[nodiscard]] ASHLAR_INLINE std::byte* take_any(std::size_t cell_bytes, std::uint64_t random) noexcept {
+  /// Returns: the place of a cell that `random` chooses, removed from the batch. Expects: the batch is not empty.
+  [[nodiscard]] ASHLAR_INLINE std::size_t take_any(std::uint64_t random) noexcept {
     const std::size_t place = any_bit(mask, random);
     mask ^= bit_of(place);
-    return base + place * cell_bytes;
+    return place;
   }
 
   /// Returns: the cell that the next `take` returns. Expects: the batch is not empty.

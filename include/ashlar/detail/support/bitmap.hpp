@@ -28,7 +28,9 @@ template <class Word>
 /// Returns: the index of a one that `random` chooses. Expects: `word` is not 0.
 [[nodiscard]] ASHLAR_INLINE constexpr std::size_t any_bit(bit_word word, std::uint64_t random) noexcept {
   const int turn = static_cast<int>(random % bits_per_word);
-  return (first_bit(std::rotr(word, turn)) + static_cast<std::size_t>(turn)) % bits_per_word;
+  const bit_word turned = std::rotr(word, turn);
+  ASHLAR_ASSUME(turned != 0);  // else `first_bit` has a branch for it
+  return (first_bit(turned) + static_cast<std::size_t>(turn)) % bits_per_word;
 }
 
 /// Returns: the number of ones.

@@ -40,15 +40,29 @@ public:
     return detail::mixed(state_ += 0x9E3779B97F4A7C15u);
   }
 
+  /// Returns: whether there is a seed, without which the next call takes longer.
+  [[nodiscard]] ASHLAR_INLINE bool is_seeded() const noexcept { return state_ != 0; }
+
+  /// Returns: a random number below 64. One word serves for ten of them.
+  [[nodiscard]] ASHLAR_INLINE std::uint64_t next_of_64() noexcept {
+    if (ASHLAR_UNLIKELY(rest_ <= 1)) rest_ = next() >> 4 | std::uint64_t{1} << 60;  // the one marks the end
+    const std::uint64_t chosen = rest_ % 64;
+    rest_ /= 64;
+    return chosen;
+  }
+
 private:
   ASHLAR_COLD void seed() noexcept { state_ = process_secret() ^ address_of(this) ^ detail::coarse_ms(); }
 
   std::uint64_t state_ = 0;
+  std::uint64_t rest_ = 0;
 };
 
 /// No random words, where placement is fixed.
 struct no_random_bits {
   [[nodiscard]] static std::uint64_t next() noexcept { return 0; }
+  [[nodiscard]] static std::uint64_t next_of_64() noexcept { return 0; }
+  [[nodiscard]] static bool is_seeded() noexcept { return true; }
 };
 
 template <bool IsRandom>

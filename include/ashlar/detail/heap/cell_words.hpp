@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Cells that are zero while they are free: cleared, verified, and given a canary by words, without calls.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/detail/checks/poison.hpp>
+#include <ashlar/detail/heap/block_canary.hpp>
+#include <ashlar/detail/slab/size_classes.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/poison.hpp>
+
+namespace ashlar::ASHLAR_ABI::detail {
+
+/// Up to this size, in bytes, a call of `memset` or `memcmp` costs more than the words themselves.
+inline constexpr std::size_t most_by_words = 256;
+inline constexpr std::size_t most_class_by_words = size_classes::of(most_by_words);
+
+/// The bytes of a granule: the unit of all cells.
+struct granule_words {
+  static constexpr std::size_t bytes = size_classes::granule;
+
+  [[nodiscard]] static ASHLAR_INLINE granule_words at(const void* p) noexcept {
+    granule_words read;
+    std::memcpy(&read, p, bytes);
+    return read;
+  }
+
+  [[nodiscard]] ASHLAR_INLINE bool is_zero() const noexcept { return (low | high) == 0; }
+  [[nodiscard]] friend ASHLAR_INLINE granule_words operator|(granule_words a, granule_words b) noexcept {
+    return {a.low | b.low, a.high | b.high};
+  }
+
+  std::uint64_t low, high;
+};
+static_assert(sizeof(granule_words) == granule_words::bytes);
+
+/// Returns: whether all bytes are zero. Expects: `bytes` is a positive multiple of a granule.
+[[nodiscard]] ASHLAR_INLINE bool are_words_zero(const void* p, std::size_t bytes) noexcept {
+  const auto* at = static_cast<const std::byte*>(p);
+  const std::byte* const end = at + bytes;
+  std::uint64_t any = 0;
+  do {
+    const granule_words each = granule_words::at(at);
+    any |= each.low | each.high;
+    at += granule_words::bytes;
+  } while (at != end);
+  return any == 0;
+}
+
+/// As above, for any number of granules. Complexity: O(bytes).
+[[nodiscard]] ASHLAR_INLINE bool is_zero(const void* p, std::size_t bytes) noexcept {
+  return ASHLAR_LIKELY(bytes <= most_by_words) ? are_words_zero(p, bytes) : is_filled(p, bytes, 0);
+}
+
+/// Effects: clears free memory. Expects: as `are_words_zero`.
+ASHLAR_INLINE void clear_words(void* p, std::size_t bytes) noexcept {
+  mark_readable(p, bytes);
+  constexpr granule_words zero = {};
+  auto* at = static_cast<std::byte*>(p);
+  std::byte* const end = at + bytes;
+  do {
+    std::memcpy(at, &zero, granule_words::bytes);
+    at += granule_words::bytes;
+    ASHLAR_IN_REGISTER(at);  // otherwise compilers make a call of `memset` of the loop
+  } while (at != end);
+}
+
+/// As above, for any number of granules. Complexity: O(bytes).
+ASHLAR_INLINE void clear_free(void* p, std::size_t bytes) noexcept {
+  ASHLAR_LIKELY(bytes <= most_by_words) ? clear_words(p, bytes) : fill_free(p, bytes, 0);
+}
+
+/// The last granule of a zero cell with `n` bytes of canary is the 16 bytes from byte `n` on.
+alignas(32) inline constexpr auto canary_edge = [] {
+  std::array<unsigned char, 2 * granule_words::bytes> made{};
+  for (std::size_t i = granule_words::bytes; i < made.size(); ++i) made[i] = canary_byte;
+  return made;
+}();
+/// The same, with all bits of the canary's bytes.
+alignas(32) inline constexpr auto canary_mask = [] {
+  std::array<unsigned char, 2 * granule_words::bytes> made{};
+  for (std::size_t i = granule_words::bytes; i < made.size(); ++i) made[i] = 0xFF;
+  return made;
+}();
+
+/// Returns: whether the canary of a request is in the last granule of its cell of `held` bytes: up to `most_by_words`
+/// it is, unless the request was for another alignment.
+[[nodiscard]] ASHLAR_INLINE bool has_canary_in_granule(std::size_t bytes, std::size_t held) noexcept {
+  return ASHLAR_LIKELY(held - bytes <= granule_words::bytes);
+}
+
+/// Effects: writes the canary after the first `bytes` bytes of a cell of `held` bytes. Expects: the cell is zero,
+/// `has_canary_in_granule`.
+ASHLAR_INLINE void write_last_granule(void* cell, std::size_t bytes, std::size_t held) noexcept {
+  mark_readable(cell, held);
+  std::memcpy(static_cast<std::byte*>(cell) + held - granule_words::bytes, &canary_edge[held - bytes],
+              granule_words::bytes);
+}
+
+/// Returns: whether the canary after the first `bytes` bytes of a cell is intact. Expects: `has_canary_in_granule`.
+[[nodiscard]] ASHLAR_INLINE bool is_last_granule_whole(const void* cell, std::size_t bytes, std::size_t held) noexcept {
+  const std::size_t slack = held - bytes;
+  mark_readable(static_cast<const std::byte*>(cell) + bytes, slack);
+  const granule_words last = granule_words::at(static_cast<const std::byte*>(cell) + held - granule_words::bytes);
+  const granule_words mask = granule_words::at(&canary_mask[slack]);
+  constexpr std::uint64_t whole = 0x0101010101010101u * canary_byte;
+  const bool is_intact = (((last.low ^ whole) & mask.low) | ((last.high ^ whole) & mask.high)) == 0;
+  mark_free(static_cast<const std::byte*>(cell) + bytes, slack);
+  return is_intact;
+}
+
+}  // namespace ashlar::ASHLAR_ABI::detail
