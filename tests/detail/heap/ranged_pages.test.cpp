@@ -64,6 +64,35 @@ void expect_extents_in_the_range() {
   }
 }
 
+struct immobile_calls : system_calls {
+  static bool move(void*, std::size_t, void*, std::size_t) noexcept { return false; }
+};
+
+// At a limit of address space the system refuses each move: places that stayed mapped would add up to the limit.
+template <class Calls>
+void expect_refused_places_to_go_back() {
+  if constexpr (ashlar::detail::has_ranges<Calls>) {
+    using pages = ashlar::detail::ranged_pages<Calls>;
+    void* const extent = pages::map(window_bytes, window_bytes);
+    ASSERT_NE(extent, nullptr);
+    if (!pages::range.chooses_place_of(extent)) {
+      pages::release(extent, window_bytes);
+      GTEST_SKIP() << "the system chooses all places";
+    }
+    void* const place = pages::reserve(3 * window_bytes, window_bytes);
+    ASSERT_NE(place, nullptr);
+    EXPECT_FALSE(pages::move(extent, window_bytes, place, 3 * window_bytes));
+    EXPECT_FALSE(Calls::is_mapped(place, window_bytes));
+    void* const again = pages::map(3 * window_bytes, window_bytes);
+    EXPECT_EQ(again, place);
+    pages::release(again, 3 * window_bytes);
+    pages::release(extent, window_bytes);
+  } else {
+    GTEST_SKIP() << "there is no room for a range";
+  }
+}
+
+TEST(ranged_pages, give_the_place_of_a_refused_move_back) { expect_refused_places_to_go_back<immobile_calls>(); }
 TEST(ranged_pages, has_extents_in_the_range_alone) { expect_extents_in_the_range<system_calls>(); }
 
 }  // namespace

@@ -80,12 +80,15 @@ public:
 
   /// Effects: the windows that start in the range of `size` bytes, which is unmapped, are free.
   void forget(const void* p, std::size_t size) noexcept {
-    if (has(p) && is_placed()) give(address_of(p), size);
+    if (chooses_place_of(p)) give(address_of(p), size);
   }
+
+  /// Returns: whether the address lies in the range, and the system grants wishes for places in it.
+  [[nodiscard]] bool chooses_place_of(const void* p) const noexcept { return has(p) && is_placed(); }
 
   /// Returns: whether the windows that start in the range of `size` bytes were free, and are taken now.
   [[nodiscard]] bool try_take(const void* p, std::size_t size) noexcept {
-    if (!has(p) || !is_placed()) return true;
+    if (!chooses_place_of(p)) return true;
     const scope held(lock_);
     const std::size_t first = next_index(address_of(p)), last = next_index(address_of(p) + size);
     if (last > windows || free_from(first, last - first) != last - first) return false;

@@ -47,12 +47,15 @@ struct ranged_pages : os::basic_pages<Calls> {
     range.forget(end, new_bytes - bytes);
     return false;
   }
+  /// Effects: as `os::pages::move`; but a refusal, as at a limit of address space, gives a place in the range back: no
+  /// one else maps there.
   [[nodiscard]] static bool move(void* p, std::size_t bytes, void* place, std::size_t new_bytes) noexcept
     requires requires { Calls::move(p, bytes, place, new_bytes); }
   {
-    if (!pages::move(p, bytes, place, new_bytes)) return false;
-    range.forget(p, bytes);
-    return true;
+    const bool has_moved = pages::move(p, bytes, place, new_bytes);
+    if (has_moved) range.forget(p, bytes);
+    else if (range.chooses_place_of(place)) release(place, new_bytes);
+    return has_moved;
   }
 };
 
