@@ -27,7 +27,7 @@ const char* ashlar_level(void);
 /* ---- Blocks of the process ------------------------------------------------------------------------------------- */
 
 /* Returns: a block of at least `bytes` bytes, aligned to 16; for 0 bytes one with an address of its own. NULL with errno
- * ENOMEM if there is no memory, the limit `max` is reached, or `bytes` exceeds PTRDIFF_MAX. */
+ * ENOMEM if there is no memory, the limit `max` is reached, or `bytes` exceeds 256 TiB, all that a program can have. */
 void* ashlar_malloc(size_t bytes);
 
 /* As ashlar_malloc; the first `bytes` bytes are zero. */
@@ -53,7 +53,7 @@ void ashlar_free_sized(void* p, size_t bytes, size_t alignment);
 size_t ashlar_usable_size(const void* p);
 
 /* Returns: the usable bytes of a block of `bytes` bytes: a container that grows to this size wastes nothing. 0 for a
- * size that is refused. A sampled block (option sample) has the bytes of its request. */
+ * size that is refused. A sampled block (options sample, and stats=profile) has the bytes of its request. */
 size_t ashlar_good_size(size_t bytes);
 
 /* Returns: 1 if the block has at least `bytes` usable bytes now, at the same address, else 0; then it is unchanged.

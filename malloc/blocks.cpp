@@ -230,7 +230,7 @@ std::size_t usable_size(const void* p) noexcept {
 ASHLAR_COLD bool try_expand(void* p, std::size_t bytes, bool shrinks) noexcept {
   if (guard_pool::has(p) || heap_profile::may_have(p)) return bytes <= usable_size(p);
   return bytes <= most_bytes && in_heap_of(p, [=](auto& heap) {
-           return (!shrinks && !keeps_requests && bytes <= heap.usable_size(p)) || resize_in_place(heap, p, bytes);
+           return (!shrinks && bytes <= heap.usable_size(p)) || resize_in_place(heap, p, bytes);
          });
 }
 

@@ -19,8 +19,8 @@ struct ashlar_heap;
 
 namespace ashlar::drop_in {
 
-/// Bytes of the largest request: glibc refuses what `ptrdiff_t` cannot hold.
-inline constexpr std::size_t most_bytes = PTRDIFF_MAX;
+/// Bytes of the largest request: no program has as many addresses. Larger requests are refused without being tried.
+inline constexpr std::size_t most_bytes = std::size_t{1} << 48;
 /// The largest alignment: no address of a program is a multiple of the next one.
 inline constexpr std::size_t most_alignment = std::size_t{1} << 47;
 inline constexpr std::size_t granule = detail::size_classes::granule;  ///< bytes: the alignment of each block

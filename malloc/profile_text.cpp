@@ -14,6 +14,7 @@
 #include <ashlar/detail/support/text_writer.hpp>
 
 #include "malloc/call_stack.hpp"
+#include "malloc/cancellation.hpp"
 #include "malloc/error_stream.hpp"
 
 namespace ashlar::drop_in {
@@ -56,6 +57,7 @@ void copy_file(const char* path, int to) noexcept {
 }  // namespace
 
 ASHLAR_COLD void write_profile(const char* path, const profile_tables& of) noexcept {
+  const cancellation_deferral whole;
   const int before = errno;
   int file = open_profile(path);
   if (file < 0) return static_cast<void>(errno = before);

@@ -15,6 +15,7 @@
 #include <ashlar/heap/heap_statistics.hpp>
 #include <ashlar/heap/process_heap.hpp>
 
+#include "malloc/cancellation.hpp"
 #include "malloc/error_stream.hpp"
 #include "malloc/heap_profile.hpp"
 #include "malloc/settings.hpp"
@@ -78,6 +79,7 @@ void write_holders(const heap_statistics& of, std::size_t bytes) {
 ASHLAR_COLD void report_refusal(std::size_t bytes) noexcept {
   if (!exceeds(settings().max_bytes, process_heap().held_bytes(), bytes)) return;
   if (is_reported.exchange(true, detail::memory_order_relaxed)) return;
+  const cancellation_deferral whole;
   write_holders(statistics_of(process_heap()), bytes);
   heap_profile::write_holders();
 }

@@ -77,6 +77,7 @@ static void test_sizes(void) {
   p = ashlar_realloc(p, 100000);
   EXPECT(p != NULL && memcmp(p, "0123456789", 10) == 0);
   EXPECT(ashlar_try_expand(p, 50000) == 1);
+  EXPECT(ashlar_try_expand(p, 0) == 1 && ashlar_usable_size(p) >= 100000);
   EXPECT(ashlar_try_expand(p, (size_t)-1) == 0);
   p = ashlar_realloc(p, 0);
   EXPECT(p != NULL);

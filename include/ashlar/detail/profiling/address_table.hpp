@@ -72,8 +72,8 @@ private:
   [[nodiscard]] static std::size_t bytes_of(std::size_t capacity) noexcept {
     return os::pages::round_up(capacity * sizeof(Entry));
   }
-  static void give_back(Entry* slots, std::size_t capacity) noexcept {
-    if (slots != nullptr) os::pages::release(slots, bytes_of(capacity));
+  static void give_back(Entry* first, std::size_t capacity) noexcept {
+    if (first != nullptr) os::pages::release(first, bytes_of(capacity));
   }
 
   [[nodiscard]] std::size_t home_of(const void* block) const noexcept {
