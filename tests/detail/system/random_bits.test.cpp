@@ -29,7 +29,7 @@ TEST(random_bits, each_number_below_64_is_as_frequent) {
   for (int i = 0; i < 64'000; ++i) {
     const std::uint64_t number = numbers.next_of_64();
     ASSERT_LT(number, 64u);
-    ++seen[number];
+    ++seen[static_cast<std::size_t>(number)];
     if (i % 10 == 0) ++after_same[(number - last) % 64];  // across two words
     last = number;
   }
