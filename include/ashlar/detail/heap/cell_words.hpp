@@ -11,6 +11,7 @@
 #include <ashlar/detail/checks/poison.hpp>
 #include <ashlar/detail/heap/block_canary.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
@@ -30,25 +31,35 @@ struct granule_words {
     return read;
   }
 
-  [[nodiscard]] ASHLAR_INLINE bool is_zero() const noexcept { return (low | high) == 0; }
-  [[nodiscard]] friend ASHLAR_INLINE granule_words operator|(granule_words a, granule_words b) noexcept {
-    return {a.low | b.low, a.high | b.high};
-  }
+  /// Returns: the bits of both words.
+  [[nodiscard]] ASHLAR_INLINE std::uint64_t any() const noexcept { return low | high; }
 
   std::uint64_t low, high;
 };
 static_assert(sizeof(granule_words) == granule_words::bytes);
 
+/// Effects: calls `f(offset)` for each granule, for some of the first four more than once: sizes up to four granules
+/// take the same instructions, as processors do not foresee sizes. Expects: `bytes` is a positive multiple of a
+/// granule.
+template <class F>
+ASHLAR_INLINE void for_each_granule(std::size_t bytes, F f) noexcept {
+  constexpr std::size_t step = granule_words::bytes;
+  const std::size_t last = bytes - step;
+  f(std::size_t{0});
+  f(detail::min(step, last));
+  f(detail::min(2 * step, last));
+  f(last);
+  for (std::size_t at = 3 * step; ASHLAR_UNLIKELY(at < last); at += step) {
+    f(at);
+    ASHLAR_IN_REGISTER(at);  // otherwise compilers make a call of `memset` of the loop
+  }
+}
+
 /// Returns: whether all bytes are zero. Expects: `bytes` is a positive multiple of a granule.
 [[nodiscard]] ASHLAR_INLINE bool are_words_zero(const void* p, std::size_t bytes) noexcept {
-  const auto* at = static_cast<const std::byte*>(p);
-  const std::byte* const end = at + bytes;
+  const auto* const cell = static_cast<const std::byte*>(p);
   std::uint64_t any = 0;
-  do {
-    const granule_words each = granule_words::at(at);
-    any |= each.low | each.high;
-    at += granule_words::bytes;
-  } while (at != end);
+  detail::for_each_granule(bytes, [&](std::size_t at) { any |= granule_words::at(cell + at).any(); });
   return any == 0;
 }
 
@@ -61,13 +72,8 @@ static_assert(sizeof(granule_words) == granule_words::bytes);
 ASHLAR_INLINE void clear_words(void* p, std::size_t bytes) noexcept {
   mark_readable(p, bytes);
   constexpr granule_words zero = {};
-  auto* at = static_cast<std::byte*>(p);
-  std::byte* const end = at + bytes;
-  do {
-    std::memcpy(at, &zero, granule_words::bytes);
-    at += granule_words::bytes;
-    ASHLAR_IN_REGISTER(at);  // otherwise compilers make a call of `memset` of the loop
-  } while (at != end);
+  auto* const cell = static_cast<std::byte*>(p);
+  detail::for_each_granule(bytes, [&](std::size_t at) { std::memcpy(cell + at, &zero, granule_words::bytes); });
 }
 
 /// As above, for any number of granules. Complexity: O(bytes).

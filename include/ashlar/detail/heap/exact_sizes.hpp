@@ -156,15 +156,15 @@ public:
     return true;
   }
 
-  /// As above, without a call, but false also for larger cells and some for aligned requests. Expects: it is not at a
-  /// sampled address; free cells are zero.
+  /// As above, without a call, but false also for larger cells, the last two of a slab, and some for aligned requests.
+  /// Expects: it is not at a sampled address; free cells are zero.
   [[nodiscard]] static ASHLAR_INLINE bool poison_intact_small(void* cell, std::size_t bytes) noexcept {
     const placed_cell at(cell);
     const std::size_t size = at.size->load(memory_order_relaxed);
     if (ASHLAR_UNLIKELY(at.bytes > most_by_words || !has_canary_in_granule(size, at.bytes))) return false;
-    if (bytes != any_size && size != at_least_one_byte(bytes)) return false;               // freed by another size
-    if (ASHLAR_UNLIKELY(!is_last_granule_whole(cell, size, at.bytes))) return false;       // writes behind the block
-    if (ASHLAR_UNLIKELY(!is_near_front_zero(at) || !is_near_back_zero(at))) return false;  // beside it
+    if (bytes != any_size && size != at_least_one_byte(bytes)) return false;          // freed by another size
+    if (ASHLAR_UNLIKELY(!is_last_granule_whole(cell, size, at.bytes))) return false;  // writes behind the block
+    if (ASHLAR_UNLIKELY(at.index + 2 >= at.slab->capacity || !are_neighbours_whole(at))) return false;  // beside it
     at.begin_change();
     clear_words(cell, at.bytes);  // so later reads find nothing, and later writes are found
     at.end_change(dead_cell);
@@ -293,31 +293,32 @@ private:
     return room == 0 || are_words_zero(end - room, room);
   }
 
-  // @{ The marks of the `n`th cell before and behind; beyond the slab: that of zeroes, and of a block.
-  [[nodiscard]] ASHLAR_INLINE static std::uint16_t mark_before(const placed_cell& at, std::uint32_t n) noexcept {
-    return ASHLAR_LIKELY(at.index >= n) ? (at.size - n)->load(memory_order_acquire) : never_used;  // with end_change()
+  // All ones for the mark of a free cell, else 0.
+  [[nodiscard]] ASHLAR_INLINE static std::uint64_t mask_of_free(const atomic<std::uint16_t>& size) noexcept {
+    return 0 - std::uint64_t{is_free_mark(size.load(memory_order_acquire))};  // with end_change()
   }
-  [[nodiscard]] ASHLAR_INLINE static std::uint16_t mark_behind(const placed_cell& at, std::uint32_t n) noexcept {
-    return ASHLAR_LIKELY(at.index + n < at.slab->capacity) ? (at.size + n)->load(memory_order_acquire) : 1;
-  }
-  // @}
 
-  // As `is_front_zero`, for a small cell that is not at a sampled address: 256 bytes of its slice lie in front of it.
-  [[nodiscard]] ASHLAR_INLINE static bool is_near_front_zero(const placed_cell& at) noexcept {
+  // As `is_front_zero` and `is_back_zero` together, for a small cell that is not at a sampled address and not one of
+  // the last two: 256 bytes of its slice lie in front of it, the sizes in front of the first one are 0. Without a
+  // branch, since nobody foresees which cells at random places are free: all is read, and what does not count is masked
+  // out.
+  [[nodiscard]] ASHLAR_INLINE static bool are_neighbours_whole(const placed_cell& at) noexcept {
     constexpr std::size_t granule = granule_words::bytes;
-    const std::uint16_t before = mark_before(at, 1);
-    if (!is_free_mark(before)) return ASHLAR_LIKELY(is_canary_before(at.data)) || before == changing_cell;
-    const granule_words closest = granule_words::at(at.data - granule);
-    if (at.bytes == granule && !is_free_mark(mark_before(at, 2)))
-      return closest.is_zero() && (is_canary_before(at.data - granule) || mark_before(at, 2) == changing_cell);
-    return (closest | granule_words::at(at.data - 2 * granule)).is_zero();
-  }
-  // As `is_back_zero`, the same.
-  [[nodiscard]] ASHLAR_INLINE static bool is_near_back_zero(const placed_cell& at) noexcept {
-    if (!is_free_mark(mark_behind(at, 1))) return true;
-    const granule_words closest = granule_words::at(at.data + at.bytes);
-    if (at.bytes == granule_words::bytes && !is_free_mark(mark_behind(at, 2))) return closest.is_zero();
-    return (closest | granule_words::at(at.data + at.bytes + granule_words::bytes)).is_zero();
+    const std::size_t second = at.bytes == granule ? 2 : 1;  // the cell of the second granule
+    const auto changed = [&](std::size_t before) {           // of the canary of a live cell
+      return std::uint64_t{std::to_integer<unsigned char>(at.data[-1 - static_cast<std::ptrdiff_t>(before)])} ^
+             canary_byte;
+    };
+    const std::uint64_t front = mask_of_free(at.size[-1]), far_front = mask_of_free(*(at.size - second));
+    const std::uint64_t back = mask_of_free(at.size[1]), far_back = mask_of_free(at.size[second]);
+    const std::uint64_t at_front = granule_words::at(at.data - granule).any(),
+                        at_far_front = granule_words::at(at.data - 2 * granule).any(),
+                        behind = granule_words::at(at.data + at.bytes).any(),
+                        far_behind = granule_words::at(at.data + at.bytes + granule).any();
+    const std::uint64_t wrong = (at_front & front) | (changed(0) & ~front) |
+                                (((at_far_front & far_front) | (changed(granule) & ~far_front)) & front) |
+                                ((behind | (far_behind & far_back)) & back);
+    return wrong == 0;
   }
 
   [[nodiscard]] ASHLAR_INLINE static bool is_front_intact(const placed_cell& at) noexcept {
