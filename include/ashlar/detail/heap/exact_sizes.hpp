@@ -300,8 +300,8 @@ private:
 
   // As `is_front_zero` and `is_back_zero` together, for a small cell that is not at a sampled address and not one of
   // the last two: 256 bytes of its slice lie in front of it, the sizes in front of the first one are 0. Without a
-  // branch, since nobody foresees which cells at random places are free: all is read, and what does not count is masked
-  // out.
+  // branch, since no processor foresees which cells at random places are free: all is read, and what does not count is
+  // masked out.
   [[nodiscard]] ASHLAR_INLINE static bool are_neighbours_whole(const placed_cell& at) noexcept {
     constexpr std::size_t granule = granule_words::bytes;
     const std::size_t second = at.bytes == granule ? 2 : 1;  // the cell of the second granule
