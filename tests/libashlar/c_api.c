@@ -8,13 +8,7 @@
 
 #include <ashlar_malloc.h>
 
-#define EXPECT(condition)                                                             \
-  do {                                                                                \
-    if (!(condition)) {                                                               \
-      fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);         \
-      exit(1);                                                                        \
-    }                                                                                 \
-  } while (0)
+#include "expect.h"
 
 /* Of the library, which C has no header for. */
 size_t nallocx(size_t bytes, int flags);

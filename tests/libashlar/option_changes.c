@@ -9,13 +9,7 @@
 
 #include <ashlar_malloc.h>
 
-#define EXPECT(condition)                                                             \
-  do {                                                                                \
-    if (!(condition)) {                                                               \
-      fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);         \
-      exit(1);                                                                        \
-    }                                                                                 \
-  } while (0)
+#include "expect.h"
 
 enum { rounds = 20000 };
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of guarded segments: what is accessible, by the system's own answer, through the life of spans.
-#include <array>
 #include <cstddef>
 #include <cstring>
 #include <vector>
@@ -12,11 +11,10 @@
 #include <ashlar/detail/heap/span_store.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
+#include "tests/support/accessible.hpp"
 #include "tests/support/build.hpp"
 
 #if defined(__linux__)
-#include <fcntl.h>
-#include <unistd.h>
 
 namespace {
 
@@ -36,18 +34,10 @@ class span_guards : public ::testing::Test {
 protected:
   void SetUp() override {
     if (!ashlar::detail::span_guards<guarded_pages>::are_kept) GTEST_SKIP() << "known at level hardened";
-    ASSERT_EQ(::pipe(ends.data()), 0);
-  }
-  void TearDown() override {
-    for (const int end : ends)
-      if (end >= 0) ::close(end);
+    ASSERT_TRUE(probe.is_open());
   }
 
-  // A write of the system's from there into a pipe is refused if the byte is inaccessible.
-  [[nodiscard]] bool is_accessible(const std::byte* p) const {
-    std::byte seen;
-    return ::write(ends[1], p, 1) == 1 && ::read(ends[0], &seen, 1) == 1;
-  }
+  [[nodiscard]] bool is_accessible(const std::byte* p) const { return probe.is_accessible(p); }
 
   // Whether a span is accessible but for its last page, and not the pages around it.
   [[nodiscard]] bool is_open(const slice_run& run, std::size_t length) const {
@@ -63,7 +53,7 @@ protected:
     return store_type::made_block(store.take(length), length);
   }
 
-  std::array<int, 2> ends = {-1, -1};
+  ashlar_test::access_probe probe;
   ashlar::detail::extent_map<guarded_pages> space{ashlar::detail::max_size, guarded_pages{}};
   store_type store{space};
 };

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of spare huge blocks: inaccessible by the system's own answer, zero when they serve again.
-#include <array>
 #include <cstddef>
 #include <cstring>
 
@@ -11,10 +10,10 @@
 #include <ashlar/detail/heap/spare_guards.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
+#include "tests/support/accessible.hpp"
 #include "tests/support/build.hpp"
 
 #if defined(__linux__)
-#include <unistd.h>
 
 namespace {
 
@@ -29,18 +28,10 @@ class spare_guards : public ::testing::Test {
 protected:
   void SetUp() override {
     if (!guards::are_kept) GTEST_SKIP() << "known at level hardened";
-    ASSERT_EQ(::pipe(ends.data()), 0);
-  }
-  void TearDown() override {
-    for (const int end : ends)
-      if (end >= 0) ::close(end);
+    ASSERT_TRUE(probe.is_open());
   }
 
-  // A write of the system's from there into a pipe is refused if the byte is inaccessible.
-  [[nodiscard]] bool is_accessible(const std::byte* p) const {
-    std::byte seen;
-    return ::write(ends[1], p, 1) == 1 && ::read(ends[0], &seen, 1) == 1;
-  }
+  [[nodiscard]] bool is_accessible(const std::byte* p) const { return probe.is_accessible(p); }
 
   [[nodiscard]] std::byte* take_filled(std::size_t size) {
     const slice_run got = store.take(size, window_bytes);
@@ -50,7 +41,7 @@ protected:
   }
 
   static constexpr std::size_t bytes = 3 * window_bytes;
-  std::array<int, 2> ends = {-1, -1};
+  ashlar_test::access_probe probe;
   ashlar::detail::extent_map<guarded_pages> space{ashlar::detail::max_size, guarded_pages{}};
   ashlar::detail::huge_store<guarded_pages> store{space};
 };

@@ -44,8 +44,8 @@ public:
     if (whole == 0 || aligned > max_block_bytes - whole) return {};
     if (std::byte* const spare = space_.take_spare(whole, aligned)) {
       const std::size_t held = space_.find(spare)->bytes();
-      if (!is_zero_again) reused_bytes_ += held;
-      return {add(spare, held), is_zero_again};
+      if (!spares_are_zero) reused_bytes_ += held;
+      return {add(spare, held), spares_are_zero};
     }
     std::byte* const p = space_.take(whole, aligned, false);
     return p != nullptr ? slice_run{add(p, whole), page_discard<Upstream>::gives_zeroes} : slice_run{};
@@ -121,7 +121,7 @@ public:
   }
 
 private:
-  static constexpr bool is_zero_again = extent_map<Upstream>::guards::are_kept;  // a spare block, without its pages
+  static constexpr bool spares_are_zero = extent_map<Upstream>::guards::are_kept;  // without their pages
   static constexpr std::size_t step = 4096;  // the upstream rounds up to its own pages if they are larger
 
   // Returns: bytes rounded up to whole pages; 0 for impossible sizes.
