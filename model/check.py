@@ -16,6 +16,7 @@ import time
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
 from pathlib import Path
 from threading import Lock
 
@@ -45,6 +46,11 @@ class Found:
         if self.unknown:
             return f"could not tell: {self.unknown}"
         return self.failure or f"{self.executions} executions, {self.seconds:.2f} s"
+
+    def for_record(self):
+        if self.unknown:
+            return {"unknown": self.unknown}
+        return self.failure or {"executions": self.executions, "seconds": round(self.seconds, 2)}
 
 
 @dataclass
@@ -290,8 +296,7 @@ def report(cases, seconds):
 
 def as_json(cases, checkers, seconds):
     def of(case):
-        said = {checker: found.failure or {"executions": found.executions, "seconds": round(found.seconds, 2)}
-                for checker, found in case.found.items()}
+        said = {checker: found.for_record() for checker, found in case.found.items()}
         planted = {"mutant": case.mutant, "file": case.file} if case.mutant else {}
         return {**planted, "model": case.model, "found": said}
 
@@ -319,15 +324,31 @@ def genmc_program(compiler):
     return program, ""
 
 
-def main():
+def chosen_cases(options):
+    """The models whose names match, and the planted faults that one of them may find."""
+    cases = [*mutants(options.work), *left_out_locks(options.work)]
+    if not options.faults_only:
+        cases = [Case(path.stem) for path in sorted((HERE / "models").glob("*.cpp"))] + cases
+    return [case for case in cases if any(fnmatch(model, options.only) for model in case.model.split())]
+
+
+def options_of(words):
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--compiler", default=shutil.which("clang++-19") or "c++")
     parser.add_argument("--work", type=Path, default=HERE.parent / "build" / "model")
     parser.add_argument("--explorer-only", action="store_true", help="leave GenMC out even where it is installed")
     parser.add_argument("--faults-only", action="store_true", help="leave the shipped headers out")
+    parser.add_argument("--only", metavar="PATTERN", default="*", help="models whose names match, such as 'parcel_*'")
     parser.add_argument("--record", action="store_true", help="let each checker look for each fault, and write model/results/results.json")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    options = parser.parse_args()
+    options = parser.parse_args(words)
+    if options.record and (options.faults_only or options.only != "*"):
+        parser.error("a record is of all models and all faults")
+    return options
+
+
+def main():
+    options = options_of(sys.argv[1:])
     begin = time.monotonic()
     options.work.mkdir(parents=True, exist_ok=True)
     checkers = [Explorer(options.compiler, options.work)]
@@ -336,9 +357,7 @@ def main():
         checkers.append(GenMC(program, options.compiler, options.work))
     if why_not:
         print(f"skipped: all models and planted faults under RC11 and IMM, for {why_not}; the explorer runs them all")
-    cases = [*mutants(options.work), *left_out_locks(options.work)]
-    if not options.faults_only:
-        cases = [Case(path.stem) for path in sorted((HERE / "models").glob("*.cpp"))] + cases
+    cases = chosen_cases(options)
     with ThreadPoolExecutor(options.jobs) as pool:
         for checker in checkers:
             checker.prepare(pool)
