@@ -78,7 +78,7 @@ typedef struct ashlar_heap ashlar_heap;
 typedef struct ashlar_heap_options {
   size_t struct_bytes; /* sizeof(ashlar_heap_options) */
   size_t max_bytes;    /* held from the system at once; a request beyond is refused. Default: no limit */
-  size_t retain_bytes; /* free memory that stays for reuse. Default: 16 MiB */
+  size_t retain_bytes; /* free memory that stays for reuse; 1 means hardly any. Default: 16 MiB */
   uint32_t decay_ms;   /* milliseconds until other free memory goes back. Default: 500 */
 } ashlar_heap_options;
 
@@ -165,6 +165,7 @@ void ashlar_heap_statistics_json(ashlar_heap* heap, void (*write)(const char* te
 int ashlar_option_set(const char* name, const char* value);
 
 /* Effects: writes the value of an option as text, as ashlar_option_set reads it; sizes are in bytes.
+ * "stats" has several: its text is that which writes most, of profile:FILE, classes, exit, max and none.
  * Returns: 0; ENOENT for an unknown name, ERANGE if `bytes` bytes are too few. */
 int ashlar_option_get(const char* name, char* text, size_t bytes);
 

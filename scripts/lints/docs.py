@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Every public type has a page and an example that runs, links of pages lead somewhere, and pages are short."""
+"""Every public type has a page and an example that runs, links of pages lead somewhere, C code is compiled, and pages
+are short."""
 import posixpath
 import re
 
@@ -12,6 +13,7 @@ FORWARD = "include/ashlar/fwd.hpp"
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 EXAMPLE = re.compile(r"^```cpp\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+C_CODE = re.compile(r"^```c\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # Programs do not spell these: they are defaults, aggregates given by braces, and bases of types with an example.
 UNSPELLED = {"arena_options", "base_delete", "basic_budget", "basic_numa_resource", "basic_pages", "by_padding",
              "construct_on_acquire", "constructed", "error_log", "file_sink", "heap_options", "huge_page_calls", "numa_calls",
@@ -83,6 +85,14 @@ def too_long(file):
         yield file.problem(1, f"has {words} words, more than {MOST_WORDS}: mechanisms belong to docs/internals/")
 
 
+def uncompiled(file, programs):
+    """C code of a page that is no part of a program in C; a test compiles the C++ code."""
+    for match in C_CODE.finditer(file.text):
+        if not any(match.group(1) in program.text for program in programs):
+            line = file.text.count("\n", 0, match.start()) + 1
+            yield file.problem(line, "has C code that is in no program of examples/")
+
+
 def names_in(texts):
     return set(re.findall(r"\w+", "\n".join(texts)))
 
@@ -110,6 +120,7 @@ def unnamed(tree, manual):
 def check(tree):
     manual = [file for file in tree.files if is_manual(file)]
     examples = [file for file in tree.files if file.is_cpp and file.path.startswith("examples/")]
+    programs = [file for file in tree.files if file.path.startswith("examples/") and file.path.endswith(".c")]
     yield from unnamed(tree, manual)
     for file in tree.files:
         if file.path == FORWARD:
@@ -118,6 +129,7 @@ def check(tree):
             yield from broken_links(file, tree)
             yield from too_long(file)
             yield from dead_mentions(file, tree)
+            yield from uncompiled(file, programs)
         elif file.is_cpp or file.path.startswith("bench/"):
             yield from dead_mentions(file, tree)
 
@@ -136,6 +148,7 @@ PLANTED = [
     {"cli/a.cpp": "// See bench/heap/gone.py.\n"},
     {"docs/a.md": "`tests/base/gone.test.cpp`\n"},
     {"docs/a.md": "word " * (MOST_WORDS + 1)},
+    {"docs/a.md": "```c\nint x = 1;\n```\n", "examples/a.c": "int x = 2;\n"},
 ]
 CLEAN = [
     {FORWARD: "class kept;\nusing also = kept;\n", "docs/a.md": "`kept<int>`, also\n```cpp\nkept<int> k;\n```\n",
@@ -144,5 +157,6 @@ CLEAN = [
      "README.md": "# `a`\n"},
     {"docs/faults.md": "word " * (MOST_WORDS + 1), "docs/internals/a.md": "word " * (MOST_WORDS + 1)},
     {"cli/a.cpp": "// See docs/a.md.\n", "docs/a.md": "| " * MOST_WORDS},
+    {"docs/a.md": "```c\nint x = 1;\n```\n", "examples/a.c": "int y;\nint x = 1;\n"},
     {"docs/a.md": "    heap.inspect([](const piece& p) { ... });\n`[x](y.md)` [web](https://example.org/#x)\n"},
 ]
