@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """profile.py <library> <program> <way>: the heap profile of a program against the bytes that the program prints.
 
-Each estimate must lie within five standard deviations. google-pprof and jeprof, where they are installed, must read the file too."""
+Each estimate must lie within five standard deviations. google-pprof, jeprof, pprof and `go tool pprof`, where they are
+installed, must read the file too."""
 import math
 import os
 import pathlib
@@ -62,11 +63,15 @@ def expect_near(name, what, samples, got, wanted, huge):
 
 
 def expect_readable(file, program):
-    for reader in filter(None, map(shutil.which, ("google-pprof", "jeprof"))):
-        done = subprocess.run([reader, "--text", program, file], capture_output=True, text=True, check=False)
-        if done.returncode != 0 or "make_medium" not in done.stdout:
-            sys.exit(f"{reader} does not read it:\n{done.stdout}{done.stderr}")
-        print(f"read by {reader}")
+    # That of Go names no functions of C.
+    readers = [(name, [name, "--text"], "make_medium") for name in ("google-pprof", "jeprof", "pprof")]
+    for name, command, wanted in [*readers, ("go", ["go", "tool", "pprof", "-raw"], "inuse_space/bytes")]:
+        if not shutil.which(name):
+            continue
+        done = subprocess.run([*command, program, file], capture_output=True, text=True, check=False)
+        if done.returncode != 0 or wanted not in done.stdout:
+            sys.exit(f"{command} does not read it:\n{done.stdout}{done.stderr}")
+        print(f"read by {command}")
 
 
 def main():
