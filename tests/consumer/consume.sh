@@ -249,7 +249,7 @@ block() {
 # Commands of the page, with the folders of this test in place of those for an installation.
 in_work() {
   sed -e "s|cmake --preset malloc|& -S $ashlar -B $work/build|" -e "s|build/malloc|$work/build|" \
-    -e "s|/usr/local|$work/prefix|"
+    -e "s|/usr/local|$work/prefix|g"
 }
 
 # The container's commands run in a shell, with its compiler; its library serves the program at its end.
@@ -264,10 +264,45 @@ malloc_container() {
   LD_PRELOAD=$preload python3 -c "$program" "$(sed -n 's/^CMD //p' "$work/Dockerfile")" | grep -x libashlar
 }
 
-malloc_unit() {
+verify_unit() {
   command -v systemd-analyze >/dev/null || return 0
+  ! systemd-analyze verify "$1" 2>&1 | grep "${1##*/}" || return 1  # it only warns
+}
+
+# The unit, and the same by the command, which serves another program then.
+malloc_unit() {
+  local start words
   block ini 1 | sed 's|/usr/local/bin/server|/bin/true|' >"$work/server.service"
-  ! systemd-analyze verify "$work/server.service" 2>&1 | grep server.service || return 1  # it only warns
+  verify_unit "$work/server.service"
+  [[ -e $built/bin/ashlar ]] || return 0
+  start=$(grep -o "ExecStart=[^\`]*ashlar run [^\`]*" "$ashlar/docs/malloc-recipes.md" |
+    sed -e "s|/usr/local/bin/ashlar|$built/bin/ashlar|" -e 's|/usr/local/bin/server|/bin/cat /proc/self/maps|')
+  sed -e '/^Environment=/d' -e "s|^ExecStart=.*|$start|" "$work/server.service" >"$work/by_command.service"
+  verify_unit "$work/by_command.service"
+  read -ra words <<<"${start#ExecStart=}"
+  [[ $("${words[@]}") == *libashlar.so* ]]
+}
+
+# The lines of docs/malloc.md with the command.
+malloc_runs() {
+  [[ -e $built/bin/ashlar ]] || return 0
+  sed -n -e 's/ *#.*//' -e 's|^    \(ashlar run .*\) prog args…|\1 /bin/cat /proc/self/maps|p' "$ashlar/docs/malloc.md" \
+    >"$work/runs.sh"
+  [[ $(wc -l <"$work/runs.sh") == 3 ]]
+  PATH=$built/bin:$PATH bash -euxo pipefail "$work/runs.sh" >"$work/maps"
+  local level
+  for level in libashlar.so libashlar-checked.so; do grep -q "$level" "$work/maps"; done
+}
+
+# Of a frame in a report addr2line names the function, as docs/malloc-samples.md tells.
+malloc_frames() {
+  command -v addr2line >/dev/null || return 0
+  "$compiler" -std=c++20 -g -O0 -fno-omit-frame-pointer "$here/project/use_after_free.cpp" -o "$work/faulty"
+  ! LD_PRELOAD=$work/prefix/lib/libashlar.so ASHLAR=sample=1 "$work/faulty" 2>"$work/report" || return 1
+  grep -q '^ashlar: use_after_free: write in a block that is free' "$work/report"
+  local offset
+  offset=$(sed -n "/ allocated by /,/ freed by /s|.* $work/faulty+\(0x[0-9a-f]*\)\$|\1|p" "$work/report" | head -1)
+  [[ $(addr2line -fe "$work/faulty" "$(printf '%#x' $((offset - 1)))") == *main*use_after_free.cpp:* ]]
 }
 
 # malloc_program <number of the block>: a project with that block.
@@ -284,6 +319,20 @@ malloc_program() {
   "$work/project$1/build/program"
 }
 
+# malloc_commands <number of the block of commands>: each makes the program, without CMake.
+malloc_commands() {
+  mkdir -p "$work/by_hand"
+  cp "$here/project/malloc.cpp" "$work/by_hand/program.cpp"
+  block sh "$1" | in_work | sed "s|^c++|$compiler -std=c++20|" >"$work/by_hand/commands"
+  local command
+  while IFS= read -r command; do
+    rm -f "$work/by_hand/program"
+    (cd "$work/by_hand" && PKG_CONFIG_PATH=$work/prefix/lib/pkgconfig bash -euxc "$command")
+    LD_LIBRARY_PATH=$work/prefix/lib "$work/by_hand/program"
+  done <"$work/by_hand/commands"
+  [[ -n ${command+set} && -e $work/by_hand/program ]]
+}
+
 malloc_recipes() {
   [[ $(getconf LONG_BIT) == 64 ]] || skip "libashlar is for programs of 64 bits"
   malloc_container
@@ -294,6 +343,14 @@ malloc_recipes() {
   malloc_program 2
   [[ $(ldd "$work/project1/build/program") == *libashlar* ]]
   ! ldd "$work/project2/build/program" 2>/dev/null || return 1
+  if command -v pkg-config >/dev/null; then
+    malloc_commands 2
+    [[ $(ldd "$work/by_hand/program") == *libashlar* ]]
+  fi
+  CPATH=$work/prefix/include malloc_commands 3  # which /usr/local/include is without a word
+  ! ldd "$work/by_hand/program" 2>/dev/null || return 1
+  malloc_runs
+  malloc_frames
 }
 
 # The files of a release are made, and what they hold works; a real one is refused while the version has no date.
