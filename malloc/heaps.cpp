@@ -14,6 +14,7 @@
 #include <ashlar/detail/heap_threads/shared_extent_map.hpp>
 #include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/thread/fork_safe_lock.hpp>
 #include <ashlar/heap/process_heap.hpp>
 
@@ -37,7 +38,7 @@ union heap_list {
 constinit heap_list heaps;
 
 constinit detail::atomic<bool> defaults_are_used = false;
-constinit thread_local ashlar_heap* of_thread = nullptr;
+ASHLAR_IN_STATIC_TLS constinit thread_local ashlar_heap* of_thread = nullptr;
 
 using scope = detail::check_scope<detail::fork_safe_lock<spin_lock>>;
 

@@ -16,6 +16,7 @@
 #include <ashlar/heap/heap_statistics.hpp>
 #include <ashlar/heap/process_heap.hpp>
 
+#include "malloc/cancellation.hpp"
 #include "malloc/error_stream.hpp"
 #include "malloc/export.hpp"
 #include "malloc/heap_profile.hpp"
@@ -37,6 +38,7 @@ namespace {
 }
 
 void write_statistics(const heap_statistics& now, int descriptor, bool with_classes) noexcept {
+  const cancellation_deferral whole;
   text_output out = output_to(descriptor);
   with_classes ? write_text(now, ::getpid(), out) : write_line(now, ::getpid(), ::program_invocation_short_name, out);
 }

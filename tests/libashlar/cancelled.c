@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-/* A thread that is to be cancelled has a profile written by a signal, and is refused memory with a report: it ends behind
-   both, at its own cancellation point, and keeps no lock. To be run with stats=max, a limit below 64 MiB, and
-   profile_signal=12. */
+/* A thread that is to be cancelled has a profile written by a signal, is refused memory with a report, and writes the
+   statistics: it ends behind all three, at its own cancellation point, and keeps no lock. To be run with stats=max, a
+   limit below 64 MiB, and profile_signal=12. */
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@ static void* allocates(void* ignored) {
   for (i = 0; i < 1000; ++i) free(last = malloc(10000));
   (void)pthread_kill(pthread_self(), 12);
   free(last = malloc((size_t)64 << 20));
+  malloc_stats();
   passed = 1;
   pthread_testcancel();
   return ignored;
