@@ -14,9 +14,10 @@
 #include <ashlar/base/lock.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/immortal.hpp>
-#include <ashlar/detail/support/panic.hpp>
+#include <ashlar/detail/support/text_writer.hpp>
 #include <ashlar/detail/thread/fork_safe_lock.hpp>
 
+#include "malloc/error_stream.hpp"
 #include "malloc/loaded_files.hpp"
 
 // Weak: programs in C have no unwinder, and glibc before 2.35 none that takes no lock of the loader.
@@ -118,14 +119,15 @@ ASHLAR_COLD void follow_frames(frames& to, const void* const* frame) noexcept {
 
 }  // namespace
 
-ASHLAR_COLD void write_frames(const void* const* frames, std::uint32_t depth) noexcept {
+ASHLAR_COLD void write_frames(const void* const* frames, std::uint32_t depth, int descriptor) noexcept {
+  text_output out = output_to(descriptor);
+  detail::text_writer text(out);
   for (std::uint32_t at = 0; at < depth; ++at) {
-    detail::panic_line line;
-    line.text("    #").number(at).text(" ").address(frames[at]);
+    text.text("    #").number(at).text(" ").address(frames[at]);
     find_loaded_file(frames[at], [&](std::string_view path, std::uintptr_t offset) {
-      line.text(" ").text(path).text("+").address(reinterpret_cast<const void*>(offset));
+      text.text(" ").text(path).text("+0x").hex(offset);
     });
-    detail::write_error_line(line.view());
+    text.text("\n").flush();
   }
 }
 

@@ -61,8 +61,8 @@ void take_stack(call_stack& to, const caller_frame& from) noexcept;
 /// As `take_stack`, from the registers of an interrupted function.
 void take_stack_at(call_stack& to, const void* instruction, const void* const* frame) noexcept;
 
-/// Effects: writes a line for each frame to standard error: its address, its file, and its place in the file.
+/// Effects: writes a line for each frame to a descriptor: its address, its file, and its place in the file.
 /// Async-signal-safe.
-void write_frames(const void* const* frames, std::uint32_t depth) noexcept;
+void write_frames(const void* const* frames, std::uint32_t depth, int descriptor) noexcept;
 
 }  // namespace ashlar::drop_in

@@ -51,7 +51,7 @@ ASHLAR_COLD void write_stack(const char* act, const call_stack& stack) noexcept 
   detail::panic_line first;
   detail::write_error_line(
       first.text("  ").text(act).text(" by thread ").number(static_cast<std::uint64_t>(stack.thread)).view());
-  write_frames(stack.frames, stack.depth);
+  write_frames(stack.frames, stack.depth, STDERR_FILENO);
 }
 
 ASHLAR_COLD void write_block(const guarded_block& of) noexcept {

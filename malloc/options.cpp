@@ -71,7 +71,12 @@ void follow_profile(const options& now) noexcept {
   follow_signal(is_wanted ? now.profile_signal : 0);
 }
 
+[[nodiscard]] bool reports(const options& now) noexcept {
+  return now.writes_statistics || now.reports_refusal || now.profile_file[0] != '\0';
+}
+
 void put_into_effect(const options& now) noexcept {
+  if (reports(now)) keep_error_stream();
   in_effect.store(&now, detail::memory_order_release);  // pairs with settings()
   follow_profile(now);
   process_heap().set_options({.max_bytes = now.max_bytes, .retain_bytes = now.retain_bytes, .decay_ms = now.decay_ms});
@@ -79,7 +84,6 @@ void put_into_effect(const options& now) noexcept {
   choose_fast_paths();
   sample_one_in(now.sample_interval);
   end_misuse_by(now.aborts);
-  if (now.writes_statistics || heap_profile::is_on()) keep_error_stream();
 }
 
 // Returns: the known options of these values, or null without memory.

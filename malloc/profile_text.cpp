@@ -85,11 +85,11 @@ ASHLAR_COLD void write_profile(const char* path, const profile_tables& of) noexc
 }
 
 ASHLAR_COLD void write_holder(const profile_site& of, std::uint32_t interval) noexcept {
-  int error_stream = 2;
+  int error_stream = kept_error_stream();
   text_output out = output_to(error_stream);
   detail::text_writer text(out);
   text.text("  about ").size(of.estimated_bytes(interval)).text(" live, allocated by\n").flush();
-  write_frames(of.stack.frames, of.stack.depth);
+  write_frames(of.stack.frames, of.stack.depth, error_stream);
 }
 
 }  // namespace ashlar::drop_in

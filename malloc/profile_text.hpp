@@ -10,8 +10,7 @@ namespace ashlar::drop_in {
 /// nothing; async-signal-safe. A file that cannot be written is left out.
 void write_profile(const char* path, const profile_tables& of) noexcept;
 
-/// Effects: writes the estimated live bytes of a site and its stack to standard error.
-/// Async-signal-safe.
+/// Effects: writes the estimated live bytes of a site and its stack to the kept error stream. Async-signal-safe.
 void write_holder(const profile_site& of, std::uint32_t interval) noexcept;
 
 }  // namespace ashlar::drop_in

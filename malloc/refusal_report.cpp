@@ -63,7 +63,7 @@ void write_holder(detail::text_writer<text_output>& text, const heap_statistics&
 }
 
 void write_holders(const heap_statistics& of, std::size_t bytes) {
-  int error_stream = 2;
+  int error_stream = kept_error_stream();
   text_output out = output_to(error_stream);
   detail::text_writer text(out);
   text.text("ashlar: max: process ").number(::getpid()).text(" is refused ").size(bytes).text(": of ");
