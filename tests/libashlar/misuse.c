@@ -7,10 +7,11 @@
 #include <ashlar_malloc.h>
 
 void free_sized(void* p, size_t bytes);
+void sdallocx(void* p, size_t bytes, int flags);
 
 static void* volatile seen; /* no compiler may drop what goes through it */
 
-static const char way_of_copies[64] = "longer than the block";
+static const char text_of_40[] = "a byte more than the block, with its end"; /* 41 bytes in all */
 
 static void handle(const ashlar_misuse* misuse, void* argument) {
   void* const p = malloc(100); /* allowed here */
@@ -25,6 +26,19 @@ static void delete_heap(void) { ashlar_heap_delete(heap); }
 
 static void* block_of_heap(void) { return ashlar_heap_malloc(ashlar_heap_new(NULL), 40); }
 
+/* The later one of two: so it is not the first of its slab, with nothing in front of it. */
+static char* block_behind_another(void) {
+  char* const other = malloc(40);
+  return other > (char*)seen ? other : seen;
+}
+
+static void use_freed_cell(void) {
+  int i;
+  free(seen);
+  *(char*)seen = 1;
+  for (i = 0; i < 10000; ++i) free(malloc(40));
+}
+
 int main(int count, char** arguments) {
   const char* const way = count > 1 ? arguments[1] : "";
   seen = malloc(40);
@@ -34,10 +48,18 @@ int main(int count, char** arguments) {
   else if (strcmp(way, "misaligned_free") == 0) free((char*)seen + 16);
   else if (strcmp(way, "size_mismatch") == 0) free_sized(seen, 400);
   else if (strcmp(way, "overflow") == 0) ((char*)seen)[40] = 1, free(seen);
-  else if (strcmp(way, "copy") == 0) memcpy(seen, way_of_copies, 41);
+  else if (strcmp(way, "copy") == 0) memcpy(seen, text_of_40, 41);
+  else if (strcmp(way, "move") == 0) memmove(seen, text_of_40, 41);
+  else if (strcmp(way, "fill") == 0) memset(seen, 1, 41);
+  else if (strcmp(way, "string") == 0) strcpy(seen, text_of_40);
+  else if (strcmp(way, "size_of_flagged") == 0) sdallocx(seen, 400, 0);
+  else if (strcmp(way, "underflow") == 0) seen = block_behind_another(), ((char*)seen)[-1] = 1, free(seen);
+  else if (strcmp(way, "overflow_of_large") == 0) seen = malloc(300000), ((char*)seen)[300000] = 1, free(seen);
+  else if (strcmp(way, "write_after_free") == 0) use_freed_cell();
   else if (strcmp(way, "zero_size") == 0) seen = malloc(0), *(volatile char*)seen = 1;
   else if (strcmp(way, "heap_deleted_twice") == 0) heap = ashlar_heap_new(NULL), delete_heap(), delete_heap();
   else if (strcmp(way, "wrong_heap") == 0) ashlar_heap_free(ashlar_heap_of_process(), block_of_heap());
+  else if (strcmp(way, "wrong_heap_object") == 0) ashlar_heap_free(ashlar_heap_new(NULL), seen);
   else if (strcmp(way, "huge_after_free") == 0) {
     seen = memset(malloc(6 << 20), 7, 6 << 20);
     free(seen);
