@@ -185,7 +185,8 @@ typedef void (*ashlar_misuse_handler)(const ashlar_misuse* misuse, void* argumen
  * allocate. If it returns, the process ends. NULL restores the line on stderr. The stacks of a sampled block (option
  * sample) are written to stderr before. Not called for a fault: an access to an inaccessible page, as that to a sampled
  * block after its free or beyond its end. It has its report on stderr, and goes to the handler of SIGSEGV, if the program
- * has one: that may interrupt malloc, so this one could not allocate there. */
+ * has one: that may interrupt malloc, so this one could not allocate there. Threads: any; handler and argument change as
+ * one, so that a misuse in another thread meanwhile has both of before or both of these. */
 void ashlar_on_misuse(ashlar_misuse_handler handler, void* argument);
 
 #ifdef __cplusplus
