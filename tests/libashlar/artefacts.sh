@@ -20,10 +20,10 @@ case $1 in
       LC_ALL=C readelf -d "$2" | grep -E 'FLAGS' | grep -q "$flag" || fail "$2 lacks the flag $flag"
     done
     ;;
-  text) # <library> <bytes>
-    bytes=$(size -A "$2" | awk '$1 == ".text" { print $2 }')
-    echo "text of $2: $bytes bytes"
-    [[ $bytes -le $3 ]] || fail "more than $3"
+  section) # <library> <section> <most bytes>
+    bytes=$(size -A "$2" | awk -v name="$3" '$1 == name { print $2 }')
+    echo "$3 of $2: $bytes bytes"
+    [[ $bytes -le $4 ]] || fail "more than $4"
     ;;
   path) # <library> <function> <most instructions> <branches>
     start=$(nm "$2" | awk -v name="$3" '$3 == name { print $1 }')

@@ -58,6 +58,10 @@ TEST_F(zero_blocks, come_again_after_all_others) {
   EXPECT_EQ(range.take(), first);
 }
 
+TEST_F(zero_blocks, have_no_memory_in_the_object) {
+  EXPECT_EQ(sizeof(small_range), sizeof(ashlar::detail::zero_block_range<std::size_t{1} << 20>));
+}
+
 TEST_F(zero_blocks, misuse_is_reported) {
   auto* const p = static_cast<std::byte*>(range.take());
   expect_fault(fault::misaligned_free, p + 1);
