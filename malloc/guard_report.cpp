@@ -15,6 +15,7 @@
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/panic.hpp>
 
+#include "malloc/cancellation.hpp"
 #include "malloc/settings.hpp"
 
 namespace ashlar::drop_in {
@@ -108,6 +109,7 @@ ASHLAR_COLD void write_access(const guarded_block& block, const void* at, const 
 }
 
 ASHLAR_COLD void report_access(const void* at, const void* context) noexcept {
+  const cancellation_deferral whole;
   const guarded_block block = guard_pool::block_near(at);
   if (block.is == guarded_block::state::unused || is_in_live(block, at)) return;
   for (unsigned turn = 0; is_reporting.exchange(true, detail::memory_order_acquire) && turn < 20'000; ++turn)
@@ -170,6 +172,7 @@ ASHLAR_COLD void handle_fault(int signal, siginfo_t* info, void* context) noexce
 }  // namespace
 
 ASHLAR_COLD void report_misuse(const guarded_misuse& found) noexcept {
+  const cancellation_deferral whole;
   violation v = {.kind = found.kind, .what = mistake_of(found), .pointer = found.p};
   write_stack(act_of(found), *found.stack);
   if (found.block.is != guarded_block::state::unused) {

@@ -13,6 +13,7 @@
 #include <ashlar/detail/thread/fork_safe_lock.hpp>
 
 #include "malloc/ashlar_malloc.h"
+#include "malloc/cancellation.hpp"
 #include "malloc/export.hpp"
 
 namespace ashlar::drop_in {
@@ -57,7 +58,9 @@ void change_listener(const listener& to) noexcept {
   }
 }
 
+// A thread that was to be cancelled would end in the report, and the process go on.
 void handle(const violation& v) noexcept {
+  const cancellation_deferral whole;
   const ashlar_misuse misuse = {name_of(v.kind).data(), v.what, v.pointer, v.size, v.expected, v.got};
   if (const listener to = current_listener(); to.handler != nullptr) to.handler(&misuse, to.argument);
   else violation::print(v);

@@ -151,6 +151,7 @@ void choose_fast_paths() noexcept {
 void start() noexcept {
   process_heap_type::expect_forks();
   hold_streams_over_forks();
+  end_misuse_by(settings().aborts);
   choose_fast_paths();
 }
 

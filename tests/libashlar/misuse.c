@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* A program that misuses its heap in the way that its argument names. */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,13 @@ static char* block_behind_another(void) {
   return other > (char*)seen ? other : seen;
 }
 
+/* At its next cancellation point the thread ends, and with it the process, by status 0. */
+static void be_cancelled(void) {
+  (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+  (void)pthread_cancel(pthread_self());
+  (void)pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+}
+
 static void use_freed_cell(void) {
   int i;
   free(seen);
@@ -44,6 +52,8 @@ int main(int count, char** arguments) {
   seen = malloc(40);
   if (count > 2) ashlar_on_misuse(handle, arguments[2]);
   if (strcmp(way, "double_free") == 0) free(seen), free(seen);
+  else if (strcmp(way, "cancelled_double_free") == 0) be_cancelled(), free(seen), free(seen);
+  else if (strcmp(way, "cancelled_use") == 0) be_cancelled(), free(seen), *(volatile char*)seen = 1;
   else if (strcmp(way, "invalid_free") == 0) seen = arguments, free(seen);
   else if (strcmp(way, "misaligned_free") == 0) free((char*)seen + 16);
   else if (strcmp(way, "size_mismatch") == 0) free_sized(seen, 400);
