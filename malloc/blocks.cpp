@@ -189,9 +189,10 @@ void* reallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
 
 // At level `fast` a heap that is an object comes here with each of its blocks: no thread has a part of it.
 void deallocate_slow(void* p) noexcept {
+  if (p == nullptr) return;
   if (guard_pool::has(p)) return deallocate_guarded(p);
   if (heap_profile::may_have(p)) heap_profile::take_out(p);
-  ashlar_heap* const other = has_heaps() && p != nullptr ? heap_of_block(p) : nullptr;
+  ashlar_heap* const other = has_heaps() ? heap_of_block(p) : nullptr;
   other != nullptr ? other->deallocate(p) : process_heap_type::deallocate_slow(p);
 }
 

@@ -106,14 +106,15 @@ public:
     return ASHLAR_LIKELY(p != nullptr) ? std::memset(p, 0, bytes) : nullptr;
   }
 
-  /// As that of `heap`, but a cell stays where it is unless less than half of it would be used, at level `fast`; and to
-  /// a smaller size the call never fails at an address that has the alignment.
+  /// As that of `heap`; but at level `fast` a cell of no larger alignment than `least_alignment` stays where it is
+  /// unless less than half of it would be used; and to a smaller size the call never fails at an address that has the
+  /// alignment.
   [[nodiscard]] void* try_reallocate(void* p, std::size_t new_bytes, std::size_t alignment = least_alignment) noexcept {
-    if (p == nullptr) return try_allocate(new_bytes, alignment);
-    const bool may_stay = detail::is_aligned(p, alignment);
-    if (may_stay && stays(p, new_bytes)) return p;
+    if (checking_level == checking::fast && alignment <= least_alignment && detail::segment::is_in_slab(p))
+      return resize_cell(p, new_bytes);
     void* const moved = calls::try_reallocate(p, new_bytes, alignment);
-    return moved == nullptr && may_stay && new_bytes <= usable_size(p) ? p : moved;
+    if (moved != nullptr || p == nullptr || !detail::is_aligned(p, alignment)) return moved;
+    return new_bytes <= usable_size(p) ? p : nullptr;
   }
 
   /// As `try_reallocate`, and sets `errno` to `ENOMEM` before it returns null.
@@ -167,11 +168,15 @@ private:
     return detail::immortal_instance<process_heap_type>.value;
   }
 
-  // A sized free from level `checked` on expects the class of the new size.
-  [[nodiscard]] bool stays(void* p, std::size_t new_bytes) const noexcept {
-    if (checking_level != checking::fast || !detail::segment::is_in_slab(p)) return false;
-    const std::size_t held = usable_size(p);
-    return new_bytes <= held && new_bytes >= held / 2;
+  // From level `checked` on a sized free expects the class of the new size. A cell has no other in place, so no lock.
+  [[nodiscard]] void* resize_cell(void* p, std::size_t new_bytes) noexcept {
+    const std::size_t held = detail::size_classes::bytes_of(detail::segment::owner_of(p));
+    if (new_bytes <= held && (new_bytes >= held / 2 || held == least_alignment)) return p;
+    void* const moved = try_allocate(new_bytes);
+    if (moved == nullptr) return new_bytes <= held ? p : nullptr;
+    std::memcpy(moved, p, detail::min(held, new_bytes));
+    deallocate(p);
+    return moved;
   }
 
   [[nodiscard]] static ASHLAR_INLINE void* or_errno(void* p) noexcept {
