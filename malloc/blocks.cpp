@@ -84,13 +84,17 @@ template <class Heap>
   return moved;
 }
 
-/// glibc never fails to make a block smaller.
+/// Returns: `p` where it has `bytes` bytes, else null: glibc never fails to make a block smaller.
+template <class Heap>
+[[nodiscard]] ASHLAR_COLD void* kept(const Heap& in, void* p, std::size_t bytes, std::size_t alignment) noexcept {
+  return detail::is_aligned(p, alignment) && bytes <= in.usable_size(p) ? p : nullptr;
+}
+
 template <class Heap>
 [[nodiscard]] ASHLAR_NOINLINE void* resize(Heap& in, void* p, std::size_t bytes, std::size_t alignment) noexcept {
   void* const moved =
       settings().zeroes ? resize_zeroed(in, p, bytes, alignment) : in.try_reallocate(p, bytes, alignment);
-  const bool may_stay = moved == nullptr && detail::is_aligned(p, alignment) && bytes <= in.usable_size(p);
-  return may_stay ? p : moved;
+  return ASHLAR_LIKELY(moved != nullptr) ? moved : kept(in, p, bytes, alignment);
 }
 
 /// Effects: calls `f(heap)`; null is the heap of the process.
