@@ -8,6 +8,8 @@ way=$1 ashlar=$2 work=$3 compiler=$4 built=${5:-}
 here=$ashlar/tests/consumer
 installed=$work/../find_package/prefix
 released=$work/../release/release
+version=$(sed -n 's/^project(ashlar VERSION \([0-9.]*\).*/\1/p' "$ashlar/CMakeLists.txt")
+minor=${version%.*}
 
 # configure <how the project finds ashlar> <option>…: without a network, as everywhere.
 configure() {
@@ -80,14 +82,14 @@ readme() {
 
 find_package() {
   install_ashlar
-  configure find_package "-DCMAKE_PREFIX_PATH=$work/prefix" -DASHLAR_WANTED=0.1
+  configure find_package "-DCMAKE_PREFIX_PATH=$work/prefix" "-DASHLAR_WANTED=$minor"
   build_and_run
 }
 
 # Some distributions give absolute folders. CMake refuses a target that names a missing source.
 absolute_folders() {
   install_ashlar "-DCMAKE_INSTALL_PREFIX=$work/prefix" "-DCMAKE_INSTALL_DATADIR=$work/prefix/share"
-  configure find_package "-DCMAKE_PREFIX_PATH=$work/prefix" -DASHLAR_WANTED=0.1
+  configure find_package "-DCMAKE_PREFIX_PATH=$work/prefix" "-DASHLAR_WANTED=$minor"
 }
 
 add_subdirectory() {
@@ -121,13 +123,13 @@ boost_names() {
 
 wrong_version() {
   need_installed
-  local version
-  for version in 0.2 0.0.9 1.0; do
-    if configure find_package "-DCMAKE_PREFIX_PATH=$installed" "-DASHLAR_WANTED=$version" >"$work/log" 2>&1; then
-      echo "version $version was asked for, and the installed one was accepted"
+  local wanted
+  for wanted in "${minor%.*}.$((${minor#*.} + 1))" 0.0.9 9.0; do
+    if configure find_package "-DCMAKE_PREFIX_PATH=$installed" "-DASHLAR_WANTED=$wanted" >"$work/log" 2>&1; then
+      echo "version $wanted was asked for, and the installed one was accepted"
       return 1
     fi
-    tr -s ' \n' ' ' <"$work/log" | grep -q "compatible with requested version \"$version\"" || {
+    tr -s ' \n' ' ' <"$work/log" | grep -q "compatible with requested version \"$wanted\"" || {
       cat "$work/log"
       return 1
     }
@@ -152,14 +154,14 @@ pkg_config() {
   need_installed
   local flags
   read -ra flags <<<"$(PKG_CONFIG_PATH="$installed/share/pkgconfig" pkg-config --cflags ashlar)"
-  [[ "$(PKG_CONFIG_PATH="$installed/share/pkgconfig" pkg-config --modversion ashlar)" == 0.1.* ]]
+  [[ "$(PKG_CONFIG_PATH="$installed/share/pkgconfig" pkg-config --modversion ashlar)" == "$version" ]]
   "$compiler" -std=c++20 "${flags[@]}" -pthread -o "$work/program" "$here/project/main.cpp"
   "$work/program"
 }
 
 # uses_command <folder of the command>: it finds its libraries in each way of installing both.
 uses_command() {
-  [[ "$("$1/ashlar" --version)" == *0.1* ]]
+  [[ "$("$1/ashlar" --version)" == "ashlar $version" ]]
   "$1/ashlar" run --stats -- /bin/ls "$work" 2>&1 | grep '^ashlar: '
   "$1/ashlar" record -o "$work/trace" -- /bin/true
   "$1/ashlar" report "$work/trace" >/dev/null
@@ -173,7 +175,7 @@ debian() {
   touch "$work/system/var/lib/dpkg/status"
   dpkg --root="$work/system" --log=/dev/null --force-not-root --force-depends --force-script-chrootless --install \
     "$released"/*.deb
-  configure find_package "-DCMAKE_PREFIX_PATH=$work/system/usr" -DASHLAR_WANTED=0.1
+  configure find_package "-DCMAKE_PREFIX_PATH=$work/system/usr" "-DASHLAR_WANTED=$minor"
   build_and_run_first
   LD_PRELOAD=$(echo "$work"/system/usr/lib/*/libashlar-hardened.so.1) ASHLAR=stats=exit /bin/ls "$work" 2>&1 |
     grep '^ashlar: '
@@ -207,7 +209,7 @@ wheel() {
 vcpkg() {
   cmake "-DPORTFILE=$ashlar/packaging/vcpkg/ashlar/portfile.cmake" "-DWORK=$work/vcpkg" "-DCOMPILER=$compiler" \
     -P "$here/project/vcpkg.cmake"
-  configure find_package "-DCMAKE_PREFIX_PATH=$work/vcpkg/packages/ashlar" -DASHLAR_WANTED=0.1
+  configure find_package "-DCMAKE_PREFIX_PATH=$work/vcpkg/packages/ashlar" "-DASHLAR_WANTED=$minor"
   build_and_run_first
 }
 

@@ -22,7 +22,7 @@
 #include <version>
 
 #define ASHLAR_VERSION_MAJOR 0
-#define ASHLAR_VERSION_MINOR 1
+#define ASHLAR_VERSION_MINOR 2
 #define ASHLAR_VERSION_PATCH 0
 
 // The checking level: 0 fast, 1 checked, 2 hardened. Set it for a whole program, for example by -DASHLAR_CHECKING=1.
@@ -109,9 +109,12 @@
 #else
 #define ASHLAR_ABI_HOST _bare
 #endif
-#define ASHLAR_ABI_JOIN(level, marks, throws, host) v0_1_##level##marks##throws##host
-#define ASHLAR_ABI_EXPAND(level, marks, throws, host) ASHLAR_ABI_JOIN(level, marks, throws, host)
-#define ASHLAR_ABI_NAME ASHLAR_ABI_EXPAND(ASHLAR_ABI_LEVEL, ASHLAR_ABI_MARKS, ASHLAR_ABI_THROWS, ASHLAR_ABI_HOST)
+#define ASHLAR_ABI_JOIN(major, minor, level, marks, throws, host) v##major##_##minor##_##level##marks##throws##host
+#define ASHLAR_ABI_EXPAND(major, minor, level, marks, throws, host) \
+  ASHLAR_ABI_JOIN(major, minor, level, marks, throws, host)
+#define ASHLAR_ABI_NAME                                                                                                \
+  ASHLAR_ABI_EXPAND(ASHLAR_VERSION_MAJOR, ASHLAR_VERSION_MINOR, ASHLAR_ABI_LEVEL, ASHLAR_ABI_MARKS, ASHLAR_ABI_THROWS, \
+                    ASHLAR_ABI_HOST)
 #define ASHLAR_ABI inline ASHLAR_ABI_NAME
 
 // Without exceptions nothing is thrown or caught: exhausted memory leads to the out-of-memory handler.
