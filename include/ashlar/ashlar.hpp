@@ -35,6 +35,7 @@
 #include <ashlar/face/lifetime.hpp>
 #include <ashlar/face/object_pool.hpp>
 #include <ashlar/face/object_pool_options.hpp>
+#include <ashlar/face/offset_ptr.hpp>
 #include <ashlar/face/pmr_monotonic.hpp>
 #include <ashlar/face/pmr_pools.hpp>
 #include <ashlar/face/pmr_resource.hpp>
@@ -44,6 +45,7 @@
 #include <ashlar/face/ref_ptr.hpp>
 #include <ashlar/face/resource_delete.hpp>
 #include <ashlar/face/scoped_allocator.hpp>
+#include <ashlar/face/shared_memory_allocator.hpp>
 #include <ashlar/face/shared_pooled.hpp>
 #include <ashlar/face/slot_handle.hpp>
 #include <ashlar/face/slot_map.hpp>
@@ -64,6 +66,7 @@
 #include <ashlar/os/huge_pages.hpp>
 #include <ashlar/os/no_heap_scope.hpp>
 #include <ashlar/os/pages.hpp>
+#include <ashlar/os/process_lock.hpp>
 #include <ashlar/resource/arena.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/buffer_resource.hpp>
@@ -82,6 +85,7 @@
 #include <ashlar/resource/retain_policy.hpp>
 #include <ashlar/resource/scratch_arena.hpp>
 #include <ashlar/resource/shared_block_pool.hpp>
+#include <ashlar/resource/shared_memory.hpp>
 #include <ashlar/resource/shared_pool_set.hpp>
 #include <ashlar/resource/stack_resource.hpp>
 #include <ashlar/resource/static_arena.hpp>

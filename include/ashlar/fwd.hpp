@@ -19,6 +19,7 @@ namespace detail {
 struct system_calls;
 struct reserved_huge_pages;
 struct numa_calls;
+struct no_steps;
 }  // namespace detail
 
 namespace os {
@@ -31,7 +32,19 @@ template <class Pages = pages, class Reserved = reserved_huge_pages>
 struct huge_page_calls;
 using huge_pages = basic_pages<huge_page_calls<>>;
 using numa_calls = detail::numa_calls;
+class process_lock;
 }  // namespace os
+
+namespace interprocess {
+template <class T>
+class offset_ptr;
+/// `Steps::step()` is called between stores, for tests that end the process there.
+template <class Lock = os::process_lock, class Steps = detail::no_steps>
+class basic_shared_memory;
+using shared_memory = basic_shared_memory<>;
+template <class T, class Memory = shared_memory>
+class allocator;
+}  // namespace interprocess
 
 namespace trace {
 struct raw_codec;

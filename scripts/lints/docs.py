@@ -16,7 +16,7 @@ EXAMPLE = re.compile(r"^```cpp\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 C_CODE = re.compile(r"^```c\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # Programs do not spell these: they are defaults, aggregates given by braces, and bases of types with an example.
 UNSPELLED = {"arena_options", "base_delete", "basic_budget", "basic_numa_resource", "basic_pages", "by_padding",
-             "construct_on_acquire", "constructed", "error_log", "file_sink", "heap_options", "huge_page_calls", "numa_calls",
+             "construct_on_acquire", "constructed", "error_log", "file_sink", "heap_options", "huge_page_calls", "no_steps", "numa_calls",
              "options", "pool_set_options", "populated", "raw_codec", "reserved_huge_pages", "resource_delete",
              "system_calls", "threshold", "throw_when_exhausted", "tlsf_scale", "tlsf_wide"}
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)

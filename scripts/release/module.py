@@ -18,7 +18,7 @@ from lints import public  # noqa: E402  (the path is set just above)
 from lints.tree import File  # noqa: E402
 
 # The public namespaces beside ashlar itself.
-SPACES = ("fresh", "os", "plan", "pmr", "policy", "site", "study", "test", "trace")
+SPACES = ("fresh", "interprocess", "os", "plan", "pmr", "policy", "site", "study", "test", "trace")
 # Members of a specialisation, and deduction guides.
 NO_NAME = re.compile(r"^(operator|if|return)$")
 

@@ -111,6 +111,7 @@ constexpr row table[] = {
     row_of<ashlar::shared_pool_set<>>("shared_pool_set", upstream | held | trims),
     row_of<ashlar::tlsf_resource<>>("tlsf_resource", upstream | held | trims),
     row_of<ashlar::tlsf_offsets<>>("tlsf_offsets", upstream | held),
+    row_of<ashlar::interprocess::basic_shared_memory<ashlar::null_lock>>("shared_memory", live),
     row_of<ashlar::static_arena<plan_layout>>("static_arena", nothing),
     row_of<ashlar::local_heap<>>("local_heap", upstream | held | trims | live),
     row_of<ashlar::owner_heap<>>("owner_heap", upstream | held | trims | live),

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of the resource of several processes, which die at every step of a call and at random.
+#include <ashlar/resource/shared_memory.hpp>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/resource.hpp>
+
+#include "tests/support/build.hpp"
+#include "tests/support/conformance.hpp"
+#include "tests/support/deadline.hpp"
+#include "tests/support/death.hpp"
+#include "tests/support/pattern.hpp"
+#include "tests/support/shared_mapping.hpp"
+
+namespace {
+
+using ashlar::interprocess::basic_shared_memory;
+using ashlar::interprocess::shared_memory;
+using ashlar_test::shared_file;
+using ashlar_test::shared_mapping;
+
+constexpr std::size_t bytes = std::size_t{1} << 18;
+
+struct in_a_mapping : ashlar_test::conformance_defaults {
+  shared_file file{std::size_t{1} << 21};
+  shared_mapping map{file, std::size_t{1} << 21};
+  ashlar::resource_ref<shared_memory> resource = *shared_memory::create(map.at, map.size).memory;
+};
+[[maybe_unused]] const bool tested = ashlar_test::conforms("shared_memory", ::testing::Types<in_a_mapping>{});
+
+// Dies at its n-th step; never if n is 0.
+struct dying_steps {
+  static inline int left = 0;
+  static void step() noexcept {
+    if (left != 0 && --left == 0) ::raise(SIGKILL);
+  }
+};
+using mortal = basic_shared_memory<ashlar::os::process_lock, dying_steps>;
+
+// Expects: `f` either ends or dies by SIGKILL. Returns: whether it died.
+template <class F>
+bool dies(F f) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const ashlar_test::deadline soon(20);
+    f();
+    ::_exit(0);
+  }
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  const bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+  EXPECT_TRUE(killed || status == 0);
+  return killed;
+}
+
+struct held {
+  void* p;
+  std::size_t size;
+};
+
+// Frees what other processes left and what the caller has; then the memory is as new.
+template <class Memory>
+void expect_all_comes_back(Memory& memory, const std::vector<held>& mine) {
+  ASSERT_TRUE(memory.invariant());
+  for (const held& each : mine) {
+    EXPECT_TRUE(ashlar_test::has_pattern(each.p, each.size, 3));
+    memory.deallocate(each.p, each.size, 1);
+  }
+  std::vector<void*> left;
+  memory.for_each_live([&](void* p, std::size_t, std::uint32_t) { left.push_back(p); });
+  for (void* const p : left) memory.deallocate(p);
+  ASSERT_TRUE(memory.invariant());
+  EXPECT_EQ(memory.used(), 0u);
+  void* const all = memory.try_allocate(memory.capacity() - 16, 16);
+  EXPECT_NE(all, nullptr);
+  memory.deallocate(all);
+}
+
+template <class Memory>
+std::vector<held> fill_some(Memory& memory) {
+  std::vector<held> mine;
+  std::vector<void*> holes;
+  for (std::size_t i = 1; i < 12; ++i) {
+    mine.push_back({memory.allocate(i * 24, 1), i * 24});
+    ashlar_test::write_pattern(mine.back().p, mine.back().size, 3);
+    holes.push_back(memory.allocate(i * 40, 16));
+  }
+  for (void* const each : holes) memory.deallocate(each);
+  return mine;
+}
+
+template <class Memory>
+void use_all_calls(Memory& memory) {
+  std::array<void*, 6> got{};
+  for (std::size_t i = 0; i < got.size(); ++i) got[i] = memory.try_allocate(30 * i, std::size_t{16} << i);
+  static_cast<void>(memory.try_expand(got[5], 150, 400, 16));
+  static_cast<void>(memory.try_expand(got[3], 90, 10, 16));
+  memory.deallocate(got[1]);
+  memory.deallocate(got[3]);
+  memory.deallocate(got[2]);
+  memory.deallocate(got[5]);
+}
+
+TEST(shared_memory, survives_a_death_at_each_step) {
+  shared_file file(bytes);
+  shared_mapping map(file, bytes);
+  int at = 1;
+  for (bool died = true; died; ++at) {
+    const auto memory = mortal::create(map.at, bytes);
+    ASSERT_TRUE(memory);
+    const auto mine = fill_some(*memory);
+    died = dies([&] {
+      dying_steps::left = at;
+      use_all_calls(*memory);
+    });
+    // A second process dies while it repairs.
+    if (died && at % 3 == 0)
+      static_cast<void>(dies([&] {
+        dying_steps::left = 1 + at % 17;
+        static_cast<void>(memory->used());
+      }));
+    EXPECT_EQ(memory->repairs() != 0, died);
+    expect_all_comes_back(*memory, mine);
+    ASSERT_FALSE(::testing::Test::HasFailure()) << "step " << at;
+  }
+  EXPECT_GT(at, 50);
+}
+
+[[noreturn]] void churn_for_ever(shared_memory& memory, unsigned seed) {
+  std::mt19937 random(seed);
+  std::array<void*, 32> live{};
+  for (;;) {
+    void*& place = live[random() % live.size()];
+    memory.deallocate(place);
+    place = memory.try_allocate(random() % 600, std::size_t{1} << random() % 8);
+  }
+}
+
+TEST(shared_memory, survives_deaths_at_random) {
+  shared_file file(bytes);
+  shared_mapping map(file, bytes);
+  std::mt19937 random(11);
+  const unsigned rounds =
+      ashlar_test::has_tsan || ashlar_test::has_asan ? 100 : ashlar_test::cases_of_build(300u, 2000u);
+  std::uint32_t repairs = 0;
+  for (unsigned round = 0; round < rounds; ++round) {
+    const ashlar_test::deadline soon(20);
+    const auto memory = shared_memory::create(map.at, bytes);
+    const auto mine = fill_some(*memory);
+    const pid_t child = ::fork();
+    if (child == 0) churn_for_ever(*memory, round);
+    for (auto turns = random() % 400; turns != 0; --turns) memory->deallocate(memory->try_allocate(turns, 16));
+    ::usleep(static_cast<useconds_t>(random() % 300));
+    ::kill(child, SIGKILL);
+    ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+    expect_all_comes_back(*memory, mine);
+    repairs += memory->repairs();
+    ASSERT_FALSE(::testing::Test::HasFailure()) << "round " << round;
+  }
+  EXPECT_GT(repairs, 0u);
+}
+
+TEST(shared_memory, names_the_process_of_each_block) {
+  shared_file file(bytes);
+  shared_mapping map(file, bytes);
+  const auto memory = shared_memory::create(map.at, bytes);
+  const void* const mine = memory->allocate(10, 1);
+  EXPECT_FALSE(dies([&] { static_cast<void>(memory->allocate(100, 1)); }));
+  memory->for_each_live([&](void* p, std::size_t size, std::uint32_t process) {
+    EXPECT_EQ(p == mine, process == static_cast<std::uint32_t>(::getpid()));
+    EXPECT_EQ(size, p == mine ? 16u : 112u);
+  });
+}
+
+TEST(shared_memory, is_one_at_two_addresses) {
+  shared_file file(bytes);
+  shared_mapping one(file, bytes), two(file, bytes);
+  ASSERT_EQ(shared_memory::open(one.at, bytes).why, shared_memory::error::not_created);
+  const auto a = shared_memory::create(one.at, bytes);
+  const auto b = shared_memory::open(two.at, bytes);
+  ASSERT_TRUE(a && b);
+  EXPECT_EQ(b->root(), nullptr);
+  auto* const text = static_cast<char*>(a->allocate(16, 1));
+  std::strcpy(text, "seen by both");
+  a->set_root(text);
+  EXPECT_STREQ(static_cast<char*>(b->root()), "seen by both");
+  EXPECT_NE(b->root(), a->root());
+  EXPECT_TRUE(a->owns(text) && !b->owns(text) && !(*a == *b));
+  b->deallocate(b->root());
+  a->set_root(nullptr);
+  EXPECT_TRUE(a->invariant() && a->used() == 0 && b->root() == nullptr);
+}
+
+TEST(shared_memory, tells_what_is_wrong_with_the_memory) {
+  using error = shared_memory::error;
+  shared_file file(bytes);
+  shared_mapping map(file, bytes);
+  auto* const at = static_cast<std::byte*>(map.at);
+  EXPECT_EQ(shared_memory::create(nullptr, bytes).why, error::misaligned);
+  EXPECT_EQ(shared_memory::create(at + 16, bytes - 16).why, error::misaligned);
+  EXPECT_EQ(shared_memory::create(at, 4096).why, error::too_small);
+  EXPECT_EQ(shared_memory::open(at + 64, bytes - 64).why, error::misaligned);
+  std::memset(at, 0x55, 4096);
+  EXPECT_EQ(shared_memory::open(at, bytes).why, error::not_created);
+  EXPECT_TRUE(shared_memory::create(at, 4096 + 64));
+  ASSERT_TRUE(shared_memory::create(at, bytes));
+  EXPECT_EQ(shared_memory::open(at, 4096).why, error::truncated);
+  EXPECT_EQ(shared_memory::open(at, bytes - 1).why, error::truncated);
+  EXPECT_EQ(basic_shared_memory<ashlar::null_lock>::open(at, bytes).memory, nullptr);
+  EXPECT_EQ(name_of(error::truncated), "truncated");
+}
+
+TEST(shared_memory, overwritten_sizes_refuse_and_do_no_harm) {
+  shared_file file(bytes);
+  shared_mapping map(file, bytes);
+  const auto memory = shared_memory::create(map.at, bytes);
+  void* const p = memory->allocate(64, 16);
+  EXPECT_TRUE(dies([&] {
+    std::memset(static_cast<std::byte*>(p) - 16, 0xFF, 16);
+    memory->for_each_live([](void*, std::size_t, std::uint32_t) {});
+    const auto dying = static_cast<mortal*>(map.at);
+    dying_steps::left = 1;
+    static_cast<void>(dying->try_allocate(16, 16));
+  }));
+  EXPECT_TRUE(memory->is_damaged());
+  EXPECT_EQ(memory->try_allocate(16, 16), nullptr);
+  memory->deallocate(p);
+  EXPECT_FALSE(memory->invariant());
+  EXPECT_EQ(shared_memory::open(map.at, bytes).why, shared_memory::error::damaged);
+}
+
+TEST(shared_memory, refuses_alignments_above_a_page_and_what_does_not_fit) {
+  shared_file file(bytes);
+  shared_mapping map(file, bytes);
+  const auto memory = shared_memory::create(map.at, bytes);
+  EXPECT_EQ(memory->try_allocate(1, 8192), nullptr);
+  EXPECT_EQ(memory->try_allocate(bytes, 1), nullptr);
+  EXPECT_EQ(memory->try_allocate(ashlar::detail::max_size, 1), nullptr);
+  void* const p = memory->try_allocate(1, 4096);
+  EXPECT_TRUE(ashlar::detail::is_aligned(p, 4096));
+}
+
+TEST(shared_memory, reports_misuse_without_the_lock) {
+  if (!ashlar_test::is_checked) GTEST_SKIP() << "looked for from level checked on";
+  shared_file file(bytes);
+  shared_mapping map(file, bytes);
+  const auto memory = shared_memory::create(map.at, bytes);
+  auto* const p = static_cast<std::byte*>(memory->allocate(64, 16));
+  void* const q = memory->allocate(64, 16);
+  ASHLAR_EXPECT_DEATH(
+      memory->deallocate(&file),
+      "ashlar: invalid_free: freed a pointer that is not of this shared memory, pointer 0x*, resource 0x*");
+  ASHLAR_EXPECT_DEATH((memory->deallocate(q), memory->deallocate(q)),
+                      "ashlar: double_free: freed a block of shared memory that is free, pointer 0x*, resource 0x*");
+  // Those deaths were of other processes, in the same memory: `q` is free here too.
+  ASHLAR_EXPECT_DEATH(
+      memory->deallocate(p + 16),
+      "ashlar: misaligned_free: freed a pointer into a block of shared memory, pointer 0x*, resource 0x*");
+  ASHLAR_EXPECT_DEATH(memory->deallocate(p, 100, 16),
+                      "ashlar: size_mismatch: freed a block of shared memory with another size than it was allocated "
+                      "with, pointer 0x*, resource 0x*, expected 64, got 100");
+  ASHLAR_EXPECT_DEATH(
+      (std::memset(p + 64, 0x41, 8), memory->deallocate(p)),
+      "ashlar: overflow: the header after a block of shared memory was overwritten, pointer 0x*, resource 0x*");
+}
+
+}  // namespace
