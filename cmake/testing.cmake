@@ -90,3 +90,21 @@ function(ashlar_add_tests room)
   endif()
   ashlar_discover_tests(${room})
 endfunction()
+
+# Whether programs for Windows run under wine, which takes 3 seconds to start.
+set(ashlar_emulated_windows OFF)
+if(WIN32 AND CMAKE_CROSSCOMPILING_EMULATOR)
+  set(ashlar_emulated_windows ON)
+  add_executable(run_each "${PROJECT_SOURCE_DIR}/tests/support/run_each.cpp")
+  target_compile_features(run_each PRIVATE cxx_std_20)
+  target_link_libraries(run_each PRIVATE ashlar_warnings)
+endif()
+
+# ashlar_test_in_one_start(<room> <command>…): the test <room>.all runs the commands, one after another, in the folder of
+# the build for this directory, in one start of wine. It names those that fail.
+function(ashlar_test_in_one_start room)
+  list(JOIN ARGN "\n" lines)
+  file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/${room}.commands" CONTENT "@lines@\n" @ONLY)
+  add_test(NAME ${room}.all COMMAND run_each ${room}.commands WORKING_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}")
+  set_tests_properties(${room}.all PROPERTIES TIMEOUT 600)
+endfunction()
