@@ -2,13 +2,16 @@
 // Puts a peer's malloc under this process: finds the library, restarts the program with it preloaded, verifies it.
 #pragma once
 
+#if !defined(_WIN32)
 #include <dlfcn.h>
 #include <unistd.h>
+#endif
 
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "peers.hpp"
@@ -17,6 +20,23 @@ namespace bench {
 
 inline constexpr int exit_skipped = 77;  // "not run" to test runners: the peer is not installed
 inline constexpr int exit_usage = 2;
+
+[[noreturn]] inline void fail(int code, const std::string& message) {
+  std::fprintf(stderr, "%s\n", message.c_str());
+  std::exit(code);
+}
+
+#if defined(_WIN32)
+
+// No malloc is put under a program of Windows.
+inline std::string malloc_version() { return ""; }
+
+inline std::string settle_malloc(std::string_view peer, char** /*argv*/) {
+  if (find_malloc_library(peer) != nullptr) fail(exit_skipped, "skipped: no malloc is preloaded on Windows");
+  return "the system's";
+}
+
+#else
 
 // Returns: the file whose malloc this process calls.
 inline std::filesystem::path malloc_file() {
@@ -76,11 +96,6 @@ inline std::filesystem::path find_library_file(const malloc_library& library) {
   return {};
 }
 
-[[noreturn]] inline void fail(int code, const std::string& message) {
-  std::fprintf(stderr, "%s\n", message.c_str());
-  std::exit(code);
-}
-
 [[noreturn]] inline void restart_with(const std::filesystem::path& file, const malloc_library& library, char** argv) {
   if (std::getenv("ASHLAR_BENCH_PRELOADED") != nullptr) fail(1, "could not preload " + file.string());
   ::setenv("ASHLAR_BENCH_PRELOADED", "1", 1);
@@ -102,5 +117,7 @@ inline std::string settle_malloc(std::string_view peer, char** argv) {
   if (library == nullptr) fail(exit_usage, "malloc is not the C library's: unset LD_PRELOAD");
   restart_with(wanted, *library, argv);
 }
+
+#endif
 
 }  // namespace bench

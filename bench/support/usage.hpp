@@ -2,7 +2,9 @@
 // The use of a process so far (time, page faults, resident memory), read without allocating.
 #pragma once
 
+#if !defined(_WIN32)
 #include <sys/resource.h>
+#endif
 
 #include <cstdint>
 #include <cstdlib>
@@ -20,11 +22,14 @@ inline double clock_ms(clockid_t clock) noexcept {
 }
 
 // Time and faults since the process began. cpu_ms is exact; the kernel splits it into user and system time by sampling
-// on some configurations, so short spans have coarse user_ms and sys_ms.
+// on some configurations, so short spans have coarse user_ms and sys_ms. On Windows these and the faults are 0.
 struct usage {
   double wall_ms = 0, cpu_ms = 0, user_ms = 0, sys_ms = 0;
   std::uint64_t minor_faults = 0, major_faults = 0;
 
+#if defined(_WIN32)
+  static usage now() noexcept { return {clock_ms(CLOCK_MONOTONIC), clock_ms(CLOCK_PROCESS_CPUTIME_ID), 0, 0, 0, 0}; }
+#else
   static usage now() noexcept {
     rusage r{};
     ::getrusage(RUSAGE_SELF, &r);
@@ -38,6 +43,7 @@ struct usage {
             static_cast<std::uint64_t>(r.ru_minflt),
             static_cast<std::uint64_t>(r.ru_majflt)};
   }
+#endif
 
   friend usage operator-(const usage& a, const usage& b) noexcept {
     return {a.wall_ms - b.wall_ms,           a.cpu_ms - b.cpu_ms,
@@ -51,6 +57,8 @@ struct usage {
             a.minor_faults + b.minor_faults, a.major_faults + b.major_faults};
   }
 };
+
+#if !defined(_WIN32)
 
 // Returns: the bytes of a "Name:  123 kB" line of a file in /proc, or 0.
 inline std::uint64_t proc_bytes(const char* file, const char* name) noexcept {
@@ -78,5 +86,7 @@ inline void reset_peak_resident() noexcept {
   [[maybe_unused]] const ssize_t written = ::write(fd, "5", 1);
   ::close(fd);
 }
+
+#endif
 
 }  // namespace bench
