@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The questions about the latency of single calls."""
+"""The questions about the latency of single calls, and about memory that processes share."""
 
 from support.question import Column, Question
 
@@ -24,6 +24,17 @@ QUESTIONS = {
         quick=("--count", "200000"),
         plot_notes=(Column("ns at p50", "p50_ns"),),
         plot_groups=("churn_allocate", "churn_free"),
+        runs=3,
+    ),
+    "shared_memory": Question(
+        title="An allocation and a free in memory that processes share: nanoseconds",
+        metric=Column("ns", "pair_ns", 1),
+        baseline="boost_best_fit",
+        groups={
+            "small": "16 B to 256 B, 4,096 live, random",
+            "churn": "16 B to 32 KiB, 4,096 live, random",
+        },
+        quick=("--count", "200000"),
         runs=3,
     ),
 }

@@ -50,6 +50,8 @@ struct dying_steps {
 };
 using mortal = basic_shared_memory<ashlar::os::process_lock, dying_steps>;
 
+pid_t last_child = 0;
+
 // Expects: `f` either ends or dies by SIGKILL. Returns: whether it died.
 template <class F>
 bool dies(F f) {
@@ -59,6 +61,7 @@ bool dies(F f) {
     f();
     ::_exit(0);
   }
+  last_child = child;
   int status = 0;
   EXPECT_EQ(::waitpid(child, &status, 0), child);
   const bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
@@ -126,6 +129,7 @@ TEST(shared_memory, survives_a_death_at_each_step) {
       dying_steps::left = at;
       use_all_calls(*memory);
     });
+    const pid_t first_child = last_child;
     // A second process dies while it repairs.
     if (died && at % 3 == 0)
       static_cast<void>(dies([&] {
@@ -133,6 +137,9 @@ TEST(shared_memory, survives_a_death_at_each_step) {
         static_cast<void>(memory->used());
       }));
     EXPECT_EQ(memory->repairs() != 0, died);
+    memory->for_each_live([&](void*, std::size_t, std::uint32_t process) {
+      EXPECT_TRUE(static_cast<pid_t>(process) == ::getpid() || static_cast<pid_t>(process) == first_child);
+    });
     expect_all_comes_back(*memory, mine);
     ASSERT_FALSE(::testing::Test::HasFailure()) << "step " << at;
   }
@@ -215,11 +222,14 @@ TEST(shared_memory, tells_what_is_wrong_with_the_memory) {
   EXPECT_EQ(shared_memory::open(at + 64, bytes - 64).why, error::misaligned);
   std::memset(at, 0x55, 4096);
   EXPECT_EQ(shared_memory::open(at, bytes).why, error::not_created);
+  EXPECT_EQ(shared_memory::create(at, 4096 + 63).why, error::too_small);
   EXPECT_TRUE(shared_memory::create(at, 4096 + 64));
   ASSERT_TRUE(shared_memory::create(at, bytes));
   EXPECT_EQ(shared_memory::open(at, 4096).why, error::truncated);
   EXPECT_EQ(shared_memory::open(at, bytes - 1).why, error::truncated);
   EXPECT_EQ(basic_shared_memory<ashlar::null_lock>::open(at, bytes).memory, nullptr);
+  at[8] ^= std::byte{1};  // of the layout
+  EXPECT_EQ(shared_memory::open(at, bytes).why, error::other_layout);
   EXPECT_EQ(name_of(error::truncated), "truncated");
 }
 
