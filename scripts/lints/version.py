@@ -10,7 +10,7 @@ PLACES = {
     "include/ashlar/base/config.hpp": [(r"#define ASHLAR_VERSION_MAJOR ", ".", 1),
                                        (r"#define ASHLAR_VERSION_MINOR ", ".", 1),
                                        (r"#define ASHLAR_VERSION_PATCH ", ".", 1)],
-    "CHANGELOG.md": [(r"(?:(?!\n## )[\s\S])*\n## \[", ".", 3)],
+    "CHANGELOG.md": [(r"\A(?:(?!\n## )[\s\S])*\n## \[", ".", 3)],
     "packaging/vcpkg/ashlar/vcpkg.json": [(r'"version": "', ".", 3)],
     "packaging/debuggers/ashlar.natvis": [(r"ashlar::v", "_", 2)],
     "README.md": [(r"find_package\(ashlar ", ".", 2)],
@@ -41,7 +41,7 @@ def check(tree):
     for file in tree.files:
         for place in PLACES.get(file.path, []) if expected else []:
             found = list(pattern_of(*place).finditer(file.text))
-            for match in found[:1] if file.path == "CHANGELOG.md" else found:
+            for match in found:
                 if match.group(2).split(place[1]) != parts_of(file.path, place, expected):
                     yield file.problem(file.text.count("\n", 0, match.start(2)) + 1,
                                        f"names version {match.group(2)}; CMakeLists.txt names {'.'.join(expected)}")

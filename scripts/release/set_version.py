@@ -25,7 +25,7 @@ def with_version(path, text, version):
         text = RELEASED.sub(lambda head: f"{head.group(0)}## [{'.'.join(version)}] - unreleased\n\n", text, count=1)
     for place in PLACES[path]:
         number = place[1].join(parts_of(path, place, version))
-        text = pattern_of(*place).sub(rf"\g<1>{number}", text, count=path == CHANGELOG)
+        text = pattern_of(*place).sub(rf"\g<1>{number}", text)
     return text
 
 
