@@ -313,11 +313,11 @@ private:
     const std::uint64_t back = mask_of_free(at.size[1]), far_back = mask_of_free(at.size[second]);
     const std::uint64_t at_front = granule_words::at(at.data - granule).any(),
                         at_far_front = granule_words::at(at.data - 2 * granule).any(),
-                        behind = granule_words::at(at.data + at.bytes).any(),
-                        far_behind = granule_words::at(at.data + at.bytes + granule).any();
+                        at_back = granule_words::at(at.data + at.bytes).any(),
+                        at_far_back = granule_words::at(at.data + at.bytes + granule).any();
     const std::uint64_t wrong = (at_front & front) | (changed(0) & ~front) |
                                 (((at_far_front & far_front) | (changed(granule) & ~far_front)) & front) |
-                                ((behind | (far_behind & far_back)) & back);
+                                ((at_back | (at_far_back & far_back)) & back);
     return wrong == 0;
   }
 

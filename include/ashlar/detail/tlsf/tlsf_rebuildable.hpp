@@ -180,7 +180,7 @@ public:
       if (!is_sound(blocks, block)) return free_.clear(), false;
       set_front(blocks, block, front);
       if (blocks.is_free(block)) {
-        join_all_behind(blocks, block);
+        join_free_neighbours(blocks, block);
         insert(blocks, block, blocks.size(block));
       } else {
         blocks.at(block).previous_or_mark = mark_of(block);
@@ -277,7 +277,7 @@ private:
     Steps::step();
   }
 
-  void join_all_behind(nodes blocks, link block) noexcept {
+  void join_free_neighbours(nodes blocks, link block) noexcept {
     for (link behind = block + blocks.size(block); blocks.is_free(behind) && is_sound(blocks, behind);
          behind = block + blocks.size(block))
       commit(blocks, block, blocks.size(block) + blocks.size(behind));
