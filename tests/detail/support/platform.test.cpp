@@ -38,7 +38,7 @@ TEST(platform, a_thread_that_yields_or_sleeps_comes_back_with_its_errno) {
   std::atomic<bool> done = false;
   std::thread other([&] { done = true; });
   errno = 42;
-  for (unsigned turn = 0; turn != 20 || !done; ++turn) ashlar::detail::yield_or_sleep(turn);
+  for (unsigned turn = 0; turn < 20 || !done; ++turn) ashlar::detail::yield_or_sleep(turn);
   EXPECT_EQ(errno, 42);
   other.join();
 }
