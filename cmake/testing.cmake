@@ -28,8 +28,8 @@ option(ASHLAR_TESTS_BY_ROOM "Run the tests of a room in a few processes" OFF)
 # `<room>.<share>` for each share. A share writes its results to gtest/<room>.<share>.xml.
 function(ashlar_discover_tests room)
   if(NOT ASHLAR_TESTS_BY_ROOM)
-    gtest_discover_tests(test_${room} TEST_PREFIX "${room}." DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-      NO_PRETTY_TYPES NO_PRETTY_VALUES PROPERTIES TIMEOUT 300)
+    gtest_discover_tests(test_${room} TEST_PREFIX "${room}." DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 300
+      NO_PRETTY_TYPES NO_PRETTY_VALUES PROPERTIES TIMEOUT 900)
     return()
   endif()
   set(shares 4)
@@ -37,7 +37,7 @@ function(ashlar_discover_tests room)
     math(EXPR index "${share} - 1")
     add_test(NAME ${room}.${share}
       COMMAND test_${room} --gtest_brief=1 "--gtest_output=xml:${PROJECT_BINARY_DIR}/gtest/${room}.${share}.xml")
-    set_tests_properties(${room}.${share} PROPERTIES TIMEOUT 600
+    set_tests_properties(${room}.${share} PROPERTIES TIMEOUT 900
       ENVIRONMENT "GTEST_TOTAL_SHARDS=${shares};GTEST_SHARD_INDEX=${index}")
   endforeach()
 endfunction()
@@ -106,5 +106,5 @@ function(ashlar_test_in_one_start room)
   list(JOIN ARGN "\n" lines)
   file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/${room}.commands" CONTENT "@lines@\n" @ONLY)
   add_test(NAME ${room}.all COMMAND run_each ${room}.commands WORKING_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}")
-  set_tests_properties(${room}.all PROPERTIES TIMEOUT 600)
+  set_tests_properties(${room}.all PROPERTIES TIMEOUT 900)
 endfunction()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Runs shell commands; kills a command after two minutes, with all its processes.
+// Runs shell commands; kills a command after five minutes, with all its processes.
 #pragma once
 
 #include <cstdlib>
@@ -18,7 +18,7 @@ namespace ashlar_test {
 
 /// Returns: the exit status of the command; 128 + 9 or -1 after a timeout.
 [[nodiscard]] inline int run_shell(const std::string& command) {
-  const int status = std::system(("timeout -s KILL 120 sh -c " + quoted(command)).c_str());
+  const int status = std::system(("timeout -s KILL 300 sh -c " + quoted(command)).c_str());
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 

@@ -32,7 +32,7 @@ void use_all() {
 // The alarm ends a handler that waits forever; its signal is not the expected one.
 template <class F>
 void misuse(F f) {
-  ::alarm(5);
+  ::alarm(60);
   ashlar::heap<> all;
   noticed = &all;
   ashlar::set_violation_handler([](const ashlar::violation& v) noexcept {

@@ -50,7 +50,7 @@ void handler(const ashlar::violation& v) noexcept {
 // The alarm ends a handler that waits forever; its signal is not the expected one.
 template <class Pool, class F>
 void misuse(F f) {
-  ::alarm(5);
+  ::alarm(60);
   ashlar::set_violation_handler(&handler<Pool>);
   f();
 }

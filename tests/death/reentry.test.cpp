@@ -145,7 +145,7 @@ TYPED_TEST_SUITE(reentry_of, kinds);
 template <class Test>
 void expect_told(void (*on_allocate)()) {
   const auto begin = [on_allocate] {
-    ::alarm(10);
+    ::alarm(60);
     static_cast<void>(Test::shared());
     calling_pages::on_allocate = on_allocate;
     Test::use_shared();
@@ -169,7 +169,7 @@ TYPED_TEST(reentry_of, a_fork) {
   if constexpr (TypeParam::waits_for_itself && ashlar_test::is_checked)
     ASHLAR_EXPECT_DEATH(
         {
-          ::alarm(10);
+          ::alarm(60);
           static_cast<void>(this->shared());
           calling_pages::on_allocate = [] { static_cast<void>(::fork()); };
           this->use_shared();

@@ -62,7 +62,7 @@ def fault_in(blocks, root, work, compiler):
     made = subprocess.run(command, capture_output=True, text=True, check=False)
     if made.returncode != 0:
         return made.stderr
-    run = subprocess.run([program], capture_output=True, text=True, check=False, timeout=60)
+    run = subprocess.run([program], capture_output=True, text=True, check=False, timeout=300)
     if run.returncode != 0 or run.stderr:
         return f"{run.stdout}{run.stderr}exit code {run.returncode}"
     return ""

@@ -374,7 +374,7 @@ TEST(heap, goes_on_in_the_child_of_a_fork) {
     const pid_t child = fork();
     ASSERT_GE(child, 0);
     if (child == 0) {
-      alarm(10);
+      alarm(60);
       all.deallocate(p);
       churn mine(all);
       mine.live(1, 300);

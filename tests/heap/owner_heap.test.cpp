@@ -173,7 +173,7 @@ TEST(owner_heap, may_be_used_by_the_handler_of_a_double_free) {
   static owner_heap<>* used = nullptr;
   EXPECT_EXIT(
       {
-        ::alarm(5);
+        ::alarm(60);
         owner_heap<> heap;
         used = &heap;
         void* const cell = heap.allocate(48);
@@ -202,7 +202,7 @@ TEST(owner_heap, reports_a_signal_handler_that_uses_the_interrupted_heap) {
   static owner_heap<> heap;
   ASHLAR_EXPECT_DEATH(
       {
-        ::alarm(5);
+        ::alarm(60);
         std::signal(SIGUSR1, [](int) { heap.deallocate(heap.allocate(100)); });
         static_cast<void>(heap.allocate(100));
         heap.for_each_live([](void*, std::size_t) { static_cast<void>(std::raise(SIGUSR1)); });

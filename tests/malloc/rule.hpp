@@ -13,7 +13,6 @@ namespace malloc_rules {
 struct rule {
   const char* name;  // concept.rule
   void (*check)();
-  unsigned seconds = 20;  // a longer run counts as broken: a deadlock
 };
 
 /// The rules of one concept each. Every program of rules defines its table.

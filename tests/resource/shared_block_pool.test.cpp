@@ -299,7 +299,7 @@ TEST(shared_block_pool, a_forked_child_allocates_and_frees_while_threads_of_the_
     const std::vector<void*> mine = take(pool, 300);
     const pid_t child = ::fork();
     if (child == 0) {
-      ::alarm(5);
+      ::alarm(60);
       check_and_free(pool, mine);
       check_and_free(pool, take(pool, 3000));
       ::_exit(pool.invariant() ? 0 : 1);

@@ -57,7 +57,7 @@ template <class F>
 bool dies(F f) {
   const pid_t child = ::fork();
   if (child == 0) {
-    const ashlar_test::deadline soon(20);
+    const ashlar_test::deadline soon;
     f();
     ::_exit(0);
   }
@@ -164,7 +164,7 @@ TEST(shared_memory, survives_deaths_at_random) {
       ashlar_test::has_tsan || ashlar_test::has_asan ? 100 : ashlar_test::cases_of_build(300u, 2000u);
   std::uint32_t repairs = 0;
   for (unsigned round = 0; round < rounds; ++round) {
-    const ashlar_test::deadline soon(20);
+    const ashlar_test::deadline soon;
     const auto memory = shared_memory::create(map.at, bytes);
     const auto mine = fill_some(*memory);
     const pid_t child = ::fork();

@@ -10,12 +10,12 @@
 
 namespace ashlar_test {
 
-/// Returns: whether `f()` returned true in a forked child, within a few seconds. The child ends without destructors.
+/// Returns: whether `f()` returned true in a forked child, within two minutes. The child ends without destructors.
 template <class F>
 [[nodiscard]] bool child_does(F f) {
   const pid_t child = ::fork();
   if (child == 0) {
-    const deadline soon(10);
+    const deadline soon(120);
     ::syscall(SYS_exit_group, f() ? 0 : 1);  // TSan would miss the parent's threads at an _exit
   }
   int status = -1;

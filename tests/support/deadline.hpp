@@ -4,14 +4,13 @@
 
 #include <unistd.h>
 
-#include "tests/support/build.hpp"
-
 namespace ashlar_test {
 
-/// One at a time. A forked child has none, so it sets its own.
+/// One at a time. A forked child has none, so it sets its own. A machine may be many times slower than usual for
+/// minutes, so no test chooses a time by what it usually takes.
 class deadline {
 public:
-  explicit deadline(unsigned seconds) noexcept { ::alarm(has_tsan || has_asan ? 4 * seconds : seconds); }
+  explicit deadline(unsigned seconds = 300) noexcept { ::alarm(seconds); }
   deadline(const deadline&) = delete;
   deadline& operator=(const deadline&) = delete;
   ~deadline() { ::alarm(0); }

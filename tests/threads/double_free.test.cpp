@@ -29,12 +29,12 @@ constexpr int found = 42;
 // Under TSan a child that ends among threads sleeps for a second.
 constexpr std::size_t rounds = ashlar_test::has_tsan ? 10 : 1000;
 
-/// Returns: the exit status of a child that runs `f`, within five seconds.
+/// Returns: the exit status of a child that runs `f`, within a minute.
 template <class F>
 int status_of_child(F f) {
   const pid_t child = ::fork();
   if (child == 0) {
-    ::alarm(5);
+    ::alarm(60);
     ashlar::set_violation_handler(
         [](const ashlar::violation& v) noexcept { ::_exit(v.kind == ashlar::fault::double_free ? found : 1); });
     f();

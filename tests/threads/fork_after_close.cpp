@@ -36,7 +36,7 @@ void use_pool() { pool.deallocate(pool.allocate(64, 8), 64, 8); }
 [[nodiscard]] bool child_uses_pool() {
   const pid_t child = ::fork();
   if (child == 0) {
-    ::alarm(10);
+    ::alarm(60);
     use_pool();
     ::_exit(0);
   }

@@ -222,7 +222,7 @@ using kinds = ::testing::Types<
 TYPED_TEST_SUITE(fork_of_each, kinds);
 
 TYPED_TEST(fork_of_each, leaves_the_child_what_it_can_use) {
-  const ashlar_test::deadline hang(60);
+  const ashlar_test::deadline hang;
   TypeParam shared;
   std::atomic<bool> stop = false;
   std::atomic<int> begun = 0;

@@ -57,7 +57,7 @@ private:
 };
 
 TEST(forks, of_a_thread_that_uses_one_pool_of_two) {
-  const deadline hang(20);
+  const deadline hang;
   pool_type used({.cell_bytes = 24});
   pool_type unused({.cell_bytes = 32});
   void* const cell = used.allocate();
@@ -71,7 +71,7 @@ TEST(forks, of_a_thread_that_uses_one_pool_of_two) {
 
 // Two of the pools share an entry of the thread's table, so that one needs the slow path.
 TEST(forks, of_a_thread_that_uses_many_pools) {
-  const deadline hang(20);
+  const deadline hang;
   std::vector<std::unique_ptr<pool_type>> pools;
   for (int i = 0; i < 17; ++i)
     pools.push_back(std::make_unique<pool_type>(ashlar::block_pool_options{.cell_bytes = 24}));
@@ -91,7 +91,7 @@ TEST(forks, of_a_thread_that_uses_many_pools) {
 }
 
 TEST(forks, keep_cached_cells_and_cells_in_transit) {
-  const deadline hang(20);
+  const deadline hang;
   pool_type pool({.cell_bytes = 64});
   std::vector<void*> cells(20'000);
   for (void*& each : cells) each = pool.allocate();
@@ -107,7 +107,7 @@ TEST(forks, keep_cached_cells_and_cells_in_transit) {
 
 // The lower pool was used first or last, so that the fork takes its lock first or last.
 TEST(forks, of_pools_on_pools_while_threads_use_and_end_them) {
-  const deadline hang(180);
+  const deadline hang;
   for (const bool lower_first : {true, false}) {
     pool_type lower({.cell_bytes = slab, .cell_alignment = slab});
     if (lower_first) use(lower, 1);
@@ -121,7 +121,7 @@ TEST(forks, of_pools_on_pools_while_threads_use_and_end_them) {
 
 // The forking thread has used the pools: its end must find their links unlocked in the child too.
 TEST(forks, while_another_thread_destroys_pools) {
-  const deadline hang(60);
+  const deadline hang;
   for (std::size_t round = 0; round < stress_rounds(300); ++round) {
     auto pool = std::make_unique<pool_type>(ashlar::block_pool_options{.cell_bytes = 24, .slab_bytes = slab});
     std::atomic<bool> is_used = false;
@@ -144,7 +144,7 @@ TEST(forks, while_another_thread_destroys_pools) {
 
 // A pool that no thread with a cache has used gets its link during the fork.
 TEST(forks, while_threads_use_a_pool_for_the_first_time) {
-  const deadline hang(60);
+  const deadline hang;
   for (std::size_t round = 0; round < stress_rounds(200); ++round) {
     pool_type pool({.cell_bytes = 24, .slab_bytes = slab});
     std::array<std::thread, 2> users;
@@ -157,7 +157,7 @@ TEST(forks, while_threads_use_a_pool_for_the_first_time) {
 
 // No cell of it was taken before the fork.
 TEST(forks, while_another_thread_reserves) {
-  const deadline hang(60);
+  const deadline hang;
   pool_type pool({.cell_bytes = 24, .slab_bytes = slab});
   std::atomic<bool> has_begun = false;
   const busy_thread reserving([&] {
@@ -171,7 +171,7 @@ TEST(forks, while_another_thread_reserves) {
 }
 
 TEST(forks, of_thread_cached_allocators) {
-  const deadline hang(60);
+  const deadline hang;
   using cells = ashlar::detail::process_pool<56, 8, ashlar::thread_cached>;
   const auto use_cells = [](std::size_t count) {
     std::vector<void*> taken(count);

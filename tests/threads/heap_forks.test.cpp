@@ -165,7 +165,7 @@ bool lives(heap<>& all, void* before_fork) {
 /// Runs `f(heap, blocks)` in steps, with blocks of another thread to free, and forks at every `every`th step.
 template <class F>
 void fork_within(F f, std::size_t every, std::size_t phase) {
-  const ashlar_test::deadline hang(100);
+  const ashlar_test::deadline hang;
   steps::watchers watching;
   heap<> all;
   void* const p = all.allocate(100);
@@ -187,12 +187,14 @@ void fork_all_over(F f) {
   const std::size_t passes = ashlar_test::stress_rounds(1), wanted = ashlar_test::is_slow ? 5 : passes == 1 ? 10 : 30;
   const std::size_t every = steps::taken() / wanted + 1;
   std::size_t forks = 0, held = 0;
-  for (std::size_t pass = 0; pass < passes; ++pass) {
+  const auto are_few = [&] { return forks <= passes * wanted / 5; };  // a lock that is held for long costs a few
+  const std::size_t most_passes = passes + 10;                        // and a busy machine many
+  for (std::size_t pass = 0; pass < passes || (are_few() && pass < most_passes); ++pass) {
     fork_within(f, every, every * ((pass * 13 + 16) % 32 * 2 + 1) / 64);
     forks += steps::forks(), held += steps::held();
   }
   std::printf("%zu steps, %zu forks, %zu of them waited for a lock\n", steps::taken(), forks, held);
-  EXPECT_GT(forks, passes * wanted / 5) << "a lock that is held for long costs a few";
+  EXPECT_FALSE(are_few()) << forks;
 }
 
 TEST(heap_forks, where_a_thread_begins_and_ends) {

@@ -242,7 +242,7 @@ TEST(heap_lifetimes, destructors_of_keys_may_allocate_and_free_round_by_round) {
 }
 
 TEST(heap_lifetimes, release_meets_threads_that_end) {
-  const deadline hang(60);
+  const deadline hang;
   heap<> all;
   for (std::size_t round = 0; round < stress_rounds(300); ++round) {
     std::atomic<bool> done = false;
@@ -262,7 +262,7 @@ TEST(heap_lifetimes, release_meets_threads_that_end) {
 
 // Frees are noted but not sent, or sent but not drained, when it ends.
 TEST(heap_lifetimes, the_end_of_a_heap_meets_threads_that_end) {
-  const deadline hang(60);
+  const deadline hang;
   for (std::size_t round = 0; round < stress_rounds(300); ++round) {
     auto all = std::make_unique<heap<>>();
     std::vector<void*> left(round % 2 == 0 ? 30 : 3000);

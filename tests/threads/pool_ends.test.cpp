@@ -27,7 +27,7 @@ using ashlar_test::use;
 
 // Frees beyond the thread cache are noted in memory that the end of the thread gives back.
 TEST(pool_ends, live_is_asked_while_threads_work_and_end) {
-  const deadline hang(60);
+  const deadline hang;
   pool_type pool({.cell_bytes = 24});
   void* const kept = pool.allocate();
   std::atomic<bool> stop = false;
@@ -45,7 +45,7 @@ TEST(pool_ends, live_is_asked_while_threads_work_and_end) {
 }
 
 TEST(pool_ends, release_meets_threads_that_end) {
-  const deadline hang(60);
+  const deadline hang;
   pool_type pool({.cell_bytes = 24});
   for (std::size_t round = 0; round < stress_rounds(1000); ++round) {
     std::atomic<bool> done = false;
@@ -63,7 +63,7 @@ TEST(pool_ends, release_meets_threads_that_end) {
 }
 
 TEST(pool_ends, the_end_of_a_pool_meets_threads_that_end) {
-  const deadline hang(60);
+  const deadline hang;
   for (std::size_t round = 0; round < stress_rounds(1000); ++round) {
     auto pool = std::make_unique<pool_type>(ashlar::block_pool_options{.cell_bytes = 24, .slab_bytes = slab});
     std::atomic<bool> done = false;
@@ -79,7 +79,7 @@ TEST(pool_ends, the_end_of_a_pool_meets_threads_that_end) {
 
 // The end of the upper pool gives slabs to the lower one, whose cache in this thread needs the slow path.
 TEST(pool_ends, a_pool_on_a_pool_is_destroyed) {
-  const deadline hang(20);
+  const deadline hang;
   pool_type lower({.cell_bytes = slab, .cell_alignment = slab});
   {
     upper_pool upper({.cell_bytes = 24, .slab_bytes = slab}, lower);
@@ -94,7 +94,7 @@ TEST(pool_ends, a_pool_on_a_pool_is_destroyed) {
 }
 
 TEST(pool_ends, threads_of_a_pool_on_a_pool_end) {
-  const deadline hang(60);
+  const deadline hang;
   pool_type lower({.cell_bytes = slab, .cell_alignment = slab});
   for (std::size_t round = 0; round < stress_rounds(100); ++round) {
     upper_pool upper({.cell_bytes = 24, .slab_bytes = slab, .retain_slabs = 0}, lower);

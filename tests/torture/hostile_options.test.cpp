@@ -76,7 +76,7 @@ struct ending {
 [[noreturn]] void run_in_child(int words, void (*use)(std::size_t, std::size_t), std::size_t a, std::size_t b) {
   ::dup2(words, STDERR_FILENO);
   ::dup2(words, STDOUT_FILENO);
-  ::alarm(20);  // ends a child that waits forever
+  ::alarm(60);  // ends a child that waits forever
   use(a, b);
   std::fflush(stdout);
   std::_Exit(::testing::Test::HasFailure() ? 1 : 0);

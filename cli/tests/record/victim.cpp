@@ -117,11 +117,11 @@ int keys(const char*) {
   return 0;
 }
 
-/// Returns: the status of the child; that of SIGKILL if it does not end within 20 s, since its own alarm may be
+/// Returns: the status of the child; that of SIGKILL if it does not end within two minutes, since its own alarm may be
 /// blocked.
 int status_of(pid_t child) {
   int status = 0;
-  for (int i = 0; i < 20'000; ++i, usleep(1000))
+  for (int i = 0; i < 120'000; ++i, usleep(1000))
     if (waitpid(child, &status, WNOHANG) == child) return status;
   kill(child, SIGKILL);
   waitpid(child, &status, 0);

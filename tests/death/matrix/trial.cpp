@@ -19,7 +19,7 @@
 namespace fault_matrix {
 namespace {
 
-constexpr unsigned deadline_seconds = 30;
+constexpr unsigned deadline_seconds = 60;
 
 struct last_words {
   std::string text;

@@ -66,14 +66,25 @@ TEST(decay_window, ends_at_each_look_without_a_duration) {
   EXPECT_TRUE(window.is_over() && window.is_over());
 }
 
+// Tries `looks` several times: a machine that stops this thread between two looks makes one fail.
+bool holds_in_a_try(bool (*looks)()) {
+  for (int tries = 0; tries < 20; ++tries)
+    if (looks()) return true;
+  return false;
+}
+
 TEST(decay_window, begins_with_the_first_look_and_lasts_as_long_as_it_should) {
-  ashlar::detail::decay_window window(100);
-  EXPECT_FALSE(window.is_instant());
-  for (int i = 0; i < 2; ++i) {
-    EXPECT_FALSE(window.is_over());
-    std::this_thread::sleep_for(std::chrono::milliseconds(120));  // the clock may be 10 ms behind
-    EXPECT_TRUE(window.is_over()) << i;
-  }
+  EXPECT_FALSE(ashlar::detail::decay_window(100).is_instant());
+  EXPECT_TRUE(holds_in_a_try([] {
+    ashlar::detail::decay_window window(100);
+    bool good = true;
+    for (int i = 0; i < 2; ++i) {
+      good = !window.is_over() && good;
+      std::this_thread::sleep_for(std::chrono::milliseconds(120));  // the clock may be 10 ms behind
+      good = window.is_over() && good;
+    }
+    return good;
+  }));
 }
 
 TEST(decay_window, does_not_count_the_time_before_the_first_look) {
@@ -91,19 +102,18 @@ TEST(decay_window, begins_anew_after_a_restart) {
 }
 
 TEST(idle_window, tells_what_was_spare_throughout) {
-  ashlar::detail::idle_window idle(60);
-  const auto wait = [] { std::this_thread::sleep_for(std::chrono::milliseconds(80)); };
-  EXPECT_EQ(idle.excess(100, 40, 0), 0u);
-  EXPECT_EQ(idle.excess(100, 40, 20), 0u) << "80 at some time";
-  wait();
-  EXPECT_EQ(idle.excess(100, 40, 0), 40u);
-  idle.begin_purge(40);
-  idle.count_purged(30);
-  EXPECT_EQ(idle.stuck(), 10u);
-  wait();
-  EXPECT_EQ(idle.excess(40, 40, 0), 0u);
-  EXPECT_EQ(idle.stuck(), 0u);
-  EXPECT_EQ(idle.excess(100, 40, 0), 0u) << "a new window";
+  EXPECT_TRUE(holds_in_a_try([] {
+    ashlar::detail::idle_window idle(60);
+    const auto wait = [] { std::this_thread::sleep_for(std::chrono::milliseconds(80)); };
+    bool good = idle.excess(100, 40, 0) == 0 && idle.excess(100, 40, 20) == 0;  // 80 at some time
+    wait();
+    good = idle.excess(100, 40, 0) == 40 && good;
+    idle.begin_purge(40);
+    idle.count_purged(30);
+    good = idle.stuck() == 10 && good;
+    wait();
+    return idle.excess(40, 40, 0) == 0 && idle.stuck() == 0 && idle.excess(100, 40, 0) == 0 && good;  // a new window
+  }));
 }
 
 TEST(most_cached_segments, are_two_within_the_limit_and_one_for_each_request) {

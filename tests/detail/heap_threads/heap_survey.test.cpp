@@ -201,7 +201,7 @@ TEST(heap_survey, callbacks_use_another_heap_while_a_thread_forks) {
       .before = [](void*, fork_step step) noexcept { is_taking_locks = step != fork_step::outer_locks; },
       .in_parent = [](void*) noexcept {},
       .in_child = [](void*) noexcept {}};
-  const ashlar_test::deadline hang(20);
+  const ashlar_test::deadline hang;
   fork_participants::enter(watcher);
   heap<> visited, other;
   void* const live = visited.allocate(100);

@@ -81,7 +81,7 @@ TEST(held_locks, a_thread_that_would_wait_for_itself_is_reported) {
   static ashlar::spin_lock lock;
   ASHLAR_EXPECT_DEATH(
       {
-        ::alarm(5);
+        ::alarm(60);
         const report_scope held(lock);
         std::signal(SIGUSR1, [](int) { const report_scope again(lock); });
         static_cast<void>(std::raise(SIGUSR1));

@@ -15,7 +15,7 @@ namespace {
 using ashlar::detail::fork_gate;
 
 TEST(fork_gate, closes_while_no_thread_is_inside) {
-  const ashlar_test::deadline hang(20);
+  const ashlar_test::deadline hang;
   fork_gate gate;
   gate.close();
   gate.open();
@@ -36,7 +36,7 @@ TEST(fork_gate, closes_while_no_thread_is_inside) {
 }
 
 TEST(fork_gate, lets_none_in_until_it_opens) {
-  const ashlar_test::deadline hang(20);
+  const ashlar_test::deadline hang;
   fork_gate gate;
   std::atomic<bool> is_closed = true;
   gate.close();
@@ -52,7 +52,7 @@ TEST(fork_gate, lets_none_in_until_it_opens) {
 }
 
 TEST(fork_gate, closes_beside_threads_that_are_inside_most_of_the_time) {
-  const ashlar_test::deadline hang(20);
+  const ashlar_test::deadline hang;
   fork_gate gate;
   std::atomic<bool> stop = false;
   std::atomic<int> begun = 0;

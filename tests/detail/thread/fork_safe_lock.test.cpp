@@ -44,7 +44,7 @@ using kinds = ::testing::Types<spin_lock, std::mutex, blocking_lock>;
 TYPED_TEST_SUITE(fork_safe, kinds);
 
 TYPED_TEST(fork_safe, the_fork_waits_for_the_holder) {
-  const ashlar_test::deadline hang(20);
+  const ashlar_test::deadline hang;
   fork_safe_lock<TypeParam> lock;
   int guarded = 0;
   std::atomic<bool> is_held = false;
@@ -66,7 +66,7 @@ TYPED_TEST(fork_safe, the_fork_waits_for_the_holder) {
 // The order of entry differs from the order in which a thread takes the locks. Locks without `try_lock` enter in the
 // latter order, one by one.
 TYPED_TEST(fork_safe, whichever_lock_is_held_while_the_other_is_waited_for) {
-  const ashlar_test::deadline hang(40);
+  const ashlar_test::deadline hang;
   constexpr bool can_be_tried = !std::is_same_v<TypeParam, blocking_lock>;
   std::array<fork_safe_lock<TypeParam>, 2> locks;
   for (fork_safe_lock<TypeParam>* each : {&locks[can_be_tried ? 1 : 0], &locks[1]}) const lock_scope entering(*each);

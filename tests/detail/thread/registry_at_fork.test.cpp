@@ -51,7 +51,7 @@ private:
 };
 
 TEST(registry_at_fork, a_child_uses_shared_pools_and_its_own) {
-  const ashlar_test::deadline hang(60);
+  const ashlar_test::deadline hang;
   ashlar::shared_block_pool shared({.cell_bytes = 4000});
   ashlar::block_pool own({.cell_bytes = 4000});
   shared.deallocate(shared.allocate());
@@ -62,7 +62,7 @@ TEST(registry_at_fork, a_child_uses_shared_pools_and_its_own) {
 
 TEST(registry_at_fork, a_fork_waits_for_the_holder_of_the_registry) {
   if constexpr (ashlar::checking_level < ashlar::checking::checked) GTEST_SKIP() << "level fast has no registry";
-  const ashlar_test::deadline hang(20);
+  const ashlar_test::deadline hang;
   ashlar::detail::registry_at_fork::enter();
   std::atomic<bool> held = false;
   std::atomic<bool> released = false;

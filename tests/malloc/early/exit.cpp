@@ -104,7 +104,7 @@ constexpr rule rules[] = {
     {"exit.by_thread_local_objects", by_thread_local_objects},
     {"exit.by_quick_exit", by_quick_exit},
     {"exit.of_another_thread", of_another_thread},
-    {"exit.under_load", under_load, 60},
+    {"exit.under_load", under_load},
     {"exit.of_early_blocks", of_early_blocks},
 };
 

@@ -81,7 +81,7 @@ void of_a_fork_in_a_thread() {
 constexpr rule rules[] = {
     {"fork_handlers.of_one_fork", of_one_fork},
     {"fork_handlers.of_a_fork_in_a_thread", of_a_fork_in_a_thread},
-    {"fork_handlers.under_load", under_load, 60},
+    {"fork_handlers.under_load", under_load},
 };
 
 }  // namespace

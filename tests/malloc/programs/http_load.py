@@ -11,7 +11,7 @@ HEADERS = ["", "Accept-Encoding: gzip\r\n", "Range: bytes=100-9000\r\n", "X-Long
 
 
 def connect(path):
-    for _ in range(200):
+    for _ in range(1200):
         try:
             client = socket.socket(socket.AF_UNIX)
             client.connect(path)

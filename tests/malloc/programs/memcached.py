@@ -8,7 +8,7 @@ import time
 
 
 def connect(path):
-    for _ in range(200):
+    for _ in range(1200):
         try:
             client = socket.socket(socket.AF_UNIX)
             client.connect(path)

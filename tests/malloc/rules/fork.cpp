@@ -264,13 +264,13 @@ void in_a_signal_handler() {
 }
 
 constexpr rule rules[] = {
-    {"fork.under_load", under_load, 60},
-    {"fork.by_several_threads_at_once", by_several_threads_at_once, 60},
+    {"fork.under_load", under_load},
+    {"fork.by_several_threads_at_once", by_several_threads_at_once},
     {"fork.of_a_thread_that_never_allocated", of_a_thread_that_never_allocated},
     {"fork.of_forks", of_forks},
     {"fork.blocks_of_the_lost_threads", blocks_of_the_lost_threads},
     {"fork.beside_streams", beside_streams},
-    {"fork.in_a_signal_handler", in_a_signal_handler, 60},
+    {"fork.in_a_signal_handler", in_a_signal_handler},
     {"fork.by_spawn", by_spawn},
     {"fork.by_system_and_popen", by_system_and_popen},
 };

@@ -206,7 +206,7 @@ void while_others_start() {
 
 constexpr rule rules[] = {
     {"thread_ends.blocks_outlive_their_thread", blocks_outlive_their_thread},
-    {"thread_ends.of_many_at_once", of_many_at_once, 40},
+    {"thread_ends.of_many_at_once", of_many_at_once},
     {"thread_ends.of_detached_threads", of_detached_threads},
     {"thread_ends.keys_rearm", keys_rearm},
     {"thread_ends.of_keys_beyond_32", of_keys_beyond_32},
@@ -214,7 +214,7 @@ constexpr rule rules[] = {
     {"thread_ends.thread_local_objects", thread_local_objects},
     {"thread_ends.of_main", of_main},
     {"thread_ends.of_main_before_the_others", of_main_before_the_others},
-    {"thread_ends.while_others_start", while_others_start, 40},
+    {"thread_ends.while_others_start", while_others_start},
 };
 
 }  // namespace

@@ -179,10 +179,10 @@ void are_not_cancelled_in_malloc() {
 }
 
 constexpr rule rules[] = {
-    {"threads.freed_by_other_threads", freed_by_other_threads, 40},
-    {"threads.producer_and_consumer", producer_and_consumer, 40},
+    {"threads.freed_by_other_threads", freed_by_other_threads},
+    {"threads.producer_and_consumer", producer_and_consumer},
     {"threads.that_only_free", that_only_free},
-    {"threads.of_huge_blocks", of_huge_blocks, 40},
+    {"threads.of_huge_blocks", of_huge_blocks},
     {"threads.with_the_smallest_stack", with_the_smallest_stack},
     {"threads.are_not_cancelled_in_malloc", are_not_cancelled_in_malloc},
 };
