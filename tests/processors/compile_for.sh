@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # usage: compile_for.sh <target> <file.cpp> <object> <flag…>
-# Compiles a file for another system with the headers that Zig brings; $ZIG, `zig` or Python's package ziglang.
+# Compiles a file for another system with the headers that Zig brings: $ZIG, `zig` or Python's package ziglang. The
+# headers of FreeBSD and NetBSD are in Zig from 0.15 on.
 # Exits with 77, which means skipped, where there is none.
 set -euo pipefail
 target=$1 file=$2 object=$3

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of the late end of a thread: once for each that entered, after the keys of others, also those set again.
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 #include <thread>
@@ -56,7 +57,10 @@ TEST(late_thread_end, comes_after_thread_local_objects_and_keys_that_are_set_aga
     EXPECT_TRUE(ends.enter());
     ASSERT_EQ(::pthread_setspecific(key, two_rounds), 0);
   }).join();
-  EXPECT_EQ(log, "tkke");
+  ASSERT_EQ(log.size(), 4u);
+  EXPECT_EQ(log.back(), 'e');
+  std::sort(log.begin(), log.end());  // over musl a key destroys the thread-local objects too
+  EXPECT_EQ(log, "ekkt");
   ::pthread_key_delete(key);
 }
 

@@ -26,6 +26,7 @@ namespace ashlar::ASHLAR_ABI::detail {
 ///                                                `-- the key is set again ---------^
 ///
 /// Destructors of other keys may set values again, and need the thread's data: all but those of the last round find it.
+/// Over musl a key destroys the thread-local objects.
 /// `exit` destroys no keys, so the main thread has no end, unless it calls `pthread_exit`. Where there are no keys
 /// `thread_end` makes the call. Static storage, never destroyed; the code stays loaded. Thread safety: any thread.
 class late_thread_end {
