@@ -45,7 +45,8 @@ void* ashlar_realloc(void* p, size_t bytes);
 void ashlar_free(void* p);
 
 /* As ashlar_free. From level checked on another size or alignment than that of the request is misuse. `alignment` is 16
- * for a block that was allocated without one. */
+ * for a block that was allocated without one. A resize to less that stayed for lack of memory leaves the former size:
+ * the program that goes on then uses ashlar_free. */
 void ashlar_free_sized(void* p, size_t bytes, size_t alignment);
 
 /* Returns: the bytes of the block that the caller may use, at least those requested; 0 for NULL. Expects: the block is

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -145,10 +146,21 @@ constexpr void end_stats(options& of) noexcept {
   of.profile_interval = static_cast<std::uint32_t>(bytes);
   return true;
 }
+// Not the signals that no handler can have, those of glibc's own threads, and those of a fault, which would come again
+// after the handler.
+[[nodiscard]] constexpr bool may_write_profile(std::uint32_t signal) noexcept {
+  constexpr std::uint32_t cancel = 32, set_ids = 33;
+  for (const std::uint32_t other :
+       {std::uint32_t{SIGKILL}, std::uint32_t{SIGSTOP}, cancel, set_ids, std::uint32_t{SIGILL}, std::uint32_t{SIGTRAP},
+        std::uint32_t{SIGBUS}, std::uint32_t{SIGFPE}, std::uint32_t{SIGSEGV}, std::uint32_t{SIGSYS}})
+    if (signal == other) return false;
+  return true;
+}
+
 [[nodiscard]] constexpr bool set_profile_signal(options& of, std::string_view value) noexcept {
-  constexpr std::uint32_t kill = 9, stop = 19;  // which no handler can have
+  constexpr std::uint32_t last_signal = 64;
   std::uint32_t number = 0;
-  if (!parse_number(value, 64, number) || number == kill || number == stop) return false;
+  if (!parse_number(value, last_signal, number) || !may_write_profile(number)) return false;
   of.profile_signal = static_cast<int>(number);
   return true;
 }

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <random>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -21,6 +22,8 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/detail/support/poison.hpp>
+#include <ashlar/heap/heap_map_svg.hpp>
+#include <ashlar/heap/heap_statistics.hpp>
 #include <ashlar/heap/owner_heap.hpp>
 #include <ashlar/heap/remote_freer.hpp>
 
@@ -66,6 +69,23 @@ std::size_t any_size(std::mt19937& random) {
   if (kind < 200) return 1 + random() % 600;
   if (kind < 254) return 1 + random() % 12'000;
   return kind == 254 ? 40'000 + random() % 300'000 : std::size_t{5} << 20;
+}
+
+TEST(owner_heap, its_statistics_contain_what_other_threads_have_freed) {
+  owner_heap<> heap;
+  std::vector<void*> blocks(1000);
+  for (void*& each : blocks) each = heap.allocate(64);
+  std::thread([&] {
+    remote_freer<> freer;
+    for (std::size_t i = 0; i < 600; ++i) freer.defer_free(heap, blocks[i]);
+    freer.flush();
+  }).join();
+  const owner_heap<>& looked_at = heap;
+  EXPECT_EQ(ashlar::statistics_of(looked_at).all.live_blocks, 400u);
+  std::size_t characters = 0;
+  ashlar::write_heap_svg(looked_at, [&](std::string_view text) { characters += text.size(); });
+  EXPECT_NE(characters, 0u);
+  for (std::size_t i = 600; i < blocks.size(); ++i) heap.deallocate(blocks[i]);
 }
 
 TEST(owner_heap, takes_back_remote_frees_of_any_size) {

@@ -34,10 +34,10 @@ using detail::region_kind;
 /// the common heap under a lock. The fast paths are those of `local_heap` and on x86-64 three instructions more: two
 /// thread-local words hold the heap last used and its thread heap. A sized free has five more, since it still looks up
 /// the owner of the block. By clang, `allocate` has 17 instructions for 14, `deallocate(p)` 16 for 13,
-/// `allocate<Bytes>` 11 for 8. The fast paths take no lock, and their only atomics are plain loads. A thread that
-/// alternates between two heaps calls a function at each change, which finds the other heap in a table of the thread.
-/// Thread safety: any thread; the destructor and `release` expect that no other thread uses the heap, and that all uses
-/// have happened before. Nothing is allocated before the first block.
+/// `allocate<Bytes>` 11 for 8. At level `fast` the fast paths take no lock, and their only atomics are plain loads. A
+/// thread that alternates between two heaps calls a function at each change, which finds the other heap in a table of
+/// the thread. Thread safety: any thread; the destructor and `release` expect that no other thread uses the heap, and
+/// that all uses have happened before. Nothing is allocated before the first block.
 template <thread_safe_resource Upstream>
 class heap : public detail::basic_heap<Upstream, detail::threads_of_any_heap> {
   using calls = detail::basic_heap<Upstream, detail::threads_of_any_heap>;

@@ -192,7 +192,7 @@ private:
 }  // namespace detail
 
 /// Effects: writes a self-contained page about the heap to `out(std::string_view)`, in pieces. `out` may not use the
-/// heap, which stays unchanged. Allocates nothing. Throws: as `out`. Complexity: as `write_heap_svg`.
+/// heap, whose blocks stay unchanged. Allocates nothing. Throws: as `out`. Complexity: as `write_heap_svg`.
 template <class Heap, class Out>
   requires detail::text_sink<Out>
 void write_heap_html(const Heap& heap, Out&& out) {

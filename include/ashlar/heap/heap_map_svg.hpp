@@ -264,9 +264,9 @@ void draw_heap(const Heap& heap, text_writer<Out>& out, std::size_t margin) {
 }  // namespace detail
 
 /// Effects: writes an SVG picture of the heap to `out(std::string_view)`, in pieces. The picture is self-contained and
-/// suits light and dark mode. `out` may not use the heap, which stays unchanged. Allocates nothing. Throws what `out`
-/// throws. Rows that other threads add meanwhile lie below the frame. Complexity: O(slices and cells outside bitmaps);
-/// about 300 characters for each slab or block of a segment.
+/// suits light and dark mode. `out` may not use the heap, whose blocks stay unchanged. Allocates nothing. Throws what
+/// `out` throws. Rows that other threads add meanwhile lie below the frame. Complexity: O(slices and cells outside
+/// bitmaps); about 300 characters for each slab or block of a segment.
 template <class Heap, class Out>
   requires detail::text_sink<Out>
 void write_heap_svg(const Heap& heap, Out&& out) {

@@ -19,7 +19,7 @@ struct heap_statistics {
   /// The share of one size class in a heap, or of all spans, or of all huge blocks.
   /// `live_bytes` counts whole cells and spans. Only level `hardened` keeps the requested sizes, so the rounding in
   /// them is not counted. Alignment aside, a cell exceeds the request by at most 12.5 % or 15 bytes. A span exceeds it
-  /// by less than a slice; at `fast` by up to a quarter if it was recently freed. A huge block exceeds it by up to as
+  /// by less than a slice; at `fast` by up to a half if it was recently freed. A huge block exceeds it by up to as
   /// much again.
   struct share {
     std::size_t live_blocks = 0;    ///< allocated by callers
@@ -98,7 +98,8 @@ struct heap_statistics {
   }
 };
 
-/// Returns: the contents of `heap` now; of a heap for any thread, as `heap_survey`. The heap stays unchanged.
+/// Returns: the contents of `heap` now; of a heap for any thread, as `heap_survey`. Blocks stay unchanged;
+/// remote frees that have arrived are settled.
 /// Complexity: O(slices and cells outside bitmaps).
 template <class Heap>
 [[nodiscard]] heap_statistics statistics_of(const Heap& heap) noexcept {

@@ -48,40 +48,43 @@ public:
     requires(!std::is_empty_v<Upstream>)
       : owner_heap(heap_options{}, std::move(upstream)) {}
 
-  /// As that of `local_heap`, after what has arrived is settled.
+  /// As that of `local_heap`, after what has arrived is settled. Throws: as `f`.
   template <class F>
-  void inspect(F f) {
-    drain_inbox();
+  void inspect(F f) const {
+    engine_.drain_inbox();
     contents::inspect(std::move(f));
   }
 
-  /// Effects: takes a block back at once, under the lock. Thread safety: any thread.
+  /// Effects: takes a block back at once, under the lock, and settles what has arrived. Complexity: O(cells that have
+  /// arrived). Thread safety: any thread.
   void free_remote(void* p) noexcept { engine_.give_now(p); }
 
-  /// Effects: settles the parcels that have arrived: their cells go into the bitmaps. Thread safety: any thread.
+  /// Effects: settles the parcels that have arrived: their cells go into the bitmaps. Complexity: O(cells that have
+  /// arrived). Thread safety: any thread.
   void drain_inbox() noexcept { engine_.drain_inbox(); }
 
-  /// Effects: moves all free cells to their slabs, and joins free slices.
+  /// Effects: moves all free cells to their slabs, and joins free slices. Complexity: O(cached cells).
   void flush_caches() noexcept { engine_.flush_caches(); }
 
-  /// As `inspect`; cells in the thread cache count as live. Thread safety: any thread.
+  /// As `inspect`; cells in the thread cache count as live. Throws: as `f`. Complexity: O(slices). Thread safety: any
+  /// thread.
   template <class F>
   void inspect_remote(F f) {
     engine_.inspect_remote(std::move(f));
   }
 
-  /// As `for_each_live`; also visits cells in the thread cache at levels without a lock in every call. Thread safety:
-  /// any thread.
+  /// As `for_each_live`; also visits cells in the thread cache at levels without a lock in every call. Throws: as `f`.
+  /// Complexity: O(slabs and live cells). Thread safety: any thread.
   template <class F>
   void for_each_live_remote(F f) {
     engine_.for_each_live_remote(std::move(f));
   }
 
   /// Returns: approximate bytes in the thread cache, which look live to other threads; 0 at levels with a lock in every
-  /// call. Thread safety: any thread.
+  /// call. Complexity: O(1). Thread safety: any thread.
   [[nodiscard]] std::size_t cached_bytes() const noexcept { return engine_.cached_bytes(); }
 
-  /// Effects: as `trim`, but the thread cache stays. Thread safety: any thread.
+  /// Effects: as `trim`, but the thread cache stays. Complexity: O(slabs). Thread safety: any thread.
   std::size_t trim_remote(std::size_t retain_bytes = 0) noexcept { return engine_.trim_remote(retain_bytes); }
 
   [[nodiscard]] friend bool operator==(const owner_heap& a, const owner_heap& b) noexcept { return &a == &b; }
@@ -94,7 +97,7 @@ private:
   [[nodiscard]] ASHLAR_INLINE auto& primitives() noexcept { return engine_; }
   [[nodiscard]] ASHLAR_INLINE const auto& primitives() const noexcept { return engine_; }
 
-  detail::owner_engine<Upstream> engine_;
+  mutable detail::owner_engine<Upstream> engine_;  // `inspect` settles what has arrived
 };
 
 static_assert(try_resource<owner_heap<>> && owning_resource<owner_heap<>> && releasable_resource<owner_heap<>>);

@@ -108,7 +108,7 @@ public:
 
   /// As that of `heap`; but at level `fast` a cell of no larger alignment than `least_alignment` stays where it is
   /// unless less than half of it would be used; and to a smaller size the call never fails at an address that has the
-  /// alignment.
+  /// alignment. Where memory is short, the block then stays as large as it was, also for a sized free.
   [[nodiscard]] void* try_reallocate(void* p, std::size_t new_bytes, std::size_t alignment = least_alignment) noexcept {
     if (checking_level == checking::fast && alignment <= least_alignment && detail::segment::is_in_slab(p))
       return resize_cell(p, new_bytes);

@@ -14,7 +14,7 @@
 namespace ashlar::ASHLAR_ABI::detail {
 
 /// The last freed cells of an owner at level hardened, for each of the first `Classes` size classes, on their way to
-/// the bitmaps, which other threads write too: one lock for `most` frees. None of them is handed out meanwhile.
+/// the bitmaps, which other threads write too: one lock for `most + 1` frees. None of them is handed out meanwhile.
 /// Thread safety: the owner, without the lock.
 template <std::size_t Classes>
 class freed_cells {

@@ -91,7 +91,8 @@ public:
   }
 
   /// Returns: whether the block at `p` has `new_bytes` bytes now, in place. Expects: it was allocated with `bytes` and
-  /// `alignment`. A span grows into the free slices after it, and gives its tail back when it shrinks.
+  /// `alignment`. A span grows into the free slices after it, and gives its tail back when it shrinks. Complexity:
+  /// O(1), but for system calls of huge blocks.
   [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
     return on().expand(p, bytes, new_bytes, alignment);
   }
@@ -108,6 +109,7 @@ public:
 
   /// Returns: a block of `new_bytes` bytes with the contents of the block at `p`, up to the smaller size; `p` itself if
   /// it can be resized in place. A null `p` is an empty block. Throws: `std::bad_alloc`; the block at `p` stays then.
+  /// Complexity: O(1) in place, else O(bytes copied); a huge block moves by its pages.
   [[nodiscard]] void* reallocate(void* p, std::size_t new_bytes, std::size_t alignment = least_alignment) {
     return block_or_throw(try_reallocate(p, new_bytes, alignment), new_bytes, alignment);
   }
@@ -146,10 +148,11 @@ template <class Heap>
 class heap_contents_api {
 public:
   /// Returns: whether the address lies in memory of this heap for blocks, live or free. `p` is not read.
+  /// Complexity: O(1).
   [[nodiscard]] bool owns(const void* p) const noexcept { return on().whole()->owns(p); }
 
   /// Effects: calls `f(p, bytes)` for each live block: the blocks of each segment by address, then the huge ones. `f`
-  /// may not use the heap. Complexity: O(slabs and free cells).
+  /// may not use the heap. Throws: as `f`. Complexity: O(slabs and free cells).
   template <class F>
   void for_each_live(F f) {
     const auto in = on().settled();
@@ -158,25 +161,26 @@ public:
   }
 
   /// Effects: calls `f(heap_region)` for each region held: the segments, each from its head on, then the huge blocks.
-  /// `f` may not use the heap. Complexity: O(slices and cells on free lists).
+  /// `f` may not use the heap. Throws: as `f`. Complexity: O(slices and cells on free lists).
   template <class F>
   void inspect(F f) const {
     on().whole()->inspect(f);
   }
 
-  /// Effects: takes all blocks back and gives all memory to the upstream.
+  /// Effects: takes all blocks back and gives all memory to the upstream. Complexity: O(segments and huge blocks).
   void release() noexcept { on().settled()->release(); }
 
   /// Effects: purges free memory down to `retain_bytes`: whole segments, the contents of free slices, and of whole free
   /// pages inside slabs. Returns: bytes given back. Complexity: O(slabs and free cells).
   std::size_t trim(std::size_t retain_bytes = 0) noexcept { return on().settled()->trim(retain_bytes); }
 
-  /// Returns: bytes from the upstream.
+  /// Returns: bytes of segments and huge blocks from the upstream.
   [[nodiscard]] std::size_t held_bytes() const noexcept { return on().whole()->held_bytes(); }
-  /// Returns: bytes of these for tables.
+  /// Returns: bytes from the upstream for tables, which `held_bytes` does not contain.
   [[nodiscard]] std::size_t table_bytes() const noexcept { return on().whole()->table_bytes(); }
   /// Returns: bytes of slabs, spans and huge blocks reused without a purge in between.
   [[nodiscard]] std::uint64_t reused_bytes() const noexcept { return on().whole()->reused_bytes(); }
+  /// Returns: the number of segments held.
   [[nodiscard]] std::size_t segments() const noexcept { return on().whole()->segments(); }
   [[nodiscard]] const auto& upstream_resource() const noexcept { return on().upstream(); }
 

@@ -33,7 +33,8 @@ namespace ashlar::ASHLAR_ABI::detail {
   return is_requested_size(bytes) ? detail::room_behind(p, slab.cell(index), bytes) : 0;
 }
 
-// As above, for a block of slices. Free slices are inaccessible, so that a write needs no other answer.
+// As above, for a block of slices; `max_size` beside all blocks: in a guarded segment free slices are inaccessible, so
+// that a write needs no other answer, and in one without guards it is not stopped.
 [[nodiscard]] inline std::size_t room_in_run(segment& home, const void* p) noexcept {
   const std::size_t slice = segment::slice_of(p), first = home.record(slice).first;
   if (first < first_slice || first > slice) return max_size;
@@ -42,9 +43,9 @@ namespace ashlar::ASHLAR_ABI::detail {
   return is_block ? detail::room_behind(p, home.slice(first), run.cell_bytes) : max_size;
 }
 
-/// Returns: the bytes from `p` to the end of the live block around it; 0 in a segment beside all live blocks;
-/// `max_size` outside of the segments of guarded heaps. Expects: level hardened. Complexity: a load for the last of
-/// these; O(1). Thread safety: any thread, while no other one frees the block.
+/// Returns: the bytes from `p` to the end of the live block around it; 0 in a slab or a head beside all live blocks;
+/// `max_size` in free slices and outside of the segments of guarded heaps. Expects: level hardened. Complexity: a load
+/// for the last of these; O(1). Thread safety: any thread, while no other one frees the block.
 [[nodiscard]] ASHLAR_INLINE std::size_t live_room(const void* p) noexcept {
   if (ASHLAR_LIKELY(!guarded_windows<true>.has(p))) return max_size;
   void* const at = const_cast<void*>(p);

@@ -107,7 +107,7 @@ protected:
 /// segments lie in different cache sets. One load gives the size class of a block. `parcel_lanes` has another byte for
 /// each slice: the lane of the heap, if a parcel may list cells of the slice; one load gives a free by another thread
 /// both answers. From level `checked` on two more bitmaps mark live cells; from `hardened` on two bytes a cell hold the
-/// requested size, in nine more slices. Pages of the head become resident on first use.
+/// requested size, in eight more slices. Pages of the head become resident on first use.
 struct segment {
   static constexpr std::uint32_t lanes = 32;
   static constexpr std::uint32_t no_lane = lanes;

@@ -16,7 +16,7 @@ namespace ashlar::ASHLAR_ABI::detail {
 /// One bit for each slice. A free sets the bits of a run, which joins it with its neighbours without further work.
 using slice_mask = bit_word;
 
-/// It stands in the head of the segment, so that spans hold no metadata: sixteen cells of 32 KiB fill eight slices.
+/// It stands in the head of the segment, so that spans hold no metadata: four cells of 32 KiB fill two slices.
 /// Invariant: `free` is the number of set bits; no bit from `capacity` on is set.
 struct alignas(64) span_header {
   span_header* next;      ///< in the list of partial slabs of its class

@@ -88,27 +88,27 @@ public:
     thread_heap* what_;
   };
 
-  /// Returns: all blocks that the calling thread has allocated, separate from its next ones.
+  /// Returns: all blocks that the calling thread has allocated, separate from its next ones. Complexity: O(1), a lock.
   [[nodiscard]] detached detach() noexcept { return detached(*this, members_.detach()); }
 
   /// Effects: makes the blocks those of the calling thread; its former ones go to the next thread.
-  /// Expects: they are of this heap, which is checked at every level.
+  /// Expects: they are of this heap, which is checked at every level. Complexity: O(1), a lock.
   void adopt(detached from) noexcept {
     ASHLAR_REQUIRE(from.heap_ == this, "adopted blocks of another heap");
     from.what_ = members_.adopt(from.what_);
   }
 
-  /// Effects: sends the remote frees of the calling thread.
+  /// Effects: sends the remote frees of the calling thread. Complexity: O(owners of the noted cells), 32 at most.
   void flush() noexcept { members_.flush(); }
 
   /// Effects: takes all blocks back and gives all memory to the upstream but the threads' records: 12 KiB each,
   /// 21 KiB at level hardened in the process heap.
-  /// Expects: no other thread uses the heap; those that did may be ending.
+  /// Expects: no other thread uses the heap; those that did may be ending. Complexity: O(threads + segments).
   void release() noexcept { members_.release(); }
 
   /// Effects: purges free memory of all threads, except the thread caches and unsent remote frees of other threads. The
   /// calling thread retains at most `retain_bytes`.
-  /// Returns: bytes given back.
+  /// Returns: bytes given back. Complexity: O(threads + slabs and free cells), a lock for each thread.
   std::size_t trim(std::size_t retain_bytes = 0) noexcept { return members_.trim(retain_bytes); }
 
   /// Returns: bytes of segments and huge blocks held from the upstream.
@@ -124,8 +124,9 @@ public:
   [[nodiscard]] bool invariant() const noexcept { return members_.invariant(); }
 
 protected:
-  /// Effects: changes the options but `max_cached_cells`. What is held or retained beyond a limit stays until it is
-  /// freed. Complexity: O(threads), a lock for each.
+  /// Effects: changes the options but `max_cached_cells`; heaps of threads that are there keep their limit of frees
+  /// that wait unsettled. What is held or retained beyond a limit stays until it is freed. Complexity: O(threads), a
+  /// lock for each.
   void set_options(const heap_options& options) noexcept { members_.set_options(options); }
 
   constexpr basic_heap(const heap_options& options, Upstream upstream) : members_(options, std::move(upstream), this) {}

@@ -26,13 +26,14 @@ enum class heap_part : std::uint8_t {
 /// thread changes its cache without a lock. So at level `fast` cached cells and spans of other threads count as live;
 /// `cached_bytes` estimates them, except up to 64 cells of each class up to 1 KiB. Unsent remote frees of other
 /// threads count as live too, about 256 KiB for each thread. Ended threads have neither. From level `checked` on all
-/// counts are exact. Callbacks run under locks, one part's at a time; they may use other heaps and pools, and forks
-/// wait.
+/// counts are exact, except those of the process heap, whose threads free their own cells without a lock. Callbacks run
+/// under locks, one part's at a time; they may use other heaps and pools, and forks wait.
 template <class Heap>
 class heap_survey {
 public:
   /// Effects: calls `f(p, bytes)` for each live block; at level `fast` also for cached and noted cells of other
-  /// threads. `f` may not use the heap: its parts are locked meanwhile. Complexity: O(slabs and free cells).
+  /// threads. `f` may not use the heap: its parts are locked meanwhile. Throws: as `f`. Complexity: O(slabs and free
+  /// cells).
   template <class F>
   void for_each_live(F f) {
     const fork_participants::callback_scope calling;
@@ -43,8 +44,8 @@ public:
   }
 
   /// Effects: calls `f(heap_region)`, or `f(heap_region, is_mine)`, for each region held: the segments, each from its
-  /// head on, then the huge blocks, among them the cached segments. `f` may not use the heap. Complexity: O(slices and
-  /// cells on free lists).
+  /// head on, then the huge blocks, among them the cached segments. `f` may not use the heap. Throws: as `f`.
+  /// Complexity: O(slices and cells on free lists).
   template <class F>
   void inspect(F f) const {
     const fork_participants::callback_scope calling;
@@ -62,7 +63,7 @@ public:
   /// Returns: bytes from the upstream outside of segments and huge blocks: tables, and the threads' records.
   [[nodiscard]] std::size_t table_bytes() const noexcept { return self().parts().space().table_bytes(); }
 
-  /// Returns: as that of `local_heap`, over all threads.
+  /// Returns: as that of `local_heap`, over all threads. Complexity: O(threads), a lock for each.
   [[nodiscard]] std::uint64_t reused_bytes() const noexcept {
     std::uint64_t sum = 0;
     self().parts().for_each_part([&](const auto& part, heap_part) { sum += part.reused_bytes(); });
@@ -70,7 +71,8 @@ public:
   }
 
   /// Returns: approximate bytes of cached cells and spans of other threads, which count as live. A sampled address
-  /// stands for up to 64 KiB of its class, which bounds the error for each class and thread. 0 from level `checked` on.
+  /// stands for up to 64 KiB of its class, which bounds the error for each class and thread. Complexity: as above. From
+  /// level `checked` on 0, except for the process heap.
   [[nodiscard]] std::size_t cached_bytes() const noexcept {
     std::size_t sum = 0;
     self().parts().for_each_part(

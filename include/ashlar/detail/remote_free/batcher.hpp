@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Gathers the frees of one thread into packets for the threads that own the slabs.
+// Gathers the frees of one thread into packets for the owners of the slabs: those of a pool have one.
 #pragma once
 
 #include <array>

@@ -66,8 +66,8 @@ public:
     release();
   }
 
-  /// Returns: a cell. Throws: `std::bad_alloc`, or as the upstream. Complexity: amortised O(1); a cell
-  /// smaller than a pointer needs a search of its slab's bitmap, O(slab_bytes / cell_bytes / 64) at worst.
+  /// Returns: a cell. Throws: `std::bad_alloc`, or as the upstream. Complexity: amortised O(1); one
+  /// call in up to 64 searches a slab's bitmap, O(slab_bytes / cell_bytes / 64) at worst.
   [[nodiscard]] ASHLAR_INLINE void* allocate() { return take<or_throw>(); }
 
   /// Returns: a cell, or null if `max_count` are live or the upstream has no memory left.
