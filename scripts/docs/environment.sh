@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# usage: environment.sh <folder>
-# Makes the Python environment that builds the site: the packages of requirements.txt, verified by their hashes. Does
-# nothing where the folder has them. Status 77: the packages cannot be had.
+# usage: environment.sh <folder> [<requirements.txt>]
+# Makes a Python environment: the packages of requirements.txt, verified by their hashes; without one those that build
+# the site. Does nothing where the folder has them. Status 77: the packages cannot be had.
 set -euo pipefail
 folder=$1
-wanted=$(dirname "${BASH_SOURCE[0]}")/requirements.txt
+wanted=${2:-$(dirname "${BASH_SOURCE[0]}")/requirements.txt}
 installed=$folder/installed.txt
 log=$folder.log
 
@@ -23,6 +23,6 @@ python3 -m venv --clear "$folder" >"$log" 2>&1 || skip "Python has no venv: $(ta
     cat "$log"
     exit 1
   }
-  skip "the packages of scripts/docs/requirements.txt cannot be had: $(grep -v '^$' "$log" | tail -n 1)"
+  skip "the packages of $wanted cannot be had: $(grep -v '^$' "$log" | tail -n 1)"
 }
 cp "$wanted" "$installed"

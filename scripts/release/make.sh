@@ -62,5 +62,6 @@ rm -rf check
 cat <<TEXT
 The release $version is in $target. To publish it:
   git tag -s v$version -m "ashlar $version" && git push origin v$version
-  gh release create v$version --title "ashlar $version" --notes-file $target/notes.md $(cut -c67- SHA256SUMS | tr '\n' ' ')SHA256SUMS
+  gh release create v$version --title "ashlar $version" --notes-file $target/notes.md \\
+    $(cut -c67- SHA256SUMS | sed "s|.*|$target/&|" | tr '\n' ' ')$target/SHA256SUMS
 TEXT

@@ -213,8 +213,14 @@ vcpkg() {
   build_and_run_first
 }
 
+# Commands that the distribution lacks, or has too old. Ends with the status of a skipped test where they cannot be had.
+find_python_commands() {
+  bash "$ashlar/scripts/docs/environment.sh" "$ashlar/build/consumer_environment" "$here/requirements.txt"
+  PATH=$ashlar/build/consumer_environment/bin:$PATH
+}
+
 conan() {
-  type -P conan >/dev/null || skip "there is no Conan 2"
+  type -P conan >/dev/null || find_python_commands
   export CONAN_HOME=$work/conan CXX=$compiler
   command conan profile detect
   cp -r "$ashlar/packaging/conan/test_package" "$work/test_package"
@@ -236,7 +242,7 @@ module() {
 cmake_module() {
   "$compiler" --version | grep -q clang || skip "the compiler is not clang"
   [[ "$(printf '%s\n' 3.28 "$(cmake --version | awk 'NR == 1 { print $3 }')" | sort -V | head -1)" == 3.28 ]] ||
-    skip "this CMake knows no modules"
+    find_python_commands
   cmake -G Ninja -S "$here/module" -B "$work/build" "-DCMAKE_CXX_COMPILER=$compiler" "-DASHLAR_FOLDER=$ashlar"
   cmake --build "$work/build"
   "$work/build/program"

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include <ashlar/heap/tiered_heap.hpp>
 #include <ashlar/plan/buffer.hpp>
@@ -30,8 +31,8 @@ struct table {
 inline constexpr table written{{7, 8}, {0, 128}, {100, 50}, 178, 32};
 using of_table = ashlar::static_plan<written>;
 
-inline const plan::problem problem{.buffers = {lives.begin(), lives.end()}};
-inline const plan::layout made = plan::solve(problem);
-using of_start = ashlar::static_plan<made, problem.buffers>;
+inline const std::vector<buffer> starts(lives.begin(), lives.end());  // clang 16 takes no member of an object
+inline const plan::layout made = plan::solve(plan::problem{.buffers = starts});
+using of_start = ashlar::static_plan<made, starts>;
 
 }  // namespace ashlar_test::static_plans
