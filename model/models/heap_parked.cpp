@@ -33,5 +33,5 @@ void model() {
   checker::check(first->freer.noted() == 0, "a parked heap has no noted cells");
   if (second == first) return;
   const std::size_t cells = cached == for_freer ? 1 : 2;
-  checker::check(first->blocks.trim_remote() == cells, "a parked heap has an empty thread cache");
+  checker::check(first->blocks.trim_remote() == cells, "a parked heap gives its cached cells back");
 }

@@ -133,7 +133,7 @@ public:
     if constexpr (ashlar::checking_level >= ashlar::checking::checked) static_cast<void>(looked());
     return block_check();
   }
-  void count_arrived(std::size_t) noexcept { touch(); }
+  void count_arrived(std::size_t, cached) noexcept { touch(); }
   /// Effects: gives all free cells to the upstream.
   std::size_t trim(std::size_t, cached which = cached::included) noexcept {
     flush_caches(which);
@@ -142,8 +142,8 @@ public:
     return given;
   }
   /// Effects: gives one free cell to the upstream: a segment is one cell.
-  bool give_segment() noexcept {
-    touch();
+  bool give_segment(cached which) noexcept {
+    flush_caches(which);
     segment* const cell = free_.pop();
     if (cell != nullptr) upstream_.deallocate(cell, sizeof(segment), alignof(segment));
     return cell != nullptr;
@@ -153,6 +153,7 @@ public:
     if (which == cached::excluded) return;
     while (segment* const cell = cache_.pop()) free_.push(0, cell);
   }
+  void join_spare() noexcept { touch(); }
   template <class F>
   void for_each_live(F) {
     touch();

@@ -16,6 +16,8 @@
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
+#include "tests/support/build.hpp"
+
 namespace {
 
 using engine = ashlar::detail::owner_engine<ashlar::page_resource>;
@@ -93,6 +95,19 @@ TEST(sharing, leaves_cached_cells_to_their_owner) {
   owner.give_now(cell);
   static_cast<void>(owner.trim_remote());
   EXPECT_EQ(owner.held_bytes(), 0u);
+}
+
+TEST(sharing, includes_cached_cells_once_their_owner_has_left) {
+  if (ashlar_test::is_hardened) GTEST_SKIP() << "nothing is cached there";
+  engine owner({.retain_bytes = 0});
+  for (int round = 0; round < 2; ++round) {
+    owner.deallocate(take(owner));
+    EXPECT_FALSE(owner.try_give_segment()) << "a cached cell keeps it";
+    owner.sharing().set_left(true);
+    EXPECT_TRUE(owner.try_give_segment());
+    EXPECT_EQ(owner.held_bytes(), 0u);
+    owner.sharing().set_left(false);
+  }
 }
 
 TEST(sharing, is_not_waited_for_where_somebody_is_at_it) {

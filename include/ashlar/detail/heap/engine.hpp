@@ -199,13 +199,14 @@ public:
   }
 
   /// @{ Thread safety: any thread. Where the owner uses its thread cache without the lock, the cached cells stay and
-  /// count as live.
+  /// count as live until it leaves.
   void give_now(void* p) noexcept {
     if constexpr (!frees_owner) return put(p);
     if (p == nullptr) return;
     if constexpr (checks_owner) return this->put_checked(p, false);
     const auto in = sharing_.enter_whole();
-    is_aligned(p, window_bytes) ? stores_.give_huge(p) : stores_.count_arrived(stores_.give_block(p));
+    if (is_aligned(p, window_bytes)) return stores_.give_huge(p);
+    stores_.count_arrived(stores_.give_block(p), sharing_.for_others());
   }
   void receive(parcel_carrier<>* top, std::size_t bytes) noexcept { sharing_.receive(stores_, top, bytes); }
   [[nodiscard]] bool has_arrivals() const noexcept { return sharing_.has_arrivals(); }
@@ -216,36 +217,33 @@ public:
   template <class F>
   void for_each_live_remote(F f) {
     const auto in = settled();
-    in->flush_caches(remotely);
+    in->flush_caches(remotely());
     in->for_each_live(f);
   }
   template <class F>
   void inspect_remote(F f) {
-    settled()->inspect(f, remotely);
+    settled()->inspect(f, remotely());
   }
-  std::size_t trim_remote(std::size_t retain_bytes = 0) noexcept { return settled()->trim(retain_bytes, remotely); }
+  std::size_t trim_remote(std::size_t retain_bytes = 0) noexcept { return settled()->trim(retain_bytes, remotely()); }
   /// @}
 
   /// As `trim_remote`, or for one empty segment, unless the heap is in use: for holders of another heap's lock. The
-  /// thread cache stays at every level.
-  std::size_t try_trim_remote() noexcept {
-    return try_inside([](Stores& stores) { return stores.trim(0, cached::excluded); });
+  /// thread cache stays at every level, unless its owner has left.
+  std::size_t try_trim_remote() noexcept { return try_give(true); }
+  bool try_give_segment() noexcept { return try_give(false) != 0; }
+  [[nodiscard]] std::size_t cached_bytes() const noexcept {
+    return remotely() == cached::excluded ? stores_.cached_bytes() : 0;
   }
-  bool try_give_segment() noexcept {
-    return try_inside([](Stores& stores) { return stores.give_segment(); });
-  }
-  [[nodiscard]] std::size_t cached_bytes() const noexcept { return frees_owner ? stores_.cached_bytes() : 0; }
   [[nodiscard]] const upstream_type& upstream() const noexcept { return stores_.upstream(); }
   /// Effects: reports a double free of a cell.
   void report_twice(const void* cell) const noexcept { stores_.report_twice(cell); }
 
-  /// Returns: the hook for slow calls, and the lock for forks.
+  /// Returns: the hook for slow calls, the lock for forks, and the mark of an owner that has left.
   [[nodiscard]] Sharing& sharing() noexcept { return sharing_; }
   void set_number(std::uint32_t number) noexcept { stores_.set_number(number); }
 
 private:
   friend owner_checks<engine>;
-  static constexpr cached remotely = frees_owner ? cached::excluded : cached::included;
   // A link in a dead cell could be forged: a cell goes to its bitmap at once, as in a pool.
   static constexpr bool has_no_links = checking_level >= checking::hardened;
 
@@ -307,6 +305,9 @@ private:
       if (void* const cell = sharing_.take_arrived(stores_, size_class)) return cell;
     return stores_.take_cell_unlocked(size_class);
   }
+
+  // Expects: the lock is held, as by an object of the call to which it is an argument; else it is a hint.
+  [[nodiscard]] cached remotely() const noexcept { return frees_owner ? sharing_.for_others() : cached::included; }
 
   // Returns: the size class of a live block, or none, by the segments of the stores, which models replace.
   [[nodiscard]] static std::size_t class_of(void* p) noexcept {
@@ -384,12 +385,12 @@ private:
     return stores_.resize(p, size_class, wanted, bytes);
   }
 
-  // Returns: the result of `f(stores)` under the lock; 0 if another thread holds it.
-  template <class F>
-  [[nodiscard]] auto try_inside(F f) noexcept -> decltype(f(std::declval<Stores&>())) {
-    if (!sharing_.try_enter()) return {};
+  // Returns: bytes of all free memory, or 1 for a segment; 0 if another thread holds the lock.
+  ASHLAR_COLD std::size_t try_give(bool is_everything) noexcept {
+    if (!sharing_.try_enter()) return 0;
     const auto in = sharing_.entered();
-    return f(sharing_.settle(stores_));
+    sharing_.settle(stores_);
+    return is_everything ? stores_.trim(0, sharing_.for_others()) : stores_.give_segment(sharing_.for_others());
   }
 
   Stores stores_;

@@ -34,9 +34,8 @@ namespace ashlar::ASHLAR_ABI::detail {
 
 /// Up to `size_classes::largest` bytes a block is a cell, up to the slices of a segment a span, above that huge. The
 /// owner byte of a 64 KiB slice gives its size class. Huge blocks are recognised by their 4 MiB alignment.
-/// `give_block`, `give_huge`, `give_segment`, `resize`, `move_huge` and calls with `cached::excluded` leave the thread
-/// cache alone, which its owner may be using without a lock. Thread safety: none. Nothing is allocated before the first
-/// block.
+/// `give_block`, `give_huge`, `resize`, `move_huge` and calls with `cached::excluded` leave the thread cache alone,
+/// which its owner may be using without a lock. Thread safety: none. Nothing is allocated before the first block.
 template <resource Upstream>
 class heap_stores {
 public:
@@ -202,11 +201,11 @@ public:
   }
 
   /// Effects: counts `bytes` that other threads freed by `give_block`.
-  void count_arrived(std::size_t bytes) noexcept { purge_.on_arrived(bytes, cache_); }
+  void count_arrived(std::size_t bytes, cached which) noexcept { purge_.on_arrived(bytes, cache_, which); }
 
-  /// Effects: gives one empty segment back, with its pages; the thread cache stays. Returns: whether there was one.
-  bool give_segment() noexcept {
-    flush_caches(cached::excluded);
+  /// Effects: gives one empty segment back, with its pages. Returns: whether there was one.
+  bool give_segment(cached which) noexcept {
+    flush_caches(which);
     return purge_.give_segment(cache_);
   }
 
@@ -217,6 +216,9 @@ public:
     spans_.end_quarantine();
     purge_.recount(cache_);
   }
+
+  /// Effects: joins the free slices of spans, for other lengths.
+  void join_spare() noexcept { spans_.join_spare(); }
 
   /// As `take_large`, after a refusal: first with all free memory joined, then with empty segments given back.
   [[nodiscard]] ASHLAR_COLD slice_run take_large_retry(std::size_t bytes, std::size_t alignment) noexcept {

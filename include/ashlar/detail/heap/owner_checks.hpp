@@ -131,7 +131,8 @@ private:
   void take_from_other(void* p, Request... requested) noexcept {
     auto& stores = self().stores_;
     stores.checks_of_block().end_life_by_other(p, requested...);
-    is_aligned(p, window_bytes) ? stores.give_huge(p) : stores.count_arrived(stores.give_block(p));
+    if (is_aligned(p, window_bytes)) return stores.give_huge(p);
+    stores.count_arrived(stores.give_block(p), self().sharing_.for_others());
   }
 
   // The same.

@@ -193,12 +193,14 @@ public:
     return true;
   }
 
-  /// Effects: `bytes` were freed by other threads, which leave the free lists alone: as a rule they leave free slices,
-  /// which go back as far as they exceeded the limit throughout a window. The frees of the owner drive the rest.
-  void on_arrived(std::size_t bytes, const thread_cache& cache) noexcept {
+  /// Effects: `bytes` were freed by other threads, which leave the free lists to an owner: as a rule they leave free
+  /// slices, which go back as far as they exceeded the limit throughout a window. The frees of the owner drive the
+  /// rest.
+  void on_arrived(std::size_t bytes, thread_cache& cache, cached which = cached::excluded) noexcept {
     arrived_bytes_ += bytes;
     if (ASHLAR_LIKELY(arrived_bytes_ < segment_bytes)) return;
     const std::size_t arrived = std::exchange(arrived_bytes_, 0);
+    if (which == cached::included) small_.sweep(cache);
     const shares have = now(cache);
     const std::size_t most = detail::max(have.most, segment_bytes);
     if (const std::size_t idle = arrivals_window_.excess(have.spare, most, arrived); idle != 0)

@@ -10,6 +10,7 @@
 #include <ashlar/detail/heap/heap_parts.hpp>
 #include <ashlar/detail/heap/retention_limit.hpp>
 #include <ashlar/detail/remote_free/parcel.hpp>
+#include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/heap/heap_options.hpp>
 
@@ -74,6 +75,14 @@ public:
   /// Returns: whether the lock is taken now, for `entered`; it is not waited for.
   [[nodiscard]] bool try_enter() noexcept { return lock_.try_lock(); }
   [[nodiscard]] whole entered() noexcept { return whole(lock_, already_held{}); }
+
+  /// Effects: marks the heap as left by its owner, or as owned again. While it is left, the lock guards the thread
+  /// cache too. Expects: the lock is held.
+  void set_left(bool has_left) noexcept { has_left_.store(has_left, memory_order_relaxed); }
+  /// Returns: whether a call of another thread includes the thread cache. Expects: the lock is held; else it is a hint.
+  [[nodiscard]] cached for_others() const noexcept {
+    return has_left_.load(memory_order_relaxed) ? cached::included : cached::excluded;
+  }
 
   /// Effects: holds the lock over a fork.
   void before_fork() noexcept { lock_.lock(); }
@@ -170,7 +179,7 @@ private:
   ASHLAR_COLD void give_parcel(Stores& stores, parcel_carrier<>* top) noexcept {
     std::size_t bytes = 0;
     for_each_of_parcel(top, [&](void* cell) { bytes += stores.give_block(cell); });
-    stores.count_arrived(bytes);
+    stores.count_arrived(bytes, for_others());
   }
 
   // Without the lock, which guards the parcels but not the free lists.
@@ -194,6 +203,7 @@ private:
   }
 
   spin_lock lock_;
+  atomic<bool> has_left_ = false;  // written under the lock
   ASHLAR_NO_UNIQUE_ADDRESS null_lock none_;
   unsigned until_slow_ = slow_calls;
   void* slow_self_ = nullptr;

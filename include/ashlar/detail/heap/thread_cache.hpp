@@ -201,7 +201,7 @@ private:
     std::uint32_t bytes = 0, most = 0;
   };
 
-  // Only the owner writes.
+  // Only the owner writes; once it has left, the holder of its lock.
   void add(std::size_t more) noexcept { bytes_.store(bytes() + more, memory_order_relaxed); }
 
   std::array<void*, size_classes::count + 1> top_ = {};

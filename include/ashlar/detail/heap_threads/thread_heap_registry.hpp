@@ -237,12 +237,7 @@ private:
     return options;
   }
 
-  // Joins the free slices that remote frees left behind, for other span lengths.
-  [[nodiscard]] thread_heap* begin_thread() noexcept {
-    thread_heap* const adopted = heaps_.adopt();
-    if (adopted != nullptr) adopted->blocks.flush_caches();
-    return adopted;
-  }
+  [[nodiscard]] thread_heap* begin_thread() noexcept { return heaps_.adopt(); }
   void end_thread(thread_heap& left) noexcept { heaps_.park(left); }
 
   template <class F>

@@ -28,9 +28,12 @@ namespace ashlar::ASHLAR_ABI::detail {
 ///     made -> used by one thread -> parked -> used by another -> … -> all end at once
 ///
 /// Noted frees of a thread that stops freeing go with its next slow calls.
-/// Invariant: a parked heap has an empty thread cache and no notes: its lock guards everything in it.
+/// Invariant: a parked heap has no notes, and its lock guards all of it: the thread cache too, which is as the last
+/// thread has left it.
 template <resource Upstream>
 struct alignas(64) thread_heap {
+  using link = default_atomics::plain<thread_heap*>;
+
   explicit thread_heap(const heap_options& options, const Upstream& upstream) : blocks(options, upstream) {
     blocks.sharing().on_slow_calls(
         &freer, [](void* of) noexcept { static_cast<remote_freer<Upstream>*>(of)->flush_if_quiet(); });
@@ -42,7 +45,7 @@ struct alignas(64) thread_heap {
   owner_engine<Upstream> blocks;
   remote_freer<Upstream> freer;
   thread_heap* next = nullptr;          // of all, while both live
-  thread_heap* next_parked = nullptr;   // under the lock of parking
+  link next_parked = nullptr;           // under the lock of parking
   atomic<std::uint32_t> parked_ms = 0;  // by the coarse clock
   atomic<std::size_t> free_bytes = 0;   // as it was parked or purged last; an estimate
   bool is_parked = false;               // under the lock of parking
@@ -73,7 +76,7 @@ public:
   /// Returns: a parked heap, or a new one; null without memory. Of the 16 parked last it is the one with most free
   /// memory, since remote frees go on while heaps are parked.
   [[nodiscard]] ASHLAR_COLD thread_heap* adopt() noexcept {
-    if (thread_heap* const parked = take_parked()) return parked;
+    if (thread_heap* const parked = resumed(take_parked())) return parked;
     void* const memory = try_allocate_from(upstream_, sizeof(thread_heap), alignof(thread_heap));
     if (memory == nullptr) return nullptr;
     const check_scope<spin_lock> held(making_lock_);
@@ -95,21 +98,17 @@ public:
   /// Effects: parks a heap for the next thread. Expects: its user is the caller, or has ended.
   ASHLAR_COLD void park(thread_heap& leaving) noexcept {
     leaving.freer.flush();
-    leaving.free_bytes.store(flushed_free_bytes(leaving), memory_order_relaxed);
+    leaving.free_bytes.store(leave(leaving), memory_order_relaxed);
     const check_scope<spin_lock> held(parked_lock_);
     leaving.is_parked = true;
     leaving.parked_ms.store(coarse_ms(), memory_order_relaxed);
     leaving.is_in_transit = false;
-    leaving.next_parked = std::exchange(parked_, &leaving);
+    leaving.next_parked = parked_;
+    parked_ = &leaving;
   }
 
   /// Effects: as `adopt`, of the heap parked longest; null if none is parked.
-  [[nodiscard]] ASHLAR_COLD thread_heap* adopt_oldest() noexcept {
-    const check_scope<spin_lock> held(parked_lock_);
-    thread_heap** last = &parked_;
-    while (*last != nullptr && (*last)->next_parked != nullptr) last = &(*last)->next_parked;
-    return take_parked_at(*last);
-  }
+  [[nodiscard]] ASHLAR_COLD thread_heap* adopt_oldest() noexcept { return resumed(take_oldest()); }
 
   /// Effects: notes whether a heap is in transit between threads: a forked child leaves such a heap alone.
   void set_in_transit(thread_heap& moved, bool is_in_transit) noexcept {
@@ -172,23 +171,42 @@ public:
   }
 
 private:
+  using link = typename thread_heap::link;
   static constexpr std::size_t most_compared = 16;
 
   // The lock passes the writes of the last user to the next one.
   [[nodiscard]] thread_heap* take_parked() noexcept {
     const check_scope<spin_lock> held(parked_lock_);
-    thread_heap** best = &parked_;
+    link* best = &parked_;
     std::size_t most = 0, left = most_compared;
-    for (thread_heap** at = &parked_; *at != nullptr && left != 0; at = &(*at)->next_parked, --left)
+    for (link* at = &parked_; *at != nullptr && left != 0; at = &(*at)->next_parked, --left)
       if (const std::size_t bytes = free_bytes_of(**at); bytes > most) most = bytes, best = at;
     return take_parked_at(*best);
   }
 
-  // Effects: moves all free cells to their slabs. Returns: free bytes.
-  [[nodiscard]] static std::size_t flushed_free_bytes(thread_heap& leaving) noexcept {
+  [[nodiscard]] thread_heap* take_oldest() noexcept {
+    const check_scope<spin_lock> held(parked_lock_);
+    link* last = &parked_;
+    while (*last != nullptr && (*last)->next_parked != nullptr) last = &(*last)->next_parked;
+    return take_parked_at(*last);
+  }
+
+  // Effects: leaves a heap to the next owner, with what is cached. Returns: free bytes, those of cached cells by
+  // sampled addresses.
+  [[nodiscard]] static std::size_t leave(thread_heap& leaving) noexcept {
     const auto inside = leaving.blocks.settled();
-    inside->flush_caches();
-    return inside->free_bytes();
+    leaving.blocks.sharing().set_left(true);
+    return inside->free_bytes() + inside->cached_bytes();
+  }
+
+  // Effects: makes the calling thread the owner of a heap that is no longer parked, and joins the free slices that
+  // remote frees left behind, for other span lengths. Returns: the heap, or null.
+  [[nodiscard]] static thread_heap* resumed(thread_heap* found) noexcept {
+    if (found == nullptr) return nullptr;
+    const auto inside = found->blocks.whole();
+    inside->join_spare();
+    found->blocks.sharing().set_left(false);
+    return found;
   }
 
   // Those that other threads have freed since are counted until they are settled.
@@ -197,10 +215,11 @@ private:
   }
 
   // Under the lock: removes it from the list.
-  [[nodiscard]] thread_heap* take_parked_at(thread_heap*& place) noexcept {
+  [[nodiscard]] thread_heap* take_parked_at(link& place) noexcept {
     thread_heap* const found = place;
     if (found == nullptr) return nullptr;
-    place = std::exchange(found->next_parked, nullptr);
+    place = found->next_parked;
+    found->next_parked = nullptr;
     found->is_parked = false;
     return found;
   }
@@ -219,7 +238,7 @@ private:
   std::uint32_t made_ = 0;
   spin_lock making_lock_;          // held while a heap is added, and during a fork
   mutable spin_lock parked_lock_;  // may be taken under the lock of a heap
-  thread_heap* parked_ = nullptr;
+  link parked_ = nullptr;
   thread_heap* turn_ = nullptr;  // the heap purged last; a removed heap has no successor
 };
 

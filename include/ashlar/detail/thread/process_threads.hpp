@@ -47,12 +47,8 @@ public:
 
   /// Returns: the calling thread's part, attached at its first call; null at the end of the thread or without memory.
   [[nodiscard]] T* obtain() noexcept {
-    if (T* const mine = recent(); mine != nullptr) return mine;
-    expect_forks();
-    if (!accepts()) return nullptr;
-    if (T* const mine = recent(); mine != nullptr) return mine;  // of a malloc inside `accepts`
-    if (T* const made = owner_.begin_thread(); made != nullptr) mine_ = made;
-    return recent();
+    T* const mine = recent();
+    return ASHLAR_LIKELY(mine != nullptr) ? mine : begin_part();
   }
 
   /// Effects: gives the calling thread another part, or none. Returns: its former part, or null; `next` itself if the
@@ -89,6 +85,14 @@ private:
     if (!has_handlers_) fork_participants::leave_to_start();
     owner_.enter_registry();
     fork_participants::enter_without_handlers(at_fork_);
+  }
+
+  [[nodiscard]] ASHLAR_COLD T* begin_part() noexcept {
+    expect_forks();
+    if (!accepts()) return nullptr;
+    if (T* const mine = recent(); mine != nullptr) return mine;  // of a malloc inside `accepts`
+    if (T* const made = owner_.begin_thread(); made != nullptr) mine_ = made;
+    return recent();
   }
 
   [[nodiscard]] bool accepts() noexcept { return state_ == state::open || (state_ == state::fresh && open()); }
