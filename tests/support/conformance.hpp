@@ -37,10 +37,11 @@ struct conformance_defaults {
   static constexpr std::size_t largest = 1000;        ///< bytes of the largest block tried; at least 4
   static constexpr std::size_t most_live = 100;       ///< blocks held at once in the random walk
   static constexpr std::size_t churn_steps = 2000;
-  static constexpr bool bounded = false;     ///< it may refuse in the random walk
-  static constexpr bool any_order = true;    ///< false: the last block is freed first, always
-  static constexpr bool reuses = true;       ///< false: a freed block does not make room for another
-  static constexpr bool exhaustible = true;  ///< false: no test makes it refuse
+  static constexpr int most_served = 200'000;  ///< blocks of the largest size, before it refuses one
+  static constexpr bool bounded = false;       ///< it may refuse in the random walk
+  static constexpr bool any_order = true;      ///< false: the last block is freed first, always
+  static constexpr bool reuses = true;         ///< false: a freed block does not make room for another
+  static constexpr bool exhaustible = true;    ///< false: no test makes it refuse
 };
 
 /// Subjects of the suite in files that ThreadSanitizer builds: the laws are of one thread, so one subject shows it

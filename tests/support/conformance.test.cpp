@@ -87,6 +87,7 @@ struct counting_shared : conformance_defaults {
 template <class Wrong>
 struct broken : conformance_defaults {
   static constexpr std::size_t churn_steps = 200;
+  static constexpr int most_served = 1000;
   struct resource_type {
     counting_resource<>* upstream = nullptr;
     [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {

@@ -105,10 +105,10 @@ inline void refuses_bad_alignments(any_subject& s) {
                           "ashlar: precondition: alignment is not a power of two");
 }
 
-/// Returns: whether the resource refused within a number of allocations.
-[[nodiscard]] inline bool exhaust(live_blocks<any_subject>& blocks, std::size_t bytes) {
-  for (int left = 200'000; left != 0; --left)
-    if (!blocks.try_allocate(bytes, 1)) return true;
+/// Returns: whether the resource refused a block of the largest size, as it should before `most_served` of them.
+[[nodiscard]] inline bool exhaust(live_blocks<any_subject>& blocks, const subject_traits& of) {
+  for (int left = of.most_served; left != 0; --left)
+    if (!blocks.try_allocate(of.largest, 1)) return true;
   return false;
 }
 
@@ -117,7 +117,7 @@ inline void recovers_from_exhaustion(any_subject& s) {
   live_blocks blocks(s);
   ASSERT_TRUE(blocks.try_allocate(s.traits.largest, 1));
   s.set_upstream_failing(true);
-  ASSERT_TRUE(exhaust(blocks, s.traits.largest));
+  ASSERT_TRUE(exhaust(blocks, s.traits));
   const holdings before = s.balance();
   for (int again = 0; again < 1000; ++again) expect_refused(s, s.traits.largest, 1);
   EXPECT_EQ(s.balance(), before);

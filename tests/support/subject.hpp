@@ -19,6 +19,7 @@ struct subject_traits {
   std::size_t largest;
   std::size_t most_live;
   std::size_t churn_steps;
+  int most_served;
   bool bounded;
   bool any_order;
   bool reuses;
@@ -83,6 +84,7 @@ template <class Made>
           .largest = Made::largest,
           .most_live = Made::most_live,
           .churn_steps = Made::churn_steps,
+          .most_served = Made::most_served,
           .bounded = Made::bounded,
           .any_order = Made::any_order,
           .reuses = Made::reuses,
