@@ -100,7 +100,7 @@ void child_of_a_loaded_parent() {
 void under_load() {
   allocate_inherited();
   const load running;
-  for (int i = 0; i < 60; ++i) expect_good_child(child_of_a_loaded_parent, "a child failed");
+  for (int i = 0; i < 30; ++i) expect_good_child(child_of_a_loaded_parent, "a child failed");
 }
 
 void by_several_threads_at_once() {
@@ -219,7 +219,7 @@ void beside_streams() {
   std::vector<std::thread> threads;
   for (int i = 0; i < 5; ++i) threads.emplace_back([&, i] { read_and_flush(is_over, i == 0); });
   for (int i = 0; i < 3; ++i) threads.emplace_back([&] { fork_until(is_over); });
-  std::this_thread::sleep_for(std::chrono::seconds(2));
+  std::this_thread::sleep_for(std::chrono::seconds(1));
   is_over = true;
   for (std::thread& each : threads) each.join();
   expect_good_child([] { std::fclose(::tmpfile()); }, "a child without its list of streams");
@@ -247,7 +247,7 @@ void in_a_signal_handler() {
   std::signal(SIGALRM, fork_in_handler);
   random_numbers random{9};
   void* blocks[100] = {};
-  for (int round = 1; round <= 400; ++round) {
+  for (int round = 1; round <= 200; ++round) {
     const itimerval soon{{}, {0, static_cast<suseconds_t>(20 + random.below(100))}};
     ::setitimer(ITIMER_REAL, &soon, nullptr);
     while (forks_of_handler < round) {
