@@ -17,11 +17,11 @@ bench_packages=(libbenchmark-dev libboost-dev libboost-container-dev libmimalloc
 program_packages=(git sqlite3 lua5.4 perl gawk libxml2-utils xz-utils)
 # shellcheck disable=SC2034 # makers of packages, and the archives that a command for many machines is linked with
 release_packages=(debhelper dpkg-dev libbz2-dev liblzma-dev python3 zlib1g-dev)
-# shellcheck disable=SC2034 # those, and what makes the site; heap profilers; a debugger; another C library; a compiler
-# for a machine without an operating system; what clang needs for other processors, and qemu to run that (a g++ for these
-# and g++-multilib would exclude each other)
-tool_packages=("${release_packages[@]}" pkgconf python3-venv heaptrack valgrind gdb musl-tools gcc-arm-none-eabi
-  libstdc++-arm-none-eabi-dev libnewlib-dev
+# shellcheck disable=SC2034 # those, and what makes the site; heap profilers; a debugger; the oldest clang; another C
+# library; a compiler for a machine without an operating system; what clang needs for other processors, and qemu to run
+# that (a g++ for these and g++-multilib would exclude each other)
+tool_packages=("${release_packages[@]}" pkgconf python3-venv heaptrack valgrind gdb clang-16 musl-tools
+  gcc-arm-none-eabi libstdc++-arm-none-eabi-dev libnewlib-dev
   libstdc++-12-dev-arm64-cross libgcc-12-dev-arm64-cross libc6-dev-arm64-cross binutils-aarch64-linux-gnu qemu-user
   libstdc++-12-dev-s390x-cross libgcc-12-dev-s390x-cross libc6-dev-s390x-cross binutils-s390x-linux-gnu
   libstdc++-12-dev-riscv64-cross libgcc-12-dev-riscv64-cross libc6-dev-riscv64-cross binutils-riscv64-linux-gnu)

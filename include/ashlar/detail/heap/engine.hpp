@@ -71,15 +71,15 @@ public:
 
   /// @{ Returns: the stores, under the lock until the end of the result; `settled`: with all parcels in the bitmaps.
   /// Thread safety: any thread, for calls that leave the thread cache alone.
-  template <class Scope, class Of>
+  template <class Of>
   struct entered {
-    Scope in;
+    typename Sharing::whole in;
     Of& stores;
     [[nodiscard]] Of* operator->() const noexcept { return &stores; }
   };
-  [[nodiscard]] auto whole() noexcept { return entered{sharing_.enter_whole(), stores_}; }
-  [[nodiscard]] auto whole() const noexcept { return entered{sharing_.enter_whole(), stores_}; }
-  [[nodiscard]] auto settled() noexcept { return entered{sharing_.enter_whole(), sharing_.settle(stores_)}; }
+  [[nodiscard]] auto whole() noexcept { return entered<Stores>{sharing_.enter_whole(), stores_}; }
+  [[nodiscard]] auto whole() const noexcept { return entered<const Stores>{sharing_.enter_whole(), stores_}; }
+  [[nodiscard]] auto settled() noexcept { return entered<Stores>{sharing_.enter_whole(), sharing_.settle(stores_)}; }
   /// @}
 
   /// @{ The primitives of `heap_api`. `size_of` and those that resize: any thread.
