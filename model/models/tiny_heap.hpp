@@ -110,6 +110,8 @@ public:
   /// Cell batches and cached spans belong to the owner, as the free lists do: there are none here.
   [[nodiscard]] std::byte* take_cached_run(std::size_t, std::size_t) noexcept { return nullptr; }
   [[nodiscard]] bool cache_run(void*) noexcept { return false; }
+  [[nodiscard]] std::byte* take_binned_run(std::size_t, std::size_t) noexcept { return touch(), nullptr; }
+  [[nodiscard]] bool bin_run(void*) noexcept { return touch(), false; }
   [[nodiscard]] void* take_cell_unlocked(std::size_t) noexcept { return nullptr; }
   void fetch_ahead(std::size_t) const noexcept {}
   void give_cell(void* cell) noexcept { give(cell); }

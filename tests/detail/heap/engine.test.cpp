@@ -101,18 +101,4 @@ TEST(engine, has_its_stores_under_its_lock) {
   EXPECT_TRUE(shared.try_give_segment());
 }
 
-TEST(engine, takes_and_gives_spans_without_its_lock) {
-  if constexpr (!ashlar::detail::frees_travel) GTEST_SKIP() << "every call takes it at this level";
-  ashlar::detail::owner_engine<ashlar::page_resource> shared({});
-  void* const p = shared.allocate(100'000);
-  void* const q = shared.allocate(500'000);
-  const auto in = shared.whole();  // of another thread: a call that wants it waits forever
-  for (int i = 0; i < 10; ++i) {
-    shared.deallocate(p);
-    shared.deallocate(q, 500'000);
-    EXPECT_EQ(shared.allocate(500'000), q);
-    EXPECT_EQ(shared.allocate(100'000), p);
-  }
-}
-
 }  // namespace

@@ -14,6 +14,7 @@
 #include <ashlar/detail/heap/exact_sizes.hpp>
 #include <ashlar/detail/heap/heap_api.hpp>
 #include <ashlar/detail/heap/heap_parts.hpp>
+#include <ashlar/detail/heap/large_blocks.hpp>
 #include <ashlar/detail/heap/owner_checks.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/heap/segment.hpp>
@@ -35,10 +36,10 @@ namespace ashlar::ASHLAR_ABI::detail {
 ///      |                        +- take_unlocked   parcels that have arrived; the cell batch of a small class
 ///      |                        +- [ take_cell ]   cell batch <- bitmap <- slab <- segment <- upstream
 ///      |                        +- [ flush ]       all free cells into their bitmaps, and once more
-///      +- take_large - [ take_large ]              a cached span; another one, a huge block
+///      +- take_slow - take_free_span                a whole span; other blocks above cells: large_blocks.hpp
 ///     deallocate(p) - put - cache_cell             onto a free list
-///      +- put_sampled - [ count_freed ]            sweep of a long list, purge
-///           +- cache_run, or [ give_run, give_huge ]
+///      +- put_sampled - put_in_segment - put_span    a span; or onto a free list first:
+///           +- [ put_locked ]                      sweep of a long list, purge; huge blocks
 ///     another thread - remote_freer - receive      a parcel into the inbox; where much waits [ into the bitmaps ]
 ///           +- give_now [ give_block ]             a block above cells
 ///
@@ -49,6 +50,7 @@ template <class Stores, class Sharing>
 class engine : public segment_owner,
                public heap_api<engine<Stores, Sharing>>,
                public heap_contents_api<engine<Stores, Sharing>>,
+               public large_blocks<engine<Stores, Sharing>>,
                public owner_checks<engine<Stores, Sharing>> {
 public:
   using upstream_type = typename Stores::upstream_type;
@@ -107,7 +109,7 @@ public:
     const auto call = sharing_.enter_call();
     ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
     const std::size_t size_class = class_of_request(bytes, alignment);
-    if (size_class == size_classes::none) return take_large(bytes, alignment);
+    if (size_class == size_classes::none) return this->take_any_large(bytes, alignment);
     return {static_cast<std::byte*>(take_cell<or_null>(size_class, bytes)), dead_cells_are_zero<upstream_type>};
   }
 
@@ -188,6 +190,16 @@ public:
     return ASHLAR_LIKELY(p != nullptr) ? handed_out(p, size_class, bytes) : nullptr;
   }
 
+  /// As `put`, of a cell or a span. Expects: no block is checked. Thread safety: the owner.
+  ASHLAR_NOINLINE void put_in_segment(void* p) noexcept {
+    const std::size_t size_class = segment::owner_of(p);
+    if (size_class == size_classes::none) return this->put_span(p);
+    if (!is_sampled(p)) return cache_cell(p, size_class);
+    if constexpr (marks_memory) mark_free(p, size_classes::bytes_of(size_class));
+    if constexpr (!has_no_links) cache().push(size_class, p);
+    this->put_locked(p, size_class);
+  }
+
   /// Effects: moves all free cells to their slabs, and joins free slices.
   ASHLAR_COLD void flush_caches() noexcept { settled()->flush_caches(); }
   /// Effects: forgets the thread cache of an owner that a forked child does not have; at levels with a lock in every
@@ -243,6 +255,7 @@ public:
   void set_number(std::uint32_t number) noexcept { stores_.set_number(number); }
 
 private:
+  friend large_blocks<engine>;
   friend owner_checks<engine>;
   // A link in a dead cell could be forged: a cell goes to its bitmap at once, as in a pool.
   static constexpr bool has_no_links = checking_level >= checking::hardened;
@@ -317,24 +330,17 @@ private:
   // Over-aligned or large.
   template <failure Failure>
   [[nodiscard]] ASHLAR_NOINLINE void* take_slow(std::size_t bytes, std::size_t alignment) noexcept(Failure == or_null) {
+    void* const p = this->take_free_span(bytes, alignment);
+    return ASHLAR_LIKELY(p != nullptr) ? p : take_slower<Failure>(bytes, alignment);
+  }
+  template <failure Failure>
+  [[nodiscard]] ASHLAR_NOINLINE void* take_slower(std::size_t bytes,
+                                                  std::size_t alignment) noexcept(Failure == or_null) {
     if (bytes <= size_classes::largest)
       if (const std::size_t size_class = class_of_request(bytes, alignment); size_class != size_classes::none)
         return take_cell<Failure>(size_class, bytes);
-    void* const p = take_large(bytes, alignment).data;
+    void* const p = this->take_large(bytes, alignment).data;
     return ASHLAR_LIKELY(p != nullptr) ? p : failed<Failure>(bytes, alignment);
-  }
-
-  [[nodiscard]] ASHLAR_INLINE slice_run take_large(std::size_t bytes, std::size_t alignment) noexcept {
-    sharing_.count_slow();
-    sharing_.unpack_some(stores_);
-    if (std::byte* const cached = sends ? stores_.take_cached_run(bytes, alignment) : nullptr) return {cached, false};
-    const auto in = sharing_.enter();
-    slice_run got = stores_.take_large(with_canary(bytes), alignment);
-    if (ASHLAR_UNLIKELY(got.data == nullptr))
-      got = sharing_.settle(stores_).take_large_retry(with_canary(bytes), alignment);
-    if constexpr (checking_level >= checking::hardened)
-      if (got.data != nullptr) stores_.sizes().hand_out_large(got.data, bytes);
-    return got;
   }
 
   ASHLAR_INLINE void* handed_out(void* p, std::size_t size_class, [[maybe_unused]] std::size_t bytes) noexcept {
@@ -360,21 +366,8 @@ private:
 
   // A cell at a sampled address, null, a span or a huge block.
   ASHLAR_NOINLINE void put_sampled(void* p) noexcept {
-    if (p == nullptr) return;
-    const std::size_t size_class = class_of(p);
-    if (size_class == size_classes::none) return put_large(p);
-    if constexpr (marks_memory) mark_free(p, size_classes::bytes_of(size_class));
-    if constexpr (!has_no_links) cache().push(size_class, p);
-    sharing_.count_slow();
-    const auto in = sharing_.enter();
-    has_no_links ? stores_.give_sampled(p, size_class) : stores_.count_freed(size_class);
-  }
-
-  ASHLAR_INLINE void put_large(void* p) noexcept {
-    const bool is_huge = is_aligned(p, window_bytes);
-    if (sends && !is_huge && stores_.cache_run(p)) return;
-    const auto in = sharing_.enter();
-    is_huge ? stores_.give_huge(p) : stores_.give_run(p);
+    if (!is_aligned(p, window_bytes)) return put_in_segment(p);
+    if (p != nullptr) this->put_locked(p, size_classes::none);
   }
 
   [[nodiscard]] bool resize_from(std::size_t size_class, void* p, std::size_t bytes, std::size_t alignment) noexcept {

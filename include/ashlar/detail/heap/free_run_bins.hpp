@@ -15,7 +15,7 @@
 namespace ashlar::ASHLAR_ABI::detail {
 
 /// A LIFO list for each length, of `Span` headers, and a bit for each list that is not empty.
-/// Thread safety: none, but for `taken_slices`. Never allocates.
+/// Thread safety: none, but for `slices` and `taken_slices`. Never allocates.
 template <class Span>
 class free_run_bins {
 public:
@@ -25,17 +25,18 @@ public:
     run.next = tops_[run.length];
     tops_[run.length] = &run;
     lengths_ |= bit_word{1} << run.length;
-    put_slices_ += run.length;
+    count(run.length);
   }
 
   /// Returns: the latest of the shortest runs of `length` to `length + longer` slices, removed, or null.
   [[nodiscard]] ASHLAR_INLINE Span* take(std::size_t length, std::size_t longer) noexcept {
-    const bit_word fit = (lengths_ >> length) & ((bit_word{2} << longer) - 1);
-    if (fit == 0) return nullptr;
+    const bit_word fit = lengths_ >> length;
+    if (ASHLAR_UNLIKELY(fit == 0 || first_bit(fit) > longer)) return nullptr;
     const std::size_t found = length + first_bit(fit);
     Span* const run = tops_[found];
     tops_[found] = run->next;
-    lengths_ &= ~(bit_word{run->next == nullptr} << found);
+    lengths_ ^= bit_word{run->next == nullptr} << found;
+    count(std::size_t{0} - found);
     taken_slices_.store(taken_slices() + found, memory_order_relaxed);
     run->is_available = false;
     return run;
@@ -44,11 +45,10 @@ public:
   /// Effects: empties the bins. Calls `f(run)` for each.
   template <class F>
   void clear(F f) noexcept {
-    lengths_ = 0;
-    put_slices_ = taken_slices();
-    for (Span*& top : tops_)
-      while (top != nullptr) {
-        Span& run = *std::exchange(top, top->next);
+    slices_.store(0, memory_order_relaxed);
+    for (bit_word left = std::exchange(lengths_, 0); left != 0; left = without_first(left))
+      for (Span* next = std::exchange(tops_[first_bit(left)], nullptr); next != nullptr;) {
+        Span& run = *std::exchange(next, next->next);
         run.is_available = false;
         f(run);
       }
@@ -65,10 +65,11 @@ public:
   void forget() noexcept {
     tops_ = {};
     lengths_ = 0;
-    put_slices_ = taken_slices();
+    slices_.store(0, memory_order_relaxed);
   }
 
-  [[nodiscard]] std::size_t slices() const noexcept { return static_cast<std::size_t>(put_slices_ - taken_slices()); }
+  /// Returns: slices of the runs. Thread safety: any thread.
+  [[nodiscard]] std::size_t slices() const noexcept { return slices_.load(memory_order_relaxed); }
   /// Returns: slices removed since the bins were made. Thread safety: any thread.
   [[nodiscard]] std::uint64_t taken_slices() const noexcept { return taken_slices_.load(memory_order_relaxed); }
 
@@ -85,9 +86,12 @@ public:
   }
 
 private:
+  // Only the owner writes.
+  ASHLAR_INLINE void count(std::size_t more) noexcept { slices_.store(slices() + more, memory_order_relaxed); }
+
   std::array<Span*, 8 * sizeof(bit_word)> tops_ = {};
   bit_word lengths_ = 0;
-  std::uint64_t put_slices_ = 0;  // the difference is present: a count of removals costs nothing
+  atomic<std::size_t> slices_ = 0;
   atomic<std::uint64_t> taken_slices_ = 0;
 };
 

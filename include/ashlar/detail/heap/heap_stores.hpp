@@ -126,24 +126,32 @@ public:
   void count_freed(std::size_t size_class) noexcept { purge_.on_freed(small_.count_freed(size_class, cache_), cache_); }
 
   /// Returns: a span or a huge block, or null.
-  [[nodiscard]] ASHLAR_INLINE slice_run take_large(std::size_t bytes, std::size_t alignment) noexcept {
+  [[nodiscard]] slice_run take_large(std::size_t bytes, std::size_t alignment) noexcept {
     const std::size_t with = with_guard<Upstream>(bytes);
     if (ASHLAR_UNLIKELY(!is_plain_span(with, alignment))) return take_slow(bytes, alignment);
     const std::size_t length = (with + slice_bytes - 1) / slice_bytes;
-    std::byte* const cached = spans_.take_free_run(length);
-    return ASHLAR_LIKELY(cached != nullptr) ? slice_run{cached, false} : take_block(length);
+    if (std::byte* const binned = spans_.take_free_run(length)) return {binned, false};
+    const slice_run run = spans_.take_block(length);
+    return run.data != nullptr ? run : take_after_growth(length, 1);
   }
 
-  /// Returns: a span of the thread cache, or null. Thread safety: the owner of the cache, without a lock.
+  /// Returns: a freed span, or null: of the thread cache, without a lock on its owner's thread; of the bins.
   [[nodiscard]] ASHLAR_INLINE std::byte* take_cached_run(std::size_t bytes, std::size_t alignment) noexcept {
     return is_plain_span(bytes, alignment) ? cache_.pop_run((bytes + slice_bytes - 1) / slice_bytes) : nullptr;
   }
-
-  /// Returns: whether a span has come into the thread cache; otherwise `give_run` is due. Thread safety: the same.
+  [[nodiscard]] ASHLAR_INLINE std::byte* take_binned_run(std::size_t bytes, std::size_t alignment) noexcept {
+    const std::size_t with = with_guard<Upstream>(bytes);
+    return is_plain_span(with, alignment) ? spans_.take_free_run((with + slice_bytes - 1) / slice_bytes) : nullptr;
+  }
+  /// Returns: whether a span has come there; otherwise `give_run` is due.
   [[nodiscard]] ASHLAR_INLINE bool cache_run(void* p) noexcept {
     span_header& run = segment::of(p)->record(segment::slice_of(p));
     if (ASHLAR_UNLIKELY(spans_.is_given(p) || !cache_.has_room_for(run.length))) return false;
     return purge_.try_count_freed(run.length * slice_bytes) && (cache_.push_run(run), true);
+  }
+  [[nodiscard]] ASHLAR_INLINE bool bin_run(void* p) noexcept {
+    const std::size_t bytes = segment::of(p)->record(segment::slice_of(p)).length * slice_bytes;
+    return !spans_.is_given(p) && purge_.try_count_freed(bytes) && (spans_.give_block(p), true);
   }
 
   /// Effects: takes a span back. A full thread cache of spans is emptied, for those that are freed next.
@@ -340,11 +348,6 @@ private:
   std::size_t take_back_run(void* p) noexcept {
     if (ASHLAR_UNLIKELY(spans_.is_given(p))) report_twice(p);
     return spans_.give_block(p) * slice_bytes;
-  }
-
-  [[nodiscard]] ASHLAR_NOINLINE slice_run take_block(std::size_t length) noexcept {
-    const slice_run run = spans_.take_block(length);
-    return run.data != nullptr ? run : take_after_growth(length, 1);
   }
 
   // Huge, empty, or aligned above a slice.

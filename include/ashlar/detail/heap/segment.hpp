@@ -243,7 +243,7 @@ static_assert(first_slice == (checking_level >= checking::hardened ? 10 : checki
 
 /// Returns: whether a request is one for a span that may start at any slice.
 [[nodiscard]] constexpr bool is_plain_span(std::size_t bytes, std::size_t alignment) noexcept {
-  return bytes - 1 < most_slices * slice_bytes && alignment <= slice_bytes;
+  return ASHLAR_LIKELY(bytes - 1 < most_slices * slice_bytes) && ASHLAR_LIKELY(alignment <= slice_bytes);
 }
 
 /// A view of a slab through its span header: the operations on its bitmap.

@@ -35,8 +35,6 @@ public:
     return stores;
   }
   template <class Stores>
-  ASHLAR_INLINE void unpack_some(Stores&) noexcept {}
-  template <class Stores>
   void end(Stores&) noexcept {}
 
 private:
@@ -125,16 +123,6 @@ public:
     return cell;
   }
 
-  /// Effects: unpacks some parcels, so that their memory serves the next requests. Thread safety: the owner.
-  template <class Stores>
-  void unpack_some(Stores& stores) noexcept {
-    if constexpr (!sends) return;
-    if (ASHLAR_LIKELY(!has_arrivals())) return;
-    for (unsigned left = most_parcels; left != 0; --left)
-      if (parcel_carrier<>* const top = take_parcel(stores)) unpack(stores, top);
-      else return;
-  }
-
   /// Effects: takes back what waits in a budget, as the heap ends.
   template <class Stores>
   void end(Stores& stores) noexcept {
@@ -148,18 +136,22 @@ public:
     on_slow_ = f;
   }
 
-  ASHLAR_INLINE void count_slow() noexcept {
+  ASHLAR_INLINE void count_slow() noexcept { static_cast<void>(count_slow(nullptr)); }
+  /// Returns: `p`, so that a caller ends with a jump and needs no frame.
+  ASHLAR_INLINE std::byte* count_slow(std::byte* p) noexcept {
     if constexpr (sends)
-      if (ASHLAR_UNLIKELY(--until_slow_ == 0)) tell_slow();
+      if (ASHLAR_UNLIKELY(--until_slow_ == 0)) return tell_slow(p);
+    return p;
   }
 
 private:
   static constexpr unsigned slow_calls = 4;
   static constexpr unsigned most_parcels = 32;  // unpacked in one call
 
-  ASHLAR_COLD void tell_slow() noexcept {
+  ASHLAR_COLD std::byte* tell_slow(std::byte* p) noexcept {
     until_slow_ = slow_calls;
     if (on_slow_ != nullptr) on_slow_(slow_self_);
+    return p;
   }
 
   // Under the lock.

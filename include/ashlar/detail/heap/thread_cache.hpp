@@ -137,20 +137,18 @@ public:
   void push_run(span_header& run) noexcept {
     mark_free(run.cells, run.length * slice_bytes);
     runs_.put(run);
-    add(run.length * slice_bytes);
   }
   /// Returns: a span of `length` slices, at most a half longer, removed, or null.
   [[nodiscard]] ASHLAR_INLINE std::byte* pop_run(std::size_t length) noexcept {
     const span_header* const run = runs_.take(length, length / 2);
     if (ASHLAR_UNLIKELY(run == nullptr)) return nullptr;
-    add(std::size_t{0} - run->length * slice_bytes);
     mark_live(run->cells, run->length * slice_bytes);
+    ASHLAR_ASSUME(run->cells != nullptr);
     return run->cells;
   }
   /// Effects: removes all spans, with a call of `f(run)` for each.
   template <class F>
   void sweep_runs(F f) noexcept {
-    add(std::size_t{0} - runs_.slices() * slice_bytes);
     runs_.clear(f);
   }
   [[nodiscard]] bool has_runs() const noexcept { return runs_.slices() != 0; }
@@ -163,7 +161,7 @@ public:
   [[nodiscard]] std::uint64_t reused_run_bytes() const noexcept { return runs_.taken_slices() * slice_bytes; }
 
   /// Returns: bytes in the lists, by their sampled addresses, and in spans. Thread safety: any thread.
-  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_.load(memory_order_relaxed); }
+  [[nodiscard]] std::size_t bytes() const noexcept { return cell_bytes() + runs_.slices() * slice_bytes; }
 
   /// Effects: pushes the next cells of a batch onto a list, at most `cells_at_once - 1`, the first one on top. Stops
   /// before a sampled address, which must be counted, and at the end of the page of `taken`, the last cell taken: a
@@ -185,7 +183,7 @@ public:
     top_ = next_ = {};
     for (share& each : shares_) each.bytes = 0;
     runs_.forget();
-    bytes_.store(0, memory_order_relaxed);
+    cell_bytes_.store(0, memory_order_relaxed);
   }
 
 private:
@@ -202,12 +200,13 @@ private:
   };
 
   // Only the owner writes; once it has left, the holder of its lock.
-  void add(std::size_t more) noexcept { bytes_.store(bytes() + more, memory_order_relaxed); }
+  void add(std::size_t more) noexcept { cell_bytes_.store(cell_bytes() + more, memory_order_relaxed); }
+  [[nodiscard]] std::size_t cell_bytes() const noexcept { return cell_bytes_.load(memory_order_relaxed); }
 
   std::array<void*, size_classes::count + 1> top_ = {};
   std::array<void*, size_classes::count + 1> next_ = {};
   std::array<share, size_classes::count + 1> shares_ = {};
-  atomic<std::size_t> bytes_ = 0;
+  atomic<std::size_t> cell_bytes_ = 0;  // those of spans are counted in slices
   free_run_bins<span_header> runs_;
 };
 

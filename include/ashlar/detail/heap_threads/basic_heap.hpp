@@ -35,8 +35,9 @@ class thread_heap_registry;
 /// heaps, as `per_thread`.
 ///
 ///     allocate - take_or           the thread cache, by the thread-local words of `Threads`
-///      +- try_take_behind_list     a cell batch, a cached span
-///          +- try_take_slow        any other block of the thread heap; of another one, of the common heap
+///      +- try_take_behind_list     a cached span
+///          +- try_take_behind_cache    a cell batch, another span
+///              +- try_take_slow    any other block of the thread heap; of another one, of the common heap
 ///     deallocate - put             a block of the thread heap last used
 ///      +- put_remote               a parcel to the owner of a block
 ///      +- put_slow                 sampled addresses, and all frees from level `checked` on
@@ -269,27 +270,42 @@ protected:
     return ASHLAR_UNLIKELY(bytes == 0 && alignment <= least_alignment) ? zero_.take() : nullptr;
   }
 
-  // Out of line, since inlined they would make the fast paths save registers.
+  // Out of line, since inlined they would make the fast paths save registers. They save none themselves.
   [[nodiscard]] ASHLAR_NOINLINE void* try_take_behind_list(std::size_t bytes, std::size_t alignment) noexcept {
-    if (void* const p = take_zero(bytes, alignment)) return p;
     thread_heap* const mine = members_.recent();
+    void* const p = take_free_span(mine, bytes, alignment);
+    return p != nullptr ? p : try_take_behind_cache(mine, bytes, alignment);
+  }
+  [[nodiscard]] ASHLAR_NOINLINE void* take_behind_list(std::size_t bytes, std::size_t alignment) {
+    thread_heap* const mine = members_.recent();
+    void* const p = take_free_span(mine, bytes, alignment);
+    return p != nullptr ? p : take_behind_cache(mine, bytes, alignment);
+  }
+
+  [[nodiscard]] static ASHLAR_INLINE void* take_free_span(thread_heap* mine, std::size_t bytes,
+                                                          std::size_t alignment) noexcept {
+    return bytes > size_classes::largest && mine != nullptr ? mine->blocks.take_free_span(bytes, alignment) : nullptr;
+  }
+
+  [[nodiscard]] ASHLAR_NOINLINE void* try_take_behind_cache(thread_heap* mine, std::size_t bytes,
+                                                            std::size_t alignment) noexcept {
+    if (void* const p = take_zero(bytes, alignment)) return p;
     if (ASHLAR_UNLIKELY(mine == nullptr)) return try_take_after_another(bytes, alignment);
     void* p = nullptr;
     if (ASHLAR_LIKELY(with_canary(bytes) <= size_classes::largest && alignment <= least_alignment))
       p = mine->blocks.take_behind_list(bytes);
-    else if (is_plain_span(with_guard<Upstream>(with_canary(bytes)), alignment))
-      p = mine->blocks.take_unzeroed(bytes, alignment).data;
+    else if (owner::sends && bytes > size_classes::largest && is_plain_span(bytes, alignment))
+      p = mine->blocks.take_large(bytes, alignment).data;
     return ASHLAR_LIKELY(p != nullptr) ? p : try_take_slow(bytes, alignment);
+  }
+  [[nodiscard]] ASHLAR_NOINLINE void* take_behind_cache(thread_heap* mine, std::size_t bytes, std::size_t alignment) {
+    return block_or_throw(try_take_behind_cache(mine, bytes, alignment), bytes, alignment);
   }
 
   // For a thread whose last used heap was another one, or none.
   [[nodiscard]] ASHLAR_NOINLINE void* try_take_after_another(std::size_t bytes, std::size_t alignment) noexcept {
     if (members_.known() == nullptr) return try_take_slow(bytes, alignment);
     return take_or(bytes, alignment, [=, this] { return try_take_slow(bytes, alignment); });
-  }
-
-  [[nodiscard]] ASHLAR_NOINLINE void* take_behind_list(std::size_t bytes, std::size_t alignment) {
-    return block_or_throw(try_take_behind_list(bytes, alignment), bytes, alignment);
   }
 
   // The thread heap tries its cache again: the first try may have stopped at a sampled address, which is counted.
@@ -312,6 +328,9 @@ protected:
   }
 
   ASHLAR_NOINLINE void put_slow(void* p) noexcept {
+    if constexpr (!checks && !zero_blocks::are_kept)
+      if (!is_aligned(p, window_bytes))
+        if (thread_heap* const mine = members::latest(); is_of(mine, p)) return mine->blocks.put_in_segment(p);
     if (p == nullptr) return;
     if (zero_.has(p)) return zero_.give(p, this);
     if constexpr (owner::checks_owner)
@@ -319,8 +338,6 @@ protected:
         return;
     if constexpr (owner::checks_owner)
       return members_.deallocate_checked(p, [p](owner& home, bool is_own) { home.put_checked(p, is_own); });
-    if (!checks && !is_aligned(p, window_bytes))
-      if (thread_heap* const mine = members::latest(); is_of(mine, p)) return mine->blocks.put(p);
     put_by_owner(p);
   }
 
