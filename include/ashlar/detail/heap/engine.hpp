@@ -182,10 +182,10 @@ public:
 
   /// After `take_or`. Returns: the cell at a sampled address, or one from behind an empty list without a lock; or null.
   /// At level hardened: a cell of the next batch.
-  [[nodiscard]] ASHLAR_INLINE void* take_behind_list(std::size_t bytes) noexcept {
+  [[nodiscard]] ASHLAR_INLINE void* take_excluding_list(std::size_t bytes) noexcept {
     if constexpr (!frees_owner) return nullptr;
     const std::size_t size_class = size_classes::of(with_canary(bytes));
-    void* p = has_no_links ? take_behind_cache(size_class) : pop_sampled(size_class);
+    void* p = has_no_links ? take_excluding_cache(size_class) : pop_sampled(size_class);
     if (!has_no_links && p == nullptr) p = take_unlocked(size_class);
     return ASHLAR_LIKELY(p != nullptr) ? handed_out(p, size_class, bytes) : nullptr;
   }
@@ -287,7 +287,7 @@ private:
   template <failure Failure>
   [[nodiscard]] ASHLAR_COLD void* take_sampled(std::size_t size_class, std::size_t bytes) noexcept(Failure == or_null) {
     void* const top = pop_sampled(size_class);
-    void* const p = top != nullptr ? top : take_behind_cache(size_class);
+    void* const p = top != nullptr ? top : take_excluding_cache(size_class);
     return p != nullptr ? handed_out(p, size_class, bytes) : failed<Failure>(bytes, size_classes::granule);
   }
 
@@ -299,7 +299,7 @@ private:
     return p;
   }
 
-  [[nodiscard]] ASHLAR_NOINLINE void* take_behind_cache(std::size_t size_class) noexcept {
+  [[nodiscard]] ASHLAR_NOINLINE void* take_excluding_cache(std::size_t size_class) noexcept {
     if constexpr (frees_owner)
       if (void* const cell = take_unlocked(size_class)) return cell;
     sharing_.count_slow();

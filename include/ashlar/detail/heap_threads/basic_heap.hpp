@@ -35,8 +35,8 @@ class thread_heap_registry;
 /// heaps, as `per_thread`.
 ///
 ///     allocate - take_or           the thread cache, by the thread-local words of `Threads`
-///      +- try_take_behind_list     a cached span
-///          +- try_take_behind_cache    a cell batch, another span
+///      +- try_take_excluding_list     a cached span
+///          +- try_take_excluding_cache    a cell batch, another span
 ///              +- try_take_slow    any other block of the thread heap; of another one, of the common heap
 ///     deallocate - put             a block of the thread heap last used
 ///      +- put_remote               a parcel to the owner of a block
@@ -163,8 +163,8 @@ protected:
   template <failure Failure>
   [[nodiscard]] ASHLAR_INLINE void* take(std::size_t bytes, std::size_t alignment) noexcept(Failure != or_throw) {
     return take_or(bytes, alignment, [=, this] {
-      if constexpr (Failure == or_throw) return take_behind_list(bytes, alignment);
-      else return try_take_behind_list(bytes, alignment);
+      if constexpr (Failure == or_throw) return take_excluding_list(bytes, alignment);
+      else return try_take_excluding_list(bytes, alignment);
     });
   }
 
@@ -178,7 +178,7 @@ private:
 
   template <std::size_t Bytes, std::size_t Alignment>
   [[nodiscard]] ASHLAR_INLINE void* take_known() {
-    const auto otherwise = [this] { return take_behind_list(Bytes, Alignment); };
+    const auto otherwise = [this] { return take_excluding_list(Bytes, Alignment); };
     thread_heap* const mine = members_.recent_or_empty();
     if (ASHLAR_UNLIKELY(mine == nullptr)) return otherwise();
     return mine->blocks.template take_known_or<Bytes, Alignment>(otherwise);
@@ -271,15 +271,15 @@ protected:
   }
 
   // Out of line, since inlined they would make the fast paths save registers. They save none themselves.
-  [[nodiscard]] ASHLAR_NOINLINE void* try_take_behind_list(std::size_t bytes, std::size_t alignment) noexcept {
+  [[nodiscard]] ASHLAR_NOINLINE void* try_take_excluding_list(std::size_t bytes, std::size_t alignment) noexcept {
     thread_heap* const mine = members_.recent();
     void* const p = take_free_span(mine, bytes, alignment);
-    return p != nullptr ? p : try_take_behind_cache(mine, bytes, alignment);
+    return p != nullptr ? p : try_take_excluding_cache(mine, bytes, alignment);
   }
-  [[nodiscard]] ASHLAR_NOINLINE void* take_behind_list(std::size_t bytes, std::size_t alignment) {
+  [[nodiscard]] ASHLAR_NOINLINE void* take_excluding_list(std::size_t bytes, std::size_t alignment) {
     thread_heap* const mine = members_.recent();
     void* const p = take_free_span(mine, bytes, alignment);
-    return p != nullptr ? p : take_behind_cache(mine, bytes, alignment);
+    return p != nullptr ? p : take_excluding_cache(mine, bytes, alignment);
   }
 
   [[nodiscard]] static ASHLAR_INLINE void* take_free_span(thread_heap* mine, std::size_t bytes,
@@ -287,19 +287,20 @@ protected:
     return bytes > size_classes::largest && mine != nullptr ? mine->blocks.take_free_span(bytes, alignment) : nullptr;
   }
 
-  [[nodiscard]] ASHLAR_NOINLINE void* try_take_behind_cache(thread_heap* mine, std::size_t bytes,
-                                                            std::size_t alignment) noexcept {
+  [[nodiscard]] ASHLAR_NOINLINE void* try_take_excluding_cache(thread_heap* mine, std::size_t bytes,
+                                                               std::size_t alignment) noexcept {
     if (void* const p = take_zero(bytes, alignment)) return p;
     if (ASHLAR_UNLIKELY(mine == nullptr)) return try_take_after_another(bytes, alignment);
     void* p = nullptr;
     if (ASHLAR_LIKELY(with_canary(bytes) <= size_classes::largest && alignment <= least_alignment))
-      p = mine->blocks.take_behind_list(bytes);
+      p = mine->blocks.take_excluding_list(bytes);
     else if (owner::sends && bytes > size_classes::largest && is_plain_span(bytes, alignment))
       p = mine->blocks.take_large(bytes, alignment).data;
     return ASHLAR_LIKELY(p != nullptr) ? p : try_take_slow(bytes, alignment);
   }
-  [[nodiscard]] ASHLAR_NOINLINE void* take_behind_cache(thread_heap* mine, std::size_t bytes, std::size_t alignment) {
-    return block_or_throw(try_take_behind_cache(mine, bytes, alignment), bytes, alignment);
+  [[nodiscard]] ASHLAR_NOINLINE void* take_excluding_cache(thread_heap* mine, std::size_t bytes,
+                                                           std::size_t alignment) {
+    return block_or_throw(try_take_excluding_cache(mine, bytes, alignment), bytes, alignment);
   }
 
   // For a thread whose last used heap was another one, or none.
