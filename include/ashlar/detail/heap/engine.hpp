@@ -14,7 +14,7 @@
 #include <ashlar/detail/heap/exact_sizes.hpp>
 #include <ashlar/detail/heap/heap_api.hpp>
 #include <ashlar/detail/heap/heap_parts.hpp>
-#include <ashlar/detail/heap/large_blocks.hpp>
+#include <ashlar/detail/heap/large_block_calls.hpp>
 #include <ashlar/detail/heap/owner_checks.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/heap/segment.hpp>
@@ -36,7 +36,7 @@ namespace ashlar::ASHLAR_ABI::detail {
 ///      |                        +- take_unlocked   parcels that have arrived; the cell batch of a small class
 ///      |                        +- [ take_cell ]   cell batch <- bitmap <- slab <- segment <- upstream
 ///      |                        +- [ flush ]       all free cells into their bitmaps, and once more
-///      +- take_slow - take_free_span                a whole span; other blocks above cells: large_blocks.hpp
+///      +- take_slow - take_free_span                a whole span; other blocks above cells: large_block_calls.hpp
 ///     deallocate(p) - put - cache_cell             onto a free list
 ///      +- put_sampled - put_in_segment - put_span    a span; or onto a free list first:
 ///           +- [ put_locked ]                      sweep of a long list, purge; huge blocks
@@ -50,7 +50,7 @@ template <class Stores, class Sharing>
 class engine : public segment_owner,
                public heap_api<engine<Stores, Sharing>>,
                public heap_contents_api<engine<Stores, Sharing>>,
-               public large_blocks<engine<Stores, Sharing>>,
+               public large_block_calls<engine<Stores, Sharing>>,
                public owner_checks<engine<Stores, Sharing>> {
 public:
   using upstream_type = typename Stores::upstream_type;
@@ -255,7 +255,7 @@ public:
   void set_number(std::uint32_t number) noexcept { stores_.set_number(number); }
 
 private:
-  friend large_blocks<engine>;
+  friend large_block_calls<engine>;
   friend owner_checks<engine>;
   // A link in a dead cell could be forged: a cell goes to its bitmap at once, as in a pool.
   static constexpr bool has_no_links = checking_level >= checking::hardened;

@@ -23,7 +23,7 @@ namespace ashlar::ASHLAR_ABI::detail {
 ///
 /// `take_free_span` and `put_span` need no stack frame: behind them are jumps. Thread safety: the owner.
 template <class Engine>
-class large_blocks {
+class large_block_calls {
 public:
   /// Returns: a free span for a block above cells, or null. Where parcels travel, without the lock. Complexity: O(1).
   [[nodiscard]] ASHLAR_INLINE std::byte* take_free_span(std::size_t bytes, std::size_t alignment) noexcept {
@@ -55,8 +55,8 @@ public:
   }
 
 protected:
-  large_blocks() = default;
-  ~large_blocks() = default;
+  large_block_calls() = default;
+  ~large_block_calls() = default;
 
   [[nodiscard]] slice_run take_any_large(std::size_t bytes, std::size_t alignment) noexcept {
     std::byte* const p = take_free_span(bytes, alignment);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of an engine's calls for blocks above cells: without the lock, and counted as slow calls are.
-#include <ashlar/detail/heap/large_blocks.hpp>
+#include <ashlar/detail/heap/large_block_calls.hpp>
 
 #include <cstddef>
 #include <utility>
@@ -18,7 +18,7 @@ namespace {
 using ashlar::detail::frees_travel;
 using engine = ashlar::detail::owner_engine<ashlar::page_resource>;
 
-TEST(large_blocks, are_taken_and_given_without_the_lock) {
+TEST(large_block_calls, are_taken_and_given_without_the_lock) {
   if constexpr (!frees_travel) GTEST_SKIP() << "every call takes it at this level";
   engine shared({});
   void* const p = shared.allocate(100'000);
@@ -33,7 +33,7 @@ TEST(large_blocks, are_taken_and_given_without_the_lock) {
   EXPECT_EQ(shared.take_free_span(100'000, 16), nullptr);
 }
 
-TEST(large_blocks, are_no_cells_and_no_huge_blocks) {
+TEST(large_block_calls, are_no_cells_and_no_huge_blocks) {
   engine shared({});
   for (const std::size_t bytes : {std::size_t{100'000}, std::size_t{8'000'000}})
     shared.deallocate(shared.allocate(bytes));
@@ -43,7 +43,7 @@ TEST(large_blocks, are_no_cells_and_no_huge_blocks) {
   EXPECT_TRUE(shared.invariant());
 }
 
-TEST(large_blocks, come_whole_from_the_bins_of_one_thread) {
+TEST(large_block_calls, come_whole_from_the_bins_of_one_thread) {
   ashlar::detail::local_engine<ashlar::page_resource> mine({});
   void* const p = mine.allocate(100'000);
   EXPECT_EQ(mine.take_free_span(100'000, 16), nullptr);
@@ -56,7 +56,7 @@ TEST(large_blocks, come_whole_from_the_bins_of_one_thread) {
   EXPECT_TRUE(mine.invariant());
 }
 
-TEST(large_blocks, are_slow_calls_once_each) {
+TEST(large_block_calls, are_slow_calls_once_each) {
   engine owner({});
   int told = 0;
   owner.sharing().on_slow_calls(&told, [](void* count) noexcept { ++*static_cast<int*>(count); });
@@ -68,7 +68,7 @@ TEST(large_blocks, are_slow_calls_once_each) {
   owner.release();
 }
 
-TEST(large_blocks, unpack_the_parcels_that_wait) {
+TEST(large_block_calls, unpack_the_parcels_that_wait) {
   if constexpr (!frees_travel) GTEST_SKIP() << "nothing is sent where frees are checked";
   engine owner({});
   void *p = owner.allocate(100'000), *cell = owner.allocate(512);
