@@ -43,6 +43,8 @@ using process_pages =
 struct threads_of_process_heap {
   template <class Owner, class T>
   using parts = process_threads<Owner, T>;
+  /// Whether a resize leaves a cell where it is while half of it is used, since a sized free may give any size.
+  static constexpr bool keeps_half_used_cells = checking_level == checking::fast;
   /// A million or so of blocks of 0 bytes at once; more are cells.
   using zero_blocks =
       std::conditional_t<checking_level >= checking::checked && os::pages::releases_parts && !always_marked,
@@ -106,12 +108,10 @@ public:
     return ASHLAR_LIKELY(p != nullptr) ? std::memset(p, 0, bytes) : nullptr;
   }
 
-  /// As that of `heap`; but at level `fast` a cell of no larger alignment than `least_alignment` stays where it is
-  /// unless less than half of it would be used; and to a smaller size the call never fails at an address that has the
+  /// As that of `heap`; but at level `fast` a cell that has the alignment stays where it is unless less than half of it
+  /// would be used; and to a smaller size the call never fails at an address that has the
   /// alignment. Where memory is short, the block then stays as large as it was, also for a sized free.
   [[nodiscard]] void* try_reallocate(void* p, std::size_t new_bytes, std::size_t alignment = least_alignment) noexcept {
-    if (checking_level == checking::fast && alignment <= least_alignment && detail::segment::is_in_slab(p))
-      return resize_cell(p, new_bytes);
     void* const moved = calls::try_reallocate(p, new_bytes, alignment);
     if (moved != nullptr || p == nullptr || !detail::is_aligned(p, alignment)) return moved;
     return new_bytes <= usable_size(p) ? p : nullptr;
@@ -166,17 +166,6 @@ private:
 
   [[nodiscard]] static ASHLAR_INLINE process_heap_type& one() noexcept {
     return detail::immortal_instance<process_heap_type>.value;
-  }
-
-  // From level `checked` on a sized free expects the class of the new size. A cell has no other in place, so no lock.
-  [[nodiscard]] void* resize_cell(void* p, std::size_t new_bytes) noexcept {
-    const std::size_t held = detail::size_classes::bytes_of(detail::segment::owner_of(p));
-    if (new_bytes <= held && (new_bytes >= held / 2 || held == least_alignment)) return p;
-    void* const moved = try_allocate(new_bytes);
-    if (moved == nullptr) return new_bytes <= held ? p : nullptr;
-    std::memcpy(moved, p, detail::min(held, new_bytes));
-    deallocate(p);
-    return moved;
   }
 
   [[nodiscard]] static ASHLAR_INLINE void* or_errno(void* p) noexcept {

@@ -224,14 +224,20 @@ private:
   }
   [[nodiscard]] bool resize(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
     if (zero_.has(p)) return new_bytes == 0;
+    if constexpr (Threads::keeps_half_used_cells)
+      if (owner::segment::is_in_slab(p))
+        return new_bytes <= bytes && (new_bytes >= bytes / 2 || bytes == least_alignment);
     return members_.home_of(p).resize(p, bytes, new_bytes, alignment);
   }
   [[nodiscard]] void* move_pages(void* p, std::size_t new_bytes, std::size_t alignment) noexcept {
     if (zero_.has(p)) return nullptr;
     return members_.home_of(p).move_pages(p, new_bytes, alignment);
   }
-  [[nodiscard]] std::size_t size_of(const void* p) const noexcept {
+  [[nodiscard]] ASHLAR_INLINE std::size_t size_of(const void* p) const noexcept {
     if (zero_.has(p)) return zero_.expect(p, using_block, this), 0;
+    if constexpr (Threads::keeps_half_used_cells)
+      if (void* const block = const_cast<void*>(p); owner::segment::is_in_slab(block))
+        return size_classes::bytes_of(owner::segment::owner_of(block));
     return members_.home_of(const_cast<void*>(p)).size_of(p);
   }
 

@@ -35,6 +35,7 @@ namespace ashlar::ASHLAR_ABI::detail {
 struct threads_of_any_heap {
   template <class Owner, class T>
   using parts = per_thread<Owner, T, look_up::last_used>;
+  static constexpr bool keeps_half_used_cells = false;  // a sized free expects the class of the new size
 };
 
 /// Behind the API of `heap`: the extent map, the common heap, and the thread heap of each thread.
