@@ -73,15 +73,17 @@ public:
 
   /// @{ Returns: the stores, under the lock until the end of the result; `settled`: with all parcels in the bitmaps.
   /// Thread safety: any thread, for calls that leave the thread cache alone.
-  template <class Of>
+  template <class Scope, class Of>
   struct entered {
-    typename Sharing::whole in;
+    Scope in;
     Of& stores;
     [[nodiscard]] Of* operator->() const noexcept { return &stores; }
   };
-  [[nodiscard]] auto whole() noexcept { return entered<Stores>{sharing_.enter_whole(), stores_}; }
-  [[nodiscard]] auto whole() const noexcept { return entered<const Stores>{sharing_.enter_whole(), stores_}; }
-  [[nodiscard]] auto settled() noexcept { return entered<Stores>{sharing_.enter_whole(), sharing_.settle(stores_)}; }
+  template <class Scope, class Of>
+  entered(Scope, Of&) -> entered<Scope, Of>;  // clang 16 deduces no arguments of an aggregate by itself
+  [[nodiscard]] auto whole() noexcept { return entered{sharing_.enter_whole(), stores_}; }
+  [[nodiscard]] auto whole() const noexcept { return entered{sharing_.enter_whole(), stores_}; }
+  [[nodiscard]] auto settled() noexcept { return entered{sharing_.enter_whole(), sharing_.settle(stores_)}; }
   /// @}
 
   /// @{ The primitives of `heap_api`. `size_of` and those that resize: any thread.

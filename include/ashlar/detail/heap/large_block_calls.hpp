@@ -44,11 +44,10 @@ public:
   [[nodiscard]] ASHLAR_COLD slice_run take_large(std::size_t bytes, std::size_t alignment) noexcept {
     static_cast<void>(after_arrivals(nullptr));
     auto& stores = self().stores_;
-    auto& sharing = self().sharing_;
-    const auto in = sharing.enter();
+    const auto in = self().sharing_.enter();
     slice_run got = stores.take_large(with_canary(bytes), alignment);
     if (ASHLAR_UNLIKELY(got.data == nullptr))
-      got = sharing.settle(stores).take_large_retry(with_canary(bytes), alignment);
+      got = self().sharing_.settle(stores).take_large_retry(with_canary(bytes), alignment);
     if constexpr (checking_level >= checking::hardened)
       if (got.data != nullptr) stores.sizes().hand_out_large(got.data, bytes);
     return got;
