@@ -39,6 +39,29 @@ using ashlar_test::resident_bytes;
 using ashlar_test::stamped_block;
 using ashlar_test::stress_rounds;
 
+TEST(heap_lifetimes, spans_are_freed_by_another_thread_while_their_owner_takes_new_ones) {
+  constexpr std::size_t places = 64;
+  const std::size_t spans = is_watched ? 10'000 : 100'000 * stress_rounds(1);
+  heap<> all;
+  std::vector<std::atomic<void*>> under_way(places);
+  std::thread other([&] {
+    for (std::size_t i = 0; i < spans; ++i) {
+      void* p = nullptr;
+      while ((p = under_way[i % places].exchange(nullptr)) == nullptr) std::this_thread::yield();
+      all.deallocate(p);
+    }
+  });
+  for (std::size_t i = 0; i < spans; ++i) {
+    void* const p = all.allocate(40'000 + i * 97 % 200'000);
+    if (i % 3 == 0) all.deallocate(all.allocate(40'000 + i * 89 % 200'000));
+    void* none = nullptr;
+    while (!under_way[i % places].compare_exchange_weak(none, p)) none = nullptr, std::this_thread::yield();
+  }
+  other.join();
+  EXPECT_TRUE(all.invariant());
+  EXPECT_TRUE(goes_back(all));
+}
+
 TEST(heap_lifetimes, a_thread_ends_with_any_number_of_frees_unsent) {
   constexpr std::size_t bytes = 80, batch = 64 * 1024 / bytes;
   const std::size_t step = 97 / stress_rounds(1) + 1;

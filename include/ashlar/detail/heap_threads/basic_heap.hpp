@@ -288,8 +288,10 @@ protected:
     return p != nullptr ? p : take_excluding_cache(mine, bytes, alignment);
   }
 
+  // Only where parcels travel are there spans that a thread takes without the lock.
   [[nodiscard]] static ASHLAR_INLINE void* take_free_span(thread_heap* mine, std::size_t bytes,
                                                           std::size_t alignment) noexcept {
+    if constexpr (!owner::sends) return nullptr;
     return bytes > size_classes::largest && mine != nullptr ? mine->blocks.take_free_span(bytes, alignment) : nullptr;
   }
 
