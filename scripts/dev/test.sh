@@ -65,8 +65,8 @@ timed() (
 # Freed blocks that AddressSanitizer keeps, 256 MiB by default, make each fork of a test slower.
 run_tests() {
   local log=build/$1.ctest.log
-  ASAN_OPTIONS=${ASAN_OPTIONS:-quarantine_size_mb=16} ctest --test-dir "$2" -j "$(nproc)" --no-tests=error --output-on-failure --output-junit "$PWD/$results/$1.xml" \
-    "${@:3}" >"$log" 2>&1 || grep -vE ' Passed +[0-9.]+ sec$|^ +Start +[0-9]+:' "$log"
+  ASAN_OPTIONS=${ASAN_OPTIONS:-quarantine_size_mb=16} ctest --test-dir "$2" -j "$(nproc)" --no-tests=error \
+    --output-on-failure --output-junit "$PWD/$results/$1.xml" "${@:3}" >"$log" 2>&1 || grep -vE ' Passed +[0-9.]+ sec$|^ +Start +[0-9]+:' "$log"
   grep -E '^[0-9]+% tests passed' "$log"
 }
 

@@ -21,11 +21,12 @@ namespace ashlar::ASHLAR_ABI::detail {
 ///     put_span              onto the list of its length
 ///      +- [ put_locked ]    where the cache is full, or a purge is due
 ///
-/// `take_free_span` and `put_span` need no stack frame: behind them are jumps. Thread safety: the owner.
+/// `take_free_span` and `put_span` need no stack frame: slow calls are jumps. Thread safety: the owner.
 template <class Engine>
 class large_block_calls {
 public:
-  /// Returns: a free span for a block above cells, or null. Where parcels travel, without the lock. Complexity: O(1).
+  /// Returns: a free span for a block above cells, or null. Where parcels travel, without the lock; otherwise the
+  /// call that needs one holds it. Complexity: O(1).
   [[nodiscard]] ASHLAR_INLINE std::byte* take_free_span(std::size_t bytes, std::size_t alignment) noexcept {
     if (bytes <= size_classes::largest) return nullptr;
     if constexpr (Engine::sends) {
