@@ -354,9 +354,9 @@ void run(const command_line& line) {
   const std::string_view workload = line.choice(0, workloads, itself), free = line.choice(1, frees, itself);
   const row& r = line.row(2, rows);
   if (!is_there(r, workload, free)) line.usage_error();
-  settle_compiler(r.by_twin, line.argv());
+  choose_compiler(r.by_twin, line.argv());
   const std::size_t windows = line.number("--windows", 60, 1, 100'000);
-  const std::string malloc_name = settle_malloc(r.who.name, line.argv());
+  const std::string malloc_name = choose_malloc(r.who.name, line.argv());
   const costs of = measurement_of(r, workload, free)(windows);
   std::puts(json_object()
                 .text("peer", r.who.name)

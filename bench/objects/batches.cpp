@@ -183,11 +183,11 @@ void run(const command_line& line) {
   const bool mixed = line.choice(0, patterns, same) == "mixed";
   const bool warm = line.choice(1, temperatures, same) == "warm";
   const std::size_t step = std::stoul(std::string(line.choice(2, steps, same)));
-  settle_optimisation(line.choice(3, optimisations, same), line.argv());
+  choose_optimisation(line.choice(3, optimisations, same), line.argv());
   const row& r = line.row(4, rows);
   const std::size_t rounds = line.number("--rounds", 20, 1, 100'000);
   const std::size_t count = line.number("--count", 100'000, 1, 10'000'000);
-  const std::string malloc_name = settle_malloc(r.malloc, line.argv());
+  const std::string malloc_name = choose_malloc(r.malloc, line.argv());
   print_outcome(r, r.measure(count, mixed, std::min(step, count), warm ? rounds : 0), malloc_name);
 }
 

@@ -176,11 +176,11 @@ void run(const command_line& line) {
   line.expect_words(3);
   const auto same = [](std::string_view each) { return each; };
   const bool zeroed = line.choice(0, writings, same) == "zeroed";
-  settle_optimisation(line.choice(1, optimisations, same), line.argv());
+  choose_optimisation(line.choice(1, optimisations, same), line.argv());
   const row& r = line.row(2, rows);
   const std::size_t rounds = line.number("--rounds", zeroed ? 3 : 100, 1, 100'000);
   const std::size_t count = line.number("--count", 1000, 1, 10'000);
-  const std::string malloc_name = settle_malloc(r.who.name, line.argv());
+  const std::string malloc_name = choose_malloc(r.who.name, line.argv());
   borrow_from_host(zeroed ? count * object_bytes : 4 * count * 4096);
   print_outcome(r, zeroed ? r.zeroed(count, rounds) : r.touched(count, rounds), malloc_name);
 }

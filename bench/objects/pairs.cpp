@@ -116,7 +116,7 @@ void run(const command_line& line) {
   line.expect_words(3);
   const auto same = [](std::string_view each) { return each; };
   const auto size = &line.choice(0, sizes, same) - sizes.data();
-  settle_optimisation(line.choice(1, optimisations, same), line.argv());
+  choose_optimisation(line.choice(1, optimisations, same), line.argv());
   const row& r = line.row(2, rows);
   const std::size_t windows = line.number("--windows", 100, 1, 100'000);
   json_object answer = answer_of(r.who.name, line.argv());

@@ -213,10 +213,10 @@ void run(const command_line& line) {
   line.expect_words(3);
   const auto same = [](std::string_view each) { return each; };
   const bool doubles = line.choice(0, types, same) == "double";
-  settle_optimisation(line.choice(1, optimisations, same), line.argv());
+  choose_optimisation(line.choice(1, optimisations, same), line.argv());
   const row& r = line.row(2, rows);
   const std::size_t count = line.number("--count", 15'000'000, 15, 60'000'000);
-  const std::string malloc_name = settle_malloc(r.malloc, line.argv());
+  const std::string malloc_name = choose_malloc(r.malloc, line.argv());
   borrow_from_host(count * (r.bytes + 8));
   print_outcome(r, doubles ? r.of_doubles(count) : r.of_ints(count), count, malloc_name);
 }

@@ -155,7 +155,7 @@ void run(const command_line& line) {
   const bool list = line.word(0) == "list";
   if (!list && line.word(0) != "set") line.usage_error();
   const int count = static_cast<int>(line.number("--count", list ? 2'000'000 : 1'000'000, 100, 100'000'000));
-  const std::string malloc_name = settle_malloc(r.who.name, line.argv());
+  const std::string malloc_name = choose_malloc(r.who.name, line.argv());
   borrow_from_host(static_cast<std::size_t>(count) * (list ? 200 : 400));
   const double ping_before = ping_pong_ns();
   const outcome result = list ? r.list(count) : r.set(count);

@@ -213,7 +213,7 @@ void run(const command_line& line) {
   const traffic& t = line.choice(0, traffics, [](const traffic& each) { return each.name; });
   const row& r = line.row(1, rows);
   const std::size_t wanted = line.number("--count", 3'000'000, 300'000, 1'000'000'000);
-  const std::string malloc_name = settle_malloc(r.who.name, line.argv());
+  const std::string malloc_name = choose_malloc(r.who.name, line.argv());
   const auto measure = r.measurement(t);
   if (measure == nullptr) line.usage_error();
   const std::size_t count = wanted / r.slowness / 1000 * 1000;

@@ -170,7 +170,7 @@ void run(const command_line& line) {
   const std::string_view pattern = line.choice(1, patterns, itself);
   const row& r = line.row(2, rows);
   const std::size_t windows = line.number("--windows", 200, 1, 100'000);
-  const std::string malloc_name = settle_malloc(r.who.name, line.argv());
+  const std::string malloc_name = choose_malloc(r.who.name, line.argv());
   const auto index = static_cast<std::size_t>(&size - std::data(sizes));
   print_costs(r, size, pattern, r.by_size[index](pattern, windows), malloc_name);
 }

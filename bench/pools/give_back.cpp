@@ -189,7 +189,7 @@ void run(const command_line& line) {
   const std::string_view pattern = line.choice(0, patterns, [](std::string_view each) { return each; });
   const row& r = line.row(1, rows);
   const int count = static_cast<int>(line.number("--count", 10'000'000, 100, 500'000'000));
-  const std::string malloc_name = settle_malloc(r.who.name, line.argv());
+  const std::string malloc_name = choose_malloc(r.who.name, line.argv());
   borrow_from_host(static_cast<std::size_t>(count) * 34);
   print_outcome(r, malloc_name, r.measure(pattern, count));
 }

@@ -196,7 +196,7 @@ void run(const command_line& line) {
   const row& r = line.row(1, rows);
   // At most a third of the largest int.
   const int count = static_cast<int>(line.number("--count", list ? 10'000'000 : 3'000'000, 100, 700'000'000));
-  const std::string malloc_name = settle_malloc(r.who.name, line.argv());
+  const std::string malloc_name = choose_malloc(r.who.name, line.argv());
   borrow_from_host(static_cast<std::size_t>(count) * (list ? 100 : 200));
   print_outcome(container, r, count, malloc_name, list ? r.list(count) : r.set(count));
 }

@@ -92,7 +92,7 @@ inline std::string peer_version(std::string_view peer) {
 // Effects: makes `malloc` the peer's, for which the process may start again: call it before any measurement.
 // Returns: the part of the answer that identifies the peer.
 inline json_object answer_of(std::string_view peer, char** argv) {
-  const std::string malloc_name = settle_malloc(peer, argv);
+  const std::string malloc_name = choose_malloc(peer, argv);
   json_object answer;
   answer.text("peer", peer).text("malloc", malloc_name).text("malloc_version", peer_version(peer));
   return answer;

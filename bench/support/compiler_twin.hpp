@@ -33,8 +33,8 @@ inline std::string program_file(bool of_twin) {
   return of_twin && !is_twin ? self + "_" + std::string(twin) : self;
 }
 
-// Effects: returns in the twin, started with the same words, if that is wanted. Call it before `settle_malloc`.
-inline void settle_compiler(bool wants_twin, char** argv) {
+// Effects: returns in the twin, started with the same words, if that is wanted. Call it before `choose_malloc`.
+inline void choose_compiler(bool wants_twin, char** argv) {
   if (!wants_twin || is_twin) return;
   const std::string file = program_file(true);
   ::execv(file.c_str(), argv);

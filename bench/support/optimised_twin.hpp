@@ -24,8 +24,8 @@ inline constexpr std::string_view optimisation = "O3";
 inline constexpr std::array<std::string_view, 2> optimisations{"O3", "O2"};
 
 // Effects: returns in the program that was compiled at `level`, possibly the twin, started with the same words. Call it
-// before `settle_malloc`.
-inline void settle_optimisation(std::string_view level, char** argv) {
+// before `choose_malloc`.
+inline void choose_optimisation(std::string_view level, char** argv) {
   if (level == optimisation) return;
   if (optimisation == "O2") fail(exit_usage, "this is the twin at -O2");
   const std::string twin = std::filesystem::canonical("/proc/self/exe").string() + "_o2";

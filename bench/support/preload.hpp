@@ -31,7 +31,7 @@ inline constexpr int exit_usage = 2;
 // No malloc is put under a program of Windows.
 inline std::string malloc_version() { return ""; }
 
-inline std::string settle_malloc(std::string_view peer, char** /*argv*/) {
+inline std::string choose_malloc(std::string_view peer, char** /*argv*/) {
   if (find_malloc_library(peer) != nullptr) fail(exit_skipped, "skipped: no malloc is preloaded on Windows");
   return "the system's";
 }
@@ -109,7 +109,7 @@ inline std::filesystem::path find_library_file(const malloc_library& library) {
 // Effects: returns in a process with the malloc of the peer (the C library's, unless the peer is a malloc library).
 // Restarts the program if necessary; exits with 77 and the reason if the library is not installed. Returns: the name of
 // the file that provides malloc.
-inline std::string settle_malloc(std::string_view peer, char** argv) {
+inline std::string choose_malloc(std::string_view peer, char** argv) {
   const malloc_library* const library = find_malloc_library(peer);
   const std::filesystem::path wanted = library != nullptr ? find_library_file(*library) : libc_file();
   if (wanted.empty()) fail(exit_skipped, "skipped: no " + std::string(library->files[0]) + " on this machine");

@@ -12,8 +12,8 @@ void model() {
     p.flush_caches(by);
     checker::check(by.is_idle(), "the batcher may go");
   };
-  checker::run_threads([&] { p.free_or_settle(first, 0, 1), p.free_or_settle(first, 2, 2), end(first); },
-                       [&] { p.free_or_settle(second, 1, 1), p.free_or_settle(second, 4, 2), end(second); },
+  checker::run_threads([&] { p.free_or_drain(first, 0, 1), p.free_or_drain(first, 2, 2), end(first); },
+                       [&] { p.free_or_drain(second, 1, 1), p.free_or_drain(second, 4, 2), end(second); },
                        [&] { p.lock.lock(), p.drain_inbox(), p.lock.unlock(); });
   p.check_arrived(1, 0, 1, 2, 4);
   checker::check(p.inbox.is_empty(), "nothing is left");

@@ -56,7 +56,7 @@ public:
   bool flush(Batcher& batch) { return batch.flush(route()); }
 
   /// Effects: frees a cell; if the batcher refuses, drains everything under the lock, as a pool does.
-  void free_or_settle(Batcher& batch, std::size_t index, int content) {
+  void free_or_drain(Batcher& batch, std::size_t index, int content) {
     if (free(batch, index, content)) return;
     lock.lock();
     take_in_with(batch);

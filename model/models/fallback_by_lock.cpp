@@ -9,8 +9,8 @@ void model() {
   batch first{no_limit};
   batch second{no_limit};
   checker::run_threads(
-      [&] { p.free_or_settle(first, 0, 1), p.free_or_settle(first, 2, 2), p.free_or_settle(first, 4, 3); },
-      [&] { p.free_or_settle(second, 1, 1), p.free_or_settle(second, 3, 2), p.free_or_settle(second, 5, 3); });
+      [&] { p.free_or_drain(first, 0, 1), p.free_or_drain(first, 2, 2), p.free_or_drain(first, 4, 3); },
+      [&] { p.free_or_drain(second, 1, 1), p.free_or_drain(second, 3, 2), p.free_or_drain(second, 5, 3); });
   p.take_in_with(first);
   p.take_in_with(second);
   p.check_arrived(1, 0, 1, 2, 3, 4, 5);

@@ -10,8 +10,8 @@ void model() {
   batch leaving{no_limit};
   checker::run_threads(
       [&] {
-        p.free_or_settle(leaving, 0, 1);
-        p.free_or_settle(leaving, 2, 2);
+        p.free_or_drain(leaving, 0, 1);
+        p.free_or_drain(leaving, 2, 2);
         if (!p.flush(leaving)) p.flush_caches(leaving);
         p.lock.lock();
         p.drain_inbox();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An owner hands out cells of a parcel, and a stranger settles parcels, while a third thread sends two.
+// An owner hands out cells of a parcel, and a stranger drains parcels, while a third thread sends two.
 #include "heap.hpp"
 
 void model() {

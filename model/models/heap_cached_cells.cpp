@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An owner takes cached cells and cells behind the lock. One thread sends a cell in a parcel; another settles it and
+// An owner takes cached cells and cells behind the lock. One thread sends a cell in a parcel; another drains it and
 // trims. Each writes to its cells, the last one to those that go.
 #include "heap.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A freer ends with one parcel sent and one noted cell, while the owner settles what has arrived or trims: both cells
+// A freer ends with one parcel sent and one noted cell, while the owner drains what has arrived or trims: both cells
 // come home, and no thread uses the freer afterwards.
 #include "heap.hpp"
 

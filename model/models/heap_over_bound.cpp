@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// As much waits for a heap as may: senders settle their parcels themselves, under its lock, while another thread trims.
+// As much waits for a heap as may: senders unpack their parcels themselves, under its lock, while another thread trims.
 #include "heap.hpp"
 
 void model() {

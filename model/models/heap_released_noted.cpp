@@ -21,8 +21,8 @@ void model() {
         is_released = from_user.take() != nullptr;
         if (is_released) heap.release();
       });
-  bool is_settled = true;
-  heap.for_each_part([&](const auto& part, auto) { is_settled = is_settled && !part.has_arrivals(); });
-  checker::check(!is_released || is_settled, "no parcel arrives at a released heap");
-  checker::check(is_released || !is_settled, "a thread sends its parcels as it ends");
+  bool is_drained = true;
+  heap.for_each_part([&](const auto& part, auto) { is_drained = is_drained && !part.has_arrivals(); });
+  checker::check(!is_released || is_drained, "no parcel arrives at a released heap");
+  checker::check(is_released || !is_drained, "a thread sends its parcels as it ends");
 }

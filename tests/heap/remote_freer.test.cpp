@@ -156,7 +156,7 @@ TEST(remote_freer, counts_what_waits_for_an_owner_whatever_carries_it) {
   for (void* const cell : cells) freer.defer_free(heap, cell);
   freer.flush();
   EXPECT_TRUE(freer.invariant());
-  const std::size_t settled = heap.whole()->free_bytes() - before, waiting = bytes - settled;
+  const std::size_t drained = heap.whole()->free_bytes() - before, waiting = bytes - drained;
   EXPECT_LE(waiting, most + most / 4);
   EXPECT_GE(waiting, most / 2);
 }

@@ -99,7 +99,7 @@ struct heap_statistics {
 };
 
 /// Returns: the contents of `heap` now; of a heap for any thread, as `heap_survey`. Blocks stay unchanged;
-/// remote frees that have arrived are settled.
+/// remote frees that have arrived are drained.
 /// Complexity: O(slices and cells outside bitmaps).
 template <class Heap>
 [[nodiscard]] heap_statistics statistics_of(const Heap& heap) noexcept {

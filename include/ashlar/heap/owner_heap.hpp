@@ -48,18 +48,18 @@ public:
     requires(!std::is_empty_v<Upstream>)
       : owner_heap(heap_options{}, std::move(upstream)) {}
 
-  /// As that of `local_heap`, after what has arrived is settled. Throws: as `f`.
+  /// As that of `local_heap`, after what has arrived is drained. Throws: as `f`.
   template <class F>
   void inspect(F f) const {
     engine_.drain_inbox();
     contents::inspect(std::move(f));
   }
 
-  /// Effects: takes a block back at once, under the lock, and settles what has arrived. Complexity: O(cells that have
+  /// Effects: takes a block back at once, under the lock, and drains what has arrived. Complexity: O(cells that have
   /// arrived). Thread safety: any thread.
   void free_remote(void* p) noexcept { engine_.give_now(p); }
 
-  /// Effects: settles the parcels that have arrived: their cells go into the bitmaps. Complexity: O(cells that have
+  /// Effects: drains the parcels that have arrived: their cells go into the bitmaps. Complexity: O(cells that have
   /// arrived). Thread safety: any thread.
   void drain_inbox() noexcept { engine_.drain_inbox(); }
 
@@ -97,7 +97,7 @@ private:
   [[nodiscard]] ASHLAR_INLINE auto& primitives() noexcept { return engine_; }
   [[nodiscard]] ASHLAR_INLINE const auto& primitives() const noexcept { return engine_; }
 
-  mutable detail::owner_engine<Upstream> engine_;  // `inspect` settles what has arrived
+  mutable detail::owner_engine<Upstream> engine_;  // `inspect` drains what has arrived
 };
 
 static_assert(try_resource<owner_heap<>> && owning_resource<owner_heap<>> && releasable_resource<owner_heap<>>);

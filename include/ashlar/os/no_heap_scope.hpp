@@ -41,21 +41,21 @@ extern "C" __attribute__((weak)) heap_watch** ashlar_heap_watch_1() noexcept;
 
 // Compilers know that malloc neither reads nor writes the program's data: g++ would drop stores that the hooks read and
 // would not reload data that they wrote. The fence prevents both.
-inline void settle_memory() noexcept { atomic_signal_fence(); }
+inline void order_memory() noexcept { atomic_signal_fence(); }
 
 // Replaces the thread's watch, by another one or by none, for its lifetime.
 class watch_scope {
 public:
   explicit watch_scope(heap_watch* watch) noexcept : slot_(heap_watch_slot()), outer_(slot_ ? *slot_ : nullptr) {
     if (slot_ != nullptr) *slot_ = watch;
-    settle_memory();
+    order_memory();
   }
   watch_scope(const watch_scope&) = delete;
   watch_scope& operator=(const watch_scope&) = delete;
   ~watch_scope() {
-    settle_memory();
+    order_memory();
     if (slot_ != nullptr) *slot_ = outer_;
-    settle_memory();
+    order_memory();
   }
 
   [[nodiscard]] heap_watch* outer() const noexcept { return outer_; }
@@ -130,7 +130,7 @@ public:
 
   /// Returns: the number of heap uses so far in this scope and in its inner scopes.
   [[nodiscard]] std::size_t uses() const noexcept {
-    detail::settle_memory();
+    detail::order_memory();
     return uses_;
   }
 

@@ -53,7 +53,7 @@ using plan::status;
 /// One call of `solve`.
 class solver {
 public:
-  solver(const problem& p, const options& wanted) : problem_(p), wanted_(wanted), allowance_(budget_of(wanted)) {}
+  solver(const problem& p, const options& wanted) : problem_(p), wanted_(wanted), effort_(budget_of(wanted)) {}
 
   [[nodiscard]] layout run() {
     if (!acceptable(problem_, wanted_)) {
@@ -70,7 +70,7 @@ public:
 
 private:
   void plan_one_space() {
-    const space_result r = space_planner(instance_, wanted_, allowance_, result_.stats).run(offsets_);
+    const space_result r = space_planner(instance_, wanted_, effort_, result_.stats).run(offsets_);
     placed_ = r.placed;
     result_.status = r.status;
     result_.proof = r.proof;
@@ -106,7 +106,7 @@ private:
     const instance pooled = select(instance_, chosen);
     std::vector<std::uint64_t> offsets(chosen.size());
     for (std::size_t k = 0; k < chosen.size(); ++k) offsets[k] = offsets_[chosen[k]];
-    const space_result r = space_planner(pooled, wanted, allowance_, result_.stats).run(offsets);
+    const space_result r = space_planner(pooled, wanted, effort_, result_.stats).run(offsets);
     for (std::size_t k = 0; k < chosen.size(); ++k) offsets_[chosen[k]] = offsets[k];
     if (r.placed && r.height <= *wanted.capacity) return status::feasible;
     return r.status == status::infeasible ? status::infeasible : status::unknown;
@@ -131,7 +131,7 @@ private:
     const auto plan = [&](std::size_t p, const std::vector<std::uint32_t>& chosen) {
       return plan_pool(p, chosen, wanted);
     };
-    pool_search search(instance_, problem_.pools, allowance_, result_.stats, plan);
+    pool_search search(instance_, problem_.pools, effort_, result_.stats, plan);
     result_.status = search.run(pool_of_);
     if (result_.status == status::infeasible) result_.proof = proof::exhaustion;
   }
@@ -176,7 +176,7 @@ private:
 
   const problem& problem_;
   const options& wanted_;
-  budget allowance_;
+  budget effort_;
   instance instance_;
   std::vector<std::uint64_t> offsets_;  // by item
   std::vector<std::uint32_t> pool_of_;  // by item

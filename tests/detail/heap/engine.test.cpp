@@ -92,7 +92,7 @@ TEST(engine, has_its_stores_under_its_lock) {
   ashlar::detail::owner_engine<ashlar::page_resource> shared({});
   void* const p = shared.allocate(100'000);
   {
-    const auto in = shared.settled();
+    const auto in = shared.drained();
     EXPECT_TRUE(in->owns(p));
     EXPECT_FALSE(shared.try_give_segment()) << "another call is inside";
   }

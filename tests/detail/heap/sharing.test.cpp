@@ -45,7 +45,7 @@ void send(engine& to, const std::vector<void*>& cells, std::size_t cell_bytes) {
   to.receive(open.close(), cells.size() * cell_bytes);
 }
 
-TEST(sharing, settles_a_parcel_in_calls_of_other_threads) {
+TEST(sharing, drains_a_parcel_in_calls_of_other_threads) {
   if (!frees_travel) GTEST_SKIP() << "nothing is sent where frees are checked";
   engine owner({});
   for (int round = 0; round < 2; ++round) {
@@ -138,7 +138,7 @@ TEST(sharing, is_nothing_for_one_thread) {
   int stores = 0;
   const auto call = none.enter_call();
   const auto in = none.enter();
-  EXPECT_EQ(&none.settle(stores), &stores);
+  EXPECT_EQ(&none.drain_inbox(stores), &stores);
 }
 
 }  // namespace

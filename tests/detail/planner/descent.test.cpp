@@ -17,12 +17,12 @@ namespace planner = ashlar::detail::planner;
 TEST(descent, closes_in_on_a_known_optimum) {
   const planner::instance all = planner::make_instance(planner::generate_perfect(50, 64, 60, 4, 5));
   const planner::part whole = planner::whole_of(all);
-  planner::budget allowance(200'000);
+  planner::budget effort(200'000);
   plan::statistics stats;
   planner::bracket x;
   x.best = planner::place_in_order(whole, planner::sorted_by(whole, planner::order::birth));
   x.bound = 1;  // the search must raise a bound that is too low
-  planner::exact_search(whole).descend(x, 1, allowance, stats, [](const planner::bracket&) {});
+  planner::exact_search(whole).descend(x, 1, effort, stats, [](const planner::bracket&) {});
   EXPECT_EQ(x.best.height, 256u);
   EXPECT_GT(stats.nodes, 0u);
 }
@@ -33,9 +33,9 @@ TEST(descent, lowers_a_bad_placement_window_by_window_and_keeps_it_valid) {
   const planner::part whole = planner::whole_of(all);
   planner::placement now = planner::place_in_order(whole, planner::sorted_by(whole, planner::order::birth));
   const std::uint64_t before = now.height;
-  planner::budget allowance(60'000);
+  planner::budget effort(60'000);
   plan::statistics stats;
-  planner::lower_peaks(whole, now, 256, allowance, stats);
+  planner::lower_peaks(whole, now, 256, effort, stats);
   EXPECT_LT(now.height, before);
   plan::layout l;
   l.offsets = now.offsets;

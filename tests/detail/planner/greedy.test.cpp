@@ -52,9 +52,9 @@ TEST(greedy, finds_collisions_of_pins) {
 TEST(greedy, is_no_worse_than_any_of_its_orders) {
   const planner::instance all = planner::make_instance(planner::generate_perfect(80, 64, 90, 1, 3));
   const planner::part whole = planner::whole_of(all);
-  planner::budget allowance(0);
+  planner::budget effort(0);
   planner::budget plenty(1000);
-  const planner::placement one = planner::best_of_orders(whole, 0, 0, allowance);
+  const planner::placement one = planner::best_of_orders(whole, 0, 0, effort);
   const planner::placement best = planner::best_of_orders(whole, 0, 9, plenty);
   EXPECT_FALSE(one.offsets.empty()) << "one order is tried whatever the budget";
   for (const planner::order o : planner::all_orders)
@@ -68,8 +68,8 @@ TEST(greedy, places_validly_from_below) {
     if (p.buffers[0].death - p.buffers[0].birth > 2 && p.buffers[0].size > 1)
       p.gaps.push_back({0, p.buffers[0].birth + 1, p.buffers[0].birth + 2, 1, p.buffers[0].size});
     const planner::instance all = planner::make_instance(p);
-    planner::budget allowance(1000);
-    const planner::placement found = planner::place_from_below(planner::whole_of(all), planner::order::area, allowance);
+    planner::budget effort(1000);
+    const planner::placement found = planner::place_from_below(planner::whole_of(all), planner::order::area, effort);
     plan::layout l;
     l.offsets = found.offsets;
     l.height = found.height;
@@ -79,8 +79,8 @@ TEST(greedy, places_validly_from_below) {
 
 TEST(greedy, gives_up_with_its_budget) {
   const planner::instance all = planner::make_instance(planner::generate_random(5000, 1));
-  planner::budget allowance(0);
-  EXPECT_TRUE(planner::place_from_below(planner::whole_of(all), planner::order::area, allowance).offsets.empty());
+  planner::budget effort(0);
+  EXPECT_TRUE(planner::place_from_below(planner::whole_of(all), planner::order::area, effort).offsets.empty());
 }
 
 TEST(greedy, stays_close_to_wishes_that_fit_and_moves_the_others) {

@@ -28,8 +28,8 @@ plan::problem with_room_beneath() {
 TEST(order_search, puts_a_buffer_beneath_a_window) {
   const planner::instance all = planner::make_instance(with_room_beneath());
   const planner::part whole = planner::whole_of(all);
-  planner::budget allowance(100);
-  planner::order_search search(whole, 8, allowance);
+  planner::budget effort(100);
+  planner::order_search search(whole, 8, effort);
   EXPECT_EQ(search.run(), planner::verdict::fits);
   EXPECT_EQ(search.offset(0), 0u);
   EXPECT_EQ(search.offset(1), 0u);
@@ -40,8 +40,8 @@ TEST(order_search, gives_up_with_its_budget) {
   for (std::uint64_t i = 0; i < 12; ++i) p.buffers.push_back(buffer::half_open(i, 5 + i, 0, 3));
   const planner::instance all = planner::make_instance(p);
   const planner::part whole = planner::whole_of(all);
-  planner::budget allowance(5);
-  EXPECT_EQ(planner::order_search(whole, 1000, allowance).run(), planner::verdict::undecided);
+  planner::budget effort(5);
+  EXPECT_EQ(planner::order_search(whole, 1000, effort).run(), planner::verdict::undecided);
 }
 
 TEST(order_search, proves_optima_that_the_load_does_not) {

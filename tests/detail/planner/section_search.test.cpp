@@ -16,8 +16,8 @@ using plan::buffer;
 
 planner::verdict verdict_of(const plan::problem& p, std::uint64_t capacity, std::uint64_t nodes = 100'000) {
   const planner::instance all = planner::make_instance(p);
-  planner::budget allowance(nodes);
-  return planner::section_search(planner::make_table(planner::whole_of(all)), capacity, allowance).run();
+  planner::budget effort(nodes);
+  return planner::section_search(planner::make_table(planner::whole_of(all)), capacity, effort).run();
 }
 
 TEST(section_search, fills_boxes_without_a_byte_to_spare) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the reachable offsets of stacks.
+// Tests of the attainable offsets of stacks.
 #include <gtest/gtest.h>
 
 #include <cstddef>

@@ -71,7 +71,7 @@ public:
   [[nodiscard]] static ASHLAR_INLINE engine& of(void* p) noexcept { return of(*segment::heap_of(p)); }
   [[nodiscard]] static ASHLAR_INLINE engine& of(segment_owner& owner) noexcept { return static_cast<engine&>(owner); }
 
-  /// @{ Returns: the stores, under the lock until the end of the result; `settled`: with all parcels in the bitmaps.
+  /// @{ Returns: the stores, under the lock until the end of the result; `drained`: with all parcels in the bitmaps.
   /// Thread safety: any thread, for calls that leave the thread cache alone.
   template <class Scope, class Of>
   struct entered {
@@ -83,7 +83,7 @@ public:
   entered(Scope, Of&) -> entered<Scope, Of>;  // clang 16 deduces no arguments of an aggregate by itself
   [[nodiscard]] auto whole() noexcept { return entered{sharing_.enter_whole(), stores_}; }
   [[nodiscard]] auto whole() const noexcept { return entered{sharing_.enter_whole(), stores_}; }
-  [[nodiscard]] auto settled() noexcept { return entered{sharing_.enter_whole(), sharing_.settle(stores_)}; }
+  [[nodiscard]] auto drained() noexcept { return entered{sharing_.enter_whole(), sharing_.drain_inbox(stores_)}; }
   /// @}
 
   /// @{ The primitives of `heap_api`. `size_of` and those that resize: any thread.
@@ -203,7 +203,7 @@ public:
   }
 
   /// Effects: moves all free cells to their slabs, and joins free slices.
-  ASHLAR_COLD void flush_caches() noexcept { settled()->flush_caches(); }
+  ASHLAR_COLD void flush_caches() noexcept { drained()->flush_caches(); }
   /// Effects: forgets the thread cache of an owner that a forked child does not have; at levels with a lock in every
   /// call it is whole, and flushed.
   void forget_owner() noexcept {
@@ -226,19 +226,19 @@ public:
   [[nodiscard]] bool has_arrivals() const noexcept { return sharing_.has_arrivals(); }
   [[nodiscard]] std::size_t arrived_bytes() const noexcept { return sharing_.arrived_bytes(); }
   void drain_inbox() noexcept {
-    if (has_arrivals()) static_cast<void>(settled());
+    if (has_arrivals()) static_cast<void>(drained());
   }
   template <class F>
   void for_each_live_remote(F f) {
-    const auto in = settled();
+    const auto in = drained();
     in->flush_caches(remotely());
     in->for_each_live(f);
   }
   template <class F>
   void inspect_remote(F f) {
-    settled()->inspect(f, remotely());
+    drained()->inspect(f, remotely());
   }
-  std::size_t trim_remote(std::size_t retain_bytes = 0) noexcept { return settled()->trim(retain_bytes, remotely()); }
+  std::size_t trim_remote(std::size_t retain_bytes = 0) noexcept { return drained()->trim(retain_bytes, remotely()); }
   /// @}
 
   /// As `trim_remote`, or for one empty segment, unless the heap is in use: for holders of another heap's lock. The
@@ -308,7 +308,7 @@ private:
     const auto in = sharing_.enter();
     void* cell = stores_.take_cell(size_class);
     if (ASHLAR_UNLIKELY(cell == nullptr)) {
-      sharing_.settle(stores_).flush_caches();
+      sharing_.drain_inbox(stores_).flush_caches();
       cell = stores_.take_cell(size_class);
     }
     if constexpr (frees_owner && !has_no_links) stores_.fetch_ahead(size_class);
@@ -384,7 +384,7 @@ private:
   ASHLAR_COLD std::size_t try_give(bool is_everything) noexcept {
     if (!sharing_.try_enter()) return 0;
     const auto in = sharing_.entered();
-    sharing_.settle(stores_);
+    sharing_.drain_inbox(stores_);
     return is_everything ? stores_.trim(0, sharing_.for_others()) : stores_.give_segment(sharing_.for_others());
   }
 

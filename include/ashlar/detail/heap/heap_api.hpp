@@ -155,7 +155,7 @@ public:
   /// may not use the heap. Throws: as `f`. Complexity: O(slabs and free cells).
   template <class F>
   void for_each_live(F f) {
-    const auto in = on().settled();
+    const auto in = on().drained();
     in->flush_caches();
     in->for_each_live(f);
   }
@@ -168,11 +168,11 @@ public:
   }
 
   /// Effects: takes all blocks back and gives all memory to the upstream. Complexity: O(segments and huge blocks).
-  void release() noexcept { on().settled()->release(); }
+  void release() noexcept { on().drained()->release(); }
 
   /// Effects: purges free memory down to `retain_bytes`: whole segments, the contents of free slices, and of whole free
   /// pages inside slabs. Returns: bytes given back. Complexity: O(slabs and free cells).
-  std::size_t trim(std::size_t retain_bytes = 0) noexcept { return on().settled()->trim(retain_bytes); }
+  std::size_t trim(std::size_t retain_bytes = 0) noexcept { return on().drained()->trim(retain_bytes); }
 
   /// Returns: bytes of segments and huge blocks from the upstream.
   [[nodiscard]] std::size_t held_bytes() const noexcept { return on().whole()->held_bytes(); }

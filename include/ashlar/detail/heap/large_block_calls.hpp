@@ -48,7 +48,7 @@ public:
     const auto in = self().sharing_.enter();
     slice_run got = stores.take_large(with_canary(bytes), alignment);
     if (ASHLAR_UNLIKELY(got.data == nullptr))
-      got = self().sharing_.settle(stores).take_large_retry(with_canary(bytes), alignment);
+      got = self().sharing_.drain_inbox(stores).take_large_retry(with_canary(bytes), alignment);
     if constexpr (checking_level >= checking::hardened)
       if (got.data != nullptr) stores.sizes().hand_out_large(got.data, bytes);
     return got;

@@ -31,7 +31,7 @@ public:
 
   ASHLAR_INLINE void count_slow() noexcept {}
   template <class Stores>
-  ASHLAR_INLINE Stores& settle(Stores& stores) noexcept {
+  ASHLAR_INLINE Stores& drain_inbox(Stores& stores) noexcept {
     return stores;
   }
   template <class Stores>
@@ -92,7 +92,7 @@ public:
   /// Returns: bytes of the parcels that wait, approximately. Thread safety: any thread.
   [[nodiscard]] std::size_t arrived_bytes() const noexcept { return arrivals_.bytes(); }
 
-  /// Effects: adds a parcel of `bytes` bytes to the inbox, or settles it at once if too much waits there already: more
+  /// Effects: adds a parcel of `bytes` bytes to the inbox, or unpacks it at once if too much waits there already: more
   /// than a heap may retain, for all heaps over a common budget together but for the first MiB of each.
   /// Thread safety: any thread.
   template <class Stores>
@@ -104,8 +104,8 @@ public:
 
   /// Effects: moves the cells of all parcels to their bitmaps. Returns: `stores`. Expects: the lock is held.
   template <class Stores>
-  ASHLAR_INLINE Stores& settle(Stores& stores) noexcept {
-    if (ASHLAR_UNLIKELY(has_arrivals())) settle_all(stores);
+  ASHLAR_INLINE Stores& drain_inbox(Stores& stores) noexcept {
+    if (ASHLAR_UNLIKELY(has_arrivals())) drain_all(stores);
     return stores;
   }
 
@@ -163,7 +163,7 @@ private:
   }
 
   template <class Stores>
-  ASHLAR_COLD void settle_all(Stores& stores) noexcept {
+  ASHLAR_COLD void drain_all(Stores& stores) noexcept {
     while (parcel_carrier<>* const top = next_parcel(stores)) give_parcel(stores, top);
   }
 

@@ -126,7 +126,7 @@ public:
 
 protected:
   /// Effects: changes the options but `max_cached_cells`; heaps of threads that are there keep their limit of frees
-  /// that wait unsettled. What is held or retained beyond a limit stays until it is freed. Complexity: O(threads), a
+  /// that wait to be drained. What is held or retained beyond a limit stays until it is freed. Complexity: O(threads), a
   /// lock for each.
   void set_options(const heap_options& options) noexcept { members_.set_options(options); }
 

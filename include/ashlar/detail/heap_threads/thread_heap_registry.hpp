@@ -71,7 +71,7 @@ public:
   void set_options(const heap_options& options) noexcept {
     space_.set_limits(options.max_bytes, options.retain_bytes);
     heaps_.set_options(of_each(options));
-    with_common([&] { common_.settled()->set_retention(options.retain_bytes, options.decay_ms); });
+    with_common([&] { common_.drained()->set_retention(options.retain_bytes, options.decay_ms); });
   }
 
   /// @{ The calling thread's heap; segments of its blocks name the same address. See `per_thread`.

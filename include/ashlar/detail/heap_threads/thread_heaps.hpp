@@ -92,7 +92,7 @@ public:
     const check_scope<spin_lock> held(making_lock_);
     options_ = options;
     decay_ms_.store(options.decay_ms, memory_order_relaxed);
-    for_each([&](thread_heap& each) { each.blocks.settled()->set_retention(options.retain_bytes, options.decay_ms); });
+    for_each([&](thread_heap& each) { each.blocks.drained()->set_retention(options.retain_bytes, options.decay_ms); });
   }
 
   /// Effects: parks a heap for the next thread. Expects: its user is the caller, or has ended.
@@ -194,7 +194,7 @@ private:
   // Effects: leaves a heap to the next owner, with what is cached. Returns: free bytes, those of cached cells by
   // sampled addresses.
   [[nodiscard]] static std::size_t leave(thread_heap& leaving) noexcept {
-    const auto inside = leaving.blocks.settled();
+    const auto inside = leaving.blocks.drained();
     leaving.blocks.sharing().set_left(true);
     return inside->free_bytes() + inside->cached_bytes();
   }
@@ -209,7 +209,7 @@ private:
     return found;
   }
 
-  // Those that other threads have freed since are counted until they are settled.
+  // Those that other threads have freed since are counted until they are drained.
   [[nodiscard]] static std::size_t free_bytes_of(const thread_heap& parked) noexcept {
     return parked.free_bytes.load(memory_order_relaxed) + parked.blocks.arrived_bytes();
   }

@@ -35,12 +35,12 @@ public:
   }
 
   /// Effects: tries one capacity. On a fit `x.best` improves; on exhaustion `x.bound` rises above the capacity.
-  verdict attempt(bracket& x, std::uint64_t capacity, std::uint64_t nodes, budget& allowance, statistics& stats) {
-    budget slice = allowance.slice(nodes);
+  verdict attempt(bracket& x, std::uint64_t capacity, std::uint64_t nodes, budget& effort, statistics& stats) {
+    budget slice = effort.slice(nodes);
     // Copying the table costs about one node, so that attempts that end at once count too.
     if (!slice.spend()) return verdict::undecided;
     const verdict v = by_sections_ ? search_sections(x, capacity, slice, stats) : search_orders(x, capacity, slice);
-    allowance.charge(slice);
+    effort.charge(slice);
     stats.nodes += slice.spent();
     if (v == verdict::fails) {
       x.bound = std::max(x.bound, (capacity / step() + 1) * step());
@@ -52,13 +52,13 @@ public:
   /// Effects: approaches the least height, but not below `goal`, in rounds of doubling budgets. Each round tries the
   /// bound itself first, which is usually met, then heights ever farther above the excluded ones.
   template <class Report>
-  void descend(bracket& x, std::uint64_t goal, budget& allowance, statistics& stats, Report report) {
+  void descend(bracket& x, std::uint64_t goal, budget& effort, statistics& stats, Report report) {
     std::uint64_t nodes = std::uint64_t{64} * (part_.size() + 16);
-    for (; unsettled(x, goal) && !allowance.exhausted(); nodes = std::max(nodes, nodes * 2)) {
+    for (; is_undecided(x, goal) && !effort.exhausted(); nodes = std::max(nodes, nodes * 2)) {
       std::uint64_t low = std::max(x.bound, goal);
       std::uint64_t stride = 0;  // doubles with every capacity found too small, so that distant bounds are reached
-      while (low < x.best.height && !allowance.exhausted()) {
-        const verdict v = attempt(x, low, nodes, allowance, stats);
+      while (low < x.best.height && !effort.exhausted()) {
+        const verdict v = attempt(x, low, nodes, effort, stats);
         report(x);
         if (v == verdict::fits) break;
         const std::uint64_t half = std::max(low + step(), low + (x.best.height - low) / 2 / step() * step());
@@ -92,7 +92,7 @@ private:
     p.height = std::max(p.height, offset + part_[i].size);
   }
 
-  [[nodiscard]] static bool unsettled(const bracket& x, std::uint64_t goal) noexcept {
+  [[nodiscard]] static bool is_undecided(const bracket& x, std::uint64_t goal) noexcept {
     return x.best.height > std::max(x.bound, goal);
   }
 
@@ -182,15 +182,15 @@ private:
 
 /// Effects: replans a window of time around the highest item, repeatedly; a window that fails is doubled up to a limit.
 /// Ends at `goal`, at a peak that no window can lower, or with the budget.
-inline void lower_peaks(const part& p, placement& now, std::uint64_t goal, budget& allowance, statistics& stats) {
+inline void lower_peaks(const part& p, placement& now, std::uint64_t goal, budget& effort, statistics& stats) {
   constexpr std::size_t most_free = 1500;
   constexpr std::uint64_t nodes = 4000;
   constexpr std::size_t items_per_node = 4096;  // scanning the items takes time as well
   std::uint32_t margin = 1;
-  while (now.height > goal && !allowance.exhausted()) {
+  while (now.height > goal && !effort.exhausted()) {
     const std::uint32_t peak = highest_item(p, now);
     if (p.pinned(peak)) return;
-    if (!allowance.spend(1 + p.size() / items_per_node)) return;
+    if (!effort.spend(1 + p.size() / items_per_node)) return;
     const auto [first, last] = around(p, peak, margin);
     const window nearby(p, now, first, last);
     if (nearby.free_items() > most_free) return;
@@ -199,7 +199,7 @@ inline void lower_peaks(const part& p, placement& now, std::uint64_t goal, budge
     x.best.height = now.height;
     exact_search search(nearby.items());
     const std::uint64_t target = std::max(goal, now.height - std::max<std::uint64_t>(1, (now.height - goal) / 8));
-    if (search.attempt(x, target, nodes, allowance, stats) == verdict::fits) {
+    if (search.attempt(x, target, nodes, effort, stats) == verdict::fits) {
       nearby.apply(x.best, now);
       now.height = height_of(p, now);
       margin = std::max<std::uint32_t>(1, margin / 2);

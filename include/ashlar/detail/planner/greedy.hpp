@@ -213,15 +213,15 @@ inline void keep_better(placement& best, placement&& other) {
 /// Returns: the first placement of some orders that is no higher than `target`, otherwise the lowest. At least one
 /// order is tried; after that the budget is checked before each. `hasty` tries two.
 [[nodiscard]] inline placement best_of_orders(const part& p, std::uint64_t target, std::uint64_t seed,
-                                              budget& allowance, bool hasty = false) {
+                                              budget& effort, bool hasty = false) {
   placement best;
   std::size_t tried = 0;
   for (const order o : all_orders) {
-    if (!best.offsets.empty() && (best.height <= target || allowance.exhausted())) return best;
+    if (!best.offsets.empty() && (best.height <= target || effort.exhausted())) return best;
     keep_better(best, place_in_order(p, sorted_by(p, o)));
     if (hasty && ++tried == 2) return best;
   }
-  if (seed != 0 && best.height > target && !allowance.exhausted())
+  if (seed != 0 && best.height > target && !effort.exhausted())
     keep_better(best, place_in_order(p, shuffled_order(p, seed)));
   return best;
 }
@@ -229,7 +229,7 @@ inline void keep_better(placement& best, placement&& other) {
 /// Returns: the items, none of which is pinned, placed from the bottom up; among those that fit equally low, the first
 /// of the order. Empty if the budget ended before. Complexity: O(log n) for each time an item lost its place before it
 /// was placed; thousands of these count as one node of the budget.
-[[nodiscard]] inline placement place_from_below(const part& p, order o, budget& allowance) {
+[[nodiscard]] inline placement place_from_below(const part& p, order o, budget& effort) {
   constexpr std::uint64_t tries_per_node = 4096;
   using candidate = std::pair<std::uint64_t, std::uint32_t>;  // offset, rank
   const std::vector<std::uint32_t> items = sorted_by(p, o);
@@ -248,7 +248,7 @@ inline void keep_better(placement& best, placement&& other) {
   placement result;
   result.offsets.assign(items.size(), 0);
   for (std::uint64_t tries = 1; !open.empty(); ++tries) {
-    if (tries % tries_per_node == 0 && !allowance.spend()) return {};
+    if (tries % tries_per_node == 0 && !effort.spend()) return {};
     const auto [offset, rank] = open.top();
     open.pop();
     const std::uint32_t i = items[rank];

@@ -35,8 +35,8 @@ public:
   }
 
   /// Expects: `accepts(p)`; `capacity` is at most 2^62; pinned items do not collide.
-  order_search(const part& p, std::uint64_t capacity, budget& allowance)
-      : part_(p), capacity_(capacity), allowance_(allowance), floors_(p.size()), above_(p.size()) {
+  order_search(const part& p, std::uint64_t capacity, budget& effort)
+      : part_(p), capacity_(capacity), effort_(effort), floors_(p.size()), above_(p.size()) {
     for (std::uint32_t a = 0; a < p.size(); ++a)
       for (std::uint32_t b = a + 1; b < p.size(); ++b) add_ranges(a, b);
   }
@@ -76,7 +76,7 @@ private:
     return static_cast<units>(part_.pinned(i) ? part_.pin(i) : capacity_ - part_[i].size);
   }
 
-  [[nodiscard]] units settled(std::uint32_t i, units from) const noexcept {
+  [[nodiscard]] units lowest_offset(std::uint32_t i, units from) const noexcept {
     const auto alignment = static_cast<units>(part_[i].alignment);
     return (from + alignment - 1) & ~(alignment - 1);
   }
@@ -100,7 +100,7 @@ private:
 
   /// Returns: the distance by which the upper of two would rise; `beyond` if it cannot.
   [[nodiscard]] units rise(std::uint32_t lower, std::uint32_t upper, units distance) const noexcept {
-    const units to = settled(upper, floors_[lower] + distance);
+    const units to = lowest_offset(upper, floors_[lower] + distance);
     return to > ceiling(upper) ? beyond : to - floors_[upper];
   }
 
@@ -122,7 +122,7 @@ private:
   }
 
   [[nodiscard]] bool solve(std::uint32_t depth) {
-    if (depth == deepest || !allowance_.spend(1 + work_ / (16 * floors_.size() + 256))) {
+    if (depth == deepest || !effort_.spend(1 + work_ / (16 * floors_.size() + 256))) {
       given_up_ = true;
       return false;
     }
@@ -156,7 +156,7 @@ private:
       for (const edge& e : above_[from])
         if (!lift(e.upper, floors_[from] + e.distance)) return false;
       // A cycle of orders raises floors step by step up to the ceiling; such steps count against the budget.
-      if ((++work_ & 0xfff) == 0 && !allowance_.spend()) {
+      if ((++work_ & 0xfff) == 0 && !effort_.spend()) {
         given_up_ = true;
         return false;
       }
@@ -165,7 +165,7 @@ private:
   }
 
   [[nodiscard]] bool lift(std::uint32_t i, units to) {
-    to = settled(i, to);
+    to = lowest_offset(i, to);
     if (to <= floors_[i]) return true;
     if (to > ceiling(i)) return false;
     trail_.push_back({i, floors_[i]});
@@ -178,7 +178,7 @@ private:
 
   const part& part_;
   std::uint64_t capacity_;
-  budget& allowance_;
+  budget& effort_;
   std::vector<units> floors_;
   std::vector<std::vector<edge>> above_;  // the items that must lie above each item
   std::vector<range> ranges_;

@@ -116,9 +116,9 @@ inline constexpr std::size_t most_items_to_assign = 64;
 template <class PlanPool>
 class pool_search {
 public:
-  pool_search(const instance& whole, const std::vector<pool>& pools, budget& allowance, statistics& stats,
+  pool_search(const instance& whole, const std::vector<pool>& pools, budget& effort, statistics& stats,
               PlanPool plan_pool)
-      : whole_(whole), pools_(pools), allowance_(allowance), stats_(stats), plan_pool_(std::move(plan_pool)),
+      : whole_(whole), pools_(pools), effort_(effort), stats_(stats), plan_pool_(std::move(plan_pool)),
         chosen_(pools.size()), loads_(pools.size(), std::vector<std::uint64_t>(whole.sections)) {
     for (std::uint32_t i = 0; i < whole.items.size(); ++i) order_.push_back(i);
     std::sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -135,7 +135,7 @@ public:
 
 private:
   [[nodiscard]] bool assign(std::size_t k, std::vector<std::uint32_t>& pool_of) {
-    if (!allowance_.spend()) {
+    if (!effort_.spend()) {
       given_up_ = true;
       return false;
     }
@@ -151,8 +151,8 @@ private:
       if (found) return true;
       add(i, p, -1);
       chosen_[p].pop_back();
-      if (allowance_.exhausted()) given_up_ = true;
-      if (allowance_.exhausted()) return false;
+      if (effort_.exhausted()) given_up_ = true;
+      if (effort_.exhausted()) return false;
     }
     return false;
   }
@@ -192,7 +192,7 @@ private:
 
   const instance& whole_;
   const std::vector<pool>& pools_;
-  budget& allowance_;
+  budget& effort_;
   statistics& stats_;
   PlanPool plan_pool_;
   std::vector<std::uint32_t> order_;

@@ -5,7 +5,7 @@
 // and none ending above the capacity, at which no two unplaced items of a section overlap. All inferences below follow
 // from that alone, so a state that failed once always fails.
 //
-// Packings may be assumed settled (nothing can move down): an item rests on its floor, on another item or on a pinned
+// Packings may be assumed compact (nothing can move down): an item rests on its floor, on another item or on a pinned
 // one. In each section the items above its lowest floor form a stack that wastes at most `slack = capacity - low -
 // load`. Three inferences follow:
 //     - stacked in the order of their floors, the items must end below the capacity (release dates of one machine);
@@ -87,7 +87,7 @@ public:
   [[nodiscard]] bool raise_candidates(std::uint32_t t, units to);
 
   /// Returns: the least offset for `i`, not below `from`, that alignment and pinned items permit.
-  [[nodiscard]] units settle(std::uint32_t i, units from) const noexcept;
+  [[nodiscard]] units lowest_offset(std::uint32_t i, units from) const noexcept;
 
 private:
   enum class change : std::uint8_t { floor, section, placement };
@@ -124,7 +124,7 @@ private:
   [[nodiscard]] bool raise_by_slack(std::uint32_t t, units slack);
   [[nodiscard]] bool fail(std::uint32_t t) noexcept;
 
-  // With a wider slack almost every offset is reachable, and the sums are not worth their time.
+  // With a wider slack almost every offset is attainable, and the sums are not worth their time.
   static constexpr units widest_slack = 32;
 
   section_table table_;
@@ -155,7 +155,7 @@ inline bool search_state::reset() {
   trail_.clear();
   for (std::uint32_t t = 0; t < table_.sections; ++t) sections_[t] = {};
   for (std::uint32_t i = 0; i < floors_.size(); ++i) {
-    floors_[i] = settle(i, 0);
+    floors_[i] = lowest_offset(i, 0);
     hashes_[i] = hash_of(i, floors_[i]);
     offsets_[i] = -1;
     count(i, 1);
@@ -209,7 +209,7 @@ inline bool search_state::raise_candidates(std::uint32_t t, units to) {
   return infer();
 }
 
-inline units search_state::settle(std::uint32_t i, units from) const noexcept {
+inline units search_state::lowest_offset(std::uint32_t i, units from) const noexcept {
   const units alignment = table_.items[i].alignment;
   const auto align = [&](units n) { return alignment == 1 ? n : (n + alignment - 1) / alignment * alignment; };
   from = align(from);
@@ -236,7 +236,7 @@ inline void search_state::set_floor(std::uint32_t i, units to) {
 }
 
 inline bool search_state::raise(std::uint32_t i, units to) {
-  to = settle(i, to);
+  to = lowest_offset(i, to);
   if (to > ceilings_[i]) return false;
   set_floor(i, to);
   return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Decides whether the items of a part fit a capacity: the search settles the lowest items of one section at a time.
+// Decides whether the items of a part fit a capacity: the search fixes the lowest items of one section at a time.
 //
 //       capacity ------------------------------      In a clean section no unplaced item can slide beneath its lowest
 //            |      +---+                            candidates. Then either one of the candidates lies at the lowest
@@ -23,7 +23,7 @@
 
 namespace ashlar::ASHLAR_ABI::detail::planner {
 
-/// The choice of the next section to settle.
+/// The choice of the next section to fix.
 enum class rule {
   contested,  ///< Few options for its weight: earlier attempts failed there.
   leading     ///< The tightest of the lowest sections of the item with the highest rank.
@@ -34,8 +34,8 @@ class section_search {
   using member = section_table::member;
 
 public:
-  section_search(const section_table& table, std::uint64_t capacity, budget& allowance)
-      : state_(table, capacity), allowance_(allowance) {
+  section_search(const section_table& table, std::uint64_t capacity, budget& effort)
+      : state_(table, capacity), effort_(effort) {
     std::uint64_t memberships = 0;
     for (const interval& s : table.intervals) memberships += s.last - s.first;
     work_per_node_ = 16 * (memberships + 64);
@@ -89,7 +89,7 @@ private:
   static constexpr std::uint32_t deepest = 6000;
 
   search_state state_;
-  budget& allowance_;
+  budget& effort_;
   failed_states failed_;
   failed_states::key key_;
   std::vector<std::vector<std::uint32_t>> ranks_;
@@ -109,7 +109,7 @@ inline verdict section_search::run() {
     for (std::size_t r = 0; r < ranks_.size(); ++r)
       for (const rule choice : {rule::contested, rule::leading}) {
         const verdict v = attempt(choice, r, nodes);
-        if (v != verdict::undecided || allowance_.exhausted()) return v;
+        if (v != verdict::undecided || effort_.exhausted()) return v;
       }
 }
 
@@ -140,7 +140,7 @@ inline bool section_search::solve(range r) {
 
 inline bool section_search::solve_connected(range r) {
   const std::uint64_t price = 1 + state_.take_work() / work_per_node_;
-  if (nodes_left_ == 0 || depth_ == deepest || !allowance_.spend(price)) {
+  if (nodes_left_ == 0 || depth_ == deepest || !effort_.spend(price)) {
     given_up_ = true;
     return false;
   }
@@ -277,7 +277,7 @@ inline units section_search::support_from_outside(std::uint32_t i, std::uint32_t
       }
   for (const offset_range* r = table.forbidden.begin(i); r != table.forbidden.end(i); ++r)
     if (r->end > floor) next = std::min(next, r->end);
-  return next >= beyond ? beyond : state_.settle(i, next);
+  return next >= beyond ? beyond : state_.lowest_offset(i, next);
 }
 
 /// Returns: whether no unplaced item can still slide beneath a candidate of the section.

@@ -74,7 +74,7 @@ struct section_table {
     units height = 0;
   };
 
-  units unit = 1;  ///< Bytes per unit: offsets of settled layouts are multiples of it.
+  units unit = 1;  ///< Bytes per unit: offsets of compact layouts are multiples of it.
   std::uint32_t sections = 0;
   bool contiguous = true;  ///< Every item is one interval, so that a cut in time cuts the problem.
   std::vector<item> items;

@@ -38,8 +38,8 @@ struct space_result {
 /// Plans an instance into one address space.
 class space_planner {
 public:
-  space_planner(const instance& all, const options& wanted, budget& allowance, statistics& stats)
-      : all_(all), wanted_(wanted), allowance_(allowance), stats_(stats), whole_(whole_of(all)) {}
+  space_planner(const instance& all, const options& wanted, budget& effort, statistics& stats)
+      : all_(all), wanted_(wanted), effort_(effort), stats_(stats), whole_(whole_of(all)) {}
 
   /// Effects: writes the offsets of the items, except of those without an interval or a pin. Expects: `offsets` has an
   /// entry per item.
@@ -107,7 +107,7 @@ private:
   void place_greedily() {
     for (known_part& p : parts_) {
       const bool hasty = wanted_.effort == effort::fast && p.items.size() > most_items;
-      p.known.best = best_of_orders(p.items, goal(), wanted_.seed, allowance_, hasty);
+      p.known.best = best_of_orders(p.items, goal(), wanted_.seed, effort_, hasty);
     }
     stats_.greedy_height = std::max(stats_.greedy_height, height());
     report();
@@ -126,32 +126,32 @@ private:
   }
 
   void refine(known_part& p) {
-    if (p.known.best.height <= goal() || allowance_.exhausted()) return;
+    if (p.known.best.height <= goal() || effort_.exhausted()) return;
     const bool is_small = p.items.size() <= most_items && memberships(p.items) <= largest_table;
     if (p.by_sections ? !is_small : !order_search::accepts(p.items)) {
       place_from_below(p);
-      if (p.by_sections) lower_peaks(p.items, p.known.best, goal(), allowance_, stats_);
+      if (p.by_sections) lower_peaks(p.items, p.known.best, goal(), effort_, stats_);
       return report();
     }
     exact_search search(p.items);
     if (wanted_.capacity) decide(search, p);
-    else search.descend(p.known, goal(), allowance_, stats_, [&](const bracket&) { report(); });
+    else search.descend(p.known, goal(), effort_, stats_, [&](const bracket&) { report(); });
     report();
   }
 
   /// Too slow for millions of items, and unable to respect pins.
   void place_from_below(known_part& p) {
     if (p.items.size() > most_skyline_items || pinned_ != 0) return;
-    budget slice = allowance_.slice(most_skyline_nodes);
+    budget slice = effort_.slice(most_skyline_nodes);
     placement found = planner::place_from_below(p.items, order::time_area, slice);
-    allowance_.charge(slice);
+    effort_.charge(slice);
     stats_.nodes += slice.spent();
     if (!found.offsets.empty() && found.height < p.known.best.height) p.known.best = std::move(found);
   }
 
   void decide(exact_search& search, known_part& p) {
     if (p.known.bound > *wanted_.capacity) return;
-    search.attempt(p.known, *wanted_.capacity, std::numeric_limits<std::uint64_t>::max(), allowance_, stats_);
+    search.attempt(p.known, *wanted_.capacity, std::numeric_limits<std::uint64_t>::max(), effort_, stats_);
   }
 
   void report() const {
@@ -182,7 +182,7 @@ private:
 
   const instance& all_;
   const options& wanted_;
-  budget& allowance_;
+  budget& effort_;
   statistics& stats_;
   part whole_;
   std::uint64_t load_ = 0;

@@ -41,7 +41,7 @@ public:
     bits_[from] = skip == 0 ? kept | (above << (height & 63)) : kept;
   }
 
-  /// Returns: the least reachable offset not below `from`, or `beyond`.
+  /// Returns: the least attainable offset not below `from`, or `beyond`.
   [[nodiscard]] units next(units from) const noexcept {
     std::size_t w = word_of(from);
     if (w >= words_) return beyond;
@@ -68,7 +68,7 @@ private:
   }
 
   std::size_t words_;
-  units highest_;  // nothing above is reachable; may exceed the capacity
+  units highest_;  // nothing above is attainable; may exceed the capacity
   std::array<std::uint64_t, static_cast<std::size_t>(limit) / 64 + 1>
       bits_;  // only those from the word of `low` on have a value
 };

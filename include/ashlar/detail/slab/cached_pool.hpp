@@ -105,7 +105,7 @@ public:
   /// Effects: takes all cells back, live ones included, and gives all slabs back. Expects: no other thread uses the
   /// pool.
   void release() noexcept {
-    for (cache_type* each = caches_.front(); each != nullptr; each = each->next) each->strip(slabs_);
+    for (cache_type* each = caches_.front(); each != nullptr; each = each->next) each->shrink(slabs_);
     slabs_.release();
   }
 

@@ -76,7 +76,7 @@ public:
   void open() noexcept { owner_ = &this_thread_; }
 
   /// Effects: flushes, and gives back the memory that the cache took from the upstream.
-  void strip(Slabs& to) noexcept {
+  void shrink(Slabs& to) noexcept {
     flush(to);
     if (batch_ == nullptr) return;
     batch_->~batcher_type();
@@ -84,9 +84,9 @@ public:
     batch_ = nullptr;
   }
 
-  /// Effects: strips and closes the cache, which then takes no cells. Its own memory may go.
+  /// Effects: shrinks and closes the cache, which then takes no cells. Its own memory may go.
   void close(Slabs& to) noexcept {
-    strip(to);
+    shrink(to);
     owner_ = nullptr;
   }
 
