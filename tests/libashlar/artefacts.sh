@@ -31,9 +31,9 @@ case $1 in
     path=$(objdump -d --no-show-raw-insn --start-address="0x$start" "$2" | awk '
       !over && /^ *[0-9a-f]+:/ { sub(/^ *[0-9a-f]+:[ \t]*/, ""); over = $1 ~ /^ret/; if (!over && $1 !~ /^endbr/) print }')
     printf '%s: %s instructions before the return, at most %s expected\n%s\n' "$3" "$(grep -c . <<<"$path")" "$4" "$path"
-    [[ $(grep -c . <<<"$path") -le $4 ]] || fail "the straight path of $3 is too long"
-    ! grep -qE '^(call|lock|jmp|push)' <<<"$path" || fail "the straight path of $3 calls, jumps, locks or saves registers"
-    [[ $(grep -cE '^j' <<<"$path") == "$5" ]] || fail "the straight path of $3 has not exactly $5 branches"
+    [[ $(grep -c . <<<"$path") -le $4 ]] || fail "the fast path of $3 is too long"
+    ! grep -qE '^(call|lock|jmp|push)' <<<"$path" || fail "the fast path of $3 calls, jumps, locks or saves registers"
+    [[ $(grep -cE '^j' <<<"$path") == "$5" ]] || fail "the fast path of $3 has not exactly $5 branches"
     ;;
   one_object) # <archive> <object>
     [[ $(ar t "$2") == ashlar.o ]] || fail "$2 has other members than ashlar.o"

@@ -160,6 +160,14 @@ protected:
   }
   /// @}
 
+  /// Returns: whether the block at `p` is a cell of the calling thread, of the size class of `bytes`: then it stays where
+  /// it is. False for all blocks from level `checked` on. Expects: `bytes <= size_classes::most_small`.
+  [[nodiscard]] static ASHLAR_INLINE bool is_own_cell_of(void* p, std::size_t bytes) noexcept {
+    if constexpr (checks || owner::checks_owner) return false;
+    return !is_sampled(p) && is_of(members::latest(), p) &&
+           owner::segment::owner_of(p) == size_classes::of_small(bytes);
+  }
+
   template <failure Failure>
   [[nodiscard]] ASHLAR_INLINE void* take(std::size_t bytes, std::size_t alignment) noexcept(Failure != or_throw) {
     return take_or(bytes, alignment, [=, this] {
