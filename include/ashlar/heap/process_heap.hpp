@@ -131,9 +131,9 @@ public:
   /// As that of `heap`.
   ASHLAR_INLINE void deallocate(void* p) noexcept { put_or(p, deallocate_slow, deallocate_remote); }
 
-  /// Returns: whether `try_reallocate(p, bytes)` returns `p` since the block is a cell of the calling thread, of the size
-  /// class of `bytes`; false for all other blocks, and for all from level `checked` on. For a malloc, in front of its
-  /// other decisions. Expects: `bytes <= most_small_bytes`. Complexity: O(1).
+  /// Returns: whether `try_reallocate(p, bytes)` returns `p` since the block is a cell of the calling thread, of the
+  /// size class of `bytes`; false for all other blocks, and for all from level `checked` on. For a malloc, in front of
+  /// its other decisions. Expects: `bytes <= most_small_bytes`. Complexity: O(1).
   [[nodiscard]] static ASHLAR_INLINE bool stays_in_place(void* p, std::size_t bytes) noexcept {
     return is_own_cell_of(p, bytes);
   }

@@ -126,8 +126,8 @@ public:
 
 protected:
   /// Effects: changes the options but `max_cached_cells`; heaps of threads that are there keep their limit of frees
-  /// that wait to be drained. What is held or retained beyond a limit stays until it is freed. Complexity: O(threads), a
-  /// lock for each.
+  /// that wait to be drained. What is held or retained beyond a limit stays until it is freed. Complexity: O(threads),
+  /// a lock for each.
   void set_options(const heap_options& options) noexcept { members_.set_options(options); }
 
   constexpr basic_heap(const heap_options& options, Upstream upstream) : members_(options, std::move(upstream), this) {}
@@ -160,8 +160,8 @@ protected:
   }
   /// @}
 
-  /// Returns: whether the block at `p` is a cell of the calling thread, of the size class of `bytes`: then it stays where
-  /// it is. False for all blocks from level `checked` on. Expects: `bytes <= size_classes::most_small`.
+  /// Returns: whether the block at `p` is a cell of the calling thread, of the size class of `bytes`: then it stays
+  /// where it is. False for all blocks from level `checked` on. Expects: `bytes <= size_classes::most_small`.
   [[nodiscard]] static ASHLAR_INLINE bool is_own_cell_of(void* p, std::size_t bytes) noexcept {
     if constexpr (checks || owner::checks_owner) return false;
     return !is_sampled(p) && is_of(members::latest(), p) &&

@@ -212,8 +212,8 @@ inline void keep_better(placement& best, placement&& other) {
 
 /// Returns: the first placement of some orders that is no higher than `target`, otherwise the lowest. At least one
 /// order is tried; after that the budget is checked before each. `hasty` tries two.
-[[nodiscard]] inline placement best_of_orders(const part& p, std::uint64_t target, std::uint64_t seed,
-                                              budget& effort, bool hasty = false) {
+[[nodiscard]] inline placement best_of_orders(const part& p, std::uint64_t target, std::uint64_t seed, budget& effort,
+                                              bool hasty = false) {
   placement best;
   std::size_t tried = 0;
   for (const order o : all_orders) {
