@@ -214,14 +214,18 @@ void deallocate_sized(void* p, std::size_t bytes, std::size_t alignment) noexcep
   in_heap_of(p, [=](auto& heap) { heap.deallocate(p, bytes, detail::max(alignment, granule)); });
 }
 
-void deallocate_at_most(void* p, std::size_t bytes) noexcept {
-  if constexpr (checking_level >= checking::checked)
-    if (const std::size_t has = usable_size(p); bytes > has)
+void deallocate_between(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+  if constexpr (checking_level >= checking::checked) {
+    const std::size_t has = usable_size(p);
+    const bool is_more = bytes > detail::max(has, good_size(has, alignment));
+    if (is_more || good_size(bytes, alignment) < has)
       detail::report({.kind = fault::size_mismatch,
-                      .what = "freed with more bytes than the block has",
+                      .what = is_more ? "freed with more bytes than the block has"
+                                      : "freed with fewer bytes, or a lower alignment, than were requested",
                       .pointer = p,
                       .expected = has,
                       .got = bytes});
+  }
   deallocate_slow(p);
 }
 

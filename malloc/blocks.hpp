@@ -65,8 +65,8 @@ void deallocate_remote(void* p) noexcept;
 /// @}
 /// Effects: frees a block, and reports another size from level `checked` on; nothing for null.
 void deallocate_sized(void* p, std::size_t bytes, std::size_t alignment) noexcept;
-/// As `deallocate_sized`, for a size between the request and the usable size.
-void deallocate_at_most(void* p, std::size_t bytes) noexcept;
+/// As `deallocate_sized`, for a size between the request and its good size, which a sample has not.
+void deallocate_between(void* p, std::size_t bytes, std::size_t alignment) noexcept;
 /// Returns: usable bytes of a block of any heap; 0 for null.
 [[nodiscard]] std::size_t usable_size(const void* p) noexcept;
 /// Returns: whether the block has at least `bytes` bytes now, in place; `shrinks`: one with more gives back what it

@@ -58,9 +58,9 @@ ASHLAR_EXPORT std::size_t xallocx(void* p, std::size_t bytes, std::size_t extra,
   return has;
 }
 
-/// Effects: frees a block. Expects: `bytes` lies between the request and the usable size.
-ASHLAR_EXPORT void sdallocx(void* p, std::size_t bytes, int /*flags*/) noexcept {
-  drop_in::deallocate_at_most(p, bytes);
+/// Effects: frees a block. Expects: `bytes` lies between the request and its `nallocx`, with the flags of the request.
+ASHLAR_EXPORT void sdallocx(void* p, std::size_t bytes, int flags) noexcept {
+  drop_in::deallocate_between(p, bytes, drop_in::alignment_of(flags));
 }
 
 }  // extern "C"

@@ -63,6 +63,7 @@ int main(int count, char** arguments) {
   else if (strcmp(way, "fill") == 0) memset(seen, 1, 41);
   else if (strcmp(way, "string") == 0) strcpy(seen, text_of_40);
   else if (strcmp(way, "size_of_flagged") == 0) sdallocx(seen, 400, 0);
+  else if (strcmp(way, "small_size_of_flagged") == 0) sdallocx(seen, 20, 0);
   else if (strcmp(way, "underflow") == 0) seen = block_behind_another(), ((char*)seen)[-1] = 1, free(seen);
   else if (strcmp(way, "overflow_of_large") == 0) seen = malloc(300000), ((char*)seen)[300000] = 1, free(seen);
   else if (strcmp(way, "write_after_free") == 0) use_freed_cell();

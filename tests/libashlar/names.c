@@ -24,6 +24,7 @@ void cfree(void* p);
 void free_sized(void* p, size_t bytes);
 void free_aligned_sized(void* p, size_t alignment, size_t bytes);
 void sdallocx(void* p, size_t bytes, int flags);
+size_t nallocx(size_t bytes, int flags);
 
 enum { page = 4096 };
 
@@ -80,6 +81,7 @@ static void test_sized_frees(void) {
     sdallocx(p, bytes, 0);
     p = malloc(bytes);
     sdallocx(p, malloc_usable_size(p), 0);
+    sdallocx(malloc(bytes), nallocx(bytes, 0), 0);
     free_aligned_sized(aligned(64, bytes), 64, bytes);
     free_aligned_sized(aligned(page, bytes), page, bytes);
     sdallocx(aligned(page, bytes), bytes, 12); /* the logarithm */
@@ -109,8 +111,8 @@ static void write_statistics(void) {
 }
 
 int main(int count, char** arguments) {
-  (void)arguments;
-  if (count > 1) return write_statistics(), 0;
+  if (count > 1 && strcmp(arguments[1], "statistics") == 0) return write_statistics(), 0;
+  if (count > 1) return test_sized_frees(), 0;
   test_names_of_glibc();
   test_figures_of_glibc();
   test_sized_frees();
