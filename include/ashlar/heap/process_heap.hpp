@@ -94,7 +94,7 @@ public:
     return allocate_slow(bytes, least_alignment);
   }
   [[nodiscard]] static void* allocate_slow(std::size_t bytes, std::size_t alignment) noexcept {
-    return or_errno(one().try_take_excluding_list(bytes, alignment));
+    return or_errno(one().take_excluding_list<or_null>(bytes, alignment));
   }
   /// @}
 

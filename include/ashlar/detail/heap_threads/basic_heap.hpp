@@ -35,7 +35,7 @@ class thread_heap_registry;
 /// heaps, as `per_thread`.
 ///
 ///     allocate - take_or           the thread cache, by the thread-local words of `Threads`
-///      +- try_take_excluding_list     a cached span
+///      +- take_excluding_list         a cached span
 ///          +- try_take_excluding_cache    a cell batch, another span
 ///              +- try_take_slow    any other block of the thread heap; of another one, of the common heap
 ///     deallocate - put             a block of the thread heap last used
@@ -170,10 +170,7 @@ protected:
 
   template <failure Failure>
   [[nodiscard]] ASHLAR_INLINE void* take(std::size_t bytes, std::size_t alignment) noexcept(Failure != or_throw) {
-    return take_or(bytes, alignment, [=, this] {
-      if constexpr (Failure == or_throw) return take_excluding_list(bytes, alignment);
-      else return try_take_excluding_list(bytes, alignment);
-    });
+    return take_or(bytes, alignment, [=, this] { return take_excluding_list<Failure>(bytes, alignment); });
   }
 
 private:
@@ -186,7 +183,7 @@ private:
 
   template <std::size_t Bytes, std::size_t Alignment>
   [[nodiscard]] ASHLAR_INLINE void* take_known() {
-    const auto otherwise = [this] { return take_excluding_list(Bytes, Alignment); };
+    const auto otherwise = [this] { return take_excluding_list<or_throw>(Bytes, Alignment); };
     thread_heap* const mine = members_.recent_or_empty();
     if (ASHLAR_UNLIKELY(mine == nullptr)) return otherwise();
     return mine->blocks.template take_known_or<Bytes, Alignment>(otherwise);
@@ -285,15 +282,13 @@ protected:
   }
 
   // Out of line, since inlined they would make the fast paths save registers. They save none themselves.
-  [[nodiscard]] ASHLAR_NOINLINE void* try_take_excluding_list(std::size_t bytes, std::size_t alignment) noexcept {
+  template <failure Failure>
+  [[nodiscard]] ASHLAR_NOINLINE void* take_excluding_list(std::size_t bytes,
+                                                          std::size_t alignment) noexcept(Failure != or_throw) {
     thread_heap* const mine = members_.recent();
-    void* const p = take_free_span(mine, bytes, alignment);
-    return p != nullptr ? p : try_take_excluding_cache(mine, bytes, alignment);
-  }
-  [[nodiscard]] ASHLAR_NOINLINE void* take_excluding_list(std::size_t bytes, std::size_t alignment) {
-    thread_heap* const mine = members_.recent();
-    void* const p = take_free_span(mine, bytes, alignment);
-    return p != nullptr ? p : take_excluding_cache(mine, bytes, alignment);
+    if (void* const p = take_free_span(mine, bytes, alignment)) return p;
+    if constexpr (Failure == or_throw) return take_excluding_cache(mine, bytes, alignment);
+    else return try_take_excluding_cache(mine, bytes, alignment);
   }
 
   // Only where parcels travel are there spans that a thread takes without the lock.
