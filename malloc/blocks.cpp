@@ -115,6 +115,27 @@ ASHLAR_INLINE auto in_heap_of(const void* p, F f) noexcept {
   return p != nullptr ? std::memset(p, 0, bytes) : nullptr;
 }
 
+/// Returns: `to`, with the contents of `from`, which is freed.
+[[nodiscard]] ASHLAR_INLINE void* moved_to(void* to, void* from, std::size_t bytes) noexcept {
+  std::memcpy(to, from, bytes);
+  deallocate_by_free(from);
+  return to;
+}
+
+[[nodiscard]] ASHLAR_COLD void* resize_cell_slow(void* p, std::size_t had, std::size_t bytes) noexcept {
+  const caller_scope within(ASHLAR_OWN_FRAME());
+  if (void* const to = allocate_by_malloc(bytes)) return moved_to(to, p, detail::min(had, bytes));
+  return bytes <= had ? p : nullptr;
+}
+
+/// As `resize_block`, for a cell of `had` bytes of the calling thread. What stays does not count as a candidate for a
+/// sample; what moves counts as malloc does. Expects: `bytes < fast_paths.end_of_small`.
+[[nodiscard]] ASHLAR_NOINLINE void* resize_cell(void* p, std::size_t had, std::size_t bytes) noexcept {
+  if (process_heap_type::keeps_cell(had, bytes)) return p;
+  void* const to = allocate_fast(bytes);
+  return ASHLAR_LIKELY(to != nullptr) ? moved_to(to, p, detail::min(had, bytes)) : resize_cell_slow(p, had, bytes);
+}
+
 }  // namespace
 
 void* allocate_slow(std::size_t bytes) noexcept {
@@ -172,6 +193,8 @@ void* allocate_zeroed_in(ashlar_heap* heap, std::size_t bytes) noexcept {
 }
 
 void* resize_block(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+  if (bytes < fast_paths.end_of_small && alignment == granule)
+    if (const std::size_t had = process_heap_type::own_cell_bytes(p); had != 0) return resize_cell(p, had, bytes);
   if (p == nullptr) return alignment == granule ? allocate(bytes) : allocate_aligned(bytes, alignment);
   if (bytes > most_bytes) return refuse(ENOMEM);
   if (guard_pool::has(p)) return resize_guarded(p, bytes, alignment);

@@ -108,12 +108,6 @@ void deallocate_between(void* p, std::size_t bytes, std::size_t alignment) noexc
 [[nodiscard]] void* allocate_by_malloc(std::size_t bytes) noexcept;
 /// @}
 
-/// Returns: whether `reallocate(p, bytes)` is `p` at once, without a count: samples have addresses of their own, and
-/// options that clear blocks or count each of them close this path. Expects: `p` is not null.
-[[nodiscard]] ASHLAR_INLINE bool stays_in_place(void* p, std::size_t bytes) noexcept {
-  return bytes != 0 && bytes < fast_paths.end_of_small && process_heap_type::stays_in_place(p, bytes);
-}
-
 /// Effects: as `deallocate`, with the code of `free`.
 void deallocate_by_free(void* p) noexcept;
 /// Effects: frees a block; nothing for null.

@@ -50,7 +50,7 @@ ASHLAR_EXPORT void* calloc(std::size_t count, std::size_t each) noexcept {
 /// The first test is for programs whose every allocation comes here with null, as Lua's.
 ASHLAR_EXPORT void* realloc(void* p, std::size_t bytes) noexcept {
   if (p == nullptr) return drop_in::allocate_by_malloc(bytes);
-  return drop_in::stays_in_place(p, bytes) ? p : drop_in::reallocate(p, bytes, drop_in::granule);
+  return drop_in::reallocate(p, bytes, drop_in::granule);
 }
 
 ASHLAR_EXPORT void* reallocarray(void* p, std::size_t count, std::size_t each) noexcept {

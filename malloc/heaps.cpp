@@ -99,7 +99,8 @@ ashlar_heap* heap_of_block(const void* p) noexcept {
 ashlar_heap* default_of_thread() noexcept { return of_thread; }
 
 ashlar_heap* set_default_of_thread(ashlar_heap* heap) noexcept {
-  if (!defaults_are_used.exchange(true, detail::memory_order_relaxed)) choose_fast_paths();
+  defaults_are_used.store(true, detail::memory_order_relaxed);
+  choose_fast_paths();  // also in the second thread, which may be here before the first one has chosen
   ashlar_heap* const former = of_thread;
   of_thread = heap;
   return former;

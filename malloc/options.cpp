@@ -98,7 +98,7 @@ void put_into_effect(const options& now) noexcept {
 
 template <class Change>
 [[nodiscard]] word_result change(Change made_in) noexcept {
-  const detail::lock_scope held(change_lock.value);
+  const detail::report_scope held(change_lock.value);
   options wished = settings();
   if (const word_result result = made_in(wished); result != word_result::set) return result;
   const options* const now = known(wished);

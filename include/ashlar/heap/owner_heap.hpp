@@ -55,8 +55,8 @@ public:
     contents::inspect(std::move(f));
   }
 
-  /// Effects: takes a block back at once, under the lock, and drains what has arrived. Complexity: O(cells that have
-  /// arrived). Thread safety: any thread.
+  /// Effects: takes a block back at once, under the lock; parcels stay in the inbox. Complexity: O(1). Thread safety:
+  /// any thread.
   void free_remote(void* p) noexcept { engine_.give_now(p); }
 
   /// Effects: drains the parcels that have arrived: their cells go into the bitmaps. Complexity: O(cells that have

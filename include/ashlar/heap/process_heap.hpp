@@ -94,7 +94,7 @@ public:
     return allocate_slow(bytes, least_alignment);
   }
   [[nodiscard]] static void* allocate_slow(std::size_t bytes, std::size_t alignment) noexcept {
-    return or_errno(one().take_excluding_list<or_null>(bytes, alignment));
+    return or_errno(one().take_excluding_list<detail::or_null>(bytes, alignment));
   }
   /// @}
 
@@ -131,12 +131,12 @@ public:
   /// As that of `heap`.
   ASHLAR_INLINE void deallocate(void* p) noexcept { put_or(p, deallocate_slow, deallocate_remote); }
 
-  /// Returns: whether `try_reallocate(p, bytes)` returns `p` since the block is a cell of the calling thread, of the
-  /// size class of `bytes`; false for all other blocks, and for all from level `checked` on. For a malloc, in front of
-  /// its other decisions. Expects: `bytes <= most_small_bytes`. Complexity: O(1).
-  [[nodiscard]] static ASHLAR_INLINE bool stays_in_place(void* p, std::size_t bytes) noexcept {
-    return is_own_cell_of(p, bytes);
-  }
+  /// @{ For the `realloc` of a malloc, in front of its other decisions. Returns: the usable bytes of a cell of the
+  /// calling thread, 0 for other blocks and from level `checked` on; whether `try_reallocate` leaves such a cell where
+  /// it is.
+  using calls::keeps_cell;
+  using calls::own_cell_bytes;
+  /// @}
 
   /// @{ The parts of `deallocate(p)`, for a malloc that has other heaps too and tests for their blocks in `slow(p)` and
   /// `remote(p)` alone: the fast path, which frees no block of another heap, and its misses.

@@ -11,6 +11,7 @@
 #include <ashlar/detail/heap/heap_parts.hpp>
 #include <ashlar/detail/heap/heap_stores.hpp>
 #include <ashlar/detail/heap/sharing.hpp>
+#include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/os/pages.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
@@ -86,6 +87,22 @@ TEST(engine, makes_few_pages_resident_for_its_first_blocks) {
   constexpr std::size_t most_for_one[] = {4, 5, 7}, most_for_all[] = {44, 50, 90};
   EXPECT_LE(pages_after_blocks_of_up_to(16), most_for_one[level]) << "owners, records, bits, and the block";
   EXPECT_LE(pages_after_blocks_of_up_to(1024), most_for_all[level]) << "one a class, hardly more";
+}
+
+// Cells that a call takes past the fast path, which has not stopped at a sampled address, are not counted as samples:
+// the list is swept as it grows.
+TEST(engine, counts_the_cells_that_it_lists) {
+  ashlar::detail::owner_engine<ashlar::page_resource> shared({});
+  std::vector<void*> blocks(200'000);
+  for (void*& each : blocks) each = shared.allocate(64);
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    shared.deallocate(blocks[i]);
+    if (i % 100 == 0) static_cast<void>(shared.take_excluding_list(64));
+  }
+  std::size_t listed = 0;
+  shared.whole()->cache().for_each(ashlar::detail::size_classes::of(64), [&](void*) { listed += 64; });
+  EXPECT_LE(listed, std::size_t{2} << 20) << "of 12 MiB";
+  EXPECT_TRUE(shared.invariant());
 }
 
 TEST(engine, has_its_stores_under_its_lock) {

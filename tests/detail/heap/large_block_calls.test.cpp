@@ -8,7 +8,10 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/detail/heap/cell_layout.hpp>
+#include <ashlar/detail/heap/engine.hpp>
 #include <ashlar/detail/heap/heap_parts.hpp>
+#include <ashlar/detail/heap/heap_stores.hpp>
+#include <ashlar/detail/heap/sharing.hpp>
 #include <ashlar/detail/remote_free/parcel.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/resource/page_resource.hpp>

@@ -7,8 +7,11 @@
 #include <thread>
 #include <vector>
 
+#include <unistd.h>
+
 #include <gtest/gtest.h>
 
+#include <ashlar/base/error.hpp>
 #include <ashlar/detail/heap/engine.hpp>
 #include <ashlar/detail/heap/heap_stores.hpp>
 #include <ashlar/detail/heap/sharing.hpp>
@@ -231,6 +234,44 @@ TEST(thread_heaps, leave_alone_in_a_child_what_is_on_its_way) {
   EXPECT_NE(heaps.adopt(), moved);
   heaps.park(*moved);
   EXPECT_FALSE(moved->is_in_transit);
+}
+
+// A fork may come while a heap is on its way to the list, or from it: its caches are whole.
+TEST(thread_heaps, lose_nothing_in_a_child_of_what_a_thread_has_just_left) {
+  heaps_type heaps({}, {});
+  heaps_type::thread_heap* const left = heaps.adopt();
+  std::vector<void*> blocks;
+  for (int i = 0; i < 1'000; ++i) blocks.push_back(left->blocks.allocate(100));
+  for (void* const p : blocks) left->blocks.deallocate(p);
+  left->blocks.sharing().set_left(true);
+  using step = ashlar::detail::fork_step;
+  for (const step each : {step::outer_locks, step::inner_locks, step::shared_locks}) heaps.before_fork(each);
+  heaps.after_fork_in_child(nullptr);
+  ASSERT_EQ(heaps.adopt(), left);
+  static_cast<void>(left->blocks.trim());
+  EXPECT_EQ(left->blocks.held_bytes(), 0u);
+}
+
+heaps_type* reported_heaps = nullptr;
+
+// Two threads free a cell, which is found as its owner's inbox is drained. Their report may make a heap.
+TEST(thread_heaps, report_a_change_of_options_without_a_lock) {
+  if (!ashlar::detail::frees_travel) GTEST_SKIP() << "the second free finds it";
+  EXPECT_TRUE(ashlar_test::child_does([] {
+    heaps_type heaps({}, {});
+    heaps_type::thread_heap* const owner = heaps.adopt();
+    void* const p = owner->blocks.allocate(100);
+    for (heaps_type::thread_heap* const freer : {heaps.adopt(), heaps.adopt()}) {
+      freer->freer.defer_free(owner->blocks, p);
+      freer->freer.flush();
+    }
+    reported_heaps = &heaps;
+    ashlar::set_violation_handler([](const ashlar::violation& v) noexcept {
+      ::_exit(v.kind == ashlar::fault::double_free && reported_heaps->adopt() != nullptr ? 0 : 1);
+    });
+    heaps.set_options({});
+    return false;  // nothing was found
+  }));
 }
 
 TEST(thread_heaps, lose_nothing_in_a_child_where_calls_are_whole) {

@@ -187,7 +187,7 @@ public:
   [[nodiscard]] ASHLAR_INLINE void* take_excluding_list(std::size_t bytes) noexcept {
     if constexpr (!frees_owner) return nullptr;
     const std::size_t size_class = size_classes::of(with_canary(bytes));
-    void* p = has_no_links ? take_excluding_cache(size_class) : pop_sampled(size_class);
+    void* p = has_no_links ? take_excluding_cache(size_class) : pop_counted(size_class);
     if (!has_no_links && p == nullptr) p = take_unlocked(size_class);
     return ASHLAR_LIKELY(p != nullptr) ? handed_out(p, size_class, bytes) : nullptr;
   }
@@ -288,16 +288,18 @@ private:
 
   template <failure Failure>
   [[nodiscard]] ASHLAR_COLD void* take_sampled(std::size_t size_class, std::size_t bytes) noexcept(Failure == or_null) {
-    void* const top = pop_sampled(size_class);
+    void* const top = pop_counted(size_class);
     void* const p = top != nullptr ? top : take_excluding_cache(size_class);
     return p != nullptr ? handed_out(p, size_class, bytes) : failed<Failure>(bytes, size_classes::granule);
   }
 
   // Returns: the top of a list behind the fast path, removed, or null.
-  [[nodiscard]] ASHLAR_INLINE void* pop_sampled(std::size_t size_class) noexcept {
+  [[nodiscard]] ASHLAR_INLINE void* pop_counted(std::size_t size_class) noexcept {
     void* const p = cache().top_of(size_class);
-    if (p != nullptr)
-      stores_.expect_link(p, size_class), cache().pop_top(size_class, p), cache().count_taken(size_class);
+    if (p == nullptr) return nullptr;
+    stores_.expect_link(p, size_class);
+    cache().pop_top(size_class, p);
+    if (is_sampled(p)) cache().count_taken(size_class);
     return p;
   }
 

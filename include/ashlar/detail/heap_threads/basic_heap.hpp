@@ -160,12 +160,17 @@ protected:
   }
   /// @}
 
-  /// Returns: whether the block at `p` is a cell of the calling thread, of the size class of `bytes`: then it stays
-  /// where it is. False for all blocks from level `checked` on. Expects: `bytes <= size_classes::most_small`.
-  [[nodiscard]] static ASHLAR_INLINE bool is_own_cell_of(void* p, std::size_t bytes) noexcept {
-    if constexpr (checks || owner::checks_owner) return false;
-    return !is_sampled(p) && is_of(members::latest(), p) &&
-           owner::segment::owner_of(p) == size_classes::of_small(bytes);
+  /// Returns: the bytes of the cell at `p`, if it is one of the calling thread; 0 for all other blocks, for those at
+  /// sampled addresses, and for all from level `checked` on.
+  [[nodiscard]] static ASHLAR_INLINE std::size_t own_cell_bytes(void* p) noexcept {
+    if (checks || owner::checks_owner || is_sampled(p) || !is_of(members::latest(), p)) return 0;
+    const std::size_t size_class = owner::segment::owner_of(p);
+    return size_class != size_classes::none ? size_classes::bytes_of(size_class) : 0;
+  }
+
+  /// Returns: whether a resize leaves a cell where it is, where half-used cells are kept.
+  [[nodiscard]] static ASHLAR_INLINE bool keeps_cell(std::size_t bytes, std::size_t new_bytes) noexcept {
+    return new_bytes <= bytes && (new_bytes >= bytes / 2 || bytes == least_alignment);
   }
 
   template <failure Failure>
@@ -230,8 +235,7 @@ private:
   [[nodiscard]] bool resize(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
     if (zero_.has(p)) return new_bytes == 0;
     if constexpr (Threads::keeps_half_used_cells)
-      if (owner::segment::is_in_slab(p))
-        return new_bytes <= bytes && (new_bytes >= bytes / 2 || bytes == least_alignment);
+      if (owner::segment::is_in_slab(p)) return keeps_cell(bytes, new_bytes);
     return members_.home_of(p).resize(p, bytes, new_bytes, alignment);
   }
   [[nodiscard]] void* move_pages(void* p, std::size_t new_bytes, std::size_t alignment) noexcept {

@@ -27,7 +27,8 @@ enum class heap_part : std::uint8_t {
 /// `cached_bytes` estimates them, except up to 64 cells of each class up to 1 KiB. Unsent remote frees of other
 /// threads count as live too, about 256 KiB for each thread. Ended threads have neither. From level `checked` on all
 /// counts are exact, except those of the process heap, whose threads free their own cells without a lock. Callbacks run
-/// under locks, one part's at a time; they may use other heaps and pools, and forks wait.
+/// under locks, one part's at a time, and forks wait. They may use pools, and other heaps that no callback of another
+/// thread visits meanwhile to use this one: two such visits would wait for each other.
 template <class Heap>
 class heap_survey {
 public:

@@ -89,7 +89,7 @@ public:
 
   /// Effects: changes the options of all heaps, of present and of future ones.
   void set_options(const heap_options& options) noexcept {
-    const check_scope<spin_lock> held(making_lock_);
+    const report_scope<spin_lock> held(making_lock_);  // a cell that comes back twice is found at every level
     options_ = options;
     decay_ms_.store(options.decay_ms, memory_order_relaxed);
     for_each([&](thread_heap& each) { each.blocks.drained()->set_retention(options.retain_bytes, options.decay_ms); });
@@ -157,8 +157,10 @@ public:
     after_fork_in_parent();
     for_each([&](thread_heap& each) {
       if (&each == mine || each.is_parked || each.is_in_transit) return;
-      each.freer.forget();
-      each.blocks.forget_owner();
+      if (each.blocks.sharing().for_others() == cached::excluded) {  // else on its way to the parked ones, or from them
+        each.freer.forget();
+        each.blocks.forget_owner();
+      }
       park(each);
     });
   }
