@@ -10,5 +10,4 @@ target_compile_definitions(test_cli PRIVATE
   "ASHLAR_PLAN_DATA=\"${PROJECT_SOURCE_DIR}/tests/data/planner\""
   "ASHLAR_COMPILER=\"${CMAKE_CXX_COMPILER}\""
   "ASHLAR_INCLUDE=\"${PROJECT_SOURCE_DIR}/include\"")
-target_sources(test_cli PRIVATE "${PROJECT_SOURCE_DIR}/cli/plan/tlsf.cpp")
 add_dependencies(test_cli plan_victim ashlar_record)

@@ -8,8 +8,3 @@ target_compile_features(run_victim PRIVATE cxx_std_20)
 target_compile_definitions(test_cli PRIVATE "ASHLAR_RUN_VICTIM=\"$<TARGET_FILE:run_victim>\"")
 add_dependencies(test_cli run_victim)
 target_compile_definitions(test_cli PRIVATE "ASHLAR_HAS_MALLOC=$<TARGET_EXISTS:ashlar_malloc>")
-
-# The texts of `ashlar run` name files that are found from the command's directory.
-set_source_files_properties("${PROJECT_SOURCE_DIR}/cli/support/companion.cpp" PROPERTIES
-  COMPILE_DEFINITIONS "ASHLAR_LIBRARY_DIRECTORY=\"${ashlar_library_directory}\"")
-target_sources(test_cli PRIVATE "${PROJECT_SOURCE_DIR}/cli/support/companion.cpp")
