@@ -63,6 +63,16 @@ function(ashlar_read_tests room)
   target_precompile_headers(read_${room} REUSE_FROM ashlar_test_base)
 endfunction()
 
+# ashlar_do_not_optimise(<target>): for thousands of thin instantiations, which compile several times as fast so. A
+# precompiled header that is optimised does not serve it.
+function(ashlar_do_not_optimise target)
+  target_compile_options(${target} PRIVATE -O0)
+  string(TOUPPER "CMAKE_CXX_FLAGS_${CMAKE_BUILD_TYPE}" of_type)
+  if("${CMAKE_CXX_FLAGS} ${${of_type}}" MATCHES "-O0")
+    target_precompile_headers(${target} REUSE_FROM ashlar_test_base)
+  endif()
+endfunction()
+
 # ashlar_add_tests(<room> <source>…): executable test_<room> and its tests.
 function(ashlar_add_tests room)
   set(sources ${ARGN})
