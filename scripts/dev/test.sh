@@ -83,7 +83,7 @@ selection_of() { [[ $1 != quick ]] || echo "-E ^compile_time|^docs\\.(site|versi
 
 # libc++ for the tests that need it: unpacked beside the builds, since Debian's package removes libunwind-dev.
 unpack_libcxx() {
-  [[ $1 != outside && $1 != dev && $1 != quick && $1 != noexcept ]] || bash tests/libcxx/unpack.sh build/libcxx
+  [[ $1 != outside && $1 != dev && $1 != quick ]] || bash tests/libcxx/unpack.sh build/libcxx
 }
 
 # Builds a configuration while the tests of those before it run: both have a last long job that leaves cores idle.

@@ -56,7 +56,7 @@ sha256sum --check --quiet SHA256SUMS
 rm -rf check
 mkdir check
 tar -xzf "$name.tar.gz" -C check
-bash "check/$name/tests/consumer/consume.sh" copied_headers "$target/check/$name" "$target/check/work" "${CXX:-g++}" >/dev/null
+bash "check/$name/tests/consumer/consume.sh" first_program "$target/check/$name" "$target/check/work" "${CXX:-g++}" >/dev/null
 rm -rf check
 
 cat <<TEXT

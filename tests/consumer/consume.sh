@@ -61,12 +61,16 @@ need_released() {
   }
 }
 
-copied_headers() {
+first_program() {
   cp -r "$ashlar/include" "$work/include"
-  local flags=(-std=c++20 -I"$work/include" -pthread -o "$work/program")
-  "$compiler" "${flags[@]}" "$here/project/main.cpp"
+  "$compiler" -std=c++20 -I"$work/include" -pthread -o "$work/program" "$here/project/main.cpp"
   "$work/program"
-  # The heap compiled in each file, or once.
+}
+
+# The heap compiled in each file, or once.
+copied_headers() {
+  first_program
+  local flags=(-std=c++20 -I"$work/include" -pthread -o "$work/program")
   "$compiler" "${flags[@]}" -DASHLAR_COMPILED_HEAP=0 "$here/project/compiled_heap.cpp"
   "$work/program"
   "$compiler" "${flags[@]}" -DASHLAR_COMPILED_HEAP=1 "$here/project/compiled_heap.cpp" "$ashlar/compiled/heap.cpp"
