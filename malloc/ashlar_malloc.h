@@ -65,7 +65,7 @@ int ashlar_try_expand(void* p, size_t bytes);
  * those threads. Useful before a thread sleeps for long. */
 void ashlar_thread_flush(void);
 
-/* Effects: gives free memory to the system; the calling thread retains at most `retain_bytes`. Free blocks in the caches
+/* Effects: gives free memory of the heap of the process to the system; the calling thread retains at most `retain_bytes`. Free blocks in the caches
  * of other threads stay. Returns: bytes given back. */
 size_t ashlar_trim(size_t retain_bytes);
 
@@ -79,7 +79,7 @@ typedef struct ashlar_heap ashlar_heap;
 typedef struct ashlar_heap_options {
   size_t struct_bytes; /* sizeof(ashlar_heap_options) */
   size_t max_bytes;    /* held from the system at once; a request beyond is refused. Default: no limit */
-  size_t retain_bytes; /* free memory that stays for reuse; 1 means hardly any. Default: 16 MiB */
+  size_t retain_bytes; /* free memory that stays for reuse, at least as much as is live. Default: 16 MiB */
   uint32_t decay_ms;   /* milliseconds until other free memory goes back. Default: 500 */
 } ashlar_heap_options;
 
@@ -140,7 +140,7 @@ typedef struct ashlar_statistics {
   size_t huge_bytes;            /* of these; in live_bytes too */
   size_t held_bytes;            /* from the system, resident or not */
   size_t free_bytes;            /* of these: free, and in use before */
-  size_t fresh_bytes;           /* of these: never in use, so not resident */
+  size_t fresh_bytes;           /* of these: never in use, or purged: not resident */
   size_t head_bytes;            /* of these: the headers of segments */
   size_t table_bytes;           /* from the system, for tables; not in held_bytes */
   size_t cached_bytes;          /* of live_bytes, about: in the caches of other running threads. 0 at level hardened */

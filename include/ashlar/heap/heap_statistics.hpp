@@ -63,7 +63,7 @@ struct heap_statistics {
   std::size_t segments = 0;
   std::size_t held_bytes = 0;   ///< from the upstream; not all of it is resident
   std::size_t free_bytes = 0;   ///< free slices that were in use before: they may be resident
-  std::size_t fresh_bytes = 0;  ///< free slices untouched since the system mapped them: not resident
+  std::size_t fresh_bytes = 0;  ///< free slices untouched since they were mapped or purged: not resident
   std::size_t head_bytes = 0;   ///< headers of segments; only the part in use is resident
   std::size_t table_bytes = 0;  ///< from the upstream, for tables; not in `held_bytes`
   /// Of `all.live_bytes`: approximate bytes in the caches of other running threads, which only their owner may read.
