@@ -80,7 +80,7 @@ struct strings {
   using of = std::basic_string<char, std::char_traits<char>, A<char>>;
 };
 
-using container_kinds = types_of_build<::testing::Types<lists, maps, unordered_maps, vectors, strings>,
+using container_kinds = types_of_build<::testing::Types<lists, unordered_maps, vectors>,
                                        ::testing::Types<lists, forward_lists, maps, multimaps, sets, unordered_maps,
                                                         unordered_sets, vectors, deques, strings>>;
 
