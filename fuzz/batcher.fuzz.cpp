@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Bytes as frees, flushes, drains and ends of owners of a batcher, beside an oracle.
+// Bytes as frees, flushes, drains and the end of the pool of a batcher, beside an oracle.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -24,10 +24,9 @@ void run(input bytes) {
     switch (operation % 16) {
       case 0: expect(model->flush()); break;
       case 1: expect(model->hand_over()); break;
-      case 2: expect(model->drain_all()); break;
-      case 3: expect(model->drain(cell % model_type::owners)); break;
-      case 4: expect(operation < 240 || model->close(cell % model_type::owners)); break;
-      case 5: expect(model->add(cell)); break;
+      case 2: expect(model->drain()); break;
+      case 3: expect(operation < 240 || model->close()); break;
+      case 4: expect(model->add(cell)); break;
       default: expect(model->add_whatever_it_takes(cell, operation >= 128)); break;
     }
   }

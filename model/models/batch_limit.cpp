@@ -7,8 +7,8 @@ void model() {
   using batch = batcher<one_packet>;
   constexpr std::size_t most_held = 1;
   pool<batch> p;
-  batch first{most_held};
-  batch second{most_held};
+  batch first{p.inbox, most_held};
+  batch second{p.inbox, most_held};
   const auto free_or_keep = [&](batch& by, std::size_t index) {
     if (!p.free(by, index, 1)) p.arrive(index);
     checker::check(by.noted() <= most_held, "no more is held than allowed");

@@ -6,8 +6,8 @@ void model() {
   using namespace models;
   using batch = batcher<one_packet>;
   pool<batch> p;
-  batch first{no_limit};
-  batch second{no_limit};
+  batch first{p.inbox, no_limit};
+  batch second{p.inbox, no_limit};
   const auto end = [&](batch& by) {
     p.flush_caches(by);
     checker::check(by.is_idle(), "the batcher may go");

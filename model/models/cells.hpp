@@ -46,14 +46,10 @@ public:
   /// Effects: uses a cell for the last time and frees it. Returns: false if the batcher refused it.
   bool free(Batcher& batch, std::size_t index, int content) {
     cells[index].content = content;
-    return note(batch, index);
-  }
-  bool note(Batcher& batch, std::size_t index) {
-    const batch_result said = batch.add(key_of(index), bit_of(index), route());
+    const batch_result said = batch.add({key_of(index), bit_of(index)});
     checker::check(said != batch_result::already_noted, "no free is taken for a double free");
     return said == batch_result::noted;
   }
-  bool flush(Batcher& batch) { return batch.flush(route()); }
 
   /// Effects: frees a cell; if the batcher refuses, drains everything under the lock, as a pool does.
   void free_or_drain(Batcher& batch, std::size_t index, int content) {
@@ -110,10 +106,6 @@ private:
       case key_of(4): return 4;
       default: checker::check(key == key_of(6), "only keys of words arrive"); return 6;
     }
-  }
-
-  [[nodiscard]] auto route() {
-    return [this](std::uintptr_t) -> auto& { return inbox; };
   }
 };
 

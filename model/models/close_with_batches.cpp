@@ -6,10 +6,10 @@ void model() {
   using namespace models;
   using batch = batcher<one_packet>;
   pool<batch> p;
-  batch first{no_limit};
-  batch second{no_limit};
+  batch first{p.inbox, no_limit};
+  batch second{p.inbox, no_limit};
   checker::run_threads([&] { (void)(p.free(first, 0, 1) && p.free(first, 2, 2)); },
-                       [&] { (void)(p.free(second, 1, 1) && p.free(second, 4, 2) && p.flush(second)); },
+                       [&] { (void)(p.free(second, 1, 1) && p.free(second, 4, 2) && second.flush()); },
                        [&] {
                          for (auto* each = p.inbox.close(); each != nullptr;) {
                            auto* const next = static_cast<decltype(each)>(each->next);
@@ -19,6 +19,6 @@ void model() {
                          }
                        });
   for (const cell& each : p.cells) checker::check(each.arrived <= 1, "no cell arrives twice");
-  checker::check(p.flush(first) && p.flush(second), "a closed inbox takes no packet away");
+  checker::check(first.flush() && second.flush(), "a closed inbox takes no packet away");
   checker::check(first.is_idle() && second.is_idle(), "all packets come back");
 }

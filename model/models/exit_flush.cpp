@@ -7,10 +7,10 @@ void model() {
   constexpr batch_shape shape{.packets = 2, .words = 2, .slot_count = 2};
   using batch = batcher<shape>;
   pool<batch> p;
-  batch first{no_limit};
-  batch second{no_limit};
+  batch first{p.inbox, no_limit};
+  batch second{p.inbox, no_limit};
   const auto flush = [&](batch& by) {
-    checker::check(p.flush(by), "with packets at hand a flush succeeds");
+    checker::check(by.flush(), "with packets at hand a flush succeeds");
     checker::check(by.noted() == 0 && by.invariant(), "a flush leaves nothing behind");
   };
   checker::run_threads([&] { p.free(first, 0, 1), p.free(first, 1, 2), p.free(first, 6, 3), flush(first); },

@@ -6,8 +6,8 @@ void model() {
   using namespace models;
   using batch = batcher<one_packet>;
   pool<batch> p;
-  batch first{no_limit};
-  batch second{no_limit};
+  batch first{p.inbox, no_limit};
+  batch second{p.inbox, no_limit};
   checker::run_threads(
       [&] { p.free_or_drain(first, 0, 1), p.free_or_drain(first, 2, 2), p.free_or_drain(first, 4, 3); },
       [&] { p.free_or_drain(second, 1, 1), p.free_or_drain(second, 3, 2), p.free_or_drain(second, 5, 3); });

@@ -7,12 +7,12 @@ void model() {
   using namespace models;
   using batch = batcher<batch_shape{.packets = 2, .words = 1, .slot_count = 2}>;
   pool<batch> p;
-  batch leaving{no_limit};
+  batch leaving{p.inbox, no_limit};
   checker::run_threads(
       [&] {
         p.free_or_drain(leaving, 0, 1);
         p.free_or_drain(leaving, 2, 2);
-        if (!p.flush(leaving)) p.flush_caches(leaving);
+        if (!leaving.flush()) p.flush_caches(leaving);
         p.lock.lock();
         p.drain_inbox();
         p.lock.unlock();

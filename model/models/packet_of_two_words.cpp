@@ -7,15 +7,15 @@ void model() {
   constexpr batch_shape shape{.packets = 1, .words = 2, .slot_count = 2};
   using batch = batcher<shape>;
   pool<batch> p;
-  batch first{no_limit};
-  batch second{no_limit};
+  batch first{p.inbox, no_limit};
+  batch second{p.inbox, no_limit};
   const auto free_or_keep = [&](std::size_t index) {
     if (!p.free(first, index, 1)) p.arrive(index);
   };
   checker::run_threads(
       [&] {
         free_or_keep(0), free_or_keep(2), free_or_keep(4);
-        (void)p.flush(first);
+        (void)first.flush();
         free_or_keep(6);
       },
       [&] { p.free(second, 1, 1), p.free(second, 3, 2); },

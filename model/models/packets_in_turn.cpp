@@ -7,7 +7,7 @@ void model() {
   constexpr batch_shape shape{.packets = 2, .words = 1, .slot_count = 2};
   using batch = batcher<shape>;
   pool<batch> p;
-  batch by{no_limit};
+  batch by{p.inbox, no_limit};
   const auto free_or_keep = [&](std::size_t index) {
     if (!p.free(by, index, 1)) p.arrive(index);
   };

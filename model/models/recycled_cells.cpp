@@ -6,12 +6,12 @@ void model() {
   using namespace models;
   using batch = batcher<one_packet>;
   pool<batch> p;
-  batch first{no_limit};
-  batch second{no_limit};
+  batch first{p.inbox, no_limit};
+  batch second{p.inbox, no_limit};
   checker::mutex hand;
   checker::atomics::plain<bool> is_handed_out = false;
   bool is_freed_again = false;
-  checker::run_threads([&] { (void)(p.free(first, 0, 1) && p.flush(first) && p.free(first, 2, 2) && p.flush(first)); },
+  checker::run_threads([&] { (void)(p.free(first, 0, 1) && first.flush() && p.free(first, 2, 2) && first.flush()); },
                        [&] {
                          p.drain_inbox();
                          if (p.cells[0].arrived == 1) hand.lock(), is_handed_out = true, hand.unlock();
@@ -21,7 +21,7 @@ void model() {
                          hand.lock();
                          is_freed_again = is_handed_out;
                          hand.unlock();
-                         if (is_freed_again) (void)(p.free(second, 0, 3) && p.flush(second));
+                         if (is_freed_again) (void)(p.free(second, 0, 3) && second.flush());
                        });
   p.take_in_with(first);
   p.take_in_with(second);

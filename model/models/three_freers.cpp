@@ -6,9 +6,9 @@ void model() {
   using namespace models;
   using batch = batcher<one_packet>;
   pool<batch> p;
-  batch first{no_limit};
-  batch second{no_limit};
-  batch third{no_limit};
+  batch first{p.inbox, no_limit};
+  batch second{p.inbox, no_limit};
+  batch third{p.inbox, no_limit};
   const auto free_both = [&](batch& by, std::size_t one, std::size_t other) {
     p.free(by, one, 1), p.free(by, other, 1);
   };

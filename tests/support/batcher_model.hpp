@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A batcher between one freeing thread and several owners, beside an oracle: the cells that are free and not yet taken.
+// A batcher between one freeing thread and a pool, beside an oracle: the cells that are free and not yet taken.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -22,11 +21,11 @@ public:
   using packet_type = typename batcher_type::packet_type;
   using inbox_type = typename batcher_type::inbox_type;
 
-  static constexpr std::size_t owners = 3;
-  static constexpr std::size_t words = 24;  // for each owner
-  static constexpr std::size_t cells = owners * words * 64;
+  static constexpr std::size_t words = 72;
+  static constexpr std::size_t cells = words * 64;
 
-  explicit batcher_model(std::size_t most_held) : most_held_(most_held != 0 ? most_held : 1), batcher_(most_held) {}
+  explicit batcher_model(std::size_t most_held)
+      : most_held_(most_held != 0 ? most_held : 1), batcher_(inbox_, most_held) {}
 
   /// Effects: frees a cell unless it is free, and frees it again, which must be noticed.
   bool add(std::size_t cell) {
@@ -45,14 +44,14 @@ public:
     if (!add(cell)) return false;
     if (!was_live || is_away_[cell] != 0) return true;
     for (std::size_t tries = 0; tries <= Shape.slot_count && is_away_[cell] == 0; ++tries) {
-      if (!(by_hand_over ? hand_over() : drain_all()) || !add(cell)) return false;
+      if (!(by_hand_over ? hand_over() : drain()) || !add(cell)) return false;
       if (by_hand_over) break;
     }
     return is_away_[cell] != 0;
   }
 
   bool flush() {
-    const bool all = batcher_.flush(route());
+    const bool all = batcher_.flush();
     return (all ? batcher_.noted() == 0 : is_stuck()) && check();
   }
 
@@ -61,40 +60,29 @@ public:
     return batcher_.noted() == 0 && check();
   }
 
-  bool drain(std::size_t owner) {
-    if (inboxes_[owner].is_closed()) return true;
-    ashlar::detail::drain(inboxes_[owner], [&](const ashlar::detail::freed_word& word) {
-      if (owner_of(word.key) != owner) is_good_ = false;
-      arrive(word);
-    });
-    return inboxes_[owner].is_empty() && check();
+  bool drain() {
+    if (inbox_.is_closed()) return true;
+    ashlar::detail::drain(inbox_, [this](const ashlar::detail::freed_word& word) { arrive(word); });
+    return inbox_.is_empty() && check();
   }
 
-  bool drain_all() {
-    for (std::size_t owner = 0; owner < owners; ++owner)
-      if (!drain(owner)) return false;
-    return true;
-  }
-
-  /// Effects: an owner ends. From now on, frees in transit to it may arrive or not.
-  bool close(std::size_t owner) {
-    for (packet_type* each = inboxes_[owner].close(); each != nullptr;) {
+  /// Effects: the pool ends. From now on, frees in transit to it may arrive or not.
+  bool close() {
+    for (packet_type* each = inbox_.close(); each != nullptr;) {
       packet_type* const next = each->next;
       each->give_back();
       each = next;
     }
-    for (std::size_t cell = owner * words * 64; cell < (owner + 1) * words * 64; ++cell) {
-      awaited_ -= is_counted_[cell];
-      is_counted_[cell] = 0;
-    }
+    is_counted_.assign(cells, 0);
+    awaited_ = 0;
     return check();
   }
 
   /// Effects: sends and takes everything. Returns: whether every cell has arrived once, and none is left.
   bool finish() {
-    bool good = drain_all();
-    for (std::size_t tries = 0; tries <= cells && !batcher_.flush(route()); ++tries) good = good && drain_all();
-    good = good && drain_all() && batcher_.is_idle() && awaited_ == 0 && check();
+    bool good = drain();
+    for (std::size_t tries = 0; tries <= cells && !batcher_.flush(); ++tries) good = good && drain();
+    good = good && drain() && batcher_.is_idle() && awaited_ == 0 && check();
     return good;
   }
 
@@ -104,43 +92,27 @@ public:
   [[nodiscard]] const batcher_type& batcher() const { return batcher_; }
 
 private:
-  // Bitmap words of an owner's slab; owners lie far apart.
-  static constexpr std::uintptr_t region = 1u << 16;
-
-  [[nodiscard]] static std::size_t owner_of(std::uintptr_t key) { return key / region - 1; }
-  [[nodiscard]] static std::uintptr_t key_of(std::size_t cell) {
-    return (cell / (words * 64) + 1) * region + cell / 64 % words;
-  }
-  [[nodiscard]] static std::size_t first_cell_of(std::uintptr_t key) {
-    return (owner_of(key) * words + key % region) * 64;
-  }
-
-  [[nodiscard]] auto route() {
-    return [this](std::uintptr_t key) -> inbox_type& { return inboxes_[owner_of(key)]; };
-  }
+  static constexpr std::uintptr_t first_key = 1u << 16;
 
   [[nodiscard]] ashlar::detail::batch_result note(std::size_t cell) {
-    return batcher_.add(key_of(cell), std::uint64_t{1} << (cell % 64), route());
+    return batcher_.add({first_key + cell / 64, std::uint64_t{1} << (cell % 64)});
   }
 
-  // It may refuse only while packets are in the inboxes, since only `drain` reads them here.
-  [[nodiscard]] bool is_stuck() const {
-    std::size_t waiting = 0;
-    for (const inbox_type& each : inboxes_) waiting += each.is_empty() || each.is_closed() ? 0u : 1u;
-    return waiting != 0;
-  }
+  // It may refuse only while packets are in the inbox, since only `drain` reads them here.
+  [[nodiscard]] bool is_stuck() const { return !inbox_.is_empty() && !inbox_.is_closed(); }
 
   void await(std::size_t cell) {
     is_away_[cell] = 1;
-    is_counted_[cell] = inboxes_[owner_of(key_of(cell))].is_closed() ? 0 : 1;
+    is_counted_[cell] = inbox_.is_closed() ? 0 : 1;
     awaited_ += is_counted_[cell];
   }
 
   void arrive(const ashlar::detail::freed_word& word) {
-    if (word.cells == 0) is_good_ = false;
+    is_good_ = is_good_ && word.cells != 0 && word.key - first_key < words;
+    if (!is_good_) return;
     for (std::size_t bit = 0; bit < 64; ++bit) {
       if (((word.cells >> bit) & 1) == 0) continue;
-      const std::size_t cell = first_cell_of(word.key) + bit;
+      const std::size_t cell = (word.key - first_key) * 64 + bit;
       if (is_away_[cell] == 0) is_good_ = false;
       is_away_[cell] = 0;
       awaited_ -= is_counted_[cell];
@@ -148,9 +120,9 @@ private:
     }
   }
 
-  std::array<inbox_type, owners> inboxes_;
+  inbox_type inbox_;
   std::vector<unsigned char> is_away_ = std::vector<unsigned char>(cells);
-  // Freed, and its owner has not ended since.
+  // Freed, and the pool has not ended since.
   std::vector<unsigned char> is_counted_ = std::vector<unsigned char>(cells);
   std::size_t awaited_ = 0;
   std::size_t most_held_;

@@ -88,14 +88,8 @@ std::vector<void*> take(world& of, std::size_t most) {
 
 // Frees without the lock, as another thread would.
 void note(world& of, ashlar::detail::batcher<>& by, void* cell) {
-  const ashlar::detail::freed_word place = of.slabs.place_of(cell);
   ashlar::detail::mark_free(cell, of.slabs.cell_bytes());
-  ASSERT_EQ(by.add(place.key, place.cells, [&](std::uintptr_t) -> auto& { return of.slabs.inbox(); }),
-            ashlar::detail::batch_result::noted);
-}
-
-void send(world& of, ashlar::detail::batcher<>& by) {
-  ASSERT_TRUE(by.flush([&](std::uintptr_t) -> auto& { return of.slabs.inbox(); }));
+  ASSERT_EQ(by.add(of.slabs.place_of(cell)), ashlar::detail::batch_result::noted);
 }
 
 TEST(shared_slabs, allocates_nothing_before_the_first_cell) {
@@ -149,11 +143,11 @@ TEST(shared_slabs, one_cell_at_a_time_under_the_lock) {
 
 TEST(shared_slabs, takes_in_what_arrived_whenever_it_takes_the_lock) {
   world w;
-  ashlar::detail::batcher<> remote(1000);
+  ashlar::detail::batcher<> remote(w.slabs.inbox(), 1000);
   const std::vector<void*> cells = take(w, 100);
   for (void* const cell : cells) note(w, remote, cell);
   EXPECT_EQ(w.taken(), cells.size()) << "not sent yet";
-  send(w, remote);
+  ASSERT_TRUE(remote.flush());
   EXPECT_FALSE(remote.is_idle());
   EXPECT_EQ(w.taken(), 0u);
   EXPECT_TRUE(remote.is_idle());
@@ -165,14 +159,14 @@ TEST(shared_slabs, serves_its_own_frees_before_it_asks_the_upstream) {
   std::vector<void*> all;
   while (all.empty() || w.taken() != w.capacity())
     for (void* const cell : take(w, 256)) all.push_back(cell);
-  ashlar::detail::batcher<> own(1000);
+  ashlar::detail::batcher<> own(w.slabs.inbox(), 1000);
   note(w, own, all.back());
   w.upstream.fail_from(0);
   cell_batches stock;
   ASSERT_TRUE(w.slabs.take<or_null>(stock, 256, &own)) << "what is noted and not sent serves as well";
   EXPECT_EQ(cells_in(stock, w.slabs.cell_stride()), std::vector<void*>{all.back()});
   note(w, own, all.front());
-  send(w, own);
+  ASSERT_TRUE(own.flush());
   EXPECT_EQ(w.slabs.allocate<or_null>(), all.front()) << "as does what was sent";
   EXPECT_EQ(w.slabs.allocate<or_null>(), nullptr);
   EXPECT_TRUE(own.is_idle());
@@ -180,11 +174,11 @@ TEST(shared_slabs, serves_its_own_frees_before_it_asks_the_upstream) {
 
 TEST(shared_slabs, flushes_noted_and_sent_frees) {
   world w(32, 1);
-  ashlar::detail::batcher<> own(1000);
+  ashlar::detail::batcher<> own(w.slabs.inbox(), 1000);
   const std::vector<void*> cells = take(w, 64);
   for (std::size_t i = 0; i < cells.size(); ++i) {
     note(w, own, cells[i]);
-    if (i == cells.size() / 2) send(w, own);
+    ASSERT_TRUE(i != cells.size() / 2 || own.flush());
   }
   w.slabs.flush_caches(own);
   EXPECT_TRUE(own.is_idle());
@@ -257,11 +251,11 @@ TEST(shared_slabs, gives_all_back_when_it_is_released_and_serves_again) {
 
 TEST(shared_slabs, drops_late_frees_once_it_is_closed) {
   world w;
-  ashlar::detail::batcher<> remote(1000);
+  ashlar::detail::batcher<> remote(w.slabs.inbox(), 1000);
   note(w, remote, take(w, 1).front());
   w.slabs.close();
   EXPECT_EQ(w.upstream.balance(), nothing);
-  send(w, remote);
+  ASSERT_TRUE(remote.flush());
   EXPECT_TRUE(remote.is_idle());
 }
 
@@ -282,11 +276,11 @@ TEST(shared_slabs, notices_in_a_packet_what_is_free_already) {
   const auto free_twice = [] {
     world w;
     const std::vector<void*> cells = take(w, 10);
-    ashlar::detail::batcher<> first(1000), second(1000);
+    ashlar::detail::batcher<> first(w.slabs.inbox(), 1000), second(w.slabs.inbox(), 1000);
     note(w, first, cells[3]);
     note(w, second, cells[3]);
-    send(w, first);
-    send(w, second);
+    ASSERT_TRUE(first.flush());
+    ASSERT_TRUE(second.flush());
     static_cast<void>(w.taken());
   };
   ASHLAR_EXPECT_DEATH(free_twice(),
@@ -330,7 +324,7 @@ TEST(shared_slabs, hands_each_cell_to_one_thread_at_a_time) {
   constexpr int rounds = ashlar_test::has_tsan || ashlar_test::has_asan ? 150 : 1500;
   world w(32, 1);
   const auto work = [&](std::size_t who) {
-    ashlar::detail::batcher<> own(256);
+    ashlar::detail::batcher<> own(w.slabs.inbox(), 256);
     for (int round = 0; round < rounds; ++round) {
       cell_batches stock;
       static_cast<void>(w.slabs.take<or_throw>(stock, 100, &own));

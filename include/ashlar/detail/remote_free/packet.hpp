@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A packet: a batch of remote frees on its way to the owner of their slabs.
+// A packet: a batch of remote frees on its way to the pool of their slabs.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 namespace ashlar::ASHLAR_ABI::detail {
 
 /// Freed cells of one bitmap word of a slab. The key is the start of the slab plus the index of the word. The index is
-/// below the size of the slab in bytes, so that the owner separates the two by a mask.
+/// below the size of the slab in bytes, so that the pool separates the two by a mask.
 struct freed_word {
   std::uintptr_t key = 0;
   std::uint64_t cells = 0;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <new>
 
 #include <ashlar/base/config.hpp>
@@ -116,8 +115,7 @@ private:
   }
 
   [[nodiscard]] ASHLAR_INLINE batch_result note(Slabs& to, void* cell) noexcept {
-    const freed_word place = to.place_of(cell);
-    return batch_->add(place.key, place.cells, [&](std::uintptr_t) -> auto& { return to.inbox(); });
+    return batch_->add(to.place_of(cell));
   }
 
   // Without a batcher or a free packet, the cell goes back under the lock, which also brings packets back.
@@ -132,7 +130,8 @@ private:
   void make_batch(Slabs& to) noexcept {
     if (batch_ != nullptr) return;
     void* const memory = try_allocate_from(to.upstream(), sizeof(batcher_type), alignof(batcher_type));
-    if (memory != nullptr) batch_ = ::new (memory) batcher_type(cell_batches::max_bytes / to.cell_bytes());
+    if (memory == nullptr) return;
+    batch_ = ::new (memory) batcher_type(to.inbox(), cell_batches::max_bytes / to.cell_bytes());
   }
 
   static inline constinit thread_local const char this_thread_ = 0;
