@@ -26,7 +26,7 @@ using ashlar::detail::slice_bytes;
 
 constexpr std::size_t keep = std::size_t{4} << 20;
 
-template <std::uint32_t DecayMs>
+template <std::uint32_t DecayMs, std::size_t Keep = keep>
 struct purge_after : ::testing::Test {
   std::byte* take(std::size_t length) {
     if (std::byte* const shelved = spans.take_free_run(length)) return shelved;
@@ -52,13 +52,14 @@ struct purge_after : ::testing::Test {
   ashlar::detail::extent_map<page_resource> space{ashlar::detail::max_size, page_resource{}};
   ashlar::detail::span_store<page_resource> spans{space};
   ashlar::detail::small_store<page_resource> small{spans};
-  ashlar::detail::huge_store<page_resource> huge{space, keep, DecayMs};
+  ashlar::detail::huge_store<page_resource> huge{space, Keep, DecayMs};
   ashlar::detail::thread_cache lists;
-  ashlar::detail::purge<page_resource> idle{spans, small, huge, keep, DecayMs};
+  ashlar::detail::purge<page_resource> idle{spans, small, huge, Keep, DecayMs};
   std::vector<std::byte*> held;
 };
 using purge_test = purge_after<0>;
 using purge_in_time = purge_after<60>;
+using purge_of_all = purge_after<0, 0>;
 
 TEST(decay_window, ends_at_each_look_without_a_duration) {
   ashlar::detail::decay_window window(0);
@@ -178,6 +179,15 @@ TEST_F(purge_test, keeps_more_where_what_it_gave_back_is_wanted_again) {
   }
   EXPECT_LT(least, 200 * 4 * slice_bytes);
   EXPECT_GT(spare(), 390 * 4 * slice_bytes) << "all that each swing needs";
+}
+
+TEST_F(purge_of_all, learns_nothing_from_refaults) {
+  for (int swing = 0; swing < 12; ++swing) {
+    fill(400);
+    free_down_to(0);
+    EXPECT_LT(spare(), 40 * 4 * slice_bytes) << "a tenth, at each swing";
+  }
+  idle.clear();
 }
 
 TEST_F(purge_test, forgets_refaults_when_its_retained_memory_is_unused) {

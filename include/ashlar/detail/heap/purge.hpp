@@ -160,12 +160,12 @@ private:
 ///
 /// A heap retains as much free memory as its live blocks take, and at least `retain_bytes`. It retains more when purged
 /// bytes fault in again, until that much was free for a while: memory that a program swings through stays, memory that
-/// it has left goes. Frees report their bytes, and look at the clock once a MiB while there is an excess. If the least
-/// free memory in a window of `decay_ms` exceeds the limit, a round begins: free lists are swept into the bitmaps, that
-/// excess of free slices is decommitted, then the whole free pages inside slabs. Each further free does one step, of
-/// one segment at most. The next round waits for an excess above the bytes that the last one could not purge, without
-/// windows for a new maximum of free memory, or for frees of four times the heap's size: a steady state has nothing new
-/// to purge.
+/// it has left goes. With neither a limit nor windows it learns nothing from them. Frees report their bytes, and look
+/// at the clock once a MiB while there is an excess. If the least free memory in a window of `decay_ms` exceeds the
+/// limit, a round begins: free lists are swept into the bitmaps, that excess of free slices is decommitted, then the
+/// whole free pages inside slabs. Each further free does one step, of one segment at most. The next round waits for an
+/// excess above the bytes that the last one could not purge, without windows for a new maximum of free memory, or for
+/// frees of four times the heap's size: a steady state has nothing new to purge.
 ///
 /// An upstream with a budget shares `retain_bytes` between all heaps over it. Each heap counts its excess there once
 /// per MiB of frees; so the total may exceed the budget by 1 MiB for each heap. Thread safety: none. Never allocates.
@@ -282,9 +282,12 @@ private:
     const std::size_t live = used - detail::min(used, in_cells + small_.dropped_bytes());
     kept_.count(spare - detail::min(spare, live));
     const std::size_t kept = detail::max(kept_.most(), live);
-    refaulted_bytes_ = detail::min(refaulted_bytes_, spare + live);
+    refaulted_bytes_ = is_prompt() ? 0 : detail::min(refaulted_bytes_, spare + live);
     return {spare, live, kept + detail::min(refaulted_bytes_, max_size - kept)};
   }
+
+  // Without a window and a limit, what faults in again goes back again.
+  [[nodiscard]] bool is_prompt() const noexcept { return window_.is_instant() && kept_.most() == 0; }
 
   ASHLAR_COLD void evaluate(thread_cache& cache) noexcept {
     const shares have = now(cache);
