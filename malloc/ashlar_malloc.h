@@ -54,7 +54,7 @@ void ashlar_free_sized(void* p, size_t bytes, size_t alignment);
 size_t ashlar_usable_size(const void* p);
 
 /* Returns: the usable bytes of a block of `bytes` bytes: a container that grows to this size wastes nothing. 0 for a
- * size that is refused. A sampled block (options sample, and stats=profile) has the bytes of its request. */
+ * size that is refused; as for 1 byte for 0. A sampled block (options sample, and stats=profile) has the bytes of its request. */
 size_t ashlar_good_size(size_t bytes);
 
 /* Returns: 1 if the block has at least `bytes` usable bytes now, at the same address, else 0; then it is unchanged.
