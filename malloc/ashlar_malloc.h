@@ -54,7 +54,8 @@ void ashlar_free_sized(void* p, size_t bytes, size_t alignment);
 size_t ashlar_usable_size(const void* p);
 
 /* Returns: the usable bytes of a block of `bytes` bytes: a container that grows to this size wastes nothing. 0 for a
- * size that is refused; as for 1 byte for 0. A sampled block (options sample, and stats=profile) has the bytes of its request. */
+ * size that is refused; a size of 0 counts as 1. A sampled block (options sample, and stats=profile) has the bytes of
+ * its request. */
 size_t ashlar_good_size(size_t bytes);
 
 /* Returns: 1 if the block has at least `bytes` usable bytes now, at the same address, else 0; then it is unchanged.
@@ -65,8 +66,8 @@ int ashlar_try_expand(void* p, size_t bytes);
  * those threads. Useful before a thread sleeps for long. */
 void ashlar_thread_flush(void);
 
-/* Effects: gives free memory of the heap of the process to the system; the calling thread retains at most `retain_bytes`. Free blocks in the caches
- * of other threads stay. Returns: bytes given back. */
+/* Effects: gives free memory of the heap of the process to the system; the calling thread retains at most
+ * `retain_bytes`. Free blocks in the caches of other threads stay. Returns: bytes given back. */
 size_t ashlar_trim(size_t retain_bytes);
 
 /* ---- Heaps as objects ------------------------------------------------------------------------------------------ */

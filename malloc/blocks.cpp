@@ -115,16 +115,9 @@ ASHLAR_INLINE auto in_heap_of(const void* p, F f) noexcept {
   return p != nullptr ? std::memset(p, 0, bytes) : nullptr;
 }
 
-/// Returns: `to`, with the contents of `from`, which is freed.
-[[nodiscard]] ASHLAR_INLINE void* moved_to(void* to, void* from, std::size_t bytes) noexcept {
-  std::memcpy(to, from, bytes);
-  deallocate_by_free(from);
-  return to;
-}
-
 [[nodiscard]] ASHLAR_COLD void* resize_cell_slow(void* p, std::size_t had, std::size_t bytes) noexcept {
   const caller_scope within(ASHLAR_OWN_FRAME());
-  if (void* const to = allocate_by_malloc(bytes)) return moved_to(to, p, detail::min(had, bytes));
+  if (void* const to = allocate_by_malloc(bytes)) return moved_from(p, had, to, bytes);
   return bytes <= had ? p : nullptr;
 }
 
@@ -133,7 +126,7 @@ ASHLAR_INLINE auto in_heap_of(const void* p, F f) noexcept {
 [[nodiscard]] ASHLAR_NOINLINE void* resize_cell(void* p, std::size_t had, std::size_t bytes) noexcept {
   if (process_heap_type::keeps_cell(had, bytes)) return p;
   void* const to = allocate_fast(bytes);
-  return ASHLAR_LIKELY(to != nullptr) ? moved_to(to, p, detail::min(had, bytes)) : resize_cell_slow(p, had, bytes);
+  return ASHLAR_LIKELY(to != nullptr) ? moved_from(p, had, to, bytes) : resize_cell_slow(p, had, bytes);
 }
 
 }  // namespace

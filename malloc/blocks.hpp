@@ -6,9 +6,11 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/heap/process_heap.hpp>
 
@@ -110,6 +112,14 @@ void deallocate_between(void* p, std::size_t bytes, std::size_t alignment) noexc
 
 /// Effects: as `deallocate`, with the code of `free`.
 void deallocate_by_free(void* p) noexcept;
+/// Effects: moves a block of `had` bytes to the new one at `moved`, of `bytes` bytes. Returns: `moved`; null, without
+/// an effect, for null.
+[[nodiscard]] ASHLAR_INLINE void* moved_from(void* p, std::size_t had, void* moved, std::size_t bytes) noexcept {
+  if (moved == nullptr) return nullptr;
+  std::memcpy(moved, p, detail::min(had, bytes));
+  deallocate_by_free(p);
+  return moved;
+}
 /// Effects: frees a block; nothing for null.
 ASHLAR_INLINE void deallocate(void* p) noexcept { process_heap().deallocate_or(p, deallocate_slow, deallocate_remote); }
 

@@ -65,14 +65,6 @@ constexpr std::size_t zeroed = 0;  // in place of an alignment
   return take_profiled(bytes, counts_bytes(bytes) && is_profile_sample(bytes), alignment, caller);
 }
 
-// Returns: the block at another address, or null.
-[[nodiscard]] void* moved_from(void* p, std::size_t had, void* moved, std::size_t bytes) noexcept {
-  if (moved == nullptr) return nullptr;
-  std::memcpy(moved, p, detail::min(had, bytes));
-  deallocate_by_free(p);
-  return moved;
-}
-
 }  // namespace
 
 ASHLAR_COLD void* profile_aligned(std::size_t bytes, std::size_t alignment) noexcept {

@@ -55,7 +55,7 @@ public:
   template <class... Request>
   ASHLAR_NOINLINE void put_checked(void* p, bool is_own, Request... requested) noexcept {
     const auto in = self().sharing_.enter_whole();
-    if (!is_own) return take_from_other(p, requested...);
+    if (!is_own) return take_remote(p, requested...);
     self().stores_.checks().end_life(p, requested...);
     take_own(p);
   }
@@ -128,7 +128,7 @@ private:
 
   // Under the lock.
   template <class... Request>
-  void take_from_other(void* p, Request... requested) noexcept {
+  void take_remote(void* p, Request... requested) noexcept {
     auto& stores = self().stores_;
     stores.checks_of_block().end_life_by_other(p, requested...);
     if (is_aligned(p, window_bytes)) return stores.give_huge(p);
