@@ -42,7 +42,9 @@ class Subject(NamedTuple):
 
 
 class Budget(NamedTuple):
-    """The most that `subject` may take, as a share of the user and system time of `yardstick`, by compiler."""
+    """The most that `subject` may take, as a share of the user and system time of `yardstick`, by compiler. The share of
+    one and the same state differs by up to 0.4 of itself between hosts and hours (caches and cores shared with others): a
+    limit stands a tenth above the highest share seen, and finds what grows by a quarter."""
     subject: Subject
     yardstick: Subject
     limits: dict
@@ -59,11 +61,11 @@ BUDGETS = (
     Budget(Subject("pool_allocator.hpp", PARSE, "#include <ashlar/face/pool_allocator.hpp>\n"),
            Subject("boost/pool/pool_alloc.hpp", PARSE, "#include <boost/pool/pool_alloc.hpp>\n"),
            {"clang": 1.0, "gcc": 1.0}),
-    Budget(*pooled_list(FAST, "-O2 -DNDEBUG"), {"clang": 1.0, "gcc": 1.1}),
-    Budget(*pooled_list(OPTIMISE, "-O2"), {"clang": 1.2, "gcc": 1.4}),
+    Budget(*pooled_list(FAST, "-O2 -DNDEBUG"), {"clang": 1.2, "gcc": 1.2}),
+    Budget(*pooled_list(OPTIMISE, "-O2"), {"clang": 1.3, "gcc": 1.4}),
     Budget(Subject("a heap of ashlar::heap, -O2 -DNDEBUG", (*FAST, "-DASHLAR_COMPILED_HEAP=1"), HEAP), REGEX,
-           {"clang": 2.1, "gcc": 2.1}),
-    Budget(Subject("ashlar.hpp", PARSE, "#include <ashlar/ashlar.hpp>\n"), REGEX, {"clang": 2.9, "gcc": 3.3}),
+           {"clang": 2.4, "gcc": 2.5}),
+    Budget(Subject("ashlar.hpp", PARSE, "#include <ashlar/ashlar.hpp>\n"), REGEX, {"clang": 3.2, "gcc": 3.6}),
 )
 
 
