@@ -95,6 +95,10 @@ ashlar_heap* ashlar_heap_new(const ashlar_heap_options* options);
  * Expects: no thread uses the heap or its blocks meanwhile. Complexity: O(memory held), not O(blocks). */
 void ashlar_heap_release(ashlar_heap* heap);
 
+/* Effects: gives all free memory of the heap to the system; of the heap of the process as ashlar_trim(0).
+ * Returns: bytes given back. Complexity: O(free memory). */
+size_t ashlar_heap_trim(ashlar_heap* heap);
+
 /* Effects: as ashlar_heap_release, and the heap ends. NULL: nothing.
  * Expects: as ashlar_heap_release; the heap is no thread's default, but that of the calling thread, which then has the
  * heap of the process again. What the C library keeps, such as the buffer of a stream, lies in the heap if the thread made

@@ -155,6 +155,10 @@ ASHLAR_EXPORT void ashlar_heap_release(ashlar_heap* heap) {
   heap->release();
 }
 
+ASHLAR_EXPORT std::size_t ashlar_heap_trim(ashlar_heap* heap) {
+  return drop_in::on(heap, [](auto& in) { return in.trim(); });
+}
+
 ASHLAR_EXPORT void ashlar_heap_delete(ashlar_heap* heap) {
   ASHLAR_REQUIRE(!drop_in::is_process(heap), "deleted the heap of the process");
   if (heap == nullptr) return;

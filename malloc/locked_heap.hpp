@@ -93,6 +93,12 @@ public:
     space_.trim();
   }
 
+  /// Effects: gives all free memory to the system. Returns: bytes given back.
+  std::size_t trim() noexcept {
+    const scope held(lock_);
+    return trim_all();
+  }
+
   /// @{ As those of `heap_survey`.
   template <class F>
   void for_each_live(F f) {

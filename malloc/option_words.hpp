@@ -134,10 +134,13 @@ constexpr void end_stats(options& of) noexcept {
   return set_flag(value, of.zeroes);
 }
 
-// 0, 1, or 1/N.
+// 0, 1, or 1/N, where N is at least 1.
 [[nodiscard]] constexpr bool set_sample(options& of, std::string_view value) noexcept {
-  if (!take_prefix(value, "1/") && value != "0" && value != "1") return false;
-  return parse_number(value, INT32_MAX, of.sample_interval);
+  const bool is_share = take_prefix(value, "1/");
+  std::uint32_t interval = 0;
+  if (!parse_number(value, is_share ? INT32_MAX : 1, interval) || (is_share && interval == 0)) return false;
+  of.sample_interval = interval;
+  return true;
 }
 
 [[nodiscard]] constexpr bool set_profile_interval(options& of, std::string_view value) noexcept {

@@ -174,6 +174,18 @@ static void test_heap(void) {
   ashlar_heap_delete(NULL);
 }
 
+static void test_trim(void) {
+  ashlar_heap* const heap = ashlar_heap_new(NULL);
+  void* const p = ashlar_heap_malloc(heap, 1 << 20);
+  memset(p, 1, 1 << 20);
+  ashlar_heap_free(heap, p); /* retained */
+  EXPECT(ashlar_heap_trim(heap) >= 1 << 20);
+  EXPECT(ashlar_heap_trim(heap) == 0);
+  ashlar_heap_delete(heap);
+  free(malloc(1 << 20));
+  EXPECT(ashlar_heap_trim(ashlar_heap_of_process()) >= 1 << 20);
+}
+
 static void test_limit(void) {
   ashlar_heap_options options = {sizeof options, 16u << 20, 1u << 20, 10};
   ashlar_heap* const heap = ashlar_heap_new(&options);
@@ -345,6 +357,7 @@ int main(void) {
   test_real_sizes();
   test_shrinking_in_place();
   test_heap();
+  test_trim();
   test_limit();
   test_default_heap();
   test_statistics();

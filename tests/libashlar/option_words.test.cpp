@@ -110,6 +110,7 @@ TEST(option_words, refuses_values) {
                                       "zero=11",
                                       "sample=2",
                                       "sample=1/",
+                                      "sample=1/0",
                                       "sample=",
                                       "sample=1/1k",
                                       "sample=1/5000000000"}) {
