@@ -31,7 +31,7 @@ ashlar::budget::answer make_room(const ashlar::budget::refusal& request, void* c
   std::printf("no room for %zu bytes under a limit of %zu\n", request.bytes, request.exceeded.max_bytes());
   auto& images = *static_cast<cache*>(context);
   const bool would_help = &request.exceeded == &images.memory.limits() && request.bytes <= request.exceeded.max_bytes();
-  return would_help && images.drop_one() ? ashlar::budget::answer::try_again : ashlar::budget::answer::give_up;
+  return would_help && images.drop_one() ? ashlar::budget::answer::retry : ashlar::budget::answer::give_up;
 }
 
 int main() {

@@ -76,7 +76,7 @@ struct helper {
     self.exceeded = &r.exceeded;
     if (self.frees == 0) return budget::answer::give_up;
     self.where->uncharge(self.frees);
-    return budget::answer::try_again;
+    return budget::answer::retry;
   }
 };
 
@@ -103,7 +103,7 @@ TEST(budget, the_nearest_handler_above_is_asked_and_one_that_never_helps_is_aske
   root.on_exceeded(
       [](const budget::refusal&, void* n) noexcept {
         ++*static_cast<unsigned*>(n);
-        return budget::answer::try_again;
+        return budget::answer::retry;
       },
       &calls);
   EXPECT_FALSE(child.charge(11));

@@ -150,7 +150,7 @@ struct cache {
     if (self.blocks.empty()) return budget::answer::give_up;
     self.memory.deallocate(self.blocks.back(), 100, 8);
     self.blocks.pop_back();
-    return budget::answer::try_again;
+    return budget::answer::retry;
   }
 };
 

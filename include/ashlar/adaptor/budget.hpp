@@ -86,7 +86,7 @@ public:
     unsigned attempt;  ///< 1 is the first
   };
 
-  enum class answer { give_up, try_again };
+  enum class answer { give_up, retry };
 
   /// Called when a request exceeds a limit. It may free memory or raise the limit, and ask for another attempt.
   using exceeded_handler = answer (*)(const refusal&, void* context) noexcept;

@@ -84,7 +84,7 @@ public:
     if (const result r = check_pairs()) return r;
     if (const result r = check_pools()) return r;
     collect();
-    return p_.aliases.empty() ? check_overlaps() : check_overlaps_slowly();
+    return p_.aliases.empty() ? check_overlaps() : check_overlaps_of_aliases();
   }
 
 private:
@@ -166,7 +166,7 @@ private:
   }
 
   /// Members of an alias group may overlap, so every live range is compared. Complexity: O(n * live).
-  [[nodiscard]] result check_overlaps_slowly() const {
+  [[nodiscard]] result check_overlaps_of_aliases() const {
     const std::vector<position> group = group_of_each();
     std::vector<const occupied*> live;
     for (const event& e : events()) {

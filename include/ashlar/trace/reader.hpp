@@ -147,8 +147,8 @@ private:
   [[nodiscard]] std::optional<event> step(detail::trace_io::record_stream& s) {
     const detail::trace_io::record& r = s.head();
     const bool contradicts = resolver_.contradicts(r);
-    if (contradicts && !s.insists) return merge_.put_off(skew_ticks_), std::nullopt;
-    s.insists = false;
+    if (contradicts && !s.is_overdue) return merge_.put_off(skew_ticks_), std::nullopt;
+    s.is_overdue = false;
     if (contradicts && is_acquisition(r.code)) return resolver_.release_lost(r.address, advance(r.time));
     ++s.at;
     auto e = resolver_.apply(r, advance(r.time), s.state);

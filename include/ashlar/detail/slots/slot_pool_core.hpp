@@ -18,7 +18,7 @@ namespace ashlar::ASHLAR_ABI::detail {
 
 struct deferred_destruction;
 
-/// With one thread, slots go straight to their slabs.
+/// With one thread, a freed slot returns to its slab at once.
 struct no_return_queue {};
 
 /// Lives from the pool's first slot until the handle and all objects have ended. The handle or the last release,

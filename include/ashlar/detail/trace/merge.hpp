@@ -23,7 +23,7 @@ struct record_stream {
   std::vector<record> records = {};          ///< The chunk in memory.
   std::size_t at = 0;                        ///< The next record in it.
   std::uint64_t deadline = 0;                ///< The end of its wait, in ticks.
-  bool insists = false;                      ///< Its wait is over.
+  bool is_overdue = false;                   ///< Its wait is over.
   stream_state state = {};
 
   [[nodiscard]] bool loaded() const noexcept { return at < records.size(); }
@@ -104,8 +104,8 @@ private:
     const std::uint64_t now = reached();
     const auto comes_back = [&](std::size_t i) {
       record_stream& s = streams_[i];
-      s.insists = !ready(s) && (alone || s.deadline < now);
-      return s.insists || ready(s);
+      s.is_overdue = !ready(s) && (alone || s.deadline < now);
+      return s.is_overdue || ready(s);
     };
     const auto found = std::find_if(waiting_.begin(), waiting_.end(), comes_back);
     if (found == waiting_.end()) return;
