@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
-#include <latch>
 #include <map>
 #include <memory_resource>
 #include <thread>
@@ -32,6 +31,7 @@
 #include "tests/support/child.hpp"
 #include "tests/support/conformance.hpp"
 #include "tests/support/counting_resource.hpp"
+#include "tests/support/latch.hpp"
 
 namespace {
 
@@ -164,7 +164,7 @@ TEST_F(profiling_of_pools, a_block_that_ended_unseen_ends_when_its_address_comes
 TEST_F(profiling_of_pools, a_child_of_a_fork_continues_after_any_event_of_other_threads) {
   profiling<ashlar::inline_buffer<4096>> other;
   static_cast<void>(other.allocate(8, 8));
-  std::latch within(1);
+  ashlar_test::latch within(1);
   at_free = [&] {
     within.count_down();
     std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the fork happens during this pause

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <barrier>
 #include <cstddef>
-#include <latch>
 #include <optional>
 #include <random>
 #include <thread>
@@ -24,6 +23,7 @@
 #include "tests/support/conformance.hpp"
 #include "tests/support/counting_resource.hpp"
 #include "tests/support/fail_each_allocation.hpp"
+#include "tests/support/latch.hpp"
 #include "tests/support/stress.hpp"
 
 namespace {
@@ -135,8 +135,8 @@ TEST(shared_pool_set, may_end_before_the_threads_that_used_it) {
   counting_resource<> upstream;
   std::optional<counted_set> pools;
   pools.emplace(ashlar::pool_set_options{}, upstream);
-  std::latch used(2);
-  std::latch gone(1);
+  ashlar_test::latch used(2);
+  ashlar_test::latch gone(1);
   const auto body = [&] {
     for (const std::size_t bytes : {8u, 24u, 1000u}) pools->deallocate(pools->allocate(bytes, 8), bytes, 8);
     used.count_down();

@@ -2,7 +2,6 @@
 // Tests of a thread's cache of its last owner: it finds that owner's data, and nothing after the owner's end.
 #include <atomic>
 #include <cstddef>
-#include <latch>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -11,6 +10,7 @@
 #include <ashlar/detail/thread/last_used_tls.hpp>
 
 #include "tests/support/build.hpp"
+#include "tests/support/latch.hpp"
 
 namespace {
 
@@ -83,7 +83,7 @@ TEST(last_used_tls, forgets_in_a_thread_that_uses_another_owner_meanwhile) {
   latest::place there;
   owner ends_again_and_again;
   std::atomic<bool> is_over = false;
-  std::latch turn(1);
+  ashlar_test::latch turn(1);
   std::thread other([&] {
     there = latest::remember(&ends_again_and_again, &one);
     turn.count_down();

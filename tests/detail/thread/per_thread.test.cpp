@@ -3,7 +3,6 @@
 #include <atomic>
 #include <cstddef>
 #include <functional>
-#include <latch>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -17,6 +16,7 @@
 #include <ashlar/detail/thread/thread_records.hpp>
 
 #include "tests/support/child.hpp"
+#include "tests/support/latch.hpp"
 
 namespace {
 
@@ -113,8 +113,8 @@ TYPED_TEST(per_thread_of, finds_those_of_many_owners_in_turn) {
 TYPED_TEST(per_thread_of, ends_all_when_the_owner_ends_first) {
   std::atomic<int> ended = 0;
   std::optional<TypeParam> mine(std::in_place, ended);
-  std::latch entered(3);
-  std::latch gone(1);
+  ashlar_test::latch entered(3);
+  ashlar_test::latch gone(1);
   const auto body = [&] {
     mine->threads.obtain()->entered = 1;
     entered.count_down();
@@ -171,8 +171,8 @@ TYPED_TEST(per_thread_of, a_child_of_a_fork_has_only_its_own) {
   std::atomic<int> ended = 0;
   TypeParam mine(ended);
   mine.threads.obtain()->entered = 1;
-  std::latch entered(1);
-  std::latch forked(1);
+  ashlar_test::latch entered(1);
+  ashlar_test::latch forked(1);
   std::thread other([&] {
     mine.threads.obtain()->entered = 1;
     entered.count_down();
@@ -191,8 +191,8 @@ TEST(per_thread, a_child_of_a_fork_has_none_of_a_thread_that_came_first_meanwhil
   by_number mine(ended);
   mine.threads.expect_forks();
   std::thread other;
-  std::latch entered(1);
-  std::latch forked(1);
+  ashlar_test::latch entered(1);
+  ashlar_test::latch forked(1);
   mine.in_first_step = [&] {  // there is no link to lock
     other = std::thread([&] {
       mine.threads.obtain()->entered = 1;
