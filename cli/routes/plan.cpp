@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Reads plans as they come from hands: each value is checked where it is read, and errors name it.
+#include "cli/routes/plan.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <initializer_list>
+#include <set>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+namespace ashlar::cli {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::uint64_t plan_version = 1;
+
+const char* name_of(route_remedy r) { return r == route_remedy::pool ? "pool" : "arena"; }
+
+// ---- writing
+
+json chain_json(const std::vector<route_frame>& chain) {
+  json frames = json::array();
+  for (const route_frame& f : chain) frames.push_back(json::array({f.build_id, f.offset}));
+  return frames;
+}
+
+json to_json(const route_group& g) {
+  json sites = json::array();
+  for (const route_site& s : g.sites)
+    sites.push_back({{"chain", chain_json(s.chain)}, {"function", s.function}, {"source", s.source}});
+  json j = {{"group", g.name},
+            {"remedy", name_of(g.remedy)},
+            {"chunk_bytes", g.chunk_bytes},
+            {"budget_bytes", g.budget_bytes},
+            {"sites", std::move(sites)},
+            {"evidence", g.evidence}};
+  if (g.remedy == route_remedy::pool) j["cell_bytes"] = g.cell_bytes;
+  return j;
+}
+
+std::string line_of(const json& j) { return j.dump(-1, ' ', false, json::error_handler_t::replace) + "\n"; }
+
+// ---- reading
+
+/// A reason without its place, which `read_plan` adds.
+[[noreturn]] void refuse(const std::string& reason) { throw std::runtime_error(reason); }
+
+std::string in_quotes(const std::string& word) { return "'" + word + "'"; }
+
+void check_members(const json& object, const char* of, std::initializer_list<std::string_view> known) {
+  if (!object.is_object()) refuse(std::string(of) + " is no object");
+  for (const auto& [key, value] : object.items())
+    if (std::find(known.begin(), known.end(), key) == known.end()) refuse("unknown member " + in_quotes(key));
+}
+
+const json& member(const json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end()) refuse(in_quotes(key) + " is missing");
+  return *found;
+}
+
+std::string text(const json& object, const char* key) {
+  const json& value = member(object, key);
+  if (!value.is_string()) refuse(in_quotes(key) + " is no text");
+  return value.get<std::string>();
+}
+
+std::uint64_t in_bounds(const json& value, const std::string& of, std::uint64_t least, std::uint64_t most) {
+  const std::string bounds = " is no whole number from " + std::to_string(least) + " to " + std::to_string(most);
+  if (!value.is_number_unsigned()) refuse(of + bounds);
+  const auto n = value.get<std::uint64_t>();
+  if (n < least || n > most) refuse(of + bounds);
+  return n;
+}
+
+std::uint64_t number(const json& object, const char* key, std::uint64_t least, std::uint64_t most) {
+  return in_bounds(member(object, key), in_quotes(key), least, most);
+}
+
+const json& list(const json& object, const char* key, std::size_t most) {
+  const json& value = member(object, key);
+  if (!value.is_array() || value.empty()) refuse(in_quotes(key) + " is no list, or empty");
+  if (value.size() > most) refuse(in_quotes(key) + " has more than " + std::to_string(most) + " entries");
+  return value;
+}
+
+bool is_build_id(const std::string& id) {
+  constexpr std::size_t longest = 128;
+  return !id.empty() && id.size() <= longest && id.size() % 2 == 0 &&
+         id.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+route_plan read_head(const json& line) {
+  if (!line.is_object() || !line.contains("plan")) refuse("no plan of ashlar: 'plan' is missing");
+  check_members(line, "the first line", {"plan", "program", "modules"});
+  if (const json& version = line["plan"]; version != plan_version)
+    refuse("a plan of version " + version.dump() + ", and this command reads " + std::to_string(plan_version));
+  route_plan plan{.program = text(line, "program"), .modules = {}, .groups = {}};
+  const json& modules = member(line, "modules");
+  if (!modules.is_object()) refuse("'modules' is no object");
+  for (const auto& [id, file] : modules.items()) {
+    if (!is_build_id(id)) refuse(in_quotes(id) + " is no build id");
+    if (!file.is_string()) refuse("the file of build id " + id + " is no text");
+    plan.modules[id] = file.get<std::string>();
+  }
+  return plan;
+}
+
+route_frame read_frame(const json& pair, const route_plan& plan) {
+  if (!pair.is_array() || pair.size() != 2 || !pair[0].is_string()) refuse("a frame is no pair [BUILD_ID, OFFSET]");
+  route_frame frame{.build_id = pair[0].get<std::string>(), .offset = in_bounds(pair[1], "an offset", 1, most_offset)};
+  if (!plan.modules.contains(frame.build_id)) refuse("build id " + in_quotes(frame.build_id) + " is not in 'modules'");
+  return frame;
+}
+
+route_site read_site(const json& value, const route_plan& plan) {
+  check_members(value, "a site", {"chain", "function", "source"});
+  route_site site{.chain = {}, .function = text(value, "function"), .source = text(value, "source")};
+  for (const json& frame : list(value, "chain", most_frames)) site.chain.push_back(read_frame(frame, plan));
+  return site;
+}
+
+route_remedy read_remedy(const json& line) {
+  const std::string word = text(line, "remedy");
+  for (const route_remedy r : {route_remedy::pool, route_remedy::arena})
+    if (word == name_of(r)) return r;
+  refuse("unknown remedy " + in_quotes(word) + "; it is pool or arena");
+}
+
+void read_sizes(const json& line, route_group& group) {
+  group.chunk_bytes = number(line, "chunk_bytes", least_chunk_bytes, most_chunk_bytes);
+  if (!std::has_single_bit(group.chunk_bytes)) refuse("'chunk_bytes' is no power of two");
+  group.budget_bytes = number(line, "budget_bytes", 0, ~std::uint64_t{0});
+  if (group.remedy == route_remedy::arena) {
+    if (line.contains("cell_bytes")) refuse("'cell_bytes' is for pools");
+    return;
+  }
+  group.cell_bytes = number(line, "cell_bytes", 1, most_cell_bytes);
+  if (group.chunk_bytes / least_cells < group.cell_bytes)
+    refuse("'chunk_bytes' has no room for " + std::to_string(least_cells) + " cells");
+}
+
+/// What may stand in a plan once.
+struct seen_before {
+  std::set<std::string> names;
+  std::set<std::vector<route_frame>> chains;
+};
+
+void check_unseen(const route_group& group, seen_before& seen) {
+  if (!seen.names.insert(group.name).second) refuse("group " + in_quotes(group.name) + " stands there twice");
+  for (const route_site& site : group.sites)
+    if (!seen.chains.insert(site.chain).second)
+      refuse("a site of group " + in_quotes(group.name) + " stands there twice");
+  if (seen.chains.size() > most_sites) refuse("more than " + std::to_string(most_sites) + " sites");
+}
+
+bool is_name(const std::string& name) {
+  constexpr std::size_t longest = 100;
+  return !name.empty() && name.size() <= longest &&
+         std::none_of(name.begin(), name.end(), [](char c) { return c >= 0 && c < ' '; });
+}
+
+route_group read_group(const json& line, const route_plan& plan) {
+  check_members(line, "a group", {"group", "remedy", "cell_bytes", "chunk_bytes", "budget_bytes", "sites", "evidence"});
+  route_group group;
+  group.name = text(line, "group");
+  if (!is_name(group.name)) refuse("the name of a group is empty, long, or has control characters");
+  group.remedy = read_remedy(line);
+  read_sizes(line, group);
+  for (const json& site : list(line, "sites", most_sites)) group.sites.push_back(read_site(site, plan));
+  if (const auto evidence = line.find("evidence"); evidence != line.end()) group.evidence = *evidence;
+  return group;
+}
+
+json parsed(const std::string& line, bool ended) {
+  json value = json::parse(line, nullptr, false);
+  if (value.is_discarded()) refuse(ended ? "no JSON" : "the file is cut short here");
+  return value;
+}
+
+}  // namespace
+
+std::string to_text(const route_plan& plan) {
+  std::string all = line_of({{"plan", plan_version}, {"program", plan.program}, {"modules", plan.modules}});
+  for (const route_group& group : plan.groups) all += line_of(to_json(group));
+  return all;
+}
+
+route_plan read_plan(std::istream& in, const std::string& name) {
+  route_plan plan;
+  seen_before seen;
+  std::size_t at = 0;
+  try {
+    for (std::string line; std::getline(in, line);) {
+      ++at;
+      const json value = parsed(line, !in.eof());
+      if (at == 1) {
+        plan = read_head(value);
+        continue;
+      }
+      plan.groups.push_back(read_group(value, plan));
+      check_unseen(plan.groups.back(), seen);
+      if (plan.groups.size() > most_groups) refuse("more than " + std::to_string(most_groups) + " groups");
+    }
+    if (at == 0) refuse("the file is empty, or cannot be read");
+  } catch (const std::runtime_error& error) {
+    throw std::runtime_error(name + ":" + std::to_string(at) + ": " + error.what());
+  }
+  return plan;
+}
+
+}  // namespace ashlar::cli

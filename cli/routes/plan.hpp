@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A plan of routes: which call sites of a program get their memory from which resource. A file of JSON lines, first
+// {"plan":1,"program":…,"modules":{BUILD_ID:FILE}}, then a line for each group.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <istream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace ashlar::cli {
+
+/// A return address in a module.
+struct route_frame {
+  std::string build_id;      ///< Of the module, in lower-case hexadecimal.
+  std::uint64_t offset = 0;  ///< The address less the load bias, as in a trace.
+
+  friend auto operator<=>(const route_frame&, const route_frame&) = default;
+};
+
+/// A call site: the shortest decisive suffix of its call chain, the call of malloc or of operator new first.
+struct route_site {
+  std::vector<route_frame> chain;
+  std::string function;
+  std::string source;  ///< FILE:LINE; empty if unknown.
+
+  friend bool operator==(const route_site&, const route_site&) = default;
+};
+
+enum class route_remedy {
+  pool,  ///< Equal cells.
+  arena  ///< Chunks that give themselves back once all of their blocks are freed.
+};
+
+/// Call sites that share a resource.
+struct route_group {
+  std::string name;
+  route_remedy remedy = route_remedy::pool;
+  std::uint64_t cell_bytes = 0;    ///< The largest request of a pool. An arena has 0.
+  std::uint64_t chunk_bytes = 0;   ///< A power of two.
+  std::uint64_t budget_bytes = 0;  ///< Memory held beyond the live blocks, above which the group is given up.
+  std::vector<route_site> sites;
+  nlohmann::json evidence = nlohmann::json::object();  ///< Why; read by no router.
+
+  friend bool operator==(const route_group&, const route_group&) = default;
+};
+
+struct route_plan {
+  std::string program;
+  std::map<std::string, std::string> modules;  ///< The file of each build id.
+  std::vector<route_group> groups;
+
+  friend bool operator==(const route_plan&, const route_plan&) = default;
+};
+
+/// @{ What a plan may ask for. A chunk of a pool has room for at least `least_cells` cells.
+inline constexpr std::uint64_t least_chunk_bytes = std::uint64_t{1} << 12;
+inline constexpr std::uint64_t most_chunk_bytes = std::uint64_t{1} << 24;
+inline constexpr std::uint64_t most_cell_bytes = std::uint64_t{1} << 15;
+inline constexpr std::uint64_t least_cells = 4;
+inline constexpr std::uint64_t most_offset = std::uint64_t{1} << 47;
+inline constexpr std::size_t most_groups = 64;
+inline constexpr std::size_t most_sites = std::size_t{1} << 16;
+inline constexpr std::size_t most_frames = 64;
+/// @}
+
+/// Returns: the plan as text that `read_plan` reads. Bytes that are not UTF-8 are replaced.
+[[nodiscard]] std::string to_text(const route_plan& plan);
+
+/// Returns: the plan of the stream. `name`: of the file, for errors. Throws: `std::runtime_error` with name, line and
+/// reason for text that is no plan, one of another version, one cut short within a line, unknown or missing members,
+/// values out of the limits above, a frame in no listed module, and for a site or a name that stands there twice.
+[[nodiscard]] route_plan read_plan(std::istream& in, const std::string& name);
+
+}  // namespace ashlar::cli

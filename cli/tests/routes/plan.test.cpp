@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of the plan file: round trips, and the line and reason of each malformed one.
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "cli/routes/plan.hpp"
+
+namespace {
+
+using namespace ashlar::cli;
+
+route_plan sample_plan() {
+  route_plan plan;
+  plan.program = "/usr/bin/victim";
+  plan.modules = {{"ab01", "/usr/bin/victim"}, {"cd", "/lib/libx.so"}};
+  route_group tokens;
+  tokens.name = "tokens";
+  tokens.cell_bytes = 88;
+  tokens.chunk_bytes = 65536;
+  tokens.budget_bytes = ~std::uint64_t{0};
+  tokens.sites.push_back({.chain = {{"ab01", 0x1234}}, .function = "make(\"x\")", .source = "a.cpp:7"});
+  tokens.sites.push_back({.chain = {{"cd", 1}, {"ab01", most_offset}}, .function = "", .source = ""});
+  tokens.evidence = {{"calls", 12}, {"why", {"batch", 0.5}}};
+  route_group trees;
+  trees.name = "trees";
+  trees.remedy = route_remedy::arena;
+  trees.chunk_bytes = 4096;
+  trees.sites.push_back({.chain = {{"cd", 2}}, .function = "grow", .source = "b.cpp:1"});
+  plan.groups = {tokens, trees};
+  return plan;
+}
+
+route_plan read(const std::string& text) {
+  std::istringstream in(text);
+  return read_plan(in, "a.plan");
+}
+
+/// Returns: the complaint about the text.
+std::string complaint(const std::string& text) {
+  try {
+    static_cast<void>(read(text));
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+TEST(route_plan, comes_back_as_it_was) {
+  const route_plan plan = sample_plan();
+  EXPECT_EQ(read(to_text(plan)), plan);
+  EXPECT_EQ(to_text(read(to_text(plan))), to_text(plan));
+  const route_plan empty{.program = "p", .modules = {}, .groups = {}};
+  EXPECT_EQ(read(to_text(empty)), empty);
+}
+
+TEST(route_plan, writes_text_that_is_not_utf8) {
+  route_plan plan = sample_plan();
+  plan.groups[0].sites[0].function = "f\xff";
+  EXPECT_EQ(read(to_text(plan)).groups[0].sites[0].function, "f\xEF\xBF\xBD");
+}
+
+const std::string head = R"({"plan":1,"program":"p","modules":{"ab":"/p"}})"
+                         "\n";
+
+std::string group_line(const std::string& remedy, const std::string& chain) {
+  return R"({"group":"g","remedy":)" + remedy + R"(,"sites":[{"chain":)" + chain + R"(,"function":"f","source":""}]})";
+}
+const std::string sizes = R"("arena","chunk_bytes":65536,"budget_bytes":0)";
+
+TEST(route_plan, names_file_line_and_reason_of_a_bad_head) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"", "a.plan:0: the file is empty, or cannot be read"},
+      {"elf\n", "a.plan:1: no JSON"},
+      {R"({"plan":1,"progr)", "a.plan:1: the file is cut short here"},
+      {"[]\n", "a.plan:1: no plan of ashlar: 'plan' is missing"},
+      {"{\"plan\":2}\n", "a.plan:1: a plan of version 2, and this command reads 1"},
+      {"{\"plan\":1}\n", "a.plan:1: 'program' is missing"},
+      {R"({"plan":1,"program":3,"modules":{}})", "a.plan:1: 'program' is no text"},
+      {R"({"plan":1,"program":"p","modules":[]})", "a.plan:1: 'modules' is no object"},
+      {R"({"plan":1,"program":"p","modules":{"XY":""}})", "a.plan:1: 'XY' is no build id"},
+      {R"({"plan":1,"program":"p","modules":{"ab":1}})", "a.plan:1: the file of build id ab is no text"},
+      {R"({"plan":1,"program":"p","modules":{},"more":1})", "a.plan:1: unknown member 'more'"},
+  };
+  for (const auto& [text, expected] : cases) EXPECT_EQ(complaint(text), expected) << text;
+}
+
+TEST(route_plan, names_the_reason_of_a_bad_group) {
+  const std::string chain = R"([["ab",1]])";
+  const std::string no_chunk = " is no whole number from 4096 to 16777216";
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"[]", "a group is no object"},
+      {"", "no JSON"},
+      {R"({"group":""})", "the name of a group is empty, long, or has control characters"},
+      {group_line(R"("heap")", chain), "unknown remedy 'heap'; it is pool or arena"},
+      {group_line(R"("arena","chunk_bytes":0)", chain), "'chunk_bytes'" + no_chunk},
+      {group_line(R"("arena","chunk_bytes":-1)", chain), "'chunk_bytes'" + no_chunk},
+      {group_line(R"("arena","chunk_bytes":1e5)", chain), "'chunk_bytes'" + no_chunk},
+      {group_line(R"("arena","chunk_bytes":1152921504606846976)", chain), "'chunk_bytes'" + no_chunk},
+      {group_line(R"("arena","chunk_bytes":5000)", chain), "'chunk_bytes' is no power of two"},
+      {group_line(R"("arena","chunk_bytes":4096)", chain), "'budget_bytes' is missing"},
+      {group_line(sizes + R"(,"cell_bytes":8)", chain), "'cell_bytes' is for pools"},
+      {group_line(R"("pool","chunk_bytes":4096,"budget_bytes":0,"cell_bytes":0)", chain),
+       "'cell_bytes' is no whole number from 1 to 32768"},
+      {group_line(R"("pool","chunk_bytes":4096,"budget_bytes":0,"cell_bytes":1025)", chain),
+       "'chunk_bytes' has no room for 4 cells"},
+      {group_line(sizes, "[]"), "'chain' is no list, or empty"},
+      {group_line(sizes, R"(["ab",1])"), "a frame is no pair [BUILD_ID, OFFSET]"},
+      {group_line(sizes, R"([["cd",1]])"), "build id 'cd' is not in 'modules'"},
+      {group_line(sizes, R"([["ab",0]])"), "an offset is no whole number from 1 to 140737488355328"},
+      {group_line(sizes, R"([["ab",18446744073709551615]])"), "an offset is no whole number from 1 to 140737488355328"},
+      {group_line(sizes + R"(,"colour":1)", chain), "unknown member 'colour'"},
+  };
+  for (const auto& [line, expected] : cases) EXPECT_EQ(complaint(head + line + "\n"), "a.plan:2: " + expected) << line;
+}
+
+TEST(route_plan, a_site_or_a_name_stands_there_once) {
+  const std::string line = group_line(sizes, R"([["ab",1]])") + "\n";
+  EXPECT_EQ(complaint(head + line), "none");
+  EXPECT_EQ(complaint(head + line + line), "a.plan:3: group 'g' stands there twice");
+  std::string other = line;
+  other.replace(other.find("\"g\""), 3, "\"h\"");
+  EXPECT_EQ(complaint(head + line + other), "a.plan:3: a site of group 'h' stands there twice");
+  EXPECT_EQ(complaint(head + line.substr(0, line.size() / 2)), "a.plan:2: the file is cut short here");
+}
+
+TEST(route_plan, has_a_bounded_number_of_groups) {
+  route_plan plan{.program = "p", .modules = {{"ab", "/p"}}, .groups = {}};
+  for (std::size_t i = 0; i <= most_groups; ++i) {
+    route_group group = sample_plan().groups[1];
+    group.name = std::to_string(i);
+    group.sites[0].chain = {{"ab", i + 1}};
+    plan.groups.push_back(group);
+  }
+  EXPECT_EQ(complaint(to_text(plan)), "a.plan:66: more than 64 groups");
+}
+
+}  // namespace
