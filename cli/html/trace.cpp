@@ -43,11 +43,26 @@ std::string lifetimes(const report_data& data) {
 std::string threads(const report_data& data) {
   std::vector<std::vector<std::string>> rows;
   for (const thread_row& t : data.threads)
-    rows.push_back({std::to_string(t.id), human_time(static_cast<double>(t.sum.first_ns)),
+    rows.push_back({escaped(t.title()), human_time(static_cast<double>(t.sum.first_ns)),
                     human_time(static_cast<double>(t.sum.last_ns)), grouped(t.sum.allocations),
                     human_bytes(static_cast<double>(t.sum.bytes)), grouped(t.sum.frees), grouped(t.sum.freed_remote)});
   return "<h3>Threads</h3>\n" +
          html_table({"thread", "from", "to", "allocations", "bytes", "frees", "freed by others"}, rows, 1);
+}
+
+std::string spans(const report_data& data) {
+  std::vector<std::vector<std::string>> rows;
+  for (const span_row& each : data.spans) {
+    const study::span_summary& s = each.sum;
+    const auto time = [&](double q) { return human_time(static_cast<double>(s.durations_ns.quantile(q))); };
+    rows.push_back({escaped(each.name), grouped(s.count()), time(0.5), time(0.99), time(0.999), grouped(s.allocations),
+                    grouped(s.most_allocations), human_bytes(static_cast<double>(s.most_peak_bytes))});
+  }
+  const std::string note = span_note(data);
+  return "<h3>Spans</h3>\n" +
+         html_table({"span", "times", "p50", "p99", "p99.9", "allocations", "most in one", "most bytes at once"}, rows,
+                    1) +
+         (note.empty() ? "" : fmt::format("<p class=\"notes\">{}</p>\n", note));
 }
 
 std::string sites(const std::string& title, const std::vector<call_site>& list, bool live) {
@@ -77,6 +92,7 @@ std::string html_trace_section(const report_data& data) {
                      area_chart("live bytes over time", s.live_bytes, static_cast<double>(s.duration_ns)));
   out += sizes(data) + lifetimes(data);
   if (data.thread_count > 1) out += threads(data);
+  if (!data.spans.empty()) out += spans(data);
   if (!data.passed_through.empty())
     out += fmt::format("<p class=\"notes\">{}</p>\n", escaped(passed_through_note(data)));
   out += sites("Call sites by objects", data.by_count, false) + sites("Call sites by bytes", data.by_bytes, false) +

@@ -114,11 +114,4 @@ ASHLAR_EXPORT std::size_t malloc_usable_size(void* p) noexcept {
   return p != nullptr && recorder::in_bootstrap(p) ? recorder::bootstrap_size(p) : real.malloc_usable_size(p);
 }
 
-/// A program that finds this symbol can put its own marks into the trace.
-ASHLAR_EXPORT void ashlar_record_mark(std::uint64_t number) noexcept {
-  recorder::note({.time = recorder::ticks(),
-                  .size = number,
-                  .code = ashlar::detail::trace_io::code_of(ashlar::trace::operation::mark)});
-}
-
 }  // extern "C"

@@ -15,6 +15,7 @@
 #include "cli/preload/chunks.hpp"
 #include "cli/preload/late_log.hpp"
 #include "cli/preload/modules.hpp"
+#include "cli/preload/names.hpp"
 #include "cli/preload/patience.hpp"
 #include "cli/preload/process_hooks.hpp"
 #include "cli/preload/registry.hpp"
@@ -60,6 +61,7 @@ bool is_our_process() noexcept { return getpid() == file.process(); }
 void write_log(thread_log& log) noexcept {
   if (!file.failed()) write_modules();
   if (!file.failed()) write_stacks();
+  if (!file.failed()) write_names();
   if (log.count.load(std::memory_order_relaxed) != log.written) written_since_end.store(true);
   dropped.fetch_add(write_records(log), std::memory_order_relaxed);
 }
@@ -91,6 +93,7 @@ void on_fork_child() noexcept {
   file.restart();
   reset_workspaces();
   reset_stacks(has_other_threads);
+  reset_names();
   reset_modules(has_other_threads);
   reset_late_log();
   reset_logs(own);
@@ -190,6 +193,17 @@ ASHLAR_COLD void note_without_log(const detail::trace_io::record& r) noexcept {
   }
   self.log = log;
   if (log != nullptr) static_cast<void>(log->append(r));
+}
+
+ASHLAR_COLD void note_named(trace::operation op, const char* name) noexcept {
+  if (self.busy) return;
+  std::uint32_t id = 0;
+  {
+    const inside_recorder inside;
+    if (!is_on()) return;
+    id = id_of_name(name);
+  }
+  note({.time = ticks(), .size = id, .code = detail::trace_io::code_of(op)});
 }
 
 ASHLAR_NOINLINE void write_full_log() noexcept {

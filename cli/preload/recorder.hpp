@@ -52,6 +52,9 @@ ASHLAR_INLINE void note(const detail::trace_io::record& r) noexcept {
   if (ASHLAR_UNLIKELY(log->append(r))) write_full_log();
 }
 
+/// Effects: notes an event now, with the id of its name; null: without one.
+void note_named(trace::operation op, const char* name) noexcept;
+
 /// Effects: notes an event of the block at `p`, now.
 ASHLAR_INLINE void note_block(trace::operation op, const void* p, std::uint64_t size,
                               std::uint8_t alignment_code) noexcept {

@@ -38,9 +38,10 @@ std::vector<histogram_row> common_sizes(const study::size_table& sizes) {
   return rows;
 }
 
-std::vector<thread_row> busiest(const std::map<std::uint32_t, study::thread_summary>& threads) {
+std::vector<thread_row> busiest(const std::map<std::uint32_t, study::thread_summary>& threads,
+                                const trace::name_table& names) {
   std::vector<thread_row> rows;
-  for (const auto& [id, sum] : threads) rows.push_back({id, sum});
+  for (const auto& [id, sum] : threads) rows.push_back({id, sum, std::string(names[sum.name])});
   const auto work = [](const thread_row& t) { return t.sum.allocations + t.sum.frees; };
   std::sort(rows.begin(), rows.end(),
             [&](const auto& a, const auto& b) { return std::pair(work(b), a.id) < std::pair(work(a), b.id); });
@@ -48,7 +49,23 @@ std::vector<thread_row> busiest(const std::map<std::uint32_t, study::thread_summ
   return rows;
 }
 
+std::vector<span_row> spans_by_name(const study::span_table& spans, const trace::name_table& names) {
+  std::vector<span_row> rows;
+  for (const auto& [id, sum] : spans.by_name) rows.push_back({id == 0 ? "(no name)" : std::string(names[id]), sum});
+  std::sort(rows.begin(), rows.end(), [](const span_row& a, const span_row& b) { return a.name < b.name; });
+  return rows;
+}
+
 }  // namespace
+
+std::string span_note(const report_data& data) {
+  std::uint64_t unended = 0;
+  for (const span_row& each : data.spans) unended += each.sum.unended;
+  const std::uint64_t unmatched = data.sum.spans.unmatched_ends;
+  if (unended == 0 && unmatched == 0) return "";
+  return "Left out: " + std::to_string(unended) + " spans that have not ended, " + std::to_string(unmatched) +
+         " ends without a beginning.";
+}
 
 std::string passed_through_note(const report_data& data) {
   if (data.passed_through.empty()) return "";
@@ -76,7 +93,8 @@ report_data make_report(const trace_input& input, study::trace_summary summary) 
   data.common_sizes = common_sizes(data.sum.sizes);
   data.lifetimes_ns = rows_of(data.sum.lifetimes_ns, decimal_boundaries());
   data.lifetimes_bytes = rows_of(data.sum.lifetimes_bytes, binary_boundaries());
-  data.threads = busiest(data.sum.threads);
+  data.threads = busiest(data.sum.threads, input.names());
+  data.spans = spans_by_name(data.sum.spans, input.names());
   data.thread_count = data.sum.threads.size();
   if (data.has_stacks) add_call_sites(data, input);
   return data;

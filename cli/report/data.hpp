@@ -21,10 +21,20 @@ struct call_site {
   double mean_lifetime_ns = 0;
 };
 
-/// One thread, with its number.
+/// One thread, with its number and name.
 struct thread_row {
   std::uint32_t id = 0;
   study::thread_summary sum;
+  std::string name = {};  ///< Empty if it has none.
+
+  /// Returns: "3", or "3 audio".
+  [[nodiscard]] std::string title() const { return std::to_string(id) + (name.empty() ? "" : " " + name); }
+};
+
+/// The spans of one name.
+struct span_row {
+  std::string name;
+  study::span_summary sum;
 };
 
 struct report_data {
@@ -41,6 +51,7 @@ struct report_data {
   std::vector<histogram_row> lifetimes_bytes;  ///< Powers of two.
   std::vector<thread_row> threads;             ///< The busiest, busiest first.
   std::size_t thread_count = 0;
+  std::vector<span_row> spans;  ///< By name.
   std::size_t site_count = 0;
   std::vector<std::string> passed_through;  ///< In most requests, innermost first; left out of the call sites.
   std::vector<call_site> by_count;
@@ -53,6 +64,9 @@ struct report_data {
 
 /// Returns: the reason why there are no call sites; empty if there are some.
 [[nodiscard]] std::string no_sites_note(const report_data& data);
+
+/// Returns: a line about spans that do not nest; empty if all do.
+[[nodiscard]] std::string span_note(const report_data& data);
 
 inline constexpr std::size_t report_rows = 10;  ///< Of lists that would be endless.
 

@@ -35,10 +35,32 @@ json to_json(const std::vector<call_site>& sites) {
 }
 
 json to_json(const thread_row& t) {
-  return {{"thread", t.id},           {"first_ns", t.sum.first_ns},
-          {"last_ns", t.sum.last_ns}, {"allocations", t.sum.allocations},
-          {"frees", t.sum.frees},     {"freed_by_others", t.sum.freed_remote},
-          {"bytes", t.sum.bytes},     {"ended", t.sum.ended}};
+  return {{"thread", t.id},
+          {"name", t.name},
+          {"peak_bytes", t.sum.peak_bytes},
+          {"first_ns", t.sum.first_ns},
+          {"last_ns", t.sum.last_ns},
+          {"allocations", t.sum.allocations},
+          {"frees", t.sum.frees},
+          {"freed_by_others", t.sum.freed_remote},
+          {"bytes", t.sum.bytes},
+          {"ended", t.sum.ended}};
+}
+
+json to_json(const span_row& row) {
+  const study::span_summary& s = row.sum;
+  return {{"name", row.name},
+          {"count", s.count()},
+          {"unended", s.unended},
+          {"p50_ns", s.durations_ns.quantile(0.5)},
+          {"p99_ns", s.durations_ns.quantile(0.99)},
+          {"p99_9_ns", s.durations_ns.quantile(0.999)},
+          {"longest_ns", s.durations_ns.max()},
+          {"allocations", s.allocations},
+          {"most_allocations", s.most_allocations},
+          {"bytes", s.bytes},
+          {"most_bytes", s.most_bytes},
+          {"most_peak_bytes", s.most_peak_bytes}};
 }
 
 json calls_json(const study::trace_summary& sum) {
@@ -61,6 +83,8 @@ json report_json(const report_data& data) {
   const study::trace_summary& s = data.sum;
   json threads = json::array();
   for (const thread_row& t : data.threads) threads.push_back(to_json(t));
+  json spans = json::array();
+  for (const span_row& row : data.spans) spans.push_back(to_json(row));
   return {{"trace", data.path},
           {"program", data.program},
           {"warning", data.warning},
@@ -80,6 +104,8 @@ json report_json(const report_data& data) {
           {"lifetimes_bytes", to_json(data.lifetimes_bytes, false)},
           {"thread_count", data.thread_count},
           {"threads", threads},
+          {"spans", spans},
+          {"unmatched_span_ends", s.spans.unmatched_ends},
           {"live_bytes", live_json(s)},
           {"call_sites", data.site_count},
           {"passed_through", data.passed_through},

@@ -136,11 +136,29 @@ std::string threads_text(const report_data& data) {
   text_table table(
       {{"thread", side::left}, {"from"}, {"to"}, {"allocations"}, {"bytes"}, {"frees"}, {"freed by others"}});
   for (const thread_row& t : data.threads)
-    table.add({std::to_string(t.id), human_time(static_cast<double>(t.sum.first_ns)),
+    table.add({t.title(), human_time(static_cast<double>(t.sum.first_ns)),
                human_time(static_cast<double>(t.sum.last_ns)), grouped(t.sum.allocations),
                human_bytes(static_cast<double>(t.sum.bytes)), grouped(t.sum.frees), grouped(t.sum.freed_remote)});
   const std::size_t more = data.thread_count - data.threads.size();
   return "\n" + table.str() + (more == 0 ? "" : fmt::format("and {} less active threads\n", grouped(more)));
+}
+
+std::string spans_text(const report_data& data) {
+  if (data.spans.empty()) return "";
+  text_table table(
+      {{"span", side::left}, {"times"}, {"p50"}, {"p99"}, {"p99.9"}, {"allocations"}, {"most"}, {"bytes"}, {"peak"}});
+  for (const span_row& each : data.spans) {
+    const study::span_summary& s = each.sum;
+    const auto time = [&](double q) { return human_time(static_cast<double>(s.durations_ns.quantile(q))); };
+    const double count = s.count() == 0 ? 1 : static_cast<double>(s.count());
+    table.add({shorten(each.name, 20), human_count(static_cast<double>(s.count())), time(0.5), time(0.99), time(0.999),
+               figures3(static_cast<double>(s.allocations) / count), grouped(s.most_allocations),
+               human_bytes(static_cast<double>(s.bytes) / count), human_bytes(static_cast<double>(s.most_peak_bytes))});
+  }
+  const std::string note = span_note(data);
+  return "\n" + table.str() +
+         "allocations and bytes: the mean of a span; most and peak: the greatest of a single one\n" +
+         (note.empty() ? "" : note + "\n");
 }
 
 /// The callers, in two lines at most.
@@ -177,7 +195,7 @@ std::string report_text(const report_data& data) {
   text += histogram_text("lifetime", coarser(data.lifetimes_ns, decimal_boundaries(true)), axis_time, false);
   text += histogram_text("lifetime in bytes allocated", coarser(data.lifetimes_bytes, binary_boundaries(4)), axis_bytes,
                          false);
-  text += threads_text(data);
+  text += threads_text(data) + spans_text(data);
   if (data.has_stacks && !data.passed_through.empty()) text += "\n" + wrapped(passed_through_note(data), width) + "\n";
   text += sites_text("call sites by objects", data.by_count, false);
   text += sites_text("call sites by bytes", data.by_bytes, false);

@@ -54,6 +54,7 @@ std::optional<trace::event> trace_input::next() {
 const trace::trace_info& trace_input::info() const { return reader_->reader.info(); }
 const std::vector<trace::mapped_module>& trace_input::modules() const { return reader_->reader.modules(); }
 const trace::stack_table& trace_input::stacks() const { return reader_->reader.stacks(); }
+const trace::name_table& trace_input::names() const { return reader_->reader.names(); }
 
 std::string trace_input::program() const {
   std::string line;

@@ -28,6 +28,7 @@ public:
   [[nodiscard]] const trace::trace_info& info() const;
   [[nodiscard]] const std::vector<trace::mapped_module>& modules() const;
   [[nodiscard]] const trace::stack_table& stacks() const;
+  [[nodiscard]] const trace::name_table& names() const;
   /// Returns: the recorded command line, its words separated by blanks.
   [[nodiscard]] std::string program() const;
 

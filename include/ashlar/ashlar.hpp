@@ -67,6 +67,7 @@
 #include <ashlar/os/no_heap_scope.hpp>
 #include <ashlar/os/pages.hpp>
 #include <ashlar/os/process_lock.hpp>
+#include <ashlar/os/span.hpp>
 #include <ashlar/resource/arena.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/buffer_resource.hpp>

@@ -33,6 +33,8 @@ public:
     const auto kind = below(20);
     if (kind == 0) return e.op = operation::mark, e.size = below(100), e;
     if (kind == 1) return e.op = operation::thread_end, e;
+    if (kind == 2) return e.op = operation::span_begin, e.size = 1 + below(3), e;
+    if (kind == 3) return e.op = below(9) == 0 ? operation::thread_name : operation::span_end, e.size = 1 + below(3), e;
     if (kind < 11 || live_.empty()) return allocate(e);
     return kind < 14 ? reallocate(e) : release(e);
   }

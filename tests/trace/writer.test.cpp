@@ -101,4 +101,25 @@ TEST(writer, a_file_round_trips_and_a_failed_write_is_reported) {
   EXPECT_FALSE(nowhere.close());
 }
 
+TEST(writer, names_are_found_by_id_and_cut_at_255_bytes) {
+  bytes image;
+  {
+    writer<raw_codec, memory_sink> w(memory_sink{image});
+    EXPECT_EQ(w.add_name("parse"), 1U);
+    EXPECT_TRUE(w.append({.op = operation::span_begin, .size = 1}));
+    EXPECT_EQ(w.add_name(std::string(300, 'x')), 2U);
+    EXPECT_EQ(w.add_name(""), 3U);
+    EXPECT_TRUE(w.append({.op = operation::span_end}));
+    EXPECT_TRUE(w.append({.op = operation::thread_name, .size = 2}));
+  }
+  reader<> r{std::span<const std::byte>(image)};
+  EXPECT_EQ(r.names()[r.next()->size], "parse");
+  EXPECT_EQ(r.next()->op, operation::span_end);
+  EXPECT_EQ(r.names()[r.next()->size], std::string(255, 'x'));
+  EXPECT_EQ(r.names().size(), 3U);
+  EXPECT_EQ(r.names()[0], "");
+  EXPECT_EQ(r.names()[4], "");
+  EXPECT_TRUE(!r.next() && !r.error());
+}
+
 }  // namespace

@@ -16,6 +16,8 @@ foreach(target IN LISTS record_programs)
   target_link_libraries(${target} PRIVATE ashlar_warnings pthread ${CMAKE_DL_LIBS})
   target_compile_features(${target} PRIVATE cxx_std_20)
 endforeach()
+target_include_directories(record_victim PRIVATE "${PROJECT_SOURCE_DIR}")
+target_link_libraries(record_victim PRIVATE ashlar::ashlar)
 target_compile_definitions(test_cli PRIVATE
   "ASHLAR_VICTIM=\"$<TARGET_FILE:record_victim>\""
   "ASHLAR_DEATHS=\"$<TARGET_FILE:record_deaths>\""

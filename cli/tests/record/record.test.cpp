@@ -184,6 +184,27 @@ TEST_F(record, marks_get_through) {
   for (std::uint64_t i = 1; i <= 3; ++i) EXPECT_EQ(r.count(operation::mark, i), 1U);
 }
 
+TEST_F(record, spans_and_names_of_threads_get_through) {
+  ASSERT_EQ(record_victim("spans"), 0) << output();
+  trace_reader r(file());
+  std::map<std::uint32_t, std::vector<std::string>> open;
+  std::map<std::string, int> begun;
+  std::map<std::uint32_t, std::string> threads;
+  while (auto e = r.next()) {
+    if (e->op == operation::span_begin) open[e->thread].emplace_back(r.names()[e->size]);
+    if (e->op == operation::span_begin) ++begun[open[e->thread].back()];
+    if (e->op == operation::span_end) open[e->thread].pop_back();
+    if (e->op == operation::thread_name) threads[e->thread] = r.names()[e->size];
+    if (e->size == 1'000) {
+      EXPECT_EQ(open[e->thread], (std::vector<std::string>{"request", "parse"}));
+    }
+  }
+  EXPECT_FALSE(r.error());
+  EXPECT_EQ(begun, (std::map<std::string, int>{{"request", 4}, {"parse", 3}}));
+  EXPECT_EQ(threads, (std::map<std::uint32_t, std::string>{{0, "main thread"}, {1, "worker"}}));
+  EXPECT_TRUE(open[0].empty() && open[1].empty());
+}
+
 TEST_F(record, stacks_tell_callers_apart) {
   ASSERT_EQ(record_victim("stacks", "--stacks 8"), 0) << output();
   trace_reader r(file());

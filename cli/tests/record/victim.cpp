@@ -23,6 +23,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <ashlar/os/span.hpp>
+
+#include "cli/preload/ashlar_record.h"
+
 namespace {
 
 void* volatile escape;
@@ -256,6 +260,27 @@ int marks(const char*) {
   return 0;
 }
 
+/// Three spans of one name and one within each, by the header for C and by the class; a second thread with a name.
+int spans(const char*) {
+  ashlar_name_thread("main thread");
+  for (int i = 0; i < 3; ++i) {
+    ashlar_span_begin("request");
+    void* const p = keep(malloc(90'000));
+    {
+      const ashlar::span inner("parse");
+      free(keep(malloc(1'000)));
+    }
+    free(p);
+    ashlar_span_end();
+  }
+  std::thread([] {
+    pthread_setname_np(pthread_self(), "worker");
+    const ashlar::span request("request");
+    for (int i = 0; i < 5; ++i) free(keep(malloc(10)));
+  }).join();
+  return 0;
+}
+
 /// For measurements: random sizes, 4096 live blocks, the ends of each touched.
 int churn(const char*) {
   std::vector<char*> live(4096, nullptr);
@@ -328,6 +353,7 @@ int main(int argc, char** argv) {
                                                           {"runs_out", runs_out},
                                                           {"asks_loader", asks_loader},
                                                           {"marks", marks},
+                                                          {"spans", spans},
                                                           {"stacks", stacks},
                                                           {"cancelled", cancelled},
                                                           {"churn", churn},

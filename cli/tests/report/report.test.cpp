@@ -45,6 +45,21 @@ TEST_F(report, counts_add_up_in_json) {
   EXPECT_LE(j["live_bytes"].size(), 512U);
 }
 
+TEST_F(report, shows_spans_and_names_of_threads) {
+  const std::string trace = file("spans.trace");
+  ASSERT_EQ(ashlar("record -q -o " + trace + " -- " ASHLAR_VICTIM " spans"), 0) << text("err");
+  ASSERT_EQ(ashlar("report " + trace + " --html " + file("r.html") + " --json " + file("r.json")), 0) << text("err");
+  const json j = json::parse(text("r.json"));
+  ASSERT_EQ(j["spans"].size(), 2U);
+  EXPECT_EQ(j["spans"][0]["name"], "parse");
+  EXPECT_EQ(j["spans"][0]["count"], 3);
+  EXPECT_EQ(j["spans"][1]["most_peak_bytes"], 91'000);
+  EXPECT_GE(j["spans"][1]["longest_ns"], j["spans"][1]["p50_ns"]);
+  for (const char* where : {"out", "r.html"})
+    for (const char* name : {"request", "main thread", "worker"})
+      EXPECT_NE(text(where).find(name), std::string::npos) << where << name;
+}
+
 TEST_F(report, writes_a_page_that_needs_nothing_else) {
   ASSERT_EQ(ashlar("report " + sample(5000) + " --html " + file("r.html")), 0) << text("err");
   const std::string page = text("r.html");

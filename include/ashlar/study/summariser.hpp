@@ -26,6 +26,9 @@ public:
     if (e.op == trace::operation::thread_end) thread.ended = true;
     if (trace::is_allocation(e.op)) allocate(e, thread);
     if (trace::is_release(e.op)) release(e.object, e.thread, thread);
+    if (e.op == trace::operation::span_begin) spans_.begin(e.thread, e.size, now_ns_);
+    if (e.op == trace::operation::span_end) spans_.end(e.thread, now_ns_);
+    if (e.op == trace::operation::thread_name) thread.name = e.size;
   }
 
   /// Returns: the summary. The summariser must not be used again.
@@ -33,6 +36,7 @@ public:
     live_.for_each([this](std::uint64_t, const object& o) { site(o.stack).live.add(o.size); });
     sum_.threads.insert(threads_.begin(), threads_.end());
     sum_.sites.insert(sites_.begin(), sites_.end());
+    sum_.spans = spans_.finish();
     return std::move(sum_);
   }
 
@@ -57,6 +61,9 @@ private:
     if (!live_.insert(e.object, {e.size, now_ns_, sum_.allocated.bytes, e.thread, e.stack})) return;
     ++thread.allocations;
     thread.bytes += e.size;
+    thread.live_bytes += e.size;
+    thread.peak_bytes = std::max(thread.peak_bytes, thread.live_bytes);
+    spans_.allocated(e.thread, e.size);
     sum_.allocated.add(e.size);
     sum_.live.add(e.size);
     sum_.sizes.record(e.size);
@@ -71,9 +78,12 @@ private:
     live_.erase(id);
     ++thread.frees;
     ++sum_.frees;
+    spans_.freed(by, o.size);
+    thread_summary& owner = o.thread == by ? thread : thread_of(o.thread);
+    owner.live_bytes -= o.size;
     if (o.thread != by) {
       ++sum_.cross_thread;
-      ++thread_of(o.thread).freed_remote;
+      ++owner.freed_remote;
     }
     sum_.live.remove(o.size);
     sum_.lifetimes_ns.record(now_ns_ - o.born_ns);
@@ -96,6 +106,7 @@ private:
   detail::id_map<object> live_;
   std::unordered_map<std::uint32_t, thread_summary> threads_;
   std::unordered_map<std::uint32_t, site_summary> sites_;
+  span_tracker spans_;
 };
 
 /// Returns: the summary of all events of `source`, up to the first empty `source.next()`.

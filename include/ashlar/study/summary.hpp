@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The summary of a trace: counts, sizes, lifetimes, threads, live bytes over time and call sites.
+// The summary of a trace: counts, sizes, lifetimes, threads, spans, live bytes over time and call sites.
 #pragma once
 
 #include <array>
@@ -10,6 +10,7 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/study/histogram.hpp>
+#include <ashlar/study/spans.hpp>
 #include <ashlar/study/timeline.hpp>
 #include <ashlar/trace/event.hpp>
 
@@ -64,6 +65,9 @@ struct thread_summary {
   std::uint64_t frees = 0;
   std::uint64_t freed_remote = 0;  ///< Objects of its own that another thread freed.
   std::uint64_t bytes = 0;         ///< Bytes requested.
+  std::uint64_t live_bytes = 0;    ///< At the end, of those that it allocated.
+  std::uint64_t peak_bytes = 0;    ///< The most of these at once.
+  std::uint64_t name = 0;          ///< The id of its name; 0: none was given.
   bool ended = false;
 };
 
@@ -92,6 +96,7 @@ struct trace_summary {
   timeline live_bytes;
   std::map<std::uint32_t, thread_summary> threads;
   std::map<std::uint32_t, site_summary> sites;  ///< By call-stack id; 0 stands for no stack.
+  span_table spans;
 };
 
 }  // namespace ashlar::ASHLAR_ABI::study

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// One event of a trace: an allocation, a release or a mark, in the form that every consumer works with.
+// One event of a trace: an allocation, a release, a mark or the edge of a span, in the form that every consumer works
+// with.
 #pragma once
 
 #include <ashlar/base/config.hpp>
@@ -11,7 +12,8 @@
 namespace ashlar::ASHLAR_ABI::trace {
 
 /// The call of an event. `aligned_alloc_` stands for memalign, posix_memalign, valloc and pvalloc too. The forms of new
-/// and delete are distinct; `event::size` and `event::alignment` tell their sized and aligned variants.
+/// and delete are distinct; `event::size` and `event::alignment` tell their sized and aligned variants. Spans of a
+/// thread nest: a `span_end` ends the innermost span that the thread has begun.
 enum class operation : std::uint8_t {
   malloc_,
   calloc_,
@@ -23,17 +25,21 @@ enum class operation : std::uint8_t {
   delete_,
   delete_array_,
   mark,
-  thread_end
+  thread_end,
+  span_begin,
+  span_end,
+  thread_name
 };
 
-inline constexpr std::size_t operation_count = 11;
+inline constexpr std::size_t operation_count = 14;
 
 /// One event. In the order of events every object is allocated before it is released.
 struct event {
   std::uint64_t time_ns = 0;          ///< Since the start of the trace; never less than the event before.
   std::uint32_t thread = 0;           ///< Dense: 0 is the first thread seen.
   operation op = operation::malloc_;  ///<
-  std::uint64_t size = 0;             ///< Bytes requested; 0 for an unsized release; the number of a mark.
+  std::uint64_t size = 0;             ///< Bytes requested; 0 for an unsized release; the number of a mark; of a
+                                      ///< span and of a thread's name: the id of the name in the table of names.
   std::uint64_t alignment = 0;        ///< 0 = the default alignment.
   std::uint64_t object = 0;      ///< 1, 2, 3 … as allocated, never reused; 0 = the call failed, or freed an unknown.
   std::uint64_t old_object = 0;  ///< realloc_ only: the object passed in; still live if `object` is 0.
@@ -52,9 +58,9 @@ struct event {
 
 /// Returns: the operation in C++ spelling.
 [[nodiscard]] constexpr std::string_view name(operation op) noexcept {
-  constexpr std::string_view names[operation_count] = {"malloc",   "calloc", "realloc",   "aligned_alloc",
-                                                       "new",      "new[]",  "free",      "delete",
-                                                       "delete[]", "mark",   "thread_end"};
+  constexpr std::string_view names[operation_count] = {"malloc",     "calloc",     "realloc",  "aligned_alloc", "new",
+                                                       "new[]",      "free",       "delete",   "delete[]",      "mark",
+                                                       "thread_end", "span_begin", "span_end", "thread_name"};
   const auto i = static_cast<std::size_t>(op);
   return i < operation_count ? names[i] : std::string_view("unknown");
 }

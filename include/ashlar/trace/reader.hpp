@@ -77,6 +77,7 @@ public:
   [[nodiscard]] const trace_info& info() const noexcept { return info_; }
   [[nodiscard]] const stack_table& stacks() const noexcept { return stacks_; }
   [[nodiscard]] const std::vector<mapped_module>& modules() const noexcept { return modules_; }
+  [[nodiscard]] const name_table& names() const noexcept { return names_; }
   [[nodiscard]] const reader_counts& counts() const noexcept { return resolver_.counts(); }
 
 private:
@@ -129,6 +130,8 @@ private:
       return detail::trace_io::get_stacks(loader_.payload(), h.count, stacks_);
     if (h.kind == detail::trace_io::chunk_kind::modules)
       return detail::trace_io::get_modules(loader_.payload(), h.count, modules_);
+    if (h.kind == detail::trace_io::chunk_kind::names)
+      return detail::trace_io::get_names(loader_.payload(), h.count, names_);
     detail::trace_io::byte_cursor end(loader_.payload());
     info_.complete = true;
     info_.dropped = end.varint();
@@ -186,6 +189,7 @@ private:
   trace_info info_;
   stack_table stacks_;
   std::vector<mapped_module> modules_;
+  name_table names_;
 };
 
 }  // namespace ashlar::ASHLAR_ABI::trace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The tables of a trace beside its events: the program, its mapped modules, its call stacks.
+// The tables of a trace beside its events: the program, its mapped modules, its call stacks, names of spans.
 #pragma once
 
 #include <algorithm>
@@ -8,6 +8,8 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <ashlar/base/config.hpp>
@@ -64,6 +66,27 @@ public:
 private:
   std::vector<std::uint64_t> frames_;
   std::vector<std::size_t> first_{0};  // stack i is frames_[first_[i-1] .. first_[i])
+};
+
+/// The names of spans and threads, by id. Ids count from 1; 0 and unknown ids have the empty name.
+class name_table {
+public:
+  [[nodiscard]] std::string_view operator[](std::uint64_t id) const noexcept {
+    if (id == 0 || id > names_.size()) return {};
+    return names_[static_cast<std::size_t>(id - 1)];
+  }
+
+  /// Returns: the number of names, which is the largest id.
+  [[nodiscard]] std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(names_.size()); }
+
+  /// Returns: the id of the new name.
+  std::uint32_t add(std::string name) {
+    names_.push_back(std::move(name));
+    return size();
+  }
+
+private:
+  std::vector<std::string> names_;
 };
 
 /// Returns: the module that contains `address`, the last one mapped if there were several, or null.

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -83,6 +84,18 @@ public:
     if (!flush() || !write({.kind = detail::trace_io::chunk_kind::stacks, .sequence = stacks_, .count = 1}, payload))
       return 0;
     return ++stacks_;
+  }
+
+  /// Returns: the id of a name, for later events of spans and threads; 0 if it cannot be written. At most 255 bytes are
+  /// kept. The same name twice has two ids.
+  std::uint32_t add_name(std::string_view name) {
+    name = name.substr(0, detail::trace_io::max_name_bytes);
+    std::vector<std::byte> payload(detail::trace_io::max_varint_bytes + detail::trace_io::name_bound(name.size()));
+    std::byte* const end = detail::trace_io::put_text(detail::trace_io::put_varint(payload.data(), names_ + 1), name);
+    payload.resize(static_cast<std::size_t>(end - payload.data()));
+    if (!flush() || !write({.kind = detail::trace_io::chunk_kind::names, .sequence = names_, .count = 1}, payload))
+      return 0;
+    return ++names_;
   }
 
   bool add_module(const mapped_module& m) {
@@ -175,7 +188,7 @@ private:
   std::uint64_t last_time_ = 0;
   std::uint32_t thread_ = 0;
   std::uint32_t chunk_thread_ = 0;
-  std::uint32_t chunks_ = 0, stacks_ = 0, modules_ = 0;
+  std::uint32_t chunks_ = 0, stacks_ = 0, modules_ = 0, names_ = 0;
   bool closed_ = false;
 };
 

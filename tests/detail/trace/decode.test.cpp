@@ -38,7 +38,7 @@ std::vector<record> random_records(std::uint64_t seed, std::size_t n) {
   std::uint64_t time = random() % 1000;
   for (std::size_t i = 0; i < n; ++i) {
     record r{.time = time += random() % 3 == 0 ? random() >> 30 : random() % 100,
-             .code = static_cast<opcode>(random() % 13)};
+             .code = static_cast<opcode>(random() % 16)};
     if (has_address(r.code)) r.address = random() % 4 == 0 ? random() : 0x5500'0000'0000 + random() % 50 * 16;
     if (random() % 2 == 0) r.size = random() % 5 == 0 ? random() : random() % 300;
     if (random() % 8 == 0) r.alignment_code = static_cast<std::uint8_t>(1 + random() % 65);

@@ -34,4 +34,15 @@ TEST(record, codes_carry_addresses_where_blocks_are_concerned) {
   EXPECT_FALSE(is_event(opcode::realloc_begin));
 }
 
+TEST(record, each_operation_has_a_code_of_its_own) {
+  for (std::size_t i = 0; i < ashlar::trace::operation_count; ++i) {
+    const auto op = static_cast<operation>(i);
+    EXPECT_TRUE(is_event(code_of(op))) << name(op);
+    EXPECT_EQ(operation_of(code_of(op)), op);
+  }
+  EXPECT_EQ(code_of(operation::thread_end), opcode{10});  // as in files that older versions wrote
+  EXPECT_FALSE(is_event(opcode::thread_switch));
+  EXPECT_FALSE(is_event(opcode::count));
+}
+
 }  // namespace

@@ -66,7 +66,10 @@ public:
       case trace::operation::free_:
       case trace::operation::delete_:
       case trace::operation::delete_array_: return deallocate(e);
-      case trace::operation::mark: return;
+      case trace::operation::mark:
+      case trace::operation::span_begin:
+      case trace::operation::span_end:
+      case trace::operation::thread_name: return;
       case trace::operation::thread_end: return end_thread(e.thread);
     }
   }

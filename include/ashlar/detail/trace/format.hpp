@@ -29,7 +29,7 @@ inline constexpr std::uint32_t max_raw_bytes = 4 << 20;  ///< Limit of a chunk t
 inline constexpr std::uint32_t max_chunk_records = 65535;
 
 /// The content of a chunk. Chunks of unknown kinds from `first_skippable` on are skipped, others are refused.
-enum class chunk_kind : std::uint8_t { events = 1, stacks = 2, modules = 3, end = 4, first_skippable = 128 };
+enum class chunk_kind : std::uint8_t { events = 1, stacks, modules, end, names, first_skippable = 128 };
 
 enum class clock_kind : std::uint8_t { nanoseconds = 0, ticks = 1 };
 
@@ -95,7 +95,7 @@ struct chunk_header {
   trace::codec_id codec = trace::codec_id::raw;
   std::uint32_t stream = 0;    ///< Of events: the stream, which is the thread of its first record.
   std::uint32_t sequence = 0;  ///< 0, 1, 2 … within the kind and stream.
-  std::uint32_t count = 0;     ///< Records, stacks or modules.
+  std::uint32_t count = 0;     ///< Records, stacks, modules or names.
   std::uint32_t raw_bytes = 0;
   std::uint32_t stored_bytes = 0;
   std::uint32_t events = 0;      ///< The number of records that are events.

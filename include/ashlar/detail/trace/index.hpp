@@ -114,7 +114,7 @@ private:
   }
 
   const char* refuse_chunk(const chunk_header& h) {
-    if (h.kind < chunk_kind::events || h.kind > chunk_kind::end) return "a chunk of a kind this ashlar does not read";
+    if (h.kind < chunk_kind::events || h.kind > chunk_kind::names) return "a chunk of a kind this ashlar does not read";
     if (h.events > h.count) return "a chunk header is damaged";
     if (h.raw_bytes > max_raw_bytes || h.stored_bytes > 2 * max_raw_bytes) return "a chunk is too large";
     progress& last = progress_[{h.kind, h.stream}];

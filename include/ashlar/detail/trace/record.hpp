@@ -11,15 +11,34 @@
 
 namespace ashlar::ASHLAR_ABI::detail::trace_io {
 
-/// An `operation`, or one of the two codes that exist only in files.
+/// The code of an `operation` in a file, or one of the two that exist only there. Operations up to `thread_end` have
+/// their own number.
 enum class opcode : std::uint8_t {
-  realloc_begin =
-      trace::operation_count,  ///< The old block of the `realloc_` that follows in this stream goes back now.
-  thread_switch,               ///< Later records of this stream are of thread `record::stack`.
+  realloc_begin = 11,  ///< The old block of the `realloc_` that follows in this stream goes back now.
+  thread_switch,       ///< Later records of this stream are of thread `record::stack`.
+  span_begin,
+  span_end,
+  thread_name,
   count
 };
 
-[[nodiscard]] constexpr opcode code_of(trace::operation op) noexcept { return static_cast<opcode>(op); }
+/// The codes that exist only in files, between those of operations.
+inline constexpr std::uint8_t file_codes = 2;
+
+[[nodiscard]] constexpr opcode code_of(trace::operation op) noexcept {
+  const auto number = static_cast<std::uint8_t>(op);
+  return static_cast<opcode>(op <= trace::operation::thread_end ? number : number + file_codes);
+}
+
+[[nodiscard]] constexpr bool is_event(opcode c) noexcept {
+  return c < opcode::count && c != opcode::realloc_begin && c != opcode::thread_switch;
+}
+
+/// Expects: `is_event(c)`.
+[[nodiscard]] constexpr trace::operation operation_of(opcode c) noexcept {
+  const auto number = static_cast<std::uint8_t>(c);
+  return static_cast<trace::operation>(c < opcode::realloc_begin ? number : number - file_codes);
+}
 
 /// The time is taken before a call that releases, and after a call that allocates. Merged by time, an address is never
 /// handed out again before its release.
@@ -36,10 +55,6 @@ struct record {
 };
 
 static_assert(sizeof(record) == 32, "a recorder's buffer is counted in 32-byte records");
-
-[[nodiscard]] constexpr bool is_event(opcode c) noexcept {
-  return static_cast<std::size_t>(c) < trace::operation_count;
-}
 
 /// Returns: whether the address of such a record is that of a new block, not of a released one.
 [[nodiscard]] constexpr bool is_acquisition(opcode c) noexcept { return c <= code_of(trace::operation::new_array_); }

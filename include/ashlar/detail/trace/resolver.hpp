@@ -53,7 +53,7 @@ public:
     if (r.code == opcode::realloc_begin) return begin_realloc(r, s), std::nullopt;
     trace::event e{.time_ns = time_ns,
                    .thread = dense(s.thread),
-                   .op = static_cast<trace::operation>(r.code),
+                   .op = operation_of(r.code),
                    .size = r.size,
                    .alignment = alignment_of(r.alignment_code),
                    .stack = r.stack};

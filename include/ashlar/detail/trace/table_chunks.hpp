@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Payloads of the chunks without events: call stacks, mapped modules, the end of the trace.
+// Payloads of the chunks without events: call stacks, mapped modules, names of spans and threads.
 #pragma once
 
 #include <cstddef>
@@ -90,6 +90,23 @@ inline std::byte* put_module(std::byte* to, const module_view& m) noexcept {
     m.build_id = get_text(from);
     if (!from.ok() || m.end < m.begin) return false;
     modules.push_back(std::move(m));
+  }
+  return from.ok() && from.at_end();
+}
+
+inline constexpr std::size_t max_name_bytes = 255;
+
+/// Returns: the largest size of a name, in bytes.
+[[nodiscard]] constexpr std::size_t name_bound(std::size_t bytes) noexcept { return max_varint_bytes + bytes; }
+
+/// A payload of names starts with the id of its first one.
+[[nodiscard]] inline bool get_names(std::span<const std::byte> payload, std::uint32_t count, trace::name_table& names) {
+  byte_cursor from(payload);
+  if (from.varint() != std::uint64_t{names.size()} + 1) return false;
+  for (std::uint32_t i = 0; i < count && from.ok(); ++i) {
+    std::string name = get_text(from);
+    if (!from.ok() || name.size() > max_name_bytes) return false;
+    names.add(std::move(name));
   }
   return from.ok() && from.at_end();
 }

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Holds the summary of a trace to limits.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <ashlar/study/summary.hpp>
+#include <ashlar/trace/tables.hpp>
+
+#include "cli/budget/limits.hpp"
+
+namespace ashlar::cli {
+
+/// A limit, and the figure of the trace.
+struct checked_limit {
+  limit allowed;
+  std::optional<std::uint64_t> found;  ///< None: the trace has no such span or thread, so that nothing was held to it.
+
+  [[nodiscard]] bool is_kept() const noexcept { return found && *found <= allowed.most; }
+};
+
+/// Returns: each limit with the greatest figure of its subjects: a limit holds for each thread of the name, and for
+/// each span but in `count`.
+[[nodiscard]] std::vector<checked_limit> check_limits(const std::vector<limit>& limits, const study::trace_summary& sum,
+                                                      const trace::name_table& names);
+
+/// Returns: a line for each limit, those that are exceeded marked.
+[[nodiscard]] std::string limits_text(const std::vector<checked_limit>& all);
+
+}  // namespace ashlar::cli

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// `ashlar budget`: holds a program to limits of allocation, for builds that must fail where one is exceeded.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <stdlib.h>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <ashlar/study/summariser.hpp>
+
+#include "cli/budget/check.hpp"
+#include "cli/budget/limits.hpp"
+#include "cli/record/child.hpp"
+#include "cli/record/status.hpp"
+#include "cli/replay/json.hpp"
+#include "cli/report/trace.hpp"
+#include "cli/support/companion.hpp"
+#include "cli/support/parse.hpp"
+#include "cli/support/verb.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int exit_exceeded = 3;
+
+struct command {
+  std::string limits;
+  std::string trace;
+  std::string json;
+  std::vector<std::string> program;
+};
+
+/// A directory that ends with its contents.
+class scratch_directory {
+public:
+  scratch_directory() : path_((fs::temp_directory_path() / "ashlar-budget-XXXXXX").string()) {
+    if (::mkdtemp(path_.data()) == nullptr) throw std::runtime_error("cannot make " + path_);
+  }
+  scratch_directory(const scratch_directory&) = delete;
+  scratch_directory& operator=(const scratch_directory&) = delete;
+  ~scratch_directory() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  [[nodiscard]] std::string file(const char* name) const { return path_ + "/" + name; }
+
+private:
+  std::string path_;
+};
+
+std::vector<limit> limits_in(const std::string& file) {
+  std::ifstream from(file);
+  if (!from) throw std::runtime_error(file + ": cannot be read");
+  return read_limits(from, file);
+}
+
+nlohmann::json json_of(const std::vector<checked_limit>& all) {
+  nlohmann::json rows = nlohmann::json::array();
+  constexpr const char* subjects[] = {"span", "thread", "program"};
+  for (const checked_limit& each : all) {
+    nlohmann::json found;  // null: absent
+    if (each.found) found = *each.found;
+    rows.push_back({{"subject", subjects[static_cast<std::size_t>(each.allowed.subject)]},
+                    {"name", each.allowed.name},
+                    {"figure", each.allowed.figure},
+                    {"allowed", each.allowed.most},
+                    {"found", found},
+                    {"kept", each.is_kept()}});
+  }
+  return {{"limits", rows}};
+}
+
+int check_trace(const command& c, const std::vector<limit>& limits, const std::string& trace) {
+  trace_input input(trace);
+  const study::trace_summary sum = study::summarise(input);
+  const std::vector<checked_limit> all = check_limits(limits, sum, input.names());
+  if (const std::string note = damage_note(input.info()); !note.empty()) throw std::runtime_error(trace + ": " + note);
+  if (c.json != "-") fmt::print("{}", limits_text(all));
+  if (!c.json.empty()) write_text(c.json, json_of(all).dump(2) + "\n");
+  return std::all_of(all.begin(), all.end(), [](const checked_limit& l) { return l.is_kept(); }) ? exit_ok
+                                                                                                 : exit_exceeded;
+}
+
+int record_and_check(const command& c, const std::vector<limit>& limits) {
+  const std::string library = require_companion(recorder_library);
+  const scratch_directory scratch;
+  const std::string trace = scratch.file("trace");
+  const record_status told;
+  const child_result result = run_recorded({library, trace, told.id(), 0, c.program});
+  if (result.error != 0) return complain_of_start("budget", c.program.front(), result.error);
+  if (result.status != 0)
+    return complain("budget", c.program.front() + " ended with status " + std::to_string(result.status));
+  if (const std::string failure = told.failure(); !failure.empty())
+    return complain("budget", "the recording is incomplete: " + failure);
+  if (!fs::exists(trace)) return complain("budget", "nothing was recorded: 'ashlar record' tells why", exit_not_loaded);
+  return check_trace(c, limits, trace);
+}
+
+int run(int argc, char** argv) {
+  command c;
+  CLI::App app(
+      "ashlar budget LIMITS [--json FILE] (--trace TRACE | -- PROGRAM [ARGUMENT]...)\n\n"
+      "Holds a program to limits: allocations, bytes and live bytes of spans, threads and the whole. Counts are\n"
+      "exact and the same in each run; times (p50_ns, p99_ns, p99_9_ns of spans) are those of a recorded run.",
+      argv[0]);
+  app.footer("Exit status: 0 all limits are kept, 3 one is exceeded or has nothing that it holds for, 1 the program\n"
+             "failed, or the trace or the limits cannot be read, 2 the command line is invalid, 124 the recorder\n"
+             "cannot be loaded into the program, 126 and 127 it cannot be run or found.\n"
+             "docs/spans.md has the limits.");
+  app.add_option("LIMITS", c.limits, "A file in JSON: spans, threads and program, each with limits")->required();
+  app.add_option("--trace", c.trace, "Hold a recorded trace to the limits in place of a run")->type_name("TRACE");
+  app.add_option("--json", c.json, "Write the result to FILE; - is standard output")->type_name("FILE");
+  char** const end = argv + argc;
+  char** const dashes = std::find(argv, end, std::string_view("--"));
+  if (const auto status = parse(app, static_cast<int>(dashes - argv), argv)) return *status;
+  if (dashes != end) c.program.assign(dashes + 1, end);
+  if (c.program.empty() == c.trace.empty())
+    return complain("budget", "either --trace TRACE or -- PROGRAM is needed; see ashlar budget --help", exit_usage);
+  const std::vector<limit> limits = limits_in(c.limits);
+  return c.trace.empty() ? record_and_check(c, limits) : check_trace(c, limits, c.trace);
+}
+
+const verb_registration registration({"budget", "fail where a program exceeds limits of allocation", run});
+
+}  // namespace
+
+}  // namespace ashlar::cli

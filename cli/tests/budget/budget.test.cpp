@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of limits of allocation, from the file to the exit status.
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/budget/limits.hpp"
+#include "cli/tests/command.hpp"
+
+namespace {
+
+using ashlar::cli::budget_subject;
+using ashlar::cli::limit;
+using nlohmann::json;
+
+std::vector<limit> limits_of(const std::string& text) {
+  std::istringstream from(text);
+  return ashlar::cli::read_limits(from, "l.json");
+}
+
+std::string refusal_of(const std::string& text) {
+  try {
+    static_cast<void>(limits_of(text));
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(limits, are_read_with_comments) {
+  const std::vector<limit> all = limits_of(R"({ // of the parser
+    "spans": {"parse": {"allocations": 97}}, "threads": {"audio": {"bytes": 0}}, "program": {"peak_bytes": 5}})");
+  EXPECT_EQ(all, (std::vector<limit>{{budget_subject::program, "", "peak_bytes", 5},
+                                     {budget_subject::span, "parse", "allocations", 97},
+                                     {budget_subject::thread, "audio", "bytes", 0}}));
+}
+
+TEST(limits, that_are_not_understood_are_refused) {
+  EXPECT_EQ(refusal_of("{"),
+            "l.json: parse error at line 1, column 2: syntax error while parsing object key - unexpected "
+            "end of input; expected string literal");
+  EXPECT_EQ(refusal_of("[]"), "l.json: an object of spans, threads and program is expected");
+  EXPECT_EQ(refusal_of("{}"), "l.json: there is no limit in it");
+  EXPECT_EQ(refusal_of(R"({"spans": {}})"), "l.json: there is no limit in it");
+  EXPECT_EQ(refusal_of(R"({"spams": {}})"), "l.json: unknown part 'spams'; did you mean 'spans'?");
+  EXPECT_EQ(refusal_of(R"({"spans": 1})"), "l.json: spans: an object of names is expected");
+  EXPECT_EQ(refusal_of(R"({"spans": {"a": 1}})"), "l.json: span a: an object of limits is expected");
+  EXPECT_EQ(refusal_of(R"({"spans": {"a": {"allocation": 1}}})"),
+            "l.json: span a: unknown figure 'allocation'; did you mean 'allocations'?");
+  EXPECT_EQ(refusal_of(R"({"program": {"p99_ns": 1}})"), "l.json: program: unknown figure 'p99_ns'");
+  for (const char* number : {"-1", "1.5", "\"1\"", "null", "1e3"})
+    EXPECT_EQ(refusal_of(R"({"program": {"bytes": )" + std::string(number) + "}}"),
+              "l.json: program: bytes: a whole number of at least 0 is expected")
+        << number;
+}
+
+class budget : public ashlar_test::replay_command {
+protected:
+  int held_to(const std::string& limits, const std::string& arguments) {
+    std::ofstream(file("limits.json")) << limits;
+    return ashlar("budget " + file("limits.json") + " " + arguments);
+  }
+};
+
+constexpr const char* spans = "-- " ASHLAR_VICTIM " spans";
+
+TEST_F(budget, a_run_within_its_limits_passes) {
+  EXPECT_EQ(held_to(R"({"spans": {"request": {"allocations": 5, "count": 4, "peak_bytes": 91000, "p99_ns": 60000000000},
+                                  "parse": {"allocations": 1, "bytes": 1000}},
+                        "threads": {"worker": {"allocations": 7}}})",
+                    spans),
+            0)
+      << text("out") << text("err");
+  EXPECT_EQ(text("out").find("OVER"), std::string::npos) << text("out");
+}
+
+TEST_F(budget, each_figure_above_its_limit_fails) {
+  for (const char* limits : {R"({"spans": {"request": {"allocations": 4}}})", R"({"spans": {"request": {"count": 3}}})",
+                             R"({"spans": {"request": {"peak_bytes": 90999}}})",
+                             R"({"spans": {"parse": {"bytes": 999}}})", R"({"spans": {"parse": {"p50_ns": 0}}})",
+                             R"({"threads": {"worker": {"allocations": 4}}})", R"({"program": {"bytes": 270000}})"}) {
+    EXPECT_EQ(held_to(limits, spans), 3) << limits << text("out") << text("err");
+    EXPECT_NE(text("out").find("OVER"), std::string::npos) << text("out");
+  }
+}
+
+TEST_F(budget, a_limit_that_holds_for_nothing_fails) {
+  EXPECT_EQ(held_to(R"({"spans": {"pares": {"allocations": 9}}})", std::string("--json - ") + spans), 3) << text("err");
+  const json row = json::parse(text("out"))["limits"][0];
+  EXPECT_EQ(row["name"], "pares");
+  EXPECT_EQ(row["found"], nullptr);
+  EXPECT_EQ(row["kept"], false);
+}
+
+TEST_F(budget, holds_a_trace_to_limits) {
+  const std::string trace = sample(1000);
+  EXPECT_EQ(held_to(R"({"program": {"allocations": 1000}})", "--trace " + trace), 0) << text("err");
+  EXPECT_EQ(held_to(R"({"program": {"allocations": 0}})", "--trace " + trace), 3) << text("err");
+}
+
+TEST_F(budget, what_cannot_be_held_to_limits_is_an_error) {
+  const std::string fine = R"({"program": {"bytes": 1000000000}})";
+  EXPECT_EQ(held_to(fine, ""), 2);
+  EXPECT_EQ(held_to(fine, "--trace x -- true"), 2);
+  EXPECT_EQ(held_to(fine, "--trace " + file("no.trace")), 1);
+  EXPECT_EQ(held_to("{", "-- true"), 1);
+  EXPECT_EQ(ashlar("budget " + file("no.json") + " -- true"), 1);
+  EXPECT_EQ(held_to(fine, "-- false"), 1);
+  EXPECT_NE(text("err").find("false ended with status 1"), std::string::npos) << text("err");
+  EXPECT_EQ(held_to(fine, "-- " + file("no-program")), 127);
+  EXPECT_EQ(held_to(fine, "-- " ASHLAR_STATIC_VICTIM), 124) << text("err");
+}
+
+}  // namespace
