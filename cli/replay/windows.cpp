@@ -4,12 +4,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <stdexcept>
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -19,42 +16,18 @@ namespace {
 
 std::size_t mapped_bytes = 0;
 
-[[noreturn]] void fail(const std::string& what) { throw std::runtime_error(what + ": " + std::strerror(errno)); }
-
 }  // namespace
 
 std::byte* map_pages(std::size_t bytes) {
   void* pages = ::mmap(nullptr, std::max<std::size_t>(bytes, 1), PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-  if (pages == MAP_FAILED) fail("no memory for the replay itself");
+  if (pages == MAP_FAILED)
+    throw std::runtime_error(std::string("no memory for the replay itself: ") + std::strerror(errno));
   mapped_bytes += bytes;
   return static_cast<std::byte*>(pages);
 }
 
 std::size_t mapped_pages_bytes() noexcept { return mapped_bytes; }
-
-temporary_file::temporary_file() {
-  name_ = (std::filesystem::temp_directory_path() / "ashlar-replay-XXXXXX").string();
-  descriptor_ = ::mkstemp(name_.data());  // not O_CLOEXEC: the replays inherit it
-  if (descriptor_ < 0) fail("cannot make a temporary file " + name_);
-  ::unlink(name_.c_str());
-}
-
-temporary_file::~temporary_file() { ::close(descriptor_); }
-
-void temporary_file::write(std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(descriptor_, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) fail("cannot write the compiled trace to " + name_ + " (TMPDIR chooses where)");
-    bytes = bytes.subspan(static_cast<std::size_t>(n));
-  }
-}
-
-void temporary_file::rewrite_start(std::span<const std::byte> bytes) {
-  if (::lseek(descriptor_, 0, SEEK_SET) != 0) fail("cannot rewind the temporary file");
-  write(bytes);
-}
 
 window_writer::window_writer(temporary_file& file) : file_(&file) {
   const window_file_head room;

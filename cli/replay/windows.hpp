@@ -11,6 +11,8 @@
 #include <ashlar/detail/replay/replay_op.hpp>
 #include <ashlar/detail/replay/window_compiler.hpp>
 
+#include "cli/support/temporary_file.hpp"
+
 namespace ashlar::cli {
 
 /// The start of the file. Each window follows: a `window_head`, the operations of each lane as counts of 4 bytes, the
@@ -26,26 +28,6 @@ struct window_file_head {
 struct window_head {
   std::uint32_t lanes = 0;  ///< Even: the last count may be padding.
   std::uint32_t operations = 0;
-};
-
-/// A nameless file in the directory for temporary files.
-class temporary_file {
-public:
-  /// Throws: `std::runtime_error` if it cannot be made.
-  temporary_file();
-  temporary_file(const temporary_file&) = delete;
-  temporary_file& operator=(const temporary_file&) = delete;
-  ~temporary_file();
-
-  [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
-  /// Throws: `std::runtime_error` if the disk is full or broken.
-  void write(std::span<const std::byte> bytes);
-  /// Effects: writes at the start of the file.
-  void rewrite_start(std::span<const std::byte> bytes);
-
-private:
-  int descriptor_;
-  std::string name_;  // the name before its removal
 };
 
 /// The sink of a `window_compiler`.

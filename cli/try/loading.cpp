@@ -3,7 +3,7 @@
 #include "cli/try/loading.hpp"
 
 #include "cli/rounds/interval.hpp"
-#include "cli/try/program.hpp"
+#include "cli/rounds/program.hpp"
 
 namespace ashlar::cli {
 

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "cli/replay/candidates.hpp"
-#include "cli/replay/windows.hpp"
+#include "cli/support/temporary_file.hpp"
 
 namespace ashlar::cli {
 

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include <fmt/format.h>
-
 namespace ashlar::cli {
 
 namespace {
@@ -19,12 +17,6 @@ void add(trial& t, const program_run& run) {
   t.faults.push_back(run.faults);
 }
 
-std::string ending(const program_run& run) {
-  const std::string words = run.last_words.empty() ? "" : ": " + run.last_words;
-  if (run.status > 128) return fmt::format("died of signal {}{}", run.status - 128, words);
-  return fmt::format("ended with status {}{}", run.status, words);
-}
-
 /// Runs the program for one round of one trial.
 class trial_player {
 public:
@@ -32,7 +24,7 @@ public:
       : program_(&program), all_(&all), progress_(&progress) {
     (*progress_)(0, "its own malloc");
     first_ = program_->run("");
-    if (first_.status > 128) throw std::runtime_error("the program " + ending(first_));
+    if (first_.status > 128) throw std::runtime_error("the program " + ending_of(first_));
     all_->status = first_.status;
   }
 
@@ -50,7 +42,7 @@ private:
     (*progress_)(round, "its own malloc");
     const program_run run = program_->run("");
     if (run.status != first_.status)
-      throw std::runtime_error("the program does not end the same way each time: it " + ending(run));
+      throw std::runtime_error("the program does not end the same way each time: it " + ending_of(run));
     if (!run.same_output(first_)) all_->output_varies = true;
     add(all_->own, run);
   }
@@ -59,7 +51,7 @@ private:
     if (!t.failure.empty()) return;
     (*progress_)(round, t.predicted.name);
     const program_run run = program_->run(t.predicted.library);
-    if (run.status != first_.status) t.failure = "under it the program " + ending(run);
+    if (run.status != first_.status) t.failure = "under it the program " + ending_of(run);
     if (!run.same_output(first_)) t.differs = true;
     add(t, run);
   }

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "cli/rounds/comparison.hpp"
+#include "cli/rounds/program.hpp"
 #include "cli/rounds/rounds.hpp"
 #include "cli/try/prediction.hpp"
-#include "cli/try/program.hpp"
 
 namespace ashlar::cli {
 

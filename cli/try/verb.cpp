@@ -9,14 +9,15 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include "cli/replay/candidates.hpp"
 #include "cli/replay/json.hpp"
 #include "cli/rounds/options.hpp"
+#include "cli/rounds/progress.hpp"
 #include "cli/support/parse.hpp"
 #include "cli/support/table.hpp"
 #include "cli/support/verb.hpp"
+#include "cli/support/words.hpp"
 #include "cli/try/loading.hpp"
 #include "cli/try/prediction.hpp"
 #include "cli/try/reason.hpp"
@@ -59,12 +60,6 @@ void add_options(CLI::App& app, try_options& o) {
              "invalid.");
 }
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string all;
-  for (const std::string& word : words) all += (all.empty() ? "" : " ") + word;
-  return all;
-}
-
 std::vector<std::string> replay_options(const try_options& o) {
   std::vector<std::string> words;
   if (o.limits.rounds != 0) words = {"--repetitions", std::to_string(o.limits.rounds)};
@@ -74,13 +69,8 @@ std::vector<std::string> replay_options(const try_options& o) {
 }
 
 void show_progress(std::size_t round, const std::string& name) {
-  static const bool terminal = ::isatty(STDERR_FILENO) != 0;
-  if (terminal) std::fprintf(stderr, "\r\033[K[round %zu] running under %s", round + 1, name.c_str());
-  else if (round == 0) std::fprintf(stderr, "running under %s\n", name.c_str());
-}
-
-void clear_progress() {
-  if (::isatty(STDERR_FILENO) != 0) std::fputs("\r\033[K", stderr);
+  print_progress(fmt::format("[round {}] running under {}", round + 1, name));
+  if (round == 0 && !shows_progress()) std::fprintf(stderr, "running under %s\n", name.c_str());
 }
 
 void print(const trials& all, const trace_predictions& predictions, const std::string& program) {

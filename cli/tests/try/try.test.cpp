@@ -12,8 +12,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/rounds/program.hpp"
 #include "cli/tests/command.hpp"
-#include "cli/try/program.hpp"
 #include "cli/try/reason.hpp"
 #include "cli/try/sampler.hpp"
 #include "cli/try/text.hpp"

@@ -2,11 +2,12 @@
 // Runs a program unchanged, with a library preloaded or none, and measures all of it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "cli/replay/windows.hpp"
+#include "cli/support/temporary_file.hpp"
 
 namespace ashlar::cli {
 
@@ -21,24 +22,29 @@ struct program_run {
   std::uint64_t output_sum = 0;  ///< Of its standard output.
   std::string last_words;        ///< The last line of its standard error.
 
+  [[nodiscard]] double user_ms() const noexcept { return cpu_ms - system_ms; }
   [[nodiscard]] bool same_output(const program_run& other) const noexcept {
     return output_bytes == other.output_bytes && output_sum == other.output_sum;
   }
 };
 
-/// The environment of each run: standard input is a file from its start, or empty; standard output and error do not
+/// Returns: "died of signal 11: last words" or "ended with status 3".
+[[nodiscard]] std::string ending_of(const program_run& run);
+
+/// The surroundings of each run: standard input is a file from its start, or empty; standard output and error do not
 /// reach the terminal.
 class program_runner {
 public:
   program_runner(std::vector<std::string> command, std::string input)
       : command_(std::move(command)), input_(input.empty() ? "/dev/null" : std::move(input)) {}
 
-  /// `library` comes first in LD_PRELOAD; without one the program runs with its own malloc.
-  /// Throws: `std::runtime_error` if the program cannot be started.
-  [[nodiscard]] program_run run(const std::string& library);
+  /// `library` comes first in LD_PRELOAD; without one the program runs with its own malloc. A variable of `padding`
+  /// bytes in the environment, if not 0, moves the program's stack. Throws: `std::runtime_error` if the program cannot
+  /// be started.
+  [[nodiscard]] program_run run(const std::string& library, std::size_t padding = 0);
 
 private:
-  [[noreturn]] void become(const std::string& library, int report) const;
+  [[noreturn]] void become(const std::string& library, std::size_t padding, int report) const;
 
   std::vector<std::string> command_;
   std::string input_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // fork, exec, wait4. A fork, not a vfork: the kernel counts the memory that the child shares until exec into its peak,
 // which after a vfork is all resident memory of this process.
-#include "cli/try/program.hpp"
+#include "cli/rounds/program.hpp"
 
 #include <algorithm>
 #include <array>
@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -117,13 +118,20 @@ private:
 
 }  // namespace
 
-void program_runner::become(const std::string& library, int report) const {
+std::string ending_of(const program_run& run) {
+  const std::string words = run.last_words.empty() ? "" : ": " + run.last_words;
+  if (run.status > 128) return fmt::format("died of signal {}{}", run.status - 128, words);
+  return fmt::format("ended with status {}{}", run.status, words);
+}
+
+void program_runner::become(const std::string& library, std::size_t padding, int report) const {
   const int input = ::open(input_.c_str(), O_RDONLY);
   if (input >= 0) {
     ::dup2(input, STDIN_FILENO);
     ::dup2(output_.descriptor(), STDOUT_FILENO);
     ::dup2(errors_.descriptor(), STDERR_FILENO);
     preload(library);
+    if (padding != 0) ::setenv("ASHLAR_PADDING", std::string(padding, '-').c_str(), 1);
     std::vector<char*> arguments;
     for (const std::string& word : command_) arguments.push_back(const_cast<char*>(word.c_str()));
     arguments.push_back(nullptr);
@@ -133,14 +141,14 @@ void program_runner::become(const std::string& library, int report) const {
   ::_exit(::write(report, &error, sizeof error) == sizeof error ? 127 : 126);
 }
 
-program_run program_runner::run(const std::string& library) {
+program_run program_runner::run(const std::string& library, std::size_t padding) {
   empty(output_);
   empty(errors_);
   report_pipe report;
   const auto start = clock::now();
   const pid_t child = ::fork();
   if (child < 0) fail("cannot start a process", errno);
-  if (child == 0) become(library, report.writing());
+  if (child == 0) become(library, padding, report.writing());
   report.close_writing();
   const int error = report.read_error();  // a successful exec closes the pipe
   program_run result = wait_for(child, start);

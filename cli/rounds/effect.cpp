@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Resamples with a generator of its own seed, so that a printed seed repeats an interval.
+#include "cli/rounds/effect.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace ashlar::cli {
+
+namespace {
+
+constexpr std::size_t resamples = 2000;
+constexpr double normal_9875 = 2.241403;  // quantiles of the normal distribution
+constexpr double normal_975 = 1.959964;
+constexpr double normal_80 = 0.841621;
+
+double standard_error(double deviation, std::size_t n) { return deviation / std::sqrt(static_cast<double>(n)); }
+
+/// Returns: the z with P(|N| > z) = error, by bisection.
+double normal_quantile(double error) {
+  double low = 0, high = 40;
+  for (int i = 0; i < 80; ++i) {
+    const double middle = (low + high) / 2;
+    (std::erfc(middle / std::sqrt(2.0)) > error ? low : high) = middle;
+  }
+  return low;
+}
+
+/// Returns: the t with P(|T| > t) = error for Student's T with this freedom: z and terms in 1 / freedom (Abramowitz and
+/// Stegun 26.7.5). For a freedom of 5 or more within 1 %.
+double student_quantile(double error, double freedom) {
+  const double z = normal_quantile(error), q = z * z;
+  const double g1 = z * (q + 1) / 4;
+  const double g2 = z * ((5 * q + 16) * q + 3) / 96;
+  const double g3 = z * (((3 * q + 19) * q + 17) * q - 15) / 384;
+  return z + (g1 + (g2 + g3 / freedom) / freedom) / freedom;
+}
+
+/// Returns: the share of resamples to cut off at each end. The percentile interval is too narrow by sqrt((n - 1) / n)
+/// and by the difference of t to z; a smaller share makes up for both.
+double cut_share(double error, std::size_t n) {
+  const auto count = static_cast<double>(n);
+  const double t = student_quantile(error, count - 1) * std::sqrt(count / (count - 1));
+  return std::erfc(t / std::sqrt(2.0)) / 2;
+}
+
+double resampled_mean(const std::vector<double>& values, random_engine& random) {
+  const double* const from = values.data();
+  const std::size_t n = values.size();
+  double sum = 0;
+  for (std::size_t i = 0; i < n; ++i) sum += from[draw_below(random, n)];
+  return sum / static_cast<double>(n);
+}
+
+mean_interval interval_of_mean(const std::vector<double>& values, double error, random_engine& random) {
+  std::vector<double> means(resamples);
+  for (double& m : means) m = resampled_mean(values, random);
+  std::sort(means.begin(), means.end());
+  const auto cut = static_cast<std::size_t>(cut_share(error, values.size()) * static_cast<double>(resamples));
+  return {mean_of(values), means[cut], means[resamples - 1 - cut]};
+}
+
+double flipped_mean(const std::vector<double>& values, random_engine& random) {
+  double sum = 0;
+  std::uint64_t signs = 0;
+  std::size_t flipped = 0;
+  for (const double v : values) {
+    if (flipped++ % 64 == 0) signs = random();
+    sum += (signs & 1) != 0 ? v : -v;
+    signs >>= 1;
+  }
+  return sum / static_cast<double>(values.size());
+}
+
+/// The observed assignment counts as one of the flips, so that the chance is never 0.
+double chance_of(const std::vector<double>& values, random_engine& random) {
+  const double found = std::abs(mean_of(values)) * (1 - 1e-12);
+  std::size_t as_far = 1;
+  for (std::size_t i = 0; i < resamples; ++i) as_far += std::abs(flipped_mean(values, random)) >= found ? 1U : 0U;
+  return static_cast<double>(as_far) / static_cast<double>(resamples + 1);
+}
+
+/// Returns: the pairs that bring `quantiles` deviations of the mean below `distance`.
+double pairs_for(double quantiles, double deviation, double distance) {
+  if (deviation == 0) return 0;
+  if (distance <= 0) return static_cast<double>(most_rounds) + 1;
+  const double root = quantiles * deviation / distance;
+  return std::min(std::ceil(root * root), static_cast<double>(most_rounds) + 1);
+}
+
+}  // namespace
+
+double mean_of(const std::vector<double>& values) {
+  if (values.empty()) return 0;
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+double deviation_of(const std::vector<double>& values) {
+  if (values.size() < 2) return 0;
+  const double mean = mean_of(values);
+  double squares = 0;
+  for (const double v : values) squares += (v - mean) * (v - mean);
+  return std::sqrt(squares / static_cast<double>(values.size() - 1));
+}
+
+std::vector<double> log_ratios(const std::vector<double>& a, const std::vector<double>& b, double floor) {
+  std::vector<double> ratios(a.size());
+  for (std::size_t i = 0; i < a.size(); ++i) ratios[i] = std::log(std::max(b[i], floor) / std::max(a[i], floor));
+  return ratios;
+}
+
+double paired_effect::detectable() const {
+  return std::expm1((normal_975 + normal_80) * standard_error(deviation, std::max<std::size_t>(pairs, 1)));
+}
+
+median_interval paired_effect::ratio() const {
+  return {std::exp(log_ratio.mean), std::exp(log_ratio.least), std::exp(log_ratio.greatest)};
+}
+
+paired_effect effect_of(const std::vector<double>& log_ratios, double error, random_engine& random) {
+  paired_effect effect;
+  effect.pairs = log_ratios.size();
+  effect.error = error;
+  if (log_ratios.size() < 2) return effect;
+  effect.deviation = deviation_of(log_ratios);
+  effect.log_ratio = interval_of_mean(log_ratios, error, random);
+  effect.chance = chance_of(log_ratios, random);
+  return effect;
+}
+
+finding judge(const paired_effect& effect, double threshold) {
+  const auto& [mean, least, greatest] = effect.log_ratio;
+  const double bound = std::log1p(threshold);
+  if (effect.pairs < 2) return finding::undecided;
+  if (least > -bound && greatest < bound) return finding::level;
+  if (effect.chance > effect.error / 2 || std::abs(mean) < bound) return finding::undecided;
+  if (greatest < 0) return finding::gain;
+  return least > 0 ? finding::loss : finding::undecided;
+}
+
+std::size_t planned_pairs(double deviation, std::size_t pilot, double threshold) {
+  const auto freedom = static_cast<double>(pilot - 1);
+  const double quantiles = student_quantile(0.05, freedom) + student_quantile(0.2, freedom);
+  const double pairs = pairs_for(quantiles, deviation, std::log1p(threshold));
+  return std::clamp(static_cast<std::size_t>(pairs), least_pairs, most_rounds);
+}
+
+std::size_t pairs_to_decide(const paired_effect& effect, double threshold) {
+  const double away = std::abs(effect.log_ratio.mean), bound = std::log1p(threshold);
+  const double pairs = away >= bound ? pairs_for(normal_9875 + normal_80, effect.deviation, away)
+                                     : pairs_for(normal_975 + normal_80, effect.deviation, bound - away);
+  return std::max({static_cast<std::size_t>(pairs), effect.pairs + 1, least_pairs});
+}
+
+}  // namespace ashlar::cli

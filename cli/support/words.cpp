@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Quotes are those of the shell.
+#include "cli/support/words.hpp"
+
+#include <stdexcept>
+
+namespace ashlar::cli {
+
+namespace {
+
+constexpr const char* blanks = " \t\n";
+constexpr const char* of_the_shell = "|&;<>()$`\\*?[#~\n";
+
+bool is_any_of(char c, const char* set) { return std::string(set).find(c) != std::string::npos; }
+
+struct words_and_need {
+  std::vector<std::string> words;
+  bool needs_shell = false;
+};
+
+words_and_need split(const std::string& line) {
+  words_and_need result;
+  bool in_word = false;
+  char quote = 0;
+  for (const char c : line) {
+    result.needs_shell = result.needs_shell || (quote != '\'' && is_any_of(c, of_the_shell));
+    if (quote == 0 && is_any_of(c, blanks)) {
+      in_word = false;
+      continue;
+    }
+    if (!in_word) result.words.emplace_back();
+    in_word = true;
+    if (quote != 0 && c == quote) quote = 0;
+    else if (quote == 0 && (c == '\'' || c == '"')) quote = c;
+    else result.words.back() += c;
+  }
+  if (quote != 0) throw std::invalid_argument("a quote is not closed: " + line);
+  return result;
+}
+
+/// A variable in front of the program.
+bool is_assignment(const std::string& word) { return word.find('=') != std::string::npos; }
+
+}  // namespace
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string all;
+  for (const std::string& word : words) all += (all.empty() ? "" : " ") + word;
+  return all;
+}
+
+std::vector<std::string> command_words(const std::string& line) {
+  const words_and_need found = split(line);
+  if (found.words.empty()) throw std::invalid_argument("an empty command");
+  if (found.needs_shell || is_assignment(found.words.front())) return {"/bin/sh", "-c", line};
+  return found.words;
+}
+
+}  // namespace ashlar::cli

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Command lines as text and as words.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace ashlar::cli {
+
+/// Returns: the words with a blank between neighbours.
+[[nodiscard]] std::string joined(const std::vector<std::string>& words);
+
+/// Returns: the words of a command line, at blanks outside quotes; or "/bin/sh", "-c" and the line, if it has a
+/// character of the shell's own outside single quotes. So a program without a shell's help starts without a shell.
+/// Throws: `std::invalid_argument` for an empty line or an open quote.
+[[nodiscard]] std::vector<std::string> command_words(const std::string& line);
+
+}  // namespace ashlar::cli

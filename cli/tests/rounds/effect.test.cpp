@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of effects, verdicts and numbers of pairs on simulated runs with fixed seeds.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "cli/rounds/effect.hpp"
+
+namespace {
+
+using namespace ashlar::cli;
+
+constexpr double one_percent = 0.01;
+constexpr double five_percent = 0.05;
+constexpr int trials = 200;
+
+using noise = std::function<double(random_engine&)>;
+
+/// The same on every platform, unlike the distributions of the standard library.
+double uniform(random_engine& random) { return (static_cast<double>(random() >> 11) + 0.5) * 0x1p-53; }
+double normal(random_engine& random) {
+  return std::sqrt(-2 * std::log(uniform(random))) * std::cos(2 * std::acos(-1.0) * uniform(random));
+}
+double exponential(random_engine& random) { return -std::log(uniform(random)); }
+
+/// Of the log time of one run.
+double quiet(random_engine& random) { return 0.02 * normal(random); }
+/// Other programs slow one run in five down, by a fifth on average.
+double loaded(random_engine& random) {
+  return 0.02 * normal(random) + (uniform(random) < 0.2 ? 0.2 * exponential(random) : 0);
+}
+/// Two modes, as huge pages have them.
+double bimodal(random_engine& random) { return 0.01 * normal(random) + (uniform(random) < 0.5 ? 0.3 : 0); }
+
+std::vector<double> ratios_of(std::size_t pairs, double effect, const noise& run, random_engine& random) {
+  std::vector<double> ratios(pairs);
+  for (double& r : ratios) r = effect + run(random) - run(random);
+  return ratios;
+}
+
+/// As `ashlar verify` does: a pilot, whose deviation sets the number; all pairs count.
+paired_effect experiment_with(double effect, const noise& run, std::size_t affordable, random_engine& random) {
+  std::vector<double> ratios = ratios_of(6, effect, run, random);
+  const std::size_t planned = std::min(planned_pairs(deviation_of(ratios), ratios.size(), one_percent), affordable);
+  while (ratios.size() < planned) ratios.push_back(effect + run(random) - run(random));
+  return effect_of(ratios, five_percent, random);
+}
+
+int count(finding wanted, const std::function<finding(random_engine&)>& trial) {
+  random_engine random(2026);
+  int found = 0;
+  for (int i = 0; i < trials; ++i) found += trial(random) == wanted ? 1 : 0;
+  return found;
+}
+
+TEST(paired_effect, equal_programs_are_told_apart_in_at_most_5_percent_of_trials) {
+  for (const noise& run : {noise(quiet), noise(loaded), noise(bimodal)}) {
+    random_engine random(2026);
+    int alarms = 0;
+    for (std::size_t i = 0; i < trials; ++i) {
+      const finding found = judge(experiment_with(0, run, i % 2 == 0 ? 12 : 30, random), one_percent);
+      alarms += found == finding::gain || found == finding::loss ? 1 : 0;
+    }
+    EXPECT_LE(alarms, trials / 20);
+  }
+}
+
+TEST(paired_effect, the_interval_covers_the_effect_in_about_95_percent_of_trials) {
+  struct entry {
+    noise run;
+    std::size_t pairs;
+  };
+  for (const auto& [run, pairs] : {entry{quiet, 12}, entry{quiet, 40}, entry{loaded, 40}, entry{bimodal, 20}}) {
+    random_engine random(7);
+    int held = 0;
+    for (int i = 0; i < trials; ++i) {
+      const mean_interval found = effect_of(ratios_of(pairs, -0.1, run, random), five_percent, random).log_ratio;
+      held += found.least <= -0.1 && -0.1 <= found.greatest ? 1 : 0;
+    }
+    EXPECT_GE(held, 182) << pairs;  // 190 expected
+    EXPECT_LE(held, 199) << pairs;
+  }
+}
+
+TEST(paired_effect, three_percent_are_found_in_40_pairs_at_a_deviation_of_2_percent) {
+  const auto of = [](double effect) {
+    return [effect](random_engine& random) {
+      return judge(effect_of(ratios_of(40, std::log1p(effect), quiet, random), five_percent, random), one_percent);
+    };
+  };
+  EXPECT_GE(count(finding::gain, of(-0.03)), trials - 2);
+  EXPECT_GE(count(finding::loss, of(0.03)), trials - 2);
+}
+
+TEST(paired_effect, equality_within_the_threshold_is_found_with_the_planned_pairs) {
+  const auto trial = [](random_engine& random) {
+    return judge(experiment_with(0, quiet, most_rounds, random), one_percent);
+  };
+  EXPECT_GE(count(finding::level, trial), trials * 75 / 100);
+}
+
+TEST(paired_effect, too_few_pairs_for_the_noise_decide_nothing_and_the_predicted_number_does) {
+  const auto undecided = [](std::size_t pairs) {
+    return count(finding::undecided, [pairs](random_engine& random) {
+      return judge(effect_of(ratios_of(pairs, 0.03, loaded, random), five_percent, random), one_percent);
+    });
+  };
+  random_engine random(3);
+  paired_effect known;
+  known.pairs = 12;
+  known.log_ratio.mean = 0.03;
+  known.deviation = deviation_of(ratios_of(20000, 0, loaded, random));
+  const std::size_t predicted = pairs_to_decide(known, one_percent);
+  EXPECT_GE(undecided(12), trials * 8 / 10);
+  EXPECT_GE(undecided(predicted), trials / 10);  // 20 % expected
+  EXPECT_LE(undecided(predicted), trials * 3 / 10);
+}
+
+TEST(paired_effect, the_detectable_effect_is_2_8_deviations_of_the_mean) {
+  paired_effect e;
+  e.pairs = 16;
+  e.deviation = 0.04;
+  EXPECT_NEAR(e.detectable(), std::expm1(2.8 * 0.01), 1e-4);
+  EXPECT_EQ(planned_pairs(0, 6, one_percent), least_pairs);
+  EXPECT_EQ(planned_pairs(0.02, 6, one_percent), 67U);  // ((2.571 + 1.476) * 0.02 / log 1.01)^2 = 66.2
+  EXPECT_EQ(planned_pairs(1, 6, one_percent), most_rounds);
+}
+
+TEST(paired_effect, is_decided_by_interval_chance_and_threshold) {
+  const auto made = [](double mean, double width, double chance) {
+    paired_effect e;
+    e.pairs = 20;
+    e.error = five_percent;
+    e.log_ratio = {mean, mean - width, mean + width};
+    e.chance = chance;
+    return judge(e, one_percent);
+  };
+  EXPECT_EQ(made(-0.05, 0.02, 0.001), finding::gain);
+  EXPECT_EQ(made(0.05, 0.02, 0.001), finding::loss);
+  EXPECT_EQ(made(0.05, 0.02, 0.2), finding::undecided);
+  EXPECT_EQ(made(0.05, 0.06, 0.001), finding::undecided);
+  EXPECT_EQ(made(0.002, 0.005, 0.5), finding::level);
+  EXPECT_EQ(made(0.004, 0.003, 0.001), finding::level);      // there, and too small to matter
+  EXPECT_EQ(made(0.008, 0.004, 0.001), finding::undecided);  // there, and perhaps too small
+  EXPECT_EQ(judge(paired_effect{}, one_percent), finding::undecided);
+}
+
+TEST(paired_effect, the_same_seed_gives_the_same_interval) {
+  random_engine one(5), two(5);
+  const std::vector<double> ratios = {0.01, 0.03, -0.02, 0.05, 0.02, 0.01, 0.04};
+  const paired_effect first = effect_of(ratios, five_percent, one), second = effect_of(ratios, five_percent, two);
+  EXPECT_EQ(first.log_ratio.least, second.log_ratio.least);
+  EXPECT_EQ(first.chance, second.chance);
+}
+
+TEST(paired_effect, of_equal_values_is_none_and_of_values_below_the_clock_too) {
+  random_engine random(1);
+  const paired_effect none = effect_of(std::vector<double>(12, 0.0), five_percent, random);
+  EXPECT_EQ(judge(none, one_percent), finding::level);
+  EXPECT_EQ(none.chance, 1);
+  const paired_effect all = effect_of(std::vector<double>(12, -0.1), five_percent, random);
+  EXPECT_EQ(judge(all, one_percent), finding::gain);
+  EXPECT_EQ(log_ratios({0, 0.5, 4}, {0.9, 0, 2}, 1), (std::vector<double>{0, 0, -std::log(2.0)}));
+}
+
+}  // namespace

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of conclusions from made-up runs, and of command lines and inputs.
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "cli/rounds/effect.hpp"
+#include "cli/support/words.hpp"
+#include "cli/verify/text.hpp"
+
+namespace {
+
+using namespace ashlar::cli;
+
+/// Around 0, from -1 to 1.
+double noise(random_engine& random) { return 2 * static_cast<double>(random() >> 11) * 0x1p-53 - 1; }
+
+struct made_up {
+  double b = 1;  ///< Times of B and of A's second run to those of A.
+  double again = 1;
+  double spread = 0.01;
+  double second_mode = 1;  ///< Of every other run of B.
+  std::size_t pairs = 24;
+};
+
+experiment runs_of(const made_up& m) {
+  random_engine random(11);
+  experiment runs;
+  const auto run = [&](double by) {
+    const double ms = 100 * by * (1 + m.spread * noise(random));
+    return run_figures{ms, 0.9 * ms, 0.1 * ms, 1.1 * ms, 50.0 * (1 << 20), 1000};
+  };
+  for (std::size_t i = 0; i < m.pairs; ++i) {
+    run_pair pair{run(1), run(m.b * (i % 2 == 0 ? m.second_mode : 1)), {}, 0, "ab"};
+    if (i < pilot_pairs || i % 3 == 0) pair.again = run(m.again);
+    runs.pairs.push_back(pair);
+  }
+  runs.planned = m.pairs;
+  return runs;
+}
+
+verification conclude_on(const made_up& m) { return conclude(runs_of(m), experiment_plan{}); }
+
+TEST(verification, is_one_of_five_verdicts_with_its_exit_status) {
+  struct entry {
+    made_up runs;
+    verdict decision;
+    int status;
+    const char* words;
+  };
+  for (const auto& [runs, decision, status, words] :
+       {entry{{.b = 0.9}, verdict::better, 0, "B is better: 9.8 % less processor time [-10."},
+        {{.b = 1.1}, verdict::worse, 3, "B is worse: 10."},
+        {{.b = 1.001}, verdict::equivalent, 0, "A and B are equivalent: +0.3 % ["},
+        {{.b = 0.97, .spread = 0.2, .pairs = 8}, verdict::inconclusive, 4, "Inconclusive: "},
+        {{.b = 0.9, .again = 1.05},
+         verdict::unfit,
+         5,
+         "No verdict, the machine is unfit: A differs from itself, +4."}}) {
+    const verification v = conclude_on(runs);
+    EXPECT_EQ(v.decision, decision) << words;
+    EXPECT_EQ(exit_status_of(v.decision), status);
+    EXPECT_TRUE(verdict_sentence(v, {}).starts_with(words)) << verdict_sentence(v, {});
+  }
+}
+
+TEST(verification, names_a_cost_beside_the_gain) {
+  experiment runs = runs_of({.b = 0.9});
+  for (run_pair& pair : runs.pairs) pair.b[static_cast<std::size_t>(run_measure::peak)] *= 1.2;
+  const std::string words = verdict_sentence(conclude(runs, {}), {});
+  EXPECT_TRUE(words.ends_with("; but peak RSS +20.0 % [+20.0, +20.0].")) << words;
+}
+
+TEST(verification, names_modes) {
+  const made_up bimodal = {.b = 0.9, .second_mode = 1.5};
+  const verification v = conclude_on(bimodal);
+  EXPECT_FALSE(v.modes_a);
+  ASSERT_TRUE(v.modes_b);
+  EXPECT_EQ(v.modes_b->low.runs, 12U);
+  std::string all;
+  for (const std::string& note : verify_notes(v, runs_of(bimodal), {})) all += note + "\n";
+  EXPECT_NE(all.find("B runs in two modes: 50 % of the runs at 90."), std::string::npos) << all;
+}
+
+TEST(verification, wants_more_pairs_if_undecided_and_states_what_would_have_been_seen) {
+  const verification v = conclude_on({.b = 0.97, .spread = 0.2, .pairs = 8});
+  EXPECT_GT(v.wanted, 8U);
+  EXPECT_NE(verdict_sentence(v, {}).find("(--runs " + std::to_string(v.wanted) + ") would decide."), std::string::npos)
+      << verdict_sentence(v, {});
+  EXPECT_GT(v.of(run_measure::cpu).effect.detectable(), 0.05);
+}
+
+TEST(command_words, start_programs_without_a_shell_if_possible) {
+  using words = std::vector<std::string>;
+  EXPECT_EQ(command_words("prog  -x=1 {} 'a b' \"c d\"e ''"), (words{"prog", "-x=1", "{}", "a b", "c de", ""}));
+  EXPECT_EQ(command_words("prog '$HOME'"), (words{"prog", "$HOME"}));
+  for (const char* line : {"prog | cat", "prog $HOME", "prog \"$HOME\"", "X=1 prog", "prog > f", "prog *"})
+    EXPECT_EQ(command_words(line), (words{"/bin/sh", "-c", line}));
+  EXPECT_THROW(static_cast<void>(command_words("  ")), std::invalid_argument);
+  EXPECT_THROW(static_cast<void>(command_words("prog 'x")), std::invalid_argument);
+}
+
+TEST(program_side, puts_an_input_in_place_of_the_mark) {
+  using words = std::vector<std::string>;
+  EXPECT_EQ(command_on({.command = {"prog", "--in={}"}}, "/a b"), (words{"prog", "--in=/a b"}));
+  EXPECT_EQ(command_on({.command = {"/bin/sh", "-c", "prog < {}"}}, "/it's"),
+            (words{"/bin/sh", "-c", "prog < '/it'\\''s'"}));
+  EXPECT_TRUE(takes_path({.command = {"prog", "--in={}"}}));
+  EXPECT_FALSE(takes_path({.command = {"prog"}}));
+}
+
+}  // namespace

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// End-to-end tests of `ashlar verify`. Differences are of several times, so that none depends on the machine.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/tests/command.hpp"
+
+namespace {
+
+using nlohmann::json;
+
+class verify_verb : public ashlar_test::replay_command {
+protected:
+  /// Returns: the exit status of `ashlar verify` of the victim with these arguments.
+  int verify(const std::string& a, const std::string& b, const std::string& options = "--runs 7") {
+    return ashlar("verify " + options + " --a '" ASHLAR_VERIFY_VICTIM " " + a + "' --b '" ASHLAR_VERIFY_VICTIM " " + b +
+                  "'");
+  }
+  [[nodiscard]] bool printed(const std::string& part) const { return text("out").find(part) != std::string::npos; }
+};
+
+TEST_F(verify_verb, more_time_is_worse_and_less_is_better) {
+  EXPECT_EQ(verify("10", "100", "--runs 7 --threshold 50"), 3) << text("out") << text("err");
+  EXPECT_TRUE(printed("B is worse: ")) << text("out");
+  EXPECT_EQ(verify("100", "10", "--runs 7 --threshold 50"), 0) << text("out") << text("err");
+  EXPECT_TRUE(printed("B is better: ")) << text("out");
+  std::ifstream out(file("out"));
+  for (std::string line; std::getline(out, line);) {
+    const auto columns = std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xC0) != 0x80; });
+    if (line.find('/') == line.npos) EXPECT_LE(columns, 100) << line;  // paths are not broken
+  }
+  for (const char* part : {"processor time", "system", "wall time", "peak RSS", "page faults", "detectable",
+                           "A against A: ", "--seed ", "Not measured: "})
+    EXPECT_TRUE(printed(part)) << part << text("out");
+}
+
+TEST_F(verify_verb, the_same_is_equivalent_and_runs_as_often_as_the_pilot_asks) {
+  EXPECT_EQ(verify("20", "20", "--threshold 100% --json " + file("j")), 0) << text("out") << text("err");
+  EXPECT_TRUE(printed("A and B are equivalent: ")) << text("out");
+  const json j = json::parse(text("j"));
+  EXPECT_EQ(j["verdict"], "equivalent");
+  EXPECT_EQ(j["pairs_planned"], 12);
+  EXPECT_EQ(j["runs"].size(), 12U);
+  EXPECT_EQ(j["a_against_a"]["pairs"], 8);  // the pilot, and one pair in three
+}
+
+TEST_F(verify_verb, too_few_pairs_are_inconclusive_with_the_pairs_that_would_decide) {
+  EXPECT_EQ(verify("2", "2", "--threshold 0.01% --budget 0"), 4) << text("out") << text("err");
+  EXPECT_TRUE(printed("Inconclusive: ")) << text("out");
+  EXPECT_TRUE(printed(" after 6 pairs; ")) << text("out");
+  EXPECT_TRUE(std::regex_search(text("out"), std::regex("would\\s+decide"))) << text("out");
+  EXPECT_TRUE(printed("the budget of 0 s was enough for 6.")) << text("out");
+}
+
+TEST_F(verify_verb, a_seed_repeats_the_order_and_json_keeps_every_run) {
+  std::string orders;
+  for (int i = 0; i < 2; ++i) {
+    static_cast<void>(verify("2", "2", "--runs 7 --seed 5 --json -"));
+    const json j = json::parse(text("out"));
+    EXPECT_EQ(j["seed"], 5);
+    ASSERT_EQ(j["runs"].size(), 7U);
+    std::string now;
+    for (const json& pair : j["runs"]) now += pair["order"].get<std::string>() + " ";
+    if (i == 0) orders = now;
+    EXPECT_EQ(now, orders);
+    for (const char* key : {"cpu_ms", "user_ms", "system_ms", "wall_ms", "peak_rss_bytes", "page_faults"}) {
+      EXPECT_GE(j["runs"][0]["b"][key], 0) << key;
+      EXPECT_TRUE(j["measures"][key]["detectable"].is_number()) << key;
+    }
+  }
+  EXPECT_NE(orders.find("abc"), orders.find("cba"));
+}
+
+TEST_F(verify_verb, another_output_or_ending_is_refused) {
+  EXPECT_EQ(verify("2 one", "2 two"), 1);
+  EXPECT_EQ(text("err"), "ashlar verify: B prints something else than A\n");
+  EXPECT_EQ(verify("2 one", "2 one 3"), 1);
+  EXPECT_EQ(text("err"), "ashlar verify: B does not end as A does: it ended with status 3\n");
+  EXPECT_EQ(verify("2 one", "2 one -1"), 1);
+  EXPECT_EQ(text("err"), "ashlar verify: B does not end as A does: it died of signal 6\n");
+  EXPECT_EQ(verify("2 one -1", "2 one"), 1);
+  EXPECT_EQ(text("err"), "ashlar verify: A died of signal 6\n");
+}
+
+TEST_F(verify_verb, output_that_varies_by_itself_is_not_compared_and_a_status_of_both_is_no_failure) {
+  EXPECT_EQ(verify("20 time 7", "20 time 7", "--runs 7 --threshold 100"), 0) << text("out") << text("err");
+  EXPECT_TRUE(printed("A does not print the same each time")) << text("out");
+  EXPECT_TRUE(printed("Both end with status 7")) << text("out");
+}
+
+TEST_F(verify_verb, inputs_are_run_in_turn_as_standard_input_or_by_their_paths) {
+  std::filesystem::create_directory(file("in"));
+  std::ofstream(file("in/1")) << "one";
+  std::ofstream(file("in/2")) << "two";
+  static_cast<void>(verify("2 input", "2 input", "--runs 7 --json " + file("j") + " --inputs " + file("in")));
+  const json j = json::parse(text("j"));
+  ASSERT_EQ(j["inputs"].size(), 2U);
+  EXPECT_EQ(j["runs"][0]["input"], file("in/1"));
+  EXPECT_EQ(j["runs"][3]["input"], file("in/2"));
+  static_cast<void>(verify("2 file {}", "2 file {}", "--runs 7 --json - --inputs " + file("in/2")));
+  EXPECT_EQ(json::parse(text("out"))["inputs"].size(), 1U) << text("err");
+  EXPECT_EQ(verify("2 file " + file("in/2"), "2 file {}", "--runs 7 --inputs " + file("in")), 1);
+  EXPECT_EQ(text("err"), "ashlar verify: B prints something else than A (on " + file("in/1") + ")\n");
+}
+
+TEST_F(verify_verb, another_malloc_is_preloaded_into_the_program) {
+  const int status =
+      ashlar("verify --runs 7 --threshold 100 --malloc " ASHLAR_TRY_PRELOAD " -- " ASHLAR_VERIFY_VICTIM " 20");
+  EXPECT_EQ(status, 0) << text("out") << text("err");
+  EXPECT_TRUE(printed("B: LD_PRELOAD=" ASHLAR_TRY_PRELOAD " " ASHLAR_VERIFY_VICTIM " 20\n")) << text("out");
+  EXPECT_EQ(ashlar("verify --runs 7 --malloc " ASHLAR_TRY_PRELOAD " -- " ASHLAR_TRY_VICTIM " prints"), 1);
+  EXPECT_EQ(text("err"), "ashlar verify: B prints something else than A\n");
+}
+
+TEST_F(verify_verb, a_shell_reads_commands_that_need_one) {
+  EXPECT_EQ(verify("20 | cat", "20 | cat", "--runs 7 --threshold 100"), 0) << text("out") << text("err");
+  EXPECT_EQ(ashlar("verify --runs 7 --a 'nonesuch | cat >&2; exit 127' --b 'exit 127;'"), 1);
+  EXPECT_NE(text("err").find("ashlar verify: A ended with status 127: "), std::string::npos) << text("err");
+}
+
+TEST_F(verify_verb, mistakes) {
+  const auto complaint = [&](const std::string& arguments, int status, const std::string& words) {
+    EXPECT_EQ(ashlar("verify " + arguments), status) << arguments << text("out");
+    EXPECT_NE(text("err").find("ashlar verify: " + words), std::string::npos) << arguments << text("err");
+  };
+  complaint("", 2, "no A: neither --a nor PROGRAM is given; see ashlar verify --help\n");
+  complaint("--a true", 2, "no B: --a needs --b");
+  complaint("--a true --b true -- true", 2, "either --a or PROGRAM is A, not both");
+  complaint("--b true --malloc mimalloc -- true", 2, "--malloc is of no use with --b");
+  complaint("--a '' --b '' --runs 7", 2, "no A");
+  complaint("--a \"'\" --b true", 2, "a quote is not closed");
+  complaint("--runs 6 -- true", 2, "--runs: '6' is neither auto nor a number from 7 to 1000");
+  complaint("--threshold -1% -- true", 2, "");
+  complaint("--threshold x -- true", 2, "--threshold: 'x' is no percentage");
+  complaint("--metric sys -- true", 2, "--metric: 'sys' is none of cpu, wall, peak");
+  complaint("--plan x -- true", 2, "unknown option --plan");
+  complaint("--malloc nonesuch -- true", 2, "");
+  complaint("--malloc heap -- true", 2, "heap cannot be preloaded: it is not a library\n");
+  complaint("--runs 7 --a /nonesuch/program --b true", 1, "/nonesuch/program: No such file or directory\n");
+  complaint("--runs 7 --a true --b nonesuch-program", 1, "nonesuch-program: No such file or directory\n");
+  complaint("--inputs /nonesuch -- true", 1, "/nonesuch: no such file\n");
+  complaint("--runs 7 --json /nonesuch/f --a true --b true", 1, "/nonesuch/f: No such file or directory\n");
+  EXPECT_TRUE(printed("processor time")) << "the table is printed in spite of that";
+  EXPECT_EQ(ashlar("verify --help"), 0);
+  EXPECT_TRUE(printed("Exit status: 0 B is better or equivalent, 1 ")) << text("out");
+}
+
+}  // namespace

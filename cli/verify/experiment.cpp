@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// run_experiment
+// ├─ warm_up
+// ├─ play_pair × 6
+// ├─ pairs_after_pilot     deviation, seconds
+// └─ play_pair × the rest
+#include "cli/verify/experiment.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <utility>
+
+#include "cli/rounds/effect.hpp"
+#include "cli/support/verb.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+constexpr std::size_t pairs_per_repeat = 3;
+constexpr std::size_t most_padding = 4096;  // bytes: a page, so that every offset of the stack occurs
+
+using clock = std::chrono::steady_clock;
+
+class pair_player {
+public:
+  explicit pair_player(const experiment_plan& plan) : plan_(&plan), random_(plan.seed), inputs_(plan.inputs) {
+    if (inputs_.empty()) inputs_.emplace_back();
+  }
+
+  void warm_up() {
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      first_.push_back(run(plan_->a, i));
+      if (first_[i].status >= exit_not_executable) throw std::runtime_error("A " + ending_of(first_[i]) + on_input(i));
+      check_b(run(plan_->b, i), i);
+    }
+    all_.status = first_.front().status;
+  }
+
+  void play_pair() {
+    const std::size_t number = all_.pairs.size();
+    run_pair pair;
+    pair.input = number % inputs_.size();
+    pair.order = number < pilot_pairs || number % pairs_per_repeat == 0 ? "abc" : "ab";
+    for (std::size_t i = pair.order.size(); i > 1; --i)
+      std::swap(pair.order[i - 1], pair.order[draw_below(random_, i)]);
+    for (const char side : pair.order) {
+      const program_run done = run(side == 'b' ? plan_->b : plan_->a, pair.input);
+      if (side == 'b') check_b(done, pair.input);
+      else check_a(done, pair.input);
+      if (side == 'b') pair.b = figures_of(done);
+      else if (side == 'a') pair.a = figures_of(done);
+      else pair.again = figures_of(done);
+    }
+    all_.pairs.push_back(std::move(pair));
+  }
+
+  /// Throws: `different_program`, if only B ever printed something else.
+  void refuse_other_output() const {
+    if (!differs_.empty() && !all_.output_varies) throw different_program(differs_);
+  }
+
+  [[nodiscard]] experiment& all() noexcept { return all_; }
+  [[nodiscard]] std::size_t inputs() const noexcept { return inputs_.size(); }
+
+private:
+  [[nodiscard]] program_run run(const program_side& side, std::size_t input) {
+    const std::string& path = inputs_[input];
+    program_runner runner(command_on(side, path), takes_path(side) ? "" : path);
+    return runner.run(side.library, 1 + draw_below(random_, most_padding));
+  }
+
+  void check_a(const program_run& run, std::size_t input) {
+    if (run.status != first_[input].status)
+      throw std::runtime_error("A does not end the same way each time: it " + ending_of(run) + on_input(input));
+    all_.output_varies = all_.output_varies || !run.same_output(first_[input]);
+  }
+
+  void check_b(const program_run& run, std::size_t input) {
+    if (run.status != first_[input].status)
+      throw different_program("B does not end as A does: it " + ending_of(run) + on_input(input));
+    if (!run.same_output(first_[input])) differs_ = "B prints something else than A" + on_input(input);
+  }
+
+  [[nodiscard]] std::string on_input(std::size_t input) const {
+    return inputs_[input].empty() ? "" : " (on " + inputs_[input] + ")";
+  }
+
+  const experiment_plan* plan_;
+  random_engine random_;
+  std::vector<std::string> inputs_;
+  std::vector<program_run> first_;  // of A, input by input
+  std::string differs_;
+  experiment all_;
+};
+
+/// A pair after the pilot has fewer runs, on average.
+double seconds_of_pair(const experiment& pilot, double seconds) {
+  const double runs_in_pilot = 3, runs_later = 2 + 1.0 / pairs_per_repeat;
+  return seconds / static_cast<double>(pilot.pairs.size()) * runs_later / runs_in_pilot;
+}
+
+/// Returns: the number of pairs, each input as often as the others if the budget permits.
+std::size_t pairs_after_pilot(experiment& pilot, const experiment_plan& plan, std::size_t inputs, double seconds) {
+  const std::vector<double> ratios = log_ratios(pilot.values(plan.decides, &run_pair::a),
+                                                pilot.values(plan.decides, &run_pair::b), facts_of(plan.decides).floor);
+  pilot.planned = (planned_pairs(deviation_of(ratios), pilot_pairs, plan.threshold) + inputs - 1) / inputs * inputs;
+  const double left = std::max(0.0, plan.seconds - seconds) / seconds_of_pair(pilot, seconds);
+  const auto affordable = pilot.pairs.size() + static_cast<std::size_t>(std::min(left, 1e6));
+  return std::min(pilot.planned, affordable);
+}
+
+}  // namespace
+
+std::vector<double> experiment::values(run_measure m, const run_figures run_pair::* of) const {
+  std::vector<double> all;
+  for (const run_pair& pair : pairs) all.push_back(value_of(pair.*of, m));
+  return all;
+}
+
+experiment run_experiment(const experiment_plan& plan, const experiment_progress& progress) {
+  pair_player player(plan);
+  experiment& all = player.all();
+  progress(0, 0);
+  player.warm_up();
+  const auto start = clock::now();
+  const auto seconds = [start] { return std::chrono::duration<double>(clock::now() - start).count(); };
+  const auto play_until = [&](std::size_t pairs, std::size_t of) {
+    while (all.pairs.size() < pairs) {
+      progress(all.pairs.size() + 1, of);
+      player.play_pair();
+    }
+    player.refuse_other_output();
+  };
+  play_until(pilot_pairs, plan.pairs);
+  const std::size_t pairs = plan.pairs != 0 ? plan.pairs : pairs_after_pilot(all, plan, player.inputs(), seconds());
+  play_until(pairs, pairs);
+  if (plan.pairs != 0) all.planned = plan.pairs;
+  all.seconds = seconds();
+  return std::move(all);
+}
+
+}  // namespace ashlar::cli

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The runs of A and B in pairs.
+//
+//   warm up    A B of each input: outputs to compare with, files in the page cache; not counted
+//   pilot      6 pairs, A twice in each; their deviation alone sets the number of pairs
+//   the rest   A twice in every third
+//
+// The order within a pair is random, and so is the size of each run's environment: where stack and libraries lie in the
+// caches is then noise, not a bias of one side.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "cli/verify/measure.hpp"
+#include "cli/verify/side.hpp"
+
+namespace ashlar::cli {
+
+inline constexpr std::size_t pilot_pairs = 6;
+
+struct experiment_plan {
+  program_side a;
+  program_side b;
+  std::vector<std::string> inputs;  ///< One after the other; empty: none.
+  std::size_t pairs = 0;            ///< An exact number; 0: set by the pilot.
+  double seconds = 60;              ///< The budget if `pairs` is 0; the pilot is run in any case.
+  double threshold = 0.01;          ///< A smaller share does not matter.
+  run_measure decides = run_measure::cpu;
+  std::uint64_t seed = 0;
+};
+
+struct run_pair {
+  run_figures a{};
+  run_figures b{};
+  std::optional<run_figures> again;  ///< Of A, a second time.
+  std::size_t input = 0;
+  std::string order;  ///< "ba": B ran first; "a" again is "c".
+};
+
+struct experiment {
+  std::vector<run_pair> pairs;
+  std::size_t planned = 0;  ///< Pairs that the pilot asked for; more than there are if the budget was too small.
+  double seconds = 0;
+  int status = 0;              ///< The exit status of A, the same each time.
+  bool output_varies = false;  ///< Of A by itself: then outputs are not compared.
+
+  /// Returns: the values of A or of B, pair by pair.
+  [[nodiscard]] std::vector<double> values(run_measure m, const run_figures run_pair::* of) const;
+};
+
+/// B does not do what A does: nothing to compare.
+struct different_program : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+using experiment_progress = std::function<void(std::size_t pair, std::size_t pairs)>;
+
+/// Effects: runs the programs. Throws: `different_program` if B ends or prints otherwise; `std::runtime_error` if a
+/// program cannot be started (by a shell: status 126 or 127), or A dies of a signal or does not end the same way
+/// each time.
+[[nodiscard]] experiment run_experiment(const experiment_plan& plan, const experiment_progress& progress);
+
+}  // namespace ashlar::cli

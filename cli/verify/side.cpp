@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Puts inputs into commands.
+#include "cli/verify/side.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <stdexcept>
+
+namespace ashlar::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_for_shell(const std::vector<std::string>& command) {
+  return command.size() == 3 && command[0] == "/bin/sh" && command[1] == "-c";
+}
+
+std::string quoted(const std::string& path) {
+  std::string word = "'";
+  for (const char c : path) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
+std::string replaced(std::string word, const std::string& path) {
+  for (std::size_t at = 0; (at = word.find(input_mark, at)) != std::string::npos; at += path.size())
+    word.replace(at, std::strlen(input_mark), path);
+  return word;
+}
+
+std::vector<std::string> files_in(const fs::path& folder) {
+  std::vector<std::string> files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder))
+    if (entry.is_regular_file()) files.push_back(entry.path().string());
+  if (files.empty()) throw std::runtime_error(folder.string() + ": no file in it");
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+}  // namespace
+
+bool takes_path(const program_side& side) {
+  return std::any_of(side.command.begin(), side.command.end(),
+                     [](const std::string& word) { return word.find(input_mark) != std::string::npos; });
+}
+
+std::vector<std::string> command_on(const program_side& side, const std::string& path) {
+  std::vector<std::string> words;
+  const std::string written = is_for_shell(side.command) ? quoted(path) : path;
+  for (const std::string& word : side.command) words.push_back(replaced(word, written));
+  return words;
+}
+
+std::vector<std::string> input_files(const std::vector<std::string>& paths) {
+  std::vector<std::string> files;
+  for (const std::string& path : paths) {
+    std::error_code ignored;
+    if (fs::is_directory(path, ignored)) {
+      const std::vector<std::string> more = files_in(path);
+      files.insert(files.end(), more.begin(), more.end());
+    } else if (fs::exists(path, ignored)) {
+      files.push_back(path);
+    } else {
+      throw std::runtime_error(path + ": no such file");
+    }
+  }
+  return files;
+}
+
+}  // namespace ashlar::cli

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A and B: a command, and a library in front of its malloc.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace ashlar::cli {
+
+struct program_side {
+  std::vector<std::string> command;
+  std::string library = {};  ///< Preloaded; empty: none.
+  std::string shown = {};    ///< As a user would type it.
+};
+
+/// The mark in a command for the path of an input. In a command without it the input is the standard input.
+inline constexpr const char* input_mark = "{}";
+
+/// Returns: whether a word of the command holds the mark.
+[[nodiscard]] bool takes_path(const program_side& side);
+
+/// Returns: the command with `path` in place of each mark, quoted where a shell reads it.
+[[nodiscard]] std::vector<std::string> command_on(const program_side& side, const std::string& path);
+
+/// Returns: the files, and those of each folder in the order of their names. Throws: `std::runtime_error` for a path
+/// without a file, or an empty folder.
+[[nodiscard]] std::vector<std::string> input_files(const std::vector<std::string>& paths);
+
+}  // namespace ashlar::cli

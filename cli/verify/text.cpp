@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Changes are in percent of A, intervals in brackets.
+#include "cli/verify/text.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "cli/support/table.hpp"
+#include "cli/support/table_units.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+std::string points(double share) {
+  const double percent = 100 * share;
+  const double shown = std::round(10 * percent) / 10 + 0.0;  // no -0.0
+  return std::abs(shown) < 99.95 ? fmt::format("{:+.1f}", shown) : fmt::format("{:+.0f}", percent);
+}
+
+std::string interval(const median_interval& ratio) {
+  return fmt::format("[{}, {}]", points(ratio.least - 1), points(ratio.greatest - 1));
+}
+
+std::string change(const median_interval& ratio) {
+  return fmt::format("{} % {}", points(ratio.median - 1), interval(ratio));
+}
+
+std::string plain(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+std::string amount(double value, run_measure m) {
+  if (m == run_measure::peak) return human_bytes(value);
+  return m == run_measure::faults ? human_count(value) : human_time(1e6 * value);
+}
+
+const char* word_of(finding f) {
+  switch (f) {
+    case finding::gain: return "less";
+    case finding::loss: return "more";
+    case finding::level: return "equal";
+    case finding::undecided: break;
+  }
+  return "undecided";
+}
+
+/// Returns: the other measures of which B takes more than the threshold, after a semicolon.
+std::string costs(const verification& v, const experiment_plan& plan) {
+  std::string all;
+  for (const run_measure m : {run_measure::cpu, run_measure::wall, run_measure::peak})
+    if (m != plan.decides && v.of(m).found == finding::loss)
+      all += fmt::format("{} {} {}", all.empty() ? "; but" : ",", facts_of(m).name, change(v.of(m).effect.ratio()));
+  return all;
+}
+
+std::string better_or_worse(const verification& v, const experiment_plan& plan) {
+  const median_interval ratio = v.of(plan.decides).effect.ratio();
+  const bool less = v.decision == verdict::better;
+  return fmt::format("B is {}: {} {} {} {}{}.", name_of(v.decision), plain(std::abs(ratio.median - 1)),
+                     less ? "less" : "more", facts_of(plan.decides).name, interval(ratio), less ? costs(v, plan) : "");
+}
+
+std::string equivalent(const verification& v, const experiment_plan& plan) {
+  return fmt::format("A and B are equivalent: {} {}, within {}{}.", change(v.of(plan.decides).effect.ratio()),
+                     facts_of(plan.decides).name, plain(plan.threshold), costs(v, plan));
+}
+
+std::string inconclusive(const verification& v, const experiment_plan& plan) {
+  const measure_effect& main = v.of(plan.decides);
+  const std::string more = v.wanted > most_rounds ? fmt::format("more than {} pairs", most_rounds)
+                                                  : fmt::format("about {} pairs (--runs {})", v.wanted, v.wanted);
+  return fmt::format("Inconclusive: {} {} after {} pairs; {} would decide.", change(main.effect.ratio()),
+                     facts_of(plan.decides).name, main.effect.pairs, more);
+}
+
+std::string unfit(const verification& v, const experiment_plan& plan) {
+  return fmt::format("No verdict, the machine is unfit: A differs from itself, {} {} in {} pairs.",
+                     change(v.itself.ratio()), facts_of(plan.decides).name, v.itself.pairs);
+}
+
+std::string itself_note(const verification& v) {
+  return fmt::format("A against A: {} in {} pairs (98 %), which is no difference.", change(v.itself.ratio()),
+                     v.itself.pairs);
+}
+
+std::string modes_note(const char* side, const two_modes& m, run_measure measure) {
+  const double all = static_cast<double>(m.low.runs + m.high.runs);
+  return fmt::format("{} runs in two modes: {:.0f} % of the runs at {}, {:.0f} % at {}. A mean describes neither.",
+                     side, 100 * static_cast<double>(m.low.runs) / all, amount(m.low.centre, measure),
+                     100 * static_cast<double>(m.high.runs) / all, amount(m.high.centre, measure));
+}
+
+double nearest_rank_99(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const auto rank = static_cast<std::size_t>(std::ceil(0.99 * static_cast<double>(values.size())));
+  return values.empty() ? 0 : values[std::max<std::size_t>(rank, 1) - 1];
+}
+
+std::string tail_note(const experiment& runs) {
+  return fmt::format("For information: 99 % of the runs take at most {} (A) and {} (B) of wall time.",
+                     amount(nearest_rank_99(runs.values(run_measure::wall, &run_pair::a)), run_measure::wall),
+                     amount(nearest_rank_99(runs.values(run_measure::wall, &run_pair::b)), run_measure::wall));
+}
+
+void add_run_notes(std::vector<std::string>& notes, const verification& v, const experiment& runs,
+                   const experiment_plan& plan) {
+  if (plan.pairs == 0 && runs.planned > runs.pairs.size())
+    notes.push_back(fmt::format("The pilot asked for {} pairs; the budget of {} s was enough for {}.", runs.planned,
+                                plan.seconds, runs.pairs.size()));
+  if (v.of(run_measure::cpu).a < 10)
+    notes.emplace_back(
+        "A run takes less than 10 ms: much of it is the start of the program. A larger input tells more.");
+  if (runs.output_varies) notes.emplace_back("A does not print the same each time, so the outputs were not compared.");
+  if (runs.status != 0) notes.push_back(fmt::format("Both end with status {}, each time.", runs.status));
+}
+
+}  // namespace
+
+const char* name_of(verdict decision) noexcept {
+  switch (decision) {
+    case verdict::better: return "better";
+    case verdict::equivalent: return "equivalent";
+    case verdict::worse: return "worse";
+    case verdict::inconclusive: return "inconclusive";
+    case verdict::unfit: break;
+  }
+  return "unfit";
+}
+
+std::string verdict_sentence(const verification& v, const experiment_plan& plan) {
+  switch (v.decision) {
+    case verdict::better:
+    case verdict::worse: return better_or_worse(v, plan);
+    case verdict::equivalent: return equivalent(v, plan);
+    case verdict::inconclusive: return inconclusive(v, plan);
+    case verdict::unfit: break;
+  }
+  return unfit(v, plan);
+}
+
+std::string effect_table(const verification& v) {
+  text_table table({{"", side::left}, {"A"}, {"B"}, {"B against A (95 %)"}, {"detectable"}, {"B takes", side::left}});
+  for (const run_measure m : run_measures) {
+    const measure_effect& e = v.of(m);
+    table.add({facts_of(m).name, amount(e.a, m), amount(e.b, m), change(e.effect.ratio()), plain(e.effect.detectable()),
+               word_of(e.found)});
+  }
+  return table.str();
+}
+
+std::vector<std::string> verify_notes(const verification& v, const experiment& runs, const experiment_plan& plan) {
+  std::vector<std::string> notes;
+  notes.push_back(fmt::format("{} pairs in random order (--seed {}), {:.1f} s; {} decides. Detectable: if it is "
+                              "there, the interval excludes 0 with 80 %.",
+                              runs.pairs.size(), plan.seed, runs.seconds, facts_of(plan.decides).name));
+  if (v.decision != verdict::unfit) notes.push_back(itself_note(v));
+  if (v.modes_a) notes.push_back(modes_note("A", *v.modes_a, plan.decides));
+  if (v.modes_b) notes.push_back(modes_note("B", *v.modes_b, plan.decides));
+  add_run_notes(notes, v, runs, plan);
+  notes.push_back(tail_note(runs));
+  notes.emplace_back("Not measured: latency within a run, cache misses, memory of more than the largest process.");
+  return notes;
+}
+
+}  // namespace ashlar::cli

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// `ashlar verify`: whether B is better than A, with an interval and an exit status.
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/replay/candidates.hpp"
+#include "cli/replay/json.hpp"
+#include "cli/rounds/progress.hpp"
+#include "cli/support/inspect_program.hpp"
+#include "cli/support/parse.hpp"
+#include "cli/support/table.hpp"
+#include "cli/support/verb.hpp"
+#include "cli/support/words.hpp"
+#include "cli/verify/text.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+constexpr const char* automatic = "auto";
+const std::string see_help = "; see ashlar verify --help";
+
+struct verify_options {
+  std::string a;
+  std::string b;
+  std::string malloc = "libashlar.so";
+  bool malloc_given = false;
+  std::string runs = automatic;
+  std::string threshold = "1%";
+  std::string metric = "cpu";
+  std::vector<std::string> inputs;
+  std::string json;
+  experiment_plan plan;
+  std::vector<std::string> program;
+};
+
+/// The command line contradicts itself.
+struct usage_error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+std::string check_runs(const std::string& text) {
+  std::size_t runs = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), runs);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  if (text == automatic || (whole && runs > pilot_pairs && runs <= most_rounds)) return {};
+  return fmt::format("'{}' is neither auto nor a number from {} to {}", text, pilot_pairs + 1, most_rounds);
+}
+
+/// Returns: the share that "1%" or "1" is; 0 if it is none.
+double share_of(std::string_view text) {
+  if (text.ends_with('%')) text.remove_suffix(1);
+  double percent = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), percent);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  return whole && percent >= 0.01 && percent <= 100 ? percent / 100 : 0;
+}
+
+std::string check_threshold(const std::string& text) {
+  return share_of(text) != 0 ? "" : "'" + text + "' is no percentage from 0.01% to 100%";
+}
+
+std::string check_metric(const std::string& text) {
+  return text == "cpu" || text == "wall" || text == "peak" ? "" : "'" + text + "' is none of cpu, wall, peak";
+}
+
+run_measure measure_of(const std::string& metric) {
+  if (metric == "wall") return run_measure::wall;
+  return metric == "peak" ? run_measure::peak : run_measure::cpu;
+}
+
+CLI::Option* add_options(CLI::App& app, verify_options& o) {
+  app.add_option("--a", o.a, "The command to compare with (default: PROGRAM as it is)")->type_name("CMD");
+  app.add_option("--b", o.b, "The command to judge (default: PROGRAM under another malloc)")->type_name("CMD");
+  CLI::Option* const malloc =
+      app.add_option("--malloc", o.malloc, "That malloc: mimalloc, jemalloc, tcmalloc, or a library by its path")
+          ->type_name("LIB")
+          ->capture_default_str();
+  app.add_option("--inputs", o.inputs,
+                 "Files, or folders of files, to run on in turn: as standard input, or in place of {} in the command. "
+                 "Take others than B was made with")
+      ->type_name("PATH...");
+  app.add_option("--runs", o.runs, "Pairs of runs, 7 to 1000; auto: as many as a pilot of 6 asks for")
+      ->check(check_runs)
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_option("--budget", o.plan.seconds, "With --runs auto, stop after this many seconds; the pilot is run anyway")
+      ->check(CLI::Range(0.0, 1e6))
+      ->type_name("SECONDS")
+      ->capture_default_str();
+  app.add_option("--threshold", o.threshold, "A smaller difference does not matter")
+      ->check(check_threshold)
+      ->type_name("PERCENT")
+      ->capture_default_str();
+  app.add_option("--metric", o.metric, "What decides: cpu (user and system time), wall, or peak (resident memory)")
+      ->check(check_metric)
+      ->type_name("NAME")
+      ->capture_default_str();
+  app.add_option("--seed", o.plan.seed, "Of the order of the runs, to repeat it (default: a random one, printed)")
+      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 53))
+      ->type_name("N");
+  app.add_option("--json", o.json, "Write every run to FILE; - is standard output")->type_name("FILE");
+  app.footer(
+      "CMD is started without a shell, unless it has a character of the shell's own.\n"
+      "A and B must do and print the same. docs/verify.md describes the method.\n\n"
+      "Exit status: 0 B is better or equivalent, 1 a program failed or B does something else, 2 the command "
+      "line is\ninvalid, 3 B is worse, 4 more runs would decide, 5 the machine is unfit: A differs from itself.");
+  return malloc;
+}
+
+program_side side_of(const std::string& command) {
+  try {
+    return {command_words(command), {}, command};
+  } catch (const std::invalid_argument& error) {
+    throw usage_error(error.what() + see_help);
+  }
+}
+
+/// Throws: `usage_error`, or `std::runtime_error` for a program that nothing can be preloaded into.
+program_side under_malloc(const verify_options& o) {
+  const candidate chosen = named_candidates({o.malloc}).front();
+  if (chosen.library.empty()) throw usage_error(chosen.name + " cannot be preloaded: it is not a library");
+  const std::string obstacle =
+      describe(inspect_program(o.program.front()), {.name = chosen.name.c_str(), .use = "verify"});
+  if (!obstacle.empty()) throw std::runtime_error(obstacle);
+  const std::string before = chosen.command.empty() ? "LD_PRELOAD=" + chosen.library : chosen.command + " --";
+  return {o.program, chosen.library, before + " " + joined(o.program)};
+}
+
+void set_sides(verify_options& o) {
+  if (!o.a.empty() && !o.program.empty()) throw usage_error("either --a or PROGRAM is A, not both" + see_help);
+  if (o.a.empty() && o.program.empty()) throw usage_error("no A: neither --a nor PROGRAM is given" + see_help);
+  if (o.b.empty() && !o.a.empty()) throw usage_error("no B: --a needs --b" + see_help);
+  if (!o.b.empty() && o.malloc_given) throw usage_error("--malloc is of no use with --b" + see_help);
+  o.plan.a = o.a.empty() ? program_side{o.program, {}, joined(o.program)} : side_of(o.a);
+  o.plan.b = o.b.empty() ? under_malloc(o) : side_of(o.b);
+}
+
+void finish(verify_options& o, bool seed_given) {
+  set_sides(o);
+  o.plan.inputs = input_files(o.inputs);
+  o.plan.threshold = share_of(o.threshold);
+  o.plan.decides = measure_of(o.metric);
+  o.plan.pairs = o.runs == automatic ? 0 : std::stoul(o.runs);
+  if (!seed_given) o.plan.seed = std::random_device()();
+}
+
+void show_progress(std::size_t pair, std::size_t pairs) {
+  if (pair == 0) print_progress("warming up");
+  else print_progress(pairs == 0 ? fmt::format("[pair {}, pilot]", pair) : fmt::format("[pair {} of {}]", pair, pairs));
+}
+
+void print(const verification& v, const experiment& runs, const experiment_plan& plan) {
+  constexpr std::size_t width = 100;
+  fmt::print("A: {}\nB: {}\n\n{}\n\n{}\n", plan.a.shown, plan.b.shown, wrapped(verdict_sentence(v, plan), width),
+             effect_table(v));
+  for (const std::string& note : verify_notes(v, runs, plan)) fmt::print("{}\n", wrapped("· " + note, width, "  "));
+}
+
+int verify(const verify_options& o) {
+  const experiment runs = run_experiment(o.plan, show_progress);
+  clear_progress();
+  const verification v = conclude(runs, o.plan);
+  if (o.json != "-") print(v, runs, o.plan);
+  if (!o.json.empty()) write_text(o.json, verify_json(v, runs, o.plan).dump(2) + "\n");
+  return exit_status_of(v.decision);
+}
+
+/// Everything after "--" belongs to the program.
+int run(int argc, char** argv) {
+  verify_options o;
+  CLI::App app("ashlar verify [OPTION]... [--malloc LIB] -- PROGRAM [ARGUMENT]...\n"
+               "       ashlar verify [OPTION]... --a CMD --b CMD\n\n"
+               "Runs A and B in pairs, and finds whether B is better, equivalent or worse, with an interval.",
+               argv[0]);
+  const CLI::Option* const malloc = add_options(app, o);
+  char** const dashes = std::find(argv, argv + argc, std::string_view("--"));
+  if (const auto status = parse(app, static_cast<int>(dashes - argv), argv)) return *status;
+  if (dashes != argv + argc) o.program.assign(dashes + 1, argv + argc);
+  o.malloc_given = malloc->count() != 0;
+  try {
+    finish(o, app.get_option("--seed")->count() != 0);
+  } catch (const usage_error& error) {
+    return complain("verify", error.what(), exit_usage);
+  } catch (const unknown_allocator& error) {
+    return complain("verify", error.what(), exit_usage);
+  }
+  return verify(o);
+}
+
+const verb_registration registration({"verify", "find whether a change of a program makes it better, or worse", run});
+
+}  // namespace
+
+}  // namespace ashlar::cli

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The conclusion of an experiment: effects with intervals, A against itself, modes, one verdict.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+
+#include "cli/rounds/effect.hpp"
+#include "cli/rounds/modes.hpp"
+#include "cli/verify/experiment.hpp"
+
+namespace ashlar::cli {
+
+enum class verdict { better, equivalent, worse, inconclusive, unfit };
+
+// Exit statuses beside those of all verbs.
+inline constexpr int exit_worse = 3;
+inline constexpr int exit_inconclusive = 4;
+inline constexpr int exit_unfit = 5;  ///< A differs from itself: no verdict from this machine.
+
+struct measure_effect {
+  double a = 0;  ///< Geometric mean.
+  double b = 0;
+  paired_effect effect;
+  finding found = finding::undecided;
+};
+
+struct verification {
+  std::array<measure_effect, run_measures.size()> measures;
+  paired_effect itself;  ///< A against A, of the measure that decides.
+  std::optional<two_modes> modes_a;
+  std::optional<two_modes> modes_b;
+  verdict decision = verdict::inconclusive;
+  std::size_t wanted = 0;  ///< If inconclusive: pairs, of all, that would decide.
+
+  [[nodiscard]] const measure_effect& of(run_measure m) const noexcept { return measures[static_cast<std::size_t>(m)]; }
+};
+
+/// The chance that an interval misses.
+inline constexpr double effect_error = 0.05;
+/// The same for A against itself: a fit machine is called unfit with half of it.
+inline constexpr double itself_error = 0.02;
+
+/// Returns: the conclusion, the same for the same runs and seed.
+[[nodiscard]] verification conclude(const experiment& runs, const experiment_plan& plan);
+
+[[nodiscard]] int exit_status_of(verdict decision) noexcept;
+
+}  // namespace ashlar::cli
