@@ -162,10 +162,44 @@ if(TARGET ashlar_malloc AND ASHLAR_LD AND CMAKE_OBJCOPY)
   set_property(TARGET ashlar_malloc_static APPEND PROPERTY INTERFACE_LINK_DEPENDS "$<BUILD_INTERFACE:${ashlar_object}>")
 endif()
 
+# libashlar-route.so: the objects of libashlar, whose exports that take or make blocks have other names there, behind
+# functions of the same names that route calls by their site. route/unrouted.hpp declares them.
+set(ashlar_routed_names malloc free calloc realloc reallocarray free_sized free_aligned_sized malloc_usable_size rallocx
+  xallocx sdallocx _Znwm _ZdlPvm _ZdlPvmSt11align_val_t ashlar_realloc ashlar_free_sized ashlar_usable_size
+  ashlar_try_expand ashlar_heap_free ashlar_heap_realloc ashlar_heap_of
+  cfree ashlar_free __libc_free ashlar_malloc __libc_malloc __libc_calloc __libc_realloc _Znam _ZdlPv _ZdaPv
+  _ZdlPvRKSt9nothrow_t _ZdaPvRKSt9nothrow_t _ZdlPvSt11align_val_t _ZdaPvSt11align_val_t
+  _ZdlPvSt11align_val_tRKSt9nothrow_t _ZdaPvSt11align_val_tRKSt9nothrow_t _ZdaPvm _ZdaPvmSt11align_val_t)
+if(TARGET ashlar_malloc AND CMAKE_OBJCOPY)
+  set(ashlar_unrouted_objects "")
+  list(TRANSFORM ashlar_routed_names REPLACE "(.+)" "--redefine-sym=\\1=ashlar_unrouted_\\1" OUTPUT_VARIABLE renamings)
+  foreach(part IN ITEMS hot cold)
+    set(object "${PROJECT_BINARY_DIR}/malloc/unrouted_${part}.o")
+    add_custom_command(OUTPUT "${object}"
+      COMMAND "${CMAKE_OBJCOPY}" ${renamings} "$<TARGET_OBJECTS:ashlar_malloc_${part}_fast>" "${object}"
+      DEPENDS "$<TARGET_OBJECTS:ashlar_malloc_${part}_fast>" VERBATIM)
+    list(APPEND ashlar_unrouted_objects "${object}")
+  endforeach()
+  ashlar_add_malloc_object(ashlar_malloc_router 0 "${ashlar_malloc_hot_flags}" route/family.cpp route/group.cpp
+    route/sites.cpp route/start.cpp route/threads.cpp)
+  add_library(ashlar_malloc-route SHARED $<TARGET_OBJECTS:ashlar_malloc_router> ${ashlar_unrouted_objects})
+  set_source_files_properties(${ashlar_unrouted_objects} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
+  set_target_properties(ashlar_malloc-route PROPERTIES OUTPUT_NAME "ashlar-route" SOVERSION 1 VERSION 1.0
+    LINKER_LANGUAGE CXX LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib"
+    LINK_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/exports.map")
+  target_link_options(ashlar_malloc-route PRIVATE ${ashlar_malloc_link_flags})
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    target_link_libraries(ashlar_malloc-route PRIVATE c gcc)
+  endif()
+endif()
+
 if(ASHLAR_INSTALL)
   install(TARGETS ${ashlar_malloc_libraries} EXPORT ashlar_malloc_targets
     LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
   install(FILES ashlar_malloc.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+  if(TARGET ashlar_malloc-route)
+    install(TARGETS ashlar_malloc-route LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+  endif()
   if(TARGET ashlar_malloc_static)
     install(TARGETS ashlar_malloc_static EXPORT ashlar_malloc_targets)
     install(FILES "${ashlar_object}" "${ashlar_archive}" DESTINATION "${CMAKE_INSTALL_LIBDIR}")

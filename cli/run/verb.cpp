@@ -2,12 +2,17 @@
 // `ashlar run`: becomes a program with the preloadable malloc in front of the C library's.
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
+#include <fstream>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include <unistd.h>
 
+#include "cli/routes/build_id.hpp"
+#include "cli/routes/handover.hpp"
+#include "cli/routes/plan.hpp"
 #include "cli/support/companion.hpp"
 #include "cli/support/inspect_program.hpp"
 #include "cli/support/parse.hpp"
@@ -23,6 +28,8 @@ constexpr const char* options_variable = "ASHLAR";
 struct command {
   std::string level = "fast";
   bool statistics = false;
+  std::string plan;  ///< A file; empty: none.
+  bool reports = false;
   std::vector<std::string> options;  ///< WORD=VALUE each.
   std::vector<std::string> program;  ///< With its arguments.
 };
@@ -66,14 +73,36 @@ int become(const std::vector<std::string>& program) {
   return errno;
 }
 
+int start(const command& c, const std::string& library) {
+  set_environment(c, library);
+  return complain_of_start("run", c.program.front(), become(c.program));
+}
+
+/// Routes the calls of the plan's sites.
+int run_by_plan(const command& c) {
+  if (c.level != "fast") return complain("run", "--plan is for the level fast", exit_usage);
+  const std::string library = require_companion(route_library);
+  const program_facts program = inspect_program(c.program.front());
+  std::string obstacle = describe(program, {.name = route_library, .use = "run"});
+  std::ifstream file(c.plan);
+  if (!file) return complain("run", c.plan + ": " + std::strerror(errno));
+  const route_plan plan = read_plan(file, c.plan);
+  if (obstacle.empty()) obstacle = obstacle_to(plan, program.path);
+  if (!obstacle.empty()) return complain("run", obstacle, exit_not_loaded);
+  ::setenv(route_variable, handover_text(plan, c.reports).c_str(), 1);
+  return start(c, library);
+}
+
 int run_program(const command& c) {
   const malloc_library* const malloc = find_level(c.level);
   if (malloc == nullptr) return complain_of_level(c.level);
+  if (!c.plan.empty()) return run_by_plan(c);
+  if (c.reports) return complain("run", "--report needs --plan", exit_usage);
   const std::string library = require_companion(malloc->file);
   const std::string obstacle = describe(inspect_program(c.program.front()), {.name = malloc->file, .use = "run"});
   if (!obstacle.empty()) return complain("run", obstacle, exit_not_loaded);
-  set_environment(c, library);
-  return complain_of_start("run", c.program.front(), become(c.program));
+  ::unsetenv(route_variable);
+  return start(c, library);
 }
 
 /// The library reads a word at each comma, so an option without a value would be taken for a part of another.
@@ -85,16 +114,21 @@ std::string check_option(const std::string& option) {
 
 int run(int argc, char** argv) {
   command c;
-  CLI::App app("ashlar run [--level LEVEL] [--stats] [--option WORD=VALUE]... -- PROGRAM [ARGUMENT]...\n\n"
-               "Runs a program with ashlar's malloc in place of the C library's, and the processes that it starts.\n"
-               "The program need not be changed: the library libashlar.so is preloaded.",
-               argv[0]);
+  CLI::App app(
+      "ashlar run [--level LEVEL | --plan FILE] [--stats] [--option WORD=VALUE]... -- PROGRAM [ARGUMENT]...\n\n"
+      "Runs a program with ashlar's malloc in place of the C library's, and the processes that it starts.\n"
+      "The program need not be changed: the library libashlar.so is preloaded.",
+      argv[0]);
   app.footer("Exit status: that of the program. 124 the library cannot be loaded into it, 126 and 127 the program\n"
-             "cannot be run or found, 1 the library is missing, 2 the command line is invalid.\n"
-             "docs/malloc.md describes the options, and when to take another malloc.");
+             "cannot be run or found, 1 the library is missing, 2 the command line is invalid. Of a plan: 1 it cannot\n"
+             "be read or followed, 124 it is for another program or another build of it or of its libraries.\n"
+             "docs/malloc.md describes the options, and when to take another malloc; docs/route.md describes plans.");
   app.add_option("--level", c.level, "What is checked: fast (nothing), checked (wrong frees), hardened (also writes)")
       ->type_name("LEVEL")
       ->capture_default_str();
+  app.add_option("--plan", c.plan, "A plan of routes: its call sites get their memory from pools and arenas")
+      ->type_name("FILE");
+  app.add_flag("--report", c.reports, "Print what each group of the plan has served when a process ends");
   app.add_flag("--stats", c.statistics,
                "Print a line about its memory when a process ends; --option stats=classes for more");
   app.add_option("--option", c.options, "An option of the library, such as retain=64m; several times for several")

@@ -16,6 +16,7 @@ std::string file_of(const std::string& path) { return fs::path(path).filename().
 
 /// Also with a version behind its name.
 bool is_own_malloc(const std::string& path) {
+  if (file_of(path).starts_with(route_library)) return true;
   return std::any_of(malloc_libraries.begin(), malloc_libraries.end(),
                      [file = file_of(path)](const malloc_library& m) { return file.starts_with(m.file); });
 }

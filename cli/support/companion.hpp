@@ -10,6 +10,7 @@
 namespace ashlar::cli {
 
 inline constexpr const char* recorder_library = "libashlar-record.so";
+inline constexpr const char* route_library = "libashlar-route.so";  ///< The malloc that follows a plan of routes.
 
 /// A build of the preloadable malloc.
 struct malloc_library {

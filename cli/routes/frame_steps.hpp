@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// How a router comes from a frame to its caller without an unwinder: offsets from the tables of exceptions.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace ashlar::cli {
+
+/// The canonical frame address at a return address: rsp or rbp, plus an offset.
+struct frame_step {
+  bool from_rbp = false;
+  std::uint64_t cfa_offset = 0;
+  std::uint64_t rbp_offset = 0;  ///< Of the caller's rbp below it; 0: rbp is unchanged.
+};
+
+/// Reads the steps of files, which it keeps open.
+class frame_steps {
+public:
+  frame_steps();
+  ~frame_steps();
+  frame_steps(const frame_steps&) = delete;
+  frame_steps& operator=(const frame_steps&) = delete;
+
+  /// Returns: the step of the function that is called from before `offset`, a return address less the load bias;
+  /// nothing if the file has no table for it, or if its frame is of another form.
+  [[nodiscard]] std::optional<frame_step> at(const std::string& path, std::uint64_t offset);
+
+private:
+  struct open_file;
+  std::map<std::string, std::unique_ptr<open_file>> files_;
+};
+
+}  // namespace ashlar::cli

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Numbers the modules of a plan, and finds the steps from frame to frame of its chains.
+#include "cli/routes/handover.hpp"
+
+#include <cstdio>
+#include <map>
+#include <stdexcept>
+
+#include "cli/routes/frame_steps.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+// Linux hands over 128 KiB in one variable, its name included.
+constexpr std::size_t most_text_bytes = std::size_t{127} << 10;
+constexpr std::size_t most_modules = 256;
+
+std::string hexadecimal(std::uint64_t value) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+std::string text_of(const frame_step& step) {
+  return std::string(step.from_rbp ? " 6 " : " 7 ") + std::to_string(step.cfa_offset) + " " +
+         std::to_string(step.rbp_offset);
+}
+
+std::string name_of(const route_site& site) {
+  if (site.function.empty()) return hexadecimal(site.chain.front().offset);
+  return site.source.empty() ? site.function : site.function + " (" + site.source + ")";
+}
+
+class handover {
+public:
+  explicit handover(const route_plan& plan) : plan_(plan) {}
+
+  std::string text(bool reports) {
+    std::string groups;
+    for (const route_group& group : plan_.groups) groups += text_of(group);
+    const std::string all = std::string("route 1") + (reports ? " report\n" : "\n") + modules_ + groups;
+    if (all.size() > most_text_bytes || numbers_.size() > most_modules)
+      throw std::runtime_error("the plan has more sites or modules than one variable of the environment takes: leave "
+                               "out those with the least gain");
+    return all;
+  }
+
+private:
+  std::string text_of(const route_group& group) {
+    const bool is_pool = group.remedy == route_remedy::pool;
+    std::string text = std::string("g ") + (is_pool ? "pool " : "arena ") + std::to_string(group.cell_bytes) + " " +
+                       std::to_string(group.chunk_bytes) + " " + std::to_string(group.budget_bytes) + " " + group.name;
+    for (const route_site& site : group.sites) text += "\ns" + text_of(site);
+    return text + "\n";
+  }
+
+  std::string text_of(const route_site& site) {
+    std::string text;
+    for (std::size_t i = 0; i != site.chain.size(); ++i) {
+      const route_frame& frame = site.chain[i];
+      text += " " + std::to_string(number_of(frame.build_id)) + " " + hexadecimal(frame.offset);
+      if (i + 1 != site.chain.size()) text += cli::text_of(step_of(site, i));
+    }
+    return text;
+  }
+
+  frame_step step_of(const route_site& site, std::size_t i) {
+    const route_frame& frame = site.chain[i];
+    if (const auto step = steps_.at(plan_.modules.at(frame.build_id), frame.offset)) return *step;
+    throw std::runtime_error("the site " + name_of(site) + " is known by a chain of calls, and frame " +
+                             std::to_string(i + 1) + " of it has no fixed size: give it one frame, or leave it out");
+  }
+
+  std::size_t number_of(const std::string& build_id) {
+    const auto [found, is_new] = numbers_.try_emplace(build_id, numbers_.size());
+    if (is_new) modules_ += "m " + build_id + "\n";
+    return found->second;
+  }
+
+  const route_plan& plan_;
+  frame_steps steps_;
+  std::map<std::string, std::size_t> numbers_;
+  std::string modules_;
+};
+
+}  // namespace
+
+std::string handover_text(const route_plan& plan, bool reports) { return handover(plan).text(reports); }
+
+}  // namespace ashlar::cli

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// End-to-end tests of `ashlar run --plan` on a program whose sites are known: what is routed, and what is refused.
+#include <fstream>
+#include <map>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "cli/routes/build_id.hpp"
+#include "cli/routes/plan.hpp"
+#include "cli/tests/command.hpp"
+
+#if defined(ASHLAR_ROUTE_VICTIM)
+
+namespace {
+
+using namespace ashlar::cli;
+
+constexpr int exit_not_for_it = 124;
+const std::string victim = ASHLAR_ROUTE_VICTIM;
+const std::string plugin = ASHLAR_ROUTE_PLUGIN;
+
+class run_by_plan : public ashlar_test::replay_command {
+protected:
+  run_by_plan() {
+    EXPECT_EQ(ashlar_test::run_shell(victim + " sites " + plugin + " > " + file("sites")), 0);
+    std::ifstream from(file("sites"));
+    std::string name;
+    for (std::uint64_t offset = 0; from >> name >> offset;) offsets_[name] = offset;
+    plan_.program = victim;
+    plan_.modules = {{build_id_of(victim), victim}, {build_id_of(plugin), plugin}};
+  }
+
+  [[nodiscard]] route_frame frame(const std::string& name) const {
+    return {.build_id = build_id_of(name == "plugin" ? plugin : victim), .offset = offsets_.at(name)};
+  }
+
+  void add(const std::string& name, route_remedy remedy, const std::vector<std::vector<std::string>>& chains,
+           std::uint64_t budget = std::uint64_t{1} << 30) {
+    route_group group;
+    group.name = name;
+    group.remedy = remedy;
+    group.cell_bytes = remedy == route_remedy::pool ? 80 : 0;
+    group.chunk_bytes = std::uint64_t{1} << 14;
+    group.budget_bytes = budget;
+    for (const auto& names : chains) {
+      route_site site;
+      for (const std::string& each : names) site.chain.push_back(frame(each));
+      group.sites.push_back(site);
+    }
+    plan_.groups.push_back(group);
+  }
+
+  /// Returns: the exit status; the output is in `text("out")` and `text("err")`.
+  int run(const std::string& arguments, const std::string& program = victim) {
+    std::ofstream(file("a.plan")) << to_text(plan_);
+    return ashlar("run --plan " + file("a.plan") + " --report -- " + program + " " + arguments);
+  }
+
+  /// Returns: allocations that the report counts for a group; -1 without a line of it.
+  [[nodiscard]] long allocations(const std::string& group) const {
+    const std::string all = text("err");
+    std::smatch found;
+    if (!std::regex_search(all, found, std::regex("route: " + group + " \\(\\w+\\): ([0-9,]+) allocations"))) return -1;
+    return std::stol(std::regex_replace(found[1].str(), std::regex(","), ""));
+  }
+
+  [[nodiscard]] bool complained(const std::string& of) const { return text("err").find(of) != std::string::npos; }
+
+  route_plan plan_;
+  std::map<std::string, std::uint64_t> offsets_;
+};
+
+TEST_F(run_by_plan, routes_threads_children_and_late_modules_and_changes_no_output) {
+  add("cells", route_remedy::pool, {{"pool"}});
+  add("blocks", route_remedy::arena, {{"arena"}});
+  add("late", route_remedy::pool, {{"plugin"}});
+  ASSERT_EQ(run("work " + plugin), 0) << text("err");
+  EXPECT_EQ(text("out"), "child: 0\ndone\n");
+  EXPECT_GE(allocations("cells"), 3000) << text("err");
+  EXPECT_GE(allocations("blocks"), 6000) << text("err");
+  EXPECT_EQ(allocations("late"), 100) << text("err");
+  EXPECT_TRUE(complained("3 of 3 sites found")) << text("err");
+}
+
+TEST_F(run_by_plan, a_plan_without_groups_routes_nothing) {
+  ASSERT_EQ(run("chains"), 0) << text("err");
+  EXPECT_EQ(text("out"), "done\n");
+  EXPECT_EQ(text("err"), "");
+}
+
+TEST_F(run_by_plan, the_longest_chain_decides) {
+  add("one", route_remedy::pool, {{"inner", "one"}});
+  add("rest", route_remedy::arena, {{"inner"}});
+  ASSERT_EQ(run("chains"), 0) << text("err");
+  EXPECT_EQ(allocations("one"), 100) << text("err");
+  EXPECT_EQ(allocations("rest"), 200) << text("err");
+}
+
+TEST_F(run_by_plan, a_group_that_pins_more_than_its_budget_is_given_up) {
+  add("blocks", route_remedy::arena, {{"arena"}}, 200'000);
+  ASSERT_EQ(run("survivors"), 0) << text("err");
+  EXPECT_EQ(text("out"), "5000\n");
+  EXPECT_LT(allocations("blocks"), 10'000) << text("err");
+  EXPECT_TRUE(complained("given up: pinned ")) << text("err");
+}
+
+TEST_F(run_by_plan, a_wrong_plan_stays_correct) {
+  add("all", route_remedy::arena, {{"pool"}, {"arena"}, {"inner"}, {"plugin"}}, 0);
+  ASSERT_EQ(run("work " + plugin), 0) << text("err");
+  EXPECT_EQ(text("out"), "child: 0\ndone\n");
+}
+
+TEST_F(run_by_plan, is_refused_for_another_program_or_build) {
+  add("cells", route_remedy::pool, {{"pool"}, {"plugin"}});
+  EXPECT_EQ(run("", "/bin/true"), exit_not_for_it);
+  EXPECT_TRUE(complained("the plan is for another program than /bin/true")) << text("err");
+  plan_.modules[build_id_of(plugin)] = "/bin/true";
+  EXPECT_EQ(run("work " + plugin), exit_not_for_it);
+  EXPECT_TRUE(complained("the plan is for another build of /bin/true")) << text("err");
+  plan_.modules[build_id_of(plugin)] = file("gone.so");
+  EXPECT_EQ(run("work " + plugin), exit_not_for_it);
+  EXPECT_TRUE(complained("gone.so, which the plan is for, is not there")) << text("err");
+  EXPECT_EQ(text("out"), "");
+}
+
+TEST_F(run_by_plan, a_file_that_is_no_plan_starts_nothing) {
+  std::ofstream(file("b.plan")) << "no plan\n";
+  EXPECT_EQ(ashlar("run --plan " + file("b.plan") + " -- " + victim + " chains"), 1);
+  EXPECT_TRUE(complained("b.plan:1: no JSON")) << text("err");
+  EXPECT_EQ(ashlar("run --plan " + file("none") + " -- " + victim + " chains"), 1);
+  EXPECT_TRUE(complained("none: No such file")) << text("err");
+  EXPECT_EQ(text("out"), "");
+  EXPECT_EQ(ashlar("run --report -- " + victim + " chains"), 2);
+}
+
+TEST_F(run_by_plan, offsets_that_are_no_sites_route_nothing) {
+  add("cells", route_remedy::pool, {{"pool"}});
+  plan_.groups[0].sites[0].chain[0].offset = most_offset;
+  ASSERT_EQ(run("work " + plugin), 0) << text("err");
+  EXPECT_EQ(text("out"), "child: 0\ndone\n");
+  EXPECT_EQ(allocations("cells"), 0) << text("err");
+  plan_.groups[0].sites[0].chain.push_back(frame("inner"));
+  EXPECT_EQ(run("work " + plugin), 1);
+  EXPECT_TRUE(complained("frame 1 of it has no fixed size")) << text("err");
+}
+
+}  // namespace
+
+#endif

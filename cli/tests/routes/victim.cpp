@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A program with sites of known addresses: `sites PLUGIN` prints their offsets, `work PLUGIN` uses them from threads, a
+// child and a late module, `chains` by two ways, `survivors` so that an arena is pinned.
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include <dlfcn.h>
+#include <link.h>
+#include <malloc.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/tests/routes/site.hpp"
+
+ROUTE_SITE(pool_malloc, malloc @PLT, 8);
+ROUTE_SITE(arena_malloc, malloc @PLT, 8);
+ROUTE_SITE(inner_malloc, malloc @PLT, 24);
+ROUTE_SITE(by_one_way, inner_malloc, 40);
+ROUTE_SITE(by_other_way, inner_malloc, 8);
+
+namespace {
+
+using make = void* (*)(std::size_t);
+
+void print_offset(const char* name, const void* site) {
+  Dl_info module;
+  void* map = nullptr;
+  if (dladdr1(site, &module, &map, RTLD_DL_LINKMAP) == 0) std::abort();
+  const auto offset = reinterpret_cast<std::uintptr_t>(site) - static_cast<link_map*>(map)->l_addr;
+  std::printf("%s %zu\n", name, static_cast<std::size_t>(offset));
+}
+
+void* load(const char* plugin) {
+  void* const module = dlopen(plugin, RTLD_NOW);
+  if (module == nullptr) std::abort();
+  return module;
+}
+
+int print_sites(const char* plugin) {
+  print_offset("pool", pool_malloc_site);
+  print_offset("arena", arena_malloc_site);
+  print_offset("inner", inner_malloc_site);
+  print_offset("one", by_one_way_site);
+  print_offset("other", by_other_way_site);
+  using place = const void* (*)();
+  print_offset("plugin", reinterpret_cast<place>(dlsym(load(plugin), "plugin_place"))());
+  return 0;
+}
+
+void expect(bool holds, const char* what) {
+  if (holds) return;
+  std::printf("broken: %s\n", what);
+  std::fflush(stdout);
+  std::abort();
+}
+
+void* filled(make from, std::size_t bytes, unsigned char with) {
+  void* const p = from(bytes);
+  expect(reinterpret_cast<std::uintptr_t>(p) % 16 == 0, "alignment");
+  expect(malloc_usable_size(p) >= bytes, "usable size");
+  return std::memset(p, with, bytes);
+}
+
+void check_and_free(void* p, std::size_t bytes, unsigned char with) {
+  for (std::size_t i = 0; i != bytes; ++i) expect(static_cast<unsigned char*>(p)[i] == with, "contents");
+  std::free(p);
+}
+
+constexpr std::size_t rounds = 2000, kept = 64;
+
+/// Allocates, resizes and frees; hands every other block to another thread by `slots`.
+void churn(std::atomic<void*>* slots, unsigned char with) {
+  std::vector<void*> own(kept, nullptr);
+  for (std::size_t i = 0; i != rounds; ++i) {
+    const make from = i % 2 == 0 ? pool_malloc : arena_malloc;
+    void* p = filled(from, 80, with);
+    if (i % 7 == 0) p = std::realloc(p, 200), std::memset(p, with, 200), p = std::realloc(p, 80);
+    void*& place = own[i * 31 % kept];
+    if (place != nullptr) check_and_free(place, 80, with);
+    place = p;
+    if (i % 2 == 0) continue;
+    void* const other = slots[i * 17 % kept].exchange(filled(from, 80, 9));
+    if (other != nullptr) check_and_free(other, 80, 9);
+  }
+  for (void* const p : own)
+    if (p != nullptr) check_and_free(p, 80, with);
+}
+
+void churn_in_threads(std::atomic<void*>* slots) {
+  std::vector<std::thread> threads;
+  for (unsigned char i = 1; i != 4; ++i) threads.emplace_back(churn, slots, i);
+  for (std::thread& each : threads) each.join();
+}
+
+int work(const char* plugin) {
+  static std::atomic<void*> slots[kept];
+  churn_in_threads(slots);
+  if (const pid_t child = fork(); child == 0) {
+    churn_in_threads(slots);
+    std::_Exit(0);
+  } else {
+    int status = -1;
+    waitpid(child, &status, 0);
+    std::printf("child: %d\n", status);
+  }
+  for (auto& each : slots) std::free(each.load());
+  const auto late = reinterpret_cast<make>(dlsym(load(plugin), "plugin_make"));
+  for (int i = 0; i != 100; ++i) std::free(filled(late, 50, 3));
+  std::free(filled(pool_malloc, 5000, 1));  // too large for a cell
+  std::free(pool_malloc(0));
+  std::puts("done");
+  return 0;
+}
+
+int chains() {
+  for (int i = 0; i != 300; ++i) std::free(filled(i % 3 == 0 ? by_one_way : by_other_way, 80, 1));
+  std::puts("done");
+  return 0;
+}
+
+int survivors() {
+  std::size_t sum = 0;
+  for (std::size_t i = 0; i != 200'000; ++i) {
+    void* const p = filled(arena_malloc, 112, 1);
+    if (i % 40 != 0) std::free(p);
+    else sum += malloc_usable_size(p) != 0 ? 1u : 0u;
+  }
+  std::printf("%zu\n", sum);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const char* const what = argc > 1 ? argv[1] : "";
+  if (std::strcmp(what, "chains") == 0) return chains();
+  if (std::strcmp(what, "survivors") == 0) return survivors();
+  if (argc < 3) return 2;
+  return std::strcmp(what, "sites") == 0 ? print_sites(argv[2]) : work(argv[2]);
+}

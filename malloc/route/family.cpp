@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// malloc and its family in front of libashlar's: calls of the plan's sites are served by their groups, all others go
+// on to libashlar. What an unrouted call costs more than there, on x86-64: malloc and operator new six instructions
+// (the low bits of the return address, a byte of the filter, two branches), free five (a difference, a comparison, two
+// branches).
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <new>
+
+#include <ashlar/detail/support/algorithm.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
+
+#include "malloc/export.hpp"
+#include "malloc/route/group.hpp"
+#include "malloc/route/sites.hpp"
+#include "malloc/route/threads.hpp"
+#include "malloc/route/unrouted.hpp"
+
+namespace ashlar::route {
+
+namespace {
+
+// Each is called last by the function of the family, so that the caller of that one is its own.
+
+/// Returns: a block of the group of the calling site, or null: there is none, or it does not serve the request.
+[[nodiscard]] ASHLAR_INLINE void* routed(std::size_t bytes, const void* site, const void* const* frame) noexcept {
+  const std::uint32_t group = group_of_call(reinterpret_cast<std::uintptr_t>(site), frame);
+  return group != no_group ? allocate(range.groups[group - 1], group - 1, bytes) : nullptr;
+}
+
+#define ASHLAR_SITE() __builtin_return_address(0), static_cast<const void* const*>(__builtin_frame_address(0))
+
+[[nodiscard]] ASHLAR_NOINLINE void* malloc_at_site(std::size_t bytes) noexcept {
+  void* const p = routed(bytes, ASHLAR_SITE());
+  return ASHLAR_LIKELY(p != nullptr) ? p : ashlar_unrouted_malloc(bytes);
+}
+
+[[nodiscard]] ASHLAR_NOINLINE void* new_at_site(std::size_t bytes) {
+  void* const p = routed(bytes, ASHLAR_SITE());
+  return ASHLAR_LIKELY(p != nullptr) ? p : ashlar_unrouted__Znwm(bytes);
+}
+
+[[nodiscard]] ASHLAR_NOINLINE void* calloc_at_site(std::size_t count, std::size_t each) noexcept {
+  std::size_t bytes = 0;
+  void* const p = detail::checked_mul(count, each, bytes) ? routed(bytes, ASHLAR_SITE()) : nullptr;
+  return ASHLAR_LIKELY(p != nullptr) ? std::memset(p, 0, bytes) : ashlar_unrouted_calloc(count, each);
+}
+
+/// As `realloc` of a routed block: it stays where it is while it has room and at least half of it is used, else it
+/// moves into the group of the calling site.
+[[nodiscard]] ASHLAR_INLINE void* resize(void* p, std::size_t bytes, const void* site,
+                                         const void* const* frame) noexcept {
+  const std::size_t had = usable_size(p);
+  if ((bytes <= had && bytes >= had / 2) || (bytes > had && try_expand(p, bytes))) return p;
+  void* moved = routed(bytes, site, frame);
+  if (moved == nullptr) moved = ashlar_unrouted_malloc(bytes);
+  if (moved == nullptr) return bytes <= had ? p : nullptr;
+  std::memcpy(moved, p, detail::min(had, bytes));
+  deallocate(p);
+  return moved;
+}
+
+[[nodiscard]] ASHLAR_NOINLINE void* resize_routed(void* p, std::size_t bytes) noexcept {
+  if (bytes != 0) return resize(p, bytes, ASHLAR_SITE());
+  deallocate(p);
+  return nullptr;
+}
+
+/// As `resize_routed`, without a site and with an alignment.
+[[nodiscard]] ASHLAR_NOINLINE void* resize_aligned(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+  const std::size_t had = usable_size(p);
+  if (detail::is_aligned(p, alignment) && bytes <= had) return p;
+  void* const moved = alignment <= granule ? ::malloc(bytes) : ::aligned_alloc(alignment, bytes);
+  if (moved == nullptr) return nullptr;
+  std::memcpy(moved, p, detail::min(had, bytes));
+  deallocate(p);
+  return moved;
+}
+
+[[nodiscard]] constexpr std::size_t alignment_of(int flags) noexcept {
+  return detail::max(std::size_t{1} << (static_cast<unsigned>(flags) & 0x3Fu), granule);
+}
+[[nodiscard]] constexpr bool wants_zeros(int flags) noexcept { return (static_cast<unsigned>(flags) & 0x40u) != 0; }
+
+}  // namespace
+
+}  // namespace ashlar::route
+
+namespace route = ashlar::route;
+
+extern "C" {
+
+ASHLAR_EXPORT void* malloc(std::size_t bytes) noexcept {
+  if (route::may_be_site(ASHLAR_RETURN_ADDRESS())) return route::malloc_at_site(bytes);
+  return ashlar_unrouted_malloc(bytes);
+}
+
+ASHLAR_EXPORT void free(void* p) noexcept {
+  if (route::range.has(p)) return route::deallocate(p);
+  ashlar_unrouted_free(p);
+}
+
+ASHLAR_EXPORT void* calloc(std::size_t count, std::size_t each) noexcept {
+  route::notice_loader(ASHLAR_RETURN_ADDRESS());
+  if (route::may_be_site(ASHLAR_RETURN_ADDRESS())) return route::calloc_at_site(count, each);
+  return ashlar_unrouted_calloc(count, each);
+}
+
+/// A null pointer makes it a malloc; a block of the default heap stays there.
+ASHLAR_EXPORT void* realloc(void* p, std::size_t bytes) noexcept {
+  if (p == nullptr && route::may_be_site(ASHLAR_RETURN_ADDRESS())) return route::malloc_at_site(bytes);
+  if (route::range.has(p)) return route::resize_routed(p, bytes);
+  return ashlar_unrouted_realloc(p, bytes);
+}
+
+ASHLAR_EXPORT void* reallocarray(void* p, std::size_t count, std::size_t each) noexcept {
+  std::size_t bytes = 0;
+  if (!route::range.has(p) || !ashlar::detail::checked_mul(count, each, bytes))
+    return ashlar_unrouted_reallocarray(p, count, each);
+  return route::resize_routed(p, bytes);
+}
+
+ASHLAR_EXPORT_AS("free") void cfree(void* p) noexcept;
+ASHLAR_EXPORT_AS("free") void ashlar_free(void* p);
+ASHLAR_EXPORT_AS("free") void __libc_free(void* p) noexcept;
+ASHLAR_EXPORT_AS("malloc") void* ashlar_malloc(std::size_t bytes);
+ASHLAR_EXPORT_AS("malloc") void* __libc_malloc(std::size_t bytes) noexcept;
+ASHLAR_EXPORT_AS("calloc") void* __libc_calloc(std::size_t count, std::size_t each) noexcept;
+ASHLAR_EXPORT_AS("realloc") void* __libc_realloc(void* p, std::size_t bytes) noexcept;
+
+ASHLAR_EXPORT void free_sized(void* p, std::size_t bytes) noexcept {
+  if (route::range.has(p)) return route::deallocate(p);
+  ashlar_unrouted_free_sized(p, bytes);
+}
+ASHLAR_EXPORT void free_aligned_sized(void* p, std::size_t alignment, std::size_t bytes) noexcept {
+  if (route::range.has(p)) return route::deallocate(p);
+  ashlar_unrouted_free_aligned_sized(p, alignment, bytes);
+}
+ASHLAR_EXPORT void sdallocx(void* p, std::size_t bytes, int flags) noexcept {
+  if (route::range.has(p)) return route::deallocate(p);
+  ashlar_unrouted_sdallocx(p, bytes, flags);
+}
+ASHLAR_EXPORT void ashlar_free_sized(void* p, std::size_t bytes, std::size_t alignment) {
+  if (route::range.has(p)) return route::deallocate(p);
+  ashlar_unrouted_ashlar_free_sized(p, bytes, alignment);
+}
+ASHLAR_EXPORT void ashlar_heap_free(ashlar_heap* heap, void* p) {
+  if (route::range.has(p)) return route::deallocate(p);
+  ashlar_unrouted_ashlar_heap_free(heap, p);
+}
+
+ASHLAR_EXPORT std::size_t malloc_usable_size(void* p) noexcept {
+  return route::range.has(p) ? route::usable_size(p) : ashlar_unrouted_malloc_usable_size(p);
+}
+ASHLAR_EXPORT std::size_t ashlar_usable_size(const void* p) {
+  return route::range.has(p) ? route::usable_size(p) : ashlar_unrouted_ashlar_usable_size(p);
+}
+
+ASHLAR_EXPORT void* ashlar_realloc(void* p, std::size_t bytes) {
+  if (route::range.has(p)) return route::resize_aligned(p, bytes, route::granule);
+  return ashlar_unrouted_ashlar_realloc(p, bytes);
+}
+ASHLAR_EXPORT void* ashlar_heap_realloc(ashlar_heap* heap, void* p, std::size_t bytes) {
+  if (route::range.has(p)) return route::resize_aligned(p, bytes, route::granule);
+  return ashlar_unrouted_ashlar_heap_realloc(heap, p, bytes);
+}
+ASHLAR_EXPORT int ashlar_try_expand(void* p, std::size_t bytes) {
+  if (route::range.has(p)) return route::try_expand(p, bytes) ? 1 : 0;
+  return ashlar_unrouted_ashlar_try_expand(p, bytes);
+}
+
+ashlar_heap* ashlar_heap_of_process();
+ASHLAR_EXPORT ashlar_heap* ashlar_heap_of(const void* p) {
+  return route::range.has(p) ? ashlar_heap_of_process() : ashlar_unrouted_ashlar_heap_of(p);
+}
+
+ASHLAR_EXPORT void* rallocx(void* p, std::size_t bytes, int flags) noexcept {
+  if (!route::range.has(p)) return ashlar_unrouted_rallocx(p, bytes, flags);
+  const std::size_t had = route::usable_size(p);
+  void* const moved = route::resize_aligned(p, bytes, route::alignment_of(flags));
+  if (moved != nullptr && route::wants_zeros(flags) && bytes > had)
+    std::memset(static_cast<std::byte*>(moved) + had, 0, ::malloc_usable_size(moved) - had);
+  return moved;
+}
+
+/// A routed block of a chunk that is not the latest keeps its size.
+ASHLAR_EXPORT std::size_t xallocx(void* p, std::size_t bytes, std::size_t extra, int flags) noexcept {
+  if (!route::range.has(p)) return ashlar_unrouted_xallocx(p, bytes, extra, flags);
+  const std::size_t had = route::usable_size(p);
+  if (bytes > had) static_cast<void>(route::try_expand(p, bytes));
+  const std::size_t has = route::usable_size(p);
+  if (route::wants_zeros(flags) && has > had) std::memset(static_cast<std::byte*>(p) + had, 0, has - had);
+  return has;
+}
+
+}  // extern "C"
+
+ASHLAR_EXPORT void* operator new(std::size_t bytes) {
+  if (route::may_be_site(ASHLAR_RETURN_ADDRESS())) return route::new_at_site(bytes);
+  return ashlar_unrouted__Znwm(bytes);
+}
+ASHLAR_EXPORT_AS("_Znwm") void* operator new[](std::size_t bytes);
+
+ASHLAR_EXPORT_AS("free") void operator delete(void* p) noexcept;
+ASHLAR_EXPORT_AS("free") void operator delete[](void* p) noexcept;
+ASHLAR_EXPORT_AS("free") void operator delete(void* p, const std::nothrow_t&) noexcept;
+ASHLAR_EXPORT_AS("free") void operator delete[](void* p, const std::nothrow_t&) noexcept;
+ASHLAR_EXPORT_AS("free") void operator delete(void* p, std::align_val_t) noexcept;
+ASHLAR_EXPORT_AS("free") void operator delete[](void* p, std::align_val_t) noexcept;
+ASHLAR_EXPORT_AS("free") void operator delete(void* p, std::align_val_t, const std::nothrow_t&) noexcept;
+ASHLAR_EXPORT_AS("free") void operator delete[](void* p, std::align_val_t, const std::nothrow_t&) noexcept;
+
+ASHLAR_EXPORT void operator delete(void* p, std::size_t bytes) noexcept {
+  if (route::range.has(p)) return route::deallocate(p);
+  ashlar_unrouted__ZdlPvm(p, bytes);
+}
+ASHLAR_EXPORT_AS("_ZdlPvm") void operator delete[](void* p, std::size_t bytes) noexcept;
+ASHLAR_EXPORT void operator delete(void* p, std::size_t bytes, std::align_val_t alignment) noexcept {
+  if (route::range.has(p)) return route::deallocate(p);
+  ashlar_unrouted__ZdlPvmSt11align_val_t(p, bytes, static_cast<std::size_t>(alignment));
+}
+ASHLAR_EXPORT_AS("_ZdlPvmSt11align_val_t")
+void operator delete[](void* p, std::size_t bytes, std::align_val_t alignment) noexcept;

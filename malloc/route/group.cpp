@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Hands out chunks, and counts what they pin.
+#include "malloc/route/group.hpp"
+
+#include <bit>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+
+#include <sys/mman.h>
+
+#include <ashlar/detail/support/algorithm.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/system/random_bits.hpp>
+
+namespace ashlar::route {
+
+constinit group_range range;
+
+namespace {
+
+// The range lies between the range of the process heap and the program, and the heads below it.
+constexpr std::uintptr_t lowest_place = std::uintptr_t{52} << 40;
+constexpr std::size_t places_of_range = std::size_t{1} << 20;
+constexpr std::size_t range_bytes = std::size_t{1} << 40;
+constexpr std::size_t most_slice_bytes = std::size_t{1} << 36;
+constexpr std::size_t most_chunk_bytes = std::size_t{1} << 24;
+constexpr std::size_t bytes_per_head_byte = 32;  // at least, as the smallest chunk of an arena has a head of 128 bytes
+constexpr std::size_t head_step = std::size_t{1} << 16;
+
+/// Returns: whether there is fresh memory at the place. The system grants it where nothing is mapped.
+[[nodiscard]] bool map_at(std::byte* place, std::size_t bytes) noexcept {
+  const int before = errno;
+  constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
+  void* const p = ::mmap(place, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+  const bool is_there = p == place;
+  if (!is_there && p != MAP_FAILED) static_cast<void>(::munmap(p, bytes));  // a kernel without the last flag
+  errno = before;
+  return is_there;
+}
+
+// A request above that part of a chunk could leave as much of it unused.
+constexpr std::size_t blocks_of_arena = 4;
+
+}  // namespace
+
+void group::begin(const planned_group& plan, std::byte* slice, std::size_t slice_bytes, std::byte* heads) noexcept {
+  slice_ = slice;
+  slice_bytes_ = slice_bytes;
+  heads_ = heads;
+  shift_ = static_cast<std::uint32_t>(std::countr_zero(plan.chunk_bytes));
+  if (plan.kind == remedy::pool) cell_bytes_ = detail::align_up(plan.cell_bytes, granule);
+  most_bytes_ = plan.kind == remedy::pool ? cell_bytes_ : plan.chunk_bytes / blocks_of_arena;
+  const std::size_t with_marks = plan.kind == remedy::arena ? marks::bytes_of(plan.chunk_bytes) : 0;
+  stride_ = sizeof(chunk) + detail::align_up(with_marks, alignof(chunk));
+  budget_bytes_ = plan.budget_bytes;
+  next_guard_ = plan.budget_bytes >> shift_;
+  name_ = plan.name;
+}
+
+chunk* group::take_chunk(thread_record* owner) noexcept {
+  const detail::lock_scope held(lock_);
+  if (value_of(is_given_up_)) return nullptr;
+  if (chunks_ >= next_guard_) guard();
+  if (value_of(is_given_up_)) return nullptr;
+  chunk* const taken = free_ != nullptr ? reuse() : extend();
+  if (taken == nullptr) return nullptr;
+  ++chunks_;
+  most_chunks_ = detail::max(most_chunks_, chunks_);
+  std::byte* const memory = memory_of(*taken);
+  const std::size_t usable = is_pool() ? chunk_bytes() / cell_bytes_ * cell_bytes_ : chunk_bytes();
+  taken->free = nullptr;
+  set(taken->fresh, memory);
+  taken->end = memory + usable;
+  taken->next = taken->previous = nullptr;
+  set(taken->used, std::uint32_t{0});
+  set(taken->taken, std::uint32_t{0});
+  taken->wake = 0;
+  taken->owner.store(owner, detail::memory_order_relaxed);
+  return taken;
+}
+
+chunk* group::reuse() noexcept {
+  chunk* const first = free_;
+  free_ = first->next;
+  if (first->is_cold == 0) --warm_;
+  first->is_cold = 0;
+  return first;
+}
+
+chunk* group::extend() noexcept {
+  if (!commit(begun_ + 1)) return nullptr;
+  return ::new (static_cast<void*>(&head(begun_++))) chunk;
+}
+
+bool group::commit(std::size_t chunks) noexcept {
+  const std::size_t wanted = chunks << shift_, wanted_heads = chunks * stride_;
+  if (wanted > slice_bytes_) return false;
+  if (wanted_heads > committed_heads_) {
+    const std::size_t more = detail::align_up(wanted_heads - committed_heads_, head_step);
+    if (!map_at(heads_ + committed_heads_, more)) return false;
+    committed_heads_ += more;
+  }
+  if (wanted > value_of(committed_)) {
+    const std::size_t step = detail::max(chunk_bytes(), least_commit_bytes);
+    const std::size_t more = detail::align_up(wanted - value_of(committed_), step);
+    if (!map_at(slice_ + value_of(committed_), more)) return false;
+    set(committed_, value_of(committed_) + more);
+  }
+  return true;
+}
+
+void group::give_chunk(chunk& empty) noexcept {
+  if (!is_pool()) marks::clear(empty, static_cast<std::size_t>(value_of(empty.fresh) - memory_of(empty)) / granule);
+  const detail::lock_scope held(lock_);
+  --chunks_;
+  empty.owner.store(nullptr, detail::memory_order_relaxed);
+  if ((warm_ + 1) << shift_ > detail::max(warm_bytes, chunks_ << shift_ >> 2)) leave_to_system(empty);
+  else ++warm_;
+  empty.next = free_;
+  free_ = &empty;
+}
+
+void group::leave_to_system(chunk& empty) noexcept {
+  const int before = errno;
+  static_cast<void>(::madvise(memory_of(empty), chunk_bytes(), MADV_DONTNEED));
+  errno = before;
+  empty.is_cold = 1;
+}
+
+// The next count comes after a growth by a 16th, so that all counts together take a time proportional to the chunks.
+void group::guard() noexcept {
+  const std::size_t pinned = pinned_bytes();
+  if (pinned > budget_bytes_) {
+    pinned_when_given_up_ = pinned;
+    set(is_given_up_, true);
+    return;
+  }
+  const std::size_t until_budget = (budget_bytes_ - pinned) / 2 >> shift_;
+  next_guard_ = chunks_ + detail::max(std::size_t{1}, chunks_ / 16, until_budget);
+}
+
+// Of an arena's dead blocks the sizes are unknown: they are taken to be as large as the live ones.
+std::size_t group::pinned_bytes() const noexcept {
+  std::size_t pinned = 0;
+  for (std::size_t i = 0; i != begun_; ++i) {
+    const chunk& each = head(i);
+    if (each.owner.load(detail::memory_order_relaxed) == nullptr) continue;
+    const auto begun = static_cast<std::size_t>(value_of(each.fresh) - memory_of(each));
+    const std::size_t used = value_of(each.used), taken = detail::max<std::size_t>(value_of(each.taken), 1);
+    const std::size_t live = is_pool() ? used * cell_bytes_ : begun / taken * used;
+    pinned += begun - detail::min(begun, live);
+  }
+  return pinned;
+}
+
+group_figures group::figures() noexcept {
+  const detail::lock_scope held(lock_);
+  return {.chunks = chunks_,
+          .most_chunks = most_chunks_,
+          .pinned_when_given_up = pinned_when_given_up_,
+          .is_given_up = value_of(is_given_up_)};
+}
+
+void group_range::begin(const planned_group* plans, std::size_t n) noexcept {
+  const std::size_t slice = detail::min(range_bytes / std::bit_ceil(n), most_slice_bytes);
+  const std::uint64_t place = detail::mixed(detail::process_secret() ^ detail::address_of(this)) % places_of_range;
+  auto* const at = reinterpret_cast<std::byte*>(lowest_place + place * most_chunk_bytes);
+  slice_shift_ = static_cast<std::uint32_t>(std::countr_zero(slice));
+  for (std::size_t i = 0; i != n; ++i) {
+    const std::size_t offset = i << slice_shift_;
+    groups[i].begin(plans[i], at + offset, slice, at - (range_bytes - offset) / bytes_per_head_byte);
+  }
+  count = static_cast<std::uint32_t>(n);
+  set(begin_, reinterpret_cast<std::uintptr_t>(at));
+  set(bytes_, n << slice_shift_);
+}
+
+}  // namespace ashlar::route

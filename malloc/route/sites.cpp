@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Finds the modules of the plan among the loaded ones by their build ids, and builds the table of their sites.
+#include "malloc/route/sites.hpp"
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <new>
+#include <span>
+#include <string_view>
+
+#include <link.h>
+#include <sys/auxv.h>
+
+#include <ashlar/base/lock.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
+#include <ashlar/detail/support/panic.hpp>
+#include <ashlar/os/pages.hpp>
+
+#include "malloc/route/chunk.hpp"
+#include "malloc/route/group.hpp"
+
+namespace ashlar::route {
+
+constinit atomic<std::uint8_t> filter[filter_bytes] = {};
+
+namespace {
+
+constexpr std::uintptr_t not_loaded = ~std::uintptr_t{0};
+
+struct planned_module {
+  std::string_view build_id;
+  std::uintptr_t bias = not_loaded;
+  bool was_loaded = false;
+};
+
+/// The plan as read, in pages of its own.
+struct plan_store {
+  plan_in_effect known;
+  planned_module modules[most_modules];
+  planned_frame* frames = nullptr;
+  std::size_t frame_count = 0, most_frames = 0;
+
+  void report() noexcept { known.reports = true; }
+  [[nodiscard]] bool module(std::string_view id) noexcept {
+    modules[known.modules++].build_id = id;
+    return true;
+  }
+  [[nodiscard]] bool group(const planned_group& read) noexcept {
+    known.groups[known.count++] = read;
+    return true;
+  }
+  [[nodiscard]] bool frame(const planned_frame& read) noexcept {
+    if (frame_count == most_frames) return false;
+    frames[frame_count++] = read;
+    known.sites += read.group != 0 ? 1 : 0;
+    return true;
+  }
+};
+constinit plan_store store;
+
+constinit atomic<const site_table*> table = nullptr;
+constinit site_node no_sites[2];
+constinit site_table empty_table = {.mask = 1, .shift = 63, .places = no_sites};
+
+// The rest is of the thread that has the lock, which is only tried: its holder may wait for the loader.
+constinit spin_lock modules_lock;
+unsigned long long loads_seen = 0, unloads_seen = 0;
+constinit atomic<std::uint32_t> looks_left = 0;  // while libraries are being loaded
+std::uintptr_t loader_begin = 0, loader_end = 0;
+constexpr std::uint32_t looks_after_notice = 4096;
+constexpr std::uintptr_t most_step = std::uintptr_t{1} << 20;  // bytes from one frame to the next
+
+// ---- modules
+
+[[nodiscard]] bool is_hexadecimal_of(std::span<const unsigned char> bytes, std::string_view text) noexcept {
+  if (text.size() != 2 * bytes.size()) return false;
+  for (std::size_t i = 0; i != bytes.size(); ++i)
+    if (text[2 * i] != "0123456789abcdef"[bytes[i] >> 4] || text[2 * i + 1] != "0123456789abcdef"[bytes[i] & 15])
+      return false;
+  return true;
+}
+
+/// Returns: the build id among notes: each has three words, then name and contents, padded to 4 bytes.
+[[nodiscard]] std::span<const unsigned char> build_id_in(const unsigned char* p, std::size_t bytes) noexcept {
+  const auto padded = [](std::size_t n) { return (n + 3) & ~std::size_t{3}; };
+  while (bytes >= sizeof(ElfW(Nhdr))) {
+    ElfW(Nhdr) note;
+    std::memcpy(&note, p, sizeof note);
+    const std::size_t id_at = sizeof note + padded(note.n_namesz);
+    const std::size_t end = id_at + padded(note.n_descsz);
+    if (end > bytes) break;
+    if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(p + sizeof note, "GNU", 4) == 0)
+      return {p + id_at, note.n_descsz};
+    p += end;
+    bytes -= end;
+  }
+  return {};
+}
+
+[[nodiscard]] std::span<const unsigned char> build_id_of(const dl_phdr_info& info) noexcept {
+  for (const auto& part : std::span(info.dlpi_phdr, info.dlpi_phnum))
+    if (part.p_type == PT_NOTE)
+      if (const auto id =
+              build_id_in(reinterpret_cast<const unsigned char*>(info.dlpi_addr + part.p_vaddr), part.p_memsz);
+          !id.empty())
+        return id;
+  return {};
+}
+
+int find_module(dl_phdr_info* info, std::size_t, void*) noexcept {
+  const auto id = build_id_of(*info);
+  if (id.empty()) return 0;
+  for (planned_module& each : std::span(store.modules, store.known.modules))
+    if (each.bias == not_loaded && is_hexadecimal_of(id, each.build_id)) {
+      each.bias = info->dlpi_addr;
+      each.was_loaded = true;
+    }
+  return 0;
+}
+
+int count_loads(dl_phdr_info* info, std::size_t, void*) noexcept {
+  const bool is_change = info->dlpi_adds != loads_seen || info->dlpi_subs != unloads_seen;
+  loads_seen = info->dlpi_adds;
+  unloads_seen = info->dlpi_subs;
+  return is_change ? 2 : 1;  // the first object gives it
+}
+
+int find_loader(dl_phdr_info* info, std::size_t, void* base) noexcept {
+  if (info->dlpi_addr != *static_cast<std::uintptr_t*>(base)) return 0;
+  for (const auto& part : std::span(info->dlpi_phdr, info->dlpi_phnum))
+    if (part.p_type == PT_LOAD && (part.p_flags & PF_X) != 0) {
+      loader_begin = info->dlpi_addr + part.p_vaddr;
+      loader_end = loader_begin + part.p_memsz;
+    }
+  return 1;
+}
+
+// ---- the table
+
+class table_builder {
+public:
+  explicit table_builder(site_table& into) noexcept : into_(into) {}
+
+  void put(std::span<const planned_frame> chain) noexcept {
+    std::uint32_t inner = 0;
+    site_node* node = nullptr;
+    for (const planned_frame& frame : chain) {
+      const std::uintptr_t address = store.modules[frame.module].bias + frame.offset;
+      node = &node_of(address, inner);
+      if (frame.group == 0) node->step = frame.step;
+      inner = node->number;
+    }
+    node->group = chain.back().group;
+  }
+
+private:
+  [[nodiscard]] site_node& node_of(std::uintptr_t address, std::uint32_t inner) noexcept {
+    std::size_t at = into_.place_of(address, inner);
+    while (into_.places[at].address != 0) {
+      if (into_.places[at].address == address && into_.places[at].inner == inner) return into_.places[at];
+      at = (at + 1) & into_.mask;
+    }
+    into_.places[at] = {.address = address, .inner = inner, .number = ++numbers_, .group = no_group, .step = {}};
+    return into_.places[at];
+  }
+
+  site_table& into_;
+  std::uint32_t numbers_ = 0;
+};
+
+/// Effects: calls `f(chain)` for each chain whose modules are all loaded.
+template <class F>
+void for_each_loaded_chain(F f) noexcept {
+  std::size_t begin = 0;
+  bool is_loaded = true;
+  for (std::size_t i = 0; i != store.frame_count; ++i) {
+    is_loaded = is_loaded && store.modules[store.frames[i].module].bias != not_loaded;
+    if (store.frames[i].group == 0) continue;
+    if (is_loaded) f(std::span<const planned_frame>(store.frames + begin, i + 1 - begin));
+    begin = i + 1;
+    is_loaded = true;
+  }
+}
+
+/// Returns: a table with room for all loaded chains, or null without memory. It is never released, since any thread may
+/// be reading it.
+[[nodiscard]] site_table* make_table() noexcept {
+  std::size_t nodes = 1;
+  for_each_loaded_chain([&](std::span<const planned_frame> chain) { nodes += chain.size(); });
+  const std::size_t places = std::bit_ceil(2 * nodes);
+  void* const memory = os::pages::map(os::pages::round_up(sizeof(site_table) + places * sizeof(site_node)), 64);
+  if (memory == nullptr) return nullptr;
+  auto* const made = ::new (memory) site_table;
+  made->mask = static_cast<std::uint32_t>(places - 1);
+  made->shift = static_cast<std::uint32_t>(64 - std::countr_zero(places));
+  made->places = reinterpret_cast<site_node*>(made + 1);
+  return made;
+}
+
+void fill_filter(bool looks_at_all) noexcept {
+  bool wanted[filter_bytes] = {};
+  for_each_loaded_chain([&](std::span<const planned_frame> chain) {
+    wanted[(store.modules[chain.front().module].bias + chain.front().offset) % filter_bytes] = true;
+  });
+  for (std::size_t i = 0; i != filter_bytes; ++i) {
+    const std::uint8_t byte = looks_at_all || wanted[i] ? 1 : 0;
+    if (value_of(filter[i]) != byte) set(filter[i], byte);
+  }
+}
+
+void publish_sites() noexcept {
+  std::size_t found = 0;
+  for_each_loaded_chain([&](std::span<const planned_frame>) { ++found; });
+  if (found != 0 && range.count == 0) range.begin(store.known.groups, store.known.count);
+  site_table* const made = make_table();
+  if (made == nullptr) return;
+  table_builder builder(*made);
+  for_each_loaded_chain([&](std::span<const planned_frame> chain) { builder.put(chain); });
+  store.known.sites_found = detail::max(store.known.sites_found, found);
+  table.store(made, detail::memory_order_release);  // pairs with group_of_call()
+}
+
+[[nodiscard]] bool find_modules() noexcept {
+  if (::dl_iterate_phdr(count_loads, nullptr) != 2) return false;
+  for (planned_module& each : std::span(store.modules, store.known.modules)) each.bias = not_loaded;
+  ::dl_iterate_phdr(find_module, nullptr);
+  publish_sites();
+  return true;
+}
+
+/// Effects: as long as libraries are being loaded, looks for new ones.
+ASHLAR_COLD void look_for_modules() noexcept {
+  if (!modules_lock.try_lock()) return;
+  if (const std::uint32_t left = value_of(looks_left); left != 0) {
+    const bool has_changed = find_modules();
+    set(looks_left, has_changed ? 0 : left - 1);
+    if (value_of(looks_left) == 0) fill_filter(false);
+  }
+  modules_lock.unlock();
+}
+
+/// Returns: the group of the longest chain that begins with the node, whose return address lies in `frame[1]`.
+[[nodiscard]] ASHLAR_NOINLINE std::uint32_t walk(const site_table& in, const site_node* node,
+                                                 const void* const* frame) noexcept {
+  auto rbp = reinterpret_cast<std::uintptr_t>(frame[0]);
+  auto rsp = reinterpret_cast<std::uintptr_t>(frame + 2);
+  std::uint32_t found = node->group;
+  while (node->step.cfa_offset != 0) {
+    const std::uintptr_t cfa = (node->step.from_rbp ? rbp : rsp) + node->step.cfa_offset;
+    if (cfa <= rsp || cfa - rsp > most_step || cfa % sizeof(void*) != 0) break;
+    if (node->step.rbp_offset != 0) rbp = *reinterpret_cast<const std::uintptr_t*>(cfa - node->step.rbp_offset);
+    node = in.find(*reinterpret_cast<const std::uintptr_t*>(cfa - sizeof(void*)), node->number);
+    if (node == nullptr) break;
+    if (node->group != no_group) found = node->group;
+    rsp = cfa;
+  }
+  return found;
+}
+
+}  // namespace
+
+std::uint32_t group_of_call(std::uintptr_t return_address, const void* const* frame) noexcept {
+  const site_table* in = table.load(detail::memory_order_acquire);  // pairs with publish_sites()
+  if (in == nullptr) return no_group;
+  const site_node* node = in->find(return_address, 0);
+  if (ASHLAR_UNLIKELY(node == nullptr && value_of(looks_left) != 0)) {
+    look_for_modules();
+    in = table.load(detail::memory_order_acquire);
+    node = in->find(return_address, 0);
+  }
+  if (node == nullptr) return no_group;
+  if (ASHLAR_LIKELY(node->step.cfa_offset == 0)) return node->group;
+  if (reinterpret_cast<std::uintptr_t>(frame[1]) != return_address) return node->group;
+  return walk(*in, node, frame);
+}
+
+void notice_loader(const void* return_address) noexcept {
+  const auto at = reinterpret_cast<std::uintptr_t>(return_address);
+  if (at - loader_begin >= loader_end - loader_begin || !modules_lock.try_lock()) return;
+  if (value_of(looks_left) == 0) fill_filter(true);
+  set(looks_left, looks_after_notice);
+  modules_lock.unlock();
+}
+
+void begin_sites(std::string_view text) noexcept {
+  constexpr std::size_t least_line = 6;  // "s 0 1" and its end
+  const std::size_t most = text.size() / least_line + 1;
+  store.frames = static_cast<planned_frame*>(os::pages::map(os::pages::round_up(most * sizeof(planned_frame)), 64));
+  if (store.frames == nullptr) return;
+  store.most_frames = most;
+  plan_reader reader(store);
+  if (const std::size_t line = reader.read(text); line != 0) {
+    detail::panic_line words;
+    detail::write_error_line(words.text("ashlar: ASHLAR_ROUTE: line ")
+                                 .number(line)
+                                 .text(" is no part of a plan: "
+                                       "nothing is routed")
+                                 .view());
+    store.known = {};
+    return;
+  }
+  std::uintptr_t base = ::getauxval(AT_BASE);
+  ::dl_iterate_phdr(find_loader, &base);
+  table.store(&empty_table, detail::memory_order_relaxed);
+  static_cast<void>(find_modules());
+  fill_filter(false);
+}
+
+const plan_in_effect& plan() noexcept { return store.known; }
+
+void lock_sites() noexcept { modules_lock.lock(); }
+void unlock_sites() noexcept { modules_lock.unlock(); }
+
+}  // namespace ashlar::route
