@@ -13,6 +13,7 @@
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/system/random_bits.hpp>
+#include <ashlar/os/pages.hpp>
 
 namespace ashlar::route {
 
@@ -28,6 +29,11 @@ constexpr std::size_t most_slice_bytes = std::size_t{1} << 36;
 constexpr std::size_t most_chunk_bytes = std::size_t{1} << 24;
 constexpr std::size_t bytes_per_head_byte = 32;  // at least, as the smallest chunk of an arena has a head of 128 bytes
 constexpr std::size_t head_step = std::size_t{1} << 16;
+
+// Slices are powers of two apart: without a colour the first chunks of all groups would share the sets of each cache
+// and translation buffer, and so would their heads.
+constexpr std::size_t lines_of_colour = 5;
+[[nodiscard]] std::size_t most_colour() noexcept { return os::pages::page_bytes() * (most_groups + 1); }
 
 /// Returns: whether there is fresh memory at the place. The system grants it where nothing is mapped.
 [[nodiscard]] bool map_at(std::byte* place, std::size_t bytes) noexcept {
@@ -45,10 +51,13 @@ constexpr std::size_t blocks_of_arena = 4;
 
 }  // namespace
 
-void group::begin(const planned_group& plan, std::byte* slice, std::size_t slice_bytes, std::byte* heads) noexcept {
-  slice_ = slice;
+void group::begin(const planned_group& plan, std::size_t number, std::byte* slice, std::size_t slice_bytes,
+                  std::byte* heads) noexcept {
+  const std::size_t page = os::pages::page_bytes();
+  colour_ = number * (lines_of_colour * sizeof(chunk)) % page;
+  slice_ = slice + number * page + colour_;
   slice_bytes_ = slice_bytes;
-  heads_ = heads;
+  heads_ = heads + number * page + colour_;
   shift_ = static_cast<std::uint32_t>(std::countr_zero(plan.chunk_bytes));
   if (plan.kind == remedy::pool) cell_bytes_ = detail::align_up(plan.cell_bytes, granule);
   most_bytes_ = plan.kind == remedy::pool ? cell_bytes_ : plan.chunk_bytes / blocks_of_arena;
@@ -96,17 +105,18 @@ chunk* group::extend() noexcept {
 
 bool group::commit(std::size_t chunks) noexcept {
   const std::size_t wanted = chunks << shift_, wanted_heads = chunks * stride_;
-  if (wanted > slice_bytes_) return false;
-  if (wanted_heads > committed_heads_) {
-    const std::size_t more = detail::align_up(wanted_heads - committed_heads_, head_step);
-    if (!map_at(heads_ + committed_heads_, more)) return false;
+  if (wanted + most_colour() > slice_bytes_) return false;
+  if (wanted_heads + colour_ > committed_heads_) {
+    const std::size_t more = detail::align_up(wanted_heads + colour_ - committed_heads_, head_step);
+    if (!map_at(heads_ - colour_ + committed_heads_, more)) return false;
     committed_heads_ += more;
   }
   if (wanted > value_of(committed_)) {
-    const std::size_t step = detail::max(chunk_bytes(), least_commit_bytes);
-    const std::size_t more = detail::align_up(wanted - value_of(committed_), step);
-    if (!map_at(slice_ + value_of(committed_), more)) return false;
-    set(committed_, value_of(committed_) + more);
+    const std::size_t step = detail::max(chunk_bytes(), least_commit_bytes), mapped = mapped_;
+    const std::size_t more = detail::align_up(wanted + colour_ - mapped, step);
+    if (!map_at(slice_ - colour_ + mapped, more)) return false;
+    mapped_ += more;
+    set(committed_, mapped_ - colour_);
   }
   return true;
 }
@@ -124,7 +134,10 @@ void group::give_chunk(chunk& empty) noexcept {
 
 void group::leave_to_system(chunk& empty) noexcept {
   const int before = errno;
-  static_cast<void>(::madvise(memory_of(empty), chunk_bytes(), MADV_DONTNEED));
+  const std::size_t page = os::pages::page_bytes();
+  std::byte* const begin = detail::align_up(memory_of(empty), page);
+  std::byte* const end = detail::align_down(memory_of(empty) + chunk_bytes(), page);
+  if (begin < end) static_cast<void>(::madvise(begin, static_cast<std::size_t>(end - begin), MADV_DONTNEED));
   errno = before;
   empty.is_cold = 1;
 }
@@ -170,7 +183,7 @@ void group_range::begin(const planned_group* plans, std::size_t n) noexcept {
   slice_shift_ = static_cast<std::uint32_t>(std::countr_zero(slice));
   for (std::size_t i = 0; i != n; ++i) {
     const std::size_t offset = i << slice_shift_;
-    groups[i].begin(plans[i], at + offset, slice, at - (range_bytes - offset) / bytes_per_head_byte);
+    groups[i].begin(plans[i], i, at + offset, slice, at - (range_bytes - offset) / bytes_per_head_byte);
   }
   count = static_cast<std::uint32_t>(n);
   set(begin_, reinterpret_cast<std::uintptr_t>(at));

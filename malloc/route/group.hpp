@@ -35,7 +35,8 @@ struct group_figures {
 class alignas(64) group {
 public:
   /// Effects: takes the slice. Expects: no other thread knows the group.
-  void begin(const planned_group& plan, std::byte* slice, std::size_t slice_bytes, std::byte* heads) noexcept;
+  void begin(const planned_group& plan, std::size_t number, std::byte* slice, std::size_t slice_bytes,
+             std::byte* heads) noexcept;
 
   [[nodiscard]] ASHLAR_INLINE bool is_pool() const noexcept { return cell_bytes_ != 0; }
   [[nodiscard]] ASHLAR_INLINE bool is_given_up() const noexcept { return value_of(is_given_up_); }
@@ -52,8 +53,10 @@ public:
   [[nodiscard]] ASHLAR_INLINE chunk& chunk_of(const void* p) const noexcept {
     return head(static_cast<std::size_t>(static_cast<const std::byte*>(p) - slice_) >> shift_);
   }
-  [[nodiscard]] ASHLAR_INLINE std::byte* begin_of(const void* p) const noexcept {
-    return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(p) >> shift_ << shift_);
+  /// Returns: the bytes from the start of its chunk.
+  [[nodiscard]] ASHLAR_INLINE std::size_t offset_in_chunk(const void* p) const noexcept {
+    const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(p) - slice_);
+    return offset & ((std::size_t{1} << shift_) - 1);
   }
   [[nodiscard]] std::byte* memory_of(const chunk& head) const noexcept {
     const auto at = static_cast<std::size_t>(reinterpret_cast<const std::byte*>(&head) - heads_);
@@ -96,10 +99,11 @@ private:
 
   alignas(64) spin_lock lock_;
   chunk* free_ = nullptr;
-  std::size_t chunks_ = 0, most_chunks_ = 0;  // in use
-  std::size_t begun_ = 0;                     // chunks that have ever been in use
-  std::size_t warm_ = 0;                      // free chunks that have memory
-  std::size_t committed_heads_ = 0;           // bytes
+  std::size_t chunks_ = 0, most_chunks_ = 0;      // in use
+  std::size_t begun_ = 0;                         // chunks that have ever been in use
+  std::size_t warm_ = 0;                          // free chunks that have memory
+  std::size_t mapped_ = 0, committed_heads_ = 0;  // bytes, with the colour in front
+  std::size_t colour_ = 0;                        // bytes of the first page before the first chunk, and the first head
   std::size_t slice_bytes_ = 0;
   std::size_t next_guard_ = 0;  // chunks in use
   std::size_t budget_bytes_ = 0, pinned_when_given_up_ = 0;

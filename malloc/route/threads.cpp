@@ -144,10 +144,9 @@ std::size_t usable_size(const void* p) noexcept {
   const group& of = range.group_of(p);
   if (of.is_pool()) return of.cell_bytes();
   chunk& in = of.chunk_of(p);
-  const std::byte* const begin = of.begin_of(p);
-  const auto at = static_cast<std::size_t>(static_cast<const std::byte*>(p) - begin) / granule;
+  const std::size_t at = of.offset_in_chunk(p) / granule;
   std::byte* const fresh = in.fresh.load(detail::memory_order_acquire);  // pairs with take_block(): all marks before it
-  const auto end = static_cast<std::size_t>(fresh - begin) / granule;
+  const auto end = static_cast<std::size_t>(fresh - of.memory_of(in)) / granule;
   return (marks::next(in, at + 1, end) - at) * granule;
 }
 

@@ -100,7 +100,7 @@ ASHLAR_NOINLINE void settle(thread_record& owner, group& of, std::size_t number,
   const std::size_t whole = (bytes + (granule - 1)) & ~(granule - 1);
   std::byte* const fresh = value_of(from.fresh);
   if (static_cast<std::size_t>(from.end - fresh) < whole) return nullptr;
-  marks::put(from, static_cast<std::size_t>(fresh - of.begin_of(fresh)) / granule);
+  marks::put(from, of.offset_in_chunk(fresh) / granule);
   from.fresh.store(fresh + whole, detail::memory_order_release);  // pairs with usable_size()
   add(from.used, std::uint32_t{1});
   add(from.taken, std::uint32_t{1});
