@@ -24,8 +24,9 @@ std::uint32_t id_of_name(const char* name) noexcept {
   if (name == nullptr) return 0;
   const std::string_view text(name, ::strnlen(name, detail::trace_io::max_name_bytes));
   const std::uint64_t hash = detail::trace_io::checksum(std::as_bytes(std::span(text))) | 1;
-  return table.id_of(hash, detail::trace_io::name_bound(text.size()),
-                     [text](std::byte* to) { return detail::trace_io::put_text(to, text); });
+  if (const std::uint32_t known = table.find(hash); known != 0) return known;
+  return table.add(hash, detail::trace_io::name_bound(text.size()),
+                   [text](std::byte* to) { return detail::trace_io::put_text(to, text); });
 }
 
 bool write_names() noexcept { return table.write(); }

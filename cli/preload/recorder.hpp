@@ -8,6 +8,7 @@
 #include <ashlar/detail/trace/record.hpp>
 
 #include "cli/preload/clock.hpp"
+#include "cli/preload/stack_walk.hpp"
 #include "cli/preload/stacks.hpp"
 #include "cli/preload/thread_log.hpp"
 
@@ -20,6 +21,7 @@ struct thread_state {
   std::uint8_t rounds = 0;  ///< Rounds of thread-exit destructors so far.
   bool busy = false;        ///< Inside the recorder: its own allocations are not recorded.
   bool named = false;       ///< `thread` is set.
+  stack_bounds stack = {};  ///< Of the thread; not yet known if `high` is 0.
 };
 
 extern constinit thread_local thread_state self;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The unwinder, and the table of stacks.
+// Walks the stack by cached rules, or by an unwinder where it has none; and the table of stacks.
 #include "cli/preload/stacks.hpp"
 
 #include <cstddef>
@@ -8,11 +8,11 @@
 
 #include <dlfcn.h>
 
-#include <ashlar/detail/trace/checksum.hpp>
 #include <ashlar/detail/trace/table_chunks.hpp>
 
 #include "cli/preload/recorder.hpp"
 #include "cli/preload/settings.hpp"
+#include "cli/preload/stack_walk.hpp"
 #include "cli/preload/workspace.hpp"
 #include "cli/preload/written_once.hpp"
 
@@ -22,19 +22,64 @@ std::uint32_t stack_depth = 0;
 
 namespace {
 
-constexpr int own_frames = 2;  // take_stack and the interposed function
+constexpr std::uint32_t own_frames = 2;  // take_stack and the interposed function
 
 using stack_table = written_once<detail::trace_io::chunk_kind::stacks, std::size_t{1} << 20, 64 * 1024>;
 using unwinder = int (*)(void**, int);
 
 stack_table* table = nullptr;  // its pages are fresh from the system, and so all zeros
+bool walks = false;            // by `walk_stack` where it can
 unwinder unwind = nullptr;
 unwinder unwind_without_locks = nullptr;  // the C library's, slower, if it has _dl_find_object to look modules up
 
-std::uint32_t id_of(std::span<const std::uint64_t> frames) noexcept {
-  const std::uint64_t hash = detail::trace_io::checksum(std::as_bytes(frames)) | 1;
-  return table->id_of(hash, detail::trace_io::stack_bound(frames.size()),
-                      [frames](std::byte* to) { return detail::trace_io::put_stack(to, frames); });
+using frames = std::span<const std::uint64_t>;
+
+/// Two lanes, since each step waits for the multiplication before it. 64 bits suffice: see `written_once`.
+[[nodiscard]] std::uint64_t hash_of(frames stack) noexcept {
+  constexpr std::uint64_t odd = 0x9E3779B97F4A7C15;
+  std::uint64_t even_lane = stack.size() * odd, odd_lane = ~even_lane;
+  const auto mix = [](std::uint64_t lane, std::uint64_t frame) {
+    const std::uint64_t product = (lane ^ frame) * odd;
+    return product ^ product >> 32;
+  };
+  std::size_t at = 0;
+  for (; at + 1 < stack.size(); at += 2) {
+    even_lane = mix(even_lane, stack[at]);
+    odd_lane = mix(odd_lane, stack[at + 1]);
+  }
+  if (at < stack.size()) even_lane = mix(even_lane, stack[at]);
+  return mix(even_lane, odd_lane) | 1;
+}
+
+std::uint32_t id_of(frames stack) noexcept {
+  if (stack.empty()) return 0;
+  const std::uint64_t hash = hash_of(stack);
+  if (const std::uint32_t known = table->find(hash); ASHLAR_LIKELY(known != 0)) return known;
+  const inside_recorder inside;
+  return table->add(hash, detail::trace_io::stack_bound(stack.size()),
+                    [stack](std::byte* to) { return detail::trace_io::put_stack(to, stack); });
+}
+
+/// Returns: the id of the calling stack by the unwinder. Inlined, since a jump to it would take a frame away.
+ASHLAR_INLINE std::uint32_t unwind_stack() noexcept {
+  const inside_recorder inside;
+  void* raw[max_stack_depth + own_frames];
+  std::uint64_t kept[max_stack_depth];
+  const int n = unwind(raw, static_cast<int>(stack_depth + own_frames));
+  std::size_t count = 0;
+  for (int i = own_frames; i < n; ++i) kept[count++] = reinterpret_cast<std::uintptr_t>(raw[i]);
+  return id_of({kept, count});
+}
+
+/// Returns: the frame pointer of the interposed function, in take_stack.
+ASHLAR_INLINE const void* frame_of_caller() noexcept {
+  return *static_cast<const void* const*>(__builtin_frame_address(0));
+}
+
+ASHLAR_COLD void find_own_stack() noexcept {
+  const inside_recorder inside;
+  self.stack = find_stack();
+  if (self.stack.high == 0) self.stack.high = 1;  // once is enough: it has no address
 }
 
 }  // namespace
@@ -52,6 +97,7 @@ void prepare_stacks() noexcept {
   unwind(warm, 4);
   if (backtrace != nullptr && dlsym(RTLD_DEFAULT, "_dl_find_object") != nullptr) unwind_without_locks = backtrace;
   if (unwind_without_locks != nullptr) unwind_without_locks(warm, 4);
+  walks = prepare_walk();
   table = static_cast<stack_table*>(map_memory(sizeof(stack_table)));
   if (table != nullptr)
     stack_depth = depth < long{max_stack_depth} ? static_cast<std::uint32_t>(depth) : max_stack_depth;
@@ -59,18 +105,19 @@ void prepare_stacks() noexcept {
 
 ASHLAR_NOINLINE std::uint32_t take_stack() noexcept {
   if (self.busy) return 0;
-  const inside_recorder inside;
-  void* raw[max_stack_depth + own_frames];
-  std::uint64_t frames[max_stack_depth];
-  const int n = unwind(raw, static_cast<int>(stack_depth) + own_frames);
-  std::size_t kept = 0;
-  for (int i = own_frames; i < n; ++i) frames[kept++] = reinterpret_cast<std::uintptr_t>(raw[i]);
-  return kept == 0 ? 0 : id_of({frames, kept});
+  if (ASHLAR_UNLIKELY(!walks)) return unwind_stack();
+  if (ASHLAR_UNLIKELY(self.stack.high == 0)) find_own_stack();
+  std::uint64_t found[max_stack_depth];
+  self.busy = true;  // a signal handler must not wait for the cache's lock
+  const int n = walk_stack(found, stack_depth, frame_of_caller(), self.stack);
+  self.busy = false;
+  return ASHLAR_LIKELY(n >= 0) ? id_of({found, static_cast<std::size_t>(n)}) : unwind_stack();
 }
 
 bool write_stacks() noexcept { return stack_depth == 0 || table->write(); }
 
 void reset_stacks(bool locks_are_orphaned) noexcept {
+  reset_walk();
   if (locks_are_orphaned) unwind = unwind_without_locks;
   if (unwind == nullptr) stack_depth = 0;
   if (table != nullptr) table->reset();

@@ -20,13 +20,23 @@ namespace ashlar::recorder {
 template <detail::trace_io::chunk_kind Kind, std::size_t Slots, std::size_t PendingBytes>
 class written_once {
 public:
-  /// Returns: the id of the item with this hash; 0 if the table is full. Of a new item `put(to)` writes at most `bound`
-  /// bytes, and returns their end. Expects: `hash` is not 0; the thread is inside the recorder.
-  template <class Put>
-  [[nodiscard]] std::uint32_t id_of(std::uint64_t hash, std::size_t bound, Put put) noexcept {
+  /// Returns: the id of the item with this hash, 0 if it is new. Expects: `hash` is not 0.
+  [[nodiscard]] std::uint32_t find(std::uint64_t hash) noexcept {
     const slot& s = find_slot(hash);
-    if (s.hash.load(std::memory_order_acquire) == hash) return s.id.load(std::memory_order_relaxed);
-    return add(hash, bound, put);
+    return s.hash.load(std::memory_order_acquire) == hash ? s.id.load(std::memory_order_relaxed) : 0;
+  }
+
+  /// Effects: unless it is there, adds the item with this hash: `put(to)` writes at most `bound` bytes, and returns
+  /// their end. Returns: its id; 0 if the table is full. Expects: `hash` is not 0; the thread is inside the recorder.
+  template <class Put>
+  std::uint32_t add(std::uint64_t hash, std::size_t bound, Put put) noexcept {
+    const ashlar::detail::lock_scope hold(lock_);
+    slot& s = find_slot(hash);
+    if (s.hash.load(std::memory_order_relaxed) == hash) return s.id.load(std::memory_order_relaxed);
+    if (items_ >= max_items) return 0;
+    s.id.store(append(bound, put), std::memory_order_relaxed);
+    s.hash.store(hash, std::memory_order_release);  // pairs with the load in find(): a reader of the hash reads the id
+    return s.id.load(std::memory_order_relaxed);
   }
 
   /// Effects: writes the items that are not in the file yet. Returns: false if recording is over.
@@ -58,17 +68,6 @@ private:
       const std::uint64_t there = s.hash.load(std::memory_order_relaxed);
       if (there == hash || there == 0) return s;
     }
-  }
-
-  template <class Put>
-  std::uint32_t add(std::uint64_t hash, std::size_t bound, Put put) noexcept {
-    const ashlar::detail::lock_scope hold(lock_);
-    slot& s = find_slot(hash);
-    if (s.hash.load(std::memory_order_relaxed) == hash) return s.id.load(std::memory_order_relaxed);
-    if (items_ >= max_items) return 0;
-    s.id.store(append(bound, put), std::memory_order_relaxed);
-    s.hash.store(hash, std::memory_order_release);  // pairs with the load in id_of(): a reader of the hash reads the id
-    return s.id.load(std::memory_order_relaxed);
   }
 
   // Expects: the lock is held. A payload starts with the id of its first item.

@@ -16,6 +16,9 @@ foreach(target IN LISTS record_programs)
   target_link_libraries(${target} PRIVATE ashlar_warnings pthread ${CMAKE_DL_LIBS})
   target_compile_features(${target} PRIVATE cxx_std_20)
 endforeach()
+# The walk of the recorder is also compared with an unwinder, in the tests themselves.
+target_sources(test_cli PRIVATE "${PROJECT_SOURCE_DIR}/cli/preload/frame_rules.cpp"
+  "${PROJECT_SOURCE_DIR}/cli/preload/stack_walk.cpp")
 target_include_directories(record_victim PRIVATE "${PROJECT_SOURCE_DIR}")
 target_link_libraries(record_victim PRIVATE ashlar::ashlar)
 target_compile_definitions(test_cli PRIVATE
