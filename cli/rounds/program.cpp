@@ -124,14 +124,14 @@ std::string ending_of(const program_run& run) {
   return fmt::format("ended with status {}{}", run.status, words);
 }
 
-void program_runner::become(const std::string& library, std::size_t padding, int report) const {
+void program_runner::become(const run_setting& setting, int report) const {
   const int input = ::open(input_.c_str(), O_RDONLY);
   if (input >= 0) {
     ::dup2(input, STDIN_FILENO);
     ::dup2(output_.descriptor(), STDOUT_FILENO);
     ::dup2(errors_.descriptor(), STDERR_FILENO);
-    preload(library);
-    if (padding != 0) ::setenv("ASHLAR_PADDING", std::string(padding, '-').c_str(), 1);
+    for (auto library = setting.libraries.rbegin(); library != setting.libraries.rend(); ++library) preload(*library);
+    for (const auto& [name, value] : setting.variables) ::setenv(name.c_str(), value.c_str(), 1);
     std::vector<char*> arguments;
     for (const std::string& word : command_) arguments.push_back(const_cast<char*>(word.c_str()));
     arguments.push_back(nullptr);
@@ -141,14 +141,14 @@ void program_runner::become(const std::string& library, std::size_t padding, int
   ::_exit(::write(report, &error, sizeof error) == sizeof error ? 127 : 126);
 }
 
-program_run program_runner::run(const std::string& library, std::size_t padding) {
+program_run program_runner::run(const run_setting& setting) {
   empty(output_);
   empty(errors_);
   report_pipe report;
   const auto start = clock::now();
   const pid_t child = ::fork();
   if (child < 0) fail("cannot start a process", errno);
-  if (child == 0) become(library, padding, report.writing());
+  if (child == 0) become(setting, report.writing());
   report.close_writing();
   const int error = report.read_error();  // a successful exec closes the pipe
   program_run result = wait_for(child, start);

@@ -2,9 +2,9 @@
 // Runs a program unchanged, with a library preloaded or none, and measures all of it.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/support/temporary_file.hpp"
@@ -31,6 +31,12 @@ struct program_run {
 /// Returns: "died of signal 11: last words" or "ended with status 3".
 [[nodiscard]] std::string ending_of(const program_run& run);
 
+/// What a run has beside its program.
+struct run_setting {
+  std::vector<std::string> libraries;  ///< Come first in LD_PRELOAD, in this order; an empty one is none.
+  std::vector<std::pair<std::string, std::string>> variables;  ///< Of the environment.
+};
+
 /// The surroundings of each run: standard input is a file from its start, or empty; standard output and error do not
 /// reach the terminal.
 class program_runner {
@@ -38,13 +44,13 @@ public:
   program_runner(std::vector<std::string> command, std::string input)
       : command_(std::move(command)), input_(input.empty() ? "/dev/null" : std::move(input)) {}
 
-  /// `library` comes first in LD_PRELOAD; without one the program runs with its own malloc. A variable of `padding`
-  /// bytes in the environment, if not 0, moves the program's stack. Throws: `std::runtime_error` if the program cannot
-  /// be started.
-  [[nodiscard]] program_run run(const std::string& library, std::size_t padding = 0);
+  /// Throws: `std::runtime_error` if the program cannot be started.
+  [[nodiscard]] program_run run(const run_setting& setting);
+  /// The same with this library, or with the program's own malloc if there is none.
+  [[nodiscard]] program_run run(const std::string& library) { return run(run_setting{{library}, {}}); }
 
 private:
-  [[noreturn]] void become(const std::string& library, std::size_t padding, int report) const;
+  [[noreturn]] void become(const run_setting& setting, int report) const;
 
   std::vector<std::string> command_;
   std::string input_;

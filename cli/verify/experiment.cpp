@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "cli/rounds/effect.hpp"
+#include "cli/support/companion.hpp"
 #include "cli/support/verb.hpp"
 
 namespace ashlar::cli {
@@ -27,6 +28,7 @@ class pair_player {
 public:
   explicit pair_player(const experiment_plan& plan) : plan_(&plan), random_(plan.seed), inputs_(plan.inputs) {
     if (inputs_.empty()) inputs_.emplace_back();
+    if (plan.spans) clock_ = require_companion(span_library);
   }
 
   void warm_up() {
@@ -49,9 +51,7 @@ public:
       const program_run done = run(side == 'b' ? plan_->b : plan_->a, pair.input);
       if (side == 'b') check_b(done, pair.input);
       else check_a(done, pair.input);
-      if (side == 'b') pair.b = figures_of(done);
-      else if (side == 'a') pair.a = figures_of(done);
-      else pair.again = figures_of(done);
+      keep(done, side, pair);
     }
     all_.pairs.push_back(std::move(pair));
   }
@@ -65,10 +65,26 @@ public:
   [[nodiscard]] std::size_t inputs() const noexcept { return inputs_.size(); }
 
 private:
+  void keep(const program_run& done, char side, run_pair& pair) {
+    if (side == 'c') {
+      pair.again = figures_of(done);
+      return;
+    }
+    (side == 'a' ? pair.a : pair.b) = figures_of(done);
+    (side == 'a' ? pair.spans_a : pair.spans_b) = std::exchange(last_spans_, {});
+  }
+
   [[nodiscard]] program_run run(const program_side& side, std::size_t input) {
     const std::string& path = inputs_[input];
     program_runner runner(command_on(side, path), takes_path(side) ? "" : path);
-    return runner.run(side.library, 1 + draw_below(random_, most_padding));
+    run_setting setting{{side.library}, {{"ASHLAR_PADDING", std::string(1 + draw_below(random_, most_padding), '-')}}};
+    if (!plan_->spans) return runner.run(setting);
+    const span_recording recording;
+    setting.libraries.push_back(clock_);
+    setting.variables.push_back(recording.variable());
+    const program_run done = runner.run(setting);
+    last_spans_ = recording.tails();
+    return done;
   }
 
   void check_a(const program_run& run, std::size_t input) {
@@ -92,6 +108,8 @@ private:
   std::vector<std::string> inputs_;
   std::vector<program_run> first_;  // of A, input by input
   std::string differs_;
+  std::string clock_;      // the library that times spans
+  span_tails last_spans_;  // of the last run
   experiment all_;
 };
 

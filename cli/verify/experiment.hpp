@@ -19,6 +19,7 @@
 
 #include "cli/verify/measure.hpp"
 #include "cli/verify/side.hpp"
+#include "cli/verify/spans.hpp"
 
 namespace ashlar::cli {
 
@@ -32,6 +33,7 @@ struct experiment_plan {
   double seconds = 60;              ///< The budget if `pairs` is 0; the pilot is run in any case.
   double threshold = 0.01;          ///< A smaller share does not matter.
   run_measure decides = run_measure::cpu;
+  bool spans = false;  ///< Preload a clock for spans.
   std::uint64_t seed = 0;
 };
 
@@ -40,7 +42,9 @@ struct run_pair {
   run_figures b{};
   std::optional<run_figures> again;  ///< Of A, a second time.
   std::size_t input = 0;
-  std::string order;  ///< "ba": B ran first; "a" again is "c".
+  span_tails spans_a = {};
+  span_tails spans_b = {};
+  std::string order = {};  ///< "ba": B ran first; "a" again is "c".
 };
 
 struct experiment {

@@ -54,6 +54,7 @@ json pairs_json(const experiment& runs, const experiment_plan& plan) {
   json all = json::array();
   for (const run_pair& pair : runs.pairs) {
     json j = {{"order", pair.order}, {"a", figures_json(pair.a)}, {"b", figures_json(pair.b)}};
+    if (plan.spans) j["p99_ns_of_spans"] = {{"a", pair.spans_a}, {"b", pair.spans_b}};
     if (pair.again) j["c"] = figures_json(*pair.again);
     if (!plan.inputs.empty()) j["input"] = plan.inputs[pair.input];
     all.push_back(std::move(j));
@@ -65,6 +66,18 @@ json modes_json(const std::optional<two_modes>& m) {
   if (!m) return nullptr;
   const auto mode = [](const run_mode& one) { return json{{"centre", one.centre}, {"runs", one.runs}}; };
   return {mode(m->low), mode(m->high)};
+}
+
+json spans_json(const verification& v) {
+  json all = json::object();
+  for (const span_effect& s : v.spans) {
+    json j = effect_json(s.effect);
+    j["a"] = s.a;
+    j["b"] = s.b;
+    j["b_takes"] = key_of(s.found);
+    all[s.name] = std::move(j);
+  }
+  return all;
 }
 
 json side_json(const program_side& side) {
@@ -87,6 +100,7 @@ json verify_json(const verification& v, const experiment& runs, const experiment
             {"output_varies", runs.output_varies},
             {"pairs_planned", runs.planned},
             {"measures", measures_json(v)},
+            {"p99_ns_of_spans", spans_json(v)},
             {"a_against_a", effect_json(v.itself)},
             {"modes", {{"a", modes_json(v.modes_a)}, {"b", modes_json(v.modes_b)}}},
             {"runs", pairs_json(runs, plan)}};

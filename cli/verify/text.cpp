@@ -9,6 +9,7 @@
 
 #include "cli/support/table.hpp"
 #include "cli/support/table_units.hpp"
+#include "cli/verify/quantile.hpp"
 
 namespace ashlar::cli {
 
@@ -54,6 +55,15 @@ std::string costs(const verification& v, const experiment_plan& plan) {
   return all;
 }
 
+std::string slower_spans(const verification& v, const experiment_plan& plan) {
+  std::string all;
+  for (const span_effect& s : v.spans)
+    if (s.found == finding::loss)
+      all += fmt::format("{} {} of span {}", all.empty() ? "" : ",", change(s.effect.ratio()), s.name);
+  return fmt::format("B is worse: the 99th percentile{}; {} {}.", all, facts_of(plan.decides).name,
+                     change(v.of(plan.decides).effect.ratio()));
+}
+
 std::string better_or_worse(const verification& v, const experiment_plan& plan) {
   const median_interval ratio = v.of(plan.decides).effect.ratio();
   const bool less = v.decision == verdict::better;
@@ -91,12 +101,6 @@ std::string modes_note(const char* side, const two_modes& m, run_measure measure
                      100 * static_cast<double>(m.high.runs) / all, amount(m.high.centre, measure));
 }
 
-double nearest_rank_99(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const auto rank = static_cast<std::size_t>(std::ceil(0.99 * static_cast<double>(values.size())));
-  return values.empty() ? 0 : values[std::max<std::size_t>(rank, 1) - 1];
-}
-
 std::string tail_note(const experiment& runs) {
   return fmt::format("For information: 99 % of the runs take at most {} (A) and {} (B) of wall time.",
                      amount(nearest_rank_99(runs.values(run_measure::wall, &run_pair::a)), run_measure::wall),
@@ -130,8 +134,9 @@ const char* name_of(verdict decision) noexcept {
 
 std::string verdict_sentence(const verification& v, const experiment_plan& plan) {
   switch (v.decision) {
-    case verdict::better:
-    case verdict::worse: return better_or_worse(v, plan);
+    case verdict::better: return better_or_worse(v, plan);
+    case verdict::worse:
+      return v.of(plan.decides).found == finding::loss ? better_or_worse(v, plan) : slower_spans(v, plan);
     case verdict::equivalent: return equivalent(v, plan);
     case verdict::inconclusive: return inconclusive(v, plan);
     case verdict::unfit: break;
@@ -146,6 +151,9 @@ std::string effect_table(const verification& v) {
     table.add({facts_of(m).name, amount(e.a, m), amount(e.b, m), change(e.effect.ratio()), plain(e.effect.detectable()),
                word_of(e.found)});
   }
+  for (const span_effect& s : v.spans)
+    table.add({"p99 of " + shorten(s.name, 16), human_time(s.a), human_time(s.b), change(s.effect.ratio()),
+               plain(s.effect.detectable()), word_of(s.found)});
   return table.str();
 }
 
@@ -159,7 +167,10 @@ std::vector<std::string> verify_notes(const verification& v, const experiment& r
   if (v.modes_b) notes.push_back(modes_note("B", *v.modes_b, plan.decides));
   add_run_notes(notes, v, runs, plan);
   notes.push_back(tail_note(runs));
-  notes.emplace_back("Not measured: latency within a run, cache misses, memory of more than the largest process.");
+  if (plan.spans && v.spans.empty())
+    notes.emplace_back("There is no span that each run of A and B has, so latency within a run was not compared.");
+  notes.push_back(fmt::format("Not measured: {}cache misses, memory of more than the largest process.",
+                              v.spans.empty() ? "latency within a run, " : ""));
   return notes;
 }
 

@@ -106,6 +106,8 @@ CLI::Option* add_options(CLI::App& app, verify_options& o) {
       ->check(check_metric)
       ->type_name("NAME")
       ->capture_default_str();
+  app.add_flag("--spans", o.plan.spans,
+               "Time the program's spans (ashlar::span, ashlar_record.h): B is worse if the 99th percentile of one is");
   app.add_option("--seed", o.plan.seed, "Of the order of the runs, to repeat it (default: a random one, printed)")
       ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 53))
       ->type_name("N");

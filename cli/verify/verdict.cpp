@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace ashlar::cli {
@@ -35,6 +37,35 @@ paired_effect against_itself(const experiment& runs, run_measure m, random_engin
   return effect_of(log_ratios(first, again, facts_of(m).floor), itself_error, random);
 }
 
+/// Returns: the names of spans in each run of A and B.
+std::vector<std::string> common_spans(const experiment& runs) {
+  std::vector<std::string> names;
+  if (runs.pairs.empty()) return names;
+  for (const auto& [name, tail] : runs.pairs.front().spans_a)
+    if (std::all_of(runs.pairs.begin(), runs.pairs.end(),
+                    [&n = name](const run_pair& p) { return p.spans_a.contains(n) && p.spans_b.contains(n); }))
+      names.push_back(name);
+  return names;
+}
+
+/// The names share the error.
+std::vector<span_effect> span_effects(const experiment& runs, double threshold, random_engine& random) {
+  const std::vector<std::string> names = common_spans(runs);
+  std::vector<span_effect> all;
+  for (const std::string& name : names) {
+    std::vector<double> a, b;
+    for (const run_pair& pair : runs.pairs) {
+      a.push_back(pair.spans_a.at(name));
+      b.push_back(pair.spans_b.at(name));
+    }
+    span_effect s{name, geometric_mean(a, 1), geometric_mean(b, 1), {}, {}};
+    s.effect = effect_of(log_ratios(a, b, 1), effect_error / static_cast<double>(names.size()), random);
+    s.found = judge(s.effect, threshold);
+    all.push_back(std::move(s));
+  }
+  return all;
+}
+
 /// Modes closer than the threshold do not matter.
 std::optional<two_modes> modes_that_matter(const std::vector<double>& values, double threshold) {
   const auto found = modes_of(values);
@@ -43,8 +74,11 @@ std::optional<two_modes> modes_that_matter(const std::vector<double>& values, do
 
 bool is_difference(finding f) { return f == finding::gain || f == finding::loss; }
 
-verdict decide(finding between, finding itself) {
+/// The tail must not be worse, regardless of the mean.
+verdict decide(finding between, finding itself, const std::vector<span_effect>& spans) {
   if (is_difference(itself)) return verdict::unfit;
+  if (std::any_of(spans.begin(), spans.end(), [](const span_effect& s) { return s.found == finding::loss; }))
+    return verdict::worse;
   switch (between) {
     case finding::gain: return verdict::better;
     case finding::loss: return verdict::worse;
@@ -64,8 +98,9 @@ verification conclude(const experiment& runs, const experiment_plan& plan) {
   result.itself = against_itself(runs, plan.decides, random);
   result.modes_a = modes_that_matter(runs.values(plan.decides, &run_pair::a), plan.threshold);
   result.modes_b = modes_that_matter(runs.values(plan.decides, &run_pair::b), plan.threshold);
+  result.spans = span_effects(runs, plan.threshold, random);
   const measure_effect& main = result.of(plan.decides);
-  result.decision = decide(main.found, judge(result.itself, plan.threshold));
+  result.decision = decide(main.found, judge(result.itself, plan.threshold), result.spans);
   if (result.decision == verdict::inconclusive) result.wanted = pairs_to_decide(main.effect, plan.threshold);
   return result;
 }

@@ -5,6 +5,8 @@
 #include <array>
 #include <cstddef>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "cli/rounds/effect.hpp"
 #include "cli/rounds/modes.hpp"
@@ -26,13 +28,23 @@ struct measure_effect {
   finding found = finding::undecided;
 };
 
+/// The 99th percentile of a span, run by run.
+struct span_effect {
+  std::string name;
+  double a = 0;  ///< Geometric means, in nanoseconds.
+  double b = 0;
+  paired_effect effect;
+  finding found = finding::undecided;
+};
+
 struct verification {
   std::array<measure_effect, run_measures.size()> measures;
   paired_effect itself;  ///< A against A, of the measure that decides.
   std::optional<two_modes> modes_a;
   std::optional<two_modes> modes_b;
   verdict decision = verdict::inconclusive;
-  std::size_t wanted = 0;  ///< If inconclusive: pairs, of all, that would decide.
+  std::vector<span_effect> spans;  ///< That each run has.
+  std::size_t wanted = 0;          ///< If inconclusive: pairs, of all, that would decide.
 
   [[nodiscard]] const measure_effect& of(run_measure m) const noexcept { return measures[static_cast<std::size_t>(m)]; }
 };

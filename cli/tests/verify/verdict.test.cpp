@@ -5,12 +5,14 @@
 #include <cstddef>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "cli/rounds/effect.hpp"
 #include "cli/support/words.hpp"
+#include "cli/verify/quantile.hpp"
 #include "cli/verify/text.hpp"
 
 namespace {
@@ -36,7 +38,7 @@ experiment runs_of(const made_up& m) {
     return run_figures{ms, 0.9 * ms, 0.1 * ms, 1.1 * ms, 50.0 * (1 << 20), 1000};
   };
   for (std::size_t i = 0; i < m.pairs; ++i) {
-    run_pair pair{run(1), run(m.b * (i % 2 == 0 ? m.second_mode : 1)), {}, 0, "ab"};
+    run_pair pair{run(1), run(m.b * (i % 2 == 0 ? m.second_mode : 1)), {}, 0, {}, {}, "ab"};
     if (i < pilot_pairs || i % 3 == 0) pair.again = run(m.again);
     runs.pairs.push_back(pair);
   }
@@ -74,6 +76,33 @@ TEST(verification, names_a_cost_beside_the_gain) {
   for (run_pair& pair : runs.pairs) pair.b[static_cast<std::size_t>(run_measure::peak)] *= 1.2;
   const std::string words = verdict_sentence(conclude(runs, {}), {});
   EXPECT_TRUE(words.ends_with("; but peak RSS +20.0 % [+20.0, +20.0].")) << words;
+}
+
+/// The mean improves, the 99th percentile does not: B is refused.
+TEST(verification, of_a_worse_tail_is_worse_whatever_the_mean_gains) {
+  experiment runs = runs_of({.b = 0.8});
+  random_engine random(4);
+  for (run_pair& pair : runs.pairs) {
+    pair.spans_a = {{"request", 1000 + 10 * noise(random)}, {"start", 500 + 5 * noise(random)}};
+    pair.spans_b = {{"request", 1300 + 10 * noise(random)}, {"start", 500 + 5 * noise(random)}, {"other", 1}};
+  }
+  const verification v = conclude(runs, {});
+  EXPECT_EQ(v.decision, verdict::worse);
+  ASSERT_EQ(v.spans.size(), 2U);
+  EXPECT_EQ(v.spans[1].found, finding::level);
+  const std::string words = verdict_sentence(v, {});
+  EXPECT_TRUE(words.starts_with("B is worse: the 99th percentile +30.")) << words;
+  EXPECT_NE(words.find(" of span request; processor time -19."), std::string::npos) << words;
+  for (run_pair& pair : runs.pairs) std::swap(pair.spans_a, pair.spans_b);
+  EXPECT_EQ(conclude(runs, {}).decision, verdict::better);
+}
+
+TEST(verification, takes_the_99th_percentile_by_its_rank) {
+  std::vector<double> values;
+  for (int i = 1; i <= 200; ++i) values.push_back(201 - i);
+  EXPECT_EQ(nearest_rank_99(values), 198);
+  EXPECT_EQ(nearest_rank_99({3, 1}), 3);
+  EXPECT_EQ(nearest_rank_99({}), 0);
 }
 
 TEST(verification, names_modes) {

@@ -18,7 +18,7 @@ using nlohmann::json;
 class verify_verb : public ashlar_test::replay_command {
 protected:
   /// Returns: the exit status of `ashlar verify` of the victim with these arguments.
-  int verify(const std::string& a, const std::string& b, const std::string& options = "--runs 7") {
+  int verify(const std::string& a, const std::string& b, const std::string& options = "--runs 8") {
     return ashlar("verify " + options + " --a '" ASHLAR_VERIFY_VICTIM " " + a + "' --b '" ASHLAR_VERIFY_VICTIM " " + b +
                   "'");
   }
@@ -26,9 +26,9 @@ protected:
 };
 
 TEST_F(verify_verb, more_time_is_worse_and_less_is_better) {
-  EXPECT_EQ(verify("10", "100", "--runs 7 --threshold 50"), 3) << text("out") << text("err");
+  EXPECT_EQ(verify("10", "100", "--runs 8 --threshold 50"), 3) << text("out") << text("err");
   EXPECT_TRUE(printed("B is worse: ")) << text("out");
-  EXPECT_EQ(verify("100", "10", "--runs 7 --threshold 50"), 0) << text("out") << text("err");
+  EXPECT_EQ(verify("100", "10", "--runs 8 --threshold 50"), 0) << text("out") << text("err");
   EXPECT_TRUE(printed("B is better: ")) << text("out");
   std::ifstream out(file("out"));
   for (std::string line; std::getline(out, line);) {
@@ -89,7 +89,7 @@ TEST_F(verify_verb, another_output_or_ending_is_refused) {
 }
 
 TEST_F(verify_verb, output_that_varies_by_itself_is_not_compared_and_a_status_of_both_is_no_failure) {
-  EXPECT_EQ(verify("20 time 7", "20 time 7", "--runs 7 --threshold 100"), 0) << text("out") << text("err");
+  EXPECT_EQ(verify("20 time 7", "20 time 7", "--runs 8 --threshold 100"), 0) << text("out") << text("err");
   EXPECT_TRUE(printed("A does not print the same each time")) << text("out");
   EXPECT_TRUE(printed("Both end with status 7")) << text("out");
 }
@@ -98,29 +98,40 @@ TEST_F(verify_verb, inputs_are_run_in_turn_as_standard_input_or_by_their_paths) 
   std::filesystem::create_directory(file("in"));
   std::ofstream(file("in/1")) << "one";
   std::ofstream(file("in/2")) << "two";
-  static_cast<void>(verify("2 input", "2 input", "--runs 7 --json " + file("j") + " --inputs " + file("in")));
+  static_cast<void>(verify("2 input", "2 input", "--runs 8 --json " + file("j") + " --inputs " + file("in")));
   const json j = json::parse(text("j"));
   ASSERT_EQ(j["inputs"].size(), 2U);
   EXPECT_EQ(j["runs"][0]["input"], file("in/1"));
   EXPECT_EQ(j["runs"][3]["input"], file("in/2"));
-  static_cast<void>(verify("2 file {}", "2 file {}", "--runs 7 --json - --inputs " + file("in/2")));
+  static_cast<void>(verify("2 file {}", "2 file {}", "--runs 8 --json - --inputs " + file("in/2")));
   EXPECT_EQ(json::parse(text("out"))["inputs"].size(), 1U) << text("err");
-  EXPECT_EQ(verify("2 file " + file("in/2"), "2 file {}", "--runs 7 --inputs " + file("in")), 1);
+  EXPECT_EQ(verify("2 file " + file("in/2"), "2 file {}", "--runs 8 --inputs " + file("in")), 1);
   EXPECT_EQ(text("err"), "ashlar verify: B prints something else than A (on " + file("in/1") + ")\n");
 }
 
 TEST_F(verify_verb, another_malloc_is_preloaded_into_the_program) {
   const int status =
-      ashlar("verify --runs 7 --threshold 100 --malloc " ASHLAR_TRY_PRELOAD " -- " ASHLAR_VERIFY_VICTIM " 20");
+      ashlar("verify --runs 8 --threshold 100 --malloc " ASHLAR_TRY_PRELOAD " -- " ASHLAR_VERIFY_VICTIM " 20");
   EXPECT_EQ(status, 0) << text("out") << text("err");
   EXPECT_TRUE(printed("B: LD_PRELOAD=" ASHLAR_TRY_PRELOAD " " ASHLAR_VERIFY_VICTIM " 20\n")) << text("out");
-  EXPECT_EQ(ashlar("verify --runs 7 --malloc " ASHLAR_TRY_PRELOAD " -- " ASHLAR_TRY_VICTIM " prints"), 1);
+  EXPECT_EQ(ashlar("verify --runs 8 --malloc " ASHLAR_TRY_PRELOAD " -- " ASHLAR_TRY_VICTIM " prints"), 1);
   EXPECT_EQ(text("err"), "ashlar verify: B prints something else than A\n");
 }
 
+/// B takes half the time, but for one request in 50.
+TEST_F(verify_verb, a_worse_tail_of_a_span_is_worse_though_the_mean_is_better) {
+  EXPECT_EQ(verify("spans 40 40", "spans 10 500", "--spans --runs 9 --threshold 20"), 3) << text("out") << text("err");
+  EXPECT_TRUE(printed("B is worse: the 99th percentile +")) << text("out");
+  EXPECT_TRUE(printed("p99 of request")) << text("out");
+  EXPECT_EQ(verify("spans 40 40", "spans 10 500", "--runs 9 --threshold 20"), 0) << text("out") << text("err");
+  EXPECT_TRUE(printed("Not measured: latency within a run,")) << text("out");
+  EXPECT_EQ(verify("40", "40", "--spans --runs 8 --threshold 100"), 0) << text("out") << text("err");
+  EXPECT_TRUE(printed("There is no span that each run of A and B has")) << text("out");
+}
+
 TEST_F(verify_verb, a_shell_reads_commands_that_need_one) {
-  EXPECT_EQ(verify("20 | cat", "20 | cat", "--runs 7 --threshold 100"), 0) << text("out") << text("err");
-  EXPECT_EQ(ashlar("verify --runs 7 --a 'nonesuch | cat >&2; exit 127' --b 'exit 127;'"), 1);
+  EXPECT_EQ(verify("20 | cat", "20 | cat", "--runs 8 --threshold 100"), 0) << text("out") << text("err");
+  EXPECT_EQ(ashlar("verify --runs 8 --a 'nonesuch | cat >&2; exit 127' --b 'exit 127;'"), 1);
   EXPECT_NE(text("err").find("ashlar verify: A ended with status 127: "), std::string::npos) << text("err");
 }
 
@@ -133,7 +144,7 @@ TEST_F(verify_verb, mistakes) {
   complaint("--a true", 2, "no B: --a needs --b");
   complaint("--a true --b true -- true", 2, "either --a or PROGRAM is A, not both");
   complaint("--b true --malloc mimalloc -- true", 2, "--malloc is of no use with --b");
-  complaint("--a '' --b '' --runs 7", 2, "no A");
+  complaint("--a '' --b '' --runs 8", 2, "no A");
   complaint("--a \"'\" --b true", 2, "a quote is not closed");
   complaint("--runs 6 -- true", 2, "--runs: '6' is neither auto nor a number from 7 to 1000");
   complaint("--threshold -1% -- true", 2, "");
@@ -142,10 +153,10 @@ TEST_F(verify_verb, mistakes) {
   complaint("--plan x -- true", 2, "unknown option --plan");
   complaint("--malloc nonesuch -- true", 2, "");
   complaint("--malloc heap -- true", 2, "heap cannot be preloaded: it is not a library\n");
-  complaint("--runs 7 --a /nonesuch/program --b true", 1, "/nonesuch/program: No such file or directory\n");
-  complaint("--runs 7 --a true --b nonesuch-program", 1, "nonesuch-program: No such file or directory\n");
+  complaint("--runs 8 --a /nonesuch/program --b true", 1, "/nonesuch/program: No such file or directory\n");
+  complaint("--runs 8 --a true --b nonesuch-program", 1, "nonesuch-program: No such file or directory\n");
   complaint("--inputs /nonesuch -- true", 1, "/nonesuch: no such file\n");
-  complaint("--runs 7 --json /nonesuch/f --a true --b true", 1, "/nonesuch/f: No such file or directory\n");
+  complaint("--runs 8 --json /nonesuch/f --a true --b true", 1, "/nonesuch/f: No such file or directory\n");
   EXPECT_TRUE(printed("processor time")) << "the table is printed in spite of that";
   EXPECT_EQ(ashlar("verify --help"), 0);
   EXPECT_TRUE(printed("Exit status: 0 B is better or equivalent, 1 ")) << text("out");

@@ -6,18 +6,33 @@
 #include <fstream>
 #include <string>
 
+#include "cli/preload/ashlar_record.h"
+
 namespace {
 
-void spend(long steps) {
+void spend_parts(long parts) {
   volatile unsigned sum = 1;
-  for (long i = 0; i < steps * 100000; ++i) sum = sum * 1664525U + 1013904223U;
+  for (long i = 0; i < parts * 1000; ++i) sum = sum * 1664525U + 1013904223U;
+}
+
+void spend(long steps) { spend_parts(100 * steps); }
+
+/// One request in 50 takes `rare` parts.
+int answer_requests(long usual, long rare) {
+  for (int i = 0; i < 500; ++i) {
+    ashlar_span_begin("request");
+    spend_parts(i % 50 == 7 ? rare : usual);
+    ashlar_span_end();
+  }
+  return 0;
 }
 
 }  // namespace
 
-/// verify_victim STEPS [TEXT [STATUS]]: TEXT "input" copies standard input, "time" prints what differs each time,
-/// "file" copies the file STATUS. A negative status is a signal.
+/// verify_victim spans USUAL RARE, or verify_victim STEPS [TEXT [STATUS]]: TEXT "input" copies standard input, "time"
+/// prints what differs each time, "file" copies the file STATUS. A negative status is a signal.
 int main(int argc, char** argv) {
+  if (argc == 4 && std::string(argv[1]) == "spans") return answer_requests(std::atol(argv[2]), std::atol(argv[3]));
   spend(argc > 1 ? std::atol(argv[1]) : 1);
   const std::string text = argc > 2 ? argv[2] : "done";
   if (text == "input") {
