@@ -77,7 +77,8 @@ private:
   [[nodiscard]] program_run run(const program_side& side, std::size_t input) {
     const std::string& path = inputs_[input];
     program_runner runner(command_on(side, path), takes_path(side) ? "" : path);
-    run_setting setting{{side.library}, {{"ASHLAR_PADDING", std::string(1 + draw_below(random_, most_padding), '-')}}};
+    run_setting setting{{side.library}, side.variables};
+    setting.variables.emplace_back("ASHLAR_PADDING", std::string(1 + draw_below(random_, most_padding), '-'));
     if (!plan_->spans) return runner.run(setting);
     const span_recording recording;
     setting.libraries.push_back(clock_);

@@ -3,14 +3,16 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace ashlar::cli {
 
 struct program_side {
   std::vector<std::string> command;
-  std::string library = {};  ///< Preloaded; empty: none.
-  std::string shown = {};    ///< As a user would type it.
+  std::string library = {};                                         ///< Preloaded; empty: none.
+  std::vector<std::pair<std::string, std::string>> variables = {};  ///< Of the environment.
+  std::string shown = {};                                           ///< As a user would type it.
 };
 
 /// The mark in a command for the path of an input. In a command without it the input is the standard input.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // `ashlar verify`: whether B is better than A, with an interval and an exit status.
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
-#include <cmath>
+#include <cstring>
+#include <fstream>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -16,6 +18,10 @@
 #include "cli/replay/candidates.hpp"
 #include "cli/replay/json.hpp"
 #include "cli/rounds/progress.hpp"
+#include "cli/routes/build_id.hpp"
+#include "cli/routes/handover.hpp"
+#include "cli/routes/plan.hpp"
+#include "cli/support/companion.hpp"
 #include "cli/support/inspect_program.hpp"
 #include "cli/support/parse.hpp"
 #include "cli/support/table.hpp"
@@ -34,6 +40,7 @@ struct verify_options {
   std::string a;
   std::string b;
   std::string malloc = "libashlar.so";
+  std::string routes;  ///< The file of a plan.
   bool malloc_given = false;
   std::string runs = automatic;
   std::string threshold = "1%";
@@ -86,6 +93,7 @@ CLI::Option* add_options(CLI::App& app, verify_options& o) {
       app.add_option("--malloc", o.malloc, "That malloc: mimalloc, jemalloc, tcmalloc, or a library by its path")
           ->type_name("LIB")
           ->capture_default_str();
+  app.add_option("--plan", o.routes, "PROGRAM as under 'ashlar run --plan FILE' is B, instead")->type_name("FILE");
   app.add_option("--inputs", o.inputs,
                  "Files, or folders of files, to run on in turn: as standard input, or in place of {} in the command. "
                  "Take others than B was made with")
@@ -122,7 +130,7 @@ CLI::Option* add_options(CLI::App& app, verify_options& o) {
 
 program_side side_of(const std::string& command) {
   try {
-    return {command_words(command), {}, command};
+    return {.command = command_words(command), .shown = command};
   } catch (const std::invalid_argument& error) {
     throw usage_error(error.what() + see_help);
   }
@@ -136,16 +144,38 @@ program_side under_malloc(const verify_options& o) {
       describe(inspect_program(o.program.front()), {.name = chosen.name.c_str(), .use = "verify"});
   if (!obstacle.empty()) throw std::runtime_error(obstacle);
   const std::string before = chosen.command.empty() ? "LD_PRELOAD=" + chosen.library : chosen.command + " --";
-  return {o.program, chosen.library, before + " " + joined(o.program)};
+  return {.command = o.program, .library = chosen.library, .shown = before + " " + joined(o.program)};
+}
+
+/// Throws: `std::runtime_error` for a plan that cannot be read, or is for another build.
+program_side under_plan(const verify_options& o) {
+  const program_facts program = inspect_program(o.program.front());
+  std::string obstacle = describe(program, {.name = route_library, .use = "verify"});
+  std::ifstream file(o.routes);
+  if (!file) throw std::runtime_error(o.routes + ": " + std::strerror(errno));
+  const route_plan plan = read_plan(file, o.routes);
+  if (obstacle.empty()) obstacle = obstacle_to(plan, program.path);
+  if (!obstacle.empty()) throw std::runtime_error(obstacle);
+  return {.command = o.program,
+          .library = require_companion(route_library),
+          .variables = {{route_variable, handover_text(plan, false)}},
+          .shown = "ashlar run --plan " + o.routes + " -- " + joined(o.program)};
+}
+
+program_side other_side(const verify_options& o) {
+  if (!o.b.empty()) return side_of(o.b);
+  return o.routes.empty() ? under_malloc(o) : under_plan(o);
 }
 
 void set_sides(verify_options& o) {
   if (!o.a.empty() && !o.program.empty()) throw usage_error("either --a or PROGRAM is A, not both" + see_help);
   if (o.a.empty() && o.program.empty()) throw usage_error("no A: neither --a nor PROGRAM is given" + see_help);
   if (o.b.empty() && !o.a.empty()) throw usage_error("no B: --a needs --b" + see_help);
-  if (!o.b.empty() && o.malloc_given) throw usage_error("--malloc is of no use with --b" + see_help);
-  o.plan.a = o.a.empty() ? program_side{o.program, {}, joined(o.program)} : side_of(o.a);
-  o.plan.b = o.b.empty() ? under_malloc(o) : side_of(o.b);
+  if (!o.b.empty() && (o.malloc_given || !o.routes.empty()))
+    throw usage_error("--malloc and --plan are of no use with --b" + see_help);
+  if (o.malloc_given && !o.routes.empty()) throw usage_error("B is under --malloc or --plan, not both" + see_help);
+  o.plan.a = o.a.empty() ? program_side{.command = o.program, .shown = joined(o.program)} : side_of(o.a);
+  o.plan.b = other_side(o);
 }
 
 void finish(verify_options& o, bool seed_given) {
@@ -181,7 +211,7 @@ int verify(const verify_options& o) {
 /// Everything after "--" belongs to the program.
 int run(int argc, char** argv) {
   verify_options o;
-  CLI::App app("ashlar verify [OPTION]... [--malloc LIB] -- PROGRAM [ARGUMENT]...\n"
+  CLI::App app("ashlar verify [OPTION]... [--malloc LIB | --plan FILE] -- PROGRAM [ARGUMENT]...\n"
                "       ashlar verify [OPTION]... --a CMD --b CMD\n\n"
                "Runs A and B in pairs, and finds whether B is better, equivalent or worse, with an interval.",
                argv[0]);

@@ -9,11 +9,14 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/routes/build_id.hpp"
+#include "cli/routes/plan.hpp"
 #include "cli/tests/command.hpp"
 
 namespace {
 
 using nlohmann::json;
+using namespace ashlar::cli;
 
 class verify_verb : public ashlar_test::replay_command {
 protected:
@@ -143,14 +146,16 @@ TEST_F(verify_verb, mistakes) {
   complaint("", 2, "no A: neither --a nor PROGRAM is given; see ashlar verify --help\n");
   complaint("--a true", 2, "no B: --a needs --b");
   complaint("--a true --b true -- true", 2, "either --a or PROGRAM is A, not both");
-  complaint("--b true --malloc mimalloc -- true", 2, "--malloc is of no use with --b");
+  complaint("--b true --malloc mimalloc -- true", 2, "--malloc and --plan are of no use with --b");
   complaint("--a '' --b '' --runs 8", 2, "no A");
   complaint("--a \"'\" --b true", 2, "a quote is not closed");
   complaint("--runs 6 -- true", 2, "--runs: '6' is neither auto nor a number from 7 to 1000");
   complaint("--threshold -1% -- true", 2, "");
   complaint("--threshold x -- true", 2, "--threshold: 'x' is no percentage");
   complaint("--metric sys -- true", 2, "--metric: 'sys' is none of cpu, wall, peak");
-  complaint("--plan x -- true", 2, "unknown option --plan");
+  complaint("--plan x --malloc mimalloc -- true", 2, "B is under --malloc or --plan, not both");
+  complaint("--plan /nonesuch -- " ASHLAR_VERIFY_VICTIM, 1, "/nonesuch: No such file or directory\n");
+  complaint("--plan " ASHLAR_VERIFY_VICTIM " -- " ASHLAR_VERIFY_VICTIM, 1, ASHLAR_VERIFY_VICTIM);
   complaint("--malloc nonesuch -- true", 2, "");
   complaint("--malloc heap -- true", 2, "heap cannot be preloaded: it is not a library\n");
   complaint("--runs 8 --a /nonesuch/program --b true", 1, "/nonesuch/program: No such file or directory\n");
@@ -161,5 +166,32 @@ TEST_F(verify_verb, mistakes) {
   EXPECT_EQ(ashlar("verify --help"), 0);
   EXPECT_TRUE(printed("Exit status: 0 B is better or equivalent, 1 ")) << text("out");
 }
+
+#if defined(ASHLAR_ROUTE_VICTIM)
+
+TEST_F(verify_verb, a_plan_of_routes_is_followed_by_b_alone) {
+  const std::string victim = ASHLAR_ROUTE_VICTIM, id = build_id_of(victim);
+  const std::string words =
+      " --runs 8 --threshold 100 --json " + file("j") + " -- " + victim + " work " ASHLAR_ROUTE_PLUGIN;
+  std::ofstream(file("p")) << to_text({.program = victim, .modules = {{id, victim}}, .groups = {}});
+  const int status = ashlar("verify --plan " + file("p") + words);
+  EXPECT_TRUE(status == 0 || status == 4) << status << text("out") << text("err");
+  EXPECT_TRUE(printed("\nB: ashlar run --plan " + file("p") + " -- " + victim)) << text("out");
+  const json j = json::parse(text("j"));
+  EXPECT_EQ(j["a"]["library"], "");
+  EXPECT_NE(j["b"]["library"].get<std::string>().find("libashlar-route.so"), std::string::npos);
+  const std::string other(id.size(), '0');
+  route_group group;
+  group.name = "g";
+  group.cell_bytes = 80;
+  group.chunk_bytes = 1 << 14;
+  group.budget_bytes = 1 << 20;
+  group.sites.emplace_back().chain = {{.build_id = other, .offset = 16}};
+  std::ofstream(file("p")) << to_text({.program = victim, .modules = {{other, victim}}, .groups = {group}});
+  EXPECT_EQ(ashlar("verify --plan " + file("p") + words), 1);
+  EXPECT_NE(text("err").find("ashlar verify: "), std::string::npos) << text("err");
+}
+
+#endif
 
 }  // namespace
