@@ -29,6 +29,8 @@ constexpr std::size_t most_slice_bytes = std::size_t{1} << 36;
 constexpr std::size_t most_chunk_bytes = std::size_t{1} << 24;
 constexpr std::size_t bytes_per_head_byte = 32;  // at least, as the smallest chunk of an arena has a head of 128 bytes
 constexpr std::size_t head_step = std::size_t{1} << 16;
+constexpr std::size_t least_populated_bytes = std::size_t{1} << 19;
+constexpr std::size_t most_populated_bytes = std::size_t{1} << 21;
 
 // Slices are powers of two apart: without a colour the first chunks of all groups would share the sets of each cache
 // and translation buffer, and so would their heads.
@@ -100,6 +102,7 @@ chunk* group::reuse() noexcept {
 
 chunk* group::extend() noexcept {
   if (!commit(begun_ + 1)) return nullptr;
+  populate();
   return ::new (static_cast<void*>(&head(begun_++))) chunk;
 }
 
@@ -119,6 +122,21 @@ bool group::commit(std::size_t chunks) noexcept {
     set(committed_, mapped_ - colour_);
   }
   return true;
+}
+
+// A group that has grown takes the pages of its next chunks by one call, an eighth of what it has, in place of a fault
+// for each.
+void group::populate() noexcept {
+  const std::size_t begun = begun_ << shift_;
+  if (begun < least_populated_bytes || begun < populated_) return;
+  const std::size_t page = os::pages::page_bytes();
+  const std::size_t from = detail::align_up(begun, page);
+  const std::size_t wish = detail::min(detail::max(begun / 8, chunk_bytes()), most_populated_bytes);
+  const std::size_t end = detail::align_down(detail::min(begun + wish, value_of(committed_)), page);
+  populated_ = begun + chunk_bytes();
+  if (from + page > end) return;
+  os::pages::populate(slice_ - colour_ + from, end - from);
+  populated_ = detail::max(populated_, end);
 }
 
 void group::give_chunk(chunk& empty) noexcept {

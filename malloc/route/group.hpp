@@ -85,6 +85,7 @@ private:
   [[nodiscard]] chunk* reuse() noexcept;
   [[nodiscard]] chunk* extend() noexcept;
   [[nodiscard]] bool commit(std::size_t chunks) noexcept;
+  void populate() noexcept;
   void leave_to_system(chunk& empty) noexcept;
   void guard() noexcept;
   [[nodiscard]] std::size_t pinned_bytes() const noexcept;
@@ -104,6 +105,7 @@ private:
   std::size_t warm_ = 0;                          // free chunks that have memory
   std::size_t mapped_ = 0, committed_heads_ = 0;  // bytes, with the colour in front
   std::size_t colour_ = 0;                        // bytes of the first page before the first chunk, and the first head
+  std::size_t populated_ = 0;                     // bytes of the slice that are resident, or have been in use
   std::size_t slice_bytes_ = 0;
   std::size_t next_guard_ = 0;  // chunks in use
   std::size_t budget_bytes_ = 0, pinned_when_given_up_ = 0;
