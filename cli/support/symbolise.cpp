@@ -12,7 +12,9 @@
 #include <elfutils/libdwfl.h>
 #include <fmt/format.h>
 
+#include "cli/support/symbolise_inlined.hpp"
 #include "cli/support/symbolise_name.hpp"
+#include "cli/support/symbolise_units.hpp"
 
 namespace ashlar::cli {
 
@@ -38,6 +40,11 @@ bool is_plumbing(const source_place& place) {
   return false;
 }
 
+void name_function(source_place& place, const char* symbol) {
+  place.function = short_function_name(symbol);
+  place.whole = whole_function_name(symbol);
+}
+
 const Dwfl_Callbacks callbacks = {&dwfl_build_id_find_elf, &dwfl_standard_find_debuginfo, nullptr, nullptr};
 
 }  // namespace
@@ -59,7 +66,7 @@ struct symboliser::session {
     ::dwfl_report_end(dwfl.get(), nullptr, nullptr);
   }
 
-  [[nodiscard]] source_place look_up(std::uint64_t address) const {
+  [[nodiscard]] source_place look_up(std::uint64_t address) {
     source_place place;
     if (const trace::mapped_module* module = trace::find_module(modules, address)) {
       place.module = file_name(module->path);
@@ -72,22 +79,22 @@ struct symboliser::session {
     return place;
   }
 
-  static void describe(Dwfl_Module* module, std::uint64_t address, source_place& place) {
+  void describe(Dwfl_Module* module, std::uint64_t address, source_place& place) {
     GElf_Off offset = 0;
     GElf_Sym symbol;
     if (const char* name = ::dwfl_module_addrinfo(module, address, &offset, &symbol, nullptr, nullptr, nullptr))
-      place.function = short_function_name(name);
-    int line = 0;
-    Dwfl_Line* source = ::dwfl_module_getsrc(module, address);
-    const char* file = source == nullptr ? nullptr : ::dwfl_lineinfo(source, nullptr, &line, nullptr, nullptr, nullptr);
-    if (file == nullptr) return;
+      name_function(place, name);
+    const debug_unit unit = units.at(module, address);
+    Dwarf_Line* const source = unit.die == nullptr ? nullptr : ::dwarf_getsrc_die(unit.die, address - unit.bias);
+    const char* const file = source == nullptr ? nullptr : ::dwarf_linesrc(source, nullptr, nullptr);
+    if (file == nullptr || ::dwarf_lineno(source, &place.line) != 0) return;
     place.file = file_name(file);
-    place.line = line;
   }
 
   const std::vector<trace::mapped_module>& modules;
   std::unique_ptr<Dwfl, void (*)(Dwfl*)> dwfl;
   std::unordered_map<std::uint64_t, source_place> known;
+  debug_units units;
 };
 
 symboliser::symboliser(const std::vector<trace::mapped_module>& modules)
@@ -98,6 +105,15 @@ const source_place& symboliser::place(std::uint64_t return_address) {
   const auto [it, is_new] = session_->known.try_emplace(return_address);
   if (is_new) it->second = session_->look_up(return_address - 1);  // the call precedes its return address
   return it->second;
+}
+
+std::vector<source_place> symboliser::inlined_places(std::uint64_t return_address) const {
+  const std::uint64_t address = return_address - 1;
+  const source_place outermost = session_->look_up(address);
+  Dwfl_Module* module = session_->dwfl == nullptr ? nullptr : ::dwfl_addrmodule(session_->dwfl.get(), address);
+  if (module == nullptr) return {outermost};
+  const debug_unit unit = session_->units.at(module, address);
+  return unit.die == nullptr ? std::vector{outermost} : with_inlined(session_->units, unit, address, outermost);
 }
 
 std::vector<source_place> symboliser::calls(std::span<const std::uint64_t> frames) {

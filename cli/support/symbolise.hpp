@@ -15,6 +15,7 @@ namespace ashlar::cli {
 /// The place of a call. Unknown members are empty, or 0.
 struct source_place {
   std::string function;  ///< Demangled; "module+0xoffset" if unknown.
+  std::string whole;     ///< The same with its template arguments; empty if unknown.
   std::string file;      ///< Its name without directories.
   int line = 0;
   std::string module;  ///< File name of the program or library.
@@ -33,6 +34,10 @@ public:
 
   /// Returns: the place of the call that returns to `return_address`.
   [[nodiscard]] const source_place& place(std::uint64_t return_address);
+
+  /// Returns: the place of that call and those of the calls in which it is inlined, innermost first; one at least. The
+  /// last one has the function of the symbol table.
+  [[nodiscard]] std::vector<source_place> inlined_places(std::uint64_t return_address) const;
 
   /// Returns: the places of a stack, innermost first, without the allocator, the recorder and the standard library's
   /// allocators in front: the first one is the program's request.

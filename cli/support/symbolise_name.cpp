@@ -54,6 +54,8 @@ std::string without_arguments(const std::string& name) {
 
 }  // namespace
 
+std::string whole_function_name(const char* symbol) { return demangled(symbol); }
+
 std::string short_function_name(const char* symbol) {
   std::string whole = demangled(symbol);
   std::string kept = without_arguments(whole);

@@ -10,4 +10,7 @@ namespace ashlar::cli {
 /// const&). The omitted parts seldom distinguish two places, and always make lines too long.
 [[nodiscard]] std::string short_function_name(const char* symbol);
 
+/// Returns: the demangled symbol as it is, with template arguments and parameters.
+[[nodiscard]] std::string whole_function_name(const char* symbol);
+
 }  // namespace ashlar::cli

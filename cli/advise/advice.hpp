@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Advice on a program: its call sites with their verdicts, and the remedies that need no change of code.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "cli/advise/sites.hpp"
+#include "cli/routes/plan.hpp"
+
+namespace ashlar::cli {
+
+struct advice {
+  std::string program;              ///< The recorded command line.
+  std::vector<std::string> traces;  ///< Their files.
+  std::vector<std::string> warnings;
+  program_features features;
+  advice_limits limits;
+  std::vector<advised_site> sites;  ///< Those with a remedy first.
+};
+
+/// Returns: a page of text, with at most `top` sites that have a remedy.
+[[nodiscard]] std::string advice_text(const advice& a, const call_tree& tree, std::size_t top);
+
+/// Returns: everything: each site with all features, its verdict and its gain.
+[[nodiscard]] nlohmann::json advice_json(const advice& a, const call_tree& tree, site_names& names);
+
+/// Returns: the routes of the sites that a pool or an arena serves, as far as their frames lie in modules with a build
+/// id. Effects: adds to `left_out` a line for each site that no route serves for want of one.
+[[nodiscard]] route_plan advice_plan(const advice& a, const call_tree& tree, std::vector<std::string>& left_out);
+
+/// Returns: the features of a site.
+[[nodiscard]] nlohmann::json features_json(const site_features& f);
+
+/// Returns: "Token::Token (simplecpp.cpp:774)", or the offset of an unnamed site.
+[[nodiscard]] std::string site_title(const advised_site& s, const call_tree& tree);
+
+/// Returns: the remedy as an instruction, without an end.
+[[nodiscard]] std::string remedy_text(const advised_site& s);
+
+/// Returns: the gain by its levels: the bound, and what the simulation of the remedy gave.
+[[nodiscard]] std::string gain_text(const advised_site& s, const advice& a);
+
+}  // namespace ashlar::cli

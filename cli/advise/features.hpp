@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The facts of a call site on which advice rests: counted in one pass, in constant time an event.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include <ashlar/study/summary.hpp>
+#include <ashlar/trace/event.hpp>
+
+#include "cli/advise/models.hpp"
+#include "cli/advise/sparse_counts.hpp"
+
+namespace ashlar::cli {
+
+/// Objects that died by a call below a frame, which their birth shares with it.
+struct frame_count {
+  std::uint32_t frame = 0;
+  std::uint64_t objects = 0;
+};
+
+/// A page of most machines.
+inline constexpr std::uint64_t advice_page_bytes = 4096;
+
+inline constexpr std::size_t request_kinds = 6;  ///< malloc to new[]: `trace::is_allocation`.
+
+/// Threads that do something to a site's objects: none, one, or several.
+struct thread_set {
+  bool any = false;
+  bool several = false;
+  std::uint32_t first = 0;
+
+  void add(std::uint32_t thread) noexcept {
+    if (!any) first = thread;
+    several = several || (any && thread != first);
+    any = true;
+  }
+};
+
+/// Growth: a block is followed by one of 1.4 to 2.2 times its size, and freed next. A chain is the blocks of one such
+/// container.
+struct growth_features {
+  std::uint64_t steps = 0;        ///< Blocks that were given up for a larger one.
+  std::uint64_t chains = 0;       ///< Of two blocks at least, ended by a death that is no growth or by the trace.
+  std::uint64_t moved_bytes = 0;  ///< In all steps.
+  sparse_counts<10> final_bytes;  ///< Of the last block of each chain.
+};
+
+/// Batches: an epoch lasts until no object of the site is alive; its final run is the frees after its last birth.
+struct epoch_features {
+  std::uint64_t epochs = 0;
+  std::uint64_t objects = 0;          ///< In all ended epochs.
+  std::uint64_t in_final_runs = 0;    ///< Objects freed in them.
+  std::uint64_t longest_objects = 0;  ///< Objects of the largest ended epoch.
+  std::uint64_t born = 0;             ///< In the current epoch.
+  std::uint64_t run = 0;              ///< Frees since the last birth.
+};
+
+struct site_features {
+  study::amount allocated;
+  study::amount live;
+  study::amount never_freed;
+  study::amount at_program_peak;  ///< Alive at the moment of the most live bytes, summed over the traces.
+  study::amount seen_at_peak;     ///< The same in the current trace, as of `peak_version`.
+  std::uint64_t peak_bytes = 0;
+  std::uint64_t peak_objects = 0;
+  std::uint64_t peak_version = 0;  ///< The peak of the program that `seen_at_peak` belongs to.
+  std::array<std::uint64_t, request_kinds> requests{};
+  std::uint64_t alignment = 0;  ///< The largest; 0: the default one.
+  std::uint64_t last_size = 0;
+  std::uint64_t same_size = 0;  ///< Births of the size of the birth before.
+  std::uint64_t freed = 0;
+  std::uint64_t freed_by_others = 0;  ///< By a thread that did not allocate them.
+  thread_set births, foreign_deaths;
+  std::uint64_t temporary = 0;     ///< Freed before the thread's next allocation.
+  std::uint64_t lifo_thread = 0;   ///< Freed as the youngest live object of their thread.
+  std::uint64_t lifo_site = 0;     ///< Freed as the youngest live object of their return address and thread.
+  std::uint64_t spread_pages = 0;  ///< Pages on which the objects would lie, were all blocks laid one after the other.
+  std::uint64_t last_page = ~std::uint64_t{0};
+  sparse_counts<10> sizes;
+  sparse_counts<2> lifetime_ns;
+  sparse_counts<2> lifetime_bytes;  ///< Bytes that the program allocated between birth and death.
+  growth_features growth;
+  epoch_features batches;
+  std::vector<frame_count> owners;  ///< Deaths other than by growth, by the frame whose call frees them.
+  std::uint64_t without_owner = 0;
+  counted_arena_model arena;
+
+  /// Effects: prepares for a change of `live`: what is alive now was so at the program's last peak.
+  void see_peak(std::uint64_t version) noexcept {
+    if (peak_version == version) return;
+    peak_version = version;
+    seen_at_peak = live;
+  }
+};
+
+}  // namespace ashlar::cli

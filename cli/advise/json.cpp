@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Advice for programs: every feature of every site.
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/advise/advice.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+using nlohmann::json;
+
+json to_json(const study::amount& a) { return {{"objects", a.objects}, {"bytes", a.bytes}}; }
+
+template <unsigned SubBits>
+json to_json(const sparse_counts<SubBits>& counts) {
+  json rows = json::array();
+  counts.for_each([&](std::uint64_t least, std::uint64_t greatest, std::uint64_t n) {
+    rows.push_back({{"from", least}, {"to", greatest}, {"objects", n}});
+  });
+  return rows;
+}
+
+json to_json(const thread_set& threads) {
+  return !threads.any ? json("none") : threads.several ? json("several") : json(threads.first);
+}
+
+json requests_json(const site_features& f) {
+  json calls = json::object();
+  for (std::size_t i = 0; i < f.requests.size(); ++i)
+    if (f.requests[i] != 0) calls[std::string(trace::name(static_cast<trace::operation>(i)))] = f.requests[i];
+  return calls;
+}
+
+json models_json(const site_features& f) {
+  const pool_model pool = pool_model::of(f.sizes.max(), f.peak_objects);
+  return {{"pool",
+           {{"cell_bytes", pool.cell_bytes},
+            {"slabs", pool.slabs},
+            {"held_bytes", pool.held_bytes},
+            {"holes", pool.holes}}},
+          {"counted_arena",
+           {{"chunk_bytes", counted_arena_model::chunk_bytes},
+            {"peak_held_bytes", f.arena.peak_held_bytes()},
+            {"peak_live_bytes", f.arena.peak_live_bytes()},
+            {"held_by_live", f.arena.held_by_live()},
+            {"pinned_chunks", f.arena.pinned_chunks()}}}};
+}
+
+json program_json(const program_features& p) {
+  return {{"traces", p.traces},
+          {"events", p.events},
+          {"recorded_ns", p.duration_ns},
+          {"allocated", to_json(p.allocated)},
+          {"never_freed", to_json(p.never_freed)},
+          {"peak", to_json(p.peak)},
+          {"freed", p.freed},
+          {"freed_by_others", p.freed_by_others},
+          {"mapped_blocks", p.mapped_blocks},
+          {"mapped_bytes", p.mapped_bytes},
+          {"without_stack", p.without_stack},
+          {"threads", p.threads}};
+}
+
+json frame_json(const site_frame& frame, const call_tree& tree, const std::vector<source_place>& places) {
+  json calls = json::array();
+  for (const source_place& place : places) calls.push_back(place.str());
+  const site_module& module = tree.modules()[frame.module];
+  return {{"build_id", module.build_id}, {"module", module.path}, {"offset", frame.offset}, {"calls", calls}};
+}
+
+json site_json(const advised_site& s, const advice& a, const call_tree& tree, site_names& names) {
+  const site_node& node = tree.nodes()[s.node];
+  json chain = json::array();
+  for (const std::uint64_t frame : tree.frames(node.stack).first(node.depth))
+    chain.push_back(frame_json(tree.frame(frame), tree, names.places(frame)));
+  return {{"site", site_title(s, tree)},
+          {"function", s.request.place.function},
+          {"file", s.request.place.file},
+          {"line", s.request.place.line},
+          {"caller", s.caller.function},
+          {"caller_line", s.caller.line},
+          {"container", s.request.container},
+          {"element", s.request.element},
+          {"more_places", s.more_places},
+          {"chain", chain},
+          {"rule", std::string(s.rule->name)},
+          {"remedy", std::string(name(s.rule->proposes))},
+          {"evidence", s.evidence},
+          {"advice", remedy_text(s)},
+          {"gain",
+           {{"level", s.rule->proposes == remedy::nothing ? "bound" : "simulated"},
+            {"bound_ns", s.bound},
+            {"text", gain_text(s, a)}}},
+          {"owner", {{"function", s.owner}, {"share", s.owner_share}}},
+          {"features", features_json(*s.features)}};
+}
+
+}  // namespace
+
+json features_json(const site_features& f) {
+  return {{"allocated", to_json(f.allocated)},
+          {"never_freed", to_json(f.never_freed)},
+          {"at_program_peak", to_json(f.at_program_peak)},
+          {"peak", {{"objects", f.peak_objects}, {"bytes", f.peak_bytes}}},
+          {"calls", requests_json(f)},
+          {"alignment", f.alignment},
+          {"sizes", to_json(f.sizes)},
+          {"same_size_as_before", f.same_size},
+          {"freed", f.freed},
+          {"freed_by_others", f.freed_by_others},
+          {"allocating_thread", to_json(f.births)},
+          {"foreign_freeing_thread", to_json(f.foreign_deaths)},
+          {"temporary", f.temporary},
+          {"lifo_in_thread", f.lifo_thread},
+          {"lifo_in_site", f.lifo_site},
+          {"spread_pages", f.spread_pages},
+          {"lifetimes_ns", to_json(f.lifetime_ns)},
+          {"lifetimes_bytes", to_json(f.lifetime_bytes)},
+          {"growth",
+           {{"steps", f.growth.steps},
+            {"chains", f.growth.chains},
+            {"moved_bytes", f.growth.moved_bytes},
+            {"final_bytes", to_json(f.growth.final_bytes)}}},
+          {"batches",
+           {{"epochs", f.batches.epochs},
+            {"objects", f.batches.objects},
+            {"in_final_runs", f.batches.in_final_runs},
+            {"longest_objects", f.batches.longest_objects}}},
+          {"simulated", models_json(f)}};
+}
+
+json advice_json(const advice& a, const call_tree& tree, site_names& names) {
+  json sites = json::array();
+  for (const advised_site& s : a.sites) sites.push_back(site_json(s, a, tree, names));
+  return {{"program", a.program},
+          {"traces", a.traces},
+          {"warnings", a.warnings},
+          {"pair_ns", a.limits.pair_ns},
+          {"program_ns", a.limits.program_ns},
+          {"features", program_json(a.features)},
+          {"sites", sites}};
+}
+
+}  // namespace ashlar::cli

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The names of call sites: the program's own function behind the standard library's, and the container in between.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <ashlar/trace/tables.hpp>
+
+#include "cli/advise/call_tree.hpp"
+#include "cli/support/symbolise.hpp"
+
+namespace ashlar::cli {
+
+enum class container_kind { none, node, vector, string, deque, shared, function };
+
+/// The request of a stack, as its program spells it.
+struct site_request {
+  source_place place;     ///< The innermost call that is not the standard library's; empty: all of them are.
+  std::string enclosing;  ///< The function of the symbol table around that place.
+  container_kind kind = container_kind::none;
+  std::string container;  ///< "std::map<…>"; empty if none was recognised.
+  std::string element;    ///< The type of the requested objects, with template arguments; empty if unknown.
+};
+
+/// Looks names up once. Thread safety: one thread at a time.
+class site_names {
+public:
+  /// `modules` of each trace, in the order of `tree.add`. Both outlive this. Modules with another build in their file
+  /// keep their offsets as names.
+  site_names(const call_tree& tree, const std::vector<std::vector<trace::mapped_module>>& modules);
+
+  [[nodiscard]] const site_request& request(std::uint32_t stack);
+  /// Returns: the function of the symbol table around a frame of the tree.
+  [[nodiscard]] std::string function_of(std::uint64_t frame);
+  /// Returns: the places of a frame, innermost first.
+  [[nodiscard]] const std::vector<source_place>& places(std::uint64_t frame);
+
+private:
+  const call_tree& tree_;
+  const std::vector<std::vector<trace::mapped_module>>& modules_;
+  std::map<std::uint32_t, std::unique_ptr<symboliser>> of_trace_;
+  std::map<std::uint64_t, std::vector<source_place>> places_;
+  std::map<std::uint32_t, site_request> requests_;
+};
+
+/// Returns: the kind of container of a library function, and its name; nothing if the function tells none.
+[[nodiscard]] std::optional<std::pair<container_kind, std::string>> container_of(const std::string& function);
+
+/// Returns: whether a function belongs to the allocator or to the standard library.
+[[nodiscard]] bool is_library_place(const source_place& place);
+
+/// Returns: T of the first "allocator<T>" in a name; empty if there is none.
+[[nodiscard]] std::string allocated_type(const std::string& whole_name);
+
+}  // namespace ashlar::cli

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Follows every object from birth to death, at each candidate site of its call chain.
+#include "cli/advise/observer.hpp"
+
+#include <algorithm>
+#include <span>
+
+namespace ashlar::cli {
+
+namespace {
+
+constexpr std::uint64_t mapped_from = 128 * 1024;  // glibc's first threshold of mmap
+
+bool is_growth_ratio(std::uint64_t from, std::uint64_t to) {
+  return from != 0 && 10 * to >= 14 * from && 10 * to <= 22 * from;
+}
+
+void count_owner(site_features& site, std::uint32_t frame, std::uint32_t none) {
+  if (frame == none) return void(++site.without_owner);
+  const auto at =
+      std::find_if(site.owners.begin(), site.owners.end(), [frame](const frame_count& c) { return c.frame == frame; });
+  if (at != site.owners.end()) ++at->objects;
+  else site.owners.push_back({frame, 1});
+}
+
+/// Returns: the frame of `birth` whose function freed the object too: the last one before the calls that both stacks
+/// share; `none` if they share none. A stack may have been cut at its outer end.
+std::uint32_t last_unshared(std::span<const std::uint64_t> birth, std::span<const std::uint64_t> death,
+                            std::uint32_t none) {
+  const auto same_outwards = [&](std::size_t i, std::size_t j) {
+    while (i < birth.size() && j < death.size())
+      if (birth[i++] != death[j++]) return false;
+    return true;
+  };
+  for (std::size_t i = 0; i < birth.size(); ++i)
+    for (std::size_t j = 0; j < death.size(); ++j)
+      if (birth[i] == death[j] && same_outwards(i, j)) return static_cast<std::uint32_t>(birth[i == 0 ? 0 : i - 1]);
+  return none;
+}
+
+void end_epoch(epoch_features& b) {
+  ++b.epochs;
+  b.objects += b.born;
+  b.in_final_runs += std::min(b.run, b.born);
+  b.longest_objects = std::max(b.longest_objects, b.born);
+  b.born = b.run = 0;
+}
+
+}  // namespace
+
+site_observer::site_observer(const call_tree& tree)
+    : tree_(tree), sites_(tree.nodes().size()), by_stack_(tree.stack_count() + std::size_t{1}) {}
+
+void site_observer::begin_trace(const call_tree::stack_ids& ids) {
+  ids_ = &ids;
+  ++program_.traces;
+  slots_ = {};
+  objects_ = {};
+  free_slots_.clear();
+  threads_.clear();
+  youngest_.clear();
+  live_ = peak_ = {};
+  allocated_bytes_ = now_ns_ = 0;
+  peak_version_ = 0;
+}
+
+void site_observer::add(const trace::event& e) {
+  ++program_.events;
+  now_ns_ = std::max(now_ns_, e.time_ns);
+  if (trace::is_allocation(e.op)) allocate(e);
+  if (trace::is_release(e.op)) release(e.object, e, none);
+}
+
+std::uint32_t site_observer::stack_of(const trace::event& e) const {
+  return e.stack < ids_->size() ? (*ids_)[e.stack] : 0;
+}
+
+site_observer::thread_state& site_observer::thread_of(std::uint32_t id) {
+  if (id >= threads_.size()) threads_.resize(id + std::size_t{1});
+  return threads_[id];
+}
+
+std::uint32_t& site_observer::site_youngest(const object& o) {
+  const auto levels = tree_.levels(o.stack);
+  const std::uint64_t site = levels.empty() ? 0 : levels.front() + std::uint64_t{1};
+  return youngest_.try_emplace(site << 32 | o.thread, none).first->second;
+}
+
+void site_observer::allocate(const trace::event& e) {
+  if (e.object == 0 || slots_.find(e.object) != nullptr) return;
+  const std::uint32_t slot = born(e, stack_of(e));
+  if (e.old_object != 0) release(e.old_object, e, slot);
+  live_changed();
+  thread_state& thread = thread_of(e.thread);
+  thread.last_born = slot;
+  thread.just_allocated = true;
+}
+
+std::uint32_t site_observer::born(const trace::event& e, std::uint32_t stack) {
+  if (free_slots_.empty()) free_slots_.push_back(objects_.add());
+  const std::uint32_t slot = free_slots_.back();
+  free_slots_.pop_back();
+  slots_.insert(e.object, slot);
+  object& o = objects_[slot] = {.size = e.size, .born_ns = now_ns_, .thread = e.thread, .stack = stack};
+  const auto join = [&](std::uint32_t& youngest, links object::* list) {
+    (o.*list).older = youngest;
+    if (youngest != none) (objects_[youngest].*list).younger = slot;
+    youngest = slot;
+  };
+  join(thread_of(e.thread).youngest, &object::in_thread);
+  join(site_youngest(o), &object::in_site);
+  const auto levels = tree_.levels(stack);
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    count_birth(sites_[levels[i]], e, e.thread);
+    o.chunks[i] = sites_[levels[i]].arena.allocate(e.size);
+  }
+  ++by_stack_[stack];
+  program_.without_stack += stack == 0 ? 1 : 0;
+  program_.allocated.add(e.size);
+  if (e.size >= mapped_from) ++program_.mapped_blocks, program_.mapped_bytes += e.size;
+  allocated_bytes_ += e.size;
+  o.born_bytes = allocated_bytes_;
+  live_.add(e.size);
+  return slot;
+}
+
+void site_observer::count_birth(site_features& site, const trace::event& e, std::uint32_t thread) {
+  site.see_peak(peak_version_);
+  site.allocated.add(e.size);
+  site.live.add(e.size);
+  site.peak_bytes = std::max(site.peak_bytes, site.live.bytes);
+  site.peak_objects = std::max(site.peak_objects, site.live.objects);
+  ++site.requests[static_cast<std::size_t>(e.op)];
+  site.alignment = std::max(site.alignment, e.alignment);
+  site.same_size += site.allocated.objects > 1 && site.last_size == e.size ? 1 : 0;
+  site.last_size = e.size;
+  site.births.add(thread);
+  site.sizes.record(e.size);
+  const std::uint64_t page = allocated_bytes_ / advice_page_bytes;
+  site.spread_pages += site.last_page == page ? 0 : 1;
+  site.last_page = page;
+  ++site.batches.born;
+  site.batches.run = 0;
+}
+
+void site_observer::live_changed() {
+  if (live_.bytes <= peak_.bytes) return;
+  peak_ = live_;
+  ++peak_version_;
+}
+
+bool site_observer::is_growth(const object& from, std::uint32_t successor) const {
+  if (successor == none) return false;
+  const object& to = objects_[successor];
+  const auto of = tree_.levels(from.stack), next = tree_.levels(to.stack);
+  return !of.empty() && !next.empty() && of.front() == next.front() && is_growth_ratio(from.size, to.size);
+}
+
+void site_observer::release(std::uint64_t id, const trace::event& e, std::uint32_t successor) {
+  thread_state& thread = thread_of(e.thread);
+  const std::uint32_t* const found = id == 0 ? nullptr : slots_.find(id);
+  if (found == nullptr) return void(thread.just_allocated = false);
+  const std::uint32_t slot = *found;
+  slots_.erase(id);
+  object& o = objects_[slot];
+  const bool is_own = o.thread == e.thread;
+  const std::uint32_t next = successor != none ? successor : thread.just_allocated ? thread.last_born : none;
+  death how{.thread = e.thread, .stack = stack_of(e)};
+  how.grew = is_own && next != slot && is_growth(o, next);
+  how.temporary = is_own && successor == none && thread.last_born == slot;
+  how.lifo_thread = is_own && o.in_thread.younger == none;
+  how.lifo_site = is_own && o.in_site.younger == none;
+  if (how.grew) objects_[next].growths = o.growths + 1;
+  die(slot, how);
+  thread.just_allocated = false;
+  if (thread.last_born == slot) thread.last_born = none;
+}
+
+void site_observer::die(std::uint32_t slot, const death& how) {
+  const object o = objects_[slot];
+  const bool is_own = o.thread == how.thread;
+  const std::uint32_t owner = is_own && !how.grew ? owner_of(o.stack, how.stack) : none;
+  const auto levels = tree_.levels(o.stack);
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    site_features& site = sites_[levels[i]];
+    count_death(site, o, how, owner);
+    site.arena.release(o.chunks[i], o.size);
+  }
+  if (!how.grew) end_chain(o);
+  ++program_.freed;
+  program_.freed_by_others += is_own ? 0 : 1;
+  live_.remove(o.size);
+  unlink(slot);
+  free_slots_.push_back(slot);
+}
+
+void site_observer::count_death(site_features& site, const object& o, const death& how, std::uint32_t owner) {
+  site.see_peak(peak_version_);
+  site.live.remove(o.size);
+  ++site.freed;
+  if (o.thread != how.thread) {
+    ++site.freed_by_others;
+    site.foreign_deaths.add(how.thread);
+  }
+  site.temporary += how.temporary ? 1 : 0;
+  site.lifo_thread += how.lifo_thread ? 1 : 0;
+  site.lifo_site += how.lifo_site ? 1 : 0;
+  site.lifetime_ns.record(now_ns_ - o.born_ns);
+  site.lifetime_bytes.record(allocated_bytes_ - o.born_bytes);
+  if (!how.grew) count_owner(site, owner, none);
+  site.growth.steps += how.grew ? 1 : 0;
+  site.growth.moved_bytes += how.grew ? o.size : 0;
+  ++site.batches.run;
+  if (site.live.objects == 0) end_epoch(site.batches);
+}
+
+void site_observer::end_chain(const object& o) {
+  if (o.growths == 0) return;
+  for (const std::uint32_t node : tree_.levels(o.stack)) {
+    growth_features& growth = sites_[node].growth;
+    ++growth.chains;
+    growth.final_bytes.record(o.size);
+  }
+}
+
+void site_observer::unlink(std::uint32_t slot) {
+  const object& o = objects_[slot];
+  const auto leave = [&](std::uint32_t& youngest, links object::* list) {
+    const links l = o.*list;
+    if (l.younger != none) (objects_[l.younger].*list).older = l.older;
+    else youngest = l.older;
+    if (l.older != none) (objects_[l.older].*list).younger = l.younger;
+  };
+  leave(threads_[o.thread].youngest, &object::in_thread);
+  leave(site_youngest(o), &object::in_site);
+}
+
+std::uint32_t site_observer::owner_of(std::uint32_t birth, std::uint32_t end) {
+  const auto [at, is_new] = owners_.try_emplace(std::uint64_t{birth} << 32 | end, none);
+  if (is_new) at->second = last_unshared(tree_.frames(birth), tree_.frames(end), none);
+  return at->second;
+}
+
+void site_observer::end_trace() {
+  for (site_features& site : sites_) {
+    site.see_peak(peak_version_);
+    site.at_program_peak.objects += site.seen_at_peak.objects;
+    site.at_program_peak.bytes += site.seen_at_peak.bytes;
+    site.never_freed.objects += site.live.objects;
+    site.never_freed.bytes += site.live.bytes;
+    site.seen_at_peak = site.live = {};
+    site.peak_version = 0;
+    site.last_page = ~std::uint64_t{0};
+    site.batches.born = site.batches.run = 0;
+    site.arena.restart();
+  }
+  slots_.for_each([this](std::uint64_t, std::uint32_t slot) { end_chain(objects_[slot]); });
+  program_.duration_ns += now_ns_;
+  program_.never_freed.objects += live_.objects;
+  program_.never_freed.bytes += live_.bytes;
+  program_.peak.objects += peak_.objects;
+  program_.peak.bytes += peak_.bytes;
+  program_.largest_peak = std::max(program_.largest_peak, peak_.bytes);
+  program_.threads = std::max(program_.threads, static_cast<std::uint32_t>(threads_.size()));
+}
+
+}  // namespace ashlar::cli

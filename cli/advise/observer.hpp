@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Counts the features of every candidate call site from the events of one trace after the other.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include <ashlar/detail/support/id_map.hpp>
+#include <ashlar/study/summary.hpp>
+#include <ashlar/trace/event.hpp>
+
+#include "cli/advise/call_tree.hpp"
+#include "cli/advise/features.hpp"
+
+namespace ashlar::cli {
+
+/// The whole program, over all traces.
+struct program_features {
+  std::uint64_t events = 0;
+  std::uint64_t traces = 0;
+  std::uint64_t duration_ns = 0;  ///< As recorded: mostly the recorder's.
+  study::amount allocated;
+  study::amount never_freed;
+  study::amount peak;              ///< Summed over the traces.
+  std::uint64_t largest_peak = 0;  ///< Bytes, of one trace.
+  std::uint64_t freed = 0;
+  std::uint64_t freed_by_others = 0;
+  std::uint64_t mapped_blocks = 0;  ///< Of 128 KiB and more, which glibc maps at first.
+  std::uint64_t mapped_bytes = 0;
+  std::uint64_t without_stack = 0;  ///< Objects.
+  std::uint32_t threads = 0;        ///< The most in a trace.
+};
+
+/// Complexity: O(1) an event, times `call_tree::most_levels`; the first death of each pair of stacks of birth and death
+/// compares them. Memory: O(live objects + call sites + pairs).
+class site_observer {
+public:
+  /// `tree` is finished and outlives this.
+  explicit site_observer(const call_tree& tree);
+
+  /// `ids` leads the trace's stacks to those of the tree; it outlives the trace.
+  void begin_trace(const call_tree::stack_ids& ids);
+  void add(const trace::event& e);
+  void end_trace();
+
+  /// Returns: the features of a node of the tree.
+  [[nodiscard]] const site_features& of(std::uint32_t node) const noexcept { return sites_[node]; }
+  [[nodiscard]] const program_features& program() const noexcept { return program_; }
+  /// Returns: the objects that a stack of the tree allocated.
+  [[nodiscard]] std::uint64_t objects_of(std::uint32_t stack) const noexcept { return by_stack_[stack]; }
+
+private:
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
+
+  /// Neighbours in a list by age.
+  struct links {
+    std::uint32_t older = none;
+    std::uint32_t younger = none;
+  };
+
+  struct object {
+    std::uint64_t size = 0;
+    std::uint64_t born_ns = 0;
+    std::uint64_t born_bytes = 0;
+    std::uint32_t growths = 0;  ///< That led to it.
+    std::uint32_t thread = 0;
+    std::uint32_t stack = 0;
+    links in_thread = {}, in_site = {};
+    std::uint32_t chunks[call_tree::most_levels] = {};  ///< In the arena of each level.
+  };
+
+  /// Objects in blocks that stay: a vector would hold two copies while it grows.
+  class object_table {
+  public:
+    [[nodiscard]] object& operator[](std::uint32_t i) noexcept { return blocks_[i / block][i % block]; }
+    [[nodiscard]] const object& operator[](std::uint32_t i) const noexcept { return blocks_[i / block][i % block]; }
+    /// Returns: the index of a new object.
+    std::uint32_t add() {
+      if (size_ % block == 0) blocks_.push_back(std::make_unique<object[]>(block));
+      return size_++;
+    }
+
+  private:
+    static constexpr std::uint32_t block = 4096;
+    std::vector<std::unique_ptr<object[]>> blocks_;
+    std::uint32_t size_ = 0;
+  };
+
+  struct thread_state {
+    std::uint32_t youngest = none;
+    std::uint32_t last_born = none;  ///< The object of the last allocation, while it lives.
+    bool just_allocated = false;     ///< The last event was an allocation.
+  };
+
+  /// The facts of a death.
+  struct death {
+    std::uint32_t thread = 0;
+    std::uint32_t stack = 0;
+    bool grew = false;
+    bool temporary = false;
+    bool lifo_thread = false;
+    bool lifo_site = false;
+  };
+
+  std::uint32_t born(const trace::event& e, std::uint32_t stack);
+  void count_birth(site_features& site, const trace::event& e, std::uint32_t thread);
+  void allocate(const trace::event& e);
+  void release(std::uint64_t id, const trace::event& e, std::uint32_t successor);
+  void die(std::uint32_t slot, const death& how);
+  void count_death(site_features& site, const object& o, const death& how, std::uint32_t owner);
+  void end_chain(const object& o);
+  void unlink(std::uint32_t slot);
+  void live_changed();
+  [[nodiscard]] bool is_growth(const object& from, std::uint32_t successor) const;
+  [[nodiscard]] std::uint32_t owner_of(std::uint32_t birth, std::uint32_t end);
+  [[nodiscard]] std::uint32_t& site_youngest(const object& o);
+  [[nodiscard]] thread_state& thread_of(std::uint32_t id);
+  [[nodiscard]] std::uint32_t stack_of(const trace::event& e) const;
+
+  const call_tree& tree_;
+  const call_tree::stack_ids* ids_ = nullptr;
+  std::vector<site_features> sites_;
+  std::vector<std::uint64_t> by_stack_;
+  program_features program_;
+  std::unordered_map<std::uint64_t, std::uint32_t> owners_;  // birth and death stack to frame
+
+  // Of the current trace.
+  detail::id_map<std::uint32_t> slots_;  // by object
+  object_table objects_;
+  std::vector<std::uint32_t> free_slots_;
+  std::vector<thread_state> threads_;
+  std::unordered_map<std::uint64_t, std::uint32_t> youngest_;  // by return address and thread
+  study::amount live_, peak_;
+  std::uint64_t allocated_bytes_ = 0;
+  std::uint64_t now_ns_ = 0;
+  std::uint64_t peak_version_ = 0;
+};
+
+}  // namespace ashlar::cli

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Each rule's condition, and its evidence in a sentence.
+#include "cli/advise/rules.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "cli/advise/words.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+constexpr std::uint64_t long_life_bytes = std::uint64_t{1} << 20;  // allocated by the program between birth and death
+constexpr std::uint64_t inline_bytes = 4096;
+constexpr std::uint64_t most_pool_cell = 32 * 1024;
+
+double share(std::uint64_t part, std::uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+std::string part_of(std::uint64_t n, std::uint64_t whole) {
+  return percent(static_cast<double>(n), static_cast<double>(whole));
+}
+
+bool of_one_thread(const site_features& f) { return f.freed_by_others == 0; }
+bool all_freed(const site_features& f) { return f.never_freed.objects == 0; }
+bool has_owner(const site_facts& s) { return !s.owner.empty() && s.owner_share >= 0.95; }
+bool is_lifo(const site_features& f) { return share(std::max(f.lifo_thread, f.lifo_site), f.freed) >= 0.99; }
+bool grows(const site_features& f) { return 5 * f.growth.steps >= f.allocated.objects; }
+
+double objects_an_epoch(const site_features& f) { return share(f.batches.objects, f.batches.epochs); }
+
+bool dies_in_batches(const site_features& f) {
+  return objects_an_epoch(f) >= 16 && share(f.batches.in_final_runs, f.batches.objects) >= 0.8 &&
+         share(f.batches.objects, f.allocated.objects) >= 0.9;
+}
+
+std::uint64_t long_lived(const site_features& f) {
+  return f.never_freed.objects + f.freed - f.lifetime_bytes.below(long_life_bytes);
+}
+
+/// Returns: the pages that long-lived objects keep from being given back: no more than the blocks at the program's peak
+/// lay on.
+std::uint64_t pinned_pages(const site_features& f, const program_features& program) {
+  return std::min(f.spread_pages, program.largest_peak / advice_page_bytes);
+}
+
+bool pins_pages(const site_features& f, const program_features& program) {
+  const std::uint64_t pages = pinned_pages(f, program);
+  return share(long_lived(f), f.allocated.objects) >= 0.95 && f.sizes.quantile(0.99) <= inline_bytes &&
+         share(f.allocated.objects, program.allocated.objects) <= 0.1 &&
+         pages * advice_page_bytes >= (std::uint64_t{1} << 20) && pages >= 4 * (f.peak_bytes / advice_page_bytes + 1);
+}
+
+bool fires_small(const site_facts& s) { return is_too_small(s.f, s.program, s.limits); }
+
+std::string why_small(const site_facts& s) {
+  const site_features& f = s.f;
+  if (f.allocated.objects < s.limits.least_objects)
+    return fmt::format("{} object{} too few to show a pattern", in_words(f.allocated.objects),
+                       f.allocated.objects == 1 ? " is" : "s are");
+  return fmt::format("its calls take {} at most, {} of all, and hold {} of the program's peak",
+                     human_time(bound_ns(f, s.limits)), part_of(f.allocated.objects, s.program.allocated.objects),
+                     part_of(f.at_program_peak.bytes, s.program.peak.bytes));
+}
+
+/// The same call of the function sees birth and death, and little is alive at once. Without the order of a stack only
+/// many short epochs tell that the function empties its buffer.
+bool fires_inline(const site_facts& s) {
+  const site_features& f = s.f;
+  const bool short_epochs = f.batches.epochs >= 8 && f.batches.longest_objects * f.sizes.max() <= inline_bytes;
+  return has_owner(s) && s.owner == s.request.enclosing && all_freed(f) && of_one_thread(f) && !grows(f) &&
+         f.sizes.quantile(0.99) <= inline_bytes &&
+         f.peak_bytes <= inline_bytes * (f.births.several ? s.program.threads : 1) && (is_lifo(f) || short_epochs);
+}
+
+std::string why_inline(const site_facts& s) {
+  return fmt::format("{} is on the stack at birth and at death of {}, and {} at most are alive at once", s.owner,
+                     s.owner_share >= 1 ? "all" : fmt::format("{:.0f} %", 100 * s.owner_share),
+                     in_bytes(s.f.peak_bytes));
+}
+
+bool fires_reserve(const site_facts& s) {
+  const growth_features& g = s.f.growth;
+  return share(g.steps, s.f.allocated.objects) >= 0.4 && g.chains >= 8 && g.steps >= 2 * g.chains &&
+         g.final_bytes.quantile(0.9) <= 2 * g.final_bytes.quantile(0.5);
+}
+
+std::string why_reserve(const site_facts& s) {
+  const growth_features& g = s.f.growth;
+  return fmt::format("{} chains of growth end at {} (median; nine of ten at {} or less) after {:.1f} steps each",
+                     in_words(g.chains), in_bytes(g.final_bytes.quantile(0.5)), in_bytes(g.final_bytes.quantile(0.9)),
+                     share(g.steps, g.chains));
+}
+
+bool fires_keep(const site_facts& s) {
+  const site_features& f = s.f;
+  return of_one_thread(f) && share(f.temporary, f.allocated.objects) >= 0.9 &&
+         share(f.same_size, f.allocated.objects) >= 0.9;
+}
+
+std::string why_keep(const site_facts& s) {
+  return fmt::format("{} are freed before their thread's next allocation, and {} have the size of the one before",
+                     part_of(s.f.temporary, s.f.allocated.objects), part_of(s.f.same_size, s.f.allocated.objects));
+}
+
+bool fires_hand_over(const site_facts& s) {
+  const site_features& f = s.f;
+  return !f.births.several && f.foreign_deaths.any && !f.foreign_deaths.several &&
+         share(f.freed_by_others, f.allocated.objects) >= 0.9;
+}
+
+std::string why_hand_over(const site_facts& s) {
+  return fmt::format("thread {} allocates them, and thread {} frees {} of them", s.f.births.first,
+                     s.f.foreign_deaths.first, part_of(s.f.freed_by_others, s.f.allocated.objects));
+}
+
+bool fires_scratch(const site_facts& s) {
+  return is_lifo(s.f) && all_freed(s.f) && of_one_thread(s.f) && has_owner(s) && s.f.arena.held_by_live() <= 1.5;
+}
+
+std::string why_scratch(const site_facts& s) {
+  return fmt::format("{} are freed in the reverse order of their births, under one call of {}",
+                     part_of(std::max(s.f.lifo_thread, s.f.lifo_site), s.f.freed), s.owner);
+}
+
+std::string batches(const site_features& f) {
+  return fmt::format("they die together, in {} batch{} of {} objects on average", in_words(f.batches.epochs),
+                     f.batches.epochs == 1 ? "" : "es", in_words(static_cast<std::uint64_t>(objects_an_epoch(f))));
+}
+
+bool fires_arena(const site_facts& s) {
+  // That main holds them tells of no scope, unless it frees them once.
+  const bool is_scope = s.owner != "main" || s.f.batches.epochs == s.program.traces;
+  return dies_in_batches(s.f) && of_one_thread(s.f) && has_owner(s) && is_scope && s.f.arena.held_by_live() <= 1.3;
+}
+
+std::string why_arena(const site_facts& s) { return fmt::format("{}, under one call of {}", batches(s.f), s.owner); }
+
+bool fires_counted_arena(const site_facts& s) { return dies_in_batches(s.f) && s.f.arena.held_by_live() <= 1.5; }
+
+std::string why_counted_arena(const site_facts& s) {
+  return batches(s.f) + (of_one_thread(s.f) ? ", under no single function" : ", on other threads too");
+}
+
+bool fires_region(const site_facts& s) {
+  const site_features& f = s.f;
+  return share(f.never_freed.objects, f.allocated.objects) >= 0.95 && f.never_freed.bytes >= s.limits.least_bytes &&
+         f.sizes.quantile(0.5) <= counted_arena_model::largest_bytes;
+}
+
+std::string why_region(const site_facts& s) {
+  return fmt::format("{} of {} are never freed, {} in all", part_of(s.f.never_freed.objects, s.f.allocated.objects),
+                     in_words(s.f.allocated.objects), in_bytes(s.f.never_freed.bytes));
+}
+
+bool fires_segregate(const site_facts& s) { return pins_pages(s.f, s.program); }
+
+std::string why_segregate(const site_facts& s) {
+  return fmt::format(
+      "{} outlive a MiB of other allocations, and lie between short-lived blocks: they may keep {} pages, "
+      "where {} would do",
+      part_of(long_lived(s.f), s.f.allocated.objects), in_words(pinned_pages(s.f, s.program)),
+      in_words(s.f.peak_bytes / advice_page_bytes + 1));
+}
+
+bool fires_pool(const site_facts& s) {
+  const site_features& f = s.f;
+  const pool_model pool = pool_model::of(f.sizes.max(), f.peak_objects);
+  return f.sizes.distinct() <= 4 && f.sizes.max() <= most_pool_cell && f.alignment <= 16 && !grows(f) &&
+         s.request.kind != container_kind::string && (pool.slabs <= 1 || pool.held_bytes * 2 <= f.peak_bytes * 3);
+}
+
+std::string why_pool(const site_facts& s) {
+  const std::string sizes = s.f.sizes.distinct() == 1 ? "one size" : fmt::format("{} sizes", s.f.sizes.distinct());
+  const std::string holder = s.request.container.empty() ? "" : ", the nodes of a " + s.request.container;
+  return fmt::format("they have {}{}, and {} are alive at most", sizes,
+                     s.request.kind == container_kind::node ? holder : "", in_words(s.f.peak_objects));
+}
+
+bool fires_always(const site_facts&) { return true; }
+
+std::string why_nothing(const site_facts& s) {
+  const site_features& f = s.f;
+  if (grows(f)) return "they grow, but to sizes that vary";
+  return fmt::format("{} sizes, no order of deaths, no batches, no single owner", f.sizes.distinct());
+}
+
+constexpr std::array rules = {
+    advice_rule{"small", remedy::nothing, fires_small, why_small},
+    advice_rule{"same_function", remedy::inline_buffer, fires_inline, why_inline},
+    advice_rule{"growth", remedy::reserve, fires_reserve, why_reserve},
+    advice_rule{"temporary", remedy::keep_object, fires_keep, why_keep},
+    advice_rule{"other_thread", remedy::hand_over, fires_hand_over, why_hand_over},
+    advice_rule{"never_freed", remedy::region, fires_region, why_region},
+    advice_rule{"long_among_short", remedy::segregate, fires_segregate, why_segregate},
+    advice_rule{"lifo", remedy::scratch, fires_scratch, why_scratch},
+    advice_rule{"batch_in_function", remedy::arena, fires_arena, why_arena},
+    advice_rule{"batch", remedy::counted_arena, fires_counted_arena, why_counted_arena},
+    advice_rule{"few_sizes", remedy::pool, fires_pool, why_pool},
+    advice_rule{"none", remedy::nothing, fires_always, why_nothing},
+};
+
+}  // namespace
+
+std::span<const advice_rule> advice_rules() noexcept { return rules; }
+
+const advice_rule& rule_for(const site_facts& facts) {
+  return *std::find_if(rules.begin(), rules.end(), [&](const advice_rule& rule) { return rule.fires(facts); });
+}
+
+double bound_ns(const site_features& f, const advice_limits& limits) {
+  return static_cast<double>(f.allocated.objects) * limits.pair_ns;
+}
+
+bool is_too_small(const site_features& f, const program_features& program, const advice_limits& limits) {
+  if (f.allocated.objects < limits.least_objects) return true;
+  const double least_ns = limits.program_ns > 0 ? limits.least_share * limits.program_ns : limits.least_bound_ns;
+  const bool few_calls = bound_ns(f, limits) < least_ns * static_cast<double>(program.traces) ||
+                         share(f.allocated.objects, program.allocated.objects) < limits.least_share;
+  const bool few_bytes =
+      f.peak_bytes < limits.least_bytes || share(f.at_program_peak.bytes, program.peak.bytes) < limits.least_share;
+  return few_calls && few_bytes && !pins_pages(f, program);
+}
+
+std::string_view name(remedy r) noexcept {
+  static constexpr std::array<std::string_view, 11> names = {"nothing",   "inline_buffer", "reserve", "keep_object",
+                                                             "hand_over", "scratch",       "arena",   "counted_arena",
+                                                             "region",    "segregate",     "pool"};
+  return names[static_cast<std::size_t>(r)];
+}
+
+}  // namespace ashlar::cli

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The table of rules: evidence on the left, remedy on the right. The first rule that fires proposes.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "cli/advise/features.hpp"
+#include "cli/advise/names.hpp"
+#include "cli/advise/observer.hpp"
+
+namespace ashlar::cli {
+
+enum class remedy {
+  nothing,
+  inline_buffer,  ///< A buffer in the frame of the function.
+  reserve,        ///< The final size at first.
+  keep_object,    ///< One object for all requests.
+  hand_over,      ///< A heap of the allocating thread, with an inbox.
+  scratch,        ///< A stack of blocks.
+  arena,          ///< Freed as a whole, in a function that is known.
+  counted_arena,  ///< Freed chunk by chunk.
+  region,         ///< Never freed.
+  segregate,      ///< Pages of their own for those that live long.
+  pool            ///< Equal cells.
+};
+
+/// Below these advice is silent: a wrong proposal costs more than a missed one.
+struct advice_limits {
+  double pair_ns = 20;           ///< Time of a malloc and its free.
+  double program_ns = 0;         ///< Of an unrecorded run; 0: unknown.
+  double least_share = 0.001;    ///< Of calls, bytes, or the program's time.
+  double least_bound_ns = 50e3;  ///< Without the program's time: what no paired runs would show.
+  std::uint64_t least_bytes = std::uint64_t{1} << 20;
+  std::uint64_t least_objects = 64;
+};
+
+/// A candidate site with its names: the input of the rules.
+struct site_facts {
+  const site_features& f;
+  const program_features& program;
+  const advice_limits& limits;
+  site_request request;    ///< Of the stack with the most objects.
+  std::string owner;       ///< The function that holds most of the objects from birth to death; empty: none does.
+  double owner_share = 0;  ///< Of the deaths that are no growth.
+};
+
+/// A row of the table.
+struct advice_rule {
+  std::string_view name;
+  remedy proposes = remedy::nothing;
+  bool (*fires)(const site_facts&) = nullptr;
+  std::string (*evidence)(const site_facts&) = nullptr;
+};
+
+/// In the order in which they are asked; the last one fires always.
+[[nodiscard]] std::span<const advice_rule> advice_rules() noexcept;
+
+/// Returns: the first rule that fires.
+[[nodiscard]] const advice_rule& rule_for(const site_facts& facts);
+
+/// Returns: the rule that asks for enough calls or bytes fires: no names are needed.
+[[nodiscard]] bool is_too_small(const site_features& f, const program_features& program, const advice_limits& limits);
+
+/// Returns: the time of all calls for the site, in nanoseconds: what no change of its allocations can exceed, placement
+/// aside.
+[[nodiscard]] double bound_ns(const site_features& f, const advice_limits& limits);
+
+/// Returns: the name of a remedy in the files.
+[[nodiscard]] std::string_view name(remedy r) noexcept;
+
+}  // namespace ashlar::cli

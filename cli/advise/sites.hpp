@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Chooses the call sites: the shortest suffixes of call chains that decide the verdict.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/advise/rules.hpp"
+
+namespace ashlar::cli {
+
+/// A call site with its verdict.
+struct advised_site {
+  std::uint32_t node = 0;
+  const site_features* features = nullptr;
+  const advice_rule* rule = nullptr;
+  std::string evidence;
+  site_request request;
+  source_place caller;  ///< The call that decides, if that is not the request; empty: it is.
+  std::string owner;
+  double owner_share = 0;
+  double bound = 0;             ///< Nanoseconds, of the calls that the remedy touches.
+  std::size_t more_places = 0;  ///< In the program that reach this site, beside `request.place`.
+};
+
+/// Returns: the sites with a remedy, the greatest bound first, then those without, likewise. Each object belongs to one
+/// site at most. Complexity: O(nodes), and the names of those that are not too small.
+[[nodiscard]] std::vector<advised_site> choose_sites(const call_tree& tree, const site_observer& seen,
+                                                     site_names& names, const advice_limits& limits);
+
+}  // namespace ashlar::cli

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Advice as a page of 100 columns: three sentences for each site.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "cli/advise/advice.hpp"
+#include "cli/advise/words.hpp"
+#include "cli/support/table.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+constexpr std::size_t width = 100;
+constexpr std::size_t unchanged_shown = 3;
+constexpr std::uint64_t many_bytes = std::uint64_t{16} << 20;
+
+std::string capital(std::string text) {
+  if (!text.empty() && text.front() >= 'a' && text.front() <= 'z')
+    text.front() = static_cast<char>(text.front() - 'a' + 'A');
+  return text;
+}
+
+std::string paragraph(const std::string& text, const std::string& indent) {
+  return indent + wrapped(text, width - indent.size(), indent) + "\n";
+}
+
+std::string heading(const advice& a) {
+  const program_features& p = a.features;
+  std::string text = shorten(a.program.empty() ? a.traces.front() : a.program, width) + "\n";
+  text += paragraph(fmt::format("{}{} events: {} allocations of {}, at most {} alive at once, {} threads.",
+                                p.traces == 1 ? "" : fmt::format("{} traces, ", p.traces), in_words(p.events),
+                                in_words(p.allocated.objects), in_bytes(p.allocated.bytes), in_bytes(p.largest_peak),
+                                p.threads),
+                    "");
+  for (const std::string& warning : a.warnings) text += paragraph(warning, "");
+  return text;
+}
+
+std::string malloc_remedy(const advice& a) {
+  const program_features& p = a.features;
+  const double run_ns = static_cast<double>(p.allocated.objects) * a.limits.pair_ns / static_cast<double>(p.traces);
+  const std::string share =
+      a.limits.program_ns > 0 ? fmt::format(", {} of the program", percent(run_ns, a.limits.program_ns)) : "";
+  return fmt::format(
+      "another malloc: BOUND: its calls take about {} a run{}, at {:.0f} ns a malloc and free; placement "
+      "may add to that or take away. A trace does not decide it: 'ashlar replay {}' names the fastest "
+      "for these calls, 'ashlar try {} -- PROG' measures the program under it.",
+      human_time(run_ns), share, a.limits.pair_ns, a.traces.front(), a.traces.front());
+}
+
+std::string page_remedy(const advice& a) {
+  const program_features& p = a.features;
+  if (p.largest_peak < many_bytes)
+    return fmt::format("page policy: change nothing: {} at the peak are {} pages.", in_bytes(p.largest_peak),
+                       in_words(p.largest_peak / advice_page_bytes + 1));
+  const std::string mapped = p.mapped_blocks == 0
+                                 ? ""
+                                 : fmt::format(", and {} blocks of 128 KiB or more ({}) may be mapped again and again",
+                                               in_words(p.mapped_blocks), in_bytes(p.mapped_bytes));
+  return fmt::format("page policy: SIMULATED: at least {} pages are touched for the first time{}. A trace shows no "
+                     "fault; to measure: the program with GLIBC_TUNABLES=glibc.malloc.hugetlb=1, or 'ashlar run "
+                     "--option huge_pages=1 -- PROG'.",
+                     in_words(p.largest_peak / advice_page_bytes), mapped);
+}
+
+std::string sizes_text(const site_features& f) {
+  if (f.sizes.distinct() == 1) return in_bytes(f.sizes.max()) + " each";
+  return fmt::format("{} to {}, half up to {}", in_bytes(f.sizes.quantile(0)), in_bytes(f.sizes.max()),
+                     in_bytes(f.sizes.quantile(0.5)));
+}
+
+std::string amounts_text(const advised_site& s, const advice& a) {
+  const site_features& f = *s.features;
+  const std::string container = s.request.container.empty() ? "" : ", for " + s.request.container;
+  return fmt::format("{} of the allocations, {}{}; at most {} alive, {}, and {} of the program's peak.",
+                     part_of(f.allocated.objects, a.features.allocated.objects), sizes_text(f), container,
+                     in_words(f.peak_objects), in_bytes(f.peak_bytes),
+                     part_of(f.at_program_peak.bytes, a.features.peak.bytes));
+}
+
+std::string title_text(const advised_site& s, const call_tree& tree) {
+  const std::string more =
+      s.more_places == 0 ? "" : fmt::format(" and {} more place{}", s.more_places, s.more_places == 1 ? "" : "s");
+  return shorten(site_title(s, tree), width - 6 - more.size()) + more;
+}
+
+std::string site_text(std::size_t rank, const advised_site& s, const advice& a, const call_tree& tree) {
+  std::string text = fmt::format("\n{:>3}  {}\n", rank, title_text(s, tree));
+  text += paragraph(amounts_text(s, a), "     ");
+  text += paragraph(capital(s.evidence) + ".", "     ");
+  return text + paragraph(fmt::format("-> {}. {}.", remedy_text(s), gain_text(s, a)), "     ");
+}
+
+std::string unchanged_text(const std::vector<advised_site>& sites, std::size_t first, const advice& a,
+                           const call_tree& tree) {
+  if (first == sites.size()) return "";
+  std::string text =
+      fmt::format("\nChange nothing at the other {} of them; the busiest:\n", in_words(sites.size() - first));
+  for (std::size_t i = first; i < std::min(sites.size(), first + unchanged_shown); ++i) {
+    const advised_site& s = sites[i];
+    text += fmt::format("     {}\n", title_text(s, tree));
+    text += paragraph(fmt::format("{} of the allocations; {}. {}.",
+                                  part_of(s.features->allocated.objects, a.features.allocated.objects), s.evidence,
+                                  gain_text(s, a)),
+                      "       ");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string advice_text(const advice& a, const call_tree& tree, std::size_t top) {
+  std::string text = heading(a);
+  if (a.features.allocated.objects == 0) return text + "\nNo allocation was recorded: there is nothing to advise.\n";
+  text += "\nWithout a change of code\n" + paragraph("- " + malloc_remedy(a), "  ") +
+          paragraph("- " + page_remedy(a), "  ");
+  const auto is_unchanged = [](const advised_site& s) { return s.rule->proposes == remedy::nothing; };
+  const auto first =
+      static_cast<std::size_t>(std::find_if(a.sites.begin(), a.sites.end(), is_unchanged) - a.sites.begin());
+  text += fmt::format("\nBy call site: {} of {} have a remedy to try\n", in_words(first), in_words(a.sites.size()));
+  for (std::size_t i = 0; i < std::min(first, top); ++i) text += site_text(i + 1, a.sites[i], a, tree);
+  if (first > top)
+    text += fmt::format("\n     and {} more with a lower bound; --top shows them\n", in_words(first - top));
+  return text + unchanged_text(a.sites, first, a, tree);
+}
+
+}  // namespace ashlar::cli

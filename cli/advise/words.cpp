@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Remedies and gains in words. Each gain has its level in capitals: BOUND or SIMULATED.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "cli/advise/advice.hpp"
+#include "cli/advise/words.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+bool is_new(const site_features& f) {
+  return f.requests[static_cast<std::size_t>(trace::operation::new_)] == f.allocated.objects;
+}
+
+std::string pool_text(const advised_site& s) {
+  const site_features& f = *s.features;
+  const std::string cells = fmt::format("a pool of {} cells: ", in_bytes(pool_model::of(f.sizes.max(), 1).cell_bytes));
+  const std::string threads = f.births.several || f.freed_by_others != 0 ? ", thread_cached" : "";
+  if (s.request.kind == container_kind::shared)
+    return cells + fmt::format("std::allocate_shared with ashlar::pool_allocator<T{}>", threads);
+  if (s.request.kind != container_kind::none)
+    return cells + fmt::format("ashlar::pool_allocator<T{}> as the allocator of the {}", threads, s.request.container);
+  if (is_new(f))
+    return cells + (threads.empty() ? "ashlar::object_pool<T>, or operator new of the class on a block_pool"
+                                    : "operator new of the class on a shared_block_pool");
+  return cells + (threads.empty() ? "ashlar::block_pool" : "ashlar::shared_block_pool");
+}
+
+std::string arena_note(const site_features& f) {
+  return f.sizes.max() > counted_arena_model::largest_bytes
+             ? fmt::format("; blocks above {} are left where they are", in_bytes(counted_arena_model::largest_bytes))
+             : "";
+}
+
+std::string arena_gain(const site_features& f) {
+  return fmt::format("chunks hold {} at their peak, {:.2f} times the live bytes; {} chunk{} pinned{}",
+                     in_bytes(f.arena.peak_held_bytes()), f.arena.held_by_live(), in_words(f.arena.pinned_chunks()),
+                     f.arena.pinned_chunks() == 1 ? " is" : "s are", arena_note(f));
+}
+
+std::string pool_gain(const site_features& f) {
+  const pool_model pool = pool_model::of(f.sizes.max(), f.peak_objects);
+  return fmt::format("{} slab{} {} for {} live at most, with {} free cells", in_words(pool.slabs),
+                     pool.slabs == 1 ? " holds" : "s hold", in_bytes(pool.held_bytes), in_bytes(f.peak_bytes),
+                     in_words(pool.holes));
+}
+
+std::string simulated(const advised_site& s) {
+  const site_features& f = *s.features;
+  switch (s.rule->proposes) {
+    case remedy::nothing: return "";
+    case remedy::inline_buffer:
+    case remedy::keep_object: return fmt::format("{} mallocs and their frees fewer", in_words(f.allocated.objects));
+    case remedy::reserve:
+      return fmt::format("{} mallocs and their frees fewer, {} not moved", in_words(f.growth.steps),
+                         in_bytes(f.growth.moved_bytes));
+    case remedy::hand_over:
+      return fmt::format("{} frees by another thread go through an inbox, without a lock", in_words(f.freed_by_others));
+    case remedy::segregate:
+      if (f.sizes.distinct() <= 4) return pool_gain(f);
+      [[fallthrough]];
+    case remedy::scratch:
+    case remedy::arena:
+    case remedy::counted_arena:
+    case remedy::region: return arena_gain(f);
+    case remedy::pool: return pool_gain(f);
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string site_title(const advised_site& s, const call_tree& tree) {
+  const std::string caller = s.caller.function.empty() ? "" : " ← " + s.caller.str();
+  if (!s.request.place.function.empty()) return s.request.place.str() + caller;
+  const site_node& node = tree.nodes()[s.node];
+  const site_frame& frame = tree.frame(tree.frames(node.stack).front());
+  return fmt::format("{}+{:#x}", tree.modules()[frame.module].path, frame.offset);
+}
+
+std::string remedy_text(const advised_site& s) {
+  const site_features& f = *s.features;
+  switch (s.rule->proposes) {
+    case remedy::nothing: return "change nothing";
+    case remedy::inline_buffer:
+      return fmt::format("a buffer of {} in {}: an array, a small vector, or ashlar::inline_arena",
+                         in_bytes(f.peak_bytes), s.owner);
+    case remedy::reserve:
+      return fmt::format("reserve {} at first, the ninth tenth of the final sizes",
+                         in_bytes(f.growth.final_bytes.quantile(0.9)));
+    case remedy::keep_object:
+      return fmt::format("keep one block of {} for all requests, outside of the loop, or ashlar::object_pool with "
+                         "keep_constructed",
+                         in_bytes(f.sizes.max()));
+    case remedy::hand_over:
+      return "ashlar::owner_heap where they are allocated, ashlar::remote_freer where they are freed";
+    case remedy::scratch:
+      return fmt::format("ashlar::scratch_arena with a marker in {}, or ashlar::stack_resource", s.owner);
+    case remedy::arena: return fmt::format("ashlar::arena in {}, released after each batch", s.owner);
+    case remedy::counted_arena: return "an arena of counted chunks, each free again when its last block is";
+    case remedy::region: return "an arena of their own that is never freed";
+    case remedy::segregate:
+      return f.sizes.distinct() <= 4 ? "pages of their own: " + pool_text(s)
+                                     : "pages of their own: an ashlar::arena or heap";
+    case remedy::pool: return pool_text(s);
+  }
+  return "";
+}
+
+std::string gain_text(const advised_site& s, const advice& a) {
+  const auto runs = static_cast<double>(std::max<std::uint64_t>(a.features.traces, 1));
+  std::string text = fmt::format("BOUND: {} a run", human_time(s.bound / runs));
+  if (a.limits.program_ns > 0) text += ", " + percent(s.bound / runs, a.limits.program_ns) + " of the program";
+  const std::string model = simulated(s);
+  return model.empty() ? text : text + ". SIMULATED: " + model;
+}
+
+}  // namespace ashlar::cli

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// End-to-end tests of `ashlar advise`: planted remedies are found at their lines, and nothing at the innocents.
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/routes/plan.hpp"
+#include "cli/tests/command.hpp"
+
+namespace {
+
+using nlohmann::json;
+
+class advise : public ashlar_test::replay_command {
+protected:
+  /// Returns: the trace of a mode of the victim.
+  std::string recorded(const std::string& mode, int stacks = 16) {
+    EXPECT_EQ(ashlar("record -q --stacks " + std::to_string(stacks) + " -o " + file(mode + ".trace") +
+                     " -- " ASHLAR_ADVISE_VICTIM " " + mode),
+              0)
+        << text("err");
+    return file(mode + ".trace");
+  }
+
+  json advice(const std::string& arguments) {
+    EXPECT_EQ(ashlar("advise " + arguments + " --json " + file("a.json")), 0) << text("err");
+    return json::parse(text("a.json"));
+  }
+};
+
+/// The sites with a remedy.
+std::vector<json> proposals(const json& advice) {
+  std::vector<json> all;
+  for (const json& site : advice["sites"])
+    if (site["remedy"] != "nothing") all.push_back(site);
+  return all;
+}
+
+/// Returns: the line of the victim's source that is marked for the mode; 0 if none is.
+int marked_line(const std::string& mode) {
+  std::ifstream source(ASHLAR_ADVISE_VICTIM_SOURCE);
+  int number = 0;
+  for (std::string line; std::getline(source, line);) {
+    ++number;
+    if (line.ends_with("// here: " + mode)) return number;
+  }
+  return 0;
+}
+
+struct planted {
+  const char* mode;
+  const char* remedy;
+  const char* function;
+};
+
+class advise_planted : public advise, public testing::WithParamInterface<planted> {};
+
+TEST_P(advise_planted, is_found_at_its_line_and_nowhere_else) {
+  const auto [mode, remedy, function] = GetParam();
+  const auto found = proposals(advice(recorded(mode)));
+  const int line = marked_line(mode);
+  ASSERT_NE(line, 0);
+  std::size_t right = 0;
+  for (const json& site : found) {
+    EXPECT_NE(site["function"].get<std::string>().find(function), std::string::npos) << site["site"];
+    EXPECT_EQ(site["remedy"], remedy) << site["site"] << site["evidence"];
+    right += site["line"] == line ? 1U : 0U;
+  }
+  EXPECT_EQ(right, 1U) << text("out");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    all, advise_planted,
+    testing::Values(planted{"churn", "pool", "list_churn"}, planted{"batch", "arena", "batch_death"},
+                    planted{"counted", "counted_arena", "build_tokens"}, planted{"lifo", "scratch", "lifo_level"},
+                    planted{"local", "inline_buffer", "local_buffer"},
+                    planted{"reserve", "reserve", "grow_without_reserve"},
+                    planted{"realloc", "reserve", "grow_by_realloc"},
+                    planted{"temporary", "keep_object", "same_temporary"},
+                    planted{"hand_over", "hand_over", "make_messages"}, planted{"tables", "region", "load_tables"},
+                    planted{"class", "pool", "make_shape"}, planted{"shared", "pool", "shared_mode"},
+                    planted{"wrapper", "pool", "checked_malloc"}),
+    [](const auto& param) { return std::string(param.param.mode); });
+
+class advise_innocent : public advise, public testing::WithParamInterface<const char*> {};
+
+TEST_P(advise_innocent, has_no_remedy) {
+  const json all = advice(recorded(GetParam()));
+  EXPECT_TRUE(proposals(all).empty()) << text("out");
+  EXPECT_FALSE(all["sites"].empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(all, advise_innocent, testing::Values("innocent", "mixed", "few"),
+                         [](const auto& param) { return std::string(param.param); });
+
+TEST_F(advise, long_lived_blocks_leave_the_pages_of_short_lived_ones) {
+  const auto found = proposals(advice(recorded("long_lived")));
+  ASSERT_EQ(found.size(), 2U) << text("out");
+  EXPECT_EQ(found[0]["remedy"], "arena") << "each phase is freed as a whole";
+  EXPECT_EQ(found[1]["remedy"], "segregate");
+  EXPECT_EQ(found[1]["line"], marked_line("long_lived"));
+}
+
+TEST_F(advise, a_wrapper_is_split_by_its_callers) {
+  const auto found = proposals(advice(recorded("wrapper")));
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0]["chain"].size(), 2U);
+  EXPECT_NE(found[0]["caller"].get<std::string>().find("cell_of_wrapper"), std::string::npos);
+}
+
+TEST_F(advise, the_page_fits_100_columns_and_is_the_same_each_time) {
+  const std::string trace = recorded("wrapper");
+  ASSERT_EQ(ashlar("advise " + trace), 0) << text("err");
+  const std::string first = text("out");
+  ASSERT_EQ(ashlar("advise " + trace), 0);
+  EXPECT_EQ(text("out"), first);
+  for (const char* part : {"Without a change of code", "ashlar replay", "ashlar try", "page policy",
+                           "BOUND: ", "SIMULATED: ", "Change nothing"})
+    EXPECT_NE(first.find(part), std::string::npos) << part;
+  std::ifstream out(file("out"));
+  for (std::string line; std::getline(out, line);) {
+    std::size_t columns = 0;
+    for (const char c : line) columns += (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+    EXPECT_LE(columns, 100U) << line;
+  }
+}
+
+TEST_F(advise, traces_add_up_and_the_plan_is_that_of_the_router) {
+  const std::string trace = recorded("class");
+  const json once = advice(trace);
+  const json twice = advice(trace + " " + trace + " -o " + file("t.plan"));
+  EXPECT_EQ(twice["features"]["allocated"]["objects"].get<long long>(),
+            2 * once["features"]["allocated"]["objects"].get<long long>());
+  std::ifstream in(file("t.plan"));
+  const auto plan = ashlar::cli::read_plan(in, "t.plan");
+  ASSERT_EQ(plan.groups.size(), 1U);
+  EXPECT_EQ(plan.groups[0].cell_bytes, 48U);
+  EXPECT_NE(plan.groups[0].sites[0].function.find("make_shape"), std::string::npos);
+}
+
+TEST_F(advise, without_stacks_there_are_no_sites) {
+  const json all = advice(recorded("class", 0));
+  EXPECT_TRUE(all["sites"].empty());
+  EXPECT_NE(text("out").find("has no call stacks"), std::string::npos) << text("out");
+}
+
+TEST_F(advise, a_damaged_trace_is_refused_unless_its_part_is_wanted) {
+  const std::string trace = recorded("class");
+  std::filesystem::resize_file(trace, std::filesystem::file_size(trace) - 100);
+  EXPECT_EQ(ashlar("advise " + trace), 1);
+  EXPECT_TRUE(text("err").starts_with("ashlar advise: " + trace + ": ")) << text("err");
+  EXPECT_NE(text("err").find("--damaged"), std::string::npos);
+  EXPECT_EQ(ashlar("advise --damaged " + trace), 0) << text("err");
+  EXPECT_NE(text("out").find("The trace is damaged"), std::string::npos) << text("out");
+}
+
+TEST_F(advise, a_trace_of_another_build_has_offsets_for_names) {
+  const std::string own = file("victim");
+  std::filesystem::copy_file(ASHLAR_ADVISE_VICTIM, own);
+  ASSERT_EQ(ashlar("record -q --stacks 16 -o " + file("t.trace") + " -- " + own + " class"), 0) << text("err");
+  std::filesystem::copy_file(ASHLAR_COMMAND, own, std::filesystem::copy_options::overwrite_existing);
+  const json all = advice(file("t.trace"));
+  EXPECT_NE(text("out").find("holds another build"), std::string::npos) << text("out");
+  EXPECT_TRUE(all["sites"][0]["site"].get<std::string>().starts_with("victim (another build)+0x"))
+      << all["sites"][0]["site"];
+  EXPECT_EQ(ashlar("advise " + file("t.trace") + " " + recorded("few")), 0) << "the same build under another name";
+  EXPECT_EQ(ashlar("advise " + file("t.trace") + " " + sample(100)), 1);
+  EXPECT_NE(text("err").find("recorded from another build"), std::string::npos) << text("err");
+}
+
+TEST_F(advise, empty_traces_and_mistakes) {
+  EXPECT_EQ(ashlar("advise " + sample(0)), 0) << text("err");
+  EXPECT_NE(text("out").find("there is nothing to advise"), std::string::npos) << text("out");
+  std::ofstream(file("empty.trace")).flush();
+  EXPECT_EQ(ashlar("advise " + file("empty.trace")), 1);
+  EXPECT_EQ(text("err"), "ashlar advise: " + file("empty.trace") + ": the file is empty\n");
+  EXPECT_EQ(ashlar("advise " + sample(100) + " -o " + file("no/such/folder.plan")), 1);
+  EXPECT_NE(text("err").find("folder.plan"), std::string::npos) << text("err");
+  EXPECT_EQ(ashlar("advise " + sample(100) + " --json " + file("no/such/folder.json")), 1);
+  EXPECT_EQ(ashlar("advise"), 2);
+  EXPECT_EQ(ashlar("advise --measure run " + sample(100)), 2);
+  EXPECT_EQ(ashlar("advise --help"), 0);
+}
+
+}  // namespace
