@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // malloc and its family in front of libashlar's: calls of the plan's sites are served by their groups, all others go
 // on to libashlar. What an unrouted call costs more than there, on x86-64: malloc and operator new six instructions
-// (the low bits of the return address, a byte of the filter, two branches), free five (a difference, a comparison, two
+// (the low bits of the return address, a byte of the filter, two branches), free six (a difference, a comparison, two
 // branches).
 #include <cstddef>
 #include <cstdint>
