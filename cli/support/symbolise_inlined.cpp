@@ -2,8 +2,11 @@
 // Walks the scopes around an address inwards, from its function.
 #include "cli/support/symbolise_inlined.hpp"
 
+#include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include <dwarf.h>
@@ -21,9 +24,38 @@ std::string attribute_text(Dwarf_Die* die, unsigned name) {
   return text == nullptr ? "" : text;
 }
 
+/// Returns: the declaration of an inlined function.
+Dwarf_Die declaration_of(Dwarf_Die die) {
+  for (const unsigned name : {DW_AT_abstract_origin, DW_AT_specification}) {
+    Dwarf_Attribute attribute;
+    Dwarf_Die next;
+    if (::dwarf_formref_die(::dwarf_attr(&die, name, &attribute), &next) != nullptr) die = next;
+  }
+  return die;
+}
+
+/// Returns: the name in its namespaces, classes and functions. GCC leaves out the symbol of a function that it only
+/// inlines.
+std::string qualified_name(Dwarf_Die* inlined) {
+  Dwarf_Die declaration = declaration_of(*inlined);
+  Dwarf_Die* found = nullptr;
+  const int count = ::dwarf_getscopes_die(&declaration, &found);
+  const std::unique_ptr<Dwarf_Die, void (*)(void*)> scopes(found, std::free);
+  std::string name = attribute_text(inlined, DW_AT_name);
+  if (name.empty() || count <= 0) return name;
+  for (Dwarf_Die& scope : std::span(scopes.get(), static_cast<std::size_t>(count)).subspan(1)) {
+    const int tag = ::dwarf_tag(&scope);
+    const bool is_function = tag == DW_TAG_subprogram;  // around a lambda
+    if (tag != DW_TAG_namespace && tag != DW_TAG_class_type && tag != DW_TAG_structure_type && !is_function) continue;
+    const char* const outer = ::dwarf_diename(&scope);
+    name = std::string(outer == nullptr ? "(anonymous namespace)" : outer) + "::" + name;
+  }
+  return name;
+}
+
 void name_inlined(source_place& place, Dwarf_Die* die) {
   std::string symbol = attribute_text(die, DW_AT_linkage_name);
-  if (symbol.empty()) symbol = attribute_text(die, DW_AT_name);
+  if (symbol.empty()) symbol = qualified_name(die);
   if (symbol.empty()) symbol = "(inlined)";
   place.function = short_function_name(symbol.c_str());
   place.whole = whole_function_name(symbol.c_str());
