@@ -27,16 +27,6 @@ double normal_quantile(double error) {
   return low;
 }
 
-/// Returns: the t with P(|T| > t) = error for Student's T with this freedom: z and terms in 1 / freedom (Abramowitz and
-/// Stegun 26.7.5). For a freedom of 5 or more within 1 %.
-double student_quantile(double error, double freedom) {
-  const double z = normal_quantile(error), q = z * z;
-  const double g1 = z * (q + 1) / 4;
-  const double g2 = z * ((5 * q + 16) * q + 3) / 96;
-  const double g3 = z * (((3 * q + 19) * q + 17) * q - 15) / 384;
-  return z + (g1 + (g2 + g3 / freedom) / freedom) / freedom;
-}
-
 /// Returns: the share of resamples to cut off at each end. The percentile interval is too narrow by sqrt((n - 1) / n)
 /// and by the difference of t to z; a smaller share makes up for both.
 double cut_share(double error, std::size_t n) {
@@ -90,6 +80,14 @@ double pairs_for(double quantiles, double deviation, double distance) {
 }
 
 }  // namespace
+
+double student_quantile(double error, double freedom) {
+  const double z = normal_quantile(error), q = z * z;
+  const double g1 = z * (q + 1) / 4;
+  const double g2 = z * ((5 * q + 16) * q + 3) / 96;
+  const double g3 = z * (((3 * q + 19) * q + 17) * q - 15) / 384;
+  return z + (g1 + (g2 + g3 / freedom) / freedom) / freedom;
+}
 
 double mean_of(const std::vector<double>& values) {
   if (values.empty()) return 0;

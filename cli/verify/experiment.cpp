@@ -77,8 +77,7 @@ private:
   [[nodiscard]] program_run run(const program_side& side, std::size_t input) {
     const std::string& path = inputs_[input];
     program_runner runner(command_on(side, path), takes_path(side) ? "" : path);
-    run_setting setting{{side.library}, side.variables};
-    setting.variables.emplace_back("ASHLAR_PADDING", std::string(1 + draw_below(random_, most_padding), '-'));
+    run_setting setting = setting_of(side, random_);
     if (!plan_->spans) return runner.run(setting);
     const span_recording recording;
     setting.libraries.push_back(clock_);
@@ -131,6 +130,12 @@ std::size_t pairs_after_pilot(experiment& pilot, const experiment_plan& plan, st
 }
 
 }  // namespace
+
+run_setting setting_of(const program_side& side, random_engine& random) {
+  run_setting setting{{side.library}, side.variables};
+  setting.variables.emplace_back("ASHLAR_PADDING", std::string(1 + draw_below(random, most_padding), '-'));
+  return setting;
+}
 
 std::vector<double> experiment::values(run_measure m, const run_figures run_pair::* of) const {
   std::vector<double> all;

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/rounds/effect.hpp"
 #include "cli/verify/measure.hpp"
 #include "cli/verify/side.hpp"
 #include "cli/verify/spans.hpp"
@@ -57,6 +58,9 @@ struct experiment {
   /// Returns: the values of A or of B, pair by pair.
   [[nodiscard]] std::vector<double> values(run_measure m, const run_figures run_pair::* of) const;
 };
+
+/// Returns: the side's library and variables, in an environment of random size.
+[[nodiscard]] run_setting setting_of(const program_side& side, random_engine& random);
 
 /// B does not do what A does: nothing to compare.
 struct different_program : std::runtime_error {

@@ -27,6 +27,7 @@
 #include "cli/support/table.hpp"
 #include "cli/support/verb.hpp"
 #include "cli/support/words.hpp"
+#include "cli/verify/attribute.hpp"
 #include "cli/verify/text.hpp"
 
 namespace ashlar::cli {
@@ -40,7 +41,9 @@ struct verify_options {
   std::string a;
   std::string b;
   std::string malloc = "libashlar.so";
-  std::string routes;  ///< The file of a plan.
+  std::string routes;       ///< The file of a plan.
+  bool attributes = false;  ///< To each group its effect.
+  std::string reduced;      ///< The file for the groups that gain.
   bool malloc_given = false;
   std::string runs = automatic;
   std::string threshold = "1%";
@@ -94,6 +97,10 @@ CLI::Option* add_options(CLI::App& app, verify_options& o) {
           ->type_name("LIB")
           ->capture_default_str();
   app.add_option("--plan", o.routes, "PROGRAM as under 'ashlar run --plan FILE' is B, instead")->type_name("FILE");
+  app.add_flag("--attribute", o.attributes,
+               "With --plan: the effect of each group, from runs with a random half of them");
+  app.add_option("-o", o.reduced, "With --attribute, write the plan of the groups that gain to FILE")
+      ->type_name("FILE");
   app.add_option("--inputs", o.inputs,
                  "Files, or folders of files, to run on in turn: as standard input, or in place of {} in the command. "
                  "Take others than B was made with")
@@ -147,13 +154,17 @@ program_side under_malloc(const verify_options& o) {
   return {.command = o.program, .library = chosen.library, .shown = before + " " + joined(o.program)};
 }
 
+route_plan plan_of(const verify_options& o) {
+  std::ifstream file(o.routes);
+  if (!file) throw std::runtime_error(o.routes + ": " + std::strerror(errno));
+  return read_plan(file, o.routes);
+}
+
 /// Throws: `std::runtime_error` for a plan that cannot be read, or is for another build.
 program_side under_plan(const verify_options& o) {
   const program_facts program = inspect_program(o.program.front());
   std::string obstacle = describe(program, {.name = route_library, .use = "verify"});
-  std::ifstream file(o.routes);
-  if (!file) throw std::runtime_error(o.routes + ": " + std::strerror(errno));
-  const route_plan plan = read_plan(file, o.routes);
+  const route_plan plan = plan_of(o);
   if (obstacle.empty()) obstacle = obstacle_to(plan, program.path);
   if (!obstacle.empty()) throw std::runtime_error(obstacle);
   return {.command = o.program,
@@ -173,6 +184,8 @@ void set_sides(verify_options& o) {
   if (o.b.empty() && !o.a.empty()) throw usage_error("no B: --a needs --b" + see_help);
   if (!o.b.empty() && (o.malloc_given || !o.routes.empty()))
     throw usage_error("--malloc and --plan are of no use with --b" + see_help);
+  if (o.attributes && o.routes.empty()) throw usage_error("--attribute needs --plan" + see_help);
+  if (!o.reduced.empty() && !o.attributes) throw usage_error("-o needs --attribute" + see_help);
   if (o.malloc_given && !o.routes.empty()) throw usage_error("B is under --malloc or --plan, not both" + see_help);
   o.plan.a = o.a.empty() ? program_side{.command = o.program, .shown = joined(o.program)} : side_of(o.a);
   o.plan.b = other_side(o);
@@ -199,7 +212,23 @@ void print(const verification& v, const experiment& runs, const experiment_plan&
   for (const std::string& note : verify_notes(v, runs, plan)) fmt::print("{}\n", wrapped("· " + note, width, "  "));
 }
 
+int attribute_groups(const verify_options& o) {
+  const route_plan routes = plan_of(o);
+  const attribution found = attribute(o.plan, routes, show_progress);
+  clear_progress();
+  fmt::print(
+      "{}\n{}", attribution_text(found, routes),
+      wrapped(fmt::format("{} pairs of runs with a random half of the groups and with the others (--seed {}). Drop: "
+                          "the interval holds 0, or a loss.\n",
+                          found.pairs, o.plan.seed),
+              100));
+  fmt::print("\n");
+  if (!o.reduced.empty()) write_text(o.reduced, to_text(reduced(routes, found)));
+  return exit_ok;
+}
+
 int verify(const verify_options& o) {
+  if (o.attributes) return attribute_groups(o);
   const experiment runs = run_experiment(o.plan, show_progress);
   clear_progress();
   const verification v = conclude(runs, o.plan);

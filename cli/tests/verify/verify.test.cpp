@@ -154,6 +154,8 @@ TEST_F(verify_verb, mistakes) {
   complaint("--threshold x -- true", 2, "--threshold: 'x' is no percentage");
   complaint("--metric sys -- true", 2, "--metric: 'sys' is none of cpu, wall, peak");
   complaint("--plan x --malloc mimalloc -- true", 2, "B is under --malloc or --plan, not both");
+  complaint("--attribute -- true", 2, "--attribute needs --plan");
+  complaint("-o f -- true", 2, "-o needs --attribute");
   complaint("--plan /nonesuch -- " ASHLAR_VERIFY_VICTIM, 1, "/nonesuch: No such file or directory\n");
   complaint("--plan " ASHLAR_VERIFY_VICTIM " -- " ASHLAR_VERIFY_VICTIM, 1, ASHLAR_VERIFY_VICTIM);
   complaint("--malloc nonesuch -- true", 2, "");
@@ -180,6 +182,8 @@ TEST_F(verify_verb, a_plan_of_routes_is_followed_by_b_alone) {
   const json j = json::parse(text("j"));
   EXPECT_EQ(j["a"]["library"], "");
   EXPECT_NE(j["b"]["library"].get<std::string>().find("libashlar-route.so"), std::string::npos);
+  EXPECT_EQ(ashlar("verify --attribute --plan " + file("p") + words), 1);
+  EXPECT_NE(text("err").find("a plan of fewer than two groups"), std::string::npos) << text("err");
   const std::string other(id.size(), '0');
   route_group group;
   group.name = "g";
@@ -190,6 +194,27 @@ TEST_F(verify_verb, a_plan_of_routes_is_followed_by_b_alone) {
   std::ofstream(file("p")) << to_text({.program = victim, .modules = {{other, victim}}, .groups = {group}});
   EXPECT_EQ(ashlar("verify --plan " + file("p") + words), 1);
   EXPECT_NE(text("err").find("ashlar verify: "), std::string::npos) << text("err");
+}
+
+/// The offsets lead to no call, so that no group has an effect: a lucky one would be kept in 1 % of all runs.
+TEST_F(verify_verb, a_group_without_an_effect_leaves_the_plan) {
+  const std::string victim = ASHLAR_ROUTE_VICTIM, id = build_id_of(victim);
+  route_plan plan{.program = victim, .modules = {{id, victim}}, .groups = {}};
+  for (const std::uint64_t offset : {16U, 32U}) {
+    route_group& group = plan.groups.emplace_back();
+    group.name = "at " + std::to_string(offset);
+    group.cell_bytes = 80;
+    group.chunk_bytes = 1 << 14;
+    group.budget_bytes = 1 << 20;
+    group.sites.emplace_back().chain = {{.build_id = id, .offset = offset}};
+  }
+  std::ofstream(file("p")) << to_text(plan);
+  const std::string command = " -- " + victim + " work " ASHLAR_ROUTE_PLUGIN;
+  ASSERT_EQ(ashlar("verify --attribute --runs 10 --seed 3 --plan " + file("p") + " -o " + file("q") + command), 0)
+      << text("err");
+  EXPECT_TRUE(printed("\nat 16 ")) << text("out");
+  std::ifstream from(file("q"));
+  EXPECT_LE(read_plan(from, "q").groups.size(), 1U) << text("out");
 }
 
 #endif

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Each pair routes a random choice of groups, then the others, or the other way round.
+#include "cli/verify/attribute.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "cli/routes/handover.hpp"
+#include "cli/support/table.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+constexpr std::size_t pairs_per_group = 25;
+
+using clock = std::chrono::steady_clock;
+
+route_plan chosen(const route_plan& routes, const part_choice& choice) {
+  route_plan some = routes;
+  some.groups.clear();
+  for (std::size_t i = 0; i < choice.size(); ++i)
+    if (choice[i]) some.groups.push_back(routes.groups[i]);
+  return some;
+}
+
+/// Runs the program on one input after the other, and compares each run with the first one of A.
+class half_runner {
+public:
+  half_runner(const experiment_plan& setting, const route_plan& routes)
+      : setting_(&setting), routes_(&routes), random_(setting.seed), inputs_(setting.inputs) {
+    if (inputs_.empty()) inputs_.emplace_back();
+    for (const std::string& path : inputs_) {
+      first_.push_back(run(setting.a, path));
+      if (first_.back().status >= 126) throw std::runtime_error("the program " + ending_of(first_.back()));
+    }
+  }
+
+  /// Returns: log of the value with the choice to the value with the others.
+  double play(const part_choice& choice, std::size_t number) {
+    const std::size_t input = number % inputs_.size();
+    const std::array<part_choice, 2> halves = {choice, others_than(choice)};
+    std::array<double, 2> values{};
+    const std::size_t begin = draw_below(random_, 2);
+    for (const std::size_t half : {begin, 1 - begin}) values[half] = value_with(halves[half], input);
+    return log_ratios({values[1]}, {values[0]}, facts_of(setting_->decides).floor).front();
+  }
+
+  [[nodiscard]] random_engine& random() noexcept { return random_; }
+
+private:
+  double value_with(const part_choice& choice, std::size_t input) {
+    program_side side = setting_->b;
+    side.variables = {{route_variable, handover_text(chosen(*routes_, choice), false)}};
+    const program_run done = run(side, inputs_[input]);
+    if (done.status != first_[input].status)
+      throw different_program("with some groups routed, the program " + ending_of(done));
+    if (!done.same_output(first_[input]))
+      throw different_program("with some groups routed, the program prints something else");
+    return value_of(figures_of(done), setting_->decides);
+  }
+
+  program_run run(const program_side& side, const std::string& path) {
+    return program_runner(command_on(side, path), takes_path(side) ? "" : path).run(setting_of(side, random_));
+  }
+
+  const experiment_plan* setting_;
+  const route_plan* routes_;
+  random_engine random_;
+  std::vector<std::string> inputs_;
+  std::vector<program_run> first_;
+};
+
+bool is_kept(const mean_interval& effect) { return effect.greatest < 0; }
+
+std::string in_percent(double log_effect) { return fmt::format("{:+.1f}", 100 * std::expm1(log_effect)); }
+
+}  // namespace
+
+attribution attribute(const experiment_plan& setting, const route_plan& routes, const experiment_progress& progress) {
+  const std::size_t groups = routes.groups.size();
+  if (groups < 2) throw std::runtime_error("a plan of fewer than two groups needs no attribution: verify it whole");
+  const std::size_t wanted = setting.pairs != 0 ? setting.pairs : std::min(pairs_per_group * groups, most_rounds);
+  const auto start = clock::now();
+  half_runner runner(setting, routes);
+  std::vector<part_choice> choices;
+  std::vector<double> ratios;
+  const auto spent = [&] {
+    return setting.pairs == 0 && std::chrono::duration<double>(clock::now() - start).count() > setting.seconds;
+  };
+  while (ratios.size() < wanted && !spent()) {
+    progress(ratios.size() + 1, wanted);
+    choices.push_back(choose_parts(groups, runner.random()));
+    ratios.push_back(runner.play(choices.back(), ratios.size()));
+  }
+  return {part_effects(choices, ratios, attribution_error), ratios.size()};
+}
+
+std::string attribution_text(const attribution& found, const route_plan& routes) {
+  text_table table({{"group", side::left}, {"effect"}, {"interval (99 % together)"}, {"", side::left}});
+  for (std::size_t i = 0; i < found.effects.size(); ++i) {
+    const mean_interval& e = found.effects[i];
+    table.add({shorten(routes.groups[i].name, 40), in_percent(e.mean) + " %",
+               fmt::format("[{}, {}]", in_percent(e.least), in_percent(e.greatest)), is_kept(e) ? "keep" : "drop"});
+  }
+  return table.str();
+}
+
+route_plan reduced(const route_plan& routes, const attribution& found) {
+  part_choice kept;
+  for (const mean_interval& e : found.effects) kept.push_back(is_kept(e));
+  return chosen(routes, kept);
+}
+
+}  // namespace ashlar::cli
