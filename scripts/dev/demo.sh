@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# The whole loop once: record a real program, replay it against every allocator here, and name the one that wins.
+# The whole loop once: record a real program, advise for each of its call sites, replay it against every allocator here,
+# and prove the gain on the program itself.
 source scripts/dev/common.sh
 
 folder=build/demo
@@ -8,47 +9,31 @@ trace=$folder/demo.trace
 report="ashlar-report.html"
 ashlar=build/release/bin/ashlar
 
-# A program that allocates like real ones: sqlite3 builds an indexed table of 200,000 rows, and queries it.
-write_sql() {
-  cat >"$1" <<'SQL'
-.output build/demo/sqlite3.out
-PRAGMA journal_mode = OFF;
-CREATE TABLE orders(id INTEGER PRIMARY KEY, customer TEXT, city TEXT, cents INTEGER, note TEXT);
-WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200000)
-INSERT INTO orders
-  SELECT i, 'customer-' || (i * 7919 % 20011), 'city-' || (i * 31 % 997), i * 104729 % 1000003,
-         substr('a note of some length, different for each order', 1, 5 + i * 13 % 43)
-  FROM n;
-CREATE INDEX by_customer ON orders(customer);
-CREATE INDEX by_city ON orders(city, cents);
-SELECT city, count(*), sum(cents), group_concat(id) FROM orders GROUP BY city ORDER BY sum(cents) DESC;
-SELECT customer, max(cents), upper(note) FROM orders GROUP BY customer HAVING count(*) > 9;
-SELECT a.id, b.id, a.note || b.note FROM orders a JOIN orders b ON a.customer = b.customer AND a.id < b.id LIMIT 50000;
-UPDATE orders SET note = replace(note, 'note', 'remark') WHERE id % 3 = 0;
-DELETE FROM orders WHERE id % 7 = 0;
-SELECT count(DISTINCT note), avg(length(note)) FROM orders;
-SQL
-}
-
 [[ ${1:-} != -- ]] || shift
 program=("$@")
 packages=("${compile_packages[@]}" "${command_packages[@]}" "${rival_packages[@]}")
-((${#program[@]})) || packages+=(sqlite3)
+is_own=$((${#program[@]} == 0)) # a script in Lua, which builds an index and trees of tables
+((!is_own)) || packages+=(lua5.4) program=(lua5.4 scripts/dev/demo.lua)
 need "${packages[@]}"
 
-say "1 of 3: building the ashlar command (Release); the first time this takes minutes, later a second"
+say "1 of 5: building the ashlar command (Release); the first time this takes minutes, later a second"
 configure release
 build release cli/all
 
 rm -rf "$folder" && mkdir -p "$folder"
-if ((${#program[@]} == 0)); then
-  write_sql "$folder/demo.sql"
-  program=(sqlite3 :memory: ".read $folder/demo.sql")
-fi
-say "2 of 3: recording every allocation of ${program[*]}; the demo's own program takes seconds"
-"$ashlar" record -o "$trace" -- "${program[@]}"
+say "2 of 5: recording every allocation of ${program[*]}"
+"$ashlar" record --stacks 16 -o "$trace" -- "${program[@]}"
 
-say "3 of 3: replaying against every allocator on this machine: until all is decided, for two minutes at most"
-"$ashlar" replay "$trace" --all --budget 120 --html "$report"
+say "3 of 5: the remedy for each call site, or to change nothing"
+"$ashlar" advise "$trace" --top 3
+
+say "4 of 5: replaying against every allocator on this machine: until all is decided, for a minute at most"
+"$ashlar" replay "$trace" --all --budget 60 --html "$report"
 say "the report, one file: $PWD/$report"
-say "what the program itself gains: $ashlar try $trace -- ${program[*]@Q}"
+
+if ((is_own)); then
+  say "5 of 5: the program itself under libashlar.so, in pairs of runs, for a minute at most"
+  "$ashlar" verify --budget 60 -- "${program[@]}" || (($? >= 3)) # worse, undecided, or a machine that is unfit
+else
+  say "5 of 5 runs your program some twenty times, so it is left to you: $ashlar verify -- ${program[*]@Q}"
+fi
