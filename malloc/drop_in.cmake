@@ -183,6 +183,7 @@ if(TARGET ashlar_malloc AND CMAKE_OBJCOPY)
   ashlar_add_malloc_object(ashlar_malloc_router 0 "${ashlar_malloc_hot_flags}" route/family.cpp route/group.cpp
     route/sites.cpp route/start.cpp route/threads.cpp)
   add_library(ashlar_malloc-route SHARED $<TARGET_OBJECTS:ashlar_malloc_router> ${ashlar_unrouted_objects})
+  add_dependencies(ashlar_malloc-route ashlar_malloc_hot_fast ashlar_malloc_cold_fast)
   set_source_files_properties(${ashlar_unrouted_objects} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
   set_target_properties(ashlar_malloc-route PROPERTIES OUTPUT_NAME "ashlar-route" SOVERSION 1 VERSION 1.0
     LINKER_LANGUAGE CXX LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib"

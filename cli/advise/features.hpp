@@ -69,6 +69,7 @@ struct site_features {
   std::uint64_t peak_objects = 0;
   std::uint64_t peak_version = 0;  ///< The peak of the program that `seen_at_peak` belongs to.
   std::array<std::uint64_t, request_kinds> requests{};
+  std::uint64_t resized = 0;    ///< Births by a realloc of another block.
   std::uint64_t alignment = 0;  ///< The largest; 0: the default one.
   std::uint64_t last_size = 0;
   std::uint64_t same_size = 0;  ///< Births of the size of the birth before.

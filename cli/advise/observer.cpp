@@ -131,6 +131,7 @@ void site_observer::count_birth(site_features& site, const trace::event& e, std:
   site.peak_bytes = std::max(site.peak_bytes, site.live.bytes);
   site.peak_objects = std::max(site.peak_objects, site.live.objects);
   ++site.requests[static_cast<std::size_t>(e.op)];
+  site.resized += e.old_object != 0 ? 1 : 0;
   site.alignment = std::max(site.alignment, e.alignment);
   site.same_size += site.allocated.objects > 1 && site.last_size == e.size ? 1 : 0;
   site.last_size = e.size;

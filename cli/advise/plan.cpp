@@ -85,6 +85,10 @@ route_plan advice_plan(const advice& a, const call_tree& tree, std::vector<std::
   plan.program = a.program;
   for (const advised_site& s : a.sites) {
     if (!is_pool(s) && !is_arena(s)) continue;
+    if (s.features->resized * 2 > s.features->allocated.objects) {
+      left_out.push_back(site_title(s, tree) + " is not in the plan: realloc keeps its blocks where they were born.");
+      continue;
+    }
     if (plan.groups.size() == most_groups) {
       left_out.push_back(fmt::format("The plan has the first {} sites; the others have lower bounds.", most_groups));
       break;

@@ -187,7 +187,8 @@ bool fires_always(const site_facts&) { return true; }
 std::string why_nothing(const site_facts& s) {
   const site_features& f = s.f;
   if (grows(f)) return "they grow, but to sizes that vary";
-  return fmt::format("{} sizes, no order of deaths, no batches, no single owner", f.sizes.distinct());
+  return fmt::format("{} size{}, but neither an order of deaths nor batches, and a pool would hold too much",
+                     f.sizes.distinct(), f.sizes.distinct() == 1 ? "" : "s");
 }
 
 constexpr std::array rules = {

@@ -29,10 +29,10 @@ std::string paragraph(const std::string& text, const std::string& indent) {
 std::string heading(const advice& a) {
   const program_features& p = a.features;
   std::string text = shorten(a.program.empty() ? a.traces.front() : a.program, width) + "\n";
-  text += paragraph(fmt::format("{}{} events: {} allocations of {}, at most {} alive at once, {} threads.",
+  text += paragraph(fmt::format("{}{} events: {} allocations of {}, at most {} alive at once, {} thread{}.",
                                 p.traces == 1 ? "" : fmt::format("{} traces, ", p.traces), in_words(p.events),
                                 in_words(p.allocated.objects), in_bytes(p.allocated.bytes), in_bytes(p.largest_peak),
-                                p.threads),
+                                p.threads, p.threads == 1 ? "" : "s"),
                     "");
   for (const std::string& warning : a.warnings) text += paragraph(warning, "");
   return text;

@@ -58,9 +58,12 @@ void add_options(CLI::App& app, advise_options& o) {
       "Exit status: 0 advised, 1 a trace cannot be read or a file not written, 2 the command line is invalid.");
 }
 
-std::string build_of(const trace_input& input) {
-  return input.modules().empty() ? "" : input.modules().front().build_id;
+/// The first module is the program.
+trace::mapped_module program_of(const trace_input& input) {
+  return input.modules().empty() ? trace::mapped_module{} : input.modules().front();
 }
+
+std::string build_of(const trace_input& input) { return program_of(input).build_id; }
 
 /// Sites of several builds have nothing in common.
 void require_same_build(const trace_inputs& inputs) {
@@ -102,9 +105,11 @@ std::vector<std::string> warnings_of(const trace_inputs& inputs, const std::vect
   return all;
 }
 
-void write_plan(const advise_options& o, const advice& a, const call_tree& tree) {
+/// The program is a module of the plan though all sites lie in libraries: a plan is for one program.
+void write_plan(const advise_options& o, const advice& a, const call_tree& tree, const trace::mapped_module& program) {
   std::vector<std::string> notes;
-  const route_plan plan = advice_plan(a, tree, notes);
+  route_plan plan = advice_plan(a, tree, notes);
+  if (!plan.groups.empty() && !program.build_id.empty()) plan.modules[program.build_id] = program.path;
   write_text(o.plan, to_text(plan));
   for (const std::string& note : notes) complain("advise", note);
   if (plan.groups.empty()) complain("advise", o.plan + ": no site is served by a pool or an arena: the plan is empty");
@@ -112,6 +117,8 @@ void write_plan(const advise_options& o, const advice& a, const call_tree& tree)
 
 int advise(const advise_options& o) {
   const trace_inputs inputs = open_traces(o);
+  for (const auto& input : inputs)
+    for (const std::string& output : {o.json, o.plan}) expect_other_file(*input, output);
   call_tree tree;
   std::vector<call_tree::stack_ids> ids;
   std::vector<std::vector<trace::mapped_module>> modules;
@@ -136,7 +143,7 @@ int advise(const advise_options& o) {
   if (!o.json.empty())
     write_text(o.json,
                advice_json(a, tree, names).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
-  if (!o.plan.empty()) write_plan(o, a, tree);
+  if (!o.plan.empty()) write_plan(o, a, tree, program_of(*inputs.front()));
   return exit_ok;
 }
 

@@ -19,6 +19,7 @@ extern "C" {
 
 ASHLAR_EXPORT int dlclose(void* library) noexcept {
   const int result = recorder::next_dlclose.get()(library);
+  const recorder::inside_recorder inside;  // a signal handler must not wait for the lock of the rules
   recorder::forget_rules();
   return result;
 }

@@ -5,7 +5,9 @@
 #include <atomic>
 
 #include <dlfcn.h>
-#include <pthread.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <ashlar/base/lock.hpp>
 #include <ashlar/detail/support/hints.hpp>
@@ -18,7 +20,7 @@ namespace {
 
 constexpr std::size_t cache_slots = std::size_t{1} << 16;
 constexpr std::uint32_t max_rules = cache_slots / 2;
-constexpr std::uintptr_t main_stack_bytes = std::uintptr_t{128} << 20;  // Linux maps nothing else so near to its end
+constexpr std::uintptr_t least_gap = std::uintptr_t{128} << 20;  // Linux maps nothing else so near to the stack's end
 
 /// The start of glibc's `struct dl_find_object`, and room for the rest of it.
 struct loaded_object {
@@ -52,7 +54,6 @@ constinit slot cache[cache_slots];
 constinit spin_lock cache_lock;
 std::uint32_t rules = 0;
 object_finder find_object = nullptr;
-const std::uintptr_t* main_stack_end = nullptr;
 
 [[nodiscard]] ASHLAR_INLINE slot& find_slot(std::uint64_t address) noexcept {
   for (std::size_t at = address ^ address >> 16;; ++at) {
@@ -74,15 +75,16 @@ ASHLAR_COLD frame_rule add_rule(std::uint64_t address) noexcept {
   slot& s = find_slot(address);
   if (s.address.load(std::memory_order_relaxed) == address || rules == max_rules) return made;
   ++rules;
-  s.rule.store(packed(made), std::memory_order_relaxed);
+  s.rule.store(packed(made), std::memory_order_release);  // who reads it sees that the address before it is gone
   s.address.store(address, std::memory_order_release);
   return made;
 }
 
 [[nodiscard]] ASHLAR_INLINE frame_rule rule_at(std::uint64_t address) noexcept {
   const slot& s = find_slot(address);
+  const std::uint64_t word = s.rule.load(std::memory_order_acquire);  // before the address is read again
   if (ASHLAR_UNLIKELY(s.address.load(std::memory_order_relaxed) != address)) return add_rule(address);
-  return unpacked(s.rule.load(std::memory_order_relaxed));
+  return unpacked(word);
 }
 
 [[nodiscard]] ASHLAR_INLINE std::uint64_t word_at(std::uintptr_t address) noexcept {
@@ -107,27 +109,82 @@ struct frame {
   }
 };
 
+struct mapping {
+  std::uintptr_t begin, end;
+  bool is_main_stack;
+};
+
+/// The memory map of this process, line by line: "begin-end access offset device inode name".
+class memory_map {
+public:
+  memory_map() noexcept : descriptor_(::open("/proc/self/maps", O_RDONLY | O_CLOEXEC)) {}
+  memory_map(const memory_map&) = delete;
+  memory_map& operator=(const memory_map&) = delete;
+  ~memory_map() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+
+  /// Returns: false at the end.
+  [[nodiscard]] bool next(mapping& to) noexcept {
+    to.begin = number();
+    to.end = number();
+    to.is_main_stack = false;
+    for (int c = get(); c != '\n'; c = get()) {
+      if (c < 0) return false;
+      if (c == '[') to.is_main_stack = get() == 's' && get() == 't';
+    }
+    return true;
+  }
+
+private:
+  /// Returns: the next character, or -1.
+  [[nodiscard]] int get() noexcept {
+    if (at_ == end_) {
+      const ssize_t got = descriptor_ < 0 ? -1 : ::read(descriptor_, buffer_, sizeof buffer_);
+      if (got <= 0) return -1;
+      at_ = 0;
+      end_ = static_cast<std::size_t>(got);
+    }
+    return buffer_[at_++];
+  }
+  /// Returns: the hexadecimal number before the next other character, which is taken too.
+  [[nodiscard]] std::uintptr_t number() noexcept {
+    std::uintptr_t value = 0;
+    for (int c = get();; c = get())
+      if (c >= '0' && c <= '9') value = value * 16 + static_cast<std::uintptr_t>(c - '0');
+      else if (c >= 'a' && c <= 'f') value = value * 16 + static_cast<std::uintptr_t>(c - 'a') + 10;
+      else return value;
+  }
+
+  int descriptor_;
+  std::size_t at_ = 0, end_ = 0;
+  char buffer_[1024];
+};
+
+/// Returns: the bytes to which the stack of the first thread may grow, as far as nothing else is mapped there.
+[[nodiscard]] std::uintptr_t most_of_main_stack() noexcept {
+  rlimit limit{};
+  const bool is_limited = ::getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < least_gap;
+  return is_limited ? static_cast<std::uintptr_t>(limit.rlim_cur) : least_gap;
+}
+
 }  // namespace
 
 bool prepare_walk() noexcept {
 #if defined(__x86_64__)
   find_object = reinterpret_cast<object_finder>(dlsym(RTLD_DEFAULT, "_dl_find_object"));
-  main_stack_end = static_cast<const std::uintptr_t*>(dlsym(RTLD_DEFAULT, "__libc_stack_end"));
 #endif
-  return find_object != nullptr && main_stack_end != nullptr;
+  return find_object != nullptr;
 }
 
+// The C library's own call for the bounds of a stack allocates under a lock, and so may have called this.
 stack_bounds find_stack() noexcept {
-  const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)), top = *main_stack_end;
-  if (here < top && top - here < main_stack_bytes) return {top - main_stack_bytes, top};
-  pthread_attr_t facts;
-  if (pthread_getattr_np(pthread_self(), &facts) != 0) return {};
-  void* low = nullptr;
-  std::size_t bytes = 0;
-  const bool known = pthread_attr_getstack(&facts, &low, &bytes) == 0;
-  pthread_attr_destroy(&facts);
-  const auto begin = reinterpret_cast<std::uintptr_t>(low);
-  return known ? stack_bounds{begin, begin + bytes} : stack_bounds{};
+  const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  memory_map map;
+  for (mapping found{}; map.next(found);)
+    if (found.begin <= here && here < found.end)
+      return {found.is_main_stack ? found.end - most_of_main_stack() : found.begin, found.end};
+  return {};
 }
 
 int walk_stack(std::uint64_t* to, std::uint32_t most, const void* frame_pointer, const stack_bounds& stack) noexcept {

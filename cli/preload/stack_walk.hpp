@@ -18,7 +18,8 @@ struct stack_bounds {
 /// later, whose search for an address takes no lock.
 [[nodiscard]] bool prepare_walk() noexcept;
 
-/// Returns: the bounds of the calling thread's stack. May allocate.
+/// Returns: the bounds of the calling thread's stack, by the memory map of the process; none if that cannot be read.
+/// Complexity: O(mappings). Neither allocates nor locks.
 [[nodiscard]] stack_bounds find_stack() noexcept;
 
 /// Effects: writes the return addresses from a function on, its own first. `frame_pointer` is that of the function,

@@ -78,7 +78,14 @@ int tell_outcome(const command& c, const record_status& told, const child_result
   return result.status;
 }
 
+bool is_same_file(const std::string& a, const std::string& b) {
+  std::error_code none;
+  return fs::equivalent(a, b, none);
+}
+
 int record_program(const command& c) {
+  if (is_same_file(c.output, inspect_program(c.program.front()).path))
+    return complain("record", c.output + " is the program itself; -o names the trace", exit_usage);
   const std::string library = require_companion(recorder_library);
   const std::string output = fs::absolute(c.output).string();
   if (const int error = prepare_output(output)) return complain("record", c.output + ": " + std::strerror(error));

@@ -2,7 +2,9 @@
 // Opens traces and turns their errors into one line each.
 #include "cli/report/trace.hpp"
 
+#include <filesystem>
 #include <stdexcept>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -60,6 +62,12 @@ std::string trace_input::program() const {
   std::string line;
   for (const std::string& word : info().command_line) line += (line.empty() ? "" : " ") + word;
   return line;
+}
+
+void expect_other_file(const trace_input& trace, const std::string& output) {
+  std::error_code none;
+  if (!output.empty() && std::filesystem::equivalent(trace.path(), output, none))
+    throw std::runtime_error(output + " is the trace itself: nothing was written");
 }
 
 std::string damage_note(const trace::trace_info& info) {

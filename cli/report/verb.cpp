@@ -37,10 +37,12 @@ void add_options(CLI::App& app, report_options& o) {
 
 int report(const report_options& o) {
   trace_input input(o.trace, o.prefix);
+  for (const std::string& output : {o.json, o.html}) expect_other_file(input, output);
   study::trace_summary summary = study::summarise(input);
   const report_data data = make_report(input, std::move(summary));
   if (o.json != "-") fmt::print("{}", report_text(data));
-  if (!o.json.empty()) write_text(o.json, report_json(data).dump(2) + "\n");
+  if (!o.json.empty())
+    write_text(o.json, report_json(data).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   if (!o.html.empty()) write_text(o.html, html_report(nullptr, nullptr, data));
   return exit_ok;
 }

@@ -97,7 +97,7 @@ extern "C" {
 
 __attribute__((visibility("default"))) void ashlar_record_span_begin(const char* name) noexcept {
   if (file == nullptr) return;
-  if (depth < most_depth) open_spans[depth] = {now(), find_or_add(name)};
+  if (depth < most_depth) open_spans[depth] = {now(), find_or_add(name != nullptr ? name : "")};
   ++depth;
 }
 

@@ -185,6 +185,8 @@ void set_sides(verify_options& o) {
   if (!o.b.empty() && (o.malloc_given || !o.routes.empty()))
     throw usage_error("--malloc and --plan are of no use with --b" + see_help);
   if (o.attributes && o.routes.empty()) throw usage_error("--attribute needs --plan" + see_help);
+  if (o.attributes && (!o.json.empty() || o.plan.spans))
+    throw usage_error("--json and --spans are of no use with --attribute" + see_help);
   if (!o.reduced.empty() && !o.attributes) throw usage_error("-o needs --attribute" + see_help);
   if (o.malloc_given && !o.routes.empty()) throw usage_error("B is under --malloc or --plan, not both" + see_help);
   o.plan.a = o.a.empty() ? program_side{.command = o.program, .shown = joined(o.program)} : side_of(o.a);
@@ -233,7 +235,9 @@ int verify(const verify_options& o) {
   clear_progress();
   const verification v = conclude(runs, o.plan);
   if (o.json != "-") print(v, runs, o.plan);
-  if (!o.json.empty()) write_text(o.json, verify_json(v, runs, o.plan).dump(2) + "\n");
+  if (!o.json.empty())
+    write_text(o.json,
+               verify_json(v, runs, o.plan).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   return exit_status_of(v.decision);
 }
 

@@ -42,7 +42,6 @@ struct alignas(64) chunk {
   /// A free that leaves at most that many used blocks takes the slow path: 0, or any number while the chunk of a pool
   /// has no free cells.
   std::uint32_t wake = 0;
-  std::uint8_t is_cold = 0;  ///< a free chunk whose memory the system has
 
   [[nodiscard]] ASHLAR_INLINE atomic<std::uint64_t>* marks() noexcept {
     return reinterpret_cast<atomic<std::uint64_t>*>(this + 1);

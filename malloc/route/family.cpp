@@ -103,7 +103,7 @@ ASHLAR_EXPORT void free(void* p) noexcept {
 }
 
 ASHLAR_EXPORT void* calloc(std::size_t count, std::size_t each) noexcept {
-  route::notice_loader(ASHLAR_RETURN_ADDRESS());
+  if (each == 1) route::notice_loader(ASHLAR_RETURN_ADDRESS());  // as the loader asks for a module, not for its tables
   if (route::may_be_site(ASHLAR_RETURN_ADDRESS())) return route::calloc_at_site(count, each);
   return ashlar_unrouted_calloc(count, each);
 }

@@ -35,6 +35,7 @@ constexpr std::size_t most_populated_bytes = std::size_t{1} << 21;
 // Slices are powers of two apart: without a colour the first chunks of all groups would share the sets of each cache
 // and translation buffer, and so would their heads.
 constexpr std::size_t lines_of_colour = 5;
+constexpr std::size_t least_pages_of_coloured_chunk = 16;  // of smaller ones too much would share pages with others
 [[nodiscard]] std::size_t most_colour() noexcept { return os::pages::page_bytes() * (most_groups + 1); }
 
 /// Returns: whether there is fresh memory at the place. The system grants it where nothing is mapped.
@@ -56,7 +57,8 @@ constexpr std::size_t blocks_of_arena = 4;
 void group::begin(const planned_group& plan, std::size_t number, std::byte* slice, std::size_t slice_bytes,
                   std::byte* heads) noexcept {
   const std::size_t page = os::pages::page_bytes();
-  colour_ = number * (lines_of_colour * sizeof(chunk)) % page;
+  const bool has_whole_pages = plan.chunk_bytes >= least_pages_of_coloured_chunk * page;
+  colour_ = has_whole_pages ? number * (lines_of_colour * sizeof(chunk)) % page : 0;
   slice_ = slice + number * page + colour_;
   slice_bytes_ = slice_bytes;
   heads_ = heads + number * page + colour_;
@@ -75,7 +77,7 @@ chunk* group::take_chunk(thread_record* owner) noexcept {
   if (value_of(is_given_up_)) return nullptr;
   if (chunks_ >= next_guard_) guard();
   if (value_of(is_given_up_)) return nullptr;
-  chunk* const taken = free_ != nullptr ? reuse() : extend();
+  chunk* const taken = warm_list_ != nullptr || cold_list_ != nullptr ? reuse() : extend();
   if (taken == nullptr) return nullptr;
   ++chunks_;
   most_chunks_ = detail::max(most_chunks_, chunks_);
@@ -93,10 +95,10 @@ chunk* group::take_chunk(thread_record* owner) noexcept {
 }
 
 chunk* group::reuse() noexcept {
-  chunk* const first = free_;
-  free_ = first->next;
-  if (first->is_cold == 0) --warm_;
-  first->is_cold = 0;
+  chunk*& list = warm_list_ != nullptr ? warm_list_ : cold_list_;
+  if (warm_list_ != nullptr) --warm_;
+  chunk* const first = list;
+  list = first->next;
   return first;
 }
 
@@ -144,20 +146,24 @@ void group::give_chunk(chunk& empty) noexcept {
   const detail::lock_scope held(lock_);
   --chunks_;
   empty.owner.store(nullptr, detail::memory_order_relaxed);
-  if ((warm_ + 1) << shift_ > detail::max(warm_bytes, chunks_ << shift_ >> 2)) leave_to_system(empty);
-  else ++warm_;
-  empty.next = free_;
-  free_ = &empty;
+  next_guard_ = detail::min(next_guard_, chunks_ + detail::max(std::size_t{1}, chunks_ / 16, budget_bytes_ >> shift_));
+  empty.next = warm_list_;
+  warm_list_ = &empty;
+  for (++warm_; warm_ << shift_ > detail::max(warm_bytes, chunks_ << shift_ >> 2); --warm_) leave_to_system();
 }
 
-void group::leave_to_system(chunk& empty) noexcept {
+// Effects: the memory of the chunk that was given last goes to the system.
+void group::leave_to_system() noexcept {
+  chunk* const leaving = warm_list_;
+  warm_list_ = leaving->next;
+  leaving->next = cold_list_;
+  cold_list_ = leaving;
   const int before = errno;
   const std::size_t page = os::pages::page_bytes();
-  std::byte* const begin = detail::align_up(memory_of(empty), page);
-  std::byte* const end = detail::align_down(memory_of(empty) + chunk_bytes(), page);
+  std::byte* const begin = detail::align_up(memory_of(*leaving), page);
+  std::byte* const end = detail::align_down(memory_of(*leaving) + chunk_bytes(), page);
   if (begin < end) static_cast<void>(::madvise(begin, static_cast<std::size_t>(end - begin), MADV_DONTNEED));
   errno = before;
-  empty.is_cold = 1;
 }
 
 // The next count comes after a growth by a 16th, so that all counts together take a time proportional to the chunks.

@@ -86,7 +86,7 @@ private:
   [[nodiscard]] chunk* extend() noexcept;
   [[nodiscard]] bool commit(std::size_t chunks) noexcept;
   void populate() noexcept;
-  void leave_to_system(chunk& empty) noexcept;
+  void leave_to_system() noexcept;
   void guard() noexcept;
   [[nodiscard]] std::size_t pinned_bytes() const noexcept;
 
@@ -99,10 +99,11 @@ private:
   atomic<bool> is_given_up_ = false;
 
   alignas(64) spin_lock lock_;
-  chunk* free_ = nullptr;
+  chunk* warm_list_ = nullptr;                    // free chunks that have memory
+  chunk* cold_list_ = nullptr;                    // free chunks whose memory the system has
   std::size_t chunks_ = 0, most_chunks_ = 0;      // in use
   std::size_t begun_ = 0;                         // chunks that have ever been in use
-  std::size_t warm_ = 0;                          // free chunks that have memory
+  std::size_t warm_ = 0;                          // length of the warm list
   std::size_t mapped_ = 0, committed_heads_ = 0;  // bytes, with the colour in front
   std::size_t colour_ = 0;                        // bytes of the first page before the first chunk, and the first head
   std::size_t populated_ = 0;                     // bytes of the slice that are resident, or have been in use

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include <link.h>
+#include <pthread.h>
 #include <sys/auxv.h>
 
 #include <ashlar/base/lock.hpp>
@@ -64,10 +65,16 @@ constinit atomic<const site_table*> table = nullptr;
 constinit site_node no_sites[2];
 constinit site_table empty_table = {.mask = 1, .shift = 63, .places = no_sites};
 
-// The rest is of the thread that has the lock, which is only tried: its holder may wait for the loader.
+// For the modules of the plan, the table under construction and the filter. Its holder waits for nothing: modules are
+// looked for without it, since that takes a lock of the loader.
 constinit spin_lock modules_lock;
-unsigned long long loads_seen = 0, unloads_seen = 0;
-constinit atomic<std::uint32_t> looks_left = 0;  // while libraries are being loaded
+constinit atomic<unsigned long long> loads_seen = 0;
+
+// A window in which new modules are looked for: from the loader's allocation of a module's description to its entry in
+// the list. Only the thread that loads looks: it has the locks of the loader, for which others would wait.
+constinit atomic<std::uint32_t> looks_left = 0;
+constinit atomic<std::uintptr_t> loading_thread = 0;
+
 std::uintptr_t loader_begin = 0, loader_end = 0;
 constexpr std::uint32_t looks_after_notice = 4096;
 constexpr std::uintptr_t most_step = std::uintptr_t{1} << 20;  // bytes from one frame to the next
@@ -109,22 +116,26 @@ constexpr std::uintptr_t most_step = std::uintptr_t{1} << 20;  // bytes from one
   return {};
 }
 
-int find_module(dl_phdr_info* info, std::size_t, void*) noexcept {
+/// The load biases of the plan's modules.
+struct found_modules {
+  std::uintptr_t bias[most_modules];
+  unsigned long long loads;
+};
+
+int find_module(dl_phdr_info* info, std::size_t, void* to) noexcept {
+  auto& found = *static_cast<found_modules*>(to);
+  found.loads = info->dlpi_adds;
   const auto id = build_id_of(*info);
   if (id.empty()) return 0;
-  for (planned_module& each : std::span(store.modules, store.known.modules))
-    if (each.bias == not_loaded && is_hexadecimal_of(id, each.build_id)) {
-      each.bias = info->dlpi_addr;
-      each.was_loaded = true;
-    }
+  for (std::size_t i = 0; i != store.known.modules; ++i)
+    if (found.bias[i] == not_loaded && is_hexadecimal_of(id, store.modules[i].build_id))
+      found.bias[i] = info->dlpi_addr;
   return 0;
 }
 
-int count_loads(dl_phdr_info* info, std::size_t, void*) noexcept {
-  const bool is_change = info->dlpi_adds != loads_seen || info->dlpi_subs != unloads_seen;
-  loads_seen = info->dlpi_adds;
-  unloads_seen = info->dlpi_subs;
-  return is_change ? 2 : 1;  // the first object gives it
+int count_loads(dl_phdr_info* info, std::size_t, void* loads) noexcept {
+  *static_cast<unsigned long long*>(loads) = info->dlpi_adds;
+  return 1;  // the first object gives it
 }
 
 int find_loader(dl_phdr_info* info, std::size_t, void* base) noexcept {
@@ -199,17 +210,19 @@ void for_each_loaded_chain(F f) noexcept {
   return made;
 }
 
+/// Effects: marks the addresses of the table. Expects: the lock is held.
 void fill_filter(bool looks_at_all) noexcept {
-  bool wanted[filter_bytes] = {};
-  for_each_loaded_chain([&](std::span<const planned_frame> chain) {
-    wanted[(store.modules[chain.front().module].bias + chain.front().offset) % filter_bytes] = true;
-  });
-  for (std::size_t i = 0; i != filter_bytes; ++i) {
-    const std::uint8_t byte = looks_at_all || wanted[i] ? 1 : 0;
-    if (value_of(filter[i]) != byte) set(filter[i], byte);
-  }
+  static bool wanted[filter_bytes];
+  for (bool& each : wanted) each = looks_at_all;
+  const site_table& in = *table.load(detail::memory_order_acquire);
+  for (std::size_t at = 0; at <= in.mask; ++at)
+    if (const site_node& node = in.places[at]; node.address != 0 && node.inner == 0)
+      wanted[node.address % filter_bytes] = true;
+  for (std::size_t i = 0; i != filter_bytes; ++i)
+    if (const std::uint8_t byte = wanted[i] ? 1 : 0; value_of(filter[i]) != byte) set(filter[i], byte);
 }
 
+/// Expects: the lock is held.
 void publish_sites() noexcept {
   std::size_t found = 0;
   for_each_loaded_chain([&](std::span<const planned_frame>) { ++found; });
@@ -222,23 +235,43 @@ void publish_sites() noexcept {
   table.store(made, detail::memory_order_release);  // pairs with group_of_call()
 }
 
-[[nodiscard]] bool find_modules() noexcept {
-  if (::dl_iterate_phdr(count_loads, nullptr) != 2) return false;
-  for (planned_module& each : std::span(store.modules, store.known.modules)) each.bias = not_loaded;
-  ::dl_iterate_phdr(find_module, nullptr);
-  publish_sites();
+/// Effects: publishes a table if a module of the plan has come, gone or moved. Expects: the lock is held.
+void take_modules(const found_modules& found) noexcept {
+  bool has_changed = false;
+  for (std::size_t i = 0; i != store.known.modules; ++i) {
+    planned_module& each = store.modules[i];
+    has_changed = has_changed || each.bias != found.bias[i];
+    each.bias = found.bias[i];
+    each.was_loaded = each.was_loaded || each.bias != not_loaded;
+  }
+  if (has_changed) publish_sites();
+}
+
+/// Effects: looks for the modules of the plan, if any module has been loaded since the last look. Returns: whether one
+/// has.
+bool find_modules() noexcept {
+  unsigned long long loads = 0;
+  ::dl_iterate_phdr(count_loads, &loads);
+  if (loads == value_of(loads_seen)) return false;
+  found_modules found;
+  for (std::uintptr_t& each : found.bias) each = not_loaded;
+  ::dl_iterate_phdr(find_module, &found);
+  const detail::lock_scope held(modules_lock);
+  set(loads_seen, found.loads);
+  take_modules(found);
+  fill_filter(false);
   return true;
 }
 
-/// Effects: as long as libraries are being loaded, looks for new ones.
+[[nodiscard]] std::uintptr_t this_thread() noexcept { return static_cast<std::uintptr_t>(::pthread_self()); }
+
+/// Effects: in the thread that loads a library: looks whether it is there.
 ASHLAR_COLD void look_for_modules() noexcept {
-  if (!modules_lock.try_lock()) return;
-  if (const std::uint32_t left = value_of(looks_left); left != 0) {
-    const bool has_changed = find_modules();
-    set(looks_left, has_changed ? 0 : left - 1);
-    if (value_of(looks_left) == 0) fill_filter(false);
-  }
-  modules_lock.unlock();
+  const std::uint32_t left = value_of(looks_left);
+  set(looks_left, find_modules() ? 0 : left - 1);
+  if (left != 1 || value_of(looks_left) != 0) return;
+  const detail::lock_scope held(modules_lock);
+  fill_filter(false);
 }
 
 /// Returns: the group of the longest chain that begins with the node, whose return address lies in `frame[1]`.
@@ -265,7 +298,7 @@ std::uint32_t group_of_call(std::uintptr_t return_address, const void* const* fr
   const site_table* in = table.load(detail::memory_order_acquire);  // pairs with publish_sites()
   if (in == nullptr) return no_group;
   const site_node* node = in->find(return_address, 0);
-  if (ASHLAR_UNLIKELY(node == nullptr && value_of(looks_left) != 0)) {
+  if (ASHLAR_UNLIKELY(node == nullptr && value_of(looks_left) != 0) && value_of(loading_thread) == this_thread()) {
     look_for_modules();
     in = table.load(detail::memory_order_acquire);
     node = in->find(return_address, 0);
@@ -278,10 +311,11 @@ std::uint32_t group_of_call(std::uintptr_t return_address, const void* const* fr
 
 void notice_loader(const void* return_address) noexcept {
   const auto at = reinterpret_cast<std::uintptr_t>(return_address);
-  if (at - loader_begin >= loader_end - loader_begin || !modules_lock.try_lock()) return;
+  if (at - loader_begin >= loader_end - loader_begin) return;
+  const detail::lock_scope held(modules_lock);
+  set(loading_thread, this_thread());
   if (value_of(looks_left) == 0) fill_filter(true);
   set(looks_left, looks_after_notice);
-  modules_lock.unlock();
 }
 
 void begin_sites(std::string_view text) noexcept {
@@ -301,16 +335,25 @@ void begin_sites(std::string_view text) noexcept {
     store.known = {};
     return;
   }
+  if (store.frame_count == 0) return;
   std::uintptr_t base = ::getauxval(AT_BASE);
   ::dl_iterate_phdr(find_loader, &base);
   table.store(&empty_table, detail::memory_order_relaxed);
-  static_cast<void>(find_modules());
-  fill_filter(false);
+  find_modules();
 }
 
 const plan_in_effect& plan() noexcept { return store.known; }
 
 void lock_sites() noexcept { modules_lock.lock(); }
 void unlock_sites() noexcept { modules_lock.unlock(); }
+
+void unlock_sites_in_child() noexcept {
+  if (table.load(detail::memory_order_relaxed) != nullptr && value_of(looks_left) != 0 &&
+      value_of(loading_thread) != this_thread()) {
+    set(looks_left, std::uint32_t{0});
+    fill_filter(false);
+  }
+  modules_lock.unlock();
+}
 
 }  // namespace ashlar::route

@@ -58,8 +58,8 @@ extern constinit ASHLAR_OF_THIS_LIBRARY atomic<std::uint8_t> filter[filter_bytes
 /// that malloc calls last: the caller's rbp, then the return address.
 [[nodiscard]] std::uint32_t group_of_call(std::uintptr_t return_address, const void* const* frame) noexcept;
 
-/// Effects: looks at calls of the loader, which clears the description of a module that it is about to load: the next
-/// allocations look for new modules.
+/// Effects: notices the loader's calloc of the description of a module that it is about to load: the next allocations
+/// of this thread look for new modules.
 void notice_loader(const void* return_address) noexcept;
 
 /// Effects: reads the plan from the text and finds its sites. Expects: no other thread allocates yet.
@@ -75,9 +75,10 @@ struct plan_in_effect {
 };
 [[nodiscard]] const plan_in_effect& plan() noexcept;
 
-/// @{ Over a fork.
+/// @{ Over a fork. In a child no other thread loads a library any more.
 void lock_sites() noexcept;
 void unlock_sites() noexcept;
+void unlock_sites_in_child() noexcept;
 /// @}
 
 }  // namespace ashlar::route

@@ -70,7 +70,9 @@ public:
     if (digits.empty() || digits.size() > 20) return false;
     value = 0;
     for (const char c : digits) {
-      const unsigned digit = c >= 'a' ? static_cast<unsigned>(c - 'a') + 10 : static_cast<unsigned>(c - '0');
+      const unsigned digit = c >= '0' && c <= '9'   ? static_cast<unsigned>(c - '0')
+                             : c >= 'a' && c <= 'f' ? static_cast<unsigned>(c - 'a') + 10
+                                                    : base;
       if (digit >= base) return false;
       if (!detail::checked_mul(value, std::uint64_t{base}, value) ||
           !detail::checked_add(value, std::uint64_t{digit}, value))

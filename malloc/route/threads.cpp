@@ -10,6 +10,8 @@
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/os/pages.hpp>
 
+#include "malloc/route/sites.hpp"
+
 namespace ashlar::route {
 
 constinit thread_records records;
@@ -103,9 +105,9 @@ void restart(thread_share& mine, group& of, chunk& empty) noexcept {
 }  // namespace
 
 void* allocate_slow(group& of, std::size_t number, std::size_t bytes) noexcept {
-  if (of.is_given_up()) return nullptr;
   thread_record* const owner = records.obtain();
   if (owner == nullptr) return nullptr;
+  if (of.is_given_up()) return drain(*owner), nullptr;  // nothing else takes back what other threads free
   thread_share& mine = owner->shares[number];
   const std::size_t wanted = detail::max<std::size_t>(bytes, 1);
   for (;;) {
@@ -198,15 +200,26 @@ void thread_records::end_thread(thread_record& leaving) noexcept {
 
 void thread_records::before_fork(detail::fork_step step) noexcept {
   if (step != detail::fork_step::last_locks) return;
+  lock_sites();  // first, since who has it may begin the groups
   for (std::uint32_t i = 0; i != range.count; ++i) range.groups[i].lock();
 }
 
-void thread_records::after_fork_in_parent() noexcept {
+namespace {
+
+void unlock_groups() noexcept {
   for (std::uint32_t i = 0; i != range.count; ++i) range.groups[i].unlock();
 }
 
+}  // namespace
+
+void thread_records::after_fork_in_parent() noexcept {
+  unlock_groups();
+  unlock_sites();
+}
+
 void thread_records::after_fork_in_child(thread_record* mine) noexcept {
-  after_fork_in_parent();
+  unlock_groups();
+  unlock_sites_in_child();
   for (thread_record* each = first_.load(detail::memory_order_relaxed); each != nullptr; each = each->next)
     if (each != mine && each->now.load(detail::memory_order_relaxed) != state::idle)
       each->now.store(state::lost, detail::memory_order_relaxed);

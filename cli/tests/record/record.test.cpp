@@ -205,6 +205,16 @@ TEST_F(record, spans_and_names_of_threads_get_through) {
   EXPECT_TRUE(open[0].empty() && open[1].empty());
 }
 
+TEST_F(record, stacks_need_no_lock_of_the_thread) {
+  ASSERT_EQ(record_victim("asks_for_its_stack", "--stacks 8"), 0) << output();
+  EXPECT_EQ(recording(file()).count(operation::malloc_, 90'003), 1U);
+}
+
+TEST_F(record, a_program_without_unwind_tables_is_recorded) {
+  EXPECT_EQ(shell(ASHLAR_COMMAND " record --stacks 8 -o " + file() + " -- " ASHLAR_NO_TABLES_VICTIM), 0) << output();
+  EXPECT_TRUE(recording(file()).complete);
+}
+
 TEST_F(record, stacks_tell_callers_apart) {
   ASSERT_EQ(record_victim("stacks", "--stacks 8"), 0) << output();
   trace_reader r(file());

@@ -260,6 +260,16 @@ int marks(const char*) {
   return 0;
 }
 
+/// A thread that first asks for its stack: the C library allocates under a lock of the thread.
+int asks_for_its_stack(const char*) {
+  std::thread([] {
+    pthread_attr_t facts;
+    if (pthread_getattr_np(pthread_self(), &facts) == 0) pthread_attr_destroy(&facts);
+    free(keep(malloc(90'003)));
+  }).join();
+  return 0;
+}
+
 /// Three spans of one name and one within each, by the header for C and by the class; a second thread with a name.
 int spans(const char*) {
   ashlar_name_thread("main thread");
@@ -353,6 +363,7 @@ int main(int argc, char** argv) {
                                                           {"runs_out", runs_out},
                                                           {"asks_loader", asks_loader},
                                                           {"marks", marks},
+                                                          {"asks_for_its_stack", asks_for_its_stack},
                                                           {"spans", spans},
                                                           {"stacks", stacks},
                                                           {"cancelled", cancelled},

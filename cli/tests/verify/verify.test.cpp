@@ -123,10 +123,10 @@ TEST_F(verify_verb, another_malloc_is_preloaded_into_the_program) {
 
 /// B takes half the time, but for one request in 50.
 TEST_F(verify_verb, a_worse_tail_of_a_span_is_worse_though_the_mean_is_better) {
-  EXPECT_EQ(verify("spans 40 40", "spans 10 500", "--spans --runs 9 --threshold 20"), 3) << text("out") << text("err");
+  EXPECT_EQ(verify("spans 4 4", "spans 1 50", "--spans --runs 9 --threshold 20"), 3) << text("out") << text("err");
   EXPECT_TRUE(printed("B is worse: the 99th percentile +")) << text("out");
   EXPECT_TRUE(printed("p99 of request")) << text("out");
-  EXPECT_EQ(verify("spans 40 40", "spans 10 500", "--runs 9 --threshold 20"), 0) << text("out") << text("err");
+  EXPECT_EQ(verify("spans 4 4", "spans 1 50", "--runs 9 --threshold 20"), 0) << text("out") << text("err");
   EXPECT_TRUE(printed("Not measured: latency within a run,")) << text("out");
   EXPECT_EQ(verify("40", "40", "--spans --runs 8 --threshold 100"), 0) << text("out") << text("err");
   EXPECT_TRUE(printed("There is no span that each run of A and B has")) << text("out");
@@ -156,6 +156,8 @@ TEST_F(verify_verb, mistakes) {
   complaint("--plan x --malloc mimalloc -- true", 2, "B is under --malloc or --plan, not both");
   complaint("--attribute -- true", 2, "--attribute needs --plan");
   complaint("-o f -- true", 2, "-o needs --attribute");
+  complaint("--plan x --attribute --json f -- true", 2, "--json and --spans are of no use with --attribute");
+  complaint("--plan x --attribute --spans -- true", 2, "--json and --spans are of no use with --attribute");
   complaint("--plan /nonesuch -- " ASHLAR_VERIFY_VICTIM, 1, "/nonesuch: No such file or directory\n");
   complaint("--plan " ASHLAR_VERIFY_VICTIM " -- " ASHLAR_VERIFY_VICTIM, 1, ASHLAR_VERIFY_VICTIM);
   complaint("--malloc nonesuch -- true", 2, "");

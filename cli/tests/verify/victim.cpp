@@ -17,9 +17,9 @@ void spend_parts(long parts) {
 
 void spend(long steps) { spend_parts(100 * steps); }
 
-/// One request in 50 takes `rare` parts.
+/// One request in 50 takes `rare` parts. They are many and short, so that fewer than one in 100 is interrupted.
 int answer_requests(long usual, long rare) {
-  for (int i = 0; i < 500; ++i) {
+  for (int i = 0; i < 5000; ++i) {
     ashlar_span_begin("request");
     spend_parts(i % 50 == 7 ? rare : usual);
     ashlar_span_end();

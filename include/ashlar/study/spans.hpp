@@ -58,13 +58,15 @@ public:
     thread_state& t = threads_[thread];
     ++t.allocations;
     t.bytes += bytes;
-    t.live_bytes += static_cast<std::int64_t>(bytes);
+    t.live_bytes = static_cast<std::int64_t>(static_cast<std::uint64_t>(t.live_bytes) + bytes);
     if (!t.open.empty()) t.open.back().peak_bytes = std::max(t.open.back().peak_bytes, t.live_bytes);
   }
 
   /// `thread` is the one that frees.
   void freed(std::uint32_t thread, std::uint64_t bytes) {
-    if (has_spans_) threads_[thread].live_bytes -= static_cast<std::int64_t>(bytes);
+    if (!has_spans_) return;
+    std::int64_t& live = threads_[thread].live_bytes;
+    live = static_cast<std::int64_t>(static_cast<std::uint64_t>(live) - bytes);
   }
 
   /// Returns: the table. The tracker must not be used again.
@@ -87,7 +89,7 @@ private:
     std::vector<open_span> open;  // innermost last
     std::uint64_t allocations = 0;
     std::uint64_t bytes = 0;
-    std::int64_t live_bytes = 0;  // less than 0 in a thread that frees what others allocate
+    std::int64_t live_bytes = 0;  // less than 0 in a thread that frees what others allocate; modulo 2^64
   };
 
   void count(const open_span& ended, const thread_state& t, std::uint64_t now_ns) {
@@ -97,8 +99,8 @@ private:
     sum.most_allocations = std::max(sum.most_allocations, t.allocations - ended.allocations);
     sum.bytes += t.bytes - ended.bytes;
     sum.most_bytes = std::max(sum.most_bytes, t.bytes - ended.bytes);
-    sum.most_peak_bytes =
-        std::max(sum.most_peak_bytes, static_cast<std::uint64_t>(ended.peak_bytes - ended.live_bytes));
+    sum.most_peak_bytes = std::max(sum.most_peak_bytes, static_cast<std::uint64_t>(ended.peak_bytes) -
+                                                            static_cast<std::uint64_t>(ended.live_bytes));
   }
 
   span_table all_;
