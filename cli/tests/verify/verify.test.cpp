@@ -175,8 +175,8 @@ TEST_F(verify_verb, mistakes) {
 
 TEST_F(verify_verb, a_plan_of_routes_is_followed_by_b_alone) {
   const std::string victim = ASHLAR_ROUTE_VICTIM, id = build_id_of(victim);
-  const std::string words =
-      " --runs 8 --threshold 100 --json " + file("j") + " -- " + victim + " work " ASHLAR_ROUTE_PLUGIN;
+  const std::string work = " -- " + victim + " work " ASHLAR_ROUTE_PLUGIN;
+  const std::string words = " --runs 8 --threshold 100 --json " + file("j") + work;
   std::ofstream(file("p")) << to_text({.program = victim, .modules = {{id, victim}}, .groups = {}});
   const int status = ashlar("verify --plan " + file("p") + words);
   EXPECT_TRUE(status == 0 || status == 4) << status << text("out") << text("err");
@@ -184,7 +184,7 @@ TEST_F(verify_verb, a_plan_of_routes_is_followed_by_b_alone) {
   const json j = json::parse(text("j"));
   EXPECT_EQ(j["a"]["library"], "");
   EXPECT_NE(j["b"]["library"].get<std::string>().find("libashlar-route.so"), std::string::npos);
-  EXPECT_EQ(ashlar("verify --attribute --plan " + file("p") + words), 1);
+  EXPECT_EQ(ashlar("verify --attribute --runs 8 --plan " + file("p") + work), 1);
   EXPECT_NE(text("err").find("a plan of fewer than two groups"), std::string::npos) << text("err");
   const std::string other(id.size(), '0');
   route_group group;
