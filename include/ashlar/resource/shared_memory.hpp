@@ -82,7 +82,7 @@ namespace interprocess {
 /// If a process dies, even within a call, the others go on: the next call repairs the blocks. Blocks of the dead
 /// process stay as they are, and `for_each_live` names them.
 ///
-/// Blocks belong to the mapping that handed them out: another mapping has them at another address, so data inside
+/// Blocks belong to the mapping which handed them out: another mapping has them at another address, so data inside
 /// refers to data by `offset_ptr`. Alignments go up to 4096 bytes. A block takes 16 bytes beside its own, rounded up
 /// to 16. The memory ends with its mappings; the resource is never destroyed. Complexity: O(1); after a death once
 /// O(blocks). Thread safety: any thread of any process.
