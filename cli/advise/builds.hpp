@@ -9,9 +9,6 @@
 
 namespace ashlar::cli {
 
-/// Returns: the build id in an ELF file, in lower-case hexadecimal; empty without one.
-[[nodiscard]] std::string build_id_of_file(const std::string& path);
-
 /// Returns: the modules; the path of one whose file holds another build becomes a path that no file has, since its
 /// names would be those of another program. Effects: adds the paths of such files to `changed`, once.
 [[nodiscard]] std::vector<trace::mapped_module> without_other_builds(std::vector<trace::mapped_module> modules,

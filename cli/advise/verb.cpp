@@ -11,8 +11,8 @@
 
 #include "cli/advise/advice.hpp"
 #include "cli/advise/builds.hpp"
-#include "cli/replay/json.hpp"
 #include "cli/report/trace.hpp"
+#include "cli/support/output.hpp"
 #include "cli/support/parse.hpp"
 #include "cli/support/verb.hpp"
 
@@ -140,9 +140,7 @@ int advise(const advise_options& o) {
   a.warnings = warnings_of(inputs, changed, a.features);
   a.sites = choose_sites(tree, seen, names, a.limits);
   if (o.json != "-" && o.plan != "-") fmt::print("{}", advice_text(a, tree, o.top));
-  if (!o.json.empty())
-    write_text(o.json,
-               advice_json(a, tree, names).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  if (!o.json.empty()) write_json(o.json, advice_json(a, tree, names));
   if (!o.plan.empty()) write_plan(o, a, tree, program_of(*inputs.front()));
   return exit_ok;
 }

@@ -19,9 +19,9 @@
 #include "cli/budget/limits.hpp"
 #include "cli/record/child.hpp"
 #include "cli/record/status.hpp"
-#include "cli/replay/json.hpp"
 #include "cli/report/trace.hpp"
 #include "cli/support/companion.hpp"
+#include "cli/support/output.hpp"
 #include "cli/support/parse.hpp"
 #include "cli/support/verb.hpp"
 
@@ -86,7 +86,7 @@ int check_trace(const command& c, const std::vector<limit>& limits, const std::s
   const std::vector<checked_limit> all = check_limits(limits, sum, input.names());
   if (const std::string note = damage_note(input.info()); !note.empty()) throw std::runtime_error(trace + ": " + note);
   if (c.json != "-") fmt::print("{}", limits_text(all));
-  if (!c.json.empty()) write_text(c.json, json_of(all).dump(2) + "\n");
+  if (!c.json.empty()) write_json(c.json, json_of(all));
   return std::all_of(all.begin(), all.end(), [](const checked_limit& l) { return l.is_kept(); }) ? exit_ok
                                                                                                  : exit_exceeded;
 }

@@ -19,6 +19,7 @@
 #include "cli/record/summary.hpp"
 #include "cli/support/companion.hpp"
 #include "cli/support/inspect_program.hpp"
+#include "cli/support/output.hpp"
 #include "cli/support/parse.hpp"
 #include "cli/support/verb.hpp"
 
@@ -76,11 +77,6 @@ int tell_outcome(const command& c, const record_status& told, const child_result
   if (facts.kind == program_kind::own_malloc) complain("record", describe(facts, the_recorder));
   if (!c.quiet) complain("record", sum.text);
   return result.status;
-}
-
-bool is_same_file(const std::string& a, const std::string& b) {
-  std::error_code none;
-  return fs::equivalent(a, b, none);
 }
 
 int record_program(const command& c) {

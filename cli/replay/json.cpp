@@ -2,11 +2,6 @@
 // Writes a replay as JSON: every figure with its unit in its name, and its spread.
 #include "cli/replay/json.hpp"
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <stdexcept>
-
 #include <nlohmann/json.hpp>
 
 #include "cli/replay/verdict.hpp"
@@ -127,15 +122,6 @@ json replay_json(const replay_figures& figures, const replayed_trace& trace) {
           {"findings", replay_findings(figures)},
           {"verdict", replay_verdict(figures)},
           {"meaning", replay_meaning(figures, trace)}};
-}
-
-void write_text(const std::string& path, const std::string& text) {
-  const bool to_stdout = path == "-";
-  const auto close = [to_stdout](std::FILE* f) { return to_stdout ? std::fflush(f) : std::fclose(f); };
-  std::FILE* file = to_stdout ? stdout : std::fopen(path.c_str(), "w");
-  if (file == nullptr) throw std::runtime_error(path + ": " + std::strerror(errno));
-  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  if (close(file) != 0 || !written) throw std::runtime_error(path + ": " + std::strerror(errno));
 }
 
 }  // namespace ashlar::cli

@@ -16,7 +16,4 @@ namespace ashlar::cli {
 
 [[nodiscard]] nlohmann::json replay_json(const replay_figures& figures, const replayed_trace& trace);
 
-/// Effects: writes `text` to the file, or to standard output for "-". Throws: `std::runtime_error` naming the file.
-void write_text(const std::string& path, const std::string& text);
-
 }  // namespace ashlar::cli

@@ -27,6 +27,7 @@
 #include "cli/report/data.hpp"
 #include "cli/report/trace.hpp"
 #include "cli/rounds/options.hpp"
+#include "cli/support/output.hpp"
 #include "cli/support/parse.hpp"
 #include "cli/support/table.hpp"
 #include "cli/support/table_units.hpp"
@@ -165,7 +166,7 @@ int replay(const replay_options& o) {
   trace.repetitions = run.played.rounds;
   progress.clear();
   if (o.json != "-") print(figures, trace);
-  if (!o.json.empty()) write_text(o.json, replay_json(figures, trace).dump(2) + "\n");
+  if (!o.json.empty()) write_json(o.json, replay_json(figures, trace));
   if (!o.html.empty()) write_text(o.html, html_report(&figures, &trace, make_report(input, summary.finish())));
   return outcome(figures);
 }

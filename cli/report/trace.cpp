@@ -2,13 +2,12 @@
 // Opens traces and turns their errors into one line each.
 #include "cli/report/trace.hpp"
 
-#include <filesystem>
 #include <stdexcept>
-#include <system_error>
 
 #include <fmt/format.h>
 
 #include "cli/record/status.hpp"
+#include "cli/support/output.hpp"
 #include "cli/support/zstd_codec.hpp"
 
 namespace ashlar::cli {
@@ -65,8 +64,7 @@ std::string trace_input::program() const {
 }
 
 void expect_other_file(const trace_input& trace, const std::string& output) {
-  std::error_code none;
-  if (!output.empty() && std::filesystem::equivalent(trace.path(), output, none))
+  if (is_same_file(trace.path(), output))
     throw std::runtime_error(output + " is the trace itself: nothing was written");
 }
 

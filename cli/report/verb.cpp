@@ -9,10 +9,10 @@
 #include <ashlar/study/summariser.hpp>
 
 #include "cli/html/report.hpp"
-#include "cli/replay/json.hpp"
 #include "cli/report/data.hpp"
 #include "cli/report/text.hpp"
 #include "cli/report/trace.hpp"
+#include "cli/support/output.hpp"
 #include "cli/support/parse.hpp"
 #include "cli/support/verb.hpp"
 
@@ -41,8 +41,7 @@ int report(const report_options& o) {
   study::trace_summary summary = study::summarise(input);
   const report_data data = make_report(input, std::move(summary));
   if (o.json != "-") fmt::print("{}", report_text(data));
-  if (!o.json.empty())
-    write_text(o.json, report_json(data).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  if (!o.json.empty()) write_json(o.json, report_json(data));
   if (!o.html.empty()) write_text(o.html, html_report(nullptr, nullptr, data));
   return exit_ok;
 }

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
 #include <initializer_list>
 #include <set>
 #include <stdexcept>
@@ -211,6 +214,12 @@ route_plan read_plan(std::istream& in, const std::string& name) {
     throw std::runtime_error(name + ":" + std::to_string(at) + ": " + error.what());
   }
   return plan;
+}
+
+route_plan read_plan(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) throw std::runtime_error(path + ": " + std::strerror(errno));
+  return read_plan(file, path);
 }
 
 }  // namespace ashlar::cli

@@ -77,4 +77,7 @@ inline constexpr std::size_t most_frames = 64;
 /// values out of the limits above, a frame in no listed module, and for a site or a name that stands there twice.
 [[nodiscard]] route_plan read_plan(std::istream& in, const std::string& name);
 
+/// As above, from a file. Throws: also if it cannot be opened.
+[[nodiscard]] route_plan read_plan(const std::string& path);
+
 }  // namespace ashlar::cli

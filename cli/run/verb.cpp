@@ -2,8 +2,6 @@
 // `ashlar run`: becomes a program with the preloadable malloc in front of the C library's.
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
-#include <fstream>
 #include <optional>
 #include <string>
 #include <vector>
@@ -84,13 +82,9 @@ int run_by_plan(const command& c) {
   const std::string library = require_companion(route_library);
   const program_facts program = inspect_program(c.program.front());
   std::string obstacle = describe(program, {.name = route_library, .use = "run"});
-  std::ifstream file(c.plan);
-  if (!file) return complain("run", c.plan + ": " + std::strerror(errno));
-  route_plan plan = read_plan(file, c.plan);
-  if (obstacle.empty()) obstacle = obstacle_to(plan, program.path);
+  route_plan plan = read_plan(c.plan);
+  if (obstacle.empty()) obstacle = bind_plan(plan, program.path);
   if (!obstacle.empty()) return complain("run", obstacle, exit_not_loaded);
-  // It may have been moved since: chains are read from it.
-  if (const std::string id = build_id_of(program.path); !id.empty()) plan.modules[id] = program.path;
   if (plan.groups.empty()) complain("run", c.plan + ": the plan has no groups: nothing is routed");
   ::setenv(route_variable, handover_text(plan, c.reports).c_str(), 1);
   return start(c, library);

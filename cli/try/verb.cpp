@@ -11,9 +11,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/replay/candidates.hpp"
-#include "cli/replay/json.hpp"
 #include "cli/rounds/options.hpp"
 #include "cli/rounds/progress.hpp"
+#include "cli/support/output.hpp"
 #include "cli/support/parse.hpp"
 #include "cli/support/table.hpp"
 #include "cli/support/verb.hpp"
@@ -98,7 +98,7 @@ int try_all(const try_options& o) {
   clear_progress();
   const std::string program = joined(o.program);
   if (o.json != "-") print(all, predictions, program);
-  if (!o.json.empty()) write_text(o.json, try_json(all, predictions, program).dump(2) + "\n");
+  if (!o.json.empty()) write_json(o.json, try_json(all, predictions, program));
   return outcome(all);
 }
 

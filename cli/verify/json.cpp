@@ -10,16 +10,6 @@ namespace {
 
 using nlohmann::json;
 
-const char* key_of(finding f) {
-  switch (f) {
-    case finding::gain: return "less";
-    case finding::loss: return "more";
-    case finding::level: return "equal";
-    case finding::undecided: break;
-  }
-  return "undecided";
-}
-
 json effect_json(const paired_effect& effect) {
   const median_interval ratio = effect.ratio();
   return {{"pairs", effect.pairs},
@@ -38,7 +28,7 @@ json measures_json(const verification& v) {
     json j = effect_json(e.effect);
     j["a"] = e.a;
     j["b"] = e.b;
-    j["b_takes"] = key_of(e.found);
+    j["b_takes"] = word_of(e.found);
     all[facts_of(m).key] = std::move(j);
   }
   return all;
@@ -74,7 +64,7 @@ json spans_json(const verification& v) {
     json j = effect_json(s.effect);
     j["a"] = s.a;
     j["b"] = s.b;
-    j["b_takes"] = key_of(s.found);
+    j["b_takes"] = word_of(s.found);
     all[s.name] = std::move(j);
   }
   return all;

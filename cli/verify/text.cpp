@@ -36,16 +36,6 @@ std::string amount(double value, run_measure m) {
   return m == run_measure::faults ? human_count(value) : human_time(1e6 * value);
 }
 
-const char* word_of(finding f) {
-  switch (f) {
-    case finding::gain: return "less";
-    case finding::loss: return "more";
-    case finding::level: return "equal";
-    case finding::undecided: break;
-  }
-  return "undecided";
-}
-
 /// Returns: the other measures of which B takes more than the threshold, after a semicolon.
 std::string costs(const verification& v, const experiment_plan& plan) {
   std::string all;
@@ -120,6 +110,16 @@ void add_run_notes(std::vector<std::string>& notes, const verification& v, const
 }
 
 }  // namespace
+
+const char* word_of(finding f) noexcept {
+  switch (f) {
+    case finding::gain: return "less";
+    case finding::loss: return "more";
+    case finding::level: return "equal";
+    case finding::undecided: break;
+  }
+  return "undecided";
+}
 
 const char* name_of(verdict decision) noexcept {
   switch (decision) {

@@ -21,5 +21,7 @@ namespace ashlar::cli {
 [[nodiscard]] nlohmann::json verify_json(const verification& v, const experiment& runs, const experiment_plan& plan);
 
 [[nodiscard]] const char* name_of(verdict decision) noexcept;
+/// Returns: the amount that B takes: "less", "more", "equal" or "undecided".
+[[nodiscard]] const char* word_of(finding f) noexcept;
 
 }  // namespace ashlar::cli

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // `ashlar verify`: whether B is better than A, with an interval and an exit status.
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
-#include <fstream>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -16,13 +13,13 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/replay/candidates.hpp"
-#include "cli/replay/json.hpp"
 #include "cli/rounds/progress.hpp"
 #include "cli/routes/build_id.hpp"
 #include "cli/routes/handover.hpp"
 #include "cli/routes/plan.hpp"
 #include "cli/support/companion.hpp"
 #include "cli/support/inspect_program.hpp"
+#include "cli/support/output.hpp"
 #include "cli/support/parse.hpp"
 #include "cli/support/table.hpp"
 #include "cli/support/verb.hpp"
@@ -42,6 +39,7 @@ struct verify_options {
   std::string b;
   std::string malloc = "libashlar.so";
   std::string routes;       ///< The file of a plan.
+  route_plan routed;        ///< Its contents, for the program.
   bool attributes = false;  ///< To each group its effect.
   std::string reduced;      ///< The file for the groups that gain.
   bool malloc_given = false;
@@ -154,26 +152,20 @@ program_side under_malloc(const verify_options& o) {
   return {.command = o.program, .library = chosen.library, .shown = before + " " + joined(o.program)};
 }
 
-route_plan plan_of(const verify_options& o) {
-  std::ifstream file(o.routes);
-  if (!file) throw std::runtime_error(o.routes + ": " + std::strerror(errno));
-  return read_plan(file, o.routes);
-}
-
 /// Throws: `std::runtime_error` for a plan that cannot be read, or is for another build.
-program_side under_plan(const verify_options& o) {
+program_side under_plan(verify_options& o) {
   const program_facts program = inspect_program(o.program.front());
   std::string obstacle = describe(program, {.name = route_library, .use = "verify"});
-  const route_plan plan = plan_of(o);
-  if (obstacle.empty()) obstacle = obstacle_to(plan, program.path);
+  o.routed = read_plan(o.routes);
+  if (obstacle.empty()) obstacle = bind_plan(o.routed, program.path);
   if (!obstacle.empty()) throw std::runtime_error(obstacle);
   return {.command = o.program,
           .library = require_companion(route_library),
-          .variables = {{route_variable, handover_text(plan, false)}},
+          .variables = {{route_variable, handover_text(o.routed, false)}},
           .shown = "ashlar run --plan " + o.routes + " -- " + joined(o.program)};
 }
 
-program_side other_side(const verify_options& o) {
+program_side other_side(verify_options& o) {
   if (!o.b.empty()) return side_of(o.b);
   return o.routes.empty() ? under_malloc(o) : under_plan(o);
 }
@@ -215,17 +207,16 @@ void print(const verification& v, const experiment& runs, const experiment_plan&
 }
 
 int attribute_groups(const verify_options& o) {
-  const route_plan routes = plan_of(o);
-  const attribution found = attribute(o.plan, routes, show_progress);
+  const attribution found = attribute(o.plan, o.routed, show_progress);
   clear_progress();
   fmt::print(
-      "{}\n{}", attribution_text(found, routes),
+      "{}\n{}", attribution_text(found, o.routed),
       wrapped(fmt::format("{} pairs of runs with a random half of the groups and with the others (--seed {}). Drop: "
                           "the interval holds 0, or a loss.\n",
                           found.pairs, o.plan.seed),
               100));
   fmt::print("\n");
-  if (!o.reduced.empty()) write_text(o.reduced, to_text(reduced(routes, found)));
+  if (!o.reduced.empty()) write_text(o.reduced, to_text(reduced(o.routed, found)));
   return exit_ok;
 }
 
@@ -235,9 +226,7 @@ int verify(const verify_options& o) {
   clear_progress();
   const verification v = conclude(runs, o.plan);
   if (o.json != "-") print(v, runs, o.plan);
-  if (!o.json.empty())
-    write_text(o.json,
-               verify_json(v, runs, o.plan).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  if (!o.json.empty()) write_json(o.json, verify_json(v, runs, o.plan));
   return exit_status_of(v.decision);
 }
 

@@ -33,7 +33,6 @@ constexpr std::uintptr_t not_loaded = ~std::uintptr_t{0};
 struct planned_module {
   std::string_view build_id;
   std::uintptr_t bias = not_loaded;
-  bool was_loaded = false;
 };
 
 /// The plan as read, in pages of its own.
@@ -242,7 +241,6 @@ void take_modules(const found_modules& found) noexcept {
     planned_module& each = store.modules[i];
     has_changed = has_changed || each.bias != found.bias[i];
     each.bias = found.bias[i];
-    each.was_loaded = each.was_loaded || each.bias != not_loaded;
   }
   if (has_changed) publish_sites();
 }

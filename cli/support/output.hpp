@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Files that a verb writes where an option names them.
+#pragma once
+
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace ashlar::cli {
+
+/// Effects: writes `text` to the file, or to standard output for "-". Throws: `std::runtime_error` naming the file.
+void write_text(const std::string& path, const std::string& text);
+
+/// As `write_text`, indented. Bytes that are not UTF-8 are replaced.
+void write_json(const std::string& path, const nlohmann::json& value);
+
+/// Returns: whether both paths lead to one file, which exists.
+[[nodiscard]] bool is_same_file(const std::string& a, const std::string& b);
+
+}  // namespace ashlar::cli
