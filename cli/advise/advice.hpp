@@ -5,12 +5,18 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 
 #include "cli/advise/sites.hpp"
 #include "cli/routes/plan.hpp"
 
 namespace ashlar::cli {
+
+/// What the remedies gave on the program, or on its trace.
+struct advice_measurement {
+  std::string text;     ///< Its first line is the verdict; empty: nothing was measured.
+  nlohmann::json data;  ///< Null: nothing was measured.
+};
 
 struct advice {
   std::string program;              ///< The recorded command line.
@@ -19,6 +25,7 @@ struct advice {
   program_features features;
   advice_limits limits;
   std::vector<advised_site> sites;  ///< Those with a remedy first.
+  advice_measurement measurement = {};
 };
 
 /// Returns: a page of text, with at most `top` sites that have a remedy.
@@ -30,6 +37,9 @@ struct advice {
 /// Returns: the routes of the sites that a pool or an arena serves, as far as their frames lie in modules with a build
 /// id. Effects: adds to `left_out` a line for each site that no route serves for want of one.
 [[nodiscard]] route_plan advice_plan(const advice& a, const call_tree& tree, std::vector<std::string>& left_out);
+
+/// Returns: the return addresses that identify the site.
+[[nodiscard]] std::vector<route_frame> chain_of(const advised_site& s, const call_tree& tree);
 
 /// Returns: the features of a site.
 [[nodiscard]] nlohmann::json features_json(const site_features& f);

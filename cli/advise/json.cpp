@@ -71,6 +71,11 @@ json frame_json(const site_frame& frame, const call_tree& tree, const std::vecto
   return {{"build_id", module.build_id}, {"module", module.path}, {"offset", frame.offset}, {"calls", calls}};
 }
 
+std::string level_of(const advised_site& s) {
+  if (!s.measured.empty()) return "measured";
+  return s.rule->proposes == remedy::nothing ? "bound" : "simulated";
+}
+
 json site_json(const advised_site& s, const advice& a, const call_tree& tree, site_names& names) {
   const site_node& node = tree.nodes()[s.node];
   json chain = json::array();
@@ -90,10 +95,7 @@ json site_json(const advised_site& s, const advice& a, const call_tree& tree, si
           {"remedy", std::string(name(s.rule->proposes))},
           {"evidence", s.evidence},
           {"advice", remedy_text(s)},
-          {"gain",
-           {{"level", s.rule->proposes == remedy::nothing ? "bound" : "simulated"},
-            {"bound_ns", s.bound},
-            {"text", gain_text(s, a)}}},
+          {"gain", {{"level", level_of(s)}, {"bound_ns", s.bound}, {"text", gain_text(s, a)}}},
           {"owner", {{"function", s.owner}, {"share", s.owner_share}}},
           {"features", features_json(*s.features)}};
 }
@@ -141,6 +143,7 @@ json advice_json(const advice& a, const call_tree& tree, site_names& names) {
           {"pair_ns", a.limits.pair_ns},
           {"program_ns", a.limits.program_ns},
           {"features", program_json(a.features)},
+          {"measurement", a.measurement.data},
           {"sites", sites}};
 }
 

@@ -46,11 +46,7 @@ std::uint64_t pool_chunk(std::uint64_t cell_bytes) {
 
 route_site site_of(const advised_site& s, const call_tree& tree) {
   route_site site;
-  const site_node& node = tree.nodes()[s.node];
-  for (const std::uint64_t index : tree.frames(node.stack).first(node.depth)) {
-    const site_frame& frame = tree.frame(index);
-    site.chain.push_back({tree.modules()[frame.module].build_id, frame.offset});
-  }
+  site.chain = chain_of(s, tree);
   site.function = s.request.place.function;
   if (s.request.place.line != 0) site.source = fmt::format("{}:{}", s.request.place.file, s.request.place.line);
   return site;
@@ -79,6 +75,16 @@ route_group group_of(const advised_site& s, const advice& a, const call_tree& tr
 }
 
 }  // namespace
+
+std::vector<route_frame> chain_of(const advised_site& s, const call_tree& tree) {
+  std::vector<route_frame> chain;
+  const site_node& node = tree.nodes()[s.node];
+  for (const std::uint64_t index : tree.frames(node.stack).first(node.depth)) {
+    const site_frame& frame = tree.frame(index);
+    chain.push_back({tree.modules()[frame.module].build_id, frame.offset});
+  }
+  return chain;
+}
 
 route_plan advice_plan(const advice& a, const call_tree& tree, std::vector<std::string>& left_out) {
   route_plan plan;

@@ -112,10 +112,12 @@ std::string unchanged_text(const std::vector<advised_site>& sites, std::size_t f
 }  // namespace
 
 std::string advice_text(const advice& a, const call_tree& tree, std::size_t top) {
-  std::string text = heading(a);
+  std::string text = a.measurement.text.empty() ? "" : a.measurement.text + "\n";
+  text += heading(a);
   if (a.features.allocated.objects == 0) return text + "\nNo allocation was recorded: there is nothing to advise.\n";
-  text += "\nWithout a change of code\n" + paragraph("- " + malloc_remedy(a), "  ") +
-          paragraph("- " + page_remedy(a), "  ");
+  if (a.measurement.text.empty())
+    text += "\nWithout a change of code\n" + paragraph("- " + malloc_remedy(a), "  ") +
+            paragraph("- " + page_remedy(a), "  ");
   const auto is_unchanged = [](const advised_site& s) { return s.rule->proposes == remedy::nothing; };
   const auto first =
       static_cast<std::size_t>(std::find_if(a.sites.begin(), a.sites.end(), is_unchanged) - a.sites.begin());

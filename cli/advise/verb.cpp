@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // `ashlar advise`: for each call site of a recorded program the remedy that its trace supports, or none.
+#include <algorithm>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -11,7 +13,10 @@
 
 #include "cli/advise/advice.hpp"
 #include "cli/advise/builds.hpp"
+#include "cli/advise/measured.hpp"
+#include "cli/remedies/budget.hpp"
 #include "cli/report/trace.hpp"
+#include "cli/rounds/comparison.hpp"
 #include "cli/support/output.hpp"
 #include "cli/support/parse.hpp"
 #include "cli/support/verb.hpp"
@@ -28,9 +33,44 @@ struct advise_options {
   double pair_ns = advice_limits{}.pair_ns;
   double program_seconds = 0;
   bool prefix = false;
+  std::string measure = "none";
+  std::string budget = "60s";
+  std::uint64_t seed = 0;
+  measure_options measured;
 };
 
 using trace_inputs = std::vector<std::unique_ptr<trace_input>>;
+
+std::string check_level(const std::string& text) {
+  return text == "none" || text == "replay" || text == "run" ? "" : "'" + text + "' is none of none, replay, run";
+}
+
+std::string check_budget(const std::string& text) {
+  return budget_seconds(text) > 0 ? "" : "'" + text + "' is no time of 1 s or more, such as 60s or 2m";
+}
+
+void add_measure_options(CLI::App& app, advise_options& o) {
+  app.add_option("--measure", o.measure,
+                 "none; replay: the trace on the mallocs of this machine; run: the program itself under other mallocs, "
+                 "other pages, and the plan")
+      ->check(check_level)
+      ->type_name("HOW")
+      ->capture_default_str();
+  CLI::Option* const budget = app.add_option("--budget", o.budget, "Time for --measure, in seconds or minutes (2m)")
+                                  ->check(check_budget)
+                                  ->type_name("TIME")
+                                  ->capture_default_str();
+  app.add_option("--rounds", o.measured.rounds, "Play exactly this many rounds of runs in each stage instead")
+      ->check(CLI::Range(std::size_t{2}, most_rounds))
+      ->type_name("N")
+      ->excludes(budget);
+  app.add_option("--input", o.measured.input, "The program's standard input, each time from its start (default: none)")
+      ->check(CLI::ExistingFile)
+      ->type_name("FILE");
+  app.add_option("--seed", o.seed, "Of the order of the runs, to repeat it (default: a random one, printed)")
+      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 53))
+      ->type_name("N");
+}
 
 void add_options(CLI::App& app, advise_options& o) {
   app.add_option("TRACE", o.traces, "Traces of one program, written by 'ashlar record --stacks N'")->required();
@@ -54,8 +94,11 @@ void add_options(CLI::App& app, advise_options& o) {
   app.add_flag("--damaged", o.prefix, "Advise on the part of a damaged trace before the damage");
   app.footer(
       "Each gain has its level: BOUND is the time of the calls, SIMULATED the memory and the calls of the remedy\n"
-      "on this trace; neither is a measured gain. docs/advise.md describes rules and limits.\n\n"
-      "Exit status: 0 advised, 1 a trace cannot be read or a file not written, 2 the command line is invalid.");
+      "on this trace, PREDICTED the time of a replay, MEASURED that of the unmodified program. docs/advise.md "
+      "describes\n"
+      "rules and limits, docs/advise-measure.md the measurement. PROGRAM is the recorded command unless given.\n\n"
+      "Exit status: 0 advised, 1 a trace or the program failed, or a file cannot be written, 2 the command line is\n"
+      "invalid, 4 more runs would decide, 5 the machine is unfit: the program differs from itself.");
 }
 
 /// The first module is the program.
@@ -106,17 +149,27 @@ std::vector<std::string> warnings_of(const trace_inputs& inputs, const std::vect
 }
 
 /// The program is a module of the plan though all sites lie in libraries: a plan is for one program.
-void write_plan(const advise_options& o, const advice& a, const call_tree& tree, const trace::mapped_module& program) {
+route_plan make_plan(const advise_options& o, const advice& a, const call_tree& tree,
+                     const trace::mapped_module& program) {
   std::vector<std::string> notes;
   route_plan plan = advice_plan(a, tree, notes);
   if (!plan.groups.empty() && !program.build_id.empty()) plan.modules[program.build_id] = program.path;
+  if (!o.plan.empty())
+    for (const std::string& note : notes) complain("advise", note);
+  return plan;
+}
+
+void write_plan(const advise_options& o, const route_plan& plan) {
   write_text(o.plan, to_text(plan));
-  for (const std::string& note : notes) complain("advise", note);
-  if (plan.groups.empty()) complain("advise", o.plan + ": no site is served by a pool or an arena: the plan is empty");
+  const std::string why = o.measured.level == measure_level::run ? "no group of sites was measured to gain"
+                                                                 : "no site is served by a pool or an arena";
+  if (plan.groups.empty()) complain("advise", o.plan + ": " + why + ": the plan is empty");
 }
 
 int advise(const advise_options& o) {
+  advice_measurer measurer(o.measured);
   const trace_inputs inputs = open_traces(o);
+  measurer.take_program(inputs);
   for (const auto& input : inputs)
     for (const std::string& output : {o.json, o.plan}) expect_other_file(*input, output);
   call_tree tree;
@@ -139,20 +192,46 @@ int advise(const advise_options& o) {
   a.limits.program_ns = o.program_seconds * 1e9;
   a.warnings = warnings_of(inputs, changed, a.features);
   a.sites = choose_sites(tree, seen, names, a.limits);
+  route_plan plan = make_plan(o, a, tree, program_of(*inputs.front()));
+  const int status = measurer.measure(a, tree, plan, o.plan, o.prefix);
   if (o.json != "-" && o.plan != "-") fmt::print("{}", advice_text(a, tree, o.top));
   if (!o.json.empty()) write_json(o.json, advice_json(a, tree, names));
-  if (!o.plan.empty()) write_plan(o, a, tree, program_of(*inputs.front()));
-  return exit_ok;
+  if (!o.plan.empty()) write_plan(o, plan);
+  return status;
 }
 
+/// Returns: the mistake; empty if there is none.
+std::string complete(advise_options& o, bool seed_given) {
+  if (o.measure == "replay") o.measured.level = measure_level::replay;
+  if (o.measure == "run") o.measured.level = measure_level::run;
+  o.measured.seconds = budget_seconds(o.budget);
+  if (seed_given) o.measured.seed = o.seed;
+  const bool runs = o.measured.level == measure_level::run;
+  if (!runs && !o.measured.program.empty()) return "a program after -- is for --measure run";
+  if (!runs && (seed_given || o.measured.rounds != 0 || !o.measured.input.empty()))
+    return "--input, --rounds and --seed are for --measure run";
+  return "";
+}
+
+/// Everything after "--" belongs to the program.
 int run(int argc, char** argv) {
-  CLI::App app("Names for each call site of a recorded program what should stand in place of its allocations, and what "
-               "bounds the gain; or to change nothing.",
+  CLI::App app("ashlar advise TRACE... [OPTION]... [-- PROGRAM [ARGUMENT]...]\n\n"
+               "Names for each call site of a recorded program what should stand in place of its allocations, and what "
+               "bounds the gain; or to change nothing. On demand it measures the gain.",
                argv[0]);
   advise_options options;
   add_options(app, options);
-  if (const auto status = parse(app, argc, argv)) return *status;
-  return advise(options);
+  add_measure_options(app, options);
+  char** const dashes = std::find(argv, argv + argc, std::string_view("--"));
+  if (const auto status = parse(app, static_cast<int>(dashes - argv), argv)) return *status;
+  if (dashes != argv + argc) options.measured.program.assign(dashes + 1, argv + argc);
+  const std::string mistake = complete(options, app.get_option("--seed")->count() != 0);
+  if (!mistake.empty()) return complain("advise", mistake + "; see ashlar advise --help", exit_usage);
+  try {
+    return advise(options);
+  } catch (const measure_usage_error& error) {
+    return complain("advise", error.what(), exit_usage);
+  }
 }
 
 const verb_registration registration({"advise", "name the remedy for each call site of a recorded program", run});

@@ -115,7 +115,8 @@ std::string gain_text(const advised_site& s, const advice& a) {
   std::string text = fmt::format("BOUND: {} a run", human_time(s.bound / runs));
   if (a.limits.program_ns > 0) text += ", " + percent(s.bound / runs, a.limits.program_ns) + " of the program";
   const std::string model = simulated(s);
-  return model.empty() ? text : text + ". SIMULATED: " + model;
+  if (!model.empty()) text += ". SIMULATED: " + model;
+  return s.measured.empty() ? text : text + ". MEASURED: " + s.measured;
 }
 
 }  // namespace ashlar::cli

@@ -11,9 +11,7 @@ namespace ashlar::cli {
 namespace {
 
 constexpr std::size_t resamples = 2000;
-constexpr double normal_9875 = 2.241403;  // quantiles of the normal distribution
-constexpr double normal_975 = 1.959964;
-constexpr double normal_80 = 0.841621;
+constexpr double normal_80 = 0.841621;  // quantile of the normal distribution
 
 double standard_error(double deviation, std::size_t n) { return deviation / std::sqrt(static_cast<double>(n)); }
 
@@ -109,7 +107,7 @@ std::vector<double> log_ratios(const std::vector<double>& a, const std::vector<d
 }
 
 double paired_effect::detectable() const {
-  return std::expm1((normal_975 + normal_80) * standard_error(deviation, std::max<std::size_t>(pairs, 1)));
+  return std::expm1((normal_quantile(error) + normal_80) * standard_error(deviation, std::max<std::size_t>(pairs, 1)));
 }
 
 median_interval paired_effect::ratio() const {
@@ -146,8 +144,9 @@ std::size_t planned_pairs(double deviation, std::size_t pilot, double threshold)
 
 std::size_t pairs_to_decide(const paired_effect& effect, double threshold) {
   const double away = std::abs(effect.log_ratio.mean), bound = std::log1p(threshold);
-  const double pairs = away >= bound ? pairs_for(normal_9875 + normal_80, effect.deviation, away)
-                                     : pairs_for(normal_975 + normal_80, effect.deviation, bound - away);
+  const double pairs = away >= bound
+                           ? pairs_for(normal_quantile(effect.error / 2) + normal_80, effect.deviation, away)
+                           : pairs_for(normal_quantile(effect.error) + normal_80, effect.deviation, bound - away);
   return std::max({static_cast<std::size_t>(pairs), effect.pairs + 1, least_pairs});
 }
 

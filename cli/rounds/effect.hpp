@@ -37,9 +37,9 @@ struct paired_effect {
   mean_interval log_ratio;
   double deviation = 0;  ///< Standard deviation of one pair.
   double chance = 1;     ///< Of a mean as far from 0, if A and B are the same.
-  double error = 0;      ///< Of the interval.
+  double error = 0.05;   ///< Of the interval.
 
-  /// Returns: the smallest effect whose interval would exclude 0 with 80 %, as a share.
+  /// Returns: the smallest effect whose interval of this error would exclude 0 with 80 %, as a share.
   [[nodiscard]] double detectable() const;
   /// Returns: the same in ratios of B to A.
   [[nodiscard]] median_interval ratio() const;

@@ -22,28 +22,6 @@ namespace {
 
 using nlohmann::json;
 
-/// Returns: the standard output of the command with `arguments`.
-std::string output_of(std::vector<std::string> arguments) {
-  const temporary_file output;
-  std::vector<char*> words;
-  for (std::string& word : arguments) words.push_back(word.data());
-  words.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_adddup2(&actions, output.descriptor(), STDOUT_FILENO);
-  pid_t child = -1;
-  const int error = ::posix_spawn(&child, "/proc/self/exe", &actions, nullptr, words.data(), ::environ);
-  ::posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) throw std::runtime_error(fmt::format("cannot start a process: {}", std::strerror(error)));
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  std::string text(static_cast<std::size_t>(std::max<off_t>(::lseek(output.descriptor(), 0, SEEK_END), 0)), '\0');
-  const ssize_t n = ::pread(output.descriptor(), text.data(), text.size(), 0);
-  if (n <= 0) throw std::runtime_error("the replay failed");
-  return text;
-}
-
 /// The measurements of glibc by the replay.
 struct baseline_figures {
   double peak_bytes = 0;
@@ -97,13 +75,36 @@ trace_predictions read_predictions(const std::string& replay_json) {
   return result;
 }
 
+std::string replay_output(const std::vector<std::string>& words) {
+  std::vector<std::string> arguments = {"ashlar", "replay", "--json", "-"};
+  arguments.insert(arguments.end(), words.begin(), words.end());
+  const temporary_file output;
+  std::vector<char*> argv;
+  for (std::string& word : arguments) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_adddup2(&actions, output.descriptor(), STDOUT_FILENO);
+  pid_t child = -1;
+  const int error = ::posix_spawn(&child, "/proc/self/exe", &actions, nullptr, argv.data(), ::environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) throw std::runtime_error(fmt::format("cannot start a process: {}", std::strerror(error)));
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  std::string text(static_cast<std::size_t>(std::max<off_t>(::lseek(output.descriptor(), 0, SEEK_END), 0)), '\0');
+  const ssize_t n = ::pread(output.descriptor(), text.data(), text.size(), 0);
+  if (n <= 0) throw std::runtime_error("the replay failed");
+  return text;
+}
+
 trace_predictions predict(const std::string& trace, const std::vector<std::string>& names,
                           const std::vector<std::string>& replay_options) {
   std::string with = "glibc";
   for (const std::string& name : names) with += "," + name;
-  std::vector<std::string> words = {"ashlar", "replay", trace, "--json", "-", "--with", with};
+  std::vector<std::string> words = {trace, "--with", with};
   words.insert(words.end(), replay_options.begin(), replay_options.end());
-  return read_predictions(output_of(words));
+  return read_predictions(replay_output(words));
 }
 
 }  // namespace ashlar::cli

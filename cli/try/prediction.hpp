@@ -32,6 +32,10 @@ struct trace_predictions {
 /// `unknown_allocator`, also for one that cannot be preloaded; `std::runtime_error` for a missing library.
 [[nodiscard]] std::vector<std::string> preloadable_names(const std::vector<std::string>& names);
 
+/// Returns: the JSON of `ashlar replay` with these words, in a separate process. Throws: `std::runtime_error` if it
+/// fails.
+[[nodiscard]] std::string replay_output(const std::vector<std::string>& words);
+
 /// Effects: replays the trace in a separate process, so that its memory does not count into later measurements. Throws:
 /// `std::runtime_error` if it fails.
 [[nodiscard]] trace_predictions predict(const std::string& trace, const std::vector<std::string>& names,

@@ -64,9 +64,7 @@ private:
     return value_of(figures_of(done), setting_->decides);
   }
 
-  program_run run(const program_side& side, const std::string& path) {
-    return program_runner(command_on(side, path), takes_path(side) ? "" : path).run(setting_of(side, random_));
-  }
+  program_run run(const program_side& side, const std::string& path) { return run_side(side, path, random_); }
 
   const experiment_plan* setting_;
   const route_plan* routes_;
@@ -81,7 +79,8 @@ std::string in_percent(double log_effect) { return fmt::format("{:+.1f}", 100 * 
 
 }  // namespace
 
-attribution attribute(const experiment_plan& setting, const route_plan& routes, const experiment_progress& progress) {
+attribution attribute(const experiment_plan& setting, const route_plan& routes, double error,
+                      const experiment_progress& progress) {
   const std::size_t groups = routes.groups.size();
   if (groups < 2) throw std::runtime_error("a plan of fewer than two groups needs no attribution: verify it whole");
   const std::size_t wanted = setting.pairs != 0 ? setting.pairs : std::min(pairs_per_group * groups, most_rounds);
@@ -97,7 +96,7 @@ attribution attribute(const experiment_plan& setting, const route_plan& routes, 
     choices.push_back(choose_parts(groups, runner.random()));
     ratios.push_back(runner.play(choices.back(), ratios.size()));
   }
-  return {part_effects(choices, ratios, attribution_error), ratios.size()};
+  return {part_effects(choices, ratios, error), ratios.size()};
 }
 
 std::string attribution_text(const attribution& found, const route_plan& routes) {

@@ -16,12 +16,13 @@ struct attribution {
   std::size_t pairs = 0;
 };
 
-/// The chance that any of the intervals misses.
+/// That of `ashlar verify`.
 inline constexpr double attribution_error = 0.01;
 
+/// `error`: the chance that any of the intervals misses.
 /// Effects: runs `setting.b` with half of the plan's groups and with the other half, in pairs. Throws:
 /// `different_program` if it ever prints or ends otherwise than `setting.a`; `std::runtime_error` for too few pairs.
-[[nodiscard]] attribution attribute(const experiment_plan& setting, const route_plan& routes,
+[[nodiscard]] attribution attribute(const experiment_plan& setting, const route_plan& routes, double error,
                                     const experiment_progress& progress);
 
 /// Returns: a line for each group, those to drop named.

@@ -76,9 +76,9 @@ private:
 
   [[nodiscard]] program_run run(const program_side& side, std::size_t input) {
     const std::string& path = inputs_[input];
+    if (!plan_->spans) return run_side(side, path, random_);
     program_runner runner(command_on(side, path), takes_path(side) ? "" : path);
     run_setting setting = setting_of(side, random_);
-    if (!plan_->spans) return runner.run(setting);
     const span_recording recording;
     setting.libraries.push_back(clock_);
     setting.variables.push_back(recording.variable());
@@ -135,6 +135,10 @@ run_setting setting_of(const program_side& side, random_engine& random) {
   run_setting setting{{side.library}, side.variables};
   setting.variables.emplace_back("ASHLAR_PADDING", std::string(1 + draw_below(random, most_padding), '-'));
   return setting;
+}
+
+program_run run_side(const program_side& side, const std::string& input, random_engine& random) {
+  return program_runner(command_on(side, input), takes_path(side) ? "" : input).run(setting_of(side, random));
 }
 
 std::vector<double> experiment::values(run_measure m, const run_figures run_pair::* of) const {

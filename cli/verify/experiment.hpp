@@ -62,6 +62,10 @@ struct experiment {
 /// Returns: the side's library and variables, in an environment of random size.
 [[nodiscard]] run_setting setting_of(const program_side& side, random_engine& random);
 
+/// Effects: runs the side on the input, by its path or as standard input, in an environment of random size. Throws: as
+/// `program_runner::run`.
+[[nodiscard]] program_run run_side(const program_side& side, const std::string& input, random_engine& random);
+
 /// B does not do what A does: nothing to compare.
 struct different_program : std::runtime_error {
   using std::runtime_error::runtime_error;

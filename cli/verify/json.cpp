@@ -10,17 +10,6 @@ namespace {
 
 using nlohmann::json;
 
-json effect_json(const paired_effect& effect) {
-  const median_interval ratio = effect.ratio();
-  return {{"pairs", effect.pairs},
-          {"ratio", ratio.median},
-          {"interval", {ratio.least, ratio.greatest}},
-          {"confidence", 1 - effect.error},
-          {"chance", effect.chance},
-          {"log_deviation", effect.deviation},
-          {"detectable", effect.detectable()}};
-}
-
 json measures_json(const verification& v) {
   json all;
   for (const run_measure m : run_measures) {
@@ -32,12 +21,6 @@ json measures_json(const verification& v) {
     all[facts_of(m).key] = std::move(j);
   }
   return all;
-}
-
-json figures_json(const run_figures& figures) {
-  json j;
-  for (const run_measure m : run_measures) j[facts_of(m).key] = value_of(figures, m);
-  return j;
 }
 
 json pairs_json(const experiment& runs, const experiment_plan& plan) {
@@ -75,6 +58,23 @@ json side_json(const program_side& side) {
 }
 
 }  // namespace
+
+json effect_json(const paired_effect& effect) {
+  const median_interval ratio = effect.ratio();
+  return {{"pairs", effect.pairs},
+          {"ratio", ratio.median},
+          {"interval", {ratio.least, ratio.greatest}},
+          {"confidence", 1 - effect.error},
+          {"chance", effect.chance},
+          {"log_deviation", effect.deviation},
+          {"detectable", effect.detectable()}};
+}
+
+json figures_json(const run_figures& figures) {
+  json j;
+  for (const run_measure m : run_measures) j[facts_of(m).key] = value_of(figures, m);
+  return j;
+}
 
 json verify_json(const verification& v, const experiment& runs, const experiment_plan& plan) {
   json j = {{"verdict", name_of(v.decision)},

@@ -46,6 +46,7 @@ bool takes_path(const program_side& side) {
 }
 
 std::vector<std::string> command_on(const program_side& side, const std::string& path) {
+  if (path.empty()) return side.command;
   std::vector<std::string> words;
   const std::string written = is_for_shell(side.command) ? quoted(path) : path;
   for (const std::string& word : side.command) words.push_back(replaced(word, written));

@@ -21,7 +21,8 @@ inline constexpr const char* input_mark = "{}";
 /// Returns: whether a word of the command holds the mark.
 [[nodiscard]] bool takes_path(const program_side& side);
 
-/// Returns: the command with `path` in place of each mark, quoted where a shell reads it.
+/// Returns: the command with `path` in place of each mark, quoted where a shell reads it; the command
+/// as it is, if `path` is empty.
 [[nodiscard]] std::vector<std::string> command_on(const program_side& side, const std::string& path);
 
 /// Returns: the files, and those of each folder in the order of their names. Throws: `std::runtime_error` for a path

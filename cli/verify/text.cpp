@@ -25,23 +25,13 @@ std::string interval(const median_interval& ratio) {
   return fmt::format("[{}, {}]", points(ratio.least - 1), points(ratio.greatest - 1));
 }
 
-std::string change(const median_interval& ratio) {
-  return fmt::format("{} % {}", points(ratio.median - 1), interval(ratio));
-}
-
-std::string plain(double share) { return fmt::format("{:.1f} %", 100 * share); }
-
-std::string amount(double value, run_measure m) {
-  if (m == run_measure::peak) return human_bytes(value);
-  return m == run_measure::faults ? human_count(value) : human_time(1e6 * value);
-}
-
 /// Returns: the other measures of which B takes more than the threshold, after a semicolon.
 std::string costs(const verification& v, const experiment_plan& plan) {
   std::string all;
   for (const run_measure m : {run_measure::cpu, run_measure::wall, run_measure::peak})
     if (m != plan.decides && v.of(m).found == finding::loss)
-      all += fmt::format("{} {} {}", all.empty() ? "; but" : ",", facts_of(m).name, change(v.of(m).effect.ratio()));
+      all +=
+          fmt::format("{} {} {}", all.empty() ? "; but" : ",", facts_of(m).name, change_text(v.of(m).effect.ratio()));
   return all;
 }
 
@@ -49,52 +39,52 @@ std::string slower_spans(const verification& v, const experiment_plan& plan) {
   std::string all;
   for (const span_effect& s : v.spans)
     if (s.found == finding::loss)
-      all += fmt::format("{} {} of span {}", all.empty() ? "" : ",", change(s.effect.ratio()), s.name);
+      all += fmt::format("{} {} of span {}", all.empty() ? "" : ",", change_text(s.effect.ratio()), s.name);
   return fmt::format("B is worse: the 99th percentile{}; {} {}.", all, facts_of(plan.decides).name,
-                     change(v.of(plan.decides).effect.ratio()));
+                     change_text(v.of(plan.decides).effect.ratio()));
 }
 
 std::string better_or_worse(const verification& v, const experiment_plan& plan) {
   const median_interval ratio = v.of(plan.decides).effect.ratio();
   const bool less = v.decision == verdict::better;
-  return fmt::format("B is {}: {} {} {} {}{}.", name_of(v.decision), plain(std::abs(ratio.median - 1)),
+  return fmt::format("B is {}: {} {} {} {}{}.", name_of(v.decision), share_text(std::abs(ratio.median - 1)),
                      less ? "less" : "more", facts_of(plan.decides).name, interval(ratio), less ? costs(v, plan) : "");
 }
 
 std::string equivalent(const verification& v, const experiment_plan& plan) {
-  return fmt::format("A and B are equivalent: {} {}, within {}{}.", change(v.of(plan.decides).effect.ratio()),
-                     facts_of(plan.decides).name, plain(plan.threshold), costs(v, plan));
+  return fmt::format("A and B are equivalent: {} {}, within {}{}.", change_text(v.of(plan.decides).effect.ratio()),
+                     facts_of(plan.decides).name, share_text(plan.threshold), costs(v, plan));
 }
 
 std::string inconclusive(const verification& v, const experiment_plan& plan) {
   const measure_effect& main = v.of(plan.decides);
   const std::string more = v.wanted > most_rounds ? fmt::format("more than {} pairs", most_rounds)
                                                   : fmt::format("about {} pairs (--runs {})", v.wanted, v.wanted);
-  return fmt::format("Inconclusive: {} {} after {} pairs; {} would decide.", change(main.effect.ratio()),
+  return fmt::format("Inconclusive: {} {} after {} pairs; {} would decide.", change_text(main.effect.ratio()),
                      facts_of(plan.decides).name, main.effect.pairs, more);
 }
 
 std::string unfit(const verification& v, const experiment_plan& plan) {
   return fmt::format("No verdict, the machine is unfit: A differs from itself, {} {} in {} pairs.",
-                     change(v.itself.ratio()), facts_of(plan.decides).name, v.itself.pairs);
+                     change_text(v.itself.ratio()), facts_of(plan.decides).name, v.itself.pairs);
 }
 
 std::string itself_note(const verification& v) {
-  return fmt::format("A against A: {} in {} pairs (98 %), which is no difference.", change(v.itself.ratio()),
+  return fmt::format("A against A: {} in {} pairs (98 %), which is no difference.", change_text(v.itself.ratio()),
                      v.itself.pairs);
 }
 
 std::string modes_note(const char* side, const two_modes& m, run_measure measure) {
   const double all = static_cast<double>(m.low.runs + m.high.runs);
   return fmt::format("{} runs in two modes: {:.0f} % of the runs at {}, {:.0f} % at {}. A mean describes neither.",
-                     side, 100 * static_cast<double>(m.low.runs) / all, amount(m.low.centre, measure),
-                     100 * static_cast<double>(m.high.runs) / all, amount(m.high.centre, measure));
+                     side, 100 * static_cast<double>(m.low.runs) / all, amount_text(m.low.centre, measure),
+                     100 * static_cast<double>(m.high.runs) / all, amount_text(m.high.centre, measure));
 }
 
 std::string tail_note(const experiment& runs) {
   return fmt::format("For information: 99 % of the runs take at most {} (A) and {} (B) of wall time.",
-                     amount(nearest_rank_99(runs.values(run_measure::wall, &run_pair::a)), run_measure::wall),
-                     amount(nearest_rank_99(runs.values(run_measure::wall, &run_pair::b)), run_measure::wall));
+                     amount_text(nearest_rank_99(runs.values(run_measure::wall, &run_pair::a)), run_measure::wall),
+                     amount_text(nearest_rank_99(runs.values(run_measure::wall, &run_pair::b)), run_measure::wall));
 }
 
 void add_run_notes(std::vector<std::string>& notes, const verification& v, const experiment& runs,
@@ -110,6 +100,17 @@ void add_run_notes(std::vector<std::string>& notes, const verification& v, const
 }
 
 }  // namespace
+
+std::string change_text(const median_interval& ratio) {
+  return fmt::format("{} % {}", points(ratio.median - 1), interval(ratio));
+}
+
+std::string share_text(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+std::string amount_text(double value, run_measure m) {
+  if (m == run_measure::peak) return human_bytes(value);
+  return m == run_measure::faults ? human_count(value) : human_time(1e6 * value);
+}
 
 const char* word_of(finding f) noexcept {
   switch (f) {
@@ -148,12 +149,12 @@ std::string effect_table(const verification& v) {
   text_table table({{"", side::left}, {"A"}, {"B"}, {"B against A (95 %)"}, {"detectable"}, {"B takes", side::left}});
   for (const run_measure m : run_measures) {
     const measure_effect& e = v.of(m);
-    table.add({facts_of(m).name, amount(e.a, m), amount(e.b, m), change(e.effect.ratio()), plain(e.effect.detectable()),
-               word_of(e.found)});
+    table.add({facts_of(m).name, amount_text(e.a, m), amount_text(e.b, m), change_text(e.effect.ratio()),
+               share_text(e.effect.detectable()), word_of(e.found)});
   }
   for (const span_effect& s : v.spans)
-    table.add({"p99 of " + shorten(s.name, 16), human_time(s.a), human_time(s.b), change(s.effect.ratio()),
-               plain(s.effect.detectable()), word_of(s.found)});
+    table.add({"p99 of " + shorten(s.name, 16), human_time(s.a), human_time(s.b), change_text(s.effect.ratio()),
+               share_text(s.effect.detectable()), word_of(s.found)});
   return table.str();
 }
 

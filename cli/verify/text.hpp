@@ -20,6 +20,16 @@ namespace ashlar::cli {
 /// Returns: all of it, with every run.
 [[nodiscard]] nlohmann::json verify_json(const verification& v, const experiment& runs, const experiment_plan& plan);
 
+/// Returns: "-14.6 % [-17.4, -11.4]".
+[[nodiscard]] std::string change_text(const median_interval& ratio);
+/// Returns: "2.4 %".
+[[nodiscard]] std::string share_text(double share);
+/// Returns: a value of the measure with its unit.
+[[nodiscard]] std::string amount_text(double value, run_measure m);
+[[nodiscard]] nlohmann::json effect_json(const paired_effect& effect);
+/// Returns: a run by the keys of its measures.
+[[nodiscard]] nlohmann::json figures_json(const run_figures& figures);
+
 [[nodiscard]] const char* name_of(verdict decision) noexcept;
 /// Returns: the amount that B takes: "less", "more", "equal" or "undecided".
 [[nodiscard]] const char* word_of(finding f) noexcept;

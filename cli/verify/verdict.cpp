@@ -19,12 +19,7 @@ double geometric_mean(const std::vector<double>& values, double floor) {
 }
 
 measure_effect effect_on(const experiment& runs, run_measure m, double threshold, random_engine& random) {
-  const double floor = facts_of(m).floor;
-  const std::vector<double> a = runs.values(m, &run_pair::a), b = runs.values(m, &run_pair::b);
-  measure_effect result{geometric_mean(a, floor), geometric_mean(b, floor), {}, {}};
-  result.effect = effect_of(log_ratios(a, b, floor), effect_error, random);
-  result.found = judge(result.effect, threshold);
-  return result;
+  return effect_between(runs.values(m, &run_pair::a), runs.values(m, &run_pair::b), m, threshold, effect_error, random);
 }
 
 paired_effect against_itself(const experiment& runs, run_measure m, random_engine& random) {
@@ -89,6 +84,15 @@ verdict decide(finding between, finding itself, const std::vector<span_effect>& 
 }
 
 }  // namespace
+
+measure_effect effect_between(const std::vector<double>& a, const std::vector<double>& b, run_measure m,
+                              double threshold, double error, random_engine& random) {
+  const double floor = facts_of(m).floor;
+  measure_effect result{geometric_mean(a, floor), geometric_mean(b, floor), {}, {}};
+  result.effect = effect_of(log_ratios(a, b, floor), error, random);
+  result.found = judge(result.effect, threshold);
+  return result;
+}
 
 verification conclude(const experiment& runs, const experiment_plan& plan) {
   random_engine random(plan.seed);

@@ -28,6 +28,10 @@ struct measure_effect {
   finding found = finding::undecided;
 };
 
+/// Returns: the effect of `b` against `a`, run by run. Effects: draws from `random`.
+[[nodiscard]] measure_effect effect_between(const std::vector<double>& a, const std::vector<double>& b, run_measure m,
+                                            double threshold, double error, random_engine& random);
+
 /// The 99th percentile of a span, run by run.
 struct span_effect {
   std::string name;

@@ -182,7 +182,6 @@ TEST_F(advise, empty_traces_and_mistakes) {
   EXPECT_NE(text("err").find("folder.plan"), std::string::npos) << text("err");
   EXPECT_EQ(ashlar("advise " + sample(100) + " --json " + file("no/such/folder.json")), 1);
   EXPECT_EQ(ashlar("advise"), 2);
-  EXPECT_EQ(ashlar("advise --measure run " + sample(100)), 2);
   EXPECT_EQ(ashlar("advise --help"), 0);
 }
 

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Puts the question to the process apart, and its answer into the advice.
+#include "cli/advise/measured.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <random>
+#include <sstream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/remedies/predicted.hpp"
+#include "cli/remedies/text.hpp"
+#include "cli/rounds/progress.hpp"
+#include "cli/routes/build_id.hpp"
+#include "cli/support/inspect_program.hpp"
+#include "cli/support/verb.hpp"
+#include "cli/support/words.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+using nlohmann::json;
+
+/// In the process apart.
+std::string answer_to(const std::string& text) {
+  const json question = json::parse(text);
+  std::istringstream plan(question.at("plan").get<std::string>());
+  remedy_request request{.command = question.at("command"),
+                         .input = question.at("input"),
+                         .routes = read_plan(plan, "the plan"),
+                         .rounds = question.at("rounds"),
+                         .seconds = question.at("seconds"),
+                         .seed = question.at("seed")};
+  if (const std::string path = question.at("path"); !path.empty()) request.plan = path;
+  const remedy_measurement m =
+      measure_remedies(request, [](const std::string& what) { print_progress("[" + what + "]"); });
+  clear_progress();
+  json answer = {{"text", remedy_text(m, request)},
+                 {"data", remedy_json(m, request)},
+                 {"kept", m.kept},
+                 {"status", exit_status_of(m.decision)}};
+  return answer.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+/// Returns: the recorded command, the same in all traces.
+std::vector<std::string> recorded_command(const std::vector<std::unique_ptr<trace_input>>& inputs) {
+  const std::vector<std::string>& command = inputs.front()->info().command_line;
+  if (command.empty())
+    throw measure_usage_error(inputs.front()->path() + " records no command: give the program after --");
+  for (const auto& input : inputs)
+    if (input->info().command_line != command)
+      throw measure_usage_error(input->path() + " records another command than " + inputs.front()->path() +
+                                ": give the one to measure after --");
+  return command;
+}
+
+/// Returns: the build id of the recorded program; empty if it has none.
+std::string recorded_build(const trace_input& input) {
+  return input.modules().empty() ? std::string() : input.modules().front().build_id;
+}
+
+void refuse_other_build(const trace_input& input, const std::string& file) {
+  const std::string recorded = recorded_build(input), now = build_id_of(file);
+  if (recorded.empty() || recorded == now) return;
+  throw std::runtime_error(
+      fmt::format("{} is of another build than {}: of build id {}, and that file has {}; record it "
+                  "again",
+                  input.path(), file, recorded, now.empty() ? "none" : now));
+}
+
+/// Effects: the plan's groups have their effects as evidence.
+void add_evidence(route_plan& plan, const json& groups) {
+  for (std::size_t i = 0; i < groups.size() && i < plan.groups.size(); ++i)
+    plan.groups[i].evidence["measured"] = groups[i];
+}
+
+/// The effect of the plan as a whole, where there is one group.
+json effects_of_groups(const json& data, const route_plan& plan) {
+  if (!data.at("groups").empty() || plan.groups.size() != 1) return data["groups"];
+  for (const json& remedy : data.at("remedies")) {
+    if (remedy.at("kind") != "routes" || remedy.contains("failure")) continue;
+    const json& cpu = remedy.at("measures").at("cpu_ms");
+    const auto log = [](const json& ratio) { return std::log(ratio.get<double>()); };
+    const group_effect group{.name = plan.groups.front().name,
+                             .log_ratio = {log(cpu.at("ratio")), log(cpu.at("interval")[0]), log(cpu["interval"][1])},
+                             .detectable = cpu.at("detectable")};
+    return json::array({{{"ratio", cpu["ratio"]}, {"text", group_text(group)}}});
+  }
+  return json::array();
+}
+
+/// Effects: the sites with a remedy are sorted by the effects of their groups.
+void sort_sites(advice& a, const call_tree& tree, const route_plan& plan, const json& effects) {
+  std::map<std::vector<route_frame>, std::size_t> groups;
+  for (std::size_t i = 0; i < effects.size() && i < plan.groups.size(); ++i)
+    for (const route_site& site : plan.groups[i].sites) groups.emplace(site.chain, i);
+  for (advised_site& s : a.sites) {
+    const auto group = groups.find(chain_of(s, tree));
+    if (s.rule->proposes == remedy::nothing || group == groups.end()) continue;
+    s.measured = effects[group->second].at("text");
+    s.measured_log_ratio = std::log(effects[group->second].at("ratio").get<double>());
+  }
+  const auto rank = [](const advised_site& s) {
+    if (s.rule->proposes == remedy::nothing) return 2;
+    return s.measured.empty() ? 1 : 0;
+  };
+  std::stable_sort(a.sites.begin(), a.sites.end(), [&rank](const advised_site& x, const advised_site& y) {
+    return rank(x) != rank(y) ? rank(x) < rank(y) : x.measured_log_ratio < y.measured_log_ratio;
+  });
+}
+
+}  // namespace
+
+advice_measurer::advice_measurer(const measure_options& options) : options_(options) {
+  if (options_.level == measure_level::run) apart_.emplace(answer_to);
+}
+
+void advice_measurer::take_program(const std::vector<std::unique_ptr<trace_input>>& inputs) {
+  if (options_.level == measure_level::replay && inputs.size() > 1)
+    throw measure_usage_error("--measure replay takes one trace");
+  if (options_.level != measure_level::run) return;
+  if (options_.program.empty()) options_.program = recorded_command(inputs);
+  const program_facts facts = inspect_program(options_.program.front());
+  if (const std::string obstacle = describe(facts, {.name = "a malloc", .use = "measure"}); !obstacle.empty())
+    throw std::runtime_error(obstacle);
+  file_ = facts.path;
+  for (const auto& input : inputs) refuse_other_build(*input, file_);
+}
+
+int advice_measurer::measure(advice& a, const call_tree& tree, route_plan& plan, const std::string& plan_path,
+                             bool accept_prefix) {
+  if (options_.level == measure_level::run) return run(a, tree, plan, plan_path);
+  if (options_.level == measure_level::none || a.features.allocated.objects == 0) return exit_ok;
+  a.measurement.data = replay_remedies(a.traces.front(), options_.seconds, a.limits.program_ns / 1e9, accept_prefix);
+  a.measurement.data["level"] = "predicted";
+  a.measurement.text = predicted_text(a.measurement.data);
+  return exit_ok;
+}
+
+int advice_measurer::run(advice& a, const call_tree& tree, route_plan& plan, const std::string& plan_path) {
+  if (const std::string obstacle = bind_plan(plan, file_); !obstacle.empty()) throw std::runtime_error(obstacle);
+  constexpr std::uint64_t seeds = std::uint64_t{1} << 32;  // short to type
+  const json question = {{"command", options_.program},
+                         {"input", options_.input},
+                         {"plan", to_text(plan)},
+                         {"path", plan_path},
+                         {"rounds", options_.rounds},
+                         {"seconds", options_.seconds},
+                         {"seed", options_.seed.value_or(std::random_device()() % seeds)}};
+  const json answer = json::parse(apart_->ask(question.dump(-1, ' ', false, json::error_handler_t::replace)));
+  a.measurement = {.text = answer.at("text"), .data = answer.at("data")};
+  sort_sites(a, tree, plan, effects_of_groups(answer["data"], plan));
+  add_evidence(plan, answer["data"].at("groups"));
+  plan = groups_of(plan, answer.at("kept").get<std::vector<std::size_t>>());
+  return answer.at("status");
+}
+
+}  // namespace ashlar::cli

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Advice that is measured: remedies replayed on the trace, or run under the program.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "cli/advise/advice.hpp"
+#include "cli/remedies/apart.hpp"
+#include "cli/report/trace.hpp"
+
+namespace ashlar::cli {
+
+enum class measure_level { none, replay, run };
+
+struct measure_options {
+  measure_level level = measure_level::none;
+  double seconds = 60;
+  std::size_t rounds = 0;             ///< Of each stage, in place of the seconds.
+  std::string input;                  ///< A file; empty: no standard input.
+  std::optional<std::uint64_t> seed;  ///< Of the order of the runs; none: a random one.
+  std::vector<std::string> program;   ///< Empty: the recorded command.
+};
+
+/// The command line does not fit the traces.
+struct measure_usage_error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Measures in a process of its own, which is as small as this one when it is made.
+class advice_measurer {
+public:
+  /// Expects: no other threads.
+  explicit advice_measurer(const measure_options& options);
+
+  /// Effects: takes the command of the traces if the options have none. Throws: `measure_usage_error` if the traces
+  /// have several or none; `std::runtime_error` if nothing can be preloaded into the program, or its file holds another
+  /// build than the recorded one.
+  void take_program(const std::vector<std::unique_ptr<trace_input>>& inputs);
+
+  /// Effects: runs the program or replays the trace; the sites get the effect of their group, the greatest gain first;
+  /// `plan` keeps the groups that gain, with the effects in their evidence. Returns: the exit status. Throws:
+  /// `std::runtime_error` for a plan that is not for the program, and as `measure_remedies` and `replay_remedies`.
+  [[nodiscard]] int measure(advice& a, const call_tree& tree, route_plan& plan, const std::string& plan_path,
+                            bool accept_prefix);
+
+private:
+  [[nodiscard]] int run(advice& a, const call_tree& tree, route_plan& plan, const std::string& plan_path);
+
+  measure_options options_;
+  std::string file_;  // the program's
+  std::optional<process_apart> apart_;
+};
+
+}  // namespace ashlar::cli

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Lists the mallocs of the replay, and two page policies.
+#include "cli/remedies/choice.hpp"
+
+#include <cstdlib>
+#include <optional>
+
+#include "cli/replay/candidates.hpp"
+#include "cli/routes/handover.hpp"
+#include "cli/support/companion.hpp"
+#include "cli/support/words.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+/// Returns: the value of a variable with one more setting at its end.
+std::string extended(const char* variable, char separator, const std::string& setting) {
+  const char* const before = std::getenv(variable);
+  return before == nullptr || *before == '\0' ? setting : std::string(before) + separator + setting;
+}
+
+program_remedy preloaded(const candidate& c, const std::vector<std::string>& command) {
+  const std::string before = c.command.empty() ? "LD_PRELOAD=" + c.library : c.command + " --";
+  return {remedy_kind::preload,
+          "preload " + c.name,
+          {.command = command, .library = c.library, .shown = before + " " + joined(command)}};
+}
+
+program_remedy huge_pages_of_libc(const std::vector<std::string>& command) {
+  const char* const variable = "GLIBC_TUNABLES";
+  const std::string value = extended(variable, ':', "glibc.malloc.hugetlb=1");
+  return {remedy_kind::pages,
+          "huge pages, glibc",
+          {.command = command,
+           .variables = {{variable, value}},
+           .shown = std::string(variable) + "=" + value + " " + joined(command)}};
+}
+
+program_remedy huge_pages_of_ashlar(const std::string& library, const std::vector<std::string>& command) {
+  const char* const option = "huge_pages=madvise";
+  return {remedy_kind::pages,
+          "huge pages, libashlar.so",
+          {.command = command,
+           .library = library,
+           .variables = {{"ASHLAR", extended("ASHLAR", ',', option)}},
+           .shown = std::string("ashlar run --option ") + option + " -- " + joined(command)}};
+}
+
+}  // namespace
+
+std::vector<program_remedy> remedies_without_code(const std::vector<std::string>& command,
+                                                  std::vector<std::string>& missing) {
+  std::vector<program_remedy> all;
+  for (const candidate& c : installed_candidates(false, missing))
+    if (!c.library.empty()) all.push_back(preloaded(c, command));
+  all.push_back(huge_pages_of_libc(command));
+  if (const auto library = find_companion(malloc_libraries.front().file))
+    all.push_back(huge_pages_of_ashlar(*library, command));
+  return all;
+}
+
+program_remedy remedy_by_plan(const route_plan& routes, const std::string& name, const std::string& path,
+                              const std::vector<std::string>& command) {
+  return {remedy_kind::routes,
+          name,
+          {.command = command,
+           .library = require_companion(route_library),
+           .variables = {{route_variable, handover_text(routes, false)}},
+           .shown = "ashlar run --plan " + path + " -- " + joined(command)}};
+}
+
+const char* name_of(remedy_kind kind) noexcept {
+  switch (kind) {
+    case remedy_kind::preload: return "preload";
+    case remedy_kind::pages: return "pages";
+    case remedy_kind::routes: break;
+  }
+  return "routes";
+}
+
+}  // namespace ashlar::cli

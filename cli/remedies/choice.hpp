@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What may be put under an unchanged program: another malloc, another page policy, a plan of routes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/routes/plan.hpp"
+#include "cli/verify/side.hpp"
+
+namespace ashlar::cli {
+
+enum class remedy_kind { preload, pages, routes };
+
+struct program_remedy {
+  remedy_kind kind = remedy_kind::preload;
+  std::string name;        ///< "preload mimalloc".
+  program_side side = {};  ///< `side.shown` is the command line to use it.
+};
+
+/// Returns: each malloc library of this machine that `ashlar try` knows, and huge pages under the C library's malloc
+/// and under libashlar.so. Effects: puts the names of the missing libraries into `missing`.
+[[nodiscard]] std::vector<program_remedy> remedies_without_code(const std::vector<std::string>& command,
+                                                                std::vector<std::string>& missing);
+
+/// Returns: the program by the plan, as `ashlar run --plan path` starts it. Throws: `std::runtime_error` for a plan
+/// that the router cannot follow.
+[[nodiscard]] program_remedy remedy_by_plan(const route_plan& routes, const std::string& name, const std::string& path,
+                                            const std::vector<std::string>& command);
+
+[[nodiscard]] const char* name_of(remedy_kind kind) noexcept;
+
+}  // namespace ashlar::cli

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A remedy that gains wins; one that only may leaves the question open.
+#include "cli/remedies/decide.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ashlar::cli {
+
+namespace {
+
+bool works(const remedy_measurement& all, const std::optional<std::size_t>& n) {
+  return n && all.remedies[*n].failure.empty() && all.remedies[*n].cpu().effect.pairs > 0;
+}
+
+bool gains(const remedy_measurement& all, const std::optional<std::size_t>& n) {
+  return works(all, n) && all.remedies[*n].cpu().found == finding::gain;
+}
+
+/// Undecided, with a mean that would matter.
+bool may_gain(const remedy_effect& e, double threshold) {
+  return e.failure.empty() && e.cpu().found == finding::undecided && e.cpu().effect.pairs > 0 &&
+         e.cpu().effect.log_ratio.mean <= -std::log1p(threshold);
+}
+
+paired_effect against_itself(const remedy_measurement& all, random_engine& random) {
+  std::vector<double> first, again;
+  for (const remedy_rounds* rounds : {&all.screened, &all.confirmed})
+    for (const auto& [own, own_again] : rounds->twice) {
+      first.push_back(value_of(own, run_measure::cpu));
+      again.push_back(value_of(own_again, run_measure::cpu));
+    }
+  return effect_of(log_ratios(first, again, facts_of(run_measure::cpu).floor), itself_error, random);
+}
+
+std::optional<std::size_t> winner_of(const remedy_measurement& all) {
+  const auto best = best_of(all, [](const remedy_effect& e) {
+    return e.remedy.kind != remedy_kind::routes && e.cpu().found == finding::gain;
+  });
+  if (!gains(all, all.by_plan)) return best;
+  const bool adds = all.over_best && all.over_best->found == finding::gain;
+  return !best || adds ? all.by_plan : best;
+}
+
+/// Returns: the rounds that decide about the most promising remedy.
+std::size_t rounds_wanted(const remedy_measurement& all, double threshold) {
+  const auto best = best_of(all, [threshold](const remedy_effect& e) { return may_gain(e, threshold); });
+  const std::size_t wanted = best ? pairs_to_decide(all.remedies[*best].cpu().effect, threshold) : 0;
+  return std::max(wanted, all.least_rounds);
+}
+
+bool is_open(const remedy_measurement& all, double threshold) {
+  if (all.screened.played < all.least_rounds) return true;
+  return std::any_of(all.remedies.begin(), all.remedies.end(),
+                     [threshold](const remedy_effect& e) { return may_gain(e, threshold); });
+}
+
+void sort_by_gain(remedy_measurement& all) {
+  std::vector<std::size_t> order(all.remedies.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  const auto before = [&all](std::size_t a, std::size_t b) {
+    const remedy_effect &x = all.remedies[a], &y = all.remedies[b];
+    if (x.failure.empty() != y.failure.empty()) return x.failure.empty();
+    return x.failure.empty() && x.cpu().effect.log_ratio.mean < y.cpu().effect.log_ratio.mean;
+  };
+  std::stable_sort(order.begin(), order.end(), before);
+  std::vector<remedy_effect> sorted;
+  for (const std::size_t n : order) sorted.push_back(std::move(all.remedies[n]));
+  all.remedies = std::move(sorted);
+  for (std::optional<std::size_t>* n : {&all.winner, &all.best_without_code, &all.by_plan})
+    if (*n) *n = static_cast<std::size_t>(std::find(order.begin(), order.end(), **n) - order.begin());
+}
+
+}  // namespace
+
+bool is_promising(const remedy_measurement& all, double threshold) {
+  return std::any_of(all.remedies.begin(), all.remedies.end(), [threshold](const remedy_effect& e) {
+    return may_gain(e, threshold) || (e.failure.empty() && e.cpu().found == finding::gain);
+  });
+}
+
+void decide(remedy_measurement& all, double threshold) {
+  random_engine random(all.screened.played);
+  all.itself = against_itself(all, random);
+  const finding itself = judge(all.itself, threshold);
+  if (itself == finding::gain || itself == finding::loss) {
+    all.decision = remedy_decision::unfit;
+  } else if (all.winner = winner_of(all); all.winner) {
+    all.decision = remedy_decision::use_winner;
+  } else if (is_open(all, threshold)) {
+    all.decision = remedy_decision::inconclusive;
+    all.wanted = rounds_wanted(all, threshold);
+  } else {
+    all.decision = remedy_decision::change_nothing;
+  }
+  sort_by_gain(all);
+}
+
+}  // namespace ashlar::cli

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The choice among measured remedies.
+#pragma once
+
+#include <optional>
+
+#include "cli/remedies/measure.hpp"
+
+namespace ashlar::cli {
+
+/// Returns: of those that `may` and did not fail, the remedy with the least mean processor time.
+template <class May>
+[[nodiscard]] std::optional<std::size_t> best_of(const remedy_measurement& all, May may) {
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < all.remedies.size(); ++i) {
+    const remedy_effect& e = all.remedies[i];
+    if (!e.failure.empty() || e.cpu().effect.pairs == 0 || !may(e)) continue;
+    if (!best || e.cpu().effect.log_ratio.mean < all.remedies[*best].cpu().effect.log_ratio.mean) best = i;
+  }
+  return best;
+}
+
+/// Returns: whether a remedy gains, or may do so: its mean is a gain of the threshold or more.
+[[nodiscard]] bool is_promising(const remedy_measurement& all, double threshold);
+
+/// Effects: decides, and sorts the remedies by their gain. A plan has to gain over the best remedy without code, or to
+/// be the only one that gains.
+void decide(remedy_measurement& all, double threshold);
+
+}  // namespace ashlar::cli

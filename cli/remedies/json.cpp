@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Every run, so that another program can judge for itself.
+#include <nlohmann/json.hpp>
+
+#include "cli/remedies/text.hpp"
+#include "cli/verify/text.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+using nlohmann::json;
+
+const char* name_of(remedy_decision decision) {
+  switch (decision) {
+    case remedy_decision::change_nothing: return "change nothing";
+    case remedy_decision::use_winner: return "use the winner";
+    case remedy_decision::inconclusive: return "inconclusive";
+    case remedy_decision::unfit: break;
+  }
+  return "unfit";
+}
+
+json measure_json(const measure_effect& e) {
+  json j = effect_json(e.effect);
+  j["as_it_is"] = e.a;
+  j["with_it"] = e.b;
+  j["takes"] = word_of(e.found);
+  return j;
+}
+
+json to_json(const remedy_effect& e) {
+  json j = {{"name", e.remedy.name},
+            {"kind", name_of(e.remedy.kind)},
+            {"library", e.remedy.side.library},
+            {"use", e.remedy.side.shown}};
+  if (!e.failure.empty()) {
+    j["failure"] = e.failure;
+    return j;
+  }
+  j["confirmed"] = e.confirmed;
+  for (const run_measure m : run_measures) j["measures"][facts_of(m).key] = measure_json(e.of(m));
+  return j;
+}
+
+json to_json(const group_effect& group) {
+  return {{"name", group.name},
+          {"ratio", std::exp(group.log_ratio.mean)},
+          {"interval", {std::exp(group.log_ratio.least), std::exp(group.log_ratio.greatest)}},
+          {"detectable", group.detectable},
+          {"stays", group.stays()},
+          {"text", group_text(group)}};
+}
+
+json rounds_json(const remedy_rounds& rounds, const std::vector<std::string>& names) {
+  json sides = json::object();
+  for (std::size_t i = 0; i < names.size() && i < rounds.sides.size(); ++i) {
+    json runs = json::array();
+    for (const run_figures& run : rounds.sides[i]) runs.push_back(figures_json(run));
+    sides[names[i]] = std::move(runs);
+  }
+  json twice = json::array();
+  for (const auto& [own, again] : rounds.twice) twice.push_back({figures_json(own), figures_json(again)});
+  return {{"rounds", rounds.played},
+          {"rounds_planned", rounds.planned == 0 ? json() : json(rounds.planned)},
+          {"seconds", rounds.seconds},
+          {"runs", sides},
+          {"as_it_is_twice", twice}};
+}
+
+template <class T>
+json all_of(const std::vector<T>& values) {
+  json all = json::array();
+  for (const T& v : values) all.push_back(to_json(v));
+  return all;
+}
+
+json name_at(const remedy_measurement& m, const std::optional<std::size_t>& n) {
+  return n ? json(m.remedies[*n].remedy.name) : json();
+}
+
+}  // namespace
+
+json remedy_json(const remedy_measurement& m, const remedy_request& request) {
+  json j = {{"level", "measured"},
+            {"decision", name_of(m.decision)},
+            {"sentence", remedy_sentence(m, request)},
+            {"winner", name_at(m, m.winner)},
+            {"best_without_code", name_at(m, m.best_without_code)},
+            {"plan", name_at(m, m.by_plan)},
+            {"plan_over_best", m.over_best ? measure_json(*m.over_best) : json()},
+            {"whole_plan_over_its_rest", m.whole_over_rest ? measure_json(*m.whole_over_rest) : json()},
+            {"command", request.command},
+            {"input", request.input},
+            {"budget_seconds", request.rounds != 0 ? json() : json(request.seconds)},
+            {"seconds", m.seconds},
+            {"seed", request.seed},
+            {"threshold", request.threshold},
+            {"status", m.first.status},
+            {"least_rounds", m.least_rounds},
+            {"remedies", all_of(m.remedies)},
+            {"groups", all_of(m.groups)},
+            {"group_pairs", m.group_pairs},
+            {"against_itself", effect_json(m.itself)},
+            {"screen", rounds_json(m.screened, m.screened_names)},
+            {"confirmation", rounds_json(m.confirmed, m.confirmed_names)},
+            {"notes", m.notes}};
+  if (m.decision == remedy_decision::inconclusive) j["rounds_wanted"] = m.wanted;
+  return j;
+}
+
+}  // namespace ashlar::cli

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// measure_remedies
+// ├─ screen
+// ├─ attribute_groups
+// ├─ confirm
+// └─ decide
+#include "cli/remedies/measure.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <stdexcept>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "cli/remedies/decide.hpp"
+#include "cli/routes/handover.hpp"
+#include "cli/support/words.hpp"
+#include "cli/verify/attribute.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+constexpr const char* by_plan = "route by the plan";
+constexpr const char* by_rest = "route by the groups that gain";
+
+using clock = std::chrono::steady_clock;
+
+std::vector<std::size_t> all_groups(const route_plan& plan) {
+  std::vector<std::size_t> all(plan.groups.size());
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
+  return all;
+}
+
+/// The stages of one measurement.
+class remedy_stages {
+public:
+  remedy_stages(const remedy_request& request, const remedy_progress& progress)
+      : request_(&request), progress_(&progress),
+        as_it_is_{.command = request.command, .shown = joined(request.command)},
+        player_(as_it_is_, request.input, request.seed) {}
+
+  remedy_measurement run() {
+    (*progress_)("warming up");
+    player_.begin();
+    all_.first = player_.first();
+    all_.kept = all_groups(request_->routes);
+    list_remedies();
+    screen();
+    if (has_room_) {
+      attribute_groups();
+      confirm();
+    }
+    keep_what_gains();
+    decide(all_, request_->threshold);
+    all_.seconds = seconds();
+    return std::move(all_);
+  }
+
+private:
+  [[nodiscard]] double seconds() const { return std::chrono::duration<double>(clock::now() - start_).count(); }
+  [[nodiscard]] double seconds_left() const { return std::max(0.0, request_->seconds - seconds()); }
+  [[nodiscard]] bool has_plan() const { return plan_ && all_.remedies[*plan_].failure.empty(); }
+
+  /// Returns: whether the rounds of the remedies fit into the seconds.
+  [[nodiscard]] bool has_room_for(std::size_t rounds, std::size_t remedies, double seconds) const {
+    return request_->rounds != 0 || player_.seconds_of_round(remedies) * static_cast<double>(rounds) <= seconds;
+  }
+
+  [[nodiscard]] round_progress named(const char* stage) const {
+    return [this, stage](std::size_t round, std::size_t of) {
+      (*progress_)(fmt::format("{}: round {} of {}", stage, round, of));
+    };
+  }
+
+  void add(program_remedy remedy) {
+    (*progress_)("warming up: " + remedy.name);
+    std::string failure = player_.try_once(remedy.side);
+    all_.remedies.push_back({.remedy = std::move(remedy), .failure = std::move(failure)});
+  }
+
+  void add_plan(const route_plan& plan, const char* name) {
+    try {
+      add(remedy_by_plan(plan, name, request_->plan, request_->command));
+    } catch (const std::runtime_error& error) {
+      all_.remedies.push_back(
+          {.remedy = {.kind = remedy_kind::routes, .name = name, .side = as_it_is_}, .failure = error.what()});
+    }
+  }
+
+  void list_remedies() {
+    std::vector<std::string> missing;
+    for (program_remedy& remedy : remedies_without_code(request_->command, missing)) add(std::move(remedy));
+    if (!missing.empty()) all_.notes.push_back(fmt::format("Not on this machine: {}.", fmt::join(missing, ", ")));
+    if (request_->routes.groups.empty()) return;
+    plan_ = all_.remedies.size();
+    add_plan(request_->routes, by_plan);
+  }
+
+  /// Returns: rounds of these remedies, with their sides.
+  remedy_rounds play(const std::vector<std::size_t>& numbers, double limit, const char* stage,
+                     std::vector<std::string>& names) {
+    std::vector<const program_side*> sides;
+    names = {"as it is"};
+    for (const std::size_t n : numbers) {
+      sides.push_back(&all_.remedies[n].remedy.side);
+      names.push_back(all_.remedies[n].remedy.name);
+    }
+    return player_.play(sides, {.rounds = request_->rounds, .seconds = limit, .threshold = request_->threshold},
+                        named(stage));
+  }
+
+  /// Effects: the remedies have the effects of these rounds.
+  void take_effects(const remedy_rounds& rounds, const std::vector<std::size_t>& numbers, double error) {
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      remedy_effect& effect = all_.remedies[numbers[i]];
+      effect.failure = rounds.failures[i + 1];
+      if (!effect.failure.empty()) continue;
+      for (const run_measure m : run_measures)
+        effect.measures[static_cast<std::size_t>(m)] = effect_between(rounds.values(0, m), rounds.values(i + 1, m), m,
+                                                                      request_->threshold, error, player_.random());
+    }
+  }
+
+  [[nodiscard]] measure_effect between(const remedy_rounds& rounds, std::size_t a, std::size_t b, double error) {
+    return effect_between(rounds.values(a, run_measure::cpu), rounds.values(b, run_measure::cpu), run_measure::cpu,
+                          request_->threshold, error, player_.random());
+  }
+
+  void screen() {
+    std::vector<std::size_t> numbers;
+    for (std::size_t i = 0; i < all_.remedies.size(); ++i)
+      if (all_.remedies[i].failure.empty()) numbers.push_back(i);
+    const double error = effect_error / static_cast<double>(std::max<std::size_t>(numbers.size(), 1));
+    all_.least_rounds = least_rounds(error / 2);
+    has_room_ = has_room_for(std::max(all_.least_rounds, least_pairs), numbers.size(), seconds_left() * screen_share);
+    all_.screened = play(numbers, seconds_left() * (has_room_ ? screen_share : 1), "all remedies", all_.screened_names);
+    take_effects(all_.screened, numbers, error);
+    all_.best_without_code = best_of(all_, [](const remedy_effect& e) { return e.remedy.kind != remedy_kind::routes; });
+    if (!has_plan()) return;
+    all_.by_plan = plan_;
+    if (all_.best_without_code)
+      all_.over_best =
+          between(all_.screened, side_of(numbers, *all_.best_without_code), side_of(numbers, *plan_), error);
+  }
+
+  static std::size_t side_of(const std::vector<std::size_t>& numbers, std::size_t remedy) {
+    return 1 + static_cast<std::size_t>(std::find(numbers.begin(), numbers.end(), remedy) - numbers.begin());
+  }
+
+  void attribute_groups() {
+    if (!has_plan() || request_->routes.groups.size() < 2) return;
+    const std::size_t least = request_->routes.groups.size() + 6;
+    const double each = 2 * player_.seconds_of_round(0);
+    const double room = seconds_left() / 2;
+    if (request_->rounds == 0 && each * static_cast<double>(least) > room) {
+      all_.notes.push_back(
+          fmt::format("The budget has no room for the effect of each group: {} pairs of runs at least, "
+                      "{:.0f} s.",
+                      least, std::ceil(each * static_cast<double>(least))));
+      return;
+    }
+    experiment_plan setting;
+    setting.a = as_it_is_;
+    setting.b = all_.remedies[*plan_].remedy.side;
+    if (!request_->input.empty()) setting.inputs = {request_->input};
+    setting.seconds = room;
+    if (request_->rounds != 0) setting.pairs = std::max(request_->rounds, least);
+    setting.seed = request_->seed;
+    try {
+      take_groups(attribute(setting, request_->routes, effect_error, [this](std::size_t pair, std::size_t of) {
+        (*progress_)(fmt::format("groups: pair {} of {} at most", pair, of));
+      }));
+    } catch (const different_program& error) {
+      all_.remedies[*plan_].failure = error.what();
+      all_.by_plan.reset();
+    } catch (const std::runtime_error& error) {
+      all_.notes.push_back(std::string("The effect of each group is not known: ") + error.what() + ".");
+    }
+  }
+
+  void take_groups(const attribution& found) {
+    const auto freedom = static_cast<double>(found.pairs - found.effects.size());
+    const double t = student_quantile(effect_error / static_cast<double>(found.effects.size()), freedom);
+    all_.group_pairs = found.pairs;
+    all_.kept.clear();
+    for (std::size_t i = 0; i < found.effects.size(); ++i) {
+      const mean_interval& e = found.effects[i];
+      constexpr double seen_with_80_percent = 0.84;
+      all_.groups.push_back({.name = request_->routes.groups[i].name,
+                             .log_ratio = e,
+                             .detectable = std::expm1((e.greatest - e.mean) * (1 + seen_with_80_percent / t))});
+      if (all_.groups.back().stays()) all_.kept.push_back(i);
+    }
+    const bool some = !all_.kept.empty() && all_.kept.size() < all_.groups.size();
+    if (!some) return;
+    rest_ = all_.remedies.size();
+    add_plan(groups_of(request_->routes, all_.kept), by_rest);
+  }
+
+  /// Fresh runs of those that may win.
+  void confirm() {
+    std::vector<std::size_t> numbers;
+    for (const std::optional<std::size_t>& n : {all_.best_without_code, plan_, rest_})
+      if (n && all_.remedies[*n].failure.empty()) numbers.push_back(*n);
+    const double questions = static_cast<double>(numbers.size()) + 2;  // and the plan over the best, and over the rest
+    const double error = effect_error / questions;
+    const bool fits = has_room_for(least_rounds(error / 2), numbers.size(), seconds_left());
+    if (numbers.empty() || !is_promising(all_, request_->threshold) || !fits) return keep_whole();
+    all_.confirmed = play(numbers, seconds_left(), "the best again", all_.confirmed_names);
+    if (all_.confirmed.played < least_rounds(error / 2)) return keep_whole();
+    take_effects(all_.confirmed, numbers, error);
+    for (const std::size_t n : numbers) all_.remedies[n].confirmed = true;
+    choose_plan(numbers, error);
+  }
+
+  /// The rest of the plan was not measured.
+  void keep_whole() {
+    if (rest_) all_.remedies.pop_back();
+    rest_.reset();
+  }
+
+  /// The smaller plan, unless the whole one gains over it.
+  void choose_plan(const std::vector<std::size_t>& numbers, double error) {
+    const auto works = [this](const std::optional<std::size_t>& n) { return n && all_.remedies[*n].failure.empty(); };
+    if (works(rest_) && works(plan_))
+      all_.whole_over_rest = between(all_.confirmed, side_of(numbers, *rest_), side_of(numbers, *plan_), error);
+    const bool whole = !works(rest_) || (all_.whole_over_rest && all_.whole_over_rest->found == finding::gain);
+    all_.by_plan = whole ? plan_ : rest_;
+    if (!works(all_.by_plan)) all_.by_plan.reset();
+    if (!all_.by_plan || !works(all_.best_without_code)) return all_.over_best.reset();
+    all_.over_best =
+        between(all_.confirmed, side_of(numbers, *all_.best_without_code), side_of(numbers, *all_.by_plan), error);
+  }
+
+  /// Groups whose own effect is not certain stay where the whole plan gains and was not measured without them.
+  void keep_what_gains() {
+    if (plan_ && all_.by_plan == plan_ && all_.remedies[*plan_].cpu().found == finding::gain)
+      all_.kept = all_groups(request_->routes);
+  }
+
+  static constexpr double screen_share = 0.4;
+
+  const remedy_request* request_;
+  const remedy_progress* progress_;
+  program_side as_it_is_;
+  remedy_player player_;
+  clock::time_point start_ = clock::now();
+  remedy_measurement all_;
+  std::optional<std::size_t> plan_, rest_;  // of the remedies: the whole plan, the groups that gain
+  bool has_room_ = false;                   // for more than the screen
+};
+
+}  // namespace
+
+remedy_measurement measure_remedies(const remedy_request& request, const remedy_progress& progress) {
+  return remedy_stages(request, progress).run();
+}
+
+route_plan groups_of(const route_plan& plan, const std::vector<std::size_t>& kept) {
+  route_plan some = plan;
+  some.groups.clear();
+  for (const std::size_t n : kept) some.groups.push_back(plan.groups[n]);
+  return some;
+}
+
+}  // namespace ashlar::cli

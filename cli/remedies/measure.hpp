@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Which remedy gains most for an unchanged program, measured on the program itself within a budget of seconds.
+//
+//   screen    the program as it is, under each remedy without code, and by the plan: rounds of all of them
+//   groups    pairs of runs with a random half of the plan's groups: the effect of each; those without one leave the
+//   plan confirm   fresh rounds of the best without code, the plan, and what is left of it: a choice of the best in the
+//   screen
+//             does not flatter them
+//
+// A budget that has no room for the later stages leaves all of it to the screen.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/remedies/choice.hpp"
+#include "cli/remedies/player.hpp"
+#include "cli/routes/plan.hpp"
+#include "cli/verify/verdict.hpp"
+
+namespace ashlar::cli {
+
+struct remedy_request {
+  std::vector<std::string> command;
+  std::string input = {};     ///< The file of the standard input; empty: none.
+  route_plan routes = {};     ///< For this build of the program; without groups there is nothing to route.
+  std::string plan = "PLAN";  ///< The file of the plan, for the command lines that are printed.
+  std::size_t rounds = 0;     ///< Of each stage, exactly; 0: as many as the seconds allow.
+  double seconds = 60;
+  std::uint64_t seed = 0;
+  double threshold = 0.01;  ///< A smaller share does not matter.
+};
+
+/// A remedy against the program as it is.
+struct remedy_effect {
+  program_remedy remedy;
+  std::string failure;  ///< If not empty, no other member is valid.
+  std::array<measure_effect, run_measures.size()> measures = {};
+  bool confirmed = false;  ///< In rounds after the choice.
+
+  [[nodiscard]] const measure_effect& of(run_measure m) const noexcept { return measures[static_cast<std::size_t>(m)]; }
+  [[nodiscard]] const measure_effect& cpu() const noexcept { return of(run_measure::cpu); }
+};
+
+/// A group of the plan against the other groups alone.
+struct group_effect {
+  std::string name;
+  mean_interval log_ratio;
+  double detectable = 0;
+  [[nodiscard]] bool stays() const noexcept { return log_ratio.greatest < 0; }
+};
+
+enum class remedy_decision { change_nothing, use_winner, inconclusive, unfit };
+
+struct remedy_measurement {
+  std::vector<remedy_effect> remedies;  ///< The greatest gain first, then those that failed.
+  std::vector<group_effect> groups;     ///< In the order of the plan; empty: not measured.
+  std::size_t group_pairs = 0;
+  std::vector<std::size_t> kept;  ///< The groups of the plan that is left.
+  remedy_decision decision = remedy_decision::inconclusive;
+  std::optional<std::size_t> winner;              ///< Of the remedies.
+  std::optional<std::size_t> best_without_code;   ///< The one with the least mean.
+  std::optional<std::size_t> by_plan;             ///< The plan that is left.
+  std::optional<measure_effect> over_best;        ///< That plan against the best without code, processor time.
+  std::optional<measure_effect> whole_over_rest;  ///< The whole plan against the groups that gain.
+  paired_effect itself;                           ///< The program as it is against itself.
+  program_run first;                              ///< As it is.
+  remedy_rounds screened;
+  remedy_rounds confirmed;
+  std::vector<std::string> screened_names, confirmed_names;  ///< Of their sides.
+  std::size_t least_rounds = 0;                              ///< With fewer there is no verdict.
+  std::size_t wanted = 0;                                    ///< If inconclusive: rounds that would decide.
+  double seconds = 0;
+  std::vector<std::string> notes;
+};
+
+/// Called with words about what runs next.
+using remedy_progress = std::function<void(const std::string& what)>;
+
+/// Effects: runs the program. Throws: `std::runtime_error` if it dies, cannot be started, or does not do the same each
+/// time.
+[[nodiscard]] remedy_measurement measure_remedies(const remedy_request& request, const remedy_progress& progress);
+
+/// Returns: the groups with these numbers.
+[[nodiscard]] route_plan groups_of(const route_plan& plan, const std::vector<std::size_t>& kept);
+
+}  // namespace ashlar::cli

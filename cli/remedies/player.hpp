@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Runs a program as it is and under each of several remedies, round by round.
+//
+//   begin      the program as it is, twice: what it prints, and that it prints the same again; not counted
+//   try_once   under a remedy: a first run, not counted, which fails or prints the same
+//   play       a round: once as it is, once under each remedy, in random order; in the first six rounds and in every
+//              third one it runs once more as it is
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/rounds/effect.hpp"
+#include "cli/verify/experiment.hpp"
+
+namespace ashlar::cli {
+
+/// Every run of some rounds.
+struct remedy_rounds {
+  std::vector<std::vector<run_figures>> sides;             ///< Round by round; the first side is the program as it is.
+  std::vector<std::string> failures;                       ///< Of the sides; one that failed has no further runs.
+  std::vector<std::pair<run_figures, run_figures>> twice;  ///< As it is, and once more in the same round.
+  std::size_t played = 0;
+  std::size_t planned = 0;  ///< That the deviation in the first six asks for; 0: not known.
+  double seconds = 0;
+
+  [[nodiscard]] std::vector<double> values(std::size_t side, run_measure m) const;
+};
+
+struct play_limits {
+  std::size_t rounds = 0;   ///< An exact number; 0: by the other members.
+  double seconds = 0;       ///< No round begins that would exceed them, by the time of those before.
+  double threshold = 0.01;  ///< Rounds end where a difference below it would be seen.
+};
+
+using round_progress = std::function<void(std::size_t round, std::size_t of)>;
+
+class remedy_player {
+public:
+  remedy_player(program_side as_it_is, std::string input, std::uint64_t seed)
+      : as_it_is_(std::move(as_it_is)), input_(std::move(input)), random_(seed) {}
+
+  /// Throws: `std::runtime_error` if the program dies, cannot be started, or does not print or end the same each time.
+  void begin();
+
+  /// Returns: the reason why the program does not do the same under the remedy; empty if it does.
+  [[nodiscard]] std::string try_once(const program_side& side);
+
+  /// Throws: as `begin`.
+  [[nodiscard]] remedy_rounds play(const std::vector<const program_side*>& remedies, const play_limits& limits,
+                                   const round_progress& progress);
+
+  /// Returns: estimated seconds of a round, by the last round or the first runs.
+  [[nodiscard]] double seconds_of_round(std::size_t remedies) const noexcept;
+  [[nodiscard]] const program_run& first() const noexcept { return first_; }
+  [[nodiscard]] random_engine& random() noexcept { return random_; }
+
+private:
+  [[nodiscard]] program_run run(const program_side& side);
+  [[nodiscard]] program_run run_as_it_is();
+  [[nodiscard]] std::string difference(const program_run& run) const;
+  void play_round(const std::vector<const program_side*>& remedies, remedy_rounds& all);
+
+  program_side as_it_is_;
+  std::string input_;
+  random_engine random_;
+  program_run first_;
+  double seconds_ = 0;  // of all runs
+  std::size_t runs_ = 0;
+};
+
+}  // namespace ashlar::cli

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Reads the JSON of a replay.
+#include "cli/remedies/predicted.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/rounds/interval.hpp"
+#include "cli/support/table.hpp"
+#include "cli/support/table_units.hpp"
+#include "cli/try/prediction.hpp"
+#include "cli/verify/text.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t page_width = 100;
+
+/// A rival of the baseline in a replay.
+struct predicted_row {
+  std::string name;
+  std::string failure;
+  std::string found;  ///< Of its time: "gain", "loss", "level" or "undecided".
+  median_interval time;
+  double saved_least_ms = 0, saved_most_ms = 0;
+  double wanted = 0;  ///< Repetitions, if undecided.
+  bool is_preloadable = false;
+};
+
+predicted_row row_of(const json& allocator) {
+  predicted_row row;
+  row.name = allocator.at("name");
+  row.failure = allocator.value("failure", "");
+  row.is_preloadable = !allocator.at("library").get<std::string>().empty();
+  if (!allocator.contains("against_baseline")) return row;
+  const json& time = allocator["against_baseline"].at("time");
+  row.found = time.at("finding");
+  row.time.median = time.at("ratio");
+  if (!time.at("interval").is_null()) {
+    row.time.least = time["interval"][0];
+    row.time.greatest = time["interval"][1];
+  }
+  row.wanted = time.value("repetitions_wanted", 0.0);
+  row.saved_least_ms = allocator.at("saved_ms").at("least");
+  row.saved_most_ms = allocator["saved_ms"].at("most");
+  return row;
+}
+
+/// Returns: the rivals, the greatest gain first, then those that failed.
+std::vector<predicted_row> rows_of(const json& replay) {
+  std::vector<predicted_row> rows;
+  for (const json& allocator : replay.at("allocators"))
+    if (allocator.contains("against_baseline") || allocator.contains("failure")) rows.push_back(row_of(allocator));
+  std::stable_sort(rows.begin(), rows.end(), [](const predicted_row& a, const predicted_row& b) {
+    if (a.failure.empty() != b.failure.empty()) return a.failure.empty();
+    return a.time.median < b.time.median;
+  });
+  return rows;
+}
+
+std::string time_text(const predicted_row& row) {
+  if (row.time.bounded()) return change_text(row.time);
+  return fmt::format("{:+.1f} %, too few repetitions for an interval", 100 * (row.time.median - 1));
+}
+
+std::string saved_text(const predicted_row& row, const json& replay) {
+  const double ms = row.saved_most_ms;
+  std::string text = fmt::format("{} {} a run", human_time(1e6 * std::abs(ms)), ms < 0 ? "more" : "less");
+  if (const json& program = replay.at("program_ns"); program.is_number())
+    text += fmt::format(", {} of the program", percent(1e6 * std::abs(ms), program.get<double>()));
+  return text;
+}
+
+std::string line_of(const predicted_row& row, const json& replay) {
+  if (!row.failure.empty()) return "not replayed: " + row.failure;
+  const std::string figures = fmt::format("{}; {}", time_text(row), saved_text(row, replay));
+  if (row.found == "level") return "change nothing: predicted " + figures;
+  if (row.found == "undecided")
+    return fmt::format("undecided: {}; about {:.0f} repetitions would decide", figures, row.wanted);
+  return (row.found == "loss" ? "worse: " : "") + figures;
+}
+
+std::string verdict_of(const std::vector<predicted_row>& rows, const json& replay) {
+  for (const predicted_row& row : rows)
+    if (row.failure.empty() && row.is_preloadable && row.found == "gain")
+      return fmt::format("Preload {}: PREDICTED {} of the time of allocation, {}.", row.name, time_text(row),
+                         saved_text(row, replay));
+  const bool open = std::any_of(rows.begin(), rows.end(), [](const predicted_row& row) {
+    return row.is_preloadable && row.found == "undecided" && row.time.median < 1;
+  });
+  if (open)
+    return "Inconclusive: PREDICTED gains of mallocs that can be preloaded are undecided; a larger --budget decides.";
+  return "Change nothing: no malloc that can be preloaded is PREDICTED to gain.";
+}
+
+}  // namespace
+
+json replay_remedies(const std::string& trace, double seconds, double program_seconds, bool accept_prefix) {
+  std::vector<std::string> words = {trace, "--budget", fmt::format("{}", seconds)};
+  if (program_seconds > 0) words.insert(words.end(), {"--program-seconds", fmt::format("{}", program_seconds)});
+  if (accept_prefix) words.emplace_back("--damaged");
+  return json::parse(replay_output(words));
+}
+
+std::string predicted_text(const json& replay) {
+  const std::vector<predicted_row> rows = rows_of(replay);
+  std::string text = wrapped(verdict_of(rows, replay), page_width) + "\n\n";
+  text += wrapped(fmt::format(
+                      "PREDICTED by a replay of the trace, {} repetitions of each in {:.0f} s, against {}: the time "
+                      "of allocation and free, without the program's own code and its cache misses; the intervals "
+                      "hold together with 95 %. '--measure run' measures the program.",
+                      replay.at("repetitions").get<int>(), replay.at("seconds").get<double>(),
+                      replay.at("baseline").is_null() ? "nothing" : replay["baseline"].get<std::string>()),
+                  page_width) +
+          "\n";
+  constexpr std::size_t name_columns = 24;
+  for (const predicted_row& row : rows) {
+    const std::string name = row.name + (row.is_preloadable ? "" : " (in the code)");
+    text += "  " + name + std::string(std::max(name_columns, name.size() + 1) - name.size(), ' ');
+    text += wrapped(line_of(row, replay), page_width - name_columns - 2, std::string(name_columns + 2, ' ')) + "\n";
+  }
+  return text;
+}
+
+}  // namespace ashlar::cli

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Changes are in percent of the program as it is, intervals in brackets.
+#include "cli/remedies/text.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "cli/support/table.hpp"
+#include "cli/support/words.hpp"
+#include "cli/verify/text.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+constexpr std::size_t width = 100;
+constexpr std::size_t name_width = 30;
+constexpr std::size_t leaving_shown = 5;
+
+std::string capital(std::string text) {
+  text.front() =
+      static_cast<char>(text.front() >= 'a' && text.front() <= 'z' ? text.front() - 'a' + 'A' : text.front());
+  return text;
+}
+
+std::string seen(double detectable) {
+  return fmt::format("anything above {} would have been seen", share_text(detectable));
+}
+
+std::string change_nothing(const median_interval& ratio, double detectable) {
+  return fmt::format("change nothing: measured {}; {}", change_text(ratio), seen(detectable));
+}
+
+bool holds_zero(const mean_interval& log_ratio) { return log_ratio.least <= 0 && log_ratio.greatest >= 0; }
+
+std::string peak_text(const remedy_effect& e) {
+  const measure_effect& peak = e.of(run_measure::peak);
+  if (peak.found != finding::loss && peak.found != finding::gain) return "";
+  return fmt::format("; {}peak RSS {}", peak.found == finding::loss ? "but " : "", change_text(peak.effect.ratio()));
+}
+
+std::string effect_text(const remedy_effect& e) {
+  const paired_effect& cpu = e.cpu().effect;
+  if (!e.failure.empty()) return "not measured: " + e.failure;
+  if (cpu.pairs < 2) return "not measured: too few rounds";
+  if (holds_zero(cpu.log_ratio)) return change_nothing(cpu.ratio(), cpu.detectable()) + peak_text(e);
+  const char* const word = cpu.log_ratio.mean > 0 ? "worse: " : "";
+  return fmt::format("{}{}{}; {}", word, change_text(cpu.ratio()), peak_text(e), seen(cpu.detectable()));
+}
+
+/// Returns: what the plan adds to the best remedy without code, or takes away.
+std::string over_best(const remedy_measurement& m) {
+  if (!m.over_best || !m.best_without_code) return "";
+  const std::string change = change_text(m.over_best->effect.ratio());
+  const std::string& best = m.remedies[*m.best_without_code].remedy.name;
+  switch (m.over_best->found) {
+    case finding::gain: return fmt::format("Routing adds to {}: {}.", best, change);
+    case finding::loss: return fmt::format("Routing takes more than {}: {}.", best, change);
+    case finding::level: return fmt::format("Routing adds nothing to {}: {}.", best, change);
+    case finding::undecided: break;
+  }
+  return fmt::format("Routing adds nothing certain to {}: {}; {}.", best, change,
+                     seen(m.over_best->effect.detectable()));
+}
+
+std::string winner_sentence(const remedy_measurement& m) {
+  const remedy_effect& e = m.remedies[*m.winner];
+  return fmt::format("{}: {} processor time{}.", capital(e.remedy.name), change_text(e.cpu().effect.ratio()),
+                     peak_text(e));
+}
+
+std::string nothing_sentence(const remedy_measurement& m) {
+  for (const remedy_effect& e : m.remedies)
+    if (e.failure.empty() && e.cpu().effect.pairs > 1)
+      return fmt::format("Change nothing: of {} remedies the best is {}, measured {} processor time; {}.",
+                         m.remedies.size(), e.remedy.name, change_text(e.cpu().effect.ratio()),
+                         seen(e.cpu().effect.detectable()));
+  return "Change nothing: no remedy could be measured.";
+}
+
+std::string open_sentence(const remedy_measurement& m, const remedy_request& request) {
+  const double each = m.screened.played == 0 ? 0 : m.screened.seconds / static_cast<double>(m.screened.played);
+  const std::string more = m.wanted > most_rounds ? fmt::format("more than {} rounds", most_rounds)
+                                                  : fmt::format("about {} rounds", m.wanted);
+  const double warming = std::max(0.0, m.seconds - m.screened.seconds - m.confirmed.seconds);
+  const double seconds = std::ceil(warming + 1.1 * each * static_cast<double>(m.wanted)) + 1;
+  std::string option = fmt::format(" (--budget {:.0f}s)", seconds);
+  if (request.rounds != 0) option = fmt::format(" (--rounds {})", m.wanted);
+  if (each == 0 || m.wanted > most_rounds) option.clear();
+  return fmt::format("Inconclusive: {} rounds of runs{}; {} would decide{}.", m.screened.played,
+                     request.rounds != 0 ? "" : fmt::format(" in the budget of {:.0f} s", request.seconds), more,
+                     option);
+}
+
+std::string unfit_sentence(const remedy_measurement& m) {
+  return fmt::format(
+      "No verdict, the machine is unfit: the program differs from itself, {} processor time in {} rounds.",
+      change_text(m.itself.ratio()), m.itself.pairs);
+}
+
+/// Returns: the method in a sentence.
+std::string method(const remedy_measurement& m, const remedy_request& request) {
+  std::string text = fmt::format(
+      "MEASURED on the unmodified program against itself as it is ({}, peak RSS {}): {} rounds of {} runs in "
+      "random order",
+      amount_text(m.first.cpu_ms, run_measure::cpu), amount_text(m.first.peak_bytes, run_measure::peak),
+      m.screened.played, m.screened_names.size());
+  if (m.confirmed.played != 0)
+    text += fmt::format(", then of the best {} rounds of {}", m.confirmed.played, m.confirmed_names.size());
+  text +=
+      fmt::format("; {:.0f} s{}, --seed {}. Processor time; the intervals hold together with 95 %.", m.seconds,
+                  request.rounds != 0 ? "" : fmt::format(" of the budget of {:.0f} s", request.seconds), request.seed);
+  return text;
+}
+
+std::string row(const std::string& name, const std::string& text) {
+  const std::string shown = shorten(name, name_width);
+  const std::string indent(name_width + 4, ' ');
+  return "  " + shown + std::string(name_width + 2 - display_width(shown), ' ') +
+         wrapped(text, width - indent.size(), indent) + "\n";
+}
+
+std::string group_list(const remedy_measurement& m) {
+  if (m.groups.empty()) return "";
+  std::vector<std::size_t> order(m.groups.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&m](std::size_t a, std::size_t b) {
+    return m.groups[a].log_ratio.mean < m.groups[b].log_ratio.mean;
+  });
+  std::string text =
+      "\n" +
+      wrapped(fmt::format("Each group of the plan, from {} pairs of runs with a random half of them:", m.group_pairs),
+              width) +
+      "\n";
+  std::size_t leaving = 0;
+  for (const std::size_t n : order) {
+    const group_effect& group = m.groups[n];
+    if (group.stays() || ++leaving <= leaving_shown) text += row(group.name, group_text(group));
+  }
+  if (leaving > leaving_shown) text += fmt::format("  and {} more without a gain\n", leaving - leaving_shown);
+  return text;
+}
+
+std::string notes(const remedy_measurement& m) {
+  std::vector<std::string> all = m.notes;
+  if (m.first.status != 0)
+    all.push_back(fmt::format("It ends with status {}, each time{}.", m.first.status,
+                              m.first.last_words.empty() ? "" : ": " + m.first.last_words));
+  if (m.first.cpu_ms < 10)
+    all.emplace_back("A run takes less than 10 ms: much of it is the start of the program. A larger input tells more.");
+  if (m.decision != remedy_decision::unfit && m.itself.pairs > 1)
+    all.push_back(fmt::format("The program against itself: {} in {} rounds (98 %), which is no difference.",
+                              change_text(m.itself.ratio()), m.itself.pairs));
+  std::string text;
+  for (const std::string& note : all) text += wrapped("· " + note, width, "  ") + "\n";
+  return text;
+}
+
+}  // namespace
+
+std::string group_text(const group_effect& group) {
+  const mean_interval& e = group.log_ratio;
+  const median_interval ratio{std::exp(e.mean), std::exp(e.least), std::exp(e.greatest)};
+  if (holds_zero(e)) return change_nothing(ratio, group.detectable);
+  return (e.mean > 0 ? "worse: " : "") + change_text(ratio) + "; " + seen(group.detectable);
+}
+
+std::string remedy_sentence(const remedy_measurement& m, const remedy_request& request) {
+  switch (m.decision) {
+    case remedy_decision::use_winner: return winner_sentence(m);
+    case remedy_decision::change_nothing: return nothing_sentence(m);
+    case remedy_decision::inconclusive: return open_sentence(m, request);
+    case remedy_decision::unfit: break;
+  }
+  return unfit_sentence(m);
+}
+
+std::string remedy_text(const remedy_measurement& m, const remedy_request& request) {
+  std::string text = wrapped(remedy_sentence(m, request), width) + "\n";
+  if (m.winner) text += wrapped("To use it: " + m.remedies[*m.winner].remedy.side.shown, width) + "\n";
+  if (const std::string over = over_best(m); !over.empty()) text += wrapped(over, width) + "\n";
+  text += "\n" + wrapped(method(m, request), width) + "\n";
+  for (const remedy_effect& e : m.remedies) text += row(e.remedy.name, effect_text(e));
+  text += group_list(m);
+  return text + notes(m);
+}
+
+int exit_status_of(remedy_decision decision) noexcept {
+  if (decision == remedy_decision::inconclusive) return exit_inconclusive;
+  return decision == remedy_decision::unfit ? exit_unfit : 0;
+}
+
+}  // namespace ashlar::cli

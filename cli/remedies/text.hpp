@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A measurement of remedies as a sentence, a list, and JSON.
+#pragma once
+
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "cli/remedies/measure.hpp"
+
+namespace ashlar::cli {
+
+/// Returns: the winner, or to change nothing, or the rounds that would decide.
+[[nodiscard]] std::string remedy_sentence(const remedy_measurement& m, const remedy_request& request);
+
+/// Returns: the sentence, then a line for each remedy and for each group, the greatest gain first, then notes.
+[[nodiscard]] std::string remedy_text(const remedy_measurement& m, const remedy_request& request);
+
+/// Returns: "-10.4 % [-11.7, -9.1]", or to change nothing with what would have been seen.
+[[nodiscard]] std::string group_text(const group_effect& group);
+
+/// Returns: all of it, with every run.
+[[nodiscard]] nlohmann::json remedy_json(const remedy_measurement& m, const remedy_request& request);
+
+[[nodiscard]] int exit_status_of(remedy_decision decision) noexcept;
+
+}  // namespace ashlar::cli

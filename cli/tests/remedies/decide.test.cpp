@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of the choice among remedies, from made-up effects.
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/remedies/decide.hpp"
+#include "cli/remedies/predicted.hpp"
+#include "cli/remedies/text.hpp"
+
+namespace {
+
+using namespace ashlar::cli;
+
+constexpr double threshold = 0.01;
+
+struct made_up_remedy {
+  remedy_kind kind = remedy_kind::preload;
+  std::string name;
+  double ratio = 1;
+  double spread = 0.01;
+};
+
+/// Ratios of 40 rounds with this mean, alternating by the spread.
+measure_effect effect_with(double ratio, double spread, std::size_t rounds = 40) {
+  random_engine random(3);
+  std::vector<double> own(rounds, 100), with;
+  for (std::size_t i = 0; i < rounds; ++i)
+    with.push_back(100 * ratio * std::exp(i % 2 == 0 ? spread : -spread) * (i % 5 == 0 ? 1.0001 : 1));
+  return effect_between(own, with, run_measure::cpu, threshold, 0.05 / 6, random);
+}
+
+remedy_measurement measured(const std::vector<made_up_remedy>& remedies, double itself = 1) {
+  remedy_measurement m;
+  m.least_rounds = 10;
+  m.screened.played = 40;
+  m.screened.seconds = 40;
+  for (std::size_t i = 0; i < 20; ++i) {
+    run_figures own{}, again{};
+    own.fill(100);
+    again.fill(100 * itself * (i % 2 == 0 ? 1.001 : 0.999));
+    m.screened.twice.emplace_back(own, again);
+  }
+  for (const made_up_remedy& r : remedies) {
+    remedy_effect e;
+    e.remedy = {.kind = r.kind, .name = r.name, .side = {.command = {}, .shown = "to use " + r.name}};
+    e.measures[static_cast<std::size_t>(run_measure::cpu)] = effect_with(r.ratio, r.spread);
+    if (r.kind == remedy_kind::routes) m.by_plan = m.remedies.size();
+    m.remedies.push_back(e);
+  }
+  m.best_without_code = best_of(m, [](const remedy_effect& e) { return e.remedy.kind != remedy_kind::routes; });
+  return m;
+}
+
+std::string sentence_of(const remedy_measurement& m) { return remedy_sentence(m, {.command = {"program"}}); }
+
+TEST(remedies, are_sorted_by_gain_and_the_best_without_code_wins) {
+  auto m = measured(
+      {{remedy_kind::pages, "pages", 1.05}, {remedy_kind::preload, "a", 0.9}, {remedy_kind::preload, "b", 0.8}});
+  m.remedies.push_back({.remedy = {.name = "broken"}, .failure = "the program died"});
+  decide(m, threshold);
+  EXPECT_EQ(m.decision, remedy_decision::use_winner);
+  std::string order;
+  for (const remedy_effect& e : m.remedies) order += e.remedy.name + " ";
+  EXPECT_EQ(order, "b a pages broken ");
+  EXPECT_EQ(m.winner, 0U);
+  EXPECT_EQ(m.best_without_code, 0U);
+  EXPECT_EQ(sentence_of(m).rfind("B: -20.0 % [", 0), 0U) << sentence_of(m);
+  const std::string text = remedy_text(m, {.command = {"program"}});
+  EXPECT_NE(text.find("\nTo use it: to use b\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("worse: +5.0 % ["), std::string::npos) << text;
+  EXPECT_NE(text.find("not measured: the program died"), std::string::npos) << text;
+}
+
+TEST(remedies, a_plan_wins_where_it_gains_over_the_best_without_code) {
+  for (const bool adds : {true, false}) {
+    auto m = measured({{remedy_kind::preload, "a", 0.9}, {remedy_kind::routes, "the plan", 0.85}});
+    m.over_best = effect_with(adds ? 0.94 : 0.999, 0.01);
+    decide(m, threshold);
+    EXPECT_EQ(m.remedies[m.winner.value_or(9)].remedy.name, adds ? "the plan" : "a");
+    const std::string text = remedy_text(m, {.command = {"program"}});
+    EXPECT_NE(text.find(adds ? "Routing adds to a: -6.0 % [" : "Routing adds nothing to a: -0.1 % ["),
+              std::string::npos)
+        << text;
+  }
+}
+
+TEST(remedies, a_plan_wins_alone) {
+  auto m = measured({{remedy_kind::preload, "a", 1}, {remedy_kind::routes, "the plan", 0.85}});
+  m.over_best = effect_with(0.85, 0.2);  // not certain over a malloc that does not gain
+  decide(m, threshold);
+  EXPECT_EQ(m.remedies[m.winner.value_or(9)].remedy.name, "the plan");
+}
+
+TEST(remedies, without_a_gain_nothing_is_to_change_and_what_would_have_been_seen_is_told) {
+  auto m = measured({{remedy_kind::preload, "a", 1.001}, {remedy_kind::routes, "the plan", 0.999}});
+  decide(m, threshold);
+  EXPECT_EQ(m.decision, remedy_decision::change_nothing);
+  EXPECT_EQ(exit_status_of(m.decision), 0);
+  EXPECT_EQ(sentence_of(m).rfind("Change nothing: of 2 remedies the best is the plan, measured -0.1 % [", 0), 0U)
+      << sentence_of(m);
+  const std::string text = remedy_text(m, {.command = {"program"}});
+  EXPECT_NE(text.find("change nothing: measured +0.1 % ["), std::string::npos) << text;
+  EXPECT_NE(text.find("would have been seen"), std::string::npos) << text;
+}
+
+TEST(remedies, what_may_gain_is_open_with_the_rounds_that_would_decide) {
+  auto m = measured({{remedy_kind::preload, "a", 0.97, 0.2}});
+  decide(m, threshold);
+  EXPECT_EQ(m.decision, remedy_decision::inconclusive);
+  EXPECT_EQ(exit_status_of(m.decision), 4);
+  EXPECT_GT(m.wanted, 40U);
+  EXPECT_EQ(sentence_of(m), "Inconclusive: 40 rounds of runs in the budget of 60 s; about " + std::to_string(m.wanted) +
+                                " rounds would decide (--budget " +
+                                std::to_string(static_cast<int>(std::ceil(1.1 * static_cast<double>(m.wanted))) + 1) +
+                                "s).");
+  m.screened.played = 5;  // too few for any verdict
+  m.remedies[0].measures[0] = effect_with(1, 0, 5);
+  decide(m, threshold);
+  EXPECT_EQ(m.decision, remedy_decision::inconclusive);
+}
+
+TEST(remedies, a_machine_on_which_the_program_differs_from_itself_gives_no_verdict) {
+  auto m = measured({{remedy_kind::preload, "a", 0.8}}, 1.05);
+  decide(m, threshold);
+  EXPECT_EQ(m.decision, remedy_decision::unfit);
+  EXPECT_EQ(exit_status_of(m.decision), 5);
+  EXPECT_FALSE(m.winner);
+  EXPECT_EQ(sentence_of(m).rfind("No verdict, the machine is unfit: the program differs from itself, +5.0 % [", 0), 0U)
+      << sentence_of(m);
+}
+
+TEST(remedies, groups_with_an_interval_that_holds_0_leave) {
+  auto m = measured({{remedy_kind::preload, "a", 1}});
+  m.groups = {{.name = "none", .log_ratio = {0.001, -0.01, 0.012}, .detectable = 0.015},
+              {.name = "gain", .log_ratio = {-0.1, -0.12, -0.08}, .detectable = 0.03},
+              {.name = "loss", .log_ratio = {0.05, 0.04, 0.06}, .detectable = 0.01}};
+  EXPECT_FALSE(m.groups[0].stays());
+  EXPECT_TRUE(m.groups[1].stays());
+  EXPECT_FALSE(m.groups[2].stays());
+  EXPECT_EQ(group_text(m.groups[0]),
+            "change nothing: measured +0.1 % [-1.0, +1.2]; anything above 1.5 % would have been seen");
+  const std::string text = remedy_text(m, {.command = {"program"}});
+  EXPECT_LT(text.find("gain  "), text.find("none  ")) << text;
+  EXPECT_LT(text.find("none  "), text.find("loss  ")) << text;
+}
+
+nlohmann::json replayed(const char* finding, double ratio, const char* library) {
+  return {{"name", "a"},
+          {"library", library},
+          {"against_baseline",
+           {{"time", {{"ratio", ratio}, {"interval", {ratio - 0.01, ratio + 0.01}}, {"finding", finding}}}}},
+          {"saved_ms", {{"least", 2.0}, {"most", 3.0}}}};
+}
+
+TEST(remedies, a_replay_names_the_best_that_can_be_preloaded) {
+  const auto first_line = [](const nlohmann::json& allocator) {
+    const std::string text = predicted_text(
+        {{"allocators", {allocator}}, {"repetitions", 9}, {"seconds", 3}, {"program_ns", 1e9}, {"baseline", "glibc"}});
+    return text.substr(0, text.find('\n'));
+  };
+  EXPECT_EQ(first_line(replayed("gain", 0.7, "/lib/a.so")),
+            "Preload a: PREDICTED -30.0 % [-31.0, -29.0] of the time of allocation, 3.00 ms less a run, 0.3 % of");
+  EXPECT_EQ(first_line(replayed("level", 0.999, "/lib/a.so")).rfind("Change nothing: ", 0), 0U);
+  EXPECT_EQ(first_line(replayed("gain", 0.7, "")).rfind("Change nothing: ", 0), 0U) << "it is in no library";
+  EXPECT_EQ(first_line(replayed("undecided", 0.9, "/lib/a.so")).rfind("Inconclusive: ", 0), 0U);
+}
+
+}  // namespace

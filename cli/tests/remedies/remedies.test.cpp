@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// End-to-end tests of `ashlar advise --measure`. The planted gain is of several times, and rounds are counted, so that
+// no test depends on the machine.
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/remedies/budget.hpp"
+#include "cli/routes/build_id.hpp"
+#include "cli/routes/plan.hpp"
+#include "cli/tests/command.hpp"
+
+namespace {
+
+using nlohmann::json;
+using namespace ashlar::cli;
+
+class advise_measure : public ashlar_test::replay_command {
+protected:
+  /// Returns: the trace of a command.
+  std::string recorded(const std::string& command) {
+    static_cast<void>(ashlar("record -q --stacks 16 -o " + file("t.trace") + " -- " + command));
+    EXPECT_TRUE(std::filesystem::exists(file("t.trace"))) << text("err");
+    return file("t.trace");
+  }
+  [[nodiscard]] std::string page() const {
+    return std::regex_replace(text("out"), std::regex("\\s+"), " ");  // without its line breaks
+  }
+  [[nodiscard]] bool printed(const std::string& part) const { return page().find(part) != std::string::npos; }
+  void expect_refusal(const std::string& arguments, int status, const std::string& message) {
+    EXPECT_EQ(ashlar("advise " + arguments), status) << arguments << text("out");
+    EXPECT_EQ(text("err"), "ashlar advise: " + message + "\n") << arguments;
+    EXPECT_EQ(text("out"), "") << "nothing is advised";
+  }
+};
+
+double ratio_of(const json& remedy) { return remedy["measures"]["cpu_ms"]["ratio"]; }
+
+/// Any malloc in place of the program's takes a fraction of its time; huge pages alone leave it in place.
+TEST_F(advise_measure, a_planted_gain_is_found_first_and_the_rest_is_sorted) {
+  const std::string trace = recorded(ASHLAR_SLOW_VICTIM);
+  const int status =
+      ashlar("advise " + trace + " --measure run --rounds 12 --seed 5 -o " + file("p") + " --json " + file("j"));
+  const json j = json::parse(text("j"));
+  const json& m = j["measurement"];
+  ASSERT_EQ(status, 0) << text("out") << text("err");
+  EXPECT_EQ(m["decision"], "use the winner") << page();
+  EXPECT_EQ(page().rfind(m["sentence"].get<std::string>(), 0), 0U) << page();
+  EXPECT_TRUE(printed("To use it: ")) << page();
+  EXPECT_EQ(m["screen"]["rounds"], 12);
+  EXPECT_EQ(m["confirmation"]["rounds"], 12);
+  double last = 0;
+  for (const json& remedy : m["remedies"]) {
+    ASSERT_FALSE(remedy.contains("failure")) << remedy;
+    EXPECT_GE(ratio_of(remedy), last) << "sorted by gain";
+    last = ratio_of(remedy);
+    if (remedy["name"] == "huge pages, glibc") EXPECT_GT(ratio_of(remedy), 0.6) << "its malloc is as slow";
+    if (remedy["kind"] == "preload") EXPECT_LT(ratio_of(remedy), 0.6) << remedy["name"];
+  }
+  EXPECT_LT(ratio_of(m["remedies"][0]), 0.6);
+  EXPECT_EQ(m["remedies"].back()["name"], "huge pages, glibc") << page();
+#if defined(ASHLAR_ROUTE_VICTIM)
+  ASSERT_EQ(m["groups"].size(), 2U) << page();
+  EXPECT_TRUE(m["plan_over_best"].is_object());
+  EXPECT_TRUE(printed("Routing ")) << page();
+  EXPECT_TRUE(printed("MEASURED: ")) << "at the sites: " << page();
+  EXPECT_EQ(j["sites"][0]["gain"]["level"], "measured");
+#endif
+}
+
+TEST_F(advise_measure, the_program_after_the_dashes_gets_its_standard_input) {
+  std::ofstream(file("in")) << "four";
+  const std::string trace = recorded(ASHLAR_SLOW_VICTIM);
+  ASSERT_NE(ashlar("advise " + trace + " --measure run --rounds 2 --input " + file("in") + " --json " + file("j") +
+                   " -- " ASHLAR_SLOW_VICTIM " input"),
+            1)
+      << text("err");
+  const json m = json::parse(text("j"))["measurement"];
+  EXPECT_EQ(m["command"], json({ASHLAR_SLOW_VICTIM, "input"}));
+  EXPECT_EQ(m["input"], file("in"));
+}
+
+TEST_F(advise_measure, too_few_rounds_are_inconclusive_with_the_number_that_would_decide) {
+  const std::string trace = recorded(ASHLAR_SLOW_VICTIM);
+  EXPECT_EQ(ashlar("advise " + trace + " --measure run --rounds 2 --json " + file("j")), 4) << text("out");
+  EXPECT_TRUE(std::regex_search(page(), std::regex("^Inconclusive: 2 rounds of runs; about \\d+ rounds would decide "
+                                                   "\\(--rounds \\d+\\)\\.")))
+      << page();
+  EXPECT_GE(json::parse(text("j"))["measurement"]["rounds_wanted"], 7);
+}
+
+TEST_F(advise_measure, a_budget_bounds_the_rounds_and_is_named_in_what_would_decide) {
+  const std::string trace = recorded(ASHLAR_VERIFY_VICTIM " 3000");
+  EXPECT_EQ(ashlar("advise " + trace + " --measure run --budget 1s --json " + file("j")), 4) << text("out");
+  EXPECT_TRUE(printed("in the budget of 1 s; about ")) << page();
+  const json m = json::parse(text("j"))["measurement"];
+  EXPECT_EQ(m["budget_seconds"], 1);
+  EXPECT_EQ(m["confirmation"]["rounds"], 0) << "all of it goes to the screen";
+  EXPECT_LT(m["screen"]["rounds"], m["least_rounds"]);
+}
+
+TEST(budget_seconds, are_seconds_or_minutes) {
+  EXPECT_EQ(budget_seconds("60"), 60);
+  EXPECT_EQ(budget_seconds("1.5s"), 1.5);
+  EXPECT_EQ(budget_seconds("2m"), 120);
+  for (const char* wrong : {"", "s", "1h", "2 m", "0", "-3s", "0.5", "1e9", "2mm", "nan"})
+    EXPECT_LT(budget_seconds(wrong), 0) << wrong;
+}
+
+TEST_F(advise_measure, a_program_that_dies_or_varies_is_refused) {
+  expect_refusal(recorded(ASHLAR_VERIFY_VICTIM " 2 one") + " --measure run -- " ASHLAR_VERIFY_VICTIM " 2 one -1", 1,
+                 ASHLAR_VERIFY_VICTIM " died of signal 6; nothing was measured");
+  expect_refusal(recorded(ASHLAR_VERIFY_VICTIM " 2 time") + " --measure run", 1,
+                 ASHLAR_VERIFY_VICTIM
+                 " does not print the same each time, so that nothing shows whether a remedy changes "
+                 "its work; nothing was measured");
+  const std::string script = "sh -c 'test -e " + file("x") + " && exit 3; touch " + file("x") + "'";
+  const std::string trace = recorded("sh -c true");
+  EXPECT_EQ(ashlar("advise " + trace + " --measure run -- " + script), 1) << text("out");
+  EXPECT_EQ(text("err"), "ashlar advise: sh does not end the same way each time: it ended with status 3; nothing was "
+                         "measured\n");
+}
+
+TEST_F(advise_measure, a_remedy_under_which_the_program_does_something_else_is_not_measured) {
+  const std::string trace = recorded(ASHLAR_TRY_VICTIM " prints");
+  static_cast<void>(ashlar("advise " + trace + " --measure run --rounds 2"));
+  EXPECT_TRUE(printed("preload libashlar.so not measured: the program prints something else")) << page() << text("err");
+  static_cast<void>(ashlar("advise " + trace + " --measure run --rounds 2 -- " ASHLAR_TRY_VICTIM " exits"));
+  EXPECT_TRUE(printed("not measured: the program ended with status 3: no such luck")) << page() << text("err");
+}
+
+TEST_F(advise_measure, another_build_or_another_program_is_refused_by_build_id) {
+  const std::string own = file("victim");
+  std::filesystem::copy_file(ASHLAR_SLOW_VICTIM, own);
+  const std::string trace = recorded(own);
+  std::filesystem::copy_file(ASHLAR_COMMAND, own, std::filesystem::copy_options::overwrite_existing);
+  expect_refusal(trace + " --measure run", 1,
+                 trace + " is of another build than " + own + ": of build id " + build_id_of(ASHLAR_SLOW_VICTIM) +
+                     ", and that file has " + build_id_of(ASHLAR_COMMAND) + "; record it again");
+  EXPECT_EQ(ashlar("advise " + trace), 0) << "without measuring it is advised on";
+}
+
+TEST_F(advise_measure, a_program_that_cannot_be_found_or_loaded_into_is_refused) {
+  const std::string trace = recorded(ASHLAR_SLOW_VICTIM);
+  EXPECT_EQ(ashlar("advise " + trace + " --measure run -- /nonesuch/program"), 1);
+  EXPECT_NE(text("err").find("/nonesuch/program"), std::string::npos) << text("err");
+}
+
+TEST_F(advise_measure, a_replay_predicts_for_each_malloc) {
+  const std::string trace = recorded(ASHLAR_SLOW_VICTIM);
+  ASSERT_EQ(ashlar("advise " + trace + " --measure replay --budget 2 --json " + file("j")), 0) << text("err");
+  EXPECT_TRUE(std::regex_search(page(), std::regex("^(Preload \\S+: PREDICTED |Change nothing: |Inconclusive: )")))
+      << page();
+  EXPECT_TRUE(printed("PREDICTED by a replay of the trace, ")) << page();
+  EXPECT_TRUE(printed(" libashlar.so ")) << page();
+  EXPECT_TRUE(printed("By call site: ")) << page();
+  const json m = json::parse(text("j"))["measurement"];
+  EXPECT_EQ(m["level"], "predicted");
+  EXPECT_TRUE(m["allocators"].is_array());
+  EXPECT_EQ(ashlar("advise " + sample(0) + " --measure replay"), 0) << text("err");
+  EXPECT_TRUE(printed("there is nothing to advise")) << page();
+}
+
+TEST_F(advise_measure, mistakes) {
+  const std::string trace = sample(100);
+  const std::string help = "; see ashlar advise --help";
+  expect_refusal(trace + " --measure all", 2, "--measure: 'all' is none of none, replay, run" + help);
+  expect_refusal(trace + " --budget 0", 2, "--budget: '0' is no time of 1 s or more, such as 60s or 2m" + help);
+  expect_refusal(trace + " -- true", 2, "a program after -- is for --measure run" + help);
+  expect_refusal(trace + " --measure replay --seed 1", 2, "--input, --rounds and --seed are for --measure run" + help);
+  expect_refusal(trace + " " + trace + " --measure replay", 2, "--measure replay takes one trace");
+  expect_refusal(trace + " --measure run --input /nonesuch", 2, "--input: File does not exist: /nonesuch" + help);
+  EXPECT_EQ(ashlar("advise " + trace + " --measure run --rounds 1"), 2);
+  EXPECT_EQ(ashlar("advise " + trace + " --measure run --rounds 9 --budget 3"), 2);
+}
+
+TEST_F(advise_measure, traces_of_different_commands_or_of_none_need_one_to_measure) {
+  const std::string one = recorded(ASHLAR_SLOW_VICTIM), kept = file("one.trace");
+  std::filesystem::rename(one, kept);
+  const std::string other = recorded(ASHLAR_SLOW_VICTIM " input");
+  expect_refusal(kept + " " + other + " --measure run", 2,
+                 other + " records another command than " + kept + ": give the one to measure after --");
+}
+
+}  // namespace
