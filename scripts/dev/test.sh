@@ -68,6 +68,7 @@ run_tests() {
   ASAN_OPTIONS=${ASAN_OPTIONS:-quarantine_size_mb=16} ctest --test-dir "$2" -j "$(nproc)" --no-tests=error \
     --output-on-failure --output-junit "$PWD/$results/$1.xml" "${@:3}" >"$log" 2>&1 || grep -vE ' Passed +[0-9.]+ sec$|^ +Start +[0-9]+:' "$log"
   grep -E '^[0-9]+% tests passed' "$log"
+  [[ $1 != mingw || ! -e build/wine/run-again ]] || cat build/wine/run-again
 }
 
 # One compiler compiles each public header alone; another, with the same standard library, finds no further errors.
@@ -93,6 +94,7 @@ test_configuration() {
   say "$1: building"
   step "$1: build" timed "$1" build build "$1" "${targets[@]}" || true
   rm -rf "build/$1/gtest"
+  [[ $1 != mingw ]] || rm -f build/wine/run-again
   read -ra selection <<<"$(selection_of "$1")"
   begin "$1" in_turn timed "$1" tests run_tests "$1" "build/$1" "${selection[@]}"
   report_ended
