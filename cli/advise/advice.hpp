@@ -44,6 +44,13 @@ struct advice {
 /// Returns: the features of a site.
 [[nodiscard]] nlohmann::json features_json(const site_features& f);
 
+/// Returns: what another malloc may gain, or a policy of pages, as a sentence.
+[[nodiscard]] std::string malloc_remedy(const advice& a);
+[[nodiscard]] std::string page_remedy(const advice& a);
+
+/// Returns: the site's share of the program and its sizes, as a sentence.
+[[nodiscard]] std::string amounts_text(const advised_site& s, const advice& a);
+
 /// Returns: "Token::Token (simplecpp.cpp:774)", or the offset of an unnamed site.
 [[nodiscard]] std::string site_title(const advised_site& s, const call_tree& tree);
 

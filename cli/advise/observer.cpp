@@ -48,8 +48,8 @@ void end_epoch(epoch_features& b) {
 
 }  // namespace
 
-site_observer::site_observer(const call_tree& tree)
-    : tree_(tree), sites_(tree.nodes().size()), by_stack_(tree.stack_count() + std::size_t{1}) {}
+site_observer::site_observer(const call_tree& tree, live_history* history)
+    : tree_(tree), history_(history), sites_(tree.nodes().size()), by_stack_(tree.stack_count() + std::size_t{1}) {}
 
 void site_observer::begin_trace(const call_tree::stack_ids& ids) {
   ids_ = &ids;
@@ -121,6 +121,7 @@ std::uint32_t site_observer::born(const trace::event& e, std::uint32_t stack) {
   allocated_bytes_ += e.size;
   o.born_bytes = allocated_bytes_;
   live_.add(e.size);
+  if (history_ != nullptr) history_->born(stack, e.size, now_ns_);
   return slot;
 }
 
@@ -145,6 +146,7 @@ void site_observer::count_birth(site_features& site, const trace::event& e, std:
 }
 
 void site_observer::live_changed() {
+  if (history_ != nullptr) history_->settle();
   if (live_.bytes <= peak_.bytes) return;
   peak_ = live_;
   ++peak_version_;
@@ -191,6 +193,7 @@ void site_observer::die(std::uint32_t slot, const death& how) {
   ++program_.freed;
   program_.freed_by_others += is_own ? 0 : 1;
   live_.remove(o.size);
+  if (history_ != nullptr) history_->died(o.stack, o.size, how.temporary, now_ns_);
   unlink(slot);
   free_slots_.push_back(slot);
 }
@@ -256,6 +259,7 @@ void site_observer::end_trace() {
     site.arena.restart();
   }
   slots_.for_each([this](std::uint64_t, std::uint32_t slot) { end_chain(objects_[slot]); });
+  if (history_ != nullptr) history_->end_trace(now_ns_);
   program_.duration_ns += now_ns_;
   program_.never_freed.objects += live_.objects;
   program_.never_freed.bytes += live_.bytes;

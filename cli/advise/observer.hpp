@@ -14,6 +14,7 @@
 
 #include "cli/advise/call_tree.hpp"
 #include "cli/advise/features.hpp"
+#include "cli/advise/live_history.hpp"
 
 namespace ashlar::cli {
 
@@ -38,8 +39,8 @@ struct program_features {
 /// compares them. Memory: O(live objects + call sites + pairs).
 class site_observer {
 public:
-  /// `tree` is finished and outlives this.
-  explicit site_observer(const call_tree& tree);
+  /// `tree` is finished and outlives this, as does `history`, to which all objects are told unless it is null.
+  explicit site_observer(const call_tree& tree, live_history* history = nullptr);
 
   /// `ids` leads the trace's stacks to those of the tree; it outlives the trace.
   void begin_trace(const call_tree::stack_ids& ids);
@@ -121,6 +122,7 @@ private:
   [[nodiscard]] std::uint32_t stack_of(const trace::event& e) const;
 
   const call_tree& tree_;
+  live_history* history_;
   const call_tree::stack_ids* ids_ = nullptr;
   std::vector<site_features> sites_;
   std::vector<std::uint64_t> by_stack_;

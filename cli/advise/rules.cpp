@@ -22,10 +22,6 @@ double share(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-std::string part_of(std::uint64_t n, std::uint64_t whole) {
-  return percent(static_cast<double>(n), static_cast<double>(whole));
-}
-
 bool of_one_thread(const site_features& f) { return f.freed_by_others == 0; }
 bool all_freed(const site_features& f) { return f.never_freed.objects == 0; }
 bool has_owner(const site_facts& s) { return !s.owner.empty() && s.owner_share >= 0.95; }
@@ -37,16 +33,6 @@ double objects_an_epoch(const site_features& f) { return share(f.batches.objects
 bool dies_in_batches(const site_features& f) {
   return objects_an_epoch(f) >= 16 && share(f.batches.in_final_runs, f.batches.objects) >= 0.8 &&
          share(f.batches.objects, f.allocated.objects) >= 0.9;
-}
-
-std::uint64_t long_lived(const site_features& f) {
-  return f.never_freed.objects + f.freed - f.lifetime_bytes.below(long_life_bytes);
-}
-
-/// Returns: the pages that long-lived objects keep from being given back: no more than the blocks at the program's peak
-/// lay on.
-std::uint64_t pinned_pages(const site_features& f, const program_features& program) {
-  return std::min(f.spread_pages, program.largest_peak / advice_page_bytes);
 }
 
 bool pins_pages(const site_features& f, const program_features& program) {
@@ -207,6 +193,14 @@ constexpr std::array rules = {
 };
 
 }  // namespace
+
+std::uint64_t long_lived(const site_features& f) {
+  return f.never_freed.objects + f.freed - f.lifetime_bytes.below(long_life_bytes);
+}
+
+std::uint64_t pinned_pages(const site_features& f, const program_features& program) {
+  return std::min(f.spread_pages, program.largest_peak / advice_page_bytes);
+}
 
 std::span<const advice_rule> advice_rules() noexcept { return rules; }
 

@@ -68,6 +68,13 @@ struct advice_rule {
 /// aside.
 [[nodiscard]] double bound_ns(const site_features& f, const advice_limits& limits);
 
+/// Returns: the objects that outlive a MiB of other allocations, or the trace.
+[[nodiscard]] std::uint64_t long_lived(const site_features& f);
+
+/// Returns: the pages that long-lived objects keep from being given back: no more than the blocks at the program's peak
+/// lay on.
+[[nodiscard]] std::uint64_t pinned_pages(const site_features& f, const program_features& program);
+
 /// Returns: the name of a remedy in the files.
 [[nodiscard]] std::string_view name(remedy r) noexcept;
 

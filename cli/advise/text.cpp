@@ -38,6 +38,8 @@ std::string heading(const advice& a) {
   return text;
 }
 
+}  // namespace
+
 std::string malloc_remedy(const advice& a) {
   const program_features& p = a.features;
   const double run_ns = static_cast<double>(p.allocated.objects) * a.limits.pair_ns / static_cast<double>(p.traces);
@@ -65,11 +67,15 @@ std::string page_remedy(const advice& a) {
                      in_words(p.largest_peak / advice_page_bytes), mapped);
 }
 
+namespace {
+
 std::string sizes_text(const site_features& f) {
   if (f.sizes.distinct() == 1) return in_bytes(f.sizes.max()) + " each";
   return fmt::format("{} to {}, half up to {}", in_bytes(f.sizes.quantile(0)), in_bytes(f.sizes.max()),
                      in_bytes(f.sizes.quantile(0.5)));
 }
+
+}  // namespace
 
 std::string amounts_text(const advised_site& s, const advice& a) {
   const site_features& f = *s.features;
@@ -79,6 +85,8 @@ std::string amounts_text(const advised_site& s, const advice& a) {
                      in_words(f.peak_objects), in_bytes(f.peak_bytes),
                      part_of(f.at_program_peak.bytes, a.features.peak.bytes));
 }
+
+namespace {
 
 std::string title_text(const advised_site& s, const call_tree& tree) {
   const std::string more =

@@ -2,6 +2,7 @@
 // `ashlar advise`: for each call site of a recorded program the remedy that its trace supports, or none.
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include "cli/advise/advice.hpp"
 #include "cli/advise/builds.hpp"
 #include "cli/advise/measured.hpp"
+#include "cli/advise/picture.hpp"
 #include "cli/remedies/budget.hpp"
 #include "cli/report/trace.hpp"
 #include "cli/rounds/comparison.hpp"
@@ -29,6 +31,7 @@ struct advise_options {
   std::vector<std::string> traces;
   std::string plan;
   std::string json;
+  std::string html;
   std::size_t top = 8;
   double pair_ns = advice_limits{}.pair_ns;
   double program_seconds = 0;
@@ -79,6 +82,8 @@ void add_options(CLI::App& app, advise_options& o) {
       ->type_name("PLAN");
   app.add_option("--json", o.json, "Write every site with all its features to FILE; - is standard output")
       ->type_name("FILE");
+  app.add_option("--html", o.html, "Write a page with plots, flame graph and table of sites to FILE")
+      ->type_name("FILE");
   app.add_option("--top", o.top, "Print at most N sites with a remedy")
       ->check(CLI::Range(std::size_t{1}, std::size_t{100'000}))
       ->type_name("N")
@@ -123,10 +128,19 @@ trace_inputs open_traces(const advise_options& o) {
   return inputs;
 }
 
-void observe(trace_input& input, const call_tree::stack_ids& ids, site_observer& seen) {
+/// `history` is null without a page.
+void observe(trace_input& input, const call_tree::stack_ids& ids, site_observer& seen, page_history* history) {
   seen.begin_trace(ids);
-  while (const auto event = input.next()) seen.add(*event);
+  if (history != nullptr) history->lanes.begin_trace(input.names());
+  while (const auto event = input.next()) {
+    seen.add(*event);
+    if (history != nullptr) history->lanes.add(*event);
+  }
   seen.end_trace();
+  if (history == nullptr) return;
+  history->lanes.end_trace();
+  const trace::trace_info& info = input.info();
+  history->cut_short = history->cut_short || info.damage || info.write_error != 0 || !info.complete;
 }
 
 std::string without_stacks(const trace_inputs& inputs, const program_features& p) {
@@ -171,7 +185,7 @@ int advise(const advise_options& o) {
   const trace_inputs inputs = open_traces(o);
   measurer.take_program(inputs);
   for (const auto& input : inputs)
-    for (const std::string& output : {o.json, o.plan}) expect_other_file(*input, output);
+    for (const std::string& output : {o.json, o.html, o.plan}) expect_other_file(*input, output);
   call_tree tree;
   std::vector<call_tree::stack_ids> ids;
   std::vector<std::vector<trace::mapped_module>> modules;
@@ -181,8 +195,10 @@ int advise(const advise_options& o) {
     modules.push_back(without_other_builds(input->modules(), changed));
   }
   tree.finish();
-  site_observer seen(tree);
-  for (std::size_t i = 0; i < inputs.size(); ++i) observe(*inputs[i], ids[i], seen);
+  std::optional<page_history> history;
+  if (!o.html.empty()) history.emplace(tree.stack_count());
+  site_observer seen(tree, history ? &history->live : nullptr);
+  for (std::size_t i = 0; i < inputs.size(); ++i) observe(*inputs[i], ids[i], seen, history ? &*history : nullptr);
   site_names names(tree, modules);
   advice a;
   a.program = inputs.front()->program();
@@ -194,8 +210,12 @@ int advise(const advise_options& o) {
   a.sites = choose_sites(tree, seen, names, a.limits);
   route_plan plan = make_plan(o, a, tree, program_of(*inputs.front()));
   const int status = measurer.measure(a, tree, plan, o.plan, o.prefix);
-  if (o.json != "-" && o.plan != "-") fmt::print("{}", advice_text(a, tree, o.top));
+  if (o.json != "-" && o.html != "-" && o.plan != "-") fmt::print("{}", advice_text(a, tree, o.top));
   if (!o.json.empty()) write_json(o.json, advice_json(a, tree, names));
+  if (history) {
+    history->live.finish();
+    write_text(o.html, html_advice(make_advice_page(a, tree, names, *history)));
+  }
   if (!o.plan.empty()) write_plan(o, plan);
   return status;
 }

@@ -64,13 +64,16 @@ footer { margin-top: 40px; color: var(--soft); font-size: 13px; }
 
 }  // namespace
 
-std::string html_page(const std::string& title, const std::string& body) {
+std::string html_page(const std::string& title, const std::string& body, const page_extras& extras) {
   return fmt::format("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+                     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+                     "style-src 'unsafe-inline'{}\">\n"
                      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-                     "<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n<main>\n{}"
-                     "<footer>ashlar {}.{}.{}</footer>\n</main>\n</body>\n</html>\n",
-                     escaped(title), style_sheet, body, ASHLAR_VERSION_MAJOR, ASHLAR_VERSION_MINOR,
-                     ASHLAR_VERSION_PATCH);
+                     "<title>{}</title>\n<style>{}{}</style>\n</head>\n<body>\n<main>\n{}"
+                     "<footer>ashlar {}.{}.{}</footer>\n</main>\n{}</body>\n</html>\n",
+                     extras.scripts.empty() ? "" : "; script-src 'unsafe-inline'", escaped(title), style_sheet,
+                     extras.style, body, ASHLAR_VERSION_MAJOR, ASHLAR_VERSION_MINOR, ASHLAR_VERSION_PATCH,
+                     extras.scripts);
 }
 
 std::string html_tiles(const std::vector<fact_tile>& tiles) {

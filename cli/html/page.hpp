@@ -15,7 +15,14 @@ struct fact_tile {
   std::string detail;
 };
 
-[[nodiscard]] std::string html_page(const std::string& title, const std::string& body);
+/// What a page has beside its body.
+struct page_extras {
+  std::string style;    ///< More rules.
+  std::string scripts;  ///< Elements after the body; a page without them runs none.
+};
+
+/// Returns: the page, which no browser lets load anything from another place.
+[[nodiscard]] std::string html_page(const std::string& title, const std::string& body, const page_extras& extras = {});
 [[nodiscard]] std::string html_tiles(const std::vector<fact_tile>& tiles);
 /// Returns: a plot with its title and a line that explains it. `content` is HTML, the others are text.
 [[nodiscard]] std::string html_figure(const std::string& title, const std::string& caption, const std::string& content);

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Fills the page: sites, timeline, lanes, pages kept, and what is never freed.
+#include "cli/advise/picture.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <span>
+#include <unordered_map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cli/advise/call_graph.hpp"
+#include "cli/advise/words.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+constexpr std::size_t most_layers = 9;
+constexpr std::size_t most_pins = 8;
+constexpr std::size_t most_leftovers = 12;
+constexpr std::size_t most_details = 1000;  // sites with sentences
+constexpr std::size_t most_proposals = 3;
+constexpr std::uint64_t least_pages = 16;
+
+std::array<std::uint64_t, page_site::lifetime_classes> lifetime_classes(const site_features& f) {
+  std::array<std::uint64_t, page_site::lifetime_classes> classes{};
+  f.lifetime_ns.for_each([&](std::uint64_t least, std::uint64_t, std::uint64_t n) {
+    std::size_t at = 0;
+    for (std::uint64_t edge = 100; at + 1 < classes.size() && least >= edge; edge *= 10) ++at;
+    classes[at] += n;
+  });
+  return classes;
+}
+
+page_detail detail_of(const advised_site& s, const advice& a, const call_tree& tree, site_names& names) {
+  page_detail d{.evidence = s.evidence,
+                .advice = remedy_text(s),
+                .gain = gain_text(s, a),
+                .amounts = amounts_text(s, a),
+                .chain = {}};
+  for (const std::uint64_t frame : tree.frames(tree.nodes()[s.node].stack))
+    for (const source_place& place : names.places(frame)) d.chain.push_back(place.str());
+  return d;
+}
+
+/// Returns: the offset of the request's return address in its module: it tells sites apart that have no lines. 0 if the
+/// function's name is the offset already.
+std::uint64_t offset_of(const advised_site& s, const call_tree& tree, site_names& names) {
+  if (s.request.place.function.find("+0x") != std::string::npos) return 0;
+  for (const std::uint64_t index : tree.frames(tree.nodes()[s.node].stack))
+    for (const source_place& place : names.places(index))
+      if (place.function == s.request.place.function) return tree.frame(index).offset;
+  return 0;
+}
+
+page_site site_of_page(const advised_site& s, const call_tree& tree, site_names& names) {
+  const site_features& f = *s.features;
+  const source_place& place = s.request.place;
+  page_site site;
+  site.function = place.function.empty() ? site_title(s, tree) : place.function;
+  site.file = place.line == 0 ? place.module : place.file;
+  site.line = place.line != 0 ? place.line : -static_cast<std::int64_t>(offset_of(s, tree, names));
+  site.caller = s.caller.function.empty() ? "" : s.caller.str();
+  site.remedy = name(s.rule->proposes);
+  site.rule = s.rule->name;
+  site.bound_ns = s.bound;
+  site.allocated = f.allocated;
+  site.peak = {f.peak_objects, f.peak_bytes};
+  site.never_freed = f.never_freed;
+  site.at_program_peak = f.at_program_peak.bytes;
+  site.median_bytes = f.sizes.quantile(0.5);
+  site.median_life_ns = f.freed == 0 ? 0 : std::max<std::uint64_t>(f.lifetime_ns.quantile(0.5), 1);
+  site.temporary = f.temporary;
+  site.lifetimes = lifetime_classes(f);
+  return site;
+}
+
+/// Returns: the live bytes of some sites in each bin. `row_of` leads a site to its row; others have none.
+std::vector<std::vector<std::uint64_t>> series_of(const live_history& history, const std::vector<std::size_t>& site_of,
+                                                  const std::unordered_map<std::size_t, std::size_t>& row_of) {
+  std::vector<std::uint64_t> live(row_of.size());
+  std::vector<std::vector<std::uint64_t>> rows(row_of.size());
+  for (const live_history::bin& bin : history.bins()) {
+    for (const live_history::change& c : bin.changes)
+      if (const auto at = row_of.find(site_of[c.stack]); at != row_of.end())
+        live[at->second] += static_cast<std::uint64_t>(c.bytes);
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i].push_back(live[i]);
+  }
+  return rows;
+}
+
+/// Returns: the first of `indices` by `key`, the greatest first, without those whose key is 0.
+std::vector<std::size_t> greatest(std::size_t count, std::size_t most, const std::function<double(std::size_t)>& key) {
+  std::vector<std::pair<double, std::size_t>> order;
+  for (std::size_t i = 0; i < count; ++i)
+    if (const double value = key(i); value > 0) order.emplace_back(-value, i);
+  std::ranges::sort(order);
+  order.resize(std::min(order.size(), most));
+  std::vector<std::size_t> first;
+  for (const auto& [value, i] : order) first.push_back(i);
+  return first;
+}
+
+std::unordered_map<std::size_t, std::size_t> rows_of(const std::vector<std::size_t>& sites) {
+  std::unordered_map<std::size_t, std::size_t> rows;
+  for (std::size_t i = 0; i < sites.size(); ++i) rows[sites[i]] = i;
+  return rows;
+}
+
+/// Returns: for each site the greater of two shares: of the live bytes over time, and of those at the peak.
+std::vector<double> prominence(const live_history& history, const std::vector<std::size_t>& site_of,
+                               std::size_t sites) {
+  std::vector<std::uint64_t> live(sites + 1);
+  std::vector<double> area(sites + 1), at_peak(sites + 1);
+  double whole = 0, peak = 0;
+  for (const live_history::bin& bin : history.bins()) {
+    for (const live_history::change& c : bin.changes) live[site_of[c.stack]] += static_cast<std::uint64_t>(c.bytes);
+    const auto bytes = static_cast<double>(bin.bytes);
+    whole += bytes;
+    for (std::size_t i = 0; i < sites; ++i) area[i] += static_cast<double>(live[i]);
+    if (bytes <= peak) continue;
+    peak = bytes;
+    std::ranges::copy(live, at_peak.begin());
+  }
+  for (std::size_t i = 0; i < sites; ++i)
+    area[i] = std::max(whole == 0 ? 0 : area[i] / whole, peak == 0 ? 0 : at_peak[i] / peak);
+  area.resize(sites);
+  return area;
+}
+
+page_timeline timeline_of(const live_history& history, const std::vector<std::size_t>& site_of, std::size_t sites) {
+  page_timeline t;
+  t.bin_ns = history.bin_ns();
+  t.ends = history.ends();
+  for (const live_history::bin& bin : history.bins()) t.bytes.push_back(bin.bytes);
+  const std::vector<double> shares = prominence(history, site_of, sites);
+  const auto first = greatest(sites, most_layers, [&](std::size_t i) { return shares[i] >= 0.005 ? shares[i] : 0; });
+  auto rows = series_of(history, site_of, rows_of(first));
+  for (std::size_t i = 0; i < first.size(); ++i) t.layers.emplace_back(first[i], std::move(rows[i]));
+  return t;
+}
+
+std::string lane_title(std::uint32_t id, const std::string& name) {
+  return fmt::format("thread {}{}{}", id, name.empty() ? "" : " ", name);
+}
+
+page_lanes lanes_of(const lane_history& history, std::uint32_t threads) {
+  page_lanes lanes;
+  lanes.bin_ns = history.bin_ns();
+  for (const auto& [id, lane] : history.threads()) lanes.threads.push_back({lane_title(id, lane.name), lane.counts});
+  for (const auto& [key, lane] : history.spans()) {
+    const auto thread = history.threads().find(key.first);
+    const std::string name = thread == history.threads().end() ? "" : thread->second.name;
+    lanes.spans.push_back({lane_title(key.first, name), key.second, lane.spans, lane.total_ns, lane.covered_ns});
+  }
+  if (threads > lanes.threads.size() && lanes.threads.size() == lane_history::most_threads)
+    lanes.note = fmt::format("The first {} of {} threads are shown. ", lanes.threads.size(), threads);
+  if (history.spans_left_out() != 0)
+    lanes.note += fmt::format("{} spans of further names are left out.", in_words(history.spans_left_out()));
+  return lanes;
+}
+
+page_pins pins_of(std::size_t site, const site_features& f, const program_features& program) {
+  page_pins pins{.site = site, .needed = f.peak_bytes / advice_page_bytes + 1};
+  pins.long_lived = static_cast<double>(long_lived(f)) / static_cast<double>(f.allocated.objects);
+  // Each object lies on two pages at most beyond those that it fills.
+  pins.kept = std::min(pinned_pages(f, program), 2 * f.peak_objects + pins.needed);
+  return pins;
+}
+
+std::vector<page_pins> pins(const advice& a) {
+  std::vector<page_pins> all;
+  const auto excess = [&](std::size_t i) -> double {
+    const page_pins p = pins_of(i, *a.sites[i].features, a.features);
+    const bool counts = p.long_lived >= 0.5 && p.kept >= least_pages && p.kept >= 2 * p.needed;
+    return counts ? static_cast<double>(p.kept - p.needed) : 0;
+  };
+  for (const std::size_t i : greatest(a.sites.size(), most_pins, excess))
+    all.push_back(pins_of(i, *a.sites[i].features, a.features));
+  return all;
+}
+
+std::vector<page_leftover> leftovers_of(const advice& a, const live_history& history,
+                                        const std::vector<std::size_t>& site_of) {
+  const auto bytes = [&](std::size_t i) { return static_cast<double>(a.sites[i].features->never_freed.bytes); };
+  const auto first = greatest(a.sites.size(), most_leftovers, bytes);
+  const auto rows = series_of(history, site_of, rows_of(first));
+  std::vector<page_leftover> all;
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    page_leftover left{.site = first[i], .live = {}, .words = {}};
+    const std::size_t parts = std::min(page_timeline::shape_bins, rows[i].size());
+    for (std::size_t part = 1; part <= parts; ++part) left.live.push_back(rows[i][part * rows[i].size() / parts - 1]);
+    all.push_back(std::move(left));
+  }
+  return all;
+}
+
+std::vector<fact_tile> facts(const advice& a) {
+  const program_features& p = a.features;
+  const auto runs = std::max<std::uint64_t>(p.traces, 1);
+  const double calls_ns = static_cast<double>(p.allocated.objects) * a.limits.pair_ns / static_cast<double>(runs);
+  const auto bytes_of = [](const study::amount& n) {
+    return fmt::format("{} object{}", in_words(n.objects), n.objects == 1 ? "" : "s");
+  };
+  return {{"recorded", human_time(static_cast<double>(p.duration_ns)), in_words(p.events) + " events"},
+          {"allocated", in_bytes(p.allocated.bytes), bytes_of(p.allocated)},
+          {"peak", in_bytes(p.largest_peak), p.traces == 1 ? bytes_of(p.peak) : "of one trace"},
+          {"alive at the end", in_bytes(p.never_freed.bytes), bytes_of(p.never_freed)},
+          {"threads", in_words(p.threads), in_words(p.freed_by_others) + " frees across"},
+          {"bound of all calls", human_time(calls_ns),
+           a.limits.program_ns > 0 ? percent(calls_ns, a.limits.program_ns) + " of the program"
+                                   : fmt::format("{:.0f} ns a pair", a.limits.pair_ns)}};
+}
+
+std::string summary_of(const advice& a, std::size_t remedies) {
+  if (a.features.allocated.objects == 0) return "No allocation was recorded: there is nothing to advise.";
+  if (a.sites.empty()) return "The trace has no call sites to advise on.";
+  if (remedies == 0) return fmt::format("Change nothing at any of {} call sites.", in_words(a.sites.size()));
+  return fmt::format("{} of {} call sites {} a remedy to try.", in_words(remedies), in_words(a.sites.size()),
+                     remedies == 1 ? "has" : "have");
+}
+
+void set_verdict(advice_page& page, const advice& a, const call_tree& tree) {
+  const auto has_remedy = [](const advised_site& s) { return s.rule->proposes != remedy::nothing; };
+  const auto remedies = static_cast<std::size_t>(std::ranges::count_if(a.sites, has_remedy));
+  for (const advised_site& s : std::span(a.sites).first(std::min(remedies, most_proposals)))
+    page.proposals.push_back(
+        {site_title(s, tree), std::string(name(s.rule->proposes)), remedy_text(s), gain_text(s, a)});
+  page.headline = summary_of(a, remedies);
+  const std::string& measured = a.measurement.text;
+  if (measured.empty()) return;
+  const std::size_t end = std::min(measured.find('\n'), measured.size());
+  page.summary = std::exchange(page.headline, measured.substr(0, end));
+  page.measured = measured.substr(std::min(end + 1, measured.size()));
+}
+
+}  // namespace
+
+std::vector<std::size_t> sites_of_stacks(const std::vector<advised_site>& sites, const call_tree& tree) {
+  std::unordered_map<std::uint32_t, std::size_t> by_node;
+  for (std::size_t i = 0; i < sites.size(); ++i) by_node[sites[i].node] = i;
+  std::vector<std::size_t> all(tree.stack_count() + std::size_t{1}, sites.size());
+  for (std::uint32_t stack = 1; stack < all.size(); ++stack)
+    for (const std::uint32_t node : tree.levels(stack))
+      if (const auto at = by_node.find(node); at != by_node.end()) all[stack] = at->second;
+  return all;
+}
+
+advice_page make_advice_page(const advice& a, const call_tree& tree, site_names& names, const page_history& history) {
+  advice_page page;
+  page.program = a.program.empty() ? a.traces.front() : a.program;
+  page.warnings = a.warnings;
+  page.facts = facts(a);
+  page.pair_ns = a.limits.pair_ns;
+  page.program_ns = a.limits.program_ns;
+  set_verdict(page, a, tree);
+  if (a.features.allocated.objects != 0 && a.measurement.text.empty())
+    page.no_code = {malloc_remedy(a), page_remedy(a)};
+  for (const advised_site& s : a.sites) {
+    page.sites.push_back(site_of_page(s, tree, names));
+    if (page.sites.size() <= most_details) page.sites.back().detail = detail_of(s, a, tree, names);
+  }
+  const auto site_of = sites_of_stacks(a.sites, tree);
+  page.timeline = timeline_of(history.live, site_of, a.sites.size());
+  page.lanes = lanes_of(history.lanes, a.features.threads);
+  page.calls = call_graph(tree, history.live, names);
+  page.pins = pins(a);
+  page.leftovers = leftovers_of(a, history.live, site_of);
+  page.ending = ending_words(a, history.cut_short, page.leftovers, page.sites);
+  return page;
+}
+
+}  // namespace ashlar::cli

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The frame of the page of advice: verdict and facts as text, the places that the script fills.
+#include "cli/html/advice_page.hpp"
+
+#include <fmt/format.h>
+
+#include "cli/html/advice_assets.hpp"
+#include "cli/html/svg.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+std::string paragraph(const std::string& style, const std::string& text) {
+  return fmt::format("<p class=\"{}\">{}</p>\n", style, escaped(text));
+}
+
+std::string verdict(const advice_page& page) {
+  std::string out = "<section class=\"verdict\" id=\"verdict\">\n" + paragraph("headline", page.headline);
+  if (!page.measured.empty()) out += fmt::format("<pre>{}</pre>\n", escaped(page.measured));
+  if (!page.summary.empty()) out += paragraph("summary", page.summary);
+  if (!page.proposals.empty()) out += "<ol>\n";
+  for (const page_proposal& p : page.proposals)
+    out += "<li>" + paragraph("where", p.site) + paragraph("advice", "→ " + p.advice) +
+           fmt::format("<div class=\"gain\">{}</div></li>\n", escaped(p.gain));
+  if (!page.proposals.empty()) out += "</ol>\n";
+  if (!page.no_code.empty()) out += "<h3>Without a change of code</h3>\n<ul>\n";
+  for (const std::string& line : page.no_code) out += "<li>" + escaped(line) + "</li>\n";
+  if (!page.no_code.empty()) out += "</ul>\n";
+  return out + "</section>\n";
+}
+
+std::string ending(const advice_page& page) {
+  std::string out;
+  for (const std::string& sentence : page.ending) out += (out.empty() ? "" : " ") + escaped(sentence);
+  return out;
+}
+
+constexpr const char* upper_parts = R"html(
+<h2>Memory over time</h2>
+<p>Each column is the moment of its most live bytes, so no peak is lost. A click chooses the time of the flame graph.</p>
+<section class="card">
+<div class="bar"><b id="moment"></b><span class="grow"></span><button id="to-peak">peak</button><button id="to-end">end</button></div>
+<div id="timeline"></div>
+<input id="when" type="range" min="0" max="0" value="0" aria-label="time">
+<div id="legend"></div>
+</section>
+<h2>Which calls</h2>
+<p>Width is the measure, depth the calls. A click widens a call; inverted, the allocating functions stand first.</p>
+<section class="card">
+<div class="bar"><select id="measure" aria-label="measure"></select>
+<label><input type="checkbox" id="inverted"> inverted</label>
+<input type="search" id="flame-search" placeholder="mark calls" aria-label="mark calls">
+<button id="flame-reset" disabled>show all</button><span class="grow"></span><output id="flame-status"></output></div>
+<div class="flame-scroll" tabindex="-1"><div id="flame"></div></div>
+</section>
+<h2>Call sites</h2>
+<p>Those with a remedy first, by the time of their calls. A click on a row shows its evidence, on a title sorts.</p>
+<section class="card">
+<div class="bar"><input type="search" id="site-search" placeholder="function, file or caller" aria-label="search sites">
+<select id="remedy" aria-label="remedy"></select><span class="grow"></span><output id="table-status"></output></div>
+<table class="sites"><thead><tr id="head"></tr></thead><tbody id="rows"></tbody></table>
+<button id="more" class="more">more</button>
+</section>
+<div class="halves">
+<section class="card"><h3>Lifetime against size</h3>
+<p>Medians of each site; the area of a circle is its share of all allocations or bytes.</p><div id="scatter"></div></section>
+<section class="card"><h3>Which sites keep pages</h3>
+<p>Simulated: pages that long-lived objects would lie on, were all blocks laid one after the other, against the pages that
+they fill. A trace holds no addresses.</p><div id="pins"></div></section>
+</div>
+<h2>At the end</h2>
+)html";
+
+constexpr const char* lower_part = R"html(
+<p class="small">Lost or still reachable? A trace holds no pointers, so it tells what was never freed, and not what the
+program can still reach. LeakSanitizer or valgrind scan the heap and tell that. A site that frees most of its objects and
+keeps a few, or that grows to the end, is the more likely leak; a site that stops growing early is more likely a table
+that is kept on purpose.</p>
+<div id="leftovers"></div>
+</section>
+<noscript><p class="warning">The plots and the table of sites need JavaScript, which is part of this file.</p></noscript>
+)html";
+
+}  // namespace
+
+std::string html_advice(const advice_page& page) {
+  std::string body =
+      fmt::format("<header><p>What this program allocates, and what to put in its place</p><h1>{}</h1></header>\n",
+                  escaped(page.program));
+  for (const std::string& warning : page.warnings) body += paragraph("warning", warning);
+  body += verdict(page) + html_tiles(page.facts) + upper_parts;
+  body += "<section class=\"card\">\n<p>" + ending(page) + "</p>" + lower_part;
+  const std::string scripts =
+      fmt::format("<script type=\"application/json\" id=\"data\">{}</script>\n<script>{}</script>\n",
+                  advice_page_data(page), advice_script());
+  return html_page("ashlar advise: " + page.program, body, {.style = std::string(advice_style()), .scripts = scripts});
+}
+
+}  // namespace ashlar::cli
