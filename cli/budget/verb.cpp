@@ -52,6 +52,7 @@ public:
     std::error_code ignored;
     fs::remove_all(path_, ignored);
   }
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
   [[nodiscard]] std::string file(const char* name) const { return path_ + "/" + name; }
 
 private:
@@ -103,6 +104,10 @@ int record_and_check(const command& c, const std::vector<limit>& limits) {
   if (const std::string failure = told.failure(); !failure.empty())
     return complain("budget", "the recording is incomplete: " + failure);
   if (!fs::exists(trace)) return complain("budget", "nothing was recorded: 'ashlar record' tells why", exit_not_loaded);
+  const auto files = static_cast<std::size_t>(std::distance(fs::directory_iterator(scratch.path()), {}));
+  if (files > 1)
+    complain("budget", fmt::format("what the processes do that {} started ({}) counts for no limit", c.program.front(),
+                                   files - 1));
   return check_trace(c, limits, trace);
 }
 

@@ -48,6 +48,12 @@ int prepare_output(const std::string& path) {
   return file ? 0 : errno == 0 ? EIO : errno;
 }
 
+/// Effects: removes the output of a program that was not started, unless it is a device or a pipe.
+void remove_unused(const std::string& output) {
+  std::error_code ignored;
+  if (fs::is_regular_file(fs::symlink_status(output, ignored))) fs::remove(output, ignored);
+}
+
 std::string with_process(std::string path, int process) {
   const std::size_t hole = path.find("%p");
   return hole == std::string::npos ? path : path.replace(hole, 2, std::to_string(process));
@@ -88,7 +94,10 @@ int record_program(const command& c) {
   const auto start = fs::file_time_type::clock::now() - std::chrono::seconds(1);
   const record_status told;
   const child_result result = run_recorded({library, output, told.id(), c.stack_depth, c.program});
-  if (result.error != 0) return complain_of_start("record", c.program.front(), result.error);
+  if (result.error != 0) {
+    remove_unused(output);
+    return complain_of_start("record", c.program.front(), result.error);
+  }
   return tell_outcome(c, told, result, start);
 }
 

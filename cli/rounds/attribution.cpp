@@ -73,7 +73,7 @@ part_choice others_than(part_choice choice) {
 std::vector<mean_interval> part_effects(const std::vector<part_choice>& choices, const std::vector<double>& log_ratios,
                                         double error) {
   const std::size_t pairs = choices.size(), parts = choices.empty() ? 0 : choices.front().size();
-  if (parts == 0 || pairs < parts + 6) fail_to_distinguish();
+  if (parts == 0 || pairs < least_pairs_for(parts)) fail_to_distinguish();
   matrix m = normal_equations(choices, parts);
   invert(m);
   std::vector<double> products(parts), effects(parts);

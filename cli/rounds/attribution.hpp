@@ -20,6 +20,9 @@ using part_choice = std::vector<bool>;
 [[nodiscard]] part_choice choose_parts(std::size_t parts, random_engine& random);
 [[nodiscard]] part_choice others_than(part_choice choice);
 
+/// Returns: how many pairs the parts need, so that some are left to estimate the noise.
+[[nodiscard]] constexpr std::size_t least_pairs_for(std::size_t parts) noexcept { return parts + 6; }
+
 /// Returns: the effect of each part in logarithms, intervals that hold together with 1 - error (Bonferroni). Expects:
 /// as many choices as ratios, all of the same size. Throws: `std::runtime_error` if the choices do not distinguish the
 /// parts: more pairs are needed. Complexity: pairs * parts^2 + parts^3.

@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
@@ -14,6 +15,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -125,6 +127,8 @@ std::string ending_of(const program_run& run) {
 }
 
 void program_runner::become(const run_setting& setting, int report) const {
+  // A command that is ended leaves no program behind.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   const int input = ::open(input_.c_str(), O_RDONLY);
   if (input >= 0) {
     ::dup2(input, STDIN_FILENO);

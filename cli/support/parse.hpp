@@ -13,6 +13,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/support/suggest.hpp"
+#include "cli/support/table.hpp"
 #include "cli/support/verb.hpp"
 
 namespace ashlar::cli {
@@ -29,6 +30,10 @@ public:
     const std::string type = option->get_type_name();
     const std::string value = option->get_default_str();
     return " " + type.substr(0, type.find(':')) + (value.empty() ? "" : " (" + value + ")");
+  }
+  std::string make_option_desc(const CLI::Option* option) const override {
+    constexpr std::size_t width = 100;
+    return wrapped(CLI::Formatter::make_option_desc(option), width - get_column_width());
   }
 };
 

@@ -83,6 +83,9 @@ attribution attribute(const experiment_plan& setting, const route_plan& routes, 
                       const experiment_progress& progress) {
   const std::size_t groups = routes.groups.size();
   if (groups < 2) throw std::runtime_error("a plan of fewer than two groups needs no attribution: verify it whole");
+  if (setting.pairs != 0 && setting.pairs < least_pairs_for(groups))
+    throw std::runtime_error(fmt::format("{} groups need at least {} pairs (--runs {}), and tell more from {}", groups,
+                                         least_pairs_for(groups), least_pairs_for(groups), pairs_per_group * groups));
   const std::size_t wanted = setting.pairs != 0 ? setting.pairs : std::min(pairs_per_group * groups, most_rounds);
   const auto start = clock::now();
   half_runner runner(setting, routes);

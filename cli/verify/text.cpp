@@ -99,6 +99,15 @@ void add_run_notes(std::vector<std::string>& notes, const verification& v, const
   if (runs.status != 0) notes.push_back(fmt::format("Both end with status {}, each time.", runs.status));
 }
 
+std::string uneven_note(const std::vector<std::string>& names) {
+  constexpr std::size_t most_shown = 3;
+  std::string shown;
+  for (std::size_t i = 0; i < std::min(names.size(), most_shown); ++i)
+    shown += (i == 0 ? "" : ", ") + shorten(names[i], 40);
+  if (names.size() > most_shown) shown += fmt::format(" and {} more", names.size() - most_shown);
+  return fmt::format("Not compared, since some runs have no such span: {}.", shown);
+}
+
 }  // namespace
 
 std::string change_text(const median_interval& ratio) {
@@ -170,6 +179,7 @@ std::vector<std::string> verify_notes(const verification& v, const experiment& r
   notes.push_back(tail_note(runs));
   if (plan.spans && v.spans.empty())
     notes.emplace_back("There is no span that each run of A and B has, so latency within a run was not compared.");
+  if (!v.uneven_spans.empty()) notes.push_back(uneven_note(v.uneven_spans));
   notes.push_back(fmt::format("Not measured: {}cache misses, memory of more than the largest process.",
                               v.spans.empty() ? "latency within a run, " : ""));
   return notes;

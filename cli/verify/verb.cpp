@@ -128,8 +128,9 @@ CLI::Option* add_options(CLI::App& app, verify_options& o) {
   app.footer(
       "CMD is started without a shell, unless it has a character of the shell's own.\n"
       "A and B must do and print the same. docs/verify.md describes the method.\n\n"
-      "Exit status: 0 B is better or equivalent, 1 a program failed or B does something else, 2 the command "
-      "line is\ninvalid, 3 B is worse, 4 more runs would decide, 5 the machine is unfit: A differs from itself.");
+      "Exit status: 0 B is better or equivalent, 1 a program cannot be run or dies, or B does something else,\n"
+      "2 the command line is invalid, 3 B is worse, 4 more runs would decide, 5 the machine is unfit: A differs\n"
+      "from itself.");
   return malloc;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,20 +33,26 @@ paired_effect against_itself(const experiment& runs, run_measure m, random_engin
   return effect_of(log_ratios(first, again, facts_of(m).floor), itself_error, random);
 }
 
-/// Returns: the names of spans in each run of A and B.
-std::vector<std::string> common_spans(const experiment& runs) {
-  std::vector<std::string> names;
-  if (runs.pairs.empty()) return names;
-  for (const auto& [name, tail] : runs.pairs.front().spans_a)
-    if (std::all_of(runs.pairs.begin(), runs.pairs.end(),
-                    [&n = name](const run_pair& p) { return p.spans_a.contains(n) && p.spans_b.contains(n); }))
-      names.push_back(name);
+/// The names of spans in some run of A or B.
+struct span_names {
+  std::vector<std::string> of_all_runs;
+  std::vector<std::string> of_some_runs;
+};
+
+span_names names_of_spans(const experiment& runs) {
+  std::map<std::string, std::size_t> runs_with;
+  for (const run_pair& pair : runs.pairs)
+    for (const span_tails* const tails : {&pair.spans_a, &pair.spans_b})
+      for (const auto& [name, tail] : *tails) ++runs_with[name];
+  span_names names;
+  for (const auto& [name, count] : runs_with)
+    (count == 2 * runs.pairs.size() ? names.of_all_runs : names.of_some_runs).push_back(name);
   return names;
 }
 
 /// The names share the error.
-std::vector<span_effect> span_effects(const experiment& runs, double threshold, random_engine& random) {
-  const std::vector<std::string> names = common_spans(runs);
+std::vector<span_effect> span_effects(const experiment& runs, const std::vector<std::string>& names, double threshold,
+                                      random_engine& random) {
   std::vector<span_effect> all;
   for (const std::string& name : names) {
     std::vector<double> a, b;
@@ -102,7 +109,9 @@ verification conclude(const experiment& runs, const experiment_plan& plan) {
   result.itself = against_itself(runs, plan.decides, random);
   result.modes_a = modes_that_matter(runs.values(plan.decides, &run_pair::a), plan.threshold);
   result.modes_b = modes_that_matter(runs.values(plan.decides, &run_pair::b), plan.threshold);
-  result.spans = span_effects(runs, plan.threshold, random);
+  const span_names names = names_of_spans(runs);
+  result.spans = span_effects(runs, names.of_all_runs, plan.threshold, random);
+  result.uneven_spans = names.of_some_runs;
   const measure_effect& main = result.of(plan.decides);
   result.decision = decide(main.found, judge(result.itself, plan.threshold), result.spans);
   if (result.decision == verdict::inconclusive) result.wanted = pairs_to_decide(main.effect, plan.threshold);

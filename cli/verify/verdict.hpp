@@ -47,8 +47,9 @@ struct verification {
   std::optional<two_modes> modes_a;
   std::optional<two_modes> modes_b;
   verdict decision = verdict::inconclusive;
-  std::vector<span_effect> spans;  ///< That each run has.
-  std::size_t wanted = 0;          ///< If inconclusive: pairs, of all, that would decide.
+  std::vector<span_effect> spans;         ///< That each run has.
+  std::vector<std::string> uneven_spans;  ///< The names of those that some runs have, and some have not.
+  std::size_t wanted = 0;                 ///< If inconclusive: pairs, of all, that would decide.
 
   [[nodiscard]] const measure_effect& of(run_measure m) const noexcept { return measures[static_cast<std::size_t>(m)]; }
 };

@@ -46,6 +46,9 @@ TEST(limits, that_are_not_understood_are_refused) {
             "end of input; expected string literal");
   EXPECT_EQ(refusal_of("[]"), "l.json: an object of spans, threads and program is expected");
   EXPECT_EQ(refusal_of("{}"), "l.json: there is no limit in it");
+  EXPECT_EQ(refusal_of(R"({"program": {"bytes": 1, "bytes": 2}})"), "l.json: 'bytes' stands twice in one object");
+  EXPECT_EQ(refusal_of(R"({"spans": {"a": {"count": 1}, "a": {"count": 2}}})"),
+            "l.json: 'a' stands twice in one object");
   EXPECT_EQ(refusal_of(R"({"spans": {}})"), "l.json: there is no limit in it");
   EXPECT_EQ(refusal_of(R"({"spams": {}})"), "l.json: unknown part 'spams'; did you mean 'spans'?");
   EXPECT_EQ(refusal_of(R"({"spans": 1})"), "l.json: spans: an object of names is expected");
@@ -95,6 +98,11 @@ TEST_F(budget, a_limit_that_holds_for_nothing_fails) {
   EXPECT_EQ(row["name"], "pares");
   EXPECT_EQ(row["found"], nullptr);
   EXPECT_EQ(row["kept"], false);
+}
+
+TEST_F(budget, processes_that_the_program_starts_are_told_not_counted) {
+  EXPECT_EQ(held_to(R"({"program": {"bytes": 100000000}})", "-- sh -c 'ls / ; ls /'"), 0) << text("err");
+  EXPECT_EQ(text("err"), "ashlar budget: what the processes do that sh started (2) counts for no limit\n");
 }
 
 TEST_F(budget, holds_a_trace_to_limits) {

@@ -287,6 +287,7 @@ TEST_F(record, the_summary_is_one_line) {
 TEST_F(record, mistakes_get_one_clear_line) {
   EXPECT_EQ(shell(ASHLAR_COMMAND " record -o " + file() + " -- /no/such/program"), 127);
   EXPECT_EQ(output(), "ashlar record: /no/such/program: no such program\n");
+  EXPECT_FALSE(fs::exists(file()));
   EXPECT_EQ(shell(ASHLAR_COMMAND " record -o " + file() + " -- /etc/passwd"), 126);
   EXPECT_EQ(shell(ASHLAR_COMMAND " record -o /no/such/t.trace -- true"), 1);
   EXPECT_EQ(output(), "ashlar record: /no/such/t.trace: No such file or directory\n");

@@ -93,6 +93,10 @@ TEST(verification, of_a_worse_tail_is_worse_whatever_the_mean_gains) {
   const std::string words = verdict_sentence(v, {});
   EXPECT_TRUE(words.starts_with("B is worse: the 99th percentile +30.")) << words;
   EXPECT_NE(words.find(" of span request; processor time -19."), std::string::npos) << words;
+  EXPECT_EQ(v.uneven_spans, std::vector<std::string>{"other"});
+  const std::vector<std::string> notes = verify_notes(v, runs, {});
+  EXPECT_NE(std::find(notes.begin(), notes.end(), "Not compared, since some runs have no such span: other."),
+            notes.end());
   for (run_pair& pair : runs.pairs) std::swap(pair.spans_a, pair.spans_b);
   EXPECT_EQ(conclude(runs, {}).decision, verdict::better);
 }

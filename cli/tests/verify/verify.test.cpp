@@ -53,6 +53,15 @@ TEST_F(verify_verb, the_same_is_equivalent_and_runs_as_often_as_the_pilot_asks) 
   EXPECT_EQ(j["a_against_a"]["pairs"], 8);  // the pilot, and one pair in three
 }
 
+TEST_F(verify_verb, a_command_that_is_ended_leaves_no_program_behind) {
+  const std::string pid = file("pid");
+  const std::string program = "sh -c 'echo $$ > " + pid + "; exec sleep 1000'";
+  EXPECT_EQ(ashlar_test::run_shell(ASHLAR_COMMAND " verify -- " + program + " 2>&- & until [ -s " + pid +
+                                   " ]; do sleep 0.02; done; kill $!; while grep -q sleep /proc/$(cat " + pid +
+                                   ")/cmdline 2>&-; do sleep 0.02; done"),
+            0);
+}
+
 TEST_F(verify_verb, too_few_pairs_are_inconclusive_with_the_pairs_that_would_decide) {
   EXPECT_EQ(verify("2", "2", "--threshold 0.01% --budget 0"), 4) << text("out") << text("err");
   EXPECT_TRUE(printed("Inconclusive: ")) << text("out");
@@ -212,6 +221,8 @@ TEST_F(verify_verb, a_group_without_an_effect_leaves_the_plan) {
   }
   std::ofstream(file("p")) << to_text(plan);
   const std::string command = " -- " + victim + " work " ASHLAR_ROUTE_PLUGIN;
+  EXPECT_EQ(ashlar("verify --attribute --runs 7 --plan " + file("p") + command), 1);
+  EXPECT_EQ(text("err"), "ashlar verify: 2 groups need at least 8 pairs (--runs 8), and tell more from 50\n");
   ASSERT_EQ(ashlar("verify --attribute --runs 10 --seed 3 --plan " + file("p") + " -o " + file("q") + command), 0)
       << text("err");
   EXPECT_TRUE(printed("\nat 16 ")) << text("out");
