@@ -46,6 +46,8 @@ std::string effect_text(const remedy_effect& e) {
   const paired_effect& cpu = e.cpu().effect;
   if (!e.failure.empty()) return "not measured: " + e.failure;
   if (cpu.pairs < 2) return "not measured: too few rounds";
+  if (e.cpu().found == finding::undecided && cpu.pairs < least_pairs)
+    return fmt::format("undecided: {} in {} rounds; {}", change_text(cpu.ratio()), cpu.pairs, seen(cpu.detectable()));
   if (holds_zero(cpu.log_ratio)) return change_nothing(cpu.ratio(), cpu.detectable()) + peak_text(e);
   const char* const word = cpu.log_ratio.mean > 0 ? "worse: " : "";
   return fmt::format("{}{}{}; {}", word, change_text(cpu.ratio()), peak_text(e), seen(cpu.detectable()));

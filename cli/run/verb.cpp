@@ -26,7 +26,8 @@ constexpr const char* options_variable = "ASHLAR";
 struct command {
   std::string level = "fast";
   bool statistics = false;
-  std::string plan;  ///< A file; empty: none.
+  std::string plan;      ///< A file; empty: none.
+  bool wrapped = false;  ///< The program is one that starts the plan's.
   bool reports = false;
   std::vector<std::string> options;  ///< WORD=VALUE each.
   std::vector<std::string> program;  ///< With its arguments.
@@ -83,7 +84,7 @@ int run_by_plan(const command& c) {
   const program_facts program = inspect_program(c.program.front());
   std::string obstacle = describe(program, {.name = route_library, .use = "run"});
   route_plan plan = read_plan(c.plan);
-  if (obstacle.empty()) obstacle = bind_plan(plan, program.path);
+  if (obstacle.empty()) obstacle = bind_plan(plan, c.wrapped ? plan.program : program.path);
   if (!obstacle.empty()) return complain("run", obstacle, exit_not_loaded);
   if (plan.groups.empty()) complain("run", c.plan + ": the plan has no groups: nothing is routed");
   ::setenv(route_variable, handover_text(plan, c.reports).c_str(), 1);
@@ -94,7 +95,8 @@ int run_program(const command& c) {
   const malloc_library* const malloc = find_level(c.level);
   if (malloc == nullptr) return complain_of_level(c.level);
   if (!c.plan.empty()) return run_by_plan(c);
-  if (c.reports) return complain("run", "--report needs --plan", exit_usage);
+  if (c.reports || c.wrapped)
+    return complain("run", std::string(c.reports ? "--report" : "--wrapped") + " needs --plan", exit_usage);
   const std::string library = require_companion(malloc->file);
   const std::string obstacle = describe(inspect_program(c.program.front()), {.name = malloc->file, .use = "run"});
   if (!obstacle.empty()) return complain("run", obstacle, exit_not_loaded);
@@ -125,6 +127,7 @@ int run(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--plan", c.plan, "A plan of routes: its call sites get their memory from pools and arenas")
       ->type_name("FILE");
+  app.add_flag("--wrapped", c.wrapped, "PROGRAM is not the program of the plan but starts it, as a script does");
   app.add_flag("--report", c.reports, "Print what each group of the plan has served when a process ends");
   app.add_flag("--stats", c.statistics,
                "Print a line about its memory when a process ends; --option stats=classes for more");

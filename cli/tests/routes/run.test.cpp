@@ -126,6 +126,17 @@ TEST_F(run_by_plan, is_refused_for_another_program_or_build) {
   EXPECT_EQ(text("out"), "");
 }
 
+TEST_F(run_by_plan, another_program_may_start_that_of_the_plan) {
+  add("cells", route_remedy::pool, {{"pool"}});
+  std::ofstream(file("a.plan")) << to_text(plan_);
+  const std::string script = " -- sh -c '" + victim + " work " + plugin + "; true'";
+  EXPECT_EQ(ashlar("run --report --plan " + file("a.plan") + script), exit_not_for_it);
+  ASSERT_EQ(ashlar("run --wrapped --report --plan " + file("a.plan") + script), 0) << text("err");
+  EXPECT_GE(allocations("cells"), 3000) << text("err");
+  EXPECT_EQ(ashlar("run --wrapped" + script), 2);
+  EXPECT_TRUE(complained("--wrapped needs --plan")) << text("err");
+}
+
 TEST_F(run_by_plan, a_file_that_is_no_plan_starts_nothing) {
   std::ofstream(file("b.plan")) << "no plan\n";
   EXPECT_EQ(ashlar("run --plan " + file("b.plan") + " -- " + victim + " chains"), 1);
