@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes docs/benchmarks.md, the tables of docs/benchmarks/*.md and the plots of docs/plots from bench/results/*.json.
+"""Writes docs/benchmarks.md, the tables of docs/benchmarks/*.md and docs/advise-programs.md, and the plots of docs/plots
+from bench/results/*.json.
 
 The page of the answers is bench/answers.md with its figures and plots filled in. --check writes nothing and exits with 1
 where a page or a plot differs from the results.
@@ -14,6 +15,7 @@ import sys
 
 sys.dont_write_bytecode = True
 
+from advise import table as advice
 from support import answers, plot, summary
 from support.questions import FOLDER_OF, QUESTIONS
 
@@ -33,7 +35,7 @@ def filled(page, name, content):
     """The page with what stands between the markers of `name` replaced."""
     markers = re.compile(rf"(<!-- begin {name} -->\n).*?(<!-- end {name} -->)", re.DOTALL)
     if not markers.search(page):
-        sys.exit(f"bench/report.py: docs/benchmarks/{FOLDER_OF[name]}.md has no markers for {name}")
+        sys.exit(f"bench/report.py: no page has markers for {name}")
     return markers.sub(lambda found: f"{found.group(1)}\n{content}\n\n{found.group(2)}", page)
 
 
@@ -61,6 +63,13 @@ def reports(known):
         yield DOCS / "plots" / "answers" / f"{name}.svg", drawing
 
 
+def advice_page():
+    """The page of advice on real programs, if they have been measured."""
+    source, path = BENCH / "results" / "advise_programs.json", DOCS / "advise-programs.md"
+    if source.exists():
+        yield path, filled(path.read_text(), "advise_programs", advice.markdown(json.loads(source.read_text())))
+
+
 def is_current(path, text):
     return path.exists() and path.read_text() == text
 
@@ -74,7 +83,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 where something would change")
     arguments = parser.parse_args()
-    stale = [(path, text) for path, text in reports(dict(results())) if not is_current(path, text)]
+    written = [*reports(dict(results())), *advice_page()]
+    stale = [(path, text) for path, text in written if not is_current(path, text)]
     for path, text in stale:
         print(f"{'stale' if arguments.check else 'written'}: {path.relative_to(BENCH.parent)}")
         if not arguments.check:

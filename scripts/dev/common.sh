@@ -14,7 +14,7 @@ rival_packages=(libmimalloc2.0 libjemalloc2 libtcmalloc-minimal4)
 bench_packages=(libbenchmark-dev libboost-dev libboost-container-dev libmimalloc-dev libjemalloc-dev libgoogle-perftools-dev
   libfoonathan-memory-dev)
 # shellcheck disable=SC2034 # that run under each malloc
-program_packages=(git sqlite3 lua5.4 perl gawk libxml2-utils xz-utils)
+program_packages=(git sqlite3 lua5.4 perl gawk libxml2-utils xz-utils cppcheck sassc jq libjsoncpp-dev libyaml-cpp-dev)
 # shellcheck disable=SC2034 # makers of packages, and the archives that a command for many machines is linked with
 release_packages=(debhelper dpkg-dev libbz2-dev liblzma-dev python3 zlib1g-dev)
 # shellcheck disable=SC2034 # those, and what makes the site; heap profilers; a debugger; the oldest clang; another C
