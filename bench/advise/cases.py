@@ -5,6 +5,7 @@ import dataclasses
 import pathlib
 import subprocess
 
+from malloc import scripts
 from support.sample_programs import found
 
 from . import inputs
@@ -59,14 +60,14 @@ CASES = (
          lambda folder: ["-q", "--enable=all", "--output-file=/dev/null", folder / "input.cpp"]),
     Case("cppcheck_E", "cppcheck -E, its simplecpp alone", ("cppcheck",),
          writes("input.cpp", lambda seed: inputs.macros(seed, 1000)), lambda folder: ["-E", folder / "input.cpp"]),
-    Case("sassc", "sassc on 700 rules", ("sassc",), writes("input.scss", lambda seed: inputs.scss(seed, 700)),
+    Case("sassc", "sassc on 1,000 rules", ("sassc",), writes("input.scss", lambda seed: inputs.scss(seed, 1000)),
          lambda folder: [folder / "input.scss"]),
     Case("json", "jsoncpp reads and writes 2 MB", (), writes("input.json", lambda seed: inputs.json_text(seed, 15_000)),
          lambda folder: [folder / "input.json"], ("jsoncpp",)),
     Case("yaml", "yaml-cpp reads 300 kB", (), writes("input.yaml", lambda seed: inputs.yaml_text(seed, 2200)),
          lambda folder: [folder / "input.yaml"], ("yaml-cpp",)),
     Case("gawk", "gawk counts and joins words", ("gawk",),
-         writes_both("input.awk", inputs.AWK, "words.txt", lambda seed: inputs.text(seed, 150_000)),
+         writes_both("input.awk", scripts.GAWK, "words.txt", lambda seed: inputs.text(seed, 80_000)),
          lambda folder: ["-f", folder / "input.awk", folder / "words.txt"]),
     Case("xmllint", "xmllint reads and formats 6 MB", ("xmllint",), writes("input.xml", lambda seed: inputs.xml(seed, 30_000)),
          lambda folder: ["--format", folder / "input.xml"]),
@@ -76,13 +77,13 @@ CASES = (
     Case("jq", "jq groups and sorts records", ("jq",), writes("input.json", lambda seed: inputs.json_text(seed, 12_000)),
          lambda folder: ["-c", "group_by(.tags[0])[] | [.[0].tags[0], length, (map(.cents) | add)]", folder / "input.json"]),
     Case("lua", "lua makes trees, tables and strings", ("lua5.4", "lua"),
-         writes_both("input.lua", inputs.LUA, "words.txt", lambda seed: inputs.text(seed, 130_000)),
+         writes_both("input.lua", inputs.LUA, "words.txt", lambda seed: inputs.text(seed, 80_000)),
          lambda folder: [folder / "input.lua", folder / "words.txt"]),
     Case("sqlite3", "sqlite3 fills and asks an indexed table in memory", ("sqlite3",),
          writes("input.sql", lambda seed: inputs.queries(seed, 50_000)),
          lambda folder: [":memory:", "-init", folder / "input.sql"]),
     Case("perl", "perl counts, sorts and rewrites words", ("perl",),
-         writes_both("input.pl", inputs.PERL, "words.txt", lambda seed: inputs.text(seed, 110_000)),
+         writes_both("input.pl", scripts.PERL, "words.txt", lambda seed: inputs.text(seed, 60_000)),
          lambda folder: [folder / "input.pl", folder / "words.txt"], environment={"PERL_HASH_SEED": "0"}),
     Case("xz", "xz -T2 compresses 1.5 MB", ("xz",), writes("input.txt", lambda seed: inputs.text(seed, 250_000)),
          lambda folder: ["-T2", "-1", "--block-size=512KiB", "--stdout", folder / "input.txt"]),

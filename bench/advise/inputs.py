@@ -4,13 +4,12 @@
 import json
 import random
 
+from malloc.workloads import words_of
+
 
 def words(seed, count):
-    """Words as a text has them: a few often, most seldom."""
-    chosen = random.Random(seed)
-    letters = "etaoinshrdlucmfwypvbgk"
-    known = ["".join(chosen.choices(letters, k=chosen.randint(2, 11))) for _ in range(8000)]
-    return chosen.choices(known, [1 / rank for rank in range(1, len(known) + 1)], k=count)
+    """Words as a text has them."""
+    return words_of(count, seed)
 
 
 def text(seed, count, width=11):
@@ -148,36 +147,4 @@ local words = {}
 for word, entry in pairs(seen) do words[#words + 1] = word .. entry.count .. #entry.at end
 table.sort(words)
 print(sum, #words, words[1], words[#words])
-"""
-
-AWK = r"""
-{
-  for (i = 1; i <= NF; ++i) {
-    count[$i]++
-    if (length(text[$i]) < 200) text[$i] = text[$i] "," NR
-    if (i > 1) pairs[$(i - 1), $i]++
-  }
-  total += length($0)
-}
-END {
-  n = asorti(count, sorted)
-  for (i = 1; i <= n; i += 97) print sorted[i], count[sorted[i]], text[sorted[i]]
-  print total, length(pairs)
-}
-"""
-
-PERL = r"""
-use strict; use warnings;
-my (%count, %follows, @lines);
-open(my $in, '<', $ARGV[0]) or die;
-while (my $line = <$in>) {
-  my @words = split ' ', $line;
-  $count{$_}++ for @words;
-  push @{$follows{$words[$_]}}, $words[$_ + 1] for 0 .. $#words - 1;
-  (my $changed = $line) =~ s/([aeiou])(\w)/<$1>$2/g;
-  push @lines, $changed;
-}
-my @often = sort { $count{$b} <=> $count{$a} || $a cmp $b } keys %count;
-print "$_ $count{$_} ", scalar(@{$follows{$_} || []}), "\n" for @often[0 .. 99];
-print length(join '', reverse @lines), "\n";
 """

@@ -73,9 +73,9 @@ void refuse_other_build(const trace_input& input, const std::string& file) {
 }
 
 /// Effects: the plan's groups have their effects as evidence.
-void add_evidence(route_plan& plan, const json& groups) {
-  for (std::size_t i = 0; i < groups.size() && i < plan.groups.size(); ++i)
-    plan.groups[i].evidence["measured"] = groups[i];
+void add_evidence(route_plan& plan, const json& effects) {
+  for (const json& effect : effects)
+    for (const std::size_t group : effect.at("groups")) plan.groups[group].evidence["measured"] = effect;
 }
 
 /// The effect of the plan as a whole, where there is one group.
@@ -86,9 +86,10 @@ json effects_of_groups(const json& data, const route_plan& plan) {
     const json& cpu = remedy.at("measures").at("cpu_ms");
     const auto log = [](const json& ratio) { return std::log(ratio.get<double>()); };
     const group_effect group{.name = plan.groups.front().name,
+                             .groups = {0},
                              .log_ratio = {log(cpu.at("ratio")), log(cpu.at("interval")[0]), log(cpu["interval"][1])},
                              .detectable = cpu.at("detectable")};
-    return json::array({{{"ratio", cpu["ratio"]}, {"text", group_text(group)}}});
+    return json::array({{{"groups", group.groups}, {"ratio", cpu["ratio"]}, {"text", group_text(group)}}});
   }
   return json::array();
 }
@@ -96,13 +97,17 @@ json effects_of_groups(const json& data, const route_plan& plan) {
 /// Effects: the sites with a remedy are sorted by the effects of their groups.
 void sort_sites(advice& a, const call_tree& tree, const route_plan& plan, const json& effects) {
   std::map<std::vector<route_frame>, std::size_t> groups;
-  for (std::size_t i = 0; i < effects.size() && i < plan.groups.size(); ++i)
-    for (const route_site& site : plan.groups[i].sites) groups.emplace(site.chain, i);
+  for (std::size_t i = 0; i < effects.size(); ++i)
+    for (const std::size_t group : effects[i].at("groups"))
+      for (const route_site& site : plan.groups[group].sites) groups.emplace(site.chain, i);
   for (advised_site& s : a.sites) {
     const auto group = groups.find(chain_of(s, tree));
     if (s.rule->proposes == remedy::nothing || group == groups.end()) continue;
-    s.measured = effects[group->second].at("text");
-    s.measured_log_ratio = std::log(effects[group->second].at("ratio").get<double>());
+    const json& effect = effects[group->second];
+    const std::size_t together = effect.at("groups").size();
+    s.measured = together == 1 ? "" : fmt::format("{} groups together: ", together);
+    s.measured += effect.at("text").get<std::string>();
+    s.measured_log_ratio = std::log(effect.at("ratio").get<double>());
   }
   const auto rank = [](const advised_site& s) {
     if (s.rule->proposes == remedy::nothing) return 2;

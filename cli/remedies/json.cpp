@@ -45,6 +45,7 @@ json to_json(const remedy_effect& e) {
 
 json to_json(const group_effect& group) {
   return {{"name", group.name},
+          {"groups", group.groups},
           {"ratio", std::exp(group.log_ratio.mean)},
           {"interval", {std::exp(group.log_ratio.least), std::exp(group.log_ratio.greatest)}},
           {"detectable", group.detectable},

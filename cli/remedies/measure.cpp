@@ -152,10 +152,13 @@ private:
 
   void attribute_groups() {
     if (!has_plan() || request_->routes.groups.size() < 2) return;
-    const std::size_t least = request_->routes.groups.size() + 6;
     const double each = 2 * player_.seconds_of_round(0);
     const double room = seconds_left() / 2;
-    if (request_->rounds == 0 && each * static_cast<double>(least) > room) {
+    const std::size_t affordable =
+        request_->rounds != 0 ? request_->rounds : static_cast<std::size_t>(std::min(room / each, 1e6));
+    const plan_parts parts = parts_of(request_->routes.groups.size(), affordable);
+    const std::size_t least = least_pairs_for(parts.size());
+    if (request_->rounds == 0 && affordable < least) {
       all_.notes.push_back(
           fmt::format("The budget has no room for the effect of each group: {} pairs of runs at least, "
                       "{:.0f} s.",
@@ -169,10 +172,16 @@ private:
     setting.seconds = room;
     if (request_->rounds != 0) setting.pairs = std::max(request_->rounds, least);
     setting.seed = request_->seed;
+    measure_parts(setting, parts);
+  }
+
+  void measure_parts(const experiment_plan& setting, const plan_parts& parts) {
     try {
-      take_groups(attribute(setting, request_->routes, effect_error, [this](std::size_t pair, std::size_t of) {
-        (*progress_)(fmt::format("groups: pair {} of {} at most", pair, of));
-      }));
+      const attribution found =
+          attribute(setting, request_->routes, parts, effect_error, [this](std::size_t pair, std::size_t of) {
+            (*progress_)(fmt::format("groups: pair {} of {} at most", pair, of));
+          });
+      take_parts(found, parts);
     } catch (const different_program& error) {
       all_.remedies[*plan_].failure = error.what();
       all_.by_plan.reset();
@@ -181,21 +190,26 @@ private:
     }
   }
 
-  void take_groups(const attribution& found) {
-    const auto freedom = static_cast<double>(found.pairs - found.effects.size());
-    const double t = student_quantile(effect_error / static_cast<double>(found.effects.size()), freedom);
+  [[nodiscard]] std::string name_of_part(const std::vector<std::size_t>& part) const {
+    return part.size() == 1 ? request_->routes.groups[part.front()].name
+                            : fmt::format("the other {} groups", part.size());
+  }
+
+  void take_parts(const attribution& found, const plan_parts& parts) {
+    const auto freedom = static_cast<double>(found.pairs - parts.size());
+    const double t = student_quantile(effect_error / static_cast<double>(parts.size()), freedom);
     all_.group_pairs = found.pairs;
     all_.kept.clear();
-    for (std::size_t i = 0; i < found.effects.size(); ++i) {
+    for (std::size_t i = 0; i < parts.size(); ++i) {
       const mean_interval& e = found.effects[i];
       constexpr double seen_with_80_percent = 0.84;
-      all_.groups.push_back({.name = request_->routes.groups[i].name,
+      all_.groups.push_back({.name = name_of_part(parts[i]),
+                             .groups = parts[i],
                              .log_ratio = e,
                              .detectable = std::expm1((e.greatest - e.mean) * (1 + seen_with_80_percent / t))});
-      if (all_.groups.back().stays()) all_.kept.push_back(i);
+      if (all_.groups.back().stays()) all_.kept.insert(all_.kept.end(), parts[i].begin(), parts[i].end());
     }
-    const bool some = !all_.kept.empty() && all_.kept.size() < all_.groups.size();
-    if (!some) return;
+    if (all_.kept.empty() || all_.kept.size() == request_->routes.groups.size()) return;
     rest_ = all_.remedies.size();
     add_plan(groups_of(request_->routes, all_.kept), by_rest);
   }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Which remedy gains most for an unchanged program, measured on the program itself within a budget of seconds.
 //
-//   screen    the program as it is, under each remedy without code, and by the plan: rounds of all of them
-//   groups    pairs of runs with a random half of the plan's groups: the effect of each; those without one leave the
-//   plan confirm   fresh rounds of the best without code, the plan, and what is left of it: a choice of the best in the
-//   screen
-//             does not flatter them
+//   screen    rounds of the program as it is, under each remedy without code, and by the plan
+//   groups    pairs of runs with a random half of the plan's groups, as many single ones as the budget tells
+//             apart and the others together; those without a gain leave the plan
+//   confirm   fresh rounds of the best without code, the plan, and what is left of it, so that the choice
+//             of the best in the screen does not flatter it
 //
 // A budget that has no room for the later stages leaves all of it to the screen.
 #pragma once
@@ -47,9 +47,10 @@ struct remedy_effect {
   [[nodiscard]] const measure_effect& cpu() const noexcept { return of(run_measure::cpu); }
 };
 
-/// A group of the plan against the other groups alone.
+/// A part of the plan against the other parts alone.
 struct group_effect {
   std::string name;
+  std::vector<std::size_t> groups = {};  ///< Their numbers; several where the budget does not tell them apart.
   mean_interval log_ratio;
   double detectable = 0;
   [[nodiscard]] bool stays() const noexcept { return log_ratio.greatest < 0; }
@@ -59,7 +60,7 @@ enum class remedy_decision { change_nothing, use_winner, inconclusive, unfit };
 
 struct remedy_measurement {
   std::vector<remedy_effect> remedies;  ///< The greatest gain first, then those that failed.
-  std::vector<group_effect> groups;     ///< In the order of the plan; empty: not measured.
+  std::vector<group_effect> groups;     ///< Each group of the plan is in one; empty: not measured.
   std::size_t group_pairs = 0;
   std::vector<std::size_t> kept;  ///< The groups of the plan that is left.
   remedy_decision decision = remedy_decision::inconclusive;

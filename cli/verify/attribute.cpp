@@ -16,23 +16,24 @@ namespace ashlar::cli {
 
 namespace {
 
-constexpr std::size_t pairs_per_group = 25;
+constexpr std::size_t pairs_per_part = 25;
 
 using clock = std::chrono::steady_clock;
 
-route_plan chosen(const route_plan& routes, const part_choice& choice) {
+route_plan chosen(const route_plan& routes, const plan_parts& parts, const part_choice& choice) {
   route_plan some = routes;
   some.groups.clear();
   for (std::size_t i = 0; i < choice.size(); ++i)
-    if (choice[i]) some.groups.push_back(routes.groups[i]);
+    if (choice[i])
+      for (const std::size_t group : parts[i]) some.groups.push_back(routes.groups[group]);
   return some;
 }
 
 /// Runs the program on one input after the other, and compares each run with the first one of A.
 class half_runner {
 public:
-  half_runner(const experiment_plan& setting, const route_plan& routes)
-      : setting_(&setting), routes_(&routes), random_(setting.seed), inputs_(setting.inputs) {
+  half_runner(const experiment_plan& setting, const route_plan& routes, const plan_parts& parts)
+      : setting_(&setting), routes_(&routes), parts_(&parts), random_(setting.seed), inputs_(setting.inputs) {
     if (inputs_.empty()) inputs_.emplace_back();
     for (const std::string& path : inputs_) {
       first_.push_back(run(setting.a, path));
@@ -55,7 +56,7 @@ public:
 private:
   double value_with(const part_choice& choice, std::size_t input) {
     program_side side = setting_->b;
-    side.variables = {{route_variable, handover_text(chosen(*routes_, choice), false)}};
+    side.variables = {{route_variable, handover_text(chosen(*routes_, *parts_, choice), false)}};
     const program_run done = run(side, inputs_[input]);
     if (done.status != first_[input].status)
       throw different_program("with some groups routed, the program " + ending_of(done));
@@ -68,6 +69,7 @@ private:
 
   const experiment_plan* setting_;
   const route_plan* routes_;
+  const plan_parts* parts_;
   random_engine random_;
   std::vector<std::string> inputs_;
   std::vector<program_run> first_;
@@ -79,16 +81,29 @@ std::string in_percent(double log_effect) { return fmt::format("{:+.1f}", 100 * 
 
 }  // namespace
 
-attribution attribute(const experiment_plan& setting, const route_plan& routes, double error,
+plan_parts parts_of(std::size_t groups, std::size_t pairs) {
+  constexpr std::size_t pairs_for_part = 8;
+  plan_parts parts(std::min(groups, std::max<std::size_t>(2, pairs / pairs_for_part)));
+  for (std::size_t i = 0; i < groups; ++i) parts[std::min(i, parts.size() - 1)].push_back(i);
+  return parts;
+}
+
+plan_parts each_group(const route_plan& routes) {
+  plan_parts parts;
+  for (std::size_t i = 0; i < routes.groups.size(); ++i) parts.push_back({i});
+  return parts;
+}
+
+attribution attribute(const experiment_plan& setting, const route_plan& routes, const plan_parts& parts, double error,
                       const experiment_progress& progress) {
-  const std::size_t groups = routes.groups.size();
-  if (groups < 2) throw std::runtime_error("a plan of fewer than two groups needs no attribution: verify it whole");
-  if (setting.pairs != 0 && setting.pairs < least_pairs_for(groups))
-    throw std::runtime_error(fmt::format("{} groups need at least {} pairs (--runs {}), and tell more from {}", groups,
-                                         least_pairs_for(groups), least_pairs_for(groups), pairs_per_group * groups));
-  const std::size_t wanted = setting.pairs != 0 ? setting.pairs : std::min(pairs_per_group * groups, most_rounds);
+  const std::size_t count = parts.size();
+  if (count < 2) throw std::runtime_error("a plan of fewer than two groups needs no attribution: verify it whole");
+  if (setting.pairs != 0 && setting.pairs < least_pairs_for(count))
+    throw std::runtime_error(fmt::format("{} groups need at least {} pairs (--runs {}), and tell more from {}", count,
+                                         least_pairs_for(count), least_pairs_for(count), pairs_per_part * count));
+  const std::size_t wanted = setting.pairs != 0 ? setting.pairs : std::min(pairs_per_part * count, most_rounds);
   const auto start = clock::now();
-  half_runner runner(setting, routes);
+  half_runner runner(setting, routes, parts);
   std::vector<part_choice> choices;
   std::vector<double> ratios;
   const auto spent = [&] {
@@ -96,7 +111,7 @@ attribution attribute(const experiment_plan& setting, const route_plan& routes, 
   };
   while (ratios.size() < wanted && !spent()) {
     progress(ratios.size() + 1, wanted);
-    choices.push_back(choose_parts(groups, runner.random()));
+    choices.push_back(choose_parts(count, runner.random()));
     ratios.push_back(runner.play(choices.back(), ratios.size()));
   }
   return {part_effects(choices, ratios, error), ratios.size()};
@@ -115,7 +130,7 @@ std::string attribution_text(const attribution& found, const route_plan& routes)
 route_plan reduced(const route_plan& routes, const attribution& found) {
   part_choice kept;
   for (const mean_interval& e : found.effects) kept.push_back(is_kept(e));
-  return chosen(routes, kept);
+  return chosen(routes, each_group(routes), kept);
 }
 
 }  // namespace ashlar::cli

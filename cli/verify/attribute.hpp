@@ -11,8 +11,18 @@
 
 namespace ashlar::cli {
 
+/// Groups of a plan that come and go together, by their numbers; each group is in one part.
+using plan_parts = std::vector<std::vector<std::size_t>>;
+
+/// Returns: the first groups, which have the greatest bounds, each for itself, and the others together: eight pairs or
+/// more for a part, but two parts at least. Expects: two groups or more.
+[[nodiscard]] plan_parts parts_of(std::size_t groups, std::size_t pairs);
+
+/// Returns: a part for each group.
+[[nodiscard]] plan_parts each_group(const route_plan& routes);
+
 struct attribution {
-  std::vector<mean_interval> effects;  ///< In the order of the groups.
+  std::vector<mean_interval> effects;  ///< In the order of the parts.
   std::size_t pairs = 0;
 };
 
@@ -20,15 +30,15 @@ struct attribution {
 inline constexpr double attribution_error = 0.01;
 
 /// `error`: the chance that any of the intervals misses.
-/// Effects: runs `setting.b` with half of the plan's groups and with the other half, in pairs. Throws:
+/// Effects: runs `setting.b` with half of the plan's parts and with the other half, in pairs. Throws:
 /// `different_program` if it ever prints or ends otherwise than `setting.a`; `std::runtime_error` for too few pairs.
-[[nodiscard]] attribution attribute(const experiment_plan& setting, const route_plan& routes, double error,
-                                    const experiment_progress& progress);
+[[nodiscard]] attribution attribute(const experiment_plan& setting, const route_plan& routes, const plan_parts& parts,
+                                    double error, const experiment_progress& progress);
 
-/// Returns: a line for each group, those to drop named.
+/// Returns: a line for each group, those to drop named. Expects: a part for each group.
 [[nodiscard]] std::string attribution_text(const attribution& found, const route_plan& routes);
 
-/// Returns: the groups whose whole interval is a gain.
+/// Returns: the groups whose whole interval is a gain. Expects: a part for each group.
 [[nodiscard]] route_plan reduced(const route_plan& routes, const attribution& found);
 
 }  // namespace ashlar::cli

@@ -208,7 +208,7 @@ void print(const verification& v, const experiment& runs, const experiment_plan&
 }
 
 int attribute_groups(const verify_options& o) {
-  const attribution found = attribute(o.plan, o.routed, attribution_error, show_progress);
+  const attribution found = attribute(o.plan, o.routed, each_group(o.routed), attribution_error, show_progress);
   clear_progress();
   fmt::print(
       "{}\n{}", attribution_text(found, o.routed),

@@ -12,6 +12,7 @@
 #include "cli/remedies/decide.hpp"
 #include "cli/remedies/predicted.hpp"
 #include "cli/remedies/text.hpp"
+#include "cli/verify/attribute.hpp"
 
 namespace {
 
@@ -148,6 +149,12 @@ TEST(remedies, groups_with_an_interval_that_holds_0_leave) {
   const std::string text = remedy_text(m, {.command = {"program"}});
   EXPECT_LT(text.find("gain  "), text.find("none  ")) << text;
   EXPECT_LT(text.find("none  "), text.find("loss  ")) << text;
+}
+
+TEST(remedies, groups_that_the_budget_does_not_tell_apart_are_one_part) {
+  EXPECT_EQ(parts_of(3, 100), (plan_parts{{0}, {1}, {2}}));
+  EXPECT_EQ(parts_of(5, 24), (plan_parts{{0}, {1}, {2, 3, 4}}));
+  EXPECT_EQ(parts_of(4, 0), (plan_parts{{0}, {1, 2, 3}}));
 }
 
 nlohmann::json replayed(const char* finding, double ratio, const char* library) {
