@@ -34,9 +34,10 @@ struct advice {
 /// Returns: everything: each site with all features, its verdict and its gain.
 [[nodiscard]] nlohmann::json advice_json(const advice& a, const call_tree& tree, site_names& names);
 
-/// Returns: the routes of the sites that a pool or an arena serves, as far as their frames lie in modules with a build
-/// id. Effects: adds to `left_out` a line for each site that no route serves for want of one.
-[[nodiscard]] route_plan advice_plan(const advice& a, const call_tree& tree, std::vector<std::string>& left_out);
+/// Returns: the routes of the groups of `group_sites`, as far as their frames lie in modules with a build id. Effects:
+/// adds to `left_out` a line for each site that no route serves for want of one.
+[[nodiscard]] route_plan advice_plan(const advice& a, const call_tree& tree, const site_observer& seen,
+                                     site_names& names, std::vector<std::string>& left_out);
 
 /// Returns: the return addresses that identify the site.
 [[nodiscard]] std::vector<route_frame> chain_of(const advised_site& s, const call_tree& tree);

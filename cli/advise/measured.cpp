@@ -101,7 +101,9 @@ void sort_sites(advice& a, const call_tree& tree, const route_plan& plan, const 
     for (const std::size_t group : effects[i].at("groups"))
       for (const route_site& site : plan.groups[group].sites) groups.emplace(site.chain, i);
   for (advised_site& s : a.sites) {
-    const auto group = groups.find(chain_of(s, tree));
+    auto group = groups.end();  // of the site, or of the calls that it is a part of
+    for (auto chain = chain_of(s, tree); !chain.empty() && group == groups.end(); chain.pop_back())
+      group = groups.find(chain);
     if (s.rule->proposes == remedy::nothing || group == groups.end()) continue;
     const json& effect = effects[group->second];
     const std::size_t together = effect.at("groups").size();

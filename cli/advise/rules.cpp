@@ -208,6 +208,10 @@ const advice_rule& rule_for(const site_facts& facts) {
   return *std::find_if(rules.begin(), rules.end(), [&](const advice_rule& rule) { return rule.fires(facts); });
 }
 
+bool dies_together(const site_features& f) {
+  return dies_in_batches(f) || share(f.never_freed.objects, f.allocated.objects) >= 0.9;
+}
+
 double bound_ns(const site_features& f, const advice_limits& limits) {
   return static_cast<double>(f.allocated.objects) * limits.pair_ns;
 }

@@ -64,6 +64,9 @@ struct advice_rule {
 /// Returns: the rule that asks for enough calls or bytes fires: no names are needed.
 [[nodiscard]] bool is_too_small(const site_features& f, const program_features& program, const advice_limits& limits);
 
+/// Returns: most objects die in batches of 16 and more, or never.
+[[nodiscard]] bool dies_together(const site_features& f);
+
 /// Returns: the time of all calls for the site, in nanoseconds: what no change of its allocations can exceed, placement
 /// aside.
 [[nodiscard]] double bound_ns(const site_features& f, const advice_limits& limits);

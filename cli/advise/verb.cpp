@@ -78,7 +78,8 @@ void add_measure_options(CLI::App& app, advise_options& o) {
 void add_options(CLI::App& app, advise_options& o) {
   app.add_option("TRACE", o.traces, "Traces of one program, written by 'ashlar record --stacks N'")->required();
   app.add_option("-o,--output", o.plan,
-                 "Write the sites that a pool or an arena serves to PLAN, for 'ashlar run --plan'")
+                 "Write the sites whose long-lived objects are worth memory of their own to PLAN, for 'ashlar run "
+                 "--plan'")
       ->type_name("PLAN");
   app.add_option("--json", o.json, "Write every site with all its features to FILE; - is standard output")
       ->type_name("FILE");
@@ -163,10 +164,10 @@ std::vector<std::string> warnings_of(const trace_inputs& inputs, const std::vect
 }
 
 /// The program is a module of the plan though all sites lie in libraries: a plan is for one program.
-route_plan make_plan(const advise_options& o, const advice& a, const call_tree& tree,
-                     const trace::mapped_module& program) {
+route_plan make_plan(const advise_options& o, const advice& a, const call_tree& tree, const site_observer& seen,
+                     site_names& names, const trace::mapped_module& program) {
   std::vector<std::string> notes;
-  route_plan plan = advice_plan(a, tree, notes);
+  route_plan plan = advice_plan(a, tree, seen, names, notes);
   if (!plan.groups.empty() && !program.build_id.empty()) plan.modules[program.build_id] = program.path;
   if (!o.plan.empty())
     for (const std::string& note : notes) complain("advise", note);
@@ -175,8 +176,9 @@ route_plan make_plan(const advise_options& o, const advice& a, const call_tree& 
 
 void write_plan(const advise_options& o, const route_plan& plan) {
   write_text(o.plan, to_text(plan));
-  const std::string why = o.measured.level == measure_level::run ? "no group of sites was measured to gain"
-                                                                 : "no site is served by a pool or an arena";
+  const std::string why = o.measured.level == measure_level::run
+                              ? "no group of sites was measured to gain"
+                              : "no long-lived objects are worth memory of their own";
   if (plan.groups.empty()) complain("advise", o.plan + ": " + why + ": the plan is empty");
 }
 
@@ -208,7 +210,7 @@ int advise(const advise_options& o) {
   a.limits.program_ns = o.program_seconds * 1e9;
   a.warnings = warnings_of(inputs, changed, a.features);
   a.sites = choose_sites(tree, seen, names, a.limits);
-  route_plan plan = make_plan(o, a, tree, program_of(*inputs.front()));
+  route_plan plan = make_plan(o, a, tree, seen, names, program_of(*inputs.front()));
   const int status = measurer.measure(a, tree, plan, o.plan, o.prefix);
   if (o.json != "-" && o.html != "-" && o.plan != "-") fmt::print("{}", advice_text(a, tree, o.top));
   if (!o.json.empty()) write_json(o.json, advice_json(a, tree, names));

@@ -30,16 +30,34 @@ namespace {
   return group != no_group ? allocate(range.groups[group - 1], group - 1, bytes) : nullptr;
 }
 
+/// Returns: a cell for a call whose return address alone decides, or null: `routed` is to decide.
+[[nodiscard]] ASHLAR_INLINE void* routed_directly(std::size_t bytes, const void* site) noexcept {
+  const auto address = reinterpret_cast<std::uintptr_t>(site);
+  const site_node& node = likely_site(address);
+  if (ASHLAR_UNLIKELY(node.address != address || bytes - 1 >= node.direct_cell_bytes)) return nullptr;
+  return allocate_cell(node.group - 1, node.direct_cell_bytes);
+}
+
 #define ASHLAR_SITE() __builtin_return_address(0), static_cast<const void* const*>(__builtin_frame_address(0))
 
-[[nodiscard]] ASHLAR_NOINLINE void* malloc_at_site(std::size_t bytes) noexcept {
+[[nodiscard]] ASHLAR_NOINLINE void* malloc_by_chain(std::size_t bytes) noexcept {
   void* const p = routed(bytes, ASHLAR_SITE());
   return ASHLAR_LIKELY(p != nullptr) ? p : ashlar_unrouted_malloc(bytes);
 }
 
-[[nodiscard]] ASHLAR_NOINLINE void* new_at_site(std::size_t bytes) {
+[[nodiscard]] ASHLAR_NOINLINE void* new_by_chain(std::size_t bytes) {
   void* const p = routed(bytes, ASHLAR_SITE());
   return ASHLAR_LIKELY(p != nullptr) ? p : ashlar_unrouted__Znwm(bytes);
+}
+
+[[nodiscard]] ASHLAR_NOINLINE void* malloc_at_site(std::size_t bytes) noexcept {
+  void* const p = routed_directly(bytes, ASHLAR_RETURN_ADDRESS());
+  return ASHLAR_LIKELY(p != nullptr) ? p : malloc_by_chain(bytes);
+}
+
+[[nodiscard]] ASHLAR_NOINLINE void* new_at_site(std::size_t bytes) {
+  void* const p = routed_directly(bytes, ASHLAR_RETURN_ADDRESS());
+  return ASHLAR_LIKELY(p != nullptr) ? p : new_by_chain(bytes);
 }
 
 [[nodiscard]] ASHLAR_NOINLINE void* calloc_at_site(std::size_t count, std::size_t each) noexcept {

@@ -28,6 +28,15 @@ constinit atomic<std::uint8_t> filter[filter_bytes] = {};
 
 namespace {
 
+constinit site_node no_sites[2];
+constinit site_table empty_table = {.mask = 1, .shift = 63, .places = no_sites};
+
+}  // namespace
+
+constinit atomic<const site_table*> sites = &empty_table;
+
+namespace {
+
 constexpr std::uintptr_t not_loaded = ~std::uintptr_t{0};
 
 struct planned_module {
@@ -59,10 +68,6 @@ struct plan_store {
   }
 };
 constinit plan_store store;
-
-constinit atomic<const site_table*> table = nullptr;
-constinit site_node no_sites[2];
-constinit site_table empty_table = {.mask = 1, .shift = 63, .places = no_sites};
 
 // For the modules of the plan, the table under construction and the filter. Its holder waits for nothing: modules are
 // looked for without it, since that takes a lock of the loader.
@@ -153,6 +158,15 @@ class table_builder {
 public:
   explicit table_builder(site_table& into) noexcept : into_(into) {}
 
+  /// Effects: notes the sites that the first address decides. Expects: all chains have been put.
+  void finish() noexcept {
+    for (std::size_t at = 0; at <= into_.mask; ++at) {
+      site_node& node = into_.places[at];
+      if (node.inner == 0 && node.group != no_group && node.step.cfa_offset == 0)
+        node.direct_cell_bytes = static_cast<std::uint32_t>(range.groups[node.group - 1].cell_bytes());
+    }
+  }
+
   void put(std::span<const planned_frame> chain) noexcept {
     std::uint32_t inner = 0;
     site_node* node = nullptr;
@@ -213,7 +227,7 @@ void for_each_loaded_chain(F f) noexcept {
 void fill_filter(bool looks_at_all) noexcept {
   static bool wanted[filter_bytes];
   for (bool& each : wanted) each = looks_at_all;
-  const site_table& in = *table.load(detail::memory_order_acquire);
+  const site_table& in = *sites.load(detail::memory_order_acquire);
   for (std::size_t at = 0; at <= in.mask; ++at)
     if (const site_node& node = in.places[at]; node.address != 0 && node.inner == 0)
       wanted[node.address % filter_bytes] = true;
@@ -230,8 +244,9 @@ void publish_sites() noexcept {
   if (made == nullptr) return;
   table_builder builder(*made);
   for_each_loaded_chain([&](std::span<const planned_frame> chain) { builder.put(chain); });
+  builder.finish();
   store.known.sites_found = detail::max(store.known.sites_found, found);
-  table.store(made, detail::memory_order_release);  // pairs with group_of_call()
+  sites.store(made, detail::memory_order_release);  // pairs with group_of_call() and likely_site()
 }
 
 /// Effects: publishes a table if a module of the plan has come, gone or moved. Expects: the lock is held.
@@ -293,12 +308,11 @@ ASHLAR_COLD void look_for_modules() noexcept {
 }  // namespace
 
 std::uint32_t group_of_call(std::uintptr_t return_address, const void* const* frame) noexcept {
-  const site_table* in = table.load(detail::memory_order_acquire);  // pairs with publish_sites()
-  if (in == nullptr) return no_group;
+  const site_table* in = sites.load(detail::memory_order_acquire);  // pairs with publish_sites()
   const site_node* node = in->find(return_address, 0);
   if (ASHLAR_UNLIKELY(node == nullptr && value_of(looks_left) != 0) && value_of(loading_thread) == this_thread()) {
     look_for_modules();
-    in = table.load(detail::memory_order_acquire);
+    in = sites.load(detail::memory_order_acquire);
     node = in->find(return_address, 0);
   }
   if (node == nullptr) return no_group;
@@ -336,7 +350,6 @@ void begin_sites(std::string_view text) noexcept {
   if (store.frame_count == 0) return;
   std::uintptr_t base = ::getauxval(AT_BASE);
   ::dl_iterate_phdr(find_loader, &base);
-  table.store(&empty_table, detail::memory_order_relaxed);
   find_modules();
 }
 
@@ -346,8 +359,7 @@ void lock_sites() noexcept { modules_lock.lock(); }
 void unlock_sites() noexcept { modules_lock.unlock(); }
 
 void unlock_sites_in_child() noexcept {
-  if (table.load(detail::memory_order_relaxed) != nullptr && value_of(looks_left) != 0 &&
-      value_of(loading_thread) != this_thread()) {
+  if (value_of(looks_left) != 0 && value_of(loading_thread) != this_thread()) {
     set(looks_left, std::uint32_t{0});
     fill_filter(false);
   }

@@ -24,6 +24,8 @@ struct site_node {
   std::uint32_t number = 0;        ///< from 1 on
   std::uint32_t group = no_group;  ///< its number plus 1
   frame_step step;                 ///< to the next frame; without one the chain ends here
+  /// Bytes of a cell of the group, where the address alone decides and the group is a pool; else 0.
+  std::uint32_t direct_cell_bytes = 0;
 };
 
 /// Read-only after it is published.
@@ -52,6 +54,15 @@ extern constinit ASHLAR_OF_THIS_LIBRARY atomic<std::uint8_t> filter[filter_bytes
 [[nodiscard]] ASHLAR_INLINE bool may_be_site(const void* return_address) noexcept {
   const std::uintptr_t low = reinterpret_cast<std::uintptr_t>(return_address) % filter_bytes;
   return ASHLAR_UNLIKELY(filter[low].load(detail::memory_order_relaxed) != 0);
+}
+
+/// The table of now; empty while there is none.
+extern constinit ASHLAR_OF_THIS_LIBRARY atomic<const site_table*> sites;
+
+/// Returns: the node in the first place for an address, of any address: most sites have it.
+[[nodiscard]] ASHLAR_INLINE const site_node& likely_site(std::uintptr_t address) noexcept {
+  const site_table& in = *sites.load(detail::memory_order_acquire);  // pairs with publish_sites()
+  return in.places[in.place_of(address, 0)];
 }
 
 /// Returns: number plus 1 of the group of a call, or `no_group`. `frame`: of a function

@@ -118,6 +118,15 @@ ASHLAR_NOINLINE void settle(thread_record& owner, group& of, std::size_t number,
   return p;
 }
 
+/// Returns: a cell of a pool, or null: `allocate` decides. Thread safety: any thread.
+[[nodiscard]] ASHLAR_INLINE void* allocate_cell(std::size_t number, std::size_t cell_bytes) noexcept {
+  thread_share& mine = thread_records::latest()->shares[number];
+  if (ASHLAR_UNLIKELY(mine.current == nullptr)) return nullptr;
+  void* const p = take_cell(*mine.current, cell_bytes);
+  if (ASHLAR_LIKELY(p != nullptr)) add(mine.count, std::uint64_t{1});
+  return p;
+}
+
 /// Effects: frees a block of a chunk of the record `owner`, which the calling thread has.
 ASHLAR_INLINE void deallocate_own(thread_record& owner, group& of, std::size_t number, chunk& from, void* p) noexcept {
   if (of.is_pool()) {

@@ -2,100 +2,24 @@
 // The features of call sites, and the simulations, from short sequences of events with known answers.
 #include <cstdint>
 #include <map>
-#include <memory>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
-#include "cli/advise/advice.hpp"
 #include "cli/advise/call_tree.hpp"
 #include "cli/advise/models.hpp"
 #include "cli/advise/observer.hpp"
 #include "cli/advise/sparse_counts.hpp"
+#include "cli/tests/advise/scene.hpp"
 
 namespace {
 
 using namespace ashlar;
 using namespace ashlar::cli;
 
-/// A trace written by hand. Frames of `program` are addresses from 0x1000 on, its bias.
-class scene {
-public:
-  scene() : modules_{{.begin = 0x1000, .end = 0x9000, .bias = 0x1000, .path = "/no/program", .build_id = "ab12"}} {}
-
-  /// Returns: the id of the stack, innermost first.
-  std::uint32_t stack(const std::vector<std::uint64_t>& frames) { return stacks_.add(frames); }
-
-  /// Returns: the object.
-  std::uint64_t allocate(std::uint64_t size, std::uint32_t stack, std::uint32_t thread = 0) {
-    events_.push_back({.time_ns = tick(),
-                       .thread = thread,
-                       .op = trace::operation::new_,
-                       .size = size,
-                       .object = ++objects_,
-                       .stack = stack});
-    return objects_;
-  }
-  std::uint64_t reallocate(std::uint64_t old, std::uint64_t size, std::uint32_t stack) {
-    events_.push_back({.time_ns = tick(),
-                       .op = trace::operation::realloc_,
-                       .size = size,
-                       .object = ++objects_,
-                       .old_object = old,
-                       .stack = stack});
-    return objects_;
-  }
-  void free(std::uint64_t object, std::uint32_t stack = 0, std::uint32_t thread = 0) {
-    events_.push_back(
-        {.time_ns = tick(), .thread = thread, .op = trace::operation::delete_, .object = object, .stack = stack});
-  }
-
-  /// Effects: plays the trace `times` times.
-  site_observer& play(int times = 1) {
-    std::vector<call_tree::stack_ids> ids;
-    for (int i = 0; i < times; ++i) ids.push_back(tree.add(stacks_, modules_));
-    tree.finish();
-    seen_ = std::make_unique<site_observer>(tree);
-    for (const call_tree::stack_ids& of_trace : ids) {
-      seen_->begin_trace(of_trace);
-      for (const trace::event& e : events_) seen_->add(e);
-      seen_->end_trace();
-    }
-    return *seen_;
-  }
-
-  /// Returns: the features of the suffix of `depth` frames of a stack.
-  const site_features& site(std::uint32_t stack, std::uint32_t depth = 1) {
-    for (const std::uint32_t node : tree.levels(stack))
-      if (tree.nodes()[node].depth == depth) return seen_->of(node);
-    ADD_FAILURE() << "no such site";
-    return seen_->of(0);
-  }
-
-  std::vector<advised_site> advise(const advice_limits& limits = {}) {
-    mapped_ = {modules_};
-    names_ = std::make_unique<site_names>(tree, mapped_);
-    return choose_sites(tree, *seen_, *names_, limits);
-  }
-
-  call_tree tree;
-
-private:
-  std::uint64_t tick() { return now_ += 10; }
-
-  std::vector<trace::mapped_module> modules_;
-  std::vector<std::vector<trace::mapped_module>> mapped_;
-  trace::stack_table stacks_;
-  std::vector<trace::event> events_;
-  std::unique_ptr<site_observer> seen_;
-  std::unique_ptr<site_names> names_;
-  std::uint64_t objects_ = 0;
-  std::uint64_t now_ = 0;
-};
+using ashlar_test::scene;
 
 TEST(advise_tree, nodes_stand_where_chains_part) {
   scene s;
@@ -329,33 +253,6 @@ TEST(advise_sites, a_call_is_split_only_where_callers_differ) {
   EXPECT_EQ(sites.size(), 3U);
   EXPECT_EQ((found[{0x100, 1}]), remedy::pool);
   EXPECT_TRUE((found.contains({0x300, 2})));
-}
-
-TEST(advise_sites, the_plan_reads_back) {
-  scene s;
-  const auto a = s.stack({0x1100, 0x1500}), outside = s.stack({0xF1100});
-  std::vector<std::uint64_t> live;
-  for (std::uint64_t i = 0; i < 8000; ++i) {
-    live.push_back(s.allocate(48, i % 2 == 0 ? a : outside));
-    if (live.size() < 300) continue;
-    std::swap(live[(i * 7919) % live.size()], live.back());
-    s.free(live.back());
-    live.pop_back();
-  }
-  advice made;
-  made.features = s.play().program();
-  made.program = "program";
-  made.sites = s.advise();
-  std::vector<std::string> left_out;
-  const route_plan plan = advice_plan(made, s.tree, left_out);
-  EXPECT_EQ(left_out.size(), 1U) << "no build id, no route";
-  ASSERT_EQ(plan.groups.size(), 1U);
-  EXPECT_EQ(plan.groups[0].remedy, route_remedy::pool);
-  EXPECT_EQ(plan.groups[0].cell_bytes, 48U);
-  ASSERT_EQ(plan.groups[0].sites.size(), 1U);
-  EXPECT_EQ(plan.groups[0].sites[0].chain, (std::vector<route_frame>{{"ab12", 0x100}}));
-  std::istringstream text(to_text(plan));
-  EXPECT_EQ(read_plan(text, "plan").groups.size(), 1U);
 }
 
 }  // namespace

@@ -245,7 +245,7 @@ int long_lived_mode() {
 int tables_mode() { return load_tables(), 0; }
 
 int class_mode() {
-  std::array<std::unique_ptr<shape>, 500> shapes;
+  static std::array<std::unique_ptr<shape>, 12'000> shapes;
   return repeat(30'000, [&] { shapes[random_below(shapes.size())] = make_shape(); });
 }
 

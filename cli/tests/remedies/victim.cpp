@@ -31,9 +31,9 @@ std::size_t random_below(std::size_t n) {
 
 /// slow_victim [input]: "input" prints the number of bytes of standard input too.
 int main(int argc, char** argv) {
-  std::array<char*, 300> red{}, blue{};
+  static std::array<char*, 8000> red{}, blue{};
   std::size_t sum = 0;
-  for (int i = 0; i < 8000; ++i) {
+  for (int i = 0; i < 20'000; ++i) {
     char*& r = red[random_below(red.size())];
     std::free(r);
     sum += static_cast<std::size_t>((r = red_cell())[0]);

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Looks for long-lived objects from the innermost call on, and puts their sites together by size and lifetime.
+#include "cli/advise/grouping.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <utility>
+
+#include "cli/advise/models.hpp"
+#include "cli/advise/rules.hpp"
+#include "cli/routes/plan.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+constexpr std::uint64_t least_site_objects = 64;
+constexpr std::uint64_t least_group_objects = 1024;
+constexpr std::size_t most_pool_sizes = 2;
+constexpr std::uint64_t most_placed_bytes = 1024;  // of larger blocks few share a line or a page
+
+std::uint64_t outlives_caches(const site_features& f) {
+  return f.never_freed.objects + f.freed - f.lifetime_bytes.below(short_life_bytes);
+}
+
+/// The last objects of a batch die with it, though little has been allocated since their birth.
+bool lives_long(const site_features& f) {
+  const std::uint64_t bytes_a_batch = f.allocated.bytes / std::max<std::uint64_t>(f.batches.epochs, 1);
+  return outlives_caches(f) * 20 >= f.allocated.objects * 17 || (dies_together(f) && bytes_a_batch >= least_site_bytes);
+}
+
+/// Neither moved by realloc, which keeps blocks where they were born, nor grown, nor larger than a group serves.
+bool is_servable(const site_features& f) {
+  return f.allocated.objects >= least_site_objects && f.peak_bytes >= least_site_bytes &&
+         f.resized * 2 <= f.allocated.objects && f.alignment <= 16 && 5 * f.growth.steps < f.allocated.objects &&
+         f.sizes.quantile(0.99) <= most_placed_bytes;
+}
+
+bool fits_pool(const site_features& f) {
+  return f.sizes.distinct() <= most_pool_sizes && f.sizes.max() <= most_placed_bytes;
+}
+
+/// An arena keeps a chunk until its last block dies.
+bool fits_arena(const site_features& f) {
+  return (dies_together(f) && f.arena.held_by_live() <= 1.3) || f.arena.held_by_live() <= 1.1;
+}
+
+class site_picker {
+public:
+  site_picker(const call_tree& tree, const site_observer& seen)
+      : tree_(tree), seen_(seen), callers_(tree.nodes().size()) {
+    for (std::uint32_t node = 0; node < tree.nodes().size(); ++node)
+      if (const std::uint32_t parent = tree.nodes()[node].parent; parent != site_node::none)
+        callers_[parent].push_back(node);
+  }
+
+  [[nodiscard]] std::vector<std::uint32_t> all() const {
+    std::vector<std::uint32_t> picked;
+    for (std::uint32_t node = 0; node < tree_.nodes().size(); ++node)
+      if (tree_.nodes()[node].parent == site_node::none) std::ranges::move(pick(node), std::back_inserter(picked));
+    return picked;
+  }
+
+private:
+  /// Returns: the node if its objects live long; else those of its callers whose objects do, if they are a quarter of
+  /// the calls at least and worth a group, since all the others look for their callers too.
+  [[nodiscard]] std::vector<std::uint32_t> pick(std::uint32_t node) const {
+    const site_features& f = seen_.of(node);
+    if (f.peak_bytes < least_site_bytes || tree_.nodes()[node].depth > most_routed_depth) return {};
+    if (is_servable(f) && lives_long(f) && (fits_pool(f) || fits_arena(f))) return {node};
+    std::vector<std::uint32_t> parts;
+    std::uint64_t objects = 0, bytes = 0;
+    for (const std::uint32_t caller : callers_[node])
+      for (const std::uint32_t part : pick(caller)) {
+        parts.push_back(part);
+        objects += seen_.of(part).allocated.objects;
+        bytes += seen_.of(part).peak_bytes;
+      }
+    const bool is_worth_it = objects * 4 >= f.allocated.objects && bytes >= least_group_bytes;
+    return is_worth_it ? parts : std::vector<std::uint32_t>();
+  }
+
+  const call_tree& tree_;
+  const site_observer& seen_;
+  std::vector<std::vector<std::uint32_t>> callers_;
+};
+
+void add(site_group& group, std::uint32_t node, const site_features& f) {
+  group.nodes.push_back(node);
+  group.objects += f.allocated.objects;
+  group.long_objects += outlives_caches(f);
+  group.peak_bytes += f.peak_bytes;
+  group.excess_bytes +=
+      group.cell_bytes != 0 ? pool_model::of(f.sizes.max(), f.peak_objects).held_bytes : f.arena.peak_excess_bytes();
+}
+
+}  // namespace
+
+std::vector<site_group> group_sites(const call_tree& tree, const site_observer& seen) {
+  std::map<std::pair<std::uint64_t, bool>, site_group> by_kind;
+  for (const std::uint32_t node : site_picker(tree, seen).all()) {
+    const site_features& f = seen.of(node);
+    const std::uint64_t cell_bytes = fits_pool(f) ? pool_model::of(f.sizes.max(), 0).cell_bytes : 0;
+    site_group& group = by_kind[{cell_bytes, dies_together(f)}];
+    group.cell_bytes = cell_bytes;
+    group.dies_together = dies_together(f);
+    add(group, node, f);
+  }
+  std::vector<site_group> groups;
+  for (auto& [kind, group] : by_kind)
+    if (group.peak_bytes >= least_group_bytes && group.objects >= least_group_objects)
+      groups.push_back(std::move(group));
+  std::ranges::stable_sort(groups,
+                           [](const site_group& x, const site_group& y) { return x.peak_bytes > y.peak_bytes; });
+  if (groups.size() > most_groups) groups.resize(most_groups);
+  return groups;
+}
+
+}  // namespace ashlar::cli

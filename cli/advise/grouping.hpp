@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Chooses the call sites of a plan, and which of them share memory: a group must earn its pages.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "cli/advise/call_tree.hpp"
+#include "cli/advise/features.hpp"
+#include "cli/advise/observer.hpp"
+
+namespace ashlar::cli {
+
+/// Call sites that share a pool or an arena.
+struct site_group {
+  std::uint64_t cell_bytes = 0;  ///< Of a pool; 0: an arena.
+  bool dies_together = false;    ///< Its objects die in batches, or never.
+  std::vector<std::uint32_t> nodes;
+  std::uint64_t objects = 0;       ///< Allocations.
+  std::uint64_t long_objects = 0;  ///< Of them those that outlive `short_life_bytes` of allocations.
+  std::uint64_t peak_bytes = 0;    ///< Most live bytes of each site, added up.
+  std::uint64_t excess_bytes = 0;  ///< Most bytes held beyond the live ones, by simulation.
+};
+
+/// What dies before the program has allocated that many further bytes is short-lived: its block comes from the process
+/// heap's caches, and goes back into them.
+inline constexpr std::uint64_t short_life_bytes = std::uint64_t{1} << 16;
+inline constexpr std::uint64_t least_site_bytes = std::uint64_t{1} << 14;   ///< Live at most, of a site of a plan.
+inline constexpr std::uint64_t least_group_bytes = std::uint64_t{1} << 17;  ///< The same, of a group.
+inline constexpr std::uint32_t most_routed_depth = 4;  ///< Frames of a chain: each costs each call.
+
+/// Returns: the groups, the one with the most live bytes first. A site is one return address, or a longer chain where
+/// the callers' objects have other lifetimes; its objects are long-lived. Sites with cells of one size that live alike
+/// share a pool; those of several sizes that die in batches share an arena.
+[[nodiscard]] std::vector<site_group> group_sites(const call_tree& tree, const site_observer& seen);
+
+}  // namespace ashlar::cli
