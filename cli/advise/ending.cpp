@@ -48,7 +48,7 @@ std::string few_sites(const std::vector<page_site>& sites, const std::vector<pag
   if (count == 0) return "";
   const page_site& first = sites[leftovers.front().site];
   if (count == 1) return fmt::format("{} of it is from one site, {}.", part_of(sum, all), first.function);
-  return fmt::format("{} of it is from {} sites, most of it from {}.", part_of(sum, all), count, first.function);
+  return fmt::format("{} of it is from {} sites; the largest is {}.", part_of(sum, all), count, first.function);
 }
 
 }  // namespace

@@ -63,6 +63,7 @@ page_site site_of_page(const advised_site& s, const call_tree& tree, site_names&
   site.file = place.line == 0 ? place.module : place.file;
   site.line = place.line != 0 ? place.line : -static_cast<std::int64_t>(offset_of(s, tree, names));
   site.caller = s.caller.function.empty() ? "" : s.caller.str();
+  site.container = s.request.container;
   site.remedy = name(s.rule->proposes);
   site.rule = s.rule->name;
   site.bound_ns = s.bound;
@@ -143,7 +144,7 @@ page_timeline timeline_of(const live_history& history, const std::vector<std::si
 }
 
 std::string lane_title(std::uint32_t id, const std::string& name) {
-  return fmt::format("thread {}{}{}", id, name.empty() ? "" : " ", name);
+  return name.empty() ? fmt::format("thread {}", id) : fmt::format("{} {}", id, name);
 }
 
 page_lanes lanes_of(const lane_history& history, std::uint32_t threads) {
@@ -165,8 +166,10 @@ page_lanes lanes_of(const lane_history& history, std::uint32_t threads) {
 page_pins pins_of(std::size_t site, const site_features& f, const program_features& program) {
   page_pins pins{.site = site, .needed = f.peak_bytes / advice_page_bytes + 1};
   pins.long_lived = static_cast<double>(long_lived(f)) / static_cast<double>(f.allocated.objects);
-  // Each object lies on two pages at most beyond those that it fills.
-  pins.kept = std::min(pinned_pages(f, program), 2 * f.peak_objects + pins.needed);
+  // As many of the pages as of the objects at once: those of other times are free.
+  const double at_once = static_cast<double>(f.peak_objects) / static_cast<double>(f.allocated.objects);
+  const auto spread = static_cast<std::uint64_t>(static_cast<double>(f.spread_pages) * at_once);
+  pins.kept = std::max(pins.needed, std::min(pinned_pages(f, program), spread));
   return pins;
 }
 

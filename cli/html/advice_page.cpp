@@ -50,12 +50,13 @@ constexpr const char* upper_parts = R"html(
 <section class="card">
 <div class="bar"><select id="measure" aria-label="measure"></select>
 <label><input type="checkbox" id="inverted"> inverted</label>
+<label><input type="checkbox" id="library"> library calls</label>
 <input type="search" id="flame-search" placeholder="mark calls" aria-label="mark calls">
 <button id="flame-reset" disabled>show all</button><span class="grow"></span><output id="flame-status"></output></div>
 <div class="flame-scroll" tabindex="-1"><div id="flame"></div></div>
 </section>
 <h2>Call sites</h2>
-<p>Those with a remedy first, by the time of their calls. A click on a row shows its evidence, on a title sorts.</p>
+<p>Those with a remedy first, by the time of their calls. A click on a row shows its evidence, a click on a title sorts.</p>
 <section class="card">
 <div class="bar"><input type="search" id="site-search" placeholder="function, file or caller" aria-label="search sites">
 <select id="remedy" aria-label="remedy"></select><span class="grow"></span><output id="table-status"></output></div>
@@ -66,8 +67,8 @@ constexpr const char* upper_parts = R"html(
 <section class="card"><h3>Lifetime against size</h3>
 <p>Medians of each site; the area of a circle is its share of all allocations or bytes.</p><div id="scatter"></div></section>
 <section class="card"><h3>Which sites keep pages</h3>
-<p>Simulated: pages that long-lived objects would lie on, were all blocks laid one after the other, against the pages that
-they fill. A trace holds no addresses.</p><div id="pins"></div></section>
+<p>Simulated: pages that long-lived objects would lie on at once, were all blocks laid one after the other, against the
+pages that they fill. A trace holds no addresses.</p><div id="pins"></div></section>
 </div>
 <h2>At the end</h2>
 )html";

@@ -31,7 +31,8 @@ struct page_site {
   std::string file;       ///< Its name, or the module's.
   std::int64_t line = 0;  ///< Less than 0: the offset in the module, negated; 0: neither is known.
   std::string caller;
-  std::string remedy;  ///< Its name; "nothing".
+  std::string container;  ///< "std::map or std::set"; empty if none is known.
+  std::string remedy;     ///< Its name; "nothing".
   std::string rule;
   double bound_ns = 0;
   study::amount allocated, peak, never_freed;
@@ -46,7 +47,7 @@ struct page_site {
 /// A site that may keep pages.
 struct page_pins {
   std::size_t site = 0;
-  std::uint64_t kept = 0;    ///< Pages at most.
+  std::uint64_t kept = 0;    ///< Pages that its live objects would lie on.
   std::uint64_t needed = 0;  ///< Pages that its objects would fill.
   double long_lived = 0;     ///< Share of its objects.
 };
@@ -74,7 +75,7 @@ struct page_lanes {
     std::vector<std::uint64_t> counts;  ///< Allocations in each bin.
   };
   struct span {
-    std::string thread;
+    std::string thread;  ///< The name of its lane.
     std::string name;
     std::uint64_t spans = 0;
     std::uint64_t total_ns = 0;

@@ -58,12 +58,13 @@ const site = {
     return at < 0 ? file + "+0x" + (-at).toString(16) : site.name(i).startsWith(file + "+0x") ? "" : file;
   },
   caller: (i) => names[sites.caller[i]],
+  container: (i) => names[sites.container[i]],
   remedy: (i) => sites.remedies[names[sites.rule[i]]],
   rule: (i) => names[sites.rule[i]],
   bound: (i) => (bounds.has(i) ? bounds.get(i) : sites.objects[i] * page.pairNs),
   /* Name, place and the caller that tells it from others. */
   title: (i) => (i >= siteCount ? "a further site" : site.name(i) + (site.place(i) ? " (" + site.place(i) + ")" : "") +
-    (site.caller(i) ? " ← " + site.caller(i) : "")),
+    (site.caller(i) ? " ← " + site.caller(i) : "") + (site.container(i) ? ", " + site.container(i) : "")),
 };
 /* The upper end of a quarter of an octave; 0 if none was freed. */
 function life(i) {

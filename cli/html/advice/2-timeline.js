@@ -80,18 +80,16 @@ function cellsOf(values, binNs, y) {
 
 function laneRows() {
   const lanes = page.lanes, rows = [];
-  let last = "";
-  for (const s of lanes.spans) {
-    const name = (s.name || "unnamed") + (s.thread !== last ? "" : "");
-    last = s.thread;
-    rows.push({ name, style: "span-lane", values: s.shares.map((share) => share / 100),
-      hint: () => [s.name || "unnamed span", ["on", s.thread], ["spans", count(s.spans)],
-        ["mean", time(s.total / Math.max(1, s.spans))]] });
+  const spanRow = (s) => rows.push({ name: "· " + (s.name || "unnamed span"), style: "span-lane",
+    values: s.shares.map((share) => share / 100), hint: () => [s.name || "unnamed span", ["on", s.thread],
+      ["spans", count(s.spans)], ["mean", time(s.total / Math.max(1, s.spans))]] });
+  if (lanes.threads.length < 2 && !lanes.spans.length) return rows;
+  for (const t of lanes.threads) {
+    rows.push({ name: t.name, style: "thread-lane", values: [...t.counts].map((c) => digit(c) / 35),
+      hint: () => [t.name, "its allocations over time; full colour is its busiest moment"] });
+    lanes.spans.filter((s) => s.thread === t.name).forEach(spanRow);
   }
-  if (lanes.threads.length > 1 || rows.length)
-    for (const t of lanes.threads)
-      rows.push({ name: t.name, style: "thread-lane", values: [...t.counts].map((c) => digit(c) / 35),
-        hint: () => [t.name, "allocations over time, by its busiest moment"] });
+  lanes.spans.filter((s) => !lanes.threads.some((t) => t.name === s.thread)).forEach(spanRow);
   return rows;
 }
 

@@ -9,7 +9,10 @@ const measures = [
   { id: "temporary", label: "temporaries: freed before the next allocation", unit: count, own: () => amount(2) },
   { id: "never", label: "never freed, by bytes", unit: bytes, own: () => amount(5) },
 ];
-const flame = { measure: measures[0], inverted: false, zoom: [], search: "" };
+const flame = { measure: measures[0], inverted: false, library: false, zoom: [], search: "" };
+/* Calls of the standard and the C library, in which no program's code stands. */
+const libraryCall = /^(std::|__gnu_cxx::|operator (new|delete)|__libc_start|_start$|__clone|start_thread$|lib(std)?c(\+\+)?\.so)/;
+const isHidden = (name) => !flame.library && libraryCall.test(name);
 const amount = (k) => calls.parent.map((_, i) => calls.amounts[6 * i + k]);
 
 function liveAt() {
@@ -30,7 +33,8 @@ function childOf(node, name) {
 function callTree(own) {
   const nodes = [];
   calls.parent.forEach((parent, i) => {
-    nodes.push(i === 0 ? newNode("all", null) : childOf(nodes[parent], callName(i)));
+    const name = callName(i);
+    nodes.push(i === 0 ? newNode("all", null) : isHidden(name) ? nodes[parent] : childOf(nodes[parent], name));
     nodes[i].self += own[i];
   });
   return nodes[0];
@@ -41,7 +45,8 @@ function invertedTree(own) {
   own.forEach((value, i) => {
     if (value <= 0) return;
     let at = root;
-    for (let call = i; call !== 0; call = calls.parent[call]) at = childOf(at, callName(call));
+    for (let call = i; call !== 0; call = calls.parent[call])
+      if (!isHidden(callName(call))) at = childOf(at, callName(call));
     at.self += value;
   });
   return root;
@@ -128,11 +133,12 @@ function connectFlame() {
     flame.measure = measures.find((m) => m.id === select.value);
     drawFlame();
   });
-  byId("inverted").addEventListener("change", (event) => {
-    flame.inverted = event.target.checked;
-    flame.zoom = [];
-    drawFlame();
-  });
+  for (const box of ["inverted", "library"])
+    byId(box).addEventListener("change", (event) => {
+      flame[box] = event.target.checked;
+      flame.zoom = [];
+      drawFlame();
+    });
   byId("flame-search").addEventListener("input", (event) => {
     flame.search = event.target.value.trim().toLowerCase();
     drawFlame();

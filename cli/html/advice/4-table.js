@@ -36,7 +36,8 @@ function spark(i) {
 function siteRow(i) {
   const remedy = site.remedy(i);
   const name = make("td", { class: "text site" }, make("div", { class: "name" }, site.name(i)),
-    make("div", { class: "small" }, [site.place(i), site.caller(i) && "← " + site.caller(i)].filter(Boolean).join("  ")));
+    make("div", { class: "small" }, [site.place(i), site.caller(i) && "← " + site.caller(i), site.container(i) && "· " + site.container(i)]
+      .filter(Boolean).join(" ")));
   const number = (text, bar) => make("td", {}, make("span", {}, text), bar);
   const row = make("tr", { class: "site-row" + (i === choice.site ? " chosen" : ""), tabindex: "0", "data-site": i,
     "aria-expanded": i === choice.site ? "true" : "false", onclick: () => choose({ site: i === choice.site ? -1 : i }),
@@ -54,9 +55,9 @@ function lifetimesFigure(i) {
   const digits = (sites.lives[i] || "").padEnd(11, "0");
   const drawing = svg("svg", { viewBox: "0 0 440 96", role: "img", "aria-label": "lifetimes of the freed objects" },
     svg("path", { d: columns(digits, 11, 440, 70, 3), class: "column" }), svg("path", { d: "M0 70.5h440", class: "base-line" }));
-  lifeClasses.forEach((name, k) => {
-    if (k % 2 === 0) drawing.append(svg("text", { x: k * 40 + (k ? 0 : 18), y: 86, "text-anchor": "middle", class: "tick" }, name));
-  });
+  for (let k = 1; k < lifeClasses.length; k += 2)
+    drawing.append(svg("line", { x1: k * 40, x2: k * 40, y1: 70, y2: 74, class: "base-line" }),
+      svg("text", { x: k * 40, y: 88, "text-anchor": "middle", class: "tick" }, lifeClasses[k]));
   return make("figure", { class: "inner" }, make("figcaption", {}, "Lifetimes of the freed objects"), drawing);
 }
 
@@ -94,7 +95,7 @@ function selectRows() {
   const all = [];
   for (let i = 0; i < siteCount; ++i) {
     if (table.remedy && (table.remedy === "any" ? site.remedy(i) === "nothing" : site.remedy(i) !== table.remedy)) continue;
-    if (table.search && !(site.name(i) + " " + site.place(i) + " " + site.caller(i)).toLowerCase().includes(table.search)) continue;
+    if (table.search && !(site.name(i) + " " + site.place(i) + " " + site.caller(i) + " " + site.container(i)).toLowerCase().includes(table.search)) continue;
     all.push(i);
   }
   if (table.sort) {

@@ -51,7 +51,7 @@ const weightOf = (i) => Math.max(sites.objects[i] / Math.max(1, totals.objects),
 
 function siteButton(i) {
   return make("button", { class: "link", title: i < siteCount ? site.title(i) : "", onclick: () => choose({ site: i, reveal: true }) },
-    i < siteCount ? [site.name(i), site.caller(i)].filter(Boolean).join(" ← ") : "a further site");
+    i < siteCount ? [site.name(i), site.caller(i)].filter(Boolean).join(" ← ") + (site.container(i) ? ", " + site.container(i) : "") : "a further site");
 }
 
 function drawPins() {
@@ -62,7 +62,7 @@ function drawPins() {
   }
   for (const p of page.pins)
     box.append(make("div", { class: "pin" }, siteButton(p.site),
-      make("span", { class: "small" }, `up to ${count(p.kept)} pages (${bytes(p.kept * 4096)}), would fill ${count(p.needed)}; ` +
+      make("span", { class: "small" }, `on about ${count(p.kept)} pages (${bytes(p.kept * 4096)}), would fill ${count(p.needed)}; ` +
         `${percent(p.long, 1)} live long`),
       make("span", { class: "pin-bar" }, make("i", { class: "kept", style: `width:${((100 * p.kept) / most).toFixed(1)}%` }),
         make("i", { class: "needed", style: `width:${((100 * p.needed) / most).toFixed(1)}%` }))));
