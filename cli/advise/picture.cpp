@@ -225,6 +225,43 @@ std::string summary_of(const advice& a, std::size_t remedies) {
                      remedies == 1 ? "has" : "have");
 }
 
+/// Returns: the text behind `beginning`, which is wrapped in it at any blank.
+std::string text_behind(const std::string& text, const std::string& beginning) {
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < beginning.size() && at < text.size(); ++i, ++at) {
+    const bool both_blank = beginning[i] == ' ' && (text[at] == '\n' || text[at] == ' ');
+    if (!both_blank && text[at] != beginning[i]) return text;
+  }
+  return text.substr(std::min(text.find_first_not_of(" \n", at), text.size()));
+}
+
+/// Returns: a bar for each remedy that was run to its end.
+std::vector<bar_row> effects_of(const nlohmann::json& data) {
+  std::vector<bar_row> rows;
+  for (const auto& remedy : data.value("remedies", nlohmann::json::array())) {
+    if (remedy.contains("failure")) continue;
+    const auto& cpu = remedy.at("measures").at("cpu_ms");
+    const spread time{cpu.at("ratio"), cpu.at("interval").at(0), cpu.at("interval").at(1)};
+    rows.push_back({remedy.at("name"), time.greatest < 1 ? "own" : "rival", time});
+  }
+  std::ranges::sort(rows, {}, [](const bar_row& row) { return row.value.median; });
+  if (!rows.empty()) rows.insert(rows.begin(), {"the program as it is", "baseline", {1, 1, 1}});
+  return rows;
+}
+
+/// Effects: the measured verdict becomes the headline. The first paragraph of its text begins with it.
+void set_measured(advice_page& page, const advice_measurement& measured) {
+  const std::size_t end = std::min(measured.text.find("\n\n"), measured.text.size());
+  std::string first = measured.text.substr(0, end);
+  std::string sentence = first;
+  std::ranges::replace(sentence, '\n', ' ');
+  sentence = measured.data.value("sentence", sentence);
+  page.use = text_behind(first, sentence);
+  page.measured = measured.text.substr(std::min(measured.text.find_first_not_of('\n', end), measured.text.size()));
+  page.effects = effects_of(measured.data);
+  page.summary = std::exchange(page.headline, sentence);
+}
+
 void set_verdict(advice_page& page, const advice& a, const call_tree& tree) {
   const auto has_remedy = [](const advised_site& s) { return s.rule->proposes != remedy::nothing; };
   const auto remedies = static_cast<std::size_t>(std::ranges::count_if(a.sites, has_remedy));
@@ -232,11 +269,7 @@ void set_verdict(advice_page& page, const advice& a, const call_tree& tree) {
     page.proposals.push_back(
         {site_title(s, tree), std::string(name(s.rule->proposes)), remedy_text(s), gain_text(s, a)});
   page.headline = summary_of(a, remedies);
-  const std::string& measured = a.measurement.text;
-  if (measured.empty()) return;
-  const std::size_t end = std::min(measured.find('\n'), measured.size());
-  page.summary = std::exchange(page.headline, measured.substr(0, end));
-  page.measured = measured.substr(std::min(end + 1, measured.size()));
+  if (!a.measurement.text.empty()) set_measured(page, a.measurement);
 }
 
 }  // namespace

@@ -11,13 +11,21 @@ namespace ashlar::cli {
 
 namespace {
 
+constexpr std::size_t effect_columns = 26;
+
 std::string paragraph(const std::string& style, const std::string& text) {
   return fmt::format("<p class=\"{}\">{}</p>\n", style, escaped(text));
 }
 
 std::string verdict(const advice_page& page) {
   std::string out = "<section class=\"verdict\" id=\"verdict\">\n" + paragraph("headline", page.headline);
-  if (!page.measured.empty()) out += fmt::format("<pre>{}</pre>\n", escaped(page.measured));
+  if (!page.use.empty()) out += fmt::format("<pre>{}</pre>\n", escaped(page.use));
+  if (!page.effects.empty())
+    out += bar_chart("measured remedies", "processor time, that of the program as it is = 1", quantity::ratio,
+                     page.effects, effect_columns);
+  if (!page.measured.empty())
+    out += fmt::format("<details><summary>How it was measured, and each of them</summary><pre>{}</pre></details>\n",
+                       escaped(page.measured));
   if (!page.summary.empty()) out += paragraph("summary", page.summary);
   if (!page.proposals.empty()) out += "<ol>\n";
   for (const page_proposal& p : page.proposals)

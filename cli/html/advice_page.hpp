@@ -11,6 +11,7 @@
 
 #include <ashlar/study/summary.hpp>
 
+#include "cli/html/charts.hpp"
 #include "cli/html/page.hpp"
 
 namespace ashlar::cli {
@@ -113,9 +114,11 @@ struct page_proposal {
 struct advice_page {
   std::string program;
   std::vector<std::string> warnings;
-  std::string headline;  ///< In a sentence: a measured verdict first, if there is one.
-  std::string measured;  ///< Lines of the measurement; empty: nothing was measured.
-  std::string summary;   ///< The sites with a remedy, unless that is the headline.
+  std::string headline;          ///< In a sentence: a measured verdict first, if there is one.
+  std::string use;               ///< Further lines of a measured verdict.
+  std::string measured;          ///< The lines of its remedies; empty: nothing was measured.
+  std::vector<bar_row> effects;  ///< Measured remedies: time by that of the program as it is.
+  std::string summary;           ///< The sites with a remedy, unless that is the headline.
   std::vector<page_proposal> proposals;
   std::vector<std::string> no_code;  ///< Remedies without a change of code.
   std::vector<fact_tile> facts;

@@ -26,19 +26,20 @@ std::string value_label(double value, quantity q) {
   return {};
 }
 
-void draw_axis(svg& out, const scale& x, double bottom, const std::string& name, quantity q) {
+void draw_axis(svg& out, const scale& x, double from, double bottom, const std::string& name, quantity q) {
   for (const double mark : x.marks()) {
     out.line(x.at(mark), top, x.at(mark), bottom, "grid");
     out.text(x.at(mark), bottom + 16, axis_label(mark, q), "middle", "tick");
   }
-  out.text((left + width - right) / 2, bottom + 36, name, "middle", "axis");
+  out.text((from + width - right) / 2, bottom + 36, name, "middle", "axis");
 }
 
-void draw_bar(svg& out, const scale& x, double y, const bar_row& row, quantity q) {
+void draw_bar(svg& out, const scale& x, double y, const bar_row& row, quantity q, std::size_t name_columns) {
   const std::string hint = fmt::format("{}: median {}, {} to {}", row.name, value_label(row.value.median, q),
                                        value_label(row.value.least, q), value_label(row.value.greatest, q));
-  out.text(left - 10, y + 5, shorten(row.name, 18), "end", row.style == "own" ? "name strong" : "name");
-  out.rect(left, y - 8, std::max(x.at(row.value.median) - left, 1.0), 16, row.style, hint);
+  const double base = x.at(0);
+  out.text(base - 10, y + 5, shorten(row.name, name_columns), "end", row.style == "own" ? "name strong" : "name");
+  out.rect(base, y - 8, std::max(x.at(row.value.median) - base, 1.0), 16, row.style, hint);
   const double from = x.at(row.value.least), to = x.at(row.value.greatest);
   out.line(from, y, to, y, "whisker");
   for (const double end : {from, to}) out.line(end, y - 4, end, y + 4, "whisker");
@@ -84,16 +85,18 @@ void draw_tail(svg& out, const scale& x, double y, const tail_row& row, double s
 
 }  // namespace
 
-std::string bar_chart(const std::string& title, const std::string& axis, quantity q, const std::vector<bar_row>& rows) {
+std::string bar_chart(const std::string& title, const std::string& axis, quantity q, const std::vector<bar_row>& rows,
+                      std::size_t name_columns) {
+  const double base = left * static_cast<double>(name_columns) / static_cast<double>(bar_name_columns);
   double most = 0;
   for (const bar_row& row : rows) most = std::max(most, row.value.greatest);
   const double bottom = top + row_height * static_cast<double>(rows.size()) + 4;
-  const scale x = scale::linear(most, left, width - right, q);
+  const scale x = scale::linear(most, base, width - right, q);
   svg out(width, bottom + 44, title);
-  draw_axis(out, x, bottom, axis, q);
+  draw_axis(out, x, base, bottom, axis, q);
   for (std::size_t i = 0; i < rows.size(); ++i)
-    draw_bar(out, x, top + row_height * (static_cast<double>(i) + 0.5) + 2, rows[i], q);
-  out.line(left, top, left, bottom, "base-line");
+    draw_bar(out, x, top + row_height * (static_cast<double>(i) + 0.5) + 2, rows[i], q, name_columns);
+  out.line(base, top, base, bottom, "base-line");
   return out.str();
 }
 

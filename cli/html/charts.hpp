@@ -20,9 +20,11 @@ struct bar_row {
   spread value;
 };
 
-/// Returns: horizontal bars of the medians with whiskers from the least to the greatest.
+inline constexpr std::size_t bar_name_columns = 18;
+
+/// Returns: horizontal bars of the medians with whiskers from the least to the greatest. Longer names are shortened.
 [[nodiscard]] std::string bar_chart(const std::string& title, const std::string& axis, quantity q,
-                                    const std::vector<bar_row>& rows);
+                                    const std::vector<bar_row>& rows, std::size_t name_columns = bar_name_columns);
 
 struct tail_row {
   std::string name;

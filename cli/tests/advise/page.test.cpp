@@ -41,7 +41,8 @@ std::size_t count_of(const std::string& text, const std::string& part) {
 advice_page synthetic(std::size_t sites, const std::string& name, std::uint64_t most = 20'000) {
   advice_page page;
   page.program = name;
-  page.headline = page.measured = page.summary = name;
+  page.headline = page.use = page.measured = page.summary = name;
+  page.effects = {{name, "own", {0.9, 0.8, 0.95}}};
   page.warnings = {name};
   page.proposals = {{name, "pool", name, "BOUND: 1 ms. SIMULATED: " + name}};
   page.no_code = {name};

@@ -86,11 +86,19 @@ TEST_F(advise_measure, the_program_after_the_dashes_gets_its_standard_input) {
 
 TEST_F(advise_measure, too_few_rounds_are_inconclusive_with_the_number_that_would_decide) {
   const std::string trace = recorded(ASHLAR_SLOW_VICTIM);
-  EXPECT_EQ(ashlar("advise " + trace + " --measure run --rounds 2 --json " + file("j")), 4) << text("out");
+  EXPECT_EQ(ashlar("advise " + trace + " --measure run --rounds 2 --json " + file("j") + " --html " + file("h")), 4)
+      << text("out");
   EXPECT_TRUE(std::regex_search(page(), std::regex("^Inconclusive: 2 rounds of runs; about \\d+ rounds would decide "
                                                    "\\(--rounds \\d+\\)\\.")))
       << page();
-  EXPECT_GE(json::parse(text("j"))["measurement"]["rounds_wanted"], 7);
+  const json measured = json::parse(text("j"))["measurement"];
+  EXPECT_GE(measured["rounds_wanted"], 7);
+  const std::string html = text("h"),
+                    verdict = "<p class=\"headline\">" + measured["sentence"].get<std::string>() + "</p>";
+  EXPECT_NE(html.find(verdict), html.npos) << "the page begins with the measured verdict";
+  for (const char* part :
+       {"aria-label=\"measured remedies\"", "the program as it is</text>", "<summary>How it was measured"})
+    EXPECT_NE(html.find(part), html.npos) << part;
 }
 
 TEST_F(advise_measure, a_budget_bounds_the_rounds_and_is_named_in_what_would_decide) {
