@@ -151,6 +151,17 @@ std::string without_stacks(const trace_inputs& inputs, const program_features& p
                      none ? inputs.front()->path() : fmt::format("{} of the allocations", p.without_stack));
 }
 
+/// A remedy that is a class template is of no use in C.
+std::string without_cpp(const trace_inputs& inputs) {
+  const auto& modules = inputs.front()->modules();
+  const auto is_cpp = [](const trace::mapped_module& m) {
+    return m.path.find("libstdc++") != m.path.npos || m.path.find("libc++") != m.path.npos;
+  };
+  if (modules.empty() || std::any_of(modules.begin(), modules.end(), is_cpp)) return "";
+  return "The program has loaded no C++ library. Where a remedy names a C++ type, C has the heaps of ashlar_malloc.h "
+         "(docs/malloc-c-api.md), and plans of routes need no code.";
+}
+
 std::vector<std::string> warnings_of(const trace_inputs& inputs, const std::vector<std::string>& changed,
                                      const program_features& p) {
   std::vector<std::string> all;
@@ -159,7 +170,8 @@ std::vector<std::string> warnings_of(const trace_inputs& inputs, const std::vect
       all.push_back(inputs.size() == 1 ? note : input->path() + ": " + note);
   for (const std::string& path : changed)
     all.push_back(path + " holds another build than the recorded one: its sites are shown as offsets.");
-  if (const std::string note = without_stacks(inputs, p); !note.empty()) all.push_back(note);
+  for (const std::string& note : {without_stacks(inputs, p), without_cpp(inputs)})
+    if (!note.empty()) all.push_back(note);
   return all;
 }
 

@@ -172,6 +172,14 @@ TEST_F(advise, a_trace_of_another_build_has_offsets_for_names) {
   EXPECT_NE(text("err").find("recorded from another build"), std::string::npos) << text("err");
 }
 
+TEST_F(advise, a_program_without_a_cpp_library_is_shown_the_way_of_c) {
+  ASSERT_EQ(ashlar("record -q --stacks 16 -o " + file("c.trace") + " -- /bin/ls -l /"), 0) << text("err");
+  ASSERT_EQ(ashlar("advise " + file("c.trace")), 0) << text("err");
+  EXPECT_NE(text("out").find("has loaded no C++ library"), std::string::npos) << text("out");
+  ASSERT_EQ(ashlar("advise " + recorded("class")), 0) << text("err");
+  EXPECT_EQ(text("out").find("has loaded no C++ library"), std::string::npos) << text("out");
+}
+
 TEST_F(advise, empty_traces_and_mistakes) {
   EXPECT_EQ(ashlar("advise " + sample(0)), 0) << text("err");
   EXPECT_NE(text("out").find("there is nothing to advise"), std::string::npos) << text("out");
