@@ -67,6 +67,7 @@ void group::begin(const planned_group& plan, std::size_t number, std::byte* slic
   most_bytes_ = plan.kind == remedy::pool ? cell_bytes_ : plan.chunk_bytes / blocks_of_arena;
   const std::size_t with_marks = plan.kind == remedy::arena ? marks::bytes_of(plan.chunk_bytes) : 0;
   stride_ = sizeof(chunk) + detail::align_up(with_marks, alignof(chunk));
+  usable_bytes_ = is_pool() ? plan.chunk_bytes / cell_bytes_ * cell_bytes_ : plan.chunk_bytes;
   budget_bytes_ = plan.budget_bytes;
   next_guard_ = plan.budget_bytes >> shift_;
   name_ = plan.name;
@@ -81,11 +82,10 @@ chunk* group::take_chunk(thread_record* owner) noexcept {
   if (taken == nullptr) return nullptr;
   ++chunks_;
   most_chunks_ = detail::max(most_chunks_, chunks_);
-  std::byte* const memory = memory_of(*taken);
-  const std::size_t usable = is_pool() ? chunk_bytes() / cell_bytes_ * cell_bytes_ : chunk_bytes();
+  std::byte* const memory = memory_by_number(*taken);
   taken->free = nullptr;
   set(taken->fresh, memory);
-  taken->end = memory + usable;
+  taken->end = memory + usable_bytes_;
   taken->next = taken->previous = nullptr;
   set(taken->used, std::uint32_t{0});
   set(taken->taken, std::uint32_t{0});
@@ -149,7 +149,8 @@ void group::give_chunk(chunk& empty) noexcept {
   next_guard_ = detail::min(next_guard_, chunks_ + detail::max(std::size_t{1}, chunks_ / 16, budget_bytes_ >> shift_));
   empty.next = warm_list_;
   warm_list_ = &empty;
-  for (++warm_; warm_ << shift_ > detail::max(warm_bytes, chunks_ << shift_ >> 2); --warm_) leave_to_system();
+  const std::size_t most_warm = detail::max(warm_bytes / range.count, least_warm_bytes, chunks_ << shift_ >> 2);
+  for (++warm_; warm_ << shift_ > most_warm; --warm_) leave_to_system();
 }
 
 // Effects: the memory of the chunk that was given last goes to the system.

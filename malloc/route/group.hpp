@@ -23,7 +23,7 @@ struct group_figures {
 };
 
 /// A group. Chunks come from a list of free ones, else from the rest of the slice; free ones above a quarter of those
-/// in use, and above 1 MiB, leave their memory to the system.
+/// in use, and above the group's share of 1 MiB, at least 128 KiB, leave their memory to the system.
 ///
 ///     slice: | chunk 0 | chunk 1 | … | mapped | nothing |      heads: | head 0 | head 1 | … | nothing |
 ///
@@ -58,9 +58,9 @@ public:
     const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(p) - slice_);
     return offset & ((std::size_t{1} << shift_) - 1);
   }
-  [[nodiscard]] std::byte* memory_of(const chunk& head) const noexcept {
-    const auto at = static_cast<std::size_t>(reinterpret_cast<const std::byte*>(&head) - heads_);
-    return slice_ + (at / stride_ << shift_);
+  /// Expects: the chunk has been in use.
+  [[nodiscard]] ASHLAR_INLINE std::byte* memory_of(const chunk& head) const noexcept {
+    return head.end - usable_bytes_;
   }
 
   /// Returns: an empty chunk of that owner, or null: without memory, or since the group is given up.
@@ -77,10 +77,16 @@ public:
 
 private:
   static constexpr std::size_t least_commit_bytes = std::size_t{1} << 20;
-  static constexpr std::size_t warm_bytes = std::size_t{1} << 20;
+  static constexpr std::size_t warm_bytes = std::size_t{1} << 20;  // of all groups
+  static constexpr std::size_t least_warm_bytes = std::size_t{1} << 17;
 
   [[nodiscard]] ASHLAR_INLINE chunk& head(std::size_t number) const noexcept {
     return *reinterpret_cast<chunk*>(heads_ + number * stride_);
+  }
+  /// As `memory_of`, of any chunk, by a division.
+  [[nodiscard]] std::byte* memory_by_number(const chunk& head) const noexcept {
+    const auto at = static_cast<std::size_t>(reinterpret_cast<const std::byte*>(&head) - heads_);
+    return slice_ + (at / stride_ << shift_);
   }
   [[nodiscard]] chunk* reuse() noexcept;
   [[nodiscard]] chunk* extend() noexcept;
@@ -94,6 +100,7 @@ private:
   std::byte* heads_ = nullptr;
   std::size_t stride_ = 0;  // bytes from head to head
   std::size_t cell_bytes_ = 0, most_bytes_ = 0;
+  std::size_t usable_bytes_ = 0;       // of a chunk: whole cells
   atomic<std::size_t> committed_ = 0;  // bytes
   std::uint32_t shift_ = 0;            // logarithm of the bytes of a chunk
   atomic<bool> is_given_up_ = false;
