@@ -33,10 +33,14 @@ paired_effect against_itself(const remedy_measurement& all, random_engine& rando
   return effect_of(log_ratios(first, again, facts_of(run_measure::cpu).floor), itself_error, random);
 }
 
+/// The best of several noisy figures flatters: where some were measured again, only those may win.
+bool may_win(const remedy_measurement& all, const remedy_effect& e) {
+  return e.cpu().found == finding::gain && (all.confirmed.played == 0 || e.confirmed);
+}
+
 std::optional<std::size_t> winner_of(const remedy_measurement& all) {
-  const auto best = best_of(all, [](const remedy_effect& e) {
-    return e.remedy.kind != remedy_kind::routes && e.cpu().found == finding::gain;
-  });
+  const auto best =
+      best_of(all, [&all](const remedy_effect& e) { return e.remedy.kind != remedy_kind::routes && may_win(all, e); });
   if (!gains(all, all.by_plan)) return best;
   const bool adds = all.over_best && all.over_best->found == finding::gain;
   return !best || adds ? all.by_plan : best;
@@ -51,8 +55,10 @@ std::size_t rounds_wanted(const remedy_measurement& all, double threshold) {
 
 bool is_open(const remedy_measurement& all, double threshold) {
   if (all.screened.played < all.least_rounds) return true;
-  return std::any_of(all.remedies.begin(), all.remedies.end(),
-                     [threshold](const remedy_effect& e) { return may_gain(e, threshold); });
+  return std::any_of(all.remedies.begin(), all.remedies.end(), [&all, threshold](const remedy_effect& e) {
+    const bool gains_unconfirmed = e.failure.empty() && e.cpu().found == finding::gain && !may_win(all, e);
+    return may_gain(e, threshold) || gains_unconfirmed;
+  });
 }
 
 void sort_by_gain(remedy_measurement& all) {

@@ -133,7 +133,8 @@ private:
     std::vector<std::size_t> numbers;
     for (std::size_t i = 0; i < all_.remedies.size(); ++i)
       if (all_.remedies[i].failure.empty()) numbers.push_back(i);
-    const double error = effect_error / static_cast<double>(std::max<std::size_t>(numbers.size(), 1));
+    const std::size_t questions = numbers.size() + (has_plan() ? 1 : 0);  // and the plan over the best
+    const double error = effect_error / static_cast<double>(std::max<std::size_t>(questions, 1));
     all_.least_rounds = least_rounds(error / 2);
     has_room_ = has_room_for(std::max(all_.least_rounds, least_pairs), numbers.size(), seconds_left() * screen_share);
     all_.screened = play(numbers, seconds_left() * (has_room_ ? screen_share : 1), "all remedies", all_.screened_names);
@@ -236,23 +237,31 @@ private:
     rest_.reset();
   }
 
-  /// The smaller plan, unless the whole one gains over it.
+  /// The smaller plan, unless the whole one has the smaller mean and is not level with it.
   void choose_plan(const std::vector<std::size_t>& numbers, double error) {
     const auto works = [this](const std::optional<std::size_t>& n) { return n && all_.remedies[*n].failure.empty(); };
     if (works(rest_) && works(plan_))
       all_.whole_over_rest = between(all_.confirmed, side_of(numbers, *rest_), side_of(numbers, *plan_), error);
-    const bool whole = !works(rest_) || (all_.whole_over_rest && all_.whole_over_rest->found == finding::gain);
-    all_.by_plan = whole ? plan_ : rest_;
+    const auto& over_rest = all_.whole_over_rest;
+    const bool less = over_rest && over_rest->found != finding::level && over_rest->effect.log_ratio.mean < 0;
+    all_.by_plan = !works(rest_) || less ? plan_ : rest_;
     if (!works(all_.by_plan)) all_.by_plan.reset();
     if (!all_.by_plan || !works(all_.best_without_code)) return all_.over_best.reset();
     all_.over_best =
         between(all_.confirmed, side_of(numbers, *all_.best_without_code), side_of(numbers, *all_.by_plan), error);
   }
 
-  /// Groups whose own effect is not certain stay where the whole plan gains and was not measured without them.
+  /// Groups whose own effect is not certain stay where the whole plan gains and was not measured without them. A plan
+  /// that is level or a loss loses its groups; one that is undecided is left as it was, if its groups are too.
   void keep_what_gains() {
-    if (plan_ && all_.by_plan == plan_ && all_.remedies[*plan_].cpu().found == finding::gain)
-      all_.kept = all_groups(request_->routes);
+    if (!plan_) return;
+    const remedy_effect& plan = all_.remedies[*plan_];
+    const finding found = plan.failure.empty() ? plan.cpu().found : finding::loss;
+    if (all_.by_plan == plan_ && found == finding::gain) all_.kept = all_groups(request_->routes);
+    if (!all_.groups.empty() || found == finding::gain) return;
+    if (found != finding::undecided) all_.kept.clear();
+    all_.notes.emplace_back(found == finding::undecided ? "Whether the plan gains is undecided: its groups stay."
+                                                        : "The plan does not gain: no group of it stays.");
   }
 
   static constexpr double screen_share = 0.4;

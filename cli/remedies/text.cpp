@@ -42,12 +42,14 @@ std::string peak_text(const remedy_effect& e) {
   return fmt::format("; {}peak RSS {}", peak.found == finding::loss ? "but " : "", change_text(peak.effect.ratio()));
 }
 
-std::string effect_text(const remedy_effect& e) {
+/// An interval from fewer than `least` rounds would promise too much.
+std::string effect_text(const remedy_effect& e, std::size_t least) {
   const paired_effect& cpu = e.cpu().effect;
   if (!e.failure.empty()) return "not measured: " + e.failure;
   if (cpu.pairs < 2) return "not measured: too few rounds";
-  if (e.cpu().found == finding::undecided && cpu.pairs < least_pairs)
-    return fmt::format("undecided: {} in {} rounds; {}", change_text(cpu.ratio()), cpu.pairs, seen(cpu.detectable()));
+  if (cpu.pairs < least)
+    return fmt::format("undecided: {:+.1f} % on average of {} rounds, too few for an interval",
+                       100 * std::expm1(cpu.log_ratio.mean), cpu.pairs);
   if (holds_zero(cpu.log_ratio)) return change_nothing(cpu.ratio(), cpu.detectable()) + peak_text(e);
   const char* const word = cpu.log_ratio.mean > 0 ? "worse: " : "";
   return fmt::format("{}{}{}; {}", word, change_text(cpu.ratio()), peak_text(e), seen(cpu.detectable()));
@@ -55,16 +57,17 @@ std::string effect_text(const remedy_effect& e) {
 
 /// Returns: what the plan adds to the best remedy without code, or takes away.
 std::string over_best(const remedy_measurement& m) {
-  if (!m.over_best || !m.best_without_code) return "";
+  if (!m.over_best || !m.best_without_code || m.over_best->effect.pairs < m.least_rounds) return "";
   const std::string change = change_text(m.over_best->effect.ratio());
   const std::string& best = m.remedies[*m.best_without_code].remedy.name;
+  const std::string routing = m.by_plan ? capital(m.remedies[*m.by_plan].remedy.name) : "Routing";
   switch (m.over_best->found) {
-    case finding::gain: return fmt::format("Routing adds to {}: {}.", best, change);
-    case finding::loss: return fmt::format("Routing takes more than {}: {}.", best, change);
-    case finding::level: return fmt::format("Routing adds nothing to {}: {}.", best, change);
+    case finding::gain: return fmt::format("{} adds to {}: {}.", routing, best, change);
+    case finding::loss: return fmt::format("{} takes more than {}: {}.", routing, best, change);
+    case finding::level: return fmt::format("{} adds nothing to {}: {}.", routing, best, change);
     case finding::undecided: break;
   }
-  return fmt::format("Routing adds nothing certain to {}: {}; {}.", best, change,
+  return fmt::format("{} adds nothing certain to {}: {}; {}.", routing, best, change,
                      seen(m.over_best->effect.detectable()));
 }
 
@@ -112,10 +115,11 @@ std::string method(const remedy_measurement& m, const remedy_request& request) {
       m.screened.played, m.screened_names.size());
   if (m.confirmed.played != 0)
     text += fmt::format(", then of the best {} rounds of {}", m.confirmed.played, m.confirmed_names.size());
-  text +=
-      fmt::format("; {:.0f} s{}, --seed {}. Processor time; the intervals hold together with 95 %.", m.seconds,
-                  request.rounds != 0 ? "" : fmt::format(" of the budget of {:.0f} s", request.seconds), request.seed);
-  return text;
+  return text + fmt::format("; {:.0f} s{}, --seed {}. Processor time; the intervals of each stage hold together with "
+                            "95 %.",
+                            m.seconds,
+                            request.rounds != 0 ? "" : fmt::format(" of the budget of {:.0f} s", request.seconds),
+                            request.seed);
 }
 
 std::string row(const std::string& name, const std::string& text) {
@@ -146,6 +150,14 @@ std::string group_list(const remedy_measurement& m) {
   return text;
 }
 
+std::string itself_note(const paired_effect& itself) {
+  if (itself.pairs < least_rounds(itself.error / 2))
+    return fmt::format("The program against itself: {:+.1f} % on average of {} rounds, too few to tell a difference.",
+                       100 * std::expm1(itself.log_ratio.mean), itself.pairs);
+  return fmt::format("The program against itself: {} in {} rounds (98 %), which {}.", change_text(itself.ratio()),
+                     itself.pairs, holds_zero(itself.log_ratio) ? "is no difference" : "chance may do too");
+}
+
 std::string notes(const remedy_measurement& m) {
   std::vector<std::string> all = m.notes;
   if (m.first.status != 0)
@@ -153,9 +165,7 @@ std::string notes(const remedy_measurement& m) {
                               m.first.last_words.empty() ? "" : ": " + m.first.last_words));
   if (m.first.cpu_ms < 10)
     all.emplace_back("A run takes less than 10 ms: much of it is the start of the program. A larger input tells more.");
-  if (m.decision != remedy_decision::unfit && m.itself.pairs > 1)
-    all.push_back(fmt::format("The program against itself: {} in {} rounds (98 %), which is no difference.",
-                              change_text(m.itself.ratio()), m.itself.pairs));
+  if (m.decision != remedy_decision::unfit && m.itself.pairs > 1) all.push_back(itself_note(m.itself));
   std::string text;
   for (const std::string& note : all) text += wrapped("· " + note, width, "  ") + "\n";
   return text;
@@ -185,7 +195,7 @@ std::string remedy_text(const remedy_measurement& m, const remedy_request& reque
   if (m.winner) text += wrapped("To use it: " + m.remedies[*m.winner].remedy.side.shown, width) + "\n";
   if (const std::string over = over_best(m); !over.empty()) text += wrapped(over, width) + "\n";
   text += "\n" + wrapped(method(m, request), width) + "\n";
-  for (const remedy_effect& e : m.remedies) text += row(e.remedy.name, effect_text(e));
+  for (const remedy_effect& e : m.remedies) text += row(e.remedy.name, effect_text(e, m.least_rounds));
   text += group_list(m);
   return text + notes(m);
 }

@@ -85,10 +85,33 @@ TEST(remedies, a_plan_wins_where_it_gains_over_the_best_without_code) {
     decide(m, threshold);
     EXPECT_EQ(m.remedies[m.winner.value_or(9)].remedy.name, adds ? "the plan" : "a");
     const std::string text = remedy_text(m, {.command = {"program"}});
-    EXPECT_NE(text.find(adds ? "Routing adds to a: -6.0 % [" : "Routing adds nothing to a: -0.1 % ["),
-              std::string::npos)
-        << text;
+    EXPECT_NE(text.find(adds ? "adds to a: -6.0 % [" : "adds nothing to a: -0.1 % ["), std::string::npos) << text;
   }
+}
+
+TEST(remedies, of_those_measured_twice_the_second_figure_decides) {
+  auto m = measured({{remedy_kind::preload, "lucky", 0.7}, {remedy_kind::preload, "again", 0.8}});
+  m.confirmed.played = 40;
+  m.remedies[1].confirmed = true;
+  decide(m, threshold);
+  EXPECT_EQ(m.remedies[m.winner.value_or(9)].remedy.name, "again");
+  m.remedies = measured({{remedy_kind::preload, "lucky", 0.7}, {remedy_kind::preload, "again", 1}}).remedies;
+  m.remedies[1].confirmed = true;
+  decide(m, threshold);
+  EXPECT_EQ(m.decision, remedy_decision::inconclusive) << sentence_of(m);
+}
+
+TEST(remedies, few_rounds_have_a_mean_and_no_interval) {
+  auto m = measured({{remedy_kind::preload, "a", 0.9}});
+  m.remedies[0].measures[static_cast<std::size_t>(run_measure::cpu)] = effect_with(0.9, 0.01, 2);
+  m.screened.played = 2;
+  m.screened.twice.resize(2);
+  decide(m, threshold);
+  EXPECT_EQ(m.decision, remedy_decision::inconclusive);
+  const std::string text = remedy_text(m, {.command = {"program"}});
+  EXPECT_NE(text.find("undecided: -10.0 % on average of 2 rounds, too few for an interval"), std::string::npos) << text;
+  EXPECT_NE(text.find("average of 2 rounds, too few to tell a difference"), std::string::npos) << text;
+  EXPECT_EQ(text.find('['), std::string::npos) << text;
 }
 
 TEST(remedies, a_plan_wins_alone) {
