@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <span>
 #include <stdexcept>
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -46,8 +48,13 @@ void write_all(int descriptor, const std::string& text) {
 process_apart::process_apart(const std::function<std::string(const std::string&)>& answer) {
   std::array<int, 2> ends{-1, -1};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw std::runtime_error(std::string("no pipe: ") + std::strerror(errno));
+  const pid_t asking = ::getpid();
   process_ = ::fork();
   if (process_ == 0) {
+    // It ends with the process that asks, and its own programs with it.
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != asking) ::_exit(not_asked);
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // of what its programs leave behind
     ::close(ends[1]);
     work(answer, ends[0]);
   }

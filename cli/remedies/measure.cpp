@@ -44,15 +44,21 @@ public:
 
   remedy_measurement run() {
     (*progress_)("warming up");
-    player_.begin();
+    player_.begin(request_->rounds != 0 ? 0 : request_->seconds);
     all_.first = player_.first();
     all_.kept = all_groups(request_->routes);
-    list_remedies();
+    std::vector<program_remedy> without_code = list_without_code();
+    refuse_small_budget(without_code.size() + (request_->routes.groups.empty() ? 0 : 1));
+    player_.repeat();
+    try_remedies(std::move(without_code));
     screen();
     if (has_room_) {
       attribute_groups();
       confirm();
     }
+    if (player_.left_behind() != 0)
+      all_.notes.emplace_back("The program leaves processes behind: they are killed after each run, and their time is "
+                              "not measured.");
     keep_what_gains();
     decide(all_, request_->threshold);
     all_.seconds = seconds();
@@ -90,10 +96,29 @@ private:
     }
   }
 
-  void list_remedies() {
+  std::vector<program_remedy> list_without_code() {
     std::vector<std::string> missing;
-    for (program_remedy& remedy : remedies_without_code(request_->command, missing)) add(std::move(remedy));
+    std::vector<program_remedy> all = remedies_without_code(request_->command, missing);
     if (!missing.empty()) all_.notes.push_back(fmt::format("Not on this machine: {}.", fmt::join(missing, ", ")));
+    return all;
+  }
+
+  /// Throws: `std::runtime_error` if the runs before the first round take all of it.
+  void refuse_small_budget(std::size_t remedies) const {
+    const double each = all_.first.wall_ms / 1e3;
+    const std::size_t runs = remedies + 2;
+    if (request_->rounds != 0 || static_cast<double>(runs) * each <= request_->seconds) return;
+    const std::size_t rounds = least_rounds(effect_error / static_cast<double>(std::max<std::size_t>(remedies, 1)) / 2);
+    const double wanted =
+        1.1 * (static_cast<double>(runs) * each + player_.seconds_of_round(remedies) * static_cast<double>(rounds));
+    throw std::runtime_error(fmt::format(
+        "a run takes {:.1f} s, and the first of each of {} remedies exceed the budget of {:.0f} s: a verdict "
+        "needs --budget {:.0f}s at least; nothing was measured",
+        each, remedies, request_->seconds, std::ceil(wanted)));
+  }
+
+  void try_remedies(std::vector<program_remedy> without_code) {
+    for (program_remedy& remedy : without_code) add(std::move(remedy));
     if (request_->routes.groups.empty()) return;
     plan_ = all_.remedies.size();
     add_plan(request_->routes, by_plan);
@@ -169,6 +194,7 @@ private:
     experiment_plan setting;
     setting.a = as_it_is_;
     setting.b = all_.remedies[*plan_].remedy.side;
+    setting.a.most_seconds = setting.b.most_seconds = player_.most_seconds();
     if (!request_->input.empty()) setting.inputs = {request_->input};
     setting.seconds = room;
     if (request_->rounds != 0) setting.pairs = std::max(request_->rounds, least);

@@ -16,6 +16,7 @@ namespace ashlar::cli {
 namespace {
 
 constexpr std::size_t rounds_per_repeat = 3;
+constexpr double least_limit = 10;  // seconds, so that a short run may be disturbed
 
 using clock = std::chrono::steady_clock;
 
@@ -49,15 +50,18 @@ std::vector<double> remedy_rounds::values(std::size_t side, run_measure m) const
   return all;
 }
 
-program_run remedy_player::run(const program_side& side) {
+program_run remedy_player::run(program_side side) {
+  side.most_seconds = most_seconds_;
   const auto start = clock::now();
   program_run done = run_side(side, input_, random_);
   seconds_ += seconds_since(start);
   ++runs_;
+  left_behind_ += done.left_behind;
   return done;
 }
 
 std::string remedy_player::difference(const program_run& run) const {
+  if (run.killed) return too_long;
   if (run.status != first_.status) return "the program " + ending_of(run);
   return run.same_output(first_) ? "" : "the program prints something else";
 }
@@ -65,6 +69,10 @@ std::string remedy_player::difference(const program_run& run) const {
 program_run remedy_player::run_as_it_is() {
   program_run done = run(as_it_is_);
   const std::string& program = as_it_is_.command.front();
+  if (done.killed)
+    throw std::runtime_error(fmt::format("{} does not take the same time each time: {:.2g} s at first, now more than "
+                                         "{:.2g} s; nothing was measured",
+                                         program, first_.wall_ms / 1e3, most_seconds_));
   if (done.status != first_.status)
     throw std::runtime_error(
         fmt::format("{} does not end the same way each time: it {}; nothing was measured", program, ending_of(done)));
@@ -74,11 +82,17 @@ program_run remedy_player::run_as_it_is() {
   return done;
 }
 
-void remedy_player::begin() {
+void remedy_player::begin(double most_seconds) {
+  most_seconds_ = most_seconds;
   first_ = run(as_it_is_);
+  most_seconds_ = std::max(least_limit, 10 * first_.wall_ms / 1e3);
+  if (first_.killed)
+    throw std::runtime_error(
+        fmt::format("one run of {} takes more than the budget of {:.0f} s, and a verdict needs some hundred: give a "
+                    "larger --budget or a smaller input; nothing was measured",
+                    as_it_is_.command.front(), most_seconds));
   if (first_.status >= exit_not_executable)
     throw std::runtime_error(as_it_is_.command.front() + " " + ending_of(first_) + "; nothing was measured");
-  static_cast<void>(run_as_it_is());
 }
 
 std::string remedy_player::try_once(const program_side& side) { return difference(run(side)); }

@@ -10,13 +10,16 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <stdexcept>
 #include <string_view>
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,6 +30,8 @@ namespace ashlar::cli {
 namespace {
 
 using clock = std::chrono::steady_clock;
+
+constexpr int exit_not_started = 127;
 
 [[noreturn]] void fail(const std::string& what, int error) {
   throw std::runtime_error(what + ": " + std::strerror(error));
@@ -67,6 +72,26 @@ std::string last_line(const temporary_file& file) {
 
 double to_ms(const timeval& t) { return static_cast<double>(t.tv_sec) * 1e3 + static_cast<double>(t.tv_usec) / 1e3; }
 
+/// Returns: whether the child, which is not reaped, has ended before `end`.
+bool ends_before(pid_t child, clock::time_point end) {
+  const auto handle = static_cast<int>(::syscall(SYS_pidfd_open, child, 0));
+  if (handle < 0) fail("cannot watch the time of the program", errno);
+  int ended = 0;
+  do {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - clock::now()).count();
+    pollfd watched{handle, POLLIN, 0};
+    ended = ::poll(&watched, 1, static_cast<int>(std::clamp<long long>(left, 0, 1'000'000)));
+  } while (ended <= 0 && clock::now() < end);
+  ::close(handle);
+  return ended > 0;
+}
+
+/// Returns: whether it was killed.
+bool kill_after(pid_t child, clock::time_point start, double most_seconds) {
+  const auto most = std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(most_seconds));
+  return most_seconds > 0 && !ends_before(child, start + most) && ::kill(child, SIGKILL) == 0;
+}
+
 program_run wait_for(pid_t child, clock::time_point start) {
   int status = 0;
   rusage usage{};
@@ -80,6 +105,29 @@ program_run wait_for(pid_t child, clock::time_point start) {
   run.peak_bytes = 1024.0 * static_cast<double>(usage.ru_maxrss);
   run.status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   return run;
+}
+
+bool is_reaper() {
+  int reaps = 0;
+  return ::prctl(PR_GET_CHILD_SUBREAPER, &reaps) == 0 && reaps != 0;
+}
+
+/// Effects: kills and reaps all children, and theirs, which become children then. Returns: their number.
+std::size_t end_children() {
+  for (std::size_t ended = 0;;) {
+    const pid_t child = ::waitpid(-1, nullptr, WNOHANG);
+    if (child < 0) return ended;
+    if (child > 0) {
+      ++ended;
+      continue;
+    }
+    std::ifstream list(fmt::format("/proc/self/task/{}/children", ::getpid()));
+    pid_t alive = 0;
+    if (!(list >> alive)) return ended;  // a kernel without the list
+    do ::kill(alive, SIGKILL);
+    while (list >> alive);
+    if (::waitpid(-1, nullptr, 0) > 0) ++ended;
+  }
 }
 
 void preload(const std::string& library) {
@@ -126,9 +174,10 @@ std::string ending_of(const program_run& run) {
   return fmt::format("ended with status {}{}", run.status, words);
 }
 
-void program_runner::become(const run_setting& setting, int report) const {
+void program_runner::become(const run_setting& setting, int report, pid_t parent) const {
   // A command that is ended leaves no program behind.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(exit_not_started);
   const int input = ::open(input_.c_str(), O_RDONLY);
   if (input >= 0) {
     ::dup2(input, STDIN_FILENO);
@@ -142,7 +191,7 @@ void program_runner::become(const run_setting& setting, int report) const {
     ::execvp(arguments[0], arguments.data());
   }
   const int error = errno;
-  ::_exit(::write(report, &error, sizeof error) == sizeof error ? 127 : 126);
+  ::_exit(::write(report, &error, sizeof error) == sizeof error ? exit_not_started : 126);
 }
 
 program_run program_runner::run(const run_setting& setting) {
@@ -150,12 +199,15 @@ program_run program_runner::run(const run_setting& setting) {
   empty(errors_);
   report_pipe report;
   const auto start = clock::now();
-  const pid_t child = ::fork();
+  const pid_t parent = ::getpid(), child = ::fork();
   if (child < 0) fail("cannot start a process", errno);
-  if (child == 0) become(setting, report.writing());
+  if (child == 0) become(setting, report.writing(), parent);
   report.close_writing();
   const int error = report.read_error();  // a successful exec closes the pipe
+  const bool killed = kill_after(child, start, setting.most_seconds);
   program_run result = wait_for(child, start);
+  result.killed = killed;
+  if (is_reaper()) result.left_behind = end_children();
   if (error != 0) fail(command_.front(), error);
   sum_output(output_, result);
   result.last_words = last_line(errors_);

@@ -2,10 +2,13 @@
 // Runs a program unchanged, with a library preloaded or none, and measures all of it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <sys/types.h>
 
 #include "cli/support/temporary_file.hpp"
 
@@ -21,6 +24,8 @@ struct program_run {
   std::uint64_t output_bytes = 0;
   std::uint64_t output_sum = 0;  ///< Of its standard output.
   std::string last_words;        ///< The last line of its standard error.
+  bool killed = false;           ///< It took longer than the setting allows.
+  std::size_t left_behind = 0;   ///< Processes that it did not wait for, if this process is their reaper.
 
   [[nodiscard]] double user_ms() const noexcept { return cpu_ms - system_ms; }
   [[nodiscard]] bool same_output(const program_run& other) const noexcept {
@@ -35,6 +40,7 @@ struct program_run {
 struct run_setting {
   std::vector<std::string> libraries;  ///< Come first in LD_PRELOAD, in this order; an empty one is none.
   std::vector<std::pair<std::string, std::string>> variables;  ///< Of the environment.
+  double most_seconds = 0;                                     ///< A run that takes longer is killed; 0: none is.
 };
 
 /// The surroundings of each run: standard input is a file from its start, or empty; standard output and error do not
@@ -44,13 +50,15 @@ public:
   program_runner(std::vector<std::string> command, std::string input)
       : command_(std::move(command)), input_(input.empty() ? "/dev/null" : std::move(input)) {}
 
-  /// Throws: `std::runtime_error` if the program cannot be started.
+  /// Effects: if this process is the reaper of its descendants (PR_SET_CHILD_SUBREAPER), all that the program leaves
+  /// behind is killed. Throws: `std::runtime_error` if the program cannot be started. Expects: as a reaper, no other
+  /// children.
   [[nodiscard]] program_run run(const run_setting& setting);
   /// The same with this library, or with the program's own malloc if there is none.
-  [[nodiscard]] program_run run(const std::string& library) { return run(run_setting{{library}, {}}); }
+  [[nodiscard]] program_run run(const std::string& library) { return run(run_setting{{library}, {}, 0}); }
 
 private:
-  [[noreturn]] void become(const run_setting& setting, int report) const;
+  [[noreturn]] void become(const run_setting& setting, int report, pid_t parent) const;
 
   std::vector<std::string> command_;
   std::string input_;

@@ -58,6 +58,7 @@ private:
     program_side side = setting_->b;
     side.variables = {{route_variable, handover_text(chosen(*routes_, *parts_, choice), false)}};
     const program_run done = run(side, inputs_[input]);
+    if (done.killed) throw different_program("with some groups routed, the program takes far longer");
     if (done.status != first_[input].status)
       throw different_program("with some groups routed, the program " + ending_of(done));
     if (!done.same_output(first_[input]))

@@ -132,7 +132,7 @@ std::size_t pairs_after_pilot(experiment& pilot, const experiment_plan& plan, st
 }  // namespace
 
 run_setting setting_of(const program_side& side, random_engine& random) {
-  run_setting setting{{side.library}, side.variables};
+  run_setting setting{{side.library}, side.variables, side.most_seconds};
   setting.variables.emplace_back("ASHLAR_PADDING", std::string(1 + draw_below(random, most_padding), '-'));
   return setting;
 }

@@ -13,6 +13,7 @@ struct program_side {
   std::string library = {};                                         ///< Preloaded; empty: none.
   std::vector<std::pair<std::string, std::string>> variables = {};  ///< Of the environment.
   std::string shown = {};                                           ///< As a user would type it.
+  double most_seconds = 0;                                          ///< Of a run; 0: any number.
 };
 
 /// The mark in a command for the path of an input. In a command without it the input is the standard input.

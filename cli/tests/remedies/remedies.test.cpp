@@ -102,13 +102,63 @@ TEST_F(advise_measure, too_few_rounds_are_inconclusive_with_the_number_that_woul
 }
 
 TEST_F(advise_measure, a_budget_bounds_the_rounds_and_is_named_in_what_would_decide) {
-  const std::string trace = recorded(ASHLAR_VERIFY_VICTIM " 3000");
-  EXPECT_EQ(ashlar("advise " + trace + " --measure run --budget 1s --json " + file("j")), 4) << text("out");
-  EXPECT_TRUE(printed("in the budget of 1 s; about ")) << page();
+  const std::string trace = recorded("sh -c true");
+  EXPECT_EQ(ashlar("advise " + trace + " --measure run --budget 5s --json " + file("j") + " -- sh -c 'sleep 0.25'"), 4)
+      << text("out") << text("err");
+  EXPECT_TRUE(printed("in the budget of 5 s; about ")) << page();
   const json m = json::parse(text("j"))["measurement"];
-  EXPECT_EQ(m["budget_seconds"], 1);
+  EXPECT_EQ(m["budget_seconds"], 5);
   EXPECT_EQ(m["confirmation"]["rounds"], 0) << "all of it goes to the screen";
   EXPECT_LT(m["screen"]["rounds"], m["least_rounds"]);
+}
+
+TEST_F(advise_measure, a_budget_below_the_first_run_of_each_remedy_is_refused_with_one_that_would_do) {
+  const std::string trace = recorded("sh -c true");
+  EXPECT_EQ(ashlar("advise " + trace + " --measure run --budget 4s -- sh -c 'sleep 1'"), 1) << text("out");
+  EXPECT_TRUE(std::regex_match(
+      text("err"),
+      std::regex("ashlar advise: a run takes \\d\\.\\d s, and the first of each of \\d+ remedies exceed the "
+                 "budget of 4 s: a verdict needs --budget \\d+s at least; nothing was measured\n")))
+      << text("err");
+  EXPECT_EQ(text("out"), "");
+}
+
+TEST_F(advise_measure, a_first_run_beyond_the_budget_is_killed) {
+  expect_refusal(recorded("sh -c true") + " --measure run --budget 1s -- sh -c 'sleep 1000; true'", 1,
+                 "one run of sh takes more than the budget of 1 s, and a verdict needs some hundred: give a larger "
+                 "--budget or a smaller input; nothing was measured");
+}
+
+TEST_F(advise_measure, a_run_of_far_more_time_than_the_first_is_killed) {
+  const std::string trace = recorded("sh -c true");
+  const std::string under_a_remedy = " -- sh -c 'case $LD_PRELOAD in *libashlar.so*) exec sleep 1000;; esac'";
+  EXPECT_NE(ashlar("advise " + trace + " --measure run --rounds 2" + under_a_remedy), 1) << text("err");
+  EXPECT_TRUE(printed("preload libashlar.so not measured: the program takes more than ten times as long")) << page();
+  const std::string script = "sh -c 'test -e " + file("x") + " && exec sleep 1000; touch " + file("x") + "'";
+  EXPECT_EQ(ashlar("advise " + trace + " --measure run -- " + script), 1) << text("out");
+  EXPECT_TRUE(
+      std::regex_match(text("err"), std::regex("ashlar advise: sh does not take the same time each time: \\S+ s "
+                                               "at first, now more than \\S+ s; nothing was measured\n")))
+      << text("err");
+}
+
+TEST_F(advise_measure, a_command_that_is_ended_leaves_no_program_behind) {
+  const std::string trace = recorded("sh -c true"), pid = file("pid");
+  const std::string program = "sh -c 'echo $$ > " + pid + "; exec sleep 1000'";
+  EXPECT_EQ(ashlar_test::run_shell(ASHLAR_COMMAND " advise " + trace + " --measure run -- " + program +
+                                   " 2>&- & until [ -s " + pid +
+                                   " ]; do sleep 0.02; done; kill $!; while grep -q sleep /proc/$(cat " + pid +
+                                   ")/cmdline 2>&-; do sleep 0.02; done"),
+            0);
+}
+
+TEST_F(advise_measure, what_a_program_leaves_behind_is_killed_with_a_note) {
+  const std::string trace = recorded("sh -c true"), pid = file("pid");
+  std::ofstream(file("leaves")) << "rm -f " + pid + "\nsh -c 'echo $$ > " + pid + "; exec sleep 1000' &\nuntil [ -s " +
+                                       pid + " ]; do sleep 0.02; done\n";
+  EXPECT_NE(ashlar("advise " + trace + " --measure run --rounds 2 -- sh " + file("leaves")), 1) << text("err");
+  EXPECT_TRUE(printed("The program leaves processes behind: they are killed after each run")) << page();
+  EXPECT_FALSE(std::filesystem::exists("/proc/" + std::to_string(std::stol(text("pid")))));
 }
 
 TEST(budget_seconds, are_seconds_or_minutes) {
