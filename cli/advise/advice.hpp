@@ -2,6 +2,8 @@
 // Advice on a program: its call sites with their verdicts, and the remedies that need no change of code.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -34,10 +36,14 @@ struct advice {
 /// Returns: everything: each site with all features, its verdict and its gain.
 [[nodiscard]] nlohmann::json advice_json(const advice& a, const call_tree& tree, site_names& names);
 
-/// Returns: the routes of the groups of `group_sites`, as far as their frames lie in modules with a build id. Effects:
-/// adds to `left_out` a line for each site that no route serves for want of one.
+using frame_follower = std::function<bool(const std::string& path, std::uint64_t offset)>;
+
+/// Returns: the routes of the groups of `group_sites`, as far as their frames lie in modules with a build id, and a
+/// router can follow all but the last. `follows`: whether it can go on from the return address `offset` of the file
+/// `path`. Effects: adds to `left_out` a line for each site that has no route for one of these reasons.
 [[nodiscard]] route_plan advice_plan(const advice& a, const call_tree& tree, const site_observer& seen,
-                                     site_names& names, std::vector<std::string>& left_out);
+                                     site_names& names, const frame_follower& follows,
+                                     std::vector<std::string>& left_out);
 
 /// Returns: the return addresses that identify the site.
 [[nodiscard]] std::vector<route_frame> chain_of(const advised_site& s, const call_tree& tree);

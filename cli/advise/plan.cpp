@@ -33,8 +33,17 @@ std::vector<route_frame> chain_of(std::uint32_t number, const call_tree& tree) {
   return chain;
 }
 
-bool is_routable(const std::vector<route_frame>& chain) {
-  return std::ranges::none_of(chain, [](const route_frame& f) { return f.build_id.empty() || f.offset > most_offset; });
+/// Returns: why a plan cannot have the site; null: it can.
+const char* obstacle_of(const site_node& node, const call_tree& tree, const frame_follower& follows) {
+  const auto frames = tree.frames(node.stack).first(node.depth);
+  for (std::size_t i = 0; i != frames.size(); ++i) {
+    const site_frame& frame = tree.frame(frames[i]);
+    const site_module& module = tree.modules()[frame.module];
+    if (module.build_id.empty() || frame.offset > most_offset) return "its module has no build id.";
+    if (i + 1 != frames.size() && !follows(module.path, frame.offset))
+      return "a function that leads to it has no frame of a fixed size.";
+  }
+  return nullptr;
 }
 
 route_site site_of(std::uint32_t number, std::vector<route_frame> chain, const call_tree& tree, site_names& names) {
@@ -71,20 +80,19 @@ void add_modules(const site_node& node, const call_tree& tree, route_plan& plan)
 std::vector<route_frame> chain_of(const advised_site& s, const call_tree& tree) { return chain_of(s.node, tree); }
 
 route_plan advice_plan(const advice& a, const call_tree& tree, const site_observer& seen, site_names& names,
-                       std::vector<std::string>& left_out) {
+                       const frame_follower& follows, std::vector<std::string>& left_out) {
   route_plan plan;
   plan.program = a.program;
   for (const site_group& from : group_sites(tree, seen)) {
     route_group group = without_sites(from);
     for (const std::uint32_t number : from.nodes) {
       const site_node& node = tree.nodes()[number];
-      std::vector<route_frame> chain = chain_of(number, tree);
-      if (!is_routable(chain)) {
-        left_out.push_back(names.request(node.stack).place.str() + " is not in the plan: its module has no build id.");
+      if (const char* const obstacle = obstacle_of(node, tree, follows); obstacle != nullptr) {
+        left_out.push_back(names.request(node.stack).place.str() + " is not in the plan: " + obstacle);
         continue;
       }
       add_modules(node, tree, plan);
-      group.sites.push_back(site_of(number, std::move(chain), tree, names));
+      group.sites.push_back(site_of(number, chain_of(number, tree), tree, names));
     }
     if (group.sites.empty()) continue;
     group.name = fmt::format("{}-{}", plan.groups.size() + 1,

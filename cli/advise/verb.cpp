@@ -19,6 +19,7 @@
 #include "cli/remedies/budget.hpp"
 #include "cli/report/trace.hpp"
 #include "cli/rounds/comparison.hpp"
+#include "cli/routes/frame_steps.hpp"
 #include "cli/support/output.hpp"
 #include "cli/support/parse.hpp"
 #include "cli/support/verb.hpp"
@@ -179,7 +180,11 @@ std::vector<std::string> warnings_of(const trace_inputs& inputs, const std::vect
 route_plan make_plan(const advise_options& o, const advice& a, const call_tree& tree, const site_observer& seen,
                      site_names& names, const trace::mapped_module& program) {
   std::vector<std::string> notes;
-  route_plan plan = advice_plan(a, tree, seen, names, notes);
+  frame_steps steps;
+  const auto follows = [&](const std::string& path, std::uint64_t offset) {
+    return steps.at(path, offset).has_value();
+  };
+  route_plan plan = advice_plan(a, tree, seen, names, follows, notes);
   if (!plan.groups.empty() && !program.build_id.empty()) plan.modules[program.build_id] = program.path;
   if (!o.plan.empty())
     for (const std::string& note : notes) complain("advise", note);

@@ -3,11 +3,11 @@
 #include "cli/budget/limits.hpp"
 
 #include <algorithm>
-#include <set>
 #include <stdexcept>
 
 #include <nlohmann/json.hpp>
 
+#include "cli/support/json_guard.hpp"
 #include "cli/support/suggest.hpp"
 
 namespace ashlar::cli {
@@ -35,17 +35,10 @@ private:
   }
 
   [[nodiscard]] json parse(std::istream& from) const {
-    std::vector<std::set<std::string>> keys;  // of the objects that are open
-    const auto see = [&](int, json::parse_event_t event, const json& parsed) {
-      if (event == json::parse_event_t::object_start) keys.emplace_back();
-      if (event == json::parse_event_t::object_end) keys.pop_back();
-      if (event == json::parse_event_t::key)
-        expect(keys.back().insert(parsed.get<std::string>()).second,
-               "'" + parsed.get<std::string>() + "' stands twice in one object");
-      return true;
-    };
     try {
-      return json::parse(from, see, true, true);
+      return json::parse(from, json_guard(), true, true);
+    } catch (const std::runtime_error& error) {
+      refuse(error.what());
     } catch (const json::parse_error& error) {
       const std::string what = error.what();  // "[json.exception...] parse error at line 1, column 2: ..."
       refuse(what.substr(what.find("] ") == what.npos ? 0 : what.find("] ") + 2));

@@ -34,7 +34,7 @@ struct frame_steps::open_file {
 namespace {
 
 // The numbers of registers in the tables of x86-64.
-constexpr int rbp = 6, rsp = 7;
+constexpr std::uint64_t rbp = 6, rsp = 7;
 
 /// Returns: whether the operations are one register plus an offset, which is that of rbp or rsp.
 bool read_cfa(Dwarf_Frame* frame, frame_step& to) {
@@ -43,7 +43,7 @@ bool read_cfa(Dwarf_Frame* frame, frame_step& to) {
   if (dwarf_frame_cfa(frame, &operations, &n) != 0 || n != 1) return false;
   const Dwarf_Op& first = operations[0];
   const bool is_long = first.atom == DW_OP_bregx;
-  const auto number = is_long ? static_cast<int>(first.number) : first.atom - DW_OP_breg0;
+  const std::uint64_t number = is_long ? first.number : std::uint64_t{first.atom} - DW_OP_breg0;
   to.cfa_offset = is_long ? first.number2 : first.number;
   to.from_rbp = number == rbp;
   return number == rbp || number == rsp;
@@ -54,7 +54,7 @@ bool read_rbp(Dwarf_Frame* frame, frame_step& to) {
   Dwarf_Op memory[3];
   Dwarf_Op* operations = nullptr;
   std::size_t n = 0;
-  if (dwarf_frame_register(frame, rbp, memory, &operations, &n) != 0) return false;
+  if (dwarf_frame_register(frame, int{rbp}, memory, &operations, &n) != 0) return false;
   if (n == 0) return true;  // unchanged, or not to be had: then no step may need it
   const bool is_in_frame =
       n == 2 && operations[0].atom == DW_OP_call_frame_cfa && operations[1].atom == DW_OP_plus_uconst;

@@ -13,6 +13,8 @@
 #include <string_view>
 #include <utility>
 
+#include "cli/support/json_guard.hpp"
+
 namespace ashlar::cli {
 
 namespace {
@@ -100,7 +102,7 @@ bool is_build_id(const std::string& id) {
 route_plan read_head(const json& line) {
   if (!line.is_object() || !line.contains("plan")) refuse("no plan of ashlar: 'plan' is missing");
   check_members(line, "the first line", {"plan", "program", "modules"});
-  if (const json& version = line["plan"]; version != plan_version)
+  if (const json& version = line["plan"]; !version.is_number_unsigned() || version != plan_version)
     refuse("a plan of version " + version.dump() + ", and this command reads " + std::to_string(plan_version));
   route_plan plan{.program = text(line, "program"), .modules = {}, .groups = {}};
   const json& modules = member(line, "modules");
@@ -180,7 +182,7 @@ route_group read_group(const json& line, const route_plan& plan) {
 }
 
 json parsed(const std::string& line, bool ended) {
-  json value = json::parse(line, nullptr, false);
+  json value = json::parse(line, json_guard(), false);
   if (value.is_discarded()) refuse(ended ? "no JSON" : "the file is cut short here");
   return value;
 }

@@ -74,7 +74,8 @@ inline constexpr std::size_t most_frames = 64;
 
 /// Returns: the plan of the stream. `name`: of the file, for errors. Throws: `std::runtime_error` with name, line and
 /// reason for text that is no plan, one of another version, one cut short within a line, unknown or missing members,
-/// values out of the limits above, a frame in no listed module, and for a site or a name that stands there twice.
+/// values out of the limits above, a frame in no listed module, and for a site, a name or a member that stands there
+/// twice.
 [[nodiscard]] route_plan read_plan(std::istream& in, const std::string& name);
 
 /// As above, from a file. Throws: also if it cannot be opened.

@@ -73,13 +73,14 @@ void group::begin(const planned_group& plan, std::size_t number, std::byte* slic
   name_ = plan.name;
 }
 
-chunk* group::take_chunk(thread_record* owner) noexcept {
+chunk* group::take_chunk(thread_record* owner, bool grows) noexcept {
+  if (value_of(is_exhausted_)) return nullptr;
   const detail::lock_scope held(lock_);
   if (value_of(is_given_up_)) return nullptr;
   if (chunks_ >= next_guard_) guard();
   if (value_of(is_given_up_)) return nullptr;
-  chunk* const taken = warm_list_ != nullptr || cold_list_ != nullptr ? reuse() : extend();
-  if (taken == nullptr) return nullptr;
+  chunk* const taken = warm_list_ != nullptr || cold_list_ != nullptr ? reuse() : extend(grows);
+  if (taken == nullptr) return set(is_exhausted_, true), nullptr;
   ++chunks_;
   most_chunks_ = detail::max(most_chunks_, chunks_);
   std::byte* const memory = memory_by_number(*taken);
@@ -96,15 +97,16 @@ chunk* group::take_chunk(thread_record* owner) noexcept {
 
 chunk* group::reuse() noexcept {
   chunk*& list = warm_list_ != nullptr ? warm_list_ : cold_list_;
-  if (warm_list_ != nullptr) --warm_;
+  if (warm_list_ != nullptr) least_warm_ = detail::min(least_warm_, --warm_);
+  else ++wanted_warm_;
   chunk* const first = list;
   list = first->next;
   return first;
 }
 
-chunk* group::extend() noexcept {
+chunk* group::extend(bool grows) noexcept {
   if (!commit(begun_ + 1)) return nullptr;
-  populate();
+  if (grows) populate();
   return ::new (static_cast<void*>(&head(begun_++))) chunk;
 }
 
@@ -126,8 +128,8 @@ bool group::commit(std::size_t chunks) noexcept {
   return true;
 }
 
-// A group that has grown takes the pages of its next chunks by one call, an eighth of what it has, in place of a fault
-// for each.
+// A thread that has used up a chunk of a group that has grown takes the pages of its next chunks by one call, an eighth
+// of what it has, in place of a fault for each.
 void group::populate() noexcept {
   const std::size_t begun = begun_ << shift_;
   if (begun < least_populated_bytes || begun < populated_) return;
@@ -146,11 +148,24 @@ void group::give_chunk(chunk& empty) noexcept {
   const detail::lock_scope held(lock_);
   --chunks_;
   empty.owner.store(nullptr, detail::memory_order_relaxed);
-  next_guard_ = detail::min(next_guard_, chunks_ + detail::max(std::size_t{1}, chunks_ / 16, budget_bytes_ >> shift_));
+  next_guard_ = detail::min(next_guard_, chunks_ + detail::max(std::size_t{1}, begun_ / 16, budget_bytes_ >> shift_));
   empty.next = warm_list_;
   warm_list_ = &empty;
-  const std::size_t most_warm = detail::max(warm_bytes / range.count, least_warm_bytes, chunks_ << shift_ >> 2);
-  for (++warm_; warm_ << shift_ > most_warm; --warm_) leave_to_system();
+  ++warm_;
+  set(is_exhausted_, false);
+  forget_unused();
+  const std::size_t share = detail::max(warm_bytes / range.count, least_warm_bytes) >> shift_;
+  for (const std::size_t most = detail::max(share, chunks_ / 4, wanted_warm_); warm_ > most; --warm_) leave_to_system();
+}
+
+// Each chunk that comes back from the system is wanted. Of those that are not taken while as many chunks as are wanted
+// are given back, half are dropped.
+void group::forget_unused() noexcept {
+  if (++given_ < wanted_warm_) return;
+  const std::size_t unused = detail::min(least_warm_, wanted_warm_);
+  wanted_warm_ -= unused - unused / 2;
+  least_warm_ = warm_;
+  given_ = 0;
 }
 
 // Effects: the memory of the chunk that was given last goes to the system.
@@ -167,7 +182,8 @@ void group::leave_to_system() noexcept {
   errno = before;
 }
 
-// The next count comes after a growth by a 16th, so that all counts together take a time proportional to the chunks.
+// The next count comes after a growth by a 16th of all chunks that a count looks at, so that all counts together take a
+// time proportional to the chunks that are taken.
 void group::guard() noexcept {
   const std::size_t pinned = pinned_bytes();
   if (pinned > budget_bytes_) {
@@ -176,7 +192,7 @@ void group::guard() noexcept {
     return;
   }
   const std::size_t until_budget = (budget_bytes_ - pinned) / 2 >> shift_;
-  next_guard_ = chunks_ + detail::max(std::size_t{1}, chunks_ / 16, until_budget);
+  next_guard_ = chunks_ + detail::max(std::size_t{1}, begun_ / 16, until_budget);
 }
 
 // Of an arena's dead blocks the sizes are unknown: they are taken to be as large as the live ones.

@@ -22,8 +22,9 @@ struct group_figures {
   bool is_given_up = false;
 };
 
-/// A group. Chunks come from a list of free ones, else from the rest of the slice; free ones above a quarter of those
-/// in use, and above the group's share of 1 MiB, at least 128 KiB, leave their memory to the system.
+/// A group. Chunks come from a list of free ones, else from the rest of the slice; free ones leave their memory to
+/// the system above a quarter of those in use, above the group's share of 1 MiB, at least 128 KiB, and above as many as
+/// have come back from the system: so one that is filled and emptied again and again keeps its memory.
 ///
 ///     slice: | chunk 0 | chunk 1 | … | mapped | nothing |      heads: | head 0 | head 1 | … | nothing |
 ///
@@ -31,7 +32,8 @@ struct group_figures {
 /// are those of the chunks alone, and a slice ends where another mapping is.
 ///
 /// Guard: where the group takes a chunk, memory that is pinned, but neither live nor never used, is counted at each
-/// growth by a 16th; beyond the budget the group gives out no chunks any more. Thread safety: any thread.
+/// growth by a 16th of its most chunks; beyond the budget the group gives out no chunks any more. Thread safety: any
+/// thread.
 class alignas(64) group {
 public:
   /// Effects: takes the slice. Expects: no other thread knows the group.
@@ -63,8 +65,9 @@ public:
     return head.end - usable_bytes_;
   }
 
-  /// Returns: an empty chunk of that owner, or null: without memory, or since the group is given up.
-  [[nodiscard]] chunk* take_chunk(thread_record* owner) noexcept;
+  /// Returns: an empty chunk of that owner, or null: without memory, or since the group is given up. `grows`: the owner
+  /// has used up another one.
+  [[nodiscard]] chunk* take_chunk(thread_record* owner, bool grows) noexcept;
   /// Expects: no block of the chunk is in use.
   void give_chunk(chunk& empty) noexcept;
 
@@ -89,9 +92,10 @@ private:
     return slice_ + (at / stride_ << shift_);
   }
   [[nodiscard]] chunk* reuse() noexcept;
-  [[nodiscard]] chunk* extend() noexcept;
+  [[nodiscard]] chunk* extend(bool grows) noexcept;
   [[nodiscard]] bool commit(std::size_t chunks) noexcept;
   void populate() noexcept;
+  void forget_unused() noexcept;
   void leave_to_system() noexcept;
   void guard() noexcept;
   [[nodiscard]] std::size_t pinned_bytes() const noexcept;
@@ -104,13 +108,15 @@ private:
   atomic<std::size_t> committed_ = 0;  // bytes
   std::uint32_t shift_ = 0;            // logarithm of the bytes of a chunk
   atomic<bool> is_given_up_ = false;
+  atomic<bool> is_exhausted_ = false;  // no chunk is free, and the system refused another
 
   alignas(64) spin_lock lock_;
   chunk* warm_list_ = nullptr;                    // free chunks that have memory
   chunk* cold_list_ = nullptr;                    // free chunks whose memory the system has
   std::size_t chunks_ = 0, most_chunks_ = 0;      // in use
   std::size_t begun_ = 0;                         // chunks that have ever been in use
-  std::size_t warm_ = 0;                          // length of the warm list
+  std::size_t warm_ = 0, wanted_warm_ = 0;        // length of the warm list, and the one that is learnt
+  std::size_t least_warm_ = 0, given_ = 0;        // least length, and chunks given back, since wanted ones were dropped
   std::size_t mapped_ = 0, committed_heads_ = 0;  // bytes, with the colour in front
   std::size_t colour_ = 0;                        // bytes of the first page before the first chunk, and the first head
   std::size_t populated_ = 0;                     // bytes of the slice that are resident, or have been in use

@@ -208,19 +208,43 @@ void for_each_loaded_chain(F f) noexcept {
   }
 }
 
+/// A table, for the places at which the modules of the plan lay.
+struct published_table {
+  site_table table;
+  const published_table* next = nullptr;  ///< in the list of all
+  std::uintptr_t* biases = nullptr;       ///< of the modules
+};
+constinit const published_table* all_published = nullptr;  // under the lock of the modules
+
+/// Returns: the table that was published when the modules lay where they do now, or null.
+[[nodiscard]] const site_table* table_of_before() noexcept {
+  for (const published_table* each = all_published; each != nullptr; each = each->next) {
+    std::size_t same = 0;
+    while (same != store.known.modules && each->biases[same] == store.modules[same].bias) ++same;
+    if (same == store.known.modules) return &each->table;
+  }
+  return nullptr;
+}
+
 /// Returns: a table with room for all loaded chains, or null without memory. It is never released, since any thread may
 /// be reading it.
 [[nodiscard]] site_table* make_table() noexcept {
   std::size_t nodes = 1;
   for_each_loaded_chain([&](std::span<const planned_frame> chain) { nodes += chain.size(); });
   const std::size_t places = std::bit_ceil(2 * nodes);
-  void* const memory = os::pages::map(os::pages::round_up(sizeof(site_table) + places * sizeof(site_node)), 64);
+  const std::size_t modules = store.known.modules;
+  const std::size_t head_bytes = sizeof(published_table) + modules * sizeof(std::uintptr_t);
+  void* const memory = os::pages::map(os::pages::round_up(head_bytes + places * sizeof(site_node)), 64);
   if (memory == nullptr) return nullptr;
-  auto* const made = ::new (memory) site_table;
-  made->mask = static_cast<std::uint32_t>(places - 1);
-  made->shift = static_cast<std::uint32_t>(64 - std::countr_zero(places));
-  made->places = reinterpret_cast<site_node*>(made + 1);
-  return made;
+  auto* const made = ::new (memory) published_table;
+  made->biases = reinterpret_cast<std::uintptr_t*>(made + 1);
+  for (std::size_t i = 0; i != modules; ++i) made->biases[i] = store.modules[i].bias;
+  made->next = all_published;
+  all_published = made;
+  made->table = {.mask = static_cast<std::uint32_t>(places - 1),
+                 .shift = static_cast<std::uint32_t>(64 - std::countr_zero(places)),
+                 .places = reinterpret_cast<site_node*>(made->biases + modules)};
+  return &made->table;
 }
 
 /// Effects: marks the addresses of the table. Expects: the lock is held.
@@ -235,8 +259,11 @@ void fill_filter(bool looks_at_all) noexcept {
     if (const std::uint8_t byte = wanted[i] ? 1 : 0; value_of(filter[i]) != byte) set(filter[i], byte);
 }
 
-/// Expects: the lock is held.
+/// Effects: publishes a table, that of before if the modules lie as they did then. So a module that comes and goes at
+/// one place takes no further memory. Expects: the lock is held.
 void publish_sites() noexcept {
+  if (const site_table* const before = table_of_before(); before != nullptr)
+    return sites.store(before, detail::memory_order_release);
   std::size_t found = 0;
   for_each_loaded_chain([&](std::span<const planned_frame>) { ++found; });
   if (found != 0 && range.count == 0) range.begin(store.known.groups, store.known.count);

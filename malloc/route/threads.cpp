@@ -8,6 +8,7 @@
 #include <new>
 
 #include <ashlar/detail/support/algorithm.hpp>
+#include <ashlar/detail/support/panic.hpp>
 #include <ashlar/os/pages.hpp>
 
 #include "malloc/route/sites.hpp"
@@ -67,6 +68,14 @@ void drain_idle(thread_record& of) noexcept {
   }
 }
 
+// ---- errors of the program
+
+[[noreturn]] ASHLAR_COLD void fail_twice_freed(const group& of, const void* p) noexcept {
+  detail::panic_line words;
+  words.text("ashlar: route: group ").text(of.name()).text(": a block of the chunk of ").address(p);
+  detail::panic(words.text(" was freed twice, or was never allocated").view());
+}
+
 // ---- a chunk for an allocation
 
 /// Effects: makes room for the next current chunk.
@@ -74,7 +83,9 @@ void retire_current(thread_share& mine, group& of) noexcept {
   chunk* const last = mine.current;
   mine.current = nullptr;
   if (last == nullptr) return;
-  if (value_of(last->used) == 0) return of.give_chunk(*last);
+  const std::size_t used = value_of(last->used);
+  if (used > of.chunk_bytes() / granule) fail_twice_freed(of, of.memory_of(*last));  // it went below 0
+  if (used == 0) return of.give_chunk(*last);
   if (of.is_pool()) last->wake = any_number;
   else add(mine.bytes, static_cast<std::uint64_t>(value_of(last->fresh) - of.memory_of(*last)));
 }
@@ -84,7 +95,7 @@ bool find_chunk(thread_record& owner, thread_share& mine, group& of) noexcept {
   if (mine.with_free == nullptr) drain(owner);
   if (of.is_pool() && mine.current != nullptr && mine.current->free != nullptr) return true;
   chunk* const listed = mine.with_free;
-  chunk* const next = listed != nullptr ? listed : of.take_chunk(&owner);
+  chunk* const next = listed != nullptr ? listed : of.take_chunk(&owner, mine.current != nullptr);
   if (next == nullptr) return false;
   if (listed != nullptr) remove(mine, *listed);
   retire_current(mine, of);
@@ -120,7 +131,9 @@ void* allocate_slow(group& of, std::size_t number, std::size_t bytes) noexcept {
 }
 
 void deallocate_remote(chunk& of, void* p) noexcept {
-  thread_record& owner = *of.owner.load(detail::memory_order_relaxed);  // as long as the block is in use
+  thread_record* const found = of.owner.load(detail::memory_order_relaxed);  // as long as the block is in use
+  if (ASHLAR_UNLIKELY(found == nullptr)) fail_twice_freed(range.group_of(p), p);
+  thread_record& owner = *found;
   auto* const block = static_cast<free_block*>(p);
   free_block* first = owner.inbox.load(detail::memory_order_relaxed);
   do block->next = first;

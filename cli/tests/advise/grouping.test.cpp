@@ -30,12 +30,13 @@ void build_and_free(scene& s, int n, std::uint64_t size, const std::vector<std::
   for (const std::uint64_t object : live) s.free(object);
 }
 
-/// Returns: the plan of all events so far.
-route_plan plan_of(scene& s, std::vector<std::string>& left_out) {
+/// Returns: the plan of all events so far, of a router that cannot follow the frame at `lost`.
+route_plan plan_of(scene& s, std::vector<std::string>& left_out, std::uint64_t lost = 0) {
   advice made;
   made.features = s.play().program();
   made.program = "program";
-  return advice_plan(made, s.tree, s.seen(), s.names(), left_out);
+  const auto follows = [lost](const std::string&, std::uint64_t offset) { return offset != lost; };
+  return advice_plan(made, s.tree, s.seen(), s.names(), follows, left_out);
 }
 
 std::vector<std::vector<route_frame>> chains_of(const route_group& group) {
@@ -124,6 +125,25 @@ TEST(advise_plan, a_call_is_followed_to_its_callers_only_where_their_objects_liv
   ASSERT_EQ(plan.groups.size(), 2U) << to_text(plan);
   EXPECT_EQ(chains_of(plan.groups[0]), (std::vector<std::vector<route_frame>>{{{"ab12", 0x300}, {"ab12", 0x230}}}));
   EXPECT_EQ(chains_of(plan.groups[1]), (std::vector<std::vector<route_frame>>{{{"ab12", 0x100}}}));
+}
+
+TEST(advise_plan, a_site_whose_frames_cannot_be_followed_is_named_and_left_out) {
+  const auto play = [](std::vector<std::string>& left_out, std::uint64_t lost) {
+    scene s;
+    const auto stays = s.stack({0x1300, 0x1230, 0x1500}), goes = s.stack({0x1300, 0x1240, 0x1500});
+    build_and_free(s, 4000, 80, {stays}, goes);
+    build_and_free(s, 4000, 48, {s.stack({0x1100, 0x1500})});
+    return plan_of(s, left_out, lost);
+  };
+  std::vector<std::string> left_out, none;
+  const route_plan plan = play(left_out, 0x300);
+  ASSERT_EQ(left_out.size(), 1U);
+  EXPECT_NE(left_out[0].find("is not in the plan: a function that leads to it has no frame of a fixed size."),
+            std::string::npos)
+      << left_out[0];
+  ASSERT_EQ(plan.groups.size(), 1U) << to_text(plan);
+  EXPECT_EQ(chains_of(plan.groups[0]), (std::vector<std::vector<route_frame>>{{{"ab12", 0x100}}}));
+  EXPECT_EQ(play(none, 0x230).groups.size(), 2U) << "from the last frame of a chain nothing is followed";
 }
 
 TEST(advise_plan, a_caller_of_few_of_the_calls_is_not_looked_for) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // End-to-end tests of `ashlar run --plan` on a program whose sites are known: what is routed, and what is refused.
+#include <csignal>
 #include <fstream>
 #include <map>
 #include <regex>
@@ -105,6 +106,34 @@ TEST_F(run_by_plan, a_group_that_pins_more_than_its_budget_is_given_up) {
   EXPECT_EQ(text("out"), "5000\n");
   EXPECT_LT(allocations("blocks"), 10'000) << text("err");
   EXPECT_TRUE(complained("given up: pinned ")) << text("err");
+}
+
+TEST_F(run_by_plan, a_pool_that_is_filled_and_emptied_again_and_again_keeps_its_memory) {
+  add("cells", route_remedy::pool, {{"pool"}});
+  ASSERT_EQ(run("batches"), 0) << text("err");
+  EXPECT_EQ(text("out"), "few faults\n");
+  EXPECT_EQ(allocations("cells"), 1'200'000) << text("err");
+}
+
+TEST_F(run_by_plan, a_thread_with_one_block_takes_no_memory_for_further_ones) {
+  add("cells", route_remedy::pool, {{"pool"}});
+  ASSERT_EQ(run("holders"), 0) << text("err");
+  EXPECT_EQ(text("out"), "0\n");
+  EXPECT_EQ(allocations("cells"), 150) << text("err");
+}
+
+TEST_F(run_by_plan, a_module_that_comes_and_goes_takes_no_further_memory) {
+  add("late", route_remedy::pool, {{"plugin"}});
+  ASSERT_EQ(run("reloads " + plugin), 0) << text("err");
+  EXPECT_EQ(text("out"), "no growth\n");
+  EXPECT_EQ(allocations("late"), 1020) << text("err");
+}
+
+TEST_F(run_by_plan, a_block_that_is_freed_twice_ends_the_program) {
+  add("cells", route_remedy::pool, {{"pool"}});
+  EXPECT_EQ(run("twice"), 128 + SIGABRT);
+  EXPECT_TRUE(complained("ashlar: route: group cells: a block of the chunk of 0x")) << text("err");
+  EXPECT_TRUE(complained(" was freed twice, or was never allocated\n")) << text("err");
 }
 
 TEST_F(run_by_plan, a_wrong_plan_stays_correct) {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A program with sites of known addresses: `sites PLUGIN` prints their offsets, `work PLUGIN` uses them from threads, a
-// child and a late module, `chains` by two ways, `survivors` so that an arena is pinned.
+// child and a late module, `chains` by two ways, `survivors` so that an arena is pinned, `batches` fills and empties a
+// pool, `holders` keeps a block in each of many threads, `reloads PLUGIN` loads it again and again, `twice` frees a
+// block twice.
 #include <atomic>
+#include <barrier>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -13,6 +16,8 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <malloc.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -135,12 +140,88 @@ int survivors() {
   return 0;
 }
 
+std::vector<void*> batch() {
+  std::vector<void*> blocks(100'000);
+  for (void*& each : blocks) each = filled(pool_malloc, 80, 1);
+  return blocks;
+}
+
+/// Prints whether the last eight batches together fault on fewer pages than two batches have.
+int batches() {
+  rusage used{};
+  long before = 0;
+  for (int i = 0; i != 12; ++i) {
+    if (i == 4) getrusage(RUSAGE_SELF, &used), before = used.ru_minflt;
+    for (void* const p : batch()) std::free(p);
+  }
+  getrusage(RUSAGE_SELF, &used);
+  std::printf("%s\n", used.ru_minflt - before < 4000 ? "few faults" : "many faults");
+  return 0;
+}
+
+bool is_resident(void* p) {
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  unsigned char state = 0;
+  return mincore(reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(p) / page * page), 1, &state) == 0 &&
+         (state & 1) != 0;
+}
+
+/// Prints how many of the threads' chunks have memory where no block has been.
+int holders() {
+  constexpr int count = 150;
+  std::barrier all(count);
+  std::atomic<int> resident = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i != count; ++i)
+    threads.emplace_back([&] {
+      auto* const p = static_cast<char*>(filled(pool_malloc, 80, 1));
+      all.arrive_and_wait();
+      resident += is_resident(p + 8192) ? 1 : 0;
+      all.arrive_and_wait();
+      std::free(p);
+    });
+  for (std::thread& each : threads) each.join();
+  std::printf("%d\n", resident.load());
+  return 0;
+}
+
+long address_space() {
+  std::FILE* const from = std::fopen("/proc/self/statm", "r");
+  long pages = 0;
+  if (from == nullptr || std::fscanf(from, "%ld", &pages) != 1) std::abort();
+  std::fclose(from);
+  return pages;
+}
+
+int reloads(const char* plugin) {
+  long before = 0;
+  for (int i = 0; i != 1020; ++i) {
+    if (i == 20) before = address_space();
+    void* const module = load(plugin);
+    std::free(filled(reinterpret_cast<make>(dlsym(module, "plugin_make")), 50, 3));
+    dlclose(module);
+  }
+  std::printf("%s\n", address_space() - before < 500 ? "no growth" : "growth");
+  return 0;
+}
+
+int free_twice() {
+  std::vector<void*> blocks = batch();
+  for (void* const p : blocks) std::free(p);
+  std::free(blocks.front());
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const char* const what = argc > 1 ? argv[1] : "";
   if (std::strcmp(what, "chains") == 0) return chains();
   if (std::strcmp(what, "survivors") == 0) return survivors();
+  if (std::strcmp(what, "batches") == 0) return batches();
+  if (std::strcmp(what, "holders") == 0) return holders();
+  if (std::strcmp(what, "twice") == 0) return free_twice();
   if (argc < 3) return 2;
+  if (std::strcmp(what, "reloads") == 0) return reloads(argv[2]);
   return std::strcmp(what, "sites") == 0 ? print_sites(argv[2]) : work(argv[2]);
 }
