@@ -235,20 +235,6 @@ std::string text_behind(const std::string& text, const std::string& beginning) {
   return text.substr(std::min(text.find_first_not_of(" \n", at), text.size()));
 }
 
-/// Returns: a bar for each remedy that was run to its end.
-std::vector<bar_row> effects_of(const nlohmann::json& data) {
-  std::vector<bar_row> rows;
-  for (const auto& remedy : data.value("remedies", nlohmann::json::array())) {
-    if (remedy.contains("failure")) continue;
-    const auto& cpu = remedy.at("measures").at("cpu_ms");
-    const spread time{cpu.at("ratio"), cpu.at("interval").at(0), cpu.at("interval").at(1)};
-    rows.push_back({remedy.at("name"), time.greatest < 1 ? "own" : "rival", time});
-  }
-  std::ranges::sort(rows, {}, [](const bar_row& row) { return row.value.median; });
-  if (!rows.empty()) rows.insert(rows.begin(), {"the program as it is", "baseline", {1, 1, 1}});
-  return rows;
-}
-
 /// Effects: the measured verdict becomes the headline. The first paragraph of its text begins with it.
 void set_measured(advice_page& page, const advice_measurement& measured) {
   const std::size_t end = std::min(measured.text.find("\n\n"), measured.text.size());
@@ -258,7 +244,7 @@ void set_measured(advice_page& page, const advice_measurement& measured) {
   sentence = measured.data.value("sentence", sentence);
   page.use = text_behind(first, sentence);
   page.measured = measured.text.substr(std::min(measured.text.find_first_not_of('\n', end), measured.text.size()));
-  page.effects = effects_of(measured.data);
+  page.effects = measured_bars(measured.data);
   page.summary = std::exchange(page.headline, sentence);
 }
 
@@ -282,6 +268,20 @@ std::vector<std::size_t> sites_of_stacks(const std::vector<advised_site>& sites,
     for (const std::uint32_t node : tree.levels(stack))
       if (const auto at = by_node.find(node); at != by_node.end()) all[stack] = at->second;
   return all;
+}
+
+std::vector<bar_row> measured_bars(const nlohmann::json& measurement) {
+  std::vector<bar_row> rows;
+  for (const auto& remedy : measurement.value("remedies", nlohmann::json::array())) {
+    if (remedy.contains("failure")) continue;
+    const auto& cpu = remedy.at("measures").at("cpu_ms");
+    if (cpu.at("pairs") < 2) continue;  // no interval
+    const spread time{cpu.at("ratio"), cpu.at("interval").at(0), cpu.at("interval").at(1)};
+    rows.push_back({remedy.at("name"), cpu.at("takes") == "less" ? "own" : "rival", time});
+  }
+  std::ranges::sort(rows, {}, [](const bar_row& row) { return row.value.median; });
+  if (!rows.empty()) rows.insert(rows.begin(), {"the program as it is", "baseline", {1, 1, 1}});
+  return rows;
 }
 
 advice_page make_advice_page(const advice& a, const call_tree& tree, site_names& names, const page_history& history) {

@@ -2,6 +2,8 @@
 // Advice as a page to look at: `ashlar advise --html`.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "cli/advise/advice.hpp"
 #include "cli/advise/lane_history.hpp"
 #include "cli/advise/live_history.hpp"
@@ -21,6 +23,10 @@ struct page_history {
 /// Returns: the page. Expects: `history.live` is finished.
 [[nodiscard]] advice_page make_advice_page(const advice& a, const call_tree& tree, site_names& names,
                                            const page_history& history);
+
+/// Returns: the program as it is, then a bar for each remedy that was measured in two rounds or more, in the colour of
+/// a gain if that was found. Expects: the JSON of a measurement.
+[[nodiscard]] std::vector<bar_row> measured_bars(const nlohmann::json& measurement);
 
 /// Returns: for each stack the index of its site in `sites`; their number if it has none.
 [[nodiscard]] std::vector<std::size_t> sites_of_stacks(const std::vector<advised_site>& sites, const call_tree& tree);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // `ashlar advise`: for each call site of a recorded program the remedy that its trace supports, or none.
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -199,12 +201,47 @@ void write_plan(const advise_options& o, const route_plan& plan) {
   if (plan.groups.empty()) complain("advise", o.plan + ": " + why + ": the plan is empty");
 }
 
+/// Returns: whether it was written; complains if not.
+bool succeeds(const std::function<void()>& write) {
+  try {
+    write();
+    return true;
+  } catch (const std::runtime_error& error) {
+    complain("advise", error.what());
+    return false;
+  }
+}
+
+/// Effects: writes what the options ask for, the short after the long; one that fails does not keep back the others.
+/// Returns: whether all were written.
+bool write_outputs(const advise_options& o, const advice& a, const call_tree& tree, site_names& names,
+                   const route_plan& plan, page_history* history) {
+  bool all = o.plan.empty() || succeeds([&] { write_plan(o, plan); });
+  if (!o.json.empty()) all = succeeds([&] { write_json(o.json, advice_json(a, tree, names)); }) && all;
+  if (history != nullptr)
+    all = succeeds([&] {
+            history->live.finish();
+            write_text(o.html, html_advice(make_advice_page(a, tree, names, *history)));
+          }) &&
+          all;
+  if (o.json == "-" || o.html == "-" || o.plan == "-") return all;
+  return succeeds([&] { write_text("-", advice_text(a, tree, o.top)); }) && all;
+}
+
+/// Throws: `std::runtime_error` if something cannot be written, before it takes long to know what.
+void check_outputs(const advise_options& o, const trace_inputs& inputs) {
+  for (const std::string& output : {o.json, o.html, o.plan}) {
+    if (output.empty()) continue;
+    for (const auto& input : inputs) expect_other_file(*input, output);
+    expect_writable(output);
+  }
+}
+
 int advise(const advise_options& o) {
   advice_measurer measurer(o.measured);
   const trace_inputs inputs = open_traces(o);
   measurer.take_program(inputs);
-  for (const auto& input : inputs)
-    for (const std::string& output : {o.json, o.html, o.plan}) expect_other_file(*input, output);
+  check_outputs(o, inputs);
   call_tree tree;
   std::vector<call_tree::stack_ids> ids;
   std::vector<std::vector<trace::mapped_module>> modules;
@@ -229,14 +266,19 @@ int advise(const advise_options& o) {
   a.sites = choose_sites(tree, seen, names, a.limits);
   route_plan plan = make_plan(o, a, tree, seen, names, program_of(*inputs.front()));
   const int status = measurer.measure(a, tree, plan, o.plan, o.prefix);
-  if (o.json != "-" && o.html != "-" && o.plan != "-") fmt::print("{}", advice_text(a, tree, o.top));
-  if (!o.json.empty()) write_json(o.json, advice_json(a, tree, names));
-  if (history) {
-    history->live.finish();
-    write_text(o.html, html_advice(make_advice_page(a, tree, names, *history)));
-  }
-  if (!o.plan.empty()) write_plan(o, plan);
-  return status;
+  return write_outputs(o, a, tree, names, plan, history ? &*history : nullptr) ? status : exit_failure;
+}
+
+/// Returns: the mistake of two outputs in one place; empty if there is none.
+std::string shared_output(const advise_options& o) {
+  const std::vector<std::pair<const char*, const std::string*>> all = {
+      {"--output", &o.plan}, {"--json", &o.json}, {"--html", &o.html}};
+  for (std::size_t i = 0; i < all.size(); ++i)
+    for (std::size_t j = i + 1; j < all.size(); ++j)
+      if (!all[i].second->empty() && !all[j].second->empty() && is_same_output(*all[i].second, *all[j].second))
+        return fmt::format("{} and {} would both write to {}", all[i].first, all[j].first,
+                           *all[i].second == "-" ? "standard output" : *all[i].second);
+  return "";
 }
 
 /// Returns: the mistake; empty if there is none.
@@ -249,7 +291,7 @@ std::string complete(advise_options& o, bool seed_given) {
   if (!runs && !o.measured.program.empty()) return "a program after -- is for --measure run";
   if (!runs && (seed_given || o.measured.rounds != 0 || !o.measured.input.empty()))
     return "--input, --rounds and --seed are for --measure run";
-  return "";
+  return shared_output(o);
 }
 
 /// Everything after "--" belongs to the program.

@@ -3,6 +3,7 @@
 #include "cli/html/svg.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace ashlar::cli {
 
@@ -18,11 +19,17 @@ std::string path(const std::vector<std::pair<double, double>>& points) {
   return all;
 }
 
+/// Returns: the text with U+FFFD in place of bytes that are not UTF-8, as the JSON of a page has it.
+std::string as_utf8(std::string_view text) {
+  using nlohmann::json;
+  return json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace)).get<std::string>();
+}
+
 }  // namespace
 
 std::string escaped(std::string_view text) {
   std::string out;
-  for (const char c : text) {
+  for (const char c : as_utf8(text)) {
     switch (c) {
       case '&': out += "&amp;"; break;
       case '<': out += "&lt;"; break;

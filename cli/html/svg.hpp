@@ -9,7 +9,7 @@
 
 namespace ashlar::cli {
 
-/// Returns: the text with the special characters of HTML escaped.
+/// Returns: the text with the special characters of HTML escaped, and U+FFFD for bytes that are not UTF-8.
 [[nodiscard]] std::string escaped(std::string_view text);
 
 class svg {

@@ -9,26 +9,58 @@
 #include <stdexcept>
 #include <system_error>
 
+#include <fcntl.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 namespace ashlar::cli {
+
+namespace {
+
+[[noreturn]] void fail_at(const std::string& name) { throw std::runtime_error(name + ": " + std::strerror(errno)); }
+
+}  // namespace
 
 void write_text(const std::string& path, const std::string& text) {
   const bool to_stdout = path == "-";
   const auto close = [to_stdout](std::FILE* f) { return to_stdout ? std::fflush(f) : std::fclose(f); };
   std::FILE* file = to_stdout ? stdout : std::fopen(path.c_str(), "w");
-  if (file == nullptr) throw std::runtime_error(path + ": " + std::strerror(errno));
+  const std::string name = to_stdout ? "standard output" : path;
+  if (file == nullptr) fail_at(name);
   const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  if (close(file) != 0 || !written) throw std::runtime_error(path + ": " + std::strerror(errno));
+  if (close(file) != 0 || !written) fail_at(name);
 }
 
 void write_json(const std::string& path, const nlohmann::json& value) {
   write_text(path, value.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
+void expect_writable(const std::string& path) {
+  if (path == "-") return;
+  namespace fs = std::filesystem;
+  std::error_code none;
+  const bool is_new = fs::symlink_status(path, none).type() == fs::file_type::not_found;
+  const fs::file_type type = fs::status(path, none).type();
+  if (!is_new && type != fs::file_type::regular && type != fs::file_type::directory) {
+    // A reader at the other end of a pipe would see its end.
+    if (type != fs::file_type::not_found && ::access(path.c_str(), W_OK) != 0) fail_at(path);
+    return;
+  }
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | (is_new ? O_CREAT | O_EXCL : 0), 0666);
+  if (descriptor < 0) fail_at(path);
+  ::close(descriptor);
+  if (is_new) ::unlink(path.c_str());
+}
+
 bool is_same_file(const std::string& a, const std::string& b) {
   std::error_code none;
   return std::filesystem::equivalent(a, b, none);
+}
+
+bool is_same_output(const std::string& a, const std::string& b) {
+  if (a == "-" || b == "-") return a == b;
+  std::error_code none;
+  return is_same_file(a, b) || std::filesystem::weakly_canonical(a, none) == std::filesystem::weakly_canonical(b, none);
 }
 
 }  // namespace ashlar::cli

@@ -14,7 +14,13 @@ void write_text(const std::string& path, const std::string& text);
 /// As `write_text`, indented. Bytes that are not UTF-8 are replaced.
 void write_json(const std::string& path, const nlohmann::json& value);
 
+/// Throws: `std::runtime_error` naming the file, if `write_text` could not open it now. Effects: none that lasts.
+void expect_writable(const std::string& path);
+
 /// Returns: whether both paths lead to one file, which exists.
 [[nodiscard]] bool is_same_file(const std::string& a, const std::string& b);
+
+/// Returns: whether two texts written to these paths would get to one file or stream.
+[[nodiscard]] bool is_same_output(const std::string& a, const std::string& b);
 
 }  // namespace ashlar::cli

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/advise/picture.hpp"
 #include "cli/html/advice_page.hpp"
 #include "cli/tests/command.hpp"
 
@@ -173,6 +174,28 @@ TEST(advise_page_bounds, long_names_and_large_figures_leave_sites_out) {
   }
 }
 
+TEST(advise_page_bars, are_of_measured_remedies_and_a_gain_is_one_that_was_found) {
+  const auto measured = [](const char* name, int pairs, double ratio, const char* takes) {
+    return json{
+        {"name", name},
+        {"measures",
+         {{"cpu_ms",
+           {{"pairs", pairs}, {"ratio", ratio}, {"interval", {ratio - 0.01, ratio + 0.01}}, {"takes", takes}}}}}};
+  };
+  const json all = {{"remedies",
+                     {measured("none", 0, 1, "undecided"),
+                      measured("one", 1, 0.5, "undecided"),
+                      measured("unsure", 5, 0.8, "undecided"),
+                      measured("gain", 20, 0.7, "less"),
+                      {{"name", "failed"}, {"failure", "died"}}}}};
+  const std::vector<bar_row> bars = measured_bars(all);
+  ASSERT_EQ(bars.size(), 3U);
+  EXPECT_EQ(bars[0].style, "baseline");
+  EXPECT_EQ(bars[1].name + bars[1].style, "gainown");
+  EXPECT_EQ(bars[2].name + bars[2].style, "unsurerival");
+  EXPECT_TRUE(measured_bars({{"remedies", {all["remedies"][0]}}}).empty());
+}
+
 TEST(advise_page_names, cannot_break_out) {
   for (const std::string name :
        {"</script><script>alert(1)</script>", "<!--<script>", "\"'><img src=x onerror=alert(1)>", "</style></main>",
@@ -183,6 +206,7 @@ TEST(advise_page_names, cannot_break_out) {
     EXPECT_EQ(count_of(page, "<!--"), 0U) << name;
     EXPECT_EQ(count_of(page, "<img"), count_of(data_of(page).dump(), "<img")) << "outside of the data " << name;
     EXPECT_EQ(count_of(page, "</style>"), 1U) << name;
+    EXPECT_NO_THROW(static_cast<void>(json(page).dump())) << "all is UTF-8";
     const std::string kept = json::parse(json(name + "0").dump(-1, ' ', false, json::error_handler_t::replace));
     EXPECT_EQ(name_of(data_of(page), 0), kept);
   }
@@ -227,6 +251,8 @@ TEST_F(advise_page, mistakes) {
   EXPECT_NE(text("err").find("is the trace itself: nothing was written"), std::string::npos) << text("err");
   EXPECT_EQ(ashlar("advise " + trace + " --html /dev/full"), 1);
   EXPECT_NE(text("err").find("/dev/full: "), std::string::npos) << text("err");
+  EXPECT_EQ(ashlar_test::run_shell(ASHLAR_COMMAND " advise " + trace + " 2> " + file("err") + " > /dev/full"), 1);
+  EXPECT_EQ(text("err"), "ashlar advise: standard output: No space left on device\n");
   EXPECT_EQ(ashlar("advise " + trace + " --html -"), 0);
   EXPECT_TRUE(text("out").starts_with("<!DOCTYPE html>")) << "nothing but the page";
 }

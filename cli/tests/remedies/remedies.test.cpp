@@ -161,6 +161,19 @@ TEST_F(advise_measure, what_a_program_leaves_behind_is_killed_with_a_note) {
   EXPECT_FALSE(std::filesystem::exists("/proc/" + std::to_string(std::stol(text("pid")))));
 }
 
+TEST_F(advise_measure, an_output_that_cannot_be_opened_is_refused_before_the_program_runs) {
+  const std::string trace = recorded("sh -c true");
+  for (const char* option : {"--html ", "--json ", "-o "}) {
+    expect_refusal(trace + " --measure run " + option + file("nodir/x") + " -- sh -c 'echo > " + file("ran") + "'", 1,
+                   file("nodir/x") + ": No such file or directory");
+    EXPECT_FALSE(std::filesystem::exists(file("ran"))) << option;
+  }
+  EXPECT_EQ(ashlar("advise " + trace + " --measure run --rounds 2 --html /dev/full -o " + file("p")), 1);
+  EXPECT_NE(text("err").find("ashlar advise: /dev/full: No space left on device\n"), std::string::npos) << text("err");
+  EXPECT_NE(text("p"), "") << "the plan is written all the same";
+  EXPECT_NE(text("out"), "") << "and the advice printed";
+}
+
 TEST(budget_seconds, are_seconds_or_minutes) {
   EXPECT_EQ(budget_seconds("60"), 60);
   EXPECT_EQ(budget_seconds("1.5s"), 1.5);
@@ -232,6 +245,12 @@ TEST_F(advise_measure, mistakes) {
   expect_refusal(trace + " --measure replay --seed 1", 2, "--input, --rounds and --seed are for --measure run" + help);
   expect_refusal(trace + " " + trace + " --measure replay", 2, "--measure replay takes one trace");
   expect_refusal(trace + " --measure run --input /nonesuch", 2, "--input: File does not exist: /nonesuch" + help);
+  expect_refusal(trace + " --html - --json -", 2, "--json and --html would both write to standard output" + help);
+  const std::string place = file("x");
+  expect_refusal(trace + " --html " + place + " --json " + file("./x"), 2,
+                 "--json and --html would both write to " + file("./x") + help);
+  expect_refusal(trace + " --html " + place + " -o " + place, 2,
+                 "--output and --html would both write to " + place + help);
   EXPECT_EQ(ashlar("advise " + trace + " --measure run --rounds 1"), 2);
   EXPECT_EQ(ashlar("advise " + trace + " --measure run --rounds 9 --budget 3"), 2);
 }
