@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <random>
 #include <sstream>
@@ -27,7 +28,7 @@ using nlohmann::json;
 
 /// In the process apart.
 std::string answer_to(const std::string& text) {
-  const json question = json::parse(text);
+  const json question = json::from_cbor(text);
   std::istringstream plan(question.at("plan").get<std::string>());
   remedy_request request{.command = question.at("command"),
                          .input = question.at("input"),
@@ -61,6 +62,13 @@ std::vector<std::string> recorded_command(const std::vector<std::unique_ptr<trac
 /// Returns: the build id of the recorded program; empty if it has none.
 std::string recorded_build(const trace_input& input) {
   return input.modules().empty() ? std::string() : input.modules().front().build_id;
+}
+
+/// Without a build id nothing shows that the command still starts what was recorded.
+void require_build(const trace_input& input) {
+  if (recorded_build(input).empty())
+    throw measure_usage_error(
+        input.path() + " records no build id of its program, so its command is not run unless it is given after --");
 }
 
 void refuse_other_build(const trace_input& input, const std::string& file) {
@@ -130,12 +138,21 @@ void advice_measurer::take_program(const std::vector<std::unique_ptr<trace_input
   if (options_.level == measure_level::replay && inputs.size() > 1)
     throw measure_usage_error("--measure replay takes one trace");
   if (options_.level != measure_level::run) return;
-  if (options_.program.empty()) options_.program = recorded_command(inputs);
+  if (options_.program.empty()) {
+    options_.program = recorded_command(inputs);
+    for (const auto& input : inputs) require_build(*input);
+  }
   const program_facts facts = inspect_program(options_.program.front());
   if (const std::string obstacle = describe(facts, {.name = "a malloc", .use = "measure"}); !obstacle.empty())
     throw std::runtime_error(obstacle);
   file_ = facts.path;
-  for (const auto& input : inputs) refuse_other_build(*input, file_);
+  if (!std::filesystem::exists(file_)) throw std::runtime_error(file_ + ": no such file; nothing was measured");
+  for (const auto& input : inputs) {
+    refuse_other_build(*input, file_);
+    if (recorded_build(*input).empty())
+      notes_.push_back(
+          fmt::format("{} records no build id: nothing shows that {} is the recorded program.", input->path(), file_));
+  }
 }
 
 int advice_measurer::measure(advice& a, const call_tree& tree, route_plan& plan, const std::string& plan_path,
@@ -145,7 +162,7 @@ int advice_measurer::measure(advice& a, const call_tree& tree, route_plan& plan,
   a.measurement.data = replay_remedies(a.traces.front(), options_.seconds, a.limits.program_ns / 1e9, accept_prefix);
   a.measurement.data["level"] = "predicted";
   a.measurement.text = predicted_text(a.measurement.data);
-  return exit_ok;
+  return predicted_status(a.measurement.data);
 }
 
 int advice_measurer::run(advice& a, const call_tree& tree, route_plan& plan, const std::string& plan_path) {
@@ -158,8 +175,11 @@ int advice_measurer::run(advice& a, const call_tree& tree, route_plan& plan, con
                          {"rounds", options_.rounds},
                          {"seconds", options_.seconds},
                          {"seed", options_.seed.value_or(std::random_device()() % seeds)}};
-  const json answer = json::parse(apart_->ask(question.dump(-1, ' ', false, json::error_handler_t::replace)));
+  std::string bytes;
+  json::to_cbor(question, bytes);  // keeps words of the command that are not UTF-8
+  const json answer = json::parse(apart_->ask(bytes));
   a.measurement = {.text = answer.at("text"), .data = answer.at("data")};
+  a.warnings.insert(a.warnings.end(), notes_.begin(), notes_.end());
   sort_sites(a, tree, plan, effects_of_groups(answer["data"], plan));
   add_evidence(plan, answer["data"].at("groups"));
   plan = groups_of(plan, answer.at("kept").get<std::vector<std::size_t>>());

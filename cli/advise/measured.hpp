@@ -37,8 +37,8 @@ public:
   explicit advice_measurer(const measure_options& options);
 
   /// Effects: takes the command of the traces if the options have none. Throws: `measure_usage_error` if the traces
-  /// have several or none; `std::runtime_error` if nothing can be preloaded into the program, or its file holds another
-  /// build than the recorded one.
+  /// have several or none, or do not name its build; `std::runtime_error` if nothing can be preloaded into the program,
+  /// or its file is missing or holds another build than the recorded one.
   void take_program(const std::vector<std::unique_ptr<trace_input>>& inputs);
 
   /// Effects: runs the program or replays the trace; the sites get the effect of their group, the greatest gain first;
@@ -51,7 +51,8 @@ private:
   [[nodiscard]] int run(advice& a, const call_tree& tree, route_plan& plan, const std::string& plan_path);
 
   measure_options options_;
-  std::string file_;  // the program's
+  std::string file_;                // the program's
+  std::vector<std::string> notes_;  // for the page
   std::optional<process_apart> apart_;
 };
 

@@ -12,6 +12,7 @@
 #include "cli/rounds/interval.hpp"
 #include "cli/support/table.hpp"
 #include "cli/support/table_units.hpp"
+#include "cli/support/verb.hpp"
 #include "cli/try/prediction.hpp"
 #include "cli/verify/text.hpp"
 
@@ -87,15 +88,24 @@ std::string line_of(const predicted_row& row, const json& replay) {
   return (row.found == "loss" ? "worse: " : "") + figures;
 }
 
-std::string verdict_of(const std::vector<predicted_row>& rows, const json& replay) {
-  for (const predicted_row& row : rows)
-    if (row.failure.empty() && row.is_preloadable && row.found == "gain")
-      return fmt::format("Preload {}: PREDICTED {} of the time of allocation, {}.", row.name, time_text(row),
-                         saved_text(row, replay));
-  const bool open = std::any_of(rows.begin(), rows.end(), [](const predicted_row& row) {
-    return row.is_preloadable && row.found == "undecided" && row.time.median < 1;
+/// Returns: the row of the winner; the end if there is none.
+auto winner_in(const std::vector<predicted_row>& rows) {
+  return std::find_if(rows.begin(), rows.end(), [](const predicted_row& row) {
+    return row.failure.empty() && row.is_preloadable && row.found == "gain";
   });
-  if (open)
+}
+
+bool is_open(const std::vector<predicted_row>& rows) {
+  return winner_in(rows) == rows.end() && std::any_of(rows.begin(), rows.end(), [](const predicted_row& row) {
+           return row.is_preloadable && row.found == "undecided" && row.time.median < 1;
+         });
+}
+
+std::string verdict_of(const std::vector<predicted_row>& rows, const json& replay) {
+  if (const auto winner = winner_in(rows); winner != rows.end())
+    return fmt::format("Preload {}: PREDICTED {} of the time of allocation, {}.", winner->name, time_text(*winner),
+                       saved_text(*winner, replay));
+  if (is_open(rows))
     return "Inconclusive: PREDICTED gains of mallocs that can be preloaded are undecided; a larger --budget decides.";
   return "Change nothing: no malloc that can be preloaded is PREDICTED to gain.";
 }
@@ -108,6 +118,8 @@ json replay_remedies(const std::string& trace, double seconds, double program_se
   if (accept_prefix) words.emplace_back("--damaged");
   return json::parse(replay_output(words));
 }
+
+int predicted_status(const json& replay) { return is_open(rows_of(replay)) ? exit_inconclusive : exit_ok; }
 
 std::string predicted_text(const json& replay) {
   const std::vector<predicted_row> rows = rows_of(replay);

@@ -17,4 +17,7 @@ namespace ashlar::cli {
 /// greatest gain first. Expects: the JSON of a replay.
 [[nodiscard]] std::string predicted_text(const nlohmann::json& replay);
 
+/// Returns: the exit status for that first line. Expects: the same.
+[[nodiscard]] int predicted_status(const nlohmann::json& replay);
+
 }  // namespace ashlar::cli
