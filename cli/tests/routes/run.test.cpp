@@ -122,13 +122,6 @@ TEST_F(run_by_plan, a_thread_with_one_block_takes_no_memory_for_further_ones) {
   EXPECT_EQ(allocations("cells"), 150) << text("err");
 }
 
-TEST_F(run_by_plan, a_module_that_comes_and_goes_takes_no_further_memory) {
-  add("late", route_remedy::pool, {{"plugin"}});
-  ASSERT_EQ(run("reloads " + plugin), 0) << text("err");
-  EXPECT_EQ(text("out"), "no growth\n");
-  EXPECT_EQ(allocations("late"), 1020) << text("err");
-}
-
 TEST_F(run_by_plan, a_block_that_is_freed_twice_ends_the_program) {
   add("cells", route_remedy::pool, {{"pool"}});
   EXPECT_EQ(run("twice"), 128 + SIGABRT);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A program with sites of known addresses: `sites PLUGIN` prints their offsets, `work PLUGIN` uses them from threads, a
 // child and a late module, `chains` by two ways, `survivors` so that an arena is pinned, `batches` fills and empties a
-// pool, `holders` keeps a block in each of many threads, `reloads PLUGIN` loads it again and again, `twice` frees a
-// block twice.
-#include <atomic>
+// pool, `holders` keeps a block in each of many threads, `twice` frees a
+// pool, `holders` keeps a block in each of many threads, `twice` frees a block twice.
 #include <barrier>
 #include <cstddef>
 #include <cstdint>
@@ -185,26 +184,6 @@ int holders() {
   return 0;
 }
 
-long address_space() {
-  std::FILE* const from = std::fopen("/proc/self/statm", "r");
-  long pages = 0;
-  if (from == nullptr || std::fscanf(from, "%ld", &pages) != 1) std::abort();
-  std::fclose(from);
-  return pages;
-}
-
-int reloads(const char* plugin) {
-  long before = 0;
-  for (int i = 0; i != 1020; ++i) {
-    if (i == 20) before = address_space();
-    void* const module = load(plugin);
-    std::free(filled(reinterpret_cast<make>(dlsym(module, "plugin_make")), 50, 3));
-    dlclose(module);
-  }
-  std::printf("%s\n", address_space() - before < 500 ? "no growth" : "growth");
-  return 0;
-}
-
 int free_twice() {
   std::vector<void*> blocks = batch();
   for (void* const p : blocks) std::free(p);
@@ -222,6 +201,5 @@ int main(int argc, char** argv) {
   if (std::strcmp(what, "holders") == 0) return holders();
   if (std::strcmp(what, "twice") == 0) return free_twice();
   if (argc < 3) return 2;
-  if (std::strcmp(what, "reloads") == 0) return reloads(argv[2]);
   return std::strcmp(what, "sites") == 0 ? print_sites(argv[2]) : work(argv[2]);
 }
