@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A program with sites of known addresses: `sites PLUGIN` prints their offsets, `work PLUGIN` uses them from threads, a
 // child and a late module, `chains` by two ways, `survivors` so that an arena is pinned, `batches` fills and empties a
-// pool, `holders` keeps a block in each of many threads, `twice` frees a
 // pool, `holders` keeps a block in each of many threads, `twice` frees a block twice.
+#include <atomic>
 #include <barrier>
 #include <cstddef>
 #include <cstdint>
