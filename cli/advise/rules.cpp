@@ -65,9 +65,11 @@ bool fires_inline(const site_facts& s) {
 }
 
 std::string why_inline(const site_facts& s) {
-  return fmt::format("{} is on the stack at birth and at death of {}, and {} at most are alive at once", s.owner,
-                     s.owner_share >= 1 ? "all" : fmt::format("{:.0f} %", 100 * s.owner_share),
-                     in_bytes(s.f.peak_bytes));
+  return fmt::format(
+      "the function {} is on the stack when {} is born and when it is freed, and at most {} are alive at "
+      "once",
+      s.owner, s.owner_share >= 1 ? "each object" : fmt::format("each of {:.0f} %", 100 * s.owner_share),
+      in_bytes(s.f.peak_bytes));
 }
 
 bool fires_reserve(const site_facts& s) {

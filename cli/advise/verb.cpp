@@ -18,10 +18,10 @@
 #include "cli/advise/builds.hpp"
 #include "cli/advise/measured.hpp"
 #include "cli/advise/picture.hpp"
-#include "cli/remedies/budget.hpp"
 #include "cli/report/trace.hpp"
 #include "cli/rounds/comparison.hpp"
 #include "cli/routes/frame_steps.hpp"
+#include "cli/support/budget.hpp"
 #include "cli/support/output.hpp"
 #include "cli/support/parse.hpp"
 #include "cli/support/verb.hpp"
@@ -52,7 +52,7 @@ std::string check_level(const std::string& text) {
 }
 
 std::string check_budget(const std::string& text) {
-  return budget_seconds(text) > 0 ? "" : "'" + text + "' is no time of 1 s or more, such as 60s or 2m";
+  return budget_seconds(text) >= 1 ? "" : "'" + text + "' is no time of 1 s or more, such as 60s or 2m";
 }
 
 void add_measure_options(CLI::App& app, advise_options& o) {
@@ -193,12 +193,22 @@ route_plan make_plan(const advise_options& o, const advice& a, const call_tree& 
   return plan;
 }
 
+std::string size_of(const route_plan& plan) {
+  std::size_t sites = 0;
+  for (const route_group& group : plan.groups) sites += group.sites.size();
+  const auto counted = [](std::size_t n, const char* what) {
+    return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+  };
+  return counted(sites, "site") + " in " + counted(plan.groups.size(), "group");
+}
+
 void write_plan(const advise_options& o, const route_plan& plan) {
   write_text(o.plan, to_text(plan));
   const std::string why = o.measured.level == measure_level::run
                               ? "no group of sites was measured to gain"
                               : "no long-lived objects are worth memory of their own";
   if (plan.groups.empty()) complain("advise", o.plan + ": " + why + ": the plan is empty");
+  else if (o.plan != "-" && o.json != "-" && o.html != "-") fmt::print("\nPlan: {}, in {}\n", size_of(plan), o.plan);
 }
 
 /// Returns: whether it was written; complains if not.
@@ -282,9 +292,10 @@ std::string shared_output(const advise_options& o) {
 }
 
 /// Returns: the mistake; empty if there is none.
-std::string complete(advise_options& o, bool seed_given) {
+std::string complete(advise_options& o, bool seed_given, bool budget_given) {
   if (o.measure == "replay") o.measured.level = measure_level::replay;
   if (o.measure == "run") o.measured.level = measure_level::run;
+  if (budget_given && o.measured.level == measure_level::none) return "--budget is for --measure run or replay";
   o.measured.seconds = budget_seconds(o.budget);
   if (seed_given) o.measured.seed = o.seed;
   const bool runs = o.measured.level == measure_level::run;
@@ -306,7 +317,8 @@ int run(int argc, char** argv) {
   char** const dashes = std::find(argv, argv + argc, std::string_view("--"));
   if (const auto status = parse(app, static_cast<int>(dashes - argv), argv)) return *status;
   if (dashes != argv + argc) options.measured.program.assign(dashes + 1, argv + argc);
-  const std::string mistake = complete(options, app.get_option("--seed")->count() != 0);
+  const std::string mistake =
+      complete(options, app.get_option("--seed")->count() != 0, app.get_option("--budget")->count() != 0);
   if (!mistake.empty()) return complain("advise", mistake + "; see ashlar advise --help", exit_usage);
   try {
     return advise(options);

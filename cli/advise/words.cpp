@@ -100,7 +100,10 @@ std::string remedy_text(const advised_site& s) {
     case remedy::scratch:
       return fmt::format("ashlar::scratch_arena with a marker in {}, or ashlar::stack_resource", s.owner);
     case remedy::arena: return fmt::format("ashlar::arena in {}, released after each batch", s.owner);
-    case remedy::counted_arena: return "an arena of counted chunks, each free again when its last block is";
+    case remedy::counted_arena:
+      return "an arena of counted chunks, each free again when its last block is: the plan of -o may route it; where "
+             "one "
+             "function could own a batch, ashlar::arena in that function";
     case remedy::region: return "an arena of their own that is never freed";
     case remedy::segregate:
       return f.sizes.distinct() <= 4 ? "pages of their own: " + pool_text(s)

@@ -55,6 +55,8 @@ public:
     if (has_room_) {
       attribute_groups();
       confirm();
+    } else if (has_plan() && request_->routes.groups.size() > 1) {
+      all_.notes.emplace_back("The budget went to the rounds of all remedies: the effect of each group is not known.");
     }
     if (player_.left_behind() != 0)
       all_.notes.emplace_back("The program leaves processes behind: they are killed after each run, and their time is "

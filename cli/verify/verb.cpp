@@ -17,6 +17,7 @@
 #include "cli/routes/build_id.hpp"
 #include "cli/routes/handover.hpp"
 #include "cli/routes/plan.hpp"
+#include "cli/support/budget.hpp"
 #include "cli/support/companion.hpp"
 #include "cli/support/inspect_program.hpp"
 #include "cli/support/output.hpp"
@@ -46,6 +47,7 @@ struct verify_options {
   std::string runs = automatic;
   std::string threshold = "1%";
   std::string metric = "cpu";
+  std::string budget = "60s";
   std::vector<std::string> inputs;
   std::string json;
   experiment_plan plan;
@@ -78,6 +80,10 @@ std::string check_threshold(const std::string& text) {
   return share_of(text) != 0 ? "" : "'" + text + "' is no percentage from 0.01% to 100%";
 }
 
+std::string check_budget(const std::string& text) {
+  return budget_seconds(text) >= 0 ? "" : "'" + text + "' is no time from 0 to 1e6 s, such as 20s or 2m";
+}
+
 std::string check_metric(const std::string& text) {
   return text == "cpu" || text == "wall" || text == "peak" ? "" : "'" + text + "' is none of cpu, wall, peak";
 }
@@ -107,9 +113,9 @@ CLI::Option* add_options(CLI::App& app, verify_options& o) {
       ->check(check_runs)
       ->type_name("N")
       ->capture_default_str();
-  app.add_option("--budget", o.plan.seconds, "With --runs auto, stop after this many seconds; the pilot is run anyway")
-      ->check(CLI::Range(0.0, 1e6))
-      ->type_name("SECONDS")
+  app.add_option("--budget", o.budget, "With --runs auto, stop after this time (20s, 2m); the pilot is run anyway")
+      ->check(check_budget)
+      ->type_name("TIME")
       ->capture_default_str();
   app.add_option("--threshold", o.threshold, "A smaller difference does not matter")
       ->check(check_threshold)
@@ -190,6 +196,7 @@ void finish(verify_options& o, bool seed_given) {
   set_sides(o);
   o.plan.inputs = input_files(o.inputs);
   o.plan.threshold = share_of(o.threshold);
+  o.plan.seconds = budget_seconds(o.budget);
   o.plan.decides = measure_of(o.metric);
   o.plan.pairs = o.runs == automatic ? 0 : std::stoul(o.runs);
   if (!seed_given) o.plan.seed = std::random_device()();
@@ -217,7 +224,13 @@ int attribute_groups(const verify_options& o) {
                           found.pairs, o.plan.seed),
               100));
   fmt::print("\n");
-  if (!o.reduced.empty()) write_text(o.reduced, to_text(reduced(o.routed, found)));
+  if (!o.reduced.empty()) {
+    const route_plan kept = reduced(o.routed, found);
+    write_text(o.reduced, to_text(kept));
+    if (o.reduced != "-")
+      fmt::print("{} of {} groups gain: {}{}\n", kept.groups.size(), o.routed.groups.size(), o.reduced,
+                 kept.groups.empty() ? " routes nothing" : "");
+  }
   return exit_ok;
 }
 

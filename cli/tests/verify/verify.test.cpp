@@ -165,6 +165,7 @@ TEST_F(verify_verb, mistakes) {
   complaint("--plan x --malloc mimalloc -- true", 2, "B is under --malloc or --plan, not both");
   complaint("--attribute -- true", 2, "--attribute needs --plan");
   complaint("-o f -- true", 2, "-o needs --attribute");
+  complaint("--budget 5h -- true", 2, "--budget: '5h' is no time from 0 to 1e6 s, such as 20s or 2m");
   complaint("--plan x --attribute --json f -- true", 2, "--json and --spans are of no use with --attribute");
   complaint("--plan x --attribute --spans -- true", 2, "--json and --spans are of no use with --attribute");
   complaint("--plan /nonesuch -- " ASHLAR_VERIFY_VICTIM, 1, "/nonesuch: No such file or directory\n");
@@ -226,6 +227,7 @@ TEST_F(verify_verb, a_group_without_an_effect_leaves_the_plan) {
   ASSERT_EQ(ashlar("verify --attribute --runs 10 --seed 3 --plan " + file("p") + " -o " + file("q") + command), 0)
       << text("err");
   EXPECT_TRUE(printed("\nat 16 ")) << text("out");
+  EXPECT_TRUE(printed(" of 2 groups gain: " + file("q"))) << text("out");
   std::ifstream from(file("q"));
   EXPECT_LE(read_plan(from, "q").groups.size(), 1U) << text("out");
 }

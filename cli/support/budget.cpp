@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Seconds or minutes.
-#include "cli/remedies/budget.hpp"
+#include "cli/support/budget.hpp"
 
 #include <charconv>
 #include <system_error>
@@ -15,7 +15,7 @@ double budget_seconds(const std::string& text) {
   const std::string unit(end, last);
   if (unit == "m") value *= 60;
   else if (!unit.empty() && unit != "s") return -1;
-  return value >= 1 && value <= 1e6 ? value : -1;
+  return value >= 0 && value <= 1e6 ? value : -1;
 }
 
 }  // namespace ashlar::cli

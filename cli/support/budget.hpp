@@ -6,7 +6,7 @@
 
 namespace ashlar::cli {
 
-/// Returns: the seconds that "60", "60s" or "2m" are; negative for other texts, and outside of 1 s to 1e6 s.
+/// Returns: the seconds that "60", "60s" or "2m" are; negative for other texts, and outside of 0 to 1e6 s.
 [[nodiscard]] double budget_seconds(const std::string& text);
 
 }  // namespace ashlar::cli
