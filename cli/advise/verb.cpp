@@ -193,13 +193,16 @@ route_plan make_plan(const advise_options& o, const advice& a, const call_tree& 
   return plan;
 }
 
-std::string size_of(const route_plan& plan) {
+/// Returns: the last line of the page.
+std::string plan_line(const advise_options& o, const route_plan& plan) {
+  if (o.plan.empty() || plan.groups.empty()) return "";
   std::size_t sites = 0;
   for (const route_group& group : plan.groups) sites += group.sites.size();
   const auto counted = [](std::size_t n, const char* what) {
     return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
   };
-  return counted(sites, "site") + " in " + counted(plan.groups.size(), "group");
+  return fmt::format("\nPlan: {} in {}, written to {}\n", counted(sites, "site"), counted(plan.groups.size(), "group"),
+                     o.plan);
 }
 
 void write_plan(const advise_options& o, const route_plan& plan) {
@@ -208,7 +211,6 @@ void write_plan(const advise_options& o, const route_plan& plan) {
                               ? "no group of sites was measured to gain"
                               : "no long-lived objects are worth memory of their own";
   if (plan.groups.empty()) complain("advise", o.plan + ": " + why + ": the plan is empty");
-  else if (o.plan != "-" && o.json != "-" && o.html != "-") fmt::print("\nPlan: {}, in {}\n", size_of(plan), o.plan);
 }
 
 /// Returns: whether it was written; complains if not.
@@ -235,7 +237,7 @@ bool write_outputs(const advise_options& o, const advice& a, const call_tree& tr
           }) &&
           all;
   if (o.json == "-" || o.html == "-" || o.plan == "-") return all;
-  return succeeds([&] { write_text("-", advice_text(a, tree, o.top)); }) && all;
+  return succeeds([&] { write_text("-", advice_text(a, tree, o.top) + plan_line(o, plan)); }) && all;
 }
 
 /// Throws: `std::runtime_error` if something cannot be written, before it takes long to know what.
