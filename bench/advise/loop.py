@@ -28,8 +28,8 @@ def ashlar(tools, case, *words, accept=(0,)):
     """Runs the command, which ends with one of these statuses."""
     environment = {**os.environ, **case.environment}
     done = subprocess.run(
-        [tools.ashlar, *map(str, words)], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-        env=environment,
+        [tools.ashlar, *map(str, words)], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+        check=False, env=environment,
     )
     if done.returncode not in accept:
         raise Failed(f"{case.name}: ashlar {words[0]} ends with {done.returncode}: {done.stderr.strip()[-400:]}")

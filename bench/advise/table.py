@@ -66,6 +66,9 @@ def agrees(predicted, verified):
     return abs(apart) <= math.hypot(half_width(predicted), half_width(verified))
 
 
+SHOWN_FORECASTS = 6
+
+
 def forecasts(result):
     """(program, remedy, predicted, verified) for each remedy that was measured on both inputs."""
     for program in result["programs"].values():
@@ -81,12 +84,13 @@ def forecast_text(result):
     apart = statistics.median(abs(v["ratio"] - p["ratio"]) for _, _, p, v in all_of_them)
     return (
         f"Predicted and verified effect agree within their intervals in {right} of {len(all_of_them)} cases; half of them "
-        f"differ by at most {100 * apart:.1f} points."
+        f"differ by at most {100 * apart:.1f} points. The {SHOWN_FORECASTS} that differ most:"
     )
 
 
 def forecast_rows(result):
-    for program, column, predicted, verified in forecasts(result):
+    by_difference = sorted(forecasts(result), key=lambda f: -abs(f[3]["ratio"] - f[2]["ratio"]))
+    for program, column, predicted, verified in by_difference[:SHOWN_FORECASTS]:
         word = "yes" if agrees(predicted, verified) else "no"
         remedy = predicted_name(program, column)
         yield f"| {program['heading']} | {remedy} | {ratio(predicted)} | {ratio(verified)} | {word} |"
