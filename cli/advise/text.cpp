@@ -16,12 +16,6 @@ constexpr std::size_t width = 100;
 constexpr std::size_t unchanged_shown = 3;
 constexpr std::uint64_t many_bytes = std::uint64_t{16} << 20;
 
-std::string capital(std::string text) {
-  if (!text.empty() && text.front() >= 'a' && text.front() <= 'z')
-    text.front() = static_cast<char>(text.front() - 'a' + 'A');
-  return text;
-}
-
 std::string paragraph(const std::string& text, const std::string& indent) {
   return indent + wrapped(text, width - indent.size(), indent) + "\n";
 }

@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "cli/replay/candidates.hpp"
-#include "cli/routes/handover.hpp"
 #include "cli/support/companion.hpp"
 #include "cli/support/words.hpp"
 
@@ -18,13 +17,6 @@ namespace {
 std::string extended(const char* variable, char separator, const std::string& setting) {
   const char* const before = std::getenv(variable);
   return before == nullptr || *before == '\0' ? setting : std::string(before) + separator + setting;
-}
-
-program_remedy preloaded(const candidate& c, const std::vector<std::string>& command) {
-  const std::string before = c.command.empty() ? "LD_PRELOAD=" + c.library : c.command + " --";
-  return {remedy_kind::preload,
-          "preload " + c.name,
-          {.command = command, .library = c.library, .shown = before + " " + joined(command)}};
 }
 
 program_remedy huge_pages_of_libc(const std::vector<std::string>& command) {
@@ -53,7 +45,7 @@ std::vector<program_remedy> remedies_without_code(const std::vector<std::string>
                                                   std::vector<std::string>& missing) {
   std::vector<program_remedy> all;
   for (const candidate& c : installed_candidates(false, missing))
-    if (!c.library.empty()) all.push_back(preloaded(c, command));
+    if (!c.library.empty()) all.push_back({remedy_kind::preload, "preload " + c.name, under_library(c, command)});
   all.push_back(huge_pages_of_libc(command));
   if (const auto library = find_companion(malloc_libraries.front().file))
     all.push_back(huge_pages_of_ashlar(*library, command));
@@ -62,12 +54,7 @@ std::vector<program_remedy> remedies_without_code(const std::vector<std::string>
 
 program_remedy remedy_by_plan(const route_plan& routes, const std::string& name, const std::string& path,
                               const std::vector<std::string>& command) {
-  return {remedy_kind::routes,
-          name,
-          {.command = command,
-           .library = require_companion(route_library),
-           .variables = {{route_variable, handover_text(routes, false)}},
-           .shown = "ashlar run --plan " + path + " -- " + joined(command)}};
+  return {remedy_kind::routes, name, under_routes(routes, path, command)};
 }
 
 const char* name_of(remedy_kind kind) noexcept {

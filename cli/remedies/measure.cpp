@@ -15,7 +15,6 @@
 #include <fmt/ranges.h>
 
 #include "cli/remedies/decide.hpp"
-#include "cli/routes/handover.hpp"
 #include "cli/support/words.hpp"
 #include "cli/verify/attribute.hpp"
 
@@ -308,13 +307,6 @@ private:
 
 remedy_measurement measure_remedies(const remedy_request& request, const remedy_progress& progress) {
   return remedy_stages(request, progress).run();
-}
-
-route_plan groups_of(const route_plan& plan, const std::vector<std::size_t>& kept) {
-  route_plan some = plan;
-  some.groups.clear();
-  for (const std::size_t n : kept) some.groups.push_back(plan.groups[n]);
-  return some;
 }
 
 }  // namespace ashlar::cli

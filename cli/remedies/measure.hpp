@@ -87,7 +87,4 @@ using remedy_progress = std::function<void(const std::string& what)>;
 /// time.
 [[nodiscard]] remedy_measurement measure_remedies(const remedy_request& request, const remedy_progress& progress);
 
-/// Returns: the groups with these numbers.
-[[nodiscard]] route_plan groups_of(const route_plan& plan, const std::vector<std::size_t>& kept);
-
 }  // namespace ashlar::cli

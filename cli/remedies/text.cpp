@@ -20,12 +20,6 @@ constexpr std::size_t width = 100;
 constexpr std::size_t name_width = 30;
 constexpr std::size_t leaving_shown = 5;
 
-std::string capital(std::string text) {
-  text.front() =
-      static_cast<char>(text.front() >= 'a' && text.front() <= 'z' ? text.front() - 'a' + 'A' : text.front());
-  return text;
-}
-
 std::string seen(double detectable) {
   return fmt::format("anything above {} would have been seen", share_text(detectable));
 }

@@ -195,6 +195,13 @@ std::string to_text(const route_plan& plan) {
   return all;
 }
 
+route_plan groups_of(const route_plan& plan, const std::vector<std::size_t>& numbers) {
+  route_plan some = plan;
+  some.groups.clear();
+  for (const std::size_t n : numbers) some.groups.push_back(plan.groups[n]);
+  return some;
+}
+
 route_plan read_plan(std::istream& in, const std::string& name) {
   route_plan plan;
   seen_before seen;

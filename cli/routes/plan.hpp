@@ -72,6 +72,9 @@ inline constexpr std::size_t most_frames = 64;
 /// Returns: the plan as text that `read_plan` reads. Bytes that are not UTF-8 are replaced.
 [[nodiscard]] std::string to_text(const route_plan& plan);
 
+/// Returns: the plan with the groups of these numbers alone, in this order.
+[[nodiscard]] route_plan groups_of(const route_plan& plan, const std::vector<std::size_t>& numbers);
+
 /// Returns: the plan of the stream. `name`: of the file, for errors. Throws: `std::runtime_error` with name, line and
 /// reason for text that is no plan, one of another version, one cut short within a line, unknown or missing members,
 /// values out of the limits above, a frame in no listed module, and for a site, a name or a member that stands there

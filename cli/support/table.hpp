@@ -44,6 +44,9 @@ private:
 /// Returns: the text in lines of at most `width` columns, broken at blanks; all but the first start with `indent`.
 [[nodiscard]] std::string wrapped(const std::string& text, std::size_t width, const std::string& indent = "");
 
+/// Returns: the text with its first letter in upper case, if that is one from a to z.
+[[nodiscard]] std::string capital(std::string text);
+
 /// Returns: a bar of blocks, `share` (0 to 1) of `width` columns long in eighths of a column.
 [[nodiscard]] std::string bar(double share, std::size_t width);
 

@@ -21,12 +21,10 @@ constexpr std::size_t pairs_per_part = 25;
 using clock = std::chrono::steady_clock;
 
 route_plan chosen(const route_plan& routes, const plan_parts& parts, const part_choice& choice) {
-  route_plan some = routes;
-  some.groups.clear();
+  std::vector<std::size_t> numbers;
   for (std::size_t i = 0; i < choice.size(); ++i)
-    if (choice[i])
-      for (const std::size_t group : parts[i]) some.groups.push_back(routes.groups[group]);
-  return some;
+    if (choice[i]) numbers.insert(numbers.end(), parts[i].begin(), parts[i].end());
+  return groups_of(routes, numbers);
 }
 
 /// Runs the program on one input after the other, and compares each run with the first one of A.

@@ -7,6 +7,10 @@
 #include <filesystem>
 #include <stdexcept>
 
+#include "cli/routes/handover.hpp"
+#include "cli/support/companion.hpp"
+#include "cli/support/words.hpp"
+
 namespace ashlar::cli {
 
 namespace {
@@ -39,6 +43,18 @@ std::vector<std::string> files_in(const fs::path& folder) {
 }
 
 }  // namespace
+
+program_side under_library(const candidate& malloc, const std::vector<std::string>& command) {
+  const std::string before = malloc.command.empty() ? "LD_PRELOAD=" + malloc.library : malloc.command + " --";
+  return {.command = command, .library = malloc.library, .shown = before + " " + joined(command)};
+}
+
+program_side under_routes(const route_plan& routes, const std::string& file, const std::vector<std::string>& command) {
+  return {.command = command,
+          .library = require_companion(route_library),
+          .variables = {{route_variable, handover_text(routes, false)}},
+          .shown = "ashlar run --plan " + file + " -- " + joined(command)};
+}
 
 bool takes_path(const program_side& side) {
   return std::any_of(side.command.begin(), side.command.end(),

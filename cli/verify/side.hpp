@@ -6,6 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "cli/replay/candidates.hpp"
+#include "cli/routes/plan.hpp"
+
 namespace ashlar::cli {
 
 struct program_side {
@@ -15,6 +18,14 @@ struct program_side {
   std::string shown = {};                                           ///< As a user would type it.
   double most_seconds = 0;                                          ///< Of a run; 0: any number.
 };
+
+/// Returns: the command with the malloc of a library in front. Expects: the candidate has a library.
+[[nodiscard]] program_side under_library(const candidate& malloc, const std::vector<std::string>& command);
+
+/// Returns: the command by the plan of that file, as `ashlar run --plan` starts it. Throws: `std::runtime_error` for a
+/// plan that the router cannot follow, and without the router's library.
+[[nodiscard]] program_side under_routes(const route_plan& routes, const std::string& file,
+                                        const std::vector<std::string>& command);
 
 /// The mark in a command for the path of an input. In a command without it the input is the standard input.
 inline constexpr const char* input_mark = "{}";

@@ -15,7 +15,6 @@
 #include "cli/replay/candidates.hpp"
 #include "cli/rounds/progress.hpp"
 #include "cli/routes/build_id.hpp"
-#include "cli/routes/handover.hpp"
 #include "cli/routes/plan.hpp"
 #include "cli/support/budget.hpp"
 #include "cli/support/companion.hpp"
@@ -155,8 +154,7 @@ program_side under_malloc(const verify_options& o) {
   const std::string obstacle =
       describe(inspect_program(o.program.front()), {.name = chosen.name.c_str(), .use = "verify"});
   if (!obstacle.empty()) throw std::runtime_error(obstacle);
-  const std::string before = chosen.command.empty() ? "LD_PRELOAD=" + chosen.library : chosen.command + " --";
-  return {.command = o.program, .library = chosen.library, .shown = before + " " + joined(o.program)};
+  return under_library(chosen, o.program);
 }
 
 /// Throws: `std::runtime_error` for a plan that cannot be read, or is for another build.
@@ -166,10 +164,7 @@ program_side under_plan(verify_options& o) {
   o.routed = read_plan(o.routes);
   if (obstacle.empty()) obstacle = bind_plan(o.routed, program.path);
   if (!obstacle.empty()) throw std::runtime_error(obstacle);
-  return {.command = o.program,
-          .library = require_companion(route_library),
-          .variables = {{route_variable, handover_text(o.routed, false)}},
-          .shown = "ashlar run --plan " + o.routes + " -- " + joined(o.program)};
+  return under_routes(o.routed, o.routes, o.program);
 }
 
 program_side other_side(verify_options& o) {
