@@ -3,6 +3,8 @@
 #include "cli/budget/check.hpp"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "cli/support/table.hpp"
 #include "cli/support/table_units.hpp"
@@ -56,6 +58,22 @@ std::vector<checked_limit> check_limits(const std::vector<limit>& limits, const 
                                         const trace::name_table& names) {
   std::vector<checked_limit> all;
   for (const limit& each : limits) all.push_back({each, find_figure(each, sum, names)});
+  return all;
+}
+
+std::vector<limit> limits_of(const study::trace_summary& sum, const trace::name_table& names) {
+  std::set<std::pair<budget_subject, std::string>> subjects = {{budget_subject::program, ""}};
+  for (const auto& [name, span] : sum.spans.by_name)
+    if (span.count() != 0) subjects.emplace(budget_subject::span, names[name]);
+  for (const auto& [id, thread] : sum.threads)
+    if (thread.name != 0) subjects.emplace(budget_subject::thread, names[thread.name]);
+  std::vector<limit> all;
+  for (const auto& [subject, name] : subjects)
+    for (const std::string& figure : figures_of(subject)) {
+      if (figure.ends_with("_ns")) continue;
+      limit& each = all.emplace_back(limit{subject, name, figure, 0});
+      each.most = find_figure(each, sum, names).value_or(0);
+    }
   return all;
 }
 

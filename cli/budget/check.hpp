@@ -27,6 +27,10 @@ struct checked_limit {
 [[nodiscard]] std::vector<checked_limit> check_limits(const std::vector<limit>& limits, const study::trace_summary& sum,
                                                       const trace::name_table& names);
 
+/// Returns: the counts and peaks of a trace as limits, which it keeps: of the program, and of each span and thread of a
+/// name. No times, which vary.
+[[nodiscard]] std::vector<limit> limits_of(const study::trace_summary& sum, const trace::name_table& names);
+
 /// Returns: a line for each limit, those that are exceeded marked.
 [[nodiscard]] std::string limits_text(const std::vector<checked_limit>& all);
 

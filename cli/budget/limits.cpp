@@ -81,6 +81,20 @@ const std::vector<std::string>& figures_of(budget_subject subject) {
   return subject == budget_subject::span ? span : subject == budget_subject::thread ? thread : program;
 }
 
+std::string limits_file(const std::vector<limit>& limits) {
+  json all;
+  for (const limit& each : limits) switch (each.subject) {
+      case budget_subject::program: all["program"][each.figure] = each.most; break;
+      case budget_subject::span: all["spans"][each.name][each.figure] = each.most; break;
+      case budget_subject::thread: all["threads"][each.name][each.figure] = each.most; break;
+    }
+  try {
+    return all.dump(2) + "\n";
+  } catch (const json::type_error&) {
+    throw std::runtime_error("the name of a span or thread is not UTF-8, and cannot stand in a file of limits");
+  }
+}
+
 std::vector<limit> read_limits(std::istream& from, const std::string& file) { return limits_reader(file).read(from); }
 
 }  // namespace ashlar::cli

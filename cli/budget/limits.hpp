@@ -31,6 +31,10 @@ struct limit {
 /// no JSON, no such subject or figure, no whole number, no limit at all.
 [[nodiscard]] std::vector<limit> read_limits(std::istream& from, const std::string& file);
 
+/// Returns: the text of a file from which `read_limits` reads these limits: a figure a line, in the order of their
+/// names. Throws: `std::runtime_error` for a name that is not UTF-8.
+[[nodiscard]] std::string limits_file(const std::vector<limit>& limits);
+
 /// Returns: the figures that a subject has.
 [[nodiscard]] const std::vector<std::string>& figures_of(budget_subject subject);
 

@@ -35,6 +35,7 @@ constexpr int exit_exceeded = 3;
 
 struct command {
   std::string limits;
+  std::string write;  ///< The file of limits to make; empty: none.
   std::string trace;
   std::string json;
   std::vector<std::string> program;
@@ -81,18 +82,32 @@ nlohmann::json json_of(const std::vector<checked_limit>& all) {
   return {{"limits", rows}};
 }
 
-int check_trace(const command& c, const std::vector<limit>& limits, const std::string& trace) {
-  trace_input input(trace);
-  const study::trace_summary sum = study::summarise(input);
-  const std::vector<checked_limit> all = check_limits(limits, sum, input.names());
-  if (const std::string note = damage_note(input.info()); !note.empty()) throw std::runtime_error(trace + ": " + note);
+int check_summary(const command& c, const std::vector<limit>& limits, const study::trace_summary& sum,
+                  const trace::name_table& names) {
+  const std::vector<checked_limit> all = check_limits(limits, sum, names);
   if (c.json != "-") fmt::print("{}", limits_text(all));
   if (!c.json.empty()) write_json(c.json, json_of(all));
   return std::all_of(all.begin(), all.end(), [](const checked_limit& l) { return l.is_kept(); }) ? exit_ok
                                                                                                  : exit_exceeded;
 }
 
-int record_and_check(const command& c, const std::vector<limit>& limits) {
+int write_limits(const std::string& file, const study::trace_summary& sum, const trace::name_table& names) {
+  const std::vector<limit> limits = limits_of(sum, names);
+  write_text(file, limits_file(limits));
+  if (file != "-") fmt::print("{} limits, written to {}\n", limits.size(), file);
+  return exit_ok;
+}
+
+/// `limits` are of no use to a command that makes a file of them.
+int use_trace(const command& c, const std::vector<limit>& limits, const std::string& trace) {
+  trace_input input(trace);
+  if (!c.write.empty()) expect_other_file(input, c.write);
+  const study::trace_summary sum = study::summarise(input);
+  if (const std::string note = damage_note(input.info()); !note.empty()) throw std::runtime_error(trace + ": " + note);
+  return c.write.empty() ? check_summary(c, limits, sum, input.names()) : write_limits(c.write, sum, input.names());
+}
+
+int record_and_use(const command& c, const std::vector<limit>& limits) {
   const std::string library = require_companion(recorder_library);
   const scratch_directory scratch;
   const std::string trace = scratch.file("trace");
@@ -108,13 +123,21 @@ int record_and_check(const command& c, const std::vector<limit>& limits) {
   if (files > 1)
     complain("budget", fmt::format("what the processes do that {} started ({}) counts for no limit", c.program.front(),
                                    files - 1));
-  return check_trace(c, limits, trace);
+  return use_trace(c, limits, trace);
+}
+
+/// Returns: null if there is none.
+const char* mistake_of(const command& c) {
+  if (c.program.empty() == c.trace.empty()) return "either --trace TRACE or -- PROGRAM is needed";
+  if (c.limits.empty() == c.write.empty()) return "either LIMITS or --write FILE is needed";
+  return !c.write.empty() && !c.json.empty() ? "--json is of no use with --write" : nullptr;
 }
 
 int run(int argc, char** argv) {
   command c;
   CLI::App app(
-      "ashlar budget LIMITS [--json FILE] (--trace TRACE | -- PROGRAM [ARGUMENT]...)\n\n"
+      "ashlar budget LIMITS [--json FILE] (--trace TRACE | -- PROGRAM [ARGUMENT]...)\n"
+      "       ashlar budget --write FILE (--trace TRACE | -- PROGRAM [ARGUMENT]...)\n\n"
       "Holds a program to limits: allocations, bytes and live bytes of spans, threads and the whole. Counts are\n"
       "exact and the same in each run; times (p50_ns, p99_ns, p99_9_ns of spans) are those of a recorded run.",
       argv[0]);
@@ -122,17 +145,20 @@ int run(int argc, char** argv) {
              "failed, or the trace or the limits cannot be read, 2 the command line is invalid, 124 the recorder\n"
              "cannot be loaded into the program, 126 and 127 it cannot be run or found.\n"
              "docs/spans.md has the limits.");
-  app.add_option("LIMITS", c.limits, "A file in JSON: spans, threads and program, each with limits")->required();
+  app.add_option("LIMITS", c.limits, "A file in JSON: spans, threads and program, each with limits");
+  app.add_option("--write", c.write, "Write the counts and peaks of this run to FILE, as LIMITS; - is standard output")
+      ->type_name("FILE");
   app.add_option("--trace", c.trace, "Hold a recorded trace to the limits in place of a run")->type_name("TRACE");
   app.add_option("--json", c.json, "Write the result to FILE; - is standard output")->type_name("FILE");
   char** const end = argv + argc;
   char** const dashes = std::find(argv, end, std::string_view("--"));
   if (const auto status = parse(app, static_cast<int>(dashes - argv), argv)) return *status;
   if (dashes != end) c.program.assign(dashes + 1, end);
-  if (c.program.empty() == c.trace.empty())
-    return complain("budget", "either --trace TRACE or -- PROGRAM is needed; see ashlar budget --help", exit_usage);
-  const std::vector<limit> limits = limits_in(c.limits);
-  return c.trace.empty() ? record_and_check(c, limits) : check_trace(c, limits, c.trace);
+  if (const char* const mistake = mistake_of(c); mistake != nullptr)
+    return complain("budget", std::string(mistake) + "; see ashlar budget --help", exit_usage);
+  if (!c.write.empty()) expect_writable(c.write);
+  const std::vector<limit> limits = c.write.empty() ? limits_in(c.limits) : std::vector<limit>();
+  return c.trace.empty() ? record_and_use(c, limits) : use_trace(c, limits, c.trace);
 }
 
 const verb_registration registration({"budget", "fail where a program exceeds limits of allocation", run});

@@ -111,6 +111,58 @@ TEST_F(budget, holds_a_trace_to_limits) {
   EXPECT_EQ(held_to(R"({"program": {"allocations": 0}})", "--trace " + trace), 3) << text("err");
 }
 
+TEST_F(budget, a_run_writes_the_limits_that_it_keeps) {
+  const std::string limits = file("made.json"), again = file("again.json");
+  EXPECT_EQ(ashlar("budget --write " + limits + " " + spans), 0) << text("err");
+  EXPECT_NE(text("out").find(" limits, written to " + limits + "\n"), std::string::npos) << text("out");
+  const json made = json::parse(text("made.json"));
+  EXPECT_EQ(made["spans"]["request"], json::parse(R"({"allocations": 5, "bytes": 91000, "count": 4,
+                                                      "peak_bytes": 91000})"))
+      << made;
+  EXPECT_TRUE(made["threads"]["worker"].contains("peak_bytes")) << made;
+  EXPECT_TRUE(made["program"].contains("never_freed_bytes")) << made;
+  EXPECT_EQ(ashlar("budget " + limits + " " + spans), 0) << text("out") << text("err");
+  EXPECT_EQ(ashlar("budget --write " + again + " " + spans), 0) << text("err");
+  EXPECT_EQ(text("again.json"), text("made.json"));
+}
+
+TEST_F(budget, limits_of_a_trace_hold_it_to_its_counts) {
+  const std::string trace = sample(1000), limits = file("made.json");
+  EXPECT_EQ(ashlar("budget --write - --trace " + trace), 0) << text("err");
+  json made = json::parse(text("out"));
+  std::ofstream(limits) << made;
+  EXPECT_EQ(ashlar("budget " + limits + " --trace " + trace), 0) << text("out");
+  for (const auto& [figure, most] : made["program"].items()) {
+    json less = made;
+    less["program"][figure] = most.get<std::uint64_t>() - 1;
+    std::ofstream(limits) << less;
+    EXPECT_EQ(ashlar("budget " + limits + " --trace " + trace), 3) << figure << text("out");
+  }
+}
+
+TEST(limits, a_file_of_them_is_read_again) {
+  const std::vector<limit> all = {{budget_subject::program, "", "peak_bytes", 5},
+                                  {budget_subject::span, "a \"b\"", "allocations", 97},
+                                  {budget_subject::span, "parse", "count", std::uint64_t{1} << 63},
+                                  {budget_subject::thread, "audio", "bytes", 0}};
+  EXPECT_EQ(limits_of(ashlar::cli::limits_file(all)), all);
+  EXPECT_THROW(static_cast<void>(ashlar::cli::limits_file({{budget_subject::span, "\xff", "count", 1}})),
+               std::runtime_error);
+}
+
+TEST_F(budget, limits_that_cannot_be_written_are_an_error) {
+  const std::string trace = sample(100);
+  EXPECT_EQ(ashlar("budget --write /nonesuch/f --trace " + trace), 1);
+  EXPECT_EQ(text("err"), "ashlar budget: /nonesuch/f: No such file or directory\n");
+  EXPECT_EQ(ashlar("budget --write " + trace + " --trace " + trace), 1);
+  EXPECT_EQ(ashlar("budget --write f --json g --trace " + trace), 2);
+  EXPECT_EQ(text("err"), "ashlar budget: --json is of no use with --write; see ashlar budget --help\n");
+  EXPECT_EQ(ashlar("budget --write f l.json --trace " + trace), 2);
+  EXPECT_EQ(text("err"), "ashlar budget: either LIMITS or --write FILE is needed; see ashlar budget --help\n");
+  EXPECT_EQ(ashlar("budget --write " + file("none.json") + " -- false"), 1);
+  EXPECT_EQ(text("none.json"), "");
+}
+
 TEST_F(budget, what_cannot_be_held_to_limits_is_an_error) {
   const std::string fine = R"({"program": {"bytes": 1000000000}})";
   EXPECT_EQ(held_to(fine, ""), 2);
