@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
 
 #include <CLI/CLI.hpp>
 
@@ -11,10 +10,10 @@
 
 namespace ashlar::cli {
 
-inline void add_round_options(CLI::App& app, round_limits& limits, const std::string& remark = "") {
+inline void add_round_options(CLI::App& app, round_limits& limits) {
   auto* const budget =
       app.add_option("--budget", limits.seconds,
-                     "Repeat until each difference is decided, or for this many seconds; at least three times" + remark)
+                     "Repeat until each difference is decided, or for this many seconds; at least three times")
           ->check(CLI::Range(0.0, 1e6))
           ->type_name("SECONDS")
           ->capture_default_str();

@@ -13,7 +13,7 @@ struct prediction {
   std::string name;
   std::string library;
   std::string command = {};    ///< Runs a program under it; empty: LD_PRELOAD alone does.
-  std::string failure;         ///< If not empty, no other member is valid.
+  std::string failure = {};    ///< If not empty, no other member is valid.
   double saved_least_ms = 0;   ///< Of the busiest thread; negative: a loss.
   double saved_most_ms = 0;    ///< Of all threads one after the other.
   double peak_bytes_more = 0;  ///< Resident at the peak.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The reason of a difference between measurement and prediction: its measured parts, a line for each candidate.
+// The reason of a difference between measurement and prediction: its measured parts, a line for each malloc.
 #pragma once
 
 #include <optional>
@@ -20,12 +20,12 @@ struct missed_parts {
 };
 
 /// Returns: the distance of the measured processor time from the prediction, in percentage points.
-[[nodiscard]] double missed_by(const trials& all, const trial& t);
+[[nodiscard]] double missed_by(const trial& t);
 /// Returns: none if the user time was not sampled.
-[[nodiscard]] std::optional<missed_parts> parts_of_miss(const trials& all, const trial& t);
-/// Effects: runs the program for each candidate that misses, and with its own malloc, and samples its user time.
-void sample_misses(program_runner& program, trials& all, const trial_progress& progress);
+[[nodiscard]] std::optional<missed_parts> parts_of_miss(const trials& tried, const trial& t);
+/// Effects: runs the program for each malloc that misses, and with its own, and samples its user time.
+void sample_misses(trials& tried, const trial_progress& progress);
 /// Returns: the parts of at least a point, largest first; empty if the prediction does not miss.
-[[nodiscard]] std::string reason_of_miss(const trials& all, const trial& t);
+[[nodiscard]] std::string reason_of_miss(const trials& tried, const trial& t);
 
 }  // namespace ashlar::cli

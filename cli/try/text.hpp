@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Predicted beside measured, in a table, in a sentence and as JSON.
+// Predicted beside measured, in a table, in sentences and as JSON.
 #pragma once
 
 #include <string>
@@ -11,21 +11,23 @@
 
 namespace ashlar::cli {
 
-/// The predicted change by a candidate, in percent of the program's own `m`; for several threads a range.
+/// The predicted change by a malloc, in percent of A; for several threads a range.
 struct predicted_change {
   double least = 0;
   double most = 0;
 };
-[[nodiscard]] predicted_change predicted(const trials& all, const trial& t, program_measure m);
+/// Expects: `m` is cpu, wall or peak.
+[[nodiscard]] predicted_change predicted(const trial& t, run_measure m);
 
-[[nodiscard]] std::string try_headline(const trials& all, const std::string& program);
-[[nodiscard]] std::string try_table(const trials& all);
-/// Returns: the library to preload, or the advice to change nothing, or the rounds that a decision needs.
-[[nodiscard]] std::string try_verdict(const trials& all, const std::string& program);
-/// Returns: the method, and reasons for a difference between prediction and measurement, one line for each.
-[[nodiscard]] std::vector<std::string> try_notes(const trials& all, const trace_predictions& predictions,
-                                                 const std::string& program);
-[[nodiscard]] nlohmann::json try_json(const trials& all, const trace_predictions& predictions,
-                                      const std::string& program);
+/// Returns: cpu, wall and peak of each malloc, and those that failed.
+[[nodiscard]] std::string try_table(const trials& tried);
+/// Returns: the verdict on each malloc, one line for each.
+[[nodiscard]] std::vector<std::string> try_verdicts(const trials& tried);
+/// Returns: the command with the best malloc, or the advice to change nothing.
+[[nodiscard]] std::string try_conclusion(const trials& tried);
+/// Returns: the notes of each experiment, those of all alike once, and reasons for a difference between prediction and
+/// measurement.
+[[nodiscard]] std::vector<std::string> try_notes(const trials& tried, const trace_predictions& predictions);
+[[nodiscard]] nlohmann::json try_json(const trials& tried, const trace_predictions& predictions);
 
 }  // namespace ashlar::cli

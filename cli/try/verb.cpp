@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // `ashlar try`: measures the gain of preloading another malloc for the program itself.
 #include <algorithm>
-#include <cstdio>
-#include <cstring>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -11,7 +10,6 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/replay/candidates.hpp"
-#include "cli/rounds/options.hpp"
 #include "cli/rounds/progress.hpp"
 #include "cli/support/output.hpp"
 #include "cli/support/parse.hpp"
@@ -22,7 +20,7 @@
 #include "cli/try/prediction.hpp"
 #include "cli/try/reason.hpp"
 #include "cli/try/text.hpp"
-#include "cli/try/trial.hpp"
+#include "cli/verify/options.hpp"
 
 namespace ashlar::cli {
 
@@ -32,7 +30,7 @@ struct try_options {
   std::string trace;
   std::vector<std::string> with;
   std::size_t best = 3;
-  round_limits limits{.rounds = 0, .seconds = 60};
+  experiment_options how;
   std::string input;
   std::string json;
   bool prefix = false;
@@ -49,78 +47,83 @@ void add_options(CLI::App& app, try_options& o) {
       ->check(CLI::Range(std::size_t{1}, std::size_t{100}))
       ->type_name("N")
       ->capture_default_str();
-  add_round_options(app, o.limits, "; half of the seconds go to the replay");
+  add_experiment_options(app, o.how, "--runs,--repetitions",
+                         "With --runs auto, stop after this time (20s, 2m): a quarter is for the replay, the rest for "
+                         "the pairs of each malloc alike");
   app.add_option("--input", o.input, "The program's standard input, each time from its start (default: none)")
       ->type_name("FILE");
   app.add_flag("--damaged", o.prefix, "Replay the part of a damaged trace before the damage");
   app.add_option("--json", o.json, "Write every run to FILE; - is standard output")->type_name("FILE");
-  app.footer("The program must do the same each time. What it prints is kept off the terminal and compared.\n"
-             "docs/replay.md describes the measurement.\n\n"
-             "Exit status: 0 measured, 1 the trace, the program or an allocator failed, 2 the command line is "
-             "invalid.");
+  app.footer(
+      "The program must do the same each time. What it prints is kept off the terminal and compared.\n"
+      "docs/try.md describes the measurement, docs/verify.md its statistics.\n\n"
+      "Exit status: 0 a malloc is better or none matters, 1 the trace, the program or an allocator failed, 2 the\n"
+      "command line is invalid, 4 more runs would decide, 5 the machine is unfit: the program differs from "
+      "itself.");
 }
 
-std::vector<std::string> replay_options(const try_options& o) {
+std::vector<std::string> replay_options(const try_options& o, const experiment_plan& plan) {
   std::vector<std::string> words;
-  if (o.limits.rounds != 0) words = {"--repetitions", std::to_string(o.limits.rounds)};
-  else words = {"--budget", fmt::format("{}", o.limits.seconds / 2)};
+  if (plan.pairs != 0) words = {"--repetitions", std::to_string(plan.pairs)};
+  else words = {"--budget", fmt::format("{}", plan.seconds / 4)};
   if (o.prefix) words.emplace_back("--damaged");
   return words;
 }
 
-void show_progress(std::size_t round, const std::string& name) {
-  print_progress(fmt::format("[round {}] running under {}", round + 1, name));
-  if (round == 0 && !shows_progress()) std::fprintf(stderr, "running under %s\n", name.c_str());
-}
+void show_progress(const std::string& name, const std::string& step) { print_progress(name + " " + step); }
 
-void print(const trials& all, const trace_predictions& predictions, const std::string& program) {
+void print(const trials& tried, const trace_predictions& predictions) {
   constexpr std::size_t width = 100;
-  fmt::print("{}\n\n{}\n{}\n\n", wrapped(try_headline(all, program), width), try_table(all),
-             wrapped(try_verdict(all, program), width));
-  for (const std::string& note : try_notes(all, predictions, program))
-    fmt::print("{}\n", wrapped("· " + note, width, "  "));
+  fmt::print("A: {}\nB: the same with another malloc\n\n{}\n", tried.all.front().plan.a.shown, try_table(tried));
+  for (const std::string& verdict : try_verdicts(tried)) fmt::print("{}\n", wrapped(verdict, width, "  "));
+  fmt::print("\n{}\n\n", wrapped(try_conclusion(tried), width));
+  for (const std::string& note : try_notes(tried, predictions)) fmt::print("{}\n", wrapped("· " + note, width, "  "));
 }
 
-int outcome(const trials& all) {
-  int status = exit_ok;
-  for (const trial& t : all.candidates)
-    if (!t.failure.empty()) status = complain("try", t.predicted.name + ": " + t.failure);
-  return status;
+experiment_plan setting_of(const try_options& o) {
+  experiment_plan plan;
+  plan.a = {.command = o.program, .shown = joined(o.program)};
+  if (!o.input.empty()) plan.inputs = input_files({o.input});
+  apply(o.how, plan);
+  return plan;
 }
 
-int try_all(const try_options& o) {
-  trace_predictions predictions = predict(o.trace, preloadable_names(o.with), replay_options(o));
+int try_program(const try_options& o) {
+  experiment_plan setting = setting_of(o);
+  trace_predictions predictions = predict(o.trace, preloadable_names(o.with), replay_options(o, setting));
   if (o.with.empty() && predictions.all.size() > o.best) predictions.all.resize(o.best);
   add_loading(predictions.all);
-  program_runner runner(o.program, o.input);
-  trials all = try_program(runner, predictions.all, o.limits, show_progress);
-  sample_misses(runner, all, show_progress);
+  setting.seconds = setting.seconds * 3 / 4;
+  trials tried = try_all(setting, predictions.all, show_progress);
+  sample_misses(tried, show_progress);
   clear_progress();
-  const std::string program = joined(o.program);
-  if (o.json != "-") print(all, predictions, program);
-  if (!o.json.empty()) write_json(o.json, try_json(all, predictions, program));
-  return outcome(all);
+  if (o.json != "-") print(tried, predictions);
+  if (!o.json.empty()) write_json(o.json, try_json(tried, predictions));
+  for (const trial& t : tried.all)
+    if (!t.failure.empty()) complain("try", t.predicted.name + ": " + t.failure);
+  return exit_status_of(tried);
 }
 
 /// Everything after "--" belongs to the program.
 int run(int argc, char** argv) {
   try_options o;
   CLI::App app("ashlar try TRACE [OPTION]... -- PROGRAM [ARGUMENT]...\n\n"
-               "Runs a program unrecorded under the allocators that can be preloaded, and measures the gain of each.",
+               "Runs a program unrecorded under the mallocs that did best in a replay of its trace, and verifies each: "
+               "'ashlar verify --malloc', predicted beside measured.",
                argv[0]);
   add_options(app, o);
-  char** const dashes = std::find_if(argv, argv + argc, [](const char* word) { return std::strcmp(word, "--") == 0; });
+  char** const dashes = std::find(argv, argv + argc, std::string_view("--"));
   if (const auto status = parse(app, static_cast<int>(dashes - argv), argv)) return *status;
   if (dashes != argv + argc) o.program.assign(dashes + 1, argv + argc);
   if (o.program.empty()) return complain("try", "no program given; see ashlar try --help", exit_usage);
   try {
-    return try_all(o);
+    return try_program(o);
   } catch (const unknown_allocator& error) {
     return complain("try", error.what(), exit_usage);
   }
 }
 
-const verb_registration registration({"try", "run a program under the allocators that did best in a replay", run});
+const verb_registration registration({"try", "verify a program under the allocators that did best in a replay", run});
 
 }  // namespace
 

@@ -14,8 +14,8 @@ namespace ashlar::cli {
 /// Groups of a plan that come and go together, by their numbers; each group is in one part.
 using plan_parts = std::vector<std::vector<std::size_t>>;
 
-/// Returns: the first groups, which have the greatest bounds, each for itself, and the others together: eight pairs or
-/// more for a part, but two parts at least. Expects: two groups or more.
+/// Returns: the first groups, which have the greatest estimates, each for itself, and the others together: eight pairs
+/// or more for a part, but two parts at least. Expects: two groups or more.
 [[nodiscard]] plan_parts parts_of(std::size_t groups, std::size_t pairs);
 
 /// Returns: a part for each group.

@@ -11,6 +11,8 @@
 #include <cmath>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "cli/rounds/effect.hpp"
 #include "cli/support/companion.hpp"
 #include "cli/support/verb.hpp"
@@ -145,6 +147,11 @@ std::vector<double> experiment::values(run_measure m, const run_figures run_pair
   std::vector<double> all;
   for (const run_pair& pair : pairs) all.push_back(value_of(pair.*of, m));
   return all;
+}
+
+std::string progress_text(std::size_t pair, std::size_t pairs) {
+  if (pair == 0) return "warming up";
+  return pairs == 0 ? fmt::format("[pair {}, pilot]", pair) : fmt::format("[pair {} of {}]", pair, pairs);
 }
 
 experiment run_experiment(const experiment_plan& plan, const experiment_progress& progress) {

@@ -34,7 +34,8 @@ struct experiment_plan {
   double seconds = 60;              ///< The budget if `pairs` is 0; the pilot is run in any case.
   double threshold = 0.01;          ///< A smaller share does not matter.
   run_measure decides = run_measure::cpu;
-  bool spans = false;  ///< Preload a clock for spans.
+  double error = 0.05;  ///< The chance that an interval misses; as of `effect_error`.
+  bool spans = false;   ///< Preload a clock for spans.
   std::uint64_t seed = 0;
 };
 
@@ -72,6 +73,9 @@ struct different_program : std::runtime_error {
 };
 
 using experiment_progress = std::function<void(std::size_t pair, std::size_t pairs)>;
+
+/// Returns: "[pair 3 of 12]"; in the pilot the number of pairs is 0.
+[[nodiscard]] std::string progress_text(std::size_t pair, std::size_t pairs);
 
 /// Effects: runs the programs. Throws: `different_program` if B ends or prints otherwise; `std::runtime_error` if a
 /// program cannot be started (by a shell: status 126 or 127), or A dies of a signal or does not end the same way

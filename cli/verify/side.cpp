@@ -9,6 +9,7 @@
 
 #include "cli/routes/handover.hpp"
 #include "cli/support/companion.hpp"
+#include "cli/support/inspect_program.hpp"
 #include "cli/support/words.hpp"
 
 namespace ashlar::cli {
@@ -47,6 +48,12 @@ std::vector<std::string> files_in(const fs::path& folder) {
 program_side under_library(const candidate& malloc, const std::vector<std::string>& command) {
   const std::string before = malloc.command.empty() ? "LD_PRELOAD=" + malloc.library : malloc.command + " --";
   return {.command = command, .library = malloc.library, .shown = before + " " + joined(command)};
+}
+
+program_side under_library(const candidate& malloc, const std::vector<std::string>& command, const char* use) {
+  const std::string obstacle = describe(inspect_program(command.front()), {.name = malloc.name.c_str(), .use = use});
+  if (!obstacle.empty()) throw std::runtime_error(obstacle);
+  return under_library(malloc, command);
 }
 
 program_side under_routes(const route_plan& routes, const std::string& file, const std::vector<std::string>& command) {

@@ -69,9 +69,12 @@ std::string unfit(const verification& v, const experiment_plan& plan) {
                      change_text(v.itself.ratio()), facts_of(plan.decides).name, v.itself.pairs);
 }
 
+/// Returns: "95 %", "98.3 %".
+std::string confidence_text(double error) { return fmt::format("{:.4g} %", std::round(1000 * (1 - error)) / 10); }
+
 std::string itself_note(const verification& v) {
-  return fmt::format("A against A: {} in {} pairs (98 %), which is no difference.", change_text(v.itself.ratio()),
-                     v.itself.pairs);
+  return fmt::format("A against A: {} in {} pairs ({}), which is no difference.", change_text(v.itself.ratio()),
+                     v.itself.pairs, confidence_text(v.itself.error));
 }
 
 std::string modes_note(const char* side, const two_modes& m, run_measure measure) {
@@ -114,6 +117,8 @@ std::string change_text(const median_interval& ratio) {
   return fmt::format("{} % {}", points(ratio.median - 1), interval(ratio));
 }
 
+std::string against_title(double error) { return "B against A (" + confidence_text(error) + ")"; }
+
 std::string share_text(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 std::string amount_text(double value, run_measure m) {
@@ -155,7 +160,12 @@ std::string verdict_sentence(const verification& v, const experiment_plan& plan)
 }
 
 std::string effect_table(const verification& v) {
-  text_table table({{"", side::left}, {"A"}, {"B"}, {"B against A (95 %)"}, {"detectable"}, {"B takes", side::left}});
+  text_table table({{"", side::left},
+                    {"A"},
+                    {"B"},
+                    {against_title(v.measures.front().effect.error)},
+                    {"detectable"},
+                    {"B takes", side::left}});
   for (const run_measure m : run_measures) {
     const measure_effect& e = v.of(m);
     table.add({facts_of(m).name, amount_text(e.a, m), amount_text(e.b, m), change_text(e.effect.ratio()),

@@ -22,6 +22,8 @@ namespace ashlar::cli {
 
 /// Returns: "-14.6 % [-17.4, -11.4]".
 [[nodiscard]] std::string change_text(const median_interval& ratio);
+/// Returns: "B against A (95 %)", with the confidence of intervals of this error.
+[[nodiscard]] std::string against_title(double error);
 /// Returns: "2.4 %".
 [[nodiscard]] std::string share_text(double share);
 /// Returns: a value of the measure with its unit.

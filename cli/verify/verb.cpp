@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // `ashlar verify`: whether B is better than A, with an interval and an exit status.
 #include <algorithm>
-#include <charconv>
-#include <random>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -16,7 +14,6 @@
 #include "cli/rounds/progress.hpp"
 #include "cli/routes/build_id.hpp"
 #include "cli/routes/plan.hpp"
-#include "cli/support/budget.hpp"
 #include "cli/support/companion.hpp"
 #include "cli/support/inspect_program.hpp"
 #include "cli/support/output.hpp"
@@ -25,28 +22,26 @@
 #include "cli/support/verb.hpp"
 #include "cli/support/words.hpp"
 #include "cli/verify/attribute.hpp"
+#include "cli/verify/options.hpp"
 #include "cli/verify/text.hpp"
 
 namespace ashlar::cli {
 
 namespace {
 
-constexpr const char* automatic = "auto";
 const std::string see_help = "; see ashlar verify --help";
 
 struct verify_options {
   std::string a;
   std::string b;
   std::string malloc = "libashlar.so";
+  std::string against;      ///< The malloc of A; empty: its own.
   std::string routes;       ///< The file of a plan.
   route_plan routed;        ///< Its contents, for the program.
   bool attributes = false;  ///< To each group its effect.
   std::string reduced;      ///< The file for the groups that gain.
   bool malloc_given = false;
-  std::string runs = automatic;
-  std::string threshold = "1%";
-  std::string metric = "cpu";
-  std::string budget = "60s";
+  experiment_options how;
   std::vector<std::string> inputs;
   std::string json;
   experiment_plan plan;
@@ -58,40 +53,6 @@ struct usage_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-std::string check_runs(const std::string& text) {
-  std::size_t runs = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), runs);
-  const bool whole = error == std::errc() && end == text.data() + text.size();
-  if (text == automatic || (whole && runs > pilot_pairs && runs <= most_rounds)) return {};
-  return fmt::format("'{}' is neither auto nor a number from {} to {}", text, pilot_pairs + 1, most_rounds);
-}
-
-/// Returns: the share that "1%" or "1" is; 0 if it is none.
-double share_of(std::string_view text) {
-  if (text.ends_with('%')) text.remove_suffix(1);
-  double percent = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), percent);
-  const bool whole = error == std::errc() && end == text.data() + text.size();
-  return whole && percent >= 0.01 && percent <= 100 ? percent / 100 : 0;
-}
-
-std::string check_threshold(const std::string& text) {
-  return share_of(text) != 0 ? "" : "'" + text + "' is no percentage from 0.01% to 100%";
-}
-
-std::string check_budget(const std::string& text) {
-  return budget_seconds(text) >= 0 ? "" : "'" + text + "' is no time from 0 to 1e6 s, such as 20s or 2m";
-}
-
-std::string check_metric(const std::string& text) {
-  return text == "cpu" || text == "wall" || text == "peak" ? "" : "'" + text + "' is none of cpu, wall, peak";
-}
-
-run_measure measure_of(const std::string& metric) {
-  if (metric == "wall") return run_measure::wall;
-  return metric == "peak" ? run_measure::peak : run_measure::cpu;
-}
-
 CLI::Option* add_options(CLI::App& app, verify_options& o) {
   app.add_option("--a", o.a, "The command to compare with (default: PROGRAM as it is)")->type_name("CMD");
   app.add_option("--b", o.b, "The command to judge (default: PROGRAM under another malloc)")->type_name("CMD");
@@ -99,6 +60,8 @@ CLI::Option* add_options(CLI::App& app, verify_options& o) {
       app.add_option("--malloc", o.malloc, "That malloc: mimalloc, jemalloc, tcmalloc, or a library by its path")
           ->type_name("LIB")
           ->capture_default_str();
+  app.add_option("--against", o.against, "PROGRAM under this malloc is A: what B adds to it, or takes from it")
+      ->type_name("LIB");
   app.add_option("--plan", o.routes, "PROGRAM as under 'ashlar run --plan FILE' is B, instead")->type_name("FILE");
   app.add_flag("--attribute", o.attributes,
                "With --plan: the effect of each group, from runs with a random half of them");
@@ -108,27 +71,10 @@ CLI::Option* add_options(CLI::App& app, verify_options& o) {
                  "Files, or folders of files, to run on in turn: as standard input, or in place of {} in the command. "
                  "Take others than B was made with")
       ->type_name("PATH...");
-  app.add_option("--runs", o.runs, "Pairs of runs, 7 to 1000; auto: as many as a pilot of 6 asks for")
-      ->check(check_runs)
-      ->type_name("N")
-      ->capture_default_str();
-  app.add_option("--budget", o.budget, "With --runs auto, stop after this time (20s, 2m); the pilot is run anyway")
-      ->check(check_budget)
-      ->type_name("TIME")
-      ->capture_default_str();
-  app.add_option("--threshold", o.threshold, "A smaller difference does not matter")
-      ->check(check_threshold)
-      ->type_name("PERCENT")
-      ->capture_default_str();
-  app.add_option("--metric", o.metric, "What decides: cpu (user and system time), wall, or peak (resident memory)")
-      ->check(check_metric)
-      ->type_name("NAME")
-      ->capture_default_str();
+  add_experiment_options(app, o.how, "--runs",
+                         "With --runs auto, stop after this time (20s, 2m); the pilot is run anyway");
   app.add_flag("--spans", o.plan.spans,
                "Time the program's spans (ashlar::span, ashlar_record.h): B is worse if the 99th percentile of one is");
-  app.add_option("--seed", o.plan.seed, "Of the order of the runs, to repeat it (default: a random one, printed)")
-      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 53))
-      ->type_name("N");
   app.add_option("--json", o.json, "Write every run to FILE; - is standard output")->type_name("FILE");
   app.footer(
       "CMD is started without a shell, unless it has a character of the shell's own.\n"
@@ -148,13 +94,10 @@ program_side side_of(const std::string& command) {
 }
 
 /// Throws: `usage_error`, or `std::runtime_error` for a program that nothing can be preloaded into.
-program_side under_malloc(const verify_options& o) {
-  const candidate chosen = named_candidates({o.malloc}).front();
+program_side under_malloc(const std::string& malloc, const std::vector<std::string>& program) {
+  const candidate chosen = named_candidates({malloc}).front();
   if (chosen.library.empty()) throw usage_error(chosen.name + " cannot be preloaded: it is not a library");
-  const std::string obstacle =
-      describe(inspect_program(o.program.front()), {.name = chosen.name.c_str(), .use = "verify"});
-  if (!obstacle.empty()) throw std::runtime_error(obstacle);
-  return under_library(chosen, o.program);
+  return under_library(chosen, program, "verify");
 }
 
 /// Throws: `std::runtime_error` for a plan that cannot be read, or is for another build.
@@ -167,9 +110,23 @@ program_side under_plan(verify_options& o) {
   return under_routes(o.routed, o.routes, o.program);
 }
 
+program_side first_side(const verify_options& o) {
+  if (!o.a.empty()) return side_of(o.a);
+  if (!o.against.empty()) return under_malloc(o.against, o.program);
+  return {.command = o.program, .shown = joined(o.program)};
+}
+
 program_side other_side(verify_options& o) {
   if (!o.b.empty()) return side_of(o.b);
-  return o.routes.empty() ? under_malloc(o) : under_plan(o);
+  return o.routes.empty() ? under_malloc(o.malloc, o.program) : under_plan(o);
+}
+
+void expect_attribution(const verify_options& o) {
+  if (o.attributes && o.routes.empty()) throw usage_error("--attribute needs --plan" + see_help);
+  if (o.attributes && (!o.json.empty() || o.plan.spans))
+    throw usage_error("--json and --spans are of no use with --attribute" + see_help);
+  if (o.attributes && !o.against.empty()) throw usage_error("--against is of no use with --attribute" + see_help);
+  if (!o.reduced.empty() && !o.attributes) throw usage_error("-o needs --attribute" + see_help);
 }
 
 void set_sides(verify_options& o) {
@@ -178,29 +135,22 @@ void set_sides(verify_options& o) {
   if (o.b.empty() && !o.a.empty()) throw usage_error("no B: --a needs --b" + see_help);
   if (!o.b.empty() && (o.malloc_given || !o.routes.empty()))
     throw usage_error("--malloc and --plan are of no use with --b" + see_help);
-  if (o.attributes && o.routes.empty()) throw usage_error("--attribute needs --plan" + see_help);
-  if (o.attributes && (!o.json.empty() || o.plan.spans))
-    throw usage_error("--json and --spans are of no use with --attribute" + see_help);
-  if (!o.reduced.empty() && !o.attributes) throw usage_error("-o needs --attribute" + see_help);
+  expect_attribution(o);
   if (o.malloc_given && !o.routes.empty()) throw usage_error("B is under --malloc or --plan, not both" + see_help);
-  o.plan.a = o.a.empty() ? program_side{.command = o.program, .shown = joined(o.program)} : side_of(o.a);
+  if (!o.a.empty() && !o.against.empty()) throw usage_error("--against is of no use with --a" + see_help);
+  o.plan.a = first_side(o);
   o.plan.b = other_side(o);
+  if (!o.against.empty() && o.b.empty() && o.plan.a.library == o.plan.b.library)
+    throw usage_error("--against names the malloc of B: A and B are the same" + see_help);
 }
 
-void finish(verify_options& o, bool seed_given) {
+void finish(verify_options& o) {
   set_sides(o);
   o.plan.inputs = input_files(o.inputs);
-  o.plan.threshold = share_of(o.threshold);
-  o.plan.seconds = budget_seconds(o.budget);
-  o.plan.decides = measure_of(o.metric);
-  o.plan.pairs = o.runs == automatic ? 0 : std::stoul(o.runs);
-  if (!seed_given) o.plan.seed = std::random_device()();
+  apply(o.how, o.plan);
 }
 
-void show_progress(std::size_t pair, std::size_t pairs) {
-  if (pair == 0) print_progress("warming up");
-  else print_progress(pairs == 0 ? fmt::format("[pair {}, pilot]", pair) : fmt::format("[pair {} of {}]", pair, pairs));
-}
+void show_progress(std::size_t pair, std::size_t pairs) { print_progress(progress_text(pair, pairs)); }
 
 void print(const verification& v, const experiment& runs, const experiment_plan& plan) {
   constexpr std::size_t width = 100;
@@ -242,7 +192,7 @@ int verify(const verify_options& o) {
 /// Everything after "--" belongs to the program.
 int run(int argc, char** argv) {
   verify_options o;
-  CLI::App app("ashlar verify [OPTION]... [--malloc LIB | --plan FILE] -- PROGRAM [ARGUMENT]...\n"
+  CLI::App app("ashlar verify [OPTION]... [--against LIB] [--malloc LIB | --plan FILE] -- PROGRAM [ARGUMENT]...\n"
                "       ashlar verify [OPTION]... --a CMD --b CMD\n\n"
                "Runs A and B in pairs, and finds whether B is better, equivalent or worse, with an interval.",
                argv[0]);
@@ -252,7 +202,7 @@ int run(int argc, char** argv) {
   if (dashes != argv + argc) o.program.assign(dashes + 1, argv + argc);
   o.malloc_given = malloc->count() != 0;
   try {
-    finish(o, app.get_option("--seed")->count() != 0);
+    finish(o);
   } catch (const usage_error& error) {
     return complain("verify", error.what(), exit_usage);
   } catch (const unknown_allocator& error) {

@@ -19,18 +19,21 @@ double geometric_mean(const std::vector<double>& values, double floor) {
   return std::exp(mean_of(logs));
 }
 
-measure_effect effect_on(const experiment& runs, run_measure m, double threshold, random_engine& random) {
-  return effect_between(runs.values(m, &run_pair::a), runs.values(m, &run_pair::b), m, threshold, effect_error, random);
+measure_effect effect_on(const experiment& runs, run_measure m, const experiment_plan& plan, random_engine& random) {
+  return effect_between(runs.values(m, &run_pair::a), runs.values(m, &run_pair::b), m, plan.threshold, plan.error,
+                        random);
 }
 
-paired_effect against_itself(const experiment& runs, run_measure m, random_engine& random) {
+paired_effect against_itself(const experiment& runs, const experiment_plan& plan, random_engine& random) {
+  const run_measure m = plan.decides;
   std::vector<double> first, again;
   for (const run_pair& pair : runs.pairs) {
     if (!pair.again) continue;
     first.push_back(value_of(pair.a, m));
     again.push_back(value_of(*pair.again, m));
   }
-  return effect_of(log_ratios(first, again, facts_of(m).floor), itself_error, random);
+  const double error = plan.error / effect_error * itself_error;
+  return effect_of(log_ratios(first, again, facts_of(m).floor), error, random);
 }
 
 /// The names of spans in some run of A or B.
@@ -51,8 +54,8 @@ span_names names_of_spans(const experiment& runs) {
 }
 
 /// The names share the error.
-std::vector<span_effect> span_effects(const experiment& runs, const std::vector<std::string>& names, double threshold,
-                                      random_engine& random) {
+std::vector<span_effect> span_effects(const experiment& runs, const std::vector<std::string>& names,
+                                      const experiment_plan& plan, random_engine& random) {
   std::vector<span_effect> all;
   for (const std::string& name : names) {
     std::vector<double> a, b;
@@ -61,8 +64,8 @@ std::vector<span_effect> span_effects(const experiment& runs, const std::vector<
       b.push_back(pair.spans_b.at(name));
     }
     span_effect s{name, geometric_mean(a, 1), geometric_mean(b, 1), {}, {}};
-    s.effect = effect_of(log_ratios(a, b, 1), effect_error / static_cast<double>(names.size()), random);
-    s.found = judge(s.effect, threshold);
+    s.effect = effect_of(log_ratios(a, b, 1), plan.error / static_cast<double>(names.size()), random);
+    s.found = judge(s.effect, plan.threshold);
     all.push_back(std::move(s));
   }
   return all;
@@ -105,12 +108,12 @@ verification conclude(const experiment& runs, const experiment_plan& plan) {
   random_engine random(plan.seed);
   verification result;
   for (const run_measure m : run_measures)
-    result.measures[static_cast<std::size_t>(m)] = effect_on(runs, m, plan.threshold, random);
-  result.itself = against_itself(runs, plan.decides, random);
+    result.measures[static_cast<std::size_t>(m)] = effect_on(runs, m, plan, random);
+  result.itself = against_itself(runs, plan, random);
   result.modes_a = modes_that_matter(runs.values(plan.decides, &run_pair::a), plan.threshold);
   result.modes_b = modes_that_matter(runs.values(plan.decides, &run_pair::b), plan.threshold);
   const span_names names = names_of_spans(runs);
-  result.spans = span_effects(runs, names.of_all_runs, plan.threshold, random);
+  result.spans = span_effects(runs, names.of_all_runs, plan, random);
   result.uneven_spans = names.of_some_runs;
   const measure_effect& main = result.of(plan.decides);
   result.decision = decide(main.found, judge(result.itself, plan.threshold), result.spans);

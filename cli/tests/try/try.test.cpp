@@ -27,79 +27,99 @@ class try_verb : public ashlar_test::replay_command {
 protected:
   /// Returns: the exit status of `ashlar try` on a made-up trace and the victim.
   int try_victim(const std::string& way, const std::string& options = "") {
-    return ashlar("try " + sample(2000) + " --repetitions 2 --with " ASHLAR_TRY_PRELOAD " " + options +
+    return ashlar("try " + sample(2000) + " --runs 8 --threshold 100 --with " ASHLAR_TRY_PRELOAD " " + options +
                   " -- " ASHLAR_TRY_VICTIM " " + way);
+  }
+  /// Expects a verdict, or none for want of runs: the victim is short.
+  void measure(const std::string& way, const std::string& options = "") {
+    const int status = try_victim(way, options);
+    EXPECT_TRUE(status == 0 || status == 4) << status << text("out") << text("err");
   }
 };
 
 TEST_F(try_verb, prints_predicted_beside_measured_in_100_columns) {
-  ASSERT_EQ(try_victim("allocate"), 0) << text("err");
+  measure("allocate");
   std::ifstream out(file("out"));
   for (std::string line; std::getline(out, line);) {
     const auto columns = std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xC0) != 0x80; });
     if (line.find('/') == line.npos) EXPECT_LE(columns, 100) << line;  // paths are not broken
   }
-  for (const char* part : {"2 rounds; with its own malloc ", "own malloc", "predicted", "measured", "processor time",
-                           "wall time", "peak RSS", "The trace is of another command line"})
+  for (const char* part :
+       {"A: " ASHLAR_TRY_VICTIM " allocate\n", "predicted", "B against A (95 %)", "detectable", "cpu", "wall", "peak",
+        "8 pairs in random order (--seed ", "A against A: ", "The trace is of another command line"})
     EXPECT_NE(text("out").find(part), std::string::npos) << part << text("out");
 }
 
-TEST_F(try_verb, keeps_every_run_as_json) {
-  ASSERT_EQ(try_victim("allocate", "--json -"), 0) << text("err");
+TEST_F(try_verb, keeps_the_verification_of_each_malloc_as_json) {
+  measure("allocate", "--seed 5 --json -");
   const json j = json::parse(text("out"));
-  EXPECT_EQ(j["status"], 0);
   EXPECT_EQ(j["recorded_program"], "sample program");
-  EXPECT_EQ(j["repetitions"], 2);
   ASSERT_EQ(j["candidates"].size(), 1U);
   const json& c = j["candidates"][0];
+  const json& v = c["verification"];
+  EXPECT_EQ(v["status"], 0);
+  EXPECT_EQ(v["seed"], 5);
+  EXPECT_EQ(v["runs"].size(), 8U);
+  EXPECT_EQ(v["a"]["library"], "");
+  EXPECT_EQ(v["b"]["library"], c["library"]);
+  EXPECT_GE(v["a_against_a"]["pairs"], 6);
   for (const char* key : {"cpu_ms", "wall_ms", "peak_rss_bytes"}) {
-    EXPECT_EQ(j["own_malloc"]["rounds"][key].size(), 2U) << key;
-    EXPECT_EQ(c["rounds"][key].size(), 2U) << key;
-    EXPECT_GT(c["rounds"][key][0], 0) << key;
-    EXPECT_EQ(c["measured"][key]["finding"], "undecided") << key;  // of two rounds
-    EXPECT_TRUE(c["measured"][key]["interval"].is_null()) << key;
+    EXPECT_GT(v["runs"][0]["b"][key], 0) << key;
+    EXPECT_TRUE(v["measures"][key]["detectable"].is_number()) << key;
+    EXPECT_EQ(c["predicted_percent"][key].size(), 2U) << key;
   }
+  EXPECT_EQ(j["best"].is_null(), v["verdict"] != "better");
+}
+
+/// Two verdicts are right together with 95 %, so each with 97.5 %.
+TEST_F(try_verb, several_mallocs_share_the_error) {
+  const int status = ashlar("try " + sample(500) +
+                            " --runs 9 --threshold 100 --with " ASHLAR_TRY_PRELOAD "," ASHLAR_TRY_PRELOAD " --json " +
+                            file("j") + " -- " ASHLAR_TRY_VICTIM " echo");
+  EXPECT_TRUE(status == 0 || status == 4) << status << text("err");
+  EXPECT_NE(text("out").find("B against A (97.5 %)"), std::string::npos) << text("out");
+  for (const json& c : json::parse(text("j"))["candidates"])
+    EXPECT_EQ(c["verification"]["measures"]["cpu_ms"]["confidence"], 0.975);
 }
 
 TEST_F(try_verb, a_program_that_allocates_nothing_runs_as_well) {
-  ASSERT_EQ(try_victim("compute", "--json -"), 0) << text("err");
-  EXPECT_EQ(json::parse(text("out"))["output_varies"], false);
+  measure("compute", "--json -");
+  EXPECT_EQ(json::parse(text("out"))["candidates"][0]["verification"]["output_varies"], false);
 }
 
-TEST_F(try_verb, decides_within_a_budget_or_gives_the_one_needed) {
-  ASSERT_EQ(ashlar("try " + sample(500) + " --budget 0.01 --with " ASHLAR_TRY_PRELOAD " -- " ASHLAR_TRY_VICTIM " echo"),
-            0)
-      << text("err");
-  EXPECT_NE(text("out").find("3 rounds; "), std::string::npos) << text("out");
-  EXPECT_NE(text("out").find("No gain for the whole program is shown yet: about "), std::string::npos) << text("out");
+TEST_F(try_verb, stops_at_its_budget_with_the_pairs_that_would_decide) {
+  EXPECT_EQ(ashlar("try " + sample(500) +
+                   " --budget 0 --threshold 0.01 --with " ASHLAR_TRY_PRELOAD " -- " ASHLAR_TRY_VICTIM " echo"),
+            4)
+      << text("out") << text("err");
+  for (const char* part : {": Inconclusive: ", " after 6 pairs; ", "No gain is shown.", "6 pairs in random order"})
+    EXPECT_NE(text("out").find(part), std::string::npos) << part << text("out");
 }
 
 TEST_F(try_verb, an_allocator_that_changes_the_output_is_refused) {
   EXPECT_EQ(try_victim("prints"), 1);
-  EXPECT_NE(text("out").find("under it the program prints something else"), std::string::npos) << text("out");
+  EXPECT_NE(text("out").find(": B prints something else than A"), std::string::npos) << text("out");
 }
 
 TEST_F(try_verb, an_allocator_under_which_the_program_ends_otherwise_is_refused) {
   EXPECT_EQ(try_victim("exits"), 1);
-  EXPECT_NE(text("err").find(": under it the program ended with status 3: no such luck\n"), std::string::npos)
+  EXPECT_NE(text("err").find(": B does not end as A does: it ended with status 3: no such luck\n"), std::string::npos)
       << text("err");
 }
 
 TEST_F(try_verb, output_that_varies_by_itself_is_not_compared) {
-  const int status = try_victim("varies", "--json -");
-  ASSERT_EQ(status, 0) << text("err");
-  const json j = json::parse(text("out"));
-  EXPECT_FALSE(j["candidates"][0].contains("failure")) << j;
+  measure("varies", "--json -");
+  EXPECT_FALSE(json::parse(text("out"))["candidates"][0].contains("failure")) << text("out");
 }
 
 TEST_F(try_verb, a_status_of_its_own_is_no_failure) {
-  ASSERT_EQ(try_victim("fails"), 0) << text("err");
-  EXPECT_NE(text("out").find("The program ends with status 7, each time."), std::string::npos) << text("out");
+  measure("fails");
+  EXPECT_NE(text("out").find("Both end with status 7, each time."), std::string::npos) << text("out");
 }
 
 TEST_F(try_verb, the_program_reads_its_input_from_the_start_each_time_and_prints_nothing_here) {
   std::ofstream(file("in")) << "input that is not shown\n";
-  ASSERT_EQ(try_victim("echo", "--input " + file("in")), 0) << text("err");
+  measure("echo", "--input " + file("in"));
   EXPECT_EQ(text("out").find("not shown"), std::string::npos);
 }
 
@@ -112,7 +132,10 @@ TEST_F(try_verb, mistakes) {
   EXPECT_EQ(ashlar("try " + sample(10) + " --with nonesuch -- true"), 2);
   EXPECT_EQ(ashlar("try " + file("no.trace") + " --with " ASHLAR_TRY_PRELOAD " -- true"), 1);
   EXPECT_EQ(try_victim("allocate", "--input /nonesuch"), 1);
-  EXPECT_EQ(ashlar("try " + sample(10) + " --repetitions 1 --with " ASHLAR_TRY_PRELOAD " -- /nonesuch/program"), 1);
+  EXPECT_EQ(ashlar("try " + sample(10) + " --repetitions 6 --with " ASHLAR_TRY_PRELOAD " -- true"), 2);
+  EXPECT_EQ(ashlar("try " + sample(10) + " --runs 8 --with " ASHLAR_TRY_PRELOAD " -- " ASHLAR_STATIC_VICTIM), 1);
+  EXPECT_NE(text("err").find("ashlar try: "), std::string::npos) << text("err");
+  EXPECT_EQ(ashlar("try " + sample(10) + " --runs 8 --with " ASHLAR_TRY_PRELOAD " -- /nonesuch/program"), 1);
   EXPECT_NE(text("err").find("ashlar try: /nonesuch/program: No such file or directory\n"), std::string::npos);
   EXPECT_EQ(ashlar("try --help"), 0);
   EXPECT_NE(text("out").find("Exit status"), std::string::npos);
@@ -123,83 +146,114 @@ TEST_F(try_verb, is_listed) {
   EXPECT_NE(text("out").find("\n  try "), std::string::npos);
 }
 
-/// Two ways to run a program that takes 100 ms and 50 MiB; the other one takes `by` times as long.
-trials made_up(double by, std::size_t rounds) {
+/// A program that takes 100 ms, 20 of them in the kernel, and 50 MiB; under quick it takes `by` times as long, in each
+/// of the pairs. Predicted: 9 ms less, 4 of them in the kernel.
+trials made_up(double by, std::size_t pairs) {
   constexpr double mebibyte = 1 << 20;
-  const auto values = [&](double value) { return std::vector<double>(rounds, value); };
-  trials all;
-  all.own.rounds = {values(100), values(100), values(50 * mebibyte)};
-  trial t;
-  t.predicted.name = "quick";
-  t.predicted.library = "/lib/quick.so";
+  const auto run = [](double by_user, double system, double faults, double peak) {
+    return run_figures{100 * by_user, 100 * by_user - system, system, 100 * by_user, peak, faults};
+  };
+  trial t{.predicted = {.name = "quick", .library = "/lib/quick.so"}, .plan = {}};
   t.predicted.saved_least_ms = 4;
   t.predicted.saved_most_ms = 10;
   t.predicted.peak_bytes_more = 5 * mebibyte;
   t.predicted.loading_ms = 1;
-  t.rounds = {values(100 * by), values(100 * by), values(60 * mebibyte)};
-  all.candidates.push_back(t);
-  all.played = {.rounds = rounds, .seconds = 10, .error = 0.01};
-  compare_trials(all, all.played.error);
-  return all;
+  t.predicted.system_saved_ms = 4;
+  t.plan.a.command = {"prog"};
+  t.plan.b.shown = "LD_PRELOAD=/lib/quick.so prog";
+  for (std::size_t i = 0; i < pairs; ++i) {
+    const double noise = i % 2 == 0 ? 0.999 : 1.001;
+    run_pair& pair = t.runs.pairs.emplace_back();
+    pair.a = run(noise, 20, 30000, 50 * mebibyte);
+    pair.b = run(by, 10, 10000, 60 * mebibyte);
+    pair.again = run(2 - noise, 20, 30000, 50 * mebibyte);
+  }
+  t.found = conclude(t.runs, t.plan);
+  return {.all = {t}};
 }
 
-TEST(try_text, predicts_a_share_of_the_unrecorded_run) {
-  const trials all = made_up(0.9, 10);
-  const predicted_change cpu = predicted(all, all.candidates[0], program_measure::cpu);
-  EXPECT_NEAR(cpu.least, -9, 1e-9);
-  EXPECT_NEAR(cpu.most, -9, 1e-9);
-  const predicted_change wall = predicted(all, all.candidates[0], program_measure::wall);
-  EXPECT_NEAR(wall.least, -9, 1e-9);
-  EXPECT_NEAR(wall.most, -3, 1e-9);
-  EXPECT_NEAR(predicted(all, all.candidates[0], program_measure::peak).most, 10, 1e-9);
+TEST(try_text, predicts_a_share_of_a) {
+  const trial t = made_up(0.9, 10).all[0];
+  const predicted_change cpu = predicted(t, run_measure::cpu), wall = predicted(t, run_measure::wall);
+  EXPECT_NEAR(cpu.least, -9, 0.01);
+  EXPECT_NEAR(cpu.most, -9, 0.01);
+  EXPECT_NEAR(wall.least, -9, 0.01);
+  EXPECT_NEAR(wall.most, -3, 0.01);
+  EXPECT_NEAR(predicted(t, run_measure::peak).most, 10, 0.01);
 }
 
 TEST(try_text, names_the_gain_the_loss_and_how_to_have_it) {
-  const trials all = made_up(0.9, 10);
-  EXPECT_EQ(
-      try_verdict(all, "prog x"),
-      "quick: 10 % less processor time (10 to 10), 10 % less wall time (10 to 10); but peak RSS 50.0 -> 60.0 MiB. "
-      "To use it: LD_PRELOAD=/lib/quick.so prog x");
-  trials own = made_up(0.9, 10);
-  own.candidates[0].predicted.command = "ashlar run --level checked";
-  EXPECT_TRUE(try_verdict(own, "prog x").ends_with(" To use it: ashlar run --level checked -- prog x"));
-  EXPECT_TRUE(try_verdict(made_up(1.0, 10), "prog").ends_with("change nothing."));
-  EXPECT_TRUE(try_verdict(made_up(0.9, 4), "prog").starts_with("No gain for the whole program is shown yet: about 8 "));
+  const trials gain = made_up(0.9, 10);
+  EXPECT_EQ(try_verdicts(gain), std::vector<std::string>{"quick: B is better: 10.0 % less processor time [-10.1, "
+                                                         "-9.9]; but peak RSS +20.0 % [+20.0, +20.0]."});
+  EXPECT_EQ(try_conclusion(gain), "To use it: LD_PRELOAD=/lib/quick.so prog");
+  EXPECT_EQ(exit_status_of(gain), 0);
+  EXPECT_EQ(try_conclusion(made_up(1.0, 10)), "None of them is better: change nothing.");
+  EXPECT_EQ(exit_status_of(made_up(1.0, 10)), 0);
+  EXPECT_EQ(try_conclusion(made_up(0.9, 4)), "No gain is shown.");
+  EXPECT_EQ(exit_status_of(made_up(0.9, 4)), 4);
 }
 
-TEST(try_text, explains_a_missed_prediction) {
-  const auto notes = [](double by) { return try_notes(made_up(by, 10), {"prog", 1, {}}, "prog"); };
-  EXPECT_EQ(notes(0.9).size(), 1U);
-  ASSERT_EQ(notes(0.8).size(), 2U);
-  EXPECT_TRUE(
-      notes(0.8)[1].starts_with("quick: the measurement is 11 points off the prediction. Their cause is unknown"))
-      << notes(0.8)[1];
+TEST(try_text, the_best_of_several_is_the_one_to_take) {
+  trials both = made_up(0.9, 10);
+  both.all.push_back(made_up(0.8, 10).all[0]);
+  both.all[1].predicted.name = "quicker";
+  EXPECT_EQ(both.best()->predicted.name, "quicker");
+  EXPECT_EQ(exit_status_of(both), 0);
+  both.all.push_back(made_up(0.9, 4).all[0]);
+  EXPECT_EQ(exit_status_of(both), 0) << "the doubt about one does not hide the gain of another";
+  both.all[1].failure = "B prints something else than A";
+  EXPECT_EQ(both.best()->predicted.name, "quick");
+  EXPECT_EQ(exit_status_of(both), 1);
 }
 
-/// Of 100 ms, 80 of them in user mode, to 60 ms, 50 of them in user mode. Predicted: 9 ms less, 4 of them in the
-/// kernel.
+TEST(try_text, less_of_another_measure_is_told) {
+  trials all = made_up(1.0, 10);
+  all.all[0].plan.decides = run_measure::wall;
+  for (run_pair& pair : all.all[0].runs.pairs) pair.b[static_cast<std::size_t>(run_measure::cpu)] = 80;
+  all.all[0].found = conclude(all.all[0].runs, all.all[0].plan);
+  EXPECT_TRUE(try_conclusion(all).starts_with("None of them is better: change nothing. But quick takes -20.0 % ["))
+      << try_conclusion(all);
+  EXPECT_TRUE(try_conclusion(all).ends_with("] of processor time: --metric cpu decides by it."));
+}
+
+TEST(try_text, notes_of_all_experiments_stand_once) {
+  trials both = made_up(0.9, 10);
+  both.all.push_back(made_up(0.8, 10).all[0]);
+  const std::vector<std::string> notes = try_notes(both, {"prog", 1, {}});
+  const auto starting = [&](const std::string& with) {
+    return std::count_if(notes.begin(), notes.end(), [&](const std::string& n) { return n.starts_with(with); });
+  };
+  EXPECT_EQ(starting("Not measured: "), 1);
+  EXPECT_EQ(starting("quick: For information: "), 2);
+  EXPECT_EQ(starting("Predicted: "), 1);
+  EXPECT_EQ(starting("The trace is of another command line"), 0);
+}
+
+TEST(try_reason, a_miss_without_samples_is_of_unknown_cause) {
+  EXPECT_EQ(reason_of_miss(made_up(0.9, 10), made_up(0.9, 10).all[0]), "");
+  const trials missed = made_up(0.8, 10);
+  EXPECT_TRUE(reason_of_miss(missed, missed.all[0])
+                  .starts_with("quick: the measurement is 11 points off the prediction. Their cause is unknown"));
+}
+
+/// From 80 ms in user mode to 50.
 TEST(try_reason, names_the_parts_of_a_miss_that_were_measured) {
-  trials all = made_up(0.6, 10);
-  trial& quick = all.candidates[0];
-  all.own.system_ms = {20};
-  all.own.faults = {30000};
-  all.own.own_shares = {0.7, 0.75, 0.8};
-  quick.system_ms = {10};
-  quick.faults = {10000};
+  trials tried = made_up(0.6, 10);
+  trial& quick = tried.all[0];
+  tried.own_shares = {0.7, 0.75, 0.8};
   quick.own_shares = {0.8};
-  quick.predicted.system_saved_ms = 4;
-  const auto parts = parts_of_miss(all, quick);
+  const auto parts = parts_of_miss(tried, quick);
   ASSERT_TRUE(parts);
-  EXPECT_NEAR(parts->own_code, -20, 1e-9);
-  EXPECT_NEAR(parts->kernel, -6, 1e-9);
-  EXPECT_NEAR(parts->calls, -5, 1e-9);
+  EXPECT_NEAR(parts->own_code, -20, 0.01);
+  EXPECT_NEAR(parts->kernel, -6, 0.01);
+  EXPECT_NEAR(parts->calls, -5, 0.01);
   EXPECT_EQ(
-      reason_of_miss(all, quick),
+      reason_of_miss(tried, quick),
       "quick: the measurement is 31 points off the prediction: -20 in the program's own code, outside libc and malloc "
       "(60.0 ms -> 40.0 ms of user time), which a replay does not run; -6 in the kernel (20.0 ms -> 10.0 ms, 30.0 "
       "k -> 10.0 k page faults), beyond what the replay saves of it; -5 in libc and malloc, and in what the replay "
       "touches for the program.");
-  EXPECT_EQ(reason_of_miss(made_up(0.9, 10), made_up(0.9, 10).candidates[0]), "");
 }
 
 TEST(try_sampler, tells_a_programs_own_code_from_its_calls) {

@@ -130,6 +130,22 @@ TEST_F(verify_verb, another_malloc_is_preloaded_into_the_program) {
   EXPECT_EQ(text("err"), "ashlar verify: B prints something else than A\n");
 }
 
+TEST_F(verify_verb, a_malloc_to_compare_with_is_that_of_a) {
+  const std::string program = " -- " ASHLAR_VERIFY_VICTIM " 20";
+  const int status = ashlar("verify --runs 8 --threshold 100 --against " ASHLAR_TRY_PRELOAD
+                            " --b '" ASHLAR_VERIFY_VICTIM " 20' --json " +
+                            file("j") + program);
+  EXPECT_EQ(status, 0) << text("out") << text("err");
+  EXPECT_TRUE(printed("A: LD_PRELOAD=" ASHLAR_TRY_PRELOAD " " ASHLAR_VERIFY_VICTIM " 20\n")) << text("out");
+  const json j = json::parse(text("j"));
+  EXPECT_EQ(j["a"]["library"], ASHLAR_TRY_PRELOAD);
+  EXPECT_EQ(j["b"]["library"], "");
+  EXPECT_EQ(ashlar("verify --runs 8 --against " ASHLAR_TRY_PRELOAD " --b '" ASHLAR_TRY_VICTIM
+                   " prints' -- " ASHLAR_TRY_VICTIM " prints"),
+            1);
+  EXPECT_EQ(text("err"), "ashlar verify: B prints something else than A\n");
+}
+
 /// B takes half the time, but for one request in 50.
 TEST_F(verify_verb, a_worse_tail_of_a_span_is_worse_though_the_mean_is_better) {
   EXPECT_EQ(verify("spans 4 4", "spans 1 50", "--spans --runs 9 --threshold 20"), 3) << text("out") << text("err");
@@ -165,6 +181,13 @@ TEST_F(verify_verb, mistakes) {
   complaint("--plan x --malloc mimalloc -- true", 2, "B is under --malloc or --plan, not both");
   complaint("--attribute -- true", 2, "--attribute needs --plan");
   complaint("-o f -- true", 2, "-o needs --attribute");
+  complaint("--against mimalloc --a true --b true", 2, "--against is of no use with --a");
+  complaint("--against nonesuch -- true", 2, "there is no allocator 'nonesuch'");
+  complaint("--against heap -- true", 2, "heap cannot be preloaded: it is not a library\n");
+  complaint("--against /nonesuch/lib.so -- true", 1, "/nonesuch/lib.so: No such file or directory\n");
+  complaint("--against mimalloc --plan x --attribute -- true", 2, "--against is of no use with --attribute");
+  complaint("--against " ASHLAR_TRY_PRELOAD " --malloc " ASHLAR_TRY_PRELOAD " -- true", 2,
+            "--against names the malloc of B: A and B are the same");
   complaint("--budget 5h -- true", 2, "--budget: '5h' is no time from 0 to 1e6 s, such as 20s or 2m");
   complaint("--plan x --attribute --json f -- true", 2, "--json and --spans are of no use with --attribute");
   complaint("--plan x --attribute --spans -- true", 2, "--json and --spans are of no use with --attribute");
@@ -194,6 +217,9 @@ TEST_F(verify_verb, a_plan_of_routes_is_followed_by_b_alone) {
   const json j = json::parse(text("j"));
   EXPECT_EQ(j["a"]["library"], "");
   EXPECT_NE(j["b"]["library"].get<std::string>().find("libashlar-route.so"), std::string::npos);
+  const int against = ashlar("verify --against " ASHLAR_TRY_PRELOAD " --plan " + file("p") + words);
+  EXPECT_TRUE(against == 0 || against == 4) << against << text("out") << text("err");
+  EXPECT_EQ(json::parse(text("j"))["a"]["library"], ASHLAR_TRY_PRELOAD);
   EXPECT_EQ(ashlar("verify --attribute --runs 8 --plan " + file("p") + work), 1);
   EXPECT_NE(text("err").find("a plan of fewer than two groups"), std::string::npos) << text("err");
   const std::string other(id.size(), '0');

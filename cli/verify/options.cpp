@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Reads numbers of pairs, percentages, times and names of measures.
+#include "cli/verify/options.hpp"
+
+#include <charconv>
+#include <random>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "cli/support/budget.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+constexpr const char* automatic = "auto";
+
+std::string check_runs(const std::string& text) {
+  std::size_t runs = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), runs);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  if (text == automatic || (whole && runs > pilot_pairs && runs <= most_rounds)) return {};
+  return fmt::format("'{}' is neither auto nor a number from {} to {}", text, pilot_pairs + 1, most_rounds);
+}
+
+/// Returns: the share that "1%" or "1" is; 0 if it is none.
+double share_of(std::string_view text) {
+  if (text.ends_with('%')) text.remove_suffix(1);
+  double percent = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), percent);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  return whole && percent >= 0.01 && percent <= 100 ? percent / 100 : 0;
+}
+
+std::string check_threshold(const std::string& text) {
+  return share_of(text) != 0 ? "" : "'" + text + "' is no percentage from 0.01% to 100%";
+}
+
+std::string check_budget(const std::string& text) {
+  return budget_seconds(text) >= 0 ? "" : "'" + text + "' is no time from 0 to 1e6 s, such as 20s or 2m";
+}
+
+std::string check_metric(const std::string& text) {
+  return text == "cpu" || text == "wall" || text == "peak" ? "" : "'" + text + "' is none of cpu, wall, peak";
+}
+
+run_measure measure_of(const std::string& metric) {
+  if (metric == "wall") return run_measure::wall;
+  return metric == "peak" ? run_measure::peak : run_measure::cpu;
+}
+
+}  // namespace
+
+void add_experiment_options(CLI::App& app, experiment_options& o, const std::string& runs, const std::string& budget) {
+  app.add_option(runs, o.runs, "Pairs of runs, 7 to 1000; auto: as many as a pilot of 6 asks for")
+      ->check(check_runs)
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_option("--budget", o.budget, budget)->check(check_budget)->type_name("TIME")->capture_default_str();
+  app.add_option("--threshold", o.threshold, "A smaller difference does not matter")
+      ->check(check_threshold)
+      ->type_name("PERCENT")
+      ->capture_default_str();
+  app.add_option("--metric", o.metric, "What decides: cpu (user and system time), wall, or peak (resident memory)")
+      ->check(check_metric)
+      ->type_name("NAME")
+      ->capture_default_str();
+  o.seed_option =
+      app.add_option("--seed", o.seed, "Of the order of the runs, to repeat it (default: a random one, printed)")
+          ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 53))
+          ->type_name("N");
+}
+
+void apply(const experiment_options& o, experiment_plan& plan) {
+  plan.threshold = share_of(o.threshold);
+  plan.seconds = budget_seconds(o.budget);
+  plan.decides = measure_of(o.metric);
+  plan.pairs = o.runs == automatic ? 0 : std::stoul(o.runs);
+  plan.seed = o.seed_option->count() != 0 ? o.seed : std::random_device()();
+}
+
+}  // namespace ashlar::cli

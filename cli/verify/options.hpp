@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The options of an experiment, for the verbs that run one.
+#pragma once
+
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/verify/experiment.hpp"
+
+namespace ashlar::cli {
+
+struct experiment_options {
+  std::string runs = "auto";
+  std::string threshold = "1%";
+  std::string metric = "cpu";
+  std::string budget = "60s";
+  std::uint64_t seed = 0;
+  const CLI::Option* seed_option = nullptr;
+};
+
+/// Effects: adds --runs, --budget, --threshold, --metric and --seed. `runs`: the names of the first. `budget`: what the
+/// second does.
+void add_experiment_options(CLI::App& app, experiment_options& o, const std::string& runs, const std::string& budget);
+
+/// Effects: sets the members of `plan` that the parsed options name; a random seed if none is given.
+void apply(const experiment_options& o, experiment_plan& plan);
+
+}  // namespace ashlar::cli
