@@ -2,7 +2,6 @@
 // Tells the program's functions from those of the standard library, and containers by their functions.
 #include "cli/advise/names.hpp"
 
-#include <algorithm>
 #include <array>
 #include <string_view>
 #include <utility>
@@ -57,19 +56,6 @@ std::optional<std::pair<container_kind, std::string>> container_of(const std::st
   for (const container_name& c : container_names)
     if (function.find(c.part) != function.npos) return std::pair(c.kind, std::string(c.name));
   return std::nullopt;
-}
-
-bool is_library_place(const source_place& place) {
-  static constexpr std::array<std::string_view, 22> functions = {
-      "malloc",         "calloc",         "realloc",         "reallocarray",      "aligned_alloc",
-      "memalign",       "posix_memalign", "valloc",          "pvalloc",           "operator new",
-      "operator new[]", "free",           "operator delete", "operator delete[]", "__libc_malloc",
-      "__libc_calloc",  "__libc_realloc", "strdup",          "__strdup",          "strndup",
-      "__strndup",      "vasprintf"};
-  const std::string& f = place.function;
-  if (f.starts_with("std::") || f.starts_with("__gnu_cxx::")) return true;
-  if (place.module.starts_with("libstdc++.") || place.module.starts_with("libc++.")) return true;
-  return std::find(functions.begin(), functions.end(), f) != functions.end();
 }
 
 std::string allocated_type(const std::string& whole_name) {

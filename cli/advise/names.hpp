@@ -52,9 +52,6 @@ private:
 /// Returns: the kind of container of a library function, and its name; nothing if the function tells none.
 [[nodiscard]] std::optional<std::pair<container_kind, std::string>> container_of(const std::string& function);
 
-/// Returns: whether a function belongs to the allocator or to the standard library.
-[[nodiscard]] bool is_library_place(const source_place& place);
-
 /// Returns: T of the first "allocator<T>" in a name; empty if there is none.
 [[nodiscard]] std::string allocated_type(const std::string& whole_name);
 

@@ -2,6 +2,7 @@
 // Looks addresses up in the symbol tables and line tables of the recorded program's modules.
 #include "cli/support/symbolise.hpp"
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <set>
@@ -22,24 +23,6 @@ namespace {
 
 std::string file_name(const std::string& path) { return std::filesystem::path(path).filename().string(); }
 
-/// Returns: whether a call only passes the request on.
-bool is_plumbing(const source_place& place) {
-  static constexpr std::array<std::string_view, 21> functions = {
-      "malloc",         "calloc",          "realloc",           "reallocarray",  "aligned_alloc",  "memalign",
-      "posix_memalign", "valloc",          "pvalloc",           "operator new",  "operator new[]", "free",
-      "cfree",          "operator delete", "operator delete[]", "__libc_malloc", "__libc_calloc",  "__libc_realloc",
-      "free_sized",     "strdup",          "__strdup"};
-  static constexpr std::array<std::string_view, 8> prefixes = {
-      "std::allocator",        "__gnu_cxx::new_allocator", "std::__new_allocator", "std::_Vector_base",
-      "std::_Hashtable_alloc", "std::_List_base",          "std::_Rb_tree",        "std::__detail::_Hashtable_alloc"};
-  if (place.module.find("ashlar") != std::string::npos && place.module.ends_with(".so")) return true;
-  for (const std::string_view f : functions)
-    if (place.function == f) return true;
-  for (const std::string_view p : prefixes)
-    if (place.function.starts_with(p)) return true;
-  return false;
-}
-
 void name_function(source_place& place, const char* symbol) {
   place.function = short_function_name(symbol);
   place.whole = whole_function_name(symbol);
@@ -52,6 +35,19 @@ const Dwfl_Callbacks callbacks = {&dwfl_build_id_find_elf, &dwfl_standard_find_d
 std::string source_place::str() const {
   if (line != 0) return fmt::format("{} ({}:{})", function, file, line);
   return function.find("+0x") == function.npos ? fmt::format("{} ({})", function, module) : function;
+}
+
+bool is_library_place(const source_place& place) {
+  static constexpr std::array<std::string_view, 24> functions = {
+      "malloc",         "calloc",     "realloc",         "reallocarray",      "aligned_alloc",  "memalign",
+      "posix_memalign", "valloc",     "pvalloc",         "operator new",      "operator new[]", "free",
+      "cfree",          "free_sized", "operator delete", "operator delete[]", "__libc_malloc",  "__libc_calloc",
+      "__libc_realloc", "strdup",     "__strdup",        "strndup",           "__strndup",      "vasprintf"};
+  const std::string& f = place.function;
+  if (f.starts_with("std::") || f.starts_with("__gnu_cxx::")) return true;
+  if (place.module.starts_with("libstdc++.") || place.module.starts_with("libc++.")) return true;
+  if (place.module.starts_with("libashlar") && place.module.ends_with(".so")) return true;
+  return std::find(functions.begin(), functions.end(), f) != functions.end();
 }
 
 struct symboliser::session {
@@ -93,19 +89,13 @@ struct symboliser::session {
 
   const std::vector<trace::mapped_module>& modules;
   std::unique_ptr<Dwfl, void (*)(Dwfl*)> dwfl;
-  std::unordered_map<std::uint64_t, source_place> known;
+  std::unordered_map<std::uint64_t, std::vector<source_place>> known;  // by return address
   debug_units units;
 };
 
 symboliser::symboliser(const std::vector<trace::mapped_module>& modules)
     : session_(std::make_unique<session>(modules)) {}
 symboliser::~symboliser() = default;
-
-const source_place& symboliser::place(std::uint64_t return_address) {
-  const auto [it, is_new] = session_->known.try_emplace(return_address);
-  if (is_new) it->second = session_->look_up(return_address - 1);  // the call precedes its return address
-  return it->second;
-}
 
 std::vector<source_place> symboliser::inlined_places(std::uint64_t return_address) const {
   const std::uint64_t address = return_address - 1;
@@ -118,10 +108,13 @@ std::vector<source_place> symboliser::inlined_places(std::uint64_t return_addres
 
 std::vector<source_place> symboliser::calls(std::span<const std::uint64_t> frames) {
   std::vector<source_place> all;
-  for (const std::uint64_t frame : frames) all.push_back(place(frame));
-  std::size_t plumbing = 0;
-  while (plumbing < all.size() && is_plumbing(all[plumbing])) ++plumbing;
-  if (plumbing < all.size()) all.erase(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(plumbing));
+  for (const std::uint64_t frame : frames) {
+    const auto [at, is_new] = session_->known.try_emplace(frame);
+    if (is_new) at->second = inlined_places(frame);
+    all.insert(all.end(), at->second.begin(), at->second.end());
+  }
+  const auto request = std::find_if_not(all.begin(), all.end(), is_library_place);
+  if (request != all.end()) all.erase(all.begin(), request);
   return all;
 }
 

@@ -24,6 +24,9 @@ struct source_place {
   [[nodiscard]] std::string str() const;
 };
 
+/// Returns: whether a function belongs to the allocator, the recorder or the standard library.
+[[nodiscard]] bool is_library_place(const source_place& place);
+
 /// Thread safety: one thread at a time.
 class symboliser {
 public:
@@ -32,15 +35,12 @@ public:
   symboliser& operator=(const symboliser&) = delete;
   ~symboliser();
 
-  /// Returns: the place of the call that returns to `return_address`.
-  [[nodiscard]] const source_place& place(std::uint64_t return_address);
-
-  /// Returns: the place of that call and those of the calls in which it is inlined, innermost first; one at least. The
-  /// last one has the function of the symbol table.
+  /// Returns: the place of the call that returns to `return_address`, and those of the calls in which it is inlined,
+  /// innermost first; one at least. The last one has the function of the symbol table.
   [[nodiscard]] std::vector<source_place> inlined_places(std::uint64_t return_address) const;
 
-  /// Returns: the places of a stack, innermost first, without the allocator, the recorder and the standard library's
-  /// allocators in front: the first one is the program's request.
+  /// Returns: the places of a stack, innermost first, inlined calls too, without those of `is_library_place` in front,
+  /// unless all are: the first one is the program's request.
   [[nodiscard]] std::vector<source_place> calls(std::span<const std::uint64_t> frames);
 
 private:
