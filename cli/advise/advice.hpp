@@ -64,7 +64,7 @@ using frame_follower = std::function<bool(const std::string& path, std::uint64_t
 /// Returns: the remedy as an instruction, without an end.
 [[nodiscard]] std::string remedy_text(const advised_site& s);
 
-/// Returns: the gain by its levels: the bound, and what the simulation of the remedy gave.
+/// Returns: the gain by its levels: the estimate, and what the simulation of the remedy gave.
 [[nodiscard]] std::string gain_text(const advised_site& s, const advice& a);
 
 }  // namespace ashlar::cli

@@ -25,9 +25,10 @@ std::uint64_t outlives_caches(const site_features& f) {
 }
 
 /// The last objects of a batch die with it, though little has been allocated since their birth.
-bool lives_long(const site_features& f) {
+bool lives_long(const site_features& f, const advice_limits& limits) {
   const std::uint64_t bytes_a_batch = f.allocated.bytes / std::max<std::uint64_t>(f.batches.epochs, 1);
-  return outlives_caches(f) * 20 >= f.allocated.objects * 17 || (dies_together(f) && bytes_a_batch >= least_site_bytes);
+  return outlives_caches(f) * 20 >= f.allocated.objects * 17 ||
+         (dies_together(f, limits) && bytes_a_batch >= least_site_bytes);
 }
 
 /// Neither moved by realloc, which keeps blocks where they were born, nor grown, nor larger than a group serves.
@@ -42,14 +43,14 @@ bool fits_pool(const site_features& f) {
 }
 
 /// An arena keeps a chunk until its last block dies.
-bool fits_arena(const site_features& f) {
-  return (dies_together(f) && f.arena.held_by_live() <= 1.3) || f.arena.held_by_live() <= 1.1;
+bool fits_arena(const site_features& f, const advice_limits& limits) {
+  return (dies_together(f, limits) && f.arena.held_by_live() <= 1.3) || f.arena.held_by_live() <= 1.1;
 }
 
 class site_picker {
 public:
-  site_picker(const call_tree& tree, const site_observer& seen)
-      : tree_(tree), seen_(seen), callers_(tree.nodes().size()) {
+  site_picker(const call_tree& tree, const site_observer& seen, const advice_limits& limits)
+      : tree_(tree), seen_(seen), limits_(limits), callers_(tree.nodes().size()) {
     for (std::uint32_t node = 0; node < tree.nodes().size(); ++node)
       if (const std::uint32_t parent = tree.nodes()[node].parent; parent != site_node::none)
         callers_[parent].push_back(node);
@@ -68,7 +69,7 @@ private:
   [[nodiscard]] std::vector<std::uint32_t> pick(std::uint32_t node) const {
     const site_features& f = seen_.of(node);
     if (f.peak_bytes < least_site_bytes || tree_.nodes()[node].depth > most_routed_depth) return {};
-    if (is_servable(f) && lives_long(f) && (fits_pool(f) || fits_arena(f))) return {node};
+    if (is_servable(f) && lives_long(f, limits_) && (fits_pool(f) || fits_arena(f, limits_))) return {node};
     std::vector<std::uint32_t> parts;
     std::uint64_t objects = 0, bytes = 0;
     for (const std::uint32_t caller : callers_[node])
@@ -83,6 +84,7 @@ private:
 
   const call_tree& tree_;
   const site_observer& seen_;
+  const advice_limits& limits_;
   std::vector<std::vector<std::uint32_t>> callers_;
 };
 
@@ -97,14 +99,14 @@ void add(site_group& group, std::uint32_t node, const site_features& f) {
 
 }  // namespace
 
-std::vector<site_group> group_sites(const call_tree& tree, const site_observer& seen) {
+std::vector<site_group> group_sites(const call_tree& tree, const site_observer& seen, const advice_limits& limits) {
   std::map<std::pair<std::uint64_t, bool>, site_group> by_kind;
-  for (const std::uint32_t node : site_picker(tree, seen).all()) {
+  for (const std::uint32_t node : site_picker(tree, seen, limits).all()) {
     const site_features& f = seen.of(node);
     const std::uint64_t cell_bytes = fits_pool(f) ? pool_model::of(f.sizes.max(), 0).cell_bytes : 0;
-    site_group& group = by_kind[{cell_bytes, dies_together(f)}];
+    site_group& group = by_kind[{cell_bytes, dies_together(f, limits)}];
     group.cell_bytes = cell_bytes;
-    group.dies_together = dies_together(f);
+    group.dies_together = dies_together(f, limits);
     add(group, node, f);
   }
   std::vector<site_group> groups;

@@ -8,6 +8,7 @@
 #include "cli/advise/call_tree.hpp"
 #include "cli/advise/features.hpp"
 #include "cli/advise/observer.hpp"
+#include "cli/advise/thresholds.hpp"
 
 namespace ashlar::cli {
 
@@ -32,6 +33,7 @@ inline constexpr std::uint32_t most_routed_depth = 4;  ///< Frames of a chain: e
 /// Returns: the groups, the one with the most live bytes first. A site is one return address, or a longer chain where
 /// the callers' objects have other lifetimes; its objects are long-lived. Sites with cells of one size that live alike
 /// share a pool; those of several sizes that die in batches share an arena.
-[[nodiscard]] std::vector<site_group> group_sites(const call_tree& tree, const site_observer& seen);
+[[nodiscard]] std::vector<site_group> group_sites(const call_tree& tree, const site_observer& seen,
+                                                  const advice_limits& limits);
 
 }  // namespace ashlar::cli

@@ -73,7 +73,7 @@ json frame_json(const site_frame& frame, const call_tree& tree, const std::vecto
 
 std::string level_of(const advised_site& s) {
   if (!s.measured.empty()) return "measured";
-  return s.rule->proposes == remedy::nothing ? "bound" : "simulated";
+  return s.rule->proposes == remedy::nothing ? "estimate" : "simulated";
 }
 
 json site_json(const advised_site& s, const advice& a, const call_tree& tree, site_names& names) {
@@ -95,7 +95,7 @@ json site_json(const advised_site& s, const advice& a, const call_tree& tree, si
           {"remedy", std::string(name(s.rule->proposes))},
           {"evidence", s.evidence},
           {"advice", remedy_text(s)},
-          {"gain", {{"level", level_of(s)}, {"bound_ns", s.bound}, {"text", gain_text(s, a)}}},
+          {"gain", {{"level", level_of(s)}, {"estimate_ns", s.estimate}, {"text", gain_text(s, a)}}},
           {"owner", {{"function", s.owner}, {"share", s.owner_share}}},
           {"features", features_json(*s.features)}};
 }
@@ -131,6 +131,13 @@ json features_json(const site_features& f) {
             {"objects", f.batches.objects},
             {"in_final_runs", f.batches.in_final_runs},
             {"longest_objects", f.batches.longest_objects}}},
+          {"phases",
+           {{"opening_mark", f.phases.opening},
+            {"closing_mark", f.phases.closing},
+            {"phases", f.phases.phases},
+            {"of_program", f.phases.of_program},
+            {"objects", f.phases.objects},
+            {"all_alike", f.phases.all_alike}}},
           {"simulated", models_json(f)}};
 }
 
@@ -142,6 +149,7 @@ json advice_json(const advice& a, const call_tree& tree, site_names& names) {
           {"warnings", a.warnings},
           {"pair_ns", a.limits.pair_ns},
           {"program_ns", a.limits.program_ns},
+          {"rules", all_thresholds(a.limits)},
           {"features", program_json(a.features)},
           {"measurement", a.measurement.data},
           {"sites", sites}};

@@ -49,7 +49,8 @@ void end_epoch(epoch_features& b) {
 }  // namespace
 
 site_observer::site_observer(const call_tree& tree, live_history* history)
-    : tree_(tree), history_(history), sites_(tree.nodes().size()), by_stack_(tree.stack_count() + std::size_t{1}) {}
+    : tree_(tree), history_(history), sites_(tree.nodes().size()), by_stack_(tree.stack_count() + std::size_t{1}),
+      phases_(tree.nodes().size()) {}
 
 void site_observer::begin_trace(const call_tree::stack_ids& ids) {
   ids_ = &ids;
@@ -62,6 +63,7 @@ void site_observer::begin_trace(const call_tree::stack_ids& ids) {
   live_ = peak_ = {};
   allocated_bytes_ = now_ns_ = 0;
   peak_version_ = 0;
+  phases_.begin_trace();
 }
 
 void site_observer::add(const trace::event& e) {
@@ -69,6 +71,7 @@ void site_observer::add(const trace::event& e) {
   now_ns_ = std::max(now_ns_, e.time_ns);
   if (trace::is_allocation(e.op)) allocate(e);
   if (trace::is_release(e.op)) release(e.object, e, none);
+  if (e.op == trace::operation::mark) phases_.mark(e.size);
 }
 
 std::uint32_t site_observer::stack_of(const trace::event& e) const {
@@ -114,6 +117,7 @@ std::uint32_t site_observer::born(const trace::event& e, std::uint32_t stack) {
     count_birth(sites_[levels[i]], e, e.thread);
     o.chunks[i] = sites_[levels[i]].arena.allocate(e.size);
   }
+  phases_.born(levels, e);
   ++by_stack_[stack];
   program_.without_stack += stack == 0 ? 1 : 0;
   program_.allocated.add(e.size);
@@ -174,6 +178,7 @@ void site_observer::release(std::uint64_t id, const trace::event& e, std::uint32
   how.lifo_thread = is_own && o.in_thread.younger == none;
   how.lifo_site = is_own && o.in_site.younger == none;
   if (how.grew) objects_[next].growths = o.growths + 1;
+  phases_.died(tree_.levels(o.stack), id);
   die(slot, how);
   thread.just_allocated = false;
   if (thread.last_born == slot) thread.last_born = none;
@@ -246,6 +251,8 @@ std::uint32_t site_observer::owner_of(std::uint32_t birth, std::uint32_t end) {
 }
 
 void site_observer::end_trace() {
+  phases_.end_trace();
+  for (std::uint32_t node = 0; node < sites_.size(); ++node) sites_[node].phases = phases_.of(node);
   for (site_features& site : sites_) {
     site.see_peak(peak_version_);
     site.at_program_peak.objects += site.seen_at_peak.objects;

@@ -127,6 +127,7 @@ private:
   std::vector<site_features> sites_;
   std::vector<std::uint64_t> by_stack_;
   program_features program_;
+  phase_observer phases_;
   std::unordered_map<std::uint64_t, std::uint32_t> owners_;  // birth and death stack to frame
 
   // Of the current trace.

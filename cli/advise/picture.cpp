@@ -66,7 +66,7 @@ page_site site_of_page(const advised_site& s, const call_tree& tree, site_names&
   site.container = s.request.container;
   site.remedy = name(s.rule->proposes);
   site.rule = s.rule->name;
-  site.bound_ns = s.bound;
+  site.estimate_ns = s.estimate;
   site.allocated = f.allocated;
   site.peak = {f.peak_objects, f.peak_bytes};
   site.never_freed = f.never_freed;
@@ -212,7 +212,7 @@ std::vector<fact_tile> facts(const advice& a) {
           {"peak", in_bytes(p.largest_peak), p.traces == 1 ? bytes_of(p.peak) : "of one trace"},
           {"alive at the end", in_bytes(p.never_freed.bytes), bytes_of(p.never_freed)},
           {"threads", in_words(p.threads), in_words(p.freed_by_others) + " frees across"},
-          {"bound of all calls", human_time(calls_ns),
+          {"estimate for all calls", human_time(calls_ns),
            a.limits.program_ns > 0 ? percent(calls_ns, a.limits.program_ns) + " of the program"
                                    : fmt::format("{:.0f} ns a pair", a.limits.pair_ns)}};
 }

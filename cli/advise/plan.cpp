@@ -55,7 +55,7 @@ route_site site_of(std::uint32_t number, std::vector<route_frame> chain, const c
   return site;
 }
 
-route_group without_sites(const site_group& from) {
+route_group without_sites(const site_group& from, const advice_limits& limits) {
   route_group group;
   group.remedy = from.cell_bytes != 0 ? route_remedy::pool : route_remedy::arena;
   group.cell_bytes = from.cell_bytes;
@@ -65,6 +65,7 @@ route_group without_sites(const site_group& from) {
                     {"long_lived_objects", from.long_objects},
                     {"peak_bytes", from.peak_bytes},
                     {"dies_together", from.dies_together}};
+  if (const auto changed = changed_thresholds(limits); !changed.empty()) group.evidence["rules"] = changed;
   return group;
 }
 
@@ -83,8 +84,8 @@ route_plan advice_plan(const advice& a, const call_tree& tree, const site_observ
                        const frame_follower& follows, std::vector<std::string>& left_out) {
   route_plan plan;
   plan.program = a.program;
-  for (const site_group& from : group_sites(tree, seen)) {
-    route_group group = without_sites(from);
+  for (const site_group& from : group_sites(tree, seen, a.limits)) {
+    route_group group = without_sites(from, a.limits);
     for (const std::uint32_t number : from.nodes) {
       const site_node& node = tree.nodes()[number];
       if (const char* const obstacle = obstacle_of(node, tree, follows); obstacle != nullptr) {

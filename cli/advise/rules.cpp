@@ -15,7 +15,7 @@ namespace ashlar::cli {
 namespace {
 
 constexpr std::uint64_t long_life_bytes = std::uint64_t{1} << 20;  // allocated by the program between birth and death
-constexpr std::uint64_t inline_bytes = 4096;
+constexpr std::uint64_t most_pinning_block = advice_page_bytes;
 constexpr std::uint64_t most_pool_cell = 32 * 1024;
 
 double share(std::uint64_t part, std::uint64_t whole) {
@@ -24,33 +24,38 @@ double share(std::uint64_t part, std::uint64_t whole) {
 
 bool of_one_thread(const site_features& f) { return f.freed_by_others == 0; }
 bool all_freed(const site_features& f) { return f.never_freed.objects == 0; }
-bool has_owner(const site_facts& s) { return !s.owner.empty() && s.owner_share >= 0.95; }
-bool is_lifo(const site_features& f) { return share(std::max(f.lifo_thread, f.lifo_site), f.freed) >= 0.99; }
+bool has_owner(const site_facts& s) { return !s.owner.empty() && s.owner_share >= s.limits.owner_share; }
+bool is_lifo(const site_facts& s) {
+  return share(std::max(s.f.lifo_thread, s.f.lifo_site), s.f.freed) >= s.limits.lifo_share;
+}
 bool grows(const site_features& f) { return 5 * f.growth.steps >= f.allocated.objects; }
 
 double objects_an_epoch(const site_features& f) { return share(f.batches.objects, f.batches.epochs); }
 
-bool dies_in_batches(const site_features& f) {
-  return objects_an_epoch(f) >= 16 && share(f.batches.in_final_runs, f.batches.objects) >= 0.8 &&
+bool dies_in_batches(const site_features& f, const advice_limits& limits) {
+  return objects_an_epoch(f) >= limits.batch_objects &&
+         share(f.batches.in_final_runs, f.batches.objects) >= limits.batch_share &&
          share(f.batches.objects, f.allocated.objects) >= 0.9;
 }
 
-bool pins_pages(const site_features& f, const program_features& program) {
-  const std::uint64_t pages = pinned_pages(f, program);
-  return share(long_lived(f), f.allocated.objects) >= 0.95 && f.sizes.quantile(0.99) <= inline_bytes &&
-         share(f.allocated.objects, program.allocated.objects) <= 0.1 &&
-         pages * advice_page_bytes >= (std::uint64_t{1} << 20) && pages >= 4 * (f.peak_bytes / advice_page_bytes + 1);
+bool pins_pages(const site_features& f, const program_features& program, const advice_limits& limits) {
+  const auto pages = static_cast<double>(pinned_pages(f, program));
+  return share(long_lived(f), f.allocated.objects) >= limits.long_share &&
+         f.sizes.quantile(0.99) <= most_pinning_block &&
+         share(f.allocated.objects, program.allocated.objects) <= limits.long_of_all &&
+         pages * advice_page_bytes >= limits.long_bytes &&
+         pages >= limits.long_pages * static_cast<double>(f.peak_bytes / advice_page_bytes + 1);
 }
 
 bool fires_small(const site_facts& s) { return is_too_small(s.f, s.program, s.limits); }
 
 std::string why_small(const site_facts& s) {
   const site_features& f = s.f;
-  if (f.allocated.objects < s.limits.least_objects)
+  if (static_cast<double>(f.allocated.objects) < s.limits.least_objects)
     return fmt::format("{} object{} too few to show a pattern", in_words(f.allocated.objects),
                        f.allocated.objects == 1 ? " is" : "s are");
-  return fmt::format("its calls take {} at most, {} of all, and hold {} of the program's peak",
-                     human_time(bound_ns(f, s.limits)), part_of(f.allocated.objects, s.program.allocated.objects),
+  return fmt::format("its calls take about {}, {} of all, and hold {} of the program's peak",
+                     human_time(estimate_ns(f, s.limits)), part_of(f.allocated.objects, s.program.allocated.objects),
                      part_of(f.at_program_peak.bytes, s.program.peak.bytes));
 }
 
@@ -58,10 +63,13 @@ std::string why_small(const site_facts& s) {
 /// many short epochs tell that the function empties its buffer.
 bool fires_inline(const site_facts& s) {
   const site_features& f = s.f;
-  const bool short_epochs = f.batches.epochs >= 8 && f.batches.longest_objects * f.sizes.max() <= inline_bytes;
+  const double most = s.limits.buffer_bytes;
+  const bool short_epochs =
+      f.batches.epochs >= 8 && static_cast<double>(f.batches.longest_objects * f.sizes.max()) <= most;
   return has_owner(s) && s.owner == s.request.enclosing && all_freed(f) && of_one_thread(f) && !grows(f) &&
-         f.sizes.quantile(0.99) <= inline_bytes &&
-         f.peak_bytes <= inline_bytes * (f.births.several ? s.program.threads : 1) && (is_lifo(f) || short_epochs);
+         static_cast<double>(f.sizes.quantile(0.99)) <= most &&
+         static_cast<double>(f.peak_bytes) <= most * (f.births.several ? s.program.threads : 1) &&
+         (is_lifo(s) || short_epochs);
 }
 
 std::string why_inline(const site_facts& s) {
@@ -74,8 +82,10 @@ std::string why_inline(const site_facts& s) {
 
 bool fires_reserve(const site_facts& s) {
   const growth_features& g = s.f.growth;
-  return share(g.steps, s.f.allocated.objects) >= 0.4 && g.chains >= 8 && g.steps >= 2 * g.chains &&
-         g.final_bytes.quantile(0.9) <= 2 * g.final_bytes.quantile(0.5);
+  return share(g.steps, s.f.allocated.objects) >= s.limits.growth_share &&
+         static_cast<double>(g.chains) >= s.limits.growth_chains && g.steps >= 2 * g.chains &&
+         static_cast<double>(g.final_bytes.quantile(0.9)) <=
+             s.limits.growth_spread * static_cast<double>(g.final_bytes.quantile(0.5));
 }
 
 std::string why_reserve(const site_facts& s) {
@@ -87,8 +97,8 @@ std::string why_reserve(const site_facts& s) {
 
 bool fires_keep(const site_facts& s) {
   const site_features& f = s.f;
-  return of_one_thread(f) && share(f.temporary, f.allocated.objects) >= 0.9 &&
-         share(f.same_size, f.allocated.objects) >= 0.9;
+  return of_one_thread(f) && share(f.temporary, f.allocated.objects) >= s.limits.temporary_share &&
+         share(f.same_size, f.allocated.objects) >= s.limits.temporary_share;
 }
 
 std::string why_keep(const site_facts& s) {
@@ -99,7 +109,7 @@ std::string why_keep(const site_facts& s) {
 bool fires_hand_over(const site_facts& s) {
   const site_features& f = s.f;
   return !f.births.several && f.foreign_deaths.any && !f.foreign_deaths.several &&
-         share(f.freed_by_others, f.allocated.objects) >= 0.9;
+         share(f.freed_by_others, f.allocated.objects) >= s.limits.hand_over_share;
 }
 
 std::string why_hand_over(const site_facts& s) {
@@ -108,7 +118,8 @@ std::string why_hand_over(const site_facts& s) {
 }
 
 bool fires_scratch(const site_facts& s) {
-  return is_lifo(s.f) && all_freed(s.f) && of_one_thread(s.f) && has_owner(s) && s.f.arena.held_by_live() <= 1.5;
+  return is_lifo(s) && all_freed(s.f) && of_one_thread(s.f) && has_owner(s) &&
+         s.f.arena.held_by_live() <= s.limits.lifo_held;
 }
 
 std::string why_scratch(const site_facts& s) {
@@ -124,12 +135,31 @@ std::string batches(const site_features& f) {
 bool fires_arena(const site_facts& s) {
   // That main holds them tells of no scope, unless it frees them once.
   const bool is_scope = s.owner != "main" || s.f.batches.epochs == s.program.traces;
-  return dies_in_batches(s.f) && of_one_thread(s.f) && has_owner(s) && is_scope && s.f.arena.held_by_live() <= 1.3;
+  return dies_in_batches(s.f, s.limits) && of_one_thread(s.f) && has_owner(s) && is_scope &&
+         s.f.arena.held_by_live() <= s.limits.arena_held;
 }
 
 std::string why_arena(const site_facts& s) { return fmt::format("{}, under one call of {}", batches(s.f), s.owner); }
 
-bool fires_counted_arena(const site_facts& s) { return dies_in_batches(s.f) && s.f.arena.held_by_live() <= 1.5; }
+/// Each phase does the same, alone in its thread.
+bool fires_fixed_phase(const site_facts& s) {
+  const phase_features& p = s.f.phases;
+  return p.all_alike && p.phases == p.of_program && static_cast<double>(p.phases) >= s.limits.phases &&
+         share(p.objects, p.phases) >= s.limits.phase_objects && !s.f.births.several && of_one_thread(s.f) &&
+         share(p.objects, s.f.allocated.objects) >= s.limits.phase_share;
+}
+
+std::string why_fixed_phase(const site_facts& s) {
+  const phase_features& p = s.f.phases;
+  return fmt::format(
+      "in each of {} phases between the marks {} and {} there are {} of them, with the same sizes, births "
+      "and deaths",
+      in_words(p.phases), p.opening, p.closing, in_words(p.objects / p.phases));
+}
+
+bool fires_counted_arena(const site_facts& s) {
+  return dies_in_batches(s.f, s.limits) && s.f.arena.held_by_live() <= s.limits.counted_held;
+}
 
 std::string why_counted_arena(const site_facts& s) {
   return batches(s.f) + (of_one_thread(s.f) ? ", under no single function" : ", on other threads too");
@@ -137,7 +167,8 @@ std::string why_counted_arena(const site_facts& s) {
 
 bool fires_region(const site_facts& s) {
   const site_features& f = s.f;
-  return share(f.never_freed.objects, f.allocated.objects) >= 0.95 && f.never_freed.bytes >= s.limits.least_bytes &&
+  return share(f.never_freed.objects, f.allocated.objects) >= s.limits.never_freed_share &&
+         static_cast<double>(f.never_freed.bytes) >= s.limits.never_freed_bytes &&
          f.sizes.quantile(0.5) <= counted_arena_model::largest_bytes;
 }
 
@@ -146,7 +177,7 @@ std::string why_region(const site_facts& s) {
                      in_words(s.f.allocated.objects), in_bytes(s.f.never_freed.bytes));
 }
 
-bool fires_segregate(const site_facts& s) { return pins_pages(s.f, s.program); }
+bool fires_segregate(const site_facts& s) { return pins_pages(s.f, s.program, s.limits); }
 
 std::string why_segregate(const site_facts& s) {
   return fmt::format(
@@ -159,8 +190,10 @@ std::string why_segregate(const site_facts& s) {
 bool fires_pool(const site_facts& s) {
   const site_features& f = s.f;
   const pool_model pool = pool_model::of(f.sizes.max(), f.peak_objects);
-  return f.sizes.distinct() <= 4 && f.sizes.max() <= most_pool_cell && f.alignment <= 16 && !grows(f) &&
-         s.request.kind != container_kind::string && (pool.slabs <= 1 || pool.held_bytes * 2 <= f.peak_bytes * 3);
+  return static_cast<double>(f.sizes.distinct()) <= s.limits.pool_sizes && f.sizes.max() <= most_pool_cell &&
+         f.alignment <= 16 && !grows(f) && s.request.kind != container_kind::string &&
+         (pool.slabs <= 1 ||
+          static_cast<double>(pool.held_bytes) <= s.limits.pool_held * static_cast<double>(f.peak_bytes));
 }
 
 std::string why_pool(const site_facts& s) {
@@ -189,6 +222,7 @@ constexpr std::array rules = {
     advice_rule{"long_among_short", remedy::segregate, fires_segregate, why_segregate},
     advice_rule{"lifo", remedy::scratch, fires_scratch, why_scratch},
     advice_rule{"batch_in_function", remedy::arena, fires_arena, why_arena},
+    advice_rule{"fixed_phase", remedy::static_plan, fires_fixed_phase, why_fixed_phase},
     advice_rule{"batch", remedy::counted_arena, fires_counted_arena, why_counted_arena},
     advice_rule{"few_sizes", remedy::pool, fires_pool, why_pool},
     advice_rule{"none", remedy::nothing, fires_always, why_nothing},
@@ -210,28 +244,28 @@ const advice_rule& rule_for(const site_facts& facts) {
   return *std::find_if(rules.begin(), rules.end(), [&](const advice_rule& rule) { return rule.fires(facts); });
 }
 
-bool dies_together(const site_features& f) {
-  return dies_in_batches(f) || share(f.never_freed.objects, f.allocated.objects) >= 0.9;
+bool dies_together(const site_features& f, const advice_limits& limits) {
+  return dies_in_batches(f, limits) || share(f.never_freed.objects, f.allocated.objects) >= 0.9;
 }
 
-double bound_ns(const site_features& f, const advice_limits& limits) {
+double estimate_ns(const site_features& f, const advice_limits& limits) {
   return static_cast<double>(f.allocated.objects) * limits.pair_ns;
 }
 
 bool is_too_small(const site_features& f, const program_features& program, const advice_limits& limits) {
-  if (f.allocated.objects < limits.least_objects) return true;
-  const double least_ns = limits.program_ns > 0 ? limits.least_share * limits.program_ns : limits.least_bound_ns;
-  const bool few_calls = bound_ns(f, limits) < least_ns * static_cast<double>(program.traces) ||
+  if (static_cast<double>(f.allocated.objects) < limits.least_objects) return true;
+  const double least_ns = limits.program_ns > 0 ? limits.least_share * limits.program_ns : limits.least_estimate_ns;
+  const bool few_calls = estimate_ns(f, limits) < least_ns * static_cast<double>(program.traces) ||
                          share(f.allocated.objects, program.allocated.objects) < limits.least_share;
-  const bool few_bytes =
-      f.peak_bytes < limits.least_bytes || share(f.at_program_peak.bytes, program.peak.bytes) < limits.least_share;
-  return few_calls && few_bytes && !pins_pages(f, program);
+  const bool few_bytes = static_cast<double>(f.peak_bytes) < limits.least_bytes ||
+                         share(f.at_program_peak.bytes, program.peak.bytes) < limits.least_share;
+  return few_calls && few_bytes && !pins_pages(f, program, limits);
 }
 
 std::string_view name(remedy r) noexcept {
-  static constexpr std::array<std::string_view, 11> names = {"nothing",   "inline_buffer", "reserve", "keep_object",
-                                                             "hand_over", "scratch",       "arena",   "counted_arena",
-                                                             "region",    "segregate",     "pool"};
+  static constexpr std::array<std::string_view, 12> names = {
+      "nothing", "inline_buffer", "reserve",       "keep_object", "hand_over", "scratch",
+      "arena",   "static_plan",   "counted_arena", "region",      "segregate", "pool"};
   return names[static_cast<std::size_t>(r)];
 }
 

@@ -10,6 +10,7 @@
 #include "cli/advise/features.hpp"
 #include "cli/advise/names.hpp"
 #include "cli/advise/observer.hpp"
+#include "cli/advise/thresholds.hpp"
 
 namespace ashlar::cli {
 
@@ -21,20 +22,11 @@ enum class remedy {
   hand_over,      ///< A heap of the allocating thread, with an inbox.
   scratch,        ///< A stack of blocks.
   arena,          ///< Freed as a whole, in a function that is known.
+  static_plan,    ///< Offsets computed in advance, for a phase between two marks.
   counted_arena,  ///< Freed chunk by chunk.
   region,         ///< Never freed.
   segregate,      ///< Pages of their own for those that live long.
   pool            ///< Equal cells.
-};
-
-/// Below these advice is silent: a wrong proposal costs more than a missed one.
-struct advice_limits {
-  double pair_ns = 20;           ///< Time of a malloc and its free.
-  double program_ns = 0;         ///< Of an unrecorded run; 0: unknown.
-  double least_share = 0.001;    ///< Of calls, bytes, or the program's time.
-  double least_bound_ns = 50e3;  ///< Without the program's time: what no paired runs would show.
-  std::uint64_t least_bytes = std::uint64_t{1} << 20;
-  std::uint64_t least_objects = 64;
 };
 
 /// A candidate site with its names: the input of the rules.
@@ -64,12 +56,12 @@ struct advice_rule {
 /// Returns: the rule that asks for enough calls or bytes fires: no names are needed.
 [[nodiscard]] bool is_too_small(const site_features& f, const program_features& program, const advice_limits& limits);
 
-/// Returns: most objects die in batches of 16 and more, or never.
-[[nodiscard]] bool dies_together(const site_features& f);
+/// Returns: most objects die in batches, or never.
+[[nodiscard]] bool dies_together(const site_features& f, const advice_limits& limits);
 
-/// Returns: the time of all calls for the site, in nanoseconds: what no change of its allocations can exceed, placement
-/// aside.
-[[nodiscard]] double bound_ns(const site_features& f, const advice_limits& limits);
+/// Returns: the time of all calls for the site, in nanoseconds, as `pair_ns` has it: an estimate of what a change of
+/// its allocations gains, without placement.
+[[nodiscard]] double estimate_ns(const site_features& f, const advice_limits& limits);
 
 /// Returns: the objects that outlive a MiB of other allocations, or the trace.
 [[nodiscard]] std::uint64_t long_lived(const site_features& f);

@@ -16,7 +16,7 @@ constexpr std::size_t named_sites = 64;
 
 /// Returns: the time of the calls that the remedy touches.
 double touched_ns(const advised_site& s, const advice_limits& limits) {
-  if (s.rule->proposes != remedy::reserve) return bound_ns(*s.features, limits);
+  if (s.rule->proposes != remedy::reserve) return estimate_ns(*s.features, limits);
   return static_cast<double>(s.features->growth.steps) * limits.pair_ns;
 }
 
@@ -67,7 +67,7 @@ private:
     const site_facts facts{f, seen_.program(), limits_, site.request, site.owner, site.owner_share};
     site.rule = &rule_for(facts);
     site.evidence = site.rule->evidence(facts);
-    site.bound = touched_ns(site, limits_);
+    site.estimate = touched_ns(site, limits_);
     return site;
   }
 
@@ -144,7 +144,7 @@ std::vector<advised_site> choose_sites(const call_tree& tree, const site_observe
   chooser choice(tree, seen, names, limits);
   std::vector<advised_site> sites = choice.all();
   const auto rank = [](const advised_site& s) {
-    return std::tuple(s.rule->proposes == remedy::nothing, -s.bound, s.node);
+    return std::tuple(s.rule->proposes == remedy::nothing, -s.estimate, s.node);
   };
   std::sort(sites.begin(), sites.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
   choice.count_places(sites);

@@ -21,14 +21,14 @@ struct advised_site {
   source_place caller;  ///< The call that decides, if that is not the request; empty: it is.
   std::string owner;
   double owner_share = 0;
-  double bound = 0;      ///< Nanoseconds, of the calls that the remedy touches.
+  double estimate = 0;   ///< Nanoseconds, of the calls that the remedy touches.
   std::string measured;  ///< The effect of its group on the program; empty: not measured.
   double measured_log_ratio = 0;
   std::size_t more_places = 0;  ///< In the program that reach this site, beside `request.place`.
 };
 
-/// Returns: the sites with a remedy, the greatest bound first, then those without, likewise. Each object belongs to one
-/// site at most. Complexity: O(nodes), and the names of those that are not too small.
+/// Returns: the sites with a remedy, the greatest estimate first, then those without, likewise. Each object belongs to
+/// one site at most. Complexity: O(nodes), and the names of those that are not too small.
 [[nodiscard]] std::vector<advised_site> choose_sites(const call_tree& tree, const site_observer& seen,
                                                      site_names& names, const advice_limits& limits);
 

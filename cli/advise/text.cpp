@@ -40,7 +40,7 @@ std::string malloc_remedy(const advice& a) {
   const std::string share =
       a.limits.program_ns > 0 ? fmt::format(", {} of the program", percent(run_ns, a.limits.program_ns)) : "";
   return fmt::format(
-      "another malloc: BOUND: its calls take about {} a run{}, at {:.0f} ns a malloc and free; placement "
+      "another malloc: ESTIMATE: its calls take about {} a run{}, at {:.0f} ns a malloc and free; placement "
       "may add to that or take away. A trace does not decide it: 'ashlar replay {}' names the fastest "
       "for these calls, 'ashlar try {} -- PROG' measures the program under it.",
       human_time(run_ns), share, a.limits.pair_ns, a.traces.front(), a.traces.front());
@@ -126,7 +126,7 @@ std::string advice_text(const advice& a, const call_tree& tree, std::size_t top)
   text += fmt::format("\nBy call site: {} of {} have a remedy to try\n", in_words(first), in_words(a.sites.size()));
   for (std::size_t i = 0; i < std::min(first, top); ++i) text += site_text(i + 1, a.sites[i], a, tree);
   if (first > top)
-    text += fmt::format("\n     and {} more with a lower bound; --top shows them\n", in_words(first - top));
+    text += fmt::format("\n     and {} more with a lower estimate; --top shows them\n", in_words(first - top));
   return text + unchanged_text(a.sites, first, a, tree);
 }
 

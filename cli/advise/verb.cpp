@@ -38,6 +38,7 @@ struct advise_options {
   std::size_t top = 8;
   double pair_ns = advice_limits{}.pair_ns;
   double program_seconds = 0;
+  std::vector<std::string> rules;
   bool prefix = false;
   std::string measure = "none";
   std::string budget = "60s";
@@ -92,20 +93,25 @@ void add_options(CLI::App& app, advise_options& o) {
       ->check(CLI::Range(std::size_t{1}, std::size_t{100'000}))
       ->type_name("N")
       ->capture_default_str();
-  app.add_option("--pair-ns", o.pair_ns, "Nanoseconds of a malloc and its free, for the bounds")
+  app.add_option("--pair-ns", o.pair_ns, "Nanoseconds of a malloc and its free, for the estimates")
       ->check(CLI::Range(0.1, 1e6))
       ->type_name("NS")
       ->capture_default_str();
   app.add_option("--program-seconds", o.program_seconds,
-                 "Seconds that the program takes unrecorded: bounds become shares of it")
+                 "Seconds that the program takes unrecorded: estimates become shares of it")
       ->check(CLI::Range(1e-6, 1e9))
       ->type_name("SECONDS");
+  app.add_option("--rule", o.rules, "Set a threshold of the rules; may be given again (docs/advise-rules.md)")
+      ->check(check_threshold_text)
+      ->allow_extra_args(false)
+      ->type_name("NAME=VALUE");
   app.add_flag("--damaged", o.prefix, "Advise on the part of a damaged trace before the damage");
   app.footer(
-      "Each gain has its level: BOUND is the time of the calls, SIMULATED the memory and the calls of the remedy\n"
-      "on this trace, PREDICTED the time of a replay, MEASURED that of the unmodified program. docs/advise.md "
-      "describes\n"
-      "rules and limits, docs/advise-measure.md the measurement. PROGRAM is the recorded command unless given.\n\n"
+      "Each gain has its level: ESTIMATE is the time of the calls, SIMULATED the memory and calls of the remedy on\n"
+      "this trace, PREDICTED the time of a replay, MEASURED that of the unmodified program. docs/advise.md and\n"
+      "docs/advise-rules.md describe rules and limits, docs/advise-measure.md the measurement. PROGRAM is the "
+      "recorded\n"
+      "command unless given.\n\n"
       "Exit status: 0 advised, 1 a trace or the program failed, or a file cannot be written, 2 the command line is\n"
       "invalid, 4 more runs would decide, 5 the machine is unfit: the program differs from itself.");
 }
@@ -274,6 +280,7 @@ int advise(const advise_options& o) {
   a.features = seen.program();
   a.limits.pair_ns = o.pair_ns;
   a.limits.program_ns = o.program_seconds * 1e9;
+  for (const std::string& rule : o.rules) set_threshold(a.limits, rule);
   a.warnings = warnings_of(inputs, changed, a.features);
   a.sites = choose_sites(tree, seen, names, a.limits);
   route_plan plan = make_plan(o, a, tree, seen, names, program_of(*inputs.front()));
@@ -310,8 +317,8 @@ std::string complete(advise_options& o, bool seed_given, bool budget_given) {
 /// Everything after "--" belongs to the program.
 int run(int argc, char** argv) {
   CLI::App app("ashlar advise TRACE... [OPTION]... [-- PROGRAM [ARGUMENT]...]\n\n"
-               "Names for each call site of a recorded program what should stand in place of its allocations, and what "
-               "bounds the gain; or to change nothing. On demand it measures the gain.",
+               "Names for each call site of a recorded program what should stand in place of its allocations, and an "
+               "estimate of the gain; or to change nothing. On demand it measures the gain.",
                argv[0]);
   advise_options options;
   add_options(app, options);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Remedies and gains in words. Each gain has its level in capitals: BOUND or SIMULATED.
+// Remedies and gains in words. Each gain has its level in capitals: ESTIMATE or SIMULATED.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -53,6 +53,7 @@ std::string simulated(const advised_site& s) {
   switch (s.rule->proposes) {
     case remedy::nothing: return "";
     case remedy::inline_buffer:
+    case remedy::static_plan:
     case remedy::keep_object: return fmt::format("{} mallocs and their frees fewer", in_words(f.allocated.objects));
     case remedy::reserve:
       return fmt::format("{} mallocs and their frees fewer, {} not moved", in_words(f.growth.steps),
@@ -104,6 +105,11 @@ std::string remedy_text(const advised_site& s) {
       return "an arena of counted chunks, each free again when its last block is: the plan of -o may route it; where "
              "one "
              "function could own a batch, ashlar::arena in that function";
+    case remedy::static_plan:
+      return fmt::format(
+          "offsets computed in advance, for the phase: 'ashlar plan --from-trace TRACE --between {} {}', "
+          "and ashlar::static_arena_guard over them",
+          f.phases.opening, f.phases.closing);
     case remedy::region: return "an arena of their own that is never freed";
     case remedy::segregate:
       return f.sizes.distinct() <= 4 ? "pages of their own: " + pool_text(s)
@@ -115,8 +121,8 @@ std::string remedy_text(const advised_site& s) {
 
 std::string gain_text(const advised_site& s, const advice& a) {
   const auto runs = static_cast<double>(std::max<std::uint64_t>(a.features.traces, 1));
-  std::string text = fmt::format("BOUND: {} a run", human_time(s.bound / runs));
-  if (a.limits.program_ns > 0) text += ", " + percent(s.bound / runs, a.limits.program_ns) + " of the program";
+  std::string text = fmt::format("ESTIMATE: {} a run", human_time(s.estimate / runs));
+  if (a.limits.program_ns > 0) text += ", " + percent(s.estimate / runs, a.limits.program_ns) + " of the program";
   const std::string model = simulated(s);
   if (!model.empty()) text += ". SIMULATED: " + model;
   return s.measured.empty() ? text : text + ". MEASURED: " + s.measured;

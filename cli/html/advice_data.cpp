@@ -120,11 +120,11 @@ json remedies_json(const advice_page& page) {
 
 json sites_json(const advice_page& page, const data_budget& budget, name_column& names) {
   const std::size_t all = budget.sites, whole = budget.whole_sites;
-  json bounds = json::array();  // where the bound is not that of all calls
+  json estimates = json::array();  // where the estimate is not that of all calls
   for (std::size_t i = 0; i < std::min(page.sites.size(), all); ++i) {
     const page_site& s = page.sites[i];
     const double of_calls = static_cast<double>(s.allocated.objects) * page.pair_ns;
-    if (std::abs(of_calls - s.bound_ns) > 1) bounds.push_back({i, std::llround(s.bound_ns)});
+    if (std::abs(of_calls - s.estimate_ns) > 1) estimates.push_back({i, std::llround(s.estimate_ns)});
   }
   return {{"function", site_column(page, all, [&](const page_site& s) { return names.add(s.function); })},
           {"file", site_column(page, all, [&](const page_site& s) { return names.add(s.file); })},
@@ -143,7 +143,7 @@ json sites_json(const advice_page& page, const data_budget& budget, name_column&
           {"life", site_column(page, all, [](const page_site& s) { return life_bucket(s); })},
           {"temporary", site_column(page, whole, [](const page_site& s) { return s.temporary; })},
           {"lives", site_column(page, whole, [](const page_site& s) { return shape_of(s.lifetimes); })},
-          {"bounds", std::move(bounds)},
+          {"estimates", std::move(estimates)},
           {"remedies", remedies_json(page)},
           {"all", page.sites.size()}};
 }

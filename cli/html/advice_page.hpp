@@ -35,7 +35,7 @@ struct page_site {
   std::string container;  ///< "std::map or std::set"; empty if none is known.
   std::string remedy;     ///< Its name; "nothing".
   std::string rule;
-  double bound_ns = 0;
+  double estimate_ns = 0;
   study::amount allocated, peak, never_freed;
   std::uint64_t at_program_peak = 0;  ///< Bytes.
   std::uint64_t median_bytes = 0;

@@ -49,7 +49,7 @@ const byId = (id) => document.getElementById(id);
 const digit = (c) => parseInt(c, 36);
 
 const siteCount = sites.function.length;
-const bounds = new Map(page.sites.bounds);
+const estimates = new Map(page.sites.estimates);
 const site = {
   name: (i) => names[sites.function[i]],
   place: (i) => {
@@ -61,7 +61,7 @@ const site = {
   container: (i) => names[sites.container[i]],
   remedy: (i) => sites.remedies[names[sites.rule[i]]],
   rule: (i) => names[sites.rule[i]],
-  bound: (i) => (bounds.has(i) ? bounds.get(i) : sites.objects[i] * page.pairNs),
+  estimate: (i) => (estimates.has(i) ? estimates.get(i) : sites.objects[i] * page.pairNs),
   /* Name, place and the caller that tells it from others. */
   title: (i) => (i >= siteCount ? "a further site" : site.name(i) + (site.place(i) ? " (" + site.place(i) + ")" : "") +
     (site.caller(i) ? " ← " + site.caller(i) : "") + (site.container(i) ? ", " + site.container(i) : "")),

@@ -13,7 +13,7 @@ const columnsOfTable = [
   { id: "peak", title: "peak alive", key: (i) => sites.peakBytes[i] },
   { id: "never", title: "never freed", key: (i) => sites.neverBytes[i] },
   { id: "life", title: "lifetimes, median", key: life },
-  { id: "bound", title: "bound", key: (i) => site.bound(i) },
+  { id: "estimate", title: "estimate", key: (i) => site.estimate(i) },
 ];
 const table = { sort: null, descending: true, search: "", remedy: "", rows: [], shown: 20 };
 
@@ -47,7 +47,7 @@ function siteRow(i) {
   number(bytes(sites.bytes[i]), shareBar(sites.bytes[i], totals.bytes)),
   number(bytes(sites.peakBytes[i])), number(sites.neverBytes[i] ? bytes(sites.neverBytes[i]) : "–"),
   make("td", {}, spark(i), make("span", { class: "small" }, life(i) ? time(life(i)) : "–")),
-  number(time(site.bound(i))));
+  number(time(site.estimate(i))));
   return i === choice.site ? [row, detailRow(i)] : [row];
 }
 
@@ -61,10 +61,10 @@ function lifetimesFigure(i) {
   return make("figure", { class: "inner" }, make("figcaption", {}, "Lifetimes of the freed objects"), drawing);
 }
 
-/* "BOUND: …. SIMULATED: …" in parts, each with its level as a mark. */
+/* "ESTIMATE: …. SIMULATED: …" in parts, each with its level as a mark. */
 function levels(text) {
-  return make("div", { class: "levels" }, ...text.split(/(?=\b(?:BOUND|SIMULATED|PREDICTED|MEASURED)\b:? )/).filter(Boolean).map((part) => {
-    const level = /^(BOUND|SIMULATED|PREDICTED|MEASURED):? /.exec(part);
+  return make("div", { class: "levels" }, ...text.split(/(?=\b(?:ESTIMATE|SIMULATED|PREDICTED|MEASURED)\b:? )/).filter(Boolean).map((part) => {
+    const level = /^(ESTIMATE|SIMULATED|PREDICTED|MEASURED):? /.exec(part);
     return make("p", {}, level && make("span", { class: "level " + level[1].toLowerCase() }, level[1].toLowerCase()),
       (level ? part.slice(level[0].length) : part).replace(/[.]? *$/, ""));
   }));

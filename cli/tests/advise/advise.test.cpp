@@ -82,8 +82,8 @@ INSTANTIATE_TEST_SUITE_P(
                     planted{"realloc", "reserve", "grow_by_realloc"},
                     planted{"temporary", "keep_object", "same_temporary"},
                     planted{"hand_over", "hand_over", "make_messages"}, planted{"tables", "region", "load_tables"},
-                    planted{"class", "pool", "make_shape"}, planted{"shared", "pool", "shared_mode"},
-                    planted{"wrapper", "pool", "checked_malloc"}),
+                    planted{"fixed", "static_plan", "fixed_phase"}, planted{"class", "pool", "make_shape"},
+                    planted{"shared", "pool", "shared_mode"}, planted{"wrapper", "pool", "checked_malloc"}),
     [](const auto& param) { return std::string(param.param.mode); });
 
 class advise_innocent : public advise, public testing::WithParamInterface<const char*> {};
@@ -94,7 +94,8 @@ TEST_P(advise_innocent, has_no_remedy) {
   EXPECT_FALSE(all["sites"].empty());
 }
 
-INSTANTIATE_TEST_SUITE_P(all, advise_innocent, testing::Values("innocent", "mixed", "few"),
+INSTANTIATE_TEST_SUITE_P(all, advise_innocent,
+                         testing::Values("innocent", "mixed", "few", "sizes", "deaths", "leaving", "unmarked"),
                          [](const auto& param) { return std::string(param.param); });
 
 TEST_F(advise, long_lived_blocks_leave_the_pages_of_short_lived_ones) {
@@ -119,7 +120,7 @@ TEST_F(advise, the_page_fits_100_columns_and_is_the_same_each_time) {
   ASSERT_EQ(ashlar("advise " + trace), 0);
   EXPECT_EQ(text("out"), first);
   for (const char* part : {"Without a change of code", "ashlar replay", "ashlar try", "page policy",
-                           "BOUND: ", "SIMULATED: ", "Change nothing"})
+                           "ESTIMATE: ", "SIMULATED: ", "Change nothing"})
     EXPECT_NE(first.find(part), std::string::npos) << part;
   std::ifstream out(file("out"));
   for (std::string line; std::getline(out, line);) {
@@ -127,6 +128,56 @@ TEST_F(advise, the_page_fits_100_columns_and_is_the_same_each_time) {
     for (const char c : line) columns += (static_cast<unsigned char>(c) & 0xC0) != 0x80;
     EXPECT_LE(columns, 100U) << line;
   }
+}
+
+TEST_F(advise, a_fixed_phase_is_planned_by_the_command_that_is_named) {
+  const std::string trace = recorded("fixed");
+  const auto found = proposals(advice(trace));
+  ASSERT_EQ(found.size(), 1U) << text("out");
+  EXPECT_EQ(found[0]["features"]["phases"]["phases"], 400);
+  EXPECT_EQ(found[0]["features"]["phases"]["objects"], 400 * 24);
+  EXPECT_NE(found[0]["advice"].get<std::string>().find("ashlar plan --from-trace TRACE --between 1 2"),
+            std::string::npos)
+      << found[0]["advice"];
+  EXPECT_EQ(ashlar("plan --from-trace " + trace + " --between 1 2"), 0) << text("err");
+}
+
+TEST_F(advise, thresholds_are_options_and_evidence) {
+  const std::string trace = recorded("class"), none = " --rule few_sizes.sizes=0";
+  EXPECT_EQ(proposals(advice(trace)).size(), 1U);
+  const json without = advice(trace + none + " --rule lifo.held=2 -o " + file("t.plan"));
+  EXPECT_TRUE(proposals(without).empty()) << text("out");
+  EXPECT_EQ(without["rules"]["few_sizes.sizes"], 0);
+  EXPECT_EQ(without["rules"]["lifo.held"], 2);
+  EXPECT_EQ(without["rules"]["lifo.share"], 0.99);
+  std::ifstream in(file("t.plan"));
+  const auto plan = ashlar::cli::read_plan(in, "t.plan");
+  ASSERT_EQ(plan.groups.size(), 1U);
+  EXPECT_EQ(plan.groups[0].evidence["rules"], json::parse(R"({"few_sizes.sizes": 0.0, "lifo.held": 2.0})"));
+  EXPECT_EQ(proposals(advice(none + " " + trace + " --rule few_sizes.sizes=4")).size(), 1U) << "the last one counts";
+}
+
+TEST_F(advise, thresholds_that_are_not_known_or_no_numbers_are_refused) {
+  const std::string trace = sample(100);
+  const auto complaint = [&](const std::string& rule) {
+    EXPECT_EQ(ashlar("advise " + trace + " --rule " + rule), 2) << rule;
+    return text("err");
+  };
+  EXPECT_NE(complaint("lifo=1").find("there is no threshold 'lifo'; known are small.objects, small.share, "),
+            std::string::npos)
+      << text("err");
+  for (const char* rule : {"lifo.share", "lifo.share=", "lifo.share=x", "lifo.share=-1", "lifo.share=1.5",
+                           "lifo.share=nan", "lifo.share=0.5x"})
+    EXPECT_NE(complaint(rule).find("is not lifo.share=VALUE with a number from 0 to 1"), std::string::npos)
+        << rule << text("err");
+}
+
+TEST_F(advise, a_report_names_the_sites_alike) {
+  const std::string trace = recorded("churn");
+  const auto found = proposals(advice(trace));
+  ASSERT_EQ(found.size(), 1U);
+  ASSERT_EQ(ashlar("report " + trace + " --json " + file("r.json")), 0) << text("err");
+  EXPECT_EQ(json::parse(text("r.json"))["call_sites_by_objects"][0]["calls"][0], found[0]["site"]);
 }
 
 TEST_F(advise, traces_add_up_and_the_plan_is_that_of_the_router) {

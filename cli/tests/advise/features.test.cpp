@@ -243,7 +243,7 @@ TEST(advise_sites, a_call_is_split_only_where_callers_differ) {
       }
   }
   s.play();
-  const auto sites = s.advise({.least_bound_ns = 1000});
+  const auto sites = s.advise({.least_estimate_ns = 1000});
   std::map<std::pair<std::uint64_t, std::uint32_t>, remedy> found;
   for (const advised_site& site : sites) {
     const site_node& node = s.tree.nodes()[site.node];
@@ -253,6 +253,96 @@ TEST(advise_sites, a_call_is_split_only_where_callers_differ) {
   EXPECT_EQ(sites.size(), 3U);
   EXPECT_EQ((found[{0x100, 1}]), remedy::pool);
   EXPECT_TRUE((found.contains({0x300, 2})));
+}
+
+/// Two objects between the marks 1 and 2, of which `first` dies first.
+void play_phase(scene& s, std::uint32_t stack, std::uint64_t size, int first = 0) {
+  s.mark(1);
+  const std::uint64_t objects[] = {s.allocate(size, stack), s.allocate(size, stack)};
+  s.free(objects[first]);
+  s.free(objects[1 - first]);
+  s.mark(2);
+}
+
+TEST(phases, that_are_alike_have_the_same_sizes_births_and_deaths) {
+  scene s;
+  const auto alike = s.stack({0x1100}), sizes = s.stack({0x1200}), deaths = s.stack({0x1300});
+  for (int i = 0; i < 6; ++i) {
+    play_phase(s, alike, 48);
+    play_phase(s, sizes, i == 4 ? 64 : 48);
+    play_phase(s, deaths, 48, i == 5 ? 1 : 0);
+  }
+  s.play();
+  const phase_features& p = s.site(alike).phases;
+  EXPECT_TRUE(p.all_alike);
+  EXPECT_EQ(p.opening, 1U);
+  EXPECT_EQ(p.closing, 2U);
+  EXPECT_EQ(p.phases, 6U);
+  EXPECT_EQ(p.of_program, 18U) << "it has no part in the others";
+  EXPECT_EQ(p.objects, 12U);
+  EXPECT_FALSE(s.site(sizes).phases.all_alike);
+  EXPECT_FALSE(s.site(deaths).phases.all_alike);
+}
+
+TEST(phases, of_two_traces_are_alike_too) {
+  scene s;
+  const auto stack = s.stack({0x1100});
+  for (int i = 0; i < 3; ++i) play_phase(s, stack, 48);
+  s.play(2);
+  EXPECT_TRUE(s.site(stack).phases.all_alike);
+  EXPECT_EQ(s.site(stack).phases.phases, 6U);
+  EXPECT_EQ(s.site(stack).phases.of_program, 6U);
+}
+
+TEST(phases, that_an_object_outlives_are_not_alike) {
+  for (const bool dies : {false, true}) {
+    scene s;
+    const auto stack = s.stack({0x1100});
+    play_phase(s, stack, 48);
+    s.mark(1);
+    const std::uint64_t kept = s.allocate(48, stack);
+    s.free(s.allocate(48, stack));
+    s.mark(2);
+    if (dies) s.free(kept);
+    s.mark(1);
+    s.play();
+    EXPECT_FALSE(s.site(stack).phases.all_alike) << dies;
+  }
+}
+
+TEST(phases, between_other_marks_are_not_alike) {
+  scene s;
+  const auto stack = s.stack({0x1100});
+  play_phase(s, stack, 48);
+  s.free(s.allocate(48, stack));
+  s.mark(1);
+  s.play();
+  EXPECT_FALSE(s.site(stack).phases.all_alike);
+}
+
+TEST(phases, without_two_marks_are_none) {
+  scene s;
+  const auto before = s.stack({0x1100}), after = s.stack({0x1200});
+  s.free(s.allocate(48, before));
+  s.mark(1);
+  s.free(s.allocate(48, after));
+  s.play();
+  EXPECT_EQ(s.site(before).phases.phases, 0U);
+  EXPECT_EQ(s.site(after).phases.phases, 0U);
+}
+
+TEST(phases, of_very_many_objects_are_not_alike) {
+  for (const std::uint64_t more : {std::uint64_t{0}, std::uint64_t{1}}) {
+    scene s;
+    const auto stack = s.stack({0x1100});
+    for (int phase = 0; phase < 2; ++phase) {
+      s.mark(7);
+      for (std::uint64_t i = 0; i < phase_observer::most_objects + more; ++i) s.free(s.allocate(48, stack));
+    }
+    s.mark(7);
+    s.play();
+    EXPECT_EQ(s.site(stack).phases.all_alike, more == 0);
+  }
 }
 
 }  // namespace

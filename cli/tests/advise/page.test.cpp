@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The page of advice: its data, its bounds, names that would break out of it, and its look in a browser.
+// The page of advice: its data, its limits, names that would break out of it, and its look in a browser.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -45,7 +45,7 @@ advice_page synthetic(std::size_t sites, const std::string& name, std::uint64_t 
   page.headline = page.use = page.measured = page.summary = name;
   page.effects = {{name, "own", {0.9, 0.8, 0.95}}};
   page.warnings = {name};
-  page.proposals = {{name, "pool", name, "BOUND: 1 ms. SIMULATED: " + name}};
+  page.proposals = {{name, "pool", name, "ESTIMATE: 1 ms. SIMULATED: " + name}};
   page.no_code = {name};
   page.facts = {{name, name, name}};
   page.ending = {name};
@@ -64,12 +64,12 @@ advice_page synthetic(std::size_t sites, const std::string& name, std::uint64_t 
     s.peak = {1 + rank * 31 % 10'000, rank * 7907};
     s.never_freed = {i % 4 == 0 ? rank % 999 : 0, i % 4 == 0 ? rank * 13 : 0};
     s.at_program_peak = rank * 790;
-    s.bound_ns = 20 * static_cast<double>(s.allocated.objects);
+    s.estimate_ns = 20 * static_cast<double>(s.allocated.objects);
     s.median_bytes = i * 17 % 4096;
     s.median_life_ns = i * 7919 % 1'000'000'000;
     s.temporary = rank % 1000;
     for (std::size_t k = 0; k < s.lifetimes.size(); ++k) s.lifetimes[k] = (i + 3 * k) % 97;
-    s.detail = {name, name, name, "BOUND: 1 ms", std::vector<std::string>(16, name + "c" + std::to_string(i))};
+    s.detail = {name, name, name, "ESTIMATE: 1 ms", std::vector<std::string>(16, name + "c" + std::to_string(i))};
     page.sites.push_back(s);
   }
   page.timeline.bin_ns = 1'000'000;
@@ -113,7 +113,7 @@ TEST_F(advise_page, data_agrees_with_the_advice) {
   const json data = data_of(page), advice = json::parse(text("a.json"));
   EXPECT_EQ(data["sites"]["all"], advice["sites"].size());
   for (const auto& [name, column] : data["sites"].items()) {
-    if (name != "all" && name != "bounds" && name != "remedies")
+    if (name != "all" && name != "estimates" && name != "remedies")
       EXPECT_EQ(column.size(), advice["sites"].size()) << name;
   }
   EXPECT_NE(page.find("list_churn"), std::string::npos);

@@ -49,6 +49,10 @@ public:
         {.time_ns = tick(), .thread = thread, .op = trace::operation::delete_, .object = object, .stack = stack});
   }
 
+  void mark(std::uint64_t number) {
+    events_.push_back({.time_ns = tick(), .op = trace::operation::mark, .size = number});
+  }
+
   /// Effects: plays the trace `times` times.
   cli::site_observer& play(int times = 1) {
     std::vector<cli::call_tree::stack_ids> ids;

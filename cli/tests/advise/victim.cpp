@@ -14,6 +14,8 @@
 
 #include <stdlib.h>
 
+#include "cli/preload/ashlar_record.h"
+
 namespace {
 
 #define PLANTED [[gnu::noinline]]
@@ -156,6 +158,61 @@ PLANTED void load_tables() {
   for (int i = 0; i < 9000; ++i) use(new char[100 + random_below(200)]);  // here: tables
 }
 
+constexpr std::size_t phase_blocks = 24;
+
+std::size_t phase_size(std::size_t i) { return 100 + i * 37 % phase_blocks * 60; }
+
+/// A phase whose blocks overlap like those of a pipeline, the same each time: offsets computed in advance.
+PLANTED void fixed_phase() {
+  std::array<char*, 5> stages{};
+  for (std::size_t i = 0; i < phase_blocks; ++i) {
+    char*& stage = stages[i % stages.size()];
+    delete[] stage;
+    stage = new char[phase_size(i)];  // here: fixed
+    use(stage);
+  }
+  for (char* stage : stages) delete[] stage;
+}
+
+/// The same with other sizes each time.
+PLANTED void varying_sizes() {
+  std::array<char*, 5> stages{};
+  for (std::size_t i = 0; i < phase_blocks; ++i) {
+    char*& stage = stages[i % stages.size()];
+    delete[] stage;
+    stage = new char[phase_size(random_below(phase_blocks))];
+    use(stage);
+  }
+  for (char* stage : stages) delete[] stage;
+}
+
+/// The same sizes, but the blocks die in another order each time.
+PLANTED void varying_deaths() {
+  std::array<char*, 5> stages{};
+  for (std::size_t i = 0; i < phase_blocks; ++i) {
+    char*& stage = stages[random_below(stages.size())];
+    delete[] stage;
+    stage = new char[phase_size(i)];
+    use(stage);
+  }
+  for (char* stage : stages) delete[] stage;
+}
+
+/// A phase each time, and once in 50 a block that outlives it.
+PLANTED void leaving_phase() {
+  static char* kept = nullptr;
+  static int phase = 0;
+  std::array<char*, 5> stages{};
+  for (std::size_t i = 0; i < phase_blocks; ++i) {
+    char*& stage = stages[i % stages.size()];
+    delete[] stage;
+    stage = new char[phase_size(i)];
+    use(stage);
+  }
+  if (++phase % 50 == 0) std::swap(kept, stages[0]);
+  for (char* stage : stages) delete[] stage;
+}
+
 struct shape {
   virtual ~shape() = default;
   double at[4] = {};
@@ -192,6 +249,21 @@ int repeat(int n, F&& work) {
   }
   return 0;
 }
+
+/// Between the marks 1 and 2.
+int phases_of(void (*work)()) {
+  return repeat(400, [work] {
+    ashlar_mark(1);
+    work();
+    ashlar_mark(2);
+  });
+}
+
+int fixed_mode() { return phases_of(fixed_phase); }
+int sizes_mode() { return phases_of(varying_sizes); }
+int deaths_mode() { return phases_of(varying_deaths); }
+int leaving_mode() { return phases_of(leaving_phase); }
+int unmarked_mode() { return repeat(400, fixed_phase); }
 
 int churn_mode() { return list_churn(), 0; }
 int batch_mode() { return repeat(12, batch_death); }
@@ -291,23 +363,17 @@ struct mode {
 };
 
 constexpr mode modes[] = {
-    {"churn", churn_mode},
-    {"batch", batch_mode},
-    {"counted", counted_mode},
-    {"lifo", lifo_mode},
-    {"local", local_mode},
-    {"reserve", reserve_mode},
-    {"realloc", realloc_mode},
-    {"temporary", temporary_mode},
-    {"hand_over", hand_over_mode},
-    {"long_lived", long_lived_mode},
-    {"tables", tables_mode},
-    {"class", class_mode},
-    {"shared", shared_mode},
-    {"wrapper", wrapper_mode},
-    {"innocent", innocent_mode},
-    {"mixed", mixed_mode},
-    {"few", few_mode},
+    {"churn", churn_mode},         {"batch", batch_mode},
+    {"counted", counted_mode},     {"lifo", lifo_mode},
+    {"local", local_mode},         {"reserve", reserve_mode},
+    {"realloc", realloc_mode},     {"temporary", temporary_mode},
+    {"hand_over", hand_over_mode}, {"long_lived", long_lived_mode},
+    {"tables", tables_mode},       {"fixed", fixed_mode},
+    {"sizes", sizes_mode},         {"deaths", deaths_mode},
+    {"leaving", leaving_mode},     {"unmarked", unmarked_mode},
+    {"class", class_mode},         {"shared", shared_mode},
+    {"wrapper", wrapper_mode},     {"innocent", innocent_mode},
+    {"mixed", mixed_mode},         {"few", few_mode},
 };
 
 }  // namespace
