@@ -175,6 +175,7 @@ uses_command() {
 debian() {
   command -v dh >/dev/null || skip "there is no debhelper"
   need_released SHA256SUMS bash "$ashlar/scripts/release/debian.sh" "$work"
+  [[ -z $(find "$released" -name '*-dbgsym_*') ]]
   mkdir -p "$work/system/var/lib/dpkg"/{info,updates}
   touch "$work/system/var/lib/dpkg/status"
   dpkg --root="$work/system" --log=/dev/null --force-not-root --force-depends --force-script-chrootless --install \
