@@ -73,12 +73,23 @@ TEST_F(huge_pages_on_a_model, pages_set_aside_come_first_and_others_then) {
   }
 }
 
-TEST_F(huge_pages_on_a_model, a_larger_alignment_has_transparent_ones) {
+TEST_F(huge_pages_on_a_model, a_larger_alignment_needs_more_set_aside_for_a_moment) {
+  model_reserved::left = 7;
+  for (const bool enough : {true, false}) {
+    system_.calls.clear();
+    void* const p = huge_pages::map(huge, 4 * huge);
+    EXPECT_TRUE(ashlar::detail::is_aligned(p, 4 * huge));
+    EXPECT_EQ(model_reserved::left, 3u) << "the model takes none back";
+    EXPECT_EQ(system_.mapped_bytes(), huge);
+    EXPECT_EQ(system_.calls.find('a') == std::string::npos, enough) << "or transparent ones";
+    EXPECT_TRUE(huge_pages::release(p, huge));
+  }
+}
+
+TEST_F(huge_pages_on_a_model, an_alignment_beyond_the_address_space_is_refused) {
   model_reserved::left = 3;
-  void* const p = huge_pages::map(huge, 4 * huge);
-  EXPECT_TRUE(ashlar::detail::is_aligned(p, 4 * huge));
+  EXPECT_EQ(huge_pages::map(ashlar::detail::align_down(ashlar::detail::max_size, huge), 4 * huge), nullptr);
   EXPECT_EQ(model_reserved::left, 3u);
-  EXPECT_TRUE(huge_pages::release(p, huge));
 }
 
 TEST_F(huge_pages_on_a_model, reserved_address_space_is_usable_between_commit_and_decommit) {

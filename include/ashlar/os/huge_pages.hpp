@@ -6,6 +6,7 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
+#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/system/reserved_huge_pages.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/os/pages.hpp>
@@ -25,8 +26,7 @@ struct huge_page_calls {
   [[nodiscard]] static void* map_aligned(std::size_t bytes, std::size_t alignment, bool usable) noexcept {
     alignment = detail::max(alignment, page_bytes());
     if (!usable) return Pages::reserve(bytes, alignment);
-    if (alignment == page_bytes())
-      if (void* const p = Reserved::map(bytes)) return p;
+    if (void* const p = map_reserved(bytes, alignment)) return p;
     void* const p = Pages::map(bytes, alignment);
     if (p != nullptr) Pages::advise_huge(p, bytes);
     return p;
@@ -45,6 +45,20 @@ struct huge_page_calls {
   static bool populate(void* p, std::size_t bytes) noexcept { return Pages::populate(p, bytes), true; }
   static bool advise_huge(void* p, std::size_t bytes) noexcept { return Pages::advise_huge(p, bytes), true; }
   [[nodiscard]] static bool lock(void* p, std::size_t bytes) noexcept { return Pages::lock(p, bytes); }
+
+private:
+  // A larger alignment needs more pages for a moment, and gives the surplus back.
+  [[nodiscard]] static void* map_reserved(std::size_t bytes, std::size_t alignment) noexcept {
+    std::size_t wide = 0;
+    if (!detail::checked_add(bytes, alignment - page_bytes(), wide)) return nullptr;
+    auto* const start = static_cast<std::byte*>(Reserved::map(wide));
+    if (start == nullptr || alignment == page_bytes()) return start;
+    std::byte* const p = detail::align_up(start, alignment);
+    const auto before = static_cast<std::size_t>(p - start);
+    if (before != 0) Pages::release(start, before);
+    if (before + bytes != wide) Pages::release(p + bytes, wide - before - bytes);
+    return p;
+  }
 };
 
 }  // namespace ashlar::ASHLAR_ABI::os

@@ -34,7 +34,7 @@ struct page_discard<basic_page_resource<Fresh, Pages<Calls>>> {
   using pages = Pages<Calls>;
 
   static constexpr bool gives_zeroes = true;
-  static constexpr bool is_possible = true;
+  static constexpr bool is_possible = requires(void* p, std::size_t n) { Calls::discard(p, n); };  // not of huge pages
   static constexpr bool takes_back = true;
   static constexpr bool is_shared = false;
   static constexpr bool can_move = requires(void* p, std::size_t n) { pages::move(p, n, p, n); };
@@ -43,9 +43,10 @@ struct page_discard<basic_page_resource<Fresh, Pages<Calls>>> {
 
   /// Effects: decommits whole pages: they stay usable, and are zero at their next touch. Returns: false if the system
   /// refuses, as it does for locked pages.
-  [[nodiscard]] static bool discard(void* p, std::size_t bytes) noexcept {
+  [[nodiscard]] static bool discard([[maybe_unused]] void* p, [[maybe_unused]] std::size_t bytes) noexcept {
+    bool done = false;
     const int saved = errno;
-    const bool done = Calls::discard(p, bytes);
+    if constexpr (is_possible) done = Calls::discard(p, bytes);
     errno = saved;
     return done;
   }
