@@ -148,7 +148,7 @@ typedef struct ashlar_statistics {
   size_t fresh_bytes;           /* of these: never in use, or purged: not resident */
   size_t head_bytes;            /* of these: the headers of segments */
   size_t table_bytes;           /* from the system, for tables; not in held_bytes */
-  size_t cached_bytes;          /* of live_bytes, about: in the caches of other running threads. 0 at level hardened */
+  size_t cached_bytes;          /* of live_bytes, about: in the caches of other running threads; 0 above level fast */
   size_t segments;              /* of 4 MiB */
   uint64_t page_faults_avoided; /* pages that were reused without a return to the system in between */
 } ashlar_statistics;
@@ -180,7 +180,7 @@ typedef struct ashlar_misuse {
   const char* kind;    /* "double_free", "invalid_free", "misaligned_free", "size_mismatch", "overflow", ... */
   const char* what;    /* the mistake, in a few words */
   const void* pointer; /* the block */
-  size_t size;         /* of the block */
+  size_t size;         /* of the block, rounded up to its cell below level hardened; 0 if the check does not know it */
   size_t expected;
   size_t got;
 } ashlar_misuse;

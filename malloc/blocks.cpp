@@ -42,71 +42,69 @@ constexpr bool keeps_requests = detail::segment::requested_sizes::is_kept;
   return ASHLAR_LIKELY(p != nullptr) ? p : refused(bytes);
 }
 
-/// Effects: clears what a block has beyond its request, so that a later growth in place finds zeros.
-template <class Heap>
-void clear_slack(const Heap& of, void* p, std::size_t bytes) noexcept {
-  std::memset(static_cast<std::byte*>(p) + bytes, 0, of.usable_size(p) - bytes);
-}
-
-template <class Heap>
-[[nodiscard]] ASHLAR_COLD void* take_zeroed(Heap& from, std::size_t bytes, std::size_t alignment) noexcept {
-  void* const p = from.try_allocate_zeroed(bytes, alignment);
-  if (p != nullptr && settings().zeroes) clear_slack(from, p, bytes);
-  return p;
-}
-
-template <class Heap>
-[[nodiscard]] ASHLAR_NOINLINE void* take(Heap& from, std::size_t bytes, std::size_t alignment) noexcept {
-  if (settings().zeroes) return take_zeroed(from, bytes, alignment);
-  if constexpr (requires { Heap::allocate_slow(bytes, alignment); }) return Heap::allocate_slow(bytes, alignment);
-  else return from.try_allocate(bytes, alignment);
-}
-
-/// Returns: as `Heap::try_resize`; what the block has grown by is zero if the options have it so.
-template <class Heap>
-[[nodiscard]] ASHLAR_COLD bool resize_in_place(Heap& in, void* p, std::size_t bytes) noexcept {
-  const std::size_t had = in.usable_size(p);
-  if (!in.try_resize(p, bytes)) return false;
-  if (!settings().zeroes) return true;
-  if (bytes > had) std::memset(static_cast<std::byte*>(p) + had, 0, bytes - had);
-  return clear_slack(in, p, bytes), true;
-}
-
-/// Returns: as `Heap::try_reallocate`, and what the block has grown by is zero.
-template <class Heap>
-[[nodiscard]] ASHLAR_COLD void* resize_zeroed(Heap& in, void* p, std::size_t bytes, std::size_t alignment) noexcept {
-  if (detail::is_aligned(p, alignment) && resize_in_place(in, p, bytes)) return p;
-  const std::size_t had = in.usable_size(p);
-  void* const moved = take_zeroed(in, bytes, alignment);
-  if (moved == nullptr) return nullptr;
-  std::memcpy(moved, p, detail::min(had, bytes));
-  in.deallocate(p);
-  return moved;
-}
-
-/// Returns: `p` where it has `bytes` bytes, else null: glibc never fails to make a block smaller.
-template <class Heap>
-[[nodiscard]] ASHLAR_COLD void* kept(const Heap& in, void* p, std::size_t bytes, std::size_t alignment) noexcept {
-  return detail::is_aligned(p, alignment) && bytes <= in.usable_size(p) ? p : nullptr;
-}
-
-template <class Heap>
-[[nodiscard]] ASHLAR_NOINLINE void* resize(Heap& in, void* p, std::size_t bytes, std::size_t alignment) noexcept {
-  void* const moved =
-      settings().zeroes ? resize_zeroed(in, p, bytes, alignment) : in.try_reallocate(p, bytes, alignment);
-  return ASHLAR_LIKELY(moved != nullptr) ? moved : kept(in, p, bytes, alignment);
-}
-
 /// Effects: calls `f(heap)`; null is the heap of the process.
 template <class F>
 ASHLAR_INLINE auto in_heap(ashlar_heap* heap, F f) noexcept {
   return heap != nullptr ? f(*heap) : f(process_heap());
 }
 
-/// Effects: calls `f(heap)` for the heap of a block.
-template <class F>
-ASHLAR_INLINE auto in_heap_of(const void* p, F f) noexcept {
-  return in_heap(has_heaps() ? heap_of_block(p) : nullptr, f);
+/// Returns: the heap of a block; null: that of the process.
+[[nodiscard]] ASHLAR_INLINE ashlar_heap* object_of(const void* p) noexcept {
+  return has_heaps() ? heap_of_block(p) : nullptr;
+}
+
+[[nodiscard]] ASHLAR_NOINLINE std::size_t usable_in(ashlar_heap* heap, const void* p) noexcept {
+  return in_heap(heap, [=](auto& of) { return of.usable_size(p); });
+}
+
+/// Effects: clears what a block has beyond its request, so that a later growth in place finds zeros.
+ASHLAR_COLD void clear_slack(ashlar_heap* of, void* p, std::size_t bytes) noexcept {
+  std::memset(static_cast<std::byte*>(p) + bytes, 0, usable_in(of, p) - bytes);
+}
+
+[[nodiscard]] ASHLAR_COLD void* take_zeroed(ashlar_heap* from, std::size_t bytes, std::size_t alignment) noexcept {
+  void* const p = in_heap(from, [=](auto& heap) { return heap.try_allocate_zeroed(bytes, alignment); });
+  if (p != nullptr && settings().zeroes) clear_slack(from, p, bytes);
+  return p;
+}
+
+[[nodiscard]] ASHLAR_NOINLINE void* take(ashlar_heap* from, std::size_t bytes, std::size_t alignment) noexcept {
+  if (settings().zeroes) return take_zeroed(from, bytes, alignment);
+  return from != nullptr ? from->try_allocate(bytes, alignment) : process_heap_type::allocate_slow(bytes, alignment);
+}
+
+/// Returns: as `try_resize` of the heap; what the block has grown by is zero if the options have it so.
+[[nodiscard]] ASHLAR_COLD bool resize_in_place(ashlar_heap* in, void* p, std::size_t bytes) noexcept {
+  const std::size_t had = usable_in(in, p);
+  if (!in_heap(in, [=](auto& heap) { return heap.try_resize(p, bytes); })) return false;
+  if (!settings().zeroes) return true;
+  if (bytes > had) std::memset(static_cast<std::byte*>(p) + had, 0, bytes - had);
+  return clear_slack(in, p, bytes), true;
+}
+
+/// Returns: as `try_reallocate` of the heap, and what the block has grown by is zero.
+[[nodiscard]] ASHLAR_COLD void* resize_zeroed(ashlar_heap* in, void* p, std::size_t bytes,
+                                              std::size_t alignment) noexcept {
+  if (detail::is_aligned(p, alignment) && resize_in_place(in, p, bytes)) return p;
+  const std::size_t had = usable_in(in, p);
+  void* const moved = take_zeroed(in, bytes, alignment);
+  if (moved == nullptr) return nullptr;
+  std::memcpy(moved, p, detail::min(had, bytes));
+  in_heap(in, [=](auto& heap) { heap.deallocate(p); });
+  return moved;
+}
+
+/// Returns: `p` where it has `bytes` bytes, else null: glibc never fails to make a block smaller.
+[[nodiscard]] ASHLAR_COLD void* kept(ashlar_heap* in, void* p, std::size_t bytes, std::size_t alignment) noexcept {
+  return detail::is_aligned(p, alignment) && bytes <= usable_in(in, p) ? p : nullptr;
+}
+
+[[nodiscard]] ASHLAR_NOINLINE void* resize(ashlar_heap* in, void* p, std::size_t bytes,
+                                           std::size_t alignment) noexcept {
+  void* const moved = settings().zeroes
+                          ? resize_zeroed(in, p, bytes, alignment)
+                          : in_heap(in, [=](auto& heap) { return heap.try_reallocate(p, bytes, alignment); });
+  return ASHLAR_LIKELY(moved != nullptr) ? moved : kept(in, p, bytes, alignment);
 }
 
 [[nodiscard]] ASHLAR_NOINLINE void* allocate_and_clear(std::size_t bytes) noexcept {
@@ -153,17 +151,16 @@ void* allocate_aligned(std::size_t bytes, std::size_t alignment) noexcept {
 }
 
 void* allocate_uncounted(std::size_t bytes, std::size_t alignment) noexcept {
-  return or_refused(in_heap(default_of_thread(), [=](auto& heap) { return take(heap, bytes, alignment); }), bytes);
+  return or_refused(take(default_of_thread(), bytes, alignment), bytes);
 }
 
 ASHLAR_COLD void* allocate_in(ashlar_heap* heap, std::size_t bytes, std::size_t alignment) noexcept {
   if (heap == nullptr && !settings().zeroes) return process_heap().try_allocate(bytes, alignment);
-  return in_heap(heap, [=](auto& from) { return take(from, bytes, alignment); });
+  return take(heap, bytes, alignment);
 }
 
 void* allocate_beside(const void* p, std::size_t bytes, std::size_t alignment) noexcept {
-  const auto taken = [=](auto& heap) { return take(heap, bytes, alignment); };
-  return or_refused(guard_pool::has(p) ? taken(process_heap()) : in_heap_of(p, taken), bytes);
+  return or_refused(take(guard_pool::has(p) ? nullptr : object_of(p), bytes, alignment), bytes);
 }
 
 void* allocate_zeroed(std::size_t bytes) noexcept {
@@ -181,9 +178,7 @@ void* allocate_zeroed_uncounted(std::size_t bytes) noexcept {
   return or_refused(allocate_zeroed_in(default_of_thread(), bytes), bytes);
 }
 
-void* allocate_zeroed_in(ashlar_heap* heap, std::size_t bytes) noexcept {
-  return in_heap(heap, [=](auto& from) { return take_zeroed(from, bytes, granule); });
-}
+void* allocate_zeroed_in(ashlar_heap* heap, std::size_t bytes) noexcept { return take_zeroed(heap, bytes, granule); }
 
 void* resize_block(void* p, std::size_t bytes, std::size_t alignment) noexcept {
   if (bytes < fast_paths.end_of_small && alignment == granule)
@@ -196,10 +191,10 @@ void* resize_block(void* p, std::size_t bytes, std::size_t alignment) noexcept {
 }
 
 void* resize_uncounted(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-  return or_refused(in_heap_of(p, [=](auto& heap) { return resize(heap, p, bytes, alignment); }), bytes);
+  return or_refused(resize(object_of(p), p, bytes, alignment), bytes);
 }
 
-void* resize_in(ashlar_heap& heap, void* p, std::size_t bytes) noexcept { return resize(heap, p, bytes, granule); }
+void* resize_in(ashlar_heap& heap, void* p, std::size_t bytes) noexcept { return resize(&heap, p, bytes, granule); }
 
 void* reallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
   if (p == nullptr || bytes != 0) return resize_block(p, bytes, alignment);
@@ -212,13 +207,13 @@ void deallocate_slow(void* p) noexcept {
   if (p == nullptr) return;
   if (guard_pool::has(p)) return deallocate_guarded(p);
   if (heap_profile::may_have(p)) heap_profile::take_out(p);
-  ashlar_heap* const other = has_heaps() ? heap_of_block(p) : nullptr;
+  ashlar_heap* const other = object_of(p);
   other != nullptr ? other->deallocate(p) : process_heap_type::deallocate_slow(p);
 }
 
 void deallocate_remote(void* p) noexcept {
   if (guard_pool::has(p)) return deallocate_guarded(p);
-  ashlar_heap* const other = has_heaps() ? heap_of_block(p) : nullptr;
+  ashlar_heap* const other = object_of(p);
   other != nullptr ? other->deallocate(p) : process_heap_type::deallocate_remote(p);
 }
 
@@ -227,7 +222,7 @@ void deallocate_sized(void* p, std::size_t bytes, std::size_t alignment) noexcep
   if (p == nullptr) return;
   if (guard_pool::has(p)) return deallocate_guarded(p, bytes);
   if (heap_profile::may_have(p) && heap_profile::find(p).bytes != 0) return deallocate_profiled(p, bytes);
-  in_heap_of(p, [=](auto& heap) { heap.deallocate(p, bytes, detail::max(alignment, granule)); });
+  in_heap(object_of(p), [=](auto& heap) { heap.deallocate(p, bytes, detail::max(alignment, granule)); });
 }
 
 void deallocate_between(void* p, std::size_t bytes, std::size_t alignment) noexcept {
@@ -239,6 +234,7 @@ void deallocate_between(void* p, std::size_t bytes, std::size_t alignment) noexc
                       .what = is_more ? "freed with more bytes than the block has"
                                       : "freed with fewer bytes, or a lower alignment, than were requested",
                       .pointer = p,
+                      .size = has,
                       .expected = has,
                       .got = bytes});
   }
@@ -249,14 +245,14 @@ std::size_t usable_size(const void* p) noexcept {
   if (guard_pool::has(p)) return guard_pool::bytes_of(p, guarded_use::asks_size);
   if (heap_profile::may_have(p))
     if (const std::size_t bytes = heap_profile::find(p).bytes; bytes != 0) return bytes;
-  return p != nullptr ? in_heap_of(p, [=](auto& heap) { return heap.usable_size(p); }) : 0;
+  return p != nullptr ? usable_in(object_of(p), p) : 0;
 }
 
 ASHLAR_COLD bool try_expand(void* p, std::size_t bytes, bool shrinks) noexcept {
   if (guard_pool::has(p) || heap_profile::may_have(p)) return bytes <= usable_size(p);
-  return bytes <= most_bytes && in_heap_of(p, [=](auto& heap) {
-           return (!shrinks && bytes <= heap.usable_size(p)) || resize_in_place(heap, p, bytes);
-         });
+  if (bytes > most_bytes) return false;
+  ashlar_heap* const of = object_of(p);
+  return (!shrinks && bytes <= usable_in(of, p)) || resize_in_place(of, p, bytes);
 }
 
 ASHLAR_COLD std::size_t good_size(std::size_t bytes, std::size_t alignment) noexcept {

@@ -14,5 +14,6 @@ template class shared_extent_map<process_pages>;
 template class thread_heaps<extent_resource<process_pages>>;
 template class thread_heap_registry<process_pages, threads_of_process_heap>;
 template class heap_api<drop_in::locked_heap>;
+template class heap_api<basic_heap<process_pages, threads_of_process_heap>>;
 
 }  // namespace ashlar::ASHLAR_ABI::detail

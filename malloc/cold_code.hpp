@@ -28,5 +28,6 @@ extern template class shared_extent_map<process_pages>;
 extern template class thread_heaps<extent_resource<process_pages>>;
 extern template class thread_heap_registry<process_pages, threads_of_process_heap>;
 extern template class heap_api<drop_in::locked_heap>;
+extern template class heap_api<basic_heap<process_pages, threads_of_process_heap>>;
 
 }  // namespace ashlar::ASHLAR_ABI::detail

@@ -45,17 +45,18 @@ set(ashlar_malloc_cold_sources api.cpp bad_alloc.cpp call_stack.cpp cold_code.cp
 # The C++ library is not linked: a program in C has none.
 set(ashlar_malloc_flags -fPIC -ffunction-sections -fdata-sections -fvisibility=hidden -fvisibility-inlines-hidden -fno-exceptions -fno-rtti
   -funwind-tables -fno-threadsafe-statics -ftls-model=initial-exec -fno-plt
-  -fno-builtin-malloc -fno-builtin-calloc -fno-builtin-realloc -fno-builtin-free)
+  -fno-builtin-malloc -fno-builtin-calloc -fno-builtin-realloc -fno-builtin-free -DASHLAR_FOR_SIZE)
 set(ashlar_malloc_link_flags -static-libgcc LINKER:--as-needed LINKER:-z,now LINKER:-z,relro LINKER:-z,initfirst
   LINKER:--gc-sections LINKER:-z,nodelete LINKER:--no-undefined "LINKER:--version-script=${CMAKE_CURRENT_SOURCE_DIR}/exports.map")
 # Speed counts even in a debug build of everything else. Each page of code is one more to be mapped in each process.
 set(ashlar_malloc_hot_flags -O2)
+set(ashlar_malloc_router_flags -O2)
 set(ashlar_malloc_cold_flags -Os)
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  # By clang malloc and free have as many instructions at -Os. The loops of a heap run a few times each.
+  set(ashlar_malloc_hot_flags -Os)
   set(ashlar_malloc_cold_flags -Oz)
-  # The loops of a heap run a few times each.
-  list(APPEND ashlar_malloc_hot_flags -fno-unroll-loops -fno-vectorize -fno-slp-vectorize
-    -DASHLAR_COLD_FOR_SIZE)
+  list(APPEND ashlar_malloc_router_flags -fno-unroll-loops -fno-vectorize -fno-slp-vectorize)
   list(APPEND ashlar_malloc_flags -fno-profile-instr-generate -fno-coverage-mapping)
   list(APPEND ashlar_malloc_link_flags -nostdlib++)
 else()
@@ -183,7 +184,7 @@ if(TARGET ashlar_malloc AND CMAKE_OBJCOPY)
       DEPENDS "$<TARGET_OBJECTS:ashlar_malloc_${part}_fast>" VERBATIM)
     list(APPEND ashlar_unrouted_objects "${object}")
   endforeach()
-  ashlar_add_malloc_object(ashlar_malloc_router 0 "${ashlar_malloc_hot_flags}" route/family.cpp route/group.cpp
+  ashlar_add_malloc_object(ashlar_malloc_router 0 "${ashlar_malloc_router_flags}" route/family.cpp route/group.cpp
     route/sites.cpp route/start.cpp route/threads.cpp)
   add_library(ashlar_malloc-route SHARED $<TARGET_OBJECTS:ashlar_malloc_router> ${ashlar_unrouted_objects})
   add_dependencies(ashlar_malloc-route ashlar_malloc_hot_fast ashlar_malloc_cold_fast)

@@ -5,6 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <pthread.h>
+#include <unistd.h>
+
 #include <ashlar/base/lock.hpp>
 #include <ashlar/detail/support/immortal.hpp>
 #include <ashlar/detail/thread/fork_safe_lock.hpp>
@@ -24,6 +27,7 @@ constexpr std::int64_t unprofiled = 1 << 24;  // bytes until a thread looks agai
 
 constinit detail::immortal<detail::fork_safe_lock<spin_lock>> profile_lock;
 constinit detail::atomic<const char*> wanted = nullptr;  // a path to write to, as soon as the lock is free
+constinit detail::atomic<int> wanted_by = 0;             // the process: a forked child writes nothing for its parent
 constinit detail::immortal<profile_tables> tables;
 
 void begin_distance() noexcept {
@@ -45,12 +49,16 @@ public:
   // A signal between the two steps of another thread leaves its wish to that thread.
   static void serve_wanted() noexcept {
     while (wanted.load(detail::memory_order_seq_cst) != nullptr && profile_lock.value.try_lock()) {
-      if (const char* const path = wanted.exchange(nullptr, detail::memory_order_seq_cst); path != nullptr)
+      const char* const path = wanted.exchange(nullptr, detail::memory_order_seq_cst);
+      if (path != nullptr && wanted_by.load(detail::memory_order_relaxed) == ::getpid())
         write_profile(path, tables.value);
       profile_lock.value.unlock();
     }
   }
 };
+
+// Behind a fork, which holds the lock too.
+void serve_after_fork() noexcept { profile_scope::serve_wanted(); }
 
 void remove_live(const profiled_block& block) noexcept {
   if (block.block != nullptr) tables.value.site(block.site).remove_live(block.bytes);
@@ -70,6 +78,7 @@ ASHLAR_COLD void heap_profile::begin(std::uint32_t interval) noexcept {
     const profile_scope held;
     if (!tables.value.begin(interval)) return;
   }
+  static_cast<void>(::pthread_atfork(nullptr, serve_after_fork, serve_after_fork));
   until_profiled = 0;
   interval_.store(interval,
                   detail::memory_order_release);  // pairs with is_on(): the tables and their interval are there
@@ -113,6 +122,7 @@ ASHLAR_COLD void heap_profile::put_back(const profiled_block& block) noexcept {
 }
 
 ASHLAR_COLD void heap_profile::write(const char* path) noexcept {
+  wanted_by.store(::getpid(), detail::memory_order_relaxed);
   wanted.store(path, detail::memory_order_seq_cst);
   profile_scope::serve_wanted();
 }

@@ -173,6 +173,21 @@ struct known_word {
   bool (*set)(options&, std::string_view value) noexcept;
 };
 
+/// In the order of `known`.
+enum class word : std::uint8_t {
+  retain,
+  decay,
+  max,
+  huge_pages,
+  stats,
+  abort,
+  zero,
+  sample,
+  profile_interval,
+  profile_signal,
+  unknown
+};
+
 inline constexpr std::array<known_word, 10> known = {{{"retain", set_retain},
                                                       {"decay", set_decay},
                                                       {"max", set_max},
@@ -183,14 +198,29 @@ inline constexpr std::array<known_word, 10> known = {{{"retain", set_retain},
                                                       {"sample", set_sample},
                                                       {"profile_interval", set_profile_interval},
                                                       {"profile_signal", set_profile_signal}}};
+static_assert(known.size() == static_cast<std::size_t>(word::unknown));
+
+[[nodiscard]] constexpr word word_of(std::string_view name) noexcept {
+  std::size_t at = 0;
+  while (at != known.size() && known[at].name != name) ++at;
+  return static_cast<word>(at);
+}
+
+/// Effects: writes the word of `stats` that writes most.
+template <class Out>
+constexpr void write_stats(const options& of, Out& out) noexcept {
+  if (of.profile_file[0] != '\0') out.text("profile:"), out.text(of.profile_file.data());
+  else if (of.writes_statistics) out.text(of.writes_classes ? "classes" : "exit");
+  else out.text(of.reports_refusal ? "max" : "none");
+}
 
 }  // namespace words
 
 /// Effects: sets one option. It stays as it was unless the result is `set`.
 [[nodiscard]] constexpr word_result set_option(options& of, std::string_view name, std::string_view value) noexcept {
-  for (const words::known_word& each : words::known)
-    if (each.name == name) return each.set(of, value) ? word_result::set : word_result::bad_value;
-  return word_result::unknown_name;
+  const words::word which = words::word_of(name);
+  if (which == words::word::unknown) return word_result::unknown_name;
+  return words::known[static_cast<std::size_t>(which)].set(of, value) ? word_result::set : word_result::bad_value;
 }
 
 /// Effects: sets the options that `text` names, and calls `refuse(name, value, word_result)` for each word that is not
@@ -213,23 +243,27 @@ constexpr void parse_options(std::string_view text, options& of, Refuse refuse) 
 /// Returns: false for an unknown name.
 template <class Out>
 [[nodiscard]] constexpr bool write_option(const options& of, std::string_view name, Out& out) noexcept {
-  const auto flag = [&](bool is_set) { out.text(is_set ? "1" : "0"); };
-  if (name == "retain") out.number(of.retain_bytes);
-  else if (name == "decay") out.number(of.decay_ms);
-  else if (name == "max") of.max_bytes == detail::max_size ? out.text("none") : out.number(of.max_bytes);
-  else if (name == "huge_pages") out.text(words::names_of_huge[static_cast<std::size_t>(of.huge)]);
-  else if (name == "stats" && of.profile_file[0] != '\0') out.text("profile:"), out.text(of.profile_file.data());
-  else if (name == "stats" && of.writes_statistics) out.text(of.writes_classes ? "classes" : "exit");
-  else if (name == "stats") out.text(of.reports_refusal ? "max" : "none");
-  else if (name == "profile_interval") out.number(of.profile_interval);
-  else if (name == "profile_signal") out.number(static_cast<std::size_t>(of.profile_signal));
-  else if (name == "abort") flag(of.aborts);
-  else if (name == "zero") flag(of.zeroes);
-  else if (name == "sample") {
-    if (of.sample_interval > 1) out.text("1/");
-    out.number(of.sample_interval);
-  } else return false;
-  return true;
+  std::size_t number = 0;
+  switch (words::word_of(name)) {
+    case words::word::unknown: return false;
+    case words::word::huge_pages: return out.text(words::names_of_huge[static_cast<std::size_t>(of.huge)]), true;
+    case words::word::stats: return words::write_stats(of, out), true;
+    case words::word::max:
+      if (of.max_bytes == detail::max_size) return out.text("none"), true;
+      number = of.max_bytes;
+      break;
+    case words::word::sample:
+      if (of.sample_interval > 1) out.text("1/");
+      number = of.sample_interval;
+      break;
+    case words::word::retain: number = of.retain_bytes; break;
+    case words::word::decay: number = of.decay_ms; break;
+    case words::word::profile_interval: number = of.profile_interval; break;
+    case words::word::profile_signal: number = static_cast<std::size_t>(of.profile_signal); break;
+    case words::word::abort: number = of.aborts ? 1 : 0; break;
+    case words::word::zero: number = of.zeroes ? 1 : 0; break;
+  }
+  return out.number(number), true;
 }
 
 /// Returns: what a privileged program accepts of `wished`: clearing, and samples, which take nothing away.

@@ -30,6 +30,7 @@ ASHLAR_COLD void expect_size(const void* p, std::size_t has, std::size_t bytes) 
     detail::report({.kind = fault::size_mismatch,
                     .what = "freed with another size than it was allocated with",
                     .pointer = p,
+                    .size = has,
                     .expected = has,
                     .got = bytes});
 }

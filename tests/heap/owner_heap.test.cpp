@@ -167,7 +167,7 @@ TEST(owner_heap, finds_a_cell_that_two_threads_freed) {
       for (std::size_t i = 0; i < cells; ++i) freer.defer_free(heap, all[100 + i]);
     }
   };
-  const std::string line = "ashlar: double_free: freed a block that is free, pointer 0x*, resource 0x*";
+  const std::string line = "ashlar: double_free: freed a block that is free, pointer 0x*, resource 0x*, size 48";
   ASHLAR_EXPECT_DEATH(free_twice(1), line);
   ASHLAR_EXPECT_DEATH(free_twice(100), line);
 }
@@ -184,7 +184,8 @@ TEST(owner_heap, finds_a_cell_that_the_owner_freed_after_another) {
     heap.deallocate(cell);
     heap.flush_caches();
   };
-  const std::string line = "ashlar: double_free: freed a block that is free, pointer 0x*, resource 0x*";
+  const std::string line = "ashlar: double_free: freed a block that is free, pointer 0x*, resource 0x*" +
+                           std::string(ashlar_test::is_checked ? ", size 48" : "");
   ASHLAR_EXPECT_DEATH(free_twice(true), line);
   ASHLAR_EXPECT_DEATH(free_twice(false), line);
 }

@@ -40,6 +40,12 @@ NOINLINE static void grow_block(void) {
   seen = realloc(seen, 100);
   byte = 4;
 }
+NOINLINE static void drop_sized(void) {
+  void (*free_sized_)(void*, size_t);
+  *(void**)&free_sized_ = dlsym(RTLD_DEFAULT, "free_sized");
+  free_sized_(seen, size - 8);
+  byte = 5;
+}
 NOINLINE static void make_by_posix_memalign(void) {
   void* p = NULL;
   if (posix_memalign(&p, 64, size) != 0) abort();
@@ -144,16 +150,28 @@ static int locked_pages(void) {
   return 0;
 }
 
-/* A block of the process stays one when a thread with a default heap resizes it. */
+/* A block of the process stays one when a thread with a default heap resizes it, and so does a block of that heap when a
+ * thread without one does. */
 static int resized_in_its_heap(void) {
   void* const here = dlopen(NULL, RTLD_LAZY);
   ashlar_heap* (*make)(const ashlar_heap_options*);
   ashlar_heap* (*set_default)(ashlar_heap*);
+  void* (*make_in)(ashlar_heap*, size_t);
+  ashlar_heap* (*heap_of)(const void*);
   void (*end)(ashlar_heap*);
+  *(void**)&make_in = dlsym(here, "ashlar_heap_malloc");
+  *(void**)&heap_of = dlsym(here, "ashlar_heap_of");
   *(void**)&make = dlsym(here, "ashlar_heap_new");
   *(void**)&set_default = dlsym(here, "ashlar_heap_set_default_for_thread");
   *(void**)&end = dlsym(here, "ashlar_heap_delete");
   ashlar_heap* const other = make(NULL);
+  for (int turn = 0; turn < 200; ++turn) {
+    char* block = make_in(other, size);
+    memset(block, 5, size);
+    block = realloc(block, turn % 2 == 0 ? 2 * size : 5000);
+    if (block[size - 1] != 5 || heap_of(block) != other) return 4;
+    free(block);
+  }
   for (int turn = 0; turn < 200; ++turn) {
     char* block = malloc(size);
     memset(block, 5, size);
@@ -208,6 +226,8 @@ static void hear_misuse(void) {
 static int misuse(const char* way) {
   if (strcmp(way, "size_of_freed") == 0) make_block(), drop_block(), ask_size();
   else if (strcmp(way, "resized_freed") == 0) make_block(), drop_block(), grow_block();
+  else if (strcmp(way, "invalid_free") == 0) make_block(), seen = (char*)seen + 40 * 8192, drop_block();
+  else if (strcmp(way, "size_mismatch") == 0) make_block(), drop_sized();
   else if (strcmp(way, "by_posix_memalign") == 0) make_by_posix_memalign(), drop_block(), read_at(3);
   else if (strcmp(way, "by_new") == 0) make_by_new(), drop_block(), read_at(3);
   else if (strcmp(way, "by_aligned_new") == 0) make_by_aligned_new(), drop_block(), read_at(3);

@@ -99,7 +99,7 @@ private:
 template <basic_lockable Lock>
 class report_scope {
 public:
-  ASHLAR_INLINE explicit report_scope(Lock& lock) : lock_(lock) {
+  ASHLAR_INLINE_FOR_SPEED explicit report_scope(Lock& lock) : lock_(lock) {
     if constexpr (is_noted_first) {
       detail::held_locks::expect_not_inside(&lock);
       note(leave_it);
@@ -112,8 +112,8 @@ public:
       note(unlock_it);
     }
   }
-  ASHLAR_INLINE report_scope(Lock& lock, already_held) noexcept : lock_(lock) { note(unlock_it); }
-  ASHLAR_INLINE ~report_scope() {
+  ASHLAR_INLINE_FOR_SPEED report_scope(Lock& lock, already_held) noexcept : lock_(lock) { note(unlock_it); }
+  ASHLAR_INLINE_FOR_SPEED ~report_scope() {
     if constexpr (is_noted_first) {
       noted_.unlock = leave_it;
       atomic_signal_fence();

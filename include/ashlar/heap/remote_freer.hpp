@@ -43,7 +43,7 @@ public:
   ASHLAR_INLINE void defer_free(owner_heap<Upstream>& owner, void* p) noexcept { defer_free(owner.engine_, p); }
 
   /// The same, for the engine inside.
-  ASHLAR_INLINE void defer_free(engine& owner, void* p) noexcept {
+  ASHLAR_INLINE_FOR_SPEED void defer_free(engine& owner, void* p) noexcept {
     if (ASHLAR_UNLIKELY(!sends || detail::is_sampled(p))) return defer_sampled(owner, p);
     defer_free_cell(owner, p);
   }

@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/detail/heap/extent_map.hpp>
 #include <ashlar/detail/heap/purge.hpp>
 #include <ashlar/detail/system/coarse_clock.hpp>
 #include <ashlar/heap/heap.hpp>

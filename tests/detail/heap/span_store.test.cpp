@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/detail/heap/extent_map.hpp>
 #include <ashlar/detail/heap/span_store.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/resource/page_resource.hpp>

@@ -60,6 +60,17 @@ TEST(thread_heap_registry, find_nothing_that_was_detached_and_what_was_adopted_i
   EXPECT_EQ(all.parked(), 1u);
 }
 
+TEST(thread_heap_registry, report_a_heap_that_ends_before_a_token) {
+  if (!ashlar_test::is_checked) GTEST_SKIP() << "undefined at level fast";
+  const auto end_before_token = [] {
+    std::optional<ashlar::heap<>> all(std::in_place);
+    static_cast<void>(all->allocate(64));
+    const ashlar::heap<>::detached token = all->detach();
+    all.reset();
+  };
+  EXPECT_DEATH(end_before_token(), "precondition: a heap ended before a token of its blocks");
+}
+
 TEST(thread_heap_registry, know_the_owner_of_a_block) {
   members all({}, {}, nullptr);
   const auto allocate = [&](std::size_t bytes) {

@@ -53,7 +53,7 @@ TEST(text_writer, writes_numbers_as_they_are) {
             "18446744073709551615 -9223372036854775808");
   EXPECT_EQ(written([](auto& w) { w.hex(0xbeef).text(" ").address(reinterpret_cast<void*>(4096)); }), "beef 0x1000");
   EXPECT_EQ(written([](auto& w) { w.grouped(0).text(" ").grouped(999).text(" ").grouped(1000); }), "0 999 1,000");
-  EXPECT_EQ(written([](auto& w) { w.grouped(123'456).text(" ").grouped(1'234'567); }), "123,456 1,234,567");
+  EXPECT_EQ(written([](auto& w) { w.grouped(123'456).text(" ").grouped(1'000'070); }), "123,456 1,000,070");
 }
 
 TEST(text_writer, writes_sizes_in_three_figures) {

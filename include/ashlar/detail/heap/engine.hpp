@@ -246,6 +246,7 @@ public:
   std::size_t try_trim_remote() noexcept { return try_give(true); }
   bool try_give_segment() noexcept { return try_give(false) != 0; }
   [[nodiscard]] std::size_t cached_bytes() const noexcept {
+    if constexpr (detail::segment::live_cells::is_kept) return 0;  // `inspect` counts live cells
     return remotely() == cached::excluded ? stores_.cached_bytes() : 0;
   }
   [[nodiscard]] const upstream_type& upstream() const noexcept { return stores_.upstream(); }

@@ -2,24 +2,17 @@
 // The extent map of a heap: extents of its upstream up to a limit, found by address.
 #pragma once
 
-#include <array>
-#include <bit>
 #include <cstddef>
 #include <utility>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/heap/block_canary.hpp>
+#include <ashlar/detail/heap/extent_table.hpp>
 #include <ashlar/detail/heap/heap_parts.hpp>
-#include <ashlar/detail/heap/heap_registry.hpp>
 #include <ashlar/detail/heap/page_discard.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/heap/span_header.hpp>
-#include <ashlar/detail/heap/spare_extents.hpp>
 #include <ashlar/detail/heap/spare_guards.hpp>
-#include <ashlar/detail/support/algorithm.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
@@ -29,153 +22,23 @@ namespace ashlar::ASHLAR_ABI::detail {
 /// sum of all extents, spare ones included; the limit also counts the table and charged bytes. Thread safety: none.
 /// Nothing is allocated before it is needed.
 template <resource Upstream>
-class extent_map {
+class extent_map : public extent_table {
   using pages = page_discard<Upstream>;
 
 public:
   using guards = spare_guards<pages>;
 
   explicit constexpr extent_map(std::size_t max_bytes, Upstream upstream)
-      : max_bytes_(max_bytes), upstream_(std::move(upstream)) {
-    map_.move_to(inside_, std::size(inside_));
-  }
+      : extent_table(max_bytes, calls), upstream_(std::move(upstream)) {}
 
   extent_map(const extent_map&) = delete;
   extent_map& operator=(const extent_map&) = delete;
   ~extent_map() { release(); }
 
-  /// Returns: a new extent, or null. Expects: `bytes` is a multiple of 4096, `alignment` at least a window.
-  [[nodiscard]] ASHLAR_COLD std::byte* take(std::size_t bytes, std::size_t alignment, bool is_segment) noexcept {
-    return retry_after_purge([&] { return try_take(bytes, alignment, is_segment); });
-  }
-
-  /// Effects: gives an extent back. Expects: it starts at `p`.
-  ASHLAR_COLD void give(const void* p) noexcept {
-    const window gone = *map_.find(p);
-    forget(gone);
-    give_up(gone);
-  }
-
-  /// Returns: the result of `attempt()`; if that is null or false, of a second one after spare extents went back.
-  template <class F>
-  auto retry_after_purge(F attempt) noexcept {
-    auto got = attempt();
-    if (!got && give_until(0) != 0) got = attempt();
-    return got;
-  }
-
-  /// Returns: whether an extent has `bytes` bytes now, in place. Expects: it starts at `p`; as `take`.
-  [[nodiscard]] ASHLAR_COLD bool resize(const void* p, std::size_t bytes) noexcept {
-    if constexpr (!expanding_resource<Upstream>) return false;
-    const window was = *map_.find(p);
-    const std::size_t more = windows_of(bytes) - detail::min(windows_of(bytes), windows_of(was.bytes()));
-    if (!may_grow(was, bytes, more)) return false;
-    // The table grows first, since a grown extent might not shrink; but not for an absurd size.
-    if (!map_.has_room_for(more) && (more > map_.count() + 256 || !make_room(more))) return false;
-    if (!expand(was, bytes)) return false;
-    replace(was, was.start, bytes, was.alignment());
-    return true;
-  }
-
-  /// Returns: the new address of an extent of `bytes` bytes, moved by its pages without a copy; or null, and the extent
-  /// is unchanged. Expects: it starts at `p` and is smaller; as `take`.
-  [[nodiscard]] ASHLAR_COLD std::byte* move([[maybe_unused]] const void* p, [[maybe_unused]] std::size_t bytes,
-                                            [[maybe_unused]] std::size_t alignment) noexcept {
-    if constexpr (pages::can_move) {
-      const window was = *map_.find(p);
-      const bool may_move = may_grow(was, bytes, windows_of(bytes));
-      std::byte* const place = may_move ? move_pages(was, bytes, alignment) : nullptr;
-      if (place != nullptr) replace(was, place, bytes, alignment);
-      return place;
-    } else {
-      return nullptr;
-    }
-  }
-
-  /// Effects: makes two extents of one, the first of `head` bytes. Expects: it starts at `p` and is longer; `head` is a
-  /// number of windows.
-  void split(const void* p, std::size_t head) noexcept {
-    const window whole = *map_.find(p);
-    forget(whole);
-    remember(whole.start, head, whole.alignment(), whole.is_segment());
-    remember(whole.start + head, whole.bytes() - head, window_bytes, whole.is_segment());
-  }
-
   /// Effects: names the owner of the segment at `p`, null for none, where an address alone leads to it.
   void set_owner([[maybe_unused]] const void* p, [[maybe_unused]] segment_owner* owner) noexcept {
     if constexpr (finds_owners<Upstream>) upstream_.get().set_owner(p, owner);
   }
-
-  /// Effects: makes an extent spare. It keeps its contents, but for a huge block with `spare_guards`; if the system
-  /// refuses these, it goes back. Expects: it starts at `p`.
-  void keep(const void* p) noexcept {
-    if (spares_.is_full()) give_spare(0);
-    const window& extent = *map_.find(p);
-    if (guards::has(extent)) {
-      if (!guards::close(extent)) return give(p);
-    } else if constexpr (keeps_canaries) {
-      poison_block(extent.start, most_poisoned);
-    }
-    mark_free(extent.start, extent.bytes());
-    spares_.add(extent);
-  }
-
-  /// Returns: a former spare extent of at least `bytes` bytes, at most `spare_extents::most_for`; or null. It has any
-  /// contents, but zeros where `guards` are kept and it is a huge block.
-  [[nodiscard]] ASHLAR_COLD std::byte* take_spare(std::size_t bytes, std::size_t alignment) noexcept {
-    std::size_t found = spares_.best_for(bytes, alignment);
-    const bool fits = found != spare_extents::none;
-    if (!fits && pages::can_move) found = spares_.nearest_to(bytes, alignment);
-    if (found == spare_extents::none) return nullptr;
-    const window extent = spares_.remove(found);
-    verify(extent);
-    if (guards::has(extent) && !guards::open(extent)) return give(extent.start), nullptr;
-    mark_live(extent.start, extent.bytes());
-    std::byte* const p = fits ? extent.start : refit(extent, bytes, alignment);
-    if (p == nullptr) keep(extent.start);
-    return p;
-  }
-
-  /// Effects: gives spare extents back, the oldest first, down to `most` bytes; none to an upstream that would lose
-  /// them. Returns: bytes given back.
-  ASHLAR_COLD std::size_t give_spares(std::size_t most) noexcept { return pages::takes_back ? give_until(most) : 0; }
-
-  /// Effects: ends an epoch: gives back the extents that were spare during all of it.
-  ASHLAR_COLD void age_spares() noexcept {
-    for (std::size_t old = pages::takes_back ? spares_.end_epoch() : 0; old != 0; --old) give_spare(0);
-  }
-
-  [[nodiscard]] bool is_spare(const void* start) const noexcept { return spares_.find(start) != spare_extents::none; }
-  [[nodiscard]] std::size_t spare_bytes() const noexcept { return spares_.bytes(); }
-
-  /// Returns: the window of the address, or null. `p` is not read.
-  [[nodiscard]] const window* find(const void* p) const noexcept { return map_.find(p); }
-
-  /// Returns: whether the address lies in a segment; false is a hint only, until `note_segment`. `p` is not read.
-  [[nodiscard]] ASHLAR_INLINE bool has_recent_segment(const void* p) const noexcept { return recent_.has(p); }
-  /// Effects: `has_recent_segment` is right for `p`. Expects: `p` lies in a segment that is not spare.
-  void note_segment(const void* p) const noexcept { recent_.note(p); }
-
-  /// Effects: calls `f(window)` for the first window of each extent, spare ones too, in no order.
-  template <class F>
-  void for_each(F f) const {
-    map_.for_each([&](const window& each) {
-      if (each.is_first()) f(each);
-    });
-  }
-
-  /// Effects: changes the limit. Extents beyond it stay.
-  void set_max_bytes(std::size_t max_bytes) noexcept { max_bytes_ = max_bytes; }
-
-  /// Effects: charges `bytes` outside of extents to the limit. Returns: whether they fit.
-  [[nodiscard]] bool charge(std::size_t bytes) noexcept {
-    const bool has_room = retry_after_purge([&] { return is_within_limit(bytes); });
-    charged_bytes_ += has_room ? bytes : 0;
-    return has_room;
-  }
-
-  /// Effects: takes a charge back.
-  void uncharge(std::size_t bytes) noexcept { charged_bytes_ -= bytes; }
 
   /// Effects: doubles a table of the upstream's, charged. Returns: false, without an effect, when memory has run out.
   template <class Table>
@@ -187,87 +50,38 @@ public:
     return has_grown;
   }
 
-  /// Effects: gives all extents and the table back.
-  void release() noexcept {
-    for (std::size_t i = 0; i < spares_.count(); ++i) verify(spares_[i]);
-    for_each([&](const window& each) { give_up(each); });
-    spares_.clear();
-    window* const wide = slots_;
-    const std::size_t bytes = table_bytes();
-    forget_all();
-    if (bytes != 0) upstream_.deallocate(wide, bytes, alignof(window));
-  }
-
-  /// Effects: enters the registry, by which other heaps find the owner of an address and reports name `heap`. No effect
-  /// at level `fast`.
-  void enter_registry(const void* heap) noexcept { registration_.enter(heap, map_); }
-  /// Effects: names `heap` in reports, for an upstream that is registered already.
-  constexpr void name(const void* heap) noexcept { registration_.name(heap); }
-  /// Returns: the heap named in reports; null if unset, or at level `fast`.
-  [[nodiscard]] const void* heap() const noexcept { return registration_.heap(); }
-
-  /// Effects: keeps the requested bytes of the extent at `p`. Expects: level hardened.
-  void keep_requested(const void* p, std::size_t bytes) noexcept { map_.find(p)->requested.set(bytes); }
-
   [[nodiscard]] constexpr Upstream& upstream() noexcept { return upstream_; }
   [[nodiscard]] constexpr const Upstream& upstream() const noexcept { return upstream_; }
-  [[nodiscard]] std::size_t held_bytes() const noexcept { return held_bytes_; }
-  [[nodiscard]] std::size_t charged_bytes() const noexcept { return charged_bytes_; }
-  [[nodiscard]] std::size_t table_bytes() const noexcept {
-    return slots_ != inside_ ? map_.capacity() * sizeof(window) : 0;
-  }
-
-  /// Complexity: O(windows).
-  [[nodiscard]] bool invariant() const noexcept {
-    std::size_t held = 0;
-    for_each([&](const window& each) { held += each.bytes(); });
-    for (std::size_t i = 0; i < spares_.count(); ++i) {
-      const window* const found = map_.find(spares_[i].start);
-      if (found == nullptr || found->start != spares_[i].start || found->extent != spares_[i].extent) return false;
-    }
-    return held == held_bytes_ && map_.invariant() && spares_.invariant();
-  }
 
 private:
   static constexpr bool lends_segments =
       requires(Upstream& shared) { shared.get().try_allocate_segment(window_bytes); };
 
-  [[nodiscard]] static constexpr std::size_t windows_of(std::size_t bytes) noexcept {
-    return bytes / window_bytes + (bytes % window_bytes != 0 ? 1 : 0);
-  }
+  [[nodiscard]] static extent_map& of(extent_table& table) noexcept { return static_cast<extent_map&>(table); }
 
-  [[nodiscard]] std::byte* try_take(std::size_t bytes, std::size_t alignment, bool is_segment) noexcept {
-    if (!is_within_limit(bytes)) return nullptr;
-    auto* const p = static_cast<std::byte*>(try_take_from_upstream(bytes, alignment, is_segment));
-    if (p == nullptr) return nullptr;  // the table grows only after success
-    held_bytes_ += bytes;
-    if (!make_room(windows_of(bytes))) return give_up(window::of(p, 0, bytes, alignment, is_segment)), nullptr;
-    remember(p, bytes, alignment, is_segment);
-    return p;
-  }
-
-  [[nodiscard]] void* try_take_from_upstream(std::size_t bytes, std::size_t alignment,
-                                             [[maybe_unused]] bool is_segment) noexcept {
+  [[nodiscard]] static void* take_from_upstream(extent_table& table, std::size_t bytes, std::size_t alignment,
+                                                [[maybe_unused]] bool is_segment) noexcept {
     if constexpr (lends_segments)
-      if (is_segment) return upstream_.get().try_allocate_segment(bytes);
-    return try_allocate_from(upstream_, bytes, alignment);
+      if (is_segment) return of(table).upstream_.get().try_allocate_segment(bytes);
+    return try_allocate_from(of(table).upstream_, bytes, alignment);
   }
 
-  [[nodiscard]] bool is_within_limit(std::size_t more) const noexcept {
-    return more <= max_bytes_ && held_bytes_ + charged_bytes_ + table_bytes() <= max_bytes_ - more;
+  static void give_to_upstream(extent_table& table, const window& extent) noexcept {
+    if (extent.is_segment()) of(table).set_owner(extent.start, nullptr);
+    if constexpr (lends_segments)
+      if (extent.is_segment()) return of(table).upstream_.get().deallocate_segment(extent.start, extent.bytes());
+    of(table).upstream_.deallocate(extent.start, extent.bytes(), extent.alignment());
   }
 
-  // Effects: gives spare extents back if the limit requires it, with a table of `windows` windows more.
-  [[nodiscard]] bool may_grow(const window& extent, std::size_t bytes, std::size_t windows) noexcept {
-    if (bytes <= extent.bytes()) return true;
-    return retry_after_purge([&] { return is_within_limit(bytes - extent.bytes() + wider_table_bytes(windows)); });
+  static void give_table_to_upstream(extent_table& table, window* slots, std::size_t bytes) noexcept {
+    of(table).upstream_.deallocate(slots, bytes, alignof(window));
   }
 
-  [[nodiscard]] bool expand(const window& extent, std::size_t bytes) noexcept {
+  [[nodiscard]] static bool expand_in_upstream(extent_table& table, const window& extent, std::size_t bytes) noexcept {
     if constexpr (expanding_resource<Upstream>) {
       const std::size_t were = extent.bytes();
       if (bytes < were) mark_readable(extent.start + bytes, were - bytes);
-      if (!upstream_.try_expand(extent.start, were, bytes, extent.alignment())) return false;
+      if (!of(table).upstream_.try_expand(extent.start, were, bytes, extent.alignment())) return false;
       if (bytes > were) mark_live(extent.start + were, bytes - were);
       return true;
     } else {
@@ -275,15 +89,19 @@ private:
     }
   }
 
-  // Returns: the new address of the moved pages, with room in the table; or null, and nothing has moved.
-  [[nodiscard]] std::byte* move_pages(const window& was, std::size_t bytes, std::size_t alignment) noexcept {
-    if constexpr (pages::is_shared) {
-      if (!make_room(windows_of(bytes))) return nullptr;
-      return retry_after_purge([&] { return upstream_.get().try_move(was.start, bytes, alignment); });
+  [[nodiscard]] static std::byte* move_pages(extent_table& table, const window& was, std::size_t bytes,
+                                             std::size_t alignment) noexcept {
+    extent_map& in = of(table);
+    if constexpr (!pages::can_move) {
+      return nullptr;
+    } else if constexpr (pages::is_shared) {
+      if (!in.make_room(windows_of(bytes))) return nullptr;
+      return in.retry_after_purge([&] { return in.upstream_.get().try_move(was.start, bytes, alignment); });
     } else {
-      auto* const place = static_cast<std::byte*>(retry_after_purge([&] { return pages::reserve(bytes, alignment); }));
+      auto* const place =
+          static_cast<std::byte*>(in.retry_after_purge([&] { return pages::reserve(bytes, alignment); }));
       if (place == nullptr) return nullptr;
-      if (!make_room(windows_of(bytes))) return pages::give_back(place, bytes), nullptr;
+      if (!in.make_room(windows_of(bytes))) return pages::give_back(place, bytes), nullptr;
       mark_readable(was.start, was.bytes());  // all of it, since the next user of the address knows no marks
       if (!pages::move(was.start, was.bytes(), place, bytes)) return nullptr;
       mark_readable(place, was.bytes());
@@ -292,105 +110,24 @@ private:
     }
   }
 
-  // Returns: the extent with another size; or null, and it is unchanged or shorter.
-  [[nodiscard]] std::byte* refit(const window& extent, std::size_t bytes, std::size_t alignment) noexcept {
-    if (bytes > extent.bytes()) return move(extent.start, bytes, alignment);
-    const std::size_t head = cut(extent, windows_of(bytes) * window_bytes);
-    return head <= spare_extents::most_for(bytes) || resize(extent.start, bytes) ? extent.start : nullptr;
+  static void split_in_upstream(extent_table& table, const window& extent, std::size_t head) noexcept {
+    if constexpr (pages::is_shared) of(table).upstream_.get().split(extent.start, head);
   }
 
-  // Effects: splits the tail of an extent off as a spare one, if it is large enough. Returns: bytes left.
-  std::size_t cut(const window& extent, std::size_t head) noexcept {
-    if (extent.bytes() < head + window_bytes / 4) return extent.bytes();
-    if constexpr (pages::is_shared) upstream_.get().split(extent.start, head);
-    split(extent.start, head);
-    keep(extent.start + head);
-    return head;
+  [[nodiscard]] static bool guard(const window& extent, bool closes) noexcept {
+    return closes ? guards::close(extent) : guards::open(extent);
   }
 
-  void remember(std::byte* p, std::size_t bytes, std::size_t alignment, bool is_segment) noexcept {
-    const heap_registration_if_checked::change entering(registration_.lock());
-    for (std::size_t i = 0; i < windows_of(bytes); ++i) map_.insert(window::of(p, i, bytes, alignment, is_segment));
-  }
+  static constexpr extent_calls calls = {.take = &take_from_upstream,
+                                         .give = &give_to_upstream,
+                                         .give_table = &give_table_to_upstream,
+                                         .expand = expanding_resource<Upstream> ? &expand_in_upstream : nullptr,
+                                         .move = pages::can_move ? &move_pages : nullptr,
+                                         .split = pages::is_shared ? &split_in_upstream : nullptr,
+                                         .guard = guards::are_kept ? &guard : nullptr,
+                                         .takes_back = pages::takes_back};
 
-  void forget(const window& extent) noexcept {
-    recent_.clear();
-    const heap_registration_if_checked::change leaving(registration_.lock());
-    for (std::size_t at = 0; at < extent.bytes(); at += window_bytes) map_.erase(address_of(extent.start) + at);
-  }
-
-  void replace(const window& was, std::byte* p, std::size_t bytes, std::size_t alignment) noexcept {
-    forget(was);
-    remember(p, bytes, alignment, was.is_segment());
-    held_bytes_ += bytes - was.bytes();
-  }
-
-  void forget_all() noexcept {
-    recent_.clear();
-    const heap_registration_if_checked::change leaving(registration_.lock());
-    slots_ = inside_;
-    map_ = {};
-    map_.move_to(inside_, std::size(inside_));
-  }
-
-  std::size_t give_until(std::size_t most) noexcept {
-    const std::size_t were = spares_.bytes();
-    while (spares_.bytes() > most) give_spare(0);
-    return were - spares_.bytes();
-  }
-
-  void give_spare(std::size_t i) noexcept {
-    const window extent = spares_.remove(i);
-    verify(extent);
-    give(extent.start);
-  }
-
-  void verify([[maybe_unused]] const window& spare) const noexcept {
-    if constexpr (keeps_canaries)
-      if (!guards::has(spare)) verify_block_poison(spare.start, most_poisoned, most_poisoned, heap());
-  }
-
-  void give_up(const window& extent) noexcept {
-    mark_live(extent.start, extent.bytes());
-    held_bytes_ -= extent.bytes();
-    if (extent.is_segment()) set_owner(extent.start, nullptr);
-    if constexpr (lends_segments)
-      if (extent.is_segment()) return upstream_.get().deallocate_segment(extent.start, extent.bytes());
-    upstream_.deallocate(extent.start, extent.bytes(), extent.alignment());
-  }
-
-  // Returns: bytes of a table with room for `windows` windows more, held beside the present one; 0 if that has room.
-  [[nodiscard]] std::size_t wider_table_bytes(std::size_t windows) const noexcept {
-    return map_.has_room_for(windows) ? 0 : std::bit_ceil((map_.count() + windows) * 2) * sizeof(window);
-  }
-
-  [[nodiscard]] bool make_room(std::size_t windows) noexcept {
-    const std::size_t wide_bytes = wider_table_bytes(windows), were = table_bytes();
-    if (wide_bytes == 0) return true;
-    void* const wide =
-        is_within_limit(wide_bytes) ? try_allocate_from(upstream_, wide_bytes, alignof(window)) : nullptr;
-    if (wide == nullptr) return false;
-    window* const before = move_windows_to(static_cast<window*>(wide), wide_bytes / sizeof(window));
-    if (were != 0) upstream_.deallocate(before, were, alignof(window));
-    slots_ = static_cast<window*>(wide);
-    return true;
-  }
-
-  [[nodiscard]] window* move_windows_to(window* table, std::size_t capacity) noexcept {
-    const heap_registration_if_checked::change moving(registration_.lock());
-    return map_.move_to(table, capacity);
-  }
-
-  window inside_[8] = {};
-  window* slots_ = inside_;
-  page_map map_;
-  spare_extents spares_;
-  std::size_t max_bytes_;
-  std::size_t held_bytes_ = 0;
-  std::size_t charged_bytes_ = 0;  // held from the upstream outside of extents
   ASHLAR_NO_UNIQUE_ADDRESS Upstream upstream_;
-  ASHLAR_NO_UNIQUE_ADDRESS heap_registration_if_checked registration_;
-  ASHLAR_NO_UNIQUE_ADDRESS mutable recent_segments_if_checked recent_;
 };
 
 }  // namespace ashlar::ASHLAR_ABI::detail

@@ -44,13 +44,6 @@ public:
     }
   }
 
-  /// Effects: calls `f(cell)` for each.
-  template <class F>
-  void for_each(F f) const {
-    for (const list& of : lists_)
-      for (std::size_t i = 0; i < of.count; ++i) f(of.cells[i]);
-  }
-
   /// Effects: forgets all.
   void clear() noexcept {
     for (list& of : lists_) of.count = 0;
@@ -80,8 +73,6 @@ struct no_freed_cells {
   [[nodiscard]] static bool try_add(std::size_t, void*) noexcept { return false; }
   template <class... F>
   static void take_groups(std::size_t, F...) noexcept {}
-  template <class F>
-  static void for_each(F) noexcept {}
   static void clear() noexcept {}
 };
 

@@ -117,14 +117,16 @@ public:
   /// As `reallocate`, but null when memory has run out.
   [[nodiscard]] ASHLAR_NOINLINE void* try_reallocate(void* p, std::size_t new_bytes,
                                                      std::size_t alignment = least_alignment) noexcept {
-    if (p == nullptr) return try_allocate(new_bytes, alignment);
     ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
-    const std::size_t bytes = usable_size(p);
-    if (is_aligned(p, alignment) && on().resize(p, bytes, new_bytes, alignment)) return p;
-    if (new_bytes > bytes)
-      if (void* const pages = on().move_pages(p, new_bytes, alignment)) return pages;
+    std::size_t bytes = 0;
+    if (p != nullptr) {
+      bytes = usable_size(p);
+      if (is_aligned(p, alignment) && on().resize(p, bytes, new_bytes, alignment)) return p;
+      if (new_bytes > bytes)
+        if (void* const pages = on().move_pages(p, new_bytes, alignment)) return pages;
+    }
     void* const moved = try_allocate(new_bytes, alignment);
-    if (moved == nullptr) return nullptr;
+    if (moved == nullptr || p == nullptr) return moved;
     std::memcpy(moved, p, detail::min(bytes, new_bytes));
     deallocate(p);
     return moved;

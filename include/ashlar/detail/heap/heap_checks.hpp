@@ -174,15 +174,15 @@ private:
   }
 
   [[nodiscard]] std::size_t size_of_huge(const void* p, const window& found) const noexcept {
-    if (p != found.start) report_at(p, fault::misaligned_free, use_.inside);
-    if (spans_.space().is_spare(p)) report_at(p, fault::double_free, use_.dead);
+    if (p != found.start) report_at(p, fault::misaligned_free, use_.inside, found.bytes());
+    if (spans_.space().is_spare(p)) report_at(p, fault::double_free, use_.dead, found.bytes());
     return found.bytes();
   }
 
   [[nodiscard]] std::size_t size_of_cell(void* p) const noexcept {
     span_header& slab = segment::slab_of(p);
-    if (!slab.is_cell(p)) report_at(p, fault::misaligned_free, use_.inside);
-    if (!segment::is_live(p)) report_at(p, fault::double_free, use_.dead);
+    if (!slab.is_cell(p)) report_at(p, fault::misaligned_free, use_.inside, slab.cell_bytes);
+    if (!segment::is_live(p)) report_at(p, fault::double_free, use_.dead, slab.cell_bytes);
     return slab.cell_bytes;
   }
 
@@ -190,8 +190,9 @@ private:
     const std::size_t slice = segment::slice_of(p);
     const span_header& run = segment::of(p)->record(slice);
     if (run.first != slice || !is_aligned(p, slice_bytes)) report_at(p, fault::misaligned_free, use_.inside);
-    if (run.is_available) report_at(p, fault::double_free, use_.dead);
-    return usable_bytes<Upstream>(run.length);
+    const std::size_t bytes = usable_bytes<Upstream>(run.length);
+    if (run.is_available) report_at(p, fault::double_free, use_.dead, bytes);
+    return bytes;
   }
 
   // Pools lie in blocks of heaps, so their registry comes first.
@@ -208,8 +209,9 @@ private:
     report_at(p, fault::invalid_free, use_.foreign);
   }
 
-  [[noreturn]] ASHLAR_COLD void report_at(const void* p, fault kind, const char* what) const noexcept {
-    report({.kind = kind, .what = what, .pointer = p, .resource = heap_});
+  [[noreturn]] ASHLAR_COLD void report_at(const void* p, fault kind, const char* what,
+                                          std::size_t size = 0) const noexcept {
+    report({.kind = kind, .what = what, .pointer = p, .resource = heap_, .size = size});
   }
 
   [[noreturn]] ASHLAR_COLD void report_size(const void* p, const char* what, std::size_t expected,

@@ -9,7 +9,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/heap/extent_map.hpp>
+#include <ashlar/detail/heap/heap_parts.hpp>
 #include <ashlar/detail/heap/page_discard.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/heap/purge.hpp>
@@ -96,7 +96,7 @@ public:
 
   /// Effects: calls `f(p, bytes)` for each block, in no order.
   template <class F>
-  void for_each(F f) const {
+  ASHLAR_INLINE void for_each(F f) const {
     space_.for_each([&](const window& each) {
       if (!each.is_segment() && !space_.is_spare(each.start)) f(each.start, each.bytes());
     });

@@ -326,8 +326,16 @@ public:
 
   /// Effects: calls `f(cell)` for each cell with a clear bit, in order.
   template <class F>
-  void for_each_taken(F f) const {
+  ASHLAR_INLINE void for_each_taken(F f) const {
     free_cells().for_each_clear([&](std::size_t index) { f(record_.cell(index)); });
+  }
+
+  /// Returns: the cells with a clear bit that are not live; 0 below level `checked`.
+  [[nodiscard]] std::uint32_t dead() const {
+    std::uint32_t dead = 0;
+    if constexpr (segment::live_cells::is_kept)
+      for_each_taken([&](std::byte* cell) { dead += segment::is_live(cell) ? 0u : 1u; });
+    return dead;
   }
 
   /// Effects: calls `f(cell)` for each live cell. Expects: level `checked`.

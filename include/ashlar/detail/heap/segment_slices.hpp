@@ -12,6 +12,7 @@
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bitmap.hpp>
 #include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/function_ref.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 
@@ -56,8 +57,7 @@ struct segment_slices {
 
   /// Effects: calls `f(segment&, first slice, slices)` for each slab or block, the lowest slice first. `f` may not take
   /// or give runs.
-  template <class F>
-  void for_each_run(F f) const {
+  void for_each_run(function_ref<segment&, std::size_t, std::size_t> f) const {
     for (std::size_t slice = first_slice; slice < home->slices_held();) {
       const std::size_t open = run_from(free, slice);
       if (open == 0) f(*home, slice, std::size_t{home->record(slice).length});

@@ -158,27 +158,30 @@ public:
 
   /// Effects: calls `f(header)` for each slab.
   template <class F>
-  void for_each_slab(F f) const {
+  ASHLAR_INLINE void for_each_slab(F f) const {
     spans_.for_each_run([&](segment& home, std::size_t first, std::size_t) {
       if (home.record(first).size_class != size_classes::none) f(home.record(first));
     });
   }
 
-  /// Effects: counts for each slab the free cells without a bit: in free lists, in batches of classes from `first` on,
-  /// and with all batches those that wait; and for each block that is kept whole, 1.
-  /// Complexity: O(slices and cells in free lists).
-  void count_waiting(const thread_cache& cache, std::size_t first = 0) const noexcept {
+  /// Effects: counts for each slab the free cells without a bit, and for each block that is kept whole, 1. From level
+  /// `checked` on these are all cells that are not live; below, those in free lists and in batches of classes from
+  /// `first` on. Complexity: O(slices and cells in free lists); from `checked` on O(cells).
+  ASHLAR_COLD void count_waiting(const thread_cache& cache, std::size_t first = 0) const noexcept {
     const auto count = [](void* cell, std::size_t cells) {
       segment::slab_of(cell).waiting += static_cast<std::uint32_t>(cells);
     };
     const auto count_whole = [](span_header& run) { run.waiting = 1; };
-    spans_.for_each_run([](segment& home, std::size_t at, std::size_t) { home.record(at).waiting = 0; });
+    spans_.for_each_run([](segment& home, std::size_t at, std::size_t) {
+      home.record(at).waiting =
+          home.record(at).size_class != size_classes::none ? slab_view(home.record(at)).dead() : 0;
+    });
     spans_.free_runs().for_each(count_whole);
     spans_.for_each_quarantined(count_whole);
     cache.for_each_run(count_whole);
+    if constexpr (segment::live_cells::is_kept) return;
     for (std::size_t size_class = 1; size_class <= size_classes::count; ++size_class)
       cache.for_each(size_class, [&](void* cell) { count(cell, 1); });
-    if (first == 0) freed_.for_each([&](void* cell) { count(cell, 1); });
     for (std::size_t size_class = first; size_class < partial_.size(); ++size_class)
       if (const cell_batch& batch = partial_[size_class].batch; batch.mask != 0)
         count(batch.base, count_bits(batch.mask));
@@ -197,7 +200,7 @@ public:
 
   /// Effects: decommits whole free pages inside slabs. Returns: their bytes.
   /// Complexity: O(bitmap words), and a system call for each run of such pages.
-  std::size_t discard_free_pages() noexcept {
+  ASHLAR_COLD std::size_t discard_free_pages() noexcept {
     std::size_t given = 0;
     for_each_slab([&](span_header& slab) { given += discard_free_pages_of(slab); });
     return given;
@@ -205,7 +208,7 @@ public:
 
   /// As above, for the slabs of one segment. Skips a purged slab while three quarters of its live cells at that time
   /// remain, since a page becomes free with its last cell.
-  std::size_t discard_free_pages(std::size_t segment_number) noexcept {
+  ASHLAR_COLD std::size_t discard_free_pages(std::size_t segment_number) noexcept {
     std::size_t given = 0;
     spans_.for_each_run_of(segment_number, [&](segment& home, std::size_t first, std::size_t) {
       span_header& slab = home.record(first);

@@ -9,9 +9,9 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/exact_sizes.hpp>
-#include <ashlar/detail/heap/extent_map.hpp>
 #include <ashlar/detail/heap/free_run_bins.hpp>
 #include <ashlar/detail/heap/grown_array.hpp>
+#include <ashlar/detail/heap/heap_parts.hpp>
 #include <ashlar/detail/heap/page_discard.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/heap/run_quarantine.hpp>
@@ -22,6 +22,7 @@
 #include <ashlar/detail/support/bitmap.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/expects.hpp>
+#include <ashlar/detail/support/function_ref.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/detail/system/random_bits.hpp>
@@ -175,18 +176,16 @@ public:
 
   /// Effects: calls `f(segment&, free slices, fresh slices among them)` for each segment.
   template <class F>
-  void for_each_segment(F f) const {
+  ASHLAR_INLINE void for_each_segment(F f) const {
     for (std::size_t i = 0; i < count_; ++i) f(*spaces_[i].home, spaces_[i].free, spaces_[i].fresh);
   }
 
   /// Effects: as `segment_slices::for_each_run`, by segments.
-  template <class F>
-  void for_each_run(F f) const {
+  void for_each_run(function_ref<segment&, std::size_t, std::size_t> f) const {
     for (std::size_t i = 0; i < count_; ++i) spaces_[i].for_each_run(f);
   }
   /// As above, for one segment. Expects: `i < segments()`.
-  template <class F>
-  void for_each_run_of(std::size_t i, F f) const {
+  void for_each_run_of(std::size_t i, function_ref<segment&, std::size_t, std::size_t> f) const {
     spaces_[i].for_each_run(f);
   }
 

@@ -174,7 +174,8 @@ protected:
   }
 
   template <failure Failure>
-  [[nodiscard]] ASHLAR_INLINE void* take(std::size_t bytes, std::size_t alignment) noexcept(Failure != or_throw) {
+  [[nodiscard]] ASHLAR_INLINE_FOR_SPEED void* take(std::size_t bytes,
+                                                   std::size_t alignment) noexcept(Failure != or_throw) {
     return take_or(bytes, alignment, [=, this] { return take_excluding_list<Failure>(bytes, alignment); });
   }
 
@@ -205,7 +206,7 @@ private:
     return got;
   }
 
-  ASHLAR_INLINE void put(void* p) noexcept {
+  ASHLAR_INLINE_FOR_SPEED void put(void* p) noexcept {
     put_or(p, [this](void* block) { put_slow(block); }, remote_free());
   }
 
@@ -242,7 +243,7 @@ private:
     if (zero_.has(p)) return nullptr;
     return members_.home_of(p).move_pages(p, new_bytes, alignment);
   }
-  [[nodiscard]] ASHLAR_INLINE std::size_t size_of(const void* p) const noexcept {
+  [[nodiscard]] ASHLAR_INLINE_FOR_SPEED std::size_t size_of(const void* p) const noexcept {
     if (zero_.has(p)) return zero_.expect(p, using_block, this), 0;
     if constexpr (Threads::keeps_half_used_cells)
       if (void* const block = const_cast<void*>(p); owner::segment::is_in_slab(block))

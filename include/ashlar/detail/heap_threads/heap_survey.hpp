@@ -26,9 +26,9 @@ enum class heap_part : std::uint8_t {
 /// thread changes its cache without a lock. So at level `fast` cached cells and spans of other threads count as live;
 /// `cached_bytes` estimates them, except up to 64 cells of each class up to 1 KiB. Unsent remote frees of other
 /// threads count as live too, about 256 KiB for each thread. Ended threads have neither. From level `checked` on all
-/// counts are exact, except those of the process heap, whose threads free their own cells without a lock. Callbacks run
-/// under locks, one part's at a time, and forks wait. They may use pools, and other heaps that no callback of another
-/// thread visits meanwhile to use this one: two such visits would wait for each other.
+/// counts are exact. Callbacks run under locks, one part's at a time, and forks wait. They may use pools, and other
+/// heaps that no callback of another thread visits meanwhile to use this one: two such visits would wait for each
+/// other.
 template <class Heap>
 class heap_survey {
 public:
@@ -73,7 +73,7 @@ public:
 
   /// Returns: approximate bytes of cached cells and spans of other threads, which count as live. A sampled address
   /// stands for up to 64 KiB of its class, which bounds the error for each class and thread. Complexity: as above. From
-  /// level `checked` on 0, except for the process heap.
+  /// level `checked` on 0.
   [[nodiscard]] std::size_t cached_bytes() const noexcept {
     std::size_t sum = 0;
     self().parts().for_each_part(

@@ -10,7 +10,6 @@
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/heap/extent_map.hpp>
 #include <ashlar/detail/heap/heap_parts.hpp>
 #include <ashlar/detail/heap/page_discard.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
@@ -20,6 +19,7 @@
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/function_ref.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
@@ -170,8 +170,7 @@ public:
   }
 
   /// Effects: calls `f(start, bytes)` for each cached segment.
-  template <class F>
-  void for_each_cached(F f) const {
+  void for_each_cached(function_ref<const std::byte*, std::size_t> f) const {
     const scope held(lock_);
     space_.for_each([&](const auto& each) {
       if (space_.is_spare(each.start)) f(static_cast<const std::byte*>(each.start), each.bytes());

@@ -61,8 +61,11 @@ public:
   }
   thread_heap_registry(const thread_heap_registry&) = delete;
   thread_heap_registry& operator=(const thread_heap_registry&) = delete;
-  /// Expects: no other thread uses them; those that did may be ending.
-  ~thread_heap_registry() { threads_.end(); }
+  /// Expects: no other thread uses them; those that did may be ending. No token of a detached heap is left.
+  ~thread_heap_registry() {
+    ASHLAR_EXPECTS(!heaps_.are_in_transit(), "a heap ended before a token of its blocks");
+    threads_.end();
+  }
 
   /// Effects: enters the registry of heaps, once.
   void enter_registry() noexcept { space_.enter_registry(); }
@@ -242,7 +245,7 @@ private:
   void end_thread(thread_heap& left) noexcept { heaps_.park(left); }
 
   template <class F>
-  void with_common(F f) const {
+  ASHLAR_INLINE void with_common(F f) const {
     threads_.expect_forks();
     const report_scope<spin_lock> held(common_lock_);  // a cell that comes back twice is found at every level
     f();

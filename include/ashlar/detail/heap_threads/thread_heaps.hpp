@@ -118,7 +118,7 @@ public:
 
   /// Effects: calls `f(thread_heap)` for each, parked or not.
   template <class F>
-  void for_each(F f) const {
+  ASHLAR_INLINE void for_each(F f) const {
     for (thread_heap* each = first_.load(memory_order_acquire); each != nullptr; each = each->next)  // with adopt()
       f(*each);
   }
@@ -155,6 +155,7 @@ public:
   /// Effects: in a forked child: parks the heaps of other threads. Their cached blocks stay taken.
   void after_fork_in_child(const thread_heap* mine) noexcept {
     after_fork_in_parent();
+    is_of_child_ = true;
     for_each([&](thread_heap& each) {
       if (&each == mine || each.is_parked || each.is_in_transit) return;
       if (each.blocks.sharing().for_others() == cached::excluded) {  // else on its way to the parked ones, or from them
@@ -163,6 +164,14 @@ public:
       }
       park(each);
     });
+  }
+
+  /// Returns: whether a heap is in transit; false in a forked child, where the token of another thread is lost.
+  /// Expects: no thread uses any of them.
+  [[nodiscard]] bool are_in_transit() const noexcept {
+    bool found = false;
+    for_each([&](const thread_heap& each) { found = found || each.is_in_transit; });
+    return found && !is_of_child_;
   }
 
   [[nodiscard]] std::size_t parked() const noexcept {
@@ -241,6 +250,7 @@ private:
   spin_lock making_lock_;          // held while a heap is added, and during a fork
   mutable spin_lock parked_lock_;  // may be taken under the lock of a heap
   link parked_ = nullptr;
+  bool is_of_child_ = false;     // of a fork
   thread_heap* turn_ = nullptr;  // the heap purged last; a removed heap has no successor
 };
 

@@ -58,7 +58,7 @@ template <class Word>
 
 /// Effects: calls `f(index)` for each one, the lowest first.
 template <class F>
-constexpr void for_each_bit(bit_word word, F f) {
+ASHLAR_INLINE constexpr void for_each_bit(bit_word word, F f) {
   for (; word != 0; word = without_first(word)) f(first_bit(word));
 }
 
@@ -143,7 +143,7 @@ public:
 
   /// Effects: calls `f(index)` for each zero, in order; `f` may not change the bitmap.
   template <class F>
-  constexpr void for_each_clear(F f) const {
+  ASHLAR_INLINE constexpr void for_each_clear(F f) const {
     for (std::size_t word = 0; word < words(); ++word)
       for_each_bit(all_in(word) & ~words_[word], [&](std::size_t bit) { f(word * bits_per_word + bit); });
   }

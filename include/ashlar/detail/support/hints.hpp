@@ -9,7 +9,7 @@
 #if defined(__GNUC__) || defined(__clang__)
 #define ASHLAR_LIKELY(condition) __builtin_expect(static_cast<bool>(condition), 1)
 #define ASHLAR_UNLIKELY(condition) __builtin_expect(static_cast<bool>(condition), 0)
-#if defined(__clang__) && defined(ASHLAR_COLD_FOR_SIZE)
+#if defined(__clang__) && defined(ASHLAR_FOR_SIZE)
 #define ASHLAR_COLD __attribute__((cold, noinline, minsize))
 #else
 #define ASHLAR_COLD __attribute__((cold, noinline))  // g++ compiles it for size by itself
@@ -26,6 +26,14 @@
 #define ASHLAR_COLD __declspec(noinline)
 #define ASHLAR_INLINE __forceinline
 #define ASHLAR_NOINLINE __declspec(noinline)
+#endif
+
+// Marks a short function behind the fast paths with many callers: inlined for speed. A library that is compiled for
+// size has one copy, which takes a few instructions more.
+#if defined(ASHLAR_FOR_SIZE)
+#define ASHLAR_INLINE_FOR_SPEED ASHLAR_NOINLINE
+#else
+#define ASHLAR_INLINE_FOR_SPEED ASHLAR_INLINE
 #endif
 
 #if defined(_MSC_VER)

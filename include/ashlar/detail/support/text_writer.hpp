@@ -2,7 +2,6 @@
 // A buffered text writer over a text sink: words, numbers, addresses, human-readable sizes.
 #pragma once
 
-#include <charconv>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -44,23 +43,18 @@ public:
 
   text_writer& number(std::integral auto value) {
     if constexpr (std::signed_integral<decltype(value)>)
-      if (value < 0) return text("-").digits(0 - static_cast<std::uint64_t>(value), 10);
-    return digits(static_cast<std::uint64_t>(value), 10);
+      if (value < 0) return text("-").template digits<10>(0 - static_cast<std::uint64_t>(value));
+    return digits<10>(static_cast<std::uint64_t>(value));
   }
 
-  text_writer& hex(std::uint64_t value) { return digits(value, 16); }
+  text_writer& hex(std::uint64_t value) { return digits<16>(value); }
 
   text_writer& address(const void* p) { return text("0x").hex(address_of(p)); }
 
   /// Effects: writes the number with a comma before every three digits: 1,234,567.
   text_writer& grouped(std::uint64_t value) {
-    char plain[20];
-    const auto end = std::to_chars(plain, plain + sizeof plain, value).ptr;
-    for (const char* at = plain; at != end; ++at) {
-      if (at != plain && (end - at) % 3 == 0) text(",");
-      text({at, 1});
-    }
-    return *this;
+    if (value < 1000) return number(value);
+    return grouped(value / 1000).text(",").number(value / 100 % 10).number(value / 10 % 10).number(value % 10);
   }
 
   /// Effects: writes a number of bytes with three digits and a unit: 48 B, 1.50 KiB, 12.0 MiB, 310 GiB.
@@ -89,9 +83,16 @@ public:
   }
 
 private:
-  text_writer& digits(std::uint64_t value, int base) {
+  // Not `std::to_chars`, which is a kilobyte of code and tables.
+  template <unsigned Base>
+  text_writer& digits(std::uint64_t value) {
     char plain[20];  // 2^64 - 1 has twenty decimal digits
-    return text({plain, static_cast<std::size_t>(std::to_chars(plain, plain + sizeof plain, value, base).ptr - plain)});
+    char* at = plain + sizeof plain;
+    do {
+      *--at = "0123456789abcdef"[value % Base];
+      value /= Base;
+    } while (value != 0);
+    return text({at, static_cast<std::size_t>(plain + sizeof plain - at)});
   }
 
   // Returns: the size in hundredths of the unit, rounded to the nearest.
