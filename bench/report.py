@@ -16,6 +16,7 @@ import sys
 sys.dont_write_bytecode = True
 
 from advise import table as advice
+from advise import trial_table as trials
 from support import answers, plot, summary
 from support.questions import FOLDER_OF, QUESTIONS
 
@@ -64,10 +65,14 @@ def reports(known):
 
 
 def advice_page():
-    """The page of advice on real programs, if they have been measured."""
-    source, path = BENCH / "results" / "advise_programs.json", DOCS / "advise-programs.md"
-    if source.exists():
-        yield path, filled(path.read_text(), "advise_programs", advice.markdown(json.loads(source.read_text())))
+    """The page of advice on real programs and of its statistics, from what has been measured."""
+    path = DOCS / "advise-programs.md"
+    text = path.read_text()
+    for name, table in {"advise_programs": advice, "advise_trials": trials}.items():
+        source = BENCH / "results" / f"{name}.json"
+        if source.exists():
+            text = filled(text, name, table.markdown(json.loads(source.read_text())))
+    yield path, text
 
 
 def is_current(path, text):
