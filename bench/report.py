@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes docs/benchmarks.md, the tables of docs/benchmarks/*.md and docs/advise-programs.md, and the plots of docs/plots
-from bench/results/*.json.
+"""Writes docs/benchmarks.md, the tables of docs/benchmarks/*.md, docs/advise-programs.md and docs/verify-trials.md, and
+the plots of docs/plots, from bench/results/*.json.
 
 The page of the answers is bench/answers.md with its figures and plots filled in. --check writes nothing and exits with 1
 where a page or a plot differs from the results.
@@ -64,15 +64,13 @@ def reports(known):
         yield DOCS / "plots" / "answers" / f"{name}.svg", drawing
 
 
-def advice_page():
-    """The page of advice on real programs and of its statistics, from what has been measured."""
-    path = DOCS / "advise-programs.md"
-    text = path.read_text()
-    for name, table in {"advise_programs": advice, "advise_trials": trials}.items():
-        source = BENCH / "results" / f"{name}.json"
+def advice_pages():
+    """The pages of advice on real programs and of trials of verify, from what has been measured."""
+    pages = {"advise_programs": ("advise-programs.md", advice), "advise_trials": ("verify-trials.md", trials)}
+    for name, (page, table) in pages.items():
+        source, path = BENCH / "results" / f"{name}.json", DOCS / page
         if source.exists():
-            text = filled(text, name, table.markdown(json.loads(source.read_text())))
-    yield path, text
+            yield path, filled(path.read_text(), name, table.markdown(json.loads(source.read_text())))
 
 
 def is_current(path, text):
@@ -88,7 +86,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 where something would change")
     arguments = parser.parse_args()
-    written = [*reports(dict(results())), *advice_page()]
+    written = [*reports(dict(results())), *advice_pages()]
     stale = [(path, text) for path, text in written if not is_current(path, text)]
     for path, text in stale:
         print(f"{'stale' if arguments.check else 'written'}: {path.relative_to(BENCH.parent)}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The table of trials in docs/advise-programs.md from bench/results/advise_trials.json."""
+"""The table of trials in docs/verify-trials.md from bench/results/advise_trials.json."""
 
 import statistics
 
