@@ -32,15 +32,18 @@ struct thread_record;
 /// The guard reads `fresh`, `used` and `taken` of all chunks, as figures.
 struct alignas(64) chunk {
   atomic<thread_record*> owner = nullptr;  ///< null: free
-  free_block* free = nullptr;              ///< freed cells of a pool
+  union {
+    free_block* free = nullptr;  ///< freed cells of a pool
+    std::byte* begin;            ///< of the memory of an arena
+  };
   atomic<std::byte*> fresh = nullptr;
   std::byte* end = nullptr;
   chunk* next = nullptr;  ///< in the list of chunks with free cells of its thread, or of free chunks of its group
   chunk* previous = nullptr;
   atomic<std::uint32_t> used = 0;
   atomic<std::uint32_t> taken = 0;  ///< blocks of an arena since its chunk was empty
-  /// A free that leaves at most that many used blocks takes the slow path: 0, or any number while the chunk of a pool
-  /// has no free cells.
+  /// A free that leaves fewer used blocks takes the slow path: 1, or any number while the chunk of a pool has no free
+  /// cells, or none for a pool's current chunk.
   std::uint32_t wake = 0;
 
   [[nodiscard]] ASHLAR_INLINE atomic<std::uint64_t>* marks() noexcept {

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <new>
 
+#include <sys/mman.h>
+
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
@@ -24,41 +26,70 @@ namespace {
 
 // Each is called last by the function of the family, so that the caller of that one is its own.
 
-/// Returns: a block of the group of the calling site, or null: there is none, or it does not serve the request.
-[[nodiscard]] ASHLAR_INLINE void* routed(std::size_t bytes, const void* site, const void* const* frame) noexcept {
-  const std::uint32_t group = group_of_call(reinterpret_cast<std::uintptr_t>(site), frame);
-  return group != no_group ? allocate(range.groups[group - 1], group - 1, bytes) : nullptr;
+/// Returns: a block of the group in which a chain ends at the node, or what `miss()` returns.
+template <class Miss>
+[[nodiscard]] ASHLAR_INLINE void* allocate_at(const site_node& node, std::size_t bytes,
+                                              Miss miss) noexcept(noexcept(miss())) {
+  if (ASHLAR_LIKELY(bytes - 1 < node.cell_bytes)) return allocate_cell(node.group, node.cell_bytes, miss);
+  return bytes - 1 < node.block_bytes ? allocate_block(node.group, bytes, miss) : miss();
 }
 
-/// Returns: a cell for a call whose return address alone decides, or null: `routed` is to decide.
-[[nodiscard]] ASHLAR_INLINE void* routed_directly(std::size_t bytes, const void* site) noexcept {
+/// As `allocate_slow`; where that has no block: `Unrouted(bytes)`.
+template <auto Unrouted>
+[[nodiscard]] ASHLAR_NOINLINE void* allocate_slow_or(std::size_t number,
+                                                     std::size_t bytes) noexcept(noexcept(Unrouted(bytes))) {
+  void* const p = allocate_slow(number, bytes);
+  return p != nullptr ? p : Unrouted(bytes);
+}
+
+/// Returns: a block of the group of the calling site, whose node is `first` as a rule; where there is none, or it does
+/// not serve the request: `Unrouted(bytes)`.
+template <auto Unrouted>
+[[nodiscard]] ASHLAR_INLINE void* routed_or(std::size_t bytes, const site_node& first, const void* site,
+                                            const void* const* frame) noexcept(noexcept(Unrouted(bytes))) {
   const auto address = reinterpret_cast<std::uintptr_t>(site);
-  const site_node& node = likely_site(address);
-  if (ASHLAR_UNLIKELY(node.address != address || bytes - 1 >= node.direct_cell_bytes)) return nullptr;
-  return allocate_cell(node.group - 1, node.direct_cell_bytes);
+  const bool is_first = first.key == address && frame[1] == site;
+  const site_node* const node = ASHLAR_LIKELY(is_first)
+                                    ? end_of_chain(*sites.load(detail::memory_order_acquire), first, frame)
+                                    : site_of_call(address, frame);
+  if (node == nullptr) return Unrouted(bytes);
+  const auto miss = [number = node->group, bytes]() noexcept(noexcept(Unrouted(bytes))) {
+    return allocate_slow_or<Unrouted>(number, bytes);
+  };
+  return allocate_at(*node, bytes, miss);
+}
+
+/// As above, with a look for the first node; null where there is no block.
+[[nodiscard]] ASHLAR_INLINE void* routed(std::size_t bytes, const void* site, const void* const* frame) noexcept {
+  constexpr auto none = [](std::size_t) noexcept -> void* { return nullptr; };
+  return routed_or<none>(bytes, likely_site(reinterpret_cast<std::uintptr_t>(site)), site, frame);
 }
 
 #define ASHLAR_SITE() __builtin_return_address(0), static_cast<const void* const*>(__builtin_frame_address(0))
 
-[[nodiscard]] ASHLAR_NOINLINE void* malloc_by_chain(std::size_t bytes) noexcept {
-  void* const p = routed(bytes, ASHLAR_SITE());
-  return ASHLAR_LIKELY(p != nullptr) ? p : ashlar_unrouted_malloc(bytes);
+[[nodiscard]] ASHLAR_NOINLINE void* malloc_by_chain(std::size_t bytes, const site_node& first) noexcept {
+  return routed_or<ashlar_unrouted_malloc>(bytes, first, ASHLAR_SITE());
 }
 
-[[nodiscard]] ASHLAR_NOINLINE void* new_by_chain(std::size_t bytes) {
-  void* const p = routed(bytes, ASHLAR_SITE());
-  return ASHLAR_LIKELY(p != nullptr) ? p : ashlar_unrouted__Znwm(bytes);
+[[nodiscard]] ASHLAR_NOINLINE void* new_by_chain(std::size_t bytes, const site_node& first) {
+  return routed_or<ashlar_unrouted__Znwm>(bytes, first, ASHLAR_SITE());
 }
 
+/// @{ Calls at a site: by the return address alone, if its node lies in the first place of the table.
 [[nodiscard]] ASHLAR_NOINLINE void* malloc_at_site(std::size_t bytes) noexcept {
-  void* const p = routed_directly(bytes, ASHLAR_RETURN_ADDRESS());
-  return ASHLAR_LIKELY(p != nullptr) ? p : malloc_by_chain(bytes);
+  const auto address = reinterpret_cast<std::uintptr_t>(ASHLAR_RETURN_ADDRESS());
+  const site_node& first = likely_site(address);
+  const auto by_chain = [bytes, &first]() noexcept { return malloc_by_chain(bytes, first); };
+  return ASHLAR_LIKELY(first.key == address) ? allocate_at(first, bytes, by_chain) : by_chain();
 }
 
 [[nodiscard]] ASHLAR_NOINLINE void* new_at_site(std::size_t bytes) {
-  void* const p = routed_directly(bytes, ASHLAR_RETURN_ADDRESS());
-  return ASHLAR_LIKELY(p != nullptr) ? p : new_by_chain(bytes);
+  const auto address = reinterpret_cast<std::uintptr_t>(ASHLAR_RETURN_ADDRESS());
+  const site_node& first = likely_site(address);
+  const auto by_chain = [bytes, &first] { return new_by_chain(bytes, first); };
+  return ASHLAR_LIKELY(first.key == address) ? allocate_at(first, bytes, by_chain) : by_chain();
 }
+/// @}
 
 [[nodiscard]] ASHLAR_NOINLINE void* calloc_at_site(std::size_t count, std::size_t each) noexcept {
   std::size_t bytes = 0;
@@ -76,13 +107,13 @@ namespace {
   if (moved == nullptr) moved = ashlar_unrouted_malloc(bytes);
   if (moved == nullptr) return bytes <= had ? p : nullptr;
   std::memcpy(moved, p, detail::min(had, bytes));
-  deallocate(p);
+  deallocate(range.group_of(p), p);
   return moved;
 }
 
 [[nodiscard]] ASHLAR_NOINLINE void* resize_routed(void* p, std::size_t bytes) noexcept {
   if (bytes != 0) return resize(p, bytes, ASHLAR_SITE());
-  deallocate(p);
+  deallocate(range.group_of(p), p);
   return nullptr;
 }
 
@@ -93,7 +124,7 @@ namespace {
   void* const moved = alignment <= granule ? ::malloc(bytes) : ::aligned_alloc(alignment, bytes);
   if (moved == nullptr) return nullptr;
   std::memcpy(moved, p, detail::min(had, bytes));
-  deallocate(p);
+  deallocate(range.group_of(p), p);
   return moved;
 }
 
@@ -110,13 +141,18 @@ namespace route = ashlar::route;
 
 extern "C" {
 
+void* ashlar_routed_mmap(void* place, std::size_t bytes, int protection, int flags, int file, off_t offset) noexcept {
+  route::range.release_idle(bytes);
+  return ::mmap(place, bytes, protection, flags, file, offset);
+}
+
 ASHLAR_EXPORT void* malloc(std::size_t bytes) noexcept {
   if (route::may_be_site(ASHLAR_RETURN_ADDRESS())) return route::malloc_at_site(bytes);
   return ashlar_unrouted_malloc(bytes);
 }
 
 ASHLAR_EXPORT void free(void* p) noexcept {
-  if (route::range.has(p)) return route::deallocate(p);
+  if (route::group* const of = route::range.find(p)) return route::deallocate(*of, p);
   ashlar_unrouted_free(p);
 }
 
@@ -149,23 +185,23 @@ ASHLAR_EXPORT_AS("calloc") void* __libc_calloc(std::size_t count, std::size_t ea
 ASHLAR_EXPORT_AS("realloc") void* __libc_realloc(void* p, std::size_t bytes) noexcept;
 
 ASHLAR_EXPORT void free_sized(void* p, std::size_t bytes) noexcept {
-  if (route::range.has(p)) return route::deallocate(p);
+  if (route::group* const of = route::range.find(p)) return route::deallocate(*of, p);
   ashlar_unrouted_free_sized(p, bytes);
 }
 ASHLAR_EXPORT void free_aligned_sized(void* p, std::size_t alignment, std::size_t bytes) noexcept {
-  if (route::range.has(p)) return route::deallocate(p);
+  if (route::group* const of = route::range.find(p)) return route::deallocate(*of, p);
   ashlar_unrouted_free_aligned_sized(p, alignment, bytes);
 }
 ASHLAR_EXPORT void sdallocx(void* p, std::size_t bytes, int flags) noexcept {
-  if (route::range.has(p)) return route::deallocate(p);
+  if (route::group* const of = route::range.find(p)) return route::deallocate(*of, p);
   ashlar_unrouted_sdallocx(p, bytes, flags);
 }
 ASHLAR_EXPORT void ashlar_free_sized(void* p, std::size_t bytes, std::size_t alignment) {
-  if (route::range.has(p)) return route::deallocate(p);
+  if (route::group* const of = route::range.find(p)) return route::deallocate(*of, p);
   ashlar_unrouted_ashlar_free_sized(p, bytes, alignment);
 }
 ASHLAR_EXPORT void ashlar_heap_free(ashlar_heap* heap, void* p) {
-  if (route::range.has(p)) return route::deallocate(p);
+  if (route::group* const of = route::range.find(p)) return route::deallocate(*of, p);
   ashlar_unrouted_ashlar_heap_free(heap, p);
 }
 
@@ -231,12 +267,12 @@ ASHLAR_EXPORT_AS("free") void operator delete(void* p, std::align_val_t, const s
 ASHLAR_EXPORT_AS("free") void operator delete[](void* p, std::align_val_t, const std::nothrow_t&) noexcept;
 
 ASHLAR_EXPORT void operator delete(void* p, std::size_t bytes) noexcept {
-  if (route::range.has(p)) return route::deallocate(p);
+  if (route::group* const of = route::range.find(p)) return route::deallocate(*of, p);
   ashlar_unrouted__ZdlPvm(p, bytes);
 }
 ASHLAR_EXPORT_AS("_ZdlPvm") void operator delete[](void* p, std::size_t bytes) noexcept;
 ASHLAR_EXPORT void operator delete(void* p, std::size_t bytes, std::align_val_t alignment) noexcept {
-  if (route::range.has(p)) return route::deallocate(p);
+  if (route::group* const of = route::range.find(p)) return route::deallocate(*of, p);
   ashlar_unrouted__ZdlPvmSt11align_val_t(p, bytes, static_cast<std::size_t>(alignment));
 }
 ASHLAR_EXPORT_AS("_ZdlPvmSt11align_val_t")

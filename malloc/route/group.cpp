@@ -50,55 +50,67 @@ constexpr std::size_t least_pages_of_coloured_chunk = 16;  // of smaller ones to
 }
 
 // A request above that part of a chunk could leave as much of it unused.
-constexpr std::size_t blocks_of_arena = 4;
+constexpr std::size_t blocks_of_chunk = 4;
+
+/// Returns: the bytes of a chunk: what the plan wishes, within a quarter of the budget, as one may be dead but for a
+/// block.
+[[nodiscard]] std::size_t chunk_within(const planned_group& plan) noexcept {
+  constexpr std::size_t least = std::size_t{1} << 16;
+  const std::size_t room = std::bit_ceil(plan.cell_bytes * blocks_of_chunk);
+  return detail::min(plan.chunk_bytes, detail::max(std::bit_floor(plan.budget_bytes / 4), least, room));
+}
 
 }  // namespace
 
 void group::begin(const planned_group& plan, std::size_t number, std::byte* slice, std::size_t slice_bytes,
-                  std::byte* heads) noexcept {
+                  std::byte* heads, std::uint32_t decay_ms) noexcept {
   const std::size_t page = os::pages::page_bytes();
-  const bool has_whole_pages = plan.chunk_bytes >= least_pages_of_coloured_chunk * page;
+  const bool has_whole_pages = chunk_within(plan) >= least_pages_of_coloured_chunk * page;
   colour_ = has_whole_pages ? number * (lines_of_colour * sizeof(chunk)) % page : 0;
   slice_ = slice + number * page + colour_;
   slice_bytes_ = slice_bytes;
   heads_ = heads + number * page + colour_;
-  shift_ = static_cast<std::uint32_t>(std::countr_zero(plan.chunk_bytes));
   if (plan.kind == remedy::pool) cell_bytes_ = detail::align_up(plan.cell_bytes, granule);
-  most_bytes_ = plan.kind == remedy::pool ? cell_bytes_ : plan.chunk_bytes / blocks_of_arena;
-  const std::size_t with_marks = plan.kind == remedy::arena ? marks::bytes_of(plan.chunk_bytes) : 0;
+  shift_ = static_cast<std::uint32_t>(std::countr_zero(chunk_within(plan)));
+  most_bytes_ = plan.kind == remedy::pool ? cell_bytes_ : chunk_bytes() / blocks_of_chunk;
+  const std::size_t with_marks = plan.kind == remedy::arena ? marks::bytes_of(chunk_bytes()) : 0;
   stride_ = sizeof(chunk) + detail::align_up(with_marks, alignof(chunk));
-  usable_bytes_ = is_pool() ? plan.chunk_bytes / cell_bytes_ * cell_bytes_ : plan.chunk_bytes;
+  usable_bytes_ = is_pool() ? chunk_bytes() / cell_bytes_ * cell_bytes_ : chunk_bytes();
+  window_.set_duration(decay_ms);
   budget_bytes_ = plan.budget_bytes;
   next_guard_ = plan.budget_bytes >> shift_;
   name_ = plan.name;
 }
 
-chunk* group::take_chunk(thread_record* owner, bool grows) noexcept {
+chunk* group::take_chunk(thread_record* owner, bool grows, std::size_t bytes) noexcept {
   if (value_of(is_exhausted_)) return nullptr;
   const detail::lock_scope held(lock_);
   if (value_of(is_given_up_)) return nullptr;
+  sampled_bytes_ += detail::align_up(bytes, granule);
+  ++sampled_;
   if (chunks_ >= next_guard_) guard();
   if (value_of(is_given_up_)) return nullptr;
   chunk* const taken = warm_list_ != nullptr || cold_list_ != nullptr ? reuse() : extend(grows);
   if (taken == nullptr) return set(is_exhausted_, true), nullptr;
+  takers_ += grows ? 0 : 1;
   ++chunks_;
   most_chunks_ = detail::max(most_chunks_, chunks_);
   std::byte* const memory = memory_by_number(*taken);
-  taken->free = nullptr;
+  if (is_pool()) taken->free = nullptr;
+  else taken->begin = memory;
   set(taken->fresh, memory);
   taken->end = memory + usable_bytes_;
   taken->next = taken->previous = nullptr;
   set(taken->used, std::uint32_t{0});
   set(taken->taken, std::uint32_t{0});
-  taken->wake = 0;
   taken->owner.store(owner, detail::memory_order_relaxed);
   return taken;
 }
 
 chunk* group::reuse() noexcept {
   chunk*& list = warm_list_ != nullptr ? warm_list_ : cold_list_;
-  if (warm_list_ != nullptr) least_warm_ = detail::min(least_warm_, --warm_);
-  else ++wanted_warm_;
+  if (warm_list_ != nullptr) --warm_, range.count_warm(0, chunk_bytes());
+  idle_ = 0;
   chunk* const first = list;
   list = first->next;
   return first;
@@ -106,6 +118,7 @@ chunk* group::reuse() noexcept {
 
 chunk* group::extend(bool grows) noexcept {
   if (!commit(begun_ + 1)) return nullptr;
+  range.release_idle(chunk_bytes());
   if (grows) populate();
   return ::new (static_cast<void*>(&head(begun_++))) chunk;
 }
@@ -139,6 +152,7 @@ void group::populate() noexcept {
   const std::size_t end = detail::align_down(detail::min(begun + wish, value_of(committed_)), page);
   populated_ = begun + chunk_bytes();
   if (from + page > end) return;
+  range.release_idle(end - from);
   os::pages::populate(slice_ - colour_ + from, end - from);
   populated_ = detail::max(populated_, end);
 }
@@ -152,26 +166,38 @@ void group::give_chunk(chunk& empty) noexcept {
   empty.next = warm_list_;
   warm_list_ = &empty;
   ++warm_;
+  range.count_warm(chunk_bytes(), 0);
   set(is_exhausted_, false);
-  forget_unused();
-  const std::size_t share = detail::max(warm_bytes / range.count, least_warm_bytes) >> shift_;
-  for (const std::size_t most = detail::max(share, chunks_ / 4, wanted_warm_); warm_ > most; --warm_) leave_to_system();
+  forget_idle();
 }
 
-// Each chunk that comes back from the system is wanted. Of those that are not taken while as many chunks as are wanted
-// are given back, half are dropped.
-void group::forget_unused() noexcept {
-  if (++given_ < wanted_warm_) return;
-  const std::size_t unused = detail::min(least_warm_, wanted_warm_);
-  wanted_warm_ -= unused - unused / 2;
-  least_warm_ = warm_;
-  given_ = 0;
+std::size_t group::kept_chunks() const noexcept {
+  const std::size_t share = detail::max(group_range::warm_bytes / range.count, least_warm_bytes) >> shift_;
+  return detail::max(share, chunks_ / 4);
+}
+
+// Effects: notes that a chunk has become free.
+void group::forget_idle() noexcept {
+  const std::size_t kept = kept_chunks();
+  idle_ = detail::max(idle_, window_.excess(warm_ << shift_, kept << shift_, chunk_bytes()) >> shift_);
+  for (std::size_t step = chunks_of_step; step != 0 && idle_ != 0 && warm_ > kept; --step, --idle_) leave_to_system();
+}
+
+std::size_t group::release_idle(std::size_t bytes) noexcept {
+  if (!lock_.try_lock()) return 0;
+  std::size_t released = 0;
+  for (const std::size_t kept = kept_chunks(); released < bytes && warm_ > kept; released += chunk_bytes())
+    leave_to_system();
+  lock_.unlock();
+  return released;
 }
 
 // Effects: the memory of the chunk that was given last goes to the system.
 void group::leave_to_system() noexcept {
   chunk* const leaving = warm_list_;
   warm_list_ = leaving->next;
+  --warm_;
+  range.count_warm(0, chunk_bytes());
   leaving->next = cold_list_;
   cold_list_ = leaving;
   const int before = errno;
@@ -195,15 +221,32 @@ void group::guard() noexcept {
   next_guard_ = chunks_ + detail::max(std::size_t{1}, begun_ / 16, until_budget);
 }
 
-// Of an arena's dead blocks the sizes are unknown: they are taken to be as large as the live ones.
+void group::judge(std::size_t bytes) noexcept {
+  if (bytes < least_judged_bytes || is_given_up()) return;
+  const detail::lock_scope held(lock_);
+  const std::size_t few = detail::max(least_long_lived_bytes >> shift_, std::size_t{2});
+  if (most_chunks_ > takers_ * few) return;
+  dies_young_ = true;
+  set(is_given_up_, true);
+}
+
+bool group::wants_calls_again() noexcept {
+  if (arrivals_.fetch_add(1, detail::memory_order_relaxed) % most_arrivals != most_arrivals - 1) return false;
+  set(calls_left_, most_arrivals);
+  return !takes_calls_.exchange(true, detail::memory_order_relaxed);
+}
+
+// Of an arena's dead blocks the sizes are unknown: they are taken to be as large as the live ones, and those of a
+// pool's live blocks as large as the samples.
 std::size_t group::pinned_bytes() const noexcept {
+  const std::size_t of_cell = detail::min(sampled_bytes_ / sampled_, cell_bytes_);
   std::size_t pinned = 0;
   for (std::size_t i = 0; i != begun_; ++i) {
     const chunk& each = head(i);
     if (each.owner.load(detail::memory_order_relaxed) == nullptr) continue;
     const auto begun = static_cast<std::size_t>(value_of(each.fresh) - memory_of(each));
     const std::size_t used = value_of(each.used), taken = detail::max<std::size_t>(value_of(each.taken), 1);
-    const std::size_t live = is_pool() ? used * cell_bytes_ : begun / taken * used;
+    const std::size_t live = is_pool() ? used * of_cell : begun / taken * used;
     pinned += begun - detail::min(begun, live);
   }
   return pinned;
@@ -214,17 +257,24 @@ group_figures group::figures() noexcept {
   return {.chunks = chunks_,
           .most_chunks = most_chunks_,
           .pinned_when_given_up = pinned_when_given_up_,
+          .dies_young = dies_young_,
           .is_given_up = value_of(is_given_up_)};
 }
 
-void group_range::begin(const planned_group* plans, std::size_t n) noexcept {
+void group_range::release_idle(std::size_t bytes) noexcept {
+  std::size_t released = 0;
+  for (std::size_t i = 0; i != count && released < bytes && value_of(warm_bytes_) > warm_bytes; ++i)
+    released += groups[i].release_idle(bytes - released);
+}
+
+void group_range::begin(const planned_group* plans, std::size_t n, std::uint32_t decay_ms) noexcept {
   const std::size_t slice = detail::min(range_bytes / std::bit_ceil(n), most_slice_bytes);
   const std::uint64_t place = detail::mixed(detail::process_secret() ^ detail::address_of(this)) % places_of_range;
   auto* const at = reinterpret_cast<std::byte*>(lowest_place + place * most_chunk_bytes);
   slice_shift_ = static_cast<std::uint32_t>(std::countr_zero(slice));
   for (std::size_t i = 0; i != n; ++i) {
     const std::size_t offset = i << slice_shift_;
-    groups[i].begin(plans[i], i, at + offset, slice, at - (range_bytes - offset) / bytes_per_head_byte);
+    groups[i].begin(plans[i], i, at + offset, slice, at - (range_bytes - offset) / bytes_per_head_byte, decay_ms);
   }
   count = static_cast<std::uint32_t>(n);
   set(begin_, reinterpret_cast<std::uintptr_t>(at));

@@ -7,6 +7,8 @@
 #include <string_view>
 
 #include <ashlar/base/lock.hpp>
+#include <ashlar/detail/heap/purge.hpp>
+#include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
@@ -19,12 +21,14 @@ namespace ashlar::route {
 struct group_figures {
   std::size_t chunks = 0, most_chunks = 0;
   std::size_t pinned_when_given_up = 0;  ///< bytes
+  bool dies_young = false;
   bool is_given_up = false;
 };
 
-/// A group. Chunks come from a list of free ones, else from the rest of the slice; free ones leave their memory to
-/// the system above a quarter of those in use, above the group's share of 1 MiB, at least 128 KiB, and above as many as
-/// have come back from the system: so one that is filled and emptied again and again keeps its memory.
+/// A group. Chunks come from a list of free ones, else from the rest of the slice. A quarter of the chunks in use, or
+/// the group's share of 1 MiB, at least 128 KiB, may be free and keep their memory for good. More keep it until they
+/// have been free throughout a window of the option `decay`, or until the process heap or another group asks the system
+/// for memory: so one that is filled and emptied again and again keeps its memory, and no peak is higher for it.
 ///
 ///     slice: | chunk 0 | chunk 1 | … | mapped | nothing |      heads: | head 0 | head 1 | … | nothing |
 ///
@@ -32,13 +36,14 @@ struct group_figures {
 /// are those of the chunks alone, and a slice ends where another mapping is.
 ///
 /// Guard: where the group takes a chunk, memory that is pinned, but neither live nor never used, is counted at each
-/// growth by a 16th of its most chunks; beyond the budget the group gives out no chunks any more. Thread safety: any
-/// thread.
+/// growth by a 16th of its most chunks; beyond the budget the group gives out no chunks any more. What requests leave
+/// of a pool's cells is pinned too. A chunk is at most a quarter of the budget, but not below 64 KiB. Thread safety:
+/// any thread.
 class alignas(64) group {
 public:
   /// Effects: takes the slice. Expects: no other thread knows the group.
-  void begin(const planned_group& plan, std::size_t number, std::byte* slice, std::size_t slice_bytes,
-             std::byte* heads) noexcept;
+  void begin(const planned_group& plan, std::size_t number, std::byte* slice, std::size_t slice_bytes, std::byte* heads,
+             std::uint32_t decay_ms) noexcept;
 
   [[nodiscard]] ASHLAR_INLINE bool is_pool() const noexcept { return cell_bytes_ != 0; }
   [[nodiscard]] ASHLAR_INLINE bool is_given_up() const noexcept { return value_of(is_given_up_); }
@@ -66,12 +71,35 @@ public:
   }
 
   /// Returns: an empty chunk of that owner, or null: without memory, or since the group is given up. `grows`: the owner
-  /// has used up another one.
-  [[nodiscard]] chunk* take_chunk(thread_record* owner, bool grows) noexcept;
+  /// has used up another one. `bytes`: of the request, a sample of all.
+  [[nodiscard]] chunk* take_chunk(thread_record* owner, bool grows, std::size_t bytes) noexcept;
   /// Expects: no block of the chunk is in use.
   void give_chunk(chunk& empty) noexcept;
 
+  /// @{ Calls of a group that is given up leave its filter, but for some after other threads have freed many blocks:
+  /// their owners take those back as they allocate. Returns: whether `takes_calls` has changed.
+  [[nodiscard]] bool leaves_calls() noexcept {
+    const std::uint32_t left = value_of(calls_left_);
+    set(calls_left_, left - detail::min(left, std::uint32_t{1}));
+    return left == 0 && takes_calls_.exchange(false, detail::memory_order_relaxed);
+  }
+  [[nodiscard]] ASHLAR_INLINE bool counts_arrival() noexcept {
+    return ASHLAR_UNLIKELY(is_given_up()) && wants_calls_again();
+  }
+  [[nodiscard]] bool takes_calls() const noexcept { return value_of(takes_calls_); }
+  /// @}
+
+  /// Effects: gives the group up if its blocks die young: for all that has been allocated, `bytes` by the calling
+  /// thread, it has never had more than 128 KiB or two chunks a thread. The process heap, whose caches hold such
+  /// blocks, serves them in less time.
+  void judge(std::size_t bytes) noexcept;
+
   [[nodiscard]] group_figures figures() noexcept;
+
+  /// Effects: up to `bytes` of the memory that free chunks may not keep for good go to the system; none if another
+  /// thread has the group. Returns: the bytes that went. Thread safety: any thread; under the locks of the process
+  /// heap too, since it waits for nothing.
+  [[nodiscard]] std::size_t release_idle(std::size_t bytes) noexcept;
 
   /// @{ Over a fork.
   void lock() noexcept { lock_.lock(); }
@@ -80,8 +108,11 @@ public:
 
 private:
   static constexpr std::size_t least_commit_bytes = std::size_t{1} << 20;
-  static constexpr std::size_t warm_bytes = std::size_t{1} << 20;  // of all groups
+  static constexpr std::uint32_t most_arrivals = 1024;
+  static constexpr std::size_t least_judged_bytes = std::size_t{1} << 19;
+  static constexpr std::size_t least_long_lived_bytes = std::size_t{1} << 17;
   static constexpr std::size_t least_warm_bytes = std::size_t{1} << 17;
+  static constexpr std::size_t chunks_of_step = 16;  // that leave their memory as one is freed
 
   [[nodiscard]] ASHLAR_INLINE chunk& head(std::size_t number) const noexcept {
     return *reinterpret_cast<chunk*>(heads_ + number * stride_);
@@ -95,9 +126,11 @@ private:
   [[nodiscard]] chunk* extend(bool grows) noexcept;
   [[nodiscard]] bool commit(std::size_t chunks) noexcept;
   void populate() noexcept;
-  void forget_unused() noexcept;
+  [[nodiscard]] std::size_t kept_chunks() const noexcept;
+  void forget_idle() noexcept;
   void leave_to_system() noexcept;
   void guard() noexcept;
+  [[nodiscard]] bool wants_calls_again() noexcept;
   [[nodiscard]] std::size_t pinned_bytes() const noexcept;
 
   std::byte* slice_ = nullptr;
@@ -111,17 +144,24 @@ private:
   atomic<bool> is_exhausted_ = false;  // no chunk is free, and the system refused another
 
   alignas(64) spin_lock lock_;
-  chunk* warm_list_ = nullptr;                    // free chunks that have memory
-  chunk* cold_list_ = nullptr;                    // free chunks whose memory the system has
-  std::size_t chunks_ = 0, most_chunks_ = 0;      // in use
-  std::size_t begun_ = 0;                         // chunks that have ever been in use
-  std::size_t warm_ = 0, wanted_warm_ = 0;        // length of the warm list, and the one that is learnt
-  std::size_t least_warm_ = 0, given_ = 0;        // least length, and chunks given back, since wanted ones were dropped
+  chunk* warm_list_ = nullptr;                // free chunks that have memory
+  chunk* cold_list_ = nullptr;                // free chunks whose memory the system has
+  std::size_t chunks_ = 0, most_chunks_ = 0;  // in use
+  std::size_t begun_ = 0;                     // chunks that have ever been in use
+  std::size_t warm_ = 0;                      // length of the warm list
+  std::size_t idle_ = 0;                      // of them: that have been free throughout a window, and go step by step
+  detail::idle_window window_{0};
   std::size_t mapped_ = 0, committed_heads_ = 0;  // bytes, with the colour in front
   std::size_t colour_ = 0;                        // bytes of the first page before the first chunk, and the first head
   std::size_t populated_ = 0;                     // bytes of the slice that are resident, or have been in use
   std::size_t slice_bytes_ = 0;
-  std::size_t next_guard_ = 0;  // chunks in use
+  std::size_t next_guard_ = 0;                   // chunks in use
+  std::size_t takers_ = 0;                       // threads that have had a chunk
+  std::size_t sampled_bytes_ = 0, sampled_ = 0;  // requests, in whole granules, and their number
+  bool dies_young_ = false;
+  atomic<bool> takes_calls_ = true;
+  atomic<std::uint32_t> arrivals_ = 0;    // freed by other threads since calls left
+  atomic<std::uint32_t> calls_left_ = 0;  // until calls leave again
   std::size_t budget_bytes_ = 0, pinned_when_given_up_ = 0;
   std::string_view name_;
 };
@@ -129,25 +169,36 @@ private:
 /// All groups, and the range of addresses that has their slices.
 class group_range {
 public:
+  static constexpr std::size_t warm_bytes = std::size_t{1} << 20;  ///< of all groups that may be free for good
+
   group groups[most_groups];
   std::uint32_t count = 0;  ///< 0: nothing is routed
 
-  /// Returns: whether the address lies in the range, where others may have mapped something too.
-  [[nodiscard]] ASHLAR_INLINE bool includes(const void* p) const noexcept {
-    return reinterpret_cast<std::uintptr_t>(p) - value_of(begin_) < value_of(bytes_);
+  /// Returns: the group of a block, or null: it is not a routed one. Complexity: for most others one comparison.
+  [[nodiscard]] ASHLAR_INLINE group* find(const void* p) noexcept {
+    const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(p) - value_of(begin_);
+    if (ASHLAR_LIKELY(offset >= value_of(bytes_))) return nullptr;
+    group& of = groups[offset >> slice_shift_];
+    return ASHLAR_LIKELY(of.has(p)) ? &of : nullptr;
   }
-  /// Returns: whether a block is a routed one. Complexity: for most others one comparison.
-  [[nodiscard]] ASHLAR_INLINE bool has(const void* p) const noexcept {
-    return ASHLAR_UNLIKELY(includes(p)) && groups[number_of(p)].has(p);
-  }
-  /// Returns: the number of the group of a block. Expects: `includes(p)`.
+  [[nodiscard]] ASHLAR_INLINE bool has(const void* p) noexcept { return find(p) != nullptr; }
+  /// Returns: the number of the group of a block. Expects: it is a routed one.
   [[nodiscard]] ASHLAR_INLINE std::size_t number_of(const void* p) const noexcept {
     return (reinterpret_cast<std::uintptr_t>(p) - value_of(begin_)) >> slice_shift_;
   }
   [[nodiscard]] ASHLAR_INLINE group& group_of(const void* p) noexcept { return groups[number_of(p)]; }
 
-  /// Effects: chooses the range. Expects: it is called once; no group is in use.
-  void begin(const planned_group* plans, std::size_t n) noexcept;
+  /// Effects: chooses the range. `decay_ms`: after which free chunks leave their memory. Expects: it is called once; no
+  /// group is in use.
+  void begin(const planned_group* plans, std::size_t n, std::uint32_t decay_ms) noexcept;
+
+  /// Effects: as `group::release_idle`, of all groups, before `bytes` are taken of the system. Complexity: O(1) while
+  /// no more is free than may be.
+  void release_idle(std::size_t bytes) noexcept;
+  /// Effects: counts free chunks with memory.
+  void count_warm(std::size_t more, std::size_t less) noexcept {
+    warm_bytes_.fetch_add(more - less, detail::memory_order_relaxed);
+  }
 
 private:
   // While there is no range, other threads compare with an address that no block has, for any number of bytes that they
@@ -157,6 +208,7 @@ private:
   atomic<std::uintptr_t> begin_ = nowhere;
   atomic<std::size_t> bytes_ = 0;
   std::uint32_t slice_shift_ = 0;
+  atomic<std::size_t> warm_bytes_ = 0;
 };
 extern constinit ASHLAR_OF_THIS_LIBRARY group_range range;
 

@@ -5,7 +5,6 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <new>
 #include <span>
 #include <string_view>
@@ -19,8 +18,10 @@
 #include <ashlar/detail/support/panic.hpp>
 #include <ashlar/os/pages.hpp>
 
+#include "malloc/route/build_ids.hpp"
 #include "malloc/route/chunk.hpp"
 #include "malloc/route/group.hpp"
+#include "malloc/settings.hpp"
 
 namespace ashlar::route {
 
@@ -81,44 +82,8 @@ constinit atomic<std::uintptr_t> loading_thread = 0;
 
 std::uintptr_t loader_begin = 0, loader_end = 0;
 constexpr std::uint32_t looks_after_notice = 4096;
-constexpr std::uintptr_t most_step = std::uintptr_t{1} << 20;  // bytes from one frame to the next
 
 // ---- modules
-
-[[nodiscard]] bool is_hexadecimal_of(std::span<const unsigned char> bytes, std::string_view text) noexcept {
-  if (text.size() != 2 * bytes.size()) return false;
-  for (std::size_t i = 0; i != bytes.size(); ++i)
-    if (text[2 * i] != "0123456789abcdef"[bytes[i] >> 4] || text[2 * i + 1] != "0123456789abcdef"[bytes[i] & 15])
-      return false;
-  return true;
-}
-
-/// Returns: the build id among notes: each has three words, then name and contents, padded to 4 bytes.
-[[nodiscard]] std::span<const unsigned char> build_id_in(const unsigned char* p, std::size_t bytes) noexcept {
-  const auto padded = [](std::size_t n) { return (n + 3) & ~std::size_t{3}; };
-  while (bytes >= sizeof(ElfW(Nhdr))) {
-    ElfW(Nhdr) note;
-    std::memcpy(&note, p, sizeof note);
-    const std::size_t id_at = sizeof note + padded(note.n_namesz);
-    const std::size_t end = id_at + padded(note.n_descsz);
-    if (end > bytes) break;
-    if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(p + sizeof note, "GNU", 4) == 0)
-      return {p + id_at, note.n_descsz};
-    p += end;
-    bytes -= end;
-  }
-  return {};
-}
-
-[[nodiscard]] std::span<const unsigned char> build_id_of(const dl_phdr_info& info) noexcept {
-  for (const auto& part : std::span(info.dlpi_phdr, info.dlpi_phnum))
-    if (part.p_type == PT_NOTE)
-      if (const auto id =
-              build_id_in(reinterpret_cast<const unsigned char*>(info.dlpi_addr + part.p_vaddr), part.p_memsz);
-          !id.empty())
-        return id;
-  return {};
-}
 
 /// The load biases of the plan's modules.
 struct found_modules {
@@ -158,35 +123,41 @@ class table_builder {
 public:
   explicit table_builder(site_table& into) noexcept : into_(into) {}
 
-  /// Effects: notes the sites that the first address decides. Expects: all chains have been put.
+  /// Effects: notes what groups serve where chains end. Expects: all chains have been put.
   void finish() noexcept {
     for (std::size_t at = 0; at <= into_.mask; ++at) {
       site_node& node = into_.places[at];
-      if (node.inner == 0 && node.group != no_group && node.step.cfa_offset == 0)
-        node.direct_cell_bytes = static_cast<std::uint32_t>(range.groups[node.group - 1].cell_bytes());
+      if (node.key == 0 || node.group == no_group || node.step.cfa_offset != 0) continue;
+      const group& of = range.groups[node.group];
+      (of.is_pool() ? node.cell_bytes : node.block_bytes) = static_cast<std::uint32_t>(of.most_bytes());
     }
   }
 
   void put(std::span<const planned_frame> chain) noexcept {
+    std::size_t last_from_rbp = 0;  // and the number of frames up to it
+    for (std::size_t i = 0; i != chain.size(); ++i)
+      if (chain[i].step.from_rbp) last_from_rbp = i + 1;
     std::uint32_t inner = 0;
     site_node* node = nullptr;
-    for (const planned_frame& frame : chain) {
-      const std::uintptr_t address = store.modules[frame.module].bias + frame.offset;
+    for (std::size_t i = 0; i != chain.size(); ++i) {
+      const std::uintptr_t address = store.modules[chain[i].module].bias + chain[i].offset;
       node = &node_of(address, inner);
-      if (frame.group == 0) node->step = frame.step;
+      const bool needs_rbp = node->step.needs_rbp || i < last_from_rbp;
+      if (chain[i].group == 0) node->step = chain[i].step, node->step.needs_rbp = needs_rbp;
       inner = node->number;
     }
-    node->group = chain.back().group;
+    node->group = chain.back().group - std::uint32_t{1};
   }
 
 private:
   [[nodiscard]] site_node& node_of(std::uintptr_t address, std::uint32_t inner) noexcept {
-    std::size_t at = into_.place_of(address, inner);
-    while (into_.places[at].address != 0) {
-      if (into_.places[at].address == address && into_.places[at].inner == inner) return into_.places[at];
+    const std::uint64_t key = site_key(address, inner);
+    std::size_t at = into_.place_of(key);
+    while (into_.places[at].key != 0) {
+      if (into_.places[at].key == key) return into_.places[at];
       at = (at + 1) & into_.mask;
     }
-    into_.places[at] = {.address = address, .inner = inner, .number = ++numbers_, .group = no_group, .step = {}};
+    into_.places[at] = {.key = key, .number = ++numbers_, .group = no_group, .step = {}};
     return into_.places[at];
   }
 
@@ -247,14 +218,14 @@ constinit const published_table* all_published = nullptr;  // under the lock of 
   return &made->table;
 }
 
-/// Effects: marks the addresses of the table. Expects: the lock is held.
+/// Effects: marks the addresses at which chains begin whose groups take calls. Expects: the lock is held.
 void fill_filter(bool looks_at_all) noexcept {
   static bool wanted[filter_bytes];
   for (bool& each : wanted) each = looks_at_all;
-  const site_table& in = *sites.load(detail::memory_order_acquire);
-  for (std::size_t at = 0; at <= in.mask; ++at)
-    if (const site_node& node = in.places[at]; node.address != 0 && node.inner == 0)
-      wanted[node.address % filter_bytes] = true;
+  for_each_loaded_chain([&](std::span<const planned_frame> chain) {
+    if (!range.groups[chain.back().group - 1].takes_calls()) return;
+    wanted[(store.modules[chain.front().module].bias + chain.front().offset) % filter_bytes] = true;
+  });
   for (std::size_t i = 0; i != filter_bytes; ++i)
     if (const std::uint8_t byte = wanted[i] ? 1 : 0; value_of(filter[i]) != byte) set(filter[i], byte);
 }
@@ -266,14 +237,14 @@ void publish_sites() noexcept {
     return sites.store(before, detail::memory_order_release);
   std::size_t found = 0;
   for_each_loaded_chain([&](std::span<const planned_frame>) { ++found; });
-  if (found != 0 && range.count == 0) range.begin(store.known.groups, store.known.count);
+  if (found != 0 && range.count == 0) range.begin(store.known.groups, store.known.count, drop_in::settings().decay_ms);
   site_table* const made = make_table();
   if (made == nullptr) return;
   table_builder builder(*made);
   for_each_loaded_chain([&](std::span<const planned_frame> chain) { builder.put(chain); });
   builder.finish();
   store.known.sites_found = detail::max(store.known.sites_found, found);
-  sites.store(made, detail::memory_order_release);  // pairs with group_of_call() and likely_site()
+  sites.store(made, detail::memory_order_release);  // pairs with site_of_call() and likely_site()
 }
 
 /// Effects: publishes a table if a module of the plan has come, gone or moved. Expects: the lock is held.
@@ -314,38 +285,24 @@ ASHLAR_COLD void look_for_modules() noexcept {
   fill_filter(false);
 }
 
-/// Returns: the group of the longest chain that begins with the node, whose return address lies in `frame[1]`.
-[[nodiscard]] ASHLAR_NOINLINE std::uint32_t walk(const site_table& in, const site_node* node,
-                                                 const void* const* frame) noexcept {
-  auto rbp = reinterpret_cast<std::uintptr_t>(frame[0]);
-  auto rsp = reinterpret_cast<std::uintptr_t>(frame + 2);
-  std::uint32_t found = node->group;
-  while (node->step.cfa_offset != 0) {
-    const std::uintptr_t cfa = (node->step.from_rbp ? rbp : rsp) + node->step.cfa_offset;
-    if (cfa <= rsp || cfa - rsp > most_step || cfa % sizeof(void*) != 0) break;
-    if (node->step.rbp_offset != 0) rbp = *reinterpret_cast<const std::uintptr_t*>(cfa - node->step.rbp_offset);
-    node = in.find(*reinterpret_cast<const std::uintptr_t*>(cfa - sizeof(void*)), node->number);
-    if (node == nullptr) break;
-    if (node->group != no_group) found = node->group;
-    rsp = cfa;
-  }
-  return found;
-}
-
 }  // namespace
 
-std::uint32_t group_of_call(std::uintptr_t return_address, const void* const* frame) noexcept {
+const site_node* site_of_call(std::uintptr_t return_address, const void* const* frame) noexcept {
   const site_table* in = sites.load(detail::memory_order_acquire);  // pairs with publish_sites()
-  const site_node* node = in->find(return_address, 0);
+  const site_node* node = in->find(site_key(return_address, 0));
   if (ASHLAR_UNLIKELY(node == nullptr && value_of(looks_left) != 0) && value_of(loading_thread) == this_thread()) {
     look_for_modules();
     in = sites.load(detail::memory_order_acquire);
-    node = in->find(return_address, 0);
+    node = in->find(site_key(return_address, 0));
   }
-  if (node == nullptr) return no_group;
-  if (ASHLAR_LIKELY(node->step.cfa_offset == 0)) return node->group;
-  if (reinterpret_cast<std::uintptr_t>(frame[1]) != return_address) return node->group;
-  return walk(*in, node, frame);
+  if (node == nullptr) return nullptr;
+  if (reinterpret_cast<std::uintptr_t>(frame[1]) == return_address) return end_of_chain(*in, *node, frame);
+  return node->group != no_group ? node : nullptr;
+}
+
+void revise_filter() noexcept {
+  const detail::lock_scope held(modules_lock);
+  fill_filter(value_of(looks_left) != 0);
 }
 
 void notice_loader(const void* return_address) noexcept {

@@ -15,17 +15,24 @@ namespace ashlar::route {
 
 using detail::atomic;
 
-inline constexpr std::uint32_t no_group = 0;
+inline constexpr std::uint32_t no_group = ~std::uint32_t{0};
+
+/// Returns: the key of a return address behind the node of its inner frame; 0: it is that of malloc's caller. Nodes are
+/// fewer than 2^16, as a plan has at most 128 KiB, and addresses have 47 bits.
+[[nodiscard]] constexpr std::uint64_t site_key(std::uintptr_t address, std::uint32_t inner) noexcept {
+  return address ^ std::uint64_t{inner} << 48;
+}
 
 /// A return address, in the chain that leads to it.
 struct site_node {
-  std::uintptr_t address = 0;      ///< 0: an empty place of the table
-  std::uint32_t inner = 0;         ///< number of the node of the inner frame; 0: the address is that of malloc's caller
+  std::uint64_t key = 0;           ///< 0: an empty place of the table
   std::uint32_t number = 0;        ///< from 1 on
-  std::uint32_t group = no_group;  ///< its number plus 1
+  std::uint32_t group = no_group;  ///< its number
   frame_step step;                 ///< to the next frame; without one the chain ends here
-  /// Bytes of a cell of the group, where the address alone decides and the group is a pool; else 0.
-  std::uint32_t direct_cell_bytes = 0;
+  /// @{ Where the chain ends: bytes of a cell of the group, if it is a pool, else of its largest block; else 0.
+  std::uint32_t cell_bytes = 0;
+  std::uint32_t block_bytes = 0;
+  /// @}
 };
 
 /// Read-only after it is published.
@@ -35,15 +42,15 @@ struct site_table {
   site_node* places = nullptr;
 
   /// Returns: the node, or null. Complexity: one place for most addresses; half of the places are empty.
-  [[nodiscard]] ASHLAR_INLINE const site_node* find(std::uintptr_t address, std::uint32_t inner) const noexcept {
-    for (std::size_t at = place_of(address, inner);; at = (at + 1) & mask) {
+  [[nodiscard]] ASHLAR_INLINE const site_node* find(std::uint64_t key) const noexcept {
+    for (std::size_t at = place_of(key);; at = (at + 1) & mask) {
       const site_node& node = places[at];
-      if (ASHLAR_LIKELY(node.address == address && node.inner == inner)) return &node;
-      if (node.address == 0) return nullptr;
+      if (ASHLAR_LIKELY(node.key == key)) return &node;
+      if (node.key == 0) return nullptr;
     }
   }
-  [[nodiscard]] ASHLAR_INLINE std::size_t place_of(std::uintptr_t address, std::uint32_t inner) const noexcept {
-    return static_cast<std::size_t>(((address ^ std::uint64_t{inner} << 48) * 0x9E3779B97F4A7C15) >> shift);
+  [[nodiscard]] ASHLAR_INLINE std::size_t place_of(std::uint64_t key) const noexcept {
+    return static_cast<std::size_t>((key * 0x9E3779B97F4A7C15) >> shift);
   }
 };
 
@@ -62,12 +69,38 @@ extern constinit ASHLAR_OF_THIS_LIBRARY atomic<const site_table*> sites;
 /// Returns: the node in the first place for an address, of any address: most sites have it.
 [[nodiscard]] ASHLAR_INLINE const site_node& likely_site(std::uintptr_t address) noexcept {
   const site_table& in = *sites.load(detail::memory_order_acquire);  // pairs with publish_sites()
-  return in.places[in.place_of(address, 0)];
+  return in.places[in.place_of(site_key(address, 0))];
 }
 
-/// Returns: number plus 1 of the group of a call, or `no_group`. `frame`: of a function
-/// that malloc calls last: the caller's rbp, then the return address.
-[[nodiscard]] std::uint32_t group_of_call(std::uintptr_t return_address, const void* const* frame) noexcept;
+/// Returns: the node at which the longest chain ends that begins with `first`, or null: none has a group. `frame`: of
+/// a function that malloc calls last: the caller's rbp, then the return address. Complexity: a load and a place of the
+/// table for each further frame.
+[[nodiscard]] ASHLAR_INLINE const site_node* end_of_chain(const site_table& in, const site_node& first,
+                                                          const void* const* frame) noexcept {
+  constexpr std::uintptr_t most_step = std::uintptr_t{1} << 20;  // bytes from one frame to the next
+  auto rbp = reinterpret_cast<std::uintptr_t>(frame[0]);
+  auto rsp = reinterpret_cast<std::uintptr_t>(frame + 2);
+  const site_node* found = first.group != no_group ? &first : nullptr;
+  for (const site_node* node = &first; node->step.cfa_offset != 0;) {
+    std::uintptr_t cfa = rsp + node->step.cfa_offset;
+    if (ASHLAR_UNLIKELY(node->step.needs_rbp)) {
+      if (node->step.from_rbp) cfa = rbp + node->step.cfa_offset;
+      if (cfa <= rsp || cfa - rsp > most_step || cfa % sizeof(void*) != 0) break;
+      if (node->step.rbp_offset != 0) rbp = *reinterpret_cast<const std::uintptr_t*>(cfa - node->step.rbp_offset);
+    }
+    node = in.find(site_key(*reinterpret_cast<const std::uintptr_t*>(cfa - sizeof(void*)), node->number));
+    if (node == nullptr) break;
+    if (node->group != no_group) found = node;
+    rsp = cfa;
+  }
+  return found;
+}
+
+/// As above, of a call whose first node is not known, or null.
+[[nodiscard]] const site_node* site_of_call(std::uintptr_t return_address, const void* const* frame) noexcept;
+
+/// Effects: calls at the sites of groups that take none no longer pass the filter. Thread safety: any thread.
+void revise_filter() noexcept;
 
 /// Effects: notices the loader's calloc of the description of a module that it is about to load: the next allocations
 /// of this thread look for new modules.

@@ -62,7 +62,8 @@ void write_group(detail::text_writer<drop_in::text_output>& out, std::size_t num
   out.text("ashlar: route: ").text(of.name()).text(of.is_pool() ? " (pool): " : " (arena): ");
   out.grouped(count).text(" allocations, ").size(bytes).text("; at most ").size(now.most_chunks * of.chunk_bytes());
   out.text(" in ").grouped(now.most_chunks).text(" chunks, at the end ").grouped(now.chunks);
-  if (now.is_given_up) out.text("; given up: pinned ").size(now.pinned_when_given_up);
+  if (now.dies_young) out.text("; given up: its blocks die young");
+  else if (now.is_given_up) out.text("; given up: pinned ").size(now.pinned_when_given_up);
   out.text("\n");
 }
 

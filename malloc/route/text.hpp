@@ -37,6 +37,7 @@ struct frame_step {
   std::uint32_t cfa_offset = 0;  ///< 0: there is no step
   std::uint16_t rbp_offset = 0;  ///< of the caller's rbp below the canonical frame address; 0: unchanged
   bool from_rbp = false;         ///< else from rsp
+  bool needs_rbp = false;        ///< a frame on the way is found from rbp, so that it has to be known
 };
 
 /// A frame of a chain: one after the other, the innermost first, the last one with the group.

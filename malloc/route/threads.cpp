@@ -26,7 +26,7 @@ constexpr std::uint32_t any_number = std::numeric_limits<std::uint32_t>::max();
 // ---- the list of a thread's chunks with free cells
 
 void push(thread_share& to, chunk& joining) noexcept {
-  joining.wake = 0;
+  joining.wake = 1;
   joining.previous = nullptr;
   joining.next = to.with_free;
   if (to.with_free != nullptr) to.with_free->previous = &joining;
@@ -43,9 +43,8 @@ void remove(thread_share& from, chunk& leaving) noexcept {
 void free_all(thread_record& owner, free_block* first) noexcept {
   while (first != nullptr) {
     free_block* const next = first->next;
-    const std::size_t number = range.number_of(first);
-    group& of = range.groups[number];
-    deallocate_own(owner, of, number, of.chunk_of(first), first);
+    group& of = range.group_of(first);
+    deallocate_own(owner, of, of.chunk_of(first), first);
     first = next;
   }
 }
@@ -91,14 +90,15 @@ void retire_current(thread_share& mine, group& of) noexcept {
 }
 
 /// Effects: gives the thread a current chunk with room. Returns: false if there is none.
-bool find_chunk(thread_record& owner, thread_share& mine, group& of) noexcept {
+bool find_chunk(thread_record& owner, thread_share& mine, group& of, std::size_t bytes) noexcept {
   if (mine.with_free == nullptr) drain(owner);
   if (of.is_pool() && mine.current != nullptr && mine.current->free != nullptr) return true;
   chunk* const listed = mine.with_free;
-  chunk* const next = listed != nullptr ? listed : of.take_chunk(&owner, mine.current != nullptr);
+  chunk* const next = listed != nullptr ? listed : of.take_chunk(&owner, mine.current != nullptr, bytes);
   if (next == nullptr) return false;
   if (listed != nullptr) remove(mine, *listed);
   retire_current(mine, of);
+  next->wake = of.is_pool() ? 0 : 1;
   mine.current = next;
   return true;
 }
@@ -115,25 +115,43 @@ void restart(thread_share& mine, group& of, chunk& empty) noexcept {
 
 }  // namespace
 
-void* allocate_slow(group& of, std::size_t number, std::size_t bytes) noexcept {
+void* allocate_slow(std::size_t number, std::size_t bytes) noexcept {
+  group& of = range.groups[number];
+  if (bytes > of.most_bytes()) return nullptr;
   thread_record* const owner = records.obtain();
   if (owner == nullptr) return nullptr;
-  if (of.is_given_up()) return drain(*owner), nullptr;  // nothing else takes back what other threads free
+  if (of.is_given_up()) {
+    drain(*owner);  // nothing else takes back what other threads free
+    if (of.leaves_calls()) revise_filter();
+    return nullptr;
+  }
   thread_share& mine = owner->shares[number];
   const std::size_t wanted = detail::max<std::size_t>(bytes, 1);
   for (;;) {
     void* p = nullptr;
     if (mine.current != nullptr)
-      p = of.is_pool() ? take_cell(*mine.current, of.cell_bytes()) : take_block(of, *mine.current, wanted);
-    if (p != nullptr) return add(mine.count, std::uint64_t{1}), p;
-    if (!find_chunk(*owner, mine, of)) return nullptr;
+      p = of.is_pool() ? take_cell(*mine.current, of.cell_bytes()) : take_block(*mine.current, wanted);
+    if (p != nullptr) return counted(mine, number, p);
+    if (!find_chunk(*owner, mine, of, wanted)) return nullptr;
   }
+}
+
+void* end_period(std::size_t number, void* p) noexcept {
+  group& of = range.groups[number];
+  thread_share& mine = thread_records::latest()->shares[number];
+  mine.until = thread_share::period;
+  add(mine.periods, std::uint32_t{1});
+  of.judge(of.is_pool() ? mine.count() * of.cell_bytes() : value_of(mine.bytes));
+  if (of.is_given_up() && of.leaves_calls()) revise_filter();
+  ASHLAR_IN_REGISTER(p);  // a caller that knows the result would keep the argument over the call
+  return p;
 }
 
 void deallocate_remote(chunk& of, void* p) noexcept {
   thread_record* const found = of.owner.load(detail::memory_order_relaxed);  // as long as the block is in use
   if (ASHLAR_UNLIKELY(found == nullptr)) fail_twice_freed(range.group_of(p), p);
   thread_record& owner = *found;
+  if (ASHLAR_UNLIKELY(range.group_of(p).counts_arrival())) revise_filter();
   auto* const block = static_cast<free_block*>(p);
   free_block* first = owner.inbox.load(detail::memory_order_relaxed);
   do block->next = first;
@@ -141,15 +159,11 @@ void deallocate_remote(chunk& of, void* p) noexcept {
   if (ASHLAR_UNLIKELY(owner.now.load(detail::memory_order_seq_cst) == state::idle)) drain_idle(owner);
 }
 
-void settle(thread_record& owner, group& of, std::size_t number, chunk& changed) noexcept {
-  thread_share& share = owner.shares[number];
+void settle(thread_record& owner, group& of, chunk& changed) noexcept {
+  thread_share& share = owner.shares[&of - range.groups];
   const bool is_empty = value_of(changed.used) == 0;
-  if (&changed == share.current) {
-    if (is_empty && !of.is_pool()) restart(share, of, changed);
-    return;
-  }
-  if (!of.is_pool()) return of.give_chunk(changed);
-  const bool is_listed = changed.wake == 0;
+  if (!of.is_pool()) return &changed == share.current ? restart(share, of, changed) : of.give_chunk(changed);
+  const bool is_listed = changed.wake == 1;
   if (!is_empty) return push(share, changed);
   if (is_listed) remove(share, changed);
   of.give_chunk(changed);
@@ -242,9 +256,8 @@ void thread_records::sum(std::size_t number, std::uint64_t& count, std::uint64_t
   const group& of = range.groups[number];
   for (thread_record* each = first_.load(detail::memory_order_acquire); each != nullptr; each = each->next) {
     const thread_share& share = each->shares[number];
-    const std::uint64_t counted = value_of(share.count);
-    count += counted;
-    if (of.is_pool()) bytes += counted * of.cell_bytes();
+    count += share.count();
+    if (of.is_pool()) bytes += share.count() * of.cell_bytes();
     else bytes += value_of(share.bytes);
     if (const chunk* const open = share.current; open != nullptr && !of.is_pool())
       bytes += static_cast<std::uint64_t>(value_of(open->fresh) - of.memory_of(*open));

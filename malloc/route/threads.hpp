@@ -17,10 +17,19 @@ namespace ashlar::route {
 
 /// What a thread has of one group.
 struct thread_share {
-  chunk* current = nullptr;         ///< null: none yet
-  chunk* with_free = nullptr;       ///< other chunks of a pool with free cells
-  atomic<std::uint64_t> count = 0;  ///< allocations
-  atomic<std::uint64_t> bytes = 0;  ///< handed out in former chunks of an arena
+  chunk* current = nullptr;    ///< null: none yet
+  chunk* with_free = nullptr;  ///< other chunks of a pool with free cells
+  /// Allocations until the period ends. The thread's own; the report reads it, as it is by then.
+  std::uint32_t until = period;
+  atomic<std::uint32_t> periods = 0;  ///< that have ended
+  atomic<std::uint64_t> bytes = 0;    ///< handed out in former chunks of an arena
+
+  static constexpr std::uint32_t period = 4096;
+
+  /// Returns: allocations so far.
+  [[nodiscard]] std::uint64_t count() const noexcept {
+    return std::uint64_t{value_of(periods)} * period + (period - until);
+  }
 };
 
 /// The chunks of a thread. A thread that ends leaves its record, with its chunks, to the next thread; until then those
@@ -76,12 +85,14 @@ private:
 };
 extern constinit ASHLAR_OF_THIS_LIBRARY thread_records records;
 
-/// @{ Returns: a block of the group, after a miss of the fast path below; null: the default heap is to serve.
-[[nodiscard]] ASHLAR_NOINLINE void* allocate_slow(group& of, std::size_t number, std::size_t bytes) noexcept;
-/// @}
+/// Returns: a block of the group with that number, after a miss of the fast paths below; null: the default heap is to
+/// serve. Thread safety: any thread.
+[[nodiscard]] ASHLAR_NOINLINE void* allocate_slow(std::size_t number, std::size_t bytes) noexcept;
+/// Effects: ends a period of allocations: a group whose blocks die young is given up. Returns: `p`.
+[[nodiscard]] ASHLAR_NOINLINE void* end_period(std::size_t number, void* p) noexcept;
 /// Effects: frees a block that is another thread's, or whose chunk has to change lists.
 ASHLAR_NOINLINE void deallocate_remote(chunk& of, void* p) noexcept;
-ASHLAR_NOINLINE void settle(thread_record& owner, group& of, std::size_t number, chunk& changed) noexcept;
+ASHLAR_NOINLINE void settle(thread_record& owner, group& of, chunk& changed) noexcept;
 
 /// Returns: a cell or a block of the chunk, or null.
 [[nodiscard]] ASHLAR_INLINE void* take_cell(chunk& from, std::size_t cell_bytes) noexcept {
@@ -92,43 +103,49 @@ ASHLAR_NOINLINE void settle(thread_record& owner, group& of, std::size_t number,
   }
   std::byte* const fresh = value_of(from.fresh);
   if (fresh == from.end) return nullptr;
+  ASHLAR_ASSUME(fresh != nullptr);
   set(from.fresh, fresh + cell_bytes);
   add(from.used, std::uint32_t{1});
   return fresh;
 }
-[[nodiscard]] ASHLAR_INLINE void* take_block(const group& of, chunk& from, std::size_t bytes) noexcept {
+[[nodiscard]] ASHLAR_INLINE void* take_block(chunk& from, std::size_t bytes) noexcept {
   const std::size_t whole = (bytes + (granule - 1)) & ~(granule - 1);
   std::byte* const fresh = value_of(from.fresh);
   if (static_cast<std::size_t>(from.end - fresh) < whole) return nullptr;
-  marks::put(from, of.offset_in_chunk(fresh) / granule);
+  ASHLAR_ASSUME(fresh != nullptr);
+  marks::put(from, static_cast<std::size_t>(fresh - from.begin) / granule);
   from.fresh.store(fresh + whole, detail::memory_order_release);  // pairs with usable_size()
   add(from.used, std::uint32_t{1});
   add(from.taken, std::uint32_t{1});
   return fresh;
 }
 
-/// Returns: a block of the group with that number, or null: the default heap is to serve. Thread safety: any thread.
-[[nodiscard]] ASHLAR_INLINE void* allocate(group& of, std::size_t number, std::size_t bytes) noexcept {
-  if (ASHLAR_UNLIKELY(bytes > of.most_bytes())) return nullptr;
-  thread_share& mine = thread_records::latest()->shares[number];
-  if (ASHLAR_UNLIKELY(mine.current == nullptr || bytes == 0)) return allocate_slow(of, number, bytes);
-  void* const p = of.is_pool() ? take_cell(*mine.current, of.cell_bytes()) : take_block(of, *mine.current, bytes);
-  if (ASHLAR_UNLIKELY(p == nullptr)) return allocate_slow(of, number, bytes);
-  add(mine.count, std::uint64_t{1});
-  return p;
+/// Effects: counts an allocation. Returns: `p`.
+[[nodiscard]] ASHLAR_INLINE void* counted(thread_share& mine, std::size_t number, void* p) noexcept {
+  return ASHLAR_UNLIKELY(--mine.until == 0) ? end_period(number, p) : p;
 }
 
-/// Returns: a cell of a pool, or null: `allocate` decides. Thread safety: any thread.
-[[nodiscard]] ASHLAR_INLINE void* allocate_cell(std::size_t number, std::size_t cell_bytes) noexcept {
+/// @{ Returns: a cell of a pool, or a block of an arena, or what `miss()` returns. Thread safety: any thread.
+template <class Miss>
+[[nodiscard]] ASHLAR_INLINE void* allocate_cell(std::size_t number, std::size_t cell_bytes,
+                                                Miss miss) noexcept(noexcept(miss())) {
   thread_share& mine = thread_records::latest()->shares[number];
-  if (ASHLAR_UNLIKELY(mine.current == nullptr)) return nullptr;
+  if (ASHLAR_UNLIKELY(mine.current == nullptr)) return miss();
   void* const p = take_cell(*mine.current, cell_bytes);
-  if (ASHLAR_LIKELY(p != nullptr)) add(mine.count, std::uint64_t{1});
-  return p;
+  return ASHLAR_LIKELY(p != nullptr) ? counted(mine, number, p) : miss();
 }
+template <class Miss>
+[[nodiscard]] ASHLAR_INLINE void* allocate_block(std::size_t number, std::size_t bytes,
+                                                 Miss miss) noexcept(noexcept(miss())) {
+  thread_share& mine = thread_records::latest()->shares[number];
+  if (ASHLAR_UNLIKELY(mine.current == nullptr)) return miss();
+  void* const p = take_block(*mine.current, bytes);
+  return ASHLAR_LIKELY(p != nullptr) ? counted(mine, number, p) : miss();
+}
+/// @}
 
 /// Effects: frees a block of a chunk of the record `owner`, which the calling thread has.
-ASHLAR_INLINE void deallocate_own(thread_record& owner, group& of, std::size_t number, chunk& from, void* p) noexcept {
+ASHLAR_INLINE void deallocate_own(thread_record& owner, group& of, chunk& from, void* p) noexcept {
   if (of.is_pool()) {
     auto* const cell = static_cast<free_block*>(p);
     cell->next = from.free;
@@ -136,17 +153,15 @@ ASHLAR_INLINE void deallocate_own(thread_record& owner, group& of, std::size_t n
   }
   const std::uint32_t left = value_of(from.used) - 1;
   set(from.used, left);
-  if (ASHLAR_UNLIKELY(left <= from.wake)) settle(owner, of, number, from);
+  if (ASHLAR_UNLIKELY(left < from.wake)) settle(owner, of, from);
 }
 
-/// Effects: frees a routed block. Thread safety: any thread.
-ASHLAR_INLINE void deallocate(void* p) noexcept {
-  const std::size_t number = range.number_of(p);
-  group& of = range.groups[number];
+/// Effects: frees a block of the group. Thread safety: any thread.
+ASHLAR_INLINE void deallocate(group& of, void* p) noexcept {
   chunk& from = of.chunk_of(p);
   thread_record* const mine = thread_records::latest();
   if (ASHLAR_UNLIKELY(from.owner.load(detail::memory_order_relaxed) != mine)) return deallocate_remote(from, p);
-  deallocate_own(*mine, of, number, from, p);
+  deallocate_own(*mine, of, from, p);
 }
 
 /// Returns: usable bytes of a routed block.

@@ -20,6 +20,7 @@ namespace {
 using namespace ashlar::cli;
 
 constexpr int exit_not_for_it = 124;
+constexpr std::uint64_t small_budget = 200'000;
 const std::string victim = ASHLAR_ROUTE_VICTIM;
 const std::string plugin = ASHLAR_ROUTE_PLUGIN;
 
@@ -60,11 +61,19 @@ protected:
     return ashlar("run --plan " + file("a.plan") + " --report -- " + program + " " + arguments);
   }
 
-  /// Returns: allocations that the report counts for a group; -1 without a line of it.
+  /// @{ Returns: allocations that the report counts for a group, and its chunks at the end; -1 without a line of it.
   [[nodiscard]] long allocations(const std::string& group) const {
+    return reported(group + " \\(\\w+\\): ([0-9,]+) allocations");
+  }
+  [[nodiscard]] long last_chunks(const std::string& group) const {
+    return reported(group + " \\(.* at the end ([0-9,]+)");
+  }
+  /// @}
+
+  [[nodiscard]] long reported(const std::string& pattern) const {
     const std::string all = text("err");
     std::smatch found;
-    if (!std::regex_search(all, found, std::regex("route: " + group + " \\(\\w+\\): ([0-9,]+) allocations"))) return -1;
+    if (!std::regex_search(all, found, std::regex("route: " + pattern))) return -1;
     return std::stol(std::regex_replace(found[1].str(), std::regex(","), ""));
   }
 
@@ -101,7 +110,7 @@ TEST_F(run_by_plan, the_longest_chain_decides) {
 }
 
 TEST_F(run_by_plan, a_group_that_pins_more_than_its_budget_is_given_up) {
-  add("blocks", route_remedy::arena, {{"arena"}}, 200'000);
+  add("blocks", route_remedy::arena, {{"arena"}}, small_budget);
   ASSERT_EQ(run("survivors"), 0) << text("err");
   EXPECT_EQ(text("out"), "5000\n");
   EXPECT_LT(allocations("blocks"), 10'000) << text("err");
@@ -109,17 +118,62 @@ TEST_F(run_by_plan, a_group_that_pins_more_than_its_budget_is_given_up) {
 }
 
 TEST_F(run_by_plan, a_pool_that_is_filled_and_emptied_again_and_again_keeps_its_memory) {
-  add("cells", route_remedy::pool, {{"pool"}});
+  add("cells", route_remedy::pool, {{"pool"}}, small_budget);
   ASSERT_EQ(run("batches"), 0) << text("err");
   EXPECT_EQ(text("out"), "few faults\n");
-  EXPECT_EQ(allocations("cells"), 1'200'000) << text("err");
+  EXPECT_EQ(allocations("cells"), 1'200'000) << text("err");  // since what is free pins nothing
 }
 
 TEST_F(run_by_plan, a_thread_with_one_block_takes_no_memory_for_further_ones) {
-  add("cells", route_remedy::pool, {{"pool"}});
+  add("cells", route_remedy::pool, {{"pool"}}, small_budget);
   ASSERT_EQ(run("holders"), 0) << text("err");
   EXPECT_EQ(text("out"), "0\n");
-  EXPECT_EQ(allocations("cells"), 150) << text("err");
+  EXPECT_EQ(allocations("cells"), 150) << text("err");  // since what was never used pins nothing
+}
+
+TEST_F(run_by_plan, a_pool_whose_cells_are_too_large_is_given_up) {
+  add("cells", route_remedy::pool, {{"pool"}}, small_budget);
+  plan_.groups[0].cell_bytes = 1024;
+  ASSERT_EQ(run("batches"), 0) << text("err");
+  EXPECT_LT(allocations("cells"), 2000) << text("err");
+  EXPECT_TRUE(complained("given up: pinned ")) << text("err");
+}
+
+TEST_F(run_by_plan, a_group_whose_blocks_die_young_is_given_up) {
+  add("cells", route_remedy::pool, {{"pool"}});
+  ASSERT_EQ(run("temporaries"), 0) << text("err");
+  EXPECT_LT(allocations("cells"), 10'000) << text("err");
+  EXPECT_TRUE(complained("given up: its blocks die young")) << text("err");
+}
+
+TEST_F(run_by_plan, a_group_that_is_given_up_takes_back_what_other_threads_free) {
+  add("cells", route_remedy::pool, {{"pool"}}, std::uint64_t{1} << 21);
+  plan_.groups[0].cell_bytes = 160;
+  ASSERT_EQ(run("handed_over"), 0) << text("err");
+  EXPECT_GE(allocations("cells"), 20'000) << text("err");
+  EXPECT_TRUE(complained("given up: pinned ")) << text("err");
+  EXPECT_LE(last_chunks("cells"), 1) << text("err");
+}
+
+TEST_F(run_by_plan, a_pool_ends_where_another_mapping_is_until_a_chunk_is_free) {
+  add("cells", route_remedy::pool, {{"pool"}});
+  ASSERT_EQ(run("blocked"), 0) << text("err");
+  EXPECT_EQ(text("out"), "part 0 100000\n");
+}
+
+TEST_F(run_by_plan, a_module_that_is_loaded_again_and_again_is_found_and_takes_no_memory) {
+  add("cells", route_remedy::pool, {{"pool"}, {"plugin"}});
+  ASSERT_EQ(run("reloads " + plugin), 0) << text("err");
+  EXPECT_EQ(text("out"), "200 of 200 routed, 100 moved, no memory\n");
+}
+
+TEST_F(run_by_plan, a_chain_through_a_frame_of_more_than_32_bits_is_refused) {
+  for (const char* const frame_name : {"large_frame", "large_rbp"}) {
+    plan_.groups.clear();
+    add("cells", route_remedy::pool, {{frame_name, "one"}});
+    EXPECT_EQ(run("chains"), 1) << frame_name;
+    EXPECT_TRUE(complained("frame 1 of it has no fixed size")) << text("err");
+  }
 }
 
 TEST_F(run_by_plan, a_block_that_is_freed_twice_ends_the_program) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A program with sites of known addresses: `sites PLUGIN` prints their offsets, `work PLUGIN` uses them from threads, a
 // child and a late module, `chains` by two ways, `survivors` so that an arena is pinned, `batches` fills and empties a
-// pool, `holders` keeps a block in each of many threads, `twice` frees a block twice.
+// pool, `temporaries` die at once, `handed_over` ones in another thread, `holders` keeps a block in each of many
+// threads, `blocked` maps a page behind a pool, `reloads PLUGIN` moves a module, `twice` frees a block twice.
 #include <atomic>
 #include <barrier>
 #include <cstddef>
@@ -28,6 +29,13 @@ ROUTE_SITE(inner_malloc, malloc @PLT, 24);
 ROUTE_SITE(by_one_way, inner_malloc, 40);
 ROUTE_SITE(by_other_way, inner_malloc, 8);
 
+// Frames too large for a step: the low 32 bits of their offsets alone would be those of small ones.
+extern "C" __attribute__((visibility("hidden"))) const char large_frame_site[], large_rbp_site[];
+__asm__(".text\n.globl large_frame_site, large_rbp_site\n.hidden large_frame_site, large_rbp_site\n"
+        ".cfi_startproc\n.cfi_def_cfa_offset 4294967328\nnop\nlarge_frame_site:\nnop\n.cfi_endproc\n"
+        ".cfi_startproc\n.cfi_def_cfa_offset 32\n.cfi_offset %rbp, -4294967312\nnop\nlarge_rbp_site:\nnop\n"
+        ".cfi_endproc\n");
+
 namespace {
 
 using make = void* (*)(std::size_t);
@@ -52,6 +60,8 @@ int print_sites(const char* plugin) {
   print_offset("inner", inner_malloc_site);
   print_offset("one", by_one_way_site);
   print_offset("other", by_other_way_site);
+  print_offset("large_frame", large_frame_site);
+  print_offset("large_rbp", large_rbp_site);
   using place = const void* (*)();
   print_offset("plugin", reinterpret_cast<place>(dlsym(load(plugin), "plugin_place"))());
   return 0;
@@ -184,6 +194,99 @@ int holders() {
   return 0;
 }
 
+int temporaries() {
+  void* const survivor = pool_malloc(80);
+  for (int i = 0; i != 100'000; ++i) std::free(pool_malloc(80));
+  std::free(survivor);
+  return 0;
+}
+
+/// Another thread frees a batch.
+int handed_over() {
+  const std::vector<void*> blocks = batch();
+  std::thread([&] {
+    for (void* const p : blocks) std::free(p);
+  }).join();
+  std::free(pool_malloc(80));
+  return 0;
+}
+
+/// Returns: whether the block lies in the same group as another one: slices are far from each other.
+bool is_beside(const void* p, const void* routed) {
+  constexpr std::uintptr_t slice = std::uintptr_t{1} << 34;
+  return (reinterpret_cast<std::uintptr_t>(p) - reinterpret_cast<std::uintptr_t>(routed) + slice / 2) < slice;
+}
+
+std::size_t count_beside(const std::vector<void*>& blocks, const void* routed) {
+  std::size_t n = 0;
+  for (const void* const each : blocks) n += is_beside(each, routed) ? 1u : 0u;
+  return n;
+}
+
+/// Returns: the end of the mapping that has the address.
+std::uintptr_t end_of_mapping(const void* p) {
+  std::FILE* const maps = std::fopen("/proc/self/maps", "r");
+  std::uintptr_t begin = 0, end = 0;
+  while (std::fscanf(maps, "%zx-%zx%*[^\n]", &begin, &end) == 2)
+    if (reinterpret_cast<std::uintptr_t>(p) - begin < end - begin) break;
+  std::fclose(maps);
+  return end;
+}
+
+/// Prints how many blocks of a batch are routed: behind a mapping, after it is gone, and after the blocks are freed.
+int blocked() {
+  void* const first = pool_malloc(80);
+  void* const place = reinterpret_cast<void*>(end_of_mapping(first));
+  constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
+  expect(mmap(place, 4096, PROT_NONE, flags, -1, 0) == place, "the place behind the pool");
+  const std::vector<void*> before = batch();
+  munmap(place, 4096);
+  const std::vector<void*> meanwhile = batch();
+  for (void* const p : before) check_and_free(p, 80, 1);
+  for (void* const p : meanwhile) check_and_free(p, 80, 1);
+  const std::vector<void*> after = batch();
+  const bool is_part = count_beside(before, first) > 10'000 && count_beside(before, first) < 20'000;
+  std::printf("%s %zu %zu\n", is_part ? "part" : "other", count_beside(meanwhile, first), count_beside(after, first));
+  return 0;
+}
+
+long mapped_pages() {
+  long pages = 0;
+  std::FILE* const from = std::fopen("/proc/self/statm", "r");
+  expect(std::fscanf(from, "%ld", &pages) == 1, "statm");
+  std::fclose(from);
+  return pages;
+}
+
+/// Loads the plugin and unloads it. Returns: where its site was; `routed`: counts blocks in the group of another one.
+std::uintptr_t reload(const char* plugin, const void* other, int& routed) {
+  void* const module = load(plugin);
+  void* const p = reinterpret_cast<make>(dlsym(module, "plugin_make"))(50);
+  routed += is_beside(p, other) ? 1 : 0;
+  std::free(p);
+  using place = const void* (*)();
+  const auto site = reinterpret_cast<std::uintptr_t>(reinterpret_cast<place>(dlsym(module, "plugin_place"))());
+  dlclose(module);
+  return site;
+}
+
+/// Prints how many of 200 loads at two places have routed, and whether they took memory.
+int reloads(const char* plugin) {
+  const void* const other = pool_malloc(80);
+  int routed = 0, moved = 0;
+  long before = 0;
+  for (int i = 0; i != 100; ++i) {
+    const std::uintptr_t site = reload(plugin, other, routed), page = site / 4096 * 4096;
+    void* const blocker = mmap(reinterpret_cast<void*>(page), 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    moved += reload(plugin, other, routed) != site ? 1 : 0;
+    munmap(blocker, 4096);
+    if (i == 1) before = mapped_pages();
+  }
+  const long grown = mapped_pages() - before;
+  std::printf("%d of 200 routed, %d moved, %s\n", routed, moved, grown < 50 ? "no memory" : "memory");
+  return 0;
+}
+
 int free_twice() {
   std::vector<void*> blocks = batch();
   for (void* const p : blocks) std::free(p);
@@ -199,7 +302,11 @@ int main(int argc, char** argv) {
   if (std::strcmp(what, "survivors") == 0) return survivors();
   if (std::strcmp(what, "batches") == 0) return batches();
   if (std::strcmp(what, "holders") == 0) return holders();
+  if (std::strcmp(what, "temporaries") == 0) return temporaries();
+  if (std::strcmp(what, "handed_over") == 0) return handed_over();
+  if (std::strcmp(what, "blocked") == 0) return blocked();
   if (std::strcmp(what, "twice") == 0) return free_twice();
   if (argc < 3) return 2;
+  if (std::strcmp(what, "reloads") == 0) return reloads(argv[2]);
   return std::strcmp(what, "sites") == 0 ? print_sites(argv[2]) : work(argv[2]);
 }
