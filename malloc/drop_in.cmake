@@ -187,7 +187,8 @@ if(TARGET ashlar_malloc AND CMAKE_OBJCOPY)
   endforeach()
   ashlar_add_malloc_object(ashlar_malloc_router 0 "${ashlar_malloc_router_flags}" route/family.cpp route/group.cpp
     route/sites.cpp route/start.cpp route/threads.cpp)
-  add_library(ashlar_malloc-route SHARED $<TARGET_OBJECTS:ashlar_malloc_router> ${ashlar_unrouted_objects})
+  # Of inline functions that both have, the linker takes those of the first objects, with their name of mmap.
+  add_library(ashlar_malloc-route SHARED ${ashlar_unrouted_objects} $<TARGET_OBJECTS:ashlar_malloc_router>)
   add_dependencies(ashlar_malloc-route ashlar_malloc_hot_fast ashlar_malloc_cold_fast)
   set_source_files_properties(${ashlar_unrouted_objects} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
   set_target_properties(ashlar_malloc-route PROPERTIES OUTPUT_NAME "ashlar-route" SOVERSION 1 VERSION 1.0

@@ -56,9 +56,9 @@ protected:
   }
 
   /// Returns: the exit status; the output is in `text("out")` and `text("err")`.
-  int run(const std::string& arguments, const std::string& program = victim) {
+  int run(const std::string& arguments, const std::string& program = victim, const std::string& options = "") {
     std::ofstream(file("a.plan")) << to_text(plan_);
-    return ashlar("run --plan " + file("a.plan") + " --report -- " + program + " " + arguments);
+    return ashlar("run" + options + " --plan " + file("a.plan") + " --report -- " + program + " " + arguments);
   }
 
   /// @{ Returns: allocations that the report counts for a group, and its chunks at the end; -1 without a line of it.
@@ -122,6 +122,17 @@ TEST_F(run_by_plan, a_pool_that_is_filled_and_emptied_again_and_again_keeps_its_
   ASSERT_EQ(run("batches"), 0) << text("err");
   EXPECT_EQ(text("out"), "few faults\n");
   EXPECT_EQ(allocations("cells"), 1'200'000) << text("err");  // since what is free pins nothing
+}
+
+TEST_F(run_by_plan, free_chunks_keep_their_memory_until_it_is_needed_or_decays) {
+  add("cells", route_remedy::pool, {{"pool"}});
+  add("blocks", route_remedy::arena, {{"arena"}});
+  for (const char* const grower : {"arena", "heap"}) {
+    ASSERT_EQ(run(std::string("idle ") + grower, victim, " --option decay=100000"), 0) << text("err");
+    EXPECT_EQ(text("out"), "resident gone\n") << grower;
+    ASSERT_EQ(run(std::string("idle ") + grower, victim, " --option decay=0"), 0) << text("err");
+    EXPECT_EQ(text("out"), "gone gone\n") << grower;
+  }
 }
 
 TEST_F(run_by_plan, a_thread_with_one_block_takes_no_memory_for_further_ones) {
