@@ -12,6 +12,8 @@
 #include <ashlar/adaptor/synchronized.hpp>
 #include <ashlar/resource/block_pool.hpp>
 
+#include "tests/support/loader.hpp"
+
 namespace {
 
 void expect(bool condition, const char* what) {
@@ -59,6 +61,7 @@ void fork_often() {
 
 int main(int count, char** arguments) {
   expect(count == 2, "one argument: the library");
+  ashlar_test::skip_without_loader();
   expect(::dlclose(open_and_work(arguments[1])) == 0, "the library closes");
   use_pool();
   fork_often();

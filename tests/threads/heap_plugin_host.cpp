@@ -14,6 +14,8 @@
 
 #include <ashlar/heap/heap.hpp>
 
+#include "tests/support/loader.hpp"
+
 namespace {
 
 using work_function = int (*)(int);
@@ -78,6 +80,7 @@ void load_use_and_close(const char* path, ashlar::heap<>& all) {
 
 int main(int count, char** arguments) {
   expect(count == 2, "one argument: the library");
+  ashlar_test::skip_without_loader();
   ashlar::heap<> all;  // the same number as the library's own heap, if each counts separately
   for (int round = 0; round < 20; ++round) load_use_and_close(arguments[1], all);
   expect(all.invariant(), "the heap is sound");

@@ -16,6 +16,8 @@
 #include <ashlar/face/pool_allocator.hpp>
 #include <ashlar/resource/shared_block_pool.hpp>
 
+#include "tests/support/loader.hpp"
+
 namespace {
 
 using work_function = int (*)(int);
@@ -79,6 +81,7 @@ void load_use_and_close(const char* path, ashlar::shared_block_pool<>& all) {
 
 int main(int count, char** arguments) {
   expect(count == 2, "one argument: the library");
+  ashlar_test::skip_without_loader();
   ashlar::shared_block_pool<> all({.cell_bytes = 64});  // the same number as the library's pool, if each counts alone
   for (int round = 0; round < 20; ++round) load_use_and_close(arguments[1], all);
   const pid_t child = ::fork();  // nothing of a closed library is called
