@@ -123,7 +123,7 @@ concept divisible_resource = resource<R> && requires { requires R::is_divisible;
 
 /// Returns: a block, or null when `r` is exhausted, which `r` reports by null or by an exception.
 template <resource R>
-[[nodiscard]] void* try_allocate_from(R& r, std::size_t bytes, std::size_t alignment) noexcept {
+[[nodiscard]] ASHLAR_INLINE void* try_allocate_from(R& r, std::size_t bytes, std::size_t alignment) noexcept {
   if constexpr (try_resource<R>) {
     return r.try_allocate(bytes, alignment);
   } else {
@@ -144,7 +144,8 @@ template <failure Failure>
 
 /// Returns: a block of `r`; null when `r` is exhausted only if `Failure` is `or_null`. Throws: any exception of `r`.
 template <failure Failure, resource R>
-[[nodiscard]] void* allocate_from(R& r, std::size_t bytes, std::size_t alignment) noexcept(Failure == or_null) {
+[[nodiscard]] ASHLAR_INLINE void* allocate_from(R& r, std::size_t bytes,
+                                                std::size_t alignment) noexcept(Failure == or_null) {
   if constexpr (Failure == or_throw) return r.allocate(bytes, alignment);
   else return try_allocate_from(r, bytes, alignment);
 }

@@ -149,7 +149,7 @@ private:
     else return map_or_trim(bytes, alignment, usable);
   }
 
-  [[nodiscard]] static void* map_or_trim(std::size_t bytes, std::size_t alignment, bool usable) noexcept {
+  [[nodiscard]] static ASHLAR_INLINE void* map_or_trim(std::size_t bytes, std::size_t alignment, bool usable) noexcept {
     void* const p = Calls::map(bytes, usable);
     if (p == nullptr || detail::is_aligned(p, alignment)) return p;
     if (!Calls::unmap(p, bytes)) return nullptr;
@@ -160,8 +160,8 @@ private:
 
   // The kernel fills address space from above, so the range below a mapping is usually free. Close to an address space
   // limit a larger mapping, to be trimmed, may fail.
-  [[nodiscard]] ASHLAR_COLD static void* map_at([[maybe_unused]] std::uintptr_t place, std::size_t bytes,
-                                                bool usable) noexcept {
+  [[nodiscard]] static ASHLAR_INLINE void* map_at([[maybe_unused]] std::uintptr_t place, std::size_t bytes,
+                                                  bool usable) noexcept {
     if constexpr (requires(void* wanted) { Calls::map_near(wanted, bytes, usable); }) {
       void* const p = place != 0 ? Calls::map_near(reinterpret_cast<void*>(place), bytes, usable) : nullptr;
       if (p == nullptr || detail::address_of(p) == place) return p;
@@ -170,7 +170,8 @@ private:
     return nullptr;
   }
 
-  [[nodiscard]] ASHLAR_COLD static void* map_and_trim(std::size_t bytes, std::size_t alignment, bool usable) noexcept {
+  [[nodiscard]] static ASHLAR_INLINE void* map_and_trim(std::size_t bytes, std::size_t alignment,
+                                                        bool usable) noexcept {
     std::size_t wide = 0;
     if (!detail::checked_add(bytes, alignment - page_bytes(), wide)) return nullptr;
     void* const start = Calls::map(wide, usable);

@@ -9,6 +9,7 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/expects.hpp>
+#include <ashlar/detail/support/hints.hpp>
 
 namespace ashlar::ASHLAR_ABI {
 
@@ -20,12 +21,12 @@ public:
   static constexpr bool is_process_wide = true;
 
   /// Throws: `std::bad_alloc`. Expects: `alignment` is a power of two.
-  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
+  [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
     return detail::allocate_or_throw(*this, bytes, alignment);
   }
 
   /// Returns: a block, or null. Expects: `alignment` is a power of two.
-  [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
+  [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
     ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
     if (!detail::is_valid_request(bytes, alignment)) return nullptr;
     if (alignment <= default_alignment) return ::operator new(bytes, std::nothrow);

@@ -9,6 +9,7 @@
 #include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/expects.hpp>
+#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/os/pages.hpp>
 
@@ -160,12 +161,12 @@ public:
   static constexpr bool is_divisible = Pages::releases_parts;
 
   /// Throws: `std::bad_alloc`. Expects: `alignment` is a power of two.
-  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
+  [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
     return detail::allocate_or_throw(*this, bytes, alignment);
   }
 
   /// Returns: zeroed pages, or null. Expects: `alignment` is a power of two.
-  [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
+  [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
     ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
     if (!detail::is_valid_request(bytes, alignment)) return nullptr;
     const std::size_t whole = Pages::round_up(bytes);

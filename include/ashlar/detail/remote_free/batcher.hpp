@@ -131,7 +131,7 @@ private:
   }
 
   // Moves a word into a packet. Returns: false without a free packet; the word then stays.
-  [[nodiscard]] bool evict(freed_word& word) noexcept {
+  [[nodiscard]] ASHLAR_NOINLINE bool evict(freed_word& word) noexcept {
     if (filling_ == nullptr && !open_packet()) return false;
     filling_->add(word);
     word = {};
@@ -139,7 +139,7 @@ private:
     return true;
   }
 
-  [[nodiscard]] ASHLAR_COLD bool open_packet() noexcept {
+  [[nodiscard]] ASHLAR_INLINE bool open_packet() noexcept {
     for (std::size_t tries = 0; tries < Shape.packets; ++tries) {
       packet_type& candidate = packets_[next_packet_];
       next_packet_ = (next_packet_ + 1) % Shape.packets;
@@ -151,7 +151,7 @@ private:
     return false;
   }
 
-  void send() noexcept {
+  ASHLAR_NOINLINE void send() noexcept {
     if (filling_ == nullptr) return;
     packet_type* const full = filling_;
     filling_ = nullptr;

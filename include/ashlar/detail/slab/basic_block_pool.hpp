@@ -304,7 +304,7 @@ private:
   }
 
   // Expects: no cached cells, some slab has a free cell, fewer than `max_count` are live.
-  [[nodiscard]] void* refill() noexcept {
+  [[nodiscard]] ASHLAR_INLINE void* refill() noexcept {
     return handed_out(cached_.refill(store_.take_batch(geometry(), max_count() - slabs_held().taken()), cell_stride()));
   }
 

@@ -65,14 +65,14 @@ public:
   /// Returns: a cell; `cache` is open, or null for a thread without one. It may have cells, if the caller found it
   /// late. Null, or throws as the upstream, if that has no memory left.
   template <failure Failure = or_throw>
-  [[nodiscard]] void* allocate_slow(cache_type* cache) noexcept(Failure == or_null) {
+  [[nodiscard]] ASHLAR_INLINE void* allocate_slow(cache_type* cache) noexcept(Failure == or_null) {
     if (!caches || cache == nullptr) return slabs_.template allocate<Failure>();
     void* const cell = take(*cache);
     return cell != nullptr ? cell : cache->template refill<Failure>(slabs_);
   }
 
   /// Effects: takes a cell back, freed without a size or with one that fits it; `cache` is as for `allocate_slow`.
-  void deallocate_slow(cache_type* cache, void* cell, std::size_t bytes = unsized) noexcept {
+  ASHLAR_INLINE void deallocate_slow(cache_type* cache, void* cell, std::size_t bytes = unsized) noexcept {
     if (!caches || cache == nullptr) slabs_.deallocate(cell, bytes);
     else if (!put(*cache, cell)) cache->put_slow(slabs_, cell);
   }

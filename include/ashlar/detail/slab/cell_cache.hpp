@@ -45,13 +45,13 @@ public:
   /// Returns: a cell; null, or throws as the upstream, if that has no memory left. Expects: the cache is open and has
   /// no cells.
   template <failure Failure>
-  [[nodiscard]] void* refill(Slabs& from) noexcept(Failure == or_null) {
+  [[nodiscard]] ASHLAR_INLINE void* refill(Slabs& from) noexcept(Failure == or_null) {
     if (stock_.count == 0 && !from.template take<Failure>(stock_, cell_batches::max_cells, batch_)) return nullptr;
     return from_stock(from);
   }
 
   /// Effects: takes back a cell that `put` refused. Expects: the cache is open.
-  void put_slow(Slabs& to, void* cell) noexcept {
+  ASHLAR_INLINE void put_slow(Slabs& to, void* cell) noexcept {
     make_batch(to);
     cached_.empty_array([&](void* cold) { put_cold(to, cold); });
     put_cold(to, cell);
@@ -119,7 +119,7 @@ private:
   }
 
   // Without a batcher or a free packet, the cell goes back under the lock, which also brings packets back.
-  void put_cold(Slabs& to, void* cell) noexcept {
+  ASHLAR_NOINLINE void put_cold(Slabs& to, void* cell) noexcept {
     const batch_result result = batch_ == nullptr ? batch_result::refused : note(to, cell);
     if (result == batch_result::noted) return;
     if (result == batch_result::already_noted) to.report_double_free(cell);
@@ -127,7 +127,7 @@ private:
     to.deallocate(cell);
   }
 
-  void make_batch(Slabs& to) noexcept {
+  ASHLAR_INLINE void make_batch(Slabs& to) noexcept {
     if (batch_ != nullptr) return;
     void* const memory = try_allocate_from(to.upstream(), sizeof(batcher_type), alignof(batcher_type));
     if (memory == nullptr) return;

@@ -28,11 +28,11 @@ public:
 
   constexpr explicit deferring_upstream(Upstream upstream) : upstream_(std::move(upstream)) {}
 
-  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
+  [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
     return upstream_.allocate(bytes, alignment);
   }
 
-  [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
+  [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
     return try_allocate_from(upstream_, bytes, alignment);
   }
 

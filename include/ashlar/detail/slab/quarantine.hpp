@@ -78,7 +78,7 @@ private:
 /// The counterpart below `hardened`: no bytes and no code.
 struct no_quarantine {
   static void add(slab*, std::uint32_t) noexcept {}
-  [[nodiscard]] static slab::taken take_batch(slab* from, std::size_t wanted) noexcept {
+  [[nodiscard]] static ASHLAR_INLINE slab::taken take_batch(slab* from, std::size_t wanted) noexcept {
     return from->take_batch(wanted);
   }
   static void forget(const slab*) noexcept {}

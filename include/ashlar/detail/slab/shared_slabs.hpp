@@ -78,9 +78,9 @@ public:
   /// noted in `own`. Returns: false, or throws as the upstream, if that has no memory left.
   template <failure Failure>
   [[nodiscard]] bool take(cell_batches& stock, std::size_t most, batcher_type* own) noexcept(Failure == or_null) {
-    while (!take_batches(stock, most, own))
-      if (!grow<Failure>()) return take_batches(stock, most, own);  // a free may have arrived in the meantime
-    return true;
+    bool has_grown = true;
+    while (!take_batches(stock, most, own) && has_grown) has_grown = grow<Failure>();  // else a free may have arrived
+    return stock.count != 0;
   }
 
   /// Returns: one cell, or null if `allocate` is needed. Holds the lock for a few instructions.
@@ -112,13 +112,14 @@ public:
 
   /// Effects: takes one cell back under the lock, freed without a size or with one that fits a cell.
   void deallocate(void* cell, [[maybe_unused]] std::size_t bytes = unsized) noexcept {
-    bool is_held = true;
+    [[maybe_unused]] bool is_held = true;
     under_lock([&] {
       expect_open(cell);
       if constexpr (checking_level >= checking::checked) is_held = retire_checked(site(), store_, cell, bytes);
       else retire(cell);
     });
-    if (ASHLAR_UNLIKELY(!is_held)) report_unheld(site(), upstream(), cell, bytes);  // may call the upstream
+    if constexpr (checking_level >= checking::checked)
+      if (ASHLAR_UNLIKELY(!is_held)) report_unheld(site(), upstream(), cell, bytes);  // may call the upstream
   }
 
   /// Effects: gives a block that no cell can hold back to the upstream. A cell is reported, at every level.
@@ -303,7 +304,7 @@ private:
     return cell;
   }
 
-  [[nodiscard]] bool take_batches(cell_batches& stock, std::size_t most, batcher_type* own) noexcept {
+  [[nodiscard]] ASHLAR_INLINE bool take_batches(cell_batches& stock, std::size_t most, batcher_type* own) noexcept {
     under_lock([&] {
       take_back(own);
       fill(stock, most);
@@ -312,15 +313,14 @@ private:
   }
 
   // Under the lock. The last batch is used first: cells go out in ascending addresses.
-  void fill(cell_batches& stock, std::size_t most) noexcept {
+  ASHLAR_INLINE void fill(cell_batches& stock, std::size_t most) noexcept {
     expect_open(nullptr);
     if (ASHLAR_UNLIKELY(stock.lane_count == 0)) stock.lane_count = lanes_used_++ % slab_set::lanes + 1;
-    std::size_t cells = detail::clamp<std::size_t>(cell_batches::max_bytes / cell_bytes(), 1, most);
-    while (cells != 0 && stock.count != cell_batches::max_words && store_.slabs().has_free()) {
-      cell_batch& word = stock.words[stock.count++];
-      word = store_.take_batch(geometry(), cells, stock.lane_count - 1);
-      cells -= count_bits(word.mask);
-    }
+    const slab_set& slabs = store_.slabs();
+    const std::size_t wanted =
+        slabs.taken() + detail::clamp<std::size_t>(cell_batches::max_bytes / cell_bytes(), 1, most);
+    while (slabs.taken() < wanted && stock.count != cell_batches::max_words && slabs.has_free())
+      stock.words[stock.count++] = store_.take_batch(geometry(), wanted - slabs.taken(), stock.lane_count - 1);
     for (std::size_t i = 0, end = stock.count; i + 1 < end; ++i) std::swap(stock.words[i], stock.words[--end]);
     slabs_held_.store(store_.slabs().slabs(), memory_order_relaxed);
   }
@@ -340,7 +340,7 @@ private:
     return true;
   }
 
-  [[nodiscard]] void* take_raw() noexcept {
+  [[nodiscard]] ASHLAR_INLINE void* take_raw() noexcept {
     const check_scope<lock_type> held(lock_);
     return store_.source().take_raw(geometry().slab_bytes());
   }

@@ -55,7 +55,8 @@ struct alignas(64) slab : heap_node<slab>, tree_node<slab> {
   [[nodiscard]] ASHLAR_INLINE bitmap resting() noexcept { return {bits() + 2 * words(), capacity}; }
 
   /// Effects: formats raw memory of `sizeof(slab)` bytes and the bitmaps as a slab with all cells free.
-  static slab* format(void* memory, const void* owner, std::byte* cells, std::uint32_t capacity) noexcept {
+  static ASHLAR_INLINE slab* format(void* memory, const void* owner, std::byte* cells,
+                                    std::uint32_t capacity) noexcept {
     slab* const made = ::new (memory) slab;
     made->owner = owner;
     made->cells = cells;
@@ -86,7 +87,7 @@ struct alignas(64) slab : heap_node<slab>, tree_node<slab> {
     std::uint32_t word;
     std::uint64_t mask;
   };
-  [[nodiscard]] taken take_batch(std::size_t most) noexcept {
+  [[nodiscard]] ASHLAR_INLINE taken take_batch(std::size_t most) noexcept {
     while (bits()[next] == 0) advance();
     return take(first_bits(bits()[next], most));
   }
@@ -138,7 +139,7 @@ private:
     if (++next == words()) next = 0;
   }
 
-  [[nodiscard]] taken take(std::uint64_t mask) noexcept {
+  [[nodiscard]] ASHLAR_INLINE taken take(std::uint64_t mask) noexcept {
     bits()[next] &= ~mask;
     if constexpr (has_guards) resting().word(next) &= ~mask;
     free -= static_cast<std::uint32_t>(count_bits(mask));

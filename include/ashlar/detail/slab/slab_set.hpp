@@ -47,19 +47,19 @@ public:
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }  ///< cells
   [[nodiscard]] std::size_t slabs() const noexcept { return slabs_; }
   [[nodiscard]] std::size_t empty_slabs() const noexcept { return empty_slabs_; }
-  /// Returns: an empty slab. Expects: there is one.
+  /// Returns: an empty slab, or null.
   [[nodiscard]] slab* empty_slab() const noexcept { return empty_.top(); }
 
   /// Effects: adds a slab with all cells free. Complexity: expected O(log slabs).
-  void add(slab* fresh) noexcept {
-    put_on(empty_bin, fresh);
+  ASHLAR_INLINE void add(slab* fresh) noexcept {
+    file(fresh);
     all_.insert(fresh);
     capacity_ += fresh->capacity;
     ++slabs_;
   }
 
   /// Effects: removes an empty slab. Complexity: expected O(log slabs).
-  void remove(slab* leaving) noexcept {
+  ASHLAR_INLINE void remove(slab* leaving) noexcept {
     take_off(leaving);
     all_.erase(leaving);
     quarantine_.forget(leaving);
@@ -131,11 +131,11 @@ public:
   }
 
   /// Effects: files a slab again. Returns: whether it is empty. Complexity: amortised O(log slabs).
-  bool refile(slab* home) noexcept {
+  ASHLAR_INLINE bool refile(slab* home) noexcept {
     if (home->bin != no_bin) take_off(home);
     if (home == lanes_[home->lane].for_words) lanes_[home->lane].for_words = nullptr;
     if (home == for_runs_) for_runs_ = nullptr;
-    put_on(bin_of(home), home);
+    file(home);
     return home->bin == empty_bin;
   }
 
@@ -151,7 +151,7 @@ public:
   }
 
   /// Returns: a cell, to be returned to its word with others that are added.
-  [[nodiscard]] static gathered_cells<slab> gather(const slab_geometry& geometry, void* cell) noexcept {
+  [[nodiscard]] static ASHLAR_INLINE gathered_cells<slab> gather(const slab_geometry& geometry, void* cell) noexcept {
     slab* const home = slab_around(geometry, cell);
     const std::uint32_t index = index_in(geometry, home, cell), word = index / 64;
     const std::size_t stride = geometry.cell_stride(), cells = detail::min<std::size_t>(64, home->capacity - word * 64);
@@ -252,21 +252,24 @@ private:
   }
 
   // Expects: the slab has a free cell.
-  [[nodiscard]] static std::uint32_t bin_of(const slab* filed) noexcept {
+  [[nodiscard]] static ASHLAR_INLINE std::uint32_t bin_of(const slab* filed) noexcept {
     if (filed->free == filed->capacity) return empty_bin;
     std::uint32_t bin = 0;
     while (bin < emptiest_bin && filed->free > most_on(bin, filed->capacity)) ++bin;
     return bin;
   }
 
-  void put_on(std::uint32_t bin, slab* filed) noexcept {
+  // Expects: the slab has a free cell.
+  ASHLAR_NOINLINE void file(slab* filed) noexcept { put_on(bin_of(filed), filed); }
+
+  ASHLAR_INLINE void put_on(std::uint32_t bin, slab* filed) noexcept {
     bin_at(filed->lane, bin).push(filed);
     filed->bin = bin;
     filed->turn = bin < emptiest_bin ? most_on(bin, filed->capacity) + 1 : filed->capacity;
     empty_slabs_ += bin == empty_bin ? 1 : 0;
   }
 
-  void take_off(slab* filed) noexcept {
+  ASHLAR_NOINLINE void take_off(slab* filed) noexcept {
     bin_at(filed->lane, filed->bin).erase(filed);
     empty_slabs_ -= filed->bin == empty_bin ? 1 : 0;
     filed->bin = no_bin;
@@ -290,7 +293,7 @@ private:
 
   // Expects: another lane has a free cell. The emptiest slabs come first: they share few cache lines with the other
   // lane.
-  [[nodiscard]] slab* open_of_others(std::uint32_t lane) noexcept {
+  [[nodiscard]] ASHLAR_INLINE slab* open_of_others(std::uint32_t lane) noexcept {
     for (std::uint32_t bin = empty_bin; bin-- != 0;)
       for (std::uint32_t other = 0; other < lanes; ++other)
         if (!bin_at(other, bin).empty()) return open(bin_at(other, bin).top(), lane);
@@ -317,7 +320,7 @@ private:
   void close(slab*& used) noexcept {
     slab* const closed = std::exchange(used, nullptr);
     if (closed->free == 0) mark_full(*closed);
-    else put_on(bin_of(closed), closed);
+    else file(closed);
   }
 
   // A slab without free cells; the first freed cell files it again.
@@ -326,7 +329,8 @@ private:
     full.turn = 1;
   }
 
-  [[nodiscard]] cell_batch leave(const slab_geometry& geometry, slab* from, const slab::taken& got) noexcept {
+  [[nodiscard]] ASHLAR_INLINE cell_batch leave(const slab_geometry& geometry, slab* from,
+                                               const slab::taken& got) noexcept {
     taken_ += count_bits(got.mask);
     return {from->cells + std::size_t{got.word} * 64 * geometry.cell_stride(), got.mask};
   }

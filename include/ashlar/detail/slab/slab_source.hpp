@@ -9,6 +9,8 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
+#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 
@@ -40,7 +42,8 @@ public:
   /// Returns: a region for a pool of `held` slabs, to be passed to `keep`; one slab if the upstream has no memory for
   /// more, and a null block if it has none for that, or throws as the upstream.
   template <failure Failure = or_throw>
-  [[nodiscard]] block request(std::size_t slab_bytes, std::size_t held) noexcept(Failure == or_null) {
+  [[nodiscard]] ASHLAR_INLINE block request(std::size_t slab_bytes, std::size_t held) noexcept(Failure == or_null) {
+    ASHLAR_ASSUME(is_power_of_two(slab_bytes));  // so the upstream does not check it
     if (const std::size_t slabs = region(slab_bytes, held); slabs > 1)
       if (void* const p = try_allocate_from(upstream_, slabs * slab_bytes, slab_bytes)) return {p, slabs * slab_bytes};
     return {allocate_from<Failure>(upstream_, slab_bytes, slab_bytes), slab_bytes};
@@ -48,7 +51,7 @@ public:
 
   /// Returns: memory for a slab, the lowest of `region`. The rest becomes the raw rest; if there already is one, it
   /// goes back.
-  [[nodiscard]] void* keep(block region, std::size_t slab_bytes) noexcept {
+  [[nodiscard]] ASHLAR_INLINE void* keep(block region, std::size_t slab_bytes) noexcept {
     const block rest = behind(region, slab_bytes);
     if (raw_.size == 0) raw_ = rest;
     else if (rest.size != 0) upstream_.deallocate(rest.data, rest.size, slab_bytes);

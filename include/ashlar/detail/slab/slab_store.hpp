@@ -131,7 +131,8 @@ public:
 
   /// Effects: takes the cells of `mask` in a word of the slab `home` back. Expects: they are taken, `mask` is not
   /// empty.
-  void give_batch(const slab_geometry& geometry, slab* home, std::uint32_t word, std::uint64_t mask) noexcept {
+  ASHLAR_NOINLINE void give_batch(const slab_geometry& geometry, slab* home, std::uint32_t word,
+                                  std::uint64_t mask) noexcept {
     if (slab* const turned = set_.give_batch(home, word, mask); turned != nullptr) refile(geometry, turned);
   }
 
@@ -147,7 +148,7 @@ public:
 
   /// Returns: memory for one more slab, to be passed to `add`; null, or throws as the upstream, if that has none.
   template <failure Failure = or_throw>
-  [[nodiscard]] void* request(const slab_geometry& geometry) noexcept(Failure == or_null) {
+  [[nodiscard]] ASHLAR_INLINE void* request(const slab_geometry& geometry) noexcept(Failure == or_null) {
     const std::size_t bytes = geometry.slab_bytes();
     if (void* const raw = source_.take_raw(bytes); raw != nullptr) return raw;
     const block region = source_.template request<Failure>(bytes, set_.slabs());
@@ -159,7 +160,7 @@ public:
 
   /// Effects: makes the first pages of a new slab resident at once: 1/128 of the bytes of `slabs` slabs, which limits
   /// the unused part. Does nothing if that is too little for a call. Expects: no lock is held.
-  ASHLAR_COLD void prepare(const slab_geometry& geometry, void* memory, std::size_t slabs) noexcept {
+  ASHLAR_INLINE void prepare(const slab_geometry& geometry, void* memory, std::size_t slabs) noexcept {
     registry_at_fork::enter();
     if constexpr (prefaulting_resource<Upstream>) {
       const std::size_t bytes = detail::min(slabs, std::size_t{128}) * (geometry.slab_bytes() / 128);
@@ -169,14 +170,14 @@ public:
 
   /// Effects: adds a slab. Returns: false, or throws as the upstream, if that has no memory left.
   template <failure Failure>
-  [[nodiscard]] bool grow(const slab_geometry& geometry, const void* owner) noexcept(Failure == or_null) {
+  [[nodiscard]] ASHLAR_COLD bool grow(const slab_geometry& geometry, const void* owner) noexcept(Failure == or_null) {
     void* const memory = request<Failure>(geometry);
     if (memory != nullptr) add(geometry, owner, memory);
     return memory != nullptr;
   }
 
   /// Effects: prepares `memory` and formats it as a slab, all cells free.
-  void add(const slab_geometry& geometry, const void* owner, void* memory) noexcept {
+  ASHLAR_INLINE void add(const slab_geometry& geometry, const void* owner, void* memory) noexcept {
     prepare(geometry, memory, set_.slabs());
     add_prepared(geometry, owner, memory);
   }
@@ -212,7 +213,7 @@ public:
   /// Effects: retains empty slabs by `policy` from now on. Complexity: O(slabs given back).
   void retain(const slab_geometry& geometry, retain_policy policy) noexcept {
     policy_ = policy;
-    trim(geometry);
+    trim(geometry, set_.empty_slab());
   }
 
   /// Effects: cancels all reservations, so that slabs go back as they become empty.
@@ -242,16 +243,16 @@ private:
 
   ASHLAR_COLD void refile(const slab_geometry& geometry, slab* turned) noexcept {
     if (!set_.refile(turned) || !is_worth_a_call(geometry)) return;
-    if (is_too_many(*turned)) give_back(geometry, turned);  // the lower ones stay
-    trim(geometry);
+    trim(geometry, turned);  // the lower ones stay
   }
 
-  ASHLAR_COLD void trim(const slab_geometry& geometry) noexcept {
-    while (set_.empty_slabs() != 0 && is_too_many(*set_.empty_slab())) give_back(geometry, set_.empty_slab());
+  // Gives `first` back, if it is not null, and others, as long as there are too many.
+  ASHLAR_COLD void trim(const slab_geometry& geometry, slab* first) noexcept {
+    for (slab* each = first; each != nullptr && is_too_many(*each); each = set_.empty_slab()) give_back(geometry, each);
   }
 
   // The slabs of a region go back together: neighbours may go in one call, and other threads wait once.
-  [[nodiscard]] bool is_worth_a_call(const slab_geometry& geometry) const noexcept {
+  [[nodiscard]] ASHLAR_INLINE bool is_worth_a_call(const slab_geometry& geometry) const noexcept {
     return set_.empty_slabs() >= retained() + policy_.batch(source_.region(geometry.slab_bytes(), set_.slabs()));
   }
 
@@ -260,7 +261,7 @@ private:
   }
 
   // Expects: `empty` has no taken cells.
-  [[nodiscard]] bool is_too_many(const slab& empty) const noexcept {
+  [[nodiscard]] ASHLAR_INLINE bool is_too_many(const slab& empty) const noexcept {
     return set_.empty_slabs() > retained() && set_.capacity() - empty.capacity >= reserved_;
   }
 
@@ -269,7 +270,7 @@ private:
   }
 
   // A slab was requested: if one has gone back before, it should have stayed.
-  void learn(const slab_geometry& geometry) noexcept {
+  ASHLAR_INLINE void learn(const slab_geometry& geometry) noexcept {
     if (gone_ == 0) return;
     --gone_;
     missed_ = detail::min(missed_ + 1, retain_policy::max_learned(geometry.slab_bytes()));
@@ -294,7 +295,7 @@ private:
 
   [[nodiscard]] static std::size_t marks_bytes(const slab& of) noexcept { return of.words() * sizeof(std::uint64_t); }
 
-  ASHLAR_COLD void give_memory_back(const slab_geometry& geometry, slab& leaving) noexcept {
+  ASHLAR_INLINE void give_memory_back(const slab_geometry& geometry, slab& leaving) noexcept {
     if (void* const marks = leaving.runs.memory(); marks != nullptr)
       upstream().deallocate(marks, marks_bytes(leaving), alignof(std::uint64_t));
     std::byte* const start = geometry.slab_of(&leaving);

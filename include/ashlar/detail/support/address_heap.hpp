@@ -6,6 +6,7 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 
@@ -37,7 +38,7 @@ public:
   void push(T* member) noexcept { top_ = top_ == nullptr ? member : meld(top_, member); }
 
   /// Expects: `member` is in this heap.
-  void erase(T* member) noexcept {
+  ASHLAR_INLINE void erase(T* member) noexcept {
     T* const rest = meld_all(member->child);
     if (member == top_) {
       top_ = rest;
@@ -69,7 +70,7 @@ private:
   }
 
   // Melds siblings in pairs from left to right, then the pairs from right to left. Returns: a root, or null.
-  [[nodiscard]] static T* meld_all(T* first) noexcept {
+  [[nodiscard]] static ASHLAR_INLINE T* meld_all(T* first) noexcept {
     T* pairs = nullptr;  // linked by `sibling`, the rightmost first
     while (first != nullptr) {
       T* const left = detach(first);

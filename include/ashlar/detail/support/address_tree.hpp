@@ -7,6 +7,7 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 
@@ -102,7 +103,7 @@ private:
   }
 
   // Joins two subtrees. Expects: all addresses in `lower` are below those in `upper`.
-  [[nodiscard]] static T* join(T* lower, T* upper) noexcept {
+  [[nodiscard]] static ASHLAR_INLINE T* join(T* lower, T* upper) noexcept {
     T* joined = nullptr;
     T** place = &joined;
     while (lower != nullptr && upper != nullptr) {

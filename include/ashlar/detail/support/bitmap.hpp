@@ -5,6 +5,8 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <type_traits>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
@@ -127,7 +129,10 @@ public:
     words_[index / bits_per_word] &= ~bit_of(index);
   }
   constexpr void set_all() const noexcept {
-    for (std::size_t word = 0; word < words(); ++word) words_[word] = all_in(word);
+    if (bits_ == 0) return;
+    if (std::is_constant_evaluated()) detail::fill_n(words_, words() - 1, ~bit_word{0});
+    else std::memset(words_, -1, (words() - 1) * sizeof(bit_word));  // shorter than a loop, which is vectorised
+    words_[words() - 1] = all_in(words() - 1);
   }
 
   /// Returns: the number of ones.

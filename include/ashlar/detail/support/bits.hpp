@@ -89,7 +89,7 @@ inline constexpr std::size_t max_block_bytes = static_cast<std::size_t>(std::num
 }
 
 /// Returns: whether some resource may serve a request for `bytes` bytes at `alignment`.
-[[nodiscard]] constexpr bool is_valid_request(std::size_t bytes, std::size_t alignment) noexcept {
+[[nodiscard]] ASHLAR_INLINE constexpr bool is_valid_request(std::size_t bytes, std::size_t alignment) noexcept {
   return is_power_of_two(alignment) && bytes <= max_block_bytes && alignment <= max_block_bytes - bytes;
 }
 

@@ -186,7 +186,7 @@ private:
   }
 
   // No process forks on Windows or without an operating system.
-  [[nodiscard]] ASHLAR_OF_THIS_LIBRARY static bool install() noexcept {
+  [[nodiscard]] ASHLAR_OF_THIS_LIBRARY static ASHLAR_INLINE bool install() noexcept {
 #if ASHLAR_POSIX
     if constexpr (ASHLAR_IS_LIBRARY_CODE) static_cast<void>(std::atexit(close_library));
 #endif
@@ -233,7 +233,7 @@ private:
     all_.turn.begin();
   }
 
-  ASHLAR_COLD static void hold() noexcept {
+  static ASHLAR_INLINE void hold() noexcept {
     if constexpr (checking_level >= checking::checked) held_locks::expect_none_to_wait_for();
     // A holder that waits for a participant never unlocks, so attempts are limited. They grow, since among many busy
     // holders a few attempts may always fail.
@@ -245,7 +245,7 @@ private:
 
   // Returns: whether all locks are held; then no participant enters or leaves until the end of the fork. If false, none
   // is held.
-  [[nodiscard]] ASHLAR_COLD static bool try_hold(unsigned patience) noexcept {
+  [[nodiscard]] static ASHLAR_INLINE bool try_hold(unsigned patience) noexcept {
     all_.gate.close();
     all_.lock.lock();
     for (const fork_step step :

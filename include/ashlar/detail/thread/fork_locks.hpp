@@ -7,6 +7,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/detail/support/atomics.hpp>
+#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/list.hpp>
 #include <ashlar/detail/system/modules.hpp>
 
@@ -61,7 +62,7 @@ public:
   }
 
   /// Returns: whether all locks were taken; then no lock enters or leaves until `unlock_all`. If false, none is held.
-  [[nodiscard]] bool try_lock_all(unsigned patience) noexcept {
+  [[nodiscard]] ASHLAR_INLINE bool try_lock_all(unsigned patience) noexcept {
     lock_.lock();
     for (fork_lock* each = locks_.front(); each != nullptr; each = each->next) {
       if (each->try_lock(*each, patience)) continue;
