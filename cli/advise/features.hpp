@@ -12,7 +12,6 @@
 #include <ashlar/trace/event.hpp>
 
 #include "cli/advise/models.hpp"
-#include "cli/advise/phases.hpp"
 #include "cli/advise/sparse_counts.hpp"
 
 namespace ashlar::cli {
@@ -90,7 +89,6 @@ struct site_features {
   std::vector<frame_count> owners;  ///< Deaths other than by growth, by the frame whose call frees them.
   std::uint64_t without_owner = 0;
   counted_arena_model arena;
-  phase_features phases;
 
   /// Effects: prepares for a change of `live`: what is alive now was so at the program's last peak.
   void see_peak(std::uint64_t version) noexcept {

@@ -76,6 +76,11 @@ std::string level_of(const advised_site& s) {
   return s.rule->proposes == remedy::nothing ? "estimate" : "simulated";
 }
 
+json to_json(const phase_features& p) {
+  return {{"opening_mark", p.opening},  {"closing_mark", p.closing}, {"phases", p.phases},
+          {"of_program", p.of_program}, {"objects", p.objects},      {"all_alike", p.all_alike}};
+}
+
 json site_json(const advised_site& s, const advice& a, const call_tree& tree, site_names& names) {
   const site_node& node = tree.nodes()[s.node];
   json chain = json::array();
@@ -97,6 +102,7 @@ json site_json(const advised_site& s, const advice& a, const call_tree& tree, si
           {"advice", remedy_text(s)},
           {"gain", {{"level", level_of(s)}, {"estimate_ns", s.estimate}, {"text", gain_text(s, a)}}},
           {"owner", {{"function", s.owner}, {"share", s.owner_share}}},
+          {"phases", to_json(s.phases)},
           {"features", features_json(*s.features)}};
 }
 
@@ -131,13 +137,6 @@ json features_json(const site_features& f) {
             {"objects", f.batches.objects},
             {"in_final_runs", f.batches.in_final_runs},
             {"longest_objects", f.batches.longest_objects}}},
-          {"phases",
-           {{"opening_mark", f.phases.opening},
-            {"closing_mark", f.phases.closing},
-            {"phases", f.phases.phases},
-            {"of_program", f.phases.of_program},
-            {"objects", f.phases.objects},
-            {"all_alike", f.phases.all_alike}}},
           {"simulated", models_json(f)}};
 }
 

@@ -252,7 +252,6 @@ std::uint32_t site_observer::owner_of(std::uint32_t birth, std::uint32_t end) {
 
 void site_observer::end_trace() {
   phases_.end_trace();
-  for (std::uint32_t node = 0; node < sites_.size(); ++node) sites_[node].phases = phases_.of(node);
   for (site_features& site : sites_) {
     site.see_peak(peak_version_);
     site.at_program_peak.objects += site.seen_at_peak.objects;

@@ -15,6 +15,7 @@
 #include "cli/advise/call_tree.hpp"
 #include "cli/advise/features.hpp"
 #include "cli/advise/live_history.hpp"
+#include "cli/advise/phases.hpp"
 
 namespace ashlar::cli {
 
@@ -49,6 +50,7 @@ public:
 
   /// Returns: the features of a node of the tree.
   [[nodiscard]] const site_features& of(std::uint32_t node) const noexcept { return sites_[node]; }
+  [[nodiscard]] phase_features phases_of(std::uint32_t node) const { return phases_.of(node); }
   [[nodiscard]] const program_features& program() const noexcept { return program_; }
   /// Returns: the objects that a stack of the tree allocated.
   [[nodiscard]] std::uint64_t objects_of(std::uint32_t stack) const noexcept { return by_stack_[stack]; }

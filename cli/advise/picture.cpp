@@ -163,25 +163,25 @@ page_lanes lanes_of(const lane_history& history, std::uint32_t threads) {
   return lanes;
 }
 
-page_pins pins_of(std::size_t site, const site_features& f, const program_features& program) {
+page_pins pins_of(std::size_t site, const advice& a) {
+  const site_features& f = *a.sites[site].features;
   page_pins pins{.site = site, .needed = f.peak_bytes / advice_page_bytes + 1};
-  pins.long_lived = static_cast<double>(long_lived(f)) / static_cast<double>(f.allocated.objects);
+  pins.long_lived = static_cast<double>(long_lived(f, a.limits)) / static_cast<double>(f.allocated.objects);
   // As many of the pages as of the objects at once: those of other times are free.
   const double at_once = static_cast<double>(f.peak_objects) / static_cast<double>(f.allocated.objects);
   const auto spread = static_cast<std::uint64_t>(static_cast<double>(f.spread_pages) * at_once);
-  pins.kept = std::max(pins.needed, std::min(pinned_pages(f, program), spread));
+  pins.kept = std::max(pins.needed, std::min(pinned_pages(f, a.features), spread));
   return pins;
 }
 
 std::vector<page_pins> pins(const advice& a) {
   std::vector<page_pins> all;
   const auto excess = [&](std::size_t i) -> double {
-    const page_pins p = pins_of(i, *a.sites[i].features, a.features);
+    const page_pins p = pins_of(i, a);
     const bool counts = p.long_lived >= 0.5 && p.kept >= least_pages && p.kept >= 2 * p.needed;
     return counts ? static_cast<double>(p.kept - p.needed) : 0;
   };
-  for (const std::size_t i : greatest(a.sites.size(), most_pins, excess))
-    all.push_back(pins_of(i, *a.sites[i].features, a.features));
+  for (const std::size_t i : greatest(a.sites.size(), most_pins, excess)) all.push_back(pins_of(i, a));
   return all;
 }
 

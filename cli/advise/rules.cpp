@@ -14,7 +14,6 @@ namespace ashlar::cli {
 
 namespace {
 
-constexpr std::uint64_t long_life_bytes = std::uint64_t{1} << 20;  // allocated by the program between birth and death
 constexpr std::uint64_t most_pinning_block = advice_page_bytes;
 constexpr std::uint64_t most_pool_cell = 32 * 1024;
 
@@ -35,12 +34,12 @@ double objects_an_epoch(const site_features& f) { return share(f.batches.objects
 bool dies_in_batches(const site_features& f, const advice_limits& limits) {
   return objects_an_epoch(f) >= limits.batch_objects &&
          share(f.batches.in_final_runs, f.batches.objects) >= limits.batch_share &&
-         share(f.batches.objects, f.allocated.objects) >= 0.9;
+         share(f.batches.objects, f.allocated.objects) >= limits.batch_ended;
 }
 
 bool pins_pages(const site_features& f, const program_features& program, const advice_limits& limits) {
   const auto pages = static_cast<double>(pinned_pages(f, program));
-  return share(long_lived(f), f.allocated.objects) >= limits.long_share &&
+  return share(long_lived(f, limits), f.allocated.objects) >= limits.long_share &&
          f.sizes.quantile(0.99) <= most_pinning_block &&
          share(f.allocated.objects, program.allocated.objects) <= limits.long_of_all &&
          pages * advice_page_bytes >= limits.long_bytes &&
@@ -64,8 +63,8 @@ std::string why_small(const site_facts& s) {
 bool fires_inline(const site_facts& s) {
   const site_features& f = s.f;
   const double most = s.limits.buffer_bytes;
-  const bool short_epochs =
-      f.batches.epochs >= 8 && static_cast<double>(f.batches.longest_objects * f.sizes.max()) <= most;
+  const bool short_epochs = static_cast<double>(f.batches.epochs) >= s.limits.buffer_epochs &&
+                            static_cast<double>(f.batches.longest_objects * f.sizes.max()) <= most;
   return has_owner(s) && s.owner == s.request.enclosing && all_freed(f) && of_one_thread(f) && !grows(f) &&
          static_cast<double>(f.sizes.quantile(0.99)) <= most &&
          static_cast<double>(f.peak_bytes) <= most * (f.births.several ? s.program.threads : 1) &&
@@ -143,14 +142,14 @@ std::string why_arena(const site_facts& s) { return fmt::format("{}, under one c
 
 /// Each phase does the same, alone in its thread.
 bool fires_fixed_phase(const site_facts& s) {
-  const phase_features& p = s.f.phases;
+  const phase_features& p = s.phases;
   return p.all_alike && p.phases == p.of_program && static_cast<double>(p.phases) >= s.limits.phases &&
          share(p.objects, p.phases) >= s.limits.phase_objects && !s.f.births.several && of_one_thread(s.f) &&
          share(p.objects, s.f.allocated.objects) >= s.limits.phase_share;
 }
 
 std::string why_fixed_phase(const site_facts& s) {
-  const phase_features& p = s.f.phases;
+  const phase_features& p = s.phases;
   return fmt::format(
       "in each of {} phases between the marks {} and {} there are {} of them, with the same sizes, births "
       "and deaths",
@@ -180,11 +179,11 @@ std::string why_region(const site_facts& s) {
 bool fires_segregate(const site_facts& s) { return pins_pages(s.f, s.program, s.limits); }
 
 std::string why_segregate(const site_facts& s) {
-  return fmt::format(
-      "{} outlive a MiB of other allocations, and lie between short-lived blocks: they may keep {} pages, "
-      "where {} would do",
-      part_of(long_lived(s.f), s.f.allocated.objects), in_words(pinned_pages(s.f, s.program)),
-      in_words(s.f.peak_bytes / advice_page_bytes + 1));
+  return fmt::format("{} outlive {} of other allocations, and lie between short-lived blocks: they may keep {} pages, "
+                     "where {} would do",
+                     part_of(long_lived(s.f, s.limits), s.f.allocated.objects),
+                     in_bytes(static_cast<std::uint64_t>(s.limits.long_life)), in_words(pinned_pages(s.f, s.program)),
+                     in_words(s.f.peak_bytes / advice_page_bytes + 1));
 }
 
 bool fires_pool(const site_facts& s) {
@@ -230,8 +229,8 @@ constexpr std::array rules = {
 
 }  // namespace
 
-std::uint64_t long_lived(const site_features& f) {
-  return f.never_freed.objects + f.freed - f.lifetime_bytes.below(long_life_bytes);
+std::uint64_t long_lived(const site_features& f, const advice_limits& limits) {
+  return f.never_freed.objects + f.freed - f.lifetime_bytes.below(static_cast<std::uint64_t>(limits.long_life));
 }
 
 std::uint64_t pinned_pages(const site_features& f, const program_features& program) {

@@ -37,6 +37,7 @@ struct site_facts {
   site_request request;    ///< Of the stack with the most objects.
   std::string owner;       ///< The function that holds most of the objects from birth to death; empty: none does.
   double owner_share = 0;  ///< Of the deaths that are no growth.
+  phase_features phases = {};
 };
 
 /// A row of the table.
@@ -63,8 +64,8 @@ struct advice_rule {
 /// its allocations gains, without placement.
 [[nodiscard]] double estimate_ns(const site_features& f, const advice_limits& limits);
 
-/// Returns: the objects that outlive a MiB of other allocations, or the trace.
-[[nodiscard]] std::uint64_t long_lived(const site_features& f);
+/// Returns: the objects that outlive `long_life` bytes of other allocations, or the trace.
+[[nodiscard]] std::uint64_t long_lived(const site_features& f, const advice_limits& limits);
 
 /// Returns: the pages that long-lived objects keep from being given back: no more than the blocks at the program's peak
 /// lay on.

@@ -61,10 +61,11 @@ private:
     advised_site site;
     site.node = node;
     site.features = &f;
+    site.phases = seen_.phases_of(node);
     site.request = names_.request(best_stack_[node]);
     site.caller = caller_of(node, site.request.place);
     if (!is_too_small(f, seen_.program(), limits_)) std::tie(site.owner, site.owner_share) = owner_of(node);
-    const site_facts facts{f, seen_.program(), limits_, site.request, site.owner, site.owner_share};
+    const site_facts facts{f, seen_.program(), limits_, site.request, site.owner, site.owner_share, site.phases};
     site.rule = &rule_for(facts);
     site.evidence = site.rule->evidence(facts);
     site.estimate = touched_ns(site, limits_);

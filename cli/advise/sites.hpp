@@ -21,6 +21,7 @@ struct advised_site {
   source_place caller;  ///< The call that decides, if that is not the request; empty: it is.
   std::string owner;
   double owner_share = 0;
+  phase_features phases;
   double estimate = 0;   ///< Nanoseconds, of the calls that the remedy touches.
   std::string measured;  ///< The effect of its group on the program; empty: not measured.
   double measured_log_ratio = 0;

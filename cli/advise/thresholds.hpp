@@ -19,6 +19,7 @@ struct advice_limits {
   double least_objects = 64;
   double owner_share = 0.95;  ///< Of the deaths, under one call of a function.
   double buffer_bytes = 4096;
+  double buffer_epochs = 8;
   double growth_share = 0.4;  ///< Of the blocks, that are given up for a larger one.
   double growth_chains = 8;
   double growth_spread = 2;  ///< The ninth tenth of the final sizes by their median.
@@ -27,6 +28,7 @@ struct advice_limits {
   double never_freed_share = 0.95;
   double never_freed_bytes = 1 << 20;
   double long_share = 0.95;
+  double long_life = 1 << 20;  ///< Bytes that the program allocates between birth and death.
   double long_of_all = 0.1;
   double long_bytes = 1 << 20;  ///< Of the pages that they keep.
   double long_pages = 4;        ///< By the pages that they need.
@@ -34,6 +36,7 @@ struct advice_limits {
   double lifo_held = 1.5;  ///< By an arena, by the live bytes; so are the others.
   double batch_objects = 16;
   double batch_share = 0.8;  ///< Of the objects, that die in the last run of frees.
+  double batch_ended = 0.9;  ///< Of the objects, that are of an ended epoch.
   double arena_held = 1.3;
   double phases = 4;
   double phase_objects = 16;  ///< In each.

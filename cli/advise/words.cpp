@@ -109,7 +109,7 @@ std::string remedy_text(const advised_site& s) {
       return fmt::format(
           "offsets computed in advance, for the phase: 'ashlar plan --from-trace TRACE --between {} {}', "
           "and ashlar::static_arena_guard over them",
-          f.phases.opening, f.phases.closing);
+          s.phases.opening, s.phases.closing);
     case remedy::region: return "an arena of their own that is never freed";
     case remedy::segregate:
       return f.sizes.distinct() <= 4 ? "pages of their own: " + pool_text(s)

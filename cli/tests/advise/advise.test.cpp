@@ -134,8 +134,8 @@ TEST_F(advise, a_fixed_phase_is_planned_by_the_command_that_is_named) {
   const std::string trace = recorded("fixed");
   const auto found = proposals(advice(trace));
   ASSERT_EQ(found.size(), 1U) << text("out");
-  EXPECT_EQ(found[0]["features"]["phases"]["phases"], 400);
-  EXPECT_EQ(found[0]["features"]["phases"]["objects"], 400 * 24);
+  EXPECT_EQ(found[0]["phases"]["phases"], 400);
+  EXPECT_EQ(found[0]["phases"]["objects"], 400 * 24);
   EXPECT_NE(found[0]["advice"].get<std::string>().find("ashlar plan --from-trace TRACE --between 1 2"),
             std::string::npos)
       << found[0]["advice"];

@@ -273,15 +273,15 @@ TEST(phases, that_are_alike_have_the_same_sizes_births_and_deaths) {
     play_phase(s, deaths, 48, i == 5 ? 1 : 0);
   }
   s.play();
-  const phase_features& p = s.site(alike).phases;
+  const phase_features p = s.phases(alike);
   EXPECT_TRUE(p.all_alike);
   EXPECT_EQ(p.opening, 1U);
   EXPECT_EQ(p.closing, 2U);
   EXPECT_EQ(p.phases, 6U);
   EXPECT_EQ(p.of_program, 18U) << "it has no part in the others";
   EXPECT_EQ(p.objects, 12U);
-  EXPECT_FALSE(s.site(sizes).phases.all_alike);
-  EXPECT_FALSE(s.site(deaths).phases.all_alike);
+  EXPECT_FALSE(s.phases(sizes).all_alike);
+  EXPECT_FALSE(s.phases(deaths).all_alike);
 }
 
 TEST(phases, of_two_traces_are_alike_too) {
@@ -289,9 +289,9 @@ TEST(phases, of_two_traces_are_alike_too) {
   const auto stack = s.stack({0x1100});
   for (int i = 0; i < 3; ++i) play_phase(s, stack, 48);
   s.play(2);
-  EXPECT_TRUE(s.site(stack).phases.all_alike);
-  EXPECT_EQ(s.site(stack).phases.phases, 6U);
-  EXPECT_EQ(s.site(stack).phases.of_program, 6U);
+  EXPECT_TRUE(s.phases(stack).all_alike);
+  EXPECT_EQ(s.phases(stack).phases, 6U);
+  EXPECT_EQ(s.phases(stack).of_program, 6U);
 }
 
 TEST(phases, that_an_object_outlives_are_not_alike) {
@@ -306,7 +306,7 @@ TEST(phases, that_an_object_outlives_are_not_alike) {
     if (dies) s.free(kept);
     s.mark(1);
     s.play();
-    EXPECT_FALSE(s.site(stack).phases.all_alike) << dies;
+    EXPECT_FALSE(s.phases(stack).all_alike) << dies;
   }
 }
 
@@ -317,7 +317,7 @@ TEST(phases, between_other_marks_are_not_alike) {
   s.free(s.allocate(48, stack));
   s.mark(1);
   s.play();
-  EXPECT_FALSE(s.site(stack).phases.all_alike);
+  EXPECT_FALSE(s.phases(stack).all_alike);
 }
 
 TEST(phases, without_two_marks_are_none) {
@@ -327,8 +327,8 @@ TEST(phases, without_two_marks_are_none) {
   s.mark(1);
   s.free(s.allocate(48, after));
   s.play();
-  EXPECT_EQ(s.site(before).phases.phases, 0U);
-  EXPECT_EQ(s.site(after).phases.phases, 0U);
+  EXPECT_EQ(s.phases(before).phases, 0U);
+  EXPECT_EQ(s.phases(after).phases, 0U);
 }
 
 TEST(phases, of_very_many_objects_are_not_alike) {
@@ -341,7 +341,7 @@ TEST(phases, of_very_many_objects_are_not_alike) {
     }
     s.mark(7);
     s.play();
-    EXPECT_EQ(s.site(stack).phases.all_alike, more == 0);
+    EXPECT_EQ(s.phases(stack).all_alike, more == 0);
   }
 }
 

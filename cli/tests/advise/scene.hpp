@@ -75,6 +75,9 @@ public:
     return seen_->of(0);
   }
 
+  /// Returns: the phases of the innermost call of a stack.
+  cli::phase_features phases(std::uint32_t stack) { return seen_->phases_of(tree.levels(stack).front()); }
+
   /// Expects: `play` was called.
   cli::site_names& names() {
     mapped_ = {modules_};
