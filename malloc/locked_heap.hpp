@@ -106,7 +106,7 @@ public:
     engine_.for_each_live(f);
   }
   template <class F>
-  void inspect(F f) const {
+  ASHLAR_INLINE_FOR_SIZE void inspect(F f) const {
     const scope held(lock_);
     engine_.inspect(f);
     space_.for_each_cached(

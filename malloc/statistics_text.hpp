@@ -14,7 +14,7 @@ namespace ashlar::drop_in {
 
 /// Effects: calls `f(cell_bytes, share)` for each size class with a slab.
 template <class F>
-void for_each_class(const heap_statistics& of, F f) {
+ASHLAR_INLINE_FOR_SIZE inline void for_each_class(const heap_statistics& of, F f) {
   for (std::size_t size_class = 1; size_class <= detail::size_classes::count; ++size_class)
     if (of.of_class[size_class].slabs != 0) f(detail::size_classes::bytes_of(size_class), of.of_class[size_class]);
 }
@@ -23,7 +23,8 @@ void for_each_class(const heap_statistics& of, F f) {
 [[nodiscard]] std::size_t peak_resident_bytes() noexcept;
 
 /// Effects: writes the main figures in one line, since a shell may end a hundred processes. Allocates nothing.
-inline void write_line(const heap_statistics& of, int process, const char* program, text_output out) {
+ASHLAR_INLINE_FOR_SIZE inline void write_line(const heap_statistics& of, int process, const char* program,
+                                              text_output out) {
   detail::text_writer text(out);
   text.text("ashlar: process ").number(process).text(" (").text(program).text("): at most ");
   text.size(peak_resident_bytes()).text(" resident; ").size(of.all.live_bytes).text(" live in ");
@@ -32,7 +33,7 @@ inline void write_line(const heap_statistics& of, int process, const char* progr
 }
 
 /// Effects: writes the figures, one a line, then a table of the size classes. Allocates nothing.
-inline void write_text(const heap_statistics& of, int process, text_output out) {
+ASHLAR_INLINE_FOR_SIZE inline void write_text(const heap_statistics& of, int process, text_output out) {
   detail::text_writer text(out);
   const auto line = [&](std::string_view name, std::size_t bytes) {
     text.text("  ").text(name).size(bytes).text("\n");
@@ -59,7 +60,7 @@ inline void write_text(const heap_statistics& of, int process, text_output out) 
 }
 
 /// Effects: writes the document of malloc_info: its elements, and the figures that this heap has. Allocates nothing.
-inline void write_xml(const heap_statistics& of, text_output out) {
+ASHLAR_INLINE_FOR_SIZE inline void write_xml(const heap_statistics& of, text_output out) {
   detail::text_writer xml(out);
   const auto total = [&](std::string_view type, std::size_t count, std::size_t bytes) {
     xml.text("<total type=\"").text(type).text("\" count=\"").number(count).text("\" size=\"").number(bytes);

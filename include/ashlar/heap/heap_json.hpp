@@ -39,7 +39,7 @@ void write_share(Json& json, std::string_view name, const heap_statistics::share
 /// are left out. Allocates nothing. Throws: as `out`.
 template <class Out>
   requires detail::text_sink<Out>
-void write_json(const heap_statistics& statistics, Out&& out) {
+ASHLAR_INLINE_FOR_SIZE inline void write_json(const heap_statistics& statistics, Out&& out) {
   detail::json_writer json(out);
   json.begin_object()
       .member("held_bytes", statistics.held_bytes)

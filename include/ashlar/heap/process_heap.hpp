@@ -111,7 +111,8 @@ public:
   /// As that of `heap`; but at level `fast` a cell that has the alignment stays where it is unless less than half of it
   /// would be used; and to a smaller size the call never fails at an address that has the
   /// alignment. Where memory is short, the block then stays as large as it was, also for a sized free.
-  [[nodiscard]] void* try_reallocate(void* p, std::size_t new_bytes, std::size_t alignment = least_alignment) noexcept {
+  [[nodiscard]] ASHLAR_INLINE_FOR_SIZE void* try_reallocate(void* p, std::size_t new_bytes,
+                                                            std::size_t alignment = least_alignment) noexcept {
     void* const moved = calls::try_reallocate(p, new_bytes, alignment);
     if (moved != nullptr || p == nullptr || !detail::is_aligned(p, alignment)) return moved;
     return new_bytes <= usable_size(p) ? p : nullptr;

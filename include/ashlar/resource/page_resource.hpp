@@ -192,7 +192,8 @@ public:
   /// Effects: moves a block to a reserved address range and grows it by remapping; added bytes are zero.
   /// Expects: `new_bytes` is not less than `bytes`. Returns: false if the block is unchanged; the reserved range is
   /// lost in that case.
-  [[nodiscard]] static bool move(void* p, std::size_t bytes, void* place, std::size_t new_bytes) noexcept
+  [[nodiscard]] ASHLAR_INLINE_FOR_SIZE static bool move(void* p, std::size_t bytes, void* place,
+                                                        std::size_t new_bytes) noexcept
     requires requires { Pages::move(p, bytes, place, new_bytes); }
   {
     const std::size_t held = Pages::round_up(bytes), wanted = Pages::round_up(new_bytes);

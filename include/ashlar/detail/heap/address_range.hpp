@@ -87,7 +87,7 @@ public:
   [[nodiscard]] bool chooses_place_of(const void* p) const noexcept { return has(p) && is_placed(); }
 
   /// Returns: whether the windows that start in the range of `size` bytes were free, and are taken now.
-  [[nodiscard]] bool try_take(const void* p, std::size_t size) noexcept {
+  [[nodiscard]] ASHLAR_INLINE_FOR_SIZE bool try_take(const void* p, std::size_t size) noexcept {
     if (!chooses_place_of(p)) return true;
     const scope held(lock_);
     const std::size_t first = next_index(address_of(p)), last = next_index(address_of(p) + size);
@@ -120,7 +120,7 @@ private:
     return static_cast<std::uintptr_t>(lowest_base + place * window_bytes);
   }
 
-  [[nodiscard]] void* map_first(std::size_t size, std::size_t alignment, bool usable) noexcept {
+  [[nodiscard]] ASHLAR_INLINE_FOR_SIZE void* map_first(std::size_t size, std::size_t alignment, bool usable) noexcept {
     if (alignment > bytes / 2 || size > bytes / 2) return map_anywhere(size, alignment, usable);
     {
       const scope held(lock_);
@@ -130,7 +130,7 @@ private:
   }
 
   // Under the lock. Returns: the first extent of the range, or null.
-  [[nodiscard]] void* begin(std::size_t size, std::size_t alignment, bool usable) noexcept {
+  [[nodiscard]] ASHLAR_INLINE_FOR_SIZE void* begin(std::size_t size, std::size_t alignment, bool usable) noexcept {
     const std::uintptr_t base = random_base(), place = align_up(base, alignment);
     void* const p = map_at(place, size, usable);
     if (address_of(p) == place) return open(base, true), fill(next_index(place), windows_of(size), taken()), p;
@@ -146,7 +146,7 @@ private:
   }
 
   // Returns: the address of free windows that are taken now, or 0.
-  [[nodiscard]] std::uintptr_t take(std::size_t size, std::size_t alignment) noexcept {
+  [[nodiscard]] ASHLAR_INLINE_FOR_SIZE std::uintptr_t take(std::size_t size, std::size_t alignment) noexcept {
     const std::uintptr_t base = base_.load(memory_order_relaxed);
     const std::size_t count = windows_of(size);
     const scope held(lock_);

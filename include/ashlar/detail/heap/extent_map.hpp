@@ -42,7 +42,7 @@ public:
 
   /// Effects: doubles a table of the upstream's, charged. Returns: false, without an effect, when memory has run out.
   template <class Table>
-  [[nodiscard]] bool grow(Table& table) noexcept {
+  [[nodiscard]] ASHLAR_INLINE_FOR_SIZE bool grow(Table& table) noexcept {
     const std::size_t were = table.upstream_bytes(), wide = table.doubled_bytes();
     if (!charge(wide)) return false;
     const bool has_grown = table.grow(upstream_);

@@ -134,7 +134,7 @@ public:
   ASHLAR_COLD std::size_t give_spares(std::size_t most) noexcept { return calls_->takes_back ? give_until(most) : 0; }
 
   /// Effects: ends an epoch: gives back the extents that were spare during all of it.
-  ASHLAR_COLD void age_spares() noexcept {
+  ASHLAR_COLD_FOR_SPEED void age_spares() noexcept {
     for (std::size_t old = calls_->takes_back ? spares_.end_epoch() : 0; old != 0; --old) give_spare(0);
   }
 
@@ -258,14 +258,15 @@ private:
   }
 
   // Returns: the extent with another size; or null, and it is unchanged or shorter.
-  [[nodiscard]] ASHLAR_COLD std::byte* refit(const window& extent, std::size_t bytes, std::size_t alignment) noexcept {
+  [[nodiscard]] ASHLAR_INLINE_FOR_SIZE std::byte* refit(const window& extent, std::size_t bytes,
+                                                        std::size_t alignment) noexcept {
     if (bytes > extent.bytes()) return move(extent.start, bytes, alignment);
     const std::size_t head = cut(extent, windows_of(bytes) * window_bytes);
     return head <= spare_extents::most_for(bytes) || resize(extent.start, bytes) ? extent.start : nullptr;
   }
 
   // Effects: splits the tail of an extent off as a spare one, if it is large enough. Returns: bytes left.
-  std::size_t cut(const window& extent, std::size_t head) noexcept {
+  ASHLAR_INLINE_FOR_SIZE std::size_t cut(const window& extent, std::size_t head) noexcept {
     if (extent.bytes() < head + window_bytes / 4) return extent.bytes();
     if (calls_->split != nullptr) calls_->split(*this, extent, head);
     split(extent.start, head);

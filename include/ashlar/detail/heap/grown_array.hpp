@@ -34,7 +34,7 @@ public:
 
   /// Effects: doubles the capacity; all values stay. Returns: false, without an effect, when memory has run out.
   template <resource R>
-  [[nodiscard]] bool grow(R& upstream) noexcept {
+  [[nodiscard]] ASHLAR_INLINE_FOR_SIZE bool grow(R& upstream) noexcept {
     const std::size_t half = capacity_ * sizeof(T), doubled = 2 * capacity_;
     void* const wide = try_allocate_from(upstream, doubled_bytes(), alignof(T));
     if (wide == nullptr) return false;

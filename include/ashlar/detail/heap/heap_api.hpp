@@ -165,7 +165,7 @@ public:
   /// Effects: calls `f(heap_region)` for each region held: the segments, each from its head on, then the huge blocks.
   /// `f` may not use the heap. Throws: as `f`. Complexity: O(slices and cells on free lists).
   template <class F>
-  void inspect(F f) const {
+  ASHLAR_INLINE_FOR_SIZE void inspect(F f) const {
     on().whole()->inspect(f);
   }
 

@@ -72,7 +72,8 @@ struct heap_region {
 
 /// Effects: calls `f(heap_region)` for each region of a segment, from its head on. Expects: each span header holds the
 /// count of its free cells outside the bitmap; that of a block, whether it is free.
-inline void for_each_region(segment& home, slice_mask free, slice_mask fresh, function_ref<const heap_region&> f) {
+ASHLAR_INLINE_FOR_SIZE inline void for_each_region(segment& home, slice_mask free, slice_mask fresh,
+                                                   function_ref<const heap_region&> f) {
   const auto empty = [&](region_kind kind, std::size_t first, std::size_t length) {
     f(heap_region{.kind = kind, .start = home.slice(first), .bytes = length * slice_bytes});
   };

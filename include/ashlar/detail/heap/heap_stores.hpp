@@ -43,7 +43,7 @@ public:
   using segment = detail::segment;
 
   /// `owner`: named in segments, and in reports unless the upstream names a heap of which this is a part.
-  constexpr heap_stores(const heap_options& options, Upstream upstream, segment_owner* owner)
+  ASHLAR_INLINE_FOR_SIZE constexpr heap_stores(const heap_options& options, Upstream upstream, segment_owner* owner)
       : cache_(options.max_cached_cells), space_(options.max_bytes, std::move(upstream)), spans_(space_, owner),
         huge_(space_, options.retain_bytes, options.decay_ms, named(owner)), small_(spans_, named(owner)),
         purge_(spans_, small_, huge_, options.retain_bytes, options.decay_ms), heap_(named(owner)) {
@@ -155,7 +155,7 @@ public:
   }
 
   /// Effects: takes a span back. A full thread cache of spans is emptied, for those that are freed next.
-  void give_run(void* p) noexcept {
+  ASHLAR_INLINE_FOR_SIZE void give_run(void* p) noexcept {
     const std::size_t bytes = take_back_run(p);
     if (ASHLAR_UNLIKELY(!cache_.has_room_for(bytes / slice_bytes))) small_.sweep_runs(cache_);
     purge_.on_freed(bytes, cache_);
@@ -229,7 +229,7 @@ public:
   void join_spare() noexcept { spans_.join_spare(); }
 
   /// As `take_large`, after a refusal: first with all free memory joined, then with empty segments given back.
-  [[nodiscard]] ASHLAR_COLD slice_run take_large_retry(std::size_t bytes, std::size_t alignment) noexcept {
+  [[nodiscard]] ASHLAR_COLD_FOR_SPEED slice_run take_large_retry(std::size_t bytes, std::size_t alignment) noexcept {
     if (!is_valid_request(bytes, alignment)) return {};
     flush_caches();
     const slice_run got = take_large(bytes, alignment);
@@ -238,7 +238,7 @@ public:
   }
 
   /// Effects: calls `f(p, bytes)` for each live block. Expects: the caches are flushed.
-  void for_each_live(function_ref<void*, std::size_t> f) {
+  ASHLAR_INLINE_FOR_SIZE void for_each_live(function_ref<void*, std::size_t> f) {
     spans_.for_each_run([&](segment& home, std::size_t first, std::size_t length) {
       span_header& run = home.record(first);
       if (run.size_class == size_classes::none)
@@ -254,7 +254,7 @@ public:
   }
 
   /// Effects: calls `f(heap_region)` for each region held.
-  void inspect(function_ref<const heap_region&> f, cached which = cached::included) const {
+  ASHLAR_INLINE_FOR_SIZE void inspect(function_ref<const heap_region&> f, cached which = cached::included) const {
     if (which == cached::included) small_.count_waiting(cache_);
     else small_.count_waiting(thread_cache{}, small_.first_common_batch);
     spans_.for_each_segment(
@@ -351,7 +351,7 @@ private:
   }
 
   // Huge, empty, or aligned above a slice.
-  [[nodiscard]] ASHLAR_COLD slice_run take_slow(std::size_t bytes, std::size_t alignment) noexcept {
+  [[nodiscard]] ASHLAR_COLD_FOR_SPEED slice_run take_slow(std::size_t bytes, std::size_t alignment) noexcept {
     if (!is_valid_request(bytes, alignment)) return {};
     const std::size_t length = slices_of(with_guard<Upstream>(bytes)),
                       step = detail::max<std::size_t>(1, alignment / slice_bytes);
@@ -379,7 +379,7 @@ private:
     return checking_level >= checking::hardened ? usable_size(p) : held;
   }
 
-  [[nodiscard]] bool resize_run(void* p, std::size_t wanted) noexcept {
+  [[nodiscard]] ASHLAR_INLINE_FOR_SIZE bool resize_run(void* p, std::size_t wanted) noexcept {
     segment& home = *segment::of(p);
     const std::size_t first = segment::slice_of(p), length = home.record(first).length;
     if (wanted > length && (wanted > most_slices || !spans_.extend(p, length, wanted))) return false;

@@ -39,7 +39,7 @@ public:
   }
 
   /// Returns: whole pages for one block, or null.
-  [[nodiscard]] ASHLAR_COLD slice_run take(std::size_t bytes, std::size_t alignment) noexcept {
+  [[nodiscard]] ASHLAR_COLD_FOR_SPEED slice_run take(std::size_t bytes, std::size_t alignment) noexcept {
     const std::size_t whole = pages_of(bytes), aligned = detail::max(alignment, window_bytes);
     if (whole == 0 || aligned > max_block_bytes - whole) return {};
     if (std::byte* const spare = space_.take_spare(whole, aligned)) {
@@ -66,7 +66,7 @@ public:
 
   /// Returns: whether the block has room for `wanted` bytes now, in place, and at most a third more. It grows if the
   /// upstream has room after it, and gives its tail back when it shrinks.
-  [[nodiscard]] ASHLAR_COLD bool resize(void* p, std::size_t wanted) noexcept {
+  [[nodiscard]] ASHLAR_COLD_FOR_SPEED bool resize(void* p, std::size_t wanted) noexcept {
     const std::size_t held = space_.find(p)->bytes(), whole = pages_of(wanted);
     if (whole == 0) return false;
     if (whole <= held && whole >= held - held / 4) return true;
@@ -77,7 +77,7 @@ public:
 
   /// Returns: a block of `wanted` bytes with the contents of the one at `p`, moved by its pages without a copy; or null
   /// if the upstream cannot move pages or memory has run out, and `p` is unchanged. Expects: the block is smaller.
-  [[nodiscard]] ASHLAR_COLD void* reallocate(void* p, std::size_t wanted, std::size_t alignment) noexcept {
+  [[nodiscard]] ASHLAR_COLD_FOR_SPEED void* reallocate(void* p, std::size_t wanted, std::size_t alignment) noexcept {
     const std::size_t held = space_.find(p)->bytes(), whole = pages_of(wanted);
     const std::size_t aligned = detail::max(alignment, window_bytes);
     if (whole < held || aligned > max_block_bytes - whole) return nullptr;

@@ -70,7 +70,8 @@ struct page_discard<basic_page_resource<Fresh, Pages<Calls>>> {
 
   /// Returns: whether the block at `p` is at `place` now, grown to `new_bytes` by zero bytes. If not, the block is
   /// unchanged and `place` is gone.
-  [[nodiscard]] static bool move(void* p, std::size_t bytes, void* place, std::size_t new_bytes) noexcept
+  [[nodiscard]] ASHLAR_INLINE_FOR_SIZE static bool move(void* p, std::size_t bytes, void* place,
+                                                        std::size_t new_bytes) noexcept
     requires can_move
   {
     return basic_page_resource<Fresh, pages>::move(p, bytes, place, new_bytes);

@@ -210,7 +210,7 @@ public:
 
   /// Effects: purges free memory down to `retain_bytes`, which slices get first. Returns: bytes given back.
   /// Expects: free cells are in their bitmaps.
-  std::size_t trim(std::size_t retain_bytes, const thread_cache& cache) noexcept {
+  ASHLAR_INLINE_FOR_SIZE std::size_t trim(std::size_t retain_bytes, const thread_cache& cache) noexcept {
     const std::size_t held = spans_.space().held_bytes();
     std::size_t given = spans_.trim(retain_bytes);
     if (retain_bytes == 0) given += small_.discard_free_pages();
@@ -309,7 +309,7 @@ private:
     return window_.is_instant() ? have.spare > lowest_ + have.all() / 16 : excess_ > window_.stuck() + have.all() / 64;
   }
 
-  void step(const shares& have) noexcept {
+  ASHLAR_INLINE_FOR_SIZE void step(const shares& have) noexcept {
     if (next_ == part::slices) {
       const std::size_t before = spans_.dirty_bytes() + spans_.spare_bytes();
       spans_.discard_some(detail::min(excess_, have.too_much()));
@@ -333,7 +333,7 @@ private:
 
   // Adds the frees since the last evaluation. Refaulted bytes decay by a quarter of the low water each time twice the
   // heap's size was freed.
-  void count_freed(const shares& have) noexcept {
+  ASHLAR_INLINE_FOR_SIZE void count_freed(const shares& have) noexcept {
     freed_ += waited_;
     if (spans_.space().spare_bytes() != 0) huge_.age();
     low_water_ = detail::min(low_water_, have.spare - detail::min(have.spare, waited_));

@@ -40,7 +40,7 @@ struct ranged_pages : os::basic_pages<Calls> {
     if (is_gone) range.forget(p, bytes);
     return is_gone;
   }
-  [[nodiscard]] static bool grow(void* p, std::size_t bytes, std::size_t new_bytes) noexcept {
+  [[nodiscard]] ASHLAR_INLINE_FOR_SIZE static bool grow(void* p, std::size_t bytes, std::size_t new_bytes) noexcept {
     std::byte* const end = static_cast<std::byte*>(p) + bytes;
     if (!range.try_take(end, new_bytes - bytes)) return false;
     if (pages::grow(p, bytes, new_bytes)) return true;
@@ -49,7 +49,8 @@ struct ranged_pages : os::basic_pages<Calls> {
   }
   /// Effects: as `os::pages::move`; but a refusal, as at a limit of address space, gives a place in the range back: no
   /// one else maps there.
-  [[nodiscard]] static bool move(void* p, std::size_t bytes, void* place, std::size_t new_bytes) noexcept
+  [[nodiscard]] ASHLAR_INLINE_FOR_SIZE static bool move(void* p, std::size_t bytes, void* place,
+                                                        std::size_t new_bytes) noexcept
     requires requires { Calls::move(p, bytes, place, new_bytes); }
   {
     const bool has_moved = pages::move(p, bytes, place, new_bytes);

@@ -323,7 +323,7 @@ private:
 
   // Effects: adds a partial slab, found by a sweep or new. Used memory comes first; the sweep runs as long as the new
   // slabs amount to a quarter of its work.
-  [[nodiscard]] ASHLAR_COLD bool add_slab(std::size_t size_class, thread_cache& cache) noexcept {
+  [[nodiscard]] ASHLAR_COLD_FOR_SPEED bool add_slab(std::size_t size_class, thread_cache& cache) noexcept {
     const std::size_t length = cell_layout::of(size_class).slices;
     const auto is_found = [&] { return partial_[size_class].slabs != nullptr; };
     slice_run run = spans_.take_used(length);
@@ -346,7 +346,7 @@ private:
     return true;
   }
 
-  void make_slab(std::size_t size_class, std::byte* memory) noexcept {
+  ASHLAR_INLINE_FOR_SIZE void make_slab(std::size_t size_class, std::byte* memory) noexcept {
     span_header& slab = segment::of(memory)->record(segment::slice_of(memory));
     slab_view cells(slab);
     cells.format(size_class, 2 * size_class + slabs_made_[size_class]++, guard_bytes<Upstream>);

@@ -40,7 +40,8 @@ class span_store {
 
 public:
   /// `owner`: in the heads of the segments.
-  explicit constexpr span_store(extent_map<Upstream>& space, segment_owner* owner = nullptr) noexcept
+  ASHLAR_INLINE_FOR_SIZE explicit constexpr span_store(extent_map<Upstream>& space,
+                                                       segment_owner* owner = nullptr) noexcept
       : space_(space), owner_(owner), lane_(segment::no_lane) {}
 
   span_store(const span_store&) = delete;
@@ -84,7 +85,7 @@ public:
   }
 
   /// Returns: a new block, the head of a longer free one, or a span after free blocks are joined.
-  [[nodiscard]] slice_run take_block(std::size_t length) noexcept {
+  [[nodiscard]] ASHLAR_INLINE_FOR_SIZE slice_run take_block(std::size_t length) noexcept {
     if (const slice_run run = take_free(length, 1); run.data != nullptr) return made_block(run, length);
     span_header* const run = free_runs_.take(length, slices_per_segment - 1 - length);
     if (run == nullptr) return made_block(take(length), length);
@@ -161,7 +162,7 @@ public:
   }
 
   /// Effects: makes a run longer if the slices after it are free. Returns: whether it is.
-  [[nodiscard]] bool extend(void* p, std::size_t length, std::size_t wanted) noexcept {
+  [[nodiscard]] ASHLAR_INLINE_FOR_SIZE bool extend(void* p, std::size_t length, std::size_t wanted) noexcept {
     const std::size_t i = segment::of(p)->head.index, next = segment::slice_of(p) + length;
     if (run_from(spaces_[i].free, next) < wanted - length) join_spare();
     if (run_from(spaces_[i].free, next) < wanted - length) return false;
@@ -191,7 +192,7 @@ public:
 
   /// Effects: decommits free slices, except `keep` bytes in the oldest segments, and gives empty segments back.
   /// Returns: bytes that may have been resident and no longer are.
-  std::size_t trim(std::size_t keep) noexcept {
+  ASHLAR_INLINE_FOR_SIZE std::size_t trim(std::size_t keep) noexcept {
     join_spare();
     end_quarantine();
     std::size_t given = 0;
@@ -215,7 +216,7 @@ public:
   }
 
   /// Effects: gives empty segments back. Returns: whether there was one.
-  [[nodiscard]] ASHLAR_COLD bool give_unused() noexcept {
+  [[nodiscard]] ASHLAR_COLD_FOR_SPEED bool give_unused() noexcept {
     const std::size_t were = count_;
     for (std::size_t i = count_; pages::takes_back && i-- != 0;)
       if (spaces_[i].is_unused()) remove_segment(i);

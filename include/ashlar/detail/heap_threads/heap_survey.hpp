@@ -48,7 +48,7 @@ public:
   /// head on, then the huge blocks, among them the cached segments. `f` may not use the heap. Throws: as `f`.
   /// Complexity: O(slices and cells on free lists).
   template <class F>
-  void inspect(F f) const {
+  ASHLAR_INLINE_FOR_SIZE void inspect(F f) const {
     const fork_participants::callback_scope calling;
     self().parts().for_each_part([&](auto& part, heap_part whose) {
       const auto say = [&](const heap_region& piece) { tell(f, piece, whose == heap_part::own); };

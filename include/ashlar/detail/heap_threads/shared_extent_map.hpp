@@ -90,14 +90,14 @@ public:
   }
 
   /// Returns: memory for a segment, or null. A cached segment keeps its head and contents.
-  [[nodiscard]] void* try_allocate_segment(std::size_t bytes) noexcept {
+  [[nodiscard]] ASHLAR_INLINE_FOR_SIZE void* try_allocate_segment(std::size_t bytes) noexcept {
     if (void* const cached = take_cached(bytes)) return cached;
     if (void* const handed = take_handed_over(bytes)) return handed;
     return take(bytes, segment_bytes, true);
   }
 
   /// Effects: caches a segment, or gives it back.
-  void deallocate_segment(void* p, std::size_t bytes) noexcept {
+  ASHLAR_INLINE_FOR_SIZE void deallocate_segment(void* p, std::size_t bytes) noexcept {
     const scope held(lock_);
     const bool has_room = space_.spare_bytes() + bytes <= most_cached_segments(kept_.most(), wanted_);
     if (bytes != segment_bytes || !has_room) return space_.give(p);
@@ -123,7 +123,8 @@ public:
 
   /// Returns: the new address of an extent of `new_bytes` bytes, moved by its pages; or null, and it is unchanged.
   /// Expects: it starts at `p` and is smaller.
-  [[nodiscard]] std::byte* try_move(void* p, std::size_t new_bytes, std::size_t alignment) noexcept {
+  [[nodiscard]] ASHLAR_INLINE_FOR_SIZE std::byte* try_move(void* p, std::size_t new_bytes,
+                                                           std::size_t alignment) noexcept {
     const scope held(lock_);
     return space_.move(p, new_bytes, alignment);
   }
@@ -158,7 +159,7 @@ public:
 
   /// Returns: the owner of the segment of the address; null outside of segments in use. In a range without a lock: the
   /// owner may be that of another heap. Otherwise it reads the head of that segment only, which the lock keeps alive.
-  [[nodiscard]] segment_owner* owner_of(void* p) const noexcept {
+  [[nodiscard]] ASHLAR_INLINE_FOR_SIZE segment_owner* owner_of(void* p) const noexcept {
     if constexpr (finds_owners) {
       segment_owner* const found = range_of::range().owner_of(p);
       if (found != nullptr || range_of::range().has(p)) return found;
@@ -242,7 +243,7 @@ private:
   }
 
   // Returns: a segment that another heap gave for this request, or null.
-  [[nodiscard]] void* take_handed_over(std::size_t bytes) noexcept {
+  [[nodiscard]] ASHLAR_INLINE_FOR_SIZE void* take_handed_over(std::size_t bytes) noexcept {
     if (run_short_ == nullptr) return nullptr;
     want(1);
     run_short_(self_);

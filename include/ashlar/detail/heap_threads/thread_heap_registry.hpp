@@ -291,7 +291,7 @@ private:
         {.kind = fault::invalid_free, .what = freeing_block.foreign, .pointer = p, .resource = space_.reported_heap()});
   }
 
-  void before_fork(fork_step step) noexcept {
+  ASHLAR_INLINE_FOR_SIZE void before_fork(fork_step step) noexcept {
     heaps_.before_fork(step);
     if (step == fork_step::outer_locks) common_lock_.lock();
     else if (step == fork_step::inner_locks) common_.sharing().before_fork();

@@ -88,7 +88,7 @@ public:
   }
 
   /// Effects: changes the options of all heaps, of present and of future ones.
-  void set_options(const heap_options& options) noexcept {
+  ASHLAR_INLINE_FOR_SIZE void set_options(const heap_options& options) noexcept {
     const report_scope<spin_lock> held(making_lock_);  // a cell that comes back twice is found at every level
     options_ = options;
     decay_ms_.store(options.decay_ms, memory_order_relaxed);
@@ -186,7 +186,7 @@ private:
   static constexpr std::size_t most_compared = 16;
 
   // The lock passes the writes of the last user to the next one.
-  [[nodiscard]] thread_heap* take_parked() noexcept {
+  [[nodiscard]] ASHLAR_INLINE_FOR_SIZE thread_heap* take_parked() noexcept {
     const check_scope<spin_lock> held(parked_lock_);
     link* best = &parked_;
     std::size_t most = 0, left = most_compared;

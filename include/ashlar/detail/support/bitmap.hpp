@@ -89,7 +89,7 @@ ASHLAR_INLINE constexpr void for_each_bit(bit_word word, F f) {
 
 /// Effects: calls `f(first, length)` for each maximal run of ones, the lowest first.
 template <class F>
-constexpr void for_each_run(bit_word word, F f) {
+ASHLAR_INLINE_FOR_SIZE constexpr void for_each_run(bit_word word, F f) {
   while (word != 0) {
     const std::size_t first = first_bit(word), length = run_from(word, first);
     f(first, length);
@@ -154,7 +154,7 @@ public:
   }
   /// Effects: calls `f(first, last)` for each maximal run of ones, `last` excluded.
   template <class F>
-  constexpr void for_each_run(F f) const {
+  ASHLAR_INLINE_FOR_SIZE constexpr void for_each_run(F f) const {
     for (std::size_t first = next_set(0); first < bits_;) {
       const std::size_t last = next_clear(first);
       f(first, last);

@@ -36,6 +36,17 @@
 #define ASHLAR_INLINE_FOR_SPEED ASHLAR_INLINE
 #endif
 
+// @{ Marks a function with one caller in a library that is compiled for size: inlined there, it needs no frame of its
+// own. The second one is cold code for speed.
+#if defined(ASHLAR_FOR_SIZE) && (defined(__GNUC__) || defined(__clang__))
+#define ASHLAR_INLINE_FOR_SIZE __attribute__((always_inline))
+#define ASHLAR_COLD_FOR_SPEED ASHLAR_INLINE_FOR_SIZE
+#else
+#define ASHLAR_INLINE_FOR_SIZE
+#define ASHLAR_COLD_FOR_SPEED ASHLAR_COLD
+#endif
+// @}
+
 #if defined(_MSC_VER)
 #define ASHLAR_NO_UNIQUE_ADDRESS [[msvc::no_unique_address]]
 #else
@@ -87,6 +98,14 @@
 #define ASHLAR_IS_LIBRARY_CODE true
 #else
 #define ASHLAR_IS_LIBRARY_CODE false
+#endif
+
+// Whether this code may leave the process before its end, with a library that is closed. One that is linked with
+// `-z nodelete` defines ASHLAR_STAYS_LOADED.
+#if defined(ASHLAR_STAYS_LOADED)
+#define ASHLAR_MAY_BE_CLOSED false
+#else
+#define ASHLAR_MAY_BE_CLOSED ASHLAR_IS_LIBRARY_CODE
 #endif
 
 // Places a thread-local variable where one instruction finds it, also in a library. There is little room for such

@@ -93,7 +93,7 @@ private:
     out_.text("\"");
   }
 
-  void escaped(const char& c) {
+  ASHLAR_INLINE_FOR_SIZE void escaped(const char& c) {
     const auto code = static_cast<unsigned char>(c);
     if (code < 0x20) out_.text(code < 0x10 ? "\\u000" : "\\u001").hex(code % 16u);
     else if (c == '"' || c == '\\') out_.text("\\").text({&c, 1});

@@ -23,6 +23,12 @@ public:
     return *this;
   }
 
+  // A call with a literal passes no length.
+  ASHLAR_COLD panic_line& text(const char* words) noexcept {
+    for (; *words != '\0'; ++words) put(*words);
+    return *this;
+  }
+
   ASHLAR_COLD panic_line& number(std::uint64_t value) noexcept { return digits(value, 10); }
 
   ASHLAR_COLD panic_line& address(const void* p) noexcept {

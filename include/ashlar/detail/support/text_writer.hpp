@@ -11,6 +11,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/hints.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 
@@ -40,6 +41,8 @@ public:
     }
     return *this;
   }
+
+  ASHLAR_INLINE_FOR_SPEED text_writer& text(const char* words) { return text(std::string_view(words)); }
 
   text_writer& number(std::integral auto value) {
     if constexpr (std::signed_integral<decltype(value)>)

@@ -188,7 +188,7 @@ private:
   // No process forks on Windows or without an operating system.
   [[nodiscard]] ASHLAR_OF_THIS_LIBRARY static ASHLAR_INLINE bool install() noexcept {
 #if ASHLAR_POSIX
-    if constexpr (ASHLAR_IS_LIBRARY_CODE) static_cast<void>(std::atexit(close_library));
+    if constexpr (ASHLAR_MAY_BE_CLOSED) static_cast<void>(std::atexit(close_library));
 #endif
     return add_handlers();
   }
