@@ -30,7 +30,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int exit_not_whole = 125;
-constexpr preloaded_tool the_recorder{.name = "the recorder", .use = "record"};
+constexpr preloaded_tool the_recorder{.name = "the recorder", .use = "record", .needs_glibc = false};
 
 struct command {
   std::string output;

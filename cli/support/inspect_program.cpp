@@ -40,13 +40,19 @@ public:
   [[nodiscard]] bool is_elf() const { return elf_ != nullptr && elf_kind(elf_) == ELF_K_ELF; }
   [[nodiscard]] int word_class() const { return gelf_getclass(elf_); }
 
-  [[nodiscard]] bool has_loader() const {
-    std::size_t n = 0;
+  /// Returns: the path of the dynamic loader; empty in a static program.
+  [[nodiscard]] std::string loader() const {
+    std::size_t n = 0, bytes = 0;
     GElf_Phdr header;
-    if (elf_getphdrnum(elf_, &n) != 0) return false;
-    for (std::size_t i = 0; i < n; ++i)
-      if (gelf_getphdr(elf_, static_cast<int>(i), &header) != nullptr && header.p_type == PT_INTERP) return true;
-    return false;
+    const char* const file = elf_rawfile(elf_, &bytes);
+    if (file == nullptr || elf_getphdrnum(elf_, &n) != 0) return {};
+    for (std::size_t i = 0; i < n; ++i) {
+      if (gelf_getphdr(elf_, static_cast<int>(i), &header) == nullptr || header.p_type != PT_INTERP) continue;
+      if (header.p_offset > bytes || header.p_filesz > bytes - header.p_offset) return {};
+      const std::string_view path(file + header.p_offset, header.p_filesz);
+      return std::string(path.substr(0, path.find('\0')));
+    }
+    return {};
   }
 
   [[nodiscard]] bool defines(std::string_view name) const {
@@ -116,10 +122,13 @@ bool is_privileged(const std::string& path) {
 program_kind kind_of(const std::string& path) {
   const elf_file file(path);
   if (!file.is_elf()) return program_kind::ordinary;
-  if (!file.has_loader()) return program_kind::is_static;
+  const std::string loader = file.loader();
+  if (loader.empty()) return program_kind::is_static;
   if (file.word_class() != own_class) return program_kind::other_class;
   if (is_privileged(path)) return program_kind::is_privileged;
-  return file.defines("malloc") ? program_kind::own_malloc : program_kind::ordinary;
+  if (file.defines("malloc")) return program_kind::own_malloc;
+  return fs::path(loader).filename().string().starts_with("ld-musl-") ? program_kind::is_over_musl
+                                                                      : program_kind::ordinary;
 }
 
 }  // namespace
@@ -149,6 +158,9 @@ std::string describe(const program_facts& facts, const preloaded_tool& tool) {
     case program_kind::own_malloc:
       return facts.path + " has a malloc of its own, whose calls do not pass " + name +
              ": link it without that one, or with that one as a shared library";
+    case program_kind::is_over_musl:
+      if (!tool.needs_glibc) break;
+      return facts.path + " is linked with musl, and " + name + " needs glibc: link it with glibc";
   }
   return {};
 }

@@ -11,7 +11,8 @@ enum class program_kind {
   is_static,      ///< No loader, so nothing is preloaded.
   is_privileged,  ///< Set-uid, set-gid or with capabilities: the loader preloads nothing.
   other_class,    ///< For a processor or word size other than this command's.
-  own_malloc      ///< Defines malloc, which precedes that of a library.
+  own_malloc,     ///< Defines malloc, which precedes that of a library.
+  is_over_musl    ///< Its C library is musl: libraries over glibc cannot be loaded.
 };
 
 struct program_facts {
@@ -26,6 +27,7 @@ struct program_facts {
 struct preloaded_tool {
   const char* name;  ///< "the recorder".
   const char* use;   ///< Of the program, with it: "record".
+  bool needs_glibc = true;
 };
 
 /// Returns: the reason why the tool does not get all allocations of such a program, and a remedy; empty if it does.
