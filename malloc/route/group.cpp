@@ -178,6 +178,7 @@ std::size_t group::kept_chunks() const noexcept {
 
 // Effects: notes that a chunk has become free.
 void group::forget_idle() noexcept {
+  if (is_given_up()) return leave_to_system();
   const std::size_t kept = kept_chunks();
   idle_ = detail::max(idle_, window_.excess(warm_ << shift_, kept << shift_, chunk_bytes()) >> shift_);
   for (std::size_t step = chunks_of_step; step != 0 && idle_ != 0 && warm_ > kept; --step, --idle_) leave_to_system();
@@ -214,8 +215,7 @@ void group::guard() noexcept {
   const std::size_t pinned = pinned_bytes();
   if (pinned > budget_bytes_) {
     pinned_when_given_up_ = pinned;
-    set(is_given_up_, true);
-    return;
+    return give_up();
   }
   const std::size_t until_budget = (budget_bytes_ - pinned) / 2 >> shift_;
   next_guard_ = chunks_ + detail::max(std::size_t{1}, begun_ / 16, until_budget);
@@ -227,7 +227,13 @@ void group::judge(std::size_t bytes) noexcept {
   const std::size_t few = detail::max(least_long_lived_bytes >> shift_, std::size_t{2});
   if (most_chunks_ > takers_ * few) return;
   dies_young_ = true;
+  give_up();
+}
+
+// Its free chunks are of no use any more.
+void group::give_up() noexcept {
   set(is_given_up_, true);
+  while (warm_ != 0) leave_to_system();
 }
 
 bool group::wants_calls_again() noexcept {

@@ -130,6 +130,7 @@ private:
   void forget_idle() noexcept;
   void leave_to_system() noexcept;
   void guard() noexcept;
+  void give_up() noexcept;
   [[nodiscard]] bool wants_calls_again() noexcept;
   [[nodiscard]] std::size_t pinned_bytes() const noexcept;
 

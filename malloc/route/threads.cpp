@@ -122,6 +122,7 @@ void* allocate_slow(std::size_t number, std::size_t bytes) noexcept {
   if (owner == nullptr) return nullptr;
   if (of.is_given_up()) {
     drain(*owner);  // nothing else takes back what other threads free
+    retire_current(owner->shares[number], of);
     if (of.leaves_calls()) revise_filter();
     return nullptr;
   }
@@ -142,7 +143,10 @@ void* end_period(std::size_t number, void* p) noexcept {
   mine.until = thread_share::period;
   add(mine.periods, std::uint32_t{1});
   of.judge(of.is_pool() ? mine.count() * of.cell_bytes() : value_of(mine.bytes));
-  if (of.is_given_up() && of.leaves_calls()) revise_filter();
+  if (of.is_given_up()) {
+    retire_current(mine, of);  // but for `p` it would have room
+    if (of.leaves_calls()) revise_filter();
+  }
   ASHLAR_IN_REGISTER(p);  // a caller that knows the result would keep the argument over the call
   return p;
 }
