@@ -55,9 +55,7 @@ site_observer::site_observer(const call_tree& tree, live_history* history)
 void site_observer::begin_trace(const call_tree::stack_ids& ids) {
   ids_ = &ids;
   ++program_.traces;
-  slots_ = {};
   objects_ = {};
-  free_slots_.clear();
   threads_.clear();
   youngest_.clear();
   live_ = peak_ = {};
@@ -83,14 +81,14 @@ site_observer::thread_state& site_observer::thread_of(std::uint32_t id) {
   return threads_[id];
 }
 
-std::uint32_t& site_observer::site_youngest(const object& o) {
+std::uint32_t& site_observer::site_youngest(const live_object& o) {
   const auto levels = tree_.levels(o.stack);
   const std::uint64_t site = levels.empty() ? 0 : levels.front() + std::uint64_t{1};
   return youngest_.try_emplace(site << 32 | o.thread, none).first->second;
 }
 
 void site_observer::allocate(const trace::event& e) {
-  if (e.object == 0 || slots_.find(e.object) != nullptr) return;
+  if (e.object == 0 || objects_.find(e.object) != none) return;
   const std::uint32_t slot = born(e, stack_of(e));
   if (e.old_object != 0) release(e.old_object, e, slot);
   live_changed();
@@ -100,22 +98,24 @@ void site_observer::allocate(const trace::event& e) {
 }
 
 std::uint32_t site_observer::born(const trace::event& e, std::uint32_t stack) {
-  if (free_slots_.empty()) free_slots_.push_back(objects_.add());
-  const std::uint32_t slot = free_slots_.back();
-  free_slots_.pop_back();
-  slots_.insert(e.object, slot);
-  object& o = objects_[slot] = {.size = e.size, .born_ns = now_ns_, .thread = e.thread, .stack = stack};
-  const auto join = [&](std::uint32_t& youngest, links object::* list) {
+  const auto levels = tree_.levels(stack);
+  const std::uint32_t slot = objects_.add(e.object, levels.size());
+  live_object& o = objects_[slot];
+  o.size = e.size;
+  o.born_ns = now_ns_;
+  o.thread = e.thread;
+  o.stack = stack;
+  const auto join = [&](std::uint32_t& youngest, age_links live_object::* list) {
     (o.*list).older = youngest;
     if (youngest != none) (objects_[youngest].*list).younger = slot;
     youngest = slot;
   };
-  join(thread_of(e.thread).youngest, &object::in_thread);
-  join(site_youngest(o), &object::in_site);
-  const auto levels = tree_.levels(stack);
+  join(thread_of(e.thread).youngest, &live_object::in_thread);
+  join(site_youngest(o), &live_object::in_site);
+  const std::span chunks = objects_.chunks(slot);
   for (std::size_t i = 0; i < levels.size(); ++i) {
     count_birth(sites_[levels[i]], e, e.thread);
-    o.chunks[i] = sites_[levels[i]].arena.allocate(e.size);
+    chunks[i] = sites_[levels[i]].arena.allocate(e.size);
   }
   phases_.born(levels, e);
   ++by_stack_[stack];
@@ -156,20 +156,19 @@ void site_observer::live_changed() {
   ++peak_version_;
 }
 
-bool site_observer::is_growth(const object& from, std::uint32_t successor) const {
+bool site_observer::is_growth(const live_object& from, std::uint32_t successor) const {
   if (successor == none) return false;
-  const object& to = objects_[successor];
+  const live_object& to = objects_[successor];
   const auto of = tree_.levels(from.stack), next = tree_.levels(to.stack);
   return !of.empty() && !next.empty() && of.front() == next.front() && is_growth_ratio(from.size, to.size);
 }
 
 void site_observer::release(std::uint64_t id, const trace::event& e, std::uint32_t successor) {
   thread_state& thread = thread_of(e.thread);
-  const std::uint32_t* const found = id == 0 ? nullptr : slots_.find(id);
-  if (found == nullptr) return void(thread.just_allocated = false);
-  const std::uint32_t slot = *found;
-  slots_.erase(id);
-  object& o = objects_[slot];
+  const std::uint32_t slot = id == 0 ? none : objects_.find(id);
+  if (slot == none) return void(thread.just_allocated = false);
+  objects_.forget(id);
+  const live_object& o = objects_[slot];
   const bool is_own = o.thread == e.thread;
   const std::uint32_t next = successor != none ? successor : thread.just_allocated ? thread.last_born : none;
   death how{.thread = e.thread, .stack = stack_of(e)};
@@ -177,7 +176,7 @@ void site_observer::release(std::uint64_t id, const trace::event& e, std::uint32
   how.temporary = is_own && successor == none && thread.last_born == slot;
   how.lifo_thread = is_own && o.in_thread.younger == none;
   how.lifo_site = is_own && o.in_site.younger == none;
-  if (how.grew) objects_[next].growths = o.growths + 1;
+  if (how.grew) objects_[next].is_grown = 1;
   phases_.died(tree_.levels(o.stack), id);
   die(slot, how);
   thread.just_allocated = false;
@@ -185,14 +184,15 @@ void site_observer::release(std::uint64_t id, const trace::event& e, std::uint32
 }
 
 void site_observer::die(std::uint32_t slot, const death& how) {
-  const object o = objects_[slot];
+  const live_object& o = objects_[slot];
   const bool is_own = o.thread == how.thread;
   const std::uint32_t owner = is_own && !how.grew ? owner_of(o.stack, how.stack) : none;
   const auto levels = tree_.levels(o.stack);
+  const std::span chunks = objects_.chunks(slot);
   for (std::size_t i = 0; i < levels.size(); ++i) {
     site_features& site = sites_[levels[i]];
     count_death(site, o, how, owner);
-    site.arena.release(o.chunks[i], o.size);
+    site.arena.release(chunks[i], o.size);
   }
   if (!how.grew) end_chain(o);
   ++program_.freed;
@@ -200,10 +200,10 @@ void site_observer::die(std::uint32_t slot, const death& how) {
   live_.remove(o.size);
   if (history_ != nullptr) history_->died(o.stack, o.size, how.temporary, now_ns_);
   unlink(slot);
-  free_slots_.push_back(slot);
+  objects_.give_back(slot);
 }
 
-void site_observer::count_death(site_features& site, const object& o, const death& how, std::uint32_t owner) {
+void site_observer::count_death(site_features& site, const live_object& o, const death& how, std::uint32_t owner) {
   site.see_peak(peak_version_);
   site.live.remove(o.size);
   ++site.freed;
@@ -218,13 +218,13 @@ void site_observer::count_death(site_features& site, const object& o, const deat
   site.lifetime_bytes.record(allocated_bytes_ - o.born_bytes);
   if (!how.grew) count_owner(site, owner, none);
   site.growth.steps += how.grew ? 1 : 0;
-  site.growth.moved_bytes += how.grew ? o.size : 0;
+  site.growth.moved_bytes += how.grew ? std::uint64_t{o.size} : 0;
   ++site.batches.run;
   if (site.live.objects == 0) end_epoch(site.batches);
 }
 
-void site_observer::end_chain(const object& o) {
-  if (o.growths == 0) return;
+void site_observer::end_chain(const live_object& o) {
+  if (o.is_grown == 0) return;
   for (const std::uint32_t node : tree_.levels(o.stack)) {
     growth_features& growth = sites_[node].growth;
     ++growth.chains;
@@ -233,15 +233,15 @@ void site_observer::end_chain(const object& o) {
 }
 
 void site_observer::unlink(std::uint32_t slot) {
-  const object& o = objects_[slot];
-  const auto leave = [&](std::uint32_t& youngest, links object::* list) {
-    const links l = o.*list;
+  const live_object& o = objects_[slot];
+  const auto leave = [&](std::uint32_t& youngest, age_links live_object::* list) {
+    const age_links l = o.*list;
     if (l.younger != none) (objects_[l.younger].*list).older = l.older;
     else youngest = l.older;
     if (l.older != none) (objects_[l.older].*list).younger = l.younger;
   };
-  leave(threads_[o.thread].youngest, &object::in_thread);
-  leave(site_youngest(o), &object::in_site);
+  leave(threads_[o.thread].youngest, &live_object::in_thread);
+  leave(site_youngest(o), &live_object::in_site);
 }
 
 std::uint32_t site_observer::owner_of(std::uint32_t birth, std::uint32_t end) {
@@ -264,7 +264,7 @@ void site_observer::end_trace() {
     site.batches.born = site.batches.run = 0;
     site.arena.restart();
   }
-  slots_.for_each([this](std::uint64_t, std::uint32_t slot) { end_chain(objects_[slot]); });
+  objects_.for_each([this](const live_object& o) { end_chain(o); });
   if (history_ != nullptr) history_->end_trace(now_ns_);
   program_.duration_ns += now_ns_;
   program_.never_freed.objects += live_.objects;

@@ -4,17 +4,16 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <unordered_map>
 #include <vector>
 
-#include <ashlar/detail/support/id_map.hpp>
 #include <ashlar/study/summary.hpp>
 #include <ashlar/trace/event.hpp>
 
 #include "cli/advise/call_tree.hpp"
 #include "cli/advise/features.hpp"
 #include "cli/advise/live_history.hpp"
+#include "cli/advise/live_objects.hpp"
 #include "cli/advise/phases.hpp"
 
 namespace ashlar::cli {
@@ -56,41 +55,7 @@ public:
   [[nodiscard]] std::uint64_t objects_of(std::uint32_t stack) const noexcept { return by_stack_[stack]; }
 
 private:
-  static constexpr std::uint32_t none = ~std::uint32_t{0};
-
-  /// Neighbours in a list by age.
-  struct links {
-    std::uint32_t older = none;
-    std::uint32_t younger = none;
-  };
-
-  struct object {
-    std::uint64_t size = 0;
-    std::uint64_t born_ns = 0;
-    std::uint64_t born_bytes = 0;
-    std::uint32_t growths = 0;  ///< That led to it.
-    std::uint32_t thread = 0;
-    std::uint32_t stack = 0;
-    links in_thread = {}, in_site = {};
-    std::uint32_t chunks[call_tree::most_levels] = {};  ///< In the arena of each level.
-  };
-
-  /// Objects in blocks that stay: a vector would hold two copies while it grows.
-  class object_table {
-  public:
-    [[nodiscard]] object& operator[](std::uint32_t i) noexcept { return blocks_[i / block][i % block]; }
-    [[nodiscard]] const object& operator[](std::uint32_t i) const noexcept { return blocks_[i / block][i % block]; }
-    /// Returns: the index of a new object.
-    std::uint32_t add() {
-      if (size_ % block == 0) blocks_.push_back(std::make_unique<object[]>(block));
-      return size_++;
-    }
-
-  private:
-    static constexpr std::uint32_t block = 4096;
-    std::vector<std::unique_ptr<object[]>> blocks_;
-    std::uint32_t size_ = 0;
-  };
+  static constexpr std::uint32_t none = live_objects::none;
 
   struct thread_state {
     std::uint32_t youngest = none;
@@ -113,13 +78,13 @@ private:
   void allocate(const trace::event& e);
   void release(std::uint64_t id, const trace::event& e, std::uint32_t successor);
   void die(std::uint32_t slot, const death& how);
-  void count_death(site_features& site, const object& o, const death& how, std::uint32_t owner);
-  void end_chain(const object& o);
+  void count_death(site_features& site, const live_object& o, const death& how, std::uint32_t owner);
+  void end_chain(const live_object& o);
   void unlink(std::uint32_t slot);
   void live_changed();
-  [[nodiscard]] bool is_growth(const object& from, std::uint32_t successor) const;
+  [[nodiscard]] bool is_growth(const live_object& from, std::uint32_t successor) const;
   [[nodiscard]] std::uint32_t owner_of(std::uint32_t birth, std::uint32_t end);
-  [[nodiscard]] std::uint32_t& site_youngest(const object& o);
+  [[nodiscard]] std::uint32_t& site_youngest(const live_object& o);
   [[nodiscard]] thread_state& thread_of(std::uint32_t id);
   [[nodiscard]] std::uint32_t stack_of(const trace::event& e) const;
 
@@ -133,9 +98,7 @@ private:
   std::unordered_map<std::uint64_t, std::uint32_t> owners_;  // birth and death stack to frame
 
   // Of the current trace.
-  detail::id_map<std::uint32_t> slots_;  // by object
-  object_table objects_;
-  std::vector<std::uint32_t> free_slots_;
+  live_objects objects_;
   std::vector<thread_state> threads_;
   std::unordered_map<std::uint64_t, std::uint32_t> youngest_;  // by return address and thread
   study::amount live_, peak_;

@@ -5,14 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "cli/preload/frame.hpp"
+
 namespace ashlar::recorder {
-
-/// The addresses of the calling thread's stack; none: `low == high`.
-struct stack_bounds {
-  std::uintptr_t low = 0, high = 0;
-
-  [[nodiscard]] bool has(std::uintptr_t address) const noexcept { return low <= address && address < high; }
-};
 
 /// Effects: looks up what the walk needs. Returns: whether it works in this process: on x86-64, with glibc 2.35 or
 /// later, whose search for an address takes no lock.
@@ -32,7 +27,7 @@ struct stack_bounds {
 /// Effects: forgets all rules: code may have gone, and other code come to its place.
 void forget_rules() noexcept;
 
-/// Effects: in a forked child: a thread that it lacks may have held the cache's lock.
+/// Effects: in a forked child: a thread that it lacks may have held the cache's lock. No known stack holds any more.
 void reset_walk() noexcept;
 
 }  // namespace ashlar::recorder

@@ -2,6 +2,7 @@
 // Walks the stack by cached rules, or by an unwinder where it has none; and the table of stacks.
 #include "cli/preload/stacks.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdlib>
 #include <span>
@@ -10,6 +11,7 @@
 
 #include <ashlar/detail/trace/table_chunks.hpp>
 
+#include "cli/preload/known_stacks.hpp"
 #include "cli/preload/recorder.hpp"
 #include "cli/preload/settings.hpp"
 #include "cli/preload/stack_walk.hpp"
@@ -23,6 +25,7 @@ std::uint32_t stack_depth = 0;
 namespace {
 
 constexpr std::uint32_t own_frames = 2;  // take_stack and the interposed function
+constexpr std::uint32_t refused = ~std::uint32_t{0};
 
 using stack_table = written_once<detail::trace_io::chunk_kind::stacks, std::size_t{1} << 20, 64 * 1024>;
 using unwinder = int (*)(void**, int);
@@ -76,6 +79,19 @@ ASHLAR_INLINE const void* frame_of_caller() noexcept {
   return *static_cast<const void* const*>(__builtin_frame_address(0));
 }
 
+/// Returns: the id of the stack that is walked from a function on; `refused` if it cannot be walked.
+ASHLAR_INLINE std::uint32_t id_of_walk(const void* function) noexcept {
+  if (ASHLAR_UNLIKELY(self.log == nullptr || stack_depth > known_stack::most_frames)) {
+    std::uint64_t found[max_stack_depth];
+    const int n = walk_stack(found, stack_depth, function, self.stack);
+    return n < 0 ? refused : id_of({found, static_cast<std::size_t>(n)});
+  }
+  known_stack* const known = self.log->stacks.find(stack_depth, function, self.stack);
+  if (ASHLAR_UNLIKELY(known == nullptr)) return refused;
+  if (ASHLAR_UNLIKELY(known->id == 0)) known->id = id_of({known->codes.data(), known->count});
+  return known->id;
+}
+
 ASHLAR_COLD void find_own_stack() noexcept {
   const inside_recorder inside;
   self.stack = find_stack();
@@ -107,11 +123,12 @@ ASHLAR_NOINLINE std::uint32_t take_stack() noexcept {
   if (self.busy) return 0;
   if (ASHLAR_UNLIKELY(!walks)) return unwind_stack();
   if (ASHLAR_UNLIKELY(self.stack.high == 0)) find_own_stack();
-  std::uint64_t found[max_stack_depth];
-  self.busy = true;  // a signal handler must not wait for the cache's lock
-  const int n = walk_stack(found, stack_depth, frame_of_caller(), self.stack);
+  self.busy = true;  // a signal handler must not wait for the cache's lock, nor change what is known
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  const std::uint32_t id = id_of_walk(frame_of_caller());
+  std::atomic_signal_fence(std::memory_order_seq_cst);
   self.busy = false;
-  return ASHLAR_LIKELY(n >= 0) ? id_of({found, static_cast<std::size_t>(n)}) : unwind_stack();
+  return ASHLAR_LIKELY(id != refused) ? id : unwind_stack();
 }
 
 bool write_stacks() noexcept { return stack_depth == 0 || table->write(); }

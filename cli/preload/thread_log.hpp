@@ -11,6 +11,8 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/trace/record.hpp>
 
+#include "cli/preload/known_stacks.hpp"
+
 namespace ashlar::recorder {
 
 /// The loss by a kill for each thread, and the unit of compression.
@@ -31,6 +33,7 @@ struct thread_log {
   thread_log* next = nullptr;   ///< Of all logs; they are recycled, never given back.
   bool in_use = false;
   detail::trace_io::record records[log_records + spare_records];
+  known_stacks stacks;  ///< Of the owner; those of owners before it do no harm.
 
   /// Effects: appends `r`. Returns: whether the log is full now.
   [[nodiscard]] ASHLAR_INLINE bool append(const detail::trace_io::record& r) noexcept {

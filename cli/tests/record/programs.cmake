@@ -20,6 +20,7 @@ foreach(target IN LISTS record_programs)
 endforeach()
 # The walk of the recorder is also compared with an unwinder, in the tests themselves.
 target_sources(test_cli PRIVATE "${PROJECT_SOURCE_DIR}/cli/preload/frame_rules.cpp"
+  "${PROJECT_SOURCE_DIR}/cli/preload/known_stacks.cpp" "${PROJECT_SOURCE_DIR}/cli/preload/rule_cache.cpp"
   "${PROJECT_SOURCE_DIR}/cli/preload/stack_walk.cpp")
 target_include_directories(record_victim PRIVATE "${PROJECT_SOURCE_DIR}")
 target_link_libraries(record_victim PRIVATE ashlar::ashlar)

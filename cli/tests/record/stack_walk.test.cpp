@@ -15,34 +15,27 @@
 
 #include <alloca.h>
 #include <link.h>
-#include <unwind.h>
 
 #include <gtest/gtest.h>
 
 #include "cli/preload/frame_rules.hpp"
+#include "cli/tests/record/unwound_stack.hpp"
 
 namespace {
 
 using namespace ashlar::recorder;
 using stack = std::vector<std::uint64_t>;
 
-_Unwind_Reason_Code add_frame(_Unwind_Context* context, void* to) {
-  if (const auto address = _Unwind_GetIP(context); address != 0) static_cast<stack*>(to)->push_back(address);
-  return _URC_NO_REASON;
-}
-
 int walks = 0;
 int refusals = 0;
 
 /// Expects: the caller has a frame pointer. Checks the frames from its caller on.
 [[gnu::noinline]] void compare() {
-  stack unwound;
-  _Unwind_Backtrace(add_frame, &unwound);
+  const stack unwound = unwound_stack();
   std::array<std::uint64_t, 256> walked{};
   const int n = walk_stack(walked.data(), walked.size(), __builtin_frame_address(0), find_stack());
   if (n < 0) return void(++refusals);
   ++walks;
-  unwound.erase(unwound.begin());  // this function
   EXPECT_EQ(stack(walked.begin(), walked.begin() + n), unwound);
 }
 

@@ -40,7 +40,15 @@ TEST(live_map, the_empty_map_has_nothing) {
 TEST(live_map, keeps_the_thread) {
   live_map m;
   m.insert(16, {5, 3});
+  m.insert(32, {(std::uint64_t{1} << 40) - 1, (1U << 24) - 1});
+  m.insert(48, {7, (1U << 24) + 1});
   EXPECT_EQ(m.take(16).thread, 3U);
+  const auto greatest = m.take(32);
+  EXPECT_EQ(greatest.object, (std::uint64_t{1} << 40) - 1);
+  EXPECT_EQ(greatest.thread, (1U << 24) - 1);
+  const auto beyond = m.take(48);
+  EXPECT_EQ(beyond.object, 7U);
+  EXPECT_EQ(beyond.thread, 1U);
 }
 
 }  // namespace
