@@ -8,20 +8,9 @@ namespace ashlar::recorder {
 
 namespace {
 
-constexpr std::uint64_t word_bytes = sizeof(std::uint64_t);
-
-[[nodiscard]] bool same_by_frame_pointer(const known_stack& known, const frame& start) noexcept {
-  std::uint64_t frame_pointer = start.frame_pointer;
-  for (std::uint32_t i = 1; i < known.words; ++i) {
-    const frame_rule rule = unpacked(known.rules[i - 1]);
-    const std::uint64_t cfa = start.stack_pointer + known.at[i];
-    if (rule.base == frame_base::frame_pointer &&
-        frame_pointer + static_cast<std::uint64_t>(std::int64_t{rule.offset}) != cfa)
-      return false;
-    if (rule.saved_words != 0) frame_pointer = word_at(cfa - static_cast<std::uint64_t>(rule.saved_words) * word_bytes);
-    if (word_at(cfa - word_bytes) != known.codes[i]) return false;
-  }
-  return true;
+/// Returns: the word that ends a number of bytes behind the first frame's stack pointer.
+[[nodiscard]] ASHLAR_INLINE std::uint64_t word_before(const frame& start, std::int32_t distance) noexcept {
+  return word_at(start.stack_pointer + static_cast<std::uint64_t>(std::int64_t{distance}) - sizeof(std::uint64_t));
 }
 
 /// Returns: whether a walk from `start` would find the known stack.
@@ -29,10 +18,9 @@ constexpr std::uint64_t word_bytes = sizeof(std::uint64_t);
                                        const stack_bounds& stack) noexcept {
   if (known.stack_pointer != start.stack_pointer || known.codes[0] != start.code) return false;
   if (known.generation != frame_rules.generation()) return false;
-  if (known.at[known.words - 1U] > stack.high - start.stack_pointer) return false;
-  if (ASHLAR_UNLIKELY(known.uses_frame_pointer)) return same_by_frame_pointer(known, start);
+  if (static_cast<std::uint64_t>(known.extent) > stack.high - start.stack_pointer) return false;
   for (std::uint32_t i = 1; i < known.words; ++i)
-    if (word_at(start.stack_pointer + known.at[i] - word_bytes) != known.codes[i]) return false;
+    if (word_before(start, known.at[i]) != known.codes[i]) return false;
   return true;
 }
 
@@ -44,15 +32,49 @@ public:
       : near_(near), count_(near == nullptr || near->generation != generation ? 0 : near->ruled) {}
 
   [[nodiscard]] ASHLAR_INLINE std::uint64_t at(const frame& f) noexcept {
-    while (next_ < count_ && near_->stack_pointer + near_->at[next_] < f.stack_pointer) ++next_;
-    const bool is_same =
-        next_ < count_ && near_->stack_pointer + near_->at[next_] == f.stack_pointer && near_->codes[next_] == f.code;
+    while (next_ < count_ && place() < f.stack_pointer) ++next_;
+    const bool is_same = next_ < count_ && place() == f.stack_pointer && near_->codes[next_] == f.code;
     return is_same ? near_->rules[next_] : frame_rules.at(f.code);
   }
 
 private:
+  [[nodiscard]] ASHLAR_INLINE std::uint64_t place() const noexcept {
+    return near_->stack_pointer + static_cast<std::uint64_t>(std::int64_t{near_->at[next_]});
+  }
+
   const known_stack* near_;
   std::uint32_t count_, next_ = 0;
+};
+
+/// The words by which the frame pointers of a walk are known: the function that asks has saved the first one.
+class frame_pointer_words {
+public:
+  /// Effects: notes a step from a frame to the next, whose stack pointer is `distance` bytes from the first one's.
+  ASHLAR_INLINE void step(const frame_rule& rule, std::uint64_t frame_pointer, std::int32_t distance) noexcept {
+    if (rule.base == frame_base::frame_pointer && !is_noted_) {
+      codes_[count_] = frame_pointer;
+      at_[count_++] = saved_at_;
+      is_noted_ = true;
+    }
+    if (rule.saved_words == 0) return;
+    saved_at_ = distance - (rule.saved_words - 1) * 8;
+    is_noted_ = false;
+  }
+
+  /// Effects: appends them to the words of `to`.
+  void append(known_stack& to) const noexcept {
+    for (std::uint16_t i = 0; i < count_; ++i) {
+      to.codes[to.words] = codes_[i];
+      to.at[to.words++] = at_[i];
+    }
+  }
+
+private:
+  std::int32_t saved_at_ = -8;  // below the first return address
+  bool is_noted_ = false;
+  std::uint16_t count_ = 0;
+  std::uint64_t codes_[known_stack::most_frames];
+  std::int32_t at_[known_stack::most_frames];
 };
 
 /// Effects: `to` becomes the stack from `start` on. Returns: false if it has a frame without a rule.
@@ -60,25 +82,27 @@ private:
                         const known_stack* near) noexcept {
   to.stack_pointer = 0;  // until all is known
   to.generation = frame_rules.generation();
-  to.uses_frame_pointer = false;
+  if (ASHLAR_UNLIKELY(stack.high - start.stack_pointer > INT32_MAX)) return false;
   rules_nearby rules(near, to.generation);
+  frame_pointer_words pointers;
   frame at = start;
   std::uint16_t n = 0;
   for (;; ++n) {
-    const std::uint64_t distance = at.stack_pointer - start.stack_pointer;
-    if (ASHLAR_UNLIKELY(distance > UINT32_MAX)) return false;
     to.codes[n] = at.code;
-    to.at[n] = static_cast<std::uint32_t>(distance);
+    to.at[n] = static_cast<std::int32_t>(at.stack_pointer - start.stack_pointer);
     if (at.code == 0 || n + 1U == most) break;
     to.rules[n] = rules.at(at);
     const frame_rule rule = unpacked(to.rules[n]);
     if (rule.base == frame_base::none) break;
+    const std::uint64_t frame_pointer = at.frame_pointer;
     if (ASHLAR_UNLIKELY(rule.base == frame_base::unknown || !at.step(rule, stack))) return false;
-    to.uses_frame_pointer = to.uses_frame_pointer || rule.base == frame_base::frame_pointer;
+    pointers.step(rule, frame_pointer, static_cast<std::int32_t>(at.stack_pointer - start.stack_pointer));
   }
   to.ruled = n;
   to.words = static_cast<std::uint16_t>(n + 1);
   to.count = at.code == 0 ? n : to.words;
+  to.extent = to.at[n];
+  pointers.append(to);
   to.stack_pointer = start.stack_pointer;
   to.id = 0;
   return true;
@@ -86,23 +110,32 @@ private:
 
 }  // namespace
 
+std::size_t known_stacks::set_of(const frame& start, const stack_bounds& stack) noexcept {
+  constexpr std::uint64_t odd = 0x9E3779B97F4A7C15;
+  std::uint64_t mixed = ((start.code << 32 | start.code >> 32) ^ start.stack_pointer) * odd;
+  const frame_rule rule = unpacked(frame_rules.at(start.code));
+  frame next = start;
+  if (rule.base == frame_base::stack_pointer && next.step(rule, stack)) mixed = (mixed ^ next.code) * odd;
+  return static_cast<std::size_t>(mixed >> (64 - set_bits));
+}
+
 known_stack* known_stacks::find(std::uint32_t most, const void* function, const stack_bounds& stack) noexcept {
   const frame start = frame::caller_of(function, stack);
   if (ASHLAR_UNLIKELY(start.code == 0)) return nullptr;
-  set& alike = set_of(start);
-  known_stack& recent = alike.stacks[alike.recent];
-  if (ASHLAR_LIKELY(holds(recent, start, stack))) return last_ = &recent;
-  for (std::uint32_t i = 0; i < ways; ++i) {
-    known_stack& other = alike.stacks[i];
-    if (!holds(other, start, stack)) continue;
-    alike.recent = i;
-    return last_ = &other;
+  const std::size_t alike = set_of(start, stack);
+  std::uint8_t& recent = recent_[alike];
+  known_stack* const all = &stacks_[alike * ways];
+  if (ASHLAR_LIKELY(holds(all[recent], start, stack))) return last_ = &all[recent];
+  for (std::uint8_t i = 0; i < ways; ++i) {
+    if (!holds(all[i], start, stack)) continue;
+    recent = i;
+    return last_ = &all[i];
   }
-  alike.recent = alike.next;
-  alike.next = (alike.next + 1) % ways;
-  known_stack& fresh = alike.stacks[alike.recent];
-  if (!walk(fresh, start, most, stack, last_ == &fresh ? &recent : last_)) return nullptr;
-  return last_ = &fresh;
+  known_stack* const near = last_;
+  recent = next_[alike];
+  next_[alike] = static_cast<std::uint8_t>((recent + 1) % ways);
+  last_ = &all[recent];
+  return walk(*last_, start, most, stack, near == last_ ? nullptr : near) ? last_ : nullptr;
 }
 
 }  // namespace ashlar::recorder

@@ -6,6 +6,7 @@
 //              | return address 1 |  <- at[1]     codes[1]
 //              |      ...         |
 //              | return address 0 |  <- at[0] = 0, codes[0]: of the function that asks
+//              | frame pointer    |
 //
 // A walk is a function of its first frame, of the rules at the return addresses, and of the words that it reads: the
 // return addresses, and the saved frame pointers that some rule uses. A known stack is taken only if all of them are
@@ -25,18 +26,20 @@ namespace ashlar::recorder {
 
 /// A stack with all that its walk depended on.
 struct known_stack {
-  static constexpr std::uint32_t most_frames = 32;
+  static constexpr std::uint32_t most_frames = 16;
+
+  static constexpr std::uint32_t most_words = 2 * most_frames;
 
   std::uint64_t stack_pointer = 0;  ///< Of the first frame; 0: no stack is known.
   std::uint32_t generation = 0;     ///< Of the rules.
   std::uint32_t id = 0;             ///< For the owner of the stacks; 0 in a new one.
   std::uint16_t count = 0;          ///< Frames.
-  std::uint16_t words = 0;          ///< Return addresses that were read: a 0 may end the frames.
-  std::uint16_t ruled = 0;          ///< Of them, those with a rule.
-  bool uses_frame_pointer = false;
-  std::array<std::uint64_t, most_frames + 1> codes = {};
-  std::array<std::uint32_t, most_frames + 1> at = {};  ///< Bytes from the first frame's stack pointer to each frame's.
-  std::array<std::uint64_t, most_frames + 1> rules = {};  ///< Packed.
+  std::uint16_t ruled = 0;          ///< Return addresses with a rule.
+  std::uint16_t words = 0;          ///< Words that were read: return addresses, then saved frame pointers.
+  std::int32_t extent = 0;          ///< Bytes to the last frame's stack pointer.
+  std::array<std::uint64_t, most_words> codes = {};
+  std::array<std::int32_t, most_words> at = {};       ///< Bytes from the first frame's stack pointer to a word's end.
+  std::array<std::uint64_t, most_frames> rules = {};  ///< Packed.
 };
 
 /// All zeros know no stack. For one thread at a time, and not for its signal handlers in between.
@@ -49,21 +52,14 @@ public:
 
 private:
   static constexpr unsigned set_bits = 9;
-  static constexpr std::uint32_t ways = 4;
+  static constexpr std::uint8_t ways = 4;
+  static constexpr std::size_t sets = std::size_t{1} << set_bits;
 
-  /// Stacks that begin alike.
-  struct set {
-    std::array<known_stack, ways> stacks;
-    std::uint32_t recent = 0;
-    std::uint32_t next = 0;  ///< The one to be replaced.
-  };
+  /// Returns: the set of the stacks that begin alike: with the same two return addresses at the same place.
+  [[nodiscard]] static ASHLAR_INLINE std::size_t set_of(const frame& start, const stack_bounds& stack) noexcept;
 
-  [[nodiscard]] ASHLAR_INLINE set& set_of(const frame& start) noexcept {
-    const std::uint64_t mixed = ((start.code << 32 | start.code >> 32) ^ start.stack_pointer) * 0x9E3779B97F4A7C15;
-    return sets_[mixed >> (64 - set_bits)];
-  }
-
-  std::array<set, std::size_t{1} << set_bits> sets_;
+  std::array<std::uint8_t, sets> recent_, next_;  // of each set: the last one found, the one to be replaced
+  std::array<known_stack, sets * ways> stacks_;
   known_stack* last_ = nullptr;  // the most recent one
 };
 

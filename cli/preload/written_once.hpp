@@ -56,15 +56,24 @@ public:
 
 private:
   static constexpr std::size_t max_items = Slots / 4 * 3;
+  static constexpr std::size_t first_slots = Slots / 64;
+  static constexpr std::size_t first_tries = 16;
 
   struct slot {
     std::atomic<std::uint64_t> hash = 0;  ///< 0 = empty.
     std::atomic<std::uint32_t> id = 0;    ///< Released after the item is pending, acquired by its finder.
   };
 
+  /// Most programs have few items, which stand close together then: each page and cache line has many of them.
   slot& find_slot(std::uint64_t hash) noexcept {
-    for (std::size_t at = hash;; ++at) {
-      slot& s = slots_[at % Slots];
+    std::size_t at = hash;
+    for (std::size_t tries = 0; tries < first_tries; ++tries, ++at) {
+      slot& s = slots_[at % first_slots];
+      const std::uint64_t there = s.hash.load(std::memory_order_relaxed);
+      if (there == hash || there == 0) return s;
+    }
+    for (at = hash;; ++at) {
+      slot& s = slots_[first_slots + at % (Slots - first_slots)];
       const std::uint64_t there = s.hash.load(std::memory_order_relaxed);
       if (there == hash || there == 0) return s;
     }
