@@ -104,7 +104,7 @@ std::uint32_t site_observer::born(const trace::event& e, std::uint32_t stack) {
   o.size = e.size;
   o.born_ns = now_ns_;
   o.thread = e.thread;
-  o.stack = stack;
+  o.stack = stack & 0x7FFF'FFFFU;  // a tree has fewer
   const auto join = [&](std::uint32_t& youngest, age_links live_object::* list) {
     (o.*list).older = youngest;
     if (youngest != none) (objects_[youngest].*list).younger = slot;
