@@ -173,7 +173,7 @@ struct known_word {
   bool (*set)(options&, std::string_view value) noexcept;
 };
 
-/// In the order of `known`.
+/// In the order of `known`, which `word_of` needs.
 enum class word : std::uint8_t {
   retain,
   decay,

@@ -76,8 +76,6 @@ std::string known_names() {
 
 }  // namespace
 
-std::span<const advice_threshold> advice_thresholds() noexcept { return thresholds; }
-
 std::string check_threshold_text(const std::string& text) {
   const std::string name = name_in(text);
   const advice_threshold* const found = find_threshold(name);

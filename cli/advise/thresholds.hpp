@@ -3,13 +3,12 @@
 #pragma once
 
 #include <map>
-#include <span>
 #include <string>
 #include <string_view>
 
 namespace ashlar::cli {
 
-/// Below these advice is silent: a wrong proposal costs more than a missed one. Counts and bytes are whole numbers.
+/// Below these advice is silent: a wrong proposal costs more than a missed one.
 struct advice_limits {
   double pair_ns = 20;              ///< Time of a malloc and its free.
   double program_ns = 0;            ///< Of an unrecorded run; 0: unknown.
@@ -51,9 +50,6 @@ struct advice_threshold {
   double advice_limits::* value = nullptr;
   double most = 1;  ///< The least is 0.
 };
-
-/// Returns: all of them, in the order of the rules.
-[[nodiscard]] std::span<const advice_threshold> advice_thresholds() noexcept;
 
 /// Returns: the mistake in "NAME=VALUE"; empty if there is none.
 [[nodiscard]] std::string check_threshold_text(const std::string& text);

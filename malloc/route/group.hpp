@@ -37,7 +37,8 @@ struct group_figures {
 ///
 /// Guard: where the group takes a chunk, memory that is pinned, but neither live nor never used, is counted at each
 /// growth by a 16th of its most chunks; beyond the budget the group gives out no chunks any more. What requests leave
-/// of a pool's cells is pinned too. A chunk is at most a quarter of the budget, but not below 64 KiB. Thread safety:
+/// of a pool's cells is pinned too. A chunk that the plan wants above 64 KiB is at most a
+/// quarter of the budget, with room for four cells. Thread safety:
 /// any thread.
 class alignas(64) group {
 public:

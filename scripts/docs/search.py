@@ -167,7 +167,10 @@ def main(arguments):
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the browser ends with this program
     report = look(browser, site)
     faults = list(faults_of(report, site))
-    if not faults and not list(faults_of(look(browser, site, other_index(site)), site)):
+    other = None if faults else look(browser, site, other_index(site))
+    if not faults and other is None:
+        faults = ["the browser gives no results for the index of another site"]
+    elif not faults and not list(faults_of(other, site)):
         faults = ["the index of another site has the same results"]
     print("\n".join(faults) or "\n".join(f"'{query}': {len(found)} results, first {found[0]['page'] if found else '-'}"
                                          for query, found in report["seen"].items()))

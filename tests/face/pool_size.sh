@@ -15,7 +15,8 @@ fi
 
 # bytes_of <flag>…
 bytes_of() {
-  "${compiler[@]}" "$@" -c "$source" -o "$object"
+  rm -f "$object"
+  "${compiler[@]}" "$@" -c "$source" -o "$object" || exit
   size "$object" | awk 'NR == 2 { print $1 }'
 }
 
@@ -24,7 +25,8 @@ fault=0
 for level in Os O2; do
   plain=$(bytes_of "-$level")
   for lock in null_lock thread_cached; do
-    added=$(($(bytes_of "-$level" "-DASHLAR_TEST_LOCK=ashlar::$lock") - plain))
+    pooled=$(bytes_of "-$level" "-DASHLAR_TEST_LOCK=ashlar::$lock")
+    added=$((pooled - plain))
     echo "-$level, $lock: $added bytes more than a std::map without a pool ($plain); at most ${most[$level.$lock]} expected"
     ((added <= most[$level.$lock])) || fault=1
   done

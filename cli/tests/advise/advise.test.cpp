@@ -2,12 +2,15 @@
 // End-to-end tests of `ashlar advise`: planted remedies are found at their lines, and nothing at the innocents.
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <regex>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/advise/thresholds.hpp"
 #include "cli/routes/plan.hpp"
 #include "cli/tests/command.hpp"
 
@@ -155,6 +158,21 @@ TEST_F(advise, thresholds_are_options_and_evidence) {
   ASSERT_EQ(plan.groups.size(), 1U);
   EXPECT_EQ(plan.groups[0].evidence["rules"], json::parse(R"({"few_sizes.sizes": 0.0, "lifo.held": 2.0})"));
   EXPECT_EQ(proposals(advice(none + " " + trace + " --rule few_sizes.sizes=4")).size(), 1U) << "the last one counts";
+}
+
+/// The names and defaults in the table of docs/advise-rules.md.
+std::map<std::string, double> documented_thresholds() {
+  std::map<std::string, double> all;
+  std::ifstream page(ASHLAR_RULES_PAGE);
+  const std::regex row("\\| `([a-z_]+\\.[a-z_]+)` \\| ([0-9.]+) \\|.*");
+  std::smatch found;
+  for (std::string line; std::getline(page, line);)
+    if (std::regex_match(line, found, row)) all[found[1]] = std::stod(found[2]);
+  return all;
+}
+
+TEST(advice_thresholds, the_page_has_each_with_its_default) {
+  EXPECT_EQ(documented_thresholds(), ashlar::cli::all_thresholds({}));
 }
 
 TEST_F(advise, thresholds_that_are_not_known_or_no_numbers_are_refused) {

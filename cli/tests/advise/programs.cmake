@@ -8,5 +8,6 @@ target_include_directories(advise_victim PRIVATE "${PROJECT_SOURCE_DIR}")
 target_link_libraries(advise_victim PRIVATE ashlar_warnings pthread ${CMAKE_DL_LIBS})
 target_compile_features(advise_victim PRIVATE cxx_std_20)
 target_compile_definitions(test_cli PRIVATE "ASHLAR_ADVISE_VICTIM=\"$<TARGET_FILE:advise_victim>\""
-  "ASHLAR_ADVISE_VICTIM_SOURCE=\"${CMAKE_CURRENT_SOURCE_DIR}/advise/victim.cpp\"")
+  "ASHLAR_ADVISE_VICTIM_SOURCE=\"${CMAKE_CURRENT_SOURCE_DIR}/advise/victim.cpp\""
+  "ASHLAR_RULES_PAGE=\"${PROJECT_SOURCE_DIR}/docs/advise-rules.md\"")
 add_dependencies(test_cli advise_victim ashlar_record)
