@@ -128,8 +128,8 @@ int record_and_use(const command& c, const std::vector<limit>& limits) {
 
 /// Returns: null if there is none.
 const char* mistake_of(const command& c) {
-  if (c.program.empty() == c.trace.empty()) return "either --trace TRACE or -- PROGRAM is needed";
-  if (c.limits.empty() == c.write.empty()) return "either LIMITS or --write FILE is needed";
+  if (c.program.empty() == c.trace.empty()) return "either --trace TRACE or -- PROGRAM is needed, and not both";
+  if (c.limits.empty() == c.write.empty()) return "either LIMITS or --write FILE is needed, and not both";
   return !c.write.empty() && !c.json.empty() ? "--json is of no use with --write" : nullptr;
 }
 

@@ -82,6 +82,7 @@ int run_by_plan(const command& c) {
   if (c.level != "fast") return complain("run", "--plan is for the level fast", exit_usage);
   const std::string library = require_companion(route_library);
   const program_facts program = inspect_program(c.program.front());
+  if (::access(program.path.c_str(), F_OK) != 0) return complain_of_start("run", c.program.front(), errno);
   std::string obstacle = describe(program, {.name = route_library, .use = "run"});
   route_plan plan = read_plan(c.plan);
   if (obstacle.empty()) obstacle = bind_plan(plan, c.wrapped ? plan.program : program.path);

@@ -232,6 +232,8 @@ TEST_F(run_by_plan, a_file_that_is_no_plan_starts_nothing) {
   EXPECT_TRUE(complained("none: No such file")) << text("err");
   EXPECT_EQ(text("out"), "");
   EXPECT_EQ(ashlar("run --report -- " + victim + " chains"), 2);
+  EXPECT_EQ(ashlar("run --plan " + file("b.plan") + " -- " + file("gone")), 127);
+  EXPECT_TRUE(complained(file("gone") + ": no such program")) << text("err");
 }
 
 TEST_F(run_by_plan, offsets_that_are_no_sites_route_nothing) {
