@@ -158,7 +158,8 @@ TEST_F(budget, limits_that_cannot_be_written_are_an_error) {
   EXPECT_EQ(ashlar("budget --write f --json g --trace " + trace), 2);
   EXPECT_EQ(text("err"), "ashlar budget: --json is of no use with --write; see ashlar budget --help\n");
   EXPECT_EQ(ashlar("budget --write f l.json --trace " + trace), 2);
-  EXPECT_EQ(text("err"), "ashlar budget: either LIMITS or --write FILE is needed, and not both; see ashlar budget --help\n");
+  EXPECT_EQ(text("err"),
+            "ashlar budget: either LIMITS or --write FILE is needed, and not both; see ashlar budget --help\n");
   EXPECT_EQ(ashlar("budget --write " + file("none.json") + " -- false"), 1);
   EXPECT_EQ(text("none.json"), "");
 }
