@@ -73,8 +73,8 @@ private:
     of(table).upstream_.deallocate(extent.start, extent.bytes(), extent.alignment());
   }
 
-  static void give_table_to_upstream(extent_table& table, window* slots, std::size_t bytes) noexcept {
-    of(table).upstream_.deallocate(slots, bytes, alignof(window));
+  static void give_table_to_upstream(extent_table& table, window* table_of_windows, std::size_t bytes) noexcept {
+    of(table).upstream_.deallocate(table_of_windows, bytes, alignof(window));
   }
 
   [[nodiscard]] static bool expand_in_upstream(extent_table& table, const window& extent, std::size_t bytes) noexcept {
