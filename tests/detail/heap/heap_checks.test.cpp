@@ -232,10 +232,11 @@ TEST_F(heap_checks, a_dead_cell_whose_first_words_were_written_to) {
 }
 
 TEST_F(heap_checks, the_last_words) {
+  const std::string cell = is_hardened ? "64" : "48";  // with room for a canary
   void* const p = heap_.allocate(48);
   heap_.deallocate(p);
   ASHLAR_EXPECT_LAST_WORDS(heap_.deallocate(p),
-                           "ashlar: double_free: freed a block that is free, pointer 0x*, resource 0x*, size 48");
+                           "ashlar: double_free: freed a block that is free, pointer 0x*, resource 0x*, size " + cell);
   auto* const q = static_cast<std::byte*>(heap_.allocate(48));
   ASHLAR_EXPECT_LAST_WORDS(heap_.deallocate(q, 100),
                            "ashlar: size_mismatch: freed a block with another size than it was allocated with, pointer "
@@ -243,7 +244,8 @@ TEST_F(heap_checks, the_last_words) {
                                std::string(is_hardened ? "100" : "112"));
   ASHLAR_EXPECT_LAST_WORDS(heap_.deallocate(q + 8),
                            "ashlar: misaligned_free: freed a pointer into the middle of a block, pointer 0x*, "
-                           "resource 0x*, size 48");
+                           "resource 0x*, size " +
+                               cell);
   ASHLAR_EXPECT_LAST_WORDS(heap_.deallocate(&heap_),
                            "ashlar: invalid_free: freed a pointer that is not of this heap, pointer 0x*, resource 0x*");
   local_heap<> other;

@@ -35,6 +35,29 @@ public:
   extent_map& operator=(const extent_map&) = delete;
   ~extent_map() { release(); }
 
+  /// @{ As of `extent_table`, with the calls of the caller's code: the library that used the map before may be closed.
+  template <class F>
+  ASHLAR_INLINE auto retry_after_purge(F attempt) noexcept {
+    return table().retry_after_purge(attempt);
+  }
+  [[nodiscard]] std::byte* take(std::size_t bytes, std::size_t alignment, bool is_segment) noexcept {
+    return table().take(bytes, alignment, is_segment);
+  }
+  void give(const void* p) noexcept { table().give(p); }
+  [[nodiscard]] bool resize(const void* p, std::size_t bytes) noexcept { return table().resize(p, bytes); }
+  [[nodiscard]] std::byte* move(const void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    return table().move(p, bytes, alignment);
+  }
+  void keep(const void* p) noexcept { table().keep(p); }
+  [[nodiscard]] std::byte* take_spare(std::size_t bytes, std::size_t alignment) noexcept {
+    return table().take_spare(bytes, alignment);
+  }
+  std::size_t give_spares(std::size_t most) noexcept { return table().give_spares(most); }
+  void age_spares() noexcept { table().age_spares(); }
+  [[nodiscard]] bool charge(std::size_t bytes) noexcept { return table().charge(bytes); }
+  void release() noexcept { table().release(); }
+  /// @}
+
   /// Effects: names the owner of the segment at `p`, null for none, where an address alone leads to it.
   void set_owner([[maybe_unused]] const void* p, [[maybe_unused]] segment_owner* owner) noexcept {
     if constexpr (finds_owners<Upstream>) upstream_.get().set_owner(p, owner);
@@ -57,6 +80,10 @@ private:
   static constexpr bool lends_segments =
       requires(Upstream& shared) { shared.get().try_allocate_segment(window_bytes); };
 
+  [[nodiscard]] extent_table& table() noexcept {
+    use(calls);
+    return *this;
+  }
   [[nodiscard]] static extent_map& of(extent_table& table) noexcept { return static_cast<extent_map&>(table); }
 
   [[nodiscard]] static void* take_from_upstream(extent_table& table, std::size_t bytes, std::size_t alignment,

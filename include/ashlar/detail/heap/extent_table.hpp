@@ -215,6 +215,9 @@ protected:
   }
   ~extent_table() = default;
 
+  /// Effects: makes the next calls those of code that is certain to be loaded.
+  void use(const extent_calls& calls) noexcept { calls_ = &calls; }
+
   [[nodiscard]] static constexpr std::size_t windows_of(std::size_t bytes) noexcept {
     return bytes / window_bytes + (bytes % window_bytes != 0 ? 1 : 0);
   }
