@@ -28,6 +28,7 @@ struct advice {
   advice_limits limits;
   std::vector<advised_site> sites;  ///< Those with a remedy first.
   advice_measurement measurement = {};
+  std::string no_plan;  ///< Why no site is routed; empty: some are.
 };
 
 /// Returns: a page of text, with at most `top` sites that have a remedy.

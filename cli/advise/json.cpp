@@ -151,6 +151,7 @@ json advice_json(const advice& a, const call_tree& tree, site_names& names) {
           {"rules", all_thresholds(a.limits)},
           {"features", program_json(a.features)},
           {"measurement", a.measurement.data},
+          {"no_plan", a.no_plan.empty() ? json() : json(a.no_plan)},
           {"sites", sites}};
 }
 

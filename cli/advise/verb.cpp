@@ -24,6 +24,7 @@
 #include "cli/support/budget.hpp"
 #include "cli/support/output.hpp"
 #include "cli/support/parse.hpp"
+#include "cli/support/table.hpp"
 #include "cli/support/verb.hpp"
 
 namespace ashlar::cli {
@@ -199,7 +200,7 @@ route_plan make_plan(const advise_options& o, const advice& a, const call_tree& 
   return plan;
 }
 
-/// Returns: the last line of the page.
+/// Returns: the end of the page, with the first sites of each group.
 std::string plan_line(const advise_options& o, const route_plan& plan) {
   if (o.plan.empty() || plan.groups.empty()) return "";
   std::size_t sites = 0;
@@ -207,16 +208,28 @@ std::string plan_line(const advise_options& o, const route_plan& plan) {
   const auto counted = [](std::size_t n, const char* what) {
     return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
   };
-  return fmt::format("\nPlan: {} in {}, written to {}\n", counted(sites, "site"), counted(plan.groups.size(), "group"),
-                     o.plan);
+  std::string text = fmt::format("\nPlan: {} in {}, written to {}\n", counted(sites, "site"),
+                                 counted(plan.groups.size(), "group"), o.plan);
+  constexpr std::size_t width = 100;
+  for (std::size_t i = 0; i < std::min(plan.groups.size(), o.top); ++i)
+    text += "  " + wrapped(plan.groups[i].name + ": " + sites_text(plan.groups[i]), width - 2, "    ") + "\n";
+  if (plan.groups.size() > o.top) text += fmt::format("  and {} more groups\n", plan.groups.size() - o.top);
+  return text;
 }
 
-void write_plan(const advise_options& o, const route_plan& plan) {
+/// Returns: why the plan has no groups; empty if it has some.
+std::string why_no_plan(const advise_options& o, const program_features& p, const route_plan& plan) {
+  if (!plan.groups.empty()) return "";
+  if (p.allocated.objects == 0) return "no allocation was recorded";
+  if (p.without_stack == p.allocated.objects)
+    return "the trace has no call stacks, so that no site is known: record with --stacks 16";
+  return o.measured.level == measure_level::run ? "no group of sites was measured to gain"
+                                                : "no long-lived objects are worth memory of their own";
+}
+
+void write_plan(const advise_options& o, const advice& a, const route_plan& plan) {
   write_text(o.plan, to_text(plan));
-  const std::string why = o.measured.level == measure_level::run
-                              ? "no group of sites was measured to gain"
-                              : "no long-lived objects are worth memory of their own";
-  if (plan.groups.empty()) complain("advise", o.plan + ": " + why + ": the plan is empty");
+  if (!a.no_plan.empty()) complain("advise", o.plan + ": " + a.no_plan + ": the plan is empty");
 }
 
 /// Returns: whether it was written; complains if not.
@@ -234,7 +247,7 @@ bool succeeds(const std::function<void()>& write) {
 /// Returns: whether all were written.
 bool write_outputs(const advise_options& o, const advice& a, const call_tree& tree, site_names& names,
                    const route_plan& plan, page_history* history) {
-  bool all = o.plan.empty() || succeeds([&] { write_plan(o, plan); });
+  bool all = o.plan.empty() || succeeds([&] { write_plan(o, a, plan); });
   if (!o.json.empty()) all = succeeds([&] { write_json(o.json, advice_json(a, tree, names)); }) && all;
   if (history != nullptr)
     all = succeeds([&] {
@@ -285,6 +298,7 @@ int advise(const advise_options& o) {
   a.sites = choose_sites(tree, seen, names, a.limits);
   route_plan plan = make_plan(o, a, tree, seen, names, program_of(*inputs.front()));
   const int status = measurer.measure(a, tree, plan, o.plan, o.prefix);
+  a.no_plan = why_no_plan(o, a.features, plan);
   return write_outputs(o, a, tree, names, plan, history ? &*history : nullptr) ? status : exit_failure;
 }
 

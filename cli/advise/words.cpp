@@ -36,9 +36,10 @@ std::string arena_note(const site_features& f) {
 }
 
 std::string arena_gain(const site_features& f) {
-  return fmt::format("chunks hold {} at their peak, {:.2f} times the live bytes; {} chunk{} pinned{}",
-                     in_bytes(f.arena.peak_held_bytes()), f.arena.held_by_live(), in_words(f.arena.pinned_chunks()),
-                     f.arena.pinned_chunks() == 1 ? " is" : "s are", arena_note(f));
+  return fmt::format(
+      "chunks hold {} at their peak, {:.2f} times the live bytes and one chunk of {}; {} chunk{} pinned{}",
+      in_bytes(f.arena.peak_held_bytes()), f.arena.held_by_live(), in_bytes(counted_arena_model::chunk_bytes),
+      in_words(f.arena.pinned_chunks()), f.arena.pinned_chunks() == 1 ? " is" : "s are", arena_note(f));
 }
 
 std::string pool_gain(const site_features& f) {
@@ -110,7 +111,10 @@ std::string remedy_text(const advised_site& s) {
           "offsets computed in advance, for the phase: 'ashlar plan --from-trace TRACE --between {} {}', "
           "and ashlar::static_arena_guard over them",
           s.phases.opening, s.phases.closing);
-    case remedy::region: return "an arena of their own that is never freed";
+    case remedy::region:
+      return "if they are a leak, free them: that comes first; if they are kept on purpose, an arena of their own that "
+             "is "
+             "never freed";
     case remedy::segregate:
       return f.sizes.distinct() <= 4 ? "pages of their own: " + pool_text(s)
                                      : "pages of their own: an ashlar::arena or heap";

@@ -130,7 +130,9 @@ int record_and_use(const command& c, const std::vector<limit>& limits) {
 const char* mistake_of(const command& c) {
   if (c.program.empty() == c.trace.empty()) return "either --trace TRACE or -- PROGRAM is needed, and not both";
   if (c.limits.empty() == c.write.empty()) return "either LIMITS or --write FILE is needed, and not both";
-  return !c.write.empty() && !c.json.empty() ? "--json is of no use with --write" : nullptr;
+  if (!c.write.empty() && !c.json.empty()) return "--json is of no use with --write";
+  const bool uses_output = c.write == "-" || c.json == "-";
+  return uses_output && !c.program.empty() ? "PROGRAM has standard output: '-' is for --trace" : nullptr;
 }
 
 int run(int argc, char** argv) {
@@ -146,10 +148,12 @@ int run(int argc, char** argv) {
              "cannot be loaded into the program, 126 and 127 it cannot be run or found.\n"
              "docs/spans.md has the limits.");
   app.add_option("LIMITS", c.limits, "A file in JSON: spans, threads and program, each with limits");
-  app.add_option("--write", c.write, "Write the counts and peaks of this run to FILE, as LIMITS; - is standard output")
+  app.add_option("--write", c.write,
+                 "Write the counts and peaks of this run to FILE, as LIMITS; with --trace, - is standard "
+                 "output")
       ->type_name("FILE");
   app.add_option("--trace", c.trace, "Hold a recorded trace to the limits in place of a run")->type_name("TRACE");
-  app.add_option("--json", c.json, "Write the result to FILE; - is standard output")->type_name("FILE");
+  app.add_option("--json", c.json, "Write the result to FILE; with --trace, - is standard output")->type_name("FILE");
   char** const end = argv + argc;
   char** const dashes = std::find(argv, end, std::string_view("--"));
   if (const auto status = parse(app, static_cast<int>(dashes - argv), argv)) return *status;

@@ -231,10 +231,12 @@ private:
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const mean_interval& e = found.effects[i];
       constexpr double seen_with_80_percent = 0.84;
-      all_.groups.push_back({.name = name_of_part(parts[i]),
-                             .groups = parts[i],
-                             .log_ratio = e,
-                             .detectable = std::expm1((e.greatest - e.mean) * (1 + seen_with_80_percent / t))});
+      all_.groups.push_back(
+          {.name = name_of_part(parts[i]),
+           .groups = parts[i],
+           .log_ratio = e,
+           .detectable = std::expm1((e.greatest - e.mean) * (1 + seen_with_80_percent / t)),
+           .sites = parts[i].size() == 1 ? sites_text(request_->routes.groups[parts[i].front()]) : ""});
       if (all_.groups.back().stays()) all_.kept.insert(all_.kept.end(), parts[i].begin(), parts[i].end());
     }
     if (all_.kept.empty() || all_.kept.size() == request_->routes.groups.size()) return;

@@ -21,6 +21,7 @@ constexpr std::size_t name_width = 30;
 constexpr std::size_t leaving_shown = 5;
 
 std::string seen(double detectable) {
+  if (detectable >= 1) return "no effect below 100 % would have been seen: the runs vary too much";
   return fmt::format("anything above {} would have been seen", share_text(detectable));
 }
 
@@ -138,7 +139,8 @@ std::string group_list(const remedy_measurement& m) {
   std::size_t leaving = 0;
   for (const std::size_t n : order) {
     const group_effect& group = m.groups[n];
-    if (group.stays() || ++leaving <= leaving_shown) text += row(group.name, group_text(group));
+    if (group.stays() || ++leaving <= leaving_shown)
+      text += row(group.name, group_text(group) + (group.sites.empty() ? "" : "; sites: " + group.sites));
   }
   if (leaving > leaving_shown) text += fmt::format("  and {} more without a gain\n", leaving - leaving_shown);
   return text;

@@ -2,7 +2,6 @@
 // Numbers the modules of a plan, and finds the steps from frame to frame of its chains.
 #include "cli/routes/handover.hpp"
 
-#include <cstdio>
 #include <map>
 #include <stdexcept>
 
@@ -16,20 +15,9 @@ namespace {
 constexpr std::size_t most_text_bytes = std::size_t{127} << 10;
 constexpr std::size_t most_modules = 256;
 
-std::string hexadecimal(std::uint64_t value) {
-  char text[17];
-  std::snprintf(text, sizeof text, "%llx", static_cast<unsigned long long>(value));
-  return text;
-}
-
 std::string text_of(const frame_step& step) {
   return std::string(step.from_rbp ? " 6 " : " 7 ") + std::to_string(step.cfa_offset) + " " +
          std::to_string(step.rbp_offset);
-}
-
-std::string name_of(const route_site& site) {
-  if (site.function.empty()) return hexadecimal(site.chain.front().offset);
-  return site.source.empty() ? site.function : site.function + " (" + site.source + ")";
 }
 
 class handover {

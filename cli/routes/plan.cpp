@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <initializer_list>
@@ -99,8 +100,22 @@ bool is_build_id(const std::string& id) {
          id.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
+/// Throws: what the file is in place of a plan.
+[[noreturn]] void refuse_file(const std::string& what) {
+  refuse(what + "; a plan is what 'ashlar advise TRACE -o PLAN' writes");
+}
+
+/// Expects: the first line.
+void check_kind(const std::string& line) {
+  const std::size_t at = line.find_first_not_of(" \t\r");
+  if (at == std::string::npos) refuse_file("the first line is empty");
+  if (line[at] == '<') refuse_file("a page of HTML, as of 'ashlar advise --html'");
+  if (line.substr(at) == "{") refuse_file("JSON of several lines, as of 'ashlar advise --json'");
+  if (line[at] != '{') refuse_file("no plan: the first line is no JSON object");
+}
+
 route_plan read_head(const json& line) {
-  if (!line.is_object() || !line.contains("plan")) refuse("no plan of ashlar: 'plan' is missing");
+  if (!line.contains("plan")) refuse_file("no plan: 'plan' is missing");
   check_members(line, "the first line", {"plan", "program", "modules"});
   if (const json& version = line["plan"]; !version.is_number_unsigned() || version != plan_version)
     refuse("a plan of version " + version.dump() + ", and this command reads " + std::to_string(plan_version));
@@ -189,6 +204,26 @@ json parsed(const std::string& line, bool ended) {
 
 }  // namespace
 
+std::string hexadecimal(std::uint64_t value) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+std::string name_of(const route_site& site) {
+  if (site.function.empty()) return hexadecimal(site.chain.front().offset);
+  return site.source.empty() ? site.function : site.function + " (" + site.source + ")";
+}
+
+std::string sites_text(const route_group& group) {
+  constexpr std::size_t most_named = 2;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(group.sites.size(), most_named); ++i)
+    text += (i == 0 ? "" : ", ") + name_of(group.sites[i]);
+  if (group.sites.size() > most_named) text += " and " + std::to_string(group.sites.size() - most_named) + " more";
+  return text;
+}
+
 std::string to_text(const route_plan& plan) {
   std::string all = line_of({{"plan", plan_version}, {"program", plan.program}, {"modules", plan.modules}});
   for (const route_group& group : plan.groups) all += line_of(to_json(group));
@@ -209,6 +244,7 @@ route_plan read_plan(std::istream& in, const std::string& name) {
   try {
     for (std::string line; std::getline(in, line);) {
       ++at;
+      if (at == 1) check_kind(line);
       const json value = parsed(line, !in.eof());
       if (at == 1) {
         plan = read_head(value);
@@ -218,7 +254,7 @@ route_plan read_plan(std::istream& in, const std::string& name) {
       check_unseen(plan.groups.back(), seen);
       if (plan.groups.size() > most_groups) refuse("more than " + std::to_string(most_groups) + " groups");
     }
-    if (at == 0) refuse("the file is empty, or cannot be read");
+    if (at == 0) refuse_file("the file is empty, or cannot be read");
   } catch (const std::runtime_error& error) {
     throw std::runtime_error(name + ":" + std::to_string(at) + ": " + error.what());
   }

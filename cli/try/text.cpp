@@ -82,7 +82,7 @@ std::string try_table(const trials& tried) {
       const measure_effect& e = t.found.of(measure);
       table.add({measure == run_measure::cpu ? shorten(t.predicted.name, name_width) : "", name,
                  amount_text(e.a, measure), amount_text(e.b, measure), predicted_cell(t, measure),
-                 change_text(e.effect.ratio()), share_text(e.effect.detectable())});
+                 change_text(e.effect.ratio()), detectable_text(e.effect.detectable())});
     }
   }
   return table.str() + failures;

@@ -57,7 +57,8 @@ void add_experiment_options(CLI::App& app, experiment_options& o, const std::str
       ->check(check_runs)
       ->type_name("N")
       ->capture_default_str();
-  app.add_option("--budget", o.budget, budget)->check(check_budget)->type_name("TIME")->capture_default_str();
+  o.budget_option =
+      app.add_option("--budget", o.budget, budget)->check(check_budget)->type_name("TIME")->capture_default_str();
   app.add_option("--threshold", o.threshold, "A smaller difference does not matter")
       ->check(check_threshold)
       ->type_name("PERCENT")
@@ -70,6 +71,11 @@ void add_experiment_options(CLI::App& app, experiment_options& o, const std::str
       app.add_option("--seed", o.seed, "Of the order of the runs, to repeat it (default: a random one, printed)")
           ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 53))
           ->type_name("N");
+  app.final_callback([&o] {
+    if (o.runs != automatic && o.budget_option->count() != 0)
+      throw CLI::ValidationError(
+          fmt::format("--budget is for --runs auto: {} pairs take the time that they take", o.runs));
+  });
 }
 
 void apply(const experiment_options& o, experiment_plan& plan) {

@@ -17,10 +17,11 @@ struct experiment_options {
   std::string budget = "60s";
   std::uint64_t seed = 0;
   const CLI::Option* seed_option = nullptr;
+  const CLI::Option* budget_option = nullptr;
 };
 
-/// Effects: adds --runs, --budget, --threshold, --metric and --seed. `runs`: the names of the first. `budget`: what the
-/// second does.
+/// Effects: adds --runs, --budget, --threshold, --metric and --seed, and refuses a budget beside a number of pairs.
+/// `runs`: the names of the first. `budget`: what the second does.
 void add_experiment_options(CLI::App& app, experiment_options& o, const std::string& runs, const std::string& budget);
 
 /// Effects: sets the members of `plan` that the parsed options name; a random seed if none is given.

@@ -102,6 +102,17 @@ void add_run_notes(std::vector<std::string>& notes, const verification& v, const
   if (runs.status != 0) notes.push_back(fmt::format("Both end with status {}, each time.", runs.status));
 }
 
+/// Returns: the measures that vary too much to show anything but a multiple; empty if there are none.
+std::string varying_note(const verification& v) {
+  std::string names;
+  const auto append = [&names](bool varies, const std::string& name) {
+    if (varies) names += (names.empty() ? "" : ", ") + name;
+  };
+  for (const run_measure m : run_measures) append(v.of(m).effect.detectable() >= 1, facts_of(m).name);
+  for (const span_effect& s : v.spans) append(s.effect.detectable() >= 1, "p99 of " + shorten(s.name, 16));
+  return names.empty() ? "" : fmt::format("No effect below 100 % would be seen of {}: the runs vary too much.", names);
+}
+
 std::string uneven_note(const std::vector<std::string>& names) {
   constexpr std::size_t most_shown = 3;
   std::string shown;
@@ -120,6 +131,8 @@ std::string change_text(const median_interval& ratio) {
 std::string against_title(double error) { return "B against A (" + confidence_text(error) + ")"; }
 
 std::string share_text(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+std::string detectable_text(double detectable) { return detectable < 1 ? share_text(detectable) : "above 100 %"; }
 
 std::string amount_text(double value, run_measure m) {
   if (m == run_measure::peak) return human_bytes(value);
@@ -169,11 +182,11 @@ std::string effect_table(const verification& v) {
   for (const run_measure m : run_measures) {
     const measure_effect& e = v.of(m);
     table.add({facts_of(m).name, amount_text(e.a, m), amount_text(e.b, m), change_text(e.effect.ratio()),
-               share_text(e.effect.detectable()), word_of(e.found)});
+               detectable_text(e.effect.detectable()), word_of(e.found)});
   }
   for (const span_effect& s : v.spans)
     table.add({"p99 of " + shorten(s.name, 16), human_time(s.a), human_time(s.b), change_text(s.effect.ratio()),
-               share_text(s.effect.detectable()), word_of(s.found)});
+               detectable_text(s.effect.detectable()), word_of(s.found)});
   return table.str();
 }
 
@@ -186,6 +199,7 @@ std::vector<std::string> verify_notes(const verification& v, const experiment& r
   if (v.modes_a) notes.push_back(modes_note("A", *v.modes_a, plan.decides));
   if (v.modes_b) notes.push_back(modes_note("B", *v.modes_b, plan.decides));
   add_run_notes(notes, v, runs, plan);
+  if (std::string varying = varying_note(v); !varying.empty()) notes.push_back(std::move(varying));
   notes.push_back(tail_note(runs));
   if (plan.spans && v.spans.empty())
     notes.emplace_back("There is no span that each run of A and B has, so latency within a run was not compared.");

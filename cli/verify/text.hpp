@@ -26,6 +26,8 @@ namespace ashlar::cli {
 [[nodiscard]] std::string against_title(double error);
 /// Returns: "2.4 %".
 [[nodiscard]] std::string share_text(double share);
+/// Returns: the share of `paired_effect::detectable`; "above 100 %" if only a multiple would be seen.
+[[nodiscard]] std::string detectable_text(double detectable);
 /// Returns: a value of the measure with its unit.
 [[nodiscard]] std::string amount_text(double value, run_measure m);
 [[nodiscard]] nlohmann::json effect_json(const paired_effect& effect);

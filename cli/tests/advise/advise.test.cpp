@@ -215,6 +215,10 @@ TEST_F(advise, without_stacks_there_are_no_sites) {
   const json all = advice(recorded("class", 0));
   EXPECT_TRUE(all["sites"].empty());
   EXPECT_NE(text("out").find("has no call stacks"), std::string::npos) << text("out");
+  const std::string why = "the trace has no call stacks, so that no site is known: record with --stacks 16";
+  EXPECT_EQ(all["no_plan"], why);
+  ASSERT_EQ(ashlar("advise " + file("class.trace") + " -o " + file("t.plan")), 0) << text("err");
+  EXPECT_EQ(text("err"), "ashlar advise: " + file("t.plan") + ": " + why + ": the plan is empty\n");
 }
 
 TEST_F(advise, a_damaged_trace_is_refused_unless_its_part_is_wanted) {

@@ -93,8 +93,9 @@ TEST_F(budget, each_figure_above_its_limit_fails) {
 }
 
 TEST_F(budget, a_limit_that_holds_for_nothing_fails) {
-  EXPECT_EQ(held_to(R"({"spans": {"pares": {"allocations": 9}}})", std::string("--json - ") + spans), 3) << text("err");
-  const json row = json::parse(text("out"))["limits"][0];
+  EXPECT_EQ(held_to(R"({"spans": {"pares": {"allocations": 9}}})", "--json " + file("j") + " " + spans), 3)
+      << text("err");
+  const json row = json::parse(text("j"))["limits"][0];
   EXPECT_EQ(row["name"], "pares");
   EXPECT_EQ(row["found"], nullptr);
   EXPECT_EQ(row["kept"], false);
@@ -124,6 +125,17 @@ TEST_F(budget, a_run_writes_the_limits_that_it_keeps) {
   EXPECT_EQ(ashlar("budget " + limits + " " + spans), 0) << text("out") << text("err");
   EXPECT_EQ(ashlar("budget --write " + again + " " + spans), 0) << text("err");
   EXPECT_EQ(text("again.json"), text("made.json"));
+}
+
+TEST_F(budget, standard_output_belongs_to_the_program) {
+  const std::string refusal =
+      "ashlar budget: PROGRAM has standard output: '-' is for --trace; see ashlar budget --help\n";
+  EXPECT_EQ(ashlar("budget --write - -- /bin/echo mixed"), 2);
+  EXPECT_EQ(text("err"), refusal);
+  EXPECT_EQ(text("out"), "");
+  EXPECT_EQ(held_to(R"({"program": {"bytes": 1000000000}})", "--json - -- /bin/echo mixed"), 2);
+  EXPECT_EQ(text("err"), refusal);
+  EXPECT_EQ(text("out"), "");
 }
 
 TEST_F(budget, limits_of_a_trace_hold_it_to_its_counts) {

@@ -58,6 +58,17 @@ TEST(route_plan, comes_back_as_it_was) {
   EXPECT_EQ(read(to_text(empty)), empty);
 }
 
+TEST(route_plan, names_the_first_two_sites_of_a_group) {
+  route_group group;
+  group.sites = {{.chain = {{"ab", 255}}, .function = "", .source = ""},
+                 {.chain = {{"ab", 2}}, .function = "parse", .source = "parser.cpp:12"}};
+  EXPECT_EQ(sites_text(group), "ff, parse (parser.cpp:12)");
+  group.sites.push_back({.chain = {{"ab", 3}}, .function = "f", .source = ""});
+  EXPECT_EQ(sites_text(group), "ff, parse (parser.cpp:12) and 1 more");
+  group.sites = {group.sites[2]};
+  EXPECT_EQ(sites_text(group), "f");
+}
+
 TEST(route_plan, writes_text_that_is_not_utf8) {
   route_plan plan = sample_plan();
   plan.groups[0].sites[0].function = "f\xff";
@@ -73,11 +84,18 @@ std::string group_line(const std::string& remedy, const std::string& chain) {
 const std::string sizes = R"("arena","chunk_bytes":65536,"budget_bytes":0)";
 
 TEST(route_plan, names_file_line_and_reason_of_a_bad_head) {
+  const std::string wanted = "; a plan is what 'ashlar advise TRACE -o PLAN' writes";
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {"", "a.plan:0: the file is empty, or cannot be read"},
-      {"elf\n", "a.plan:1: no JSON"},
+      {"", "a.plan:0: the file is empty, or cannot be read" + wanted},
+      {"\n", "a.plan:1: the first line is empty" + wanted},
+      {"  ", "a.plan:1: the first line is empty" + wanted},
+      {"elf\n", "a.plan:1: no plan: the first line is no JSON object" + wanted},
+      {"<!doctype html>\n<html>", "a.plan:1: a page of HTML, as of 'ashlar advise --html'" + wanted},
+      {"{\n  \"features\": {}\n}\n", "a.plan:1: JSON of several lines, as of 'ashlar advise --json'" + wanted},
+      {"{\"features\":{}}\n", "a.plan:1: no plan: 'plan' is missing" + wanted},
+      {"{]\n", "a.plan:1: no JSON"},
       {R"({"plan":1,"progr)", "a.plan:1: the file is cut short here"},
-      {"[]\n", "a.plan:1: no plan of ashlar: 'plan' is missing"},
+      {"[]\n", "a.plan:1: no plan: the first line is no JSON object" + wanted},
       {"{\"plan\":2}\n", "a.plan:1: a plan of version 2, and this command reads 1"},
       {"{\"plan\":1.0}\n", "a.plan:1: a plan of version 1.0, and this command reads 1"},
       {"{\"plan\":1,\"plan\":1}\n", "a.plan:1: 'plan' stands twice in one object"},

@@ -133,6 +133,9 @@ TEST_F(try_verb, mistakes) {
   EXPECT_EQ(ashlar("try " + file("no.trace") + " --with " ASHLAR_TRY_PRELOAD " -- true"), 1);
   EXPECT_EQ(try_victim("allocate", "--input /nonesuch"), 1);
   EXPECT_EQ(ashlar("try " + sample(10) + " --repetitions 6 --with " ASHLAR_TRY_PRELOAD " -- true"), 2);
+  EXPECT_EQ(ashlar("try " + sample(10) + " --repetitions 8 --budget 20s --with " ASHLAR_TRY_PRELOAD " -- true"), 2);
+  EXPECT_EQ(text("err"),
+            "ashlar try: --budget is for --runs auto: 8 pairs take the time that they take; see ashlar try --help\n");
   EXPECT_EQ(ashlar("try " + sample(10) + " --runs 8 --with " ASHLAR_TRY_PRELOAD " -- " ASHLAR_STATIC_VICTIM), 1);
   EXPECT_NE(text("err").find("ashlar try: "), std::string::npos) << text("err");
   EXPECT_EQ(ashlar("try " + sample(10) + " --runs 8 --with " ASHLAR_TRY_PRELOAD " -- /nonesuch/program"), 1);
@@ -148,7 +151,7 @@ TEST_F(try_verb, is_listed) {
 
 /// A program that takes 100 ms, 20 of them in the kernel, and 50 MiB; under quick it takes `by` times as long, in each
 /// of the pairs. Predicted: 9 ms less, 4 of them in the kernel.
-trials made_up(double by, std::size_t pairs) {
+trials made_up(double by, std::size_t pairs, double by_itself = 1) {
   constexpr double mebibyte = 1 << 20;
   const auto run = [](double by_user, double system, double faults, double peak) {
     return run_figures{100 * by_user, 100 * by_user - system, system, 100 * by_user, peak, faults};
@@ -166,7 +169,7 @@ trials made_up(double by, std::size_t pairs) {
     run_pair& pair = t.runs.pairs.emplace_back();
     pair.a = run(noise, 20, 30000, 50 * mebibyte);
     pair.b = run(by, 10, 10000, 60 * mebibyte);
-    pair.again = run(2 - noise, 20, 30000, 50 * mebibyte);
+    pair.again = run(by_itself * (2 - noise), 20, 30000, 50 * mebibyte);
   }
   t.found = conclude(t.runs, t.plan);
   return {.all = {t}};
@@ -192,6 +195,18 @@ TEST(try_text, names_the_gain_the_loss_and_how_to_have_it) {
   EXPECT_EQ(exit_status_of(made_up(1.0, 10)), 0);
   EXPECT_EQ(try_conclusion(made_up(0.9, 4)), "No gain is shown.");
   EXPECT_EQ(exit_status_of(made_up(0.9, 4)), 4);
+}
+
+TEST(try_text, an_unfit_machine_hides_every_gain) {
+  trials unfit = made_up(0.9, 10, 1.2);
+  EXPECT_EQ(exit_status_of(unfit), 5);
+  EXPECT_EQ(unfit.best(), nullptr);
+  EXPECT_TRUE(
+      try_verdicts(unfit)[0].starts_with("quick: No verdict, the machine is unfit: A differs from itself, +20."))
+      << try_verdicts(unfit)[0];
+  EXPECT_TRUE(try_conclusion(unfit).starts_with("No gain is shown.")) << try_conclusion(unfit);
+  unfit.all.push_back(made_up(0.8, 10).all[0]);
+  EXPECT_EQ(exit_status_of(unfit), 5) << "one malloc is better, but the machine was unfit for another";
 }
 
 TEST(try_text, the_best_of_several_is_the_one_to_take) {

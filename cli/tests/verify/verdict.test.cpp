@@ -128,6 +128,22 @@ TEST(verification, wants_more_pairs_if_undecided_and_states_what_would_have_been
   EXPECT_GT(v.of(run_measure::cpu).effect.detectable(), 0.05);
 }
 
+TEST(verification, of_runs_that_vary_greatly_names_no_percentage_that_would_be_seen) {
+  const made_up noisy = {.b = 1.1, .spread = 0.999, .pairs = 7};
+  const verification v = conclude_on(noisy);
+  ASSERT_GE(v.of(run_measure::cpu).effect.detectable(), 1);
+  EXPECT_NE(effect_table(v).find("above 100 %"), std::string::npos) << effect_table(v);
+  EXPECT_EQ(detectable_text(4.56), "above 100 %");
+  EXPECT_EQ(detectable_text(0.0456), "4.6 %");
+  std::string all;
+  for (const std::string& note : verify_notes(v, runs_of(noisy), {})) all += note + "\n";
+  EXPECT_NE(all.find("No effect below 100 % would be seen of processor time, "), std::string::npos) << all;
+  EXPECT_NE(all.find(": the runs vary too much.\n"), std::string::npos) << all;
+  all.clear();
+  for (const std::string& note : verify_notes(conclude_on({}), runs_of({}), {})) all += note + "\n";
+  EXPECT_EQ(all.find("vary too much"), std::string::npos) << all;
+}
+
 TEST(command_words, start_programs_without_a_shell_if_possible) {
   using words = std::vector<std::string>;
   EXPECT_EQ(command_words("prog  -x=1 {} 'a b' \"c d\"e ''"), (words{"prog", "-x=1", "{}", "a b", "c de", ""}));

@@ -62,6 +62,11 @@ TEST_F(verify_verb, a_command_that_is_ended_leaves_no_program_behind) {
             0);
 }
 
+TEST_F(verify_verb, a_budget_goes_with_automatic_runs_by_name) {
+  EXPECT_EQ(verify("2", "2", "--runs auto --threshold 0.01% --budget 0"), 4) << text("out") << text("err");
+  EXPECT_TRUE(printed(" after 6 pairs; ")) << text("out");
+}
+
 TEST_F(verify_verb, too_few_pairs_are_inconclusive_with_the_pairs_that_would_decide) {
   EXPECT_EQ(verify("2", "2", "--threshold 0.01% --budget 0"), 4) << text("out") << text("err");
   EXPECT_TRUE(printed("Inconclusive: ")) << text("out");
@@ -190,6 +195,8 @@ TEST_F(verify_verb, mistakes) {
   complaint("--against " ASHLAR_TRY_PRELOAD " --malloc " ASHLAR_TRY_PRELOAD " -- true", 2,
             "--against names the malloc of B: A and B are the same");
   complaint("--budget 5h -- true", 2, "--budget: '5h' is no time from 0 to 1e6 s, such as 20s or 2m");
+  complaint("--runs 8 --budget 20s -- true", 2,
+            "--budget is for --runs auto: 8 pairs take the time that they take; see ashlar verify --help\n");
   complaint("--plan x --attribute --json f -- true", 2, "--json and --spans are of no use with --attribute");
   complaint("--plan x --attribute --spans -- true", 2, "--json and --spans are of no use with --attribute");
   complaint("--plan /nonesuch -- " ASHLAR_VERIFY_VICTIM, 1, "/nonesuch: No such file or directory\n");
