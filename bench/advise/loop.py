@@ -77,10 +77,14 @@ def advice_of(tools, case, plan):
 
 
 def verified(tools, case, command, *how):
-    """The program under B against the program as it is, on the held-out input; every run is kept."""
+    """The program under B against the program as it is, on the held-out input."""
+    return compared(tools, case, *how, "--", *command)
+
+
+def compared(tools, case, *sides):
+    """B against A, as these words of `ashlar verify` name them; every run is kept."""
     result = tools.folder / case.name / "verify.json"
-    words = ("verify", "--runs", tools.runs, "--json", result, *how, "--", *command)
-    ashlar(tools, case, *words, accept=(0, 3, 4, 5))
+    ashlar(tools, case, "verify", "--runs", tools.runs, "--json", result, *sides, accept=(0, 3, 4, 5))
     found = json.loads(result.read_text())
     runs = {
         f"{side}_{key}": [run[side][key] for run in found["runs"]]
