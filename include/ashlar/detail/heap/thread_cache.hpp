@@ -63,10 +63,7 @@ public:
 
   ASHLAR_INLINE void push(std::size_t size_class, void* cell) noexcept {
     void* const top = top_[size_class];
-    mark_readable(cell, link_bytes);
-    *static_cast<void**>(cell) = next_[size_class];
-    if constexpr (seals_links) static_cast<std::uintptr_t*>(cell)[1] = seal(cell, address_of(next_[size_class]));
-    mark_free(cell, link_bytes);
+    link(cell, next_[size_class]);
     next_[size_class] = top;
     top_[size_class] = cell;
   }
@@ -163,19 +160,25 @@ public:
   /// Returns: bytes in the lists, by their sampled addresses, and in spans. Thread safety: any thread.
   [[nodiscard]] std::size_t bytes() const noexcept { return cell_bytes() + runs_.slices() * slice_bytes; }
 
-  /// Effects: pushes the next cells of a batch onto a list, at most `cells_at_once - 1`, the first one on top. Stops
-  /// before a sampled address, which must be counted, and at the end of the page of `taken`, the last cell taken: a
-  /// link makes the page of its cell resident. Expects: the list is empty.
+  /// Effects: lists the next cells of a batch, at most `cells_at_once - 1`, the first one on top. Stops before a
+  /// sampled address, which must be counted, and at the end of the page of `taken`, the last cell taken: a link makes
+  /// the page of its cell resident. Expects: the list is empty.
   void refill(std::size_t size_class, cell_batch& batch, std::size_t cell_bytes, const void* taken) noexcept {
-    constexpr std::uintptr_t page = 4096;
-    std::array<std::byte*, cells_at_once - 1> next;
+    constexpr std::size_t most = cells_at_once - 1;
+    const std::uintptr_t end = address_of(taken) | 0xfff;  // of the page, which begins with all its sampled addresses
+    std::array<void*, most + 2> listed;                    // from the top, with two null pointers after the last
     std::size_t cells = 0;
-    while (cells < next.size() && batch.mask != 0) {
-      std::byte* const cell = batch.next(cell_bytes);
-      if (is_sampled(cell) || address_of(cell) / page != address_of(taken) / page) break;
-      next[cells++] = batch.take(cell_bytes);
+    std::uint64_t left = batch.all_but_first();
+    for (; cells != most && left != 0; left = without_first(left)) {
+      void* const cell = batch.base + first_bit(left) * cell_bytes;
+      if (address_of(cell) > end || is_sampled(cell)) break;
+      listed[cells++] = cell;
     }
-    while (cells != 0) push(size_class, next[--cells]);
+    batch.mask = left | (batch.mask & 1);
+    listed[cells] = listed[cells + 1] = nullptr;
+    top_[size_class] = listed[0];
+    next_[size_class] = listed[1];
+    for (std::size_t i = 0; i != cells; ++i) link(listed[i], listed[i + 2]);
   }
 
   /// Effects: forgets all cells and spans.
@@ -188,6 +191,13 @@ public:
 
 private:
   static constexpr std::size_t most_slices = (std::size_t{8} << 20) / slice_bytes;  // of spans
+
+  static ASHLAR_INLINE void link(void* cell, void* below) noexcept {
+    mark_readable(cell, link_bytes);
+    *static_cast<void**>(cell) = below;
+    if constexpr (seals_links) static_cast<std::uintptr_t*>(cell)[1] = seal(cell, address_of(below));
+    mark_free(cell, link_bytes);
+  }
 
   // The seal depends on the address, so that a link copied from another cell is invalid.
   [[nodiscard]] static ASHLAR_INLINE std::uintptr_t seal(const void* cell, std::uintptr_t link) noexcept {

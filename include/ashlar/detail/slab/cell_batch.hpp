@@ -38,10 +38,17 @@ struct cell_batch {
     return base + first_bit(rest()) * cell_bytes;
   }
 
+  /// Returns: the mask without the first cell, which comes last.
+  [[nodiscard]] ASHLAR_INLINE std::uint64_t all_but_first() const noexcept { return mask & ~std::uint64_t{1}; }
+
   /// Effects: prefetches the cache lines of the next `cells` cells for writing.
   ASHLAR_INLINE void fetch_ahead(std::size_t cell_bytes, int cells) const noexcept {
-    for (std::uint64_t left = mask; left != 0 && cells != 0; left = without_first(left), --cells)
+    std::uint64_t left = mask;
+    while (left != 0) {
       ASHLAR_FETCH_TO_WRITE(base + first_bit(left) * cell_bytes);
+      if (--cells == 0) break;
+      left = without_first(left);
+    }
   }
 
   /// Returns: whether a cell that starts at `p` is in the batch.
@@ -53,7 +60,7 @@ struct cell_batch {
 private:
   // The lowest bit of the result is the next cell.
   [[nodiscard]] ASHLAR_INLINE std::uint64_t rest() const noexcept {
-    const std::uint64_t others = mask & ~std::uint64_t{1};
+    const std::uint64_t others = all_but_first();
     return others != 0 ? others : 1;
   }
 };
