@@ -5,13 +5,16 @@ import re
 
 from .cpp import DIRECTIVE, NOISE, blank
 
-RULE = "extensions of GCC are behind detail/support/hints.hpp; no name is a macro of Windows"
+RULE = "extensions of GCC are behind detail/support/hints.hpp and atomics.hpp; no name is a macro of Windows"
 
 # __builtin_addressof is known to all compilers.
-EXTENSION = re.compile(r"\b(__builtin_(?!addressof\b)\w+|__attribute__|__asm__|__extension__|__int128|__restrict(?:__)?)\b")
+EXTENSION = re.compile(r"\b__builtin_(?!addressof\b)\w+|\b__(?:atomic|sync|ATOMIC)_\w+|\b__int128\b|"
+                       r"\b__(?:attribute|extension|restrict|typeof|asm)(?:__)?\b|\basm\b|\b__thread\b|"
+                       r"\b__PRETTY_FUNCTION__\b|\[\[(?:gnu|clang)::|\[\[no_unique_address\]\]")
 # The others have ELF's weak symbols, and compile such code for ELF alone.
-MAY_EXTEND = ("include/ashlar/detail/support/hints.hpp", "include/ashlar/detail/support/platform.hpp",
-              "include/ashlar/detail/profiling/profilers.hpp", "include/ashlar/os/no_heap_scope.hpp")
+MAY_EXTEND = ("include/ashlar/detail/support/atomics.hpp", "include/ashlar/detail/support/hints.hpp",
+              "include/ashlar/detail/support/platform.hpp", "include/ashlar/detail/profiling/profilers.hpp",
+              "include/ashlar/os/no_heap_scope.hpp")
 
 # Lower-case macros of <windows.h> and of what it includes; NOMINMAX leaves min and max out.
 DEFINED = re.compile(r"\b(far|near|small|hyper|interface|pascal|cdecl|environ|(?:rad|edt|lst|cmb|ctl|chx|frm|grp|ico|"
@@ -33,6 +36,9 @@ def check(tree):
 PLANTED = [
     {"include/ashlar/base/a.hpp": "if (x) __builtin_unreachable();\n"},
     {"include/ashlar/base/a.hpp": "void f() __attribute__((cold));\n"},
+    {"include/ashlar/base/a.hpp": "const int order = __ATOMIC_RELAXED;\n"},
+    {"include/ashlar/base/a.hpp": "[[gnu::cold]] void f();\n"},
+    {"include/ashlar/base/a.hpp": "struct a { [[no_unique_address]] b c; };\n"},
     {"include/ashlar/base/a.hpp": "const bool small = n < 8;\n"},
     {"include/ashlar/resource/a.hpp": "int near(int far) noexcept;\n"},
 ]

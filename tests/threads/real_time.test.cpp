@@ -41,7 +41,8 @@ bool join_first_processor(bool is_urgent) {
   CPU_ZERO(&first);
   CPU_SET(0, &first);
   if (::pthread_setaffinity_np(::pthread_self(), sizeof first, &first) != 0) return false;
-  const sched_param least = {.sched_priority = 1};
+  sched_param least = {};  // musl's has reserved members
+  least.sched_priority = 1;
   return !is_urgent || ::pthread_setschedparam(::pthread_self(), SCHED_FIFO, &least) == 0;
 }
 

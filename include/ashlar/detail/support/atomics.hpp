@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Atomic objects over the compilers' built-ins: `std::atomic` without the half megabyte of headers behind <atomic>.
+// Atomic objects over the built-ins of g++ and clang: `std::atomic` without the half megabyte of headers behind
+// <atomic>. For other compilers, such as MSVC, over `std::atomic_ref`.
 #pragma once
 
+#if !defined(__GNUC__) && !defined(__clang__)
+#include <atomic>
+#endif
 #include <type_traits>
 
 #include <ashlar/base/config.hpp>
@@ -21,11 +25,17 @@ struct memory_order {
   }
 };
 
-inline constexpr memory_order memory_order_relaxed{__ATOMIC_RELAXED};
-inline constexpr memory_order memory_order_acquire{__ATOMIC_ACQUIRE};
-inline constexpr memory_order memory_order_release{__ATOMIC_RELEASE};
-inline constexpr memory_order memory_order_acq_rel{__ATOMIC_ACQ_REL};
-inline constexpr memory_order memory_order_seq_cst{__ATOMIC_SEQ_CST};
+// The numbers of both.
+inline constexpr memory_order memory_order_relaxed{0};
+inline constexpr memory_order memory_order_acquire{2};
+inline constexpr memory_order memory_order_release{3};
+inline constexpr memory_order memory_order_acq_rel{4};
+inline constexpr memory_order memory_order_seq_cst{5};
+
+#if defined(__GNUC__) || defined(__clang__)
+static_assert(memory_order_relaxed.number == __ATOMIC_RELAXED && memory_order_acquire.number == __ATOMIC_ACQUIRE &&
+              memory_order_release.number == __ATOMIC_RELEASE && memory_order_acq_rel.number == __ATOMIC_ACQ_REL &&
+              memory_order_seq_cst.number == __ATOMIC_SEQ_CST);
 
 /// Effects: keeps the compiler from moving accesses to memory across the call.
 ASHLAR_INLINE void atomic_signal_fence() noexcept { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
@@ -93,6 +103,42 @@ private:
 
   alignas(alignment) T value_ = {};
 };
+#else
+ASHLAR_INLINE void atomic_signal_fence() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
+
+template <class T>
+class atomic {
+  using access = std::atomic_ref<T>;
+
+public:
+  using value_type = T;
+  static constexpr bool is_always_lock_free = access::is_always_lock_free;
+
+  constexpr atomic() noexcept = default;
+  constexpr atomic(T value) noexcept : value_(value) {}
+  atomic(const atomic&) = delete;
+  atomic& operator=(const atomic&) = delete;
+
+  [[nodiscard]] constexpr T load(memory_order order) const noexcept {
+    return std::is_constant_evaluated() ? value_ : access(const_cast<T&>(value_)).load(order);
+  }
+  void store(T value, memory_order order) noexcept { access(value_).store(value, order); }
+  T exchange(T value, memory_order order) noexcept { return access(value_).exchange(value, order); }
+  bool compare_exchange_strong(T& expected, T desired, memory_order success, memory_order failure) noexcept {
+    return access(value_).compare_exchange_strong(expected, desired, success, failure);
+  }
+  bool compare_exchange_weak(T& expected, T desired, memory_order success, memory_order failure) noexcept {
+    return access(value_).compare_exchange_weak(expected, desired, success, failure);
+  }
+  T fetch_add(T value, memory_order order) noexcept { return access(value_).fetch_add(value, order); }
+  T fetch_sub(T value, memory_order order) noexcept { return access(value_).fetch_sub(value, order); }
+  T fetch_and(T value, memory_order order) noexcept { return access(value_).fetch_and(value, order); }
+  T fetch_or(T value, memory_order order) noexcept { return access(value_).fetch_or(value, order); }
+
+private:
+  alignas(access::required_alignment) T value_ = {};
+};
+#endif
 
 /// The atomics policy of lock-free parts. A model checker substitutes a policy of the same shape with observed objects.
 struct default_atomics {
