@@ -250,21 +250,20 @@ private:
   static constexpr bool is_random = page_discard<Upstream>::has_guards;
 
   void sweep(std::size_t size_class, thread_cache& cache) noexcept {
-    for (void* cell = pop_sound(size_class, cache); cell != nullptr;) {
+    thread_cache::removed_cells list = cache.remove_all(size_class);
+    for (void* cell = pop_sound(size_class, list); cell != nullptr;) {
       gathered_cells<span_header> cells = slab_view(segment::slab_of(cell)).gather(cell);
-      do cell = pop_sound(size_class, cache);
+      do cell = pop_sound(size_class, list);
       while (cell != nullptr && cells.add(cell));
       give_mask(*cells.home, cells.word, cells.batch.mask);
     }
     cache.count_swept(size_class);
   }
 
-  [[nodiscard]] ASHLAR_INLINE void* pop_sound(std::size_t size_class, thread_cache& cache) noexcept {
-    void* const cell = cache.top_of(size_class);
-    if (cell == nullptr) return nullptr;
-    expect_link(cell, size_class, heap_);
-    cache.pop_top(size_class, cell);
-    mark_free(cell, thread_cache::link_bytes);
+  [[nodiscard]] ASHLAR_INLINE void* pop_sound(std::size_t size_class, thread_cache::removed_cells& list) noexcept {
+    if (list.top != nullptr) expect_link(list.top, size_class, heap_);
+    void* const cell = list.pop();
+    if (cell != nullptr) mark_free(cell, thread_cache::link_bytes);
     return cell;
   }
 

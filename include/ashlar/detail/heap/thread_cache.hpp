@@ -93,6 +93,24 @@ public:
     next_[size_class] = *static_cast<void**>(cell);
   }
 
+  /// The cells of a list that is empty now.
+  struct removed_cells {
+    void *top, *next;
+
+    /// Returns: the cell pushed last, or null. Its first word still holds the link.
+    [[nodiscard]] ASHLAR_INLINE void* pop() noexcept {
+      void* const cell = top;
+      if (cell == nullptr) return nullptr;
+      mark_readable(cell, sizeof(void*));
+      top = next;
+      next = *static_cast<void**>(cell);
+      return cell;
+    }
+  };
+  [[nodiscard]] ASHLAR_INLINE removed_cells remove_all(std::size_t size_class) noexcept {
+    return {std::exchange(top_[size_class], nullptr), std::exchange(next_[size_class], nullptr)};
+  }
+
   /// Effects: calls `f(cell)` from the top down. Complexity: O(cells).
   template <class F>
   void for_each(std::size_t size_class, F f) const {
