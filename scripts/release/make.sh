@@ -46,6 +46,15 @@ if [[ $draft == false || -e ${built[0]}/bin/ashlar ]]; then
   }
   rm "$target/binaries.log"
 fi
+# Those for aarch64, where this machine has what builds and runs them; the workflow makes them on such a machine.
+if [[ $draft == false && $(uname -m) != aarch64 && -e /usr/aarch64-linux-gnu/include/c++ ]] &&
+  type clang++-19 qemu-aarch64 >/dev/null 2>&1; then
+  bash scripts/release/binaries.sh --for aarch64 "$target" >"$target/binaries.log" || {
+    cat "$target/binaries.log"
+    refuse "the command for aarch64 is not built"
+  }
+  rm "$target/binaries.log"
+fi
 cd "$target"
 rm -f SHA256SUMS
 find . -maxdepth 1 -type f -regex '.*\.\(tar\.gz\|hpp\|cppm\|deb\|whl\)' -printf "%f\n" | sort |

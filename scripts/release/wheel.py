@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""wheel.py <version> <prefix> <folder>: packs an installation as a Python wheel: its command and its shared libraries,
-which pip puts into bin/ and lib/ of an environment, where the command finds them. No Python code."""
+"""wheel.py <version> <prefix> <folder> <processor>: packs an installation as a Python wheel: its command and its shared
+libraries, which pip puts into bin/ and lib/ of an environment, where the command finds them. No Python code."""
 
 import base64
 import hashlib
@@ -15,12 +15,13 @@ import zipfile
 LICENSE = "Apache-2.0 WITH LLVM-exception"
 
 
-def tag():
-    """The C library that this was built on is the oldest that it runs with."""
+def tag(processor):
+    """The C library that this was built on is the oldest that it runs with; that for another processor is of the same
+    distribution."""
     library, release = platform.libc_ver()
     if library != "glibc":
         sys.exit(f"wheel.py: a wheel of the command is for glibc, and this is {library or 'another C library'}")
-    return f"py3-none-manylinux_{release.replace('.', '_')}_{platform.machine()}"
+    return f"py3-none-manylinux_{release.replace('.', '_')}_{processor}"
 
 
 def contents(prefix, name, version, tags):
@@ -63,7 +64,7 @@ def add(wheel, member, data, date):
 
 def main():
     version, prefix, folder = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
-    name, tags = f"ashlar-{version}", tag()
+    name, tags = f"ashlar-{version}", tag(sys.argv[4])
     write(folder / f"{name}-{tags}.whl", name, contents(prefix, name, version, tags))
 
 

@@ -43,6 +43,7 @@ install_ashlar() {
   cmake -G Ninja -S "$ashlar" -B "$work/ashlar" "-DCMAKE_CXX_COMPILER=$compiler" -DASHLAR_BUILD_CLI=OFF \
     -DASHLAR_BUILD_TESTS=OFF -DASHLAR_BUILD_BENCH=OFF -DASHLAR_BUILD_EXAMPLES=OFF -DASHLAR_BUILD_MALLOC=OFF \
     -DASHLAR_BUILD_MODEL=OFF "$@"
+  [[ " $* " != *" -DASHLAR_BUILD_MALLOC=ON "* ]] || cmake --build "$work/ashlar"
   cmake --install "$work/ashlar" --prefix "$work/prefix"
 }
 
@@ -199,6 +200,21 @@ binaries() {
   # Built to run on other machines, it needs the C library alone.
   ! grep -qx 'ASHLAR_CLI_PORTABLE:BOOL=ON' "$built/CMakeCache.txt" ||
     ! ldd "$work/bin/ashlar" | grep -vE 'linux-vdso|lib(c|m)\.so|/ld-linux' || return 1
+}
+
+# libashlar for aarch64, built as for a release: qemu runs a program that takes it, linked and in a static program.
+aarch64() {
+  type clang++-19 qemu-aarch64 aarch64-linux-gnu-ld >/dev/null || skip "there is no compiler or no qemu for aarch64"
+  [[ -e /usr/aarch64-linux-gnu/include/c++ ]] || skip "there is no C++ library for aarch64"
+  install_ashlar --toolchain "$ashlar/scripts/release/aarch64.cmake" -DCMAKE_BUILD_TYPE=Release \
+    -DASHLAR_BUILD_MALLOC=ON -DASHLAR_MALLOC_LEVELS=fast
+  local how
+  for how in "-L$work/prefix/lib -lashlar" "-static $work/prefix/lib/ashlar.o"; do
+    # shellcheck disable=SC2086 # words
+    clang++-19 --target=aarch64-linux-gnu -std=c++20 "-I$work/prefix/include" "$here/project/malloc.cpp" $how \
+      -o "$work/program"
+    qemu-aarch64 -L /usr/aarch64-linux-gnu -E "LD_LIBRARY_PATH=$work/prefix/lib" "$work/program"
+  done
 }
 
 # The command, installed by pip into an environment.
