@@ -69,12 +69,13 @@ class Pair:
     environment: dict = dataclasses.field(default_factory=dict)
 
     def plan(self, advised):
-        """Returns: the plan of advice with the sites of the patch alone, and without any."""
+        """Returns: the plan of advice with the sites of the patch alone, and without any; the allocations of these sites."""
         first, *groups = map(json.loads, advised.splitlines())
         for group in groups:
             group["sites"] = [site for site in group["sites"] if re.search(self.sites, site["function"])]
         kept = [group for group in groups if group["sites"]]
-        return "".join(json.dumps(line) + "\n" for line in (first, *kept)), json.dumps(first) + "\n"
+        calls = sum(group["evidence"]["objects"] for group in kept)
+        return "".join(json.dumps(line) + "\n" for line in (first, *kept)), json.dumps(first) + "\n", calls
 
 
 DRIVER = Program("patches", "patches.cpp")
@@ -87,7 +88,8 @@ JSONCPP = Program("jsoncpp", "json.cpp", tuple(f"src/lib_json/json_{part}.cpp" f
 
 
 def driven(mode, patch, size, rounds):
-    return Pair(f"{mode}-{size}", patch, DRIVER, "make<" if mode == "trees" else f"::{mode}$",
+    sites = {"trees": "make<", "retained": "::tokens$"}.get(mode, f"::{mode}$")
+    return Pair(f"{mode}-{size}", patch, DRIVER, sites,
                 lambda folder, seed: (mode, size, rounds, seed))
 
 
@@ -96,13 +98,15 @@ def on_file(program, patch, sites, size, name, make):
                 lambda folder, seed: (folder / name).write_text(make(seed, size)))
 
 
+RING = driven("ring", "class operator new", 1_000_000, 1)
 PAIRS = (
     *(driven("tokens", "class operator new", *shape) for shape in ((8000, 25), (120_000, 2))),
+    driven("retained", "class operator new, pool that keeps all", 120_000, 2),
     *(driven("words", "pool_allocator, std::map", *shape) for shape in ((5000, 14), (30_000, 1))),
     *(driven("index", "pool_allocator, std::unordered_map", *shape) for shape in ((10_000, 30), (80_000, 1))),
     *(driven("orders", "pool_allocator, std::set", *shape) for shape in ((20_000, 3), (60_000, 1))),
     *(driven("queues", "pool_allocator, std::list", *shape) for shape in ((20_000, 20), (120_000, 1))),
-    *(driven("trees", "arena in the function", *shape) for shape in ((24, 50), (500, 3))),
-    *(on_file(SIMPLECPP, "class operator new", "Token|macro|expand", size, "input.cpp", inputs.macros) for size in (500, 1500)),
-    *(on_file(JSONCPP, "pool_allocator, std::map", "Value", size, "input.json", inputs.json_text) for size in (4000, 15_000)),
+    *(driven("trees", "arena in the function", *shape) for shape in ((24, 17), (500, 1))),
+    *(on_file(SIMPLECPP, "class operator new", "readfile$|preprocessToken|acroToken", size, "input.cpp", inputs.macros) for size in (500, 1500)),
+    *(on_file(JSONCPP, "pool_allocator, std::map", "Value::(resolveReference|append)", size, "input.json", inputs.json_text) for size in (4000, 15_000)),
 )

@@ -6,33 +6,38 @@ from .table import MIB, ratio
 MARGIN = 0.01  # a point
 MOST_TIME, MOST_MEMORY = 1.03, 1.25
 HEADERS = {
-    "patches": "| program, size | patch | glibc | forecast | patch, on libashlar.so | within | patch, on glibc | within |\n"
-    "|---|---|---:|---:|---:|---|---:|---|",
+    "patches": "| program, size | patch | glibc | routed | forecast | patch, on libashlar.so | within | patch, on glibc | within |\n"
+    "|---|---|---:|---:|---:|---:|---|---:|---|",
     "wrong": "| program | wrong plan | glibc | time by the empty plan | peak by the empty plan | time by glibc | peak by glibc |\n"
     "|---|---|---:|---:|---:|---:|---:|",
 }
 
 
-def within(forecast, patch):
-    """Whether the effect of the patch lies in the interval of the forecast, widened by a point on either side."""
-    low, high = forecast["interval"]
-    return low - MARGIN <= patch["ratio"] <= high + MARGIN
+def forecast_of(pair, call_ns):
+    """The effect of the routed sites, less what their routed calls take more than calls of the patch."""
+    routed = pair["forecast"]["cpu"]
+    less = pair["calls"] * call_ns / 1e6 / pair["forecast"]["glibc_cpu_ms"]
+    return {"ratio": routed["ratio"] - less, "interval": [end - less for end in routed["interval"]]}
 
 
 def word(forecast, patch):
-    low, _ = forecast["interval"]
-    return "yes" if within(forecast, patch) else "no, gains more" if patch["ratio"] < low else "no, gains less"
+    """Whether the effect of the patch lies in the interval of the forecast, widened by a point on either side."""
+    low, high = forecast["interval"]
+    if low - MARGIN <= patch["ratio"] <= high + MARGIN:
+        return "yes"
+    return "gains more" if patch["ratio"] < low else "gains less"
 
 
-def patch_row(name, pair):
-    forecast, same, glibc = (pair[key]["cpu"] for key in ("forecast", "patched", "glibc"))
+def patch_row(name, pair, call_ns):
+    routed, same, glibc = (pair[key]["cpu"] for key in ("forecast", "patched", "glibc"))
+    forecast = forecast_of(pair, call_ns)
     milliseconds, peak = pair["glibc"]["glibc_cpu_ms"], pair["glibc"]["glibc_peak_bytes"] / MIB
-    cells = [name, pair["patch"], f"{milliseconds:.0f} ms, {peak:.1f} MiB", ratio(forecast), ratio(same), word(forecast, same),
-             ratio(glibc), word(forecast, glibc)]
+    cells = [name, pair["patch"], f"{milliseconds:.0f} ms, {peak:.1f} MiB", ratio(routed), ratio(forecast), ratio(same),
+             word(forecast, same), ratio(glibc), word(forecast, glibc)]
     return f"| {' | '.join(cells)} |"
 
 
-def wrong_row(name, program):
+def wrong_row(program):
     rows = []
     for kind, found in program["plans"].items():
         empty, glibc = found["empty"], found["glibc"]
@@ -42,22 +47,21 @@ def wrong_row(name, program):
     return "\n".join(rows)
 
 
-ROWS = {"patches": patch_row, "wrong": wrong_row}
+def patches_text(part):
+    pairs = part["found"].values()
+    lines = [f"A routed pair of calls takes {part['call_ns']:.1f} ns more than one of the patch."]
+    for forecast, how in ((lambda pair: forecast_of(pair, part["call_ns"]), "By the forecast"), (lambda pair: pair["forecast"]["cpu"],
+                          "By the effect of routing alone")):
+        counts = [sum(word(forecast(pair), pair[key]["cpu"]) == answer for pair in pairs) for key, answer in
+                  (("patched", "yes"), ("patched", "gains less"), ("glibc", "yes"), ("glibc", "gains less"))]
+        lines.append(f"{how} {counts[0]} of {len(pairs)} patches lie within it on libashlar.so and {counts[1]} gain less; on glibc "
+                     f"{counts[2]} lie within it and {counts[3]} gain less.")
+    losses = [sum(pair[key]["cpu"]["interval"][0] > 1 for pair in pairs) for key in ("patched", "glibc")]
+    return " ".join([*lines, f"{losses[0]} patches lose on libashlar.so, {losses[1]} on glibc."])
 
 
-def patches_text(found):
-    lines = []
-    for key, baseline in (("patched", "on libashlar.so"), ("glibc", "on glibc")):
-        inside = sum(within(pair["forecast"]["cpu"], pair[key]["cpu"]) for pair in found.values())
-        worse = sum(word(pair["forecast"]["cpu"], pair[key]["cpu"]) == "no, gains less" for pair in found.values())
-        loses = sum(pair[key]["cpu"]["interval"][0] > 1 for pair in found.values())
-        lines.append(f"{baseline} the effect of the patch lies within the forecast in {inside} of {len(found)} pairs, gains less "
-                     f"in {worse}, and is a loss in {loses}")
-    return f"{'; '.join(lines)}."
-
-
-def wrong_text(found):
-    plans = [plan for program in found.values() for plan in program["plans"].values()]
+def wrong_text(part):
+    plans = [plan for program in part["found"].values() for plan in program["plans"].values()]
     lines = []
     for by, baseline in (("empty", "the empty plan"), ("glibc", "glibc")):
         time = sum(plan[by]["cpu"]["ratio"] <= MOST_TIME for plan in plans)
@@ -68,17 +72,24 @@ def wrong_text(found):
     return " ".join(lines)
 
 
-TEXTS = {"patches": patches_text, "wrong": wrong_text}
-HEADINGS = {"patches": "## Forecast and patch", "wrong": "## Wrong plans"}
+def part_of(heading, header, text, rows, part):
+    return [heading, f"{part['date']}. {text(part)}", "\n".join([header, *rows]),
+            *(f"Not measured: {name} ({reason})." for name, reason in part["skipped"].items())]
+
+
+def patches_part(part):
+    rows = [patch_row(name, pair, part["call_ns"]) for name, pair in part["found"].items()]
+    return part_of("## Patches", HEADERS["patches"], patches_text, rows, part)
+
+
+def wrong_part(part):
+    return part_of("## Wrong plans", HEADERS["wrong"], wrong_text, map(wrong_row, part["found"].values()), part)
 
 
 def markdown(result):
     m = result["machine"]
-    parts = [f"{m['cpu']}, {m['cores']} cores{', virtual' if m['virtual'] else ''}, {m['libc']}, {m['kernel']}; {result['pairs']} "
-             "pairs of runs of each comparison."]
-    for part, rows in ROWS.items():
-        found = result[part]["found"]
-        parts += [HEADINGS[part], f"{result[part]['date']}. {TEXTS[part](found)}"]
-        parts.append("\n".join([HEADERS[part], *(rows(name, each) for name, each in found.items())]))
-        parts += [f"Not measured: {name} ({reason})." for name, reason in result[part]["skipped"].items()]
+    parts = [f"{m['cpu']}, {m['cores']} cores{', virtual' if m['virtual'] else ''}, {m['libc']}, {m['kernel']}; {result['pairs']} pairs "
+             "of runs of each comparison."]
+    for name, part in (("patches", patches_part), ("wrong", wrong_part)):
+        parts += part(result[name]) if name in result else []
     return "\n\n".join(parts)

@@ -6,6 +6,8 @@
 // | mode | objects that live long | patch |
 // |---|---|---|
 // | tokens | a list of tokens by `new`, which grows and is walked | operators of the class, from a pool |
+// | retained | the same | and the pool keeps what is free |
+// | ring | tokens, each replaced by the next one but 4096: little besides the calls | as tokens |
 // | words | the nodes of a std::map of words | pool_allocator |
 // | index | the nodes of a std::unordered_map of numbers | pool_allocator |
 // | orders | the nodes of a std::set that are replaced one by one | pool_allocator |
@@ -25,6 +27,7 @@
 #if defined(PATCHED)
 #include <ashlar/face/pool_allocator.hpp>
 #include <ashlar/resource/arena.hpp>
+#include <ashlar/resource/retain_policy.hpp>
 template <class T>
 using node_allocator = ashlar::pool_allocator<T>;
 #else
@@ -80,6 +83,19 @@ std::size_t tokens(int size) {
     while (first != nullptr) delete std::exchange(first, first->next);
   }
   return sum + lines.size();
+}
+
+std::size_t retained(int size) {
+#if defined(PATCHED)
+  ashlar::pool_allocator<token>::with_pool([](auto& pool) { pool.retain(ashlar::never_release); });
+#endif
+  return tokens(size);
+}
+
+std::size_t ring(int size) {
+  std::vector<std::unique_ptr<token>> of(4096);
+  for (int i = 0; i < size; ++i) of[static_cast<unsigned>(i) % of.size()].reset(new token{{}, nullptr, i, 0, nullptr});
+  return static_cast<std::size_t>(of.front()->line);
 }
 
 std::size_t words(int size) {
@@ -163,11 +179,14 @@ struct maker {
   T* make(T from) {
     return memory.make_unowned<T>(from);
   }
-  void end(const expression*) {}
+  void end(const std::vector<const expression*>&) { memory.reset(); }
 #else
   template <class T>
   T* make(T from) {
     return new T(from);
+  }
+  void end(const std::vector<const expression*>& all) {
+    for (const expression* each : all) end(each);
   }
   void end(const expression* of) {
     if (of == nullptr) return;
@@ -193,13 +212,13 @@ double value(const expression* of) {
 
 std::size_t trees(int size) {
   double sum = 0;
-  for (int round = 0; round < 2; ++round) {
-    maker of;
+  maker of;
+  for (int round = 0; round < 6; ++round) {
     std::vector<const expression*> all;
     for (int i = 0; i < size; ++i) all.push_back(of.tree(8));
     for (int pass = 0; pass < 4; ++pass)
       for (const expression* each : all) sum += value(each);
-    for (const expression* each : all) of.end(each);
+    of.end(all);
   }
   return static_cast<std::size_t>(sum);
 }
@@ -208,8 +227,9 @@ std::size_t trees(int size) {
 
 int main(int argc, char** argv) {
   if (argc < 5) return 2;
-  const std::map<std::string, std::size_t (*)(int)> modes = {{"tokens", tokens}, {"words", words},   {"index", index},
-                                                             {"orders", orders}, {"queues", queues}, {"trees", trees}};
+  const std::map<std::string, std::size_t (*)(int)> modes = {
+      {"tokens", tokens}, {"retained", retained}, {"ring", ring},     {"words", words},
+      {"index", index},   {"orders", orders},     {"queues", queues}, {"trees", trees}};
   state = std::strtoul(argv[4], nullptr, 10);
   std::size_t sum = 0;
   for (int round = 0; round < std::atoi(argv[3]); ++round) sum += modes.at(argv[1])(std::atoi(argv[2]));
