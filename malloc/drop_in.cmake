@@ -178,7 +178,7 @@ set(ashlar_routed_names malloc free calloc realloc reallocarray free_sized free_
 if(TARGET ashlar_malloc AND CMAKE_OBJCOPY)
   set(ashlar_unrouted_objects "")
   list(TRANSFORM ashlar_routed_names REPLACE "(.+)" "--redefine-sym=\\1=ashlar_unrouted_\\1" OUTPUT_VARIABLE renamings)
-  list(APPEND renamings --redefine-sym=mmap=ashlar_routed_mmap)
+  list(APPEND renamings --redefine-sym=mmap=ashlar_mmap_after_release)
   foreach(part IN ITEMS hot cold)
     set(object "${PROJECT_BINARY_DIR}/malloc/unrouted_${part}.o")
     add_custom_command(OUTPUT "${object}"

@@ -168,12 +168,6 @@ constexpr void end_stats(options& of) noexcept {
   return true;
 }
 
-struct known_word {
-  std::string_view name;
-  bool (*set)(options&, std::string_view value) noexcept;
-};
-
-/// In the order of `known`, which `word_of` needs.
 enum class word : std::uint8_t {
   retain,
   decay,
@@ -188,17 +182,34 @@ enum class word : std::uint8_t {
   unknown
 };
 
-inline constexpr std::array<known_word, 10> known = {{{"retain", set_retain},
-                                                      {"decay", set_decay},
-                                                      {"max", set_max},
-                                                      {"huge_pages", set_huge_pages},
-                                                      {"stats", set_stats},
-                                                      {"abort", set_abort},
-                                                      {"zero", set_zero},
-                                                      {"sample", set_sample},
-                                                      {"profile_interval", set_profile_interval},
-                                                      {"profile_signal", set_profile_signal}}};
-static_assert(known.size() == static_cast<std::size_t>(word::unknown));
+struct known_word {
+  std::string_view name;
+  bool (*set)(options&, std::string_view value) noexcept;
+};
+
+/// Each word at the place of its number.
+inline constexpr auto known = [] {
+  std::array<known_word, static_cast<std::size_t>(word::unknown)> all = {};
+  const auto put = [&all](word which, const known_word& each) { all[static_cast<std::size_t>(which)] = each; };
+  put(word::retain, {"retain", set_retain});
+  put(word::decay, {"decay", set_decay});
+  put(word::max, {"max", set_max});
+  put(word::huge_pages, {"huge_pages", set_huge_pages});
+  put(word::stats, {"stats", set_stats});
+  put(word::abort, {"abort", set_abort});
+  put(word::zero, {"zero", set_zero});
+  put(word::sample, {"sample", set_sample});
+  put(word::profile_interval, {"profile_interval", set_profile_interval});
+  put(word::profile_signal, {"profile_signal", set_profile_signal});
+  return all;
+}();
+static_assert(
+    [] {
+      for (const known_word& each : known)
+        if (each.set == nullptr) return false;
+      return true;
+    }(),
+    "a word has no place");
 
 [[nodiscard]] constexpr word word_of(std::string_view name) noexcept {
   std::size_t at = 0;

@@ -63,7 +63,7 @@ using frame_follower = std::function<bool(const std::string& path, std::uint64_t
 [[nodiscard]] std::string site_title(const advised_site& s, const call_tree& tree);
 
 /// Returns: the remedy as an instruction, without an end.
-[[nodiscard]] std::string remedy_text(const advised_site& s);
+[[nodiscard]] std::string remedy_text(const advised_site& s, const advice_limits& limits);
 
 /// Returns: the gain by its levels: the estimate, and what the simulation of the remedy gave.
 [[nodiscard]] std::string gain_text(const advised_site& s, const advice& a);

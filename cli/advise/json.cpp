@@ -99,7 +99,7 @@ json site_json(const advised_site& s, const advice& a, const call_tree& tree, si
           {"rule", std::string(s.rule->name)},
           {"remedy", std::string(name(s.rule->proposes))},
           {"evidence", s.evidence},
-          {"advice", remedy_text(s)},
+          {"advice", remedy_text(s, a.limits)},
           {"gain", {{"level", level_of(s)}, {"estimate_ns", s.estimate}, {"text", gain_text(s, a)}}},
           {"owner", {{"function", s.owner}, {"share", s.owner_share}}},
           {"phases", to_json(s.phases)},

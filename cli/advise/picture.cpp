@@ -36,7 +36,7 @@ std::array<std::uint64_t, page_site::lifetime_classes> lifetime_classes(const si
 
 page_detail detail_of(const advised_site& s, const advice& a, const call_tree& tree, site_names& names) {
   page_detail d{.evidence = s.evidence,
-                .advice = remedy_text(s),
+                .advice = remedy_text(s, a.limits),
                 .gain = gain_text(s, a),
                 .amounts = amounts_text(s, a),
                 .chain = {}};
@@ -253,7 +253,7 @@ void set_verdict(advice_page& page, const advice& a, const call_tree& tree) {
   const auto remedies = static_cast<std::size_t>(std::ranges::count_if(a.sites, has_remedy));
   for (const advised_site& s : std::span(a.sites).first(std::min(remedies, most_proposals)))
     page.proposals.push_back(
-        {site_title(s, tree), std::string(name(s.rule->proposes)), remedy_text(s), gain_text(s, a)});
+        {site_title(s, tree), std::string(name(s.rule->proposes)), remedy_text(s, a.limits), gain_text(s, a)});
   page.headline = summary_of(a, remedies);
   if (!a.measurement.text.empty()) set_measured(page, a.measurement);
 }

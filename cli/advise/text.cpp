@@ -92,7 +92,7 @@ std::string site_text(std::size_t rank, const advised_site& s, const advice& a, 
   std::string text = fmt::format("\n{:>3}  {}\n", rank, title_text(s, tree));
   text += paragraph(amounts_text(s, a), "     ");
   text += paragraph(capital(s.evidence) + ".", "     ");
-  return text + paragraph(fmt::format("-> {}. {}.", remedy_text(s), gain_text(s, a)), "     ");
+  return text + paragraph(fmt::format("-> {}. {}.", remedy_text(s, a.limits), gain_text(s, a)), "     ");
 }
 
 std::string unchanged_text(const std::vector<advised_site>& sites, std::size_t first, const advice& a,

@@ -49,7 +49,11 @@ std::string pool_gain(const site_features& f) {
                      in_words(pool.holes));
 }
 
-std::string simulated(const advised_site& s) {
+bool has_pool_sizes(const site_features& f, const advice_limits& limits) {
+  return static_cast<double>(f.sizes.distinct()) <= limits.pool_sizes;
+}
+
+std::string simulated(const advised_site& s, const advice_limits& limits) {
   const site_features& f = *s.features;
   switch (s.rule->proposes) {
     case remedy::nothing: return "";
@@ -62,7 +66,7 @@ std::string simulated(const advised_site& s) {
     case remedy::hand_over:
       return fmt::format("{} frees by another thread go through an inbox, without a lock", in_words(f.freed_by_others));
     case remedy::segregate:
-      if (f.sizes.distinct() <= 4) return pool_gain(f);
+      if (has_pool_sizes(f, limits)) return pool_gain(f);
       [[fallthrough]];
     case remedy::scratch:
     case remedy::arena:
@@ -83,7 +87,7 @@ std::string site_title(const advised_site& s, const call_tree& tree) {
   return fmt::format("{}+{:#x}", tree.modules()[frame.module].path, frame.offset);
 }
 
-std::string remedy_text(const advised_site& s) {
+std::string remedy_text(const advised_site& s, const advice_limits& limits) {
   const site_features& f = *s.features;
   switch (s.rule->proposes) {
     case remedy::nothing: return "change nothing";
@@ -116,8 +120,8 @@ std::string remedy_text(const advised_site& s) {
              "is "
              "never freed";
     case remedy::segregate:
-      return f.sizes.distinct() <= 4 ? "pages of their own: " + pool_text(s)
-                                     : "pages of their own: an ashlar::arena or heap";
+      return has_pool_sizes(f, limits) ? "pages of their own: " + pool_text(s)
+                                       : "pages of their own: an ashlar::arena or heap";
     case remedy::pool: return pool_text(s);
   }
   return "";
@@ -127,7 +131,7 @@ std::string gain_text(const advised_site& s, const advice& a) {
   const auto runs = static_cast<double>(std::max<std::uint64_t>(a.features.traces, 1));
   std::string text = fmt::format("ESTIMATE: {} a run", human_time(s.estimate / runs));
   if (a.limits.program_ns > 0) text += ", " + percent(s.estimate / runs, a.limits.program_ns) + " of the program";
-  const std::string model = simulated(s);
+  const std::string model = simulated(s, a.limits);
   if (!model.empty()) text += ". SIMULATED: " + model;
   return s.measured.empty() ? text : text + ". MEASURED: " + s.measured;
 }

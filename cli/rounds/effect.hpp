@@ -32,12 +32,15 @@ struct mean_interval {
   double greatest = 0;
 };
 
+/// The chance that an interval misses, of one experiment.
+inline constexpr double effect_error = 0.05;
+
 struct paired_effect {
   std::size_t pairs = 0;
   mean_interval log_ratio;
-  double deviation = 0;  ///< Standard deviation of one pair.
-  double chance = 1;     ///< Of a mean as far from 0, if A and B are the same.
-  double error = 0.05;   ///< Of the interval.
+  double deviation = 0;         ///< Standard deviation of one pair.
+  double chance = 1;            ///< Of a mean as far from 0, if A and B are the same.
+  double error = effect_error;  ///< Of the interval.
 
   /// Returns: the smallest effect whose interval of this error would exclude 0 with 80 %, as a share.
   [[nodiscard]] double detectable() const;

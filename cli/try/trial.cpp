@@ -13,7 +13,7 @@ namespace {
 trial trial_of(const experiment_plan& setting, const prediction& predicted, std::size_t count) {
   trial t{.predicted = predicted, .plan = setting, .failure = predicted.failure};
   const candidate malloc{.name = predicted.name, .library = predicted.library, .command = predicted.command};
-  t.plan.b = under_library(malloc, setting.a.command, "try");
+  t.plan.b = checked_under_library(malloc, setting.a.command, "try");
   t.plan.error = effect_error / static_cast<double>(count);
   t.plan.seconds = setting.seconds / static_cast<double>(count);
   return t;

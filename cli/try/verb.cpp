@@ -26,6 +26,8 @@ namespace ashlar::cli {
 
 namespace {
 
+constexpr double share_of_replay = 0.25;  // of the budget; the rest is for the runs of the program
+
 struct try_options {
   std::string trace;
   std::vector<std::string> with;
@@ -65,7 +67,7 @@ void add_options(CLI::App& app, try_options& o) {
 std::vector<std::string> replay_options(const try_options& o, const experiment_plan& plan) {
   std::vector<std::string> words;
   if (plan.pairs != 0) words = {"--repetitions", std::to_string(plan.pairs)};
-  else words = {"--budget", fmt::format("{}", plan.seconds / 4)};
+  else words = {"--budget", fmt::format("{}", share_of_replay * plan.seconds)};
   if (o.prefix) words.emplace_back("--damaged");
   return words;
 }
@@ -93,7 +95,7 @@ int try_program(const try_options& o) {
   trace_predictions predictions = predict(o.trace, preloadable_names(o.with), replay_options(o, setting));
   if (o.with.empty() && predictions.all.size() > o.best) predictions.all.resize(o.best);
   add_loading(predictions.all);
-  setting.seconds = setting.seconds * 3 / 4;
+  setting.seconds *= 1 - share_of_replay;
   trials tried = try_all(setting, predictions.all, show_progress);
   sample_misses(tried, show_progress);
   clear_progress();

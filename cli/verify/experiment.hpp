@@ -34,8 +34,8 @@ struct experiment_plan {
   double seconds = 60;              ///< The budget if `pairs` is 0; the pilot is run in any case.
   double threshold = 0.01;          ///< A smaller share does not matter.
   run_measure decides = run_measure::cpu;
-  double error = 0.05;  ///< The chance that an interval misses; as of `effect_error`.
-  bool spans = false;   ///< Preload a clock for spans.
+  double error = effect_error;  ///< The chance that an interval misses.
+  bool spans = false;           ///< Preload a clock for spans.
   std::uint64_t seed = 0;
 };
 

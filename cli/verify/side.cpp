@@ -50,7 +50,7 @@ program_side under_library(const candidate& malloc, const std::vector<std::strin
   return {.command = command, .library = malloc.library, .shown = before + " " + joined(command)};
 }
 
-program_side under_library(const candidate& malloc, const std::vector<std::string>& command, const char* use) {
+program_side checked_under_library(const candidate& malloc, const std::vector<std::string>& command, const char* use) {
   const std::string obstacle = describe(inspect_program(command.front()), {.name = malloc.name.c_str(), .use = use});
   if (!obstacle.empty()) throw std::runtime_error(obstacle);
   return under_library(malloc, command);

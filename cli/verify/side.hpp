@@ -24,8 +24,8 @@ struct program_side {
 
 /// The same. `use`: of the program, with it, for errors. Throws: `std::runtime_error` for a program that nothing can be
 /// preloaded into.
-[[nodiscard]] program_side under_library(const candidate& malloc, const std::vector<std::string>& command,
-                                         const char* use);
+[[nodiscard]] program_side checked_under_library(const candidate& malloc, const std::vector<std::string>& command,
+                                                 const char* use);
 
 /// Returns: the command by the plan of that file, as `ashlar run --plan` starts it. Throws: `std::runtime_error` for a
 /// plan that the router cannot follow, and without the router's library.

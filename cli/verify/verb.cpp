@@ -97,7 +97,7 @@ program_side side_of(const std::string& command) {
 program_side under_malloc(const std::string& malloc, const std::vector<std::string>& program) {
   const candidate chosen = named_candidates({malloc}).front();
   if (chosen.library.empty()) throw usage_error(chosen.name + " cannot be preloaded: it is not a library");
-  return under_library(chosen, program, "verify");
+  return checked_under_library(chosen, program, "verify");
 }
 
 /// Throws: `std::runtime_error` for a plan that cannot be read, or is for another build.

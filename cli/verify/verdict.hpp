@@ -54,10 +54,8 @@ struct verification {
   [[nodiscard]] const measure_effect& of(run_measure m) const noexcept { return measures[static_cast<std::size_t>(m)]; }
 };
 
-/// The chance that an interval misses, of one experiment.
-inline constexpr double effect_error = 0.05;
-/// The same for A against itself: a fit machine is called unfit with half of it. Experiments with less error have less
-/// of it, in proportion.
+/// The chance that an interval misses, as `effect_error`, for A against itself: a fit machine is called unfit with half
+/// of it. Experiments with less error have less of it, in proportion.
 inline constexpr double itself_error = 0.02;
 
 /// Returns: the conclusion, the same for the same runs and seed.

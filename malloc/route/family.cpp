@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include <sys/mman.h>
 
@@ -30,8 +31,8 @@ namespace {
 template <class Miss>
 [[nodiscard]] ASHLAR_INLINE void* allocate_at(const site_node& node, std::size_t bytes,
                                               Miss miss) noexcept(noexcept(miss())) {
-  if (ASHLAR_LIKELY(bytes - 1 < node.cell_bytes)) return allocate_cell(node.group, node.cell_bytes, miss);
-  return bytes - 1 < node.block_bytes ? allocate_block(node.group, bytes, miss) : miss();
+  if (ASHLAR_LIKELY(bytes - 1 < node.cell_bytes)) return allocate_by<take_cell>(node.group, node.cell_bytes, miss);
+  return bytes - 1 < node.block_bytes ? allocate_by<take_block>(node.group, bytes, miss) : miss();
 }
 
 /// As `allocate_slow`; where that has no block: `Unrouted(bytes)`.
@@ -75,21 +76,25 @@ template <auto Unrouted>
   return routed_or<ashlar_unrouted__Znwm>(bytes, first, ASHLAR_SITE());
 }
 
-/// @{ Calls at a site: by the return address alone, if its node lies in the first place of the table.
-[[nodiscard]] ASHLAR_NOINLINE void* malloc_at_site(std::size_t bytes) noexcept {
-  const auto address = reinterpret_cast<std::uintptr_t>(ASHLAR_RETURN_ADDRESS());
+/// Returns: a block by the return address alone, if its node lies in the first place of the table; else
+/// `ByChain(bytes, first)`.
+template <auto ByChain>
+[[nodiscard]] ASHLAR_INLINE void*
+allocate_at_site(std::size_t bytes,
+                 const void* site) noexcept(noexcept(ByChain(bytes, std::declval<const site_node&>()))) {
+  const auto address = reinterpret_cast<std::uintptr_t>(site);
   const site_node& first = likely_site(address);
-  const auto by_chain = [bytes, &first]() noexcept { return malloc_by_chain(bytes, first); };
+  const auto by_chain = [bytes, &first]() noexcept(noexcept(ByChain(bytes, first))) { return ByChain(bytes, first); };
   return ASHLAR_LIKELY(first.key == address) ? allocate_at(first, bytes, by_chain) : by_chain();
 }
 
-[[nodiscard]] ASHLAR_NOINLINE void* new_at_site(std::size_t bytes) {
-  const auto address = reinterpret_cast<std::uintptr_t>(ASHLAR_RETURN_ADDRESS());
-  const site_node& first = likely_site(address);
-  const auto by_chain = [bytes, &first] { return new_by_chain(bytes, first); };
-  return ASHLAR_LIKELY(first.key == address) ? allocate_at(first, bytes, by_chain) : by_chain();
+[[nodiscard]] ASHLAR_NOINLINE void* malloc_at_site(std::size_t bytes) noexcept {
+  return allocate_at_site<malloc_by_chain>(bytes, ASHLAR_RETURN_ADDRESS());
 }
-/// @}
+
+[[nodiscard]] ASHLAR_NOINLINE void* new_at_site(std::size_t bytes) {
+  return allocate_at_site<new_by_chain>(bytes, ASHLAR_RETURN_ADDRESS());
+}
 
 [[nodiscard]] ASHLAR_NOINLINE void* calloc_at_site(std::size_t count, std::size_t each) noexcept {
   std::size_t bytes = 0;
@@ -141,7 +146,8 @@ namespace route = ashlar::route;
 
 extern "C" {
 
-void* ashlar_routed_mmap(void* place, std::size_t bytes, int protection, int flags, int file, off_t offset) noexcept {
+void* ashlar_mmap_after_release(void* place, std::size_t bytes, int protection, int flags, int file,
+                                off_t offset) noexcept {
   route::range.release_idle(bytes);
   return ::mmap(place, bytes, protection, flags, file, offset);
 }

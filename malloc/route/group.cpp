@@ -168,16 +168,16 @@ void group::give_chunk(chunk& empty) noexcept {
   ++warm_;
   range.count_warm(chunk_bytes(), 0);
   set(is_exhausted_, false);
-  forget_idle();
+  trim_warm();
 }
 
 std::size_t group::kept_chunks() const noexcept {
-  const std::size_t share = detail::max(group_range::warm_bytes / range.count, least_warm_bytes) >> shift_;
+  const std::size_t share = detail::max(group_range::least_kept_bytes / range.count, least_kept_of_group) >> shift_;
   return detail::max(share, chunks_ / 4);
 }
 
 // Effects: notes that a chunk has become free.
-void group::forget_idle() noexcept {
+void group::trim_warm() noexcept {
   if (is_given_up()) return leave_to_system();
   const std::size_t kept = kept_chunks();
   idle_ = detail::max(idle_, window_.excess(warm_ << shift_, kept << shift_, chunk_bytes()) >> shift_);
@@ -269,7 +269,7 @@ group_figures group::figures() noexcept {
 
 void group_range::release_idle(std::size_t bytes) noexcept {
   std::size_t released = 0;
-  for (std::size_t i = 0; i != count && released < bytes && value_of(warm_bytes_) > warm_bytes; ++i)
+  for (std::size_t i = 0; i != count && released < bytes && value_of(warm_bytes_) > least_kept_bytes; ++i)
     released += groups[i].release_idle(bytes - released);
 }
 

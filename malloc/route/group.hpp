@@ -112,7 +112,7 @@ private:
   static constexpr std::uint32_t most_arrivals = 1024;
   static constexpr std::size_t least_judged_bytes = std::size_t{1} << 19;
   static constexpr std::size_t least_long_lived_bytes = std::size_t{1} << 17;
-  static constexpr std::size_t least_warm_bytes = std::size_t{1} << 17;
+  static constexpr std::size_t least_kept_of_group = std::size_t{1} << 17;
   static constexpr std::size_t chunks_of_step = 16;  // that leave their memory as one is freed
 
   [[nodiscard]] ASHLAR_INLINE chunk& head(std::size_t number) const noexcept {
@@ -128,7 +128,7 @@ private:
   [[nodiscard]] bool commit(std::size_t chunks) noexcept;
   void populate() noexcept;
   [[nodiscard]] std::size_t kept_chunks() const noexcept;
-  void forget_idle() noexcept;
+  void trim_warm() noexcept;
   void leave_to_system() noexcept;
   void guard() noexcept;
   void give_up() noexcept;
@@ -171,7 +171,7 @@ private:
 /// All groups, and the range of addresses that has their slices.
 class group_range {
 public:
-  static constexpr std::size_t warm_bytes = std::size_t{1} << 20;  ///< of all groups that may be free for good
+  static constexpr std::size_t least_kept_bytes = std::size_t{1} << 20;  ///< of all groups that may be free for good
 
   group groups[most_groups];
   std::uint32_t count = 0;  ///< 0: nothing is routed

@@ -230,6 +230,12 @@ void fill_filter(bool looks_at_all) noexcept {
     if (const std::uint8_t byte = wanted[i] ? 1 : 0; value_of(filter[i]) != byte) set(filter[i], byte);
 }
 
+[[nodiscard]] bool has_given_up() noexcept {
+  for (std::uint32_t i = 0; i != range.count; ++i)
+    if (range.groups[i].is_given_up()) return true;
+  return false;
+}
+
 /// Effects: publishes a table, that of before if the modules lie as they did then. So a module that comes and goes at
 /// one place takes no further memory. Expects: the lock is held.
 void publish_sites() noexcept {
@@ -315,8 +321,7 @@ void notice_loader(const void* return_address) noexcept {
 }
 
 void begin_sites(std::string_view text) noexcept {
-  constexpr std::size_t least_line = 6;  // "s 0 1" and its end
-  const std::size_t most = text.size() / least_line + 1;
+  const std::size_t most = detail::min(text.size() / least_frame_bytes + 1, most_frames);
   store.frames = static_cast<planned_frame*>(os::pages::map(os::pages::round_up(most * sizeof(planned_frame)), 64));
   if (store.frames == nullptr) return;
   store.most_frames = most;
@@ -343,10 +348,11 @@ void lock_sites() noexcept { modules_lock.lock(); }
 void unlock_sites() noexcept { modules_lock.unlock(); }
 
 void unlock_sites_in_child() noexcept {
-  if (value_of(looks_left) != 0 && value_of(loading_thread) != this_thread()) {
-    set(looks_left, std::uint32_t{0});
-    fill_filter(false);
-  }
+  const bool was_loading = value_of(looks_left) != 0;
+  if (was_loading && value_of(loading_thread) != this_thread()) set(looks_left, std::uint32_t{0});
+  // A thread that the fork left behind may have changed whether a group that is given up takes calls, and not yet have
+  // revised the filter.
+  if (was_loading || has_given_up()) fill_filter(value_of(looks_left) != 0);
   modules_lock.unlock();
 }
 

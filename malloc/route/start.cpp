@@ -24,8 +24,6 @@ namespace ashlar::route {
 
 namespace {
 
-constexpr std::size_t most_text_bytes = std::size_t{1} << 17;  // as much as Linux hands over in one variable
-
 /// Returns: the value of the variable, or nothing. getenv may not be ready.
 [[nodiscard]] std::string_view value_in(const char* const* environment) noexcept {
   const std::size_t n = std::strlen(variable);
@@ -36,7 +34,11 @@ constexpr std::size_t most_text_bytes = std::size_t{1} << 17;  // as much as Lin
 
 /// Returns: a copy, since a program may write its name over its environment.
 [[nodiscard]] std::string_view kept(std::string_view text) noexcept {
-  if (text.empty() || text.size() > most_text_bytes) return {};
+  if (text.size() > most_text_bytes) {
+    detail::write_error_line("ashlar: ASHLAR_ROUTE: the plan is longer than 128 KiB: nothing is routed");
+    return {};
+  }
+  if (text.empty()) return {};
   void* const copy = os::pages::map(os::pages::round_up(text.size()), os::pages::page_bytes());
   return copy != nullptr
              ? std::string_view(static_cast<char*>(std::memcpy(copy, text.data(), text.size())), text.size())

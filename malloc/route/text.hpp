@@ -21,6 +21,14 @@ namespace ashlar::route {
 ///                                      and where its own caller's rbp lies, 0 for: unchanged
 inline constexpr const char* variable = "ASHLAR_ROUTE=";
 
+/// Bytes of a plan: as many as Linux hands over in one variable.
+inline constexpr std::size_t most_text_bytes = std::size_t{1} << 17;
+/// Bytes that a frame takes in it, at least: "s 0 1" and the line's end.
+inline constexpr std::size_t least_frame_bytes = 6;
+/// The number of a node of the table of sites, which has at most one for each frame, has 16 bits: see `site_key`.
+inline constexpr std::size_t most_frames = most_text_bytes / least_frame_bytes + 1;
+static_assert(most_frames < std::size_t{1} << 16, "a longer plan may have more nodes than a key tells apart");
+
 inline constexpr std::size_t most_modules = 256;
 inline constexpr std::size_t most_groups = 64;
 

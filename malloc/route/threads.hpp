@@ -125,24 +125,16 @@ ASHLAR_NOINLINE void settle(thread_record& owner, group& of, chunk& changed) noe
   return ASHLAR_UNLIKELY(--mine.until == 0) ? end_period(number, p) : p;
 }
 
-/// @{ Returns: a cell of a pool, or a block of an arena, or what `miss()` returns. Thread safety: any thread.
-template <class Miss>
-[[nodiscard]] ASHLAR_INLINE void* allocate_cell(std::size_t number, std::size_t cell_bytes,
-                                                Miss miss) noexcept(noexcept(miss())) {
+/// Returns: what `Take`, which is `take_cell` for a pool and `take_block` for an arena, takes of the thread's current
+/// chunk, or what `miss()` returns. Thread safety: any thread.
+template <auto Take, class Miss>
+[[nodiscard]] ASHLAR_INLINE void* allocate_by(std::size_t number, std::size_t bytes,
+                                              Miss miss) noexcept(noexcept(miss())) {
   thread_share& mine = thread_records::latest()->shares[number];
   if (ASHLAR_UNLIKELY(mine.current == nullptr)) return miss();
-  void* const p = take_cell(*mine.current, cell_bytes);
+  void* const p = Take(*mine.current, bytes);
   return ASHLAR_LIKELY(p != nullptr) ? counted(mine, number, p) : miss();
 }
-template <class Miss>
-[[nodiscard]] ASHLAR_INLINE void* allocate_block(std::size_t number, std::size_t bytes,
-                                                 Miss miss) noexcept(noexcept(miss())) {
-  thread_share& mine = thread_records::latest()->shares[number];
-  if (ASHLAR_UNLIKELY(mine.current == nullptr)) return miss();
-  void* const p = take_block(*mine.current, bytes);
-  return ASHLAR_LIKELY(p != nullptr) ? counted(mine, number, p) : miss();
-}
-/// @}
 
 /// Effects: frees a block of a chunk of the record `owner`, which the calling thread has.
 ASHLAR_INLINE void deallocate_own(thread_record& owner, group& of, chunk& from, void* p) noexcept {

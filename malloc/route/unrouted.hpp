@@ -36,5 +36,5 @@ ASHLAR_UNROUTED(void*, ashlar_heap_realloc, ashlar_heap* heap, void* p, std::siz
 ASHLAR_UNROUTED(ashlar_heap*, ashlar_heap_of, const void* p) noexcept;
 
 /// The mmap of libashlar's objects.
-extern "C" ASHLAR_OF_THIS_LIBRARY void* ashlar_routed_mmap(void* place, std::size_t bytes, int protection, int flags,
-                                                           int file, off_t offset) noexcept;
+extern "C" ASHLAR_OF_THIS_LIBRARY void* ashlar_mmap_after_release(void* place, std::size_t bytes, int protection,
+                                                                  int flags, int file, off_t offset) noexcept;

@@ -36,6 +36,14 @@ void* map_of_system(void* at, std::size_t bytes, int protection, int flags) {
   return reinterpret_cast<void*>(::syscall(SYS_mmap, at, bytes, protection, flags, -1, 0));
 }
 
+// Returns: `f(state)`, called under the lock.
+template <class F>
+auto locked(F f) {
+  state& all = machine_state();
+  const std::lock_guard held(all.lock);
+  return f(all);
+}
+
 // Returns: whether a huge page lies in the range.
 bool has_huge(const state& all, std::uintptr_t from, std::size_t bytes) {
   const auto first = all.used.lower_bound(from / page * page);
@@ -64,41 +72,31 @@ void* map_huge(state& all, std::size_t bytes, int protection, int flags) {
 }  // namespace
 
 void machine::set_aside(std::size_t pages) {
-  state& all = machine_state();
-  const std::lock_guard held(all.lock);
-  all.left = pages;
-  all.wishes = 0;
-  all.mistakes.clear();
+  locked([&](state& all) {
+    all.left = pages;
+    all.wishes = 0;
+    all.mistakes.clear();
+  });
 }
 
 std::size_t machine::pages_left() {
-  state& all = machine_state();
-  const std::lock_guard held(all.lock);
-  return all.left;
+  return locked([](const state& all) { return all.left; });
 }
 
 std::size_t machine::pages_used() {
-  state& all = machine_state();
-  const std::lock_guard held(all.lock);
-  return all.used.size();
+  return locked([](const state& all) { return all.used.size(); });
 }
 
 std::size_t machine::wishes() {
-  state& all = machine_state();
-  const std::lock_guard held(all.lock);
-  return all.wishes;
+  return locked([](const state& all) { return all.wishes; });
 }
 
 std::string machine::mistakes() {
-  state& all = machine_state();
-  const std::lock_guard held(all.lock);
-  return all.mistakes;
+  return locked([](const state& all) { return all.mistakes; });
 }
 
 bool machine::has(const void* p) {
-  state& all = machine_state();
-  const std::lock_guard held(all.lock);
-  return has_huge(all, address_of(p), 1);
+  return locked([&](const state& all) { return has_huge(all, address_of(p), 1); });
 }
 
 }  // namespace ashlar_test

@@ -20,6 +20,7 @@
 
 #include "tests/huge_pages/machine.hpp"
 #include "tests/support/conformance.hpp"
+#include "tests/support/huge_pages.hpp"
 
 namespace {
 
@@ -36,12 +37,7 @@ protected:
   }
 };
 
-struct enough_set_aside : ashlar_test::conformance_defaults {
-  static constexpr std::size_t max_alignment = 2 * huge;
-  static constexpr std::size_t largest = 10'000;
-  static constexpr std::size_t most_live = 8;
-  static constexpr std::size_t churn_steps = 60;
-  static constexpr bool exhaustible = false;
+struct enough_set_aside : ashlar_test::huge_page_conformance {
   enough_set_aside() { machine::set_aside(1000); }
   ~enough_set_aside() { EXPECT_EQ(machine::mistakes(), ""); }
   ashlar::huge_page_resource resource;

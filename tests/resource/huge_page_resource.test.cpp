@@ -12,17 +12,13 @@
 #include <ashlar/resource/arena.hpp>
 
 #include "tests/support/conformance.hpp"
+#include "tests/support/huge_pages.hpp"
 
 namespace {
 
 constexpr std::size_t huge = std::size_t{2} << 20;
 
-struct huge_pages_of_the_machine : ashlar_test::conformance_defaults {
-  static constexpr std::size_t max_alignment = 2 * huge;
-  static constexpr std::size_t largest = 10'000;
-  static constexpr std::size_t most_live = 8;
-  static constexpr std::size_t churn_steps = 60;
-  static constexpr bool exhaustible = false;
+struct huge_pages_of_the_machine : ashlar_test::huge_page_conformance {
   ashlar::huge_page_resource resource;
 };
 

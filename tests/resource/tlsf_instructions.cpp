@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A long churn of a tlsf_resource; tlsf_instructions.sh counts the instructions of some of its calls.
+// A long churn of a tlsf_resource; counted_instructions.sh counts the instructions of some of its calls.
 #include <array>
 #include <cmath>
 #include <cstddef>

@@ -227,7 +227,7 @@ TEST_F(run_by_plan, another_program_may_start_that_of_the_plan) {
 TEST_F(run_by_plan, a_file_that_is_no_plan_starts_nothing) {
   std::ofstream(file("b.plan")) << "no plan\n";
   EXPECT_EQ(ashlar("run --plan " + file("b.plan") + " -- " + victim + " chains"), 1);
-  EXPECT_TRUE(complained("b.plan:1: no JSON")) << text("err");
+  EXPECT_TRUE(complained("b.plan:1: no plan: the first line is no JSON object; a plan is what ")) << text("err");
   EXPECT_EQ(ashlar("run --plan " + file("none") + " -- " + victim + " chains"), 1);
   EXPECT_TRUE(complained("none: No such file")) << text("err");
   EXPECT_EQ(text("out"), "");

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# usage: tlsf_instructions.sh <source> <program> <valgrind> <function=most,…> <compiler> <flags…>
-# Passes if no call of a churn takes more instructions, as callgrind counts them, than given here and in docs/.
+# usage: counted_instructions.sh <source> <program> <valgrind> <function=most,…> <compiler> <flags…>
+# Passes if no call of a counted function takes more instructions, as callgrind counts them, than given.
 set -euo pipefail
 source=$1
 program=$2
