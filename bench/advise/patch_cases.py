@@ -98,15 +98,15 @@ def on_file(program, patch, sites, size, name, make):
                 lambda folder, seed: (folder / name).write_text(make(seed, size)))
 
 
-RING = driven("ring", "class operator new", 1_000_000, 1)
+RING = driven("ring", "operator new", 1_000_000, 1)
 PAIRS = (
-    *(driven("tokens", "class operator new", *shape) for shape in ((8000, 25), (120_000, 2))),
-    driven("retained", "class operator new, pool that keeps all", 120_000, 2),
-    *(driven("words", "pool_allocator, std::map", *shape) for shape in ((5000, 14), (30_000, 1))),
-    *(driven("index", "pool_allocator, std::unordered_map", *shape) for shape in ((10_000, 30), (80_000, 1))),
-    *(driven("orders", "pool_allocator, std::set", *shape) for shape in ((20_000, 3), (60_000, 1))),
-    *(driven("queues", "pool_allocator, std::list", *shape) for shape in ((20_000, 20), (120_000, 1))),
-    *(driven("trees", "arena in the function", *shape) for shape in ((24, 17), (500, 1))),
-    *(on_file(SIMPLECPP, "class operator new", "readfile$|preprocessToken|acroToken", size, "input.cpp", inputs.macros) for size in (500, 1500)),
-    *(on_file(JSONCPP, "pool_allocator, std::map", "Value::(resolveReference|append)", size, "input.json", inputs.json_text) for size in (4000, 15_000)),
+    *(driven("tokens", "operator new", *shape) for shape in ((8000, 25), (120_000, 2))),
+    driven("retained", "operator new, pool keeps all", 120_000, 2),
+    *(driven("words", "pool_allocator", *shape) for shape in ((5000, 14), (30_000, 1))),
+    *(driven("index", "pool_allocator", *shape) for shape in ((10_000, 30), (80_000, 1))),
+    *(driven("orders", "pool_allocator", *shape) for shape in ((20_000, 3), (60_000, 1))),
+    *(driven("queues", "pool_allocator", *shape) for shape in ((20_000, 20), (120_000, 1))),
+    *(driven("trees", "arena", *shape) for shape in ((24, 17), (500, 1))),
+    *(on_file(SIMPLECPP, "operator new", "readfile$|preprocessToken|acroToken", size, "input.cpp", inputs.macros) for size in (500, 1500)),
+    *(on_file(JSONCPP, "pool_allocator", "Value::(resolveReference|append)", size, "input.json", inputs.json_text) for size in (4000, 15_000)),
 )

@@ -1,15 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The tables of docs/advise-patches.md from bench/results/advise_patches.json."""
 
-from .table import MIB, ratio
+import itertools
+
+
+def ratio(effect):
+    low, high = effect["interval"]
+    return f"{effect['ratio']:.2f} [{low:.2f},{high:.2f}]"
+
 
 MARGIN = 0.01  # a point
 MOST_TIME, MOST_MEMORY = 1.03, 1.25
 HEADERS = {
-    "patches": "| program, size | patch | glibc | routed | forecast | patch, on libashlar.so | within | patch, on glibc | within |\n"
-    "|---|---|---:|---:|---:|---:|---|---:|---|",
-    "wrong": "| program | wrong plan | glibc | time by the empty plan | peak by the empty plan | time by glibc | peak by glibc |\n"
-    "|---|---|---:|---:|---:|---:|---:|",
+    "patches": "| program, size | patch | routed | forecast | patch, on libashlar.so | within | patch, on glibc | within |\n"
+    "|---|---|---:|---:|---:|---|---:|---|",
+    "wrong": "| program | wrong plan | time by the empty plan | peak by the empty plan | time by glibc | peak by glibc |\n"
+    "|---|---|---:|---:|---:|---:|",
 }
 
 
@@ -25,24 +31,24 @@ def word(forecast, patch):
     low, high = forecast["interval"]
     if low - MARGIN <= patch["ratio"] <= high + MARGIN:
         return "yes"
-    return "gains more" if patch["ratio"] < low else "gains less"
+    return "more" if patch["ratio"] < low else "less"
 
 
 def patch_row(name, pair, call_ns):
     routed, same, glibc = (pair[key]["cpu"] for key in ("forecast", "patched", "glibc"))
     forecast = forecast_of(pair, call_ns)
-    milliseconds, peak = pair["glibc"]["glibc_cpu_ms"], pair["glibc"]["glibc_peak_bytes"] / MIB
-    cells = [name, pair["patch"], f"{milliseconds:.0f} ms, {peak:.1f} MiB", ratio(routed), ratio(forecast), ratio(same),
+    cells = [name, pair["patch"], ratio(routed), ratio(forecast), ratio(same),
              word(forecast, same), ratio(glibc), word(forecast, glibc)]
     return f"| {' | '.join(cells)} |"
 
 
-def wrong_row(program):
+def wrong_row(name, program):
     rows = []
     for kind, found in program["plans"].items():
         empty, glibc = found["empty"], found["glibc"]
-        cells = [program["heading"], kind, f"{glibc['glibc_cpu_ms']:.0f} ms, {glibc['glibc_peak_bytes'] / MIB:.1f} MiB",
-                 *(ratio(by[what]) for by in (empty, glibc) for what in ("cpu", "peak"))]
+        cells = [name, kind]
+        for by in (empty, glibc):
+            cells += [ratio(by["cpu"]), f"{by['peak']['ratio']:.2f}"]
         rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows)
 
@@ -53,7 +59,7 @@ def patches_text(part):
     for forecast, how in ((lambda pair: forecast_of(pair, part["call_ns"]), "By the forecast"), (lambda pair: pair["forecast"]["cpu"],
                           "By the effect of routing alone")):
         counts = [sum(word(forecast(pair), pair[key]["cpu"]) == answer for pair in pairs) for key, answer in
-                  (("patched", "yes"), ("patched", "gains less"), ("glibc", "yes"), ("glibc", "gains less"))]
+                  (("patched", "yes"), ("patched", "less"), ("glibc", "yes"), ("glibc", "less"))]
         lines.append(f"{how} {counts[0]} of {len(pairs)} patches lie within it on libashlar.so and {counts[1]} gain less; on glibc "
                      f"{counts[2]} lie within it and {counts[3]} gain less.")
     losses = [sum(pair[key]["cpu"]["interval"][0] > 1 for pair in pairs) for key in ("patched", "glibc")]
@@ -83,7 +89,7 @@ def patches_part(part):
 
 
 def wrong_part(part):
-    return part_of("## Wrong plans", HEADERS["wrong"], wrong_text, map(wrong_row, part["found"].values()), part)
+    return part_of("## Wrong plans", HEADERS["wrong"], wrong_text, itertools.starmap(wrong_row, part["found"].items()), part)
 
 
 def markdown(result):

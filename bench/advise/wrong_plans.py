@@ -8,14 +8,14 @@ CELL_BYTES, CHUNK_BYTES, BUDGET_BYTES = 4096, 1 << 16, 1 << 20  # a chunk and th
 
 
 def hot_sites(advice):
-    """The sites with a good share of the allocations, by one return address each, and their modules."""
+    """The sites with a good share of the allocations, by one return address each, and the modules of all sites."""
     all_of_them = advice["features"]["allocated"]["objects"]
-    sites, modules = {}, {}
+    frames = [frame for site in advice["sites"] for frame in site["chain"] if frame["build_id"]]
+    sites, modules = {}, {frame["build_id"]: frame["module"] for frame in frames}
     for site in advice["sites"]:
         frame = site["chain"][0]
         if site["features"]["allocated"]["objects"] < HOT * all_of_them or not frame["build_id"]:
             continue
-        modules[frame["build_id"]] = frame["module"]
         address = (frame["build_id"], frame["offset"])
         sites[address] = {"chain": [list(address)], "function": site["function"], "source": ""}
     return list(sites.values()), modules
