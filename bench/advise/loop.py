@@ -9,7 +9,7 @@ import shutil
 import subprocess
 
 ADVISED, HELD_OUT = 1, 2  # seeds of the inputs
-ROUTES = "routes"
+ATTEMPTS = 3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,11 +81,20 @@ def verified(tools, case, command, *how):
     return compared(tools, case, *how, "--", *command)
 
 
+def experiment(tools, case, *sides):
+    """What `ashlar verify` finds, which may find the machine unfit for a moment."""
+    result = tools.folder / case.name / "verify.json"
+    for _ in range(ATTEMPTS):
+        ashlar(tools, case, "verify", "--runs", tools.runs, "--json", result, *sides, accept=(0, 3, 4, 5))
+        found = json.loads(result.read_text())
+        if found["verdict"] != "unfit":
+            return found
+    raise Failed(f"{case.name}: runs of the same program differed in {ATTEMPTS} attempts")
+
+
 def compared(tools, case, *sides):
     """B against A, as these words of `ashlar verify` name them; every run is kept."""
-    result = tools.folder / case.name / "verify.json"
-    ashlar(tools, case, "verify", "--runs", tools.runs, "--json", result, *sides, accept=(0, 3, 4, 5))
-    found = json.loads(result.read_text())
+    found = experiment(tools, case, *sides)
     runs = {
         f"{side}_{key}": [run[side][key] for run in found["runs"]]
         for side in "ab"
@@ -94,7 +103,7 @@ def compared(tools, case, *sides):
     cpu, peak = found["measures"]["cpu_ms"], found["measures"]["peak_rss_bytes"]
     return {
         "verdict": found["verdict"], "cpu": effect(cpu), "peak": effect(peak), "wall": effect(found["measures"]["wall_ms"]),
-        "glibc_cpu_ms": cpu["a"], "glibc_peak_bytes": peak["a"], "seed": found["seed"], "runs": runs,
+        "a_cpu_ms": cpu["a"], "a_peak_bytes": peak["a"], "seed": found["seed"], "runs": runs,
     }
 
 

@@ -46,7 +46,7 @@ class Program:
         if self.units and patched:
             content = (copy / self.file).read_text()
             if self.text not in content:
-                raise ValueError(f"{self.name}/{self.file} has no '{self.text}' to patch")
+                raise LookupError(f"{self.name}/{self.file} has no '{self.text}' to patch")
             include = "#include <ashlar/face/pool_allocator.hpp>\n"
             (copy / self.file).write_text(include + content.replace(self.text, self.by, 1))
         units = [*([DRIVERS / self.driver] if self.driver else []), *(copy / unit for unit in self.units)]
@@ -68,14 +68,21 @@ class Pair:
     prepare: object = lambda folder, seed: None
     environment: dict = dataclasses.field(default_factory=dict)
 
-    def plan(self, advised):
+    def plan(self, advice, advised):
         """Returns: the plan of advice with the sites of the patch alone, and without any; the allocations of these sites."""
         first, *groups = map(json.loads, advised.splitlines())
         for group in groups:
             group["sites"] = [site for site in group["sites"] if re.search(self.sites, site["function"])]
         kept = [group for group in groups if group["sites"]]
-        calls = sum(group["evidence"]["objects"] for group in kept)
+        calls = sum(allocations(advice, site) for group in kept for site in group["sites"])
         return "".join(json.dumps(line) + "\n" for line in (first, *kept)), json.dumps(first) + "\n", calls
+
+
+def allocations(advice, planned):
+    """Of all sites in the advice whose chain begins with that of a planned one."""
+    chain = [tuple(frame) for frame in planned["chain"]]
+    chains = ((site, [(frame["build_id"], frame["offset"]) for frame in site["chain"]]) for site in advice["sites"])
+    return sum(site["features"]["allocated"]["objects"] for site, begins in chains if begins[:len(chain)] == chain)
 
 
 DRIVER = Program("patches", "patches.cpp")

@@ -22,7 +22,7 @@ HEADERS = {
 def forecast_of(pair, call_ns):
     """The effect of the routed sites, less what their routed calls take more than calls of the patch."""
     routed = pair["forecast"]["cpu"]
-    less = pair["calls"] * call_ns / 1e6 / pair["forecast"]["glibc_cpu_ms"]
+    less = pair["calls"] * call_ns / 1e6 / pair["forecast"]["a_cpu_ms"]
     return {"ratio": routed["ratio"] - less, "interval": [end - less for end in routed["interval"]]}
 
 

@@ -38,7 +38,7 @@ def row(name, program):
     own = found["libashlar.so"]
     cells = [
         program["heading"],
-        f"{own['glibc_cpu_ms']:.0f} ms, {own['glibc_peak_bytes'] / MIB:.1f} MiB",
+        f"{own['a_cpu_ms']:.0f} ms, {own['a_peak_bytes'] / MIB:.1f} MiB",
         *(cell(found, column) for column in COLUMNS),
         ratio(found["plan"]["peak"]) if "plan" in found else "",
         said(advice),

@@ -136,7 +136,7 @@ def as_markdown(table):
     lines = [[f"`{table.heading}`" if "::" in table.heading else table.heading, *table.titles[1:]]]
     lines.append(["---"] + ["---:"] * (len(table.titles) - 1))
     for i, line in enumerate(table.lines):
-        lines.append([f"**{text}**" if i in table.ours else text for text in line])
+        lines.append([f"**{text}**" if text and i in table.ours else text for text in line])
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 

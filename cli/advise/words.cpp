@@ -108,8 +108,7 @@ std::string remedy_text(const advised_site& s, const advice_limits& limits) {
     case remedy::arena: return fmt::format("ashlar::arena in {}, released after each batch", s.owner);
     case remedy::counted_arena:
       return "an arena of counted chunks, each free again when its last block is: the plan of -o may route it; where "
-             "one "
-             "function could own a batch, ashlar::arena in that function";
+             "one function could own a batch, ashlar::arena in that function";
     case remedy::static_plan:
       return fmt::format(
           "offsets computed in advance, for the phase: 'ashlar plan --from-trace TRACE --between {} {}', "
@@ -117,8 +116,7 @@ std::string remedy_text(const advised_site& s, const advice_limits& limits) {
           s.phases.opening, s.phases.closing);
     case remedy::region:
       return "if they are a leak, free them: that comes first; if they are kept on purpose, an arena of their own that "
-             "is "
-             "never freed";
+             "is never freed";
     case remedy::segregate:
       return has_pool_sizes(f, limits) ? "pages of their own: " + pool_text(s)
                                        : "pages of their own: an ashlar::arena or heap";

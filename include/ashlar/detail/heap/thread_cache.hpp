@@ -183,20 +183,20 @@ public:
   /// the page of its cell resident. Expects: the list is empty.
   void refill(std::size_t size_class, cell_batch& batch, std::size_t cell_bytes, const void* taken) noexcept {
     constexpr std::size_t most = cells_at_once - 1;
-    const std::uintptr_t end = address_of(taken) | 0xfff;  // of the page, which begins with all its sampled addresses
-    std::array<void*, most + 2> listed;                    // from the top, with two null pointers after the last
+    const std::uintptr_t last_of_page = address_of(taken) | 0xfff;
+    std::array<void*, most + 2> listed;  // from the top, with two null pointers after the last
     std::size_t cells = 0;
     std::uint64_t left = batch.all_but_first();
     for (; cells != most && left != 0; left = without_first(left)) {
       void* const cell = batch.base + first_bit(left) * cell_bytes;
-      if (address_of(cell) > end || is_sampled(cell)) break;
+      if (address_of(cell) > last_of_page || is_sampled(cell)) break;
       listed[cells++] = cell;
     }
     batch.mask = left | (batch.mask & 1);
     listed[cells] = listed[cells + 1] = nullptr;
+    for (std::size_t i = 0; i != cells; ++i) link(listed[i], listed[i + 2]);
     top_[size_class] = listed[0];
     next_[size_class] = listed[1];
-    for (std::size_t i = 0; i != cells; ++i) link(listed[i], listed[i + 2]);
   }
 
   /// Effects: forgets all cells and spans.

@@ -42,6 +42,7 @@ struct cell_batch {
   [[nodiscard]] ASHLAR_INLINE std::uint64_t all_but_first() const noexcept { return mask & ~std::uint64_t{1}; }
 
   /// Effects: prefetches the cache lines of the next `cells` cells for writing.
+  /// Expects: `cells` > 0.
   ASHLAR_INLINE void fetch_ahead(std::size_t cell_bytes, int cells) const noexcept {
     std::uint64_t left = mask;
     while (left != 0) {

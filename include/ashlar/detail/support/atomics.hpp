@@ -25,7 +25,7 @@ struct memory_order {
   }
 };
 
-// The numbers of both.
+// The numbers of the built-ins of GCC; checked below.
 inline constexpr memory_order memory_order_relaxed{0};
 inline constexpr memory_order memory_order_acquire{2};
 inline constexpr memory_order memory_order_release{3};
