@@ -26,12 +26,16 @@ std::vector<verb> all_verbs() {
   return verbs;
 }
 
-/// Returns: the status of a verb that only prints. Reports a full disk.
-int printed() {
-  if (std::fflush(stdout) == 0) return ashlar::cli::exit_ok;
-  std::fprintf(stderr, "ashlar: standard output: %s\n", std::strerror(errno));
+/// Returns: `status`, or that of a failure if something printed is lost, as on a full disk, which it reports.
+int printed(std::string_view who, int status) {
+  errno = 0;
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
+  std::fprintf(stderr, "%.*s: standard output: %s\n", static_cast<int>(who.size()), who.data(),
+               std::strerror(errno != 0 ? errno : EIO));
   return ashlar::cli::exit_failure;
 }
+
+int printed() { return printed("ashlar", ashlar::cli::exit_ok); }
 
 int print_help(std::FILE* out) {
   std::fputs("usage: ashlar VERB [OPTION]... [ARGUMENT]...\n\n"
@@ -62,7 +66,7 @@ int run(const verb& v, int argc, char** argv) {
   std::string name = "ashlar " + std::string(v.name);
   argv[1] = name.data();
   try {
-    return v.run(argc - 1, argv + 1);
+    return printed(name, v.run(argc - 1, argv + 1));
   } catch (const std::exception& error) {
     return ashlar::cli::complain(v.name, error.what());
   }

@@ -247,7 +247,8 @@ bool succeeds(const std::function<void()>& write) {
 /// Returns: whether all were written.
 bool write_outputs(const advise_options& o, const advice& a, const call_tree& tree, site_names& names,
                    const route_plan& plan, page_history* history) {
-  bool all = o.plan.empty() || succeeds([&] { write_plan(o, a, plan); });
+  const bool has_plan = o.plan.empty() || succeeds([&] { write_plan(o, a, plan); });
+  bool all = has_plan;
   if (!o.json.empty()) all = succeeds([&] { write_json(o.json, advice_json(a, tree, names)); }) && all;
   if (history != nullptr)
     all = succeeds([&] {
@@ -256,14 +257,19 @@ bool write_outputs(const advise_options& o, const advice& a, const call_tree& tr
           }) &&
           all;
   if (o.json == "-" || o.html == "-" || o.plan == "-") return all;
-  return succeeds([&] { write_text("-", advice_text(a, tree, o.top) + plan_line(o, plan)); }) && all;
+  const std::string end = has_plan ? plan_line(o, plan) : "";
+  return succeeds([&] { write_text("-", advice_text(a, tree, o.top) + end); }) && all;
 }
 
 /// Throws: `std::runtime_error` if something cannot be written, before it takes long to know what.
 void check_outputs(const advise_options& o, const trace_inputs& inputs) {
   for (const std::string& output : {o.json, o.html, o.plan}) {
     if (output.empty()) continue;
-    for (const auto& input : inputs) expect_other_file(*input, output);
+    for (const auto& input : inputs) {
+      expect_other_file(*input, output);
+      expect_other_file(output, program_of(*input).path, "program");
+    }
+    expect_other_file(output, o.measured.input, "input");
     expect_writable(output);
   }
 }

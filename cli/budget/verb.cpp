@@ -21,6 +21,7 @@
 #include "cli/record/status.hpp"
 #include "cli/report/trace.hpp"
 #include "cli/support/companion.hpp"
+#include "cli/support/inspect_program.hpp"
 #include "cli/support/output.hpp"
 #include "cli/support/parse.hpp"
 #include "cli/support/verb.hpp"
@@ -101,7 +102,6 @@ int write_limits(const std::string& file, const study::trace_summary& sum, const
 /// `limits` are of no use to a command that makes a file of them.
 int use_trace(const command& c, const std::vector<limit>& limits, const std::string& trace) {
   trace_input input(trace);
-  if (!c.write.empty()) expect_other_file(input, c.write);
   const study::trace_summary sum = study::summarise(input);
   if (const std::string note = damage_note(input.info()); !note.empty()) throw std::runtime_error(trace + ": " + note);
   return c.write.empty() ? check_summary(c, limits, sum, input.names()) : write_limits(c.write, sum, input.names());
@@ -135,6 +135,17 @@ const char* mistake_of(const command& c) {
   return uses_output && !c.program.empty() ? "PROGRAM has standard output: '-' is for --trace" : nullptr;
 }
 
+/// Throws: `std::runtime_error` for a file that cannot be written or is read, before it takes long to know the result.
+void check_outputs(const command& c) {
+  for (const std::string& output : {c.write, c.json}) {
+    if (output.empty()) continue;
+    expect_other_file(output, c.limits, "file of limits");
+    expect_other_file(output, c.trace, "trace");
+    if (!c.program.empty()) expect_other_file(output, inspect_program(c.program.front()).path, "program");
+    expect_writable(output);
+  }
+}
+
 int run(int argc, char** argv) {
   command c;
   CLI::App app(
@@ -160,7 +171,7 @@ int run(int argc, char** argv) {
   if (dashes != end) c.program.assign(dashes + 1, end);
   if (const char* const mistake = mistake_of(c); mistake != nullptr)
     return complain("budget", std::string(mistake) + "; see ashlar budget --help", exit_usage);
-  if (!c.write.empty()) expect_writable(c.write);
+  check_outputs(c);
   const std::vector<limit> limits = c.write.empty() ? limits_in(c.limits) : std::vector<limit>();
   return c.trace.empty() ? record_and_use(c, limits) : use_trace(c, limits, c.trace);
 }

@@ -11,6 +11,7 @@
 
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
+#include <stdio_ext.h>
 #include <unistd.h>
 
 namespace ashlar::cli {
@@ -18,6 +19,12 @@ namespace ashlar::cli {
 namespace {
 
 [[noreturn]] void fail_at(const std::string& name) { throw std::runtime_error(name + ": " + std::strerror(errno)); }
+
+/// Another flush would report the same error again.
+void forget_unwritten(std::FILE* file) {
+  ::__fpurge(file);
+  std::clearerr(file);
+}
 
 }  // namespace
 
@@ -28,7 +35,11 @@ void write_text(const std::string& path, const std::string& text) {
   const std::string name = to_stdout ? "standard output" : path;
   if (file == nullptr) fail_at(name);
   const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  if (close(file) != 0 || !written) fail_at(name);
+  if (close(file) == 0 && written) return;
+  const int error = errno;
+  if (to_stdout) forget_unwritten(stdout);
+  errno = error;
+  fail_at(name);
 }
 
 void write_json(const std::string& path, const nlohmann::json& value) {
@@ -61,6 +72,11 @@ bool is_same_output(const std::string& a, const std::string& b) {
   if (a == "-" || b == "-") return a == b;
   std::error_code none;
   return is_same_file(a, b) || std::filesystem::weakly_canonical(a, none) == std::filesystem::weakly_canonical(b, none);
+}
+
+void expect_other_file(const std::string& output, const std::string& input, const std::string& role) {
+  if (output.empty() || output == "-" || input.empty() || !is_same_output(output, input)) return;
+  throw std::runtime_error(output + " is the " + role + " itself: nothing was written");
 }
 
 }  // namespace ashlar::cli

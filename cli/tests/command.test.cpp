@@ -68,6 +68,24 @@ TEST_F(command, a_full_disk_under_version_and_help_is_reported) {
   }
 }
 
+TEST_F(command, a_full_disk_under_a_verdict_or_the_help_of_a_verb_is_reported) {
+  const std::string trace = sample(100), limits = file("limits.json");
+  std::ofstream(limits) << R"({"program": {"bytes": 1000000000}})";
+  const auto expect_report = [this](const std::string& verb, const std::string& arguments) {
+    const std::string line = ASHLAR_COMMAND " " + verb + " " + arguments + " > /dev/full 2> " + file("err");
+    EXPECT_EQ(ashlar_test::run_shell(line), 1) << line;
+    const std::string report = "ashlar " + verb + ": standard output: No space left on device\n";
+    EXPECT_EQ(text("err"), report) << line;
+  };
+  expect_report("verify", "--runs 7 --a true --b true");
+  expect_report("verify", "--runs 7 --json - --a true --b true");
+  expect_report("budget", limits + " --trace " + trace);
+  expect_report("budget", limits + " --json " + file("j") + " --trace " + trace);
+  expect_report("budget", "--write " + file("w.json") + " --trace " + trace);
+  for (const std::string verb : {"advise", "budget", "plan", "record", "replay", "report", "run", "try", "verify"})
+    expect_report(verb, "--help");
+}
+
 TEST_F(command, an_invalid_effort_is_reported) {
   EXPECT_EQ(ashlar("plan x.csv --effort heroic"), 2);
   EXPECT_EQ(text("err"), "ashlar plan: --effort: 'heroic' is not fast, balanced or exact; see ashlar plan --help\n");

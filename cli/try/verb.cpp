@@ -11,6 +11,7 @@
 
 #include "cli/replay/candidates.hpp"
 #include "cli/rounds/progress.hpp"
+#include "cli/support/inspect_program.hpp"
 #include "cli/support/output.hpp"
 #include "cli/support/parse.hpp"
 #include "cli/support/table.hpp"
@@ -90,8 +91,18 @@ experiment_plan setting_of(const try_options& o) {
   return plan;
 }
 
+/// Throws: `std::runtime_error` for a file that cannot be written or is read, before it takes long to know the result.
+void check_output(const try_options& o) {
+  if (o.json.empty()) return;
+  expect_other_file(o.json, o.trace, "trace");
+  expect_other_file(o.json, o.input, "input");
+  expect_other_file(o.json, inspect_program(o.program.front()).path, "program");
+  expect_writable(o.json);
+}
+
 int try_program(const try_options& o) {
   experiment_plan setting = setting_of(o);
+  check_output(o);
   trace_predictions predictions = predict(o.trace, preloadable_names(o.with), replay_options(o, setting));
   if (o.with.empty() && predictions.all.size() > o.best) predictions.all.resize(o.best);
   add_loading(predictions.all);

@@ -211,6 +211,15 @@ TEST_F(advise, traces_add_up_and_the_plan_is_that_of_the_router) {
   EXPECT_NE(plan.groups[0].sites[0].function.find("make_shape"), std::string::npos);
 }
 
+TEST_F(advise, a_plan_that_was_not_written_is_not_claimed) {
+  const std::string trace = recorded("class");
+  ASSERT_EQ(ashlar("advise " + trace + " -o " + file("t.plan")), 0) << text("err");
+  EXPECT_NE(text("out").find(", written to " + file("t.plan") + "\n"), std::string::npos) << text("out");
+  EXPECT_EQ(ashlar("advise " + trace + " -o /dev/full"), 1);
+  EXPECT_EQ(text("err"), "ashlar advise: /dev/full: No space left on device\n");
+  EXPECT_EQ(text("out").find("written to"), std::string::npos) << text("out");
+}
+
 TEST_F(advise, without_stacks_there_are_no_sites) {
   const json all = advice(recorded("class", 0));
   EXPECT_TRUE(all["sites"].empty());

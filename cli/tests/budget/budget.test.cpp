@@ -176,6 +176,19 @@ TEST_F(budget, limits_that_cannot_be_written_are_an_error) {
   EXPECT_EQ(text("none.json"), "");
 }
 
+TEST_F(budget, outputs_are_checked_before_the_run_and_replace_no_input) {
+  const std::string trace = sample(100), limits = file("limits.json"), fine = R"({"program": {"bytes": 1000000000}})";
+  EXPECT_EQ(held_to(fine, "--json " + trace + " --trace " + trace), 1);
+  EXPECT_EQ(text("err"), "ashlar budget: " + trace + " is the trace itself: nothing was written\n");
+  EXPECT_EQ(held_to(fine, "--json " + limits + " --trace " + trace), 1);
+  EXPECT_EQ(text("err"), "ashlar budget: " + limits + " is the file of limits itself: nothing was written\n");
+  EXPECT_EQ(text("limits.json"), fine);
+  EXPECT_EQ(held_to(fine, "--trace " + trace), 0) << text("err");
+  EXPECT_EQ(held_to(fine, "--json /nonesuch/j -- touch " + file("ran")), 1);
+  EXPECT_EQ(text("err"), "ashlar budget: /nonesuch/j: No such file or directory\n");
+  EXPECT_FALSE(std::ifstream(file("ran")).is_open());
+}
+
 TEST_F(budget, what_cannot_be_held_to_limits_is_an_error) {
   const std::string fine = R"({"program": {"bytes": 1000000000}})";
   EXPECT_EQ(held_to(fine, ""), 2);

@@ -206,10 +206,33 @@ TEST_F(verify_verb, mistakes) {
   complaint("--runs 8 --a /nonesuch/program --b true", 1, "/nonesuch/program: No such file or directory\n");
   complaint("--runs 8 --a true --b nonesuch-program", 1, "nonesuch-program: No such file or directory\n");
   complaint("--inputs /nonesuch -- true", 1, "/nonesuch: no such file\n");
-  complaint("--runs 8 --json /nonesuch/f --a true --b true", 1, "/nonesuch/f: No such file or directory\n");
-  EXPECT_TRUE(printed("processor time")) << "the table is printed in spite of that";
   EXPECT_EQ(ashlar("verify --help"), 0);
   EXPECT_TRUE(printed("Exit status: 0 B is better or equivalent, 1 ")) << text("out");
+}
+
+TEST_F(verify_verb, outputs_are_checked_before_the_runs_and_replace_no_input) {
+  std::filesystem::copy_file(ASHLAR_VERIFY_VICTIM, file("program"));
+  std::ofstream(file("input")) << "one";
+  const std::string program = file("program"), input = file("input"), runs = "verify --runs 8 --json ";
+  const std::string ran = file("ran"), command = " --a 'touch " + ran + ";' --b 'touch " + ran + ";'";
+  EXPECT_EQ(ashlar(runs + "/nonesuch/f" + command), 1);
+  EXPECT_EQ(text("err"), "ashlar verify: /nonesuch/f: No such file or directory\n");
+  EXPECT_FALSE(std::filesystem::exists(ran));
+  EXPECT_EQ(text("out"), "");
+  const auto expect_refusal = [&](const std::string& output, const std::string& arguments, const std::string& role) {
+    const std::uintmax_t bytes = std::filesystem::file_size(output);
+    EXPECT_EQ(ashlar(runs + output + " " + arguments), 1) << arguments;
+    EXPECT_EQ(text("err"), "ashlar verify: " + output + " is the " + role + " itself: nothing was written\n");
+    EXPECT_EQ(std::filesystem::file_size(output), bytes);
+  };
+  expect_refusal(program, "--malloc " ASHLAR_TRY_PRELOAD " -- " + program + " 2", "program");
+  expect_refusal(program, "--a true --b '" + program + " 2'", "program");
+  expect_refusal(input, "--inputs " + input + " --a true --b true", "input");
+  const std::string trace = sample(100);
+  EXPECT_EQ(ashlar("try " + trace + " --json " + trace + " -- true"), 1);
+  EXPECT_EQ(text("err"), "ashlar try: " + trace + " is the trace itself: nothing was written\n");
+  EXPECT_EQ(ashlar("replay " + trace + " --json " + trace), 1);
+  EXPECT_EQ(text("err"), "ashlar replay: " + trace + " is the trace itself: nothing was written\n");
 }
 
 #if defined(ASHLAR_ROUTE_VICTIM)
@@ -256,6 +279,14 @@ TEST_F(verify_verb, a_group_without_an_effect_leaves_the_plan) {
   }
   std::ofstream(file("p")) << to_text(plan);
   const std::string command = " -- " + victim + " work " ASHLAR_ROUTE_PLUGIN;
+  const std::string made = text("p"), copy = file("victim");
+  std::filesystem::copy_file(victim, copy);
+  for (const std::string& output : {file("p"), copy}) {
+    EXPECT_EQ(ashlar("verify --attribute --plan " + file("p") + " -o " + output + " -- " + copy + " work"), 1);
+    EXPECT_NE(text("err").find(" itself: nothing was written\n"), std::string::npos) << text("err");
+  }
+  EXPECT_EQ(text("p"), made);
+  EXPECT_EQ(std::filesystem::file_size(copy), std::filesystem::file_size(victim));
   EXPECT_EQ(ashlar("verify --attribute --runs 7 --plan " + file("p") + command), 1);
   EXPECT_EQ(text("err"), "ashlar verify: 2 groups need at least 8 pairs (--runs 8), and tell more from 50\n");
   ASSERT_EQ(ashlar("verify --attribute --runs 10 --seed 3 --plan " + file("p") + " -o " + file("q") + command), 0)
