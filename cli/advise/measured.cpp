@@ -43,7 +43,9 @@ std::string answer_to(const std::string& text) {
   json answer = {{"text", remedy_text(m, request)},
                  {"data", remedy_json(m, request)},
                  {"kept", m.kept},
-                 {"status", exit_status_of(m.decision)}};
+                 {"plan_failure", m.plan_failure},
+                 {"unfit", m.decision == remedy_decision::unfit},
+                 {"status", m.plan_failure.empty() ? exit_status_of(m.decision) : exit_failure}};
   return answer.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -128,6 +130,11 @@ void sort_sites(advice& a, const call_tree& tree, const route_plan& plan, const 
   });
 }
 
+/// Returns: why the measurement has left no group.
+std::string why_none_is_left(const std::string& failure) {
+  return failure.empty() ? "no group of sites was measured to gain" : "routing fails: " + failure;
+}
+
 }  // namespace
 
 advice_measurer::advice_measurer(const measure_options& options) : options_(options) {
@@ -180,9 +187,13 @@ int advice_measurer::run(advice& a, const call_tree& tree, route_plan& plan, con
   const json answer = json::parse(apart_->ask(bytes));
   a.measurement = {.text = answer.at("text"), .data = answer.at("data")};
   a.warnings.insert(a.warnings.end(), notes_.begin(), notes_.end());
-  sort_sites(a, tree, plan, effects_of_groups(answer["data"], plan));
-  add_evidence(plan, answer["data"].at("groups"));
+  if (!answer.at("unfit").get<bool>()) {
+    sort_sites(a, tree, plan, effects_of_groups(answer["data"], plan));
+    add_evidence(plan, answer["data"].at("groups"));
+  }
+  const bool had_groups = !plan.groups.empty();
   plan = groups_of(plan, answer.at("kept").get<std::vector<std::size_t>>());
+  if (had_groups && plan.groups.empty()) a.no_plan = why_none_is_left(answer.at("plan_failure"));
   return answer.at("status");
 }
 

@@ -185,8 +185,21 @@ std::vector<std::string> warnings_of(const trace_inputs& inputs, const std::vect
   return all;
 }
 
-/// The program is a module of the plan though all sites lie in libraries: a plan is for one program.
-route_plan make_plan(const advise_options& o, const advice& a, const call_tree& tree, const site_observer& seen,
+/// Returns: why the plan has no groups; empty if it has some. `left_out`: a sentence for each site that has no route.
+std::string why_no_plan(const program_features& p, const route_plan& plan, const std::vector<std::string>& left_out) {
+  if (!plan.groups.empty()) return "";
+  if (p.allocated.objects == 0) return "no allocation was recorded";
+  if (p.without_stack == p.allocated.objects)
+    return "the trace has no call stacks, so that no site is known: record with --stacks 16";
+  if (left_out.empty()) return "no long-lived objects are worth memory of their own";
+  const std::string& first = left_out.front();
+  return fmt::format("none of the {} sites worth memory of their own can be routed: {}", left_out.size(),
+                     first.substr(0, first.find_last_not_of('.') + 1));
+}
+
+/// The program is a module of the plan though all sites lie in libraries: a plan is for one program. Effects:
+/// `a.no_plan` is the reason of an empty plan.
+route_plan make_plan(const advise_options& o, advice& a, const call_tree& tree, const site_observer& seen,
                      site_names& names, const trace::mapped_module& program) {
   std::vector<std::string> notes;
   frame_steps steps;
@@ -197,6 +210,7 @@ route_plan make_plan(const advise_options& o, const advice& a, const call_tree& 
   if (!plan.groups.empty() && !program.build_id.empty()) plan.modules[program.build_id] = program.path;
   if (!o.plan.empty())
     for (const std::string& note : notes) complain("advise", note);
+  a.no_plan = why_no_plan(a.features, plan, notes);
   return plan;
 }
 
@@ -215,16 +229,6 @@ std::string plan_line(const advise_options& o, const route_plan& plan) {
     text += "  " + wrapped(plan.groups[i].name + ": " + sites_text(plan.groups[i]), width - 2, "    ") + "\n";
   if (plan.groups.size() > o.top) text += fmt::format("  and {} more groups\n", plan.groups.size() - o.top);
   return text;
-}
-
-/// Returns: why the plan has no groups; empty if it has some.
-std::string why_no_plan(const advise_options& o, const program_features& p, const route_plan& plan) {
-  if (!plan.groups.empty()) return "";
-  if (p.allocated.objects == 0) return "no allocation was recorded";
-  if (p.without_stack == p.allocated.objects)
-    return "the trace has no call stacks, so that no site is known: record with --stacks 16";
-  return o.measured.level == measure_level::run ? "no group of sites was measured to gain"
-                                                : "no long-lived objects are worth memory of their own";
 }
 
 void write_plan(const advise_options& o, const advice& a, const route_plan& plan) {
@@ -304,7 +308,6 @@ int advise(const advise_options& o) {
   a.sites = choose_sites(tree, seen, names, a.limits);
   route_plan plan = make_plan(o, a, tree, seen, names, program_of(*inputs.front()));
   const int status = measurer.measure(a, tree, plan, o.plan, o.prefix);
-  a.no_plan = why_no_plan(o, a.features, plan);
   return write_outputs(o, a, tree, names, plan, history ? &*history : nullptr) ? status : exit_failure;
 }
 

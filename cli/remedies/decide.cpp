@@ -61,6 +61,31 @@ bool is_open(const remedy_measurement& all, double threshold) {
   });
 }
 
+/// Groups whose own effect is not certain stay where the whole plan gains and was not measured without them. A plan
+/// that is level or a loss loses its groups; one that is undecided is left as it was, if its groups are too. One that
+/// fails is of no use; an unfit machine tells nothing of the others.
+void choose_groups(remedy_measurement& all) {
+  if (!all.whole_plan) return;
+  const remedy_effect& plan = all.remedies[*all.whole_plan];
+  if (!plan.failure.empty() && !all.by_plan) {
+    all.plan_failure = plan.failure;
+    all.kept.clear();
+    all.notes.emplace_back("The program fails under the plan: no group of it is left.");
+    return;
+  }
+  if (all.decision == remedy_decision::unfit) {
+    all.kept = all.groups_of_plan();
+    all.notes.emplace_back("All groups stay in the plan.");
+    return;
+  }
+  const finding found = plan.failure.empty() ? plan.cpu().found : finding::loss;
+  if (all.by_plan == all.whole_plan && found == finding::gain) all.kept = all.groups_of_plan();
+  if (!all.groups.empty() || found == finding::gain) return;
+  if (found != finding::undecided) all.kept.clear();
+  all.notes.emplace_back(found == finding::undecided ? "Whether the plan gains is undecided: its groups stay."
+                                                     : "The plan does not gain: no group of it stays.");
+}
+
 void sort_by_gain(remedy_measurement& all) {
   std::vector<std::size_t> order(all.remedies.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -73,7 +98,7 @@ void sort_by_gain(remedy_measurement& all) {
   std::vector<remedy_effect> sorted;
   for (const std::size_t n : order) sorted.push_back(std::move(all.remedies[n]));
   all.remedies = std::move(sorted);
-  for (std::optional<std::size_t>* n : {&all.winner, &all.best_without_code, &all.by_plan})
+  for (std::optional<std::size_t>* n : {&all.winner, &all.best_without_code, &all.whole_plan, &all.by_plan})
     if (*n) *n = static_cast<std::size_t>(std::find(order.begin(), order.end(), **n) - order.begin());
 }
 
@@ -99,6 +124,7 @@ void decide(remedy_measurement& all, double threshold) {
   } else {
     all.decision = remedy_decision::change_nothing;
   }
+  choose_groups(all);
   sort_by_gain(all);
 }
 

@@ -23,8 +23,8 @@ template <class May>
 /// Returns: whether a remedy gains, or may do so: its mean is a gain of the threshold or more.
 [[nodiscard]] bool is_promising(const remedy_measurement& all, double threshold);
 
-/// Effects: decides, and sorts the remedies by their gain. A plan has to gain over the best remedy without code, or to
-/// be the only one that gains.
+/// Effects: decides, chooses the groups that are left of the plan, and sorts the remedies by their gain. A plan has to
+/// gain over the best remedy without code, or to be the only one that gains.
 void decide(remedy_measurement& all, double threshold);
 
 }  // namespace ashlar::cli

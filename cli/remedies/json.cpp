@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Every run, so that another program can judge for itself.
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "cli/remedies/text.hpp"
@@ -43,13 +45,13 @@ json to_json(const remedy_effect& e) {
   return j;
 }
 
-json to_json(const group_effect& group) {
+json to_json(const group_effect& group, const std::vector<std::size_t>& kept) {
   return {{"name", group.name},
           {"groups", group.groups},
           {"ratio", std::exp(group.log_ratio.mean)},
           {"interval", {std::exp(group.log_ratio.least), std::exp(group.log_ratio.greatest)}},
           {"detectable", group.detectable},
-          {"stays", group.stays()},
+          {"stays", std::find(kept.begin(), kept.end(), group.groups.front()) != kept.end()},
           {"text", group_text(group)}};
 }
 
@@ -69,10 +71,15 @@ json rounds_json(const remedy_rounds& rounds, const std::vector<std::string>& na
           {"as_it_is_twice", twice}};
 }
 
-template <class T>
-json all_of(const std::vector<T>& values) {
+json remedies_json(const remedy_measurement& m) {
   json all = json::array();
-  for (const T& v : values) all.push_back(to_json(v));
+  for (const remedy_effect& e : m.remedies) all.push_back(to_json(e));
+  return all;
+}
+
+json groups_json(const remedy_measurement& m) {
+  json all = json::array();
+  for (const group_effect& group : m.groups) all.push_back(to_json(group, m.kept));
   return all;
 }
 
@@ -99,8 +106,8 @@ json remedy_json(const remedy_measurement& m, const remedy_request& request) {
             {"threshold", request.threshold},
             {"status", m.first.status},
             {"least_rounds", m.least_rounds},
-            {"remedies", all_of(m.remedies)},
-            {"groups", all_of(m.groups)},
+            {"remedies", remedies_json(m)},
+            {"groups", groups_json(m)},
             {"group_pairs", m.group_pairs},
             {"against_itself", effect_json(m.itself)},
             {"screen", rounds_json(m.screened, m.screened_names)},

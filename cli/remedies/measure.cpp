@@ -27,12 +27,6 @@ constexpr const char* by_rest = "route by the groups that gain";
 
 using clock = std::chrono::steady_clock;
 
-std::vector<std::size_t> all_groups(const route_plan& plan) {
-  std::vector<std::size_t> all(plan.groups.size());
-  for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
-  return all;
-}
-
 /// The stages of one measurement.
 class remedy_stages {
 public:
@@ -45,7 +39,8 @@ public:
     (*progress_)("warming up");
     player_.begin(request_->rounds != 0 ? 0 : request_->seconds);
     all_.first = player_.first();
-    all_.kept = all_groups(request_->routes);
+    all_.plan_groups = request_->routes.groups.size();
+    all_.kept = all_.groups_of_plan();
     std::vector<program_remedy> without_code = list_without_code();
     refuse_small_budget(without_code.size() + (request_->routes.groups.empty() ? 0 : 1));
     player_.repeat();
@@ -60,7 +55,6 @@ public:
     if (player_.left_behind() != 0)
       all_.notes.emplace_back("The program leaves processes behind: they are killed after each run, and their time is "
                               "not measured.");
-    keep_what_gains();
     decide(all_, request_->threshold);
     all_.seconds = seconds();
     return std::move(all_);
@@ -69,7 +63,7 @@ public:
 private:
   [[nodiscard]] double seconds() const { return std::chrono::duration<double>(clock::now() - start_).count(); }
   [[nodiscard]] double seconds_left() const { return std::max(0.0, request_->seconds - seconds()); }
-  [[nodiscard]] bool has_plan() const { return plan_ && all_.remedies[*plan_].failure.empty(); }
+  [[nodiscard]] bool has_plan() const { return all_.whole_plan && all_.remedies[*all_.whole_plan].failure.empty(); }
 
   /// Returns: whether the rounds of the remedies fit into the seconds.
   [[nodiscard]] bool has_room_for(std::size_t rounds, std::size_t remedies, double seconds) const {
@@ -121,7 +115,7 @@ private:
   void try_remedies(std::vector<program_remedy> without_code) {
     for (program_remedy& remedy : without_code) add(std::move(remedy));
     if (request_->routes.groups.empty()) return;
-    plan_ = all_.remedies.size();
+    all_.whole_plan = all_.remedies.size();
     add_plan(request_->routes, by_plan);
   }
 
@@ -167,10 +161,10 @@ private:
     take_effects(all_.screened, numbers, error);
     all_.best_without_code = best_of(all_, [](const remedy_effect& e) { return e.remedy.kind != remedy_kind::routes; });
     if (!has_plan()) return;
-    all_.by_plan = plan_;
+    all_.by_plan = all_.whole_plan;
     if (all_.best_without_code)
       all_.over_best =
-          between(all_.screened, side_of(numbers, *all_.best_without_code), side_of(numbers, *plan_), error);
+          between(all_.screened, side_of(numbers, *all_.best_without_code), side_of(numbers, *all_.whole_plan), error);
   }
 
   static std::size_t side_of(const std::vector<std::size_t>& numbers, std::size_t remedy) {
@@ -194,7 +188,7 @@ private:
     }
     experiment_plan setting;
     setting.a = as_it_is_;
-    setting.b = all_.remedies[*plan_].remedy.side;
+    setting.b = all_.remedies[*all_.whole_plan].remedy.side;
     setting.a.most_seconds = setting.b.most_seconds = player_.most_seconds();
     if (!request_->input.empty()) setting.inputs = {request_->input};
     setting.seconds = room;
@@ -211,7 +205,7 @@ private:
           });
       take_parts(found, parts);
     } catch (const different_program& error) {
-      all_.remedies[*plan_].failure = error.what();
+      all_.remedies[*all_.whole_plan].failure = error.what();
       all_.by_plan.reset();
     } catch (const std::runtime_error& error) {
       all_.notes.push_back(std::string("The effect of each group is not known: ") + error.what() + ".");
@@ -247,7 +241,7 @@ private:
   /// Fresh runs of those that may win.
   void confirm() {
     std::vector<std::size_t> numbers;
-    for (const std::optional<std::size_t>& n : {all_.best_without_code, plan_, rest_})
+    for (const std::optional<std::size_t>& n : {all_.best_without_code, all_.whole_plan, rest_})
       if (n && all_.remedies[*n].failure.empty()) numbers.push_back(*n);
     const double questions = static_cast<double>(numbers.size()) + 2;  // and the plan over the best, and over the rest
     const double error = effect_error / questions;
@@ -269,28 +263,16 @@ private:
   /// The smaller plan, unless the whole one has the smaller mean and is not level with it.
   void choose_plan(const std::vector<std::size_t>& numbers, double error) {
     const auto works = [this](const std::optional<std::size_t>& n) { return n && all_.remedies[*n].failure.empty(); };
-    if (works(rest_) && works(plan_))
-      all_.whole_over_rest = between(all_.confirmed, side_of(numbers, *rest_), side_of(numbers, *plan_), error);
+    if (works(rest_) && works(all_.whole_plan))
+      all_.whole_over_rest =
+          between(all_.confirmed, side_of(numbers, *rest_), side_of(numbers, *all_.whole_plan), error);
     const auto& over_rest = all_.whole_over_rest;
     const bool less = over_rest && over_rest->found != finding::level && over_rest->effect.log_ratio.mean < 0;
-    all_.by_plan = !works(rest_) || less ? plan_ : rest_;
+    all_.by_plan = !works(rest_) || less ? all_.whole_plan : rest_;
     if (!works(all_.by_plan)) all_.by_plan.reset();
     if (!all_.by_plan || !works(all_.best_without_code)) return all_.over_best.reset();
     all_.over_best =
         between(all_.confirmed, side_of(numbers, *all_.best_without_code), side_of(numbers, *all_.by_plan), error);
-  }
-
-  /// Groups whose own effect is not certain stay where the whole plan gains and was not measured without them. A plan
-  /// that is level or a loss loses its groups; one that is undecided is left as it was, if its groups are too.
-  void keep_what_gains() {
-    if (!plan_) return;
-    const remedy_effect& plan = all_.remedies[*plan_];
-    const finding found = plan.failure.empty() ? plan.cpu().found : finding::loss;
-    if (all_.by_plan == plan_ && found == finding::gain) all_.kept = all_groups(request_->routes);
-    if (!all_.groups.empty() || found == finding::gain) return;
-    if (found != finding::undecided) all_.kept.clear();
-    all_.notes.emplace_back(found == finding::undecided ? "Whether the plan gains is undecided: its groups stay."
-                                                        : "The plan does not gain: no group of it stays.");
   }
 
   static constexpr double screen_share = 0.4;
@@ -301,8 +283,8 @@ private:
   remedy_player player_;
   clock::time_point start_ = clock::now();
   remedy_measurement all_;
-  std::optional<std::size_t> plan_, rest_;  // of the remedies: the whole plan, the groups that gain
-  bool has_room_ = false;                   // for more than the screen
+  std::optional<std::size_t> rest_;  // of the remedies: the groups that gain
+  bool has_room_ = false;            // for more than the screen
 };
 
 }  // namespace

@@ -63,10 +63,13 @@ struct remedy_measurement {
   std::vector<remedy_effect> remedies;  ///< The greatest gain first, then those that failed.
   std::vector<group_effect> groups;     ///< Each group of the plan is in one; empty: not measured.
   std::size_t group_pairs = 0;
+  std::size_t plan_groups = 0;    ///< Of the whole plan.
   std::vector<std::size_t> kept;  ///< The groups of the plan that is left.
+  std::string plan_failure;       ///< If not empty: why no group is left.
   remedy_decision decision = remedy_decision::inconclusive;
   std::optional<std::size_t> winner;              ///< Of the remedies.
   std::optional<std::size_t> best_without_code;   ///< The one with the least mean.
+  std::optional<std::size_t> whole_plan;          ///< Whether it works or not.
   std::optional<std::size_t> by_plan;             ///< The plan that is left.
   std::optional<measure_effect> over_best;        ///< That plan against the best without code, processor time.
   std::optional<measure_effect> whole_over_rest;  ///< The whole plan against the groups that gain.
@@ -79,6 +82,13 @@ struct remedy_measurement {
   std::size_t wanted = 0;                                    ///< If inconclusive: rounds that would decide.
   double seconds = 0;
   std::vector<std::string> notes;
+
+  /// Returns: the numbers of all groups of the whole plan.
+  [[nodiscard]] std::vector<std::size_t> groups_of_plan() const {
+    std::vector<std::size_t> all(plan_groups);
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
+    return all;
+  }
 };
 
 /// Called with words about what runs next.

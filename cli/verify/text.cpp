@@ -110,7 +110,9 @@ std::string varying_note(const verification& v) {
   };
   for (const run_measure m : run_measures) append(v.of(m).effect.detectable() >= 1, facts_of(m).name);
   for (const span_effect& s : v.spans) append(s.effect.detectable() >= 1, "p99 of " + shorten(s.name, 16));
-  return names.empty() ? "" : fmt::format("No effect below 100 % would be seen of {}: the runs vary too much.", names);
+  return names.empty()
+             ? ""
+             : fmt::format("Neither twice nor half as much would be seen of {}: the runs vary too much.", names);
 }
 
 std::string uneven_note(const std::vector<std::string>& names) {

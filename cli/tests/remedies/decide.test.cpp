@@ -174,6 +174,48 @@ TEST(remedies, groups_with_an_interval_that_holds_0_leave) {
   EXPECT_LT(text.find("none  "), text.find("loss  ")) << text;
 }
 
+/// A plan of three groups, of which one was measured to gain.
+remedy_measurement with_groups(double itself) {
+  auto m = measured({{remedy_kind::preload, "a", 1}, {remedy_kind::routes, "the plan", 0.999}}, itself);
+  m.whole_plan = 1;
+  m.plan_groups = 3;
+  m.kept = {1};
+  m.groups = {{.name = "others", .groups = {0, 2}, .log_ratio = {0.05, 0.04, 0.06}},
+              {.name = "gain", .groups = {1}, .log_ratio = {-0.1, -0.12, -0.08}}};
+  return m;
+}
+
+TEST(remedies, on_an_unfit_machine_all_groups_stay) {
+  auto m = with_groups(1.05);
+  decide(m, threshold);
+  EXPECT_EQ(m.decision, remedy_decision::unfit);
+  EXPECT_EQ(m.kept, (std::vector<std::size_t>{0, 1, 2}));
+  EXPECT_EQ(m.notes, std::vector<std::string>{"All groups stay in the plan."});
+  for (const auto& group : remedy_json(m, {.command = {"program"}})["groups"]) EXPECT_EQ(group["stays"], true);
+  m = with_groups(1);
+  decide(m, threshold);
+  EXPECT_EQ(m.kept, std::vector<std::size_t>{1});
+  EXPECT_EQ(remedy_json(m, {.command = {"program"}})["groups"][0]["stays"], false);
+}
+
+TEST(remedies, a_plan_that_fails_is_no_loss_and_has_its_reason) {
+  for (const double itself : {1.0, 1.05}) {
+    auto m = with_groups(itself);
+    m.remedies[1].failure = "the program ended with status 9";
+    m.by_plan.reset();
+    decide(m, threshold);
+    EXPECT_EQ(m.plan_failure, "the program ended with status 9");
+    EXPECT_TRUE(m.kept.empty());
+    EXPECT_EQ(m.notes, std::vector<std::string>{"The program fails under the plan: no group of it is left."});
+  }
+}
+
+TEST(remedies, of_runs_that_vary_greatly_a_gain_is_seen_below_100_percent_too) {
+  EXPECT_EQ(group_text({.name = "g", .log_ratio = {0, -0.9, 0.9}, .detectable = 1.2}),
+            "change nothing: measured +0.0 % [-59.3, +146]; neither twice nor half the time would have been seen: "
+            "the runs vary too much");
+}
+
 TEST(remedies, groups_that_the_budget_does_not_tell_apart_are_one_part) {
   EXPECT_EQ(parts_of(3, 100), (plan_parts{{0}, {1}, {2}}));
   EXPECT_EQ(parts_of(5, 24), (plan_parts{{0}, {1}, {2, 3, 4}}));

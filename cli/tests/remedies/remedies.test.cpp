@@ -206,6 +206,31 @@ TEST_F(advise_measure, a_remedy_under_which_the_program_does_something_else_is_n
   EXPECT_TRUE(printed("not measured: the program ended with status 3: no such luck")) << page() << text("err");
 }
 
+#if defined(ASHLAR_ROUTE_VICTIM)
+TEST_F(advise_measure, a_program_that_fails_by_the_plan_gives_that_as_the_reason_and_a_status_of_1) {
+  const std::string trace = recorded(ASHLAR_SLOW_VICTIM " dies");
+  EXPECT_EQ(ashlar("advise " + trace + " --measure run --rounds 2 -o " + file("p") + " --json " + file("j")), 1);
+  const std::string reason = "routing fails: the program ended with status 9";
+  EXPECT_EQ(text("err"), "ashlar advise: " + file("p") + ": " + reason + ": the plan is empty\n");
+  EXPECT_EQ(json::parse(text("j"))["no_plan"], reason);
+  EXPECT_TRUE(read_plan(file("p")).groups.empty());
+  EXPECT_TRUE(printed("The program fails under the plan: no group of it is left.")) << page();
+  EXPECT_FALSE(printed("does not gain")) << page();
+}
+#endif
+
+TEST_F(advise_measure, a_plan_that_was_empty_before_has_the_reason_of_the_trace) {
+  const std::string trace = recorded("sh -c true");
+  EXPECT_NE(ashlar("advise " + trace + " --measure run --rounds 2 -o " + file("p")), 1);
+  EXPECT_EQ(text("err"), "ashlar advise: " + file("p") +
+                             ": no long-lived objects are worth memory of their own: the plan is empty\n");
+  ASSERT_EQ(ashlar("advise " + recorded(ASHLAR_VICTIM_WITHOUT_ID) + " -o " + file("p") + " --json " + file("j")), 0);
+  const std::string reason = json::parse(text("j"))["no_plan"];
+  EXPECT_TRUE(std::regex_match(reason, std::regex("none of the 2 sites worth memory of their own can be routed: .* is "
+                                                  "not in the plan: its module has no build id")))
+      << reason;
+}
+
 TEST_F(advise_measure, another_build_or_another_program_is_refused_by_build_id) {
   const std::string own = file("victim");
   std::filesystem::copy_file(ASHLAR_SLOW_VICTIM, own);

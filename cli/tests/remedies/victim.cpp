@@ -29,7 +29,7 @@ std::size_t random_below(std::size_t n) {
 
 }  // namespace
 
-/// slow_victim [input]: "input" prints the number of bytes of standard input too.
+/// slow_victim [input|dies]: "input" prints the number of bytes of standard input too; "dies" fails where it is routed.
 int main(int argc, char** argv) {
   static std::array<char*, 8000> red{}, blue{};
   std::size_t sum = 0;
@@ -42,6 +42,7 @@ int main(int argc, char** argv) {
     std::free(b);
     sum += static_cast<std::size_t>((b = blue_cell())[0]);
   }
+  if (argc > 1 && std::strcmp(argv[1], "dies") == 0 && std::getenv("ASHLAR_ROUTE") != nullptr) return 9;
   if (argc > 1 && std::strcmp(argv[1], "input") == 0)
     while (std::getchar() != EOF) ++sum;
   std::printf("%zu\n", sum);

@@ -137,7 +137,7 @@ TEST(verification, of_runs_that_vary_greatly_names_no_percentage_that_would_be_s
   EXPECT_EQ(detectable_text(0.0456), "4.6 %");
   std::string all;
   for (const std::string& note : verify_notes(v, runs_of(noisy), {})) all += note + "\n";
-  EXPECT_NE(all.find("No effect below 100 % would be seen of processor time, "), std::string::npos) << all;
+  EXPECT_NE(all.find("Neither twice nor half as much would be seen of processor time, "), std::string::npos) << all;
   EXPECT_NE(all.find(": the runs vary too much.\n"), std::string::npos) << all;
   all.clear();
   for (const std::string& note : verify_notes(conclude_on({}), runs_of({}), {})) all += note + "\n";
