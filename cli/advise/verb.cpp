@@ -207,7 +207,10 @@ route_plan make_plan(const advise_options& o, advice& a, const call_tree& tree, 
     return steps.at(path, offset).has_value();
   };
   route_plan plan = advice_plan(a, tree, seen, names, follows, notes);
-  if (!plan.groups.empty() && !program.build_id.empty()) plan.modules[program.build_id] = program.path;
+  if (!plan.groups.empty() && !program.build_id.empty()) {
+    plan.modules[program.build_id] = program.path;
+    plan.program = program.path;  // not as the command line spells it, which may be relative
+  }
   if (!o.plan.empty())
     for (const std::string& note : notes) complain("advise", note);
   a.no_plan = why_no_plan(a.features, plan, notes);
@@ -227,7 +230,7 @@ std::string plan_line(const advise_options& o, const route_plan& plan) {
   constexpr std::size_t width = 100;
   for (std::size_t i = 0; i < std::min(plan.groups.size(), o.top); ++i)
     text += "  " + wrapped(plan.groups[i].name + ": " + sites_text(plan.groups[i]), width - 2, "    ") + "\n";
-  if (plan.groups.size() > o.top) text += fmt::format("  and {} more groups\n", plan.groups.size() - o.top);
+  if (plan.groups.size() > o.top) text += fmt::format("  and {}\n", counted(plan.groups.size() - o.top, "more group"));
   return text;
 }
 

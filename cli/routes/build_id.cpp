@@ -29,9 +29,15 @@ std::string build_id_in(int descriptor) {
   return text;
 }
 
-std::string obstacle_in(const std::string& id, const std::string& file) {
+bool is_there(const std::string& file) {
   std::error_code error;
-  if (!std::filesystem::exists(file, error)) return file + ", which the plan is for, is not there";
+  return std::filesystem::exists(file, error);
+}
+
+std::string gone(const std::string& file) { return file + ", which the plan is for, is not there"; }
+
+std::string obstacle_in(const std::string& id, const std::string& file) {
+  if (!is_there(file)) return gone(file);
   const std::string now = build_id_of(file);
   if (now == id) return {};
   return "the plan is for another build of " + file + ": for build id " + id + ", and that file has " +
@@ -50,11 +56,12 @@ std::string build_id_of(const std::string& path) {
 
 std::string bind_plan(route_plan& plan, const std::string& program) {
   if (plan.groups.empty()) return {};
+  if (!is_there(program)) return gone(program);
   const std::string own = build_id_of(program);
   if (own.empty()) return program + " has no build id, by which plans name their sites: link it with --build-id";
   if (!plan.modules.contains(own))
     return "the plan is for another program than " + program + " with build id " + own + ": for " + plan.program;
-  plan.modules[own] = program;
+  plan.modules[own] = std::filesystem::absolute(program).lexically_normal().string();
   std::set<std::string> used;
   for (const route_group& group : plan.groups)
     for (const route_site& site : group.sites)

@@ -110,7 +110,9 @@ void check_kind(const std::string& line) {
   const std::size_t at = line.find_first_not_of(" \t\r");
   if (at == std::string::npos) refuse_file("the first line is empty");
   if (line[at] == '<') refuse_file("a page of HTML, as of 'ashlar advise --html'");
-  if (line.substr(at) == "{") refuse_file("JSON of several lines, as of 'ashlar advise --json'");
+  if (line.starts_with("\xEF\xBB\xBF")) refuse_file("the file begins with a byte order mark: save it without one");
+  if (line[at] == '{' && line.find_first_not_of(" \t\r", at + 1) == std::string::npos)
+    refuse_file("JSON of several lines, as of 'ashlar advise --json'");
   if (line[at] != '{') refuse_file("no plan: the first line is no JSON object");
 }
 

@@ -2,8 +2,10 @@
 // `ashlar run`: becomes a program with the preloadable malloc in front of the C library's.
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include <unistd.h>
@@ -83,6 +85,8 @@ int run_by_plan(const command& c) {
   const std::string library = require_companion(route_library);
   const program_facts program = inspect_program(c.program.front());
   if (::access(program.path.c_str(), F_OK) != 0) return complain_of_start("run", c.program.front(), errno);
+  std::error_code error;
+  if (std::filesystem::is_directory(program.path, error)) return complain_of_start("run", c.program.front(), EISDIR);
   std::string obstacle = describe(program, {.name = route_library, .use = "run"});
   route_plan plan = read_plan(c.plan);
   if (obstacle.empty()) obstacle = bind_plan(plan, c.wrapped ? plan.program : program.path);

@@ -92,6 +92,8 @@ TEST(route_plan, names_file_line_and_reason_of_a_bad_head) {
       {"elf\n", "a.plan:1: no plan: the first line is no JSON object" + wanted},
       {"<!doctype html>\n<html>", "a.plan:1: a page of HTML, as of 'ashlar advise --html'" + wanted},
       {"{\n  \"features\": {}\n}\n", "a.plan:1: JSON of several lines, as of 'ashlar advise --json'" + wanted},
+      {"{\r\n  \"features\": {}\r\n}\r\n", "a.plan:1: JSON of several lines, as of 'ashlar advise --json'" + wanted},
+      {"\xEF\xBB\xBF{}\n", "a.plan:1: the file begins with a byte order mark: save it without one" + wanted},
       {"{\"features\":{}}\n", "a.plan:1: no plan: 'plan' is missing" + wanted},
       {"{]\n", "a.plan:1: no JSON"},
       {R"({"plan":1,"progr)", "a.plan:1: the file is cut short here"},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // End-to-end tests of `ashlar run --plan` on a program whose sites are known: what is routed, and what is refused.
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <regex>
@@ -222,6 +223,22 @@ TEST_F(run_by_plan, another_program_may_start_that_of_the_plan) {
   EXPECT_GE(allocations("cells"), 3000) << text("err");
   EXPECT_EQ(ashlar("run --wrapped" + script), 2);
   EXPECT_TRUE(complained("--wrapped needs --plan")) << text("err");
+}
+
+TEST_F(run_by_plan, a_folder_cannot_be_run_and_a_missing_program_of_the_plan_is_named) {
+  add("cells", route_remedy::pool, {{"pool"}});
+  EXPECT_EQ(run("", file("")), 126);
+  EXPECT_TRUE(complained(": Is a directory")) << text("err");
+  plan_.program = "./gone";
+  EXPECT_EQ(run("-c true", "sh", " --wrapped"), exit_not_for_it);
+  EXPECT_EQ(text("err"), "ashlar run: ./gone, which the plan is for, is not there\n");
+}
+
+TEST_F(run_by_plan, the_files_of_a_plan_become_absolute) {
+  add("cells", route_remedy::pool, {{"pool"}});
+  const std::string relative = std::filesystem::relative(victim).string();
+  EXPECT_EQ(bind_plan(plan_, relative), "");
+  EXPECT_EQ(plan_.modules.at(build_id_of(victim)), victim);
 }
 
 TEST_F(run_by_plan, a_file_that_is_no_plan_starts_nothing) {
