@@ -187,6 +187,7 @@ private:
       return;
     }
     experiment_plan setting;
+    setting.itself = false;  // the rounds before have compared it
     setting.a = as_it_is_;
     setting.b = all_.remedies[*all_.whole_plan].remedy.side;
     setting.a.most_seconds = setting.b.most_seconds = player_.most_seconds();

@@ -146,7 +146,7 @@ std::string group_list(const remedy_measurement& m) {
   return text;
 }
 
-std::string itself_note(const paired_effect& itself) {
+std::string program_itself_note(const paired_effect& itself) {
   if (itself.pairs < least_rounds(itself.error / 2))
     return fmt::format("The program against itself: {:+.1f} % on average of {} rounds, too few to tell a difference.",
                        100 * std::expm1(itself.log_ratio.mean), itself.pairs);
@@ -161,7 +161,7 @@ std::string notes(const remedy_measurement& m) {
                               m.first.last_words.empty() ? "" : ": " + m.first.last_words));
   if (m.first.cpu_ms < 10)
     all.emplace_back("A run takes less than 10 ms: much of it is the start of the program. A larger input tells more.");
-  if (m.decision != remedy_decision::unfit && m.itself.pairs > 1) all.push_back(itself_note(m.itself));
+  if (m.decision != remedy_decision::unfit && m.itself.pairs > 1) all.push_back(program_itself_note(m.itself));
   std::string text;
   for (const std::string& note : all) text += wrapped("· " + note, width, "  ") + "\n";
   return text;

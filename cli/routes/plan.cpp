@@ -10,6 +10,7 @@
 #include <fstream>
 #include <initializer_list>
 #include <set>
+#include <sstream>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -100,6 +101,19 @@ bool is_build_id(const std::string& id) {
          id.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
+/// Returns: the whole of the stream.
+std::string bounded_text(std::istream& from) {
+  std::string text(std::size_t{1} << 16, '\0');
+  std::size_t filled = 0;
+  while (from.read(text.data() + filled, static_cast<std::streamsize>(text.size() - filled))) {
+    filled = text.size();
+    if (filled >= most_plan_bytes) refuse(std::to_string(most_plan_bytes >> 20) + " MiB or more: no plan is as large");
+    text.resize(2 * filled);
+  }
+  text.resize(filled + static_cast<std::size_t>(from.gcount()));
+  return text;
+}
+
 /// Throws: what the file is in place of a plan.
 [[noreturn]] void refuse_file(const std::string& what) {
   refuse(what + "; a plan is what 'ashlar advise TRACE -o PLAN' writes");
@@ -180,10 +194,19 @@ void check_unseen(const route_group& group, seen_before& seen) {
   if (seen.chains.size() > most_sites) refuse("more than " + std::to_string(most_sites) + " sites");
 }
 
+/// Those of ASCII, and U+0080 to U+009F, which terminals obey too. Expects: UTF-8.
+bool has_control_characters(const std::string& text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    if (c < 0x20 || c == 0x7F) return true;
+    if (c == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0) return true;
+  }
+  return false;
+}
+
 bool is_name(const std::string& name) {
   constexpr std::size_t longest = 100;
-  return !name.empty() && name.size() <= longest &&
-         std::none_of(name.begin(), name.end(), [](char c) { return c >= 0 && c < ' '; });
+  return !name.empty() && name.size() <= longest && !has_control_characters(name);
 }
 
 route_group read_group(const json& line, const route_plan& plan) {
@@ -239,11 +262,12 @@ route_plan groups_of(const route_plan& plan, const std::vector<std::size_t>& num
   return some;
 }
 
-route_plan read_plan(std::istream& in, const std::string& name) {
+route_plan read_plan(std::istream& from, const std::string& name) {
   route_plan plan;
   seen_before seen;
   std::size_t at = 0;
   try {
+    std::istringstream in(bounded_text(from));
     for (std::string line; std::getline(in, line);) {
       ++at;
       if (at == 1) check_kind(line);

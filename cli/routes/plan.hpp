@@ -67,6 +67,7 @@ inline constexpr std::uint64_t most_offset = std::uint64_t{1} << 47;
 inline constexpr std::size_t most_groups = 64;
 inline constexpr std::size_t most_sites = std::size_t{1} << 16;
 inline constexpr std::size_t most_frames = 64;
+inline constexpr std::size_t most_plan_bytes = std::size_t{64} << 20;  ///< Of the text.
 /// @}
 
 [[nodiscard]] std::string hexadecimal(std::uint64_t value);

@@ -4,14 +4,18 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <stdexcept>
+#include <string_view>
 #include <system_error>
+#include <utility>
 
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
 #include <stdio_ext.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace ashlar::cli {
@@ -26,9 +30,80 @@ void forget_unwritten(std::FILE* file) {
   std::clearerr(file);
 }
 
+/// Returns: whether standard output or error goes to this file, which then keeps its inode.
+bool is_open_stream(const struct stat& file) {
+  for (const int descriptor : {STDOUT_FILENO, STDERR_FILENO}) {
+    struct stat open{};
+    if (::fstat(descriptor, &open) == 0 && open.st_dev == file.st_dev && open.st_ino == file.st_ino) return true;
+  }
+  return false;
+}
+
+/// A file beside another one, to take its place. Removes itself unless it has.
+class replacement {
+public:
+  /// Expects: `target` is no symbolic link.
+  explicit replacement(std::string target) : target_(std::move(target)) {
+    name_ = target_ + ".XXXXXX";
+    descriptor_ = ::mkstemp(name_.data());
+  }
+  replacement(const replacement&) = delete;
+  replacement& operator=(const replacement&) = delete;
+  ~replacement() {
+    if (descriptor_ < 0) return;
+    ::close(descriptor_);
+    if (!name_.empty()) ::unlink(name_.c_str());
+  }
+
+  [[nodiscard]] bool exists() const noexcept { return descriptor_ >= 0; }
+
+  /// Returns: whether owner and permissions are now those of the file.
+  [[nodiscard]] bool take_owner(const struct stat& of) noexcept {
+    struct stat own{};
+    if (::fstat(descriptor_, &own) != 0) return false;
+    const bool same = own.st_uid == of.st_uid && own.st_gid == of.st_gid;
+    return (same || ::fchown(descriptor_, of.st_uid, of.st_gid) == 0) && ::fchmod(descriptor_, of.st_mode & 07777) == 0;
+  }
+
+  /// Returns: whether all was written, and the target replaced; else errno has the reason.
+  [[nodiscard]] bool replace_with(std::string_view text) noexcept {
+    while (!text.empty()) {
+      const ssize_t n = ::write(descriptor_, text.data(), text.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return false;
+      text.remove_prefix(static_cast<std::size_t>(n));
+    }
+    if (::fsync(descriptor_) != 0 || ::rename(name_.c_str(), target_.c_str()) != 0) return false;
+    name_.clear();
+    return true;
+  }
+
+private:
+  std::string target_;
+  std::string name_;
+  int descriptor_ = -1;
+};
+
+/// Effects: puts a new file in the place of an older one, which a full disk would else cut short. Returns: false, with
+/// no effect, for a path that is no regular file, one with several names, or one in a directory that takes no files.
+bool replace_text(const std::string& path, const std::string& text) {
+  namespace fs = std::filesystem;
+  std::error_code none;
+  const std::string target = path == "-" ? "" : fs::canonical(path, none).string();
+  struct stat before{};
+  if (target.empty() || ::stat(target.c_str(), &before) != 0 || !S_ISREG(before.st_mode)) return false;
+  if (before.st_nlink != 1 || ::access(target.c_str(), W_OK) != 0 || is_open_stream(before)) return false;
+  replacement made(target);
+  if (!made.exists() && (errno == ENOSPC || errno == EDQUOT)) fail_at(path);
+  if (!made.exists() || !made.take_owner(before)) return false;
+  if (!made.replace_with(text)) fail_at(path);
+  return true;
+}
+
 }  // namespace
 
 void write_text(const std::string& path, const std::string& text) {
+  if (replace_text(path, text)) return;
   const bool to_stdout = path == "-";
   const auto close = [to_stdout](std::FILE* f) { return to_stdout ? std::fflush(f) : std::fclose(f); };
   std::FILE* file = to_stdout ? stdout : std::fopen(path.c_str(), "w");

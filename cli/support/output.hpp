@@ -8,7 +8,8 @@
 
 namespace ashlar::cli {
 
-/// Effects: writes `text` to the file, or to standard output for "-". Throws: `std::runtime_error` naming the file.
+/// Effects: writes `text` to the file, or to standard output for "-". An older file is replaced as a whole, or on an
+/// error stays as it is. Throws: `std::runtime_error` naming the file.
 void write_text(const std::string& path, const std::string& text);
 
 /// As `write_text`, indented. Bytes that are not UTF-8 are replaced.

@@ -6,11 +6,13 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "cli/routes/handover.hpp"
 #include "cli/support/table.hpp"
+#include "cli/verify/verdict.hpp"
 
 namespace ashlar::cli {
 
@@ -39,19 +41,36 @@ public:
     }
   }
 
-  /// Returns: log of the value with the choice to the value with the others.
+  /// Returns: log of the value with the choice to the value with the others. The order of the runs is random.
   double play(const part_choice& choice, std::size_t number) {
     const std::size_t input = number % inputs_.size();
     const std::array<part_choice, 2> halves = {choice, others_than(choice)};
-    std::array<double, 2> values{};
-    const std::size_t begin = draw_below(random_, 2);
-    for (const std::size_t half : {begin, 1 - begin}) values[half] = value_with(halves[half], input);
+    std::array<double, 4> values{};  // of the halves, then of A
+    const bool repeats = setting_->itself && repeats_a(number);
+    std::vector<std::size_t> order = {0, 1};
+    if (repeats) order.insert(order.end(), {2, 3});
+    for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[draw_below(random_, i)]);
+    for (const std::size_t i : order) values[i] = i < 2 ? value_with(halves[i], input) : value_of_a(input);
+    if (repeats) {
+      first_values_.push_back(values[2]);
+      again_values_.push_back(values[3]);
+    }
     return log_ratios({values[1]}, {values[0]}, facts_of(setting_->decides).floor).front();
   }
+
+  /// Returns: A against A.
+  [[nodiscard]] paired_effect itself() { return effect_of_itself(first_values_, again_values_, *setting_, random_); }
 
   [[nodiscard]] random_engine& random() noexcept { return random_; }
 
 private:
+  double value_of_a(std::size_t input) {
+    const program_run done = run(setting_->a, inputs_[input]);
+    if (done.killed || done.status != first_[input].status)
+      throw std::runtime_error("the program does not end the same way each time: it " + ending_of(done));
+    return value_of(figures_of(done), setting_->decides);
+  }
+
   double value_with(const part_choice& choice, std::size_t input) {
     program_side side = setting_->b;
     side.variables = {{route_variable, handover_text(chosen(*routes_, *parts_, choice), false)}};
@@ -72,6 +91,8 @@ private:
   random_engine random_;
   std::vector<std::string> inputs_;
   std::vector<program_run> first_;
+  std::vector<double> first_values_;  // of A
+  std::vector<double> again_values_;
 };
 
 bool is_kept(const mean_interval& effect) { return effect.greatest < 0; }
@@ -113,7 +134,7 @@ attribution attribute(const experiment_plan& setting, const route_plan& routes, 
     choices.push_back(choose_parts(count, runner.random()));
     ratios.push_back(runner.play(choices.back(), ratios.size()));
   }
-  return {part_effects(choices, ratios, error), ratios.size()};
+  return {part_effects(choices, ratios, error), ratios.size(), runner.itself()};
 }
 
 std::string attribution_text(const attribution& found, const route_plan& routes) {

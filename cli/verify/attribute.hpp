@@ -24,13 +24,15 @@ using plan_parts = std::vector<std::vector<std::size_t>>;
 struct attribution {
   std::vector<mean_interval> effects;  ///< In the order of the parts.
   std::size_t pairs = 0;
+  paired_effect itself = {};  ///< A against A.
 };
 
 /// That of `ashlar verify`.
 inline constexpr double attribution_error = 0.01;
 
 /// `error`: the chance that any of the intervals misses.
-/// Effects: runs `setting.b` with half of the plan's parts and with the other half, in pairs. Throws:
+/// Effects: runs `setting.b` with half of the plan's parts and with the other half, in pairs, in some of
+/// them `setting.a` twice as well, if `setting.itself`. Throws:
 /// `different_program` if it ever prints or ends otherwise than `setting.a`; `std::runtime_error` for too few pairs.
 [[nodiscard]] attribution attribute(const experiment_plan& setting, const route_plan& routes, const plan_parts& parts,
                                     double error, const experiment_progress& progress);

@@ -21,7 +21,6 @@ namespace ashlar::cli {
 
 namespace {
 
-constexpr std::size_t pairs_per_repeat = 3;
 constexpr std::size_t most_padding = 4096;  // bytes: a page, so that every offset of the stack occurs
 
 using clock = std::chrono::steady_clock;
@@ -46,7 +45,7 @@ public:
     const std::size_t number = all_.pairs.size();
     run_pair pair;
     pair.input = number % inputs_.size();
-    pair.order = number < pilot_pairs || number % pairs_per_repeat == 0 ? "abc" : "ab";
+    pair.order = repeats_a(number) ? "abc" : "ab";
     for (std::size_t i = pair.order.size(); i > 1; --i)
       std::swap(pair.order[i - 1], pair.order[draw_below(random_, i)]);
     for (const char side : pair.order) {

@@ -25,6 +25,12 @@
 namespace ashlar::cli {
 
 inline constexpr std::size_t pilot_pairs = 6;
+inline constexpr std::size_t pairs_per_repeat = 3;  ///< After the pilot.
+
+/// Returns: whether A runs twice in the pair of this number.
+[[nodiscard]] constexpr bool repeats_a(std::size_t number) noexcept {
+  return number < pilot_pairs || number % pairs_per_repeat == 0;
+}
 
 struct experiment_plan {
   program_side a;
@@ -36,6 +42,7 @@ struct experiment_plan {
   run_measure decides = run_measure::cpu;
   double error = effect_error;  ///< The chance that an interval misses.
   bool spans = false;           ///< Preload a clock for spans.
+  bool itself = true;           ///< Of an attribution: compare A with itself.
   std::uint64_t seed = 0;
 };
 

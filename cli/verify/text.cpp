@@ -64,18 +64,8 @@ std::string inconclusive(const verification& v, const experiment_plan& plan) {
                      facts_of(plan.decides).name, main.effect.pairs, more);
 }
 
-std::string unfit(const verification& v, const experiment_plan& plan) {
-  return fmt::format("No verdict, the machine is unfit: A differs from itself, {} {} in {} pairs.",
-                     change_text(v.itself.ratio()), facts_of(plan.decides).name, v.itself.pairs);
-}
-
 /// Returns: "95 %", "98.3 %".
 std::string confidence_text(double error) { return fmt::format("{:.4g} %", std::round(1000 * (1 - error)) / 10); }
-
-std::string itself_note(const verification& v) {
-  return fmt::format("A against A: {} in {} pairs ({}), which is no difference.", change_text(v.itself.ratio()),
-                     v.itself.pairs, confidence_text(v.itself.error));
-}
 
 std::string modes_note(const char* side, const two_modes& m, run_measure measure) {
   const double all = static_cast<double>(m.low.runs + m.high.runs);
@@ -162,6 +152,16 @@ const char* name_of(verdict decision) noexcept {
   return "unfit";
 }
 
+std::string unfit_text(const paired_effect& itself, run_measure decides) {
+  return fmt::format("No verdict, the machine is unfit: A differs from itself, {} {} in {} pairs.",
+                     change_text(itself.ratio()), facts_of(decides).name, itself.pairs);
+}
+
+std::string itself_note(const paired_effect& itself) {
+  return fmt::format("A against A: {} in {} pairs ({}), which is no difference.", change_text(itself.ratio()),
+                     itself.pairs, confidence_text(itself.error));
+}
+
 std::string verdict_sentence(const verification& v, const experiment_plan& plan) {
   switch (v.decision) {
     case verdict::better: return better_or_worse(v, plan);
@@ -171,7 +171,7 @@ std::string verdict_sentence(const verification& v, const experiment_plan& plan)
     case verdict::inconclusive: return inconclusive(v, plan);
     case verdict::unfit: break;
   }
-  return unfit(v, plan);
+  return unfit_text(v.itself, plan.decides);
 }
 
 std::string effect_table(const verification& v) {
@@ -197,7 +197,7 @@ std::vector<std::string> verify_notes(const verification& v, const experiment& r
   notes.push_back(fmt::format("{} pairs in random order (--seed {}), {:.1f} s; {} decides. Detectable: if it is "
                               "there, the interval excludes 0 with 80 %.",
                               runs.pairs.size(), plan.seed, runs.seconds, facts_of(plan.decides).name));
-  if (v.decision != verdict::unfit) notes.push_back(itself_note(v));
+  if (v.decision != verdict::unfit) notes.push_back(itself_note(v.itself));
   if (v.modes_a) notes.push_back(modes_note("A", *v.modes_a, plan.decides));
   if (v.modes_b) notes.push_back(modes_note("B", *v.modes_b, plan.decides));
   add_run_notes(notes, v, runs, plan);

@@ -13,6 +13,10 @@ namespace ashlar::cli {
 
 /// Returns: "B is better: 14.6 % less processor time [-17.4, -11.4]", or the pairs that would decide.
 [[nodiscard]] std::string verdict_sentence(const verification& v, const experiment_plan& plan);
+/// Returns: that A differs from itself, and by how much.
+[[nodiscard]] std::string unfit_text(const paired_effect& itself, run_measure decides);
+/// Returns: that A does not differ from itself.
+[[nodiscard]] std::string itself_note(const paired_effect& itself);
 [[nodiscard]] std::string effect_table(const verification& v);
 /// Returns: A against itself, modes, what is not measured; a line for each.
 [[nodiscard]] std::vector<std::string> verify_notes(const verification& v, const experiment& runs,

@@ -177,11 +177,15 @@ void print(const verification& v, const experiment& runs, const experiment_plan&
 int attribute_groups(const verify_options& o) {
   const attribution found = attribute(o.plan, o.routed, each_group(o.routed), attribution_error, show_progress);
   clear_progress();
+  if (is_unfit(found.itself, o.plan.threshold)) {
+    fmt::print("{}\n", wrapped(unfit_text(found.itself, o.plan.decides), 100));
+    return exit_unfit;
+  }
   fmt::print(
       "{}\n{}", attribution_text(found, o.routed),
       wrapped(fmt::format("{} pairs of runs with a random half of the groups and with the others (--seed {}). Drop: "
-                          "the interval holds 0, or a loss.\n",
-                          found.pairs, o.plan.seed),
+                          "the interval holds 0, or a loss. {}\n",
+                          found.pairs, o.plan.seed, itself_note(found.itself)),
               100));
   fmt::print("\n");
   if (!o.reduced.empty()) {

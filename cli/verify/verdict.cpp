@@ -32,8 +32,7 @@ paired_effect against_itself(const experiment& runs, const experiment_plan& plan
     first.push_back(value_of(pair.a, m));
     again.push_back(value_of(*pair.again, m));
   }
-  const double error = plan.error / effect_error * itself_error;
-  return effect_of(log_ratios(first, again, facts_of(m).floor), error, random);
+  return effect_of_itself(first, again, plan, random);
 }
 
 /// The names of spans in some run of A or B.
@@ -77,11 +76,9 @@ std::optional<two_modes> modes_that_matter(const std::vector<double>& values, do
   return found && found->high.centre >= found->low.centre * (1 + threshold) ? found : std::nullopt;
 }
 
-bool is_difference(finding f) { return f == finding::gain || f == finding::loss; }
-
 /// The tail must not be worse, regardless of the mean.
-verdict decide(finding between, finding itself, const std::vector<span_effect>& spans) {
-  if (is_difference(itself)) return verdict::unfit;
+verdict decide(finding between, bool is_fit, const std::vector<span_effect>& spans) {
+  if (!is_fit) return verdict::unfit;
   if (std::any_of(spans.begin(), spans.end(), [](const span_effect& s) { return s.found == finding::loss; }))
     return verdict::worse;
   switch (between) {
@@ -116,9 +113,20 @@ verification conclude(const experiment& runs, const experiment_plan& plan) {
   result.spans = span_effects(runs, names.of_all_runs, plan, random);
   result.uneven_spans = names.of_some_runs;
   const measure_effect& main = result.of(plan.decides);
-  result.decision = decide(main.found, judge(result.itself, plan.threshold), result.spans);
+  result.decision = decide(main.found, !is_unfit(result.itself, plan.threshold), result.spans);
   if (result.decision == verdict::inconclusive) result.wanted = pairs_to_decide(main.effect, plan.threshold);
   return result;
+}
+
+paired_effect effect_of_itself(const std::vector<double>& first, const std::vector<double>& again,
+                               const experiment_plan& plan, random_engine& random) {
+  const double error = plan.error / effect_error * itself_error;
+  return effect_of(log_ratios(first, again, facts_of(plan.decides).floor), error, random);
+}
+
+bool is_unfit(const paired_effect& itself, double threshold) {
+  const finding found = judge(itself, threshold);
+  return found == finding::gain || found == finding::loss;
 }
 
 int exit_status_of(verdict decision) noexcept {

@@ -119,6 +119,9 @@ TEST(route_plan, names_the_reason_of_a_bad_group) {
       {"[]", "a group is no object"},
       {"", "no JSON"},
       {R"({"group":""})", "the name of a group is empty, long, or has control characters"},
+      {"{\"group\":\"a\xC2\x9B\"}", "the name of a group is empty, long, or has control characters"},
+      {"{\"group\":\"a\x7F\"}", "the name of a group is empty, long, or has control characters"},
+      {"{\"group\":\"a\xC2\xA0\xC3\x9B\"}", "'remedy' is missing"},
       {group_line(R"("heap")", chain), "unknown remedy 'heap'; it is pool or arena"},
       {group_line(R"("arena","chunk_bytes":0)", chain), "'chunk_bytes'" + no_chunk},
       {group_line(R"("arena","chunk_bytes":-1)", chain), "'chunk_bytes'" + no_chunk},
@@ -150,6 +153,16 @@ TEST(route_plan, a_site_or_a_name_stands_there_once) {
   other.replace(other.find("\"g\""), 3, "\"h\"");
   EXPECT_EQ(complaint(head + line + other), "a.plan:3: a site of group 'h' stands there twice");
   EXPECT_EQ(complaint(head + line.substr(0, line.size() / 2)), "a.plan:2: the file is cut short here");
+}
+
+TEST(route_plan, without_an_end_is_refused) {
+  const std::string refusal = "/dev/zero:0: 64 MiB or more: no plan is as large";
+  try {
+    static_cast<void>(ashlar::cli::read_plan("/dev/zero"));
+    ADD_FAILURE();
+  } catch (const std::runtime_error& error) {
+    EXPECT_EQ(error.what(), refusal);
+  }
 }
 
 TEST(route_plan, has_a_bounded_number_of_groups) {

@@ -48,6 +48,26 @@ experiment runs_of(const made_up& m) {
 
 verification conclude_on(const made_up& m) { return conclude(runs_of(m), experiment_plan{}); }
 
+/// As of `ashlar verify --attribute`, which has no B as a whole.
+TEST(verification, of_groups_needs_a_machine_where_a_does_not_differ_from_itself) {
+  for (const double by : {1.0, 1.1}) {
+    std::vector<double> first, again;
+    for (const run_pair& pair : runs_of({.again = by}).pairs) {
+      if (!pair.again) continue;
+      first.push_back(value_of(pair.a, run_measure::cpu));
+      again.push_back(value_of(*pair.again, run_measure::cpu));
+    }
+    random_engine random(1);
+    const paired_effect itself = effect_of_itself(first, again, experiment_plan{}, random);
+    EXPECT_EQ(itself.pairs, 12U);
+    EXPECT_EQ(is_unfit(itself, experiment_plan{}.threshold), by != 1.0);
+    const std::string words = by == 1.0 ? itself_note(itself) : unfit_text(itself, run_measure::cpu);
+    const std::string start =
+        by == 1.0 ? "A against A: " : "No verdict, the machine is unfit: A differs from itself, +";
+    EXPECT_TRUE(words.starts_with(start)) << words;
+  }
+}
+
 TEST(verification, is_one_of_five_verdicts_with_its_exit_status) {
   struct entry {
     made_up runs;

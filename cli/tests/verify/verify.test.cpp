@@ -289,9 +289,12 @@ TEST_F(verify_verb, a_group_without_an_effect_leaves_the_plan) {
   EXPECT_EQ(std::filesystem::file_size(copy), std::filesystem::file_size(victim));
   EXPECT_EQ(ashlar("verify --attribute --runs 7 --plan " + file("p") + command), 1);
   EXPECT_EQ(text("err"), "ashlar verify: 2 groups need at least 8 pairs (--runs 8), and tell more from 50\n");
-  ASSERT_EQ(ashlar("verify --attribute --runs 10 --seed 3 --plan " + file("p") + " -o " + file("q") + command), 0)
+  ASSERT_EQ(ashlar("verify --attribute --threshold 100 --runs 10 --seed 3 --plan " + file("p") + " -o " + file("q") +
+                   command),
+            0)
       << text("err");
   EXPECT_TRUE(printed("\nat 16 ")) << text("out");
+  EXPECT_TRUE(printed("A against A: ")) << text("out");
   EXPECT_TRUE(printed(" of 2 groups gain: " + file("q"))) << text("out");
   std::ifstream from(file("q"));
   EXPECT_LE(read_plan(from, "q").groups.size(), 1U) << text("out");
