@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Size classes: exact up to 128 bytes, then eight per doubling; a table maps a size to its class.
+// Size classes: exact up to 128 bytes, then eight per doubling and some extra ones; a table maps a size to its class.
 #pragma once
 
 #include <array>
@@ -14,7 +14,8 @@
 
 namespace ashlar::ASHLAR_ABI::detail {
 
-/// Classes of `Granule`, 2 `Granule`, ... 128, 144, 160, ... 256, 288, ... 512, 576, ... `Largest` bytes.
+/// Classes of `Granule`, 2 `Granule`, ... 128, 144, 160, ... 256, 288, ... 512, 576, ... `Largest` bytes, and of
+/// `Extra` bytes between them.
 ///
 ///   size class  1     2    ...    n     n+1   n+2   ...   n+8   n+9  ...        count
 ///   bytes       g     2g   ...   128    144   160   ...   256   288  ...       Largest          n = 128 / g
@@ -24,19 +25,20 @@ namespace ashlar::ASHLAR_ABI::detail {
 /// above. That is at most 12.5 % of the request and 11.1 % of the cell; none if `b` is the size of a class.
 /// Alignment: the class of a multiple of `a` is a multiple of `a`, for every power of two `a`. So all cells of a
 /// request rounded up to its alignment are aligned if the first one is. The test proves both for all sizes.
-template <std::size_t Granule, std::size_t Largest = 32 * 1024>
+template <std::size_t Granule, std::size_t Largest = 32 * 1024, std::size_t... Extra>
 struct basic_size_classes {
   static_assert(is_power_of_two(Granule) && Granule >= 4 && Granule <= 16, "the exact classes end at 128, by steps");
   static_assert(is_power_of_two(Largest) && Largest >= 1024, "the last class ends a doubling");
+  static_assert(Largest <= 32 * 1024, "the size of a class fits in two bytes");
 
   static constexpr std::size_t none = 0;           ///< no class
   static constexpr std::size_t granule = Granule;  ///< bytes of the smallest class, and the step of the exact ones
   static constexpr std::size_t exact = 128;        ///< in bytes: up to here every multiple of the granule is a class
   static constexpr std::size_t largest = Largest;  ///< bytes of the largest class
-  static constexpr std::size_t per_doubling = 8;   ///< classes, above the exact ones
+  static constexpr std::size_t per_doubling = 8;   ///< classes, above the exact ones and without the extra ones
   /// The number of classes, which is also the largest class.
   static constexpr std::size_t count =
-      exact / Granule + per_doubling * static_cast<std::size_t>(std::bit_width(Largest / exact) - 1);
+      exact / Granule + per_doubling * static_cast<std::size_t>(std::bit_width(Largest / exact) - 1) + sizeof...(Extra);
   static_assert(count < 256, "a class is looked up in a table of bytes");
 
   /// Returns: the smallest class with room for `bytes`; the first one for 0. One load. Expects: `bytes <= largest`.
@@ -58,14 +60,8 @@ struct basic_size_classes {
     return of(align_up(bytes + (bytes == 0), alignment));  // 0 is a multiple of all alignments, but still needs a cell
   }
 
-  /// Returns: the cell size of a class. Expects: `1 <= size_class <= count`. It is computed: keep the result if it is
-  /// used often. There is no branch, since processors do not foresee sizes.
-  [[nodiscard]] static constexpr std::size_t bytes_of(std::size_t size_class) noexcept {
-    const std::size_t above = size_class - exact / Granule - 1;  // modulo 2^N; so is the shift, for an exact class
-    const std::size_t doubled = (above % per_doubling + per_doubling + 1)
-                                << ((above / per_doubling + first_shift) % 32);
-    return size_class <= exact / Granule ? size_class * Granule : doubled;
-  }
+  /// Returns: the cell size of a class. One load. Expects: `1 <= size_class <= count`.
+  [[nodiscard]] static constexpr std::size_t bytes_of(std::size_t size_class) noexcept { return sizes[size_class]; }
 
   /// Returns: the largest power of two up to `most` that divides the size of a class. Its cells have this alignment if
   /// the first one has.
@@ -80,19 +76,28 @@ struct basic_size_classes {
   }
 
 private:
-  // From 128 to 256 bytes the step is 16, that is 2^4.
-  static constexpr std::size_t first_shift = 4;
-
-  [[nodiscard]] static constexpr std::size_t computed(std::size_t bytes) noexcept {
-    if (bytes <= exact) return detail::max<std::size_t>((bytes + Granule - 1) / Granule, 1);
-    const auto doubling = static_cast<std::size_t>(std::bit_width(bytes - 1)) - 8;  // 0 from 129 to 256 bytes
-    return exact / Granule + doubling * per_doubling + ((bytes - 1) >> (doubling + first_shift)) - per_doubling + 1;
+  // Returns: the size of the class after that of `bytes`.
+  [[nodiscard]] static constexpr std::size_t after(std::size_t bytes) noexcept {
+    const std::size_t step = bytes < exact ? Granule : std::bit_floor(bytes) / per_doubling;
+    std::size_t next = align_down(bytes + step, step);
+    ((next = bytes < Extra ? detail::min(next, Extra) : next), ...);
+    return next;
   }
+  [[nodiscard]] static constexpr auto make_sizes() noexcept {
+    std::array<std::uint16_t, count + 1> made{};
+    for (std::size_t i = 1; i < made.size(); ++i) made[i] = static_cast<std::uint16_t>(after(made[i - 1]));
+    return made;
+  }
+  static constexpr std::array<std::uint16_t, count + 1> sizes = make_sizes();
 
   template <std::size_t Step, std::size_t Most>
   [[nodiscard]] static constexpr auto make_table() noexcept {
     std::array<std::uint8_t, Most / Step + 1> made{};
-    for (std::size_t i = 0; i < made.size(); ++i) made[i] = static_cast<std::uint8_t>(computed(i * Step));
+    std::size_t size_class = 1;
+    for (std::size_t i = 0; i < made.size(); ++i) {
+      size_class += i * Step > sizes[size_class] ? 1 : 0;
+      made[i] = static_cast<std::uint8_t>(size_class);
+    }
     return made;
   }
 
@@ -100,11 +105,13 @@ private:
   alignas(64) static constexpr std::array<std::uint8_t, most_small + 1> small_table = make_table<1, most_small>();
 };
 
-/// For heaps with all blocks aligned to 16 bytes: 72 classes, a table of 2049 bytes.
-using size_classes = basic_size_classes<16>;
+/// For heaps with all blocks aligned to 16 bytes: 75 classes, a table of 2049 bytes. Programs often ask for a power of
+/// two and a header: 1032 bytes get 1088 and not 1152. 15 cells of 4368 bytes fill a slice of 64 KiB; such pages of
+/// SQLite would lie 14 to a slice in the next class. The class of 4352 bytes keeps the alignment of multiples of 256.
+using size_classes = basic_size_classes<16, 32 * 1024, 1088, 4352, 4368>;
 /// For pools of typed objects, with common sizes of 24 or 40 bytes: 80 classes, a table of 4097 bytes.
 using fine_size_classes = basic_size_classes<8>;
 
-static_assert(size_classes::count == 72 && fine_size_classes::count == 80);
+static_assert(size_classes::count == 75 && fine_size_classes::count == 80);
 
 }  // namespace ashlar::ASHLAR_ABI::detail
