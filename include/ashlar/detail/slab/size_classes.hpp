@@ -95,7 +95,7 @@ private:
     std::array<std::uint8_t, Most / Step + 1> made{};
     std::size_t size_class = 1;
     for (std::size_t i = 0; i < made.size(); ++i) {
-      size_class += i * Step > sizes[size_class] ? 1 : 0;
+      if (i * Step > sizes[size_class]) ++size_class;
       made[i] = static_cast<std::uint8_t>(size_class);
     }
     return made;
