@@ -268,17 +268,15 @@ bool write_outputs(const advise_options& o, const advice& a, const call_tree& tr
   return succeeds([&] { write_text("-", advice_text(a, tree, o.top) + end); }) && all;
 }
 
-/// Throws: `std::runtime_error` if something cannot be written, before it takes long to know what.
+/// Throws: as `expect_outputs`.
 void check_outputs(const advise_options& o, const trace_inputs& inputs) {
-  for (const std::string& output : {o.json, o.html, o.plan}) {
-    if (output.empty()) continue;
-    for (const auto& input : inputs) {
-      expect_other_file(*input, output);
-      expect_other_file(output, program_of(*input).path, "program");
-    }
-    expect_other_file(output, o.measured.input, "input");
-    expect_writable(output);
+  std::vector<input_file> read;
+  for (const auto& input : inputs) {
+    read.push_back({input->path(), "trace"});
+    read.push_back({program_of(*input).path, "program"});
   }
+  read.push_back({o.measured.input, "input"});
+  expect_outputs({o.json, o.html, o.plan}, read);
 }
 
 int advise(const advise_options& o) {

@@ -135,15 +135,11 @@ const char* mistake_of(const command& c) {
   return uses_output && !c.program.empty() ? "PROGRAM has standard output: '-' is for --trace" : nullptr;
 }
 
-/// Throws: `std::runtime_error` for a file that cannot be written or is read, before it takes long to know the result.
+/// Throws: as `expect_outputs`.
 void check_outputs(const command& c) {
-  for (const std::string& output : {c.write, c.json}) {
-    if (output.empty()) continue;
-    expect_other_file(output, c.limits, "file of limits");
-    expect_other_file(output, c.trace, "trace");
-    if (!c.program.empty()) expect_other_file(output, inspect_program(c.program.front()).path, "program");
-    expect_writable(output);
-  }
+  std::vector<input_file> inputs = {{c.limits, "file of limits"}, {c.trace, "trace"}};
+  if (!c.program.empty()) inputs.push_back({inspect_program(c.program.front()).path, "program"});
+  expect_outputs({c.write, c.json}, inputs);
 }
 
 int run(int argc, char** argv) {

@@ -16,6 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/support/write_all.hpp"
+
 namespace ashlar::cli {
 
 namespace {
@@ -31,15 +33,6 @@ std::string read_to_end(int descriptor) {
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return text;
     text.append(piece.data(), static_cast<std::size_t>(n));
-  }
-}
-
-void write_all(int descriptor, const std::string& text) {
-  for (std::size_t at = 0; at < text.size();) {
-    const ssize_t n = ::write(descriptor, text.data() + at, text.size() - at);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) throw std::runtime_error(std::string("cannot reach the measuring process: ") + std::strerror(errno));
-    at += static_cast<std::size_t>(n);
   }
 }
 
@@ -99,7 +92,8 @@ int process_apart::wait() noexcept {
 }
 
 std::string process_apart::ask(const std::string& question) {
-  write_all(question_, question);
+  if (!write_all(question_, question))
+    throw std::runtime_error(std::string("cannot reach the measuring process: ") + std::strerror(errno));
   ::close(std::exchange(question_, -1));
   const int status = wait();
   std::string text(static_cast<std::size_t>(std::max<off_t>(::lseek(answer_.descriptor(), 0, SEEK_END), 0)), '\0');

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cli/verify/verdict.hpp"
+
 namespace ashlar::cli {
 
 namespace {
@@ -113,8 +115,7 @@ bool is_promising(const remedy_measurement& all, double threshold) {
 void decide(remedy_measurement& all, double threshold) {
   random_engine random(all.screened.played);
   all.itself = against_itself(all, random);
-  const finding itself = judge(all.itself, threshold);
-  if (itself == finding::gain || itself == finding::loss) {
+  if (is_unfit(all.itself, threshold)) {
     all.decision = remedy_decision::unfit;
   } else if (all.winner = winner_of(all); all.winner) {
     all.decision = remedy_decision::use_winner;

@@ -21,7 +21,8 @@ constexpr std::size_t name_width = 30;
 constexpr std::size_t leaving_shown = 5;
 
 std::string seen(double detectable) {
-  if (detectable >= 1) return "neither twice nor half the time would have been seen: the runs vary too much";
+  if (shows_multiples_alone(detectable))
+    return "neither twice nor half the time would have been seen: the runs vary too much";
   return fmt::format("anything above {} would have been seen", share_text(detectable));
 }
 

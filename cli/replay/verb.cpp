@@ -152,11 +152,7 @@ int replay(const replay_options& o) {
   replayed_trace trace;
   std::vector<candidate> candidates = choose(o, trace.missing);
   trace_input input(o.trace, o.prefix);
-  for (const std::string& output : {o.json, o.html}) {
-    if (output.empty()) continue;
-    expect_other_file(input, output);
-    expect_writable(output);
-  }
+  expect_outputs({o.json, o.html}, {{input.path(), "trace"}});
   trace.path = o.trace;
   trace.program = input.program();
   trace.program_ns = o.program_seconds * 1e9;

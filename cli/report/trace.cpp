@@ -63,10 +63,6 @@ std::string trace_input::program() const {
   return line;
 }
 
-void expect_other_file(const trace_input& trace, const std::string& output) {
-  expect_other_file(output, trace.path(), "trace");
-}
-
 std::string damage_note(const trace::trace_info& info) {
   if (info.damage)
     return fmt::format("The trace is damaged: {}. The figures cover the events before the damage.",

@@ -38,9 +38,6 @@ private:
   std::unique_ptr<open_reader> reader_;
 };
 
-/// Throws: `std::runtime_error` if the file that an option names is the trace, which it would replace.
-void expect_other_file(const trace_input& trace, const std::string& output);
-
 /// Returns: a message about a trace that was not read to an orderly end; empty if it was.
 [[nodiscard]] std::string damage_note(const trace::trace_info& info);
 

@@ -37,7 +37,7 @@ void add_options(CLI::App& app, report_options& o) {
 
 int report(const report_options& o) {
   trace_input input(o.trace, o.prefix);
-  for (const std::string& output : {o.json, o.html}) expect_other_file(input, output);
+  for (const std::string& output : {o.json, o.html}) expect_other_file(output, input.path(), "trace");
   study::trace_summary summary = study::summarise(input);
   const report_data data = make_report(input, std::move(summary));
   if (o.json != "-") fmt::print("{}", report_text(data));

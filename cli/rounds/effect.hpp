@@ -35,6 +35,9 @@ struct mean_interval {
 /// The chance that an interval misses, of one experiment.
 inline constexpr double effect_error = 0.05;
 
+/// Returns: whether only a multiple would be seen, the runs vary so much.
+[[nodiscard]] constexpr bool shows_multiples_alone(double detectable) noexcept { return detectable >= 1; }
+
 struct paired_effect {
   std::size_t pairs = 0;
   mean_interval log_ratio;

@@ -3,6 +3,7 @@
 #include "cli/routes/plan.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cerrno>
 #include <cstdio>
@@ -103,14 +104,14 @@ bool is_build_id(const std::string& id) {
 
 /// Returns: the whole of the stream.
 std::string bounded_text(std::istream& from) {
-  std::string text(std::size_t{1} << 16, '\0');
-  std::size_t filled = 0;
-  while (from.read(text.data() + filled, static_cast<std::streamsize>(text.size() - filled))) {
-    filled = text.size();
-    if (filled >= most_plan_bytes) refuse(std::to_string(most_plan_bytes >> 20) + " MiB or more: no plan is as large");
-    text.resize(2 * filled);
-  }
-  text.resize(filled + static_cast<std::size_t>(from.gcount()));
+  std::string text;
+  std::array<char, 65536> piece;
+  do {
+    from.read(piece.data(), piece.size());
+    text.append(piece.data(), static_cast<std::size_t>(from.gcount()));
+    if (text.size() >= most_plan_bytes)
+      refuse(std::to_string(most_plan_bytes >> 20) + " MiB or more: no plan is as large");
+  } while (from);
   return text;
 }
 

@@ -18,6 +18,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/support/write_all.hpp"
+
 namespace ashlar::cli {
 
 namespace {
@@ -67,13 +69,8 @@ public:
 
   /// Returns: whether all was written, and the target replaced; else errno has the reason.
   [[nodiscard]] bool replace_with(std::string_view text) noexcept {
-    while (!text.empty()) {
-      const ssize_t n = ::write(descriptor_, text.data(), text.size());
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0) return false;
-      text.remove_prefix(static_cast<std::size_t>(n));
-    }
-    if (::fsync(descriptor_) != 0 || ::rename(name_.c_str(), target_.c_str()) != 0) return false;
+    if (!write_all(descriptor_, text) || ::fsync(descriptor_) != 0 || ::rename(name_.c_str(), target_.c_str()) != 0)
+      return false;
     name_.clear();
     return true;
   }
@@ -152,6 +149,14 @@ bool is_same_output(const std::string& a, const std::string& b) {
 void expect_other_file(const std::string& output, const std::string& input, const std::string& role) {
   if (output.empty() || output == "-" || input.empty() || !is_same_output(output, input)) return;
   throw std::runtime_error(output + " is the " + role + " itself: nothing was written");
+}
+
+void expect_outputs(std::initializer_list<std::string> outputs, const std::vector<input_file>& inputs) {
+  for (const std::string& output : outputs) {
+    if (output.empty()) continue;
+    for (const input_file& input : inputs) expect_other_file(output, input.path, input.role);
+    expect_writable(output);
+  }
 }
 
 }  // namespace ashlar::cli

@@ -2,7 +2,9 @@
 // Files that a verb writes where an option names them.
 #pragma once
 
+#include <initializer_list>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -27,5 +29,15 @@ void expect_writable(const std::string& path);
 /// Throws: `std::runtime_error` if the file that an option names is that of an input, which it would replace. `role`:
 /// of the input, as in "trace". An empty path is none.
 void expect_other_file(const std::string& output, const std::string& input, const std::string& role);
+
+/// A file that a verb reads; none if the path is empty.
+struct input_file {
+  std::string path;
+  std::string role;
+};
+
+/// Throws: `std::runtime_error` for an output that is one of the inputs or cannot be written, before it takes long to
+/// know the result. An empty path is none.
+void expect_outputs(std::initializer_list<std::string> outputs, const std::vector<input_file>& inputs);
 
 }  // namespace ashlar::cli

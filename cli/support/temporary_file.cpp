@@ -10,6 +10,8 @@
 
 #include <unistd.h>
 
+#include "cli/support/write_all.hpp"
+
 namespace ashlar::cli {
 
 namespace {
@@ -28,12 +30,8 @@ temporary_file::temporary_file() {
 temporary_file::~temporary_file() { ::close(descriptor_); }
 
 void temporary_file::write(std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(descriptor_, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) fail("cannot write to the temporary file " + name_ + " (TMPDIR chooses where)");
-    bytes = bytes.subspan(static_cast<std::size_t>(n));
-  }
+  if (!write_all(descriptor_, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}))
+    fail("cannot write to the temporary file " + name_ + " (TMPDIR chooses where)");
 }
 
 void temporary_file::rewrite_start(std::span<const std::byte> bytes) {

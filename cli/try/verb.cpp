@@ -91,13 +91,10 @@ experiment_plan setting_of(const try_options& o) {
   return plan;
 }
 
-/// Throws: `std::runtime_error` for a file that cannot be written or is read, before it takes long to know the result.
+/// Throws: as `expect_outputs`.
 void check_output(const try_options& o) {
-  if (o.json.empty()) return;
-  expect_other_file(o.json, o.trace, "trace");
-  expect_other_file(o.json, o.input, "input");
-  expect_other_file(o.json, inspect_program(o.program.front()).path, "program");
-  expect_writable(o.json);
+  expect_outputs({o.json},
+                 {{o.trace, "trace"}, {o.input, "input"}, {inspect_program(o.program.front()).path, "program"}});
 }
 
 int try_program(const try_options& o) {

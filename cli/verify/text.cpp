@@ -98,8 +98,9 @@ std::string varying_note(const verification& v) {
   const auto append = [&names](bool varies, const std::string& name) {
     if (varies) names += (names.empty() ? "" : ", ") + name;
   };
-  for (const run_measure m : run_measures) append(v.of(m).effect.detectable() >= 1, facts_of(m).name);
-  for (const span_effect& s : v.spans) append(s.effect.detectable() >= 1, "p99 of " + shorten(s.name, 16));
+  for (const run_measure m : run_measures) append(shows_multiples_alone(v.of(m).effect.detectable()), facts_of(m).name);
+  for (const span_effect& s : v.spans)
+    append(shows_multiples_alone(s.effect.detectable()), "p99 of " + shorten(s.name, 16));
   return names.empty()
              ? ""
              : fmt::format("Neither twice nor half as much would be seen of {}: the runs vary too much.", names);
@@ -124,7 +125,9 @@ std::string against_title(double error) { return "B against A (" + confidence_te
 
 std::string share_text(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
-std::string detectable_text(double detectable) { return detectable < 1 ? share_text(detectable) : "above 100 %"; }
+std::string detectable_text(double detectable) {
+  return shows_multiples_alone(detectable) ? "above 100 %" : share_text(detectable);
+}
 
 std::string amount_text(double value, run_measure m) {
   if (m == run_measure::peak) return human_bytes(value);

@@ -144,18 +144,15 @@ void set_sides(verify_options& o) {
     throw usage_error("--against names the malloc of B: A and B are the same" + see_help);
 }
 
-/// Throws: `std::runtime_error` for a file that cannot be written or is read, before it takes long to know the result.
+/// Throws: as `expect_outputs`.
 void check_outputs(const verify_options& o) {
-  for (const std::string& output : {o.json, o.reduced}) {
-    if (output.empty()) continue;
-    for (const program_side* const side : {&o.plan.a, &o.plan.b}) {
-      expect_other_file(output, inspect_program(side->command.front()).path, "program");
-      expect_other_file(output, side->library, "library");
-    }
-    expect_other_file(output, o.routes, "plan");
-    for (const std::string& input : o.plan.inputs) expect_other_file(output, input, "input");
-    expect_writable(output);
+  std::vector<input_file> inputs = {{o.routes, "plan"}};
+  for (const program_side* const side : {&o.plan.a, &o.plan.b}) {
+    inputs.push_back({inspect_program(side->command.front()).path, "program"});
+    inputs.push_back({side->library, "library"});
   }
+  for (const std::string& input : o.plan.inputs) inputs.push_back({input, "input"});
+  expect_outputs({o.json, o.reduced}, inputs);
 }
 
 void finish(verify_options& o) {

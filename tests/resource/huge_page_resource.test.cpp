@@ -16,7 +16,7 @@
 
 namespace {
 
-constexpr std::size_t huge = std::size_t{2} << 20;
+constexpr std::size_t huge = ashlar_test::huge_page_conformance::page_bytes;
 
 struct huge_pages_of_the_machine : ashlar_test::huge_page_conformance {
   ashlar::huge_page_resource resource;

@@ -250,7 +250,7 @@ private:
   static constexpr bool is_random = page_discard<Upstream>::has_guards;
 
   void sweep(std::size_t size_class, thread_cache& cache) noexcept {
-    thread_cache::removed_cells list = cache.remove_all(size_class);
+    thread_cache::linked_cells list = cache.remove_all(size_class);
     for (void* cell = pop_sound(size_class, list); cell != nullptr;) {
       gathered_cells<span_header> cells = slab_view(segment::slab_of(cell)).gather(cell);
       do cell = pop_sound(size_class, list);
@@ -260,7 +260,7 @@ private:
     cache.count_swept(size_class);
   }
 
-  [[nodiscard]] ASHLAR_INLINE void* pop_sound(std::size_t size_class, thread_cache::removed_cells& list) noexcept {
+  [[nodiscard]] ASHLAR_INLINE void* pop_sound(std::size_t size_class, thread_cache::linked_cells& list) noexcept {
     if (list.top != nullptr) expect_link(list.top, size_class, heap_);
     void* const cell = list.pop();
     if (cell != nullptr) mark_free(cell, thread_cache::link_bytes);

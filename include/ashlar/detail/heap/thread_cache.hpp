@@ -93,8 +93,8 @@ public:
     next_[size_class] = *static_cast<void**>(cell);
   }
 
-  /// The cells of a list that is empty now.
-  struct removed_cells {
+  /// Cells linked as those of a list, by the two upper ones.
+  struct linked_cells {
     void *top, *next;
 
     /// Returns: the cell pushed last, or null. Its first word still holds the link.
@@ -107,22 +107,18 @@ public:
       return cell;
     }
   };
-  [[nodiscard]] ASHLAR_INLINE removed_cells remove_all(std::size_t size_class) noexcept {
+  /// Returns: the cells of a list, which is empty now.
+  [[nodiscard]] ASHLAR_INLINE linked_cells remove_all(std::size_t size_class) noexcept {
     return {std::exchange(top_[size_class], nullptr), std::exchange(next_[size_class], nullptr)};
   }
 
   /// Effects: calls `f(cell)` from the top down. Complexity: O(cells).
   template <class F>
   void for_each(std::size_t size_class, F f) const {
-    void* cell = top_[size_class];
-    void* next = next_[size_class];
-    while (cell != nullptr) {
-      mark_readable(cell, sizeof(void*));
-      void* const below = *static_cast<void**>(cell);
+    linked_cells left{top_[size_class], next_[size_class]};
+    while (void* const cell = left.pop()) {
       mark_free(cell, sizeof(void*));
       f(cell);
-      cell = next;
-      next = below;
     }
   }
 
