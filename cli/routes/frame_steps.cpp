@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Reads .eh_frame with libdw.
+// Reads .eh_frame with libdw, and program headers with libelf.
 #include "cli/routes/frame_steps.hpp"
 
 #include <cstdlib>
@@ -67,11 +67,28 @@ bool read_rbp(Dwarf_Frame* frame, frame_step& to) {
 frame_steps::frame_steps() = default;
 frame_steps::~frame_steps() = default;
 
-std::optional<frame_step> frame_steps::at(const std::string& path, std::uint64_t offset) {
+const frame_steps::open_file& frame_steps::opened(const std::string& path) {
   auto& file = files_[path];
   if (file == nullptr) file = std::make_unique<open_file>(path);
+  return *file;
+}
+
+bool frame_steps::is_code(const std::string& path, std::uint64_t offset) {
+  Elf* const elf = opened(path).elf;
+  std::size_t headers = 0;
+  if (elf == nullptr || elf_getphdrnum(elf, &headers) != 0) return false;
+  for (std::size_t i = 0; i != headers; ++i) {
+    GElf_Phdr part;
+    if (gelf_getphdr(elf, static_cast<int>(i), &part) == nullptr) return false;
+    if (part.p_type == PT_LOAD && (part.p_flags & PF_X) != 0 && offset - 1 - part.p_vaddr < part.p_memsz) return true;
+  }
+  return false;
+}
+
+std::optional<frame_step> frame_steps::at(const std::string& path, std::uint64_t offset) {
+  Dwarf_CFI* const table = opened(path).table;
   Dwarf_Frame* frame = nullptr;
-  if (file->table == nullptr || dwarf_cfi_addrframe(file->table, offset - 1, &frame) != 0) return std::nullopt;
+  if (table == nullptr || dwarf_cfi_addrframe(table, offset - 1, &frame) != 0) return std::nullopt;
   frame_step step;
   const bool is_read = read_cfa(frame, step) && read_rbp(frame, step);
   std::free(frame);

@@ -17,7 +17,7 @@ struct frame_step {
   std::uint64_t rbp_offset = 0;  ///< Of the caller's rbp below it; 0: rbp is unchanged.
 };
 
-/// Reads the steps of files, which it keeps open.
+/// Reads the steps of files, and where their code is. It keeps them open.
 class frame_steps {
 public:
   frame_steps();
@@ -29,8 +29,13 @@ public:
   /// nothing if the file has no table for it, or if its frame is of another form.
   [[nodiscard]] std::optional<frame_step> at(const std::string& path, std::uint64_t offset);
 
+  /// Returns: whether a call may return to `offset`: the byte in front of it lies in an executable segment of the file.
+  [[nodiscard]] bool is_code(const std::string& path, std::uint64_t offset);
+
 private:
   struct open_file;
+  [[nodiscard]] const open_file& opened(const std::string& path);
+
   std::map<std::string, std::unique_ptr<open_file>> files_;
 };
 

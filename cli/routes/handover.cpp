@@ -28,9 +28,13 @@ public:
     std::string groups;
     for (const route_group& group : plan_.groups) groups += text_of(group);
     const std::string all = std::string("route 1") + (reports ? " report\n" : "\n") + modules_ + groups;
-    if (all.size() > most_text_bytes || numbers_.size() > most_modules)
-      throw std::runtime_error("the plan has more sites or modules than one variable of the environment takes: leave "
-                               "out those with the least gain");
+    if (numbers_.size() > most_modules)
+      throw std::runtime_error("the plan has sites in " + std::to_string(numbers_.size()) + " modules, and a router " +
+                               "takes " + std::to_string(most_modules) + ": leave out those with the least gain");
+    if (all.size() > most_text_bytes)
+      throw std::runtime_error("the sites of the plan take " + std::to_string(all.size()) +
+                               " bytes, and one variable " + "of the environment has " +
+                               std::to_string(most_text_bytes) + ": leave out those with the least gain");
     return all;
   }
 
@@ -39,18 +43,29 @@ private:
     const bool is_pool = group.remedy == route_remedy::pool;
     std::string text = std::string("g ") + (is_pool ? "pool " : "arena ") + std::to_string(group.cell_bytes) + " " +
                        std::to_string(group.chunk_bytes) + " " + std::to_string(group.budget_bytes) + " " + group.name;
-    for (const route_site& site : group.sites) text += "\ns" + text_of(site);
+    for (const route_site& site : group.sites) text += "\ns" + text_of(group, site);
     return text + "\n";
   }
 
-  std::string text_of(const route_site& site) {
+  std::string text_of(const route_group& group, const route_site& site) {
     std::string text;
     for (std::size_t i = 0; i != site.chain.size(); ++i) {
       const route_frame& frame = site.chain[i];
+      check_code(group, site, i);
       text += " " + std::to_string(number_of(frame.build_id)) + " " + hexadecimal(frame.offset);
       if (i + 1 != site.chain.size()) text += cli::text_of(step_of(site, i));
     }
     return text;
+  }
+
+  void check_code(const route_group& group, const route_site& site, std::size_t i) {
+    const route_frame& frame = site.chain[i];
+    const std::string& file = plan_.modules.at(frame.build_id);
+    if (steps_.is_code(file, frame.offset)) return;
+    const std::string part = site.chain.size() == 1 ? "" : "frame " + std::to_string(i + 1) + " of ";
+    throw std::runtime_error(part + "the site " + name_of(site) + " of group '" + group.name + "' is offset " +
+                             std::to_string(frame.offset) + " of " + file +
+                             ", which has no code there: no call returns to it");
   }
 
   frame_step step_of(const route_site& site, std::size_t i) {

@@ -78,7 +78,6 @@ void group::begin(const planned_group& plan, std::size_t number, std::byte* slic
   usable_bytes_ = is_pool() ? chunk_bytes() / cell_bytes_ * cell_bytes_ : chunk_bytes();
   window_.set_duration(decay_ms);
   budget_bytes_ = plan.budget_bytes;
-  next_guard_ = plan.budget_bytes >> shift_;
   name_ = plan.name;
 }
 
@@ -162,7 +161,7 @@ void group::give_chunk(chunk& empty) noexcept {
   const detail::lock_scope held(lock_);
   --chunks_;
   empty.owner.store(nullptr, detail::memory_order_relaxed);
-  next_guard_ = detail::min(next_guard_, chunks_ + detail::max(std::size_t{1}, begun_ / 16, budget_bytes_ >> shift_));
+  next_guard_ = detail::min(next_guard_, chunks_ + guard_step());
   empty.next = warm_list_;
   warm_list_ = &empty;
   ++warm_;
@@ -171,10 +170,11 @@ void group::give_chunk(chunk& empty) noexcept {
   trim_warm();
 }
 
-std::size_t group::kept_chunks() const noexcept {
-  const std::size_t share = detail::max(group_range::least_kept_bytes / range.count, least_kept_of_group) >> shift_;
-  return detail::max(share, chunks_ / 4);
+std::size_t group::share_bytes() noexcept {
+  return detail::max(group_range::least_kept_bytes / range.count, least_kept_of_group);
 }
+
+std::size_t group::kept_chunks() const noexcept { return detail::max(share_bytes() >> shift_, chunks_ / 4); }
 
 // Effects: notes that a chunk has become free.
 void group::trim_warm() noexcept {
@@ -212,13 +212,15 @@ void group::leave_to_system() noexcept {
 // The next count comes after a growth by a 16th of all chunks that a count looks at, so that all counts together take a
 // time proportional to the chunks that are taken.
 void group::guard() noexcept {
-  const std::size_t pinned = pinned_bytes();
-  if (pinned > budget_bytes_) {
+  const group_usage now = usage();
+  most_live_bytes_ = detail::max(most_live_bytes_, now.live_bytes);
+  const bool is_within_peak = now.held_bytes <= most_live_bytes_ / 4 * 5 + share_bytes();
+  const std::size_t pinned = now.held_bytes - now.live_bytes;
+  if (pinned > budget_bytes_ || !is_within_peak) {
     pinned_when_given_up_ = pinned;
     return give_up();
   }
-  const std::size_t until_budget = (budget_bytes_ - pinned) / 2 >> shift_;
-  next_guard_ = chunks_ + detail::max(std::size_t{1}, begun_ / 16, until_budget);
+  next_guard_ = chunks_ + guard_step();
 }
 
 void group::judge(std::size_t bytes) noexcept {
@@ -244,18 +246,18 @@ bool group::wants_calls_again() noexcept {
 
 // Of an arena's dead blocks the sizes are unknown: they are taken to be as large as the live ones, and those of a
 // pool's live blocks as large as the samples.
-std::size_t group::pinned_bytes() const noexcept {
+group_usage group::usage() const noexcept {
   const std::size_t of_cell = detail::min(sampled_bytes_ / sampled_, cell_bytes_);
-  std::size_t pinned = 0;
+  group_usage all;
   for (std::size_t i = 0; i != begun_; ++i) {
     const chunk& each = head(i);
     if (each.owner.load(detail::memory_order_relaxed) == nullptr) continue;
     const auto begun = static_cast<std::size_t>(value_of(each.fresh) - memory_of(each));
     const std::size_t used = value_of(each.used), taken = detail::max<std::size_t>(value_of(each.taken), 1);
-    const std::size_t live = is_pool() ? used * of_cell : begun / taken * used;
-    pinned += begun - detail::min(begun, live);
+    all.held_bytes += begun;
+    all.live_bytes += detail::min(begun, is_pool() ? used * of_cell : begun / taken * used);
   }
-  return pinned;
+  return all;
 }
 
 group_figures group::figures() noexcept {

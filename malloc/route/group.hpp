@@ -25,6 +25,11 @@ struct group_figures {
   bool is_given_up = false;
 };
 
+/// What chunks in use hold, of what they have handed out.
+struct group_usage {
+  std::size_t held_bytes = 0, live_bytes = 0;
+};
+
 /// A group. Chunks come from a list of free ones, else from the rest of the slice. A quarter of the chunks in use, or
 /// the group's share of 1 MiB, at least 128 KiB, may be free and keep their memory for good. More keep it until they
 /// have been free throughout a window of the option `decay`, or until the process heap or another group asks the system
@@ -35,11 +40,14 @@ struct group_figures {
 /// Nothing is reserved: the system is asked for memory at the end of what there is. So address space and limits on it
 /// are those of the chunks alone, and a slice ends where another mapping is.
 ///
-/// Guard: where the group takes a chunk, memory that is pinned, but neither live nor never used, is counted at each
-/// growth by a 16th of its most chunks; beyond the budget the group gives out no chunks any more. What requests leave
-/// of a pool's cells is pinned too. A chunk that the plan wants above 64 KiB is at most a
-/// quarter of the budget, with room for four cells. Thread safety:
-/// any thread.
+/// Guard: where the group takes a chunk, at each growth by a 16th of its most chunks, what its chunks hold is counted:
+/// live blocks, and what is pinned beside them, which is neither live nor never used. What requests leave of a pool's
+/// cells is pinned too. The group gives out no chunks any more
+///
+///     if   pinned > budget   or   live + pinned > 5/4 * most live + share of 1 MiB, at least 128 KiB
+///
+/// since a heap would need no more than the most that was live. A chunk that the plan wants above 64 KiB is at most a
+/// quarter of the budget, with room for four cells. Thread safety: any thread.
 class alignas(64) group {
 public:
   /// Effects: takes the slice. Expects: no other thread knows the group.
@@ -127,13 +135,15 @@ private:
   [[nodiscard]] chunk* extend(bool grows) noexcept;
   [[nodiscard]] bool commit(std::size_t chunks) noexcept;
   void populate() noexcept;
+  [[nodiscard]] static std::size_t share_bytes() noexcept;
   [[nodiscard]] std::size_t kept_chunks() const noexcept;
   void trim_warm() noexcept;
   void leave_to_system() noexcept;
   void guard() noexcept;
   void give_up() noexcept;
   [[nodiscard]] bool wants_calls_again() noexcept;
-  [[nodiscard]] std::size_t pinned_bytes() const noexcept;
+  [[nodiscard]] group_usage usage() const noexcept;
+  [[nodiscard]] std::size_t guard_step() const noexcept { return detail::max(std::size_t{1}, begun_ / 16); }
 
   std::byte* slice_ = nullptr;
   std::byte* heads_ = nullptr;
@@ -165,6 +175,7 @@ private:
   atomic<std::uint32_t> arrivals_ = 0;    // freed by other threads since calls left
   atomic<std::uint32_t> calls_left_ = 0;  // until calls leave again
   std::size_t budget_bytes_ = 0, pinned_when_given_up_ = 0;
+  std::size_t most_live_bytes_ = 0;  // at a count of the guard
   std::string_view name_;
 };
 

@@ -3,16 +3,10 @@
 // own.
 #include <array>
 #include <cstddef>
-#include <cstdint>
-#include <cstdio>
 #include <cstdlib>
-#include <string>
-
-#include <link.h>
-#include <unistd.h>
 
 #include "cli/tests/routes/site.hpp"
-#include "malloc/route/build_ids.hpp"
+#include "tests/malloc/own_plan.hpp"
 
 ROUTE_SITE(pool_malloc, malloc @PLT, 8);
 ROUTE_SITE(arena_malloc, malloc @PLT, 8);
@@ -36,33 +30,18 @@ namespace {
 using make = void* (*)(std::size_t);
 using unmake = void (*)(void*);
 
-int note_program(dl_phdr_info* info, std::size_t, void* plan) {
-  constexpr const char* digits = "0123456789abcdef";
-  std::string& text = *static_cast<std::string*>(plan);
-  for (const unsigned char byte : ashlar::route::build_id_of(*info)) text += {digits[byte >> 4], digits[byte & 15]};
-  const auto frame = [&](const char* site, const char* step) {
-    char words[64];
-    const auto offset = static_cast<unsigned long long>(reinterpret_cast<std::uintptr_t>(site) - info->dlpi_addr);
-    std::snprintf(words, sizeof words, " 0 %llx%s", offset, step);
-    text += words;
-  };
-  text += "\ng pool 80 65536 1073741824 cells\ns", frame(pool_malloc_site, "");
-  text += "\ns", frame(inner_malloc_site, " 7 32 0"), frame(pool_by_two_site, "");
-  text += "\ns", frame(inner_malloc_site, " 7 32 0"), frame(middle_malloc_site, " 7 32 0");
-  frame(pool_by_three_site, "");
-  text += "\ng arena 0 65536 1073741824 blocks\ns", frame(arena_malloc_site, "");
-  text += "\ns", frame(inner_malloc_site, " 7 32 0"), frame(arena_by_two_site, "");
-  return 1;  // the first module is the program
-}
-
 [[nodiscard]] int start_again(char** arguments) {
-  std::string plan = "route 1 report\nm ";
-  dl_iterate_phdr(note_program, &plan);
-  setenv("ASHLAR_ROUTE", plan.c_str(), 1);
+  ashlar_test::own_plan plan("route 1 report");
+  plan.group("pool 80 65536 1073741824 cells");
+  plan.site(pool_malloc_site);
+  plan.chain(inner_malloc_site, " 7 32 0"), plan.frame(pool_by_two_site, "");
+  plan.chain(inner_malloc_site, " 7 32 0"), plan.frame(middle_malloc_site, " 7 32 0");
+  plan.frame(pool_by_three_site, "");
+  plan.group("arena 0 65536 1073741824 blocks");
+  plan.site(arena_malloc_site);
+  plan.chain(inner_malloc_site, " 7 32 0"), plan.frame(arena_by_two_site, "");
   setenv("LD_PRELOAD", ASHLAR_ROUTER, 1);
-  execv(arguments[0], arguments);
-  std::perror(arguments[0]);
-  return 1;
+  return plan.start_again(arguments);
 }
 
 // A survivor of each group keeps its chunk from being empty; some calls before take the chunk.

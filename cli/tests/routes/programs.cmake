@@ -15,6 +15,7 @@ foreach(target IN ITEMS route_victim route_plugin)
   target_compile_features(${target} PRIVATE cxx_std_20)
 endforeach()
 target_compile_definitions(test_cli PRIVATE
+  "ASHLAR_ROUTER=\"$<TARGET_FILE:ashlar_malloc-route>\""
   "ASHLAR_ROUTE_VICTIM=\"$<TARGET_FILE:route_victim>\""
   "ASHLAR_ROUTE_PLUGIN=\"$<TARGET_FILE:route_plugin>\"")
-add_dependencies(test_cli route_victim route_plugin)
+add_dependencies(test_cli ashlar_malloc-route route_victim route_plugin)

@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // End-to-end tests of `ashlar run --plan` on a program whose sites are known: what is routed, and what is refused.
+#include <algorithm>
 #include <csignal>
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <ranges>
 #include <regex>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "cli/routes/build_id.hpp"
+#include "cli/routes/frame_steps.hpp"
+#include "cli/routes/handover.hpp"
 #include "cli/routes/plan.hpp"
 #include "cli/tests/command.hpp"
 
@@ -40,6 +48,12 @@ protected:
     return {.build_id = build_id_of(name == "plugin" ? plugin : victim), .offset = offsets_.at(name)};
   }
 
+  [[nodiscard]] static route_site site_of(std::vector<route_frame> chain) {
+    route_site site;
+    site.chain = std::move(chain);
+    return site;
+  }
+
   void add(const std::string& name, route_remedy remedy, const std::vector<std::vector<std::string>>& chains,
            std::uint64_t budget = std::uint64_t{1} << 30) {
     route_group group;
@@ -49,9 +63,9 @@ protected:
     group.chunk_bytes = std::uint64_t{1} << 14;
     group.budget_bytes = budget;
     for (const auto& names : chains) {
-      route_site site;
-      for (const std::string& each : names) site.chain.push_back(frame(each));
-      group.sites.push_back(site);
+      std::vector<route_frame> chain;
+      for (const std::string& each : names) chain.push_back(frame(each));
+      group.sites.push_back(site_of(chain));
     }
     plan_.groups.push_back(group);
   }
@@ -79,6 +93,22 @@ protected:
   }
 
   [[nodiscard]] bool complained(const std::string& of) const { return text("err").find(of) != std::string::npos; }
+
+  /// Effects: adds the first site once more, as one of another module of the same file.
+  void add_site_of_module(int number) {
+    const std::string id = std::to_string(1000 + number);
+    plan_.modules[id] = victim;
+    plan_.groups[0].sites.push_back(site_of({{.build_id = id, .offset = frame("pool").offset}}));
+  }
+
+  /// Returns: the bytes that a plan takes for the router, or 0: it is refused.
+  [[nodiscard]] static std::size_t text_bytes(const route_plan& plan) {
+    try {
+      return handover_text(plan, true).size();
+    } catch (const std::runtime_error&) {
+      return 0;
+    }
+  }
 
   route_plan plan_;
   std::map<std::string, std::uint64_t> offsets_;
@@ -116,6 +146,24 @@ TEST_F(run_by_plan, a_group_that_pins_more_than_its_budget_is_given_up) {
   EXPECT_EQ(text("out"), "5000\n");
   EXPECT_LT(allocations("blocks"), 10'000) << text("err");
   EXPECT_TRUE(complained("given up: pinned ")) << text("err");
+}
+
+TEST_F(run_by_plan, a_group_that_holds_far_more_than_was_ever_alive_is_given_up_within_its_budget) {
+  add("blocks", route_remedy::arena, {{"arena"}});
+  ASSERT_EQ(run("survivors"), 0) << text("err");
+  EXPECT_EQ(text("out"), "5000\n");
+  EXPECT_GE(allocations("blocks"), 9000) << text("err");
+  EXPECT_LT(allocations("blocks"), 12'000) << text("err");
+  EXPECT_TRUE(complained("given up: pinned ")) << text("err");
+}
+
+TEST_F(run_by_plan, a_group_that_holds_what_was_alive_in_it_is_not_given_up) {
+  add("blocks", route_remedy::arena, {{"arena"}});
+  add("cells", route_remedy::pool, {{"pool"}});
+  ASSERT_EQ(run("thinned"), 0) << text("err");
+  EXPECT_EQ(allocations("blocks"), 120'000) << text("err");
+  EXPECT_EQ(allocations("cells"), 120'000) << text("err");
+  EXPECT_FALSE(complained("given up")) << text("err");
 }
 
 TEST_F(run_by_plan, a_pool_that_is_filled_and_emptied_again_and_again_keeps_its_memory) {
@@ -162,7 +210,7 @@ TEST_F(run_by_plan, a_group_that_is_given_up_takes_back_what_other_threads_free)
   add("cells", route_remedy::pool, {{"pool"}}, std::uint64_t{1} << 21);
   plan_.groups[0].cell_bytes = 160;
   ASSERT_EQ(run("handed_over"), 0) << text("err");
-  EXPECT_GE(allocations("cells"), 20'000) << text("err");
+  EXPECT_GE(allocations("cells"), 10'000) << text("err");
   EXPECT_TRUE(complained("given up: pinned ")) << text("err");
   EXPECT_LE(last_chunks("cells"), 1) << text("err");
 }
@@ -253,15 +301,78 @@ TEST_F(run_by_plan, a_file_that_is_no_plan_starts_nothing) {
   EXPECT_TRUE(complained(file("gone") + ": no such program")) << text("err");
 }
 
-TEST_F(run_by_plan, offsets_that_are_no_sites_route_nothing) {
+TEST_F(run_by_plan, an_offset_outside_the_code_of_its_module_is_refused) {
   add("cells", route_remedy::pool, {{"pool"}});
-  plan_.groups[0].sites[0].chain[0].offset = most_offset;
-  ASSERT_EQ(run("work " + plugin), 0) << text("err");
-  EXPECT_EQ(text("out"), "child: 0\ndone\n");
-  EXPECT_EQ(allocations("cells"), 0) << text("err");
-  plan_.groups[0].sites[0].chain.push_back(frame("inner"));
-  EXPECT_EQ(run("work " + plugin), 1);
-  EXPECT_TRUE(complained("frame 1 of it has no fixed size")) << text("err");
+  const auto refusal = [&](std::uint64_t offset, const std::string& site) {
+    return "ashlar run: " + site + " of group 'cells' is offset " + std::to_string(offset) + " of " + victim +
+           ", which has no code there: no call returns to it\n";
+  };
+  route_site& site = plan_.groups[0].sites[0];
+  for (const std::uint64_t offset : {std::uint64_t{1}, most_offset}) {
+    site.chain[0].offset = offset;
+    EXPECT_EQ(run("chains"), 1);
+    EXPECT_EQ(text("err"), refusal(offset, "the site " + hexadecimal(offset)));
+  }
+  site = {
+      .chain = {frame("inner"), {.build_id = build_id_of(victim), .offset = 1}}, .function = "f", .source = "f.cpp:1"};
+  EXPECT_EQ(run("chains"), 1);
+  EXPECT_EQ(text("err"), refusal(1, "frame 2 of the site f (f.cpp:1)"));
+  EXPECT_EQ(text("out"), "");
+}
+
+TEST_F(run_by_plan, as_many_sites_as_one_variable_takes_are_routed_and_more_are_refused) {
+  add("cells", route_remedy::pool, {{"inner", "one"}});
+  std::vector<route_site> all = plan_.groups[0].sites, &sites = plan_.groups[0].sites;
+  frame_steps steps;
+  for (route_frame at = {.build_id = build_id_of(victim)}; all.size() != 10'000 && at.offset != 1 << 20; ++at.offset)
+    if (steps.is_code(victim, at.offset) && at != frame("one")) all.push_back(site_of({frame("inner"), at}));
+  std::size_t bytes = 0;
+  const auto fits = [&](std::size_t n) {
+    sites.assign(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(n));
+    return (bytes = text_bytes(plan_)) != 0;
+  };
+  const std::size_t more = *std::ranges::partition_point(std::views::iota(std::size_t{1}, all.size()), fits);
+  ASSERT_LT(more, all.size()) << "the program has too little code";
+  ASSERT_TRUE(fits(more - 1));
+  EXPECT_GT(bytes, 130'000U);
+  ASSERT_EQ(run("chains"), 0) << text("err");
+  const std::string found = std::to_string(more - 1) + " of " + std::to_string(more - 1) + " sites found";
+  EXPECT_TRUE(complained(found)) << text("err");
+  EXPECT_GE(allocations("cells"), 100) << text("err");
+  EXPECT_FALSE(fits(more));
+  EXPECT_EQ(run("chains"), 1);
+  EXPECT_TRUE(
+      complained(" bytes, and one variable of the environment has 130048: leave out those with the least gain\n"))
+      << text("err");
+}
+
+TEST_F(run_by_plan, sites_in_as_many_modules_as_a_router_takes_are_handed_over_and_more_are_refused) {
+  add("cells", route_remedy::pool, {{"pool"}});
+  for (int i = 1; i != 256; ++i) add_site_of_module(i);
+  EXPECT_NE(text_bytes(plan_), 0U);
+  add_site_of_module(256);
+  try {
+    static_cast<void>(handover_text(plan_, false));
+    ADD_FAILURE();
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(error.what(), "the plan has sites in 257 modules, and a router takes 256: leave out those with the "
+                               "least gain");
+  }
+}
+
+TEST_F(run_by_plan, the_router_names_the_line_that_is_no_part_of_a_plan) {
+  const auto run_with = [&](const std::string& plan) {
+    return ashlar_test::run_shell("ASHLAR_ROUTE='" + plan + "' LD_PRELOAD=" ASHLAR_ROUTER " " + victim + " chains > " +
+                                  file("out") + " 2> " + file("err"));
+  };
+  std::string modules;
+  for (int i = 0; i != 257; ++i) modules += "\nm " + std::to_string(10'000 + i);
+  for (const auto& [plan, line] :
+       std::map<std::string, std::string>{{"route 2", "1"}, {"route 1\ns 0 1", "2"}, {"route 1" + modules, "258"}}) {
+    EXPECT_EQ(run_with(plan), 0) << plan;
+    EXPECT_EQ(text("out"), "done\n");
+    EXPECT_EQ(text("err"), "ashlar: ASHLAR_ROUTE: line " + line + " is no part of a plan: nothing is routed\n");
+  }
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A program with sites of known addresses: `sites PLUGIN` prints their offsets, `work PLUGIN` uses them from threads, a
-// child and a late module, `chains` by two ways, `survivors` so that an arena is pinned, `batches` fills and empties a
-// pool, `temporaries` die at once, `handed_over` ones in another thread, `idle` ones keep
-// pages, `holders` keeps a block in each of many
-// threads, `blocked` maps a page behind a pool, `reloads PLUGIN` moves a module, `twice` frees a block twice.
+// child and a late module, `chains` by two ways, `survivors` so that an arena is pinned, `thinned` so that both are,
+// less than they have had alive, `batches` fills and empties a pool, `temporaries` die at once, `handed_over` ones in
+// another thread, `idle` ones keep pages, `holders` keeps a block in each of many threads, `blocked` maps a page behind
+// a pool, `reloads PLUGIN` moves a module, `twice` frees a block twice.
 #include <atomic>
 #include <barrier>
 #include <cstddef>
@@ -150,10 +150,21 @@ int survivors() {
   return 0;
 }
 
-std::vector<void*> batch() {
+std::vector<void*> batch(make from = pool_malloc) {
   std::vector<void*> blocks(100'000);
-  for (void*& each : blocks) each = filled(pool_malloc, 80, 1);
+  for (void*& each : blocks) each = filled(from, 80, 1);
   return blocks;
+}
+
+/// Of a batch every tenth block stays; a fifth as many follow.
+int thinned() {
+  for (const make from : {make(arena_malloc), make(pool_malloc)}) {
+    const std::vector<void*> blocks = batch(from);
+    for (std::size_t i = 0; i != blocks.size(); ++i)
+      if (i % 10 != 0) std::free(blocks[i]);
+    for (int i = 0; i != 20'000; ++i) expect(filled(from, 80, 1) != nullptr, "memory");
+  }
+  return 0;
 }
 
 /// Prints whether the last eight batches together fault on fewer pages than two batches have.
@@ -319,6 +330,7 @@ int main(int argc, char** argv) {
   const char* const what = argc > 1 ? argv[1] : "";
   if (std::strcmp(what, "chains") == 0) return chains();
   if (std::strcmp(what, "survivors") == 0) return survivors();
+  if (std::strcmp(what, "thinned") == 0) return thinned();
   if (std::strcmp(what, "batches") == 0) return batches();
   if (std::strcmp(what, "holders") == 0) return holders();
   if (std::strcmp(what, "temporaries") == 0) return temporaries();
