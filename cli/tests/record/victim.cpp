@@ -151,7 +151,7 @@ int fork_storm(const char*) {
       while (!stop) free(keep(malloc(41'001)));
     });
   int failures = 0;
-  for (int i = 0; i < 50; ++i) {
+  for (int i = 0; i < 20; ++i) {
     const pid_t child = fork();
     if (child == 0) {
       for (int k = 0; k < 100; ++k) free(keep(malloc(41'002)));
