@@ -108,20 +108,23 @@ class Compiler:
 class Explorer:
     name = "explorer"
 
-    def __init__(self, compiler, work):
+    def __init__(self, compiler, work, built):
         self.work = work
         self.program = compiler
         is_fast = "clang++" in compiler and shutil.which(compiler.replace("clang++", "ld.lld"))
         self.linker = ["-fuse-ld=lld"] if is_fast else []
         self.compiler = Compiler([compiler, *FLAGS, "-c"], "explorer", work)
         self.version = must([compiler, "--version"]).splitlines()[0]
-        self.objects = []
+        self.objects = built
         self.made = {}  # with numbered locks, which many cases run
         self.making = Lock()
 
     def prepare(self, pool):
-        """Compiles the explorer once, and proves it on programs whose outcomes are known."""
+        """Compiles the explorer once, and proves it on programs whose outcomes are known, unless it is built."""
         common = pool.submit(self.compiler.prepare)
+        if self.objects:
+            common.result()
+            return
         *engine, main, litmus = pool.map(self._compile_part, ["memory", "explorer", "operations", "main", "litmus"])
         common.result()
         self.objects = [*engine, main]
@@ -336,6 +339,7 @@ def options_of(words):
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--compiler", default=shutil.which("clang++-19") or "c++")
     parser.add_argument("--work", type=Path, default=HERE.parent / "build" / "model")
+    parser.add_argument("--built", metavar="ARCHIVE", type=Path, nargs="+", default=[], help="an explorer that is built")
     parser.add_argument("--explorer-only", action="store_true", help="leave GenMC out even where it is installed")
     parser.add_argument("--faults-only", action="store_true", help="leave the shipped headers out")
     parser.add_argument("--only", metavar="PATTERN", default="*", help="models whose names match, such as 'parcel_*'")
@@ -351,7 +355,7 @@ def main():
     options = options_of(sys.argv[1:])
     begin = time.monotonic()
     options.work.mkdir(parents=True, exist_ok=True)
-    checkers = [Explorer(options.compiler, options.work)]
+    checkers = [Explorer(options.compiler, options.work, options.built)]
     program, why_not = (None, "") if options.explorer_only else genmc_program(options.compiler)
     if program:
         checkers.append(GenMC(program, options.compiler, options.work))
