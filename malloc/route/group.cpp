@@ -140,14 +140,14 @@ bool group::commit(std::size_t chunks) noexcept {
   return true;
 }
 
-// A thread that has used up a chunk of a group that has grown takes the pages of its next chunks by one call, an eighth
-// of what it has, in place of a fault for each.
+// A thread that has used up a chunk of a group that has grown takes the pages of its next chunk by one call, and of
+// those up to a 64th of what the group has, in place of a fault for each: what stays unused is part of the peak.
 void group::populate() noexcept {
   const std::size_t begun = begun_ << shift_;
   if (begun < least_populated_bytes || begun < populated_) return;
   const std::size_t page = os::pages::page_bytes();
   const std::size_t from = detail::align_up(begun, page);
-  const std::size_t wish = detail::min(detail::max(begun / 8, chunk_bytes()), most_populated_bytes);
+  const std::size_t wish = detail::min(detail::max(begun / 64, chunk_bytes()), most_populated_bytes);
   const std::size_t end = detail::align_down(detail::min(begun + wish, value_of(committed_)), page);
   populated_ = begun + chunk_bytes();
   if (from + page > end) return;
@@ -170,11 +170,10 @@ void group::give_chunk(chunk& empty) noexcept {
   trim_warm();
 }
 
-std::size_t group::share_bytes() noexcept {
-  return detail::max(group_range::least_kept_bytes / range.count, least_kept_of_group);
+std::size_t group::kept_chunks() const noexcept {
+  const std::size_t share = detail::max(group_range::least_kept_bytes / range.count, least_kept_of_group) >> shift_;
+  return detail::max(share, chunks_ / 8);
 }
-
-std::size_t group::kept_chunks() const noexcept { return detail::max(share_bytes() >> shift_, chunks_ / 4); }
 
 // Effects: notes that a chunk has become free.
 void group::trim_warm() noexcept {
@@ -214,7 +213,8 @@ void group::leave_to_system() noexcept {
 void group::guard() noexcept {
   const group_usage now = usage();
   most_live_bytes_ = detail::max(most_live_bytes_, now.live_bytes);
-  const bool is_within_peak = now.held_bytes <= most_live_bytes_ / 4 * 5 + share_bytes();
+  const std::size_t share = detail::max(spare_bytes / range.count, least_spare_of_group);
+  const bool is_within_peak = now.held_bytes <= most_live_bytes_ / 4 * 5 + share;
   const std::size_t pinned = now.held_bytes - now.live_bytes;
   if (pinned > budget_bytes_ || !is_within_peak) {
     pinned_when_given_up_ = pinned;

@@ -30,8 +30,8 @@ struct group_usage {
   std::size_t held_bytes = 0, live_bytes = 0;
 };
 
-/// A group. Chunks come from a list of free ones, else from the rest of the slice. A quarter of the chunks in use, or
-/// the group's share of 1 MiB, at least 128 KiB, may be free and keep their memory for good. More keep it until they
+/// A group. Chunks come from a list of free ones, else from the rest of the slice. An eighth of the chunks in use, or
+/// the group's share of 256 KiB, at least 64 KiB, may be free and keep their memory for good. More keep it until they
 /// have been free throughout a window of the option `decay`, or until the process heap or another group asks the system
 /// for memory: so one that is filled and emptied again and again keeps its memory, and no peak is higher for it.
 ///
@@ -44,7 +44,7 @@ struct group_usage {
 /// live blocks, and what is pinned beside them, which is neither live nor never used. What requests leave of a pool's
 /// cells is pinned too. The group gives out no chunks any more
 ///
-///     if   pinned > budget   or   live + pinned > 5/4 * most live + share of 1 MiB, at least 128 KiB
+///     if   pinned > budget   or   live + pinned > 5/4 * most live + share of 512 KiB, at least 128 KiB
 ///
 /// since a heap would need no more than the most that was live. A chunk that the plan wants above 64 KiB is at most a
 /// quarter of the budget, with room for four cells. Thread safety: any thread.
@@ -120,7 +120,9 @@ private:
   static constexpr std::uint32_t most_arrivals = 1024;
   static constexpr std::size_t least_judged_bytes = std::size_t{1} << 19;
   static constexpr std::size_t least_long_lived_bytes = std::size_t{1} << 17;
-  static constexpr std::size_t least_kept_of_group = std::size_t{1} << 17;
+  static constexpr std::size_t least_kept_of_group = std::size_t{1} << 16;
+  static constexpr std::size_t spare_bytes = std::size_t{1} << 19;  // of all groups, that the guard allows them
+  static constexpr std::size_t least_spare_of_group = std::size_t{1} << 17;
   static constexpr std::size_t chunks_of_step = 16;  // that leave their memory as one is freed
 
   [[nodiscard]] ASHLAR_INLINE chunk& head(std::size_t number) const noexcept {
@@ -135,7 +137,6 @@ private:
   [[nodiscard]] chunk* extend(bool grows) noexcept;
   [[nodiscard]] bool commit(std::size_t chunks) noexcept;
   void populate() noexcept;
-  [[nodiscard]] static std::size_t share_bytes() noexcept;
   [[nodiscard]] std::size_t kept_chunks() const noexcept;
   void trim_warm() noexcept;
   void leave_to_system() noexcept;
@@ -182,7 +183,7 @@ private:
 /// All groups, and the range of addresses that has their slices.
 class group_range {
 public:
-  static constexpr std::size_t least_kept_bytes = std::size_t{1} << 20;  ///< of all groups that may be free for good
+  static constexpr std::size_t least_kept_bytes = std::size_t{1} << 18;  ///< of all groups that may be free for good
 
   group groups[most_groups];
   std::uint32_t count = 0;  ///< 0: nothing is routed
