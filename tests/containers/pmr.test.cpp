@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Every container over the polymorphic allocator and a bridge to a pool.
+// One container of each kind over the polymorphic allocator and a bridge to a pool.
 #include "tests/containers/suite.hpp"
 
 namespace ashlar_test {
 
-INSTANTIATE_TYPED_TEST_SUITE_P(pmr, containers, every_container<pmr_world>);
+INSTANTIATE_TYPED_TEST_SUITE_P(pmr, containers, one_of_each<pmr_world>);
 
 }  // namespace ashlar_test
