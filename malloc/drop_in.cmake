@@ -19,7 +19,7 @@ function(ashlar_reason_against_malloc reason)
     check_cxx_symbol_exists(__GLIBC__ stdlib.h ASHLAR_HAS_GLIBC)
     check_cxx_symbol_exists(mallinfo2 malloc.h ASHLAR_HAS_MALLINFO2)
     if(NOT ASHLAR_HAS_GLIBC)
-      set(why "it replaces the malloc of glibc, and this is another C library, such as musl")
+      set(why "it is built with glibc, and then serves programs over musl too")
     elseif(NOT ASHLAR_HAS_MALLINFO2)
       set(why "it needs glibc 2.33 or later")
     endif()
@@ -77,6 +77,9 @@ function(ashlar_add_malloc_object object number flags)
   target_link_libraries(${object} PRIVATE ashlar::ashlar $<TARGET_NAME_IF_EXISTS:ashlar_warnings>)
 endfunction()
 
+# pthread_atfork of a library that is built with glibc. In a static program that of glibc serves.
+ashlar_add_malloc_object(ashlar_malloc_fork_handlers 0 "${ashlar_malloc_cold_flags}" fork_handlers.cpp)
+
 # ashlar_add_malloc(<level> <number> <suffix>): two translation units and the shared library. Of what both have, a linker
 # takes that of the first.
 function(ashlar_add_malloc level number suffix)
@@ -86,7 +89,7 @@ function(ashlar_add_malloc level number suffix)
 
   set(library ashlar_malloc${suffix})
   add_library(${library} SHARED $<TARGET_OBJECTS:ashlar_malloc_hot_${level}>
-    $<TARGET_OBJECTS:ashlar_malloc_cold_${level}>)
+    $<TARGET_OBJECTS:ashlar_malloc_cold_${level}> $<TARGET_OBJECTS:ashlar_malloc_fork_handlers>)
   add_library(ashlar::malloc${suffix} ALIAS ${library})
   set_target_properties(${library} PROPERTIES OUTPUT_NAME "ashlar${suffix}" SOVERSION 1 VERSION 1.0
     EXPORT_NAME "malloc${suffix}" LINKER_LANGUAGE CXX LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib"
@@ -189,7 +192,8 @@ if(TARGET ashlar_malloc AND CMAKE_OBJCOPY)
   ashlar_add_malloc_object(ashlar_malloc_router 0 "${ashlar_malloc_router_flags}" route/family.cpp route/group.cpp
     route/sites.cpp route/start.cpp route/threads.cpp)
   # Of inline functions that both have, the linker takes those of the first objects, with their name of mmap.
-  add_library(ashlar_malloc-route SHARED ${ashlar_unrouted_objects} $<TARGET_OBJECTS:ashlar_malloc_router>)
+  add_library(ashlar_malloc-route SHARED ${ashlar_unrouted_objects} $<TARGET_OBJECTS:ashlar_malloc_router>
+    $<TARGET_OBJECTS:ashlar_malloc_fork_handlers>)
   add_dependencies(ashlar_malloc-route ashlar_malloc_hot_fast ashlar_malloc_cold_fast)
   set_source_files_properties(${ashlar_unrouted_objects} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
   set_target_properties(ashlar_malloc-route PROPERTIES OUTPUT_NAME "ashlar-route" SOVERSION 1 VERSION 1.0

@@ -5,15 +5,20 @@
 
 #include <ashlar/base/error.hpp>
 #include <ashlar/detail/heap/live_room.hpp>
+#include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
+#include "malloc/c_library.hpp"
 #include "malloc/export.hpp"
 
-// What glibc calls for a checked destination of known size; there is no other name for its copies.
+// What glibc calls for a checked destination of known size; there is no other name for its copies. musl has none of it.
 extern "C" {
-void* ashlar_plain_memcpy(void*, const void*, std::size_t, std::size_t) noexcept __asm__("__memcpy_chk");
-void* ashlar_plain_memmove(void*, const void*, std::size_t, std::size_t) noexcept __asm__("__memmove_chk");
-void* ashlar_plain_memset(void*, int, std::size_t, std::size_t) noexcept __asm__("__memset_chk");
+__attribute__((weak)) void* ashlar_checked_memcpy(void*, const void*, std::size_t, std::size_t) noexcept
+    __asm__("__memcpy_chk");
+__attribute__((weak)) void* ashlar_checked_memmove(void*, const void*, std::size_t, std::size_t) noexcept
+    __asm__("__memmove_chk");
+__attribute__((weak)) void* ashlar_checked_memset(void*, int, std::size_t, std::size_t) noexcept
+    __asm__("__memset_chk");
 std::size_t ashlar_plain_strlen(const char*) noexcept __asm__("strlen");
 }
 
@@ -24,6 +29,44 @@ namespace {
   auto room = static_cast<std::size_t>(-1);
   ASHLAR_IN_REGISTER(room);
   return room;
+}
+
+// The function of the C library behind that of the same name here, found at its first call.
+template <class Function>
+class next_function {
+public:
+  explicit constexpr next_function(const char* name) noexcept : name_(name) {}
+
+  [[nodiscard]] Function* get() noexcept {
+    Function* found = found_.load(ashlar::detail::memory_order_relaxed);  // that of each thread is the same
+    if (found != nullptr) return found;
+    found = ashlar::drop_in::find_next<Function>(name_);
+    found_.store(found, ashlar::detail::memory_order_relaxed);
+    return found;
+  }
+
+private:
+  const char* name_;
+  ashlar::detail::atomic<Function*> found_ = nullptr;
+};
+
+constinit next_function<void*(void*, const void*, std::size_t)> next_memcpy("memcpy");
+constinit next_function<void*(void*, const void*, std::size_t)> next_memmove("memmove");
+constinit next_function<void*(void*, int, std::size_t)> next_memset("memset");
+
+[[nodiscard]] ASHLAR_INLINE void* plain_memcpy(void* to, const void* from, std::size_t bytes) noexcept {
+  if (ASHLAR_LIKELY(&ashlar_checked_memcpy != nullptr)) return ashlar_checked_memcpy(to, from, bytes, any_room());
+  return next_memcpy.get()(to, from, bytes);
+}
+
+[[nodiscard]] ASHLAR_INLINE void* plain_memmove(void* to, const void* from, std::size_t bytes) noexcept {
+  if (ASHLAR_LIKELY(&ashlar_checked_memmove != nullptr)) return ashlar_checked_memmove(to, from, bytes, any_room());
+  return next_memmove.get()(to, from, bytes);
+}
+
+[[nodiscard]] ASHLAR_INLINE void* plain_memset(void* at, int byte, std::size_t bytes) noexcept {
+  if (ASHLAR_LIKELY(&ashlar_checked_memset != nullptr)) return ashlar_checked_memset(at, byte, bytes, any_room());
+  return next_memset.get()(at, byte, bytes);
 }
 
 [[noreturn]] ASHLAR_COLD void refuse(const void* p, std::size_t room, std::size_t bytes) noexcept {
@@ -45,33 +88,27 @@ extern "C" {
 
 ASHLAR_EXPORT void* memcpy(void* to, const void* from, std::size_t bytes) noexcept {
   expect_room(to, bytes);
-  return ashlar_plain_memcpy(to, from, bytes, any_room());
+  return plain_memcpy(to, from, bytes);
 }
 
 ASHLAR_EXPORT void* memmove(void* to, const void* from, std::size_t bytes) noexcept {
   expect_room(to, bytes);
-  return ashlar_plain_memmove(to, from, bytes, any_room());
+  return plain_memmove(to, from, bytes);
 }
 
 ASHLAR_EXPORT void* memset(void* at, int byte, std::size_t bytes) noexcept {
   expect_room(at, bytes);
-  return ashlar_plain_memset(at, byte, bytes, any_room());
+  return plain_memset(at, byte, bytes);
 }
 
 ASHLAR_EXPORT char* strcpy(char* to, const char* from) noexcept {
   const std::size_t bytes = ashlar_plain_strlen(from) + 1;
   expect_room(to, bytes);
-  return static_cast<char*>(ashlar_plain_memcpy(to, from, bytes, any_room()));
+  return static_cast<char*>(plain_memcpy(to, from, bytes));
 }
 
-void* __wrap_memcpy(void* to, const void* from, std::size_t bytes) noexcept {
-  return ashlar_plain_memcpy(to, from, bytes, any_room());
-}
-void* __wrap_memmove(void* to, const void* from, std::size_t bytes) noexcept {
-  return ashlar_plain_memmove(to, from, bytes, any_room());
-}
-void* __wrap_memset(void* at, int byte, std::size_t bytes) noexcept {
-  return ashlar_plain_memset(at, byte, bytes, any_room());
-}
+void* __wrap_memcpy(void* to, const void* from, std::size_t bytes) noexcept { return plain_memcpy(to, from, bytes); }
+void* __wrap_memmove(void* to, const void* from, std::size_t bytes) noexcept { return plain_memmove(to, from, bytes); }
+void* __wrap_memset(void* at, int byte, std::size_t bytes) noexcept { return plain_memset(at, byte, bytes); }
 
 }  // extern "C"

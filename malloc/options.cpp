@@ -18,6 +18,7 @@
 #include <ashlar/resource/page_resource.hpp>
 
 #include "malloc/blocks.hpp"
+#include "malloc/c_library.hpp"
 #include "malloc/error_stream.hpp"
 #include "malloc/heap_profile.hpp"
 #include "malloc/heaps.hpp"
@@ -126,7 +127,7 @@ void print_refusal(std::string_view name, std::string_view value, word_result wh
 // may allocate. glibc passes the arguments of main to constructors, before `environ` is set.
 __attribute__((constructor(101))) void begin(int, char**, char** environment) noexcept {
   start();
-  const std::string_view text = variable(environment);
+  const std::string_view text = variable(environment_at_start(environment));
   if (text.empty()) return sample_one_in(defaults.of.sample_interval);
   const bool is_privileged = ::getauxval(AT_SECURE) != 0;
   options wished;

@@ -87,7 +87,7 @@ int run_by_plan(const command& c) {
   if (::access(program.path.c_str(), F_OK) != 0) return complain_of_start("run", c.program.front(), errno);
   std::error_code error;
   if (std::filesystem::is_directory(program.path, error)) return complain_of_start("run", c.program.front(), EISDIR);
-  std::string obstacle = describe(program, {.name = route_library, .use = "run"});
+  std::string obstacle = describe(program, {.name = route_library, .use = "run", .needs_glibc = false});
   route_plan plan = read_plan(c.plan);
   if (obstacle.empty()) obstacle = bind_plan(plan, c.wrapped ? plan.program : program.path);
   if (!obstacle.empty()) return complain("run", obstacle, exit_not_loaded);
@@ -103,7 +103,8 @@ int run_program(const command& c) {
   if (c.reports || c.wrapped)
     return complain("run", std::string(c.reports ? "--report" : "--wrapped") + " needs --plan", exit_usage);
   const std::string library = require_companion(malloc->file);
-  const std::string obstacle = describe(inspect_program(c.program.front()), {.name = malloc->file, .use = "run"});
+  const std::string obstacle =
+      describe(inspect_program(c.program.front()), {.name = malloc->file, .use = "run", .needs_glibc = false});
   if (!obstacle.empty()) return complain("run", obstacle, exit_not_loaded);
   ::unsetenv(route_variable);
   return start(c, library);

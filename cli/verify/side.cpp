@@ -51,7 +51,9 @@ program_side under_library(const candidate& malloc, const std::vector<std::strin
 }
 
 program_side checked_under_library(const candidate& malloc, const std::vector<std::string>& command, const char* use) {
-  const std::string obstacle = describe(inspect_program(command.front()), {.name = malloc.name.c_str(), .use = use});
+  const bool is_ours = !run_command_of(malloc.library).empty();
+  const std::string obstacle =
+      describe(inspect_program(command.front()), {.name = malloc.name.c_str(), .use = use, .needs_glibc = !is_ours});
   if (!obstacle.empty()) throw std::runtime_error(obstacle);
   return under_library(malloc, command);
 }

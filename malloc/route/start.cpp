@@ -12,6 +12,7 @@
 #include <ashlar/detail/support/text_writer.hpp>
 #include <ashlar/os/pages.hpp>
 
+#include "malloc/c_library.hpp"
 #include "malloc/cancellation.hpp"
 #include "malloc/error_stream.hpp"
 #include "malloc/route/group.hpp"
@@ -47,7 +48,7 @@ namespace {
 
 __attribute__((constructor(102))) void begin(int, char**, char** environment) noexcept {
   if (::getauxval(AT_SECURE) != 0) return;
-  const std::string_view text = kept(value_in(environment));
+  const std::string_view text = kept(value_in(drop_in::environment_at_start(environment)));
   if (text.empty()) return;
   if (drop_in::settings().zeroes)
     return detail::write_error_line("ashlar: ASHLAR: with the option zero=1 nothing is routed");

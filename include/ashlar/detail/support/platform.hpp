@@ -20,10 +20,14 @@
 #if __has_include(<sys/single_threaded.h>)  // of glibc
 #include <sys/single_threaded.h>
 #define ASHLAR_COUNTS_THREADS
+#if defined(ASHLAR_STAYS_LOADED)  // libashlar runs over musl too, which has no such variable
+#pragma weak __libc_single_threaded
+#endif
 #endif
 #elif ASHLAR_WINDOWS
 #include <io.h>
 extern "C" __declspec(dllimport) int __stdcall SwitchToThread();
+extern "C" __declspec(dllimport) void __stdcall Sleep(unsigned long milliseconds);
 #else
 #include <cstdio>
 #include <thread>
@@ -77,8 +81,10 @@ inline void yield_thread() noexcept {
 /// thread of real-time priority yields to its equals only, and would keep a preempted holder from running forever.
 /// Sleeps by a plain system call, since the functions for it are points of cancellation, and malloc is none.
 ASHLAR_COLD inline void yield_or_sleep(unsigned turn) noexcept {
-#if defined(__linux__) && defined(SYS_nanosleep)
-  constexpr unsigned most_yields = 16;
+  [[maybe_unused]] constexpr unsigned most_yields = 16;
+#if ASHLAR_WINDOWS
+  if (turn >= most_yields) return ::Sleep(1);
+#elif defined(__linux__) && defined(SYS_nanosleep)
   if (turn >= most_yields) {
     const int error = errno;
     const long seconds_and_nanoseconds[2] = {0, 50'000};
@@ -94,7 +100,9 @@ ASHLAR_COLD inline void yield_or_sleep(unsigned turn) noexcept {
 /// Returns: whether the process has no thread but the caller; false where the system does not tell. With glibc it stays
 /// false once a second thread has started, also after its end and in the child of a fork.
 [[nodiscard]] inline bool is_only_thread() noexcept {
-#if defined(ASHLAR_COUNTS_THREADS)
+#if defined(ASHLAR_COUNTS_THREADS) && defined(ASHLAR_STAYS_LOADED)
+  return &__libc_single_threaded != nullptr && __libc_single_threaded != 0;
+#elif defined(ASHLAR_COUNTS_THREADS)
   return __libc_single_threaded != 0;
 #else
   return false;

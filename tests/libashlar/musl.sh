@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# usage: musl.sh <the repository> <folder to work in> <library> <level>
+# Passes if programs over musl run under a libashlar that was built with glibc: the family of malloc, the interface for
+# C, reports of misuse and of samples. Status 77: there is no musl.
+set -euo pipefail
+ashlar=$1 work=$2 library=$3 level=$4
+command -v musl-gcc >/dev/null || {
+  echo "skipped: there is no musl-gcc (Debian: musl-tools)"
+  exit 77
+}
+mkdir -p "$work"
+
+# build <program> <source> <flag>…
+build() {
+  musl-gcc -std=gnu11 -O1 -fno-builtin "-I$ashlar/malloc" "-I$ashlar/tests/libashlar" "${@:3}" \
+    "$ashlar/tests/libashlar/$2" -o "$work/$1"
+}
+
+# family <options of the library> <argument>…: runs the program of the family under the library.
+family() { env "LD_PRELOAD=$library" "ASHLAR=$1" "$work/family" "${@:2}"; }
+
+# expect <regular expression> <options of the library> <argument>…: in what the program writes to the error stream.
+expect() {
+  { family "${@:2}" || true; } >"$work/err" 2>&1
+  grep -qE "$1" "$work/err" || {
+    echo "not so: '$1' in what the program wrote with '${*:2}':"
+    cat "$work/err"
+    exit 1
+  }
+}
+
+build family musl.c
+expect "^ashlar: process [0-9]+ \(family\)" stats=exit
+[[ $(family sample=0) == "done" ]]
+[[ $(family sample=1/50) == "done" ]]
+expect "use_after_free: write in a block that is free" sample=1 use_after_free
+[[ $level == fast ]] || expect "double_free" sample=0 double_free
+
+# The library needs names of glibc, which are bound weakly.
+linked=("-DASHLAR_TEST_LEVEL=\"$level\"" "$library" -Xlinker --allow-shlib-undefined -Xlinker -rpath -Xlinker "$(dirname "$library")")
+build "c_api.$level" c_api.c "${linked[@]}"
+ASHLAR=sample=0 "$work/c_api.$level"
