@@ -5,11 +5,13 @@
 #include <functional>
 #include <iostream>
 #include <map>
-#include <regex>
 #include <string>
 #include <unordered_map>
 #include <variant>
 #include <vector>
+#if !defined(SHORT)
+#include <regex>
+#endif
 
 namespace {
 
@@ -33,8 +35,11 @@ struct step<0> {
 }  // namespace
 
 int main() {
+#if !defined(SHORT)
   const std::regex pattern{"(a|b)+c{1,3}"};
+  std::cout << std::regex_match("ababcc", pattern) << ' ';
+#endif
   std::unordered_map<std::string, std::function<int(int)>> functions;
   for (int i = 0; i < 10; ++i) functions[std::to_string(i)] = [i](int x) { return x * i; };
-  std::cout << step<8>{}.run(3) << ' ' << std::regex_match("ababcc", pattern) << ' ' << functions["7"](6) << '\n';
+  std::cout << step<8>{}.run(3) << ' ' << functions["7"](6) << '\n';
 }
