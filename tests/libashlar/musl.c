@@ -14,7 +14,7 @@
 
 #include "expect.h"
 
-enum { threads_at_once = 4, blocks_of_thread = 500, turns_of_thread = 100000, forks = 50, short_threads = 160 };
+enum { threads_at_once = 4, blocks_of_thread = 500, turns_of_thread = 30000, forks = 20, short_threads = 160 };
 
 static void the_family(void) {
   for (size_t bytes = 0; bytes < 100000; bytes += bytes / 7 + 1) {
@@ -82,7 +82,8 @@ static void forks_beside_threads(void) {
     const pid_t child = fork();
     EXPECT(child >= 0);
     if (child == 0) {
-      the_family();
+      blocks_of_musl();
+      free(replace_blocks(NULL));
       _exit(7);
     }
     int status = 0;
