@@ -28,7 +28,7 @@ using detail::region_kind;
 ///     deallocate(p) -> free list -> sweep: bitmaps -> empty slabs -> slices -> upstream
 ///     allocate(n)   <- free list <- cell batch <- slab <- span of slices <- segment <- upstream
 ///
-/// A block of up to 32 KiB is a cell of one of 75 size classes. A block of up to 63 slices of 64 KiB is a span. A
+/// A block of up to 32 KiB is a cell of one of 76 size classes. A block of up to 63 slices of 64 KiB is a span. A
 /// larger block is an extent of the upstream. Blocks hold no metadata: it stands in the head of their 4 MiB segment.
 /// The alignment is at least 16 bytes. `deallocate(p)` finds the size class by one load. Live blocks end with
 /// the heap. Thread safety: none. Nothing is allocated before the first block.

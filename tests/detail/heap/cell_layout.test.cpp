@@ -61,7 +61,7 @@ TEST(cell_layout, fills_a_slice_with_pages_and_their_headers) {
   const cell_layout of_a_page = cell_layout::of(size_classes::of(4096 + 272));
   EXPECT_EQ(of_a_page.slices, 1u);
   EXPECT_EQ(of_a_page.capacity(0), 15u);
-  EXPECT_EQ(cell_layout::of(size_classes::of(1024 + 8)).capacity(0), 60u);
+  EXPECT_EQ(cell_layout::of(size_classes::of(1024 + 8)).capacity(0), 63u);
 }
 
 }  // namespace

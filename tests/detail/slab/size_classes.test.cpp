@@ -39,7 +39,7 @@ template <class Classes>
 }
 
 [[nodiscard]] constexpr bool is_extra(std::size_t cell) noexcept {
-  return cell == 1088 || cell == 4352 || cell == 4368;
+  return cell == 1040 || cell == 4352 || cell == 4368 || cell == 8224;
 }
 
 static_assert(wastes_an_eighth_at_most<size_classes>() && keeps_alignment<size_classes>());
@@ -93,14 +93,16 @@ TEST(size_classes, a_size_known_at_compile_time_has_its_class_then) {
                 ashlar::detail::fine_size_classes::rounded(24) == 24);
   static_assert(ashlar::detail::fine_size_classes::rounded(24, 16) == 32 &&
                 ashlar::detail::fine_size_classes::rounded(0, 64) == 64);
-  static_assert(ashlar::detail::size_classes::none == 0 && ashlar::detail::size_classes::of(32 * 1024) == 75);
+  static_assert(ashlar::detail::size_classes::none == 0 && ashlar::detail::size_classes::of(32 * 1024) == 76);
 }
 
 TEST(size_classes, a_power_of_two_and_a_header_wastes_little) {
-  EXPECT_EQ(size_classes::rounded(1024 + 8), 1088u);
-  EXPECT_EQ(size_classes::rounded(1088 + 1), 1152u);
+  EXPECT_EQ(size_classes::rounded(1024 + 8), 1040u);
+  EXPECT_EQ(size_classes::rounded(1040 + 1), 1152u);
   EXPECT_EQ(size_classes::rounded(4096 + 272), 4368u);
   EXPECT_EQ(size_classes::rounded(4096 + 256, 256), 4352u);
+  EXPECT_EQ(size_classes::rounded(8192 + 32), 8224u);
+  EXPECT_EQ(size_classes::rounded(8192 + 64, 64), 9216u);
 }
 
 }  // namespace

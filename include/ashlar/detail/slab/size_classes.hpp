@@ -105,13 +105,14 @@ private:
   alignas(64) static constexpr std::array<std::uint8_t, most_small + 1> small_table = make_table<1, most_small>();
 };
 
-/// For heaps with all blocks aligned to 16 bytes: 75 classes, a table of 2049 bytes. Programs often ask for a power of
-/// two and a header: 1032 bytes get 1088 and not 1152. 15 cells of 4368 bytes fill a slice of 64 KiB; such pages of
-/// SQLite would lie 14 to a slice in the next class. The class of 4352 bytes keeps the alignment of multiples of 256.
-using size_classes = basic_size_classes<16, 32 * 1024, 1088, 4352, 4368>;
+/// For heaps with all blocks aligned to 16 bytes: 76 classes, a table of 2049 bytes. Programs often ask for a power of
+/// two and a header: 1032 bytes get 1040 and not 1152, 8224 bytes no more than that. 15 cells of 4368 bytes fill a
+/// slice of 64 KiB; such pages of SQLite would lie 14 to a slice in the next class. The class of 4352 bytes keeps the
+/// alignment of multiples of 256.
+using size_classes = basic_size_classes<16, 32 * 1024, 1040, 4352, 4368, 8224>;
 /// For pools of typed objects, with common sizes of 24 or 40 bytes: 80 classes, a table of 4097 bytes.
 using fine_size_classes = basic_size_classes<8>;
 
-static_assert(size_classes::count == 75 && fine_size_classes::count == 80);
+static_assert(size_classes::count == 76 && fine_size_classes::count == 80);
 
 }  // namespace ashlar::ASHLAR_ABI::detail
