@@ -3,6 +3,8 @@
 
 import itertools
 
+from advise.table import agrees
+
 
 def ratio(effect):
     low, high = effect["interval"]
@@ -53,6 +55,18 @@ def wrong_row(name, program):
     return "\n".join(rows)
 
 
+def agreement_text(pairs, call_ns):
+    """How many patches agree with both forecasts, by the definition of docs/advise-programs.md."""
+    right = {
+        (how, key): sum(agrees(predicted(pair), pair[key]["cpu"]) for pair in pairs)
+        for how, predicted in (("routed", lambda pair: pair["forecast"]["cpu"]), ("forecast", lambda pair: forecast_of(pair, call_ns)))
+        for key in ("patched", "glibc")
+    }
+    return (f"By the wider definition *agree*, the patch on libashlar.so agrees with the effect of routing alone in {right['routed', 'patched']} "
+            f"of {len(pairs)} cases, with the forecast in {right['forecast', 'patched']}; the patch on glibc in {right['routed', 'glibc']} and "
+            f"{right['forecast', 'glibc']}.")
+
+
 def patches_text(part):
     pairs = part["found"].values()
     lines = [f"A routed pair of calls takes {part['call_ns']:.1f} ns more than one of the patch."]
@@ -62,6 +76,7 @@ def patches_text(part):
                   (("patched", "yes"), ("patched", "less"), ("glibc", "yes"), ("glibc", "less"))]
         lines.append(f"{how} {counts[0]} of {len(pairs)} patches lie within it on libashlar.so and {counts[1]} gain less; on glibc "
                      f"{counts[2]} lie within it and {counts[3]} gain less.")
+    lines += [agreement_text(pairs, part["call_ns"])]
     losses = [sum(pair[key]["cpu"]["interval"][0] > 1 for pair in pairs) for key in ("patched", "glibc")]
     return " ".join([*lines, f"{losses[0]} patches lose on libashlar.so, {losses[1]} on glibc."])
 
