@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes docs/benchmarks.md, the tables of docs/benchmarks/*.md, docs/advise-programs.md, docs/advise-patches.md and
-docs/verify-trials.md, and the plots of docs/plots, from bench/results/*.json.
+"""Writes docs/benchmarks.md, the tables of docs/benchmarks/*.md, docs/advise-programs.md, docs/advise-patches.md,
+docs/advise.md and docs/verify-trials.md, and the plots of docs/plots, from bench/results/*.json.
 
 The page of the answers is bench/answers.md with its figures and plots filled in. --check writes nothing and exits with 1
 where a page or a plot differs from the results.
@@ -15,6 +15,7 @@ import sys
 
 sys.dont_write_bytecode = True
 
+from advise import cost_table as costs
 from advise import patch_table as patches
 from advise import table as advice
 from advise import trial_table as trials
@@ -66,9 +67,9 @@ def reports(known):
 
 
 def advice_pages():
-    """The pages of advice on real programs, of its patches and of trials of verify, from what has been measured."""
+    """The pages of advice on real programs, of its patches and its cost, and of trials of verify, from what has been measured."""
     pages = {"advise_programs": ("advise-programs.md", advice), "advise_patches": ("advise-patches.md", patches),
-             "advise_trials": ("verify-trials.md", trials)}
+             "advise_trials": ("verify-trials.md", trials), "advise_cost": ("advise.md", costs)}
     for name, (page, table) in pages.items():
         source, path = BENCH / "results" / f"{name}.json", DOCS / page
         if source.exists():

@@ -62,9 +62,8 @@ def agreement_text(pairs, call_ns):
         for how, predicted in (("routed", lambda pair: pair["forecast"]["cpu"]), ("forecast", lambda pair: forecast_of(pair, call_ns)))
         for key in ("patched", "glibc")
     }
-    return (f"By the wider definition *agree*, the patch on libashlar.so agrees with the effect of routing alone in {right['routed', 'patched']} "
-            f"of {len(pairs)} cases, with the forecast in {right['forecast', 'patched']}; the patch on glibc in {right['routed', 'glibc']} and "
-            f"{right['forecast', 'glibc']}.")
+    return (f"Routing alone *agrees* with {right['routed', 'patched']} of {len(pairs)} patches on libashlar.so, the forecast with "
+            f"{right['forecast', 'patched']}; on glibc {right['routed', 'glibc']} and {right['forecast', 'glibc']}.")
 
 
 def patches_text(part):

@@ -59,9 +59,6 @@ using frame_follower = std::function<bool(const std::string& path, std::uint64_t
 /// Returns: the site's share of the program and its sizes, as a sentence.
 [[nodiscard]] std::string amounts_text(const advised_site& s, const advice& a);
 
-/// Returns: "Token::Token (simplecpp.cpp:774)", or the offset of an unnamed site.
-[[nodiscard]] std::string site_title(const advised_site& s, const call_tree& tree);
-
 /// Returns: the remedy as an instruction, without an end.
 [[nodiscard]] std::string remedy_text(const advised_site& s, const advice_limits& limits);
 

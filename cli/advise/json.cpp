@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/advise/advice.hpp"
+#include "cli/advise/titles.hpp"
 
 namespace ashlar::cli {
 
@@ -92,6 +93,7 @@ json site_json(const advised_site& s, const advice& a, const call_tree& tree, si
           {"line", s.request.place.line},
           {"caller", s.caller.function},
           {"caller_line", s.caller.line},
+          {"mark", s.mark},
           {"container", s.request.container},
           {"element", s.request.element},
           {"more_places", s.more_places},

@@ -137,6 +137,17 @@ std::string why_none_is_left(const std::string& failure) {
 
 }  // namespace
 
+void take_answer(const json& answer, advice& a, const call_tree& tree, route_plan& plan) {
+  a.measurement = {.text = answer.at("text"), .data = answer.at("data")};
+  if (!answer.at("unfit").get<bool>()) {
+    sort_sites(a, tree, plan, effects_of_groups(a.measurement.data, plan));
+    add_evidence(plan, a.measurement.data.at("groups"));
+  }
+  const bool had_groups = !plan.groups.empty();
+  plan = groups_of(plan, answer.at("kept").get<std::vector<std::size_t>>());
+  if (had_groups && plan.groups.empty()) a.no_plan = why_none_is_left(answer.at("plan_failure"));
+}
+
 advice_measurer::advice_measurer(const measure_options& options) : options_(options) {
   if (options_.level == measure_level::run) apart_.emplace(answer_to);
 }
@@ -185,15 +196,8 @@ int advice_measurer::run(advice& a, const call_tree& tree, route_plan& plan, con
   std::string bytes;
   json::to_cbor(question, bytes);  // keeps words of the command that are not UTF-8
   const json answer = json::parse(apart_->ask(bytes));
-  a.measurement = {.text = answer.at("text"), .data = answer.at("data")};
+  take_answer(answer, a, tree, plan);
   a.warnings.insert(a.warnings.end(), notes_.begin(), notes_.end());
-  if (!answer.at("unfit").get<bool>()) {
-    sort_sites(a, tree, plan, effects_of_groups(answer["data"], plan));
-    add_evidence(plan, answer["data"].at("groups"));
-  }
-  const bool had_groups = !plan.groups.empty();
-  plan = groups_of(plan, answer.at("kept").get<std::vector<std::size_t>>());
-  if (had_groups && plan.groups.empty()) a.no_plan = why_none_is_left(answer.at("plan_failure"));
   return answer.at("status");
 }
 

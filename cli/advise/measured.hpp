@@ -30,6 +30,11 @@ struct measure_usage_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// Effects: puts the answer of `remedy_json` and the members "text", "kept", "plan_failure" and "unfit" into the
+/// advice: sites get the effect of their group, the greatest gain first, `plan` the groups that are kept, with the
+/// effects as evidence. Of an unfit machine neither order nor evidence is taken.
+void take_answer(const nlohmann::json& answer, advice& a, const call_tree& tree, route_plan& plan);
+
 /// Measures in a process of its own, which is as small as this one when it is made.
 class advice_measurer {
 public:

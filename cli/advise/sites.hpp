@@ -19,6 +19,7 @@ struct advised_site {
   std::string evidence;
   site_request request;
   source_place caller;  ///< The call that decides, if that is not the request; empty: it is.
+  std::string mark;     ///< Tells it from sites of the same request and caller; empty: there are none.
   std::string owner;
   double owner_share = 0;
   phase_features phases;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "cli/advise/advice.hpp"
+#include "cli/advise/titles.hpp"
 #include "cli/advise/words.hpp"
 #include "cli/support/table.hpp"
 

@@ -18,6 +18,7 @@
 #include "cli/advise/builds.hpp"
 #include "cli/advise/measured.hpp"
 #include "cli/advise/picture.hpp"
+#include "cli/advise/titles.hpp"
 #include "cli/report/trace.hpp"
 #include "cli/rounds/comparison.hpp"
 #include "cli/routes/frame_steps.hpp"
@@ -307,6 +308,7 @@ int advise(const advise_options& o) {
   for (const std::string& rule : o.rules) set_threshold(a.limits, rule);
   a.warnings = warnings_of(inputs, changed, a.features);
   a.sites = choose_sites(tree, seen, names, a.limits);
+  mark_equal_titles(a.sites, tree, names);
   route_plan plan = make_plan(o, a, tree, seen, names, program_of(*inputs.front()));
   const int status = measurer.measure(a, tree, plan, o.plan, o.prefix);
   return write_outputs(o, a, tree, names, plan, history ? &*history : nullptr) ? status : exit_failure;

@@ -79,14 +79,6 @@ std::string simulated(const advised_site& s, const advice_limits& limits) {
 
 }  // namespace
 
-std::string site_title(const advised_site& s, const call_tree& tree) {
-  const std::string caller = s.caller.function.empty() ? "" : " ← " + s.caller.str();
-  if (!s.request.place.function.empty()) return s.request.place.str() + caller;
-  const site_node& node = tree.nodes()[s.node];
-  const site_frame& frame = tree.frame(tree.frames(node.stack).front());
-  return fmt::format("{}+{:#x}", tree.modules()[frame.module].path, frame.offset);
-}
-
 std::string remedy_text(const advised_site& s, const advice_limits& limits) {
   const site_features& f = *s.features;
   switch (s.rule->proposes) {

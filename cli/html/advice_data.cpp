@@ -130,7 +130,7 @@ json sites_json(const advice_page& page, const data_budget& budget, name_column&
           {"file", site_column(page, all, [&](const page_site& s) { return names.add(s.file); })},
           {"line", site_column(page, all, [](const page_site& s) { return s.line; })},
           {"container", site_column(page, all, [&](const page_site& s) { return names.add(s.container); })},
-          {"caller", site_column(page, all, [&](const page_site& s) { return names.add(s.caller); })},
+          {"distinction", site_column(page, all, [&](const page_site& s) { return names.add(s.distinction); })},
           {"rule", site_column(page, all, [&](const page_site& s) { return names.add(s.rule); })},
           {"objects", site_column(page, all, [](const page_site& s) { return s.allocated.objects; })},
           {"bytes", site_column(page, all, [](const page_site& s) { return s.allocated.bytes; })},

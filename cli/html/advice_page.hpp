@@ -29,11 +29,11 @@ struct page_site {
   static constexpr std::size_t lifetime_classes = 11;  ///< Below 100 ns, then decades, then 100 s and more.
 
   std::string function;
-  std::string file;       ///< Its name, or the module's.
-  std::int64_t line = 0;  ///< Less than 0: the offset in the module, negated; 0: neither is known.
-  std::string caller;
-  std::string container;  ///< "std::map or std::set"; empty if none is known.
-  std::string remedy;     ///< Its name; "nothing".
+  std::string file;         ///< Its name, or the module's.
+  std::int64_t line = 0;    ///< Less than 0: the offset in the module, negated; 0: neither is known.
+  std::string distinction;  ///< "← main (a.cpp:7)": from sites of the same function and line; empty: there are none.
+  std::string container;    ///< "std::map or std::set"; empty if none is known.
+  std::string remedy;       ///< Its name; "nothing".
   std::string rule;
   double estimate_ns = 0;
   study::amount allocated, peak, never_freed;

@@ -23,6 +23,7 @@
 #include "cli/plan/progress.hpp"
 #include "cli/plan/request.hpp"
 #include "cli/plan/trace.hpp"
+#include "cli/support/output.hpp"
 #include "cli/support/verb.hpp"
 
 namespace {
@@ -43,15 +44,6 @@ std::string read_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) throw std::runtime_error("cannot read " + path);
   return {std::istreambuf_iterator<char>(in), {}};
-}
-
-void write_file(const std::string& path, const std::string& text) {
-  if (path == "-") {
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    return;
-  }
-  std::ofstream out(path, std::ios::binary);
-  if (!(out << text) || !out.flush()) throw std::runtime_error("cannot write " + path);
 }
 
 plan::csv_document load(const request& r) {
@@ -116,11 +108,11 @@ plan::layout solve(const request& r, const plan::problem& p) {
 void write_results(const request& r, const plan::csv_document& d, const plan::layout& l) {
   const plan::problem& p = d.content;
   if (l.offsets.size() != p.buffers.size()) return;  // there is no valid layout
-  if (!r.output.empty()) write_file(r.output, plan::format_csv(p, &l, d.names));
-  if (!r.header.empty()) write_file(r.header, cli::plan_as_header(p, l, d.names, r.name, !r.trace.empty()));
-  if (!r.c.empty()) write_file(r.c, cli::plan_as_c(p, l, d.names, r.name));
-  if (!r.svg.empty()) write_file(r.svg, cli::plan_as_svg(p, l, d.names));
-  if (!r.html.empty()) write_file(r.html, cli::plan_as_html(p, l, d.names, r.trace.empty() ? r.input : r.trace));
+  if (!r.output.empty()) cli::write_text(r.output, plan::format_csv(p, &l, d.names));
+  if (!r.header.empty()) cli::write_text(r.header, cli::plan_as_header(p, l, d.names, r.name, !r.trace.empty()));
+  if (!r.c.empty()) cli::write_text(r.c, cli::plan_as_c(p, l, d.names, r.name));
+  if (!r.svg.empty()) cli::write_text(r.svg, cli::plan_as_svg(p, l, d.names));
+  if (!r.html.empty()) cli::write_text(r.html, cli::plan_as_html(p, l, d.names, r.trace.empty() ? r.input : r.trace));
 }
 
 /// Prints the figures of the plan; on standard error if standard output carries the CSV.

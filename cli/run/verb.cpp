@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // `ashlar run`: becomes a program with the preloadable malloc in front of the C library's.
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
@@ -13,6 +14,7 @@
 #include "cli/routes/build_id.hpp"
 #include "cli/routes/handover.hpp"
 #include "cli/routes/plan.hpp"
+#include "cli/run/plan_text.hpp"
 #include "cli/support/companion.hpp"
 #include "cli/support/inspect_program.hpp"
 #include "cli/support/parse.hpp"
@@ -92,7 +94,9 @@ int run_by_plan(const command& c) {
   if (obstacle.empty()) obstacle = bind_plan(plan, c.wrapped ? plan.program : program.path);
   if (!obstacle.empty()) return complain("run", obstacle, exit_not_loaded);
   if (plan.groups.empty()) complain("run", c.plan + ": the plan has no groups: nothing is routed");
-  ::setenv(route_variable, handover_text(plan, c.reports).c_str(), 1);
+  const std::string handed_over = handover_text(plan, c.reports);
+  if (c.reports && !plan.groups.empty()) std::fputs(plan_text(plan, c.plan).c_str(), stderr);
+  ::setenv(route_variable, handed_over.c_str(), 1);
   return start(c, library);
 }
 
@@ -134,7 +138,8 @@ int run(int argc, char** argv) {
   app.add_option("--plan", c.plan, "A plan of routes: its call sites get their memory from pools and arenas")
       ->type_name("FILE");
   app.add_flag("--wrapped", c.wrapped, "PROGRAM is not the program of the plan but starts it, as a script does");
-  app.add_flag("--report", c.reports, "Print what each group of the plan has served when a process ends");
+  app.add_flag("--report", c.reports,
+               "Print the plan's groups and sites, and what each group has served when a process ends");
   app.add_flag("--stats", c.statistics,
                "Print a line about its memory when a process ends; --option stats=classes for more");
   app.add_option("--option", c.options, "An option of the library, such as retain=64m; several times for several")

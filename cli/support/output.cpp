@@ -103,6 +103,8 @@ void write_text(const std::string& path, const std::string& text) {
   if (replace_text(path, text)) return;
   const bool to_stdout = path == "-";
   const auto close = [to_stdout](std::FILE* f) { return to_stdout ? std::fflush(f) : std::fclose(f); };
+  std::error_code none;
+  const bool is_new = !to_stdout && std::filesystem::status(path, none).type() == std::filesystem::file_type::not_found;
   std::FILE* file = to_stdout ? stdout : std::fopen(path.c_str(), "w");
   const std::string name = to_stdout ? "standard output" : path;
   if (file == nullptr) fail_at(name);
@@ -110,6 +112,7 @@ void write_text(const std::string& path, const std::string& text) {
   if (close(file) == 0 && written) return;
   const int error = errno;
   if (to_stdout) forget_unwritten(stdout);
+  if (is_new) std::filesystem::remove(std::filesystem::canonical(path, none), none);
   errno = error;
   fail_at(name);
 }

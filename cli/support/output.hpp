@@ -11,7 +11,7 @@
 namespace ashlar::cli {
 
 /// Effects: writes `text` to the file, or to standard output for "-". An older file is replaced as a whole, or on an
-/// error stays as it is. Throws: `std::runtime_error` naming the file.
+/// error stays as it is; a new one that is cut short is removed. Throws: `std::runtime_error` naming the file.
 void write_text(const std::string& path, const std::string& text);
 
 /// As `write_text`, indented. Bytes that are not UTF-8 are replaced.

@@ -57,14 +57,14 @@ const site = {
     if (at > 0) return file + ":" + at;
     return at < 0 ? file + "+0x" + (-at).toString(16) : site.name(i).startsWith(file + "+0x") ? "" : file;
   },
-  caller: (i) => names[sites.caller[i]],
+  distinction: (i) => names[sites.distinction[i]],
   container: (i) => names[sites.container[i]],
   remedy: (i) => sites.remedies[names[sites.rule[i]]],
   rule: (i) => names[sites.rule[i]],
   estimate: (i) => (estimates.has(i) ? estimates.get(i) : sites.objects[i] * page.pairNs),
-  /* Name, place and the caller that tells it from others. */
+  /* Name, place and what tells it from others, as its caller. */
   title: (i) => (i >= siteCount ? "a further site" : site.name(i) + (site.place(i) ? " (" + site.place(i) + ")" : "") +
-    (site.caller(i) ? " ← " + site.caller(i) : "") + (site.container(i) ? ", " + site.container(i) : "")),
+    (site.distinction(i) ? " " + site.distinction(i) : "") + (site.container(i) ? ", " + site.container(i) : "")),
 };
 /* The upper end of a quarter of an octave; 0 if none was freed. */
 function life(i) {

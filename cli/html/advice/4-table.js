@@ -36,7 +36,7 @@ function spark(i) {
 function siteRow(i) {
   const remedy = site.remedy(i);
   const name = make("td", { class: "text site" }, make("div", { class: "name" }, site.name(i)),
-    make("div", { class: "small" }, [site.place(i), site.caller(i) && "← " + site.caller(i), site.container(i) && "· " + site.container(i)]
+    make("div", { class: "small" }, [site.place(i), site.distinction(i), site.container(i) && "· " + site.container(i)]
       .filter(Boolean).join(" ")));
   const number = (text, bar) => make("td", {}, make("span", {}, text), bar);
   const row = make("tr", { class: "site-row" + (i === choice.site ? " chosen" : ""), tabindex: "0", "data-site": i,
@@ -95,7 +95,7 @@ function selectRows() {
   const all = [];
   for (let i = 0; i < siteCount; ++i) {
     if (table.remedy && (table.remedy === "any" ? site.remedy(i) === "nothing" : site.remedy(i) !== table.remedy)) continue;
-    if (table.search && !(site.name(i) + " " + site.place(i) + " " + site.caller(i) + " " + site.container(i)).toLowerCase().includes(table.search)) continue;
+    if (table.search && !(site.name(i) + " " + site.place(i) + " " + site.distinction(i) + " " + site.container(i)).toLowerCase().includes(table.search)) continue;
     all.push(i);
   }
   if (table.sort) {

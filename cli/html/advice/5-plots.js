@@ -51,7 +51,7 @@ const weightOf = (i) => Math.max(sites.objects[i] / Math.max(1, totals.objects),
 
 function siteButton(i) {
   return make("button", { class: "link", title: i < siteCount ? site.title(i) : "", onclick: () => choose({ site: i, reveal: true }) },
-    i < siteCount ? [site.name(i), site.caller(i)].filter(Boolean).join(" ← ") + (site.container(i) ? ", " + site.container(i) : "") : "a further site");
+    i < siteCount ? [site.name(i), site.distinction(i)].filter(Boolean).join(" ") + (site.container(i) ? ", " + site.container(i) : "") : "a further site");
 }
 
 function drawPins() {

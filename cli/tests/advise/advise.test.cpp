@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // End-to-end tests of `ashlar advise`: planted remedies are found at their lines, and nothing at the innocents.
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -114,6 +115,27 @@ TEST_F(advise, a_wrapper_is_split_by_its_callers) {
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0]["chain"].size(), 2U);
   EXPECT_NE(found[0]["caller"].get<std::string>().find("cell_of_wrapper"), std::string::npos);
+}
+
+TEST_F(advise, sites_alike_in_function_and_line_are_told_apart) {
+  const json all = advice(recorded("alike"));
+  std::map<std::string, int> titles;
+  std::vector<std::string> marks;
+  for (const json& site : all["sites"]) {
+    ++titles[site["site"]];
+    if (site["function"].get<std::string>().find("inlined_cell") != std::string::npos ||
+        site["function"].get<std::string>().find("first_alike") != std::string::npos)
+      marks.push_back(site["mark"]);
+  }
+  for (const auto& [title, count] : titles) EXPECT_EQ(count, 1) << title;
+  const auto count = [&marks](const std::string& pattern) {
+    return std::ranges::count_if(marks, [&](const auto& m) { return std::regex_match(m, std::regex(pattern)); });
+  };
+  ASSERT_EQ(marks.size(), 4U) << text("out");
+  EXPECT_EQ(count("at advise_victim\\+0x[0-9a-f]+"), 2) << text("out");
+  EXPECT_EQ(count("← .*first_alike.* \\(victim\\.cpp:[0-9]+\\)"), 1) << text("out");
+  EXPECT_EQ(count("← .*second_alike.* \\(victim\\.cpp:[0-9]+\\)"), 1) << text("out");
+  EXPECT_NE(text("out").find(" at advise_victim+0x"), std::string::npos) << text("out");
 }
 
 TEST_F(advise, the_page_fits_100_columns_and_is_the_same_each_time) {

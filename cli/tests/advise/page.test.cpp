@@ -55,7 +55,7 @@ advice_page synthetic(std::size_t sites, const std::string& name, std::uint64_t 
     s.function = name + std::to_string(i);
     s.file = "file" + std::to_string(i % 700) + ".cpp";
     s.line = static_cast<std::int64_t>(i % 3001);
-    s.caller = i % 3 == 0 ? name + std::to_string(i / 3) : "";
+    s.distinction = i % 3 == 0 ? name + std::to_string(i / 3) : "";
     s.container = i % 7 == 0 ? name : "";
     s.remedy = i % 5 == 0 ? "pool" : "nothing";
     s.rule = i % 5 == 0 ? "few_sizes" : "small";

@@ -357,6 +357,16 @@ int few_mode() {
   return settings.size() == 200 ? 0 : 1;
 }
 
+/// Alike in function and line: two calls on one line, and one that is inlined into two callers.
+[[gnu::always_inline]] inline void* inlined_cell() { return malloc(48); }
+PLANTED void drop(void* p) { use(p), free(p); }
+PLANTED void first_alike() { drop(inlined_cell()), drop(malloc(40)), drop(malloc(72)); }
+PLANTED void second_alike() { drop(inlined_cell()), drop(nullptr); }
+
+int alike_mode() {
+  return repeat(2000, [] { first_alike(), second_alike(); });
+}
+
 struct mode {
   const char* name;
   int (*run)();
@@ -374,6 +384,7 @@ constexpr mode modes[] = {
     {"class", class_mode},         {"shared", shared_mode},
     {"wrapper", wrapper_mode},     {"innocent", innocent_mode},
     {"mixed", mixed_mode},         {"few", few_mode},
+    {"alike", alike_mode},
 };
 
 }  // namespace

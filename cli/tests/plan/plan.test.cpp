@@ -267,7 +267,7 @@ TEST_F(plan_command, names_what_is_malformed) {
   EXPECT_EQ(run("missing.csv"), 1);
   EXPECT_EQ(text("err"), "ashlar plan: cannot read missing.csv\n");
   EXPECT_EQ(run("small.csv -o /nowhere/planned.csv"), 1);
-  EXPECT_EQ(text("err"), "ashlar plan: cannot write /nowhere/planned.csv\n");
+  EXPECT_EQ(text("err"), "ashlar plan: /nowhere/planned.csv: No such file or directory\n");
 }
 
 TEST_F(plan_command, refuses_options_that_make_no_sense) {

@@ -124,6 +124,9 @@ TEST_F(run_by_plan, routes_threads_children_and_late_modules_and_changes_no_outp
   EXPECT_GE(allocations("blocks"), 6000) << text("err");
   EXPECT_EQ(allocations("late"), 100) << text("err");
   EXPECT_TRUE(complained("3 of 3 sites found")) << text("err");
+  EXPECT_TRUE(
+      text("err").starts_with("ashlar run: " + file("a.plan") + ": 3 sites in 3 groups\n  cells, a pool of cells "))
+      << text("err");
 }
 
 TEST_F(run_by_plan, a_plan_without_groups_routes_nothing) {
@@ -271,6 +274,20 @@ TEST_F(run_by_plan, another_program_may_start_that_of_the_plan) {
   EXPECT_GE(allocations("cells"), 3000) << text("err");
   EXPECT_EQ(ashlar("run --wrapped" + script), 2);
   EXPECT_TRUE(complained("--wrapped needs --plan")) << text("err");
+}
+
+TEST_F(run_by_plan, a_program_of_a_plan_with_a_relative_path_is_that_of_the_current_directory) {
+  add("cells", route_remedy::pool, {{"pool"}});
+  plan_.program = std::filesystem::relative(victim).string();
+  plan_.modules[build_id_of(victim)] = plan_.program;
+  const std::string script = "-c '" + victim + " work " + plugin + "; true'";
+  ASSERT_EQ(run(script, "sh", " --wrapped"), 0) << text("err");
+  EXPECT_GE(allocations("cells"), 3000) << text("err");
+  std::filesystem::create_directory(file("other"));
+  EXPECT_EQ(ashlar_test::run_shell("cd " + file("other") + "; " ASHLAR_COMMAND " run --wrapped --plan " +
+                                   file("a.plan") + " -- sh " + script + " 2> " + file("err")),
+            exit_not_for_it);
+  EXPECT_EQ(text("err"), "ashlar run: " + plan_.program + ", which the plan is for, is not there\n");
 }
 
 TEST_F(run_by_plan, a_folder_cannot_be_run_and_a_missing_program_of_the_plan_is_named) {

@@ -56,6 +56,26 @@ TEST_F(output, of_a_full_disk_keeps_the_older_file) {
   EXPECT_EQ(std::distance(fs::directory_iterator(fs::path(old).parent_path()), {}), 1) << "nothing stays beside it";
 }
 
+TEST_F(output, of_a_full_disk_leaves_no_part_of_a_new_file) {
+  fs::create_symlink(file("later"), file("link"));
+  {
+    const little_room room;
+    for (const std::string& path : {file("new.json"), file("link")}) {
+      try {
+        write_text(path, std::string(1000, 'x'));
+        ADD_FAILURE() << path;
+      } catch (const std::runtime_error& error) {
+        EXPECT_EQ(error.what(), path + ": File too large");
+      }
+    }
+    write_text(file("small"), std::string(100, 'x'));
+  }
+  EXPECT_FALSE(fs::exists(file("new.json")));
+  EXPECT_FALSE(fs::exists(file("later")));
+  EXPECT_TRUE(fs::is_symlink(file("link")));
+  EXPECT_EQ(text("small").size(), 100U);
+}
+
 TEST_F(output, keeps_symbolic_links_further_names_and_permissions) {
   const std::string old = made("old", "old");
   fs::permissions(old, fs::perms::owner_read | fs::perms::owner_write | fs::perms::owner_exec);

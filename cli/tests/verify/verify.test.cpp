@@ -5,6 +5,7 @@
 #include <fstream>
 #include <regex>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -13,6 +14,7 @@
 #include "cli/routes/frame_steps.hpp"
 #include "cli/routes/plan.hpp"
 #include "cli/tests/command.hpp"
+#include "cli/verify/attribute.hpp"
 
 namespace {
 
@@ -236,6 +238,19 @@ TEST_F(verify_verb, outputs_are_checked_before_the_runs_and_replace_no_input) {
   EXPECT_EQ(text("err"), "ashlar replay: " + trace + " is the trace itself: nothing was written\n");
 }
 
+TEST(verify_attribution, a_group_whose_interval_holds_0_or_is_a_loss_leaves_the_plan) {
+  route_plan plan;
+  for (const char* name : {"gain", "none", "loss"}) plan.groups.emplace_back().name = name;
+  const attribution found{.effects = {{-0.1, -0.12, -0.08}, {-0.01, -0.03, 0.01}, {0.1, 0.08, 0.12}}, .pairs = 75};
+  const route_plan left = reduced(plan, found);
+  ASSERT_EQ(left.groups.size(), 1U);
+  EXPECT_EQ(left.groups[0].name, "gain");
+  const std::string text = attribution_text(found, plan);
+  EXPECT_TRUE(std::regex_search(text, std::regex("gain +-9\\.5 % +\\[-11\\.3, -7\\.7\\] +keep\n"))) << text;
+  EXPECT_TRUE(std::regex_search(text, std::regex("none +-1\\.0 % +\\[-3\\.0, \\+1\\.0\\] +drop\n"))) << text;
+  EXPECT_TRUE(std::regex_search(text, std::regex("loss .* drop\n"))) << text;
+}
+
 #if defined(ASHLAR_ROUTE_VICTIM)
 
 TEST_F(verify_verb, a_plan_of_routes_is_followed_by_b_alone) {
@@ -266,9 +281,8 @@ TEST_F(verify_verb, a_plan_of_routes_is_followed_by_b_alone) {
   EXPECT_NE(text("err").find("ashlar verify: "), std::string::npos) << text("err");
 }
 
-/// No call returns to the first instruction, so that no group has an effect: a lucky one would be kept in 1 % of all
-/// runs.
-TEST_F(verify_verb, a_group_without_an_effect_leaves_the_plan) {
+/// No call returns to the first instruction: which group has an interval without 0 is chance.
+TEST_F(verify_verb, the_groups_whose_interval_is_a_gain_stay_in_the_plan) {
   const std::string victim = ASHLAR_ROUTE_VICTIM, id = build_id_of(victim);
   route_plan plan{.program = victim, .modules = {{id, victim}}, .groups = {}};
   frame_steps steps;
@@ -300,9 +314,20 @@ TEST_F(verify_verb, a_group_without_an_effect_leaves_the_plan) {
       << text("err");
   EXPECT_TRUE(printed("\nbyte 0 ")) << text("out");
   EXPECT_TRUE(printed("A against A: ")) << text("out");
-  EXPECT_TRUE(printed(" of 2 groups gain: " + file("q"))) << text("out");
-  std::ifstream from(file("q"));
-  EXPECT_LE(read_plan(from, "q").groups.size(), 1U) << text("out");
+  std::vector<std::string> kept;
+  for (const route_group& group : read_plan(file("q")).groups) kept.push_back(group.name);
+  EXPECT_TRUE(printed(std::to_string(kept.size()) + " of 2 groups gain: " + file("q"))) << text("out");
+  const std::string out = text("out");
+  const std::regex row("(byte [0-9]+) .*\\[(.*), (.*)\\] +(keep|drop)");
+  std::size_t rows = 0;
+  for (std::sregex_iterator at(out.begin(), out.end(), row); at != std::sregex_iterator(); ++at, ++rows) {
+    const std::smatch& found = *at;
+    const bool is_kept = std::ranges::find(kept, found[1].str()) != kept.end();
+    EXPECT_EQ(found[4].str(), is_kept ? "keep" : "drop") << out;
+    if (is_kept) EXPECT_LE(std::stod(found[3].str()), 0) << out;
+    else EXPECT_GE(std::stod(found[3].str()), 0) << out;
+  }
+  EXPECT_EQ(rows, 2U) << out;
 }
 
 #endif
