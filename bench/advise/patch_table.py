@@ -55,29 +55,22 @@ def wrong_row(name, program):
     return "\n".join(rows)
 
 
-def agreement_text(pairs, call_ns):
-    """How many patches agree with both forecasts, by the definition of docs/advise-programs.md."""
-    right = {
-        (how, key): sum(agrees(predicted(pair), pair[key]["cpu"]) for pair in pairs)
-        for how, predicted in (("routed", lambda pair: pair["forecast"]["cpu"]), ("forecast", lambda pair: forecast_of(pair, call_ns)))
-        for key in ("patched", "glibc")
-    }
-    return (f"Routing alone *agrees* with {right['routed', 'patched']} of {len(pairs)} patches on libashlar.so, the forecast with "
-            f"{right['forecast', 'patched']}; on glibc {right['routed', 'glibc']} and {right['forecast', 'glibc']}.")
+def counts_by(pairs, key, predicted):
+    """How many patches lie within what was predicted, gain less, and agree by the definition of docs/advise-programs.md."""
+    words = [word(predicted(pair), pair[key]["cpu"]) for pair in pairs]
+    right = sum(agrees(predicted(pair), pair[key]["cpu"]) for pair in pairs)
+    return f"{words.count('yes')} lie within it, {words.count('less')} gain less, {right} *agree*"
 
 
 def patches_text(part):
     pairs = part["found"].values()
     lines = [f"A routed pair of calls takes {part['call_ns']:.1f} ns more than one of the patch."]
-    for forecast, how in ((lambda pair: forecast_of(pair, part["call_ns"]), "By the forecast"), (lambda pair: pair["forecast"]["cpu"],
-                          "By the effect of routing alone")):
-        counts = [sum(word(forecast(pair), pair[key]["cpu"]) == answer for pair in pairs) for key, answer in
-                  (("patched", "yes"), ("patched", "less"), ("glibc", "yes"), ("glibc", "less"))]
-        lines.append(f"{how} {counts[0]} of {len(pairs)} patches lie within it on libashlar.so and {counts[1]} gain less; on glibc "
-                     f"{counts[2]} lie within it and {counts[3]} gain less.")
-    lines += [agreement_text(pairs, part["call_ns"])]
-    losses = [sum(pair[key]["cpu"]["interval"][0] > 1 for pair in pairs) for key in ("patched", "glibc")]
-    return " ".join([*lines, f"{losses[0]} patches lose on libashlar.so, {losses[1]} on glibc."])
+    for key, baseline in (("patched", "libashlar.so"), ("glibc", "glibc")):
+        by_forecast = counts_by(pairs, key, lambda pair: forecast_of(pair, part["call_ns"]))
+        by_routing = counts_by(pairs, key, lambda pair: pair["forecast"]["cpu"])
+        losses = sum(pair[key]["cpu"]["interval"][0] > 1 for pair in pairs)
+        lines.append(f"Of {len(pairs)} on {baseline}, by the forecast {by_forecast}; by routing {by_routing}; {losses} lose.")
+    return " ".join(lines)
 
 
 def wrong_text(part):
