@@ -99,8 +99,8 @@ std::string site_text(std::size_t rank, const advised_site& s, const advice& a, 
 std::string unchanged_text(const std::vector<advised_site>& sites, std::size_t first, const advice& a,
                            const call_tree& tree) {
   if (first == sites.size()) return "";
-  std::string text =
-      fmt::format("\nChange nothing at the other {} of them; the busiest:\n", in_words(sites.size() - first));
+  std::string text = fmt::format("\nChange nothing at {}{} of them; the busiest:\n", first == 0 ? "" : "the other ",
+                                 in_words(sites.size() - first));
   for (std::size_t i = first; i < std::min(sites.size(), first + unchanged_shown); ++i) {
     const advised_site& s = sites[i];
     text += fmt::format("     {}\n", title_text(s, tree));

@@ -92,7 +92,7 @@ std::string remedy_text(const advised_site& s, const advice_limits& limits) {
     case remedy::keep_object:
       return fmt::format("keep one block of {} for all requests, outside of the loop, or ashlar::object_pool with "
                          "keep_constructed",
-                         in_bytes(f.sizes.max()));
+                         in_bytes(f.sizes.quantile(0.99)));
     case remedy::hand_over:
       return "ashlar::owner_heap where they are allocated, ashlar::remote_freer where they are freed";
     case remedy::scratch:

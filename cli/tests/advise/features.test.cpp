@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "cli/advise/advice.hpp"
 #include "cli/advise/call_tree.hpp"
 #include "cli/advise/models.hpp"
 #include "cli/advise/observer.hpp"
@@ -343,6 +344,18 @@ TEST(phases, of_very_many_objects_are_not_alike) {
     s.play();
     EXPECT_EQ(s.phases(stack).all_alike, more == 0);
   }
+}
+
+TEST(features, an_object_to_keep_has_the_size_of_nearly_all_requests) {
+  scene s;
+  const auto stack = s.stack({0x1100});
+  for (int i = 0; i < 5000; ++i) s.free(s.allocate(i == 2500 ? 700'000 : 96, stack));
+  s.play();
+  const auto sites = s.advise();
+  ASSERT_EQ(sites.size(), 1U);
+  EXPECT_EQ(sites[0].rule->name, "temporary");
+  EXPECT_TRUE(remedy_text(sites[0], {}).starts_with("keep one block of 96 B for all requests"))
+      << remedy_text(sites[0], {});
 }
 
 }  // namespace
