@@ -11,6 +11,8 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/panic.hpp>
 
+#include "malloc/c_library.hpp"
+
 // The names of the C++ ABI for Itanium, which libstdc++ and libc++abi both define.
 extern "C" {
 __attribute__((weak)) void* __cxa_allocate_exception(std::size_t bytes) noexcept;
@@ -21,7 +23,6 @@ __attribute__((weak)) void ashlar_bad_alloc_end(void* exception) noexcept __asm_
 __attribute__((weak)) std::new_handler ashlar_get_new_handler() noexcept __asm__("_ZSt15get_new_handlerv");
 // Absent from static programs, whose weak references take nothing out of libc.a.
 __attribute__((weak)) void* dlopen(const char* file, int mode) noexcept;
-__attribute__((weak)) void* dlsym(void* handle, const char* name) noexcept;
 __attribute__((weak)) int dlclose(void* handle) noexcept;
 }
 

@@ -46,7 +46,7 @@ set(ashlar_malloc_cold_sources api.cpp bad_alloc.cpp call_stack.cpp cold_code.cp
 set(ashlar_malloc_flags -fPIC -ffunction-sections -fdata-sections -fvisibility=hidden -fvisibility-inlines-hidden -fno-exceptions -fno-rtti
   -funwind-tables -fno-threadsafe-statics -ftls-model=initial-exec -fno-plt
   -fno-builtin-malloc -fno-builtin-calloc -fno-builtin-realloc -fno-builtin-free
-  -DASHLAR_FOR_SIZE -DASHLAR_STAYS_LOADED)
+  -DASHLAR_FOR_SIZE -DASHLAR_STAYS_LOADED -DASHLAR_MAY_LACK_GLIBC)
 set(ashlar_malloc_link_flags -static-libgcc LINKER:--as-needed LINKER:-z,now LINKER:-z,relro LINKER:-z,initfirst
   LINKER:--gc-sections LINKER:-z,nodelete LINKER:--no-undefined "LINKER:--version-script=${CMAKE_CURRENT_SOURCE_DIR}/exports.map")
 # Speed counts even in a debug build of everything else. Each page of code is one more to be mapped in each process.

@@ -7,6 +7,7 @@
 #include <ashlar/detail/heap/live_room.hpp>
 #include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/panic.hpp>
 
 #include "malloc/c_library.hpp"
 #include "malloc/export.hpp"
@@ -41,6 +42,7 @@ public:
     Function* found = found_.load(ashlar::detail::memory_order_relaxed);  // that of each thread is the same
     if (found != nullptr) return found;
     found = ashlar::drop_in::find_next<Function>(name_);
+    if (found == nullptr) ashlar::detail::panic("ashlar: no C library behind its copies");
     found_.store(found, ashlar::detail::memory_order_relaxed);
     return found;
   }

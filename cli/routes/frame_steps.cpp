@@ -3,6 +3,7 @@
 #include "cli/routes/frame_steps.hpp"
 
 #include <cstdlib>
+#include <stdexcept>
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -76,7 +77,8 @@ const frame_steps::open_file& frame_steps::opened(const std::string& path) {
 bool frame_steps::is_code(const std::string& path, std::uint64_t offset) {
   Elf* const elf = opened(path).elf;
   std::size_t headers = 0;
-  if (elf == nullptr || elf_getphdrnum(elf, &headers) != 0) return false;
+  if (elf == nullptr || elf_getphdrnum(elf, &headers) != 0)
+    throw std::runtime_error(path + ": not an ELF file, or unreadable");
   for (std::size_t i = 0; i != headers; ++i) {
     GElf_Phdr part;
     if (gelf_getphdr(elf, static_cast<int>(i), &part) == nullptr) return false;

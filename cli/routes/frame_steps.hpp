@@ -30,6 +30,7 @@ public:
   [[nodiscard]] std::optional<frame_step> at(const std::string& path, std::uint64_t offset);
 
   /// Returns: whether a call may return to `offset`: the byte in front of it lies in an executable segment of the file.
+  /// Throws: `std::runtime_error` if it is not a file of the ELF format that can be read.
   [[nodiscard]] bool is_code(const std::string& path, std::uint64_t offset);
 
 private:

@@ -89,7 +89,7 @@ int run_by_plan(const command& c) {
   if (::access(program.path.c_str(), F_OK) != 0) return complain_of_start("run", c.program.front(), errno);
   std::error_code error;
   if (std::filesystem::is_directory(program.path, error)) return complain_of_start("run", c.program.front(), EISDIR);
-  std::string obstacle = describe(program, {.name = route_library, .use = "run", .needs_glibc = false});
+  std::string obstacle = describe(program, {.name = route_library, .use = "run"});
   route_plan plan = read_plan(c.plan);
   if (obstacle.empty()) obstacle = bind_plan(plan, c.wrapped ? plan.program : program.path);
   if (!obstacle.empty()) return complain("run", obstacle, exit_not_loaded);

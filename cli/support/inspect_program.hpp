@@ -12,7 +12,7 @@ enum class program_kind {
   is_privileged,  ///< Set-uid, set-gid or with capabilities: the loader preloads nothing.
   other_class,    ///< For a processor or word size other than this command's.
   own_malloc,     ///< Defines malloc, which precedes that of a library.
-  is_over_musl  ///< Its C library is musl: of libraries that were built with glibc, only those of ashlar can be loaded.
+  is_over_musl    ///< Its C library is musl: it does not load what needs names of glibc.
 };
 
 struct program_facts {

@@ -103,7 +103,7 @@ program_side under_malloc(const std::string& malloc, const std::vector<std::stri
 /// Throws: `std::runtime_error` for a plan that cannot be read, or is for another build.
 program_side under_plan(verify_options& o) {
   const program_facts program = inspect_program(o.program.front());
-  std::string obstacle = describe(program, {.name = route_library, .use = "verify", .needs_glibc = false});
+  std::string obstacle = describe(program, {.name = route_library, .use = "verify"});
   o.routed = read_plan(o.routes);
   if (obstacle.empty()) obstacle = bind_plan(o.routed, program.path);
   if (!obstacle.empty()) throw std::runtime_error(obstacle);

@@ -31,9 +31,10 @@ struct group_usage {
 };
 
 /// A group. Chunks come from a list of free ones, else from the rest of the slice. An eighth of the chunks in use, or
-/// the group's share of 256 KiB, at least 64 KiB, may be free and keep their memory for good. More keep it until they
-/// have been free throughout a window of the option `decay`, or until the process heap or another group asks the system
-/// for memory: so one that is filled and emptied again and again keeps its memory, and no peak is higher for it.
+/// the whole ones in the group's share of 256 KiB, at least 64 KiB, may be free and keep their memory for good. More
+/// keep it until they have been free throughout a window of the option `decay`, or until the process heap or another
+/// group asks the system for memory: so one that is filled and emptied again and again keeps its memory, and no peak is
+/// higher for it.
 ///
 ///     slice: | chunk 0 | chunk 1 | … | mapped | nothing |      heads: | head 0 | head 1 | … | nothing |
 ///

@@ -129,7 +129,8 @@ int main(int count, char** words) {
     char* volatile block = malloc(40);
     free(block);
     if (strcmp(words[1], "double_free") == 0) free(block);
-    else block[0] = 1;
+    else if (strcmp(words[1], "use_after_free") == 0) block[0] = 1;
+    else EXPECT(!"a word that is known");
     return 0;
   }
   EXPECT(atexit(allocate_at_exit) == 0);

@@ -20,22 +20,23 @@ build() {
 # family <options of the library> <argument>…: runs the program of the family under the library.
 family() { env "LD_PRELOAD=$library" "ASHLAR=$1" "$work/family" "${@:2}"; }
 
-# expect <regular expression> <options of the library> <argument>…: in what the program writes to the error stream.
+# expect <regular expression> <status> <options of the library> <argument>…: in what the program writes.
 expect() {
-  { family "${@:2}" || true; } >"$work/err" 2>&1
-  grep -qE "$1" "$work/err" || {
-    echo "not so: '$1' in what the program wrote with '${*:2}':"
+  local status=0
+  family "${@:3}" >"$work/err" 2>&1 || status=$?
+  if [[ $status != "$2" ]] || ! grep -qE "$1" "$work/err"; then
+    echo "not so: '$1' and status $2, but $status, in what the program wrote with '${*:3}':"
     cat "$work/err"
     exit 1
-  }
+  fi
 }
 
 build family musl.c
-expect "^ashlar: process [0-9]+ \(family\)" stats=exit
+expect "^ashlar: process [0-9]+ \(family\)" 0 stats=exit
 [[ $(family sample=0) == "done" ]]
 [[ $(family sample=1/50) == "done" ]]
-expect "use_after_free: write in a block that is free" sample=1 use_after_free
-[[ $level == fast ]] || expect "double_free" sample=0 double_free
+expect "use_after_free: write in a block that is free" 139 sample=1 use_after_free
+[[ $level == fast ]] || expect "double_free" 134 sample=0 double_free
 
 # The library needs names of glibc, which are bound weakly.
 linked=("-DASHLAR_TEST_LEVEL=\"$level\"" "$library" -Xlinker --allow-shlib-undefined -Xlinker -rpath -Xlinker "$(dirname "$library")")

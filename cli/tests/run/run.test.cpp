@@ -205,6 +205,17 @@ TEST_F(run_library, a_program_over_musl_runs_under_it) {
   }
 }
 
+TEST_F(run_library, a_program_over_musl_is_not_routed) {
+  if (std::string(ASHLAR_MUSL_VICTIM).empty()) GTEST_SKIP() << "musl-gcc is not installed (Debian: musl-tools)";
+  std::ofstream(file("p")) << "{\"plan\":1,\"program\":\"" ASHLAR_MUSL_VICTIM "\",\"modules\":{}}\n";
+  for (const std::string verb : {"run", "verify"}) {
+    EXPECT_NE(ashlar(verb + " --plan " + file("p") + " -- " ASHLAR_MUSL_VICTIM " 9"), 0);
+    EXPECT_NE(text("err").find(" is linked with musl, and libashlar-route.so needs glibc: link it with glibc"),
+              std::string::npos)
+        << text("err");
+  }
+}
+
 TEST_F(run_library, an_option_that_it_does_not_know_is_one_line) {
   ASSERT_EQ(ashlar("run --option retian=1m --option retain=1m -- " ASHLAR_RUN_VICTIM), 0);
   EXPECT_EQ(text("err"), "ashlar: ASHLAR: unknown option 'retian'\n");

@@ -35,8 +35,8 @@ struct cell_layout {
   }
 
   /// Returns: bytes before the first cell of slab number `turn`. The first slab has the largest offset and the next one
-  /// half of it: so the first cells of a size class are not sampled addresses, and of every two slabs one contains
-  /// some.
+  /// half of it: so the first cells of a size class with more than one colour are not sampled addresses, and of
+  /// every two of its slabs one contains some.
   [[nodiscard]] constexpr std::size_t colour(std::size_t turn) const noexcept {
     const std::size_t place = turn % colours, half = place % 2 == 0 ? colours : colours / 2;
     return unit * (half - 1 - place / 2);

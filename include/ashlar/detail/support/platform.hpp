@@ -20,7 +20,7 @@
 #if __has_include(<sys/single_threaded.h>)  // of glibc
 #include <sys/single_threaded.h>
 #define ASHLAR_COUNTS_THREADS
-#if defined(ASHLAR_STAYS_LOADED)  // libashlar runs over musl too, which has no such variable
+#if defined(ASHLAR_MAY_LACK_GLIBC)  // libashlar runs over musl too, which has no such variable
 #pragma weak __libc_single_threaded
 #endif
 #endif
@@ -100,7 +100,7 @@ ASHLAR_COLD inline void yield_or_sleep(unsigned turn) noexcept {
 /// Returns: whether the process has no thread but the caller; false where the system does not tell. With glibc it stays
 /// false once a second thread has started, also after its end and in the child of a fork.
 [[nodiscard]] inline bool is_only_thread() noexcept {
-#if defined(ASHLAR_COUNTS_THREADS) && defined(ASHLAR_STAYS_LOADED)
+#if defined(ASHLAR_COUNTS_THREADS) && defined(ASHLAR_MAY_LACK_GLIBC)
   return &__libc_single_threaded != nullptr && __libc_single_threaded != 0;
 #elif defined(ASHLAR_COUNTS_THREADS)
   return __libc_single_threaded != 0;
