@@ -26,6 +26,7 @@
 #include "cli/support/output.hpp"
 #include "cli/support/parse.hpp"
 #include "cli/support/table.hpp"
+#include "cli/support/table_units.hpp"
 #include "cli/support/verb.hpp"
 
 namespace ashlar::cli {
@@ -223,9 +224,6 @@ std::string plan_line(const advise_options& o, const route_plan& plan) {
   if (o.plan.empty() || plan.groups.empty()) return "";
   std::size_t sites = 0;
   for (const route_group& group : plan.groups) sites += group.sites.size();
-  const auto counted = [](std::size_t n, const char* what) {
-    return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
-  };
   std::string text = fmt::format("\nPlan: {} in {}, written to {}\n", counted(sites, "site"),
                                  counted(plan.groups.size(), "group"), o.plan);
   constexpr std::size_t width = 100;

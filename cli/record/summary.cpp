@@ -9,6 +9,8 @@
 #include <ashlar/detail/trace/index.hpp>
 #include <ashlar/trace/source.hpp>
 
+#include "cli/support/table_units.hpp"
+
 namespace ashlar::cli {
 
 namespace {
@@ -39,10 +41,6 @@ std::size_t count_threads(const detail::trace_io::chunk_index& index) {
     streams.insert(chunk.header.stream);
   streams.erase(0xffff'ffff);  // shared by ending threads
   return streams.size();
-}
-
-std::string counted(std::uint64_t n, const std::string& noun) {
-  return std::to_string(n) + " " + noun + (n == 1 ? "" : "s");
 }
 
 std::string others_text(std::size_t siblings, const std::string& path) {

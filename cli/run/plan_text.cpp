@@ -18,8 +18,6 @@ constexpr std::size_t width = 100;
 constexpr std::size_t lines_of_page = 48;
 constexpr std::size_t groups_shown = 16;
 
-std::string counted(std::size_t n, const char* what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); }
-
 /// Returns: the return addresses of the chain, that of malloc's caller first.
 std::string addresses(const route_site& site, const route_plan& plan) {
   std::string text;

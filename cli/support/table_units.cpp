@@ -64,6 +64,8 @@ std::string grouped(std::uint64_t n) {
   return digits;
 }
 
+std::string counted(std::uint64_t n, const char* noun) { return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s"); }
+
 std::string percent(double part, double whole) {
   if (part == 0 || whole == 0) return "0 %";
   const double share = 100 * part / whole;

@@ -15,6 +15,8 @@ namespace ashlar::cli {
 [[nodiscard]] std::string human_count(double count);
 /// 1,234,567
 [[nodiscard]] std::string grouped(std::uint64_t n);
+/// 1 site, 3 sites
+[[nodiscard]] std::string counted(std::uint64_t n, const char* noun);
 /// 3.2 %; < 0.1 %; 0 %
 [[nodiscard]] std::string percent(double part, double whole);
 /// Three figures: 0.123, 1.23, 12.3, 123, 12345
