@@ -20,6 +20,7 @@ struct options {
   std::uint32_t decay_ms = 500;                      ///< `decay`: milliseconds until other free memory goes back
   std::size_t max_bytes = detail::max_size;          ///< `max`: held from the system, or none; beyond it is refusal
   fresh::huge_pages huge = fresh::huge_pages::by_system;  ///< `huge_pages`: 0 refused, 1, madvise: wanted; system
+  bool populates = false;                                 ///< `populate`: 1 makes fresh memory resident at once
   bool writes_statistics = false;                         ///< `stats=exit`; `stats=none` ends all
   bool writes_classes = false;                            ///< `stats=classes`: these too, by size class
   bool reports_refusal = false;                           ///< `stats=max`: the holders, when `max` first refuses
@@ -108,6 +109,9 @@ inline constexpr std::array<std::string_view, 3> names_of_huge = {"system", "1",
     if (value == names_of_huge[at]) return of.huge = static_cast<fresh::huge_pages>(at), true;
   return false;
 }
+[[nodiscard]] constexpr bool set_populate(options& of, std::string_view value) noexcept {
+  return set_flag(value, of.populates);
+}
 [[nodiscard]] constexpr bool set_profile(options& of, std::string_view file) noexcept {
   if (file.empty() || file.size() >= of.profile_file.size()) return false;
   of.profile_file = {};
@@ -173,6 +177,7 @@ enum class word : std::uint8_t {
   decay,
   max,
   huge_pages,
+  populate,
   stats,
   abort,
   zero,
@@ -195,6 +200,7 @@ inline constexpr auto known = [] {
   put(word::decay, {"decay", set_decay});
   put(word::max, {"max", set_max});
   put(word::huge_pages, {"huge_pages", set_huge_pages});
+  put(word::populate, {"populate", set_populate});
   put(word::stats, {"stats", set_stats});
   put(word::abort, {"abort", set_abort});
   put(word::zero, {"zero", set_zero});
@@ -271,6 +277,7 @@ template <class Out>
     case words::word::decay: number = of.decay_ms; break;
     case words::word::profile_interval: number = of.profile_interval; break;
     case words::word::profile_signal: number = static_cast<std::size_t>(of.profile_signal); break;
+    case words::word::populate: number = of.populates ? 1 : 0; break;
     case words::word::abort: number = of.aborts ? 1 : 0; break;
     case words::word::zero: number = of.zeroes ? 1 : 0; break;
   }

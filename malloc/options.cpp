@@ -82,6 +82,7 @@ void put_into_effect(const options& now) noexcept {
   follow_profile(now);
   process_heap().set_options({.max_bytes = now.max_bytes, .retain_bytes = now.retain_bytes, .decay_ms = now.decay_ms});
   fresh::by_wish::set_wish(now.huge);
+  fresh::by_wish::set_populates(now.populates);
   choose_fast_paths();
   sample_one_in(now.sample_interval);
   end_misuse_by(now.aborts);

@@ -58,7 +58,7 @@ std::string page_remedy(const advice& a) {
                                                in_words(p.mapped_blocks), in_bytes(p.mapped_bytes));
   return fmt::format("page policy: SIMULATED: at least {} pages are touched for the first time{}. A trace shows no "
                      "fault; to measure: the program with GLIBC_TUNABLES=glibc.malloc.hugetlb=1, or 'ashlar run "
-                     "--option huge_pages=1 -- PROG'.",
+                     "--option huge_pages=1 -- PROG', and with populate=1.",
                      in_words(p.largest_peak / advice_page_bytes), mapped);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Lists the mallocs of the replay, and two page policies.
+// Lists the mallocs of the replay, and page policies.
 #include "cli/remedies/choice.hpp"
 
 #include <cstdlib>
@@ -29,14 +29,20 @@ program_remedy huge_pages_of_libc(const std::vector<std::string>& command) {
            .shown = std::string(variable) + "=" + value + " " + joined(command)}};
 }
 
-program_remedy huge_pages_of_ashlar(const std::string& library, const std::vector<std::string>& command) {
-  const char* const option = "huge_pages=madvise";
+struct page_option {
+  const char* name;
+  const char* word;  // of the variable ASHLAR
+};
+constexpr page_option page_options[] = {{"huge pages", "huge_pages=madvise"}, {"populated pages", "populate=1"}};
+
+program_remedy pages_of_ashlar(const page_option& option, const std::string& library,
+                               const std::vector<std::string>& command) {
   return {remedy_kind::pages,
-          "huge pages, libashlar.so",
+          std::string(option.name) + ", libashlar.so",
           {.command = command,
            .library = library,
-           .variables = {{"ASHLAR", extended("ASHLAR", ',', option)}},
-           .shown = std::string("ashlar run --option ") + option + " -- " + joined(command)}};
+           .variables = {{"ASHLAR", extended("ASHLAR", ',', option.word)}},
+           .shown = std::string("ashlar run --option ") + option.word + " -- " + joined(command)}};
 }
 
 }  // namespace
@@ -48,7 +54,7 @@ std::vector<program_remedy> remedies_without_code(const std::vector<std::string>
     if (!c.library.empty()) all.push_back({remedy_kind::preload, "preload " + c.name, under_library(c, command)});
   all.push_back(huge_pages_of_libc(command));
   if (const auto library = find_companion(malloc_libraries.front().file))
-    all.push_back(huge_pages_of_ashlar(*library, command));
+    for (const page_option& option : page_options) all.push_back(pages_of_ashlar(option, *library, command));
   return all;
 }
 

@@ -18,8 +18,9 @@ struct program_remedy {
   program_side side = {};  ///< `side.shown` is the command line to use it.
 };
 
-/// Returns: each malloc library of this machine that `ashlar try` knows, and huge pages under the C library's malloc
-/// and under libashlar.so. Effects: puts the names of the missing libraries into `missing`.
+/// Returns: each malloc library of this machine that `ashlar try` knows, huge pages under the C library's malloc and
+/// under libashlar.so, and populated pages under the latter. Effects: puts the names of the missing libraries into
+/// `missing`.
 [[nodiscard]] std::vector<program_remedy> remedies_without_code(const std::vector<std::string>& command,
                                                                 std::vector<std::string>& missing);
 

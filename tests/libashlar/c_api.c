@@ -250,7 +250,7 @@ static void test_statistics(void) {
 }
 
 static void test_options(void) {
-  static const char* const names[] = {"retain", "decay", "max",    "huge_pages",       "stats",
+  static const char* const names[] = {"retain", "decay", "max",    "huge_pages", "populate", "stats",
                                       "abort",  "zero",  "sample", "profile_interval", "profile_signal"};
   char text[32];
   size_t i;

@@ -50,11 +50,13 @@ TEST(option_words, defaults_come_from_an_empty_variable) {
 }
 
 TEST(option_words, sets_each_option) {
-  const parsed all = parse("retain=64m,decay=250,max=2g,huge_pages=0,stats=exit,abort=0,zero=1,sample=1/500");
+  const parsed all =
+      parse("retain=64m,decay=250,max=2g,huge_pages=0,populate=1,stats=exit,abort=0,zero=1,sample=1/500");
   const options expected = {.retain_bytes = std::size_t{64} << 20,
                             .decay_ms = 250,
                             .max_bytes = std::size_t{2} << 30,
                             .huge = huge_pages::refused,
+                            .populates = true,
                             .writes_statistics = true,
                             .aborts = false,
                             .zeroes = true,
@@ -93,6 +95,8 @@ TEST(option_words, refuses_values) {
                                       "max=",
                                       "huge_pages=2",
                                       "huge_pages=",
+                                      "populate=2",
+                                      "populate=",
                                       "stats=",
                                       "stats=signal",
                                       "stats=nothing",
@@ -186,11 +190,12 @@ TEST(option_words, writes_what_it_reads) {
   EXPECT_EQ(written(parse("stats=classes").of, "stats"), "classes");
   EXPECT_EQ(written(parse("stats=max").of, "stats"), "max");
   EXPECT_EQ(written(parse("stats=exit,stats=max").of, "stats"), "exit");
-  for (const char* name : {"retain", "decay", "max", "huge_pages", "stats", "abort", "zero", "sample"})
+  for (const char* name : {"retain", "decay", "max", "huge_pages", "populate", "stats", "abort", "zero", "sample"})
     EXPECT_EQ(parse(std::string(name) + "=" + written(options{}, name)).of, options{}) << name;
-  const options some = parse("retain=1k,decay=7,max=5m,huge_pages=1,stats=exit,abort=0,zero=1,sample=1/7").of;
+  const options some =
+      parse("retain=1k,decay=7,max=5m,huge_pages=1,populate=1,stats=exit,abort=0,zero=1,sample=1/7").of;
   std::string text;
-  for (const char* name : {"retain", "decay", "max", "huge_pages", "stats", "abort", "zero", "sample"})
+  for (const char* name : {"retain", "decay", "max", "huge_pages", "populate", "stats", "abort", "zero", "sample"})
     text += std::string(name) + "=" + written(some, name) + ",";
   EXPECT_EQ(parse(text).of, some);
   text_sink sink;
@@ -199,7 +204,7 @@ TEST(option_words, writes_what_it_reads) {
 }
 
 TEST(option_words, a_privileged_program_accepts_what_adds_checks) {
-  const options wished = parse("retain=1,decay=1,max=1g,huge_pages=1,stats=exit,abort=0,zero=1,sample=1").of;
+  const options wished = parse("retain=1,decay=1,max=1g,huge_pages=1,populate=1,stats=exit,abort=0,zero=1,sample=1").of;
   options expected;
   expected.zeroes = true;
   expected.sample_interval = 1;

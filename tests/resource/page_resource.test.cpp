@@ -146,6 +146,33 @@ TEST(page_resource, follows_a_wish_that_changes) {
   }
 }
 
+TEST(page_resource, populates_blocks_of_a_segment_while_that_is_wished) {
+  using by_wish = ashlar::fresh::by_wish;
+  refusing_pages<by_wish> pages;
+  const auto populated_of = [&](std::size_t bytes) {
+    refusing_calls::maps_left = 10;
+    refusing_calls::populated = 0;
+    errno = 12345;
+    void* const p = pages.allocate(bytes, 1);
+    EXPECT_EQ(errno, 12345);
+    std::memset(p, 1, bytes);
+    pages.deallocate(p, bytes, 1);
+    return refusing_calls::populated;
+  };
+  const std::size_t page = ashlar::os::pages::round_up(1), most = by_wish::most_populated_bytes;
+  EXPECT_EQ(populated_of(most), 0u);
+  by_wish::set_populates(true);
+  for (const bool granted : {true, false}) {
+    refusing_calls::may_populate = granted;
+    EXPECT_EQ(populated_of(1), page);
+    EXPECT_EQ(populated_of(most), most);
+    EXPECT_EQ(populated_of(most + 1), 0u);
+  }
+  refusing_calls::may_populate = true;
+  by_wish::set_populates(false);
+  EXPECT_EQ(populated_of(page), 0u);
+}
+
 TEST(page_resource, a_refused_hint_is_no_failure_and_leaves_errno_alone) {
   refusing_calls::may_populate = false;
   refusing_calls::maps_left = 10;

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <regex>
+#include <set>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -55,14 +56,18 @@ TEST_F(advise_measure, a_planted_gain_is_found_first_and_the_rest_is_sorted) {
   EXPECT_EQ(m["screen"]["rounds"], 12);
   EXPECT_EQ(m["confirmation"]["rounds"], 12);
   double last = 0;
+  std::set<std::string> names;
   for (const json& remedy : m["remedies"]) {
     ASSERT_FALSE(remedy.contains("failure")) << remedy;
     EXPECT_GE(ratio_of(remedy), last) << "sorted by gain";
     last = ratio_of(remedy);
+    names.insert(remedy["name"]);
     if (remedy["name"] == "huge pages, glibc") EXPECT_GT(ratio_of(remedy), 0.6) << "its malloc is as slow";
     if (remedy["kind"] == "preload") EXPECT_LT(ratio_of(remedy), 0.6) << remedy["name"];
   }
   EXPECT_LT(ratio_of(m["remedies"][0]), 0.6);
+  EXPECT_EQ(names.count("huge pages, libashlar.so"), names.count("preload libashlar.so")) << page();
+  EXPECT_EQ(names.count("populated pages, libashlar.so"), names.count("preload libashlar.so")) << page();
   EXPECT_EQ(m["remedies"].back()["name"], "huge pages, glibc") << page();
 #if defined(ASHLAR_ROUTE_VICTIM)
   ASSERT_EQ(m["groups"].size(), 2U) << page();

@@ -112,21 +112,28 @@ namespace fresh {
 /// A wish for transparent huge pages.
 enum class huge_pages : unsigned char { by_system, wanted, refused };
 
-/// Fresh-memory policy: as `populated`, with a wish that the program may change while it runs, for all resources with
+/// Fresh-memory policy: as `populated`, with wishes that the program may change while it runs, for all resources with
 /// this policy. For a malloc, whose options come from the environment.
 class by_wish : public populated {
 public:
   /// From level `hardened` on a heap over it has guard pages.
   static constexpr bool wants_guards = true;
+  /// The largest block that `set_populates` makes resident: a heap's segment, which is in use soon. A larger block is
+  /// one of the program's, which may touch little of it.
+  static constexpr std::size_t most_populated_bytes = std::size_t{4} << 20;
 
   /// Effects: sets the wish for memory that is mapped from now on. Thread safety: any thread.
   static void set_wish(huge_pages wish) noexcept { wish_.store(wish, detail::memory_order_relaxed); }
 
+  /// Effects: makes blocks of up to `most_populated_bytes` resident when they are mapped from now on, or no longer, as
+  /// by default. Thread safety: any thread.
+  static void set_populates(bool wish) noexcept { populates_.store(wish, detail::memory_order_relaxed); }
+
   template <class Pages>
   static void* map(std::size_t bytes, std::size_t alignment) noexcept {
-    if (wish() == huge_pages::wanted) return huge::map<Pages>(bytes, alignment);
-    void* const p = populated::map<Pages>(bytes, alignment);
-    if (p != nullptr) refuse_if_wished<Pages>(p, bytes);
+    void* const p = map_by_wish<Pages>(bytes, alignment);
+    if (p != nullptr && bytes <= most_populated_bytes && populates_.load(detail::memory_order_relaxed))
+      Pages::populate(p, bytes);
     return p;
   }
 
@@ -137,6 +144,14 @@ public:
   }
 
 private:
+  template <class Pages>
+  static void* map_by_wish(std::size_t bytes, std::size_t alignment) noexcept {
+    if (wish() == huge_pages::wanted) return huge::map<Pages>(bytes, alignment);
+    void* const p = populated::map<Pages>(bytes, alignment);
+    if (p != nullptr) refuse_if_wished<Pages>(p, bytes);
+    return p;
+  }
+
   [[nodiscard]] static huge_pages wish() noexcept { return wish_.load(detail::memory_order_relaxed); }
 
   template <class Pages>
@@ -146,6 +161,7 @@ private:
   }
 
   static inline constinit detail::atomic<huge_pages> wish_ = huge_pages::by_system;
+  static inline constinit detail::atomic<bool> populates_ = false;
 };
 
 }  // namespace fresh
