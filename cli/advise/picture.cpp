@@ -13,6 +13,7 @@
 #include "cli/advise/call_graph.hpp"
 #include "cli/advise/titles.hpp"
 #include "cli/advise/words.hpp"
+#include "cli/routes/plan_text.hpp"
 
 namespace ashlar::cli {
 
@@ -63,7 +64,7 @@ page_site site_of_page(const advised_site& s, const call_tree& tree, site_names&
   site.function = place.function.empty() ? site_title(s, tree) : place.function;
   site.file = place.line == 0 ? place.module : place.file;
   site.line = place.line != 0 ? place.line : -static_cast<std::int64_t>(offset_of(s, tree, names));
-  const std::string offset = fmt::format("at {}+{:#x}", place.module, -site.line);
+  const std::string offset = "at " + address_text(place.module, static_cast<std::uint64_t>(-site.line));
   if (const std::string mark = site_distinction(s); !place.function.empty() && mark != offset) site.distinction = mark;
   site.container = s.request.container;
   site.remedy = name(s.rule->proposes);

@@ -18,7 +18,7 @@ constexpr std::size_t unchanged_shown = 3;
 constexpr std::uint64_t many_bytes = std::uint64_t{16} << 20;
 
 std::string paragraph(const std::string& text, const std::string& indent) {
-  return indent + wrapped(text, width - indent.size(), indent) + "\n";
+  return hanging(indent, text, width) + "\n";
 }
 
 std::string heading(const advice& a) {
@@ -119,8 +119,7 @@ std::string advice_text(const advice& a, const call_tree& tree, std::size_t top)
   text += heading(a);
   if (a.features.allocated.objects == 0) return text + "\nNo allocation was recorded: there is nothing to advise.\n";
   if (a.measurement.text.empty())
-    text += "\nWithout a change of code\n" + paragraph("- " + malloc_remedy(a), "  ") +
-            paragraph("- " + page_remedy(a), "  ");
+    text += "\nWithout a change of code\n" + paragraph(malloc_remedy(a), "  - ") + paragraph(page_remedy(a), "  - ");
   const auto is_unchanged = [](const advised_site& s) { return s.rule->proposes == remedy::nothing; };
   const auto first =
       static_cast<std::size_t>(std::find_if(a.sites.begin(), a.sites.end(), is_unchanged) - a.sites.begin());

@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include <fmt/format.h>
+#include "cli/routes/plan_text.hpp"
 
 namespace ashlar::cli {
 
@@ -46,8 +46,7 @@ std::string own_mark(const std::vector<std::string>& marks, const std::map<std::
 
 std::string address_mark(std::uint64_t frame, const call_tree& tree) {
   const site_frame& at = tree.frame(frame);
-  const std::string& path = tree.modules()[at.module].path;
-  return fmt::format("at {}+{:#x}", path.substr(path.rfind('/') + 1), at.offset);
+  return "at " + address_text(tree.modules()[at.module].path, at.offset);
 }
 
 std::string site_distinction(const advised_site& s) {
@@ -59,7 +58,7 @@ std::string site_title(const advised_site& s, const call_tree& tree) {
   const site_node& node = tree.nodes()[s.node];
   const site_frame& frame = tree.frame(tree.frames(node.stack).front());
   const std::string request = s.request.place.function.empty()
-                                  ? fmt::format("{}+{:#x}", tree.modules()[frame.module].path, frame.offset)
+                                  ? address_text(tree.modules()[frame.module].path, frame.offset)
                                   : s.request.place.str();
   const std::string distinction = site_distinction(s);
   return distinction.empty() ? request : request + " " + distinction;

@@ -22,6 +22,7 @@
 #include "cli/report/trace.hpp"
 #include "cli/rounds/comparison.hpp"
 #include "cli/routes/frame_steps.hpp"
+#include "cli/routes/plan_text.hpp"
 #include "cli/support/budget.hpp"
 #include "cli/support/output.hpp"
 #include "cli/support/parse.hpp"
@@ -219,18 +220,12 @@ route_plan make_plan(const advise_options& o, advice& a, const call_tree& tree, 
   return plan;
 }
 
-/// Returns: the end of the page, with the first sites of each group.
+/// Returns: the end of the page, with the first site of each group.
 std::string plan_line(const advise_options& o, const route_plan& plan) {
   if (o.plan.empty() || plan.groups.empty()) return "";
-  std::size_t sites = 0;
-  for (const route_group& group : plan.groups) sites += group.sites.size();
-  std::string text = fmt::format("\nPlan: {} in {}, written to {}\n", counted(sites, "site"),
-                                 counted(plan.groups.size(), "group"), o.plan);
-  constexpr std::size_t width = 100;
-  for (std::size_t i = 0; i < std::min(plan.groups.size(), o.top); ++i)
-    text += "  " + wrapped(plan.groups[i].name + ": " + sites_text(plan.groups[i]), width - 2, "    ") + "\n";
-  if (plan.groups.size() > o.top) text += fmt::format("  and {}\n", counted(plan.groups.size() - o.top, "more group"));
-  return text;
+  constexpr std::size_t lines_of_group = 2;
+  return fmt::format("\nPlan: {}, written to {}\n", plan_size_text(plan), o.plan) +
+         plan_text(plan, lines_of_group * o.top);
 }
 
 void write_plan(const advise_options& o, const advice& a, const route_plan& plan) {

@@ -15,6 +15,7 @@
 #include <fmt/ranges.h>
 
 #include "cli/remedies/decide.hpp"
+#include "cli/routes/plan_text.hpp"
 #include "cli/support/words.hpp"
 #include "cli/verify/attribute.hpp"
 
@@ -223,6 +224,7 @@ private:
     const double t = student_quantile(effect_error / static_cast<double>(parts.size()), freedom);
     all_.group_pairs = found.pairs;
     all_.kept.clear();
+    const site_titles titles(request_->routes);
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const mean_interval& e = found.effects[i];
       constexpr double seen_with_80_percent = 0.84;
@@ -231,7 +233,7 @@ private:
            .groups = parts[i],
            .log_ratio = e,
            .detectable = std::expm1((e.greatest - e.mean) * (1 + seen_with_80_percent / t)),
-           .sites = parts[i].size() == 1 ? sites_text(request_->routes.groups[parts[i].front()]) : ""});
+           .sites = parts[i].size() == 1 ? titles.of(request_->routes.groups[parts[i].front()]) : ""});
       if (all_.groups.back().stays()) all_.kept.insert(all_.kept.end(), parts[i].begin(), parts[i].end());
     }
     if (all_.kept.empty() || all_.kept.size() == request_->routes.groups.size()) return;

@@ -53,7 +53,7 @@ struct group_effect {
   std::vector<std::size_t> groups = {};  ///< Their numbers; several where the budget does not tell them apart.
   mean_interval log_ratio;
   double detectable = 0;
-  std::string sites = {};  ///< Of a single group, by `sites_text`.
+  std::string sites = {};  ///< Of a single group, by their titles.
   [[nodiscard]] bool stays() const noexcept { return log_ratio.greatest < 0; }
 };
 

@@ -135,8 +135,8 @@ std::string predicted_text(const json& replay) {
   constexpr std::size_t name_columns = 24;
   for (const predicted_row& row : rows) {
     const std::string name = row.name + (row.is_preloadable ? "" : " (in the code)");
-    text += "  " + name + std::string(std::max(name_columns, name.size() + 1) - name.size(), ' ');
-    text += wrapped(line_of(row, replay), page_width - name_columns - 2, std::string(name_columns + 2, ' ')) + "\n";
+    const std::string head = "  " + name + std::string(std::max(name_columns, name.size() + 1) - name.size(), ' ');
+    text += hanging(head, line_of(row, replay), page_width) + "\n";
   }
   return text;
 }

@@ -120,9 +120,7 @@ std::string method(const remedy_measurement& m, const remedy_request& request) {
 
 std::string row(const std::string& name, const std::string& text) {
   const std::string shown = shorten(name, name_width);
-  const std::string indent(name_width + 4, ' ');
-  return "  " + shown + std::string(name_width + 2 - display_width(shown), ' ') +
-         wrapped(text, width - indent.size(), indent) + "\n";
+  return hanging("  " + shown + std::string(name_width + 2 - display_width(shown), ' '), text, width) + "\n";
 }
 
 std::string group_list(const remedy_measurement& m) {

@@ -241,15 +241,6 @@ std::string name_of(const route_site& site) {
   return site.source.empty() ? site.function : site.function + " (" + site.source + ")";
 }
 
-std::string sites_text(const route_group& group) {
-  constexpr std::size_t most_named = 2;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(group.sites.size(), most_named); ++i)
-    text += (i == 0 ? "" : ", ") + name_of(group.sites[i]);
-  if (group.sites.size() > most_named) text += " and " + std::to_string(group.sites.size() - most_named) + " more";
-  return text;
-}
-
 std::string to_text(const route_plan& plan) {
   std::string all = line_of({{"plan", plan_version}, {"program", plan.program}, {"modules", plan.modules}});
   for (const route_group& group : plan.groups) all += line_of(to_json(group));

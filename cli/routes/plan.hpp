@@ -75,9 +75,6 @@ inline constexpr std::size_t most_plan_bytes = std::size_t{64} << 20;  ///< Of t
 /// Returns: "parse (parser.cpp:12)"; of a site without a function, its offset.
 [[nodiscard]] std::string name_of(const route_site& site);
 
-/// Returns: the names of the first two sites, and the number of the others.
-[[nodiscard]] std::string sites_text(const route_group& group);
-
 /// Returns: the plan as text that `read_plan` reads. Bytes that are not UTF-8 are replaced.
 [[nodiscard]] std::string to_text(const route_plan& plan);
 

@@ -14,7 +14,7 @@
 #include "cli/routes/build_id.hpp"
 #include "cli/routes/handover.hpp"
 #include "cli/routes/plan.hpp"
-#include "cli/run/plan_text.hpp"
+#include "cli/routes/plan_text.hpp"
 #include "cli/support/companion.hpp"
 #include "cli/support/inspect_program.hpp"
 #include "cli/support/parse.hpp"
@@ -81,6 +81,12 @@ int start(const command& c, const std::string& library) {
   return complain_of_start("run", c.program.front(), become(c.program));
 }
 
+/// Returns: the plan's sites, as a page at most.
+std::string report_head(const route_plan& plan, const std::string& name) {
+  constexpr std::size_t lines_of_page = 48;
+  return "ashlar run: " + name + ": " + plan_size_text(plan) + "\n" + plan_text(plan, lines_of_page);
+}
+
 /// Routes the calls of the plan's sites.
 int run_by_plan(const command& c) {
   if (c.level != "fast") return complain("run", "--plan is for the level fast", exit_usage);
@@ -95,7 +101,7 @@ int run_by_plan(const command& c) {
   if (!obstacle.empty()) return complain("run", obstacle, exit_not_loaded);
   if (plan.groups.empty()) complain("run", c.plan + ": the plan has no groups: nothing is routed");
   const std::string handed_over = handover_text(plan, c.reports);
-  if (c.reports && !plan.groups.empty()) std::fputs(plan_text(plan, c.plan).c_str(), stderr);
+  if (c.reports && !plan.groups.empty()) std::fputs(report_head(plan, c.plan).c_str(), stderr);
   ::setenv(route_variable, handed_over.c_str(), 1);
   return start(c, library);
 }

@@ -60,6 +60,16 @@ std::string wrapped(const std::string& text, std::size_t width, const std::strin
   return out;
 }
 
+std::string hanging(const std::string& head, const std::string& text, std::size_t width) {
+  const std::string indent(display_width(head), ' ');
+  std::string out = head;
+  for (const char c : wrapped(text, width - indent.size())) {
+    out += c;
+    if (c == '\n') out += indent;
+  }
+  return out;
+}
+
 std::string bar(double share, std::size_t width) {
   static constexpr std::array<const char*, 8> part = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
   const double clamped = std::clamp(share, 0.0, 1.0);

@@ -44,6 +44,10 @@ private:
 /// Returns: the text in lines of at most `width` columns, broken at blanks; all but the first start with `indent`.
 [[nodiscard]] std::string wrapped(const std::string& text, std::size_t width, const std::string& indent = "");
 
+/// Returns: `head`, and the text beside it in lines of at most `width` columns, all of which begin where the first
+/// does.
+[[nodiscard]] std::string hanging(const std::string& head, const std::string& text, std::size_t width);
+
 /// Returns: the text with its first letter in upper case, if that is one from a to z.
 [[nodiscard]] std::string capital(std::string text);
 

@@ -58,17 +58,6 @@ TEST(route_plan, comes_back_as_it_was) {
   EXPECT_EQ(read(to_text(empty)), empty);
 }
 
-TEST(route_plan, names_the_first_two_sites_of_a_group) {
-  route_group group;
-  group.sites = {{.chain = {{"ab", 255}}, .function = "", .source = ""},
-                 {.chain = {{"ab", 2}}, .function = "parse", .source = "parser.cpp:12"}};
-  EXPECT_EQ(sites_text(group), "ff, parse (parser.cpp:12)");
-  group.sites.push_back({.chain = {{"ab", 3}}, .function = "f", .source = ""});
-  EXPECT_EQ(sites_text(group), "ff, parse (parser.cpp:12) and 1 more");
-  group.sites = {group.sites[2]};
-  EXPECT_EQ(sites_text(group), "f");
-}
-
 TEST(route_plan, writes_text_that_is_not_utf8) {
   route_plan plan = sample_plan();
   plan.groups[0].sites[0].function = "f\xff";

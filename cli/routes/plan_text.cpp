@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Lists groups and sites, as many of each as there is room for.
+#include "cli/routes/plan_text.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "cli/support/table.hpp"
+#include "cli/support/table_units.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+constexpr std::size_t width = 100;
+constexpr std::size_t groups_shown = 16;
+constexpr std::size_t sites_named = 2;
+
+std::string heading(const route_group& group) {
+  std::string text = "  " + shorten(group.name, width / 2) + ", " + resource_text(group);
+  const auto objects = group.evidence.find("objects");
+  if (objects != group.evidence.end() && objects->is_number_integer())
+    text += fmt::format(", advised for {} objects", human_count(objects->get<double>()));
+  return text + ":\n";
+}
+
+/// The last line counts the sites that have none.
+std::string site_lines(const route_group& group, const site_titles& titles, std::size_t most) {
+  std::string text;
+  const std::size_t shown = std::min(group.sites.size(), most);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const std::size_t left = i + 1 == shown ? group.sites.size() - shown : 0;
+    const std::string more = left == 0 ? "" : fmt::format(" and {}", counted(left, "more site"));
+    text += "    " + titles.of(group.sites[i], width - 4 - more.size()) + more + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string address_text(const std::string& path, std::uint64_t offset) {
+  return fmt::format("{}+{:#x}", path.substr(path.rfind('/') + 1), offset);
+}
+
+site_titles::site_titles(const route_plan& plan) : plan_(plan) {
+  for (const route_group& group : plan.groups)
+    for (const route_site& site : group.sites) ++uses_[name_of(site)];
+}
+
+std::string site_titles::distinction(const route_site& site) const {
+  if (const auto use = uses_.find(name_of(site)); use != uses_.end() && use->second == 1) return "";
+  std::string text;
+  for (const route_frame& frame : site.chain)
+    text += (text.empty() ? " at " : " ← ") + address_text(plan_.modules.at(frame.build_id), frame.offset);
+  return text;
+}
+
+std::string site_titles::of(const route_site& site) const { return name_of(site) + distinction(site); }
+
+std::string site_titles::of(const route_site& site, std::size_t width) const {
+  const std::string at = distinction(site);
+  return shorten(name_of(site), width - std::min(display_width(at), width / 2)) + at;
+}
+
+std::string site_titles::of(const route_group& group) const {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(group.sites.size(), sites_named); ++i)
+    text += (i == 0 ? "" : ", ") + of(group.sites[i]);
+  if (group.sites.size() > sites_named) text += fmt::format(" and {} more", group.sites.size() - sites_named);
+  return text;
+}
+
+std::string plan_size_text(const route_plan& plan) {
+  std::size_t sites = 0;
+  for (const route_group& group : plan.groups) sites += group.sites.size();
+  return counted(sites, "site") + " in " + counted(plan.groups.size(), "group");
+}
+
+std::string resource_text(const route_group& group) {
+  return group.remedy == route_remedy::pool ? "a pool of cells of " + human_bytes(static_cast<double>(group.cell_bytes))
+                                            : "an arena";
+}
+
+std::string plan_text(const route_plan& plan, std::size_t lines) {
+  const site_titles titles(plan);
+  const std::size_t groups = std::min({plan.groups.size(), groups_shown, std::max<std::size_t>(lines / 2, 1)});
+  const std::size_t sites = groups == 0 ? 0 : std::max<std::size_t>(lines / groups, 2) - 1;  // of a group
+  std::string text;
+  for (std::size_t i = 0; i < groups; ++i) text += heading(plan.groups[i]) + site_lines(plan.groups[i], titles, sites);
+  if (plan.groups.size() > groups)
+    text += fmt::format("  and {}\n", counted(plan.groups.size() - groups, "more group"));
+  return text;
+}
+
+}  // namespace ashlar::cli
