@@ -20,6 +20,13 @@ struct advice_measurement {
   nlohmann::json data;  ///< Null: nothing was measured.
 };
 
+/// A site whose objects are worth memory of their own, and that no plan can have.
+struct left_out_site {
+  std::uint32_t node = 0;
+  std::string text;      ///< A sentence.
+  std::string obstacle;  ///< Its reason.
+};
+
 struct advice {
   std::string program;              ///< The recorded command line.
   std::vector<std::string> traces;  ///< Their files.
@@ -28,6 +35,9 @@ struct advice {
   advice_limits limits;
   std::vector<advised_site> sites;  ///< Those with a remedy first.
   advice_measurement measurement = {};
+  route_plan plan = {};  ///< All of it, before groups without a gain leave it.
+  std::vector<left_out_site> left_out = {};
+  std::string order;    ///< Of the sites with a remedy, in sentences; empty: by the estimate, as nothing was measured.
   std::string no_plan;  ///< Why no site is routed; empty: some are.
 };
 
@@ -41,10 +51,10 @@ using frame_follower = std::function<bool(const std::string& path, std::uint64_t
 
 /// Returns: the routes of the groups of `group_sites`, as far as their frames lie in modules with a build id, and a
 /// router can follow all but the last. `follows`: whether it can go on from the return address `offset` of the file
-/// `path`. Effects: adds to `left_out` a line for each site that has no route for one of these reasons.
+/// `path`. Effects: adds to `left_out` each site that has no route for one of these reasons.
 [[nodiscard]] route_plan advice_plan(const advice& a, const call_tree& tree, const site_observer& seen,
                                      site_names& names, const frame_follower& follows,
-                                     std::vector<std::string>& left_out);
+                                     std::vector<left_out_site>& left_out);
 
 /// Returns: the return addresses that identify the site.
 [[nodiscard]] std::vector<route_frame> chain_of(const advised_site& s, const call_tree& tree);

@@ -99,6 +99,17 @@ void add(site_group& group, std::uint32_t node, const site_features& f) {
 
 }  // namespace
 
+const char* why_not_routed(const site_features& f, const advice_limits& limits) {
+  if (f.allocated.objects < least_site_objects) return "its objects are few";
+  if (f.peak_bytes < least_site_bytes) return "less than 16 KiB of it is alive at once";
+  if (f.resized * 2 > f.allocated.objects || 5 * f.growth.steps >= f.allocated.objects) return "its blocks grow";
+  if (f.sizes.quantile(0.99) > most_placed_bytes) return "its blocks are above 1 KiB";
+  if (f.alignment > 16) return "its blocks are aligned to more than 16 bytes";
+  if (!lives_long(f, limits)) return "its objects die young";
+  if (!fits_pool(f) && !fits_arena(f, limits)) return "its sizes would leave holes";
+  return "its group would be too small for pages of its own";
+}
+
 std::vector<site_group> group_sites(const call_tree& tree, const site_observer& seen, const advice_limits& limits) {
   std::map<std::pair<std::uint64_t, bool>, site_group> by_kind;
   for (const std::uint32_t node : site_picker(tree, seen, limits).all()) {

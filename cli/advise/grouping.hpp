@@ -30,6 +30,9 @@ inline constexpr std::uint64_t least_site_bytes = std::uint64_t{1} << 14;   ///<
 inline constexpr std::uint64_t least_group_bytes = std::uint64_t{1} << 17;  ///< The same, of a group.
 inline constexpr std::uint32_t most_routed_depth = 4;  ///< Frames of a chain: each costs each call.
 
+/// Returns: why a site is in no group, as the end of a sentence. Expects: the features of a site in none.
+[[nodiscard]] const char* why_not_routed(const site_features& f, const advice_limits& limits);
+
 /// Returns: the groups, the one with the most live bytes first. A site is one return address, or a longer chain where
 /// the callers' objects have other lifetimes; its objects are long-lived. Sites with cells of one size that live alike
 /// share a pool; those of several sizes that die in batches share an arena.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Advice for programs: every feature of every site.
+#include <cmath>
 #include <string>
 
 #include <nlohmann/json.hpp>
@@ -73,13 +74,22 @@ json frame_json(const site_frame& frame, const call_tree& tree, const std::vecto
 }
 
 std::string level_of(const advised_site& s) {
-  if (!s.measured.empty()) return "measured";
+  if (s.trial.found != trial_result::none) return "measured";
   return s.rule->proposes == remedy::nothing ? "estimate" : "simulated";
 }
 
 json to_json(const phase_features& p) {
   return {{"opening_mark", p.opening},  {"closing_mark", p.closing}, {"phases", p.phases},
           {"of_program", p.of_program}, {"objects", p.objects},      {"all_alike", p.all_alike}};
+}
+
+json to_json(const site_trial& trial) {
+  if (trial.text.empty()) return nullptr;
+  if (trial.found == trial_result::none) return {{"tried", false}, {"text", trial.text}};
+  const char* const found = trial.found == trial_result::gain   ? "gain"
+                            : trial.found == trial_result::open ? "undecided"
+                                                                : "no gain";
+  return {{"tried", true}, {"text", trial.text}, {"found", found}, {"ratio", std::exp(trial.log_ratio)}};
 }
 
 json site_json(const advised_site& s, const advice& a, const call_tree& tree, site_names& names) {
@@ -103,6 +113,7 @@ json site_json(const advised_site& s, const advice& a, const call_tree& tree, si
           {"evidence", s.evidence},
           {"advice", remedy_text(s, a.limits)},
           {"gain", {{"level", level_of(s)}, {"estimate_ns", s.estimate}, {"text", gain_text(s, a)}}},
+          {"trial", to_json(s.trial)},
           {"owner", {{"function", s.owner}, {"share", s.owner_share}}},
           {"phases", to_json(s.phases)},
           {"features", features_json(*s.features)}};
@@ -154,6 +165,7 @@ json advice_json(const advice& a, const call_tree& tree, site_names& names) {
           {"features", program_json(a.features)},
           {"measurement", a.measurement.data},
           {"no_plan", a.no_plan.empty() ? json() : json(a.no_plan)},
+          {"order", a.order.empty() ? json() : json(a.order)},
           {"sites", sites}};
 }
 

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/advise/trials.hpp"
 #include "cli/remedies/predicted.hpp"
 #include "cli/remedies/text.hpp"
 #include "cli/rounds/progress.hpp"
@@ -88,48 +89,6 @@ void add_evidence(route_plan& plan, const json& effects) {
     for (const std::size_t group : effect.at("groups")) plan.groups[group].evidence["measured"] = effect;
 }
 
-/// The effect of the plan as a whole, where there is one group.
-json effects_of_groups(const json& data, const route_plan& plan) {
-  if (!data.at("groups").empty() || plan.groups.size() != 1) return data["groups"];
-  for (const json& remedy : data.at("remedies")) {
-    if (remedy.at("kind") != "routes" || remedy.contains("failure")) continue;
-    const json& cpu = remedy.at("measures").at("cpu_ms");
-    const auto log = [](const json& ratio) { return std::log(ratio.get<double>()); };
-    const group_effect group{.name = plan.groups.front().name,
-                             .groups = {0},
-                             .log_ratio = {log(cpu.at("ratio")), log(cpu.at("interval")[0]), log(cpu["interval"][1])},
-                             .detectable = cpu.at("detectable")};
-    return json::array({{{"groups", group.groups}, {"ratio", cpu["ratio"]}, {"text", group_text(group)}}});
-  }
-  return json::array();
-}
-
-/// Effects: the sites with a remedy are sorted by the effects of their groups.
-void sort_sites(advice& a, const call_tree& tree, const route_plan& plan, const json& effects) {
-  std::map<std::vector<route_frame>, std::size_t> groups;
-  for (std::size_t i = 0; i < effects.size(); ++i)
-    for (const std::size_t group : effects[i].at("groups"))
-      for (const route_site& site : plan.groups[group].sites) groups.emplace(site.chain, i);
-  for (advised_site& s : a.sites) {
-    auto group = groups.end();  // of the site, or of the calls that it is a part of
-    for (auto chain = chain_of(s, tree); !chain.empty() && group == groups.end(); chain.pop_back())
-      group = groups.find(chain);
-    if (s.rule->proposes == remedy::nothing || group == groups.end()) continue;
-    const json& effect = effects[group->second];
-    const std::size_t together = effect.at("groups").size();
-    s.measured = together == 1 ? "" : fmt::format("{} groups together: ", together);
-    s.measured += effect.at("text").get<std::string>();
-    s.measured_log_ratio = std::log(effect.at("ratio").get<double>());
-  }
-  const auto rank = [](const advised_site& s) {
-    if (s.rule->proposes == remedy::nothing) return 2;
-    return s.measured.empty() ? 1 : 0;
-  };
-  std::stable_sort(a.sites.begin(), a.sites.end(), [&rank](const advised_site& x, const advised_site& y) {
-    return rank(x) != rank(y) ? rank(x) < rank(y) : x.measured_log_ratio < y.measured_log_ratio;
-  });
-}
-
 /// Returns: why the measurement has left no group.
 std::string why_none_is_left(const std::string& failure) {
   return failure.empty() ? "no group of sites was measured to gain" : "routing fails: " + failure;
@@ -140,7 +99,7 @@ std::string why_none_is_left(const std::string& failure) {
 void take_answer(const json& answer, advice& a, const call_tree& tree, route_plan& plan) {
   a.measurement = {.text = answer.at("text"), .data = answer.at("data")};
   if (!answer.at("unfit").get<bool>()) {
-    sort_sites(a, tree, plan, effects_of_groups(a.measurement.data, plan));
+    add_trials(a, tree, a.measurement.data, answer.at("plan_failure"));
     add_evidence(plan, a.measurement.data.at("groups"));
   }
   const bool had_groups = !plan.groups.empty();
@@ -158,6 +117,7 @@ void advice_measurer::take_program(const std::vector<std::unique_ptr<trace_input
   if (options_.level != measure_level::run) return;
   if (options_.program.empty()) {
     options_.program = recorded_command(inputs);
+    is_recorded_ = true;
     for (const auto& input : inputs) require_build(*input);
   }
   const program_facts facts = inspect_program(options_.program.front());
@@ -196,6 +156,8 @@ int advice_measurer::run(advice& a, const call_tree& tree, route_plan& plan, con
   std::string bytes;
   json::to_cbor(question, bytes);  // keeps words of the command that are not UTF-8
   const json answer = json::parse(apart_->ask(bytes));
+  if (is_recorded_ && a.limits.program_ns == 0)
+    a.limits.program_ns = 1e6 * answer.at("data").at("cpu_ms").get<double>();
   take_answer(answer, a, tree, plan);
   a.warnings.insert(a.warnings.end(), notes_.begin(), notes_.end());
   return answer.at("status");

@@ -31,7 +31,7 @@ struct measure_usage_error : std::runtime_error {
 };
 
 /// Effects: puts the answer of `remedy_json` and the members "text", "kept", "plan_failure" and "unfit" into the
-/// advice: sites get the effect of their group, the greatest gain first, `plan` the groups that are kept, with the
+/// advice: sites get their trials, the greatest gain first (`add_trials`), `plan` the groups that are kept, with the
 /// effects as evidence. Of an unfit machine neither order nor evidence is taken.
 void take_answer(const nlohmann::json& answer, advice& a, const call_tree& tree, route_plan& plan);
 
@@ -57,6 +57,7 @@ private:
   [[nodiscard]] int run(advice& a, const call_tree& tree, route_plan& plan, const std::string& plan_path);
 
   measure_options options_;
+  bool is_recorded_ = false;        // the command: its time is that of the trace
   std::string file_;                // the program's
   std::vector<std::string> notes_;  // for the page
   std::optional<process_apart> apart_;

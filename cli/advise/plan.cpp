@@ -39,9 +39,9 @@ const char* obstacle_of(const site_node& node, const call_tree& tree, const fram
   for (std::size_t i = 0; i != frames.size(); ++i) {
     const site_frame& frame = tree.frame(frames[i]);
     const site_module& module = tree.modules()[frame.module];
-    if (module.build_id.empty() || frame.offset > most_offset) return "its module has no build id.";
+    if (module.build_id.empty() || frame.offset > most_offset) return "its module has no build id";
     if (i + 1 != frames.size() && !follows(module.path, frame.offset))
-      return "a function that leads to it has no frame of a fixed size.";
+      return "a function that leads to it has no frame of a fixed size";
   }
   return nullptr;
 }
@@ -81,7 +81,7 @@ void add_modules(const site_node& node, const call_tree& tree, route_plan& plan)
 std::vector<route_frame> chain_of(const advised_site& s, const call_tree& tree) { return chain_of(s.node, tree); }
 
 route_plan advice_plan(const advice& a, const call_tree& tree, const site_observer& seen, site_names& names,
-                       const frame_follower& follows, std::vector<std::string>& left_out) {
+                       const frame_follower& follows, std::vector<left_out_site>& left_out) {
   route_plan plan;
   plan.program = a.program;
   for (const site_group& from : group_sites(tree, seen, a.limits)) {
@@ -89,7 +89,10 @@ route_plan advice_plan(const advice& a, const call_tree& tree, const site_observ
     for (const std::uint32_t number : from.nodes) {
       const site_node& node = tree.nodes()[number];
       if (const char* const obstacle = obstacle_of(node, tree, follows); obstacle != nullptr) {
-        left_out.push_back(names.request(node.stack).place.str() + " is not in the plan: " + obstacle);
+        left_out.push_back(
+            {.node = number,
+             .text = fmt::format("{} is not in the plan: {}.", names.request(node.stack).place.str(), obstacle),
+             .obstacle = obstacle});
         continue;
       }
       add_modules(node, tree, plan);

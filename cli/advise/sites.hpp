@@ -11,6 +11,20 @@
 
 namespace ashlar::cli {
 
+enum class trial_result {
+  none,    ///< Nothing was tried.
+  gain,    ///< The interval is below 0.
+  open,    ///< Tried with others, and undecided.
+  no_gain  ///< A loss, or the interval holds 0.
+};
+
+/// What a measurement of the program tells about a site.
+struct site_trial {
+  trial_result found = trial_result::none;
+  std::string text;      ///< The effect of its group, or why it has none; empty: nothing was measured.
+  double log_ratio = 0;  ///< Unless nothing was tried.
+};
+
 /// A call site with its verdict.
 struct advised_site {
   std::uint32_t node = 0;
@@ -23,9 +37,8 @@ struct advised_site {
   std::string owner;
   double owner_share = 0;
   phase_features phases;
-  double estimate = 0;   ///< Nanoseconds, of the calls that the remedy touches.
-  std::string measured;  ///< The effect of its group on the program; empty: not measured.
-  double measured_log_ratio = 0;
+  double estimate = 0;  ///< Nanoseconds, of the calls that the remedy touches.
+  site_trial trial;
   std::size_t more_places = 0;  ///< In the program that reach this site, beside `request.place`.
 };
 

@@ -124,9 +124,9 @@ std::string advice_text(const advice& a, const call_tree& tree, std::size_t top)
   const auto first =
       static_cast<std::size_t>(std::find_if(a.sites.begin(), a.sites.end(), is_unchanged) - a.sites.begin());
   text += fmt::format("\nBy call site: {} of {} have a remedy to try\n", in_words(first), in_words(a.sites.size()));
+  if (!a.order.empty()) text += paragraph(a.order, "");
   for (std::size_t i = 0; i < std::min(first, top); ++i) text += site_text(i + 1, a.sites[i], a, tree);
-  if (first > top)
-    text += fmt::format("\n     and {} more with a lower estimate; --top shows them\n", in_words(first - top));
+  if (first > top) text += fmt::format("\n     and {} more behind them; --top shows them\n", in_words(first - top));
   return text + unchanged_text(a.sites, first, a, tree);
 }
 

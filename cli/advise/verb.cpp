@@ -188,14 +188,14 @@ std::vector<std::string> warnings_of(const trace_inputs& inputs, const std::vect
   return all;
 }
 
-/// Returns: why the plan has no groups; empty if it has some. `left_out`: a sentence for each site that has no route.
-std::string why_no_plan(const program_features& p, const route_plan& plan, const std::vector<std::string>& left_out) {
+/// Returns: why the plan has no groups; empty if it has some. `left_out`: the sites that have no route.
+std::string why_no_plan(const program_features& p, const route_plan& plan, const std::vector<left_out_site>& left_out) {
   if (!plan.groups.empty()) return "";
   if (p.allocated.objects == 0) return "no allocation was recorded";
   if (p.without_stack == p.allocated.objects)
     return "the trace has no call stacks, so that no site is known: record with --stacks 16";
   if (left_out.empty()) return "no long-lived objects are worth memory of their own";
-  const std::string& first = left_out.front();
+  const std::string& first = left_out.front().text;
   return fmt::format("none of the {} sites worth memory of their own can be routed: {}", left_out.size(),
                      first.substr(0, first.find_last_not_of('.') + 1));
 }
@@ -204,19 +204,19 @@ std::string why_no_plan(const program_features& p, const route_plan& plan, const
 /// `a.no_plan` is the reason of an empty plan.
 route_plan make_plan(const advise_options& o, advice& a, const call_tree& tree, const site_observer& seen,
                      site_names& names, const trace::mapped_module& program) {
-  std::vector<std::string> notes;
   frame_steps steps;
   const auto follows = [&](const std::string& path, std::uint64_t offset) {
     return steps.at(path, offset).has_value();
   };
-  route_plan plan = advice_plan(a, tree, seen, names, follows, notes);
+  route_plan plan = advice_plan(a, tree, seen, names, follows, a.left_out);
   if (!plan.groups.empty() && !program.build_id.empty()) {
     plan.modules[program.build_id] = program.path;
     plan.program = program.path;  // not as the command line spells it, which may be relative
   }
   if (!o.plan.empty())
-    for (const std::string& note : notes) complain("advise", note);
-  a.no_plan = why_no_plan(a.features, plan, notes);
+    for (const left_out_site& left : a.left_out) complain("advise", left.text);
+  a.no_plan = why_no_plan(a.features, plan, a.left_out);
+  a.plan = plan;
   return plan;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Remedies and gains in words. Each gain has its level in capitals: ESTIMATE or SIMULATED.
+// Remedies and gains in words. Each gain has its level in capitals: ESTIMATE, SIMULATED, MEASURED or UNTRIED.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -123,7 +123,8 @@ std::string gain_text(const advised_site& s, const advice& a) {
   if (a.limits.program_ns > 0) text += ", " + percent(s.estimate / runs, a.limits.program_ns) + " of the program";
   const std::string model = simulated(s, a.limits);
   if (!model.empty()) text += ". SIMULATED: " + model;
-  return s.measured.empty() ? text : text + ". MEASURED: " + s.measured;
+  if (s.trial.text.empty()) return text;
+  return text + (s.trial.found == trial_result::none ? ". UNTRIED: " : ". MEASURED: ") + s.trial.text;
 }
 
 }  // namespace ashlar::cli

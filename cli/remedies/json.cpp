@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/remedies/seen.hpp"
 #include "cli/remedies/text.hpp"
 #include "cli/verify/text.hpp"
 
@@ -31,8 +32,9 @@ json measure_json(const measure_effect& e) {
   return j;
 }
 
-json to_json(const remedy_effect& e) {
+json to_json(const remedy_effect& e, std::size_t least) {
   json j = {{"name", e.remedy.name},
+            {"text", effect_text(e, least)},
             {"kind", name_of(e.remedy.kind)},
             {"library", e.remedy.side.library},
             {"use", e.remedy.side.shown}};
@@ -73,7 +75,7 @@ json rounds_json(const remedy_rounds& rounds, const std::vector<std::string>& na
 
 json remedies_json(const remedy_measurement& m) {
   json all = json::array();
-  for (const remedy_effect& e : m.remedies) all.push_back(to_json(e));
+  for (const remedy_effect& e : m.remedies) all.push_back(to_json(e, m.least_rounds));
   return all;
 }
 
@@ -81,6 +83,22 @@ json groups_json(const remedy_measurement& m) {
   json all = json::array();
   for (const group_effect& group : m.groups) all.push_back(to_json(group, m.kept));
   return all;
+}
+
+/// Of a remedy that was not tried.
+json seen_json(const remedy_measurement& m) {
+  const std::optional<seen_effect> seen = seen_effect_of(m);
+  if (!seen) return nullptr;
+  return {{"detectable", seen->detectable},
+          {"pairs", seen->pairs},
+          {"of", seen->of_groups ? "groups" : "remedies"},
+          {"text", seen_text(seen->detectable)}};
+}
+
+/// Returns: the median processor time of the program as it is, in milliseconds.
+double as_it_is(const remedy_measurement& m) {
+  if (m.screened.sides.empty() || m.screened.sides[0].empty()) return m.first.cpu_ms;
+  return median_of(m.screened.values(0, run_measure::cpu));
 }
 
 json name_at(const remedy_measurement& m, const std::optional<std::size_t>& n) {
@@ -95,6 +113,7 @@ json remedy_json(const remedy_measurement& m, const remedy_request& request) {
             {"sentence", remedy_sentence(m, request)},
             {"winner", name_at(m, m.winner)},
             {"best_without_code", name_at(m, m.best_without_code)},
+            {"whole_plan", name_at(m, m.whole_plan)},
             {"plan", name_at(m, m.by_plan)},
             {"plan_over_best", m.over_best ? measure_json(*m.over_best) : json()},
             {"whole_plan_over_its_rest", m.whole_over_rest ? measure_json(*m.whole_over_rest) : json()},
@@ -105,10 +124,13 @@ json remedy_json(const remedy_measurement& m, const remedy_request& request) {
             {"seed", request.seed},
             {"threshold", request.threshold},
             {"status", m.first.status},
+            {"cpu_ms", as_it_is(m)},
             {"least_rounds", m.least_rounds},
             {"remedies", remedies_json(m)},
             {"groups", groups_json(m)},
             {"group_pairs", m.group_pairs},
+            {"groups_budget_seconds", m.groups_budget == 0 ? json() : json(m.groups_budget)},
+            {"would_have_been_seen", seen_json(m)},
             {"against_itself", effect_json(m.itself)},
             {"screen", rounds_json(m.screened, m.screened_names)},
             {"confirmation", rounds_json(m.confirmed, m.confirmed_names)},

@@ -51,7 +51,7 @@ public:
       attribute_groups();
       confirm();
     } else if (has_plan() && request_->routes.groups.size() > 1) {
-      all_.notes.emplace_back("The budget went to the rounds of all remedies: the effect of each group is not known.");
+      want_larger_budget();
     }
     if (player_.left_behind() != 0)
       all_.notes.emplace_back("The program leaves processes behind: they are killed after each run, and their time is "
@@ -172,6 +172,19 @@ private:
     return 1 + static_cast<std::size_t>(std::find(numbers.begin(), numbers.end(), remedy) - numbers.begin());
   }
 
+  /// The screen in its share of the budget, and as many pairs for each group in that of the groups.
+  void want_larger_budget() {
+    const auto groups = static_cast<double>(request_->routes.groups.size());
+    const auto rounds = static_cast<double>(std::max(all_.least_rounds, least_pairs));
+    const double of_remedies = player_.seconds_of_round(all_.remedies.size());
+    const double pairs = 2 * player_.seconds_of_round(0) * static_cast<double>(pairs_of_part) * groups;
+    const double wanted = of_remedies + std::max(of_remedies * rounds / screen_share, pairs / group_share);
+    all_.groups_budget = 10 * std::ceil(1.1 * wanted / 10);
+    all_.notes.push_back(fmt::format(
+        "The budget has no room for the effect of each group of the plan, which takes about --budget {:.0f}s.",
+        all_.groups_budget));
+  }
+
   void attribute_groups() {
     if (!has_plan() || request_->routes.groups.size() < 2) return;
     const double each = 2 * player_.seconds_of_round(0);
@@ -181,11 +194,7 @@ private:
     const plan_parts parts = parts_of(request_->routes.groups.size(), affordable);
     const std::size_t least = least_pairs_for(parts.size());
     if (request_->rounds == 0 && affordable < least) {
-      all_.notes.push_back(
-          fmt::format("The budget has no room for the effect of each group: {} pairs of runs at least, "
-                      "{:.0f} s.",
-                      least, std::ceil(each * static_cast<double>(least))));
-      return;
+      return want_larger_budget();
     }
     experiment_plan setting;
     setting.itself = false;  // the rounds before have compared it
@@ -279,6 +288,7 @@ private:
   }
 
   static constexpr double screen_share = 0.4;
+  static constexpr double group_share = (1 - screen_share) / 2;
 
   const remedy_request* request_;
   const remedy_progress* progress_;

@@ -63,6 +63,7 @@ struct remedy_measurement {
   std::vector<remedy_effect> remedies;  ///< The greatest gain first, then those that failed.
   std::vector<group_effect> groups;     ///< Each group of the plan is in one; empty: not measured.
   std::size_t group_pairs = 0;
+  double groups_budget = 0;       ///< Seconds with room for each group, if these had none; else 0.
   std::size_t plan_groups = 0;    ///< Of the whole plan.
   std::vector<std::size_t> kept;  ///< The groups of the plan that is left.
   std::string plan_failure;       ///< If not empty: why no group is left.

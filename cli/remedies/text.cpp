@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/remedies/seen.hpp"
 #include "cli/support/table.hpp"
 #include "cli/support/words.hpp"
 #include "cli/verify/text.hpp"
@@ -20,14 +21,8 @@ constexpr std::size_t width = 100;
 constexpr std::size_t name_width = 30;
 constexpr std::size_t leaving_shown = 5;
 
-std::string seen(double detectable) {
-  if (shows_multiples_alone(detectable))
-    return "neither twice nor half the time would have been seen: the runs vary too much";
-  return fmt::format("anything above {} would have been seen", share_text(detectable));
-}
-
 std::string change_nothing(const median_interval& ratio, double detectable) {
-  return fmt::format("change nothing: measured {}; {}", change_text(ratio), seen(detectable));
+  return fmt::format("change nothing: measured {}; {}", change_text(ratio), seen_text(detectable));
 }
 
 bool holds_zero(const mean_interval& log_ratio) { return log_ratio.least <= 0 && log_ratio.greatest >= 0; }
@@ -36,19 +31,6 @@ std::string peak_text(const remedy_effect& e) {
   const measure_effect& peak = e.of(run_measure::peak);
   if (peak.found != finding::loss && peak.found != finding::gain) return "";
   return fmt::format("; {}peak RSS {}", peak.found == finding::loss ? "but " : "", change_text(peak.effect.ratio()));
-}
-
-/// An interval from fewer than `least` rounds would promise too much.
-std::string effect_text(const remedy_effect& e, std::size_t least) {
-  const paired_effect& cpu = e.cpu().effect;
-  if (!e.failure.empty()) return "not measured: " + e.failure;
-  if (cpu.pairs < 2) return "not measured: too few rounds";
-  if (cpu.pairs < least)
-    return fmt::format("undecided: {:+.1f} % on average of {} rounds, too few for an interval",
-                       100 * std::expm1(cpu.log_ratio.mean), cpu.pairs);
-  if (holds_zero(cpu.log_ratio)) return change_nothing(cpu.ratio(), cpu.detectable()) + peak_text(e);
-  const char* const word = cpu.log_ratio.mean > 0 ? "worse: " : "";
-  return fmt::format("{}{}{}; {}", word, change_text(cpu.ratio()), peak_text(e), seen(cpu.detectable()));
 }
 
 /// Returns: what the plan adds to the best remedy without code, or takes away.
@@ -64,7 +46,7 @@ std::string over_best(const remedy_measurement& m) {
     case finding::undecided: break;
   }
   return fmt::format("{} adds nothing certain to {}: {}; {}.", routing, best, change,
-                     seen(m.over_best->effect.detectable()));
+                     seen_text(m.over_best->effect.detectable()));
 }
 
 std::string winner_sentence(const remedy_measurement& m) {
@@ -78,7 +60,7 @@ std::string nothing_sentence(const remedy_measurement& m) {
     if (e.failure.empty() && e.cpu().effect.pairs > 1)
       return fmt::format("Change nothing: of {} remedies the best is {}, measured {} processor time; {}.",
                          m.remedies.size(), e.remedy.name, change_text(e.cpu().effect.ratio()),
-                         seen(e.cpu().effect.detectable()));
+                         seen_text(e.cpu().effect.detectable()));
   return "Change nothing: no remedy could be measured.";
 }
 
@@ -168,11 +150,24 @@ std::string notes(const remedy_measurement& m) {
 
 }  // namespace
 
+/// An interval from fewer than `least` rounds would promise too much.
+std::string effect_text(const remedy_effect& e, std::size_t least) {
+  const paired_effect& cpu = e.cpu().effect;
+  if (!e.failure.empty()) return "not measured: " + e.failure;
+  if (cpu.pairs < 2) return "not measured: too few rounds";
+  if (cpu.pairs < least)
+    return fmt::format("undecided: {:+.1f} % on average of {} rounds, too few for an interval",
+                       100 * std::expm1(cpu.log_ratio.mean), cpu.pairs);
+  if (holds_zero(cpu.log_ratio)) return change_nothing(cpu.ratio(), cpu.detectable()) + peak_text(e);
+  const char* const word = cpu.log_ratio.mean > 0 ? "worse: " : "";
+  return fmt::format("{}{}; {}{}", word, change_text(cpu.ratio()), seen_text(cpu.detectable()), peak_text(e));
+}
+
 std::string group_text(const group_effect& group) {
   const mean_interval& e = group.log_ratio;
   const median_interval ratio{std::exp(e.mean), std::exp(e.least), std::exp(e.greatest)};
   if (holds_zero(e)) return change_nothing(ratio, group.detectable);
-  return (e.mean > 0 ? "worse: " : "") + change_text(ratio) + "; " + seen(group.detectable);
+  return (e.mean > 0 ? "worse: " : "") + change_text(ratio) + "; " + seen_text(group.detectable);
 }
 
 std::string remedy_sentence(const remedy_measurement& m, const remedy_request& request) {

@@ -19,6 +19,9 @@ namespace ashlar::cli {
 /// Returns: "-10.4 % [-11.7, -9.1]", or to change nothing with what would have been seen.
 [[nodiscard]] std::string group_text(const group_effect& group);
 
+/// Returns: the same of a remedy with its peak RSS, or why it has no effect. An interval needs `least` rounds.
+[[nodiscard]] std::string effect_text(const remedy_effect& e, std::size_t least);
+
 /// Returns: all of it, with every run.
 [[nodiscard]] nlohmann::json remedy_json(const remedy_measurement& m, const remedy_request& request);
 

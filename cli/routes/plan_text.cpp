@@ -58,9 +58,9 @@ std::string site_titles::distinction(const route_site& site) const {
 
 std::string site_titles::of(const route_site& site) const { return name_of(site) + distinction(site); }
 
-std::string site_titles::of(const route_site& site, std::size_t width) const {
+std::string site_titles::of(const route_site& site, std::size_t columns) const {
   const std::string at = distinction(site);
-  return shorten(name_of(site), width - std::min(display_width(at), width / 2)) + at;
+  return shorten(name_of(site), columns - std::min(display_width(at), columns / 2)) + at;
 }
 
 std::string site_titles::of(const route_group& group) const {

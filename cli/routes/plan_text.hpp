@@ -23,8 +23,8 @@ public:
   /// Returns: "parse (parser.cpp:12)"; of sites with one name also the return addresses, that of malloc's caller first:
   /// "parse (parser.cpp:12) at prog+0x1234 ← prog+0x5678". Expects: a site of the plan.
   [[nodiscard]] std::string of(const route_site& site) const;
-  /// Returns: the same in at most `width` columns: the name is shortened, and the addresses are whole.
-  [[nodiscard]] std::string of(const route_site& site, std::size_t width) const;
+  /// Returns: the same in at most `columns`: the name is shortened, and the addresses are whole.
+  [[nodiscard]] std::string of(const route_site& site, std::size_t columns) const;
   /// Returns: the titles of the first two sites, and the number of the others.
   [[nodiscard]] std::string of(const route_group& group) const;
 

@@ -102,8 +102,7 @@ std::string in_percent(double log_effect) { return fmt::format("{:+.1f}", 100 * 
 }  // namespace
 
 plan_parts parts_of(std::size_t groups, std::size_t pairs) {
-  constexpr std::size_t pairs_for_part = 8;
-  plan_parts parts(std::min(groups, std::max<std::size_t>(2, pairs / pairs_for_part)));
+  plan_parts parts(std::min(groups, std::max<std::size_t>(2, pairs / pairs_of_part)));
   for (std::size_t i = 0; i < groups; ++i) parts[std::min(i, parts.size() - 1)].push_back(i);
   return parts;
 }

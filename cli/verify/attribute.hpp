@@ -14,8 +14,11 @@ namespace ashlar::cli {
 /// Groups of a plan that come and go together, by their numbers; each group is in one part.
 using plan_parts = std::vector<std::vector<std::size_t>>;
 
-/// Returns: the first groups, which have the greatest estimates, each for itself, and the others together: eight pairs
-/// or more for a part, but two parts at least. Expects: two groups or more.
+/// The fewest pairs of a part whose effect is worth its runs.
+inline constexpr std::size_t pairs_of_part = 8;
+
+/// Returns: the first groups, which have the greatest estimates, each for itself, and the others together:
+/// `pairs_of_part` or more for each, but two parts at least. Expects: two groups or more.
 [[nodiscard]] plan_parts parts_of(std::size_t groups, std::size_t pairs);
 
 /// Returns: a part for each group.

@@ -31,7 +31,7 @@ void build_and_free(scene& s, int n, std::uint64_t size, const std::vector<std::
 }
 
 /// Returns: the plan of all events so far, of a router that cannot follow the frame at `lost`.
-route_plan plan_of(scene& s, std::vector<std::string>& left_out, std::uint64_t lost = 0) {
+route_plan plan_of(scene& s, std::vector<left_out_site>& left_out, std::uint64_t lost = 0) {
   advice made;
   made.features = s.play().program();
   made.program = "program";
@@ -48,7 +48,7 @@ std::vector<std::vector<route_frame>> chains_of(const route_group& group) {
 TEST(advise_plan, sites_of_one_size_that_die_together_share_a_pool) {
   scene s;
   build_and_free(s, 4000, 48, {s.stack({0x1100, 0x1500}), s.stack({0x1200, 0x1500})});
-  std::vector<std::string> left_out;
+  std::vector<left_out_site> left_out;
   const route_plan plan = plan_of(s, left_out);
   EXPECT_TRUE(left_out.empty());
   ASSERT_EQ(plan.groups.size(), 1U);
@@ -76,7 +76,7 @@ TEST(advise_plan, other_sizes_and_other_lifetimes_have_pools_of_their_own) {
     s.free(live.back());
     live.pop_back();
   }
-  std::vector<std::string> left_out;
+  std::vector<left_out_site> left_out;
   const route_plan plan = plan_of(s, left_out);
   ASSERT_EQ(plan.groups.size(), 3U);
   EXPECT_EQ(chains_of(plan.groups[0]), (std::vector<std::vector<route_frame>>{{{"ab12", 0x300}}})) << "the largest";
@@ -90,7 +90,7 @@ TEST(advise_plan, short_lives_and_few_bytes_stay_with_the_process_heap) {
   build_and_free(s, 2000, 48, {s.stack({0x1300})}, s.stack({0x1400}));    // 94 KiB, no group alone
   build_and_free(s, 500, 1000, {s.stack({0x1600})}, s.stack({0x1700}));   // 488 KiB, but few calls
   build_and_free(s, 2000, 4000, {s.stack({0x1800})}, s.stack({0x1900}));  // no two share a page
-  std::vector<std::string> left_out;
+  std::vector<left_out_site> left_out;
   const route_plan plan = plan_of(s, left_out);
   EXPECT_TRUE(plan.groups.empty()) << to_text(plan);
   EXPECT_TRUE(left_out.empty());
@@ -106,7 +106,7 @@ TEST(advise_plan, blocks_of_many_sizes_share_an_arena_if_they_die_together) {
     kept.push_back(s.allocate(16 + i * 37 % 200, pinned));
     if (i % 8 != 0 && i > 2000) s.free(kept[kept.size() - 2000]), kept[kept.size() - 2000] = 0;
   }
-  std::vector<std::string> left_out;
+  std::vector<left_out_site> left_out;
   const route_plan plan = plan_of(s, left_out);
   ASSERT_EQ(plan.groups.size(), 1U) << to_text(plan);
   EXPECT_EQ(plan.groups[0].remedy, route_remedy::arena);
@@ -120,7 +120,7 @@ TEST(advise_plan, a_call_is_followed_to_its_callers_only_where_their_objects_liv
   const auto stays = s.stack({0x1300, 0x1230, 0x1500}), goes = s.stack({0x1300, 0x1240, 0x1500});
   build_and_free(s, 3000, 48, {both, also});
   build_and_free(s, 4000, 80, {stays}, goes);
-  std::vector<std::string> left_out;
+  std::vector<left_out_site> left_out;
   const route_plan plan = plan_of(s, left_out);
   ASSERT_EQ(plan.groups.size(), 2U) << to_text(plan);
   EXPECT_EQ(chains_of(plan.groups[0]), (std::vector<std::vector<route_frame>>{{{"ab12", 0x300}, {"ab12", 0x230}}}));
@@ -128,19 +128,19 @@ TEST(advise_plan, a_call_is_followed_to_its_callers_only_where_their_objects_liv
 }
 
 TEST(advise_plan, a_site_whose_frames_cannot_be_followed_is_named_and_left_out) {
-  const auto play = [](std::vector<std::string>& left_out, std::uint64_t lost) {
+  const auto play = [](std::vector<left_out_site>& left_out, std::uint64_t lost) {
     scene s;
     const auto stays = s.stack({0x1300, 0x1230, 0x1500}), goes = s.stack({0x1300, 0x1240, 0x1500});
     build_and_free(s, 4000, 80, {stays}, goes);
     build_and_free(s, 4000, 48, {s.stack({0x1100, 0x1500})});
     return plan_of(s, left_out, lost);
   };
-  std::vector<std::string> left_out, none;
+  std::vector<left_out_site> left_out, none;
   const route_plan plan = play(left_out, 0x300);
   ASSERT_EQ(left_out.size(), 1U);
-  EXPECT_NE(left_out[0].find("is not in the plan: a function that leads to it has no frame of a fixed size."),
+  EXPECT_NE(left_out[0].text.find("is not in the plan: a function that leads to it has no frame of a fixed size."),
             std::string::npos)
-      << left_out[0];
+      << left_out[0].text;
   ASSERT_EQ(plan.groups.size(), 1U) << to_text(plan);
   EXPECT_EQ(chains_of(plan.groups[0]), (std::vector<std::vector<route_frame>>{{{"ab12", 0x100}}}));
   EXPECT_EQ(play(none, 0x230).groups.size(), 2U) << "from the last frame of a chain nothing is followed";
@@ -151,17 +151,18 @@ TEST(advise_plan, a_caller_of_few_of_the_calls_is_not_looked_for) {
   const auto stays = s.stack({0x1300, 0x1230, 0x1500}), goes = s.stack({0x1300, 0x1240, 0x1500});
   for (int i = 0; i < 20'000; ++i) s.free(s.allocate(80, goes));
   build_and_free(s, 4000, 80, {stays}, goes);
-  std::vector<std::string> left_out;
+  std::vector<left_out_site> left_out;
   EXPECT_TRUE(plan_of(s, left_out).groups.empty());
 }
 
 TEST(advise_plan, a_site_in_a_module_without_a_build_id_is_named) {
   scene s;
   build_and_free(s, 4000, 48, {s.stack({0x1100, 0x1500}), s.stack({0xF1100})});
-  std::vector<std::string> left_out;
+  std::vector<left_out_site> left_out;
   const route_plan plan = plan_of(s, left_out);
   ASSERT_EQ(left_out.size(), 1U);
-  EXPECT_NE(left_out[0].find("is not in the plan: its module has no build id."), std::string::npos) << left_out[0];
+  EXPECT_NE(left_out[0].text.find("is not in the plan: its module has no build id."), std::string::npos)
+      << left_out[0].text;
   ASSERT_EQ(plan.groups.size(), 1U);
   EXPECT_EQ(chains_of(plan.groups[0]), (std::vector<std::vector<route_frame>>{{{"ab12", 0x100}}}));
 }

@@ -2,6 +2,7 @@
 // What a measurement of the program changes in the advice, and what it leaves on an unfit machine.
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -15,7 +16,17 @@ namespace {
 using namespace ashlar::cli;
 using nlohmann::json;
 
-/// Two sites with a group each, and an answer by which the second one gains more.
+json effect(std::vector<std::size_t> groups, double ratio, const char* text) {
+  return {{"groups", groups}, {"ratio", ratio}, {"interval", {ratio - 0.01, ratio + 0.01}}, {"text", text}};
+}
+
+json whole_plan(double ratio, const char* takes, int pairs) {
+  return {{"name", "the plan"},
+          {"text", "its effect"},
+          {"measures", {{"cpu_ms", {{"ratio", ratio}, {"takes", takes}, {"pairs", pairs}}}}}};
+}
+
+/// Two sites with a group each, one whose objects die young, and an answer by which the second group gains more.
 class advise_answer : public testing::Test {
 protected:
   advise_answer() {
@@ -25,43 +36,123 @@ protected:
       for (int i = 0; i < 4000; ++i) live.push_back(scene_.allocate(size, stack));
       for (const std::uint64_t object : live) scene_.free(object);
     }
+    for (int i = 0; i < 3000; ++i) scene_.free(scene_.allocate(24, scene_.stack({0x1700, 0x1500})));
     made_.features = scene_.play().program();
     made_.sites = scene_.advise();
-    std::vector<std::string> left_out;
-    plan_ =
-        advice_plan(made_, scene_.tree, scene_.seen(), scene_.names(), [](const auto&...) { return true; }, left_out);
-    EXPECT_EQ(made_.sites.size(), 2U);
+    plan_ = advice_plan(
+        made_, scene_.tree, scene_.seen(), scene_.names(), [](const auto&...) { return true; }, made_.left_out);
+    made_.plan = plan_;
+    made_.program = "program";
+    EXPECT_EQ(made_.sites.size(), 3U);
     EXPECT_EQ(plan_.groups.size(), 2U);
-    const json first = {{"groups", {0}}, {"ratio", 0.98}, {"text", "first"}};
-    const json second = {{"groups", {1}}, {"ratio", 0.9}, {"text", "second"}};
+    const json seen = {{"text", "anything above 1.2 % would have been seen"}};
     answer_ = {{"text", "verdict"},
-               {"data", {{"groups", {first, second}}}},
+               {"data",
+                {{"groups", {effect({0}, 0.98, "first"), effect({1}, 0.9, "second")}},
+                 {"remedies", json::array()},
+                 {"least_rounds", 10},
+                 {"would_have_been_seen", seen}}},
                {"kept", {0, 1}},
                {"plan_failure", ""},
                {"unfit", false}};
   }
 
   void take() { take_answer(answer_, made_, scene_.tree, plan_); }
-  [[nodiscard]] std::vector<std::string> measured() const {
+  /// Effects: the answer is that of a budget without room for the groups.
+  void measure_whole(double ratio, const char* takes, int pairs) {
+    json& data = answer_["data"];
+    data["groups"] = json::array();
+    data["remedies"] = json::array({whole_plan(ratio, takes, pairs)});
+    data["whole_plan"] = "the plan";
+    data["groups_budget_seconds"] = 80.0;
+  }
+  [[nodiscard]] std::vector<std::string> trials() const {
     std::vector<std::string> all;
-    for (const advised_site& s : made_.sites) all.push_back(s.measured);
+    for (const advised_site& s : made_.sites) all.push_back(s.trial.text);
     return all;
   }
+  [[nodiscard]] json sites() { return advice_json(made_, scene_.tree, scene_.names())["sites"]; }
 
   ashlar_test::scene scene_;
   advice made_;
   route_plan plan_;
   json answer_;
+  const std::string untried_ =
+      "no route would serve it, as less than 16 KiB of it is alive at once; in these rounds anything above 1.2 % would "
+      "have been seen";
 };
 
 TEST_F(advise_answer, sorts_the_sites_and_is_the_evidence_of_the_groups) {
   take();
   EXPECT_EQ(made_.measurement.text, "verdict");
-  EXPECT_EQ(measured(), (std::vector<std::string>{"second", "first"}));
+  EXPECT_EQ(trials(), (std::vector<std::string>{"second", "first", untried_}));
+  EXPECT_TRUE(made_.order.starts_with("First those whose group gains, by its measured gain;")) << made_.order;
   ASSERT_EQ(plan_.groups.size(), 2U);
   EXPECT_EQ(plan_.groups[0].evidence["measured"]["text"], "first");
   EXPECT_EQ(plan_.groups[1].evidence["measured"]["text"], "second");
   EXPECT_EQ(made_.no_plan, "");
+}
+
+TEST_F(advise_answer, puts_those_that_were_not_tried_before_those_that_do_not_gain) {
+  answer_["data"]["groups"] = {effect({0}, 1.02, "worse"), effect({1}, 0.9, "second")};
+  take();
+  EXPECT_EQ(trials(), (std::vector<std::string>{"second", untried_, "worse"}));
+  made_.order.clear();
+  answer_["data"]["groups"] = json::array({effect({0, 1}, 0.995, "both")});
+  take();
+  EXPECT_EQ(trials()[0], untried_);
+  EXPECT_EQ(trials()[1], "2 groups together: both");
+  EXPECT_TRUE(made_.order.starts_with("No group gains: ")) << made_.order;
+}
+
+TEST_F(advise_answer, gives_each_site_its_bound_in_text_and_json) {
+  take();
+  const std::string page = advice_text(made_, scene_.tree, 8);
+  EXPECT_NE(page.find("MEASURED:"), page.npos) << page;
+  EXPECT_NE(page.find("UNTRIED:"), page.npos) << page;
+  EXPECT_NE(page.find("\nFirst those whose group gains"), page.npos) << page;
+  const json all = sites();
+  EXPECT_EQ(all[0]["trial"]["found"], "gain");
+  EXPECT_EQ(all[0]["gain"]["level"], "measured");
+  EXPECT_DOUBLE_EQ(all[0]["trial"]["ratio"], 0.9);
+  EXPECT_EQ(all[2]["trial"], (json{{"tried", false}, {"text", untried_}}));
+  EXPECT_NE(all[2]["gain"]["level"], "measured");
+}
+
+TEST_F(advise_answer, of_a_short_budget_tells_that_the_order_is_that_of_the_estimates) {
+  measure_whole(0.9, "less", 12);
+  take();
+  const std::string both = "all 2 groups of the plan together: its effect";
+  EXPECT_EQ(trials(), (std::vector<std::string>{both, both, untried_}));
+  EXPECT_EQ(made_.order,
+            "First those of the plan, which gains as a whole. The order within is that of ESTIMATE, not of "
+            "measured gain: the effect of each group of the plan takes about --budget 80s.");
+  for (const auto& [takes, pairs, found] :
+       {std::tuple("undecided", 12, trial_result::open), std::tuple("less", 9, trial_result::open),
+        std::tuple("more", 12, trial_result::no_gain), std::tuple("equal", 12, trial_result::no_gain)}) {
+    measure_whole(0.99, takes, pairs);
+    take();
+    EXPECT_EQ(made_.sites[found == trial_result::open ? 0 : 1].trial.found, found) << takes << pairs;
+    EXPECT_EQ(made_.order, "The order is that of ESTIMATE, not of measured gain: the effect of each group of the plan "
+                           "takes about --budget 80s.");
+  }
+}
+
+TEST_F(advise_answer, without_a_plan_or_with_too_few_rounds_has_the_reason) {
+  answer_["data"]["groups"] = json::array();
+  answer_["data"]["would_have_been_seen"] = nullptr;
+  answer_["plan_failure"] = "the program died";
+  take();
+  EXPECT_EQ(trials()[0], "routing fails: the program died; the rounds are too few to show an effect");
+  EXPECT_EQ(made_.order, "The order is that of ESTIMATE, not of measured gain: routing fails: the program died.");
+  made_.left_out = {{.node = made_.sites[2].node, .text = "", .obstacle = "its module has no build id"}};
+  made_.plan = {};
+  answer_["plan_failure"] = "";
+  answer_["kept"] = json::array();
+  take();
+  EXPECT_EQ(trials()[2], "no route would serve it, as its module has no build id; the rounds are too few to show an "
+                         "effect");
+  EXPECT_EQ(made_.order, "The order is that of ESTIMATE, not of measured gain: there is no plan to try.");
 }
 
 TEST_F(advise_answer, of_an_unfit_machine_neither_sorts_nor_is_evidence) {
@@ -69,7 +160,8 @@ TEST_F(advise_answer, of_an_unfit_machine_neither_sorts_nor_is_evidence) {
   const auto first = made_.sites.front().node;
   take();
   EXPECT_EQ(made_.measurement.text, "verdict");
-  EXPECT_EQ(measured(), (std::vector<std::string>{"", ""}));
+  EXPECT_EQ(trials(), (std::vector<std::string>{"", "", ""}));
+  EXPECT_EQ(sites()[0]["trial"], nullptr);
   EXPECT_EQ(made_.sites.front().node, first);
   ASSERT_EQ(plan_.groups.size(), 2U);
   for (const route_group& group : plan_.groups) EXPECT_FALSE(group.evidence.contains("measured")) << group.evidence;

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// add_trials
+// ├─ group_trials   the effect of each group
+// ├─ site_of_plan   the group of a site
+// ├─ untried        the reason of a site without a group
+// └─ sort_by_trial
+#include "cli/advise/trials.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/advise/grouping.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+using nlohmann::json;
+using chain_map = std::map<std::vector<route_frame>, std::size_t>;
+
+/// The whole plan, if it was measured.
+const json* whole_plan_of(const json& data) {
+  const auto name = data.find("whole_plan");
+  if (name == data.end()) return nullptr;
+  const json& remedies = data.at("remedies");
+  const auto at = std::find_if(remedies.begin(), remedies.end(),
+                               [&name](const json& remedy) { return remedy.at("name") == *name; });
+  return at == remedies.end() || at->contains("failure") ? nullptr : &*at;
+}
+
+bool has_interval(const json& remedy, const json& data) {
+  return remedy.at("measures").at("cpu_ms").at("pairs") >= std::max<std::size_t>(data.value("least_rounds", 0U), 2);
+}
+
+site_trial trial_of_part(const json& effect) {
+  const std::size_t together = effect.at("groups").size();
+  return {.found = effect.at("interval")[1].get<double>() < 1 ? trial_result::gain : trial_result::no_gain,
+          .text = (together == 1 ? "" : fmt::format("{} groups together: ", together)) +
+                  effect.at("text").get<std::string>(),
+          .log_ratio = std::log(effect.at("ratio").get<double>())};
+}
+
+/// Whether the whole plan gains may be undecided, and so is then each of its groups.
+site_trial trial_of_plan(const json& remedy, std::size_t groups, const json& data) {
+  const json& cpu = remedy.at("measures").at("cpu_ms");
+  site_trial trial{.found = trial_result::open,
+                   .text = (groups == 1 ? "" : fmt::format("all {} groups of the plan together: ", groups)) +
+                           remedy.at("text").get<std::string>(),
+                   .log_ratio = std::log(cpu.at("ratio").get<double>())};
+  if (!has_interval(remedy, data)) return trial;
+  if (cpu.at("takes") == "less") trial.found = trial_result::gain;
+  if (cpu.at("takes") == "more" || cpu.at("takes") == "equal") trial.found = trial_result::no_gain;
+  return trial;
+}
+
+/// Returns: of each group of the plan; none if nothing was measured of it.
+std::vector<std::optional<site_trial>> group_trials(const json& data, std::size_t groups) {
+  std::vector<std::optional<site_trial>> trials(groups);
+  for (const json& effect : data.at("groups"))
+    for (const std::size_t group : effect.at("groups")) trials.at(group) = trial_of_part(effect);
+  const json* const whole = data.at("groups").empty() ? whole_plan_of(data) : nullptr;
+  if (whole == nullptr || whole->at("measures").at("cpu_ms").at("pairs") < 1) return trials;
+  for (auto& trial : trials) trial = trial_of_plan(*whole, groups, data);
+  return trials;
+}
+
+chain_map groups_by_chain(const route_plan& plan) {
+  chain_map groups;
+  for (std::size_t i = 0; i < plan.groups.size(); ++i)
+    for (const route_site& site : plan.groups[i].sites) groups.emplace(site.chain, i);
+  return groups;
+}
+
+/// A site and a group that have calls in common.
+struct shared_calls {
+  std::size_t group = 0;
+  bool some = false;  ///< The group has those of some of the site's callers alone.
+};
+
+std::optional<shared_calls> site_of_plan(std::vector<route_frame> chain, const chain_map& groups) {
+  const auto longer = groups.lower_bound(chain);
+  const bool begins = longer != groups.end() && longer->first.size() > chain.size() &&
+                      std::equal(chain.begin(), chain.end(), longer->first.begin());
+  for (std::vector<route_frame> part = chain; !part.empty(); part.pop_back())
+    if (const auto at = groups.find(part); at != groups.end()) return shared_calls{at->second, false};
+  return begins ? std::optional<shared_calls>({longer->second, true}) : std::nullopt;
+}
+
+bool has_ancestor(std::uint32_t node, std::uint32_t ancestor, const call_tree& tree) {
+  while (node != ancestor && node != site_node::none) node = tree.nodes()[node].parent;
+  return node == ancestor;
+}
+
+std::string untried(const advised_site& s, const advice& a, const call_tree& tree) {
+  for (const left_out_site& left : a.left_out)
+    if (has_ancestor(s.node, left.node, tree) || has_ancestor(left.node, s.node, tree)) return left.obstacle;
+  return why_not_routed(*s.features, a.limits);
+}
+
+/// Returns: what would have been seen, for a site that was not tried.
+std::string bound_text(const json& data) {
+  const json& seen = data.value("would_have_been_seen", json());
+  return seen.is_null() ? "the rounds are too few to show an effect"
+                        : "in these rounds " + seen.at("text").get<std::string>();
+}
+
+void sort_by_trial(std::vector<advised_site>& sites) {
+  const auto rank = [](const advised_site& s) {
+    const bool gains = s.trial.found == trial_result::gain;
+    if (s.rule->proposes == remedy::nothing) return gains ? 3 : 4;
+    return gains ? 0 : s.trial.found == trial_result::no_gain ? 2 : 1;
+  };
+  const auto key = [&rank](const advised_site& s) {
+    const bool is_measured = s.trial.found == trial_result::gain || s.trial.found == trial_result::no_gain;
+    return std::tuple(rank(s), is_measured ? s.trial.log_ratio : 0.0);
+  };
+  std::stable_sort(sites.begin(), sites.end(),
+                   [&key](const advised_site& x, const advised_site& y) { return key(x) < key(y); });
+}
+
+/// Returns: why the sites of a group have no effect of their own.
+std::string why_by_estimate(const advice& a, const json& data, const std::string& plan_failure) {
+  if (!plan_failure.empty()) return "routing fails: " + plan_failure;
+  if (a.plan.groups.empty()) return "there is no plan to try";
+  const json& budget = data.value("groups_budget_seconds", json());
+  if (!budget.is_number()) return "the effects of the groups are not known";
+  return fmt::format("the effect of each group of the plan takes about --budget {:.0f}s", budget.get<double>());
+}
+
+std::string order_of(const advice& a, const json& data, const std::string& plan_failure) {
+  const bool gains = std::any_of(a.sites.begin(), a.sites.end(),
+                                 [](const advised_site& s) { return s.trial.found == trial_result::gain; });
+  const bool each = !data.at("groups").empty() || (a.plan.groups.size() == 1 && whole_plan_of(data) != nullptr);
+  if (each)
+    return fmt::format("{} then those that were not tried, by ESTIMATE; those whose group does not gain are the last.",
+                       gains ? "First those whose group gains, by its measured gain;" : "No group gains:");
+  const std::string why = why_by_estimate(a, data, plan_failure);
+  if (gains)
+    return "First those of the plan, which gains as a whole. The order within is that of ESTIMATE, not of measured "
+           "gain: " +
+           why + ".";
+  return "The order is that of ESTIMATE, not of measured gain: " + why + ".";
+}
+
+}  // namespace
+
+void add_trials(advice& a, const call_tree& tree, const json& data, const std::string& plan_failure) {
+  const auto trials = group_trials(data, a.plan.groups.size());
+  const chain_map groups = groups_by_chain(a.plan);
+  const std::string bound = bound_text(data);
+  for (advised_site& s : a.sites) {
+    const auto shared = site_of_plan(chain_of(s, tree), groups);
+    if (shared && trials[shared->group]) {
+      s.trial = *trials[shared->group];
+      if (shared->some) s.trial.text = "calls of some callers, routed: " + s.trial.text;
+      continue;
+    }
+    const std::string reason = !shared                ? "no route would serve it, as " + untried(s, a, tree)
+                               : plan_failure.empty() ? "the budget has no room for the plan"
+                                                      : "routing fails: " + plan_failure;
+    s.trial = {.found = trial_result::none, .text = reason + "; " + bound, .log_ratio = 0};
+  }
+  sort_by_trial(a.sites);
+  a.order = order_of(a, data, plan_failure);
+}
+
+}  // namespace ashlar::cli
