@@ -24,9 +24,9 @@ class Failed(Exception):
     pass
 
 
-def ashlar(tools, case, *words, accept=(0,)):
-    """Runs the command, which ends with one of these statuses."""
-    environment = {**os.environ, **case.environment}
+def ashlar(tools, case, *words, accept=(0,), option=""):
+    """Runs the command, which ends with one of these statuses. option: of libashlar.so in what it runs."""
+    environment = {**os.environ, **case.environment, **({"ASHLAR": option} if option else {})}
     done = subprocess.run(
         [tools.ashlar, *map(str, words)], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
         check=False, env=environment,
@@ -68,6 +68,7 @@ def advice_of(tools, case, plan):
         "kept_groups": len(plan.read_text().splitlines()) - 1,
         "seconds": measurement["seconds"],
         "plan": measurement["plan"],
+        "plan_option": next((r.get("option", "") for r in remedies if r["name"] == measurement["plan"]), ""),
         "remedies": {
             remedy["name"]: {"kind": remedy["kind"], "confirmed": remedy["confirmed"], **effect(remedy["measures"]["cpu_ms"])}
             for remedy in remedies
@@ -76,25 +77,26 @@ def advice_of(tools, case, plan):
     }
 
 
-def verified(tools, case, command, *how):
+def verified(tools, case, command, *how, option=""):
     """The program under B against the program as it is, on the held-out input."""
-    return compared(tools, case, *how, "--", *command)
+    return compared(tools, case, *how, "--", *command, option=option)
 
 
-def experiment(tools, case, *sides):
+def experiment(tools, case, *sides, option=""):
     """What `ashlar verify` finds, which may find the machine unfit for a moment."""
     result = tools.folder / case.name / "verify.json"
+    words = ("verify", "--runs", tools.runs, "--json", result, *sides)
     for _ in range(ATTEMPTS):
-        ashlar(tools, case, "verify", "--runs", tools.runs, "--json", result, *sides, accept=(0, 3, 4, 5))
+        ashlar(tools, case, *words, accept=(0, 3, 4, 5), option=option)
         found = json.loads(result.read_text())
         if found["verdict"] != "unfit":
             return found
     raise Failed(f"{case.name}: runs of the same program differed in {ATTEMPTS} attempts")
 
 
-def compared(tools, case, *sides):
+def compared(tools, case, *sides, option=""):
     """B against A, as these words of `ashlar verify` name them; every run is kept."""
-    found = experiment(tools, case, *sides)
+    found = experiment(tools, case, *sides, option=option)
     runs = {
         f"{side}_{key}": [run[side][key] for run in found["runs"]]
         for side in "ab"
@@ -131,5 +133,5 @@ def measure(tools, case):
     if other := best_other(advice):
         found["best other"] = {"name": other, **verified(tools, case, command, "--malloc", other)}
     if advice["kept_groups"]:
-        found["plan"] = verified(tools, case, command, "--plan", plan)
+        found["plan"] = verified(tools, case, command, "--plan", plan, option=advice["plan_option"])
     return {"heading": case.heading, "advice": advice, "verified": found}

@@ -26,20 +26,21 @@ def said(advice):
     return f"{advice['decision']}; {rounds} rounds"
 
 
-def cell(found, name):
+def cell(found, name, pages=""):
     if name not in found:
         return "no plan" if name == "plan" else ""
     other = f"{found[name]['name']} " if name == "best other" else ""
-    return f"{other}{ratio(found[name]['cpu'])}"
+    return f"{other}{ratio(found[name]['cpu'])}{pages}"
 
 
 def row(name, program):
     found, advice = program["verified"], program["advice"]
     own = found["libashlar.so"]
+    pages = f" by {advice['plan_option']}" if advice.get("plan_option") else ""
     cells = [
         program["heading"],
         f"{own['a_cpu_ms']:.0f} ms, {own['a_peak_bytes'] / MIB:.1f} MiB",
-        *(cell(found, column) for column in COLUMNS),
+        *(cell(found, column, pages if column == "plan" else "") for column in COLUMNS),
         ratio(found["plan"]["peak"]) if "plan" in found else "",
         said(advice),
     ]

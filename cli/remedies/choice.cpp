@@ -26,7 +26,7 @@ program_remedy huge_pages_of_libc(const std::vector<std::string>& command) {
           "huge pages, glibc",
           {.command = command,
            .variables = {{variable, value}},
-           .shown = std::string(variable) + "=" + value + " " + joined(command)}};
+           .shown = std::string(variable) + "=" + value + " " + shell_line(command)}};
 }
 
 struct page_option {
@@ -42,7 +42,8 @@ program_remedy pages_of_ashlar(const page_option& option, const std::string& lib
           {.command = command,
            .library = library,
            .variables = {{"ASHLAR", extended("ASHLAR", ',', option.word)}},
-           .shown = std::string("ashlar run --option ") + option.word + " -- " + joined(command)}};
+           .shown = std::string("ashlar run --option ") + option.word + " -- " + shell_line(command)},
+          option.word};
 }
 
 }  // namespace
@@ -61,6 +62,16 @@ std::vector<program_remedy> remedies_without_code(const std::vector<std::string>
 program_remedy remedy_by_plan(const route_plan& routes, const std::string& name, const std::string& path,
                               const std::vector<std::string>& command) {
   return {remedy_kind::routes, name, under_routes(routes, path, command)};
+}
+
+program_remedy with_page_policy(program_remedy routed, const program_remedy& pages, const std::string& path) {
+  const std::vector<std::string>& command = routed.side.command;
+  routed.name += ", " + pages.name.substr(0, pages.name.find(','));
+  routed.option = pages.option;
+  for (const auto& variable : pages.side.variables) routed.side.variables.push_back(variable);
+  routed.side.shown =
+      "ashlar run --plan " + shell_line({path}) + " --option " + pages.option + " -- " + shell_line(command);
+  return routed;
 }
 
 const char* name_of(remedy_kind kind) noexcept {

@@ -67,7 +67,7 @@ bool is_open(const remedy_measurement& all, double threshold) {
 /// that is level or a loss loses its groups; one that is undecided is left as it was, if its groups are too. One that
 /// fails is of no use; an unfit machine tells nothing of the others.
 void choose_groups(remedy_measurement& all) {
-  if (!all.whole_plan) return;
+  if (!all.whole_plan || (all.winner && all.winner == all.plan_on_pages)) return;
   const remedy_effect& plan = all.remedies[*all.whole_plan];
   if (!plan.failure.empty() && !all.by_plan) {
     all.plan_failure = plan.failure;
@@ -100,7 +100,8 @@ void sort_by_gain(remedy_measurement& all) {
   std::vector<remedy_effect> sorted;
   for (const std::size_t n : order) sorted.push_back(std::move(all.remedies[n]));
   all.remedies = std::move(sorted);
-  for (std::optional<std::size_t>* n : {&all.winner, &all.best_without_code, &all.whole_plan, &all.by_plan})
+  for (std::optional<std::size_t>* n :
+       {&all.winner, &all.best_without_code, &all.whole_plan, &all.by_plan, &all.plan_on_pages})
     if (*n) *n = static_cast<std::size_t>(std::find(order.begin(), order.end(), **n) - order.begin());
 }
 
@@ -110,6 +111,17 @@ bool is_promising(const remedy_measurement& all, double threshold) {
   return std::any_of(all.remedies.begin(), all.remedies.end(), [threshold](const remedy_effect& e) {
     return may_gain(e, threshold) || (e.failure.empty() && e.cpu().found == finding::gain);
   });
+}
+
+std::optional<std::size_t> page_policy_of(const remedy_measurement& all) {
+  const auto policy = best_of(all, [](const remedy_effect& e) { return !e.remedy.option.empty(); });
+  if (!policy) return {};
+  const std::string& library = all.remedies[*policy].remedy.side.library;
+  const auto alone = best_of(all, [&library](const remedy_effect& e) {
+    return e.remedy.kind == remedy_kind::preload && e.remedy.side.library == library;
+  });
+  const auto mean = [&all](std::size_t n) { return all.remedies[n].cpu().effect.log_ratio.mean; };
+  return alone && mean(*policy) < mean(*alone) ? policy : std::nullopt;
 }
 
 void decide(remedy_measurement& all, double threshold) {

@@ -23,6 +23,9 @@ template <class May>
 /// Returns: whether a remedy gains, or may do so: its mean is a gain of the threshold or more.
 [[nodiscard]] bool is_promising(const remedy_measurement& all, double threshold);
 
+/// Returns: the page policy of libashlar.so with the least mean, if that is less than the mean of libashlar.so alone.
+[[nodiscard]] std::optional<std::size_t> page_policy_of(const remedy_measurement& all);
+
 /// Effects: decides, chooses the groups that are left of the plan, and sorts the remedies by their gain. A plan has to
 /// gain over the best remedy without code, or to be the only one that gains.
 void decide(remedy_measurement& all, double threshold);

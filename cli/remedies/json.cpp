@@ -42,6 +42,7 @@ json to_json(const remedy_effect& e, std::size_t least) {
     j["failure"] = e.failure;
     return j;
   }
+  if (!e.remedy.option.empty()) j["option"] = e.remedy.option;
   j["confirmed"] = e.confirmed;
   for (const run_measure m : run_measures) j["measures"][facts_of(m).key] = measure_json(e.of(m));
   return j;
@@ -117,6 +118,7 @@ json remedy_json(const remedy_measurement& m, const remedy_request& request) {
             {"plan", name_at(m, m.by_plan)},
             {"plan_over_best", m.over_best ? measure_json(*m.over_best) : json()},
             {"whole_plan_over_its_rest", m.whole_over_rest ? measure_json(*m.whole_over_rest) : json()},
+            {"plan_on_pages_over_plan", m.pages_over_plan ? measure_json(*m.pages_over_plan) : json()},
             {"command", request.command},
             {"input", request.input},
             {"budget_seconds", request.rounds != 0 ? json() : json(request.seconds)},

@@ -33,7 +33,7 @@ class remedy_stages {
 public:
   remedy_stages(const remedy_request& request, const remedy_progress& progress)
       : request_(&request), progress_(&progress),
-        as_it_is_{.command = request.command, .shown = joined(request.command)},
+        as_it_is_{.command = request.command, .shown = shell_line(request.command)},
         player_(as_it_is_, request.input, request.seed) {}
 
   remedy_measurement run() {
@@ -252,10 +252,11 @@ private:
 
   /// Fresh runs of those that may win.
   void confirm() {
+    add_plan_on_pages();
     std::vector<std::size_t> numbers;
-    for (const std::optional<std::size_t>& n : {all_.best_without_code, all_.whole_plan, rest_})
-      if (n && all_.remedies[*n].failure.empty()) numbers.push_back(*n);
-    const double questions = static_cast<double>(numbers.size()) + 2;  // and the plan over the best, and over the rest
+    for (const std::optional<std::size_t>& n : {all_.best_without_code, all_.whole_plan, rest_, all_.plan_on_pages})
+      if (works(n)) numbers.push_back(*n);
+    const double questions = static_cast<double>(numbers.size()) + 3;  // and what the plan adds to three of them
     const double error = effect_error / questions;
     const bool fits = has_room_for(least_rounds(error / 2), numbers.size(), seconds_left());
     if (numbers.empty() || !is_promising(all_, request_->threshold) || !fits) return keep_whole();
@@ -263,28 +264,50 @@ private:
     if (all_.confirmed.played < least_rounds(error / 2)) return keep_whole();
     take_effects(all_.confirmed, numbers, error);
     for (const std::size_t n : numbers) all_.remedies[n].confirmed = true;
-    choose_plan(numbers, error);
+    choose_plan([&](std::size_t a, std::size_t b) {
+      return between(all_.confirmed, side_of(numbers, a), side_of(numbers, b), error);
+    });
   }
 
-  /// The rest of the plan was not measured.
+  /// What is left of the plan, on pages of the policy that gains most without it.
+  void add_plan_on_pages() {
+    const auto policy = page_policy_of(all_);
+    const auto left = works(rest_) ? rest_ : all_.whole_plan;
+    if (!policy || !works(left)) return;
+    all_.plan_on_pages = all_.remedies.size();
+    add(with_page_policy(all_.remedies[*left].remedy, all_.remedies[*policy].remedy, request_->plan));
+  }
+
+  /// What stands behind the screened remedies was not measured.
   void keep_whole() {
-    if (rest_) all_.remedies.pop_back();
-    rest_.reset();
+    for (std::optional<std::size_t>* n : {&all_.plan_on_pages, &rest_}) {
+      if (*n) all_.remedies.pop_back();
+      n->reset();
+    }
   }
 
-  /// The smaller plan, unless the whole one has the smaller mean and is not level with it.
-  void choose_plan(const std::vector<std::size_t>& numbers, double error) {
-    const auto works = [this](const std::optional<std::size_t>& n) { return n && all_.remedies[*n].failure.empty(); };
-    if (works(rest_) && works(all_.whole_plan))
-      all_.whole_over_rest =
-          between(all_.confirmed, side_of(numbers, *rest_), side_of(numbers, *all_.whole_plan), error);
-    const auto& over_rest = all_.whole_over_rest;
-    const bool less = over_rest && over_rest->found != finding::level && over_rest->effect.log_ratio.mean < 0;
-    all_.by_plan = !works(rest_) || less ? all_.whole_plan : rest_;
+  [[nodiscard]] bool works(const std::optional<std::size_t>& n) const { return n && all_.remedies[*n].failure.empty(); }
+
+  /// The smaller plan, unless the whole one takes less, and that as it is, unless it takes less on other pages.
+  template <class Compare>
+  void choose_plan(Compare compare) {
+    const auto less = [](const std::optional<measure_effect>& e) {
+      return e && e->found != finding::level && e->effect.log_ratio.mean < 0;
+    };
+    if (works(rest_) && works(all_.whole_plan)) all_.whole_over_rest = compare(*rest_, *all_.whole_plan);
+    all_.by_plan = !works(rest_) || less(all_.whole_over_rest) ? all_.whole_plan : rest_;
     if (!works(all_.by_plan)) all_.by_plan.reset();
+    if (all_.by_plan && works(all_.plan_on_pages)) {
+      all_.pages_over_plan = compare(*all_.by_plan, *all_.plan_on_pages);
+      if (less(all_.pages_over_plan)) take_plan_on_pages();
+    }
     if (!all_.by_plan || !works(all_.best_without_code)) return all_.over_best.reset();
-    all_.over_best =
-        between(all_.confirmed, side_of(numbers, *all_.best_without_code), side_of(numbers, *all_.by_plan), error);
+    all_.over_best = compare(*all_.best_without_code, *all_.by_plan);
+  }
+
+  void take_plan_on_pages() {
+    all_.by_plan = all_.plan_on_pages;
+    if (!rest_) all_.kept = all_.groups_of_plan();
   }
 
   static constexpr double screen_share = 0.4;

@@ -4,8 +4,8 @@
 //   screen    rounds of the program as it is, under each remedy without code, and by the plan
 //   groups    pairs of runs with a random half of the plan's groups, as many single ones as the budget tells
 //             apart and the others together; those without a gain leave the plan
-//   confirm   fresh rounds of the best without code, the plan, and what is left of it, so that the choice
-//             of the best in the screen does not flatter it
+//   confirm   fresh rounds of the best without code, the plan, what is left of it, and that with the page
+//             policy that gains, so that the choice of the best in the screen does not flatter it
 //
 // A budget that has no room for the later stages leaves all of it to the screen.
 #pragma once
@@ -72,8 +72,10 @@ struct remedy_measurement {
   std::optional<std::size_t> best_without_code;   ///< The one with the least mean.
   std::optional<std::size_t> whole_plan;          ///< Whether it works or not.
   std::optional<std::size_t> by_plan;             ///< The plan that is left.
+  std::optional<std::size_t> plan_on_pages;       ///< A plan with the page policy that gains most without one.
   std::optional<measure_effect> over_best;        ///< That plan against the best without code, processor time.
   std::optional<measure_effect> whole_over_rest;  ///< The whole plan against the groups that gain.
+  std::optional<measure_effect> pages_over_plan;  ///< The plan with a page policy against the better of these two.
   paired_effect itself;                           ///< The program as it is against itself.
   program_run first;                              ///< As it is.
   remedy_rounds screened;

@@ -2,6 +2,8 @@
 // Quotes are those of the shell.
 #include "cli/support/words.hpp"
 
+#include <algorithm>
+#include <cctype>
 #include <stdexcept>
 
 namespace ashlar::cli {
@@ -38,6 +40,13 @@ words_and_need split(const std::string& line) {
   return result;
 }
 
+bool is_read_as_itself(const std::string& word) {
+  const auto is_plain = [](unsigned char c) {
+    return std::isalnum(c) != 0 || is_any_of(static_cast<char>(c), "_-+=.,:/%@^");
+  };
+  return !word.empty() && std::all_of(word.begin(), word.end(), is_plain);
+}
+
 /// A variable in front of the program.
 bool is_assignment(const std::string& word) { return word.find('=') != std::string::npos; }
 
@@ -46,6 +55,19 @@ bool is_assignment(const std::string& word) { return word.find('=') != std::stri
 std::string joined(const std::vector<std::string>& words) {
   std::string all;
   for (const std::string& word : words) all += (all.empty() ? "" : " ") + word;
+  return all;
+}
+
+std::string quoted(const std::string& word) {
+  std::string all = "'";
+  for (const char c : word) all += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return all + "'";
+}
+
+std::string shell_line(const std::vector<std::string>& words) {
+  std::string all;
+  for (const std::string& word : words)
+    all += (all.empty() ? "" : " ") + (is_read_as_itself(word) ? word : quoted(word));
   return all;
 }
 

@@ -10,6 +10,12 @@ namespace ashlar::cli {
 /// Returns: the words with a blank between neighbours.
 [[nodiscard]] std::string joined(const std::vector<std::string>& words);
 
+/// Returns: the word in quotes of the shell.
+[[nodiscard]] std::string quoted(const std::string& word);
+
+/// Returns: the words as a user would type them: each that the shell would not read as itself is in quotes.
+[[nodiscard]] std::string shell_line(const std::vector<std::string>& words);
+
 /// Returns: the words of a command line, at blanks outside quotes; or "/bin/sh", "-c" and the line, if it has a
 /// character of the shell's own outside single quotes. So a program without a shell's help starts without a shell.
 /// Throws: `std::invalid_argument` for an empty line or an open quote.

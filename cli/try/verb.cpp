@@ -85,7 +85,7 @@ void print(const trials& tried, const trace_predictions& predictions) {
 
 experiment_plan setting_of(const try_options& o) {
   experiment_plan plan;
-  plan.a = {.command = o.program, .shown = joined(o.program)};
+  plan.a = {.command = o.program, .shown = shell_line(o.program)};
   if (!o.input.empty()) plan.inputs = input_files({o.input});
   apply(o.how, plan);
   return plan;

@@ -22,12 +22,6 @@ bool is_for_shell(const std::vector<std::string>& command) {
   return command.size() == 3 && command[0] == "/bin/sh" && command[1] == "-c";
 }
 
-std::string quoted(const std::string& path) {
-  std::string word = "'";
-  for (const char c : path) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return word + "'";
-}
-
 std::string replaced(std::string word, const std::string& path) {
   for (std::size_t at = 0; (at = word.find(input_mark, at)) != std::string::npos; at += path.size())
     word.replace(at, std::strlen(input_mark), path);
@@ -46,8 +40,9 @@ std::vector<std::string> files_in(const fs::path& folder) {
 }  // namespace
 
 program_side under_library(const candidate& malloc, const std::vector<std::string>& command) {
-  const std::string before = malloc.command.empty() ? "LD_PRELOAD=" + malloc.library : malloc.command + " --";
-  return {.command = command, .library = malloc.library, .shown = before + " " + joined(command)};
+  const std::string before =
+      malloc.command.empty() ? "LD_PRELOAD=" + shell_line({malloc.library}) : malloc.command + " --";
+  return {.command = command, .library = malloc.library, .shown = before + " " + shell_line(command)};
 }
 
 program_side checked_under_library(const candidate& malloc, const std::vector<std::string>& command, const char* use) {
@@ -62,7 +57,7 @@ program_side under_routes(const route_plan& routes, const std::string& file, con
   return {.command = command,
           .library = require_companion(route_library),
           .variables = {{route_variable, handover_text(routes, false)}},
-          .shown = "ashlar run --plan " + file + " -- " + joined(command)};
+          .shown = "ashlar run --plan " + shell_line({file}) + " -- " + shell_line(command)};
 }
 
 bool takes_path(const program_side& side) {

@@ -113,7 +113,7 @@ program_side under_plan(verify_options& o) {
 program_side first_side(const verify_options& o) {
   if (!o.a.empty()) return side_of(o.a);
   if (!o.against.empty()) return under_malloc(o.against, o.program);
-  return {.command = o.program, .shown = joined(o.program)};
+  return {.command = o.program, .shown = shell_line(o.program)};
 }
 
 program_side other_side(verify_options& o) {

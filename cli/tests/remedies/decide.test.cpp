@@ -122,6 +122,62 @@ TEST(remedies, a_plan_wins_alone) {
   EXPECT_EQ(m.remedies[m.winner.value_or(9)].remedy.name, "the plan");
 }
 
+/// libashlar.so at 0.9, and two page policies under it.
+remedy_measurement with_page_policies(double huge, double populated) {
+  auto m = measured({{remedy_kind::preload, "libashlar.so", 0.9},
+                     {remedy_kind::pages, "huge pages, libashlar.so", huge},
+                     {remedy_kind::pages, "populated pages, libashlar.so", populated},
+                     {remedy_kind::pages, "huge pages, glibc", 0.5}});
+  for (const std::size_t n : {0U, 1U, 2U}) m.remedies[n].remedy.side.library = "libashlar.so";
+  m.remedies[1].remedy.option = "huge_pages=madvise";
+  m.remedies[2].remedy.option = "populate=1";
+  return m;
+}
+
+TEST(remedies, a_page_policy_is_one_that_gains_over_its_malloc_alone) {
+  EXPECT_EQ(page_policy_of(with_page_policies(0.8, 0.85)), 1U);
+  EXPECT_EQ(page_policy_of(with_page_policies(0.95, 0.85)), 2U);
+  EXPECT_EQ(page_policy_of(with_page_policies(0.95, 0.92)), std::nullopt);
+  auto broken = with_page_policies(0.8, 0.85);
+  broken.remedies[1].failure = "the program died";
+  EXPECT_EQ(page_policy_of(broken), 2U);
+  broken.remedies[0].failure = "the program died";
+  EXPECT_EQ(page_policy_of(broken), std::nullopt);
+  EXPECT_EQ(page_policy_of(measured({{remedy_kind::preload, "a", 0.9}})), std::nullopt);
+}
+
+TEST(remedies, a_plan_on_other_pages_has_one_command_line) {
+  const program_remedy routed = {.kind = remedy_kind::routes,
+                                 .name = "route by the plan",
+                                 .side = {.command = {"prog", "a b"}, .variables = {{"ROUTES", "1"}}}};
+  const program_remedy pages = {.kind = remedy_kind::pages,
+                                .name = "populated pages, libashlar.so",
+                                .side = {.command = {"prog", "a b"}, .variables = {{"ASHLAR", "retain=1m,populate=1"}}},
+                                .option = "populate=1"};
+  const program_remedy both = with_page_policy(routed, pages, "t.plan");
+  EXPECT_EQ(both.name, "route by the plan, populated pages");
+  EXPECT_EQ(both.kind, remedy_kind::routes);
+  EXPECT_EQ(both.side.shown, "ashlar run --plan t.plan --option populate=1 -- prog 'a b'");
+  ASSERT_EQ(both.side.variables.size(), 2U);
+  EXPECT_EQ(both.side.variables[1].second, "retain=1m,populate=1");
+}
+
+TEST(remedies, a_plan_that_wins_on_other_pages_keeps_its_groups) {
+  for (const bool wins : {true, false}) {
+    auto m = measured({{remedy_kind::preload, "a", 1},
+                       {remedy_kind::routes, "the plan", 1},
+                       {remedy_kind::routes, "the plan, huge pages", wins ? 0.8 : 1}});
+    m.whole_plan = 1;
+    m.by_plan = m.plan_on_pages = 2;
+    m.plan_groups = 1;
+    m.kept = {0};
+    decide(m, threshold);
+    EXPECT_EQ(m.winner == m.plan_on_pages && m.winner == 0U, wins);
+    EXPECT_EQ(m.kept.size(), wins ? 1U : 0U);
+    if (wins) EXPECT_EQ(m.remedies[0].remedy.name, "the plan, huge pages");
+  }
+}
+
 TEST(remedies, without_a_gain_nothing_is_to_change_and_what_would_have_been_seen_is_told) {
   auto m = measured({{remedy_kind::preload, "a", 1.001}, {remedy_kind::routes, "the plan", 0.999}});
   decide(m, threshold);
