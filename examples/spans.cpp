@@ -2,7 +2,7 @@
 // Names the parts of a program's work, for traces and for limits that a build holds them to:
 //
 //     ashlar record -o t.trace -- example_spans && ashlar report t.trace
-//     ashlar budget limits.json -- example_spans        {"spans": {"look up": {"allocations": 0}}}
+//     ashlar budget examples/spans_limits.json -- example_spans
 #include <cstddef>
 #include <cstdio>
 #include <string>

@@ -48,7 +48,7 @@ constexpr const char* upper_parts = R"html(
 <h2>Memory over time</h2>
 <p>Each column is the moment of its most live bytes, so no peak is lost. A click chooses the time of the flame graph.</p>
 <section class="card">
-<div class="bar"><b id="moment"></b><span class="grow"></span><button id="to-peak">peak</button><button id="to-end">end</button></div>
+<div class="bar"><b id="moment"></b><span class="grow"></span><button id="compare" title="the flame graph shows what grows from this time on">compare from here</button><button id="to-peak">peak</button><button id="to-end">end</button></div>
 <div id="timeline"></div>
 <input id="when" type="range" min="0" max="0" value="0" aria-label="time">
 <div id="legend"></div>

@@ -119,7 +119,7 @@ function columns(digits, parts, width, height, gap) {
 }
 
 /* Others react to these choices. */
-const choice = { site: -1, bin: 0, listeners: [] };
+const choice = { site: -1, bin: 0, from: 0, listeners: [] };  /* from: the time compared with */
 function choose(change) {
   Object.assign(choice, change);
   for (const listener of choice.listeners) listener(change);

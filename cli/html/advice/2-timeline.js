@@ -163,6 +163,7 @@ function connectTimeline(drawing, cursor, knob) {
   slider.addEventListener("input", () => choose({ bin: Number(slider.value) }));
   byId("to-peak").addEventListener("click", () => choose({ bin: peakBin }));
   byId("to-end").addEventListener("click", () => choose({ bin: binCount - 1 }));
+  byId("compare").addEventListener("click", () => choose({ from: choice.bin }));
   const follow = () => {
     const x = xOf((choice.bin + 0.5) * line.bin);
     cursor.setAttribute("x1", x);

@@ -3,7 +3,9 @@
 const calls = page.calls;
 const callName = (i) => names[calls.name[i]] || "smaller calls";
 const measures = [
-  { id: "live", label: "live bytes at the chosen time", unit: bytes, own: liveAt },
+  { id: "live", label: "live bytes at the chosen time", unit: bytes, own: () => liveAt(choice.bin), when: () => "at " + binTime(choice.bin) },
+  { id: "grown", label: "live bytes: grown since the compared time", unit: bytes, own: () => difference(choice.from, choice.bin), when: since },
+  { id: "shrunk", label: "live bytes: shrunk since the compared time", unit: bytes, own: () => difference(choice.bin, choice.from), when: since },
   { id: "bytes", label: "all allocations, by bytes", unit: bytes, own: () => amount(1) },
   { id: "objects", label: "all allocations, by number", unit: count, own: () => amount(0) },
   { id: "temporary", label: "temporaries: freed before the next allocation", unit: count, own: () => amount(2) },
@@ -15,14 +17,21 @@ const libraryCall = /^(std::|__gnu_cxx::|operator (new|delete)|__libc_start|_sta
 const isHidden = (name) => !flame.library && libraryCall.test(name);
 const amount = (k) => calls.parent.map((_, i) => calls.amounts[6 * i + k]);
 
-function liveAt() {
+function liveAt(last) {
   const own = new Array(calls.parent.length).fill(0);
-  for (let bin = 0; bin <= choice.bin && bin < calls.changes.length; ++bin) {
+  for (let bin = 0; bin <= last && bin < calls.changes.length; ++bin) {
     const flat = calls.changes[bin];
     for (let i = 0; i < flat.length; i += 2) own[flat[i]] += flat[i + 1];
   }
   return own;
 }
+
+/* What more is alive at the second time than at the first, for each call by itself. */
+function difference(first, second) {
+  const before = liveAt(first);
+  return liveAt(second).map((value, i) => Math.max(0, value - before[i]));
+}
+function since() { return `from ${binTime(choice.from)} to ${binTime(choice.bin)}`; }
 
 const newNode = (name, parent) => ({ name, parent, self: 0, value: 0, children: new Map() });
 function childOf(node, name) {
@@ -120,7 +129,7 @@ function drawFlame() {
   box.style.height = Math.max(3, deepest + 1) * 19 + "px";
   box.replaceChildren(...frames);
   if (hidden) box.parentElement.focus({ preventScroll: true });
-  const when = flame.measure.id === "live" ? " at " + binTime(choice.bin) : "";
+  const when = flame.measure.when ? " " + flame.measure.when() : "";
   byId("flame-status").textContent = `${flame.measure.unit(root.value)}${when}` +
     (at === root ? "" : `; shown: ${at.name}, ${flame.measure.unit(at.value)}, ${percent(at.value, root.value)}`);
   byId("flame-reset").disabled = at === root;
@@ -129,10 +138,12 @@ function drawFlame() {
 function connectFlame() {
   const select = byId("measure");
   for (const m of measures) select.append(make("option", { value: m.id }, m.label));
-  select.addEventListener("change", () => {
-    flame.measure = measures.find((m) => m.id === select.value);
+  const measure = (id) => {
+    select.value = id;
+    flame.measure = measures.find((m) => m.id === id);
     drawFlame();
-  });
+  };
+  select.addEventListener("change", () => measure(select.value));
   for (const box of ["inverted", "library"])
     byId(box).addEventListener("change", (event) => {
       flame[box] = event.target.checked;
@@ -146,5 +157,8 @@ function connectFlame() {
   const reset = () => { flame.zoom = []; drawFlame(); };
   byId("flame-reset").addEventListener("click", reset);
   byId("flame").parentElement.addEventListener("keydown", (event) => { if (event.key === "Escape") reset(); });
-  choice.listeners.push((change) => { if ("bin" in change && flame.measure.id === "live") drawFlame(); });
+  choice.listeners.push((change) => {
+    if ("from" in change) measure("grown");
+    else if ("bin" in change && flame.measure.when) drawFlame();
+  });
 }

@@ -314,6 +314,16 @@ TEST_F(advise_look, fits_1200_pixels_and_reacts) {
     byId("sort-bytes").firstChild.click();
     const sorted = [...document.querySelectorAll(".site-row")].map((row) => sites.bytes[row.dataset.site]);
     seen.sorted = sorted.every((value, i) => i === 0 || sorted[i - 1] >= value);
+    const live = (bin) => { choose({ bin }); return liveAt(bin).reduce((sum, value) => sum + value, 0); };
+    flame.inverted = false; flame.zoom = [];
+    const end = binCount - 1, first = live(0), last = live(end);
+    choose({ bin: 0 });
+    byId("compare").click();
+    choose({ bin: end });
+    seen.compared = byId("measure").value;
+    seen.status = byId("flame-status").textContent;
+    const sum = (values) => values.reduce((all, value) => all + value, 0);
+    seen.balance = first + sum(difference(0, end)) - sum(difference(end, 0)) - last;
     choose({ bin: 0 });
     seen.moment = byId("moment").textContent;
     seen.after = document.documentElement.scrollWidth;)js");
@@ -323,6 +333,9 @@ TEST_F(advise_look, fits_1200_pixels_and_reacts) {
   EXPECT_LE(seen["after"].get<int>(), 1200);
   EXPECT_GT(seen["layers"].get<int>(), 1);
   EXPECT_GT(seen["rows"].get<int>(), 0);
+  EXPECT_EQ(seen["compared"], "grown");
+  EXPECT_NE(seen["status"].get<std::string>().find(" from 0 to "), std::string::npos) << seen["status"];
+  EXPECT_EQ(seen["balance"], 0) << "what has grown less what has shrunk";
   for (const char* measure : {"live", "live inverted", "bytes", "objects inverted", "never"})
     EXPECT_GT(seen["frames"][measure].get<int>(), 2) << measure;
   EXPECT_GT(seen["zoomed"].get<int>(), 0);
