@@ -35,7 +35,9 @@ struct advice {
   advice_limits limits;
   std::vector<advised_site> sites;  ///< Those with a remedy first.
   advice_measurement measurement = {};
-  route_plan plan = {};  ///< All of it, before groups without a gain leave it.
+  route_plan plan = {};                       ///< All of it, before groups without a gain leave it.
+  std::vector<site_trial> plan_trials = {};   ///< Of its groups; empty: nothing was measured.
+  std::vector<std::size_t> left_groups = {};  ///< The numbers of those that leave it.
   std::vector<left_out_site> left_out = {};
   std::string order;    ///< Of the sites with a remedy, in sentences; empty: by the estimate, as nothing was measured.
   std::string no_plan;  ///< Why no site is routed; empty: some are.

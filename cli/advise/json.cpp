@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Advice for programs: every feature of every site.
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -7,6 +8,7 @@
 
 #include "cli/advise/advice.hpp"
 #include "cli/advise/titles.hpp"
+#include "cli/routes/plan_text.hpp"
 
 namespace ashlar::cli {
 
@@ -153,6 +155,30 @@ json features_json(const site_features& f) {
           {"simulated", models_json(f)}};
 }
 
+namespace {
+
+json plan_json(const advice& a) {
+  const site_titles titles(a.plan);
+  json groups = json::array();
+  for (std::size_t i = 0; i < a.plan.groups.size(); ++i) {
+    const route_group& group = a.plan.groups[i];
+    json sites = json::array();
+    for (const route_site& site : group.sites) sites.push_back(titles.of(site));
+    groups.push_back({{"group", group.name},
+                      {"remedy", resource_text(group)},
+                      {"cell_bytes", group.cell_bytes},
+                      {"chunk_bytes", group.chunk_bytes},
+                      {"budget_bytes", group.budget_bytes},
+                      {"evidence", group.evidence},
+                      {"stays", std::ranges::find(a.left_groups, i) == a.left_groups.end()},
+                      {"trial", i < a.plan_trials.size() ? to_json(a.plan_trials[i]) : json()},
+                      {"sites", sites}});
+  }
+  return groups;
+}
+
+}  // namespace
+
 json advice_json(const advice& a, const call_tree& tree, site_names& names) {
   json sites = json::array();
   for (const advised_site& s : a.sites) sites.push_back(site_json(s, a, tree, names));
@@ -164,6 +190,7 @@ json advice_json(const advice& a, const call_tree& tree, site_names& names) {
           {"rules", all_thresholds(a.limits)},
           {"features", program_json(a.features)},
           {"measurement", a.measurement.data},
+          {"plan", plan_json(a)},
           {"no_plan", a.no_plan.empty() ? json() : json(a.no_plan)},
           {"order", a.order.empty() ? json() : json(a.order)},
           {"sites", sites}};

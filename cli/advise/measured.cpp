@@ -103,7 +103,11 @@ void take_answer(const json& answer, advice& a, const call_tree& tree, route_pla
     add_evidence(plan, a.measurement.data.at("groups"));
   }
   const bool had_groups = !plan.groups.empty();
-  plan = groups_of(plan, answer.at("kept").get<std::vector<std::size_t>>());
+  const auto kept = answer.at("kept").get<std::vector<std::size_t>>();
+  a.left_groups.clear();
+  for (std::size_t i = 0; i < plan.groups.size(); ++i)
+    if (std::find(kept.begin(), kept.end(), i) == kept.end()) a.left_groups.push_back(i);
+  plan = groups_of(plan, kept);
   if (had_groups && plan.groups.empty()) a.no_plan = why_none_is_left(answer.at("plan_failure"));
 }
 

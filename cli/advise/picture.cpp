@@ -295,6 +295,8 @@ advice_page make_advice_page(const advice& a, const call_tree& tree, site_names&
   page.pair_ns = a.limits.pair_ns;
   page.program_ns = a.limits.program_ns;
   set_verdict(page, a, tree);
+  add_plan(page, a);
+  page.order = a.order.empty() ? "Those with a remedy first, by the time of their calls." : a.order;
   if (a.features.allocated.objects != 0 && a.measurement.text.empty())
     page.no_code = {malloc_remedy(a), page_remedy(a)};
   for (const advised_site& s : a.sites) {

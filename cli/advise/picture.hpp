@@ -20,6 +20,9 @@ struct page_history {
   bool cut_short = false;  ///< A trace ends before its program.
 };
 
+/// Effects: the page has the groups of the plan, with their measured effects.
+void add_plan(advice_page& page, const advice& a);
+
 /// Returns: the page. Expects: `history.live` is finished.
 [[nodiscard]] advice_page make_advice_page(const advice& a, const call_tree& tree, site_names& names,
                                            const page_history& history);

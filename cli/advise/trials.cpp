@@ -93,6 +93,11 @@ std::optional<shared_calls> site_of_plan(std::vector<route_frame> chain, const c
   return begins ? std::optional<shared_calls>({longer->second, true}) : std::nullopt;
 }
 
+/// Groups that were measured together have one text.
+bool is_alone(std::size_t group, const std::vector<site_trial>& trials) {
+  return std::ranges::count(trials, trials[group].text, &site_trial::text) == 1;
+}
+
 bool has_ancestor(std::uint32_t node, std::uint32_t ancestor, const call_tree& tree) {
   while (node != ancestor && node != site_node::none) node = tree.nodes()[node].parent;
   return node == ancestor;
@@ -153,12 +158,16 @@ std::string order_of(const advice& a, const json& data, const std::string& plan_
 
 void add_trials(advice& a, const call_tree& tree, const json& data, const std::string& plan_failure) {
   const auto trials = group_trials(data, a.plan.groups.size());
+  a.plan_trials.clear();
+  for (const auto& trial : trials) a.plan_trials.push_back(trial.value_or(site_trial{}));
   const chain_map groups = groups_by_chain(a.plan);
   const std::string bound = bound_text(data);
   for (advised_site& s : a.sites) {
     const auto shared = site_of_plan(chain_of(s, tree), groups);
     if (shared && trials[shared->group]) {
       s.trial = *trials[shared->group];
+      if (is_alone(shared->group, a.plan_trials))
+        s.trial.text = fmt::format("group {}: {}", a.plan.groups[shared->group].name, s.trial.text);
       if (shared->some) s.trial.text = "calls of some callers, routed: " + s.trial.text;
       continue;
     }

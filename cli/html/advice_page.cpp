@@ -6,12 +6,16 @@
 
 #include "cli/html/advice_assets.hpp"
 #include "cli/html/svg.hpp"
+#include "cli/support/table.hpp"
+#include "cli/support/table_units.hpp"
 
 namespace ashlar::cli {
 
 namespace {
 
 constexpr std::size_t effect_columns = 26;
+constexpr std::size_t most_group_name = 60;
+constexpr std::size_t most_site_text = 160;
 
 std::string paragraph(const std::string& style, const std::string& text) {
   return fmt::format("<p class=\"{}\">{}</p>\n", style, escaped(text));
@@ -44,6 +48,28 @@ std::string ending(const advice_page& page) {
   return out;
 }
 
+/// Returns: the plan as a table; those that leave it are pale.
+std::string plan_section(const advice_page& page) {
+  if (page.plan_note.empty()) return "";
+  std::string out = "<h2>Plan of routes</h2>\n<p>" + escaped(page.plan_note) + "</p>\n";
+  if (page.plan.empty()) return out;
+  std::vector<std::vector<std::string>> rows;
+  std::vector<std::string> styles;
+  for (const page_group& g : page.plan) {
+    const std::string effect = g.effect.empty() ? "–" : escaped(g.effect);
+    rows.push_back({escaped(shorten(g.name, most_group_name)), escaped(g.resource),
+                    escaped(shorten(g.sites, most_site_text)), (g.stays ? "" : "Left the plan. ") + effect,
+                    human_count(static_cast<double>(g.objects)), human_bytes(static_cast<double>(g.chunk_bytes)),
+                    human_bytes(static_cast<double>(g.budget_bytes))});
+    styles.emplace_back(g.stays ? "" : "none");
+  }
+  constexpr std::size_t columns_of_text = 4;
+  return out + "<div class=\"plan\">\n" +
+         html_table({"group", "memory", "call sites", "measured effect", "allocations", "chunk", "budget"}, rows,
+                    columns_of_text, styles) +
+         "</div>\n";
+}
+
 constexpr const char* upper_parts = R"html(
 <h2>Memory over time</h2>
 <p>Each column is the moment of its most live bytes, so no peak is lost. A click chooses the time of the flame graph.</p>
@@ -63,9 +89,9 @@ constexpr const char* upper_parts = R"html(
 <button id="flame-reset" disabled>show all</button><span class="grow"></span><output id="flame-status"></output></div>
 <div class="flame-scroll" tabindex="-1"><div id="flame"></div></div>
 </section>
-<h2>Call sites</h2>
-<p>Those with a remedy first, by the time of their calls. A click on a row shows its evidence, a click on a title sorts.</p>
-<section class="card">
+)html";
+
+constexpr const char* table_parts = R"html(<section class="card">
 <div class="bar"><input type="search" id="site-search" placeholder="function, file or caller" aria-label="search sites">
 <select id="remedy" aria-label="remedy"></select><span class="grow"></span><output id="table-status"></output></div>
 <table class="sites"><thead><tr id="head"></tr></thead><tbody id="rows"></tbody></table>
@@ -98,7 +124,9 @@ std::string html_advice(const advice_page& page) {
       fmt::format("<header><p>What this program allocates, and what to put in its place</p><h1>{}</h1></header>\n",
                   escaped(page.program));
   for (const std::string& warning : page.warnings) body += paragraph("warning", warning);
-  body += verdict(page) + html_tiles(page.facts) + upper_parts;
+  body += verdict(page) + html_tiles(page.facts) + plan_section(page) + upper_parts;
+  body += "<h2>Call sites</h2>\n<p>" + escaped(page.order) +
+          " A click on a row shows its evidence, a click on a title sorts.</p>\n" + table_parts;
   body += "<section class=\"card\">\n<p>" + ending(page) + "</p>" + lower_part;
   const std::string scripts =
       fmt::format("<script type=\"application/json\" id=\"data\">{}</script>\n<script>{}</script>\n",

@@ -111,6 +111,18 @@ struct page_proposal {
   std::string gain;  ///< With its levels in capitals.
 };
 
+/// A group of the plan of routes.
+struct page_group {
+  std::string name;
+  std::string resource;  ///< "a pool of cells of 96 B".
+  std::string sites;     ///< The titles of some, and the number of the others.
+  std::string effect;    ///< Measured; empty: it has none of its own.
+  bool stays = true;     ///< The measurement leaves it in the plan.
+  std::uint64_t objects = 0;
+  std::uint64_t chunk_bytes = 0;
+  std::uint64_t budget_bytes = 0;
+};
+
 struct advice_page {
   std::string program;
   std::vector<std::string> warnings;
@@ -121,6 +133,9 @@ struct advice_page {
   std::string summary;           ///< The sites with a remedy, unless that is the headline.
   std::vector<page_proposal> proposals;
   std::vector<std::string> no_code;  ///< Remedies without a change of code.
+  std::string plan_note;             ///< In sentences; empty: nothing is to be told of a plan.
+  std::vector<page_group> plan;
+  std::string order;  ///< Of the sites, in sentences.
   std::vector<fact_tile> facts;
   std::vector<std::string> ending;  ///< Memory at the end, in sentences.
   double pair_ns = 0;

@@ -57,6 +57,9 @@ protected:
                {"unfit", false}};
   }
 
+  [[nodiscard]] std::string of_group(std::size_t number, const char* effect) const {
+    return "group " + made_.plan.groups[number].name + ": " + effect;
+  }
   void take() { take_answer(answer_, made_, scene_.tree, plan_); }
   /// Effects: the answer is that of a budget without room for the groups.
   void measure_whole(double ratio, const char* takes, int pairs) {
@@ -85,7 +88,7 @@ protected:
 TEST_F(advise_answer, sorts_the_sites_and_is_the_evidence_of_the_groups) {
   take();
   EXPECT_EQ(made_.measurement.text, "verdict");
-  EXPECT_EQ(trials(), (std::vector<std::string>{"second", "first", untried_}));
+  EXPECT_EQ(trials(), (std::vector<std::string>{of_group(1, "second"), of_group(0, "first"), untried_}));
   EXPECT_TRUE(made_.order.starts_with("First those whose group gains, by its measured gain;")) << made_.order;
   ASSERT_EQ(plan_.groups.size(), 2U);
   EXPECT_EQ(plan_.groups[0].evidence["measured"]["text"], "first");
@@ -96,7 +99,7 @@ TEST_F(advise_answer, sorts_the_sites_and_is_the_evidence_of_the_groups) {
 TEST_F(advise_answer, puts_those_that_were_not_tried_before_those_that_do_not_gain) {
   answer_["data"]["groups"] = {effect({0}, 1.02, "worse"), effect({1}, 0.9, "second")};
   take();
-  EXPECT_EQ(trials(), (std::vector<std::string>{"second", untried_, "worse"}));
+  EXPECT_EQ(trials(), (std::vector<std::string>{of_group(1, "second"), untried_, of_group(0, "worse")}));
   made_.order.clear();
   answer_["data"]["groups"] = json::array({effect({0, 1}, 0.995, "both")});
   take();
@@ -108,7 +111,7 @@ TEST_F(advise_answer, puts_those_that_were_not_tried_before_those_that_do_not_ga
 TEST_F(advise_answer, gives_each_site_its_bound_in_text_and_json) {
   take();
   const std::string page = advice_text(made_, scene_.tree, 8);
-  EXPECT_NE(page.find("MEASURED:"), page.npos) << page;
+  EXPECT_NE(page.find("MEASURED: group 2-cells-of-"), page.npos) << page;
   EXPECT_NE(page.find("UNTRIED:"), page.npos) << page;
   EXPECT_NE(page.find("\nFirst those whose group gains"), page.npos) << page;
   const json all = sites();

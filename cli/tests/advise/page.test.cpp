@@ -48,6 +48,8 @@ advice_page synthetic(std::size_t sites, const std::string& name, std::uint64_t 
   page.proposals = {{name, "pool", name, "ESTIMATE: 1 ms. SIMULATED: " + name}};
   page.no_code = {name};
   page.facts = {{name, name, name}};
+  page.plan_note = page.order = name;
+  for (std::size_t i = 0; i < 64; ++i) page.plan.push_back({name, name, name, name, i % 2 == 0, i, i << 12, i << 20});
   page.ending = {name};
   page.pair_ns = 20;
   for (std::size_t i = 0; i < sites; ++i) {
@@ -123,6 +125,24 @@ TEST_F(advise_page, data_agrees_with_the_advice) {
   EXPECT_EQ(first["rule"], rule);
   EXPECT_EQ(data["sites"]["remedies"][rule], first["remedy"]);
   EXPECT_EQ(data["details"][0][1], first["evidence"]);
+}
+
+TEST_F(advise_page, has_the_plan_and_its_reason_if_there_is_none) {
+  const std::string page = page_of(recorded("class"));
+  const json advice = json::parse(text("a.json"));
+  ASSERT_EQ(advice["plan"].size(), 1U);
+  EXPECT_EQ(advice["plan"][0]["cell_bytes"], 48);
+  EXPECT_EQ(advice["plan"][0]["stays"], true);
+  EXPECT_EQ(advice["plan"][0]["trial"], nullptr);
+  const std::string site = advice["plan"][0]["sites"][0];
+  for (const std::string& part :
+       {std::string("<h2>Plan of routes</h2>"), std::string("Memory of their own for 1 site in "),
+        "<td class=\"text\">a pool of cells of 48 B</td>" + ("<td class=\"text\">" + site),
+        std::string("<td class=\"text\">–</td>")})
+    EXPECT_NE(page.find(part), page.npos) << part;
+  const std::string without = page_of(recorded("churn"));
+  EXPECT_NE(without.find("There is none: no long-lived objects are worth memory of their own."), without.npos);
+  EXPECT_EQ(without.find("<div class=\"plan\""), without.npos);
 }
 
 TEST_F(advise_page, sums_over_calls_and_time_are_those_of_the_program) {
