@@ -18,7 +18,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t longest_name = 240;           // bytes
-constexpr std::size_t most_data_bytes = 1'930'000;  // beside style, script and text
+constexpr std::size_t most_data_bytes = 1'895'000;  // beside style, script and text
 
 /// What the data may hold; less until it is small enough.
 struct data_budget {

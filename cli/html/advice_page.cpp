@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t effect_columns = 26;
 constexpr std::size_t most_group_name = 60;
-constexpr std::size_t most_site_text = 160;
+constexpr std::size_t most_plan_text = 160;
 
 std::string paragraph(const std::string& style, const std::string& text) {
   return fmt::format("<p class=\"{}\">{}</p>\n", style, escaped(text));
@@ -56,9 +56,9 @@ std::string plan_section(const advice_page& page) {
   std::vector<std::vector<std::string>> rows;
   std::vector<std::string> styles;
   for (const page_group& g : page.plan) {
-    const std::string effect = g.effect.empty() ? "–" : escaped(g.effect);
-    rows.push_back({escaped(shorten(g.name, most_group_name)), escaped(g.resource),
-                    escaped(shorten(g.sites, most_site_text)), (g.stays ? "" : "Left the plan. ") + effect,
+    const std::string effect = g.effect.empty() ? "–" : escaped(shorten(g.effect, most_plan_text));
+    rows.push_back({escaped(shorten(g.name, most_group_name)), escaped(shorten(g.resource, most_group_name)),
+                    escaped(shorten(g.sites, most_plan_text)), (g.stays ? "" : "Left the plan. ") + effect,
                     human_count(static_cast<double>(g.objects)), human_bytes(static_cast<double>(g.chunk_bytes)),
                     human_bytes(static_cast<double>(g.budget_bytes))});
     styles.emplace_back(g.stays ? "" : "none");
