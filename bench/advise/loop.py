@@ -26,7 +26,8 @@ class Failed(Exception):
 
 def ashlar(tools, case, *words, accept=(0,), option=""):
     """Runs the command, which ends with one of these statuses. option: of libashlar.so in what it runs."""
-    environment = {**os.environ, **case.environment, **({"ASHLAR": option} if option else {})}
+    options = ",".join(filter(None, (case.environment.get("ASHLAR", ""), option)))
+    environment = {**os.environ, **case.environment, **({"ASHLAR": options} if options else {})}
     done = subprocess.run(
         [tools.ashlar, *map(str, words)], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
         check=False, env=environment,
@@ -68,13 +69,21 @@ def advice_of(tools, case, plan):
         "kept_groups": len(plan.read_text().splitlines()) - 1,
         "seconds": measurement["seconds"],
         "plan": measurement["plan"],
-        "plan_option": next((r.get("option", "") for r in remedies if r["name"] == measurement["plan"]), ""),
+        "page_option": page_option(remedies),
         "remedies": {
             remedy["name"]: {"kind": remedy["kind"], "confirmed": remedy["confirmed"], **effect(remedy["measures"]["cpu_ms"])}
             for remedy in remedies
         },
         "failures": {r["name"]: r["failure"] for r in measurement["remedies"] if "failure" in r},
     }
+
+
+def page_option(remedies):
+    """The page policy of libashlar.so that takes least, if it takes less than libashlar.so alone."""
+    ratio = {remedy["name"]: remedy["measures"]["cpu_ms"]["ratio"] for remedy in remedies}
+    policies = [remedy for remedy in remedies if remedy["kind"] == "pages" and "option" in remedy]
+    best = min(policies, key=lambda remedy: ratio[remedy["name"]], default=None)
+    return best["option"] if best and ratio[best["name"]] < ratio.get("preload libashlar.so", 0) else ""
 
 
 def verified(tools, case, command, *how, option=""):
@@ -133,5 +142,9 @@ def measure(tools, case):
     if other := best_other(advice):
         found["best other"] = {"name": other, **verified(tools, case, command, "--malloc", other)}
     if advice["kept_groups"]:
-        found["plan"] = verified(tools, case, command, "--plan", plan, option=advice["plan_option"])
+        found["plan"] = verified(tools, case, command, "--plan", plan)
+    if option := advice["page_option"]:
+        found["pages"] = verified(tools, case, command, "--malloc", "libashlar.so", option=option)
+        if advice["kept_groups"]:
+            found["plan on pages"] = verified(tools, case, command, "--plan", plan, option=option)
     return {"heading": case.heading, "advice": advice, "verified": found}

@@ -26,21 +26,20 @@ def said(advice):
     return f"{advice['decision']}; {rounds} rounds"
 
 
-def cell(found, name, pages=""):
+def cell(found, name):
     if name not in found:
         return "no plan" if name == "plan" else ""
     other = f"{found[name]['name']} " if name == "best other" else ""
-    return f"{other}{ratio(found[name]['cpu'])}{pages}"
+    return f"{other}{ratio(found[name]['cpu'])}"
 
 
 def row(name, program):
     found, advice = program["verified"], program["advice"]
     own = found["libashlar.so"]
-    pages = f" by {advice['plan_option']}" if advice.get("plan_option") else ""
     cells = [
         program["heading"],
         f"{own['a_cpu_ms']:.0f} ms, {own['a_peak_bytes'] / MIB:.1f} MiB",
-        *(cell(found, column, pages if column == "plan" else "") for column in COLUMNS),
+        *(cell(found, column) for column in COLUMNS),
         ratio(found["plan"]["peak"]) if "plan" in found else "",
         said(advice),
     ]
@@ -54,6 +53,20 @@ def predicted_name(program, column):
     if "best other" in program["verified"]:
         names["best other"] = f"preload {program['verified']['best other']['name']}"
     return names.get(column)
+
+
+PAGES_HEADER = "| program | page policy | libashlar.so | with it | plan of routes | with it | peak |\n|---|---|---:|---:|---:|---:|---:|"
+
+
+def pages_rows(result):
+    """The programs whose advice has a page policy that takes less than libashlar.so alone."""
+    for program in result["programs"].values():
+        found = program["verified"]
+        if "pages" not in found:
+            continue
+        last = found.get("plan on pages", found["pages"])
+        columns = (cell(found, name) for name in ("libashlar.so", "pages", "plan", "plan on pages"))
+        yield f"| {program['heading']} | `{program['advice']['page_option']}` | {' | '.join(columns)} | {ratio(last['peak'])} |"
 
 
 def half_width(effect):
@@ -131,6 +144,9 @@ def markdown(result):
     parts = [conditions(result)]
     parts.append("\n".join([HEADER, *(row(name, program) for name, program in result["programs"].items())]))
     parts.append(counts_text(result))
+    if rows := list(pages_rows(result)):
+        parts.append("## With a page policy")
+        parts.append("\n".join([PAGES_HEADER, *rows]))
     parts.append("## Forecast and verification")
     parts.append(forecast_text(result))
     parts.append("\n".join([FORECAST_HEADER, *forecast_rows(result)]))

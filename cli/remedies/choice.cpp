@@ -26,7 +26,7 @@ program_remedy huge_pages_of_libc(const std::vector<std::string>& command) {
           "huge pages, glibc",
           {.command = command,
            .variables = {{variable, value}},
-           .shown = std::string(variable) + "=" + value + " " + shell_line(command)}};
+           .shown = std::string(variable) + "=" + shell_line({value}) + " " + shell_line(command)}};
 }
 
 struct page_option {
@@ -43,6 +43,7 @@ program_remedy pages_of_ashlar(const page_option& option, const std::string& lib
            .library = library,
            .variables = {{"ASHLAR", extended("ASHLAR", ',', option.word)}},
            .shown = std::string("ashlar run --option ") + option.word + " -- " + shell_line(command)},
+          option.name,
           option.word};
 }
 
@@ -66,7 +67,8 @@ program_remedy remedy_by_plan(const route_plan& routes, const std::string& name,
 
 program_remedy with_page_policy(program_remedy routed, const program_remedy& pages, const std::string& path) {
   const std::vector<std::string>& command = routed.side.command;
-  routed.name += ", " + pages.name.substr(0, pages.name.find(','));
+  routed.name = pages.policy + ", " + routed.name;
+  routed.policy = pages.policy;
   routed.option = pages.option;
   for (const auto& variable : pages.side.variables) routed.side.variables.push_back(variable);
   routed.side.shown =

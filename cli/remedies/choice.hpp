@@ -16,7 +16,8 @@ struct program_remedy {
   remedy_kind kind = remedy_kind::preload;
   std::string name;         ///< "preload mimalloc".
   program_side side = {};   ///< `side.shown` is the command line to use it.
-  std::string option = {};  ///< Of libashlar.so, for its page policy: "populate=1".
+  std::string policy = {};  ///< For the pages of libashlar.so: "populated pages".
+  std::string option = {};  ///< Its word: "populate=1".
 };
 
 /// Returns: each malloc library of this machine that `ashlar try` knows, huge pages under the C library's malloc and
@@ -30,7 +31,8 @@ struct program_remedy {
 [[nodiscard]] program_remedy remedy_by_plan(const route_plan& routes, const std::string& name, const std::string& path,
                                             const std::vector<std::string>& command);
 
-/// Returns: the program by the plan of `routed`, whose file is `path`, with the page policy of `pages`.
+/// Returns: the program by the plan of `routed`, whose file is `path`, with the page policy of `pages` for the heap of
+/// the sites outside the plan.
 [[nodiscard]] program_remedy with_page_policy(program_remedy routed, const program_remedy& pages,
                                               const std::string& path);
 

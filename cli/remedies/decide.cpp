@@ -11,12 +11,14 @@ namespace ashlar::cli {
 
 namespace {
 
-bool works(const remedy_measurement& all, const std::optional<std::size_t>& n) {
-  return n && all.remedies[*n].failure.empty() && all.remedies[*n].cpu().effect.pairs > 0;
+bool gains(const remedy_measurement& all, const std::optional<std::size_t>& n) {
+  return works(all, n) && all.remedies[*n].cpu().effect.pairs > 0 && all.remedies[*n].cpu().found == finding::gain;
 }
 
-bool gains(const remedy_measurement& all, const std::optional<std::size_t>& n) {
-  return works(all, n) && all.remedies[*n].cpu().found == finding::gain;
+bool is_gain(const std::optional<measure_effect>& e) { return e && e->found == finding::gain; }
+
+bool takes_less(const std::optional<measure_effect>& e) {
+  return e && e->found != finding::level && e->effect.log_ratio.mean < 0;
 }
 
 /// Undecided, with a mean that would matter.
@@ -43,16 +45,16 @@ bool may_win(const remedy_measurement& all, const remedy_effect& e) {
 std::optional<std::size_t> winner_of(const remedy_measurement& all) {
   const auto best =
       best_of(all, [&all](const remedy_effect& e) { return e.remedy.kind != remedy_kind::routes && may_win(all, e); });
-  if (!gains(all, all.by_plan)) return best;
-  const bool adds = all.over_best && all.over_best->found == finding::gain;
-  return !best || adds ? all.by_plan : best;
+  const bool on_pages = gains(all, all.plan_on_pages) && takes_less(all.pages_over_plan);
+  if (on_pages && (!best || is_gain(all.pages_over_best))) return all.plan_on_pages;
+  return gains(all, all.by_plan) && (!best || is_gain(all.over_best)) ? all.by_plan : best;
 }
 
 /// Returns: the rounds that decide about the most promising remedy.
 std::size_t rounds_wanted(const remedy_measurement& all, double threshold) {
   const auto best = best_of(all, [threshold](const remedy_effect& e) { return may_gain(e, threshold); });
   const std::size_t wanted = best ? pairs_to_decide(all.remedies[*best].cpu().effect, threshold) : 0;
-  return std::max(wanted, all.least_rounds);
+  return std::max({wanted, all.least_rounds, all.least_confirming});
 }
 
 bool is_open(const remedy_measurement& all, double threshold) {
@@ -67,7 +69,14 @@ bool is_open(const remedy_measurement& all, double threshold) {
 /// that is level or a loss loses its groups; one that is undecided is left as it was, if its groups are too. One that
 /// fails is of no use; an unfit machine tells nothing of the others.
 void choose_groups(remedy_measurement& all) {
-  if (!all.whole_plan || (all.winner && all.winner == all.plan_on_pages)) return;
+  if (!all.whole_plan) return;
+  if (all.winner && all.winner == all.plan_on_pages) {
+    all.kept = all.remedies[*all.winner].groups;
+    all.notes.emplace_back(
+        "Groups stay as that plan routes by them; its file holds no page policy, which is the option " +
+        all.remedies[*all.winner].remedy.option + ".");
+    return;
+  }
   const remedy_effect& plan = all.remedies[*all.whole_plan];
   if (!plan.failure.empty() && !all.by_plan) {
     all.plan_failure = plan.failure;
@@ -101,7 +110,7 @@ void sort_by_gain(remedy_measurement& all) {
   for (const std::size_t n : order) sorted.push_back(std::move(all.remedies[n]));
   all.remedies = std::move(sorted);
   for (std::optional<std::size_t>* n :
-       {&all.winner, &all.best_without_code, &all.whole_plan, &all.by_plan, &all.plan_on_pages})
+       {&all.winner, &all.best_without_code, &all.whole_plan, &all.rest_of_plan, &all.by_plan, &all.plan_on_pages})
     if (*n) *n = static_cast<std::size_t>(std::find(order.begin(), order.end(), **n) - order.begin());
 }
 
@@ -113,15 +122,28 @@ bool is_promising(const remedy_measurement& all, double threshold) {
   });
 }
 
-std::optional<std::size_t> page_policy_of(const remedy_measurement& all) {
-  const auto policy = best_of(all, [](const remedy_effect& e) { return !e.remedy.option.empty(); });
+std::optional<std::size_t> page_policy_of(const remedy_measurement& all, double threshold) {
+  const auto policy = best_of(
+      all, [](const remedy_effect& e) { return e.remedy.kind == remedy_kind::pages && !e.remedy.option.empty(); });
   if (!policy) return {};
   const std::string& library = all.remedies[*policy].remedy.side.library;
   const auto alone = best_of(all, [&library](const remedy_effect& e) {
     return e.remedy.kind == remedy_kind::preload && e.remedy.side.library == library;
   });
   const auto mean = [&all](std::size_t n) { return all.remedies[n].cpu().effect.log_ratio.mean; };
-  return alone && mean(*policy) < mean(*alone) ? policy : std::nullopt;
+  return alone && mean(*policy) + std::log1p(threshold) <= mean(*alone) ? policy : std::nullopt;
+}
+
+void choose_plan(remedy_measurement& all, const std::function<measure_effect(std::size_t, std::size_t)>& compare) {
+  const bool has_rest = works(all, all.rest_of_plan);
+  if (has_rest && works(all, all.whole_plan)) all.whole_over_rest = compare(*all.rest_of_plan, *all.whole_plan);
+  all.by_plan = !has_rest || takes_less(all.whole_over_rest) ? all.whole_plan : all.rest_of_plan;
+  if (!works(all, all.by_plan)) all.by_plan.reset();
+  const bool has_best = works(all, all.best_without_code), has_pages = works(all, all.plan_on_pages);
+  all.over_best.reset();
+  if (all.by_plan && has_best) all.over_best = compare(*all.best_without_code, *all.by_plan);
+  if (all.by_plan && has_pages) all.pages_over_plan = compare(*all.by_plan, *all.plan_on_pages);
+  if (has_best && has_pages) all.pages_over_best = compare(*all.best_without_code, *all.plan_on_pages);
 }
 
 void decide(remedy_measurement& all, double threshold) {

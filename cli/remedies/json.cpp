@@ -119,6 +119,8 @@ json remedy_json(const remedy_measurement& m, const remedy_request& request) {
             {"plan_over_best", m.over_best ? measure_json(*m.over_best) : json()},
             {"whole_plan_over_its_rest", m.whole_over_rest ? measure_json(*m.whole_over_rest) : json()},
             {"plan_on_pages_over_plan", m.pages_over_plan ? measure_json(*m.pages_over_plan) : json()},
+            {"plan_on_pages", name_at(m, m.plan_on_pages)},
+            {"plan_on_pages_over_best", m.pages_over_best ? measure_json(*m.pages_over_best) : json()},
             {"command", request.command},
             {"input", request.input},
             {"budget_seconds", request.rounds != 0 ? json() : json(request.seconds)},

@@ -77,15 +77,15 @@ private:
     };
   }
 
-  void add(program_remedy remedy) {
+  void add(program_remedy remedy, std::vector<std::size_t> groups = {}) {
     (*progress_)("warming up: " + remedy.name);
     std::string failure = player_.try_once(remedy.side);
-    all_.remedies.push_back({.remedy = std::move(remedy), .failure = std::move(failure)});
+    all_.remedies.push_back({.remedy = std::move(remedy), .failure = std::move(failure), .groups = std::move(groups)});
   }
 
-  void add_plan(const route_plan& plan, const char* name) {
+  void add_plan(const route_plan& plan, const char* name, std::vector<std::size_t> groups) {
     try {
-      add(remedy_by_plan(plan, name, request_->plan, request_->command));
+      add(remedy_by_plan(plan, name, request_->plan, request_->command), std::move(groups));
     } catch (const std::runtime_error& error) {
       all_.remedies.push_back(
           {.remedy = {.kind = remedy_kind::routes, .name = name, .side = as_it_is_}, .failure = error.what()});
@@ -117,7 +117,7 @@ private:
     for (program_remedy& remedy : without_code) add(std::move(remedy));
     if (request_->routes.groups.empty()) return;
     all_.whole_plan = all_.remedies.size();
-    add_plan(request_->routes, by_plan);
+    add_plan(request_->routes, by_plan, all_.groups_of_plan());
   }
 
   /// Returns: rounds of these remedies, with their sides.
@@ -246,68 +246,65 @@ private:
       if (all_.groups.back().stays()) all_.kept.insert(all_.kept.end(), parts[i].begin(), parts[i].end());
     }
     if (all_.kept.empty() || all_.kept.size() == request_->routes.groups.size()) return;
-    rest_ = all_.remedies.size();
-    add_plan(groups_of(request_->routes, all_.kept), by_rest);
+    all_.rest_of_plan = all_.remedies.size();
+    add_plan(groups_of(request_->routes, all_.kept), by_rest, all_.kept);
   }
 
   /// Fresh runs of those that may win.
   void confirm() {
-    add_plan_on_pages();
-    std::vector<std::size_t> numbers;
-    for (const std::optional<std::size_t>& n : {all_.best_without_code, all_.whole_plan, rest_, all_.plan_on_pages})
-      if (works(n)) numbers.push_back(*n);
-    const double questions = static_cast<double>(numbers.size()) + 3;  // and what the plan adds to three of them
-    const double error = effect_error / questions;
-    const bool fits = has_room_for(least_rounds(error / 2), numbers.size(), seconds_left());
-    if (numbers.empty() || !is_promising(all_, request_->threshold) || !fits) return keep_whole();
+    if (!is_promising(all_, request_->threshold)) return keep_whole();
+    if (has_room_to_confirm(confirmable().size() + 1)) add_plan_on_pages();
+    const std::vector<std::size_t> numbers = confirmable();
+    if (numbers.empty() || !has_room_to_confirm(numbers.size())) return keep_whole();
+    const double error = confirming_error(numbers.size());
     all_.confirmed = play(numbers, seconds_left(), "the best again", all_.confirmed_names);
-    if (all_.confirmed.played < least_rounds(error / 2)) return keep_whole();
+    if (all_.confirmed.played < all_.least_confirming) return keep_whole();
     take_effects(all_.confirmed, numbers, error);
     for (const std::size_t n : numbers) all_.remedies[n].confirmed = true;
-    choose_plan([&](std::size_t a, std::size_t b) {
+    choose_plan(all_, [&](std::size_t a, std::size_t b) {
       return between(all_.confirmed, side_of(numbers, a), side_of(numbers, b), error);
     });
   }
 
-  /// What is left of the plan, on pages of the policy that gains most without it.
+  [[nodiscard]] std::vector<std::size_t> confirmable() const {
+    std::vector<std::size_t> numbers;
+    for (const std::optional<std::size_t>& n :
+         {all_.best_without_code, all_.whole_plan, all_.rest_of_plan, all_.plan_on_pages})
+      if (works(all_, n)) numbers.push_back(*n);
+    return numbers;
+  }
+
+  /// Returns: the error of each interval: one for each side, and for each comparison of two that may be asked for.
+  [[nodiscard]] double confirming_error(std::size_t sides) const {
+    const std::size_t best = works(all_, all_.best_without_code) ? 1 : 0, plans = sides - best;
+    const std::size_t comparisons = plans * (plans + 1) / 2 - (best == 0 ? plans : 0);
+    return effect_error / static_cast<double>(sides + comparisons);
+  }
+
+  /// Effects: notes the rounds that these sides need.
+  [[nodiscard]] bool has_room_to_confirm(std::size_t sides) {
+    all_.least_confirming = least_rounds(confirming_error(sides) / 2);
+    return has_room_for(all_.least_confirming, sides, seconds_left());
+  }
+
+  /// What is left of the plan, with the page policy that gains most without it for the sites outside it.
   void add_plan_on_pages() {
-    const auto policy = page_policy_of(all_);
-    const auto left = works(rest_) ? rest_ : all_.whole_plan;
-    if (!policy || !works(left)) return;
+    const auto policy = page_policy_of(all_, request_->threshold);
+    const auto left = works(all_, all_.rest_of_plan) ? all_.rest_of_plan : all_.whole_plan;
+    if (!policy || !works(all_, left)) return;
+    const remedy_effect& plan = all_.remedies[*left];
+    program_remedy both = with_page_policy(plan.remedy, all_.remedies[*policy].remedy, request_->plan);
+    std::vector<std::size_t> groups = plan.groups;
     all_.plan_on_pages = all_.remedies.size();
-    add(with_page_policy(all_.remedies[*left].remedy, all_.remedies[*policy].remedy, request_->plan));
+    add(std::move(both), std::move(groups));
   }
 
   /// What stands behind the screened remedies was not measured.
   void keep_whole() {
-    for (std::optional<std::size_t>* n : {&all_.plan_on_pages, &rest_}) {
+    for (std::optional<std::size_t>* n : {&all_.plan_on_pages, &all_.rest_of_plan}) {
       if (*n) all_.remedies.pop_back();
       n->reset();
     }
-  }
-
-  [[nodiscard]] bool works(const std::optional<std::size_t>& n) const { return n && all_.remedies[*n].failure.empty(); }
-
-  /// The smaller plan, unless the whole one takes less, and that as it is, unless it takes less on other pages.
-  template <class Compare>
-  void choose_plan(Compare compare) {
-    const auto less = [](const std::optional<measure_effect>& e) {
-      return e && e->found != finding::level && e->effect.log_ratio.mean < 0;
-    };
-    if (works(rest_) && works(all_.whole_plan)) all_.whole_over_rest = compare(*rest_, *all_.whole_plan);
-    all_.by_plan = !works(rest_) || less(all_.whole_over_rest) ? all_.whole_plan : rest_;
-    if (!works(all_.by_plan)) all_.by_plan.reset();
-    if (all_.by_plan && works(all_.plan_on_pages)) {
-      all_.pages_over_plan = compare(*all_.by_plan, *all_.plan_on_pages);
-      if (less(all_.pages_over_plan)) take_plan_on_pages();
-    }
-    if (!all_.by_plan || !works(all_.best_without_code)) return all_.over_best.reset();
-    all_.over_best = compare(*all_.best_without_code, *all_.by_plan);
-  }
-
-  void take_plan_on_pages() {
-    all_.by_plan = all_.plan_on_pages;
-    if (!rest_) all_.kept = all_.groups_of_plan();
   }
 
   static constexpr double screen_share = 0.4;
@@ -319,8 +316,7 @@ private:
   remedy_player player_;
   clock::time_point start_ = clock::now();
   remedy_measurement all_;
-  std::optional<std::size_t> rest_;  // of the remedies: the groups that gain
-  bool has_room_ = false;            // for more than the screen
+  bool has_room_ = false;  // for more than the screen
 };
 
 }  // namespace

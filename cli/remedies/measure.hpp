@@ -4,8 +4,8 @@
 //   screen    rounds of the program as it is, under each remedy without code, and by the plan
 //   groups    pairs of runs with a random half of the plan's groups, as many single ones as the budget tells
 //             apart and the others together; those without a gain leave the plan
-//   confirm   fresh rounds of the best without code, the plan, what is left of it, and that with the page
-//             policy that gains, so that the choice of the best in the screen does not flatter it
+//   confirm   fresh rounds of the best without code, the plan, what is left of it, and that with a page policy
+//             for the other sites, so that the choice of the best in the screen does not flatter it
 //
 // A budget that has no room for the later stages leaves all of it to the screen.
 #pragma once
@@ -41,7 +41,8 @@ struct remedy_effect {
   program_remedy remedy;
   std::string failure;  ///< If not empty, no other member is valid.
   std::array<measure_effect, run_measures.size()> measures = {};
-  bool confirmed = false;  ///< In rounds after the choice.
+  bool confirmed = false;                ///< In rounds after the choice.
+  std::vector<std::size_t> groups = {};  ///< Of the plan that it routes by.
 
   [[nodiscard]] const measure_effect& of(run_measure m) const noexcept { return measures[static_cast<std::size_t>(m)]; }
   [[nodiscard]] const measure_effect& cpu() const noexcept { return of(run_measure::cpu); }
@@ -71,17 +72,20 @@ struct remedy_measurement {
   std::optional<std::size_t> winner;              ///< Of the remedies.
   std::optional<std::size_t> best_without_code;   ///< The one with the least mean.
   std::optional<std::size_t> whole_plan;          ///< Whether it works or not.
+  std::optional<std::size_t> rest_of_plan;        ///< Its groups that gain.
   std::optional<std::size_t> by_plan;             ///< The plan that is left.
-  std::optional<std::size_t> plan_on_pages;       ///< A plan with the page policy that gains most without one.
+  std::optional<std::size_t> plan_on_pages;       ///< A plan, and the heap of the other sites with a page policy.
   std::optional<measure_effect> over_best;        ///< That plan against the best without code, processor time.
   std::optional<measure_effect> whole_over_rest;  ///< The whole plan against the groups that gain.
-  std::optional<measure_effect> pages_over_plan;  ///< The plan with a page policy against the better of these two.
+  std::optional<measure_effect> pages_over_plan;  ///< The plan with a page policy against the plan that is left.
+  std::optional<measure_effect> pages_over_best;  ///< The same against the best without code.
   paired_effect itself;                           ///< The program as it is against itself.
   program_run first;                              ///< As it is.
   remedy_rounds screened;
   remedy_rounds confirmed;
   std::vector<std::string> screened_names, confirmed_names;  ///< Of their sides.
   std::size_t least_rounds = 0;                              ///< With fewer there is no verdict.
+  std::size_t least_confirming = 0;                          ///< With fewer nothing is confirmed.
   std::size_t wanted = 0;                                    ///< If inconclusive: rounds that would decide.
   double seconds = 0;
   std::vector<std::string> notes;

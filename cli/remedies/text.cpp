@@ -33,20 +33,23 @@ std::string peak_text(const remedy_effect& e) {
   return fmt::format("; {}peak RSS {}", peak.found == finding::loss ? "but " : "", change_text(peak.effect.ratio()));
 }
 
-/// Returns: what the plan adds to the best remedy without code, or takes away.
+/// Returns: what the plan, with its page policy if that wins, adds to the best remedy without code, or takes away.
 std::string over_best(const remedy_measurement& m) {
-  if (!m.over_best || !m.best_without_code || m.over_best->effect.pairs < m.least_rounds) return "";
-  const std::string change = change_text(m.over_best->effect.ratio());
+  const bool is_on_pages = m.winner && m.winner == m.plan_on_pages;
+  const std::optional<measure_effect>& over = is_on_pages ? m.pages_over_best : m.over_best;
+  const std::optional<std::size_t>& plan = is_on_pages ? m.plan_on_pages : m.by_plan;
+  if (!over || !m.best_without_code || over->effect.pairs < m.least_rounds) return "";
+  const std::string change = change_text(over->effect.ratio());
   const std::string& best = m.remedies[*m.best_without_code].remedy.name;
-  const std::string routing = m.by_plan ? capital(m.remedies[*m.by_plan].remedy.name) : "Routing";
-  switch (m.over_best->found) {
+  const std::string routing = plan ? capital(m.remedies[*plan].remedy.name) : "Routing";
+  switch (over->found) {
     case finding::gain: return fmt::format("{} adds to {}: {}.", routing, best, change);
     case finding::loss: return fmt::format("{} takes more than {}: {}.", routing, best, change);
     case finding::level: return fmt::format("{} adds nothing to {}: {}.", routing, best, change);
     case finding::undecided: break;
   }
   return fmt::format("{} adds nothing certain to {}: {}; {}.", routing, best, change,
-                     seen_text(m.over_best->effect.detectable()));
+                     seen_text(over->effect.detectable()));
 }
 
 std::string winner_sentence(const remedy_measurement& m) {

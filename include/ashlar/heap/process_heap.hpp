@@ -39,6 +39,8 @@ using process_pages =
     basic_page_resource<fresh::by_wish,
                         std::conditional_t<has_ranges<system_calls>, ranged_pages<system_calls>, os::pages>>;
 
+static_assert(segment_bytes <= fresh::by_wish::most_populated_bytes, "segments are what a wish populates");
+
 /// The threads policy of the heap of the process.
 struct threads_of_process_heap {
   template <class Owner, class T>
