@@ -6,6 +6,9 @@
 #include <array>
 #include <cmath>
 #include <sstream>
+#include <utility>
+
+#include "cli/support/printable.hpp"
 
 namespace ashlar::cli {
 
@@ -30,7 +33,8 @@ std::size_t display_width(const std::string& text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return !continues(c); }));
 }
 
-std::string shorten(const std::string& text, std::size_t width) {
+std::string shorten(const std::string& whole, std::size_t width) {
+  const std::string text = printable(whole);
   if (display_width(text) <= width) return text;
   std::string kept;
   std::size_t columns = 0;
@@ -46,6 +50,7 @@ std::string wrapped(const std::string& text, std::size_t width, const std::strin
   std::size_t column = 0;
   std::istringstream words(text);
   for (std::string word; words >> word;) {
+    word = printable(word);
     const std::size_t wide = display_width(word);
     if (column != 0 && column + 1 + wide > width) {
       out += '\n' + indent;
@@ -78,6 +83,11 @@ std::string bar(double share, std::size_t width) {
   std::string text;
   for (std::size_t i = 0; i < eighths / 8; ++i) text += "█";
   return text + part[eighths % 8];
+}
+
+void text_table::add(std::vector<std::string> cells) {
+  for (std::string& cell : cells) cell = printable(cell);
+  rows_.push_back(std::move(cells));
 }
 
 std::vector<std::size_t> text_table::widths() const {

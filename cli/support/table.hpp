@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tables of text for terminals: columns fit their contents, numbers are right-aligned.
+// Tables of text for terminals: columns fit their contents, numbers are right-aligned. Control characters in cells and
+// in text that is wrapped or shortened are escaped (`printable`), as they may come from names that a program gives.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +21,7 @@ public:
   explicit text_table(std::vector<column> columns) : columns_(std::move(columns)) {}
 
   /// Expects: as many cells as columns.
-  void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  void add(std::vector<std::string> cells);
   /// Effects: draws a line above the next row.
   void rule() { rules_.push_back(rows_.size()); }
 

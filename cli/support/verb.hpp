@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "cli/support/printable.hpp"
+
 namespace ashlar::cli {
 
 /// One verb. Its file defines a `const verb_registration` at namespace scope; no other list names it.
@@ -45,9 +47,11 @@ inline constexpr int exit_not_loaded = 124;  ///< A library could not be loaded 
 inline constexpr int exit_not_executable = 126;
 inline constexpr int exit_not_found = 127;
 
-/// Effects: one line on stderr, "ashlar VERB: message". Returns: `status`, to be returned in turn.
+/// Effects: one line on stderr, "ashlar VERB: message", control characters escaped. Returns: `status`, to be returned
+/// in turn.
 inline int complain(std::string_view verb_name, const std::string& message, int status = exit_failure) {
-  std::fprintf(stderr, "ashlar %.*s: %s\n", static_cast<int>(verb_name.size()), verb_name.data(), message.c_str());
+  std::fprintf(stderr, "ashlar %.*s: %s\n", static_cast<int>(verb_name.size()), verb_name.data(),
+               printable(message).c_str());
   return status;
 }
 
