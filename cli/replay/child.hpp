@@ -14,14 +14,14 @@ struct replay_task {
   replay_stand stand = replay_stand::system;
   bool latency = false;
   std::string library;  ///< Must provide malloc; empty: any malloc.
-  int windows = -1;     ///< Descriptors, inherited.
-  int result = -1;
+  int windows = -1;     ///< A descriptor, inherited; none: only the library is checked.
+  int result = -1;      ///< A descriptor, inherited.
 };
 
 inline constexpr const char* replay_child_flag = "--in-this-process";
 
-/// Effects: replays, writes a `replay_result` to the pipe and exits without destruction. Expects: `argv` comes from
-/// `task_arguments`; `argv[1]` is the flag.
+/// Effects: replays, writes a `replay_result` to the file and exits without destruction. Expects: `argv` comes from
+/// `replay_once` or `expect_malloc`; `argv[1]` is the flag.
 [[noreturn]] void replay_in_this_process(int argc, char** argv);
 
 }  // namespace ashlar::cli

@@ -134,16 +134,24 @@ std::size_t questions(const std::vector<candidate>& candidates) {
   return measures.size() * static_cast<std::size_t>(std::max<std::ptrdiff_t>(rivals, 0));
 }
 
-}  // namespace
-
-replay_result replay_once(const candidate& who, bool latency, int windows) {
-  const message_file result, errors;
+/// Throws: `std::runtime_error` with the reason, if the process fails.
+void run_child(const candidate& who, bool latency, int windows, const message_file& result) {
+  const message_file errors;
   const pid_t child = start(who, latency, windows, result, errors);
   int status = 0;
   while (::waitpid(child, &status, 0) < 0)
     if (errno != EINTR) fail("cannot wait for the replaying process");
   const std::string why = verdict_of(status, errors.last_line());
   if (!why.empty()) throw std::runtime_error(why);
+}
+
+}  // namespace
+
+void expect_malloc(const candidate& who) { run_child(who, false, -1, message_file()); }
+
+replay_result replay_once(const candidate& who, bool latency, int windows) {
+  const message_file result;
+  run_child(who, latency, windows, result);
   replay_result measured;
   if (!result.read(&measured, sizeof measured)) throw std::runtime_error("ended without a result");
   return measured;

@@ -61,9 +61,23 @@ double flipped_mean(const std::vector<double>& values, random_engine& random) {
   return sum / static_cast<double>(values.size());
 }
 
-/// The observed assignment counts as one of the flips, so that the chance is never 0.
+/// Returns: the share of all 2^n assignments of signs whose mean is at least as far from 0.
+double exact_chance(const std::vector<double>& values, double found) {
+  const std::size_t all = std::size_t{1} << values.size();
+  std::size_t as_far = 0;
+  for (std::size_t signs = 0; signs < all; ++signs) {
+    double sum = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) sum += (signs >> i & 1) != 0 ? values[i] : -values[i];
+    as_far += std::abs(sum / static_cast<double>(values.size())) >= found ? 1U : 0U;
+  }
+  return static_cast<double>(as_far) / static_cast<double>(all);
+}
+
+/// Of many pairs a sample of the flips, in which the observed assignment counts as one, so that the chance is never 0.
 double chance_of(const std::vector<double>& values, random_engine& random) {
+  constexpr std::size_t most_exact = 11;  // 2048 assignments
   const double found = std::abs(mean_of(values)) * (1 - 1e-12);
+  if (values.size() <= most_exact) return exact_chance(values, found);
   std::size_t as_far = 1;
   for (std::size_t i = 0; i < resamples; ++i) as_far += std::abs(flipped_mean(values, random)) >= found ? 1U : 0U;
   return static_cast<double>(as_far) / static_cast<double>(resamples + 1);

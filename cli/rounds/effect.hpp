@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "cli/rounds/comparison.hpp"
+#include "cli/rounds/interval.hpp"
 
 namespace ashlar::cli {
 
@@ -69,8 +70,12 @@ struct paired_effect {
 /// Returns: a gain (B has less of it) or a loss, if the interval excludes that there is none, the chance of it is at
 /// most half the interval's error, and the mean reaches the threshold; level, if the whole interval is within the
 /// threshold (two one-sided tests); else undecided. So equal programs are told apart in about 2.5 % of experiments at
-/// an error of 5 %, with any noise; fewer than 7 pairs never are.
+/// an error of 5 %, with any noise; in fewer than `pairs_for_difference` they never are.
 [[nodiscard]] finding judge(const paired_effect& effect, double threshold);
+
+/// Returns: the fewest pairs that can show a gain or a loss at this error of an interval: if all n differences have one
+/// sign, 2 of the 2^n assignments of signs are as far from 0.
+[[nodiscard]] inline std::size_t pairs_for_difference(double error) { return least_rounds(error / 2); }
 
 inline constexpr std::size_t least_pairs = 12;
 

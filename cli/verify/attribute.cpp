@@ -9,9 +9,11 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "cli/routes/handover.hpp"
 #include "cli/support/table.hpp"
+#include "cli/verify/text.hpp"
 #include "cli/verify/verdict.hpp"
 
 namespace ashlar::cli {
@@ -95,6 +97,15 @@ private:
   std::vector<double> again_values_;
 };
 
+/// As that of a plan that `ashlar advise` has measured.
+nlohmann::json evidence_of(const mean_interval& effect, std::size_t pairs) {
+  const median_interval ratio{std::exp(effect.mean), std::exp(effect.least), std::exp(effect.greatest)};
+  return {{"ratio", ratio.median},
+          {"interval", {ratio.least, ratio.greatest}},
+          {"pairs", pairs},
+          {"text", change_text(ratio)}};
+}
+
 bool is_kept(const mean_interval& effect) { return effect.greatest < 0; }
 
 std::string in_percent(double log_effect) { return fmt::format("{:+.1f}", 100 * std::expm1(log_effect)); }
@@ -147,9 +158,13 @@ std::string attribution_text(const attribution& found, const route_plan& routes)
 }
 
 route_plan reduced(const route_plan& routes, const attribution& found) {
+  route_plan measured = routes;
   part_choice kept;
-  for (const mean_interval& e : found.effects) kept.push_back(is_kept(e));
-  return chosen(routes, each_group(routes), kept);
+  for (std::size_t i = 0; i < found.effects.size(); ++i) {
+    measured.groups[i].evidence["measured"] = evidence_of(found.effects[i], found.pairs);
+    kept.push_back(is_kept(found.effects[i]));
+  }
+  return chosen(measured, each_group(measured), kept);
 }
 
 }  // namespace ashlar::cli

@@ -43,7 +43,8 @@ inline constexpr double attribution_error = 0.01;
 /// Returns: a line for each group, those to drop named. Expects: a part for each group.
 [[nodiscard]] std::string attribution_text(const attribution& found, const route_plan& routes);
 
-/// Returns: the groups whose whole interval is a gain. Expects: a part for each group.
+/// Returns: the groups whose whole interval is a gain, each with its effect as evidence. Expects: a part for each
+/// group.
 [[nodiscard]] route_plan reduced(const route_plan& routes, const attribution& found);
 
 }  // namespace ashlar::cli

@@ -32,6 +32,14 @@ inline constexpr std::size_t pairs_per_repeat = 3;  ///< After the pilot.
   return number < pilot_pairs || number % pairs_per_repeat == 0;
 }
 
+/// Returns: the fewest pairs in which A runs twice so often.
+[[nodiscard]] constexpr std::size_t pairs_with_repeats(std::size_t repeats) noexcept {
+  std::size_t pairs = 0;
+  for (; repeats != 0; ++pairs) repeats -= repeats_a(pairs) ? 1 : 0;
+  return pairs;
+}
+static_assert(pairs_with_repeats(pilot_pairs) == pilot_pairs && pairs_with_repeats(pilot_pairs + 2) == pilot_pairs + 4);
+
 struct experiment_plan {
   program_side a;
   program_side b;

@@ -91,6 +91,7 @@ json verify_json(const verification& v, const experiment& runs, const experiment
             {"pairs_planned", runs.planned},
             {"measures", measures_json(v)},
             {"p99_ns_of_spans", spans_json(v)},
+            {"spans_missing_in_b", v.missing_spans},
             {"a_against_a", effect_json(v.itself)},
             {"modes", {{"a", modes_json(v.modes_a)}, {"b", modes_json(v.modes_b)}}},
             {"runs", pairs_json(runs, plan)}};

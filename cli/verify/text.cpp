@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/support/printable.hpp"
 #include "cli/support/table.hpp"
 #include "cli/support/table_units.hpp"
 #include "cli/verify/quantile.hpp"
@@ -39,7 +40,7 @@ std::string slower_spans(const verification& v, const experiment_plan& plan) {
   std::string all;
   for (const span_effect& s : v.spans)
     if (s.found == finding::loss)
-      all += fmt::format("{} {} of span {}", all.empty() ? "" : ",", change_text(s.effect.ratio()), s.name);
+      all += fmt::format("{} {} of span {}", all.empty() ? "" : ",", change_text(s.effect.ratio()), printable(s.name));
   return fmt::format("B is worse: the 99th percentile{}; {} {}.", all, facts_of(plan.decides).name,
                      change_text(v.of(plan.decides).effect.ratio()));
 }
@@ -56,16 +57,39 @@ std::string equivalent(const verification& v, const experiment_plan& plan) {
                      facts_of(plan.decides).name, share_text(plan.threshold), costs(v, plan));
 }
 
+/// Returns: "95 %", "98.3 %".
+std::string confidence_text(double error) { return fmt::format("{:.4g} %", std::round(1000 * (1 - error)) / 10); }
+
 std::string inconclusive(const verification& v, const experiment_plan& plan) {
   const measure_effect& main = v.of(plan.decides);
   const std::string more = v.wanted > most_rounds ? fmt::format("more than {} pairs", most_rounds)
                                                   : fmt::format("about {} pairs (--runs {})", v.wanted, v.wanted);
-  return fmt::format("Inconclusive: {} {} after {} pairs; {} would decide.", change_text(main.effect.ratio()),
-                     facts_of(plan.decides).name, main.effect.pairs, more);
+  const std::size_t least = pairs_for_difference(main.effect.error);
+  const std::string few = main.effect.pairs >= least
+                              ? ""
+                              : fmt::format(", too few to tell a difference at {}, which takes {}",
+                                            confidence_text(main.effect.error), least);
+  return fmt::format("Inconclusive: {} {} after {} pairs{}; {} would decide.", change_text(main.effect.ratio()),
+                     facts_of(plan.decides).name, main.effect.pairs, few, more);
 }
 
-/// Returns: "95 %", "98.3 %".
-std::string confidence_text(double error) { return fmt::format("{:.4g} %", std::round(1000 * (1 - error)) / 10); }
+/// Returns: the first names, and the number of the others.
+std::string names_text(const std::vector<std::string>& names) {
+  constexpr std::size_t most_shown = 3;
+  std::string shown;
+  for (std::size_t i = 0; i < std::min(names.size(), most_shown); ++i)
+    shown += (i == 0 ? "" : ", ") + shorten(names[i], 40);
+  return names.size() <= most_shown ? shown : fmt::format("{} and {} more", shown, names.size() - most_shown);
+}
+
+std::string incomplete(const verification& v, const experiment_plan& plan) {
+  const std::string why =
+      v.missing_spans.empty()
+          ? "no span is in each run of A and B, so no 99th percentile was compared"
+          : "B lacks spans of A, whose 99th percentile was not compared: " + names_text(v.missing_spans);
+  return fmt::format("Incomplete: {}; {} {}.", why, facts_of(plan.decides).name,
+                     change_text(v.of(plan.decides).effect.ratio()));
+}
 
 std::string modes_note(const char* side, const two_modes& m, run_measure measure) {
   const double all = static_cast<double>(m.low.runs + m.high.runs);
@@ -106,15 +130,6 @@ std::string varying_note(const verification& v) {
              : fmt::format("Neither twice nor half as much would be seen of {}: the runs vary too much.", names);
 }
 
-std::string uneven_note(const std::vector<std::string>& names) {
-  constexpr std::size_t most_shown = 3;
-  std::string shown;
-  for (std::size_t i = 0; i < std::min(names.size(), most_shown); ++i)
-    shown += (i == 0 ? "" : ", ") + shorten(names[i], 40);
-  if (names.size() > most_shown) shown += fmt::format(" and {} more", names.size() - most_shown);
-  return fmt::format("Not compared, since some runs have no such span: {}.", shown);
-}
-
 }  // namespace
 
 std::string change_text(const median_interval& ratio) {
@@ -150,6 +165,7 @@ const char* name_of(verdict decision) noexcept {
     case verdict::equivalent: return "equivalent";
     case verdict::worse: return "worse";
     case verdict::inconclusive: return "inconclusive";
+    case verdict::incomplete: return "incomplete";
     case verdict::unfit: break;
   }
   return "unfit";
@@ -161,6 +177,9 @@ std::string unfit_text(const paired_effect& itself, run_measure decides) {
 }
 
 std::string itself_note(const paired_effect& itself) {
+  if (const std::size_t least = pairs_for_difference(itself.error); itself.pairs < least)
+    return fmt::format("A against A: {} % on average of {} pairs, too few to tell a difference: --runs {} could.",
+                       points(itself.ratio().median - 1), itself.pairs, pairs_with_repeats(least));
   return fmt::format("A against A: {} in {} pairs ({}), which is no difference.", change_text(itself.ratio()),
                      itself.pairs, confidence_text(itself.error));
 }
@@ -172,6 +191,7 @@ std::string verdict_sentence(const verification& v, const experiment_plan& plan)
       return v.of(plan.decides).found == finding::loss ? better_or_worse(v, plan) : slower_spans(v, plan);
     case verdict::equivalent: return equivalent(v, plan);
     case verdict::inconclusive: return inconclusive(v, plan);
+    case verdict::incomplete: return incomplete(v, plan);
     case verdict::unfit: break;
   }
   return unfit_text(v.itself, plan.decides);
@@ -206,9 +226,8 @@ std::vector<std::string> verify_notes(const verification& v, const experiment& r
   add_run_notes(notes, v, runs, plan);
   if (std::string varying = varying_note(v); !varying.empty()) notes.push_back(std::move(varying));
   notes.push_back(tail_note(runs));
-  if (plan.spans && v.spans.empty())
-    notes.emplace_back("There is no span that each run of A and B has, so latency within a run was not compared.");
-  if (!v.uneven_spans.empty()) notes.push_back(uneven_note(v.uneven_spans));
+  if (!v.uneven_spans.empty())
+    notes.push_back(fmt::format("Not compared, since some runs have no such span: {}.", names_text(v.uneven_spans)));
   notes.push_back(fmt::format("Not measured: {}cache misses, memory of more than the largest process.",
                               v.spans.empty() ? "latency within a run, " : ""));
   return notes;

@@ -15,7 +15,7 @@ namespace ashlar::cli {
 [[nodiscard]] std::string verdict_sentence(const verification& v, const experiment_plan& plan);
 /// Returns: that A differs from itself, and by how much.
 [[nodiscard]] std::string unfit_text(const paired_effect& itself, run_measure decides);
-/// Returns: that A does not differ from itself.
+/// Returns: that A does not differ from itself, or that the pairs are too few to tell.
 [[nodiscard]] std::string itself_note(const paired_effect& itself);
 [[nodiscard]] std::string effect_table(const verification& v);
 /// Returns: A against itself, modes, what is not measured; a line for each.

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/replay/candidates.hpp"
+#include "cli/replay/run.hpp"
 #include "cli/rounds/progress.hpp"
 #include "cli/routes/build_id.hpp"
 #include "cli/routes/plan.hpp"
@@ -79,9 +80,9 @@ CLI::Option* add_options(CLI::App& app, verify_options& o) {
   app.footer(
       "CMD is started without a shell, unless it has a character of the shell's own.\n"
       "A and B must do and print the same. docs/verify.md describes the method.\n\n"
-      "Exit status: 0 B is better or equivalent, 1 a program cannot be run or dies, or B does something else,\n"
-      "2 the command line is invalid, 3 B is worse, 4 more runs would decide, 5 the machine is unfit: A differs\n"
-      "from itself.");
+      "Exit status: 0 B is better or equivalent, 1 a program cannot be run or dies, B does something else, or\n"
+      "--spans has nothing to compare, 2 the command line is invalid, 3 B is worse, 4 more runs would decide, 5 the\n"
+      "machine is unfit: A differs from itself.");
   return malloc;
 }
 
@@ -93,11 +94,14 @@ program_side side_of(const std::string& command) {
   }
 }
 
-/// Throws: `usage_error`, or `std::runtime_error` for a program that nothing can be preloaded into.
+/// Throws: `usage_error`, or `std::runtime_error` for a program that nothing can be preloaded into, or a library that
+/// is no malloc: B would be A.
 program_side under_malloc(const std::string& malloc, const std::vector<std::string>& program) {
   const candidate chosen = named_candidates({malloc}).front();
   if (chosen.library.empty()) throw usage_error(chosen.name + " cannot be preloaded: it is not a library");
-  return checked_under_library(chosen, program, "verify");
+  program_side side = checked_under_library(chosen, program, "verify");
+  expect_malloc(chosen);
+  return side;
 }
 
 /// Throws: `std::runtime_error` for a plan that cannot be read, or is for another build.

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "cli/support/verb.hpp"
+
 namespace ashlar::cli {
 
 namespace {
@@ -38,17 +40,29 @@ paired_effect against_itself(const experiment& runs, const experiment_plan& plan
 /// The names of spans in some run of A or B.
 struct span_names {
   std::vector<std::string> of_all_runs;
+  std::vector<std::string> missing_in_b;
   std::vector<std::string> of_some_runs;
 };
 
+/// The numbers of runs that have a span.
+struct runs_with_span {
+  std::size_t a = 0;
+  std::size_t b = 0;
+};
+
 span_names names_of_spans(const experiment& runs) {
-  std::map<std::string, std::size_t> runs_with;
-  for (const run_pair& pair : runs.pairs)
-    for (const span_tails* const tails : {&pair.spans_a, &pair.spans_b})
-      for (const auto& [name, tail] : *tails) ++runs_with[name];
+  std::map<std::string, runs_with_span> runs_with;
+  for (const run_pair& pair : runs.pairs) {
+    for (const auto& [name, tail] : pair.spans_a) ++runs_with[name].a;
+    for (const auto& [name, tail] : pair.spans_b) ++runs_with[name].b;
+  }
+  const std::size_t all = runs.pairs.size();
   span_names names;
-  for (const auto& [name, count] : runs_with)
-    (count == 2 * runs.pairs.size() ? names.of_all_runs : names.of_some_runs).push_back(name);
+  for (const auto& [name, count] : runs_with) {
+    if (count.a == all && count.b == all) names.of_all_runs.push_back(name);
+    else if (count.a != 0 && (count.a == all || count.b == 0)) names.missing_in_b.push_back(name);
+    else names.of_some_runs.push_back(name);
+  }
   return names;
 }
 
@@ -76,11 +90,13 @@ std::optional<two_modes> modes_that_matter(const std::vector<double>& values, do
   return found && found->high.centre >= found->low.centre * (1 + threshold) ? found : std::nullopt;
 }
 
-/// The tail must not be worse, regardless of the mean.
-verdict decide(finding between, bool is_fit, const std::vector<span_effect>& spans) {
+/// The tail must not be worse, regardless of the mean. Without a tail to compare, nothing shows that it is not.
+verdict decide(finding between, bool is_fit, const verification& v, bool needs_spans) {
   if (!is_fit) return verdict::unfit;
-  if (std::any_of(spans.begin(), spans.end(), [](const span_effect& s) { return s.found == finding::loss; }))
-    return verdict::worse;
+  const bool has_worse_tail =
+      std::any_of(v.spans.begin(), v.spans.end(), [](const span_effect& s) { return s.found == finding::loss; });
+  if (has_worse_tail || between == finding::loss) return verdict::worse;
+  if (needs_spans && (v.spans.empty() || !v.missing_spans.empty())) return verdict::incomplete;
   switch (between) {
     case finding::gain: return verdict::better;
     case finding::loss: return verdict::worse;
@@ -111,9 +127,10 @@ verification conclude(const experiment& runs, const experiment_plan& plan) {
   result.modes_b = modes_that_matter(runs.values(plan.decides, &run_pair::b), plan.threshold);
   const span_names names = names_of_spans(runs);
   result.spans = span_effects(runs, names.of_all_runs, plan, random);
+  result.missing_spans = names.missing_in_b;
   result.uneven_spans = names.of_some_runs;
   const measure_effect& main = result.of(plan.decides);
-  result.decision = decide(main.found, !is_unfit(result.itself, plan.threshold), result.spans);
+  result.decision = decide(main.found, !is_unfit(result.itself, plan.threshold), result, plan.spans);
   if (result.decision == verdict::inconclusive) result.wanted = pairs_to_decide(main.effect, plan.threshold);
   return result;
 }
@@ -135,6 +152,7 @@ int exit_status_of(verdict decision) noexcept {
     case verdict::equivalent: return 0;
     case verdict::worse: return exit_worse;
     case verdict::inconclusive: return exit_inconclusive;
+    case verdict::incomplete: return exit_failure;
     case verdict::unfit: break;
   }
   return exit_unfit;

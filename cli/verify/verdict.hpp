@@ -14,7 +14,8 @@
 
 namespace ashlar::cli {
 
-enum class verdict { better, equivalent, worse, inconclusive, unfit };
+/// `incomplete`: spans were to be compared, and were not.
+enum class verdict { better, equivalent, worse, inconclusive, incomplete, unfit };
 
 // Exit statuses beside those of all verbs.
 inline constexpr int exit_worse = 3;
@@ -47,9 +48,11 @@ struct verification {
   std::optional<two_modes> modes_a;
   std::optional<two_modes> modes_b;
   verdict decision = verdict::inconclusive;
-  std::vector<span_effect> spans;         ///< That each run has.
-  std::vector<std::string> uneven_spans;  ///< The names of those that some runs have, and some have not.
-  std::size_t wanted = 0;                 ///< If inconclusive: pairs, of all, that would decide.
+  std::vector<span_effect> spans;          ///< That each run has.
+  std::vector<std::string> missing_spans;  ///< The names of those of A that B lacks: in all runs, or in some while A
+                                           ///< has them in all.
+  std::vector<std::string> uneven_spans;   ///< The names of the others that some runs have, and some have not.
+  std::size_t wanted = 0;                  ///< If inconclusive: pairs, of all, that would decide.
 
   [[nodiscard]] const measure_effect& of(run_measure m) const noexcept { return measures[static_cast<std::size_t>(m)]; }
 };

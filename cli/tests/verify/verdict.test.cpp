@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <regex>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -119,6 +120,63 @@ TEST(verification, of_a_worse_tail_is_worse_whatever_the_mean_gains) {
             notes.end());
   for (run_pair& pair : runs.pairs) std::swap(pair.spans_a, pair.spans_b);
   EXPECT_EQ(conclude(runs, {}).decision, verdict::better);
+}
+
+/// Each run of A has "request"; "rare" is in one of each program.
+TEST(verification, of_spans_is_incomplete_where_b_lacks_one_of_a) {
+  experiment_plan plan;
+  plan.spans = true;
+  experiment runs = runs_of({.b = 0.8});
+  EXPECT_EQ(conclude(runs, {}).decision, verdict::better);
+  EXPECT_EQ(conclude(runs, plan).decision, verdict::incomplete) << "no span at all";
+  for (run_pair& pair : runs.pairs) pair.spans_a = pair.spans_b = {{"request", 1000}, {"start", 500}};
+  runs.pairs[0].spans_a["rare"] = runs.pairs[3].spans_b["rare"] = 100;
+  runs.pairs[4].spans_b["new"] = 100;
+  EXPECT_EQ(conclude(runs, plan).decision, verdict::better);
+  EXPECT_EQ(conclude(runs, plan).uneven_spans, (std::vector<std::string>{"new", "rare"}));
+  runs.pairs[5].spans_b.erase("start");
+  const verification one = conclude(runs, plan);
+  EXPECT_EQ(one.decision, verdict::incomplete) << "one run of B lacks it";
+  EXPECT_EQ(one.missing_spans, std::vector<std::string>{"start"});
+  runs.pairs[3].spans_b.erase("rare");
+  const verification v = conclude(runs, plan);
+  EXPECT_EQ(v.missing_spans, (std::vector<std::string>{"rare", "start"}));
+  EXPECT_EQ(exit_status_of(v.decision), 1);
+  EXPECT_TRUE(verdict_sentence(v, plan).starts_with(
+      "Incomplete: B lacks spans of A, whose 99th percentile was not compared: rare, start; processor time -"))
+      << verdict_sentence(v, plan);
+  for (run_pair& pair : runs.pairs) pair.spans_b["request"] = 2000;
+  EXPECT_EQ(conclude(runs, plan).decision, verdict::worse) << "what was compared decides against B";
+}
+
+/// All differences have one sign, as of a quarter of the speed.
+TEST(verification, of_pairs_that_cannot_tell_a_difference_tells_so) {
+  const auto conclude_of = [](std::size_t pairs, const experiment_plan& plan) {
+    return conclude(runs_of({.b = 4, .spread = 0.001, .pairs = pairs}), plan);
+  };
+  experiment_plan one_of_three;
+  one_of_three.error = effect_error / 3;
+  const verification few = conclude_of(7, one_of_three);
+  EXPECT_EQ(few.decision, verdict::inconclusive);
+  EXPECT_TRUE(verdict_sentence(few, one_of_three)
+                  .ends_with(" after 7 pairs, too few to tell a difference at 98.3 %, which takes 8; about 12 pairs "
+                             "(--runs 12) would decide."))
+      << verdict_sentence(few, one_of_three);
+  EXPECT_EQ(conclude_of(8, one_of_three).decision, verdict::worse);
+  EXPECT_EQ(conclude_of(7, {}).decision, verdict::worse);
+}
+
+TEST(verification, of_a_itself_in_too_few_pairs_shows_no_machine_that_is_fit) {
+  const auto itself_of = [](std::size_t pairs) { return conclude_on({.again = 2, .pairs = pairs}); };
+  for (const std::size_t pairs : {7U, 9U}) {
+    const verification few = itself_of(pairs);
+    EXPECT_NE(few.decision, verdict::unfit);
+    const std::string words = itself_note(few.itself);
+    EXPECT_TRUE(std::regex_match(words, std::regex("A against A: \\+\\S+ % on average of 7 pairs, too few to tell a "
+                                                   "difference: --runs 10 could\\.")))
+        << words;
+  }
+  EXPECT_EQ(itself_of(10).decision, verdict::unfit);
 }
 
 TEST(verification, takes_the_99th_percentile_by_its_rank) {

@@ -67,13 +67,13 @@ TEST_F(verify_verb, a_command_that_is_ended_leaves_no_program_behind) {
 
 TEST_F(verify_verb, a_budget_goes_with_automatic_runs_by_name) {
   EXPECT_EQ(verify("2", "2", "--runs auto --threshold 0.01% --budget 0"), 4) << text("out") << text("err");
-  EXPECT_TRUE(printed(" after 6 pairs; ")) << text("out");
+  EXPECT_TRUE(printed(" after 6 pairs, too few to tell")) << text("out");
 }
 
 TEST_F(verify_verb, too_few_pairs_are_inconclusive_with_the_pairs_that_would_decide) {
   EXPECT_EQ(verify("2", "2", "--threshold 0.01% --budget 0"), 4) << text("out") << text("err");
   EXPECT_TRUE(printed("Inconclusive: ")) << text("out");
-  EXPECT_TRUE(printed(" after 6 pairs; ")) << text("out");
+  EXPECT_TRUE(printed(" after 6 pairs, too few to tell")) << text("out");
   EXPECT_TRUE(std::regex_search(text("out"), std::regex("would\\s+decide"))) << text("out");
   EXPECT_TRUE(printed("the budget of 0 s was enough for 6.")) << text("out");
 }
@@ -139,6 +139,22 @@ TEST_F(verify_verb, another_malloc_is_preloaded_into_the_program) {
   EXPECT_EQ(text("err"), "ashlar verify: B prints something else than A\n");
 }
 
+/// The dynamic linker starts the program without such a library, so A would run against A.
+TEST_F(verify_verb, a_library_that_is_no_malloc_is_refused) {
+  const std::string text_file = file("text"), ran = file("ran"), program = " -- touch " + ran;
+  std::ofstream(text_file) << "no library\n";
+  for (const std::string& library : {text_file, std::string(ASHLAR_VERIFY_VICTIM), std::string(ASHLAR_COMMAND)}) {
+    const std::string refusal =
+        "ashlar verify: " + std::filesystem::canonical(library).string() + " does not take over malloc\n";
+    EXPECT_EQ(ashlar("verify --runs 7 --malloc " + library + program), 1) << text("out");
+    EXPECT_EQ(text("err"), refusal);
+    EXPECT_EQ(ashlar("verify --runs 7 --malloc " ASHLAR_TRY_PRELOAD " --against " + library + program), 1)
+        << text("out");
+    EXPECT_EQ(text("err"), refusal);
+  }
+  EXPECT_FALSE(std::filesystem::exists(ran));
+}
+
 TEST_F(verify_verb, a_malloc_to_compare_with_is_that_of_a) {
   const std::string program = " -- " ASHLAR_VERIFY_VICTIM " 20";
   const int status = ashlar("verify --runs 8 --threshold 100 --against " ASHLAR_TRY_PRELOAD
@@ -162,8 +178,19 @@ TEST_F(verify_verb, a_worse_tail_of_a_span_is_worse_though_the_mean_is_better) {
   EXPECT_TRUE(printed("p99 of request")) << text("out");
   EXPECT_EQ(verify("spans 4 4", "spans 1 50", "--runs 9 --threshold 20"), 0) << text("out") << text("err");
   EXPECT_TRUE(printed("Not measured: latency within a run,")) << text("out");
-  EXPECT_EQ(verify("40", "40", "--spans --runs 8 --threshold 100"), 0) << text("out") << text("err");
-  EXPECT_TRUE(printed("There is no span that each run of A and B has")) << text("out");
+}
+
+/// As a misspelt or deleted span would turn the check of the tail off.
+TEST_F(verify_verb, a_span_that_is_not_compared_is_a_failure) {
+  EXPECT_EQ(verify("40", "40", "--spans --runs 8 --threshold 100"), 1) << text("out") << text("err");
+  EXPECT_TRUE(printed("Incomplete: no span is in each run of A and B, so no 99th percentile was compared; processor"))
+      << text("out");
+  EXPECT_EQ(verify("spans 4 4", "spans 4 4 reply", "--spans --runs 8 --threshold 100 --json " + file("j")), 1)
+      << text("out") << text("err");
+  EXPECT_TRUE(printed("Incomplete: B lacks spans of A, whose 99th percentile was not compared: request; "))
+      << text("out");
+  EXPECT_EQ(json::parse(text("j"))["verdict"], "incomplete");
+  EXPECT_EQ(json::parse(text("j"))["spans_missing_in_b"], json::array({"request"}));
 }
 
 TEST_F(verify_verb, a_shell_reads_commands_that_need_one) {
@@ -245,6 +272,11 @@ TEST(verify_attribution, a_group_whose_interval_holds_0_or_is_a_loss_leaves_the_
   const route_plan left = reduced(plan, found);
   ASSERT_EQ(left.groups.size(), 1U);
   EXPECT_EQ(left.groups[0].name, "gain");
+  const json measured = left.groups[0].evidence["measured"];
+  EXPECT_NEAR(measured["ratio"], 0.905, 0.001);
+  EXPECT_NEAR(measured["interval"][1], 0.923, 0.001);
+  EXPECT_EQ(measured["text"], "-9.5 % [-11.3, -7.7]");
+  EXPECT_EQ(measured["pairs"], 75);
   const std::string text = attribution_text(found, plan);
   EXPECT_TRUE(std::regex_search(text, std::regex("gain +-9\\.5 % +\\[-11\\.3, -7\\.7\\] +keep\n"))) << text;
   EXPECT_TRUE(std::regex_search(text, std::regex("none +-1\\.0 % +\\[-3\\.0, \\+1\\.0\\] +drop\n"))) << text;

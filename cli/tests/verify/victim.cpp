@@ -18,9 +18,9 @@ void spend_parts(long parts) {
 void spend(long steps) { spend_parts(100 * steps); }
 
 /// One request in 50 takes `rare` parts. They are many and short, so that fewer than one in 100 is interrupted.
-int answer_requests(long usual, long rare) {
+int answer_requests(long usual, long rare, const char* name) {
   for (int i = 0; i < 5000; ++i) {
-    ashlar_span_begin("request");
+    ashlar_span_begin(name);
     spend_parts(i % 50 == 7 ? rare : usual);
     ashlar_span_end();
   }
@@ -29,10 +29,11 @@ int answer_requests(long usual, long rare) {
 
 }  // namespace
 
-/// verify_victim spans USUAL RARE, or verify_victim STEPS [TEXT [STATUS]]: TEXT "input" copies standard input, "time"
-/// prints what differs each time, "file" copies the file STATUS. A negative status is a signal.
+/// verify_victim spans USUAL RARE [NAME], or verify_victim STEPS [TEXT [STATUS]]: TEXT "input" copies standard input,
+/// "time" prints what differs each time, "file" copies the file STATUS. A negative status is a signal.
 int main(int argc, char** argv) {
-  if (argc == 4 && std::string(argv[1]) == "spans") return answer_requests(std::atol(argv[2]), std::atol(argv[3]));
+  if (argc > 3 && std::string(argv[1]) == "spans")
+    return answer_requests(std::atol(argv[2]), std::atol(argv[3]), argc > 4 ? argv[4] : "request");
   spend(argc > 1 ? std::atol(argv[1]) : 1);
   const std::string text = argc > 2 ? argv[2] : "done";
   if (text == "input") {
