@@ -8,6 +8,7 @@
 #include <map>
 #include <random>
 #include <sstream>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -15,8 +16,8 @@
 #include "cli/advise/trials.hpp"
 #include "cli/remedies/predicted.hpp"
 #include "cli/remedies/text.hpp"
+#include "cli/report/recorded_build.hpp"
 #include "cli/rounds/progress.hpp"
-#include "cli/routes/build_id.hpp"
 #include "cli/support/inspect_program.hpp"
 #include "cli/support/verb.hpp"
 #include "cli/support/words.hpp"
@@ -62,25 +63,11 @@ std::vector<std::string> recorded_command(const std::vector<std::unique_ptr<trac
   return command;
 }
 
-/// Returns: the build id of the recorded program; empty if it has none.
-std::string recorded_build(const trace_input& input) {
-  return input.modules().empty() ? std::string() : input.modules().front().build_id;
-}
-
 /// Without a build id nothing shows that the command still starts what was recorded.
 void require_build(const trace_input& input) {
   if (recorded_build(input).empty())
     throw measure_usage_error(
         input.path() + " records no build id of its program, so its command is not run unless it is given after --");
-}
-
-void refuse_other_build(const trace_input& input, const std::string& file) {
-  const std::string recorded = recorded_build(input), now = build_id_of(file);
-  if (recorded.empty() || recorded == now) return;
-  throw std::runtime_error(
-      fmt::format("{} is of another build than {}: of build id {}, and that file has {}; record it "
-                  "again",
-                  input.path(), file, recorded, now.empty() ? "none" : now));
 }
 
 /// Effects: the plan's groups have their effects as evidence.
@@ -131,9 +118,7 @@ void advice_measurer::take_program(const std::vector<std::unique_ptr<trace_input
   if (!std::filesystem::exists(file_)) throw std::runtime_error(file_ + ": no such file; nothing was measured");
   for (const auto& input : inputs) {
     refuse_other_build(*input, file_);
-    if (recorded_build(*input).empty())
-      notes_.push_back(
-          fmt::format("{} records no build id: nothing shows that {} is the recorded program.", input->path(), file_));
+    if (std::string note = unknown_build_note(*input, file_); !note.empty()) notes_.push_back(std::move(note));
   }
 }
 

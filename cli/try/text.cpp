@@ -97,6 +97,8 @@ std::vector<std::string> try_verdicts(const trials& tried) {
 
 std::string try_conclusion(const trials& tried) {
   if (const trial* const best = tried.best(); best != nullptr) return "To use it: " + best->plan.b.shown;
+  const auto has_failed = [](const trial& t) { return !t.failure.empty(); };
+  if (std::all_of(tried.all.begin(), tried.all.end(), has_failed)) return "None of them could be tried.";
   return (has_doubt(tried) ? "No gain is shown." : "None of them is better: change nothing.") + other_gain(tried);
 }
 
@@ -122,6 +124,7 @@ std::vector<std::string> try_notes(const trials& tried, const trace_predictions&
       "Predicted: what a replay of the trace saves, less what loading the library takes, as a share of A.");
   if (const std::string program = joined(tried.all.front().plan.a.command); predictions.program != program)
     own.push_back("The trace is of another command line, and so is the prediction: " + predictions.program);
+  if (!predictions.unknown_build.empty()) own.push_back(predictions.unknown_build);
   return own;
 }
 

@@ -9,7 +9,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/remedies/apart.hpp"
 #include "cli/replay/candidates.hpp"
+#include "cli/report/recorded_build.hpp"
 #include "cli/rounds/progress.hpp"
 #include "cli/support/inspect_program.hpp"
 #include "cli/support/output.hpp"
@@ -97,10 +99,25 @@ void check_output(const try_options& o) {
                  {{o.trace, "trace"}, {o.input, "input"}, {inspect_program(o.program.front()).path, "program"}});
 }
 
+/// Returns: a note, if nothing shows that the program is the recorded one. Throws: `std::runtime_error` for a trace of
+/// another build or another program, whose predictions are not of this one.
+std::string check_build(const try_options& o) {
+  // Apart, as the memory of the trace would count into the peaks of the programs.
+  process_apart check([&o](const std::string& file) {
+    const trace_input input(o.trace, o.prefix);
+    refuse_other_build(input, file);
+    return unknown_build_note(input, file);
+  });
+  return check.ask(inspect_program(o.program.front()).path);
+}
+
 int try_program(const try_options& o) {
   experiment_plan setting = setting_of(o);
   check_output(o);
-  trace_predictions predictions = predict(o.trace, preloadable_names(o.with), replay_options(o, setting));
+  const std::vector<std::string> names = preloadable_names(o.with);
+  const std::string unknown_build = check_build(o);
+  trace_predictions predictions = predict(o.trace, names, replay_options(o, setting));
+  predictions.unknown_build = unknown_build;
   if (o.with.empty() && predictions.all.size() > o.best) predictions.all.resize(o.best);
   add_loading(predictions.all);
   setting.seconds *= 1 - share_of_replay;

@@ -2,7 +2,9 @@
 // End-to-end tests of `ashlar try`, none of which depends on the speed of the machine.
 #include <algorithm>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
+#include <regex>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -13,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/rounds/program.hpp"
+#include "cli/routes/build_id.hpp"
 #include "cli/tests/command.hpp"
 #include "cli/try/reason.hpp"
 #include "cli/try/sampler.hpp"
@@ -48,6 +51,7 @@ TEST_F(try_verb, prints_predicted_beside_measured_in_100_columns) {
        {"A: " ASHLAR_TRY_VICTIM " allocate\n", "predicted", "B against A (95 %)", "detectable", "cpu", "wall", "peak",
         "8 pairs in random order (--seed ", "A against A: ", "The trace is of another command line"})
     EXPECT_NE(text("out").find(part), std::string::npos) << part << text("out");
+  EXPECT_TRUE(std::regex_search(text("out"), std::regex("records\\s+no\\s+build\\s+id: "))) << text("out");
 }
 
 TEST_F(try_verb, keeps_the_verification_of_each_malloc_as_json) {
@@ -92,7 +96,8 @@ TEST_F(try_verb, stops_at_its_budget_with_the_pairs_that_would_decide) {
                    " --budget 0 --threshold 0.01 --with " ASHLAR_TRY_PRELOAD " -- " ASHLAR_TRY_VICTIM " echo"),
             4)
       << text("out") << text("err");
-  for (const char* part : {": Inconclusive: ", " after 6 pairs; ", "No gain is shown.", "6 pairs in random order"})
+  for (const char* part :
+       {": Inconclusive: ", " after 6 pairs, too few to tell", "No gain is shown.", "6 pairs in random order"})
     EXPECT_NE(text("out").find(part), std::string::npos) << part << text("out");
 }
 
@@ -121,6 +126,26 @@ TEST_F(try_verb, the_program_reads_its_input_from_the_start_each_time_and_prints
   std::ofstream(file("in")) << "input that is not shown\n";
   measure("echo", "--input " + file("in"));
   EXPECT_EQ(text("out").find("not shown"), std::string::npos);
+}
+
+TEST_F(try_verb, a_trace_of_another_build_or_another_program_is_refused_by_build_id) {
+  const std::string own = file("program"), trace = file("t.trace");
+  std::filesystem::copy_file(ASHLAR_TRY_VICTIM, own);
+  ASSERT_EQ(ashlar("record --quiet -o " + trace + " -- " + own + " allocate"), 0) << text("err");
+  const std::string start = "try " + trace + " --runs 8 --threshold 100 --with " ASHLAR_TRY_PRELOAD " -- ";
+  const int status = ashlar(start + own + " echo");
+  EXPECT_TRUE(status == 0 || status == 4) << status << text("out") << text("err");
+  EXPECT_NE(text("out").find("The trace is of another command line"), std::string::npos) << text("out");
+  EXPECT_EQ(text("out").find("nothing shows"), std::string::npos) << text("out");
+  const auto expect_refusal = [&](const std::string& program) {
+    EXPECT_EQ(ashlar(start + program + " allocate"), 1) << text("out");
+    EXPECT_EQ(text("err"), "ashlar try: " + trace + " is of another build than " + program + ": of build id " +
+                               build_id_of(ASHLAR_TRY_VICTIM) + ", and that file has " + build_id_of(ASHLAR_COMMAND) +
+                               "; record it again\n");
+  };
+  expect_refusal(ASHLAR_COMMAND);
+  std::filesystem::copy_file(ASHLAR_COMMAND, own, std::filesystem::copy_options::overwrite_existing);
+  expect_refusal(own);
 }
 
 TEST_F(try_verb, mistakes) {
@@ -222,6 +247,15 @@ TEST(try_text, the_best_of_several_is_the_one_to_take) {
   EXPECT_EQ(exit_status_of(both), 1);
 }
 
+TEST(try_text, mallocs_that_all_failed_are_no_reason_to_change_nothing) {
+  trials none = made_up(1, 10);
+  none.all[0].failure = "does not take over malloc";
+  EXPECT_EQ(try_conclusion(none), "None of them could be tried.");
+  EXPECT_EQ(exit_status_of(none), 1);
+  none.all.push_back(made_up(1, 10).all[0]);
+  EXPECT_EQ(try_conclusion(none), "None of them is better: change nothing.");
+}
+
 TEST(try_text, less_of_another_measure_is_told) {
   trials all = made_up(1.0, 10);
   all.all[0].plan.decides = run_measure::wall;
@@ -243,6 +277,8 @@ TEST(try_text, notes_of_all_experiments_stand_once) {
   EXPECT_EQ(starting("quick: For information: "), 2);
   EXPECT_EQ(starting("Predicted: "), 1);
   EXPECT_EQ(starting("The trace is of another command line"), 0);
+  const std::string unknown = "t.trace records no build id: nothing shows that prog is the recorded program.";
+  EXPECT_EQ(try_notes(both, {"prog", 1, {}, unknown}).back(), unknown);
 }
 
 TEST(try_reason, a_miss_without_samples_is_of_unknown_cause) {
