@@ -307,15 +307,12 @@ int advise(const advise_options& o) {
   return write_outputs(o, a, tree, names, plan, history ? &*history : nullptr) ? status : exit_failure;
 }
 
-/// Returns: the mistake of two outputs in one place; empty if there is none.
-std::string shared_output(const advise_options& o) {
-  const std::vector<std::pair<const char*, const std::string*>> all = {
-      {"--output", &o.plan}, {"--json", &o.json}, {"--html", &o.html}};
-  for (std::size_t i = 0; i < all.size(); ++i)
-    for (std::size_t j = i + 1; j < all.size(); ++j)
-      if (!all[i].second->empty() && !all[j].second->empty() && is_same_output(*all[i].second, *all[j].second))
-        return fmt::format("{} and {} would both write to {}", all[i].first, all[j].first,
-                           *all[i].second == "-" ? "standard output" : *all[i].second);
+/// Returns: the mistake of one trace given twice, which would count twice; empty if there is none.
+std::string repeated_trace(const std::vector<std::string>& traces) {
+  for (std::size_t i = 0; i < traces.size(); ++i)
+    for (std::size_t j = i + 1; j < traces.size(); ++j)
+      if (traces[i] == traces[j] || is_same_file(traces[i], traces[j]))
+        return traces[j] + " is given twice, and would count twice";
   return "";
 }
 
@@ -330,7 +327,8 @@ std::string complete(advise_options& o, bool seed_given, bool budget_given) {
   if (!runs && !o.measured.program.empty()) return "a program after -- is for --measure run";
   if (!runs && (seed_given || o.measured.rounds != 0 || !o.measured.input.empty()))
     return "--input, --rounds and --seed are for --measure run";
-  return shared_output(o);
+  if (std::string mistake = repeated_trace(o.traces); !mistake.empty()) return mistake;
+  return shared_output({{"--output", o.plan}, {"--json", o.json}, {"--html", o.html}});
 }
 
 /// Everything after "--" belongs to the program.

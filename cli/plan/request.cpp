@@ -69,10 +69,14 @@ std::string contradiction(const plan_request& r) {
   if (r.validate && !r.trace.empty()) return "--validate needs a CSV file";
   if (!is_identifier(r.name)) return "--name takes an identifier";
   if (is_taken_word(r.name)) return "--name: " + r.name + " is a keyword or a macro of some compiler";
-  return {};
+  return shared_output(r.outputs());
 }
 
 }  // namespace
+
+std::vector<output_file> plan_request::outputs() const {
+  return {{"--output", output}, {"--header", header}, {"--c", c}, {"--svg", svg}, {"--html", html}};
+}
 
 phase_bounds plan_request::bounds() const {
   const auto ns = [](double s) { return static_cast<std::uint64_t>(std::llround(s * 1e9)); };

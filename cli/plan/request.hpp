@@ -10,6 +10,7 @@
 #include <ashlar/plan/options.hpp>
 
 #include "cli/plan/trace.hpp"
+#include "cli/support/output.hpp"
 
 namespace ashlar::cli {
 
@@ -24,6 +25,7 @@ struct plan_request {
   bool damaged = false, validate = false, stats = false, quiet = false, progress = false;
 
   [[nodiscard]] phase_bounds bounds() const;
+  [[nodiscard]] std::vector<output_file> outputs() const;
 };
 
 /// Effects: reads the command line. Returns: nothing if the verb may continue, else the exit status, with the reason

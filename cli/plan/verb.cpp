@@ -125,9 +125,16 @@ void print(const request& r, const plan::problem& p, const plan::layout& l) {
   if (!r.trace.empty()) std::fputs(cli::compare_with_heaps(l, cli::measure_heaps(p)).c_str(), to);
 }
 
+/// Throws: as `expect_outputs`.
+void check_outputs(const request& r) {
+  for (const cli::output_file& output : r.outputs())
+    cli::expect_outputs({output.path}, {{r.input, "input"}, {r.trace, "trace"}});
+}
+
 int run(int argc, char** argv) {
   request r;
   if (const auto status = cli::parse_plan(argc, argv, r)) return *status;
+  check_outputs(r);
   const plan::csv_document d = load(r);
   if (r.validate) return validate(r, d);
   if (!(r.header.empty() && r.c.empty())) cli::check_identifiers(d.names);

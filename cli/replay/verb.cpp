@@ -62,7 +62,7 @@ void add_options(CLI::App& app, replay_options& o) {
       ->type_name("SECONDS");
   app.add_flag("--damaged", o.prefix, "Replay the part of a damaged trace before the damage");
   app.add_option("--json", o.json, "Write every figure to FILE; - is standard output")->type_name("FILE");
-  app.add_option("--html", o.html, "Write a report with plots to FILE")->type_name("FILE");
+  app.add_option("--html", o.html, "Write a report with plots to FILE; - is standard output")->type_name("FILE");
   app.footer("Each allocator works in processes of its own; repetitions are interleaved. docs/replay.md describes the "
              "method.\n"
              "'ashlar try' runs the program itself under the best that can be preloaded.\n\n"
@@ -166,7 +166,7 @@ int replay(const replay_options& o) {
   const replay_figures figures(run.results, run.played);
   trace.repetitions = run.played.rounds;
   progress.clear();
-  if (o.json != "-") print(figures, trace);
+  if (o.json != "-" && o.html != "-") print(figures, trace);
   if (!o.json.empty()) write_json(o.json, replay_json(figures, trace));
   if (!o.html.empty()) write_text(o.html, html_report(&figures, &trace, make_report(input, summary.finish())));
   return outcome(figures);
@@ -180,6 +180,8 @@ int run(int argc, char** argv) {
   replay_options options;
   add_options(app, options);
   if (const auto status = parse(app, argc, argv)) return *status;
+  if (const std::string mistake = shared_output({{"--json", options.json}, {"--html", options.html}}); !mistake.empty())
+    return complain("replay", mistake + "; see ashlar replay --help", exit_usage);
   try {
     return replay(options);
   } catch (const unknown_allocator& error) {

@@ -31,7 +31,7 @@ void add_options(CLI::App& app, report_options& o) {
   app.add_option("TRACE", o.trace, "A trace written by 'ashlar record'")->required();
   app.add_flag("--damaged", o.prefix, "Report on the part of a damaged trace before the damage");
   app.add_option("--json", o.json, "Write every figure to FILE; - is standard output")->type_name("FILE");
-  app.add_option("--html", o.html, "Write a report with plots to FILE")->type_name("FILE");
+  app.add_option("--html", o.html, "Write a report with plots to FILE; - is standard output")->type_name("FILE");
   app.footer("Exit status: 0 reported, 1 the trace cannot be read, 2 the command line is invalid.");
 }
 
@@ -40,7 +40,7 @@ int report(const report_options& o) {
   for (const std::string& output : {o.json, o.html}) expect_other_file(output, input.path(), "trace");
   study::trace_summary summary = study::summarise(input);
   const report_data data = make_report(input, std::move(summary));
-  if (o.json != "-") fmt::print("{}", report_text(data));
+  if (o.json != "-" && o.html != "-") fmt::print("{}", report_text(data));
   if (!o.json.empty()) write_json(o.json, report_json(data));
   if (!o.html.empty()) write_text(o.html, html_report(nullptr, nullptr, data));
   return exit_ok;
@@ -51,6 +51,8 @@ int run(int argc, char** argv) {
   report_options options;
   add_options(app, options);
   if (const auto status = parse(app, argc, argv)) return *status;
+  if (const std::string mistake = shared_output({{"--json", options.json}, {"--html", options.html}}); !mistake.empty())
+    return complain("report", mistake + "; see ashlar report --help", exit_usage);
   return report(options);
 }
 

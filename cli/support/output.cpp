@@ -145,8 +145,21 @@ bool is_same_file(const std::string& a, const std::string& b) {
 
 bool is_same_output(const std::string& a, const std::string& b) {
   if (a == "-" || b == "-") return a == b;
+  namespace fs = std::filesystem;
   std::error_code none;
-  return is_same_file(a, b) || std::filesystem::weakly_canonical(a, none) == std::filesystem::weakly_canonical(b, none);
+  const auto place = [&none](const std::string& path) { return fs::weakly_canonical(fs::absolute(path, none), none); };
+  return is_same_file(a, b) || place(a) == place(b);
+}
+
+std::string shared_output(const std::vector<output_file>& outputs) {
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    for (std::size_t j = i + 1; j < outputs.size(); ++j) {
+      const output_file &a = outputs[i], &b = outputs[j];
+      if (!a.path.empty() && !b.path.empty() && is_same_output(a.path, b.path))
+        return std::string(a.option) + " and " + b.option + " would both write to " +
+               (a.path == "-" ? "standard output" : a.path);
+    }
+  return {};
 }
 
 void expect_other_file(const std::string& output, const std::string& input, const std::string& role) {

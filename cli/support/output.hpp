@@ -30,6 +30,15 @@ void expect_writable(const std::string& path);
 /// of the input, as in "trace". An empty path is none.
 void expect_other_file(const std::string& output, const std::string& input, const std::string& role);
 
+/// A file that a verb writes, by the option that names it; none if the path is empty.
+struct output_file {
+  const char* option;
+  std::string path;
+};
+
+/// Returns: the mistake of two outputs in one place, of which one would be lost; empty if there is none.
+[[nodiscard]] std::string shared_output(const std::vector<output_file>& outputs);
+
 /// A file that a verb reads; none if the path is empty.
 struct input_file {
   std::string path;

@@ -270,6 +270,20 @@ TEST_F(plan_command, names_what_is_malformed) {
   EXPECT_EQ(text("err"), "ashlar plan: /nowhere/planned.csv: No such file or directory\n");
 }
 
+TEST_F(plan_command, an_output_replaces_no_input_and_no_other_output) {
+  const std::string before = text("small.csv");
+  for (const char* option : {"-o", "--header", "--c", "--svg", "--html"}) {
+    EXPECT_EQ(run(std::string("small.csv ") + option + " ./small.csv"), 1) << option;
+    EXPECT_EQ(text("err"), "ashlar plan: ./small.csv is the input itself: nothing was written\n");
+    EXPECT_EQ(text("small.csv"), before) << option;
+  }
+  EXPECT_EQ(run("small.csv --svg same --html ./same"), 2);
+  EXPECT_EQ(text("err"), "ashlar plan: --svg and --html would both write to same\n");
+  EXPECT_EQ(run("small.csv -o - --c -"), 2);
+  EXPECT_EQ(text("err"), "ashlar plan: --output and --c would both write to standard output\n");
+  EXPECT_FALSE(fs::exists(file("same")));
+}
+
 TEST_F(plan_command, refuses_options_that_make_no_sense) {
   const std::pair<const char*, const char*> wrong[] = {
       {"", "give either a CSV file or --from-trace"},
@@ -310,6 +324,13 @@ TEST_F(plan_recording, reports_a_phase_that_fits_into_the_first_pages_of_malloc)
   ASSERT_EQ(shell(ASHLAR_COMMAND " record -o small.trace --quiet -- sh -c :"), 0);
   ASSERT_EQ(run("--from-trace small.trace"), 0) << text("err");
   EXPECT_TRUE(said("out", ": the phase fits into the pages it begins with\n"));
+}
+
+TEST_F(plan_recording, an_output_does_not_replace_the_trace) {
+  const std::string before = text("t.trace");
+  EXPECT_EQ(run("--from-trace t.trace -o t.trace"), 1);
+  EXPECT_EQ(text("err"), "ashlar plan: t.trace is the trace itself: nothing was written\n");
+  EXPECT_EQ(text("t.trace"), before);
 }
 
 TEST_F(plan_recording, plans_all_of_it_or_a_window_of_time) {

@@ -319,7 +319,11 @@ TEST_F(advise_measure, mistakes) {
   expect_refusal(trace + " --budget 0", 2, "--budget: '0' is no time of 1 s or more, such as 60s or 2m" + help);
   expect_refusal(trace + " -- true", 2, "a program after -- is for --measure run" + help);
   expect_refusal(trace + " --measure replay --seed 1", 2, "--input, --rounds and --seed are for --measure run" + help);
-  expect_refusal(trace + " " + trace + " --measure replay", 2, "--measure replay takes one trace");
+  const std::string again = file("again.trace");
+  std::filesystem::copy_file(trace, again);
+  expect_refusal(trace + " " + again + " --measure replay", 2, "--measure replay takes one trace");
+  expect_refusal(trace + " " + again + " " + file("./sample.trace"), 2,
+                 file("./sample.trace") + " is given twice, and would count twice; see ashlar advise --help");
   expect_refusal(trace + " --measure run --input /nonesuch", 2, "--input: File does not exist: /nonesuch" + help);
   expect_refusal(trace + " --html - --json -", 2, "--json and --html would both write to standard output" + help);
   const std::string place = file("x");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // End-to-end tests of `ashlar report`.
+#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -96,6 +97,21 @@ TEST_F(report, something_else_is_no_trace) {
       << "this is not a trace, and long enough to be sure of that: a hundred bytes or so of text";
   EXPECT_EQ(ashlar("report " + file("x.trace")), 1);
   EXPECT_TRUE(text("err").starts_with("ashlar report: " + file("x.trace") + ": ")) << text("err");
+}
+
+TEST_F(report, two_outputs_in_one_place_are_refused) {
+  const std::string trace = sample(100), place = file("place");
+  for (const std::string verb : {"report", "replay"}) {
+    const std::string help = "; see ashlar " + verb + " --help\n";
+    EXPECT_EQ(ashlar(verb + " " + trace + " --json " + place + " --html " + file("./place")), 2);
+    EXPECT_EQ(text("err"), "ashlar " + verb + ": --json and --html would both write to " + place + help);
+    EXPECT_EQ(ashlar(verb + " " + trace + " --json - --html -"), 2);
+    EXPECT_EQ(text("err"), "ashlar " + verb + ": --json and --html would both write to standard output" + help);
+    EXPECT_EQ(text("out"), "");
+  }
+  EXPECT_FALSE(std::filesystem::exists(place));
+  EXPECT_EQ(ashlar("report " + trace + " --html -"), 0) << text("err");
+  EXPECT_TRUE(text("out").starts_with("<!DOCTYPE html>")) << text("out").substr(0, 200);
 }
 
 TEST_F(report, help_and_mistakes) {
