@@ -8,6 +8,7 @@
 #include <exception>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include <ashlar/base/config.hpp>
@@ -67,6 +68,10 @@ int run(const verb& v, int argc, char** argv) {
   argv[1] = name.data();
   try {
     return printed(name, v.run(argc - 1, argv + 1));
+  } catch (const std::system_error& error) {
+    // What printed only knows that it wrote to some file.
+    const bool is_lost = std::ferror(stdout) != 0;
+    return ashlar::cli::complain(v.name, is_lost ? "standard output: " + error.code().message() : error.what());
   } catch (const std::exception& error) {
     return ashlar::cli::complain(v.name, error.what());
   }

@@ -3,9 +3,11 @@
 #include "cli/budget/check.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
+#include "cli/support/printable.hpp"
 #include "cli/support/table.hpp"
 #include "cli/support/table_units.hpp"
 
@@ -75,6 +77,25 @@ std::vector<limit> limits_of(const study::trace_summary& sum, const trace::name_
       each.most = find_figure(each, sum, names).value_or(0);
     }
   return all;
+}
+
+std::vector<std::string> notes_on_threads(const study::trace_summary& sum, const trace::name_table& names) {
+  std::size_t unnamed = 0;
+  std::map<std::string, std::size_t> threads_of;
+  for (const auto& [id, thread] : sum.threads) {
+    if (thread.name == 0) ++unnamed;
+    else ++threads_of[std::string(names[thread.name])];
+  }
+  std::vector<std::string> notes;
+  if (unnamed != 0)
+    notes.push_back(
+        counted(unnamed, "thread") +
+        " without a name, of which there are no limits: os::name_thread or pthread_setname_np names a thread");
+  for (const auto& [name, threads] : threads_of)
+    if (threads > 1)
+      notes.push_back(counted(threads, "thread") + " of the name " + printable(name) +
+                      ", each of which is held to the limits of the worst");
+  return notes;
 }
 
 std::string limits_text(const std::vector<checked_limit>& all) {

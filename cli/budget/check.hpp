@@ -31,6 +31,11 @@ struct checked_limit {
 /// name. No times, which vary.
 [[nodiscard]] std::vector<limit> limits_of(const study::trace_summary& sum, const trace::name_table& names);
 
+/// Returns: a sentence each on threads that `limits_of` has no limits of, as they have no name, and on threads of one
+/// name, which share their limits.
+[[nodiscard]] std::vector<std::string> notes_on_threads(const study::trace_summary& sum,
+                                                        const trace::name_table& names);
+
 /// Returns: a line for each limit, those that are exceeded marked.
 [[nodiscard]] std::string limits_text(const std::vector<checked_limit>& all);
 

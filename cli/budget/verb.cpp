@@ -24,6 +24,7 @@
 #include "cli/support/inspect_program.hpp"
 #include "cli/support/output.hpp"
 #include "cli/support/parse.hpp"
+#include "cli/support/table.hpp"
 #include "cli/support/verb.hpp"
 
 namespace ashlar::cli {
@@ -96,6 +97,10 @@ int write_limits(const std::string& file, const study::trace_summary& sum, const
   const std::vector<limit> limits = limits_of(sum, names);
   write_text(file, limits_file(limits));
   if (file != "-") fmt::print("{} limits, written to {}\n", limits.size(), file);
+  for (const std::string& note : notes_on_threads(sum, names)) {
+    if (file == "-") complain("budget", note);
+    else fmt::print("{}\n", wrapped("· " + note, 100, "  "));
+  }
   return exit_ok;
 }
 

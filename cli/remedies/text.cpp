@@ -10,6 +10,7 @@
 
 #include "cli/remedies/seen.hpp"
 #include "cli/support/table.hpp"
+#include "cli/support/table_units.hpp"
 #include "cli/support/words.hpp"
 #include "cli/verify/text.hpp"
 
@@ -76,7 +77,7 @@ std::string open_sentence(const remedy_measurement& m, const remedy_request& req
   std::string option = fmt::format(" (--budget {:.0f}s)", seconds);
   if (request.rounds != 0) option = fmt::format(" (--rounds {})", m.wanted);
   if (each == 0 || m.wanted > most_rounds) option.clear();
-  return fmt::format("Inconclusive: {} rounds of runs{}; {} would decide{}.", m.screened.played,
+  return fmt::format("Inconclusive: {} of runs{}; {} would decide{}.", counted(m.screened.played, "round"),
                      request.rounds != 0 ? "" : fmt::format(" in the budget of {:.0f} s", request.seconds), more,
                      option);
 }
@@ -89,13 +90,13 @@ std::string unfit_sentence(const remedy_measurement& m) {
 
 /// Returns: the method in a sentence.
 std::string method(const remedy_measurement& m, const remedy_request& request) {
-  std::string text = fmt::format(
-      "MEASURED on the unmodified program against itself as it is ({}, peak RSS {}): {} rounds of {} runs in "
-      "random order",
-      amount_text(m.first.cpu_ms, run_measure::cpu), amount_text(m.first.peak_bytes, run_measure::peak),
-      m.screened.played, m.screened_names.size());
+  std::string text =
+      fmt::format("MEASURED on the unmodified program against itself as it is ({}, peak RSS {}): {} of {} runs in "
+                  "random order",
+                  amount_text(m.first.cpu_ms, run_measure::cpu), amount_text(m.first.peak_bytes, run_measure::peak),
+                  counted(m.screened.played, "round"), m.screened_names.size());
   if (m.confirmed.played != 0)
-    text += fmt::format(", then of the best {} rounds of {}", m.confirmed.played, m.confirmed_names.size());
+    text += fmt::format(", then of the best {} of {}", counted(m.confirmed.played, "round"), m.confirmed_names.size());
   return text + fmt::format("; {:.0f} s{}, --seed {}. Processor time; the intervals of each stage hold together with "
                             "95 %.",
                             m.seconds,

@@ -79,6 +79,7 @@ TEST_F(command, a_full_disk_under_a_verdict_or_the_help_of_a_verb_is_reported) {
   };
   expect_report("verify", "--runs 7 --a true --b true");
   expect_report("verify", "--runs 7 --json - --a true --b true");
+  expect_report("report", trace);
   expect_report("budget", limits + " --trace " + trace);
   expect_report("budget", limits + " --json " + file("j") + " --trace " + trace);
   expect_report("budget", "--write " + file("w.json") + " --trace " + trace);

@@ -23,11 +23,10 @@ struct prediction {
 };
 
 struct trace_predictions {
-  std::string program;          ///< The recorded command line.
-  std::uint64_t threads = 0;    ///< Peak of the live threads.
-  std::vector<prediction> all;  ///< The largest saving first.
-  std::string unknown_build =
-      {};  ///< That nothing shows that the program is the recorded one; empty if something does.
+  std::string program;             ///< The recorded command line.
+  std::uint64_t threads = 0;       ///< Peak of the live threads.
+  std::vector<prediction> all;     ///< The largest saving first.
+  std::string unknown_build = {};  ///< That nothing shows that the program is the recorded one, or empty.
 };
 
 /// Returns: the names that can be preloaded; of the usual allocators on this machine if there are no names. Throws:

@@ -127,6 +127,29 @@ TEST_F(budget, a_run_writes_the_limits_that_it_keeps) {
   EXPECT_EQ(text("again.json"), text("made.json"));
 }
 
+/// The main thread has no name, and the two workers have one.
+TEST_F(budget, threads_without_limits_of_their_own_are_told) {
+  const std::string trace = file("t.trace");
+  ASSERT_EQ(ashlar("record -q -o " + trace + " -- " ASHLAR_VICTIM " names"), 0) << text("err");
+  const std::string unnamed = "1 thread without a name, of which there are no limits: os::name_thread or "
+                              "pthread_setname_np names a thread\n",
+                    shared =
+                        "2 threads of the name \\x1b[31mred\\n, each of which is held to the limits of the worst\n";
+  EXPECT_EQ(ashlar("budget --write - --trace " + trace), 0);
+  EXPECT_EQ(text("err"), "ashlar budget: " + unnamed + "ashlar budget: " + shared);
+  const json made = json::parse(text("out"));
+  EXPECT_EQ(made["threads"].size(), 1U) << made;
+  EXPECT_GE(made["threads"]["\x1b[31mred\n"]["allocations"], 20) << made << "of the worst";
+  EXPECT_EQ(ashlar("budget --write " + file("made.json") + " --trace " + trace), 0);
+  EXPECT_TRUE(text("out").ends_with("· " + shared)) << text("out");
+  EXPECT_EQ(text("err"), "");
+  for (const std::string& verb : {std::string("report "), "budget " + file("made.json") + " --trace "}) {
+    EXPECT_EQ(ashlar(verb + trace), 0) << text("err");
+    EXPECT_NE(text("out").find("\\x1b[31mred\\n"), std::string::npos) << text("out");
+    EXPECT_EQ(text("out").find('\x1b'), std::string::npos) << text("out");
+  }
+}
+
 TEST_F(budget, standard_output_belongs_to_the_program) {
   const std::string refusal =
       "ashlar budget: PROGRAM has standard output: '-' is for --trace; see ashlar budget --help\n";

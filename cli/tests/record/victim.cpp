@@ -291,6 +291,16 @@ int spans(const char*) {
   return 0;
 }
 
+/// Two threads of one name, which a terminal would obey, and the main thread without one.
+int names(const char*) {
+  for (const int blocks : {20, 1})
+    std::thread([blocks] {
+      ashlar_name_thread("\x1b[31mred\n");
+      for (int i = 0; i < blocks; ++i) free(keep(malloc(10)));
+    }).join();
+  return 0;
+}
+
 /// For measurements: random sizes, 4096 live blocks, the ends of each touched.
 int churn(const char*) {
   std::vector<char*> live(4096, nullptr);
@@ -365,6 +375,7 @@ int main(int argc, char** argv) {
                                                           {"marks", marks},
                                                           {"asks_for_its_stack", asks_for_its_stack},
                                                           {"spans", spans},
+                                                          {"names", names},
                                                           {"stacks", stacks},
                                                           {"cancelled", cancelled},
                                                           {"churn", churn},
