@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Weighs the frames of all stacks from the outermost inwards, keeps the heaviest, and joins them by name.
+// Joins the frames of all stacks by name from the outermost inwards, weighs them, and keeps the heaviest.
 #include "cli/advise/call_graph.hpp"
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <map>
 #include <numeric>
 #include <ranges>
+#include <string>
 #include <unordered_map>
 #include <utility>
 
@@ -16,10 +17,10 @@ namespace {
 
 constexpr const char* without_stack = "no call stack";
 
-/// A frame below all of its callers.
+/// A function below all of its callers, with all of its lines.
 struct graph_frame {
   std::uint32_t parent = 0;
-  std::uint64_t frame = 0;
+  std::uint32_t name = 0;
   std::array<std::uint64_t, 4> sums{};  ///< Objects, bytes, temporary and never freed ones, with those of callees.
   std::int64_t live = 0;
   std::int64_t most_live = 0;
@@ -59,23 +60,37 @@ public:
 
 private:
   void add_frames() {
-    std::unordered_map<std::uint64_t, std::uint32_t> children;
+    std::unordered_map<std::uint64_t, std::uint32_t> children;  // by caller and name
     frames_.push_back({});
     for (std::uint32_t stack = 1; stack < leaf_.size(); ++stack) {
       const stack_totals& t = history_.of(stack);
       if (t.allocated.objects == 0) continue;
       std::uint32_t at = 0;
-      for (const std::uint64_t frame : tree_.frames(stack) | std::views::reverse) {
-        const auto [child, is_new] =
-            children.try_emplace(std::uint64_t{at} << 32 | frame, static_cast<std::uint32_t>(frames_.size()));
-        if (is_new) frames_.push_back({.parent = at, .frame = frame});
-        at = child->second;
-      }
+      for (const std::uint64_t frame : tree_.frames(stack) | std::views::reverse)
+        for (const std::uint32_t name : names_of(frame) | std::views::reverse) {
+          const auto [child, is_new] =
+              children.try_emplace(std::uint64_t{at} << 32 | name, static_cast<std::uint32_t>(frames_.size()));
+          if (is_new) frames_.push_back({.parent = at, .name = name});
+          at = child->second;
+        }
       leaf_[stack] = at;
       for_callers(at, [&](graph_frame& f) {
         for (std::size_t i = 0; i < f.sums.size(); ++i) f.sums[i] += sums_of(t)[i];
       });
     }
+  }
+
+  /// Returns: the functions of a frame, innermost first, by their index in `all_names_`.
+  const std::vector<std::uint32_t>& names_of(std::uint64_t frame) {
+    const auto [at, is_new] = names_of_.try_emplace(frame);
+    if (!is_new) return at->second;
+    for (const source_place& place : names_.places(frame)) {
+      const auto [known, is_first] =
+          index_of_name_.try_emplace(place.function, static_cast<std::uint32_t>(all_names_.size()));
+      if (is_first) all_names_.push_back(place.function);
+      at->second.push_back(known->second);
+    }
+    return at->second;
   }
 
   /// Effects: calls `f` for the frame, its callers and the root.
@@ -132,15 +147,8 @@ private:
   void name_frames(const std::vector<bool>& kept) {
     call_of_.assign(frames_.size(), 0);
     for (std::uint32_t i = 1; i < frames_.size(); ++i) {
-      const std::uint32_t parent = frames_[i].parent;
-      std::uint32_t at = call_of_[parent];
-      if (!kept[i]) {
-        call_of_[i] = kept[parent] ? callee(at, "") : at;
-        continue;
-      }
-      for (const source_place& place : names_.places(frames_[i].frame) | std::views::reverse)
-        at = callee(at, place.function);
-      call_of_[i] = at;
+      const std::uint32_t parent = frames_[i].parent, caller = call_of_[parent];
+      call_of_[i] = kept[i] ? callee(caller, all_names_[frames_[i].name]) : kept[parent] ? callee(caller, "") : caller;
     }
   }
 
@@ -195,6 +203,9 @@ private:
   const live_history& history_;
   site_names& names_;
   std::vector<graph_frame> frames_;
+  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> names_of_;  // by frame of the tree
+  std::unordered_map<std::string, std::uint32_t> index_of_name_;
+  std::vector<std::string> all_names_;
   std::vector<std::uint32_t> leaf_;     // by stack
   std::vector<std::uint32_t> call_of_;  // by frame
   std::map<std::pair<std::uint32_t, std::string>, std::uint32_t> by_name_;

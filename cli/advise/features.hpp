@@ -96,6 +96,11 @@ struct site_features {
     peak_version = version;
     seen_at_peak = live;
   }
+
+  /// Returns: the pool of the library for these objects.
+  [[nodiscard]] pool_model pool() const noexcept {
+    return pool_model::of(sizes.max(), peak_objects, alignment > 8 ? alignment : 8);
+  }
 };
 
 }  // namespace ashlar::cli

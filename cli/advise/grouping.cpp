@@ -88,13 +88,14 @@ private:
   std::vector<std::vector<std::uint32_t>> callers_;
 };
 
+pool_model routed_pool(const site_features& f) { return pool_model::of(f.sizes.max(), f.peak_objects, 16); }
+
 void add(site_group& group, std::uint32_t node, const site_features& f) {
   group.nodes.push_back(node);
   group.objects += f.allocated.objects;
   group.long_objects += outlives_caches(f);
   group.peak_bytes += f.peak_bytes;
-  group.excess_bytes +=
-      group.cell_bytes != 0 ? pool_model::of(f.sizes.max(), f.peak_objects).held_bytes : f.arena.peak_excess_bytes();
+  group.excess_bytes += group.cell_bytes != 0 ? routed_pool(f).held_bytes : f.arena.peak_excess_bytes();
 }
 
 }  // namespace
@@ -114,7 +115,7 @@ std::vector<site_group> group_sites(const call_tree& tree, const site_observer& 
   std::map<std::pair<std::uint64_t, bool>, site_group> by_kind;
   for (const std::uint32_t node : site_picker(tree, seen, limits).all()) {
     const site_features& f = seen.of(node);
-    const std::uint64_t cell_bytes = fits_pool(f) ? pool_model::of(f.sizes.max(), 0).cell_bytes : 0;
+    const std::uint64_t cell_bytes = fits_pool(f) ? routed_pool(f).cell_bytes : 0;
     site_group& group = by_kind[{cell_bytes, dies_together(f, limits)}];
     group.cell_bytes = cell_bytes;
     group.dies_together = dies_together(f, limits);

@@ -39,7 +39,7 @@ json requests_json(const site_features& f) {
 }
 
 json models_json(const site_features& f) {
-  const pool_model pool = pool_model::of(f.sizes.max(), f.peak_objects);
+  const pool_model pool = f.pool();
   return {{"pool",
            {{"cell_bytes", pool.cell_bytes},
             {"slabs", pool.slabs},

@@ -11,6 +11,9 @@
 namespace ashlar::cli {
 
 /// A pool keeps every cell that it ever had, and uses a free one before it takes a new slab.
+///
+///     pool_allocator<T>, block_pool    24 B objects in cells of 24 B
+///     the pool of a plan of routes     24 B objects in cells of 32 B: malloc promises 16-byte alignment
 struct pool_model {
   static constexpr std::uint64_t slab_bytes = 64 * 1024;
   static constexpr std::uint64_t header_bytes = 64;
@@ -20,15 +23,22 @@ struct pool_model {
   std::uint64_t held_bytes = 0;
   std::uint64_t holes = 0;  ///< Cells without an object at the moment of the most objects.
 
-  /// `peak_objects`: the most that were alive at once.
-  [[nodiscard]] static pool_model of(std::uint64_t largest_bytes, std::uint64_t peak_objects) noexcept {
+  /// `peak_objects`: the most that were alive at once. `alignment`: of the cells, in bytes; those of a multiple of 16
+  /// are aligned to 16 without it.
+  [[nodiscard]] static pool_model of(std::uint64_t largest_bytes, std::uint64_t peak_objects,
+                                     std::uint64_t alignment = 8) noexcept {
     pool_model m;
-    m.cell_bytes = (std::max<std::uint64_t>(largest_bytes, 1) + 15) / 16 * 16;
+    m.cell_bytes = (std::max<std::uint64_t>(largest_bytes, 1) + alignment - 1) / alignment * alignment;
     const std::uint64_t cells = std::max<std::uint64_t>((slab_bytes - header_bytes) / m.cell_bytes, 1);
     m.slabs = (peak_objects + cells - 1) / cells;
     m.held_bytes = m.slabs * std::max(slab_bytes, m.cell_bytes + header_bytes);
     m.holes = m.slabs * cells - peak_objects;
     return m;
+  }
+
+  /// Returns: the held bytes by the most live bytes and one slab: the last slab is no loss.
+  [[nodiscard]] double held_by_live(std::uint64_t peak_bytes) const noexcept {
+    return static_cast<double>(held_bytes) / static_cast<double>(peak_bytes + slab_bytes);
   }
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -135,7 +136,8 @@ bool fires_arena(const site_facts& s) {
   // That main holds them tells of no scope, unless it frees them once.
   const bool is_scope = s.owner != "main" || s.f.batches.epochs == s.program.traces;
   return dies_in_batches(s.f, s.limits) && of_one_thread(s.f) && has_owner(s) && is_scope &&
-         s.f.arena.held_by_live() <= s.limits.arena_held;
+         s.f.arena.held_by_live() <= s.limits.arena_held &&
+         arena_held_by_live(s.f.allocated.bytes, s.f.batches.epochs, s.f.peak_bytes) <= s.limits.arena_held;
 }
 
 std::string why_arena(const site_facts& s) { return fmt::format("{}, under one call of {}", batches(s.f), s.owner); }
@@ -188,11 +190,9 @@ std::string why_segregate(const site_facts& s) {
 
 bool fires_pool(const site_facts& s) {
   const site_features& f = s.f;
-  const pool_model pool = pool_model::of(f.sizes.max(), f.peak_objects);
   return static_cast<double>(f.sizes.distinct()) <= s.limits.pool_sizes && f.sizes.max() <= most_pool_cell &&
          f.alignment <= 16 && !grows(f) && s.request.kind != container_kind::string &&
-         (pool.slabs <= 1 ||
-          static_cast<double>(pool.held_bytes) <= s.limits.pool_held * static_cast<double>(f.peak_bytes));
+         f.pool().held_by_live(f.peak_bytes) <= s.limits.pool_held;
 }
 
 std::string why_pool(const site_facts& s) {
@@ -238,6 +238,15 @@ std::uint64_t pinned_pages(const site_features& f, const program_features& progr
 }
 
 std::span<const advice_rule> advice_rules() noexcept { return rules; }
+
+const advice_rule& rule_named(std::string_view name) noexcept {
+  return *std::ranges::find(rules, name, &advice_rule::name);
+}
+
+double arena_held_by_live(std::uint64_t bytes, std::uint64_t batches, std::uint64_t peak_bytes) noexcept {
+  if (batches == 0) return std::numeric_limits<double>::infinity();
+  return share(bytes / batches, peak_bytes + counted_arena_model::chunk_bytes);
+}
 
 const advice_rule& rule_for(const site_facts& facts) {
   return *std::find_if(rules.begin(), rules.end(), [&](const advice_rule& rule) { return rule.fires(facts); });

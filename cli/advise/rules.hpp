@@ -51,6 +51,13 @@ struct advice_rule {
 /// In the order in which they are asked; the last one fires always.
 [[nodiscard]] std::span<const advice_rule> advice_rules() noexcept;
 
+/// Expects: there is one of the name.
+[[nodiscard]] const advice_rule& rule_named(std::string_view name) noexcept;
+
+/// Returns: what an arena that is emptied after each batch holds in an average one, by the most live bytes and one
+/// chunk; no batch: infinity.
+[[nodiscard]] double arena_held_by_live(std::uint64_t bytes, std::uint64_t batches, std::uint64_t peak_bytes) noexcept;
+
 /// Returns: the first rule that fires.
 [[nodiscard]] const advice_rule& rule_for(const site_facts& facts);
 

@@ -8,6 +8,8 @@
 #include <set>
 #include <utility>
 
+#include "cli/advise/containers.hpp"
+
 namespace ashlar::cli {
 
 namespace {
@@ -39,6 +41,9 @@ public:
     for (std::uint32_t node = 0; node < tree_.nodes().size(); ++node)
       if (tree_.nodes()[node].parent == site_node::none && seen_.of(node).allocated.objects != 0)
         std::ranges::move(split(node), std::back_inserter(sites));
+    join_containers(sites, seen_.program(), limits_, [this](const advised_site& s, const std::string& function) {
+      return is_on_stack(s.node, function);
+    });
     return sites;
   }
 
@@ -109,6 +114,13 @@ private:
       return is_first ? "main" : place.function;
     }
     return names_.function_of(frame);
+  }
+
+  bool is_on_stack(std::uint32_t node, const std::string& function) {
+    return function == "main" || std::ranges::any_of(tree_.frames(best_stack_[node]), [&](std::uint64_t frame) {
+             return std::ranges::any_of(names_.places(frame),
+                                        [&](const source_place& p) { return p.function == function; });
+           });
   }
 
   std::vector<advised_site> split(std::uint32_t node) {

@@ -17,7 +17,7 @@ bool is_new(const site_features& f) {
 
 std::string pool_text(const advised_site& s) {
   const site_features& f = *s.features;
-  const std::string cells = fmt::format("a pool of {} cells: ", in_bytes(pool_model::of(f.sizes.max(), 1).cell_bytes));
+  const std::string cells = fmt::format("a pool of {} cells: ", in_bytes(f.pool().cell_bytes));
   const std::string threads = f.births.several || f.freed_by_others != 0 ? ", thread_cached" : "";
   if (s.request.kind == container_kind::shared)
     return cells + fmt::format("std::allocate_shared with ashlar::pool_allocator<T{}>", threads);
@@ -43,7 +43,7 @@ std::string arena_gain(const site_features& f) {
 }
 
 std::string pool_gain(const site_features& f) {
-  const pool_model pool = pool_model::of(f.sizes.max(), f.peak_objects);
+  const pool_model pool = f.pool();
   return fmt::format("{} slab{} {} for {} live at most, with {} free cells", in_words(pool.slabs),
                      pool.slabs == 1 ? " holds" : "s hold", in_bytes(pool.held_bytes), in_bytes(f.peak_bytes),
                      in_words(pool.holes));

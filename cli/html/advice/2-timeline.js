@@ -47,7 +47,9 @@ function timeAxis(y) {
   const parts = [];
   for (const mark of marks(lastNs, 8, 10)) {
     parts.push(svg("line", { x1: xOf(mark), x2: xOf(mark), y1: y, y2: y + 4, class: "base-line" }));
-    parts.push(svg("text", { x: xOf(mark), y: y + 17, "text-anchor": "middle", class: "tick" }, time(mark)));
+    const isLast = xOf(mark) > plot.right - 20;
+    parts.push(svg("text", { x: isLast ? 1118 : xOf(mark), y: y + 17, "text-anchor": isLast ? "end" : "middle",
+      class: "tick" }, time(mark)));
   }
   return parts;
 }

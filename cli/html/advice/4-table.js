@@ -12,7 +12,7 @@ const columnsOfTable = [
   { id: "bytes", title: "bytes", key: (i) => sites.bytes[i] },
   { id: "peak", title: "peak alive", key: (i) => sites.peakBytes[i] },
   { id: "never", title: "never freed", key: (i) => sites.neverBytes[i] },
-  { id: "life", title: "lifetimes, median", key: life },
+  { id: "life", title: "lifetimes, median", key: (i) => life(i) || Infinity },
   { id: "estimate", title: "estimate", key: (i) => site.estimate(i) },
 ];
 const table = { sort: null, descending: true, search: "", remedy: "", rows: [], shown: 20 };
@@ -110,7 +110,8 @@ function drawTable() {
   const rows = table.rows.slice(0, table.shown);
   byId("rows").replaceChildren(...rows.flatMap(siteRow));
   const beyond = sites.all > siteCount ? ` Of ${count(sites.all)} sites the page holds the first ${count(siteCount)}.` : "";
-  byId("table-status").textContent = `${count(rows.length)} of ${count(table.rows.length)} sites.` + beyond;
+  const found = table.rows.length < siteCount && rows.length < table.rows.length ? `, of ${count(table.rows.length)} found` : "";
+  byId("table-status").textContent = `${count(rows.length)} of ${count(siteCount)} sites${found}.` + beyond;
   byId("more").hidden = rows.length === table.rows.length;
   for (const c of columnsOfTable) {
     const sorted = table.sort === c;

@@ -46,11 +46,14 @@ std::vector<json> proposals(const json& advice) {
 
 /// Returns: the line of the victim's source that is marked for the mode; 0 if none is.
 int marked_line(const std::string& mode) {
-  std::ifstream source(ASHLAR_ADVISE_VICTIM_SOURCE);
-  int number = 0;
-  for (std::string line; std::getline(source, line);) {
-    ++number;
-    if (line.ends_with("// here: " + mode)) return number;
+  const std::filesystem::path program = ASHLAR_ADVISE_VICTIM_SOURCE;
+  for (const auto& file : {program, program.parent_path() / "containers.hpp"}) {
+    std::ifstream source(file);
+    int number = 0;
+    for (std::string line; std::getline(source, line);) {
+      ++number;
+      if (line.ends_with("// here: " + mode)) return number;
+    }
   }
   return 0;
 }
@@ -87,7 +90,9 @@ INSTANTIATE_TEST_SUITE_P(
                     planted{"temporary", "keep_object", "same_temporary"},
                     planted{"hand_over", "hand_over", "make_messages"}, planted{"tables", "region", "load_tables"},
                     planted{"fixed", "static_plan", "fixed_phase"}, planted{"class", "pool", "make_shape"},
-                    planted{"shared", "pool", "shared_mode"}, planted{"wrapper", "pool", "checked_malloc"}),
+                    planted{"shared", "pool", "shared_mode"}, planted{"wrapper", "pool", "checked_malloc"},
+                    planted{"queue", "pool", "queue_churn"}, planted{"refill", "pool", "fill_and_churn"},
+                    planted{"scope", "pool", ""}, planted{"built", "arena", "build_and_drop"}),
     [](const auto& param) { return std::string(param.param.mode); });
 
 class advise_innocent : public advise, public testing::WithParamInterface<const char*> {};
@@ -108,6 +113,33 @@ TEST_F(advise, long_lived_blocks_leave_the_pages_of_short_lived_ones) {
   EXPECT_EQ(found[0]["remedy"], "arena") << "each phase is freed as a whole";
   EXPECT_EQ(found[1]["remedy"], "segregate");
   EXPECT_EQ(found[1]["line"], marked_line("long_lived"));
+}
+
+TEST_F(advise, the_simulated_pool_has_the_cells_of_the_remedy) {
+  const auto found = proposals(advice(recorded("short_queue")));
+  ASSERT_EQ(found.size(), 1U) << text("out");
+  EXPECT_EQ(found[0]["features"]["simulated"]["pool"]["cell_bytes"], 24);
+  EXPECT_EQ(found[0]["features"]["simulated"]["pool"]["slabs"], 2);
+  EXPECT_TRUE(found[0]["advice"].get<std::string>().starts_with("a pool of 24 B cells: ashlar::pool_allocator<T> "))
+      << found[0]["advice"];
+}
+
+TEST_F(advise, calls_for_one_container_have_one_remedy) {
+  for (const char* mode : {"refill", "scope"}) {
+    const auto found = proposals(advice(recorded(mode)));
+    ASSERT_EQ(found.size(), 2U) << text("out");
+    for (const json& site : found) {
+      EXPECT_EQ(site["remedy"], "pool") << site["site"];
+      EXPECT_NE(site["evidence"].get<std::string>().find("2 calls allocate for this std::"), std::string::npos)
+          << site["evidence"];
+    }
+  }
+}
+
+TEST_F(advise, an_arena_serves_a_call_with_few_objects_a_batch_too) {
+  const auto found = proposals(advice(recorded("built")));
+  ASSERT_EQ(found.size(), 2U) << text("out");
+  for (const json& site : found) EXPECT_EQ(site["rule"], "batch_in_function") << site["site"];
 }
 
 TEST_F(advise, a_wrapper_is_split_by_its_callers) {

@@ -181,11 +181,13 @@ TEST(advise_features, several_traces_add_up) {
 
 TEST(advise_models, a_pool_holds_what_its_peak_needs) {
   const pool_model pool = pool_model::of(50, 2000);
-  EXPECT_EQ(pool.cell_bytes, 64U);
-  EXPECT_EQ(pool.slabs, 2U) << "1,023 cells in each";
+  EXPECT_EQ(pool.cell_bytes, 56U);
+  EXPECT_EQ(pool.slabs, 2U) << "1,169 cells in each";
   EXPECT_EQ(pool.held_bytes, 2 * pool_model::slab_bytes);
-  EXPECT_EQ(pool.holes, 46U);
+  EXPECT_EQ(pool.holes, 338U);
   EXPECT_EQ(pool_model::of(50, 0).held_bytes, 0U);
+  EXPECT_EQ(pool_model::of(24, 1).cell_bytes, 24U) << "as pool_allocator has them";
+  EXPECT_EQ(pool_model::of(24, 1, 16).cell_bytes, 32U) << "as malloc promises";
 }
 
 TEST(advise_models, one_survivor_pins_its_chunk) {

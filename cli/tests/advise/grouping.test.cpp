@@ -63,6 +63,15 @@ TEST(advise_plan, sites_of_one_size_that_die_together_share_a_pool) {
   EXPECT_EQ(read_plan(text, "plan"), plan);
 }
 
+TEST(advise_plan, cells_are_aligned_as_malloc_promises) {
+  scene s;
+  build_and_free(s, 8000, 24, {s.stack({0x1100, 0x1500})});
+  std::vector<left_out_site> left_out;
+  const route_plan plan = plan_of(s, left_out);
+  ASSERT_EQ(plan.groups.size(), 1U);
+  EXPECT_EQ(plan.groups[0].cell_bytes, 32U);
+}
+
 TEST(advise_plan, other_sizes_and_other_lifetimes_have_pools_of_their_own) {
   scene s;
   const auto nodes = s.stack({0x1100}), large = s.stack({0x1200}), mixed = s.stack({0x1300});

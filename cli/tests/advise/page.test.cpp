@@ -168,6 +168,17 @@ TEST_F(advise_page, sums_over_calls_and_time_are_those_of_the_program) {
   EXPECT_NE(text("a.html").find("When the recording ends, "), std::string::npos);
 }
 
+TEST_F(advise_page, light_calls_of_a_function_are_one) {
+  const json data = data_of(page_of(recorded("wide"))), calls = data["calls"];
+  std::vector<std::int64_t> objects;
+  for (std::size_t i = 0; i < calls["name"].size(); ++i) {
+    const std::string name = data["names"][calls["name"][i].get<std::size_t>()];
+    EXPECT_NE(name, "") << "smaller calls";
+    if (name.ends_with("light_function<…>")) objects.push_back(calls["amounts"][6 * i]);
+  }
+  EXPECT_EQ(objects, std::vector<std::int64_t>{3 * 120 * 25}) << "of 3,000 return addresses";
+}
+
 TEST_F(advise_page, loads_nothing) {
   const std::string page = page_of(recorded("class"));
   for (const char* part : {"src=", "href=", "@import", "url(", "fetch(", "XMLHttpRequest", "innerHTML", "https:"})
@@ -346,6 +357,14 @@ TEST_F(advise_look, fits_1200_pixels_and_reacts) {
     seen.status = byId("flame-status").textContent;
     const sum = (values) => values.reduce((all, value) => all + value, 0);
     seen.balance = first + sum(difference(0, end)) - sum(difference(end, 0)) - last;
+    byId("sort-life").firstChild.click();
+    const lives = [...document.querySelectorAll(".site-row")].map((row) => life(Number(row.dataset.site)));
+    seen.immortal = lives.includes(0) && lives.every((value, i) => value !== 0 || !i || lives[i - 1] === 0);
+    byId("site-search").value = "load_tables"; byId("site-search").dispatchEvent(new Event("input"));
+    seen.counted = byId("table-status").textContent;
+    seen.sites = siteCount;
+    byId("site-search").value = ""; byId("site-search").dispatchEvent(new Event("input"));
+    seen.right = Math.max(...[...document.querySelectorAll("#timeline text")].map((t) => t.getBBox().x + t.getBBox().width));
     choose({ bin: 0 });
     seen.moment = byId("moment").textContent;
     seen.after = document.documentElement.scrollWidth;)js");
@@ -363,6 +382,11 @@ TEST_F(advise_look, fits_1200_pixels_and_reacts) {
   EXPECT_GT(seen["zoomed"].get<int>(), 0);
   EXPECT_EQ(seen["details"], 1);
   EXPECT_EQ(seen["found"], 0);
+  EXPECT_TRUE(seen["immortal"].get<bool>()) << "what is never freed lives longest";
+  EXPECT_TRUE(
+      seen["status"].get<std::string>().ends_with(" of " + std::to_string(seen["sites"].get<int>()) + " sites."))
+      << seen["counted"];
+  EXPECT_LE(seen["right"].get<double>(), 1120) << "the last label is cut";
   EXPECT_EQ(seen["sorted"], true);
   EXPECT_TRUE(seen["moment"].get<std::string>().starts_with("At 0: ")) << seen["moment"];
 }

@@ -15,41 +15,10 @@
 #include <stdlib.h>
 
 #include "cli/preload/ashlar_record.h"
+#include "cli/tests/advise/background.hpp"
+#include "cli/tests/advise/containers.hpp"
 
 namespace {
-
-#define PLANTED [[gnu::noinline]]
-
-std::uint64_t seed = 88'172'645'463'325'252;
-volatile std::uint64_t sink;
-
-std::uint64_t random_below(std::uint64_t n) {
-  seed ^= seed << 13;
-  seed ^= seed >> 7;
-  seed ^= seed << 17;
-  return (seed >> 11) % n;
-}
-
-void use(const void* p) { sink = sink + reinterpret_cast<std::uintptr_t>(p); }
-
-/// The innocents: sizes and lifetimes without a pattern.
-class noise {
-public:
-  PLANTED void step() {
-    char*& place = kept_[random_below(kept_.size())];
-    delete[] place;
-    place = new char[16 + random_below(700)];
-    use(place);
-  }
-  ~noise() {
-    for (char* p : kept_) delete[] p;
-  }
-
-private:
-  std::array<char*, 64> kept_{};
-};
-
-noise* background;
 
 /// Nodes come and go in a map that stays: a pool.
 PLANTED void list_churn() {
@@ -266,6 +235,11 @@ int leaving_mode() { return phases_of(leaving_phase); }
 int unmarked_mode() { return repeat(400, fixed_phase); }
 
 int churn_mode() { return list_churn(), 0; }
+int queue_mode() { return queue_churn(5000), 0; }
+int short_queue_mode() { return queue_churn(3000), 0; }
+int refill_mode() { return fill_and_churn(), 0; }
+int scope_mode() { return map_of_scope(), 0; }
+int built_mode() { return repeat(300, build_and_drop); }
 int batch_mode() { return repeat(12, batch_death); }
 int counted_mode() {
   std::vector<token*> all;
@@ -359,12 +333,15 @@ int few_mode() {
 
 /// Alike in function and line: two calls on one line, and one that is inlined into two callers.
 [[gnu::always_inline]] inline void* inlined_cell() { return malloc(48); }
-PLANTED void drop(void* p) { use(p), free(p); }
 PLANTED void first_alike() { drop(inlined_cell()), drop(malloc(40)), drop(malloc(72)); }
 PLANTED void second_alike() { drop(inlined_cell()), drop(nullptr); }
 
 int alike_mode() {
   return repeat(2000, [] { first_alike(), second_alike(); });
+}
+
+int wide_mode() {
+  return repeat(3, [] { call_all(std::make_integer_sequence<int, 120>()); });
 }
 
 struct mode {
@@ -373,18 +350,35 @@ struct mode {
 };
 
 constexpr mode modes[] = {
-    {"churn", churn_mode},         {"batch", batch_mode},
-    {"counted", counted_mode},     {"lifo", lifo_mode},
-    {"local", local_mode},         {"reserve", reserve_mode},
-    {"realloc", realloc_mode},     {"temporary", temporary_mode},
-    {"hand_over", hand_over_mode}, {"long_lived", long_lived_mode},
-    {"tables", tables_mode},       {"fixed", fixed_mode},
-    {"sizes", sizes_mode},         {"deaths", deaths_mode},
-    {"leaving", leaving_mode},     {"unmarked", unmarked_mode},
-    {"class", class_mode},         {"shared", shared_mode},
-    {"wrapper", wrapper_mode},     {"innocent", innocent_mode},
-    {"mixed", mixed_mode},         {"few", few_mode},
+    {"churn", churn_mode},
+    {"batch", batch_mode},
+    {"counted", counted_mode},
+    {"lifo", lifo_mode},
+    {"local", local_mode},
+    {"reserve", reserve_mode},
+    {"realloc", realloc_mode},
+    {"temporary", temporary_mode},
+    {"hand_over", hand_over_mode},
+    {"long_lived", long_lived_mode},
+    {"tables", tables_mode},
+    {"fixed", fixed_mode},
+    {"sizes", sizes_mode},
+    {"deaths", deaths_mode},
+    {"leaving", leaving_mode},
+    {"unmarked", unmarked_mode},
+    {"class", class_mode},
+    {"shared", shared_mode},
+    {"wrapper", wrapper_mode},
+    {"innocent", innocent_mode},
+    {"mixed", mixed_mode},
+    {"few", few_mode},
     {"alike", alike_mode},
+    {"queue", queue_mode},
+    {"short_queue", short_queue_mode},
+    {"refill", refill_mode},
+    {"scope", scope_mode},
+    {"built", built_mode},
+    {"wide", wide_mode},
 };
 
 }  // namespace
