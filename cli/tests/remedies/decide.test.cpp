@@ -265,6 +265,8 @@ TEST(remedies, what_may_gain_is_open_with_the_rounds_that_would_decide) {
   m.remedies[0].measures[0] = effect_with(1, 0, 5);
   decide(m, threshold);
   EXPECT_EQ(m.decision, remedy_decision::inconclusive);
+  m.screened.played = 1;
+  EXPECT_TRUE(sentence_of(m).starts_with("Inconclusive: 1 round of runs in the budget of 60 s; ")) << sentence_of(m);
 }
 
 TEST(remedies, a_machine_on_which_the_program_differs_from_itself_gives_no_verdict) {
