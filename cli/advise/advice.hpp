@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/advise/grouping.hpp"
 #include "cli/advise/sites.hpp"
 #include "cli/routes/plan.hpp"
 
@@ -39,6 +40,7 @@ struct advice {
   std::vector<site_trial> plan_trials = {};   ///< Of its groups; empty: nothing was measured.
   std::vector<std::size_t> left_groups = {};  ///< The numbers of those that leave it.
   std::vector<left_out_site> left_out = {};
+  std::vector<ungrouped_site> ungrouped = {};
   std::string order;    ///< Of the sites with a remedy, in sentences; empty: by the estimate, as nothing was measured.
   std::string no_plan;  ///< Why no site is routed; empty: some are.
 };
@@ -53,10 +55,10 @@ using frame_follower = std::function<bool(const std::string& path, std::uint64_t
 
 /// Returns: the routes of the groups of `group_sites`, as far as their frames lie in modules with a build id, and a
 /// router can follow all but the last. `follows`: whether it can go on from the return address `offset` of the file
-/// `path`. Effects: adds to `left_out` each site that has no route for one of these reasons.
-[[nodiscard]] route_plan advice_plan(const advice& a, const call_tree& tree, const site_observer& seen,
-                                     site_names& names, const frame_follower& follows,
-                                     std::vector<left_out_site>& left_out);
+/// `path`. Effects: adds to `a.left_out` each site that has no route for one of these reasons, and to `a.ungrouped`
+/// those without a group.
+[[nodiscard]] route_plan advice_plan(advice& a, const call_tree& tree, const site_observer& seen, site_names& names,
+                                     const frame_follower& follows);
 
 /// Returns: the return addresses that identify the site.
 [[nodiscard]] std::vector<route_frame> chain_of(const advised_site& s, const call_tree& tree);

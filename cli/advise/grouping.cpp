@@ -3,6 +3,7 @@
 #include "cli/advise/grouping.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <utility>
@@ -31,13 +32,6 @@ bool lives_long(const site_features& f, const advice_limits& limits) {
          (dies_together(f, limits) && bytes_a_batch >= least_site_bytes);
 }
 
-/// Neither moved by realloc, which keeps blocks where they were born, nor grown, nor larger than a group serves.
-bool is_servable(const site_features& f) {
-  return f.allocated.objects >= least_site_objects && f.peak_bytes >= least_site_bytes &&
-         f.resized * 2 <= f.allocated.objects && f.alignment <= 16 && 5 * f.growth.steps < f.allocated.objects &&
-         f.sizes.quantile(0.99) <= most_placed_bytes;
-}
-
 bool fits_pool(const site_features& f) {
   return f.sizes.distinct() <= most_pool_sizes && f.sizes.max() <= most_placed_bytes;
 }
@@ -46,6 +40,24 @@ bool fits_pool(const site_features& f) {
 bool fits_arena(const site_features& f, const advice_limits& limits) {
   return (dies_together(f, limits) && f.arena.held_by_live() <= 1.3) || f.arena.held_by_live() <= 1.1;
 }
+
+constexpr const char* too_small = "its group would be too small for pages of its own";
+
+}  // namespace
+
+/// Blocks that realloc moves are left out, as it keeps them where they were born.
+const char* group_obstacle(const site_features& f, const advice_limits& limits) {
+  if (f.allocated.objects < least_site_objects) return "its objects are few";
+  if (f.peak_bytes < least_site_bytes) return "less than 16 KiB of it is alive at once";
+  if (f.resized * 2 > f.allocated.objects || 5 * f.growth.steps >= f.allocated.objects) return "its blocks grow";
+  if (f.sizes.quantile(0.99) > most_placed_bytes) return "its blocks are above 1 KiB";
+  if (f.alignment > 16) return "its blocks are aligned to more than 16 bytes";
+  if (!lives_long(f, limits)) return "its objects die young";
+  if (!fits_pool(f) && !fits_arena(f, limits)) return "its sizes would leave holes";
+  return nullptr;
+}
+
+namespace {
 
 class site_picker {
 public:
@@ -56,30 +68,36 @@ public:
         callers_[parent].push_back(node);
   }
 
-  [[nodiscard]] std::vector<std::uint32_t> all() const {
+  /// Effects: adds to `ungrouped` what was found below a call, and is not worth its routes.
+  [[nodiscard]] std::vector<std::uint32_t> all(std::vector<ungrouped_site>& ungrouped) const {
     std::vector<std::uint32_t> picked;
     for (std::uint32_t node = 0; node < tree_.nodes().size(); ++node)
-      if (tree_.nodes()[node].parent == site_node::none) std::ranges::move(pick(node), std::back_inserter(picked));
+      if (tree_.nodes()[node].parent == site_node::none)
+        std::ranges::move(pick(node, ungrouped), std::back_inserter(picked));
     return picked;
   }
 
 private:
   /// Returns: the node if its objects live long; else those of its callers whose objects do, if they are a quarter of
   /// the calls at least and worth a group, since all the others look for their callers too.
-  [[nodiscard]] std::vector<std::uint32_t> pick(std::uint32_t node) const {
+  std::vector<std::uint32_t> pick(std::uint32_t node, std::vector<ungrouped_site>& ungrouped) const {
     const site_features& f = seen_.of(node);
     if (f.peak_bytes < least_site_bytes || tree_.nodes()[node].depth > most_routed_depth) return {};
-    if (is_servable(f) && lives_long(f, limits_) && (fits_pool(f) || fits_arena(f, limits_))) return {node};
+    if (group_obstacle(f, limits_) == nullptr) return {node};
     std::vector<std::uint32_t> parts;
     std::uint64_t objects = 0, bytes = 0;
     for (const std::uint32_t caller : callers_[node])
-      for (const std::uint32_t part : pick(caller)) {
+      for (const std::uint32_t part : pick(caller, ungrouped)) {
         parts.push_back(part);
         objects += seen_.of(part).allocated.objects;
         bytes += seen_.of(part).peak_bytes;
       }
-    const bool is_worth_it = objects * 4 >= f.allocated.objects && bytes >= least_group_bytes;
-    return is_worth_it ? parts : std::vector<std::uint32_t>();
+    const bool is_enough = bytes >= least_group_bytes;
+    if (is_enough && objects * 4 >= f.allocated.objects) return parts;
+    for (const std::uint32_t part : parts)
+      ungrouped.push_back(
+          {part, is_enough ? "a group could serve less than a quarter of its call's objects" : too_small});
+    return {};
   }
 
   const call_tree& tree_;
@@ -100,20 +118,10 @@ void add(site_group& group, std::uint32_t node, const site_features& f) {
 
 }  // namespace
 
-const char* why_not_routed(const site_features& f, const advice_limits& limits) {
-  if (f.allocated.objects < least_site_objects) return "its objects are few";
-  if (f.peak_bytes < least_site_bytes) return "less than 16 KiB of it is alive at once";
-  if (f.resized * 2 > f.allocated.objects || 5 * f.growth.steps >= f.allocated.objects) return "its blocks grow";
-  if (f.sizes.quantile(0.99) > most_placed_bytes) return "its blocks are above 1 KiB";
-  if (f.alignment > 16) return "its blocks are aligned to more than 16 bytes";
-  if (!lives_long(f, limits)) return "its objects die young";
-  if (!fits_pool(f) && !fits_arena(f, limits)) return "its sizes would leave holes";
-  return "its group would be too small for pages of its own";
-}
-
-std::vector<site_group> group_sites(const call_tree& tree, const site_observer& seen, const advice_limits& limits) {
+site_groups group_sites(const call_tree& tree, const site_observer& seen, const advice_limits& limits) {
+  site_groups found;
   std::map<std::pair<std::uint64_t, bool>, site_group> by_kind;
-  for (const std::uint32_t node : site_picker(tree, seen, limits).all()) {
+  for (const std::uint32_t node : site_picker(tree, seen, limits).all(found.ungrouped)) {
     const site_features& f = seen.of(node);
     const std::uint64_t cell_bytes = fits_pool(f) ? routed_pool(f).cell_bytes : 0;
     site_group& group = by_kind[{cell_bytes, dies_together(f, limits)}];
@@ -121,14 +129,17 @@ std::vector<site_group> group_sites(const call_tree& tree, const site_observer& 
     group.dies_together = dies_together(f, limits);
     add(group, node, f);
   }
-  std::vector<site_group> groups;
+  const auto leave = [&found](const site_group& group, const char* obstacle) {
+    for (const std::uint32_t node : group.nodes) found.ungrouped.push_back({node, obstacle});
+  };
   for (auto& [kind, group] : by_kind)
     if (group.peak_bytes >= least_group_bytes && group.objects >= least_group_objects)
-      groups.push_back(std::move(group));
-  std::ranges::stable_sort(groups,
-                           [](const site_group& x, const site_group& y) { return x.peak_bytes > y.peak_bytes; });
-  if (groups.size() > most_groups) groups.resize(most_groups);
-  return groups;
+      found.groups.push_back(std::move(group));
+    else leave(group, too_small);
+  std::ranges::stable_sort(found.groups, std::greater(), &site_group::peak_bytes);
+  for (; found.groups.size() > most_groups; found.groups.pop_back())
+    leave(found.groups.back(), "the plan is full of larger groups");
+  return found;
 }
 
 }  // namespace ashlar::cli

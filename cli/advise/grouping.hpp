@@ -30,13 +30,24 @@ inline constexpr std::uint64_t least_site_bytes = std::uint64_t{1} << 14;   ///<
 inline constexpr std::uint64_t least_group_bytes = std::uint64_t{1} << 17;  ///< The same, of a group.
 inline constexpr std::uint32_t most_routed_depth = 4;  ///< Frames of a chain: each costs each call.
 
-/// Returns: why a site is in no group, as the end of a sentence. Expects: the features of a site in none.
-[[nodiscard]] const char* why_not_routed(const site_features& f, const advice_limits& limits);
+/// A site that a group could serve, and that has none.
+struct ungrouped_site {
+  std::uint32_t node = 0;
+  const char* obstacle = nullptr;  ///< The end of a sentence.
+};
 
-/// Returns: the groups, the one with the most live bytes first. A site is one return address, or a longer chain where
+struct site_groups {
+  std::vector<site_group> groups;  ///< The one with the most live bytes first.
+  std::vector<ungrouped_site> ungrouped;
+};
+
+/// Returns: why no group can serve a site, as the end of a sentence; null: one can.
+[[nodiscard]] const char* group_obstacle(const site_features& f, const advice_limits& limits);
+
+/// Returns: the groups, and the sites without one though `group_obstacle` has none, unless their chains are longer than
+/// `most_routed_depth`. A site is one return address, or a longer chain where
 /// the callers' objects have other lifetimes; its objects are long-lived. Sites with cells of one size that live alike
 /// share a pool; those of several sizes that die in batches share an arena.
-[[nodiscard]] std::vector<site_group> group_sites(const call_tree& tree, const site_observer& seen,
-                                                  const advice_limits& limits);
+[[nodiscard]] site_groups group_sites(const call_tree& tree, const site_observer& seen, const advice_limits& limits);
 
 }  // namespace ashlar::cli

@@ -80,16 +80,18 @@ void add_modules(const site_node& node, const call_tree& tree, route_plan& plan)
 
 std::vector<route_frame> chain_of(const advised_site& s, const call_tree& tree) { return chain_of(s.node, tree); }
 
-route_plan advice_plan(const advice& a, const call_tree& tree, const site_observer& seen, site_names& names,
-                       const frame_follower& follows, std::vector<left_out_site>& left_out) {
+route_plan advice_plan(advice& a, const call_tree& tree, const site_observer& seen, site_names& names,
+                       const frame_follower& follows) {
   route_plan plan;
   plan.program = a.program;
-  for (const site_group& from : group_sites(tree, seen, a.limits)) {
+  const site_groups found = group_sites(tree, seen, a.limits);
+  a.ungrouped.insert(a.ungrouped.end(), found.ungrouped.begin(), found.ungrouped.end());
+  for (const site_group& from : found.groups) {
     route_group group = without_sites(from, a.limits);
     for (const std::uint32_t number : from.nodes) {
       const site_node& node = tree.nodes()[number];
       if (const char* const obstacle = obstacle_of(node, tree, follows); obstacle != nullptr) {
-        left_out.push_back(
+        a.left_out.push_back(
             {.node = number,
              .text = fmt::format("{} is not in the plan: {}.", names.request(node.stack).place.str(), obstacle),
              .obstacle = obstacle});

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Fills the page's table of the plan.
 #include <algorithm>
-#include <map>
 
 #include "cli/advise/picture.hpp"
 #include "cli/advise/words.hpp"
@@ -27,17 +26,16 @@ page_group group_of_page(std::size_t number, const advice& a, const site_titles&
 
 /// Returns: the effect that all groups have together; empty if each has its own, or none has one.
 std::string effect_of_all(const std::vector<site_trial>& trials) {
-  if (trials.size() < 2) return "";
-  const bool same = std::ranges::all_of(trials, [&](const site_trial& t) { return t.text == trials.front().text; });
-  return same ? trials.front().text : "";
+  return trials.size() > 1 && trials.front().groups.size() == trials.size() ? trials.front().text : "";
 }
 
 /// Effects: those that were measured together have the effect once.
-void tell_groups_together(advice_page& page) {
-  std::map<std::string, std::string> first;  // group of the effect
-  for (page_group& group : page.plan)
-    if (const auto [at, is_new] = first.try_emplace(group.effect, group.name); !is_new && !group.effect.empty())
-      group.effect = "measured with " + at->second;
+void tell_groups_together(advice_page& page, const std::vector<site_trial>& trials) {
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    const std::vector<std::size_t>& together = trials[i].groups;
+    if (!together.empty() && together.front() != i)
+      page.plan[i].effect = "measured with " + page.plan[together.front()].name;
+  }
 }
 
 }  // namespace
@@ -54,7 +52,7 @@ void add_plan(advice_page& page, const advice& a) {
       ", without a change of code: 'ashlar advise -o PLAN' writes it, 'ashlar run --plan PLAN' follows it. A "
       "group that pins more than its budget is given up.";
   const std::string together = effect_of_all(a.plan_trials);
-  if (together.empty()) return tell_groups_together(page);
+  if (together.empty()) return tell_groups_together(page, a.plan_trials);
   page.plan_note += " Measured: " + together + ".";
   for (page_group& group : page.plan) group.effect.clear();
 }

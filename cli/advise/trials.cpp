@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // add_trials
 // ├─ group_trials   the effect of each group
-// ├─ site_of_plan   the group of a site
+// ├─ group_of_site  the group of a site
 // ├─ untried        the reason of a site without a group
 // └─ sort_by_trial
 #include "cli/advise/trials.hpp"
@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <tuple>
 #include <vector>
@@ -44,7 +45,8 @@ site_trial trial_of_part(const json& effect) {
   return {.found = effect.at("interval")[1].get<double>() < 1 ? trial_result::gain : trial_result::no_gain,
           .text = (together == 1 ? "" : fmt::format("{} groups together: ", together)) +
                   effect.at("text").get<std::string>(),
-          .log_ratio = std::log(effect.at("ratio").get<double>())};
+          .log_ratio = std::log(effect.at("ratio").get<double>()),
+          .groups = effect.at("groups")};
 }
 
 /// Whether the whole plan gains may be undecided, and so is then each of its groups.
@@ -53,7 +55,9 @@ site_trial trial_of_plan(const json& remedy, std::size_t groups, const json& dat
   site_trial trial{.found = trial_result::open,
                    .text = (groups == 1 ? "" : fmt::format("all {} groups of the plan together: ", groups)) +
                            remedy.at("text").get<std::string>(),
-                   .log_ratio = std::log(cpu.at("ratio").get<double>())};
+                   .log_ratio = std::log(cpu.at("ratio").get<double>()),
+                   .groups = std::vector<std::size_t>(groups)};
+  std::iota(trial.groups.begin(), trial.groups.end(), std::size_t{0});
   if (!has_interval(remedy, data)) return trial;
   if (cpu.at("takes") == "less") trial.found = trial_result::gain;
   if (cpu.at("takes") == "more" || cpu.at("takes") == "equal") trial.found = trial_result::no_gain;
@@ -66,7 +70,7 @@ std::vector<std::optional<site_trial>> group_trials(const json& data, std::size_
   for (const json& effect : data.at("groups"))
     for (const std::size_t group : effect.at("groups")) trials.at(group) = trial_of_part(effect);
   const json* const whole = data.at("groups").empty() ? whole_plan_of(data) : nullptr;
-  if (whole == nullptr || whole->at("measures").at("cpu_ms").at("pairs") < 1) return trials;
+  if (whole == nullptr || whole->at("measures").at("cpu_ms").at("pairs") < 2) return trials;
   for (auto& trial : trials) trial = trial_of_plan(*whole, groups, data);
   return trials;
 }
@@ -84,18 +88,13 @@ struct shared_calls {
   bool some = false;  ///< The group has those of some of the site's callers alone.
 };
 
-std::optional<shared_calls> site_of_plan(std::vector<route_frame> chain, const chain_map& groups) {
+std::optional<shared_calls> group_of_site(const std::vector<route_frame>& chain, const chain_map& groups) {
   const auto longer = groups.lower_bound(chain);
   const bool begins = longer != groups.end() && longer->first.size() > chain.size() &&
                       std::equal(chain.begin(), chain.end(), longer->first.begin());
   for (std::vector<route_frame> part = chain; !part.empty(); part.pop_back())
     if (const auto at = groups.find(part); at != groups.end()) return shared_calls{at->second, false};
   return begins ? std::optional<shared_calls>({longer->second, true}) : std::nullopt;
-}
-
-/// Groups that were measured together have one text.
-bool is_alone(std::size_t group, const std::vector<site_trial>& trials) {
-  return std::ranges::count(trials, trials[group].text, &site_trial::text) == 1;
 }
 
 bool has_ancestor(std::uint32_t node, std::uint32_t ancestor, const call_tree& tree) {
@@ -106,7 +105,10 @@ bool has_ancestor(std::uint32_t node, std::uint32_t ancestor, const call_tree& t
 std::string untried(const advised_site& s, const advice& a, const call_tree& tree) {
   for (const left_out_site& left : a.left_out)
     if (has_ancestor(s.node, left.node, tree) || has_ancestor(left.node, s.node, tree)) return left.obstacle;
-  return why_not_routed(*s.features, a.limits);
+  if (const char* const obstacle = group_obstacle(*s.features, a.limits)) return obstacle;
+  for (const ungrouped_site& site : a.ungrouped)
+    if (has_ancestor(s.node, site.node, tree)) return site.obstacle;
+  return fmt::format("its route would have more than {} frames", most_routed_depth);
 }
 
 /// Returns: what would have been seen, for a site that was not tried.
@@ -116,15 +118,16 @@ std::string bound_text(const json& data) {
                         : "in these rounds " + seen.at("text").get<std::string>();
 }
 
+bool is_decided(const site_trial& trial) {
+  return trial.found == trial_result::gain || trial.found == trial_result::no_gain;
+}
+
+/// Sites without a remedy stay behind the others, in their order.
 void sort_by_trial(std::vector<advised_site>& sites) {
-  const auto rank = [](const advised_site& s) {
-    const bool gains = s.trial.found == trial_result::gain;
-    if (s.rule->proposes == remedy::nothing) return gains ? 3 : 4;
-    return gains ? 0 : s.trial.found == trial_result::no_gain ? 2 : 1;
-  };
-  const auto key = [&rank](const advised_site& s) {
-    const bool is_measured = s.trial.found == trial_result::gain || s.trial.found == trial_result::no_gain;
-    return std::tuple(rank(s), is_measured ? s.trial.log_ratio : 0.0);
+  const auto key = [](const advised_site& s) {
+    if (s.rule->proposes == remedy::nothing) return std::tuple(3, 0.0);
+    const int rank = s.trial.found == trial_result::gain ? 0 : s.trial.found == trial_result::no_gain ? 2 : 1;
+    return std::tuple(rank, is_decided(s.trial) ? s.trial.log_ratio : 0.0);
   };
   std::stable_sort(sites.begin(), sites.end(),
                    [&key](const advised_site& x, const advised_site& y) { return key(x) < key(y); });
@@ -134,24 +137,33 @@ void sort_by_trial(std::vector<advised_site>& sites) {
 std::string why_by_estimate(const advice& a, const json& data, const std::string& plan_failure) {
   if (!plan_failure.empty()) return "routing fails: " + plan_failure;
   if (a.plan.groups.empty()) return "there is no plan to try";
+  if (a.plan_trials.size() == 1 && a.plan_trials.front().found == trial_result::open)
+    return "the effect of the plan is undecided";
   const json& budget = data.value("groups_budget_seconds", json());
   if (!budget.is_number()) return "the effects of the groups are not known";
   return fmt::format("the effect of each group of the plan takes about --budget {:.0f}s", budget.get<double>());
 }
 
 std::string order_of(const advice& a, const json& data, const std::string& plan_failure) {
-  const bool gains = std::any_of(a.sites.begin(), a.sites.end(),
-                                 [](const advised_site& s) { return s.trial.found == trial_result::gain; });
-  const bool each = !data.at("groups").empty() || (a.plan.groups.size() == 1 && whole_plan_of(data) != nullptr);
+  const auto has_found = [&a](trial_result found) {
+    return std::ranges::any_of(a.sites, [found](const advised_site& s) {
+      return s.rule->proposes != remedy::nothing && s.trial.found == found;
+    });
+  };
+  const bool gains = has_found(trial_result::gain);
+  const bool each = !data.at("groups").empty() || (a.plan_trials.size() == 1 && is_decided(a.plan_trials.front()));
   if (each)
-    return fmt::format("{} then those that were not tried, by ESTIMATE; those whose group does not gain are the last.",
-                       gains ? "First those whose group gains, by its measured gain;" : "No group gains:");
-  const std::string why = why_by_estimate(a, data, plan_failure);
-  if (gains)
-    return "First those of the plan, which gains as a whole. The order within is that of ESTIMATE, not of measured "
-           "gain: " +
-           why + ".";
-  return "The order is that of ESTIMATE, not of measured gain: " + why + ".";
+    return gains
+               ? "First those whose group gains, by its measured gain; then those that were not tried, by ESTIMATE; "
+                 "those whose group does not gain are the last."
+               : "None of those with a remedy is in a group that gains: first those that were not tried, by ESTIMATE; "
+                 "those whose group does not gain are the last.";
+  const std::string estimate =
+      "that of ESTIMATE, not of measured gain: " + why_by_estimate(a, data, plan_failure) + ".";
+  if (gains) return "First those of the plan, which gains as a whole. The order within is " + estimate;
+  if (has_found(trial_result::no_gain))
+    return "Last those of the plan, which does not gain as a whole. The order within is " + estimate;
+  return "The order is " + estimate;
 }
 
 }  // namespace
@@ -163,16 +175,16 @@ void add_trials(advice& a, const call_tree& tree, const json& data, const std::s
   const chain_map groups = groups_by_chain(a.plan);
   const std::string bound = bound_text(data);
   for (advised_site& s : a.sites) {
-    const auto shared = site_of_plan(chain_of(s, tree), groups);
+    const auto shared = group_of_site(chain_of(s, tree), groups);
     if (shared && trials[shared->group]) {
       s.trial = *trials[shared->group];
-      if (is_alone(shared->group, a.plan_trials))
+      if (s.trial.groups.size() == 1)
         s.trial.text = fmt::format("group {}: {}", a.plan.groups[shared->group].name, s.trial.text);
       if (shared->some) s.trial.text = "calls of some callers, routed: " + s.trial.text;
       continue;
     }
     const std::string reason = !shared                ? "no route would serve it, as " + untried(s, a, tree)
-                               : plan_failure.empty() ? "the budget has no room for the plan"
+                               : plan_failure.empty() ? "the budget has no room for two rounds of the plan"
                                                       : "routing fails: " + plan_failure;
     s.trial = {.found = trial_result::none, .text = reason + "; " + bound, .log_ratio = 0};
   }

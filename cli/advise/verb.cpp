@@ -93,7 +93,7 @@ void add_options(CLI::App& app, advise_options& o) {
       ->type_name("FILE");
   app.add_option("--html", o.html, "Write a page with plots, flame graph and table of sites to FILE")
       ->type_name("FILE");
-  app.add_option("--top", o.top, "Print at most N sites with a remedy")
+  app.add_option("--top", o.top, "Print at most N sites with a remedy, and N groups of the plan")
       ->check(CLI::Range(std::size_t{1}, std::size_t{100'000}))
       ->type_name("N")
       ->capture_default_str();
@@ -208,7 +208,7 @@ route_plan make_plan(const advise_options& o, advice& a, const call_tree& tree, 
   const auto follows = [&](const std::string& path, std::uint64_t offset) {
     return steps.at(path, offset).has_value();
   };
-  route_plan plan = advice_plan(a, tree, seen, names, follows, a.left_out);
+  route_plan plan = advice_plan(a, tree, seen, names, follows);
   if (!plan.groups.empty() && !program.build_id.empty()) {
     plan.modules[program.build_id] = program.path;
     plan.program = program.path;  // not as the command line spells it, which may be relative
@@ -220,12 +220,10 @@ route_plan make_plan(const advise_options& o, advice& a, const call_tree& tree, 
   return plan;
 }
 
-/// Returns: the end of the page, with the first site of each group.
+/// Returns: the end of the page, with the first site of each of the first `o.top` groups.
 std::string plan_line(const advise_options& o, const route_plan& plan) {
   if (o.plan.empty() || plan.groups.empty()) return "";
-  constexpr std::size_t lines_of_group = 2;
-  return fmt::format("\nPlan: {}, written to {}\n", plan_size_text(plan), o.plan) +
-         plan_text(plan, lines_of_group * o.top);
+  return fmt::format("\nPlan: {}, written to {}\n", plan_size_text(plan), o.plan) + plan_text(plan, o.top, 1);
 }
 
 void write_plan(const advise_options& o, const advice& a, const route_plan& plan) {

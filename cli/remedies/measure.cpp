@@ -177,7 +177,7 @@ private:
     const auto groups = static_cast<double>(request_->routes.groups.size());
     const auto rounds = static_cast<double>(std::max(all_.least_rounds, least_pairs));
     const double of_remedies = player_.seconds_of_round(all_.remedies.size());
-    const double pairs = 2 * player_.seconds_of_round(0) * static_cast<double>(pairs_of_part) * groups;
+    const double pairs = 2 * player_.seconds_of_round(0) * static_cast<double>(least_pairs_of_part) * groups;
     const double wanted = of_remedies + std::max(of_remedies * rounds / screen_share, pairs / group_share);
     all_.groups_budget = 10 * std::ceil(1.1 * wanted / 10);
     all_.notes.push_back(fmt::format(

@@ -14,7 +14,8 @@ namespace ashlar::cli {
 namespace {
 
 constexpr std::size_t width = 100;
-constexpr std::size_t groups_shown = 16;
+constexpr std::size_t groups_of_page = 16;
+constexpr std::size_t lines_of_page = 48;
 constexpr std::size_t sites_named = 2;
 
 std::string heading(const route_group& group) {
@@ -32,7 +33,7 @@ std::string site_lines(const route_group& group, const site_titles& titles, std:
   for (std::size_t i = 0; i < shown; ++i) {
     const std::size_t left = i + 1 == shown ? group.sites.size() - shown : 0;
     const std::string more = left == 0 ? "" : fmt::format(" and {}", counted(left, "more site"));
-    text += "    " + titles.of(group.sites[i], width - 4 - more.size()) + more + "\n";
+    text += "    " + titles.of(group.sites[i], width - 4 - more.size(), std::string(6, ' ')) + more + "\n";
   }
   return text;
 }
@@ -48,19 +49,33 @@ site_titles::site_titles(const route_plan& plan) : plan_(plan) {
     for (const route_site& site : group.sites) ++uses_[name_of(site)];
 }
 
-std::string site_titles::distinction(const route_site& site) const {
-  if (const auto use = uses_.find(name_of(site)); use != uses_.end() && use->second == 1) return "";
-  std::string text;
+std::vector<std::string> site_titles::addresses(const route_site& site) const {
+  std::vector<std::string> all;
+  if (const auto use = uses_.find(name_of(site)); use != uses_.end() && use->second == 1) return all;
   for (const route_frame& frame : site.chain)
-    text += (text.empty() ? " at " : " ← ") + address_text(plan_.modules.at(frame.build_id), frame.offset);
+    all.push_back((all.empty() ? " at " : " ← ") + address_text(plan_.modules.at(frame.build_id), frame.offset));
+  return all;
+}
+
+std::string site_titles::of(const route_site& site) const {
+  std::string text = name_of(site);
+  for (const std::string& address : addresses(site)) text += address;
   return text;
 }
 
-std::string site_titles::of(const route_site& site) const { return name_of(site) + distinction(site); }
-
-std::string site_titles::of(const route_site& site, std::size_t columns) const {
-  const std::string at = distinction(site);
-  return shorten(name_of(site), columns - std::min(display_width(at), columns / 2)) + at;
+std::string site_titles::of(const route_site& site, std::size_t columns, const std::string& indent) const {
+  const std::vector<std::string> all = addresses(site);
+  std::size_t wanted = 0;
+  for (const std::string& address : all) wanted += display_width(address);
+  std::string text = shorten(name_of(site), columns - std::min(wanted, columns / 2));
+  std::size_t used = display_width(text);
+  for (const std::string& address : all) {
+    used += display_width(address);
+    const bool fits = used <= columns;
+    text += fits ? address : "\n" + indent + address.substr(1);
+    if (!fits) used = display_width(indent + address) - 1;
+  }
+  return text;
 }
 
 std::string site_titles::of(const route_group& group) const {
@@ -82,15 +97,18 @@ std::string resource_text(const route_group& group) {
                                             : "an arena";
 }
 
-std::string plan_text(const route_plan& plan, std::size_t lines) {
+std::string plan_text(const route_plan& plan, std::size_t groups, std::size_t sites) {
   const site_titles titles(plan);
-  const std::size_t groups = std::min({plan.groups.size(), groups_shown, std::max<std::size_t>(lines / 2, 1)});
-  const std::size_t sites = groups == 0 ? 0 : std::max<std::size_t>(lines / groups, 2) - 1;  // of a group
+  const std::size_t shown = std::min(plan.groups.size(), groups);
   std::string text;
-  for (std::size_t i = 0; i < groups; ++i) text += heading(plan.groups[i]) + site_lines(plan.groups[i], titles, sites);
-  if (plan.groups.size() > groups)
-    text += fmt::format("  and {}\n", counted(plan.groups.size() - groups, "more group"));
+  for (std::size_t i = 0; i < shown; ++i) text += heading(plan.groups[i]) + site_lines(plan.groups[i], titles, sites);
+  if (plan.groups.size() > shown) text += fmt::format("  and {}\n", counted(plan.groups.size() - shown, "more group"));
   return text;
+}
+
+std::string plan_page_text(const route_plan& plan) {
+  const std::size_t groups = std::clamp<std::size_t>(plan.groups.size(), 1, groups_of_page);
+  return plan_text(plan, groups, lines_of_page / groups - 1);
 }
 
 }  // namespace ashlar::cli

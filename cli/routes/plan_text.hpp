@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "cli/routes/plan.hpp"
 
@@ -23,13 +24,15 @@ public:
   /// Returns: "parse (parser.cpp:12)"; of sites with one name also the return addresses, that of malloc's caller first:
   /// "parse (parser.cpp:12) at prog+0x1234 ← prog+0x5678". Expects: a site of the plan.
   [[nodiscard]] std::string of(const route_site& site) const;
-  /// Returns: the same in at most `columns`: the name is shortened, and the addresses are whole.
-  [[nodiscard]] std::string of(const route_site& site, std::size_t columns) const;
+  /// Returns: the same in lines of at most `columns`: the name is shortened, at most to half of them, and each address
+  /// is whole, in a line of its own if it has more columns. Lines but the first begin with `indent`.
+  [[nodiscard]] std::string of(const route_site& site, std::size_t columns, const std::string& indent) const;
   /// Returns: the titles of the first two sites, and the number of the others.
   [[nodiscard]] std::string of(const route_group& group) const;
 
 private:
-  [[nodiscard]] std::string distinction(const route_site& site) const;
+  /// Returns: " at prog+0x1234", " ← prog+0x5678"; nothing for a site whose name is its own.
+  [[nodiscard]] std::vector<std::string> addresses(const route_site& site) const;
 
   const route_plan& plan_;
   std::map<std::string, std::size_t> uses_;
@@ -41,8 +44,11 @@ private:
 /// Returns: "a pool of cells of 96 B".
 [[nodiscard]] std::string resource_text(const route_group& group);
 
-/// Returns: a line for each group, and under it one for each of its first sites, all within about `lines`; further
-/// groups and sites are counted. Lines have 100 columns.
-[[nodiscard]] std::string plan_text(const route_plan& plan, std::size_t lines);
+/// Returns: a line for each of the first `groups`, and under it the titles of its first `sites`; further groups and
+/// sites are counted. Lines have at most 100 columns, unless one address has more.
+[[nodiscard]] std::string plan_text(const route_plan& plan, std::size_t groups, std::size_t sites);
+
+/// Returns: the same with as many groups and sites as a page has room for, 48 together.
+[[nodiscard]] std::string plan_page_text(const route_plan& plan);
 
 }  // namespace ashlar::cli

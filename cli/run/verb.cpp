@@ -83,8 +83,7 @@ int start(const command& c, const std::string& library) {
 
 /// Returns: the plan's sites, as a page at most.
 std::string report_head(const route_plan& plan, const std::string& name) {
-  constexpr std::size_t lines_of_page = 48;
-  return "ashlar run: " + name + ": " + plan_size_text(plan) + "\n" + plan_text(plan, lines_of_page);
+  return "ashlar run: " + name + ": " + plan_size_text(plan) + "\n" + plan_page_text(plan);
 }
 
 /// Routes the calls of the plan's sites.

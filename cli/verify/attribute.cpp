@@ -20,7 +20,7 @@ namespace ashlar::cli {
 
 namespace {
 
-constexpr std::size_t pairs_per_part = 25;
+constexpr std::size_t wanted_pairs = 25;  // of each part
 
 using clock = std::chrono::steady_clock;
 
@@ -113,7 +113,7 @@ std::string in_percent(double log_effect) { return fmt::format("{:+.1f}", 100 * 
 }  // namespace
 
 plan_parts parts_of(std::size_t groups, std::size_t pairs) {
-  plan_parts parts(std::min(groups, std::max<std::size_t>(2, pairs / pairs_of_part)));
+  plan_parts parts(std::min(groups, std::max<std::size_t>(2, pairs / least_pairs_of_part)));
   for (std::size_t i = 0; i < groups; ++i) parts[std::min(i, parts.size() - 1)].push_back(i);
   return parts;
 }
@@ -130,8 +130,8 @@ attribution attribute(const experiment_plan& setting, const route_plan& routes, 
   if (count < 2) throw std::runtime_error("a plan of fewer than two groups needs no attribution: verify it whole");
   if (setting.pairs != 0 && setting.pairs < least_pairs_for(count))
     throw std::runtime_error(fmt::format("{} groups need at least {} pairs (--runs {}), and tell more from {}", count,
-                                         least_pairs_for(count), least_pairs_for(count), pairs_per_part * count));
-  const std::size_t wanted = setting.pairs != 0 ? setting.pairs : std::min(pairs_per_part * count, most_rounds);
+                                         least_pairs_for(count), least_pairs_for(count), wanted_pairs * count));
+  const std::size_t wanted = setting.pairs != 0 ? setting.pairs : std::min(wanted_pairs * count, most_rounds);
   const auto start = clock::now();
   half_runner runner(setting, routes, parts);
   std::vector<part_choice> choices;

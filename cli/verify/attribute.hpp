@@ -15,10 +15,10 @@ namespace ashlar::cli {
 using plan_parts = std::vector<std::vector<std::size_t>>;
 
 /// The fewest pairs of a part whose effect is worth its runs.
-inline constexpr std::size_t pairs_of_part = 8;
+inline constexpr std::size_t least_pairs_of_part = 8;
 
 /// Returns: the first groups, which have the greatest estimates, each for itself, and the others together:
-/// `pairs_of_part` or more for each, but two parts at least. Expects: two groups or more.
+/// `least_pairs_of_part` or more for each, but two parts at least. Expects: two groups or more.
 [[nodiscard]] plan_parts parts_of(std::size_t groups, std::size_t pairs);
 
 /// Returns: a part for each group.

@@ -31,6 +31,11 @@ function difference(first, second) {
   const before = liveAt(first);
   return liveAt(second).map((value, i) => Math.max(0, value - before[i]));
 }
+/* The time that is compared with begins as the chosen one. */
+function nothingToShow() {
+  return flame.measure.when === since && choice.from === choice.bin ? "Choose another time to compare with."
+    : "There is nothing to show for this measure.";
+}
 function since() { return `from ${binTime(choice.from)} to ${binTime(choice.bin)}`; }
 
 const newNode = (name, parent) => ({ name, parent, self: 0, value: 0, children: new Map() });
@@ -124,7 +129,7 @@ function drawFlame() {
     }
   };
   if (root.value > 0) place(at, 0, 100, ancestors.length);
-  else frames.push(make("p", { class: "empty" }, "There is nothing to show for this measure."));
+  else frames.push(make("p", { class: "empty" }, nothingToShow()));
   const hidden = document.activeElement && box.contains(document.activeElement);
   box.style.height = Math.max(3, deepest + 1) * 19 + "px";
   box.replaceChildren(...frames);

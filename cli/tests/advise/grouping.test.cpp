@@ -30,13 +30,55 @@ void build_and_free(scene& s, int n, std::uint64_t size, const std::vector<std::
   for (const std::uint64_t object : live) s.free(object);
 }
 
+/// Returns: the obstacles of the sites without a group, of all events so far.
+std::vector<std::string> ungrouped_of(scene& s) {
+  s.play();
+  std::vector<std::string> obstacles;
+  for (const ungrouped_site& site : group_sites(s.tree, s.seen(), {}).ungrouped) obstacles.emplace_back(site.obstacle);
+  return obstacles;
+}
+
+/// Effects: plays births and deaths of 48 bytes in no order, with at most 8000 alive.
+void build_and_free_in_no_order(scene& s, std::uint32_t stack) {
+  std::vector<std::uint64_t> live;
+  for (std::uint64_t i = 0; i < 40'000; ++i) {
+    live.push_back(s.allocate(48, stack));
+    if (live.size() < 8000) continue;
+    std::swap(live[(i * 7919) % live.size()], live.back());
+    s.free(live.back());
+    live.pop_back();
+  }
+}
+
+/// Returns: the features of 1,000 objects of 48 bytes that are never freed.
+site_features thousand_kept() {
+  site_features f;
+  f.allocated = f.never_freed = {1000, 48'000};
+  f.peak_bytes = 48'000;
+  f.sizes.record(48, 1000);
+  return f;
+}
+
+/// Effects: the objects have three sizes, and an arena would hold three times their bytes.
+void leave_holes(site_features& f) {
+  f.sizes.record(64, 100);
+  f.sizes.record(80, 100);
+  for (int i = 0; i < 20; ++i) {
+    constexpr std::uint64_t bytes = 16 * 1024;  // three of a chunk, one of which stays
+    static_cast<void>(f.arena.allocate(bytes));
+    for (int k = 0; k < 2; ++k) f.arena.release(f.arena.allocate(bytes), bytes);
+  }
+}
+
 /// Returns: the plan of all events so far, of a router that cannot follow the frame at `lost`.
 route_plan plan_of(scene& s, std::vector<left_out_site>& left_out, std::uint64_t lost = 0) {
   advice made;
   made.features = s.play().program();
   made.program = "program";
   const auto follows = [lost](const std::string&, std::uint64_t offset) { return offset != lost; };
-  return advice_plan(made, s.tree, s.seen(), s.names(), follows, left_out);
+  route_plan plan = advice_plan(made, s.tree, s.seen(), s.names(), follows);
+  left_out = made.left_out;
+  return plan;
 }
 
 std::vector<std::vector<route_frame>> chains_of(const route_group& group) {
@@ -77,14 +119,7 @@ TEST(advise_plan, other_sizes_and_other_lifetimes_have_pools_of_their_own) {
   const auto nodes = s.stack({0x1100}), large = s.stack({0x1200}), mixed = s.stack({0x1300});
   build_and_free(s, 4000, 48, {nodes});
   build_and_free(s, 4000, 80, {large});
-  std::vector<std::uint64_t> live;
-  for (std::uint64_t i = 0; i < 40'000; ++i) {  // no order of deaths
-    live.push_back(s.allocate(48, mixed));
-    if (live.size() < 8000) continue;
-    std::swap(live[(i * 7919) % live.size()], live.back());
-    s.free(live.back());
-    live.pop_back();
-  }
+  build_and_free_in_no_order(s, mixed);
   std::vector<left_out_site> left_out;
   const route_plan plan = plan_of(s, left_out);
   ASSERT_EQ(plan.groups.size(), 3U);
@@ -162,6 +197,55 @@ TEST(advise_plan, a_caller_of_few_of_the_calls_is_not_looked_for) {
   build_and_free(s, 4000, 80, {stays}, goes);
   std::vector<left_out_site> left_out;
   EXPECT_TRUE(plan_of(s, left_out).groups.empty());
+}
+
+TEST(advise_plan, no_group_serves_a_site_for_one_of_these_reasons) {
+  struct row {
+    void (*change)(site_features&);
+    const char* obstacle;
+  };
+  for (const row& r : std::vector<row>{
+           {[](site_features&) {}, nullptr},
+           {[](site_features& f) { f.allocated.objects = f.never_freed.objects = 64; }, nullptr},
+           {[](site_features& f) { f.allocated.objects = f.never_freed.objects = 63; }, "its objects are few"},
+           {[](site_features& f) { f.peak_bytes = 16'384; }, nullptr},
+           {[](site_features& f) { f.peak_bytes = 16'383; }, "less than 16 KiB of it is alive at once"},
+           {[](site_features& f) { f.resized = 500; }, nullptr},
+           {[](site_features& f) { f.resized = 501; }, "its blocks grow"},
+           {[](site_features& f) { f.growth.steps = 199; }, nullptr},
+           {[](site_features& f) { f.growth.steps = 200; }, "its blocks grow"},
+           {[](site_features& f) { f.sizes.record(1024, 100); }, nullptr},
+           {[](site_features& f) { f.sizes.record(1100, 100); }, "its blocks are above 1 KiB"},
+           {[](site_features& f) { f.alignment = 16; }, nullptr},
+           {[](site_features& f) { f.alignment = 32; }, "its blocks are aligned to more than 16 bytes"},
+           {[](site_features& f) {
+              f.never_freed = {};
+              f.freed = 1000;
+              f.lifetime_bytes.record(100, 200);
+            },
+            "its objects die young"},
+           {leave_holes, "its sizes would leave holes"},
+       }) {
+    site_features f = thousand_kept();
+    r.change(f);
+    const char* const obstacle = group_obstacle(f, {});
+    EXPECT_EQ(std::string(obstacle == nullptr ? "none" : obstacle), r.obstacle == nullptr ? "none" : r.obstacle);
+  }
+}
+
+TEST(advise_plan, a_site_without_a_group_has_its_reason) {
+  scene small, rare, full;
+  build_and_free(small, 2000, 48, {small.stack({0x1300})}, small.stack({0x1400}));
+  EXPECT_EQ(ungrouped_of(small), std::vector<std::string>{"its group would be too small for pages of its own"});
+  const auto stays = rare.stack({0x1300, 0x1230, 0x1500}), goes = rare.stack({0x1300, 0x1240, 0x1500});
+  for (int i = 0; i < 20'000; ++i) rare.free(rare.allocate(80, goes));
+  build_and_free(rare, 4000, 80, {stays}, goes);
+  EXPECT_EQ(ungrouped_of(rare),
+            std::vector<std::string>{"a group could serve less than a quarter of its call's objects"});
+  for (std::uint64_t cell = 16; cell <= 1024; cell += 16)
+    build_and_free(full, static_cast<int>(150'000 / cell + 1100), cell, {full.stack({0x1100 + cell})});
+  build_and_free_in_no_order(full, full.stack({0x1800}));
+  EXPECT_EQ(ungrouped_of(full), std::vector<std::string>{"the plan is full of larger groups"});
 }
 
 TEST(advise_plan, a_site_in_a_module_without_a_build_id_is_named) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What a measurement of the program changes in the advice, and what it leaves on an unfit machine.
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <tuple>
@@ -9,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/advise/measured.hpp"
+#include "cli/advise/trials.hpp"
 #include "cli/tests/advise/scene.hpp"
 
 namespace {
@@ -39,8 +41,7 @@ protected:
     for (int i = 0; i < 3000; ++i) scene_.free(scene_.allocate(24, scene_.stack({0x1700, 0x1500})));
     made_.features = scene_.play().program();
     made_.sites = scene_.advise();
-    plan_ = advice_plan(
-        made_, scene_.tree, scene_.seen(), scene_.names(), [](const auto&...) { return true; }, made_.left_out);
+    plan_ = advice_plan(made_, scene_.tree, scene_.seen(), scene_.names(), [](const auto&...) { return true; });
     made_.plan = plan_;
     made_.program = "program";
     EXPECT_EQ(made_.sites.size(), 3U);
@@ -69,6 +70,14 @@ protected:
     data["whole_plan"] = "the plan";
     data["groups_budget_seconds"] = 80.0;
   }
+  void leave_one_group() {
+    made_.plan.groups.resize(1);
+    plan_ = made_.plan;
+    answer_["kept"] = {0};
+  }
+  void change_nothing_at(std::size_t site) {
+    made_.sites[site].rule = &*std::ranges::find(advice_rules(), remedy::nothing, &advice_rule::proposes);
+  }
   [[nodiscard]] std::vector<std::string> trials() const {
     std::vector<std::string> all;
     for (const advised_site& s : made_.sites) all.push_back(s.trial.text);
@@ -80,6 +89,9 @@ protected:
   advice made_;
   route_plan plan_;
   json answer_;
+  const std::string no_gain_ =
+      "None of those with a remedy is in a group that gains: first those that were not tried, by ESTIMATE; those whose "
+      "group does not gain are the last.";
   const std::string untried_ =
       "no route would serve it, as less than 16 KiB of it is alive at once; in these rounds anything above 1.2 % would "
       "have been seen";
@@ -105,7 +117,25 @@ TEST_F(advise_answer, puts_those_that_were_not_tried_before_those_that_do_not_ga
   take();
   EXPECT_EQ(trials()[0], untried_);
   EXPECT_EQ(trials()[1], "2 groups together: both");
-  EXPECT_TRUE(made_.order.starts_with("No group gains: ")) << made_.order;
+  EXPECT_EQ(made_.order, no_gain_);
+}
+
+TEST_F(advise_answer, of_groups_with_equal_effects_has_that_of_each) {
+  answer_["data"]["groups"] = {effect({0}, 0.98, "-2 %"), effect({1}, 0.981, "-2 %")};
+  take();
+  EXPECT_EQ(trials(), (std::vector<std::string>{of_group(0, "-2 %"), of_group(1, "-2 %"), untried_}));
+}
+
+TEST_F(advise_answer, leaves_the_order_of_sites_without_a_remedy) {
+  std::vector<std::uint32_t> nodes;
+  for (std::size_t i = 0; i < 3; ++i) {
+    change_nothing_at(i);
+    nodes.push_back(made_.sites[i].node);
+  }
+  answer_["data"]["groups"] = {effect({0}, 1.02, "worse"), effect({1}, 0.9, "second")};
+  take();
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(made_.sites[i].node, nodes[i]) << i;
+  EXPECT_EQ(made_.order, no_gain_) << "a gain is none of theirs";
 }
 
 TEST_F(advise_answer, gives_each_site_its_bound_in_text_and_json) {
@@ -136,8 +166,34 @@ TEST_F(advise_answer, of_a_short_budget_tells_that_the_order_is_that_of_the_esti
     measure_whole(0.99, takes, pairs);
     take();
     EXPECT_EQ(made_.sites[found == trial_result::open ? 0 : 1].trial.found, found) << takes << pairs;
-    EXPECT_EQ(made_.order, "The order is that of ESTIMATE, not of measured gain: the effect of each group of the plan "
-                           "takes about --budget 80s.");
+    EXPECT_EQ(made_.order, (found == trial_result::open ? "The order is that of ESTIMATE"
+                                                        : "Last those of the plan, which does not gain as a whole. The "
+                                                          "order within is that of ESTIMATE") +
+                               std::string(", not of measured gain: the effect of each group of the plan takes about "
+                                           "--budget 80s."));
+  }
+}
+
+TEST_F(advise_answer, of_one_round_measures_nothing) {
+  measure_whole(0.9, "undecided", 1);
+  take();
+  EXPECT_TRUE(trials()[0].starts_with("the budget has no room for two rounds of the plan; ")) << trials()[0];
+  EXPECT_EQ(sites()[0]["trial"]["tried"], false);
+  EXPECT_NE(sites()[0]["gain"]["level"], "measured");
+}
+
+TEST_F(advise_answer, of_one_group_tells_its_effect_only_if_it_was_found) {
+  leave_one_group();
+  for (const auto& [takes, pairs, begin] :
+       {std::tuple("less", 12, "First those whose group gains, by its measured gain;"),
+        std::tuple("equal", 12, "None of those with a remedy is in a group that gains: "),
+        std::tuple("undecided", 12,
+                   "The order is that of ESTIMATE, not of measured gain: the effect of the plan is undecided."),
+        std::tuple("undecided", 0,
+                   "The order is that of ESTIMATE, not of measured gain: the effect of each group of")}) {
+    measure_whole(0.9, takes, pairs);
+    take();
+    EXPECT_TRUE(made_.order.starts_with(begin)) << takes << pairs << made_.order;
   }
 }
 
@@ -156,6 +212,42 @@ TEST_F(advise_answer, without_a_plan_or_with_too_few_rounds_has_the_reason) {
   EXPECT_EQ(trials()[2], "no route would serve it, as its module has no build id; the rounds are too few to show an "
                          "effect");
   EXPECT_EQ(made_.order, "The order is that of ESTIMATE, not of measured gain: there is no plan to try.");
+}
+
+TEST_F(advise_answer, has_the_reason_of_a_site_without_a_group) {
+  made_.ungrouped = {{made_.sites[1].node, "its group would be too small"}};
+  made_.plan = plan_ = {};
+  answer_["data"]["groups"] = answer_["kept"] = json::array();
+  take();
+  EXPECT_TRUE(trials()[1].starts_with("no route would serve it, as its group would be too small; ")) << trials()[1];
+}
+
+/// Its objects live long, and those of another call of the same four frames die young.
+TEST(advise_trials, of_a_long_chain_has_the_reason) {
+  ashlar_test::scene s;
+  const auto stays = s.stack({0x1100, 0x1200, 0x1300, 0x1400, 0x1510});
+  const auto goes = s.stack({0x1100, 0x1200, 0x1300, 0x1400, 0x1520});
+  for (int i = 0; i < 4000; ++i) {
+    static_cast<void>(s.allocate(48, stays));
+    s.free(s.allocate(48, goes));
+  }
+  advice made;
+  made.features = s.play().program();
+  made.plan = advice_plan(made, s.tree, s.seen(), s.names(), [](const auto&...) { return true; });
+  ASSERT_TRUE(made.plan.groups.empty());
+  for (const std::uint32_t depth : {1U, 5U}) {
+    advised_site& site = made.sites.emplace_back();
+    site.features = &s.site(stays, depth);
+    site.rule = &advice_rules().front();
+    for (const std::uint32_t node : s.tree.levels(stays))
+      if (s.tree.nodes()[node].depth == depth) site.node = node;
+  }
+  add_trials(made, s.tree, {{"groups", json::array()}}, "");
+  EXPECT_TRUE(made.sites[0].trial.text.starts_with("no route would serve it, as its objects die young; "))
+      << made.sites[0].trial.text;
+  EXPECT_TRUE(
+      made.sites[1].trial.text.starts_with("no route would serve it, as its route would have more than 4 frames"))
+      << made.sites[1].trial.text;
 }
 
 TEST_F(advise_answer, of_an_unfit_machine_neither_sorts_nor_is_evidence) {

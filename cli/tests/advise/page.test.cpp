@@ -288,7 +288,7 @@ TEST_F(advise_look, fits_1200_pixels_and_reacts) {
     flame.inverted = false; flame.zoom = [];
     const end = binCount - 1, first = live(0), last = live(end);
     choose({ bin: 0 });
-    byId("compare").click();
+    byId("compare").click(); seen.undecided = byId("flame").textContent;
     choose({ bin: end });
     seen.compared = byId("measure").value;
     seen.status = byId("flame-status").textContent;
@@ -304,6 +304,7 @@ TEST_F(advise_look, fits_1200_pixels_and_reacts) {
   EXPECT_GT(seen["layers"].get<int>(), 1);
   EXPECT_GT(seen["rows"].get<int>(), 0);
   EXPECT_EQ(seen["compared"], "grown");
+  EXPECT_EQ(seen["undecided"], "Choose another time to compare with.");
   EXPECT_NE(seen["status"].get<std::string>().find(" from 0 to "), std::string::npos) << seen["status"];
   EXPECT_EQ(seen["balance"], 0) << "what has grown less what has shrunk";
   for (const char* measure : {"live", "live inverted", "bytes", "objects inverted", "never"})
