@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 import tomllib
+from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
@@ -21,6 +22,7 @@ from pathlib import Path
 from threading import Lock
 
 from genmc.unfold import unfold
+from switched import batch_of, kind_of, with_numbered_locks, with_switches
 
 HERE = Path(__file__).resolve().parent
 HEADERS = HERE.parent / "include"
@@ -60,17 +62,18 @@ class Case:
     mutant: str = ""
     file: str = ""
     headers: list = field(default_factory=lambda: [HEADERS])
-    lock: int = -1  # which of the numbered ones is left out
+    together: Path = None  # the headers of all faults that compile together
+    number: int = -1  # of this one among them
     program: Path = None
     found: dict = field(default_factory=dict)
 
 
-def run(command, limit=TIME_LIMIT):
+def run(command, limit=TIME_LIMIT, environment=None):
     """Returns (exit code or None where time was up, all it printed, seconds)."""
     begin = time.monotonic()
     try:
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=limit,
-                              check=False)
+                              check=False, env={**os.environ, **(environment or {})})
         return done.returncode, done.stdout + done.stderr, time.monotonic() - begin
     except subprocess.TimeoutExpired:
         return None, "", time.monotonic() - begin
@@ -91,17 +94,17 @@ class Compiler:
         "ashlar/detail/support/hints.hpp"))
 
     def __init__(self, command, checker, work):
-        self.command = [*command, f"-I{HERE / checker}", f"-I{STAND_INS}"]
+        self.command = [*command, *(f"-I{path}" for path in (HERE / checker, STAND_INS, HERE / "models"))]
         self.common = work / f"{checker}.hpp"
 
     def prepare(self):
         self.common.write_text(self.COMMON, encoding="utf-8")
         must([*self.command, f"-I{HEADERS}", "-x", "c++-header", self.common, "-o", f"{self.common}.gch"])
 
-    def compile(self, case, to):
-        """Returns what is wrong with the model, in the compiler's words."""
-        code, output, _ = run([*self.command, *(f"-I{path}" for path in case.headers), "-include", self.common,
-                               HERE / "models" / f"{case.model}.cpp", "-o", to])
+    def compile(self, source, headers, to):
+        """Returns what is wrong with the source, in the compiler's words."""
+        code, output, _ = run([*self.command, *(f"-I{path}" for path in headers), "-include", self.common, source,
+                               "-o", to])
         return "" if code == 0 else f"does not compile: {output.strip()[:400]}"
 
 
@@ -116,11 +119,16 @@ class Explorer:
         self.compiler = Compiler([compiler, *FLAGS, "-c"], "explorer", work)
         self.version = must([compiler, "--version"]).splitlines()[0]
         self.objects = built
-        self.made = {}  # with numbered locks, which many cases run
-        self.making = Lock()
+        self.made = {}  # what is wrong with each program, or nothing
+        self.making = defaultdict(Lock)
+        self.together = defaultdict(set)  # by headers and kind: the models that compile together
 
-    def prepare(self, pool):
+    def prepare(self, pool, cases):
         """Compiles the explorer once, and proves it on programs whose outcomes are known, unless it is built."""
+        for case in cases:
+            if case.together:
+                for model in case.model.split():
+                    self.together[case.together, kind_of(HERE / "models" / f"{model}.cpp")].add(model)
         common = pool.submit(self.compiler.prepare)
         if self.objects:
             common.result()
@@ -138,31 +146,37 @@ class Explorer:
         return made
 
     def check(self, case):
-        if case.lock >= 0:
-            return {self.name: self._check_lock(case)}
-        return {self.name: self._make(case, self.work / f"{case.model}.{case.mutant or 'shipped'}")
-                or self._read(*run([self.work / f"{case.model}.{case.mutant or 'shipped'}"]))}
+        """Looks for the fault by each of the models that may find it."""
+        found = Found()
+        for model in case.model.split():
+            found = self._check(case, model)
+            if found.failure:
+                break
+        return {self.name: found}
 
-    def _make(self, case, program):
-        """Returns what is wrong with the model, or nothing."""
-        wrong = self.compiler.compile(case, f"{program}.o")
+    def _check(self, case, model):
+        if not case.together:
+            program, headers, names, words = self.work / f"{model}.{case.mutant or 'shipped'}", case.headers, [model], []
+        else:
+            headers, words = [case.together, HEADERS], [case.number]
+            kind = kind_of(HERE / "models" / f"{model}.cpp")
+            names, program = sorted(self.together[case.together, kind]), self.work / f"of_{kind}.{case.together.name}"
+        with self.making[program]:
+            if program not in self.made:
+                self.made[program] = self._make(names, headers, program)
+        return self.made[program] or self._read(*run([program, *words], environment={"ASHLAR_MODEL": model}))
+
+    def _make(self, names, headers, program):
+        """Returns what is wrong with the program of these models, or nothing."""
+        source = HERE / "models" / f"{names[0]}.cpp"
+        if len(names) > 1:
+            source = program.with_suffix(f"{program.suffix}.cpp")
+            source.write_text(batch_of(names, HERE / "models"), encoding="utf-8")
+        wrong = self.compiler.compile(source, headers, f"{program}.o")
         if wrong:
             return Found(unknown=wrong)
         must([self.program, *self.linker, f"{program}.o", *self.objects, "-o", program])
         return None
-
-    def _check_lock(self, case):
-        """Looks for the fault by each of the models that may find it, compiled once for all locks of a file."""
-        found = Found()
-        for model in case.model.split():
-            program = self.work / f"{model}.{case.headers[0].name}"
-            with self.making:
-                if program not in self.made:
-                    self.made[program] = self._make(Case(model, headers=case.headers), program)
-            found = self.made[program] or self._read(*run([program, case.lock]))
-            if found.failure:
-                break
-        return found
 
     @staticmethod
     def _read(code, output, seconds):
@@ -184,7 +198,7 @@ class GenMC:
         self.compiler = Compiler([compiler, *FLAGS, *to_llvm], "genmc", work)
         self.version = (re.search(r"GenMC v[\d.]+.*", must([program, "--version"])) or [""])[0]
 
-    def prepare(self, pool):
+    def prepare(self, pool, _):
         pool.submit(self.compiler.prepare).result()
 
     def check(self, case):
@@ -192,7 +206,7 @@ class GenMC:
         if case.model.startswith("heap_"):
             return {}  # thousands of words make an execution seconds long
         program = self.work / f"{case.model}.{case.mutant or 'shipped'}.ll"
-        wrong = self.compiler.compile(case, program)
+        wrong = self.compiler.compile(HERE / "models" / f"{case.model}.cpp", case.headers, program)
         if wrong:
             return {MEMORY_MODELS[0]: Found(unknown=wrong)}
         must([self.opt, "-S", f"-passes={PASSES}", program, "-o", program])
@@ -221,47 +235,52 @@ class GenMC:
         return Found(unknown=output.strip()[-400:])
 
 
+def header(file):
+    return (HEADERS / "ashlar" / file).read_text(encoding="utf-8")
+
+
+def write(folder, file, text):
+    copy = folder / "ashlar" / file
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    copy.write_text(text, encoding="utf-8")
+
+
 def mutants(work):
     """Plants each fault in a copy of its header; the other headers are the shipped ones."""
     listed = tomllib.loads((HERE / "mutants.toml").read_text(encoding="utf-8"))["mutant"]
-    for one in listed:
-        text = (HEADERS / "ashlar" / one["file"]).read_text(encoding="utf-8")
+    together, faults, cases = work / "mutants" / "together", defaultdict(list), []
+    for number, one in enumerate(listed):
+        text = header(one["file"])
         if text.count(one["find"]) != 1:
             sys.exit(f"model: mutant {one['name']}: its text stands {text.count(one['find'])} times in {one['file']}")
-        copy = work / "mutants" / one["name"] / "ashlar" / one["file"]
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_text(text.replace(one["find"], one["replace"]), encoding="utf-8")
-        yield Case(one["model"], one["name"], one["file"], [work / "mutants" / one["name"], HEADERS])
+        folder = work / "mutants" / one["name"]
+        write(folder, one["file"], text.replace(one["find"], one["replace"]))
+        faults[one["file"]].append((number, one["find"], one["replace"]))
+        cases.append(Case(one["model"], one["name"], one["file"], [folder, HEADERS], together, number))
+    for file, some in faults.items():
+        text, alone = with_switches(header(file), some)
+        write(together, file, text)
+        for number in alone:
+            cases[number].together = None
+    return cases
 
 
 def left_out_locks(work):
-    """Numbers the scopes of a lock in a copy of its header, and leaves them out one by one."""
+    """Numbers the scopes of locks in copies of their headers, of which each case leaves one out."""
+    together, texts, cases, count = work / "mutants" / "locks", {}, [], 0
     for one in tomllib.loads((HERE / "mutants.toml").read_text(encoding="utf-8"))["lock"]:
-        what = one.get("scope_of") or one["entry"]
-        scope = rf"const \S+ held\({re.escape(what)}\);" if "scope_of" in one else rf"(?<=[ {{]){what}(?=[,;])"
-        text = (HEADERS / "ashlar" / one["file"]).read_text(encoding="utf-8")
-        before, *rest = re.split(scope, text)
-        if not rest:
-            sys.exit(f"model: no scope of {what} in {one['file']}")
-        scopes = re.findall(scope, text)
-        shipped = before
-        folder = work / "mutants" / f"{Path(one['file']).stem}_{re.sub(r'[^a-z]+', '_', what)}"
-        cases = []
-        for number, after in enumerate(rest):
-            function = re.findall(r"(\w+)\([^;{}]*\{", shipped)[-1]
-            shipped += scopes[number] + after
-            cases.append(Case(" ".join(one["models"]), f"{scopes[number]} left out of {function}", one["file"],
-                              [folder, HEADERS], number))
-            if function in one.get("unseen", []):
-                cases.pop()
-            if "scope_of" in one:
-                before += f"const ::checker::numbered_scope held({what}, {number});{after}"
-            else:
-                before += f"::checker::numbered_entry({number}, [&] {{ return {scopes[number]}; }}){after}"
-        copy = folder / "ashlar" / one["file"]
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_text(before, encoding="utf-8")
-        yield from cases
+        file = one["file"]
+        texts[file], scopes = with_numbered_locks(texts.get(file) or header(file), one, count)
+        if not scopes:
+            sys.exit(f"model: no scope of {one.get('scope_of') or one['entry']} in {file}")
+        for number, (scope, function) in enumerate(scopes, count):
+            if function not in one.get("unseen", []):
+                cases.append(Case(" ".join(one["models"]), f"{scope} left out of {function}", file, [HEADERS], together,
+                                  number))
+        count += len(scopes)
+    for file, text in texts.items():
+        write(together, file, text)
+    return cases
 
 
 def is_found(case):
@@ -364,7 +383,7 @@ def main():
     cases = chosen_cases(options)
     with ThreadPoolExecutor(options.jobs) as pool:
         for checker in checkers:
-            checker.prepare(pool)
+            checker.prepare(pool, cases)
         for checker in checkers:
             asked = [case for case in cases if options.record or not is_found(case)]
             for case, job in [(case, pool.submit(checker.check, case)) for case in asked]:

@@ -138,7 +138,7 @@ private:
 template <class Lock>
 class numbered_scope {
 public:
-  numbered_scope(Lock& lock, int number) : lock_{number == explorer::left_out ? nullptr : &lock} {
+  numbered_scope(Lock& lock, int number) : lock_{number == explorer::planted ? nullptr : &lock} {
     if (lock_ != nullptr) lock_->lock();
   }
   numbered_scope(const numbered_scope&) = delete;
@@ -157,7 +157,7 @@ class numbered_entry {
   using scope = std::invoke_result_t<Enter>;
 
 public:
-  numbered_entry(int number, Enter enter) : is_in_(number != explorer::left_out) {
+  numbered_entry(int number, Enter enter) : is_in_(number != explorer::planted) {
     if (is_in_) ::new (static_cast<void*>(room_)) scope(enter());
   }
   numbered_entry(const numbered_entry&) = delete;

@@ -29,8 +29,8 @@ void lock(lock_state& l);
 [[nodiscard]] bool try_lock(lock_state& l);
 void unlock(lock_state& l);
 
-/// The lock left out in this run, by its number in a planted fault; below 0: none.
-inline int left_out = -1;
+/// The number of the fault that is planted in this run, such as a lock that is left out; below 0: none.
+inline int planted = -1;
 
 /// Effects: notes an access to a plain object; ends the search in a race.
 void made(watch& w);
