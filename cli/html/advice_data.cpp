@@ -33,6 +33,19 @@ struct data_budget {
     whole_sites = whole_sites / 2;
     if (whole_sites < 1000) sites = sites * 7 / 8;
   }
+
+  /// Effects: shrinks until a text that had `bytes` may fit, where each step is taken to save as much as it can.
+  void shrink_from(std::size_t bytes) {
+    constexpr std::size_t whole_site_bytes = 96;  // of the columns that the other sites lack
+    const data_budget old = *this;
+    std::size_t saved = 0;
+    do {
+      shrink();
+      saved = old.detail_bytes - detail_bytes + old.name_bytes - name_bytes +
+              (old.whole_sites - whole_sites) * whole_site_bytes + bytes * (old.sites - sites) / old.sites;
+    } while (bytes - std::min(bytes, saved) > most_data_bytes && is_large());
+  }
+  [[nodiscard]] bool is_large() const { return sites > 100; }
 };
 
 /// Returns: at most `most` bytes of the text, cut between characters in the middle, as names differ at both ends.
@@ -262,8 +275,8 @@ std::string data_text(const advice_page& page, const data_budget& budget) {
 std::string advice_page_data(const advice_page& page) {
   data_budget budget;
   std::string text = data_text(page, budget);
-  while (text.size() > most_data_bytes && budget.sites > 100) {
-    budget.shrink();
+  while (text.size() > most_data_bytes && budget.is_large()) {
+    budget.shrink_from(text.size());
     text = data_text(page, budget);
   }
   return text;

@@ -170,6 +170,7 @@ TEST(advise_page_bounds, long_names_and_large_figures_leave_sites_out) {
   for (const std::string& name : {std::string(300, 'n'), std::string(60, '\x01'), std::string("operator<<(\"\\\n")}) {
     const std::string page = html_advice(synthetic(sites, name, std::uint64_t{1} << 50));
     EXPECT_LE(page.size(), 2'000'000U);
+    EXPECT_GT(page.size(), 1'700'000U) << "no more are left out than needed";
     const json data = data_of(page);
     EXPECT_EQ(data["sites"]["all"], sites);
     EXPECT_GT(data["sites"]["objects"].size(), 5000U);
