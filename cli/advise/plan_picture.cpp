@@ -47,10 +47,11 @@ void add_plan(advice_page& page, const advice& a) {
   }
   const site_titles titles(a.plan);
   for (std::size_t i = 0; i < a.plan.groups.size(); ++i) page.plan.push_back(group_of_page(i, a, titles));
-  page.plan_note =
-      "Memory of their own for " + plan_size_text(a.plan) +
-      ", without a change of code: 'ashlar advise -o PLAN' writes it, 'ashlar run --plan PLAN' follows it. A "
-      "group that pins more than its budget is given up.";
+  page.plan_note = a.no_plan.empty()
+                       ? "Memory of their own for " + plan_size_text(a.plan) +
+                             ", without a change of code: 'ashlar advise -o PLAN' writes it, 'ashlar run "
+                             "--plan PLAN' follows it. A group that pins more than its budget is given up."
+                       : "None of it is left: " + a.no_plan + ".";
   const std::string together = effect_of_all(a.plan_trials);
   if (together.empty()) return tell_groups_together(page, a.plan_trials);
   page.plan_note += " Measured: " + together + ".";

@@ -37,7 +37,8 @@ const json* whole_plan_of(const json& data) {
 }
 
 bool has_interval(const json& remedy, const json& data) {
-  return remedy.at("measures").at("cpu_ms").at("pairs") >= std::max<std::size_t>(data.value("least_rounds", 0U), 2);
+  const char* const least = remedy.value("confirmed", false) ? "least_confirming_rounds" : "least_rounds";
+  return remedy.at("measures").at("cpu_ms").at("pairs") >= std::max<std::size_t>(data.value(least, 0U), 2);
 }
 
 site_trial trial_of_part(const json& effect) {

@@ -26,7 +26,7 @@ program_remedy huge_pages_of_libc(const std::vector<std::string>& command) {
           "huge pages, glibc",
           {.command = command,
            .variables = {{variable, value}},
-           .shown = std::string(variable) + "=" + shell_line({value}) + " " + shell_line(command)}};
+           .shown = std::string(variable) + "=" + shell_word(value) + " " + shell_line(command)}};
 }
 
 struct page_option {
@@ -72,7 +72,7 @@ program_remedy with_page_policy(program_remedy routed, const program_remedy& pag
   routed.option = pages.option;
   for (const auto& variable : pages.side.variables) routed.side.variables.push_back(variable);
   routed.side.shown =
-      "ashlar run --plan " + shell_line({path}) + " --option " + pages.option + " -- " + shell_line(command);
+      "ashlar run --plan " + shell_word(path) + " --option " + pages.option + " -- " + shell_line(command);
   return routed;
 }
 

@@ -76,7 +76,7 @@ json rounds_json(const remedy_rounds& rounds, const std::vector<std::string>& na
 
 json remedies_json(const remedy_measurement& m) {
   json all = json::array();
-  for (const remedy_effect& e : m.remedies) all.push_back(to_json(e, m.least_rounds));
+  for (const remedy_effect& e : m.remedies) all.push_back(to_json(e, m.least_rounds_of(e)));
   return all;
 }
 
@@ -130,6 +130,7 @@ json remedy_json(const remedy_measurement& m, const remedy_request& request) {
             {"status", m.first.status},
             {"cpu_ms", as_it_is(m)},
             {"least_rounds", m.least_rounds},
+            {"least_confirming_rounds", m.least_confirming},
             {"remedies", remedies_json(m)},
             {"groups", groups_json(m)},
             {"group_pairs", m.group_pairs},

@@ -90,6 +90,11 @@ struct remedy_measurement {
   double seconds = 0;
   std::vector<std::string> notes;
 
+  /// Returns: the rounds without which the effect has no interval.
+  [[nodiscard]] std::size_t least_rounds_of(const remedy_effect& e) const noexcept {
+    return e.confirmed ? least_confirming : least_rounds;
+  }
+
   /// Returns: the numbers of all groups of the whole plan.
   [[nodiscard]] std::vector<std::size_t> groups_of_plan() const {
     std::vector<std::size_t> all(plan_groups);

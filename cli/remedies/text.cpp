@@ -39,9 +39,11 @@ std::string over_best(const remedy_measurement& m) {
   const bool is_on_pages = m.winner && m.winner == m.plan_on_pages;
   const std::optional<measure_effect>& over = is_on_pages ? m.pages_over_best : m.over_best;
   const std::optional<std::size_t>& plan = is_on_pages ? m.plan_on_pages : m.by_plan;
-  if (!over || !m.best_without_code || over->effect.pairs < m.least_rounds) return "";
+  if (!over || !m.best_without_code) return "";
+  const remedy_effect& without_code = m.remedies[*m.best_without_code];
+  if (over->effect.pairs < m.least_rounds_of(without_code)) return "";
   const std::string change = change_text(over->effect.ratio());
-  const std::string& best = m.remedies[*m.best_without_code].remedy.name;
+  const std::string& best = without_code.remedy.name;
   const std::string routing = plan ? capital(m.remedies[*plan].remedy.name) : "Routing";
   switch (over->found) {
     case finding::gain: return fmt::format("{} adds to {}: {}.", routing, best, change);
@@ -186,10 +188,10 @@ std::string remedy_sentence(const remedy_measurement& m, const remedy_request& r
 
 std::string remedy_text(const remedy_measurement& m, const remedy_request& request) {
   std::string text = wrapped(remedy_sentence(m, request), width) + "\n";
-  if (m.winner) text += wrapped("To use it: " + m.remedies[*m.winner].remedy.side.shown, width) + "\n";
+  if (m.winner) text += "To use it: " + m.remedies[*m.winner].remedy.side.shown + "\n";  // one line, for a shell
   if (const std::string over = over_best(m); !over.empty()) text += wrapped(over, width) + "\n";
   text += "\n" + wrapped(method(m, request), width) + "\n";
-  for (const remedy_effect& e : m.remedies) text += row(e.remedy.name, effect_text(e, m.least_rounds));
+  for (const remedy_effect& e : m.remedies) text += row(e.remedy.name, effect_text(e, m.least_rounds_of(e)));
   text += group_list(m);
   return text + notes(m);
 }

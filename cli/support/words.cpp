@@ -64,10 +64,12 @@ std::string quoted(const std::string& word) {
   return all + "'";
 }
 
+std::string shell_word(const std::string& word) { return is_read_as_itself(word) ? word : quoted(word); }
+
 std::string shell_line(const std::vector<std::string>& words) {
   std::string all;
   for (const std::string& word : words)
-    all += (all.empty() ? "" : " ") + (is_read_as_itself(word) ? word : quoted(word));
+    all += all.empty() && is_assignment(word) ? quoted(word) : (all.empty() ? "" : " ") + shell_word(word);
   return all;
 }
 

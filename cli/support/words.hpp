@@ -13,7 +13,10 @@ namespace ashlar::cli {
 /// Returns: the word in quotes of the shell.
 [[nodiscard]] std::string quoted(const std::string& word);
 
-/// Returns: the words as a user would type them: each that the shell would not read as itself is in quotes.
+/// Returns: the word, in quotes if the shell would not read it as itself.
+[[nodiscard]] std::string shell_word(const std::string& word);
+
+/// Returns: the words as a user would type them, the first of which is no assignment.
 [[nodiscard]] std::string shell_line(const std::vector<std::string>& words);
 
 /// Returns: the words of a command line, at blanks outside quotes; or "/bin/sh", "-c" and the line, if it has a

@@ -41,7 +41,7 @@ std::vector<std::string> files_in(const fs::path& folder) {
 
 program_side under_library(const candidate& malloc, const std::vector<std::string>& command) {
   const std::string before =
-      malloc.command.empty() ? "LD_PRELOAD=" + shell_line({malloc.library}) : malloc.command + " --";
+      malloc.command.empty() ? "LD_PRELOAD=" + shell_word(malloc.library) : malloc.command + " --";
   return {.command = command, .library = malloc.library, .shown = before + " " + shell_line(command)};
 }
 
@@ -57,7 +57,7 @@ program_side under_routes(const route_plan& routes, const std::string& file, con
   return {.command = command,
           .library = require_companion(route_library),
           .variables = {{route_variable, handover_text(routes, false)}},
-          .shown = "ashlar run --plan " + shell_line({file}) + " -- " + shell_line(command)};
+          .shown = "ashlar run --plan " + shell_word(file) + " -- " + shell_line(command)};
 }
 
 bool takes_path(const program_side& side) {
