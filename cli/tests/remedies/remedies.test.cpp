@@ -137,7 +137,7 @@ TEST_F(advise_measure, a_first_run_beyond_the_budget_is_killed) {
 
 TEST_F(advise_measure, a_run_of_far_more_time_than_the_first_is_killed) {
   const std::string trace = recorded("sh -c true");
-  const std::string under_a_remedy = " -- sh -c 'case $LD_PRELOAD in *libashlar.so*) exec sleep 1000;; esac'";
+  const std::string under_a_remedy = " -- sh -c 'case $ASHLAR$LD_PRELOAD in /*libashlar.so*) exec sleep 1000;; esac'";
   EXPECT_NE(ashlar("advise " + trace + " --measure run --rounds 2" + under_a_remedy), 1) << text("err");
   EXPECT_TRUE(printed("preload libashlar.so not measured: the program takes more than ten times as long")) << page();
   const std::string script = "sh -c 'test -e " + file("x") + " && exec sleep 1000; touch " + file("x") + "'";

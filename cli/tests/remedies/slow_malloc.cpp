@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The C library's malloc behind a thousand steps of arithmetic.
+// The C library's malloc behind hundreds of steps of arithmetic.
 #include <cstddef>
 
 extern "C" {
@@ -11,7 +11,7 @@ void __libc_free(void*);
 
 void* malloc(std::size_t size) noexcept {
   volatile unsigned sum = 1;
-  for (int i = 0; i < 1000; ++i) sum = sum * 1664525U + 1013904223U;
+  for (int i = 0; i < 400; ++i) sum = sum * 1664525U + 1013904223U;
   return __libc_malloc(size);
 }
 void* calloc(std::size_t count, std::size_t size) noexcept { return __libc_calloc(count, size); }
