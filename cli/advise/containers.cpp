@@ -19,7 +19,7 @@ namespace ashlar::cli {
 
 namespace {
 
-/// In the function that owns it; an object of its callers is another one.
+/// The remedy is in the function that owns the objects; those of its callers are of another container.
 bool is_scoped(remedy r) { return r == remedy::inline_buffer || r == remedy::scratch || r == remedy::arena; }
 
 /// Chooses where memory comes from. A pool does too, but serves every caller.
@@ -32,12 +32,31 @@ bool is_of_allocator(remedy r) {
 std::string kind_of(const advised_site& s) {
   const site_request& r = s.request;
   if (s.rule->name == "small") return "";
-  if (r.kind == container_kind::node || r.kind == container_kind::deque) return r.container + " of " + r.element;
-  const bool is_one_type = r.kind == container_kind::none && s.features->sizes.distinct() == 1 && !r.enclosing.empty();
+  const bool is_container = r.kind == container_kind::node || r.kind == container_kind::deque;
+  if (is_container && !r.element.empty()) return r.container + " of " + r.element;
+  const bool is_one_type =
+      (is_container || r.kind == container_kind::none) && s.features->sizes.distinct() == 1 && !r.enclosing.empty();
   return is_one_type ? fmt::format("{} B in {}", s.features->sizes.max(), r.enclosing) : "";
 }
 
 using site_list = std::vector<advised_site*>;
+
+/// Sites that are joined step by step.
+class joined_sites {
+public:
+  explicit joined_sites(std::size_t sites) : parents_(sites) {
+    std::iota(parents_.begin(), parents_.end(), std::size_t{0});
+  }
+  /// Returns: one of the sites that this one is joined with, the same for all.
+  [[nodiscard]] std::size_t root(std::size_t site) {
+    for (; parents_[site] != site; site = parents_[site]) parents_[site] = parents_[parents_[site]];
+    return site;
+  }
+  void join(std::size_t a, std::size_t b) { parents_[root(a)] = root(b); }
+
+private:
+  std::vector<std::size_t> parents_;
+};
 
 class container_joiner {
 public:
@@ -45,30 +64,27 @@ public:
       : program_(program), limits_(limits), is_on_stack_(is_on_stack) {}
 
   void join(const site_list& alike) {
-    std::vector<std::size_t> first(alike.size());  // of the container, so far
-    std::iota(first.begin(), first.end(), std::size_t{0});
-    for (std::size_t i = 0; i < alike.size(); ++i)
-      for (std::size_t k = 0; k < i; ++k)
-        if (first[i] != first[k] && may_share(*alike[i], *alike[k]))
-          std::replace(first.begin(), first.end(), std::size_t{first[i]}, std::size_t{first[k]});
-    for (std::size_t i = 0; i < alike.size(); ++i) {
-      site_list container;
-      for (std::size_t k = 0; k < alike.size(); ++k)
-        if (first[k] == i) container.push_back(alike[k]);
+    joined_sites joined = joined_by_owner(alike);
+    std::map<std::size_t, site_list> containers;
+    for (std::size_t i = 0; i < alike.size(); ++i) containers[joined.root(i)].push_back(alike[i]);
+    for (const auto& [root, container] : containers)
       if (container.size() > 1 && !agree(container)) decide(container);
-    }
   }
 
 private:
   /// One function owns the objects of both, or one allocates below the owner of the other and has no scope of its own.
-  [[nodiscard]] bool may_share(const advised_site& a, const advised_site& b) const {
-    const auto is_below = [this](const advised_site& s, const advised_site& other) {
-      return !is_scoped(s.rule->proposes) && !other.owner.empty() && is_on_stack_(s, other.owner);
-    };
-    return (!a.owner.empty() && a.owner == b.owner) || is_below(a, b) || is_below(b, a);
+  [[nodiscard]] joined_sites joined_by_owner(const site_list& alike) const {
+    joined_sites joined(alike.size());
+    std::map<std::string, std::size_t> owners;
+    for (std::size_t i = 0; i < alike.size(); ++i)
+      if (!alike[i]->owner.empty()) joined.join(i, owners.emplace(alike[i]->owner, i).first->second);
+    for (const auto& [owner, first] : owners)
+      for (std::size_t i = 0; i < alike.size(); ++i)
+        if (!is_scoped(alike[i]->rule->proposes) && is_on_stack_(*alike[i], owner)) joined.join(i, first);
+    return joined;
   }
 
-  /// Remedies that leave the allocator alone agree with all.
+  /// Different remedies agree if none of them chooses where the memory comes from.
   [[nodiscard]] bool agree(const site_list& container) const {
     const auto is_alike = [&](const advised_site* s) { return s->rule == container.front()->rule; };
     if (std::ranges::all_of(container, is_alike))
@@ -101,21 +117,30 @@ private:
         **std::ranges::max_element(container, {}, [](const advised_site* s) { return s->features->peak_objects; });
     site_features all = *largest.features;
     for (const advised_site* s : container) {
-      if (s != &largest) all.sizes.merge(s->features->sizes);
+      if (s == &largest) continue;
+      all.sizes.merge(s->features->sizes);
       all.alignment = std::max(all.alignment, s->features->alignment);
+      all.births.add(s->features->births);
+      all.freed_by_others += s->features->freed_by_others;
     }
     const site_facts facts{all, program_, limits_, largest.request, largest.owner, largest.owner_share, {}};
     const advice_rule& pool = rule_named("few_sizes");
     const bool is_pool = pool.fires(facts);
     const advice_rule& rule = is_pool ? pool : rule_named("none");
-    const std::string evidence = is_pool ? pool.evidence(facts) : "their remedies differ, and no pool serves all";
-    for (advised_site* s : container) take(*s, rule, evidence, container);
+    const std::string evidence = is_pool ? pool.evidence(facts) : "neither one arena nor one pool serves all";
+    for (advised_site* s : container) {
+      take(*s, rule, evidence, container);
+      if (is_pool) s->pool = {all.pool().cell_bytes, all.births.several || all.freed_by_others != 0};
+    }
   }
 
-  static void take(advised_site& s, const advice_rule& rule, const std::string& evidence, const site_list& container) {
+  void take(advised_site& s, const advice_rule& rule, const std::string& evidence, const site_list& container) const {
     s.rule = &rule;
-    s.evidence = fmt::format("{}; {} calls allocate for this {}, and it has one allocator", evidence,
-                             in_words(container.size()), s.request.container.empty() ? "type" : s.request.container);
+    s.estimate = touched_ns(*s.features, rule, limits_);
+    const std::string which = s.request.container.empty()
+                                  ? std::string("in this function allocate this size, and are judged together")
+                                  : "allocate for this " + s.request.container + ", and it has one allocator";
+    s.evidence = fmt::format("{}; {} calls {}", evidence, in_words(container.size()), which);
   }
 
   const program_features& program_;

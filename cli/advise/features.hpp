@@ -38,6 +38,10 @@ struct thread_set {
     several = several || (any && thread != first);
     any = true;
   }
+  void add(const thread_set& others) noexcept {
+    if (others.any) add(others.first);
+    several = several || others.several;
+  }
 };
 
 /// Growth: a block is followed by one of 1.4 to 2.2 times its size, and freed next. A chain is the blocks of one such

@@ -260,6 +260,11 @@ double estimate_ns(const site_features& f, const advice_limits& limits) {
   return static_cast<double>(f.allocated.objects) * limits.pair_ns;
 }
 
+double touched_ns(const site_features& f, const advice_rule& rule, const advice_limits& limits) {
+  if (rule.proposes != remedy::reserve) return estimate_ns(f, limits);
+  return static_cast<double>(f.growth.steps) * limits.pair_ns;
+}
+
 bool is_too_small(const site_features& f, const program_features& program, const advice_limits& limits) {
   if (static_cast<double>(f.allocated.objects) < limits.least_objects) return true;
   const double least_ns = limits.program_ns > 0 ? limits.least_share * limits.program_ns : limits.least_estimate_ns;

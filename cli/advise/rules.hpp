@@ -71,6 +71,9 @@ struct advice_rule {
 /// its allocations gains, without placement.
 [[nodiscard]] double estimate_ns(const site_features& f, const advice_limits& limits);
 
+/// Returns: the time of the calls that the remedy of the rule touches.
+[[nodiscard]] double touched_ns(const site_features& f, const advice_rule& rule, const advice_limits& limits);
+
 /// Returns: the objects that outlive `long_life` bytes of other allocations, or the trace.
 [[nodiscard]] std::uint64_t long_lived(const site_features& f, const advice_limits& limits);
 

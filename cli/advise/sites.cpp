@@ -16,12 +16,6 @@ namespace {
 
 constexpr std::size_t named_sites = 64;
 
-/// Returns: the time of the calls that the remedy touches.
-double touched_ns(const advised_site& s, const advice_limits& limits) {
-  if (s.rule->proposes != remedy::reserve) return estimate_ns(*s.features, limits);
-  return static_cast<double>(s.features->growth.steps) * limits.pair_ns;
-}
-
 class chooser {
 public:
   chooser(const call_tree& tree, const site_observer& seen, site_names& names, const advice_limits& limits)
@@ -73,7 +67,7 @@ private:
     const site_facts facts{f, seen_.program(), limits_, site.request, site.owner, site.owner_share, site.phases};
     site.rule = &rule_for(facts);
     site.evidence = site.rule->evidence(facts);
-    site.estimate = touched_ns(site, limits_);
+    site.estimate = touched_ns(f, *site.rule, limits_);
     return site;
   }
 
@@ -116,11 +110,14 @@ private:
     return names_.function_of(frame);
   }
 
+  /// A stack that `--stacks` cut may hide main, but no start of a thread stands behind it.
   bool is_on_stack(std::uint32_t node, const std::string& function) {
-    return function == "main" || std::ranges::any_of(tree_.frames(best_stack_[node]), [&](std::uint64_t frame) {
-             return std::ranges::any_of(names_.places(frame),
-                                        [&](const source_place& p) { return p.function == function; });
-           });
+    const auto frames = tree_.frames(best_stack_[node]);
+    const auto is_start = [&](std::uint64_t frame) { return names_.function_of(frame).starts_with("start_thread"); };
+    if (function == "main") return std::ranges::none_of(frames, is_start);
+    return std::ranges::any_of(frames, [&](std::uint64_t frame) {
+      return std::ranges::any_of(names_.places(frame), [&](const source_place& p) { return p.function == function; });
+    });
   }
 
   std::vector<advised_site> split(std::uint32_t node) {

@@ -26,6 +26,12 @@ struct site_trial {
   std::vector<std::size_t> groups = {};  ///< Those of the plan that were measured together; empty: nothing was tried.
 };
 
+/// The pool of a container that several sites allocate for.
+struct shared_pool {
+  std::uint64_t cell_bytes = 0;  ///< 0: the site is alone.
+  bool has_several_threads = false;
+};
+
 /// A call site with its verdict.
 struct advised_site {
   std::uint32_t node = 0;
@@ -37,6 +43,7 @@ struct advised_site {
   std::string mark;     ///< Tells it from sites of the same request and caller; empty: there are none.
   std::string owner;
   double owner_share = 0;
+  shared_pool pool;
   phase_features phases;
   double estimate = 0;  ///< Nanoseconds, of the calls that the remedy touches.
   site_trial trial;
@@ -44,7 +51,8 @@ struct advised_site {
 };
 
 /// Returns: the sites with a remedy, the greatest estimate first, then those without, likewise. Each object belongs to
-/// one site at most. Complexity: O(nodes), and the names of those that are not too small.
+/// one site at most. Complexity: O(nodes), the names of those that are not too small, and for each container type its
+/// sites by their owners.
 [[nodiscard]] std::vector<advised_site> choose_sites(const call_tree& tree, const site_observer& seen,
                                                      site_names& names, const advice_limits& limits);
 

@@ -15,10 +15,17 @@ bool is_new(const site_features& f) {
   return f.requests[static_cast<std::size_t>(trace::operation::new_)] == f.allocated.objects;
 }
 
+/// Returns: the pool for the objects of the site, in the cells of its container.
+pool_model pool_of(const advised_site& s) {
+  const site_features& f = *s.features;
+  return s.pool.cell_bytes == 0 ? f.pool() : pool_model::of(s.pool.cell_bytes, f.peak_objects);
+}
+
 std::string pool_text(const advised_site& s) {
   const site_features& f = *s.features;
-  const std::string cells = fmt::format("a pool of {} cells: ", in_bytes(f.pool().cell_bytes));
-  const std::string threads = f.births.several || f.freed_by_others != 0 ? ", thread_cached" : "";
+  const std::string cells = fmt::format("a pool of {} cells: ", in_bytes(pool_of(s).cell_bytes));
+  const bool has_several_threads = f.births.several || f.freed_by_others != 0 || s.pool.has_several_threads;
+  const std::string threads = has_several_threads ? ", thread_cached" : "";
   if (s.request.kind == container_kind::shared)
     return cells + fmt::format("std::allocate_shared with ashlar::pool_allocator<T{}>", threads);
   if (s.request.kind != container_kind::none)
@@ -42,10 +49,10 @@ std::string arena_gain(const site_features& f) {
       in_words(f.arena.pinned_chunks()), f.arena.pinned_chunks() == 1 ? " is" : "s are", arena_note(f));
 }
 
-std::string pool_gain(const site_features& f) {
-  const pool_model pool = f.pool();
+std::string pool_gain(const advised_site& s) {
+  const pool_model pool = pool_of(s);
   return fmt::format("{} slab{} {} for {} live at most, with {} free cells", in_words(pool.slabs),
-                     pool.slabs == 1 ? " holds" : "s hold", in_bytes(pool.held_bytes), in_bytes(f.peak_bytes),
+                     pool.slabs == 1 ? " holds" : "s hold", in_bytes(pool.held_bytes), in_bytes(s.features->peak_bytes),
                      in_words(pool.holes));
 }
 
@@ -66,13 +73,13 @@ std::string simulated(const advised_site& s, const advice_limits& limits) {
     case remedy::hand_over:
       return fmt::format("{} frees by another thread go through an inbox, without a lock", in_words(f.freed_by_others));
     case remedy::segregate:
-      if (has_pool_sizes(f, limits)) return pool_gain(f);
+      if (has_pool_sizes(f, limits)) return pool_gain(s);
       [[fallthrough]];
     case remedy::scratch:
     case remedy::arena:
     case remedy::counted_arena:
     case remedy::region: return arena_gain(f);
-    case remedy::pool: return pool_gain(f);
+    case remedy::pool: return pool_gain(s);
   }
   return "";
 }

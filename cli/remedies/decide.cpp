@@ -72,9 +72,8 @@ void choose_groups(remedy_measurement& all) {
   if (!all.whole_plan) return;
   if (all.winner && all.winner == all.plan_on_pages) {
     all.kept = all.remedies[*all.winner].groups;
-    all.notes.emplace_back(
-        "Groups stay as that plan routes by them; its file holds no page policy, which is the option " +
-        all.remedies[*all.winner].remedy.option + ".");
+    all.notes.emplace_back("The groups of that plan stay; its file holds no page policy: give --option " +
+                           all.remedies[*all.winner].remedy.option + ".");
     return;
   }
   const remedy_effect& plan = all.remedies[*all.whole_plan];

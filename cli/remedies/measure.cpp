@@ -254,7 +254,12 @@ private:
   void confirm() {
     if (!is_promising(all_, request_->threshold)) return keep_whole();
     if (has_room_to_confirm(confirmable().size() + 1)) add_plan_on_pages();
-    const std::vector<std::size_t> numbers = confirmable();
+    std::vector<std::size_t> numbers = confirmable();
+    if (all_.plan_on_pages && !has_room_to_confirm(numbers.size())) {  // its first run has taken the room
+      all_.remedies.pop_back();
+      all_.plan_on_pages.reset();
+      numbers = confirmable();
+    }
     if (numbers.empty() || !has_room_to_confirm(numbers.size())) return keep_whole();
     const double error = confirming_error(numbers.size());
     all_.confirmed = play(numbers, seconds_left(), "the best again", all_.confirmed_names);
