@@ -120,6 +120,7 @@ class Explorer:
         self.version = must([compiler, "--version"]).splitlines()[0]
         self.objects = built
         self.made = {}  # what is wrong with each program, or nothing
+        self.guard = Lock()  # of the locks: one thread alone makes that of a program
         self.making = defaultdict(Lock)
         self.together = defaultdict(set)  # by headers and kind: the models that compile together
 
@@ -161,7 +162,9 @@ class Explorer:
             headers, words = [case.together, HEADERS], [case.number]
             kind = kind_of(HERE / "models" / f"{model}.cpp")
             names, program = sorted(self.together[case.together, kind]), self.work / f"of_{kind}.{case.together.name}"
-        with self.making[program]:
+        with self.guard:
+            lock = self.making[program]
+        with lock:
             if program not in self.made:
                 self.made[program] = self._make(names, headers, program)
         return self.made[program] or self._read(*run([program, *words], environment={"ASHLAR_MODEL": model}))
@@ -172,8 +175,7 @@ class Explorer:
         if len(names) > 1:
             source = program.with_suffix(f"{program.suffix}.cpp")
             source.write_text(batch_of(names, HERE / "models"), encoding="utf-8")
-        wrong = self.compiler.compile(source, headers, f"{program}.o")
-        if wrong:
+        if wrong := self.compiler.compile(source, headers, f"{program}.o"):
             return Found(unknown=wrong)
         must([self.program, *self.linker, f"{program}.o", *self.objects, "-o", program])
         return None
@@ -206,8 +208,7 @@ class GenMC:
         if case.model.startswith("heap_"):
             return {}  # thousands of words make an execution seconds long
         program = self.work / f"{case.model}.{case.mutant or 'shipped'}.ll"
-        wrong = self.compiler.compile(HERE / "models" / f"{case.model}.cpp", case.headers, program)
-        if wrong:
+        if wrong := self.compiler.compile(HERE / "models" / f"{case.model}.cpp", case.headers, program):
             return {MEMORY_MODELS[0]: Found(unknown=wrong)}
         must([self.opt, "-S", f"-passes={PASSES}", program, "-o", program])
         program.write_text(unfold(program.read_text(encoding="utf-8")), encoding="utf-8")
