@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tables of text for terminals: columns fit their contents, numbers are right-aligned. Control characters in cells and
-// in text that is wrapped or shortened are escaped (`printable`), as they may come from names that a program gives.
+// in text that is wrapped or shortened are escaped (`printable`), as they may come from names that a program gives
+// (blanks of wrapped text, line ends among them, are joined to one).
 #pragma once
 
 #include <cstddef>
