@@ -91,14 +91,15 @@ pid_t start(const candidate& who, bool latency, int windows, const message_file&
   return child;
 }
 
-/// Returns: the reason of the failure, from the status and the last words; empty if there is none.
-std::string verdict_of(int status, const std::string& words) {
+/// Returns: the reason of the failure, from the status and the last words; empty if there is none. `when`: "while
+/// replaying".
+std::string verdict_of(int status, const std::string& words, const std::string& when) {
   constexpr std::string_view prefix = "ashlar replay: ";
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
   if (WIFSIGNALED(status))
-    return fmt::format("died of signal {} ({}) while replaying", WTERMSIG(status), ::strsignal(WTERMSIG(status)));
+    return fmt::format("died of signal {} ({}) {}", WTERMSIG(status), ::strsignal(WTERMSIG(status)), when);
   if (words.starts_with(prefix)) return words.substr(prefix.size());
-  return words.empty() ? fmt::format("ended with status {} while replaying", WEXITSTATUS(status)) : words;
+  return words.empty() ? fmt::format("ended with status {} {}", WEXITSTATUS(status), when) : words;
 }
 
 void replay_into(candidate_results& results, bool latency, int windows) {
@@ -135,23 +136,25 @@ std::size_t questions(const std::vector<candidate>& candidates) {
 }
 
 /// Throws: `std::runtime_error` with the reason, if the process fails.
-void run_child(const candidate& who, bool latency, int windows, const message_file& result) {
+void run_child(const candidate& who, bool latency, int windows, const message_file& result, const std::string& when) {
   const message_file errors;
   const pid_t child = start(who, latency, windows, result, errors);
   int status = 0;
   while (::waitpid(child, &status, 0) < 0)
     if (errno != EINTR) fail("cannot wait for the replaying process");
-  const std::string why = verdict_of(status, errors.last_line());
+  const std::string why = verdict_of(status, errors.last_line(), when);
   if (!why.empty()) throw std::runtime_error(why);
 }
 
 }  // namespace
 
-void expect_malloc(const candidate& who) { run_child(who, false, -1, message_file()); }
+void expect_malloc(const candidate& who) {
+  run_child(who, false, -1, message_file(), "as it started with " + who.library);
+}
 
 replay_result replay_once(const candidate& who, bool latency, int windows) {
   const message_file result;
-  run_child(who, latency, windows, result);
+  run_child(who, latency, windows, result, "while replaying");
   replay_result measured;
   if (!result.read(&measured, sizeof measured)) throw std::runtime_error("ended without a result");
   return measured;

@@ -155,6 +155,17 @@ TEST_F(verify_verb, a_library_that_is_no_malloc_is_refused) {
   EXPECT_FALSE(std::filesystem::exists(ran));
 }
 
+TEST_F(verify_verb, a_library_that_ends_each_program_as_it_starts_is_refused) {
+  const std::string library = ASHLAR_VERIFY_DYING, options = "verify --runs 7 --malloc " + library + " -- true";
+  const std::string when = " as it started with " + std::filesystem::canonical(library).string() + "\n";
+  EXPECT_EQ(ashlar(options), 1) << text("out");
+  EXPECT_EQ(text("err"), "ashlar verify: died of signal 6 (Aborted)" + when);
+  ASSERT_EQ(::setenv("VERIFY_DYING_STATUS", "9", 1), 0);
+  EXPECT_EQ(ashlar(options), 1) << text("out");
+  ::unsetenv("VERIFY_DYING_STATUS");
+  EXPECT_EQ(text("err"), "ashlar verify: ended with status 9" + when);
+}
+
 TEST_F(verify_verb, a_malloc_to_compare_with_is_that_of_a) {
   const std::string program = " -- " ASHLAR_VERIFY_VICTIM " 20";
   const int status = ashlar("verify --runs 8 --threshold 100 --against " ASHLAR_TRY_PRELOAD
