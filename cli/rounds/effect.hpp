@@ -64,7 +64,8 @@ struct paired_effect {
 /// Expects: as many values of each, and floor > 0.
 [[nodiscard]] std::vector<double> log_ratios(const std::vector<double>& a, const std::vector<double>& b, double floor);
 
-/// Effects: draws from `random`. Complexity: 2000 n for the interval, and for the chance.
+/// Effects: draws from `random`. Complexity: 2000 n for the interval; for the chance 2^n n of up to 14
+/// pairs, 2000 n of more.
 [[nodiscard]] paired_effect effect_of(const std::vector<double>& log_ratios, double error, random_engine& random);
 
 /// Returns: a gain (B has less of it) or a loss, if the interval excludes that there is none, the chance of it is at

@@ -82,12 +82,21 @@ std::string names_text(const std::vector<std::string>& names) {
   return names.size() <= most_shown ? shown : fmt::format("{} and {} more", shown, names.size() - most_shown);
 }
 
+std::string why_incomplete(const verification& v) {
+  if (!v.spans.empty()) {
+    const paired_effect& tail = v.spans.front().effect;
+    if (const std::size_t least = pairs_for_difference(tail.error); tail.pairs < least)
+      return fmt::format(
+          "{} pairs are too few to tell a worse 99th percentile of {} span{}, which takes {} (--runs {})", tail.pairs,
+          v.spans.size(), v.spans.size() == 1 ? "" : "s", least, least);
+  }
+  return v.missing_spans.empty()
+             ? "no span is in each run of A and B, so no 99th percentile was compared"
+             : "B lacks spans of A, whose 99th percentile was not compared: " + names_text(v.missing_spans);
+}
+
 std::string incomplete(const verification& v, const experiment_plan& plan) {
-  const std::string why =
-      v.missing_spans.empty()
-          ? "no span is in each run of A and B, so no 99th percentile was compared"
-          : "B lacks spans of A, whose 99th percentile was not compared: " + names_text(v.missing_spans);
-  return fmt::format("Incomplete: {}; {} {}.", why, facts_of(plan.decides).name,
+  return fmt::format("Incomplete: {}; {} {}.", why_incomplete(v), facts_of(plan.decides).name,
                      change_text(v.of(plan.decides).effect.ratio()));
 }
 

@@ -81,8 +81,8 @@ CLI::Option* add_options(CLI::App& app, verify_options& o) {
       "CMD is started without a shell, unless it has a character of the shell's own.\n"
       "A and B must do and print the same. docs/verify.md describes the method.\n\n"
       "Exit status: 0 B is better or equivalent, 1 a program cannot be run or dies, B does something else, or\n"
-      "--spans has nothing to compare, 2 the command line is invalid, 3 B is worse, 4 more runs would decide, 5 the\n"
-      "machine is unfit: A differs from itself.");
+      "--spans has nothing to compare or too few runs, 2 the command line is invalid, 3 B is worse, 4 more runs would\n"
+      "decide, 5 the machine is unfit: A differs from itself.");
   return malloc;
 }
 

@@ -90,13 +90,21 @@ std::optional<two_modes> modes_that_matter(const std::vector<double>& values, do
   return found && found->high.centre >= found->low.centre * (1 + threshold) ? found : std::nullopt;
 }
 
-/// The tail must not be worse, regardless of the mean. Without a tail to compare, nothing shows that it is not.
+/// The spans share the error: two of them take more pairs than the fewest of a plan.
+bool could_tell_worse_tail(const std::vector<span_effect>& spans) {
+  return std::all_of(spans.begin(), spans.end(),
+                     [](const span_effect& s) { return s.effect.pairs >= pairs_for_difference(s.effect.error); });
+}
+
+/// The tail must not be worse, regardless of the mean. Without a tail to compare, or with too few pairs to tell,
+/// nothing shows that it is not.
 verdict decide(finding between, bool is_fit, const verification& v, bool needs_spans) {
   if (!is_fit) return verdict::unfit;
   const bool has_worse_tail =
       std::any_of(v.spans.begin(), v.spans.end(), [](const span_effect& s) { return s.found == finding::loss; });
   if (has_worse_tail || between == finding::loss) return verdict::worse;
-  if (needs_spans && (v.spans.empty() || !v.missing_spans.empty())) return verdict::incomplete;
+  if (needs_spans && (v.spans.empty() || !v.missing_spans.empty() || !could_tell_worse_tail(v.spans)))
+    return verdict::incomplete;
   switch (between) {
     case finding::gain: return verdict::better;
     case finding::loss: return verdict::worse;

@@ -14,7 +14,7 @@
 
 namespace ashlar::cli {
 
-/// `incomplete`: spans were to be compared, and were not.
+/// `incomplete`: spans were to be compared, and were not, or in too few pairs to tell a worse tail.
 enum class verdict { better, equivalent, worse, inconclusive, incomplete, unfit };
 
 // Exit statuses beside those of all verbs.

@@ -149,6 +149,38 @@ TEST(verification, of_spans_is_incomplete_where_b_lacks_one_of_a) {
   EXPECT_EQ(conclude(runs, plan).decision, verdict::worse) << "what was compared decides against B";
 }
 
+/// The spans share the error; each tail is that of A.
+TEST(verification, of_spans_is_incomplete_in_pairs_too_few_to_tell_a_worse_tail) {
+  experiment_plan plan;
+  plan.spans = true;
+  const auto runs_of_spans = [](std::size_t spans, std::size_t pairs, double tail) {
+    experiment runs = runs_of({.b = 0.5, .pairs = pairs});
+    random_engine random(4);
+    for (run_pair& pair : runs.pairs)
+      for (std::size_t s = 0; s < spans; ++s) {
+        pair.spans_a["span" + std::to_string(s)] = 1000 + 10 * noise(random);
+        pair.spans_b["span" + std::to_string(s)] = (s == 0 ? tail : 1) * (1000 + 10 * noise(random));
+      }
+    return runs;
+  };
+  for (const auto& [spans, least] : {std::pair<std::size_t, std::size_t>{1, 7}, {2, 8}, {10, 10}, {32, 12}}) {
+    EXPECT_EQ(conclude(runs_of_spans(spans, least, 1), plan).decision, verdict::better) << spans;
+    EXPECT_EQ(conclude(runs_of_spans(spans, least, 3), plan).decision, verdict::worse) << spans;
+    for (const double tail : {1.0, 3.0})
+      EXPECT_EQ(conclude(runs_of_spans(spans, least - 1, tail), plan).decision, verdict::incomplete) << spans;
+  }
+  experiment few = runs_of_spans(2, 7, 1);
+  EXPECT_EQ(conclude(few, {}).decision, verdict::better) << "no spans are wanted";
+  const verification v = conclude(few, plan);
+  EXPECT_EQ(exit_status_of(v.decision), 1);
+  EXPECT_TRUE(verdict_sentence(v, plan).starts_with(
+      "Incomplete: 7 pairs are too few to tell a worse 99th percentile of 2 spans, which takes 8 (--runs 8); processor "
+      "time -"))
+      << verdict_sentence(v, plan);
+  for (run_pair& pair : few.pairs) std::swap(pair.a, pair.b);
+  EXPECT_EQ(conclude(few, plan).decision, verdict::worse) << "the mean decides against B";
+}
+
 /// All differences have one sign, as of a quarter of the speed.
 TEST(verification, of_pairs_that_cannot_tell_a_difference_tells_so) {
   const auto conclude_of = [](std::size_t pairs, const experiment_plan& plan) {
