@@ -18,6 +18,7 @@
 #include "cli/remedies/text.hpp"
 #include "cli/report/recorded_build.hpp"
 #include "cli/rounds/progress.hpp"
+#include "cli/routes/build_id.hpp"
 #include "cli/support/inspect_program.hpp"
 #include "cli/support/verb.hpp"
 #include "cli/support/words.hpp"
