@@ -7,7 +7,7 @@ local function document(number)
 end
 
 local index = {}
-for number = 1, 1800 do
+for number = 1, 1100 do
   for position, word in ipairs(document(number)) do
     local places = index[word]
     if not places then places = {}; index[word] = places end
@@ -22,5 +22,5 @@ table.sort(sorted, function(a, b) return a.count > b.count or a.count == b.count
 local function tree(depth) return depth == 0 and {} or {tree(depth - 1), tree(depth - 1)} end
 local function leaves(node) return #node == 0 and 1 or leaves(node[1]) + leaves(node[2]) end
 local sum = 0
-for _ = 1, 6 do sum = sum + leaves(tree(12)) end
+for _ = 1, 4 do sum = sum + leaves(tree(12)) end
 print(#sorted, sorted[1].word, sorted[1].count, sum)

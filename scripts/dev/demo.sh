@@ -28,8 +28,8 @@ say "2 of 4: recording every allocation of ${program[*]}"
 "$ashlar" record --stacks 16 -o "$trace" -- "${program[@]}"
 
 if ((is_own)); then
-  say "3 of 4: the remedy for each call site, and each remedy tried on the program, for 20 seconds"
-  measure "$ashlar" advise "$trace" --top 3 --measure run --budget 20s --html "$report"
+  say "3 of 4: the remedy for each call site, and each remedy tried on the program, for 28 seconds"
+  measure "$ashlar" advise "$trace" --top 3 --measure run --budget 28s --html "$report"
   say "the report, one file: $PWD/$report"
   say "4 of 4: the program under libashlar.so in pairs of runs, for 12 seconds at most"
   measure "$ashlar" verify --budget 12 -- "${program[@]}"
