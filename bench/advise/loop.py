@@ -69,21 +69,13 @@ def advice_of(tools, case, plan):
         "kept_groups": len(plan.read_text().splitlines()) - 1,
         "seconds": measurement["seconds"],
         "plan": measurement["plan"],
-        "page_option": page_option(remedies),
+        "page_option": next((r["option"] for r in remedies if r["name"] == measurement["page_policy"]), ""),
         "remedies": {
             remedy["name"]: {"kind": remedy["kind"], "confirmed": remedy["confirmed"], **effect(remedy["measures"]["cpu_ms"])}
             for remedy in remedies
         },
         "failures": {r["name"]: r["failure"] for r in measurement["remedies"] if "failure" in r},
     }
-
-
-def page_option(remedies):
-    """The page policy of libashlar.so that takes least, if it takes less than libashlar.so alone."""
-    ratio = {remedy["name"]: remedy["measures"]["cpu_ms"]["ratio"] for remedy in remedies}
-    policies = [remedy for remedy in remedies if remedy["kind"] == "pages" and "option" in remedy]
-    best = min(policies, key=lambda remedy: ratio[remedy["name"]], default=None)
-    return best["option"] if best and ratio[best["name"]] < ratio.get("preload libashlar.so", 0) else ""
 
 
 def verified(tools, case, command, *how, option=""):

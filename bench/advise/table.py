@@ -147,8 +147,8 @@ def markdown(result):
     if rows := list(pages_rows(result)):
         parts.append("## With a page policy")
         parts.append(
-            "Huge or populated pages for the heap of `libashlar.so`, whichever took less than that library alone on the first "
-            "input."
+            "Huge or populated pages for the heap of `libashlar.so`, whichever took at least 1 % less than that library "
+            "alone on the first input."
         )
         parts.append("\n".join([PAGES_HEADER, *rows]))
     parts.append("## Forecast and verification")

@@ -2,6 +2,7 @@
 // Advice on a program: its call sites with their verdicts, and the remedies that need no change of code.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -43,6 +44,11 @@ struct advice {
   std::vector<ungrouped_site> ungrouped = {};
   std::string order;    ///< Of the sites with a remedy, in sentences; empty: by the estimate, as nothing was measured.
   std::string no_plan;  ///< Why no site is routed; empty: some are.
+
+  /// Returns: whether the measurement leaves a group in the plan.
+  [[nodiscard]] bool keeps_group(std::size_t number) const {
+    return std::find(left_groups.begin(), left_groups.end(), number) == left_groups.end();
+  }
 };
 
 /// Returns: a page of text, with at most `top` sites that have a remedy.

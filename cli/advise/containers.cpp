@@ -130,7 +130,7 @@ private:
     const std::string evidence = is_pool ? pool.evidence(facts) : "neither one arena nor one pool serves all";
     for (advised_site* s : container) {
       take(*s, rule, evidence, container);
-      if (is_pool) s->pool = {all.pool().cell_bytes, all.births.several || all.freed_by_others != 0};
+      if (is_pool) s->pool = {all.pool().cell_bytes, all.has_several_threads()};
     }
   }
 

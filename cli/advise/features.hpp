@@ -101,6 +101,9 @@ struct site_features {
     seen_at_peak = live;
   }
 
+  /// Returns: whether more than one thread allocates or frees them.
+  [[nodiscard]] bool has_several_threads() const noexcept { return births.several || freed_by_others != 0; }
+
   /// Returns: the pool of the library for these objects.
   [[nodiscard]] pool_model pool() const noexcept {
     return pool_model::of(sizes.max(), peak_objects, alignment > 8 ? alignment : 8);

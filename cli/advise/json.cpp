@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Advice for programs: every feature of every site.
-#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -170,7 +169,7 @@ json plan_json(const advice& a) {
                       {"chunk_bytes", group.chunk_bytes},
                       {"budget_bytes", group.budget_bytes},
                       {"evidence", group.evidence},
-                      {"stays", std::ranges::find(a.left_groups, i) == a.left_groups.end()},
+                      {"stays", a.keeps_group(i)},
                       {"trial", i < a.plan_trials.size() ? to_json(a.plan_trials[i]) : json()},
                       {"sites", sites}});
   }

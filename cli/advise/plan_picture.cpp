@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Fills the page's table of the plan.
-#include <algorithm>
-
 #include "cli/advise/picture.hpp"
 #include "cli/advise/words.hpp"
 #include "cli/routes/plan_text.hpp"
@@ -13,13 +11,12 @@ namespace {
 
 page_group group_of_page(std::size_t number, const advice& a, const site_titles& titles) {
   const route_group& group = a.plan.groups[number];
-  const auto objects = group.evidence.find("objects");
   return {.name = group.name,
           .resource = resource_text(group),
           .sites = titles.of(group),
           .effect = number < a.plan_trials.size() ? a.plan_trials[number].text : "",
-          .stays = std::ranges::find(a.left_groups, number) == a.left_groups.end(),
-          .objects = objects == group.evidence.end() ? 0 : objects->get<std::uint64_t>(),
+          .stays = a.keeps_group(number),
+          .objects = advised_objects(group).value_or(0),
           .chunk_bytes = group.chunk_bytes,
           .budget_bytes = group.budget_bytes};
 }

@@ -307,11 +307,8 @@ int advise(const advise_options& o) {
 
 /// Returns: the mistake of one trace given twice, which would count twice; empty if there is none.
 std::string repeated_trace(const std::vector<std::string>& traces) {
-  for (std::size_t i = 0; i < traces.size(); ++i)
-    for (std::size_t j = i + 1; j < traces.size(); ++j)
-      if (traces[i] == traces[j] || is_same_file(traces[i], traces[j]))
-        return traces[j] + " is given twice, and would count twice";
-  return "";
+  const std::string repeated = repeated_file(traces);
+  return repeated.empty() ? "" : repeated + " is given twice, and would count twice";
 }
 
 /// Returns: the mistake; empty if there is none.

@@ -24,8 +24,7 @@ pool_model pool_of(const advised_site& s) {
 std::string pool_text(const advised_site& s) {
   const site_features& f = *s.features;
   const std::string cells = fmt::format("a pool of {} cells: ", in_bytes(pool_of(s).cell_bytes));
-  const bool has_several_threads = f.births.several || f.freed_by_others != 0 || s.pool.has_several_threads;
-  const std::string threads = has_several_threads ? ", thread_cached" : "";
+  const std::string threads = f.has_several_threads() || s.pool.has_several_threads ? ", thread_cached" : "";
   if (s.request.kind == container_kind::shared)
     return cells + fmt::format("std::allocate_shared with ashlar::pool_allocator<T{}>", threads);
   if (s.request.kind != container_kind::none)

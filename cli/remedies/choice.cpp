@@ -68,7 +68,6 @@ program_remedy remedy_by_plan(const route_plan& routes, const std::string& name,
 program_remedy with_page_policy(program_remedy routed, const program_remedy& pages, const std::string& path) {
   const std::vector<std::string>& command = routed.side.command;
   routed.name = pages.policy + ", " + routed.name;
-  routed.policy = pages.policy;
   routed.option = pages.option;
   for (const auto& variable : pages.side.variables) routed.side.variables.push_back(variable);
   routed.side.shown =

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/remedies/decide.hpp"
 #include "cli/remedies/seen.hpp"
 #include "cli/remedies/text.hpp"
 #include "cli/verify/text.hpp"
@@ -49,10 +50,11 @@ json to_json(const remedy_effect& e, std::size_t least) {
 }
 
 json to_json(const group_effect& group, const std::vector<std::size_t>& kept) {
+  const median_interval ratio = group.log_ratio.ratio();
   return {{"name", group.name},
           {"groups", group.groups},
-          {"ratio", std::exp(group.log_ratio.mean)},
-          {"interval", {std::exp(group.log_ratio.least), std::exp(group.log_ratio.greatest)}},
+          {"ratio", ratio.median},
+          {"interval", {ratio.least, ratio.greatest}},
           {"detectable", group.detectable},
           {"stays", std::find(kept.begin(), kept.end(), group.groups.front()) != kept.end()},
           {"text", group_text(group)}};
@@ -119,6 +121,7 @@ json remedy_json(const remedy_measurement& m, const remedy_request& request) {
             {"plan_over_best", m.over_best ? measure_json(*m.over_best) : json()},
             {"whole_plan_over_its_rest", m.whole_over_rest ? measure_json(*m.whole_over_rest) : json()},
             {"plan_on_pages_over_plan", m.pages_over_plan ? measure_json(*m.pages_over_plan) : json()},
+            {"page_policy", name_at(m, page_policy_of(m, request.threshold))},
             {"plan_on_pages", name_at(m, m.plan_on_pages)},
             {"plan_on_pages_over_best", m.pages_over_best ? measure_json(*m.pages_over_best) : json()},
             {"command", request.command},

@@ -64,7 +64,7 @@ public:
 private:
   [[nodiscard]] double seconds() const { return std::chrono::duration<double>(clock::now() - start_).count(); }
   [[nodiscard]] double seconds_left() const { return std::max(0.0, request_->seconds - seconds()); }
-  [[nodiscard]] bool has_plan() const { return all_.whole_plan && all_.remedies[*all_.whole_plan].failure.empty(); }
+  [[nodiscard]] bool has_plan() const { return works(all_, all_.whole_plan); }
 
   /// Returns: whether the rounds of the remedies fit into the seconds.
   [[nodiscard]] bool has_room_for(std::size_t rounds, std::size_t remedies, double seconds) const {
@@ -256,8 +256,7 @@ private:
     if (has_room_to_confirm(confirmable().size() + 1)) add_plan_on_pages();
     std::vector<std::size_t> numbers = confirmable();
     if (all_.plan_on_pages && !has_room_to_confirm(numbers.size())) {  // its first run has taken the room
-      all_.remedies.pop_back();
-      all_.plan_on_pages.reset();
+      leave_out(all_.plan_on_pages);
       numbers = confirmable();
     }
     if (numbers.empty() || !has_room_to_confirm(numbers.size())) return keep_whole();
@@ -306,10 +305,14 @@ private:
 
   /// What stands behind the screened remedies was not measured.
   void keep_whole() {
-    for (std::optional<std::size_t>* n : {&all_.plan_on_pages, &all_.rest_of_plan}) {
-      if (*n) all_.remedies.pop_back();
-      n->reset();
-    }
+    leave_out(all_.plan_on_pages);
+    leave_out(all_.rest_of_plan);
+  }
+
+  /// Expects: the last of the remedies, or none.
+  void leave_out(std::optional<std::size_t>& last) {
+    if (last) all_.remedies.pop_back();
+    last.reset();
   }
 
   static constexpr double screen_share = 0.4;

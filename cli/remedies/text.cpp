@@ -171,7 +171,7 @@ std::string effect_text(const remedy_effect& e, std::size_t least) {
 
 std::string group_text(const group_effect& group) {
   const mean_interval& e = group.log_ratio;
-  const median_interval ratio{std::exp(e.mean), std::exp(e.least), std::exp(e.greatest)};
+  const median_interval ratio = e.ratio();
   if (holds_zero(e)) return change_nothing(ratio, group.detectable);
   return (e.mean > 0 ? "worse: " : "") + change_text(ratio) + "; " + seen_text(group.detectable);
 }

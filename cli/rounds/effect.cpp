@@ -125,9 +125,7 @@ double paired_effect::detectable() const {
   return std::expm1((normal_quantile(error) + normal_80) * standard_error(deviation, std::max<std::size_t>(pairs, 1)));
 }
 
-median_interval paired_effect::ratio() const {
-  return {std::exp(log_ratio.mean), std::exp(log_ratio.least), std::exp(log_ratio.greatest)};
-}
+median_interval paired_effect::ratio() const { return log_ratio.ratio(); }
 
 paired_effect effect_of(const std::vector<double>& log_ratios, double error, random_engine& random) {
   paired_effect effect;

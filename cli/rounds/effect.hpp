@@ -3,12 +3,12 @@
 //
 //   ratio of pair i   x(i) = log(B(i) / A(i))
 //   effect            mean of x, as a ratio exp(mean)
-//   interval          bootstrap over pairs, expanded for few pairs (Hesterberg, The American Statistician 69 (2015)
-//   371) chance            of an effect as large by the order alone: signs of x flipped at random, exact as the order
-//   was random detectable        2.8 deviations of the mean: the interval excludes 0 in 4 of 5 experiments, if it is
-//   there
+//   interval          bootstrap over pairs, expanded for few pairs (Hesterberg 2015, The American Statistician 69, 371)
+//   chance            of an effect as large by the order alone, which was random: signs of x flipped at random
+//   detectable        2.8 deviations of the mean: the interval excludes 0 in 4 of 5 experiments, if it is there
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <random>
@@ -31,6 +31,9 @@ struct mean_interval {
   double mean = 0;
   double least = 0;
   double greatest = 0;
+
+  /// Returns: the mean of log ratios and its bounds, as ratios.
+  [[nodiscard]] median_interval ratio() const { return {std::exp(mean), std::exp(least), std::exp(greatest)}; }
 };
 
 /// The chance that an interval misses, of one experiment.

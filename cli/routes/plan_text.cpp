@@ -20,9 +20,8 @@ constexpr std::size_t sites_named = 2;
 
 std::string heading(const route_group& group) {
   std::string text = "  " + shorten(group.name, width / 2) + ", " + resource_text(group);
-  const auto objects = group.evidence.find("objects");
-  if (objects != group.evidence.end() && objects->is_number_integer())
-    text += fmt::format(", advised for {} objects", human_count(objects->get<double>()));
+  if (const auto objects = advised_objects(group))
+    text += fmt::format(", advised for {} objects", human_count(static_cast<double>(*objects)));
   return text + ":\n";
 }
 
@@ -90,6 +89,12 @@ std::string plan_size_text(const route_plan& plan) {
   std::size_t sites = 0;
   for (const route_group& group : plan.groups) sites += group.sites.size();
   return counted(sites, "site") + " in " + counted(plan.groups.size(), "group");
+}
+
+std::optional<std::uint64_t> advised_objects(const route_group& group) {
+  const auto objects = group.evidence.find("objects");
+  if (objects == group.evidence.end() || !objects->is_number_integer()) return std::nullopt;
+  return objects->get<std::uint64_t>();
 }
 
 std::string resource_text(const route_group& group) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,9 @@ private:
 
 /// Returns: "3 sites in 2 groups".
 [[nodiscard]] std::string plan_size_text(const route_plan& plan);
+
+/// Returns: the objects of the recorded program that the group is for, if the plan has their number.
+[[nodiscard]] std::optional<std::uint64_t> advised_objects(const route_group& group);
 
 /// Returns: "a pool of cells of 96 B".
 [[nodiscard]] std::string resource_text(const route_group& group);

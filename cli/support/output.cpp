@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <set>
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
@@ -141,6 +142,17 @@ void expect_writable(const std::string& path) {
 bool is_same_file(const std::string& a, const std::string& b) {
   std::error_code none;
   return std::filesystem::equivalent(a, b, none);
+}
+
+std::string repeated_file(const std::vector<std::string>& paths) {
+  std::set<std::string> names;
+  std::set<std::pair<dev_t, ino_t>> files;
+  for (const std::string& path : paths) {
+    struct stat file{};
+    const bool is_new = ::stat(path.c_str(), &file) != 0 || files.emplace(file.st_dev, file.st_ino).second;
+    if (!names.insert(path).second || !is_new) return path;
+  }
+  return {};
 }
 
 bool is_same_output(const std::string& a, const std::string& b) {

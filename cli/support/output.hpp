@@ -23,6 +23,9 @@ void expect_writable(const std::string& path);
 /// Returns: whether both paths lead to one file, which exists.
 [[nodiscard]] bool is_same_file(const std::string& a, const std::string& b);
 
+/// Returns: the first of the paths that leads to the file of an earlier one, or is the same; empty if none does.
+[[nodiscard]] std::string repeated_file(const std::vector<std::string>& paths);
+
 /// Returns: whether two texts written to these paths would get to one file or stream.
 [[nodiscard]] bool is_same_output(const std::string& a, const std::string& b);
 

@@ -99,7 +99,7 @@ private:
 
 /// As that of a plan that `ashlar advise` has measured.
 nlohmann::json evidence_of(const mean_interval& effect, std::size_t pairs) {
-  const median_interval ratio{std::exp(effect.mean), std::exp(effect.least), std::exp(effect.greatest)};
+  const median_interval ratio = effect.ratio();
   return {{"ratio", ratio.median},
           {"interval", {ratio.least, ratio.greatest}},
           {"pairs", pairs},

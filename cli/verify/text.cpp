@@ -86,9 +86,8 @@ std::string why_incomplete(const verification& v) {
   if (!v.spans.empty()) {
     const paired_effect& tail = v.spans.front().effect;
     if (const std::size_t least = pairs_for_difference(tail.error); tail.pairs < least)
-      return fmt::format(
-          "{} pairs are too few to tell a worse 99th percentile of {} span{}, which takes {} (--runs {})", tail.pairs,
-          v.spans.size(), v.spans.size() == 1 ? "" : "s", least, least);
+      return fmt::format("{} pairs are too few to tell a worse 99th percentile of {}, which takes {} (--runs {})",
+                         tail.pairs, counted(v.spans.size(), "span"), least, least);
   }
   return v.missing_spans.empty()
              ? "no span is in each run of A and B, so no 99th percentile was compared"

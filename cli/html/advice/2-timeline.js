@@ -4,7 +4,7 @@ const line = page.timeline;
 const binCount = line.bytes.length;
 const lastNs = Math.max(line.ends.length ? line.ends[line.ends.length - 1] : 0, 1);
 const peakBin = line.bytes.reduce((best, value, i) => (value > line.bytes[best] ? i : best), 0);
-const plot = { left: 128, right: 1108, top: 26, bottom: 236 };
+const plot = { width: 1120, left: 128, right: 1108, top: 26, bottom: 236 };
 const xOf = (ns) => plot.left + (Math.min(ns, lastNs) / lastNs) * (plot.right - plot.left);
 const binAt = (x) => Math.max(0, Math.min(binCount - 1,
   Math.floor((((x - plot.left) / (plot.right - plot.left)) * lastNs) / line.bin)));
@@ -48,7 +48,7 @@ function timeAxis(y) {
   for (const mark of marks(lastNs, 8, 10)) {
     parts.push(svg("line", { x1: xOf(mark), x2: xOf(mark), y1: y, y2: y + 4, class: "base-line" }));
     const isLast = xOf(mark) > plot.right - 20;
-    parts.push(svg("text", { x: isLast ? 1118 : xOf(mark), y: y + 17, "text-anchor": isLast ? "end" : "middle",
+    parts.push(svg("text", { x: isLast ? plot.width - 2 : xOf(mark), y: y + 17, "text-anchor": isLast ? "end" : "middle",
       class: "tick" }, time(mark)));
   }
   return parts;
@@ -105,7 +105,7 @@ function drawTimeline() {
   const yOf = (value) => plot.bottom - (value / most) * (plot.bottom - plot.top);
   const rows = laneRows(), shown = rows.slice(0, 24);
   const lanesTop = plot.bottom + 34, bottom = lanesTop + shown.length * 16;
-  const drawing = svg("svg", { viewBox: `0 0 1120 ${Math.max(bottom + 4, plot.bottom + 26)}`, role: "img",
+  const drawing = svg("svg", { viewBox: `0 0 ${plot.width} ${Math.max(bottom + 4, plot.bottom + 26)}`, role: "img",
     "aria-label": "live bytes over time, stacked by site" });
   drawing.append(svg("text", { x: plot.left - 8, y: plot.top - 12, "text-anchor": "end", class: "axis" }, "live bytes"),
     ...axes(most, yOf));
@@ -136,11 +136,11 @@ function connectTimeline(drawing, cursor, knob) {
   slider.max = binCount - 1;
   const bin = (event) => {
     const frame = drawing.getBoundingClientRect();
-    return binAt(((event.clientX - frame.left) / frame.width) * 1120);
+    return binAt(((event.clientX - frame.left) / frame.width) * plot.width);
   };
   const inPlot = (event) => {
     const frame = drawing.getBoundingClientRect();
-    const y = ((event.clientY - frame.top) / frame.width) * 1120, x = ((event.clientX - frame.left) / frame.width) * 1120;
+    const y = ((event.clientY - frame.top) / frame.width) * plot.width, x = ((event.clientX - frame.left) / frame.width) * plot.width;
     return y < plot.bottom + 4 && x > plot.left - 10;
   };
   let dragging = false;

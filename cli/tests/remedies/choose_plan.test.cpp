@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "cli/remedies/choice.hpp"
 #include "cli/remedies/decide.hpp"
@@ -34,6 +35,8 @@ TEST(remedies, a_page_policy_is_one_that_gains_over_its_malloc_alone) {
   EXPECT_EQ(page_policy_of(with_page_policies(0.8, 0.85), threshold), 1U);
   EXPECT_EQ(page_policy_of(with_page_policies(0.95, 0.85), threshold), 2U);
   EXPECT_EQ(page_policy_of(with_page_policies(0.95, 0.92), threshold), std::nullopt);
+  EXPECT_EQ(remedy_json(with_page_policies(0.8, 0.85), {.command = {"program"}})["page_policy"],
+            "huge pages, libashlar.so");
   auto broken = with_page_policies(0.8, 0.85);
   broken.remedies[1].failure = "the program died";
   EXPECT_EQ(page_policy_of(broken, threshold), 2U);

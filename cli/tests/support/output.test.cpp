@@ -104,4 +104,17 @@ TEST_F(output, goes_to_pipes_devices_and_the_file_under_standard_output) {
   EXPECT_NE(text("out").find("\"unmatched_span_ends"), std::string::npos) << text("out");
 }
 
+TEST_F(output, files_given_twice_are_found_by_any_of_their_names) {
+  using ashlar::cli::repeated_file;
+  const std::string first = made("first", "1"), second = made("second", "1");
+  fs::create_hard_link(first, file("hard"));
+  fs::create_symlink(first, file("soft"));
+  EXPECT_EQ(repeated_file({}), "");
+  EXPECT_EQ(repeated_file({first, second, file("missing")}), "");
+  EXPECT_EQ(repeated_file({first, second, first}), first);
+  EXPECT_EQ(repeated_file({second, first, file("hard")}), file("hard"));
+  EXPECT_EQ(repeated_file({file("soft"), first}), first);
+  EXPECT_EQ(repeated_file({file("missing"), first, file("missing")}), file("missing"));
+}
+
 }  // namespace
