@@ -180,7 +180,7 @@ public:
   void refill(std::size_t size_class, cell_batch& batch, std::size_t cell_bytes, const void* taken) noexcept {
     constexpr std::size_t most = cells_at_once - 1;
     const std::uintptr_t last_of_page = address_of(taken) | 0xfff;
-    std::array<void*, most + 2> listed;  // from the top, with two null pointers after the last
+    std::array<void*, most> listed;  // from the top
     std::size_t cells = 0;
     std::uint64_t left = batch.all_but_first();
     for (; cells != most && left != 0; left = without_first(left)) {
@@ -189,10 +189,14 @@ public:
       listed[cells++] = cell;
     }
     batch.mask = left | (batch.mask & 1);
-    listed[cells] = listed[cells + 1] = nullptr;
-    for (std::size_t i = 0; i != cells; ++i) link(listed[i], listed[i + 2]);
-    top_[size_class] = listed[0];
-    next_[size_class] = listed[1];
+    void *top = nullptr, *next = nullptr;
+    while (cells != 0) {
+      void* const cell = listed[--cells];
+      link(cell, std::exchange(next, top));
+      top = cell;
+    }
+    top_[size_class] = top;
+    next_[size_class] = next;
   }
 
   /// Effects: forgets all cells and spans.
