@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The calls of each resource that a program names first: what an optimising compiler warns of in their headers stands in
-// the build of each user. Never run.
+// The calls of each resource that a program names first: what an optimising compiler warns of in their headers stands
+// in the build of each user. Never run.
 #include <vector>
 
 #include <ashlar/ashlar.hpp>
