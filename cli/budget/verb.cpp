@@ -7,8 +7,6 @@
 #include <string>
 #include <vector>
 
-#include <stdlib.h>
-
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -24,6 +22,7 @@
 #include "cli/support/inspect_program.hpp"
 #include "cli/support/output.hpp"
 #include "cli/support/parse.hpp"
+#include "cli/support/scratch_directory.hpp"
 #include "cli/support/table.hpp"
 #include "cli/support/verb.hpp"
 
@@ -41,25 +40,6 @@ struct command {
   std::string trace;
   std::string json;
   std::vector<std::string> program;
-};
-
-/// A directory that ends with its contents.
-class scratch_directory {
-public:
-  scratch_directory() : path_((fs::temp_directory_path() / "ashlar-budget-XXXXXX").string()) {
-    if (::mkdtemp(path_.data()) == nullptr) throw std::runtime_error("cannot make " + path_);
-  }
-  scratch_directory(const scratch_directory&) = delete;
-  scratch_directory& operator=(const scratch_directory&) = delete;
-  ~scratch_directory() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  [[nodiscard]] const std::string& path() const noexcept { return path_; }
-  [[nodiscard]] std::string file(const char* name) const { return path_ + "/" + name; }
-
-private:
-  std::string path_;
 };
 
 std::vector<limit> limits_in(const std::string& file) {

@@ -42,11 +42,15 @@ bool is_open_stream(const struct stat& file) {
   return false;
 }
 
-/// A file beside another one, to take its place. Removes itself unless it has.
+/// A file to take the place of its target. It has no name until it is whole, so that no end of the process leaves it;
+/// on file systems without such files it has one beside its target, and removes itself unless it replaces that.
 class replacement {
 public:
   /// Expects: `target` is no symbolic link.
   explicit replacement(std::string target) : target_(std::move(target)) {
+    const std::string folder = std::filesystem::absolute(target_).parent_path().string();
+    descriptor_ = ::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+    if (descriptor_ >= 0 || errno == ENOSPC || errno == EDQUOT) return;
     name_ = target_ + ".XXXXXX";
     descriptor_ = ::mkstemp(name_.data());
   }
@@ -69,31 +73,43 @@ public:
   }
 
   /// Returns: whether all was written, and the target replaced; else errno has the reason.
-  [[nodiscard]] bool replace_with(std::string_view text) noexcept {
-    if (!write_all(descriptor_, text) || ::fsync(descriptor_) != 0 || ::rename(name_.c_str(), target_.c_str()) != 0)
-      return false;
+  [[nodiscard]] bool replace_with(std::string_view text) {
+    if (!write_all(descriptor_, text) || ::fsync(descriptor_) != 0) return false;
+    if (name_.empty() && take_name(target_)) return true;
+    if (name_.empty() && (errno != EEXIST || !take_name(target_ + "." + std::to_string(::getpid())))) return false;
+    if (::rename(name_.c_str(), target_.c_str()) != 0) return false;
     name_.clear();
     return true;
   }
 
 private:
+  /// Returns: whether the nameless file has this name now; no if there is such a file.
+  [[nodiscard]] bool take_name(std::string name) {
+    const std::string own = "/proc/self/fd/" + std::to_string(descriptor_);
+    if (::linkat(AT_FDCWD, own.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) != 0) return false;
+    if (name != target_) name_ = std::move(name);
+    return true;
+  }
+
   std::string target_;
   std::string name_;
   int descriptor_ = -1;
 };
 
-/// Effects: puts a new file in the place of an older one, which a full disk would else cut short. Returns: false, with
-/// no effect, for a path that is no regular file, one with several names, or one in a directory that takes no files.
+/// Effects: puts a new file in the place of an older one, which a full disk would else cut short, or where there is
+/// none. Returns: false, with no effect, for a path that leads to no regular file, one with several names, or one in a
+/// directory that takes no files.
 bool replace_text(const std::string& path, const std::string& text) {
   namespace fs = std::filesystem;
   std::error_code none;
-  const std::string target = path == "-" ? "" : fs::canonical(path, none).string();
+  const bool is_new = path != "-" && fs::symlink_status(path, none).type() == fs::file_type::not_found;
+  const std::string target = path == "-" ? "" : is_new ? path : fs::canonical(path, none).string();
   struct stat before{};
-  if (target.empty() || ::stat(target.c_str(), &before) != 0 || !S_ISREG(before.st_mode)) return false;
-  if (before.st_nlink != 1 || ::access(target.c_str(), W_OK) != 0 || is_open_stream(before)) return false;
+  if (target.empty() || (!is_new && (::stat(target.c_str(), &before) != 0 || !S_ISREG(before.st_mode)))) return false;
+  if (!is_new && (before.st_nlink != 1 || ::access(target.c_str(), W_OK) != 0 || is_open_stream(before))) return false;
   replacement made(target);
   if (!made.exists() && (errno == ENOSPC || errno == EDQUOT)) fail_at(path);
-  if (!made.exists() || !made.take_owner(before)) return false;
+  if (!made.exists() || (!is_new && !made.take_owner(before))) return false;
   if (!made.replace_with(text)) fail_at(path);
   return true;
 }

@@ -10,8 +10,9 @@
 
 namespace ashlar::cli {
 
-/// Effects: writes `text` to the file, or to standard output for "-". An older file is replaced as a whole, or on an
-/// error stays as it is; a new one that is cut short is removed. Throws: `std::runtime_error` naming the file.
+/// Effects: writes `text` to the file, or to standard output for "-". The file gets its name when it is
+/// whole: on an error, and when the process is killed, an older one stays as it is, and there is no new one. Throws:
+/// `std::runtime_error` naming the file.
 void write_text(const std::string& path, const std::string& text);
 
 /// As `write_text`, indented. Bytes that are not UTF-8 are replaced.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Unlinks the file as soon as it is open.
+// The file never has a name, so that no end of the process leaves it; on file systems without such files it loses its
+// name as soon as it is open.
 #include "cli/support/temporary_file.hpp"
 
 #include <cerrno>
@@ -8,6 +9,7 @@
 #include <filesystem>
 #include <stdexcept>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "cli/support/write_all.hpp"
@@ -21,8 +23,11 @@ namespace {
 }  // namespace
 
 temporary_file::temporary_file() {
-  name_ = (std::filesystem::temp_directory_path() / "ashlar-replay-XXXXXX").string();
-  descriptor_ = ::mkstemp(name_.data());  // not O_CLOEXEC: the replays inherit it
+  const std::filesystem::path directory = std::filesystem::temp_directory_path();
+  name_ = (directory / "ashlar-XXXXXX").string();
+  descriptor_ = ::open(directory.c_str(), O_TMPFILE | O_RDWR, 0600);  // not O_CLOEXEC: the replays inherit it
+  if (descriptor_ >= 0) return;
+  descriptor_ = ::mkstemp(name_.data());
   if (descriptor_ < 0) fail("cannot make a temporary file " + name_);
   ::unlink(name_.c_str());
 }

@@ -25,7 +25,7 @@ public:
 
 private:
   int descriptor_;
-  std::string name_;  // the name before its removal
+  std::string name_;  // for messages
 };
 
 }  // namespace ashlar::cli

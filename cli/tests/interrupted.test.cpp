@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests that each verb, ended by any signal at any moment, leaves no temporary file and no part of an output.
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/tests/command.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
+class interrupted : public ashlar_test::replay_command {
+protected:
+  interrupted() {
+    fs::create_directory(file("temporary"));
+    fs::create_directory(file("outputs"));
+  }
+
+  /// Effects: starts the verb in a group of its own, and sends the signal after the delay to it or to the group.
+  void end(const std::string& arguments, int signal, std::chrono::microseconds delay, bool whole_group) const {
+    const std::string line = "exec " ASHLAR_COMMAND " " + arguments + " > /dev/null 2>&1";
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::setsid();
+      ::setenv("TMPDIR", file("temporary").c_str(), 1);
+      ::execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
+      ::_exit(127);
+    }
+    std::this_thread::sleep_for(delay);
+    ::kill(whole_group ? -child : child, signal);
+    ::waitpid(child, nullptr, 0);
+    ::kill(-child, SIGKILL);  // a recorded program outlives a killed recorder
+  }
+
+  [[nodiscard]] std::string names_in(const std::string& folder) const {
+    std::string names;
+    for (const auto& entry : fs::directory_iterator(file(folder))) names += entry.path().filename().string() + " ";
+    return names;
+  }
+
+  /// Returns: what is left among the temporary files a moment after the end.
+  [[nodiscard]] std::string left() const {
+    for (int tries = 0; tries < 200 && !names_in("temporary").empty(); ++tries) std::this_thread::sleep_for(10ms);
+    return names_in("temporary");
+  }
+
+  /// Returns: the first output that is not whole, since its end is missing.
+  [[nodiscard]] std::string cut() const {
+    for (const auto& entry : fs::directory_iterator(file("outputs"))) {
+      std::ifstream from(entry.path());
+      const std::string text{std::istreambuf_iterator<char>(from), {}};
+      const std::string name = entry.path().filename().string();
+      if ((name == "j" && !text.ends_with("}\n")) || (name == "h" && text.find("</html>") == std::string::npos) ||
+          name.size() > 1)
+        return name;
+      fs::remove(entry.path());
+    }
+    return "";
+  }
+};
+
+constexpr std::array ending_signals = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGKILL, SIGPIPE};
+
+TEST_F(interrupted, verbs_leave_nothing_whichever_signal_ends_them) {
+  const std::string trace = sample(20000, 2), outputs = " --json " + file("outputs/j") + " --html " + file("outputs/h");
+  std::ofstream(file("limits.json")) << R"({"program": {"allocations": 1000000000}})";
+  const std::string victim = " -- " ASHLAR_TRY_VICTIM " allocate";
+  const std::vector<std::string> verbs = {
+      "report " + trace + outputs,
+      "advise " + trace + outputs + " -o " + file("outputs/p"),
+      "advise " + trace + outputs + " --measure run --rounds 2" + victim,
+      "replay " + trace + outputs + " --with glibc --repetitions 2",
+      "try " + trace + " --runs 8 --with " ASHLAR_TRY_PRELOAD + victim,
+      "verify --json " + file("outputs/j") + " --against " ASHLAR_TRY_PRELOAD + victim,
+      "budget " + file("limits.json") + " --json " + file("outputs/j") + " -- " ASHLAR_VICTIM " spans",
+      "budget --write " + file("outputs/j") + " -- sh -c 'ls / ; sleep 0.01 ; ls /'",
+      "plan --trace " + trace + " -o " + file("outputs/p") + " --html " + file("outputs/h"),
+  };
+  const char* const stress = std::getenv("ASHLAR_STRESS");
+  const int moments = stress == nullptr ? 1 : 5 * std::atoi(stress);
+  std::minstd_rand random(std::random_device{}());
+  for (const std::string& verb : verbs)
+    for (const int signal : ending_signals)
+      for (int i = 0; i < moments; ++i) {
+        const std::chrono::microseconds delay(std::uniform_int_distribution<int>(0, 150'000)(random));
+        const bool whole_group = random() % 2 == 0;
+        end(verb, signal, delay, whole_group);
+        const std::string when = verb + " by " + ::strsignal(signal) + " after " + std::to_string(delay.count()) +
+                                 " us" + (whole_group ? ", with its group" : "");
+        EXPECT_EQ(left(), "") << when;
+        EXPECT_EQ(cut(), "") << when;
+      }
+}
+
+}  // namespace
