@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Settings for developers of ashlar only: warnings, header verification, ccache. Users of the library see none.
-set(CMAKE_CXX_EXTENSIONS OFF)
+# Settings for developers of ashlar only (ASHLAR_DEVELOPER): warnings, header verification, ccache. Those who use or
+# package ashlar see none.
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
 # Link it PRIVATE to targets of this build.

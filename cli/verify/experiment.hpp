@@ -35,7 +35,7 @@ inline constexpr std::size_t pairs_per_repeat = 3;  ///< After the pilot.
 /// Returns: the fewest pairs in which A runs twice so often.
 [[nodiscard]] constexpr std::size_t pairs_with_repeats(std::size_t repeats) noexcept {
   std::size_t pairs = 0;
-  for (; repeats != 0; ++pairs) repeats -= repeats_a(pairs) ? 1 : 0;
+  for (; repeats != 0; ++pairs) repeats -= repeats_a(pairs) ? 1U : 0U;
   return pairs;
 }
 static_assert(pairs_with_repeats(pilot_pairs) == pilot_pairs && pairs_with_repeats(pilot_pairs + 2) == pilot_pairs + 4);

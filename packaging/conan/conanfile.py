@@ -40,7 +40,7 @@ class AshlarConan(ConanFile):
 
     def generate(self):
         toolchain = CMakeToolchain(self)
-        for part in ("BENCH", "CLI", "EXAMPLES", "MALLOC", "MODEL", "TESTS"):
+        for part in ("CLI", "MALLOC"):
             toolchain.cache_variables[f"ASHLAR_BUILD_{part}"] = False
         toolchain.generate()
         CMakeDeps(self).generate()

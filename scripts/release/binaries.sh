@@ -26,8 +26,7 @@ built=${2:-$work/build}
 [[ $# == 2 ]] || {
   ((${#run[@]} == 0)) || bash scripts/release/sysroot.sh "$here/build/sysroot.aarch64"
   cmake -G Ninja -S . -B "$built" "${how[@]}" -DCMAKE_BUILD_TYPE=Release -DASHLAR_CLI_PORTABLE=ON \
-    -DASHLAR_TEST_BATCH=12 -DASHLAR_BUILD_BENCH=OFF -DASHLAR_BUILD_EXAMPLES=OFF -DASHLAR_BUILD_MODEL=OFF \
-    -DASHLAR_BUILD_TESTS=OFF
+    -DASHLAR_TEST_BATCH=12
   cmake --build "$built"
 }
 cmake --install "$built" --prefix "$work/$name" --strip

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # make.sh [--draft <build>] <folder>: makes the files of a release of this commit there, checks them, and prints the
 # commands that would publish them. A draft may have changes that are not committed, and a version without a date; its
-# command is that of a build in this folder, if there is one, and Debian's packages are without it.
+# command is that of a build in this folder, if there is one, and Debian's packages are not optimised.
 set -euo pipefail
 draft=false built=()
 if [[ ${1:-} == --draft ]]; then
   draft=true built=("$2")
-  export DEB_BUILD_PROFILES=pkg.ashlar.nocommand DEB_CXXFLAGS_APPEND=-g0
+  export DEB_CXXFLAGS_APPEND="-g0 -O0"
   shift 2
 fi
 target=$(mkdir -p "$1" && cd "$1" && pwd)

@@ -41,8 +41,7 @@ build_and_run() {
 # install_ashlar <option>…
 install_ashlar() {
   cmake -G Ninja -S "$ashlar" -B "$work/ashlar" "-DCMAKE_CXX_COMPILER=$compiler" -DASHLAR_BUILD_CLI=OFF \
-    -DASHLAR_BUILD_TESTS=OFF -DASHLAR_BUILD_BENCH=OFF -DASHLAR_BUILD_EXAMPLES=OFF -DASHLAR_BUILD_MALLOC=OFF \
-    -DASHLAR_BUILD_MODEL=OFF "$@"
+    -DASHLAR_BUILD_MALLOC=OFF "$@"
   [[ " $* " != *" -DASHLAR_BUILD_MALLOC=ON "* ]] || cmake --build "$work/ashlar"
   cmake --install "$work/ashlar" --prefix "$work/prefix"
 }
@@ -185,6 +184,7 @@ debian() {
   build_and_run_first
   LD_PRELOAD=$(echo "$work"/system/usr/lib/*/libashlar-hardened.so.1) ASHLAR=stats=exit /bin/ls "$work" 2>&1 |
     grep '^ashlar: '
+  uses_command "$work/system/usr/bin"
 }
 
 need_command() {

@@ -6,12 +6,8 @@ set(VCPKG_BUILD_TYPE release)  # headers alone
 vcpkg_cmake_configure(
   SOURCE_PATH "${SOURCE_PATH}"
   OPTIONS
-    -DASHLAR_BUILD_BENCH=OFF
     -DASHLAR_BUILD_CLI=OFF
-    -DASHLAR_BUILD_EXAMPLES=OFF
     -DASHLAR_BUILD_MALLOC=OFF
-    -DASHLAR_BUILD_MODEL=OFF
-    -DASHLAR_BUILD_TESTS=OFF
 )
 vcpkg_cmake_install()
 vcpkg_cmake_config_fixup(CONFIG_PATH share/cmake/ashlar)
