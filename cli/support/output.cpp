@@ -42,14 +42,19 @@ bool is_open_stream(const struct stat& file) {
   return false;
 }
 
+/// Returns: the descriptor of a file without a name in the folder of `path`, or -1 with errno.
+int open_nameless_beside(const std::string& path) {
+  const std::string folder = std::filesystem::absolute(path).parent_path().string();
+  return ::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+}
+
 /// A file to take the place of its target. It has no name until it is whole, so that no end of the process leaves it;
 /// on file systems without such files it has one beside its target, and removes itself unless it replaces that.
 class replacement {
 public:
   /// Expects: `target` is no symbolic link.
   explicit replacement(std::string target) : target_(std::move(target)) {
-    const std::string folder = std::filesystem::absolute(target_).parent_path().string();
-    descriptor_ = ::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+    descriptor_ = open_nameless_beside(target_);
     if (descriptor_ >= 0 || errno == ENOSPC || errno == EDQUOT) return;
     name_ = target_ + ".XXXXXX";
     descriptor_ = ::mkstemp(name_.data());
@@ -149,10 +154,12 @@ void expect_writable(const std::string& path) {
     if (type != fs::file_type::not_found && ::access(path.c_str(), W_OK) != 0) fail_at(path);
     return;
   }
-  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | (is_new ? O_CREAT | O_EXCL : 0), 0666);
+  int descriptor = is_new ? open_nameless_beside(path) : -1;
+  const bool takes_name = descriptor < 0;  // also where the file system has no nameless files
+  if (takes_name) descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | (is_new ? O_CREAT | O_EXCL : 0), 0666);
   if (descriptor < 0) fail_at(path);
   ::close(descriptor);
-  if (is_new) ::unlink(path.c_str());
+  if (is_new && takes_name) ::unlink(path.c_str());
 }
 
 bool is_same_file(const std::string& a, const std::string& b) {

@@ -60,9 +60,11 @@ void remove_with_late_files(const std::string& path) {
 
 [[noreturn]] void guard(std::string path, int life) {
   leave_everything_but(life);
-  if (::mkdtemp(path.data()) == nullptr || !write_all(life, path)) ::_exit(1);
-  ::shutdown(life, SHUT_WR);
-  read_all(life);
+  if (::mkdtemp(path.data()) == nullptr) ::_exit(1);
+  if (write_all(life, path)) {  // else the command has ended already
+    ::shutdown(life, SHUT_WR);
+    read_all(life);
+  }
   remove_with_late_files(path);
   ::_exit(0);
 }

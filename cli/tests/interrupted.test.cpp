@@ -55,22 +55,24 @@ protected:
 
   /// Returns: what is left among the temporary files a moment after the end.
   [[nodiscard]] std::string left() const {
-    for (int tries = 0; tries < 200 && !names_in("temporary").empty(); ++tries) std::this_thread::sleep_for(10ms);
+    for (int tries = 0; tries < 1000 && !names_in("temporary").empty(); ++tries) std::this_thread::sleep_for(10ms);
     return names_in("temporary");
   }
 
-  /// Returns: the first output that is not whole, since its end is missing.
+  /// Effects: removes the outputs. Returns: those that are not whole, since their ends are missing.
   [[nodiscard]] std::string cut() const {
+    std::string found;
     for (const auto& entry : fs::directory_iterator(file("outputs"))) {
       std::ifstream from(entry.path());
       const std::string text{std::istreambuf_iterator<char>(from), {}};
       const std::string name = entry.path().filename().string();
-      if ((name == "j" && !text.ends_with("}\n")) || (name == "h" && text.find("</html>") == std::string::npos) ||
-          name.size() > 1)
-        return name;
+      const bool is_whole = name == "j"   ? text.ends_with("}\n")
+                            : name == "h" ? text.find("</html>") != std::string::npos
+                                          : name == "p" && !text.empty();
+      if (!is_whole) found += name + " ";
       fs::remove(entry.path());
     }
-    return "";
+    return found;
   }
 };
 
