@@ -7,13 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include <ashlar/base/lock.hpp>
 #include <ashlar/face/counted_pool.hpp>
 
 namespace {
 
 // Two words: the object, and the counter. `ref_ptr` needs one word only, but takes objects of a pool only.
-template <class T, class Counters = ashlar::process_counted_pool<ashlar::thread_cached>>
+template <class T, class Counters = ashlar::process_counted_pool<>>
 class counted_ptr {
 public:
   using counter_type = typename Counters::counter_type;
@@ -54,7 +53,7 @@ struct price {
 };
 
 std::size_t counters_live() {
-  return ashlar::process_counted_pool<ashlar::thread_cached>::with_pool([](auto& pool) { return pool.live(); });
+  return ashlar::process_counted_pool<>::with_pool([](auto& pool) { return pool.live(); });
 }
 
 }  // namespace
@@ -64,7 +63,7 @@ int main() {
   std::vector<counted_ptr<price>> prices;
   for (std::size_t i = 0; i < count; ++i) prices.emplace_back(new price{static_cast<double>(i)});
   std::printf("%zu objects, %zu counters of %zu bytes\n", prices.size(), counters_live(),
-              sizeof(ashlar::process_counted_pool<ashlar::thread_cached>::counter_type));
+              sizeof(ashlar::process_counted_pool<>::counter_type));
 
   // Another thread shares them for a while, and is the last owner of some.
   std::thread reader([copies = prices] {

@@ -9,13 +9,12 @@
 #include <thread>
 #include <utility>
 
-#include <ashlar/base/lock.hpp>
 #include <ashlar/face/pool_allocator.hpp>
 #include <ashlar/resource/shared_block_pool.hpp>
 
 namespace {
 
-using shared_list = std::list<int, ashlar::pool_allocator<int, ashlar::thread_cached>>;
+using shared_list = std::list<int, ashlar::pool_allocator<int>>;
 
 // One thread fills a list, another adds it up and destroys it: its nodes go back in packets.
 std::int64_t hand_over_a_list() {

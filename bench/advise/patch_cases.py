@@ -15,8 +15,9 @@ from .cases import DRIVERS
 
 INCLUDE = DRIVERS.parent.parent.parent / "include"
 OPERATORS = """
-        static void *operator new(std::size_t) { return ashlar::pool_allocator<Token>().allocate(1); }
-        static void operator delete(void *p) { ashlar::pool_allocator<Token>().deallocate(static_cast<Token *>(p), 1); }
+        using pool = ashlar::pool_allocator<Token, ashlar::one_thread>;
+        static void *operator new(std::size_t) { return pool().allocate(1); }
+        static void operator delete(void *p) { pool().deallocate(static_cast<Token *>(p), 1); }
 """
 
 
@@ -90,8 +91,8 @@ SIMPLECPP = Program("simplecpp", "", ("simplecpp.cpp", "main.cpp"), "simplecpp.h
                     f"class SIMPLECPP_LIB Token {{\n    public:{OPERATORS}")
 JSONCPP = Program("jsoncpp", "json.cpp", tuple(f"src/lib_json/json_{part}.cpp" for part in ("reader", "value", "writer")),
                   "include/json/value.h", "std::map<CZString, Value> ObjectValues;",
-                  "std::map<CZString, Value, std::less<CZString>, ashlar::pool_allocator<std::pair<const CZString, Value>>> "
-                  "ObjectValues;")
+                  "std::map<CZString, Value, std::less<CZString>, "
+                  "ashlar::pool_allocator<std::pair<const CZString, Value>, ashlar::one_thread>> ObjectValues;")
 
 
 def driven(mode, patch, size, rounds):

@@ -126,7 +126,7 @@ const std::vector<row>& rows() {
       {"shared_block_pool", one_size, churn<cells_of_64<ashlar::shared_block_pool<>>>},
       {"pool_set", sizes, churn<peer<ashlar::pool_set<>>>},
       {"shared_pool_set", sizes, churn<peer<ashlar::shared_pool_set<>>>},
-      {"pool_allocator", both, containers<ashlar::null_lock>},
+      {"pool_allocator", both, containers<ashlar::one_thread>},
       {"pool_allocator_cached", both, containers<ashlar::thread_cached>},
       {"tlsf_resource", sizes, churn<peer<ashlar::tlsf_resource<>>>},
       {"local_heap", engines, churn<peer<ashlar::local_heap<>>>},

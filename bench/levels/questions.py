@@ -8,7 +8,7 @@ RESOURCES = {
     "shared_block_pool": "shared_block_pool, cells of 64 bytes",
     "pool_set": "pool_set",
     "shared_pool_set": "shared_pool_set",
-    "pool_allocator": "containers on pool_allocator, null_lock",
+    "pool_allocator": "containers on pool_allocator, one_thread",
     "pool_allocator_cached": "containers on pool_allocator, thread_cached",
     "tlsf_resource": "tlsf_resource",
     "local_heap": "local_heap",

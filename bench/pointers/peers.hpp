@@ -217,7 +217,7 @@ using ashlar_any_thread = ashlar_ref_pointers<T, ashlar::any_thread<>>;
 template <class T>
 struct ashlar_shared {
   using pointer = std::shared_ptr<T>;
-  pointer make(T value) { return ashlar::allocate_shared_pooled<T, ashlar::null_lock>(value); }
+  pointer make(T value) { return ashlar::allocate_shared_pooled<T, ashlar::one_thread>(value); }
 };
 
 }  // namespace bench

@@ -146,7 +146,7 @@ constexpr row rows[] = {
     row_of<untrimmed<boost_null_mutex_peer>>("boost_null_mutex", "boost::fast_pool_allocator (no call)"),
 #endif
     row_of<untrimmed<pmr_pool_peer>>("pmr_pool", "pmr unsynchronized pool (no call)"),
-    row_of<ashlar_trimmed_peer<ashlar::null_lock>>("ashlar", "ashlar::pool_allocator (retain_slabs = 1)"),
+    row_of<ashlar_trimmed_peer<ashlar::one_thread>>("ashlar", "ashlar::pool_allocator, one_thread (retain_slabs = 1)"),
     row_of<ashlar_policy_peer<ashlar::release_now>>("ashlar_release_now", "ashlar::block_pool, release_now", false),
     row_of<ashlar_policy_peer<ashlar::never_release>>("ashlar_never_release", "ashlar::block_pool, never_release",
                                                       false),

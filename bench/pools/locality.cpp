@@ -121,7 +121,7 @@ struct ashlar_shrunk_peer : ashlar_peer {
 private:
   template <std::size_t NodeBytes>
   static void shrink() noexcept {
-    ashlar::detail::process_pool<NodeBytes, 8, ashlar::null_lock>::with_pool([](auto& pool) { pool.trim(); });
+    ashlar::detail::process_pool<NodeBytes, 8, ashlar::one_thread>::with_pool([](auto& pool) { pool.trim(); });
   }
 };
 
@@ -158,9 +158,9 @@ constexpr row rows[] = {
     row_of<left_alone<boost_null_mutex_peer>>("boost_null_mutex", "boost::fast_pool_allocator, null_mutex"),
 #endif
     row_of<left_alone<pmr_pool_peer>>("pmr_pool", "pmr unsynchronized pool"),
-    row_of<left_alone<ashlar_peer>>("ashlar", "ashlar::pool_allocator"),
+    row_of<left_alone<ashlar_peer>>("ashlar", "ashlar::pool_allocator, one_thread"),
     row_of<left_alone<ashlar_cached_peer>>("ashlar_cached", "ashlar::pool_allocator, thread_cached", false),
-    row_of<ashlar_shrunk_peer>("ashlar_shrunk", "ashlar::pool_allocator, shrunk in the last round", false),
+    row_of<ashlar_shrunk_peer>("ashlar_shrunk", "ashlar::pool_allocator, one_thread, shrunk last", false),
 };
 
 cell_list all_cells() {

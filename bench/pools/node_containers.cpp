@@ -148,7 +148,7 @@ constexpr row rows[] = {
     row_of<ashlar_populated_peer>("ashlar_populated", "ashlar::block_pool, populated pages", false),
     row_of<ashlar_huge_peer>("ashlar_huge", "ashlar::block_pool, huge pages", false),
     row_of<ashlar_cached_peer>("ashlar_cached", "ashlar::pool_allocator, thread_cached", false),
-    row_of<ashlar_peer>("ashlar", "ashlar::pool_allocator"),
+    row_of<ashlar_peer>("ashlar", "ashlar::pool_allocator, one_thread"),
 };
 
 cell_list all_cells() {

@@ -59,7 +59,7 @@ struct standard_peer {
 
 struct ashlar_peer {
   template <class T>
-  using allocator = ashlar::pool_allocator<T>;
+  using allocator = ashlar::pool_allocator<T, ashlar::one_thread>;
   template <class T>
   allocator<T> make() noexcept {
     return {};

@@ -24,15 +24,17 @@ pool_model pool_of(const advised_site& s) {
 std::string pool_text(const advised_site& s) {
   const site_features& f = *s.features;
   const std::string cells = fmt::format("a pool of {} cells: ", in_bytes(pool_of(s).cell_bytes));
-  const std::string threads = f.has_several_threads() || s.pool.has_several_threads ? ", thread_cached" : "";
-  if (s.request.kind == container_kind::shared)
-    return cells + fmt::format("std::allocate_shared with ashlar::pool_allocator<T{}>", threads);
+  const bool has_one_thread = !f.has_several_threads() && !s.pool.has_several_threads;
+  const std::string allocator =
+      has_one_thread ? "ashlar::pool_allocator<T> (or <T, one_thread>, if no second thread ever has such nodes)"
+                     : "ashlar::pool_allocator<T>";
+  if (s.request.kind == container_kind::shared) return cells + "std::allocate_shared with " + allocator;
   if (s.request.kind != container_kind::none)
-    return cells + fmt::format("ashlar::pool_allocator<T{}> as the allocator of the {}", threads, s.request.container);
+    return cells + fmt::format("{} as the allocator of the {}", allocator, s.request.container);
   if (is_new(f))
-    return cells + (threads.empty() ? "ashlar::object_pool<T>, or operator new of the class on a block_pool"
-                                    : "operator new of the class on a shared_block_pool");
-  return cells + (threads.empty() ? "ashlar::block_pool" : "ashlar::shared_block_pool");
+    return cells + (has_one_thread ? "ashlar::object_pool<T>, or operator new of the class on a block_pool"
+                                   : "operator new of the class on a shared_block_pool");
+  return cells + (has_one_thread ? "ashlar::block_pool" : "ashlar::shared_block_pool");
 }
 
 std::string arena_note(const site_features& f) {

@@ -207,7 +207,7 @@ template <class Base, resource R>
 class base_delete;
 template <class T, resource R>
 class allocator;
-template <class T, policy::lock Lock = null_lock>
+template <class T, policy::lock Lock = thread_cached>
 class pool_allocator;
 template <class T, process_wide_resource R>
 class stateless_allocator;

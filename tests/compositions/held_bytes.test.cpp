@@ -194,7 +194,7 @@ void hold_counters() {
 }
 
 TEST(held_bytes, of_a_counted_pool) {
-  hold_counters<ashlar::null_lock>();
+  hold_counters<ashlar::one_thread>();
   hold_counters<ashlar::spin_lock>();
 }
 

@@ -10,6 +10,7 @@
 #include <ashlar/adaptor/synchronized.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/base/threads.hpp>
 #include <ashlar/face/pmr_pools.hpp>
 #include <ashlar/face/pool_allocator.hpp>
 #include <ashlar/resource/block_pool.hpp>
@@ -143,7 +144,7 @@ template <std::size_t Bytes, class F>
 void for_each_watched_type(F f) {
   const auto with = [&](const char* name, auto&& cells) { f(name, static_cast<watched_cells&>(cells)); };
   with("fixed_block_pool", fixed_cells<Bytes>());
-  with("pool_allocator", process_cells<Bytes, ashlar::null_lock>());
+  with("pool_allocator, one_thread", process_cells<Bytes, ashlar::one_thread>());
   with("pool_allocator, spin_lock", process_cells<Bytes, ashlar::spin_lock>());
   with("pool_allocator, std::mutex", process_cells<Bytes, std::mutex>());
   with("pool_allocator, thread_cached", process_cells<Bytes, ashlar::thread_cached>());

@@ -19,6 +19,7 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/base/lock.hpp>
+#include <ashlar/base/threads.hpp>
 #include <ashlar/detail/support/allocation_result.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/face/pool_allocator.hpp>
@@ -26,6 +27,7 @@
 
 #include "tests/face/containers.hpp"
 #include "tests/support/build.hpp"
+#include "tests/support/death.hpp"
 #include "tests/support/types_of_build.hpp"
 
 namespace {
@@ -36,6 +38,8 @@ using ashlar_test::fill;
 template <class T>
 using pooled = pool_allocator<T>;
 using traits = std::allocator_traits<pooled<int>>;
+
+static_assert(std::is_same_v<pooled<int>, pool_allocator<int, ashlar::thread_cached>>, "safe without a further word");
 
 // The documented rows.
 static_assert(std::is_same_v<traits::is_always_equal, std::true_type> && std::is_empty_v<pooled<int>>);
@@ -232,8 +236,8 @@ struct counted_lock {
 template <class Lock>
 class pool_allocator_with : public ::testing::Test {};
 using all_locks = ashlar_test::types_of_build<
-    ::testing::Types<ashlar::null_lock, counted_lock, ashlar::thread_cached>,
-    ::testing::Types<ashlar::null_lock, ashlar::spin_lock, std::mutex, counted_lock, ashlar::thread_cached>>;
+    ::testing::Types<ashlar::one_thread, counted_lock, ashlar::thread_cached>,
+    ::testing::Types<ashlar::one_thread, ashlar::spin_lock, std::mutex, counted_lock, ashlar::thread_cached>>;
 TYPED_TEST_SUITE(pool_allocator_with, all_locks);
 
 TYPED_TEST(pool_allocator_with, retains_slabs_by_its_policy) {
@@ -295,5 +299,22 @@ void share_a_pool_among_threads() {
 TEST(pool_allocator, a_spin_lock_serves_many_threads) { share_a_pool_among_threads<ashlar::spin_lock>(); }
 
 TEST(pool_allocator, a_mutex_serves_many_threads) { share_a_pool_among_threads<std::mutex>(); }
+
+TEST(pool_allocator, the_default_serves_many_threads) { share_a_pool_among_threads<ashlar::thread_cached>(); }
+
+// Whichever comes first, in every run: with a container of its own, and only to ask.
+TEST(pool_allocator, of_one_thread_reports_its_first_foreign_thread) {
+  if (!ashlar_test::is_checked) GTEST_SKIP() << "looked for from level checked on";
+  using alone = pool_allocator<of_200_bytes, ashlar::one_thread>;
+  [[maybe_unused]] const char* const line =
+      "ashlar: precondition: used a pool of one_thread in a second thread, resource 0x*, size 200";
+  of_200_bytes* const p = alone().allocate(1);
+  ASHLAR_EXPECT_DEATH(std::thread([] { static_cast<void>(alone().allocate(1)); }).join(), line);
+  ASHLAR_EXPECT_DEATH(std::thread([p] { alone().deallocate(p, 1); }).join(), line);
+  ASHLAR_EXPECT_DEATH(std::thread([] { alone::with_pool([](auto&) {}); }).join(), line);
+  using by_another_name = pool_allocator<also_of_200_bytes, ashlar::null_lock>;
+  ASHLAR_EXPECT_DEATH(std::thread([] { static_cast<void>(by_another_name().allocate(1)); }).join(), line);
+  alone().deallocate(p, 1);
+}
 
 }  // namespace

@@ -4,8 +4,12 @@
 #include <map>
 #include <utility>
 
+#include <ashlar/base/threads.hpp>
 #include <ashlar/face/pool_allocator.hpp>
 
-using pooled_map = std::map<int, int, std::less<>, ashlar::pool_allocator<std::pair<const int, int>>>;
+using entry = std::pair<const int, int>;
+using pooled_map = std::map<int, int, std::less<>, ashlar::pool_allocator<entry>>;
+using map_of_one_thread = std::map<int, int, std::less<>, ashlar::pool_allocator<entry, ashlar::one_thread>>;
 
 void insert(pooled_map& numbers) { numbers[1] = 2; }
+void insert_in_one_thread(map_of_one_thread& numbers) { numbers[1] = 2; }

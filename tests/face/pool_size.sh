@@ -8,9 +8,9 @@ set -euo pipefail
 source=$1 object=$2
 shift 3
 if "$@" -dM -E -x c++ /dev/null | grep -q '__clang__'; then
-  declare -A most=([Os.null_lock]=5910 [Os.thread_cached]=16100 [O2.null_lock]=6240 [O2.thread_cached]=17130)
+  declare -A most=([Os.one_thread]=5910 [Os.thread_cached]=16100 [O2.one_thread]=6240 [O2.thread_cached]=17130)
 else
-  declare -A most=([Os.null_lock]=5510 [Os.thread_cached]=15030 [O2.null_lock]=7370 [O2.thread_cached]=18510)
+  declare -A most=([Os.one_thread]=5510 [Os.thread_cached]=15030 [O2.one_thread]=7370 [O2.thread_cached]=18510)
 fi
 
 # bytes_of <flag>…
@@ -24,7 +24,7 @@ compiler=("$@")
 fault=0
 for level in Os O2; do
   plain=$(bytes_of "-$level")
-  for lock in null_lock thread_cached; do
+  for lock in one_thread thread_cached; do
     pooled=$(bytes_of "-$level" "-DASHLAR_TEST_LOCK=ashlar::$lock")
     added=$((pooled - plain))
     echo "-$level, $lock: $added bytes more than a std::map without a pool ($plain); at most ${most[$level.$lock]} expected"

@@ -20,6 +20,7 @@
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/base/threads.hpp>
 #include <ashlar/detail/support/immortal.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
@@ -38,7 +39,7 @@ namespace {
 
 using ashlar::allocate_shared_pooled;
 using ashlar::block_pool;
-using ashlar::null_lock;
+using ashlar::one_thread;
 using ashlar::resource_ref;
 using ashlar::shared_block_pool;
 using ashlar::thread_cached;
@@ -123,8 +124,8 @@ std::size_t live_of() {
 template <class Lock>
 class shared_pooled_with : public ::testing::Test {};
 
-using locks = ashlar_test::types_of_build<::testing::Types<null_lock, thread_cached>,
-                                          ::testing::Types<null_lock, ashlar::spin_lock, std::mutex, thread_cached>>;
+using locks = ashlar_test::types_of_build<::testing::Types<one_thread, thread_cached>,
+                                          ::testing::Types<one_thread, ashlar::spin_lock, std::mutex, thread_cached>>;
 TYPED_TEST_SUITE(shared_pooled_with, locks);
 
 TYPED_TEST(shared_pooled_with, needs_no_pool_object) {

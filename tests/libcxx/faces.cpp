@@ -22,6 +22,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/base/threads.hpp>
 #include <ashlar/detail/face/shared_cell.hpp>
 #include <ashlar/face/counted_pool.hpp>
 #include <ashlar/face/pool_allocator.hpp>
@@ -39,7 +40,7 @@ namespace {
 
 using ashlar::allocate_shared_pooled;
 using ashlar::allocate_unique;
-using ashlar::null_lock;
+using ashlar::one_thread;
 using ashlar::thread_cached;
 using ashlar_test::counts_mallocs;
 using ashlar_test::mallocs;
@@ -97,7 +98,7 @@ void shared_objects_ask_malloc_for_nothing() {
   nothing_but_cells([&](int n) { return allocate_shared_pooled<knows_itself>(fixed, n); }, "a fixed_block_pool");
   nothing_but_cells([&](int n) { return allocate_shared_pooled<knows_itself>(shared, n); }, "a shared_block_pool");
   nothing_but_cells([](int n) { return allocate_shared_pooled<knows_itself>(n); }, "the process, any thread");
-  nothing_but_cells([](int n) { return allocate_shared_pooled<knows_itself, null_lock>(n); }, "the process, no lock");
+  nothing_but_cells([](int n) { return allocate_shared_pooled<knows_itself, one_thread>(n); }, "the process, no lock");
   nothing_but_cells([](int n) { return allocate_shared_pooled<knows_itself, std::mutex>(n); }, "the process, a mutex");
   expect(pool.live() + fixed.live() + shared.live() == 0, "all cells came back");
 }
@@ -231,7 +232,7 @@ int main() {
   the_last_owner_is_in_another_thread();
   unique_pointers_own();
   nothing_is_lost_where_a_constructor_throws();
-  containers_live_in_pools<null_lock>();
+  containers_live_in_pools<one_thread>();
   containers_live_in_pools<thread_cached>();
   counters_count<ashlar::process_counted_pool<>>();
   counters_count<ashlar::process_counted_pool<thread_cached>>();

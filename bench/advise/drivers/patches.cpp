@@ -29,7 +29,7 @@
 #include <ashlar/resource/arena.hpp>
 #include <ashlar/resource/retain_policy.hpp>
 template <class T>
-using node_allocator = ashlar::pool_allocator<T>;
+using node_allocator = ashlar::pool_allocator<T, ashlar::one_thread>;
 #else
 template <class T>
 using node_allocator = std::allocator<T>;
@@ -57,8 +57,8 @@ struct token {
   int line = 0, kind = 0;
   void* expanded_from = nullptr;
 #if defined(PATCHED)
-  static void* operator new(std::size_t) { return ashlar::pool_allocator<token>().allocate(1); }
-  static void operator delete(void* p) { ashlar::pool_allocator<token>().deallocate(static_cast<token*>(p), 1); }
+  static void* operator new(std::size_t) { return node_allocator<token>().allocate(1); }
+  static void operator delete(void* p) { node_allocator<token>().deallocate(static_cast<token*>(p), 1); }
 #endif
 };
 
@@ -87,7 +87,7 @@ std::size_t tokens(int size) {
 
 std::size_t retained(int size) {
 #if defined(PATCHED)
-  ashlar::pool_allocator<token>::with_pool([](auto& pool) { pool.retain(ashlar::never_release); });
+  node_allocator<token>::with_pool([](auto& pool) { pool.retain(ashlar::never_release); });
 #endif
   return tokens(size);
 }

@@ -31,11 +31,13 @@ struct null_lock {
 /// at a time.
 struct thread_cached {};
 
+struct one_thread;
+
 namespace policy {
 
-/// Synchronisation of the threads of a pool: a lock, or `thread_cached`.
+/// Synchronisation of the threads of a pool: a lock, `thread_cached`, or `one_thread`.
 template <class T>
-concept lock = basic_lockable<T> || std::same_as<T, thread_cached>;
+concept lock = basic_lockable<T> || std::same_as<T, thread_cached> || std::same_as<T, one_thread>;
 
 }  // namespace policy
 

@@ -9,7 +9,8 @@
 
 namespace ashlar::ASHLAR_ABI {
 
-/// One thread at a time uses the pool and all its objects, without atomics.
+/// One thread at a time uses the pool and all its objects, without atomics. A pool of the process, which belongs to no
+/// scope that hands it over, is bound to the first thread that uses it.
 struct one_thread {
   using lock_type = null_lock;
   static constexpr bool is_shared = false;

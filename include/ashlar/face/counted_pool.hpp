@@ -13,6 +13,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/base/threads.hpp>
 #include <ashlar/detail/checks/poison.hpp>
 #include <ashlar/detail/face/counter.hpp>
 #include <ashlar/detail/face/process_pool.hpp>
@@ -31,7 +32,8 @@ namespace detail {
 
 /// The counter for a lock policy: for any thread, unless there is no lock.
 template <policy::lock Lock>
-using counter_for = std::conditional_t<std::same_as<Lock, null_lock>, detail::plain_counter, detail::atomic_counter>;
+using counter_for =
+    std::conditional_t<std::same_as<Lock, one_thread> || std::same_as<Lock, null_lock>, plain_counter, atomic_counter>;
 
 }  // namespace detail
 
@@ -55,6 +57,8 @@ struct counter_cells<Counter, null_lock, Upstream> {
     return type(limits, std::move(upstream));
   }
 };
+template <class Counter, class Upstream>
+struct counter_cells<Counter, one_thread, Upstream> : counter_cells<Counter, null_lock, Upstream> {};
 template <class Counter, class Upstream>
 struct counter_cells<Counter, thread_cached, Upstream> {
   using type = shared_block_pool<Upstream>;
@@ -99,10 +103,11 @@ template <class Counter, class Cells>
 ///     owners->add();                               // two
 ///     if (counts.drop(owners)) delete object;      // the last drop has freed the counter; the caller ends the object
 ///
-/// `Lock` as in `pool_allocator`; counters are plain with `null_lock`, else atomic, unless `Counter` selects another
-/// type. From level `checked` on, counters that are live at the end of the pool are reported as a leak. Nothing is
-/// allocated before the first `make` or `reserve`. Thread safety: by `Lock`.
-template <policy::lock Lock = null_lock, detail::owner_counter Counter = detail::counter_for<Lock>,
+/// `Lock` as in `pool_allocator`, but one's own pool is for one thread by default, one at a time; counters are plain
+/// with `one_thread`, else atomic, unless `Counter` selects another type. From level `checked` on, counters that are
+/// live at the end of the pool are reported as a leak. Nothing is allocated before the first `make` or `reserve`.
+/// Thread safety: by `Lock`.
+template <policy::lock Lock = one_thread, detail::owner_counter Counter = detail::counter_for<Lock>,
           resource Upstream = default_upstream>
 class counted_pool {
   using source = detail::counter_cells<Counter, Lock, Upstream>;
@@ -185,8 +190,9 @@ private:
 };
 
 /// The process-wide pool of such counters, which needs no object: for smart pointers of two words, usable before and
-/// after `main`. See `process_pool`.
-template <policy::lock Lock = null_lock, detail::owner_counter Counter = detail::counter_for<Lock>>
+/// after `main`. See `process_pool`. Thread safety: that of `pool_allocator<T, Lock>`: any thread, unless `Lock` is
+/// `one_thread`.
+template <policy::lock Lock = thread_cached, detail::owner_counter Counter = detail::counter_for<Lock>>
 class process_counted_pool {
   using pool = detail::process_pool<sizeof(Counter), alignof(Counter), Lock>;
 

@@ -31,9 +31,10 @@ namespace ashlar::ASHLAR_ABI {
 /// | propagate_on_container_copy_assignment, _move_assignment, _swap | false | nothing to carry over |
 /// | select_on_container_copy_construction | a copy | the same pool |
 ///
-/// Thread safety: with `null_lock` (the default) one thread at a time may use all containers of one (size, alignment).
-/// With `thread_cached`, the best choice for threads, or with any lock, any thread may. A lock is default-constructible
-/// at compile time, as `std::mutex` is.
+/// Thread safety: any thread, with `thread_cached` (the default) or any lock. A lock is default-constructible at
+/// compile time, as `std::mutex` is. With `one_thread` (or `null_lock`, the same pools) the first thread that uses any
+/// container of one (size, alignment) is the only one that may: from level `checked` on the first call by another is
+/// reported.
 template <class T, policy::lock Lock>
 class pool_allocator {
 public:

@@ -118,7 +118,7 @@ template <class T, detail::resource_argument R, class... Args>
 
 /// As above, in the process-wide pool for cells of that size. Blocks above 64 KiB, counts included, come from operator
 /// new. Name a `Lock`, for example `thread_cached`, if the first argument of the constructor is a resource. Thread
-/// safety: that of `pool_allocator<T, Lock>`: any thread, unless `Lock` is `null_lock`.
+/// safety: that of `pool_allocator<T, Lock>`: any thread, unless `Lock` is `one_thread`.
 template <class T, policy::lock Lock = thread_cached, class... Args>
   requires(!std::is_array_v<T>)
 [[nodiscard]] std::shared_ptr<T> allocate_shared_pooled(Args&&... args) {

@@ -2,6 +2,7 @@
 // Rows of the fault matrix: pools of one cell size, and the allocators on them.
 #include <vector>
 
+#include <ashlar/base/threads.hpp>
 #include <ashlar/face/allocator.hpp>
 #include <ashlar/face/pool_allocator.hpp>
 #include <ashlar/resource/block_pool.hpp>
@@ -59,8 +60,8 @@ std::span<const interface> pools() {
       {.name = "allocator on shared_block_pool",
        .make = maker<pool_and_allocator<shared>>(),
        .cannot_express = no_parts},
-      {.name = "pool_allocator, null_lock",
-       .make = maker<process_wide<ashlar::null_lock>>(),
+      {.name = "pool_allocator, one_thread",
+       .make = maker<process_wide<ashlar::one_thread>>(),
        .cannot_express = of_process},
       {.name = "pool_allocator, spin_lock",
        .make = maker<process_wide<ashlar::spin_lock>>(),

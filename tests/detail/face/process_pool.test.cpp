@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/base/lock.hpp>
+#include <ashlar/base/threads.hpp>
 #include <ashlar/detail/face/process_cache.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/poison.hpp>
@@ -27,8 +28,8 @@ template <class Lock>
 class process_pool_with : public ::testing::Test {};
 
 using locks = ashlar_test::types_of_build<
-    ::testing::Types<ashlar::null_lock, std::mutex, ashlar::thread_cached>,
-    ::testing::Types<ashlar::null_lock, ashlar::spin_lock, std::mutex, ashlar::thread_cached>>;
+    ::testing::Types<ashlar::one_thread, std::mutex, ashlar::thread_cached>,
+    ::testing::Types<ashlar::one_thread, ashlar::spin_lock, std::mutex, ashlar::thread_cached>>;
 TYPED_TEST_SUITE(process_pool_with, locks);
 
 template <class Pool>

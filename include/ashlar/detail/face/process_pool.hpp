@@ -2,11 +2,15 @@
 // The pools that stateless allocators share: one for each cell size, alignment and lock, for the whole process.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
+#include <type_traits>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
+#include <ashlar/base/threads.hpp>
 #include <ashlar/detail/face/process_cache.hpp>
+#include <ashlar/detail/face/thread_binding.hpp>
 #include <ashlar/detail/slab/cached_pool.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/immortal.hpp>
@@ -20,6 +24,7 @@ namespace ashlar::ASHLAR_ABI::detail {
 /// The pool shared by all allocators of one cell size, alignment and lock. It is never destroyed, so containers with
 /// static storage duration may use it before and after `main`. The process is one linked image here: a library that is
 /// loaded by dlopen, or that hides its symbols, has its own pools, and a container must not cross that border.
+/// From level `checked` on a pool of `one_thread` reports the first call by a second thread.
 template <std::size_t CellBytes, std::size_t CellAlignment, policy::lock Lock>
 class process_pool {
 public:
@@ -44,19 +49,28 @@ public:
   }
 
 private:
+  static constexpr bool is_bound = checking_level >= checking::checked && std::same_as<Lock, null_lock>;
+  struct unbound {};
+
   using scope = check_scope<fork_safe<Lock>>;
 
   struct locked_pool {
     fixed_block_pool<CellBytes, CellAlignment> pool = {};
     ASHLAR_NO_UNIQUE_ADDRESS fork_safe<Lock> lock = {};
+    ASHLAR_NO_UNIQUE_ADDRESS std::conditional_t<is_bound, thread_binding, unbound> thread = {};
   };
 
   [[nodiscard]] static ASHLAR_INLINE locked_pool& instance() noexcept {
     locked_pool* self = &immortal_instance<locked_pool>.value;
     ASHLAR_IN_REGISTER(self);
+    if constexpr (is_bound) self->thread.expect_own_thread(&self->pool, CellBytes);
     return *self;
   }
 };
+
+/// The pools of `one_thread` are those of `null_lock`.
+template <std::size_t CellBytes, std::size_t CellAlignment>
+class process_pool<CellBytes, CellAlignment, one_thread> : public process_pool<CellBytes, CellAlignment, null_lock> {};
 
 /// The same with a cache in each thread. A thread's cache opens at its first allocation or free and closes at the end
 /// of the thread; its thread-local objects that are destroyed later go through the lock.
