@@ -6,7 +6,8 @@ import re
 
 from .public import names_in as public_names
 
-RULE = "types of fwd.hpp have a page and a compiled example, names of ashlar:: a page; links resolve; pages stay short"
+RULE = ("types of fwd.hpp have a page and a compiled example, names of ashlar:: a page; links resolve; pages stay short, and "
+        "speak of threads before their first example")
 
 DECLARED = re.compile(r"^(?:class|struct) (\w+);|^using (\w+) =", re.MULTILINE)
 FORWARD = "include/ashlar/fwd.hpp"
@@ -85,6 +86,13 @@ def too_long(file):
         yield file.problem(1, f"has {words} words, more than {MOST_WORDS}: mechanisms belong to docs/internals/")
 
 
+def silent_about_threads(file):
+    """What a page shows first is copied first, into programs with threads too."""
+    example = EXAMPLE.search(file.text)
+    if example and "thread" not in file.text[:example.start()]:
+        yield file.problem(1, "does not speak of threads before its first example: may several use what it shows?")
+
+
 def uncompiled(file, programs):
     """C code of a page that is no part of a program in C; a test compiles the C++ code."""
     for match in C_CODE.finditer(file.text):
@@ -128,6 +136,7 @@ def check(tree):
         elif is_page(file):
             yield from broken_links(file, tree)
             yield from too_long(file)
+            yield from silent_about_threads(file)
             yield from dead_mentions(file, tree)
             yield from uncompiled(file, programs)
         elif file.is_cpp or file.path.startswith("bench/"):
@@ -149,9 +158,10 @@ PLANTED = [
     {"docs/a.md": "`tests/base/gone.test.cpp`\n"},
     {"docs/a.md": "word " * (MOST_WORDS + 1)},
     {"docs/a.md": "```c\nint x = 1;\n```\n", "examples/a.c": "int x = 2;\n"},
+    {"docs/a.md": "# A\n```cpp\nint x = 1;\n```\nOne thread at a time.\n"},
 ]
 CLEAN = [
-    {FORWARD: "class kept;\nusing also = kept;\n", "docs/a.md": "`kept<int>`, also\n```cpp\nkept<int> k;\n```\n",
+    {FORWARD: "class kept;\nusing also = kept;\n", "docs/a.md": "`kept<int>`, also, in any thread\n```cpp\nkept<int> k;\n```\n",
      "examples/a.cpp": "also a;\n"},
     {"docs/a.md": "# A\n[b](b.md#how-it-works), [c](../README.md#a)\n", "docs/b.md": "## How it works\n",
      "README.md": "# `a`\n"},

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A C++ block of the documentation, as a function.
+#pragma once
+
+#include <cstddef>
+
+struct documented_block {
+  const char* where;
+  int (*run)();
+};
+
+extern "C" const documented_block documented_blocks[];
+extern "C" const std::size_t documented_count;
