@@ -7,18 +7,18 @@
 #include <cstdint>
 #include <string_view>
 
-#include <sys/syscall.h>
-#include <unistd.h>
 #include <unwind.h>
 
 #include <ashlar/base/lock.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/immortal.hpp>
+#include <ashlar/detail/support/kernel.hpp>
 #include <ashlar/detail/support/text_writer.hpp>
 #include <ashlar/detail/thread/fork_safe_lock.hpp>
 
 #include "malloc/error_stream.hpp"
 #include "malloc/loaded_files.hpp"
+#include "malloc/system.hpp"
 
 // Weak: programs in C have no unwinder, and glibc before 2.35 none that takes no lock of the loader.
 extern "C" {
@@ -91,11 +91,8 @@ constinit detail::immortal<detail::fork_safe_lock<spin_lock>> unwinding;
 // argument, which it refuses.
 [[nodiscard]] bool is_readable(const void* const* words) noexcept {
   constexpr int no_such_act = ~0;
-  const int before = errno;
-  const bool is_refused = ::syscall(SYS_rt_sigprocmask, no_such_act, words, nullptr, sizeof(std::uint64_t)) == -1;
-  const bool reads = is_refused && errno != EFAULT;
-  errno = before;
-  return reads;
+  const long result = detail::call_kernel(SYS_rt_sigprocmask, no_such_act, words, nullptr, sizeof(std::uint64_t));
+  return result < 0 && result != -EFAULT;
 }
 
 // Code without frame pointers leaves any value in the register: each must lead upwards, not far, to what can be read.
@@ -138,12 +135,12 @@ ASHLAR_COLD std::uint32_t take_frames(const void** to, std::uint32_t most, const
 }
 
 void take_stack(call_stack& to, const caller_frame& from) noexcept {
-  to.thread = ::gettid();
+  to.thread = thread_id();
   to.depth = take_frames(to.frames, call_stack::most_frames, from);
 }
 
 ASHLAR_COLD void take_stack_at(call_stack& to, const void* instruction, const void* const* frame) noexcept {
-  to.thread = ::gettid();
+  to.thread = thread_id();
   frames found{to.frames, call_stack::most_frames, 0};
   if (!unwind(found, instruction)) {
     found.add(instruction);

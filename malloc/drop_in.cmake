@@ -46,7 +46,7 @@ set(ashlar_malloc_cold_sources api.cpp bad_alloc.cpp call_stack.cpp cold_code.cp
 set(ashlar_malloc_flags -fPIC -ffunction-sections -fdata-sections -fvisibility=hidden -fvisibility-inlines-hidden -fno-exceptions -fno-rtti
   -funwind-tables -fno-threadsafe-statics -ftls-model=initial-exec -fno-plt
   -fno-builtin-malloc -fno-builtin-calloc -fno-builtin-realloc -fno-builtin-free
-  -DASHLAR_FOR_SIZE -DASHLAR_STAYS_LOADED -DASHLAR_MAY_LACK_GLIBC)
+  -DASHLAR_FOR_SIZE -DASHLAR_STAYS_LOADED -DASHLAR_MAY_LACK_GLIBC -DASHLAR_TELLS_OF_MAPS)
 set(ashlar_malloc_link_flags -static-libgcc LINKER:--as-needed LINKER:-z,now LINKER:-z,relro LINKER:-z,initfirst
   LINKER:--gc-sections LINKER:-z,nodelete LINKER:--no-undefined "LINKER:--version-script=${CMAKE_CURRENT_SOURCE_DIR}/exports.map")
 # Speed counts even in a debug build of everything else. Each page of code is one more to be mapped in each process.
@@ -181,7 +181,6 @@ set(ashlar_routed_names malloc free calloc realloc reallocarray free_sized free_
 if(TARGET ashlar_malloc AND CMAKE_OBJCOPY)
   set(ashlar_unrouted_objects "")
   list(TRANSFORM ashlar_routed_names REPLACE "(.+)" "--redefine-sym=\\1=ashlar_unrouted_\\1" OUTPUT_VARIABLE renamings)
-  list(APPEND renamings --redefine-sym=mmap=ashlar_mmap_after_release)
   foreach(part IN ITEMS hot cold)
     set(object "${PROJECT_BINARY_DIR}/malloc/unrouted_${part}.o")
     add_custom_command(OUTPUT "${object}"
@@ -191,7 +190,6 @@ if(TARGET ashlar_malloc AND CMAKE_OBJCOPY)
   endforeach()
   ashlar_add_malloc_object(ashlar_malloc_router 0 "${ashlar_malloc_router_flags}" route/family.cpp route/group.cpp
     route/sites.cpp route/start.cpp route/threads.cpp)
-  # Of inline functions that both have, the linker takes those of the first objects, with their name of mmap.
   add_library(ashlar_malloc-route SHARED ${ashlar_unrouted_objects} $<TARGET_OBJECTS:ashlar_malloc_router>
     $<TARGET_OBJECTS:ashlar_malloc_fork_handlers>)
   add_dependencies(ashlar_malloc-route ashlar_malloc_hot_fast ashlar_malloc_cold_fast)

@@ -6,7 +6,6 @@
 #include <cstdint>
 
 #include <pthread.h>
-#include <unistd.h>
 
 #include <ashlar/base/lock.hpp>
 #include <ashlar/detail/support/immortal.hpp>
@@ -16,6 +15,7 @@
 #include "malloc/profile_tables.hpp"
 #include "malloc/profile_text.hpp"
 #include "malloc/sampling.hpp"
+#include "malloc/system.hpp"
 
 namespace ashlar::drop_in {
 
@@ -50,7 +50,7 @@ public:
   static void serve_wanted() noexcept {
     while (wanted.load(detail::memory_order_seq_cst) != nullptr && profile_lock.value.try_lock()) {
       const char* const path = wanted.exchange(nullptr, detail::memory_order_seq_cst);
-      if (path != nullptr && wanted_by.load(detail::memory_order_relaxed) == ::getpid())
+      if (path != nullptr && wanted_by.load(detail::memory_order_relaxed) == process_id())
         write_profile(path, tables.value);
       profile_lock.value.unlock();
     }
@@ -122,7 +122,7 @@ ASHLAR_COLD void heap_profile::put_back(const profiled_block& block) noexcept {
 }
 
 ASHLAR_COLD void heap_profile::write(const char* path) noexcept {
-  wanted_by.store(::getpid(), detail::memory_order_relaxed);
+  wanted_by.store(process_id(), detail::memory_order_relaxed);
   wanted.store(path, detail::memory_order_seq_cst);
   profile_scope::serve_wanted();
 }

@@ -8,20 +8,21 @@
 #include <string_view>
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <ashlar/detail/support/algorithm.hpp>
+
+#include "malloc/system.hpp"
 
 namespace ashlar::drop_in {
 
 /// Calls of `next` return the lines of a file. A line longer than the buffer is cut off. Async-signal-safe.
 class file_lines {
 public:
-  explicit file_lines(const char* path) noexcept : file_(::open(path, O_RDONLY | O_CLOEXEC)) {}
+  explicit file_lines(const char* path) noexcept : file_(files::open(path, O_RDONLY)) {}
   file_lines(const file_lines&) = delete;
   file_lines& operator=(const file_lines&) = delete;
   ~file_lines() {
-    if (file_ >= 0) ::close(file_);
+    if (file_ >= 0) files::close(file_);
   }
 
   /// Returns: whether there is a line; it is valid until the next call, and without its newline.
@@ -38,7 +39,7 @@ public:
 private:
   [[nodiscard]] bool get(char& c) noexcept {
     if (at_ == end_) {
-      const ::ssize_t got = file_ >= 0 ? ::read(file_, buffer_, sizeof buffer_) : 0;
+      const long got = file_ >= 0 ? files::read(file_, buffer_) : 0;
       if (got <= 0) return false;
       at_ = buffer_;
       end_ = buffer_ + got;

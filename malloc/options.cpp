@@ -12,6 +12,8 @@
 #include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/immortal.hpp>
 #include <ashlar/detail/support/panic.hpp>
+#include <ashlar/detail/system/coarse_clock.hpp>
+#include <ashlar/detail/system/random_bits.hpp>
 #include <ashlar/detail/thread/fork_safe_lock.hpp>
 #include <ashlar/heap/heap_options.hpp>
 #include <ashlar/heap/process_heap.hpp>
@@ -151,6 +153,8 @@ void choose_fast_paths() noexcept {
 }
 
 void start() noexcept {
+  detail::kernel_clock::find();  // now, while no lock is held; so also the secret
+  static_cast<void>(detail::process_secret());
   process_heap_type::expect_forks();
   hold_streams_over_forks();
   end_misuse_by(settings().aborts);

@@ -9,11 +9,10 @@
 #include <new>
 #include <utility>
 
-#include <sys/mman.h>
-
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/system/system_calls.hpp>
 
 #include "malloc/export.hpp"
 #include "malloc/route/group.hpp"
@@ -146,11 +145,7 @@ namespace route = ashlar::route;
 
 extern "C" {
 
-void* ashlar_mmap_after_release(void* place, std::size_t bytes, int protection, int flags, int file,
-                                off_t offset) noexcept {
-  route::range.release_idle(bytes);
-  return ::mmap(place, bytes, protection, flags, file, offset);
-}
+void ashlar_before_map(std::size_t bytes) noexcept { route::range.release_idle(bytes); }
 
 ASHLAR_EXPORT void* malloc(std::size_t bytes) noexcept {
   if (route::may_be_site(ASHLAR_RETURN_ADDRESS())) return route::malloc_at_site(bytes);

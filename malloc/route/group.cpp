@@ -3,7 +3,6 @@
 #include "malloc/route/group.hpp"
 
 #include <bit>
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -13,6 +12,7 @@
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/system/random_bits.hpp>
+#include <ashlar/detail/system/system_calls.hpp>
 #include <ashlar/os/pages.hpp>
 
 namespace ashlar::route {
@@ -40,12 +40,11 @@ constexpr std::size_t least_pages_of_coloured_chunk = 16;  // of smaller ones to
 
 /// Returns: whether there is fresh memory at the place. The system grants it where nothing is mapped.
 [[nodiscard]] bool map_at(std::byte* place, std::size_t bytes) noexcept {
-  const int before = errno;
+  const detail::errno_scope<detail::system_calls> keep;
   constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
-  void* const p = ::mmap(place, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+  void* const p = detail::memory_calls::map(place, bytes, PROT_READ | PROT_WRITE, flags);
   const bool is_there = p == place;
-  if (!is_there && p != MAP_FAILED) static_cast<void>(::munmap(p, bytes));  // a kernel without the last flag
-  errno = before;
+  if (!is_there && p != MAP_FAILED) detail::memory_calls::unmap(p, bytes);  // a kernel without the last flag
   return is_there;
 }
 
@@ -200,12 +199,11 @@ void group::leave_to_system() noexcept {
   range.count_warm(0, chunk_bytes());
   leaving->next = cold_list_;
   cold_list_ = leaving;
-  const int before = errno;
+  const detail::errno_scope<detail::system_calls> keep;
   const std::size_t page = os::pages::page_bytes();
   std::byte* const begin = detail::align_up(memory_of(*leaving), page);
   std::byte* const end = detail::align_down(memory_of(*leaving) + chunk_bytes(), page);
-  if (begin < end) static_cast<void>(::madvise(begin, static_cast<std::size_t>(end - begin), MADV_DONTNEED));
-  errno = before;
+  if (begin < end) detail::memory_calls::advise(begin, static_cast<std::size_t>(end - begin), MADV_DONTNEED);
 }
 
 // The next count comes after a growth by a 16th of all chunks that a count looks at, so that all counts together take a

@@ -10,12 +10,12 @@
 #include <string_view>
 
 #include <link.h>
-#include <pthread.h>
 #include <sys/auxv.h>
 
 #include <ashlar/base/lock.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/panic.hpp>
+#include <ashlar/detail/thread/fork.hpp>
 #include <ashlar/os/pages.hpp>
 
 #include "malloc/route/build_ids.hpp"
@@ -280,8 +280,6 @@ bool find_modules() noexcept {
   return true;
 }
 
-[[nodiscard]] std::uintptr_t this_thread() noexcept { return static_cast<std::uintptr_t>(::pthread_self()); }
-
 /// Effects: in the thread that loads a library: looks whether it is there.
 ASHLAR_COLD void look_for_modules() noexcept {
   const std::uint32_t left = value_of(looks_left);
@@ -296,7 +294,8 @@ ASHLAR_COLD void look_for_modules() noexcept {
 const site_node* site_of_call(std::uintptr_t return_address, const void* const* frame) noexcept {
   const site_table* in = sites.load(detail::memory_order_acquire);  // pairs with publish_sites()
   const site_node* node = in->find(site_key(return_address, 0));
-  if (ASHLAR_UNLIKELY(node == nullptr && value_of(looks_left) != 0) && value_of(loading_thread) == this_thread()) {
+  if (ASHLAR_UNLIKELY(node == nullptr && value_of(looks_left) != 0) &&
+      value_of(loading_thread) == detail::this_thread()) {
     look_for_modules();
     in = sites.load(detail::memory_order_acquire);
     node = in->find(site_key(return_address, 0));
@@ -315,7 +314,7 @@ void notice_loader(const void* return_address) noexcept {
   const auto at = reinterpret_cast<std::uintptr_t>(return_address);
   if (at - loader_begin >= loader_end - loader_begin) return;
   const detail::lock_scope held(modules_lock);
-  set(loading_thread, this_thread());
+  set(loading_thread, detail::this_thread());
   if (value_of(looks_left) == 0) fill_filter(true);
   set(looks_left, looks_after_notice);
 }
@@ -349,7 +348,7 @@ void unlock_sites() noexcept { modules_lock.unlock(); }
 
 void unlock_sites_in_child() noexcept {
   const bool was_loading = value_of(looks_left) != 0;
-  if (was_loading && value_of(loading_thread) != this_thread()) set(looks_left, std::uint32_t{0});
+  if (was_loading && value_of(loading_thread) != detail::this_thread()) set(looks_left, std::uint32_t{0});
   // A thread that the fork left behind may have changed whether a group that is given up takes calls, and not yet have
   // revised the filter.
   if (was_loading || has_given_up()) fill_filter(value_of(looks_left) != 0);

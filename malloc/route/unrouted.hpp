@@ -4,8 +4,6 @@
 
 #include <cstddef>
 
-#include <sys/types.h>
-
 #include <ashlar/detail/support/hints.hpp>
 
 struct ashlar_heap;
@@ -34,7 +32,3 @@ ASHLAR_UNROUTED(int, ashlar_try_expand, void* p, std::size_t bytes) noexcept;
 ASHLAR_UNROUTED(void, ashlar_heap_free, ashlar_heap* heap, void* p) noexcept;
 ASHLAR_UNROUTED(void*, ashlar_heap_realloc, ashlar_heap* heap, void* p, std::size_t bytes) noexcept;
 ASHLAR_UNROUTED(ashlar_heap*, ashlar_heap_of, const void* p) noexcept;
-
-/// The mmap of libashlar's objects.
-extern "C" ASHLAR_OF_THIS_LIBRARY void* ashlar_mmap_after_release(void* place, std::size_t bytes, int protection,
-                                                                  int flags, int file, off_t offset) noexcept;

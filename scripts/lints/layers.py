@@ -33,7 +33,8 @@ FORWARD = "include/ashlar/fwd.hpp"
 
 # The operating system and the instrumentation tools are visible here only.
 SYSTEM = ("include/ashlar/os/", "include/ashlar/detail/system/", "include/ashlar/detail/thread/",
-          "include/ashlar/detail/profiling/", "include/ashlar/detail/support/platform.hpp",
+          "include/ashlar/detail/profiling/", "include/ashlar/detail/support/kernel.hpp",
+          "include/ashlar/detail/support/platform.hpp", "include/ashlar/detail/support/quiet_write.hpp",
           "include/ashlar/detail/support/poison.hpp")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)

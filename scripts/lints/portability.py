@@ -13,7 +13,8 @@ EXTENSION = re.compile(r"\b__builtin_(?!addressof\b)\w+|\b__(?:atomic|sync|ATOMI
                        r"\b__PRETTY_FUNCTION__\b|\[\[(?:gnu|clang)::|\[\[no_unique_address\]\]")
 # The others have ELF's weak symbols, and compile such code for ELF alone.
 MAY_EXTEND = ("include/ashlar/detail/support/atomics.hpp", "include/ashlar/detail/support/hints.hpp",
-              "include/ashlar/detail/support/platform.hpp", "include/ashlar/detail/profiling/profilers.hpp",
+              "include/ashlar/detail/support/kernel.hpp", "include/ashlar/detail/support/platform.hpp",
+              "include/ashlar/detail/profiling/profilers.hpp",
               "include/ashlar/os/no_heap_scope.hpp")
 
 # Lower-case macros of <windows.h> and of what it includes; NOMINMAX leaves min and max out.

@@ -2,7 +2,6 @@
 // Whole pages of the operating system at any alignment: reserve, commit, decommit, release.
 #pragma once
 
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 
@@ -135,10 +134,7 @@ public:
   }
 
 private:
-  struct keep_errno {
-    int saved = errno;
-    ~keep_errno() { errno = saved; }
-  };
+  using keep_errno = detail::errno_scope<Calls>;
 
   // The kernel places mappings of one size side by side: after one aligned mapping, the first attempt nearly always
   // succeeds.

@@ -2,7 +2,6 @@
 // The address range of the heap of the process: where its extents lie, and who owns each 4 MiB window of it.
 #pragma once
 
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 
@@ -15,6 +14,7 @@
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/system/random_bits.hpp>
+#include <ashlar/detail/system/system_calls.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 
@@ -183,10 +183,8 @@ private:
   }
 
   [[nodiscard]] static void* map_at(std::uintptr_t place, std::size_t size, bool usable) noexcept {
-    const int saved = errno;
-    void* const p = Calls::map_near(reinterpret_cast<void*>(place), size, usable);
-    errno = saved;
-    return p;
+    const errno_scope<Calls> keep;
+    return Calls::map_near(reinterpret_cast<void*>(place), size, usable);
   }
   [[nodiscard]] static void* map_anywhere(std::size_t size, std::size_t alignment, bool usable) noexcept {
     return usable ? Pages::map(size, alignment) : Pages::reserve(size, alignment);

@@ -2,7 +2,6 @@
 // Properties of an upstream's pages: whether they come zeroed, can be decommitted, moved, and given back.
 #pragma once
 
-#include <cerrno>
 #include <cstddef>
 
 #include <ashlar/base/config.hpp>
@@ -10,6 +9,7 @@
 #include <ashlar/detail/heap/cell_layout.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/poison.hpp>
+#include <ashlar/detail/system/system_calls.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/os/pages.hpp>
 #include <ashlar/resource/page_resource.hpp>
@@ -44,20 +44,16 @@ struct page_discard<basic_page_resource<Fresh, Pages<Calls>>> {
   /// Effects: decommits whole pages: they stay usable, and are zero at their next touch. Returns: false if the system
   /// refuses, as it does for locked pages.
   [[nodiscard]] static bool discard([[maybe_unused]] void* p, [[maybe_unused]] std::size_t bytes) noexcept {
-    bool done = false;
-    const int saved = errno;
-    if constexpr (is_possible) done = Calls::discard(p, bytes);
-    errno = saved;
-    return done;
+    const errno_scope<Calls> keep;
+    if constexpr (is_possible) return Calls::discard(p, bytes);
+    else return false;
   }
 
   /// Effects: makes whole pages accessible or not. Returns: false if the system refuses, as beyond its number of
   /// mappings.
   [[nodiscard]] static bool protect(void* p, std::size_t bytes, bool accessible) noexcept {
-    const int saved = errno;
-    const bool done = Calls::protect(p, bytes, accessible);
-    errno = saved;
-    return done;
+    const errno_scope<Calls> keep;
+    return Calls::protect(p, bytes, accessible);
   }
 
   /// Returns: address space to which a block can move, or null.

@@ -5,6 +5,11 @@
 #include <cstdint>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/detail/support/atomics.hpp>
+#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/kernel.hpp>
+#include <ashlar/detail/system/auxiliary_values.hpp>
+#include <ashlar/detail/system/vdso.hpp>
 
 #if ASHLAR_POSIX
 #include <time.h>
@@ -16,6 +21,59 @@
 
 namespace ashlar::ASHLAR_ABI::detail {
 
+#if ASHLAR_MAPS_BY_KERNEL && ASHLAR_HAS_VDSO
+
+/// clock_gettime of the kernel: that of the C library is one that other libraries stand in front of, to change the
+/// time. Constant-initialised. Thread safety: any thread; async-signal-safe.
+class kernel_clock {
+public:
+  /// Effects: finds the function, so that no later call asks for it.
+  static void find() noexcept { static_cast<void>(function()); }
+
+  [[nodiscard]] static timespec now(clockid_t clock) noexcept {
+    timespec time = {};
+    const auto read = function();
+    if (read == nullptr || read(clock, &time) != 0) detail::call_kernel(SYS_clock_gettime, clock, &time);
+    return time;
+  }
+
+private:
+  using reader = int (*)(clockid_t, timespec*);
+  static constexpr std::uintptr_t none = 1;  // no function has this address
+
+  [[nodiscard]] static reader function() noexcept {
+    std::uintptr_t known = function_.load(memory_order_relaxed);
+    if (known == 0) function_.store(known = search(), memory_order_relaxed);
+    return known == none ? nullptr : reinterpret_cast<reader>(known);
+  }
+
+  [[nodiscard]] ASHLAR_COLD static std::uintptr_t search() noexcept {
+#if defined(__aarch64__)
+    constexpr const char* name = "__kernel_clock_gettime";
+#else
+    constexpr const char* name = "__vdso_clock_gettime";
+#endif
+    const std::uintptr_t image = auxiliary_value<AT_SYSINFO_EHDR>::get();
+    const std::uintptr_t found = image != 0 ? vdso_symbols(image).find(name) : 0;
+    return found != 0 ? found : none;
+  }
+
+  static inline constinit atomic<std::uintptr_t> function_ = 0;
+};
+
+#elif ASHLAR_POSIX
+
+struct kernel_clock {
+  static void find() noexcept {}
+  [[nodiscard]] static timespec now(clockid_t clock) noexcept {
+    timespec time = {};
+    static_cast<void>(::clock_gettime(clock, &time));
+    return time;
+  }
+};
+
+#endif
+
 /// Returns: milliseconds since some start, monotonic, a few behind at most (on Windows 16). Modulo 2^32: differences
 /// are right up to 49 days. Complexity: 5 to 20 ns, without a system call on Linux. Without an operating system time
 /// stands still. Thread safety: any thread; async-signal-safe.
@@ -26,8 +84,7 @@ namespace ashlar::ASHLAR_ABI::detail {
 #else
   constexpr clockid_t clock = CLOCK_MONOTONIC;
 #endif
-  timespec now = {};
-  static_cast<void>(::clock_gettime(clock, &now));
+  const timespec now = kernel_clock::now(clock);
   return static_cast<std::uint32_t>(now.tv_sec) * 1000 + static_cast<std::uint32_t>(now.tv_nsec / 1'000'000);
 #elif ASHLAR_WINDOWS
   return static_cast<std::uint32_t>(::GetTickCount64());

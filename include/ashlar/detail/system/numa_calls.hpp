@@ -3,16 +3,11 @@
 #pragma once
 
 #include <array>
-#include <cerrno>
 #include <cstddef>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/support/bitmap.hpp>
-
-#if defined(__linux__) && ASHLAR_POSIX
-#include <sys/syscall.h>
-#include <unistd.h>
-#endif
+#include <ashlar/detail/support/kernel.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 
@@ -48,10 +43,8 @@ struct numa_calls {
     numa_nodes nodes;
 #if defined(SYS_get_mempolicy)
     constexpr unsigned long of_allowed = 4;  // MPOL_F_MEMS_ALLOWED
-    const int error = errno;
-    if (::syscall(SYS_get_mempolicy, nullptr, nodes.words.data(), numa_nodes::most, nullptr, of_allowed) != 0)
+    if (detail::call_kernel(SYS_get_mempolicy, nullptr, nodes.words.data(), numa_nodes::most, nullptr, of_allowed) != 0)
       nodes = {};
-    errno = error;
 #endif
     return nodes;
   }
@@ -60,12 +53,8 @@ struct numa_calls {
   static bool place([[maybe_unused]] void* p, [[maybe_unused]] std::size_t bytes, [[maybe_unused]] numa_policy policy,
                     [[maybe_unused]] const numa_nodes& nodes) noexcept {
 #if defined(SYS_mbind)
-    const int error = errno;
     // The kernel reads one bit fewer than it is told.
-    const long failed =
-        ::syscall(SYS_mbind, p, bytes, static_cast<int>(policy), nodes.words.data(), numa_nodes::most + 1, 0);
-    errno = error;
-    return failed == 0;
+    return detail::call_kernel(SYS_mbind, p, bytes, policy, nodes.words.data(), numa_nodes::most + 1, 0) == 0;
 #else
     return false;
 #endif

@@ -9,19 +9,16 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/system/auxiliary_values.hpp>
 #include <ashlar/detail/system/coarse_clock.hpp>
-
-#if defined(__linux__)
-#include <sys/auxv.h>
-#endif
 
 namespace ashlar::ASHLAR_ABI::detail {
 
 /// Returns: a word that is the same at each call in a process: of the 16 random bytes that Linux gives each program;
 /// on other systems of an address. Complexity: a search of some 20 entries.
 [[nodiscard]] ASHLAR_COLD inline std::uint64_t process_secret() noexcept {
-#if defined(__linux__)
-  if (const unsigned long bytes = ::getauxval(AT_RANDOM); bytes != 0) {
+#if defined(__linux__) && ASHLAR_POSIX
+  if (const unsigned long bytes = auxiliary_value<AT_RANDOM>::get(); bytes != 0) {
     std::uint64_t words[2];
     std::memcpy(words, reinterpret_cast<const void*>(bytes), sizeof words);
     return detail::mixed(words[0] ^ detail::mixed(words[1]));  // the first bytes guard stacks: they stay secret

@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/detail/system/system_calls.hpp>
 
 #if defined(__linux__)
 #include <sys/mman.h>
@@ -22,7 +23,7 @@ struct reserved_huge_pages {
 #if defined(MAP_HUGETLB)
     constexpr int of_two_mib = 21 << 26;  // MAP_HUGE_2MB, missing in older system headers
     constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | of_two_mib;
-    void* const p = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+    void* const p = memory_calls::map(nullptr, bytes, PROT_READ | PROT_WRITE, flags);
     return p != MAP_FAILED ? p : nullptr;
 #else
     return nullptr;

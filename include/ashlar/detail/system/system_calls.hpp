@@ -8,6 +8,33 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/kernel.hpp>
+
+namespace ashlar::ASHLAR_ABI::detail {
+
+/// Keeps `errno` for a scope around `Calls`, unless these tell that they leave it alone.
+template <class Calls>
+class errno_scope {
+public:
+  errno_scope() noexcept {
+    if constexpr (changes_it) saved_ = errno;
+  }
+  errno_scope(const errno_scope&) = delete;
+  errno_scope& operator=(const errno_scope&) = delete;
+  ~errno_scope() {
+    if constexpr (changes_it) errno = saved_;
+  }
+
+private:
+  static constexpr bool changes_it = [] {
+    if constexpr (requires { Calls::changes_errno; }) return Calls::changes_errno;
+    else return true;
+  }();
+
+  int saved_ = 0;
+};
+
+}  // namespace ashlar::ASHLAR_ABI::detail
 
 // Without an operating system there are no pages: `system_calls` stays incomplete, and code that needs pages does not
 // compile. It needs another upstream: a `buffer_resource` or the `null_resource`.
@@ -32,9 +59,51 @@ struct system_calls : portable_calls {};
 
 namespace ashlar::ASHLAR_ABI::detail {
 
+/// The calls behind `system_calls`, as the C library has them; directly where that is known.
+struct memory_calls {
+#if ASHLAR_MAPS_BY_KERNEL
+  [[nodiscard]] static void* map(void* place, std::size_t bytes, int protection, int flags) noexcept {
+    const long result = detail::call_kernel(SYS_mmap, place, bytes, protection, flags, -1, 0);
+    return detail::is_kernel_error(result) ? MAP_FAILED : reinterpret_cast<void*>(result);
+  }
+  static int unmap(void* p, std::size_t bytes) noexcept { return status(SYS_munmap, p, bytes); }
+  static int protect(void* p, std::size_t bytes, int protection) noexcept {
+    return status(SYS_mprotect, p, bytes, protection);
+  }
+  static int advise(void* p, std::size_t bytes, int advice) noexcept { return status(SYS_madvise, p, bytes, advice); }
+  static int lock(void* p, std::size_t bytes) noexcept { return status(SYS_mlock, p, bytes); }
+  static int synchronise(void* p, std::size_t bytes) noexcept { return status(SYS_msync, p, bytes, MS_ASYNC); }
+  static void* remap(void* p, std::size_t bytes, std::size_t new_bytes, int flags, void* place) noexcept {
+    const long result = detail::call_kernel(SYS_mremap, p, bytes, new_bytes, flags, place);
+    return detail::is_kernel_error(result) ? MAP_FAILED : reinterpret_cast<void*>(result);
+  }
+
+private:
+  template <class... Words>
+  static int status(long number, Words... words) noexcept {
+    return static_cast<int>(detail::call_kernel(number, words...));
+  }
+#else
+  [[nodiscard]] static void* map(void* place, std::size_t bytes, int protection, int flags) noexcept {
+    return ::mmap(place, bytes, protection, flags, -1, 0);
+  }
+  static int unmap(void* p, std::size_t bytes) noexcept { return ::munmap(p, bytes); }
+  static int protect(void* p, std::size_t bytes, int protection) noexcept { return ::mprotect(p, bytes, protection); }
+  static int advise(void* p, std::size_t bytes, int advice) noexcept { return ::madvise(p, bytes, advice); }
+  static int lock(void* p, std::size_t bytes) noexcept { return ::mlock(p, bytes); }
+  static int synchronise(void* p, std::size_t bytes) noexcept { return ::msync(p, bytes, MS_ASYNC); }
+#if defined(__linux__)
+  static void* remap(void* p, std::size_t bytes, std::size_t new_bytes, int flags, void* place) noexcept {
+    return ::mremap(p, bytes, new_bytes, flags, place);
+  }
+#endif
+#endif
+};
+
 /// Each call returns whether it succeeded. Fresh memory is zero.
 struct system_calls {
-  static constexpr bool unmaps_parts = true;  ///< a part of a mapping can be given back
+  static constexpr bool unmaps_parts = true;                     ///< a part of a mapping can be given back
+  static constexpr bool changes_errno = !ASHLAR_MAPS_BY_KERNEL;  ///< of each call
 
   [[nodiscard]] static std::size_t page_bytes() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
@@ -53,26 +122,27 @@ struct system_calls {
   /// As `map`, at `place` if that range is free. If `place` is null, the system selects the address.
   [[nodiscard]] static void* map_near(void* place, std::size_t bytes, bool accessible) noexcept {
     const int protection = accessible ? PROT_READ | PROT_WRITE : PROT_NONE;
-    void* const p = ::mmap(place, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | no_reserve, -1, 0);
+    detail::before_map(bytes);
+    void* const p = memory_calls::map(place, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | no_reserve);
     return p != MAP_FAILED ? p : nullptr;
   }
 
-  [[nodiscard]] static bool unmap(void* p, std::size_t bytes) noexcept { return ::munmap(p, bytes) == 0; }
+  [[nodiscard]] static bool unmap(void* p, std::size_t bytes) noexcept { return memory_calls::unmap(p, bytes) == 0; }
 
   [[nodiscard]] static bool protect(void* p, std::size_t bytes, bool accessible) noexcept {
-    return ::mprotect(p, bytes, accessible ? PROT_READ | PROT_WRITE : PROT_NONE) == 0;
+    return memory_calls::protect(p, bytes, accessible ? PROT_READ | PROT_WRITE : PROT_NONE) == 0;
   }
 
   /// Effects: drops the contents and returns the memory to the system; the address space stays.
   [[nodiscard]] static bool discard(void* p, std::size_t bytes) noexcept {
-    return ::madvise(p, bytes, MADV_DONTNEED) == 0;
+    return memory_calls::advise(p, bytes, MADV_DONTNEED) == 0;
   }
 
   /// Effects: makes the range resident in one call. Linux 5.14 and later; refused on other systems.
   [[nodiscard]] static bool populate([[maybe_unused]] void* p, [[maybe_unused]] std::size_t bytes) noexcept {
 #if defined(__linux__)
     constexpr int populate_write = 23;  // MADV_POPULATE_WRITE, missing in older system headers
-    return ::madvise(p, bytes, populate_write) == 0;
+    return memory_calls::advise(p, bytes, populate_write) == 0;
 #else
     return false;
 #endif
@@ -81,7 +151,7 @@ struct system_calls {
   /// Effects: requests transparent huge pages. Linux only; refused on other systems.
   [[nodiscard]] static bool advise_huge([[maybe_unused]] void* p, [[maybe_unused]] std::size_t bytes) noexcept {
 #if defined(MADV_HUGEPAGE)
-    return ::madvise(p, bytes, MADV_HUGEPAGE) == 0;
+    return memory_calls::advise(p, bytes, MADV_HUGEPAGE) == 0;
 #else
     return false;
 #endif
@@ -90,7 +160,7 @@ struct system_calls {
   /// Effects: refuses transparent huge pages. Linux only; refused on other systems.
   [[nodiscard]] static bool refuse_huge([[maybe_unused]] void* p, [[maybe_unused]] std::size_t bytes) noexcept {
 #if defined(MADV_NOHUGEPAGE)
-    return ::madvise(p, bytes, MADV_NOHUGEPAGE) == 0;
+    return memory_calls::advise(p, bytes, MADV_NOHUGEPAGE) == 0;
 #else
     return false;
 #endif
@@ -100,7 +170,7 @@ struct system_calls {
   [[nodiscard]] static bool grow([[maybe_unused]] void* p, [[maybe_unused]] std::size_t bytes,
                                  [[maybe_unused]] std::size_t new_bytes) noexcept {
 #if defined(__linux__)
-    return ::mremap(p, bytes, new_bytes, 0) != MAP_FAILED;
+    return memory_calls::remap(p, bytes, new_bytes, 0, nullptr) != MAP_FAILED;
 #else
     return false;
 #endif
@@ -110,21 +180,19 @@ struct system_calls {
   /// Effects: moves a mapping onto another one of `new_bytes` bytes and extends it to that size, without a copy. A
   /// refusal leaves the mapping unchanged; the one at `place` may be gone.
   [[nodiscard]] static bool move(void* p, std::size_t bytes, void* place, std::size_t new_bytes) noexcept {
-    return ::mremap(p, bytes, new_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, place) != MAP_FAILED;
+    return memory_calls::remap(p, bytes, new_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, place) != MAP_FAILED;
   }
 #endif
 
   /// Returns: whether the range is mapped at this moment. Does not read `p`.
   [[nodiscard]] static bool is_mapped(const void* p, std::size_t bytes) noexcept {
     void* const first = align_down(const_cast<void*>(p), page_bytes());
-    const int error = errno;
-    const bool is_there = ::msync(first, bytes + (address_of(p) - address_of(first)), MS_ASYNC) == 0;
-    errno = error;
-    return is_there;
+    const errno_scope<system_calls> keep;
+    return memory_calls::synchronise(first, bytes + (address_of(p) - address_of(first))) == 0;
   }
 
   /// Effects: makes the range resident until it is unmapped. Refused above `RLIMIT_MEMLOCK`.
-  [[nodiscard]] static bool lock(void* p, std::size_t bytes) noexcept { return ::mlock(p, bytes) == 0; }
+  [[nodiscard]] static bool lock(void* p, std::size_t bytes) noexcept { return memory_calls::lock(p, bytes) == 0; }
 
 private:
 #if !defined(__x86_64__) && !defined(__i386__)

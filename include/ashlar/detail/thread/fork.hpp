@@ -2,6 +2,7 @@
 // The fork handlers: they take all locks before a fork, so that no lock is held by a thread that the child lacks.
 #pragma once
 
+#include <cstdint>
 #include <cstdlib>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/held_locks.hpp>
 #include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/kernel.hpp>
 #include <ashlar/detail/support/list.hpp>
 #include <ashlar/detail/support/platform.hpp>
 #include <ashlar/detail/system/modules.hpp>
@@ -60,7 +62,10 @@ template <class Lock>
           .self = &lock};
 }
 
-#if ASHLAR_POSIX
+#if defined(ASHLAR_HAS_THREAD_POINTER)
+using thread_name = std::uintptr_t;
+[[nodiscard]] inline thread_name this_thread() noexcept { return detail::thread_pointer(); }
+#elif ASHLAR_POSIX
 using thread_name = ::pthread_t;
 [[nodiscard]] inline thread_name this_thread() noexcept { return ::pthread_self(); }
 #else

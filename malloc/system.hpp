@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The system calls of libashlar besides memory, made directly: other libraries stand in front of the C library's
+// functions.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <ashlar/detail/support/kernel.hpp>
+
+namespace ashlar::drop_in {
+
+[[nodiscard]] inline int process_id() noexcept { return static_cast<int>(detail::call_kernel(SYS_getpid)); }
+[[nodiscard]] inline int thread_id() noexcept { return static_cast<int>(detail::call_kernel(SYS_gettid)); }
+
+/// Files by their descriptors, without points of cancellation. Each call returns an error as its negated number.
+struct files {
+  [[nodiscard]] static int open(const char* path, int flags, unsigned mode = 0) noexcept {
+    return static_cast<int>(detail::call_kernel(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC, mode));
+  }
+  [[nodiscard]] static long read(int descriptor, std::span<char> into) noexcept {
+    return detail::call_kernel(SYS_read, descriptor, into.data(), into.size());
+  }
+  static void close(int descriptor) noexcept { detail::call_kernel(SYS_close, descriptor); }
+  /// Returns: a copy, of at least the number `least`.
+  [[nodiscard]] static int copy(int descriptor, int least) noexcept {
+    return static_cast<int>(detail::call_kernel(SYS_fcntl, descriptor, F_DUPFD_CLOEXEC, least));
+  }
+  [[nodiscard]] static int facts(int descriptor, struct stat& of) noexcept {
+#if defined(SYS_fstat)
+    return static_cast<int>(detail::call_kernel(SYS_fstat, descriptor, &of));
+#else
+    return ::fstat(descriptor, &of);
+#endif
+  }
+};
+
+}  // namespace ashlar::drop_in
