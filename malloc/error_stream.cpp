@@ -2,12 +2,11 @@
 // Keeps the error stream, and recognises it again.
 #include "malloc/error_stream.hpp"
 
-#include <cerrno>
-#include <cstddef>
-
-#include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
+
+#include <ashlar/detail/support/quiet_write.hpp>
+
+#include "malloc/system.hpp"
 
 namespace ashlar::drop_in {
 
@@ -21,7 +20,7 @@ struct file_identity {
 
   [[nodiscard]] static bool get(int descriptor, file_identity& of) noexcept {
     struct stat facts;
-    if (::fstat(descriptor, &facts) != 0) return false;
+    if (files::facts(descriptor, facts) != 0) return false;
     of = {facts.st_dev, facts.st_ino};
     return true;
   }
@@ -34,12 +33,9 @@ constinit file_identity kept_file;
 }  // namespace
 
 void keep_error_stream() noexcept {
-  const int before = errno;
-  if (kept < 0 && file_identity::get(2, kept_file)) {
-    kept = ::fcntl(2, F_DUPFD_CLOEXEC, least_descriptor);
-    if (kept < 0) kept = ::fcntl(2, F_DUPFD_CLOEXEC, 3);
-  }
-  errno = before;
+  if (kept >= 0 || !file_identity::get(2, kept_file)) return;
+  kept = files::copy(2, least_descriptor);
+  if (kept < 0) kept = files::copy(2, 3);
 }
 
 int kept_error_stream() noexcept {
@@ -49,13 +45,9 @@ int kept_error_stream() noexcept {
   return kept_file == file_identity{} ? 2 : -1;
 }
 
-void write_to(int descriptor, std::string_view text) noexcept {
-  while (!text.empty()) {
-    const auto written = ::write(descriptor, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
+void write_to(int& descriptor, std::string_view text) noexcept {
+  if (descriptor < 0) return;
+  if (const int error = detail::write_quietly(descriptor, text); error != 0) descriptor = -error;
 }
 
 text_output output_to(int& descriptor) noexcept {

@@ -14,8 +14,9 @@ void keep_error_stream() noexcept;
 /// numbers.
 [[nodiscard]] int kept_error_stream() noexcept;
 
-/// Effects: writes the text to a descriptor; allocates nothing. A failed write is ignored.
-void write_to(int descriptor, std::string_view text) noexcept;
+/// Effects: writes the text to a descriptor as `detail::write_quietly` does, unless it is negative; allocates nothing.
+/// At the first failure `descriptor` becomes the negated number of the error, so that no later text waits again.
+void write_to(int& descriptor, std::string_view text) noexcept;
 
 /// A sink of text: one type for all writers, so that their code exists once.
 struct text_output {

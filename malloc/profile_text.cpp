@@ -2,41 +2,56 @@
 // Writes heap profiles: a line for each stack, then the memory map, by which readers find the names of functions.
 #include "malloc/profile_text.hpp"
 
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <ashlar/detail/support/panic.hpp>
 #include <ashlar/detail/support/text_writer.hpp>
 
 #include "malloc/call_stack.hpp"
-#include "malloc/cancellation.hpp"
 #include "malloc/error_stream.hpp"
+#include "malloc/loaded_files.hpp"
+#include "malloc/system.hpp"
 
 namespace ashlar::drop_in {
 
 namespace {
 
-void report_unwritten(const char* file, int error) noexcept {
+struct profile_path {
+  char text[detail::panic_line::capacity + 1] = {};
+
+  explicit profile_path(const char* naming) noexcept {
+    detail::panic_line name;
+    for (; *naming != '\0'; ++naming) {
+      if (naming[0] == '%' && naming[1] == 'p') name.number(static_cast<std::uint64_t>(process_id())), ++naming;
+      else name.text({naming, 1});
+    }
+    std::memcpy(text, name.view().data(), name.view().size());
+  }
+
+  // Whether the last part may be a link: one such as /dev/stdout, and none that anyone may put into a folder.
+  [[nodiscard]] bool is_of_system() const noexcept {
+    const auto begins_with = [this](const char* with) { return std::strncmp(text, with, std::strlen(with)) == 0; };
+    return begins_with("/proc/") || (begins_with("/dev/") && !begins_with("/dev/shm/"));
+  }
+};
+
+void report(const char* before, const profile_path& path, const char* behind, int error) noexcept {
   detail::panic_line line;
-  line.text("ashlar: no profile is written to '").text(file).text("': errno ");
-  write_to(kept_error_stream(), line.number(static_cast<std::uint64_t>(error)).text("\n").view());
+  line.text("ashlar: ").text(before).text(path.text).text(behind).text(": errno ");
+  int error_stream = kept_error_stream();
+  write_to(error_stream, line.number(static_cast<std::uint64_t>(error)).text("\n").view());
 }
 
-[[nodiscard]] int open_profile(const char* path) noexcept {
-  detail::panic_line name;
-  for (; *path != '\0'; ++path) {
-    if (path[0] == '%' && path[1] == 'p') name.number(static_cast<std::uint64_t>(::getpid())), ++path;
-    else name.text({path, 1});
-  }
-  char text[detail::panic_line::capacity + 1] = {};
-  std::memcpy(text, name.view().data(), name.view().size());
-  const int file = ::open(text, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (file < 0) report_unwritten(text, errno);
+// Neither waits for the reader of a FIFO, nor follows a link to a file that would lose its contents.
+[[nodiscard]] int open_profile(const profile_path& path) noexcept {
+  constexpr int flags = O_WRONLY | O_NONBLOCK | O_NOCTTY;
+  int file = files::open(path.text, flags | O_CREAT | O_TRUNC | O_NOFOLLOW, 0644);
+  if (file == -ELOOP && path.is_of_system()) file = files::open(path.text, flags | O_APPEND);
+  if (file < 0) report("no profile is written to '", path, "'", -file);
   return file;
 }
 
@@ -45,29 +60,28 @@ void write_counts(detail::text_writer<text_output>& text, const profile_site& of
   text.number(of.allocated_bytes).text("] @");
 }
 
-void copy_file(const char* path, int to) noexcept {
-  const int from = ::open(path, O_RDONLY | O_CLOEXEC);
+void copy_file(const char* path, int& to) noexcept {
+  const int from = files::open(path, O_RDONLY);
   if (from < 0) return;
   char part[1024];
-  for (::ssize_t bytes; (bytes = ::read(from, part, sizeof part)) > 0;)
-    write_to(to, {part, static_cast<std::size_t>(bytes)});
-  ::close(from);
+  for (long bytes; (bytes = files::read(from, part)) > 0;) write_to(to, {part, static_cast<std::size_t>(bytes)});
+  files::close(from);
 }
 
 }  // namespace
 
-ASHLAR_COLD void write_profile(const char* path, const profile_tables& of) noexcept {
-  const cancellation_deferral whole;
-  const int before = errno;
-  int file = open_profile(path);
-  if (file < 0) return static_cast<void>(errno = before);
+ASHLAR_COLD void write_profile(const char* naming, const profile_tables& of) noexcept {
+  const profile_path path(naming);
+  const int file = open_profile(path);
+  if (file < 0) return;
   profile_site sum = {};
   for (std::uint32_t number = 0; number < of.sites_used; ++number) {
     const profile_site& each = of.site(number);
     sum.live += each.live, sum.live_bytes += each.live_bytes;
     sum.allocated += each.allocated, sum.allocated_bytes += each.allocated_bytes;
   }
-  text_output out = output_to(file);
+  int to = file;
+  text_output out = output_to(to);
   detail::text_writer text(out);
   write_counts(text.text("heap profile: "), sum);
   text.text(" heap_v2/").number(of.interval).text("\n");
@@ -79,9 +93,9 @@ ASHLAR_COLD void write_profile(const char* path, const profile_tables& of) noexc
     text.text("\n");
   }
   text.text("\nMAPPED_LIBRARIES:\n").flush();
-  copy_file("/proc/self/maps", file);
-  ::close(file);
-  errno = before;
+  copy_file("/proc/self/maps", to);
+  if (to < 0) report("the profile '", path, "' is incomplete", -to);
+  files::close(file);
 }
 
 ASHLAR_COLD void write_holder(const profile_site& of, std::uint32_t interval) noexcept {

@@ -6,9 +6,9 @@
 
 namespace ashlar::drop_in {
 
-/// Effects: writes the profile to the file that `path` names, with the number of the process for `%p`. Allocates
-/// nothing; async-signal-safe. A file that cannot be written is left out.
-void write_profile(const char* path, const profile_tables& of) noexcept;
+/// Effects: writes the profile to the file that `naming` names, with the number of the process for `%p`. Allocates
+/// nothing; async-signal-safe. A file that cannot be written, or not as a whole, is a line on the kept error stream.
+void write_profile(const char* naming, const profile_tables& of) noexcept;
 
 /// Effects: writes the estimated live bytes of a site and its stack to the kept error stream. Async-signal-safe.
 void write_holder(const profile_site& of, std::uint32_t interval) noexcept;

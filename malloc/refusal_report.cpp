@@ -5,8 +5,6 @@
 #include <array>
 #include <cstddef>
 
-#include <unistd.h>
-
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
@@ -15,10 +13,10 @@
 #include <ashlar/heap/heap_statistics.hpp>
 #include <ashlar/heap/process_heap.hpp>
 
-#include "malloc/cancellation.hpp"
 #include "malloc/error_stream.hpp"
 #include "malloc/heap_profile.hpp"
 #include "malloc/settings.hpp"
+#include "malloc/system.hpp"
 
 namespace ashlar::drop_in {
 
@@ -66,7 +64,7 @@ void write_holders(const heap_statistics& of, std::size_t bytes) {
   int error_stream = kept_error_stream();
   text_output out = output_to(error_stream);
   detail::text_writer text(out);
-  text.text("ashlar: max: process ").number(::getpid()).text(" is refused ").size(bytes).text(": of ");
+  text.text("ashlar: max: process ").number(process_id()).text(" is refused ").size(bytes).text(": of ");
   text.size(settings().max_bytes).text(" are held ").size(of.held_bytes).text(", live ").size(of.all.live_bytes);
   text.text("\n");
   for (const share* each : largest_of(of))
@@ -79,7 +77,6 @@ void write_holders(const heap_statistics& of, std::size_t bytes) {
 ASHLAR_COLD void report_refusal(std::size_t bytes) noexcept {
   if (!exceeds(settings().max_bytes, process_heap().held_bytes(), bytes)) return;
   if (is_reported.exchange(true, detail::memory_order_relaxed)) return;
-  const cancellation_deferral whole;
   write_holders(statistics_of(process_heap()), bytes);
   heap_profile::write_holders();
 }

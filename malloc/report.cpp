@@ -9,19 +9,18 @@
 
 #include <fcntl.h>
 #include <malloc.h>
-#include <unistd.h>
 
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/heap/heap_statistics.hpp>
 #include <ashlar/heap/process_heap.hpp>
 
-#include "malloc/cancellation.hpp"
 #include "malloc/error_stream.hpp"
 #include "malloc/export.hpp"
 #include "malloc/heap_profile.hpp"
 #include "malloc/settings.hpp"
 #include "malloc/statistics_text.hpp"
+#include "malloc/system.hpp"
 
 namespace ashlar::drop_in {
 
@@ -30,17 +29,17 @@ namespace {
 // The file of the process, whose first lines are short. Its figures are those of the kernel, of which `ru_maxrss`
 // counts the program before an exec too.
 [[nodiscard]] std::string_view status_of_process(std::span<char> into) noexcept {
-  const int file = ::open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+  const int file = files::open("/proc/self/status", O_RDONLY);
   if (file < 0) return {};
-  const ::ssize_t bytes = ::read(file, into.data(), into.size());
-  ::close(file);
+  const long bytes = files::read(file, into);
+  files::close(file);
   return {into.data(), bytes > 0 ? static_cast<std::size_t>(bytes) : 0};
 }
 
 void write_statistics(const heap_statistics& now, int descriptor, bool with_classes) noexcept {
-  const cancellation_deferral whole;
   text_output out = output_to(descriptor);
-  with_classes ? write_text(now, ::getpid(), out) : write_line(now, ::getpid(), ::program_invocation_short_name, out);
+  with_classes ? write_text(now, process_id(), out)
+               : write_line(now, process_id(), ::program_invocation_short_name, out);
 }
 
 [[nodiscard]] int clipped(std::size_t bytes) noexcept {

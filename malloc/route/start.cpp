@@ -13,13 +13,13 @@
 #include <ashlar/os/pages.hpp>
 
 #include "malloc/c_library.hpp"
-#include "malloc/cancellation.hpp"
 #include "malloc/error_stream.hpp"
 #include "malloc/route/group.hpp"
 #include "malloc/route/sites.hpp"
 #include "malloc/route/text.hpp"
 #include "malloc/route/threads.hpp"
 #include "malloc/settings.hpp"
+#include "malloc/system.hpp"
 
 namespace ashlar::route {
 
@@ -71,10 +71,13 @@ void write_group(detail::text_writer<drop_in::text_output>& out, std::size_t num
 }
 
 void write_report(int descriptor) noexcept {
-  const drop_in::cancellation_deferral whole;
   drop_in::text_output to = drop_in::output_to(descriptor);
   detail::text_writer out(to);
-  out.text("ashlar: route: process ").number(::getpid()).text(" (").text(::program_invocation_short_name).text("): ");
+  out.text("ashlar: route: process ")
+      .number(drop_in::process_id())
+      .text(" (")
+      .text(::program_invocation_short_name)
+      .text("): ");
   out.number(plan().sites_found).text(" of ").number(plan().sites).text(" sites found\n");
   for (std::size_t i = 0; i != range.count; ++i) write_group(out, i);
   out.flush();

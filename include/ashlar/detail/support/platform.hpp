@@ -7,16 +7,13 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/kernel.hpp>
+#include <ashlar/detail/support/quiet_write.hpp>
 
 #if ASHLAR_HOSTED
 #include <cstdlib>
 #if ASHLAR_POSIX
-#include <cerrno>
 #include <sched.h>
-#include <unistd.h>
-#if defined(__linux__)
-#include <sys/syscall.h>
-#endif
 #if __has_include(<sys/single_threaded.h>)  // of glibc
 #include <sys/single_threaded.h>
 #define ASHLAR_COUNTS_THREADS
@@ -42,13 +39,13 @@ namespace ashlar::ASHLAR_ABI {
 
 namespace detail {
 
-/// Effects: writes the text to the error stream. Allocates nothing; a failed write is ignored, since no other channel
-/// for the message exists.
+/// Effects: writes the text to the error stream, as `write_quietly`. Allocates nothing; a failed write is ignored,
+/// since no other channel for the message exists.
 inline void write_error(std::string_view text) noexcept {
 #if !ASHLAR_HOSTED
   if (&ashlar_write_error != nullptr) ashlar_write_error(text.data(), text.size());
 #elif ASHLAR_POSIX
-  [[maybe_unused]] const auto written = ::write(2, text.data(), text.size());
+  static_cast<void>(detail::write_quietly(2, text));
 #elif ASHLAR_WINDOWS
   static_cast<void>(::_write(2, text.data(), static_cast<unsigned>(text.size())));
 #else
@@ -68,7 +65,9 @@ inline void write_error(std::string_view text) noexcept {
 
 /// Effects: lets other threads run; nothing without an operating system or without threads.
 inline void yield_thread() noexcept {
-#if ASHLAR_POSIX
+#if defined(ASHLAR_HAS_KERNEL)
+  detail::call_kernel(SYS_sched_yield);
+#elif ASHLAR_POSIX
   ::sched_yield();
 #elif ASHLAR_WINDOWS
   static_cast<void>(::SwitchToThread());
@@ -84,12 +83,10 @@ ASHLAR_COLD inline void yield_or_sleep(unsigned turn) noexcept {
   [[maybe_unused]] constexpr unsigned most_yields = 16;
 #if ASHLAR_WINDOWS
   if (turn >= most_yields) return ::Sleep(1);
-#elif defined(__linux__) && defined(SYS_nanosleep)
+#elif defined(ASHLAR_HAS_KERNEL) && defined(SYS_nanosleep)
   if (turn >= most_yields) {
-    const int error = errno;
     const long seconds_and_nanoseconds[2] = {0, 50'000};
-    static_cast<void>(::syscall(SYS_nanosleep, seconds_and_nanoseconds, nullptr));
-    errno = error;
+    detail::call_kernel(SYS_nanosleep, seconds_and_nanoseconds, nullptr);
     return;
   }
 #endif
