@@ -4,13 +4,16 @@
 
 #include <new>
 
+#include <ashlar/base/lock.hpp>
+
+#include "cli/preload/sleeping_lock.hpp"
 #include "cli/preload/workspace.hpp"
 
 namespace ashlar::recorder {
 
 namespace {
 
-constinit spin_lock late_lock;
+constinit sleeping_lock late_lock;
 thread_log* late = nullptr;
 std::uint32_t late_thread = late_stream;
 

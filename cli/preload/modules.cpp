@@ -12,11 +12,11 @@
 #include <link.h>
 #include <unistd.h>
 
-#include <ashlar/base/lock.hpp>
 #include <ashlar/detail/trace/table_chunks.hpp>
 
 #include "cli/preload/chunks.hpp"
 #include "cli/preload/patience.hpp"
+#include "cli/preload/sleeping_lock.hpp"
 #include "cli/preload/stacks.hpp"
 
 namespace ashlar::recorder {
@@ -26,7 +26,7 @@ namespace {
 constexpr std::size_t max_id_bytes = 32;
 
 /// Only tried, never waited for: a thread in dlopen holds the loader's lock, and may arrive here by an allocation.
-constinit spin_lock modules_lock;
+constinit sleeping_lock modules_lock;
 unsigned long long loads_seen = 0;
 std::uint32_t sequence = 0;
 std::size_t used = 0;

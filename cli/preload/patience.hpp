@@ -4,12 +4,13 @@
 
 #include <unistd.h>
 
-#include <ashlar/base/lock.hpp>
+#include "cli/preload/sleeping_lock.hpp"
+
 
 namespace ashlar::recorder {
 
 /// Effects: tries for at least a tenth of a second. Returns: whether the lock is held now.
-[[nodiscard]] inline bool lock_patiently(spin_lock& lock) noexcept {
+[[nodiscard]] inline bool lock_patiently(sleeping_lock& lock) noexcept {
   for (int tries = 0; tries < 1000; ++tries) {
     if (lock.try_lock()) return true;
     usleep(100);

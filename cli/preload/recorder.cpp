@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <ashlar/base/lock.hpp>
+
 #include "cli/preload/chunks.hpp"
 #include "cli/preload/late_log.hpp"
 #include "cli/preload/modules.hpp"

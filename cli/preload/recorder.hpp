@@ -21,7 +21,7 @@ struct thread_state {
   std::uint8_t rounds = 0;  ///< Rounds of thread-exit destructors so far.
   bool busy = false;        ///< Inside the recorder: its own allocations are not recorded.
   bool named = false;       ///< `thread` is set.
-  stack_bounds stack = {};  ///< Of the thread; not yet known if `high` is 0.
+  stack_bounds stack = {};  ///< Of the thread, as far down as it is known.
 };
 
 extern constinit thread_local thread_state self;

@@ -4,27 +4,36 @@
 
 #include <atomic>
 
+#include <ashlar/base/lock.hpp>
+
+#include "cli/preload/sleeping_lock.hpp"
 #include "cli/preload/workspace.hpp"
 
 namespace ashlar::recorder {
 
 namespace {
 
-constinit spin_lock registry_lock;
+constinit sleeping_lock registry_lock;
 constinit std::atomic<thread_log*> all_logs{nullptr};
+thread_log* free_logs = nullptr;
 constinit std::atomic<std::uint32_t> threads{0};
 
 void restart(thread_log& log) noexcept {
-  log.lock.unlock();
   log.count.store(0, std::memory_order_relaxed);
   log.written = log.sequence = 0;
   log.last_time = 0;
 }
 
-thread_log* find_free() noexcept {
-  for (thread_log* log = all_logs.load(std::memory_order_relaxed); log != nullptr; log = log->next)
-    if (!log->in_use) return log;
-  return nullptr;
+void make_free(thread_log& log) noexcept {
+  log.in_use = false;
+  log.next_free = free_logs;
+  free_logs = &log;
+}
+
+thread_log* take_free() noexcept {
+  thread_log* const log = free_logs;
+  if (log != nullptr) free_logs = log->next_free;
+  return log;
 }
 
 thread_log* make_log() noexcept {
@@ -41,20 +50,18 @@ std::uint32_t new_thread_number() noexcept { return threads.fetch_add(1, std::me
 
 thread_log* take_log() noexcept {
   const ashlar::detail::lock_scope hold(registry_lock);
-  thread_log* log = find_free();
+  thread_log* log = take_free();
   if (log == nullptr) log = make_log();
   if (log == nullptr) return nullptr;
   const ashlar::detail::lock_scope alone(log->lock);
-  log->count.store(0, std::memory_order_relaxed);
-  log->written = log->sequence = 0;
-  log->last_time = 0;
+  restart(*log);
   log->in_use = true;
   return log;
 }
 
 void give_back_log(thread_log* log) noexcept {
   const ashlar::detail::lock_scope hold(registry_lock);
-  log->in_use = false;
+  make_free(*log);
 }
 
 thread_log* next_log(thread_log* log) noexcept {
@@ -64,9 +71,11 @@ thread_log* next_log(thread_log* log) noexcept {
 void reset_logs(thread_log* own) noexcept {
   registry_lock.unlock();
   threads.store(0, std::memory_order_relaxed);
+  free_logs = nullptr;
   for (thread_log* log = next_log(nullptr); log != nullptr; log = next_log(log)) {
+    log->lock.unlock();
     restart(*log);
-    log->in_use = log == own;
+    if (log != own) make_free(*log);
   }
   if (own != nullptr) own->thread = new_thread_number();
 }

@@ -4,6 +4,8 @@
 
 #include <dlfcn.h>
 
+#include <ashlar/base/lock.hpp>
+
 namespace ashlar::recorder {
 
 namespace {

@@ -6,10 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <ashlar/base/lock.hpp>
 #include <ashlar/detail/support/hints.hpp>
 
 #include "cli/preload/frame_rules.hpp"
+#include "cli/preload/sleeping_lock.hpp"
 
 namespace ashlar::recorder {
 
@@ -69,7 +69,7 @@ private:
   ASHLAR_COLD std::uint64_t add(std::uint64_t address) noexcept;
 
   slot slots_[slots] = {};
-  spin_lock lock_;
+  sleeping_lock lock_;
   std::uint32_t count_ = 0;
   std::atomic<std::uint32_t> generation_ = 0;
 };

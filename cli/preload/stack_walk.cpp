@@ -2,8 +2,11 @@
 // The bounds of a stack, and the walk by rules.
 #include "cli/preload/stack_walk.hpp"
 
-#include <fcntl.h>
-#include <sys/resource.h>
+#include <cerrno>
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <ashlar/detail/support/hints.hpp>
@@ -14,79 +17,42 @@ namespace ashlar::recorder {
 
 namespace {
 
-constexpr std::uintptr_t least_gap = std::uintptr_t{128} << 20;  // Linux maps nothing else so near to the stack's end
+constexpr std::uintptr_t page_bytes = 4096;
+constexpr std::uintptr_t farthest = std::uintptr_t{8} << 20;  // from one event of a thread to the next
 
-struct mapping {
-  std::uintptr_t begin, end;
-  bool is_main_stack;
-};
+std::uintptr_t first_threads_end = 0;  // the stack of the first thread ends here; 0: unknown
 
-/// The memory map of this process, line by line: "begin-end access offset device inode name".
-class memory_map {
-public:
-  memory_map() noexcept : descriptor_(::open("/proc/self/maps", O_RDONLY | O_CLOEXEC)) {}
-  memory_map(const memory_map&) = delete;
-  memory_map& operator=(const memory_map&) = delete;
-  ~memory_map() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
+/// The call reads the set of signals before it refuses to do anything with it.
+[[nodiscard]] bool is_readable(std::uintptr_t address) noexcept {
+  constexpr int nothing = -1;
+  return ::syscall(SYS_rt_sigprocmask, nothing, address, nullptr, sizeof(std::uint64_t)) == 0 || errno != EFAULT;
+}
 
-  /// Returns: false at the end.
-  [[nodiscard]] bool next(mapping& to) noexcept {
-    to.begin = number();
-    to.end = number();
-    to.is_main_stack = false;
-    for (int c = get(); c != '\n'; c = get()) {
-      if (c < 0) return false;
-      if (c == '[') to.is_main_stack = get() == 's' && get() == 't';
-    }
-    return true;
-  }
-
-private:
-  /// Returns: the next character, or -1.
-  [[nodiscard]] int get() noexcept {
-    if (at_ == end_) {
-      const ssize_t got = descriptor_ < 0 ? -1 : ::read(descriptor_, buffer_, sizeof buffer_);
-      if (got <= 0) return -1;
-      at_ = 0;
-      end_ = static_cast<std::size_t>(got);
-    }
-    return buffer_[at_++];
-  }
-  /// Returns: the hexadecimal number before the next other character, which is taken too.
-  [[nodiscard]] std::uintptr_t number() noexcept {
-    std::uintptr_t value = 0;
-    for (int c = get();; c = get())
-      if (c >= '0' && c <= '9') value = value * 16 + static_cast<std::uintptr_t>(c - '0');
-      else if (c >= 'a' && c <= 'f') value = value * 16 + static_cast<std::uintptr_t>(c - 'a') + 10;
-      else return value;
-  }
-
-  int descriptor_;
-  std::size_t at_ = 0, end_ = 0;
-  char buffer_[1024];
-};
-
-/// Returns: the bytes to which the stack of the first thread may grow, as far as nothing else is mapped there.
-[[nodiscard]] std::uintptr_t most_of_main_stack() noexcept {
-  rlimit limit{};
-  const bool is_limited = ::getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < least_gap;
-  return is_limited ? static_cast<std::uintptr_t>(limit.rlim_cur) : least_gap;
+/// On x86-64 the C library has the control block of a thread at the end of its stack, except for the first thread.
+[[nodiscard]] std::uintptr_t end_of_stack() noexcept {
+  const bool is_first = ::syscall(SYS_gettid) == ::getpid();
+  return is_first ? first_threads_end : static_cast<std::uintptr_t>(::pthread_self());
 }
 
 }  // namespace
 
-bool prepare_walk() noexcept { return frame_rules.prepare(); }
+bool prepare_walk() noexcept {
+  const void* const end = ::dlsym(RTLD_DEFAULT, "__libc_stack_end");
+  if (end != nullptr) first_threads_end = *static_cast<const std::uintptr_t*>(end);
+  return frame_rules.prepare();
+}
 
-// The C library's own call for the bounds of a stack allocates under a lock, and so may have called this.
-stack_bounds find_stack() noexcept {
-  const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
-  memory_map map;
-  for (mapping found{}; map.next(found);)
-    if (found.begin <= here && here < found.end)
-      return {found.is_main_stack ? found.end - most_of_main_stack() : found.begin, found.end};
-  return {};
+// Neither the memory map of the process, whose reading takes long where threads are many, nor the C library's own call
+// for the bounds, which allocates under a lock, and so may have called this.
+void extend_stack(stack_bounds& stack, const void* frame) noexcept {
+  const auto wanted = reinterpret_cast<std::uintptr_t>(frame);
+  if (stack.high == 0) stack.low = stack.high = end_of_stack();
+  if (wanted >= stack.low || stack.low - wanted > farthest) return;
+  while (wanted < stack.low) {
+    const std::uintptr_t page = (stack.low - 1) & ~(page_bytes - 1);
+    if (!is_readable(page)) return;
+    stack.low = page;
+  }
 }
 
 int walk_stack(std::uint64_t* to, std::uint32_t most, const void* frame_pointer, const stack_bounds& stack) noexcept {

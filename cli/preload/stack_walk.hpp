@@ -13,9 +13,10 @@ namespace ashlar::recorder {
 /// later, whose search for an address takes no lock.
 [[nodiscard]] bool prepare_walk() noexcept;
 
-/// Returns: the bounds of the calling thread's stack, by the memory map of the process; none if that cannot be read.
-/// Complexity: O(mappings). Neither allocates nor locks.
-[[nodiscard]] stack_bounds find_stack() noexcept;
+/// Effects: extends the bounds of the calling thread's stack, which may be empty, down to `frame`: page by page, while
+/// memory can be read. A frame of another stack lies beyond a guard page, or too far away: the bounds end before it.
+/// Expects: `prepare_walk()` was called. Complexity: a system call for each page. Neither allocates nor locks.
+void extend_stack(stack_bounds& stack, const void* frame) noexcept;
 
 /// Effects: writes the return addresses from a function on, its own first. `frame_pointer` is that of the function,
 /// which has one: the library is compiled with them. Reads nothing outside of `stack`. Returns: their number, at most

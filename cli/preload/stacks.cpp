@@ -92,10 +92,9 @@ ASHLAR_INLINE std::uint32_t id_of_walk(const void* function) noexcept {
   return known->id;
 }
 
-ASHLAR_COLD void find_own_stack() noexcept {
+ASHLAR_COLD void extend_own_stack(const void* frame) noexcept {
   const inside_recorder inside;
-  self.stack = find_stack();
-  if (self.stack.high == 0) self.stack.high = 1;  // once is enough: it has no address
+  extend_stack(self.stack, frame);
 }
 
 }  // namespace
@@ -122,10 +121,11 @@ void prepare_stacks() noexcept {
 ASHLAR_NOINLINE std::uint32_t take_stack() noexcept {
   if (self.busy) return 0;
   if (ASHLAR_UNLIKELY(!walks)) return unwind_stack();
-  if (ASHLAR_UNLIKELY(self.stack.high == 0)) find_own_stack();
+  const void* const function = frame_of_caller();
+  if (ASHLAR_UNLIKELY(!self.stack.has(reinterpret_cast<std::uintptr_t>(function)))) extend_own_stack(function);
   self.busy = true;  // a signal handler must not wait for the cache's lock, nor change what is known
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  const std::uint32_t id = id_of_walk(frame_of_caller());
+  const std::uint32_t id = id_of_walk(function);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   self.busy = false;
   return ASHLAR_LIKELY(id != refused) ? id : unwind_stack();

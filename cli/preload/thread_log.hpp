@@ -7,11 +7,11 @@
 #include <cstdint>
 #include <span>
 
-#include <ashlar/base/lock.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/trace/record.hpp>
 
 #include "cli/preload/known_stacks.hpp"
+#include "cli/preload/sleeping_lock.hpp"
 
 namespace ashlar::recorder {
 
@@ -26,11 +26,12 @@ inline constexpr std::uint32_t spare_records = 16;
 struct thread_log {
   std::atomic<std::uint32_t> count = 0;  ///< Records appended: released by the owner, acquired by the writer.
   std::uint32_t written = 0;             ///< Of them, those in the file.
-  spin_lock lock;
+  sleeping_lock lock;
   std::uint32_t thread = 0;     ///< The stream's id in the file.
   std::uint32_t sequence = 0;   ///< Of its next chunk.
   std::uint64_t last_time = 0;  ///< Of its last record in the file.
   thread_log* next = nullptr;   ///< Of all logs; they are recycled, never given back.
+  thread_log* next_free = nullptr;
   bool in_use = false;
   detail::trace_io::record records[log_records + spare_records];
   known_stacks stacks;  ///< Of the owner; those of owners before it do no harm.

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <ashlar/base/lock.hpp>
 #include <ashlar/detail/trace/format.hpp>
 
 #include "cli/preload/clock.hpp"

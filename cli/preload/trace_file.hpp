@@ -8,9 +8,9 @@
 
 #include <sys/types.h>
 
-#include <ashlar/base/lock.hpp>
 
 #include "cli/preload/settings.hpp"
+#include "cli/preload/sleeping_lock.hpp"
 
 namespace ashlar::recorder {
 
@@ -48,7 +48,7 @@ private:
   bool give_up(int error) noexcept;
   void mark_failure(int error) noexcept;
 
-  spin_lock lock_;
+  sleeping_lock lock_;
   int fd_ = -1;
   dev_t device_ = 0;
   ino_t inode_ = 0;

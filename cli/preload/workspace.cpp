@@ -5,7 +5,6 @@
 #include <atomic>
 #include <new>
 
-#include <sched.h>
 #include <sys/mman.h>
 
 namespace ashlar::recorder {
@@ -14,6 +13,7 @@ namespace {
 
 constexpr std::size_t benches = 4;
 constinit std::atomic<workspace*> bench[benches]{};
+constinit std::atomic<std::size_t> waits{0};
 
 /// Two threads may map the same one at once: the slower one unmaps its own.
 workspace* fill(std::atomic<workspace*>& slot) noexcept {
@@ -26,6 +26,12 @@ workspace* fill(std::atomic<workspace*>& slot) noexcept {
   return present;
 }
 
+/// Returns: the workspace, or null if there is no memory for it.
+workspace* at(std::atomic<workspace*>& slot) noexcept {
+  workspace* const w = slot.load(std::memory_order_acquire);
+  return w != nullptr ? w : fill(slot);
+}
+
 }  // namespace
 
 void* map_memory(std::size_t bytes) noexcept {
@@ -34,18 +40,17 @@ void* map_memory(std::size_t bytes) noexcept {
 }
 
 workspace* borrow_workspace() noexcept {
-  for (;;) {
-    bool any = false;
-    for (auto& slot : bench) {
-      workspace* w = slot.load(std::memory_order_acquire);
-      if (w == nullptr) w = fill(slot);
-      if (w == nullptr) continue;
-      any = true;
-      if (w->lock.try_lock()) return w;
-    }
-    if (!any) return nullptr;
-    sched_yield();
+  workspace* any = nullptr;
+  for (auto& slot : bench) {
+    workspace* const w = at(slot);
+    if (w != nullptr && w->lock.try_lock()) return w;
+    if (w != nullptr) any = w;
   }
+  if (any == nullptr) return nullptr;
+  workspace* const next = at(bench[waits.fetch_add(1, std::memory_order_relaxed) % benches]);  // a queue for each
+  workspace* const mine = next != nullptr ? next : any;
+  mine->lock.lock();
+  return mine;
 }
 
 void reset_workspaces() noexcept {

@@ -10,11 +10,11 @@
 #define ZSTD_STATIC_LINKING_ONLY
 #include <zstd.h>
 
-#include <ashlar/base/lock.hpp>
 #include <ashlar/detail/trace/encode.hpp>
 #include <ashlar/detail/trace/pack_chunk.hpp>
 #include <ashlar/trace/codec.hpp>
 
+#include "cli/preload/sleeping_lock.hpp"
 #include "cli/preload/thread_log.hpp"
 
 namespace ashlar::recorder {
@@ -44,7 +44,7 @@ static_assert(trace::packer<static_packer>);
 inline constexpr std::size_t payload_bytes = detail::trace_io::record_encoder::bound(log_records);
 
 struct workspace {
-  spin_lock lock;
+  sleeping_lock lock;
   detail::trace_io::record_encoder encoder;
   static_packer packer;
   std::byte payload[payload_bytes];

@@ -11,6 +11,7 @@
 #include <ashlar/detail/trace/varint.hpp>
 
 #include "cli/preload/chunks.hpp"
+#include "cli/preload/sleeping_lock.hpp"
 
 namespace ashlar::recorder {
 
@@ -102,7 +103,7 @@ private:
 
   slot slots_[Slots] = {};
   std::byte pending_[PendingBytes] = {};
-  spin_lock lock_;
+  sleeping_lock lock_;
   std::uint32_t items_ = 0;          // ids given
   std::uint32_t pending_count_ = 0;  // of them outside of the file
   std::size_t pending_used_ = 0;

@@ -39,7 +39,7 @@ outcome seen;
 /// Expects: the caller has a frame pointer. Compares the frames from its caller on.
 [[gnu::noinline]] void expect_known() {
   std::vector<std::uint64_t> unwound = unwound_stack();
-  known_stack* const found = memory->find(most, __builtin_frame_address(0), find_stack());
+  known_stack* const found = memory->find(most, __builtin_frame_address(0), own_stack());
   if (found == nullptr) return void(++seen.refused);
   ++(found->id == 0 ? seen.found : seen.known);
   found->id = 1;
@@ -157,7 +157,7 @@ int refused_on(std::byte* storage, std::size_t bytes) {
   return seen.refused - before;
 }
 
-/// The bounds of the walk are those of the thread's own stack, which find_stack() takes from where it is called.
+/// The bounds of the walk are those of the thread's own stack, down to where own_stack() is called.
 TEST_F(recent_stacks, are_right_between_the_turns_of_fibres) {
   constexpr std::size_t bytes = 256 * 1024;
   const auto apart = std::make_unique<std::byte[]>(bytes);
@@ -185,7 +185,7 @@ TEST_F(recent_stacks, refuse_the_frame_of_a_signal_and_are_right_after_it) {
 }
 
 TEST_F(recent_stacks, are_known_until_rules_are_forgotten_or_bounds_shrink) {
-  const stack_bounds whole = find_stack();
+  const stack_bounds whole = own_stack();
   stack_bounds bounds[] = {whole, whole, whole, whole, whole};
   bounds[4].high = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) + 16;
   std::vector<std::uint32_t> ids;
@@ -200,7 +200,7 @@ TEST_F(recent_stacks, are_known_until_rules_are_forgotten_or_bounds_shrink) {
 }
 
 TEST_F(recent_stacks, stop_at_the_number_that_is_wanted) {
-  known_stack* const found = memory->find(2, __builtin_frame_address(0), find_stack());
+  known_stack* const found = memory->find(2, __builtin_frame_address(0), own_stack());
   ASSERT_NE(found, nullptr);
   EXPECT_EQ(found->count, 2);
 }

@@ -15,6 +15,7 @@
 
 #include <alloca.h>
 #include <link.h>
+#include <sys/mman.h>
 
 #include <gtest/gtest.h>
 
@@ -33,7 +34,7 @@ int refusals = 0;
 [[gnu::noinline]] void compare() {
   const stack unwound = unwound_stack();
   std::array<std::uint64_t, 256> walked{};
-  const int n = walk_stack(walked.data(), walked.size(), __builtin_frame_address(0), find_stack());
+  const int n = walk_stack(walked.data(), walked.size(), __builtin_frame_address(0), own_stack());
   if (n < 0) return void(++refusals);
   ++walks;
   EXPECT_EQ(stack(walked.begin(), walked.begin() + n), unwound);
@@ -94,14 +95,38 @@ TEST_F(stack_walk, finds_frames_of_threads) {
 
 TEST_F(stack_walk, stops_at_the_number_that_is_wanted) {
   std::array<std::uint64_t, 2> two{};
-  EXPECT_EQ(walk_stack(two.data(), two.size(), __builtin_frame_address(0), find_stack()), 2);
+  EXPECT_EQ(walk_stack(two.data(), two.size(), __builtin_frame_address(0), own_stack()), 2);
 }
 
 TEST_F(stack_walk, refuses_a_frame_of_another_stack) {
   std::array<std::uint64_t, 8> found{};
   EXPECT_EQ(walk_stack(found.data(), found.size(), __builtin_frame_address(0), {}), -1);
   EXPECT_EQ(walk_stack(found.data(), found.size(), found.data(), {1, 2}), -1);
-  EXPECT_EQ(walk_stack(found.data(), found.size(), nullptr, find_stack()), -1);
+  EXPECT_EQ(walk_stack(found.data(), found.size(), nullptr, own_stack()), -1);
+}
+
+/// Two pages that can be read above one that cannot, and the frame of another stack below it.
+TEST_F(stack_walk, bounds_end_before_a_guard_page) {
+  constexpr std::size_t page = 4096;
+  auto* const memory =
+      static_cast<std::byte*>(mmap(nullptr, 4 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(memory, MAP_FAILED);
+  ASSERT_EQ(mprotect(memory + page, page, PROT_NONE), 0);
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory), end = begin + 4 * page;
+  stack_bounds bounds{.low = end, .high = end};
+  extend_stack(bounds, memory + 3 * page - 1);
+  EXPECT_EQ(bounds.low, begin + 2 * page);
+  extend_stack(bounds, memory);
+  EXPECT_EQ(bounds.low, begin + 2 * page);
+  munmap(memory, 4 * page);
+}
+
+TEST_F(stack_walk, bounds_are_not_sought_far_away) {
+  stack_bounds bounds = own_stack();
+  const stack_bounds before = bounds;
+  extend_stack(bounds, reinterpret_cast<const void*>(bounds.low - (std::uintptr_t{9} << 20)));
+  EXPECT_EQ(bounds.low, before.low);
+  EXPECT_TRUE(bounds.has(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0))));
 }
 
 void handle(int) { compare(); }

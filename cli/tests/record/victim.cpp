@@ -3,11 +3,13 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <initializer_list>
+#include <latch>
 #include <list>
 #include <map>
 #include <new>
@@ -114,6 +116,22 @@ void again(void* value) {
   free(keep(malloc(31'001)));
   pthread_setspecific(round_key, value);
 }
+
+/// Threads that all start at once, allocate little, and end.
+int many_threads(std::ptrdiff_t count) {
+  std::latch start(count);
+  std::vector<std::thread> threads;
+  for (std::ptrdiff_t t = 0; t < count; ++t)
+    threads.emplace_back([&start] {
+      start.arrive_and_wait();
+      for (int i = 0; i < 100; ++i) free(keep(malloc(32'001)));
+    });
+  for (auto& t : threads) t.join();
+  return 0;
+}
+
+int thousand_threads(const char*) { return many_threads(1'000); }
+int five_thousand_threads(const char*) { return many_threads(5'000); }
 
 int keys(const char*) {
   pthread_key_create(&round_key, again);
@@ -361,6 +379,8 @@ int main(int argc, char** argv) {
                                                           {"pages", pages},
                                                           {"reallocs", reallocs},
                                                           {"threads", threads},
+                                                          {"thousand_threads", thousand_threads},
+                                                          {"five_thousand_threads", five_thousand_threads},
                                                           {"keys", keys},
                                                           {"forks", forks},
                                                           {"fork_storm", fork_storm},
