@@ -17,8 +17,10 @@
 #include "cli/advise/advice.hpp"
 #include "cli/advise/builds.hpp"
 #include "cli/advise/measured.hpp"
+#include "cli/advise/missing_stacks.hpp"
 #include "cli/advise/picture.hpp"
 #include "cli/advise/titles.hpp"
+#include "cli/preload/settings.hpp"
 #include "cli/report/trace.hpp"
 #include "cli/rounds/comparison.hpp"
 #include "cli/routes/frame_steps.hpp"
@@ -157,11 +159,13 @@ void observe(trace_input& input, const call_tree::stack_ids& ids, site_observer&
   history->cut_short = history->cut_short || info.damage || info.write_error != 0 || !info.complete;
 }
 
-std::string without_stacks(const trace_inputs& inputs, const program_features& p) {
-  if (p.without_stack * 100 <= p.allocated.objects) return "";  // the start of a thread may have none
-  const bool none = p.without_stack == p.allocated.objects;
-  return fmt::format("{} has no call stacks, so there are no call sites to advise on: record with --stacks 16.",
-                     none ? inputs.front()->path() : fmt::format("{} of the allocations", p.without_stack));
+stack_counts stack_counts_of(const trace_inputs& inputs, const program_features& p) {
+  stack_counts counts{.without = p.without_stack, .allocations = p.allocated.objects};
+  for (const auto& input : inputs) {
+    if (input->info().stack_depth == 0) counts.unasked.push_back(input->path());
+    counts.is_table_full = counts.is_table_full || input->stacks().size() >= recorder::max_stacks;
+  }
+  return counts;
 }
 
 /// A remedy that is a class template is of no use in C.
@@ -183,7 +187,7 @@ std::vector<std::string> warnings_of(const trace_inputs& inputs, const std::vect
       all.push_back(inputs.size() == 1 ? note : input->path() + ": " + note);
   for (const std::string& path : changed)
     all.push_back(path + " holds another build than the recorded one: its sites are shown as offsets.");
-  for (const std::string& note : {without_stacks(inputs, p), without_cpp(inputs)})
+  for (const std::string& note : {missing_stacks(stack_counts_of(inputs, p)), without_cpp(inputs)})
     if (!note.empty()) all.push_back(note);
   return all;
 }
@@ -192,8 +196,7 @@ std::vector<std::string> warnings_of(const trace_inputs& inputs, const std::vect
 std::string why_no_plan(const program_features& p, const route_plan& plan, const std::vector<left_out_site>& left_out) {
   if (!plan.groups.empty()) return "";
   if (p.allocated.objects == 0) return "no allocation was recorded";
-  if (p.without_stack == p.allocated.objects)
-    return "the trace has no call stacks, so that no site is known: record with --stacks 16";
+  if (p.without_stack == p.allocated.objects) return "no allocation has a call stack, so that no site is known";
   if (left_out.empty()) return "no long-lived objects are worth memory of their own";
   const std::string& first = left_out.front().text;
   return fmt::format("none of the {} sites worth memory of their own can be routed: {}", left_out.size(),

@@ -108,7 +108,9 @@ void on_fork_child() noexcept {
 
 phase start() noexcept {
   choose_clock();
-  if (!file.configure() || pthread_key_create(&exit_key, on_thread_exit) != 0) return phase::off;
+  const bool is_ready = file.configure() && pthread_key_create(&exit_key, on_thread_exit) == 0;
+  start_stacks(is_ready);
+  if (!is_ready) return phase::off;
   connect_status();
   single_threaded = static_cast<const char*>(dlsym(RTLD_DEFAULT, "__libc_single_threaded"));
   on_fork_run(before_fork, release_modules, on_fork_child);
@@ -164,7 +166,7 @@ void write_end() noexcept {
 [[gnu::constructor]] void on_load() noexcept {
   const inside_recorder inside;
   if (!is_on()) return;
-  prepare_stacks();
+  prepare_unwinder();
   prepare_modules();
 }
 
@@ -193,6 +195,11 @@ ASHLAR_COLD void note_without_log(const detail::trace_io::record& r) noexcept {
     const inside_recorder inside;
     if (is_on()) log = note_late(r);
   }
+ASHLAR_COLD bool is_recording() noexcept {
+  const inside_recorder inside;
+  return is_on();
+}
+
   self.log = log;
   if (log != nullptr) static_cast<void>(log->append(r));
 }

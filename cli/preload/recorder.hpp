@@ -41,6 +41,9 @@ private:
   bool was_busy_;
 };
 
+/// Returns: whether events are wanted. Effects: the first call with an environment starts the recorder.
+[[nodiscard]] bool is_recording() noexcept;
+
 /// Effects: notes `r` for a thread without a log: gives it one, or notes nothing.
 void note_without_log(const detail::trace_io::record& r) noexcept;
 
@@ -60,10 +63,11 @@ void note_named(trace::operation op, const char* name) noexcept;
 /// Effects: notes an event of the block at `p`, now.
 ASHLAR_INLINE void note_block(trace::operation op, const void* p, std::uint64_t size,
                               std::uint8_t alignment_code) noexcept {
+  const std::uint32_t stack = stack_here();  // the first one starts the recorder, which decides the clock
   note({.time = ticks(),
         .address = reinterpret_cast<std::uintptr_t>(p),
         .size = size,
-        .stack = stack_here(),
+        .stack = stack,
         .code = detail::trace_io::code_of(op),
         .alignment_code = alignment_code});
 }

@@ -57,14 +57,13 @@ void extend_stack(stack_bounds& stack, const void* frame) noexcept {
 
 int walk_stack(std::uint64_t* to, std::uint32_t most, const void* frame_pointer, const stack_bounds& stack) noexcept {
   frame at = frame::caller_of(frame_pointer, stack);
-  if (ASHLAR_UNLIKELY(at.code == 0)) return -1;
   std::uint32_t count = 0;
   while (at.code != 0) {
     to[count++] = at.code;
     if (count == most) break;
     const frame_rule rule = unpacked(frame_rules.at(at.code));
     if (rule.base == frame_base::none) break;
-    if (ASHLAR_UNLIKELY(rule.base == frame_base::unknown || !at.step(rule, stack))) return -1;
+    if (ASHLAR_UNLIKELY(rule.base == frame_base::unknown || !at.step(rule, stack))) return -static_cast<int>(count);
   }
   return static_cast<int>(count);
 }

@@ -20,8 +20,8 @@ void extend_stack(stack_bounds& stack, const void* frame) noexcept;
 
 /// Effects: writes the return addresses from a function on, its own first. `frame_pointer` is that of the function,
 /// which has one: the library is compiled with them. Reads nothing outside of `stack`. Returns: their number, at most
-/// `most`; -1 if a frame has no rule, or lies on another stack. Complexity: some ns a frame; microseconds for an
-/// address that is new. Neither allocates nor waits, but for a thread that adds a rule.
+/// `most`; negative if the next frame has no rule, or lies on another stack; 0 if the first one does. Complexity: some
+/// ns a frame; microseconds for an address that is new. Neither allocates nor waits, but for a thread that adds a rule.
 [[nodiscard]] int walk_stack(std::uint64_t* to, std::uint32_t most, const void* frame_pointer,
                              const stack_bounds& stack) noexcept;
 

@@ -2,6 +2,7 @@
 // Walks the stack by cached rules, or by an unwinder where it has none; and the table of stacks.
 #include "cli/preload/stacks.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdlib>
@@ -20,14 +21,14 @@
 
 namespace ashlar::recorder {
 
-std::uint32_t stack_depth = 0;
+std::uint32_t stack_depth = 1;
 
 namespace {
 
 constexpr std::uint32_t own_frames = 2;  // take_stack and the interposed function
 constexpr std::uint32_t refused = ~std::uint32_t{0};
 
-using stack_table = written_once<detail::trace_io::chunk_kind::stacks, std::size_t{1} << 20, 64 * 1024>;
+using stack_table = written_once<detail::trace_io::chunk_kind::stacks, stack_slots, 64 * 1024>;
 using unwinder = int (*)(void**, int);
 
 stack_table* table = nullptr;  // its pages are fresh from the system, and so all zeros
@@ -64,9 +65,23 @@ std::uint32_t id_of(frames stack) noexcept {
 }
 
 /// Returns: the id of the calling stack by the unwinder. Inlined, since a jump to it would take a frame away.
+/// Returns: the frame pointer of the interposed function, in take_stack.
+ASHLAR_INLINE const void* frame_of_caller() noexcept {
+  return *static_cast<const void* const*>(__builtin_frame_address(0));
+}
+
+/// Returns: the id of the stack from a function on, as far as it can be walked.
+ASHLAR_COLD std::uint32_t id_of_partial_walk(const void* function) noexcept {
+  if (table == nullptr || !walks) return 0;
+  std::uint64_t found[max_stack_depth];
+  const int n = walk_stack(found, stack_depth, function, self.stack);
+  return id_of({found, static_cast<std::size_t>(n < 0 ? -n : n)});
+}
+
 ASHLAR_INLINE std::uint32_t unwind_stack() noexcept {
   const inside_recorder inside;
   void* raw[max_stack_depth + own_frames];
+  if (unwind == nullptr) return id_of_partial_walk(frame_of_caller());
   std::uint64_t kept[max_stack_depth];
   const int n = unwind(raw, static_cast<int>(stack_depth + own_frames));
   std::size_t count = 0;
@@ -74,17 +89,12 @@ ASHLAR_INLINE std::uint32_t unwind_stack() noexcept {
   return id_of({kept, count});
 }
 
-/// Returns: the frame pointer of the interposed function, in take_stack.
-ASHLAR_INLINE const void* frame_of_caller() noexcept {
-  return *static_cast<const void* const*>(__builtin_frame_address(0));
-}
-
 /// Returns: the id of the stack that is walked from a function on; `refused` if it cannot be walked.
 ASHLAR_INLINE std::uint32_t id_of_walk(const void* function) noexcept {
   if (ASHLAR_UNLIKELY(self.log == nullptr || stack_depth > known_stack::most_frames)) {
     std::uint64_t found[max_stack_depth];
     const int n = walk_stack(found, stack_depth, function, self.stack);
-    return n < 0 ? refused : id_of({found, static_cast<std::size_t>(n)});
+    return n <= 0 ? refused : id_of({found, static_cast<std::size_t>(n)});
   }
   known_stack* const known = self.log->stacks.find(stack_depth, function, self.stack);
   if (ASHLAR_UNLIKELY(known == nullptr)) return refused;
@@ -99,28 +109,35 @@ ASHLAR_COLD void extend_own_stack(const void* frame) noexcept {
 
 }  // namespace
 
-void prepare_stacks() noexcept {
-  void* warm[4];  // an unwinder may load and allocate at its first use
-  const char* const wanted = std::getenv(stacks_variable);
+void start_stacks(bool is_on) noexcept {
+  const char* const wanted = is_on ? std::getenv(stacks_variable) : nullptr;
   const long depth = wanted == nullptr ? 0 : std::atol(wanted);
-  if (depth <= 0) return;
+  if (depth > 0) table = static_cast<stack_table*>(map_memory(sizeof(stack_table)));
+  if (table != nullptr) walks = prepare_walk();
+  stack_depth = table == nullptr ? 0 : static_cast<std::uint32_t>(std::min(depth, long{max_stack_depth}));
+}
+
+void prepare_unwinder() noexcept {
+  if (stack_depth == 0) return;
+  void* warm[4];  // an unwinder may load and allocate at its first use
   void* const library = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
-  if (library != nullptr) unwind = reinterpret_cast<unwinder>(dlsym(library, "unw_backtrace"));
+  unwinder found = library == nullptr ? nullptr : reinterpret_cast<unwinder>(dlsym(library, "unw_backtrace"));
   const auto backtrace = reinterpret_cast<unwinder>(dlsym(RTLD_DEFAULT, "backtrace"));
-  if (unwind == nullptr) unwind = backtrace;
-  if (unwind == nullptr) return;  // a C library without an unwinder: no stacks
-  unwind(warm, 4);
+  if (found == nullptr) found = backtrace;
+  if (found == nullptr && !walks) stack_depth = 0;  // a C library without an unwinder
+  if (found == nullptr) return;
+  found(warm, 4);
   if (backtrace != nullptr && dlsym(RTLD_DEFAULT, "_dl_find_object") != nullptr) unwind_without_locks = backtrace;
   if (unwind_without_locks != nullptr) unwind_without_locks(warm, 4);
-  walks = prepare_walk();
-  table = static_cast<stack_table*>(map_memory(sizeof(stack_table)));
-  if (table != nullptr)
-    stack_depth = depth < long{max_stack_depth} ? static_cast<std::uint32_t>(depth) : max_stack_depth;
+  unwind = found;
 }
 
 ASHLAR_NOINLINE std::uint32_t take_stack() noexcept {
   if (self.busy) return 0;
-  if (ASHLAR_UNLIKELY(!walks)) return unwind_stack();
+  if (ASHLAR_UNLIKELY(!walks)) {
+    if (table == nullptr && !is_recording()) return 0;
+    if (!walks) return unwind_stack();
+  }
   const void* const function = frame_of_caller();
   if (ASHLAR_UNLIKELY(!self.stack.has(reinterpret_cast<std::uintptr_t>(function)))) extend_own_stack(function);
   self.busy = true;  // a signal handler must not wait for the cache's lock, nor change what is known
@@ -136,7 +153,7 @@ bool write_stacks() noexcept { return stack_depth == 0 || table->write(); }
 void reset_stacks(bool locks_are_orphaned) noexcept {
   reset_walk();
   if (locks_are_orphaned) unwind = unwind_without_locks;
-  if (unwind == nullptr) stack_depth = 0;
+  if (unwind == nullptr && !walks) stack_depth = 0;
   if (table != nullptr) table->reset();
 }
 

@@ -8,11 +8,16 @@
 
 namespace ashlar::recorder {
 
-/// Frames of each record; 0: no stacks. Set once the unwinder is ready.
+/// Frames of each record; 0: no stacks. Not 0 before the recorder has started, so that the first event has its stack.
 extern std::uint32_t stack_depth;
 
-/// Effects: loads the unwinder. Call it in a constructor, where a library may be loaded.
-void prepare_stacks() noexcept;
+/// Effects: prepares the walk by rules, if stacks are wanted and `is_on`. May be called in the middle of the loader's
+/// work.
+void start_stacks(bool is_on) noexcept;
+
+/// Effects: loads the unwinder for stacks that cannot be walked. Call it in a constructor, where a library may be
+/// loaded. Until then such stacks end at the frame that has no rule.
+void prepare_unwinder() noexcept;
 
 /// Returns: the id of the calling stack; 0 if it is unavailable.
 [[nodiscard]] std::uint32_t take_stack() noexcept;

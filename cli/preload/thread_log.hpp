@@ -11,12 +11,10 @@
 #include <ashlar/detail/trace/record.hpp>
 
 #include "cli/preload/known_stacks.hpp"
+#include "cli/preload/settings.hpp"
 #include "cli/preload/sleeping_lock.hpp"
 
 namespace ashlar::recorder {
-
-/// The loss by a kill for each thread, and the unit of compression.
-inline constexpr std::uint32_t log_records = 4096;
 
 /// Room for the allocations of signal handlers that interrupt a thread between filling its log and writing it.
 inline constexpr std::uint32_t spare_records = 16;

@@ -3,6 +3,9 @@
 add_executable(record_victim record/victim.cpp)
 add_library(record_greedy_dlsym MODULE record/greedy_dlsym.cpp)
 add_executable(record_deaths record/deaths.cpp)
+add_library(record_early_library SHARED record/early_library.cpp)
+add_executable(record_early record/early.cpp)
+target_link_libraries(record_early PRIVATE record_early_library)
 foreach(kind IN ITEMS plain static own_malloc no_tables)
   add_executable(record_${kind} record/plain.cpp)
 endforeach()
@@ -11,7 +14,7 @@ target_link_options(record_static PRIVATE -static)
 target_link_options(record_no_tables PRIVATE LINKER:--no-eh-frame-hdr)
 target_compile_definitions(record_own_malloc PRIVATE RECORD_OWN_MALLOC)
 set(record_programs record_victim record_deaths record_greedy_dlsym record_plain record_static record_own_malloc
-  record_no_tables)
+  record_no_tables record_early_library record_early)
 foreach(target IN LISTS record_programs)
   target_compile_options(${target} PRIVATE -fno-sanitize=all -fno-builtin -fno-omit-frame-pointer)
   target_link_options(${target} PRIVATE -fno-sanitize=all)
@@ -27,6 +30,7 @@ target_link_libraries(record_victim PRIVATE ashlar::ashlar)
 target_compile_definitions(test_cli PRIVATE
   "ASHLAR_VICTIM=\"$<TARGET_FILE:record_victim>\""
   "ASHLAR_DEATHS=\"$<TARGET_FILE:record_deaths>\""
+  "ASHLAR_EARLY_VICTIM=\"$<TARGET_FILE:record_early>\""
   "ASHLAR_PLAIN_VICTIM=\"$<TARGET_FILE:record_plain>\""
   "ASHLAR_NO_TABLES_VICTIM=\"$<TARGET_FILE:record_no_tables>\""
   "ASHLAR_STATIC_VICTIM=\"$<TARGET_FILE:record_static>\""

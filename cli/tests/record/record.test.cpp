@@ -236,6 +236,18 @@ TEST_F(record, stacks_tell_callers_apart) {
   EXPECT_EQ(r.info().stack_depth, 8U);
 }
 
+TEST_F(record, blocks_of_the_constructors_of_libraries_have_stacks) {
+  ASSERT_EQ(shell(ASHLAR_COMMAND " record -o " + file() + " -- " ASHLAR_EARLY_VICTIM), 0) << output();
+  trace_reader r(file());
+  std::size_t with = 0, without = 0;
+  while (auto e = r.next())
+    if (is_allocation(e->op)) ++(e->stack != 0 ? with : without);
+  EXPECT_GE(with, 1'000U);
+  EXPECT_EQ(without, 0U);
+  EXPECT_EQ(shell(ASHLAR_COMMAND " report " + file()), 0);
+  EXPECT_TRUE(says("early_block")) << output();
+}
+
 TEST_F(record, call_sites_are_recorded_unless_they_are_declined) {
   ASSERT_EQ(record_victim("stacks"), 0) << output();
   EXPECT_EQ(trace_reader(file()).info().stack_depth, 8U);

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Names the cause: stacks that were not asked for, more than a recorder keeps, or code that it could not unwind.
+#include "cli/advise/missing_stacks.hpp"
+
+#include <fmt/format.h>
+
+#include "cli/preload/settings.hpp"
+#include "cli/support/table_units.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+std::string effect_of(const stack_counts& counts) {
+  if (counts.without == counts.allocations)
+    return "No allocation has a call stack, so there are no call sites to advise on";
+  return fmt::format("{} of {} allocations {}, and cannot be advised on", grouped(counts.without),
+                     grouped(counts.allocations), counts.without == 1 ? "has no call stack" : "have no call stacks");
+}
+
+std::string cause_of(const stack_counts& counts) {
+  if (counts.unasked.size() == 1)
+    return counts.unasked.front() + " was recorded with --stacks 0; --stacks 16 records them";
+  if (!counts.unasked.empty())
+    return fmt::format("{} traces were recorded with --stacks 0; --stacks 16 records them", counts.unasked.size());
+  if (counts.is_table_full)
+    return fmt::format("a recorder keeps {} different stacks, and the program has more", grouped(recorder::max_stacks));
+  return "the recorder could not unwind the program there: before its start, or over a C library without an unwinder";
+}
+
+}  // namespace
+
+std::string missing_stacks(const stack_counts& counts) {
+  if (counts.without * 100 <= counts.allocations) return "";
+  return effect_of(counts) + ": " + cause_of(counts) + ".";
+}
+
+}  // namespace ashlar::cli
