@@ -7,8 +7,13 @@ namespace ashlar::recorder {
 /// Effects: lists the modules of the program's start, for children that fork before the first write.
 void prepare_modules() noexcept;
 
-/// Effects: if stacks are recorded, writes the modules that were loaded since the last call.
+/// Effects: if stacks are recorded, writes the modules that were loaded or unloaded since the last call. Later stacks
+/// through unloaded code are new ones.
 void write_modules() noexcept;
+
+/// As `write_modules`, before and after a module may go: waits for another thread that writes them, for at most a tenth
+/// of a second.
+void write_modules_patiently() noexcept;
 
 /// Effects: before a fork: keeps other threads from listing modules, for at most a tenth of a second.
 void hold_modules() noexcept;

@@ -170,7 +170,11 @@ void write_end() noexcept {
   prepare_modules();
 }
 
-[[gnu::destructor]] void on_unload() noexcept { finish(); }
+/// The events of later destructors are few.
+[[gnu::destructor]] void on_unload() noexcept {
+  finish();
+  if (is_our_process()) disconnect_status();
+}
 
 }  // namespace
 
@@ -229,6 +233,13 @@ ASHLAR_NOINLINE void write_full_log() noexcept {
 void finish() noexcept {
   if (self.busy || now.load(std::memory_order_acquire) != phase::on || !is_our_process()) return;
   const signals_blocked quiet;
+void note_modules() noexcept {
+  if (self.busy) return;
+  const signals_blocked quiet;
+  const inside_recorder inside;
+  if (is_on() && is_our_process() && !file.failed()) write_modules_patiently();
+}
+
   const inside_recorder inside;
   write_all_logs();
   write_end();

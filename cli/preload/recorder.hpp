@@ -84,6 +84,9 @@ ASHLAR_INLINE void note_release(trace::operation op, const void* p, std::uint64_
   note_block(op, p, size, alignment_code);
 }
 
+/// Effects: writes the modules that were loaded or unloaded since the last call.
+void note_modules() noexcept;
+
 /// Effects: writes all noted records of all threads, and the end of the trace. More may follow.
 void finish() noexcept;
 

@@ -12,6 +12,7 @@
 
 #include <ashlar/detail/trace/table_chunks.hpp>
 
+#include "cli/preload/gone_code.hpp"
 #include "cli/preload/known_stacks.hpp"
 #include "cli/preload/recorder.hpp"
 #include "cli/preload/settings.hpp"
@@ -41,7 +42,7 @@ using frames = std::span<const std::uint64_t>;
 /// Two lanes, since each step waits for the multiplication before it. 64 bits suffice: see `written_once`.
 [[nodiscard]] std::uint64_t hash_of(frames stack) noexcept {
   constexpr std::uint64_t odd = 0x9E3779B97F4A7C15;
-  std::uint64_t even_lane = stack.size() * odd, odd_lane = ~even_lane;
+  std::uint64_t even_lane = (stack.size() + (generation_of(stack) << 32)) * odd, odd_lane = ~even_lane;
   const auto mix = [](std::uint64_t lane, std::uint64_t frame) {
     const std::uint64_t product = (lane ^ frame) * odd;
     return product ^ product >> 32;
@@ -147,6 +148,8 @@ ASHLAR_NOINLINE std::uint32_t take_stack() noexcept {
   self.busy = false;
   return ASHLAR_LIKELY(id != refused) ? id : unwind_stack();
 }
+
+std::uint32_t last_stack() noexcept { return table == nullptr ? 0 : table->last_id(); }
 
 bool write_stacks() noexcept { return stack_depth == 0 || table->write(); }
 

@@ -26,6 +26,9 @@ void prepare_unwinder() noexcept;
   return ASHLAR_LIKELY(stack_depth == 0) ? 0 : take_stack();
 }
 
+/// Returns: the greatest id so far.
+[[nodiscard]] std::uint32_t last_stack() noexcept;
+
 /// Effects: writes the stacks that are not in the file yet. Returns: false if recording is over.
 bool write_stacks() noexcept;
 

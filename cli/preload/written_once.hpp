@@ -40,6 +40,12 @@ public:
     return s.id.load(std::memory_order_relaxed);
   }
 
+  /// Returns: the greatest id so far.
+  [[nodiscard]] std::uint32_t last_id() noexcept {
+    const ashlar::detail::lock_scope hold(lock_);
+    return items_;
+  }
+
   /// Effects: writes the items that are not in the file yet. Returns: false if recording is over.
   bool write() noexcept {
     const ashlar::detail::lock_scope hold(lock_);

@@ -6,6 +6,11 @@ add_executable(record_deaths record/deaths.cpp)
 add_library(record_early_library SHARED record/early_library.cpp)
 add_executable(record_early record/early.cpp)
 target_link_libraries(record_early PRIVATE record_early_library)
+add_executable(record_plugins record/plugins.cpp)
+foreach(name IN ITEMS one two three)
+  add_library(record_plugin_${name} MODULE record/plugin.cpp)
+  target_compile_definitions(record_plugin_${name} PRIVATE RECORD_PLUGIN=plugin_${name})
+endforeach()
 foreach(kind IN ITEMS plain static own_malloc no_tables)
   add_executable(record_${kind} record/plain.cpp)
 endforeach()
@@ -14,7 +19,8 @@ target_link_options(record_static PRIVATE -static)
 target_link_options(record_no_tables PRIVATE LINKER:--no-eh-frame-hdr)
 target_compile_definitions(record_own_malloc PRIVATE RECORD_OWN_MALLOC)
 set(record_programs record_victim record_deaths record_greedy_dlsym record_plain record_static record_own_malloc
-  record_no_tables record_early_library record_early)
+  record_no_tables record_early_library record_early record_plugins record_plugin_one record_plugin_two
+  record_plugin_three)
 foreach(target IN LISTS record_programs)
   target_compile_options(${target} PRIVATE -fno-sanitize=all -fno-builtin -fno-omit-frame-pointer)
   target_link_options(${target} PRIVATE -fno-sanitize=all)
@@ -31,6 +37,10 @@ target_compile_definitions(test_cli PRIVATE
   "ASHLAR_VICTIM=\"$<TARGET_FILE:record_victim>\""
   "ASHLAR_DEATHS=\"$<TARGET_FILE:record_deaths>\""
   "ASHLAR_EARLY_VICTIM=\"$<TARGET_FILE:record_early>\""
+  "ASHLAR_PLUGINS_VICTIM=\"$<TARGET_FILE:record_plugins>\""
+  "ASHLAR_PLUGIN_ONE=\"$<TARGET_FILE:record_plugin_one>\""
+  "ASHLAR_PLUGIN_TWO=\"$<TARGET_FILE:record_plugin_two>\""
+  "ASHLAR_PLUGIN_THREE=\"$<TARGET_FILE:record_plugin_three>\""
   "ASHLAR_PLAIN_VICTIM=\"$<TARGET_FILE:record_plain>\""
   "ASHLAR_NO_TABLES_VICTIM=\"$<TARGET_FILE:record_no_tables>\""
   "ASHLAR_STATIC_VICTIM=\"$<TARGET_FILE:record_static>\""

@@ -19,6 +19,7 @@
 #include <ashlar/detail/trace/record.hpp>
 #include <ashlar/detail/trace/resolver.hpp>
 #include <ashlar/detail/trace/table_chunks.hpp>
+#include <ashlar/detail/trace/unloads.hpp>
 #include <ashlar/trace/codec.hpp>
 #include <ashlar/trace/error.hpp>
 #include <ashlar/trace/event.hpp>
@@ -75,6 +76,7 @@ public:
   /// The error that stopped the reader, if any. With `accept_prefix`, damage is not an error; see `info().damage`.
   [[nodiscard]] const std::optional<trace_error>& error() const noexcept { return error_; }
   [[nodiscard]] const trace_info& info() const noexcept { return info_; }
+  /// The frames of a module that others replaced at its addresses are moved with it, to addresses that no program has.
   [[nodiscard]] const stack_table& stacks() const noexcept { return stacks_; }
   [[nodiscard]] const std::vector<mapped_module>& modules() const noexcept { return modules_; }
   [[nodiscard]] const name_table& names() const noexcept { return names_; }
@@ -123,6 +125,7 @@ private:
       if (why == nullptr && !read_table(entry.header)) why = "a table is malformed";
       if (why != nullptr) return stop({entry.offset, why});
     }
+    if (!unloads_.empty()) detail::trace_io::module_separator(unloads_, modules_).apply(stacks_);
   }
 
   [[nodiscard]] bool read_table(const detail::trace_io::chunk_header& h) {
@@ -132,6 +135,8 @@ private:
       return detail::trace_io::get_modules(loader_.payload(), h.count, modules_);
     if (h.kind == detail::trace_io::chunk_kind::names)
       return detail::trace_io::get_names(loader_.payload(), h.count, names_);
+    if (h.kind == detail::trace_io::chunk_kind::unloads)
+      return detail::trace_io::get_unloads(loader_.payload(), h.count, unloads_);
     detail::trace_io::byte_cursor end(loader_.payload());
     info_.complete = true;
     info_.dropped = end.varint();
@@ -190,6 +195,7 @@ private:
   stack_table stacks_;
   std::vector<mapped_module> modules_;
   name_table names_;
+  std::vector<detail::trace_io::unload> unloads_;
 };
 
 }  // namespace ashlar::ASHLAR_ABI::trace

@@ -29,7 +29,15 @@ inline constexpr std::uint32_t max_raw_bytes = 4 << 20;  ///< Limit of a chunk t
 inline constexpr std::uint32_t max_chunk_records = 65535;
 
 /// The content of a chunk. Chunks of unknown kinds from `first_skippable` on are skipped, others are refused.
-enum class chunk_kind : std::uint8_t { events = 1, stacks, modules, end, names, first_skippable = 128 };
+enum class chunk_kind : std::uint8_t {
+  events = 1,
+  stacks,
+  modules,
+  end,
+  names,
+  first_skippable = 128,
+  unloads = first_skippable  ///< Skipped by readers that know none.
+};
 
 enum class clock_kind : std::uint8_t { nanoseconds = 0, ticks = 1 };
 

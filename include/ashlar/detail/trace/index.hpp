@@ -106,7 +106,7 @@ private:
     if (!get_header(bytes.data(), entry.header)) return refuse(offset, "a chunk header is damaged");
     if (source.bytes() - offset - bytes.size() < entry.header.stored_bytes)
       return refuse(offset, "the last chunk is cut off");
-    if (entry.header.kind < chunk_kind::first_skippable) {
+    if (entry.header.kind <= chunk_kind::unloads) {
       if (const char* why = refuse_chunk(entry.header)) return refuse(offset, why);
       keep(entry);
     }
@@ -114,7 +114,8 @@ private:
   }
 
   const char* refuse_chunk(const chunk_header& h) {
-    if (h.kind < chunk_kind::events || h.kind > chunk_kind::names) return "a chunk of a kind this ashlar does not read";
+    const bool is_table = h.kind >= chunk_kind::events && h.kind <= chunk_kind::names;
+    if (!is_table && h.kind != chunk_kind::unloads) return "a chunk of a kind this ashlar does not read";
     if (h.events > h.count) return "a chunk header is damaged";
     if (h.raw_bytes > max_raw_bytes || h.stored_bytes > 2 * max_raw_bytes) return "a chunk is too large";
     progress& last = progress_[{h.kind, h.stream}];
