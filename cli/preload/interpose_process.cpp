@@ -54,27 +54,27 @@ namespace recorder = ashlar::recorder;
 extern "C" {
 
 ASHLAR_EXPORT int execve(const char* path, char* const* arguments, char* const* environment) noexcept {
-  recorder::before_exec();
+  const recorder::exec_attempt attempt;
   return recorder::next_execve.get()(path, arguments, environment);
 }
 
 ASHLAR_EXPORT int execv(const char* path, char* const* arguments) noexcept {
-  recorder::before_exec();
+  const recorder::exec_attempt attempt;
   return recorder::next_execv.get()(path, arguments);
 }
 
 ASHLAR_EXPORT int execvp(const char* file, char* const* arguments) noexcept {
-  recorder::before_exec();
+  const recorder::exec_attempt attempt;
   return recorder::next_execvp.get()(file, arguments);
 }
 
 ASHLAR_EXPORT int execvpe(const char* file, char* const* arguments, char* const* environment) noexcept {
-  recorder::before_exec();
+  const recorder::exec_attempt attempt;
   return recorder::next_execvpe.get()(file, arguments, environment);
 }
 
 ASHLAR_EXPORT int fexecve(int fd, char* const* arguments, char* const* environment) noexcept {
-  recorder::before_exec();
+  const recorder::exec_attempt attempt;
   return recorder::next_fexecve.get()(fd, arguments, environment);
 }
 

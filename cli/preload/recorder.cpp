@@ -79,6 +79,7 @@ void on_thread_exit(void*) noexcept {
   write_full_log();
   self.log = nullptr;
   give_back_log(log);
+  tell_threads(-1);
 }
 
 /// Locks of other threads at the fork stay locked in the child forever. The recorder resets its own locks there; it
@@ -90,7 +91,8 @@ void before_fork() noexcept {
 }
 
 void on_fork_child() noexcept {
-  thread_log* const own = self.log;
+  self.log = nullptr;  // as the threads that the child lacks, it starts with its first event
+  self.named = false;
   const inside_recorder inside;
   file.restart();
   reset_workspaces();
@@ -98,9 +100,8 @@ void on_fork_child() noexcept {
   reset_names();
   reset_modules(has_other_threads);
   reset_late_log();
-  reset_logs(own);
-  self.named = own != nullptr;
-  self.thread = self.named ? own->thread : 0;
+  reset_logs();
+  reset_status();
   dropped.store(0);
   written_since_end.store(false);
   ends.store(0);
@@ -134,12 +135,14 @@ thread_log* begin_thread() noexcept {
   thread_log* const log = take_log();
   if (log == nullptr) return nullptr;
   log->thread = self.thread;
+  tell_threads(1);
   pthread_setspecific(exit_key, &self);
   return log;
 }
 
 /// Expects: the caller is inside the recorder.
 thread_log* note_late(const detail::trace_io::record& r) noexcept {
+  tell_process();
   thread_log* const log = begin_thread();
   if (log == nullptr) dropped.fetch_add(append_late(self.thread, r, write_log), std::memory_order_relaxed);
   return log;
@@ -192,6 +195,11 @@ inside_recorder::~inside_recorder() {
   errno = errno_;
 }
 
+ASHLAR_COLD bool is_recording() noexcept {
+  const inside_recorder inside;
+  return is_on();
+}
+
 ASHLAR_COLD void note_without_log(const detail::trace_io::record& r) noexcept {
   if (self.busy) return;
   thread_log* log = nullptr;
@@ -199,11 +207,6 @@ ASHLAR_COLD void note_without_log(const detail::trace_io::record& r) noexcept {
     const inside_recorder inside;
     if (is_on()) log = note_late(r);
   }
-ASHLAR_COLD bool is_recording() noexcept {
-  const inside_recorder inside;
-  return is_on();
-}
-
   self.log = log;
   if (log != nullptr) static_cast<void>(log->append(r));
 }
@@ -230,9 +233,6 @@ ASHLAR_NOINLINE void write_full_log() noexcept {
   log.count.store(0, std::memory_order_release);
 }
 
-void finish() noexcept {
-  if (self.busy || now.load(std::memory_order_acquire) != phase::on || !is_our_process()) return;
-  const signals_blocked quiet;
 void note_modules() noexcept {
   if (self.busy) return;
   const signals_blocked quiet;
@@ -240,13 +240,22 @@ void note_modules() noexcept {
   if (is_on() && is_our_process() && !file.failed()) write_modules_patiently();
 }
 
+void finish() noexcept {
+  if (self.busy || now.load(std::memory_order_acquire) != phase::on || !is_our_process()) return;
+  const signals_blocked quiet;
   const inside_recorder inside;
   write_all_logs();
   write_end();
+  tell_end();
 }
 
-void before_exec() noexcept {
+exec_attempt::exec_attempt() noexcept {
   if (file.started()) finish();
+  else if (!self.busy && is_our_process()) tell_end();
+}
+
+exec_attempt::~exec_attempt() {
+  if (!self.busy && is_our_process() && self.log != nullptr) tell_process();
 }
 
 }  // namespace ashlar::recorder

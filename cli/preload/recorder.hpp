@@ -90,8 +90,14 @@ void note_modules() noexcept;
 /// Effects: writes all noted records of all threads, and the end of the trace. More may follow.
 void finish() noexcept;
 
-/// Effects: before an exec: `finish()`, unless the file is still empty. So a wrapper that only starts the real program
-/// leaves the trace's name to it.
-void before_exec() noexcept;
+/// An exec, which only returns if it fails. Effects: before it: `finish()`, unless the file is still empty. So a
+/// wrapper that only starts the real program leaves the trace's name to it.
+class exec_attempt {
+public:
+  exec_attempt() noexcept;
+  ~exec_attempt();
+  exec_attempt(const exec_attempt&) = delete;
+  exec_attempt& operator=(const exec_attempt&) = delete;
+};
 
 }  // namespace ashlar::recorder

@@ -68,16 +68,15 @@ thread_log* next_log(thread_log* log) noexcept {
   return log == nullptr ? all_logs.load(std::memory_order_acquire) : log->next;
 }
 
-void reset_logs(thread_log* own) noexcept {
+void reset_logs() noexcept {
   registry_lock.unlock();
   threads.store(0, std::memory_order_relaxed);
   free_logs = nullptr;
   for (thread_log* log = next_log(nullptr); log != nullptr; log = next_log(log)) {
     log->lock.unlock();
     restart(*log);
-    if (log != own) make_free(*log);
+    make_free(*log);
   }
-  if (own != nullptr) own->thread = new_thread_number();
 }
 
 }  // namespace ashlar::recorder

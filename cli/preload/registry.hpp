@@ -20,7 +20,7 @@ void give_back_log(thread_log* log) noexcept;
 /// Returns: the log after `log` among all that were ever made, the first after null; null at the end.
 [[nodiscard]] thread_log* next_log(thread_log* log) noexcept;
 
-/// Effects: in a forked child: empties and frees every log except `own`, which starts again as the first thread's.
-void reset_logs(thread_log* own) noexcept;
+/// Effects: in a forked child: empties and frees every log.
+void reset_logs() noexcept;
 
 }  // namespace ashlar::recorder

@@ -65,7 +65,6 @@ std::uint32_t id_of(frames stack) noexcept {
                     [stack](std::byte* to) { return detail::trace_io::put_stack(to, stack); });
 }
 
-/// Returns: the id of the calling stack by the unwinder. Inlined, since a jump to it would take a frame away.
 /// Returns: the frame pointer of the interposed function, in take_stack.
 ASHLAR_INLINE const void* frame_of_caller() noexcept {
   return *static_cast<const void* const*>(__builtin_frame_address(0));
@@ -79,10 +78,11 @@ ASHLAR_COLD std::uint32_t id_of_partial_walk(const void* function) noexcept {
   return id_of({found, static_cast<std::size_t>(n < 0 ? -n : n)});
 }
 
+/// Returns: the id of the calling stack by the unwinder. Inlined, since a jump to it would take a frame away.
 ASHLAR_INLINE std::uint32_t unwind_stack() noexcept {
   const inside_recorder inside;
-  void* raw[max_stack_depth + own_frames];
   if (unwind == nullptr) return id_of_partial_walk(frame_of_caller());
+  void* raw[max_stack_depth + own_frames];
   std::uint64_t kept[max_stack_depth];
   const int n = unwind(raw, static_cast<int>(stack_depth + own_frames));
   std::size_t count = 0;

@@ -2,16 +2,20 @@
 // Attaches the shared page and writes into it.
 #include "cli/preload/status.hpp"
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 
 #include <sys/shm.h>
+#include <unistd.h>
 
 namespace ashlar::recorder {
 
 namespace {
 
 recording_status* page = nullptr;
+constinit std::atomic<recorded_process*> own{nullptr};
+constinit std::atomic<std::uint32_t> threads{0};
 
 recording_status* attach(int id) noexcept {
   shmid_ds facts{};
@@ -24,6 +28,14 @@ recording_status* attach(int id) noexcept {
   return nullptr;
 }
 
+recorded_process* list_process() noexcept {
+  for (recorded_process& p : page->unfinished) {
+    std::int32_t none = 0;
+    if (p.id.load(std::memory_order_relaxed) == 0 && p.id.compare_exchange_strong(none, getpid())) return &p;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 void connect_status() noexcept {
@@ -33,6 +45,31 @@ void connect_status() noexcept {
 
 void tell_trace() noexcept {
   if (page != nullptr) page->traces.fetch_add(1, std::memory_order_relaxed);
+}
+
+void tell_process() noexcept {
+  if (page == nullptr || own.load(std::memory_order_relaxed) != nullptr) return;
+  recorded_process* const listed = list_process();
+  if (listed != nullptr) listed->threads.store(threads.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  own.store(listed, std::memory_order_relaxed);
+}
+
+void tell_threads(std::int32_t change) noexcept {
+  const std::uint32_t now = threads.fetch_add(static_cast<std::uint32_t>(change), std::memory_order_relaxed);
+  recorded_process* const listed = own.load(std::memory_order_relaxed);
+  if (listed != nullptr) listed->threads.store(now + static_cast<std::uint32_t>(change), std::memory_order_relaxed);
+}
+
+void tell_end() noexcept {
+  recorded_process* const listed = own.exchange(nullptr, std::memory_order_relaxed);
+  if (listed != nullptr) listed->id.store(0, std::memory_order_release);
+}
+
+void disconnect_status() noexcept { page = nullptr; }
+
+void reset_status() noexcept {
+  own.store(nullptr, std::memory_order_relaxed);
+  threads.store(0, std::memory_order_relaxed);
 }
 
 void tell_failure(int error, const char* path) noexcept {

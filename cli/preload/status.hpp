@@ -13,6 +13,12 @@ namespace ashlar::recorder {
 /// Distinguishes a status page from other shared memory: in another namespace the same id names something else.
 inline constexpr std::uint64_t status_magic = 0x7561'7453'6863'4152;
 
+/// A process with events that are not all in its trace yet.
+struct recorded_process {
+  std::atomic<std::int32_t> id;        ///< 0: none.
+  std::atomic<std::uint32_t> threads;  ///< With a log.
+};
+
 /// Shared memory of System V, which survives a full disk, a file-size limit and a closed descriptor. Any of the
 /// processes writes the words; `ashlar record` reads them when the program has ended.
 struct recording_status {
@@ -22,6 +28,7 @@ struct recording_status {
   std::atomic<std::int32_t> first_error;   ///< Of the first of them: an errno, or `detail::trace_io::cut_by_program`.
   std::atomic<std::uint32_t> path_length;  ///< 0 until `path` is complete.
   char path[max_path_bytes + 32];          ///< The trace of the first failure.
+  recorded_process unfinished[1024];       ///< Further ones are not listed.
 };
 
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free && std::atomic<std::int32_t>::is_always_lock_free);
@@ -31,6 +38,21 @@ void connect_status() noexcept;
 
 /// Effects: reports that a trace has its header.
 void tell_trace() noexcept;
+
+/// Effects: reports that this process has events, until `tell_end`.
+void tell_process() noexcept;
+
+/// Effects: reports that this process has more threads with a log, or fewer.
+void tell_threads(std::int32_t change) noexcept;
+
+/// Effects: reports that all events of this process are in its trace.
+void tell_end() noexcept;
+
+/// Effects: drops further reports.
+void disconnect_status() noexcept;
+
+/// Effects: in a forked child: the parent's reports are not the child's.
+void reset_status() noexcept;
 
 /// Effects: reports that the trace `path` ends before the program does.
 void tell_failure(int error, const char* path) noexcept;

@@ -2,14 +2,29 @@
 // Shared memory found by its id.
 #include "cli/record/status.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 
 #include <sys/shm.h>
 
 #include <ashlar/detail/trace/format.hpp>
 
 namespace ashlar::cli {
+
+namespace {
+
+/// A zombie has ended.
+bool runs(int process) {
+  std::ifstream from("/proc/" + std::to_string(process) + "/stat");
+  std::string line;
+  std::getline(from, line);
+  const std::size_t name_end = line.rfind(") ");
+  return name_end != line.npos && line.size() > name_end + 2 && line[name_end + 2] != 'Z';
+}
+
+}  // namespace
 
 /// Marked for removal at once: it ends with the last attached process, and can be attached until then.
 record_status::record_status() : id_(shmget(IPC_PRIVATE, sizeof *page_, IPC_CREAT | 0600)) {
@@ -28,6 +43,15 @@ record_status::~record_status() {
 std::string record_status::id() const { return page_ == nullptr ? std::string() : std::to_string(id_); }
 
 bool record_status::any_trace() const noexcept { return page_ != nullptr && page_->traces.load() != 0; }
+
+std::vector<record_status::unfinished> record_status::unfinished_processes() const {
+  std::vector<unfinished> all;
+  if (page_ == nullptr) return all;
+  for (const recorder::recorded_process& p : page_->unfinished)
+    if (const int id = p.id.load(); id != 0) all.push_back({id, p.threads.load(), runs(id)});
+  std::sort(all.begin(), all.end(), [](const unfinished& a, const unfinished& b) { return a.process < b.process; });
+  return all;
+}
 
 std::string record_status::failure() const {
   const std::uint32_t failures = page_ == nullptr ? 0 : page_->failures.load();

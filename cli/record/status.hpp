@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "cli/preload/status.hpp"
 
@@ -22,6 +23,15 @@ public:
 
   /// Returns: whether a process has reported the start of a trace.
   [[nodiscard]] bool any_trace() const noexcept;
+
+  /// A process whose last events are in no trace.
+  struct unfinished {
+    int process = 0;
+    std::uint32_t threads = 0;  ///< That had events.
+    bool is_running = false;
+  };
+  /// Returns: these processes, in ascending order. The recorded program itself has ended.
+  [[nodiscard]] std::vector<unfinished> unfinished_processes() const;
 
   /// Returns: the failed writes and their reason; empty if there are none.
   [[nodiscard]] std::string failure() const;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Reads the headers of a fresh trace and counts its contents.
+// Reads the headers of a fresh trace and counts its contents, and those of the traces beside it.
 #include "cli/record/summary.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <set>
 #include <system_error>
@@ -17,6 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::size_t most_listed = 4;
+
 bool is_sibling(const fs::directory_entry& entry, const std::string& name, fs::file_time_type start) {
   std::error_code error;
   const std::string other = entry.path().filename().string();
@@ -25,14 +29,22 @@ bool is_sibling(const fs::directory_entry& entry, const std::string& name, fs::f
   return entry.last_write_time(error) >= start && !error;
 }
 
-/// Returns: the number of processes started by the recorded one that left a trace, "<path>.<process id>".
-std::size_t count_siblings(const fs::path& path, fs::file_time_type start) {
+other_trace read_other(const fs::path& path) {
+  trace::byte_source source(path.string());
+  if (source.refusal() != nullptr) return {.path = path.string()};
+  const detail::trace_io::chunk_index index(source);
+  return {.path = path.string(), .process = index.header().process, .events = index.events()};
+}
+
+/// Returns: the traces of processes started by the recorded one, "<path>.<process id>".
+std::vector<other_trace> find_others(const fs::path& path, fs::file_time_type start) {
   std::error_code error;
-  std::size_t n = 0;
+  std::vector<other_trace> all;
   const std::string name = path.filename().string();
   for (const auto& entry : fs::directory_iterator(fs::absolute(path, error).parent_path(), error))
-    if (is_sibling(entry, name, start)) ++n;
-  return n;
+    if (is_sibling(entry, name, start)) all.push_back(read_other(path.parent_path() / entry.path().filename()));
+  std::sort(all.begin(), all.end(), [](const other_trace& a, const other_trace& b) { return a.process < b.process; });
+  return all;
 }
 
 std::size_t count_threads(const detail::trace_io::chunk_index& index) {
@@ -43,10 +55,13 @@ std::size_t count_threads(const detail::trace_io::chunk_index& index) {
   return streams.size();
 }
 
-std::string others_text(std::size_t siblings, const std::string& path) {
-  if (siblings == 0) return {};
-  return "; " + (siblings == 1 ? "1 more process" : std::to_string(siblings) + " more processes") + " in " + path +
-         ".*";
+std::string others_text(const std::vector<other_trace>& others, const std::string& path) {
+  if (others.empty()) return {};
+  std::string text = "; " + counted(others.size(), "more process", "more processes") + " in " + path + ".*: ";
+  for (std::size_t i = 0; i < others.size() && i < most_listed; ++i)
+    text += (i == 0 ? "" : ", ") + counted(others[i].events, "event") + " in " + others[i].path;
+  if (others.size() > most_listed) text += ", and others";
+  return text;
 }
 
 std::string trace_text(const detail::trace_io::chunk_index& index, std::uint64_t bytes, const std::string& path) {
@@ -59,8 +74,8 @@ std::string trace_text(const detail::trace_io::chunk_index& index, std::uint64_t
 
 recording_summary summarise_recording(const std::string& path, fs::file_time_type start) {
   recording_summary sum;
-  sum.other_traces = count_siblings(path, start);
-  const std::string others = others_text(sum.other_traces, path);
+  sum.others = find_others(path, start);
+  const std::string others = others_text(sum.others, path);
   trace::byte_source source(path);
   if (source.refusal() != nullptr) {
     sum.text = path + " " + source.refusal() + others;

@@ -5,14 +5,22 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace ashlar::cli {
 
+/// The trace of a process that the recorded one has started.
+struct other_trace {
+  std::string path;
+  std::uint32_t process = 0;
+  std::uint64_t events = 0;
+};
+
 struct recording_summary {
-  std::string text;              ///< One line: events, threads and bytes, and the number of other traces.
-  std::uint64_t events = 0;      ///< Of the trace itself.
-  bool has_trace = false;        ///< The file has bytes for a reader.
-  std::size_t other_traces = 0;  ///< Of processes started by the recorded one.
+  std::string text;          ///< One line: events, threads and bytes, and the other traces.
+  std::uint64_t events = 0;  ///< Of the trace itself.
+  bool has_trace = false;    ///< The file has bytes for a reader.
+  std::vector<other_trace> others;
 };
 
 /// Returns: the contents of the trace at `path`, and of those beside it that were written since `start`.

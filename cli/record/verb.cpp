@@ -15,6 +15,7 @@
 
 #include "cli/preload/settings.hpp"
 #include "cli/record/child.hpp"
+#include "cli/record/losses.hpp"
 #include "cli/record/status.hpp"
 #include "cli/record/summary.hpp"
 #include "cli/support/companion.hpp"
@@ -70,19 +71,24 @@ std::string why_nothing(const program_facts& facts, int status) {
 
 /// Facts outside of the program's status come first; else the status is passed on.
 int tell_outcome(const command& c, const record_status& told, const child_result& result, fs::file_time_type start) {
-  const recording_summary sum = summarise_recording(with_process(c.output, result.process), start);
+  const std::string path = with_process(c.output, result.process);
+  const recording_summary sum = summarise_recording(path, start);
   const program_facts facts = inspect_program(c.program.front());
   const std::string failure = told.failure();
+  const recording_losses losses = find_losses(told.unfinished_processes(), result, path, sum);
   const bool blind = facts.kind == program_kind::own_malloc && sum.events == 0;
   const bool nothing = (!told.any_trace() && !sum.has_trace) || blind;
   if (!failure.empty())
     return complain("record", "the trace is incomplete: " + failure + own_status(result.status), exit_not_whole);
-  if (nothing && sum.other_traces == 0)
+  if (nothing && sum.others.empty() && !losses.is_untold)
     return complain("record", "nothing was recorded: " + why_nothing(facts, result.status) + own_status(result.status),
                     exit_not_loaded);
   if (facts.kind == program_kind::own_malloc) complain("record", describe(facts, the_recorder));
   if (!c.quiet) complain("record", sum.text);
-  return result.status;
+  if (losses.text.empty()) return result.status;
+  const std::string incomplete = "the recording is incomplete: " + losses.text;
+  if (!losses.is_untold) return complain("record", incomplete, result.status);
+  return complain("record", incomplete + own_status(result.status), exit_not_whole);
 }
 
 int record_program(const command& c) {
@@ -108,8 +114,9 @@ int run(int argc, char** argv) {
                "Processes that it starts are recorded too, each to its own file FILE.<process id>.",
                argv[0]);
   app.footer("Exit status: that of the program, or 128 + the signal that ended it. 124 nothing was recorded,\n"
-             "125 the trace could not be written to its end (the disk was full), 126 and 127 the program\n"
-             "cannot be run or found, 1 the trace cannot be made, 2 the command line is invalid.");
+             "125 a trace was not written to its end (the disk was full, a process that it started was\n"
+             "killed), 126 and 127 the program cannot be run or found, 1 the trace cannot be made, 2 the\n"
+             "command line is invalid.");
   app.add_option("-o,--output", c.output, "The trace; %p stands for the process id (default: PROGRAM.trace)")
       ->type_name("FILE");
   app.add_option("--stacks", c.stack_depth,

@@ -6,8 +6,10 @@
 
 #include <fmt/format.h>
 
+#include "cli/preload/settings.hpp"
 #include "cli/record/status.hpp"
 #include "cli/support/output.hpp"
+#include "cli/support/table_units.hpp"
 #include "cli/support/zstd_codec.hpp"
 
 namespace ashlar::cli {
@@ -70,7 +72,10 @@ std::string damage_note(const trace::trace_info& info) {
   if (info.write_error != 0)
     return fmt::format("The recording ended before the program: {}. The figures cover the events written until then.",
                        describe_write_error(info.write_error));
-  if (!info.complete) return "The program was killed or is still running: the trace ends where it was last written.";
+  if (!info.complete)
+    return fmt::format("The program was killed or is still running: the last events of each of its threads are "
+                       "missing, at most {}.",
+                       grouped(recorder::log_records));
   if (info.dropped != 0) return fmt::format("The recorder had to drop {} events: figures are too low.", info.dropped);
   return "";
 }

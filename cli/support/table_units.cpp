@@ -65,6 +65,9 @@ std::string grouped(std::uint64_t n) {
 }
 
 std::string counted(std::uint64_t n, const char* noun) { return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s"); }
+std::string counted(std::uint64_t n, const char* one, const char* many) {
+  return fmt::format("{} {}", n, n == 1 ? one : many);
+}
 
 std::string percent(double part, double whole) {
   if (part == 0 || whole == 0) return "0 %";

@@ -17,6 +17,8 @@ namespace ashlar::cli {
 [[nodiscard]] std::string grouped(std::uint64_t n);
 /// 1 site, 3 sites
 [[nodiscard]] std::string counted(std::uint64_t n, const char* noun);
+/// 1 process, 3 processes
+[[nodiscard]] std::string counted(std::uint64_t n, const char* one, const char* many);
 /// 3.2 %; < 0.1 %; 0 %
 [[nodiscard]] std::string percent(double part, double whole);
 /// Three figures: 0.123, 1.23, 12.3, 123, 12345

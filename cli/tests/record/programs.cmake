@@ -7,6 +7,7 @@ add_library(record_early_library SHARED record/early_library.cpp)
 add_executable(record_early record/early.cpp)
 target_link_libraries(record_early PRIVATE record_early_library)
 add_executable(record_plugins record/plugins.cpp)
+add_executable(record_prefork record/prefork.cpp)
 foreach(name IN ITEMS one two three)
   add_library(record_plugin_${name} MODULE record/plugin.cpp)
   target_compile_definitions(record_plugin_${name} PRIVATE RECORD_PLUGIN=plugin_${name})
@@ -20,7 +21,7 @@ target_link_options(record_no_tables PRIVATE LINKER:--no-eh-frame-hdr)
 target_compile_definitions(record_own_malloc PRIVATE RECORD_OWN_MALLOC)
 set(record_programs record_victim record_deaths record_greedy_dlsym record_plain record_static record_own_malloc
   record_no_tables record_early_library record_early record_plugins record_plugin_one record_plugin_two
-  record_plugin_three)
+  record_plugin_three record_prefork)
 foreach(target IN LISTS record_programs)
   target_compile_options(${target} PRIVATE -fno-sanitize=all -fno-builtin -fno-omit-frame-pointer)
   target_link_options(${target} PRIVATE -fno-sanitize=all)
@@ -41,6 +42,7 @@ target_compile_definitions(test_cli PRIVATE
   "ASHLAR_PLUGIN_ONE=\"$<TARGET_FILE:record_plugin_one>\""
   "ASHLAR_PLUGIN_TWO=\"$<TARGET_FILE:record_plugin_two>\""
   "ASHLAR_PLUGIN_THREE=\"$<TARGET_FILE:record_plugin_three>\""
+  "ASHLAR_PREFORK_VICTIM=\"$<TARGET_FILE:record_prefork>\""
   "ASHLAR_PLAIN_VICTIM=\"$<TARGET_FILE:record_plain>\""
   "ASHLAR_NO_TABLES_VICTIM=\"$<TARGET_FILE:record_no_tables>\""
   "ASHLAR_STATIC_VICTIM=\"$<TARGET_FILE:record_static>\""

@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <initializer_list>
 #include <latch>
 #include <list>
 #include <map>
@@ -117,21 +116,16 @@ void again(void* value) {
   pthread_setspecific(round_key, value);
 }
 
-/// Threads that all start at once, allocate little, and end.
 int many_threads(std::ptrdiff_t count) {
   std::latch start(count);
-  std::vector<std::thread> threads;
+  std::vector<std::jthread> threads;
   for (std::ptrdiff_t t = 0; t < count; ++t)
     threads.emplace_back([&start] {
       start.arrive_and_wait();
       for (int i = 0; i < 100; ++i) free(keep(malloc(32'001)));
     });
-  for (auto& t : threads) t.join();
   return 0;
 }
-
-int thousand_threads(const char*) { return many_threads(1'000); }
-int five_thousand_threads(const char*) { return many_threads(5'000); }
 
 int keys(const char*) {
   pthread_key_create(&round_key, again);
@@ -375,31 +369,32 @@ int stacks(const char*) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::map<std::string, int (*)(const char*)> modes{{"forms", forms},
-                                                          {"pages", pages},
-                                                          {"reallocs", reallocs},
-                                                          {"threads", threads},
-                                                          {"thousand_threads", thousand_threads},
-                                                          {"five_thousand_threads", five_thousand_threads},
-                                                          {"keys", keys},
-                                                          {"forks", forks},
-                                                          {"fork_storm", fork_storm},
-                                                          {"forks_beside_loader", forks_beside_loader},
-                                                          {"becomes", becomes},
-                                                          {"killed", killed},
-                                                          {"keeps_errno", keeps_errno},
-                                                          {"closes_all", closes_all},
-                                                          {"cuts_all", cuts_all},
-                                                          {"runs_out", runs_out},
-                                                          {"asks_loader", asks_loader},
-                                                          {"marks", marks},
-                                                          {"asks_for_its_stack", asks_for_its_stack},
-                                                          {"spans", spans},
-                                                          {"names", names},
-                                                          {"stacks", stacks},
-                                                          {"cancelled", cancelled},
-                                                          {"churn", churn},
-                                                          {"lists", lists}};
+  const std::map<std::string, int (*)(const char*)> modes{
+      {"forms", forms},
+      {"pages", pages},
+      {"reallocs", reallocs},
+      {"threads", threads},
+      {"thousand_threads", [](const char*) { return many_threads(1'000); }},
+      {"five_thousand_threads", [](const char*) { return many_threads(5'000); }},
+      {"keys", keys},
+      {"forks", forks},
+      {"fork_storm", fork_storm},
+      {"forks_beside_loader", forks_beside_loader},
+      {"becomes", becomes},
+      {"killed", killed},
+      {"keeps_errno", keeps_errno},
+      {"closes_all", closes_all},
+      {"cuts_all", cuts_all},
+      {"runs_out", runs_out},
+      {"asks_loader", asks_loader},
+      {"marks", marks},
+      {"asks_for_its_stack", asks_for_its_stack},
+      {"spans", spans},
+      {"names", names},
+      {"stacks", stacks},
+      {"cancelled", cancelled},
+      {"churn", churn},
+      {"lists", lists}};
   const auto mode = modes.find(argc > 1 ? argv[1] : "");
   return mode == modes.end() ? 99 : mode->second(argv[0]);
 }
