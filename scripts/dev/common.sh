@@ -17,14 +17,17 @@ bench_packages=(libbenchmark-dev libboost-dev libboost-container-dev libmimalloc
 program_packages=(git sqlite3 lua5.4 perl gawk libxml2-utils xz-utils cppcheck sassc jq libjsoncpp-dev libyaml-cpp-dev)
 # shellcheck disable=SC2034 # makers of packages, and the archives that a command for many machines is linked with
 release_packages=(debhelper dpkg-dev libbz2-dev liblzma-dev python3 zlib1g-dev)
-# shellcheck disable=SC2034 # those, and what makes the site; heap profilers; a debugger; the oldest clang; another C
-# library; a compiler for a machine without an operating system; what clang needs for other processors, and qemu to run
-# that (a g++ for these and g++-multilib would exclude each other)
-tool_packages=("${release_packages[@]}" pkgconf python3-venv heaptrack valgrind gdb clang-16 musl-tools
-  gcc-arm-none-eabi libstdc++-arm-none-eabi-dev libnewlib-dev
+# shellcheck disable=SC2034 # for a machine without an operating system
+bare_packages=(gcc-arm-none-eabi libstdc++-arm-none-eabi-dev libnewlib-dev)
+# shellcheck disable=SC2034 # the oldest clang, what it needs for other processors, and qemu to run that (a g++ for these
+# and g++-multilib would exclude each other)
+processor_packages=(clang-16
   libstdc++-12-dev-arm64-cross libgcc-12-dev-arm64-cross libc6-dev-arm64-cross binutils-aarch64-linux-gnu qemu-user
   libstdc++-12-dev-s390x-cross libgcc-12-dev-s390x-cross libc6-dev-s390x-cross binutils-s390x-linux-gnu
   libstdc++-12-dev-riscv64-cross libgcc-12-dev-riscv64-cross libc6-dev-riscv64-cross binutils-riscv64-linux-gnu)
+# shellcheck disable=SC2034 # what rooms need that use tools: all of room_packages
+tool_packages=("${release_packages[@]}" pkgconf python3-venv heaptrack valgrind gdb musl-tools "${bare_packages[@]}"
+  "${processor_packages[@]}")
 # shellcheck disable=SC2034
 windows_packages=(g++-mingw-w64-x86-64-posix wine64)
 # shellcheck disable=SC2034
@@ -37,32 +40,34 @@ fail() {
   exit 1
 }
 
-installed() { [[ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" == installed ]]; }
-
 # Effects: verifies that the named Debian packages are installed, or names the missing ones and ends the verb.
 # ASHLAR_ASSUME_PACKAGES=1 is for other systems that have them.
 need() {
   [[ ${ASHLAR_ASSUME_PACKAGES:-0} != 1 ]] || return 0
   command -v dpkg-query >/dev/null || fail "this is not Debian, so nothing was installed. Needed, by their names in" \
     "Debian 12: $*. If you have all of these, say so: ASHLAR_ASSUME_PACKAGES=1 ./dev …"
-  local package missing=()
+  local package known missing=()
+  known=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "$@" 2>/dev/null) || true
   for package in "$@"; do
-    installed "$package" || missing+=("$package")
+    [[ $'\n'$known$'\n' == *$'\n'"installed $package"$'\n'* || " ${missing[*]} " == *" $package "* ]] || missing+=("$package")
   done
   ((${#missing[@]} == 0)) || install_packages "${missing[@]}"
 }
 
+# Waits for another apt, and passes on the errors of apt.
 install_packages() {
-  local root=()
+  local root=() log
   if ((EUID != 0)); then
     root=(sudo -n)
     sudo -n true 2>/dev/null || fail "packages are missing; run: sudo apt-get install -y --no-install-recommends $*"
   fi
   say "installing $*"
+  mkdir -p build
+  log=build/apt.log
   "${root[@]}" env DEBIAN_FRONTEND=noninteractive bash -c '
     apt-cache show --no-all-versions "$@" >/dev/null 2>&1 || apt-get update -qq || exit
-    apt-get install -y -qq --no-install-recommends "$@" >/dev/null' bash "$@" ||
-    fail "could not install: $*. Is this Debian 12 (bookworm) or newer, with its package mirror in reach?"
+    apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=600 "$@"' bash "$@" >"$log" 2>&1 ||
+    fail "could not install: $*. The end of apt's output (all of it is in $log):"$'\n'"$(tail -n 5 "$log")"
 }
 
 # configure <preset>: quiet unless it fails.

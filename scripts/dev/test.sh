@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Lints, then builds and runs the tests in every configuration, or in those named. `quick` lints and runs every room
-# once; the name of a room runs that room alone. Ends with a table of the seconds that each took, and with one line that
+# once; the name of a room runs that room alone; `cli` runs the tests of the command. Ends with a table of the seconds that each took, and with one line that
 # counts all of the tests.
 source scripts/dev/common.sh
 
@@ -21,7 +21,21 @@ packages_for() {
     gcc | noexcept) echo libgtest-dev python3 ;;
     m32) echo googletest python3 g++-multilib ;;
     mingw) echo googletest python3 "${windows_packages[@]}" ;;
-    *) is_room "$1" || fail_unknown "$1"; packages_for quick ;;
+    cli) echo libgtest-dev python3 sqlite3 "${command_packages[@]}" "${rival_packages[@]}" ;;
+    *) is_room "$1" || fail_unknown "$1"; echo libgtest-dev python3 && room_packages "$1" ;;
+  esac
+}
+
+# What a room needs besides: its tests use tools.
+room_packages() {
+  case $1 in
+    consumer) echo "${release_packages[@]}" pkgconf ;;
+    debuggers) echo gdb ;;
+    docs_site) echo git python3-venv ;;
+    freestanding) echo "${bare_packages[@]}" ;;
+    libashlar | threads) echo musl-tools ;;
+    processors) echo "${processor_packages[@]}" ;;
+    visibility) echo heaptrack valgrind ;;
   esac
 }
 
@@ -41,7 +55,7 @@ fail_unknown() {
     name=${folder#tests/} name=${name%/} name=${name/#detail\//detail_}
     if is_room "$name"; then rooms+=("$name"); fi
   done
-  fail "test: no configuration and no room '$1'. Configurations: ${all[*]} quick dev. Rooms: ${rooms[*]}"
+  fail "test: no configuration and no room '$1'. Configurations: ${all[*]} quick dev. Rooms: ${rooms[*]} cli"
 }
 
 # step <name> <command>…: runs it and notes whether it passed.
@@ -125,28 +139,31 @@ report_ended() {
   done
 }
 
-# A room with rules of its own is a folder of the build too; another is one target.
+# A room with rules of its own is a folder of the build too; another is one target. The command has a build of its own.
 test_room() {
-  local folder target selection=()
+  local folder target preset=quick selection=()
   folder=$(folder_of "$1")
-  if has_rules "$1"; then
+  if [[ $1 == cli ]]; then
+    preset=outside folder=cli target="cli/all malloc/all"
+  elif has_rules "$1"; then
     target=$folder/all
   else
     target=test_$1 folder=. selection=(-R "^$1\.")
   fi
   [[ $1 != libcxx ]] || unpack_libcxx quick
   say "$1: building"
-  step "$1: configure" timed "$1" build configure quick || return 0
-  step "$1: build" timed "$1" build build quick "$target" || true
+  step "$1: configure" timed "$1" build configure "$preset" || return 0
+  # shellcheck disable=SC2086 # the targets are words
+  step "$1: build" timed "$1" build build "$preset" $target || true
   say "$1: testing"
-  rm -rf build/quick/gtest
-  timed "$1" tests run_tests "quick.$1" "build/quick/$folder" "${selection[@]}" || true
+  rm -rf "build/$preset/gtest"
+  timed "$1" tests run_tests "$preset.$1" "build/$preset/$folder" "${selection[@]}" || true
 }
 
 packages=()
 for name in "${wanted[@]}"; do
   list=$(packages_for "$name")
-  read -ra more <<<"$list"
+  read -ra more <<<"${list//$'\n'/ }"
   packages+=("${more[@]}")
 done
 need "${compile_packages[@]}" "${packages[@]}"
@@ -156,7 +173,7 @@ lint() {
   step "lint: each rule catches its planted faults" python3 scripts/lint.py --self-test || true
 }
 
-is_configuration() { [[ $1 != lint ]] && ! is_room "$1"; }
+is_configuration() { [[ $1 != lint && $1 != cli ]] && ! is_room "$1"; }
 
 rm -rf "$results"
 mkdir -p "$results"
