@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
 #include <new>
 
@@ -12,6 +13,7 @@
 
 #include "tests/support/child.hpp"
 #include "tests/support/death.hpp"
+#include "tests/support/pid_space.hpp"
 #include "tests/support/shared_mapping.hpp"
 
 namespace {
@@ -46,6 +48,51 @@ TEST_F(process_lock_test, counts_of_two_processes_add_up) {
   ASSERT_EQ(::waitpid(other, &status, 0), other);
   EXPECT_EQ(status, 0);
   EXPECT_EQ(shared_.count, 40'000);
+}
+
+// Both holders have the number 1 in their containers, by which the mutex would take one for the other.
+TEST_F(process_lock_test, counts_of_two_pid_namespaces_add_up) {
+  std::array<pid_t, 2> others{};
+  for (pid_t& each : others) {
+    each = ashlar_test::fork_in_new_pid_space();
+    if (each < 0) GTEST_SKIP() << "the user may not make PID namespaces";
+    if (each != 0) continue;
+    for (int i = 0; i < 50'000; ++i) {
+      if (shared_.lock.lock()) ::_exit(1);
+      ++shared_.count;
+      shared_.lock.unlock();
+    }
+    ::_exit(0);
+  }
+  for (const pid_t each : others) {
+    int status = -1;
+    ASSERT_EQ(::waitpid(each, &status, 0), each);
+    EXPECT_EQ(status, 0);
+  }
+  EXPECT_EQ(shared_.count, 100'000);
+}
+
+TEST_F(process_lock_test, a_waiter_sleeps_until_the_holder_leaves_or_dies) {
+  for (const bool dies : {false, true}) {
+    static_cast<void>(shared_.lock.lock());
+    shared_.lock.unlock();
+    const pid_t holder = ::fork();
+    if (holder == 0) {
+      static_cast<void>(shared_.lock.lock());
+      shared_.count = 1;
+      ::usleep(30'000);
+      if (dies) ::raise(SIGKILL);
+      shared_.count = 2;
+      shared_.lock.unlock();
+      ::_exit(0);
+    }
+    while (__atomic_load_n(&shared_.count, __ATOMIC_ACQUIRE) == 0) ::usleep(100);
+    EXPECT_EQ(shared_.lock.lock(), dies);
+    EXPECT_EQ(shared_.count, dies ? 1 : 2);
+    shared_.count = 0;
+    shared_.lock.unlock();
+    ASSERT_EQ(::waitpid(holder, nullptr, 0), holder);
+  }
 }
 
 TEST_F(process_lock_test, tells_of_each_holder_that_died) {

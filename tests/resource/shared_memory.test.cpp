@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstring>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@
 #include "tests/support/deadline.hpp"
 #include "tests/support/death.hpp"
 #include "tests/support/pattern.hpp"
+#include "tests/support/pid_space.hpp"
 #include "tests/support/shared_mapping.hpp"
 
 namespace {
@@ -72,6 +74,11 @@ bool dies(F f) {
 struct held {
   void* p;
   std::size_t size;
+};
+
+// As if the program had another C library, with a mutex of the same size.
+struct lock_of_other_library : ashlar::os::process_lock {
+  static constexpr std::uint8_t c_library = ashlar::os::process_lock::c_library + 1;
 };
 
 // Frees what other processes left and what the caller has; then the memory is as new.
@@ -146,14 +153,26 @@ TEST(shared_memory, survives_a_death_at_each_step) {
   EXPECT_GT(at, 50);
 }
 
-[[noreturn]] void churn_for_ever(shared_memory& memory, unsigned seed) {
+// Each block has contents, which nobody else may change. Returns: whether that held for all blocks.
+bool churn(shared_memory& memory, unsigned seed, int turns) {
   std::mt19937 random(seed);
-  std::array<void*, 32> live{};
-  for (;;) {
-    void*& place = live[random() % live.size()];
-    memory.deallocate(place);
-    place = memory.try_allocate(random() % 600, std::size_t{1} << random() % 8);
+  std::array<held, 32> live{};
+  for (; turns != 0; --turns) {
+    held& place = live[random() % live.size()];
+    if (place.p != nullptr && !ashlar_test::has_pattern(place.p, place.size, static_cast<unsigned char>(seed)))
+      return false;
+    memory.deallocate(place.p);
+    place.size = random() % 600;
+    place.p = memory.try_allocate(place.size, std::size_t{1} << random() % 8);
+    if (place.p != nullptr) ashlar_test::write_pattern(place.p, place.size, static_cast<unsigned char>(seed));
   }
+  for (const held& each : live) memory.deallocate(each.p);
+  return true;
+}
+
+[[noreturn]] void churn_for_ever(shared_memory& memory, unsigned seed) {
+  static_cast<void>(churn(memory, seed, -1));
+  ::_exit(1);
 }
 
 TEST(shared_memory, survives_deaths_at_random) {
@@ -178,6 +197,86 @@ TEST(shared_memory, survives_deaths_at_random) {
     ASSERT_FALSE(::testing::Test::HasFailure()) << "round " << round;
   }
   EXPECT_GT(repairs, 0u);
+}
+
+// Two processes in two containers: both have number 1, and so have their threads.
+class two_pid_spaces : public ::testing::Test {
+protected:
+  // Returns: the child, which does `f`.
+  template <class F>
+  pid_t in_new_space(F f) {
+    const pid_t child = ashlar_test::fork_in_new_pid_space();
+    if (child == 0) {
+      const ashlar_test::deadline soon;
+      ::_exit(f() ? 0 : 1);
+    }
+    return child;
+  }
+  static bool ends_well(pid_t child) {
+    int status = -1;
+    return ::waitpid(child, &status, 0) == child && status == 0;
+  }
+  static bool is_killed(pid_t child) {
+    ::kill(child, SIGKILL);
+    int status = -1;
+    return ::waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+  }
+
+  void SetUp() override {
+    const pid_t child = in_new_space([] { return ::getpid() == 1; });
+    if (child < 0) GTEST_SKIP() << "the user may not make PID namespaces";
+    ASSERT_TRUE(ends_well(child));
+  }
+
+  shared_file file_{bytes};
+  shared_mapping map_{file_, bytes};
+};
+
+TEST_F(two_pid_spaces, share_one_memory) {
+  const int turns = ashlar_test::is_slow ? 5'000 : 20'000;
+  for (int round = 0; round < 3; ++round) {
+    const auto memory = shared_memory::create(map_.at, bytes);
+    const pid_t one = in_new_space([&] { return churn(*memory, 1, turns); });
+    const pid_t two = in_new_space([&] { return churn(*memory, 2, turns); });
+    EXPECT_TRUE(ends_well(one) & ends_well(two));
+    expect_all_comes_back(*memory, {});
+    EXPECT_EQ(memory->repairs(), 0u);
+  }
+}
+
+TEST_F(two_pid_spaces, survive_each_others_deaths) {
+  std::mt19937 random(12);
+  const unsigned rounds =
+      ashlar_test::has_tsan || ashlar_test::has_asan ? 30 : ashlar_test::cases_of_build(60u, 300u);
+  std::uint32_t repairs = 0;
+  for (unsigned round = 0; round < rounds; ++round) {
+    const ashlar_test::deadline soon;
+    const auto memory = shared_memory::create(map_.at, bytes);
+    const auto mine = fill_some(*memory);
+    const pid_t one = in_new_space([&] { return churn(*memory, round, -1); });
+    const pid_t two = in_new_space([&] { return churn(*memory, round + 1, -1); });
+    ::usleep(static_cast<useconds_t>(500 + random() % 1500));
+    ASSERT_TRUE(is_killed(one));
+    ::usleep(static_cast<useconds_t>(random() % 300));
+    ASSERT_TRUE(is_killed(two)) << "the blocks of a living process were changed";
+    expect_all_comes_back(*memory, mine);
+    repairs += memory->repairs();
+    ASSERT_FALSE(::testing::Test::HasFailure()) << "round " << round;
+  }
+  EXPECT_GT(repairs, 0u);
+}
+
+TEST_F(two_pid_spaces, have_different_numbers_of_processes) {
+  const auto memory = shared_memory::create(map_.at, bytes);
+  const auto take = [&] { return memory->allocate(10, 1) != nullptr; };
+  ASSERT_TRUE(take());
+  ASSERT_TRUE(ends_well(in_new_space(take)));
+  ASSERT_TRUE(ends_well(in_new_space(take)));
+  std::set<std::uint32_t> numbers;
+  memory->for_each_live([&](void*, std::size_t, std::uint32_t process) { numbers.insert(process); });
+  EXPECT_EQ(numbers.size(), 3u);
+  EXPECT_TRUE(numbers.contains(static_cast<std::uint32_t>(::getpid())));
+  EXPECT_EQ(memory->process_number(), static_cast<std::uint32_t>(::getpid()));
 }
 
 TEST(shared_memory, names_the_process_of_each_block) {
@@ -228,6 +327,8 @@ TEST(shared_memory, tells_what_is_wrong_with_the_memory) {
   EXPECT_EQ(shared_memory::open(at, 4096).why, error::truncated);
   EXPECT_EQ(shared_memory::open(at, bytes - 1).why, error::truncated);
   EXPECT_EQ(basic_shared_memory<ashlar::null_lock>::open(at, bytes).memory, nullptr);
+  EXPECT_EQ(basic_shared_memory<lock_of_other_library>::open(at, bytes).why,
+            basic_shared_memory<lock_of_other_library>::error::other_layout);
   at[8] ^= std::byte{1};  // of the layout
   EXPECT_EQ(shared_memory::open(at, bytes).why, error::other_layout);
   EXPECT_EQ(name_of(error::truncated), "truncated");
@@ -281,7 +382,7 @@ TEST(shared_memory, reports_misuse_without_the_lock) {
       "ashlar: misaligned_free: freed a pointer into a block of shared memory, pointer 0x*, resource 0x*");
   ASHLAR_EXPECT_DEATH(memory->deallocate(p, 100, 16),
                       "ashlar: size_mismatch: freed a block of shared memory with another size than it was allocated "
-                      "with, pointer 0x*, resource 0x*, expected 64, got 100");
+                      "with, pointer 0x*, resource 0x*, block of 64 bytes, got 100");
   ASHLAR_EXPECT_DEATH(
       (std::memset(p + 64, 0x41, 8), memory->deallocate(p)),
       "ashlar: overflow: the header after a block of shared memory was overwritten, pointer 0x*, resource 0x*");

@@ -7,16 +7,23 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/detail/support/atomics.hpp>
+#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/held_locks.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/panic.hpp>
+#include <ashlar/detail/support/platform.hpp>
+#include <ashlar/detail/system/process_identity.hpp>
 #include <ashlar/fwd.hpp>
 
 // Of the other systems macOS, Android, OpenBSD and NetBSD have no robust mutexes, and Windows none in shared memory.
 #if ASHLAR_POSIX && ((defined(__linux__) && !defined(__ANDROID__)) || defined(__FreeBSD__))
 #include <cerrno>
 #include <pthread.h>
+#if defined(__linux__)
+#include <linux/futex.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+#endif
 #define ASHLAR_HAS_ROBUST_LOCKS 1
 #else
 #define ASHLAR_HAS_ROBUST_LOCKS 0
@@ -26,8 +33,8 @@ namespace ashlar::ASHLAR_ABI::os {
 
 #if ASHLAR_HAS_ROBUST_LOCKS
 
-/// A lock for the threads of all processes that share its memory: a robust mutex of POSIX. If a process or thread dies
-/// while it holds the lock, the next `lock` returns true, and so on until a holder unlocks.
+/// A lock for the threads of all processes that share its memory, also of several containers: a robust mutex of POSIX.
+/// If a process or thread dies while it holds the lock, the next `lock` returns true, and so on until a holder unlocks.
 ///
 ///     if (table->lock.lock()) table->repair();   // a process died between lock() and unlock()
 ///     ...
@@ -37,12 +44,21 @@ namespace ashlar::ASHLAR_ABI::os {
 /// Lifetime: the memory stays mapped while the lock is held. Thread safety: any thread of any process.
 class process_lock {
 public:
+  /// The C library, whose mutex it is: programs of two such libraries cannot share a lock.
+  static constexpr std::uint8_t c_library =
+#if defined(__GLIBC__)
+      1;
+#elif defined(__FreeBSD__)
+      3;
+#else
+      2;
+#endif
+
   process_lock() noexcept {
     ::pthread_mutexattr_t attributes;
     if (::pthread_mutexattr_init(&attributes) != 0 ||
         ::pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED) != 0 ||
         ::pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST) != 0 ||
-        ::pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ERRORCHECK) != 0 ||
         ::pthread_mutex_init(&mutex_, &attributes) != 0)
       detail::panic("ashlar: the system refused a lock for several processes");
     static_cast<void>(::pthread_mutexattr_destroy(&attributes));
@@ -53,43 +69,91 @@ public:
   /// Effects: waits for the lock. A second `lock` by the holding thread ends the process with a message.
   /// Returns: whether the last holder died while it held the lock, so that the guarded data may be half changed.
   ASHLAR_INLINE bool lock() noexcept {
-    const int error = ::pthread_mutex_lock(&mutex_);
-    return ASHLAR_UNLIKELY(error != 0) && is_inherited(error);
+    const std::uint64_t self = this_thread();
+    const int error = ::pthread_mutex_trylock(&mutex_);
+    const bool inherited = ASHLAR_UNLIKELY(error != 0) && is_inherited(error != EBUSY ? error : wait(self));
+    holder_.store(self, detail::memory_order_relaxed);
+    return inherited;
   }
 
-  ASHLAR_INLINE void unlock() noexcept { static_cast<void>(::pthread_mutex_unlock(&mutex_)); }
+  ASHLAR_INLINE void unlock() noexcept {
+    holder_.store(0, detail::memory_order_relaxed);
+    static_cast<void>(::pthread_mutex_unlock(&mutex_));
+    if (ASHLAR_UNLIKELY(has_sleepers_.load(detail::memory_order_relaxed) != 0)) wake();
+  }
 
-  /// Returns: the number of the calling process. Complexity: O(1), a system call for the first call after a fork.
-  [[nodiscard]] ASHLAR_INLINE static std::uint32_t process_id() noexcept {
-    const std::uint32_t id = process_id_.load(detail::memory_order_relaxed);
-    return ASHLAR_LIKELY(id != 0) ? id : find_process_id();
+  /// Returns: the number of the calling process, which processes of another PID namespace may have too. Complexity:
+  /// O(1), a system call for the first call after a fork.
+  [[nodiscard]] ASHLAR_INLINE static std::uint32_t process_id() noexcept { return detail::process_identity::number(); }
+
+  /// Returns: the PID namespace of the calling process; 0 if the system does not tell. Complexity: as above.
+  [[nodiscard]] ASHLAR_INLINE static std::uint64_t process_space() noexcept {
+    return detail::process_identity::space();
+  }
+
+  /// Returns: `process_id()` in the PID namespace `space`, else a number above all of these, which is random.
+  /// Complexity: as above.
+  [[nodiscard]] ASHLAR_INLINE static std::uint32_t process_id_seen_from(std::uint64_t space) noexcept {
+    if (ASHLAR_LIKELY(process_space() == space)) return process_id();
+    return detail::process_identity::foreign_number();
   }
 
 private:
+  // Two threads of two PID namespaces may have one number, by which the mutex and the system know its holder. So a
+  // holder is known by this word; and nobody waits within the mutex: a thread that is killed there would pass for a
+  // dead holder of its number.
+  [[nodiscard]] static ASHLAR_INLINE std::uint64_t this_thread() noexcept {
+    static_assert(sizeof(::pthread_t) <= sizeof(std::uint64_t));
+    return detail::process_identity::key() ^
+           std::uint64_t{detail::address_of(reinterpret_cast<void*>(::pthread_self()))};
+  }
+
+  // Returns: the result of the mutex, which is no longer busy. The system passes the lock of a dead holder on to one
+  // that tries, so the sleep has an end.
+  [[nodiscard]] ASHLAR_COLD int wait(std::uint64_t self) noexcept {
+    if (holder_.load(detail::memory_order_relaxed) == self) detail::held_locks::end_for_reentry();
+    for (unsigned turn = 0;; ++turn) {
+      const bool sleeps = turn >= most_yields;
+      if (sleeps) has_sleepers_.store(1, detail::memory_order_seq_cst);
+      if (const int error = ::pthread_mutex_trylock(&mutex_); error != EBUSY) return error;
+      sleeps ? sleep() : detail::yield_thread();
+    }
+  }
+
+  void sleep() noexcept {
+#if defined(__linux__) && defined(SYS_futex)
+    const int error = errno;
+    const long seconds_and_nanoseconds[2] = {0, 10'000'000};
+    static_cast<void>(::syscall(SYS_futex, &has_sleepers_, FUTEX_WAIT, 1, seconds_and_nanoseconds, nullptr, 0));
+    errno = error;
+#else
+    detail::yield_or_sleep(most_yields);
+#endif
+  }
+
+  // One that comes too early, or not at all after a death, costs the others the rest of their sleep.
+  ASHLAR_COLD void wake() noexcept {
+    if (has_sleepers_.exchange(0, detail::memory_order_relaxed) == 0) return;
+#if defined(__linux__) && defined(SYS_futex)
+    const int error = errno;
+    static_cast<void>(::syscall(SYS_futex, &has_sleepers_, FUTEX_WAKE, 1, nullptr, nullptr, 0));
+    errno = error;
+#endif
+  }
+
   // If the caller dies before its unlock, the system marks the lock again: it may be declared consistent at once.
   [[nodiscard]] ASHLAR_COLD bool is_inherited(int error) noexcept {
-    if (error == EDEADLK) detail::held_locks::end_for_reentry();
+    if (error == 0) return false;
     if (error != EOWNERDEAD || ::pthread_mutex_consistent(&mutex_) != 0)
       detail::panic("ashlar: a lock in shared memory was overwritten");
     return true;
   }
 
-  // The handler is registered before the number is stored, so that no child inherits a number without one.
-  ASHLAR_OF_THIS_LIBRARY ASHLAR_COLD static std::uint32_t find_process_id() noexcept {
-    const auto id = static_cast<std::uint32_t>(::getpid());
-    if (!forgets_at_fork_.load(detail::memory_order_relaxed)) {
-      if (::pthread_atfork(nullptr, nullptr, forget_process_id) != 0) return id;
-      forgets_at_fork_.store(true, detail::memory_order_relaxed);
-    }
-    process_id_.store(id, detail::memory_order_relaxed);
-    return id;
-  }
-  ASHLAR_OF_THIS_LIBRARY static void forget_process_id() { process_id_.store(0, detail::memory_order_relaxed); }
-
-  ASHLAR_OF_THIS_LIBRARY static inline constinit detail::atomic<std::uint32_t> process_id_ = 0;
-  ASHLAR_OF_THIS_LIBRARY static inline constinit detail::atomic<bool> forgets_at_fork_ = false;
+  static constexpr unsigned most_yields = 16;
 
   ::pthread_mutex_t mutex_;
+  detail::atomic<std::uint64_t> holder_ = 0;        // a hint of the mutex; nobody: 0
+  detail::atomic<std::uint32_t> has_sleepers_ = 0;  // the word that they sleep on
 };
 
 static_assert(basic_lockable<process_lock>);

@@ -98,7 +98,7 @@ public:
     misaligned,    ///< the memory does not begin at a page
     too_small,     ///< there is no room for the resource
     not_created,   ///< no resource is there, or not yet
-    other_layout,  ///< another version, word size or lock made it
+    other_layout,  ///< another version, word size, lock or C library made it
     truncated,     ///< fewer bytes than those it was created with
     damaged        ///< a program has overwritten the blocks
   };
@@ -142,7 +142,7 @@ public:
     if (bytes < page_bytes + least_bytes) return {nullptr, error::truncated};
     auto* const found = static_cast<basic_shared_memory*>(at);
     if (found->magic_.load(detail::memory_order_acquire) != magic) return {nullptr, error::not_created};
-    if (found->layout_ != layout) return {nullptr, error::other_layout};
+    if (found->layout_ != layout()) return {nullptr, error::other_layout};
     if (found->bytes_ > bytes) return {nullptr, error::truncated};
     if (found->is_damaged()) return {nullptr, error::damaged};
     return {found, error::none};
@@ -162,7 +162,7 @@ public:
     if (bytes > bytes_ || alignment > page_bytes) return nullptr;
     const scope held(state_);
     const auto step = static_cast<link>(detail::max(alignment, unit) / unit);
-    const link block = state_.blocks.allocate(links(base()), units_of(bytes), step, owner());
+    const link block = state_.blocks.allocate(links(base()), units_of(bytes), step, process_number());
     return block != space::none ? space::payload(base(), block) : nullptr;
   }
 
@@ -209,8 +209,17 @@ public:
   }
   /// @}
 
-  /// Effects: calls `f(p, bytes, process)` for each live block, with the usable size and the number of the process that
-  /// allocated it. Expects: `f` does not use the resource. Complexity: O(blocks), under the lock.
+  /// Returns: the number of the calling process in `for_each_live`: its PID, if it runs in the PID namespace of the
+  /// process that created the memory; otherwise, as in another container, a random number above 2^31, which changes in
+  /// the child of a fork. 0 if the lock does not know the process.
+  [[nodiscard]] std::uint32_t process_number() const noexcept {
+    if constexpr (requires { Lock::process_id_seen_from(space_); }) return Lock::process_id_seen_from(space_);
+    else if constexpr (requires { Lock::process_id(); }) return Lock::process_id();
+    else return 0;
+  }
+
+  /// Effects: calls `f(p, bytes, process)` for each live block, with the usable size and the `process_number` of the
+  /// process that allocated it. Expects: `f` does not use the resource. Complexity: O(blocks), under the lock.
   template <class F>
   void for_each_live(F f) {
     const scope held(state_);
@@ -260,9 +269,15 @@ private:
   static constexpr std::size_t unit = space::unit;
   static constexpr std::size_t least_bytes = 4 * unit;
   static constexpr std::uint64_t magic = 0x6d68'7372'616c'6873;  // "shlarshm" in the order of little-endian bytes
-  static constexpr std::uint32_t version = 1;
-  static constexpr std::uint64_t layout =
-      std::uint64_t{version} << 48 | std::uint64_t{sizeof(Lock)} << 32 | sizeof(state) << 8 | sizeof(void*);
+  static constexpr std::uint64_t version = 2;
+
+  // All that two programs must agree on. Two C libraries with one size of a mutex need not agree on its contents.
+  [[nodiscard]] static constexpr std::uint64_t layout() noexcept {
+    std::uint64_t c_library = 0;
+    if constexpr (requires { Lock::c_library; }) c_library = Lock::c_library;
+    return c_library << 56 | version << 48 | std::uint64_t{sizeof(Lock)} << 32 | std::uint64_t{sizeof(state)} << 8 |
+           sizeof(void*);
+  }
 
   explicit basic_shared_memory(std::size_t bytes) noexcept
       : bytes_(bytes), state_(links(base()), static_cast<link>(page_bytes / unit),
@@ -272,8 +287,8 @@ private:
 
   [[nodiscard]] std::byte* base() noexcept { return reinterpret_cast<std::byte*>(this); }
 
-  [[nodiscard]] static std::uint32_t owner() noexcept {
-    if constexpr (requires { Lock::process_id(); }) return Lock::process_id();
+  [[nodiscard]] static std::uint64_t space_of_process() noexcept {
+    if constexpr (requires { Lock::process_space(); }) return Lock::process_space();
     else return 0;
   }
 
@@ -307,8 +322,8 @@ private:
                         .what = "freed a block of shared memory with another size than it was allocated with",
                         .pointer = p,
                         .resource = this,
-                        .expected = (links(base()).size(link_of(p)) - std::size_t{1}) * unit,
-                        .got = bytes});
+                        .got = bytes,
+                        .block_bytes = (links(base()).size(link_of(p)) - std::size_t{1}) * unit});
   }
 
   // The blocks in order show where the pointer leads to.
@@ -331,9 +346,10 @@ private:
   }
 
   detail::atomic<std::uint64_t> magic_ = 0;
-  std::uint64_t layout_ = layout;
+  std::uint64_t layout_ = layout();
   std::uint64_t bytes_;
   detail::atomic<std::uint64_t> root_ = 0;
+  std::uint64_t space_ = space_of_process();  // of the process that created it
   state state_;
 };
 

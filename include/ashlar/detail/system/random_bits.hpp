@@ -12,6 +12,14 @@
 #include <ashlar/detail/system/auxiliary_values.hpp>
 #include <ashlar/detail/system/coarse_clock.hpp>
 
+#if defined(__linux__)
+#include <cerrno>
+#include <sys/syscall.h>
+#include <unistd.h>
+#elif ASHLAR_POSIX
+#include <stdlib.h>
+#endif
+
 namespace ashlar::ASHLAR_ABI::detail {
 
 /// Returns: a word that is the same at each call in a process: of the 16 random bytes that Linux gives each program;
@@ -26,6 +34,24 @@ namespace ashlar::ASHLAR_ABI::detail {
 #endif
   static const char here = 0;
   return detail::mixed(address_of(&here));
+}
+
+/// Returns: a word that no other call in any process has, and nobody knows. The system may refuse its random bytes:
+/// then a word of the process, the time and the thread's stack. Complexity: a system call.
+[[nodiscard]] ASHLAR_COLD inline std::uint64_t fresh_secret() noexcept {
+  std::uint64_t word = 0;
+#if defined(__linux__) && defined(SYS_getrandom)
+  constexpr unsigned no_waiting = 1;  // GRND_NONBLOCK: early at boot there are none
+  const int error = errno;
+  const bool is_given = ::syscall(SYS_getrandom, &word, sizeof word, no_waiting) == long{sizeof word};
+  errno = error;
+  if (is_given) return word;
+  word = static_cast<std::uint64_t>(::getpid());
+#elif defined(__FreeBSD__) || defined(__APPLE__) || defined(__NetBSD__) || defined(__OpenBSD__)
+  ::arc4random_buf(&word, sizeof word);
+  return word;
+#endif
+  return detail::mixed(process_secret() ^ detail::mixed(word ^ detail::coarse_ms()) ^ address_of(&word));
 }
 
 /// A sequence of random words. Not for cryptography: some of its words tell the others. The seed waits for the first
