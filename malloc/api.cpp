@@ -6,6 +6,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/enum_table.hpp>
 #include <ashlar/heap/process_heap.hpp>
 
 #include "malloc/ashlar_malloc.h"
@@ -20,8 +21,8 @@ extern "C" {
 ASHLAR_EXPORT int ashlar_abi_version() { return ASHLAR_MALLOC_ABI; }
 
 ASHLAR_EXPORT const char* ashlar_level() {
-  constexpr const char* names[] = {"fast", "checked", "hardened"};
-  return names[static_cast<int>(ashlar::checking_level)];
+  constexpr ashlar::detail::enum_table<ashlar::checking, const char*> names = {"fast", "checked", "hardened"};
+  return names[ashlar::checking_level];
 }
 
 ASHLAR_EXPORT void* ashlar_zalloc(std::size_t bytes) { return drop_in::allocate_zeroed(bytes); }

@@ -181,8 +181,8 @@ typedef struct ashlar_misuse {
   const char* what;    /* the mistake, in a few words */
   const void* pointer; /* the block */
   size_t size;         /* of the block, rounded up to its cell below level hardened; 0 if the check does not know it */
-  size_t expected;
-  size_t got;
+  size_t expected;     /* as the block was allocated; 0 if that is not kept */
+  size_t got;          /* as the caller gave it */
 } ashlar_misuse;
 
 typedef void (*ashlar_misuse_handler)(const ashlar_misuse* misuse, void* argument);

@@ -227,6 +227,7 @@ void deallocate_sized(void* p, std::size_t bytes, std::size_t alignment) noexcep
 
 void deallocate_between(void* p, std::size_t bytes, std::size_t alignment) noexcept {
   if constexpr (checking_level >= checking::checked) {
+    constexpr bool keeps_sizes = checking_level >= checking::hardened;
     const std::size_t has = usable_size(p);
     const bool is_more = bytes > detail::max(has, good_size(has, alignment));
     if (is_more || good_size(bytes, alignment) < has)
@@ -234,9 +235,11 @@ void deallocate_between(void* p, std::size_t bytes, std::size_t alignment) noexc
                       .what = is_more ? "freed with more bytes than the block has"
                                       : "freed with fewer bytes, or a lower alignment, than were requested",
                       .pointer = p,
-                      .size = has,
-                      .expected = has,
-                      .got = bytes});
+                      .size = keeps_sizes ? has : 0,
+                      .expected = keeps_sizes ? has : 0,
+                      .got = bytes,
+                      .block_bytes = keeps_sizes ? 0 : has,
+                      .alignment = is_more ? 0 : alignment});
   }
   deallocate_slow(p);
 }

@@ -13,6 +13,7 @@
 #include <ashlar/base/error.hpp>
 #include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/enum_table.hpp>
 #include <ashlar/detail/support/panic.hpp>
 
 #include "malloc/cancellation.hpp"
@@ -63,17 +64,18 @@ ASHLAR_COLD void write_block(const guarded_block& of) noexcept {
 struct use_texts {
   const char *dead, *inside, *foreign;
 };
-constexpr use_texts texts_of_uses[] = {
-    {"freed a block that is free", "freed a pointer into the middle of a block", "freed a pointer that is not a block"},
-    {"asked the size of a block that is free", "asked the size of a pointer into the middle of a block",
-     "asked the size of a pointer that is not a block"},
-    {"resized a block that is free", "resized a pointer into the middle of a block",
-     "resized a pointer that is not a block"}};
+constexpr detail::enum_table<guarded_use, use_texts> texts_of_uses = {
+    use_texts{"freed a block that is free", "freed a pointer into the middle of a block",
+              "freed a pointer that is not a block"},
+    use_texts{"asked the size of a block that is free", "asked the size of a pointer into the middle of a block",
+              "asked the size of a pointer that is not a block"},
+    use_texts{"resized a block that is free", "resized a pointer into the middle of a block",
+              "resized a pointer that is not a block"}};
 
 [[nodiscard]] constexpr const char* mistake_of(const guarded_misuse& found) noexcept {
   if (found.kind == fault::underflow) return "bytes before a block were written to";
   if (found.kind == fault::overflow) return "bytes past the end of a block were written to";
-  const use_texts& use = texts_of_uses[static_cast<std::size_t>(found.use)];
+  const use_texts& use = texts_of_uses[found.use];
   switch (found.block.is) {
     case guarded_block::state::freed: return use.dead;
     case guarded_block::state::live: return use.inside;

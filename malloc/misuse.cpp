@@ -61,7 +61,8 @@ void change_listener(const listener& to) noexcept {
 // A thread that was to be cancelled would end in the report, and the process go on.
 void handle(const violation& v) noexcept {
   const cancellation_deferral whole;
-  const ashlar_misuse misuse = {name_of(v.kind).data(), v.what, v.pointer, v.size, v.expected, v.got};
+  const ashlar_misuse misuse = {
+      name_of(v.kind).data(), v.what, v.pointer, v.size != 0 ? v.size : v.block_bytes, v.expected, v.got};
   if (const listener to = current_listener(); to.handler != nullptr) to.handler(&misuse, to.argument);
   else violation::print(v);
   if (!ends_by_abort.load(detail::memory_order_relaxed)) ::_exit(status_of_abort);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string_view>
 
+#include <ashlar/detail/support/enum_table.hpp>
 #include <ashlar/detail/support/panic.hpp>
 
 #include "malloc/ashlar_malloc.h"
@@ -15,8 +16,8 @@
 extern "C" {
 
 ASHLAR_EXPORT int ashlar_option_set(const char* name, const char* value) {
-  constexpr int errors[] = {0, ENOENT, EINVAL, ENOMEM};  // by `word_result`
-  return errors[static_cast<std::size_t>(ashlar::drop_in::change_setting(name, value))];
+  constexpr ashlar::detail::enum_table<ashlar::drop_in::word_result, int> errors = {0, ENOENT, EINVAL, ENOMEM};
+  return errors[ashlar::drop_in::change_setting(name, value)];
 }
 
 ASHLAR_EXPORT int ashlar_option_get(const char* name, char* text, std::size_t bytes) {

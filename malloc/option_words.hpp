@@ -10,6 +10,7 @@
 
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/enum_table.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
 namespace ashlar::drop_in {
@@ -61,7 +62,7 @@ enum class word_result : std::uint8_t { set, unknown_name, bad_value, no_memory 
 
 namespace words {
 
-inline constexpr std::array<std::string_view, 3> names_of_huge = {"system", "1", "0"};  // by `fresh::huge_pages`
+inline constexpr detail::enum_table<fresh::huge_pages, std::string_view> names_of_huge = {"system", "1", "0"};
 
 /// Returns: what stands before the first `end`, all of the text without one. `substr` would need the C++ library.
 [[nodiscard]] constexpr std::string_view first(std::string_view text, char end) noexcept {
@@ -105,8 +106,9 @@ inline constexpr std::array<std::string_view, 3> names_of_huge = {"system", "1",
 }
 [[nodiscard]] constexpr bool set_huge_pages(options& of, std::string_view value) noexcept {
   if (value == "madvise") value = "1";
-  for (std::size_t at = 0; at < names_of_huge.size(); ++at)
-    if (value == names_of_huge[at]) return of.huge = static_cast<fresh::huge_pages>(at), true;
+  for (const fresh::huge_pages each :
+       {fresh::huge_pages::by_system, fresh::huge_pages::wanted, fresh::huge_pages::refused})
+    if (value == names_of_huge[each]) return of.huge = each, true;
   return false;
 }
 [[nodiscard]] constexpr bool set_populate(options& of, std::string_view value) noexcept {
@@ -263,7 +265,7 @@ template <class Out>
   std::size_t number = 0;
   switch (words::word_of(name)) {
     case words::word::unknown: return false;
-    case words::word::huge_pages: return out.text(words::names_of_huge[static_cast<std::size_t>(of.huge)]), true;
+    case words::word::huge_pages: return out.text(words::names_of_huge[of.huge]), true;
     case words::word::stats: return words::write_stats(of, out), true;
     case words::word::max:
       if (of.max_bytes == detail::max_size) return out.text("none"), true;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Each rule's condition, and its evidence in a sentence.
+#include <ashlar/detail/support/enum_table.hpp>
+
 #include "cli/advise/rules.hpp"
 
 #include <algorithm>
@@ -276,10 +278,10 @@ bool is_too_small(const site_features& f, const program_features& program, const
 }
 
 std::string_view name(remedy r) noexcept {
-  static constexpr std::array<std::string_view, 12> names = {
+  static constexpr detail::enum_table<remedy, std::string_view> names = {
       "nothing", "inline_buffer", "reserve",       "keep_object", "hand_over", "scratch",
       "arena",   "static_plan",   "counted_arena", "region",      "segregate", "pool"};
-  return names[static_cast<std::size_t>(r)];
+  return names[r];
 }
 
 }  // namespace ashlar::cli

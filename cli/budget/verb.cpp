@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <ashlar/detail/support/enum_table.hpp>
 #include <ashlar/study/summariser.hpp>
 
 #include "cli/budget/check.hpp"
@@ -50,11 +51,11 @@ std::vector<limit> limits_in(const std::string& file) {
 
 nlohmann::json json_of(const std::vector<checked_limit>& all) {
   nlohmann::json rows = nlohmann::json::array();
-  constexpr const char* subjects[] = {"span", "thread", "program"};
+  constexpr detail::enum_table<budget_subject, const char*> subjects = {"span", "thread", "program"};
   for (const checked_limit& each : all) {
     nlohmann::json found;  // null: absent
     if (each.found) found = *each.found;
-    rows.push_back({{"subject", subjects[static_cast<std::size_t>(each.allowed.subject)]},
+    rows.push_back({{"subject", subjects[each.allowed.subject]},
                     {"name", each.allowed.name},
                     {"figure", each.allowed.figure},
                     {"allowed", each.allowed.most},

@@ -140,8 +140,8 @@ private:
       effect.failure = rounds.failures[i + 1];
       if (!effect.failure.empty()) continue;
       for (const run_measure m : run_measures)
-        effect.measures[static_cast<std::size_t>(m)] = effect_between(rounds.values(0, m), rounds.values(i + 1, m), m,
-                                                                      request_->threshold, error, player_.random());
+        effect.measures[m] = effect_between(rounds.values(0, m), rounds.values(i + 1, m), m, request_->threshold, error,
+                                            player_.random());
     }
   }
 

@@ -10,13 +10,14 @@
 // A budget that has no room for the later stages leaves all of it to the screen.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include <ashlar/detail/support/enum_table.hpp>
 
 #include "cli/remedies/choice.hpp"
 #include "cli/remedies/player.hpp"
@@ -40,11 +41,11 @@ struct remedy_request {
 struct remedy_effect {
   program_remedy remedy;
   std::string failure;  ///< If not empty, no other member is valid.
-  std::array<measure_effect, run_measures.size()> measures = {};
+  detail::enum_table<run_measure, measure_effect> measures = {};
   bool confirmed = false;                ///< In rounds after the choice.
   std::vector<std::size_t> groups = {};  ///< Of the plan that it routes by.
 
-  [[nodiscard]] const measure_effect& of(run_measure m) const noexcept { return measures[static_cast<std::size_t>(m)]; }
+  [[nodiscard]] const measure_effect& of(run_measure m) const noexcept { return measures[m]; }
   [[nodiscard]] const measure_effect& cpu() const noexcept { return of(run_measure::cpu); }
 };
 

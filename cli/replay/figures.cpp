@@ -39,7 +39,7 @@ void add_totals(candidate_figures& row, const std::vector<replay_result>& runs) 
 }
 
 void add_rounds(candidate_figures& row, const candidate_results& results) {
-  const auto in = [&row](measure m) -> std::vector<double>& { return row.rounds[static_cast<std::size_t>(m)]; };
+  const auto in = [&row](measure m) -> std::vector<double>& { return row.rounds[m]; };
   for (const replay_result& r : results.throughput) {
     in(measure::time).push_back(per_operation(time_ns(r), r));
     in(measure::peak).push_back(static_cast<double>(r.peak_bytes));
@@ -51,7 +51,7 @@ void add_rounds(candidate_figures& row, const candidate_results& results) {
 
 void compare_with(const candidate_figures& baseline, candidate_figures& row, double error) {
   for (const measure m : measures)
-    row.against_baseline[static_cast<std::size_t>(m)] =
+    row.against_baseline[m] =
         compare(baseline.in_rounds(m), row.in_rounds(m), threshold_of(m, row.timer_step_ns), error);
 }
 

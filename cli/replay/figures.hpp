@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <ashlar/detail/support/enum_table.hpp>
+
 #include "cli/replay/run.hpp"
 #include "cli/rounds/comparison.hpp"
 #include "cli/rounds/rounds.hpp"
@@ -33,6 +35,7 @@ template <class F>
 /// and at the end.
 enum class measure { time, tail, peak, end };
 inline constexpr std::array measures = {measure::time, measure::tail, measure::peak, measure::end};
+static_assert(measures.size() == detail::enum_count<measure>);
 
 /// Returns: the threshold below which a difference does not matter. `clock_step_ns` is the least visible difference
 /// between two calls.
@@ -63,8 +66,8 @@ struct candidate_figures {
   spread waited_share;  ///< Of the threads' time, from 0 to 1.
   latency_spread calls, allocations, frees;
   spread busiest_ms;                                                ///< Processor time of the busiest thread.
-  std::array<std::vector<double>, measures.size()> rounds;          ///< For each measure, a value for each round.
-  std::array<paired_comparison, measures.size()> against_baseline;  ///< Valid for rivals only.
+  detail::enum_table<measure, std::vector<double>> rounds;          ///< For each measure, a value for each round.
+  detail::enum_table<measure, paired_comparison> against_baseline;  ///< Valid for rivals only.
   double timer_ns = 0;
   double timer_step_ns = 0;
   std::uint64_t failed = 0;
@@ -84,12 +87,8 @@ struct candidate_figures {
   /// Returns: whether a program can use it unchanged, by a preloaded library.
   [[nodiscard]] bool is_preloadable() const noexcept { return stand == replay_stand::system && !library.empty(); }
 
-  [[nodiscard]] const std::vector<double>& in_rounds(measure m) const noexcept {
-    return rounds[static_cast<std::size_t>(m)];
-  }
-  [[nodiscard]] const paired_comparison& versus(measure m) const noexcept {
-    return against_baseline[static_cast<std::size_t>(m)];
-  }
+  [[nodiscard]] const std::vector<double>& in_rounds(measure m) const noexcept { return rounds[m]; }
+  [[nodiscard]] const paired_comparison& versus(measure m) const noexcept { return against_baseline[m]; }
   [[nodiscard]] bool has(finding f) const noexcept {
     return std::any_of(against_baseline.begin(), against_baseline.end(),
                        [f](const paired_comparison& c) { return c.found == f; });

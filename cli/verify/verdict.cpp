@@ -128,8 +128,7 @@ measure_effect effect_between(const std::vector<double>& a, const std::vector<do
 verification conclude(const experiment& runs, const experiment_plan& plan) {
   random_engine random(plan.seed);
   verification result;
-  for (const run_measure m : run_measures)
-    result.measures[static_cast<std::size_t>(m)] = effect_on(runs, m, plan, random);
+  for (const run_measure m : run_measures) result.measures[m] = effect_on(runs, m, plan, random);
   result.itself = against_itself(runs, plan, random);
   result.modes_a = modes_that_matter(runs.values(plan.decides, &run_pair::a), plan.threshold);
   result.modes_b = modes_that_matter(runs.values(plan.decides, &run_pair::b), plan.threshold);

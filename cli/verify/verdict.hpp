@@ -2,11 +2,12 @@
 // The conclusion of an experiment: effects with intervals, A against itself, modes, one verdict.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include <ashlar/detail/support/enum_table.hpp>
 
 #include "cli/rounds/effect.hpp"
 #include "cli/rounds/modes.hpp"
@@ -43,7 +44,7 @@ struct span_effect {
 };
 
 struct verification {
-  std::array<measure_effect, run_measures.size()> measures;
+  detail::enum_table<run_measure, measure_effect> measures;
   paired_effect itself;  ///< A against A, of the measure that decides.
   std::optional<two_modes> modes_a;
   std::optional<two_modes> modes_b;
@@ -54,7 +55,7 @@ struct verification {
   std::vector<std::string> uneven_spans;   ///< The names of the others that some runs have, and some have not.
   std::size_t wanted = 0;                  ///< If inconclusive: pairs, of all, that would decide.
 
-  [[nodiscard]] const measure_effect& of(run_measure m) const noexcept { return measures[static_cast<std::size_t>(m)]; }
+  [[nodiscard]] const measure_effect& of(run_measure m) const noexcept { return measures[m]; }
 };
 
 /// The chance that an interval misses, as `effect_error`, for A against itself: a fit machine is called unfit with half

@@ -236,7 +236,7 @@ TEST(tracking_death, each_fault_has_its_sentence) {
   auto* const p = static_cast<std::byte*>(r.allocate(24, 8));
   ASHLAR_EXPECT_DEATH(r.deallocate(p, 25, 8),
                       "ashlar: size_mismatch: freed a block with another size than it was allocated with (allocated at "
-                      "0x*, now at 0x*), pointer 0x*, resource 0x*, size 24, expected 24, got 25");
+                      "0x*, now at 0x*), pointer 0x*, resource 0x*, expected 24, got 25");
   ASHLAR_EXPECT_DEATH(r.deallocate(p, 24, 64),
                       "ashlar: size_mismatch: freed a block with another alignment than it was allocated with "
                       "(allocated at 0x*, now at 0x*), pointer 0x*, resource 0x*, size 24, expected 8, got 64");

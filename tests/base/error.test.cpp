@@ -45,16 +45,15 @@ TEST(error, a_violation_prints_the_fields_that_are_set) {
   EXPECT_EQ(printed({.kind = fault::leak, .what = "left blocks"}), "ashlar: leak: left blocks\n");
   EXPECT_EQ(printed({.kind = fault::double_free, .what = "freed twice", .pointer = reinterpret_cast<void*>(0xab)}),
             "ashlar: double_free: freed twice, pointer 0xab\n");
-  EXPECT_EQ(
-      printed({.kind = fault::size_mismatch,
-               .what = "other size",
-               .pointer = reinterpret_cast<void*>(0x10),
-               .resource = reinterpret_cast<void*>(0x20),
-               .owner = reinterpret_cast<void*>(0x30),
-               .size = 24,
-               .expected = 24,
-               .got = 0}),
-      "ashlar: size_mismatch: other size, pointer 0x10, resource 0x20, owner 0x30, size 24, expected 24, got 0\n");
+  EXPECT_EQ(printed({.kind = fault::size_mismatch,
+                     .what = "other size",
+                     .pointer = reinterpret_cast<void*>(0x10),
+                     .resource = reinterpret_cast<void*>(0x20),
+                     .owner = reinterpret_cast<void*>(0x30),
+                     .size = 24,
+                     .expected = 24,
+                     .got = 0}),
+            "ashlar: size_mismatch: other size, pointer 0x10, resource 0x20, owner 0x30, expected 24, got 0\n");
 }
 
 std::string printed(const leaked_blocks& leak) {

@@ -138,7 +138,7 @@ TEST_F(a_handler, may_use_a_pool_whose_slabs_are_about_to_go) {
   if (!ashlar::detail::keeps_canaries) GTEST_SKIP() << "looked for at level hardened, where no tool does";
   ASHLAR_EXPECT_LAST_WORDS(
       release_overflown(),
-      "ashlar: overflow: bytes past the end of a block were written to, pointer 0x*, resource 0x*, size 48, "
+      "ashlar: overflow: bytes past the end of a block were written to, pointer 0x*, resource 0x*, "
       "expected 48, got 49");
 }
 
@@ -169,7 +169,7 @@ TEST(a_handler_at_every_level, may_use_a_synchronized_resource_that_noticed) {
         guarded::deallocate(bytes);
       }),
       "ashlar: overflow: bytes past the end of a block were written to, pointer 0x*, resource 0x*, "
-      "size 48, expected 48, got 49");
+      "expected 48, got 49");
   ASHLAR_EXPECT_LAST_WORDS(misuse<guarded>([] { static_cast<void>(guarded::resource().allocate(8, 3)); }),
                            "ashlar: precondition: alignment is not a power of two");
 }

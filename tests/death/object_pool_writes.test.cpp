@@ -275,7 +275,7 @@ TEST(writes_beside_lines, say_what_happened) {
   write_beside(used.middle, sizeof(plain), 1);
   ASHLAR_EXPECT_LAST_WORDS(
       used.pool.give(used.middle),
-      "ashlar: overflow: bytes past the end of a block were written to, pointer 0x*, resource 0x*, size 48, "
+      "ashlar: overflow: bytes past the end of a block were written to, pointer 0x*, resource 0x*, "
       "expected 48, got 49");
   used_pool<in_refs<plain, one_thread>> counted;
   write_beside(counted.middle, -1, 1);

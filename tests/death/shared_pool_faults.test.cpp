@@ -29,9 +29,9 @@ struct alignas(16) of_32_bytes {
 };
 
 const std::string larger = "ashlar: size_mismatch: freed a cell with the size of a larger block, "
-                           "pointer 0x*, resource 0x*, size 32, expected 32, got ";
+                           "pointer 0x*, resource 0x*, block of 32 bytes, got ";
 const std::string aligned = "ashlar: size_mismatch: freed a cell with an alignment that no cell has, "
-                            "pointer 0x*, resource 0x*, size 32, expected 16, got ";
+                            "pointer 0x*, resource 0x*, block of 32 bytes, expected 16, got ";
 
 template <class Pool>
 class cell_as_larger_block : public ::testing::Test {};
@@ -117,7 +117,7 @@ TEST_F(shared_pool_faults_checked, a_larger_block_of_an_upstream_that_knows_what
   void* const block = pool.allocate(50'000, 16);
   ASHLAR_EXPECT_LAST_WORDS(pool.deallocate(block, 32, 16),
                            "ashlar: size_mismatch: freed a larger block with the size of a cell, pointer 0x*, "
-                           "resource 0x*, size 32, expected 0, got 32");
+                           "resource 0x*, size 32");
   pool.deallocate(block, 50'000, 16);
 }
 

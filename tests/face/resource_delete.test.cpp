@@ -148,7 +148,7 @@ TEST(resource_delete, a_derived_object_freed_as_its_base_is_reported_by_the_pool
   ASHLAR_EXPECT_LAST_WORDS(
       (unique_from<base, pool>(allocate_unique<wide>(cells).release(), resource_delete<base, pool>(home)).reset()),
       "ashlar: size_mismatch: freed a cell with another size than it was allocated with, pointer 0x*, resource 0x*, "
-      "size 64, expected 40, got 4");
+      "block of 64 bytes, expected 40, got 4");
 }
 
 }  // namespace

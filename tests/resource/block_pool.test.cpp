@@ -283,7 +283,7 @@ TEST(block_pool, reports_a_run_freed_where_one_cell_was_allocated) {
   void* const cell = pool.allocate();
   ASHLAR_EXPECT_LAST_WORDS(pool.deallocate_run(cell, 1000),
                            "ashlar: size_mismatch: freed a cell with the size of a larger block, "
-                           "pointer 0x*, resource 0x*, size 32, expected 32, got 32000");
+                           "pointer 0x*, resource 0x*, block of 32 bytes, got 32000");
   pool.deallocate(cell);
 }
 

@@ -66,7 +66,7 @@ TEST(remedies, of_those_measured_twice_the_second_figure_decides) {
 
 TEST(remedies, few_rounds_have_a_mean_and_no_interval) {
   auto m = measured({{remedy_kind::preload, "a", 0.9}});
-  m.remedies[0].measures[static_cast<std::size_t>(run_measure::cpu)] = effect_with(0.9, 0.01, 2);
+  m.remedies[0].measures[run_measure::cpu] = effect_with(0.9, 0.01, 2);
   m.screened.played = 2;
   m.screened.twice.resize(2);
   decide(m, threshold);

@@ -47,7 +47,7 @@ inline remedy_measurement measured(const std::vector<made_up_remedy>& remedies, 
   for (const made_up_remedy& r : remedies) {
     remedy_effect e;
     e.remedy = {.kind = r.kind, .name = r.name, .side = {.command = {}, .shown = "to use " + r.name}};
-    e.measures[static_cast<std::size_t>(run_measure::cpu)] = effect_with(r.ratio, r.spread);
+    e.measures[run_measure::cpu] = effect_with(r.ratio, r.spread);
     if (r.kind == remedy_kind::routes) m.by_plan = m.remedies.size();
     m.remedies.push_back(e);
   }

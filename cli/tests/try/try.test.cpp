@@ -259,7 +259,7 @@ TEST(try_text, mallocs_that_all_failed_are_no_reason_to_change_nothing) {
 TEST(try_text, less_of_another_measure_is_told) {
   trials all = made_up(1.0, 10);
   all.all[0].plan.decides = run_measure::wall;
-  for (run_pair& pair : all.all[0].runs.pairs) pair.b[static_cast<std::size_t>(run_measure::cpu)] = 80;
+  for (run_pair& pair : all.all[0].runs.pairs) pair.b[run_measure::cpu] = 80;
   all.all[0].found = conclude(all.all[0].runs, all.all[0].plan);
   EXPECT_TRUE(try_conclusion(all).starts_with("None of them is better: change nothing. But quick takes -20.0 % ["))
       << try_conclusion(all);

@@ -94,7 +94,7 @@ TEST(verification, is_one_of_five_verdicts_with_its_exit_status) {
 
 TEST(verification, names_a_cost_beside_the_gain) {
   experiment runs = runs_of({.b = 0.9});
-  for (run_pair& pair : runs.pairs) pair.b[static_cast<std::size_t>(run_measure::peak)] *= 1.2;
+  for (run_pair& pair : runs.pairs) pair.b[run_measure::peak] *= 1.2;
   const std::string words = verdict_sentence(conclude(runs, {}), {});
   EXPECT_TRUE(words.ends_with("; but peak RSS +20.0 % [+20.0, +20.0].")) << words;
 }

@@ -66,6 +66,8 @@ struct violation {
   std::size_t size = 0;            ///< Size in bytes, if one was given.
   std::size_t expected = 0;
   std::size_t got = 0;
+  std::size_t block_bytes = 0;  ///< Bytes of the cell or block, where the size of its allocation is not kept.
+  std::size_t alignment = 0;    ///< The alignment given, if it decides.
 
   /// Effects: writes one line: `ashlar: <kind>: <what>`, followed by the fields that are set. The default handler.
   ASHLAR_COLD static void print(const violation& v) noexcept {
@@ -74,8 +76,12 @@ struct violation {
     if (v.pointer != nullptr) line.text(", pointer ").address(v.pointer);
     if (v.resource != nullptr) line.text(", resource ").address(v.resource);
     if (v.owner != nullptr) line.text(", owner ").address(v.owner);
-    if (v.size != 0) line.text(", size ").number(v.size);
-    if (v.expected != v.got) line.text(", expected ").number(v.expected).text(", got ").number(v.got);
+    const bool differs = v.expected != v.got;
+    if (v.size != 0 && !(differs && v.size == v.expected)) line.text(", size ").number(v.size);
+    if (v.block_bytes != 0) line.text(", block of ").number(v.block_bytes).text(" bytes");
+    if (v.alignment != 0) line.text(", alignment ").number(v.alignment);
+    if (differs && (v.expected != 0 || v.block_bytes == 0)) line.text(", expected ").number(v.expected);
+    if (differs) line.text(", got ").number(v.got);
     detail::write_error_line(line.view());
   }
 };

@@ -116,9 +116,9 @@ private:
                     .what = "freed an object of a pool with another count than it was allocated with",
                     .pointer = p,
                     .owner = place.owner,
-                    .size = place.cell_bytes,
                     .expected = sizeof(T),
-                    .got = n * sizeof(T)});
+                    .got = n * sizeof(T),
+                    .block_bytes = place.cell_bytes});
   }
 
   [[nodiscard]] static bool owns(const T* p) noexcept {

@@ -296,18 +296,20 @@ private:
 
   void check_size(void* p, std::size_t bytes, std::size_t alignment) const noexcept {
     const std::size_t expected = size_of_cell(p);
-    const bool is_exact = checking_level < checking::hardened || detail::at_least_one_byte(bytes) == expected;
+    constexpr bool keeps_sizes = checking_level >= checking::hardened;
+    const bool is_exact = !keeps_sizes || detail::at_least_one_byte(bytes) == expected;
     if (ASHLAR_LIKELY(is_exact && detail::class_of_request<classes>(bytes, alignment) == cells_.of(p).size_class))
       return;
     detail::report({.kind = fault::size_mismatch,
-                    .what = checking_level >= checking::hardened && is_exact
-                                ? "freed a block with another alignment than it was allocated with"
-                                : "freed a block with another size than it was allocated with",
+                    .what = keeps_sizes && is_exact ? "freed a block with another alignment than it was allocated with"
+                                                    : "freed a block with another size than it was allocated with",
                     .pointer = p,
                     .resource = this,
-                    .size = expected,
-                    .expected = expected,
-                    .got = bytes});
+                    .size = keeps_sizes ? expected : 0,
+                    .expected = keeps_sizes ? expected : 0,
+                    .got = bytes,
+                    .block_bytes = keeps_sizes ? 0 : expected,
+                    .alignment = is_exact ? alignment : 0});
   }
 
   [[noreturn]] ASHLAR_COLD void report_fault(const void* p, fault kind, const char* what) const noexcept {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/detail/support/enum_table.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -31,7 +32,7 @@ enum class operation : std::uint8_t {
   thread_name
 };
 
-inline constexpr std::size_t operation_count = 14;
+inline constexpr std::size_t operation_count = detail::enum_count<operation>;
 
 /// One event. In the order of events every object is allocated before it is released.
 struct event {
@@ -58,11 +59,10 @@ struct event {
 
 /// Returns: the operation in C++ spelling.
 [[nodiscard]] constexpr std::string_view name(operation op) noexcept {
-  constexpr std::string_view names[operation_count] = {"malloc",     "calloc",     "realloc",  "aligned_alloc", "new",
-                                                       "new[]",      "free",       "delete",   "delete[]",      "mark",
-                                                       "thread_end", "span_begin", "span_end", "thread_name"};
-  const auto i = static_cast<std::size_t>(op);
-  return i < operation_count ? names[i] : std::string_view("unknown");
+  constexpr detail::enum_table<operation, std::string_view> names = {
+      "malloc", "calloc",   "realloc", "aligned_alloc", "new",        "new[]",    "free",
+      "delete", "delete[]", "mark",    "thread_end",    "span_begin", "span_end", "thread_name"};
+  return static_cast<std::size_t>(op) < operation_count ? names[op] : std::string_view("unknown");
 }
 
 }  // namespace ashlar::ASHLAR_ABI::trace

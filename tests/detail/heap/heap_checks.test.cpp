@@ -240,8 +240,9 @@ TEST_F(heap_checks, the_last_words) {
   auto* const q = static_cast<std::byte*>(heap_.allocate(48));
   ASHLAR_EXPECT_LAST_WORDS(heap_.deallocate(q, 100),
                            "ashlar: size_mismatch: freed a block with another size than it was allocated with, pointer "
-                           "0x*, resource 0x*, size 48, expected 48, got " +
-                               std::string(is_hardened ? "100" : "112"));
+                           "0x*, resource 0x*, " +
+                               std::string(is_hardened ? "expected 48" : "block of 48 bytes, alignment 16") +
+                               ", got 100");
   ASHLAR_EXPECT_LAST_WORDS(heap_.deallocate(q + 8),
                            "ashlar: misaligned_free: freed a pointer into the middle of a block, pointer 0x*, "
                            "resource 0x*, size " +

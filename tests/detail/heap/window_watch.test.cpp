@@ -166,7 +166,7 @@ TEST_F(writes_in_windows, a_write_is_seen_when_the_heap_ends) {
   live[40] ^= std::byte{1};
   ASHLAR_EXPECT_LAST_WORDS(heap_.reset(),
                            "ashlar: overflow: bytes past the end of a block were written to, pointer 0x*, "
-                           "resource 0x*, size 40, expected 40, got 41");
+                           "resource 0x*, expected 40, got 41");
   live[40] ^= std::byte{1};
   dead[17] ^= std::byte{1};
   ASHLAR_EXPECT_LAST_WORDS(heap_.reset(),

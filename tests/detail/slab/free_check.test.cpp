@@ -102,7 +102,7 @@ TEST_F(free_check, knows_a_cell_that_is_freed_as_something_larger) {
   ashlar::detail::check_larger_free(site(), &store_, {.bytes = 100, .alignment = 8});  // may belong to the upstream
   ASHLAR_EXPECT_DEATH(ashlar::detail::check_larger_free(site(), cell(0), {.bytes = 100, .alignment = 8}),
                       "ashlar: size_mismatch: freed a cell with the size of a larger block, pointer 0x*, resource 0x*, "
-                      "size 24, expected 24, got 100");
+                      "block of 24 bytes, got 100");
 }
 
 // One slab with a batch taken from it: its first three cells are live.
@@ -158,10 +158,9 @@ TEST_F(checked_free, leaves_damaged_guards_to_the_report) {
   EXPECT_TRUE(closely(cell(0)));
   cell(1)[24] = std::byte{0};
   EXPECT_FALSE(at_once(cell(1)));
-  ASHLAR_EXPECT_DEATH(
-      static_cast<void>(closely(cell(1))),
-      "ashlar: overflow: bytes past the end of a block were written to, pointer 0x*, resource 0x*, size 24, "
-      "expected 24, got 25");
+  ASHLAR_EXPECT_DEATH(static_cast<void>(closely(cell(1))),
+                      "ashlar: overflow: bytes past the end of a block were written to, pointer 0x*, resource 0x*, "
+                      "expected 24, got 25");
   cell(1)[24] = std::byte{ashlar::detail::guard_byte};  // restored before the store's final check
 }
 

@@ -56,8 +56,8 @@ public:
   /// have.
   ASHLAR_NOINLINE void expect(void* p, std::size_t bytes, std::size_t alignment,
                               std::size_t size_class) const noexcept {
-    expect_size(p, bytes, size_class);
-    if (ASHLAR_UNLIKELY(!is_aligned(p, alignment))) report_alignment(p, alignment);
+    expect_size(p, bytes, alignment, size_class);
+    if (ASHLAR_UNLIKELY(!is_aligned(p, alignment))) report_extent(p, use_.alignment, bytes, alignment);
   }
 
   /// Effects: reports an address that is not a live block, except null. A cell is no longer live afterwards.
@@ -143,15 +143,14 @@ private:
     segment::flip_live_by_other(p);
   }
 
-  void expect_size(void* p, std::size_t bytes, std::size_t size_class) const noexcept {
+  void expect_size(void* p, std::size_t bytes, std::size_t alignment, std::size_t size_class) const noexcept {
     const std::size_t held = size_of(p);
     if constexpr (checking_level >= checking::hardened) {
       const std::size_t exact = exact_sizes<Upstream>::of(spans_.space(), p);
-      if (at_least_one_byte(bytes) != exact) report_size(p, use_.size, exact, bytes);
+      if (at_least_one_byte(bytes) != exact) report_size(p, exact, bytes);
     }
     if (ASHLAR_LIKELY(is_size_of(p, held, bytes, size_class))) return;
-    const char* const what = checking_level >= checking::hardened ? use_.alignment : use_.size;
-    report_size(p, what, held, size_class != size_classes::none ? size_classes::bytes_of(size_class) : bytes);
+    report_extent(p, checking_level >= checking::hardened ? use_.alignment : use_.size, bytes, alignment);
   }
 
   [[nodiscard]] static bool is_size_of(void* p, std::size_t held, std::size_t bytes, std::size_t size_class) noexcept {
@@ -214,10 +213,9 @@ private:
     report({.kind = kind, .what = what, .pointer = p, .resource = heap_, .size = size});
   }
 
-  [[noreturn]] ASHLAR_COLD void report_size(const void* p, const char* what, std::size_t expected,
-                                            std::size_t got) const noexcept {
+  [[noreturn]] ASHLAR_COLD void report_size(const void* p, std::size_t expected, std::size_t got) const noexcept {
     report({.kind = fault::size_mismatch,
-            .what = what,
+            .what = use_.size,
             .pointer = p,
             .resource = heap_,
             .size = expected,
@@ -225,14 +223,16 @@ private:
             .got = got});
   }
 
-  [[noreturn]] ASHLAR_COLD void report_alignment(void* p, std::size_t alignment) const noexcept {
+  // What the caller gave, and what the block has: the size of its allocation is not kept, or not wrong.
+  [[noreturn]] ASHLAR_COLD void report_extent(void* p, const char* what, std::size_t bytes,
+                                              std::size_t alignment) const noexcept {
     report({.kind = fault::size_mismatch,
-            .what = use_.alignment,
+            .what = what,
             .pointer = p,
             .resource = heap_,
-            .size = size_of(p),
-            .expected = largest_alignment_of(p),
-            .got = alignment});
+            .got = bytes,
+            .block_bytes = size_of(p),
+            .alignment = alignment});
   }
 
   const span_store<Upstream>& spans_;

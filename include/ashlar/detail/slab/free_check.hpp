@@ -51,9 +51,9 @@ struct freed_extent {
           .what = what,
           .pointer = p,
           .resource = site.pool,
-          .size = site.geometry.cell_bytes(),
           .expected = expected,
-          .got = got});
+          .got = got,
+          .block_bytes = site.geometry.cell_bytes()});
 }
 
 /// Effects: reports a free of an address that is not a cell of the pool. `p` is not read, so any value is valid.
@@ -127,8 +127,7 @@ ASHLAR_COLD inline void check_larger_free(const free_site& site, const void* p, 
     return;
   }
   const std::size_t cell_bytes = site.geometry.cell_bytes();
-  if (given.bytes > cell_bytes)
-    report_size("freed a cell with the size of a larger block", p, site, cell_bytes, given.bytes);
+  if (given.bytes > cell_bytes) report_size("freed a cell with the size of a larger block", p, site, 0, given.bytes);
   report_size("freed a cell with an alignment that no cell has", p, site, site.geometry.cell_alignment(),
               given.alignment);
 }
@@ -140,7 +139,11 @@ template <resource Upstream>
                                             std::size_t bytes = unsized) noexcept {
   if constexpr (owning_resource<Upstream>)
     if (bytes != unsized && process_slabs.find(p).owner == nullptr && upstream.owns(p))
-      report_size("freed a larger block with the size of a cell", p, site, 0, bytes);
+      report({.kind = fault::size_mismatch,
+              .what = "freed a larger block with the size of a cell",
+              .pointer = p,
+              .resource = site.pool,
+              .size = bytes});
   report_foreign(p, site);
 }
 
@@ -167,9 +170,9 @@ ASHLAR_INLINE void check_slack([[maybe_unused]] const free_site& site, [[maybe_u
             .what = "bytes of a cell past the size that it is freed with were written to",
             .pointer = p,
             .resource = site.pool,
-            .size = site.geometry.cell_bytes(),
             .expected = bytes,
-            .got = found.written_to});
+            .got = found.written_to,
+            .block_bytes = site.geometry.cell_bytes()});
   }
 }
 

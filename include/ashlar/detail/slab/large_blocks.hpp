@@ -109,14 +109,15 @@ public:
               .pointer = p,
               .resource = resource,
               .size = bytes});
-    if (known->bytes != bytes || known->alignment != alignment)
+    const bool is_size = known->bytes == bytes;
+    if (!is_size || known->alignment != alignment)
       report({.kind = fault::size_mismatch,
               .what = "freed a large block with another size or alignment than it was allocated with",
               .pointer = p,
               .resource = resource,
               .size = known->bytes,
-              .expected = known->bytes,
-              .got = bytes});
+              .expected = is_size ? known->alignment : known->bytes,
+              .got = is_size ? alignment : bytes});
   }
 
   /// Effects: reports the blocks, if there are any, as a leak.

@@ -84,6 +84,13 @@
 #define ASHLAR_IS_CONSTANT(value) false
 #endif
 
+// The name of the current function with its template arguments.
+#if defined(__GNUC__) || defined(__clang__)
+#define ASHLAR_SIGNATURE __PRETTY_FUNCTION__
+#else
+#define ASHLAR_SIGNATURE __FUNCSIG__
+#endif
+
 // The return address of the current function, which must not be inlined. Null if the compiler has no such builtin.
 #if defined(__GNUC__) || defined(__clang__)
 #define ASHLAR_RETURN_ADDRESS() static_cast<const void*>(__builtin_return_address(0))

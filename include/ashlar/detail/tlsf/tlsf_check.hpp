@@ -125,9 +125,9 @@ ASHLAR_INLINE tlsf_block check_live(void* p, const tlsf_site& site) noexcept {
           .what = what,
           .pointer = block.data(),
           .resource = site.resource,
-          .size = block.header().stride() - tlsf_block::header_bytes,
           .expected = expected,
-          .got = got});
+          .got = got,
+          .block_bytes = block.header().stride() - tlsf_block::header_bytes});
 }
 
 inline constexpr const char* tlsf_other_size = "freed a block with another size than it was allocated with";
@@ -137,7 +137,7 @@ inline void check_size(const tlsf_block& block, std::size_t bytes, const tlsf_si
   const std::size_t stride = block.header().stride();
   const std::size_t usable = stride - tlsf_block::header_bytes;
   if (bytes > usable || stride - tlsf_block::stride_for(bytes) >= tlsf_block::least)
-    report_tlsf_mismatch(tlsf_other_size, block, site, usable, bytes);
+    report_tlsf_mismatch(tlsf_other_size, block, site, 0, bytes);
 }
 
 /// Effects: reports an alignment that a live block does not have.
