@@ -9,7 +9,7 @@
 #include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/held_locks.hpp>
 #include <ashlar/detail/support/hints.hpp>
-#include <ashlar/detail/support/platform.hpp>
+#include <ashlar/detail/support/lock_word.hpp>
 
 namespace ashlar::ASHLAR_ABI {
 
@@ -41,32 +41,23 @@ concept lock = basic_lockable<T> || std::same_as<T, thread_cached> || std::same_
 
 }  // namespace policy
 
-/// A lock that spins on a read, then yields, so that a preempted holder can run on a machine with few cores, then
-/// sleeps for short times, so that it can run below a waiting thread of real-time priority.
+/// A lock that spins for a moment, then yields, so that a preempted holder can run on a machine with few cores, then
+/// sleeps until it is free: so it can run below a waiting thread of real-time priority, and many waiting threads cost
+/// nothing.
 class spin_lock {
 public:
   ASHLAR_INLINE void lock() noexcept {
-    if (ASHLAR_UNLIKELY(!try_lock())) wait();
+    if (ASHLAR_UNLIKELY(!try_lock())) word_.wait(held);
   }
 
-  [[nodiscard]] ASHLAR_INLINE bool try_lock() noexcept {
-    return !held_.exchange(true, detail::memory_order_acquire);  // pairs with the release in unlock()
-  }
+  [[nodiscard]] ASHLAR_INLINE bool try_lock() noexcept { return word_.try_lock(held); }
 
-  ASHLAR_INLINE void unlock() noexcept { held_.store(false, detail::memory_order_release); }
+  ASHLAR_INLINE void unlock() noexcept { word_.unlock(held); }
 
 private:
-  static constexpr unsigned spins_before_yield = 64;
+  static constexpr unsigned held = 2;
 
-  ASHLAR_COLD void wait() noexcept {
-    unsigned turn = 0;
-    do {
-      for (unsigned spin = 0; held_.load(detail::memory_order_relaxed); ++spin)
-        if (spin >= spins_before_yield) detail::yield_or_sleep(turn++);
-    } while (!try_lock());
-  }
-
-  detail::atomic<bool> held_ = false;
+  detail::lock_word word_;
 };
 
 /// Whether a second `lock` by the holding thread deadlocks. Specialise it for a lock of another library, so that

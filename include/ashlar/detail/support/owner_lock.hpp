@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A spin lock that records its holder and so detects a thread that would wait for itself.
+// A lock that records its holder and so detects a thread that would wait for itself.
 #pragma once
+
+#include <cstdint>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
-#include <ashlar/detail/support/atomics.hpp>
+#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/held_locks.hpp>
 #include <ashlar/detail/support/hints.hpp>
-#include <ashlar/detail/support/platform.hpp>
+#include <ashlar/detail/support/lock_word.hpp>
 
 namespace ashlar::ASHLAR_ABI {
 namespace detail {
@@ -21,29 +23,21 @@ public:
     if (ASHLAR_UNLIKELY(!try_lock())) wait();
   }
 
-  [[nodiscard]] ASHLAR_INLINE bool try_lock() noexcept {
-    const void* no_thread = nullptr;
-    return holder_.compare_exchange_strong(no_thread, &this_thread_, memory_order_acquire,  // pairs with unlock()
-                                           memory_order_relaxed);
-  }
+  [[nodiscard]] ASHLAR_INLINE bool try_lock() noexcept { return word_.try_lock(this_thread()); }
 
-  ASHLAR_INLINE void unlock() noexcept { holder_.store(nullptr, memory_order_release); }
+  ASHLAR_INLINE void unlock() noexcept { word_.unlock(this_thread()); }
 
 private:
-  static constexpr unsigned spins_before_yield = 64;
-
   ASHLAR_COLD void wait() noexcept {
-    if (holder_.load(memory_order_relaxed) == &this_thread_) held_locks::end_for_reentry();
-    unsigned turn = 0;
-    do {
-      for (unsigned spin = 0; holder_.load(memory_order_relaxed) != nullptr; ++spin)
-        if (spin >= spins_before_yield) yield_or_sleep(turn++);
-    } while (!try_lock());
+    if (word_.holder() == this_thread()) held_locks::end_for_reentry();
+    word_.wait(this_thread());
   }
 
-  static inline constinit ASHLAR_THREAD_LOCAL const char this_thread_ = 0;  // its address identifies the thread
+  [[nodiscard]] static ASHLAR_INLINE std::uintptr_t this_thread() noexcept { return address_of(&this_thread_); }
 
-  atomic<const void*> holder_ = nullptr;
+  static inline constinit ASHLAR_THREAD_LOCAL const short this_thread_ = 0;  // its address identifies the thread
+
+  lock_word word_;
 };
 
 static_assert(basic_lockable<owner_lock>);

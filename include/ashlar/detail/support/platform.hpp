@@ -2,7 +2,9 @@
 // The services that the library needs of the system besides memory: error output, abort, yield.
 #pragma once
 
+#include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 #include <ashlar/base/config.hpp>
@@ -76,6 +78,12 @@ inline void yield_thread() noexcept {
 #endif
 }
 
+/// Returns: the address of the lower 32 bits of a word of a pointer's size.
+[[nodiscard]] inline const void* low_half(const void* word) noexcept {
+  constexpr std::size_t behind = std::endian::native == std::endian::big ? sizeof(void*) - sizeof(std::uint32_t) : 0;
+  return static_cast<const char*>(word) + behind;
+}
+
 /// Effects: lets other threads run, also those of lower priority: the first 16 turns yield, the next ones sleep. A
 /// thread of real-time priority yields to its equals only, and would keep a preempted holder from running forever.
 /// Sleeps by a plain system call, since the functions for it are points of cancellation, and malloc is none.
@@ -92,6 +100,33 @@ ASHLAR_COLD inline void yield_or_sleep(unsigned turn) noexcept {
 #endif
   static_cast<void>(turn);
   yield_thread();
+}
+
+/// Effects: sleeps for a few milliseconds, or until `wake_one`, if the word at `word` has the value `expected`. `turn`:
+/// the sleeps before this one, where the system can only be asked for time.
+ASHLAR_COLD inline void sleep_on(const void* word, std::uintptr_t expected, unsigned turn) noexcept {
+#if defined(__linux__) && defined(SYS_futex)
+  constexpr int wait_private = 128;  // FUTEX_WAIT_PRIVATE
+  const int error = errno;
+  const long seconds_and_nanoseconds[2] = {0, 10'000'000};
+  const long slept = ::syscall(SYS_futex, low_half(word), wait_private, static_cast<std::uint32_t>(expected),
+                               seconds_and_nanoseconds, nullptr, 0);
+  const bool is_refused = slept != 0 && errno != EAGAIN && errno != EINTR && errno != ETIMEDOUT;
+  errno = error;
+  if (!is_refused) return;
+#endif
+  static_cast<void>(word), static_cast<void>(expected);
+  yield_or_sleep(turn);
+}
+
+/// Effects: wakes a thread that sleeps on the word, which is not read.
+ASHLAR_COLD inline void wake_one([[maybe_unused]] const void* word) noexcept {
+#if defined(__linux__) && defined(SYS_futex)
+  constexpr int wake_private = 129;  // FUTEX_WAKE_PRIVATE
+  const int error = errno;
+  static_cast<void>(::syscall(SYS_futex, low_half(word), wake_private, 1, nullptr, nullptr, 0));
+  errno = error;
+#endif
 }
 
 /// Returns: whether the process has no thread but the caller; false where the system does not tell. With glibc it stays
