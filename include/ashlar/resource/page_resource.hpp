@@ -137,13 +137,29 @@ public:
     return p;
   }
 
+  /// As `map`, of pages that the caller commits before use: inaccessible, unless they are to be resident.
+  template <class Pages>
+  static void* map_closed(std::size_t bytes, std::size_t alignment) noexcept {
+    if (populates_.load(detail::memory_order_relaxed)) return map<Pages>(bytes, alignment);
+    void* const p = Pages::reserve(bytes, alignment);
+    if (p != nullptr) tell_wish<Pages>(p, 0, bytes);
+    return p;
+  }
+
   template <class Pages>
   static void grown(void* p, std::size_t from, std::size_t bytes) noexcept {
+    tell_wish<Pages>(p, from, bytes);
+    if (bytes <= most_populated_bytes && populates_.load(detail::memory_order_relaxed))
+      Pages::populate(static_cast<std::byte*>(p) + from, bytes - from);
+  }
+
+private:
+  template <class Pages>
+  static void tell_wish(void* p, std::size_t from, std::size_t bytes) noexcept {
     if (wish() == huge_pages::wanted) huge::grown<Pages>(p, from, bytes);
     else refuse_if_wished<Pages>(p, bytes);
   }
 
-private:
   template <class Pages>
   static void* map_by_wish(std::size_t bytes, std::size_t alignment) noexcept {
     if (wish() == huge_pages::wanted) return huge::map<Pages>(bytes, alignment);

@@ -76,7 +76,7 @@ TEST_F(span_guards, a_freed_block_is_closed_and_its_contents_are_gone) {
   EXPECT_EQ(store.give_block(run.data), 4u);
   EXPECT_FALSE(is_accessible(run.data));
   EXPECT_NE(take(4).data, run.data) << "it waits in quarantine";
-  EXPECT_TRUE(store_type::is_given(run.data));
+  EXPECT_TRUE(ashlar::detail::segment::is_given(run.data));
   store.end_quarantine();
   std::vector<slice_run> others;
   for (int i = 0; i < 20; ++i) others.push_back(take(4));

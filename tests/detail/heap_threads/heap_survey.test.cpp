@@ -94,8 +94,8 @@ TEST(heap_survey, tells_all_apart_that_ended_threads_have_left) {
 
 TEST(heap_survey, counts_a_cached_segment_as_spare) {
   heap<> all;
-  in_thread([&] { all.deallocate(all.allocate(1'000'000)); });
-  void* const huge = all.allocate(6'000'000);  // the parked heap gives its free memory up for it
+  in_thread([&] { all.deallocate(all.allocate(3'000'000)); });  // a whole segment
+  void* const huge = all.allocate(6'000'000);                   // the parked heap gives its free memory up for it
   const heap_statistics sums = statistics_of(all);
   EXPECT_EQ(sums.huge.spare_bytes, ashlar::detail::segment_bytes);
   EXPECT_TRUE(sums.invariant() && sums.held_bytes == all.held_bytes());

@@ -29,6 +29,10 @@ using source = ashlar::detail::extent_resource<ashlar::page_resource>;
 
 static_assert(ashlar::thread_safe_resource<source> && ashlar::try_resource<source>);
 
+// The largest block that is a span: one byte less if a canary follows.
+constexpr std::size_t most_run =
+    ashlar::detail::most_slices * ashlar::detail::slice_bytes - (ashlar::detail::keeps_canaries ? 1 : 0);
+
 TEST(extent_resource, knows_extents_by_their_alignment) {
   space_type space(ashlar::detail::max_size, {});
   source from(space);
@@ -46,8 +50,8 @@ TEST(extent_resource, has_one_limit_for_all) {
   space_type space(3 * window_bytes, {});
   ashlar::local_heap<source> one({}, source(space));
   ashlar::local_heap<source> other({}, source(space));
-  EXPECT_NE(one.try_allocate(100), nullptr);
-  EXPECT_NE(other.try_allocate(100), nullptr);
+  EXPECT_NE(one.try_allocate(most_run), nullptr);
+  EXPECT_NE(other.try_allocate(most_run), nullptr);
   EXPECT_EQ(space.held_bytes(), 2 * window_bytes);
   EXPECT_EQ(one.try_allocate(2 * window_bytes), nullptr);
   EXPECT_NE(other.try_allocate(window_bytes - (ashlar::detail::keeps_canaries ? 1 : 0)), nullptr);
@@ -82,10 +86,6 @@ TEST(extent_resource, counts_tables_and_records_within_the_limit) {
   from.deallocate(extent, window_bytes, window_bytes);
   EXPECT_EQ(space.table_bytes(), 0u);
 }
-
-// The largest block that is a span: one byte less if a canary follows.
-constexpr std::size_t most_run =
-    ashlar::detail::most_slices * ashlar::detail::slice_bytes - (ashlar::detail::keeps_canaries ? 1 : 0);
 
 // The segment of the parked heap goes to the growing one with its pages, even if the cache may hold nothing.
 TEST(extent_resource, hands_a_segment_over_to_the_heap_that_grows) {

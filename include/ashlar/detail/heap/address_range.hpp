@@ -96,6 +96,14 @@ public:
     return true;
   }
 
+  /// Effects: maps accessible pages at `p`, behind others in the range. Returns: false if the system denies the place.
+  [[nodiscard]] bool map_behind(void* p, std::size_t size) noexcept {
+    if (!chooses_place_of(p)) return false;
+    void* const got = map_at(address_of(p), size, true);
+    if (got != nullptr && got != p) unmap(got, size);
+    return got == p;
+  }
+
 private:
   using scope = lock_scope<spin_lock>;
   static constexpr unsigned most_tries = 4;

@@ -11,6 +11,7 @@
 #include <ashlar/detail/heap/heap_parts.hpp>
 #include <ashlar/detail/heap/page_discard.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
+#include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/span_header.hpp>
 #include <ashlar/detail/heap/spare_guards.hpp>
 #include <ashlar/detail/support/poison.hpp>
@@ -42,6 +43,17 @@ public:
   }
   [[nodiscard]] std::byte* take(std::size_t bytes, std::size_t alignment, bool is_segment) noexcept {
     return table().take(bytes, alignment, is_segment);
+  }
+  /// Returns: a whole segment that heaps over the upstream keep, or null.
+  [[nodiscard]] void* take_kept_segment() noexcept {
+    if constexpr (lends_segments) {
+      if (!charge(window_bytes)) return nullptr;
+      uncharge(window_bytes);
+      void* const kept = upstream_.get().try_allocate_kept_segment();
+      if (kept == nullptr || add(kept, window_bytes, window_bytes, true)) return kept;
+      upstream_.get().deallocate_segment(kept, window_bytes);
+    }
+    return nullptr;
   }
   void give(const void* p) noexcept { table().give(p); }
   [[nodiscard]] bool resize(const void* p, std::size_t bytes) noexcept { return table().resize(p, bytes); }
@@ -90,6 +102,8 @@ private:
                                                 [[maybe_unused]] bool is_segment) noexcept {
     if constexpr (lends_segments)
       if (is_segment) return of(table).upstream_.get().try_allocate_segment(bytes);
+    if constexpr (pages::has_guards && !lends_segments)
+      if (is_segment) return pages::map_closed(bytes, alignment, segment::head_bytes(bytes / slice_bytes));
     return try_allocate_from(of(table).upstream_, bytes, alignment);
   }
 

@@ -61,22 +61,47 @@ public:
 
   /// Effects: gives an extent back. Expects: it starts at `p`.
   ASHLAR_COLD void give(const void* p) noexcept {
-    const window gone = *map_.find(p);
-    forget(gone);
-    give_up(gone);
+    const window gone = remove(p);
+    calls_->give(*this, gone);
   }
 
-  /// Returns: whether an extent has `bytes` bytes now, in place. Expects: it starts at `p`; as `take`.
-  [[nodiscard]] ASHLAR_COLD bool resize(const void* p, std::size_t bytes) noexcept {
-    if (calls_->expand == nullptr) return false;
-    const window was = *map_.find(p);
+  /// @{ The parts of `take`, `give` and `resize` beside the calls of the upstream, which a caller with a lock makes
+  /// without it, of memory that it has charged until then.
+  /// Effects: counts memory of the upstream as an extent. Returns: false, without an effect, if the table has no room.
+  [[nodiscard]] ASHLAR_COLD bool add(void* p, std::size_t bytes, std::size_t alignment, bool is_segment) noexcept {
+    held_bytes_ += bytes;
+    if (!make_room(windows_of(bytes))) return held_bytes_ -= bytes, false;
+    remember(static_cast<std::byte*>(p), bytes, alignment, is_segment);
+    return true;
+  }
+  /// Effects: forgets an extent. Returns: it. Expects: it starts at `p`.
+  [[nodiscard]] ASHLAR_COLD window remove(const void* p) noexcept {
+    const window gone = *map_.find(p);
+    forget(gone);
+    mark_live(gone.start, gone.bytes());
+    held_bytes_ -= gone.bytes();
+    return gone;
+  }
+  /// Returns: whether an extent may have `bytes` bytes, and the table has room for it. Expects: it starts at `p`.
+  [[nodiscard]] ASHLAR_COLD bool may_resize(const void* p, std::size_t bytes) noexcept {
+    const window& was = *map_.find(p);
     const std::size_t more = windows_of(bytes) - detail::min(windows_of(bytes), windows_of(was.bytes()));
     if (!may_grow(was, bytes, more)) return false;
     // The table grows first, since a grown extent might not shrink; but not for an absurd size.
-    if (!map_.has_room_for(more) && (more > map_.count() + 256 || !make_room(more))) return false;
-    if (!calls_->expand(*this, was, bytes)) return false;
+    return map_.has_room_for(more) || (more <= map_.count() + 256 && make_room(more));
+  }
+  /// Effects: an extent has `bytes` bytes now. Expects: it starts at `p`; there is room in the table.
+  ASHLAR_COLD void set_size(const void* p, std::size_t bytes) noexcept {
+    const window was = *map_.find(p);
     replace(was, was.start, bytes, was.alignment());
-    return true;
+  }
+  /// @}
+
+  /// Returns: whether an extent has `bytes` bytes now, in place. Expects: it starts at `p`; as `take`.
+  [[nodiscard]] ASHLAR_COLD bool resize(const void* p, std::size_t bytes) noexcept {
+    if (calls_->expand == nullptr || !may_resize(p, bytes)) return false;
+    const window was = *map_.find(p);
+    return calls_->expand(*this, was, bytes) && (set_size(p, bytes), true);
   }
 
   /// Returns: the new address of an extent of `bytes` bytes, moved by its pages without a copy; or null, and the extent
@@ -242,11 +267,9 @@ private:
   [[nodiscard]] ASHLAR_COLD std::byte* try_take(std::size_t bytes, std::size_t alignment, bool is_segment) noexcept {
     if (!is_within_limit(bytes)) return nullptr;
     auto* const p = static_cast<std::byte*>(calls_->take(*this, bytes, alignment, is_segment));
-    if (p == nullptr) return nullptr;  // the table grows only after success
-    held_bytes_ += bytes;
-    if (!make_room(windows_of(bytes))) return give_up(window::of(p, 0, bytes, alignment, is_segment)), nullptr;
-    remember(p, bytes, alignment, is_segment);
-    return p;
+    if (p == nullptr || add(p, bytes, alignment, is_segment)) return p;  // the table grows only after success
+    calls_->give(*this, window::of(p, 0, bytes, alignment, is_segment));
+    return nullptr;
   }
 
   [[nodiscard]] bool is_within_limit(std::size_t more) const noexcept {

@@ -146,12 +146,12 @@ public:
   /// Returns: whether a span has come there; otherwise `give_run` is due.
   [[nodiscard]] ASHLAR_INLINE bool cache_run(void* p) noexcept {
     span_header& run = segment::of(p)->record(segment::slice_of(p));
-    if (ASHLAR_UNLIKELY(spans_.is_given(p) || !cache_.has_room_for(run.length))) return false;
+    if (ASHLAR_UNLIKELY(segment::is_given(p) || !cache_.has_room_for(run.length))) return false;
     return purge_.try_count_freed(run.length * slice_bytes) && (cache_.push_run(run), true);
   }
   [[nodiscard]] ASHLAR_INLINE bool bin_run(void* p) noexcept {
     const std::size_t bytes = segment::of(p)->record(segment::slice_of(p)).length * slice_bytes;
-    return !spans_.is_given(p) && purge_.try_count_freed(bytes) && (spans_.give_block(p), true);
+    return !segment::is_given(p) && purge_.try_count_freed(bytes) && (spans_.give_block(p), true);
   }
 
   /// Effects: takes a span back. A full thread cache of spans is emptied, for those that are freed next.
@@ -346,7 +346,7 @@ private:
 
   // Every level detects a double free here, since the span header is written anyway.
   std::size_t take_back_run(void* p) noexcept {
-    if (ASHLAR_UNLIKELY(spans_.is_given(p))) report_twice(p);
+    if (ASHLAR_UNLIKELY(segment::is_given(p))) report_twice(p);
     return spans_.give_block(p) * slice_bytes;
   }
 

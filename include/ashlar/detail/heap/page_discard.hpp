@@ -25,6 +25,7 @@ struct page_discard {
   static constexpr bool takes_back = true;   ///< memory given back may be reused, in any order
   static constexpr bool is_shared = false;   ///< it tracks extents, and is told of each split
   static constexpr bool has_guards = false;  ///< slices of segments are inaccessible unless they are in use
+  static constexpr bool lengthens = false;   ///< memory grows in place, as a rule: a part of it can be asked for first
 
   [[nodiscard]] static bool discard(void*, std::size_t) noexcept { return false; }
 };
@@ -40,6 +41,9 @@ struct page_discard<basic_page_resource<Fresh, Pages<Calls>>> {
   static constexpr bool can_move = requires(void* p, std::size_t n) { pages::move(p, n, p, n); };
   static constexpr bool has_guards = checking_level >= checking::hardened && !always_marked && pages::releases_parts &&
                                      requires { requires Fresh::wants_guards; };
+  static constexpr bool lengthens = pages::releases_parts && requires(void* p, std::size_t n) {
+    basic_page_resource<Fresh, pages>{}.try_expand(p, n, n, n);
+  };
 
   /// Effects: decommits whole pages: they stay usable, and are zero at their next touch. Returns: false if the system
   /// refuses, as it does for locked pages.
@@ -54,6 +58,16 @@ struct page_discard<basic_page_resource<Fresh, Pages<Calls>>> {
   [[nodiscard]] static bool protect(void* p, std::size_t bytes, bool accessible) noexcept {
     const errno_scope<Calls> keep;
     return Calls::protect(p, bytes, accessible);
+  }
+
+  /// Returns: memory whose first `open` bytes are accessible; the others may be. Or null.
+  [[nodiscard]] static void* map_closed(std::size_t bytes, std::size_t alignment, std::size_t open) noexcept
+    requires has_guards
+  {
+    void* const p = Fresh::template map_closed<pages>(bytes, alignment);
+    if (p == nullptr || protect(p, open, true)) return p;
+    pages::release(p, bytes);
+    return nullptr;
   }
 
   /// Returns: address space to which a block can move, or null.

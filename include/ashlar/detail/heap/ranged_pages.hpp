@@ -40,10 +40,11 @@ struct ranged_pages : os::basic_pages<Calls> {
     if (is_gone) range.forget(p, bytes);
     return is_gone;
   }
+  /// Effects: as `os::pages::grow`, also of pages that are not all accessible.
   [[nodiscard]] ASHLAR_INLINE_FOR_SIZE static bool grow(void* p, std::size_t bytes, std::size_t new_bytes) noexcept {
     std::byte* const end = static_cast<std::byte*>(p) + bytes;
     if (!range.try_take(end, new_bytes - bytes)) return false;
-    if (pages::grow(p, bytes, new_bytes)) return true;
+    if (pages::grow(p, bytes, new_bytes) || range.map_behind(end, new_bytes - bytes)) return true;
     range.forget(end, new_bytes - bytes);
     return false;
   }

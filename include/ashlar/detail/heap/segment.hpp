@@ -81,13 +81,15 @@ struct no_requested_sizes {
 // A cell has one writer at a time; the owner of a slab reads those of its neighbours, which other threads may free.
 struct requested_sizes {
   static constexpr bool is_kept = true;
-  [[nodiscard]] atomic<std::uint16_t>* of_slice(std::size_t slice) noexcept { return sizes[slice]; }
+  [[nodiscard]] atomic<std::uint16_t>* of_slice(std::size_t slice) noexcept { return sizes[slice - slices_of_head]; }
   void clear(std::size_t slice, std::size_t cells) noexcept {
-    for (std::size_t i = 0; i < cells; ++i) sizes[slice][i].store(0, memory_order_relaxed);
+    for (std::size_t i = 0; i < cells; ++i) of_slice(slice)[i].store(0, memory_order_relaxed);
   }
   [[nodiscard]] slice_mask* poisoned() noexcept { return &poisoned_slices; }
-  atomic<std::uint16_t> sizes[slices_per_segment][slice_bytes / size_classes::granule];  // by the cells of a slab
-  slice_mask poisoned_slices;                                                            // a dead block started there
+  static constexpr std::size_t slices_of_head = 9;
+  slice_mask poisoned_slices;  // a dead block started there
+  // Of the slices behind the head, by the cells of a slab.
+  atomic<std::uint16_t> sizes[slices_per_segment - slices_of_head][slice_bytes / size_classes::granule];
 };
 
 /// The base of a segment's owner.
@@ -107,7 +109,7 @@ protected:
 /// segments lie in different cache sets. One load gives the size class of a block. `parcel_lanes` has another byte for
 /// each slice: the lane of the heap, if a parcel may list cells of the slice; one load gives a free by another thread
 /// both answers. From level `checked` on two more bitmaps mark live cells; from `hardened` on two bytes a cell hold the
-/// requested size, in eight more slices. Pages of the head become resident on first use.
+/// requested size, in seven more slices. Pages of the head become resident on first use.
 struct segment {
   static constexpr std::uint32_t lanes = 32;
   static constexpr std::uint32_t no_lane = lanes;
@@ -116,7 +118,7 @@ struct segment {
 
   struct alignas(64) header {
     std::size_t index;     ///< in the table of the heap
-    std::size_t bytes;     ///< less than `segment_bytes` if memory was short
+    std::size_t bytes;     ///< less than `segment_bytes` at first, and if memory was short
     segment_owner* owner;  ///< any thread with a live block in the segment may read it
     std::uint32_t lane;    ///< of the owner: an index below `lanes`, by which freers of several owners look up theirs
     slice_mask fresh = 0;  ///< between two owners: slices unused since they came from the system
@@ -204,6 +206,17 @@ struct segment {
   }
   /// The number of slices, those of the head included.
   [[nodiscard]] std::size_t slices_held() const noexcept { return head.bytes / slice_bytes; }
+  /// Returns: the bytes of the pages of the head that a segment of `slices` slices uses.
+  [[nodiscard]] static constexpr std::size_t head_bytes(std::size_t slices) noexcept {
+    const std::size_t unused = requested_sizes::is_kept ? slices_per_segment - slices : 0;
+    return align_up(sizeof(segment) - unused * (slice_bytes / size_classes::granule * 2), 4096);
+  }
+
+  /// Returns: whether a block at `p` is free: cached, in a bin, or coalesced with its neighbours. Unknown once the
+  /// slice is part of another span. Expects: a block has started there.
+  [[nodiscard]] static bool is_given(void* p) noexcept {
+    return of(p)->record(slice_of(p)).is_available || !is_aligned(p, slice_bytes);
+  }
 
   /// Effects: makes a span one block. From level `checked` on each of its slices names the first.
   void set_block(std::size_t first, std::size_t length) noexcept {
@@ -229,7 +242,9 @@ inline constexpr std::size_t first_slice = (sizeof(segment) + slice_bytes - 1) /
 /// Slices of the longest span of a segment.
 inline constexpr std::size_t most_slices = slices_per_segment - first_slice;
 static_assert(sizeof(span_header) == 64 && sizeof(segment::header) == 64);
-static_assert(first_slice == (checking_level >= checking::hardened ? 10 : checking_level >= checking::checked ? 2 : 1));
+static_assert(first_slice == (checking_level >= checking::hardened  ? requested_sizes::slices_of_head
+                              : checking_level >= checking::checked ? 2
+                                                                    : 1));
 
 /// Returns: the first slice for a span with an index that is a multiple of `step`, a power of two.
 [[nodiscard]] constexpr std::size_t first_slice_at(std::size_t step) noexcept {

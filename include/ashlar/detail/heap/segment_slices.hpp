@@ -48,6 +48,13 @@ struct segment_slices {
     started |= slice_mask{1} << first;
   }
 
+  /// Effects: adds the slices from `first` on, which the segment has got. `is_fresh`: they are all zero.
+  void lengthen(std::size_t first, bool is_fresh) noexcept {
+    const slice_mask more = ones(first, home->slices_held() - first);
+    free |= more;
+    fresh |= is_fresh ? more : 0;
+  }
+
   /// Effects: counts free slices as decommitted.
   void drop(std::size_t first, std::size_t length) noexcept {
     fresh |= ones(first, length);

@@ -35,14 +35,25 @@ public:
   /// Returns: whether free slices of the segment are zero and inaccessible.
   [[nodiscard]] static bool has(const segment& home) noexcept { return are_kept && home.head.is_guarded; }
 
-  /// Effects: closes the slices of a new segment, which copies look at from now on.
+  /// Effects: closes the slices of a new segment, which copies look at from now on, or opens all of them.
   static void begin(segment& home) noexcept {
     if constexpr (are_kept) {
       guarded_windows<are_kept>.enter(&home);
-      if (guarded_.fetch_add(1, memory_order_relaxed) < most_segments && protect_all(home, false))
-        home.head.is_guarded = true;
-      else guarded_.fetch_sub(1, memory_order_relaxed);
+      const bool closes = guarded_.fetch_add(1, memory_order_relaxed) < most_segments && protect_all(home, false);
+      home.head.is_guarded = closes || !protect_all(home, true);
+      if (!home.head.is_guarded) guarded_.fetch_sub(1, memory_order_relaxed);
     }
+  }
+
+  /// Effects: opens the head for a segment of `slices` slices. Returns: whether it is open.
+  [[nodiscard]] static bool open_head([[maybe_unused]] segment& home, [[maybe_unused]] std::size_t slices) noexcept {
+    if constexpr (are_kept) return pages::protect(&home, segment::head_bytes(slices), true);
+    else return true;
+  }
+
+  /// Effects: closes the slices from `first` on, which are new.
+  static void lengthen(segment& home, std::size_t first) noexcept {
+    if constexpr (are_kept) close(home, first, home.slices_held() - first);
   }
 
   /// Effects: opens all slices of a segment that goes back.
@@ -95,7 +106,7 @@ private:
   }
 
   [[nodiscard]] static bool protect_all(segment& home, bool accessible) noexcept {
-    constexpr std::size_t head = align_up(sizeof(segment), page);
+    const std::size_t head = segment::head_bytes(home.slices_held());
     return pages::protect(home.slice(0) + head, home.head.bytes - head, accessible);
   }
 

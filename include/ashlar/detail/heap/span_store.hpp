@@ -10,6 +10,7 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/exact_sizes.hpp>
 #include <ashlar/detail/heap/free_run_bins.hpp>
+#include <ashlar/detail/heap/growing_segment.hpp>
 #include <ashlar/detail/heap/grown_array.hpp>
 #include <ashlar/detail/heap/heap_parts.hpp>
 #include <ashlar/detail/heap/page_discard.hpp>
@@ -29,9 +30,10 @@
 
 namespace ashlar::ASHLAR_ABI::detail {
 
-/// Segments come whole from the upstream, or shorter when memory is short. A new span is the lowest fit in the oldest
-/// segment with room, preferably at the start of a former span, where the first pages are resident. A block reuses a
-/// recently freed one of its length.
+/// Segments come whole from the upstream, or shorter when memory is short. The first one begins short and becomes
+/// longer in place where memory of the upstream does so: so a thread with few blocks takes little, also of address
+/// space and of memory that is locked. A new span is the lowest fit in the oldest segment with room, preferably at the
+/// start of a former span, where the first pages are resident. A block reuses a recently freed one of its length.
 /// Thread safety: none. Nothing is allocated before it is needed.
 template <resource Upstream>
 class span_store {
@@ -103,12 +105,6 @@ public:
     return run;
   }
 
-  /// Returns: whether a block at `p` is free: cached, in a bin, or coalesced with its neighbours. Unknown once the
-  /// slice is part of another span. Expects: a block has started there.
-  [[nodiscard]] static bool is_given(void* p) noexcept {
-    return segment::of(p)->record(segment::slice_of(p)).is_available || !is_aligned(p, slice_bytes);
-  }
-
   /// Effects: takes a block back. It stays whole, for the next of its length, until a span finds no other room.
   /// Returns: its slices. Expects: it is live.
   std::size_t give_block(void* p) noexcept {
@@ -149,7 +145,10 @@ public:
   [[nodiscard]] ASHLAR_COLD bool grow(std::size_t length, std::size_t step = 1) noexcept {
     const std::size_t least = (first_slice_at(step) + length) * slice_bytes;
     if (least > segment_bytes || !space_.retry_after_purge([&] { return make_room(); })) return false;
-    for (std::size_t wish = segment_bytes; wish != 0; wish = next_wish(wish, least))
+    const std::size_t first = growing_.wish(least, count_ == 0);
+    if (first != segment_bytes)
+      if (void* const kept = space_.take_kept_segment()) return add_segment(kept, segment_bytes), true;
+    for (std::size_t wish = first; wish != 0; wish = next_wish(wish, least))
       if (void* const memory = space_.take(wish, segment_bytes, true)) return add_segment(memory, wish), true;
     return false;
   }
@@ -163,10 +162,12 @@ public:
 
   /// Effects: makes a run longer if the slices after it are free. Returns: whether it is.
   [[nodiscard]] ASHLAR_INLINE_FOR_SIZE bool extend(void* p, std::size_t length, std::size_t wanted) noexcept {
-    const std::size_t i = segment::of(p)->head.index, next = segment::slice_of(p) + length;
-    if (run_from(spaces_[i].free, next) < wanted - length) join_spare();
-    if (run_from(spaces_[i].free, next) < wanted - length) return false;
-    return guards::join(*spaces_[i].home, next) && carve(i, next, wanted - length).data != nullptr;
+    const std::size_t i = segment::of(p)->head.index, next = segment::slice_of(p) + length, more = wanted - length;
+    if (run_from(spaces_[i].free, next) < more) join_spare();
+    const std::size_t room = run_from(spaces_[i].free, next);
+    const bool is_last = next + room == spaces_[i].home->slices_held();
+    if (room < more && (!is_last || !lengthen(i, next + more))) return false;
+    return guards::join(*spaces_[i].home, next) && carve(i, next, more).data != nullptr;
   }
 
   /// Returns: whether a slice is part of a run. Expects: `p` lies in a segment of the store.
@@ -217,10 +218,9 @@ public:
 
   /// Effects: gives empty segments back. Returns: whether there was one.
   [[nodiscard]] ASHLAR_COLD_FOR_SPEED bool give_unused() noexcept {
-    const std::size_t were = count_;
-    for (std::size_t i = count_; pages::takes_back && i-- != 0;)
-      if (spaces_[i].is_unused()) remove_segment(i);
-    return count_ != were;
+    bool has_given = false;
+    while (give_unused_one()) has_given = true;
+    return has_given;
   }
 
   /// As above, for one: the one with most used slices: its pages save another heap page faults.
@@ -242,6 +242,7 @@ public:
     spaces_.give_back(space_.upstream());
     longest_.give_back(space_.upstream());
     free_runs_.forget();
+    growing_.clear();
     count_ = used_slices_ = dirty_slices_ = refetched_slices_ = 0;
   }
 
@@ -291,6 +292,16 @@ private:
     spaces_[count_] = {home, all, fresh};
     dirty_slices_ += spaces_[count_].dirty();
     longest_[count_++] = static_cast<std::uint8_t>(count_bits(all));
+    if (count_ == 1) growing_.begin(*home);
+  }
+
+  // Effects: makes segment `i` at least `wanted` slices long, if it is the one that grows. Returns: whether it is.
+  [[nodiscard]] ASHLAR_COLD bool lengthen(std::size_t i, std::size_t wanted) noexcept {
+    const std::size_t were = growing_.lengthen(space_, spaces_[i], wanted);
+    if (were == 0) return false;
+    dirty_slices_ += pages::gives_zeroes ? 0 : spaces_[i].home->slices_held() - were;
+    longest_[i] = detail::max(longest_[i], static_cast<std::uint8_t>(run_around(spaces_[i].free, were)));
+    return true;
   }
 
   void verify_poison([[maybe_unused]] std::size_t i, [[maybe_unused]] slice_mask which) const noexcept {
@@ -300,12 +311,19 @@ private:
   void remove_segment(std::size_t i) noexcept {
     verify_poison(i, ~slice_mask{0});
     guards::end(*spaces_[i].home);
+    growing_.end(*spaces_[i].home);
     dirty_slices_ -= spaces_[i].dirty();
     spaces_[i].hand_over();
     space_.give(spaces_[i].home);
     spaces_[i] = spaces_[--count_];
     longest_[i] = longest_[count_];
     if (i != count_) spaces_[i].home->head.index = i;
+  }
+
+  // As `take_free`, of slices that the growing segment has not had yet.
+  [[nodiscard]] ASHLAR_COLD slice_run take_behind(std::size_t length, std::size_t step) noexcept {
+    const std::size_t i = growing_.get()->head.index;
+    return lengthen(i, growing_.needed(spaces_[i], length, step)) ? take_free(length, step) : slice_run{};
   }
 
   [[nodiscard]] slice_run take_free(std::size_t length, std::size_t step) noexcept {
@@ -317,7 +335,7 @@ private:
         if (starts != 0) return carve(i, start_of(spaces_[i], starts), length);
         if (step == 1) longest_[i] = static_cast<std::uint8_t>(length - 1);
       }
-    return {};
+    return growing_.get() != nullptr ? take_behind(length, step) : slice_run{};
   }
 
   [[nodiscard]] slice_run carve(std::size_t i, std::size_t first, std::size_t length) noexcept {
@@ -392,6 +410,7 @@ private:
   free_run_bins<span_header> free_runs_;  // recently freed blocks
   ASHLAR_NO_UNIQUE_ADDRESS run_quarantine_if<guards::are_kept, span_header> quarantine_;
   ASHLAR_NO_UNIQUE_ADDRESS random_bits_if<guards::are_kept> random_;
+  growing_segment<Upstream> growing_;
   extent_map<Upstream>& space_;
   segment_owner* owner_;
   std::uint32_t lane_;

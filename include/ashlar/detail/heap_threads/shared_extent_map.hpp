@@ -91,9 +91,13 @@ public:
 
   /// Returns: memory for a segment, or null. A cached segment keeps its head and contents.
   [[nodiscard]] ASHLAR_INLINE_FOR_SIZE void* try_allocate_segment(std::size_t bytes) noexcept {
-    if (void* const cached = take_cached(bytes)) return cached;
-    if (void* const handed = take_handed_over(bytes)) return handed;
-    return take(bytes, segment_bytes, true);
+    void* const kept = bytes == segment_bytes ? try_allocate_kept_segment() : nullptr;
+    return kept != nullptr ? kept : take(bytes, segment_bytes, true);
+  }
+  /// Returns: a whole segment that is there, of the cache or of another heap, or null.
+  [[nodiscard]] ASHLAR_INLINE_FOR_SIZE void* try_allocate_kept_segment() noexcept {
+    void* const cached = take_cached();
+    return cached != nullptr ? cached : take_handed_over();
   }
 
   /// Effects: caches a segment, or gives it back.
@@ -232,8 +236,7 @@ private:
     return nullptr;
   }
 
-  [[nodiscard]] void* take_cached(std::size_t bytes) noexcept {
-    if (bytes != segment_bytes) return nullptr;
+  [[nodiscard]] void* take_cached() noexcept {
     const scope held(lock_);
     if (space_.spare_bytes() == 0) return nullptr;
     std::byte* const p = space_.take_spare(segment_bytes, segment_bytes);
@@ -243,11 +246,11 @@ private:
   }
 
   // Returns: a segment that another heap gave for this request, or null.
-  [[nodiscard]] ASHLAR_INLINE_FOR_SIZE void* take_handed_over(std::size_t bytes) noexcept {
+  [[nodiscard]] ASHLAR_INLINE_FOR_SIZE void* take_handed_over() noexcept {
     if (run_short_ == nullptr) return nullptr;
     want(1);
     run_short_(self_);
-    void* const handed = take_cached(bytes);
+    void* const handed = take_cached();
     want(std::size_t{0} - 1);
     return handed;
   }

@@ -87,6 +87,11 @@ ASHLAR_INLINE constexpr void for_each_bit(bit_word word, F f) {
   return at >= bits_per_word ? 0 : static_cast<std::size_t>(std::countr_one(word >> at));
 }
 
+/// Returns: the number of ones in a row up to bit `end`, which is left out. Expects: `end` is not 0.
+[[nodiscard]] constexpr std::size_t run_until(bit_word word, std::size_t end) noexcept {
+  return static_cast<std::size_t>(std::countl_one(word << (bits_per_word - end)));
+}
+
 /// Effects: calls `f(first, length)` for each maximal run of ones, the lowest first.
 template <class F>
 ASHLAR_INLINE_FOR_SIZE constexpr void for_each_run(bit_word word, F f) {
