@@ -234,18 +234,6 @@ vcpkg() {
   build_and_run_first
 }
 
-# Where a program optimises, g++ warns of what it believes after inlining. The levels with the fewest
-# and the most checks.
-optimised() {
-  type -P g++ >/dev/null || skip "there is no g++"
-  local level
-  for level in 0 2; do
-    g++ -std=c++20 -O3 -DNDEBUG "-DASHLAR_CHECKING=$level" -Wall -Wextra -Werror "-I$ashlar/include" \
-      -c "$here/project/optimised.cpp" -o /dev/null &
-  done
-  wait -n && wait -n
-}
-
 # Commands that the distribution lacks, or has too old. Ends with the status of a skipped test where they cannot be had.
 find_python_commands() {
   bash "$ashlar/scripts/docs/environment.sh" "$ashlar/build/consumer_environment" "$here/requirements.txt"
