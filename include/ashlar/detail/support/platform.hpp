@@ -105,15 +105,12 @@ ASHLAR_COLD inline void yield_or_sleep(unsigned turn) noexcept {
 /// Effects: sleeps for a few milliseconds, or until `wake_one`, if the word at `word` has the value `expected`. `turn`:
 /// the sleeps before this one, where the system can only be asked for time.
 ASHLAR_COLD inline void sleep_on(const void* word, std::uintptr_t expected, unsigned turn) noexcept {
-#if defined(__linux__) && defined(SYS_futex)
+#if defined(ASHLAR_HAS_KERNEL) && defined(SYS_futex)
   constexpr int wait_private = 128;  // FUTEX_WAIT_PRIVATE
-  const int error = errno;
   const long seconds_and_nanoseconds[2] = {0, 10'000'000};
-  const long slept = ::syscall(SYS_futex, low_half(word), wait_private, static_cast<std::uint32_t>(expected),
-                               seconds_and_nanoseconds, nullptr, 0);
-  const bool is_refused = slept != 0 && errno != EAGAIN && errno != EINTR && errno != ETIMEDOUT;
-  errno = error;
-  if (!is_refused) return;
+  const long slept = detail::call_kernel(SYS_futex, low_half(word), wait_private, static_cast<std::uint32_t>(expected),
+                                         seconds_and_nanoseconds, nullptr, 0);
+  if (slept == 0 || slept == -EAGAIN || slept == -EINTR || slept == -ETIMEDOUT) return;
 #endif
   static_cast<void>(word), static_cast<void>(expected);
   yield_or_sleep(turn);
@@ -121,11 +118,9 @@ ASHLAR_COLD inline void sleep_on(const void* word, std::uintptr_t expected, unsi
 
 /// Effects: wakes a thread that sleeps on the word, which is not read.
 ASHLAR_COLD inline void wake_one([[maybe_unused]] const void* word) noexcept {
-#if defined(__linux__) && defined(SYS_futex)
+#if defined(ASHLAR_HAS_KERNEL) && defined(SYS_futex)
   constexpr int wake_private = 129;  // FUTEX_WAKE_PRIVATE
-  const int error = errno;
-  static_cast<void>(::syscall(SYS_futex, low_half(word), wake_private, 1, nullptr, nullptr, 0));
-  errno = error;
+  detail::call_kernel(SYS_futex, low_half(word), wake_private, 1, nullptr, nullptr, 0);
 #endif
 }
 
