@@ -65,7 +65,7 @@ std::uint32_t call_tree::frame_of(std::uint64_t address, std::span<const trace::
   const std::uint32_t in = module_of(module);
   const std::uint64_t offset = address - (module == nullptr ? 0 : module->bias);
   const auto [at, is_new] = frame_ids_.try_emplace({in, offset}, static_cast<std::uint32_t>(frames_.size()));
-  if (is_new) frames_.push_back({in, offset, traces_, address});
+  if (is_new) frames_.push_back({in, offset});
   return at->second;
 }
 
@@ -82,7 +82,6 @@ call_tree::stack_ids call_tree::add(const trace::stack_table& stacks, std::span<
     }
     if (!frames.empty()) ids[id] = stacks_.add(frames);
   }
-  ++traces_;
   return ids;
 }
 

@@ -22,8 +22,6 @@ namespace ashlar::cli {
 struct site_frame {
   std::uint32_t module = 0;  ///< Index in `call_tree::modules`.
   std::uint64_t offset = 0;  ///< The address less the load bias.
-  std::uint32_t trace = 0;   ///< The trace that had it first, with this address:
-  std::uint64_t address = 0;
 };
 
 struct site_module {
@@ -74,7 +72,6 @@ private:
   std::map<std::string, std::uint32_t> module_ids_;  // by build id, or by path without one
   std::vector<site_frame> frames_;
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint32_t> frame_ids_;
-  std::uint32_t traces_ = 0;
   trace::stack_table stacks_;  // of indices of frames
   std::vector<site_node> nodes_;
   std::vector<std::uint32_t> levels_;  // of stack i: from first_level_[i] to first_level_[i + 1]

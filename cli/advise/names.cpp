@@ -66,16 +66,10 @@ std::string allocated_type(const std::string& whole_name) {
   return to == whole_name.npos ? "" : whole_name.substr(from, to - from);
 }
 
-site_names::site_names(const call_tree& tree, const std::vector<std::vector<trace::mapped_module>>& modules)
-    : tree_(tree), modules_(modules) {}
-
 const std::vector<source_place>& site_names::places(std::uint64_t frame) {
-  const auto [at, is_new] = places_.try_emplace(frame);
-  if (!is_new) return at->second;
   const site_frame& f = tree_.frame(frame);
-  std::unique_ptr<symboliser>& names = of_trace_[f.trace];
-  if (names == nullptr) names = std::make_unique<symboliser>(modules_[f.trace]);
-  return at->second = names->inlined_places(f.address);
+  const site_module& module = tree_.modules()[f.module];
+  return names_.places(module.path, module.build_id, f.offset);
 }
 
 std::string site_names::function_of(std::uint64_t frame) { return places(frame).back().function; }

@@ -5,12 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include <ashlar/trace/tables.hpp>
 
 #include "cli/advise/call_tree.hpp"
 #include "cli/support/symbolise.hpp"
@@ -31,21 +28,20 @@ struct site_request {
 /// Looks names up once. Thread safety: one thread at a time.
 class site_names {
 public:
-  /// `modules` of each trace, in the order of `tree.add`. Both outlive this. Modules with another build in their file
-  /// keep their offsets as names.
-  site_names(const call_tree& tree, const std::vector<std::vector<trace::mapped_module>>& modules);
+  /// `tree` outlives this.
+  explicit site_names(const call_tree& tree) : tree_(tree) {}
 
   [[nodiscard]] const site_request& request(std::uint32_t stack);
   /// Returns: the function of the symbol table around a frame of the tree.
   [[nodiscard]] std::string function_of(std::uint64_t frame);
   /// Returns: the places of a frame, innermost first.
   [[nodiscard]] const std::vector<source_place>& places(std::uint64_t frame);
+  /// Returns: as `symboliser::notes`.
+  [[nodiscard]] std::vector<std::string> notes() const { return names_.notes(); }
 
 private:
   const call_tree& tree_;
-  const std::vector<std::vector<trace::mapped_module>>& modules_;
-  std::map<std::uint32_t, std::unique_ptr<symboliser>> of_trace_;
-  std::map<std::uint64_t, std::vector<source_place>> places_;
+  symboliser names_;
   std::map<std::uint32_t, site_request> requests_;
 };
 

@@ -2,6 +2,7 @@
 // `ashlar advise`: for each call site of a recorded program the remedy that its trace supports, or none.
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -15,7 +16,6 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/advise/advice.hpp"
-#include "cli/advise/builds.hpp"
 #include "cli/advise/measured.hpp"
 #include "cli/advise/missing_stacks.hpp"
 #include "cli/advise/picture.hpp"
@@ -179,14 +179,12 @@ std::string without_cpp(const trace_inputs& inputs) {
          "(docs/malloc-c-api.md), and plans of routes need no code.";
 }
 
-std::vector<std::string> warnings_of(const trace_inputs& inputs, const std::vector<std::string>& changed,
-                                     const program_features& p) {
+std::vector<std::string> warnings_of(const trace_inputs& inputs, const site_names& names, const program_features& p) {
   std::vector<std::string> all;
   for (const auto& input : inputs)
     if (const std::string note = damage_note(input->info()); !note.empty())
       all.push_back(inputs.size() == 1 ? note : input->path() + ": " + note);
-  for (const std::string& path : changed)
-    all.push_back(path + " holds another build than the recorded one: its sites are shown as offsets.");
+  std::ranges::move(names.notes(), std::back_inserter(all));
   for (const std::string& note : {missing_stacks(stack_counts_of(inputs, p)), without_cpp(inputs)})
     if (!note.empty()) all.push_back(note);
   return all;
@@ -281,18 +279,13 @@ int advise(const advise_options& o) {
   check_outputs(o, inputs);
   call_tree tree;
   std::vector<call_tree::stack_ids> ids;
-  std::vector<std::vector<trace::mapped_module>> modules;
-  std::vector<std::string> changed;
-  for (const auto& input : inputs) {
-    ids.push_back(tree.add(input->stacks(), input->modules()));
-    modules.push_back(without_other_builds(input->modules(), changed));
-  }
+  for (const auto& input : inputs) ids.push_back(tree.add(input->stacks(), input->modules()));
   tree.finish();
   std::optional<page_history> history;
   if (!o.html.empty()) history.emplace(tree.stack_count());
   site_observer seen(tree, history ? &history->live : nullptr);
   for (std::size_t i = 0; i < inputs.size(); ++i) observe(*inputs[i], ids[i], seen, history ? &*history : nullptr);
-  site_names names(tree, modules);
+  site_names names(tree);
   advice a;
   a.program = inputs.front()->program();
   a.traces = o.traces;
@@ -300,9 +293,9 @@ int advise(const advise_options& o) {
   a.limits.pair_ns = o.pair_ns;
   a.limits.program_ns = o.program_seconds * 1e9;
   for (const std::string& rule : o.rules) set_threshold(a.limits, rule);
-  a.warnings = warnings_of(inputs, changed, a.features);
   a.sites = choose_sites(tree, seen, names, a.limits);
   mark_equal_titles(a.sites, tree, names);
+  a.warnings = warnings_of(inputs, names, a.features);
   route_plan plan = make_plan(o, a, tree, seen, names, program_of(*inputs.front()));
   const int status = measurer.measure(a, tree, plan, o.plan, o.prefix);
   return write_outputs(o, a, tree, names, plan, history ? &*history : nullptr) ? status : exit_failure;

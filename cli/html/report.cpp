@@ -42,6 +42,7 @@ std::string html_report(const replay_figures* figures, const replayed_trace* rep
       "<header><p>{}</p><h1>{}</h1></header>\n",
       figures == nullptr ? "What this program allocates" : "Which allocator serves this program best", escaped(name));
   if (!data.warning.empty()) body += fmt::format("<p>{}</p>\n", escaped(data.warning));
+  for (const std::string& note : data.notes) body += fmt::format("<p>{}</p>\n", escaped(note));
   if (figures != nullptr) body += verdict(*figures, *replayed);
   body += html_tiles(tiles(data));
   if (figures != nullptr) body += html_replay_section(*figures, *replayed);

@@ -40,7 +40,8 @@ struct span_row {
 struct report_data {
   std::string path;
   std::string program;
-  std::string warning;  ///< About the trace; empty if it is whole.
+  std::string warning;             ///< About the trace; empty if it is whole.
+  std::vector<std::string> notes;  ///< About names that are missing.
   std::uint64_t file_bytes = 0;
   bool has_stacks = false;
   study::trace_summary sum;

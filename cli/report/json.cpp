@@ -88,6 +88,7 @@ json report_json(const report_data& data) {
   return {{"trace", data.path},
           {"program", data.program},
           {"warning", data.warning},
+          {"notes", data.notes},
           {"events", data.events},
           {"duration_ns", s.duration_ns},
           {"calls", calls_json(s)},

@@ -22,12 +22,12 @@ struct named_stack {
   study::site_summary sum;
 };
 
-std::vector<named_stack> named_stacks(const report_data& data, const trace_input& input) {
-  symboliser names(input.modules());
+std::vector<named_stack> named_stacks(const report_data& data, const trace_input& input, symboliser& names) {
   std::vector<named_stack> all;
   for (const auto& [id, sum] : data.sum.sites) {
     named_stack stack{{}, sum};
-    for (const source_place& place : names.calls(input.stacks()[id])) stack.calls.push_back(place.str());
+    for (const source_place* place : names.calls(input.stacks()[id], input.modules()))
+      stack.calls.push_back(place->str());
     if (stack.calls.empty()) stack.calls.emplace_back("(no stack)");
     all.push_back(std::move(stack));
   }
@@ -104,7 +104,9 @@ std::vector<call_site> heaviest(std::vector<call_site> sites, Weight weight) {
 }  // namespace
 
 void add_call_sites(report_data& data, const trace_input& input) {
-  std::vector<named_stack> stacks = named_stacks(data, input);
+  symboliser names;
+  std::vector<named_stack> stacks = named_stacks(data, input, names);
+  data.notes = names.notes();
   data.passed_through = take_common_calls(stacks);
   const std::vector<call_site> all = merged(stacks);
   data.site_count = all.size();

@@ -201,6 +201,7 @@ std::string report_text(const report_data& data) {
   text += sites_text("call sites by bytes", data.by_bytes, false);
   text += sites_text("call sites of objects never freed", data.by_live, true);
   if (!data.has_stacks) text += "\n" + no_sites_note(data) + "\n";
+  for (const std::string& note : data.notes) text += "\n" + wrapped(note, width) + "\n";
   return text;
 }
 

@@ -103,7 +103,7 @@ std::vector<source_place> with_inlined(debug_units& units, const debug_unit& uni
   for (auto die = inlined.rbegin(); die != inlined.rend(); ++die) {
     name_inlined(all.back(), &*die);
     all.push_back(outermost);
-    place_call(all.back(), &*die, unit.die);
+    place_call(all.back(), &*die, units.functions_of(unit));
   }
   return all;
 }

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "cli/support/symbolise.hpp"
+#include "cli/support/symbolise_place.hpp"
 #include "cli/support/symbolise_units.hpp"
 
 namespace ashlar::cli {

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Collects the address ranges of all units of a module.
+// Collects the address ranges of the units of a file, and of the functions of a unit.
 #include "cli/support/symbolise_units.hpp"
 
-#include <algorithm>
-
 #include <dwarf.h>
+
+#include "cli/support/symbolise_ranges.hpp"
 
 namespace ashlar::cli {
 
 namespace {
+
+enum class walk { shallow, deep };
 
 /// Effects: calls `f(begin, end)` for each range of addresses of `die`.
 template <class F>
@@ -17,59 +19,79 @@ void for_each_range(Dwarf_Die* die, F&& f) {
   for (std::ptrdiff_t at = 0; (at = ::dwarf_ranges(die, at, &base, &begin, &end)) > 0;) f(begin, end);
 }
 
+/// Functions stand in the unit itself or, as clang writes those without a declaration, in their namespace; those of
+/// local classes and lambdas in the function around them.
+bool may_hold_functions(int tag, walk how) {
+  if (tag == DW_TAG_namespace) return true;
+  return how == walk::deep && (tag == DW_TAG_subprogram || tag == DW_TAG_lexical_block || tag == DW_TAG_class_type ||
+                               tag == DW_TAG_structure_type || tag == DW_TAG_union_type);
+}
+
 template <class Range>
-void sort_by_begin(std::vector<Range>& all) {
-  std::sort(all.begin(), all.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
-}
-
-/// Returns: the range with `address`, or null. Expects: they are sorted and do not overlap.
-template <class Range>
-Range* range_with(std::vector<Range>& all, std::uint64_t address) {
-  const auto above =
-      std::upper_bound(all.begin(), all.end(), address, [](std::uint64_t a, const Range& r) { return a < r.begin; });
-  return above == all.begin() || address >= (above - 1)->end ? nullptr : &*(above - 1);
-}
-
-}  // namespace
-
-debug_unit debug_units::at(Dwfl_Module* module, std::uint64_t address) {
-  debug_unit unit;
-  unit.die = ::dwfl_module_addrdie(module, address, &unit.bias);
-  if (unit.die != nullptr) return unit;
-  const auto [place, is_new] = units_.try_emplace(module);
-  if (is_new) place->second = ranges_of(module);
-  if (place->second.empty()) return {};
-  const unit_range* const found = range_with(place->second, address - place->second.front().unit.bias);
-  return found == nullptr ? debug_unit{} : found->unit;
-}
-
-Dwarf_Die* debug_units::function_at(const debug_unit& unit, std::uint64_t address) {
-  const auto [place, is_new] = functions_.try_emplace(unit.die->addr);
-  if (is_new) {
-    add_functions(unit.die, place->second);
-    sort_by_begin(place->second);
-  }
-  function_range* const found = range_with(place->second, address - unit.bias);
-  return found == nullptr ? nullptr : &found->die;
-}
-
-/// Functions stand in the unit itself or, as clang writes those without a declaration, in their namespace.
-void debug_units::add_functions(Dwarf_Die* parent, std::vector<function_range>& all) {
+void add_functions(Dwarf_Die* parent, walk how, std::vector<Range>& all) {
   Dwarf_Die die;
   for (int status = ::dwarf_child(parent, &die); status == 0; status = ::dwarf_siblingof(&die, &die)) {
     const int tag = ::dwarf_tag(&die);
-    if (tag == DW_TAG_namespace) add_functions(&die, all);
+    if (may_hold_functions(tag, how)) add_functions(&die, how, all);
     if (tag != DW_TAG_subprogram) continue;
     for_each_range(&die, [&](std::uint64_t begin, std::uint64_t end) { all.push_back({begin, end, die}); });
   }
 }
 
-std::vector<debug_units::unit_range> debug_units::ranges_of(Dwfl_Module* module) {
+std::string file_of_functions(Dwarf_Die* unit) {
+  for (const unsigned name : {DW_AT_dwo_name, DW_AT_GNU_dwo_name}) {
+    Dwarf_Attribute attribute;
+    if (const char* const file = ::dwarf_formstring(::dwarf_attr(unit, name, &attribute))) return file;
+  }
+  return {};
+}
+
+}  // namespace
+
+debug_unit debug_units::at(std::uint64_t address) {
+  debug_unit unit;
+  unit.die = ::dwfl_module_addrdie(module_, address, &unit.bias);
+  if (unit.die != nullptr) return unit;
+  if (!ranges_) ranges_ = read_ranges();
+  if (ranges_->empty()) return {};
+  const unit_range* const found = range_with(*ranges_, address - ranges_->front().unit.bias);
+  return found == nullptr ? debug_unit{} : found->unit;
+}
+
+Dwarf_Die* debug_units::function_at(const debug_unit& unit, std::uint64_t address) {
+  unit_contents& contents = contents_of(unit);
+  if (function_range* const found = range_with(contents.functions, address - unit.bias)) return &found->die;
+  if (!contents.has_nested) {
+    add_functions(&contents.root, walk::deep, contents.nested);
+    sort_by_begin(contents.nested);
+    contents.has_nested = true;
+  }
+  function_range* const found = range_with(contents.nested, address - unit.bias);
+  return found == nullptr ? nullptr : &found->die;
+}
+
+debug_units::unit_contents& debug_units::contents_of(const debug_unit& unit) {
+  const auto [place, is_new] = contents_.try_emplace(unit.die->addr);
+  unit_contents& contents = place->second;
+  if (!is_new) return contents;
+  contents.root = *unit.die;
+  Dwarf_Die split = {};
+  std::uint8_t type = 0;
+  const int status = ::dwarf_cu_info(unit.die->cu, nullptr, &type, nullptr, &split, nullptr, nullptr, nullptr);
+  if (status == 0 && type == DW_UT_skeleton) {
+    if (split.addr != nullptr) contents.root = split;
+    else if (missing_.empty()) missing_ = file_of_functions(unit.die);
+  }
+  add_functions(&contents.root, walk::shallow, contents.functions);
+  sort_by_begin(contents.functions);
+  return contents;
+}
+
+std::vector<debug_units::unit_range> debug_units::read_ranges() const {
   std::vector<unit_range> all;
   debug_unit unit;
-  while ((unit.die = ::dwfl_module_nextcu(module, unit.die, &unit.bias)) != nullptr) {
+  while ((unit.die = ::dwfl_module_nextcu(module_, unit.die, &unit.bias)) != nullptr)
     for_each_range(unit.die, [&](std::uint64_t begin, std::uint64_t end) { all.push_back({begin, end, unit}); });
-  }
   sort_by_begin(all);
   return all;
 }

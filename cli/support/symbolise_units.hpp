@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The compilation unit of an address, also in files without a table of them, as clang writes them.
+// The compilation unit of an address, also in files without a table of them, as clang writes them, and with functions
+// in a file of their own (-gsplit-dwarf).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include <elfutils/libdw.h>
@@ -14,19 +17,28 @@ namespace ashlar::cli {
 
 /// A unit, and the bias of its addresses.
 struct debug_unit {
-  Dwarf_Die* die = nullptr;  ///< Null: the module has no debug information for the address.
+  Dwarf_Die* die = nullptr;  ///< Null: the file has no debug information for the address.
   Dwarf_Addr bias = 0;
 };
 
-/// Thread safety: one thread at a time.
+/// The units of a file. Thread safety: one thread at a time.
 class debug_units {
 public:
-  /// Complexity: O(log units); O(units) for the first address of a module without a table of addresses.
-  [[nodiscard]] debug_unit at(Dwfl_Module* module, std::uint64_t address);
+  /// `module` outlives this.
+  explicit debug_units(Dwfl_Module* module) : module_(module) {}
+
+  /// Complexity: O(log units); O(units) for the first address of a file without a table of addresses.
+  [[nodiscard]] debug_unit at(std::uint64_t address);
 
   /// Returns: the function of the unit with machine code at `address`; null if there is none. Complexity: as `at`, of
   /// the unit's functions.
   [[nodiscard]] Dwarf_Die* function_at(const debug_unit& unit, std::uint64_t address);
+
+  /// Returns: the unit with the functions and the names of files; another than `unit` if they have a file of their own.
+  [[nodiscard]] Dwarf_Die* functions_of(const debug_unit& unit) { return &contents_of(unit).root; }
+
+  /// Returns: the first file of functions that is missing or not readable; empty if none is.
+  [[nodiscard]] const std::string& missing_file() const noexcept { return missing_; }
 
 private:
   /// Addresses in the file.
@@ -38,12 +50,20 @@ private:
     std::uint64_t begin = 0, end = 0;
     Dwarf_Die die = {};
   };
+  struct unit_contents {
+    Dwarf_Die root = {};
+    std::vector<function_range> functions;  // by begin
+    std::vector<function_range> nested;     // in other functions and in classes, by begin; read on demand
+    bool has_nested = false;
+  };
 
-  static std::vector<unit_range> ranges_of(Dwfl_Module* module);
-  static void add_functions(Dwarf_Die* parent, std::vector<function_range>& all);
+  [[nodiscard]] std::vector<unit_range> read_ranges() const;
+  [[nodiscard]] unit_contents& contents_of(const debug_unit& unit);
 
-  std::map<Dwfl_Module*, std::vector<unit_range>> units_;         // by begin
-  std::map<const void*, std::vector<function_range>> functions_;  // of each unit, by begin
+  Dwfl_Module* module_;
+  std::optional<std::vector<unit_range>> ranges_;  // by begin
+  std::map<const void*, unit_contents> contents_;
+  std::string missing_;
 };
 
 }  // namespace ashlar::cli

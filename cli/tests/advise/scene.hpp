@@ -80,8 +80,7 @@ public:
 
   /// Expects: `play` was called.
   cli::site_names& names() {
-    mapped_ = {modules_};
-    names_ = std::make_unique<cli::site_names>(tree, mapped_);
+    names_ = std::make_unique<cli::site_names>(tree);
     return *names_;
   }
   cli::site_observer& seen() { return *seen_; }
@@ -96,7 +95,6 @@ private:
   std::uint64_t tick() { return now_ += 10; }
 
   std::vector<trace::mapped_module> modules_;
-  std::vector<std::vector<trace::mapped_module>> mapped_;
   trace::stack_table stacks_;
   std::vector<trace::event> events_;
   std::unique_ptr<cli::site_observer> seen_;
