@@ -142,10 +142,12 @@ public:
   /// @}
 
   /// @{ The parts of `deallocate(p)`, for a malloc that has other heaps too and tests for their blocks in `slow(p)` and
-  /// `remote(p)` alone: the fast path, which frees no block of another heap, and its misses.
+  /// `remote(p)` alone: the fast path, which frees no block of another heap, and its misses. At level `fast` each block
+  /// is for `slow(p)` where `bits` is 0.
   template <class Slow, class Remote>
-  ASHLAR_INLINE void deallocate_or(void* p, Slow slow, Remote remote) noexcept {
-    put_or(p, slow, remote);
+  ASHLAR_INLINE void deallocate_or(void* p, Slow slow, Remote remote,
+                                   std::uintptr_t bits = detail::sampled_bits) noexcept {
+    put_or(p, slow, remote, bits);
   }
   ASHLAR_NOINLINE static void deallocate_slow(void* p) noexcept { one().put_slow(p); }
   ASHLAR_NOINLINE static void deallocate_remote(void* p) noexcept { one().put_remote_slow(p); }

@@ -50,7 +50,10 @@ struct cell_layout {
 /// A sampled address is null or lies in the first 256 bytes of a slice. Cells that start there are a small and fixed
 /// share of the cells of each size class, so that counting them estimates the bytes of all. One test, the null check
 /// included, lets all other cells pass. Blocks of whole slices all start at sampled addresses.
-[[nodiscard]] ASHLAR_INLINE bool is_sampled(const void* p) noexcept { return (address_of(p) & 0xff00) == 0; }
+inline constexpr std::uintptr_t sampled_bits = 0xff00;
+[[nodiscard]] ASHLAR_INLINE bool is_sampled(const void* p, std::uintptr_t bits = sampled_bits) noexcept {
+  return (address_of(p) & bits) == 0;
+}
 
 /// Returns: bytes of its size class that a cell at a sampled address stands for, over slabs of all colours.
 [[nodiscard]] constexpr std::size_t bytes_per_sample(std::size_t size_class) noexcept {

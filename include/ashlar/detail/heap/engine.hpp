@@ -122,6 +122,13 @@ public:
     cache_cell(p, segment::owner_of(p));
   }
 
+  /// As `put(p)`. Expects: `p` is not a sampled address.
+  ASHLAR_INLINE void put_unsampled(void* p) noexcept {
+    const auto call = sharing_.enter_call();
+    stores_.checks().end_life(p);
+    cache_cell(p, segment::owner_of(p));
+  }
+
   ASHLAR_INLINE void put(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     put_of_class(p, bytes, alignment, class_of_request(bytes, alignment));
   }

@@ -151,11 +151,11 @@ protected:
     return ASHLAR_LIKELY(mine != nullptr) ? mine->blocks.take_small_or(bytes, otherwise) : otherwise();
   }
   template <class Slow, class Remote>
-  ASHLAR_INLINE void put_or(void* p, Slow slow, Remote remote) noexcept {
+  ASHLAR_INLINE void put_or(void* p, Slow slow, Remote remote, std::uintptr_t bits = sampled_bits) noexcept {
     if constexpr (owner::checks_owner) return try_put_own(p) ? static_cast<void>(0) : slow(p);
-    if (ASHLAR_UNLIKELY(checks || is_sampled(p))) return slow(p);
+    if (ASHLAR_UNLIKELY(checks || is_sampled(p, bits))) return slow(p);
     thread_heap* const mine = members::latest();
-    if (ASHLAR_LIKELY(is_of(mine, p))) return mine->blocks.put(p);
+    if (ASHLAR_LIKELY(is_of(mine, p))) return mine->blocks.put_unsampled(p);
     put_remote(mine, p, remote);
   }
   /// @}
