@@ -84,6 +84,13 @@ void find_late(cxx_library& found) noexcept {
 
 }  // namespace
 
+ASHLAR_COLD void* find_in_late_library(const char* name) noexcept {
+  cxx_library found;
+  if (kept_library.load(detail::memory_order_relaxed) == nullptr) find_late(found);
+  void* const library = kept_library.load(detail::memory_order_relaxed);
+  return library != nullptr ? ::dlsym(library, name) : nullptr;
+}
+
 ASHLAR_COLD bool call_new_handler() {
   const auto get = library_of_program().get_new_handler;
   const std::new_handler make_room = get != nullptr ? get() : nullptr;

@@ -10,4 +10,8 @@ namespace ashlar::drop_in {
 /// Throws: `std::bad_alloc`, as the C++ library of the program. Without such a library the process ends with a message.
 [[noreturn]] void throw_bad_alloc();
 
+/// Returns: a function of the C++ library that the program has opened after its start, which then stays loaded; null
+/// without such a library.
+[[nodiscard]] void* find_in_late_library(const char* name) noexcept;
+
 }  // namespace ashlar::drop_in

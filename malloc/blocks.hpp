@@ -36,6 +36,11 @@ struct fast_path_limits {
   /// all of them need a decision: for cleared blocks, for the default heaps of threads, and before `start`.
   std::size_t end_of_small = 0;
   std::size_t end_of_cells = 0;  ///< the same, for the path after that
+  /// @{ As `end_of_small`, and as the bits of sampled addresses, of new[] and delete[]: 0 where the program has
+  /// replaced the new and delete that these stand for.
+  std::size_t end_of_small_arrays = 0;
+  std::uintptr_t sampled_bits_of_arrays = 0;
+  /// @}
 };
 extern constinit ASHLAR_OF_THIS_LIBRARY fast_path_limits fast_paths;
 
@@ -66,7 +71,7 @@ void deallocate_slow(void* p) noexcept;
 void deallocate_remote(void* p) noexcept;
 /// @}
 /// Effects: frees a block, and reports another size from level `checked` on; nothing for null.
-void deallocate_sized(void* p, std::size_t bytes, std::size_t alignment) noexcept;
+ASHLAR_OF_THIS_LIBRARY void deallocate_sized(void* p, std::size_t bytes, std::size_t alignment) noexcept;
 /// As `deallocate_sized`, for a size between the request and its good size, which a sample has not.
 void deallocate_between(void* p, std::size_t bytes, std::size_t alignment) noexcept;
 /// Returns: usable bytes of a block of any heap; 0 for null.
@@ -101,8 +106,9 @@ void deallocate_between(void* p, std::size_t bytes, std::size_t alignment) noexc
 
 /// @{ Effects: as `allocate`, by the fast path alone, or null; with the code of `malloc`, which behind that counts the
 /// request for samples once more.
-[[nodiscard]] ASHLAR_INLINE void* allocate_fast(std::size_t bytes) noexcept {
-  if (ASHLAR_UNLIKELY(bytes >= fast_paths.end_of_small)) return nullptr;
+[[nodiscard]] ASHLAR_INLINE void* allocate_fast(std::size_t bytes,
+                                                const std::size_t& end_of_small = fast_paths.end_of_small) noexcept {
+  if (ASHLAR_UNLIKELY(bytes >= end_of_small)) return nullptr;
   if constexpr (checking_level != checking::fast)
     if (counts_down(1)) return nullptr;
   return process_heap().allocate_small_or(bytes, []() -> void* { return nullptr; });
@@ -111,7 +117,7 @@ void deallocate_between(void* p, std::size_t bytes, std::size_t alignment) noexc
 /// @}
 
 /// Effects: as `deallocate`, with the code of `free`.
-void deallocate_by_free(void* p) noexcept;
+ASHLAR_OF_THIS_LIBRARY void deallocate_by_free(void* p) noexcept;
 /// Effects: moves a block of `had` bytes to the new one at `moved`, of `bytes` bytes. Returns: `moved`; null, without
 /// an effect, for null.
 [[nodiscard]] ASHLAR_INLINE void* moved_from(void* p, std::size_t had, void* moved, std::size_t bytes) noexcept {

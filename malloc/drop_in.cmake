@@ -36,11 +36,12 @@ if(reason)
   return()
 endif()
 
-# What most programs call, and what they call rarely.
+# What most programs call, what they call rarely, and what stands on others of these.
 set(ashlar_malloc_hot_sources blocks.cpp family.cpp new_delete.cpp)
 set(ashlar_malloc_cold_sources api.cpp bad_alloc.cpp call_stack.cpp cold_code.cpp error_stream.cpp flagged.cpp
   guard_pool.cpp guard_report.cpp heap_objects.cpp heap_profile.cpp heaps.cpp misuse.cpp option_api.cpp options.cpp
   profile_text.cpp refusal_report.cpp report.cpp sampled_blocks.cpp sampling.cpp streams_at_fork.cpp)
+set(ashlar_malloc_derived_sources names_of_others.cpp operator_forms.cpp)
 
 # The C++ library is not linked: a program in C has none.
 set(ashlar_malloc_flags -fPIC -ffunction-sections -fdata-sections -fvisibility=hidden -fvisibility-inlines-hidden -fno-exceptions -fno-rtti
@@ -63,8 +64,9 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
 else()
   list(APPEND ashlar_malloc_link_flags -nodefaultlibs)
   # An alias need not repeat the attributes of its target, nor take as many arguments. A heap without parts of threads
-  # frees to none of them.
-  list(APPEND ashlar_malloc_flags -Wno-missing-attributes -Wno-attribute-alias -Wno-nonnull -fno-gnu-unique)
+  # frees to none of them. Operators delete with a size and without are in two files.
+  list(APPEND ashlar_malloc_flags -Wno-missing-attributes -Wno-attribute-alias -Wno-nonnull -Wno-sized-deallocation
+    -fno-gnu-unique)
 endif()
 
 # ashlar_add_malloc_object(<name> <number of the level> <flags> <source>…): one translation unit.
@@ -80,16 +82,19 @@ endfunction()
 # pthread_atfork of a library that is built with glibc. In a static program that of glibc serves.
 ashlar_add_malloc_object(ashlar_malloc_fork_handlers 0 "${ashlar_malloc_cold_flags}" fork_handlers.cpp)
 
-# ashlar_add_malloc(<level> <number> <suffix>): two translation units and the shared library. Of what both have, a linker
-# takes that of the first.
+# ashlar_add_malloc(<level> <number> <suffix>): three translation units and the shared library. Of what two have, a
+# linker takes that of the first.
 function(ashlar_add_malloc level number suffix)
   ashlar_add_malloc_object(ashlar_malloc_hot_${level} ${number} "${ashlar_malloc_hot_flags}" ${ashlar_malloc_hot_sources})
   ashlar_add_malloc_object(ashlar_malloc_cold_${level} ${number} "${ashlar_malloc_cold_flags}"
     ${ashlar_malloc_cold_sources})
+  ashlar_add_malloc_object(ashlar_malloc_derived_${level} ${number} "${ashlar_malloc_hot_flags};-fexceptions"
+    ${ashlar_malloc_derived_sources})
 
   set(library ashlar_malloc${suffix})
   add_library(${library} SHARED $<TARGET_OBJECTS:ashlar_malloc_hot_${level}>
-    $<TARGET_OBJECTS:ashlar_malloc_cold_${level}> $<TARGET_OBJECTS:ashlar_malloc_fork_handlers>)
+    $<TARGET_OBJECTS:ashlar_malloc_cold_${level}> $<TARGET_OBJECTS:ashlar_malloc_derived_${level}>
+    $<TARGET_OBJECTS:ashlar_malloc_fork_handlers>)
   add_library(ashlar::malloc${suffix} ALIAS ${library})
   set_target_properties(${library} PROPERTIES OUTPUT_NAME "ashlar${suffix}" SOVERSION 1 VERSION 1.0
     EXPORT_NAME "malloc${suffix}" LINKER_LANGUAGE CXX LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib"
@@ -147,7 +152,7 @@ if(TARGET ashlar_malloc AND ASHLAR_LD AND CMAKE_OBJCOPY)
   set(ashlar_object "${PROJECT_BINARY_DIR}/lib/ashlar.o")
   ashlar_add_malloc_object(ashlar_malloc_static_start 0 "${ashlar_malloc_cold_flags}" static_start.cpp)
   set(ashlar_objects $<TARGET_OBJECTS:ashlar_malloc_hot_fast> $<TARGET_OBJECTS:ashlar_malloc_cold_fast>
-    $<TARGET_OBJECTS:ashlar_malloc_static_start>)
+    $<TARGET_OBJECTS:ashlar_malloc_derived_fast> $<TARGET_OBJECTS:ashlar_malloc_static_start>)
   add_custom_command(OUTPUT "${ashlar_object}"
     COMMAND "${ASHLAR_LD}" -r --force-group-allocation -o "${ashlar_object}.all" ${ashlar_objects}
     COMMAND "${CMAKE_OBJCOPY}" --localize-hidden "${ashlar_object}.all" "${ashlar_object}"
@@ -173,11 +178,9 @@ endif()
 # libashlar-route.so: the objects of libashlar, whose exports that take or make blocks have other names there, behind
 # functions of the same names that route calls by their site. route/unrouted.hpp declares them.
 set(ashlar_routed_names malloc free calloc realloc reallocarray free_sized free_aligned_sized malloc_usable_size rallocx
-  xallocx sdallocx _Znwm _ZdlPvm _ZdlPvmSt11align_val_t ashlar_realloc ashlar_free_sized ashlar_usable_size
-  ashlar_try_expand ashlar_heap_free ashlar_heap_realloc ashlar_heap_of
-  cfree ashlar_free __libc_free ashlar_malloc __libc_malloc __libc_calloc __libc_realloc _Znam _ZdlPv _ZdaPv
-  _ZdlPvRKSt9nothrow_t _ZdaPvRKSt9nothrow_t _ZdlPvSt11align_val_t _ZdaPvSt11align_val_t
-  _ZdlPvSt11align_val_tRKSt9nothrow_t _ZdaPvSt11align_val_tRKSt9nothrow_t _ZdaPvm _ZdaPvmSt11align_val_t)
+  xallocx sdallocx _Znwm ashlar_realloc ashlar_free_sized ashlar_usable_size ashlar_try_expand ashlar_heap_free
+  ashlar_heap_realloc ashlar_heap_of cfree ashlar_free __libc_free __libc_cfree ashlar_malloc __libc_malloc __libc_calloc
+  __libc_realloc __libc_reallocarray _ZdlPv _ZdlPvSt11align_val_t _Znam _ZdaPv)
 if(TARGET ashlar_malloc AND CMAKE_OBJCOPY)
   set(ashlar_unrouted_objects "")
   list(TRANSFORM ashlar_routed_names REPLACE "(.+)" "--redefine-sym=\\1=ashlar_unrouted_\\1" OUTPUT_VARIABLE renamings)
@@ -191,7 +194,7 @@ if(TARGET ashlar_malloc AND CMAKE_OBJCOPY)
   ashlar_add_malloc_object(ashlar_malloc_router 0 "${ashlar_malloc_router_flags}" route/family.cpp route/group.cpp
     route/sites.cpp route/start.cpp route/threads.cpp)
   add_library(ashlar_malloc-route SHARED ${ashlar_unrouted_objects} $<TARGET_OBJECTS:ashlar_malloc_router>
-    $<TARGET_OBJECTS:ashlar_malloc_fork_handlers>)
+    $<TARGET_OBJECTS:ashlar_malloc_derived_fast> $<TARGET_OBJECTS:ashlar_malloc_fork_handlers>)
   add_dependencies(ashlar_malloc-route ashlar_malloc_hot_fast ashlar_malloc_cold_fast)
   set_source_files_properties(${ashlar_unrouted_objects} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
   set_target_properties(ashlar_malloc-route PROPERTIES OUTPUT_NAME "ashlar-route" SOVERSION 1 VERSION 1.0

@@ -110,6 +110,10 @@ ASHLAR_EXPORT_AS("malloc") void* __libc_malloc(std::size_t bytes) noexcept;
 ASHLAR_EXPORT_AS("calloc") void* __libc_calloc(std::size_t count, std::size_t each) noexcept;
 ASHLAR_EXPORT_AS("realloc") void* __libc_realloc(void* p, std::size_t bytes) noexcept;
 ASHLAR_EXPORT_AS("free") void __libc_free(void* p) noexcept;
+ASHLAR_EXPORT_AS("free") void __libc_cfree(void* p) noexcept;
+ASHLAR_EXPORT_AS("posix_memalign") int __posix_memalign(void** out, std::size_t alignment, std::size_t bytes) noexcept;
+ASHLAR_EXPORT_AS("reallocarray")
+void* __libc_reallocarray(void* p, std::size_t count, std::size_t each) noexcept;
 ASHLAR_EXPORT_AS("memalign") void* __libc_memalign(std::size_t alignment, std::size_t bytes) noexcept;
 ASHLAR_EXPORT_AS("valloc") void* __libc_valloc(std::size_t bytes) noexcept;
 ASHLAR_EXPORT_AS("pvalloc") void* __libc_pvalloc(std::size_t bytes) noexcept;

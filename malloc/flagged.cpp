@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// nallocx, rallocx, xallocx, sdallocx: the calls with flags that jemalloc introduced, for programs that look for them.
+// mallocx, rallocx, xallocx, nallocx, sdallocx: the calls with flags that jemalloc introduced, for programs that look
+// for them or are linked with it.
+#include <cerrno>
 #include <cstddef>
 #include <cstring>
 
@@ -33,6 +35,17 @@ extern "C" {
 /// Returns: the usable bytes of a block of `bytes` bytes; 0 for a request that is refused.
 ASHLAR_EXPORT std::size_t nallocx(std::size_t bytes, int flags) noexcept {
   return drop_in::good_size(bytes, drop_in::alignment_of(flags));
+}
+
+/// Returns: as `malloc`.
+ASHLAR_EXPORT void* mallocx(std::size_t bytes, int flags) noexcept {
+  const drop_in::caller_scope within(ASHLAR_OWN_FRAME());
+  const std::size_t alignment = drop_in::alignment_of(flags);
+  if (alignment > drop_in::most_alignment) return drop_in::refuse(ENOMEM);
+  if (alignment <= drop_in::granule)
+    return drop_in::wants_zeros(flags) ? drop_in::allocate_zeroed(bytes) : drop_in::allocate_by_malloc(bytes);
+  void* const p = drop_in::allocate_aligned(bytes, alignment);
+  return p != nullptr && drop_in::wants_zeros(flags) ? std::memset(p, 0, bytes) : p;
 }
 
 /// Returns: as `realloc`. Expects: `p` is not null and `bytes` not 0.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The throwing operators new, and all operators delete. The C++ library has the nothrow ones, which call these inside a
-// try block: only it can catch what a new_handler throws.
+// The operators new and delete by which operator_forms.cpp has all others, and those for arrays, which stand for the
+// former: as fast as these where the program has not replaced them.
 #include <cstddef>
 #include <new>
 
@@ -11,14 +11,11 @@
 #include "malloc/blocks.hpp"
 #include "malloc/call_stack.hpp"
 #include "malloc/export.hpp"
+#include "malloc/operator_forms.hpp"
 
 namespace ashlar::drop_in {
 
 namespace {
-
-[[nodiscard]] constexpr std::size_t value_of(std::align_val_t alignment) noexcept {
-  return static_cast<std::size_t>(alignment);
-}
 
 // Within the scope no handler runs.
 [[nodiscard]] ASHLAR_NOINLINE void* allocate_for(const caller_frame& caller, std::size_t bytes,
@@ -43,33 +40,32 @@ namespace {
 
 }  // namespace
 
+__attribute__((alias("_Znwm"))) void* new_of_library(std::size_t bytes);
+__attribute__((alias("_ZnwmSt11align_val_t"))) void* new_aligned_of_library(std::size_t bytes, std::align_val_t);
+__attribute__((alias("_Znam"))) void* new_array_of_library(std::size_t bytes);
+__attribute__((alias("_ZdaPv"))) void delete_array_of_library(void* p) noexcept;
+__attribute__((alias("free"))) void delete_aligned_of_library(void* p, std::align_val_t) noexcept;
+
 }  // namespace ashlar::drop_in
 
 namespace drop_in = ashlar::drop_in;
 
-ASHLAR_EXPORT void* operator new(std::size_t bytes) { return drop_in::make(bytes); }
-ASHLAR_EXPORT_AS("_Znwm") void* operator new[](std::size_t bytes);
-ASHLAR_EXPORT void* operator new(std::size_t bytes, std::align_val_t alignment) {
+ASHLAR_EXPORT_REPLACED void* operator new(std::size_t bytes) { return drop_in::make(bytes); }
+ASHLAR_EXPORT_REPLACED void* operator new(std::size_t bytes, std::align_val_t alignment) {
   return drop_in::make_or_throw(bytes, drop_in::value_of(alignment));
 }
-ASHLAR_EXPORT_AS("_ZnwmSt11align_val_t") void* operator new[](std::size_t bytes, std::align_val_t alignment);
 
 // family.cpp is a part of the same translation unit.
-ASHLAR_EXPORT_AS("free") void operator delete(void* p) noexcept;
-ASHLAR_EXPORT_AS("free") void operator delete[](void* p) noexcept;
-ASHLAR_EXPORT_AS("free") void operator delete(void* p, const std::nothrow_t&) noexcept;
-ASHLAR_EXPORT_AS("free") void operator delete[](void* p, const std::nothrow_t&) noexcept;
-ASHLAR_EXPORT_AS("free") void operator delete(void* p, std::align_val_t) noexcept;
-ASHLAR_EXPORT_AS("free") void operator delete[](void* p, std::align_val_t) noexcept;
-ASHLAR_EXPORT_AS("free") void operator delete(void* p, std::align_val_t, const std::nothrow_t&) noexcept;
-ASHLAR_EXPORT_AS("free") void operator delete[](void* p, std::align_val_t, const std::nothrow_t&) noexcept;
+ASHLAR_EXPORT_REPLACED_AS("free") void operator delete(void* p) noexcept;
+ASHLAR_EXPORT_REPLACED_AS("free") void operator delete(void* p, std::align_val_t) noexcept;
 
-ASHLAR_EXPORT void operator delete(void* p, std::size_t bytes) noexcept {
-  drop_in::deallocate_sized(p, bytes, drop_in::granule);
+ASHLAR_EXPORT_REPLACED void* operator new[](std::size_t bytes) {
+  void* const p = drop_in::allocate_fast(bytes, drop_in::fast_paths.end_of_small_arrays);
+  return ASHLAR_LIKELY(p != nullptr) ? p : ::operator new(bytes);
 }
-ASHLAR_EXPORT_AS("_ZdlPvm") void operator delete[](void* p, std::size_t bytes) noexcept;
-ASHLAR_EXPORT void operator delete(void* p, std::size_t bytes, std::align_val_t alignment) noexcept {
-  drop_in::deallocate_sized(p, bytes, drop_in::value_of(alignment));
+ASHLAR_EXPORT_REPLACED void operator delete[](void* p) noexcept {
+  constexpr auto as_delete = [](void* q) noexcept { ::operator delete(q); };
+  if constexpr (ashlar::checking_level != ashlar::checking::fast) return as_delete(p);
+  ashlar::process_heap().deallocate_or(p, as_delete, drop_in::deallocate_remote,
+                                       drop_in::fast_paths.sampled_bits_of_arrays);
 }
-ASHLAR_EXPORT_AS("_ZdlPvmSt11align_val_t")
-void operator delete[](void* p, std::size_t bytes, std::align_val_t alignment) noexcept;

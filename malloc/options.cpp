@@ -25,6 +25,7 @@
 #include "malloc/heap_profile.hpp"
 #include "malloc/heaps.hpp"
 #include "malloc/misuse.hpp"
+#include "malloc/operator_forms.hpp"
 #include "malloc/sampling.hpp"
 #include "malloc/settings.hpp"
 #include "malloc/start.hpp"
@@ -150,6 +151,8 @@ void choose_fast_paths() noexcept {
   const bool counts_each = heap_profile::is_on();
   fast_paths.end_of_small = is_open && !counts_each ? process_heap_type::most_small_bytes + 1 : 0;
   fast_paths.end_of_cells = is_open ? largest_cell + 1 : 0;
+  fast_paths.end_of_small_arrays = served_forms.has_new ? fast_paths.end_of_small : 0;
+  fast_paths.sampled_bits_of_arrays = served_forms.has_delete ? detail::sampled_bits : 0;
 }
 
 void start() noexcept {
@@ -158,6 +161,7 @@ void start() noexcept {
   process_heap_type::expect_forks();
   hold_streams_over_forks();
   end_misuse_by(settings().aborts);
+  look_for_replaced_forms();
   choose_fast_paths();
 }
 

@@ -184,6 +184,9 @@ ASHLAR_EXPORT_AS("malloc") void* ashlar_malloc(std::size_t bytes);
 ASHLAR_EXPORT_AS("malloc") void* __libc_malloc(std::size_t bytes) noexcept;
 ASHLAR_EXPORT_AS("calloc") void* __libc_calloc(std::size_t count, std::size_t each) noexcept;
 ASHLAR_EXPORT_AS("realloc") void* __libc_realloc(void* p, std::size_t bytes) noexcept;
+ASHLAR_EXPORT_AS("free") void __libc_cfree(void* p) noexcept;
+ASHLAR_EXPORT_AS("reallocarray")
+void* __libc_reallocarray(void* p, std::size_t count, std::size_t each) noexcept;
 
 ASHLAR_EXPORT void free_sized(void* p, std::size_t bytes) noexcept {
   if (route::group* const of = route::range.find(p)) return route::deallocate(*of, p);
@@ -252,29 +255,13 @@ ASHLAR_EXPORT std::size_t xallocx(void* p, std::size_t bytes, std::size_t extra,
 
 }  // extern "C"
 
-ASHLAR_EXPORT void* operator new(std::size_t bytes) {
+ASHLAR_EXPORT_REPLACED void* operator new(std::size_t bytes) {
   if (route::may_be_site(ASHLAR_RETURN_ADDRESS())) return route::new_at_site(bytes);
   return ashlar_unrouted__Znwm(bytes);
 }
-ASHLAR_EXPORT_AS("_Znwm") void* operator new[](std::size_t bytes);
 
-ASHLAR_EXPORT_AS("free") void operator delete(void* p) noexcept;
-ASHLAR_EXPORT_AS("free") void operator delete[](void* p) noexcept;
-ASHLAR_EXPORT_AS("free") void operator delete(void* p, const std::nothrow_t&) noexcept;
-ASHLAR_EXPORT_AS("free") void operator delete[](void* p, const std::nothrow_t&) noexcept;
-ASHLAR_EXPORT_AS("free") void operator delete(void* p, std::align_val_t) noexcept;
-ASHLAR_EXPORT_AS("free") void operator delete[](void* p, std::align_val_t) noexcept;
-ASHLAR_EXPORT_AS("free") void operator delete(void* p, std::align_val_t, const std::nothrow_t&) noexcept;
-ASHLAR_EXPORT_AS("free") void operator delete[](void* p, std::align_val_t, const std::nothrow_t&) noexcept;
+ASHLAR_EXPORT_REPLACED void* operator new[](std::size_t bytes) { return ::operator new(bytes); }
 
-ASHLAR_EXPORT void operator delete(void* p, std::size_t bytes) noexcept {
-  if (route::group* const of = route::range.find(p)) return route::deallocate(*of, p);
-  ashlar_unrouted__ZdlPvm(p, bytes);
-}
-ASHLAR_EXPORT_AS("_ZdlPvm") void operator delete[](void* p, std::size_t bytes) noexcept;
-ASHLAR_EXPORT void operator delete(void* p, std::size_t bytes, std::align_val_t alignment) noexcept {
-  if (route::group* const of = route::range.find(p)) return route::deallocate(*of, p);
-  ashlar_unrouted__ZdlPvmSt11align_val_t(p, bytes, static_cast<std::size_t>(alignment));
-}
-ASHLAR_EXPORT_AS("_ZdlPvmSt11align_val_t")
-void operator delete[](void* p, std::size_t bytes, std::align_val_t alignment) noexcept;
+ASHLAR_EXPORT_REPLACED_AS("free") void operator delete(void* p) noexcept;
+ASHLAR_EXPORT_REPLACED_AS("free") void operator delete(void* p, std::align_val_t) noexcept;
+ASHLAR_EXPORT_REPLACED void operator delete[](void* p) noexcept { ::operator delete(p); }

@@ -23,8 +23,6 @@ ASHLAR_UNROUTED(void*, rallocx, void* p, std::size_t bytes, int flags) noexcept;
 ASHLAR_UNROUTED(std::size_t, xallocx, void* p, std::size_t bytes, std::size_t extra, int flags) noexcept;
 ASHLAR_UNROUTED(void, sdallocx, void* p, std::size_t bytes, int flags) noexcept;
 ASHLAR_UNROUTED(void*, _Znwm, std::size_t bytes);
-ASHLAR_UNROUTED(void, _ZdlPvm, void* p, std::size_t bytes) noexcept;
-ASHLAR_UNROUTED(void, _ZdlPvmSt11align_val_t, void* p, std::size_t bytes, std::size_t alignment) noexcept;
 ASHLAR_UNROUTED(void*, ashlar_realloc, void* p, std::size_t bytes) noexcept;
 ASHLAR_UNROUTED(void, ashlar_free_sized, void* p, std::size_t bytes, std::size_t alignment) noexcept;
 ASHLAR_UNROUTED(std::size_t, ashlar_usable_size, const void* p) noexcept;
