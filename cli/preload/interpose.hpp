@@ -6,8 +6,7 @@
 
 #include "cli/preload/real.hpp"
 #include "cli/preload/recorder.hpp"
-
-#define ASHLAR_EXPORT __attribute__((visibility("default")))
+#include "malloc/export.hpp"
 
 namespace ashlar::recorder {
 

@@ -88,6 +88,9 @@ ASHLAR_EXPORT void free(void* p) noexcept {
   real.free(p);
 }
 
+ASHLAR_EXPORT void free_sized(void* p, std::size_t) noexcept { free(p); }
+ASHLAR_EXPORT void free_aligned_sized(void* p, std::size_t, std::size_t) noexcept { free(p); }
+
 ASHLAR_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept {
   return recorder::note_aligned(real.aligned_alloc(alignment, bytes), bytes, alignment);
 }
@@ -106,12 +109,29 @@ ASHLAR_EXPORT void* valloc(std::size_t bytes) noexcept {
   return recorder::note_aligned(real.valloc(bytes), bytes, recorder::page_bytes());
 }
 
+/// By valloc: jemalloc has no pvalloc, and that of the C library makes a block of another malloc.
 ASHLAR_EXPORT void* pvalloc(std::size_t bytes) noexcept {
-  return recorder::note_aligned(real.pvalloc(bytes), bytes, recorder::page_bytes());
+  const std::size_t unit = recorder::page_bytes();
+  const std::size_t whole = bytes < ashlar::detail::max_size - unit ? ashlar::detail::align_up(bytes, unit) : bytes;
+  return recorder::note_aligned(real.valloc(whole), bytes, unit);
 }
 
 ASHLAR_EXPORT std::size_t malloc_usable_size(void* p) noexcept {
   return p != nullptr && recorder::in_bootstrap(p) ? recorder::bootstrap_size(p) : real.malloc_usable_size(p);
 }
+
+// The names by which the C library itself exports the family.
+ASHLAR_EXPORT_AS("free") void cfree(void* p) noexcept;
+ASHLAR_EXPORT_AS("malloc") void* __libc_malloc(std::size_t bytes) noexcept;
+ASHLAR_EXPORT_AS("calloc") void* __libc_calloc(std::size_t n, std::size_t each) noexcept;
+ASHLAR_EXPORT_AS("realloc") void* __libc_realloc(void* old, std::size_t bytes) noexcept;
+ASHLAR_EXPORT_AS("reallocarray") void* __libc_reallocarray(void* old, std::size_t n, std::size_t each) noexcept;
+ASHLAR_EXPORT_AS("free") void __libc_free(void* p) noexcept;
+ASHLAR_EXPORT_AS("free") void __libc_cfree(void* p) noexcept;
+ASHLAR_EXPORT_AS("memalign") void* __libc_memalign(std::size_t alignment, std::size_t bytes) noexcept;
+ASHLAR_EXPORT_AS("valloc") void* __libc_valloc(std::size_t bytes) noexcept;
+ASHLAR_EXPORT_AS("pvalloc") void* __libc_pvalloc(std::size_t bytes) noexcept;
+ASHLAR_EXPORT_AS("posix_memalign")
+int __posix_memalign(void** out, std::size_t alignment, std::size_t bytes) noexcept;
 
 }  // extern "C"

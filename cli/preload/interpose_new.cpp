@@ -2,7 +2,6 @@
 // operator new and delete in all their forms, distinguished and noted.
 #include <cstddef>
 #include <cstdlib>
-#include <cstring>
 #include <initializer_list>
 #include <new>
 
@@ -20,37 +19,83 @@ using trace::operation;
 
 static_assert(sizeof(std::size_t) == 8, "the mangled names below are those of 64-bit programs");
 
-constinit next_symbol<void* (*)(std::size_t)> next_new("_Znwm");
-constinit next_symbol<void* (*)(std::size_t)> next_new_array("_Znam");
-constinit next_symbol<void* (*)(std::size_t, std::align_val_t)> next_new_aligned("_ZnwmSt11align_val_t");
-constinit next_symbol<void* (*)(std::size_t, std::align_val_t)> next_new_array_aligned("_ZnamSt11align_val_t");
-constinit next_symbol<void* (*)(std::size_t, const std::nothrow_t&)> next_new_nothrow("_ZnwmRKSt9nothrow_t");
-constinit next_symbol<void* (*)(std::size_t, const std::nothrow_t&)> next_new_array_nothrow("_ZnamRKSt9nothrow_t");
-constinit next_symbol<void* (*)(std::size_t, std::align_val_t, const std::nothrow_t&)>
-    next_new_aligned_nothrow("_ZnwmSt11align_val_tRKSt9nothrow_t");
-constinit next_symbol<void* (*)(std::size_t, std::align_val_t, const std::nothrow_t&)>
-    next_new_array_aligned_nothrow("_ZnamSt11align_val_tRKSt9nothrow_t");
-constinit next_symbol<void (*)(void*)> next_delete("_ZdlPv");
-constinit next_symbol<void (*)(void*)> next_delete_array("_ZdaPv");
-constinit next_symbol<void (*)(void*, std::align_val_t)> next_delete_aligned("_ZdlPvSt11align_val_t");
-constinit next_symbol<void (*)(void*, std::align_val_t)> next_delete_array_aligned("_ZdaPvSt11align_val_t");
+template <class... Rest>
+using next_new_form = next_symbol<void* (*)(std::size_t, Rest...)>;
+template <class... Rest>
+using next_delete_form = next_symbol<void (*)(void*, Rest...)>;
+using nothrow = const std::nothrow_t&;
 
-/// Libraries whose operator new is their malloc, and operator delete their free.
-bool is_known(const char* path) noexcept {
-  const char* const slash = std::strrchr(path, '/');
-  const char* const name = slash == nullptr ? path : slash + 1;
-  for (const char* known : {"libstdc++", "libc++", "libjemalloc", "libmimalloc", "libtcmalloc"})
-    if (std::strncmp(name, known, std::strlen(known)) == 0) return true;
-  return false;
+constinit next_new_form<> next_new("_Znwm");
+constinit next_new_form<> next_new_array("_Znam");
+constinit next_new_form<std::align_val_t> next_new_aligned("_ZnwmSt11align_val_t");
+constinit next_new_form<std::align_val_t> next_new_array_aligned("_ZnamSt11align_val_t");
+constinit next_new_form<nothrow> next_new_nothrow("_ZnwmRKSt9nothrow_t");
+constinit next_new_form<nothrow> next_new_array_nothrow("_ZnamRKSt9nothrow_t");
+constinit next_new_form<std::align_val_t, nothrow> next_new_aligned_nothrow("_ZnwmSt11align_val_tRKSt9nothrow_t");
+constinit next_new_form<std::align_val_t, nothrow> next_new_array_aligned_nothrow("_ZnamSt11align_val_tRKSt9nothrow_t");
+constinit next_delete_form<> next_delete("_ZdlPv");
+constinit next_delete_form<> next_delete_array("_ZdaPv");
+constinit next_delete_form<std::size_t> next_delete_sized("_ZdlPvm");
+constinit next_delete_form<std::size_t> next_delete_array_sized("_ZdaPvm");
+constinit next_delete_form<nothrow> next_delete_nothrow("_ZdlPvRKSt9nothrow_t");
+constinit next_delete_form<nothrow> next_delete_array_nothrow("_ZdaPvRKSt9nothrow_t");
+constinit next_delete_form<std::align_val_t> next_delete_aligned("_ZdlPvSt11align_val_t");
+constinit next_delete_form<std::align_val_t> next_delete_array_aligned("_ZdaPvSt11align_val_t");
+constinit next_delete_form<std::size_t, std::align_val_t> next_delete_sized_aligned("_ZdlPvmSt11align_val_t");
+constinit next_delete_form<std::size_t, std::align_val_t> next_delete_array_sized_aligned("_ZdaPvmSt11align_val_t");
+constinit next_delete_form<std::align_val_t, nothrow>
+    next_delete_aligned_nothrow("_ZdlPvSt11align_val_tRKSt9nothrow_t");
+constinit next_delete_form<std::align_val_t, nothrow>
+    next_delete_array_aligned_nothrow("_ZdaPvSt11align_val_tRKSt9nothrow_t");
+
+[[nodiscard]] const void* object_of(const void* address) noexcept {
+  Dl_info info{};
+  return address != nullptr && dladdr(address, &info) != 0 ? info.dli_fbase : nullptr;
 }
 
-/// The service of new and delete. By malloc and free, if the next definition does the same: then new is noted as new,
-/// and nothing else. By the next definition, if a library of the program brings an unknown one.
+/// The objects whose operator new is a malloc, and operator delete a free: those of the C++ library and of malloc.
+struct known_objects {
+  const void* ours = object_of(&next_new);
+  const void* none = nullptr;
+  const void* cxx = object_of(next_definition("_ZSt15get_new_handlerv"));
+  const void* malloc = object_of(next_definition("malloc"));
+
+  /// Returns: whether the form is one of theirs, in front of the recorder and behind it.
+  [[nodiscard]] bool have(const char* form) const noexcept {
+    const void* const first = object_of(dlsym(RTLD_DEFAULT, form));
+    const void* const next = object_of(next_definition(form));
+    return first == ours && (next == none || next == cxx || next == malloc);
+  }
+};
+
+/// The service of new and delete. By malloc and free, if all other definitions do the same: then new is noted as new,
+/// and nothing else. By the next definitions, if the program brings one form of its own: those of the C++ library call
+/// it where the standard has it so.
 bool choose_direct() noexcept {
   const inside_recorder inside;
-  const auto next = reinterpret_cast<void*>(next_new.get());
-  Dl_info info{};
-  return next == nullptr || (dladdr(next, &info) != 0 && info.dli_fname != nullptr && is_known(info.dli_fname));
+  const known_objects known;
+  for (const char* form : {"_Znwm",
+                           "_Znam",
+                           "_ZnwmSt11align_val_t",
+                           "_ZnamSt11align_val_t",
+                           "_ZnwmRKSt9nothrow_t",
+                           "_ZnamRKSt9nothrow_t",
+                           "_ZnwmSt11align_val_tRKSt9nothrow_t",
+                           "_ZnamSt11align_val_tRKSt9nothrow_t",
+                           "_ZdlPv",
+                           "_ZdaPv",
+                           "_ZdlPvm",
+                           "_ZdaPvm",
+                           "_ZdlPvRKSt9nothrow_t",
+                           "_ZdaPvRKSt9nothrow_t",
+                           "_ZdlPvSt11align_val_t",
+                           "_ZdaPvSt11align_val_t",
+                           "_ZdlPvmSt11align_val_t",
+                           "_ZdaPvmSt11align_val_t",
+                           "_ZdlPvSt11align_val_tRKSt9nothrow_t",
+                           "_ZdaPvSt11align_val_tRKSt9nothrow_t"})
+    if (!known.have(form)) return false;
+  return true;
 }
 
 constinit std::atomic<int> direct{-1};
@@ -133,26 +178,16 @@ std::uint8_t code_of(std::align_val_t value) noexcept {
   return detail::trace_io::alignment_code_of(static_cast<std::size_t>(value));
 }
 
-ASHLAR_INLINE void unmake(operation op, void* p, std::size_t bytes = 0) noexcept {
+/// Effects: frees a block, noted with `bytes`, 0 where they are unknown; `rest` are the further arguments of the form.
+template <class... Form, class... Rest>
+ASHLAR_INLINE void unmake(operation op, next_delete_form<Form...>& next, void* p, std::size_t bytes, std::uint8_t code,
+                          const Rest&... rest) noexcept {
   if (p == nullptr || in_bootstrap(p)) return;
   if (ASHLAR_LIKELY(is_direct())) {
-    note_release(op, p, bytes);
-    real.free(p);
-  } else {
-    auto& next = op == operation::delete_array_ ? next_delete_array : next_delete;
-    call_next_delete(op, p, bytes, 0, [&] { next.get()(p); });
-  }
-}
-
-void unmake_aligned(operation op, void* p, std::align_val_t value, std::size_t bytes = 0) noexcept {
-  if (p == nullptr || in_bootstrap(p)) return;
-  const std::uint8_t code = detail::trace_io::alignment_code_of(static_cast<std::size_t>(value));
-  if (is_direct()) {
     note_release(op, p, bytes, code);
     real.free(p);
   } else {
-    auto& next = op == operation::delete_array_ ? next_delete_array_aligned : next_delete_aligned;
-    call_next_delete(op, p, bytes, code, [&] { next.get()(p, value); });
+    call_next_delete(op, p, bytes, code, [&] { next.get()(p, rest...); });
   }
 }
 
@@ -204,31 +239,41 @@ ASHLAR_EXPORT void* operator new[](std::size_t n, std::align_val_t a, const std:
                             t);
 }
 
-ASHLAR_EXPORT void operator delete(void* p) noexcept { recorder::unmake(operation::delete_, p); }
-ASHLAR_EXPORT void operator delete(void* p, std::size_t n) noexcept { recorder::unmake(operation::delete_, p, n); }
-ASHLAR_EXPORT void operator delete(void* p, const std::nothrow_t&) noexcept { recorder::unmake(operation::delete_, p); }
-ASHLAR_EXPORT void operator delete(void* p, std::align_val_t a) noexcept {
-  recorder::unmake_aligned(operation::delete_, p, a);
+ASHLAR_EXPORT void operator delete(void* p) noexcept {
+  recorder::unmake(operation::delete_, recorder::next_delete, p, 0, 0);
 }
-ASHLAR_EXPORT void operator delete(void* p, std::size_t n, std::align_val_t a) noexcept {
-  recorder::unmake_aligned(operation::delete_, p, a, n);
+ASHLAR_EXPORT void operator delete[](void* p) noexcept {
+  recorder::unmake(operation::delete_array_, recorder::next_delete_array, p, 0, 0);
 }
-ASHLAR_EXPORT void operator delete(void* p, std::align_val_t a, const std::nothrow_t&) noexcept {
-  recorder::unmake_aligned(operation::delete_, p, a);
+ASHLAR_EXPORT void operator delete(void* p, std::size_t n) noexcept {
+  recorder::unmake(operation::delete_, recorder::next_delete_sized, p, n, 0, n);
 }
-ASHLAR_EXPORT void operator delete[](void* p) noexcept { recorder::unmake(operation::delete_array_, p); }
 ASHLAR_EXPORT void operator delete[](void* p, std::size_t n) noexcept {
-  recorder::unmake(operation::delete_array_, p, n);
+  recorder::unmake(operation::delete_array_, recorder::next_delete_array_sized, p, n, 0, n);
 }
-ASHLAR_EXPORT void operator delete[](void* p, const std::nothrow_t&) noexcept {
-  recorder::unmake(operation::delete_array_, p);
+ASHLAR_EXPORT void operator delete(void* p, const std::nothrow_t& t) noexcept {
+  recorder::unmake(operation::delete_, recorder::next_delete_nothrow, p, 0, 0, t);
+}
+ASHLAR_EXPORT void operator delete[](void* p, const std::nothrow_t& t) noexcept {
+  recorder::unmake(operation::delete_array_, recorder::next_delete_array_nothrow, p, 0, 0, t);
+}
+ASHLAR_EXPORT void operator delete(void* p, std::align_val_t a) noexcept {
+  recorder::unmake(operation::delete_, recorder::next_delete_aligned, p, 0, recorder::code_of(a), a);
 }
 ASHLAR_EXPORT void operator delete[](void* p, std::align_val_t a) noexcept {
-  recorder::unmake_aligned(operation::delete_array_, p, a);
+  recorder::unmake(operation::delete_array_, recorder::next_delete_array_aligned, p, 0, recorder::code_of(a), a);
+}
+ASHLAR_EXPORT void operator delete(void* p, std::size_t n, std::align_val_t a) noexcept {
+  recorder::unmake(operation::delete_, recorder::next_delete_sized_aligned, p, n, recorder::code_of(a), n, a);
 }
 ASHLAR_EXPORT void operator delete[](void* p, std::size_t n, std::align_val_t a) noexcept {
-  recorder::unmake_aligned(operation::delete_array_, p, a, n);
+  recorder::unmake(operation::delete_array_, recorder::next_delete_array_sized_aligned, p, n, recorder::code_of(a), n,
+                   a);
 }
-ASHLAR_EXPORT void operator delete[](void* p, std::align_val_t a, const std::nothrow_t&) noexcept {
-  recorder::unmake_aligned(operation::delete_array_, p, a);
+ASHLAR_EXPORT void operator delete(void* p, std::align_val_t a, const std::nothrow_t& t) noexcept {
+  recorder::unmake(operation::delete_, recorder::next_delete_aligned_nothrow, p, 0, recorder::code_of(a), a, t);
+}
+ASHLAR_EXPORT void operator delete[](void* p, std::align_val_t a, const std::nothrow_t& t) noexcept {
+  recorder::unmake(operation::delete_array_, recorder::next_delete_array_aligned_nothrow, p, 0, recorder::code_of(a), a,
+                   t);
 }

@@ -43,7 +43,6 @@ void search() noexcept {
       .posix_memalign = next_function<decltype(real.posix_memalign)>("posix_memalign"),
       .memalign = next_function<decltype(real.memalign)>("memalign"),
       .valloc = next_function<decltype(real.valloc)>("valloc"),
-      .pvalloc = next_function<decltype(real.pvalloc)>("pvalloc"),
       .malloc_usable_size = next_function<decltype(real.malloc_usable_size)>("malloc_usable_size"),
   };
   if (found.malloc != nullptr) real = found;
@@ -92,7 +91,6 @@ void* first_memalign(std::size_t alignment, std::size_t bytes) {
 }
 
 void* first_valloc(std::size_t bytes) { return known() ? real.valloc(bytes) : bootstrap_allocate(bytes, 4096); }
-void* first_pvalloc(std::size_t bytes) { return known() ? real.pvalloc(bytes) : bootstrap_allocate(bytes, 4096); }
 std::size_t first_usable_size(void* p) { return known() ? real.malloc_usable_size(p) : bootstrap_size(p); }
 
 }  // namespace
@@ -106,7 +104,6 @@ constinit real_functions real{
     .posix_memalign = first_posix_memalign,
     .memalign = first_memalign,
     .valloc = first_valloc,
-    .pvalloc = first_pvalloc,
     .malloc_usable_size = first_usable_size,
 };
 

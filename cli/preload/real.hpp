@@ -17,7 +17,6 @@ struct real_functions {
   int (*posix_memalign)(void**, std::size_t, std::size_t);
   void* (*memalign)(std::size_t, std::size_t);
   void* (*valloc)(std::size_t);
-  void* (*pvalloc)(std::size_t);
   std::size_t (*malloc_usable_size)(void*);
 };
 
