@@ -35,6 +35,10 @@ case $1 in
     ! grep -qE '^(call|lock|jmp|push)' <<<"$path" || fail "the fast path of $3 calls, jumps, locks or saves registers"
     [[ $(grep -cE '^j' <<<"$path") == "$5" ]] || fail "the fast path of $3 has not exactly $5 branches"
     ;;
+  jump) # <library> <function>
+    first=$(objdump -d --no-show-raw-insn --disassemble="$3" "$2" | awk '/^ *[0-9a-f]+:/ { sub(/^ *[0-9a-f]+:[ \t]*/, ""); print; exit }')
+    [[ $first == jmp* ]] || fail "$3 is not a jump to another function: $first"
+    ;;
   one_object) # <archive> <object>
     [[ $(ar t "$2") == ashlar.o ]] || fail "$2 has other members than ashlar.o"
     strong=$(nm -u "$3" | awk '$1 == "U" { print $2 }' | grep -E '^_Z|^__cxa_(throw|alloc|guard)' || true)

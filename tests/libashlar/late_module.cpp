@@ -6,6 +6,19 @@
 
 extern "C" __attribute__((visibility("default"))) bool catches_bad_alloc(std::size_t bytes);
 
+namespace {
+
+void refuse() { throw std::bad_alloc(); }
+
+bool catches_what_handlers_throw(std::size_t bytes) {
+  const std::new_handler before = std::set_new_handler(refuse);
+  const bool is_caught = ::operator new(bytes, std::nothrow) == nullptr;
+  std::set_new_handler(before);
+  return is_caught;
+}
+
+}  // namespace
+
 extern "C" bool catches_bad_alloc(std::size_t bytes) {
   for (int i = 0; i < 3; ++i) {
     bool is_caught = false;
@@ -16,5 +29,5 @@ extern "C" bool catches_bad_alloc(std::size_t bytes) {
     }
     if (!is_caught) return false;
   }
-  return true;
+  return catches_what_handlers_throw(bytes);
 }
