@@ -1,4 +1,4 @@
-// error: is_divisible
+// error: least_part_bytes
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A part of a block has another size, and so perhaps another side: a segregator does not take blocks back in parts.
 #include <ashlar/adaptor/segregator.hpp>
@@ -13,4 +13,4 @@ using composed = ashlar::resource_ref<ashlar::page_resource>;
 using composed = ashlar::segregator<ashlar::inline_buffer<64>, ashlar::new_delete_resource>;
 #endif
 
-int main() { return composed::is_divisible ? 1 : 0; }
+int main() { return composed::least_part_bytes != 0 ? 1 : 0; }

@@ -9,7 +9,11 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/detail/support/bits.hpp>
+#include <ashlar/os/huge_pages.hpp>
 #include <ashlar/resource/arena.hpp>
+#include <ashlar/resource/block_pool.hpp>
+#include <ashlar/resource/fixed_block_pool.hpp>
+#include <ashlar/resource/shared_block_pool.hpp>
 
 #include "tests/support/conformance.hpp"
 #include "tests/support/huge_pages.hpp"
@@ -38,6 +42,15 @@ TEST(huge_page_resource, hands_out_zeroes_at_huge_pages) {
 TEST(huge_page_resource, serves_an_arena) {
   ashlar::arena<ashlar::huge_page_resource> memory;
   for (int i = 0; i < 100; ++i) std::memset(memory.allocate(100'000, 64), i, 100'000);
+}
+
+// Smaller slabs would take a page each.
+TEST(huge_page_resource, has_pages_for_the_slabs_of_pools) {
+  if (!ashlar::os::huge_pages::releases_parts) GTEST_SKIP() << "no part of a block goes back";
+  EXPECT_EQ(ashlar::block_pool<ashlar::huge_page_resource>({.cell_bytes = 24}).slab_bytes(), huge);
+  EXPECT_EQ(ashlar::shared_block_pool<ashlar::huge_page_resource>({.cell_bytes = 24}).slab_bytes(), huge);
+  const ashlar::fixed_block_pool<24, 8, ashlar::huge_page_resource> nodes;
+  EXPECT_EQ(nodes.slab_bytes(), huge);
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ TEST(pool_set_options, blocks_above_the_largest_cell_come_from_the_upstream_one_
   void* const first = pools.allocate(65, 8);
   void* const second = pools.allocate(65, 8);
   EXPECT_EQ(upstream.balance().blocks, 2u);
-  EXPECT_LT(upstream.balance().bytes, ashlar::detail::least_part);
+  EXPECT_LT(upstream.balance().bytes, ashlar::detail::largest_page);
   pools.deallocate(first, 65, 8);
   pools.deallocate(second, 65, 8);
   EXPECT_EQ(upstream.balance().blocks, 0u);

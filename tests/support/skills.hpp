@@ -26,7 +26,7 @@ inline constexpr skills every_skill = 511;
 template <skills Has>
 struct skilled {
   static constexpr bool is_thread_safe = (Has & can_share) != 0;
-  static constexpr bool is_divisible = (Has & can_divide) != 0;
+  static constexpr std::size_t least_part_bytes = (Has & can_divide) != 0 ? 4096 : 0;
 
   void* allocate(std::size_t, std::size_t) { return nullptr; }
   void deallocate(void*, std::size_t, std::size_t) noexcept {}

@@ -28,8 +28,8 @@ namespace ashlar::ASHLAR_ABI {
 ///       …
 ///
 /// Block functions are not forwarded: an adaptor must not claim calls that it does not handle. The same holds for
-/// `is_thread_safe` (an adaptor without state of its own uses `thread_safe_resource<R>`) and for `is_divisible`. This
-/// base is not a resource itself, and as large as `R`.
+/// `is_thread_safe` (an adaptor without state of its own uses `thread_safe_resource<R>`) and for `least_part_bytes`.
+/// This base is not a resource itself, and as large as `R`.
 template <resource R>
 class forwarding {
 public:

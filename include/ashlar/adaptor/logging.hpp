@@ -44,7 +44,7 @@ class logging : public forwarding<R> {
 
 public:
   static constexpr bool is_thread_safe = thread_safe_resource<R> && Sink::is_thread_safe;
-  static constexpr bool is_divisible = detail::divisible_resource<R>;
+  static constexpr std::size_t least_part_bytes = detail::least_part<R>;
 
   using forwarding<R>::forwarding;
   using forwarding<R>::upstream_resource;

@@ -30,7 +30,7 @@ template <resource R, basic_lockable Lock>
 class synchronized {
 public:
   static constexpr bool is_thread_safe = true;
-  static constexpr bool is_divisible = detail::divisible_resource<R>;
+  static constexpr std::size_t least_part_bytes = detail::least_part<R>;
 
   synchronized() = default;
   template <class... Args>

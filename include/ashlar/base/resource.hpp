@@ -112,14 +112,27 @@ concept process_wide_resource =
 
 namespace detail {
 
-/// The smallest part of a divisible resource in bytes. No page is larger, so parts of this size share no page.
-inline constexpr std::size_t least_part = std::size_t{64} * 1024;
-
-/// Refinement: `deallocate` takes back a block in parts and in any order; size and alignment of a part are multiples of
-/// `least_part`. Such a resource has a member `is_divisible` that is true. A client may request a large block and
-/// return it piece by piece. Adaptors that record whole blocks do not forward this refinement.
+/// The smallest part of a block that the resource takes back, in bytes: a member `least_part_bytes`. 0, the default:
+/// each block comes back whole, with the size and alignment of its allocation.
 template <class R>
-concept divisible_resource = resource<R> && requires { requires R::is_divisible; };
+inline constexpr std::size_t least_part = 0;
+template <class R>
+  requires requires { R::least_part_bytes; }
+inline constexpr std::size_t least_part<R> = R::least_part_bytes;
+
+/// Refinement: `deallocate` takes back a block in parts and in any order. Size and alignment of a part are multiples of
+/// `least_part<R>`, and so is its distance from the start of the block. Neighbouring parts, also of adjacent blocks,
+/// may come back as one. Pools ask such a resource for several slabs at once, if a slab is a part. Adaptors that record
+/// whole blocks do not forward this refinement.
+template <class R>
+concept divisible_resource = resource<R> && least_part<R> != 0;
+
+/// Returns: whether blocks of `bytes`, and multiples of that, may come back to `R` in parts of that size.
+template <resource R>
+[[nodiscard]] constexpr bool takes_parts_of(std::size_t bytes) noexcept {
+  if constexpr (divisible_resource<R>) return bytes % least_part<R> == 0;
+  else return false;
+}
 
 /// Returns: a block, or null when `r` is exhausted, which `r` reports by null or by an exception.
 template <resource R>
@@ -203,7 +216,7 @@ template <resource R>
 class resource_ref {
 public:
   static constexpr bool is_thread_safe = thread_safe_resource<R>;
-  static constexpr bool is_divisible = detail::divisible_resource<R>;
+  static constexpr std::size_t least_part_bytes = detail::least_part<R>;
 
   // Implicit, so that a resource converts where a reference is stored.
   constexpr resource_ref(R& r) noexcept : resource_(__builtin_addressof(r)) {}

@@ -18,7 +18,7 @@ namespace ashlar::ASHLAR_ABI::os {
 /// `/proc/self/smaps`. Thread safety: any thread.
 template <class Pages, class Reserved>
 struct huge_page_calls {
-  static constexpr bool unmaps_parts = Pages::releases_parts;
+  static constexpr std::size_t least_part_bytes = Pages::releases_parts ? Reserved::page_bytes : 0;
 
   [[nodiscard]] static constexpr std::size_t page_bytes() noexcept { return Reserved::page_bytes; }
 

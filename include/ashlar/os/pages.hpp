@@ -21,11 +21,13 @@ namespace ashlar::ASHLAR_ABI::os {
 template <class Calls>
 class basic_pages {
 public:
-  /// Whether a part of a mapping can be released. If not, its memory is returned, and its address space with the rest.
-  static constexpr bool releases_parts = [] {
-    if constexpr (requires { Calls::unmaps_parts; }) return Calls::unmaps_parts;
-    else return true;
+  /// The smallest part of a mapping that can be released, in bytes. 0: the memory of a part is returned, and its
+  /// address space with the rest.
+  static constexpr std::size_t least_part_bytes = [] {
+    if constexpr (requires { Calls::least_part_bytes; }) return Calls::least_part_bytes;
+    else return detail::largest_page;
   }();
+  static constexpr bool releases_parts = least_part_bytes != 0;
 
   [[nodiscard]] static std::size_t page_bytes() noexcept { return Calls::page_bytes(); }
 

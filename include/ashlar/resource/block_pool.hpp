@@ -32,26 +32,29 @@ struct block_pool_options {
 
 namespace detail {
 
-/// Returns: the default slab size for cells of `cell_bytes`. At 256 KiB the system calls of growing and shrinking no
-/// longer matter (./dev bench fresh_memory), and tree nodes still spread over the cache sets (./dev bench
-/// node_containers). Cells below 8 bytes get smaller slabs, with a bitmap that a small pool can afford; slabs of large
-/// cells have room for 7 at least. Without an operating system, memory is taken to be small: slabs have room for about
-/// 16 cells.
-[[nodiscard]] constexpr std::size_t default_slab_bytes(std::size_t cell_bytes) noexcept {
-  if (!is_hosted) return detail::max(std::size_t{1024}, std::bit_ceil(16 * cell_bytes));
-  if (cell_bytes < 8) return 64 * 1024;
-  return detail::max(std::size_t{256} * 1024, std::bit_ceil(8 * cell_bytes));
-}
-
 /// The largest slab size, in bytes. A slab counts its cells, of one byte at least, in 32 bits.
 inline constexpr std::size_t largest_slab = std::size_t{1} << 31;
 static_assert(largest_slab <= std::numeric_limits<decltype(detail::slab::capacity)>::max(), "counts may not wrap");
 static_assert(largest_slab <= std::numeric_limits<decltype(detail::slab::free)>::max(), "counts may not wrap");
 static_assert(largest_slab <= std::numeric_limits<decltype(detail::slab::turn)>::max(), "counts may not wrap");
 
-/// Returns: the layout for the options, with defaults filled in.
+/// Returns: the default slab size for cells of `cell_bytes`. At 256 KiB the system calls of growing and shrinking no
+/// longer matter (./dev bench fresh_memory), and tree nodes still spread over the cache sets (./dev bench
+/// node_containers). Cells below 8 bytes get smaller slabs, with a bitmap that a small pool can afford; slabs of large
+/// cells have room for 7 at least. Without an operating system, memory is taken to be small: slabs have room for about
+/// 16 cells. Over an upstream with larger parts, such as huge pages, a slab is one of these.
+[[nodiscard]] constexpr std::size_t default_slab_bytes(std::size_t cell_bytes, std::size_t part_bytes = 0) noexcept {
+  const bool is_slab = part_bytes != 0 && is_power_of_two(part_bytes) && part_bytes <= largest_slab;
+  if (is_slab) return detail::max(part_bytes, default_slab_bytes(cell_bytes));
+  if (!is_hosted) return detail::max(std::size_t{1024}, std::bit_ceil(16 * cell_bytes));
+  if (cell_bytes < 8) return largest_page;
+  return detail::max(std::size_t{256} * 1024, std::bit_ceil(8 * cell_bytes));
+}
+
+/// Returns: the layout for the options, with defaults filled in, over an upstream with parts of `part_bytes`.
 /// Expects: the bounds of each option. Every level checks them, since a wrong layout corrupts memory.
-[[nodiscard]] constexpr detail::slab_geometry make_slab_geometry(const block_pool_options& options) noexcept {
+[[nodiscard]] constexpr detail::slab_geometry make_slab_geometry(const block_pool_options& options,
+                                                                 std::size_t part_bytes = 0) noexcept {
   constexpr std::size_t largest_cell = std::size_t{1} << 27;
   ASHLAR_REQUIRE(options.cell_bytes != 0 && options.cell_bytes <= largest_cell, "cell_bytes is not in 1..2^27");
   const std::size_t alignment =
@@ -59,7 +62,8 @@ static_assert(largest_slab <= std::numeric_limits<decltype(detail::slab::turn)>:
   ASHLAR_REQUIRE(detail::is_power_of_two(alignment) && alignment <= largest_cell,
                  "cell_alignment is not a power of two");
   const std::size_t cell_bytes = detail::align_up(options.cell_bytes, alignment);
-  const std::size_t slab_bytes = options.slab_bytes != 0 ? options.slab_bytes : default_slab_bytes(cell_bytes);
+  const std::size_t slab_bytes =
+      options.slab_bytes != 0 ? options.slab_bytes : default_slab_bytes(cell_bytes, part_bytes);
   ASHLAR_REQUIRE(detail::is_power_of_two(slab_bytes) && slab_bytes <= largest_slab, "slab_bytes is not a power of two");
   ASHLAR_REQUIRE(slab_bytes > sizeof(detail::slab) && slab_bytes >= cell_bytes, "slab_bytes has no room for a cell");
   const detail::slab_geometry geometry({.cell_bytes = cell_bytes,
@@ -93,8 +97,8 @@ class block_pool : public detail::basic_block_pool<detail::dynamic_geometry, Ups
 
 public:
   explicit block_pool(const block_pool_options& options, Upstream upstream = {})
-      : base(detail::dynamic_geometry(detail::make_slab_geometry(options)), options.max_count, options.retain_slabs,
-             std::move(upstream)) {}
+      : base(detail::dynamic_geometry(detail::make_slab_geometry(options, detail::least_part<Upstream>)),
+             options.max_count, options.retain_slabs, std::move(upstream)) {}
 };
 
 static_assert(try_resource<block_pool<>> && owning_resource<block_pool<>> && releasable_resource<block_pool<>> &&

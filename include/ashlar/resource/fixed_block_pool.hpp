@@ -26,11 +26,11 @@ struct fixed_block_pool_options {
 
 namespace detail {
 
-/// A slab layout known at compile time.
-template <std::size_t CellBytes, std::size_t CellAlignment>
+/// A slab layout known at compile time, over an upstream with parts of `PartBytes`.
+template <std::size_t CellBytes, std::size_t CellAlignment, std::size_t PartBytes = 0>
 struct static_geometry {
   static constexpr detail::slab_geometry value =
-      make_slab_geometry({.cell_bytes = CellBytes, .cell_alignment = CellAlignment});
+      make_slab_geometry({.cell_bytes = CellBytes, .cell_alignment = CellAlignment}, PartBytes);
   [[nodiscard]] static ASHLAR_INLINE constexpr const detail::slab_geometry& get() noexcept { return value; }
 };
 
@@ -38,8 +38,10 @@ struct static_geometry {
 
 /// As `block_pool`, with cell size and alignment known at compile time. See `basic_block_pool`.
 template <std::size_t CellBytes, std::size_t CellAlignment, resource Upstream>
-class fixed_block_pool : public detail::basic_block_pool<detail::static_geometry<CellBytes, CellAlignment>, Upstream> {
-  using geometry_type = detail::static_geometry<CellBytes, CellAlignment>;
+class fixed_block_pool
+    : public detail::basic_block_pool<detail::static_geometry<CellBytes, CellAlignment, detail::least_part<Upstream>>,
+                                      Upstream> {
+  using geometry_type = detail::static_geometry<CellBytes, CellAlignment, detail::least_part<Upstream>>;
   using base = detail::basic_block_pool<geometry_type, Upstream>;
 
 public:

@@ -28,7 +28,7 @@ class basic_numa_resource {
 
 public:
   static constexpr bool is_thread_safe = true;
-  static constexpr bool is_divisible = Upstream::is_divisible;
+  static constexpr std::size_t least_part_bytes = detail::least_part<Upstream>;
 
   /// Effects: pages lie in turn on all nodes from which the process may have memory: no node's memory is the bottleneck
   /// of threads on all.

@@ -190,7 +190,7 @@ class basic_page_resource {
 public:
   static constexpr bool is_thread_safe = true;
   static constexpr bool is_process_wide = true;
-  static constexpr bool is_divisible = Pages::releases_parts;
+  static constexpr std::size_t least_part_bytes = Pages::least_part_bytes;
 
   /// Throws: `std::bad_alloc`. Expects: `alignment` is a power of two.
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {

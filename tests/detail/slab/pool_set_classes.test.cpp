@@ -34,8 +34,8 @@ TEST(pool_set_classes, every_class_gets_slabs_with_room_and_aligned_cells) {
       ASSERT_EQ(geometry.cell_bytes() % geometry.cell_alignment(), 0u);
     }
   EXPECT_EQ(options_of_class<pages>(3, {}).slab_bytes,
-            ashlar::os::pages::releases_parts ? ashlar::detail::default_slab_bytes(24) : ashlar::detail::least_part);
-  EXPECT_EQ(options_of_class<heap>(3, {}).slab_bytes, ashlar::detail::least_part);
+            ashlar::os::pages::releases_parts ? ashlar::detail::default_slab_bytes(24) : ashlar::detail::largest_page);
+  EXPECT_EQ(options_of_class<heap>(3, {}).slab_bytes, ashlar::detail::largest_page);
 }
 
 TEST(pool_set_classes, no_slab_has_more_cells_than_may_be_asked_for_at_once) {

@@ -14,11 +14,12 @@
 #include <ashlar/resource/page_resource.hpp>
 
 #include "tests/support/counting_resource.hpp"
+#include "tests/support/divisible_resource.hpp"
 
 namespace {
 
 using ashlar::resource_ref;
-using ashlar::detail::least_part;
+using ashlar::detail::largest_page;
 using ashlar::detail::set_upstream;
 using ashlar_test::counting_resource;
 using ashlar_test::nothing;
@@ -35,15 +36,15 @@ TEST(set_upstream, gives_a_region_back_when_its_last_part_is_back) {
   std::mt19937 random(1);
   std::vector<std::byte*> parts;
   for (const std::size_t count : {std::size_t{1}, std::size_t{4}, std::size_t{2}}) {
-    auto* const region = static_cast<std::byte*>(regions.allocate(count * least_part, least_part));
-    EXPECT_TRUE(ashlar::detail::is_aligned(region, least_part));
-    for (std::size_t i = 0; i < count; ++i) parts.push_back(region + i * least_part);
+    auto* const region = static_cast<std::byte*>(regions.allocate(count * largest_page, largest_page));
+    EXPECT_TRUE(ashlar::detail::is_aligned(region, largest_page));
+    for (std::size_t i = 0; i < count; ++i) parts.push_back(region + i * largest_page);
   }
   EXPECT_EQ(upstream.allocations(), 3u);
   std::shuffle(parts.begin(), parts.end(), random);
   while (!parts.empty()) {
     ASSERT_TRUE(regions.invariant());
-    regions.deallocate(parts.back(), least_part, least_part);
+    regions.deallocate(parts.back(), largest_page, largest_page);
     parts.pop_back();
   }
   EXPECT_EQ(upstream.balance(), nothing);
@@ -52,11 +53,11 @@ TEST(set_upstream, gives_a_region_back_when_its_last_part_is_back) {
 TEST(set_upstream, takes_several_parts_as_one) {
   counting_resource<> upstream;
   over_blocks regions(upstream);
-  auto* const region = static_cast<std::byte*>(regions.try_allocate(4 * least_part, least_part));
-  regions.deallocate(region + least_part, 3 * least_part, least_part);
+  auto* const region = static_cast<std::byte*>(regions.try_allocate(4 * largest_page, largest_page));
+  regions.deallocate(region + largest_page, 3 * largest_page, largest_page);
   EXPECT_TRUE(regions.invariant());
   EXPECT_EQ(upstream.deallocations(), 0u);
-  regions.deallocate(region, least_part, least_part);
+  regions.deallocate(region, largest_page, largest_page);
   EXPECT_EQ(upstream.balance(), nothing);
 }
 
@@ -67,7 +68,7 @@ TEST(set_upstream, passes_other_blocks_through_and_refuses_as_the_upstream) {
   EXPECT_EQ(upstream.balance().bytes, 1000u);
   regions.deallocate(block, 1000, 8);
   upstream.fail_from(0);
-  EXPECT_EQ(regions.try_allocate(least_part, least_part), nullptr);
+  EXPECT_EQ(regions.try_allocate(largest_page, largest_page), nullptr);
   EXPECT_EQ(regions.try_allocate(1, 1), nullptr);
   EXPECT_TRUE(regions.invariant());
 }
@@ -93,7 +94,7 @@ TEST(set_upstream, counts_no_refused_request) {
 }
 
 TEST(set_upstream, counts_a_region_that_comes_back_in_parts) {
-  constexpr std::size_t part = least_part;
+  constexpr std::size_t part = largest_page;
   set_upstream<ashlar::page_resource, ashlar::spin_lock> held;
   auto* const region = static_cast<std::byte*>(held.allocate(2 * part, part));
   const std::size_t whole = held.held_bytes();
@@ -107,13 +108,29 @@ TEST(set_upstream, counts_a_region_that_comes_back_in_parts) {
 TEST(set_upstream, counts_a_region_with_its_note) {
   counting_resource<> upstream;
   over_blocks held(upstream);
-  auto* const region = static_cast<std::byte*>(held.allocate(2 * least_part, least_part));
+  auto* const region = static_cast<std::byte*>(held.allocate(2 * largest_page, largest_page));
   const std::size_t whole = upstream.balance().bytes;
-  EXPECT_GT(whole, 2 * least_part);
-  held.deallocate(region, least_part, least_part);
+  EXPECT_GT(whole, 2 * largest_page);
+  held.deallocate(region, largest_page, largest_page);
   EXPECT_EQ(held.held_bytes(), whole);
-  held.deallocate(region + least_part, least_part, least_part);
+  held.deallocate(region + largest_page, largest_page, largest_page);
   EXPECT_EQ(held.held_bytes(), 0u);
+}
+
+// The upstream takes parts of a megabyte: regions of larger parts have no note, those of smaller ones go back whole.
+TEST(set_upstream, hands_parts_on_that_the_upstream_takes) {
+  constexpr std::size_t part = std::size_t{1} << 20;
+  ashlar_test::resource_of_parts<part> upstream;
+  set_upstream<resource_ref<ashlar_test::resource_of_parts<part>>> held(upstream);
+  auto* const large = static_cast<std::byte*>(held.allocate(2 * part, part));
+  held.deallocate(large + part, part, part);
+  EXPECT_EQ(upstream.bytes_out(), part);
+  auto* const small = static_cast<std::byte*>(held.allocate(2 * part, largest_page));
+  held.deallocate(small + part, part, largest_page);
+  EXPECT_GT(upstream.bytes_out(), 3 * part) << "the region and its note";
+  held.deallocate(large, part, part);
+  held.deallocate(small, part, largest_page);
+  EXPECT_EQ(upstream.bytes_out(), 0u);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ public:
     std::size_t alignment;
   };
 
-  static constexpr bool is_divisible = divisible_resource<Upstream>;
+  static constexpr std::size_t least_part_bytes = least_part<Upstream>;
 
   constexpr explicit deferring_upstream(Upstream upstream) : upstream_(std::move(upstream)) {}
 
@@ -59,7 +59,7 @@ public:
       std::byte* high = low + first->bytes;
       const std::size_t alignment = first->alignment;
       blocks = first->next;
-      if constexpr (is_divisible)  // only parts of `least_part` may come back as one
+      if constexpr (divisible_resource<Upstream>)  // whole blocks that are no parts go back one by one
         for (; blocks != nullptr && is_part(*first) && is_part(*blocks) && blocks->alignment == alignment;
              blocks = blocks->next)
           if (!join(low, high, *blocks)) break;
@@ -74,7 +74,7 @@ public:
   }
 
 private:
-  [[nodiscard]] static bool is_part(const returned& block) noexcept { return block.bytes % least_part == 0; }
+  [[nodiscard]] static bool is_part(const returned& block) noexcept { return takes_parts_of<Upstream>(block.bytes); }
 
   [[nodiscard]] static bool join(std::byte*& low, std::byte*& high, returned& block) noexcept {
     auto* const start = reinterpret_cast<std::byte*>(&block);

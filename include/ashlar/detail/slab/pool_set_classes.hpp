@@ -45,8 +45,8 @@ template <resource Upstream>
                                                             const pool_set_options& options) noexcept {
   const std::size_t cell_bytes = pool_classes::bytes_of(size_class);
   const std::size_t alignment = pool_classes::alignment_of(size_class, largest_cell_alignment);
-  const std::size_t wanted = divisible_resource<Upstream> ? default_slab_bytes(cell_bytes)
-                                                          : std::max(least_part, std::bit_ceil(8 * cell_bytes));
+  const std::size_t wanted = divisible_resource<Upstream> ? default_slab_bytes(cell_bytes, least_part<Upstream>)
+                                                          : std::max(largest_page, std::bit_ceil(8 * cell_bytes));
   return {.cell_bytes = cell_bytes,
           .cell_alignment = alignment,
           .slab_bytes = bounded_slab_bytes(cell_bytes, alignment, options.max_growth_count, wanted),
@@ -64,7 +64,7 @@ template <resource Source>
 class class_upstream {
 public:
   static constexpr bool is_thread_safe = thread_safe_resource<Source>;
-  static constexpr bool is_divisible = divisible_resource<Source>;
+  static constexpr std::size_t least_part_bytes = least_part<Source>;
 
   constexpr class_upstream(Source& source, const block_pool_options& options, std::size_t most_cells) noexcept
       : source_(&source), most_bytes_(most_bytes(options, most_cells)) {}

@@ -18,19 +18,20 @@
 namespace ashlar::ASHLAR_ABI::detail {
 
 /// A divisible resource over any upstream, so that the pools above may grow by regions (`slab_source`). If `Upstream`
-/// takes whole blocks back only, a note after each region holds its size and alignment; the region goes back when all
+/// does not take the parts back, a note after each region holds its size and alignment; the region goes back when all
 /// its parts are back.
 ///
 ///     block of the upstream   | part | part | part | part | note |
 ///
-/// Blocks with a size that is not a multiple of `least_part` have no note. Neighbouring parts may come back as one.
+/// Parts have the alignment of their region and a multiple of it as size. Blocks with a size that is not a multiple of
+/// `least_part_bytes` have no note. Neighbouring parts may come back as one.
 /// The count of bytes needs no lock, since it orders no other memory.
 /// Thread safety: that of the upstream if `Lock` is a real lock, else none.
 template <resource Upstream, basic_lockable Lock = null_lock>
 class set_upstream {
 public:
   static constexpr bool is_thread_safe = thread_safe_resource<Upstream> && !std::same_as<Lock, null_lock>;
-  static constexpr bool is_divisible = true;
+  static constexpr std::size_t least_part_bytes = largest_page;
 
   /// Effects: makes the upstream from the arguments.
   template <class... Args>
@@ -48,7 +49,7 @@ public:
 
   /// Expects: a block, or a part of one. Complexity: expected O(log regions).
   void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-    if (!is_noted(bytes)) return give(p, bytes, alignment);
+    if (!is_noted(bytes, alignment)) return give(p, bytes, alignment);
     if (const note whole = take_back(p, bytes); whole.out == 0)
       give(whole.start, whole.bytes + sizeof(note), whole.alignment);
   }
@@ -85,13 +86,14 @@ private:
     std::size_t alignment;  // of the upstream's block
   };
 
-  [[nodiscard]] static bool is_noted(std::size_t bytes) noexcept {
-    return !divisible_resource<Upstream> && bytes != 0 && bytes % least_part == 0;
+  [[nodiscard]] static bool is_noted(std::size_t bytes, std::size_t alignment) noexcept {
+    if (takes_parts_of<Upstream>(least_part_bytes) || takes_parts_of<Upstream>(alignment)) return false;
+    return bytes != 0 && bytes % least_part_bytes == 0;
   }
 
   template <failure Failure>
   [[nodiscard]] void* take(std::size_t bytes, std::size_t alignment) noexcept(Failure == or_null) {
-    if (!is_noted(bytes)) return counted(allocate_from<Failure>(upstream_, bytes, alignment), bytes);
+    if (!is_noted(bytes, alignment)) return counted(allocate_from<Failure>(upstream_, bytes, alignment), bytes);
     const std::size_t whole = bytes + sizeof(note), aligned = detail::max(alignment, alignof(note));
     void* const p = counted(allocate_from<Failure>(upstream_, whole, aligned), whole);
     if (p != nullptr) enter({{}, static_cast<std::byte*>(p), bytes, bytes, aligned});

@@ -16,13 +16,13 @@ namespace ashlar::ASHLAR_ABI::detail {
 
 /// The operating system serialises the mapping calls of a process, and page faults of all threads wait for them. So a
 /// growing pool asks for a region, as large as an eighth of its slabs and at most 4 MiB, and cuts slabs off its low
-/// end. The rest is untouched address space without memory. Slabs below `least_part` come one by one, since they may
-/// share a page, which goes back as a whole.
+/// end. The rest is untouched address space without memory. Slabs that are no parts of the upstream's come one by one:
+/// two may share a page, which goes back as a whole.
 ///
 ///     region   | slab | slab | slab | raw ...      |
 ///
-/// Only `request` calls the upstream to allocate. With an upstream that is not divisible, a region is
-/// one slab. Invariant: `raw_` is a multiple of slabs. Thread safety: `request` as the upstream, the others none.
+/// Only `request` calls the upstream to allocate. Invariant: `raw_` is a multiple of slabs. Thread safety: `request` as
+/// the upstream, the others none.
 template <resource Upstream>
 class slab_source {
 public:
@@ -66,7 +66,7 @@ public:
 
   /// Returns: the number of slabs that a pool of `held` slabs asks for at once.
   [[nodiscard]] static constexpr std::size_t region(std::size_t slab_bytes, std::size_t held) noexcept {
-    if (!divisible_resource<Upstream> || slab_bytes < least_part) return 1;
+    if (!takes_parts_of<Upstream>(slab_bytes)) return 1;
     return detail::max<std::size_t>(detail::min(held / 8, region_bytes / slab_bytes), 1);
   }
 

@@ -17,6 +17,9 @@ inline constexpr std::size_t max_size = std::numeric_limits<std::size_t>::max();
 /// The largest block in bytes: pointer differences inside it must not overflow.
 inline constexpr std::size_t max_block_bytes = static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max());
 
+/// The largest page of a system in bytes, without huge pages: blocks of this size and alignment share no page.
+inline constexpr std::size_t largest_page = std::size_t{64} * 1024;
+
 // `n ^ (n - 1)` is the mask up to the lowest set bit; it exceeds `n - 1` only if no higher bit is set. Compilers turn
 // the usual forms into a population count, which takes twenty instructions on processors without one.
 [[nodiscard]] constexpr bool is_power_of_two(std::size_t n) noexcept { return (n ^ (n - 1)) > n - 1; }

@@ -17,7 +17,7 @@ namespace ashlar::ASHLAR_ABI::detail {
 /// As the calls of POSIX systems (detail/system/system_calls.hpp), with these differences: a block is given back as a
 /// whole, no memory is only reserved, and nothing but `unmap` gives memory back.
 struct portable_calls {
-  static constexpr bool unmaps_parts = false;
+  static constexpr std::size_t least_part_bytes = 0;
 
   [[nodiscard]] static std::size_t page_bytes() noexcept { return 4096; }
 

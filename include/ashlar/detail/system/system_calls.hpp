@@ -102,7 +102,7 @@ private:
 
 /// Each call returns whether it succeeded. Fresh memory is zero.
 struct system_calls {
-  static constexpr bool unmaps_parts = true;                     ///< a part of a mapping can be given back
+  static constexpr std::size_t least_part_bytes = largest_page;  ///< of a mapping, that can be given back
   static constexpr bool changes_errno = !ASHLAR_MAPS_BY_KERNEL;  ///< of each call
 
   [[nodiscard]] static std::size_t page_bytes() noexcept {

@@ -19,7 +19,7 @@ namespace ashlar::ASHLAR_ABI::detail {
 /// which `unmap` takes by its start; a block grows only into what it was shrunk by, and does not move; nothing is
 /// locked, since a purge would unlock it.
 struct system_calls {
-  static constexpr bool unmaps_parts = false;
+  static constexpr std::size_t least_part_bytes = 0;
 
   /// On all processors that Windows runs on.
   [[nodiscard]] static std::size_t page_bytes() noexcept { return 4096; }
