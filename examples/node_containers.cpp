@@ -5,10 +5,14 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 
+#include <ashlar/face/allocator.hpp>
+#include <ashlar/face/node_bytes.hpp>
 #include <ashlar/face/pool_allocator.hpp>
+#include <ashlar/resource/fixed_block_pool.hpp>
 
 template <class T>
 using pooled_list = std::list<T, ashlar::pool_allocator<T>>;
@@ -31,5 +35,10 @@ int main() {
   };
   const std::size_t live = ashlar::pool_allocator<node>::with_pool([](auto& pool) { return pool.live(); });
   std::printf("%zu numbers in %zu cells of %zu bytes; %zu names\n", numbers.size(), live, sizeof(node), names.size());
-  return live == numbers.size() ? 0 : 1;
+
+  // A pool of one's own has cells of the size that this standard library gives the nodes.
+  ashlar::fixed_block_pool<ashlar::node_bytes<std::set<int>>> nodes;
+  const std::set<int, std::less<>, ashlar::allocator<int, decltype(nodes)>> primes({2, 3, 5, 7}, nodes);
+  std::printf("%zu primes in cells of %zu bytes\n", nodes.live(), nodes.cell_bytes());
+  return live == numbers.size() && nodes.live() == primes.size() && nodes.outsized_blocks() == 0 ? 0 : 1;
 }

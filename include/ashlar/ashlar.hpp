@@ -33,6 +33,7 @@
 #include <ashlar/face/exhausted.hpp>
 #include <ashlar/face/intrusive_pool.hpp>
 #include <ashlar/face/lifetime.hpp>
+#include <ashlar/face/node_bytes.hpp>
 #include <ashlar/face/object_pool.hpp>
 #include <ashlar/face/object_pool_options.hpp>
 #include <ashlar/face/offset_ptr.hpp>

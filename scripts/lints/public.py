@@ -10,7 +10,7 @@ RULE = "examples, pages and consumers use no detail; few names stand directly in
 READ_BY_USERS = ("examples/", "docs/", "tests/consumer/", "tests/docs_examples/", "README.md")
 INTERNALS = "docs/internals/"
 DETAIL = re.compile(r"\bashlar/detail/[\w/]+\.hpp[>\"]|\bdetail::")
-MOST_NAMES = 169
+MOST_NAMES = 172
 
 BRACE = re.compile(r"[{}]")
 OPENS = re.compile(r"\bnamespace ([\w:]+) $")

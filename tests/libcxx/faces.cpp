@@ -33,6 +33,7 @@
 #include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/resource/shared_block_pool.hpp>
 
+#include "tests/face/asked_nodes.hpp"
 #include "tests/face/witness.hpp"
 #include "tests/libcxx/count_mallocs.hpp"
 
@@ -72,6 +73,15 @@ void mallocs_are_seen() {
   held[0] = std::shared_ptr<base>(new knows_itself(2));
   expect(!counts_mallocs || mallocs == before + 3, "new and its counts are two mallocs");
   held[0] = nullptr;
+}
+
+void node_bytes_is_what_containers_ask_for() {
+  const auto same = [](const char* container, std::size_t told, std::size_t asked) {
+    expect(told == asked, container);
+  };
+  ashlar_test::compare_nodes_of<char>(same);
+  ashlar_test::compare_nodes_of<double>(same);
+  ashlar_test::compare_nodes_of<std::string>(same);
 }
 
 // Fills and empties everything, after a first object, and again: only cells are requested.
@@ -234,6 +244,7 @@ int main() {
   nothing_is_lost_where_a_constructor_throws();
   containers_live_in_pools<one_thread>();
   containers_live_in_pools<thread_cached>();
+  node_bytes_is_what_containers_ask_for();
   counters_count<ashlar::process_counted_pool<>>();
   counters_count<ashlar::process_counted_pool<thread_cached>>();
   std::printf("good with %.*s%s\n", static_cast<int>(library().size()), library().data(),

@@ -117,6 +117,32 @@ struct leaked_blocks {
   }
 };
 
+/// Blocks of a pool that no cell can hold: each came from the upstream, such as a mapping of its own.
+struct outsized_blocks {
+  /// Called from level `checked` on, once by a pool that has no live cell when it hands out `first_reported` of them:
+  /// its cells are too small for what is asked of it. When it returns, the program continues.
+  using handler = void (*)(const outsized_blocks&) noexcept;
+
+  static constexpr std::size_t first_reported = 64;
+
+  const void* resource = nullptr;
+  std::size_t count = 0;       ///< So far.
+  std::size_t cell_bytes = 0;  ///< Of the pool.
+  std::size_t cell_alignment = 0;
+  std::size_t bytes = 0;  ///< Of the last block.
+  std::size_t alignment = 0;
+
+  /// Effects: writes one line: `ashlar: outsized: …` with both sizes. The default handler.
+  ASHLAR_COLD static void print(const outsized_blocks& blocks) noexcept {
+    detail::panic_line line;
+    line.text("ashlar: outsized: blocks came from the upstream, since no cell of the pool can hold them, resource ");
+    line.address(blocks.resource).text(", count ").number(blocks.count);
+    line.text(", size ").number(blocks.bytes).text(" at alignment ").number(blocks.alignment);
+    line.text(", cells of ").number(blocks.cell_bytes).text(" at alignment ").number(blocks.cell_alignment);
+    detail::write_error_line(line.view());
+  }
+};
+
 /// Called when memory is exhausted and exceptions are off. If it returns, the process aborts.
 using out_of_memory_handler = void (*)(std::size_t bytes, std::size_t alignment) noexcept;
 
@@ -131,6 +157,7 @@ ASHLAR_COLD inline void print_out_of_memory(std::size_t bytes, std::size_t align
 // Relaxed suffices: a handler is a plain function that publishes no other data.
 inline atomic<violation::handler> on_violation{&violation::print};
 inline atomic<leaked_blocks::handler> on_leak{&leaked_blocks::print};
+inline atomic<outsized_blocks::handler> on_outsized{&outsized_blocks::print};
 inline atomic<out_of_memory_handler> on_out_of_memory{&print_out_of_memory};
 
 }  // namespace detail
@@ -145,6 +172,13 @@ inline violation::handler set_violation_handler(violation::handler handler) noex
 /// Returns: the previous handler. Thread safety: any thread, at any time.
 inline leaked_blocks::handler set_leak_handler(leaked_blocks::handler handler) noexcept {
   return detail::on_leak.exchange(handler != nullptr ? handler : &leaked_blocks::print, detail::memory_order_relaxed);
+}
+
+/// Effects: replaces the handler of outsized blocks; null restores the default, which writes one line to the error
+/// stream. Returns: the previous handler. Thread safety: any thread, at any time.
+inline outsized_blocks::handler set_outsized_handler(outsized_blocks::handler handler) noexcept {
+  return detail::on_outsized.exchange(handler != nullptr ? handler : &outsized_blocks::print,
+                                      detail::memory_order_relaxed);
 }
 
 /// Effects: replaces the handler of exhausted memory without exceptions; null restores the default.

@@ -10,6 +10,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/face/known_cells.hpp>
 #include <ashlar/detail/support/allocation_result.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
@@ -28,7 +29,8 @@ namespace ashlar::ASHLAR_ABI {
 /// | select_on_container_copy_construction | the same resource | a copy lives beside its original |
 ///
 /// Over a pool with cells as large as a `T`, arrays are runs of cells (`run_resource`): a small vector or a block of a
-/// deque comes from the slabs, too, up to the longest run; larger arrays come from the pool's upstream.
+/// deque comes from the slabs, too, up to the longest run; larger arrays come from the pool's upstream. Objects larger
+/// than a cell do not compile over a `fixed_block_pool`; other pools count and report them (`outsized_blocks`).
 ///
 /// Lifetime: the resource outlives every container. Thread safety: the resource's.
 template <class T, resource R>
@@ -53,6 +55,7 @@ public:
   /// Returns: memory for `n` objects. Throws: `std::bad_array_new_length` if `n * sizeof(T)` overflows; else as the
   /// resource.
   [[nodiscard]] ASHLAR_INLINE T* allocate(std::size_t n) {
+    expect_cells();
     if (ASHLAR_UNLIKELY(n > max_size())) detail::throw_bad_array_new_length();
     if constexpr (detail::run_resource<R>)
       if (is_run(n)) return static_cast<T*>(resource_->allocate_run(n));
@@ -62,6 +65,7 @@ public:
   /// As `allocate(n)`. Returns: also the number of objects with room, if the resource can tell: `deallocate` takes any
   /// number from `n` to that.
   [[nodiscard]] ASHLAR_INLINE detail::allocation_result<T*> allocate_at_least(std::size_t n) {
+    expect_cells();
     if (ASHLAR_UNLIKELY(n > max_size())) detail::throw_bad_array_new_length();
     if constexpr (detail::run_resource<R>)
       if (is_run(n)) {
@@ -89,6 +93,13 @@ public:
   }
 
 private:
+  // Arrays of pointers belong to a container beside its nodes or elements: the buckets of a hash table, the map of a
+  // deque.
+  static constexpr void expect_cells() noexcept {
+    static_assert(std::is_pointer_v<T> || detail::may_be_in_cell_of<T, R>,
+                  "no cell of this pool can hold such an object: see node_bytes for the nodes of a container");
+  }
+
   [[nodiscard]] ASHLAR_INLINE bool is_run(std::size_t n) const noexcept
     requires detail::run_resource<R>
   {

@@ -11,26 +11,19 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/face/known_cells.hpp>
 #include <ashlar/detail/face/resource_link.hpp>
 #include <ashlar/detail/face/shared_cell.hpp>
 #include <ashlar/detail/support/expects.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/face/pool_allocator.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/resource/fixed_block_pool.hpp>
 
 namespace ashlar::ASHLAR_ABI {
 
 using detail::shared_cell_options;
 
 namespace detail {
-
-// Whether a block may be in a cell of the pool, as far as the type of the pool shows.
-template <class T, class R>
-inline constexpr bool may_be_in_cell_of = true;
-template <class T, std::size_t CellBytes, std::size_t CellAlignment, class Upstream>
-inline constexpr bool may_be_in_cell_of<T, fixed_block_pool<CellBytes, CellAlignment, Upstream>> =
-    static_geometry<CellBytes, CellAlignment>::value.fits(sizeof(T), alignof(T));
 
 // The allocator for the one request of `std::allocate_shared`: `T` is the type of the block of counts and object.
 template <class T, resource R>

@@ -12,6 +12,7 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/slab/cached_pool.hpp>
 #include <ashlar/detail/slab/cell_watch.hpp>
+#include <ashlar/detail/slab/outsized.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/expects.hpp>
@@ -45,8 +46,8 @@ public:
 
   /// Expects: `options` as for `block_pool`, without `max_count`: cells in thread caches could not be counted.
   explicit shared_block_pool(const block_pool_options& options, Upstream upstream = {})
-      : pool_(detail::dynamic_geometry(detail::make_slab_geometry(options)), options.retain_slabs,
-              std::move(upstream)) {
+      : pool_(detail::dynamic_geometry(detail::make_slab_geometry(options, detail::least_part<Upstream>)),
+              options.retain_slabs, std::move(upstream)) {
     ASHLAR_REQUIRE(options.max_count == detail::max_size, "a shared_block_pool has no max_count");
   }
 
@@ -80,20 +81,23 @@ public:
 
   /// Returns: a cell if the request fits one, else a block from the upstream. Throws: as `allocate`.
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
-    return fits(bytes, alignment) ? with_slack(pool_.geometry(), allocate(), bytes)
-                                  : detail::allocate_upstream(pool_.upstream(), bytes, alignment);
+    return fits(bytes, alignment)
+               ? with_slack(pool_.geometry(), allocate(), bytes)
+               : outsized_.template take<detail::or_throw>(*this, pool_.geometry(), pool_.upstream(), bytes, alignment);
   }
 
   /// As `allocate(bytes, alignment)`, but returns null when memory has run out.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
-    return fits(bytes, alignment) ? with_slack(pool_.geometry(), try_allocate(), bytes)
-                                  : detail::try_allocate_upstream(pool_.upstream(), bytes, alignment);
+    return fits(bytes, alignment)
+               ? with_slack(pool_.geometry(), try_allocate(), bytes)
+               : outsized_.template take<detail::or_null>(*this, pool_.geometry(), pool_.upstream(), bytes, alignment);
   }
 
   /// As `allocate(bytes, alignment)`. Returns: also the size of the block: that of the whole cell, except at level
   /// `hardened`, which watches the excess bytes.
   [[nodiscard]] ASHLAR_INLINE block allocate_at_least(std::size_t bytes, std::size_t alignment) {
-    if (!fits(bytes, alignment)) return detail::allocate_upstream_at_least(pool_.upstream(), bytes, alignment);
+    if (!fits(bytes, alignment))
+      return outsized_.take_at_least(*this, pool_.geometry(), pool_.upstream(), bytes, alignment);
     if constexpr (checking_level >= checking::hardened) return {allocate(bytes, alignment), bytes};
     else return {allocate(), cell_bytes()};
   }
@@ -120,6 +124,8 @@ public:
   /// threads have ended or flushed. Level `checked` caches no cells.
   [[nodiscard]] std::size_t live() const noexcept { return pool_.live(); }
   [[nodiscard]] std::size_t slabs() const noexcept { return pool_.slabs(); }
+  /// Returns: the number of blocks so far that no cell could hold, and that came from the upstream.
+  [[nodiscard]] std::size_t outsized_blocks() const noexcept { return outsized_.get(); }
   [[nodiscard]] std::size_t held_bytes() const noexcept { return pool_.held_bytes(); }          ///< of all slabs
   [[nodiscard]] std::size_t retained_bytes() const noexcept { return pool_.retained_bytes(); }  ///< of empty slabs
 
@@ -211,6 +217,7 @@ private:
   void after_fork_in_child(const cache_type*) noexcept { pool_.after_fork_in_child(); }
 
   mutable pool_type pool_;  // queries take its lock and drain the inbox
+  detail::outsized_count<true> outsized_;
   threads threads_{*this};
 };
 

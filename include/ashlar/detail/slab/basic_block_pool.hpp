@@ -16,6 +16,7 @@
 #include <ashlar/detail/slab/cell_guard.hpp>
 #include <ashlar/detail/slab/cell_watch.hpp>
 #include <ashlar/detail/slab/free_check.hpp>
+#include <ashlar/detail/slab/outsized.hpp>
 #include <ashlar/detail/slab/run_length.hpp>
 #include <ashlar/detail/slab/slab.hpp>
 #include <ashlar/detail/slab/slab_geometry.hpp>
@@ -81,19 +82,19 @@ public:
   /// Throws: `std::bad_alloc`, or as the upstream. Expects: `alignment` is a power of two.
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
     return fits(bytes, alignment) ? with_slack(geometry(), allocate(), bytes)
-                                  : allocate_upstream(store_.upstream(), bytes, alignment);
+                                  : outsized_.take<or_throw>(*this, geometry(), store_.upstream(), bytes, alignment);
   }
 
   /// As `allocate(bytes, alignment)`, but returns null when memory has run out.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
     return fits(bytes, alignment) ? with_slack(geometry(), try_allocate(), bytes)
-                                  : try_allocate_upstream(store_.upstream(), bytes, alignment);
+                                  : outsized_.take<or_null>(*this, geometry(), store_.upstream(), bytes, alignment);
   }
 
   /// As `allocate(bytes, alignment)`. Returns: also the size of the block: that of the whole cell, except at level
   /// `hardened`, which watches the excess bytes.
   [[nodiscard]] ASHLAR_INLINE block allocate_at_least(std::size_t bytes, std::size_t alignment) {
-    if (!fits(bytes, alignment)) return allocate_upstream_at_least(store_.upstream(), bytes, alignment);
+    if (!fits(bytes, alignment)) return outsized_.take_at_least(*this, geometry(), store_.upstream(), bytes, alignment);
     if constexpr (checking_level >= checking::hardened) return {with_slack(geometry(), allocate(), bytes), bytes};
     else return {allocate(), cell_bytes()};
   }
@@ -176,6 +177,8 @@ public:
   [[nodiscard]] std::size_t capacity() const noexcept { return detail::min(slabs_held().capacity(), max_count()); }
   [[nodiscard]] std::size_t live() const noexcept { return slabs_held().taken() - cached_.size(); }
   [[nodiscard]] std::size_t slabs() const noexcept { return slabs_held().slabs(); }
+  /// Returns: the number of blocks so far that no cell could hold, and that came from the upstream.
+  [[nodiscard]] std::size_t outsized_blocks() const noexcept { return outsized_.get(); }
   [[nodiscard]] std::size_t held_bytes() const noexcept { return slabs() * slab_bytes(); }  ///< of all slabs
   [[nodiscard]] std::size_t retained_bytes() const noexcept { return slabs_held().empty_slabs() * slab_bytes(); }
   [[nodiscard]] const Upstream& upstream_resource() const noexcept { return store_.upstream(); }
@@ -345,6 +348,7 @@ private:
   cached_cells<> cached_;
   std::size_t barred_;  // the complement of max_count: 0 without a limit, for .bss
   slab_store<Upstream> store_;
+  outsized_count<false> outsized_;
 };
 
 }  // namespace ashlar::ASHLAR_ABI::detail
