@@ -209,7 +209,7 @@ std::string effect_table(const verification& v) {
   text_table table({{"", side::left},
                     {"A"},
                     {"B"},
-                    {against_title(v.measures.front().effect.error)},
+                    {against_title(v.measures.begin()->effect.error)},
                     {"detectable"},
                     {"B takes", side::left}});
   for (const run_measure m : run_measures) {
