@@ -12,7 +12,7 @@
 
 #if ASHLAR_POSIX
 #include <cerrno>
-#if !defined(ASHLAR_HAS_KERNEL) || defined(__mips__) || defined(__hppa__)  // other numbers of signals
+#if !defined(ASHLAR_HAS_KERNEL) || defined(__mips__) || defined(__hppa__)  // other numbers of signal_set
 #define ASHLAR_WRITES_BY_LIBC 1
 #include <poll.h>
 #include <signal.h>
@@ -28,36 +28,36 @@ namespace ashlar::ASHLAR_ABI::detail {
 /// The calls of the writer: by the C library, where no direct ones are known. Each returns an error as its negated
 /// number.
 struct quiet_calls {
-  using signals = ::sigset_t;
+  using signal_set = ::sigset_t;
 
   struct errno_keeper {
     int saved = errno;
     ~errno_keeper() { errno = saved; }
   };
 
-  [[nodiscard]] static signals of_writes() noexcept {
-    signals set;
+  [[nodiscard]] static signal_set of_writes() noexcept {
+    signal_set set;
     ::sigemptyset(&set);
     for (const int each : {SIGPIPE, SIGXFSZ, SIGTTOU}) ::sigaddset(&set, each);
     return set;
   }
-  [[nodiscard]] static signals block(const signals& set) noexcept {
-    signals before;
+  [[nodiscard]] static signal_set block(const signal_set& set) noexcept {
+    signal_set before;
     static_cast<void>(::pthread_sigmask(SIG_BLOCK, &set, &before));
     return before;
   }
-  static void restore(const signals& before) noexcept {
+  static void restore(const signal_set& before) noexcept {
     static_cast<void>(::pthread_sigmask(SIG_SETMASK, &before, nullptr));
   }
-  [[nodiscard]] static signals pending() noexcept {
-    signals set;
+  [[nodiscard]] static signal_set pending() noexcept {
+    signal_set set;
     static_cast<void>(::sigpending(&set));
     return set;
   }
-  static void take(int signal, const signals& pending_before) noexcept {
-    const signals now = pending();
+  static void take(int signal, const signal_set& pending_before) noexcept {
+    const signal_set now = pending();
     if (::sigismember(&pending_before, signal) != 0 || ::sigismember(&now, signal) == 0) return;
-    signals set;
+    signal_set set;
     ::sigemptyset(&set);
     ::sigaddset(&set, signal);
     static_cast<void>(::sigwait(&set, &signal));
@@ -77,27 +77,27 @@ struct quiet_calls {
 #else
 /// The system calls of the writer. Each returns an error as its negated number.
 struct quiet_calls {
-  using signals = std::uint64_t;  // a bit for each
+  using signal_set = std::uint64_t;  // a bit for each
   struct errno_keeper {};         // none of the calls changes it
 
-  [[nodiscard]] static constexpr signals of(int signal) noexcept { return signals{1} << (signal - 1); }
-  [[nodiscard]] static constexpr signals of_writes() noexcept { return of(pipe_) | of(file_size_) | of(terminal_); }
-  [[nodiscard]] static signals block(const signals& set) noexcept {
-    signals before = 0;
+  [[nodiscard]] static constexpr signal_set of(int signal) noexcept { return signal_set{1} << (signal - 1); }
+  [[nodiscard]] static constexpr signal_set of_writes() noexcept { return of(pipe_) | of(file_size_) | of(terminal_); }
+  [[nodiscard]] static signal_set block(const signal_set& set) noexcept {
+    signal_set before = 0;
     detail::call_kernel(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, &set, &before, sizeof set);
     return before;
   }
-  static void restore(const signals& before) noexcept {
+  static void restore(const signal_set& before) noexcept {
     detail::call_kernel(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &before, nullptr, sizeof before);
   }
-  [[nodiscard]] static signals pending() noexcept {
-    signals set = 0;
+  [[nodiscard]] static signal_set pending() noexcept {
+    signal_set set = 0;
     detail::call_kernel(SYS_rt_sigpending, &set, sizeof set);
     return set;
   }
-  static void take([[maybe_unused]] int signal, [[maybe_unused]] const signals& pending_before) noexcept {
+  static void take([[maybe_unused]] int signal, [[maybe_unused]] const signal_set& pending_before) noexcept {
 #if defined(SYS_rt_sigtimedwait)
-    const signals set = of(signal) & ~pending_before;
+    const signal_set set = of(signal) & ~pending_before;
     const long at_once[2] = {};
     detail::call_kernel(SYS_rt_sigtimedwait, &set, nullptr, at_once, sizeof set);
 #endif
@@ -141,7 +141,7 @@ public:
   }
 
 private:
-  quiet_calls::signals before_, pending_;
+  quiet_calls::signal_set before_, pending_;
 };
 
 /// Effects: writes all of the text, in pieces that a pipe takes as a whole; waits two seconds at most for room, since
