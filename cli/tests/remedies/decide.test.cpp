@@ -115,7 +115,7 @@ TEST(remedies, what_may_gain_is_open_with_the_rounds_that_would_decide) {
                                 std::to_string(static_cast<int>(std::ceil(1.1 * static_cast<double>(m.wanted))) + 1) +
                                 "s).");
   m.screened.played = 5;  // too few for any verdict
-  m.remedies[0].measures[0] = effect_with(1, 0, 5);
+  m.remedies[0].measures[run_measure::cpu] = effect_with(1, 0, 5);
   decide(m, threshold);
   EXPECT_EQ(m.decision, remedy_decision::inconclusive);
   m.screened.played = 1;

@@ -40,8 +40,10 @@ inline remedy_measurement measured(const std::vector<made_up_remedy>& remedies, 
   m.screened.seconds = 40;
   for (std::size_t i = 0; i < 20; ++i) {
     run_figures own{}, again{};
-    own.fill(100);
-    again.fill(100 * itself * (i % 2 == 0 ? 1.001 : 0.999));
+    for (const run_measure measure : run_measures) {
+      own[measure] = 100;
+      again[measure] = 100 * itself * (i % 2 == 0 ? 1.001 : 0.999);
+    }
     m.screened.twice.emplace_back(own, again);
   }
   for (const made_up_remedy& r : remedies) {
