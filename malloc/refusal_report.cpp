@@ -51,12 +51,13 @@ void insert(holders& into, const share& more) noexcept {
 }
 
 void write_holder(detail::text_writer<text_output>& text, const heap_statistics& of, const share& each) {
-  text.text("  ").size(each.live_bytes).text(" live in ").grouped(each.live_blocks);
-  if (&each == &of.huge) text.text(" larger blocks\n");
-  else if (&each == &of.runs) text.text(" blocks above ").size(detail::size_classes::largest).text("\n");
+  text.text("  ").size(each.live_bytes).text(" live in ");
+  text.counted(each.live_blocks, &each == &of.huge ? "larger block" : "block");
+  if (&each == &of.huge) text.text("\n");
+  else if (&each == &of.runs) text.text(" above ").size(detail::size_classes::largest).text("\n");
   else {
     const auto size_class = static_cast<std::size_t>(&each - of.of_class.data());
-    text.text(" blocks of ").number(detail::size_classes::bytes_of(size_class)).text(" bytes\n");
+    text.text(" of ").counted(detail::size_classes::bytes_of(size_class), "byte").text("\n");
   }
 }
 

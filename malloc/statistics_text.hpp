@@ -28,7 +28,7 @@ ASHLAR_INLINE_FOR_SIZE inline void write_line(const heap_statistics& of, int pro
   detail::text_writer text(out);
   text.text("ashlar: process ").number(process).text(" (").text(program).text("): at most ");
   text.size(peak_resident_bytes()).text(" resident; ").size(of.all.live_bytes).text(" live in ");
-  text.grouped(of.all.live_blocks).text(" blocks, ").size(of.all.spare_bytes + of.all.waste_bytes + of.free_bytes);
+  text.counted(of.all.live_blocks, "block").text(", ").size(of.all.spare_bytes + of.all.waste_bytes + of.free_bytes);
   text.text(" free, ").size(of.held_bytes).text(" held\n").flush();
 }
 

@@ -63,8 +63,8 @@ void write_group(detail::text_writer<drop_in::text_output>& out, std::size_t num
   records.sum(number, count, bytes);
   const group_figures now = of.figures();
   out.text("ashlar: route: ").text(of.name()).text(of.is_pool() ? " (pool): " : " (arena): ");
-  out.grouped(count).text(" allocations, ").size(bytes).text("; at most ").size(now.most_chunks * of.chunk_bytes());
-  out.text(" in ").grouped(now.most_chunks).text(" chunks, at the end ").grouped(now.chunks);
+  out.counted(count, "allocation").text(", ").size(bytes).text("; at most ").size(now.most_chunks * of.chunk_bytes());
+  out.text(" in ").counted(now.most_chunks, "chunk").text(", at the end ").grouped(now.chunks);
   if (now.dies_young) out.text("; given up: its blocks die young");
   else if (now.is_given_up) out.text("; given up: pinned ").size(now.pinned_when_given_up);
   out.text("\n");
@@ -78,7 +78,7 @@ void write_report(int descriptor) noexcept {
       .text(" (")
       .text(::program_invocation_short_name)
       .text("): ");
-  out.number(plan().sites_found).text(" of ").number(plan().sites).text(" sites found\n");
+  out.number(plan().sites_found).text(" of ").counted(plan().sites, "site").text(" found\n");
   for (std::size_t i = 0; i != range.count; ++i) write_group(out, i);
   out.flush();
 }

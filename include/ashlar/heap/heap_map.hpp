@@ -107,9 +107,9 @@ private:
   void tiles() {
     constexpr std::string_view end = "</span></div>\n";
     out_.text("<div class=\"tiles\">\n");
-    tile("held", heap_.held_bytes).grouped(heap_.segments).text(" segments").text(end);
-    tile("live", heap_.all.live_bytes).grouped(heap_.all.live_blocks).text(" blocks").text(end);
-    tile("spare", heap_.all.spare_bytes).grouped(heap_.all.spare_blocks).text(" blocks").text(end);
+    tile("held", heap_.held_bytes).counted(heap_.segments, "segment").text(end);
+    tile("live", heap_.all.live_bytes).counted(heap_.all.live_blocks, "block").text(end);
+    tile("spare", heap_.all.spare_bytes).counted(heap_.all.spare_blocks, "block").text(end);
     tile("waste", heap_.all.waste_bytes).text("outside cells").text(end);
     tile("free", heap_.free_bytes + heap_.fresh_bytes).size(heap_.fresh_bytes).text(" fresh").text(end);
     tile("metadata", heap_.head_bytes + heap_.table_bytes).text("headers and tables").text(end);

@@ -123,8 +123,8 @@ private:
     text("soft", 0, 43).text("cells of</text>\n");
     for (std::size_t size_class = 1; size_class <= size_classes::count; ++size_class) {
       out_.text("<g class=\"k").number(size_class).text("\">");
-      box("", left + (size_class - 1) * 11, 32, 11, 14).text("><title>").number(size_classes::bytes_of(size_class));
-      out_.text(" bytes</title></rect></g>\n");
+      box("", left + (size_class - 1) * 11, 32, 11, 14).text("><title>");
+      out_.counted(size_classes::bytes_of(size_class), "byte").text("</title></rect></g>\n");
     }
     for (const std::size_t bytes : {16u, 128u, 256u, 512u, 1024u, 2048u, 4096u, 8192u, 16384u, 32768u}) {
       text("soft", left + 5 + (size_classes::of(bytes) - 1) * 11, 59, "middle")
@@ -206,7 +206,7 @@ private:
 
   void describe(const heap_region& piece) {
     if (piece.kind == region_kind::slab) {
-      out_.number(piece.cell_bytes).text(" byte cells: ").number(piece.live).text(" of ").number(piece.capacity);
+      out_.number(piece.cell_bytes).text("-byte cells: ").number(piece.live).text(" of ").number(piece.capacity);
       out_.text(" live, ").percentage(piece.live, piece.capacity).text("\n");
       if (piece.dropped_bytes != 0) out_.size(piece.dropped_bytes).text(" of the free ones given back\n");
     }

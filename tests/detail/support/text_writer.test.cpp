@@ -54,6 +54,8 @@ TEST(text_writer, writes_numbers_as_they_are) {
   EXPECT_EQ(written([](auto& w) { w.hex(0xbeef).text(" ").address(reinterpret_cast<void*>(4096)); }), "beef 0x1000");
   EXPECT_EQ(written([](auto& w) { w.grouped(0).text(" ").grouped(999).text(" ").grouped(1000); }), "0 999 1,000");
   EXPECT_EQ(written([](auto& w) { w.grouped(123'456).text(" ").grouped(1'000'070); }), "123,456 1,000,070");
+  const auto counted = [](std::uint64_t n) { return written([&](auto& w) { w.counted(n, "block"); }); };
+  EXPECT_EQ(counted(0) + ", " + counted(1) + ", " + counted(2000), "0 blocks, 1 block, 2,000 blocks");
 }
 
 TEST(text_writer, writes_sizes_in_three_figures) {

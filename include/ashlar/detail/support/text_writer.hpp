@@ -60,6 +60,12 @@ public:
     return grouped(value / 1000).text(",").number(value / 100 % 10).number(value / 10 % 10).number(value % 10);
   }
 
+  /// Effects: writes the grouped number and its noun: 1 block, 2,000 blocks.
+  text_writer& counted(std::uint64_t value, std::string_view noun) {
+    grouped(value).text(" ").text(noun);
+    return value == 1 ? *this : text("s");
+  }
+
   /// Effects: writes a number of bytes with three digits and a unit: 48 B, 1.50 KiB, 12.0 MiB, 310 GiB.
   text_writer& size(std::uint64_t bytes) {
     if (bytes < 1000) return number(bytes).text(" B");
