@@ -137,10 +137,13 @@ private:
   void take(advised_site& s, const advice_rule& rule, const std::string& evidence, const site_list& container) const {
     s.rule = &rule;
     s.estimate = touched_ns(*s.features, rule, limits_);
-    const std::string which = s.request.container.empty()
-                                  ? std::string("in this function allocate this size, and are judged together")
-                                  : "allocate for this " + s.request.container + ", and it has one allocator";
-    s.evidence = fmt::format("{}; {} calls {}", evidence, in_words(container.size()), which);
+    const std::string which =
+        s.request.container.empty()
+            ? in_words(container.size(), "call in this function allocates this size, and is judged alone",
+                       "calls in this function allocate this size, and are judged together")
+            : in_words(container.size(), "call allocates", "calls allocate") + " for this " + s.request.container +
+                  ", and it has one allocator";
+    s.evidence = evidence + "; " + which;
   }
 
   const program_features& program_;

@@ -48,7 +48,8 @@ std::string few_sites(const std::vector<page_site>& sites, const std::vector<pag
   if (count == 0) return "";
   const page_site& first = sites[leftovers.front().site];
   if (count == 1) return fmt::format("{} of it is from one site, {}.", part_of(sum, all), first.function);
-  return fmt::format("{} of it is from {} sites; the largest is {}.", part_of(sum, all), count, first.function);
+  return fmt::format("{} of it is from {}; the largest is {}.", part_of(sum, all), counted(count, "site"),
+                     first.function);
 }
 
 }  // namespace
@@ -66,10 +67,9 @@ std::vector<std::string> ending_words(const advice& a, bool cut_short, std::vect
   }
   if (p.never_freed.objects == 0) return {"Every recorded object was freed."};
   std::vector<std::string> words = {
-      fmt::format("When the recording ends, {} in {} object{} {} alive: {} of the peak, {} of all that was allocated.",
-                  in_bytes(p.never_freed.bytes), in_words(p.never_freed.objects), p.never_freed.objects == 1 ? "" : "s",
-                  p.never_freed.objects == 1 ? "is" : "are", part_of(p.never_freed.bytes, p.peak.bytes),
-                  part_of(p.never_freed.bytes, p.allocated.bytes))};
+      fmt::format("When the recording ends, {} in {} alive: {} of the peak, {} of all that was allocated.",
+                  in_bytes(p.never_freed.bytes), in_words(p.never_freed.objects, "object is", "objects are"),
+                  part_of(p.never_freed.bytes, p.peak.bytes), part_of(p.never_freed.bytes, p.allocated.bytes))};
   if (const std::string few = few_sites(sites, leftovers, p.never_freed.bytes); !few.empty()) words.push_back(few);
   if (early != 0)
     words.push_back(

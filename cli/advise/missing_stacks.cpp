@@ -14,17 +14,20 @@ namespace {
 std::string effect_of(const stack_counts& counts) {
   if (counts.without == counts.allocations)
     return "No allocation has a call stack, so there are no call sites to advise on";
-  return fmt::format("{} of {} allocations {}, and cannot be advised on", grouped(counts.without),
-                     grouped(counts.allocations), counts.without == 1 ? "has no call stack" : "have no call stacks");
+  return fmt::format("{} of {} {}, and cannot be advised on", grouped(counts.without),
+                     counted(counts.allocations, "allocation"),
+                     counts.without == 1 ? "has no call stack" : "have no call stacks");
 }
 
 std::string cause_of(const stack_counts& counts) {
   if (counts.unasked.size() == 1)
     return counts.unasked.front() + " was recorded with --stacks 0; --stacks 16 records them";
   if (!counts.unasked.empty())
-    return fmt::format("{} traces were recorded with --stacks 0; --stacks 16 records them", counts.unasked.size());
+    return counted(counts.unasked.size(), "trace was", "traces were") +
+           " recorded with --stacks 0; --stacks 16 records them";
   if (counts.is_table_full)
-    return fmt::format("a recorder keeps {} different stacks, and the program has more", grouped(recorder::max_stacks));
+    return fmt::format("a recorder keeps {}, and the program has more",
+                       counted(recorder::max_stacks, "different stack"));
   return "the recorder could not unwind the program there: before its start, or over a C library without an unwinder";
 }
 

@@ -160,9 +160,10 @@ page_lanes lanes_of(const lane_history& history, std::uint32_t threads) {
     lanes.spans.push_back({lane_title(key.first, name), key.second, lane.spans, lane.total_ns, lane.covered_ns});
   }
   if (threads > lanes.threads.size() && lanes.threads.size() == lane_history::most_threads)
-    lanes.note = fmt::format("The first {} of {} threads are shown. ", lanes.threads.size(), threads);
+    lanes.note = fmt::format("Shown are the first {} of {}. ", lanes.threads.size(), counted(threads, "thread"));
   if (history.spans_left_out() != 0)
-    lanes.note += fmt::format("{} spans of further names are left out.", in_words(history.spans_left_out()));
+    lanes.note +=
+        in_words(history.spans_left_out(), "span of a further name is", "spans of further names are") + " left out.";
   return lanes;
 }
 
@@ -207,14 +208,12 @@ std::vector<fact_tile> facts(const advice& a) {
   const program_features& p = a.features;
   const auto runs = std::max<std::uint64_t>(p.traces, 1);
   const double calls_ns = static_cast<double>(p.allocated.objects) * a.limits.pair_ns / static_cast<double>(runs);
-  const auto bytes_of = [](const study::amount& n) {
-    return fmt::format("{} object{}", in_words(n.objects), n.objects == 1 ? "" : "s");
-  };
-  return {{"recorded", human_time(static_cast<double>(p.duration_ns)), in_words(p.events) + " events"},
+  const auto bytes_of = [](const study::amount& n) { return in_words(n.objects, "object"); };
+  return {{"recorded", human_time(static_cast<double>(p.duration_ns)), in_words(p.events, "event")},
           {"allocated", in_bytes(p.allocated.bytes), bytes_of(p.allocated)},
           {"peak", in_bytes(p.largest_peak), p.traces == 1 ? bytes_of(p.peak) : "of one trace"},
           {"alive at the end", in_bytes(p.never_freed.bytes), bytes_of(p.never_freed)},
-          {"threads", in_words(p.threads), in_words(p.freed_by_others) + " frees across"},
+          {"threads", in_words(p.threads), in_words(p.freed_by_others, "free across", "frees across")},
           {"estimate for all calls", human_time(calls_ns),
            a.limits.program_ns > 0 ? percent(calls_ns, a.limits.program_ns) + " of the program"
                                    : fmt::format("{:.0f} ns a pair", a.limits.pair_ns)}};
@@ -223,8 +222,8 @@ std::vector<fact_tile> facts(const advice& a) {
 std::string summary_of(const advice& a, std::size_t remedies) {
   if (a.features.allocated.objects == 0) return "No allocation was recorded: there is nothing to advise.";
   if (a.sites.empty()) return "The trace has no call sites to advise on.";
-  if (remedies == 0) return fmt::format("Change nothing at any of {} call sites.", in_words(a.sites.size()));
-  return fmt::format("{} of {} call sites {} a remedy to try.", in_words(remedies), in_words(a.sites.size()),
+  if (remedies == 0) return fmt::format("Change nothing at {}.", in_words(a.sites.size(), "call site"));
+  return fmt::format("{} of {} {} a remedy to try.", in_words(remedies), in_words(a.sites.size(), "call site"),
                      remedies == 1 ? "has" : "have");
 }
 

@@ -54,8 +54,7 @@ bool fires_small(const site_facts& s) { return is_too_small(s.f, s.program, s.li
 std::string why_small(const site_facts& s) {
   const site_features& f = s.f;
   if (static_cast<double>(f.allocated.objects) < s.limits.least_objects)
-    return fmt::format("{} object{} too few to show a pattern", in_words(f.allocated.objects),
-                       f.allocated.objects == 1 ? " is" : "s are");
+    return in_words(f.allocated.objects, "object is", "objects are") + " too few to show a pattern";
   return fmt::format("its calls take about {}, {} of all, and hold {} of the program's peak",
                      human_time(estimate_ns(f, s.limits)), part_of(f.allocated.objects, s.program.allocated.objects),
                      part_of(f.at_program_peak.bytes, s.program.peak.bytes));
@@ -92,8 +91,9 @@ bool fires_reserve(const site_facts& s) {
 
 std::string why_reserve(const site_facts& s) {
   const growth_features& g = s.f.growth;
-  return fmt::format("{} chains of growth end at {} (median; nine of ten at {} or less) after {:.1f} steps each",
-                     in_words(g.chains), in_bytes(g.final_bytes.quantile(0.5)), in_bytes(g.final_bytes.quantile(0.9)),
+  return fmt::format("{} at {} (median; nine of ten at {} or less) after {:.1f} steps each",
+                     in_words(g.chains, "chain of growth ends", "chains of growth end"),
+                     in_bytes(g.final_bytes.quantile(0.5)), in_bytes(g.final_bytes.quantile(0.9)),
                      share(g.steps, g.chains));
 }
 
@@ -115,8 +115,8 @@ bool fires_hand_over(const site_facts& s) {
 }
 
 std::string why_hand_over(const site_facts& s) {
-  return fmt::format("thread {} allocates them, and thread {} frees {} of them", s.f.births.first,
-                     s.f.foreign_deaths.first, part_of(s.f.freed_by_others, s.f.allocated.objects));
+  return fmt::format("they are allocated by thread {}, and {} of them freed by thread {}", s.f.births.first,
+                     part_of(s.f.freed_by_others, s.f.allocated.objects), s.f.foreign_deaths.first);
 }
 
 bool fires_scratch(const site_facts& s) {
@@ -130,8 +130,8 @@ std::string why_scratch(const site_facts& s) {
 }
 
 std::string batches(const site_features& f) {
-  return fmt::format("they die together, in {} batch{} of {} objects on average", in_words(f.batches.epochs),
-                     f.batches.epochs == 1 ? "" : "es", in_words(static_cast<std::uint64_t>(objects_an_epoch(f))));
+  return fmt::format("they die together, in {} of {} on average", in_words(f.batches.epochs, "batch", "batches"),
+                     in_words(static_cast<std::uint64_t>(objects_an_epoch(f)), "object"));
 }
 
 bool fires_arena(const site_facts& s) {
@@ -155,9 +155,9 @@ bool fires_fixed_phase(const site_facts& s) {
 std::string why_fixed_phase(const site_facts& s) {
   const phase_features& p = s.phases;
   return fmt::format(
-      "in each of {} phases between the marks {} and {} there are {} of them, with the same sizes, births "
-      "and deaths",
-      in_words(p.phases), p.opening, p.closing, in_words(p.objects / p.phases));
+      "in each of {} between the marks {} and {} there {} of them, with the same sizes, births and deaths",
+      in_words(p.phases, "phase"), p.opening, p.closing,
+      fmt::format("{} {}", p.objects / p.phases == 1 ? "is" : "are", in_words(p.objects / p.phases)));
 }
 
 bool fires_counted_arena(const site_facts& s) {
@@ -183,11 +183,11 @@ std::string why_region(const site_facts& s) {
 bool fires_segregate(const site_facts& s) { return pins_pages(s.f, s.program, s.limits); }
 
 std::string why_segregate(const site_facts& s) {
-  return fmt::format("{} outlive {} of other allocations, and lie between short-lived blocks: they may keep {} pages, "
+  return fmt::format("{} outlive {} of other allocations, and lie between short-lived blocks: they may keep {}, "
                      "where {} would do",
                      part_of(long_lived(s.f, s.limits), s.f.allocated.objects),
-                     in_bytes(static_cast<std::uint64_t>(s.limits.long_life)), in_words(pinned_pages(s.f, s.program)),
-                     in_words(s.f.peak_bytes / advice_page_bytes + 1));
+                     in_bytes(static_cast<std::uint64_t>(s.limits.long_life)),
+                     in_words(pinned_pages(s.f, s.program), "page"), in_words(s.f.peak_bytes / advice_page_bytes + 1));
 }
 
 bool fires_pool(const site_facts& s) {
@@ -198,10 +198,10 @@ bool fires_pool(const site_facts& s) {
 }
 
 std::string why_pool(const site_facts& s) {
-  const std::string sizes = s.f.sizes.distinct() == 1 ? "one size" : fmt::format("{} sizes", s.f.sizes.distinct());
+  const std::string sizes = s.f.sizes.distinct() == 1 ? "one size" : counted(s.f.sizes.distinct(), "size");
   const std::string holder = s.request.container.empty() ? "" : ", the nodes of a " + s.request.container;
-  return fmt::format("they have {}{}, and {} are alive at most", sizes,
-                     s.request.kind == container_kind::node ? holder : "", in_words(s.f.peak_objects));
+  return fmt::format("they have {}{}, and {} alive at most", sizes,
+                     s.request.kind == container_kind::node ? holder : "", in_words(s.f.peak_objects, "is", "are"));
 }
 
 bool fires_always(const site_facts&) { return true; }
@@ -209,8 +209,8 @@ bool fires_always(const site_facts&) { return true; }
 std::string why_nothing(const site_facts& s) {
   const site_features& f = s.f;
   if (grows(f)) return "they grow, but to sizes that vary";
-  return fmt::format("{} size{}, but neither an order of deaths nor batches, and a pool would hold too much",
-                     f.sizes.distinct(), f.sizes.distinct() == 1 ? "" : "s");
+  return counted(f.sizes.distinct(), "size") +
+         ", but neither an order of deaths nor batches, and a pool would hold too much";
 }
 
 constexpr std::array rules = {

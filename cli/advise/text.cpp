@@ -24,10 +24,10 @@ std::string paragraph(const std::string& text, const std::string& indent) {
 std::string heading(const advice& a) {
   const program_features& p = a.features;
   std::string text = shorten(a.program.empty() ? a.traces.front() : a.program, width) + "\n";
-  text += paragraph(fmt::format("{}{} events: {} allocations of {}, at most {} alive at once, {} thread{}.",
-                                p.traces == 1 ? "" : fmt::format("{} traces, ", p.traces), in_words(p.events),
-                                in_words(p.allocated.objects), in_bytes(p.allocated.bytes), in_bytes(p.largest_peak),
-                                p.threads, p.threads == 1 ? "" : "s"),
+  text += paragraph(fmt::format("{}{}: {} of {}, at most {} alive at once, {}.",
+                                p.traces == 1 ? "" : counted(p.traces, "trace") + ", ", in_words(p.events, "event"),
+                                in_words(p.allocated.objects, "allocation"), in_bytes(p.allocated.bytes),
+                                in_bytes(p.largest_peak), counted(p.threads, "thread")),
                     "");
   for (const std::string& warning : a.warnings) text += paragraph(warning, "");
   return text;
@@ -50,16 +50,16 @@ std::string malloc_remedy(const advice& a) {
 std::string page_remedy(const advice& a) {
   const program_features& p = a.features;
   if (p.largest_peak < many_bytes)
-    return fmt::format("page policy: change nothing: {} at the peak are {} pages.", in_bytes(p.largest_peak),
-                       in_words(p.largest_peak / advice_page_bytes + 1));
+    return fmt::format("page policy: change nothing: {} at the peak are {}.", in_bytes(p.largest_peak),
+                       in_words(p.largest_peak / advice_page_bytes + 1, "page"));
   const std::string mapped = p.mapped_blocks == 0
                                  ? ""
-                                 : fmt::format(", and {} blocks of 128 KiB or more ({}) may be mapped again and again",
-                                               in_words(p.mapped_blocks), in_bytes(p.mapped_bytes));
-  return fmt::format("page policy: SIMULATED: at least {} pages are touched for the first time{}. A trace shows no "
+                                 : fmt::format(", and {} of 128 KiB or more ({}) may be mapped again and again",
+                                               in_words(p.mapped_blocks, "block"), in_bytes(p.mapped_bytes));
+  return fmt::format("page policy: SIMULATED: at least {} touched for the first time{}. A trace shows no "
                      "fault; to measure: the program with GLIBC_TUNABLES=glibc.malloc.hugetlb=1, or 'ashlar run "
                      "--option huge_pages=1 -- PROG', and with populate=1.",
-                     in_words(p.largest_peak / advice_page_bytes), mapped);
+                     in_words(p.largest_peak / advice_page_bytes, "page is", "pages are"), mapped);
 }
 
 namespace {
@@ -84,8 +84,7 @@ std::string amounts_text(const advised_site& s, const advice& a) {
 namespace {
 
 std::string title_text(const advised_site& s, const call_tree& tree) {
-  const std::string more =
-      s.more_places == 0 ? "" : fmt::format(" and {} more place{}", s.more_places, s.more_places == 1 ? "" : "s");
+  const std::string more = s.more_places == 0 ? "" : " and " + counted(s.more_places, "more place");
   return shorten(site_title(s, tree), width - 6 - more.size()) + more;
 }
 
@@ -123,7 +122,8 @@ std::string advice_text(const advice& a, const call_tree& tree, std::size_t top)
   const auto is_unchanged = [](const advised_site& s) { return s.rule->proposes == remedy::nothing; };
   const auto first =
       static_cast<std::size_t>(std::find_if(a.sites.begin(), a.sites.end(), is_unchanged) - a.sites.begin());
-  text += fmt::format("\nBy call site: {} of {} have a remedy to try\n", in_words(first), in_words(a.sites.size()));
+  text += fmt::format("\nBy call site: {} of {} {} a remedy to try\n", in_words(first), in_words(a.sites.size()),
+                      first == 1 ? "has" : "have");
   if (!a.order.empty()) text += paragraph(a.order, "");
   for (std::size_t i = 0; i < std::min(first, top); ++i) text += site_text(i + 1, a.sites[i], a, tree);
   if (first > top) text += fmt::format("\n     and {} more behind them; --top shows them\n", in_words(first - top));

@@ -18,6 +18,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/advise/grouping.hpp"
+#include "cli/support/table_units.hpp"
 
 namespace ashlar::cli {
 
@@ -44,8 +45,8 @@ bool has_interval(const json& remedy, const json& data) {
 site_trial trial_of_part(const json& effect) {
   const std::size_t together = effect.at("groups").size();
   return {.found = effect.at("interval")[1].get<double>() < 1 ? trial_result::gain : trial_result::no_gain,
-          .text = (together == 1 ? "" : fmt::format("{} groups together: ", together)) +
-                  effect.at("text").get<std::string>(),
+          .text =
+              (together == 1 ? "" : counted(together, "group") + " together: ") + effect.at("text").get<std::string>(),
           .log_ratio = std::log(effect.at("ratio").get<double>()),
           .groups = effect.at("groups")};
 }
@@ -54,7 +55,7 @@ site_trial trial_of_part(const json& effect) {
 site_trial trial_of_plan(const json& remedy, std::size_t groups, const json& data) {
   const json& cpu = remedy.at("measures").at("cpu_ms");
   site_trial trial{.found = trial_result::open,
-                   .text = (groups == 1 ? "" : fmt::format("all {} groups of the plan together: ", groups)) +
+                   .text = (groups == 1 ? "" : "all " + counted(groups, "group") + " of the plan together: ") +
                            remedy.at("text").get<std::string>(),
                    .log_ratio = std::log(cpu.at("ratio").get<double>()),
                    .groups = std::vector<std::size_t>(groups)};
@@ -109,7 +110,7 @@ std::string untried(const advised_site& s, const advice& a, const call_tree& tre
   if (const char* const obstacle = group_obstacle(*s.features, a.limits)) return obstacle;
   for (const ungrouped_site& site : a.ungrouped)
     if (has_ancestor(s.node, site.node, tree)) return site.obstacle;
-  return fmt::format("its route would have more than {} frames", most_routed_depth);
+  return "its route would have more than " + counted(most_routed_depth, "frame");
 }
 
 /// Returns: what would have been seen, for a site that was not tried.

@@ -197,8 +197,10 @@ std::string why_no_plan(const program_features& p, const route_plan& plan, const
   if (p.without_stack == p.allocated.objects) return "no allocation has a call stack, so that no site is known";
   if (left_out.empty()) return "no long-lived objects are worth memory of their own";
   const std::string& first = left_out.front().text;
-  return fmt::format("none of the {} sites worth memory of their own can be routed: {}", left_out.size(),
-                     first.substr(0, first.find_last_not_of('.') + 1));
+  const std::string none = left_out.size() == 1 ? "the only site worth memory of its own cannot be routed: "
+                                                : "none of the " + counted(left_out.size(), "site") +
+                                                      " worth memory of their own can be routed: ";
+  return none + first.substr(0, first.find_last_not_of('.') + 1);
 }
 
 /// The program is a module of the plan though all sites lie in libraries: a plan is for one program. Effects:

@@ -44,17 +44,20 @@ std::string arena_note(const site_features& f) {
 }
 
 std::string arena_gain(const site_features& f) {
-  return fmt::format(
-      "chunks hold {} at their peak, {:.2f} times the live bytes and one chunk of {}; {} chunk{} pinned{}",
-      in_bytes(f.arena.peak_held_bytes()), f.arena.held_by_live(), in_bytes(counted_arena_model::chunk_bytes),
-      in_words(f.arena.pinned_chunks()), f.arena.pinned_chunks() == 1 ? " is" : "s are", arena_note(f));
+  return fmt::format("chunks hold {} at their peak, {:.2f} times the live bytes and one chunk of {}; {} pinned{}",
+                     in_bytes(f.arena.peak_held_bytes()), f.arena.held_by_live(),
+                     in_bytes(counted_arena_model::chunk_bytes),
+                     in_words(f.arena.pinned_chunks(), "chunk is", "chunks are"), arena_note(f));
+}
+
+std::string fewer_mallocs(std::uint64_t n) {
+  return in_words(n, "malloc and its free fewer", "mallocs and their frees fewer");
 }
 
 std::string pool_gain(const advised_site& s) {
   const pool_model pool = pool_of(s);
-  return fmt::format("{} slab{} {} for {} live at most, with {} free cells", in_words(pool.slabs),
-                     pool.slabs == 1 ? " holds" : "s hold", in_bytes(pool.held_bytes), in_bytes(s.features->peak_bytes),
-                     in_words(pool.holes));
+  return fmt::format("{} {} for {} live at most, with {}", in_words(pool.slabs, "slab holds", "slabs hold"),
+                     in_bytes(pool.held_bytes), in_bytes(s.features->peak_bytes), in_words(pool.holes, "free cell"));
 }
 
 bool has_pool_sizes(const site_features& f, const advice_limits& limits) {
@@ -67,12 +70,12 @@ std::string simulated(const advised_site& s, const advice_limits& limits) {
     case remedy::nothing: return "";
     case remedy::inline_buffer:
     case remedy::static_plan:
-    case remedy::keep_object: return fmt::format("{} mallocs and their frees fewer", in_words(f.allocated.objects));
+    case remedy::keep_object: return fewer_mallocs(f.allocated.objects);
     case remedy::reserve:
-      return fmt::format("{} mallocs and their frees fewer, {} not moved", in_words(f.growth.steps),
-                         in_bytes(f.growth.moved_bytes));
+      return fmt::format("{}, {} not moved", fewer_mallocs(f.growth.steps), in_bytes(f.growth.moved_bytes));
     case remedy::hand_over:
-      return fmt::format("{} frees by another thread go through an inbox, without a lock", in_words(f.freed_by_others));
+      return in_words(f.freed_by_others, "free by another thread goes", "frees by another thread go") +
+             " through an inbox, without a lock";
     case remedy::segregate:
       if (has_pool_sizes(f, limits)) return pool_gain(s);
       [[fallthrough]];

@@ -25,6 +25,7 @@
 #include "cli/support/parse.hpp"
 #include "cli/support/scratch_directory.hpp"
 #include "cli/support/table.hpp"
+#include "cli/support/table_units.hpp"
 #include "cli/support/verb.hpp"
 
 namespace ashlar::cli {
@@ -77,7 +78,7 @@ int check_summary(const command& c, const std::vector<limit>& limits, const stud
 int write_limits(const std::string& file, const study::trace_summary& sum, const trace::name_table& names) {
   const std::vector<limit> limits = limits_of(sum, names);
   write_text(file, limits_file(limits));
-  if (file != "-") fmt::print("{} limits, written to {}\n", limits.size(), file);
+  if (file != "-") fmt::print("{}, written to {}\n", counted(limits.size(), "limit"), file);
   for (const std::string& note : notes_on_threads(sum, names)) {
     if (file == "-") complain("budget", note);
     else fmt::print("{}\n", wrapped("· " + note, 100, "  "));

@@ -33,7 +33,7 @@ std::string range_text(const histogram_row& row, quantity q) {
 }
 
 std::string weight_text(double value, quantity q) {
-  return q == quantity::bytes ? human_bytes(value) : human_count(value) + " objects";
+  return q == quantity::bytes ? human_bytes(value) : human_count(value, "object");
 }
 
 }  // namespace

@@ -26,11 +26,11 @@ std::string verdict(const replay_figures& figures, const replayed_trace& replaye
 std::vector<fact_tile> tiles(const report_data& data) {
   const study::trace_summary& s = data.sum;
   const auto bytes = [](std::uint64_t n) { return human_bytes(static_cast<double>(n)); };
-  return {{"recorded", human_time(static_cast<double>(s.duration_ns)), grouped(data.events) + " events"},
-          {"allocated", bytes(s.allocated.bytes), grouped(s.allocated.objects) + " objects"},
-          {"peak", bytes(s.peak.bytes), grouped(s.peak.objects) + " objects live"},
-          {"never freed", bytes(s.live.bytes), grouped(s.live.objects) + " objects"},
-          {"threads", grouped(data.thread_count), grouped(s.cross_thread) + " frees across"},
+  return {{"recorded", human_time(static_cast<double>(s.duration_ns)), counted(data.events, "event")},
+          {"allocated", bytes(s.allocated.bytes), counted(s.allocated.objects, "object")},
+          {"peak", bytes(s.peak.bytes), counted(s.peak.objects, "object live", "objects live")},
+          {"never freed", bytes(s.live.bytes), counted(s.live.objects, "object")},
+          {"threads", grouped(data.thread_count), counted(s.cross_thread, "free across", "frees across")},
           {"failed calls", grouped(s.failed), "returned null"}};
 }
 

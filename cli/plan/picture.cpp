@@ -11,6 +11,7 @@
 
 #include "cli/plan/names.hpp"
 #include "cli/plan/output.hpp"
+#include "cli/support/table_units.hpp"
 
 namespace ashlar::cli {
 
@@ -71,7 +72,7 @@ std::string rectangle(const frame& f, const plan::buffer& b, const std::string& 
   std::string out = format("<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" ", x, y, w, h) +
                     format("fill=\"hsl(%d,%d%%,%d%%)\"", hue_of(b.id), peak ? 75 : 45, peak ? 55 : 72);
   if (outlined) out += " stroke=\"#333\" stroke-width=\"0.4\"";
-  return out + "><title>buffer " + name + ": " + std::to_string(b.size) + " bytes at " + std::to_string(offset) +
+  return out + "><title>buffer " + name + ": " + counted(b.size, "byte") + " at " + std::to_string(offset) +
          ", live [" + std::to_string(b.birth) + ", " + std::to_string(b.death) + ")</title></rect>\n";
 }
 

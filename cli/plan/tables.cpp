@@ -10,6 +10,7 @@
 
 #include "cli/plan/names.hpp"
 #include "cli/plan/output.hpp"
+#include "cli/support/table_units.hpp"
 
 namespace ashlar::cli {
 
@@ -120,7 +121,7 @@ std::string plan_figures(const plan::problem& p, const plan::layout& l) {
   line("lower bound", std::to_string(l.lower_bound) + " (height is " + ratio(l.height, l.lower_bound) + " of it)");
   line("status     ", std::string(name_of(l.status)) + ", proof: " + std::string(name_of(l.proof)));
   line("peak       ",
-       "moment " + std::to_string(l.peak_moment) + ", " + std::to_string(l.peak_live.size()) + " buffers live");
+       "moment " + std::to_string(l.peak_moment) + ", " + counted(l.peak_live.size(), "buffer") + " live");
   line("greedy     ", std::to_string(l.stats.greedy_height));
   line("partitions ", std::to_string(l.stats.partitions));
   line("sections   ", std::to_string(l.stats.sections));

@@ -39,7 +39,7 @@ public:
   [[nodiscard]] recorded_problem finish(const std::string& path) {
     if (bounds_.marks && !closed_)
       throw std::runtime_error(path + ": the marks " + std::to_string(bounds_.marks->first) + " and " +
-                               std::to_string(bounds_.marks->second) + " do not both occur, in this order");
+                               std::to_string(bounds_.marks->second) + " must both occur, in this order");
     for (plan::buffer& b : result_.content.buffers)
       if (b.death == 0) {
         b.death = end_ + 2;

@@ -24,6 +24,7 @@
 #include "cli/plan/request.hpp"
 #include "cli/plan/trace.hpp"
 #include "cli/support/output.hpp"
+#include "cli/support/table_units.hpp"
 #include "cli/support/verb.hpp"
 
 namespace {
@@ -54,12 +55,13 @@ plan::csv_document load(const request& r) {
   }
   cli::recorded_problem recorded = cli::plan_from_trace(r.trace, r.bounds(), r.damaged);
   if (recorded.content.buffers.empty()) throw std::runtime_error(r.trace + ": nothing is allocated in the phase");
-  std::fprintf(stderr, "%s: %zu buffers, %llu live to the end of the phase, %llu frees of older objects left out\n",
-               r.trace.c_str(), recorded.content.buffers.size(), static_cast<unsigned long long>(recorded.outliving),
-               static_cast<unsigned long long>(recorded.foreign_frees));
+  std::fprintf(stderr, "%s: %s, %s live to the end of the phase, %s left out\n", r.trace.c_str(),
+               cli::counted(recorded.content.buffers.size(), "buffer").c_str(),
+               cli::grouped(recorded.outliving).c_str(),
+               cli::counted(recorded.foreign_frees, "free of an older object", "frees of older objects").c_str());
   if (recorded.threads > 1)
-    std::fprintf(stderr, "%s: %u threads allocate in the phase: its order may change from run to run\n",
-                 r.trace.c_str(), recorded.threads);
+    std::fprintf(stderr, "%s: %s in the phase: its order may change from run to run\n", r.trace.c_str(),
+                 cli::counted(recorded.threads, "thread allocates", "threads allocate").c_str());
   plan::csv_document d;
   d.content = std::move(recorded.content);
   return d;

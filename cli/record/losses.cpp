@@ -16,8 +16,8 @@ constexpr std::size_t most_named = 4;
 
 /// "up to 4,096 events", "up to 4,096 events of each of its 3 threads"
 std::string last_events(std::uint32_t threads) {
-  const std::string most = "up to " + grouped(recorder::log_records) + " events";
-  return threads <= 1 ? most : most + " of each of its " + grouped(threads) + " threads";
+  const std::string most = "up to " + counted(recorder::log_records, "event");
+  return threads <= 1 ? most : most + " of each of its " + counted(threads, "thread");
 }
 
 std::string place_of(const record_status::unfinished& p, int program, const std::string& path,

@@ -11,6 +11,8 @@
 
 #include <ashlar/detail/trace/format.hpp>
 
+#include "cli/support/table_units.hpp"
+
 namespace ashlar::cli {
 
 namespace {
@@ -57,7 +59,7 @@ std::string record_status::failure() const {
   const std::uint32_t failures = page_ == nullptr ? 0 : page_->failures.load();
   if (failures == 0) return {};
   const std::string path(page_->path, page_->path_length.load());
-  const std::string others = failures == 1 ? "" : "; so it went in " + std::to_string(failures) + " processes";
+  const std::string others = failures == 1 ? "" : "; so it went in " + counted(failures, "process", "processes");
   return path + ": " + describe_write_error(page_->first_error.load()) + others;
 }
 

@@ -16,6 +16,7 @@
 
 #include "cli/remedies/decide.hpp"
 #include "cli/routes/plan_text.hpp"
+#include "cli/support/table_units.hpp"
 #include "cli/support/words.hpp"
 #include "cli/verify/attribute.hpp"
 
@@ -108,9 +109,9 @@ private:
     const double wanted =
         1.1 * (static_cast<double>(runs) * each + player_.seconds_of_round(remedies) * static_cast<double>(rounds));
     throw std::runtime_error(fmt::format(
-        "a run takes {:.1f} s, and the first of each of {} remedies exceed the budget of {:.0f} s: a verdict "
+        "a run takes {:.1f} s, and the first run of each of {} takes more than the budget of {:.0f} s: a verdict "
         "needs --budget {:.0f}s at least; nothing was measured",
-        each, remedies, request_->seconds, std::ceil(wanted)));
+        each, counted(remedies, "remedy", "remedies"), request_->seconds, std::ceil(wanted)));
   }
 
   void try_remedies(std::vector<program_remedy> without_code) {
@@ -224,8 +225,7 @@ private:
   }
 
   [[nodiscard]] std::string name_of_part(const std::vector<std::size_t>& part) const {
-    return part.size() == 1 ? request_->routes.groups[part.front()].name
-                            : fmt::format("the other {} groups", part.size());
+    return part.size() == 1 ? request_->routes.groups[part.front()].name : "the other " + counted(part.size(), "group");
   }
 
   void take_parts(const attribution& found, const plan_parts& parts) {

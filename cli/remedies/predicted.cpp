@@ -84,7 +84,7 @@ std::string line_of(const predicted_row& row, const json& replay) {
   const std::string figures = fmt::format("{}; {}", time_text(row), saved_text(row, replay));
   if (row.found == "level") return "change nothing: predicted " + figures;
   if (row.found == "undecided")
-    return fmt::format("undecided: {}; about {:.0f} repetitions would decide", figures, row.wanted);
+    return fmt::format("undecided: {}; about {} would decide", figures, human_count(row.wanted, "repetition"));
   return (row.found == "loss" ? "worse: " : "") + figures;
 }
 
@@ -124,14 +124,15 @@ int predicted_status(const json& replay) { return is_open(rows_of(replay)) ? exi
 std::string predicted_text(const json& replay) {
   const std::vector<predicted_row> rows = rows_of(replay);
   std::string text = wrapped(verdict_of(rows, replay), page_width) + "\n\n";
-  text += wrapped(fmt::format(
-                      "PREDICTED by a replay of the trace, {} repetitions of each in {:.0f} s, against {}: the time "
-                      "of allocation and free, without the program's own code and its cache misses; the intervals "
-                      "hold together with 95 %. '--measure run' measures the program.",
-                      replay.at("repetitions").get<int>(), replay.at("seconds").get<double>(),
-                      replay.at("baseline").is_null() ? "nothing" : replay["baseline"].get<std::string>()),
-                  page_width) +
-          "\n";
+  text +=
+      wrapped(fmt::format("PREDICTED by a replay of the trace, {} of each in {:.0f} s, against {}: the time "
+                          "of allocation and free, without the program's own code and its cache misses; the intervals "
+                          "hold together with 95 %. '--measure run' measures the program.",
+                          counted(replay.at("repetitions").get<std::uint64_t>(), "repetition"),
+                          replay.at("seconds").get<double>(),
+                          replay.at("baseline").is_null() ? "nothing" : replay["baseline"].get<std::string>()),
+              page_width) +
+      "\n";
   constexpr std::size_t name_columns = 24;
   for (const predicted_row& row : rows) {
     const std::string name = row.name + (row.is_preloadable ? "" : " (in the code)");

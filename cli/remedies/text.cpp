@@ -64,16 +64,16 @@ std::string winner_sentence(const remedy_measurement& m) {
 std::string nothing_sentence(const remedy_measurement& m) {
   for (const remedy_effect& e : m.remedies)
     if (e.failure.empty() && e.cpu().effect.pairs > 1)
-      return fmt::format("Change nothing: of {} remedies the best is {}, measured {} processor time; {}.",
-                         m.remedies.size(), e.remedy.name, change_text(e.cpu().effect.ratio()),
-                         seen_text(e.cpu().effect.detectable()));
+      return fmt::format("Change nothing: of {} the best is {}, measured {} processor time; {}.",
+                         counted(m.remedies.size(), "remedy", "remedies"), e.remedy.name,
+                         change_text(e.cpu().effect.ratio()), seen_text(e.cpu().effect.detectable()));
   return "Change nothing: no remedy could be measured.";
 }
 
 std::string open_sentence(const remedy_measurement& m, const remedy_request& request) {
   const double each = m.screened.played == 0 ? 0 : m.screened.seconds / static_cast<double>(m.screened.played);
-  const std::string more = m.wanted > most_rounds ? fmt::format("more than {} rounds", most_rounds)
-                                                  : fmt::format("about {} rounds", m.wanted);
+  const std::string more =
+      (m.wanted > most_rounds ? "more than " : "about ") + counted(std::min(m.wanted, most_rounds), "round");
   const double warming = std::max(0.0, m.seconds - m.screened.seconds - m.confirmed.seconds);
   const double seconds = std::ceil(warming + 1.1 * each * static_cast<double>(m.wanted)) + 1;
   std::string option = fmt::format(" (--budget {:.0f}s)", seconds);
@@ -85,18 +85,17 @@ std::string open_sentence(const remedy_measurement& m, const remedy_request& req
 }
 
 std::string unfit_sentence(const remedy_measurement& m) {
-  return fmt::format(
-      "No verdict, the machine is unfit: the program differs from itself, {} processor time in {} rounds.",
-      change_text(m.itself.ratio()), m.itself.pairs);
+  return fmt::format("No verdict, the machine is unfit: the program differs from itself, {} processor time in {}.",
+                     change_text(m.itself.ratio()), counted(m.itself.pairs, "round"));
 }
 
 /// Returns: the method in a sentence.
 std::string method(const remedy_measurement& m, const remedy_request& request) {
   std::string text =
-      fmt::format("MEASURED on the unmodified program against itself as it is ({}, peak RSS {}): {} of {} runs in "
+      fmt::format("MEASURED on the unmodified program against itself as it is ({}, peak RSS {}): {} of {} in "
                   "random order",
                   amount_text(m.first.cpu_ms, run_measure::cpu), amount_text(m.first.peak_bytes, run_measure::peak),
-                  counted(m.screened.played, "round"), m.screened_names.size());
+                  counted(m.screened.played, "round"), counted(m.screened_names.size(), "run"));
   if (m.confirmed.played != 0)
     text += fmt::format(", then of the best {} of {}", counted(m.confirmed.played, "round"), m.confirmed_names.size());
   return text + fmt::format("; {:.0f} s{}, --seed {}. Processor time; the intervals of each stage hold together with "
@@ -118,11 +117,11 @@ std::string group_list(const remedy_measurement& m) {
   std::stable_sort(order.begin(), order.end(), [&m](std::size_t a, std::size_t b) {
     return m.groups[a].log_ratio.mean < m.groups[b].log_ratio.mean;
   });
-  std::string text =
-      "\n" +
-      wrapped(fmt::format("Each group of the plan, from {} pairs of runs with a random half of them:", m.group_pairs),
-              width) +
-      "\n";
+  std::string text = "\n" +
+                     wrapped(fmt::format("Each group of the plan, from {} of runs with a random half of them:",
+                                         counted(m.group_pairs, "pair")),
+                             width) +
+                     "\n";
   std::size_t leaving = 0;
   for (const std::size_t n : order) {
     const group_effect& group = m.groups[n];
@@ -135,10 +134,11 @@ std::string group_list(const remedy_measurement& m) {
 
 std::string program_itself_note(const paired_effect& itself) {
   if (itself.pairs < least_rounds(itself.error / 2))
-    return fmt::format("The program against itself: {:+.1f} % on average of {} rounds, too few to tell a difference.",
-                       100 * std::expm1(itself.log_ratio.mean), itself.pairs);
-  return fmt::format("The program against itself: {} in {} rounds (98 %), which {}.", change_text(itself.ratio()),
-                     itself.pairs, holds_zero(itself.log_ratio) ? "is no difference" : "chance may do too");
+    return fmt::format("The program against itself: {:+.1f} % on average of {}, too few to tell a difference.",
+                       100 * std::expm1(itself.log_ratio.mean), counted(itself.pairs, "round"));
+  return fmt::format("The program against itself: {} in {} (98 %), which {}.", change_text(itself.ratio()),
+                     counted(itself.pairs, "round"),
+                     holds_zero(itself.log_ratio) ? "is no difference" : "chance may do too");
 }
 
 std::string notes(const remedy_measurement& m) {
@@ -162,8 +162,8 @@ std::string effect_text(const remedy_effect& e, std::size_t least) {
   if (!e.failure.empty()) return "not measured: " + e.failure;
   if (cpu.pairs < 2) return "not measured: too few rounds";
   if (cpu.pairs < least)
-    return fmt::format("undecided: {:+.1f} % on average of {} rounds, too few for an interval",
-                       100 * std::expm1(cpu.log_ratio.mean), cpu.pairs);
+    return fmt::format("undecided: {:+.1f} % on average of {}, too few for an interval",
+                       100 * std::expm1(cpu.log_ratio.mean), counted(cpu.pairs, "round"));
   if (holds_zero(cpu.log_ratio)) return change_nothing(cpu.ratio(), cpu.detectable()) + peak_text(e);
   const char* const word = cpu.log_ratio.mean > 0 ? "worse: " : "";
   return fmt::format("{}{}; {}{}", word, change_text(cpu.ratio()), seen_text(cpu.detectable()), peak_text(e));

@@ -2,6 +2,8 @@
 // Computes the figures of each candidate from its results.
 #include "cli/replay/figures.hpp"
 
+#include "cli/support/table_units.hpp"
+
 namespace ashlar::cli {
 
 namespace {
@@ -80,7 +82,7 @@ candidate_figures figures_of(const candidate_results& results) {
   row.timer_ns = spread_of(results.latency, [](const replay_result& r) { return r.timer_ns; }).median;
   row.timer_step_ns = spread_of(results.latency, [](const replay_result& r) { return r.timer_step_ns; }).median;
   if (row.measured() && row.damaged != 0)
-    row.failure = std::to_string(row.damaged) + " blocks changed under the program: do not use it";
+    row.failure = counted(row.damaged, "block") + " changed under the program: do not use it";
   return row;
 }
 

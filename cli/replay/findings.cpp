@@ -60,8 +60,8 @@ std::string replay_findings_heading(const replay_figures& figures) {
   if (figures.baseline == nullptr || figures.rivals().empty()) return "";
   const char* const trust = has_intervals(figures.played) ? "all intervals together hold with 95 %"
                                                           : "too few for intervals: medians, which may be chance";
-  return fmt::format("Against {}, round by round ({} rounds; {}):", figures.baseline->name, figures.played.rounds,
-                     trust);
+  return fmt::format("Against {}, round by round ({}; {}):", figures.baseline->name,
+                     counted(figures.played.rounds, "round"), trust);
 }
 
 std::vector<std::string> replay_findings(const replay_figures& figures) {

@@ -105,21 +105,21 @@ void note_candidate(std::vector<std::string>& notes, const candidate_figures& ro
         "sized delete passes it in C++; the others do not.");
   if (row.is_heap())
     notes.push_back(fmt::format(
-        "{} is compiled into the replay, the libraries are called; {}{} frees passed the size, as in the program.",
-        row.name, sharing(row, trace), grouped(trace.counts.sized_frees)));
+        "{} is compiled into the replay, the libraries are called; {}{} passed the size, as in the program.", row.name,
+        sharing(row, trace), counted(trace.counts.sized_frees, "free")));
   if (row.stand == replay_stand::tiered_heap)
     notes.emplace_back("A trace does not contain the plan: the row of tiered_heap is its heap, and the test of each "
                        "free for a planned "
                        "block.");
-  if (row.failed != 0) notes.push_back(fmt::format("{} could not serve {} requests.", row.name, grouped(row.failed)));
+  if (row.failed != 0) notes.push_back(fmt::format("{} could not serve {}.", row.name, counted(row.failed, "request")));
 }
 
 }  // namespace
 
 std::string replay_headline(const replayed_trace& trace) {
-  return fmt::format("{}: {} operations on {} thread{}, {} repetitions",
-                     trace.program.empty() ? trace.path : trace.program, grouped(trace.counts.operations),
-                     trace.counts.lanes, trace.counts.lanes == 1 ? "" : "s", trace.repetitions);
+  return fmt::format("{}: {} on {}, {}", trace.program.empty() ? trace.path : trace.program,
+                     counted(trace.counts.operations, "operation"), counted(trace.counts.lanes, "thread"),
+                     counted(trace.repetitions, "repetition"));
 }
 
 std::string replay_table(const replay_figures& figures) {

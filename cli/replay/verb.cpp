@@ -117,10 +117,10 @@ void leave_out_local_heap(std::vector<candidate>& candidates, replayed_trace& tr
     return c.stand == replay_stand::local_heap && trace.counts.crossing != 0;
   });
   if (heaps != 0)
-    trace.left_out.push_back(fmt::format(
-        "local_heap was left out: it is a heap of one thread, and {} objects were freed by a thread that did "
-        "not allocate them.",
-        grouped(trace.counts.crossing)));
+    trace.left_out.push_back(
+        fmt::format("local_heap was left out: it is a heap of one thread, and {} freed by another thread than the "
+                    "allocating one.",
+                    counted(trace.counts.crossing, "object was", "objects were")));
 }
 
 void print_paragraph(const std::string& text) {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "cli/rounds/comparison_text.hpp"
+#include "cli/support/table_units.hpp"
 
 namespace ashlar::cli {
 
@@ -139,7 +140,9 @@ std::string open_questions(const replay_figures& figures) {
 }
 
 std::string too_few(const rounds_played& played) {
-  return has_intervals(played) ? "" : fmt::format(": {} rounds are too few to tell a gain from chance", played.rounds);
+  return has_intervals(played)
+             ? ""
+             : ": " + counted(played.rounds, "round is", "rounds are") + " too few to tell a gain from chance";
 }
 
 bool slower_in_time(const candidate_figures* row) { return row->versus(measure::time).found == finding::loss; }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cli/report/sites.hpp"
+#include "cli/support/table_units.hpp"
 
 namespace ashlar::cli {
 
@@ -63,8 +64,8 @@ std::string span_note(const report_data& data) {
   for (const span_row& each : data.spans) unended += each.sum.unended;
   const std::uint64_t unmatched = data.sum.spans.unmatched_ends;
   if (unended == 0 && unmatched == 0) return "";
-  return "Left out: " + std::to_string(unended) + " spans that have not ended, " + std::to_string(unmatched) +
-         " ends without a beginning.";
+  return "Left out: " + counted(unended, "span that has not ended", "spans that have not ended") + ", " +
+         counted(unmatched, "end") + " without a beginning.";
 }
 
 std::string passed_through_note(const report_data& data) {

@@ -25,7 +25,7 @@ void refuse_other_build(const trace_input& input, const std::string& file) {
 
 std::string unknown_build_note(const trace_input& input, const std::string& file) {
   if (!recorded_build(input).empty()) return {};
-  return fmt::format("{} records no build id: nothing shows that {} is the recorded program.", input.path(), file);
+  return fmt::format("{} has no build id: nothing shows that {} is the recorded program.", input.path(), file);
 }
 
 }  // namespace ashlar::cli

@@ -28,7 +28,7 @@ std::string axis_bytes(double bytes) { return axis_label(bytes, quantity::bytes)
 std::string heading(const std::string& title) { return fmt::format("\n{}\n", title); }
 
 std::string amount_text(const study::amount& a) {
-  return fmt::format("{} in {} objects", human_bytes(static_cast<double>(a.bytes)), grouped(a.objects));
+  return human_bytes(static_cast<double>(a.bytes)) + " in " + counted(a.objects, "object");
 }
 
 std::string calls_text(const report_data& data) {
@@ -49,17 +49,18 @@ std::string facts(const report_data& data) {
   const auto fact = [&](const char* name, const std::string& value) {
     text += fmt::format("  {:<15}{}\n", name, value);
   };
-  fact("recorded", fmt::format("{}, {} events in {}", time(s.duration_ns), grouped(data.events),
+  fact("recorded", fmt::format("{}, {} in {}", time(s.duration_ns), counted(data.events, "event"),
                                human_bytes(static_cast<double>(data.file_bytes))));
   fact("calls", calls_text(data));
   fact("allocated", amount_text(s.allocated));
   fact("peak", fmt::format("{}, after {}", amount_text(s.peak), time(s.peak_ns)));
   fact("never freed", amount_text(s.live));
-  fact("failed", fmt::format("{} calls", grouped(s.failed)));
-  fact("freed", fmt::format("{} objects, {} ({}) by a thread that did not allocate them", grouped(s.frees),
+  fact("failed", counted(s.failed, "call"));
+  fact("freed", fmt::format("{}, {} ({}) by another thread than the allocating one", counted(s.frees, "object"),
                             grouped(s.cross_thread),
                             percent(static_cast<double>(s.cross_thread), static_cast<double>(s.frees))));
-  if (s.unknown != 0) fact("", fmt::format("and {} that were allocated before the recording", grouped(s.unknown)));
+  if (s.unknown != 0)
+    fact("", "and " + counted(s.unknown, "that was", "that were") + " allocated before the recording");
   return text;
 }
 
@@ -140,7 +141,7 @@ std::string threads_text(const report_data& data) {
                human_time(static_cast<double>(t.sum.last_ns)), grouped(t.sum.allocations),
                human_bytes(static_cast<double>(t.sum.bytes)), grouped(t.sum.frees), grouped(t.sum.freed_remote)});
   const std::size_t more = data.thread_count - data.threads.size();
-  return "\n" + table.str() + (more == 0 ? "" : fmt::format("and {} less active threads\n", grouped(more)));
+  return "\n" + table.str() + (more == 0 ? "" : "and " + counted(more, "less active thread") + "\n");
 }
 
 std::string spans_text(const report_data& data) {

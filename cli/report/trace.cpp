@@ -76,7 +76,8 @@ std::string damage_note(const trace::trace_info& info) {
     return fmt::format("The program was killed or is still running: the last events of each of its threads are "
                        "missing, at most {}.",
                        grouped(recorder::log_records));
-  if (info.dropped != 0) return fmt::format("The recorder had to drop {} events: figures are too low.", info.dropped);
+  if (info.dropped != 0)
+    return fmt::format("The recorder had to drop {}: figures are too low.", counted(info.dropped, "event"));
   return "";
 }
 

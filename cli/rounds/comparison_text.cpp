@@ -42,10 +42,10 @@ std::string bytes_change(double from, double to) {
 }
 
 std::string more_rounds(std::size_t wanted, const rounds_played& played, const char* option) {
-  if (wanted > most_rounds) return fmt::format("more than {} repetitions", most_rounds);
+  if (wanted > most_rounds) return "more than " + counted(most_rounds, "repetition");
   const double each = played.rounds == 0 ? 0 : played.seconds / static_cast<double>(played.rounds);
   const double seconds = std::ceil(1.1 * each * static_cast<double>(wanted)) + 1;
-  return fmt::format("about {} repetitions ({} {:.0f})", wanted, option, seconds);
+  return fmt::format("about {} ({} {:.0f})", counted(wanted, "repetition"), option, seconds);
 }
 
 }  // namespace ashlar::cli

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "cli/routes/frame_steps.hpp"
+#include "cli/support/table_units.hpp"
 
 namespace ashlar::cli {
 
@@ -29,12 +30,11 @@ public:
     for (const route_group& group : plan_.groups) groups += text_of(group);
     const std::string all = std::string("route 1") + (reports ? " report\n" : "\n") + modules_ + groups;
     if (numbers_.size() > most_modules)
-      throw std::runtime_error("the plan has sites in " + std::to_string(numbers_.size()) +
-                               " modules, and a router takes " + std::to_string(most_modules) +
-                               ": leave out those with the least gain");
+      throw std::runtime_error("the plan has sites in " + counted(numbers_.size(), "module") + ", and a router takes " +
+                               std::to_string(most_modules) + ": leave out those with the least gain");
     if (all.size() > most_text_bytes)
-      throw std::runtime_error("the sites of the plan take " + std::to_string(all.size()) +
-                               " bytes, and one variable of the environment has " + std::to_string(most_text_bytes) +
+      throw std::runtime_error("the sites of the plan take " + counted(all.size(), "byte") +
+                               ", and one variable of the environment has " + std::to_string(most_text_bytes) +
                                ": leave out those with the least gain");
     return all;
   }

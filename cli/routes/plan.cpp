@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "cli/support/json_guard.hpp"
+#include "cli/support/table_units.hpp"
 
 namespace ashlar::cli {
 
@@ -92,7 +93,7 @@ std::uint64_t number(const json& object, const char* key, std::uint64_t least, s
 const json& list(const json& object, const char* key, std::size_t most) {
   const json& value = member(object, key);
   if (!value.is_array() || value.empty()) refuse(in_quotes(key) + " is no list, or empty");
-  if (value.size() > most) refuse(in_quotes(key) + " has more than " + std::to_string(most) + " entries");
+  if (value.size() > most) refuse(in_quotes(key) + " has more than " + counted(most, "entry", "entries"));
   return value;
 }
 
@@ -178,7 +179,7 @@ void read_sizes(const json& line, route_group& group) {
   }
   group.cell_bytes = number(line, "cell_bytes", 1, most_cell_bytes);
   if (group.chunk_bytes / least_cells < group.cell_bytes)
-    refuse("'chunk_bytes' has no room for " + std::to_string(least_cells) + " cells");
+    refuse("'chunk_bytes' has no room for " + counted(least_cells, "cell"));
 }
 
 /// What may stand in a plan once.
@@ -192,7 +193,7 @@ void check_unseen(const route_group& group, seen_before& seen) {
   for (const route_site& site : group.sites)
     if (!seen.chains.insert(site.chain).second)
       refuse("a site of group " + in_quotes(group.name) + " stands there twice");
-  if (seen.chains.size() > most_sites) refuse("more than " + std::to_string(most_sites) + " sites");
+  if (seen.chains.size() > most_sites) refuse("more than " + counted(most_sites, "site"));
 }
 
 /// Those of ASCII, and U+0080 to U+009F, which terminals obey too. Expects: UTF-8.
@@ -270,7 +271,7 @@ route_plan read_plan(std::istream& from, const std::string& name) {
       }
       plan.groups.push_back(read_group(value, plan));
       check_unseen(plan.groups.back(), seen);
-      if (plan.groups.size() > most_groups) refuse("more than " + std::to_string(most_groups) + " groups");
+      if (plan.groups.size() > most_groups) refuse("more than " + counted(most_groups, "group"));
     }
     if (at == 0) refuse_file("the file is empty, or cannot be read");
   } catch (const std::runtime_error& error) {

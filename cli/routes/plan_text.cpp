@@ -21,7 +21,7 @@ constexpr std::size_t sites_named = 2;
 std::string heading(const route_group& group) {
   std::string text = "  " + shorten(group.name, width / 2) + ", " + resource_text(group);
   if (const auto objects = advised_objects(group))
-    text += fmt::format(", advised for {} objects", human_count(static_cast<double>(*objects)));
+    text += ", advised for " + human_count(static_cast<double>(*objects), "object");
   return text + ":\n";
 }
 

@@ -9,6 +9,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/support/table_units.hpp"
+
 namespace ashlar::cli {
 
 /// For the parser: refuses a member that stands twice in one object, since one of the two would be lost, and a nesting
@@ -20,7 +22,7 @@ public:
 
   bool operator()(int depth, nlohmann::json::parse_event_t event, const nlohmann::json& parsed) {
     using enum nlohmann::json::parse_event_t;
-    if (depth > most_depth) throw std::runtime_error("more than " + std::to_string(most_depth) + " levels of nesting");
+    if (depth > most_depth) throw std::runtime_error("more than " + counted(most_depth, "level") + " of nesting");
     if (event == object_start) keys_.emplace_back();
     if (event == object_end) keys_.pop_back();
     if (event == key && !keys_.back().insert(parsed.get<std::string>()).second)

@@ -64,9 +64,16 @@ std::string grouped(std::uint64_t n) {
   return digits;
 }
 
-std::string counted(std::uint64_t n, const char* noun) { return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s"); }
+std::string human_count(double count, const char* noun) {
+  return human_count(count, noun, (std::string(noun) + "s").c_str());
+}
+std::string human_count(double count, const char* one, const char* many) {
+  return human_count(count) + " " + (std::llround(count) == 1 ? one : many);
+}
+
+std::string counted(std::uint64_t n, const char* noun) { return counted(n, noun, (std::string(noun) + "s").c_str()); }
 std::string counted(std::uint64_t n, const char* one, const char* many) {
-  return fmt::format("{} {}", n, n == 1 ? one : many);
+  return grouped(n) + " " + (n == 1 ? one : many);
 }
 
 std::string percent(double part, double whole) {

@@ -15,7 +15,11 @@ namespace ashlar::cli {
 [[nodiscard]] std::string human_count(double count);
 /// 1,234,567
 [[nodiscard]] std::string grouped(std::uint64_t n);
-/// 1 site, 3 sites
+/// 17 objects, 1 object, 56.7 k objects
+[[nodiscard]] std::string human_count(double count, const char* noun);
+/// 17 batches, 1 batch, 56.7 k batches
+[[nodiscard]] std::string human_count(double count, const char* one, const char* many);
+/// 1 site, 3 sites, 1,234 sites
 [[nodiscard]] std::string counted(std::uint64_t n, const char* noun);
 /// 1 process, 3 processes
 [[nodiscard]] std::string counted(std::uint64_t n, const char* one, const char* many);

@@ -55,7 +55,7 @@ std::string kernel_text(const trial& t, double points) {
     return fmt::format("{} -> {}", amount_text(median(t, m, &run_pair::a), m),
                        amount_text(median(t, m, &run_pair::b), m));
   };
-  return fmt::format("{:+.0f} in the kernel ({}, {} page faults), beyond what the replay saves of it", points,
+  return fmt::format("{:+.0f} in the kernel ({}, page faults {}), beyond what the replay saves of it", points,
                      amounts(run_measure::system), amounts(run_measure::faults));
 }
 
@@ -118,7 +118,7 @@ void sample_misses(trials& tried, const trial_progress& progress) {
 std::string reason_of_miss(const trials& tried, const trial& t) {
   if (!misses(t)) return "";
   const std::string text =
-      fmt::format("{}: the measurement is {:.0f} points off the prediction", t.predicted.name, missed_by(t));
+      fmt::format("{}: the measurement is {} off the prediction", t.predicted.name, human_count(missed_by(t), "point"));
   const auto parts = parts_of_miss(tried, t);
   if (!parts) return text + ". Their cause is unknown: the program could not be sampled here (perf_event_open).";
   return fmt::format("{}: {}.", text, parts_text(tried, t, *parts));

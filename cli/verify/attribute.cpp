@@ -13,6 +13,7 @@
 
 #include "cli/routes/handover.hpp"
 #include "cli/support/table.hpp"
+#include "cli/support/table_units.hpp"
 #include "cli/verify/text.hpp"
 #include "cli/verify/verdict.hpp"
 
@@ -129,8 +130,9 @@ attribution attribute(const experiment_plan& setting, const route_plan& routes, 
   const std::size_t count = parts.size();
   if (count < 2) throw std::runtime_error("a plan of fewer than two groups needs no attribution: verify it whole");
   if (setting.pairs != 0 && setting.pairs < least_pairs_for(count))
-    throw std::runtime_error(fmt::format("{} groups need at least {} pairs (--runs {}), and tell more from {}", count,
-                                         least_pairs_for(count), least_pairs_for(count), wanted_pairs * count));
+    throw std::runtime_error(
+        fmt::format("{} at least {} (--runs {}), and tell more from {}", counted(count, "group needs", "groups need"),
+                    counted(least_pairs_for(count), "pair"), least_pairs_for(count), wanted_pairs * count));
   const std::size_t wanted = setting.pairs != 0 ? setting.pairs : std::min(wanted_pairs * count, most_rounds);
   const auto start = clock::now();
   half_runner runner(setting, routes, parts);

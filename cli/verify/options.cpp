@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "cli/support/budget.hpp"
+#include "cli/support/table_units.hpp"
 
 namespace ashlar::cli {
 
@@ -73,8 +74,9 @@ void add_experiment_options(CLI::App& app, experiment_options& o, const std::str
           ->type_name("N");
   app.final_callback([&o] {
     if (o.runs != automatic && o.budget_option->count() != 0)
-      throw CLI::ValidationError(
-          fmt::format("--budget is for --runs auto: {} pairs take the time that they take", o.runs));
+      throw CLI::ValidationError("--budget is for --runs auto: " + counted(std::stoull(o.runs),
+                                                                           "pair takes the time that it takes",
+                                                                           "pairs take the time that they take"));
   });
 }
 

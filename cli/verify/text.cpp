@@ -62,15 +62,16 @@ std::string confidence_text(double error) { return fmt::format("{:.4g} %", std::
 
 std::string inconclusive(const verification& v, const experiment_plan& plan) {
   const measure_effect& main = v.of(plan.decides);
-  const std::string more = v.wanted > most_rounds ? fmt::format("more than {} pairs", most_rounds)
-                                                  : fmt::format("about {} pairs (--runs {})", v.wanted, v.wanted);
+  const std::string more = v.wanted > most_rounds
+                               ? "more than " + counted(most_rounds, "pair")
+                               : fmt::format("about {} (--runs {})", counted(v.wanted, "pair"), v.wanted);
   const std::size_t least = pairs_for_difference(main.effect.error);
   const std::string few = main.effect.pairs >= least
                               ? ""
                               : fmt::format(", too few to tell a difference at {}, which takes {}",
                                             confidence_text(main.effect.error), least);
-  return fmt::format("Inconclusive: {} {} after {} pairs{}; {} would decide.", change_text(main.effect.ratio()),
-                     facts_of(plan.decides).name, main.effect.pairs, few, more);
+  return fmt::format("Inconclusive: {} {} after {}{}; {} would decide.", change_text(main.effect.ratio()),
+                     facts_of(plan.decides).name, counted(main.effect.pairs, "pair"), few, more);
 }
 
 /// Returns: the first names, and the number of the others.
@@ -86,8 +87,8 @@ std::string why_incomplete(const verification& v) {
   if (!v.spans.empty()) {
     const paired_effect& tail = v.spans.front().effect;
     if (const std::size_t least = pairs_for_difference(tail.error); tail.pairs < least)
-      return fmt::format("{} pairs are too few to tell a worse 99th percentile of {}, which takes {} (--runs {})",
-                         tail.pairs, counted(v.spans.size(), "span"), least, least);
+      return fmt::format("{} too few to tell a worse 99th percentile of {}, which takes {} (--runs {})",
+                         counted(tail.pairs, "pair is", "pairs are"), counted(v.spans.size(), "span"), least, least);
   }
   return v.missing_spans.empty()
              ? "no span is in each run of A and B, so no 99th percentile was compared"
@@ -101,8 +102,8 @@ std::string incomplete(const verification& v, const experiment_plan& plan) {
 
 std::string modes_note(const char* side, const two_modes& m, run_measure measure) {
   const double all = static_cast<double>(m.low.runs + m.high.runs);
-  return fmt::format("{} runs in two modes: {:.0f} % of the runs at {}, {:.0f} % at {}. A mean describes neither.",
-                     side, 100 * static_cast<double>(m.low.runs) / all, amount_text(m.low.centre, measure),
+  return fmt::format("{} has two modes: {:.0f} % of the runs at {}, {:.0f} % at {}. A mean describes neither.", side,
+                     100 * static_cast<double>(m.low.runs) / all, amount_text(m.low.centre, measure),
                      100 * static_cast<double>(m.high.runs) / all, amount_text(m.high.centre, measure));
 }
 
@@ -115,8 +116,8 @@ std::string tail_note(const experiment& runs) {
 void add_run_notes(std::vector<std::string>& notes, const verification& v, const experiment& runs,
                    const experiment_plan& plan) {
   if (plan.pairs == 0 && runs.planned > runs.pairs.size())
-    notes.push_back(fmt::format("The pilot asked for {} pairs; the budget of {} s was enough for {}.", runs.planned,
-                                plan.seconds, runs.pairs.size()));
+    notes.push_back(fmt::format("The pilot asked for {}; the budget of {} s was enough for {}.",
+                                counted(runs.planned, "pair"), plan.seconds, runs.pairs.size()));
   if (v.of(run_measure::cpu).a < 10)
     notes.emplace_back(
         "A run takes less than 10 ms: much of it is the start of the program. A larger input tells more.");
@@ -180,16 +181,16 @@ const char* name_of(verdict decision) noexcept {
 }
 
 std::string unfit_text(const paired_effect& itself, run_measure decides) {
-  return fmt::format("No verdict, the machine is unfit: A differs from itself, {} {} in {} pairs.",
-                     change_text(itself.ratio()), facts_of(decides).name, itself.pairs);
+  return fmt::format("No verdict, the machine is unfit: A differs from itself, {} {} in {}.",
+                     change_text(itself.ratio()), facts_of(decides).name, counted(itself.pairs, "pair"));
 }
 
 std::string itself_note(const paired_effect& itself) {
   if (const std::size_t least = pairs_for_difference(itself.error); itself.pairs < least)
-    return fmt::format("A against A: {} % on average of {} pairs, too few to tell a difference: --runs {} could.",
-                       points(itself.ratio().median - 1), itself.pairs, pairs_with_repeats(least));
-  return fmt::format("A against A: {} in {} pairs ({}), which is no difference.", change_text(itself.ratio()),
-                     itself.pairs, confidence_text(itself.error));
+    return fmt::format("A against A: {} % on average of {}, too few to tell a difference: --runs {} could.",
+                       points(itself.ratio().median - 1), counted(itself.pairs, "pair"), pairs_with_repeats(least));
+  return fmt::format("A against A: {} in {} ({}), which is no difference.", change_text(itself.ratio()),
+                     counted(itself.pairs, "pair"), confidence_text(itself.error));
 }
 
 std::string verdict_sentence(const verification& v, const experiment_plan& plan) {
@@ -225,9 +226,10 @@ std::string effect_table(const verification& v) {
 
 std::vector<std::string> verify_notes(const verification& v, const experiment& runs, const experiment_plan& plan) {
   std::vector<std::string> notes;
-  notes.push_back(fmt::format("{} pairs in random order (--seed {}), {:.1f} s; {} decides. Detectable: if it is "
+  notes.push_back(fmt::format("{} in random order (--seed {}), {:.1f} s; {} decides. Detectable: if it is "
                               "there, the interval excludes 0 with 80 %.",
-                              runs.pairs.size(), plan.seed, runs.seconds, facts_of(plan.decides).name));
+                              counted(runs.pairs.size(), "pair"), plan.seed, runs.seconds,
+                              facts_of(plan.decides).name));
   if (v.decision != verdict::unfit) notes.push_back(itself_note(v.itself));
   if (v.modes_a) notes.push_back(modes_note("A", *v.modes_a, plan.decides));
   if (v.modes_b) notes.push_back(modes_note("B", *v.modes_b, plan.decides));

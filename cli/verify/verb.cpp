@@ -20,6 +20,7 @@
 #include "cli/support/output.hpp"
 #include "cli/support/parse.hpp"
 #include "cli/support/table.hpp"
+#include "cli/support/table_units.hpp"
 #include "cli/support/verb.hpp"
 #include "cli/support/words.hpp"
 #include "cli/verify/attribute.hpp"
@@ -182,19 +183,18 @@ int attribute_groups(const verify_options& o) {
     fmt::print("{}\n", wrapped(unfit_text(found.itself, o.plan.decides), 100));
     return exit_unfit;
   }
-  fmt::print(
-      "{}\n{}", attribution_text(found, o.routed),
-      wrapped(fmt::format("{} pairs of runs with a random half of the groups and with the others (--seed {}). Drop: "
-                          "the interval holds 0, or a loss. {}\n",
-                          found.pairs, o.plan.seed, itself_note(found.itself)),
-              100));
+  fmt::print("{}\n{}", attribution_text(found, o.routed),
+             wrapped(fmt::format("{} of runs with a random half of the groups and with the others (--seed {}). Drop: "
+                                 "the interval holds 0, or a loss. {}\n",
+                                 counted(found.pairs, "pair"), o.plan.seed, itself_note(found.itself)),
+                     100));
   fmt::print("\n");
   if (!o.reduced.empty()) {
     const route_plan kept = reduced(o.routed, found);
     write_text(o.reduced, to_text(kept));
     if (o.reduced != "-")
-      fmt::print("{} of {} groups gain: {}{}\n", kept.groups.size(), o.routed.groups.size(), o.reduced,
-                 kept.groups.empty() ? " routes nothing" : "");
+      fmt::print("{} of {} {}: {}{}\n", kept.groups.size(), counted(o.routed.groups.size(), "group"),
+                 kept.groups.size() == 1 ? "gains" : "gain", o.reduced, kept.groups.empty() ? " routes nothing" : "");
   }
   return exit_ok;
 }

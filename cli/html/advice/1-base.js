@@ -18,6 +18,8 @@ function scaled(v, units, step) {
 
 const bytes = (n) => scaled(n, ["B", "KiB", "MiB", "GiB", "TiB"], 1024);
 const count = (n) => (n < 10000 ? Math.round(n).toLocaleString("en-US") : scaled(n, ["", "k", "M", "G"], 1000));
+/* counted(1, "site"), counted(3, "batch", "batches"): 1 site, 3 batches */
+const counted = (n, one, many = one + "s") => count(n) + " " + (Math.round(n) === 1 ? one : many);
 
 function time(ns) {
   if (ns === 0) return "0";

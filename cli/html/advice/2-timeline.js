@@ -126,7 +126,7 @@ function drawTimeline() {
   const knob = svg("path", { class: "knob" });
   drawing.append(cursor, knob);
   box.append(drawing);
-  const notes = [page.lanes.note, rows.length > shown.length ? `${rows.length - shown.length} more lanes are not drawn.` : ""];
+  const notes = [page.lanes.note, rows.length > shown.length ? counted(rows.length - shown.length, "more lane is", "more lanes are") + " not drawn." : ""];
   if (notes.join("").trim()) box.append(make("p", { class: "small" }, notes.join(" ")));
   connectTimeline(drawing, cursor, knob);
 }

@@ -109,9 +109,9 @@ function selectRows() {
 function drawTable() {
   const rows = table.rows.slice(0, table.shown);
   byId("rows").replaceChildren(...rows.flatMap(siteRow));
-  const beyond = sites.all > siteCount ? ` Of ${count(sites.all)} sites the page holds the first ${count(siteCount)}.` : "";
+  const beyond = sites.all > siteCount ? ` Of ${counted(sites.all, "site")} the page holds the first ${count(siteCount)}.` : "";
   const found = table.rows.length < siteCount && rows.length < table.rows.length ? `, of ${count(table.rows.length)} found` : "";
-  byId("table-status").textContent = `${count(rows.length)} of ${count(siteCount)} sites${found}.` + beyond;
+  byId("table-status").textContent = `${count(rows.length)} of ${counted(siteCount, "site")}${found}.` + beyond;
   byId("more").hidden = rows.length === table.rows.length;
   for (const c of columnsOfTable) {
     const sorted = table.sort === c;

@@ -62,7 +62,7 @@ function drawPins() {
   }
   for (const p of page.pins)
     box.append(make("div", { class: "pin" }, siteButton(p.site),
-      make("span", { class: "small" }, `on about ${count(p.kept)} pages (${bytes(p.kept * 4096)}), would fill ${count(p.needed)}; ` +
+      make("span", { class: "small" }, `on about ${counted(p.kept, "page")} (${bytes(p.kept * 4096)}), would fill ${count(p.needed)}; ` +
         `${percent(p.long, 1)} live long`),
       make("span", { class: "pin-bar" }, make("i", { class: "kept", style: `width:${((100 * p.kept) / most).toFixed(1)}%` }),
         make("i", { class: "needed", style: `width:${((100 * p.needed) / most).toFixed(1)}%` }))));

@@ -311,7 +311,7 @@ protected:
 
 TEST_F(plan_recording, plans_a_phase_between_marks_and_compares_it_with_heaps) {
   ASSERT_EQ(run("--from-trace t.trace --between 1 2 -o planned.csv"), 0) << text("err");
-  EXPECT_TRUE(said("err", "5 buffers, 1 live to the end of the phase, 1 frees of older objects left out"));
+  EXPECT_TRUE(said("err", "5 buffers, 1 live to the end of the phase, 1 free of an older object left out"));
   // The reallocated block lives together with its successor, and so do the last two: 90,000 + 200,000.
   EXPECT_TRUE(said("out", "lower bound 290000"));
   EXPECT_TRUE(said("out", "malloc (glibc"));
@@ -345,7 +345,7 @@ TEST_F(plan_recording, plans_all_of_it_or_a_window_of_time) {
 
 TEST_F(plan_recording, names_missing_marks) {
   EXPECT_EQ(run("--from-trace t.trace --between 2 1"), 1);
-  EXPECT_EQ(text("err"), "ashlar plan: t.trace: the marks 2 and 1 do not both occur, in this order\n");
+  EXPECT_EQ(text("err"), "ashlar plan: t.trace: the marks 2 and 1 must both occur, in this order\n");
   write("torn.trace", text("t.trace").substr(0, 100));
   EXPECT_EQ(run("--from-trace torn.trace"), 1);
   EXPECT_TRUE(said("err", "ashlar plan: torn.trace: "));

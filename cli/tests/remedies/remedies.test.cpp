@@ -298,7 +298,7 @@ TEST_F(advise_measure, a_command_without_a_build_id_is_run_only_if_it_is_given) 
                  trace + " records no build id of its program, so its command is not run unless it is given after --");
   EXPECT_NE(ashlar("advise " + trace + " --measure run --rounds 2 -- " ASHLAR_VICTIM_WITHOUT_ID), 1) << text("err");
   EXPECT_TRUE(
-      printed(trace + " records no build id: nothing shows that " ASHLAR_VICTIM_WITHOUT_ID " is the recorded program."))
+      printed(trace + " has no build id: nothing shows that " ASHLAR_VICTIM_WITHOUT_ID " is the recorded program."))
       << page();
 }
 

@@ -277,7 +277,7 @@ TEST(try_text, notes_of_all_experiments_stand_once) {
   EXPECT_EQ(starting("quick: For information: "), 2);
   EXPECT_EQ(starting("Predicted: "), 1);
   EXPECT_EQ(starting("The trace is of another command line"), 0);
-  const std::string unknown = "t.trace records no build id: nothing shows that prog is the recorded program.";
+  const std::string unknown = "t.trace has no build id: nothing shows that prog is the recorded program.";
   EXPECT_EQ(try_notes(both, {"prog", 1, {}, unknown}).back(), unknown);
 }
 
@@ -302,8 +302,8 @@ TEST(try_reason, names_the_parts_of_a_miss_that_were_measured) {
   EXPECT_EQ(
       reason_of_miss(tried, quick),
       "quick: the measurement is 31 points off the prediction: -20 in the program's own code, outside libc and malloc "
-      "(60.0 ms -> 40.0 ms of user time), which a replay does not run; -6 in the kernel (20.0 ms -> 10.0 ms, 30.0 "
-      "k -> 10.0 k page faults), beyond what the replay saves of it; -5 in libc and malloc, and in what the replay "
+      "(60.0 ms -> 40.0 ms of user time), which a replay does not run; -6 in the kernel (20.0 ms -> 10.0 ms, page "
+      "faults 30.0 k -> 10.0 k), beyond what the replay saves of it; -5 in libc and malloc, and in what the replay "
       "touches for the program.");
 }
 

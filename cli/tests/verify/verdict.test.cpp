@@ -227,7 +227,7 @@ TEST(verification, names_modes) {
   EXPECT_EQ(v.modes_b->low.runs, 12U);
   std::string all;
   for (const std::string& note : verify_notes(v, runs_of(bimodal), {})) all += note + "\n";
-  EXPECT_NE(all.find("B runs in two modes: 50 % of the runs at 90."), std::string::npos) << all;
+  EXPECT_NE(all.find("B has two modes: 50 % of the runs at 90."), std::string::npos) << all;
 }
 
 TEST(verification, wants_more_pairs_if_undecided_and_states_what_would_have_been_seen) {
