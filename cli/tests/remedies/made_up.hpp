@@ -40,7 +40,7 @@ inline remedy_measurement measured(const std::vector<made_up_remedy>& remedies, 
   m.screened.seconds = 40;
   for (std::size_t i = 0; i < 20; ++i) {
     run_figures own{}, again{};
-    for (const run_measure measure : run_measures) {
+    for (const run_measure measure : ashlar::cli::run_measures) {
       own[measure] = 100;
       again[measure] = 100 * itself * (i % 2 == 0 ? 1.001 : 0.999);
     }
