@@ -40,8 +40,11 @@ TEST_F(record_losses, workers_that_end_in_order_lack_nothing) {
     EXPECT_EQ(record_workers(way), 0) << output();
     EXPECT_FALSE(says("incomplete")) << output();
   }
+}
+
+TEST_F(record_losses, events_of_workers_are_counted) {
   ASSERT_EQ(record_workers("exit"), 0);
-  EXPECT_TRUE(says("; 4 more processes in " + file() + ".*: 300")) << output();
+  EXPECT_TRUE(says("; 4 more processes in " + file() + ".*: 3,00")) << output();
 }
 
 TEST_F(record_losses, of_the_killed_program_itself_leave_its_status) {

@@ -31,7 +31,7 @@ protected:
   void expect_little_cost(const std::string& mode, std::size_t allocations, int rounds) {
     const double alone = seconds_of(ASHLAR_VICTIM " " + mode, rounds);
     const double recorded =
-        seconds_of(ASHLAR_COMMAND " record -q -o " + file() + " -- timeout 60 " ASHLAR_VICTIM " " + mode, rounds);
+        seconds_of("timeout 60 " ASHLAR_COMMAND " record -q -o " + file() + " -- " ASHLAR_VICTIM " " + mode, rounds);
     EXPECT_LE(recorded, 3 * alone + 0.4) << "alone " << alone;
     EXPECT_EQ(recording(file()).count(operation::malloc_, 32'001), allocations);
   }
