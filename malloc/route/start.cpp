@@ -78,7 +78,7 @@ void write_report(int descriptor) noexcept {
       .text(" (")
       .text(::program_invocation_short_name)
       .text("): ");
-  out.number(plan().sites_found).text(" of ").counted(plan().sites, "site").text(" found\n");
+  out.grouped(plan().sites_found).text(" of ").counted(plan().sites, "site").text(" found\n");
   for (std::size_t i = 0; i != range.count; ++i) write_group(out, i);
   out.flush();
 }

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/routes/plan_text.hpp"
+#include "cli/support/table_units.hpp"
 #include "cli/support/table.hpp"
 
 namespace {
@@ -81,7 +82,7 @@ TEST(plan_text, is_a_page_at_most) {
     }
     const std::string text = plan_page_text(plan);
     EXPECT_LE(std::ranges::count(text, '\n'), 50) << text;
-    EXPECT_EQ(plan_size_text(plan).rfind(std::to_string(100 * groups) + " sites in ", 0), 0U);
+    EXPECT_EQ(plan_size_text(plan).rfind(grouped(100 * groups) + " sites in ", 0), 0U);
     EXPECT_NE(text.find(" more sites\n"), std::string::npos) << text;
     EXPECT_EQ(text.find("  and 48 more groups\n") != std::string::npos, groups == 64) << text;
     EXPECT_LE(widest(text), 100U) << text;

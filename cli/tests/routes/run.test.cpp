@@ -20,6 +20,7 @@
 #include "cli/routes/frame_steps.hpp"
 #include "cli/routes/handover.hpp"
 #include "cli/routes/plan.hpp"
+#include "cli/support/table_units.hpp"
 #include "cli/tests/command.hpp"
 
 #if defined(ASHLAR_ROUTE_VICTIM)
@@ -353,7 +354,7 @@ TEST_F(run_by_plan, as_many_sites_as_one_variable_takes_are_routed_and_more_are_
   ASSERT_TRUE(fits(more - 1));
   EXPECT_GT(bytes, 130'000U);
   ASSERT_EQ(run("chains"), 0) << text("err");
-  const std::string found = std::to_string(more - 1) + " of " + std::to_string(more - 1) + " sites found";
+  const std::string found = grouped(more - 1) + " of " + counted(more - 1, "site") + " found";
   EXPECT_TRUE(complained(found)) << text("err");
   EXPECT_GE(allocations("cells"), 100) << text("err");
   EXPECT_FALSE(fits(more));
