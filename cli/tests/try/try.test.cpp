@@ -51,7 +51,7 @@ TEST_F(try_verb, prints_predicted_beside_measured_in_100_columns) {
        {"A: " ASHLAR_TRY_VICTIM " allocate\n", "predicted", "B against A (95 %)", "detectable", "cpu", "wall", "peak",
         "8 pairs in random order (--seed ", "A against A: ", "The trace is of another command line"})
     EXPECT_NE(text("out").find(part), std::string::npos) << part << text("out");
-  EXPECT_TRUE(std::regex_search(text("out"), std::regex("records\\s+no\\s+build\\s+id: "))) << text("out");
+  EXPECT_TRUE(std::regex_search(text("out"), std::regex("has\\s+no\\s+build\\s+id: "))) << text("out");
 }
 
 TEST_F(try_verb, keeps_the_verification_of_each_malloc_as_json) {
