@@ -21,6 +21,7 @@ ashlar ($version) unstable; urgency=medium
  -- ashlar maintainers <maintainers@ashlar.example>  $date
 TEXT
 cd "$source"
+unset CC CXX  # the distribution's own compiler
 dpkg-buildpackage --build=binary --unsigned-changes --unsigned-buildinfo --no-check-builddeps >"$target/build.log" 2>&1 || {
   cat "$target/build.log"
   exit 1
