@@ -115,17 +115,12 @@ public:
     return {static_cast<std::byte*>(take_cell<or_null>(size_class, bytes)), dead_cells_are_zero<upstream_type>};
   }
 
+  /// Expects: `MaySample`, or `p` is not a sampled address.
+  template <bool MaySample = true>
   ASHLAR_INLINE void put(void* p) noexcept {
     const auto call = sharing_.enter_call();
     stores_.checks().end_life(p);
-    if (ASHLAR_UNLIKELY(is_sampled(p))) return put_sampled(p);
-    cache_cell(p, segment::owner_of(p));
-  }
-
-  /// As `put(p)`. Expects: `p` is not a sampled address.
-  ASHLAR_INLINE void put_unsampled(void* p) noexcept {
-    const auto call = sharing_.enter_call();
-    stores_.checks().end_life(p);
+    if (MaySample && ASHLAR_UNLIKELY(is_sampled(p))) return put_sampled(p);
     cache_cell(p, segment::owner_of(p));
   }
 

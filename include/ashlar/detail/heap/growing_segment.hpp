@@ -6,11 +6,8 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/heap/extent_map.hpp>
 #include <ashlar/detail/heap/page_discard.hpp>
 #include <ashlar/detail/heap/segment.hpp>
-#include <ashlar/detail/heap/segment_slices.hpp>
-#include <ashlar/detail/heap/span_guards.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bitmap.hpp>
 #include <ashlar/detail/support/bits.hpp>
@@ -25,10 +22,8 @@ namespace ashlar::ASHLAR_ABI::detail {
 ///     | head | slab | slab | …  not mapped     |        a step adds half as many slices, beyond a half all of them
 ///
 /// Of upstreams whose memory does not grow in place there is none. Thread safety: none.
-template <resource Upstream>
+template <resource Upstream, class Guards>
 class growing_segment {
-  using guards = span_guards<Upstream>;
-
 public:
   static constexpr bool is_possible = page_discard<Upstream>::lengthens;
 
@@ -52,15 +47,16 @@ public:
   [[nodiscard]] segment* get() const noexcept { return is_possible ? home_ : nullptr; }
 
   /// Returns: the slices that it needs for a run of `length` slices behind those in use. Expects: there is one.
-  [[nodiscard]] std::size_t needed(const segment_slices& in, std::size_t length, std::size_t step) const noexcept {
+  template <class Slices>
+  [[nodiscard]] std::size_t needed(const Slices& in, std::size_t length, std::size_t step) const noexcept {
     const std::size_t held = home_->slices_held();
     return align_up(held - run_until(in.free, held), step) + length;
   }
 
   /// Effects: makes the segment of `in` at least `wanted` slices long. Returns: the former number of slices; 0, without
   /// an effect, if it is not this one, or memory of its upstream does not grow there.
-  [[nodiscard]] ASHLAR_COLD std::size_t lengthen(extent_map<Upstream>& space, segment_slices& in,
-                                                 std::size_t wanted) noexcept {
+  template <class Extents, class Slices>
+  [[nodiscard]] ASHLAR_COLD std::size_t lengthen(Extents& space, Slices& in, std::size_t wanted) noexcept {
     segment& home = *in.home;
     const std::size_t were = home.slices_held();
     if (&home != get() || wanted <= were || wanted > slices_per_segment) return 0;
@@ -68,21 +64,22 @@ public:
       return clear(), 0;
     in.lengthen(were, page_discard<Upstream>::gives_zeroes);
     mark_free(home.slice(were), (home.slices_held() - were) * slice_bytes);
-    guards::lengthen(home, were);
+    Guards::lengthen(home, were);
     if (home.slices_held() == slices_per_segment) clear();
     return were;
   }
 
 private:
   // With guards spans are placed by chance, in more of them.
-  static constexpr std::size_t first_slices = guards::are_kept ? 24 : first_slice + 3;
+  static constexpr std::size_t first_slices = Guards::are_kept ? 24 : first_slice + 3;
 
   [[nodiscard]] static constexpr std::size_t whole_beyond_half(std::size_t slices) noexcept {
     return slices > slices_per_segment / 2 ? slices_per_segment : slices;
   }
 
-  [[nodiscard]] bool try_lengthen(extent_map<Upstream>& space, std::size_t slices) noexcept {
-    if (!guards::open_head(*home_, slices) || !space.resize(home_, slices * slice_bytes)) return false;
+  template <class Extents>
+  [[nodiscard]] bool try_lengthen(Extents& space, std::size_t slices) noexcept {
+    if (!Guards::open_head(*home_, slices) || !space.resize(home_, slices * slice_bytes)) return false;
     home_->head.bytes = slices * slice_bytes;
     return true;
   }

@@ -11,19 +11,18 @@
 #include <ashlar/detail/heap/exact_sizes.hpp>
 #include <ashlar/detail/heap/free_run_bins.hpp>
 #include <ashlar/detail/heap/growing_segment.hpp>
-#include <ashlar/detail/heap/grown_array.hpp>
 #include <ashlar/detail/heap/heap_parts.hpp>
 #include <ashlar/detail/heap/page_discard.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/heap/run_quarantine.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/segment_slices.hpp>
+#include <ashlar/detail/heap/segment_table.hpp>
 #include <ashlar/detail/heap/span_guards.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bitmap.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/expects.hpp>
-#include <ashlar/detail/support/function_ref.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/detail/system/random_bits.hpp>
@@ -36,7 +35,7 @@ namespace ashlar::ASHLAR_ABI::detail {
 /// start of a former span, where the first pages are resident. A block reuses a recently freed one of its length.
 /// Thread safety: none. Nothing is allocated before it is needed.
 template <resource Upstream>
-class span_store {
+class span_store : public segment_table<segment_slices> {
   using pages = page_discard<Upstream>;
   using guards = span_guards<Upstream>;
 
@@ -144,7 +143,7 @@ public:
   /// Effects: takes a segment with room for a run from the upstream. Returns: whether the upstream had the memory.
   [[nodiscard]] ASHLAR_COLD bool grow(std::size_t length, std::size_t step = 1) noexcept {
     const std::size_t least = (first_slice_at(step) + length) * slice_bytes;
-    if (least > segment_bytes || !space_.retry_after_purge([&] { return make_room(); })) return false;
+    if (least > segment_bytes || !space_.retry_after_purge([&] { return make_room(space_); })) return false;
     const std::size_t first = growing_.wish(least, count_ == 0);
     if (first != segment_bytes)
       if (void* const kept = space_.take_kept_segment()) return add_segment(kept, segment_bytes), true;
@@ -174,21 +173,6 @@ public:
   [[nodiscard]] bool is_taken(const void* p) const noexcept {
     const std::size_t slice = segment::slice_of(p), home = segment::of(const_cast<void*>(p))->head.index;
     return slice >= first_slice && ((spaces_[home].free >> slice) & 1) == 0;
-  }
-
-  /// Effects: calls `f(segment&, free slices, fresh slices among them)` for each segment.
-  template <class F>
-  ASHLAR_INLINE void for_each_segment(F f) const {
-    for (std::size_t i = 0; i < count_; ++i) f(*spaces_[i].home, spaces_[i].free, spaces_[i].fresh);
-  }
-
-  /// Effects: as `segment_slices::for_each_run`, by segments.
-  void for_each_run(function_ref<segment&, std::size_t, std::size_t> f) const {
-    for (std::size_t i = 0; i < count_; ++i) spaces_[i].for_each_run(f);
-  }
-  /// As above, for one segment. Expects: `i < segments()`.
-  void for_each_run_of(std::size_t i, function_ref<segment&, std::size_t, std::size_t> f) const {
-    spaces_[i].for_each_run(f);
   }
 
   /// Effects: decommits free slices, except `keep` bytes in the oldest segments, and gives empty segments back.
@@ -239,17 +223,15 @@ public:
     }
     quarantine_.forget();
     space_.uncharge(table_bytes());
-    spaces_.give_back(space_.upstream());
-    longest_.give_back(space_.upstream());
+    give_tables(space_.upstream());
     free_runs_.forget();
     growing_.clear();
-    count_ = used_slices_ = dirty_slices_ = refetched_slices_ = 0;
+    used_slices_ = dirty_slices_ = refetched_slices_ = 0;
   }
 
   [[nodiscard]] constexpr extent_map<Upstream>& space() noexcept { return space_; }
   [[nodiscard]] const extent_map<Upstream>& space() const noexcept { return space_; }
   [[nodiscard]] free_run_bins<span_header>& free_runs() noexcept { return free_runs_; }
-  [[nodiscard]] std::size_t segments() const noexcept { return count_; }
   [[nodiscard]] std::size_t used_bytes() const noexcept { return used_slices_ * slice_bytes; }
   /// Returns: bytes of binned blocks, which count as used.
   [[nodiscard]] std::size_t spare_bytes() const noexcept { return free_runs_.slices() * slice_bytes; }
@@ -257,9 +239,6 @@ public:
   [[nodiscard]] std::size_t take_refetched() noexcept { return std::exchange(refetched_slices_, 0) * slice_bytes; }
   /// Returns: bytes of free slices that have been used.
   [[nodiscard]] std::size_t dirty_bytes() const noexcept { return dirty_slices_ * slice_bytes; }
-  [[nodiscard]] std::size_t table_bytes() const noexcept {
-    return spaces_.upstream_bytes() + longest_.upstream_bytes();
-  }
 
   /// Returns: bytes of slices reused without a decommit in between. 0 over an upstream other than system pages, whose
   /// memory may have been used before.
@@ -315,9 +294,7 @@ private:
     dirty_slices_ -= spaces_[i].dirty();
     spaces_[i].hand_over();
     space_.give(spaces_[i].home);
-    spaces_[i] = spaces_[--count_];
-    longest_[i] = longest_[count_];
-    if (i != count_) spaces_[i].home->head.index = i;
+    remove(i);
   }
 
   // As `take_free`, of slices that the growing segment has not had yet.
@@ -380,12 +357,6 @@ private:
     return guards::are_kept ? any_bit(starts, random_.next()) : from.first_of(starts);
   }
 
-  // Makes room in the tables for one more segment. Returns: whether there is room.
-  [[nodiscard]] bool make_room() noexcept {
-    return (count_ != spaces_.capacity() || space_.grow(spaces_)) &&
-           (count_ != longest_.capacity() || space_.grow(longest_));
-  }
-
   // Effects: decommits the free slices of segment `i`. Returns: bytes that may have been resident.
   std::size_t discard(std::size_t i) noexcept {
     std::size_t given = 0;
@@ -400,9 +371,6 @@ private:
     return given;
   }
 
-  grown_array<segment_slices, 4> spaces_;
-  grown_array<std::uint8_t, 16> longest_;  // upper bounds of the longest runs of free slices
-  std::size_t count_ = 0;
   std::size_t used_slices_ = 0;
   std::size_t dirty_slices_ = 0;          // free, and used since the system mapped them
   std::size_t refetched_slices_ = 0;      // decommitted, and in use again
@@ -410,7 +378,7 @@ private:
   free_run_bins<span_header> free_runs_;  // recently freed blocks
   ASHLAR_NO_UNIQUE_ADDRESS run_quarantine_if<guards::are_kept, span_header> quarantine_;
   ASHLAR_NO_UNIQUE_ADDRESS random_bits_if<guards::are_kept> random_;
-  growing_segment<Upstream> growing_;
+  growing_segment<Upstream, guards> growing_;
   extent_map<Upstream>& space_;
   segment_owner* owner_;
   std::uint32_t lane_;

@@ -155,7 +155,7 @@ protected:
     if constexpr (owner::checks_owner) return try_put_own(p) ? static_cast<void>(0) : slow(p);
     if (ASHLAR_UNLIKELY(checks || is_sampled(p, bits))) return slow(p);
     thread_heap* const mine = members::latest();
-    if (ASHLAR_LIKELY(is_of(mine, p))) return mine->blocks.put_unsampled(p);
+    if (ASHLAR_LIKELY(is_of(mine, p))) return mine->blocks.template put<false>(p);
     put_remote(mine, p, remote);
   }
   /// @}
