@@ -6,7 +6,6 @@
 
 #include "cli/preload/sleeping_lock.hpp"
 
-
 namespace ashlar::recorder {
 
 /// Effects: tries for at least a tenth of a second. Returns: whether the lock is held now.

@@ -8,7 +8,6 @@
 
 #include <sys/types.h>
 
-
 #include "cli/preload/settings.hpp"
 #include "cli/preload/sleeping_lock.hpp"
 

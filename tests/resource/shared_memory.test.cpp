@@ -153,7 +153,7 @@ TEST(shared_memory, survives_a_death_at_each_step) {
   EXPECT_GT(at, 50);
 }
 
-// Each block has contents, which nobody else may change. Returns: whether that held for all blocks.
+// Each block has contents, which no other process may change. Returns: whether that held for all blocks.
 bool churn(shared_memory& memory, unsigned seed, int turns) {
   std::mt19937 random(seed);
   std::array<held, 32> live{};
@@ -246,8 +246,7 @@ TEST_F(two_pid_spaces, share_one_memory) {
 
 TEST_F(two_pid_spaces, survive_each_others_deaths) {
   std::mt19937 random(12);
-  const unsigned rounds =
-      ashlar_test::has_tsan || ashlar_test::has_asan ? 30 : ashlar_test::cases_of_build(60u, 300u);
+  const unsigned rounds = ashlar_test::has_tsan || ashlar_test::has_asan ? 30 : ashlar_test::cases_of_build(60u, 300u);
   std::uint32_t repairs = 0;
   for (unsigned round = 0; round < rounds; ++round) {
     const ashlar_test::deadline soon;

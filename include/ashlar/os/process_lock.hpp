@@ -100,7 +100,7 @@ public:
 
 private:
   // Two threads of two PID namespaces may have one number, by which the mutex and the system know its holder. So a
-  // holder is known by this word; and nobody waits within the mutex: a thread that is killed there would pass for a
+  // holder is known by this word; and no thread waits within the mutex: a thread that is killed there would pass for a
   // dead holder of its number.
   [[nodiscard]] static ASHLAR_INLINE std::uint64_t this_thread() noexcept {
     static_assert(sizeof(::pthread_t) <= sizeof(std::uint64_t));
@@ -152,7 +152,7 @@ private:
   static constexpr unsigned most_yields = 16;
 
   ::pthread_mutex_t mutex_;
-  detail::atomic<std::uint64_t> holder_ = 0;        // a hint of the mutex; nobody: 0
+  detail::atomic<std::uint64_t> holder_ = 0;        // a hint of the mutex; 0 for none
   detail::atomic<std::uint32_t> has_sleepers_ = 0;  // the word that they sleep on
 };
 

@@ -36,8 +36,8 @@ namespace ashlar::ASHLAR_ABI::detail {
   return detail::mixed(address_of(&here));
 }
 
-/// Returns: a word that no other call in any process has, and nobody knows. The system may refuse its random bytes:
-/// then a word of the process, the time and the thread's stack. Complexity: a system call.
+/// Returns: a word that no other call in any process has, and no other program knows. The system may refuse its random
+/// bytes: then a word of the process, the time and the thread's stack. Complexity: a system call.
 [[nodiscard]] ASHLAR_COLD inline std::uint64_t fresh_secret() noexcept {
   std::uint64_t word = 0;
 #if defined(__linux__) && defined(SYS_getrandom)
