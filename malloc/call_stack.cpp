@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include <link.h>
 #include <unwind.h>
 
 #include <ashlar/base/lock.hpp>
@@ -62,7 +63,8 @@ struct loaded_object {
   std::uint64_t flags;
   const void* begin;
   const void* end;
-  void* rest[10];
+  const link_map* map;
+  void* rest[9];
 
   [[nodiscard]] bool has(const void* address) const noexcept { return begin <= address && address < end; }
 };
@@ -114,7 +116,34 @@ ASHLAR_COLD void follow_frames(frames& to, const void* const* frame) noexcept {
   }
 }
 
+// The range, the path, and the start of the file, which has its headers and, mostly, its build id: what was linked again
+// has another one, what was opened again has not.
+[[nodiscard]] std::uint64_t identity_of(const loaded_object& module) noexcept {
+  constexpr std::size_t words = 128;
+  std::uint64_t identity = detail::address_of(module.end);
+  const auto add = [&](std::uint64_t word) {
+    identity = (identity ^ word) * 0x9E37'79B9'7F4A'7C15u, identity ^= identity >> 29;
+  };
+  add(detail::address_of(module.begin));
+  for (const char* name = module.map->l_name; *name != '\0'; ++name) add(static_cast<unsigned char>(*name));
+  const auto* const start = static_cast<const void* const*>(module.begin);
+  if (is_readable(start))
+    for (std::size_t at = 0; at < words; ++at) add(detail::address_of(start[at]));
+  return identity | 1;
+}
+
 }  // namespace
+
+ASHLAR_COLD void identify_modules(const void* const* frames, std::uint32_t depth, std::uint64_t* to) noexcept {
+  loaded_object module = {};
+  for (std::uint32_t at = 0; at < depth; ++at) {
+    const bool is_same = at != 0 && module.has(frames[at]);
+    to[at] = is_same ? to[at - 1] : 0;
+    if (is_same || &ashlar_find_object == nullptr) continue;
+    if (ashlar_find_object(const_cast<void*>(frames[at]), &module) == 0) to[at] = identity_of(module);
+    else module = {};
+  }
+}
 
 ASHLAR_COLD void write_frames(const void* const* frames, std::uint32_t depth, int descriptor) noexcept {
   text_output out = output_to(descriptor);

@@ -55,6 +55,10 @@ private:
 /// number. Complexity: about 1 us a frame. Neither allocates nor waits for a lock.
 [[nodiscard]] std::uint32_t take_frames(const void** to, std::uint32_t most, const caller_frame& from) noexcept;
 
+/// Effects: writes a number for the module of each frame: another one where another file is loaded at the address; 0
+/// for none, or not known before glibc 2.35. Neither allocates nor waits for a lock.
+void identify_modules(const void* const* frames, std::uint32_t depth, std::uint64_t* to) noexcept;
+
 /// As `take_frames`, and the thread.
 void take_stack(call_stack& to, const caller_frame& from) noexcept;
 

@@ -98,7 +98,13 @@ ASHLAR_COLD void heap_profile::add(const void* p, std::size_t bytes, const calle
   profile_stack stack = {};
   stack.depth = take_frames(stack.frames, profile_stack::most_frames, caller);
   stack.size_range = profile_stack::range_of(bytes);
+  std::uint64_t modules[profile_stack::most_frames];
+  identify_modules(stack.frames, stack.depth, modules);
   const profile_scope held;
+  for (std::uint32_t at = 0; at < stack.depth; ++at)
+    stack.modules[at] = at != 0 && modules[at] == modules[at - 1]
+                            ? stack.modules[at - 1]
+                            : tables.value.module_of(modules[at], stack.frames[at]);
   const std::uint32_t site = tables.value.site_of(stack);
   tables.value.site(site).add_allocated(bytes);
   add_live({p, bytes, site});

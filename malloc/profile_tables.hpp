@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string_view>
 
 #include <ashlar/detail/profiling/address_table.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
@@ -14,6 +15,7 @@
 #include <ashlar/os/pages.hpp>
 
 #include "malloc/heap_profile.hpp"
+#include "malloc/loaded_files.hpp"
 
 namespace ashlar::drop_in {
 
@@ -23,6 +25,7 @@ struct profile_stack {
   static constexpr std::uint32_t most_frames = 32;
 
   const void* frames[most_frames];
+  std::uint16_t modules[most_frames];  // of the frames, which another module may take the addresses of; 0: unknown
   std::uint32_t depth;
   std::uint32_t size_range;
 
@@ -34,12 +37,13 @@ struct profile_stack {
   [[nodiscard]] std::uint32_t hash() const noexcept {
     std::uint64_t value = size_range;
     for (std::uint32_t at = 0; at < depth; ++at)
-      value = (value ^ detail::address_of(frames[at])) * 0x9E37'79B9'7F4A'7C15u, value ^= value >> 29;
+      value = (value ^ detail::address_of(frames[at]) ^ modules[at]) * 0x9E37'79B9'7F4A'7C15u, value ^= value >> 29;
     return static_cast<std::uint32_t>(value >> 32);
   }
   [[nodiscard]] bool is_same(const profile_stack& as) const noexcept {
     return depth == as.depth && size_range == as.size_range &&
-           std::memcmp(frames, as.frames, depth * sizeof frames[0]) == 0;
+           std::memcmp(frames, as.frames, depth * sizeof frames[0]) == 0 &&
+           std::memcmp(modules, as.modules, depth * sizeof modules[0]) == 0;
   }
 };
 
@@ -58,18 +62,43 @@ struct profile_site {
   void remove_live(std::size_t bytes) noexcept { --live, live_bytes -= bytes; }
 };
 
+/// A file that was loaded when a sample was taken, by its line of the memory map.
+struct profile_module {
+  std::uint32_t line_bytes;  // 0: there is no map
+  bool is_closed;            // while the profile is written
+  char text[512];
+
+  [[nodiscard]] std::string_view line() const noexcept { return {text, line_bytes}; }
+
+  /// Effects: notes the line of the memory map that has the address.
+  ASHLAR_COLD void note(const void* address) noexcept {
+    file_lines lines("/proc/self/maps");
+    for (std::string_view each; lines.next(each);) {
+      const map_line line(each);
+      if (detail::address_of(address) < line.begin || detail::address_of(address) >= line.end) continue;
+      line_bytes = static_cast<std::uint32_t>(detail::min(each.size(), sizeof text));
+      std::memcpy(text, each.data(), line_bytes);
+      return;
+    }
+  }
+};
+
 /// All zero before `begin`. Site 0 has no frames: it takes the samples of further stacks when the table is full. Live
-/// samples that no table has memory for are not counted as live. Thread safety: none.
+/// samples that no table has memory for are not counted as live. Module 0 is unknown. Thread safety: none.
 struct profile_tables {
-  static constexpr std::uint32_t most_sites = 16'384, site_slots = 2 * most_sites;
+  static constexpr std::uint32_t most_sites = 16'384, site_slots = 2 * most_sites, most_modules = 1024;
 
   struct site_table {
     std::uint16_t index[site_slots];  // of a site, by the hash of its stack; 0: none
     profile_site sites[most_sites];
+    std::uint64_t identities[most_modules];
+    profile_module modules[most_modules];
   };
 
   std::uint32_t interval = 0;
   std::uint32_t sites_used = 0;
+  std::uint16_t modules_used = 0;
+  std::uint32_t frames_without = 0;  ///< a module, as the table is full
   site_table* stacks = nullptr;
   detail::address_table<profiled_block> blocks;
 
@@ -78,13 +107,30 @@ struct profile_tables {
     void* const pages = os::pages::map(os::pages::round_up(sizeof(site_table)), os::pages::page_bytes());
     if (pages == nullptr) return false;
     stacks = static_cast<site_table*>(pages);
-    sites_used = 1;
+    sites_used = modules_used = 1;
     interval = mean;
     return true;
   }
 
   [[nodiscard]] profile_site& site(std::uint32_t number) noexcept { return stacks->sites[number]; }
   [[nodiscard]] const profile_site& site(std::uint32_t number) const noexcept { return stacks->sites[number]; }
+
+  [[nodiscard]] profile_module& module(std::uint32_t number) noexcept { return stacks->modules[number]; }
+  [[nodiscard]] const profile_module& module(std::uint32_t number) const noexcept { return stacks->modules[number]; }
+
+  /// Returns: the number of the module that has the address now, a new one at its first call. Complexity: reads the
+  /// memory map for a new one.
+  [[nodiscard]] ASHLAR_COLD std::uint16_t module_of(std::uint64_t identity, const void* address) noexcept {
+    if (identity == 0) return 0;
+    std::uint16_t number = modules_used;
+    while (number != 0 && stacks->identities[--number] != identity) {
+    }
+    if (number != 0) return number;
+    if (modules_used == most_modules) return ++frames_without, std::uint16_t{0};
+    stacks->identities[modules_used] = identity;
+    module(modules_used).note(address);
+    return modules_used++;
+  }
 
   /// Returns: the site of a stack, a new one at its first call.
   [[nodiscard]] ASHLAR_COLD std::uint32_t site_of(const profile_stack& stack) noexcept {

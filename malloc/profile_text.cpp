@@ -46,6 +46,14 @@ void report(const char* before, const profile_path& path, const char* behind, in
   write_to(error_stream, line.number(static_cast<std::uint64_t>(error)).text("\n").view());
 }
 
+void report_full(const profile_path& path, const profile_tables& of) noexcept {
+  detail::panic_line line;
+  line.text("ashlar: the profile '").text(path.text).text("' may name ").number(of.frames_without);
+  line.text(" frames by modules that were loaded later: more were loaded than it keeps\n");
+  int error_stream = kept_error_stream();
+  write_to(error_stream, line.view());
+}
+
 // Neither waits for the reader of a FIFO, nor follows a link to a file that would lose its contents.
 [[nodiscard]] int open_profile(const profile_path& path) noexcept {
   constexpr int flags = O_WRONLY | O_NONBLOCK | O_NOCTTY;
@@ -68,12 +76,50 @@ void copy_file(const char* path, int& to) noexcept {
   files::close(from);
 }
 
+// A closed module is one whose line the map no longer has: other memory may be there now.
+void find_closed_modules(profile_tables& of) noexcept {
+  for (std::uint32_t number = 1; number < of.modules_used; ++number)
+    of.module(number).is_closed = of.module(number).line_bytes != 0;
+  file_lines lines("/proc/self/maps");
+  for (std::string_view line; lines.next(line);)
+    for (std::uint32_t number = 1; number < of.modules_used; ++number)
+      if (of.module(number).line() == line) of.module(number).is_closed = false;
+}
+
+// Beyond all memory of user programs on each processor, and below the kernel's.
+[[nodiscard]] std::uint64_t address_of_closed(std::uint32_t number) noexcept {
+  return (std::uint64_t{1} << 60) + (std::uint64_t{number} << 32);
+}
+
+[[nodiscard]] std::uint64_t written_address(const profile_tables& of, const profile_stack& stack, std::uint32_t at) {
+  const std::uint64_t address = detail::address_of(stack.frames[at]);
+  const profile_module& module = of.module(stack.modules[at]);
+  return module.is_closed ? address_of_closed(stack.modules[at]) + address - map_line(module.line()).begin : address;
+}
+
+void write_closed_modules(detail::text_writer<text_output>& text, const profile_tables& of) {
+  for (std::uint32_t number = 1; number < of.modules_used; ++number) {
+    if (!of.module(number).is_closed) continue;
+    const std::string_view noted = of.module(number).line();
+    const map_line line(noted);
+    const std::uint64_t begin = address_of_closed(number);
+    const std::size_t behind = detail::min(noted.find(' '), noted.size());
+    text.hex(begin)
+        .text("-")
+        .hex(begin + (line.end - line.begin))
+        .text({noted.data() + behind, noted.size() - behind})
+        .text("\n");
+  }
+  text.flush();
+}
+
 }  // namespace
 
-ASHLAR_COLD void write_profile(const char* naming, const profile_tables& of) noexcept {
+ASHLAR_COLD void write_profile(const char* naming, profile_tables& of) noexcept {
   const profile_path path(naming);
   const int file = open_profile(path);
   if (file < 0) return;
+  find_closed_modules(of);
   profile_site sum = {};
   for (std::uint32_t number = 0; number < of.sites_used; ++number) {
     const profile_site& each = of.site(number);
@@ -89,12 +135,14 @@ ASHLAR_COLD void write_profile(const char* naming, const profile_tables& of) noe
     const profile_site& each = of.site(number);
     if (each.allocated == 0) continue;
     write_counts(text, each);
-    for (std::uint32_t at = 0; at < each.stack.depth; ++at) text.text(" ").address(each.stack.frames[at]);
+    for (std::uint32_t at = 0; at < each.stack.depth; ++at) text.text(" 0x").hex(written_address(of, each.stack, at));
     text.text("\n");
   }
   text.text("\nMAPPED_LIBRARIES:\n").flush();
   copy_file("/proc/self/maps", to);
+  write_closed_modules(text, of);
   if (to < 0) report("the profile '", path, "' is incomplete", -to);
+  if (of.frames_without != 0) report_full(path, of);
   files::close(file);
 }
 
