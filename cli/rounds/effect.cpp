@@ -25,6 +25,17 @@ double normal_quantile(double error) {
   return low;
 }
 
+/// Returns: P(|T| <= t) for t = sqrt(freedom) tan(angle), a sum of freedom / 2 terms (Abramowitz and Stegun 26.7.3 and
+/// 4).
+double student_share(double angle, int freedom) {
+  const double cosine = std::cos(angle), quarter = std::acos(0.0);
+  const bool is_odd = freedom % 2 != 0;
+  double term = is_odd ? cosine : 1, sum = freedom == 1 ? 0 : term;
+  for (int k = is_odd ? 3 : 2; k < freedom; k += 2) sum += term *= cosine * cosine * (k - 1) / k;
+  const double series = std::sin(angle) * sum;
+  return is_odd ? (angle + series) / quarter : series;
+}
+
 /// Returns: the share of resamples to cut off at each end. The percentile interval is too narrow by sqrt((n - 1) / n)
 /// and by the difference of t to z; a smaller share makes up for both.
 double cut_share(double error, std::size_t n) {
@@ -32,6 +43,8 @@ double cut_share(double error, std::size_t n) {
   const double t = student_quantile(error, count - 1) * std::sqrt(count / (count - 1));
   return std::erfc(t / std::sqrt(2.0)) / 2;
 }
+
+constexpr std::size_t fewest_cut = 5;  // beyond fewer resamples an end is a matter of chance
 
 double resampled_mean(const std::vector<double>& values, random_engine& random) {
   const double* const from = values.data();
@@ -46,7 +59,11 @@ mean_interval interval_of_mean(const std::vector<double>& values, double error, 
   for (double& m : means) m = resampled_mean(values, random);
   std::sort(means.begin(), means.end());
   const auto cut = static_cast<std::size_t>(cut_share(error, values.size()) * static_cast<double>(resamples));
-  return {mean_of(values), means[cut], means[resamples - 1 - cut]};
+  const mean_interval found = {mean_of(values), means[cut], means[resamples - 1 - cut]};
+  if (cut >= fewest_cut) return found;
+  const double t = student_quantile(error, static_cast<double>(values.size() - 1));
+  const double width = t * deviation_of(values) / std::sqrt(static_cast<double>(values.size()));
+  return {found.mean, std::min(found.least, found.mean - width), std::max(found.greatest, found.mean + width)};
 }
 
 double flipped_mean(const std::vector<double>& values, random_engine& random) {
@@ -95,11 +112,13 @@ double pairs_for(double quantiles, double deviation, double distance) {
 }  // namespace
 
 double student_quantile(double error, double freedom) {
-  const double z = normal_quantile(error), q = z * z;
-  const double g1 = z * (q + 1) / 4;
-  const double g2 = z * ((5 * q + 16) * q + 3) / 96;
-  const double g3 = z * (((3 * q + 19) * q + 17) * q - 15) / 384;
-  return z + (g1 + (g2 + g3 / freedom) / freedom) / freedom;
+  const double quarter = std::acos(0.0);
+  double low = 0, high = quarter;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (low + high) / 2;
+    (1 - student_share(middle, static_cast<int>(freedom)) > error ? low : high) = middle;
+  }
+  return std::sqrt(freedom) * std::tan(low);
 }
 
 double mean_of(const std::vector<double>& values) {

@@ -55,8 +55,8 @@ struct paired_effect {
   [[nodiscard]] median_interval ratio() const;
 };
 
-/// Returns: the t with P(|T| > t) = error for Student's T with this freedom: z and terms in 1 / freedom (Abramowitz and
-/// Stegun 26.7.5). For a freedom of 5 or more within 1 %.
+/// Returns: the t with P(|T| > t) = error for Student's T. Expects: the freedom is an integer from 1 on. Complexity:
+/// O(freedom).
 [[nodiscard]] double student_quantile(double error, double freedom);
 
 [[nodiscard]] double mean_of(const std::vector<double>& values);

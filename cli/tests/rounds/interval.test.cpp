@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/rounds/comparison.hpp"
+#include "cli/rounds/effect.hpp"
 #include "cli/rounds/interval.hpp"
 #include "cli/rounds/rounds.hpp"
 
@@ -199,6 +200,29 @@ TEST(paired_rounds, many_questions_and_many_looks_err_within_their_level) {
     wrong += erred ? 1 : 0;
   }
   EXPECT_LT(wrong, static_cast<int>(1.4 * family_error * runs));
+}
+
+/// Two-sided, from printed tables of Student's t.
+TEST(student_quantile, has_the_values_of_the_tables) {
+  struct entry {
+    double error, freedom, t;
+  };
+  for (const auto& [error, freedom, t] : {entry{0.05, 1, 12.7062},
+                                          {0.05, 2, 4.30265},
+                                          {0.05, 3, 3.18245},
+                                          {0.05, 4, 2.77645},
+                                          {0.05, 5, 2.57058},
+                                          {0.05, 10, 2.22814},
+                                          {0.05, 30, 2.04227},
+                                          {0.01, 1, 63.6567},
+                                          {0.01, 2, 9.92484},
+                                          {0.01, 3, 5.84091},
+                                          {0.01, 10, 3.16927},
+                                          {0.01, 120, 2.61742},
+                                          {0.001, 1, 636.619},
+                                          {0.001, 2, 31.5991},
+                                          {0.001, 7, 5.40788}})
+    EXPECT_NEAR(student_quantile(error, freedom) / t, 1, 1e-5) << error << " " << freedom;
 }
 
 }  // namespace
