@@ -319,8 +319,8 @@ private:
 }  // namespace
 
 ASHLAR_COLD frame_rule compile_rule(const unwind_tables& of, std::uint64_t return_address) noexcept {
-  if (of.header < of.begin || of.header >= of.end) return {};  // a file without .eh_frame_hdr
-  const std::uint64_t call = return_address - 1;               // the return address may belong to the next function
+  if (of.header < of.begin || of.header >= of.end) return {};
+  const std::uint64_t call = return_address - 1;  // the return address may belong to the next function
   const std::byte* const entry = find_entry(of, call);
   if (entry == nullptr || entry < of.begin || entry >= of.end) return {};
   table_cursor from(entry, of.end);

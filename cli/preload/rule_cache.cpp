@@ -29,6 +29,7 @@ object_finder find_object = nullptr;
   loaded_object object{};
   if (find_object(reinterpret_cast<void*>(address - 1), &object) != 0) return {};
   const std::byte* const header = object.eh_frame_header;
+  if (header == nullptr) return {};  // a file without .eh_frame_hdr
   const bool is_apart = header < object.begin;
   return compile_rule(
       {.header = header, .begin = is_apart ? header : object.begin, .end = is_apart ? object.begin : object.end},
