@@ -1,16 +1,19 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Runs real programs on libashlar.so at every level, and compares what they write with a run on the C library's malloc.
+# Runs real programs on libashlar.so at every level, and under the recorder, and compares what they write with a run on
+# the C library's malloc.
 source scripts/dev/common.sh
 
-usage="programs: usage: ./dev programs [--level fast|checked|hardened|glibc]… [--only NAME]… [--quick] [--keep FOLDER]"
-levels=() words=()
+usage="programs: usage: ./dev programs [--level fast|checked|hardened|glibc]… [--record] [--only NAME]… [--quick] [--kinds]
+  [--rows FILE] [--keep FOLDER]"
+levels=() words=() targets=(malloc/all)
 while (($#)); do
   case $1 in
-    --level | --only | --keep) (($# > 1)) || fail "$usage" ;;&
+    --level | --only | --rows | --keep) (($# > 1)) || fail "$usage" ;;&
     --level) levels+=("$2") && shift 2 ;;
-    --only | --keep) words+=("$1" "$2") && shift 2 ;;
-    --quick) words+=("$1") && shift ;;
+    --only | --rows | --keep) words+=("$1" "$2") && shift 2 ;;
+    --record) words+=(--record build/release/bin/ashlar) targets+=(cli/all) && shift ;;
+    --quick | --kinds) words+=("$1") && shift ;;
     *) fail "$usage" ;;
   esac
 done
@@ -19,7 +22,7 @@ done
 need "${compile_packages[@]}" python3
 say "building the libraries (Release)"
 configure release
-build release malloc/all
+build release "${targets[@]}"
 libraries=()
 for level in "${levels[@]}"; do
   case $level in

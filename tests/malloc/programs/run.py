@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs real programs on a preloaded malloc and compares what they write with a run on the C library's.
 
-usage: run.py --library LEVEL=PATH… [--only NAME…] [--quick] [--table FILE] [--keep FOLDER]
+usage: run.py --library LEVEL=PATH… [--record ASHLAR] [--only NAME…] [--quick] [--kinds] [--table FILE] [--rows FILE]
+              [--keep FOLDER]
 
 A program is a table of programs.toml: `run` is a script of bash, in a folder of its own; its stdout, and the files that
 it leaves in out/, are compared. `prepare` runs before, without the library. `proof` is a regular expression for the
 stdout on the C library's malloc: without a match the program is "idle", which is a failure, as is one that writes
 nothing. A program whose commands are not installed, or whose script `requires` fails, is listed as missing, with its
-Debian packages. The exit status is 0 if every program that ran wrote the same.
+Debian packages. A program whose `own_bug` stands on its stderr when it fails has that bug itself, which is no failure.
+`--record` runs each program under `ashlar record` too: its largest trace must have events, and a report within
+REPORT_SECONDS. The exit status is 0 if every program that ran wrote the same.
 """
 import argparse
 import hashlib
@@ -27,11 +30,12 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 REFERENCE = "glibc"
+REPORT_SECONDS = 20
 
 
 @dataclass
 class Run:
-    outcome: str      # "ended", "crashed", "hung"
+    outcome: str      # "ended", "crashed", "hung", "incomplete"
     seconds: float
     peak_mib: float
     digests: dict     # {file: digest}, stdout included
@@ -77,12 +81,13 @@ def take_interrupts():
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def run_script(script, folder, library, seconds):
+def run_script(script, folder, library, seconds, before=()):
     start = time.monotonic()
     with open(folder / "stdout", "wb") as stdout, open(folder / "stderr", "wb") as stderr:
-        process = subprocess.Popen(["bash", "-euo", "pipefail", "-c", script], cwd=folder, stdin=subprocess.DEVNULL,
-                                   stdout=stdout, stderr=stderr, env=environment(folder, library),
-                                   start_new_session=True, preexec_fn=take_interrupts)
+        process = subprocess.Popen([*before, "bash", "-euo", "pipefail", "-c", script], cwd=folder,
+                                   stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr,
+                                   env=environment(folder, library), start_new_session=True,
+                                   preexec_fn=take_interrupts)
         ended = wait_for(process, seconds)
         end_group(process)
         if ended is None:
@@ -91,10 +96,14 @@ def run_script(script, folder, library, seconds):
     if ended is None:
         return Run("hung", taken, 0, {})
     process.returncode = ended[0]
-    return Run("ended" if ended[0] == 0 else "crashed", taken, ended[1].ru_maxrss / 1024, {})
+    status = os.waitstatus_to_exitcode(ended[0])
+    # Of a process that is killed, `ashlar record` says that the last events are lost.
+    is_incomplete = before and status == 125 and "own exit status is 0" in last_words(folder)
+    outcome = "ended" if status == 0 else "incomplete" if is_incomplete else "crashed"
+    return Run(outcome, taken, ended[1].ru_maxrss / 1024, {})
 
 
-def run_program(program, folder, library):
+def run_program(program, folder, library, before=()):
     """Runs `prepare` on the C library's malloc, then `run` on the one in question."""
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "out").mkdir(parents=True)
@@ -103,7 +112,7 @@ def run_program(program, folder, library):
         prepared = run_script(program["prepare"], folder, None, seconds)
         if prepared.outcome != "ended":
             return prepared
-    run = run_script(program["run"], folder, library, seconds)
+    run = run_script(program["run"], folder, library, seconds, before)
     if run.outcome == "ended":
         run.digests = digests_in(folder)
     return run
@@ -130,6 +139,20 @@ def is_missing(program):
     return subprocess.run(needed, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode != 0
 
 
+def report_on_largest(ashlar, folder):
+    """Returns (outcome, seconds, events) of a report on the largest of the traces of a program's processes."""
+    traces = list(folder.glob("trace*"))
+    if not traces:
+        return "no trace", 0, "0"
+    largest = max(traces, key=lambda path: path.stat().st_size)
+    start = time.monotonic()
+    report = subprocess.run([ashlar, "report", largest], capture_output=True, text=True, errors="replace", check=False)
+    seconds = time.monotonic() - start
+    events = re.search(r"([0-9,]+) events?", report.stdout)
+    events = events[1] if events and report.returncode == 0 else "0"
+    return "empty" if events == "0" else "same" if seconds < REPORT_SECONDS else "slow", seconds, events
+
+
 def last_words(folder):
     lines = (folder / "stderr").read_text(errors="replace").splitlines()
     return "".join(f"    {line}\n" for line in lines[-8:])
@@ -141,6 +164,7 @@ class Table:
     def __init__(self):
         self.failures = 0
         self.missing = []
+        self.rows = {}
         print(f"{'program':22} {'level':10} {'outcome':10} {'seconds':>8} {'peak MiB':>9}")
 
     def add(self, name, level, run, outcome, details=""):
@@ -148,13 +172,27 @@ class Table:
         own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         peak = f"{run.peak_mib:.1f}" if run.peak_mib > own else f"< {own:.0f}"
         print(f"{name:22} {level:10} {outcome:10} {run.seconds:8.2f} {peak:>9}", flush=True)
-        if outcome not in ("same", "reference"):
+        self.rows.setdefault(name, {})[level] = outcome
+        if outcome not in ("same", "reference", "own bug"):
             self.failures += 1
             print(details, end="", flush=True)
+
+    def add_report(self, name, outcome, seconds, events):
+        print(f"{name:22} {'report':10} {outcome:10} {seconds:8.2f} {events} events", flush=True)
+        self.rows[name] |= {"events": events, "report": f"{seconds:.1f}"}
+        self.failures += outcome != "same"
 
     def add_missing(self, program):
         self.missing.append(program["name"])
         print(f"{program['name']:22} {'':10} missing    of {', '.join(program['packages'])}")
+
+    def write_rows(self, path, programs):
+        columns = ["fast", "checked", "hardened", "record", "events", "report"]
+        with open(path, "w", encoding="utf-8") as out:
+            for program in programs:
+                row = self.rows.get(program["name"], {})
+                cells = [program["name"], program.get("kind", ""), *(row.get(column, "not run") for column in columns)]
+                out.write(f"| {' | '.join(cells)} |\n")
 
     def close(self, programs):
         print(f"{len(programs) - len(self.missing)} programs, {len(self.missing)} missing, {self.failures} failures")
@@ -167,7 +205,16 @@ def keep(folder, name):
     folder.rename(folder.with_name(name))
 
 
-def compare(program, libraries, folder, table):
+def judge(program, level, run, reference, folder, table):
+    differing = difference(run, reference) if run.outcome == "ended" else []
+    outcome = "different" if differing else "same" if run.outcome == "ended" else run.outcome
+    details = "".join(f"    differs: {name}\n" for name in differing[:5]) or last_words(folder)
+    if outcome == "crashed" and "own_bug" in program and program["own_bug"] in (folder / "stderr").read_text():
+        outcome = "own bug"
+    table.add(program["name"], level, run, outcome, details)
+
+
+def compare(program, libraries, recorder, folder, table):
     here = folder / program["name"] / "run"
     reference = run_program(program, here, None)
     if reference.outcome != "ended":
@@ -180,11 +227,13 @@ def compare(program, libraries, folder, table):
     keep(here, "reference")
     for level, library in libraries.items():
         run = run_program(program, here, library)
-        differing = difference(run, reference) if run.outcome == "ended" else []
-        outcome = "different" if differing else "same" if run.outcome == "ended" else run.outcome
-        details = "".join(f"    differs: {name}\n" for name in differing[:5]) or last_words(here)
-        table.add(program["name"], level, run, outcome, details)
+        judge(program, level, run, reference, here, table)
         keep(here, level)
+    if recorder:
+        before = (recorder, "record", "-q", "-o", here / "trace", "--")
+        judge(program, "record", run_program(program, here, None, before), reference, here, table)
+        table.add_report(program["name"], *report_on_largest(recorder, here))
+        keep(here, "record")
 
 
 def is_loaded(library):
@@ -199,14 +248,17 @@ def chosen(programs, arguments):
     if unknown:
         sys.exit(f"run.py: no program {', '.join(sorted(unknown))}")
     return [program for program in programs if (not arguments.only or program["name"] in arguments.only)
-            and (not arguments.quick or program.get("quick"))]
+            and (not arguments.quick or program.get("quick")) and (not arguments.kinds or program.get("kind"))]
 
 
 def main():
     parser = argparse.ArgumentParser(description="Runs real programs on a preloaded malloc.")
     parser.add_argument("--library", action="append", default=[], metavar="LEVEL=PATH")
+    parser.add_argument("--record", type=Path, metavar="ASHLAR", help="the command, whose recorder is tried too")
     parser.add_argument("--only", action="append", default=[], metavar="NAME")
     parser.add_argument("--quick", action="store_true", help="the programs of a few seconds alone")
+    parser.add_argument("--kinds", action="store_true", help="the programs chosen by kind alone")
+    parser.add_argument("--rows", type=Path, metavar="FILE", help="where the table goes as Markdown")
     parser.add_argument("--table", type=Path, default=HERE / "programs.toml")
     parser.add_argument("--keep", type=Path, help="where the folders of the runs stay")
     arguments = parser.parse_args()
@@ -222,7 +274,9 @@ def main():
             if is_missing(program):
                 table.add_missing(program)
             else:
-                compare(program, libraries, folder, table)
+                compare(program, libraries, arguments.record and arguments.record.resolve(), folder, table)
+    if arguments.rows:
+        table.write_rows(arguments.rows, programs)
     return table.close(programs)
 
 
