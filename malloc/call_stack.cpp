@@ -116,8 +116,8 @@ ASHLAR_COLD void follow_frames(frames& to, const void* const* frame) noexcept {
   }
 }
 
-// The range, the path, and the start of the file, which has its headers and, mostly, its build id: what was linked again
-// has another one, what was opened again has not.
+// The range, the path, and the start of the file, which has its headers and, mostly, its build id: what was linked
+// again has another one, what was opened again has not.
 [[nodiscard]] std::uint64_t identity_of(const loaded_object& module) noexcept {
   constexpr std::size_t words = 128;
   std::uint64_t identity = detail::address_of(module.end);

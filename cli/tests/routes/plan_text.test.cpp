@@ -7,8 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "cli/routes/plan_text.hpp"
-#include "cli/support/table_units.hpp"
 #include "cli/support/table.hpp"
+#include "cli/support/table_units.hpp"
 
 namespace {
 

@@ -78,7 +78,7 @@ struct quiet_calls {
 /// The system calls of the writer. Each returns an error as its negated number.
 struct quiet_calls {
   using signal_set = std::uint64_t;  // a bit for each
-  struct errno_keeper {};         // none of the calls changes it
+  struct errno_keeper {};            // none of the calls changes it
 
   [[nodiscard]] static constexpr signal_set of(int signal) noexcept { return signal_set{1} << (signal - 1); }
   [[nodiscard]] static constexpr signal_set of_writes() noexcept { return of(pipe_) | of(file_size_) | of(terminal_); }
