@@ -81,8 +81,8 @@ TEST(heap_region, follows_a_run_from_fresh_to_free) {
       if (p >= each.start && p < each.start + each.bytes) return each.kind;
     return region_kind::head;
   };
-  void* const p = heap.allocate(300'000);
-  auto* const behind = static_cast<std::byte*>(p) + 400'000;
+  void* const p = heap.allocate(2'200'000);  // more than half of a segment, which is whole then
+  auto* const behind = static_cast<std::byte*>(p) + 2'300'000;
   EXPECT_EQ(kind_at(p), region_kind::run);
   EXPECT_EQ(kind_at(behind), region_kind::fresh);
   heap.deallocate(p);
