@@ -25,7 +25,8 @@ protected:
     EXPECT_EQ(shell(ASHLAR_COMMAND " report " + file() + " --json " + file("r.json")), 0) << output();
     std::ifstream from(file("r.json"));
     std::uint64_t sum = 0;
-    for (const auto& site : nlohmann::json::parse(from)["call_sites_by_objects"])
+    const auto report = nlohmann::json::parse(from);
+    for (const auto& site : report["call_sites_by_objects"])
       if (site.dump().find(function) != std::string::npos) sum += site["allocated"]["objects"].get<std::uint64_t>();
     return sum;
   }
