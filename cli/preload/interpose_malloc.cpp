@@ -120,18 +120,7 @@ ASHLAR_EXPORT std::size_t malloc_usable_size(void* p) noexcept {
   return p != nullptr && recorder::in_bootstrap(p) ? recorder::bootstrap_size(p) : real.malloc_usable_size(p);
 }
 
-// The names by which the C library itself exports the family.
+// The C library's own names for the family stay its own: a malloc of the program may call them.
 ASHLAR_EXPORT_AS("free") void cfree(void* p) noexcept;
-ASHLAR_EXPORT_AS("malloc") void* __libc_malloc(std::size_t bytes) noexcept;
-ASHLAR_EXPORT_AS("calloc") void* __libc_calloc(std::size_t n, std::size_t each) noexcept;
-ASHLAR_EXPORT_AS("realloc") void* __libc_realloc(void* old, std::size_t bytes) noexcept;
-ASHLAR_EXPORT_AS("reallocarray") void* __libc_reallocarray(void* old, std::size_t n, std::size_t each) noexcept;
-ASHLAR_EXPORT_AS("free") void __libc_free(void* p) noexcept;
-ASHLAR_EXPORT_AS("free") void __libc_cfree(void* p) noexcept;
-ASHLAR_EXPORT_AS("memalign") void* __libc_memalign(std::size_t alignment, std::size_t bytes) noexcept;
-ASHLAR_EXPORT_AS("valloc") void* __libc_valloc(std::size_t bytes) noexcept;
-ASHLAR_EXPORT_AS("pvalloc") void* __libc_pvalloc(std::size_t bytes) noexcept;
-ASHLAR_EXPORT_AS("posix_memalign")
-int __posix_memalign(void** out, std::size_t alignment, std::size_t bytes) noexcept;
 
 }  // extern "C"

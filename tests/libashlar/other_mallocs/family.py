@@ -28,24 +28,27 @@ def c_library():
 
 class Table:
     def __init__(self, path):
-        self.family, self.apart = set(), []
+        self.family, self.of_mallocs, self.apart = set(), set(), []
         with open(path, encoding="utf-8") as lines:
             for line in lines:
                 kind, _, rest = line.strip().partition(" ")
                 if kind == "all":
                     self.family.update(rest.split())
+                elif kind == "malloc":
+                    self.of_mallocs.update(rest.split())
                 elif kind == "apart":
                     names, _, reason = rest.partition("  ")
                     assert reason, f"no reason: {line}"
                     self.apart.append(re.compile(names))
 
     def has(self, name):
-        return name in self.family or any(each.fullmatch(name) for each in self.apart)
+        return name in self.family | self.of_mallocs or any(each.fullmatch(name) for each in self.apart)
 
 
 def problems(table, ours, others, more=()):
     for library in ours:
-        for name in sorted(table.family - set(functions_of(library))):
+        wanted = table.family if "record" in library else table.family | table.of_mallocs
+        for name in sorted(wanted - set(functions_of(library))):
             yield f"{library} lacks {name}"
     for library in others:
         for name in filter(is_of_memory, [*functions_of(library), *more]):
