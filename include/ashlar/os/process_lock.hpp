@@ -10,6 +10,7 @@
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/held_locks.hpp>
 #include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/kernel.hpp>
 #include <ashlar/detail/support/panic.hpp>
 #include <ashlar/detail/support/platform.hpp>
 #include <ashlar/detail/system/process_identity.hpp>
@@ -21,8 +22,6 @@
 #include <pthread.h>
 #if defined(__linux__)
 #include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #endif
 #define ASHLAR_HAS_ROBUST_LOCKS 1
 #else
@@ -121,11 +120,9 @@ private:
   }
 
   void sleep() noexcept {
-#if defined(__linux__) && defined(SYS_futex)
-    const int error = errno;
+#if defined(ASHLAR_HAS_KERNEL) && defined(SYS_futex)
     const long seconds_and_nanoseconds[2] = {0, 10'000'000};
-    static_cast<void>(::syscall(SYS_futex, &has_sleepers_, FUTEX_WAIT, 1, seconds_and_nanoseconds, nullptr, 0));
-    errno = error;
+    detail::call_kernel(SYS_futex, &has_sleepers_, FUTEX_WAIT, 1, seconds_and_nanoseconds, nullptr, 0);
 #else
     detail::yield_or_sleep(most_yields);
 #endif
@@ -134,10 +131,8 @@ private:
   // One that comes too early, or not at all after a death, costs the others the rest of their sleep.
   ASHLAR_COLD void wake() noexcept {
     if (has_sleepers_.exchange(0, detail::memory_order_relaxed) == 0) return;
-#if defined(__linux__) && defined(SYS_futex)
-    const int error = errno;
-    static_cast<void>(::syscall(SYS_futex, &has_sleepers_, FUTEX_WAKE, 1, nullptr, nullptr, 0));
-    errno = error;
+#if defined(ASHLAR_HAS_KERNEL) && defined(SYS_futex)
+    detail::call_kernel(SYS_futex, &has_sleepers_, FUTEX_WAKE, 1, nullptr, nullptr, 0);
 #endif
   }
 
