@@ -44,7 +44,7 @@ TEST_P(cell_words, keep_a_canary_after_each_request) {
     if (!ashlar::detail::has_canary_in_granule(bytes, GetParam())) continue;
     ashlar::detail::write_last_granule(cell(), bytes, GetParam());
     for (std::size_t at = 0; at < GetParam(); ++at)
-      ASSERT_EQ(cell()[at], at < bytes ? 0 : ashlar::detail::canary_byte) << bytes << ' ' << at;
+      ASSERT_EQ(cell()[at], at < bytes ? 0 : ashlar::detail::canary_secret::byte(&cell()[at])) << bytes << ' ' << at;
     std::memset(cell(), 0x55, bytes);  // the program's
     EXPECT_TRUE(ashlar::detail::is_last_granule_whole(cell(), bytes, GetParam()));
     for (std::size_t at = bytes; at < GetParam(); ++at) {

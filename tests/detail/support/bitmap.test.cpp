@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of bits in words and bitmaps, against a count bit by bit.
 #include <cstddef>
+#include <cstdint>
 #include <random>
 #include <utility>
 #include <vector>
@@ -72,6 +73,21 @@ TEST(bitmap, takes_the_first_bits_of_a_word) {
       ASSERT_EQ(ashlar::detail::first_bits(word, most), expected);
       ASSERT_EQ(taken, ashlar::detail::count_bits(word));
     }
+}
+
+TEST(bitmap, chooses_each_of_a_few_neighbours_as_often) {
+  for (std::size_t length = 1; length <= 64; ++length) {
+    std::vector<int> chosen(64);
+    for (std::uint64_t random = 0; random < 64; ++random) ++chosen[ashlar::detail::any_bit(ones(0, length), random)];
+    const int share = static_cast<int>(64 / length);
+    for (std::size_t at = 0; at < length; ++at) ASSERT_TRUE(chosen[at] == share || chosen[at] == share + 1) << at;
+  }
+}
+
+TEST(bitmap, chooses_ones_alone) {
+  for (const bit_word word : words())
+    for (std::uint64_t random = 0; word != 0 && random < 64; ++random)
+      ASSERT_TRUE(is_run(word, ashlar::detail::any_bit(word, random), 1));
 }
 
 // A bitmap and the same bits one by one.

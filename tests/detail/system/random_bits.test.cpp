@@ -37,6 +37,18 @@ TEST(random_bits, each_number_below_64_is_as_frequent) {
   for (const int times : after_same) EXPECT_TRUE(times > 40 && times < 170) << times;
 }
 
+TEST(random_bits, begin_anew_with_an_epoch) {
+  ashlar::detail::random_bits one, other;
+  static_cast<void>(one.next_of_64());
+  other = one;  // as in the child of a fork
+  ashlar::detail::random_epoch::begin();
+  EXPECT_FALSE(other.is_seeded());
+  ashlar::detail::random_bits same = other;
+  EXPECT_NE(other.next(), one.next());
+  ashlar::detail::random_epoch::begin();
+  EXPECT_NE(same.next(), other.next());
+}
+
 TEST(random_bits, the_secret_of_a_process_stays_the_same) {
   EXPECT_EQ(ashlar::detail::process_secret(), ashlar::detail::process_secret());
   EXPECT_NE(ashlar::detail::process_secret(), 0u);

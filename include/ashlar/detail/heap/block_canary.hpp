@@ -10,6 +10,7 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/checks/poison.hpp>
 #include <ashlar/detail/checks/watched_slack.hpp>
+#include <ashlar/detail/heap/canary_words.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/atomics.hpp>
@@ -69,9 +70,6 @@ struct sized_cell {
   /// @}
 };
 
-/// The canary is poison too, since the requested size is kept separately: a free need not overwrite it.
-inline constexpr unsigned char canary_byte = poison_byte;
-
 /// Bytes of a spare extent that hold poison.
 inline constexpr std::size_t most_poisoned = 4096;
 /// Bytes of a free cell or span that hold poison at most; a cell is poisoned whole.
@@ -97,11 +95,20 @@ ASHLAR_INLINE void verify_free(const void* cell, std::size_t bytes, unsigned cha
   mark_live(cell, bytes);
 }
 
-/// Returns: whether the byte before a block is canary or poison, the last byte of any block in front of it.
+/// Returns: whether the byte before a block is canary, the last byte of a live block in front of it.
 [[nodiscard]] ASHLAR_INLINE bool is_canary_before(const void* p) noexcept {
   const auto* const front = static_cast<const unsigned char*>(p) - 1;
   mark_readable(front, 1);
-  const bool is_intact = *front == canary_byte;
+  const bool is_intact = *front == canary_secret::byte(front);
+  mark_free(front, 1);
+  return is_intact;
+}
+
+/// Returns: whether it is canary or poison, the last byte of any block in front of it.
+[[nodiscard]] ASHLAR_INLINE bool is_guard_before(const void* p) noexcept {
+  const auto* const front = static_cast<const unsigned char*>(p) - 1;
+  mark_readable(front, 1);
+  const bool is_intact = *front == poison_byte || *front == canary_secret::byte(front);
   mark_free(front, 1);
   return is_intact;
 }
@@ -110,7 +117,15 @@ ASHLAR_INLINE void verify_free(const void* cell, std::size_t bytes, unsigned cha
 [[nodiscard]] ASHLAR_INLINE bool is_canary_whole(const void* p, std::size_t bytes, std::size_t end) noexcept {
   const auto* const slack = static_cast<const std::byte*>(p) + bytes;
   mark_readable(slack, end - bytes);
-  const bool is_intact = is_filled(slack, end - bytes, canary_byte);
+  std::uint64_t changed = 0;
+  detail::for_each_canary(slack, slack + (end - bytes),
+                          [&](const std::byte* at, const unsigned char* canary, std::size_t count) {
+                            std::uint64_t is = 0, was = 0;
+                            std::memcpy(&is, at, count);
+                            std::memcpy(&was, canary, count);
+                            changed |= is ^ was;
+                          });
+  const bool is_intact = changed == 0;
   mark_free(slack, end - bytes);
   return is_intact;
 }
@@ -118,8 +133,11 @@ ASHLAR_INLINE void verify_free(const void* cell, std::size_t bytes, unsigned cha
 /// Effects: writes the canary after the first `bytes` bytes of a block, up to `end`; nothing if no canary is kept.
 inline void write_canary(void* p, std::size_t bytes, std::size_t end) noexcept {
   if constexpr (keeps_canaries) {
-    mark_readable(static_cast<std::byte*>(p) + bytes, end - bytes);
-    std::memset(static_cast<std::byte*>(p) + bytes, canary_byte, end - bytes);
+    auto* const data = static_cast<std::byte*>(p);
+    mark_readable(data + bytes, end - bytes);
+    detail::for_each_canary(
+        data + bytes, data + end,
+        [](std::byte* at, const unsigned char* canary, std::size_t count) { std::memcpy(at, canary, count); });
   }
 }
 
@@ -136,7 +154,7 @@ ASHLAR_INLINE void mark_block(const void* p, std::size_t were, std::size_t bytes
                                                      const void* heap) noexcept {
   const auto* const data = static_cast<const unsigned char*>(p);
   mark_readable(data + bytes, end - bytes);
-  while (end != bytes && data[end - 1] == canary_byte) --end;
+  while (end != bytes && data[end - 1] == canary_secret::byte(data + end - 1)) --end;
   report_write_behind(p, bytes, bytes, end, heap);
 }
 

@@ -81,18 +81,17 @@ ASHLAR_INLINE void clear_free(void* p, std::size_t bytes) noexcept {
   ASHLAR_LIKELY(bytes <= most_by_words) ? clear_words(p, bytes) : fill_free(p, bytes, 0);
 }
 
-/// The last granule of a zero cell with `n` bytes of canary is the 16 bytes from byte `n` on.
-alignas(32) inline constexpr auto canary_edge = [] {
-  std::array<unsigned char, 2 * granule_words::bytes> made{};
-  for (std::size_t i = granule_words::bytes; i < made.size(); ++i) made[i] = canary_byte;
-  return made;
-}();
-/// The same, with all bits of the canary's bytes.
+/// All bits of the canary's bytes in a last granule with `n` bytes of canary: the 16 bytes from byte `n` on.
 alignas(32) inline constexpr auto canary_mask = [] {
   std::array<unsigned char, 2 * granule_words::bytes> made{};
   for (std::size_t i = granule_words::bytes; i < made.size(); ++i) made[i] = 0xFF;
   return made;
 }();
+
+/// Returns: the canary of a granule.
+[[nodiscard]] ASHLAR_INLINE granule_words canary_of_granule(const void* at) noexcept {
+  return {canary_secret::word(address_of(at)), canary_secret::word(address_of(at) + sizeof(std::uint64_t))};
+}
 
 /// Returns: whether the canary of a request is in the last granule of its cell of `held` bytes: up to `most_by_words`
 /// it is, unless the request was for another alignment.
@@ -104,18 +103,20 @@ alignas(32) inline constexpr auto canary_mask = [] {
 /// `has_canary_in_granule`.
 ASHLAR_INLINE void write_last_granule(void* cell, std::size_t bytes, std::size_t held) noexcept {
   mark_readable(cell, held);
-  std::memcpy(static_cast<std::byte*>(cell) + held - granule_words::bytes, &canary_edge[held - bytes],
-              granule_words::bytes);
+  std::byte* const at = static_cast<std::byte*>(cell) + held - granule_words::bytes;
+  const granule_words mask = granule_words::at(&canary_mask[held - bytes]), canary = canary_of_granule(at);
+  const granule_words last = {canary.low & mask.low, canary.high & mask.high};
+  std::memcpy(at, &last, granule_words::bytes);
 }
 
 /// Returns: whether the canary after the first `bytes` bytes of a cell is intact. Expects: `has_canary_in_granule`.
 [[nodiscard]] ASHLAR_INLINE bool is_last_granule_whole(const void* cell, std::size_t bytes, std::size_t held) noexcept {
   const std::size_t slack = held - bytes;
   mark_readable(static_cast<const std::byte*>(cell) + bytes, slack);
-  const granule_words last = granule_words::at(static_cast<const std::byte*>(cell) + held - granule_words::bytes);
+  const std::byte* const at = static_cast<const std::byte*>(cell) + held - granule_words::bytes;
+  const granule_words last = granule_words::at(at), whole = canary_of_granule(at);
   const granule_words mask = granule_words::at(&canary_mask[slack]);
-  constexpr std::uint64_t whole = 0x0101010101010101u * canary_byte;
-  const bool is_intact = (((last.low ^ whole) & mask.low) | ((last.high ^ whole) & mask.high)) == 0;
+  const bool is_intact = (((last.low ^ whole.low) & mask.low) | ((last.high ^ whole.high) & mask.high)) == 0;
   mark_free(static_cast<const std::byte*>(cell) + bytes, slack);
   return is_intact;
 }

@@ -150,7 +150,7 @@ public:
       if (is_zero_when_dead && !is_back_zero(at)) return false;
       at.begin_change();
       if constexpr (is_zero_when_dead) clear_free(cell, at.bytes);
-      else poison_block(cell, size);  // the canary after it is poison already
+      else poison_block(cell, at.bytes);
     }
     at.end_change(keeps_canaries ? dead_cell : never_used);
     return true;
@@ -222,7 +222,7 @@ private:
     const std::size_t kept = at_least_one_byte(bytes);
     const bool was_used = at.size->load(memory_order_relaxed) == dead_cell;
     if (ASHLAR_LIKELY(was_used)) verify_free(at.data, at.bytes, dead_byte<Upstream>, heap_);
-    else write_canary(at.data, kept, at.bytes);
+    write_canary(at.data, kept, at.bytes);
     at.end_change(kept);
     if constexpr (keeps_canaries) watch_front(at);
     mark_block(at.data, 0, kept, at.bytes);
@@ -247,7 +247,7 @@ private:
   // The byte before a cell is the canary of a live cell, or the poison of a free cell or of the slab's front. A cell
   // that was never used is poisoned like a free one, so that the byte exists.
   ASHLAR_INLINE static void watch_front(const placed_cell& at) noexcept {
-    if (ASHLAR_UNLIKELY(has_front(at) && !is_canary_before(at.data) && is_behind_unused(at)))
+    if (ASHLAR_UNLIKELY(has_front(at) && !is_guard_before(at.data) && is_behind_unused(at)))
       poison_cell<Upstream>(at.data - at.bytes);
   }
 
@@ -306,8 +306,8 @@ private:
     constexpr std::size_t granule = granule_words::bytes;
     const std::size_t second = at.bytes == granule ? 2 : 1;  // the cell of the second granule
     const auto changed = [&](std::size_t before) {           // of the canary of a live cell
-      return std::uint64_t{std::to_integer<unsigned char>(at.data[-1 - static_cast<std::ptrdiff_t>(before)])} ^
-             canary_byte;
+      const std::byte* const last = at.data - before - 1;
+      return std::uint64_t{std::to_integer<unsigned char>(*last)} ^ canary_secret::byte(last);
     };
     const std::uint64_t front = mask_of_free(at.size[-1]), far_front = mask_of_free(*(at.size - second));
     const std::uint64_t back = mask_of_free(at.size[1]), far_back = mask_of_free(at.size[second]);
@@ -322,7 +322,7 @@ private:
   }
 
   [[nodiscard]] ASHLAR_INLINE static bool is_front_intact(const placed_cell& at) noexcept {
-    return !has_front(at) || is_canary_before(at.data) || is_behind_unused(at);
+    return !has_front(at) || is_guard_before(at.data) || is_behind_unused(at);
   }
 
   // Whether the cell before was never used, or its pages have been decommitted since.

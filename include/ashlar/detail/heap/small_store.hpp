@@ -69,8 +69,7 @@ public:
   }
   /// Returns: any cell of the batch. Expects: `has_any`; free cells are zero.
   [[nodiscard]] ASHLAR_INLINE sized_cell take_any(std::size_t size_class) noexcept {
-    ASHLAR_ASSUME(random_.is_seeded());
-    return partial_[size_class].take_any(random_.next_of_64());
+    return partial_[size_class].take_any(random_.next_of_64_seeded());
   }
 
   /// Effects: prefetches the cells that `take` hands out next, which other threads may have freed.

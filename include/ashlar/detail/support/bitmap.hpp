@@ -27,12 +27,15 @@ template <class Word>
 /// Returns: `word` without its lowest one.
 [[nodiscard]] ASHLAR_INLINE constexpr bit_word without_first(bit_word word) noexcept { return word & (word - 1); }
 
-/// Returns: the index of a one that `random` chooses. Expects: `word` is not 0.
+/// Returns: the index of a one that `random` chooses: the first one from a place on that is below the last one, so that
+/// few cells have the same chances as many. Expects: `word` is not 0.
 [[nodiscard]] ASHLAR_INLINE constexpr std::size_t any_bit(bit_word word, std::uint64_t random) noexcept {
-  const int turn = static_cast<int>(random % bits_per_word);
-  const bit_word turned = std::rotr(word, turn);
-  ASHLAR_ASSUME(turned != 0);  // else `first_bit` has a branch for it
-  return (first_bit(turned) + static_cast<std::size_t>(turn)) % bits_per_word;
+  ASHLAR_ASSUME(word != 0);  // else each of the two searches has a branch for it
+  const auto width = static_cast<std::size_t>(std::bit_width(word));
+  const std::size_t from = random % bits_per_word * width / bits_per_word;
+  const bit_word rest = word >> from;
+  ASHLAR_ASSUME(rest != 0);
+  return first_bit(rest) + from;
 }
 
 /// Returns: the number of ones.

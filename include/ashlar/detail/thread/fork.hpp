@@ -15,6 +15,7 @@
 #include <ashlar/detail/support/list.hpp>
 #include <ashlar/detail/support/platform.hpp>
 #include <ashlar/detail/system/modules.hpp>
+#include <ashlar/detail/system/random_bits.hpp>
 #include <ashlar/detail/thread/fork_gate.hpp>
 #include <ashlar/detail/thread/fork_locks.hpp>
 
@@ -276,6 +277,7 @@ private:
   }
 
   ASHLAR_OF_THIS_LIBRARY ASHLAR_COLD static void in_child() {
+    if constexpr (checking_level >= checking::hardened) random_epoch::begin();
     if (!all_.turn.end() || !all_.has_locks) return;
     all_.locks.unlock_all();  // first, since participants may deallocate through them
     for (fork_participant* each = all_.participants.front(); each != nullptr; each = each->next)
