@@ -76,14 +76,14 @@ int tell_outcome(const command& c, const record_status& told, const child_result
   const program_facts facts = inspect_program(c.program.front());
   const std::string failure = told.failure();
   const recording_losses losses = find_losses(told.unfinished_processes(), result, path, sum);
-  const bool blind = facts.kind == program_kind::own_malloc && sum.events == 0;
+  const bool blind = has_own_malloc(facts.kind) && sum.events == 0;
   const bool nothing = (!told.any_trace() && !sum.has_trace) || blind;
   if (!failure.empty())
     return complain("record", "the trace is incomplete: " + failure + own_status(result.status), exit_not_whole);
   if (nothing && sum.others.empty() && !losses.is_untold)
     return complain("record", "nothing was recorded: " + why_nothing(facts, result.status) + own_status(result.status),
                     exit_not_loaded);
-  if (facts.kind == program_kind::own_malloc) complain("record", describe(facts, the_recorder));
+  if (has_own_malloc(facts.kind)) complain("record", describe(facts, the_recorder));
   if (!c.quiet) complain("record", sum.text);
   if (losses.text.empty()) return result.status;
   const std::string incomplete = "the recording is incomplete: " + losses.text;

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <string_view>
 
@@ -55,26 +56,24 @@ public:
     return {};
   }
 
-  [[nodiscard]] bool defines(std::string_view name) const {
+  /// Returns: whether `is_it(name, is_defined)` of a symbol that the loader sees.
+  template <typename Condition>
+  [[nodiscard]] bool any_symbol(Condition is_it) const {
     for (Elf_Scn* section = elf_nextscn(elf_, nullptr); section != nullptr; section = elf_nextscn(elf_, section)) {
       GElf_Shdr header;
       if (gelf_getshdr(section, &header) == nullptr || header.sh_type != SHT_DYNSYM || header.sh_entsize == 0) continue;
       Elf_Data* const data = elf_getdata(section, nullptr);
       const auto count = static_cast<int>(header.sh_size / header.sh_entsize);
-      for (int i = 0; data != nullptr && i < count; ++i)
-        if (is_definition(data, i, header.sh_link, name)) return true;
+      GElf_Sym symbol;
+      for (int i = 0; data != nullptr && gelf_getsym(data, i, &symbol) != nullptr && i < count; ++i) {
+        const char* const name = elf_strptr(elf_, header.sh_link, symbol.st_name);
+        if (name != nullptr && is_it(std::string_view(name), symbol.st_shndx != SHN_UNDEF)) return true;
+      }
     }
     return false;
   }
 
 private:
-  [[nodiscard]] bool is_definition(Elf_Data* data, int i, std::size_t strings, std::string_view name) const {
-    GElf_Sym symbol;
-    if (gelf_getsym(data, i, &symbol) == nullptr || symbol.st_shndx == SHN_UNDEF) return false;
-    const char* const found = elf_strptr(elf_, strings, symbol.st_name);
-    return found != nullptr && found == name;
-  }
-
   int descriptor_;
   Elf* elf_ = nullptr;
 };
@@ -119,6 +118,13 @@ bool is_privileged(const std::string& path) {
   return getuid() != 0 && getxattr(path.c_str(), "security.capability", nullptr, 0) > 0;
 }
 
+/// The runtime of a sanitizer is in the program, or in a library that must come before all others. Those without shadow
+/// memory (leaks, undefined behaviour) take any malloc.
+bool starts_sanitizer(std::string_view name) {
+  constexpr std::string_view all[] = {"__asan_init", "__hwasan_init", "__msan_init", "__tsan_init"};
+  return std::ranges::find(all, name) != std::end(all);
+}
+
 program_kind kind_of(const std::string& path) {
   const elf_file file(path);
   if (!file.is_elf()) return program_kind::ordinary;
@@ -126,7 +132,9 @@ program_kind kind_of(const std::string& path) {
   if (loader.empty()) return program_kind::is_static;
   if (file.word_class() != own_class) return program_kind::other_class;
   if (is_privileged(path)) return program_kind::is_privileged;
-  if (file.defines("malloc")) return program_kind::own_malloc;
+  if (file.any_symbol([](auto name, bool) { return starts_sanitizer(name); })) return program_kind::is_sanitized;
+  if (file.any_symbol([](auto name, bool is_defined) { return is_defined && name == "malloc"; }))
+    return program_kind::own_malloc;
   return fs::path(loader).filename().string().starts_with("ld-musl-") ? program_kind::is_over_musl
                                                                       : program_kind::ordinary;
 }
@@ -158,6 +166,9 @@ std::string describe(const program_facts& facts, const preloaded_tool& tool) {
     case program_kind::own_malloc:
       return facts.path + " has a malloc of its own, whose calls do not pass " + name +
              ": link it without that one, or with that one as a shared library";
+    case program_kind::is_sanitized:
+      return facts.path + " is built with a sanitizer, which has a malloc of its own and no place for " + name + ": " +
+             tool.use + " a build without -fsanitize";
     case program_kind::is_over_musl:
       if (!tool.needs_glibc) break;
       return facts.path + " is linked with musl, and " + name + " needs glibc: link it with glibc";

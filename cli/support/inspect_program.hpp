@@ -12,6 +12,7 @@ enum class program_kind {
   is_privileged,  ///< Set-uid, set-gid or with capabilities: the loader preloads nothing.
   other_class,    ///< For a processor or word size other than this command's.
   own_malloc,     ///< Defines malloc, which precedes that of a library.
+  is_sanitized,   ///< Built with a sanitizer of addresses, memory or threads, which has a malloc of its own.
   is_over_musl    ///< Its C library is musl: it does not load what needs names of glibc.
 };
 
@@ -32,5 +33,10 @@ struct preloaded_tool {
 
 /// Returns: the reason why the tool does not get all allocations of such a program, and a remedy; empty if it does.
 [[nodiscard]] std::string describe(const program_facts& facts, const preloaded_tool& tool);
+
+/// Returns: whether the program may run with a preloaded library that sees no call of it.
+[[nodiscard]] constexpr bool has_own_malloc(program_kind kind) noexcept {
+  return kind == program_kind::own_malloc || kind == program_kind::is_sanitized;
+}
 
 }  // namespace ashlar::cli

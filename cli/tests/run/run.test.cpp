@@ -142,6 +142,27 @@ TEST_F(run_verb, a_program_that_loads_no_library_is_refused) {
   EXPECT_NE(text("err").find(" is statically linked"), std::string::npos) << text("err");
 }
 
+TEST_F(run_verb, a_program_with_a_malloc_of_a_sanitizer_is_refused) {
+  std::ofstream(file("program.cpp")) << "int main() { delete new int(7); }";
+  const auto is_built = [this](const std::string& compiler, const std::string& sanitizer) {
+    return run_shell("{ " + compiler + " -fsanitize=" + sanitizer + " " + file("program.cpp") + " -o " +
+                     file("program") + " && " + file("program") + "; } >" + file("log") + " 2>&1") == 0;
+  };
+  for (const std::string compiler : {ASHLAR_COMPILER, "g++"}) {
+    for (const char* sanitizer : {"address", "thread", "memory"}) {
+      if (!is_built(compiler, sanitizer)) continue;  // not each compiler has each, nor runs under any kernel
+      EXPECT_EQ(run("-- " + file("program")), not_loaded) << compiler << " " << sanitizer;
+      EXPECT_NE(text("err").find(" is built with a sanitizer"), std::string::npos) << text("err");
+      EXPECT_EQ(ashlar("record -o " + file("t.trace") + " -- " + file("program")), not_loaded);
+      EXPECT_NE(text("err").find("nothing was recorded: " + file("program") + " is built with a sanitizer"),
+                std::string::npos)
+          << text("err");
+    }
+    for (const char* sanitizer : {"leak", "undefined"})
+      if (is_built(compiler, sanitizer)) EXPECT_EQ(run("-- " + file("program")), 0) << text("err");
+  }
+}
+
 TEST_F(run_verb, a_privileged_program_is_refused) {
   if (::getuid() != 0) GTEST_SKIP() << "only root can give a program to somebody else";
   fs::copy_file(ASHLAR_RUN_VICTIM, file("privileged"));
