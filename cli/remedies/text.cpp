@@ -28,10 +28,16 @@ std::string change_nothing(const median_interval& ratio, double detectable) {
 
 bool holds_zero(const mean_interval& log_ratio) { return log_ratio.least <= 0 && log_ratio.greatest >= 0; }
 
+/// Returns: what the remedy changes of the resident memory, at the peak and after it.
 std::string peak_text(const remedy_effect& e) {
-  const measure_effect& peak = e.of(run_measure::peak);
-  if (peak.found != finding::loss && peak.found != finding::gain) return "";
-  return fmt::format("; {}peak RSS {}", peak.found == finding::loss ? "but " : "", change_text(peak.effect.ratio()));
+  std::string all;
+  for (const run_measure m : {run_measure::peak, run_measure::after}) {
+    const measure_effect& found = e.of(m);
+    if (found.found != finding::loss && found.found != finding::gain) continue;
+    all += fmt::format("; {}{} {}", found.found == finding::loss ? "but " : "", facts_of(m).name,
+                       change_text(found.effect.ratio()));
+  }
+  return all;
 }
 
 /// Returns: what the plan, with its page policy if that wins, adds to the best remedy without code, or takes away.

@@ -23,6 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/rounds/interval.hpp"
 #include "cli/support/companion.hpp"
 
 namespace ashlar::cli {
@@ -72,24 +73,52 @@ std::string last_line(const temporary_file& file) {
 
 double to_ms(const timeval& t) { return static_cast<double>(t.tv_sec) * 1e3 + static_cast<double>(t.tv_usec) / 1e3; }
 
-/// Returns: whether the child, which is not reaped, has ended before `end`.
-bool ends_before(pid_t child, clock::time_point end) {
+/// The resident bytes of a process over time.
+class resident_samples {
+public:
+  explicit resident_samples(pid_t process) : file_(fmt::format("/proc/{}/statm", process)) {}
+
+  void take() {
+    std::ifstream statm(file_);
+    double mapped = 0, resident = 0;
+    if (statm >> mapped >> resident && resident > 0) pages_.push_back(resident);
+  }
+
+  /// Returns: the median after the largest one; 0 if there are fewer than four.
+  [[nodiscard]] double after_peak() const {
+    const std::vector<double> after(std::max_element(pages_.rbegin(), pages_.rend()).base(), pages_.end());
+    return after.size() < 4 ? 0 : median_of(after) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+  }
+
+private:
+  std::string file_;
+  std::vector<double> pages_;
+};
+
+/// Effects: takes a sample each hundredth of a second until the child, which is not reaped, ends. Returns: whether it
+/// has ended before `end`.
+bool ends_before(pid_t child, clock::time_point end, resident_samples& samples) {
   const auto handle = static_cast<int>(::syscall(SYS_pidfd_open, child, 0));
+  if (handle < 0 && end == clock::time_point::max()) return true;
   if (handle < 0) fail("cannot watch the time of the program", errno);
+  constexpr std::chrono::milliseconds between{10};
   int ended = 0;
   do {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - clock::now()).count();
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(std::min<clock::duration>(end - clock::now(), between));
     pollfd watched{handle, POLLIN, 0};
-    ended = ::poll(&watched, 1, static_cast<int>(std::clamp<long long>(left, 0, 1'000'000)));
+    ended = ::poll(&watched, 1, static_cast<int>(std::max<long long>(left.count(), 0)));
+    if (ended <= 0) samples.take();
   } while (ended <= 0 && clock::now() < end);
   ::close(handle);
   return ended > 0;
 }
 
 /// Returns: whether it was killed.
-bool kill_after(pid_t child, clock::time_point start, double most_seconds) {
+bool kill_after(pid_t child, clock::time_point start, double most_seconds, resident_samples& samples) {
   const auto most = std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(most_seconds));
-  return most_seconds > 0 && !ends_before(child, start + most) && ::kill(child, SIGKILL) == 0;
+  const auto end = most_seconds > 0 ? start + most : clock::time_point::max();
+  return !ends_before(child, end, samples) && ::kill(child, SIGKILL) == 0;
 }
 
 program_run wait_for(pid_t child, clock::time_point start) {
@@ -204,9 +233,12 @@ program_run program_runner::run(const run_setting& setting) {
   if (child == 0) become(setting, report.writing(), parent);
   report.close_writing();
   const int error = report.read_error();  // a successful exec closes the pipe
-  const bool killed = kill_after(child, start, setting.most_seconds);
+  resident_samples samples(child);
+  const bool killed = kill_after(child, start, setting.most_seconds, samples);
   program_run result = wait_for(child, start);
   result.killed = killed;
+  result.after_bytes = std::min(samples.after_peak(), result.peak_bytes);
+  if (result.after_bytes == 0) result.after_bytes = result.peak_bytes;
   if (is_reaper()) result.left_behind = end_children();
   if (error != 0) fail(command_.front(), error);
   sum_output(output_, result);

@@ -16,11 +16,13 @@ namespace ashlar::cli {
 
 struct program_run {
   double wall_ms = 0;
-  double cpu_ms = 0;      ///< User and system, of the program and of its awaited children.
-  double system_ms = 0;   ///< Of that in the kernel.
-  double faults = 0;      ///< Page faults that needed no disk.
-  double peak_bytes = 0;  ///< Resident, of its largest process.
-  int status = 0;         ///< Exit status, or 128 + the signal that ended it.
+  double cpu_ms = 0;       ///< User and system, of the program and of its awaited children.
+  double system_ms = 0;    ///< Of that in the kernel.
+  double faults = 0;       ///< Page faults that needed no disk.
+  double peak_bytes = 0;   ///< Resident, of its largest process.
+  double after_bytes = 0;  ///< Resident after the peak, of the started process: the median of samples after the
+                           ///< largest, a hundred a second; `peak_bytes` if there are fewer than four.
+  int status = 0;          ///< Exit status, or 128 + the signal that ended it.
   std::uint64_t output_bytes = 0;
   std::uint64_t output_sum = 0;  ///< Of its standard output.
   std::string last_words;        ///< The last line of its standard error.

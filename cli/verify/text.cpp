@@ -29,7 +29,7 @@ std::string interval(const median_interval& ratio) {
 /// Returns: the other measures of which B takes more than the threshold, after a semicolon.
 std::string costs(const verification& v, const experiment_plan& plan) {
   std::string all;
-  for (const run_measure m : {run_measure::cpu, run_measure::wall, run_measure::peak})
+  for (const run_measure m : {run_measure::cpu, run_measure::wall, run_measure::peak, run_measure::after})
     if (m != plan.decides && v.of(m).found == finding::loss)
       all +=
           fmt::format("{} {} {}", all.empty() ? "; but" : ",", facts_of(m).name, change_text(v.of(m).effect.ratio()));
@@ -154,7 +154,7 @@ std::string detectable_text(double detectable) {
 }
 
 std::string amount_text(double value, run_measure m) {
-  if (m == run_measure::peak) return human_bytes(value);
+  if (m == run_measure::peak || m == run_measure::after) return human_bytes(value);
   return m == run_measure::faults ? human_count(value) : human_time(1e6 * value);
 }
 

@@ -179,7 +179,7 @@ TEST_F(try_verb, is_listed) {
 trials made_up(double by, std::size_t pairs, double by_itself = 1) {
   constexpr double mebibyte = 1 << 20;
   const auto run = [](double by_user, double system, double faults, double peak) {
-    return run_figures{100 * by_user, 100 * by_user - system, system, 100 * by_user, peak, faults};
+    return run_figures{100 * by_user, 100 * by_user - system, system, 100 * by_user, peak, 1 << 20, faults};
   };
   trial t{.predicted = {.name = "quick", .library = "/lib/quick.so"}, .plan = {}};
   t.predicted.saved_least_ms = 4;

@@ -36,7 +36,7 @@ experiment runs_of(const made_up& m) {
   experiment runs;
   const auto run = [&](double by) {
     const double ms = 100 * by * (1 + m.spread * noise(random));
-    return run_figures{ms, 0.9 * ms, 0.1 * ms, 1.1 * ms, 50.0 * (1 << 20), 1000};
+    return run_figures{ms, 0.9 * ms, 0.1 * ms, 1.1 * ms, 50.0 * (1 << 20), 40.0 * (1 << 20), 1000};
   };
   for (std::size_t i = 0; i < m.pairs; ++i) {
     run_pair pair{run(1), run(m.b * (i % 2 == 0 ? m.second_mode : 1)), {}, 0, {}, {}, "ab"};

@@ -41,8 +41,8 @@ TEST_F(verify_verb, more_time_is_worse_and_less_is_better) {
     const auto columns = std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xC0) != 0x80; });
     if (line.find('/') == line.npos) EXPECT_LE(columns, 100) << line;  // paths are not broken
   }
-  for (const char* part : {"processor time", "system", "wall time", "peak RSS", "page faults", "detectable",
-                           "A against A: ", "--seed ", "Not measured: "})
+  for (const char* part : {"processor time", "system", "wall time", "peak RSS", "RSS after peak", "page faults",
+                           "detectable", "A against A: ", "--seed ", "Not measured: "})
     EXPECT_TRUE(printed(part)) << part << text("out");
 }
 
@@ -89,7 +89,8 @@ TEST_F(verify_verb, a_seed_repeats_the_order_and_json_keeps_every_run) {
     for (const json& pair : j["runs"]) now += pair["order"].get<std::string>() + " ";
     if (i == 0) orders = now;
     EXPECT_EQ(now, orders);
-    for (const char* key : {"cpu_ms", "user_ms", "system_ms", "wall_ms", "peak_rss_bytes", "page_faults"}) {
+    for (const char* key :
+         {"cpu_ms", "user_ms", "system_ms", "wall_ms", "peak_rss_bytes", "rss_after_peak_bytes", "page_faults"}) {
       EXPECT_GE(j["runs"][0]["b"][key], 0) << key;
       EXPECT_TRUE(j["measures"][key]["detectable"].is_number()) << key;
     }
