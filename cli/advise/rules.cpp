@@ -180,7 +180,10 @@ std::string why_region(const site_facts& s) {
                      in_words(s.f.allocated.objects), in_bytes(s.f.never_freed.bytes));
 }
 
-bool fires_segregate(const site_facts& s) { return pins_pages(s.f, s.program, s.limits); }
+/// Pages for one object or two would hold nothing else.
+bool are_few(const site_features& f) { return f.peak_objects <= 2; }
+
+bool fires_segregate(const site_facts& s) { return pins_pages(s.f, s.program, s.limits) && !are_few(s.f); }
 
 std::string why_segregate(const site_facts& s) {
   return fmt::format("{} outlive {} of other allocations, and lie between short-lived blocks: they may keep {}, "
@@ -193,7 +196,7 @@ std::string why_segregate(const site_facts& s) {
 bool fires_pool(const site_facts& s) {
   const site_features& f = s.f;
   return static_cast<double>(f.sizes.distinct()) <= s.limits.pool_sizes && f.sizes.max() <= most_pool_cell &&
-         f.alignment <= 16 && !grows(f) && s.request.kind != container_kind::string &&
+         !are_few(f) && f.alignment <= 16 && !grows(f) && s.request.kind != container_kind::string &&
          f.pool().held_by_live(f.peak_bytes) <= s.limits.pool_held;
 }
 
@@ -209,6 +212,9 @@ bool fires_always(const site_facts&) { return true; }
 std::string why_nothing(const site_facts& s) {
   const site_features& f = s.f;
   if (grows(f)) return "they grow, but to sizes that vary";
+  if (are_few(f))
+    return fmt::format("at most {} alive at once: no memory of their own would hold more than a page",
+                       f.peak_objects == 1 ? "1 is" : "2 are");
   return counted(f.sizes.distinct(), "size") +
          ", but neither an order of deaths nor batches, and a pool would hold too much";
 }
