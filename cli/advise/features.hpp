@@ -2,6 +2,7 @@
 // The facts of a call site on which advice rests: counted in one pass, in constant time an event.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -27,21 +28,37 @@ inline constexpr std::uint64_t advice_page_bytes = 4096;
 
 inline constexpr std::size_t request_kinds = 6;  ///< malloc to new[]: `trace::is_allocation`.
 
-/// Threads that do something to a site's objects: none, one, or several.
+/// Threads that do something to a site's objects: none, one in each trace, or several in one. A number means the same
+/// thread within its trace only.
 struct thread_set {
   bool any = false;
   bool several = false;
-  std::uint32_t first = 0;
+  std::uint32_t first = 0;  ///< Of several traces, the least of their first ones.
 
   void add(std::uint32_t thread) noexcept {
-    if (!any) first = thread;
-    several = several || (any && thread != first);
-    any = true;
+    several = several || (is_in_trace_ && thread != of_trace_);
+    if (is_in_trace_) return;
+    of_trace_ = thread;
+    first = any ? std::min(first, thread) : thread;
+    any = is_in_trace_ = true;
+    pairs_ += (trace_ << 32 | thread) * 0x9E37'79B9'7F4A'7C15U;
   }
+  /// Effects: adds those of another site of the same traces. If the two were not in the same traces, they count as
+  /// several.
   void add(const thread_set& others) noexcept {
-    if (others.any) add(others.first);
-    several = several || others.several;
+    several = several || others.several || (any && others.any && pairs_ != others.pairs_);
+    if (others.any && !any) *this = others;
   }
+  void end_trace() noexcept {
+    is_in_trace_ = false;
+    ++trace_;
+  }
+
+private:
+  bool is_in_trace_ = false;
+  std::uint32_t of_trace_ = 0;
+  std::uint64_t trace_ = 1;
+  std::uint64_t pairs_ = 0;  // of traces and threads, mixed and summed
 };
 
 /// Growth: a block is followed by one of 1.4 to 2.2 times its size, and freed next. A chain is the blocks of one such
@@ -63,19 +80,35 @@ struct epoch_features {
   std::uint64_t run = 0;              ///< Frees since the last birth.
 };
 
+/// What is left of a site's objects when the program has allocated for the last time: frees alone follow.
+struct site_ending {
+  study::amount live;
+  std::uint64_t arena_bytes = 0;  ///< Of the chunks that they keep.
+  std::uint64_t epochs = 0;       ///< Ended before.
+};
+
 struct site_features {
+  static constexpr std::uint64_t no_size = ~std::uint64_t{0};
+
   study::amount allocated;
   study::amount live;
   study::amount never_freed;
-  study::amount at_program_peak;  ///< Alive at the moment of the most live bytes, summed over the traces.
-  study::amount seen_at_peak;     ///< The same in the current trace, as of `peak_version`.
+  study::amount at_program_peak;    ///< Alive at the moment of the most live bytes, summed over the traces.
+  study::amount seen_at_peak;       ///< The same in the current trace, as of `peak_version`.
+  site_ending at_last_birth;        ///< Summed over the traces.
+  site_ending seen_at_birth;        ///< In the current trace, as of `birth_version`.
+  std::uint64_t birth_version = 0;  ///< Births of the program until then.
+  std::uint64_t last_death = 0;     ///< The same, at the site's last death.
+  double death_shares = 0;          ///< Of each trace the share of its births before the site's last death, summed.
+  double live_at_deaths = 0;        ///< Bytes of the program that are alive at each death, summed.
+  std::uint64_t epochs_before = 0;  ///< Ended in earlier traces.
   std::uint64_t peak_bytes = 0;
   std::uint64_t peak_objects = 0;
   std::uint64_t peak_version = 0;  ///< The peak of the program that `seen_at_peak` belongs to.
   std::array<std::uint64_t, request_kinds> requests{};
   std::uint64_t resized = 0;    ///< Births by a realloc of another block.
   std::uint64_t alignment = 0;  ///< The largest; 0: the default one.
-  std::uint64_t last_size = 0;
+  std::uint64_t last_size = no_size;
   std::uint64_t same_size = 0;  ///< Births of the size of the birth before.
   std::uint64_t freed = 0;
   std::uint64_t freed_by_others = 0;  ///< By a thread that did not allocate them.
@@ -99,6 +132,13 @@ struct site_features {
     if (peak_version == version) return;
     peak_version = version;
     seen_at_peak = live;
+  }
+
+  /// Effects: prepares for a death: what is alive now was so at the program's last birth.
+  void see_last_birth(std::uint64_t version) noexcept {
+    if (birth_version == version) return;
+    birth_version = version;
+    seen_at_birth = {live, arena.chunks() * counted_arena_model::chunk_bytes, batches.epochs - epochs_before};
   }
 
   /// Returns: whether more than one thread allocates or frees them.

@@ -3,9 +3,10 @@
 #include "cli/advise/grouping.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <functional>
 #include <iterator>
-#include <map>
 #include <utility>
 
 #include "cli/advise/models.hpp"
@@ -106,6 +107,31 @@ private:
   std::vector<std::vector<std::uint32_t>> callers_;
 };
 
+/// Sites of one kind may share pages: none outlives the deaths of another, whose pages it would keep.
+struct site_kind {
+  std::uint64_t cell_bytes = 0;
+  bool dies_together = false;
+  int survives = 0;       ///< The last births of the trace: no object, some, or half of all at least.
+  int stays = 0;          ///< To the end of the trace, likewise.
+  int batches = 0;        ///< Of a trace, by powers of four: those of another number outlive each other.
+  double last_death = 0;  ///< Of the only batch of a trace, as a share of its births.
+  double live_bytes = 0;  ///< Of the program, at the mean death of the only batch.
+};
+
+/// Times count births, and the bytes of a program that dies without a birth.
+bool are_alike(const site_kind& a, const site_kind& b) {
+  constexpr double same_death = 0.125, same_bytes = 4;
+  return a.cell_bytes == b.cell_bytes && a.dies_together == b.dies_together && a.survives == b.survives &&
+         a.stays == b.stays && a.batches == b.batches && std::abs(a.last_death - b.last_death) <= same_death &&
+         a.live_bytes <= same_bytes * b.live_bytes && b.live_bytes <= same_bytes * a.live_bytes;
+}
+
+/// Returns: 0, 1 or 2 for none, some, or half of all. Some of a batch that is not over, after others, may die yet.
+int share_left(std::uint64_t left, const site_features& f) {
+  if (left * 2 >= f.allocated.objects) return 2;
+  return f.at_last_birth.epochs == 0 && left * 16 >= f.allocated.objects ? 1 : 0;
+}
+
 pool_model routed_pool(const site_features& f) { return pool_model::of(f.sizes.max(), f.peak_objects, 16); }
 
 void add(site_group& group, std::uint32_t node, const site_features& f) {
@@ -113,21 +139,43 @@ void add(site_group& group, std::uint32_t node, const site_features& f) {
   group.objects += f.allocated.objects;
   group.long_objects += outlives_caches(f);
   group.peak_bytes += f.peak_bytes;
+  group.left_bytes += f.at_last_birth.live.bytes;
+  group.left_held_bytes += f.at_last_birth.arena_bytes;
   group.excess_bytes += group.cell_bytes != 0 ? routed_pool(f).held_bytes : f.arena.peak_excess_bytes();
+}
+
+site_kind kind_of(const site_features& f, std::uint64_t traces, const advice_limits& limits) {
+  site_kind kind{.cell_bytes = fits_pool(f) ? routed_pool(f).cell_bytes : 0,
+                 .dies_together = dies_together(f, limits),
+                 .survives = share_left(f.at_last_birth.live.objects, f),
+                 .stays = share_left(f.never_freed.objects, f)};
+  const std::uint64_t batches = std::max<std::uint64_t>(f.batches.epochs / traces, 1);
+  if (kind.stays != 0 || !kind.dies_together) return kind;
+  if (batches == 1) kind.live_bytes = f.live_at_deaths / static_cast<double>(std::max<std::uint64_t>(f.freed, 1));
+  if (kind.survives != 0) return kind;
+  kind.batches = static_cast<int>(std::bit_width(batches)) / 2;
+  if (batches == 1) kind.last_death = f.death_shares / static_cast<double>(traces);
+  return kind;
+}
+
+/// Returns: the group of the kind, or a new one.
+site_group& group_of(const site_kind& kind, std::vector<std::pair<site_kind, site_group>>& groups) {
+  const auto found = std::ranges::find_if(groups, [&](const auto& each) { return are_alike(each.first, kind); });
+  if (found != groups.end()) return found->second;
+  site_group& added = groups.emplace_back(kind, site_group()).second;
+  added.cell_bytes = kind.cell_bytes;
+  added.dies_together = kind.dies_together;
+  return added;
 }
 
 }  // namespace
 
 site_groups group_sites(const call_tree& tree, const site_observer& seen, const advice_limits& limits) {
   site_groups found;
-  std::map<std::pair<std::uint64_t, bool>, site_group> by_kind;
+  std::vector<std::pair<site_kind, site_group>> by_kind;
   for (const std::uint32_t node : site_picker(tree, seen, limits).all(found.ungrouped)) {
-    const site_features& f = seen.of(node);
-    const std::uint64_t cell_bytes = fits_pool(f) ? routed_pool(f).cell_bytes : 0;
-    site_group& group = by_kind[{cell_bytes, dies_together(f, limits)}];
-    group.cell_bytes = cell_bytes;
-    group.dies_together = dies_together(f, limits);
-    add(group, node, f);
+    const site_kind kind = kind_of(seen.of(node), std::max<std::uint64_t>(seen.program().traces, 1), limits);
+    add(group_of(kind, by_kind), node, seen.of(node));
   }
   const auto leave = [&found](const site_group& group, const char* obstacle) {
     for (const std::uint32_t node : group.nodes) found.ungrouped.push_back({node, obstacle});

@@ -59,6 +59,7 @@ json program_json(const program_features& p) {
           {"allocated", to_json(p.allocated)},
           {"never_freed", to_json(p.never_freed)},
           {"peak", to_json(p.peak)},
+          {"after_last_allocation", to_json(p.at_last_birth)},
           {"freed", p.freed},
           {"freed_by_others", p.freed_by_others},
           {"mapped_blocks", p.mapped_blocks},

@@ -38,6 +38,11 @@ std::uint32_t last_unshared(std::span<const std::uint64_t> birth, std::span<cons
   return none;
 }
 
+void sum_up(study::amount& to, const study::amount& more) {
+  to.objects += more.objects;
+  to.bytes += more.bytes;
+}
+
 void end_epoch(epoch_features& b) {
   ++b.epochs;
   b.objects += b.born;
@@ -60,7 +65,7 @@ void site_observer::begin_trace(const call_tree::stack_ids& ids) {
   youngest_.clear();
   live_ = peak_ = {};
   allocated_bytes_ = now_ns_ = 0;
-  peak_version_ = 0;
+  peak_version_ = births_ = birth_version_ = 0;
   phases_.begin_trace();
 }
 
@@ -125,6 +130,7 @@ std::uint32_t site_observer::born(const trace::event& e, std::uint32_t stack) {
   allocated_bytes_ += e.size;
   o.born_bytes = allocated_bytes_;
   live_.add(e.size);
+  ++births_;
   if (history_ != nullptr) history_->born(stack, e.size, now_ns_);
   return slot;
 }
@@ -138,7 +144,7 @@ void site_observer::count_birth(site_features& site, const trace::event& e, std:
   ++site.requests[static_cast<std::size_t>(e.op)];
   site.resized += e.old_object != 0 ? 1 : 0;
   site.alignment = std::max(site.alignment, e.alignment);
-  site.same_size += site.allocated.objects > 1 && site.last_size == e.size ? 1 : 0;
+  site.same_size += site.last_size == e.size ? 1 : 0;
   site.last_size = e.size;
   site.births.add(thread);
   site.sizes.record(e.size);
@@ -147,6 +153,13 @@ void site_observer::count_birth(site_features& site, const trace::event& e, std:
   site.last_page = page;
   ++site.batches.born;
   site.batches.run = 0;
+}
+
+/// The program's part of `site_features::see_last_birth`.
+void site_observer::see_last_birth() {
+  if (birth_version_ == births_) return;
+  birth_version_ = births_;
+  live_at_birth_ = live_;
 }
 
 void site_observer::live_changed() {
@@ -195,6 +208,7 @@ void site_observer::die(std::uint32_t slot, const death& how) {
     site.arena.release(chunks[i], o.size);
   }
   if (!how.grew) end_chain(o);
+  see_last_birth();
   ++program_.freed;
   program_.freed_by_others += is_own ? 0 : 1;
   live_.remove(o.size);
@@ -205,6 +219,9 @@ void site_observer::die(std::uint32_t slot, const death& how) {
 
 void site_observer::count_death(site_features& site, const live_object& o, const death& how, std::uint32_t owner) {
   site.see_peak(peak_version_);
+  site.see_last_birth(births_);
+  site.last_death = births_;
+  site.live_at_deaths += static_cast<double>(live_.bytes);
   site.live.remove(o.size);
   ++site.freed;
   if (o.thread != how.thread) {
@@ -250,16 +267,31 @@ std::uint32_t site_observer::owner_of(std::uint32_t birth, std::uint32_t end) {
   return at->second;
 }
 
+/// Adds up a trace.
+void site_observer::end_births(site_features& site) const {
+  site.see_last_birth(births_);
+  sum_up(site.at_last_birth.live, site.seen_at_birth.live);
+  site.at_last_birth.arena_bytes += site.seen_at_birth.arena_bytes;
+  site.at_last_birth.epochs += site.seen_at_birth.epochs;
+  if (births_ != 0) site.death_shares += static_cast<double>(site.last_death) / static_cast<double>(births_);
+  site.birth_version = site.last_death = 0;
+  site.epochs_before = site.batches.epochs;
+}
+
 void site_observer::end_trace() {
   phases_.end_trace();
+  see_last_birth();
+  sum_up(program_.at_last_birth, live_at_birth_);
   for (site_features& site : sites_) {
     site.see_peak(peak_version_);
-    site.at_program_peak.objects += site.seen_at_peak.objects;
-    site.at_program_peak.bytes += site.seen_at_peak.bytes;
-    site.never_freed.objects += site.live.objects;
-    site.never_freed.bytes += site.live.bytes;
+    end_births(site);
+    sum_up(site.at_program_peak, site.seen_at_peak);
+    sum_up(site.never_freed, site.live);
     site.seen_at_peak = site.live = {};
     site.peak_version = 0;
+    site.last_size = site_features::no_size;
+    site.births.end_trace();
+    site.foreign_deaths.end_trace();
     site.last_page = ~std::uint64_t{0};
     site.batches.born = site.batches.run = 0;
     site.arena.restart();
@@ -267,10 +299,8 @@ void site_observer::end_trace() {
   objects_.for_each([this](const live_object& o) { end_chain(o); });
   if (history_ != nullptr) history_->end_trace(now_ns_);
   program_.duration_ns += now_ns_;
-  program_.never_freed.objects += live_.objects;
-  program_.never_freed.bytes += live_.bytes;
-  program_.peak.objects += peak_.objects;
-  program_.peak.bytes += peak_.bytes;
+  sum_up(program_.never_freed, live_);
+  sum_up(program_.peak, peak_);
   program_.largest_peak = std::max(program_.largest_peak, peak_.bytes);
   program_.threads = std::max(program_.threads, static_cast<std::uint32_t>(threads_.size()));
 }

@@ -26,6 +26,7 @@ struct program_features {
   study::amount allocated;
   study::amount never_freed;
   study::amount peak;              ///< Summed over the traces.
+  study::amount at_last_birth;     ///< Alive after the last allocation, which frees alone follow; summed likewise.
   std::uint64_t largest_peak = 0;  ///< Bytes, of one trace.
   std::uint64_t freed = 0;
   std::uint64_t freed_by_others = 0;
@@ -82,6 +83,8 @@ private:
   void end_chain(const live_object& o);
   void unlink(std::uint32_t slot);
   void live_changed();
+  void see_last_birth();
+  void end_births(site_features& site) const;
   [[nodiscard]] bool is_growth(const live_object& from, std::uint32_t successor) const;
   [[nodiscard]] std::uint32_t owner_of(std::uint32_t birth, std::uint32_t end);
   [[nodiscard]] std::uint32_t& site_youngest(const live_object& o);
@@ -105,6 +108,9 @@ private:
   std::uint64_t allocated_bytes_ = 0;
   std::uint64_t now_ns_ = 0;
   std::uint64_t peak_version_ = 0;
+  std::uint64_t births_ = 0;
+  std::uint64_t birth_version_ = 0;  // as in `site_features`
+  study::amount live_at_birth_;
 };
 
 }  // namespace ashlar::cli

@@ -2,6 +2,9 @@
 // A signature of each phase: sizes and alignments in the order of births, and who dies between them.
 #include "cli/advise/phases.hpp"
 
+#include <algorithm>
+#include <tuple>
+
 namespace ashlar::cli {
 
 namespace {
@@ -82,6 +85,7 @@ void phase_observer::close(state& s) const {
   }
   all.all_alike =
       all.all_alike && is_whole && all.opening == opening && all.closing == closing && all.signature == s.signature;
+  std::tie(all.opening, all.closing) = std::min(std::tuple(all.opening, all.closing), std::tuple(opening, closing));
   ++all.phases;
   all.objects += s.births;
 }

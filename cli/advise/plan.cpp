@@ -64,7 +64,9 @@ route_group without_sites(const site_group& from, const advice_limits& limits) {
   group.evidence = {{"objects", from.objects},
                     {"long_lived_objects", from.long_objects},
                     {"peak_bytes", from.peak_bytes},
-                    {"dies_together", from.dies_together}};
+                    {"dies_together", from.dies_together},
+                    {"live_bytes_after_peak", from.left_bytes},
+                    {"held_bytes_after_peak", from.left_held_bytes}};
   if (const auto changed = changed_thresholds(limits); !changed.empty()) group.evidence["rules"] = changed;
   return group;
 }

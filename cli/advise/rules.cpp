@@ -115,8 +115,10 @@ bool fires_hand_over(const site_facts& s) {
 }
 
 std::string why_hand_over(const site_facts& s) {
-  return fmt::format("they are allocated by thread {}, and {} of them freed by thread {}", s.f.births.first,
-                     part_of(s.f.freed_by_others, s.f.allocated.objects), s.f.foreign_deaths.first);
+  const std::string part = part_of(s.f.freed_by_others, s.f.allocated.objects);
+  if (s.program.traces > 1) return fmt::format("one thread allocates them, and another frees {} of them", part);
+  return fmt::format("they are allocated by thread {}, and {} of them freed by thread {}", s.f.births.first, part,
+                     s.f.foreign_deaths.first);
 }
 
 bool fires_scratch(const site_facts& s) {

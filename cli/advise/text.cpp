@@ -21,6 +21,22 @@ std::string paragraph(const std::string& text, const std::string& indent) {
   return hanging(indent, text, width) + "\n";
 }
 
+/// What is alive when frees alone follow is what the program goes on with after its peak. A plan may make more of it.
+std::string after_peak_text(const advice& a) {
+  const program_features& p = a.features;
+  if (p.traces == 0 || (a.plan.groups.empty() && p.at_last_birth.bytes * 2 > p.peak.bytes)) return "";
+  std::uint64_t live = 0, held = 0;
+  for (const route_group& group : a.plan.groups) {
+    live += group.evidence.value("live_bytes_after_peak", std::uint64_t{0});
+    held += group.evidence.value("held_bytes_after_peak", std::uint64_t{0});
+  }
+  std::string text = fmt::format("Memory after the peak: of {} {} are alive after the last allocation",
+                                 in_bytes(p.peak.bytes / p.traces), in_bytes(p.at_last_birth.bytes / p.traces));
+  if (a.plan.groups.empty()) return text + ".";
+  return text + fmt::format("; of them {} in the groups of the plan, which hold {} for them (SIMULATED).",
+                            in_bytes(live / p.traces), in_bytes(held / p.traces));
+}
+
 std::string heading(const advice& a) {
   const program_features& p = a.features;
   std::string text = shorten(a.program.empty() ? a.traces.front() : a.program, width) + "\n";
@@ -29,6 +45,7 @@ std::string heading(const advice& a) {
                                 in_words(p.allocated.objects, "allocation"), in_bytes(p.allocated.bytes),
                                 in_bytes(p.largest_peak), counted(p.threads, "thread")),
                     "");
+  if (const std::string after = after_peak_text(a); !after.empty()) text += paragraph(after, "");
   for (const std::string& warning : a.warnings) text += paragraph(warning, "");
   return text;
 }

@@ -260,4 +260,62 @@ TEST(advise_plan, a_site_in_a_module_without_a_build_id_is_named) {
   EXPECT_EQ(chains_of(plan.groups[0]), (std::vector<std::vector<route_frame>>{{{"ab12", 0x100}}}));
 }
 
+/// A site of small objects in a program with a peak: how many of its objects stay, and for how long.
+struct peak_site {
+  int one_of = 1;
+  enum class end { at_peak, after_births, at_exit, never } dies = end::at_peak;
+};
+
+/// Effects: builds objects of both sites in turn up to a peak; `varied`: of several sizes.
+void play_peak(scene& s, const std::vector<std::uint32_t>& stacks, const std::vector<peak_site>& sites, bool varied,
+               bool more_births) {
+  std::vector<std::vector<std::uint64_t>> live(sites.size());
+  for (int i = 0; i < 40'000; ++i)
+    for (std::size_t k = 0; k < sites.size(); ++k)
+      if (i % sites[k].one_of == 0)
+        live[k].push_back(s.allocate(varied ? 40 + static_cast<std::uint64_t>(i % 5) * 16 : 48, stacks[k]));
+  const auto free_those = [&](peak_site::end when) {
+    for (std::size_t k = 0; k < sites.size(); ++k)
+      if (sites[k].dies == when)
+        for (const std::uint64_t object : live[k]) s.free(object);
+  };
+  free_those(peak_site::end::at_peak);
+  for (int i = 0; more_births && i < 30'000; ++i) s.free(s.allocate(700, stacks.back()));
+  free_those(peak_site::end::after_births);
+  for (int i = 0; more_births && i < 100; ++i) s.free(s.allocate(700, stacks.back()));
+  free_those(peak_site::end::at_exit);
+}
+
+TEST(advise_plan, no_site_shares_a_group_with_one_that_it_outlives) {
+  using end = peak_site::end;
+  struct row {
+    std::vector<peak_site> sites;
+    bool more_births, together;
+  };
+  const std::vector<row> rows = {{{{}, {8, end::never}}, true, false},
+                                 {{{}, {8, end::at_exit}}, true, false},
+                                 {{{}, {8, end::after_births}}, true, false},
+                                 {{{8, end::never}, {}}, true, false},
+                                 {{{}, {8, end::never}}, false, false},
+                                 {{{}, {8, end::at_exit}}, false, false},
+                                 {{{}, {}}, true, true},
+                                 {{{}, {}}, false, true},
+                                 {{{}, {8, end::at_peak}}, true, true},
+                                 {{{1, end::never}, {8, end::never}}, true, true},
+                                 {{{1, end::at_exit}, {8, end::at_exit}}, true, true},
+                                 {{{1, end::after_births}, {8, end::after_births}}, true, true}};
+  for (const bool varied : {false, true})
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      scene s;
+      const std::vector<std::uint32_t> stacks = {s.stack({0x1100}), s.stack({0x1200}), s.stack({0x1300})};
+      play_peak(s, stacks, rows[i].sites, varied, rows[i].more_births);
+      s.play();
+      const site_groups found = group_sites(s.tree, s.seen(), {});
+      std::vector<std::size_t> sizes;
+      for (const site_group& group : found.groups) sizes.push_back(group.nodes.size());
+      EXPECT_EQ(sizes, rows[i].together ? std::vector<std::size_t>{2} : (std::vector<std::size_t>{1, 1}))
+          << "row " << i << (varied ? " of several sizes" : "");
+    }
+}
+
 }  // namespace

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A trace written by hand, event by event.
+// Traces written by hand, event by event.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -17,7 +18,7 @@ namespace ashlar_test {
 namespace cli = ashlar::cli;
 namespace trace = ashlar::trace;
 
-/// A trace written by hand. Frames of `program` are addresses from 0x1000 on, its bias.
+/// A trace written by hand, or several. Frames of `program` are addresses from 0x1000 on, its bias.
 class scene {
 public:
   scene() : modules_{{.begin = 0x1000, .end = 0x9000, .bias = 0x1000, .path = "/no/program", .build_id = "ab12"}} {}
@@ -27,41 +28,54 @@ public:
 
   /// Returns: the object.
   std::uint64_t allocate(std::uint64_t size, std::uint32_t stack, std::uint32_t thread = 0) {
-    events_.push_back({.time_ns = tick(),
-                       .thread = thread,
-                       .op = trace::operation::new_,
-                       .size = size,
-                       .object = ++objects_,
-                       .stack = stack});
+    traces_.back().push_back({.time_ns = tick(),
+                              .thread = thread,
+                              .op = trace::operation::new_,
+                              .size = size,
+                              .object = ++objects_,
+                              .stack = stack});
     return objects_;
   }
   std::uint64_t reallocate(std::uint64_t old, std::uint64_t size, std::uint32_t stack) {
-    events_.push_back({.time_ns = tick(),
-                       .op = trace::operation::realloc_,
-                       .size = size,
-                       .object = ++objects_,
-                       .old_object = old,
-                       .stack = stack});
+    traces_.back().push_back({.time_ns = tick(),
+                              .op = trace::operation::realloc_,
+                              .size = size,
+                              .object = ++objects_,
+                              .old_object = old,
+                              .stack = stack});
     return objects_;
   }
   void free(std::uint64_t object, std::uint32_t stack = 0, std::uint32_t thread = 0) {
-    events_.push_back(
+    traces_.back().push_back(
         {.time_ns = tick(), .thread = thread, .op = trace::operation::delete_, .object = object, .stack = stack});
   }
 
   void mark(std::uint64_t number) {
-    events_.push_back({.time_ns = tick(), .op = trace::operation::mark, .size = number});
+    traces_.back().push_back({.time_ns = tick(), .op = trace::operation::mark, .size = number});
   }
 
-  /// Effects: plays the trace `times` times.
+  /// Effects: what follows is another trace.
+  void next_trace() {
+    traces_.emplace_back();
+    objects_ = now_ = 0;
+  }
+
+  /// Effects: plays all traces `times` times.
   cli::site_observer& play(int times = 1) {
+    std::vector<std::size_t> numbers;
+    for (int i = 0; i < times; ++i)
+      for (std::size_t k = 0; k < traces_.size(); ++k) numbers.push_back(k);
+    return play_traces(numbers);
+  }
+
+  cli::site_observer& play_traces(const std::vector<std::size_t>& numbers) {
     std::vector<cli::call_tree::stack_ids> ids;
-    for (int i = 0; i < times; ++i) ids.push_back(tree.add(stacks_, modules_));
+    for (std::size_t i = 0; i < numbers.size(); ++i) ids.push_back(tree.add(stacks_, modules_));
     tree.finish();
     seen_ = std::make_unique<cli::site_observer>(tree);
-    for (const cli::call_tree::stack_ids& of_trace : ids) {
-      seen_->begin_trace(of_trace);
-      for (const trace::event& e : events_) seen_->add(e);
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      seen_->begin_trace(ids[i]);
+      for (const trace::event& e : traces_[numbers[i]]) seen_->add(e);
       seen_->end_trace();
     }
     return *seen_;
@@ -96,7 +110,7 @@ private:
 
   std::vector<trace::mapped_module> modules_;
   trace::stack_table stacks_;
-  std::vector<trace::event> events_;
+  std::vector<std::vector<trace::event>> traces_{1};
   std::unique_ptr<cli::site_observer> seen_;
   std::unique_ptr<cli::site_names> names_;
   std::uint64_t objects_ = 0;
