@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Which call sites get memory of their own in a plan, and which of them share it.
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <sstream>
 #include <string>
@@ -270,17 +272,19 @@ struct peak_site {
 void play_peak(scene& s, const std::vector<std::uint32_t>& stacks, const std::vector<peak_site>& sites, bool varied,
                bool more_births) {
   std::vector<std::vector<std::uint64_t>> live(sites.size());
-  for (int i = 0; i < 40'000; ++i)
+  for (int i = 0; i < 16'000; ++i)
     for (std::size_t k = 0; k < sites.size(); ++k)
       if (i % sites[k].one_of == 0)
         live[k].push_back(s.allocate(varied ? 40 + static_cast<std::uint64_t>(i % 5) * 16 : 48, stacks[k]));
   const auto free_those = [&](peak_site::end when) {
+    std::vector<std::uint64_t> all;
     for (std::size_t k = 0; k < sites.size(); ++k)
-      if (sites[k].dies == when)
-        for (const std::uint64_t object : live[k]) s.free(object);
+      if (sites[k].dies == when) all.insert(all.end(), live[k].begin(), live[k].end());
+    std::ranges::sort(all);
+    for (const std::uint64_t object : all) s.free(object);
   };
   free_those(peak_site::end::at_peak);
-  for (int i = 0; more_births && i < 30'000; ++i) s.free(s.allocate(700, stacks.back()));
+  for (int i = 0; more_births && i < 12'000; ++i) s.free(s.allocate(700, stacks.back()));
   free_those(peak_site::end::after_births);
   for (int i = 0; more_births && i < 100; ++i) s.free(s.allocate(700, stacks.back()));
   free_those(peak_site::end::at_exit);

@@ -142,7 +142,7 @@ json counts_of(const site_features& f) {
 const std::vector<int> after_each = {1, 3, 5};
 
 TEST(merged_traces, have_no_order) {
-  for (unsigned seed = 0; seed < 20; ++seed) {
+  for (unsigned seed = 0; seed < 8; ++seed) {
     std::vector<std::size_t> order(trace_count);
     std::iota(order.begin(), order.end(), std::size_t{0});
     scene first;
@@ -159,7 +159,7 @@ TEST(merged_traces, have_no_order) {
 }
 
 TEST(merged_traces, number_their_threads_each_for_itself) {
-  for (unsigned seed = 0; seed < 20; ++seed) {
+  for (unsigned seed = 0; seed < 8; ++seed) {
     scene same, other;
     write_rounds(same, seed, 8, after_each);
     write_rounds(other, seed, 8, after_each, true);
@@ -172,7 +172,7 @@ TEST(merged_traces, number_their_threads_each_for_itself) {
 }
 
 TEST(merged_traces, add_up) {
-  for (unsigned seed = 0; seed < 20; ++seed) {
+  for (unsigned seed = 0; seed < 8; ++seed) {
     scene merged;
     write_rounds(merged, seed, 8, after_each);
     merged.play();
@@ -194,7 +194,7 @@ TEST(merged_traces, add_up) {
 }
 
 TEST(merged_traces, advise_as_the_trace_that_they_are_parts_of) {
-  for (unsigned seed = 0; seed < 20; ++seed) {
+  for (unsigned seed = 0; seed < 8; ++seed) {
     std::mt19937 random(seed);
     scene whole, parts;
     std::vector<int> breaks;
