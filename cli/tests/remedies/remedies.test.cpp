@@ -123,8 +123,9 @@ TEST_F(advise_measure, a_budget_below_the_first_run_of_each_remedy_is_refused_wi
   EXPECT_EQ(ashlar("advise " + trace + " --measure run --budget 4s -- sh -c 'sleep 1'"), 1) << text("out");
   EXPECT_TRUE(std::regex_match(
       text("err"),
-      std::regex("ashlar advise: a run takes \\d\\.\\d s, and the first of each of \\d+ remedies exceed the "
-                 "budget of 4 s: a verdict needs --budget \\d+s at least; nothing was measured\n")))
+      std::regex(
+          "ashlar advise: a run takes \\d\\.\\d s, and the first run of each of \\d+ remedies takes more than the "
+          "budget of 4 s: a verdict needs --budget \\d+s at least; nothing was measured\n")))
       << text("err");
   EXPECT_EQ(text("out"), "");
 }

@@ -97,7 +97,7 @@ def run_script(script, folder, library, seconds, before=()):
         return Run("hung", taken, 0, {})
     process.returncode = ended[0]
     status = os.waitstatus_to_exitcode(ended[0])
-    # Of a process that is killed, `ashlar record` says that the last events are lost.
+    # Of a process that is killed, `ashlar record` tells that the last events are lost.
     is_incomplete = before and status == 125 and "own exit status is 0" in last_words(folder)
     outcome = "ended" if status == 0 else "incomplete" if is_incomplete else "crashed"
     return Run(outcome, taken, ended[1].ru_maxrss / 1024, {})

@@ -49,7 +49,7 @@ namespace ashlar::ASHLAR_ABI::detail {
   return detail::mixed(process_secret() ^ detail::mixed(word ^ detail::coarse_ms()) ^ address_of(&word));
 }
 
-/// The words that each sequence begins anew with in the child of a fork: else the children of one process, which all
+/// The words that each sequence begins again with in the child of a fork: else the children of one process, which all
 /// have its memory, would go on alike. Thread safety: any thread.
 class random_epoch {
 public:
