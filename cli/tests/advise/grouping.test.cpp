@@ -317,7 +317,8 @@ TEST(advise_plan, no_site_shares_a_group_with_one_that_it_outlives) {
       const site_groups found = group_sites(s.tree, s.seen(), {});
       std::vector<std::size_t> sizes;
       for (const site_group& group : found.groups) sizes.push_back(group.nodes.size());
-      EXPECT_EQ(sizes, rows[i].together ? std::vector<std::size_t>{2} : (std::vector<std::size_t>{1, 1}))
+      ASSERT_FALSE(sizes.empty()) << "row " << i;
+      EXPECT_EQ(*std::ranges::max_element(sizes), rows[i].together ? 2U : 1U)
           << "row " << i << (varied ? " of several sizes" : "");
     }
 }
