@@ -47,7 +47,7 @@ class Table:
 
 def problems(table, ours, others, more=()):
     for library in ours:
-        wanted = table.family if "record" in library else table.family | table.of_mallocs
+        wanted = table.family if "record" in library.rpartition("/")[2] else table.family | table.of_mallocs
         for name in sorted(wanted - set(functions_of(library))):
             yield f"{library} lacks {name}"
     for library in others:
