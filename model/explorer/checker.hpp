@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <new>
 #include <type_traits>
 
@@ -34,12 +35,14 @@ template <class T>
 template <class T>
 class watched_atomic {
 public:
-  // Shipped objects may be constant-initialised; those of a model are not.
+  // Shipped objects may be constant-initialised: they outlive each execution, and no model uses them.
   constexpr watched_atomic(T value = T{}) noexcept
-      : number_{std::is_constant_evaluated() ? 0 : explorer::new_atomic(to_word(value))} {}
+      : number_{std::is_constant_evaluated() ? unwatched : explorer::new_atomic(to_word(value))} {}
   watched_atomic(const watched_atomic&) = delete;
   watched_atomic& operator=(const watched_atomic&) = delete;
-  ~watched_atomic() { explorer::end_atomic(number_); }
+  ~watched_atomic() {
+    if (number_ != unwatched) explorer::end_atomic(number_);
+  }
 
   [[nodiscard]] constexpr T load(std::memory_order order) const noexcept {
     if (std::is_constant_evaluated()) return T{};
@@ -64,6 +67,8 @@ public:
   }
 
 private:
+  static constexpr std::size_t unwatched = std::numeric_limits<std::size_t>::max();
+
   T modify(explorer::update how, T value, std::memory_order order) noexcept {
     return from_word<T>(explorer::modify(number_, how, to_word(value), order));
   }

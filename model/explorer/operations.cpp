@@ -60,6 +60,7 @@ void search::end_atomic(std::size_t atomic) {
 
 // Before the event of the use: a thread that knows the event also knows the use.
 void search::use(std::size_t atomic) {
+  if (atomic >= max_locations) fail("a constant-initialised atomic is used: it outlives the execution");
   will_read(lives_[atomic]);
   if (has_ended_[atomic]) fail("an atomic is used after its end");
 }
