@@ -12,25 +12,28 @@
 
 namespace ashlar::ASHLAR_ABI::detail {
 
-/// Keeps `errno` for a scope around `Calls`, unless these tell that they leave it alone.
+struct system_calls;
+
+/// Whether a call may change `errno`: those that a policy derived from `system_calls` has of its own may.
+template <class Calls>
+inline constexpr bool changes_errno = true;
+template <>
+inline constexpr bool changes_errno<system_calls> = !ASHLAR_MAPS_BY_KERNEL;
+
+/// Keeps `errno` for a scope around calls of the policy.
 template <class Calls>
 class errno_scope {
 public:
   errno_scope() noexcept {
-    if constexpr (changes_it) saved_ = errno;
+    if constexpr (changes_errno<Calls>) saved_ = errno;
   }
   errno_scope(const errno_scope&) = delete;
   errno_scope& operator=(const errno_scope&) = delete;
   ~errno_scope() {
-    if constexpr (changes_it) errno = saved_;
+    if constexpr (changes_errno<Calls>) errno = saved_;
   }
 
 private:
-  static constexpr bool changes_it = [] {
-    if constexpr (requires { Calls::changes_errno; }) return Calls::changes_errno;
-    else return true;
-  }();
-
   int saved_ = 0;
 };
 
@@ -103,7 +106,6 @@ private:
 /// Each call returns whether it succeeded. Fresh memory is zero.
 struct system_calls {
   static constexpr std::size_t least_part_bytes = largest_page;  ///< of a mapping, that can be given back
-  static constexpr bool changes_errno = !ASHLAR_MAPS_BY_KERNEL;  ///< of each call
 
   [[nodiscard]] static std::size_t page_bytes() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
