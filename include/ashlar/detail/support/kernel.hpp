@@ -21,7 +21,8 @@
 #endif
 #endif
 
-// Sanitizers learn from the C library's functions which memory is new, so these map and unmap under them.
+// Sanitizers learn from the C library's functions which memory is new, so these map and unmap under them; a test that
+// stands in for the system defines ASHLAR_MAPS_BY_KERNEL as 0.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(__SANITIZE_HWADDRESS__)
 #define ASHLAR_IS_SANITIZED 1
 #elif defined(__has_feature)
@@ -30,9 +31,9 @@
 #define ASHLAR_IS_SANITIZED 1
 #endif
 #endif
-#if defined(ASHLAR_ENTERS_KERNEL) && !defined(ASHLAR_IS_SANITIZED)
+#if !defined(ASHLAR_MAPS_BY_KERNEL) && defined(ASHLAR_ENTERS_KERNEL) && !defined(ASHLAR_IS_SANITIZED)
 #define ASHLAR_MAPS_BY_KERNEL 1
-#else
+#elif !defined(ASHLAR_MAPS_BY_KERNEL)
 #define ASHLAR_MAPS_BY_KERNEL 0
 #endif
 #undef ASHLAR_IS_SANITIZED
