@@ -35,7 +35,7 @@ TEST(heap_map_svg, has_a_tile_with_a_title_for_each_piece) {
   used.heap.inspect([&](const heap_region& each) {
     ++pieces[each.kind];
     if (each.kind != region_kind::slab) return;
-    const std::string title = std::to_string(each.cell_bytes) + " byte cells: " + std::to_string(each.live) + " of " +
+    const std::string title = std::to_string(each.cell_bytes) + "-byte cells: " + std::to_string(each.live) + " of " +
                               std::to_string(each.capacity) + " live";
     EXPECT_NE(text.find(title), text.npos) << title;
   });

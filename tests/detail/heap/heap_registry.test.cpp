@@ -126,7 +126,7 @@ TEST(heap_registry, a_cached_segment_is_no_block) {
   if (!ashlar_test::is_checked) GTEST_SKIP() << "kept from level checked on";
   ashlar::heap<> all;
   void* p = nullptr;
-  std::thread([&] { all.deallocate(p = all.allocate(1'000'000)); }).join();
+  std::thread([&] { all.deallocate(p = all.allocate(3'000'000)); }).join();  // of a whole segment
   void* const huge = all.allocate(6'000'000);  // the parked heap gives its free memory up for it
   EXPECT_FALSE(all.owns(p));
   EXPECT_EXIT((expect_named(&all, nullptr), all.deallocate(p)), ::testing::ExitedWithCode(7), "");

@@ -62,7 +62,7 @@ TEST(index, errors_say_where) {
 TEST(index, unknown_kinds_that_may_be_skipped_are) {
   const ashlar_test::bytes payload(100, std::byte{0xff});
   image_builder b;
-  b.chunk({.kind = chunk_kind::first_skippable, .sequence = 77}, payload).events(1, 0, {got(1, 16)});
+  b.chunk({.kind = chunk_kind{0xff}, .sequence = 77}, payload).events(1, 0, {got(1, 16)});
   EXPECT_EQ(message(b), "");
 }
 
@@ -81,7 +81,7 @@ TEST(index, offsets_beyond_four_gigabytes_are_found) {
   const std::size_t front = b.image().size();
   b.events(1, 0, {got(1, 16)}).end();
   std::array<std::byte, chunk_header_bytes> hole{};
-  put_header(hole.data(), chunk_header{.kind = chunk_kind::first_skippable, .stored_bytes = 0xffff'ffff});
+  put_header(hole.data(), chunk_header{.kind = chunk_kind{0xff}, .stored_bytes = 0xffff'ffff});
   {
     std::ofstream file(path, std::ios::binary);
     const auto put = [&](std::span<const std::byte> from) {

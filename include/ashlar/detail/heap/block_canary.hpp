@@ -104,11 +104,13 @@ ASHLAR_INLINE void verify_free(const void* cell, std::size_t bytes, unsigned cha
   return is_intact;
 }
 
-/// Returns: whether it is canary or poison, the last byte of any block in front of it.
-[[nodiscard]] ASHLAR_INLINE bool is_guard_before(const void* p) noexcept {
+/// Returns: whether the byte before a cell is that with which the cell in front of it ends, of mark `before`: poison if
+/// it is dead, canary if it is live.
+[[nodiscard]] ASHLAR_INLINE bool is_guard_before(const void* p, std::uint16_t before) noexcept {
+  if (before != dead_cell) return !is_requested_size(before) || is_canary_before(p);
   const auto* const front = static_cast<const unsigned char*>(p) - 1;
   mark_readable(front, 1);
-  const bool is_intact = *front == poison_byte || *front == canary_secret::byte(front);
+  const bool is_intact = *front == poison_byte;
   mark_free(front, 1);
   return is_intact;
 }

@@ -93,6 +93,7 @@ inline void poison_front(const span_header& slab) noexcept {
 inline void poison_run(span_header& run) noexcept {
   const std::size_t length = detail::min<std::size_t>(run.length, most_poisoned_of_run / slice_bytes);
   poison_block(run.cells, length * slice_bytes);
+  run.cell_bytes = static_cast<std::uint32_t>(run.length * slice_bytes);  // there is no canary in it
   *segment::of(&run)->requested.poisoned() |= ones(run.first, length);
 }
 
@@ -222,6 +223,7 @@ private:
     const std::size_t kept = at_least_one_byte(bytes);
     const bool was_used = at.size->load(memory_order_relaxed) == dead_cell;
     if (ASHLAR_LIKELY(was_used)) verify_free(at.data, at.bytes, dead_byte<Upstream>, heap_);
+    at.begin_change();
     write_canary(at.data, kept, at.bytes);
     at.end_change(kept);
     if constexpr (keeps_canaries) watch_front(at);
@@ -247,8 +249,7 @@ private:
   // The byte before a cell is the canary of a live cell, or the poison of a free cell or of the slab's front. A cell
   // that was never used is poisoned like a free one, so that the byte exists.
   ASHLAR_INLINE static void watch_front(const placed_cell& at) noexcept {
-    if (ASHLAR_UNLIKELY(has_front(at) && !is_guard_before(at.data) && is_behind_unused(at)))
-      poison_cell<Upstream>(at.data - at.bytes);
+    if (ASHLAR_UNLIKELY(mark_before(at) == never_used)) poison_cell<Upstream>(at.data - at.bytes);
   }
 
   // The byte before a first cell at the start of a slice belongs to another span.
@@ -322,12 +323,12 @@ private:
   }
 
   [[nodiscard]] ASHLAR_INLINE static bool is_front_intact(const placed_cell& at) noexcept {
-    return !has_front(at) || is_guard_before(at.data) || is_behind_unused(at);
+    return !has_front(at) || is_guard_before(at.data, mark_before(at));
   }
 
-  // Whether the cell before was never used, or its pages have been decommitted since.
-  [[nodiscard]] ASHLAR_NOINLINE static bool is_behind_unused(const placed_cell& at) noexcept {
-    return at.index != 0 && at.size[-1].load(memory_order_relaxed) == never_used;
+  // The mark of the cell before, or of the poison before the first.
+  [[nodiscard]] ASHLAR_INLINE static std::uint16_t mark_before(const placed_cell& at) noexcept {
+    return at.index != 0 ? at.size[-1].load(memory_order_acquire) : dead_cell;  // with end_change()
   }
 
   // `were`: bytes with contents of the caller.

@@ -81,7 +81,8 @@ private:
   // The byte before a cell is the canary of a live cell or the poison of a free one: cells are first used in order of
   // addresses, so no cell that was never used precedes a used one. A header of TLSF precedes a window.
   [[nodiscard]] bool is_front_intact(const void* cell) const noexcept {
-    return home_.index_of(cell) == 0 || is_guard_before(cell);
+    const std::uint32_t index = home_.index_of(cell);
+    return index == 0 || is_guard_before(cell, sizes()[index - 1]);
   }
 
   cell_window& home_;
