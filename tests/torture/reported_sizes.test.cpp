@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest-spi.h>
@@ -27,7 +28,7 @@ struct extent {
 class reported_sizes : public ::testing::TestWithParam<tortured> {
 protected:
   // The free as `freed` of a block that was allocated as `made`. The report jumps out of the resource, so that no other
-  // block is freed, and the resource stays.
+  // block is freed, and the resource stays, where a detector of leaks finds it.
   std::optional<ashlar::violation> seen_in(const extent& made, const extent& freed) {
     auto below = std::make_unique<counting_resource<>>();
     std::unique_ptr<composition> r = GetParam().make(*below);
@@ -38,8 +39,8 @@ protected:
     const ::testing::ScopedFakeTestPartResultReporter ignored(&passed_on);
     const auto seen = caught_in([&] { r->deallocate(p, freed.bytes, freed.alignment); });
     if (seen.has_value()) r->deallocate(p, made.bytes, made.alignment);
-    static_cast<void>(r.release());
-    static_cast<void>(below.release());
+    static auto& kept = *new std::vector<std::pair<composition*, counting_resource<>*>>;
+    kept.emplace_back(r.release(), below.release());
     return seen;
   }
 };
