@@ -7,6 +7,7 @@
 struct documented_block {
   const char* where;
   int (*run)();
+  bool is_of_one_thread;
 };
 
 extern "C" const documented_block documented_blocks[];

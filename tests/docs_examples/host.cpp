@@ -101,6 +101,7 @@ int main(int count, char** arguments) {
   for (const documented_block& each : blocks_in(::dlopen(nullptr, RTLD_NOW))) {
     std::puts(each.where);
     if (how == "once") run(each);
+    if (each.is_of_one_thread) continue;
     if (how == "threads") run_in_threads(each);
     if (how == "forks") run_in_children(each);
   }

@@ -10,7 +10,8 @@ fenced.
 
 What a page shows first is copied first. So each block also runs in two threads at the same time, in forked children of a
 process with threads, after main, and in a library that is closed before a thread that has used it: see HOW. There the
-static objects of a block are each thread's own, as the other objects are.
+static objects of a block are each thread's own, as the other objects are. A block that says ONE_THREAD runs once, and
+after main.
 """
 import re
 import subprocess
@@ -21,6 +22,7 @@ OPENING = "// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception\n// The C+
 ALWAYS = ["#include <cstddef>", "#include <cstdio>", "#include <cstdlib>"]
 PROGRAM = re.compile(r"^int main\(", re.MULTILINE)
 STATIC_OBJECT = re.compile(r"\bstatic (?=constinit |std::array)")
+ONE_THREAD = "// In one thread of the program:"
 HOW = ("once", "threads", "forks", "exit", "library")
 STAY_LOADED = ("docs/process-heap.md",)  # as the page demands: these are not in the library
 
@@ -33,6 +35,7 @@ class Block:
         code = "\n".join("" if each.startswith("#include") else each for each in lines)
         self.code = STATIC_OBJECT.sub("thread_local ", code)
         self.is_program = bool(PROGRAM.search(self.code))
+        self.is_of_one_thread = ONE_THREAD in text
 
     def definition(self, number):
         where = f'#line {self.line} "{self.path}"\n'
@@ -45,7 +48,7 @@ class Block:
 
     def row(self, number):
         run = f"block_{number}::main" if self.is_program else f"block_{number}"
-        return f'    {{"{self.path}:{self.line}", {run}}},\n'
+        return f'    {{"{self.path}:{self.line}", {run}, {str(self.is_of_one_thread).lower()}}},\n'
 
 
 def blocks_of(path, text):
@@ -72,7 +75,7 @@ def sources_of(blocks):
     numbered = list(enumerate(blocks))
     loaded = [(number, block) for number, block in numbered if str(block.path) in STAY_LOADED]
     others = [(number, block) for number, block in numbered if str(block.path) not in STAY_LOADED]
-    return {"blocks": text_of(others), "loaded": text_of(loaded), "table": table_of(numbered), "library_table": table_of(others)}
+    return {"blocks": text_of(others), "loaded": text_of(loaded), "table": table_of(numbered), "library_table": table_of([each for each in others if not each[1].is_of_one_thread])}
 
 
 def commands(root, work, compiler, flags):

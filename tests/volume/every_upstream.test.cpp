@@ -99,6 +99,6 @@ TEST_P(every_upstream, keeps_live_blocks_while_others_go_back) {
 }
 
 INSTANTIATE_TEST_SUITE_P(volume, every_upstream, ::testing::ValuesIn(every_row()),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& each) { return each.param.name; });
 
 }  // namespace

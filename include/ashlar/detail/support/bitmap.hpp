@@ -32,7 +32,7 @@ template <class Word>
 [[nodiscard]] ASHLAR_INLINE constexpr std::size_t any_bit(bit_word word, std::uint64_t random) noexcept {
   ASHLAR_ASSUME(word != 0);  // else each of the two searches has a branch for it
   const auto width = static_cast<std::size_t>(std::bit_width(word));
-  const std::size_t from = random % bits_per_word * width / bits_per_word;
+  const auto from = static_cast<std::size_t>(random % bits_per_word * width / bits_per_word);
   const bit_word rest = word >> from;
   ASHLAR_ASSUME(rest != 0);
   return first_bit(rest) + from;
