@@ -166,21 +166,28 @@ void swaps(World& world) {
   expect_reusable(b);
 }
 
+/// Effects: calls `f` in a thread, unless the allocators of the world are bound to this one.
+template <class World, class F>
+void in_another_thread(const F& f) {
+  if constexpr (requires { requires World::is_of_one_thread; }) f();
+  else std::thread(f).join();
+}
+
 // Two threads, one after the other: one ends while its containers live, the other frees their blocks.
 template <class Container, class World>
 void changes_threads(World& world) {
   const maker<Container, World> make{world};
   std::vector<Container> built;
-  std::thread([&] {
+  in_another_thread<World>([&] {
     for (int i = 0; i < 4; ++i) built.push_back(make.in_first(200));
-  }).join();
+  });
   Container kept = std::move(built.back());
   EXPECT_EQ(count_of(kept), 200);
   expect_reusable(kept);
-  std::thread([&] {
+  in_another_thread<World>([&] {
     built.clear();
     expect_reusable(kept);
-  }).join();
+  });
 }
 
 template <class Container, class World>

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <scoped_allocator>
+#include <type_traits>
 #include <vector>
 
 #include <ashlar/face/pool_allocator.hpp>
@@ -68,6 +69,7 @@ struct pool_world {
   template <class T>
   using nesting = std::scoped_allocator_adaptor<allocator<T>>;
   static constexpr bool apart = false;
+  static constexpr bool is_of_one_thread = std::is_same_v<Lock, ashlar::one_thread>;
 
   template <class T>
   [[nodiscard]] allocator<T> first() const {
