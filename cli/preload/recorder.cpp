@@ -181,18 +181,22 @@ void write_end() noexcept {
 
 }  // namespace
 
-// A thread must not be cancelled in a system call of the recorder, since the program's malloc makes none.
-inside_recorder::inside_recorder() noexcept : log_(self.log), errno_(errno), was_busy_(self.busy) {
+// A thread must not be cancelled in a system call of the recorder, since the program's malloc makes none. The calls of
+// the C library, of which `errno` is one, are made inside: another library may stand in front of them, and allocate.
+inside_recorder::inside_recorder() noexcept : log_(self.log), was_busy_(self.busy) {
   self.log = nullptr;
   self.busy = true;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  errno_ = errno;
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state_);
 }
 
 inside_recorder::~inside_recorder() {
   pthread_setcancelstate(cancel_state_, nullptr);
+  errno = errno_;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
   self.log = log_;
   self.busy = was_busy_;
-  errno = errno_;
 }
 
 ASHLAR_COLD bool is_recording() noexcept {

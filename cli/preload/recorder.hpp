@@ -36,7 +36,7 @@ public:
 
 private:
   thread_log* log_;
-  int errno_;
+  int errno_ = 0;
   int cancel_state_ = 0;
   bool was_busy_;
 };

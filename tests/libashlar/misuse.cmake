@@ -14,7 +14,7 @@ if(TARGET ashlar_malloc-checked AND TARGET ashlar_malloc-hardened)
       $<TARGET_FILE:libashlar_misuse> ${way})
   endforeach()
   foreach(way IN ITEMS double_free misaligned_free size_mismatch)
-    ashlar_add_libashlar_test(misuse.size.${way} bash ${ends} 134 "^ashlar: ${way}: .*, size [1-9][0-9]*(,|$)"
+    ashlar_add_libashlar_test(misuse.size.${way} bash ${ends} 134 "^ashlar: ${way}: .*, (size|block of) [1-9][0-9]*(,| |$)"
       $<TARGET_FILE:libashlar_misuse> ${way})
   endforeach()
   foreach(way IN ITEMS foreign foreign_beside_heap)  # the same answer with heaps that are objects and without

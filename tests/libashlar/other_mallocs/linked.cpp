@@ -125,10 +125,14 @@ void use_c(std::size_t n) {
   EXPECT(posix_memalign(&p, 64, n) == 0);
   std::free(filled(p, n));
   for (void* const each : {memalign(64, n), aligned_alloc(64, n * 64), valloc(n), pvalloc(n), std::calloc(n, 1),
-                           static_cast<void*>(strdup("of the C library")), __libc_malloc(n)})
+                           static_cast<void*>(strdup("of the C library"))})
     std::free(std::realloc(each, n + 100));
   std::free(filled(reallocarray(nullptr, n, 3), n * 3));
+  __libc_free(std::memset(__libc_malloc(n), 7, n));
+#if OTHER != 1  // jemalloc leaves these names to the C library, which has a heap of its own
+  std::free(std::realloc(__libc_malloc(n), n + 100));
   __libc_free(filled(std::malloc(n), n));
+#endif
 }
 
 }  // namespace
