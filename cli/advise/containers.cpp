@@ -6,13 +6,13 @@
 #include "cli/advise/containers.hpp"
 
 #include <algorithm>
-#include <cstdint>
+#include <cstddef>
 #include <map>
-#include <numeric>
 #include <string>
 
 #include <fmt/format.h>
 
+#include "cli/advise/common_remedy.hpp"
 #include "cli/advise/words.hpp"
 
 namespace ashlar::cli {
@@ -38,25 +38,6 @@ std::string kind_of(const advised_site& s) {
       (is_container || r.kind == container_kind::none) && s.features->sizes.distinct() == 1 && !r.enclosing.empty();
   return is_one_type ? fmt::format("{} B in {}", s.features->sizes.max(), r.enclosing) : "";
 }
-
-using site_list = std::vector<advised_site*>;
-
-/// Sites that are joined step by step.
-class joined_sites {
-public:
-  explicit joined_sites(std::size_t sites) : parents_(sites) {
-    std::iota(parents_.begin(), parents_.end(), std::size_t{0});
-  }
-  /// Returns: one of the sites that this one is joined with, the same for all.
-  [[nodiscard]] std::size_t root(std::size_t site) {
-    for (; parents_[site] != site; site = parents_[site]) parents_[site] = parents_[parents_[site]];
-    return site;
-  }
-  void join(std::size_t a, std::size_t b) { parents_[root(a)] = root(b); }
-
-private:
-  std::vector<std::size_t> parents_;
-};
 
 class container_joiner {
 public:
@@ -88,62 +69,23 @@ private:
   [[nodiscard]] bool agree(const site_list& container) const {
     const auto is_alike = [&](const advised_site* s) { return s->rule == container.front()->rule; };
     if (std::ranges::all_of(container, is_alike))
-      return container.front()->rule->proposes != remedy::arena || serves_all(container);
+      return container.front()->rule->proposes != remedy::arena || arena_serves_all(container, limits_);
     return std::ranges::none_of(container, [](const advised_site* s) { return is_of_allocator(s->rule->proposes); });
   }
 
-  /// Returns: whether an arena in their owner, emptied as often as the rarest of them, holds little more than the live
-  /// objects and a chunk.
-  [[nodiscard]] bool serves_all(const site_list& container) const {
-    std::uint64_t bytes = 0, peak_bytes = 0, batches = ~std::uint64_t{0};
-    for (const advised_site* s : container) {
-      const site_features& f = *s->features;
-      if (s->owner != container.front()->owner || s->owner_share < limits_.owner_share || f.freed_by_others != 0)
-        return false;
-      bytes += f.allocated.bytes;
-      peak_bytes += f.peak_bytes;
-      batches = std::min(batches, f.batches.epochs);
-    }
-    return arena_held_by_live(bytes, batches, peak_bytes) <= limits_.arena_held;
+  void decide(const site_list& container) const {
+    const common_remedy found = remedy_for_all(container, program_, limits_);
+    for (advised_site* s : container) take(*s, found, container);
   }
 
-  void decide(const site_list& container) {
-    const auto arena = std::ranges::find_if(container, [](auto* s) { return s->rule->proposes == remedy::arena; });
-    if (arena != container.end() && serves_all(container)) {
-      for (advised_site* s : container) take(*s, *(*arena)->rule, (*arena)->evidence, container);
-      return;
-    }
-    const advised_site& largest =
-        **std::ranges::max_element(container, {}, [](const advised_site* s) { return s->features->peak_objects; });
-    site_features all = *largest.features;
-    for (const advised_site* s : container) {
-      if (s == &largest) continue;
-      all.sizes.merge(s->features->sizes);
-      all.alignment = std::max(all.alignment, s->features->alignment);
-      all.births.add(s->features->births);
-      all.freed_by_others += s->features->freed_by_others;
-    }
-    const site_facts facts{all, program_, limits_, largest.request, largest.owner, largest.owner_share, {}};
-    const advice_rule& pool = rule_named("few_sizes");
-    const bool is_pool = pool.fires(facts);
-    const advice_rule& rule = is_pool ? pool : rule_named("none");
-    const std::string evidence = is_pool ? pool.evidence(facts) : "neither one arena nor one pool serves all";
-    for (advised_site* s : container) {
-      take(*s, rule, evidence, container);
-      if (is_pool) s->pool = {all.pool().cell_bytes, all.has_several_threads()};
-    }
-  }
-
-  void take(advised_site& s, const advice_rule& rule, const std::string& evidence, const site_list& container) const {
-    s.rule = &rule;
-    s.estimate = touched_ns(*s.features, rule, limits_);
+  void take(advised_site& s, const common_remedy& found, const site_list& container) const {
     const std::string which =
         s.request.container.empty()
             ? in_words(container.size(), "call in this function allocates this size, and is judged alone",
                        "calls in this function allocate this size, and are judged together")
             : in_words(container.size(), "call allocates", "calls allocate") + " for this " + s.request.container +
                   ", and it has one allocator";
-    s.evidence = evidence + "; " + which;
+    take_remedy(s, found, which, limits_);
   }
 
   const program_features& program_;

@@ -199,7 +199,9 @@ void site_observer::release(std::uint64_t id, const trace::event& e, std::uint32
 void site_observer::die(std::uint32_t slot, const death& how) {
   const live_object& o = objects_[slot];
   const bool is_own = o.thread == how.thread;
-  const std::uint32_t owner = is_own && !how.grew ? owner_of(o.stack, how.stack) : none;
+  common_end& end = end_of(o.stack, how.stack);
+  ++end.objects;
+  const std::uint32_t owner = is_own && !how.grew ? end.owner : none;
   const auto levels = tree_.levels(o.stack);
   const std::span chunks = objects_.chunks(slot);
   for (std::size_t i = 0; i < levels.size(); ++i) {
@@ -261,9 +263,9 @@ void site_observer::unlink(std::uint32_t slot) {
   leave(site_youngest(o), &live_object::in_site);
 }
 
-std::uint32_t site_observer::owner_of(std::uint32_t birth, std::uint32_t end) {
-  const auto [at, is_new] = owners_.try_emplace(std::uint64_t{birth} << 32 | end, none);
-  if (is_new) at->second = last_unshared(tree_.frames(birth), tree_.frames(end), none);
+site_observer::common_end& site_observer::end_of(std::uint32_t birth, std::uint32_t death) {
+  const auto [at, is_new] = ends_.try_emplace(std::uint64_t{birth} << 32 | death);
+  if (is_new) at->second.owner = last_unshared(tree_.frames(birth), tree_.frames(death), none);
   return at->second;
 }
 

@@ -52,6 +52,13 @@ public:
   [[nodiscard]] const site_features& of(std::uint32_t node) const noexcept { return sites_[node]; }
   [[nodiscard]] phase_features phases_of(std::uint32_t node) const { return phases_.of(node); }
   [[nodiscard]] const program_features& program() const noexcept { return program_; }
+  /// Effects: calls `f(birth, death, objects)` for each pair of stacks of the tree, 0 for none, at which objects were
+  /// allocated and given back.
+  template <class F>
+  void for_each_end(F&& f) const {
+    for (const auto& [stacks, end] : ends_)
+      f(static_cast<std::uint32_t>(stacks >> 32), static_cast<std::uint32_t>(stacks), end.objects);
+  }
   /// Returns: the objects that a stack of the tree allocated.
   [[nodiscard]] std::uint64_t objects_of(std::uint32_t stack) const noexcept { return by_stack_[stack]; }
 
@@ -74,6 +81,12 @@ private:
     bool lifo_site = false;
   };
 
+  /// What the objects of one stack of birth and one of death have in common.
+  struct common_end {
+    std::uint32_t owner = none;
+    std::uint64_t objects = 0;
+  };
+
   std::uint32_t born(const trace::event& e, std::uint32_t stack);
   void count_birth(site_features& site, const trace::event& e, std::uint32_t thread);
   void allocate(const trace::event& e);
@@ -86,7 +99,7 @@ private:
   void see_last_birth();
   void end_births(site_features& site) const;
   [[nodiscard]] bool is_growth(const live_object& from, std::uint32_t successor) const;
-  [[nodiscard]] std::uint32_t owner_of(std::uint32_t birth, std::uint32_t end);
+  [[nodiscard]] common_end& end_of(std::uint32_t birth, std::uint32_t death);
   [[nodiscard]] std::uint32_t& site_youngest(const live_object& o);
   [[nodiscard]] thread_state& thread_of(std::uint32_t id);
   [[nodiscard]] std::uint32_t stack_of(const trace::event& e) const;
@@ -98,7 +111,7 @@ private:
   std::vector<std::uint64_t> by_stack_;
   program_features program_;
   phase_observer phases_;
-  std::unordered_map<std::uint64_t, std::uint32_t> owners_;  // birth and death stack to frame
+  std::unordered_map<std::uint64_t, common_end> ends_;  // by birth and death stack
 
   // Of the current trace.
   live_objects objects_;

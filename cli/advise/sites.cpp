@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cli/advise/containers.hpp"
+#include "cli/advise/shared_frees.hpp"
 
 namespace ashlar::cli {
 
@@ -38,6 +39,7 @@ public:
     join_containers(sites, seen_.program(), limits_, [this](const advised_site& s, const std::string& function) {
       return is_on_stack(s.node, function);
     });
+    join_shared_frees(sites, tree_, seen_, names_, [this](std::uint32_t node) { return owner_of(node); }, limits_);
     return sites;
   }
 

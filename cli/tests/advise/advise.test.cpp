@@ -44,10 +44,17 @@ std::vector<json> proposals(const json& advice) {
   return all;
 }
 
+/// Returns: the site of a line; null if there is none.
+json at_line(const json& advice, int line) {
+  for (const json& site : advice["sites"])
+    if (site["line"] == line) return site;
+  return {};
+}
+
 /// Returns: the line of the victim's source that is marked for the mode; 0 if none is.
 int marked_line(const std::string& mode) {
-  const std::filesystem::path program = ASHLAR_ADVISE_VICTIM_SOURCE;
-  for (const auto& file : {program, program.parent_path() / "containers.hpp"}) {
+  const std::filesystem::path program = ASHLAR_ADVISE_VICTIM_SOURCE, folder = program.parent_path();
+  for (const auto& file : {program, folder / "containers.hpp", folder / "shared_frees.hpp"}) {
     std::ifstream source(file);
     int number = 0;
     for (std::string line; std::getline(source, line);) {
@@ -113,6 +120,35 @@ TEST_F(advise, long_lived_blocks_leave_the_pages_of_short_lived_ones) {
   EXPECT_EQ(found[0]["remedy"], "arena") << "each phase is freed as a whole";
   EXPECT_EQ(found[1]["remedy"], "segregate");
   EXPECT_EQ(found[1]["line"], marked_line("long_lived"));
+}
+
+TEST_F(advise, a_block_whose_free_also_frees_what_stays_has_no_memory_of_its_own) {
+  const json all = advice(recorded("shared_free"));
+  EXPECT_TRUE(proposals(all).empty()) << text("out");
+  const json site = at_line(all, marked_line("shared_free"));
+  EXPECT_TRUE(std::regex_search(site["evidence"].get<std::string>(),
+                                std::regex(R"(text_value::set \(\S+\) frees blocks of \S+long_text)")))
+      << site["evidence"];
+}
+
+TEST_F(advise, sites_with_a_common_free_get_a_pool_that_serves_both) {
+  const auto found = proposals(advice(recorded("one_pool")));
+  ASSERT_EQ(found.size(), 2U) << text("out");
+  for (const json& site : found) {
+    EXPECT_EQ(site["remedy"], "pool");
+    EXPECT_NE(site["evidence"].get<std::string>().find("is for all of them"), std::string::npos) << site["evidence"];
+  }
+  EXPECT_NE(text("out").find("a pool of 40 B cells"), std::string::npos) << text("out");
+}
+
+TEST_F(advise, a_free_that_its_callers_tell_apart_keeps_the_remedy_and_is_named) {
+  const auto found = proposals(advice(recorded("free_wrapper")));
+  ASSERT_EQ(found.size(), 1U) << text("out");
+  EXPECT_EQ(found[0]["line"], marked_line("shared_free"));
+  EXPECT_TRUE(
+      std::regex_search(found[0]["evidence"].get<std::string>(),
+                        std::regex(R"(checked_free \(\S+\) frees blocks of \S+long_text .*: change the callers)")))
+      << found[0]["evidence"];
 }
 
 TEST_F(advise, the_simulated_pool_has_the_cells_of_the_remedy) {

@@ -40,4 +40,13 @@ private:
 
 noise* background;
 
+template <class F>
+int repeat(int n, F&& work) {
+  for (int i = 0; i < n; ++i) {
+    work();
+    if (i % 8 == 0) background->step();
+  }
+  return 0;
+}
+
 }  // namespace

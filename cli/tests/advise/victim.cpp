@@ -17,6 +17,7 @@
 #include "cli/preload/ashlar_record.h"
 #include "cli/tests/advise/background.hpp"
 #include "cli/tests/advise/containers.hpp"
+#include "cli/tests/advise/shared_frees.hpp"
 
 namespace {
 
@@ -210,15 +211,6 @@ PLANTED void* text_of_wrapper() {
   return p;
 }
 
-template <class F>
-int repeat(int n, F&& work) {
-  for (int i = 0; i < n; ++i) {
-    work();
-    if (i % 8 == 0) background->step();
-  }
-  return 0;
-}
-
 /// Between the marks 1 and 2.
 int phases_of(void (*work)()) {
   return repeat(400, [work] {
@@ -369,6 +361,9 @@ constexpr mode modes[] = {
     {"class", class_mode},
     {"shared", shared_mode},
     {"wrapper", wrapper_mode},
+    {"shared_free", shared_free_mode},
+    {"one_pool", one_pool_mode},
+    {"free_wrapper", free_wrapper_mode},
     {"innocent", innocent_mode},
     {"mixed", mixed_mode},
     {"few", few_mode},
