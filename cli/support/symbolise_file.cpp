@@ -98,22 +98,34 @@ std::vector<source_place> named_file::find(std::uint64_t address) {
 std::string named_file::note() const {
   if (is_other_build_) return path_ + " holds another build than the recorded one: its sites are shown as offsets.";
   if (tables_ == nullptr || tables_->module == nullptr) return {};
-  GElf_Addr bias = 0;
-  Dwarf* const debug = ::dwfl_module_getdwarf(tables_->module, &bias);
-  if (debug == nullptr && has_section(::dwfl_module_getelf(tables_->module, &bias), ".debug_info"))
-    return fmt::format("{}: no line and no inlined call is shown, since libdw cannot read its debug information: {}.",
-                       path_, ::dwfl_errmsg(-1));
-  const char* rest = nullptr;
-  const void* id = nullptr;
-  if (debug != nullptr && ::dwelf_dwarf_gnu_debugaltlink(debug, &rest, &id) > 0 && ::dwarf_getalt(debug) == nullptr)
-    return fmt::format("{}: names are missing, since a part of its debug information is in {}, which is not there.",
-                       path_, rest);
+  const std::string unread = unread_part();
+  if (!unread.empty())
+    return fmt::format("{}: lines, names and inlined calls may be missing, since {}.", path_, unread);
   const std::string& missing = tables_->units.missing_file();
   if (missing.empty()) return {};
   const std::string package = path_ + ".dwp";
   return fmt::format("{}: inlined calls are not shown, since their debug information is in {}.", path_,
-                     is_there(package) ? package + ", which the libdw of this command does not read"
-                                       : missing + ", which is not there");
+                     is_there(package)   ? package + ", which the libdw of this command does not read"
+                     : is_there(missing) ? missing + ", which libdw cannot read, or is of another build"
+                                         : missing + ", which is not there");
+}
+
+std::string named_file::unread_part() const {
+  GElf_Addr bias = 0;
+  Dwarf* const debug = ::dwfl_module_getdwarf(tables_->module, &bias);
+  const std::string error = debug == nullptr ? ::dwfl_errmsg(-1) : "";
+  Elf* const elf = ::dwfl_module_getelf(tables_->module, &bias);
+  const bool has_units = has_section(elf, ".debug_info") || has_section(elf, ".zdebug_info");
+  if (debug == nullptr && has_units) return "libdw cannot read its debug information: " + error;
+  if (debug == nullptr && has_section(elf, ".stab"))
+    return "libdw does not read stabs, the form of its debug information";
+  if (!has_units && has_section(elf, ".debug_line")) return "its debug information lacks the section .debug_info";
+  const char* rest = nullptr;
+  const void* id = nullptr;
+  if (debug != nullptr && ::dwelf_dwarf_gnu_debugaltlink(debug, &rest, &id) > 0 && ::dwarf_getalt(debug) == nullptr)
+    return fmt::format("a part of its debug information is in {}, which is not there", rest);
+  const std::string fault = tables_->units.fault();
+  return fault.empty() ? "" : "libdw cannot read the " + fault + " of its debug information";
 }
 
 }  // namespace ashlar::cli

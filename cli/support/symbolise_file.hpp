@@ -37,6 +37,8 @@ private:
   struct tables;
 
   [[nodiscard]] std::vector<source_place> find(std::uint64_t address);
+  /// Returns: what of the debug information cannot be read, and why; empty: all can, but perhaps files of functions.
+  [[nodiscard]] std::string unread_part() const;
 
   std::string path_;
   std::string name_;  // without directories

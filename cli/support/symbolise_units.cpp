@@ -2,6 +2,8 @@
 // Collects the address ranges of the units of a file, and of the functions of a unit.
 #include "cli/support/symbolise_units.hpp"
 
+#include <filesystem>
+
 #include <dwarf.h>
 
 #include "cli/support/symbolise_ranges.hpp"
@@ -27,23 +29,51 @@ bool may_hold_functions(int tag, walk how) {
                                tag == DW_TAG_structure_type || tag == DW_TAG_union_type);
 }
 
+/// Returns: whether all entries below `parent` could be read.
 template <class Range>
-void add_functions(Dwarf_Die* parent, walk how, std::vector<Range>& all) {
+[[nodiscard]] bool add_functions(Dwarf_Die* parent, walk how, std::vector<Range>& all) {
   Dwarf_Die die;
-  for (int status = ::dwarf_child(parent, &die); status == 0; status = ::dwarf_siblingof(&die, &die)) {
+  bool is_whole = true;
+  int status = ::dwarf_child(parent, &die);
+  for (; status == 0; status = ::dwarf_siblingof(&die, &die)) {
     const int tag = ::dwarf_tag(&die);
-    if (may_hold_functions(tag, how)) add_functions(&die, how, all);
+    if (may_hold_functions(tag, how)) is_whole = add_functions(&die, how, all) && is_whole;
     if (tag != DW_TAG_subprogram) continue;
     for_each_range(&die, [&](std::uint64_t begin, std::uint64_t end) { all.push_back({begin, end, die}); });
   }
+  return is_whole && status >= 0;
+}
+
+/// Returns: null for none, and if it cannot be read.
+const char* text_of(Dwarf_Die* unit, unsigned name) {
+  Dwarf_Attribute attribute;
+  return ::dwarf_formstring(::dwarf_attr(unit, name, &attribute));
 }
 
 std::string file_of_functions(Dwarf_Die* unit) {
-  for (const unsigned name : {DW_AT_dwo_name, DW_AT_GNU_dwo_name}) {
-    Dwarf_Attribute attribute;
-    if (const char* const file = ::dwarf_formstring(::dwarf_attr(unit, name, &attribute))) return file;
-  }
+  const char* const folder = text_of(unit, DW_AT_comp_dir);
+  for (const unsigned name : {DW_AT_dwo_name, DW_AT_GNU_dwo_name})
+    if (const char* const file = text_of(unit, name))
+      return std::filesystem::path(folder == nullptr ? "" : folder) / file;
   return {};
+}
+
+/// Returns: what of a unit cannot be read; null: all can, but perhaps its lines.
+const char* fault_of(Dwarf_Die* unit) {
+  if (::dwarf_tag(unit) == DW_TAG_invalid) return "abbreviations";
+  Dwarf_Addr base = 0, begin = 0, end = 0;
+  if (::dwarf_ranges(unit, 0, &base, &begin, &end) < 0 ||
+      (::dwarf_hasattr(unit, DW_AT_low_pc) != 0 && ::dwarf_lowpc(unit, &begin) != 0))
+    return "addresses";
+  for (const unsigned name : {DW_AT_name, DW_AT_producer, DW_AT_comp_dir})
+    if (::dwarf_hasattr(unit, name) != 0 && text_of(unit, name) == nullptr) return "names";
+  return nullptr;
+}
+
+bool lacks_lines(Dwarf_Die* unit) {
+  Dwarf_Lines* lines = nullptr;
+  std::size_t count = 0;
+  return ::dwarf_hasattr(unit, DW_AT_stmt_list) != 0 && ::dwarf_getsrclines(unit, &lines, &count) != 0;
 }
 
 }  // namespace
@@ -62,7 +92,7 @@ Dwarf_Die* debug_units::function_at(const debug_unit& unit, std::uint64_t addres
   unit_contents& contents = contents_of(unit);
   if (function_range* const found = range_with(contents.functions, address - unit.bias)) return &found->die;
   if (!contents.has_nested) {
-    add_functions(&contents.root, walk::deep, contents.nested);
+    is_whole_ = add_functions(&contents.root, walk::deep, contents.nested) && is_whole_;
     sort_by_begin(contents.nested);
     contents.has_nested = true;
   }
@@ -82,9 +112,27 @@ debug_units::unit_contents& debug_units::contents_of(const debug_unit& unit) {
     if (split.addr != nullptr) contents.root = split;
     else if (missing_.empty()) missing_ = file_of_functions(unit.die);
   }
-  add_functions(&contents.root, walk::shallow, contents.functions);
+  is_whole_ = add_functions(&contents.root, walk::shallow, contents.functions) && is_whole_;
   sort_by_begin(contents.functions);
   return contents;
+}
+
+std::string debug_units::fault() const {
+  Dwarf_Addr bias = 0;
+  Dwarf* const debug = ::dwfl_module_getdwarf(module_, &bias);
+  const char* what = is_whole_ ? nullptr : "functions";
+  Dwarf_CU* unit = nullptr;
+  Dwarf_Die die = {};
+  bool is_first = true;
+  for (int status = debug == nullptr ? 1 : 0; what == nullptr && status == 0; is_first = false) {
+    status = ::dwarf_get_units(debug, unit, &unit, nullptr, nullptr, &die, nullptr);
+    if (status < 0) what = "units";
+    if (status != 0) break;
+    what = fault_of(&die);
+    const bool is_used = is_first || contents_.contains(die.addr);
+    if (what == nullptr && is_used && lacks_lines(&die)) what = "lines";
+  }
+  return what == nullptr ? "" : what;
 }
 
 std::vector<debug_units::unit_range> debug_units::read_ranges() const {

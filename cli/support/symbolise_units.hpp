@@ -37,6 +37,10 @@ public:
   /// Returns: the unit with the functions and the names of files; another than `unit` if they have a file of their own.
   [[nodiscard]] Dwarf_Die* functions_of(const debug_unit& unit) { return &contents_of(unit).root; }
 
+  /// Returns: what of the units cannot be read, as the end of a sentence; empty if all can be.
+  /// Complexity: O(units); of those with a function that was looked up, or of the first one, all lines.
+  [[nodiscard]] std::string fault() const;
+
   /// Returns: the first file of functions that is missing or not readable; empty if none is.
   [[nodiscard]] const std::string& missing_file() const noexcept { return missing_; }
 
@@ -64,6 +68,7 @@ private:
   std::optional<std::vector<unit_range>> ranges_;  // by begin
   std::map<const void*, unit_contents> contents_;
   std::string missing_;
+  bool is_whole_ = true;  // no functions were left out
 };
 
 }  // namespace ashlar::cli

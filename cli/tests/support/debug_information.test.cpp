@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Each form of debug information that compilers write is read, or named as unread.
 #include <fstream>
+#include <sstream>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -84,6 +85,40 @@ TEST_F(debug_information, that_is_not_there_is_named) {
   report();
   EXPECT_NE(text("out").find("main"), std::string::npos);
   EXPECT_EQ(notes.size(), 0U) << "none is there, and names without lines show it" << notes;
+}
+
+TEST_F(debug_information, without_one_of_its_sections_is_read_or_named) {
+  for (const std::string options : {"-gdwarf-4", "-gdwarf-5", "-gsplit-dwarf -gdwarf-5", "-fdebug-types-section"}) {
+    ASSERT_TRUE(compile("-g " + options)) << text("log");
+    ASSERT_TRUE(in_folder("cp shelf whole && readelf -SW whole | grep -o '[.]debug[a-z_]*' > sections"));
+    std::istringstream sections(text("sections"));
+    for (std::string section; sections >> section;) {
+      ASSERT_TRUE(in_folder("objcopy --remove-section " + section + " whole shelf")) << text("log");
+      record();
+      report();
+      EXPECT_TRUE(names_all() || notes.size() == 1) << options << " without " << section << notes << text("out");
+    }
+  }
+}
+
+TEST_F(debug_information, that_is_damaged_is_named) {
+  for (const std::string damage :
+       {"head -c 300 /dev/zero > d && objcopy --update-section .debug_info=d whole shelf",
+        "objcopy -O binary --only-section .debug_info --set-section-flags .debug_info=alloc whole all && "
+        "head -c 200 all > d && objcopy --update-section .debug_info=d whole shelf",
+        "head -c 300 /dev/zero > d && objcopy --update-section .debug_line=d whole shelf",
+        "objcopy --strip-debug whole shelf && objcopy --add-section .stab=whole shelf"}) {
+    ASSERT_TRUE(compile("-g") && in_folder("mv shelf whole && " + damage)) << damage << text("log");
+    record();
+    report();
+    EXPECT_FALSE(names_all()) << damage;
+    EXPECT_EQ(notes.size(), 1U) << damage << notes << text("out");
+  }
+  ASSERT_TRUE(compile("-g -gsplit-dwarf") && in_folder("echo > $(ls *.dwo)")) << text("log");
+  record();
+  report();
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_NE(notes[0].get<std::string>().find(".dwo, which libdw cannot read"), std::string::npos) << notes;
 }
 
 TEST_F(debug_information, of_another_build_is_not_shown) {
