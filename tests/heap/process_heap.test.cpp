@@ -338,4 +338,43 @@ TEST(process_heap, counts_exactly_what_other_threads_hold_from_level_checked_on)
   sleeper.join();
 }
 
+// At level hardened, whoever frees it: the next ones of its class are others.
+TEST(process_heap, holds_freed_cells_back) {
+  if (ashlar::checking_level < ashlar::checking::hardened) GTEST_SKIP() << "the last one is the next";
+  for (const std::size_t bytes : {16u, 1000u, 3000u, 16'000u})
+    for (const bool is_remote : {false, true}) {
+      const std::size_t live = statistics_of(process_heap()).all.live_blocks;
+      void* const freed = process_heap().allocate(bytes);
+      const auto free_it = [&] { process_heap().deallocate(freed); };
+      is_remote ? std::thread(free_it).join() : free_it();
+      EXPECT_LE(statistics_of(process_heap()).all.live_blocks, live + 1) << "but for what a thread leaves";
+      int came_back = 0;
+      for (int i = 0; i < 100; ++i) {
+        void* const other = process_heap().allocate(bytes);
+        came_back += other == freed ? 1 : 0;
+        process_heap().deallocate(other);
+      }
+      EXPECT_EQ(came_back, 0) << bytes << is_remote;
+      EXPECT_TRUE(process_heap().invariant());
+    }
+  process_heap().trim();
+  EXPECT_TRUE(process_heap().invariant());
+}
+
+// Returns: how many blocks there are memory for, all of which are free again.
+std::size_t most_blocks_of(std::size_t bytes) {
+  std::vector<void*> taken;
+  while (void* const p = process_heap().try_allocate(bytes)) taken.push_back(p);
+  for (void* const each : taken) process_heap().deallocate(each);
+  return taken.size();
+}
+
+TEST(process_heap, refuses_nothing_for_cells_that_are_held_back) {
+  EXPECT_TRUE(ashlar_test::child_does([] {
+    process_heap().set_options({.max_bytes = process_heap().held_bytes() + (std::size_t{24} << 20)});
+    const std::size_t once = most_blocks_of(16'000), others = most_blocks_of(4'000), again = most_blocks_of(16'000);
+    return once > 100 && others > 3 * once && again + again / 50 >= once;
+  }));
+}
+
 }  // namespace

@@ -4,6 +4,7 @@
  *   canaries    no two processes and no two blocks have one, and none has a byte that ends a text
  *   forks       the first blocks of the children of one process are not where those of their siblings are
  *   processes   nor, within 64 KiB, are those of processes
+ *   reuse       a freed block of any size comes back after many others, and nobody foresees after how many
  * ASHLAR_STRESS multiplies the runs. */
 #include <signal.h>
 #include <stdint.h>
@@ -153,6 +154,52 @@ static void notice_each_value(void) {
   }
 }
 
+enum { turns = 20000, freed_turns = 2000, live_blocks = 64, places = 1 << 16, least_wait = 100, least_median = 150 };
+static struct {
+  void* block;
+  int turn;
+} freed[places];
+
+/* The turn in which a block was freed last, or 0. */
+static int* turn_of(void* block) {
+  size_t place = (uintptr_t)block / 16 % places;
+  while (freed[place].block != block && freed[place].block != NULL) place = (place + 1) % places;
+  freed[place].block = block;
+  return &freed[place].turn;
+}
+
+/* Frees a block and allocates one in turn. Returns: the number of waits of the first freed ones, in `sorted`. */
+static int waits_for_reuse(size_t bytes) {
+  static void* live[live_blocks];
+  int waited = 0;
+  memset(freed, 0, sizeof freed);
+  for (int turn = 1; turn < turns; ++turn) {
+    void** const block = &live[turn % live_blocks];
+    int* since;
+    if (*block != NULL) *turn_of(*block) = turn;
+    free(*block);
+    *block = malloc(bytes);
+    since = turn_of(*block);
+    if (*since != 0 && *since <= freed_turns) sorted[waited++] = (uint64_t)(turn - *since);
+    *since = 0;
+  }
+  qsort(sorted, (size_t)waited, sizeof *sorted, by_value);
+  return waited;
+}
+
+static void wait_for_reuse(void) {
+  static const size_t bytes[] = {16, 64, 256, 1000, 4000, 16000, 32000};
+  int failed = 0;
+  for (size_t i = 0; i < sizeof bytes / sizeof *bytes; ++i) {
+    const int waits = waits_for_reuse(bytes[i]);
+    const int least = (int)sorted[0], median = (int)sorted[waits / 2], most = (int)sorted[waits - 1];
+    printf("%d blocks of %zu bytes came back after %d to %d frees, half of them after %d\n", waits, bytes[i], least,
+           most, median);
+    failed |= waits == 0 || least < least_wait || median < least_median || most < 2 * least;
+  }
+  EXPECT(!failed);
+}
+
 int main(int count, char** arguments) {
   const struct rlimit none = {0, 0};
   const char* const way = count == 2 ? arguments[1] : "";
@@ -162,6 +209,7 @@ int main(int count, char** arguments) {
   else if (strcmp(way, "canaries") == 0) distinguish_canaries();
   else if (strcmp(way, "forks") == 0) spread_over_forks();
   else if (strcmp(way, "processes") == 0) spread_over_processes();
+  else if (strcmp(way, "reuse") == 0) wait_for_reuse();
   else if (strcmp(way, "first") == 0) return tell_parent(tell_first_blocks);
   else if (strcmp(way, "tell") == 0) return tell_parent(tell_canaries);
   else return 2;

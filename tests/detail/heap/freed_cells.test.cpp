@@ -16,7 +16,7 @@ using freed_cells = ashlar::detail::freed_cells<4>;
 std::size_t count_taken_from(freed_cells& freed) {
   std::size_t count = 0;
   const auto take = [&](void*) { return ++count != 0; };
-  for (std::size_t size_class = 0; size_class < 4; ++size_class) freed.take_groups(size_class, take, take, [] {});
+  for (std::size_t size_class = 0; size_class < 5; ++size_class) freed.take_groups(size_class, take, take, [] {});
   return count;
 }
 

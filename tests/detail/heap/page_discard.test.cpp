@@ -9,6 +9,7 @@
 
 #include <ashlar/detail/heap/page_discard.hpp>
 #include <ashlar/heap/local_heap.hpp>
+#include <ashlar/os/pages.hpp>
 #include <ashlar/resource/buffer_resource.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/resource/page_resource.hpp>
@@ -37,6 +38,18 @@ TEST(page_discard, makes_pages_zero_again) {
   EXPECT_FALSE(page_discard<ashlar::page_resource>::discard(p + 1, bytes)) << "is no page";
   EXPECT_EQ(errno, 77);
   pages.deallocate(p, bytes, 4096);
+}
+
+TEST(page_discard, keeps_the_pages_at_both_ends) {
+  ashlar::page_resource pages;
+  const std::size_t page = ashlar::os::pages::page_bytes();
+  auto* const p = static_cast<std::byte*>(pages.allocate(4 * page, page));
+  p[page - 1] = p[page] = p[3 * page - 1] = p[3 * page] = std::byte{1};
+  EXPECT_EQ(ashlar::detail::discard_pages_between<ashlar::page_resource>(p + 1, p + 4 * page - 1), 2 * page);
+  EXPECT_TRUE(p[page - 1] == std::byte{1} && p[3 * page] == std::byte{1});
+  EXPECT_TRUE(p[page] == std::byte{0} && p[3 * page - 1] == std::byte{0});
+  EXPECT_EQ(ashlar::detail::discard_pages_between<ashlar::page_resource>(p + 1, p + page + 1), 0u);
+  pages.deallocate(p, 4 * page, page);
 }
 
 template <class Known>

@@ -13,6 +13,7 @@
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/bitmap.hpp>
 #include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/poison.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 
@@ -58,6 +59,15 @@ ASHLAR_INLINE void expect_link([[maybe_unused]] const void* cell, [[maybe_unused
                                [[maybe_unused]] const void* heap) noexcept {
   if constexpr (thread_cache::seals_links)
     if (ASHLAR_UNLIKELY(!thread_cache::is_sound(cell))) report_poison(cell, size_classes::bytes_of(size_class), heap);
+}
+
+/// Returns: a cell removed from a list, or null. Effects: as `expect_link`.
+[[nodiscard]] ASHLAR_INLINE void* pop_sound(thread_cache::linked_cells& list, std::size_t size_class,
+                                            const void* heap) noexcept {
+  if (list.top != nullptr) expect_link(list.top, size_class, heap);
+  void* const cell = list.pop();
+  if (cell != nullptr) mark_free(cell, thread_cache::link_bytes);
+  return cell;
 }
 
 }  // namespace ashlar::ASHLAR_ABI::detail

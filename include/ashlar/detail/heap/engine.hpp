@@ -210,7 +210,7 @@ public:
   /// call it is whole, and flushed.
   void forget_owner() noexcept {
     if constexpr (frees_owner) cache().clear();
-    if constexpr (frees_owner && has_no_links) stores_.forget_freed();
+    if constexpr (frees_owner && has_no_links) stores_.freed().clear();
     flush_caches();
   }
 

@@ -14,7 +14,7 @@
 namespace ashlar::ASHLAR_ABI::detail {
 
 /// The last freed cells of an owner at level hardened, for each of the first `Classes` size classes, on their way to
-/// the bitmaps, which other threads write too: one lock for `most + 1` frees. None of them is handed out meanwhile.
+/// the quarantine, which other threads write too: one lock for `most + 1` frees. None of them is handed out meanwhile.
 /// Thread safety: the owner, without the lock.
 template <std::size_t Classes>
 class freed_cells {
@@ -36,6 +36,7 @@ public:
   /// Complexity: O(cells), as long as they are in a few groups.
   template <class Begin, class Add, class End>
   void take_groups(std::size_t size_class, Begin begin, Add add, End end) {
+    if (size_class >= Classes) return;
     list& of = lists_[size_class];
     for (std::size_t passes = 0; of.count != 0; ++passes) {
       begin(of.cells[--of.count]);

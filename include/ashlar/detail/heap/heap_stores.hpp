@@ -109,11 +109,9 @@ public:
   /// Effects: returns a cell that is in no free list to its bitmap.
   void give_cell(void* cell) noexcept { small_.give(cell); }
   /// @{ As those of `small_store`.
-  [[nodiscard]] ASHLAR_INLINE bool try_wait(void* cell, std::size_t size_class) noexcept {
-    return small_.try_wait(cell, size_class);
-  }
+  [[nodiscard]] ASHLAR_INLINE auto& freed() noexcept { return small_.freed(); }
   void give_freed(std::size_t size_class) noexcept { small_.give_freed(size_class); }
-  void forget_freed() noexcept { small_.forget_freed(); }
+  void end_quarantine() noexcept { small_.end_quarantine(); }
   /// @}
 
   /// As `give_cell`, for a sampled address of class `size_class`. Expects: level hardened, where free lists stay empty.

@@ -110,7 +110,7 @@ protected:
     return cell;
   }
   ASHLAR_INLINE void give_unlinked(void* cell, std::size_t size_class) noexcept {
-    if (Engine::frees_owner && ASHLAR_LIKELY(self().stores_.try_wait(cell, size_class))) return;
+    if (Engine::frees_owner && ASHLAR_LIKELY(self().stores_.freed().try_add(size_class, cell))) return;
     give_with_waiting(cell, size_class);
   }
   /// @}

@@ -8,6 +8,7 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/cell_layout.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
+#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/detail/system/system_calls.hpp>
 #include <ashlar/fwd.hpp>
@@ -96,6 +97,17 @@ struct page_discard<buffer_resource> : page_discard<void> {
 
 template <class Upstream>
 struct page_discard<resource_ref<Upstream>> : page_discard<Upstream> {};
+
+/// Effects: decommits the whole pages between two addresses. Returns: their bytes; 0 if the system refuses.
+template <class Upstream>
+[[nodiscard]] std::size_t discard_pages_between(std::byte* first, std::byte* last) noexcept {
+  const std::size_t page = os::pages::page_bytes();
+  std::byte* const begin = align_up(first, page);
+  std::byte* const end = align_down(last, page);
+  const bool is_discarded =
+      begin < end && page_discard<Upstream>::discard(begin, static_cast<std::size_t>(end - begin));
+  return is_discarded ? static_cast<std::size_t>(end - begin) : 0;
+}
 
 /// The bytes at the end of each span that no block uses.
 template <class Upstream>

@@ -353,6 +353,16 @@ public:
     return dead;
   }
 
+  /// Returns: the bytes of cells of one word; 0 if one of them is live or has a set bit.
+  [[nodiscard]] std::size_t bytes_of_dead(const cell_batch& cells) const noexcept {
+    bool are_dead = record_.is_cell(cells.base) && record_.index_of(cells.base) % 64 == 0;
+    for_each_bit(cells.mask, [&](std::size_t place) {
+      std::byte* const cell = cells.base + place * record_.cell_bytes;
+      are_dead = are_dead && !is_free(record_.index_of(cell)) && !segment::is_live(cell);
+    });
+    return are_dead ? count_bits(cells.mask) * record_.cell_bytes : 0;
+  }
+
   /// Effects: calls `f(cell)` for each live cell. Expects: level `checked`.
   template <class F>
   void for_each_live(F f) const {

@@ -11,6 +11,7 @@
 #include <ashlar/detail/heap/block_canary.hpp>
 #include <ashlar/detail/heap/cell_faults.hpp>
 #include <ashlar/detail/heap/cell_layout.hpp>
+#include <ashlar/detail/heap/cell_quarantine.hpp>
 #include <ashlar/detail/heap/exact_sizes.hpp>
 #include <ashlar/detail/heap/freed_cells.hpp>
 #include <ashlar/detail/heap/heap_parts.hpp>
@@ -38,6 +39,7 @@ namespace ashlar::ASHLAR_ABI::detail {
 /// A free goes to a free list without access to the slab. A sweep moves a free list into the bitmaps and gives empty
 /// slabs back. It runs when the sampled addresses of a list stand for 256 KiB, and over all lists before the store asks
 /// for a segment. Each free is swept at most once: O(1) amortised. The limit of a list bounds the cost of one call.
+/// Without free lists a freed cell waits in quarantine instead.
 /// Invariant: a slab is among the partial slabs of its class exactly while a bit is set.
 template <resource Upstream>
 class small_store {
@@ -77,31 +79,30 @@ public:
     partial_[size_class].batch.fetch_ahead(partial_[size_class].cell_bytes, thread_cache::cells_at_once);
   }
 
-  /// Effects: sets the bit of the cell; gives an empty slab back. Reports a double free.
+  /// Effects: sets the bit of the cell, after its quarantine; gives an empty slab back. Reports a double free.
   void give(void* cell) noexcept {
     span_header& slab = segment::slab_of(cell);
+    if constexpr (quarantine::is_kept) return wait(slab_view(slab).gather(cell));
     if (ASHLAR_UNLIKELY(!slab_view(slab).give(cell))) report_twice(cell, heap_);
     free_bytes_ += slab.cell_bytes;
     file(slab);
   }
 
-  /// Effects: makes a cell wait for `give_freed`. Returns: false, without an effect, if too many wait or the cell is
-  /// large. Thread safety: the owner, without the lock.
-  [[nodiscard]] ASHLAR_INLINE bool try_wait(void* cell, std::size_t size_class) noexcept {
-    return freed_.try_add(size_class, cell);
-  }
+  /// Returns: the cells that wait for `give_freed`. Thread safety: the owner, without the lock.
+  [[nodiscard]] ASHLAR_INLINE auto& freed() noexcept { return freed_; }
   /// Effects: gives the cells of a class that wait.
   void give_freed(std::size_t size_class) noexcept {
     gathered_cells<span_header> cells;
-    if (size_class < first_common_batch)
-      freed_.take_groups(
-          size_class, [&](void* cell) { cells = slab_view(segment::slab_of(cell)).gather(cell); },
-          [&](void* cell) { return cells.add(cell); }, [&] { give_mask(*cells.home, cells.word, cells.batch.mask); });
+    freed_.take_groups(
+        size_class, [&](void* cell) { cells = slab_view(segment::slab_of(cell)).gather(cell); },
+        [&](void* cell) { return cells.add(cell); }, [&] { wait(cells); });
   }
-  /// Effects: forgets the cells that wait, which stay taken.
-  void forget_freed() noexcept { freed_.clear(); }
+  /// Effects: gives the cells in quarantine.
+  void end_quarantine() noexcept {
+    quarantine_.clear([this](const cell_batch& cells) { return give_batch(cells); });
+  }
 
-  /// Effects: as `give`, for cells of one bitmap word. Returns: their bytes.
+  /// Effects: as `give`, without quarantine, for cells of one bitmap word. Returns: their bytes.
   std::size_t give_mask(span_header& slab, std::size_t word, std::uint64_t cells) noexcept {
     const std::size_t bytes = count_bits(cells) * slab.cell_bytes;
     expect_none_twice(slab, word, slab_view(slab).give_batch(word, cells), heap_);
@@ -136,8 +137,8 @@ public:
 
   /// Returns: bytes of decommitted pages inside slabs.
   [[nodiscard]] std::size_t dropped_bytes() const noexcept { return dropped_bytes_; }
-  /// Returns: bytes of cells with a set bit, without decommitted pages.
-  [[nodiscard]] std::size_t free_bytes() const noexcept { return free_bytes_ - dropped_bytes_; }
+  /// Returns: bytes of cells with a set bit, without decommitted pages, and of those in quarantine.
+  [[nodiscard]] std::size_t free_bytes() const noexcept { return free_bytes_ - dropped_bytes_ + quarantine_.bytes(); }
 
   /// Effects: moves every free cell to its bitmap.
   ASHLAR_COLD void flush_caches(thread_cache& cache) noexcept {
@@ -145,13 +146,12 @@ public:
     flush_batches();
   }
 
-  /// Effects: returns the rest of the cell batches to the bitmaps, of classes from `first` on.
+  /// Effects: returns the rest of the cell batches to the bitmaps, of classes from `first` on, and the quarantine.
   ASHLAR_COLD void flush_batches(std::size_t first = 0) noexcept {
+    end_quarantine();
     for (std::size_t size_class = first; size_class < partial_.size(); ++size_class) {
       const cell_batch batch = std::exchange(partial_[size_class].batch, {});
-      if (batch.mask == 0) continue;
-      span_header& slab = segment::slab_of(batch.base);
-      give_mask(slab, slab.index_of(batch.base) / 64, batch.mask);
+      if (batch.mask != 0) give_batch(batch);
     }
   }
 
@@ -191,9 +191,7 @@ public:
   [[nodiscard]] bool is_cached(void* cell) const noexcept {
     span_header& slab = segment::slab_of(cell);
     const slab_view cells(slab);
-    if (cells.is_free(slab.index_of(cell))) return false;
-    if constexpr (segment::live_cells::is_kept)
-      if (segment::is_live(cell)) return false;
+    if (cells.is_free(slab.index_of(cell)) || (segment::live_cells::is_kept && segment::is_live(cell))) return false;
     return !partial_[slab.size_class].batch.has(cell, slab.cell_bytes);
   }
 
@@ -224,6 +222,7 @@ public:
     if constexpr (keeps_canaries) for_each_slab([&](span_header& slab) { verify_poison(slab, 0, slab.capacity); });
     partial_ = {};
     freed_.clear();
+    quarantine_.forget();
     slabs_ = free_bytes_ = dropped_bytes_ = refetched_ = made_bytes_ = 0;
   }
 
@@ -242,41 +241,42 @@ public:
     for (std::size_t size_class = 0; size_class <= size_classes::count; ++size_class)
       for (const span_header* slab = partial_[size_class].slabs; slab != nullptr; slab = slab->next, ++listed)
         right = right && slab->size_class == size_class && (slab->next == nullptr || slab->next->previous == slab);
-    return right && slabs == slabs_ && available == listed && free == free_bytes_ && dropped == dropped_bytes_;
+    return right && slabs == slabs_ && available == listed && free == free_bytes_ && dropped == dropped_bytes_ &&
+           quarantine_.invariant(
+               [](const cell_batch& cells) { return slab_view(segment::slab_of(cells.base)).bytes_of_dead(cells); });
   }
 
 private:
+  using quarantine = cell_quarantine_of<Upstream>;
   static constexpr bool is_random = page_discard<Upstream>::has_guards;
+
+  std::size_t give_batch(const cell_batch& batch) noexcept {
+    span_header& slab = segment::slab_of(batch.base);
+    return give_mask(slab, slab.index_of(batch.base) / 64, batch.mask);
+  }
+
+  void wait(const gathered_cells<span_header>& cells) noexcept {
+    quarantine_.put(cells.batch, cells.home->cell_bytes, [this](const cell_batch& left) { return give_batch(left); });
+  }
 
   void sweep(std::size_t size_class, thread_cache& cache) noexcept {
     thread_cache::linked_cells list = cache.remove_all(size_class);
-    for (void* cell = pop_sound(size_class, list); cell != nullptr;) {
+    for (void* cell = pop_sound(list, size_class, heap_); cell != nullptr;) {
       gathered_cells<span_header> cells = slab_view(segment::slab_of(cell)).gather(cell);
-      do cell = pop_sound(size_class, list);
+      do cell = pop_sound(list, size_class, heap_);
       while (cell != nullptr && cells.add(cell));
       give_mask(*cells.home, cells.word, cells.batch.mask);
     }
     cache.count_swept(size_class);
   }
 
-  [[nodiscard]] ASHLAR_INLINE void* pop_sound(std::size_t size_class, thread_cache::linked_cells& list) noexcept {
-    if (list.top != nullptr) expect_link(list.top, size_class, heap_);
-    void* const cell = list.pop();
-    if (cell != nullptr) mark_free(cell, thread_cache::link_bytes);
-    return cell;
-  }
-
   [[nodiscard]] std::size_t discard_free_pages_of(span_header& slab) noexcept {
-    using pages = page_discard<Upstream>;
-    const std::size_t page = os::pages::page_bytes();
-    if (!pages::is_possible || slab.free * std::size_t{slab.cell_bytes} < page) return 0;
+    const std::size_t most = slab.free * std::size_t{slab.cell_bytes};
+    if (!page_discard<Upstream>::is_possible || most < os::pages::page_bytes()) return 0;
     std::size_t dropped = 0;
     slab_view(slab).free_cells().for_each_run([&](std::size_t first, std::size_t last) {
-      if constexpr (keeps_canaries) verify_poison(slab, first, last);
-      std::byte* const begin = align_up(slab.cell(first), page);
-      std::byte* const end = align_down(slab.cell(last), page);
-      if (begin < end && pages::discard(begin, static_cast<std::size_t>(end - begin)))
-        dropped += static_cast<std::size_t>(end - begin);
+      verify_poison(slab, first, last);
+      dropped += discard_pages_between<Upstream>(slab.cell(first), slab.cell(last));
     });
     const std::size_t before = slab.dropped_bytes;
     keep_dropped(slab, slab.free, dropped);
@@ -306,7 +306,7 @@ private:
   // Effects: fills the batch of a class. Expects: it is empty.
   [[nodiscard]] ASHLAR_COLD bool restock(std::size_t size_class, thread_cache& cache) noexcept {
     partial_slabs& at = partial_[size_class];
-    if (at.slabs == nullptr) give_freed(size_class);
+    give_freed(size_class);  // as a rule cells of the last batch, which stay together
     if (at.slabs == nullptr && !add_slab(size_class, cache)) return false;
     span_header& slab = *at.slabs;
     at.batch = slab_view(slab).take_batch();
@@ -383,6 +383,7 @@ private:
 
   std::array<partial_slabs, size_classes::count + 1> partial_ = {};
   ASHLAR_NO_UNIQUE_ADDRESS freed_cells_of<Upstream, first_common_batch> freed_;
+  ASHLAR_NO_UNIQUE_ADDRESS quarantine quarantine_;  // under the lock of the heap
   std::size_t slabs_ = 0;
   // A colour counter for each class: a shared one could give a class the same few colours, without a sampled address.
   std::array<std::uint16_t, size_classes::count + 1> slabs_made_ = {};
