@@ -338,7 +338,7 @@ TEST(process_heap, counts_exactly_what_other_threads_hold_from_level_checked_on)
   sleeper.join();
 }
 
-// At level hardened, whoever frees it: the next ones of its class are others.
+// At level hardened, by its owner or by another thread: the next ones of its class are others.
 TEST(process_heap, holds_freed_cells_back) {
   if (ashlar::checking_level < ashlar::checking::hardened) GTEST_SKIP() << "the last one is the next";
   for (const std::size_t bytes : {16u, 1000u, 3000u, 16'000u})
