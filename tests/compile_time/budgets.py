@@ -61,7 +61,7 @@ BUDGETS = (
     Budget(Subject("pool_allocator.hpp", PARSE, "#include <ashlar/face/pool_allocator.hpp>\n"),
            Subject("boost/pool/pool_alloc.hpp", PARSE, "#include <boost/pool/pool_alloc.hpp>\n"),
            {"clang": 1.0, "gcc": 1.0}),
-    Budget(*pooled_list(FAST, "-O2 -DNDEBUG"), {"clang": 1.2, "gcc": 1.3}),
+    Budget(*pooled_list(FAST, "-O2 -DNDEBUG"), {"clang": 1.2, "gcc": 1.5}),
     Budget(*pooled_list(OPTIMISE, "-O2"), {"clang": 1.4, "gcc": 1.5}),
     Budget(Subject("a heap of ashlar::heap, -O2 -DNDEBUG", (*FAST, "-DASHLAR_COMPILED_HEAP=1"), HEAP), REGEX,
            {"clang": 2.4, "gcc": 2.7}),

@@ -177,7 +177,10 @@ struct traced {
   log_type log{nowhere{}};
   ashlar::shared_block_pool<> pool{{.cell_bytes = 40}};
   ashlar::tracing<resource_ref<ashlar::shared_block_pool<>>, log_type> resource{log, resource_ref(pool)};
-  void use() { use_resource(resource); }
+  void use() {
+    use_resource(resource);
+    log.add_modules();
+  }
 };
 
 struct counters {

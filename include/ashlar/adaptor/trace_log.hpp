@@ -97,6 +97,7 @@ public:
   /// Effects: records the files mapped now, which later symbolise the call stacks. `close` does so too if there are
   /// stacks; call it before a library is unloaded.
   void add_modules() noexcept {
+    const detail::lock_scope held(listing_);
     detail::for_each_module([this](const detail::module_place& m) {
       note([&] {
         return writer_.add_module(
@@ -214,6 +215,8 @@ private:
   std::uint64_t lost_ = 0;
   bool closed_ = false;
   mutable detail::fork_safe<Lock> lock_ = {};
+  // The C library has no fork wait for a thread that lists modules: a child would wait for its lock forever.
+  static inline constinit detail::fork_safe<spin_lock> listing_{};
 };
 
 }  // namespace ashlar::ASHLAR_ABI

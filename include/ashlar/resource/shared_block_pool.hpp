@@ -217,7 +217,7 @@ private:
   void after_fork_in_child(const cache_type*) noexcept { pool_.after_fork_in_child(); }
 
   mutable pool_type pool_;  // queries take its lock and drain the inbox
-  detail::outsized_count<true> outsized_;
+  detail::outsized_count<Upstream, true> outsized_;
   threads threads_{*this};
 };
 

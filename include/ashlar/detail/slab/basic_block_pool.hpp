@@ -82,13 +82,13 @@ public:
   /// Throws: `std::bad_alloc`, or as the upstream. Expects: `alignment` is a power of two.
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
     return fits(bytes, alignment) ? with_slack(geometry(), allocate(), bytes)
-                                  : outsized_.take<or_throw>(*this, geometry(), store_.upstream(), bytes, alignment);
+                                  : outsized_.template take<or_throw>(*this, geometry(), store_.upstream(), bytes, alignment);
   }
 
   /// As `allocate(bytes, alignment)`, but returns null when memory has run out.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
     return fits(bytes, alignment) ? with_slack(geometry(), try_allocate(), bytes)
-                                  : outsized_.take<or_null>(*this, geometry(), store_.upstream(), bytes, alignment);
+                                  : outsized_.template take<or_null>(*this, geometry(), store_.upstream(), bytes, alignment);
   }
 
   /// As `allocate(bytes, alignment)`. Returns: also the size of the block: that of the whole cell, except at level
@@ -348,7 +348,7 @@ private:
   cached_cells<> cached_;
   std::size_t barred_;  // the complement of max_count: 0 without a limit, for .bss
   slab_store<Upstream> store_;
-  outsized_count<false> outsized_;
+  outsized_count<Upstream, false> outsized_;
 };
 
 }  // namespace ashlar::ASHLAR_ABI::detail

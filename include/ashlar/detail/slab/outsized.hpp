@@ -15,14 +15,14 @@
 namespace ashlar::ASHLAR_ABI::detail {
 
 /// Thread safety: any thread if `IsShared`, else none.
-template <bool IsShared>
+template <class Upstream, bool IsShared>
 class outsized_count {
 public:
   [[nodiscard]] std::size_t get() const noexcept { return count_.load(memory_order_relaxed); }
 
   /// Returns: a block of `upstream` that no cell of `pool` can hold, counted. Null if it has no memory left and
   /// `Failure` is `or_null`; else throws as the upstream.
-  template <failure Failure, class Pool, class Upstream>
+  template <failure Failure, class Pool>
   [[nodiscard]] ASHLAR_COLD void* take(Pool& pool, const slab_geometry& geometry, Upstream& upstream, std::size_t bytes,
                                        std::size_t alignment) noexcept(Failure == or_null) {
     void* p = nullptr;
@@ -33,7 +33,7 @@ public:
   }
 
   /// As `take`, with the actual size of the block.
-  template <class Pool, class Upstream>
+  template <class Pool>
   [[nodiscard]] ASHLAR_COLD block take_at_least(Pool& pool, const slab_geometry& geometry, Upstream& upstream,
                                                 std::size_t bytes, std::size_t alignment) {
     const block got = allocate_upstream_at_least(upstream, bytes, alignment);
