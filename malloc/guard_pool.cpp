@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The window of the guarded blocks: its head, its slots, and the pattern beside each block.
+// The window of the guarded blocks: its head, its slots, and the canary beside each block.
 #include "malloc/guard_pool.hpp"
 
 #include <cstddef>
@@ -10,6 +10,7 @@
 
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/lock.hpp>
+#include <ashlar/detail/heap/canary_words.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/immortal.hpp>
@@ -31,13 +32,14 @@ constinit no_engine owner_of_window;
 constinit detail::immortal<detail::fork_safe_lock<spin_lock>> pool_lock;
 using pool_scope = detail::lock_scope<detail::fork_safe_lock<spin_lock>>;
 
-constexpr std::uint8_t pattern = 0xB5;
 constexpr std::size_t first_slot_at = detail::slice_bytes;
 
-// A range is the pattern if its first byte is and each byte has the value of the next one.
-[[nodiscard]] bool is_pattern(const std::byte* from, const std::byte* to) noexcept {
-  const auto bytes = static_cast<std::size_t>(to - from);
-  return bytes == 0 || (*from == std::byte{pattern} && std::memcmp(from, from + 1, bytes - 1) == 0);
+[[nodiscard]] bool is_canary(const std::byte* from, const std::byte* to) noexcept {
+  bool is_intact = true;
+  detail::for_each_canary(from, to, [&](const std::byte* at, const unsigned char* canary, std::size_t bytes) {
+    is_intact = is_intact && std::memcmp(at, canary, bytes) == 0;
+  });
+  return is_intact;
 }
 
 // Returns: whether a live block starts at `p`; if not, `why` is the kind of a free of it.
@@ -68,8 +70,10 @@ private:
   bool is_held_ = false;
 };
 
-void fill(std::byte* from, const std::byte* to) noexcept {
-  std::memset(from, pattern, static_cast<std::size_t>(to - from));
+void fill(std::byte* from, std::byte* to) noexcept {
+  detail::for_each_canary(from, to, [](std::byte* at, const unsigned char* canary, std::size_t bytes) {
+    std::memcpy(at, canary, bytes);
+  });
 }
 
 }  // namespace
@@ -172,9 +176,9 @@ ASHLAR_COLD void guard_pool::give(void* p, const caller_frame& caller) noexcept 
     guarded_block* const block = in.block_at(slot);
     if (block != nullptr) found.block = *block;
     const bool is_live = is_live_at(block, p, found.kind);
-    if (is_live && !is_pattern(in.page_of(slot), block->start)) {
+    if (is_live && !is_canary(in.page_of(slot), block->start)) {
       found.kind = fault::underflow;
-    } else if (is_live && !is_pattern(block->start + block->bytes, in.page_of(slot) + in.page)) {
+    } else if (is_live && !is_canary(block->start + block->bytes, in.page_of(slot) + in.page)) {
       found.kind = fault::overflow;
     } else if (is_live) {
       block->freed = stack;

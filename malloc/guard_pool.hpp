@@ -33,7 +33,7 @@ enum class guarded_use : std::uint8_t { frees, asks_size, resizes };
 ///
 ///     | head 2 pages | blocks .. 64 KiB | guard | slot 0 | guard | slot 1 | guard | …              4 MiB |
 ///
-/// A block lies at the right or the left end of its page; a pattern fills the rest. A free discards the page, which is
+/// A block lies at the right or the left end of its page; canary fills the rest. A free discards the page, which is
 /// inaccessible until the slot is used again: the one that has been free for the longest time is next. The window is
 /// reserved by the first sample. Thread safety: any thread; a fork waits for the lock.
 class guard_pool {
