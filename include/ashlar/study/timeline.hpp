@@ -25,8 +25,8 @@ public:
 
   /// Effects: the value is `value` from `time_ns` on. A time before the previous one counts as that one.
   void record(std::uint64_t time_ns, std::uint64_t value) {
-    while (time_ns / width_ns_ >= max_points_) halve();
-    const auto at = static_cast<std::size_t>(time_ns / width_ns_);
+    while (time_ns >> width_log2_ >= max_points_) halve();
+    const auto at = static_cast<std::size_t>(time_ns >> width_log2_);
     while (spans_.size() <= at) spans_.push_back({last_, last_});
     span& s = spans_.back();
     s.least = std::min(s.least, value);
@@ -34,12 +34,12 @@ public:
     last_ = value;
   }
 
-  [[nodiscard]] std::uint64_t span_ns() const noexcept { return width_ns_; }
+  [[nodiscard]] std::uint64_t span_ns() const noexcept { return std::uint64_t{1} << width_log2_; }
 
   [[nodiscard]] std::vector<point> points() const {
     std::vector<point> all;
     all.reserve(spans_.size());
-    for (std::size_t i = 0; i < spans_.size(); ++i) all.push_back({i * width_ns_, spans_[i].least, spans_[i].greatest});
+    for (std::size_t i = 0; i < spans_.size(); ++i) all.push_back({i * span_ns(), spans_[i].least, spans_[i].greatest});
     return all;
   }
 
@@ -56,11 +56,11 @@ private:
       spans_[i / 2] = {std::min(a.least, b.least), std::max(a.greatest, b.greatest)};
     }
     spans_.resize((spans_.size() + 1) / 2, span{});
-    width_ns_ *= 2;
+    ++width_log2_;
   }
 
   std::size_t max_points_;
-  std::uint64_t width_ns_ = 1024;
+  unsigned width_log2_ = 10;  // of a span, in nanoseconds
   std::uint64_t last_ = 0;
   std::vector<span> spans_;
 };

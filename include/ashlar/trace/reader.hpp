@@ -157,6 +157,7 @@ private:
     const bool contradicts = resolver_.contradicts(r);
     if (contradicts && !s.is_overdue) return merge_.put_off(skew_ticks_), std::nullopt;
     s.is_overdue = false;
+    if (s.records.size() - s.at > fetched_ahead) resolver_.expect(s.records[s.at + fetched_ahead]);
     if (contradicts && is_acquisition(r.code)) return resolver_.release_lost(r.address, advance(r.time));
     ++s.at;
     auto e = resolver_.apply(r, advance(r.time), s.state);
@@ -179,6 +180,8 @@ private:
     const double scaled = static_cast<double>(n) * factor;
     return scaled < 0x1p63 ? static_cast<std::uint64_t>(scaled) : std::uint64_t{1} << 63;
   }
+
+  static constexpr std::size_t fetched_ahead = 8;  // records of the stream
 
   reader_options options_;
   byte_source source_;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/detail/support/hints.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 
@@ -19,6 +20,11 @@ template <class T>
 class id_map {
 public:
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+  /// Effects: prefetches the place of `id`.
+  void expect(std::uint64_t id) const noexcept {
+    if (size_ != 0) ASHLAR_FETCH_TO_WRITE(&places_[home(id)]);
+  }
 
   /// Returns: the value of `id`, or null. Valid until the next insert or erase. Expects: `id != 0`.
   [[nodiscard]] T* find(std::uint64_t id) noexcept {

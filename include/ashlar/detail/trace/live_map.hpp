@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/detail/support/hints.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail::trace_io {
 
@@ -26,6 +27,11 @@ public:
 
   [[nodiscard]] bool contains(std::uint64_t address) const noexcept {
     return size_ != 0 && slots_[find(address)].owner != 0;
+  }
+
+  /// Effects: prefetches the slot of `address`.
+  void expect(std::uint64_t address) const noexcept {
+    if (size_ != 0) ASHLAR_FETCH_TO_WRITE(&slots_[home(address)]);
   }
 
   /// Effects: stores `value` at `address`. Expects: `address` is free; the object is not 0.

@@ -39,6 +39,9 @@ public:
     return live_.contains(r.address) == is_acquisition(r.code);
   }
 
+  /// Effects: prefetches what `apply(r)` looks up.
+  void expect(const record& r) const noexcept { live_.expect(r.address); }
+
   /// Returns: a release of the object at `address`, made up because the address was handed out again.
   [[nodiscard]] trace::event release_lost(std::uint64_t address, std::uint64_t time_ns) {
     const live_object lost = live_.take(address);
