@@ -10,11 +10,11 @@
 
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/lock.hpp>
-#include <ashlar/detail/heap/canary_words.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/immortal.hpp>
 #include <ashlar/detail/support/platform.hpp>
+#include <ashlar/detail/system/canary_words.hpp>
 #include <ashlar/detail/thread/fork_safe_lock.hpp>
 #include <ashlar/os/pages.hpp>
 
@@ -71,9 +71,8 @@ private:
 };
 
 void fill(std::byte* from, std::byte* to) noexcept {
-  detail::for_each_canary(from, to, [](std::byte* at, const unsigned char* canary, std::size_t bytes) {
-    std::memcpy(at, canary, bytes);
-  });
+  detail::for_each_canary(
+      from, to, [](std::byte* at, const unsigned char* canary, std::size_t bytes) { std::memcpy(at, canary, bytes); });
 }
 
 }  // namespace

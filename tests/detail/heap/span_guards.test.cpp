@@ -108,7 +108,8 @@ TEST_F(span_guards, a_segment_goes_back_open) {
   store.give(run.data, 2);
   EXPECT_FALSE(is_accessible(home.slice(first_slice)));
   ashlar::detail::span_guards<guarded_pages>::end(home);
-  for (std::size_t slice = 0; slice < home.slices_held(); ++slice) EXPECT_TRUE(is_accessible(home.slice(slice) + slice_bytes - 1));
+  for (std::size_t slice = 0; slice < home.slices_held(); ++slice)
+    EXPECT_TRUE(is_accessible(home.slice(slice) + slice_bytes - 1));
 }
 
 TEST_F(span_guards, starts_are_chosen_by_chance) {

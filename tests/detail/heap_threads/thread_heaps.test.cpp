@@ -182,7 +182,7 @@ TEST(thread_heaps, scavenge_what_is_parked_by_turns) {
 std::size_t resident_after_scavenging(std::uint32_t decay_ms) {
   heaps_type heaps({.decay_ms = decay_ms}, {});
   heaps_type::thread_heap* const left = heaps.adopt();
-  void* const lives = left->blocks.allocate(100);
+  void* const lives = left->blocks.allocate(34 * ashlar::detail::slice_bytes);  // in a whole segment
   left->blocks.deallocate(left->blocks.allocate(1'000'000));
   heaps.park(*left);
   heaps.scavenge();

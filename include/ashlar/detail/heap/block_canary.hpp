@@ -10,12 +10,12 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/checks/poison.hpp>
 #include <ashlar/detail/checks/watched_slack.hpp>
-#include <ashlar/detail/heap/canary_words.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
+#include <ashlar/detail/system/canary_words.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 

@@ -81,14 +81,16 @@ public:
   /// Returns: a cell if the request fits one, else a block from the upstream.
   /// Throws: `std::bad_alloc`, or as the upstream. Expects: `alignment` is a power of two.
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
-    return fits(bytes, alignment) ? with_slack(geometry(), allocate(), bytes)
-                                  : outsized_.template take<or_throw>(*this, geometry(), store_.upstream(), bytes, alignment);
+    return fits(bytes, alignment)
+               ? with_slack(geometry(), allocate(), bytes)
+               : outsized_.template take<or_throw>(*this, geometry(), store_.upstream(), bytes, alignment);
   }
 
   /// As `allocate(bytes, alignment)`, but returns null when memory has run out.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
-    return fits(bytes, alignment) ? with_slack(geometry(), try_allocate(), bytes)
-                                  : outsized_.template take<or_null>(*this, geometry(), store_.upstream(), bytes, alignment);
+    return fits(bytes, alignment)
+               ? with_slack(geometry(), try_allocate(), bytes)
+               : outsized_.template take<or_null>(*this, geometry(), store_.upstream(), bytes, alignment);
   }
 
   /// As `allocate(bytes, alignment)`. Returns: also the size of the block: that of the whole cell, except at level

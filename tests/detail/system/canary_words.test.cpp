@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/heap/canary_words.hpp>
+#include <ashlar/detail/system/canary_words.hpp>
 
 namespace {
 
