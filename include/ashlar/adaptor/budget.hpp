@@ -100,7 +100,7 @@ public:
   ~basic_budget() { ASHLAR_EXPECTS(used() == 0, "ended a budget while memory was charged to it"); }
 
   /// Effects: charges `bytes` here and to every ancestor, or to none. A refusal calls the handler of the refusing
-  /// budget, or that of its nearest ancestor with a handler. Returns: whether the bytes were charged.
+  /// budget, or the handler of its nearest ancestor with a handler. Returns: whether the bytes were charged.
   [[nodiscard]] bool charge(std::size_t bytes, std::size_t alignment = 1) noexcept {
     basic_budget* const refuser = try_charge(bytes);
     return ASHLAR_LIKELY(refuser == nullptr) || charge_retry(refuser, bytes, alignment);

@@ -75,7 +75,7 @@ concept room_maker_of = requires(Maker& make, std::span<std::byte> room) {
 /// Refinements: `owns`; try, releasable, self-describing, expanding and prefaulting if `R` has them. Not at-least,
 /// which could only be asked for by exceptions; neither thread-safe nor divisible. Invariant: `count() <= max_count`,
 /// and the owner of every live block counts it.
-/// Complexity: that of `R` while one resource serves and takes all calls; otherwise O(count).
+/// Complexity: as `R` while one resource serves and takes all calls; otherwise O(count).
 /// Thread safety: none.
 template <owning_resource R, resource Upstream, class Maker>
 class chain {

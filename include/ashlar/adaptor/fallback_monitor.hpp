@@ -86,7 +86,7 @@ private:
 ///     scratch.second().choose(ashlar::spill::action::refuse);
 ///
 /// Spills are allowed until another treatment is chosen. Two are equal if their upstreams are: they have no state of
-/// any block. Thread safety: that of `R`; any thread may use the counters and choices. Neither copies nor moves.
+/// any block. Thread safety: as `R`; any thread may use the counters and choices. Neither copies nor moves.
 template <resource R>
 class fallback_monitor : public forwarding<R> {
 public:

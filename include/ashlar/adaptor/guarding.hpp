@@ -25,7 +25,7 @@ namespace ashlar::ASHLAR_ABI {
 ///      | canary | label: size, alignment, sum | canary 32 B | bytes as requested | canary 32 B |
 ///
 /// On a free, a write before the block is an `underflow` and a write after it an `overflow`. Another size or alignment
-/// than that of the allocation is a `size_mismatch`, and a pointer that is not the start of a block an `invalid_free`.
+/// than the allocation's is a `size_mismatch`, and a pointer that is not the start of a block an `invalid_free`.
 /// The label of a freed block marks it until its memory is reused, so that a second free is a `double_free`; over a
 /// resource that poisons freed memory it is an `invalid_free`. The canary byte depends on its address and is never 0,
 /// so that a moved canary or a terminator is detected.
@@ -35,7 +35,7 @@ namespace ashlar::ASHLAR_ABI {
 /// Detection is exact to the byte after a block, and before a block that is aligned to 8 bytes.
 ///
 /// Expects: the bytes before a pointer that is freed are readable.
-/// Complexity: that of `R` and O(alignment). Thread safety: that of `R`.
+/// Complexity: as `R` and O(alignment). Thread safety: as `R`.
 template <resource R>
 class guarding : public forwarding<R> {
 public:

@@ -26,7 +26,7 @@ namespace ashlar::ASHLAR_ABI {
 ///     ashlar::budget scripts(8 << 20);
 ///     ashlar::limiting<ashlar::new_delete_resource> memory(scripts);
 ///
-/// Lifetime: the budget outlives the adaptor. Complexity: that of `R`, and O(depth of the budgets).
+/// Lifetime: the budget outlives the adaptor. Complexity: as `R`, and O(depth of the budgets).
 template <resource R, class Budget>
 class limiting : public forwarding<R> {
 public:

@@ -29,7 +29,7 @@ namespace ashlar::ASHLAR_ABI {
 /// Without either tool, `allocate` and `deallocate` take one load and one predicted branch each. Memory that `R` takes
 /// from malloc is in heaptrack's profile twice: as one block of malloc, and block by block. Blocks that end by a call
 /// beyond the concepts (a reset, a rewind) end for profilers at `release`; for heaptrack also when their address is
-/// handed out again. Thread safety: that of `R`.
+/// handed out again. Thread safety: as `R`.
 template <resource R>
 class profiling : public forwarding<R> {
 public:

@@ -34,7 +34,7 @@ namespace ashlar::ASHLAR_ABI {
 ///
 /// If `R` has `release()`, the adaptor keeps the set of live addresses (on the global heap) and records them as freed.
 /// Blocks that `R` takes back without a call of this adaptor (a rewound arena) are recorded as freed when their address
-/// is handed out again. Lifetime: the log outlives the adaptor. Complexity: that of `R`, one clock reading, and O(1).
+/// is handed out again. Lifetime: the log outlives the adaptor. Complexity: as `R`, one clock reading, and O(1).
 template <resource R, class Log, class Site>
 class tracing : public forwarding<R> {
   static_assert(policy::site<Site>, "a site has capture, describe, frames and operator==");

@@ -23,7 +23,7 @@ enum class fault {
   invalid_free,       ///< This resource never handed out the pointer.
   misaligned_free,    ///< The pointer is inside a block, not at its start.
   wrong_pool,         ///< The block belongs to another pool.
-  size_mismatch,      ///< The size or alignment differs from that of the allocation.
+  size_mismatch,      ///< The size or alignment differs from the allocation's.
   corrupt_link,       ///< A free block was written to.
   use_after_destroy,  ///< The pool was destroyed.
   overflow,           ///< Bytes past the end of a block were written to.

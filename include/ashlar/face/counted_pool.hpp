@@ -96,7 +96,7 @@ template <class Counter, class Cells>
 }  // namespace detail
 
 /// Counters of owners, each in a cell of its own size, 4 bytes and a bit. A smart pointer stores the addresses of its
-/// object and of the counter, and that of the pool unless its type implies the pool.
+/// object and of the counter, and the address of the pool unless its type implies the pool.
 ///
 ///     ashlar::counted_pool<> counts;
 ///     auto* const owners = counts.make();          // one owner
@@ -190,7 +190,7 @@ private:
 };
 
 /// The process-wide pool of such counters, which needs no object: for smart pointers of two words, usable before and
-/// after `main`. See `process_pool`. Thread safety: that of `pool_allocator<T, Lock>`: any thread, unless `Lock` is
+/// after `main`. See `process_pool`. Thread safety: as `pool_allocator<T, Lock>`: any thread, unless `Lock` is
 /// `one_thread`.
 template <policy::lock Lock = thread_cached, detail::owner_counter Counter = detail::counter_for<Lock>>
 class process_counted_pool {

@@ -29,7 +29,7 @@ namespace ashlar::ASHLAR_ABI::pmr {
 ///   from the upstream one by one. `options()` returns the values in force; 0 selects the maximum.
 /// - Chunks grow in proportion to the held memory, from 64 KiB to 4 MiB.
 ///
-/// The upstream aligns blocks as requested, up to their size, as the standard's do. Thread safety: that of `Pools`.
+/// The upstream aligns blocks as requested, up to their size, as the standard's do. Thread safety: as `Pools`.
 template <class Pools>
 class basic_pool_resource : public std::pmr::memory_resource {
 public:
@@ -48,7 +48,7 @@ public:
   void release() noexcept { pools_.release(); }
 
   [[nodiscard]] std::pmr::memory_resource* upstream_resource() const noexcept { return upstream_; }
-  /// Returns: the bytes held from the upstream. Complexity: O(1). Thread safety: that of the pools.
+  /// Returns: the bytes held from the upstream. Complexity: O(1). Thread safety: as the pools.
   [[nodiscard]] std::size_t held_bytes() const noexcept { return pools_.held_bytes(); }
 
   /// Returns: the options in force.

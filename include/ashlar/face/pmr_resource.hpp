@@ -16,7 +16,7 @@ namespace ashlar::ASHLAR_ABI {
 
 /// Owns an `R`, or refers to one if `R` is a `resource_ref`. The reverse needs no bridge: a `std::pmr::memory_resource`
 /// is a resource, and `resource_ref` makes it an upstream. Two bridges are equal iff they have one type and equal
-/// resources; without RTTI iff they are the same object. Thread safety: that of `R`.
+/// resources; without RTTI iff they are the same object. Thread safety: as `R`.
 template <resource R>
 class pmr_resource final : public std::pmr::memory_resource {
 public:

@@ -30,7 +30,7 @@ class counted_objects;
 template <class T, class Placement>
 inline constexpr bool has_own_count = placement_traits<std::remove_cv_t<T>, Placement>::is_own;
 
-// A pointer that finds the count by the slab's header finds that of any object; others need the same placement.
+// A pointer that finds the count by the slab's header finds the count of any object; others need the same placement.
 template <class From, class FromPlacement, class To, class ToPlacement>
 concept same_count =
     std::convertible_to<From*, To*> &&

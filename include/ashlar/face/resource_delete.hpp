@@ -35,7 +35,7 @@ ASHLAR_INLINE void destroy_exactly(T* p) noexcept {
 
 /// Destroys an object of exactly the type `T` in memory of an `R`, and gives the memory back. One pointer, or nothing
 /// if `R` has no state. It does not convert to the deleter of a base, since that would free with the size and at the
-/// address of the base: `base_delete` does. Thread safety: that of `R`.
+/// address of the base: `base_delete` does. Thread safety: as `R`.
 template <class T, resource R>
 class resource_delete {
 public:
@@ -82,7 +82,7 @@ private:
 
 /// Destroys an object through a pointer to its base. It stores one function for the original type, so `Base` needs no
 /// virtual destructor and may lie anywhere in the object; a virtual base is refused, since there is no way back from
-/// it. One pointer more than `resource_delete`. Thread safety: that of `R`.
+/// it. One pointer more than `resource_delete`. Thread safety: as `R`.
 template <class Base, resource R>
 class base_delete {
 public:

@@ -30,7 +30,7 @@ concept links_by_address =
 namespace interprocess {
 
 /// Allocates in a `Memory` and refers to it by `offset_ptr`, so that a container may lie in the memory and be used by
-/// each process. The traits are those of `ashlar::allocator`. A container that would keep addresses of one process does
+/// each process. The traits are as in `ashlar::allocator`. A container that would keep addresses of one process does
 /// not compile. Lifetime: the memory is mapped while the container is used. Thread safety: any thread.
 template <class T, class Memory>
 class allocator {

@@ -99,7 +99,7 @@ public:
 /// The cell goes back after the last `shared_ptr` and `weak_ptr`, so the pool outlives both. `pool` may be any
 /// resource. Throws: as the pool and as the constructor. Expects: the cells of a pool have at least
 /// `shared_cell_bytes<T>()`. The compiler checks a constant size. A pool that knows its cells (`owns`) reports smaller
-/// ones from level `checked` on; at `fast` it takes a block of its upstream instead. Thread safety: that of the pool,
+/// ones from level `checked` on; at `fast` it takes a block of its upstream instead. Thread safety: as the pool,
 /// in the thread of the last owner; a `shared_block_pool` serves any thread.
 template <class T, detail::resource_argument R, class... Args>
   requires(!std::is_array_v<T>)
@@ -111,7 +111,7 @@ template <class T, detail::resource_argument R, class... Args>
 
 /// As above, in the process-wide pool for cells of that size. Blocks above 64 KiB, counts included, come from operator
 /// new. Name a `Lock`, for example `thread_cached`, if the first argument of the constructor is a resource. Thread
-/// safety: that of `pool_allocator<T, Lock>`: any thread, unless `Lock` is `one_thread`.
+/// safety: as `pool_allocator<T, Lock>`: any thread, unless `Lock` is `one_thread`.
 template <class T, policy::lock Lock = thread_cached, class... Args>
   requires(!std::is_array_v<T>)
 [[nodiscard]] std::shared_ptr<T> allocate_shared_pooled(Args&&... args) {

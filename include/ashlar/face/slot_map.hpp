@@ -30,7 +30,7 @@ struct slot_map_options {
 };
 
 /// Objects in cells of a pool, found by `slot_handle`s. An object never moves; a handle to an erased one is never
-/// mistaken for that of its successor.
+/// mistaken for the handle of its successor.
 ///
 ///     ashlar::slot_map<monster> monsters;
 ///     const auto handle = monsters.emplace("orc");

@@ -32,7 +32,7 @@
 namespace ashlar::ASHLAR_ABI {
 
 /// A heap of one thread for deadlines: each call takes a bounded number of instructions, regardless of the number of
-/// blocks and the history. docs/bounded-heap.md gives the figures. The interface is that of `local_heap` without `trim`
+/// blocks and the history. docs/bounded-heap.md gives the figures. The interface is as in `local_heap`, without `trim`
 /// and `inspect`. The constructor takes all memory from the upstream; no later call asks the upstream or the system.
 ///
 ///     allocate(n)   n <= 1024:  bit of a window <- spare window <- TLSF <- region      else:  TLSF <- region

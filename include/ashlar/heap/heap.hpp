@@ -31,7 +31,7 @@ using detail::region_kind;
 ///
 /// A thread gets a `thread_heap` at its first call and leaves it, with its live blocks, to the next thread when it
 /// ends. A thread that only frees costs the upstream 12 KiB. A thread that is ending, or that gets no memory, shares
-/// the common heap under a lock. The fast paths are those of `local_heap` and on x86-64 three instructions more: two
+/// the common heap under a lock. The fast paths are as in `local_heap`, and on x86-64 three instructions more: two
 /// thread-local words hold the heap last used and its thread heap. A sized free has five more, since it still looks up
 /// the owner of the block. By clang, `allocate` has 17 instructions for 14, `deallocate(p)` 16 for 13,
 /// `allocate<Bytes>` 11 for 8. At level `fast` the fast paths take no lock, and their only atomics are plain loads. A

@@ -31,9 +31,9 @@ using detail::region_kind;
 ///     ashlar::remote_freer freer;                 // of a thread that renders
 ///     freer.defer_free(mesh, p);
 ///
-/// Calls are for the owner, as those of `local_heap`; any thread may call `try_expand`, `try_shrink`, `usable_size`,
+/// Calls are for the owner, as in `local_heap`; any thread may call `try_expand`, `try_shrink`, `usable_size`,
 /// `owns`, `held_bytes`, `table_bytes`, `reused_bytes`, and those that say so.
-/// The fast paths are those of `local_heap`; the slow paths unpack what has arrived. From level `checked` on every call
+/// The fast paths are as in `local_heap`; the slow paths unpack what has arrived. From level `checked` on every call
 /// takes a lock. The heap may end, or be released, once every `remote_freer` with frees of its blocks has ended or
 /// flushed.
 template <resource Upstream>
@@ -48,7 +48,7 @@ public:
     requires(!std::is_empty_v<Upstream>)
       : owner_heap(heap_options{}, std::move(upstream)) {}
 
-  /// As that of `local_heap`, after what has arrived is drained. Throws: as `f`.
+  /// As in `local_heap`, after what has arrived is drained. Throws: as `f`.
   template <class F>
   void inspect(F f) const {
     engine_.drain_inbox();

@@ -110,7 +110,7 @@ public:
     return ASHLAR_LIKELY(p != nullptr) ? std::memset(p, 0, bytes) : nullptr;
   }
 
-  /// As that of `heap`; but at level `fast` a cell that has the alignment stays where it is unless less than half of it
+  /// As in `heap`; but at level `fast` a cell that has the alignment stays where it is unless less than half of it
   /// would be used; and to a smaller size the call never fails at an address that has the
   /// alignment. Where memory is short, the block then stays as large as it was, also for a sized free.
   [[nodiscard]] ASHLAR_INLINE_FOR_SIZE void* try_reallocate(void* p, std::size_t new_bytes,
@@ -131,7 +131,7 @@ public:
     return detail::block_or_throw(try_reallocate(p, new_bytes, alignment), new_bytes, alignment);
   }
 
-  /// As that of `heap`.
+  /// As in `heap`.
   ASHLAR_INLINE void deallocate(void* p) noexcept { put_or(p, deallocate_slow, deallocate_remote); }
 
   /// @{ For the `realloc` of a malloc, in front of its other decisions. Returns: the usable bytes of a cell of the

@@ -31,7 +31,7 @@ class remote_freer {
 
 public:
   /// Bytes: the limit of cells that are not sent, exceeded by less than 72 KiB for each owner, since the cells that a
-  /// carrier lists count by one of them, and those of the last carrier by its own size.
+  /// carrier lists count by one of them, and the cells of the last carrier by its own size.
   static constexpr std::size_t most_held = std::size_t{256} * 1024;
 
   remote_freer() = default;
@@ -63,7 +63,7 @@ public:
     return true;
   }
 
-  /// After `try_defer_cell`: frees the cell, which carries those of the next frees.
+  /// After `try_defer_cell`: frees the cell, which carries the cells of the next frees.
   ASHLAR_NOINLINE void begin_carrier(engine& owner, void* cell) noexcept {
     mark_free(cell);
     entry& at = entry_of(cell);
@@ -166,7 +166,7 @@ private:
     of.owner->receive(of.parcel.close(), bytes);
   }
 
-  std::array<entry, most_open + 1> open_ = {};      // by lane; that of `no_lane` has no owner
+  std::array<entry, most_open + 1> open_ = {};      // by lane; the entry of `no_lane` has no owner
   std::size_t held_ = 0;                            // bytes reserved by all parcels
   std::uint32_t carriers_ = 0, carriers_seen_ = 0;  // begun in all, and at the last `flush_if_quiet`
   std::uint32_t quiet_calls_ = 0;

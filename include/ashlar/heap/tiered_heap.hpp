@@ -99,7 +99,7 @@ struct tier_statistics {
 /// the owner of the segment with the calling thread; only huge blocks need the page map. From level `checked` on one
 /// look-up finds the owner, which verifies that the block is live.
 /// Thread safety: any thread. `advance` is called by one thread while no other resolves, frees or resizes planned
-/// buffers; the destructor and `release` as those of `heap`.
+/// buffers; the destructor and `release` as in `heap`.
 template <class Plan, thread_safe_resource Upstream>
 class tiered_heap {
   using any_thread_heap = heap<Upstream>;
@@ -146,7 +146,7 @@ public:
   /// Effects: sets the clock of the plan, as `static_arena::advance`.
   void advance(std::uint64_t moment) noexcept { planned_.advance(moment); }
 
-  /// @{ As those of `heap`: unplanned blocks.
+  /// @{ As in `heap`: unplanned blocks.
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment = least_alignment) {
     return heap_.allocate(bytes, alignment);
   }
@@ -165,7 +165,7 @@ public:
   /// @}
 
   /// Effects: takes a block of any tier and any thread back; nothing for null. Nothing happens to a planned buffer,
-  /// whose lifetime is that of the plan. Expects: the block is live.
+  /// whose lifetime is the plan's. Expects: the block is live.
   ASHLAR_INLINE void deallocate(void* p) noexcept {
     if (ASHLAR_UNLIKELY(planned_.has(p))) return leave_planned(p, 0);
     heap_.deallocate(p);
@@ -229,7 +229,7 @@ public:
     return sums;
   }
 
-  /// @{ As those of `heap`. The plan and its memory stay.
+  /// @{ As in `heap`. The plan and its memory stay.
   void release() noexcept { heap_.release(); }
   std::size_t trim(std::size_t retain_bytes = 0) noexcept { return heap_.trim(retain_bytes); }
   void flush() noexcept { heap_.flush(); }
@@ -239,7 +239,7 @@ public:
   [[nodiscard]] any_thread_heap& dynamic() noexcept { return heap_; }
   [[nodiscard]] const any_thread_heap& dynamic() const noexcept { return heap_; }
   [[nodiscard]] const Upstream& upstream_resource() const noexcept { return heap_.upstream_resource(); }
-  /// Returns: bytes that the heap holds from the upstream, without those of the plan.
+  /// Returns: bytes that the heap holds from the upstream, without the plan's.
   [[nodiscard]] std::size_t held_bytes() const noexcept { return heap_.held_bytes(); }
   /// Returns: the memory of the plan.
   [[nodiscard]] block planned() const noexcept { return {planned_.base(), Plan::bytes()}; }

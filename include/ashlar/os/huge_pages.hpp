@@ -14,7 +14,7 @@
 namespace ashlar::ASHLAR_ABI::os {
 
 /// The calls behind `huge_pages`. Each mapping starts at a multiple of 2 MiB: it has pages of `Reserved` if enough are
-/// set aside, or else those of `Pages` with a wish for transparent huge pages. Nothing tells which, but the speed and
+/// set aside, or else pages of `Pages` with a wish for transparent huge pages. Nothing tells which, but the speed and
 /// `/proc/self/smaps`. Thread safety: any thread.
 template <class Pages, class Reserved>
 struct huge_page_calls {

@@ -37,7 +37,7 @@ struct pin {
   friend constexpr bool operator==(const pin&, const pin&) = default;
 };
 
-/// Two buffers tied by a rule, which is that of the list with the pair.
+/// Two buffers tied by a rule, which is the rule of the list with the pair.
 struct pair {
   position first = 0;
   position second = 0;

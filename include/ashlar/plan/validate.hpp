@@ -20,7 +20,7 @@ namespace plan {
 
 /// The rule that a layout breaks.
 enum class breach {
-  missing_offset,  ///< The number of offsets differs from that of the buffers.
+  missing_offset,  ///< The number of offsets differs from the number of buffers.
   misaligned,
   above_height,  ///< A buffer ends above the layout's height, or above 2^64.
   overlap,       ///< Two buffers share a byte at a moment at which both need it.
@@ -33,7 +33,7 @@ enum class breach {
 
 [[nodiscard]] constexpr std::string_view describe(breach b) noexcept {
   switch (b) {
-    case breach::missing_offset: return "the number of offsets differs from that of the buffers";
+    case breach::missing_offset: return "the number of offsets differs from the number of buffers";
     case breach::misaligned: return "the offset does not have the alignment of the buffer";
     case breach::above_height: return "the buffer ends above the height of the layout";
     case breach::overlap: return "two buffers share bytes while both are live";

@@ -154,7 +154,7 @@ public:
     return construct<T>(allocate(sizeof(T), alignof(T)), std::forward<Args>(args)...);
   }
 
-  /// Returns: `count` objects made by `T()`, destroyed as those of `make`, the last element first.
+  /// Returns: `count` objects made by `T()`, destroyed as objects of `make`, the last element first.
   /// Throws: as `make`; `std::bad_array_new_length` if their size overflows.
   template <class T>
   [[nodiscard]] std::span<T> make_array(std::size_t count) {

@@ -20,7 +20,7 @@ namespace ashlar::ASHLAR_ABI {
 ///     the other          ====-----====      - keeps its blocks valid
 ///
 /// Each arena retains its memory: after the first frames there are no upstream calls. Each holds a copy of `Upstream`.
-/// Invariant: `current()` and `previous()` differ. Complexity: that of `arena`. Thread safety: none.
+/// Invariant: `current()` and `previous()` differ. Complexity: as `arena`. Thread safety: none.
 template <resource Upstream>
 class frame_arena {
 public:
@@ -65,7 +65,7 @@ public:
     return current_->template make<T>(std::forward<Args>(args)...);
   }
 
-  /// Effects: destroys all objects, those of this frame first, and gives all memory back.
+  /// Effects: destroys all objects, the objects of this frame first, and gives all memory back.
   void release() noexcept {
     current_->release();
     previous_->release();

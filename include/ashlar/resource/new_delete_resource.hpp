@@ -14,7 +14,7 @@
 namespace ashlar::ASHLAR_ABI {
 
 /// Stateless: all instances are equal. A block of 0 bytes has a unique address.
-/// Thread safety and complexity: those of operator new.
+/// Thread safety and complexity: as operator new.
 class new_delete_resource {
 public:
   static constexpr bool is_thread_safe = true;

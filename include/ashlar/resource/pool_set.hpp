@@ -79,7 +79,7 @@ public:
     return allocate_slow<detail::or_null>(bytes, alignment);
   }
 
-  /// As `allocate`. Returns: also the size of the block: that of the whole cell, except at level `hardened`, which
+  /// As `allocate`. Returns: also the size of the block: the size of the whole cell, except at level `hardened`, which
   /// watches the excess bytes. `deallocate` accepts any size from `bytes` to that.
   [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment) {
     const std::size_t size_class = base_.class_with_cells(bytes, alignment);
@@ -119,7 +119,7 @@ public:
       if (pool != nullptr) f(*pool);
   }
 
-  /// Effects: gives empty slabs back; retains at most `retain_bytes` of them, those of small cells first.
+  /// Effects: gives empty slabs back; retains at most `retain_bytes` of them, slabs of small cells first.
   /// Returns: bytes given back.
   std::size_t trim(std::size_t retain_bytes = 0) noexcept {
     const std::size_t before = held_bytes();

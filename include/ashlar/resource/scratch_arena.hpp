@@ -117,7 +117,7 @@ public:
   /// Throws: `std::bad_alloc` if this is the thread's first scope and no memory is left.
   scratch_arena() : scratch_arena(std::initializer_list<const void*>{}) {}
 
-  /// Returns: a scope in an arena apart from those of `results`: at most three scopes, arenas or other resources.
+  /// Returns: a scope in an arena apart from the arenas of `results`: at most three scopes, arenas or other resources.
   /// Throws: as the constructor.
   template <resource... Results>
   [[nodiscard]] static scratch_arena beside(const Results&... results) {

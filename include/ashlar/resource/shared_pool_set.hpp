@@ -81,7 +81,7 @@ public:
     return allocate_slow<detail::or_null>(bytes, alignment);
   }
 
-  /// As `allocate`. Returns: also the size of the block: that of the whole cell, except at level `hardened`, which
+  /// As `allocate`. Returns: also the size of the block: the size of the whole cell, except at level `hardened`, which
   /// watches the excess bytes. `deallocate` accepts any size from `bytes` to that.
   [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment) {
     if constexpr (checking_level >= checking::hardened) return {allocate(bytes, alignment), bytes};

@@ -86,7 +86,7 @@ public:
   }
 
   /// Effects: sets the clock of the plan. With checks on and lifetimes given, overwrites the bytes of dead buffers and
-  /// marks them as free, and marks those of live buffers as live.
+  /// marks them as free, and marks the bytes of live buffers as live.
   /// Complexity: constant without checks, else quadratic at worst.
   void advance([[maybe_unused]] std::uint64_t moment) noexcept {
     if constexpr (checking_level >= checking::checked) {

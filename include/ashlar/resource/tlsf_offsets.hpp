@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Two-level segregated fit over offsets: divides memory that it never touches, such as that of a GPU or a file.
+// Two-level segregated fit over offsets: divides memory that it never touches, such as the memory of a GPU or a file.
 #pragma once
 
 #include <algorithm>
@@ -276,7 +276,8 @@ private:
   [[nodiscard]] Offset round_down(Offset size) const noexcept {
     return static_cast<Offset>(size & ~static_cast<Offset>(granule_ - 1));
   }
-  // Expects: `size` is at most that of the range. The range is a whole number of granules, so this does not overflow.
+  // Expects: `size` is at most the size of the range. The range is a whole number of granules, so this does not
+  // overflow.
   [[nodiscard]] Offset rounded(Offset size) const noexcept {
     return size == 0 ? granule_ : round_down(static_cast<Offset>(size + (granule_ - 1)));
   }

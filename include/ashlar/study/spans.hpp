@@ -14,7 +14,8 @@
 
 namespace ashlar::ASHLAR_ABI::study {
 
-/// All spans of one name, of all threads. Counts are of the span's own thread, and include those of spans within it.
+/// All spans of one name, of all threads. Counts are of the span's own thread, and include the counts of spans within
+/// it.
 struct span_summary {
   fine_histogram durations_ns;
   std::uint64_t allocations = 0;       ///< Of all of them together.

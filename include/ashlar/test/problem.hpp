@@ -14,8 +14,8 @@
 namespace ashlar::ASHLAR_ABI::test {
 
 enum class problem_kind : unsigned char {
-  cross_free,          ///< freed through an allocator unequal to that of the allocation
-  wrong_count,         ///< freed with an `n` other than that of the allocation
+  cross_free,          ///< freed through an allocator unequal to the allocating one
+  wrong_count,         ///< freed with an `n` other than the allocation's
   wrong_alignment,     ///< freed as a type with another alignment
   wrong_type,          ///< freed through an allocator of another element type
   double_free,         ///< freed twice, the first time a short while ago

@@ -68,7 +68,7 @@ private:
   }
 };
 
-/// The pools of `one_thread` are those of `null_lock`.
+/// The pools of `one_thread` are the pools of `null_lock`.
 template <std::size_t CellBytes, std::size_t CellAlignment>
 class process_pool<CellBytes, CellAlignment, one_thread> : public process_pool<CellBytes, CellAlignment, null_lock> {};
 

@@ -57,7 +57,7 @@ inline constexpr std::uint16_t changing_cell = 0xFFFE;
 struct sized_cell {
   std::byte* data = nullptr;
   std::size_t bytes = 0;
-  atomic<std::uint16_t>* size = nullptr;  ///< those of its neighbours lie beside it
+  atomic<std::uint16_t>* size = nullptr;  ///< the sizes of its neighbours lie beside it
 
   /// @{ Effects: begins or ends a change of the contents: a fork in between, by another thread, sees that there is one.
   ASHLAR_INLINE void begin_change() const noexcept {

@@ -143,7 +143,7 @@ struct no_cell_quarantine {
   }
 };
 
-/// That of a heap: of those whose owners are found by address, at level hardened.
+/// The quarantine of a heap: cells wait in heaps whose owners are found by address, at level hardened.
 template <class Upstream>
 using cell_quarantine_of = std::conditional_t<checking_level >= checking::hardened && finds_owners<Upstream>,
                                               cell_quarantine, no_cell_quarantine>;

@@ -45,7 +45,7 @@ namespace ashlar::ASHLAR_ABI::detail {
 ///
 /// The owner works without the lock on the thread cache, its counts, the batches of cells up to 1 KiB, and on parcels
 /// that it has taken; any thread on what is constant while a block lives. From level `checked` on whole calls lock a
-/// shared heap instead, or those of `owner_checks`. Thread safety: the owner alone, unless stated otherwise.
+/// shared heap instead, or the paths of `owner_checks`. Thread safety: the owner alone, unless stated otherwise.
 template <class Stores, class Sharing>
 class engine : public segment_owner,
                public heap_api<engine<Stores, Sharing>>,

@@ -240,7 +240,7 @@ protected:
   }
   ~extent_table() = default;
 
-  /// Effects: makes the next calls those of code that is certain to be loaded.
+  /// Effects: makes the next calls calls of code that is certain to be loaded.
   void use(const extent_calls& calls) noexcept { calls_ = &calls; }
 
   [[nodiscard]] static constexpr std::size_t windows_of(std::size_t bytes) noexcept {

@@ -77,7 +77,7 @@ struct no_freed_cells {
   static void clear() noexcept {}
 };
 
-/// Those of a heap: cells wait where its owner frees without the lock, and not on free lists.
+/// The freed cells of a heap: cells wait where its owner frees without the lock, and not on free lists.
 template <class Upstream, std::size_t Classes>
 using freed_cells_of = std::conditional_t<checking_level >= checking::hardened && finds_owners<Upstream>,
                                           freed_cells<Classes>, no_freed_cells>;

@@ -16,7 +16,7 @@
 
 namespace ashlar::ASHLAR_ABI::detail {
 
-/// A heap with few blocks, such as that of a thread of many, takes little: of memory, and of what the system counts
+/// A heap with few blocks, such as the heap of a thread of many, takes little: of memory, and of what the system counts
 /// without a touch, which is address space, data, locked memory, and memory it has promised.
 ///
 ///     | head | slab | slab | …  not mapped     |        a step adds half as many slices, beyond a half all of them

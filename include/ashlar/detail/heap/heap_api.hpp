@@ -33,7 +33,7 @@ namespace ashlar::ASHLAR_ABI::detail {
 ///     move_pages(p, new_bytes, alignment)                 a larger block at another address without a copy, or null
 ///     size_of(p)
 ///
-/// Thread safety: that of the heap.
+/// Thread safety: as the heap.
 template <class Heap>
 class heap_api {
 public:
@@ -145,7 +145,7 @@ private:
 };
 
 /// The calls on all memory of a heap with one `engine`, its primitives: on `whole()`, its stores under its lock.
-/// Thread safety: that of the heap.
+/// Thread safety: as the heap.
 template <class Heap>
 class heap_contents_api {
 public:

@@ -41,7 +41,7 @@ struct heap_parts {
   using space = extent_map<Upstream>;
 };
 
-/// The engine of one thread, and that of a thread whose blocks any other may free.
+/// The engine of one thread, and the engine of a thread whose blocks any other may free.
 template <class Upstream>
 using local_engine = engine<typename heap_parts<Upstream>::stores, single_owner>;
 template <class Upstream>

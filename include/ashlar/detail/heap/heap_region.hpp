@@ -71,7 +71,7 @@ struct heap_region {
 }
 
 /// Effects: calls `f(heap_region)` for each region of a segment, from its head on. Expects: each span header holds the
-/// count of its free cells outside the bitmap; that of a block, whether it is free.
+/// count of its free cells outside the bitmap; the mark of a block, whether it is free.
 ASHLAR_INLINE_FOR_SIZE inline void for_each_region(segment& home, slice_mask free, slice_mask fresh,
                                                    function_ref<const heap_region&> f) {
   const auto empty = [&](region_kind kind, std::size_t first, std::size_t length) {

@@ -108,7 +108,7 @@ public:
 
   /// Effects: returns a cell that is in no free list to its bitmap.
   void give_cell(void* cell) noexcept { small_.give(cell); }
-  /// @{ As those of `small_store`.
+  /// @{ As in `small_store`.
   [[nodiscard]] ASHLAR_INLINE auto& freed() noexcept { return small_.freed(); }
   void give_freed(std::size_t size_class) noexcept { small_.give_freed(size_class); }
   void end_quarantine() noexcept { small_.end_quarantine(); }

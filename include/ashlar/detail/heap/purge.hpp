@@ -98,7 +98,7 @@ private:
 }
 
 /// Effects: as another heap grows, takes of a parked one an empty segment; once it has been parked for `decay_ms`, all
-/// free memory. Returns: whether it was its turn; otherwise it is that of the next one.
+/// free memory. Returns: whether it was its turn; otherwise it is the turn of the next one.
 template <class Engine>
 [[nodiscard]] bool scavenge_parked(Engine& parked, std::uint32_t since_ms, std::uint32_t decay_ms) noexcept {
   if (parked.try_give_segment()) return true;

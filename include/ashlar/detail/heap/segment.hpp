@@ -78,7 +78,7 @@ struct no_requested_sizes {
   static void clear(std::size_t, std::size_t) noexcept {}
   [[nodiscard]] static slice_mask* poisoned() noexcept { return nullptr; }
 };
-// A cell has one writer at a time; the owner of a slab reads those of its neighbours, which other threads may free.
+// A cell has one writer at a time; the owner of a slab reads the sizes of its neighbours, which other threads may free.
 struct requested_sizes {
   static constexpr bool is_kept = true;
   [[nodiscard]] atomic<std::uint16_t>* of_slice(std::size_t slice) noexcept { return sizes[slice - slices_of_head]; }
@@ -204,7 +204,7 @@ struct segment {
   [[nodiscard]] std::byte* slice(std::size_t index) noexcept {
     return reinterpret_cast<std::byte*>(this) + index * slice_bytes;
   }
-  /// The number of slices, those of the head included.
+  /// The number of slices, the slices of the head included.
   [[nodiscard]] std::size_t slices_held() const noexcept { return head.bytes / slice_bytes; }
   /// Returns: the bytes of the pages of the head that a segment of `slices` slices uses.
   [[nodiscard]] static constexpr std::size_t head_bytes(std::size_t slices) noexcept {

@@ -93,7 +93,7 @@ public:
     next_[size_class] = *static_cast<void**>(cell);
   }
 
-  /// Cells linked as those of a list, by the two upper ones.
+  /// Cells linked as the cells of a list, by the two upper ones.
   struct linked_cells {
     void *top, *next;
 
@@ -234,7 +234,7 @@ private:
   std::array<void*, size_classes::count + 1> top_ = {};
   std::array<void*, size_classes::count + 1> next_ = {};
   std::array<share, size_classes::count + 1> shares_ = {};
-  atomic<std::size_t> cell_bytes_ = 0;  // those of spans are counted in slices
+  atomic<std::size_t> cell_bytes_ = 0;  // spans are counted in slices
   free_run_bins<span_header> runs_;
 };
 

@@ -92,7 +92,7 @@ public:
   /// Returns: all blocks that the calling thread has allocated, separate from its next ones. Complexity: O(1), a lock.
   [[nodiscard]] detached detach() noexcept { return detached(*this, members_.detach()); }
 
-  /// Effects: makes the blocks those of the calling thread; its former ones go to the next thread.
+  /// Effects: makes the calling thread the owner of the blocks; its former ones go to the next thread.
   /// Expects: they are of this heap, which is checked at every level. Complexity: O(1), a lock.
   void adopt(detached from) noexcept {
     ASHLAR_REQUIRE(from.heap_ == this, "adopted blocks of another heap");

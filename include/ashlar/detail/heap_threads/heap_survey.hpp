@@ -64,7 +64,7 @@ public:
   /// Returns: bytes from the upstream outside of segments and huge blocks: tables, and the threads' records.
   [[nodiscard]] std::size_t table_bytes() const noexcept { return self().parts().space().table_bytes(); }
 
-  /// Returns: as that of `local_heap`, over all threads. Complexity: O(threads), a lock for each.
+  /// Returns: as in `local_heap`, over all threads. Complexity: O(threads), a lock for each.
   [[nodiscard]] std::uint64_t reused_bytes() const noexcept {
     std::uint64_t sum = 0;
     self().parts().for_each_part([&](const auto& part, heap_part) { sum += part.reused_bytes(); });

@@ -117,7 +117,7 @@ public:
     return given;
   }
 
-  /// Expects: as that of the upstream; the block is an extent.
+  /// Expects: as the upstream; the block is an extent.
   [[nodiscard]] bool try_expand(void* p, std::size_t, std::size_t new_bytes, std::size_t) noexcept
     requires expanding_resource<Upstream>
   {
@@ -162,7 +162,7 @@ public:
   /// @}
 
   /// Returns: the owner of the segment of the address; null outside of segments in use. In a range without a lock: the
-  /// owner may be that of another heap. Otherwise it reads the head of that segment only, which the lock keeps alive.
+  /// owner may belong to another heap. Otherwise it reads the head of that segment only, which the lock keeps alive.
   [[nodiscard]] ASHLAR_INLINE_FOR_SIZE segment_owner* owner_of(void* p) const noexcept {
     if constexpr (finds_owners) {
       segment_owner* const found = range_of::range().owner_of(p);
@@ -275,7 +275,7 @@ private:
 template <class Upstream>
 using extent_resource = resource_ref<shared_extent_map<Upstream>>;
 
-/// Extents are as fresh as those of the upstream, except cached segments. The shared map moves their pages.
+/// Extents are as fresh as the upstream's, except cached segments. The shared map moves their pages.
 template <class Upstream>
 struct page_discard<shared_extent_map<Upstream>> : page_discard<Upstream> {
   static constexpr bool is_shared = true;

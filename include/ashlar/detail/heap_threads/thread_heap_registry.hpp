@@ -174,7 +174,7 @@ public:
     if (is_aligned(p, window_bytes)) return common();
     if constexpr (!checks) return owner::of(p);
     segment_owner* const found = space_.owner_of(p);
-    if constexpr (finds_owners<source>)  // perhaps that of another heap
+    if constexpr (finds_owners<source>)  // perhaps the owner in another heap
       if (found != nullptr && &owner::of(*found).upstream().get() != &space_) return common();
     return found != nullptr ? owner::of(*found) : common();
   }
@@ -235,7 +235,7 @@ private:
   using threads = typename Threads::template parts<thread_heap_registry, thread_heap>;
   friend threads;
 
-  // The limit is that of the shared extent map.
+  // The limit is the shared extent map's.
   [[nodiscard]] static constexpr heap_options of_each(heap_options options) noexcept {
     options.max_bytes = max_size;
     return options;
@@ -312,7 +312,7 @@ private:
     common_lock_.unlock();
   }
 
-  mutable threads threads_{*this};  // first: `recent` compares its address, which then is that of the heap
+  mutable threads threads_{*this};  // first: `recent` compares its address, which then is the heap's
   shared_extent_map<Upstream> space_;
   owner common_;                   // not mutable: g++ 12 would refuse a constant-initialised one
   mutable spin_lock common_lock_;  // held by its user

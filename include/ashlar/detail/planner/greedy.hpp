@@ -76,7 +76,7 @@ inline constexpr order all_orders[] = {order::size_life, order::breadth, order::
   return result;
 }
 
-/// From the moment of the first section to that of the last, interval by interval.
+/// From the moment of the first section to the moment of the last, interval by interval.
 [[nodiscard]] inline double time_of(const part& p, std::uint32_t i) noexcept {
   double time = 0;
   for (const interval* x = p.begin(i); x != p.end(i); ++x)

@@ -68,7 +68,7 @@ struct part {
   std::vector<std::uint32_t> items;
   std::uint32_t first = 0;  ///< The sections `[first, last)`; in a window items may reach beyond.
   std::uint32_t last = 0;
-  std::vector<std::uint64_t> pins;  ///< Of each item of a window; empty: those of the instance.
+  std::vector<std::uint64_t> pins;  ///< Of each item of a window; empty: the pins of the instance.
 
   [[nodiscard]] std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(items.size()); }
   [[nodiscard]] std::uint32_t sections() const noexcept { return last - first; }

@@ -55,7 +55,7 @@ public:
   [[nodiscard]] std::uint64_t offset(std::size_t i) const noexcept { return static_cast<std::uint64_t>(floors_[i]); }
 
 private:
-  /// The offset of `b` less that of `a` is at most `low` or at least `high`.
+  /// The offset of `b` less the offset of `a` is at most `low` or at least `high`.
   struct range {
     std::uint32_t a, b;
     units low, high;

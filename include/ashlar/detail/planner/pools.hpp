@@ -68,8 +68,8 @@ private:
   assignment result_;
 };
 
-/// Returns: the first assignment, over all orders, in which everything fits; otherwise that of the first order. Items
-/// with fewer allowed pools come first.
+/// Returns: the first assignment, over all orders, in which everything fits; otherwise the assignment of the first
+/// order. Items with fewer allowed pools come first.
 [[nodiscard]] inline assignment assign_pools(const part& whole, const std::vector<pool>& pools) {
   assignment first;
   for (const order o : all_orders) {

@@ -177,8 +177,8 @@ void for_each_of_parcel(parcel_carrier<Atomics>* top, F f) noexcept {
 }
 
 /// The parcels on their way to a heap: an inbox that any thread adds to, and those taken from it but not unpacked.
-/// The writes of senders share no cache line with those of the heap. Thread safety: any thread, but one at a time calls
-/// `take`.
+/// The writes of senders share no cache line with the writes of the heap. Thread safety: any thread, but one at a time
+/// calls `take`.
 template <class Atomics = default_atomics>
 class parcel_queue {
 public:

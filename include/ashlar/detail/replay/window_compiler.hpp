@@ -36,7 +36,7 @@ struct replay_counts {
   std::uint64_t peak_live_bytes = 0;  ///< The maximum of the bytes requested for live objects.
 };
 
-/// The operations of one window: those of lane 0 in order, then those of lane 1, ...
+/// The operations of one window: the operations of lane 0 in order, then of lane 1, ...
 struct replay_window {
   std::span<const replay_op> operations;
   std::span<const std::uint32_t> lane_counts;

@@ -93,7 +93,7 @@ public:
                : outsized_.template take<or_null>(*this, geometry(), store_.upstream(), bytes, alignment);
   }
 
-  /// As `allocate(bytes, alignment)`. Returns: also the size of the block: that of the whole cell, except at level
+  /// As `allocate(bytes, alignment)`. Returns: also the size of the block: the size of the whole cell, except at level
   /// `hardened`, which watches the excess bytes.
   [[nodiscard]] ASHLAR_INLINE block allocate_at_least(std::size_t bytes, std::size_t alignment) {
     if (!fits(bytes, alignment)) return outsized_.take_at_least(*this, geometry(), store_.upstream(), bytes, alignment);

@@ -132,8 +132,8 @@ ASHLAR_COLD inline void check_larger_free(const free_site& site, const void* p, 
               given.alignment);
 }
 
-/// Effects: reports a free of an address in no slab of the pool, without a size or with that of a cell. With a size,
-/// the upstream may be asked whether it owns the block. `p` is not read.
+/// Effects: reports a free of an address in no slab of the pool, without a size or with the size of a cell. With a
+/// size, the upstream may be asked whether it owns the block. `p` is not read.
 template <resource Upstream>
 [[noreturn]] ASHLAR_COLD void report_unheld(const free_site& site, const Upstream& upstream, const void* p,
                                             std::size_t bytes = unsized) noexcept {

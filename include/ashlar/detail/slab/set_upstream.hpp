@@ -26,7 +26,7 @@ namespace ashlar::ASHLAR_ABI::detail {
 /// Parts have the alignment of their region and a multiple of it as size. Blocks with a size that is not a multiple of
 /// `least_part_bytes` have no note. Neighbouring parts may come back as one.
 /// The count of bytes needs no lock, since it orders no other memory.
-/// Thread safety: that of the upstream if `Lock` is a real lock, else none.
+/// Thread safety: as the upstream if `Lock` is a real lock, else none.
 template <resource Upstream, basic_lockable Lock = null_lock>
 class set_upstream {
 public:

@@ -76,7 +76,7 @@ struct basic_size_classes {
   }
 
 private:
-  // Returns: the size of the class after that of `bytes`.
+  // Returns: the size of the class after the class of `bytes`.
   [[nodiscard]] static constexpr std::size_t after(std::size_t bytes) noexcept {
     const std::size_t step = bytes < exact ? Granule : std::bit_floor(bytes) / per_doubling;
     std::size_t next = align_down(bytes + step, step);

@@ -14,7 +14,7 @@
 
 namespace ashlar::ASHLAR_ABI::detail {
 
-/// The guards of slots for objects of `Bytes` bytes, as those of cells in `cell_guard.hpp`:
+/// The guards of slots for objects of `Bytes` bytes, as the guards of cells in `cell_guard.hpp`:
 ///
 ///     | front guard | object 0 | guard | object 1 | guard | ...          at `hardened`
 ///     | object 0 | object 1 | ...                                       below

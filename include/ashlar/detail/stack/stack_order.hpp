@@ -115,7 +115,7 @@ public:
 
   void clear() noexcept { last_ = nullptr; }
 
-  /// Effects: reports a block that is not on top, another size or alignment than that of the allocation, or a broken
+  /// Effects: reports a block that is not on top, another size or alignment than the allocation's, or a broken
   /// canary; does not return then. `owns(p)` tells whether an address is inside the memory of the stack `resource`.
   template <class Owns>
   void expect_top(const stack_block& given, const void* resource, const Owns& owns) const noexcept {

@@ -176,7 +176,7 @@ public:
   }
 
 private:
-  // Returns: the first bit from `index` on that differs from those of `Same`, or the number of bits.
+  // Returns: the first bit from `index` on that differs from the bits of `Same`, or the number of bits.
   template <bit_word Same>
   [[nodiscard]] constexpr std::size_t next(std::size_t index) const noexcept {
     for (std::size_t word = index / bits_per_word; index < bits_; index = ++word * bits_per_word)

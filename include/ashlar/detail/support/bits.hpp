@@ -85,7 +85,7 @@ inline constexpr std::size_t largest_page = std::size_t{64} * 1024;
 }
 
 /// Returns: the largest alignment of an object of `bytes` bytes: the largest power of two that divides `bytes`, at most
-/// that of `std::max_align_t`.
+/// the alignment of `std::max_align_t`.
 [[nodiscard]] constexpr std::size_t natural_alignment(std::size_t bytes) noexcept {
   const std::size_t divisor = bytes & (0 - bytes);
   return divisor < alignof(std::max_align_t) ? divisor : alignof(std::max_align_t);

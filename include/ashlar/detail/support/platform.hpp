@@ -84,7 +84,7 @@ inline void yield_thread() noexcept {
   return static_cast<const char*>(word) + behind;
 }
 
-/// Effects: lets other threads run, also those of lower priority: the first 16 turns yield, the next ones sleep. A
+/// Effects: lets other threads run, also threads of lower priority: the first 16 turns yield, the next ones sleep. A
 /// thread of real-time priority yields to its equals only, and would keep a preempted holder from running forever.
 /// Sleeps by a plain system call, since the functions for it are points of cancellation, and malloc is none.
 ASHLAR_COLD inline void yield_or_sleep(unsigned turn) noexcept {

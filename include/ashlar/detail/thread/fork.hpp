@@ -29,7 +29,7 @@ namespace ashlar::ASHLAR_ABI::detail {
 /// order of entry does not matter, and a thread that holds a lock may wait for one of a later step, but never for one
 /// of the same or an earlier step.
 enum class fork_step : unsigned char {
-  outer_locks,  ///< held while inner locks are taken, also those of other participants
+  outer_locks,  ///< held while inner locks are taken, also locks of other participants
   inner_locks,
   shared_locks,  ///< of objects shared by owners of inner locks; taken under those
   last_locks,    ///< taken under any of these

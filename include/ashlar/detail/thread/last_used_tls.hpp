@@ -88,7 +88,7 @@ public:
     return {write<program_words>(owner, what), write<library_words>(owner, what)};
   }
 
-  /// Returns: whether the place is that of the calling thread, so that the next `remember` overwrites it.
+  /// Returns: whether the place belongs to the calling thread, so that the next `remember` overwrites it.
   [[nodiscard]] static bool is_here(const place& at) noexcept {
     return at.program.owner == &program_words::first() && at.library.owner == &library_words::first();
   }

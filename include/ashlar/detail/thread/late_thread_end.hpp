@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A call at the end of a thread, after those of nearly all others, for code that a malloc calls.
+// A call at the end of a thread, after the calls of nearly all others, for code that a malloc calls.
 #pragma once
 
 #include <array>

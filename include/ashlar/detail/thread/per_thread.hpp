@@ -29,7 +29,7 @@ enum class look_up : unsigned char {
 /// One `T` for each thread that uses an owner: the cache of a `shared_block_pool`, the caches of a `shared_pool_set`,
 /// the engine of a `heap`.
 ///
-///     attach   obtain(), at the first call -> owner.begin_thread() -> T, a new one or that of an ended thread
+///     attach   obtain(), at the first call -> owner.begin_thread() -> T, a new one or the part of an ended thread
 ///     find     recent(): the look-up, inlined; known(): the thread's directory -> record -> T
 ///     exit     of the thread: record -> lock of the link -> owner.end_thread(T); of the owner: end(), the same for all
 ///     fork     lock of the link, owner.before_fork(step) -> owner.after_fork_in_parent() | after_fork_in_child(T*)

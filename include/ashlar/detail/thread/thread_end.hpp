@@ -31,8 +31,8 @@ struct thread_end_participant {
 /// that enter then. A key alone would outlive a closed library; a pending thread_local destructor keeps the library
 /// loaded. One case is missed: a first entry in the last round of keys, from a key that is destroyed after this one.
 ///
-/// Libraries may share inline variables, as those of GCC do: then they share the participants, but not the code. The
-/// first library to destroy its thread_local object calls all participants, since all libraries are still loaded.
+/// Libraries may share inline variables, as libraries of GCC do: then they share the participants, but not the code.
+/// The first library to destroy its thread_local object calls all participants, since all libraries are still loaded.
 ///
 /// On Windows the callback of a fiber-local value replaces both: it runs after the destructors of thread-local objects.
 /// A library with participants stays loaded until the end of the process, since its callback cannot be withdrawn

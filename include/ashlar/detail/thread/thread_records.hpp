@@ -26,7 +26,7 @@ namespace ashlar::ASHLAR_ABI::detail {
 ///
 /// A free pushes the cell onto the list of its chunk by one compare-and-swap, in any library: the copy of this class in
 /// another library gets its cells back, even after that library was closed. Each library has its own copy, which leaves
-/// the fork participants before the library is unloaded. Chunks are never returned; their number is that of the peak.
+/// the fork participants before the library is unloaded. Chunks are never returned; their number is the peak's.
 /// Thread safety: any thread; allocation takes one lock, which a fork finds free until static objects are destroyed.
 template <std::size_t Bytes>
 class ASHLAR_OF_THIS_LIBRARY record_cells {

@@ -132,7 +132,7 @@ ASHLAR_INLINE tlsf_block check_live(void* p, const tlsf_site& site) noexcept {
 
 inline constexpr const char* tlsf_other_size = "freed a block with another size than it was allocated with";
 
-/// Effects: reports a size other than that of the allocation, if it would give another stride.
+/// Effects: reports a size other than the allocation's, if it would give another stride.
 inline void check_size(const tlsf_block& block, std::size_t bytes, const tlsf_site& site) noexcept {
   const std::size_t stride = block.header().stride();
   const std::size_t usable = stride - tlsf_block::header_bytes;

@@ -129,7 +129,7 @@ public:
 private:
   using row_bits = std::conditional_t<(Scale::rows <= 32), std::uint32_t, std::uint64_t>;
 
-  // The last block of a bin clears the bit of the bin, and that of the row if it is the last there.
+  // The last block of a bin clears the bit of the bin, and the bit of the row if it is the last there.
   ASHLAR_INLINE void drop_head(unsigned bin, link next) noexcept {
     heads_[bin] = next;
     if (next != none) return;

@@ -146,7 +146,7 @@ public:
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }  ///< bytes of all blocks
   [[nodiscard]] std::size_t used() const noexcept { return used_; }          ///< bytes of live blocks, headers included
   [[nodiscard]] std::size_t lent() const noexcept { return lent_; }          ///< regions that go upstream
-  [[nodiscard]] std::size_t empty() const noexcept { return empty_; }        ///< those of them without a live block
+  [[nodiscard]] std::size_t empty() const noexcept { return empty_; }        ///< regions without a live block
 
   /// Returns: the largest request, in bytes, that is sure to be served, for alignments up to a granule.
   [[nodiscard]] std::size_t largest_free() const noexcept {

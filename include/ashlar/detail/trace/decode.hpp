@@ -96,7 +96,7 @@ private:
   bool framed_ = false;
 };
 
-/// Effects: replaces `records` by those of the payload. Returns: whether the payload was sound in every detail.
+/// Effects: replaces `records` by the records of the payload. Returns: whether the payload was sound in every detail.
 [[nodiscard]] inline bool decode_records(std::span<const std::byte> payload, const chunk_header& header,
                                          std::vector<record>& records) {
   records.clear();

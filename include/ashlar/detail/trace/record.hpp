@@ -22,7 +22,7 @@ enum class opcode : std::uint8_t {
   count
 };
 
-/// The codes that exist only in files, between those of operations.
+/// The codes that exist only in files, between the codes of operations.
 inline constexpr std::uint8_t file_codes = 2;
 
 [[nodiscard]] constexpr opcode code_of(trace::operation op) noexcept {
@@ -56,7 +56,7 @@ struct record {
 
 static_assert(sizeof(record) == 32, "a recorder's buffer is counted in 32-byte records");
 
-/// Returns: whether the address of such a record is that of a new block, not of a released one.
+/// Returns: whether the address of such a record belongs to a new block, not of a released one.
 [[nodiscard]] constexpr bool is_acquisition(opcode c) noexcept { return c <= code_of(trace::operation::new_array_); }
 
 /// Returns: whether records of this code carry an address.

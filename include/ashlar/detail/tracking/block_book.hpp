@@ -33,7 +33,7 @@ struct tracked_block : tree_node<tracked_block<Site>> {
     return address_of(p) - address_of(data) < capacity || p == data;
   }
 
-  // The key in the tree: the address of the block, not that of the entry.
+  // The key in the tree: the address of the block, not the address of the entry.
   [[nodiscard]] friend std::uintptr_t address_of(const tracked_block* entry) noexcept {
     return address_of(entry->data);
   }
