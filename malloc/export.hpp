@@ -21,7 +21,8 @@
 #define ASHLAR_EXPORT __attribute__((visibility("default")))
 /// Declares `name` as a second name of the function `target`.
 #define ASHLAR_EXPORT_AS(target) __attribute__((visibility("default"), alias(target)))
-/// @{ The same for operators new and delete. Of a program that is linked with the object its own replace them.
+/// @{ The same for what a program may have of its own, as operators new and delete: linked with the object, its own
+/// replace these.
 #define ASHLAR_EXPORT_REPLACED __attribute__((visibility("default"), weak))
 #define ASHLAR_EXPORT_REPLACED_AS(target) __attribute__((visibility("default"), weak, alias(target)))
 /// @}

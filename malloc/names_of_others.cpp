@@ -27,23 +27,25 @@ std::size_t nallocx(std::size_t bytes, int flags) noexcept;
 ASHLAR_EXPORT void dallocx(void* p, int) noexcept { ::free(p); }
 ASHLAR_EXPORT std::size_t sallocx(const void* p, int) noexcept { return ::malloc_usable_size(const_cast<void*>(p)); }
 
-// tcmalloc and mimalloc, by the names of BSD and macOS.
-ASHLAR_EXPORT std::size_t malloc_size(const void* p) noexcept { return ::malloc_usable_size(const_cast<void*>(p)); }
-ASHLAR_EXPORT std::size_t malloc_good_size(std::size_t bytes) noexcept { return nallocx(bytes, 0); }
-ASHLAR_EXPORT void vfree(void* p) noexcept { ::free(p); }
-ASHLAR_EXPORT void* _aligned_malloc(std::size_t alignment, std::size_t bytes) noexcept {
+// tcmalloc and mimalloc, by the names of BSD and macOS: of a program with functions of such names, its own count.
+ASHLAR_EXPORT_REPLACED std::size_t malloc_size(const void* p) noexcept {
+  return ::malloc_usable_size(const_cast<void*>(p));
+}
+ASHLAR_EXPORT_REPLACED std::size_t malloc_good_size(std::size_t bytes) noexcept { return nallocx(bytes, 0); }
+ASHLAR_EXPORT_REPLACED void vfree(void* p) noexcept { ::free(p); }
+ASHLAR_EXPORT_REPLACED void* _aligned_malloc(std::size_t alignment, std::size_t bytes) noexcept {
   return ::aligned_alloc(alignment, bytes);
 }
 
 /// As `realloc`, and frees the block where that fails.
-ASHLAR_EXPORT void* reallocf(void* p, std::size_t bytes) noexcept {
+ASHLAR_EXPORT_REPLACED void* reallocf(void* p, std::size_t bytes) noexcept {
   void* const moved = ::realloc(p, bytes);
   if (moved == nullptr && bytes != 0) ::free(p);
   return moved;
 }
 
 /// As `reallocarray` of the pointer at `place`, which changes. Returns: 0, or the error, with errno as it was.
-ASHLAR_EXPORT int reallocarr(void* place, std::size_t count, std::size_t each) noexcept {
+ASHLAR_EXPORT_REPLACED int reallocarr(void* place, std::size_t count, std::size_t each) noexcept {
   const int before = errno;
   void* p = nullptr;
   std::memcpy(&p, place, sizeof p);

@@ -21,10 +21,10 @@ std::string effect_of(const stack_counts& counts) {
 
 std::string cause_of(const stack_counts& counts) {
   if (counts.unasked.size() == 1)
-    return counts.unasked.front() + " was recorded with --stacks 0; --stacks 16 records them";
+    return counts.unasked.front() + " was recorded without stacks; `ashlar record --stacks 16` has them";
   if (!counts.unasked.empty())
     return counted(counts.unasked.size(), "trace was", "traces were") +
-           " recorded with --stacks 0; --stacks 16 records them";
+           " recorded without stacks; `ashlar record --stacks 16` has them";
   if (counts.is_table_full)
     return fmt::format("a recorder keeps {}, and the program has more",
                        counted(recorder::max_stacks, "different stack"));

@@ -10,7 +10,7 @@ namespace ashlar::cli {
 
 /// The allocations of all traces.
 struct stack_counts {
-  std::vector<std::string> unasked = {};  ///< Traces that were recorded with `--stacks 0`.
+  std::vector<std::string> unasked = {};  ///< Traces that were recorded without stacks.
   bool is_table_full = false;             ///< A trace has as many stacks as a recorder keeps.
   std::uint64_t without = 0;              ///< Allocations without a stack.
   std::uint64_t allocations = 0;

@@ -63,7 +63,7 @@ void site_observer::begin_trace(const call_tree::stack_ids& ids) {
   objects_ = {};
   threads_.clear();
   youngest_.clear();
-  live_ = peak_ = {};
+  live_ = peak_ = live_at_birth_ = {};
   allocated_bytes_ = now_ns_ = 0;
   peak_version_ = births_ = birth_version_ = 0;
   phases_.begin_trace();
@@ -276,6 +276,7 @@ void site_observer::end_births(site_features& site) const {
   site.at_last_birth.arena_bytes += site.seen_at_birth.arena_bytes;
   site.at_last_birth.epochs += site.seen_at_birth.epochs;
   if (births_ != 0) site.death_shares += static_cast<double>(site.last_death) / static_cast<double>(births_);
+  site.seen_at_birth = {};
   site.birth_version = site.last_death = 0;
   site.epochs_before = site.batches.epochs;
 }

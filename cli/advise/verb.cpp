@@ -162,7 +162,7 @@ void observe(trace_input& input, const call_tree::stack_ids& ids, site_observer&
 stack_counts stack_counts_of(const trace_inputs& inputs, const program_features& p) {
   stack_counts counts{.without = p.without_stack, .allocations = p.allocated.objects};
   for (const auto& input : inputs) {
-    if (input->info().stack_depth == 0) counts.unasked.push_back(input->path());
+    if (input->stacks().size() == 0) counts.unasked.push_back(input->path());
     counts.is_table_full = counts.is_table_full || input->stacks().size() >= recorder::max_stacks;
   }
   return counts;

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cerrno>
 #include <climits>
+#include <cstdint>
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include <ashlar/base/lock.hpp>
+#include <ashlar/detail/support/kernel.hpp>
 
 #include "cli/preload/chunks.hpp"
 #include "cli/preload/late_log.hpp"
@@ -40,20 +42,22 @@ const char* single_threaded = nullptr;  // the C library's flag, if it has one
 bool has_other_threads = false;         // of the forking process
 pthread_key_t exit_key;
 
-/// Blocks signals while locks are held and the file is written: a handler could jump away for good.
+/// Blocks signals while locks are held and the file is written: a handler could jump away for good. Made before the
+/// thread is inside the recorder, so past the C library's functions.
 class signals_blocked {
 public:
   signals_blocked() noexcept {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
+    constexpr std::uint64_t all = ~std::uint64_t{0};
+    ashlar::detail::call_kernel(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before_, sizeof before_);
   }
-  ~signals_blocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  ~signals_blocked() {
+    ashlar::detail::call_kernel(SYS_rt_sigprocmask, SIG_SETMASK, &before_, nullptr, sizeof before_);
+  }
   signals_blocked(const signals_blocked&) = delete;
   signals_blocked& operator=(const signals_blocked&) = delete;
 
 private:
-  sigset_t before_;
+  std::uint64_t before_ = 0;
 };
 
 /// A child made by vfork or a bare clone may share our memory, or not: it must not write our file.

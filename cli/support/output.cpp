@@ -48,16 +48,15 @@ int open_nameless_beside(const std::string& path) {
   return ::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
 }
 
-/// A file to take the place of its target. It has no name until it is whole, so that no end of the process leaves it;
-/// on file systems without such files it has one beside its target, and removes itself unless it replaces that.
+/// A file to take the place of its target. It has no name until it is whole, so that an end of the process while it is
+/// written leaves nothing; on file systems without such files it has one beside its target, and removes itself unless
+/// it replaces that.
 class replacement {
 public:
   /// Expects: `target` is no symbolic link.
   explicit replacement(std::string target) : target_(std::move(target)) {
     descriptor_ = open_nameless_beside(target_);
-    if (descriptor_ >= 0 || errno == ENOSPC || errno == EDQUOT) return;
-    name_ = target_ + ".XXXXXX";
-    descriptor_ = ::mkstemp(name_.data());
+    if (descriptor_ < 0 && errno != ENOSPC && errno != EDQUOT) open_named();
   }
   replacement(const replacement&) = delete;
   replacement& operator=(const replacement&) = delete;
@@ -71,6 +70,7 @@ public:
 
   /// Returns: whether owner and permissions are now those of the file.
   [[nodiscard]] bool take_owner(const struct stat& of) noexcept {
+    owner_ = of;
     struct stat own{};
     if (::fstat(descriptor_, &own) != 0) return false;
     const bool same = own.st_uid == of.st_uid && own.st_gid == of.st_gid;
@@ -81,13 +81,28 @@ public:
   [[nodiscard]] bool replace_with(std::string_view text) {
     if (!write_all(descriptor_, text) || ::fsync(descriptor_) != 0) return false;
     if (name_.empty() && take_name(target_)) return true;
-    if (name_.empty() && (errno != EEXIST || !take_name(target_ + "." + std::to_string(::getpid())))) return false;
+    if (name_.empty() && (errno != EEXIST || !take_name(target_ + "." + std::to_string(::getpid())))) {
+      ::close(std::exchange(descriptor_, -1));  // without /proc a file gets no name
+      if (!open_named() || (owner_ && !take_owner(*owner_))) return false;
+      return replace_with(text);
+    }
     if (::rename(name_.c_str(), target_.c_str()) != 0) return false;
     name_.clear();
     return true;
   }
 
 private:
+  /// Effects: opens a file with a name of its own, and the permissions that a new file has. Returns: whether it is
+  /// open.
+  bool open_named() {
+    const mode_t mask = ::umask(0);
+    ::umask(mask);
+    name_ = target_ + ".XXXXXX";
+    descriptor_ = ::mkstemp(name_.data());
+    if (descriptor_ < 0) return name_.clear(), false;
+    return ::fchmod(descriptor_, 0666 & ~mask) == 0;
+  }
+
   /// Returns: whether the nameless file has this name now; no if there is such a file.
   [[nodiscard]] bool take_name(std::string name) {
     const std::string own = "/proc/self/fd/" + std::to_string(descriptor_);
@@ -98,6 +113,7 @@ private:
 
   std::string target_;
   std::string name_;
+  std::optional<struct stat> owner_;
   int descriptor_ = -1;
 };
 

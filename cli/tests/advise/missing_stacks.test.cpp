@@ -26,9 +26,9 @@ TEST(missing_stacks, names_the_cause) {
     return missing_stacks(counts).find(words) != std::string::npos;
   };
   EXPECT_TRUE(says({.unasked = {"a.trace"}, .without = 5, .allocations = 9},
-                   ": a.trace was recorded with --stacks 0; --stacks 16 records them."));
+                   ": a.trace was recorded without stacks; `ashlar record --stacks 16` has them."));
   EXPECT_TRUE(says({.unasked = {"a.trace", "b.trace"}, .without = 9, .allocations = 9},
-                   ": 2 traces were recorded with --stacks 0; --stacks 16 records them."));
+                   ": 2 traces were recorded without stacks; `ashlar record --stacks 16` has them."));
   EXPECT_TRUE(says({.is_table_full = true, .without = 5, .allocations = 9},
                    ": a recorder keeps 786,432 different stacks, and the program has more."));
 }

@@ -77,8 +77,10 @@ public:
 
   ASHLAR_INLINE void unlock() noexcept {
     holder_.store(0, detail::memory_order_relaxed);
+    const bool wakes = has_sleepers_.load(detail::memory_order_relaxed) != 0;
+    if (ASHLAR_UNLIKELY(wakes)) has_sleepers_.store(0, detail::memory_order_relaxed);
     static_cast<void>(::pthread_mutex_unlock(&mutex_));
-    if (ASHLAR_UNLIKELY(has_sleepers_.load(detail::memory_order_relaxed) != 0)) wake();
+    if (ASHLAR_UNLIKELY(wakes)) wake();  // reads nothing: the next holder may have unmapped the memory
   }
 
   /// Returns: the number of the calling process, which processes of another PID namespace may have too. Complexity:
@@ -101,10 +103,11 @@ private:
   // Two threads of two PID namespaces may have one number, by which the mutex and the system know its holder. So a
   // holder is known by this word; and no thread waits within the mutex: a thread that is killed there would pass for a
   // dead holder of its number.
+  // The word of a dead holder stays until the next one has stored its own, so no number serves a second thread.
   [[nodiscard]] static ASHLAR_INLINE std::uint64_t this_thread() noexcept {
-    static_assert(sizeof(::pthread_t) <= sizeof(std::uint64_t));
-    return detail::process_identity::key() ^
-           std::uint64_t{detail::address_of(reinterpret_cast<void*>(::pthread_self()))};
+    if (ASHLAR_UNLIKELY(thread_number_ == 0))
+      thread_number_ = last_thread_number_.fetch_add(1, detail::memory_order_relaxed) + 1;
+    return detail::process_identity::key() ^ thread_number_;
   }
 
   // Returns: the result of the mutex, which is no longer busy. The system passes the lock of a dead holder on to one
@@ -130,7 +133,6 @@ private:
 
   // One that comes too early, or not at all after a death, costs the others the rest of their sleep.
   ASHLAR_COLD void wake() noexcept {
-    if (has_sleepers_.exchange(0, detail::memory_order_relaxed) == 0) return;
 #if defined(ASHLAR_HAS_KERNEL) && defined(SYS_futex)
     detail::call_kernel(SYS_futex, &has_sleepers_, FUTEX_WAKE, 1, nullptr, nullptr, 0);
 #endif
@@ -145,6 +147,8 @@ private:
   }
 
   static constexpr unsigned most_yields = 16;
+  ASHLAR_OF_THIS_LIBRARY static inline constinit detail::atomic<std::uint64_t> last_thread_number_ = 0;
+  ASHLAR_OF_THIS_LIBRARY static inline constinit ASHLAR_THREAD_LOCAL std::uint64_t thread_number_ = 0;
 
   ::pthread_mutex_t mutex_;
   detail::atomic<std::uint64_t> holder_ = 0;        // a hint of the mutex; 0 for none

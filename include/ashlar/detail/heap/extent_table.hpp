@@ -65,8 +65,7 @@ public:
     calls_->give(*this, gone);
   }
 
-  /// @{ The parts of `take`, `give` and `resize` beside the calls of the upstream, which a caller with a lock makes
-  /// without it, of memory that it has charged until then.
+  /// @{ The parts of `take`, `give` and `resize` beside the calls of the upstream.
   /// Effects: counts memory of the upstream as an extent. Returns: false, without an effect, if the table has no room.
   [[nodiscard]] ASHLAR_COLD bool add(void* p, std::size_t bytes, std::size_t alignment, bool is_segment) noexcept {
     held_bytes_ += bytes;

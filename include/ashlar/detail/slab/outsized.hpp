@@ -46,12 +46,13 @@ private:
   template <class Pool>
   void add(Pool& pool, [[maybe_unused]] const slab_geometry& geometry, [[maybe_unused]] std::size_t bytes,
            [[maybe_unused]] std::size_t alignment) noexcept {
-    if constexpr (IsShared) count_.fetch_add(1, memory_order_relaxed);
-    else count_.store(get() + 1, memory_order_relaxed);
+    std::size_t count = get() + 1;
+    if constexpr (IsShared) count = count_.fetch_add(1, memory_order_relaxed) + 1;
+    else count_.store(count, memory_order_relaxed);
     if constexpr (checking_level >= checking::checked) {
-      if (get() != outsized_blocks::first_reported || pool.live() != 0) return;
+      if (count != outsized_blocks::first_reported || pool.live() != 0) return;
       on_outsized.load(memory_order_relaxed)({.resource = &pool,
-                                              .count = get(),
+                                              .count = count,
                                               .cell_bytes = geometry.cell_bytes(),
                                               .cell_alignment = geometry.cell_alignment(),
                                               .bytes = bytes,

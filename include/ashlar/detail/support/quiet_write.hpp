@@ -145,9 +145,10 @@ private:
 };
 
 /// Effects: writes all of the text, in pieces that a pipe takes as a whole; waits two seconds at most for room, since
-/// the reader of a full pipe may have stopped. Neither SIGPIPE nor SIGXFSZ reaches the program, and `errno` is as
-/// before. Allocates nothing; no point of cancellation on Linux. Returns: 0, or the number of the error that left some
-/// of the text out. Thread safety: any thread; async-signal-safe.
+/// the reader of a full pipe may have stopped; longer only if another writer takes the room that was there. Neither
+/// SIGPIPE nor SIGXFSZ reaches the program, and `errno` is as before. Allocates nothing; no point of cancellation on
+/// Linux. Returns: 0, or the number of the error that left some of the text out. Thread safety: any thread;
+/// async-signal-safe.
 ASHLAR_COLD inline int write_quietly(int descriptor, std::string_view text) noexcept {
   constexpr std::size_t most_bytes = 4096;  // at most PIPE_BUF, which a pipe with room takes without a wait
   constexpr int step_ms = 20, most_waits = 100;

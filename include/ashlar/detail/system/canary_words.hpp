@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The bytes of a canary: of a secret of the process and of their address, so that no byte tells another.
+// The bytes of a canary: of a secret of the process and of their address, so that none is the same in two processes or
+// two places.
 #pragma once
 
 #include <cstddef>

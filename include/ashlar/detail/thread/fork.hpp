@@ -64,14 +64,14 @@ template <class Lock>
 }
 
 #if defined(ASHLAR_HAS_THREAD_POINTER)
-using thread_name = std::uintptr_t;
-[[nodiscard]] inline thread_name this_thread() noexcept { return detail::thread_pointer(); }
+using thread_key = std::uintptr_t;
+[[nodiscard]] inline thread_key this_thread() noexcept { return detail::thread_pointer(); }
 #elif ASHLAR_POSIX
-using thread_name = ::pthread_t;
-[[nodiscard]] inline thread_name this_thread() noexcept { return ::pthread_self(); }
+using thread_key = ::pthread_t;
+[[nodiscard]] inline thread_key this_thread() noexcept { return ::pthread_self(); }
 #else
-using thread_name = int;
-[[nodiscard]] inline thread_name this_thread() noexcept { return 0; }
+using thread_key = int;
+[[nodiscard]] inline thread_key this_thread() noexcept { return 0; }
 #endif
 
 /// The forking thread. The handlers of all libraries run for the same fork: the first one to begin locks, the last one
@@ -98,7 +98,7 @@ public:
   }
 
 private:
-  atomic<thread_name> forking_ = {};
+  atomic<thread_key> forking_ = {};
   atomic<unsigned> begun_ = 0;
 };
 
