@@ -48,9 +48,8 @@ void report(const char* before, const profile_path& path, const char* behind, in
 
 void report_full(const profile_path& path, const profile_tables& of) noexcept {
   detail::panic_line line;
-  line.text("ashlar: the profile '")
-      .text(path.text)
-      .text("' may name frames by modules that were loaded later, since more were loaded than it keeps; frames: ");
+  line.text("ashlar: the profile '").text(path.text).text("' may name frames by modules that were loaded later, ");
+  line.text("since more were loaded than it keeps; frames: ");
   line.number(of.frames_without).text("\n");
   int error_stream = kept_error_stream();
   write_to(error_stream, line.view());
