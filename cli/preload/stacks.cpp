@@ -9,6 +9,7 @@
 #include <span>
 
 #include <dlfcn.h>
+#include <sys/auxv.h>
 
 #include <ashlar/detail/trace/table_chunks.hpp>
 
@@ -108,6 +109,14 @@ ASHLAR_COLD void extend_own_stack(const void* frame) noexcept {
   extend_stack(self.stack, frame);
 }
 
+/// Returns: whether malloc is a function of the program. The loader calls it, and before `main` it may not be ready.
+bool has_program_malloc() noexcept {
+  Dl_info of_malloc{}, of_program{};
+  const void* const headers = reinterpret_cast<const void*>(getauxval(AT_PHDR));
+  return dladdr(dlsym(RTLD_DEFAULT, "malloc"), &of_malloc) != 0 && dladdr(headers, &of_program) != 0 &&
+         of_malloc.dli_fbase == of_program.dli_fbase;
+}
+
 }  // namespace
 
 void start_stacks(bool is_on) noexcept {
@@ -119,7 +128,7 @@ void start_stacks(bool is_on) noexcept {
 }
 
 void prepare_unwinder() noexcept {
-  if (stack_depth == 0) return;
+  if (stack_depth == 0 || has_program_malloc()) return;
   void* warm[4];  // an unwinder may load and allocate at its first use
   void* const library = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
   unwinder found = library == nullptr ? nullptr : reinterpret_cast<unwinder>(dlsym(library, "unw_backtrace"));

@@ -9,6 +9,7 @@ namespace {
 
 alignas(16) char arena[1 << 20];
 size_t used = 0;
+bool has_begun = false;
 
 }  // namespace
 
@@ -21,13 +22,19 @@ void* malloc(size_t bytes) {
   return arena + used - room;
 }
 
-void free(void*) {}
+// An interpreter that reads its heap from a file in main cannot free before.
+void free(void* p) {
+  if (p != nullptr && !has_begun) abort();
+}
 
 }  // extern "C"
 
 #endif
 
 int main(int argc, char** argv) {
+#ifdef RECORD_OWN_MALLOC
+  has_begun = true;
+#endif
   for (int i = argc > 1 ? atoi(argv[1]) : 0; i > 0; --i) {
     void* volatile p = malloc(77);
     free(p);
