@@ -27,7 +27,7 @@ std::vector<verb> all_verbs() {
   return verbs;
 }
 
-/// Returns: `status`, or that of a failure if something printed is lost, as on a full disk, which it reports.
+/// Returns: `status`, or the status of a failure if something printed is lost, as on a full disk, which it reports.
 int printed(std::string_view who, int status) {
   errno = 0;
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;

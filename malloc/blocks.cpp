@@ -48,7 +48,7 @@ ASHLAR_INLINE auto in_heap(ashlar_heap* heap, F f) noexcept {
   return heap != nullptr ? f(*heap) : f(process_heap());
 }
 
-/// Returns: the heap of a block; null: that of the process.
+/// Returns: the heap of a block; null: the process heap.
 [[nodiscard]] ASHLAR_INLINE ashlar_heap* object_of(const void* p) noexcept {
   return has_heaps() ? heap_of_block(p) : nullptr;
 }

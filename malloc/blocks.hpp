@@ -66,7 +66,7 @@ void choose_fast_paths() noexcept;
 [[nodiscard]] void* resize_block(void* p, std::size_t bytes, std::size_t alignment) noexcept;
 /// As `resize_block`, and as glibc: 0 bytes free the block, and the result is null.
 [[nodiscard]] void* reallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept;
-/// @{ Effects: as those of the process heap, for a block of any heap.
+/// @{ Effects: as in the process heap, for a block of any heap.
 void deallocate_slow(void* p) noexcept;
 void deallocate_remote(void* p) noexcept;
 /// @}

@@ -101,7 +101,7 @@ ASHLAR_EXPORT void* pvalloc(std::size_t bytes) noexcept {
 
 ASHLAR_EXPORT std::size_t malloc_usable_size(void* p) noexcept { return drop_in::usable_size(p); }
 
-// Those of ashlar_malloc.h that are the same.
+// Functions of ashlar_malloc.h that are the same.
 ASHLAR_EXPORT_AS("malloc") void* ashlar_malloc(std::size_t bytes);
 ASHLAR_EXPORT_AS("free") void ashlar_free(void* p);
 

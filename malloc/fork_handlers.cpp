@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// pthread_atfork of a shared library that was built with glibc. That of glibc would be linked into it, and calls what
-// musl lacks.
+// pthread_atfork of a shared library that was built with glibc. The one of glibc would be linked into it, and calls
+// what musl lacks.
 #include <cerrno>
 
 #include <pthread.h>

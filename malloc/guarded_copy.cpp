@@ -32,14 +32,14 @@ namespace {
   return room;
 }
 
-// The function of the C library behind that of the same name here, found at its first call.
+// The function of the C library behind the function of the same name here, found at its first call.
 template <class Function>
 class next_function {
 public:
   explicit constexpr next_function(const char* name) noexcept : name_(name) {}
 
   [[nodiscard]] Function* get() noexcept {
-    Function* found = found_.load(ashlar::detail::memory_order_relaxed);  // that of each thread is the same
+    Function* found = found_.load(ashlar::detail::memory_order_relaxed);  // each thread finds the same
     if (found != nullptr) return found;
     found = ashlar::drop_in::find_next<Function>(name_);
     if (found == nullptr) ashlar::detail::panic("ashlar: no C library behind its copies");

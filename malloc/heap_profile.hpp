@@ -47,7 +47,7 @@ public:
   /// Effects: counts a sample. Expects: `p` is a block of at least `bytes` bytes at the start of a slice.
   static void add(const void* p, std::size_t bytes, const caller_frame& caller) noexcept;
 
-  /// Returns: whether the address may be that of a sample.
+  /// Returns: whether a sample may have the address.
   [[nodiscard]] static ASHLAR_INLINE bool may_have(const void* p) noexcept {
     return is_on() && detail::is_aligned(p, detail::slice_bytes);
   }

@@ -24,11 +24,11 @@ namespace ashlar::drop_in {
 /// Effects: ends a heap. Expects: no thread uses it.
 void end_heap(ashlar_heap* heap) noexcept;
 
-/// Returns: whether the pointer is that of a heap that has not ended. It is not read. Complexity: O(heaps), a lock.
+/// Returns: whether the pointer names a heap that has not ended. It is not read. Complexity: O(heaps), a lock.
 [[nodiscard]] bool is_heap(const ashlar_heap* heap) noexcept;
 
-/// Returns: the heap with the address in its memory; null for those of the process heap, and of none. `p` is not read.
-/// Complexity: O(heaps and their threads), a lock for each.
+/// Returns: the heap with the address in its memory; null for addresses of the process heap, and of none. `p` is not
+/// read. Complexity: O(heaps and their threads), a lock for each.
 [[nodiscard]] ashlar_heap* heap_with(const void* p) noexcept;
 /// As `heap_with`, of the heap that a block at `p` would have. Complexity: at level `fast` O(1) without a lock, but for
 /// huge blocks and for addresses outside of the range of the process.

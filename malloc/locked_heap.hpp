@@ -21,9 +21,9 @@
 
 namespace ashlar::drop_in {
 
-/// All threads use the engine in turn, so that a heap needs no part for a thread, and no code but that of the process
-/// heap's engines. Its map names it in their segments (`reported_heap`). Forks wait for its locks.
-/// Thread safety: any thread, unless stated otherwise.
+/// All threads use the engine in turn, so that a heap needs no part for a thread, and no code but the code of the
+/// process heap's engines. Its map names it in their segments (`reported_heap`). Forks wait for its locks. Thread
+/// safety: any thread, unless stated otherwise.
 class locked_heap : public detail::heap_api<locked_heap> {
   using source = detail::extent_resource<detail::process_pages>;
   using engine = detail::owner_engine<source>;
@@ -99,7 +99,7 @@ public:
     return trim_all();
   }
 
-  /// @{ As those of `heap_survey`.
+  /// @{ As in `heap_survey`.
   template <class F>
   void for_each_live(F f) {
     const scope held(lock_);
@@ -117,7 +117,7 @@ public:
   /// @}
 
 private:
-  // The limit is that of the map.
+  // The limit is the map's.
   [[nodiscard]] static heap_options of_engine(heap_options limits) noexcept {
     limits.max_bytes = detail::max_size;
     return limits;

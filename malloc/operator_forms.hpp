@@ -13,7 +13,7 @@ namespace ashlar::drop_in {
   return static_cast<std::size_t>(alignment);
 }
 
-/// @{ Those of this library, under names that no program replaces; `deallocate_by_free` is the delete for them.
+/// @{ The forms of this library, under names that no program replaces; `deallocate_by_free` is the delete for them.
 ASHLAR_OF_THIS_LIBRARY void* new_of_library(std::size_t bytes);
 ASHLAR_OF_THIS_LIBRARY void* new_aligned_of_library(std::size_t bytes, std::align_val_t alignment);
 ASHLAR_OF_THIS_LIBRARY void* new_array_of_library(std::size_t bytes);

@@ -155,8 +155,8 @@ constexpr void end_stats(options& of) noexcept {
   of.profile_interval = static_cast<std::uint32_t>(bytes);
   return true;
 }
-// Not the signals that no handler can have, those of glibc's own threads, and those of a fault, which would come again
-// after the handler.
+// Not the signals that no handler can have, signals of glibc's own threads, and signals of a fault, which would come
+// again after the handler.
 [[nodiscard]] constexpr bool may_write_profile(std::uint32_t signal) noexcept {
   constexpr std::uint32_t cancel = 32, set_ids = 33;
   for (const std::uint32_t other :

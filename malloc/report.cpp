@@ -26,7 +26,7 @@ namespace ashlar::drop_in {
 
 namespace {
 
-// The file of the process, whose first lines are short. Its figures are those of the kernel, of which `ru_maxrss`
+// The file of the process, whose first lines are short. Its figures are the kernel's, of which `ru_maxrss`
 // counts the program before an exec too.
 [[nodiscard]] std::string_view status_of_process(std::span<char> into) noexcept {
   const int file = files::open("/proc/self/status", O_RDONLY);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Blocks of the pool of guarded ones in place of those of the heap.
+// Blocks of the pool of guarded ones in place of blocks of the heap.
 #include "malloc/sampled_blocks.hpp"
 
 #include <cstddef>

@@ -15,7 +15,7 @@
 namespace ashlar::drop_in {
 
 /// Returns: the allocations that a cell of the process heap stands for which the fast path did not find: at a sampled
-/// address those of about 64 KiB of its size, else itself.
+/// address the calls of about 64 KiB of its size, else itself.
 [[nodiscard]] ASHLAR_INLINE std::int32_t allocations_of_missed(void* cell) noexcept {
   if (ASHLAR_LIKELY(!detail::is_sampled(cell)) || cell == nullptr) return 1;
   const std::size_t size_class = detail::segment::owner_of(cell);
@@ -23,7 +23,7 @@ namespace ashlar::drop_in {
 }
 
 /// The functions below are called last by those that they take the place of, or in a `caller_scope`: so their caller is
-/// that of malloc.
+/// the one of malloc.
 /// @{ After `counts_down`. Returns: a block of the pool if the allocation is a sample, else as without.
 [[nodiscard]] void* sample_cell(std::size_t bytes) noexcept;
 [[nodiscard]] void* sample_aligned(std::size_t bytes, std::size_t alignment) noexcept;

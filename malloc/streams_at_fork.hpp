@@ -14,7 +14,7 @@ namespace ashlar::drop_in {
 ///     fork:         list of streams --handlers-> heap
 ///
 /// The lock is recursive. A process of one thread takes none, as in glibc.
-/// Effects: installs the handlers, once. Those of the heap are installed before: then they run inside of these.
+/// Effects: installs the handlers, once. The handlers of the heap are installed before: then they run inside of these.
 ASHLAR_OF_THIS_LIBRARY void hold_streams_over_forks() noexcept;
 
 }  // namespace ashlar::drop_in

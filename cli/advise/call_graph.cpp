@@ -21,7 +21,7 @@ constexpr const char* without_stack = "no call stack";
 struct graph_frame {
   std::uint32_t parent = 0;
   std::uint32_t name = 0;
-  std::array<std::uint64_t, 4> sums{};  ///< Objects, bytes, temporary and never freed ones, with those of callees.
+  std::array<std::uint64_t, 4> sums{};  ///< Objects, bytes, temporary and never freed ones, with the sums of callees.
   std::int64_t live = 0;
   std::int64_t most_live = 0;
 };
@@ -137,7 +137,7 @@ private:
     return kept;
   }
 
-  /// Returns: the callee of that name, a new one if there is none. The empty name is that of all calls left out.
+  /// Returns: the callee of that name, a new one if there is none. The empty name stands for all calls left out.
   std::uint32_t callee(std::uint32_t caller, const std::string& name) {
     const auto [at, is_new] = by_name_.try_emplace({caller, name}, static_cast<std::uint32_t>(graph_.calls.size()));
     if (is_new) graph_.calls.push_back({.parent = caller, .name = name});

@@ -43,7 +43,7 @@ public:
   static constexpr std::uint32_t most_depth = 16;
   static constexpr std::size_t most_levels = 6;
 
-  /// The stacks of one trace: its ids to those of the tree, 0 for none.
+  /// The stacks of one trace: its ids to ids of the tree, 0 for none.
   using stack_ids = std::vector<std::uint32_t>;
 
   /// Effects: adds every stack of a trace. Expects: `finish` was not called.

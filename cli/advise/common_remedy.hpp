@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// One remedy for sites that cannot be changed one by one: those of one container, or of one call of free.
+// One remedy for sites that cannot be changed one by one: sites of one container, or of one call of free.
 #pragma once
 
 #include <cstddef>

@@ -19,7 +19,7 @@ namespace ashlar::cli {
 
 namespace {
 
-/// The remedy is in the function that owns the objects; those of its callers are of another container.
+/// The remedy is in the function that owns the objects; objects of its callers are of another container.
 bool is_scoped(remedy r) { return r == remedy::inline_buffer || r == remedy::scratch || r == remedy::arena; }
 
 /// Chooses where memory comes from. A pool does too, but serves every caller.

@@ -13,7 +13,7 @@ namespace {
 
 enum class growth { none, early, middle, late };
 
-/// Returns: when the live bytes grew to those of the end, by the quarters of the run.
+/// Returns: when the live bytes grew to the live bytes of the end, by the quarters of the run.
 growth growth_of(const std::vector<std::uint64_t>& live, std::uint64_t at_end) {
   if (live.size() < 4) return growth::none;
   const auto end = static_cast<double>(at_end);

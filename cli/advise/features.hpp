@@ -43,8 +43,8 @@ struct thread_set {
     any = is_in_trace_ = true;
     pairs_ += (trace_ << 32 | thread) * 0x9E37'79B9'7F4A'7C15U;
   }
-  /// Effects: adds those of another site of the same traces. If the two were not in the same traces, they count as
-  /// several.
+  /// Effects: adds the features of another site of the same traces. If the two were not in the same traces, they count
+  /// as several.
   void add(const thread_set& others) noexcept {
     several = several || others.several || (any && others.any && pairs_ != others.pairs_);
     if (others.any && !any) *this = others;

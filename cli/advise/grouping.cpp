@@ -79,8 +79,8 @@ public:
   }
 
 private:
-  /// Returns: the node if its objects live long; else those of its callers whose objects do, if they are a quarter of
-  /// the calls at least and worth a group, since all the others look for their callers too.
+  /// Returns: the node if its objects live long; else the nodes of its callers whose objects do, if they are a quarter
+  /// of the calls at least and worth a group, since all the others look for their callers too.
   std::vector<std::uint32_t> pick(std::uint32_t node, std::vector<ungrouped_site>& ungrouped) const {
     const site_features& f = seen_.of(node);
     if (f.peak_bytes < least_site_bytes || tree_.nodes()[node].depth > most_routed_depth) return {};
@@ -113,7 +113,7 @@ struct site_kind {
   bool dies_together = false;
   int survives = 0;       ///< The last births of the trace: no object, some, or half of all at least.
   int stays = 0;          ///< To the end of the trace, likewise.
-  int batches = 0;        ///< Of a trace, by powers of four: those of another number outlive each other.
+  int batches = 0;        ///< Of a trace, by powers of four: sites with another number outlive each other.
   double last_death = 0;  ///< Of the only batch of a trace, as a share of its births.
   double live_bytes = 0;  ///< Of the program, at the mean death of the only batch.
 };

@@ -49,7 +49,7 @@ struct site_groups {
 /// Returns: the groups, and the sites without one though `group_obstacle` has none, unless their chains are longer than
 /// `most_routed_depth`. A site is one return address, or a longer chain where
 /// the callers' objects have other lifetimes; its objects are long-lived. Sites with cells of one size that live alike
-/// share a pool; those of several sizes that die in batches share an arena. No site shares with one that it outlives.
+/// share a pool; sites of several sizes that die in batches share an arena. No site shares with one that it outlives.
 [[nodiscard]] site_groups group_sites(const call_tree& tree, const site_observer& seen, const advice_limits& limits);
 
 }  // namespace ashlar::cli

@@ -18,8 +18,8 @@ struct stack_totals {
   study::amount never_freed;
 };
 
-/// Each bin shows one moment, that of its most live bytes, so that no peak is lost. It is stored as the difference from
-/// the moment of the bin before, by stack:
+/// Each bin shows one moment, the moment of its most live bytes, so that no peak is lost. It is stored as the
+/// difference from the moment of the bin before, by stack:
 ///
 ///     live bytes of a stack in bin i = sum of its differences in the bins 0 to i
 ///

@@ -57,7 +57,7 @@ private:
   [[nodiscard]] int run(advice& a, const call_tree& tree, route_plan& plan, const std::string& plan_path);
 
   measure_options options_;
-  bool is_recorded_ = false;        // the command: its time is that of the trace
+  bool is_recorded_ = false;        // the command: its time is the trace's
   std::string file_;                // the program's
   std::vector<std::string> notes_;  // for the page
   std::optional<process_apart> apart_;

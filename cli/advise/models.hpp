@@ -23,7 +23,7 @@ struct pool_model {
   std::uint64_t held_bytes = 0;
   std::uint64_t holes = 0;  ///< Cells without an object at the moment of the most objects.
 
-  /// `peak_objects`: the most that were alive at once. `alignment`: of the cells, in bytes; those of a multiple of 16
+  /// `peak_objects`: the most that were alive at once. `alignment`: of the cells, in bytes; cells of a multiple of 16
   /// bytes are aligned to 16 anyhow.
   [[nodiscard]] static pool_model of(std::uint64_t largest_bytes, std::uint64_t peak_objects,
                                      std::uint64_t alignment = 8) noexcept {

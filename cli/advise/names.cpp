@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tells the program's functions from those of the standard library, and containers by their functions.
+// Tells the program's functions from functions of the standard library, and containers by their functions.
 #include "cli/advise/names.hpp"
 
 #include <array>

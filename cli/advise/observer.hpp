@@ -43,7 +43,7 @@ public:
   /// `tree` is finished and outlives this, as does `history`, to which all objects are told unless it is null.
   explicit site_observer(const call_tree& tree, live_history* history = nullptr);
 
-  /// `ids` leads the trace's stacks to those of the tree; it outlives the trace.
+  /// `ids` leads the trace's stacks to the stacks of the tree; it outlives the trace.
   void begin_trace(const call_tree::stack_ids& ids);
   void add(const trace::event& e);
   void end_trace();

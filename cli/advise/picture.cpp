@@ -171,7 +171,7 @@ page_pins pins_of(std::size_t site, const advice& a) {
   const site_features& f = *a.sites[site].features;
   page_pins pins{.site = site, .needed = f.peak_bytes / advice_page_bytes + 1};
   pins.long_lived = static_cast<double>(long_lived(f, a.limits)) / static_cast<double>(f.allocated.objects);
-  // As many of the pages as of the objects at once: those of other times are free.
+  // As many of the pages as of the objects at once: pages of other times are free.
   const double at_once = static_cast<double>(f.peak_objects) / static_cast<double>(f.allocated.objects);
   const auto spread = static_cast<std::uint64_t>(static_cast<double>(f.spread_pages) * at_once);
   pins.kept = std::max(pins.needed, std::min(pinned_pages(f, a.features), spread));

@@ -27,7 +27,7 @@ bool has_container(const advised_site& s) { return s.request.kind != container_k
 struct free_call {
   std::string place;   ///< As text; empty: it is none of the program's.
   std::string alone;   ///< Its identity.
-  std::string called;  ///< The same, with that of the call of its function.
+  std::string called;  ///< The same, with the name of the call of its function.
 };
 
 free_call free_call_of(std::uint32_t death, const call_tree& tree, site_names& names) {

@@ -3,8 +3,8 @@
 // frees.
 //
 //     ~value: free(text)     frees the blocks of both sites, under one caller: they have one remedy, or none
-//     xfree(p) <- close      frees those of one site
-//              <- reset      frees those of the other: each has a remedy of its own, told in the callers of xfree
+//     xfree(p) <- close      frees blocks of one site
+//              <- reset      frees blocks of the other: each has a remedy of its own, told in the callers of xfree
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ using owner_finder = std::function<std::pair<std::string, double>(std::uint32_t 
 /// Effects: a site whose remedy changes how its blocks are freed keeps it if no other site's blocks are freed by the
 /// same call, or if these have the same remedy; else all of them get one that serves all, or none. Its evidence names
 /// them. Two calls are the same if they stand in one line, and so do the calls of their functions. Complexity: O(pairs
-/// of stacks of birth and death), and the names of those of death.
+/// of stacks of birth and death), and the names of stacks of death.
 void join_shared_frees(std::vector<advised_site>& sites, const call_tree& tree, const site_observer& seen,
                        site_names& names, const owner_finder& owner_of, const advice_limits& limits);
 

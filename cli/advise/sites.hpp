@@ -23,7 +23,7 @@ struct site_trial {
   trial_result found = trial_result::none;
   std::string text;                      ///< The effect of its group, or why it has none; empty: nothing was measured.
   double log_ratio = 0;                  ///< Unless nothing was tried.
-  std::vector<std::size_t> groups = {};  ///< Those of the plan that were measured together; empty: nothing was tried.
+  std::vector<std::size_t> groups = {};  ///< Groups of the plan that were measured together; empty: nothing was tried.
 };
 
 /// The pool of a container that several sites allocate for.

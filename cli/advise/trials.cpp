@@ -87,7 +87,7 @@ chain_map groups_by_chain(const route_plan& plan) {
 /// A site and a group that have calls in common.
 struct shared_calls {
   std::size_t group = 0;
-  bool some = false;  ///< The group has those of some of the site's callers alone.
+  bool some = false;  ///< The group has objects of some of the site's callers alone.
 };
 
 std::optional<shared_calls> group_of_site(const std::vector<route_frame>& chain, const chain_map& groups) {

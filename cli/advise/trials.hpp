@@ -10,10 +10,10 @@
 
 namespace ashlar::cli {
 
-/// Effects: each group of `a.plan` gets its effect, or that of the whole plan if no group was measured for itself; each
-/// site gets that of its group, or the reason why nothing was tried for it. Sites with a remedy are sorted by it, and
-/// `a.order` describes the order. `data`: of `remedy_json`. `plan_failure`: why no group is left of a plan; empty: it
-/// does not fail.
+/// Effects: each group of `a.plan` gets its effect, or the effect of the whole plan if no group was measured for
+/// itself; each site gets the effect of its group, or the reason why nothing was tried for it. Sites with a remedy are
+/// sorted by it, and `a.order` describes the order. `data`: of `remedy_json`. `plan_failure`: why no group is left of a
+/// plan; empty: it does not fail.
 void add_trials(advice& a, const call_tree& tree, const nlohmann::json& data, const std::string& plan_failure);
 
 }  // namespace ashlar::cli

@@ -133,7 +133,7 @@ json remedies_json(const advice_page& page) {
 
 json sites_json(const advice_page& page, const data_budget& budget, name_column& names) {
   const std::size_t all = budget.sites, whole = budget.whole_sites;
-  json estimates = json::array();  // where the estimate is not that of all calls
+  json estimates = json::array();  // where the estimate is not of all calls
   for (std::size_t i = 0; i < std::min(page.sites.size(), all); ++i) {
     const page_site& s = page.sites[i];
     const double of_calls = static_cast<double>(s.allocated.objects) * page.pair_ns;

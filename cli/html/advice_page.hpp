@@ -129,7 +129,7 @@ struct advice_page {
   std::string headline;          ///< In a sentence: a measured verdict first, if there is one.
   std::string use;               ///< Further lines of a measured verdict.
   std::string measured;          ///< The lines of its remedies; empty: nothing was measured.
-  std::vector<bar_row> effects;  ///< Measured remedies: time by that of the program as it is.
+  std::vector<bar_row> effects;  ///< Measured remedies: time by the time of the program as it is.
   std::string summary;           ///< The sites with a remedy, unless that is the headline.
   std::vector<page_proposal> proposals;
   std::vector<std::string> no_code;  ///< Remedies without a change of code.

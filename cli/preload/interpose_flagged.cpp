@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // mallocx and its relatives of a program that is linked with jemalloc: served by its own, and noted. In a program
-// without them they stand on malloc, as those of libashlar.
+// without them they stand on malloc, as in libashlar.
 #include <cstring>
 
 #include <ashlar/detail/support/algorithm.hpp>

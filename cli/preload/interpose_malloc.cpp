@@ -109,7 +109,7 @@ ASHLAR_EXPORT void* valloc(std::size_t bytes) noexcept {
   return recorder::note_aligned(real.valloc(bytes), bytes, recorder::page_bytes());
 }
 
-/// By valloc: jemalloc has no pvalloc, and that of the C library makes a block of another malloc.
+/// By valloc: jemalloc has no pvalloc, and the one of the C library makes a block of another malloc.
 ASHLAR_EXPORT void* pvalloc(std::size_t bytes) noexcept {
   const std::size_t unit = recorder::page_bytes();
   const std::size_t whole = bytes < ashlar::detail::max_size - unit ? ashlar::detail::align_up(bytes, unit) : bytes;

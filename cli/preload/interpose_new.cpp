@@ -53,7 +53,7 @@ constinit next_delete_form<std::align_val_t, nothrow>
   return address != nullptr && dladdr(address, &info) != 0 ? info.dli_fbase : nullptr;
 }
 
-/// The objects whose operator new is a malloc, and operator delete a free: those of the C++ library and of malloc.
+/// The objects whose operator new is a malloc, and operator delete a free: objects of the C++ library and of malloc.
 struct known_objects {
   const void* ours = object_of(&next_new);
   const void* none = nullptr;
@@ -69,7 +69,7 @@ struct known_objects {
 };
 
 /// The service of new and delete. By malloc and free, if all other definitions do the same: then new is noted as new,
-/// and nothing else. By the next definitions, if the program brings one form of its own: those of the C++ library call
+/// and nothing else. By the next definitions, if the program brings one form of its own: forms of the C++ library call
 /// it where the standard has it so.
 bool choose_direct() noexcept {
   const inside_recorder inside;

@@ -87,7 +87,7 @@ void on_thread_exit(void*) noexcept {
 }
 
 /// Locks of other threads at the fork stay locked in the child forever. The recorder resets its own locks there; it
-/// must not wait for those of the loader and of libunwind.
+/// must not wait for locks of the loader and of libunwind.
 void before_fork() noexcept {
   const inside_recorder inside;
   has_other_threads = single_threaded == nullptr || *single_threaded == 0;

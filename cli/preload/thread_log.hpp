@@ -32,7 +32,7 @@ struct thread_log {
   thread_log* next_free = nullptr;
   bool in_use = false;
   detail::trace_io::record records[log_records + spare_records];
-  known_stacks stacks;  ///< Of the owner; those of owners before it do no harm.
+  known_stacks stacks;  ///< Of the owner; stacks of owners before it do no harm.
 
   /// Effects: appends `r`. Returns: whether the log is full now.
   [[nodiscard]] ASHLAR_INLINE bool append(const detail::trace_io::record& r) noexcept {

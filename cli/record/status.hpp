@@ -41,7 +41,7 @@ private:
   recorder::recording_status* page_ = nullptr;
 };
 
-/// Returns: the reason why the recorder stopped before the program; `error` is that of a trace's header.
+/// Returns: the reason why the recorder stopped before the program; `error` is the one in a trace's header.
 [[nodiscard]] std::string describe_write_error(int error);
 
 }  // namespace ashlar::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Reads the headers of a fresh trace and counts its contents, and those of the traces beside it.
+// Reads the headers of a fresh trace and counts its contents, and the contents of the traces beside it.
 #include "cli/record/summary.hpp"
 
 #include <algorithm>

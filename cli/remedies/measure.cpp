@@ -173,7 +173,7 @@ private:
     return 1 + static_cast<std::size_t>(std::find(numbers.begin(), numbers.end(), remedy) - numbers.begin());
   }
 
-  /// The screen in its share of the budget, and as many pairs for each group in that of the groups.
+  /// The screen in its share of the budget, and as many pairs for each group in the share of the groups.
   void want_larger_budget() {
     const auto groups = static_cast<double>(request_->routes.groups.size());
     const auto rounds = static_cast<double>(std::max(all_.least_rounds, least_pairs));

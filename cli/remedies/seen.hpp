@@ -13,7 +13,7 @@ namespace ashlar::cli {
 struct seen_effect {
   double detectable = 0;   ///< As a share: the interval excludes 0 with 80 %.
   std::size_t pairs = 0;   ///< Of the trials that it is the median of.
-  bool of_groups = false;  ///< Those of groups of the plan; else of remedies for the whole program.
+  bool of_groups = false;  ///< Effects of groups of the plan; else of remedies for the whole program.
 };
 
 /// Returns: what a further remedy would have shown, tried as the others were: the median of the groups, or of the

@@ -22,7 +22,7 @@ struct candidate_results {
 };
 
 /// Effects: starts a process with the library in front. Throws: `std::runtime_error` with the reason, if its malloc is
-/// not that of the library, as the dynamic linker starts a program without a library that it cannot load.
+/// not of the library, as the dynamic linker starts a program without a library that it cannot load.
 void expect_malloc(const candidate& who);
 
 /// Returns: the measurements of the process. Throws: `std::runtime_error` with the reason if there are none.

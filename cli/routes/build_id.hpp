@@ -11,7 +11,7 @@ namespace ashlar::cli {
 /// Returns: the build id of an ELF file in lower-case hexadecimal; empty for other files and without one.
 [[nodiscard]] std::string build_id_of(const std::string& path);
 
-/// Effects: the program's sites are those of the file `program`, by its absolute path, which may have been moved since
+/// Effects: the program's sites are sites of the file `program`, by its absolute path, which may have been moved since
 /// the plan was made. Returns: the reason why the plan is not for that program, an ELF file, or not for the libraries
 /// that stand in the places of those it was made for; empty if it is for them. A plan without groups is for all
 /// programs.

@@ -37,7 +37,7 @@ namespace {
 // The numbers of registers in the tables of x86-64.
 constexpr std::uint64_t rbp = 6, rsp = 7;
 
-/// Returns: whether the operations are one register plus an offset, which is that of rbp or rsp.
+/// Returns: whether the operations are one register plus an offset, which is rbp's or rsp's.
 bool read_cfa(Dwarf_Frame* frame, frame_step& to) {
   Dwarf_Op* operations = nullptr;
   std::size_t n = 0;

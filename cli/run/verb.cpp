@@ -52,7 +52,7 @@ int complain_of_level(const std::string& level) {
                   exit_usage);
 }
 
-/// Returns: the options that are set already, then those of the command line, which the library reads later.
+/// Returns: the options that are set already, then the options of the command line, which the library reads later.
 std::string option_list(const command& c) {
   const char* const before = std::getenv(options_variable);
   std::string all = before == nullptr ? "" : before;

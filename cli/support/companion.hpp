@@ -34,8 +34,8 @@ inline constexpr std::array<malloc_library, 3> malloc_libraries{{
 /// Returns: the command that runs a program under this library; empty if no `ashlar run` takes it.
 [[nodiscard]] std::string run_command_of(const std::string& library);
 
-/// Returns: the value of LD_PRELOAD with `library` before those of `before`, which may be null. Only the recorder stays
-/// in front: it hands calls on to the next malloc. A build of the malloc for another level is left out.
+/// Returns: the value of LD_PRELOAD with `library` before the libraries of `before`, which may be null. Only the
+/// recorder stays in front: it hands calls on to the next malloc. A build of the malloc for another level is left out.
 [[nodiscard]] std::string preload_list(const std::string& library, const char* before);
 
 }  // namespace ashlar::cli

@@ -11,7 +11,7 @@ enum class program_kind {
   is_static,      ///< No loader, so nothing is preloaded.
   is_privileged,  ///< Set-uid, set-gid or with capabilities: the loader preloads nothing.
   other_class,    ///< For a processor or word size other than this command's.
-  own_malloc,     ///< Defines malloc, which precedes that of a library.
+  own_malloc,     ///< Defines malloc, which precedes the malloc of a library.
   is_sanitized,   ///< Built with a sanitizer of addresses, memory or threads, which has a malloc of its own.
   is_over_musl    ///< Its C library is musl: it does not load what needs names of glibc.
 };

@@ -68,7 +68,7 @@ public:
 
   [[nodiscard]] bool exists() const noexcept { return descriptor_ >= 0; }
 
-  /// Returns: whether owner and permissions are now those of the file.
+  /// Returns: whether owner and permissions are now the file's.
   [[nodiscard]] bool take_owner(const struct stat& of) noexcept {
     owner_ = of;
     struct stat own{};

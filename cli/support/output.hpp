@@ -30,7 +30,7 @@ void expect_writable(const std::string& path);
 /// Returns: whether two texts written to these paths would get to one file or stream.
 [[nodiscard]] bool is_same_output(const std::string& a, const std::string& b);
 
-/// Throws: `std::runtime_error` if the file that an option names is that of an input, which it would replace. `role`:
+/// Throws: `std::runtime_error` if the file that an option names is an input, which it would replace. `role`:
 /// of the input, as in "trace". An empty path is none.
 void expect_other_file(const std::string& output, const std::string& input, const std::string& role);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Escapes are those of C.
+// Escapes are as in C.
 #include "cli/support/printable.hpp"
 
 #include <fmt/format.h>

@@ -7,7 +7,8 @@
 
 namespace ashlar::cli {
 
-/// Returns: the text with control characters as escapes: \n, \t, \x1b; those of two bytes, from U+0080 to U+009F, as
+/// Returns: the text with control characters as escapes: \n, \t, \x1b; characters of two bytes, from U+0080 to U+009F,
+/// as
 /// \u009b. Of its own result: the same.
 [[nodiscard]] std::string printable(std::string_view text);
 

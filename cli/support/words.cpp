@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Quotes are those of the shell.
+// Quotes are as in the shell.
 #include "cli/support/words.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Distinguishes the user time of a program's own code from that of its malloc, by samples of the program counter.
+// Distinguishes the user time of a program's own code from the time of its malloc, by samples of the program counter.
 #pragma once
 
 #include <cstddef>

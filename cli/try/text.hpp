@@ -25,7 +25,7 @@ struct predicted_change {
 [[nodiscard]] std::vector<std::string> try_verdicts(const trials& tried);
 /// Returns: the command with the best malloc, or the advice to change nothing.
 [[nodiscard]] std::string try_conclusion(const trials& tried);
-/// Returns: the notes of each experiment, those of all alike once, and reasons for a difference between prediction and
+/// Returns: the notes of each experiment, notes of all alike once, and reasons for a difference between prediction and
 /// measurement.
 [[nodiscard]] std::vector<std::string> try_notes(const trials& tried, const trace_predictions& predictions);
 [[nodiscard]] nlohmann::json try_json(const trials& tried, const trace_predictions& predictions);

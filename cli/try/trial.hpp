@@ -40,7 +40,7 @@ using trial_progress = std::function<void(const std::string& name, const std::st
 [[nodiscard]] trials try_all(const experiment_plan& setting, const std::vector<prediction>& candidates,
                              const trial_progress& progress);
 
-/// Returns: 1 if a malloc failed, else that of `unfit` or, if none is better, of `inconclusive`; else 0.
+/// Returns: 1 if a malloc failed, else the status of `unfit` or, if none is better, of `inconclusive`; else 0.
 [[nodiscard]] int exit_status_of(const trials& tried) noexcept;
 
 }  // namespace ashlar::cli

@@ -98,7 +98,7 @@ private:
   std::vector<double> again_values_;
 };
 
-/// As that of a plan that `ashlar advise` has measured.
+/// As of a plan that `ashlar advise` has measured.
 nlohmann::json evidence_of(const mean_interval& effect, std::size_t pairs) {
   const median_interval ratio = effect.ratio();
   return {{"ratio", ratio.median},

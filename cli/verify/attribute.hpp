@@ -30,7 +30,7 @@ struct attribution {
   paired_effect itself = {};  ///< A against A.
 };
 
-/// That of `ashlar verify`.
+/// The seed of `ashlar verify`.
 inline constexpr double attribution_error = 0.01;
 
 /// `error`: the chance that any of the intervals misses.

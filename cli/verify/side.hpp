@@ -42,8 +42,8 @@ inline constexpr const char* input_mark = "{}";
 /// as it is, if `path` is empty.
 [[nodiscard]] std::vector<std::string> command_on(const program_side& side, const std::string& path);
 
-/// Returns: the files, and those of each folder in the order of their names. Throws: `std::runtime_error` for a path
-/// without a file, or an empty folder.
+/// Returns: the files, and the files of each folder in the order of their names. Throws: `std::runtime_error` for a
+/// path without a file, or an empty folder.
 [[nodiscard]] std::vector<std::string> input_files(const std::vector<std::string>& paths);
 
 }  // namespace ashlar::cli

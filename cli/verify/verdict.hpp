@@ -18,7 +18,7 @@ namespace ashlar::cli {
 /// `incomplete`: spans were to be compared, and were not, or in too few pairs to tell a worse tail.
 enum class verdict { better, equivalent, worse, inconclusive, incomplete, unfit };
 
-// Exit statuses beside those of all verbs.
+// Exit statuses beside the statuses of all verbs.
 inline constexpr int exit_worse = 3;
 inline constexpr int exit_inconclusive = 4;
 inline constexpr int exit_unfit = 5;  ///< A differs from itself: no verdict from this machine.

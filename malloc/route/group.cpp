@@ -242,7 +242,7 @@ bool group::wants_calls_again() noexcept {
   return !takes_calls_.exchange(true, detail::memory_order_relaxed);
 }
 
-// Of an arena's dead blocks the sizes are unknown: they are taken to be as large as the live ones, and those of a
+// Of an arena's dead blocks the sizes are unknown: they are taken to be as large as the live ones, and the blocks of a
 // pool's live blocks as large as the samples.
 group_usage group::usage() const noexcept {
   const std::size_t of_cell = detail::min(sampled_bytes_ / sampled_, cell_bytes_);

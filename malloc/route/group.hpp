@@ -17,7 +17,7 @@
 
 namespace ashlar::route {
 
-/// What a group has done; figures may be those of different moments.
+/// What a group has done; figures may be of different moments.
 struct group_figures {
   std::size_t chunks = 0, most_chunks = 0;
   std::size_t pinned_when_given_up = 0;  ///< bytes
@@ -39,7 +39,7 @@ struct group_usage {
 ///     slice: | chunk 0 | chunk 1 | … | mapped | nothing |      heads: | head 0 | head 1 | … | nothing |
 ///
 /// Nothing is reserved: the system is asked for memory at the end of what there is. So address space and limits on it
-/// are those of the chunks alone, and a slice ends where another mapping is.
+/// are of the chunks alone, and a slice ends where another mapping is.
 ///
 /// Guard: where the group takes a chunk, at each growth by a 16th of its most chunks, what its chunks hold is counted:
 /// live blocks, and what is pinned beside them, which is neither live nor never used. What requests leave of a pool's

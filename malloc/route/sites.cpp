@@ -236,7 +236,7 @@ void fill_filter(bool looks_at_all) noexcept {
   return false;
 }
 
-/// Effects: publishes a table, that of before if the modules lie as they did then. So a module that comes and goes at
+/// Effects: publishes a table, the former one if the modules lie as they did then. So a module that comes and goes at
 /// one place takes no further memory. Expects: the lock is held.
 void publish_sites() noexcept {
   if (const site_table* const before = table_of_before(); before != nullptr)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The start of the router, after that of libashlar and before all other constructors, and its report at exit.
+// The start of the router, after the start of libashlar and before all other constructors, and its report at exit.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The functions of libashlar behind those of this library: its objects with the names of their exports changed.
+// The functions of libashlar behind the functions of this library: its objects with the names of their exports changed.
 #pragma once
 
 #include <cstddef>
