@@ -156,6 +156,7 @@ public:
     while (segment* const cell = cache_.pop()) free_.push(0, cell);
   }
   void join_spare() noexcept { touch(); }
+  void end_quarantine() noexcept { touch(); }
   template <class F>
   void for_each_live(F) {
     touch();
