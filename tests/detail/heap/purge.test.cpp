@@ -153,12 +153,13 @@ TEST_F(purge_in_time, purges_beside_frees_of_others) {
   ashlar::detail::purge<page_resource> little{spans, small, huge, 0, 60};
   fill(13);
   for (; !held.empty(); held.pop_back()) little.on_freed(spans.give_block(held.back()) * slice_bytes, lists);
-  for (int i = 0; i < 40 && spare() != 0; ++i) {
+  constexpr std::size_t freed_between_looks = std::size_t{1} << 20;  // so much may have been in use meanwhile
+  for (int i = 0; i < 400 && spare() > freed_between_looks; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     little.on_arrived(ashlar::detail::segment_bytes, lists);
-    little.on_freed(std::size_t{1} << 20, lists);
+    little.on_freed(freed_between_looks, lists);
   }
-  EXPECT_EQ(spare(), 0u);
+  EXPECT_LE(spare(), freed_between_looks);
 }
 
 TEST_F(purge_test, keeps_as_much_as_is_live_and_the_retention_limit) {
