@@ -48,8 +48,8 @@ TEST(heap_statistics, sums_live_blocks_by_class) {
   EXPECT_EQ(sums.huge.live_blocks, 1u);
   EXPECT_GE(sums.huge.live_bytes, 5'000'000u);
   EXPECT_EQ(sums.all.live_blocks, 177u);
-  EXPECT_EQ(sums.segments, 1u);
-  EXPECT_EQ(sums.head_bytes, ashlar::detail::first_slice * slice_bytes);
+  EXPECT_LE(sums.segments, 2u) << "the first might not become longer";
+  EXPECT_EQ(sums.head_bytes, sums.segments * ashlar::detail::first_slice * slice_bytes);
   EXPECT_EQ(sums.free_bytes, 0u) << "nothing has been joined with what is free";
   EXPECT_EQ(sums.held_bytes, heap.held_bytes());
   EXPECT_TRUE(sums.invariant());
