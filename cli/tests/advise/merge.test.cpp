@@ -238,7 +238,7 @@ TEST(pools, are_not_for_two_objects) {
       scene s;
       const auto few = s.stack({0x1100}), many = s.stack({0x1200});
       std::vector<std::uint64_t> live;
-      for (std::uint64_t i = 0; i < 4000; ++i) {
+      for (std::uint64_t i = 0; i < 1200; ++i) {
         live.push_back(s.allocate(8 + 8 * (i % sizes), few));
         for (int k = 0; k < 200; ++k) s.free(s.allocate(1000, many));
         if (live.size() < most) continue;
