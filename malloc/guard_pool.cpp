@@ -70,11 +70,6 @@ private:
   bool is_held_ = false;
 };
 
-void fill(std::byte* from, std::byte* to) noexcept {
-  detail::for_each_canary(
-      from, to, [](std::byte* at, const unsigned char* canary, std::size_t bytes) { std::memcpy(at, canary, bytes); });
-}
-
 }  // namespace
 
 /// The table of the window, behind its head.
@@ -153,8 +148,8 @@ ASHLAR_COLD void* guard_pool::take(std::size_t bytes, std::size_t alignment, con
   std::byte* const page = in.page_of(slot);
   std::byte* const end = page + in.page;
   std::byte* const start = random_of_thread() % 256 < 128 ? page : detail::align_down(end - bytes, alignment);
-  fill(page, start);
-  fill(start + bytes, end);
+  detail::fill_with_canary(page, start);
+  detail::fill_with_canary(start + bytes, end);
   guarded_block& block = in.blocks[slot];
   block.start = start;
   block.bytes = bytes;

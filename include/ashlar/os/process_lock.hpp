@@ -7,7 +7,6 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/detail/support/atomics.hpp>
-#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/held_locks.hpp>
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/kernel.hpp>

@@ -137,9 +137,7 @@ inline void write_canary(void* p, std::size_t bytes, std::size_t end) noexcept {
   if constexpr (keeps_canaries) {
     auto* const data = static_cast<std::byte*>(p);
     mark_readable(data + bytes, end - bytes);
-    detail::for_each_canary(
-        data + bytes, data + end,
-        [](std::byte* at, const unsigned char* canary, std::size_t count) { std::memcpy(at, canary, count); });
+    detail::fill_with_canary(data + bytes, data + end);
   }
 }
 

@@ -62,4 +62,10 @@ ASHLAR_INLINE void for_each_canary(Byte* from, Byte* to, F f) noexcept {
   }
 }
 
+/// Effects: writes the canary to a range.
+inline void fill_with_canary(std::byte* from, std::byte* to) noexcept {
+  detail::for_each_canary(
+      from, to, [](std::byte* at, const unsigned char* canary, std::size_t count) { std::memcpy(at, canary, count); });
+}
+
 }  // namespace ashlar::ASHLAR_ABI::detail
