@@ -6,7 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <set>
+#include <string>
+#include <string_view>
 #include <system_error>
+#include <vector>
 
 #include <ashlar/detail/trace/index.hpp>
 #include <ashlar/trace/source.hpp>
@@ -21,12 +24,31 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t most_listed = 4;
 
-bool is_sibling(const fs::directory_entry& entry, const std::string& name, fs::file_time_type start) {
+/// The name of a trace around the process id: "t-%p.trace", or "t.trace.%p" where that name is the program's own.
+struct name_pattern {
+  std::string before, after;
+
+  explicit name_pattern(const std::string& name) {
+    const std::size_t hole = name.find("%p");
+    before = hole == name.npos ? name + "." : name.substr(0, hole);
+    after = hole == name.npos ? "" : name.substr(hole + 2);
+  }
+
+  /// After an exec a further number ends the name.
+  [[nodiscard]] bool fits(std::string_view name) const {
+    if (!name.starts_with(before)) return false;
+    name.remove_prefix(before.size());
+    const std::size_t digits = std::min(name.find_first_not_of("0123456789"), name.size());
+    name.remove_prefix(digits);
+    return digits != 0 && name.starts_with(after) && name.find_first_not_of("0123456789.", after.size()) == name.npos;
+  }
+};
+
+bool is_sibling(const fs::directory_entry& entry, const fs::path& own, const name_pattern& names,
+                fs::file_time_type start) {
   std::error_code error;
-  const std::string other = entry.path().filename().string();
-  if (other.size() <= name.size() + 1 || !other.starts_with(name + ".")) return false;
-  if (other.find_first_not_of("0123456789.", name.size()) != std::string::npos) return false;
-  return entry.last_write_time(error) >= start && !error;
+  const fs::path name = entry.path().filename();
+  return name != own.filename() && names.fits(name.string()) && entry.last_write_time(error) >= start && !error;
 }
 
 other_trace read_other(const fs::path& path) {
@@ -36,13 +58,12 @@ other_trace read_other(const fs::path& path) {
   return {.path = path.string(), .process = index.header().process, .events = index.events()};
 }
 
-/// Returns: the traces of processes started by the recorded one, "<path>.<process id>".
-std::vector<other_trace> find_others(const fs::path& path, fs::file_time_type start) {
+/// Returns: the traces of processes started by the recorded one, whose trace is `own`.
+std::vector<other_trace> find_others(const fs::path& own, const name_pattern& names, fs::file_time_type start) {
   std::error_code error;
   std::vector<other_trace> all;
-  const std::string name = path.filename().string();
-  for (const auto& entry : fs::directory_iterator(fs::absolute(path, error).parent_path(), error))
-    if (is_sibling(entry, name, start)) all.push_back(read_other(path.parent_path() / entry.path().filename()));
+  for (const auto& entry : fs::directory_iterator(fs::absolute(own, error).parent_path(), error))
+    if (is_sibling(entry, own, names, start)) all.push_back(read_other(own.parent_path() / entry.path().filename()));
   std::sort(all.begin(), all.end(), [](const other_trace& a, const other_trace& b) { return a.process < b.process; });
   return all;
 }
@@ -55,9 +76,10 @@ std::size_t count_threads(const detail::trace_io::chunk_index& index) {
   return streams.size();
 }
 
-std::string others_text(const std::vector<other_trace>& others, const std::string& path) {
+std::string others_text(const std::vector<other_trace>& others, const name_pattern& names, const fs::path& path) {
   if (others.empty()) return {};
-  std::string text = "; " + counted(others.size(), "more process", "more processes") + " in " + path + ".*: ";
+  const fs::path all = path.parent_path() / (names.before + "*" + names.after);
+  std::string text = "; " + counted(others.size(), "more process", "more processes") + " in " + all.string() + ": ";
   for (std::size_t i = 0; i < others.size() && i < most_listed; ++i)
     text += (i == 0 ? "" : ", ") + counted(others[i].events, "event") + " in " + others[i].path;
   if (others.size() > most_listed) text += ", and others";
@@ -72,12 +94,14 @@ std::string trace_text(const detail::trace_io::chunk_index& index, std::uint64_t
 
 }  // namespace
 
-recording_summary summarise_recording(const std::string& path, fs::file_time_type start) {
+recording_summary summarise_recording(const std::string& path, const std::string& output, fs::file_time_type start) {
   recording_summary sum;
-  sum.others = find_others(path, start);
-  const std::string others = others_text(sum.others, path);
+  const name_pattern names(fs::path(output).filename().string());
+  sum.others = find_others(path, names, start);
+  const std::string others = others_text(sum.others, names, path);
   trace::byte_source source(path);
-  if (source.refusal() != nullptr) {
+  std::error_code error;
+  if (source.refusal() != nullptr && fs::exists(path, error)) {
     sum.text = path + " " + source.refusal() + others;
     return sum;
   }

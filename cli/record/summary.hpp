@@ -23,7 +23,9 @@ struct recording_summary {
   std::vector<other_trace> others;
 };
 
-/// Returns: the contents of the trace at `path`, and of those beside it that were written since `start`.
-[[nodiscard]] recording_summary summarise_recording(const std::string& path, std::filesystem::file_time_type start);
+/// Returns: the contents of the trace at `path`, and of those beside it that were written since `start`; `output` is
+/// its name as it was given, with "%p" or without.
+[[nodiscard]] recording_summary summarise_recording(const std::string& path, const std::string& output,
+                                                    std::filesystem::file_time_type start);
 
 }  // namespace ashlar::cli

@@ -72,7 +72,7 @@ std::string why_nothing(const program_facts& facts, int status) {
 /// Facts outside of the program's status come first; else the status is passed on.
 int tell_outcome(const command& c, const record_status& told, const child_result& result, fs::file_time_type start) {
   const std::string path = with_process(c.output, result.process);
-  const recording_summary sum = summarise_recording(path, start);
+  const recording_summary sum = summarise_recording(path, c.output, start);
   const program_facts facts = inspect_program(c.program.front());
   const std::string failure = told.failure();
   const recording_losses losses = find_losses(told.unfinished_processes(), result, path, sum);

@@ -47,6 +47,15 @@ TEST_F(record_losses, events_of_workers_are_counted) {
   EXPECT_TRUE(says("; 4 more processes in " + file() + ".*: 3,00")) << output();
 }
 
+TEST_F(record_losses, traces_named_by_process_ids_are_found_too) {
+  EXPECT_EQ(shell(ASHLAR_COMMAND " record -o " + file("x-%p.trace") + " -- " ASHLAR_PREFORK_VICTIM " exit"), 0);
+  EXPECT_TRUE(says("; 4 more processes in " + file("x-*.trace") + ": 3,00")) << output();
+  const std::string killed = "sh -c '" ASHLAR_VICTIM " killed; " ASHLAR_VICTIM " forms'";
+  EXPECT_EQ(shell(ASHLAR_COMMAND " record -o " + file("y-%p.trace") + " -- " + killed), not_whole);
+  EXPECT_TRUE(says("system call of its own: " + file("y-"))) << output();
+  EXPECT_FALSE(says("has no trace")) << output();
+}
+
 TEST_F(record_losses, of_the_killed_program_itself_leave_its_status) {
   ASSERT_EQ(record_victim("killed", "-q"), 128 + 9);
   EXPECT_TRUE(says("was killed or ended by a system call of its own: " + file() + " lacks up to 4,096 events\n"))
