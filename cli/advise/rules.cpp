@@ -211,14 +211,21 @@ std::string why_pool(const site_facts& s) {
 
 bool fires_always(const site_facts&) { return true; }
 
+const char* why_no_pool(const site_facts& s) {
+  if (s.request.kind == container_kind::string) return "strings are as long as their text, so no cell fits all of them";
+  if (static_cast<double>(s.f.sizes.distinct()) > s.limits.pool_sizes) return "too many sizes for one pool";
+  if (s.f.sizes.max() > most_pool_cell) return "blocks too large for a pool";
+  if (s.f.alignment > 16) return "an alignment that no pool's cells have";
+  return "a pool would hold too much";
+}
+
 std::string why_nothing(const site_facts& s) {
   const site_features& f = s.f;
   if (grows(f)) return "they grow, but to sizes that vary";
   if (are_few(f))
     return fmt::format("at most {} alive at once: no memory of their own would hold more than a page",
                        f.peak_objects == 1 ? "1 is" : "2 are");
-  return counted(f.sizes.distinct(), "size") +
-         ", but neither an order of deaths nor batches, and a pool would hold too much";
+  return counted(f.sizes.distinct(), "size") + ", but neither an order of deaths nor batches, and " + why_no_pool(s);
 }
 
 constexpr std::array rules = {

@@ -3,7 +3,7 @@
 const lifeClasses = ["< 100 ns", "100 ns", "1 µs", "10 µs", "100 µs", "1 ms", "10 ms", "100 ms", "1 s", "10 s", "100 s"];
 const ruleWords = {
   small: "Too few calls and bytes to matter: any gain would be below what runs can show.",
-  none: "Neither an order of deaths nor batches, and a pool would hold too much.",
+  none: "Neither an order of deaths nor batches, and nothing for the cells of a pool.",
 };
 const columnsOfTable = [
   { id: "site", title: "call site", text: true, key: (i) => site.name(i).toLowerCase() },
