@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -129,12 +130,20 @@ trace::mapped_module program_of(const trace_input& input) {
 
 std::string build_of(const trace_input& input) { return program_of(input).build_id; }
 
+std::string why_apart(const trace_input& input, const trace_input& first) {
+  const bool is_known = !build_of(input).empty();
+  if (is_known && !build_of(first).empty())
+    return fmt::format("{}: recorded from another build than {}", input.path(), first.path());
+  const auto& [unknown, other] = is_known ? std::tie(first, input) : std::tie(input, first);
+  return fmt::format("{} {}, so nothing shows that its program is the one of {}", unknown.path(),
+                     unknown.modules().empty() ? "was recorded without stacks" : "has no build id of its program",
+                     other.path());
+}
+
 /// Sites of several builds have nothing in common.
 void require_same_build(const trace_inputs& inputs) {
   for (const auto& input : inputs)
-    if (build_of(*input) != build_of(*inputs.front()))
-      throw std::runtime_error(
-          fmt::format("{}: recorded from another build than {}", input->path(), inputs.front()->path()));
+    if (build_of(*input) != build_of(*inputs.front())) throw std::runtime_error(why_apart(*input, *inputs.front()));
 }
 
 trace_inputs open_traces(const advise_options& o) {

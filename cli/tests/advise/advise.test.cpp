@@ -351,8 +351,19 @@ TEST_F(advise, a_trace_of_another_build_has_offsets_for_names) {
   EXPECT_TRUE(all["sites"][0]["site"].get<std::string>().starts_with("victim (another build)+0x"))
       << all["sites"][0]["site"];
   EXPECT_EQ(ashlar("advise " + file("t.trace") + " " + recorded("few")), 0) << "the same build under another name";
-  EXPECT_EQ(ashlar("advise " + file("t.trace") + " " + sample(100)), 1);
+  ASSERT_EQ(ashlar("record -q -o " + file("other.trace") + " -- /bin/ls -l /"), 0) << text("err");
+  EXPECT_EQ(ashlar("advise " + file("t.trace") + " " + file("other.trace")), 1);
   EXPECT_NE(text("err").find("recorded from another build"), std::string::npos) << text("err");
+}
+
+TEST_F(advise, a_trace_without_modules_is_not_one_of_another_build) {
+  ASSERT_EQ(ashlar("record -q --stacks 0 -o " + file("bare.trace") + " -- " ASHLAR_ADVISE_VICTIM " few"), 0);
+  const std::string bare = file("bare.trace"), other = recorded("few");
+  const std::string reason = bare + " was recorded without stacks, so nothing shows that its program is the one of ";
+  for (const std::string& both : {bare + " " + other, other + " " + bare}) {
+    EXPECT_EQ(ashlar("advise " + both), 1);
+    EXPECT_NE(text("err").find(reason + other), std::string::npos) << text("err");
+  }
 }
 
 TEST_F(advise, a_program_without_a_cpp_library_is_shown_the_way_of_c) {
