@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
+#include "cli/support/companion.hpp"
 #include "cli/verify/verdict.hpp"
 
 namespace ashlar::cli {
@@ -121,14 +123,18 @@ bool is_promising(const remedy_measurement& all, double threshold) {
   });
 }
 
+std::optional<std::size_t> heap_alone(const remedy_measurement& all) {
+  return best_of(all, [](const remedy_effect& e) {
+    return e.remedy.kind == remedy_kind::preload &&
+           std::filesystem::path(e.remedy.side.library).filename() == malloc_libraries.front().file;
+  });
+}
+
 std::optional<std::size_t> page_policy_of(const remedy_measurement& all, double threshold) {
   const auto policy = best_of(
       all, [](const remedy_effect& e) { return e.remedy.kind == remedy_kind::pages && !e.remedy.option.empty(); });
   if (!policy) return {};
-  const std::string& library = all.remedies[*policy].remedy.side.library;
-  const auto alone = best_of(all, [&library](const remedy_effect& e) {
-    return e.remedy.kind == remedy_kind::preload && e.remedy.side.library == library;
-  });
+  const auto alone = heap_alone(all);
   const auto mean = [&all](std::size_t n) { return all.remedies[n].cpu().effect.log_ratio.mean; };
   return alone && mean(*policy) + std::log1p(threshold) <= mean(*alone) ? policy : std::nullopt;
 }

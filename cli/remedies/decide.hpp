@@ -25,6 +25,9 @@ template <class May>
 /// Returns: whether a remedy gains, or may do so: its mean is a gain of the threshold or more.
 [[nodiscard]] bool is_promising(const remedy_measurement& all, double threshold);
 
+/// Returns: libashlar.so alone, whose heap serves what a plan does not route; nothing if it was not measured.
+[[nodiscard]] std::optional<std::size_t> heap_alone(const remedy_measurement& all);
+
 /// Returns: the page policy of libashlar.so with the least mean, if that is a gain of the threshold or more over the
 /// mean of libashlar.so alone.
 [[nodiscard]] std::optional<std::size_t> page_policy_of(const remedy_measurement& all, double threshold);

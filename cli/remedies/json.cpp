@@ -33,6 +33,14 @@ json measure_json(const measure_effect& e) {
   return j;
 }
 
+/// Returns: the effect of the whole plan on its heap without routes.
+json over_heap_json(const remedy_measurement& m) {
+  if (!m.over_heap) return nullptr;
+  json j = measure_json(*m.over_heap);
+  j["text"] = time_text(m.over_heap->effect, m.least_rounds);
+  return j;
+}
+
 json to_json(const remedy_effect& e, std::size_t least) {
   json j = {{"name", e.remedy.name},
             {"text", effect_text(e, least)},
@@ -119,6 +127,7 @@ json remedy_json(const remedy_measurement& m, const remedy_request& request) {
             {"whole_plan", name_at(m, m.whole_plan)},
             {"plan", name_at(m, m.by_plan)},
             {"plan_over_best", m.over_best ? measure_json(*m.over_best) : json()},
+            {"whole_plan_over_heap", over_heap_json(m)},
             {"whole_plan_over_its_rest", m.whole_over_rest ? measure_json(*m.whole_over_rest) : json()},
             {"plan_on_pages_over_plan", m.pages_over_plan ? measure_json(*m.pages_over_plan) : json()},
             {"page_policy", name_at(m, page_policy_of(m, request.threshold))},

@@ -155,7 +155,7 @@ private:
     std::vector<std::size_t> numbers;
     for (std::size_t i = 0; i < all_.remedies.size(); ++i)
       if (all_.remedies[i].failure.empty()) numbers.push_back(i);
-    const std::size_t questions = numbers.size() + (has_plan() ? 1 : 0);  // and the plan over the best
+    const std::size_t questions = numbers.size() + (has_plan() ? 2 : 0);  // and the plan over the best, over its heap
     const double error = effect_error / static_cast<double>(std::max<std::size_t>(questions, 1));
     all_.least_rounds = least_rounds(error / 2);
     has_room_ = has_room_for(std::max(all_.least_rounds, least_pairs), numbers.size(), seconds_left() * screen_share);
@@ -164,9 +164,12 @@ private:
     all_.best_without_code = best_of(all_, [](const remedy_effect& e) { return e.remedy.kind != remedy_kind::routes; });
     if (!has_plan()) return;
     all_.by_plan = all_.whole_plan;
-    if (all_.best_without_code)
-      all_.over_best =
-          between(all_.screened, side_of(numbers, *all_.best_without_code), side_of(numbers, *all_.whole_plan), error);
+    const auto plan_over = [&](const std::optional<std::size_t>& other) -> std::optional<measure_effect> {
+      if (!other) return {};
+      return between(all_.screened, side_of(numbers, *other), side_of(numbers, *all_.whole_plan), error);
+    };
+    all_.over_best = plan_over(all_.best_without_code);
+    all_.over_heap = plan_over(heap_alone(all_));
   }
 
   static std::size_t side_of(const std::vector<std::size_t>& numbers, std::size_t remedy) {

@@ -77,6 +77,7 @@ struct remedy_measurement {
   std::optional<std::size_t> by_plan;             ///< The plan that is left.
   std::optional<std::size_t> plan_on_pages;       ///< A plan, and the heap of the other sites with a page policy.
   std::optional<measure_effect> over_best;        ///< That plan against the best without code, processor time.
+  std::optional<measure_effect> over_heap;        ///< The whole plan against the same heap without routes.
   std::optional<measure_effect> whole_over_rest;  ///< The whole plan against the groups that gain.
   std::optional<measure_effect> pages_over_plan;  ///< The plan with a page policy against the plan that is left.
   std::optional<measure_effect> pages_over_best;  ///< The same against the best without code.

@@ -162,17 +162,21 @@ std::string notes(const remedy_measurement& m) {
 
 }  // namespace
 
-/// An interval from fewer than `least` rounds would promise too much.
 std::string effect_text(const remedy_effect& e, std::size_t least) {
-  const paired_effect& cpu = e.cpu().effect;
   if (!e.failure.empty()) return "not measured: " + e.failure;
+  return time_text(e.cpu().effect, least) +
+         (e.cpu().effect.pairs < std::max<std::size_t>(least, 2) ? "" : peak_text(e));
+}
+
+/// An interval from fewer than `least` rounds would promise too much.
+std::string time_text(const paired_effect& cpu, std::size_t least) {
   if (cpu.pairs < 2) return "not measured: too few rounds";
   if (cpu.pairs < least)
     return fmt::format("undecided: {:+.1f} % on average of {}, too few for an interval",
                        100 * std::expm1(cpu.log_ratio.mean), counted(cpu.pairs, "round"));
-  if (holds_zero(cpu.log_ratio)) return change_nothing(cpu.ratio(), cpu.detectable()) + peak_text(e);
+  if (holds_zero(cpu.log_ratio)) return change_nothing(cpu.ratio(), cpu.detectable());
   const char* const word = cpu.log_ratio.mean > 0 ? "worse: " : "";
-  return fmt::format("{}{}; {}{}", word, change_text(cpu.ratio()), seen_text(cpu.detectable()), peak_text(e));
+  return fmt::format("{}{}; {}", word, change_text(cpu.ratio()), seen_text(cpu.detectable()));
 }
 
 std::string group_text(const group_effect& group) {

@@ -19,6 +19,9 @@ namespace ashlar::cli {
 /// Returns: "-10.4 % [-11.7, -9.1]", or to change nothing with what would have been seen.
 [[nodiscard]] std::string group_text(const group_effect& group);
 
+/// Returns: the same of the rounds of two sides. An interval needs `least` of them.
+[[nodiscard]] std::string time_text(const paired_effect& cpu, std::size_t least);
+
 /// Returns: the same of a remedy with its peak RSS, or why it has no effect. An interval needs `least` rounds.
 [[nodiscard]] std::string effect_text(const remedy_effect& e, std::size_t least);
 

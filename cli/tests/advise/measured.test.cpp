@@ -197,6 +197,19 @@ TEST_F(advise_answer, of_one_group_tells_its_effect_only_if_it_was_found) {
   }
 }
 
+TEST_F(advise_answer, of_a_whole_plan_is_what_routes_add_to_their_heap) {
+  measure_whole(0.7, "less", 12);
+  answer_["data"]["whole_plan_over_heap"] = {
+      {"ratio", 1.07}, {"takes", "more"}, {"pairs", 12}, {"text", "worse: +7 %"}};
+  take();
+  const std::string both = "all 2 groups of the plan together: over libashlar.so alone, worse: +7 %";
+  EXPECT_EQ(trials(), (std::vector<std::string>{untried_, both, both}));
+  EXPECT_TRUE(made_.order.starts_with("Last those of the plan, which does not gain as a whole.")) << made_.order;
+  leave_one_group();
+  take();
+  EXPECT_EQ(trials().back(), of_group(0, "over libashlar.so alone, worse: +7 %"));
+}
+
 TEST_F(advise_answer, without_a_plan_or_with_too_few_rounds_has_the_reason) {
   answer_["data"]["groups"] = json::array();
   answer_["data"]["would_have_been_seen"] = nullptr;
