@@ -59,6 +59,7 @@ def version():
 def write(target, names):
     start = ("// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception\n"
              f"// ashlar {version()} as one header, made by scripts/release/single_header.py.\n#pragma once\n")
+    Path(target).parent.mkdir(parents=True, exist_ok=True)
     Path(target).write_text(start + "".join(body_of(name) for name in in_order(headers_of(names))))
 
 

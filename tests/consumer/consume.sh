@@ -140,13 +140,14 @@ wrong_version() {
   done
 }
 
-# Each single header alone, without the folder of headers.
+# Each single header alone, without the folder of headers; and one of a class, in a folder that does not exist yet.
 single_header() {
+  python3 "$ashlar/scripts/release/single_header.py" "$work/new/arena.hpp" ashlar/resource/arena.hpp
+  "$compiler" -std=c++20 -fsyntax-only -x c++ -include "$work/new/arena.hpp" /dev/null
   need_released ashlar_all.hpp python3 "$ashlar/scripts/release/single_header.py" --all "$work"
   local header
   for header in ashlar_single ashlar_all; do
-    mkdir -p "$work/$header"
-    cp "$released/$header.hpp" "$work/$header"
+    install -D -t "$work/$header" "$released/$header.hpp"
     "$compiler" -std=c++20 -Wall -Wextra -I"$work/$header" -include "$header.hpp" -pthread -o "$work/program" \
       "$here/project/single.cpp"
     "$work/program"
