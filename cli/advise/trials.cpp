@@ -56,15 +56,15 @@ site_trial trial_of_part(const json& effect) {
 site_trial trial_of_plan(const json& remedy, std::size_t groups, const json& data) {
   const json over_heap = data.value("whole_plan_over_heap", json());
   const bool is_over_heap = !over_heap.is_null();
+  const json& effect = is_over_heap ? over_heap : remedy;
   const json& cpu = is_over_heap ? over_heap : remedy.at("measures").at("cpu_ms");
-  const json& text = (is_over_heap ? over_heap : remedy).at("text");
   site_trial trial{.found = trial_result::open,
                    .text = (groups == 1 ? "" : "all " + counted(groups, "group") + " of the plan together: ") +
-                           (is_over_heap ? "over libashlar.so alone, " : "") + text.get<std::string>(),
+                           (is_over_heap ? "over libashlar.so alone, " : "") + effect.at("text").get<std::string>(),
                    .log_ratio = std::log(cpu.at("ratio").get<double>()),
                    .groups = std::vector<std::size_t>(groups)};
   std::iota(trial.groups.begin(), trial.groups.end(), std::size_t{0});
-  if (!has_interval(cpu, !is_over_heap && remedy.value("confirmed", false), data)) return trial;
+  if (!has_interval(cpu, effect.value("confirmed", false), data)) return trial;
   if (cpu.at("takes") == "less") trial.found = trial_result::gain;
   if (cpu.at("takes") == "more" || cpu.at("takes") == "equal") trial.found = trial_result::no_gain;
   return trial;

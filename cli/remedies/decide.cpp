@@ -6,6 +6,8 @@
 #include <cmath>
 #include <filesystem>
 
+#include <fmt/format.h>
+
 #include "cli/support/companion.hpp"
 #include "cli/verify/verdict.hpp"
 
@@ -67,9 +69,21 @@ bool is_open(const remedy_measurement& all, double threshold) {
   });
 }
 
+/// No group was measured by itself; `found` of the whole plan against the program as it is.
+void keep_by_plan(remedy_measurement& all, finding found) {
+  const bool is_over_heap = found != finding::loss && all.over_heap;
+  if (is_over_heap) found = all.over_heap->found;
+  if (found == finding::gain) return;
+  if (found != finding::undecided) all.kept.clear();
+  const char* const baseline = is_over_heap ? " over libashlar.so alone" : "";
+  all.notes.push_back(found == finding::undecided
+                          ? fmt::format("Whether the plan gains{} is undecided: its groups stay.", baseline)
+                          : fmt::format("The plan does not gain{}: no group of it stays.", baseline));
+}
+
 /// Groups whose own effect is not certain stay where the whole plan gains and was not measured without them. A plan
-/// that is level or a loss loses its groups; one that is undecided is left as it was, if its groups are too. One that
-/// fails is of no use; an unfit machine tells nothing of the others.
+/// that is level or a loss, over its heap if no group was measured, loses its groups; one that is undecided is left as
+/// it was, if its groups are too. One that fails is of no use; an unfit machine tells nothing of the others.
 void choose_groups(remedy_measurement& all) {
   if (!all.whole_plan) return;
   if (all.winner && all.winner == all.plan_on_pages) {
@@ -92,10 +106,7 @@ void choose_groups(remedy_measurement& all) {
   }
   const finding found = plan.failure.empty() ? plan.cpu().found : finding::loss;
   if (all.by_plan == all.whole_plan && found == finding::gain) all.kept = all.groups_of_plan();
-  if (!all.groups.empty() || found == finding::gain) return;
-  if (found != finding::undecided) all.kept.clear();
-  all.notes.emplace_back(found == finding::undecided ? "Whether the plan gains is undecided: its groups stay."
-                                                     : "The plan does not gain: no group of it stays.");
+  if (all.groups.empty()) keep_by_plan(all, found);
 }
 
 void sort_by_gain(remedy_measurement& all) {
@@ -149,6 +160,8 @@ void choose_plan(remedy_measurement& all, const std::function<measure_effect(std
   if (all.by_plan && has_best) all.over_best = compare(*all.best_without_code, *all.by_plan);
   if (all.by_plan && has_pages) all.pages_over_plan = compare(*all.by_plan, *all.plan_on_pages);
   if (has_best && has_pages) all.pages_over_best = compare(*all.best_without_code, *all.plan_on_pages);
+  if (has_best && works(all, all.whole_plan) && all.best_without_code == heap_alone(all))
+    all.over_heap = compare(*all.best_without_code, *all.whole_plan);
 }
 
 void decide(remedy_measurement& all, double threshold) {

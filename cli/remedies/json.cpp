@@ -37,7 +37,9 @@ json measure_json(const measure_effect& e) {
 json over_heap_json(const remedy_measurement& m) {
   if (!m.over_heap) return nullptr;
   json j = measure_json(*m.over_heap);
-  j["text"] = time_text(m.over_heap->effect, m.least_rounds);
+  const std::optional<std::size_t> heap = heap_alone(m);
+  j["confirmed"] = heap && m.remedies[*heap].confirmed;
+  j["text"] = time_text(m.over_heap->effect, heap ? m.least_rounds_of(m.remedies[*heap]) : m.least_rounds);
   return j;
 }
 

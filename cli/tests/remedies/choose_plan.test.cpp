@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -18,6 +19,7 @@ namespace {
 
 using namespace ashlar::cli;
 using namespace ashlar_test::made_up;
+using nlohmann::json;
 
 /// libashlar.so at 0.9, and two page policies under it.
 remedy_measurement with_page_policies(double huge, double populated) {
@@ -104,6 +106,26 @@ TEST(remedies, a_plan_wins_on_other_pages_where_it_takes_less_there_and_than_the
     auto m = with_plans(e.malloc, e.whole, e.rest, e.pages);
     EXPECT_EQ(winner_among(m), e.winner) << e.malloc << " " << e.whole << " " << e.rest << " " << e.pages;
     EXPECT_EQ(m.kept, e.kept) << e.winner;
+  }
+}
+
+/// A plan of one group over the heap of libashlar.so, which gains by itself.
+TEST(remedies, a_plan_stays_if_it_gains_over_its_heap_not_over_the_program_as_it_is) {
+  for (const auto& [whole, stays] : {std::pair(0.85, false), std::pair(0.8, false), std::pair(0.7, true)}) {
+    auto m = measured({{remedy_kind::preload, "libashlar.so", 0.8}, {remedy_kind::routes, "whole", whole}});
+    m.remedies[0].remedy.side.library = "lib/libashlar.so";
+    m.whole_plan = 1;
+    m.plan_groups = 1;
+    m.kept = m.remedies[1].groups = {0};
+    m.least_rounds = 41;
+    m.least_confirming = 40;
+    EXPECT_EQ(winner_among(m), stays ? "whole" : "libashlar.so");
+    EXPECT_EQ(m.kept.size(), stays ? 1U : 0U) << whole;
+    const json over = remedy_json(m, {.command = {"program"}})["whole_plan_over_heap"];
+    EXPECT_NEAR(over["ratio"], whole / 0.8, 0.01);
+    EXPECT_EQ(over["confirmed"], true);
+    EXPECT_EQ(over["text"].get<std::string>().find("too few"), std::string::npos) << over["text"];
+    if (!stays) EXPECT_EQ(m.notes.back(), "The plan does not gain over libashlar.so alone: no group of it stays.");
   }
 }
 
