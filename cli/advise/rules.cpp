@@ -55,7 +55,7 @@ std::string why_small(const site_facts& s) {
   const site_features& f = s.f;
   if (static_cast<double>(f.allocated.objects) < s.limits.least_objects)
     return in_words(f.allocated.objects, "object is", "objects are") + " too few to show a pattern";
-  return fmt::format("its calls take about {}, {} of all, and hold {} of the program's peak",
+  return fmt::format("its calls take about {}, {} of all, and hold {} of the program's peak: too little to matter",
                      human_time(estimate_ns(f, s.limits)), part_of(f.allocated.objects, s.program.allocated.objects),
                      part_of(f.at_program_peak.bytes, s.program.peak.bytes));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the sentence about a site that nothing serves: its reason is the condition of a pool that failed.
+// Tests of the sentences about sites at which nothing is to be changed.
 #include "cli/advise/rules.hpp"
 
 #include <cstdint>
@@ -35,6 +35,22 @@ TEST(rules, nothing_has_the_reason_against_a_pool) {
                                                                     "batches, and too many sizes for one pool"));
   EXPECT_TRUE(ends(why_nothing(container_kind::node, 40'000, 1, 5'000), "blocks too large for a pool"));
   EXPECT_TRUE(ends(why_nothing(container_kind::node, 64, 1, 5'000, 64), "an alignment that no pool's cells have"));
+}
+
+TEST(rules, a_small_site_with_a_large_share_of_a_small_program_is_too_little_to_matter) {
+  site_features f;
+  f.allocated = {100, 4'800};
+  f.at_program_peak = f.allocated;
+  f.peak_bytes = 4'800;
+  program_features program;
+  program.traces = 1;
+  program.allocated = f.allocated;
+  program.peak = f.allocated;
+  const advice_limits limits;
+  const site_facts facts{.f = f, .program = program, .limits = limits, .request = {}, .owner = "", .phases = {}};
+  ASSERT_TRUE(rule_named("small").fires(facts));
+  EXPECT_EQ(rule_named("small").evidence(facts),
+            "its calls take about 2.00 µs, 100 % of all, and hold 100 % of the program's peak: too little to matter");
 }
 
 }  // namespace
