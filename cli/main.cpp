@@ -77,6 +77,19 @@ int run(const verb& v, int argc, char** argv) {
   }
 }
 
+int start(const std::string& word, int argc, char** argv) {
+  for (const verb& v : all_verbs())
+    if (v.name == word) return run(v, argc, argv);
+  return unknown(word);
+}
+
+/// "ashlar help VERB"
+int help_on(char** argv) {
+  std::string option = "--help";
+  char* of_verb[] = {argv[0], argv[2], option.data(), nullptr};
+  return start(argv[2], 3, of_verb);
+}
+
 /// A write beyond the file-size limit must fail with EFBIG and be reported, not kill. Unlike an ignored signal, a
 /// handler is not inherited by the programs that a verb starts; a signal that is ignored already stays so.
 void report_file_size_limit() {
@@ -91,9 +104,8 @@ int main(int argc, char** argv) {
   report_file_size_limit();
   if (argc < 2) return print_help(stderr);
   const std::string word = argv[1];
+  if (word == "help" && argc > 2) return help_on(argv);
   if (word == "--help" || word == "-h" || word == "help") return print_help(stdout);
   if (word == "--version" || word == "-V" || word == "version") return print_version();
-  for (const verb& v : all_verbs())
-    if (v.name == word) return run(v, argc, argv);
-  return unknown(word);
+  return start(word, argc, argv);
 }

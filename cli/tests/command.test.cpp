@@ -48,6 +48,15 @@ TEST_F(command, help_of_all_verbs_is_of_one_form) {
   }
 }
 
+TEST_F(command, help_on_a_verb_is_that_of_its_option) {
+  ASSERT_EQ(ashlar("record --help"), 0);
+  const std::string by_option = text("out");
+  ASSERT_EQ(ashlar("help record"), 0) << text("err");
+  EXPECT_EQ(text("out"), by_option);
+  EXPECT_EQ(ashlar("help recrod"), 2);
+  EXPECT_EQ(text("err"), "ashlar: unknown verb 'recrod'; did you mean 'record'?\n");
+}
+
 TEST_F(command, usage_is_printed_once_and_names_all_arguments) {
   for (const std::string verb : {"record", "run", "try"}) {
     ASSERT_EQ(ashlar(verb + " --help"), 0);
