@@ -86,6 +86,13 @@ std::string report_head(const route_plan& plan, const std::string& name) {
   return "ashlar run: " + name + ": " + plan_size_text(plan) + "\n" + plan_page_text(plan);
 }
 
+/// Returns: why the plan is not for the program; empty if it is.
+std::string plan_obstacle(route_plan& plan, const std::string& program, bool is_wrapped) {
+  const std::string obstacle = bind_plan(plan, is_wrapped ? plan.program : program);
+  if (obstacle.empty() || is_wrapped || !bind_plan(plan, plan.program).empty()) return obstacle;
+  return obstacle + "; --wrapped, if it starts that one";
+}
+
 /// Routes the calls of the plan's sites.
 int run_by_plan(const command& c) {
   if (c.level != "fast") return complain("run", "--plan is for the level fast", exit_usage);
@@ -96,7 +103,7 @@ int run_by_plan(const command& c) {
   if (std::filesystem::is_directory(program.path, error)) return complain_of_start("run", c.program.front(), EISDIR);
   std::string obstacle = describe(program, {.name = route_library, .use = "run"});
   route_plan plan = read_plan(c.plan);
-  if (obstacle.empty()) obstacle = bind_plan(plan, c.wrapped ? plan.program : program.path);
+  if (obstacle.empty()) obstacle = plan_obstacle(plan, program.path, c.wrapped);
   if (!obstacle.empty()) return complain("run", obstacle, exit_not_loaded);
   if (plan.groups.empty()) complain("run", c.plan + ": the plan has no groups: nothing is routed");
   const std::string handed_over = handover_text(plan, c.reports);

@@ -260,6 +260,7 @@ TEST_F(run_by_plan, is_refused_for_another_program_or_build) {
   plan_.modules[build_id_of(plugin)] = "/bin/true";
   EXPECT_EQ(run("work " + plugin), exit_not_for_it);
   EXPECT_TRUE(complained("the plan is for another build of /bin/true")) << text("err");
+  EXPECT_FALSE(complained("--wrapped")) << text("err");
   plan_.modules[build_id_of(plugin)] = file("gone.so");
   EXPECT_EQ(run("work " + plugin), exit_not_for_it);
   EXPECT_TRUE(complained("gone.so, which the plan is for, is not there")) << text("err");
@@ -271,6 +272,7 @@ TEST_F(run_by_plan, another_program_may_start_that_of_the_plan) {
   std::ofstream(file("a.plan")) << to_text(plan_);
   const std::string script = " -- sh -c '" + victim + " work " + plugin + "; true'";
   EXPECT_EQ(ashlar("run --report --plan " + file("a.plan") + script), exit_not_for_it);
+  EXPECT_TRUE(complained("; --wrapped, if it starts that one\n")) << text("err");
   ASSERT_EQ(ashlar("run --wrapped --report --plan " + file("a.plan") + script), 0) << text("err");
   EXPECT_GE(allocations("cells"), 3000) << text("err");
   EXPECT_EQ(ashlar("run --wrapped" + script), 2);
