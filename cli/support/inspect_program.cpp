@@ -162,7 +162,7 @@ std::string describe(const program_facts& facts, const preloaded_tool& tool) {
       return facts.path + " is set-uid, set-gid or has capabilities, so " + name +
              " is not loaded into it: " + tool.use + " a copy without them, or " + tool.use + " as its owner";
     case program_kind::other_class:
-      return facts.path + " has another word size than " + name + ": build ashlar for that word size";
+      return facts.path + " has another word size than " + name + ": build the program for 64 bits";
     case program_kind::own_malloc:
       return facts.path + " has a malloc of its own, whose calls do not pass " + name +
              ": link it without that one, or with that one as a shared library";
