@@ -11,7 +11,7 @@
 #include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/panic.hpp>
 
-#include "malloc/c_library.hpp"
+#include "malloc/opened_modules.hpp"
 
 // The names of the C++ ABI for Itanium, which libstdc++ and libc++abi both define.
 extern "C" {
@@ -21,9 +21,6 @@ extern __attribute__((weak)) char ashlar_bad_alloc_type[] __asm__("_ZTISt9bad_al
 extern __attribute__((weak)) char ashlar_bad_alloc_table[] __asm__("_ZTVSt9bad_alloc");
 __attribute__((weak)) void ashlar_bad_alloc_end(void* exception) noexcept __asm__("_ZNSt9bad_allocD1Ev");
 __attribute__((weak)) std::new_handler ashlar_get_new_handler() noexcept __asm__("_ZSt15get_new_handlerv");
-// Absent from static programs, whose weak references take nothing out of libc.a.
-__attribute__((weak)) void* dlopen(const char* file, int mode) noexcept;
-__attribute__((weak)) int dlclose(void* handle) noexcept;
 }
 
 namespace ashlar::drop_in {
@@ -60,20 +57,17 @@ void find_in(void* library, cxx_library& found) noexcept {
 // One reference stays, since an exception of the library may be under way while the program closes it.
 constinit detail::atomic<void*> kept_library = nullptr;
 
-// A program in C may have opened a library in C++ since its weak references were resolved.
+// A program in C may have opened a library in C++ since its weak references were resolved, or a module that has such a
+// library in it.
 void find_late(cxx_library& found) noexcept {
-  if (&::dlopen == nullptr || &::dlsym == nullptr || &::dlclose == nullptr) return;
-  for (const char* name : {"libstdc++.so.6", "libc++abi.so.1", "libc++.so.1"}) {
-    void* const library = ::dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
-    if (library == nullptr) continue;
-    find_in(library, found);
-    void* none = nullptr;
-    const bool is_first =
-        found.can_throw() &&
-        kept_library.compare_exchange_strong(none, library, detail::memory_order_relaxed, detail::memory_order_relaxed);
-    if (!is_first) ::dlclose(library);
-    if (found.can_throw()) return;
-  }
+  void* const library = open_module_that([&](void* module) noexcept {
+    find_in(module, found);
+    return found.can_throw();
+  });
+  void* none = nullptr;
+  if (library != nullptr &&
+      !kept_library.compare_exchange_strong(none, library, detail::memory_order_relaxed, detail::memory_order_relaxed))
+    ::dlclose(library);
 }
 
 [[nodiscard]] cxx_library library_of_program() noexcept {

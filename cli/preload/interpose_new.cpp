@@ -10,6 +10,7 @@
 #include <ashlar/detail/support/bits.hpp>
 
 #include "cli/preload/interpose.hpp"
+#include "malloc/opened_modules.hpp"
 
 namespace ashlar::recorder {
 
@@ -138,13 +139,17 @@ void call_next_delete(operation op, void* p, std::size_t bytes, std::uint8_t cod
           .alignment_code = code});
 }
 
-/// Returns: the function in a C++ library that dlopen loaded later, outside of our search order.
+/// Returns: the function in a C++ library that dlopen loaded later, outside of our search order, or in a module that
+/// has such a library in it.
 void* find_in_loaded(const char* name) noexcept {
   const inside_recorder inside;
-  for (const char* library : {"libstdc++.so.6", "libc++.so.1"})
-    if (void* const handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD))
-      if (void* const found = dlsym(handle, name)) return found;
-  return nullptr;
+  void* found = nullptr;
+  static_cast<void>(drop_in::open_module_that([&, ours = object_of(&next_new)](void* module) noexcept {
+    void* const here = dlsym(module, name);
+    if (here != nullptr && object_of(here) != ours) found = here;
+    return found != nullptr;
+  }));
+  return found;
 }
 
 /// Out of memory, or a foreign definition: the library that defines operator new calls the handler and throws.
