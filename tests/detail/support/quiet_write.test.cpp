@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 namespace {
@@ -50,6 +51,18 @@ TEST(quiet_write, without_a_reader_raises_no_signal) {
   const auto before = std::signal(SIGPIPE, SIG_DFL);
   EXPECT_EQ(write_quietly(pipe.writing, "text"), EPIPE);
   std::signal(SIGPIPE, before);
+}
+
+TEST(quiet_write, to_a_socket_without_a_peer_raises_no_signal) {
+  for (const int type : {SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET}) {
+    int ends[2] = {-1, -1};
+    ASSERT_EQ(::socketpair(AF_UNIX, type, 0, ends), 0);
+    ::close(ends[1]);
+    const auto before = std::signal(SIGPIPE, SIG_DFL);
+    EXPECT_NE(write_quietly(ends[0], "text"), 0);
+    std::signal(SIGPIPE, before);
+    ::close(ends[0]);
+  }
 }
 
 TEST(quiet_write, leaves_a_signal_that_was_pending) {

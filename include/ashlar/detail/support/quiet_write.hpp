@@ -154,8 +154,8 @@ ASHLAR_COLD inline int write_quietly(int descriptor, std::string_view text) noex
   constexpr int step_ms = 20, most_waits = 100;
   [[maybe_unused]] const quiet_calls::errno_keeper keep{};
   const write_signals quiet;
-  long result = quiet_calls::write(descriptor, text.data(), 0);  // a descriptor to read from never has room
-  if (result < 0) return static_cast<int>(-result);
+  long result = quiet_calls::write(descriptor, text.data(), 0);             // a descriptor to read from never has room
+  if (result < 0) return quiet.take_of(result), static_cast<int>(-result);  // a socket without a reader raises here
   for (int waits = 0; !text.empty() && waits < most_waits;) {
     if (!quiet_calls::has_room(descriptor, step_ms)) result = -EAGAIN, ++waits;
     else result = quiet_calls::write(descriptor, text.data(), text.size() < most_bytes ? text.size() : most_bytes);
