@@ -20,6 +20,7 @@
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap_threads/thread_heap_registry.hpp>
 #include <ashlar/heap/heap.hpp>
+#include <ashlar/os/pages.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
 #include "tests/support/build.hpp"
@@ -43,6 +44,29 @@ TEST(thread_heap_registry, give_each_thread_one_that_is_found_at_once) {
     EXPECT_NE(all.obtain(), mine);
   }).join();
   EXPECT_EQ(all.parked(), 1u);
+  EXPECT_TRUE(all.invariant());
+}
+
+struct counted_calls : ashlar::os::system_calls {
+  static inline std::atomic<int> discards = 0;
+  static bool discard(void* p, std::size_t bytes) noexcept { return ++discards, system_calls::discard(p, bytes); }
+};
+using counted_pages = ashlar::basic_page_resource<ashlar::fresh::plain, ashlar::os::basic_pages<counted_calls>>;
+
+// Each page that went would fault in again, and no limit counts it: programs at their limit would do nothing else.
+TEST(thread_heap_registry, gives_no_pages_of_segments_in_use_back_before_it_refuses) {
+  ashlar::heap<counted_pages> all({.max_bytes = std::size_t{16} << 20, .decay_ms = 60'000});
+  std::vector<void*> blocks;
+  while (void* const p = all.try_allocate(9000)) blocks.push_back(p);
+  const int before = counted_calls::discards;
+  for (std::size_t i = 0; i != blocks.size(); ++i) {
+    all.deallocate(blocks[i]);
+    if (i % 2 != 0) continue;
+    EXPECT_EQ(all.try_allocate(std::size_t{3} << 20), nullptr);
+    blocks[i] = all.try_allocate(9000);
+    ASSERT_NE(blocks[i], nullptr);
+  }
+  EXPECT_EQ(counted_calls::discards, before);
   EXPECT_TRUE(all.invariant());
 }
 

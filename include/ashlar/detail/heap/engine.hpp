@@ -233,14 +233,14 @@ public:
   template <class F>
   void for_each_live_remote(F f) {
     const auto in = drained();
-    in->flush_caches(remotely());
-    in->for_each_live(f);
+    in->flush_caches(remotely()), in->for_each_live(f);
   }
   template <class F>
   void inspect_remote(F f) {
     drained()->inspect(f, remotely());
   }
   std::size_t trim_remote(std::size_t retain_bytes = 0) noexcept { return drained()->trim(retain_bytes, remotely()); }
+  void give_unused_remote() noexcept { drained()->give_unused(remotely()); }
   /// @}
 
   /// As `trim_remote`, or for one empty segment, unless the heap is in use: for holders of another heap's lock. The

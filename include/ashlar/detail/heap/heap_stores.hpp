@@ -214,6 +214,8 @@ public:
     flush_caches(which);
     return purge_.give_segment(cache_);
   }
+  /// Effects: gives all empty segments and kept huge blocks back.
+  void give_unused(cached which) noexcept { flush_caches(which), purge_.give_unused(cache_); }
 
   /// Effects: moves all free cells to their slabs, and joins free slices.
   void flush_caches(cached which = cached::included) noexcept {

@@ -228,6 +228,12 @@ public:
     return spans_.give_unused_one() && (recount(cache), true);
   }
 
+  /// Effects: gives all empty segments and kept huge blocks back. Pages of segments in use stay.
+  void give_unused(const thread_cache& cache) noexcept {
+    static_cast<void>(huge_.trim(0));
+    if (!give_segments(cache)) recount(cache);
+  }
+
   /// Effects: changes the duration of windows.
   void set_decay(std::uint32_t decay_ms) noexcept {
     window_.set_duration(decay_ms);

@@ -116,14 +116,14 @@ public:
   }
 
   /// Returns: the result of `allocate(from)`, a block or null, for the heap of the request. Before it returns null, it
-  /// purges all free memory and tries the parked heaps.
+  /// gives empty segments of all heaps back and tries the parked heaps.
   template <class Allocate>
   [[nodiscard]] ASHLAR_COLD void* allocate_by(std::size_t bytes, std::size_t alignment, Allocate allocate) noexcept {
     ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
     const bool is_common = is_huge(bytes, alignment);
     if (void* const p = allocate_somewhere(is_common, allocate); p != nullptr) return p;
     if (!is_valid_request(bytes, alignment)) return nullptr;
-    static_cast<void>(trim());  // everything is purged before a request is refused
+    give_unused();
     if (void* const p = allocate_somewhere(is_common, allocate); p != nullptr || is_common) return p;
     if (void* const p = allocate_parked(allocate); p != nullptr) return p;
     return allocate_common(allocate);
@@ -257,6 +257,15 @@ private:
     const std::size_t step = detail::max<std::size_t>(1, alignment / slice_bytes);
     return bytes > segment_bytes ||
            first_slice_at(step) + slices_of(with_guard<Upstream>(with_canary(bytes))) > slices_per_segment;
+  }
+
+  // Before a refusal. Free pages in segments stay: no limit counts them, and in programs at their limit they would
+  // fault in again at once.
+  void give_unused() noexcept {
+    flush();
+    if (thread_heap* const mine = known(); mine != nullptr) mine->blocks.flush_caches();
+    with_common([&] { common_.give_unused_remote(); });
+    heaps_.for_each([](thread_heap& each) { each.blocks.give_unused_remote(); });
   }
 
   template <class Allocate>
