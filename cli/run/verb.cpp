@@ -88,9 +88,10 @@ std::string report_head(const route_plan& plan, const std::string& name) {
 
 /// Returns: why the plan is not for the program; empty if it is.
 std::string plan_obstacle(route_plan& plan, const std::string& program, bool is_wrapped) {
-  const std::string obstacle = bind_plan(plan, is_wrapped ? plan.program : program);
-  if (obstacle.empty() || is_wrapped || !bind_plan(plan, plan.program).empty()) return obstacle;
-  return obstacle + "; --wrapped, if it starts that one";
+  std::string obstacle = bind_plan(plan, is_wrapped ? plan.program : program);
+  const bool may_start_it = !obstacle.empty() && !is_wrapped && bind_plan(plan, plan.program).empty();
+  if (may_start_it) obstacle += "; --wrapped, if it starts that one";
+  return obstacle;
 }
 
 /// Routes the calls of the plan's sites.
