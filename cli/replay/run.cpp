@@ -11,12 +11,12 @@
 
 #include <fmt/format.h>
 
-#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/replay/figures.hpp"
+#include "cli/support/start_self.hpp"
 
 namespace ashlar::cli {
 
@@ -63,32 +63,14 @@ std::vector<std::string> environment_for(const candidate& who) {
   return all;
 }
 
-std::vector<char*> pointers(std::vector<std::string>& strings) {
-  std::vector<char*> all;
-  for (std::string& s : strings) all.push_back(s.data());
-  all.push_back(nullptr);
-  return all;
-}
-
 pid_t start(const candidate& who, bool latency, int windows, const message_file& result, const message_file& errors) {
-  std::vector<std::string> arguments = {"ashlar",
-                                        "replay",
-                                        replay_child_flag,
-                                        std::to_string(static_cast<int>(who.stand)),
-                                        latency ? "1" : "0",
-                                        std::to_string(windows),
-                                        std::to_string(result.descriptor()),
-                                        who.library};
-  std::vector<std::string> environment = environment_for(who);
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_adddup2(&actions, errors.descriptor(), STDERR_FILENO);
-  pid_t child = -1;
-  const int error = ::posix_spawn(&child, "/proc/self/exe", &actions, nullptr, pointers(arguments).data(),
-                                  pointers(environment).data());
-  ::posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) throw std::runtime_error(fmt::format("cannot start a process: {}", std::strerror(error)));
-  return child;
+  own_part replay = {.arguments = {"ashlar", "replay", replay_child_flag, std::to_string(static_cast<int>(who.stand)),
+                                   latency ? "1" : "0", std::to_string(windows), std::to_string(result.descriptor()),
+                                   who.library},
+                     .environment = environment_for(who),
+                     .from = errors.descriptor(),
+                     .to = STDERR_FILENO};
+  return start_self(replay);
 }
 
 /// Returns: the reason of the failure, from the status and the last words; empty if there is none. `when`: "while

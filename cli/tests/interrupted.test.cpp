@@ -14,6 +14,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,10 +30,12 @@ protected:
   interrupted() {
     fs::create_directory(file("temporary"));
     fs::create_directory(file("outputs"));
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // of what the verbs leave behind
   }
 
   /// Effects: starts the verb in a group of its own, and sends the signal after the delay to it or to the group.
-  void end(const std::string& arguments, int signal, std::chrono::microseconds delay, bool whole_group) const {
+  /// Returns: whether it has left a process, a moment after its end.
+  bool end(const std::string& arguments, int signal, std::chrono::microseconds delay, bool whole_group) const {
     const std::string line = "exec " ASHLAR_COMMAND " " + arguments + " > /dev/null 2>&1";
     const pid_t child = ::fork();
     if (child == 0) {
@@ -44,7 +47,14 @@ protected:
     std::this_thread::sleep_for(delay);
     ::kill(whole_group ? -child : child, signal);
     ::waitpid(child, nullptr, 0);
+    bool has_left = true;
+    for (int tries = 0; has_left && tries < 100; ++tries) {
+      while (::waitpid(-child, nullptr, WNOHANG) > 0) continue;
+      has_left = ::kill(-child, 0) == 0;
+      if (has_left) std::this_thread::sleep_for(10ms);
+    }
     ::kill(-child, SIGKILL);  // a recorded program outlives a killed recorder
+    return has_left;
   }
 
   [[nodiscard]] std::string names_in(const std::string& folder) const {
@@ -101,12 +111,22 @@ TEST_F(interrupted, verbs_leave_nothing_whichever_signal_ends_them) {
       for (int i = 0; i < moments; ++i) {
         const std::chrono::microseconds delay(std::uniform_int_distribution<int>(0, 150'000)(random));
         const bool whole_group = random() % 2 == 0;
-        end(verb, signal, delay, whole_group);
+        static_cast<void>(end(verb, signal, delay, whole_group));
         const std::string when = verb + " by " + ::strsignal(signal) + " after " + std::to_string(delay.count()) +
                                  " us" + (whole_group ? ", with its group" : "");
         EXPECT_EQ(left(), "") << when;
         EXPECT_EQ(cut(), "") << when;
       }
+}
+
+// What a verb has started of the command itself does not go on.
+TEST_F(interrupted, replays_end_with_the_verb) {
+  const std::string trace = sample(50000, 2);
+  for (const std::string& verb : {"replay " + trace + " --with glibc --repetitions 50",
+                                  "try " + trace + " --runs 8 --with " ASHLAR_TRY_PRELOAD " -- " ASHLAR_TRY_VICTIM})
+    for (const int signal : {SIGTERM, SIGKILL})
+      for (const std::chrono::milliseconds delay : {100ms, 200ms, 300ms})
+        EXPECT_FALSE(end(verb, signal, delay, false)) << verb << " by " << ::strsignal(signal);
 }
 
 }  // namespace

@@ -9,11 +9,11 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/replay/candidates.hpp"
+#include "cli/support/start_self.hpp"
 #include "cli/support/temporary_file.hpp"
 
 namespace ashlar::cli {
@@ -76,19 +76,12 @@ trace_predictions read_predictions(const std::string& replay_json) {
 }
 
 std::string replay_output(const std::vector<std::string>& words) {
-  std::vector<std::string> arguments = {"ashlar", "replay", "--json", "-"};
-  arguments.insert(arguments.end(), words.begin(), words.end());
   const temporary_file output;
-  std::vector<char*> argv;
-  for (std::string& word : arguments) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_adddup2(&actions, output.descriptor(), STDOUT_FILENO);
-  pid_t child = -1;
-  const int error = ::posix_spawn(&child, "/proc/self/exe", &actions, nullptr, argv.data(), ::environ);
-  ::posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) throw std::runtime_error(fmt::format("cannot start a process: {}", std::strerror(error)));
+  own_part replay = {
+      .arguments = {"ashlar", "replay", "--json", "-"}, .from = output.descriptor(), .to = STDOUT_FILENO};
+  replay.arguments.insert(replay.arguments.end(), words.begin(), words.end());
+  for (char** entry = ::environ; *entry != nullptr; ++entry) replay.environment.emplace_back(*entry);
+  const pid_t child = start_self(replay);
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
