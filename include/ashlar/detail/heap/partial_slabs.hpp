@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The slabs of a size class that have free cells, and the batch of cells that is being handed out.
+// The slabs of a size class that have free cells, the batch of cells that is being handed out, and decommitted pages.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/heap/block_canary.hpp>
+#include <ashlar/detail/heap/exact_sizes.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/span_header.hpp>
 #include <ashlar/detail/slab/cell_batch.hpp>
 #include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/system/random_bits.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 
@@ -34,6 +38,7 @@ struct partial_slabs {
   cell_batch batch;
   std::size_t cell_bytes = 0;
   span_header* slabs = nullptr;  ///< slabs with a set bit
+  bool are_of_parent = false;    ///< The process has been forked since a cell of the class was taken.
   ASHLAR_NO_UNIQUE_ADDRESS std::conditional_t<segment::requested_sizes::is_kept, sizes_of_batch, no_sizes_of_batch>
       sizes;
 
@@ -41,6 +46,35 @@ struct partial_slabs {
   [[nodiscard]] ASHLAR_INLINE sized_cell take_any(std::uint64_t random) noexcept {
     const std::size_t place = batch.take_any(random);
     return {batch.base + place * cell_bytes, cell_bytes, sizes.of(place)};
+  }
+
+  /// Returns: the slab of one of the cells of the first eight, each as likely (a reservoir). Expects: there is one.
+  [[nodiscard]] span_header& any(std::uint64_t random) const noexcept {
+    span_header* chosen = slabs;
+    std::uint64_t cells = slabs->free;
+    std::size_t seen = 1;
+    for (span_header* next = slabs->next; next != nullptr && seen < 8; next = next->next, ++seen) {
+      cells += next->free;
+      random = std::rotr(random, 8);
+      if (random % cells < next->free) chosen = next;
+    }
+    return *chosen;
+  }
+
+  /// Effects: takes the first batch, or one that `random` chooses. Returns: its slab. Expects: there is one.
+  template <class Random>
+  span_header& take_batch(Random& random) noexcept {
+    constexpr bool is_random = std::is_same_v<Random, random_bits>;
+    span_header& slab = is_random ? any(random.next()) : *slabs;
+    batch = is_random ? slab_view(slab).take_batch(random.next()) : slab_view(slab).take_batch();
+    cell_bytes = slab.cell_bytes;
+    if constexpr (is_random) sizes.begin_at(sizes_in(slab) + slab.index_of(batch.base));
+    return slab;
+  }
+
+  /// Returns: whether a child of a fork has cells enough to choose from; true from the second call on.
+  [[nodiscard]] bool has_choice() noexcept {
+    return !std::exchange(are_of_parent, false) || (slabs != nullptr && slabs->free >= 64);
   }
 
   void add(span_header& slab) noexcept {
@@ -56,6 +90,29 @@ struct partial_slabs {
     if (slab.next != nullptr) slab.next->previous = slab.previous;
     slab.is_available = false;
   }
+};
+
+/// Pages inside slabs that were decommitted, in bytes.
+class dropped_pages {
+public:
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+  /// Returns: bytes of pages that came into use again since the last call.
+  [[nodiscard]] std::size_t take_refetched() noexcept { return std::exchange(refetched_, 0); }
+
+  /// Effects: notes that a slab with so many free cells has `bytes` bytes in such pages.
+  void keep(span_header& slab, std::size_t free, std::size_t bytes) noexcept {
+    bytes_ += bytes - slab.dropped_bytes;
+    slab.free_when_dropped = static_cast<std::uint32_t>(free);
+    slab.dropped_bytes = static_cast<std::uint32_t>(bytes);
+  }
+  void use_again(span_header& slab) noexcept {
+    refetched_ += slab.dropped_bytes;
+    if (slab.dropped_bytes != 0) keep(slab, 0, 0);
+  }
+
+private:
+  std::size_t bytes_ = 0;
+  std::size_t refetched_ = 0;
 };
 
 }  // namespace ashlar::ASHLAR_ABI::detail

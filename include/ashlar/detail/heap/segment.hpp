@@ -7,6 +7,7 @@
 #include <cstring>
 #include <new>
 #include <type_traits>
+#include <utility>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/heap/cell_layout.hpp>
@@ -297,11 +298,14 @@ public:
   /// Effects: takes a batch of up to 64 neighbouring free cells. Expects: a cell is free.
   [[nodiscard]] cell_batch take_batch() noexcept {
     while (bits()[record_.hint] == 0) ++record_.hint;
-    const std::size_t word = record_.hint;
-    const std::uint64_t mask = bits()[word];
-    bits()[word] = 0;
-    record_.free -= static_cast<std::uint32_t>(count_bits(mask));
-    return {record_.cell(word * 64), mask};
+    return take_word(record_.hint);
+  }
+  /// As above, with the free cell that `random` chooses.
+  [[nodiscard]] cell_batch take_batch(std::uint64_t random) noexcept {
+    std::size_t word = 0;
+    for (std::uint64_t before = random % record_.free; before >= count_bits(bits()[word]); ++word)
+      before -= count_bits(bits()[word]);
+    return take_word(word);
   }
 
   /// Effects: takes cells of a bitmap word back; nothing if one of them is free already. Returns: a mask of those.
@@ -377,6 +381,12 @@ public:
   }
 
 private:
+  cell_batch take_word(std::size_t word) noexcept {
+    const std::uint64_t mask = std::exchange(bits()[word], 0);
+    record_.free -= static_cast<std::uint32_t>(count_bits(mask));
+    return {record_.cell(word * 64), mask};
+  }
+
   span_header& record_;
   segment& home_;
   std::size_t slice_;

@@ -50,6 +50,7 @@ public:
 
   /// Returns: a cell, or null when the upstream has no memory left.
   [[nodiscard]] void* take(std::size_t size_class, thread_cache& cache) noexcept {
+    if (ASHLAR_UNLIKELY(!random_.is_seeded())) leave_parent();
     if (partial_[size_class].batch.mask == 0 && !restock(size_class, cache)) return nullptr;
     return take_from_batch_and_refill(size_class, cache);
   }
@@ -57,17 +58,14 @@ public:
   /// With remote frees the batches of smaller classes belong to the owner alone; larger ones would retain too much.
   static constexpr std::size_t first_common_batch = size_classes::of(1024) + 1;
 
-  /// As `take`, but null if the batch is empty.
+  /// As `take`, but null if the batch is empty, or of the parent process.
   [[nodiscard]] ASHLAR_INLINE void* take_from_batch(std::size_t size_class, thread_cache& cache) noexcept {
-    return ASHLAR_LIKELY(partial_[size_class].batch.mask != 0) ? take_from_batch_and_refill(size_class, cache)
-                                                               : nullptr;
+    return has_any(size_class) ? take_from_batch_and_refill(size_class, cache) : nullptr;
   }
 
   /// Returns: whether `take_any` has a cell that `hand_out_small` takes for a request.
   [[nodiscard]] ASHLAR_INLINE bool has_any(std::size_t size_class, std::size_t bytes) const noexcept {
-    const partial_slabs& from = partial_[size_class];
-    return ASHLAR_LIKELY(from.batch.mask != 0) && ASHLAR_LIKELY(random_.is_seeded()) &&
-           has_canary_in_granule(at_least_one_byte(bytes), from.cell_bytes);
+    return has_any(size_class) && has_canary_in_granule(at_least_one_byte(bytes), partial_[size_class].cell_bytes);
   }
   /// Returns: any cell of the batch. Expects: `has_any`; free cells are zero.
   [[nodiscard]] ASHLAR_INLINE sized_cell take_any(std::size_t size_class) noexcept {
@@ -133,12 +131,11 @@ public:
   }
 
   /// Returns: bytes of decommitted pages that came into use again since the last call.
-  [[nodiscard]] std::size_t take_refetched() noexcept { return std::exchange(refetched_, 0); }
-
+  [[nodiscard]] std::size_t take_refetched() noexcept { return dropped_.take_refetched(); }
   /// Returns: bytes of decommitted pages inside slabs.
-  [[nodiscard]] std::size_t dropped_bytes() const noexcept { return dropped_bytes_; }
+  [[nodiscard]] std::size_t dropped_bytes() const noexcept { return dropped_.bytes(); }
   /// Returns: bytes of cells with a set bit, without decommitted pages, and of those in quarantine.
-  [[nodiscard]] std::size_t free_bytes() const noexcept { return free_bytes_ - dropped_bytes_ + quarantine_.bytes(); }
+  [[nodiscard]] std::size_t free_bytes() const noexcept { return free_bytes_ - dropped_.bytes() + quarantine_.bytes(); }
 
   /// Effects: moves every free cell to its bitmap.
   ASHLAR_COLD void flush_caches(thread_cache& cache) noexcept {
@@ -149,17 +146,14 @@ public:
   /// Effects: returns the rest of the cell batches to the bitmaps, of classes from `first` on, and the quarantine.
   ASHLAR_COLD void flush_batches(std::size_t first = 0) noexcept {
     end_quarantine();
-    for (std::size_t size_class = first; size_class < partial_.size(); ++size_class) {
-      const cell_batch batch = std::exchange(partial_[size_class].batch, {});
-      if (batch.mask != 0) give_batch(batch);
-    }
+    for (std::size_t size_class = first; size_class < partial_.size(); ++size_class) return_batch(partial_[size_class]);
   }
 
   /// Effects: calls `f(header)` for each slab.
   template <class F>
   ASHLAR_INLINE void for_each_slab(F f) const {
-    spans_.for_each_run([&](segment& home, std::size_t first, std::size_t) {
-      if (home.record(first).size_class != size_classes::none) f(home.record(first));
+    spans_.for_each_run([&](segment& home, std::size_t at, std::size_t) {
+      if (home.record(at).size_class != size_classes::none) f(home.record(at));
     });
   }
 
@@ -172,8 +166,8 @@ public:
     };
     const auto count_whole = [](span_header& run) { run.waiting = 1; };
     spans_.for_each_run([](segment& home, std::size_t at, std::size_t) {
-      home.record(at).waiting =
-          home.record(at).size_class != size_classes::none ? slab_view(home.record(at)).dead() : 0;
+      span_header& run = home.record(at);
+      run.waiting = run.size_class != size_classes::none ? slab_view(run).dead() : 0;
     });
     spans_.free_runs().for_each(count_whole);
     spans_.for_each_quarantined(count_whole);
@@ -211,8 +205,7 @@ public:
       span_header& slab = home.record(first);
       if (slab.size_class == size_classes::none) return;
       const std::size_t live = slab.capacity - slab.free, were = slab.capacity - slab.free_when_dropped;
-      const bool has_given = slab.free_when_dropped != 0 && live * 4 > were * 3;
-      if (!has_given) given += discard_free_pages_of(slab);
+      if (slab.free_when_dropped == 0 || live * 4 <= were * 3) given += discard_free_pages_of(slab);
     });
     return given;
   }
@@ -220,10 +213,10 @@ public:
   /// Effects: forgets all slabs. Expects: the segments forget them too.
   void clear() noexcept {
     if constexpr (keeps_canaries) for_each_slab([&](span_header& slab) { verify_poison(slab, 0, slab.capacity); });
-    partial_ = {};
+    partial_ = {}, dropped_ = {};
     freed_.clear();
     quarantine_.forget();
-    slabs_ = free_bytes_ = dropped_bytes_ = refetched_ = made_bytes_ = 0;
+    slabs_ = free_bytes_ = made_bytes_ = 0;
   }
 
   /// Complexity: O(slices and words of bitmaps).
@@ -235,13 +228,12 @@ public:
       free += std::size_t{slab.free} * slab.cell_bytes;
       dropped += slab.dropped_bytes;
       available += slab.is_available ? 1 : 0;
-      right =
-          right && slab.is_available == (slab.free != 0) && slab.free < slab.capacity && slab_view(slab).invariant();
+      right &= slab.is_available == (slab.free != 0) && slab.free < slab.capacity && slab_view(slab).invariant();
     });
     for (std::size_t size_class = 0; size_class <= size_classes::count; ++size_class)
       for (const span_header* slab = partial_[size_class].slabs; slab != nullptr; slab = slab->next, ++listed)
         right = right && slab->size_class == size_class && (slab->next == nullptr || slab->next->previous == slab);
-    return right && slabs == slabs_ && available == listed && free == free_bytes_ && dropped == dropped_bytes_ &&
+    return right && slabs == slabs_ && available == listed && free == free_bytes_ && dropped == dropped_.bytes() &&
            quarantine_.invariant(
                [](const cell_batch& cells) { return slab_view(segment::slab_of(cells.base)).bytes_of_dead(cells); });
   }
@@ -250,9 +242,29 @@ private:
   using quarantine = cell_quarantine_of<Upstream>;
   static constexpr bool is_random = page_discard<Upstream>::has_guards;
 
+  [[nodiscard]] ASHLAR_INLINE bool has_any(std::size_t size_class) const noexcept {
+    return ASHLAR_LIKELY(partial_[size_class].batch.mask != 0) && ASHLAR_LIKELY(random_.is_seeded());
+  }
+
   std::size_t give_batch(const cell_batch& batch) noexcept {
     span_header& slab = segment::slab_of(batch.base);
     return give_mask(slab, slab.index_of(batch.base) / 64, batch.mask);
+  }
+
+  void return_batch(partial_slabs& of) noexcept {
+    const cell_batch rest = std::exchange(of.batch, {});
+    if (rest.mask != 0) give_batch(rest);
+  }
+
+  // Effects: the first block of each class that a child allocates is one of many, as its siblings have the same cells.
+  ASHLAR_COLD void leave_parent() noexcept {
+    for (partial_slabs& each : partial_) return_batch(each), each.are_of_parent = true;
+  }
+  void add_choice(std::size_t size_class) noexcept {
+    if (partial_[size_class].has_choice()) return;
+    for (int added = 0; added != 4; ++added)
+      if (const slice_run run = spans_.take(cell_layout::of(size_class).slices); run.data != nullptr)
+        make_slab(size_class, run.data);
   }
 
   void wait(const gathered_cells<span_header>& cells) noexcept {
@@ -279,14 +291,8 @@ private:
       dropped += discard_pages_between<Upstream>(slab.cell(first), slab.cell(last));
     });
     const std::size_t before = slab.dropped_bytes;
-    keep_dropped(slab, slab.free, dropped);
+    dropped_.keep(slab, slab.free, dropped);
     return dropped - detail::min(dropped, before);
-  }
-
-  void keep_dropped(span_header& slab, std::size_t free, std::size_t bytes) noexcept {
-    dropped_bytes_ += bytes - slab.dropped_bytes;
-    slab.free_when_dropped = static_cast<std::uint32_t>(free);
-    slab.dropped_bytes = static_cast<std::uint32_t>(bytes);
   }
 
   // Returns: a cell of a batch, after moving the next cells to the free list: one request in eight comes here. Sampled
@@ -307,14 +313,11 @@ private:
   [[nodiscard]] ASHLAR_COLD bool restock(std::size_t size_class, thread_cache& cache) noexcept {
     partial_slabs& at = partial_[size_class];
     give_freed(size_class);  // as a rule cells of the last batch, which stay together
+    if constexpr (is_random) add_choice(size_class);
     if (at.slabs == nullptr && !add_slab(size_class, cache)) return false;
-    span_header& slab = *at.slabs;
-    at.batch = slab_view(slab).take_batch();
+    span_header& slab = at.take_batch(random_);
     free_bytes_ -= count_bits(at.batch.mask) * slab.cell_bytes;
-    refetched_ += slab.dropped_bytes;
-    if (slab.dropped_bytes != 0) keep_dropped(slab, 0, 0);
-    at.cell_bytes = slab.cell_bytes;
-    if constexpr (is_random) at.sizes.begin_at(sizes_in(slab) + slab.index_of(at.batch.base));
+    dropped_.use_again(slab);
     if (slab.free == 0) at.remove(slab);
     return true;
   }
@@ -346,8 +349,7 @@ private:
 
   ASHLAR_INLINE_FOR_SIZE void make_slab(std::size_t size_class, std::byte* memory) noexcept {
     span_header& slab = segment::of(memory)->record(segment::slice_of(memory));
-    slab_view cells(slab);
-    cells.format(size_class, 2 * size_class + slabs_made_[size_class]++, guard_bytes<Upstream>);
+    slab_view(slab).format(size_class, 2 * size_class + slabs_made_[size_class]++, guard_bytes<Upstream>);
     if constexpr (keeps_canaries && !dead_cells_are_zero<Upstream>) poison_front(slab);
     mark_free(memory, slab.length * slice_bytes);
     ++slabs_;
@@ -377,7 +379,7 @@ private:
     for (std::size_t i = 1; i < slab.length; ++i) home.record(first + i).is_available = true;  // as in a free block
     --slabs_;
     free_bytes_ -= std::size_t{slab.free} * slab.cell_bytes;
-    if (slab.dropped_bytes != 0) keep_dropped(slab, 0, 0);
+    dropped_.keep(slab, 0, 0);
     spans_.give(home.slice(first), slab.length);
   }
 
@@ -387,10 +389,9 @@ private:
   std::size_t slabs_ = 0;
   // A colour counter for each class: a shared one could give a class the same few colours, without a sampled address.
   std::array<std::uint16_t, size_classes::count + 1> slabs_made_ = {};
-  std::size_t free_bytes_ = 0;     // of cells with a set bit
-  std::size_t dropped_bytes_ = 0;  // of decommitted pages inside slabs
-  std::size_t refetched_ = 0;      // of these, in use again
-  std::size_t made_bytes_ = 0;     // of slabs since the last sweep of all lists
+  std::size_t free_bytes_ = 0;  // of cells with a set bit
+  dropped_pages dropped_;
+  std::size_t made_bytes_ = 0;  // of slabs since the last sweep of all lists
   span_store<Upstream>& spans_;
   const void* heap_;
   ASHLAR_NO_UNIQUE_ADDRESS random_bits_if<is_random> random_;
