@@ -8,6 +8,7 @@
 
 #include "cli/preload/settings.hpp"
 #include "cli/record/status.hpp"
+#include "cli/report/read_ahead.hpp"
 #include "cli/support/output.hpp"
 #include "cli/support/table_units.hpp"
 #include "cli/support/zstd_codec.hpp"
@@ -24,7 +25,8 @@ std::string line_of(const trace::trace_error& error) {
 }  // namespace
 
 struct trace_input::open_reader {
-  open_reader(const std::string& path, bool accept_prefix) : reader(path, {.accept_prefix = accept_prefix}) {}
+  open_reader(const std::string& path, bool accept_prefix)
+      : reader(path, {.accept_prefix = accept_prefix}), ahead(reader) {}
 
   void check(const std::string& path) const {
     if (reader.error()) throw std::runtime_error(path + ": " + line_of(*reader.error()) + hint());
@@ -39,22 +41,24 @@ struct trace_input::open_reader {
   }
 
   trace_reader reader;
+  read_ahead<trace_reader> ahead;
 };
 
 trace_input::trace_input(const std::string& path, bool accept_prefix)
     : path_(path), reader_(std::make_unique<open_reader>(path, accept_prefix)) {
   reader_->check(path);
+  info_ = reader_->reader.info();
 }
 
 trace_input::~trace_input() = default;
 
 std::optional<trace::event> trace_input::next() {
-  auto event = reader_->reader.next();
-  if (!event) reader_->check(path_);
-  return event;
+  if (const trace::event* const event = reader_->ahead.next()) return *event;
+  reader_->check(path_);
+  info_ = reader_->reader.info();
+  return std::nullopt;
 }
 
-const trace::trace_info& trace_input::info() const { return reader_->reader.info(); }
 const std::vector<trace::mapped_module>& trace_input::modules() const { return reader_->reader.modules(); }
 const trace::stack_table& trace_input::stacks() const { return reader_->reader.stacks(); }
 const trace::name_table& trace_input::names() const { return reader_->reader.names(); }

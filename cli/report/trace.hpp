@@ -25,7 +25,8 @@ public:
   [[nodiscard]] std::optional<trace::event> next();
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
-  [[nodiscard]] const trace::trace_info& info() const;
+  /// The damage of a trace is known at its end.
+  [[nodiscard]] const trace::trace_info& info() const noexcept { return info_; }
   [[nodiscard]] const std::vector<trace::mapped_module>& modules() const;
   [[nodiscard]] const trace::stack_table& stacks() const;
   [[nodiscard]] const trace::name_table& names() const;
@@ -35,6 +36,7 @@ public:
 private:
   struct open_reader;
   std::string path_;
+  trace::trace_info info_;
   std::unique_ptr<open_reader> reader_;
 };
 

@@ -15,7 +15,7 @@ namespace ashlar_test {
 namespace trace = ashlar::trace;
 
 /// A source of `count` events, the same for the same seed. About one call in 20 fails, and one free in 50 is of an
-/// unknown object; threads end and new ones start.
+/// unknown object; threads end and new ones start. No slot is used again.
 class random_events {
 public:
   random_events(unsigned seed, std::size_t count, std::uint32_t threads = 4, std::size_t most_live = 300)
@@ -28,6 +28,8 @@ public:
     e.time_ns = now_ns_ += below(5000);
     e.thread = first_thread_ + static_cast<std::uint32_t>(below(threads_));
     choose(e);
+    e.slot = static_cast<std::uint32_t>(e.object);
+    e.old_slot = static_cast<std::uint32_t>(e.old_object);
     return e;
   }
 

@@ -28,11 +28,11 @@ event begins(std::uint64_t ns, std::uint64_t name, std::uint32_t thread = 0) {
 event ends(std::uint64_t ns, std::uint32_t thread = 0) {
   return {.time_ns = ns, .thread = thread, .op = operation::span_end};
 }
-event makes(std::uint64_t object, std::uint64_t bytes, std::uint32_t thread = 0) {
-  return {.thread = thread, .op = operation::malloc_, .size = bytes, .object = object};
+event makes(std::uint32_t object, std::uint64_t bytes, std::uint32_t thread = 0) {
+  return {.thread = thread, .op = operation::malloc_, .size = bytes, .object = object, .slot = object};
 }
-event frees(std::uint64_t object, std::uint32_t thread = 0) {
-  return {.thread = thread, .op = operation::free_, .object = object};
+event frees(std::uint32_t object, std::uint32_t thread = 0) {
+  return {.thread = thread, .op = operation::free_, .object = object, .slot = object};
 }
 
 TEST(spans, count_what_their_thread_allocates_within_them) {
@@ -86,7 +86,7 @@ TEST(spans, without_an_end_or_a_beginning_are_counted_apart) {
 TEST(spans, realloc_counts_as_an_allocation_and_a_free) {
   event grows = makes(2, 80);
   grows.op = operation::realloc_;
-  grows.old_object = 1;
+  grows.old_object = grows.old_slot = 1;
   const span_table all = spans_of({begins(0, 1), makes(1, 50), grows, ends(1)});
   EXPECT_EQ(all.by_name.at(1).allocations, 2U);
   EXPECT_EQ(all.by_name.at(1).most_peak_bytes, 80U);

@@ -102,6 +102,13 @@ inline bytes image_of(std::span<const event> events, const ashlar::trace::writer
   return image;
 }
 
+/// Returns: the next event as the program made it: without the slots that the reader gives.
+inline std::optional<event> next_as_made(ashlar::trace::reader<>& r) {
+  auto e = r.next();
+  if (e) e->slot = e->old_slot = 0;
+  return e;
+}
+
 struct everything {
   std::vector<event> events;
   std::optional<ashlar::trace::trace_error> error;
@@ -112,7 +119,7 @@ struct everything {
 inline everything read_all(std::span<const std::byte> image, const ashlar::trace::reader_options& options = {}) {
   ashlar::trace::reader<> r(image, options);
   everything all;
-  while (auto e = r.next()) all.events.push_back(*e);
+  while (auto e = next_as_made(r)) all.events.push_back(*e);
   all.error = r.error();
   all.counts = r.counts();
   all.info = r.info();

@@ -10,17 +10,22 @@
 #include <utility>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/detail/support/block_table.hpp>
+#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/id_map.hpp>
 #include <ashlar/study/summary.hpp>
 #include <ashlar/trace/event.hpp>
 
 namespace ashlar::ASHLAR_ABI::study {
 
+/// Expects: live objects have different slots, as a reader gives them.
 /// Complexity: O(1) amortised an event; memory O(live objects + threads + call stacks).
 class summariser {
 public:
   /// Effects: prefetches what `add(e)` looks up.
-  void expect(const trace::event& e) const noexcept { live_.expect(e.object); }
+  void expect(const trace::event& e) const noexcept {
+    if (e.slot < live_.size()) ASHLAR_FETCH_TO_WRITE(&live_[e.slot]);
+  }
 
   void add(const trace::event& e) {
     if (static_cast<std::size_t>(e.op) < trace::operation_count) ++sum_.operations[static_cast<std::size_t>(e.op)];
@@ -29,7 +34,7 @@ public:
     thread.last_ns = now_ns_;
     if (e.op == trace::operation::thread_end) thread.ended = true;
     if (trace::is_allocation(e.op)) allocate(e, thread);
-    if (trace::is_release(e.op)) release(e.object, e.thread, thread);
+    if (trace::is_release(e.op)) release(e.object, e.slot, e.thread, thread);
     if (e.op == trace::operation::span_begin) spans_.begin(e.thread, e.size, now_ns_);
     if (e.op == trace::operation::span_end) spans_.end(e.thread, now_ns_);
     if (e.op == trace::operation::thread_name) thread.name = e.size;
@@ -37,15 +42,19 @@ public:
 
   /// Returns: the summary. The summariser must not be used again.
   [[nodiscard]] trace_summary finish() {
-    live_.for_each([this](std::uint64_t, const object& o) { site(o.stack).live.add(o.size); });
+    for (std::size_t slot = 0; slot < live_.size(); ++slot)
+      if (const object& o = live_[slot]; o.id != 0) site(o.stack).live.add(o.size);
     sum_.threads.insert(threads_.begin(), threads_.end());
-    sum_.sites.insert(sites_.begin(), sites_.end());
+    sites_.for_each([this](std::uint64_t number, const site_summary& s) {
+      sum_.sites.emplace(static_cast<std::uint32_t>(number - 1), s);
+    });
     sum_.spans = spans_.finish();
     return std::move(sum_);
   }
 
 private:
   struct object {
+    std::uint64_t id = 0;  ///< 0: the slot is free.
     std::uint64_t size = 0;
     std::uint64_t born_ns = 0;
     std::uint64_t born_bytes = 0;
@@ -54,15 +63,18 @@ private:
   };
 
   thread_summary& thread_of(std::uint32_t id) {
+    if (last_thread_ != nullptr && last_id_ == id) return *last_thread_;
     const auto [place, is_new] = threads_.try_emplace(id);
     if (is_new) place->second.first_ns = now_ns_;
-    return place->second;
+    last_id_ = id;
+    return *(last_thread_ = &place->second);
   }
 
   void allocate(const trace::event& e, thread_summary& thread) {
     if (e.object == 0) return void(++sum_.failed);
-    if (e.old_object != 0) release(e.old_object, e.thread, thread);
-    if (!live_.insert(e.object, {e.size, now_ns_, sum_.allocated.bytes, e.thread, e.stack})) return;
+    if (e.old_object != 0) release(e.old_object, e.old_slot, e.thread, thread);
+    live_.reach(e.slot);
+    live_[e.slot] = {e.object, e.size, now_ns_, sum_.allocated.bytes, e.thread, e.stack};
     ++thread.allocations;
     thread.bytes += e.size;
     thread.live_bytes += e.size;
@@ -75,11 +87,9 @@ private:
     live_changed();
   }
 
-  void release(std::uint64_t id, std::uint32_t by, thread_summary& thread) {
-    const object* found = id == 0 ? nullptr : live_.find(id);
-    if (found == nullptr) return void(++sum_.unknown);
-    const object o = *found;
-    live_.erase(id);
+  void release(std::uint64_t id, std::uint32_t slot, std::uint32_t by, thread_summary& thread) {
+    if (id == 0 || slot >= live_.size() || live_[slot].id != id) return void(++sum_.unknown);
+    const object o = std::exchange(live_[slot], {});
     ++thread.frees;
     ++sum_.frees;
     spans_.freed(by, o.size);
@@ -103,13 +113,20 @@ private:
     sum_.peak_ns = now_ns_;
   }
 
-  site_summary& site(std::uint32_t stack) { return sites_[stack]; }
+  site_summary& site(std::uint32_t stack) {
+    const std::uint64_t number = std::uint64_t{stack} + 1;
+    if (site_summary* const known = sites_.find(number)) return *known;
+    sites_.insert(number, {});
+    return *sites_.find(number);
+  }
 
   trace_summary sum_;
   std::uint64_t now_ns_ = 0;
-  detail::id_map<object> live_;
+  detail::block_table<object> live_;  // by slot
   std::unordered_map<std::uint32_t, thread_summary> threads_;
-  std::unordered_map<std::uint32_t, site_summary> sites_;
+  std::uint32_t last_id_ = 0;
+  thread_summary* last_thread_ = nullptr;  // with this id: events of one thread come in runs
+  detail::id_map<site_summary> sites_;     // by call stack, from 1
   span_tracker spans_;
 };
 

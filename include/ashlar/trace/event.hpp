@@ -45,6 +45,9 @@ struct event {
   std::uint64_t object = 0;      ///< 1, 2, 3 … as allocated, never reused; 0 = the call failed, or freed an unknown.
   std::uint64_t old_object = 0;  ///< realloc_ only: the object passed in; still live if `object` is 0.
   std::uint32_t stack = 0;       ///< Call-stack id, 0 = none recorded.
+  std::uint32_t slot = 0;        ///< Of the object, from a reader: no other live object has it. Slots are used again,
+                                 ///< so that they number the most objects live at once.
+  std::uint32_t old_slot = 0;    ///< realloc_ only: of the object passed in.
 
   friend constexpr bool operator==(const event&, const event&) = default;
 };

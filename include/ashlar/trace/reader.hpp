@@ -157,7 +157,8 @@ private:
     const bool contradicts = resolver_.contradicts(r);
     if (contradicts && !s.is_overdue) return merge_.put_off(skew_ticks_), std::nullopt;
     s.is_overdue = false;
-    if (s.records.size() - s.at > fetched_ahead) resolver_.expect(s.records[s.at + fetched_ahead]);
+    if (s.records.size() - s.at > 2 * fetched_ahead) resolver_.expect(s.records[s.at + 2 * fetched_ahead]);
+    if (s.records.size() - s.at > fetched_ahead) resolver_.expect_soon(s.records[s.at + fetched_ahead]);
     if (contradicts && is_acquisition(r.code)) return resolver_.release_lost(r.address, advance(r.time));
     ++s.at;
     auto e = resolver_.apply(r, advance(r.time), s.state);

@@ -78,7 +78,7 @@ TEST(resolver, a_lost_release_is_made_up_for_the_thread_that_allocated) {
   EXPECT_TRUE(r.apply(got(0, 16), 0, two));
   EXPECT_TRUE(r.contradicts(got(0, 16)));
   const event lost = r.release_lost(16, 77);
-  EXPECT_EQ(lost, (event{.time_ns = 77, .thread = 1, .op = operation::free_, .object = 2}));
+  EXPECT_EQ(lost, (event{.time_ns = 77, .thread = 1, .op = operation::free_, .object = 2, .slot = 1}));
   EXPECT_EQ(r.counts().lost_releases, 1U);
   EXPECT_FALSE(r.contradicts(got(0, 16)));
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/trace/live_map.hpp>
@@ -39,14 +40,19 @@ public:
     return live_.contains(r.address) == is_acquisition(r.code);
   }
 
-  /// Effects: prefetches what `apply(r)` looks up.
+  /// Effects: prefetches what `apply(r)` looks up, first and then.
   void expect(const record& r) const noexcept { live_.expect(r.address); }
+  void expect_soon(const record& r) const noexcept { live_.expect_slot(r.address); }
 
   /// Returns: a release of the object at `address`, made up because the address was handed out again.
   [[nodiscard]] trace::event release_lost(std::uint64_t address, std::uint64_t time_ns) {
-    const live_object lost = live_.take(address);
+    const live_object lost = release(address);
     ++counts_.lost_releases;
-    return finish({.time_ns = time_ns, .thread = lost.thread, .op = trace::operation::free_, .object = lost.object});
+    return finish({.time_ns = time_ns,
+                   .thread = lost.thread,
+                   .op = trace::operation::free_,
+                   .object = lost.object,
+                   .slot = lost.slot});
   }
 
   /// Effects: applies `r`. Expects: it does not allocate an address in use. Returns: the event, if this record
@@ -60,9 +66,15 @@ public:
                    .size = r.size,
                    .alignment = alignment_of(r.alignment_code),
                    .stack = r.stack};
-    if (is_release(e.op)) e.object = release(r.address).object;
-    if (e.op == trace::operation::realloc_) e.old_object = end_realloc(r, s);
-    if (is_acquisition(r.code) && r.address != 0) e.object = acquire(r.address, e.thread);
+    if (is_release(e.op)) {
+      const live_object released = release(r.address);
+      e.object = released.object, e.slot = released.slot;
+    }
+    if (e.op == trace::operation::realloc_) end_realloc(r, s, e);
+    if (is_acquisition(r.code) && r.address != 0) {
+      e.object = ++last_object_;
+      e.slot = live_.insert(r.address, e.object, e.thread);
+    }
     return finish(e);
   }
 
@@ -73,28 +85,31 @@ private:
     return e;
   }
 
-  std::uint64_t acquire(std::uint64_t address, std::uint32_t thread) {
-    live_.insert(address, {++last_object_, thread});
-    return last_object_;
+  /// Returns: the object at `address`, whose slot is not free yet.
+  live_object take_out(std::uint64_t address) noexcept {
+    const live_object released = address == 0 ? live_object{} : live_.take_out(address);
+    if (released.object == 0) ++counts_.unknown_releases;
+    return released;
   }
 
   live_object release(std::uint64_t address) noexcept {
-    const live_object released = address == 0 ? live_object{} : live_.take(address);
-    if (released.object == 0) ++counts_.unknown_releases;
+    const live_object released = take_out(address);
+    if (released.object != 0) live_.give_back(released.slot);
     return released;
   }
 
   void begin_realloc(const record& r, stream_state& s) noexcept {
     s.old_address = r.address;
-    s.old = release(r.address);
+    s.old = take_out(r.address);
   }
 
-  /// Effects: a failed realloc restores the old block. Returns: the old object's id.
-  std::uint64_t end_realloc(const record& r, stream_state& s) {
-    const live_object old = s.old;
-    s.old = {};
-    if (r.address == 0 && old.object != 0 && !live_.contains(s.old_address)) live_.insert(s.old_address, old);
-    return old.object;
+  /// Effects: a failed realloc restores the old block. If its address has a new object, its slot stays taken.
+  void end_realloc(const record& r, stream_state& s, trace::event& e) {
+    const live_object old = std::exchange(s.old, {});
+    e.old_object = old.object, e.old_slot = old.slot;
+    if (old.object == 0) return;
+    if (r.address != 0) live_.give_back(old.slot);
+    else if (!live_.contains(s.old_address)) live_.restore(s.old_address, old.slot);
   }
 
   /// Returns: the dense number of a thread. The last one is cached: records of one thread come in runs.

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Reads a trace in a thread of its own, some thousand events before those that the verb works on.
+#pragma once
+
+#include <array>
+#include <condition_variable>
+#include <cstddef>
+#include <exception>
+#include <mutex>
+#include <span>
+#include <thread>
+#include <utility>
+
+#include <ashlar/trace/event.hpp>
+
+namespace ashlar::cli {
+
+/// The thread starts with the first `next()`. Nothing else may use the reader until `next()` has returned null.
+template <class Reader>
+class read_ahead {
+public:
+  explicit read_ahead(Reader& reader) : reader_(reader) {}
+  read_ahead(const read_ahead&) = delete;
+  read_ahead& operator=(const read_ahead&) = delete;
+
+  ~read_ahead() {
+    if (!thread_.joinable()) return;
+    {
+      const std::lock_guard lock(mutex_);
+      is_abandoned_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+  /// Returns: the next event, valid until the next call; null at the end. Throws: what the reader has thrown.
+  [[nodiscard]] const trace::event* next() {
+    if (rest_.empty() && !has_more()) return nullptr;
+    const trace::event* const e = &rest_.front();
+    rest_ = rest_.subspan(1);
+    return e;
+  }
+
+private:
+  static constexpr std::size_t batch_events = 2048;
+
+  struct batch {
+    std::array<trace::event, batch_events> events;
+    std::size_t count = 0;
+    bool is_full = false;
+  };
+
+  bool has_more() {
+    if (is_last_) return false;
+    if (!thread_.joinable()) thread_ = std::thread([this] { read_all(); });
+    else hand_over(batches_[++taken_ % 2], false);  // the batch worked on until now
+    batch& b = batches_[(taken_ + 1) % 2];
+    wait_until(b, true);
+    rest_ = std::span(b.events).first(b.count);
+    is_last_ = b.count < batch_events;
+    if (!is_last_) return true;
+    thread_.join();
+    if (failure_) std::rethrow_exception(failure_);
+    return b.count != 0;
+  }
+
+  void read_all() noexcept {
+    for (std::size_t filled = 1;; ++filled) {
+      batch& b = batches_[filled % 2];
+      if (!wait_until(b, false)) return;
+      try {
+        fill(b);
+      } catch (...) {
+        failure_ = std::current_exception();
+      }
+      hand_over(b, true);
+      if (b.count < batch_events) return;
+    }
+  }
+
+  void fill(batch& b) {
+    for (b.count = 0; b.count < batch_events; ++b.count) {
+      const auto e = reader_.next();
+      if (!e) return;
+      b.events[b.count] = *e;
+    }
+  }
+
+  void hand_over(batch& b, bool is_full) {
+    {
+      const std::lock_guard lock(mutex_);
+      b.is_full = is_full;
+    }
+    changed_.notify_all();
+  }
+
+  /// Returns: false if the events are not wanted any more.
+  bool wait_until(const batch& b, bool is_full) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return b.is_full == is_full || is_abandoned_; });
+    return !is_abandoned_;
+  }
+
+  Reader& reader_;
+  std::array<batch, 2> batches_;
+  std::size_t taken_ = 0;
+  std::span<const trace::event> rest_;
+  bool is_last_ = false;
+  std::thread thread_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_abandoned_ = false;
+  std::exception_ptr failure_;
+};
+
+}  // namespace ashlar::cli
