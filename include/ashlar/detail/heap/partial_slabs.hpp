@@ -99,7 +99,7 @@ public:
   /// Returns: bytes of pages that came into use again since the last call.
   [[nodiscard]] std::size_t take_refetched() noexcept { return std::exchange(refetched_, 0); }
 
-  /// Effects: notes that a slab with so many free cells has `bytes` bytes in such pages.
+  /// Effects: notes that a slab with `free` free cells has `bytes` bytes in such pages.
   void keep(span_header& slab, std::size_t free, std::size_t bytes) noexcept {
     bytes_ += bytes - slab.dropped_bytes;
     slab.free_when_dropped = static_cast<std::uint32_t>(free);
