@@ -38,7 +38,6 @@ struct partial_slabs {
   cell_batch batch;
   std::size_t cell_bytes = 0;
   span_header* slabs = nullptr;  ///< slabs with a set bit
-  bool are_of_parent = false;    ///< The process has been forked since a cell of the class was taken.
   ASHLAR_NO_UNIQUE_ADDRESS std::conditional_t<segment::requested_sizes::is_kept, sizes_of_batch, no_sizes_of_batch>
       sizes;
 
@@ -72,9 +71,11 @@ struct partial_slabs {
     return slab;
   }
 
-  /// Returns: whether a child of a fork has cells enough to choose from; true from the second call on.
-  [[nodiscard]] bool has_choice() noexcept {
-    return !std::exchange(are_of_parent, false) || (slabs != nullptr && slabs->free >= 64);
+  /// Returns: whether the class is in use, and its cells could be foreseen. Expects: the batch is empty.
+  [[nodiscard]] bool has_few_cells() const noexcept {
+    std::size_t cells = 0;
+    for (const span_header* slab = slabs; slab != nullptr && cells < 128; slab = slab->next) cells += slab->free;
+    return cell_bytes != 0 && cells < 128;
   }
 
   void add(span_header& slab) noexcept {

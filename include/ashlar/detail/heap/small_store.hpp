@@ -228,7 +228,8 @@ public:
       free += std::size_t{slab.free} * slab.cell_bytes;
       dropped += slab.dropped_bytes;
       available += slab.is_available ? 1 : 0;
-      right &= slab.is_available == (slab.free != 0) && slab.free < slab.capacity && slab_view(slab).invariant();
+      right &= slab.is_available == (slab.free != 0) && (is_random || slab.free < slab.capacity) &&
+               slab_view(slab).invariant();
     });
     for (std::size_t size_class = 0; size_class <= size_classes::count; ++size_class)
       for (const span_header* slab = partial_[size_class].slabs; slab != nullptr; slab = slab->next, ++listed)
@@ -258,13 +259,12 @@ private:
 
   // Effects: the first block of each class that a child allocates is one of many, as its siblings have the same cells.
   ASHLAR_COLD void leave_parent() noexcept {
-    for (partial_slabs& each : partial_) return_batch(each), each.are_of_parent = true;
-  }
-  void add_choice(std::size_t size_class) noexcept {
-    if (partial_[size_class].has_choice()) return;
-    for (int added = 0; added != 4; ++added)
-      if (const slice_run run = spans_.take(cell_layout::of(size_class).slices); run.data != nullptr)
-        make_slab(size_class, run.data);
+    for (std::size_t size_class = 1; size_class < partial_.size(); ++size_class) {
+      return_batch(partial_[size_class]);
+      for (int added = 0; added != 4 && partial_[size_class].has_few_cells(); ++added)
+        if (const slice_run run = spans_.take(cell_layout::of(size_class).slices); run.data != nullptr)
+          make_slab(size_class, run.data);
+    }
   }
 
   void wait(const gathered_cells<span_header>& cells) noexcept {
@@ -313,7 +313,6 @@ private:
   [[nodiscard]] ASHLAR_COLD bool restock(std::size_t size_class, thread_cache& cache) noexcept {
     partial_slabs& at = partial_[size_class];
     give_freed(size_class);  // as a rule cells of the last batch, which stay together
-    if constexpr (is_random) add_choice(size_class);
     if (at.slabs == nullptr && !add_slab(size_class, cache)) return false;
     span_header& slab = at.take_batch(random_);
     free_bytes_ -= count_bits(at.batch.mask) * slab.cell_bytes;
