@@ -8,7 +8,6 @@ where a page or a plot differs from the results.
 """
 
 import argparse
-import json
 import pathlib
 import re
 import sys
@@ -20,6 +19,7 @@ from advise import patch_table as patches
 from advise import table as advice
 from advise import trial_table as trials
 from support import answers, plot, summary
+from support import results as kept
 from support.questions import FOLDER_OF, QUESTIONS
 
 BENCH = pathlib.Path(__file__).resolve().parent
@@ -45,9 +45,8 @@ def filled(page, name, content):
 def results():
     """The result of each question that has one."""
     for name in QUESTIONS:
-        source = BENCH / "results" / f"{name}.json"
-        if source.exists():
-            yield name, json.loads(source.read_text())
+        if (result := kept.load(name)) is not None:
+            yield name, result
         else:
             print(f"no bench/results/{name}.json yet: ./dev bench {name}")
 
@@ -71,9 +70,8 @@ def advice_pages():
     pages = {"advise_programs": ("advise-programs.md", advice), "advise_patches": ("advise-patches.md", patches),
              "advise_trials": ("verify-trials.md", trials), "advise_cost": ("advise.md", costs)}
     for name, (page, table) in pages.items():
-        source, path = BENCH / "results" / f"{name}.json", DOCS / page
-        if source.exists():
-            yield path, filled(path.read_text(), name, table.markdown(json.loads(source.read_text())))
+        if (result := kept.load(name)) is not None:
+            yield DOCS / page, filled((DOCS / page).read_text(), name, table.markdown(result))
 
 
 def is_current(path, text):

@@ -36,6 +36,11 @@ class Question:
     def metric_of(self, group):
         return self.group_metrics.get(group, self.metric)
 
+    def figures_of(self, group):
+        """The fields that tables and plots of a group show."""
+        columns = (self.metric_of(group), *self.columns, *self.ratios, *self.plot_parts, *self.plot_notes)
+        return {"malloc_version", *(column.field for column in columns)}
+
 
 MIB = 1 / (1 << 20)
 
