@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Users see the rooms alone: what they read uses no detail, and the names directly in ashlar:: stay few. All names are
-in the inline namespace of the ABI, so that builds of different levels do not link."""
+"""Users see the rooms alone: what they read uses no detail, and what allocates says which concepts it models. All names
+are in the inline namespace of the ABI, so that builds of different levels do not link."""
 import re
 
 from .cpp import DIRECTIVE, NOISE, blank
 
-RULE = "examples, pages and consumers use no detail; few names stand directly in ashlar::, all of them in ASHLAR_ABI"
+RULE = "examples, pages and consumers use no detail; resources assert what they model; names of ashlar:: are in ASHLAR_ABI"
 
 READ_BY_USERS = ("examples/", "docs/", "tests/consumer/", "tests/docs_examples/", "README.md")
 INTERNALS = "docs/internals/"
 DETAIL = re.compile(r"\bashlar/detail/[\w/]+\.hpp[>\"]|\bdetail::")
-MOST_NAMES = 172
+ALLOCATES = re.compile(r"\bvoid\* allocate\(std::size_t")
+ASSERTS = re.compile(r"static_assert\((?:\w+_)?resource<")
 
 BRACE = re.compile(r"[{}]")
 OPENS = re.compile(r"\bnamespace ([\w:]+) $")
@@ -64,20 +65,14 @@ def check(tree):
         for number, line in enumerate(file.lines, 1):
             if DETAIL.search(line):
                 yield file.problem(number, f"users see no detail: {line.strip()}")
-    names = {}
     for file in tree.library:
         stray = outside_abi(file)
         if stray:
             yield file.problem(stray, "is in ashlar:: without ASHLAR_ABI: builds of different levels would link")
-        for name, number in names_in(file):
-            names.setdefault(name, (file, number))
-    if len(names) > MOST_NAMES:
-        file, number = list(names.values())[-1]
-        yield file.problem(number, f"{len(names)} names stand directly in ashlar::, at most {MOST_NAMES} may")
+        if file.room in ("resource", "heap") and ALLOCATES.search(file.text) and not ASSERTS.search(file.text):
+            yield file.problem(1, "allocates: which concepts of base/resource.hpp does it model? static_assert(resource<…>)")
 
 
-MANY = "\n".join(f"struct name_{i};" for i in range(MOST_NAMES + 1))
-FEW = "".join(f"struct name_{i};\n" for i in range(MOST_NAMES))
 HEAD, TAIL = "namespace ashlar::ASHLAR_ABI {\n", "\n}  // namespace ashlar::ASHLAR_ABI\n"
 PLANTED = [
     {"examples/a.cpp": "#include <ashlar/detail/slab/slab.hpp>\n"},
@@ -86,13 +81,10 @@ PLANTED = [
     {"docs/a.md": "`ashlar::detail::slab`\n"},
     {"include/ashlar/base/a.hpp": "namespace ashlar {\nstruct a;\n}\n"},
     {"include/ashlar/base/a.hpp": "namespace ashlar::detail {\nstruct a;\n}  // namespace ashlar::detail\n"},
-    {"include/ashlar/base/a.hpp": HEAD + FEW + "struct [[nodiscard]] one_more {};" + TAIL},
-    {"include/ashlar/base/a.hpp": HEAD + FEW + "constexpr int one_more = 1;" + TAIL},
-    {"include/ashlar/base/a.hpp": HEAD + "namespace plan {\nstruct a;\n}\n" + FEW + "typedef int one_more;" + TAIL},
-    {"include/ashlar/base/a.hpp": HEAD + MANY + TAIL},
-    {"include/ashlar/base/a.hpp": HEAD + FEW + "using detail::one_more;" + TAIL},
+    {"include/ashlar/resource/a.hpp": HEAD + "struct a {\n  void* allocate(std::size_t bytes, std::size_t alignment);\n};" + TAIL},
 ]
 CLEAN = [
     {"examples/a.cpp": "#include <ashlar/resource/block_pool.hpp>\n", "docs/internals/a.md": "`ashlar::detail::slab`\n",
-     "include/ashlar/base/a.hpp": HEAD + FEW + "namespace detail {\n" + MANY + "\n}  // namespace detail\n" + TAIL},
+     "include/ashlar/resource/a.hpp": HEAD + "struct a {\n  void* allocate(std::size_t bytes, std::size_t alignment);\n};\n"
+                                      "static_assert(try_resource<a>);" + TAIL},
 ]
