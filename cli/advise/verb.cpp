@@ -17,7 +17,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/advise/advice.hpp"
-#include "cli/advise/measured.hpp"
+#include "cli/advise/measurement.hpp"
 #include "cli/advise/missing_stacks.hpp"
 #include "cli/advise/picture.hpp"
 #include "cli/advise/titles.hpp"

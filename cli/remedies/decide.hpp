@@ -6,7 +6,7 @@
 #include <functional>
 #include <optional>
 
-#include "cli/remedies/measure.hpp"
+#include "cli/remedies/experiment.hpp"
 
 namespace ashlar::cli {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "cli/remedies/measure.hpp"
+#include "cli/remedies/experiment.hpp"
 
 namespace ashlar::cli {
 

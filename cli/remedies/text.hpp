@@ -6,7 +6,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "cli/remedies/measure.hpp"
+#include "cli/remedies/experiment.hpp"
 
 namespace ashlar::cli {
 

@@ -22,7 +22,7 @@
 #include <ashlar/heap/tiered_heap.hpp>
 
 #include "cli/replay/allocators.hpp"
-#include "cli/replay/measure.hpp"
+#include "cli/replay/samples.hpp"
 #include "cli/support/verb.hpp"
 
 namespace ashlar::cli {

@@ -17,13 +17,13 @@ namespace ashlar_test {
 
 namespace fs = std::filesystem;
 
-class replay_command : public testing::Test {
+class command_test : public testing::Test {
 protected:
-  replay_command() : directory_(fs::path(testing::TempDir()) / ("ashlar_replay_" + std::to_string(::getpid()))) {
+  command_test() : directory_(fs::path(testing::TempDir()) / ("ashlar_replay_" + std::to_string(::getpid()))) {
     fs::remove_all(directory_);
     fs::create_directories(directory_);
   }
-  ~replay_command() override { fs::remove_all(directory_); }
+  ~command_test() override { fs::remove_all(directory_); }
 
   [[nodiscard]] std::string file(const std::string& name) const { return (directory_ / name).string(); }
   [[nodiscard]] std::string text(const std::string& name) const {

@@ -9,7 +9,7 @@
 
 namespace {
 
-class command : public ashlar_test::replay_command {
+class command : public ashlar_test::command_test {
 protected:
   [[nodiscard]] bool says(const std::string& name, const std::string& words) const {
     return text(name).find(words) != std::string::npos;

@@ -25,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
-class interrupted : public ashlar_test::replay_command {
+class interrupted : public ashlar_test::command_test {
 protected:
   interrupted() {
     fs::create_directory(file("temporary"));

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "cli/rounds/effect.hpp"
-#include "cli/verify/measure.hpp"
+#include "cli/verify/figures.hpp"
 #include "cli/verify/side.hpp"
 #include "cli/verify/spans.hpp"
 

@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-class advise : public ashlar_test::replay_command {
+class advise : public ashlar_test::command_test {
 protected:
   /// Returns: the trace of a mode of the victim.
   std::string recorded(const std::string& mode, int stacks = 16) {

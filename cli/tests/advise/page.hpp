@@ -23,7 +23,7 @@ inline json data_of(const std::string& page) {
   return json::parse(page.substr(from, page.find("</script", from) - from));
 }
 
-class advise_page : public ashlar_test::replay_command {
+class advise_page : public ashlar_test::command_test {
 protected:
   std::string recorded(const std::string& mode) {
     EXPECT_EQ(ashlar("record -q --stacks 16 -o " + file(mode + ".trace") + " -- " ASHLAR_ADVISE_VICTIM " " + mode), 0)

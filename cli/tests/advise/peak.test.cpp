@@ -13,7 +13,7 @@ namespace {
 
 using namespace ashlar::cli;
 
-class memory_after_peak : public ashlar_test::replay_command {};
+class memory_after_peak : public ashlar_test::command_test {};
 
 #if defined(ASHLAR_ROUTE_VICTIM)
 TEST_F(memory_after_peak, is_little_by_a_plan) {

@@ -62,7 +62,7 @@ TEST(limits, that_are_not_understood_are_refused) {
         << number;
 }
 
-class budget : public ashlar_test::replay_command {
+class budget : public ashlar_test::command_test {
 protected:
   int held_to(const std::string& limits, const std::string& arguments) {
     std::ofstream(file("limits.json")) << limits;

@@ -21,7 +21,7 @@ namespace {
 using nlohmann::json;
 using namespace ashlar::cli;
 
-class advise_measure : public ashlar_test::replay_command {
+class advise_measure : public ashlar_test::command_test {
 protected:
   /// Returns: the trace of a command.
   std::string recorded(const std::string& command) {

@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-class replay : public ashlar_test::replay_command {
+class replay : public ashlar_test::command_test {
 protected:
   /// Returns: the path of a trace with successive threads, whose blocks the first thread frees.
   [[nodiscard]] std::string threads_sample(std::uint32_t threads) const {

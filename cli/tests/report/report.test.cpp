@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-class report : public ashlar_test::replay_command {};
+class report : public ashlar_test::command_test {};
 
 TEST_F(report, prints_sections_that_fit_100_columns) {
   ASSERT_EQ(ashlar("report " + sample(20000, 2)), 0) << text("err");

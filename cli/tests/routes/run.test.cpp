@@ -34,7 +34,7 @@ constexpr std::uint64_t small_budget = 200'000;
 const std::string victim = ASHLAR_ROUTE_VICTIM;
 const std::string plugin = ASHLAR_ROUTE_PLUGIN;
 
-class run_by_plan : public ashlar_test::replay_command {
+class run_by_plan : public ashlar_test::command_test {
 protected:
   run_by_plan() {
     EXPECT_EQ(ashlar_test::run_shell(victim + " sites " + plugin + " > " + file("sites")), 0);

@@ -19,7 +19,7 @@ using ashlar_test::run_shell;
 constexpr int not_loaded = 124;
 
 /// The command in bin/, a library whose malloc is glibc's in lib/, under the names of the three.
-class run_verb : public ashlar_test::replay_command {
+class run_verb : public ashlar_test::command_test {
 protected:
   run_verb() {
     fs::create_directories(file("bin"));
@@ -194,7 +194,7 @@ TEST_F(run_verb, a_replay_and_a_verdict_of_try_take_the_same_library) {
 }
 
 /// The library itself, found from the build tree.
-class run_library : public ashlar_test::replay_command {
+class run_library : public ashlar_test::command_test {
 protected:
   void SetUp() override {
     if (!ASHLAR_HAS_MALLOC) GTEST_SKIP() << "this build has no libashlar.so";

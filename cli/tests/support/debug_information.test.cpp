@@ -12,7 +12,7 @@
 namespace {
 
 /// Programs compiled in the test: `parts::fill` is inlined into a lambda of main, and allocates.
-class debug_information : public ashlar_test::replay_command {
+class debug_information : public ashlar_test::command_test {
 protected:
   /// Returns: whether the compiler takes the options.
   bool compile(const std::string& options, const char* compiler = ASHLAR_COMPILER) {

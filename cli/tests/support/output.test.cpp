@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 using ashlar::cli::write_text;
 
-class output : public ashlar_test::replay_command {
+class output : public ashlar_test::command_test {
 protected:
   [[nodiscard]] std::string made(const std::string& name, const std::string& contents) const {
     std::ofstream(file(name)) << contents;

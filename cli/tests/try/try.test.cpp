@@ -26,7 +26,7 @@ namespace {
 using nlohmann::json;
 using namespace ashlar::cli;
 
-class try_verb : public ashlar_test::replay_command {
+class try_verb : public ashlar_test::command_test {
 protected:
   /// Returns: the exit status of `ashlar try` on a made-up trace and the victim.
   int try_victim(const std::string& way, const std::string& options = "") {

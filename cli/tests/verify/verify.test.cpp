@@ -21,7 +21,7 @@ namespace {
 using nlohmann::json;
 using namespace ashlar::cli;
 
-class verify_verb : public ashlar_test::replay_command {
+class verify_verb : public ashlar_test::command_test {
 protected:
   /// Returns: the exit status of `ashlar verify` of the victim with these arguments.
   int verify(const std::string& a, const std::string& b, const std::string& options = "--runs 8") {

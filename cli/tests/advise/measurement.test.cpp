@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/advise/measured.hpp"
+#include "cli/advise/measurement.hpp"
 #include "cli/advise/trials.hpp"
 #include "cli/tests/advise/scene.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Puts the question to the process apart, and its answer into the advice.
-#include "cli/advise/measured.hpp"
+#include "cli/advise/measurement.hpp"
 
 #include <algorithm>
 #include <cmath>

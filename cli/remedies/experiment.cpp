@@ -4,7 +4,7 @@
 // ├─ attribute_groups
 // ├─ confirm
 // └─ decide
-#include "cli/remedies/measure.hpp"
+#include "cli/remedies/experiment.hpp"
 
 #include <algorithm>
 #include <chrono>
