@@ -339,9 +339,9 @@ private:
   }
 
   [[nodiscard]] constexpr const void* named(const void* heap) const noexcept {
-    if constexpr (requires { space_.upstream().get().reported_heap(); })
-      if (const void* const whole = space_.upstream().get().reported_heap(); whole != nullptr) return whole;
-    return heap;
+    if constexpr (requires { space_.upstream().get().reported_heap(heap); })
+      return space_.upstream().get().reported_heap(heap);
+    else return heap;
   }
 
   // Every level detects a double free here, since the span header is written anyway.

@@ -47,7 +47,7 @@ public:
   constexpr shared_extent_map(std::size_t max_bytes, Upstream upstream,
                               std::size_t retain_bytes = std::size_t{16} << 20, void* heap = nullptr)
       : space_(max_bytes, std::move(upstream)), budget_(retain_bytes), heap_(heap) {
-    if (heap != nullptr && !std::is_constant_evaluated()) enter_registry();
+    if (!std::is_constant_evaluated() && heap != nullptr) enter_registry();
   }
 
   /// Effects: enters the registry of heaps, at the first call. No effect at level `fast`.
@@ -201,6 +201,11 @@ public:
 
   [[nodiscard]] constexpr retention_limit& budget() noexcept { return budget_; }
   [[nodiscard]] constexpr const void* reported_heap() const noexcept { return heap_; }
+  /// Returns: as above; `otherwise` where no heap is named. A constant-initialised map names one: to g++ with UBSan its
+  /// comparison with null is no constant.
+  [[nodiscard]] constexpr const void* reported_heap(const void* otherwise) const noexcept {
+    return std::is_constant_evaluated() || heap_ != nullptr ? heap_ : otherwise;
+  }
   [[nodiscard]] const Upstream& upstream() const noexcept { return space_.upstream(); }
   [[nodiscard]] Upstream& upstream() noexcept { return space_.upstream(); }
   [[nodiscard]] spin_lock& lock() noexcept { return lock_; }
