@@ -131,10 +131,10 @@ private:
   void before_fork(detail::fork_step step) noexcept {
     if (step == detail::fork_step::outer_locks) lock_.lock();
     else if (step == detail::fork_step::inner_locks) engine_.sharing().before_fork();
-    else if (step == detail::fork_step::shared_locks) space_.lock().lock();
+    else if (step == detail::fork_step::shared_locks) space_.before_fork();
   }
   void after_fork() noexcept {
-    space_.lock().unlock();
+    space_.after_fork();
     engine_.sharing().after_fork();
     lock_.unlock();
   }

@@ -12,7 +12,8 @@ using ashlar::detail::thread_directory;
 using thread_heap_registry = ashlar::detail::thread_heap_registry<source>;
 
 [[nodiscard]] inline void* take(thread_heap_registry& from, int by) {
-  void* const cell = from.allocate_by(16, 16, [](thread_heap_registry::owner& its) { return its.try_allocate(16); });
+  const auto allocate = [](thread_heap_registry::owner& its, bool) { return its.try_allocate(16); };
+  void* const cell = from.allocate_by(16, 16, allocate);
   hold(cell, by);
   return cell;
 }

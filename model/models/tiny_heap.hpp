@@ -12,6 +12,7 @@
 #include <ashlar/detail/heap/heap_checks.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/span_header.hpp>
+#include <ashlar/detail/heap/unlocked_calls.hpp>
 #include <ashlar/detail/remote_free/parcel.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/heap/heap_options.hpp>
@@ -97,6 +98,7 @@ public:
   stores& operator=(const stores&) = delete;
 
   [[nodiscard]] cell_list& cache() noexcept { return cache_; }
+  [[nodiscard]] ashlar::detail::unlocked_calls& unlocked() noexcept { return unlocked_; }
   void set_number(std::uint32_t number) noexcept { lane_ = number % segment::lanes; }
 
   /// Returns: a free cell; the other free ones become cached. Without free cells, a new one.
@@ -196,6 +198,7 @@ private:
   }
 
   cell_list cache_;
+  ashlar::detail::unlocked_calls unlocked_;
   Upstream upstream_;
   segment_owner* owner_;
   std::uint32_t lane_ = 0;
@@ -242,6 +245,7 @@ public:
   [[nodiscard]] std::size_t table_bytes() const noexcept { return held_bytes(); }
   [[nodiscard]] std::size_t charged_bytes() const noexcept { return held_bytes(); }
   [[nodiscard]] bool invariant() const noexcept { return extents_ >= 0; }
+  [[nodiscard]] ashlar::detail::unlocked_calls& unlocked() noexcept { return unlocked_; }
   [[nodiscard]] const Upstream& upstream() const noexcept { return upstream_; }
   [[nodiscard]] Upstream& upstream() noexcept { return upstream_; }
 
@@ -251,6 +255,7 @@ private:
   static constexpr window found_{};
 
   Upstream upstream_;
+  ashlar::detail::unlocked_calls unlocked_;
   checker::atomics::plain<int> extents_ = 0;
 };
 

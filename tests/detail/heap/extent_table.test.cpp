@@ -2,6 +2,7 @@
 // Tests of an extent table over an upstream of calls: what each may do, and what it lacks.
 #include <array>
 #include <cstddef>
+#include <cstdint>
 
 #include <gtest/gtest.h>
 
@@ -25,16 +26,23 @@ public:
 
   std::size_t taken = 0, given = 0;
 
-  static void* take_next(extent_table& of, std::size_t bytes, std::size_t alignment, bool) noexcept {
+  static void* take_next(extent_table& of, const window&, std::size_t bytes, std::uintptr_t alignment) noexcept {
     auto& all = static_cast<counted&>(of);
     if (alignment < window_bytes) return bytes <= sizeof all.slots_ ? all.slots_.data() : nullptr;
     return reinterpret_cast<void*>(window_bytes * (100 + 10 * all.taken++));
   }
-  static void give_one(extent_table& of, const window&) noexcept { ++static_cast<counted&>(of).given; }
-  static void give_slots(extent_table&, window*, std::size_t) noexcept {}
-  static bool expand_always(extent_table&, const window&, std::size_t) noexcept { return true; }
-  static std::byte* move_to_next(extent_table& of, const window&, std::size_t bytes, std::size_t alignment) noexcept {
-    return static_cast<std::byte*>(take_next(of, bytes, alignment, false));
+  static void* give_one(extent_table& of, const window&, std::size_t, std::uintptr_t) noexcept {
+    return ++static_cast<counted&>(of).given, nullptr;
+  }
+  static void* give_slots(extent_table&, const window&, std::size_t, std::uintptr_t) noexcept { return nullptr; }
+  static void* expand_always(extent_table&, const window& extent, std::size_t, std::uintptr_t) noexcept {
+    return extent.start;
+  }
+  static std::byte* move_to_next(extent_table& of, const window& was, std::size_t bytes,
+                                 std::size_t alignment) noexcept {
+    auto& all = static_cast<counted&>(of);
+    if (!all.begin_move(was, bytes)) return nullptr;
+    return all.end_move(was, take_next(of, was, bytes, alignment), bytes, alignment);
   }
 
 private:

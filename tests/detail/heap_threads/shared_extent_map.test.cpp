@@ -5,8 +5,10 @@
 #include <ashlar/detail/heap_threads/shared_extent_map.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -20,6 +22,7 @@
 
 #include "tests/support/build.hpp"
 #include "tests/support/faulty_calls.hpp"
+#include "tests/support/interleaved_calls.hpp"
 
 namespace {
 
@@ -268,5 +271,88 @@ TEST(extent_resource, grows_a_huge_block_without_a_copy) {
   static_cast<void>(heap.trim());
   EXPECT_EQ(space.held_bytes(), 0u);
 }
+
+// Another thread takes and gives while each system call of this one lasts.
+template <class Fresh>
+void use_during_each_call() {
+  struct during;
+  using pages = ashlar_test::interleaved_pages<during, Fresh>;
+  auto& others = ashlar_test::interleaved_calls<during>::others;
+  ashlar::detail::shared_extent_map<pages> space(64 * window_bytes, {});
+  std::vector<void*> blocks;
+  others.begin([&] {
+    void* const p = space.try_allocate(window_bytes, window_bytes);
+    EXPECT_TRUE(p != nullptr && space.has(p) && space.invariant());
+    space.deallocate(p, window_bytes, window_bytes);
+  });
+  for (int i = 0; i < 20; ++i) blocks.push_back(space.try_allocate(window_bytes, window_bytes));  // the table grows
+  void* p = space.try_allocate(window_bytes, window_bytes);
+  if constexpr (ashlar::expanding_resource<pages>)
+    for (const std::size_t wanted : {2u, 1u})
+      static_cast<void>(space.try_expand(p, 0, wanted * window_bytes, window_bytes));
+  if (void* const moved = space.try_move(p, 3 * window_bytes, window_bytes)) p = moved;
+  space.deallocate(p, window_bytes, window_bytes);
+  for (void* const each : blocks) space.deallocate_segment(each, window_bytes);  // two stay in the cache
+  EXPECT_EQ(space.try_allocate(80 * window_bytes, window_bytes), nullptr) << "the cache goes back first";
+  others.end();
+  EXPECT_GT(others.meetings, 40u);
+  EXPECT_EQ(others.waits, 0u);
+  EXPECT_EQ(space.held_bytes(), 0u);
+  EXPECT_TRUE(space.invariant());
+}
+
+TEST(extent_resource, calls_the_system_without_its_lock) {
+  if (sizeof(void*) == 4) GTEST_SKIP() << "no address space for that";
+  use_during_each_call<ashlar::fresh::plain>();
+  use_during_each_call<ashlar::fresh::huge>();
+}
+
+#if defined(__linux__)
+// A system with little memory; what is released is there again at the end of the call.
+struct small_system : ashlar_test::interleaved_calls<small_system> {
+  static constexpr std::size_t most = 4 * window_bytes;
+  static inline std::atomic<std::size_t> mapped = 0, refusals = 0;
+
+  [[nodiscard]] static void* map(std::size_t bytes, bool accessible) noexcept {
+    return within_limit(bytes, [&] { return interleaved_calls::map(bytes, accessible); });
+  }
+  [[nodiscard]] static void* map_near(void* place, std::size_t bytes, bool accessible) noexcept {
+    return within_limit(bytes, [&] { return interleaved_calls::map_near(place, bytes, accessible); });
+  }
+  [[nodiscard]] static bool unmap(void* p, std::size_t bytes) noexcept {
+    const bool is_gone = interleaved_calls::unmap(p, bytes);
+    mapped -= bytes;
+    return is_gone;
+  }
+
+private:
+  template <class Map>
+  [[nodiscard]] static void* within_limit(std::size_t bytes, Map map_it) noexcept {
+    if (mapped + bytes > most) return ++refusals, nullptr;
+    mapped += bytes;
+    return map_it();
+  }
+};
+
+TEST(extent_resource, refuses_nothing_that_is_on_its_way_back) {
+  using pages = ashlar::basic_page_resource<ashlar::fresh::plain, ashlar::os::basic_pages<small_system>>;
+  ashlar::detail::shared_extent_map<pages> space(ashlar::detail::max_size, {});
+  void* const p = space.try_allocate(3 * window_bytes, window_bytes);
+  ASSERT_NE(p, nullptr);
+  std::thread other;
+  small_system::others.begin([&] {
+    other = std::thread([&] {
+      void* const q = space.try_allocate(2 * window_bytes, window_bytes);
+      EXPECT_NE(q, nullptr);
+      space.deallocate(q, 2 * window_bytes, window_bytes);
+    });
+    while (small_system::refusals == 0) std::this_thread::yield();
+  });
+  space.deallocate(p, 3 * window_bytes, window_bytes);
+  small_system::others.end();
+  other.join();
+  EXPECT_EQ(small_system::mapped, 0u);
+}
+#endif
 
 }  // namespace

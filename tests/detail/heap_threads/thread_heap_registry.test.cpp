@@ -98,7 +98,9 @@ TEST(thread_heap_registry, report_a_heap_that_ends_before_a_token) {
 TEST(thread_heap_registry, know_the_owner_of_a_block) {
   members all({}, {}, nullptr);
   const auto allocate = [&](std::size_t bytes) {
-    return all.allocate_by(bytes, 16, [&](members::owner& from) { return from.try_allocate(bytes); });
+    return all.allocate_by(bytes, 16, [&](members::owner& from, bool is_huge) -> void* {
+      return from.take_unzeroed(bytes, 16, is_huge).data;
+    });
   };
   void* const cell = allocate(100);
   void* const huge = allocate(std::size_t{5} << 20);

@@ -31,7 +31,8 @@ namespace ashlar::ASHLAR_ABI::detail {
 /// first extent, and extents outside of it have no owner here.
 ///
 /// Invariant: no window below `first_free` is free. Thread safety: any thread; one lock for places, which is a leaf:
-/// its holder holds the lock of an extent map, over forks too. Complexity: O(1) for owners, O(windows in use) for
+/// its holder is in a call of an extent map, and a fork waits for those. The first extent is mapped under it, others
+/// are not. Complexity: O(1) for owners, O(windows in use) for
 /// places.
 template <class Pages, class Calls>
 class address_range {
@@ -177,7 +178,7 @@ private:
   }
 
   [[nodiscard]] static constexpr std::size_t windows_of(std::size_t size) noexcept {
-    return ceil_div(size, window_bytes);
+    return (size + window_bytes - 1) / window_bytes;
   }
   [[nodiscard]] bool is_free(std::size_t i) const noexcept { return owners_[i].load(memory_order_relaxed) == nullptr; }
   // Returns: how many of `count` windows are free from `first` on.

@@ -86,7 +86,7 @@ public:
   [[nodiscard]] auto drained() noexcept { return entered{sharing_.enter_whole(), sharing_.drain_inbox(stores_)}; }
   /// @}
 
-  /// @{ The primitives of `heap_api`. `size_of` and those that resize: any thread.
+  /// @{ The primitives of `heap_api`. Any thread: `size_of`, those that resize, `take_unzeroed` if `is_shared`.
   [[nodiscard]] ASHLAR_INLINE engine& primitives() noexcept { return *this; }
   [[nodiscard]] ASHLAR_INLINE const engine& primitives() const noexcept { return *this; }
 
@@ -107,11 +107,11 @@ public:
     else return take_cell<or_throw>(size_class, Bytes);
   }
 
-  [[nodiscard]] slice_run take_unzeroed(std::size_t bytes, std::size_t alignment) noexcept {
+  [[nodiscard]] slice_run take_unzeroed(std::size_t bytes, std::size_t alignment, bool is_shared = false) noexcept {
     const auto call = sharing_.enter_call();
     ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
     const std::size_t size_class = class_of_request(bytes, alignment);
-    if (size_class == size_classes::none) return this->take_any_large(bytes, alignment);
+    if (size_class == size_classes::none) return this->take_any_large(bytes, alignment, is_shared);
     return {static_cast<std::byte*>(take_cell<or_null>(size_class, bytes)), dead_cells_are_zero<upstream_type>};
   }
 
@@ -256,7 +256,7 @@ public:
   void report_twice(const void* cell) const noexcept { stores_.report_twice(cell); }
 
   /// Returns: the hook for slow calls, the lock for forks, and the mark of an owner that has left.
-  [[nodiscard]] Sharing& sharing() noexcept { return sharing_; }
+  [[nodiscard]] constexpr Sharing& sharing() noexcept { return sharing_; }
   void set_number(std::uint32_t number) noexcept { stores_.set_number(number); }
 
 private:

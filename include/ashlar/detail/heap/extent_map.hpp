@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
 #include <ashlar/base/config.hpp>
@@ -98,35 +99,38 @@ private:
   }
   [[nodiscard]] static extent_map& of(extent_table& table) noexcept { return static_cast<extent_map&>(table); }
 
-  [[nodiscard]] static void* take_from_upstream(extent_table& table, std::size_t bytes, std::size_t alignment,
-                                                [[maybe_unused]] bool is_segment) noexcept {
+  [[nodiscard]] static void* take_from_upstream(extent_table& table, [[maybe_unused]] const window& kind,
+                                                std::size_t bytes, std::uintptr_t alignment) noexcept {
     if constexpr (lends_segments)
-      if (is_segment) return of(table).upstream_.get().try_allocate_segment(bytes);
+      if (kind.is_segment()) return of(table).upstream_.get().try_allocate_segment(bytes);
     if constexpr (pages::has_guards && !lends_segments)
-      if (is_segment) return pages::map_closed(bytes, alignment, segment::head_bytes(bytes / slice_bytes));
+      if (kind.is_segment()) return pages::map_closed(bytes, alignment, segment::head_bytes(bytes / slice_bytes));
     return try_allocate_from(of(table).upstream_, bytes, alignment);
   }
 
-  static void give_to_upstream(extent_table& table, const window& extent) noexcept {
+  static void* give_to_upstream(extent_table& table, const window& extent, std::size_t, std::uintptr_t) noexcept {
     if (extent.is_segment()) of(table).set_owner(extent.start, nullptr);
     if constexpr (lends_segments)
-      if (extent.is_segment()) return of(table).upstream_.get().deallocate_segment(extent.start, extent.bytes());
-    of(table).upstream_.deallocate(extent.start, extent.bytes(), extent.alignment());
+      if (extent.is_segment())
+        return of(table).upstream_.get().deallocate_segment(extent.start, extent.bytes()), nullptr;
+    return of(table).upstream_.deallocate(extent.start, extent.bytes(), extent.alignment()), nullptr;
   }
 
-  static void give_table_to_upstream(extent_table& table, window* table_of_windows, std::size_t bytes) noexcept {
-    of(table).upstream_.deallocate(table_of_windows, bytes, alignof(window));
+  static void* give_table_to_upstream(extent_table& table, const window&, std::size_t bytes,
+                                      std::uintptr_t slots) noexcept {
+    return of(table).upstream_.deallocate(reinterpret_cast<void*>(slots), bytes, alignof(window)), nullptr;
   }
 
-  [[nodiscard]] static bool expand_in_upstream(extent_table& table, const window& extent, std::size_t bytes) noexcept {
+  [[nodiscard]] static void* expand_in_upstream(extent_table& table, const window& extent, std::size_t bytes,
+                                                std::uintptr_t) noexcept {
     if constexpr (expanding_resource<Upstream>) {
       const std::size_t were = extent.bytes();
       if (bytes < were) mark_readable(extent.start + bytes, were - bytes);
-      if (!of(table).upstream_.try_expand(extent.start, were, bytes, extent.alignment())) return false;
+      if (!of(table).upstream_.try_expand(extent.start, were, bytes, extent.alignment())) return nullptr;
       if (bytes > were) mark_live(extent.start + were, bytes - were);
-      return true;
+      return extent.start;
     } else {
-      return false;
+      return nullptr;
     }
   }
 
@@ -136,27 +140,53 @@ private:
     if constexpr (!pages::can_move) {
       return nullptr;
     } else if constexpr (pages::is_shared) {
-      if (!in.make_room(windows_of(bytes))) return nullptr;
-      return in.retry_after_purge([&] { return in.upstream_.get().try_move(was.start, bytes, alignment); });
+      if (!in.begin_move(was, bytes)) return nullptr;
+      return in.end_move(was, in.retry_after_purge([&] { return in.call(&move_in_upstream, was, bytes, alignment); }),
+                         bytes, alignment);
     } else {
-      auto* const place =
-          static_cast<std::byte*>(in.retry_after_purge([&] { return pages::reserve(bytes, alignment); }));
+      void* const place = in.retry_after_purge([&] { return in.call(&reserve, was, bytes, alignment); });
       if (place == nullptr) return nullptr;
-      if (!in.make_room(windows_of(bytes))) return pages::give_back(place, bytes), nullptr;
-      mark_readable(was.start, was.bytes());  // all of it, since the next user of the address knows no marks
-      if (!pages::move(was.start, was.bytes(), place, bytes)) return nullptr;
-      mark_readable(place, was.bytes());
-      mark_live(place + was.bytes(), bytes - was.bytes());
-      return place;
+      const bool has_room = in.begin_move(was, bytes);
+      void* const moved = in.call(has_room ? &move_to_place : &give_place_back, was, bytes, address_of(place));
+      return has_room ? in.end_move(was, moved, bytes, alignment) : nullptr;
     }
+  }
+
+  [[nodiscard]] static void* move_in_upstream(extent_table& table, const window& was, std::size_t bytes,
+                                              std::uintptr_t alignment) noexcept
+    requires(pages::is_shared)
+  {
+    return of(table).upstream_.get().try_move(was.start, bytes, alignment);
+  }
+  [[nodiscard]] static void* reserve(extent_table&, const window&, std::size_t bytes, std::uintptr_t alignment) noexcept
+    requires(pages::can_move && !pages::is_shared)
+  {
+    return pages::reserve(bytes, alignment);
+  }
+  static void* give_place_back(extent_table&, const window&, std::size_t bytes, std::uintptr_t place) noexcept
+    requires(pages::can_move && !pages::is_shared)
+  {
+    return pages::give_back(reinterpret_cast<void*>(place), bytes), nullptr;
+  }
+  [[nodiscard]] static void* move_to_place(extent_table&, const window& was, std::size_t bytes,
+                                           std::uintptr_t place) noexcept
+    requires(pages::can_move && !pages::is_shared)
+  {
+    auto* const p = reinterpret_cast<std::byte*>(place);
+    mark_readable(was.start, was.bytes());  // all of it, since the next user of the address knows no marks
+    if (!pages::move(was.start, was.bytes(), p, bytes)) return nullptr;
+    mark_readable(p, was.bytes());
+    mark_live(p + was.bytes(), bytes - was.bytes());
+    return p;
   }
 
   static void split_in_upstream(extent_table& table, const window& extent, std::size_t head) noexcept {
     if constexpr (pages::is_shared) of(table).upstream_.get().split(extent.start, head);
   }
 
-  [[nodiscard]] static bool guard(const window& extent, bool closes) noexcept {
-    return closes ? guards::close(extent) : guards::open(extent);
+  [[nodiscard]] static void* guard(extent_table&, const window& extent, std::size_t, std::uintptr_t closes) noexcept {
+    const bool is_done = closes != 0 ? guards::close(extent) : guards::open(extent);
+    return is_done ? extent.start : nullptr;
   }
 
   static constexpr extent_calls calls = {.take = &take_from_upstream,

@@ -2,15 +2,15 @@
 // The extents of a heap up to a limit, found by address: what an extent map does with any upstream.
 #pragma once
 
-#include <bit>
 #include <cstddef>
-#include <iterator>
+#include <cstdint>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/heap/block_canary.hpp>
-#include <ashlar/detail/heap/heap_registry.hpp>
+#include <ashlar/detail/heap/extent_windows.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/heap/spare_extents.hpp>
+#include <ashlar/detail/heap/unlocked_calls.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/function_ref.hpp>
@@ -21,36 +21,38 @@ namespace ashlar::ASHLAR_ABI::detail {
 
 class extent_table;
 
+/// A call of the upstream, without a lock. Returns: null if it is refused.
+using upstream_call = void* (*)(extent_table& of, const window& extent, std::size_t bytes,
+                                std::uintptr_t other) noexcept;
+
 /// The calls of an `extent_table` on the upstream of the extent map around it. Null: the upstream cannot do so.
 struct extent_calls {
-  /// Returns: memory for an extent or, with less alignment than a window, for a table; or null.
-  void* (*take)(extent_table& of, std::size_t bytes, std::size_t alignment, bool is_segment) noexcept;
-  /// @{ Effects: gives an extent or a table back.
-  void (*give)(extent_table& of, const window& extent) noexcept;
-  void (*give_table)(extent_table& of, window* table, std::size_t bytes) noexcept;
+  /// Returns: memory for an extent of that kind or, with less alignment than a window, for a table. `other`: alignment.
+  upstream_call take;
+  /// @{ Effects: gives an extent back, or a table of `bytes` bytes at `other`.
+  upstream_call give;
+  upstream_call give_table;
   /// @}
-  /// Returns: whether the extent has `bytes` bytes now, in place.
-  bool (*expand)(extent_table& of, const window& extent, std::size_t bytes) noexcept;
-  /// Returns: the new address of the moved pages, with room in the table; or null, and nothing has moved.
+  /// Effects: the extent has `bytes` bytes, in place.
+  upstream_call expand;
+  /// Returns: the new address of the moved pages, which the table has already; or null, and nothing has moved. Calls
+  /// the upstream by `call`.
   std::byte* (*move)(extent_table& of, const window& extent, std::size_t bytes, std::size_t alignment) noexcept;
   /// Effects: tells an upstream that tracks extents of a split.
   void (*split)(extent_table& of, const window& extent, std::size_t head) noexcept;
-  /// Effects: closes or opens a spare huge block, as `spare_guards`. Returns: whether the system has not refused.
-  bool (*guard)(const window& extent, bool closes) noexcept;
+  /// Effects: closes or opens a spare huge block, as `spare_guards`. `other`: whether it closes.
+  upstream_call guard;
   bool takes_back;  ///< memory given back may be reused, in any order
 };
 
 /// The code of an `extent_map`, once for all upstreams. Thread safety: none.
-class extent_table {
+class extent_table : public extent_windows {
 public:
-  extent_table(const extent_table&) = delete;
-  extent_table& operator=(const extent_table&) = delete;
-
   /// Returns: the result of `attempt()`; if that is null or false, of a second one after spare extents went back.
   template <class F>
   ASHLAR_INLINE auto retry_after_purge(F attempt) noexcept {
     auto got = attempt();
-    if (!got && give_until(0) != 0) got = attempt();
+    if (!got && has_purged()) got = attempt();
     return got;
   }
 
@@ -60,64 +62,62 @@ public:
   }
 
   /// Effects: gives an extent back. Expects: it starts at `p`.
-  ASHLAR_COLD void give(const void* p) noexcept {
-    const window gone = remove(p);
-    calls_->give(*this, gone);
-  }
+  ASHLAR_COLD void give(const void* p) noexcept { give_removed(remove(p)); }
 
   /// @{ The parts of `take`, `give` and `resize` beside the calls of the upstream.
-  /// Effects: counts memory of the upstream as an extent. Returns: false, without an effect, if the table has no room.
+  /// Effects: counts memory of the upstream as an extent. Returns: false, without an effect, if the table has no room,
+  /// or other threads have reached the limit meanwhile.
   [[nodiscard]] ASHLAR_COLD bool add(void* p, std::size_t bytes, std::size_t alignment, bool is_segment) noexcept {
-    held_bytes_ += bytes;
-    if (!make_room(windows_of(bytes))) return held_bytes_ -= bytes, false;
+    if (!make_room(windows_of(bytes)) || !is_within_limit(bytes)) return false;
     remember(static_cast<std::byte*>(p), bytes, alignment, is_segment);
     return true;
   }
   /// Effects: forgets an extent. Returns: it. Expects: it starts at `p`.
   [[nodiscard]] ASHLAR_COLD window remove(const void* p) noexcept {
-    const window gone = *map_.find(p);
+    const window gone = *find(p);
     forget(gone);
     mark_live(gone.start, gone.bytes());
-    held_bytes_ -= gone.bytes();
     return gone;
   }
   /// Returns: whether an extent may have `bytes` bytes, and the table has room for it. Expects: it starts at `p`.
   [[nodiscard]] ASHLAR_COLD bool may_resize(const void* p, std::size_t bytes) noexcept {
-    const window& was = *map_.find(p);
+    const window was = *find(p);
     const std::size_t more = windows_of(bytes) - detail::min(windows_of(bytes), windows_of(was.bytes()));
-    if (!may_grow(was, bytes, more)) return false;
     // The table grows first, since a grown extent might not shrink; but not for an absurd size.
-    return map_.has_room_for(more) || (more <= map_.count() + 256 && make_room(more));
+    return (has_room_for(more) || more <= count() + 256) && may_have(was, bytes, more);
   }
   /// Effects: an extent has `bytes` bytes now. Expects: it starts at `p`; there is room in the table.
   ASHLAR_COLD void set_size(const void* p, std::size_t bytes) noexcept {
-    const window was = *map_.find(p);
-    replace(was, was.start, bytes, was.alignment());
+    const window was = *find(p);
+    forget(was);
+    remember(was, was.start, bytes, was.alignment());
   }
   /// @}
 
   /// Returns: whether an extent has `bytes` bytes now, in place. Expects: it starts at `p`; as `take`.
   [[nodiscard]] ASHLAR_COLD bool resize(const void* p, std::size_t bytes) noexcept {
     if (calls_->expand == nullptr || !may_resize(p, bytes)) return false;
-    const window was = *map_.find(p);
-    return calls_->expand(*this, was, bytes) && (set_size(p, bytes), true);
+    const window was = *find(p);
+    const std::size_t least = detail::min(bytes, was.bytes()), change = detail::max(bytes, was.bytes()) - least;
+    set_size(p, least);  // another thread may have the addresses behind at once
+    promise(windows_of(change));
+    const bool has_size = call(calls_->expand, was, bytes, 0) != nullptr;
+    promise(0 - windows_of(change));
+    set_size(p, has_size ? bytes : was.bytes());
+    return has_size;
   }
 
   /// Returns: the new address of an extent of `bytes` bytes, moved by its pages without a copy; or null, and the extent
   /// is unchanged. Expects: it starts at `p` and is smaller; as `take`.
   [[nodiscard]] ASHLAR_COLD std::byte* move(const void* p, std::size_t bytes, std::size_t alignment) noexcept {
-    if (calls_->move == nullptr) return nullptr;
-    const window was = *map_.find(p);
-    if (!may_grow(was, bytes, windows_of(bytes))) return nullptr;
-    std::byte* const place = calls_->move(*this, was, bytes, alignment);
-    if (place != nullptr) replace(was, place, bytes, alignment);
-    return place;
+    const window was = *find(p);
+    return calls_->move != nullptr ? calls_->move(*this, was, bytes, alignment) : nullptr;
   }
 
   /// Effects: makes two extents of one, the first of `head` bytes. Expects: it starts at `p` and is longer; `head` is a
   /// number of windows.
   ASHLAR_COLD void split(const void* p, std::size_t head) noexcept {
-    const window whole = *map_.find(p);
+    const window whole = *find(p);
     forget(whole);
     remember(whole.start, head, whole.alignment(), whole.is_segment());
     remember(whole.start + head, whole.bytes() - head, window_bytes, whole.is_segment());
@@ -126,15 +126,17 @@ public:
   /// Effects: makes an extent spare. It keeps its contents, but for a huge block with `spare_guards`; if the system
   /// refuses these, it goes back. Expects: it starts at `p`.
   ASHLAR_COLD void keep(const void* p) noexcept {
-    if (spares_.is_full()) give_spare(0);
-    const window& extent = *map_.find(p);
+    const window extent = *find(p);
     if (has_guards(extent)) {
-      if (!calls_->guard(extent, true)) return give(p);
+      if (!guard(extent, true)) return give(p);
     } else if constexpr (keeps_canaries) {
       poison_block(extent.start, most_poisoned);
     }
     mark_free(extent.start, extent.bytes());
-    spares_.add(extent);
+    if (!spares_.is_full()) return spares_.add(extent);
+    const window oldest = spares_.remove(0);
+    spares_.add(extent);  // before a call, so that a second free finds it
+    give_former_spare(oldest);
   }
 
   /// Returns: a former spare extent of at least `bytes` bytes, at most `spare_extents::most_for`; or null. It has any
@@ -146,7 +148,7 @@ public:
     if (found == spare_extents::none) return nullptr;
     const window extent = spares_.remove(found);
     verify(extent);
-    if (has_guards(extent) && !calls_->guard(extent, false)) return give(extent.start), nullptr;
+    if (has_guards(extent) && !guard(extent, false)) return give(extent.start), nullptr;
     mark_live(extent.start, extent.bytes());
     std::byte* const p = fits ? extent.start : refit(extent, bytes, alignment);
     if (p == nullptr) keep(extent.start);
@@ -159,26 +161,12 @@ public:
 
   /// Effects: ends an epoch: gives back the extents that were spare during all of it.
   ASHLAR_COLD_FOR_SPEED void age_spares() noexcept {
-    for (std::size_t old = calls_->takes_back ? spares_.end_epoch() : 0; old != 0; --old) give_spare(0);
+    for (std::size_t old = calls_->takes_back ? spares_.end_epoch() : 0; old != 0 && spares_.count() != 0; --old)
+      give_spare(0);
   }
 
   [[nodiscard]] bool is_spare(const void* start) const noexcept { return spares_.find(start) != spare_extents::none; }
   [[nodiscard]] std::size_t spare_bytes() const noexcept { return spares_.bytes(); }
-
-  /// Returns: the window of the address, or null. `p` is not read.
-  [[nodiscard]] const window* find(const void* p) const noexcept { return map_.find(p); }
-
-  /// Returns: whether the address lies in a segment; false is a hint only, until `note_segment`. `p` is not read.
-  [[nodiscard]] ASHLAR_INLINE bool has_recent_segment(const void* p) const noexcept { return recent_.has(p); }
-  /// Effects: `has_recent_segment` is right for `p`. Expects: `p` lies in a segment that is not spare.
-  void note_segment(const void* p) const noexcept { recent_.note(p); }
-
-  /// Effects: calls `f(window)` for the first window of each extent, spare ones too, in no order.
-  ASHLAR_COLD void for_each(function_ref<const window&> f) const {
-    map_.for_each([&](const window& each) {
-      if (each.is_first()) f(each);
-    });
-  }
 
   /// Effects: changes the limit. Extents beyond it stay.
   void set_max_bytes(std::size_t max_bytes) noexcept { max_bytes_ = max_bytes; }
@@ -195,91 +183,127 @@ public:
 
   /// Effects: gives all extents and the table back.
   ASHLAR_COLD void release() noexcept {
+    const unlocked_calls::locked_scope calls(unlocked_);  // no other thread uses it
     for (std::size_t i = 0; i < spares_.count(); ++i) verify(spares_[i]);
-    for_each([&](const window& each) { give_up(each); });
+    for_each([&](const window& each) {
+      mark_live(each.start, each.bytes());
+      static_cast<void>(calls_->give(*this, each, 0, 0));
+    });
     spares_.clear();
-    window* const wide = slots_;
-    const std::size_t bytes = table_bytes();
-    forget_all();
-    if (bytes != 0) calls_->give_table(*this, wide, bytes);
+    give_table(forget_all());
   }
 
-  /// Effects: enters the registry, by which other heaps find the owner of an address and reports name `heap`. No effect
-  /// at level `fast`.
-  void enter_registry(const void* heap) noexcept { registration_.enter(heap, map_); }
-  /// Effects: names `heap` in reports, for an upstream that is registered already.
-  constexpr void name(const void* heap) noexcept { registration_.name(heap); }
-  /// Returns: the heap named in reports; null if unset, or at level `fast`.
-  [[nodiscard]] const void* heap() const noexcept { return registration_.heap(); }
+  /// Returns: how the upstream is called; as it comes, unless a lock is named.
+  [[nodiscard]] constexpr unlocked_calls& unlocked() noexcept { return unlocked_; }
 
-  /// Effects: keeps the requested bytes of the extent at `p`. Expects: level hardened.
-  void keep_requested(const void* p, std::size_t bytes) noexcept { map_.find(p)->requested.set(bytes); }
-
-  [[nodiscard]] std::size_t held_bytes() const noexcept { return held_bytes_; }
   [[nodiscard]] std::size_t charged_bytes() const noexcept { return charged_bytes_; }
-  [[nodiscard]] std::size_t table_bytes() const noexcept {
-    return slots_ != inside_ ? map_.capacity() * sizeof(window) : 0;
-  }
 
   /// Complexity: O(windows).
   [[nodiscard]] bool invariant() const noexcept {
-    std::size_t held = 0;
-    for_each([&](const window& each) { held += each.bytes(); });
     for (std::size_t i = 0; i < spares_.count(); ++i) {
-      const window* const found = map_.find(spares_[i].start);
+      const window* const found = find(spares_[i].start);
       if (found == nullptr || found->start != spares_[i].start || found->extent != spares_[i].extent) return false;
     }
-    return held == held_bytes_ && map_.invariant() && spares_.invariant();
+    return extent_windows::invariant() && spares_.invariant();
   }
 
 protected:
   constexpr extent_table(std::size_t max_bytes, const extent_calls& calls) noexcept
       : calls_(&calls), max_bytes_(max_bytes) {
-    map_.move_to(inside_, std::size(inside_));
+    begin(first_windows_);
   }
   ~extent_table() = default;
 
   /// Effects: makes the next calls calls of code that is certain to be loaded.
   void use(const extent_calls& calls) noexcept { calls_ = &calls; }
 
-  [[nodiscard]] static constexpr std::size_t windows_of(std::size_t bytes) noexcept {
-    return bytes / window_bytes + (bytes % window_bytes != 0 ? 1 : 0);
-  }
-
   /// Effects: makes room in the table for `windows` windows more. Returns: whether there is room.
   [[nodiscard]] ASHLAR_COLD bool make_room(std::size_t windows) noexcept {
-    const std::size_t wide_bytes = wider_table_bytes(windows), were = table_bytes();
-    if (wide_bytes == 0) return true;
-    void* const wide = is_within_limit(wide_bytes) ? calls_->take(*this, wide_bytes, alignof(window), false) : nullptr;
-    if (wide == nullptr) return false;
-    window* const before = move_windows_to(static_cast<window*>(wide), wide_bytes / sizeof(window));
-    if (were != 0) calls_->give_table(*this, before, were);
-    slots_ = static_cast<window*>(wide);
+    while (const std::size_t wide_bytes = wider_table_bytes(windows)) {
+      void* const wide = call_take(wide_bytes, alignof(window), false);
+      if (wide == nullptr) return false;
+      give_table(replace_table({static_cast<window*>(wide), wide_bytes}));  // another thread may have been first
+    }
     return true;
   }
 
+  /// Returns: the result of a call, which is made without the lock.
+  ASHLAR_COLD void* call(upstream_call f, const window& extent, std::size_t bytes, std::uintptr_t other) noexcept {
+    const unlocked_calls::call under_way(unlocked_);
+    return f(*this, extent, bytes, other);
+  }
+
+  /// @{ Around a call that moves an extent, which is in no table meanwhile. Returns: whether there is room for one of
+  /// `bytes` bytes; otherwise nothing has happened. Expects: it was smaller.
+  [[nodiscard]] ASHLAR_COLD bool begin_move(const window& was, std::size_t bytes) noexcept {
+    if (!may_have(was, bytes, windows_of(bytes))) return false;
+    promise(windows_of(bytes));
+    forget(was);
+    return true;
+  }
+  /// Returns: `place`, where the extent is now; null: where it was.
+  ASHLAR_COLD std::byte* end_move(const window& was, void* place, std::size_t bytes, std::size_t alignment) noexcept {
+    auto* const p = static_cast<std::byte*>(place);
+    promise(0 - windows_of(bytes));
+    p != nullptr ? remember(was, p, bytes, alignment) : remember(was, was.start, was.bytes(), was.alignment());
+    return p;
+  }
+  /// @}
+
 private:
   [[nodiscard]] bool has_guards(const window& extent) const noexcept {
-    return calls_->guard != nullptr && !extent.is_segment();
+    return checking_level >= checking::hardened && calls_->guard != nullptr && !extent.is_segment();
   }
 
   [[nodiscard]] ASHLAR_COLD std::byte* try_take(std::size_t bytes, std::size_t alignment, bool is_segment) noexcept {
-    if (!is_within_limit(bytes)) return nullptr;
-    auto* const p = static_cast<std::byte*>(calls_->take(*this, bytes, alignment, is_segment));
+    auto* const p = static_cast<std::byte*>(call_take(bytes, alignment, is_segment));
     if (p == nullptr || add(p, bytes, alignment, is_segment)) return p;  // the table grows only after success
-    calls_->give(*this, window::of(p, 0, bytes, alignment, is_segment));
+    give_removed(window::of(p, 0, bytes, alignment, is_segment));
     return nullptr;
   }
 
-  [[nodiscard]] bool is_within_limit(std::size_t more) const noexcept {
-    return more <= max_bytes_ && held_bytes_ + charged_bytes_ + table_bytes() <= max_bytes_ - more;
+  // Returns: memory within the limit, or null.
+  [[nodiscard]] ASHLAR_COLD void* call_take(std::size_t bytes, std::size_t alignment, bool is_segment) noexcept {
+    return is_within_limit(bytes) ? call(calls_->take, kinds[is_segment ? 1 : 0], bytes, alignment) : nullptr;
   }
 
-  // Effects: gives spare extents back if the limit requires it, with a table of `windows` windows more.
-  [[nodiscard]] ASHLAR_COLD bool may_grow(const window& extent, std::size_t bytes, std::size_t windows) noexcept {
+  ASHLAR_COLD void give_removed(const window& gone) noexcept { static_cast<void>(call(calls_->give, gone, 0, 0)); }
+
+  // Returns: whether the system has not refused. Meanwhile the extent is in no table.
+  [[nodiscard]] bool guard(const window& extent, bool closes) noexcept {
+    promise(windows_of(extent.bytes()));
+    forget(extent);
+    const bool is_done = call(calls_->guard, extent, 0, closes ? 1 : 0) != nullptr;
+    static_cast<void>(end_move(extent, nullptr, extent.bytes(), extent.alignment()));
+    return is_done;
+  }
+
+  void give_table(table gone) noexcept {
+    if (gone.bytes != 0) static_cast<void>(call(calls_->give_table, kinds[0], gone.bytes, address_of(gone.slots)));
+  }
+
+  // Returns: whether memory may have come back: spare extents, and what other threads are giving back.
+  [[nodiscard]] ASHLAR_COLD bool has_purged() noexcept {
+    const bool has_given = give_until(0) != 0;
+    return unlocked_.wait_for_others() || has_given;
+  }
+
+  [[nodiscard]] bool is_within_limit(std::size_t more) const noexcept {
+    return more <= max_bytes_ && held_bytes() + promised_bytes() + charged_bytes_ + table_bytes() <= max_bytes_ - more;
+  }
+
+  // Returns: whether an extent may have `bytes` bytes, with room in the table for `windows` windows more. Gives spare
+  // extents back if the limit requires it. A call lets others in: then both are asked again.
+  [[nodiscard]] ASHLAR_COLD bool may_have(const window& extent, std::size_t bytes, std::size_t windows) noexcept {
     if (bytes <= extent.bytes()) return true;
-    return retry_after_purge(
-        [&]() noexcept { return is_within_limit(bytes - extent.bytes() + wider_table_bytes(windows)); });
+    const auto is_within = [&]() noexcept {
+      return is_within_limit(bytes - extent.bytes() + wider_table_bytes(windows));
+    };
+    while (retry_after_purge(is_within)) {
+      if (has_room_for(windows)) return true;
+      if (!make_room(windows)) return false;
+    }
+    return false;
   }
 
   // Returns: the extent with another size; or null, and it is unchanged or shorter.
@@ -299,41 +323,17 @@ private:
     return head;
   }
 
-  ASHLAR_COLD void remember(std::byte* p, std::size_t bytes, std::size_t alignment, bool is_segment) noexcept {
-    const heap_registration_if_checked::change entering(registration_.lock());
-    for (std::size_t i = 0; i < windows_of(bytes); ++i) map_.insert(window::of(p, i, bytes, alignment, is_segment));
-  }
-
-  ASHLAR_COLD void forget(const window& extent) noexcept {
-    recent_.clear();
-    const heap_registration_if_checked::change leaving(registration_.lock());
-    for (std::size_t at = 0; at < extent.bytes(); at += window_bytes) map_.erase(address_of(extent.start) + at);
-  }
-
-  ASHLAR_COLD void replace(const window& was, std::byte* p, std::size_t bytes, std::size_t alignment) noexcept {
-    forget(was);
-    remember(p, bytes, alignment, was.is_segment());
-    held_bytes_ += bytes - was.bytes();
-  }
-
-  void forget_all() noexcept {
-    recent_.clear();
-    const heap_registration_if_checked::change leaving(registration_.lock());
-    slots_ = inside_;
-    map_ = {};
-    map_.move_to(inside_, std::size(inside_));
-  }
-
   ASHLAR_COLD std::size_t give_until(std::size_t most) noexcept {
-    const std::size_t were = spares_.bytes();
-    while (spares_.bytes() > most) give_spare(0);
-    return were - spares_.bytes();
+    std::size_t given = 0;
+    while (spares_.bytes() > most) given += give_spare(0);
+    return given;
   }
 
-  ASHLAR_COLD void give_spare(std::size_t i) noexcept {
-    const window extent = spares_.remove(i);
+  std::size_t give_spare(std::size_t i) noexcept { return give_former_spare(spares_.remove(i)); }
+  ASHLAR_COLD std::size_t give_former_spare(const window& extent) noexcept {
     verify(extent);
     give(extent.start);
+    return extent.bytes();
   }
 
   void verify([[maybe_unused]] const window& spare) const noexcept {
@@ -341,32 +341,14 @@ private:
       if (!has_guards(spare)) verify_block_poison(spare.start, most_poisoned, most_poisoned, heap());
   }
 
-  ASHLAR_COLD void give_up(const window& extent) noexcept {
-    mark_live(extent.start, extent.bytes());
-    held_bytes_ -= extent.bytes();
-    calls_->give(*this, extent);
-  }
-
-  // Returns: bytes of a table with room for `windows` windows more, held beside the present one; 0 if that has room.
-  [[nodiscard]] std::size_t wider_table_bytes(std::size_t windows) const noexcept {
-    return map_.has_room_for(windows) ? 0 : std::bit_ceil((map_.count() + windows) * 2) * sizeof(window);
-  }
-
-  [[nodiscard]] window* move_windows_to(window* table, std::size_t capacity) noexcept {
-    const heap_registration_if_checked::change moving(registration_.lock());
-    return map_.move_to(table, capacity);
-  }
+  static constexpr window kinds[2] = {{.extent = 0}, {.extent = 1}};  // a segment or not
 
   const extent_calls* calls_;
-  window inside_[8] = {};
-  window* slots_ = inside_;
-  page_map map_;
-  spare_extents spares_;
   std::size_t max_bytes_;
-  std::size_t held_bytes_ = 0;
   std::size_t charged_bytes_ = 0;  // held from the upstream outside of extents
-  ASHLAR_NO_UNIQUE_ADDRESS heap_registration_if_checked registration_;
-  ASHLAR_NO_UNIQUE_ADDRESS mutable recent_segments_if_checked recent_;
+  unlocked_calls unlocked_;
+  spare_extents spares_;
+  window first_windows_[first_count] = {};
 };
 
 }  // namespace ashlar::ASHLAR_ABI::detail

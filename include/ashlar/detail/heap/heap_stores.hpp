@@ -285,6 +285,7 @@ public:
   [[nodiscard]] std::size_t free_bytes() const noexcept {
     return small_.free_bytes() + spans_.dirty_bytes() + spans_.spare_bytes();
   }
+  [[nodiscard]] constexpr unlocked_calls& unlocked() noexcept { return space_.unlocked(); }
   [[nodiscard]] std::size_t held_bytes() const noexcept { return space_.held_bytes(); }
   [[nodiscard]] std::size_t segments() const noexcept { return spans_.segments(); }
   [[nodiscard]] std::size_t table_bytes() const noexcept { return space_.table_bytes() + spans_.table_bytes(); }

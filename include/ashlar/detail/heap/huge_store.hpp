@@ -24,7 +24,8 @@ namespace ashlar::ASHLAR_ABI::detail {
 ///
 /// A freed block stays spare, with its pages unless it has `spare_guards`, for the next one, which takes it unchanged,
 /// cut or grown: as long as `huge_retention` allows. An epoch ends with the next free. All spare blocks go back before
-/// the upstream or the limit refuses a request. Thread safety: none.
+/// the upstream or the limit refuses a request. Thread safety: none, or a lock of the caller, which the calls of the
+/// upstream are made without.
 template <resource Upstream>
 class huge_store {
 public:

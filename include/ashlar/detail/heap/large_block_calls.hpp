@@ -8,6 +8,7 @@
 #include <ashlar/detail/heap/block_canary.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/heap/span_header.hpp>
+#include <ashlar/detail/heap/unlocked_calls.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/hints.hpp>
@@ -41,26 +42,32 @@ public:
     return nullptr;
   }
 
-  /// Returns: any span or huge block, or null. Expects: `take_free_span` has found none.
-  [[nodiscard]] ASHLAR_COLD slice_run take_large(std::size_t bytes, std::size_t alignment) noexcept {
-    static_cast<void>(after_arrivals(nullptr));
+  /// Returns: any span or huge block, or null. Expects: `take_free_span` has found none. `is_shared`: it is a huge
+  /// block, whose memory the system gives without the lock; nothing of the owner is touched. Thread safety: then any
+  /// thread.
+  [[nodiscard]] ASHLAR_COLD slice_run take_large(std::size_t bytes, std::size_t alignment,
+                                                 bool is_shared = false) noexcept {
+    if (!is_shared) static_cast<void>(after_arrivals(nullptr));
     auto& stores = self().stores_;
     const auto in = self().sharing_.enter();
     slice_run got = stores.take_large(with_canary(bytes), alignment);
-    if (ASHLAR_UNLIKELY(got.data == nullptr))
+    if (ASHLAR_UNLIKELY(got.data == nullptr) && !is_shared)
       got = self().sharing_.drain_inbox(stores).take_large_retry(with_canary(bytes), alignment);
     if constexpr (checking_level >= checking::hardened)
       if (got.data != nullptr) stores.sizes().hand_out_large(got.data, bytes);
     return got;
   }
 
+  /// Returns: the calls of the upstream, which are made under the lock unless that is shared with them.
+  [[nodiscard]] constexpr unlocked_calls& unlocked() noexcept { return static_cast<Engine&>(*this).stores_.unlocked(); }
+
 protected:
   large_block_calls() = default;
   ~large_block_calls() = default;
 
-  [[nodiscard]] slice_run take_any_large(std::size_t bytes, std::size_t alignment) noexcept {
+  [[nodiscard]] slice_run take_any_large(std::size_t bytes, std::size_t alignment, bool is_shared) noexcept {
     std::byte* const p = take_free_span(bytes, alignment);
-    return p != nullptr ? slice_run{p, false} : take_large(bytes, alignment);
+    return p != nullptr ? slice_run{p, false} : take_large(bytes, alignment, is_shared);
   }
 
   ASHLAR_INLINE void put_span(void* p) noexcept {

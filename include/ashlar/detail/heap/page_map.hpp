@@ -95,7 +95,7 @@ public:
 
   /// Effects: moves into another array. Returns: the former one. Expects: `capacity` is a power of two and at least
   /// twice the number of windows; the array outlives the map or the next move.
-  constexpr window* move_to(window* table, std::size_t capacity) noexcept {
+  ASHLAR_COLD constexpr window* move_to(window* table, std::size_t capacity) noexcept {
     ASHLAR_ASSERT(is_power_of_two(capacity) && count_ * 2 <= capacity);
     window* const before = slots_;
     const std::size_t were = capacity_;
@@ -114,6 +114,7 @@ public:
       if (slots_[i].at != 0) f(std::as_const(slots_[i]));
   }
 
+  [[nodiscard]] window* slots() const noexcept { return slots_; }
   [[nodiscard]] std::size_t count() const noexcept { return count_; }
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
 

@@ -82,6 +82,7 @@ public:
     return has_left_.load(memory_order_relaxed) ? cached::included : cached::excluded;
   }
 
+  [[nodiscard]] constexpr spin_lock& lock() noexcept { return lock_; }
   /// Effects: holds the lock over a fork.
   void before_fork() noexcept { lock_.lock(); }
   void after_fork() noexcept { lock_.unlock(); }

@@ -19,6 +19,7 @@
 #include <ashlar/detail/heap/segment_slices.hpp>
 #include <ashlar/detail/heap/segment_table.hpp>
 #include <ashlar/detail/heap/span_guards.hpp>
+#include <ashlar/detail/heap/unlocked_calls.hpp>
 #include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/bitmap.hpp>
 #include <ashlar/detail/support/bits.hpp>
@@ -33,7 +34,7 @@ namespace ashlar::ASHLAR_ABI::detail {
 /// longer in place where memory of the upstream does so: so a thread with few blocks takes little, also of address
 /// space and of memory that is locked. A new span is the lowest fit in the oldest segment with room, preferably at the
 /// start of a former span, where the first pages are resident. A block reuses a recently freed one of its length.
-/// Thread safety: none. Nothing is allocated before it is needed.
+/// Thread safety: none; the upstream is called under the lock of the caller. Nothing is allocated before it is needed.
 template <resource Upstream>
 class span_store : public segment_table<segment_slices> {
   using pages = page_discard<Upstream>;
@@ -143,6 +144,7 @@ public:
   /// Effects: takes a segment with room for a run from the upstream. Returns: whether the upstream had the memory.
   [[nodiscard]] ASHLAR_COLD bool grow(std::size_t length, std::size_t step = 1) noexcept {
     const std::size_t least = (first_slice_at(step) + length) * slice_bytes;
+    const unlocked_calls::locked_scope calls(space_.unlocked());
     if (least > segment_bytes || !space_.retry_after_purge([&] { return make_room(space_); })) return false;
     const std::size_t first = growing_.wish(least, count_ == 0);
     if (first != segment_bytes)
@@ -276,6 +278,7 @@ private:
 
   // Effects: makes segment `i` at least `wanted` slices long, if it is the one that grows. Returns: whether it is.
   [[nodiscard]] ASHLAR_COLD bool lengthen(std::size_t i, std::size_t wanted) noexcept {
+    const unlocked_calls::locked_scope calls(space_.unlocked());
     const std::size_t were = growing_.lengthen(space_, spaces_[i], wanted);
     if (were == 0) return false;
     dirty_slices_ += pages::gives_zeroes ? 0 : spaces_[i].home->slices_held() - were;
@@ -293,6 +296,7 @@ private:
     growing_.end(*spaces_[i].home);
     dirty_slices_ -= spaces_[i].dirty();
     spaces_[i].hand_over();
+    const unlocked_calls::locked_scope calls(space_.unlocked());
     space_.give(spaces_[i].home);
     remove(i);
   }

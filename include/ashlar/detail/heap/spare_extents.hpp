@@ -94,10 +94,10 @@ public:
   }
 
 private:
-  window extents_[most] = {};
   std::size_t count_ = 0;
   std::size_t old_ = 0;  // extents held since before the epoch
   std::size_t bytes_ = 0;
+  window extents_[most] = {};
 };
 
 }  // namespace ashlar::ASHLAR_ABI::detail

@@ -199,8 +199,8 @@ private:
   [[nodiscard]] ASHLAR_COLD slice_run take_unzeroed(std::size_t bytes, std::size_t alignment) noexcept {
     slice_run got;
     if (void* const p = take_zero(bytes, alignment)) return {static_cast<std::byte*>(p), false};
-    static_cast<void>(members_.allocate_by(bytes, alignment, [&](owner& from) -> void* {
-      got = from.take_unzeroed(bytes, alignment);
+    static_cast<void>(members_.allocate_by(bytes, alignment, [&](owner& from, bool is_huge) -> void* {
+      got = from.take_unzeroed(bytes, alignment, is_huge);
       return got.data;
     }));
     return got;

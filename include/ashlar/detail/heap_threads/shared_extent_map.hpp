@@ -29,7 +29,7 @@ namespace ashlar::ASHLAR_ABI::detail {
 /// records, which the limit counts too.
 ///
 ///     thread heap: free segment -> segment cache, at most two -> next thread heap, pages included
-///                                                              -> upstream
+///                                                              -> upstream, called without the lock
 ///
 /// Heaps over it share one `retain_bytes`, which includes the segment cache.
 template <thread_safe_resource Upstream>
@@ -47,6 +47,7 @@ public:
   constexpr shared_extent_map(std::size_t max_bytes, Upstream upstream,
                               std::size_t retain_bytes = std::size_t{16} << 20, void* heap = nullptr)
       : space_(max_bytes, std::move(upstream)), budget_(retain_bytes), heap_(heap) {
+    space_.unlocked().share(lock_);
     if (!std::is_constant_evaluated() && heap != nullptr) enter_registry();
   }
 
@@ -208,7 +209,11 @@ public:
   }
   [[nodiscard]] const Upstream& upstream() const noexcept { return space_.upstream(); }
   [[nodiscard]] Upstream& upstream() noexcept { return space_.upstream(); }
-  [[nodiscard]] spin_lock& lock() noexcept { return lock_; }
+
+  /// Effects: holds the lock over a fork, with no call of the upstream under way.
+  void before_fork() noexcept { space_.unlocked().begin_fork(); }
+  void after_fork() noexcept { space_.unlocked().end_fork(); }
+
   [[nodiscard]] friend bool operator==(const shared_extent_map& a, const shared_extent_map& b) noexcept {
     return &a == &b;
   }

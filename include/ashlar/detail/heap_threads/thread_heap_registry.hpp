@@ -57,6 +57,7 @@ public:
   constexpr thread_heap_registry(const heap_options& options, Upstream upstream, void* heap)
       : space_(options.max_bytes, std::move(upstream), options.retain_bytes, heap),
         common_(of_each(options), source(space_)), heaps_(of_each(options), source(space_)) {
+    common_.unlocked().share(common_.sharing().lock());
     space_.before_growth(&heaps_, [](void* of) noexcept { static_cast<thread_heaps<source>*>(of)->scavenge(); });
   }
   thread_heap_registry(const thread_heap_registry&) = delete;
@@ -115,16 +116,17 @@ public:
     if (thread_heap* const mine = known(); mine != nullptr) mine->freer.flush();
   }
 
-  /// Returns: the result of `allocate(from)`, a block or null, for the heap of the request. Before it returns null, it
-  /// gives empty segments of all heaps back and tries the parked heaps.
+  /// Returns: the result of `allocate(from, is_huge)`, a block or null, for the heap of the request; huge blocks are of
+  /// the common heap, which others may be using. Before it returns null, it gives empty segments of all heaps back and
+  /// tries the parked heaps.
   template <class Allocate>
   [[nodiscard]] ASHLAR_COLD void* allocate_by(std::size_t bytes, std::size_t alignment, Allocate allocate) noexcept {
     ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
-    const bool is_common = is_huge(bytes, alignment);
-    if (void* const p = allocate_somewhere(is_common, allocate); p != nullptr) return p;
+    const bool huge = is_huge(bytes, alignment);
+    if (void* const p = allocate_somewhere(huge, allocate); p != nullptr) return p;
     if (!is_valid_request(bytes, alignment)) return nullptr;
     give_unused();
-    if (void* const p = allocate_somewhere(is_common, allocate); p != nullptr || is_common) return p;
+    if (void* const p = allocate_somewhere(huge, allocate); p != nullptr || huge) return p;
     if (void* const p = allocate_parked(allocate); p != nullptr) return p;
     return allocate_common(allocate);
   }
@@ -269,15 +271,16 @@ private:
   }
 
   template <class Allocate>
-  [[nodiscard]] ASHLAR_COLD void* allocate_somewhere(bool is_common, Allocate allocate) noexcept {
-    thread_heap* const mine = is_common ? nullptr : obtain();
-    return mine != nullptr ? allocate(mine->blocks) : allocate_common(allocate);
+  [[nodiscard]] ASHLAR_COLD void* allocate_somewhere(bool is_huge, Allocate allocate) noexcept {
+    if (is_huge) return threads_.expect_forks(), allocate(common_, true);
+    thread_heap* const mine = obtain();
+    return mine != nullptr ? allocate(mine->blocks, false) : allocate_common(allocate);
   }
 
   template <class Allocate>
   [[nodiscard]] ASHLAR_COLD void* allocate_common(Allocate allocate) noexcept {
     void* p = nullptr;
-    with_common([&] { p = allocate(common_); });
+    with_common([&] { p = allocate(common_, false); });
     return p;
   }
 
@@ -287,7 +290,7 @@ private:
     for (std::size_t left = heaps_.parked(); left != 0; --left) {
       thread_heap* const next = heaps_.adopt_oldest();
       if (next == nullptr) return nullptr;
-      void* const p = allocate(next->blocks);
+      void* const p = allocate(next->blocks, false);
       thread_heap* const idle = p != nullptr ? threads_.attach(next) : next;
       if (idle != nullptr) heaps_.park(*idle);
       if (p != nullptr) return p;
@@ -303,20 +306,20 @@ private:
   ASHLAR_INLINE_FOR_SIZE void before_fork(fork_step step) noexcept {
     heaps_.before_fork(step);
     if (step == fork_step::outer_locks) common_lock_.lock();
-    else if (step == fork_step::inner_locks) common_.sharing().before_fork();
-    else if (step == fork_step::shared_locks) space_.lock().lock();
+    else if (step == fork_step::inner_locks) common_.unlocked().begin_fork();
+    else if (step == fork_step::shared_locks) space_.before_fork();
   }
 
   void after_fork_in_parent() noexcept {
-    space_.lock().unlock();
-    common_.sharing().after_fork();
+    space_.after_fork();
+    common_.unlocked().end_fork();
     heaps_.after_fork_in_parent();
     common_lock_.unlock();
   }
 
   void after_fork_in_child(const thread_heap* mine) noexcept {
-    space_.lock().unlock();
-    common_.sharing().after_fork();
+    space_.after_fork();
+    common_.unlocked().end_fork();
     heaps_.after_fork_in_child(mine);
     common_lock_.unlock();
   }

@@ -22,6 +22,7 @@ public:
     void* lock = nullptr;
     void (*unlock)(void* lock) noexcept = nullptr;
     bool is_never_recursive = false;  ///< a second lock by the holder deadlocks
+    bool is_released = false;         ///< the holder has released it for a while
   };
 
   /// Effects: records a lock. Expects: `forget` is called before `taken` is destroyed, the latest entry first.
@@ -33,11 +34,17 @@ public:
   /// Effects: removes the latest lock, which is about to be unlocked.
   static void forget(const entry& leaving) noexcept { latest_ = leaving.outer; }
 
+  /// Returns: the entry of a lock that the thread holds, or has released for a while; or null.
+  [[nodiscard]] static entry* find(const void* lock, bool is_released = false) noexcept {
+    entry* each = latest_;
+    while (each != nullptr && (each->lock != lock || each->is_released != is_released)) each = each->outer;
+    return each;
+  }
+
   /// Effects: ends the process if the thread already holds the lock: inside a signal handler or a callback it would
   /// wait for itself.
   static void expect_not_inside(const void* lock) noexcept {
-    for (const entry* each = latest_; each != nullptr; each = each->outer)
-      if (ASHLAR_UNLIKELY(each->lock == lock)) end_for_reentry();
+    if (ASHLAR_UNLIKELY(find(lock) != nullptr)) end_for_reentry();
   }
 
   [[noreturn]] ASHLAR_COLD static void end_for_reentry() noexcept {
@@ -54,7 +61,7 @@ public:
   /// Effects: unlocks all, the latest first. Expects: the scopes that hold them never end.
   static void release_all() noexcept {
     for (const entry* each = std::exchange(latest_, nullptr); each != nullptr; each = each->outer)
-      each->unlock(each->lock);
+      if (!each->is_released) each->unlock(each->lock);
   }
 
 private:
