@@ -152,6 +152,7 @@ public:
     if (cell != nullptr) upstream_.deallocate(cell, sizeof(segment), alignof(segment));
     return cell != nullptr;
   }
+  void give_unused(cached which) noexcept { flush_caches(which); }
   void flush_caches(cached which = cached::included) noexcept {
     touch();
     if (which == cached::excluded) return;
