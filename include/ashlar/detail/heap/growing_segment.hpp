@@ -19,7 +19,7 @@ namespace ashlar::ASHLAR_ABI::detail {
 /// A heap with few blocks, such as the heap of a thread of many, takes little: of memory, and of what the system counts
 /// without a touch, which is address space, data, locked memory, and memory it has promised.
 ///
-///     | head | slab | slab | …  not mapped     |        a step adds half as many slices, beyond a half all of them
+///     | head | slab | slab | …  not mapped     |        a step adds a quarter, beyond a half all slices
 ///
 /// Of upstreams whose memory does not grow in place there is none. Thread safety: none.
 template <resource Upstream, class Guards>
@@ -60,7 +60,7 @@ public:
     segment& home = *in.home;
     const std::size_t were = home.slices_held();
     if (&home != get() || wanted <= were || wanted > slices_per_segment) return 0;
-    if (!try_lengthen(space, whole_beyond_half(detail::max(wanted, were + were / 2))) && !try_lengthen(space, wanted))
+    if (!try_lengthen(space, whole_beyond_half(detail::max(wanted, were + were / 4))) && !try_lengthen(space, wanted))
       return clear(), 0;
     in.lengthen(were, page_discard<Upstream>::gives_zeroes);
     mark_free(home.slice(were), (home.slices_held() - were) * slice_bytes);
