@@ -327,9 +327,7 @@ private:
   // Reports writes beside live blocks before they are forgotten. No effect below level `hardened`.
   void expect_live_intact() const noexcept {
     if constexpr (!keeps_canaries) return;
-    const auto look = [this](void* p, std::size_t held) {
-      exact_sizes<Upstream>::expect_intact(space_, p, held, heap_);
-    };
+    const auto look = [this](void* p, auto held) { exact_sizes<Upstream>::expect_intact(space_, p, held, heap_); };
     spans_.for_each_run([&](segment& home, std::size_t first, std::size_t length) {
       span_header& run = home.record(first);
       if (run.size_class != size_classes::none)
