@@ -238,9 +238,9 @@ TEST(pools, are_not_for_two_objects) {
       scene s;
       const auto few = s.stack({0x1100}), many = s.stack({0x1200});
       std::vector<std::uint64_t> live;
-      for (std::uint64_t i = 0; i < 1200; ++i) {
+      for (std::uint64_t i = 0; i < 600; ++i) {
         live.push_back(s.allocate(8 + 8 * (i % sizes), few));
-        for (int k = 0; k < 200; ++k) s.free(s.allocate(1000, many));
+        for (int k = 0; k < 50; ++k) s.free(s.allocate(1000, many));
         if (live.size() < most) continue;
         s.free(live.front());
         live.erase(live.begin());

@@ -99,7 +99,7 @@ TEST(symbolise, chooses_among_symbols_as_libdw_does) {
     const walking_reference reference(file.path);
     symboliser names;
     std::uniform_int_distribution<std::uint64_t> any(file.begin, file.end - 1);
-    for (int i = 0; i < 20; ++i) {
+    for (int i = 0; i < 8; ++i) {
       const std::uint64_t address = any(random);
       EXPECT_EQ(symbol_at(names, file, address), reference.at(address)) << file.path << " " << std::hex << address;
     }
