@@ -34,7 +34,7 @@ std::uint64_t read_in_order(read_ahead<counting_reader>& ahead) {
 }
 
 TEST(read_ahead, gives_each_event_once_and_in_order) {
-  for (const std::uint64_t events : {0, 1, 2047, 2048, 2049, 4096, 4097, 100'000}) {
+  for (const std::uint64_t events : {0U, 1U, 2047U, 2048U, 2049U, 4096U, 4097U, 100'000U}) {
     counting_reader reader{events};
     read_ahead ahead(reader);
     EXPECT_EQ(read_in_order(ahead), events);
