@@ -68,17 +68,16 @@ public:
   /// Returns: whether the last holder died while it held the lock, so that the guarded data may be half changed.
   ASHLAR_INLINE bool lock() noexcept {
     const std::uint64_t self = this_thread();
-    const int error = ::pthread_mutex_trylock(&mutex_);
-    const bool inherited = ASHLAR_UNLIKELY(error != 0) && is_inherited(error != EBUSY ? error : wait(self));
-    holder_.store(self, detail::memory_order_relaxed);
-    return inherited;
+    const int error = try_take(0, self);
+    return ASHLAR_UNLIKELY(error != 0) && is_inherited(error != EBUSY ? error : wait(self));
   }
 
   ASHLAR_INLINE void unlock() noexcept {
-    holder_.store(0, detail::memory_order_relaxed);
+    std::uint64_t self = this_thread();
     const bool wakes = has_sleepers_.load(detail::memory_order_relaxed) != 0;
     if (ASHLAR_UNLIKELY(wakes)) has_sleepers_.store(0, detail::memory_order_relaxed);
     static_cast<void>(::pthread_mutex_unlock(&mutex_));
+    holder_.compare_exchange_strong(self, 0, detail::memory_order_release, detail::memory_order_relaxed);
     if (ASHLAR_UNLIKELY(wakes)) wake();  // reads nothing: the next holder may have unmapped the memory
   }
 
@@ -99,9 +98,12 @@ public:
   }
 
 private:
-  // Two threads of two PID namespaces may have one number, by which the mutex and the system know its holder. So a
-  // holder is known by this word; and no thread waits within the mutex: a thread that is killed there would pass for a
-  // dead holder of its number.
+  // Two threads of two PID namespaces may have one number, by which the mutex and the system know its holder: a thread
+  // that is killed in a call for the mutex passes for a dead holder of its number. So the one that stands in this word
+  // calls for the mutex, and the others look on. What it says is a hint; the mutex decides.
+  //
+  //     lock     holder: 0 -> self     mutex: taken           killed between the two, in either: the word stays
+  //     unlock   mutex: free           holder: self -> 0      and the mutex is free: the others pass it by in time
   // The word of a dead holder stays until the next one has stored its own, so no number serves a second thread.
   [[nodiscard]] static ASHLAR_INLINE std::uint64_t this_thread() noexcept {
     if (ASHLAR_UNLIKELY(thread_number_ == 0))
@@ -109,17 +111,48 @@ private:
     return detail::process_identity::key() ^ thread_number_;
   }
 
-  // Returns: the result of the mutex, which is no longer busy. The system passes the lock of a dead holder on to one
-  // that tries, so the sleep has an end.
+  // Returns: the result of the mutex, or EBUSY, if `passed`, 0 for none, is not the holder.
+  [[nodiscard]] ASHLAR_INLINE int try_take(std::uint64_t passed, std::uint64_t self) noexcept {
+    std::uint64_t seen = passed;
+    if (!holder_.compare_exchange_strong(seen, self, detail::memory_order_acquire, detail::memory_order_relaxed))
+      return EBUSY;
+    const int error = ::pthread_mutex_trylock(&mutex_);
+    if (ASHLAR_UNLIKELY(error == EBUSY)) {
+      seen = self;
+      holder_.compare_exchange_strong(seen, passed, detail::memory_order_relaxed, detail::memory_order_relaxed);
+    }
+    return error;
+  }
+
+  // Returns: the result of the mutex, which is no longer busy.
   [[nodiscard]] ASHLAR_COLD int wait(std::uint64_t self) noexcept {
     if (holder_.load(detail::memory_order_relaxed) == self) detail::held_locks::end_for_reentry();
-    for (unsigned turn = 0;; ++turn) {
+    std::uint64_t last = 0;
+    for (unsigned turn = 0, idle = 0;; ++turn) {
       const bool sleeps = turn >= most_yields;
       if (sleeps) has_sleepers_.store(1, detail::memory_order_seq_cst);
-      if (const int error = ::pthread_mutex_trylock(&mutex_); error != EBUSY) return error;
+      const std::uint64_t holder = holder_.load(detail::memory_order_relaxed);
+      idle = sleeps && holder == last && is_mutex_free() ? idle + 1 : 0;
+      last = holder;
+      if (holder == 0 || may_have_died() || idle > most_idle_turns)
+        if (const int error = try_take(holder, self); error != EBUSY) return error;
       sleeps ? sleep() : detail::yield_thread();
     }
   }
+
+#if defined(__linux__)
+  // The word of the mutex that the system marks at the death of its holder.
+  [[nodiscard]] std::uint32_t mutex_word() const noexcept {
+    const auto* const words = reinterpret_cast<const volatile std::uint32_t*>(&mutex_);
+    return c_library == 1 ? words[0] : words[1];
+  }
+  [[nodiscard]] bool may_have_died() const noexcept { return (mutex_word() & FUTEX_OWNER_DIED) != 0; }
+  [[nodiscard]] bool is_mutex_free() const noexcept { return (mutex_word() & ~std::uint32_t{FUTEX_WAITERS}) == 0; }
+#else
+  // Numbers of threads are of the whole machine: each turn may ask the mutex.
+  [[nodiscard]] static bool may_have_died() noexcept { return true; }
+  [[nodiscard]] static bool is_mutex_free() noexcept { return false; }
+#endif
 
   void sleep() noexcept {
 #if defined(ASHLAR_HAS_KERNEL) && defined(SYS_futex)
@@ -146,11 +179,12 @@ private:
   }
 
   static constexpr unsigned most_yields = 16;
+  static constexpr unsigned most_idle_turns = 16;  // of up to 10 ms
   ASHLAR_OF_THIS_LIBRARY static inline constinit detail::atomic<std::uint64_t> last_thread_number_ = 0;
   ASHLAR_OF_THIS_LIBRARY static inline constinit ASHLAR_THREAD_LOCAL std::uint64_t thread_number_ = 0;
 
   ::pthread_mutex_t mutex_;
-  detail::atomic<std::uint64_t> holder_ = 0;        // a hint of the mutex; 0 for none
+  detail::atomic<std::uint64_t> holder_ = 0;        // 0 for none
   detail::atomic<std::uint32_t> has_sleepers_ = 0;  // the word that they sleep on
 };
 
