@@ -18,7 +18,7 @@ namespace ashlar::drop_in {
 /// address the calls of about 64 KiB of its size, else itself.
 [[nodiscard]] ASHLAR_INLINE std::int32_t allocations_of_missed(void* cell) noexcept {
   if (ASHLAR_LIKELY(!detail::is_sampled(cell)) || cell == nullptr) return 1;
-  const std::size_t size_class = detail::segment::owner_of(cell);
+  const std::size_t size_class = detail::segment::size_class_of(cell);
   return static_cast<std::int32_t>(detail::sampled_bytes_of[size_class] / detail::size_classes::bytes_of(size_class));
 }
 

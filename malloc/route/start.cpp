@@ -53,7 +53,7 @@ __attribute__((constructor(102))) void begin(int, char**, char** environment) no
   if (drop_in::settings().zeroes)
     return detail::write_error_line("ashlar: ASHLAR: with the option zero=1 nothing is routed");
   begin_sites(text);
-  if (plan().count != 0) static_cast<void>(records.obtain());  // from now on forks wait for the locks
+  if (plan().count != 0) static_cast<void>(records.find_or_attach());  // from now on forks wait for the locks
   if (plan().reports) drop_in::keep_error_stream();
 }
 

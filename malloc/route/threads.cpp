@@ -118,7 +118,7 @@ void restart(thread_share& mine, group& of, chunk& empty) noexcept {
 void* allocate_slow(std::size_t number, std::size_t bytes) noexcept {
   group& of = range.groups[number];
   if (bytes > of.most_bytes()) return nullptr;
-  thread_record* const owner = records.obtain();
+  thread_record* const owner = records.find_or_attach();
   if (owner == nullptr) return nullptr;
   if (of.is_given_up()) {
     drain(*owner);  // nothing else takes back what other threads free
@@ -139,7 +139,7 @@ void* allocate_slow(std::size_t number, std::size_t bytes) noexcept {
 
 void* end_period(std::size_t number, void* p) noexcept {
   group& of = range.groups[number];
-  thread_share& mine = thread_records::latest()->shares[number];
+  thread_share& mine = thread_records::last_used()->shares[number];
   mine.until = thread_share::period;
   add(mine.periods, std::uint32_t{1});
   of.judge(of.is_pool() ? mine.count() * of.cell_bytes() : value_of(mine.bytes));
@@ -190,7 +190,8 @@ bool try_expand(void* p, std::size_t bytes) noexcept {
   const std::size_t number = range.number_of(p);
   group& of = range.groups[number];
   chunk& in = of.chunk_of(p);
-  if (of.is_pool() || bytes > of.most_bytes() || &in != thread_records::latest()->shares[number].current) return false;
+  if (of.is_pool() || bytes > of.most_bytes() || &in != thread_records::last_used()->shares[number].current)
+    return false;
   std::byte* const end = static_cast<std::byte*>(p) + ((bytes + (granule - 1)) & ~(granule - 1));
   if (static_cast<std::byte*>(p) + had != value_of(in.fresh) || end > in.end) return false;
   in.fresh.store(end, detail::memory_order_release);

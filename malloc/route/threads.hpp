@@ -68,9 +68,9 @@ public:
   /// @}
 
   /// Returns: the record of the calling thread, or one without chunks.
-  [[nodiscard]] static ASHLAR_INLINE thread_record* latest() noexcept { return parts::latest(); }
+  [[nodiscard]] static ASHLAR_INLINE thread_record* last_used() noexcept { return parts::last_used(); }
   /// Returns: the record of the calling thread; null at its end, and without memory.
-  [[nodiscard]] thread_record* obtain() noexcept { return threads_.obtain(); }
+  [[nodiscard]] thread_record* find_or_attach() noexcept { return threads_.find_or_attach(); }
 
   /// Returns: allocations of the group so far, and their bytes.
   void sum(std::size_t number, std::uint64_t& count, std::uint64_t& bytes) const noexcept;
@@ -130,7 +130,7 @@ ASHLAR_NOINLINE void settle(thread_record& owner, group& of, chunk& changed) noe
 template <auto Take, class Miss>
 [[nodiscard]] ASHLAR_INLINE void* allocate_by(std::size_t number, std::size_t bytes,
                                               Miss miss) noexcept(noexcept(miss())) {
-  thread_share& mine = thread_records::latest()->shares[number];
+  thread_share& mine = thread_records::last_used()->shares[number];
   if (ASHLAR_UNLIKELY(mine.current == nullptr)) return miss();
   void* const p = Take(*mine.current, bytes);
   return ASHLAR_LIKELY(p != nullptr) ? counted(mine, number, p) : miss();
@@ -151,7 +151,7 @@ ASHLAR_INLINE void deallocate_own(thread_record& owner, group& of, chunk& from, 
 /// Effects: frees a block of the group. Thread safety: any thread.
 ASHLAR_INLINE void deallocate(group& of, void* p) noexcept {
   chunk& from = of.chunk_of(p);
-  thread_record* const mine = thread_records::latest();
+  thread_record* const mine = thread_records::last_used();
   if (ASHLAR_UNLIKELY(from.owner.load(detail::memory_order_relaxed) != mine)) return deallocate_remote(from, p);
   deallocate_own(*mine, of, from, p);
 }

@@ -9,6 +9,6 @@ void model() {
   memory all;
   thread_heap_registry heap({}, source(all), nullptr);
   thread_heap_registry::thread_heap* mine[2] = {};
-  checker::run_threads([&] { mine[0] = heap.obtain(); }, [&] { mine[1] = heap.obtain(); });
+  checker::run_threads([&] { mine[0] = heap.find_or_attach(); }, [&] { mine[1] = heap.find_or_attach(); });
   checker::check(mine[0] != mine[1] && mine[0] != nullptr && mine[1] != nullptr, "each thread has its own");
 }

@@ -21,7 +21,7 @@ using thread_heap_registry = ashlar::detail::thread_heap_registry<source>;
 /// As `heap` frees: a block of the thread's heap at once, any other by a parcel.
 inline void free(thread_heap_registry& heap, void* cell, int by) {
   release_cell(cell, by);
-  thread_heap_registry::thread_heap* const mine = heap.recent();
+  thread_heap_registry::thread_heap* const mine = heap.cached();
   if (mine != nullptr && thread_heap_registry::owner::segment::heap_of(cell) == &mine->blocks)
     return mine->blocks.deallocate(cell);
   heap.deallocate_by(cell, [&](thread_heap_registry::owner& its) { its.deallocate(cell); });

@@ -38,10 +38,10 @@ struct alignas(64) segment {
 
   [[nodiscard]] static segment* of(const void* p) noexcept { return static_cast<segment*>(const_cast<void*>(p)); }
   [[nodiscard]] static segment_owner* heap_of(const void* p) noexcept { return of(p)->head.owner; }
-  [[nodiscard]] static std::size_t owner_of(const void* p) noexcept { return of(p)->size_class; }
+  [[nodiscard]] static std::size_t size_class_of(const void* p) noexcept { return of(p)->size_class; }
   [[nodiscard]] static bool is_in_slab(const void* p) noexcept {
     return !ashlar::detail::is_aligned(p, ashlar::detail::window_bytes) &&
-           owner_of(p) != ashlar::detail::size_classes::none;
+           size_class_of(p) != ashlar::detail::size_classes::none;
   }
   [[nodiscard]] static std::size_t parcel_lane_of(const void* p) noexcept { return of(p)->head.lane; }
 

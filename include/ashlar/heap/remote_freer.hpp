@@ -122,7 +122,7 @@ private:
   }
 
   [[nodiscard]] static std::size_t bytes_of(void* cell) noexcept {
-    return detail::size_classes::bytes_of(engine::segment::owner_of(cell));
+    return detail::size_classes::bytes_of(engine::segment::size_class_of(cell));
   }
   static ASHLAR_INLINE void mark_free([[maybe_unused]] void* cell) noexcept {
     if constexpr (detail::marks_memory) detail::mark_free(cell, bytes_of(cell));

@@ -100,7 +100,7 @@ public:
 private:
   // Two threads of two PID namespaces may have one number, by which the mutex and the system know its holder: a thread
   // that is killed in a call for the mutex passes for a dead holder of its number. So the one that stands in this word
-  // calls for the mutex, and the others look on. What it says is a hint; the mutex decides.
+  // calls for the mutex, and the others look on. The word is a hint; the mutex decides.
   //
   //     lock     holder: 0 -> self     mutex: taken           killed between the two, in either: the word stays
   //     unlock   mutex: free           holder: self -> 0      and the mutex is free: the others pass it by in time

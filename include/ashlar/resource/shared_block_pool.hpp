@@ -111,7 +111,7 @@ public:
 
   /// Effects: gives back the cells in the calling thread's cache, and sends its pending remote frees.
   void flush() noexcept {
-    if (cache_type* const cache = threads_.known(); cache != nullptr) pool_.flush(*cache);
+    if (cache_type* const cache = threads_.find(); cache != nullptr) pool_.flush(*cache);
   }
 
   /// Returns: whether `p` points into a cell of this pool, live or free. Complexity: expected O(log slabs).
@@ -170,20 +170,20 @@ private:
   // Returns: a cell of the thread cache, or null if it has none.
   [[nodiscard]] ASHLAR_INLINE void* take() noexcept {
     if constexpr (!pool_type::caches) return pool_.take_shared();
-    cache_type* const cache = threads_.recent();
+    cache_type* const cache = threads_.cached();
     return ASHLAR_LIKELY(cache != nullptr) ? pool_.take(*cache) : nullptr;
   }
 
   // Returns: whether the cell was taken back; if not, `deallocate_slow` must take it.
   [[nodiscard]] ASHLAR_INLINE bool put(void* cell) noexcept {
     if constexpr (!pool_type::caches) return pool_.put_shared(cell);
-    cache_type* const cache = threads_.recent();
+    cache_type* const cache = threads_.cached();
     return ASHLAR_LIKELY(cache != nullptr) && pool_.put(*cache, cell);
   }
 
   // Returns: this thread's cache; null if the thread cannot have one.
   [[nodiscard]] cache_type* usable_cache() noexcept {
-    if constexpr (pool_type::caches) return threads_.obtain();
+    if constexpr (pool_type::caches) return threads_.find_or_attach();
     threads_.expect_forks();
     return nullptr;
   }

@@ -101,7 +101,7 @@ public:
 
   /// Effects: gives back the cells in the calling thread's caches, and sends its pending remote frees.
   void flush() noexcept {
-    if (table* const mine = threads_.known(); mine != nullptr)
+    if (table* const mine = threads_.find(); mine != nullptr)
       for (const entry& each : mine->by_class)
         if (each.cache != nullptr) each.pool->flush(*each.cache);
   }
@@ -167,7 +167,7 @@ private:
 
   // Returns: this thread's cache of the request's class, if the last-used table has it.
   [[nodiscard]] ASHLAR_INLINE entry recent_entry(std::size_t bytes, std::size_t alignment) const noexcept {
-    table* const mine = threads_.recent();
+    table* const mine = threads_.cached();
     if (ASHLAR_UNLIKELY(mine == nullptr || !base::may_be_a_cell(bytes, alignment))) return {};
     return mine->by_class[detail::pool_classes::of(bytes, alignment)];
   }
@@ -273,7 +273,7 @@ private:
   // pool.
   [[nodiscard]] cache_type* usable_cache(std::size_t size_class) noexcept {
     if constexpr (!pool_type::caches) return nullptr;
-    table* const mine = threads_.obtain();
+    table* const mine = threads_.find_or_attach();
     if (mine == nullptr) return nullptr;
     entry& place = mine->by_class[size_class];
     if (place.cache == nullptr) open_cache(place, size_class);

@@ -42,12 +42,12 @@ TEST(engine, asks_its_stores_only_for_cells_that_are_not_cached) {
   std::vector<void*> blocks;
   for (int i = 0; i < 1000; ++i) blocks.push_back(heap.allocate(64));
   const bool is_hardened = ashlar::checking_level >= ashlar::checking::hardened;
-  const int asked = heap.whole()->taken;
+  const int asked = heap.locked()->taken;
   EXPECT_LE(asked, 1000 / 6) << asked << ": a batch's cells come eight at a time";
   for (void* const p : blocks) heap.deallocate(p);
-  EXPECT_TRUE(is_hardened || heap.whole()->given == 0) << "they are cached";
+  EXPECT_TRUE(is_hardened || heap.locked()->given == 0) << "they are cached";
   for (void*& p : blocks) p = heap.allocate(64);
-  EXPECT_TRUE(is_hardened || heap.whole()->taken == asked) << "so nobody is asked";
+  EXPECT_TRUE(is_hardened || heap.locked()->taken == asked) << "so nobody is asked";
   for (void* const p : blocks) heap.deallocate(p);
   EXPECT_TRUE(heap.invariant());
 }
@@ -100,7 +100,7 @@ TEST(engine, counts_the_cells_that_it_lists) {
     if (i % 100 == 0) static_cast<void>(shared.take_excluding_list(64));
   }
   std::size_t listed = 0;
-  shared.whole()->cache().for_each(ashlar::detail::size_classes::of(64), [&](void*) { listed += 64; });
+  shared.locked()->cache().for_each(ashlar::detail::size_classes::of(64), [&](void*) { listed += 64; });
   EXPECT_LE(listed, std::size_t{2} << 20) << "of 12 MiB";
   EXPECT_TRUE(shared.invariant());
 }

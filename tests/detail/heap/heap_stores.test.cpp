@@ -46,8 +46,8 @@ TEST_F(heap_stores_test, tells_kinds_of_blocks_by_their_address) {
   void* const cell = stores.take_cell(size_classes::of(100));
   EXPECT_TRUE(ashlar::detail::is_aligned(run, slice_bytes) && ashlar::detail::is_sampled(run));
   EXPECT_TRUE(ashlar::detail::is_aligned(huge, ashlar::detail::window_bytes));
-  EXPECT_EQ(ashlar::detail::segment::owner_of(cell), size_classes::of(100));
-  EXPECT_EQ(ashlar::detail::segment::owner_of(run), size_classes::none);
+  EXPECT_EQ(ashlar::detail::segment::size_class_of(cell), size_classes::of(100));
+  EXPECT_EQ(ashlar::detail::segment::size_class_of(run), size_classes::none);
   EXPECT_TRUE(stores.owns(run) && stores.owns(huge) && stores.owns(cell));
   EXPECT_FALSE(stores.owns(this));
   EXPECT_TRUE(stores.invariant());

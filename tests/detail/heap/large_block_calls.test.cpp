@@ -26,7 +26,7 @@ TEST(large_block_calls, are_taken_and_given_without_the_lock) {
   engine shared({});
   void* const p = shared.allocate(100'000);
   void* const q = shared.allocate(500'000);
-  const auto in = shared.whole();  // of another thread: a call that wants it waits forever
+  const auto in = shared.locked();  // of another thread: a call that wants it waits forever
   for (int i = 0; i < 10; ++i) {
     shared.deallocate(p);
     shared.deallocate(q, 500'000);

@@ -46,7 +46,7 @@ TEST_F(segment_test, knows_its_slices) {
     std::byte* const p = home_->slice(slice);
     EXPECT_EQ(segment::of(p + 77), home_);
     EXPECT_EQ(segment::slice_of(p + 77), slice);
-    EXPECT_EQ(segment::owner_of(p + 77), size_classes::none);
+    EXPECT_EQ(segment::size_class_of(p + 77), size_classes::none);
     EXPECT_EQ(home_->slice_of_record(home_->record(slice)), slice);
   }
 }
@@ -68,7 +68,7 @@ TEST_F(segment_test, a_slab_of_each_class_has_aligned_cells_in_its_slices) {
       ASSERT_TRUE(cells.invariant());
       for (std::size_t i = 0; i < slab.length; ++i) {
         std::byte* const inside = start + i * ashlar::detail::slice_bytes + 100;
-        ASSERT_EQ(segment::owner_of(inside), number);
+        ASSERT_EQ(segment::size_class_of(inside), number);
         ASSERT_EQ(segment::parcel_lane_of(inside), slab.cell_bytes <= 1024 ? home_->head.lane : segment::no_lane);
         ASSERT_EQ(&segment::slab_of(inside), &slab);
       }
@@ -78,7 +78,7 @@ TEST_F(segment_test, a_slab_of_each_class_has_aligned_cells_in_its_slices) {
         ASSERT_FALSE(slab.is_cell(slab.cell(i) + 1) || slab.is_cell(slab.cell(i) + slab.cell_bytes - 1));
       }
       ASSERT_FALSE(slab.is_cell(slab.cell(slab.capacity)) || slab.is_cell(slab.cells - 1));
-      home_->set_owner(first_slice + 1, slab.length, size_classes::none);
+      home_->set_class(first_slice + 1, slab.length, size_classes::none);
     }
 }
 

@@ -136,8 +136,8 @@ TEST(sharing, is_nothing_for_one_thread) {
   static_assert(!alone::sends && std::is_empty_v<alone>);
   alone none({});
   int stores = 0;
-  const auto call = none.enter_call();
-  const auto in = none.enter();
+  const auto call = none.lock_call();
+  const auto in = none.lock_cold();
   EXPECT_EQ(&none.drain_inbox(stores), &stores);
 }
 

@@ -72,7 +72,7 @@ TEST_F(small_store_test, gives_slabs_back_whose_cells_are_all_free) {
     for (int i = 0; i < 300; ++i) held.push_back(take(number));
   const std::size_t most = slabs();
   EXPECT_GE(most, size_classes::count / 7);
-  for (std::byte* const cell : held) lists_.push(ashlar::detail::segment::owner_of(cell), cell);
+  for (std::byte* const cell : held) lists_.push(ashlar::detail::segment::size_class_of(cell), cell);
   EXPECT_EQ(slabs(), most) << "frees do not look at slabs";
   small_.flush_caches(lists_);
   EXPECT_EQ(slabs(), 0u);
@@ -132,7 +132,7 @@ TEST_F(small_store_test, a_sweep_returns_cells_in_any_order) {
     return mixed(a) < mixed(b);
   });
   for (std::size_t i = 0; i < held.size(); ++i) {
-    lists_.push(ashlar::detail::segment::owner_of(held[i]), held[i]);
+    lists_.push(ashlar::detail::segment::size_class_of(held[i]), held[i]);
     if (i % 1000 != 0) continue;
     small_.sweep(lists_);
     EXPECT_TRUE(small_.invariant());
@@ -198,7 +198,7 @@ TEST_F(small_store_test, each_class_has_samples_whichever_others_grow_with_it) {
     }
   std::size_t bytes[9] = {};
   while (void* const cell = lists_.pop(0)) {
-    const std::size_t number = ashlar::detail::segment::owner_of(cell);
+    const std::size_t number = ashlar::detail::segment::size_class_of(cell);
     if (ashlar::detail::is_sampled(cell)) bytes[number] += ashlar::detail::sampled_bytes_of[number];
   }
   for (std::size_t number = 1; number <= 8; ++number) {

@@ -34,14 +34,14 @@ static_assert(ashlar::checking_level != ashlar::checking::fast || sizeof(members
 
 TEST(thread_heap_registry, give_each_thread_one_that_is_found_at_once) {
   members all({}, {}, nullptr);
-  EXPECT_EQ(all.recent(), nullptr);
-  EXPECT_EQ(all.known(), nullptr);
-  members::thread_heap* const mine = all.obtain();
+  EXPECT_EQ(all.cached(), nullptr);
+  EXPECT_EQ(all.find(), nullptr);
+  members::thread_heap* const mine = all.find_or_attach();
   ASSERT_NE(mine, nullptr);
-  EXPECT_TRUE(all.recent() == mine && all.known() == mine && all.obtain() == mine);
+  EXPECT_TRUE(all.cached() == mine && all.find() == mine && all.find_or_attach() == mine);
   std::thread([&] {
-    EXPECT_EQ(all.recent(), nullptr);
-    EXPECT_NE(all.obtain(), mine);
+    EXPECT_EQ(all.cached(), nullptr);
+    EXPECT_NE(all.find_or_attach(), mine);
   }).join();
   EXPECT_EQ(all.parked(), 1u);
   EXPECT_TRUE(all.invariant());
@@ -72,14 +72,14 @@ TEST(thread_heap_registry, gives_no_pages_of_segments_in_use_back_before_it_refu
 
 TEST(thread_heap_registry, find_nothing_that_was_detached_and_what_was_adopted_instead) {
   members all({}, {}, nullptr);
-  members::thread_heap* const left = all.obtain();
+  members::thread_heap* const left = all.find_or_attach();
   EXPECT_EQ(all.detach(), left);
-  EXPECT_TRUE(all.recent() == nullptr && all.known() == nullptr && all.detach() == nullptr);
-  members::thread_heap* const next = all.obtain();
+  EXPECT_TRUE(all.cached() == nullptr && all.find() == nullptr && all.detach() == nullptr);
+  members::thread_heap* const next = all.find_or_attach();
   EXPECT_NE(next, left);
   EXPECT_EQ(all.adopt(nullptr), nullptr);
   EXPECT_EQ(all.adopt(left), next);
-  EXPECT_TRUE(all.recent() == left && all.obtain() == left);
+  EXPECT_TRUE(all.cached() == left && all.find_or_attach() == left);
   all.park(*next);
   EXPECT_EQ(all.parked(), 1u);
 }
@@ -104,8 +104,8 @@ TEST(thread_heap_registry, know_the_owner_of_a_block) {
   };
   void* const cell = allocate(100);
   void* const huge = allocate(std::size_t{5} << 20);
-  EXPECT_EQ(&all.home_of(cell), &all.recent()->blocks);
-  EXPECT_NE(&all.home_of(huge), &all.recent()->blocks);
+  EXPECT_EQ(&all.home_of(cell), &all.cached()->blocks);
+  EXPECT_NE(&all.home_of(huge), &all.cached()->blocks);
   EXPECT_TRUE(all.owns(cell) && all.owns(huge));
   std::thread([&] {
     for (void* const p : {cell, huge}) all.deallocate_by(p, [&](members::owner& home) { home.deallocate(p); });
@@ -126,7 +126,7 @@ TEST(thread_heap_registry, share_the_bound_of_what_waits_for_their_owners) {
   std::vector<std::thread> sleepers;
   for (std::size_t owner = 0; owner < owners; ++owner)
     sleepers.emplace_back([&] {
-      members::thread_heap* const mine = all.obtain();
+      members::thread_heap* const mine = all.find_or_attach();
       std::vector<void*> own;
       for (std::size_t i = 0; i < (std::size_t{3} << 20) / bytes; ++i) own.push_back(mine->blocks.allocate(bytes));
       {
@@ -154,34 +154,34 @@ TEST(thread_heap_registry, find_nothing_of_one_that_has_ended_where_another_stan
   std::optional<members> all(std::in_place, ashlar::heap_options{}, ashlar::page_resource{}, nullptr);
   std::barrier turn(2);
   std::thread other([&] {
-    EXPECT_NE(all->obtain(), nullptr);
-    EXPECT_EQ(all->recent(), members::latest());
+    EXPECT_NE(all->find_or_attach(), nullptr);
+    EXPECT_EQ(all->cached(), members::last_used());
     turn.arrive_and_wait();
     turn.arrive_and_wait();
-    EXPECT_TRUE(members::latest() == nullptr && all->recent() == nullptr && all->known() == nullptr);
-    EXPECT_NE(all->obtain(), nullptr);
+    EXPECT_TRUE(members::last_used() == nullptr && all->cached() == nullptr && all->find() == nullptr);
+    EXPECT_NE(all->find_or_attach(), nullptr);
   });
   turn.arrive_and_wait();
   all.reset();
   all.emplace(ashlar::heap_options{}, ashlar::page_resource{}, nullptr);
-  EXPECT_EQ(members::latest(), nullptr);
-  EXPECT_NE(all->obtain(), nullptr);  // its address may be that of the other thread's record
+  EXPECT_EQ(members::last_used(), nullptr);
+  EXPECT_NE(all->find_or_attach(), nullptr);  // its address may be that of the other thread's record
   turn.arrive_and_wait();
   other.join();
 }
 
 TEST(thread_heap_registry, are_found_in_turn) {
   members first({}, {}, nullptr), second({}, {}, nullptr);
-  members::thread_heap* const one = first.obtain();
-  members::thread_heap* const two = second.obtain();
+  members::thread_heap* const one = first.find_or_attach();
+  members::thread_heap* const two = second.find_or_attach();
   for (int i = 0; i < 3; ++i) {
-    EXPECT_TRUE(first.recent() == nullptr && first.known() == one && first.recent() == one);
-    EXPECT_EQ(members::latest(), one);
-    EXPECT_TRUE(second.recent() == nullptr && second.obtain() == two && members::latest() == two);
+    EXPECT_TRUE(first.cached() == nullptr && first.find() == one && first.cached() == one);
+    EXPECT_EQ(members::last_used(), one);
+    EXPECT_TRUE(second.cached() == nullptr && second.find_or_attach() == two && members::last_used() == two);
   }
   EXPECT_EQ(first.detach(), one);
-  EXPECT_EQ(members::latest(), two) << "detaching the one leaves the other";
-  EXPECT_TRUE(second.detach() == two && members::latest() == nullptr);
+  EXPECT_EQ(members::last_used(), two) << "detaching the one leaves the other";
+  EXPECT_TRUE(second.detach() == two && members::last_used() == nullptr);
   first.park(*one);
   second.park(*two);
 

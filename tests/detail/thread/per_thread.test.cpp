@@ -76,16 +76,16 @@ TYPED_TEST_SUITE(per_thread_of, kinds);
 TYPED_TEST(per_thread_of, attaches_one_to_each_thread_and_ends_it_with_the_thread) {
   std::atomic<int> ended = 0;
   TypeParam mine(ended);
-  EXPECT_EQ(mine.threads.known(), nullptr);
+  EXPECT_EQ(mine.threads.find(), nullptr);
   std::thread([&] {
-    part* const got = mine.threads.obtain();
+    part* const got = mine.threads.find_or_attach();
     ASSERT_NE(got, nullptr);
-    EXPECT_EQ(mine.threads.obtain(), got);
-    EXPECT_EQ(mine.threads.recent(), got);
+    EXPECT_EQ(mine.threads.find_or_attach(), got);
+    EXPECT_EQ(mine.threads.cached(), got);
     got->entered = 1;
   }).join();
   EXPECT_EQ(ended, 1);
-  EXPECT_EQ(mine.threads.known(), nullptr);
+  EXPECT_EQ(mine.threads.find(), nullptr);
 }
 
 TYPED_TEST(per_thread_of, finds_those_of_many_owners_in_turn) {
@@ -95,17 +95,17 @@ TYPED_TEST(per_thread_of, finds_those_of_many_owners_in_turn) {
     std::vector<part*> parts;
     for (int i = 0; i < 20; ++i) {
       owners.push_back(std::make_unique<TypeParam>(ended));
-      parts.push_back(owners.back()->threads.obtain());
+      parts.push_back(owners.back()->threads.find_or_attach());
       parts.back()->entered = 1;
     }
     for (int round = 0; round < 2; ++round)
       for (std::size_t i = 0; i < owners.size(); ++i) {
-        EXPECT_EQ(owners[i]->threads.known(), parts[i]);
-        EXPECT_EQ(owners[i]->threads.recent(), parts[i]);
+        EXPECT_EQ(owners[i]->threads.find(), parts[i]);
+        EXPECT_EQ(owners[i]->threads.cached(), parts[i]);
       }
     owners.resize(10);
     EXPECT_EQ(ended, 10);
-    for (std::size_t i = 0; i < owners.size(); ++i) EXPECT_EQ(owners[i]->threads.known(), parts[i]);
+    for (std::size_t i = 0; i < owners.size(); ++i) EXPECT_EQ(owners[i]->threads.find(), parts[i]);
   }).join();
   EXPECT_EQ(ended, 20);
 }
@@ -116,13 +116,13 @@ TYPED_TEST(per_thread_of, ends_all_when_the_owner_ends_first) {
   ashlar_test::latch entered(3);
   ashlar_test::latch gone(1);
   const auto body = [&] {
-    mine->threads.obtain()->entered = 1;
+    mine->threads.find_or_attach()->entered = 1;
     entered.count_down();
     gone.wait();
   };
   std::thread first(body);
   std::thread second(body);
-  mine->threads.obtain()->entered = 1;
+  mine->threads.find_or_attach()->entered = 1;
   entered.count_down();
   entered.wait();
   EXPECT_EQ(mine->sum(), 3);
@@ -137,28 +137,28 @@ TYPED_TEST(per_thread_of, ends_all_when_the_owner_ends_first) {
 TEST(per_thread, passes_a_part_to_another_thread) {
   std::atomic<int> ended = 0;
   by_words mine(ended);
-  part* const first = mine.threads.obtain();
+  part* const first = mine.threads.find_or_attach();
   first->entered = 1;
-  EXPECT_TRUE(by_words::threads_type::latest() == first && mine.threads.is_latest());
+  EXPECT_TRUE(by_words::threads_type::last_used() == first && mine.threads.is_last_used());
   EXPECT_EQ(mine.threads.attach(nullptr), first);
-  EXPECT_TRUE(mine.threads.known() == nullptr && by_words::threads_type::latest() == nullptr);
+  EXPECT_TRUE(mine.threads.find() == nullptr && by_words::threads_type::last_used() == nullptr);
   EXPECT_EQ(mine.threads.attach(nullptr), nullptr) << "there is none any more";
   std::thread([&] {
     EXPECT_EQ(mine.threads.attach(first), nullptr);
-    EXPECT_EQ(mine.threads.recent(), first);
+    EXPECT_EQ(mine.threads.cached(), first);
     EXPECT_EQ(mine.threads.attach(new part), first) << "the former one comes back";
     const std::unique_ptr<part> second(mine.threads.attach(first));
     EXPECT_EQ(second->entered, 0);
   }).join();
   EXPECT_EQ(ended, 1);
-  EXPECT_NE(mine.threads.obtain(), nullptr);
+  EXPECT_NE(mine.threads.find_or_attach(), nullptr);
 }
 
 TYPED_TEST(per_thread_of, holds_the_owner_over_a_fork) {
   std::atomic<int> ended = 0;
   TypeParam mine(ended);
-  mine.threads.obtain()->entered = 1;
-  EXPECT_TRUE(ashlar_test::child_does([&] { return !mine.is_held && mine.of_child == mine.threads.known(); }));
+  mine.threads.find_or_attach()->entered = 1;
+  EXPECT_TRUE(ashlar_test::child_does([&] { return !mine.is_held && mine.of_child == mine.threads.find(); }));
   EXPECT_FALSE(mine.is_held);
   EXPECT_EQ(mine.steps, (std::vector<fork_step>{fork_step::outer_locks, fork_step::inner_locks, fork_step::shared_locks,
                                                 fork_step::last_locks}));
@@ -170,16 +170,16 @@ TYPED_TEST(per_thread_of, holds_the_owner_over_a_fork) {
 TYPED_TEST(per_thread_of, a_child_of_a_fork_has_only_its_own) {
   std::atomic<int> ended = 0;
   TypeParam mine(ended);
-  mine.threads.obtain()->entered = 1;
+  mine.threads.find_or_attach()->entered = 1;
   ashlar_test::latch entered(1);
   ashlar_test::latch forked(1);
   std::thread other([&] {
-    mine.threads.obtain()->entered = 1;
+    mine.threads.find_or_attach()->entered = 1;
     entered.count_down();
     forked.wait();
   });
   entered.wait();
-  EXPECT_TRUE(ashlar_test::child_does([&] { return mine.sum() == 1 && mine.of_child == mine.threads.known(); }));
+  EXPECT_TRUE(ashlar_test::child_does([&] { return mine.sum() == 1 && mine.of_child == mine.threads.find(); }));
   forked.count_down();
   other.join();
 }
@@ -187,7 +187,7 @@ TYPED_TEST(per_thread_of, a_child_of_a_fork_has_only_its_own) {
 TEST(per_thread, a_child_of_a_fork_has_none_of_a_thread_that_came_first_meanwhile) {
   std::atomic<int> ended = 0;
   by_number before(ended);
-  EXPECT_NE(before.threads.obtain(), nullptr);  // from now on a fork waits for the records, too
+  EXPECT_NE(before.threads.find_or_attach(), nullptr);  // from now on a fork waits for the records, too
   by_number mine(ended);
   mine.threads.expect_forks();
   std::thread other;
@@ -195,7 +195,7 @@ TEST(per_thread, a_child_of_a_fork_has_none_of_a_thread_that_came_first_meanwhil
   ashlar_test::latch forked(1);
   mine.in_first_step = [&] {  // there is no link to lock
     other = std::thread([&] {
-      mine.threads.obtain()->entered = 1;
+      mine.threads.find_or_attach()->entered = 1;
       entered.count_down();
       forked.wait();
     });
@@ -203,7 +203,7 @@ TEST(per_thread, a_child_of_a_fork_has_none_of_a_thread_that_came_first_meanwhil
   };
   EXPECT_TRUE(ashlar_test::child_does([&] {
     if (mine.of_child != nullptr || mine.sum() != 0) return false;
-    mine.threads.obtain()->entered = 10;
+    mine.threads.find_or_attach()->entered = 10;
     return mine.sum() == 10;
   }));
   forked.count_down();
@@ -237,11 +237,11 @@ TEST(per_thread, gives_none_where_there_is_no_memory_and_one_once_there_is) {
   scarce_owner mine;
   for (const int left : {0, 1, 1}) {  // the link, the record, the part
     records_left = left;
-    EXPECT_EQ(mine.threads.obtain(), nullptr);
-    EXPECT_EQ(mine.threads.known(), nullptr);
+    EXPECT_EQ(mine.threads.find_or_attach(), nullptr);
+    EXPECT_EQ(mine.threads.find(), nullptr);
   }
   records_left = 1;
-  EXPECT_NE(mine.threads.obtain(), nullptr);
+  EXPECT_NE(mine.threads.find_or_attach(), nullptr);
 }
 
 }  // namespace

@@ -53,17 +53,18 @@ constinit owner all;  // as an owner of the process is: constant-initialised
 
 TEST(process_threads, shows_an_empty_part_until_a_thread_has_one) {
   std::thread([] {
-    EXPECT_EQ(all.threads.recent(), nullptr);
-    EXPECT_EQ(all.threads.known(), nullptr);
-    const part* const empty = all.threads.latest();
+    EXPECT_EQ(all.threads.cached(), nullptr);
+    EXPECT_EQ(all.threads.find(), nullptr);
+    const part* const empty = all.threads.last_used();
     ASSERT_NE(empty, nullptr);
     EXPECT_EQ(empty->entered, 0);
-    part* const mine = all.threads.obtain();
+    part* const mine = all.threads.find_or_attach();
     ASSERT_NE(mine, nullptr);
     EXPECT_GE(all.registered, 1);
     EXPECT_NE(mine, empty);
-    EXPECT_TRUE(mine == all.threads.latest() && mine == all.threads.recent() && mine == all.threads.obtain());
-    EXPECT_TRUE(all.threads.is_latest());
+    EXPECT_TRUE(mine == all.threads.last_used() && mine == all.threads.cached() &&
+                mine == all.threads.find_or_attach());
+    EXPECT_TRUE(all.threads.is_last_used());
   }).join();
   EXPECT_EQ(all.begun, all.ended);
 }
@@ -71,7 +72,7 @@ TEST(process_threads, shows_an_empty_part_until_a_thread_has_one) {
 TEST(process_threads, ends_the_part_of_each_thread_once) {
   const int begun = all.begun, sum = all.sum;
   std::vector<std::thread> threads;
-  for (int i = 1; i <= 160; ++i) threads.emplace_back([i] { all.threads.obtain()->entered += i; });
+  for (int i = 1; i <= 160; ++i) threads.emplace_back([i] { all.threads.find_or_attach()->entered += i; });
   for (std::thread& each : threads) each.join();
   EXPECT_EQ(all.begun - begun, 160);
   EXPECT_EQ(all.begun, all.ended);
@@ -82,14 +83,14 @@ TEST(process_threads, keeps_the_part_while_other_keys_end_and_are_set_again) {
   static pthread_key_t early, late;
   static std::atomic<int> found;
   found = 0;
-  const auto look = [](void* value) { found += all.threads.recent() == value ? 1 : 0; };
+  const auto look = [](void* value) { found += all.threads.cached() == value ? 1 : 0; };
   static constexpr auto set_again = [](void* value) {
-    found += all.threads.recent() == value ? 1 : 0;
+    found += all.threads.cached() == value ? 1 : 0;
     ::pthread_setspecific(late, value);
   };
   ASSERT_EQ(::pthread_key_create(&early, set_again), 0);
   ASSERT_EQ(::pthread_key_create(&late, look), 0);
-  std::thread([] { ASSERT_EQ(::pthread_setspecific(early, all.threads.obtain()), 0); }).join();
+  std::thread([] { ASSERT_EQ(::pthread_setspecific(early, all.threads.find_or_attach()), 0); }).join();
   EXPECT_EQ(found, 2);
   EXPECT_EQ(all.begun, all.ended);
   ::pthread_key_delete(early);
@@ -109,12 +110,12 @@ TEST(process_threads, gives_no_part_to_a_thread_that_has_left) {
   if constexpr (ashlar_test::has_tsan) GTEST_SKIP() << "ThreadSanitizer forgets the thread in the last round";
   const auto count = [](void* value) {
     if (++last.rounds < PTHREAD_DESTRUCTOR_ITERATIONS) ::pthread_setspecific(last.key, value);
-    last.has_part = all.threads.recent() != nullptr;
-    if (last.rounds == PTHREAD_DESTRUCTOR_ITERATIONS) last.gets_one = all.threads.obtain() != nullptr;
+    last.has_part = all.threads.cached() != nullptr;
+    if (last.rounds == PTHREAD_DESTRUCTOR_ITERATIONS) last.gets_one = all.threads.find_or_attach() != nullptr;
   };
   ASSERT_EQ(::pthread_key_create(&last.key, count), 0);
   std::thread([] {
-    static_cast<void>(all.threads.obtain());
+    static_cast<void>(all.threads.find_or_attach());
     ASSERT_EQ(::pthread_setspecific(last.key, &last), 0);
   }).join();
   EXPECT_EQ(last.rounds, PTHREAD_DESTRUCTOR_ITERATIONS);
@@ -127,10 +128,10 @@ TEST(process_threads, gives_no_part_to_a_thread_that_has_left) {
 TEST(process_threads, asks_again_after_a_refusal) {
   std::thread([] {
     all.has_memory = false;
-    EXPECT_EQ(all.threads.obtain(), nullptr);
-    EXPECT_EQ(all.threads.recent(), nullptr);
+    EXPECT_EQ(all.threads.find_or_attach(), nullptr);
+    EXPECT_EQ(all.threads.cached(), nullptr);
     all.has_memory = true;
-    EXPECT_NE(all.threads.obtain(), nullptr);
+    EXPECT_NE(all.threads.find_or_attach(), nullptr);
   }).join();
   EXPECT_EQ(all.begun, all.ended);
 }
@@ -138,29 +139,29 @@ TEST(process_threads, asks_again_after_a_refusal) {
 TEST(process_threads, exchanges_the_part_of_a_thread) {
   part* moved = nullptr;
   std::thread([&] {
-    moved = all.threads.obtain();
+    moved = all.threads.find_or_attach();
     EXPECT_EQ(all.threads.attach(nullptr), moved);
-    EXPECT_EQ(all.threads.recent(), nullptr);
+    EXPECT_EQ(all.threads.cached(), nullptr);
   }).join();
   EXPECT_EQ(all.begun, all.ended + 1);
   std::thread([&] {
     EXPECT_EQ(all.threads.attach(moved), nullptr);
-    EXPECT_EQ(all.threads.recent(), moved);
+    EXPECT_EQ(all.threads.cached(), moved);
   }).join();
   EXPECT_EQ(all.begun, all.ended);
 }
 
 TEST(process_threads, holds_the_owner_over_a_fork_and_names_the_part_of_the_child) {
   ashlar::detail::fork_participants::install_at_start();
-  part* const mine = all.threads.obtain();
+  part* const mine = all.threads.find_or_attach();
   all.steps = 0;
   EXPECT_TRUE(
-      ashlar_test::child_does([mine] { return !all.is_held && all.of_child == mine && all.threads.recent() == mine; }));
+      ashlar_test::child_does([mine] { return !all.is_held && all.of_child == mine && all.threads.cached() == mine; }));
   EXPECT_EQ(all.steps, 4);
   EXPECT_FALSE(all.is_held);
   EXPECT_TRUE(ashlar_test::child_does([] {
     bool is_other = false;
-    std::thread([&] { is_other = all.threads.obtain() != all.of_child; }).join();
+    std::thread([&] { is_other = all.threads.find_or_attach() != all.of_child; }).join();
     return is_other;
   }));
 }

@@ -55,15 +55,15 @@ class engine : public segment_owner,
 public:
   using upstream_type = typename Stores::upstream_type;
   using segment = typename Stores::segment;
-  static constexpr bool sends = Sharing::sends, frees_owner = Sharing::frees_owner;
-  static constexpr bool checks_owner = frees_owner && !sends;
+  static constexpr bool sends = Sharing::sends, owner_skips_lock = Sharing::owner_skips_lock;
+  static constexpr bool owner_checks_without_lock = owner_skips_lock && !sends;
 
   explicit constexpr engine(const heap_options& options, upstream_type upstream = {})
       : stores_(options, std::move(upstream), this), sharing_(options) {}
   engine(const engine&) = delete;  // live blocks belong to it
   engine& operator=(const engine&) = delete;
   ~engine() {
-    const auto in = sharing_.enter_whole();  // afterwards no thread is inside
+    const auto in = sharing_.lock_all();  // afterwards no thread is inside
     sharing_.end(stores_);
   }
 
@@ -74,16 +74,16 @@ public:
   /// @{ Returns: the stores, under the lock until the end of the result; `drained`: with all parcels in the bitmaps.
   /// Thread safety: any thread, for calls that leave the thread cache alone.
   template <class Scope, class Of>
-  struct entered {
+  struct under_lock {
     Scope in;
     Of& stores;
     [[nodiscard]] Of* operator->() const noexcept { return &stores; }
   };
   template <class Scope, class Of>
-  entered(Scope, Of&) -> entered<Scope, Of>;  // clang 16 deduces no arguments of an aggregate by itself
-  [[nodiscard]] auto whole() noexcept { return entered{sharing_.enter_whole(), stores_}; }
-  [[nodiscard]] auto whole() const noexcept { return entered{sharing_.enter_whole(), stores_}; }
-  [[nodiscard]] auto drained() noexcept { return entered{sharing_.enter_whole(), sharing_.drain_inbox(stores_)}; }
+  under_lock(Scope, Of&) -> under_lock<Scope, Of>;  // clang 16 deduces no arguments of an aggregate by itself
+  [[nodiscard]] auto locked() noexcept { return under_lock{sharing_.lock_all(), stores_}; }
+  [[nodiscard]] auto locked() const noexcept { return under_lock{sharing_.lock_all(), stores_}; }
+  [[nodiscard]] auto drained() noexcept { return under_lock{sharing_.lock_all(), sharing_.drain_inbox(stores_)}; }
   /// @}
 
   /// @{ The primitives of `heap_api`. Any thread: `size_of`, those that resize, `take_unzeroed` if `is_shared`.
@@ -92,7 +92,7 @@ public:
 
   template <failure Failure>
   [[nodiscard]] ASHLAR_INLINE void* take(std::size_t bytes, std::size_t alignment) noexcept(Failure == or_null) {
-    const auto call = sharing_.enter_call();
+    const auto call = sharing_.lock_call();
     ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
     if (ASHLAR_LIKELY(with_canary(bytes) <= size_classes::largest && alignment <= size_classes::granule))
       return take_cell<Failure>(size_classes::of(with_canary(bytes)), bytes);
@@ -102,13 +102,13 @@ public:
   template <std::size_t Bytes, std::size_t Alignment>
   [[nodiscard]] ASHLAR_INLINE void* take_known() {
     constexpr std::size_t size_class = class_of_request(Bytes, Alignment);
-    const auto call = sharing_.enter_call();
+    const auto call = sharing_.lock_call();
     if constexpr (size_class == size_classes::none) return take_slow<or_throw>(Bytes, Alignment);
     else return take_cell<or_throw>(size_class, Bytes);
   }
 
   [[nodiscard]] slice_run take_unzeroed(std::size_t bytes, std::size_t alignment, bool is_shared = false) noexcept {
-    const auto call = sharing_.enter_call();
+    const auto call = sharing_.lock_call();
     ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
     const std::size_t size_class = class_of_request(bytes, alignment);
     if (size_class == size_classes::none) return this->take_any_large(bytes, alignment, is_shared);
@@ -118,10 +118,10 @@ public:
   /// Expects: `MaySample`, or `p` is not a sampled address.
   template <bool MaySample = true>
   ASHLAR_INLINE void put(void* p) noexcept {
-    const auto call = sharing_.enter_call();
+    const auto call = sharing_.lock_call();
     stores_.checks().end_life(p);
     if (MaySample && ASHLAR_UNLIKELY(is_sampled(p))) return put_sampled(p);
-    cache_cell(p, segment::owner_of(p));
+    cache_cell(p, segment::size_class_of(p));
   }
 
   ASHLAR_INLINE void put(void* p, std::size_t bytes, std::size_t alignment) noexcept {
@@ -135,28 +135,28 @@ public:
   }
 
   [[nodiscard]] bool expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
-    const auto call = sharing_.enter_call();
+    const auto call = sharing_.lock_call();
     const std::size_t size_class = class_of_request(bytes, alignment);
     this->expect_request(p, bytes, alignment, size_class, using_block);
     return resize_from(size_class, p, new_bytes, alignment);
   }
 
   [[nodiscard]] bool resize(void* p, std::size_t, std::size_t new_bytes, std::size_t alignment) noexcept {
-    const auto call = sharing_.enter_call();
+    const auto call = sharing_.lock_call();
     return resize_from(class_of(p), p, new_bytes, alignment);
   }
 
   [[nodiscard]] void* move_pages(void* p, std::size_t new_bytes, std::size_t alignment) noexcept {
     const bool stays_huge = is_aligned(p, window_bytes) && class_of_request(new_bytes, alignment) == size_classes::none;
-    return stays_huge ? whole()->move_huge(p, new_bytes, alignment) : nullptr;
+    return stays_huge ? locked()->move_huge(p, new_bytes, alignment) : nullptr;
   }
 
   [[nodiscard]] std::size_t size_of(const void* p) const noexcept {
-    if constexpr (checks_owner) return const_cast<engine*>(this)->checked_size_of(p, using_block);
-    const auto call = sharing_.enter_call();
+    if constexpr (owner_checks_without_lock) return const_cast<engine*>(this)->checked_size_of(p, using_block);
+    const auto call = sharing_.lock_call();
     stores_.checks(using_block).expect(p);
     if (sends && !is_aligned(p, window_bytes)) return stores_.usable_size(p);  // constant while `p` lives
-    const auto in = sharing_.enter();
+    const auto in = sharing_.lock_cold();
     return stores_.usable_size(p);
   }
   /// @}
@@ -165,7 +165,7 @@ public:
   /// class.
   template <class Otherwise>
   [[nodiscard]] ASHLAR_INLINE void* take_or(std::size_t bytes, Otherwise otherwise) {
-    if constexpr (frees_owner) return take_cell_or(size_classes::of(with_canary(bytes)), bytes, otherwise);
+    if constexpr (owner_skips_lock) return take_cell_or(size_classes::of(with_canary(bytes)), bytes, otherwise);
     void* const p = take<or_null>(bytes, size_classes::granule);
     return p != nullptr ? p : otherwise();
   }
@@ -178,7 +178,7 @@ public:
   [[nodiscard]] ASHLAR_INLINE void* take_known_or(Otherwise otherwise) {
     constexpr std::size_t size_class = class_of_request(Bytes, Alignment);
     if constexpr (size_class == size_classes::none) return otherwise();
-    if constexpr (frees_owner) return take_cell_or(size_class, Bytes, otherwise);
+    if constexpr (owner_skips_lock) return take_cell_or(size_class, Bytes, otherwise);
     void* const p = take<or_null>(Bytes, Alignment);
     return p != nullptr ? p : otherwise();
   }
@@ -187,7 +187,7 @@ public:
   /// After `take_or`. Returns: the cell at a sampled address, or one from behind an empty list without a lock; or null.
   /// At level hardened: a cell of the next batch.
   [[nodiscard]] ASHLAR_INLINE void* take_excluding_list(std::size_t bytes) noexcept {
-    if constexpr (!frees_owner) return nullptr;
+    if constexpr (!owner_skips_lock) return nullptr;
     const std::size_t size_class = size_classes::of(with_canary(bytes));
     void* p = has_no_links ? take_excluding_cache(size_class) : pop_counted(size_class);
     if (!has_no_links && p == nullptr) p = take_unlocked(size_class);
@@ -196,7 +196,7 @@ public:
 
   /// As `put`, of a cell or a span. Expects: no block is checked. Thread safety: the owner.
   ASHLAR_NOINLINE void put_in_segment(void* p) noexcept {
-    const std::size_t size_class = segment::owner_of(p);
+    const std::size_t size_class = segment::size_class_of(p);
     if (size_class == size_classes::none) return this->put_span(p);
     if (!is_sampled(p)) return cache_cell(p, size_class);
     if constexpr (marks_memory) mark_free(p, size_classes::bytes_of(size_class));
@@ -209,18 +209,18 @@ public:
   /// Effects: forgets the thread cache of an owner that a forked child does not have; at levels with a lock in every
   /// call it is whole, and flushed.
   void forget_owner() noexcept {
-    if constexpr (frees_owner) cache().clear();
-    if constexpr (frees_owner && has_no_links) stores_.freed().clear();
+    if constexpr (owner_skips_lock) cache().clear();
+    if constexpr (owner_skips_lock && has_no_links) stores_.freed().clear();
     flush_caches();
   }
 
   /// @{ Thread safety: any thread. Where the owner uses its thread cache without the lock, the cached cells stay and
   /// count as live until it leaves.
   void give_now(void* p) noexcept {
-    if constexpr (!frees_owner) return put(p);
+    if constexpr (!owner_skips_lock) return put(p);
     if (p == nullptr) return;
-    if constexpr (checks_owner) return this->put_checked(p, false);
-    const auto in = sharing_.enter_whole();
+    if constexpr (owner_checks_without_lock) return this->put_checked(p, false);
+    const auto in = sharing_.lock_all();
     if (is_aligned(p, window_bytes)) return stores_.give_huge(p);
     stores_.count_arrived(stores_.give_block(p), sharing_.for_others());
   }
@@ -307,16 +307,16 @@ private:
   }
 
   [[nodiscard]] ASHLAR_NOINLINE void* take_excluding_cache(std::size_t size_class) noexcept {
-    if constexpr (frees_owner)
+    if constexpr (owner_skips_lock)
       if (void* const cell = take_unlocked(size_class)) return cell;
     sharing_.count_slow();
-    const auto in = sharing_.enter();
+    const auto in = sharing_.lock_cold();
     void* cell = stores_.take_cell(size_class);
     if (ASHLAR_UNLIKELY(cell == nullptr)) {
       sharing_.drain_inbox(stores_).flush_caches();
       cell = stores_.take_cell(size_class);
     }
-    if constexpr (frees_owner && !has_no_links) stores_.fetch_ahead(size_class);
+    if constexpr (owner_skips_lock && !has_no_links) stores_.fetch_ahead(size_class);
     return cell;
   }
 
@@ -327,11 +327,11 @@ private:
   }
 
   // Expects: the lock is held, as by an object of the call to which it is an argument; else it is a hint.
-  [[nodiscard]] cached remotely() const noexcept { return frees_owner ? sharing_.for_others() : cached::included; }
+  [[nodiscard]] cached remotely() const noexcept { return owner_skips_lock ? sharing_.for_others() : cached::included; }
 
   // Returns: the size class of a live block, or none, by the segments of the stores, which models replace.
   [[nodiscard]] static std::size_t class_of(void* p) noexcept {
-    return is_aligned(p, window_bytes) ? size_classes::none : segment::owner_of(p);
+    return is_aligned(p, window_bytes) ? size_classes::none : segment::size_class_of(p);
   }
 
   // Over-aligned or large.
@@ -359,7 +359,7 @@ private:
 
   ASHLAR_INLINE void put_of_class(void* p, [[maybe_unused]] std::size_t bytes, [[maybe_unused]] std::size_t alignment,
                                   std::size_t size_class) noexcept {
-    const auto call = sharing_.enter_call();
+    const auto call = sharing_.lock_call();
     stores_.checks().end_life(p, bytes, alignment, size_class);
     if (ASHLAR_UNLIKELY(is_sampled(p))) return put_sampled(p);
     cache_cell(p, size_class);
@@ -380,15 +380,15 @@ private:
   [[nodiscard]] bool resize_from(std::size_t size_class, void* p, std::size_t bytes, std::size_t alignment) noexcept {
     const std::size_t wanted = class_of_request(bytes, alignment);
     constexpr bool has_sizes = checking_level >= checking::hardened;
-    if (frees_owner && !has_sizes && size_class != size_classes::none) return size_class == wanted;
-    const auto in = sharing_.enter();
+    if (owner_skips_lock && !has_sizes && size_class != size_classes::none) return size_class == wanted;
+    const auto in = sharing_.lock_cold();
     return stores_.resize(p, size_class, wanted, bytes);
   }
 
   // Returns: bytes of all free memory, or 1 for a segment; 0 if another thread holds the lock.
   ASHLAR_COLD std::size_t try_give(bool is_everything) noexcept {
     if (!sharing_.try_enter()) return 0;
-    const auto in = sharing_.entered();
+    const auto in = sharing_.adopt_lock();
     sharing_.drain_inbox(stores_);
     return is_everything ? stores_.trim(0, sharing_.for_others()) : stores_.give_segment(sharing_.for_others());
   }

@@ -51,7 +51,7 @@ struct placed_cell : sized_cell {
 
 /// Returns: the size class of a live block, or none.
 [[nodiscard]] inline std::size_t class_of_block(void* p) noexcept {
-  return is_aligned(p, window_bytes) ? size_classes::none : segment::owner_of(p);
+  return is_aligned(p, window_bytes) ? size_classes::none : segment::size_class_of(p);
 }
 
 /// Whether free cells are zero, and not poison: then those that were never used are the same, and the bytes of a secret
@@ -121,7 +121,7 @@ public:
   /// Returns: the bytes of a block that its caller may use.
   [[nodiscard]] static std::size_t of(const extent_map<Upstream>& space, void* p) noexcept {
     if (is_aligned(p, window_bytes)) return space.find(p)->requested.get();
-    if (segment::owner_of(p) != size_classes::none) return detail::size_of_cell(p);
+    if (segment::size_class_of(p) != size_classes::none) return detail::size_of_cell(p);
     return segment::of(p)->record(segment::slice_of(p)).cell_bytes;
   }
 
@@ -204,7 +204,7 @@ public:
 
   /// Effects: sets the size of a block to `bytes`; its first `were` bytes have contents.
   void resize(void* p, std::size_t were, std::size_t bytes) noexcept {
-    if (is_aligned(p, window_bytes) || segment::owner_of(p) == size_classes::none)
+    if (is_aligned(p, window_bytes) || segment::size_class_of(p) == size_classes::none)
       return keep(p, at_least_one_byte(bytes), were);
     const placed_cell at(p);
     guard(p, at_least_one_byte(bytes), at.bytes, were);

@@ -144,14 +144,14 @@ private:
   [[nodiscard]] ASHLAR_INLINE const auto& on() const noexcept { return static_cast<const Heap&>(*this).primitives(); }
 };
 
-/// The calls on all memory of a heap with one `engine`, its primitives: on `whole()`, its stores under its lock.
+/// The calls on all memory of a heap with one `engine`, its primitives: on `locked()`, its stores under its lock.
 /// Thread safety: as the heap.
 template <class Heap>
 class heap_contents_api {
 public:
   /// Returns: whether the address lies in memory of this heap for blocks, live or free. `p` is not read.
   /// Complexity: O(1).
-  [[nodiscard]] bool owns(const void* p) const noexcept { return on().whole()->owns(p); }
+  [[nodiscard]] bool owns(const void* p) const noexcept { return on().locked()->owns(p); }
 
   /// Effects: calls `f(p, bytes)` for each live block: the blocks of each segment by address, then the huge ones. `f`
   /// may not use the heap. Throws: as `f`. Complexity: O(slabs and free cells).
@@ -166,7 +166,7 @@ public:
   /// `f` may not use the heap. Throws: as `f`. Complexity: O(slices and cells on free lists).
   template <class F>
   ASHLAR_INLINE_FOR_SIZE void inspect(F f) const {
-    on().whole()->inspect(f);
+    on().locked()->inspect(f);
   }
 
   /// Effects: takes all blocks back and gives all memory to the upstream. Complexity: O(segments and huge blocks).
@@ -177,17 +177,17 @@ public:
   std::size_t trim(std::size_t retain_bytes = 0) noexcept { return on().drained()->trim(retain_bytes); }
 
   /// Returns: bytes of segments and huge blocks from the upstream.
-  [[nodiscard]] std::size_t held_bytes() const noexcept { return on().whole()->held_bytes(); }
+  [[nodiscard]] std::size_t held_bytes() const noexcept { return on().locked()->held_bytes(); }
   /// Returns: bytes from the upstream for tables, which `held_bytes` does not contain.
-  [[nodiscard]] std::size_t table_bytes() const noexcept { return on().whole()->table_bytes(); }
+  [[nodiscard]] std::size_t table_bytes() const noexcept { return on().locked()->table_bytes(); }
   /// Returns: bytes of slabs, spans and huge blocks reused without a purge in between.
-  [[nodiscard]] std::uint64_t reused_bytes() const noexcept { return on().whole()->reused_bytes(); }
+  [[nodiscard]] std::uint64_t reused_bytes() const noexcept { return on().locked()->reused_bytes(); }
   /// Returns: the number of segments held.
-  [[nodiscard]] std::size_t segments() const noexcept { return on().whole()->segments(); }
+  [[nodiscard]] std::size_t segments() const noexcept { return on().locked()->segments(); }
   [[nodiscard]] const auto& upstream_resource() const noexcept { return on().upstream(); }
 
   /// Complexity: O(slabs and free cells).
-  [[nodiscard]] bool invariant() const noexcept { return on().whole()->invariant(); }
+  [[nodiscard]] bool invariant() const noexcept { return on().locked()->invariant(); }
 
 protected:
   heap_contents_api() = default;

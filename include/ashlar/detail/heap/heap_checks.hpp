@@ -64,7 +64,7 @@ public:
   ASHLAR_INLINE void end_life(void* p) const noexcept {
     if (p == nullptr) return;
     if (ASHLAR_UNLIKELY(!spans_.space().has_recent_segment(p) ||
-                        !ends_cell(p, segment::owner_of(p), exact_sizes<Upstream>::any_size)))
+                        !ends_cell(p, segment::size_class_of(p), exact_sizes<Upstream>::any_size)))
       end_any_life(p);
   }
 
@@ -97,7 +97,8 @@ public:
   /// As above, without a call; false also for cells that need one. Expects: `p` is not a sampled address.
   [[nodiscard]] static ASHLAR_INLINE bool ends_own_small(void* p, std::size_t bytes, std::size_t size_class) noexcept {
     if constexpr (!dead_cells_are_zero<Upstream>) return ends_cell(p, size_class, bytes);
-    if (size_class == size_classes::none || segment::owner_of(p) != size_class || !segment::is_live(p)) return false;
+    if (size_class == size_classes::none || segment::size_class_of(p) != size_class || !segment::is_live(p))
+      return false;
     if (!exact_sizes<Upstream>::poison_intact_small(p, bytes)) return false;
     segment::flip_live(p);
     return true;
@@ -114,7 +115,8 @@ private:
   // `hardened` intact and of that size. Returns: whether it was; false is a hint only. Expects: `p` lies in a segment.
   [[nodiscard]] static ASHLAR_INLINE bool ends_cell(void* p, std::size_t size_class,
                                                     [[maybe_unused]] std::size_t bytes) noexcept {
-    if (size_class == size_classes::none || segment::owner_of(p) != size_class || !segment::is_live(p)) return false;
+    if (size_class == size_classes::none || segment::size_class_of(p) != size_class || !segment::is_live(p))
+      return false;
     if constexpr (checking_level >= checking::hardened)
       if (!exact_sizes<Upstream>::poison_intact_cell(p, bytes)) return false;
     segment::flip_live(p);
@@ -155,7 +157,7 @@ private:
 
   [[nodiscard]] static bool is_size_of(void* p, std::size_t held, std::size_t bytes, std::size_t size_class) noexcept {
     if (is_aligned(p, window_bytes)) return size_class == size_classes::none && is_size_of_huge(held, bytes);
-    if (segment::owner_of(p) != size_classes::none) return segment::owner_of(p) == size_class;
+    if (segment::size_class_of(p) != size_classes::none) return segment::size_class_of(p) == size_class;
     return size_class == size_classes::none &&
            usable_bytes<Upstream>(slices_of(with_guard<Upstream>(with_canary(bytes)))) == held;
   }
@@ -169,7 +171,7 @@ private:
   [[nodiscard]] std::size_t size_in_segment(void* p) const noexcept {
     if (segment::slice_of(p) < first_slice) report_at(p, fault::invalid_free, use_.of_head);
     if (!spans_.is_taken(p)) report_at(p, fault::double_free, use_.dead);
-    return segment::owner_of(p) != size_classes::none ? size_of_cell(p) : size_of_run(p);
+    return segment::size_class_of(p) != size_classes::none ? size_of_cell(p) : size_of_run(p);
   }
 
   [[nodiscard]] std::size_t size_of_huge(const void* p, const window& found) const noexcept {

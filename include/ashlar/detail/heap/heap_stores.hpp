@@ -186,7 +186,7 @@ public:
     void* const at = const_cast<void*>(p);
     if constexpr (checking_level >= checking::hardened) return exact_sizes<Upstream>::of(space_, at);
     if (is_aligned(p, window_bytes)) return space_.find(p)->bytes();
-    const std::size_t size_class = segment::owner_of(at);
+    const std::size_t size_class = segment::size_class_of(at);
     if (size_class != size_classes::none) return size_classes::bytes_of(size_class);
     return segment::of(at)->record(segment::slice_of(p)).length * slice_bytes;
   }
@@ -199,8 +199,8 @@ public:
   /// Effects: takes a cell or a span back without the thread cache, which another thread may be using.
   /// Returns: its bytes.
   std::size_t give_block(void* p) noexcept {
-    if (segment::owner_of(p) == size_classes::none) return take_back_run(p);
-    const std::size_t bytes = size_classes::bytes_of(segment::owner_of(p));
+    if (segment::size_class_of(p) == size_classes::none) return take_back_run(p);
+    const std::size_t bytes = size_classes::bytes_of(segment::size_class_of(p));
     mark_free(p, bytes);
     small_.give(p);
     return bytes;
@@ -317,8 +317,8 @@ public:
     bool right = space_.invariant() && spans_.invariant() && huge_.invariant() && small_.invariant();
     for (std::size_t size_class = 1; size_class <= size_classes::count; ++size_class)
       cache_.for_each(size_class, [&](void* cell) {
-        right = right && owns(cell) && segment::owner_of(cell) == size_class && segment::slab_of(cell).is_cell(cell) &&
-                small_.is_cached(cell);
+        right = right && owns(cell) && segment::size_class_of(cell) == size_class &&
+                segment::slab_of(cell).is_cell(cell) && small_.is_cached(cell);
       });
     return right;
   }

@@ -36,7 +36,7 @@ public:
       p = after_arrivals(p);
       ASHLAR_ASSUME(p != nullptr);
       return p;
-    } else if constexpr (!Engine::frees_owner && checking_level < checking::hardened) {
+    } else if constexpr (!Engine::owner_skips_lock && checking_level < checking::hardened) {
       return self().stores_.take_binned_run(bytes, alignment);
     }
     return nullptr;
@@ -49,7 +49,7 @@ public:
                                                  bool is_shared = false) noexcept {
     if (!is_shared) static_cast<void>(after_arrivals(nullptr));
     auto& stores = self().stores_;
-    const auto in = self().sharing_.enter();
+    const auto in = self().sharing_.lock_cold();
     slice_run got = stores.take_large(with_canary(bytes), alignment);
     if (ASHLAR_UNLIKELY(got.data == nullptr) && !is_shared)
       got = self().sharing_.drain_inbox(stores).take_large_retry(with_canary(bytes), alignment);
@@ -73,7 +73,7 @@ protected:
   ASHLAR_INLINE void put_span(void* p) noexcept {
     if constexpr (Engine::sends) {
       if (ASHLAR_LIKELY(self().stores_.cache_run(p))) return;
-    } else if constexpr (!Engine::frees_owner) {
+    } else if constexpr (!Engine::owner_skips_lock) {
       if (ASHLAR_LIKELY(self().stores_.bin_run(p))) return;
     }
     put_locked(p, size_classes::none);
@@ -83,7 +83,7 @@ protected:
   ASHLAR_COLD void put_locked(void* p, std::size_t size_class) noexcept {
     auto& stores = self().stores_;
     if (size_class != size_classes::none) self().sharing_.count_slow();
-    const auto in = self().sharing_.enter();
+    const auto in = self().sharing_.lock_cold();
     if (size_class == size_classes::none) is_aligned(p, window_bytes) ? stores.give_huge(p) : stores.give_run(p);
     else Engine::has_no_links ? stores.give_sampled(p, size_class) : stores.count_freed(size_class);
   }

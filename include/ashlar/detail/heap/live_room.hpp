@@ -50,8 +50,8 @@ namespace ashlar::ASHLAR_ABI::detail {
   if (ASHLAR_LIKELY(!guarded_windows<true>.has(p))) return max_size;
   void* const at = const_cast<void*>(p);
   if (segment::slice_of(p) < first_slice) return 0;  // the head
-  return segment::owner_of(at) != size_classes::none ? detail::room_in_slab(at)
-                                                     : detail::room_in_run(*segment::of(at), p);
+  return segment::size_class_of(at) != size_classes::none ? detail::room_in_slab(at)
+                                                          : detail::room_in_run(*segment::of(at), p);
 }
 
 }  // namespace ashlar::ASHLAR_ABI::detail

@@ -32,7 +32,7 @@ public:
   /// Effects: frees a live cell. Returns: false, without an effect, for all else and for cells at sampled addresses.
   /// Expects: `p` lies in a segment of this engine. Thread safety: the owner.
   [[nodiscard]] ASHLAR_INLINE bool try_put_own(void* p) noexcept {
-    return try_put_own(p, any_size, segment::owner_of(p));
+    return try_put_own(p, any_size, segment::size_class_of(p));
   }
   /// As above, only of the class, and at level `hardened` of the size.
   [[nodiscard]] ASHLAR_INLINE bool try_put_own(void* p, std::size_t bytes, std::size_t size_class) noexcept {
@@ -44,7 +44,7 @@ public:
   /// As `try_put_own` of any size, with a call for larger cells at level `hardened`; false at others.
   [[nodiscard]] bool try_put_larger(void* p) noexcept {
     if constexpr (!Engine::has_no_links) return false;
-    const std::size_t size_class = segment::owner_of(p);
+    const std::size_t size_class = segment::size_class_of(p);
     if (is_sampled(p) || !self().stores_.checks().ends_own_cell(p, any_size, size_class)) return false;
     self().cache_cell(p, size_class);
     return true;
@@ -54,7 +54,7 @@ public:
   /// Expects: `p` is not null; `is_own`: the caller is the owner. Thread safety: any thread.
   template <class... Request>
   ASHLAR_NOINLINE void put_checked(void* p, bool is_own, Request... requested) noexcept {
-    const auto in = self().sharing_.enter_whole();
+    const auto in = self().sharing_.lock_all();
     if (!is_own) return take_remote(p, requested...);
     self().stores_.checks().end_life(p, requested...);
     take_own(p);
@@ -64,10 +64,10 @@ public:
   [[nodiscard]] std::size_t checked_size_of(const void* p, const auto& use) noexcept {
     void* const at = const_cast<void*>(p);
     const bool is_mine = !is_aligned(p, window_bytes) && self().upstream().get().is_of(&self(), p);
-    const std::size_t size_class = is_mine ? segment::owner_of(at) : size_classes::none;
+    const std::size_t size_class = is_mine ? segment::size_class_of(at) : size_classes::none;
     if (checking_level == checking::checked && size_class != size_classes::none && segment::is_live(at))
       return size_classes::bytes_of(size_class);
-    const auto in = self().sharing_.enter_whole();
+    const auto in = self().sharing_.lock_all();
     self().stores_.checks_of_block(use).expect(p);
     return self().stores_.usable_size(p);
   }
@@ -76,8 +76,8 @@ public:
   /// caller.
   void expect_request(void* p, std::size_t bytes, std::size_t alignment, std::size_t size_class,
                       const auto& use) noexcept {
-    if constexpr (Engine::checks_owner) {
-      const auto in = self().sharing_.enter_whole();
+    if constexpr (Engine::owner_checks_without_lock) {
+      const auto in = self().sharing_.lock_all();
       self().stores_.checks_of_block(use).expect(p, bytes, alignment, size_class);
     } else {
       self().stores_.checks(use).expect(p, bytes, alignment, size_class);
@@ -87,7 +87,7 @@ public:
   /// As `put(p, bytes, alignment)` of the engine, but false, without an effect, when the block may be of another heap
   /// or needs the slow path: at levels with a lock in every call. Thread safety: any thread.
   [[nodiscard]] ASHLAR_INLINE bool try_put_cell(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-    const auto call = self().sharing_.enter_call();
+    const auto call = self().sharing_.lock_call();
     const std::size_t size_class = class_of_request(bytes, alignment);
     if (is_sampled(p) || !self().stores_.checks().ends_known_cell(p, bytes, size_class)) return false;
     self().cache_cell(p, size_class);
@@ -103,14 +103,14 @@ protected:
   template <class Otherwise>
   [[nodiscard]] ASHLAR_INLINE void* take_unlinked(std::size_t size_class, std::size_t bytes, Otherwise otherwise) {
     auto& stores = self().stores_;
-    if (Engine::frees_owner && ASHLAR_UNLIKELY(size_class >= stores.first_common_batch)) return otherwise();
+    if (Engine::owner_skips_lock && ASHLAR_UNLIKELY(size_class >= stores.first_common_batch)) return otherwise();
     void* const cell = stores.hand_out_of_batch(size_class, bytes);
     if (ASHLAR_UNLIKELY(cell == nullptr)) return otherwise();
     stores.checks().begin_life(cell);
     return cell;
   }
   ASHLAR_INLINE void give_unlinked(void* cell, std::size_t size_class) noexcept {
-    if (Engine::frees_owner && ASHLAR_LIKELY(self().stores_.freed().try_add(size_class, cell))) return;
+    if (Engine::owner_skips_lock && ASHLAR_LIKELY(self().stores_.freed().try_add(size_class, cell))) return;
     give_with_waiting(cell, size_class);
   }
   /// @}
@@ -121,7 +121,7 @@ private:
   [[nodiscard]] ASHLAR_INLINE Engine& self() noexcept { return static_cast<Engine&>(*this); }
 
   ASHLAR_NOINLINE void give_with_waiting(void* cell, std::size_t size_class) noexcept {
-    const auto in = self().sharing_.enter();
+    const auto in = self().sharing_.lock_cold();
     self().stores_.give_freed(size_class);
     self().stores_.give_cell(cell);
   }
@@ -138,7 +138,7 @@ private:
   // The same.
   void take_own(void* p) noexcept {
     auto& stores = self().stores_;
-    const std::size_t size_class = segment::owner_of(p);
+    const std::size_t size_class = segment::size_class_of(p);
     if (size_class == size_classes::none) return stores.give_run(p);
     if constexpr (marks_memory) mark_free(p, size_classes::bytes_of(size_class));
     if constexpr (Engine::has_no_links) return is_sampled(p) ? stores.give_sampled(p, size_class) : stores.give_cell(p);

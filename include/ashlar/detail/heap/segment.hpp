@@ -103,9 +103,9 @@ protected:
 /// The head of a segment.
 ///
 ///     slice 0                                                          (1)  first_slice                    63
-///     | owners, parcel_lanes 4 KiB | records 4 KiB | bits 32 KiB | (live) | slab | slab | one block | … |
+///     | class_of_slice, parcel_lanes 4 KiB | records 4 KiB | bits 32 KiB | (live) | slab | slab | one block | … |
 ///
-/// `owners` has a byte for each slice: the size class of its cells, 0 without cells. The byte of an address is
+/// `class_of_slice` has a byte for each slice: the size class of its cells, 0 without cells. The byte of an address is
 /// `(address >> 16) & 2047`: six bits of slice, five bits of segment, so that the 64 bytes in use of 32 neighbouring
 /// segments lie in different cache sets. One load gives the size class of a block. `parcel_lanes` has another byte for
 /// each slice: the lane of the heap, if a parcel may list cells of the slice; one load gives a free by another thread
@@ -130,7 +130,7 @@ struct segment {
   using requested_sizes =
       std::conditional_t<checking_level >= checking::hardened, detail::requested_sizes, detail::no_requested_sizes>;
 
-  std::uint8_t owners[2048], parcel_lanes[2048];
+  std::uint8_t class_of_slice[2048], parcel_lanes[2048];
   header head;                                  // in place of the record of slice 0
   span_header records[slices_per_segment - 1];  // of the slices from 1 on
   cell_bits bits[slices_per_segment];           // set: the cell is free, and in no cache
@@ -142,16 +142,17 @@ struct segment {
   }
 
   /// Returns: the size class of the slab of `p`, or none. Expects: `p` lies in a segment, not at its start.
-  [[nodiscard]] static ASHLAR_INLINE std::size_t owner_of(void* p) noexcept {
-    return of(p)->owners[(address_of(p) / slice_bytes) % sizeof owners];
+  [[nodiscard]] static ASHLAR_INLINE std::size_t size_class_of(void* p) noexcept {
+    return of(p)->class_of_slice[(address_of(p) / slice_bytes) % sizeof class_of_slice];
   }
 
   /// Returns: whether `p` lies in a slab. Expects: a block, or null; huge blocks and null start a window.
   [[nodiscard]] static bool is_in_slab(void* p) noexcept {
-    return !is_aligned(p, window_bytes) && owner_of(p) != size_classes::none;
+    return !is_aligned(p, window_bytes) && size_class_of(p) != size_classes::none;
   }
 
-  /// Returns: the lane of the heap of `p` if a parcel lists cells of its slab, else `no_lane`. Expects: as `owner_of`.
+  /// Returns: the lane of the heap of `p` if a parcel lists cells of its slab, else `no_lane`. Expects: as
+  /// `size_class_of`.
   [[nodiscard]] static ASHLAR_INLINE std::size_t parcel_lane_of(void* p) noexcept {
     return of(p)->parcel_lanes[(address_of(p) / slice_bytes) % sizeof parcel_lanes];
   }
@@ -163,7 +164,7 @@ struct segment {
     return given.fetch_add(1, memory_order_relaxed) % lanes;
   }
 
-  /// Returns: the owner of the segment of `p`. Expects: as `owner_of`.
+  /// Returns: the owner of the segment of `p`. Expects: as `size_class_of`.
   [[nodiscard]] static ASHLAR_INLINE segment_owner* heap_of(void* p) noexcept { return of(p)->head.owner; }
 
   [[nodiscard]] static std::size_t slice_of(const void* p) noexcept {
@@ -192,7 +193,7 @@ struct segment {
                          std::uint32_t lane = 0) noexcept {
     auto* const made = static_cast<segment*>(memory);
     ::new (&made->head) header{index, bytes, owner, lane};
-    made->set_owner(0, slices_per_segment, size_classes::none);
+    made->set_class(0, slices_per_segment, size_classes::none);
     if constexpr (requested_sizes::is_kept) *made->requested.poisoned() = 0;
     return made;
   }
@@ -230,9 +231,9 @@ struct segment {
       for (std::size_t i = 0; i < length; ++i) record(first + i).first = static_cast<std::uint8_t>(first);
   }
 
-  void set_owner(std::size_t first, std::size_t length, std::size_t size_class) noexcept {
-    const std::size_t colour = (address_of(this) / slice_bytes) % sizeof owners;
-    std::memset(owners + colour + first, static_cast<int>(size_class), length);
+  void set_class(std::size_t first, std::size_t length, std::size_t size_class) noexcept {
+    const std::size_t colour = (address_of(this) / slice_bytes) % sizeof class_of_slice;
+    std::memset(class_of_slice + colour + first, static_cast<int>(size_class), length);
     const bool is_listed = size_class != size_classes::none && size_class <= largest_listed;
     std::memset(parcel_lanes + colour + first, static_cast<int>(is_listed ? head.lane : no_lane), length);
   }
@@ -292,7 +293,7 @@ public:
     free_cells().set_all();
     home_.live.clear(slice_, layout.slices);
     home_.requested.clear(slice_, capacity);
-    home_.set_owner(slice_, layout.slices, size_class);
+    home_.set_class(slice_, layout.slices, size_class);
   }
 
   /// Effects: takes a batch of up to 64 neighbouring free cells. Expects: a cell is free.

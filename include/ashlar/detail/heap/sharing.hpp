@@ -21,13 +21,13 @@ class single_owner {
 public:
   using whole = lock_scope<null_lock>;
   static constexpr bool sends = false;
-  static constexpr bool frees_owner = false;
+  static constexpr bool owner_skips_lock = false;
 
   explicit single_owner(const heap_options&) noexcept {}
 
-  [[nodiscard]] ASHLAR_INLINE whole enter() noexcept { return whole(none_); }
-  [[nodiscard]] ASHLAR_INLINE whole enter_call() noexcept { return whole(none_); }
-  [[nodiscard]] ASHLAR_INLINE whole enter_whole() noexcept { return whole(none_); }
+  [[nodiscard]] ASHLAR_INLINE whole lock_cold() noexcept { return whole(none_); }
+  [[nodiscard]] ASHLAR_INLINE whole lock_call() noexcept { return whole(none_); }
+  [[nodiscard]] ASHLAR_INLINE whole lock_all() noexcept { return whole(none_); }
 
   ASHLAR_INLINE void count_slow() noexcept {}
   template <class Stores>
@@ -43,10 +43,10 @@ private:
 
 /// One thread owns the heap; others free its blocks, trim and inspect it. One lock, which is held
 ///
-/// - at level `fast` behind the thread cache, about once in 64 requests of the owner: `enter`;
-/// - from `checked` on by whole calls, thread cache included, since the freeing call reports misuse: `enter_call`; but
+/// - at level `fast` behind the thread cache, about once in 64 requests of the owner: `lock_cold`;
+/// - from `checked` on by whole calls, thread cache included, since the freeing call reports misuse: `lock_call`; but
 ///   as at `fast`, if an address alone leads to the owner of a block;
-/// - at every level by calls that have no part in front of the lock: `enter_whole`.
+/// - at every level by calls that have no part in front of the lock: `lock_all`.
 ///
 /// Parcels of freed cells wait in a queue without the lock, up to a limit; the lock guards those that are taken out.
 template <class Upstream>
@@ -57,22 +57,22 @@ public:
   using whole = report_scope<spin_lock>;  // a double free of a cell is found at every level, and reported without it
   static constexpr bool sends = frees_travel;
   /// Whether the owner uses its thread cache without the lock.
-  static constexpr bool frees_owner = sends || finds_owners<Upstream>;
+  static constexpr bool owner_skips_lock = sends || finds_owners<Upstream>;
 
   explicit constexpr locked_with_inbox(const heap_options& options) noexcept : in_transit_(options.retain_bytes) {}
 
-  [[nodiscard]] ASHLAR_INLINE auto enter() noexcept {
-    if constexpr (frees_owner) return whole(lock_);
+  [[nodiscard]] ASHLAR_INLINE auto lock_cold() noexcept {
+    if constexpr (owner_skips_lock) return whole(lock_);
     else return none(none_);
   }
-  [[nodiscard]] ASHLAR_INLINE auto enter_call() noexcept {
-    if constexpr (frees_owner) return none(none_);
+  [[nodiscard]] ASHLAR_INLINE auto lock_call() noexcept {
+    if constexpr (owner_skips_lock) return none(none_);
     else return whole(lock_);
   }
-  [[nodiscard]] ASHLAR_INLINE whole enter_whole() noexcept { return whole(lock_); }
+  [[nodiscard]] ASHLAR_INLINE whole lock_all() noexcept { return whole(lock_); }
   /// Returns: whether the lock is taken now, for `entered`; it is not waited for.
   [[nodiscard]] bool try_enter() noexcept { return lock_.try_lock(); }
-  [[nodiscard]] whole entered() noexcept { return whole(lock_, already_held{}); }
+  [[nodiscard]] whole adopt_lock() noexcept { return whole(lock_, already_held{}); }
 
   /// Effects: marks the heap as left by its owner, or as owned again. While it is left, the lock guards the thread
   /// cache too. Expects: the lock is held.
@@ -99,7 +99,7 @@ public:
   template <class Stores>
   void receive(Stores& stores, parcel_carrier<>* top, std::size_t bytes) noexcept {
     if (in_transit_.admits(bytes, arrivals_.bytes(), stores.upstream())) return arrivals_.push(top, bytes);
-    const auto in = enter();
+    const auto in = lock_cold();
     give_parcel(stores, top);
   }
 
@@ -178,7 +178,7 @@ private:
   // Without the lock, which guards the parcels but not the free lists.
   template <class Stores>
   [[nodiscard]] parcel_carrier<>* take_parcel(Stores& stores) noexcept {
-    const auto in = enter();
+    const auto in = lock_cold();
     return next_parcel(stores);
   }
 
@@ -186,11 +186,11 @@ private:
   template <class Stores>
   void unpack(Stores& stores, parcel_carrier<>* top) noexcept {
     for_each_of_parcel(top, [&](void* cell) {
-      const std::size_t size_class = Stores::segment::owner_of(cell);
+      const std::size_t size_class = Stores::segment::size_class_of(cell);
       stores.cache().push(size_class, cell);
       if (ASHLAR_LIKELY(!is_sampled(cell))) return;
       count_slow();
-      const auto in = enter();
+      const auto in = lock_cold();
       stores.count_freed(size_class);
     });
   }

@@ -374,7 +374,7 @@ private:
     if (slab.is_available) partial_[slab.size_class].remove(slab);
     segment& home = *segment::of(&slab);
     const std::size_t first = slab.first;
-    home.set_owner(first, slab.length, size_classes::none);
+    home.set_class(first, slab.length, size_classes::none);
     for (std::size_t i = 1; i < slab.length; ++i) home.record(first + i).is_available = true;  // as in a free block
     --slabs_;
     free_bytes_ -= std::size_t{slab.free} * slab.cell_bytes;

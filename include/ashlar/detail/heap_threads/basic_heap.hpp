@@ -63,7 +63,7 @@ public:
   /// Returns: whether the address lies in memory of the calling thread for blocks. Huge blocks belong to no thread.
   /// `p` is not read.
   [[nodiscard]] bool is_mine(const void* p) const noexcept {
-    const thread_heap* const mine = members_.known();
+    const thread_heap* const mine = members_.find();
     return mine != nullptr && mine->blocks.owns(p);
   }
 
@@ -139,7 +139,7 @@ protected:
   [[nodiscard]] ASHLAR_INLINE void* take_or(std::size_t bytes, std::size_t alignment, Otherwise otherwise) {
     ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
     if (zero_blocks::are_kept && ASHLAR_UNLIKELY(bytes == 0)) return otherwise();
-    thread_heap* const mine = members_.recent_or_empty();
+    thread_heap* const mine = members_.last_used_or_empty();
     if (ASHLAR_LIKELY(mine != nullptr && with_canary(bytes) <= size_classes::largest && alignment <= least_alignment))
       return mine->blocks.take_or(bytes, otherwise);
     return otherwise();
@@ -147,14 +147,14 @@ protected:
   template <class Otherwise>
   [[nodiscard]] ASHLAR_INLINE void* take_small_or(std::size_t bytes, Otherwise otherwise) {
     if (zero_blocks::are_kept && ASHLAR_UNLIKELY(bytes == 0)) return otherwise();
-    thread_heap* const mine = members_.recent_or_empty();
+    thread_heap* const mine = members_.last_used_or_empty();
     return ASHLAR_LIKELY(mine != nullptr) ? mine->blocks.take_small_or(bytes, otherwise) : otherwise();
   }
   template <class Slow, class Remote>
   ASHLAR_INLINE void put_or(void* p, Slow slow, Remote remote, std::uintptr_t bits = sampled_bits) noexcept {
-    if constexpr (owner::checks_owner) return try_put_own(p) ? static_cast<void>(0) : slow(p);
+    if constexpr (owner::owner_checks_without_lock) return try_put_own(p) ? static_cast<void>(0) : slow(p);
     if (ASHLAR_UNLIKELY(checks || is_sampled(p, bits))) return slow(p);
-    thread_heap* const mine = members::latest();
+    thread_heap* const mine = members::last_used();
     if (ASHLAR_LIKELY(is_of(mine, p))) return mine->blocks.template put<false>(p);
     put_remote(mine, p, remote);
   }
@@ -163,8 +163,8 @@ protected:
   /// Returns: the bytes of the cell at `p`, if it is one of the calling thread; 0 for all other blocks, for those at
   /// sampled addresses, and for all from level `checked` on.
   [[nodiscard]] static ASHLAR_INLINE std::size_t own_cell_bytes(void* p) noexcept {
-    if (checks || owner::checks_owner || is_sampled(p) || !is_of(members::latest(), p)) return 0;
-    const std::size_t size_class = owner::segment::owner_of(p);
+    if (checks || owner::owner_checks_without_lock || is_sampled(p) || !is_of(members::last_used(), p)) return 0;
+    const std::size_t size_class = owner::segment::size_class_of(p);
     return size_class != size_classes::none ? size_classes::bytes_of(size_class) : 0;
   }
 
@@ -190,7 +190,7 @@ private:
   template <std::size_t Bytes, std::size_t Alignment>
   [[nodiscard]] ASHLAR_INLINE void* take_known() {
     const auto otherwise = [this] { return take_excluding_list<or_throw>(Bytes, Alignment); };
-    thread_heap* const mine = members_.recent_or_empty();
+    thread_heap* const mine = members_.last_used_or_empty();
     if (ASHLAR_UNLIKELY(mine == nullptr)) return otherwise();
     return mine->blocks.template take_known_or<Bytes, Alignment>(otherwise);
   }
@@ -211,20 +211,20 @@ private:
   }
 
   ASHLAR_INLINE void put(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-    if constexpr (owner::checks_owner)
+    if constexpr (owner::owner_checks_without_lock)
       return try_put_own(p, bytes, class_of_request(bytes, alignment)) ? static_cast<void>(0)
                                                                        : put_slow(p, bytes, alignment);
     if (ASHLAR_UNLIKELY(checks || is_sampled(p))) return put_slow(p, bytes, alignment);
-    thread_heap* const mine = members::latest();
+    thread_heap* const mine = members::last_used();
     if (ASHLAR_LIKELY(is_of(mine, p))) return mine->blocks.put(p, bytes, alignment);
     put_remote(mine, p, remote_free());
   }
 
   template <std::size_t Bytes, std::size_t Alignment>
   ASHLAR_INLINE void put_known(void* p) noexcept {
-    if constexpr (owner::checks_owner) return put(p, Bytes, Alignment);
+    if constexpr (owner::owner_checks_without_lock) return put(p, Bytes, Alignment);
     if (ASHLAR_UNLIKELY(checks || is_sampled(p))) return put_slow(p, Bytes, Alignment);
-    thread_heap* const mine = members::latest();
+    thread_heap* const mine = members::last_used();
     if (ASHLAR_LIKELY(is_of(mine, p))) return mine->blocks.template put_known<Bytes, Alignment>(p);
     put_remote(mine, p, remote_free());
   }
@@ -247,7 +247,7 @@ private:
     if (zero_.has(p)) return zero_.expect(p, using_block, this), 0;
     if constexpr (Threads::keeps_half_used_cells)
       if (void* const block = const_cast<void*>(p); owner::segment::is_in_slab(block))
-        return size_classes::bytes_of(owner::segment::owner_of(block));
+        return size_classes::bytes_of(owner::segment::size_class_of(block));
     return members_.home_of(const_cast<void*>(p)).size_of(p);
   }
 
@@ -261,7 +261,7 @@ private:
   // size class. Returns: whether it was one.
   template <class... Request>
   [[nodiscard]] static ASHLAR_INLINE bool try_put_own(void* p, Request... requested) noexcept {
-    thread_heap* const mine = members::latest();
+    thread_heap* const mine = members::last_used();
     return ASHLAR_LIKELY(members::is_of(mine, p)) && ASHLAR_LIKELY(mine->blocks.try_put_own(p, requested...));
   }
 
@@ -271,7 +271,7 @@ private:
   ASHLAR_INLINE void put_remote(thread_heap* mine, void* p, Remote remote) noexcept {
     auto* home = owner::segment::of(p);
     ASHLAR_IN_REGISTER(home);  // otherwise `is_of` has an instruction more, to keep the owner for here
-    if (ASHLAR_UNLIKELY(!members_.is_latest() || !members::may_own(home->head.owner, p) ||
+    if (ASHLAR_UNLIKELY(!members_.is_last_used() || !members::may_own(home->head.owner, p) ||
                         !mine->freer.try_defer_cell(owner::of(*home->head.owner), p)))
       remote(p);
   }
@@ -290,7 +290,7 @@ protected:
   template <failure Failure>
   [[nodiscard]] ASHLAR_NOINLINE void* take_excluding_list(std::size_t bytes,
                                                           std::size_t alignment) noexcept(Failure != or_throw) {
-    thread_heap* const mine = members_.recent();
+    thread_heap* const mine = members_.cached();
     if (void* const p = take_free_span(mine, bytes, alignment)) return p;
     if constexpr (Failure == or_throw) return take_excluding_cache(mine, bytes, alignment);
     else return try_take_excluding_cache(mine, bytes, alignment);
@@ -321,21 +321,21 @@ protected:
 
   // For a thread whose last used heap was another one, or none.
   [[nodiscard]] ASHLAR_NOINLINE void* try_take_after_another(std::size_t bytes, std::size_t alignment) noexcept {
-    if (members_.known() == nullptr) return try_take_slow(bytes, alignment);
+    if (members_.find() == nullptr) return try_take_slow(bytes, alignment);
     return take_or(bytes, alignment, [=, this] { return try_take_slow(bytes, alignment); });
   }
 
   // The thread heap tries its cache again: the first try may have stopped at a sampled address, which is counted.
   [[nodiscard]] ASHLAR_NOINLINE void* try_take_slow(std::size_t bytes, std::size_t alignment) noexcept {
     constexpr std::size_t most = size_classes::largest;
-    if (thread_heap* const mine = members_.recent(); mine != nullptr && bytes <= most && alignment <= most)
+    if (thread_heap* const mine = members_.cached(); mine != nullptr && bytes <= most && alignment <= most)
       if (void* const p = mine->blocks.take_unzeroed(bytes, alignment).data; p != nullptr) return p;
     return take_unzeroed(bytes, alignment).data;
   }
 
   ASHLAR_NOINLINE void put_remote_slow(void* p) noexcept {
     members_.expect_known(p);
-    if (thread_heap* const mine = members_.recent(); ASHLAR_LIKELY(mine != nullptr))
+    if (thread_heap* const mine = members_.cached(); ASHLAR_LIKELY(mine != nullptr))
       return mine->freer.defer_free_cell(owner::of(p), p);
     put_by_owner(p);
   }
@@ -347,13 +347,13 @@ protected:
   ASHLAR_NOINLINE void put_slow(void* p) noexcept {
     if constexpr (!checks && !zero_blocks::are_kept)
       if (!is_aligned(p, window_bytes))
-        if (thread_heap* const mine = members::latest(); is_of(mine, p)) return mine->blocks.put_in_segment(p);
+        if (thread_heap* const mine = members::last_used(); is_of(mine, p)) return mine->blocks.put_in_segment(p);
     if (p == nullptr) return;
     if (zero_.has(p)) return zero_.give(p, this);
-    if constexpr (owner::checks_owner)
-      if (thread_heap* const mine = members::latest(); members::is_of(mine, p) && mine->blocks.try_put_larger(p))
+    if constexpr (owner::owner_checks_without_lock)
+      if (thread_heap* const mine = members::last_used(); members::is_of(mine, p) && mine->blocks.try_put_larger(p))
         return;
-    if constexpr (owner::checks_owner)
+    if constexpr (owner::owner_checks_without_lock)
       return members_.deallocate_checked(p, [p](owner& home, bool is_own) { home.put_checked(p, is_own); });
     put_by_owner(p);
   }
@@ -361,12 +361,12 @@ protected:
   ASHLAR_NOINLINE void put_slow(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     if (!checks && p != nullptr) return put_slow(p);
     if (zero_.has(p)) return zero_.give(p, bytes, this);
-    if constexpr (owner::checks_owner)
+    if constexpr (owner::owner_checks_without_lock)
       return members_.deallocate_checked(p, [&](owner& home, bool is_own) {
         home.put_checked(p, is_own, bytes, alignment, class_of_request(bytes, alignment));
       });
     if constexpr (checks)  // the other owner is known under another lock
-      if (thread_heap* const mine = members_.recent();
+      if (thread_heap* const mine = members_.cached();
           mine != nullptr && mine->blocks.try_put_cell(p, bytes, alignment))
         return;
     members_.deallocate_by(p, [&](owner& home) { home.put(p, bytes, alignment); });

@@ -79,16 +79,16 @@ public:
   }
 
   /// @{ The calling thread's heap; segments of its blocks name the same address. See `per_thread`.
-  [[nodiscard]] ASHLAR_INLINE thread_heap* recent() const noexcept { return threads_.recent(); }
+  [[nodiscard]] ASHLAR_INLINE thread_heap* cached() const noexcept { return threads_.cached(); }
   /// As `recent`; of a thread without a heap perhaps one with empty free lists that nothing but `take_or` may use.
-  [[nodiscard]] ASHLAR_INLINE thread_heap* recent_or_empty() const noexcept {
-    if constexpr (owner::frees_owner && threads::has_empty_part) return threads::latest();
-    else return threads_.recent();
+  [[nodiscard]] ASHLAR_INLINE thread_heap* last_used_or_empty() const noexcept {
+    if constexpr (owner::owner_skips_lock && threads::has_empty_part) return threads::last_used();
+    else return threads_.cached();
   }
-  [[nodiscard]] static ASHLAR_INLINE thread_heap* latest() noexcept { return threads::latest(); }
-  [[nodiscard]] ASHLAR_INLINE bool is_latest() const noexcept { return threads_.is_latest(); }
-  [[nodiscard]] thread_heap* known() const noexcept { return threads_.known(); }
-  [[nodiscard]] thread_heap* obtain() noexcept { return threads_.obtain(); }
+  [[nodiscard]] static ASHLAR_INLINE thread_heap* last_used() noexcept { return threads::last_used(); }
+  [[nodiscard]] ASHLAR_INLINE bool is_last_used() const noexcept { return threads_.is_last_used(); }
+  [[nodiscard]] thread_heap* find() const noexcept { return threads_.find(); }
+  [[nodiscard]] thread_heap* find_or_attach() noexcept { return threads_.find_or_attach(); }
   /// @}
 
   /// Effects: detaches the heap of the calling thread and sends its remote frees. Returns: the heap, or null.
@@ -113,7 +113,7 @@ public:
 
   /// Effects: sends the remote frees of the calling thread.
   void flush() noexcept {
-    if (thread_heap* const mine = known(); mine != nullptr) mine->freer.flush();
+    if (thread_heap* const mine = find(); mine != nullptr) mine->freer.flush();
   }
 
   /// Returns: the result of `allocate(from, is_huge)`, a block or null, for the heap of the request; huge blocks are of
@@ -138,7 +138,8 @@ public:
     if (!checks) expect_known(p);
     owner& home = home_of(p);
     if (checks) return free(home);
-    thread_heap* const mine = owner::segment::is_in_slab(p) ? obtain() : known();  // without a note no heap is needed
+    thread_heap* const mine =
+        owner::segment::is_in_slab(p) ? find_or_attach() : find();  // without a note no heap is needed
     if (mine != nullptr && &home == &mine->blocks) return free(home);
     mine != nullptr ? mine->freer.defer_free(home, p) : home.give_now(p);
   }
@@ -148,7 +149,7 @@ public:
   template <class Free>
   void deallocate_checked(void* p, Free free) noexcept {
     owner& home = home_of(p);
-    thread_heap* const mine = known();
+    thread_heap* const mine = find();
     free(home, mine != nullptr && &home == &mine->blocks);
   }
 
@@ -192,7 +193,7 @@ public:
   /// Effects: calls `f(engine, heap_part)` for each thread heap, then for the common heap, after sending the
   /// calling thread's remote frees.
   void for_each_part(function_ref<owner&, heap_part> f) const {
-    thread_heap* const mine = known();
+    thread_heap* const mine = find();
     if (mine != nullptr) mine->freer.flush();
     heaps_.for_each([&](thread_heap& each) { f(each.blocks, &each == mine ? heap_part::own : heap_part::others); });
     with_common([&] { f(common(), heap_part::common); });
@@ -213,7 +214,7 @@ public:
     flush();
     const std::size_t held = space_.held_bytes();
     std::size_t given = 0;
-    thread_heap* const mine = known();
+    thread_heap* const mine = find();
     if (mine != nullptr) given += mine->blocks.trim(retain_bytes);
     with_common([&] { given += common_.trim(); });
     heaps_.for_each([&](thread_heap& each) { given += each.blocks.trim_remote(&each == mine ? retain_bytes : 0); });
@@ -265,7 +266,7 @@ private:
   // fault in again at once.
   void give_unused() noexcept {
     flush();
-    if (thread_heap* const mine = known(); mine != nullptr) mine->blocks.flush_caches();
+    if (thread_heap* const mine = find(); mine != nullptr) mine->blocks.flush_caches();
     with_common([&] { common_.give_unused_remote(); });
     heaps_.for_each([](thread_heap& each) { each.blocks.give_unused_remote(); });
   }
@@ -273,7 +274,7 @@ private:
   template <class Allocate>
   [[nodiscard]] ASHLAR_COLD void* allocate_somewhere(bool is_huge, Allocate allocate) noexcept {
     if (is_huge) return threads_.expect_forks(), allocate(common_, true);
-    thread_heap* const mine = obtain();
+    thread_heap* const mine = find_or_attach();
     return mine != nullptr ? allocate(mine->blocks, false) : allocate_common(allocate);
   }
 

@@ -215,7 +215,7 @@ private:
   // remote frees left behind, for other span lengths. Returns: the heap, or null.
   [[nodiscard]] static thread_heap* resumed(thread_heap* found) noexcept {
     if (found == nullptr) return nullptr;
-    const auto inside = found->blocks.whole();
+    const auto inside = found->blocks.locked();
     inside->join_spare();
     found->blocks.sharing().set_left(false);
     return found;

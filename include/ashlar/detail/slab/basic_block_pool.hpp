@@ -56,7 +56,7 @@ public:
 
   constexpr basic_block_pool(const Geometry& geometry, std::size_t max_count, retain_policy retain_slabs,
                              Upstream upstream = {})
-      : Geometry(geometry), barred_(~max_count), store_(retain_slabs, std::move(upstream)) {}
+      : Geometry(geometry), inverted_max_count_(~max_count), store_(retain_slabs, std::move(upstream)) {}
 
   basic_block_pool(const basic_block_pool&) = delete;  // live cells point into it
   basic_block_pool& operator=(const basic_block_pool&) = delete;
@@ -242,7 +242,7 @@ private:
     return geometry().fits(bytes, alignment);
   }
 
-  [[nodiscard]] std::size_t max_count() const noexcept { return ~barred_; }
+  [[nodiscard]] std::size_t max_count() const noexcept { return ~inverted_max_count_; }
   [[nodiscard]] const slab_set& slabs_held() const noexcept { return store_.slabs(); }
   [[nodiscard]] ASHLAR_INLINE void* handed_out(void* cell) noexcept { return store_.hand_out(geometry(), cell); }
 
@@ -348,7 +348,7 @@ private:
   }
 
   cached_cells<> cached_;
-  std::size_t barred_;  // the complement of max_count: 0 without a limit, for .bss
+  std::size_t inverted_max_count_;  // the complement of max_count: 0 without a limit, for .bss
   slab_store<Upstream> store_;
   outsized_count<Upstream, false> outsized_;
 };

@@ -29,8 +29,8 @@ enum class look_up : unsigned char {
 /// One `T` for each thread that uses an owner: the cache of a `shared_block_pool`, the caches of a `shared_pool_set`,
 /// the engine of a `heap`.
 ///
-///     attach   obtain(), at the first call -> owner.begin_thread() -> T, a new one or the part of an ended thread
-///     find     recent(): the look-up, inlined; known(): the thread's directory -> record -> T
+///     attach   find_or_attach(), at the first call -> owner.begin_thread() -> T, a new one or the part of an ended thread
+///     find     cached(): the look-up, inlined; find(): the thread's directory -> record -> T
 ///     exit     of the thread: record -> lock of the link -> owner.end_thread(T); of the owner: end(), the same for all
 ///     fork     lock of the link, owner.before_fork(step) -> owner.after_fork_in_parent() | after_fork_in_child(T*)
 ///
@@ -55,19 +55,19 @@ public:
   per_thread& operator=(const per_thread&) = delete;
 
   /// Returns: the calling thread's part, or null on a miss (see `known`). Complexity: two loads and a compare.
-  [[nodiscard]] ASHLAR_INLINE T* recent() const noexcept {
+  [[nodiscard]] ASHLAR_INLINE T* cached() const noexcept {
     if constexpr (has_words) return words::of(this);
     else return static_cast<T*>(thread_directory::find(number_));
   }
 
   /// @{ Returns: the calling thread's part of the owner of this type that it used last, or null; whether it is of this
   /// owner.
-  [[nodiscard]] static ASHLAR_INLINE T* latest() noexcept
+  [[nodiscard]] static ASHLAR_INLINE T* last_used() noexcept
     requires has_words
   {
     return words::found();
   }
-  [[nodiscard]] ASHLAR_INLINE bool is_latest() const noexcept
+  [[nodiscard]] ASHLAR_INLINE bool is_last_used() const noexcept
     requires has_words
   {
     return words::is_of(this);
@@ -75,8 +75,8 @@ public:
   /// @}
 
   /// Returns: the calling thread's part, or null; `recent` finds it from now on. Complexity: O(parts of this thread).
-  [[nodiscard]] T* known() const noexcept {
-    if (T* const mine = recent(); mine != nullptr) return mine;
+  [[nodiscard]] T* find() const noexcept {
+    if (T* const mine = cached(); mine != nullptr) return mine;
     record* const mine = known_record();
     if (mine == nullptr || mine->part == nullptr) return nullptr;
     if constexpr (has_words) remember(*mine);
@@ -84,8 +84,8 @@ public:
   }
 
   /// Returns: the calling thread's part, attached at its first call; null while the thread ends or without memory.
-  [[nodiscard]] T* obtain() noexcept {
-    if (T* const mine = recent(); mine != nullptr) return mine;
+  [[nodiscard]] T* find_or_attach() noexcept {
+    if (T* const mine = cached(); mine != nullptr) return mine;
     expect_forks();
     record* const mine = obtain_record();
     if (mine == nullptr) return nullptr;

@@ -15,7 +15,7 @@ namespace ashlar::ASHLAR_ABI::detail {
 /// As `per_thread` for the one owner of its type, which is constant-initialised and never destroyed: without records,
 /// links and numbers. One thread-local word points to the part, or to one that is all zero:
 ///
-///     word --> empty part of all threads --obtain()--> T --end of the thread--> empty part
+///     word --> empty part of all threads --find_or_attach()--> T --end of the thread--> empty part
 ///                                           ^-- owner.begin_thread()  `-- owner.end_thread(T&)
 ///
 /// No call takes memory of malloc but `late_thread_end::enter`, after the thread has been marked as open: the malloc in
@@ -32,22 +32,22 @@ public:
   process_threads& operator=(const process_threads&) = delete;
 
   /// @{ Returns: the calling thread's part, or null.
-  [[nodiscard]] static ASHLAR_INLINE T* recent() noexcept { return mine_ != &empty_.part ? mine_ : nullptr; }
-  [[nodiscard]] static T* known() noexcept { return recent(); }
+  [[nodiscard]] static ASHLAR_INLINE T* cached() noexcept { return mine_ != &empty_.part ? mine_ : nullptr; }
+  [[nodiscard]] static T* find() noexcept { return cached(); }
   /// @}
 
   /// Returns: the calling thread's part, or the empty one, of which nothing may be changed. Complexity: a load.
-  [[nodiscard]] static ASHLAR_INLINE T* latest() noexcept {
+  [[nodiscard]] static ASHLAR_INLINE T* last_used() noexcept {
     T* const mine = mine_;
     ASHLAR_ASSUME(mine != nullptr);
     return mine;
   }
   /// Returns: true, since the thread has no part of another owner.
-  [[nodiscard]] static ASHLAR_INLINE bool is_latest() noexcept { return true; }
+  [[nodiscard]] static ASHLAR_INLINE bool is_last_used() noexcept { return true; }
 
   /// Returns: the calling thread's part, attached at its first call; null at the end of the thread or without memory.
-  [[nodiscard]] T* obtain() noexcept {
-    T* const mine = recent();
+  [[nodiscard]] T* find_or_attach() noexcept {
+    T* const mine = cached();
     return ASHLAR_LIKELY(mine != nullptr) ? mine : begin_part();
   }
 
@@ -58,7 +58,7 @@ public:
       expect_forks();
       if (!accepts()) return next;
     }
-    T* const last = recent();
+    T* const last = cached();
     mine_ = next != nullptr ? next : &empty_.part;
     return last;
   }
@@ -90,9 +90,9 @@ private:
   [[nodiscard]] ASHLAR_COLD T* begin_part() noexcept {
     expect_forks();
     if (!accepts()) return nullptr;
-    if (T* const mine = recent(); mine != nullptr) return mine;  // of a malloc inside `accepts`
+    if (T* const mine = cached(); mine != nullptr) return mine;  // of a malloc inside `accepts`
     if (T* const made = owner_.begin_thread(); made != nullptr) mine_ = made;
-    return recent();
+    return cached();
   }
 
   [[nodiscard]] bool accepts() noexcept { return state_ == state::open || (state_ == state::fresh && open()); }
@@ -110,7 +110,7 @@ private:
   }
 
   [[nodiscard]] static T* attach_none() noexcept {
-    T* const last = recent();
+    T* const last = cached();
     mine_ = &empty_.part;
     return last;
   }
@@ -138,7 +138,7 @@ private:
   mutable fork_participant at_fork_{
       .before = [](void* of, fork_step step) noexcept { self(of).owner_.before_fork(step); },
       .in_parent = [](void* of) noexcept { self(of).owner_.after_fork_in_parent(); },
-      .in_child = [](void* of) noexcept { self(of).owner_.after_fork_in_child(recent()); },
+      .in_child = [](void* of) noexcept { self(of).owner_.after_fork_in_child(cached()); },
       .self = this};
 };
 
