@@ -2,11 +2,15 @@
 // Tests of the lock between processes: it excludes, and tells of a holder that died.
 #include <ashlar/os/process_lock.hpp>
 
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <new>
 
 #include <gtest/gtest.h>
@@ -109,6 +113,39 @@ TEST_F(process_lock_test, tells_of_each_holder_that_died) {
   EXPECT_FALSE(shared_.lock.lock());
   shared_.lock.unlock();
 }
+
+#if defined(__linux__)
+// As a thread leaves the lock that is killed between its word and the mutex, on the way in or out.
+TEST_F(process_lock_test, a_thread_that_died_beside_the_mutex_is_passed_by) {
+  constexpr std::size_t word = (sizeof(::pthread_mutex_t) + 7) / 8 * 8;
+  const std::uint64_t dead = 12345;
+  std::memcpy(static_cast<std::byte*>(map_.at) + word, &dead, sizeof dead);
+  EXPECT_FALSE(shared_.lock.lock()) << "it held nothing";
+  shared_.lock.unlock();
+  EXPECT_FALSE(shared_.lock.lock()) << "at once";
+  shared_.lock.unlock();
+}
+
+TEST_F(process_lock_test, a_word_that_is_wrong_does_not_open_the_lock) {
+  constexpr std::size_t word = (sizeof(::pthread_mutex_t) + 7) / 8 * 8;
+  const pid_t holder = ::fork();
+  if (holder == 0) {
+    static_cast<void>(shared_.lock.lock());
+    const std::uint64_t none = 0;
+    std::memcpy(static_cast<std::byte*>(map_.at) + word, &none, sizeof none);
+    shared_.count = 1;
+    ::usleep(50'000);
+    shared_.count = 2;
+    shared_.lock.unlock();
+    ::_exit(0);
+  }
+  while (static_cast<volatile int&>(shared_.count) == 0) ::usleep(1000);
+  EXPECT_FALSE(shared_.lock.lock());
+  EXPECT_EQ(shared_.count, 2);
+  shared_.lock.unlock();
+  EXPECT_EQ(::waitpid(holder, nullptr, 0), holder);
+}
+#endif
 
 TEST_F(process_lock_test, knows_the_process_also_after_a_fork) {
   EXPECT_EQ(process_lock::process_id(), static_cast<unsigned>(::getpid()));
