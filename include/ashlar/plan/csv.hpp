@@ -88,7 +88,8 @@ enum class csv_column : std::uint8_t { id, lower, upper, size, alignment, gaps, 
 
 struct csv_header {
   std::vector<csv_column> columns;
-  bool inclusive = false;  // the upper end is the last moment of use
+  std::vector<std::string_view> names;  // as the file spells them
+  bool inclusive = false;               // the upper end is the last moment of use
 };
 
 [[nodiscard]] inline std::optional<csv_column> column_named(std::string_view name) noexcept {
@@ -135,6 +136,7 @@ private:
       if (*column != csv_column::ignored && has(*column))
         return fail(csv_fault::repeated_column, fields.column(), "a second column " + quoted(fields.field()));
       header_.columns.push_back(*column);
+      header_.names.push_back(fields.field());
     }
     for (const auto& [column, name] : {std::pair{csv_column::id, "id"}, std::pair{csv_column::lower, "lower"},
                                        std::pair{csv_column::upper, "upper"}, std::pair{csv_column::size, "size"}})
@@ -168,6 +170,7 @@ private:
     for (; fields.next(); ++count) {
       if (count == header_.columns.size())
         return fail(csv_fault::extra_field, fields.column(), "more fields than the header has columns");
+      field_name_ = header_.names[count];
       if (!read_field(header_.columns[count], fields)) return false;
     }
     if (count < header_.columns.size())
@@ -204,8 +207,9 @@ private:
   bool number(const csv_fields& fields, std::uint64_t& out) {
     const number_fault f = parse_number(fields.field(), out);
     if (f == number_fault::none) return true;
+    const std::string what = f == number_fault::empty ? "the field " + quoted(field_name_) : quoted(fields.field());
     return fail(f == number_fault::too_large ? csv_fault::number_too_large : csv_fault::not_a_number, fields.column(),
-                quoted(fields.field()) + std::string(describe(f)));
+                what + std::string(describe(f)));
   }
 
   bool close_end(const csv_fields& fields, std::uint64_t& end) {
@@ -287,6 +291,7 @@ private:
   bool named_ = false;                   // some name is not a number
   buffer row_;
   std::uint64_t offset_ = 0;
+  std::string_view field_name_;  // in the header
   std::string_view gaps_;
   std::size_t gaps_column_ = 0;
 };
