@@ -97,9 +97,17 @@ candidate by_path(const std::string& path) {
   return preloaded(fs::path(path).filename().string(), whole.string());
 }
 
-candidate by_name(const std::string& name) {
+std::string known_names(bool libraries) {
+  std::string all;
+  for (const known& k : table)
+    if (needs_library(k) || !libraries) all += (all.empty() ? "" : ", ") + std::string(k.name);
+  return all;
+}
+
+candidate by_name(const std::string& name, bool libraries) {
   for (const known& k : table) {
     if (name != k.name) continue;
+    if (!needs_library(k) && libraries) throw unknown_allocator(name + " cannot be preloaded: it is not a library");
     if (!needs_library(k)) return {k.name, k.stand, ""};
     if (const auto library = find_library(k)) return preloaded(k.name, *library);
     if (is_own(k)) throw std::runtime_error(name + " is missing: it belongs beside ashlar or in ../lib");
@@ -107,22 +115,23 @@ candidate by_name(const std::string& name) {
     throw std::runtime_error(fmt::format("{} is not on this machine: no {}{}", name, k.files[0], package));
   }
   throw unknown_allocator(
-      fmt::format("there is no allocator '{}'; known are {}, or the path of a library", name, known_allocators()));
+      fmt::format("there is no allocator '{}'; known are {}, or the path of a library", name, known_names(libraries)));
+}
+
+std::vector<candidate> all_named(const std::vector<std::string>& names, bool libraries) {
+  std::vector<candidate> all;
+  for (const std::string& name : names)
+    all.push_back(name.find('/') != name.npos ? by_path(name) : by_name(name, libraries));
+  return all;
 }
 
 }  // namespace
 
-std::string known_allocators() {
-  std::string all;
-  for (const known& k : table) all += (all.empty() ? "" : ", ") + std::string(k.name);
-  return all;
-}
+std::string known_allocators() { return known_names(false); }
 
-std::vector<candidate> named_candidates(const std::vector<std::string>& names) {
-  std::vector<candidate> all;
-  for (const std::string& name : names) all.push_back(name.find('/') != name.npos ? by_path(name) : by_name(name));
-  return all;
-}
+std::vector<candidate> named_candidates(const std::vector<std::string>& names) { return all_named(names, false); }
+
+std::vector<candidate> named_libraries(const std::vector<std::string>& names) { return all_named(names, true); }
 
 std::vector<candidate> installed_candidates(bool everything, std::vector<std::string>& missing) {
   std::vector<candidate> all;

@@ -22,12 +22,15 @@ struct unknown_allocator : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Returns: the names that `--with` knows, separated by commas.
+/// Returns: the names that `named_candidates` knows, separated by commas.
 [[nodiscard]] std::string known_allocators();
 
 /// Returns: the named ones; a name with a slash is the path of a library. Throws: `unknown_allocator`, or
 /// `std::runtime_error` for a missing library.
 [[nodiscard]] std::vector<candidate> named_candidates(const std::vector<std::string>& names);
+
+/// As above, of those that can be preloaded; the others are unknown.
+[[nodiscard]] std::vector<candidate> named_libraries(const std::vector<std::string>& names);
 
 /// Returns: glibc, ashlar's four and the usual rivals, or every known allocator if `all`, as far as this machine has
 /// them. Effects: puts the names of the others into `missing`.

@@ -53,8 +53,7 @@ baseline_figures baseline_of(const json& rows) {
 
 std::vector<std::string> preloadable_names(const std::vector<std::string>& names) {
   std::vector<std::string> missing, result;
-  for (const candidate& c : named_candidates(names))
-    if (c.library.empty()) throw unknown_allocator(c.name + " cannot be preloaded: it is not a library");
+  static_cast<void>(named_libraries(names));
   if (!names.empty()) return names;
   for (const candidate& c : installed_candidates(false, missing))
     if (!c.library.empty()) result.push_back(c.name);

@@ -98,8 +98,7 @@ program_side side_of(const std::string& command) {
 /// Throws: `usage_error`, or `std::runtime_error` for a program that nothing can be preloaded into, or a library that
 /// is no malloc: B would be A.
 program_side under_malloc(const std::string& malloc, const std::vector<std::string>& program) {
-  const candidate chosen = named_candidates({malloc}).front();
-  if (chosen.library.empty()) throw usage_error(chosen.name + " cannot be preloaded: it is not a library");
+  const candidate chosen = named_libraries({malloc}).front();
   program_side side = checked_under_library(chosen, program, "verify");
   expect_malloc(chosen);
   return side;

@@ -155,6 +155,8 @@ TEST_F(try_verb, mistakes) {
   EXPECT_EQ(ashlar("try " + sample(10) + " --with heap -- true"), 2);
   EXPECT_EQ(text("err"), "ashlar try: heap cannot be preloaded: it is not a library\n");
   EXPECT_EQ(ashlar("try " + sample(10) + " --with nonesuch -- true"), 2);
+  EXPECT_NE(text("err").find("; known are mimalloc, "), std::string::npos) << text("err");
+  EXPECT_EQ(text("err").find("heap"), std::string::npos) << text("err");
   EXPECT_EQ(ashlar("try " + file("no.trace") + " --with " ASHLAR_TRY_PRELOAD " -- true"), 1);
   EXPECT_EQ(try_victim("allocate", "--input /nonesuch"), 1);
   EXPECT_EQ(ashlar("try " + sample(10) + " --repetitions 6 --with " ASHLAR_TRY_PRELOAD " -- true"), 2);

@@ -230,7 +230,7 @@ TEST_F(verify_verb, mistakes) {
   complaint("--attribute -- true", 2, "--attribute needs --plan");
   complaint("-o f -- true", 2, "-o needs --attribute");
   complaint("--against mimalloc --a true --b true", 2, "--against is of no use with --a");
-  complaint("--against nonesuch -- true", 2, "there is no allocator 'nonesuch'");
+  complaint("--against nonesuch -- true", 2, "there is no allocator 'nonesuch'; known are mimalloc, ");
   complaint("--against heap -- true", 2, "heap cannot be preloaded: it is not a library\n");
   complaint("--against /nonesuch/lib.so -- true", 1, "/nonesuch/lib.so: No such file or directory\n");
   complaint("--against mimalloc --plan x --attribute -- true", 2, "--against is of no use with --attribute");
