@@ -154,7 +154,7 @@ int run(int argc, char** argv) {
   app.add_flag("--report", c.reports,
                "Print the plan's groups and sites, and what each group has served when a process ends");
   app.add_flag("--stats", c.statistics,
-               "Print a line about its memory when a process ends; --option stats=classes for more");
+               "Print a line about its memory when a process that has allocated ends; --option stats=classes for more");
   app.add_option("--option", c.options, "An option of the library, such as retain=64m; several times for several")
       ->type_name("WORD=VALUE")
       ->allow_extra_args(false)
