@@ -177,24 +177,34 @@ stack_counts stack_counts_of(const trace_inputs& inputs, const program_features&
   return counts;
 }
 
+/// Also of a C++ library that was linked statically.
+bool calls_operator_new(const call_tree& tree, site_names& names) {
+  return std::ranges::any_of(tree.nodes(), [&](const site_node& node) {
+    return node.parent == site_node::none &&
+           names.function_of(tree.frames(node.stack).front()).starts_with("operator new");
+  });
+}
+
 /// A remedy that is a class template is of no use in C.
-std::string without_cpp(const trace_inputs& inputs) {
+std::string without_cpp(const trace_inputs& inputs, const call_tree& tree, site_names& names) {
   const auto& modules = inputs.front()->modules();
   const auto is_cpp = [](const trace::mapped_module& m) {
     return m.path.find("libstdc++") != m.path.npos || m.path.find("libc++") != m.path.npos;
   };
-  if (modules.empty() || std::any_of(modules.begin(), modules.end(), is_cpp)) return "";
+  if (modules.empty() || std::any_of(modules.begin(), modules.end(), is_cpp) || calls_operator_new(tree, names))
+    return "";
   return "The program has loaded no C++ library. Where a remedy names a C++ type, C has the heaps of ashlar_malloc.h "
          "(docs/malloc-c-api.md), and plans of routes need no code.";
 }
 
-std::vector<std::string> warnings_of(const trace_inputs& inputs, const site_names& names, const program_features& p) {
+std::vector<std::string> warnings_of(const trace_inputs& inputs, const call_tree& tree, site_names& names,
+                                     const program_features& p) {
   std::vector<std::string> all;
   for (const auto& input : inputs)
     if (const std::string note = damage_note(input->info()); !note.empty())
       all.push_back(inputs.size() == 1 ? note : input->path() + ": " + note);
   std::ranges::move(names.notes(), std::back_inserter(all));
-  for (const std::string& note : {missing_stacks(stack_counts_of(inputs, p)), without_cpp(inputs)})
+  for (const std::string& note : {missing_stacks(stack_counts_of(inputs, p)), without_cpp(inputs, tree, names)})
     if (!note.empty()) all.push_back(note);
   return all;
 }
@@ -306,7 +316,7 @@ int advise(const advise_options& o) {
   for (const std::string& rule : o.rules) set_threshold(a.limits, rule);
   a.sites = choose_sites(tree, seen, names, a.limits);
   mark_equal_titles(a.sites, tree, names);
-  a.warnings = warnings_of(inputs, names, a.features);
+  a.warnings = warnings_of(inputs, tree, names, a.features);
   route_plan plan = make_plan(o, a, tree, seen, names, program_of(*inputs.front()));
   const int status = measurer.measure(a, tree, plan, o.plan, o.prefix);
   return write_outputs(o, a, tree, names, plan, history ? &*history : nullptr) ? status : exit_failure;

@@ -370,8 +370,11 @@ TEST_F(advise, a_program_without_a_cpp_library_is_shown_the_way_of_c) {
   ASSERT_EQ(ashlar("record -q --stacks 16 -o " + file("c.trace") + " -- /bin/ls -l /"), 0) << text("err");
   ASSERT_EQ(ashlar("advise " + file("c.trace")), 0) << text("err");
   EXPECT_NE(text("out").find("has loaded no C++ library"), std::string::npos) << text("out");
-  ASSERT_EQ(ashlar("advise " + recorded("class")), 0) << text("err");
-  EXPECT_EQ(text("out").find("has loaded no C++ library"), std::string::npos) << text("out");
+  ASSERT_EQ(ashlar("record -q --stacks 16 -o " + file("whole.trace") + " -- " ASHLAR_ADVISE_WHOLE), 0) << text("err");
+  for (const std::string& cpp : {recorded("class"), file("whole.trace")}) {
+    ASSERT_EQ(ashlar("advise " + cpp), 0) << text("err");
+    EXPECT_EQ(text("out").find("has loaded no C++ library"), std::string::npos) << text("out");
+  }
 }
 
 TEST_F(advise, empty_traces_and_mistakes) {
