@@ -116,10 +116,12 @@ private:
     for (const std::size_t i : numbers) tell(i, found);
   }
 
-  /// What is never freed but for a few stays a leak, or a decision.
+  /// What is never freed but for a few stays a leak, or a decision. A site that has no remedy alone gets that of all:
+  /// its blocks too go where the call frees them.
   void tell(std::size_t site, const common_remedy& found) {
     advised_site& s = sites_[site];
-    if (!changes_free(s.rule->proposes)) return;
+    const bool serves_all = found.rule != nullptr && changes_free(found.rule->proposes);
+    if (s.rule->proposes == remedy::nothing ? !serves_all : !changes_free(s.rule->proposes)) return;
     const std::string shared = shared_text(site, called_);
     const std::string for_all = shared + ": this remedy is for all of them";
     if (found.rule == nullptr || s.rule->proposes == remedy::region) s.evidence += "; " + for_all;

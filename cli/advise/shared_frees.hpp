@@ -21,9 +21,9 @@ namespace ashlar::cli {
 using owner_finder = std::function<std::pair<std::string, double>(std::uint32_t node)>;
 
 /// Effects: a site whose remedy changes how its blocks are freed keeps it if no other site's blocks are freed by the
-/// same call, or if these have the same remedy; else all of them get one that serves all, or none. Its evidence names
-/// them. Two calls are the same if they stand in one line, and so do the calls of their functions. Complexity: O(pairs
-/// of stacks of birth and death), and the names of stacks of death.
+/// same call, or if these have the same remedy; else all of them, also those without one alone, get one that serves
+/// all, or none. Its evidence names them. Two calls are the same if they stand in one line, and so do the calls of
+/// their functions. Complexity: O(pairs of stacks of birth and death), and the names of stacks of death.
 void join_shared_frees(std::vector<advised_site>& sites, const call_tree& tree, const site_observer& seen,
                        site_names& names, const owner_finder& owner_of, const advice_limits& limits);
 

@@ -141,6 +141,12 @@ TEST_F(advise, sites_with_a_common_free_get_a_pool_that_serves_both) {
   EXPECT_NE(text("out").find("a pool of 40 B cells"), std::string::npos) << text("out");
 }
 
+TEST_F(advise, a_site_with_few_objects_has_the_pool_of_those_that_its_free_frees_too) {
+  const json all = advice(recorded("rare_text"));
+  EXPECT_EQ(proposals(all).size(), 3U) << text("out");
+  EXPECT_EQ(at_line(all, marked_line("rare_text"))["remedy"], "pool") << text("out");
+}
+
 TEST_F(advise, a_free_that_its_callers_tell_apart_keeps_the_remedy_and_is_named) {
   const auto found = proposals(advice(recorded("free_wrapper")));
   ASSERT_EQ(found.size(), 1U) << text("out");

@@ -38,6 +38,13 @@ PLANTED char* short_text_too() {
   return p;
 }
 
+/// Too rare for a remedy of its own.
+PLANTED char* rare_text() {
+  auto* p = static_cast<char*>(malloc(40));  // here: rare_text
+  use(p);
+  return p;
+}
+
 /// Not by a tail call, which leaves no frame.
 PLANTED void checked_free(void* p) {
   free(p);
@@ -55,6 +62,12 @@ int values_mode(char* (*first)(), char* (*second)()) {
 
 int shared_free_mode() { return values_mode(short_text, long_text); }
 int one_pool_mode() { return values_mode(short_text, short_text_too); }
+
+char* short_or_rare_text() {
+  static int texts = 0;
+  return ++texts <= 5 ? rare_text() : short_text_too();
+}
+int rare_text_mode() { return values_mode(short_text, short_or_rare_text); }
 
 /// The same sites, told apart by the callers of one function that frees both.
 int free_wrapper_mode() {

@@ -363,6 +363,7 @@ constexpr mode modes[] = {
     {"wrapper", wrapper_mode},
     {"shared_free", shared_free_mode},
     {"one_pool", one_pool_mode},
+    {"rare_text", rare_text_mode},
     {"free_wrapper", free_wrapper_mode},
     {"innocent", innocent_mode},
     {"mixed", mixed_mode},
