@@ -140,7 +140,6 @@ void add(site_group& group, std::uint32_t node, const site_features& f) {
   group.long_objects += outlives_caches(f);
   group.peak_bytes += f.peak_bytes;
   group.left_bytes += f.at_last_birth.live.bytes;
-  group.left_held_bytes += f.at_last_birth.arena_bytes;
   group.excess_bytes += group.cell_bytes != 0 ? routed_pool(f).held_bytes : f.arena.peak_excess_bytes();
 }
 
@@ -158,9 +157,47 @@ site_kind kind_of(const site_features& f, std::uint64_t traces, const advice_lim
   return kind;
 }
 
-/// Returns: the group of the kind, or a new one.
-site_group& group_of(const site_kind& kind, std::vector<std::pair<site_kind, site_group>>& groups) {
-  const auto found = std::ranges::find_if(groups, [&](const auto& each) { return are_alike(each.first, kind); });
+using site_nodes = std::vector<std::uint32_t>;
+
+/// Returns: the bytes of the most chunks of the sites, if they share an arena.
+std::uint64_t shared_peak_bytes(const site_nodes& nodes, const site_observer& seen) {
+  std::uint64_t bytes = 0;
+  for (const std::uint32_t node : nodes) bytes += seen.of(node).arena.peak_held_bytes();
+  return bytes;
+}
+
+/// Returns: the bytes of the chunks that are kept after the last birth if the sites share an arena, summed over the
+/// traces. The others' objects lie between those of a site, so that its chunk becomes several; each object keeps one at
+/// most.
+std::uint64_t shared_left_bytes(const site_nodes& nodes, const site_observer& seen) {
+  const auto all = static_cast<double>(shared_peak_bytes(nodes, seen));
+  double kept = 0;
+  for (const std::uint32_t node : nodes) {
+    const site_ending& left = seen.of(node).at_last_birth;
+    if (left.arena_bytes == 0) continue;
+    const auto alone = static_cast<double>(left.arena_bytes);
+    const double shared = alone * all / static_cast<double>(seen.of(node).arena.peak_held_bytes());
+    const auto one_each = static_cast<double>(left.live.objects * counted_arena_model::chunk_bytes);
+    kept += std::max(alone, std::min(shared, one_each));
+  }
+  return static_cast<std::uint64_t>(std::min(kept, all * static_cast<double>(seen.program().traces)));
+}
+
+/// Returns: whether a sixteenth of the group's chunks would be kept because a site shares them. What is left of a batch
+/// that is not over, after others, may die yet.
+bool would_pin(const site_group& group, std::uint32_t node, const site_observer& seen) {
+  if (seen.of(node).at_last_birth.epochs != 0) return false;
+  site_nodes all = group.nodes;
+  all.push_back(node);
+  const std::uint64_t apart = shared_left_bytes(group.nodes, seen) + shared_left_bytes({node}, seen);
+  return shared_left_bytes(all, seen) >= apart + shared_peak_bytes(all, seen) * seen.program().traces / 16;
+}
+
+/// Returns: the group of the kind that the site may join, or a new one.
+site_group& group_of(const site_kind& kind, std::uint32_t node, const site_observer& seen,
+                     std::vector<std::pair<site_kind, site_group>>& groups) {
+  const auto found = std::ranges::find_if(
+      groups, [&](const auto& each) { return are_alike(each.first, kind) && !would_pin(each.second, node, seen); });
   if (found != groups.end()) return found->second;
   site_group& added = groups.emplace_back(kind, site_group()).second;
   added.cell_bytes = kind.cell_bytes;
@@ -175,15 +212,17 @@ site_groups group_sites(const call_tree& tree, const site_observer& seen, const 
   std::vector<std::pair<site_kind, site_group>> by_kind;
   for (const std::uint32_t node : site_picker(tree, seen, limits).all(found.ungrouped)) {
     const site_kind kind = kind_of(seen.of(node), std::max<std::uint64_t>(seen.program().traces, 1), limits);
-    add(group_of(kind, by_kind), node, seen.of(node));
+    add(group_of(kind, node, seen, by_kind), node, seen.of(node));
   }
   const auto leave = [&found](const site_group& group, const char* obstacle) {
     for (const std::uint32_t node : group.nodes) found.ungrouped.push_back({node, obstacle});
   };
-  for (auto& [kind, group] : by_kind)
+  for (auto& [kind, group] : by_kind) {
+    group.left_held_bytes = shared_left_bytes(group.nodes, seen);
     if (group.peak_bytes >= least_group_bytes && group.objects >= least_group_objects)
       found.groups.push_back(std::move(group));
     else leave(group, too_small);
+  }
   std::ranges::stable_sort(found.groups, std::greater(), &site_group::peak_bytes);
   for (; found.groups.size() > most_groups; found.groups.pop_back())
     leave(found.groups.back(), "the plan is full of larger groups");

@@ -21,8 +21,8 @@ struct site_group {
   std::uint64_t long_objects = 0;     ///< Of them those that outlive `short_life_bytes` of allocations.
   std::uint64_t peak_bytes = 0;       ///< Most live bytes of each site, added up.
   std::uint64_t excess_bytes = 0;     ///< Most bytes held beyond the live ones, by simulation.
-  std::uint64_t left_bytes = 0;       ///< Live after the last birth of each trace, and held for them by simulation:
-  std::uint64_t left_held_bytes = 0;  ///< Chunks of an arena for each site.
+  std::uint64_t left_bytes = 0;       ///< Live after the last birth of each trace.
+  std::uint64_t left_held_bytes = 0;  ///< The chunks that these keep: by simulation of each site, and at most of all.
 };
 
 /// What dies before the program has allocated that many further bytes is short-lived: its block comes from the process
@@ -49,7 +49,8 @@ struct site_groups {
 /// Returns: the groups, and the sites without one though `group_obstacle` has none, unless their chains are longer than
 /// `most_routed_depth`. A site is one return address, or a longer chain where
 /// the callers' objects have other lifetimes; its objects are long-lived. Sites with cells of one size that live alike
-/// share a pool; sites of several sizes that die in batches share an arena. No site shares with one that it outlives.
+/// share a pool; sites of several sizes that die in batches share an arena. No site shares with one that it outlives,
+/// or whose chunks few of its objects would keep.
 [[nodiscard]] site_groups group_sites(const call_tree& tree, const site_observer& seen, const advice_limits& limits);
 
 }  // namespace ashlar::cli

@@ -12,6 +12,7 @@
 
 #include "cli/advise/advice.hpp"
 #include "cli/advise/grouping.hpp"
+#include "cli/advise/models.hpp"
 #include "cli/tests/advise/scene.hpp"
 
 namespace {
@@ -321,6 +322,54 @@ TEST(advise_plan, no_site_shares_a_group_with_one_that_it_outlives) {
       EXPECT_EQ(*std::ranges::max_element(sizes), rows[i].together ? 2U : 1U)
           << "row " << i << (varied ? " of several sizes" : "");
     }
+}
+
+/// Effects: builds 16,000 objects of both stacks in turn and frees them, but for one of the second in `kept_one_of`;
+/// these die at the exit, after a few births of `other`.
+void play_survivors(scene& s, const std::vector<std::uint32_t>& stacks, std::uint32_t other, bool varied,
+                    std::size_t kept_one_of) {
+  std::vector<std::uint64_t> live;
+  for (std::uint64_t i = 0; i < 16'000; ++i)
+    for (const std::uint32_t stack : stacks) live.push_back(s.allocate(varied ? 40 + i % 5 * 16 : 48, stack));
+  const auto is_kept = [kept_one_of](std::size_t i) { return i % (2 * kept_one_of) == 1; };
+  for (std::size_t i = 0; i < live.size(); ++i)
+    if (!is_kept(i)) s.free(live[i]);
+  for (int i = 0; i < 100; ++i) s.free(s.allocate(700, other));
+  for (std::size_t i = 0; i < live.size(); ++i)
+    if (is_kept(i)) s.free(live[i]);
+}
+
+TEST(advise_plan, few_survivors_that_keep_most_chunks_share_them_with_no_other_site) {
+  for (const bool varied : {false, true})
+    for (const std::size_t kept_one_of : {100U, 16'000U}) {
+      scene s;
+      const auto dies = s.stack({0x1100}), stays = s.stack({0x1200});
+      play_survivors(s, {dies, stays}, s.stack({0x1300}), varied, kept_one_of);
+      s.play();
+      const site_groups found = group_sites(s.tree, s.seen(), {});
+      EXPECT_EQ(found.groups.size(), kept_one_of == 100 ? 2U : 1U)
+          << kept_one_of << (varied ? " of several sizes" : "");
+      std::uint64_t held = 0;
+      for (const site_group& group : found.groups) held += group.left_held_bytes;
+      EXPECT_EQ(held, s.site(dies).at_last_birth.arena_bytes + s.site(stays).at_last_birth.arena_bytes) << kept_one_of;
+    }
+}
+
+TEST(advise_plan, what_survivors_keep_of_shared_chunks_is_counted) {
+  scene s;
+  const std::vector<std::uint32_t> stacks = {s.stack({0x1100}), s.stack({0x1200}), s.stack({0x1300})};
+  std::vector<std::uint64_t> live;  // alone the first site would have one chunk
+  for (std::size_t i = 0; i < 64'000; ++i) live.push_back(s.allocate(48, stacks[i % 64 == 0 ? 0 : 1]));
+  for (std::size_t i = 0; i < live.size(); ++i)
+    if (i % 24'000 != 0) s.free(live[i]);
+  for (int i = 0; i < 100; ++i) s.free(s.allocate(700, stacks[2]));
+  for (std::size_t i = 0; i < live.size(); i += 24'000) s.free(live[i]);
+  s.play();
+  const site_groups found = group_sites(s.tree, s.seen(), {});
+  ASSERT_EQ(found.groups.size(), 1U);
+  EXPECT_EQ(found.groups[0].nodes.size(), 2U);
+  EXPECT_EQ(s.site(stacks[0]).at_last_birth.arena_bytes, counted_arena_model::chunk_bytes);
+  EXPECT_EQ(found.groups[0].left_held_bytes, 4 * counted_arena_model::chunk_bytes) << "three, and the one being filled";
 }
 
 }  // namespace
