@@ -59,9 +59,9 @@ TEST(extent_windows, use_the_wider_of_two_tables) {
   all.remember(place(10), 3 * window_bytes, window_bytes, false);
   EXPECT_EQ(all.replace_table({one.data(), sizeof one}).bytes, 0u) << "the first windows were inside";
   EXPECT_EQ(all.table_bytes(), sizeof one);
-  EXPECT_EQ(all.replace_table({other.data(), sizeof other}).slots, other.data()) << "no wider than the present one";
+  EXPECT_EQ(all.replace_table({other.data(), sizeof other}).entries, other.data()) << "no wider than the present one";
   EXPECT_TRUE(all.find(place(12)) != nullptr && all.invariant());
-  EXPECT_EQ(all.forget_all().slots, one.data());
+  EXPECT_EQ(all.forget_all().entries, one.data());
   EXPECT_TRUE(all.table_bytes() == 0 && all.held_bytes() == 0 && all.find(place(12)) == nullptr);
 }
 

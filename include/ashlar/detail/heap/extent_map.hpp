@@ -117,8 +117,8 @@ private:
   }
 
   static void* give_table_to_upstream(extent_table& table, const window&, std::size_t bytes,
-                                      std::uintptr_t slots) noexcept {
-    return of(table).upstream_.deallocate(reinterpret_cast<void*>(slots), bytes, alignof(window)), nullptr;
+                                      std::uintptr_t entries) noexcept {
+    return of(table).upstream_.deallocate(reinterpret_cast<void*>(entries), bytes, alignof(window)), nullptr;
   }
 
   [[nodiscard]] static void* expand_in_upstream(extent_table& table, const window& extent, std::size_t bytes,

@@ -279,7 +279,7 @@ private:
   }
 
   void give_table(table gone) noexcept {
-    if (gone.bytes != 0) static_cast<void>(call(calls_->give_table, kinds[0], gone.bytes, address_of(gone.slots)));
+    if (gone.bytes != 0) static_cast<void>(call(calls_->give_table, kinds[0], gone.bytes, address_of(gone.entries)));
   }
 
   // Returns: whether memory may have come back: spare extents, and what other threads are giving back.

@@ -49,7 +49,7 @@ public:
 
   [[nodiscard]] std::size_t held_bytes() const noexcept { return held_bytes_; }
   [[nodiscard]] std::size_t table_bytes() const noexcept {
-    return map_.slots() != first_ ? map_.capacity() * sizeof(window) : 0;
+    return map_.entries() != first_ ? map_.capacity() * sizeof(window) : 0;
   }
 
   /// Complexity: O(windows).
@@ -84,7 +84,7 @@ protected:
 
   /// A table, or none.
   struct table {
-    window* slots = nullptr;
+    window* entries = nullptr;
     std::size_t bytes = 0;
   };
   /// Effects: uses another table if it is the wider one. Returns: the one that is not in use.
@@ -92,7 +92,7 @@ protected:
     if (wide.bytes <= map_.capacity() * sizeof(window)) return wide;
     const std::size_t were = table_bytes();
     const heap_registration_if_checked::change moving(registration_.lock());
-    return {map_.move_to(wide.slots, wide.bytes / sizeof(window)), were};
+    return {map_.move_to(wide.entries, wide.bytes / sizeof(window)), were};
   }
 
   /// Effects: promises room that is there to windows of which a call decides; `0 - windows` takes it back.
@@ -118,7 +118,7 @@ protected:
   }
   /// Effects: forgets all extents. Returns: the table, no longer in use.
   [[nodiscard]] table forget_all() noexcept {
-    const table gone{map_.slots(), table_bytes()};
+    const table gone{map_.entries(), table_bytes()};
     recent_.clear();
     const heap_registration_if_checked::change leaving(registration_.lock());
     map_ = {};

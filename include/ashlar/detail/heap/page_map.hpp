@@ -114,7 +114,7 @@ public:
       if (slots_[i].at != 0) f(std::as_const(slots_[i]));
   }
 
-  [[nodiscard]] window* slots() const noexcept { return slots_; }
+  [[nodiscard]] window* entries() const noexcept { return slots_; }
   [[nodiscard]] std::size_t count() const noexcept { return count_; }
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
 
