@@ -78,9 +78,11 @@ public:
   }
 
   void join(const owner_finder& owner_of) {
-    for (const auto& [identity, freed] : called_)
-      for (const auto& [site, objects] : freed.objects)
-        if (const std::size_t first = freed.objects.begin()->first; are_apart(first, site)) joined_.join(site, first);
+    for (const auto& [identity, freed] : called_) {
+      const auto one = std::ranges::find_if(freed.objects, [&](auto& of) { return !has_container(sites_[of.first]); });
+      if (one == freed.objects.end()) continue;
+      for (const auto& [site, objects] : freed.objects) joined_.join(site, one->first);
+    }
     std::map<std::size_t, std::vector<std::size_t>> together;
     for (std::size_t i = 0; i < sites_.size(); ++i) together[joined_.root(i)].push_back(i);
     for (const auto& [root, all] : together)
@@ -89,7 +91,8 @@ public:
   }
 
 private:
-  /// Returns: whether one of the two may stay as it is while the other changes.
+  /// Returns: whether one of the two may stay as it is while the other changes. A call that frees blocks of a site
+  /// without a container therefore joins all of its sites.
   [[nodiscard]] bool are_apart(std::size_t a, std::size_t b) const {
     return a != b && !(has_container(sites_[a]) && has_container(sites_[b]));
   }
