@@ -259,7 +259,7 @@ TEST_F(written_blocks, the_last_words) {
                            "0x*, resource 0x*, expected 41, got 42");
   ASHLAR_EXPECT_LAST_WORDS(heap_.deallocate(p, 41, 64),
                            "ashlar: size_mismatch: freed a block with another alignment than it was allocated with, "
-                           "pointer 0x*, resource 0x*, block of 48 bytes, alignment 64, got 41");
+                           "pointer 0x*, resource 0x*, size 41, block of 48 bytes, alignment 64");
   heap_.deallocate(p, 41);
   p[8] ^= std::byte{1};
   ASHLAR_EXPECT_LAST_WORDS(heap_.release(), "ashlar: corrupt_link: a free block was written to, pointer 0x*, resource "

@@ -57,7 +57,7 @@ public:
   ASHLAR_NOINLINE void expect(void* p, std::size_t bytes, std::size_t alignment,
                               std::size_t size_class) const noexcept {
     expect_size(p, bytes, alignment, size_class);
-    if (ASHLAR_UNLIKELY(!is_aligned(p, alignment))) report_extent(p, use_.alignment, bytes, alignment);
+    if (ASHLAR_UNLIKELY(!is_aligned(p, alignment))) report_alignment(p, bytes, alignment);
   }
 
   /// Effects: reports an address that is not a live block, except null. A cell is no longer live afterwards.
@@ -152,7 +152,7 @@ private:
       if (at_least_one_byte(bytes) != exact) report_size(p, exact, bytes);
     }
     if (ASHLAR_LIKELY(is_size_of(p, held, bytes, size_class))) return;
-    report_extent(p, checking_level >= checking::hardened ? use_.alignment : use_.size, bytes, alignment);
+    report_extent(p, bytes, alignment);
   }
 
   [[nodiscard]] static bool is_size_of(void* p, std::size_t held, std::size_t bytes, std::size_t size_class) noexcept {
@@ -225,11 +225,22 @@ private:
             .got = got});
   }
 
-  // What the caller gave, and what the block has: the size of its allocation is not kept, or not wrong.
-  [[noreturn]] ASHLAR_COLD void report_extent(void* p, const char* what, std::size_t bytes,
-                                              std::size_t alignment) const noexcept {
+  // What the caller gave, and what the block has; the alignment of its allocation is not kept.
+  [[noreturn]] ASHLAR_COLD void report_alignment(void* p, std::size_t bytes, std::size_t alignment) const noexcept {
     report({.kind = fault::size_mismatch,
-            .what = what,
+            .what = use_.alignment,
+            .pointer = p,
+            .resource = heap_,
+            .size = bytes,
+            .block_bytes = size_of(p),
+            .alignment = alignment});
+  }
+
+  // The same where the size of the allocation is not kept, so that either may be wrong.
+  [[noreturn]] ASHLAR_COLD void report_extent(void* p, std::size_t bytes, std::size_t alignment) const noexcept {
+    if constexpr (checking_level >= checking::hardened) report_alignment(p, bytes, alignment);
+    report({.kind = fault::size_mismatch,
+            .what = use_.size,
             .pointer = p,
             .resource = heap_,
             .got = bytes,
