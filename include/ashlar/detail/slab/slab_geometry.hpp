@@ -46,9 +46,8 @@ public:
       : cell_bytes_(static_cast<std::uint32_t>(shape.cell_bytes)),
         slab_bytes_(static_cast<std::uint32_t>(shape.slab_bytes)),
         step_(static_cast<std::uint32_t>(detail::max(line_bytes, shape.cell_alignment))),
-        cell_alignment_(static_cast<std::uint32_t>(shape.cell_alignment)),
-        slab_shift_(static_cast<std::uint32_t>(log2_of(slab_bytes_))), stride_(shape),
-        inverse_(static_cast<std::uint32_t>(cell_stride())) {
+        cell_alignment_(static_cast<std::uint32_t>(shape.cell_alignment)), slab_shift_(log2_of(slab_bytes_)),
+        stride_(shape), inverse_(static_cast<std::uint32_t>(cell_stride())) {
     set_words(shape, bitmap_words(shape, cell_stride()));
     if (capacity_behind(0) > words_ * 64) set_words(shape, words_ + 1);
     colour_mask_ = static_cast<std::uint32_t>(colours(shape.slab_bytes / 128 / step_) - 1);

@@ -7,8 +7,8 @@
 #include <ashlar/base/config.hpp>
 
 #if defined(__GNUC__) || defined(__clang__)
-#define ASHLAR_LIKELY(condition) __builtin_expect(static_cast<bool>(condition), 1)
-#define ASHLAR_UNLIKELY(condition) __builtin_expect(static_cast<bool>(condition), 0)
+#define ASHLAR_LIKELY(condition) __builtin_expect(!!(condition), 1)
+#define ASHLAR_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 #if defined(__clang__) && defined(ASHLAR_FOR_SIZE)
 #define ASHLAR_COLD __attribute__((cold, noinline, minsize))
 #else
@@ -72,7 +72,7 @@
 
 // A condition that the compiler may assume without a test.
 #if defined(__GNUC__) || defined(__clang__)
-#define ASHLAR_ASSUME(condition) (static_cast<bool>(condition) ? static_cast<void>(0) : __builtin_unreachable())
+#define ASHLAR_ASSUME(condition) ((condition) ? static_cast<void>(0) : __builtin_unreachable())
 #else
 #define ASHLAR_ASSUME(condition) __assume(condition)
 #endif

@@ -31,7 +31,7 @@ struct frame_walk {
 inline _Unwind_Reason_Code keep_frame(_Unwind_Context* context, void* argument) noexcept {
   auto& walk = *static_cast<frame_walk*>(argument);
   // The unwinder returns addresses as numbers.
-  const auto* const at = reinterpret_cast<const void*>(static_cast<std::uintptr_t>(_Unwind_GetIP(context)));
+  const auto* const at = reinterpret_cast<const void*>(_Unwind_GetIP(context));
   if (at == walk.from) walk.from = nullptr;
   if (walk.from == nullptr && at != nullptr) walk.to[walk.found++] = at;
   return walk.found == walk.to.size() ? _URC_END_OF_STACK : _URC_NO_REASON;
