@@ -12,6 +12,7 @@
 #include <ashlar/base/block.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/detail/heap/heap_registry.hpp>
+#include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/heap/heap.hpp>
 #include <ashlar/heap/local_heap.hpp>
 #include <ashlar/heap/owner_heap.hpp>
@@ -22,6 +23,7 @@
 namespace {
 
 using ashlar::local_heap;
+using ashlar::detail::extent_at;
 using ashlar::detail::heap_registry;
 using ashlar::detail::page_map;
 using ashlar::detail::process_heaps;
@@ -41,17 +43,17 @@ TEST(heap_registry, finds_the_innermost_or_none) {
   registered_heap lines[2];
   lines[0].heap = &outer, lines[0].windows = &outer;
   lines[1].heap = &inner, lines[1].windows = &inner;
-  EXPECT_EQ(registry.find(at), nullptr);
+  EXPECT_EQ(registry.find(extent_at{at}), nullptr);
   registry.enter(lines[1]);
   registry.enter(lines[0]);
-  EXPECT_EQ(registry.find(at + 5), &outer);
-  EXPECT_EQ(registry.find(at + window_bytes + 5), &inner);
-  EXPECT_EQ(registry.find(at - 1), nullptr);
-  EXPECT_EQ(registry.find(at + 2 * window_bytes), nullptr);
+  EXPECT_EQ(registry.find(extent_at{at + 5}), &outer);
+  EXPECT_EQ(registry.find(extent_at{at + window_bytes + 5}), &inner);
+  EXPECT_EQ(registry.find(extent_at{at - 1}), nullptr);
+  EXPECT_EQ(registry.find(extent_at{at + 2 * window_bytes}), nullptr);
   registry.leave(lines[1]);
-  EXPECT_EQ(registry.find(at + window_bytes + 5), &outer);
+  EXPECT_EQ(registry.find(extent_at{at + window_bytes + 5}), &outer);
   registry.leave(lines[0]);
-  EXPECT_EQ(registry.find(at), nullptr);
+  EXPECT_EQ(registry.find(extent_at{at}), nullptr);
 }
 
 TEST(heap_registry, heaps_are_in_it_from_their_first_block_to_their_end) {
@@ -60,14 +62,14 @@ TEST(heap_registry, heaps_are_in_it_from_their_first_block_to_their_end) {
   {
     local_heap<> heap, other;
     p = heap.allocate(5'000'000);
-    EXPECT_EQ(process_heaps.find(p), &heap);
-    EXPECT_EQ(process_heaps.find(other.allocate(1)), &other);
+    EXPECT_EQ(process_heaps.find(extent_at{p}), &heap);
+    EXPECT_EQ(process_heaps.find(extent_at{other.allocate(1)}), &other);
     heap.release();
-    EXPECT_EQ(process_heaps.find(p), nullptr);
+    EXPECT_EQ(process_heaps.find(extent_at{p}), nullptr);
     p = heap.allocate(24);
-    EXPECT_TRUE(ashlar_test::child_does([&] { return process_heaps.find(p) == &heap; }));
+    EXPECT_TRUE(ashlar_test::child_does([&] { return process_heaps.find(extent_at{p}) == &heap; }));
   }
-  EXPECT_EQ(process_heaps.find(p), nullptr);
+  EXPECT_EQ(process_heaps.find(extent_at{p}), nullptr);
 }
 
 TEST(heap_registry, others_look_while_a_heap_changes) {
@@ -84,7 +86,7 @@ TEST(heap_registry, others_look_while_a_heap_changes) {
     }
     is_done = true;
   });
-  while (!is_done) ASSERT_EQ(process_heaps.find(p), &mine);
+  while (!is_done) ASSERT_EQ(process_heaps.find(extent_at{p}), &mine);
   changing.join();
 }
 
@@ -103,7 +105,7 @@ TEST(heap_registry, a_heap_of_several_threads_has_one_name) {
   void *small = nullptr, *run = nullptr;
   std::thread([&] { small = all.allocate(100), run = all.allocate(100'000); }).join();
   void* const huge = all.allocate(9'000'000);
-  for (void* const p : {small, run, huge, all.allocate(20)}) EXPECT_EQ(process_heaps.find(p), &all);
+  for (void* const p : {small, run, huge, all.allocate(20)}) EXPECT_EQ(process_heaps.find(extent_at{p}), &all);
   const auto ends = ::testing::ExitedWithCode(7);
   const auto with = [](const void* name, const void* owner, auto&& f) { expect_named(name, owner), f(); };
   int local = 0;

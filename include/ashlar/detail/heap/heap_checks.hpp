@@ -205,7 +205,7 @@ private:
               .resource = heap_,
               .owner = cell.owner,
               .size = cell.cell_bytes});
-    if (const void* const owner = process_heaps.find(p); owner != nullptr && owner != heap_)
+    if (const void* const owner = process_heaps.find(extent_at{p}); owner != nullptr && owner != heap_)
       report({.kind = fault::wrong_pool, .what = use_.of_other_heap, .pointer = p, .resource = heap_, .owner = owner});
     report_at(p, fault::invalid_free, use_.foreign);
   }

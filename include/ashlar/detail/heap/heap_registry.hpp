@@ -2,15 +2,17 @@
 // The registry of all heaps of the process from level checked on: it finds the owner of an address without reading it.
 #pragma once
 
+#include <cstddef>
 #include <type_traits>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
-#include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/support/list.hpp>
 #include <ashlar/detail/thread/fork.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
+
+class page_map;
 
 /// The entry of a heap. It lies in the heap, so that the registry allocates nothing.
 struct registered_heap : list_node<registered_heap> {
@@ -37,16 +39,17 @@ public:
     heaps_.erase(&line);
   }
 
-  /// Returns: the heap with memory at `p`, or null. If heaps are nested, it is the one with the smallest extent. `p` is
-  /// not read.
-  [[nodiscard]] const void* find(const void* p) const noexcept {
+  /// Returns: the heap with memory at an address, or null: of nested ones the one with the smallest extent there.
+  /// `bytes_in(windows)`: the bytes of the extent of a heap, as `extent_at`.
+  template <class F>
+  [[nodiscard]] const void* find(F bytes_in) const noexcept {
     const check_scope<spin_lock> held(lock_);
-    const window* innermost = nullptr;
+    std::size_t least = 0;
     const void* owner = nullptr;
     for (const registered_heap* line = heaps_.front(); line != nullptr; line = line->next) {
-      const window* const found = line->windows->find(p);
-      if (found == nullptr || (innermost != nullptr && innermost->bytes() <= found->bytes())) continue;
-      innermost = found;
+      const std::size_t bytes = bytes_in(*line->windows);
+      if (bytes == 0 || (owner != nullptr && least <= bytes)) continue;
+      least = bytes;
       owner = line->heap;
     }
     return owner;

@@ -186,4 +186,14 @@ public:
 using recent_segments_if_checked =
     std::conditional_t<checking_level >= checking::checked, recent_segments, no_recent_segments>;
 
+/// The bytes of the extent at `p` in one of several maps; 0: none is there. `p` is not read.
+struct extent_at {
+  const void* p;
+
+  [[nodiscard]] std::size_t operator()(const page_map& windows) const noexcept {
+    const window* const found = windows.find(p);
+    return found != nullptr ? found->bytes() : 0;
+  }
+};
+
 }  // namespace ashlar::ASHLAR_ABI::detail

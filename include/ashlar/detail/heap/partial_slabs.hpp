@@ -10,7 +10,6 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/heap/block_canary.hpp>
-#include <ashlar/detail/heap/exact_sizes.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/span_header.hpp>
 #include <ashlar/detail/slab/cell_batch.hpp>
@@ -67,7 +66,6 @@ struct partial_slabs {
     span_header& slab = is_random ? any(random.next()) : *slabs;
     batch = is_random ? slab_view(slab).take_batch(random.next()) : slab_view(slab).take_batch();
     cell_bytes = slab.cell_bytes;
-    if constexpr (is_random) sizes.begin_at(sizes_in(slab) + slab.index_of(batch.base));
     return slab;
   }
 

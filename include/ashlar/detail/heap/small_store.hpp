@@ -315,6 +315,7 @@ private:
     give_freed(size_class);  // as a rule cells of the last batch, which stay together
     if (at.slabs == nullptr && !add_slab(size_class, cache)) return false;
     span_header& slab = at.take_batch(random_);
+    if constexpr (is_random) at.sizes.begin_at(sizes_in(slab) + slab.index_of(at.batch.base));
     free_bytes_ -= count_bits(at.batch.mask) * slab.cell_bytes;
     dropped_.use_again(slab);
     if (slab.free == 0) at.remove(slab);
