@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of calls that are made without the lock around them: what other threads, refused requests and forks meet.
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <future>
 #include <mutex>
@@ -90,6 +92,38 @@ TEST(unlocked_calls, are_waited_for_by_a_request_that_is_refused) {
     may_end.set_value();
     EXPECT_TRUE(calls.wait_for_others());
     EXPECT_FALSE(calls.wait_for_others());
+  });
+}
+
+TEST(unlocked_calls, are_waited_for_whoever_else_waits) {
+  unlocked_calls calls;
+  spin_lock lock;
+  calls.share(lock);
+  meet(calls, lock, [&](std::promise<void>& may_end) {
+    std::atomic<int> over = 0;
+    const auto request = [&] {
+      const std::lock_guard held(lock);
+      static_cast<void>(calls.wait_for_others());
+      ++over;
+    };
+    std::thread one(request), two(request);
+    std::thread forking([&] { calls.begin_fork(), ++over, calls.end_fork(); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_EQ(over, 0);
+    may_end.set_value();
+    one.join(), two.join(), forking.join();
+  });
+}
+
+TEST(unlocked_calls, are_not_waited_for_within_a_scope_that_keeps_the_lock) {
+  unlocked_calls calls;
+  spin_lock lock;
+  calls.share(lock);
+  meet(calls, lock, [&](std::promise<void>& may_end) {
+    const std::lock_guard held(lock);
+    const unlocked_calls::locked_scope around(calls);
+    EXPECT_FALSE(calls.wait_for_others());
+    may_end.set_value();
   });
 }
 
