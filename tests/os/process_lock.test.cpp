@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstring>
 #include <new>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -34,6 +35,10 @@ protected:
   ashlar_test::shared_file file_{4096};
   ashlar_test::shared_mapping map_{file_, 4096};
   guarded& shared_ = *::new (map_.at) guarded;
+
+  [[nodiscard]] std::byte* word_of_holder() const {
+    return static_cast<std::byte*>(map_.at) + (sizeof(::pthread_mutex_t) + 7) / 8 * 8;
+  }
 };
 
 TEST_F(process_lock_test, counts_of_two_processes_add_up) {
@@ -117,9 +122,8 @@ TEST_F(process_lock_test, tells_of_each_holder_that_died) {
 #if defined(__linux__)
 // As a thread leaves the lock that is killed between its word and the mutex, on the way in or out.
 TEST_F(process_lock_test, a_thread_that_died_beside_the_mutex_is_passed_by) {
-  constexpr std::size_t word = (sizeof(::pthread_mutex_t) + 7) / 8 * 8;
   const std::uint64_t dead = 12345;
-  std::memcpy(static_cast<std::byte*>(map_.at) + word, &dead, sizeof dead);
+  std::memcpy(word_of_holder(), &dead, sizeof dead);
   EXPECT_FALSE(shared_.lock.lock()) << "it held nothing";
   shared_.lock.unlock();
   EXPECT_FALSE(shared_.lock.lock()) << "at once";
@@ -127,12 +131,11 @@ TEST_F(process_lock_test, a_thread_that_died_beside_the_mutex_is_passed_by) {
 }
 
 TEST_F(process_lock_test, a_word_that_is_wrong_does_not_open_the_lock) {
-  constexpr std::size_t word = (sizeof(::pthread_mutex_t) + 7) / 8 * 8;
   const pid_t holder = ::fork();
   if (holder == 0) {
     static_cast<void>(shared_.lock.lock());
     const std::uint64_t none = 0;
-    std::memcpy(static_cast<std::byte*>(map_.at) + word, &none, sizeof none);
+    std::memcpy(word_of_holder(), &none, sizeof none);
     shared_.count = 1;
     ::usleep(50'000);
     shared_.count = 2;
@@ -150,6 +153,32 @@ TEST_F(process_lock_test, a_word_that_is_wrong_does_not_open_the_lock) {
 TEST_F(process_lock_test, knows_the_process_also_after_a_fork) {
   EXPECT_EQ(process_lock::process_id(), static_cast<unsigned>(::getpid()));
   EXPECT_TRUE(ashlar_test::child_does([] { return process_lock::process_id() == static_cast<unsigned>(::getpid()); }));
+}
+
+// One that passed this thread by, and put its word back after the unlock, leaves that word behind.
+TEST_F(process_lock_test, a_word_left_behind_is_no_second_lock) {
+  std::uint64_t mine = 0;
+  EXPECT_FALSE(shared_.lock.lock());
+  std::memcpy(&mine, word_of_holder(), sizeof mine);
+  shared_.lock.unlock();
+  std::memcpy(word_of_holder(), &mine, sizeof mine);
+  EXPECT_FALSE(shared_.lock.lock());
+  shared_.lock.unlock();
+}
+
+TEST_F(process_lock_test, counts_of_threads_with_short_holds_add_up) {
+  std::array<std::thread, 4> threads;
+  for (std::thread& each : threads)
+    each = std::thread([this] {
+      for (int i = 0; i < 50'000; ++i) {
+        static_cast<void>(shared_.lock.lock());
+        for (volatile int left = i % 97; left != 0;) left = left - 1;
+        ++shared_.count;
+        shared_.lock.unlock();
+      }
+    });
+  for (std::thread& each : threads) each.join();
+  EXPECT_EQ(shared_.count, 200'000);
 }
 
 TEST_F(process_lock_test, a_second_lock_by_the_holder_ends_the_process) {

@@ -74,10 +74,12 @@ public:
 
   ASHLAR_INLINE void unlock() noexcept {
     std::uint64_t self = this_thread();
+    if constexpr (!numbers_repeat) holder_.store(0, detail::memory_order_relaxed);
     const bool wakes = has_sleepers_.load(detail::memory_order_relaxed) != 0;
     if (ASHLAR_UNLIKELY(wakes)) has_sleepers_.store(0, detail::memory_order_relaxed);
     static_cast<void>(::pthread_mutex_unlock(&mutex_));
-    holder_.compare_exchange_strong(self, 0, detail::memory_order_release, detail::memory_order_relaxed);
+    if constexpr (numbers_repeat)
+      holder_.compare_exchange_strong(self, 0, detail::memory_order_release, detail::memory_order_relaxed);
     if (ASHLAR_UNLIKELY(wakes)) wake();  // reads nothing: the next holder may have unmapped the memory
   }
 
@@ -104,6 +106,10 @@ private:
   //
   //     lock     holder: 0 -> self     mutex: taken           killed between the two, in either: the word stays
   //     unlock   mutex: free           holder: self -> 0      and the mutex is free: the others pass it by in time
+  // One that passes a holder by which lives after all puts its word back, perhaps after its unlock: with a free mutex
+  // the word of the caller is one left behind, else a second lock. Where the numbers of threads are of the whole
+  // machine, all call for the mutex, and its holder writes the word.
+  //
   // The word of a dead holder stays until the next one has stored its own, so no number serves a second thread.
   [[nodiscard]] static ASHLAR_INLINE std::uint64_t this_thread() noexcept {
     if (ASHLAR_UNLIKELY(thread_number_ == 0))
@@ -111,13 +117,21 @@ private:
     return detail::process_identity::key() ^ thread_number_;
   }
 
+#if defined(__linux__)
+  static constexpr bool numbers_repeat = true;
+#else
+  static constexpr bool numbers_repeat = false;
+#endif
+
   // Returns: the result of the mutex, or EBUSY, if `passed`, 0 for none, is not the holder.
   [[nodiscard]] ASHLAR_INLINE int try_take(std::uint64_t passed, std::uint64_t self) noexcept {
     std::uint64_t seen = passed;
-    if (!holder_.compare_exchange_strong(seen, self, detail::memory_order_acquire, detail::memory_order_relaxed))
+    if (numbers_repeat &&
+        !holder_.compare_exchange_strong(seen, self, detail::memory_order_acquire, detail::memory_order_relaxed))
       return EBUSY;
     const int error = ::pthread_mutex_trylock(&mutex_);
-    if (ASHLAR_UNLIKELY(error == EBUSY)) {
+    if (!numbers_repeat && error != EBUSY) holder_.store(self, detail::memory_order_relaxed);
+    if (numbers_repeat && ASHLAR_UNLIKELY(error == EBUSY)) {
       seen = self;
       holder_.compare_exchange_strong(seen, passed, detail::memory_order_relaxed, detail::memory_order_relaxed);
     }
@@ -126,7 +140,6 @@ private:
 
   // Returns: the result of the mutex, which is no longer busy.
   [[nodiscard]] ASHLAR_COLD int wait(std::uint64_t self) noexcept {
-    if (holder_.load(detail::memory_order_relaxed) == self) detail::held_locks::end_for_reentry();
     std::uint64_t last = 0;
     for (unsigned turn = 0, idle = 0;; ++turn) {
       const bool sleeps = turn >= most_yields;
@@ -134,8 +147,9 @@ private:
       const std::uint64_t holder = holder_.load(detail::memory_order_relaxed);
       idle = sleeps && holder == last && is_mutex_free() ? idle + 1 : 0;
       last = holder;
-      if (holder == 0 || may_have_died() || idle > most_idle_turns)
+      if (!numbers_repeat || holder == 0 || holder == self || may_have_died() || idle > most_idle_turns)
         if (const int error = try_take(holder, self); error != EBUSY) return error;
+      if (sleeps && holder == self) detail::held_locks::end_for_reentry();
       sleeps ? sleep() : detail::yield_thread();
     }
   }
@@ -149,8 +163,7 @@ private:
   [[nodiscard]] bool may_have_died() const noexcept { return (mutex_word() & FUTEX_OWNER_DIED) != 0; }
   [[nodiscard]] bool is_mutex_free() const noexcept { return (mutex_word() & ~std::uint32_t{FUTEX_WAITERS}) == 0; }
 #else
-  // Numbers of threads are of the whole machine: each turn may ask the mutex.
-  [[nodiscard]] static bool may_have_died() noexcept { return true; }
+  [[nodiscard]] static bool may_have_died() noexcept { return false; }
   [[nodiscard]] static bool is_mutex_free() noexcept { return false; }
 #endif
 
