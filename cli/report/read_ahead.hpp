@@ -51,17 +51,21 @@ private:
   };
 
   bool has_more() {
-    if (is_last_) return false;
+    if (is_last_) return fail_if_due();
     if (!thread_.joinable()) thread_ = std::thread([this] { read_all(); });
     else hand_over(batches_[++taken_ % 2], false);  // the batch worked on until now
     batch& b = batches_[(taken_ + 1) % 2];
     wait_until(b, true);
     rest_ = std::span(b.events).first(b.count);
     is_last_ = b.count < batch_events;
-    if (!is_last_) return true;
-    thread_.join();
-    if (failure_) std::rethrow_exception(failure_);
-    return b.count != 0;
+    if (is_last_) thread_.join();
+    return b.count != 0 || fail_if_due();
+  }
+
+  /// Returns: false. Throws: what the reader has thrown behind the last event.
+  bool fail_if_due() {
+    if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+    return false;
   }
 
   void read_all() noexcept {

@@ -42,10 +42,14 @@ TEST(read_ahead, gives_each_event_once_and_in_order) {
   }
 }
 
-TEST(read_ahead, throws_what_the_reader_has_thrown) {
-  counting_reader reader{4096, true};
-  read_ahead ahead(reader);
-  EXPECT_THROW(read_in_order(ahead), std::runtime_error);
+TEST(read_ahead, throws_what_the_reader_has_thrown_behind_its_events) {
+  for (const std::uint64_t events : {0U, 5U, 4096U, 4100U}) {
+    counting_reader reader{events, true};
+    read_ahead ahead(reader);
+    for (std::uint64_t i = 1; i <= events; ++i) EXPECT_EQ(ahead.next()->time_ns, i);
+    EXPECT_THROW(read_in_order(ahead), std::runtime_error);
+    EXPECT_EQ(ahead.next(), nullptr);
+  }
 }
 
 TEST(read_ahead, ends_wherever_it_is_abandoned) {
