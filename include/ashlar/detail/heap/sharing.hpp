@@ -70,7 +70,7 @@ public:
     else return whole(lock_);
   }
   [[nodiscard]] ASHLAR_INLINE whole lock_all() noexcept { return whole(lock_); }
-  /// Returns: whether the lock is taken now, for `entered`; it is not waited for.
+  /// Returns: whether the lock is taken now, for `adopt_lock`; it is not waited for.
   [[nodiscard]] bool try_enter() noexcept { return lock_.try_lock(); }
   [[nodiscard]] whole adopt_lock() noexcept { return whole(lock_, already_held{}); }
 

@@ -80,7 +80,7 @@ public:
 
   /// @{ The calling thread's heap; segments of its blocks name the same address. See `per_thread`.
   [[nodiscard]] ASHLAR_INLINE thread_heap* cached() const noexcept { return threads_.cached(); }
-  /// As `recent`; of a thread without a heap perhaps one with empty free lists that nothing but `take_or` may use.
+  /// As `cached`; of a thread without a heap perhaps one with empty free lists that nothing but `take_or` may use.
   [[nodiscard]] ASHLAR_INLINE thread_heap* last_used_or_empty() const noexcept {
     if constexpr (owner::owner_skips_lock && threads::has_empty_part) return threads::last_used();
     else return threads_.cached();
@@ -325,7 +325,7 @@ private:
     common_lock_.unlock();
   }
 
-  mutable threads threads_{*this};  // first: `recent` compares its address, which then is the heap's
+  mutable threads threads_{*this};  // first: `cached` compares its address, which then is the heap's
   shared_extent_map<Upstream> space_;
   owner common_;                   // not mutable: g++ 12 would refuse a constant-initialised one
   mutable spin_lock common_lock_;  // held by its user

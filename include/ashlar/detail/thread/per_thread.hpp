@@ -29,7 +29,7 @@ enum class look_up : unsigned char {
 /// One `T` for each thread that uses an owner: the cache of a `shared_block_pool`, the caches of a `shared_pool_set`,
 /// the engine of a `heap`.
 ///
-///     attach   find_or_attach(), at the first call -> owner.begin_thread() -> T, a new one or the part of an ended thread
+///     attach   find_or_attach(), at the first call -> owner.begin_thread() -> T, a new one or one of an ended thread
 ///     find     cached(): the look-up, inlined; find(): the thread's directory -> record -> T
 ///     exit     of the thread: record -> lock of the link -> owner.end_thread(T); of the owner: end(), the same for all
 ///     fork     lock of the link, owner.before_fork(step) -> owner.after_fork_in_parent() | after_fork_in_child(T*)
@@ -40,21 +40,21 @@ enum class look_up : unsigned char {
 /// The owner and each record hold a reference to the link; the last one ends it. `owner.begin_thread()` returns null
 /// without memory; `owner.end_thread(T&)` is called once for each, under the lock of the link, by the thread that ends
 /// or by `end`. `Records<R>` allocates link and records and returns null without memory.
-/// Invariant: the results of `recent` and `latest` are in a record of the thread. Thread safety: any thread, unless
+/// Invariant: the results of `cached` and `last_used` are in a record of the thread. Thread safety: any thread, unless
 /// stated otherwise.
 template <class Owner, class T, look_up First = look_up::by_number, template <class> class Records = thread_records>
 class per_thread {
   static constexpr bool has_words = First == look_up::last_used;
 
 public:
-  /// Whether `latest` is never null: of a thread without a part it is one that is all zero.
+  /// Whether `last_used` is never null: of a thread without a part it is one that is all zero.
   static constexpr bool has_empty_part = false;
 
   explicit per_thread(Owner& owner) noexcept : owner_(owner) {}
   per_thread(const per_thread&) = delete;
   per_thread& operator=(const per_thread&) = delete;
 
-  /// Returns: the calling thread's part, or null on a miss (see `known`). Complexity: two loads and a compare.
+  /// Returns: the calling thread's part, or null on a miss (see `find`). Complexity: two loads and a compare.
   [[nodiscard]] ASHLAR_INLINE T* cached() const noexcept {
     if constexpr (has_words) return words::of(this);
     else return static_cast<T*>(thread_directory::find(number_));
@@ -74,7 +74,7 @@ public:
   }
   /// @}
 
-  /// Returns: the calling thread's part, or null; `recent` finds it from now on. Complexity: O(parts of this thread).
+  /// Returns: the calling thread's part, or null; `cached` finds it from now on. Complexity: O(parts of this thread).
   [[nodiscard]] T* find() const noexcept {
     if (T* const mine = cached(); mine != nullptr) return mine;
     record* const mine = known_record();
@@ -135,7 +135,7 @@ public:
     shared->drop();
   }
 
-  /// Effects: from now on a fork finds the locks of the owner free. `obtain` includes it.
+  /// Effects: from now on a fork finds the locks of the owner free. `find_or_attach` includes it.
   void expect_forks() const noexcept { fork_participants::enter(at_fork_); }
 
 private:

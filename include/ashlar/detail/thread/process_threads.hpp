@@ -16,7 +16,7 @@ namespace ashlar::ASHLAR_ABI::detail {
 /// links and numbers. One thread-local word points to the part, or to one that is all zero:
 ///
 ///     word --> empty part of all threads --find_or_attach()--> T --end of the thread--> empty part
-///                                           ^-- owner.begin_thread()  `-- owner.end_thread(T&)
+///                                                   ^-- owner.begin_thread()  `-- owner.end_thread(T&)
 ///
 /// No call takes memory of malloc but `late_thread_end::enter`, after the thread has been marked as open: the malloc in
 /// it gets a part. A thread that has left its part gets no other one. The owner also has `enter_registry()`, called
@@ -72,7 +72,8 @@ public:
   /// Effects: none: the owner does not end.
   void end() noexcept {}
 
-  /// Effects: from now on a fork finds the locks of the owner free, once handlers are installed. `obtain` includes it.
+  /// Effects: from now on a fork finds the locks of the owner free, once handlers are installed. `find_or_attach`
+  /// includes it.
   ASHLAR_INLINE void expect_forks() const noexcept {
     if (ASHLAR_UNLIKELY(at_fork_.entered.load(memory_order_relaxed) == nullptr)) begin();
   }
