@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of the calls that heaps for any thread share, under each threads policy.
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <random>
 #include <thread>
@@ -185,6 +186,26 @@ TEST(basic_heap, goes_on_in_parent_and_child_of_a_fork_after_its_release) {
     return p != nullptr && heap.invariant();
   };
   EXPECT_TRUE(ashlar_test::child_does(works) && works());
+}
+
+// A request that is refused waits for calls of other threads, of which the child of a fork has none.
+TEST(basic_heap, refuses_at_once_in_the_child_of_a_fork_during_refusals) {
+  constexpr std::size_t most = std::size_t{64} << 20;
+  ashlar::heap<> heap({.max_bytes = most});
+  std::atomic<bool> is_over = false;
+  const auto take_and_free = [&] {
+    while (!is_over) heap.deallocate(heap.try_allocate(most / 3));
+  };
+  std::array<std::thread, 4> threads;
+  for (std::thread& each : threads) each = std::thread(take_and_free);
+  const auto is_refused = [&] {
+    heap.deallocate(heap.try_allocate(most / 3));
+    return heap.try_allocate(2 * most) == nullptr && heap.invariant();
+  };
+  for (int forks = 0; forks < 10; ++forks) EXPECT_TRUE(ashlar_test::child_does(is_refused));
+  is_over = true;
+  for (std::thread& each : threads) each.join();
+  EXPECT_TRUE(heap.invariant());
 }
 #endif
 
