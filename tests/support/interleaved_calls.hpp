@@ -39,7 +39,7 @@ public:
     std::unique_lock held(lock_);
     const std::size_t last = ++meetings;
     change_.notify_all();
-    waits += change_.wait_for(held, std::chrono::seconds(30), [&] { return served_ == last; }) ? 0 : 1;
+    waits += change_.wait_for(held, std::chrono::seconds(30), [&] { return served_ == last; }) ? 0U : 1U;
   }
 
   std::size_t meetings = 0;

@@ -204,12 +204,13 @@ TEST(extent_resource, is_known_to_others_by_one_name) {
     ashlar::local_heap<source> part({}, source(space));
     p = part.allocate(100);
     void* const huge = part.allocate(9'000'000);
-    EXPECT_TRUE(ashlar::detail::process_heaps.find(p) == &name && ashlar::detail::process_heaps.find(huge) == &name);
+    EXPECT_TRUE(ashlar::detail::process_heaps.find(ashlar::detail::extent_at{p}) == &name &&
+                ashlar::detail::process_heaps.find(ashlar::detail::extent_at{huge}) == &name);
   }
-  EXPECT_EQ(ashlar::detail::process_heaps.find(p), nullptr);
+  EXPECT_EQ(ashlar::detail::process_heaps.find(ashlar::detail::extent_at{p}), nullptr);
   space_type unnamed(ashlar::detail::max_size, {});
   ashlar::local_heap<source> alone({}, source(unnamed));
-  EXPECT_EQ(ashlar::detail::process_heaps.find(alone.allocate(1)), &alone);
+  EXPECT_EQ(ashlar::detail::process_heaps.find(ashlar::detail::extent_at{alone.allocate(1)}), &alone);
 }
 
 struct moving;
