@@ -151,12 +151,12 @@ TEST(remote_freer, counts_what_waits_for_an_owner_whatever_carries_it) {
       cells.push_back(heap.allocate(size));
       bytes += heap.usable_size(cells.back());
     }
-  const std::size_t before = heap.whole()->free_bytes();
+  const std::size_t before = heap.locked()->free_bytes();
   remote_freer<> freer;
   for (void* const cell : cells) freer.defer_free(heap, cell);
   freer.flush();
   EXPECT_TRUE(freer.invariant());
-  const std::size_t drained = heap.whole()->free_bytes() - before, waiting = bytes - drained;
+  const std::size_t drained = heap.locked()->free_bytes() - before, waiting = bytes - drained;
   EXPECT_LE(waiting, most + most / 4);
   EXPECT_GE(waiting, most / 2);
 }
