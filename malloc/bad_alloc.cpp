@@ -78,11 +78,16 @@ void find_late(cxx_library& found) noexcept {
 
 }  // namespace
 
+// By the libraries' names: a module may have forms of its own in front of theirs.
 ASHLAR_COLD void* find_in_late_library(const char* name) noexcept {
-  cxx_library found;
-  if (kept_library.load(detail::memory_order_relaxed) == nullptr) find_late(found);
-  void* const library = kept_library.load(detail::memory_order_relaxed);
-  return library != nullptr ? ::dlsym(library, name) : nullptr;
+  if (&::dlopen == nullptr || &::dlsym == nullptr || &::dlclose == nullptr) return nullptr;
+  for (const char* each : {"libstdc++.so.6", "libc++abi.so.1", "libc++.so.1"}) {
+    void* const library = ::dlopen(each, RTLD_LAZY | RTLD_NOLOAD);
+    if (library == nullptr) continue;
+    if (void* const found = ::dlsym(library, name); found != nullptr) return found;  // it stays loaded
+    ::dlclose(library);
+  }
+  return nullptr;
 }
 
 ASHLAR_COLD bool call_new_handler() {

@@ -111,9 +111,9 @@ struct tracked {
   void use() { all.deallocate(all.allocate(40, 8), 40, 8); }
 };
 
-// Its records come first, requested without a lock.
+// The upstream is called without the locks of the heap.
 struct huge_blocks {
-  static constexpr bool waits_for_itself = true;
+  static constexpr bool waits_for_itself = false;
   static constexpr std::size_t bytes = std::size_t{5} << 20;
   ashlar::heap<calling_pages> all;
   huge_blocks() { all.deallocate(all.allocate(40)); }
