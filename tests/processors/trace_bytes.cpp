@@ -56,7 +56,8 @@ int main() {
   const std::vector<std::byte> image = image_of(events);
   ashlar::trace::reader<> from{std::span<const std::byte>(image)};
   std::size_t same = 0;
-  while (const auto each = from.next()) {
+  while (auto each = from.next()) {
+    each->slot = 0;  // the reader gives it
     if (same == events.size() || *each != events[same]) break;
     ++same;
   }
