@@ -3,7 +3,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
-#include <future>
 #include <mutex>
 #include <thread>
 
@@ -17,6 +16,18 @@ namespace {
 using ashlar::spin_lock;
 using ashlar::detail::report_scope;
 using ashlar::detail::unlocked_calls;
+
+// A word of one thread to another; std::promise does not link by clang for mingw.
+class once_set {
+public:
+  void set() noexcept { is_set_ = true; }
+  void wait() const noexcept {
+    while (!is_set_) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+
+private:
+  std::atomic<bool> is_set_ = false;
+};
 
 bool is_free(spin_lock& lock) {
   if (!lock.try_lock()) return false;
@@ -68,17 +79,17 @@ TEST(unlocked_calls, keep_the_lock_within_a_scope) {
   EXPECT_TRUE(is_free_in(calls, lock));
 }
 
-// One thread is inside a call until a promise is kept; `f` runs meanwhile.
+// One thread is inside a call until `may_end` is set; `f` runs meanwhile.
 template <class F>
 void meet(unlocked_calls& calls, spin_lock& lock, F f) {
-  std::promise<void> inside, may_end;
+  once_set inside, may_end;
   std::thread other([&] {
     const std::lock_guard held(lock);
     const unlocked_calls::call under_way(calls);
-    inside.set_value();
-    may_end.get_future().wait();
+    inside.set();
+    may_end.wait();
   });
-  inside.get_future().wait();
+  inside.wait();
   f(may_end);
   other.join();
 }
@@ -87,9 +98,9 @@ TEST(unlocked_calls, are_waited_for_by_a_request_that_is_refused) {
   unlocked_calls calls;
   spin_lock lock;
   calls.share(lock);
-  meet(calls, lock, [&](std::promise<void>& may_end) {
+  meet(calls, lock, [&](once_set& may_end) {
     const std::lock_guard held(lock);
-    may_end.set_value();
+    may_end.set();
     EXPECT_TRUE(calls.wait_for_others());
     EXPECT_FALSE(calls.wait_for_others());
   });
@@ -99,7 +110,7 @@ TEST(unlocked_calls, are_waited_for_whoever_else_waits) {
   unlocked_calls calls;
   spin_lock lock;
   calls.share(lock);
-  meet(calls, lock, [&](std::promise<void>& may_end) {
+  meet(calls, lock, [&](once_set& may_end) {
     std::atomic<int> over = 0;
     const auto request = [&] {
       const std::lock_guard held(lock);
@@ -110,7 +121,7 @@ TEST(unlocked_calls, are_waited_for_whoever_else_waits) {
     std::thread forking([&] { calls.begin_fork(), ++over, calls.end_fork(); });
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     EXPECT_EQ(over, 0);
-    may_end.set_value();
+    may_end.set();
     one.join(), two.join(), forking.join();
   });
 }
@@ -119,11 +130,11 @@ TEST(unlocked_calls, are_not_waited_for_within_a_scope_that_keeps_the_lock) {
   unlocked_calls calls;
   spin_lock lock;
   calls.share(lock);
-  meet(calls, lock, [&](std::promise<void>& may_end) {
+  meet(calls, lock, [&](once_set& may_end) {
     const std::lock_guard held(lock);
     const unlocked_calls::locked_scope around(calls);
     EXPECT_FALSE(calls.wait_for_others());
-    may_end.set_value();
+    may_end.set();
   });
 }
 
@@ -131,8 +142,8 @@ TEST(unlocked_calls, are_over_at_a_fork_and_made_under_the_lock_up_to_its_end) {
   unlocked_calls calls;
   spin_lock lock;
   calls.share(lock);
-  meet(calls, lock, [&](std::promise<void>& may_end) {
-    may_end.set_value();
+  meet(calls, lock, [&](once_set& may_end) {
+    may_end.set();
     calls.begin_fork();
     EXPECT_FALSE(calls.wait_for_others());
     EXPECT_FALSE(is_free_in(calls, lock));
