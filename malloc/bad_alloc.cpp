@@ -78,7 +78,7 @@ void find_late(cxx_library& found) noexcept {
 
 }  // namespace
 
-// By the libraries' names: a module may have forms of its own in front of theirs.
+// First in the libraries, by their names: a module may have forms of its own in front of theirs.
 ASHLAR_COLD void* find_in_late_library(const char* name) noexcept {
   if (&::dlopen == nullptr || &::dlsym == nullptr || &::dlclose == nullptr) return nullptr;
   for (const char* each : {"libstdc++.so.6", "libc++abi.so.1", "libc++.so.1"}) {
@@ -87,7 +87,10 @@ ASHLAR_COLD void* find_in_late_library(const char* name) noexcept {
     if (void* const found = ::dlsym(library, name); found != nullptr) return found;  // it stays loaded
     ::dlclose(library);
   }
-  return nullptr;
+  cxx_library found;
+  if (kept_library.load(detail::memory_order_relaxed) == nullptr) find_late(found);
+  void* const module = kept_library.load(detail::memory_order_relaxed);
+  return module != nullptr ? ::dlsym(module, name) : nullptr;
 }
 
 ASHLAR_COLD bool call_new_handler() {
