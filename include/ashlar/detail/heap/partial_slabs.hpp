@@ -104,6 +104,7 @@ public:
     slab.free_when_dropped = static_cast<std::uint32_t>(free);
     slab.dropped_bytes = static_cast<std::uint32_t>(bytes);
   }
+  /// Effects: notes that these pages of the slab come into use again.
   void use_again(span_header& slab) noexcept {
     refetched_ += slab.dropped_bytes;
     if (slab.dropped_bytes != 0) keep(slab, 0, 0);
