@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What is built is tested, and one finds the test by the name of the header."""
-RULE = "include/ashlar/<room>/<file>.hpp and tests/<room>/<file>.test.cpp come in pairs"
+"""What users include is tested, and one finds the test by the name of the header. A mechanism of detail/ is tested
+through its rooms; its white-box tests stand in a folder of its name, and headers may be joined or split below them."""
+RULE = "include/ashlar/<room>/<file>.hpp has tests/<room>/<file>.test.cpp; tests/detail/<mechanism>/ tests a mechanism"
 
 SUFFIX = ".test.cpp"
 # Tables of the whole public API, which belong to no single header.
@@ -9,30 +10,36 @@ OF_ALL_HEADERS = ("tests/base/static_members.test.cpp", "tests/base/vocabulary.t
 
 def check(tree):
     rooms = {file.room for file in tree.library if file.room}
+    yield from headers_without_test(tree)
+    for file in tree.files:
+        room, _, name = file.path.removeprefix("tests/").rpartition("/")
+        if not file.path.startswith("tests/") or not name.endswith(SUFFIX) or file.path in OF_ALL_HEADERS:
+            continue
+        if room.startswith("detail/"):
+            if room not in rooms:
+                yield file.problem(1, f"tests no mechanism: there is no include/ashlar/{room}/")
+        elif room in rooms:
+            header = f"include/ashlar/{room}/{name.removesuffix(SUFFIX)}.hpp"
+            if not tree.has(header):
+                yield file.problem(1, f"tests no header: there is no {header}")
+
+
+def headers_without_test(tree):
     for file in tree.library:
-        if not file.room:
+        if not file.room or file.room.startswith("detail/"):
             continue
         test = f"tests/{file.room}/{file.path.split('/')[-1].removesuffix('.hpp')}{SUFFIX}"
         if not tree.has(test):
             yield file.problem(1, f"has no {test}")
-    for file in tree.files:
-        room, _, name = file.path.removeprefix("tests/").rpartition("/")
-        if not file.path.startswith("tests/") or room not in rooms or not name.endswith(SUFFIX):
-            continue
-        if file.path in OF_ALL_HEADERS:
-            continue
-        header = f"include/ashlar/{room}/{name.removesuffix(SUFFIX)}.hpp"
-        if not tree.has(header):
-            yield file.problem(1, f"tests no header: there is no {header}")
 
 
 PLANTED = [
     {"include/ashlar/base/block.hpp": ""},
     {"include/ashlar/base/block.hpp": "", "tests/base/block.test.cpp": "", "tests/base/clock.test.cpp": ""},
-    {"include/ashlar/detail/slab/slab.hpp": "", "tests/slab/slab.test.cpp": ""},
+    {"include/ashlar/detail/slab/slab.hpp": "", "tests/detail/slabs/slab.test.cpp": ""},
 ]
 CLEAN = [
     {"include/ashlar/ashlar.hpp": "", "include/ashlar/base/block.hpp": "", "tests/base/block.test.cpp": "",
-     "include/ashlar/detail/slab/slab.hpp": "", "tests/detail/slab/slab.test.cpp": "",
-     "tests/base/vocabulary.test.cpp": "", "tests/cli/record.test.cpp": ""},
+     "include/ashlar/detail/slab/slab.hpp": "", "include/ashlar/detail/slab/slab_set.hpp": "",
+     "tests/detail/slab/reuse.test.cpp": "", "tests/base/vocabulary.test.cpp": "", "tests/cli/record.test.cpp": ""},
 ]
