@@ -43,8 +43,9 @@ int print_help(std::FILE* out) {
              "Records the allocations of a program, and names the allocator that serves it best.\n\n",
              out);
   for (const verb& v : all_verbs())
-    std::fprintf(out, "  %-10.*s %.*s\n", static_cast<int>(v.name.size()), v.name.data(),
-                 static_cast<int>(v.help.size()), v.help.data());
+    if (!v.help.empty())
+      std::fprintf(out, "  %-10.*s %.*s\n", static_cast<int>(v.name.size()), v.name.data(),
+                   static_cast<int>(v.help.size()), v.help.data());
   std::fputs("\n'ashlar VERB --help' describes a verb; 'ashlar version' prints the version.\n", out);
   return out == stdout ? printed() : ashlar::cli::exit_usage;
 }

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
-#include <random>
 #include <sstream>
 #include <utility>
 
@@ -38,7 +37,11 @@ std::string answer_to(const std::string& text) {
                          .routes = read_plan(plan, "the plan"),
                          .rounds = question.at("rounds"),
                          .seconds = question.at("seconds"),
-                         .seed = question.at("seed")};
+                         .seed = question.at("seed"),
+                         .threshold = question.at("threshold"),
+                         .decides = question.at("decides"),
+                         .only_mallocs = question.at("only_mallocs"),
+                         .with = question.at("with")};
   if (const std::string path = question.at("path"); !path.empty()) request.plan = path;
   const remedy_measurement m =
       measure_remedies(request, [](const std::string& what) { print_progress("[" + what + "]"); });
@@ -47,6 +50,7 @@ std::string answer_to(const std::string& text) {
                  {"data", remedy_json(m, request)},
                  {"kept", m.kept},
                  {"plan_failure", m.plan_failure},
+                 {"of_sites", !request.only_mallocs},
                  {"unfit", m.decision == remedy_decision::unfit},
                  {"status", m.plan_failure.empty() ? exit_status_of(m.decision) : exit_failure}};
   return answer.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -86,7 +90,7 @@ std::string why_none_is_left(const std::string& failure) {
 
 void take_answer(const json& answer, advice& a, const call_tree& tree, route_plan& plan) {
   a.measurement = {.text = answer.at("text"), .data = answer.at("data")};
-  if (!answer.at("unfit").get<bool>()) {
+  if (answer.at("of_sites").get<bool>() && !answer.at("unfit").get<bool>()) {
     add_trials(a, tree, a.measurement.data, answer.at("plan_failure"));
     add_evidence(plan, a.measurement.data.at("groups"));
   }
@@ -135,14 +139,17 @@ int advice_measurer::measure(advice& a, const call_tree& tree, route_plan& plan,
 
 int advice_measurer::run(advice& a, const call_tree& tree, route_plan& plan, const std::string& plan_path) {
   if (const std::string obstacle = bind_plan(plan, file_); !obstacle.empty()) throw std::runtime_error(obstacle);
-  constexpr std::uint64_t seeds = std::uint64_t{1} << 32;  // short to type
   const json question = {{"command", options_.program},
                          {"input", options_.input},
                          {"plan", to_text(plan)},
                          {"path", plan_path},
                          {"rounds", options_.rounds},
                          {"seconds", options_.seconds},
-                         {"seed", options_.seed.value_or(std::random_device()() % seeds)}};
+                         {"seed", options_.judging.seed},
+                         {"threshold", options_.judging.threshold},
+                         {"decides", options_.judging.decides},
+                         {"only_mallocs", options_.only_mallocs},
+                         {"with", options_.with}};
   std::string bytes;
   json::to_cbor(question, bytes);  // keeps words of the command that are not UTF-8
   const json answer = json::parse(apart_->ask(bytes));

@@ -11,6 +11,7 @@
 #include "cli/advise/advice.hpp"
 #include "cli/remedies/apart.hpp"
 #include "cli/report/trace.hpp"
+#include "cli/verify/experiment.hpp"
 
 namespace ashlar::cli {
 
@@ -19,10 +20,12 @@ enum class measure_level { none, replay, run };
 struct measure_options {
   measure_level level = measure_level::none;
   double seconds = 60;
-  std::size_t rounds = 0;             ///< Of each stage, in place of the seconds.
-  std::string input;                  ///< A file; empty: no standard input.
-  std::optional<std::uint64_t> seed;  ///< Of the order of the runs; none: a random one.
-  std::vector<std::string> program;   ///< Empty: the recorded command.
+  std::size_t rounds = 0;            ///< Of each stage, in place of the seconds.
+  std::string input;                 ///< A file; empty: no standard input.
+  std::vector<std::string> program;  ///< Empty: the recorded command.
+  bool only_mallocs = false;         ///< Neither page policies nor the plan, which stays as it is.
+  std::vector<std::string> with;     ///< These mallocs; empty: each that the machine has.
+  experiment_plan judging;           ///< Its threshold, its measure and its seed.
 };
 
 /// The command line does not fit the traces.
@@ -31,8 +34,8 @@ struct measure_usage_error : std::runtime_error {
 };
 
 /// Effects: puts the answer of `remedy_json` and the members "text", "kept", "plan_failure" and "unfit" into the
-/// advice: sites get their trials, the greatest gain first (`add_trials`), `plan` the groups that are kept, with the
-/// effects as evidence. Of an unfit machine neither order nor evidence is taken.
+/// advice, and, if "of_sites": sites get their trials, the greatest gain first (`add_trials`), `plan` the groups that
+/// are kept, with the effects as evidence. Of an unfit machine neither order nor evidence is taken.
 void take_answer(const nlohmann::json& answer, advice& a, const call_tree& tree, route_plan& plan);
 
 /// Measures in a process of its own, which is as small as this one when it is made.

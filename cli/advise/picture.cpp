@@ -276,10 +276,10 @@ std::vector<bar_row> measured_bars(const nlohmann::json& measurement) {
   std::vector<bar_row> rows;
   for (const auto& remedy : measurement.value("remedies", nlohmann::json::array())) {
     if (remedy.contains("failure")) continue;
-    const auto& cpu = remedy.at("measures").at("cpu_ms");
-    if (cpu.at("pairs") < 2) continue;  // no interval
-    const spread time{cpu.at("ratio"), cpu.at("interval").at(0), cpu.at("interval").at(1)};
-    rows.push_back({remedy.at("name"), cpu.at("takes") == "less" ? "own" : "rival", time});
+    const auto& effect = remedy.at("measures").at(measurement.value("metric", "cpu_ms"));
+    if (effect.at("pairs") < 2) continue;  // no interval
+    const spread ratio{effect.at("ratio"), effect.at("interval").at(0), effect.at("interval").at(1)};
+    rows.push_back({remedy.at("name"), effect.at("takes") == "less" ? "own" : "rival", ratio});
   }
   std::ranges::sort(rows, {}, [](const bar_row& row) { return row.value.median; });
   if (!rows.empty()) rows.insert(rows.begin(), {"the program as it is", "baseline", {1, 1, 1}});

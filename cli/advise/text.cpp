@@ -60,7 +60,7 @@ std::string malloc_remedy(const advice& a) {
   return fmt::format(
       "another malloc: ESTIMATE: its calls take about {} a run{}, at {:.0f} ns a malloc and free; placement "
       "may add to that or take away. A trace does not decide it: 'ashlar replay {}' names the fastest "
-      "for these calls, 'ashlar try {} -- PROG' measures the program under it.",
+      "for these calls, 'ashlar advise {} --measure run --only mallocs' measures the program under each.",
       human_time(run_ns), share, a.limits.pair_ns, a.traces.front(), a.traces.front());
 }
 

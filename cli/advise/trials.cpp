@@ -37,9 +37,14 @@ const json* whole_plan_of(const json& data) {
   return at == remedies.end() || at->contains("failure") ? nullptr : &*at;
 }
 
-bool has_interval(const json& cpu, bool is_confirmed, const json& data) {
+/// Returns: the effect of the remedy by the measure that decides.
+const json& deciding_of(const json& remedy, const json& data) {
+  return remedy.at("measures").at(data.value("metric", "cpu_ms"));
+}
+
+bool has_interval(const json& effect, bool is_confirmed, const json& data) {
   const char* const least = is_confirmed ? "least_confirming_rounds" : "least_rounds";
-  return cpu.at("pairs") >= std::max<std::size_t>(data.value(least, 0U), 2);
+  return effect.at("pairs") >= std::max<std::size_t>(data.value(least, 0U), 2);
 }
 
 site_trial trial_of_part(const json& effect) {
@@ -57,16 +62,16 @@ site_trial trial_of_plan(const json& remedy, std::size_t groups, const json& dat
   const json over_heap = data.value("whole_plan_over_heap", json());
   const bool is_over_heap = !over_heap.is_null();
   const json& effect = is_over_heap ? over_heap : remedy;
-  const json& cpu = is_over_heap ? over_heap : remedy.at("measures").at("cpu_ms");
+  const json& deciding = is_over_heap ? over_heap : deciding_of(remedy, data);
   site_trial trial{.found = trial_result::open,
                    .text = (groups == 1 ? "" : "all " + counted(groups, "group") + " of the plan together: ") +
                            (is_over_heap ? "over libashlar.so alone, " : "") + effect.at("text").get<std::string>(),
-                   .log_ratio = std::log(cpu.at("ratio").get<double>()),
+                   .log_ratio = std::log(deciding.at("ratio").get<double>()),
                    .groups = std::vector<std::size_t>(groups)};
   std::iota(trial.groups.begin(), trial.groups.end(), std::size_t{0});
-  if (!has_interval(cpu, effect.value("confirmed", false), data)) return trial;
-  if (cpu.at("takes") == "less") trial.found = trial_result::gain;
-  if (cpu.at("takes") == "more" || cpu.at("takes") == "equal") trial.found = trial_result::no_gain;
+  if (!has_interval(deciding, effect.value("confirmed", false), data)) return trial;
+  if (deciding.at("takes") == "less") trial.found = trial_result::gain;
+  if (deciding.at("takes") == "more" || deciding.at("takes") == "equal") trial.found = trial_result::no_gain;
   return trial;
 }
 
@@ -76,7 +81,7 @@ std::vector<std::optional<site_trial>> group_trials(const json& data, std::size_
   for (const json& effect : data.at("groups"))
     for (const std::size_t group : effect.at("groups")) trials.at(group) = trial_of_part(effect);
   const json* const whole = data.at("groups").empty() ? whole_plan_of(data) : nullptr;
-  if (whole == nullptr || whole->at("measures").at("cpu_ms").at("pairs") < 2) return trials;
+  if (whole == nullptr || deciding_of(*whole, data).at("pairs") < 2) return trials;
   for (auto& trial : trials) trial = trial_of_plan(*whole, groups, data);
   return trials;
 }

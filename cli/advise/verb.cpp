@@ -22,6 +22,7 @@
 #include "cli/advise/picture.hpp"
 #include "cli/advise/titles.hpp"
 #include "cli/preload/settings.hpp"
+#include "cli/replay/candidates.hpp"
 #include "cli/report/trace.hpp"
 #include "cli/rounds/comparison.hpp"
 #include "cli/routes/frame_steps.hpp"
@@ -32,6 +33,7 @@
 #include "cli/support/table.hpp"
 #include "cli/support/table_units.hpp"
 #include "cli/support/verb.hpp"
+#include "cli/verify/options.hpp"
 
 namespace ashlar::cli {
 
@@ -48,8 +50,9 @@ struct advise_options {
   std::vector<std::string> rules;
   bool prefix = false;
   std::string measure = "none";
+  std::string only;
   std::string budget = "60s";
-  std::uint64_t seed = 0;
+  experiment_options judging;
   measure_options measured;
 };
 
@@ -58,6 +61,8 @@ using trace_inputs = std::vector<std::unique_ptr<trace_input>>;
 std::string check_level(const std::string& text) {
   return text == "none" || text == "replay" || text == "run" ? "" : "'" + text + "' is none of none, replay, run";
 }
+
+std::string check_only(const std::string& text) { return text == "mallocs" ? "" : "'" + text + "' is not mallocs"; }
 
 std::string check_budget(const std::string& text) {
   return budget_seconds(text) >= 1 ? "" : "'" + text + "' is no time of 1 s or more, such as 60s or 2m";
@@ -70,6 +75,14 @@ void add_measure_options(CLI::App& app, advise_options& o) {
       ->check(check_level)
       ->type_name("HOW")
       ->capture_default_str();
+  app.add_option("--only", o.only, "mallocs: with --measure run, neither other pages nor the plan")
+      ->check(check_only)
+      ->type_name("WHAT");
+  app.add_option("--with", o.measured.with,
+                 "The mallocs to measure, or libraries by their paths (default: libashlar.so, mimalloc, jemalloc, "
+                 "tcmalloc)")
+      ->delimiter(',')
+      ->type_name("NAME,...");
   CLI::Option* const budget = app.add_option("--budget", o.budget, "Time for --measure, in seconds or minutes (2m)")
                                   ->check(check_budget)
                                   ->type_name("TIME")
@@ -81,9 +94,7 @@ void add_measure_options(CLI::App& app, advise_options& o) {
   app.add_option("--input", o.measured.input, "The program's standard input, each time from its start (default: none)")
       ->check(CLI::ExistingFile)
       ->type_name("FILE");
-  app.add_option("--seed", o.seed, "Of the order of the runs, to repeat it (default: a random one, printed)")
-      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 53))
-      ->type_name("N");
+  add_judging_options(app, o.judging);
 }
 
 void add_options(CLI::App& app, advise_options& o) {
@@ -328,17 +339,20 @@ std::string repeated_trace(const std::vector<std::string>& traces) {
   return repeated.empty() ? "" : repeated + " is given twice, and would count twice";
 }
 
-/// Returns: the mistake; empty if there is none.
-std::string complete(advise_options& o, bool seed_given, bool budget_given) {
+/// Returns: the mistake; empty if there is none. Throws: `unknown_allocator`.
+std::string complete(advise_options& o, const CLI::App& app) {
+  const auto is_given = [&app](const char* option) { return app.get_option(option)->count() != 0; };
   if (o.measure == "replay") o.measured.level = measure_level::replay;
   if (o.measure == "run") o.measured.level = measure_level::run;
-  if (budget_given && o.measured.level == measure_level::none) return "--budget is for --measure run or replay";
+  if (is_given("--budget") && o.measured.level == measure_level::none) return "--budget is for --measure run or replay";
   o.measured.seconds = budget_seconds(o.budget);
-  if (seed_given) o.measured.seed = o.seed;
+  o.measured.only_mallocs = !o.only.empty();
+  apply(o.judging, o.measured.judging);
   const bool runs = o.measured.level == measure_level::run;
   if (!runs && !o.measured.program.empty()) return "a program after -- is for --measure run";
-  if (!runs && (seed_given || o.measured.rounds != 0 || !o.measured.input.empty()))
-    return "--input, --rounds and --seed are for --measure run";
+  for (const char* const option : {"--only", "--with", "--input", "--rounds", "--threshold", "--metric", "--seed"})
+    if (!runs && is_given(option)) return std::string(option) + " is for --measure run";
+  static_cast<void>(named_libraries(o.measured.with));
   if (std::string mistake = repeated_trace(o.traces); !mistake.empty()) return mistake;
   return shared_output({{"--output", o.plan}, {"--json", o.json}, {"--html", o.html}});
 }
@@ -355,12 +369,13 @@ int run(int argc, char** argv) {
   char** const dashes = std::find(argv, argv + argc, std::string_view("--"));
   if (const auto status = parse(app, static_cast<int>(dashes - argv), argv)) return *status;
   if (dashes != argv + argc) options.measured.program.assign(dashes + 1, argv + argc);
-  const std::string mistake =
-      complete(options, app.get_option("--seed")->count() != 0, app.get_option("--budget")->count() != 0);
-  if (!mistake.empty()) return complain("advise", mistake + "; see ashlar advise --help", exit_usage);
   try {
+    if (const std::string mistake = complete(options, app); !mistake.empty())
+      return complain("advise", mistake + "; see ashlar advise --help", exit_usage);
     return advise(options);
   } catch (const measure_usage_error& error) {
+    return complain("advise", error.what(), exit_usage);
+  } catch (const unknown_allocator& error) {
     return complain("advise", error.what(), exit_usage);
   }
 }

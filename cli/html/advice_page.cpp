@@ -25,8 +25,7 @@ std::string verdict(const advice_page& page) {
   std::string out = "<section class=\"verdict\" id=\"verdict\">\n" + paragraph("headline", page.headline);
   if (!page.use.empty()) out += fmt::format("<pre>{}</pre>\n", escaped(page.use));
   if (!page.effects.empty())
-    out += bar_chart("measured remedies", "processor time, that of the program as it is = 1", quantity::ratio,
-                     page.effects, effect_columns);
+    out += bar_chart("measured remedies", "the program as it is = 1", quantity::ratio, page.effects, effect_columns);
   if (!page.measured.empty())
     out += fmt::format("<details><summary>How it was measured, and each of them</summary><pre>{}</pre></details>\n",
                        escaped(page.measured));

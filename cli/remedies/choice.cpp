@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <optional>
+#include <utility>
 
 #include "cli/replay/candidates.hpp"
 #include "cli/support/companion.hpp"
@@ -49,15 +50,21 @@ program_remedy pages_of_ashlar(const page_option& option, const std::string& lib
 
 }  // namespace
 
-std::vector<program_remedy> remedies_without_code(const std::vector<std::string>& command,
-                                                  std::vector<std::string>& missing) {
+std::vector<program_remedy> mallocs_for(const std::vector<std::string>& command, const std::vector<std::string>& names,
+                                        std::vector<std::string>& missing) {
   std::vector<program_remedy> all;
-  for (const candidate& c : installed_candidates(false, missing))
-    if (!c.library.empty()) all.push_back({remedy_kind::preload, "preload " + c.name, under_library(c, command)});
+  for (const candidate& c : names.empty() ? installed_candidates(false, missing) : named_libraries(names)) {
+    if (c.library.empty()) continue;
+    program_side side = names.empty() ? under_library(c, command) : checked_under_library(c, command, "measure");
+    all.push_back({remedy_kind::preload, "preload " + c.name, std::move(side)});
+  }
+  return all;
+}
+
+void add_page_policies(const std::vector<std::string>& command, std::vector<program_remedy>& all) {
   all.push_back(huge_pages_of_libc(command));
   if (const auto library = find_companion(malloc_libraries.front().file))
     for (const page_option& option : page_options) all.push_back(pages_of_ashlar(option, *library, command));
-  return all;
 }
 
 program_remedy remedy_by_plan(const route_plan& routes, const std::string& name, const std::string& path,

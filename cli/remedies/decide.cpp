@@ -16,7 +16,8 @@ namespace ashlar::cli {
 namespace {
 
 bool gains(const remedy_measurement& all, const std::optional<std::size_t>& n) {
-  return works(all, n) && all.remedies[*n].cpu().effect.pairs > 0 && all.remedies[*n].cpu().found == finding::gain;
+  return works(all, n) && all.remedies[*n].deciding().effect.pairs > 0 &&
+         all.remedies[*n].deciding().found == finding::gain;
 }
 
 bool is_gain(const std::optional<measure_effect>& e) { return e && e->found == finding::gain; }
@@ -27,23 +28,23 @@ bool takes_less(const std::optional<measure_effect>& e) {
 
 /// Undecided, with a mean that would matter.
 bool may_gain(const remedy_effect& e, double threshold) {
-  return e.failure.empty() && e.cpu().found == finding::undecided && e.cpu().effect.pairs > 0 &&
-         e.cpu().effect.log_ratio.mean <= -std::log1p(threshold);
+  return e.failure.empty() && e.deciding().found == finding::undecided && e.deciding().effect.pairs > 0 &&
+         e.deciding().effect.log_ratio.mean <= -std::log1p(threshold);
 }
 
 paired_effect against_itself(const remedy_measurement& all, random_engine& random) {
   std::vector<double> first, again;
   for (const remedy_rounds* rounds : {&all.screened, &all.confirmed})
     for (const auto& [own, own_again] : rounds->twice) {
-      first.push_back(value_of(own, run_measure::cpu));
-      again.push_back(value_of(own_again, run_measure::cpu));
+      first.push_back(value_of(own, all.decides));
+      again.push_back(value_of(own_again, all.decides));
     }
-  return effect_of(log_ratios(first, again, facts_of(run_measure::cpu).floor), itself_error, random);
+  return effect_of(log_ratios(first, again, facts_of(all.decides).floor), itself_error, random);
 }
 
 /// The best of several noisy figures flatters: where some were measured again, only those may win.
 bool may_win(const remedy_measurement& all, const remedy_effect& e) {
-  return e.cpu().found == finding::gain && (all.confirmed.played == 0 || e.confirmed);
+  return e.deciding().found == finding::gain && (all.confirmed.played == 0 || e.confirmed);
 }
 
 std::optional<std::size_t> winner_of(const remedy_measurement& all) {
@@ -57,14 +58,14 @@ std::optional<std::size_t> winner_of(const remedy_measurement& all) {
 /// Returns: the rounds that decide about the most promising remedy.
 std::size_t rounds_wanted(const remedy_measurement& all, double threshold) {
   const auto best = best_of(all, [threshold](const remedy_effect& e) { return may_gain(e, threshold); });
-  const std::size_t wanted = best ? pairs_to_decide(all.remedies[*best].cpu().effect, threshold) : 0;
+  const std::size_t wanted = best ? pairs_to_decide(all.remedies[*best].deciding().effect, threshold) : 0;
   return std::max({wanted, all.least_rounds, all.least_confirming});
 }
 
 bool is_open(const remedy_measurement& all, double threshold) {
   if (all.screened.played < all.least_rounds) return true;
   return std::any_of(all.remedies.begin(), all.remedies.end(), [&all, threshold](const remedy_effect& e) {
-    const bool gains_unconfirmed = e.failure.empty() && e.cpu().found == finding::gain && !may_win(all, e);
+    const bool gains_unconfirmed = e.failure.empty() && e.deciding().found == finding::gain && !may_win(all, e);
     return may_gain(e, threshold) || gains_unconfirmed;
   });
 }
@@ -104,7 +105,7 @@ void choose_groups(remedy_measurement& all) {
     all.notes.emplace_back("All groups stay in the plan.");
     return;
   }
-  const finding found = plan.failure.empty() ? plan.cpu().found : finding::loss;
+  const finding found = plan.failure.empty() ? plan.deciding().found : finding::loss;
   if (all.by_plan == all.whole_plan && found == finding::gain) all.kept = all.groups_of_plan();
   if (all.groups.empty()) keep_by_plan(all, found);
 }
@@ -115,7 +116,7 @@ void sort_by_gain(remedy_measurement& all) {
   const auto before = [&all](std::size_t a, std::size_t b) {
     const remedy_effect &x = all.remedies[a], &y = all.remedies[b];
     if (x.failure.empty() != y.failure.empty()) return x.failure.empty();
-    return x.failure.empty() && x.cpu().effect.log_ratio.mean < y.cpu().effect.log_ratio.mean;
+    return x.failure.empty() && x.deciding().effect.log_ratio.mean < y.deciding().effect.log_ratio.mean;
   };
   std::stable_sort(order.begin(), order.end(), before);
   std::vector<remedy_effect> sorted;
@@ -130,7 +131,7 @@ void sort_by_gain(remedy_measurement& all) {
 
 bool is_promising(const remedy_measurement& all, double threshold) {
   return std::any_of(all.remedies.begin(), all.remedies.end(), [threshold](const remedy_effect& e) {
-    return may_gain(e, threshold) || (e.failure.empty() && e.cpu().found == finding::gain);
+    return may_gain(e, threshold) || (e.failure.empty() && e.deciding().found == finding::gain);
   });
 }
 
@@ -146,7 +147,7 @@ std::optional<std::size_t> page_policy_of(const remedy_measurement& all, double 
       all, [](const remedy_effect& e) { return e.remedy.kind == remedy_kind::pages && !e.remedy.option.empty(); });
   if (!policy) return {};
   const auto alone = heap_alone(all);
-  const auto mean = [&all](std::size_t n) { return all.remedies[n].cpu().effect.log_ratio.mean; };
+  const auto mean = [&all](std::size_t n) { return all.remedies[n].deciding().effect.log_ratio.mean; };
   return alone && mean(*policy) + std::log1p(threshold) <= mean(*alone) ? policy : std::nullopt;
 }
 

@@ -10,14 +10,14 @@
 
 namespace ashlar::cli {
 
-/// Returns: of those that `may` and did not fail, the remedy with the least mean processor time.
+/// Returns: of those that `may` and did not fail, the remedy with the least mean of what decides.
 template <class May>
 [[nodiscard]] std::optional<std::size_t> best_of(const remedy_measurement& all, May may) {
   std::optional<std::size_t> best;
   for (std::size_t i = 0; i < all.remedies.size(); ++i) {
     const remedy_effect& e = all.remedies[i];
-    if (!e.failure.empty() || e.cpu().effect.pairs == 0 || !may(e)) continue;
-    if (!best || e.cpu().effect.log_ratio.mean < all.remedies[*best].cpu().effect.log_ratio.mean) best = i;
+    if (!e.failure.empty() || e.deciding().effect.pairs == 0 || !may(e)) continue;
+    if (!best || e.deciding().effect.log_ratio.mean < all.remedies[*best].deciding().effect.log_ratio.mean) best = i;
   }
   return best;
 }

@@ -39,12 +39,13 @@ public:
 
   remedy_measurement run() {
     (*progress_)("warming up");
+    all_.decides = request_->decides;
     player_.begin(request_->rounds != 0 ? 0 : request_->seconds);
     all_.first = player_.first();
     all_.plan_groups = request_->routes.groups.size();
     all_.kept = all_.groups_of_plan();
     std::vector<program_remedy> without_code = list_without_code();
-    refuse_small_budget(without_code.size() + (request_->routes.groups.empty() ? 0 : 1));
+    refuse_small_budget(without_code.size() + (tries_plan() ? 1 : 0));
     player_.repeat();
     try_remedies(std::move(without_code));
     screen();
@@ -65,6 +66,7 @@ public:
 private:
   [[nodiscard]] double seconds() const { return std::chrono::duration<double>(clock::now() - start_).count(); }
   [[nodiscard]] double seconds_left() const { return std::max(0.0, request_->seconds - seconds()); }
+  [[nodiscard]] bool tries_plan() const { return !request_->only_mallocs && !request_->routes.groups.empty(); }
   [[nodiscard]] bool has_plan() const { return works(all_, all_.whole_plan); }
 
   /// Returns: whether the rounds of the remedies fit into the seconds.
@@ -81,7 +83,10 @@ private:
   void add(program_remedy remedy, std::vector<std::size_t> groups = {}) {
     (*progress_)("warming up: " + remedy.name);
     std::string failure = player_.try_once(remedy.side);
-    all_.remedies.push_back({.remedy = std::move(remedy), .failure = std::move(failure), .groups = std::move(groups)});
+    all_.remedies.push_back({.remedy = std::move(remedy),
+                             .failure = std::move(failure),
+                             .decides = request_->decides,
+                             .groups = std::move(groups)});
   }
 
   void add_plan(const route_plan& plan, const char* name, std::vector<std::size_t> groups) {
@@ -95,7 +100,8 @@ private:
 
   std::vector<program_remedy> list_without_code() {
     std::vector<std::string> missing;
-    std::vector<program_remedy> all = remedies_without_code(request_->command, missing);
+    std::vector<program_remedy> all = mallocs_for(request_->command, request_->with, missing);
+    if (!request_->only_mallocs) add_page_policies(request_->command, all);
     if (!missing.empty()) all_.notes.push_back(fmt::format("Not on this machine: {}.", fmt::join(missing, ", ")));
     return all;
   }
@@ -116,7 +122,7 @@ private:
 
   void try_remedies(std::vector<program_remedy> without_code) {
     for (program_remedy& remedy : without_code) add(std::move(remedy));
-    if (request_->routes.groups.empty()) return;
+    if (!tries_plan()) return;
     all_.whole_plan = all_.remedies.size();
     add_plan(request_->routes, by_plan, all_.groups_of_plan());
   }
@@ -130,8 +136,10 @@ private:
       sides.push_back(&all_.remedies[n].remedy.side);
       names.push_back(all_.remedies[n].remedy.name);
     }
-    return player_.play(sides, {.rounds = request_->rounds, .seconds = limit, .threshold = request_->threshold},
-                        named(stage));
+    return player_.play(
+        sides,
+        {.rounds = request_->rounds, .seconds = limit, .threshold = request_->threshold, .decides = request_->decides},
+        named(stage));
   }
 
   /// Effects: the remedies have the effects of these rounds.
@@ -147,8 +155,8 @@ private:
   }
 
   [[nodiscard]] measure_effect between(const remedy_rounds& rounds, std::size_t a, std::size_t b, double error) {
-    return effect_between(rounds.values(a, run_measure::cpu), rounds.values(b, run_measure::cpu), run_measure::cpu,
-                          request_->threshold, error, player_.random());
+    const run_measure m = request_->decides;
+    return effect_between(rounds.values(a, m), rounds.values(b, m), m, request_->threshold, error, player_.random());
   }
 
   void screen() {
@@ -208,6 +216,7 @@ private:
     if (!request_->input.empty()) setting.inputs = {request_->input};
     setting.seconds = room;
     if (request_->rounds != 0) setting.pairs = std::max(request_->rounds, least);
+    setting.decides = request_->decides;
     setting.seed = request_->seed;
     measure_parts(setting, parts);
   }

@@ -35,6 +35,9 @@ struct remedy_request {
   double seconds = 60;
   std::uint64_t seed = 0;
   double threshold = 0.01;  ///< A smaller share does not matter.
+  run_measure decides = run_measure::cpu;
+  bool only_mallocs = false;           ///< Neither page policies nor routes.
+  std::vector<std::string> with = {};  ///< Names or paths of the mallocs; empty: each that the machine has.
 };
 
 /// A remedy against the program as it is.
@@ -42,11 +45,12 @@ struct remedy_effect {
   program_remedy remedy;
   std::string failure;  ///< If not empty, no other member is valid.
   detail::enum_table<run_measure, measure_effect> measures = {};
+  run_measure decides = run_measure::cpu;
   bool confirmed = false;                ///< In rounds after the choice.
   std::vector<std::size_t> groups = {};  ///< Of the plan that it routes by.
 
   [[nodiscard]] const measure_effect& of(run_measure m) const noexcept { return measures[m]; }
-  [[nodiscard]] const measure_effect& cpu() const noexcept { return of(run_measure::cpu); }
+  [[nodiscard]] const measure_effect& deciding() const noexcept { return of(decides); }
 };
 
 /// A part of the plan against the other parts alone.
@@ -70,13 +74,14 @@ struct remedy_measurement {
   std::vector<std::size_t> kept;  ///< The groups of the plan that is left.
   std::string plan_failure;       ///< If not empty: why no group is left.
   remedy_decision decision = remedy_decision::inconclusive;
+  run_measure decides = run_measure::cpu;
   std::optional<std::size_t> winner;              ///< Of the remedies.
   std::optional<std::size_t> best_without_code;   ///< The one with the least mean.
   std::optional<std::size_t> whole_plan;          ///< Whether it works or not.
   std::optional<std::size_t> rest_of_plan;        ///< Its groups that gain.
   std::optional<std::size_t> by_plan;             ///< The plan that is left.
   std::optional<std::size_t> plan_on_pages;       ///< A plan, and the heap of the other sites with a page policy.
-  std::optional<measure_effect> over_best;        ///< That plan against the best without code, processor time.
+  std::optional<measure_effect> over_best;        ///< That plan against the best without code, by what decides.
   std::optional<measure_effect> over_heap;        ///< The whole plan against the same heap without routes.
   std::optional<measure_effect> whole_over_rest;  ///< The whole plan against the groups that gain.
   std::optional<measure_effect> pages_over_plan;  ///< The plan with a page policy against the plan that is left.

@@ -141,6 +141,7 @@ json remedy_json(const remedy_measurement& m, const remedy_request& request) {
             {"seconds", m.seconds},
             {"seed", request.seed},
             {"threshold", request.threshold},
+            {"metric", facts_of(request.decides).key},
             {"status", m.first.status},
             {"cpu_ms", as_it_is(m)},
             {"least_rounds", m.least_rounds},

@@ -31,13 +31,13 @@ std::vector<std::size_t> shuffled(std::size_t n, random_engine& random) {
 }
 
 /// Returns: the rounds that the side with the greatest deviation needs.
-std::size_t rounds_by_pilot(const remedy_rounds& pilot, double threshold) {
+std::size_t rounds_by_pilot(const remedy_rounds& pilot, const play_limits& limits) {
   std::size_t wanted = least_pairs;
   for (std::size_t side = 1; side < pilot.sides.size(); ++side) {
     if (!pilot.failures[side].empty()) continue;
-    const std::vector<double> ratios = log_ratios(
-        pilot.values(0, run_measure::cpu), pilot.values(side, run_measure::cpu), facts_of(run_measure::cpu).floor);
-    wanted = std::max(wanted, planned_pairs(deviation_of(ratios), pilot_pairs, threshold));
+    const std::vector<double> ratios =
+        log_ratios(pilot.values(0, limits.decides), pilot.values(side, limits.decides), facts_of(limits.decides).floor);
+    wanted = std::max(wanted, planned_pairs(deviation_of(ratios), pilot_pairs, limits.threshold));
   }
   return wanted;
 }
@@ -77,8 +77,9 @@ program_run remedy_player::run_as_it_is() {
     throw std::runtime_error(
         fmt::format("{} does not end the same way each time: it {}; nothing was measured", program, ending_of(done)));
   if (!done.same_output(first_))
-    throw std::runtime_error(program + " does not print the same each time, so that nothing shows whether a remedy "
-                                       "changes its work; nothing was measured");
+    throw std::runtime_error(program +
+                             " does not print the same each time, so that nothing shows whether a remedy "
+                             "changes its work; nothing was measured ('ashlar verify' compares such a program)");
   return done;
 }
 
@@ -136,7 +137,7 @@ remedy_rounds remedy_player::play(const std::vector<const program_side*>& remedi
     progress(all.played + 1, all.planned == 0 ? affordable() : std::min(affordable(), all.planned));
     play_round(remedies, all);
     all.seconds = seconds_since(start);
-    if (all.played == pilot_pairs && limits.rounds == 0) all.planned = rounds_by_pilot(all, limits.threshold);
+    if (all.played == pilot_pairs && limits.rounds == 0) all.planned = rounds_by_pilot(all, limits);
   }
   return all;
 }

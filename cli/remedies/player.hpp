@@ -36,6 +36,7 @@ struct play_limits {
   std::size_t rounds = 0;   ///< An exact number; 0: by the other members.
   double seconds = 0;       ///< No round begins that would exceed them, by the time of those before.
   double threshold = 0.01;  ///< Rounds end where a difference below it would be seen.
+  run_measure decides = run_measure::cpu;
 };
 
 using round_progress = std::function<void(std::size_t round, std::size_t of)>;

@@ -3,17 +3,23 @@
 #include "cli/remedies/predicted.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "cli/rounds/interval.hpp"
+#include "cli/support/start_self.hpp"
 #include "cli/support/table.hpp"
 #include "cli/support/table_units.hpp"
+#include "cli/support/temporary_file.hpp"
 #include "cli/support/verb.hpp"
-#include "cli/try/prediction.hpp"
 #include "cli/verify/text.hpp"
 
 namespace ashlar::cli {
@@ -108,6 +114,24 @@ std::string verdict_of(const std::vector<predicted_row>& rows, const json& repla
   if (is_open(rows))
     return "Inconclusive: PREDICTED gains of mallocs that can be preloaded are undecided; a larger --budget decides.";
   return "Change nothing: no malloc that can be preloaded is PREDICTED to gain.";
+}
+
+/// Returns: the JSON of `ashlar replay` with these words, in a process of its own, so that its memory does not count
+/// into later measurements. Throws: `std::runtime_error` if it fails.
+std::string replay_output(const std::vector<std::string>& words) {
+  const temporary_file output;
+  own_part replay = {
+      .arguments = {"ashlar", "replay", "--json", "-"}, .from = output.descriptor(), .to = STDOUT_FILENO};
+  replay.arguments.insert(replay.arguments.end(), words.begin(), words.end());
+  for (char** entry = ::environ; *entry != nullptr; ++entry) replay.environment.emplace_back(*entry);
+  const pid_t child = start_self(replay);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  std::string text(static_cast<std::size_t>(std::max<off_t>(::lseek(output.descriptor(), 0, SEEK_END), 0)), '\0');
+  const ssize_t n = ::pread(output.descriptor(), text.data(), text.size(), 0);
+  if (n <= 0) throw std::runtime_error("the replay failed");
+  return text;
 }
 
 }  // namespace

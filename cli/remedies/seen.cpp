@@ -18,9 +18,9 @@ std::optional<seen_effect> seen_effect_of(const remedy_measurement& m) {
   if (!all.empty()) return seen_effect{median_of(all), m.group_pairs, true};
   std::vector<double> pairs;
   for (const remedy_effect& e : m.remedies) {
-    if (!e.failure.empty() || e.cpu().effect.pairs < std::max<std::size_t>(m.least_rounds_of(e), 2)) continue;
-    all.push_back(e.cpu().effect.detectable());
-    pairs.push_back(static_cast<double>(e.cpu().effect.pairs));
+    if (!e.failure.empty() || e.deciding().effect.pairs < std::max<std::size_t>(m.least_rounds_of(e), 2)) continue;
+    all.push_back(e.deciding().effect.detectable());
+    pairs.push_back(static_cast<double>(e.deciding().effect.pairs));
   }
   if (all.empty()) return std::nullopt;
   return seen_effect{median_of(all), static_cast<std::size_t>(median_of(pairs)), false};

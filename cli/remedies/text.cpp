@@ -33,6 +33,7 @@ std::string peak_text(const remedy_effect& e) {
   std::string all;
   for (const run_measure m : {run_measure::peak, run_measure::after}) {
     const measure_effect& found = e.of(m);
+    if (m == e.decides) continue;
     if (found.found != finding::loss && found.found != finding::gain) continue;
     all += fmt::format("; {}{} {}", found.found == finding::loss ? "but " : "", facts_of(m).name,
                        change_text(found.effect.ratio()));
@@ -63,16 +64,17 @@ std::string over_best(const remedy_measurement& m) {
 
 std::string winner_sentence(const remedy_measurement& m) {
   const remedy_effect& e = m.remedies[*m.winner];
-  return fmt::format("{}: {} processor time{}.", capital(e.remedy.name), change_text(e.cpu().effect.ratio()),
-                     peak_text(e));
+  return fmt::format("{}: {} {}{}.", capital(e.remedy.name), change_text(e.deciding().effect.ratio()),
+                     facts_of(m.decides).name, peak_text(e));
 }
 
 std::string nothing_sentence(const remedy_measurement& m) {
   for (const remedy_effect& e : m.remedies)
-    if (e.failure.empty() && e.cpu().effect.pairs > 1)
-      return fmt::format("Change nothing: of {} the best is {}, measured {} processor time; {}.",
+    if (e.failure.empty() && e.deciding().effect.pairs > 1)
+      return fmt::format("Change nothing: of {} the best is {}, measured {} {}; {}.",
                          counted(m.remedies.size(), "remedy", "remedies"), e.remedy.name,
-                         change_text(e.cpu().effect.ratio()), seen_text(e.cpu().effect.detectable()));
+                         change_text(e.deciding().effect.ratio()), facts_of(m.decides).name,
+                         seen_text(e.deciding().effect.detectable()));
   return "Change nothing: no remedy could be measured.";
 }
 
@@ -91,8 +93,8 @@ std::string open_sentence(const remedy_measurement& m, const remedy_request& req
 }
 
 std::string unfit_sentence(const remedy_measurement& m) {
-  return fmt::format("No verdict, the machine is unfit: the program differs from itself, {} processor time in {}.",
-                     change_text(m.itself.ratio()), counted(m.itself.pairs, "round"));
+  return fmt::format("No verdict, the machine is unfit: the program differs from itself, {} {} in {}.",
+                     change_text(m.itself.ratio()), facts_of(m.decides).name, counted(m.itself.pairs, "round"));
 }
 
 /// Returns: the method in a sentence.
@@ -104,11 +106,10 @@ std::string method(const remedy_measurement& m, const remedy_request& request) {
                   counted(m.screened.played, "round"), counted(m.screened_names.size(), "run"));
   if (m.confirmed.played != 0)
     text += fmt::format(", then of the best {} of {}", counted(m.confirmed.played, "round"), m.confirmed_names.size());
-  return text + fmt::format("; {:.0f} s{}, --seed {}. Processor time; the intervals of each stage hold together with "
-                            "95 %.",
+  return text + fmt::format("; {:.0f} s{}, --seed {}. {}; the intervals of each stage hold together with 95 %.",
                             m.seconds,
                             request.rounds != 0 ? "" : fmt::format(" of the budget of {:.0f} s", request.seconds),
-                            request.seed);
+                            request.seed, capital(facts_of(m.decides).name));
 }
 
 std::string row(const std::string& name, const std::string& text) {
@@ -164,8 +165,8 @@ std::string notes(const remedy_measurement& m) {
 
 std::string effect_text(const remedy_effect& e, std::size_t least) {
   if (!e.failure.empty()) return "not measured: " + e.failure;
-  return time_text(e.cpu().effect, least) +
-         (e.cpu().effect.pairs < std::max<std::size_t>(least, 2) ? "" : peak_text(e));
+  return time_text(e.deciding().effect, least) +
+         (e.deciding().effect.pairs < std::max<std::size_t>(least, 2) ? "" : peak_text(e));
 }
 
 /// An interval from fewer than `least` rounds would promise too much.

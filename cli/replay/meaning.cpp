@@ -50,9 +50,8 @@ std::string replay_meaning(const replay_figures& figures, const replayed_trace& 
   const saved_time saved = {std::max(raw.least_ms, 0.0), std::max(raw.most_ms, 0.0)};
   const std::string text = fmt::format("For the whole program: {} saves {} a run", best->name, in_time(saved));
   if (trace.program_ns > 0) return text + share_of_program(saved, trace.program_ns / 1e6);
-  return text + ". A recorded run does not show the share of the whole, since recording takes much of it: 'ashlar try' "
-                "measures "
-                "the share, --program-seconds computes it.";
+  return text + ". A recorded run does not show the share of the whole, since recording takes much of it: "
+                "'ashlar advise --measure run --only mallocs' measures the share, --program-seconds computes it.";
 }
 
 }  // namespace ashlar::cli

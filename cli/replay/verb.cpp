@@ -63,10 +63,11 @@ void add_options(CLI::App& app, replay_options& o) {
   app.add_flag("--damaged", o.prefix, "Replay the part of a damaged trace before the damage");
   app.add_option("--json", o.json, "Write every figure to FILE; - is standard output")->type_name("FILE");
   app.add_option("--html", o.html, "Write a report with plots to FILE; - is standard output")->type_name("FILE");
-  app.footer("Each allocator works in processes of its own; repetitions are interleaved. docs/replay.md describes the "
-             "method.\n"
-             "'ashlar try' runs the program itself under the best that can be preloaded.\n\n"
-             "Exit status: 0 replayed, 1 the trace or an allocator failed, 2 the command line is invalid.");
+  app.footer(
+      "Each allocator works in processes of its own; repetitions are interleaved. docs/replay.md describes the "
+      "method.\n"
+      "'ashlar advise --measure run --only mallocs' runs the program itself under those that can be preloaded.\n\n"
+      "Exit status: 0 replayed, 1 the trace or an allocator failed, 2 the command line is invalid.");
 }
 
 std::vector<candidate> choose(const replay_options& o, std::vector<std::string>& missing) {

@@ -100,7 +100,8 @@ std::string instead(const candidate_figures& row) {
 std::string without_code(const candidate_figures& best, const replay_figures& figures) {
   const candidate_figures* row = best_preloadable(figures);
   if (row == nullptr) return "";
-  return (row == &best ? to_take(best) : instead(*row)) + "; 'ashlar try' measures the program itself under it.";
+  return (row == &best ? to_take(best) : instead(*row)) +
+         "; 'ashlar advise --measure run --only mallocs' measures the program itself.";
 }
 
 const char* dimension_of(const candidate_figures& best) {

@@ -15,7 +15,7 @@ namespace ashlar::cli {
 /// One verb. Its file defines a `const verb_registration` at namespace scope; no other list names it.
 struct verb {
   std::string_view name;
-  std::string_view help;              ///< One line.
+  std::string_view help;              ///< One line; empty: a word that the list of verbs leaves out.
   int (*run)(int argc, char** argv);  ///< argv[0] is "ashlar NAME". Returns the exit status.
 };
 

@@ -58,7 +58,7 @@ TEST_F(command, help_on_a_verb_is_that_of_its_option) {
 }
 
 TEST_F(command, usage_is_printed_once_and_names_all_arguments) {
-  for (const std::string verb : {"record", "run", "try"}) {
+  for (const std::string verb : {"record", "run", "advise", "verify"}) {
     ASSERT_EQ(ashlar(verb + " --help"), 0);
     EXPECT_TRUE(text("out").starts_with("ashlar " + verb + " ")) << text("out");
     EXPECT_FALSE(says("out", "Usage:")) << text("out");

@@ -53,13 +53,26 @@ run_measure measure_of(const std::string& metric) {
 
 }  // namespace
 
-void add_experiment_options(CLI::App& app, experiment_options& o, const std::string& runs, const std::string& budget) {
-  app.add_option(runs, o.runs, "Pairs of runs, 7 to 1000; auto: as many as a pilot of 6 asks for")
+void add_experiment_options(CLI::App& app, experiment_options& o) {
+  app.add_option("--runs", o.runs, "Pairs of runs, 7 to 1000; auto: as many as a pilot of 6 asks for")
       ->check(check_runs)
       ->type_name("N")
       ->capture_default_str();
   o.budget_option =
-      app.add_option("--budget", o.budget, budget)->check(check_budget)->type_name("TIME")->capture_default_str();
+      app.add_option("--budget", o.budget, "With --runs auto, stop after this time (20s, 2m); the pilot is run anyway")
+          ->check(check_budget)
+          ->type_name("TIME")
+          ->capture_default_str();
+  add_judging_options(app, o);
+  app.final_callback([&o] {
+    if (o.runs != automatic && o.budget_option->count() != 0)
+      throw CLI::ValidationError("--budget is for --runs auto: " + counted(std::stoull(o.runs),
+                                                                           "pair takes the time that it takes",
+                                                                           "pairs take the time that they take"));
+  });
+}
+
+void add_judging_options(CLI::App& app, experiment_options& o) {
   app.add_option("--threshold", o.threshold, "A smaller difference does not matter")
       ->check(check_threshold)
       ->type_name("PERCENT")
@@ -72,12 +85,6 @@ void add_experiment_options(CLI::App& app, experiment_options& o, const std::str
       app.add_option("--seed", o.seed, "Of the order of the runs, to repeat it (default: a random one, printed)")
           ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 53))
           ->type_name("N");
-  app.final_callback([&o] {
-    if (o.runs != automatic && o.budget_option->count() != 0)
-      throw CLI::ValidationError("--budget is for --runs auto: " + counted(std::stoull(o.runs),
-                                                                           "pair takes the time that it takes",
-                                                                           "pairs take the time that they take"));
-  });
 }
 
 void apply(const experiment_options& o, experiment_plan& plan) {

@@ -20,9 +20,11 @@ struct experiment_options {
   const CLI::Option* budget_option = nullptr;
 };
 
-/// Effects: adds --runs, --budget, --threshold, --metric and --seed, and refuses a budget beside a number of pairs.
-/// `runs`: the names of the first. `budget`: what the second does.
-void add_experiment_options(CLI::App& app, experiment_options& o, const std::string& runs, const std::string& budget);
+/// Effects: adds --runs, --budget and those below, and refuses a budget beside a number of pairs.
+void add_experiment_options(CLI::App& app, experiment_options& o);
+
+/// Effects: adds --threshold, --metric and --seed.
+void add_judging_options(CLI::App& app, experiment_options& o);
 
 /// Effects: sets the members of `plan` that the parsed options name; a random seed if none is given.
 void apply(const experiment_options& o, experiment_plan& plan);

@@ -73,8 +73,7 @@ CLI::Option* add_options(CLI::App& app, verify_options& o) {
                  "Files, or folders of files, to run on in turn: as standard input, or in place of {} in the command. "
                  "Take others than B was made with")
       ->type_name("PATH...");
-  add_experiment_options(app, o.how, "--runs",
-                         "With --runs auto, stop after this time (20s, 2m); the pilot is run anyway");
+  add_experiment_options(app, o.how);
   app.add_flag("--spans", o.plan.spans,
                "Time the program's spans (ashlar::span, ashlar_record.h): B is worse if the 99th percentile of one is");
   app.add_option("--json", o.json, "Write every run to FILE; - is standard output")->type_name("FILE");

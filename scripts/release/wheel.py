@@ -36,7 +36,7 @@ Summary: The command that tells a program which allocator to use, with the mallo
 License: {LICENSE}
 Description-Content-Type: text/markdown
 
-`ashlar record`, `ashlar try` and `ashlar run` for programs on Linux with glibc. The headers of the library are not in it.
+`ashlar record`, `ashlar advise` and `ashlar run` for programs on Linux with glibc. The headers of the library are not in it.
 """
     yield f"{name}.dist-info/METADATA", about.encode()
     yield f"{name}.dist-info/LICENSE", (prefix / "share" / "doc" / "ashlar" / "LICENSE").read_bytes()

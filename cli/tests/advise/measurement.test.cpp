@@ -55,6 +55,7 @@ protected:
                  {"would_have_been_seen", seen}}},
                {"kept", {0, 1}},
                {"plan_failure", ""},
+               {"of_sites", true},
                {"unfit", false}};
   }
 

@@ -86,7 +86,7 @@ std::string winner_among(remedy_measurement& m) {
   m.confirmed.played = 40;
   for (remedy_effect& e : m.remedies) e.confirmed = true;
   choose_plan(m, [&m](std::size_t a, std::size_t b) {
-    const auto mean = [&m](std::size_t n) { return std::exp(m.remedies[n].cpu().effect.log_ratio.mean); };
+    const auto mean = [&m](std::size_t n) { return std::exp(m.remedies[n].deciding().effect.log_ratio.mean); };
     return effect_with(mean(b) / mean(a), 0.001);
   });
   decide(m, threshold);

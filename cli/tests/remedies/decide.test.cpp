@@ -153,7 +153,7 @@ TEST(remedies, that_were_not_tried_would_have_been_seen_as_the_median_of_those_t
                      {remedy_kind::preload, "c", 1, 0.04}});
   const auto of_remedies = seen_effect_of(m);
   ASSERT_TRUE(of_remedies);
-  EXPECT_DOUBLE_EQ(of_remedies->detectable, m.remedies[1].cpu().effect.detectable());
+  EXPECT_DOUBLE_EQ(of_remedies->detectable, m.remedies[1].deciding().effect.detectable());
   EXPECT_EQ(of_remedies->pairs, 40U);
   m.groups = {{.name = "g", .log_ratio = {}, .detectable = 0.02}, {.name = "h", .log_ratio = {}, .detectable = 0.04}};
   m.group_pairs = 16;

@@ -256,6 +256,39 @@ TEST_F(advise_measure, a_program_that_cannot_be_found_or_loaded_into_is_refused)
   EXPECT_EQ(text("err"), "ashlar advise: /nonesuch/program: no such file; nothing was measured\n");
 }
 
+/// Two questions are answered together with 95 %, so each with 97.5 %.
+TEST_F(advise_measure, mallocs_alone_are_measured_by_the_measure_that_is_asked_for) {
+  const std::string start = "advise " + sample(500) + " --measure run --only mallocs --rounds 9 --threshold 100% ";
+  const std::string two = "--with " ASHLAR_TRY_PRELOAD "," ASHLAR_TRY_PRELOAD;
+  const int status = ashlar(start + two + " --metric wall --json " + file("j") + " -- " ASHLAR_TRY_VICTIM " fails");
+  EXPECT_TRUE(status == 0 || status == 4) << status << text("err");
+  const json m = json::parse(text("j"))["measurement"];
+  EXPECT_EQ(m["metric"], "wall_ms");
+  ASSERT_EQ(m["remedies"].size(), 2U) << "no page policy, no plan";
+  for (const json& remedy : m["remedies"]) EXPECT_EQ(remedy["measures"]["wall_ms"]["confidence"], 0.975);
+  EXPECT_EQ(m["screen"]["rounds"], 9);
+  EXPECT_TRUE(printed("Wall time; the intervals")) << page();
+  EXPECT_TRUE(printed("It ends with status 7, each time.")) << page();
+  expect_refusal(sample(10) + " --measure run --with heap -- true", 2, "heap cannot be preloaded: it is not a library");
+  expect_refusal(sample(10) + " --measure run --only pages -- true", 2,
+                 "--only: 'pages' is not mallocs; see ashlar advise --help");
+  for (const char* const option : {"--only mallocs", "--with mimalloc", "--metric wall", "--threshold 1%"})
+    EXPECT_EQ(ashlar("advise " + sample(10) + " " + option), 2) << option << " without --measure run";
+}
+
+TEST_F(advise_measure, try_is_a_spelling_of_mallocs_alone_that_no_list_has) {
+  const int status =
+      ashlar("try " + sample(500) + " --best 2 --repetitions=8 --threshold 100 --with " ASHLAR_TRY_PRELOAD " --json " +
+             file("j") + " -- " ASHLAR_TRY_VICTIM " allocate --runs 9");
+  EXPECT_TRUE(status == 0 || status == 4) << status << text("err");
+  const json m = json::parse(text("j"))["measurement"];
+  EXPECT_EQ(m["remedies"].size(), 1U);
+  EXPECT_EQ(m["screen"]["rounds"], 8);
+  EXPECT_EQ(m["command"].back(), "9") << "words of the program stay";
+  EXPECT_EQ(ashlar("help"), 0);
+  EXPECT_EQ(text("out").find("\n  try "), std::string::npos) << text("out");
+}
+
 TEST_F(advise_measure, a_replay_predicts_for_each_malloc) {
   const std::string trace = recorded(ASHLAR_SLOW_VICTIM);
   const int status = ashlar("advise " + trace + " --measure replay --budget 2 --json " + file("j"));

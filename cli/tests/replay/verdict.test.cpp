@@ -126,9 +126,10 @@ TEST_F(replay_verdict_of, a_winner_that_a_command_takes) {
   const replay_figures& f = figures({{"glibc", replay_stand::system, spell(10, 10, 10)},
                                      {"libashlar.so", replay_stand::system, spell(8, 8, 8)},
                                      {"heap", replay_stand::heap, spell(9, 9, 9)}});
-  EXPECT_EQ(replay_verdict(f),
-            "libashlar.so gains most time. To take it: 'ashlar run -- PROG'; 'ashlar try' measures the program itself "
-            "under it.");
+  EXPECT_EQ(
+      replay_verdict(f),
+      "libashlar.so gains most time. To take it: 'ashlar run -- PROG'; 'ashlar advise --measure run --only mallocs' "
+      "measures the program itself.");
 }
 
 TEST_F(replay_verdict_of, a_winner_in_code_with_a_command_for_programs_as_they_are) {
@@ -139,7 +140,8 @@ TEST_F(replay_verdict_of, a_winner_in_code_with_a_command_for_programs_as_they_a
   EXPECT_EQ(
       replay_verdict(f),
       "heap gains most time. It serves code that names it: ashlar::heap, one for all threads. Without a change of "
-      "code: libashlar.so, by 'ashlar run -- PROG'; 'ashlar try' measures the program itself under it.");
+      "code: libashlar.so, by 'ashlar run -- PROG'; 'ashlar advise --measure run --only mallocs' measures the program "
+      "itself.");
 }
 
 TEST_F(replay_verdict_of, of_those_that_are_as_fast_the_one_with_least_memory) {
@@ -211,7 +213,7 @@ TEST_F(replay_verdict_of, the_share_of_the_program_is_of_an_unrecorded_run) {
   std::string text = replay_meaning(f, trace);
   EXPECT_TRUE(text.starts_with("For the whole program: heap saves 40.0 ms a run. ")) << text;
   EXPECT_FALSE(has(text, "%")) << text;
-  EXPECT_TRUE(has(text, "'ashlar try'")) << text;
+  EXPECT_TRUE(has(text, "--only mallocs'")) << text;
   trace.program_ns = 250e6;
   EXPECT_EQ(replay_meaning(f, trace),
             "For the whole program: heap saves 40.0 ms a run, 16 % of the 250 ms that it takes unrecorded.");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A program for `ashlar try`: allocates or not, prints, fails, and on demand behaves otherwise under a preload.
+// A program to measure: allocates or not, prints, fails, and on demand behaves otherwise under a preload.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
