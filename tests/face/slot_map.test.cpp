@@ -109,6 +109,8 @@ TEST(slot_map, with_a_first_generation_gives_the_same_handles_each_time) {
     slot_map<int> map({.first_generation = 1});
     EXPECT_EQ(map.emplace(1), (slot_handle<int>{0, 1}));
   }
+  ASHLAR_EXPECT_DEATH(slot_map<int>({.first_generation = 0}),
+                      "ashlar: precondition: first_generation is 0, the generation of a default handle");
 }
 
 TEST(slot_map, a_slot_is_retired_after_its_last_generation) {
