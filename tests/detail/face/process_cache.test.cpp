@@ -12,6 +12,7 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
+#include <ashlar/detail/face/process_pool.hpp>
 #include <ashlar/detail/slab/cached_pool.hpp>
 #include <ashlar/detail/support/immortal.hpp>
 #include <ashlar/detail/thread/fork.hpp>
@@ -21,6 +22,8 @@
 #include "tests/support/child.hpp"
 
 namespace {
+
+using ashlar::detail::process_pool;
 
 // A pool behind allocators, for each kind of code. Each test has its own size, and so its own pool.
 template <std::size_t CellBytes>
@@ -78,18 +81,6 @@ TYPED_TEST_SUITE(process_cache_of, kinds);
 template <class IsLibraryCode>
 constexpr std::size_t size_for(std::size_t bytes) {
   return bytes + (IsLibraryCode::value ? 8 : 0);
-}
-
-TYPED_TEST(process_cache_of, is_closed_until_it_is_asked_for_and_open_then) {
-  using cache = typename TestFixture::template cells_of<size_for<TypeParam>(48)>::cache;
-  EXPECT_FALSE(cache::recent().is_open());
-  ASSERT_NE(cache::usable(), nullptr);
-  EXPECT_TRUE(cache::recent().is_mine());
-  EXPECT_EQ(cache::usable(), &cache::recent());
-  std::thread([] {
-    EXPECT_FALSE(cache::recent().is_open());
-    EXPECT_TRUE(cache::usable()->is_mine());
-  }).join();
 }
 
 TYPED_TEST(process_cache_of, gives_cached_cells_back_when_its_thread_ends) {
@@ -162,6 +153,33 @@ TEST(process_cache, a_program_and_a_library_have_one_each_in_a_pool_that_they_sh
   }));
   std::thread([&] { EXPECT_TRUE(use()); }).join();
   EXPECT_TRUE(use());
+}
+
+// A program may be linked with objects compiled for libraries: the thread has a cache for each kind.
+TEST(process_pool, flush_gives_the_cached_cells_back_in_either_kind_of_code) {
+  using pool = process_pool<112, 8, ashlar::thread_cached>;
+  using of_program = ashlar::detail::process_cache<pool, false>;
+  using of_library = ashlar::detail::process_cache<pool, true>;
+  for (auto* const mine : {of_program::usable(), of_library::usable()})
+    pool::shared().deallocate_slow(mine, pool::shared().allocate_slow(mine));
+  pool::flush();
+  EXPECT_EQ(of_program::recent().held_cells(), 0u);
+  EXPECT_EQ(of_library::recent().held_cells(), 0u);
+  pool::with_pool([](auto& p) { static_cast<void>(p.trim()); });
+  EXPECT_EQ(pool::with_pool([](auto& p) { return p.slabs(); }), 0u);
+}
+
+// Another thread's cache is open meanwhile, and holds a cell.
+TEST(process_pool, flush_leaves_the_cached_cells_of_other_threads) {
+  using pool = process_pool<120, 8, ashlar::thread_cached>;
+  pool::deallocate(pool::allocate());
+  std::thread([] {
+    pool::deallocate(pool::allocate());
+    pool::flush();
+    EXPECT_EQ(ashlar::detail::process_cache<pool>::recent().held_cells(), 0u);
+  }).join();
+  if (pool::shared().caches) EXPECT_NE(ashlar::detail::process_cache<pool>::recent().held_cells(), 0u);
+  pool::flush();
 }
 
 }  // namespace

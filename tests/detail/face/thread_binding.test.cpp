@@ -2,8 +2,6 @@
 // Tests the binding of a pool to its first thread: the first call by another thread is reported, in every run.
 #include <ashlar/detail/face/thread_binding.hpp>
 
-#include <cstddef>
-#include <string>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -18,21 +16,6 @@ using ashlar::detail::thread_binding;
     "ashlar: precondition: used a pool of one_thread in a second thread, resource 0x*, size 40";
 
 void use(thread_binding& binding) { binding.expect_own_thread(&binding, 40); }
-
-TEST(thread_binding, lets_its_first_thread_pass) {
-  thread_binding here;
-  thread_binding there;
-  for (int i = 0; i < 3; ++i) use(here);
-  std::thread([&] {
-    for (int i = 0; i < 3; ++i) use(there);
-  }).join();
-}
-
-TEST(thread_binding, reports_any_other_thread) {
-  thread_binding binding;
-  use(binding);
-  ASHLAR_EXPECT_DEATH(std::thread([&] { use(binding); }).join(), report);
-}
 
 // Its stack, and so the addresses of its thread-local variables, may go to the next thread.
 TEST(thread_binding, takes_no_thread_for_one_that_has_ended) {
