@@ -2,7 +2,6 @@
 // Tests of the bump pointer.
 #include <array>
 #include <cstddef>
-#include <cstdint>
 
 #include <gtest/gtest.h>
 

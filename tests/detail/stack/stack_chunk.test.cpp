@@ -29,13 +29,6 @@ struct made_chunk {
   }
 };
 
-TEST(stack_chunk, knows_how_large_it_is) {
-  const made_chunk made;
-  EXPECT_EQ(made.chunk->room(), 256 - sizeof(stack_chunk));
-  EXPECT_EQ(made.chunk->whole_bytes(), 256u);
-  EXPECT_TRUE(made.chunk->is_sound());
-}
-
 TEST(stack_chunk, is_not_sound_once_it_was_written_to) {
   if (!ashlar_test::is_checked) GTEST_SKIP() << "sealed from level checked on";
   made_chunk made;

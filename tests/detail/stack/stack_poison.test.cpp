@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -34,10 +33,6 @@ protected:
   std::vector<std::byte> memory_ = std::vector<std::byte>(200'000);
   poison poison_;
 };
-
-TEST_F(stack_poisons, is_kept_at_hardened_alone) {
-  EXPECT_EQ(std::is_empty_v<ashlar::detail::stack_poison<>>, !ashlar::detail::keeps_canaries);
-}
 
 TEST_F(stack_poisons, what_no_block_had_may_hold_anything) {
   write(10);

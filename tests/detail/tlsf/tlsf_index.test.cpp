@@ -3,8 +3,6 @@
 #include <ashlar/detail/tlsf/tlsf_index.hpp>
 
 #include <algorithm>
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <random>

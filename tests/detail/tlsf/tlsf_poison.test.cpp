@@ -3,7 +3,6 @@
 #include <ashlar/detail/tlsf/tlsf_poison.hpp>
 
 #include <cstddef>
-#include <type_traits>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -51,11 +50,6 @@ protected:
 };
 
 constexpr std::size_t tags = tlsf_block::header_bytes + tlsf_block::footer_bytes;
-
-TEST_F(tlsf_poisons, is_kept_at_hardened_alone) {
-  EXPECT_EQ((std::is_same_v<ashlar::detail::tlsf_poison, poison>), ashlar::detail::keeps_canaries);
-  EXPECT_TRUE(std::is_empty_v<ashlar::detail::tlsf_poison_none>);
-}
 
 TEST_F(tlsf_poisons, a_write_to_any_byte_of_a_used_block_is_noticed_links_and_footer_apart) {
   for (const std::size_t stride :
