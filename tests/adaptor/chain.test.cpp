@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <new>
-#include <random>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -16,7 +14,6 @@
 #include <ashlar/detail/slab/cell_guard.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/buffer_resource.hpp>
-#include <ashlar/resource/inline_buffer.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 
 #include "tests/death/last_words.hpp"
@@ -24,7 +21,6 @@
 #include "tests/support/build.hpp"
 #include "tests/support/conformance.hpp"
 #include "tests/support/counting_resource.hpp"
-#include "tests/support/fail_each_allocation.hpp"
 #include "tests/support/live_blocks.hpp"
 #include "tests/support/skills.hpp"
 
@@ -40,14 +36,6 @@ using ashlar::resource_ref;
 using counted = resource_ref<counting_resource<>>;
 using buffers = chain<buffer_resource, counted>;
 
-template <skills... Each>
-constexpr bool pass_on_what_they_can =
-    ((skills_of<chain<skilled<can_own | Each>, new_delete_resource>> ==
-      (can_own | (Each & (can_try | can_release | can_describe | can_expand | can_prefault)))) &&
-     ...);
-static_assert(pass_on_what_they_can<0, can_try, can_own, can_release, can_describe, can_expand, can_prefault,
-                                    can_at_least, can_share, can_divide, every_skill>);
-
 // Makes pools of five cells; `made` counts them.
 struct pool_maker {
   counting_resource<>* below = nullptr;
@@ -59,11 +47,6 @@ struct pool_maker {
   }
 };
 using pools = chain<ashlar::block_pool<counted>, counted, pool_maker>;
-
-struct able_maker {
-  counting_resource<>* below = nullptr;
-  [[nodiscard]] able_resource<> operator()() const { return able_resource<>(*below); }
-};
 
 struct growing_buffers : conformance_defaults {
   static constexpr bool any_order = false;
@@ -80,12 +63,6 @@ struct two_buffers : conformance_defaults {
   static constexpr bool reuses = false;
   counting_resource<> upstream;
   buffers resource{{.max_count = 2, .room_bytes = 4096}, {}, counted(upstream)};
-};
-
-struct able_ones : conformance_defaults {
-  static constexpr bool reuses = false;
-  counting_resource<> upstream;
-  chain<able_resource<>, counted, able_maker> resource{{}, able_maker{&upstream}, counted(upstream)};
 };
 
 TEST(chain, makes_one_more_where_none_has_room_up_to_its_bound) {
@@ -186,46 +163,6 @@ TEST(chain, what_no_resource_can_serve_is_refused_and_leaves_none_behind) {
   EXPECT_EQ(below.balance(), nothing);
 }
 
-TEST(chain, resizes_and_finds_sizes_by_the_owner) {
-  counting_resource<> below;
-  chain<able_resource<>, counted, able_maker> ables({}, able_maker{&below}, counted(below));
-  void* const p = ables.allocate(10, 1);
-  EXPECT_TRUE(ables.try_expand(p, 10, 64, 1));
-  EXPECT_FALSE(ables.try_expand(p, 64, 65, 1));
-  ables.prefault(p, 64);
-  ables.deallocate(p);
-  static_cast<void>(ables.allocate(100, 1));
-  ables.release();
-  EXPECT_EQ(below.balance(), nothing);
-  EXPECT_EQ(ables.count(), 0U);
-  EXPECT_TRUE(ables.invariant());
-}
-
-TEST(chain, upstream_and_maker_may_fail_at_any_call) {
-  fail_each_allocation(
-      [](counting_resource<>& upstream) {
-        static int made = 0;
-        return pools({.max_count = 4}, {&upstream, &made}, counted(upstream));
-      },
-      [](pools& cells) {
-        live_blocks blocks(cells);
-        for (int i = 0; i < 18; ++i)
-          if (!blocks.try_allocate(32, 8)) return false;
-        for (int i = 0; i < 9; ++i) blocks.free(static_cast<std::size_t>(i));
-        for (int i = 0; i < 9; ++i)
-          if (!blocks.try_allocate(20, 4)) return false;
-        return true;
-      });
-#if defined(__cpp_exceptions)
-  fail_each_allocation(
-      [](counting_resource<>& upstream) { return buffers({.room_bytes = 100}, {}, counted(upstream)); },
-      [](buffers& bytes) {
-        live_blocks blocks(bytes);
-        for (int i = 0; i < 10; ++i) blocks.allocate(40, 8);
-      });
-#endif
-}
-
 #if defined(__cpp_exceptions)
 
 TEST(chain, a_maker_that_throws_costs_nothing) {
@@ -296,10 +233,6 @@ TEST(chain, a_pointer_without_an_owner_ends_the_process) {
                            "ashlar: precondition: room_bytes is larger than any block");
 }
 
-using subjects = ::testing::Types<growing_buffers, two_buffers, able_ones>;
+const bool tested = conforms("chain_of_buffers", ::testing::Types<growing_buffers, two_buffers>{});
 
 }  // namespace
-
-namespace ashlar_test {
-const bool tested = conforms("chain", subjects{});
-}  // namespace ashlar_test

@@ -2,7 +2,6 @@
 // Tests of the fallback: each block is freed to its own side, also at the border between the sides.
 #include <array>
 #include <cstddef>
-#include <memory_resource>
 #include <new>
 #include <random>
 #include <span>
@@ -59,12 +58,6 @@ static_assert(!ashlar::resource<int> && has_what_it_should<every_skill, every_sk
 // Two empty members of one type need two addresses; otherwise a fallback is as large as its sides with state.
 static_assert(sizeof(fallback<resource_ref<buffer_resource>, new_delete_resource>) == sizeof(void*));
 static_assert(sizeof(fallback<resource_ref<buffer_resource>, resource_ref<buffer_resource>>) == 2 * sizeof(void*));
-
-struct over_two_able : conformance_defaults {
-  static constexpr bool reuses = false;
-  counting_resource<> upstream;
-  fallback<able_resource<>, able_resource<>> resource{upstream, upstream};
-};
 
 // The first side fills up soon; the second refuses by throwing.
 struct buffer_over_thrower : conformance_defaults {
@@ -256,10 +249,6 @@ TEST(fallback, a_second_side_inside_the_first_is_noticed) {
   }
 }
 
-using subjects = ::testing::Types<over_two_able, buffer_over_thrower>;
+const bool tested = conforms("fallback_from_a_buffer", ::testing::Types<buffer_over_thrower>{});
 
 }  // namespace
-
-namespace ashlar_test {
-const bool tested = conforms("fallback", subjects{});
-}  // namespace ashlar_test

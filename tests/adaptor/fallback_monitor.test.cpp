@@ -2,10 +2,8 @@
 // Tests of the fallback monitor: the counters, and each treatment of a request.
 #include <atomic>
 #include <cstddef>
-#include <memory_resource>
 #include <new>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -13,14 +11,11 @@
 #include <ashlar/adaptor/fallback.hpp>
 #include <ashlar/adaptor/fallback_monitor.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/resource/block_pool.hpp>
-#include <ashlar/resource/inline_buffer.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 
 #include "tests/death/last_words.hpp"
 #include "tests/support/able_resource.hpp"
 #include "tests/support/build.hpp"
-#include "tests/support/conformance.hpp"
 #include "tests/support/counting_resource.hpp"
 #include "tests/support/skills.hpp"
 
@@ -31,20 +26,8 @@ using ashlar::fallback_monitor;
 using ashlar::new_delete_resource;
 using ashlar::resource_ref;
 
-template <skills... Each>
-constexpr bool pass_through = ((skills_of<fallback_monitor<skilled<Each>>> == Each &&
-                                skills_of<fallback_monitor<skilled<every_skill ^ Each>>> == (every_skill ^ Each)) &&
-                               ...);
-static_assert(pass_through<0, can_try, can_own, can_release, can_describe, can_expand, can_prefault, can_at_least,
-                           can_share, can_divide>);
 static_assert(sizeof(fallback_monitor<new_delete_resource>) == sizeof(fallback_monitor<skilled<0>>),
               "an empty resource is free");
-
-struct gated : conformance_defaults {
-  static constexpr bool reuses = false;
-  counting_resource<> upstream;
-  fallback_monitor<able_resource<>> resource{upstream};
-};
 
 TEST(fallback_monitor, counts_every_request_with_any_outcome) {
   counting_resource<> below;
@@ -146,33 +129,6 @@ TEST(fallback_monitor, a_callback_may_use_the_gate) {
   EXPECT_EQ(monitor.counters(), (ashlar::spill::counters{4, 48, 16}));
 }
 
-TEST(fallback_monitor, stands_behind_a_buffer) {
-  ashlar::fallback<ashlar::inline_buffer<256>, fallback_monitor<new_delete_resource>> scratch;
-  void* const inside = scratch.allocate(200, 8);
-  EXPECT_EQ(scratch.second().counters().spills, 0U);
-  void* const outside = scratch.allocate(100, 8);
-  EXPECT_EQ(scratch.second().counters(), (ashlar::spill::counters{1, 100, 100}));
-  scratch.second().choose(ashlar::spill::action::refuse);
-  EXPECT_EQ(scratch.try_allocate(100, 8), nullptr);
-  scratch.deallocate(outside, 100, 8);  // frees pass a monitor that refuses
-  scratch.deallocate(inside, 200, 8);
-}
-
-TEST(fallback_monitor, stands_under_a_pool) {
-  using monitor_type = fallback_monitor<resource_ref<counting_resource<>>>;
-  counting_resource<> below;
-  monitor_type monitor(below);
-  ashlar::block_pool<resource_ref<monitor_type>> pool({.cell_bytes = 32, .slab_bytes = 1024}, monitor);
-  pool.reserve(20);
-  const ashlar::spill::counters warm = monitor.counters();
-  monitor.choose(ashlar::spill::action::refuse);
-  std::vector<void*> cells;
-  while (void* const cell = pool.try_allocate()) cells.push_back(cell);
-  EXPECT_GE(cells.size(), 20U);
-  EXPECT_EQ(monitor.counters().spills, warm.spills + 1);
-  for (void* const cell : cells) pool.deallocate(cell);
-}
-
 TEST(fallback_monitor, threads_spill_at_once) {
   static_assert(ashlar::thread_safe_resource<fallback_monitor<new_delete_resource>>);
   fallback_monitor<new_delete_resource> monitor;
@@ -206,7 +162,3 @@ TEST(fallback_monitor, is_equal_where_what_it_owns_is) {
 }
 
 }  // namespace
-
-namespace ashlar_test {
-const bool tested = conforms("fallback_monitor", ::testing::Types<gated>{});
-}  // namespace ashlar_test

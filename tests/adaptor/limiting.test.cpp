@@ -3,7 +3,6 @@
 #include <ashlar/adaptor/limiting.hpp>
 
 #include <cstddef>
-#include <memory_resource>
 #include <new>
 #include <thread>
 #include <vector>
@@ -15,10 +14,8 @@
 #include <ashlar/resource/buffer_resource.hpp>
 #include <ashlar/resource/inline_buffer.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
-#include <ashlar/resource/null_resource.hpp>
-#include <ashlar/resource/page_resource.hpp>
 
-#include "tests/adaptor/refinements.hpp"
+#include "tests/adaptor/roomy.hpp"
 #include "tests/support/conformance.hpp"
 #include "tests/support/counting_resource.hpp"
 
@@ -32,32 +29,10 @@ using ashlar::shared_budget;
 using ashlar_test::counting_resource;
 using counted = resource_ref<counting_resource<>>;
 
-template <class... R>
-constexpr bool forwards_exactly =
-    ((ashlar_test::has_refinements_of<limiting<R>, R> && ashlar_test::needs_its_sizes<limiting<R>> &&
-      !ashlar::thread_safe_resource<limiting<R>>) &&
-     ...);
-static_assert(forwards_exactly<new_delete_resource, ashlar::null_resource, ashlar::page_resource,
-                               resource_ref<ashlar::buffer_resource>, resource_ref<std::pmr::memory_resource>,
-                               ashlar_test::throwing_only<>, ashlar_test::roomy, limiting<new_delete_resource>>);
 static_assert(ashlar::thread_safe_resource<limiting<new_delete_resource, shared_budget>>);
 static_assert(!ashlar::thread_safe_resource<limiting<resource_ref<ashlar::buffer_resource>, shared_budget>>);
 // A pointer to the budget, and the bytes charged.
 static_assert(sizeof(limiting<new_delete_resource>) == 2 * sizeof(void*));
-
-struct limited_operator_new : ashlar_test::conformance_defaults {
-  static constexpr bool exhaustible = false;
-  budget limits;
-  limiting<new_delete_resource> resource{limits};
-};
-
-struct limited_upstream : ashlar_test::conformance_defaults {
-  static constexpr bool reuses = false;
-  counting_resource<> upstream;
-  budget root;
-  budget limits{std::size_t{1} << 30, &root};
-  limiting<counted> resource{limits, upstream};
-};
 
 struct tight : ashlar_test::conformance_defaults {
   static constexpr bool bounded = true;
@@ -185,9 +160,6 @@ TEST(limiting, threads_share_a_budget_and_its_account_is_right) {
   EXPECT_LE(limits.peak(), 4096U);
 }
 
-}  // namespace
+const bool tested = ashlar_test::conforms("limiting_to_little", ::testing::Types<tight>{});
 
-namespace ashlar_test {
-using limited_resources = ashlar_test::subjects<limited_operator_new, limited_upstream, tight>;
-const bool tested = conforms("limiting", limited_resources{});
-}  // namespace ashlar_test
+}  // namespace

@@ -7,29 +7,20 @@
 #include <cstddef>
 #include <functional>
 #include <map>
-#include <memory_resource>
 #include <thread>
 #include <type_traits>
-#include <utility>
-#include <vector>
 
 #include <gtest/gtest.h>
 
-#include <ashlar/adaptor/guarding.hpp>
-#include <ashlar/adaptor/synchronized.hpp>
 #include <ashlar/base/block.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/buffer_resource.hpp>
 #include <ashlar/resource/inline_buffer.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
-#include <ashlar/resource/null_resource.hpp>
-#include <ashlar/resource/page_resource.hpp>
-#include <ashlar/resource/shared_block_pool.hpp>
 #include <ashlar/resource/tlsf_resource.hpp>
 
 #include "tests/support/child.hpp"
-#include "tests/support/conformance.hpp"
 #include "tests/support/counting_resource.hpp"
 #include "tests/support/latch.hpp"
 
@@ -70,43 +61,7 @@ struct growing : ashlar::new_delete_resource {
   bool try_expand(void*, std::size_t, std::size_t new_bytes, std::size_t) noexcept { return new_bytes <= 100; }
 };
 
-template <class R>
-constexpr bool has_exactly_the_refinements_of =
-    ashlar::try_resource<profiling<R>> == ashlar::try_resource<R> &&
-    ashlar::owning_resource<profiling<R>> == ashlar::owning_resource<R> &&
-    ashlar::releasable_resource<profiling<R>> == ashlar::releasable_resource<R> &&
-    ashlar::expanding_resource<profiling<R>> == ashlar::expanding_resource<R> &&
-    ashlar::detail::prefaulting_resource<profiling<R>> == ashlar::detail::prefaulting_resource<R> &&
-    ashlar::self_describing_resource<profiling<R>> == ashlar::self_describing_resource<R> &&
-    ashlar::detail::at_least_resource<profiling<R>> == ashlar::detail::at_least_resource<R> &&
-    ashlar::thread_safe_resource<profiling<R>> == ashlar::thread_safe_resource<R> && sizeof(profiling<R>) == sizeof(R);
-
-static_assert(has_exactly_the_refinements_of<ashlar::new_delete_resource>);
-static_assert(has_exactly_the_refinements_of<ashlar::null_resource>);
-static_assert(has_exactly_the_refinements_of<ashlar::page_resource>);
-static_assert(has_exactly_the_refinements_of<ashlar::block_pool<>> &&
-              ashlar::detail::at_least_resource<ashlar::block_pool<>>);
-static_assert(has_exactly_the_refinements_of<ashlar::shared_block_pool<>>);
-static_assert(has_exactly_the_refinements_of<resource_ref<ashlar::buffer_resource>>);
-static_assert(has_exactly_the_refinements_of<resource_ref<std::pmr::memory_resource>>);
-static_assert(has_exactly_the_refinements_of<ashlar_test::throwing_only<>>);
-static_assert(has_exactly_the_refinements_of<growing> && ashlar::self_describing_resource<profiling<growing>>);
 static_assert(!std::is_copy_constructible_v<profiling<ashlar::new_delete_resource>>);
-
-struct profiled_upstream : ashlar_test::conformance_defaults {
-  static constexpr bool reuses = false;
-  counting_resource<> upstream;
-  profiling<resource_ref<counting_resource<>>> resource{upstream};
-};
-
-struct profiled_cells : ashlar_test::conformance_defaults {
-  static constexpr std::size_t max_alignment = 16;
-  static constexpr std::size_t largest = 64;
-  counting_resource<> upstream;
-  profiling<ashlar::block_pool<resource_ref<counting_resource<>>>> resource{
-      ashlar::block_pool_options{.cell_bytes = 64, .cell_alignment = 16, .slab_bytes = 8192},
-      resource_ref<counting_resource<>>(upstream)};
-};
 
 class profiling_of_pools : public ::testing::Test {
 protected:
@@ -191,23 +146,4 @@ TEST_F(profiling_of_pools, a_block_that_grows_keeps_its_place_in_the_profile) {
   r.deallocate(p, 90, 1);
 }
 
-TEST_F(profiling_of_pools, what_was_refused_is_in_no_profile) {
-  profiling<ashlar::null_resource> none;
-  EXPECT_EQ(none.try_allocate(1, 1), nullptr);
-  EXPECT_TRUE(profile.empty());
-}
-
-TEST_F(profiling_of_pools, composes_with_other_adaptors) {
-  profiling<ashlar::guarding<ashlar::synchronized<ashlar::new_delete_resource>>> r;
-  void* const p = r.allocate(10, 1);
-  EXPECT_EQ(profile.at(p), 10) << "what was asked for, not what lies around it";
-  r.deallocate(p, 10, 1);
-  EXPECT_TRUE(r == r && !(r == decltype(r)()));
-}
-
 }  // namespace
-
-namespace ashlar_test {
-using profiled_resources = ashlar_test::subjects<profiled_upstream, profiled_cells>;
-const bool tested = conforms("profiling", profiled_resources{});
-}  // namespace ashlar_test

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of the segregator: the border is exact, and no block moves across it.
 #include <cstddef>
-#include <tuple>
 #include <utility>
 
 #include <gtest/gtest.h>
@@ -15,7 +14,6 @@
 
 #include "tests/support/able_resource.hpp"
 #include "tests/support/build.hpp"
-#include "tests/support/conformance.hpp"
 #include "tests/support/counting_resource.hpp"
 #include "tests/support/death.hpp"
 #include "tests/support/skills.hpp"
@@ -75,22 +73,6 @@ static_assert(threshold{64}.is_small(64, 4096) && !threshold{64}.is_small(65, 1)
 static_assert(threshold{64, 16}.is_small(64, 16) && !threshold{64, 16}.is_small(1, 32));
 static_assert(fixed_threshold<64, 16>().is_small(64, 16) && !fixed_threshold<64, 16>().is_small(1, 32));
 static_assert(fixed_threshold<0>().is_small(0, 1) && !fixed_threshold<0>().is_small(1, 1));
-
-struct two_able : conformance_defaults {
-  static constexpr bool reuses = false;
-  counting_resource<> upstream;
-  segregator<able_resource<>, able_resource<>> resource{threshold{100, 64}, upstream, upstream};
-};
-
-struct pool_and_thrower : conformance_defaults {
-  [[maybe_unused]] static constexpr bool reuses = false;
-  counting_resource<> upstream;
-  segregator<cells, throwing_only<>, fixed_threshold<48, 16>> resource{
-      {},
-      std::piecewise_construct,
-      std::tuple(ashlar::block_pool_options{.cell_bytes = 48, .slab_bytes = 1024}, resource_ref(upstream)),
-      std::tie(upstream)};
-};
 
 TEST(segregator, routes_by_size_and_alignment_there_and_back) {
   counting_resource<> small;
@@ -165,16 +147,6 @@ TEST(segregator, is_equal_where_sides_and_rule_are) {
   EXPECT_FALSE(buffers({}, a, new_delete_resource()) == buffers({}, b, new_delete_resource()));
 }
 
-TEST(segregator, owns_and_releases_for_both_sides) {
-  counting_resource<> below;
-  segregator<able_resource<>, able_resource<>> both(threshold{100}, below, below);
-  void* const small = both.allocate(1, 1);
-  void* const large = both.allocate(1000, 1);
-  EXPECT_TRUE(both.owns(small) && both.owns(large) && !both.owns(&below));
-  both.release();
-  EXPECT_FALSE(both.owns(small) || both.owns(large));
-}
-
 TEST(segregator, a_small_block_freed_as_a_large_one_is_noticed) {
   if constexpr (is_checked) {
     ashlar::inline_buffer<64> buffer;
@@ -186,10 +158,4 @@ TEST(segregator, a_small_block_freed_as_a_large_one_is_noticed) {
   }
 }
 
-using subjects = ::testing::Types<two_able, pool_and_thrower>;
-
 }  // namespace
-
-namespace ashlar_test {
-const bool tested = conforms("segregator", subjects{});
-}  // namespace ashlar_test

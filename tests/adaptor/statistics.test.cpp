@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the statistics adaptor: every counter against an oracle, and the refinements of its upstream.
+// Tests of the statistics adaptor: every counter against an oracle.
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
-#include <memory_resource>
 #include <new>
 #include <random>
 #include <vector>
@@ -12,15 +10,12 @@
 
 #include <ashlar/adaptor/statistics.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/buffer_resource.hpp>
 #include <ashlar/resource/inline_buffer.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/resource/null_resource.hpp>
-#include <ashlar/resource/page_resource.hpp>
 
 #include "tests/support/build.hpp"
-#include "tests/support/conformance.hpp"
 #include "tests/support/counting_resource.hpp"
 
 namespace {
@@ -36,45 +31,8 @@ struct expanding : ashlar::new_delete_resource {
   bool try_expand(void*, std::size_t, std::size_t new_bytes, std::size_t) noexcept { return new_bytes <= 100; }
 };
 
-template <class R>
-constexpr bool has_exactly_the_refinements_of =
-    ashlar::try_resource<statistics<R>> == ashlar::try_resource<R> &&
-    ashlar::owning_resource<statistics<R>> == ashlar::owning_resource<R> &&
-    ashlar::releasable_resource<statistics<R>> == ashlar::releasable_resource<R> &&
-    ashlar::expanding_resource<statistics<R>> == ashlar::expanding_resource<R> &&
-    ashlar::detail::prefaulting_resource<statistics<R>> == ashlar::detail::prefaulting_resource<R> &&
-    !ashlar::self_describing_resource<statistics<R>>;  // a block must be freed with its size, to be counted
-
-static_assert(has_exactly_the_refinements_of<ashlar::new_delete_resource>);
-static_assert(has_exactly_the_refinements_of<ashlar::null_resource>);
-static_assert(has_exactly_the_refinements_of<ashlar::page_resource>);
-static_assert(has_exactly_the_refinements_of<resource_ref<ashlar::buffer_resource>>);
-static_assert(has_exactly_the_refinements_of<resource_ref<ashlar::block_pool<>>>);
-static_assert(has_exactly_the_refinements_of<resource_ref<std::pmr::memory_resource>>);
-static_assert(has_exactly_the_refinements_of<ashlar_test::throwing_only<>>);
-static_assert(has_exactly_the_refinements_of<expanding> && ashlar::expanding_resource<expanding>);
-
 // An empty resource adds nothing to the counters.
 static_assert(sizeof(statistics<ashlar::new_delete_resource>) == sizeof(allocation_counters));
-
-struct counted_operator_new : ashlar_test::conformance_defaults {
-  static constexpr bool exhaustible = false;
-  statistics<ashlar::new_delete_resource> resource;
-};
-
-struct counted_upstream : ashlar_test::conformance_defaults {
-  static constexpr bool reuses = false;
-  counting_resource<> upstream;
-  statistics<resource_ref<counting_resource<>>> resource{upstream};
-};
-
-struct counted_buffer : ashlar_test::conformance_defaults {
-  static constexpr std::size_t max_alignment = 64;
-  static constexpr bool bounded = true;
-  static constexpr bool any_order = false;
-  ashlar::inline_buffer<64 * 1024> buffer;
-  statistics<resource_ref<ashlar::buffer_resource>> resource{resource_ref<ashlar::buffer_resource>(buffer)};
-};
 
 // The oracle: the same counters in the simplest form.
 class oracle {
@@ -137,13 +95,6 @@ TEST(statistics, counts_as_an_oracle_does) {
   for (const held& each : blocks) counted.deallocate(each.data, each.bytes, 8);
   EXPECT_EQ(counted.counters().live_blocks, 0u);
   EXPECT_GT(counted.counters().failures, 0u);
-}
-
-TEST(statistics, owns_a_resource_that_cannot_move) {
-  statistics<ashlar::block_pool<>> pool(ashlar::block_pool_options{.cell_bytes = 24});
-  void* const cell = pool.allocate(24, 8);
-  EXPECT_EQ(pool.upstream_resource().live(), pool.counters().live_blocks);
-  pool.deallocate(cell, 24, 8);
 }
 
 TEST(statistics, counts_a_failure_by_exception_and_by_null) {
@@ -218,20 +169,4 @@ TEST(statistics, equals_itself_only) {
   EXPECT_FALSE(a == b);  // a block freed to another one would make both counts wrong
 }
 
-TEST(statistics, forwards_what_its_upstream_can) {
-  statistics<ashlar::page_resource> pages;
-  void* const p = pages.allocate(100'000, 64);
-  pages.prefault(p, 100'000);
-  pages.deallocate(p, 100'000, 64);
-  ashlar::inline_buffer<64> buffer;
-  const statistics<resource_ref<ashlar::buffer_resource>> counted{resource_ref<ashlar::buffer_resource>(buffer)};
-  EXPECT_TRUE(counted.owns(&buffer));
-  EXPECT_EQ(&counted.upstream_resource().get(), &buffer);
-}
-
 }  // namespace
-
-namespace ashlar_test {
-using counted_resources = ::testing::Types<counted_operator_new, counted_upstream, counted_buffer>;
-const bool tested = conforms("statistics", counted_resources{});
-}  // namespace ashlar_test

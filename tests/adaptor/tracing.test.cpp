@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <memory_resource>
 #include <random>
 #include <set>
 #include <thread>
@@ -20,15 +19,10 @@
 #include <ashlar/resource/buffer_resource.hpp>
 #include <ashlar/resource/inline_buffer.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
-#include <ashlar/resource/null_resource.hpp>
-#include <ashlar/resource/page_resource.hpp>
-#include <ashlar/trace/event.hpp>
 #include <ashlar/trace/reader.hpp>
-#include <ashlar/trace/sink.hpp>
 
-#include "tests/adaptor/refinements.hpp"
+#include "tests/adaptor/roomy.hpp"
 #include "tests/support/build.hpp"
-#include "tests/support/conformance.hpp"
 #include "tests/support/counting_resource.hpp"
 
 namespace {
@@ -37,40 +31,12 @@ using ashlar::new_delete_resource;
 using ashlar::resource_ref;
 using ashlar::tracing;
 using ashlar::trace::memory_sink;
-using ashlar::trace::operation;
 using ashlar_test::counting_resource;
 using memory_log = ashlar::trace_log<ashlar::trace::raw_codec, memory_sink>;
 using shared_log = ashlar::trace_log<ashlar::trace::raw_codec, memory_sink, ashlar::spin_lock>;
 
-template <class... R>
-constexpr bool forwards_exactly =
-    ((ashlar_test::has_refinements_of<tracing<R>, R> && ashlar_test::has_sizeless_refinements_of<tracing<R>, R> &&
-      !ashlar::thread_safe_resource<tracing<R>>) &&
-     ...);
-static_assert(forwards_exactly<new_delete_resource, ashlar::null_resource, ashlar::page_resource, ashlar::block_pool<>,
-                               resource_ref<ashlar::buffer_resource>, resource_ref<std::pmr::memory_resource>,
-                               ashlar_test::throwing_only<>, ashlar_test::roomy, tracing<new_delete_resource>>);
 static_assert(ashlar::thread_safe_resource<tracing<new_delete_resource, shared_log>>);
 static_assert(sizeof(tracing<new_delete_resource>) == sizeof(void*), "which log, and nothing else");
-
-struct traced_upstream : ashlar_test::conformance_defaults {
-  static constexpr bool reuses = false;
-  std::vector<std::byte> bytes;
-  memory_log log{memory_sink(bytes)};
-  counting_resource<> upstream;
-  tracing<resource_ref<counting_resource<>>, memory_log> resource{log, upstream};
-};
-
-struct traced_buffer : ashlar_test::conformance_defaults {
-  static constexpr std::size_t max_alignment = 64;
-  static constexpr bool bounded = true;
-  static constexpr bool any_order = false;
-  std::vector<std::byte> bytes;
-  memory_log log{memory_sink(bytes)};
-  ashlar::inline_buffer<64 * 1024> buffer;
-  tracing<resource_ref<ashlar::buffer_resource>, memory_log> resource{log,
-                                                                      resource_ref<ashlar::buffer_resource>(buffer)};
-};
 
 // The totals of a trace.
 struct summary {
@@ -196,8 +162,3 @@ TEST(tracing, threads_share_a_log_and_no_address_comes_twice) {
 }
 
 }  // namespace
-
-namespace ashlar_test {
-using traced_resources = ashlar_test::subjects<traced_upstream, traced_buffer>;
-const bool tested = conforms("tracing", traced_resources{});
-}  // namespace ashlar_test

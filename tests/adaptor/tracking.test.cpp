@@ -4,8 +4,6 @@
 
 #include <cstddef>
 #include <map>
-#include <memory_resource>
-#include <optional>
 #include <random>
 #include <string>
 #include <thread>
@@ -16,22 +14,17 @@
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/buffer_resource.hpp>
-#include <ashlar/resource/inline_buffer.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/resource/null_resource.hpp>
-#include <ashlar/resource/page_resource.hpp>
 
-#include "tests/adaptor/refinements.hpp"
+#include "tests/adaptor/roomy.hpp"
 #include "tests/death/caught.hpp"
-#include "tests/support/conformance.hpp"
 #include "tests/support/counting_resource.hpp"
 #include "tests/support/death.hpp"
 
 namespace {
 
-using ashlar::fault;
 using ashlar::new_delete_resource;
 using ashlar::resource_ref;
 using ashlar::tracking;
@@ -40,14 +33,6 @@ using ashlar_test::counting_resource;
 using counted = resource_ref<counting_resource<>>;
 using labelled = tracking<new_delete_resource, ashlar::site::labelled<>>;
 
-template <class... R>
-constexpr bool forwards_exactly =
-    ((ashlar_test::has_refinements_of<tracking<R>, R> && ashlar_test::has_sizeless_refinements_of<tracking<R>, R> &&
-      !ashlar::thread_safe_resource<tracking<R>>) &&
-     ...);
-static_assert(forwards_exactly<new_delete_resource, ashlar::null_resource, ashlar::page_resource, ashlar::block_pool<>,
-                               resource_ref<ashlar::buffer_resource>, resource_ref<std::pmr::memory_resource>,
-                               ashlar_test::throwing_only<>, ashlar_test::roomy, tracking<new_delete_resource>>);
 using shared = tracking<new_delete_resource, ashlar::site::none, new_delete_resource, ashlar::spin_lock>;
 static_assert(ashlar::thread_safe_resource<shared>);
 static_assert(!ashlar::thread_safe_resource<tracking<resource_ref<ashlar::buffer_resource>, ashlar::site::none,
@@ -55,25 +40,6 @@ static_assert(!ashlar::thread_safe_resource<tracking<resource_ref<ashlar::buffer
 // The book is state; an empty resource and an empty site add nothing to it.
 static_assert(sizeof(tracking<ashlar::null_resource, ashlar::site::none>) ==
               sizeof(ashlar::detail::block_book<ashlar::site::none, new_delete_resource>));
-
-struct tracked_operator_new : ashlar_test::conformance_defaults {
-  static constexpr bool exhaustible = false;
-  tracking<new_delete_resource> resource;
-};
-
-struct tracked_upstream : ashlar_test::conformance_defaults {
-  static constexpr bool reuses = false;
-  counting_resource<> upstream;
-  tracking<counted, ashlar::site::backtrace<>> resource{upstream};
-};
-
-struct tracked_buffer : ashlar_test::conformance_defaults {
-  static constexpr std::size_t max_alignment = 64;
-  static constexpr bool bounded = true;
-  static constexpr bool any_order = false;
-  ashlar::inline_buffer<64 * 1024> buffer;
-  tracking<resource_ref<ashlar::buffer_resource>> resource{resource_ref<ashlar::buffer_resource>(buffer)};
-};
 
 // The leak reported last, in the fields of the default handler.
 struct leak_seen {
@@ -143,36 +109,6 @@ TEST(tracking, leaks_are_counted_by_site) {
   EXPECT_NE(leak.sites.find("): 1 of 1000 bytes"), std::string::npos);
   new_delete_resource heap;
   for (std::size_t i = 0; i < kept.size(); ++i) heap.deallocate(kept[i], i < 20 ? 10 : 1000, 8);
-}
-
-TEST(tracking, nothing_leaks_where_all_came_back_or_was_released) {
-  ashlar::inline_buffer<1024> buffer;
-  const leak_seen leak = leaked_in([&] {
-    tracking<resource_ref<ashlar::buffer_resource>> r{resource_ref<ashlar::buffer_resource>(buffer)};
-    r.deallocate(r.allocate(10, 1), 10, 1);
-    static_cast<void>(r.allocate(100, 8));
-    r.release();
-    EXPECT_EQ(r.live(), 0U);
-  });
-  EXPECT_EQ(leak.count, 0U);
-}
-
-TEST(tracking, each_wrong_free_has_its_kind) {
-  tracking<new_delete_resource> r;
-  auto* const p = static_cast<std::byte*>(r.allocate(24, 8));
-  const auto caught = [&](void* q, std::size_t bytes, std::size_t alignment) {
-    const auto v = caught_in([&] { r.deallocate(q, bytes, alignment); });
-    return v ? std::optional(v->kind) : std::nullopt;
-  };
-  int on_the_stack = 0;
-  EXPECT_EQ(caught(p, 25, 8), fault::size_mismatch);
-  EXPECT_EQ(caught(p, 24, 16), fault::size_mismatch);
-  EXPECT_EQ(caught(p + 8, 24, 8), fault::misaligned_free);
-  EXPECT_EQ(caught(&on_the_stack, 24, 8), fault::invalid_free);
-  EXPECT_EQ(caught(nullptr, 24, 8), fault::invalid_free);
-  r.deallocate(p, 24, 8);
-  EXPECT_EQ(caught(p, 24, 8), fault::double_free);
-  EXPECT_TRUE(r.invariant());
 }
 
 TEST(tracking, sizes_follow_a_block_that_grew_or_became_larger_than_asked_for) {
@@ -264,8 +200,3 @@ TEST(tracking_death, leaks_have_a_line_of_their_own) {
 }
 
 }  // namespace
-
-namespace ashlar_test {
-using tracked_resources = ashlar_test::subjects<tracked_operator_new, tracked_upstream, tracked_buffer>;
-const bool tested = conforms("tracking", tracked_resources{});
-}  // namespace ashlar_test

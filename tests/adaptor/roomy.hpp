@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Checks of an adaptor's refinements against its upstream's, and upstreams with all of them.
+// A resource with all refinements, over the heap.
 #pragma once
 
 #include <cstddef>
@@ -9,21 +9,6 @@
 #include <ashlar/resource/new_delete_resource.hpp>
 
 namespace ashlar_test {
-
-/// Whether adaptor `A` over `R` has each refinement exactly if `R` has it. Excepted are the refinements of frees
-/// without a size (`sizeless`), and thread safety, which depends on the adaptor.
-template <class A, class R>
-constexpr bool has_refinements_of = ashlar::resource<A> && ashlar::try_resource<A> == ashlar::try_resource<R> &&
-                                    ashlar::owning_resource<A> == ashlar::owning_resource<R> &&
-                                    ashlar::releasable_resource<A> == ashlar::releasable_resource<R> &&
-                                    ashlar::expanding_resource<A> == ashlar::expanding_resource<R> &&
-                                    ashlar::detail::prefaulting_resource<A> == ashlar::detail::prefaulting_resource<R>;
-template <class A, class R>
-constexpr bool has_sizeless_refinements_of =
-    ashlar::self_describing_resource<A> == ashlar::self_describing_resource<R> &&
-    ashlar::detail::at_least_resource<A> == ashlar::detail::at_least_resource<R>;
-template <class A>
-constexpr bool needs_its_sizes = !ashlar::self_describing_resource<A> && !ashlar::detail::at_least_resource<A>;
 
 /// Grants 1000 bytes for any request: so it knows its sizes, and grows blocks in place.
 struct roomy : ashlar::new_delete_resource {
