@@ -13,8 +13,10 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/face/allocator.hpp>
 #include <ashlar/face/pmr_resource.hpp>
+#include <ashlar/face/stateless_allocator.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
+#include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/test/checking_allocator.hpp>
 #include <ashlar/test/ledger.hpp>
 
@@ -85,6 +87,40 @@ struct resource_world {
 private:
   Place here_;
   Place there_;
+};
+
+/// Operator new for the whole process, with its live blocks.
+struct counted_process {
+  static constexpr bool is_process_wide = true;
+  static inline holdings out;
+  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
+    void* const p = ashlar::new_delete_resource().allocate(bytes, alignment);
+    out = {out.blocks + 1, out.bytes + bytes};
+    return p;
+  }
+  void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    out = {out.blocks - 1, out.bytes - bytes};
+    ashlar::new_delete_resource().deallocate(p, bytes, alignment);
+  }
+  friend bool operator==(counted_process, counted_process) noexcept { return true; }
+};
+
+struct stateless_world {
+  template <class T>
+  using allocator = ashlar::stateless_allocator<T, counted_process>;
+  template <class T>
+  using nesting = std::scoped_allocator_adaptor<allocator<T>>;
+  static constexpr bool apart = false;
+
+  template <class T>
+  [[nodiscard]] allocator<T> first() const {
+    return {};
+  }
+  template <class T>
+  [[nodiscard]] allocator<T> second() const {
+    return {};
+  }
+  [[nodiscard]] holdings balance() const { return counted_process::out; }
 };
 
 /// Copies of a container go to the default resource, which is a third place.
