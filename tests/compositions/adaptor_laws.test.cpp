@@ -63,7 +63,7 @@ template <template <class> class A, skills PassesOn, skills Always = 0>
 constexpr bool passes_on = has_refinements<A, PassesOn, Always, 0, can_try, can_own, can_release, can_describe,
                                            can_expand, can_prefault, can_at_least, can_share, can_divide>;
 
-// A lock makes it fit for any thread, whatever the upstream.
+// With a lock it is for any thread, over any upstream.
 template <template <class> class A, skills PassesOn>
 constexpr bool passes_on_with_a_lock =
     skills_of<A<skilled<0>>> == can_share && skills_of<A<skilled<PassesOn>>> == (PassesOn | can_share);

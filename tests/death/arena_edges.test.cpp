@@ -3,7 +3,6 @@
 #include <array>
 #include <cstddef>
 #include <span>
-#include <string>
 #include <utility>
 
 #include <gtest/gtest.h>
@@ -14,7 +13,6 @@
 #include <ashlar/resource/buffer_resource.hpp>
 
 #include "tests/support/build.hpp"
-#include "tests/support/death.hpp"
 
 namespace {
 
@@ -112,16 +110,6 @@ TEST(arena_edges, the_high_water_counts_an_object_that_was_not_to_be) {
 #endif
 
 #if defined(GTEST_HAS_DEATH_TEST)
-TEST(arena_edges_death, alignments_that_are_none_whether_the_compiler_knows_them_or_not) {
-  const std::string none = "ashlar: precondition: alignment is not a power of two";
-  arena<> a;
-  static_cast<void>(a.allocate(8, 8));
-  volatile std::size_t hidden = 0;
-  ASHLAR_EXPECT_DEATH(static_cast<void>(a.allocate(16, 0)), none);
-  ASHLAR_EXPECT_DEATH(static_cast<void>(a.try_allocate(16, 0)), none);
-  ASHLAR_EXPECT_DEATH(static_cast<void>(a.allocate(16, 24)), none);
-  ASHLAR_EXPECT_DEATH(static_cast<void>(a.allocate(16, hidden)), none);
-}
 #endif
 
 }  // namespace

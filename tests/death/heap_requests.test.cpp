@@ -107,23 +107,6 @@ TEST(heap_requests, requests_beyond_the_address_space) {
   EXPECT_TRUE(heap.invariant());
 }
 
-TEST(heap_requests, any_power_of_two_is_an_alignment) {
-  local_heap<> heap;
-  const auto entries = entries_that_may_refuse();
-  for (std::size_t shift = 0; shift < sizeof(std::size_t) * 8; ++shift)
-    for (const std::size_t bytes : {0u, 1u, 100u, 32'768u, 70'000u}) {
-      const std::size_t alignment = std::size_t{1} << shift;
-      if (ashlar_test::has_asan && shift > 30) continue;  // it has no shadow memory for that
-      void* const p = entries[(shift + bytes) % entries.size()](heap, bytes, alignment);
-      ASSERT_TRUE(p != nullptr || shift > 25) << shift;
-      if (p == nullptr) continue;
-      EXPECT_TRUE(ashlar::detail::is_aligned(p, alignment));
-      std::memset(p, 1, bytes);
-      heap.deallocate(p, bytes, alignment);
-    }
-  EXPECT_TRUE(heap.invariant());
-}
-
 TEST(heap_requests, what_is_no_power_of_two_is_the_end) {
   local_heap<> heap;
   void* const p = heap.allocate(100);

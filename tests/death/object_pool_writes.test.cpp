@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -13,12 +12,10 @@
 #include <ashlar/detail/checks/poison.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/face/intrusive_pool.hpp>
-#include <ashlar/face/lifetime.hpp>
 #include <ashlar/face/object_pool.hpp>
 #include <ashlar/face/ref_pool.hpp>
 
 #include "tests/death/caught.hpp"
-#include "tests/death/last_words.hpp"
 #include "tests/support/pool_traits.hpp"
 
 namespace {
@@ -173,38 +170,6 @@ TYPED_TEST(object_pool_writes, to_a_dead_object_are_seen_at_the_end_of_the_pool)
   }
 }
 
-TYPED_TEST(object_pool_writes, to_a_dead_object_are_seen_when_the_pool_shrinks) {
-  if constexpr (requires(TypeParam& pool) { pool.trim(); }) {
-    used_pool<TypeParam> used;
-    used.pool.give(used.middle);
-    write_to(used.middle, 0);
-    const auto seen = caught_in([&] { static_cast<void>(used.pool.trim()); });
-    ASSERT_TRUE(seen.has_value());
-    EXPECT_EQ(seen->kind, fault::corrupt_link);
-  }
-}
-
-TYPED_TEST(object_pool_writes, the_line_names_the_fault) {
-  used_pool<TypeParam> used;
-  used.pool.give(used.middle);
-  write_to(used.middle, 0);
-  ASHLAR_EXPECT_LAST_WORDS(static_cast<void>(used.pool.take()),
-                           "ashlar: corrupt_link: a free block was written to, pointer 0x*, resource 0x*, size " +
-                               std::to_string(sizeof(typename TypeParam::value_type)));
-}
-
-// No report: for any contents of unused slots, and for any writes to live objects.
-TYPED_TEST(object_pool_writes, of_correct_programs_are_none) {
-  auto* const pool = new TypeParam;
-  std::vector<void*> live;
-  for (const std::size_t keep : {0u, 20u, 40u, 60u}) {
-    while (live.size() < 90) live.push_back(pool->take());
-    for (; live.size() > keep; live.pop_back()) pool->give(live.back());
-  }
-  for (void* const each : live) pool->give(each);
-  delete pool;
-}
-
 template <class Pool>
 constexpr std::ptrdiff_t object_bytes = sizeof(typename Pool::value_type);
 
@@ -242,55 +207,6 @@ TYPED_TEST(writes_beside, before_an_object_are_seen_at_its_release) {
       expect_underflow(caught_in([&] { used.pool.give(object); }), object);
     }
   }
-}
-
-TYPED_TEST(writes_beside, behind_an_object_that_is_gone_are_seen_at_the_end_of_the_pool) {
-  used_pool<TypeParam> used;
-  used.pool.give(used.middle);
-  used.pool.give(used.behind);
-  write_beside(used.behind, object_bytes<TypeParam>, 1);
-  expect_overflow<TypeParam>(caught_in([&] { delete &used.pool; }), used.behind);
-}
-
-TYPED_TEST(writes_beside, beside_an_object_that_lives_are_seen_when_the_pool_shrinks) {
-  if constexpr (requires(TypeParam& pool) { pool.trim(); }) {
-    used_pool<TypeParam> used;
-    write_beside(used.middle, object_bytes<TypeParam>, 1);
-    expect_overflow<TypeParam>(caught_in([&] { static_cast<void>(used.pool.trim()); }), used.middle);
-  }
-}
-
-TYPED_TEST(writes_beside, an_object_that_takes_a_slot_over_has_the_guards_of_the_first) {
-  used_pool<TypeParam> used;
-  used.pool.give(used.middle);
-  void* const again = used.pool.take();
-  EXPECT_EQ(again, used.middle);
-  write_beside(again, object_bytes<TypeParam>, 1);
-  expect_overflow<TypeParam>(caught_in([&] { used.pool.give(again); }), again);
-}
-
-TEST(writes_beside_lines, say_what_happened) {
-  if (!ashlar::detail::keeps_canaries) GTEST_SKIP() << "slots have guards at hardened";
-  used_pool<acquired<plain, 100, one_thread>> used;
-  write_beside(used.middle, sizeof(plain), 1);
-  ASHLAR_EXPECT_LAST_WORDS(
-      used.pool.give(used.middle),
-      "ashlar: overflow: bytes past the end of a block were written to, pointer 0x*, resource 0x*, "
-      "expected 48, got 49");
-  used_pool<in_refs<plain, one_thread>> counted;
-  write_beside(counted.middle, -1, 1);
-  ASHLAR_EXPECT_LAST_WORDS(counted.pool.give(counted.middle),
-                           "ashlar: underflow: bytes before a block were written to, pointer 0x*, size 48");
-}
-
-TYPED_TEST(writes_beside, of_objects_that_write_all_their_bytes_are_none) {
-  auto* const pool = new TypeParam;
-  std::vector<void*> live;
-  for (int i = 0; i < 90; ++i) live.push_back(pool->take());
-  for (void* const each : live)
-    for (int flips = 0; flips < 2; ++flips) write_beside(each, 0, sizeof(typename TypeParam::value_type));
-  for (void* const each : live) pool->give(each);
-  delete pool;
 }
 
 // The counts of slots lie in front of the first object of a slab.

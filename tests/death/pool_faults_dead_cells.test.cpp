@@ -71,21 +71,4 @@ TEST(pool_faults_dead_cells, a_write_to_any_byte_of_a_dead_cell_changes_nothing)
       }
 }
 
-TEST(pool_faults_dead_cells, whole_dead_cells_may_be_overwritten_again_and_again) {
-  if (!ashlar_test::is_checked) GTEST_SKIP() << "at fast a link lies in the first bytes of a dead cell";
-  if (ashlar::detail::keeps_canaries) GTEST_SKIP() << "the write is reported";
-  counting_resource<> upstream;
-  pool_type pool({.cell_bytes = 40, .slab_bytes = 4096}, upstream);
-  void* const pin = pool.allocate();
-  for (int round = 0; round < 50; ++round) {
-    const std::vector<void*> cells = take(pool, 80);
-    for (void* const cell : cells) pool.deallocate(cell);
-    for (void* const cell : cells)
-      for (std::size_t at = 0; at < 40 && pool.owns(cell); ++at) overwrite(cell, at, std::byte{0xA5});
-    ASSERT_TRUE(pool.invariant());
-    ASSERT_EQ(pool.live(), 1u);
-  }
-  pool.deallocate(pin);
-}
-
 }  // namespace

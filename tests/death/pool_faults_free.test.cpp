@@ -5,7 +5,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,10 +13,8 @@
 
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/face/pool_allocator.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/buffer_resource.hpp>
-#include <ashlar/resource/fixed_block_pool.hpp>
 
 #include "tests/death/caught.hpp"
 #include "tests/death/last_words.hpp"
@@ -36,6 +33,8 @@ using ashlar_test::sentence_48;
 
 const std::string double_free = sentence_48("double_free: freed a cell that is free");
 const std::string invalid_free = sentence_48("invalid_free: freed a pointer that is not of this pool");
+const std::string wrong_pool =
+    "ashlar: wrong_pool: freed a cell of another pool, pointer 0x*, resource 0x*, owner 0x*, size 48";
 const std::string misaligned_free = sentence_48("misaligned_free: freed a pointer into the middle of a cell");
 
 std::vector<void*> take(auto& pool, std::size_t cells) {
@@ -75,13 +74,46 @@ fault caught_at_free(auto& pool, void* p) {
   return seen ? seen->kind : fault::precondition;
 }
 
-TEST_F(pool_faults, each_api_reports_double_free_alone) {
+// Memory outside of the pool; the mapped page is not even readable.
+struct foreign_memory {
+  foreign_memory() : no_access(::mmap(nullptr, 1 << 16, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)), heap(4096) {}
+  ~foreign_memory() { ::munmap(no_access, 1 << 16); }
+  foreign_memory(const foreign_memory&) = delete;
+  foreign_memory& operator=(const foreign_memory&) = delete;
+
+  alignas(64) static inline std::array<std::byte, 64> in_static_memory = {};
+  alignas(64) std::array<std::byte, 64> inside = {};
+  void* no_access;
+  std::vector<std::byte> heap;
+};
+
+std::vector<void*> sources_of(foreign_memory& memory, void* cell) {
+  auto* const at = static_cast<std::byte*>(cell);
+  return {memory.in_static_memory.data(),
+          memory.inside.data(),  // on the stack
+          memory.no_access,
+          memory.heap.data(),
+          at - 48,  // a header
+          reinterpret_cast<void*>(std::uintptr_t{1}),
+          reinterpret_cast<void*>(~std::uintptr_t{63})};
+}
+
+TEST_F(pool_faults, each_way_of_a_free_says_what_is_wrong_with_the_pointer) {
+  foreign_memory memory;
   api_pool pool({.cell_bytes = 48, .cell_alignment = 16});
-  void* const cell = pool.allocate();
-  pool.deallocate(cell);
+  api_pool other({.cell_bytes = 48, .cell_alignment = 16});
+  const released<api_pool> at_the_end(pool);
+  const released<api_pool> at_the_end_of_the_other(other);
+  auto* const cell = static_cast<std::byte*>(pool.allocate());
+  void* const free_cell = pool.allocate();
+  void* const of_other = other.allocate();
+  pool.deallocate(free_cell);
   for (const free_api& api : free_apis) {
     SCOPED_TRACE(api.name);
-    ASHLAR_EXPECT_LAST_WORDS(api.free(pool, cell), double_free);
+    ASHLAR_EXPECT_LAST_WORDS(api.free(pool, free_cell), double_free);
+    ASHLAR_EXPECT_LAST_WORDS(api.free(pool, cell + 16), misaligned_free);
+    ASHLAR_EXPECT_LAST_WORDS(api.free(pool, of_other), wrong_pool);
+    for (void* const p : sources_of(memory, cell)) ASHLAR_EXPECT_LAST_WORDS(api.free(pool, p), invalid_free);
   }
 }
 
@@ -96,34 +128,6 @@ void for_each_size(Shape shape) {
     shape(pool);
     EXPECT_NE(pin, nullptr);
   }
-}
-
-TEST_F(pool_faults, an_immediate_double_free) {
-  for_each_size([](auto& pool) {
-    void* const cell = pool.allocate();
-    pool.deallocate(cell);
-    EXPECT_EQ(caught_at_free(pool, cell), fault::double_free);
-  });
-}
-
-TEST_F(pool_faults, a_double_free_1024_frees_later) {
-  for_each_size([](auto& pool) {
-    const std::vector<void*> cells = take(pool, 2 * 1025);
-    for (std::size_t i = 0; i < cells.size(); i += 2) pool.deallocate(cells[i]);  // no slab becomes empty
-    EXPECT_EQ(caught_at_free(pool, cells[0]), fault::double_free);
-    EXPECT_EQ(caught_at_free(pool, cells[1024]), fault::double_free);
-  });
-}
-
-TEST_F(pool_faults, a_double_free_with_another_between) {
-  for_each_size([](auto& pool) {
-    void* const a = pool.allocate();
-    void* const b = pool.allocate();
-    pool.deallocate(a);
-    pool.deallocate(b);
-    EXPECT_EQ(caught_at_free(pool, a), fault::double_free);
-    EXPECT_EQ(caught_at_free(pool, b), fault::double_free);
-  });
 }
 
 // The first owner's second free looks right, since the cell is live again; then the second owner's is the double one.
@@ -154,82 +158,6 @@ TEST_F(pool_faults, a_cell_never_handed_out_is_a_double_free) {
   });
 }
 
-// Memory outside of the pool; the mapped page is not even readable.
-struct foreign_memory {
-  foreign_memory() : no_access(::mmap(nullptr, 1 << 16, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)), heap(4096) {}
-  ~foreign_memory() { ::munmap(no_access, 1 << 16); }
-  foreign_memory(const foreign_memory&) = delete;
-  foreign_memory& operator=(const foreign_memory&) = delete;
-
-  alignas(64) static inline std::array<std::byte, 64> in_static_memory = {};
-  alignas(64) std::array<std::byte, 64> inside = {};
-  void* no_access;
-  std::vector<std::byte> heap;
-};
-
-std::vector<void*> sources_of(foreign_memory& memory, void* cell) {
-  auto* const at = static_cast<std::byte*>(cell);
-  return {memory.in_static_memory.data(),
-          memory.inside.data(),  // on the stack
-          memory.no_access,
-          memory.heap.data(),
-          at - 48,  // a header
-          reinterpret_cast<void*>(std::uintptr_t{1}),
-          reinterpret_cast<void*>(~std::uintptr_t{63})};
-}
-
-TEST_F(pool_faults, foreign_memory_is_refused_unread_by_each_api) {
-  foreign_memory memory;
-  api_pool pool({.cell_bytes = 48, .cell_alignment = 16});
-  const released<api_pool> at_the_end(pool);
-  const std::vector<void*> sources = sources_of(memory, pool.allocate());
-  for (const free_api& api : free_apis)
-    for (void* const p : sources) {
-      SCOPED_TRACE(api.name);
-      ASHLAR_EXPECT_LAST_WORDS(api.free(pool, p), invalid_free);
-    }
-}
-
-TEST_F(pool_faults, an_empty_pool_has_no_cell_to_take_back) {
-  foreign_memory memory;
-  api_pool pool({.cell_bytes = 48, .cell_alignment = 16});
-  for (void* const p : {static_cast<void*>(memory.inside.data()), memory.no_access})
-    ASHLAR_EXPECT_LAST_WORDS(pool.deallocate(p), invalid_free);
-}
-
-TEST_F(pool_faults, null_is_no_cell) {
-  api_pool pool({.cell_bytes = 48, .cell_alignment = 16});
-  const std::string line = "ashlar: invalid_free: freed a pointer that is not of this pool, resource 0x*, size 48";
-  ASHLAR_EXPECT_LAST_WORDS(pool.deallocate(nullptr), line);
-  ASHLAR_EXPECT_LAST_WORDS(pool.deallocate(nullptr, 48, 16), line);
-}
-
-TEST_F(pool_faults, the_process_pool_refuses_foreign_memory) {
-  struct alignas(16) seldom_seen {
-    std::byte bytes[48 * 7];
-  };
-  ashlar::pool_allocator<seldom_seen> from;
-  auto* const array = from.allocate(2);  // from operator new
-  auto* const single = from.allocate(1);
-  ASHLAR_EXPECT_LAST_WORDS(from.deallocate(array, 1),
-                           "ashlar: invalid_free: freed a pointer that is not of this pool, pointer 0x*, "
-                           "resource 0x*, size 336");
-  ASHLAR_EXPECT_LAST_WORDS((from.deallocate(single, 1), from.deallocate(single, 1)),
-                           "ashlar: double_free: freed a cell that is free, pointer 0x*, resource 0x*, size 336");
-  from.deallocate(array, 2);
-  from.deallocate(single, 1);
-}
-
-TEST_F(pool_faults, a_pointer_into_a_cell_is_misaligned_in_each_api) {
-  api_pool pool({.cell_bytes = 48, .cell_alignment = 16});
-  const released<api_pool> at_the_end(pool);
-  auto* const cell = static_cast<std::byte*>(pool.allocate());
-  for (const free_api& api : free_apis) {
-    SCOPED_TRACE(api.name);
-    ASHLAR_EXPECT_LAST_WORDS(api.free(pool, cell + 16), misaligned_free);
-  }
-}
-
 TEST_F(pool_faults, every_offset_but_a_cells_start_is_misaligned) {
   for_each_size([](auto& pool) {
     const std::size_t size = pool.cell_bytes();
@@ -240,15 +168,6 @@ TEST_F(pool_faults, every_offset_but_a_cells_start_is_misaligned) {
       EXPECT_EQ(caught_at_free(pool, cell + offset), fault::misaligned_free) << offset;
     }
   });
-}
-
-TEST_F(pool_faults, a_fixed_pool_sees_the_same) {
-  ashlar::fixed_block_pool<48> pool;
-  auto* const cell = static_cast<std::byte*>(pool.allocate());
-  ASHLAR_EXPECT_LAST_WORDS(pool.deallocate(cell + 8), misaligned_free);
-  ASHLAR_EXPECT_LAST_WORDS(pool.deallocate(&pool), invalid_free);
-  pool.deallocate(cell);
-  ASHLAR_EXPECT_LAST_WORDS(pool.deallocate(cell), double_free);
 }
 
 TEST_F(pool_faults, a_cell_of_a_pool_that_has_ended_is_an_invalid_free) {

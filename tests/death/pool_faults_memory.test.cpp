@@ -8,30 +8,25 @@
 #include <cstdlib>
 #include <fstream>
 #include <limits>
-#include <new>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include <ashlar/adaptor/statistics.hpp>
 #include <ashlar/detail/slab/slab.hpp>
 #include <ashlar/detail/slab/slab_geometry.hpp>
 #include <ashlar/os/pages.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
-#include <ashlar/resource/page_resource.hpp>
 
 #include "tests/support/build.hpp"
 #include "tests/support/counting_resource.hpp"
-#include "tests/support/fail_each_allocation.hpp"
 #include "tests/support/live_blocks.hpp"
 
 namespace {
 
 using ashlar::block_pool;
-using ashlar::resource_ref;
 using ashlar_test::counting_resource;
 
 // Real system calls; those named by a test fail.
@@ -86,32 +81,7 @@ void expect_usable(auto& pool, std::vector<void*>& cells, std::size_t most) {
   EXPECT_TRUE(pool.invariant());
 }
 
-TEST(pool_faults_memory, a_map_that_fails_at_each_call_leaves_the_pool_usable) {
-  for (const std::size_t count : {std::size_t{1}, std::numeric_limits<std::size_t>::max()})
-    for (std::size_t k = 0; k < 24; ++k) {
-      failing_pool pool({.cell_bytes = 4000, .slab_bytes = 64 * 1024});
-      failing_calls::fail(k, count);
-      std::vector<void*> cells = fill(pool, 200);
-      EXPECT_TRUE(cells.size() < 200 || failing_calls::maps <= k) << k;
-      for (int again = 0; again < 10 && count != 1 && cells.size() < 200; ++again)
-        EXPECT_EQ(pool.try_allocate(), nullptr) << k;
-      failing_calls::fail(0, 0);
-      expect_usable(pool, cells, 200);
-    }
-}
-
 #if defined(__cpp_exceptions)
-TEST(pool_faults_memory, a_map_that_fails_is_bad_alloc_where_one_asks_so) {
-  failing_pool pool({.cell_bytes = 4000, .slab_bytes = 64 * 1024});
-  failing_calls::fail(0, std::numeric_limits<std::size_t>::max());
-  EXPECT_THROW(static_cast<void>(pool.allocate()), std::bad_alloc);
-  EXPECT_THROW(static_cast<void>(pool.allocate(100'000, 8)), std::bad_alloc);
-  EXPECT_THROW(pool.reserve(100), std::bad_alloc);
-  EXPECT_EQ(pool.capacity(), 0u);
-  failing_calls::fail(0, 0);
-  std::vector<void*> none;
-  expect_usable(pool, none, 100);
-}
 #endif
 
 TEST(pool_faults_memory, a_system_that_takes_nothing_back_costs_address_space_only) {
@@ -160,35 +130,6 @@ TEST(pool_faults_memory, the_limit_of_the_address_space_is_no_end) {
   if (ashlar_test::has_asan || ashlar_test::has_tsan) GTEST_SKIP() << "a sanitizer needs terabytes of address space";
   for (const std::size_t megabytes : {32u, 64u, 128u, 300u})
     EXPECT_EXIT(run_out_of_address_space(megabytes << 20), ::testing::ExitedWithCode(0), "") << megabytes;
-}
-
-TEST(pool_faults_memory, a_bounded_pool_refuses_a_thousand_times_and_continues) {
-  for (const std::size_t cell_bytes : {1u, 24u, 4096u}) {
-    block_pool<> pool({.cell_bytes = cell_bytes, .max_count = 100});
-    std::vector<void*> cells = fill(pool, 1000);
-    EXPECT_EQ(cells.size(), 100u);
-    for (int again = 0; again < 1000; ++again) ASSERT_EQ(pool.try_allocate(), nullptr);
-    EXPECT_EQ(pool.capacity(), 100u);
-    EXPECT_EQ(pool.live(), 100u);
-    pool.deallocate(cells[50]);
-    EXPECT_EQ(pool.live(), 99u);
-    cells[50] = pool.try_allocate();
-    EXPECT_NE(cells[50], nullptr);
-    EXPECT_EQ(pool.try_allocate(), nullptr);
-    expect_usable(pool, cells, 100);
-  }
-}
-
-TEST(pool_faults_memory, a_fixed_pool_survives_a_failure_of_each_allocation) {
-  using pool_type = ashlar::fixed_block_pool<4000, 16, resource_ref<counting_resource<>>>;
-  ashlar_test::fail_each_allocation(
-      [](counting_resource<>& upstream) { return pool_type(ashlar::fixed_block_pool_options{}, upstream); },
-      [](pool_type& pool) {
-        ashlar_test::live_blocks cells(pool);
-        for (int i = 0; i < 300; ++i)
-          if (!cells.try_allocate(i % 50 == 0 ? 5000 : 4000, 16)) return false;
-        return true;
-      });
 }
 
 // Counts are as wide as the address space, sizes inside a slab are checked to fit their 32 bits.

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of cells freed to another pool of their kind: reported as that, with the owner, as long as it lives.
 #include <cstddef>
-#include <functional>
-#include <list>
-#include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -17,9 +13,7 @@
 #include <ashlar/face/allocator.hpp>
 #include <ashlar/face/pool_allocator.hpp>
 #include <ashlar/resource/block_pool.hpp>
-#include <ashlar/resource/fixed_block_pool.hpp>
 
-#include "tests/death/caught.hpp"
 #include "tests/death/last_words.hpp"
 #include "tests/death/pool_apis.hpp"
 #include "tests/support/build.hpp"
@@ -27,11 +21,7 @@
 namespace {
 
 using ashlar::block_pool;
-using ashlar::fault;
 using ashlar_test::api_pool;
-using ashlar_test::caught_in;
-using ashlar_test::free_api;
-using ashlar_test::free_apis;
 
 const std::string wrong_pool =
     "ashlar: wrong_pool: freed a cell of another pool, pointer 0x*, resource 0x*, owner 0x*, size 48";
@@ -42,40 +32,6 @@ protected:
     if (!ashlar_test::is_checked) GTEST_SKIP() << "looked for from level checked on";
   }
 };
-
-TEST_F(pool_faults_wrong_pool, each_api_names_it) {
-  api_pool mine({.cell_bytes = 48, .cell_alignment = 16});
-  api_pool yours({.cell_bytes = 48, .cell_alignment = 16});
-  void* const cell = yours.allocate();
-  void* const own = mine.allocate();
-  for (const free_api& api : free_apis) {
-    SCOPED_TRACE(api.name);
-    ASHLAR_EXPECT_LAST_WORDS(api.free(mine, cell), wrong_pool);
-  }
-  const auto seen = caught_in([&] { mine.deallocate(cell); });
-  ASSERT_TRUE(seen.has_value());
-  EXPECT_EQ(seen->resource, &mine);
-  EXPECT_EQ(seen->owner, &yours);
-  EXPECT_EQ(seen->pointer, cell);
-  yours.deallocate(cell);
-  mine.deallocate(own);
-}
-
-TEST_F(pool_faults_wrong_pool, for_any_cell_size_of_the_other_pool) {
-  api_pool mine({.cell_bytes = 48, .cell_alignment = 16});
-  for (const std::size_t cell_bytes : {1u, 24u, 4096u, 65536u}) {
-    block_pool<> yours({.cell_bytes = cell_bytes});
-    void* const cell = yours.allocate();
-    const auto seen = caught_in([&] { mine.deallocate(cell); });
-    ASSERT_TRUE(seen.has_value());
-    EXPECT_EQ(seen->kind, fault::wrong_pool);
-    EXPECT_EQ(seen->size, cell_bytes);
-    const auto as_larger = caught_in([&] { mine.deallocate(cell, 70'000, 16); });
-    ASSERT_TRUE(as_larger.has_value());
-    EXPECT_EQ(as_larger->kind, fault::wrong_pool);
-    yours.deallocate(cell);
-  }
-}
 
 TEST_F(pool_faults_wrong_pool, a_pool_that_has_ended_owns_nothing) {
   api_pool mine({.cell_bytes = 48, .cell_alignment = 16});
@@ -114,19 +70,6 @@ TEST_F(pool_faults_wrong_pool, the_pools_of_two_locks) {
                            "ashlar: wrong_pool: freed a cell of another pool, pointer 0x*, resource 0x*, owner 0x*, "
                            "size 432");
   alone.deallocate(p, 1);
-}
-
-TEST_F(pool_faults_wrong_pool, the_pool_of_another_thread) {
-  api_pool mine({.cell_bytes = 48, .cell_alignment = 16});
-  std::optional<api_pool> yours;
-  void* cell = nullptr;
-  std::thread([&] {
-    cell = yours.emplace(ashlar::block_pool_options{.cell_bytes = 48, .cell_alignment = 16}).allocate();
-  }).join();
-  const auto seen = caught_in([&] { mine.deallocate(cell); });
-  ASSERT_TRUE(seen.has_value());
-  EXPECT_EQ(seen->owner, &*yours);
-  yours->deallocate(cell);
 }
 
 TEST_F(pool_faults_wrong_pool, a_slab_leaves_the_registry_when_it_is_given_back) {

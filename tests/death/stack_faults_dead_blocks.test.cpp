@@ -65,15 +65,6 @@ TEST_F(stack_dead_blocks, a_write_to_any_byte_is_seen_when_it_is_used_again) {
   expect_seen_by_use_and(both.back(), expect);
 }
 
-TEST_F(stack_dead_blocks, a_write_is_seen_at_release_and_trim) {
-  growing stack;
-  static_cast<void>(take(stack));
-  std::byte* const p = take(stack);
-  stack.deallocate(p, bytes, 8);
-  expect_seen(p + 200, [&] { stack.trim(); });
-  expect_seen(p + 200, [&] { stack.release(); });
-}
-
 TEST_F(stack_dead_blocks, what_a_rewind_frees_is_poisoned) {
   growing stack;
   const auto start = stack.mark();
