@@ -5,10 +5,8 @@
 #include <cstdint>
 #include <iterator>
 #include <limits>
-#include <list>
 #include <memory>
 #include <new>
-#include <set>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -25,13 +23,10 @@
 #include "tests/face/containers.hpp"
 #include "tests/support/build.hpp"
 #include "tests/support/counting_resource.hpp"
-#include "tests/support/fail_each_allocation.hpp"
 
 namespace {
 
 using ashlar_test::counting_resource;
-using ashlar_test::fill;
-using ashlar_test::nothing;
 
 template <class T>
 using counted = ashlar::allocator<T, counting_resource<>>;
@@ -60,122 +55,6 @@ struct node {
   node* next = nullptr;
 };
 
-template <class Kind>
-class allocator_in : public ::testing::Test {
-protected:
-  using container_type = typename Kind::template of<counted>;
-  counting_resource<> first_;  // each reports blocks that do not come back to it
-  counting_resource<> second_;
-};
-
-TYPED_TEST_SUITE(allocator_in, ashlar_test::container_kinds);
-
-TYPED_TEST(allocator_in, copy_construction_stays_with_the_resource) {
-  typename TestFixture::container_type original{typename TestFixture::container_type::allocator_type(this->first_)};
-  fill(original, 100);
-  const auto before = this->first_.balance();
-  {
-    const auto copy = original;
-    EXPECT_EQ(copy, original);
-    EXPECT_TRUE(copy.get_allocator() == original.get_allocator());
-    EXPECT_GT(this->first_.balance().bytes, before.bytes);
-  }
-  EXPECT_EQ(this->first_.balance(), before);
-}
-
-TYPED_TEST(allocator_in, copy_assignment_stays_where_the_target_was) {
-  using container = typename TestFixture::container_type;
-  container from{typename container::allocator_type(this->first_)};
-  container to{typename container::allocator_type(this->second_)};
-  fill(from, 100);
-  fill(to, 10);
-  const auto before = this->first_.balance();
-  to = from;
-  EXPECT_EQ(to, from);
-  EXPECT_EQ(&to.get_allocator().resource(), &this->second_);
-  EXPECT_EQ(this->first_.balance(), before);
-}
-
-TYPED_TEST(allocator_in, move_takes_the_resource_along_and_allocates_nothing_for_elements) {
-  using container = typename TestFixture::container_type;
-  container from{typename container::allocator_type(this->first_)};
-  container to{typename container::allocator_type(this->second_)};
-  fill(from, 100);
-  fill(to, 100);
-  const container expected = from;
-  const auto held = this->first_.balance();
-  to = std::move(from);
-  EXPECT_EQ(to, expected);
-  EXPECT_EQ(&to.get_allocator().resource(), &this->first_);
-  EXPECT_LE(this->first_.balance().blocks, held.blocks + 3);  // some libraries give the source a fresh sentinel
-  const container moved = std::move(to);
-  EXPECT_EQ(moved, expected);
-  EXPECT_EQ(&moved.get_allocator().resource(), &this->first_);
-}
-
-TYPED_TEST(allocator_in, move_construction_to_another_resource_moves_elements) {
-  using container = typename TestFixture::container_type;
-  container from{typename container::allocator_type(this->first_)};
-  fill(from, 100);
-  const container expected = from;
-  const container to(std::move(from), typename container::allocator_type(this->second_));
-  EXPECT_EQ(to, expected);
-  EXPECT_EQ(&to.get_allocator().resource(), &this->second_);
-  EXPECT_GT(this->second_.balance().bytes, 0u);
-}
-
-TYPED_TEST(allocator_in, swap_exchanges_resources) {
-  using container = typename TestFixture::container_type;
-  container a{typename container::allocator_type(this->first_)};
-  container b{typename container::allocator_type(this->second_)};
-  fill(a, 100);
-  fill(b, 50, 20);
-  const container old_a = a;
-  const container old_b = b;
-  const auto before = this->first_.allocations() + this->second_.allocations();
-  a.swap(b);
-  EXPECT_EQ(this->first_.allocations() + this->second_.allocations(), before);
-  EXPECT_EQ(a, old_b);
-  EXPECT_EQ(b, old_a);
-  EXPECT_EQ(&a.get_allocator().resource(), &this->second_);
-}
-
-TYPED_TEST(allocator_in, splice_merge_and_extract_between_equal_resources_allocate_nothing) {
-  using container = typename TestFixture::container_type;
-  container a{typename container::allocator_type(this->first_)};
-  container b{typename container::allocator_type(this->first_)};
-  fill(a, 50);
-  fill(b, 50, 50);
-  if constexpr (requires { a.insert(b.extract(b.begin())); }) {
-    const auto before = this->first_.allocations();
-    a.insert(b.extract(b.begin()));
-    EXPECT_EQ(this->first_.allocations(), before);
-  }
-  if constexpr (requires { a.merge(b); }) {
-    if constexpr (requires { a.sort(); }) a.sort(), b.sort();
-    a.merge(b);
-    EXPECT_TRUE(b.empty());
-    EXPECT_EQ(std::distance(a.begin(), a.end()), 100);
-  }
-  if constexpr (requires { a.splice(a.begin(), b); }) b.splice(b.begin(), a);
-  if constexpr (requires { a.splice_after(a.before_begin(), b); }) b.splice_after(b.before_begin(), a);
-}
-
-// As in every container, and with a pool below: no failed allocation leaks.
-TYPED_TEST(allocator_in, a_failure_of_each_allocation_leaves_nothing_behind) {
-  ashlar_test::fail_each_allocation(
-      [](counting_resource<>& upstream) {
-        return pool_type({.cell_bytes = 48, .cell_alignment = 16, .slab_bytes = 512}, upstream);
-      },
-      [](pool_type& pool) {
-        using container = typename TypeParam::template of<in_pool>;
-        container c{typename container::allocator_type(pool)};
-        fill(c, 60);
-        const container copy = c;
-        EXPECT_EQ(copy, c);
-      });
-}
-
 TEST(allocator, equal_iff_the_resources_are) {
   counting_resource<> first;
   counting_resource<> second;
@@ -185,12 +64,6 @@ TEST(allocator, equal_iff_the_resources_are) {
   ashlar::new_delete_resource there;
   using from_new = ashlar::allocator<int, ashlar::new_delete_resource>;
   EXPECT_TRUE(from_new(here) == from_new(there));  // stateless resources are equal
-}
-
-TEST(allocator, a_copied_container_takes_a_given_resource) {
-  counting_resource<> first;
-  const counted<int> original(first);
-  EXPECT_EQ(&traits::select_on_container_copy_construction(original).resource(), &first);
 }
 
 template <std::size_t Bytes>

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <new>
 #include <optional>
 #include <string>
@@ -15,10 +14,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/resource.hpp>
 #include <ashlar/base/threads.hpp>
-#include <ashlar/face/exhausted.hpp>
-#include <ashlar/face/lifetime.hpp>
 #include <ashlar/face/ref_ptr.hpp>
 
 #include "tests/face/witness.hpp"
@@ -36,9 +32,7 @@ using ashlar::null_when_exhausted;
 using ashlar::one_thread;
 using ashlar::throw_when_exhausted;
 using ashlar_test::counting_resource;
-using ashlar_test::nothing;
 using ashlar_test::witness;
-using counted = ashlar::resource_ref<counting_resource<>>;
 
 template <class Threads>
 class intrusive_pool : public ::testing::Test {
@@ -53,31 +47,7 @@ protected:
 using policies = ::testing::Types<one_thread, any_thread<>>;
 TYPED_TEST_SUITE(intrusive_pool, policies);
 
-TYPED_TEST(intrusive_pool, null_when_exhausted_and_one_more_after_one_release) {
-  typename TestFixture::template pool_of<int, construct_on_acquire, null_when_exhausted> pool({.max_count = 2});
-  auto a = pool.make(1);
-  auto b = pool.make(2);
-  for (int i = 0; i < 1000; ++i) ASSERT_FALSE(pool.make(3));
-  EXPECT_EQ(pool.capacity(), 2u);
-  EXPECT_EQ(pool.max_size(), 2u);
-  EXPECT_EQ(pool.spare(), 0u);
-  const int* const was = a.get();
-  a.reset();
-  a = pool.make(4);
-  EXPECT_EQ(a.get(), was);
-  EXPECT_FALSE(pool.make(5));
-}
-
 #if defined(__cpp_exceptions)
-TYPED_TEST(intrusive_pool, throws_when_exhausted) {
-  typename TestFixture::template pool_of<int> pool({.max_count = 1});
-  auto a = pool.make(1);
-  for (int i = 0; i < 1000; ++i) ASSERT_THROW(static_cast<void>(pool.make(2)), std::bad_alloc);
-  EXPECT_FALSE(pool.try_make(2));
-  EXPECT_THROW(pool.reserve(2), std::bad_alloc);
-  a.reset();
-  EXPECT_EQ(*pool.make(3), 3);
-}
 #endif
 
 TYPED_TEST(intrusive_pool, grows_by_its_step) {
@@ -96,20 +66,6 @@ TYPED_TEST(intrusive_pool, grows_by_its_step) {
 }
 
 #if defined(__cpp_exceptions)
-TYPED_TEST(intrusive_pool, ten_times_its_size_of_throwing_constructors_lose_nothing) {
-  constexpr std::size_t size = 20;
-  typename TestFixture::template pool_of<witness, construct_on_acquire, null_when_exhausted> pool({.max_count = size});
-  for (std::size_t i = 0; i < 10 * size; ++i) {
-    witness::start(0);
-    EXPECT_THROW(static_cast<void>(pool.make(1)), ashlar_test::refused_to_be);
-    EXPECT_EQ(pool.live(), 0u);
-  }
-  witness::start();
-  std::vector<typename decltype(pool)::pointer> all;
-  for (std::size_t i = 0; i < size; ++i) all.push_back(pool.make(1));
-  EXPECT_TRUE(all.back());
-  EXPECT_FALSE(pool.make(1));
-}
 #endif
 
 TYPED_TEST(intrusive_pool, make_with_constructs_by_the_given_function) {
@@ -203,25 +159,6 @@ TYPED_TEST(intrusive_pool, a_hook_may_use_the_pool) {
   EXPECT_TRUE(two.invariant());
 }
 
-TYPED_TEST(intrusive_pool, constructors_nest_a_hundred_deep_and_find_the_bound) {
-  struct nested {
-    using pool_type =
-        ashlar::intrusive_pool<nested,
-                               ashlar_test::intrusive_traits<construct_on_acquire, null_when_exhausted, TypeParam>>;
-    nested(pool_type& pool, int depth) {
-      if (depth > 0) child = pool.make(pool, depth - 1);
-    }
-    ashlar::ref_ptr<nested, TypeParam> child;
-  };
-  typename nested::pool_type pool({.max_count = 100});
-  auto root = pool.make(pool, 150);
-  EXPECT_EQ(pool.live(), 100u);
-  root.reset();
-  EXPECT_EQ(pool.live(), 0u);
-  typename nested::pool_type one({.max_count = 1});
-  EXPECT_FALSE(one.make(one, 1)->child);
-}
-
 struct shape {
   int corners = 0;
   friend auto& ref_count(shape& s) { return s.references; }
@@ -266,42 +203,6 @@ TYPED_TEST(intrusive_pool, an_own_count_may_be_named) {
   };
   using below = ashlar::ref_ptr<counts_below, TypeParam, ashlar::count::in_member<&counts_below::references>>;
   static_assert(!std::is_convertible_v<below, ashlar::ref_ptr<base, TypeParam>>);
-}
-
-TYPED_TEST(intrusive_pool, allocates_nothing_until_more_live_than_were_reserved) {
-  counting_resource<> upstream;
-  ashlar::intrusive_pool<recycled, ashlar_test::intrusive_traits<construct_on_acquire, throw_when_exhausted, TypeParam,
-                                                                 ashlar::count::by_padding, counted>>
-      pool({.growth_count = 1000}, upstream);
-  pool.reserve(1000);
-  const std::size_t before = upstream.allocations();
-  std::vector<typename decltype(pool)::pointer> all;
-  for (int round = 0; round < 10; ++round) {
-    for (int i = 0; i < 1000; ++i) all.push_back(pool.make("x"));
-    all.clear();
-  }
-  for (int i = 0; i < 1000; ++i) all.push_back(pool.make("x"));
-  EXPECT_EQ(upstream.allocations(), before);
-  all.push_back(pool.make("x"));
-  EXPECT_GT(upstream.allocations(), before);
-}
-
-TYPED_TEST(intrusive_pool, survives_an_upstream_that_fails_at_any_call) {
-  for (std::size_t k = 0; k < 12; ++k) {
-    counting_resource<> upstream;
-    ashlar::intrusive_pool<witness, ashlar_test::intrusive_traits<construct_on_acquire, null_when_exhausted, TypeParam,
-                                                                  ashlar::count::by_padding, counted>>
-        pool({.growth_count = 8}, upstream);
-    std::vector<typename decltype(pool)::pointer> all;
-    for (int scenario = 0; scenario < 2; ++scenario) {
-      scenario == 0 ? upstream.fail_at(k) : upstream.fail_never();
-      for (int i = 0; i < 50; ++i)
-        if (auto object = pool.make(i)) all.push_back(std::move(object));
-      EXPECT_TRUE(pool.invariant());
-    }
-    EXPECT_EQ(pool.live(), all.size());
-    EXPECT_GE(all.size(), 50u);
-  }
 }
 
 TYPED_TEST(intrusive_pool, clearing_what_lives_is_refused) {

@@ -19,8 +19,6 @@
 #include <ashlar/base/threads.hpp>
 #include <ashlar/detail/slots/slot_guard.hpp>
 #include <ashlar/face/exhausted.hpp>
-#include <ashlar/face/lifetime.hpp>
-#include <ashlar/face/pool_handle.hpp>
 
 #include "tests/face/pool_kinds.hpp"
 #include "tests/face/witness.hpp"
@@ -138,14 +136,6 @@ TYPED_TEST(object_pools, construction_allocates_nothing_and_use_as_little_as_pro
     pool->clear();
   }
   EXPECT_EQ(pool.upstream.allocations(), allocations);
-}
-
-TYPED_TEST(object_pools, reserved_ones_need_no_more_memory) {
-  pool_of<TypeParam, int, 10> pool;
-  if constexpr (requires { pool->reserve(10); }) pool->reserve(10);
-  else pool->reserve();
-  pool.upstream.fail_from(0);
-  for (int i = 0; i < 10; ++i) EXPECT_NE(pool->try_acquire(i), nullptr);
 }
 
 TYPED_TEST(object_pools, visit_exactly_the_live_objects) {

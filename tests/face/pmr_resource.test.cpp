@@ -2,16 +2,13 @@
 // Tests of the one virtual bridge: any resource as a std::pmr::memory_resource, and the reverse.
 #include <cstddef>
 #include <list>
-#include <memory>
 #include <memory_resource>
 #include <new>
-#include <string>
 #include <type_traits>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/config.hpp>
 #include <ashlar/face/allocator.hpp>
 #include <ashlar/face/pmr_resource.hpp>
 #include <ashlar/resource/block_pool.hpp>
@@ -27,7 +24,6 @@ namespace {
 using ashlar::pmr_resource;
 using ashlar::resource_ref;
 using ashlar_test::counting_resource;
-using ashlar_test::nothing;
 using pool_type = ashlar::block_pool<resource_ref<counting_resource<>>>;
 
 #if defined(__cpp_rtti)
@@ -56,30 +52,6 @@ struct bridge_to_a_pool : ashlar_test::conformance_defaults {
                                  resource_ref<counting_resource<>>(upstream)};
   resource_ref<std::pmr::memory_resource> resource{bridge};
 };
-
-TEST(pmr_resource, owns_a_resource_made_in_place) {
-  counting_resource<> upstream;
-  {
-    pmr_resource<pool_type> bridge(ashlar::block_pool_options{.cell_bytes = 24, .slab_bytes = 4096}, upstream);
-    std::pmr::list<int> numbers(&bridge);
-    for (int i = 0; i < 1000; ++i) numbers.push_back(i);
-    EXPECT_EQ(bridge.resource().live(), 1000u);
-    const std::pmr::vector<std::pmr::string> strings(10, "longer than any small string optimisation", &bridge);
-    EXPECT_EQ(strings.back().size(), 41u);
-  }
-  EXPECT_EQ(upstream.balance(), nothing);
-}
-
-TEST(pmr_resource, refers_to_a_resource_by_resource_ref) {
-  counting_resource<> memory;
-  pmr_resource<resource_ref<counting_resource<>>> bridge(memory);
-  {
-    const std::pmr::vector<int> numbers(100, 7, &bridge);
-    EXPECT_EQ(memory.balance().bytes, 400u);
-    EXPECT_EQ(numbers[99], 7);
-  }
-  EXPECT_EQ(memory.balance(), nothing);
-}
 
 TEST(pmr_resource, a_pmr_resource_is_an_upstream_and_the_circle_closes) {
   std::pmr::monotonic_buffer_resource below;

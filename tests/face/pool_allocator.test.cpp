@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of the stateless allocator over the process-wide pools: traits, every container, arrays, threads.
-#include <atomic>
 #include <cstddef>
-#include <functional>
 #include <iterator>
 #include <limits>
 #include <list>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <new>
-#include <string>
 #include <thread>
 #include <type_traits>
 #include <utility>
@@ -23,7 +19,6 @@
 #include <ashlar/detail/support/allocation_result.hpp>
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/face/pool_allocator.hpp>
-#include <ashlar/resource/retain_policy.hpp>
 
 #include "tests/face/containers.hpp"
 #include "tests/support/build.hpp"
@@ -33,7 +28,6 @@
 namespace {
 
 using ashlar::pool_allocator;
-using ashlar_test::fill;
 
 template <class T>
 using pooled = pool_allocator<T>;
@@ -57,64 +51,6 @@ struct tree {
   std::list<tree, pooled<tree>> children;
   int value = 0;
 };
-
-template <class Kind>
-class pool_allocator_in : public ::testing::Test {
-protected:
-  using container_type = typename Kind::template of<pooled>;
-};
-
-TYPED_TEST_SUITE(pool_allocator_in, ashlar_test::container_kinds);
-
-TYPED_TEST(pool_allocator_in, copies_moves_and_swaps) {
-  using container = typename TestFixture::container_type;
-  container original;
-  fill(original, 100);
-  container copy = original;
-  EXPECT_EQ(copy, original);
-  container moved = std::move(copy);
-  EXPECT_EQ(moved, original);
-  container assigned;
-  fill(assigned, 20, 70);
-  const container old = assigned;
-  assigned.swap(moved);
-  EXPECT_EQ(assigned, original);
-  EXPECT_EQ(moved, old);
-  moved = std::move(assigned);
-  EXPECT_EQ(moved, original);
-  assigned = moved;
-  EXPECT_EQ(assigned, original);
-  moved.clear();
-  EXPECT_EQ(assigned, original);
-}
-
-TYPED_TEST(pool_allocator_in, splices_merges_and_extracts) {
-  using container = typename TestFixture::container_type;
-  container a;
-  container b;
-  fill(a, 50);
-  fill(b, 50, 50);
-  if constexpr (requires { a.insert(b.extract(b.begin())); }) a.insert(b.extract(b.begin()));
-  if constexpr (requires { a.merge(b); }) {
-    if constexpr (requires { a.sort(); }) a.sort(), b.sort();
-    a.merge(b);
-    EXPECT_EQ(std::distance(a.begin(), a.end()), 100);
-  }
-  if constexpr (requires { a.splice(a.begin(), b); }) b.splice(b.begin(), a);
-  if constexpr (requires { a.splice_after(a.before_begin(), b); }) b.splice_after(b.before_begin(), a);
-}
-
-TYPED_TEST(pool_allocator_in, grows_to_arrays_and_back_again) {
-  using container = typename TestFixture::container_type;
-  container c;
-  for (int round = 0; round < 3; ++round) {
-    fill(c, 3000);
-    c.clear();
-    if constexpr (requires { c.shrink_to_fit(); }) c.shrink_to_fit();
-    fill(c, 1);
-  }
-  EXPECT_EQ(std::distance(c.begin(), c.end()), 1);
-}
 
 template <class T>
 std::size_t live_of() {
@@ -149,15 +85,6 @@ TEST(pool_allocator, each_lock_has_pools_of_its_own) {
   EXPECT_EQ(live_of<of_200_bytes>(), 0u);
   EXPECT_TRUE(locked.with_pool([&](auto& pool) { return pool.owns(p); }));
   locked.deallocate(p, 1);
-}
-
-TEST(pool_allocator, respects_alignment_and_size) {
-  pooled<of_256_aligned> a;
-  of_256_aligned* const p = a.allocate(1);
-  of_256_aligned* const several = a.allocate(3);
-  EXPECT_TRUE(ashlar::detail::is_aligned(p, 64) && ashlar::detail::is_aligned(several, 64));
-  a.deallocate(p, 1);
-  a.deallocate(several, 3);
 }
 
 TEST(pool_allocator, arrays_empty_ones_and_giants_come_from_operator_new) {
@@ -270,37 +197,6 @@ TEST(pool_allocator, holds_incomplete_elements) {
   const tree copy = root;
   EXPECT_EQ(copy.children.front().children.front().value, 7);
 }
-
-// Each thread has its own containers; cells move between threads in the lists that it passes on.
-template <class Lock>
-void share_a_pool_among_threads() {
-  using list_type = std::list<int, pool_allocator<int, Lock>>;
-  constexpr int rounds = ashlar_test::has_tsan || ashlar_test::has_asan ? 40 : 200;
-  std::mutex handing_over;
-  list_type passed_on;
-  std::atomic<int> sum = 0;
-  const auto work = [&] {
-    for (int round = 0; round < rounds; ++round) {
-      list_type mine(50, 1);
-      std::map<int, int, std::less<>, pool_allocator<std::pair<const int, int>, Lock>> index;
-      for (int i = 0; i < 20; ++i) index[i] = i;
-      const std::lock_guard hold(handing_over);
-      passed_on.swap(mine);  // its end frees cells that another thread allocated
-    }
-    sum += rounds;
-  };
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 4; ++i) threads.emplace_back(work);
-  for (std::thread& each : threads) each.join();
-  EXPECT_EQ(sum, 4 * rounds);
-  EXPECT_EQ(passed_on.size(), 50u);
-}
-
-TEST(pool_allocator, a_spin_lock_serves_many_threads) { share_a_pool_among_threads<ashlar::spin_lock>(); }
-
-TEST(pool_allocator, a_mutex_serves_many_threads) { share_a_pool_among_threads<std::mutex>(); }
-
-TEST(pool_allocator, the_default_serves_many_threads) { share_a_pool_among_threads<ashlar::thread_cached>(); }
 
 // Whichever comes first, in every run: with a container of its own, and only to ask.
 TEST(pool_allocator, of_one_thread_reports_its_first_foreign_thread) {

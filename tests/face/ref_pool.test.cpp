@@ -5,12 +5,10 @@
 #include <algorithm>
 #include <concepts>
 #include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <optional>
 #include <random>
-#include <set>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -22,7 +20,6 @@
 #include <ashlar/base/threads.hpp>
 #include <ashlar/detail/slots/slot_guard.hpp>
 #include <ashlar/detail/support/bits.hpp>
-#include <ashlar/face/ref_ptr.hpp>
 
 #include "tests/face/witness.hpp"
 #include "tests/support/build.hpp"
@@ -171,39 +168,7 @@ TYPED_TEST(ref_pool, may_end_first_where_objects_do_nothing_when_they_end) {
 }
 
 #if defined(__cpp_exceptions)
-TYPED_TEST(ref_pool, a_constructor_that_throws_loses_no_slot) {
-  typename TestFixture::template pool_of<witness> pool(this->upstream);
-  pool.reserve(1);
-  for (std::size_t k = 0; k < 50; ++k) {
-    witness::start(k);
-    std::vector<typename decltype(pool)::pointer> all;
-    EXPECT_THROW(
-        {
-          for (std::size_t i = 0; i <= k; ++i) all.push_back(pool.make(1));
-        },
-        ashlar_test::refused_to_be);
-    EXPECT_EQ(pool.live(), k);
-    EXPECT_TRUE(pool.invariant());
-  }
-  witness::start();
-  EXPECT_EQ(pool.growth_steps(), 1u);
-  EXPECT_EQ(pool.live(), 0u);
-}
 #endif
-
-TYPED_TEST(ref_pool, a_constructor_may_make_others) {
-  struct nested {
-    nested(typename TestFixture::template pool_of<nested>& pool, int depth) {
-      if (depth > 0) child = pool.make(pool, depth - 1);
-    }
-    ashlar::ref_ptr<nested, typename TypeParam::threads> child;
-  };
-  typename TestFixture::template pool_of<nested> pool(this->upstream);
-  auto root = pool.make(pool, 100);
-  EXPECT_EQ(pool.live(), 101u);
-  root.reset();
-  EXPECT_EQ(pool.live(), 0u);
-}
 
 TYPED_TEST(ref_pool, a_destructor_may_make_others) {
   struct phoenix {
@@ -230,28 +195,6 @@ TYPED_TEST(ref_pool, visits_live_objects) {
   pool.for_each_live([&](int value) { seen.push_back(value); });
   ASSERT_EQ(seen.size(), 50u);
   for (int i = 0; i < 50; ++i) EXPECT_EQ(seen[static_cast<std::size_t>(i)], 2 * i + 1);
-}
-
-TYPED_TEST(ref_pool, needs_no_upstream_for_what_was_reserved) {
-  typename TestFixture::template pool_of<std::uint64_t> pool(this->upstream);
-  pool.reserve(100'000);
-  const std::size_t before = this->upstream.allocations();
-  std::vector<typename decltype(pool)::pointer> all;
-  for (std::size_t round = 0; round < 3; ++round) {
-    for (std::size_t i = 0; i < 100'000; ++i) all.push_back(pool.make(i));
-    all.clear();
-  }
-  EXPECT_EQ(this->upstream.allocations(), before);
-  EXPECT_GT(pool.trim(), 100'000u * 12);
-  EXPECT_EQ(pool.capacity(), 0u);
-}
-
-TYPED_TEST(ref_pool, try_make_returns_null_when_memory_has_run_out) {
-  typename TestFixture::template pool_of<int> pool(this->upstream);
-  this->upstream.fail_from(0);
-  EXPECT_FALSE(pool.try_make(1));
-  this->upstream.fail_never();
-  EXPECT_EQ(*pool.try_make(2), 2);
 }
 
 TYPED_TEST(ref_pool, makes_objects_for_overwriting) {

@@ -2,18 +2,13 @@
 // Tests that elements of containers have the resource of their container, at any depth and after every way to add one.
 #include <ashlar/face/scoped_allocator.hpp>
 
-#include <cstddef>
-#include <list>
 #include <map>
-#include <memory_resource>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include <ashlar/face/allocator.hpp>
-#include <ashlar/face/pmr_resource.hpp>
 #include <ashlar/resource/arena.hpp>
 
 namespace {
@@ -58,17 +53,6 @@ TEST(scoped_allocator, keeps_elements_of_another_resource_out) {
   for (const text& each : all) EXPECT_EQ(&each.get_allocator().resource(), &memory);
   lines copy(all, ashlar::scoped_allocator<text, arena>(other));
   for (const text& each : copy) EXPECT_EQ(&each.get_allocator().resource(), &other);
-}
-
-// What std::pmr does with the bridge: the same, with the resource found at run time.
-TEST(scoped_allocator, is_what_pmr_containers_do) {
-  ashlar::pmr_resource<arena> memory;
-  std::pmr::map<std::pmr::string, std::pmr::list<std::pmr::string>> all(&memory);
-  all[std::pmr::string(longer, &memory)].emplace_back(longer);
-  for (const auto& [name, content] : all) {
-    EXPECT_EQ(name.get_allocator().resource(), &memory);
-    EXPECT_EQ(content.front().get_allocator().resource(), &memory);
-  }
 }
 
 }  // namespace

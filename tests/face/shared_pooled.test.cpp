@@ -23,7 +23,6 @@
 #include <ashlar/base/threads.hpp>
 #include <ashlar/detail/support/immortal.hpp>
 #include <ashlar/resource/block_pool.hpp>
-#include <ashlar/resource/fixed_block_pool.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/resource/shared_block_pool.hpp>
 
@@ -31,7 +30,6 @@
 #include "tests/face/witness.hpp"
 #include "tests/support/build.hpp"
 #include "tests/support/counting_resource.hpp"
-#include "tests/support/fail_each_allocation.hpp"
 #include "tests/support/stress.hpp"
 #include "tests/support/types_of_build.hpp"
 
@@ -199,49 +197,7 @@ TEST(shared_pooled, a_constructor_may_take_a_resource) {
   EXPECT_EQ((allocate_shared_pooled<takes_a_pool, thread_cached>(given)->pool), &given);
 }
 
-TEST(shared_pooled, a_bounded_pool_serves_again_after_a_release) {
-  ashlar::block_pool_options options = shared_cell_options<int>();
-  options.max_count = 3;
-  block_pool<> pool(options);
-  std::vector<std::shared_ptr<int>> all;
-  for (int i = 0; i < 3; ++i) all.push_back(allocate_shared_pooled<int>(pool, i));
 #if defined(__cpp_exceptions)
-  for (int again = 0; again < 1000; ++again)
-    ASSERT_THROW(static_cast<void>(allocate_shared_pooled<int>(pool, 9)), std::bad_alloc);
-#endif
-  all.pop_back();
-  EXPECT_EQ(*allocate_shared_pooled<int>(pool, 5), 5);
-  EXPECT_EQ(pool.live(), 2u);
-}
-
-TEST(shared_pooled, survives_each_failure_of_its_upstream) {
-  using pool_type = block_pool<resource_ref<counting_resource<>>>;
-  ashlar_test::fail_each_allocation(
-      [](counting_resource<>& upstream) {
-        ashlar::block_pool_options options = shared_cell_options<std::string>();
-        options.slab_bytes = 1024;
-        return pool_type(options, resource_ref(upstream));
-      },
-      [](pool_type& pool) {
-        std::vector<std::shared_ptr<std::string>> held;
-        for (int i = 0; i < 100; ++i)
-          held.push_back(allocate_shared_pooled<std::string>(pool, "a string that is too long to lie in itself"));
-      });
-}
-
-#if defined(__cpp_exceptions)
-TEST(shared_pooled, a_constructor_that_throws_costs_no_cell) {
-  block_pool<> pool(shared_cell_options<witness>());
-  for (int again = 0; again < 40; ++again) {
-    witness::start(0);
-    EXPECT_THROW(static_cast<void>(allocate_shared_pooled<witness>(pool, 1)), ashlar_test::refused_to_be);
-    EXPECT_THROW(static_cast<void>(allocate_shared_pooled<witness>(1)), ashlar_test::refused_to_be);
-    EXPECT_EQ(pool.live(), 0u);
-    EXPECT_EQ((live_of<witness, thread_cached>()), 0u);
-  }
-  witness::start();
-  EXPECT_EQ(allocate_shared_pooled<witness>(pool, 1)->value, 1);
-}
 #endif
 
 // Each holds the next, made in its constructor and destroyed in its destructor.
@@ -251,14 +207,6 @@ struct nested {
   }
   std::shared_ptr<nested> inner;
 };
-
-TEST(shared_pooled, constructors_and_destructors_may_use_the_same_pool) {
-  block_pool<> pool(shared_cell_options<nested>());
-  auto outermost = allocate_shared_pooled<nested>(pool, pool, 100);
-  EXPECT_EQ(pool.live(), 101u);
-  outermost.reset();
-  EXPECT_EQ(pool.live(), 0u);
-}
 
 // The last owner is in any thread, of an object made by another one; a weak pointer observes.
 template <class Make>

@@ -3,7 +3,6 @@
 #include <ashlar/face/slot_map.hpp>
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <new>
 #include <random>
@@ -21,7 +20,6 @@
 #include "tests/support/build.hpp"
 #include "tests/support/counting_resource.hpp"
 #include "tests/support/death.hpp"
-#include "tests/support/fail_each_allocation.hpp"
 
 namespace {
 
@@ -207,17 +205,6 @@ TEST(slot_map, visits_handles_while_they_are_erased_and_made) {
   EXPECT_TRUE(map.invariant());
 }
 
-TEST(slot_map, destroys_what_is_left_exactly_once) {
-  {
-    slot_map<counted_object> map;
-    const auto a = map.emplace(1);
-    for (int i = 0; i < 1000; ++i) static_cast<void>(map.emplace(i));
-    map.erase(a);
-    EXPECT_EQ(counted_object::alive, 1000);
-  }
-  EXPECT_EQ(counted_object::alive, 0);
-}
-
 #if defined(__cpp_exceptions)
 
 struct thrower {
@@ -226,66 +213,7 @@ struct thrower {
   }
 };
 
-TEST(slot_map, a_constructor_that_throws_loses_nothing) {
-  constexpr std::size_t bound = 20;
-  constexpr std::uint32_t first = 7;
-  counting_resource<> upstream;
-  slot_map<thrower, counted> map({.max_count = bound, .first_generation = first}, upstream);
-  for (std::size_t i = 0; i < 10 * bound; ++i) {
-    EXPECT_THROW(static_cast<void>(map.emplace(true)), std::string);
-    EXPECT_THROW(static_cast<void>(map.try_emplace(true)), std::string);
-  }
-  EXPECT_TRUE(map.empty() && map.invariant());
-  for (std::size_t i = 0; i < bound; ++i) EXPECT_EQ(map.emplace(false).generation(), first);
-  EXPECT_THROW(static_cast<void>(map.emplace(false)), std::bad_alloc);
-  EXPECT_TRUE(map.invariant());
-}
-
 #endif
-
-TEST(slot_map, a_bounded_map_refuses_and_continues) {
-  slot_map<int> map({.max_count = 3});
-  const auto a = map.emplace(1);
-  static_cast<void>(map.emplace(2)), static_cast<void>(map.emplace(3));
-  for (int i = 0; i < 1000; ++i) EXPECT_FALSE(map.try_emplace(4));
-  EXPECT_EQ(map.max_size(), 3u);
-  map.erase(a);
-  EXPECT_TRUE(map.contains(map.try_emplace(4)));
-  EXPECT_TRUE(map.invariant());
-}
-
-TEST(slot_map, survives_a_failure_of_each_allocation) {
-  const auto make = [](counting_resource<>& upstream) {
-    return std::make_unique<slot_map<int, counted>>(counted(upstream));
-  };
-  const auto tries = [](std::unique_ptr<slot_map<int, counted>>& map) {
-    bool good = true;
-    for (int i = 0; i < 2000; ++i) good = static_cast<bool>(map->try_emplace(i)) && good;
-    const bool adds_up = map->invariant();
-    map->clear();
-    map->shrink_to_fit();
-    return good && adds_up;
-  };
-  ashlar_test::fail_each_allocation(make, tries);
-  ashlar_test::fail_each_allocation(make, [](std::unique_ptr<slot_map<int, counted>>& map) {
-    for (int i = 0; i < 2000; ++i) static_cast<void>(map->emplace(i));
-  });
-  ashlar_test::fail_each_allocation(
-      make, [](std::unique_ptr<slot_map<int, counted>>& map) { map->reserve(map->size() + 2000); });
-}
-
-TEST(slot_map, requests_nothing_before_the_first_object_or_after_reserve) {
-  counting_resource<> upstream;
-  slot_map<int, counted> map{counted(upstream)};
-  EXPECT_EQ(upstream.allocations(), 0u);
-  map.reserve(10'000);
-  const std::size_t before = upstream.allocations();
-  for (int i = 0; i < 10'000; ++i) static_cast<void>(map.emplace(i));
-  EXPECT_EQ(upstream.allocations(), before);
-  map.clear();
-  EXPECT_GT(map.shrink_to_fit(), 0u);
-  EXPECT_EQ(map.size(), 0u);
-}
 
 // A tree whose nodes make and destroy their children in the same map.
 struct tree {
@@ -299,21 +227,6 @@ struct tree {
   slot_handle<tree> child;
   slot_handle<tree> twin;
 };
-
-TEST(slot_map, constructors_and_destructors_may_use_the_map) {
-  tree::map map;
-  const auto root = map.emplace(map, 300);
-  const auto other = map.emplace(map, 100);
-  EXPECT_EQ(map.size(), 2u * 400 + 2);
-  EXPECT_TRUE(map.invariant());
-  EXPECT_EQ(map.get(map[root].child)->owner.size(), map.size());
-  map.erase(root);
-  EXPECT_EQ(map.size(), 201u);
-  EXPECT_TRUE(map.contains(other) && map.invariant());
-  map.clear();
-  EXPECT_TRUE(map.empty() && map.invariant());
-  static_cast<void>(map.emplace(map, 50));
-}
 
 TEST(slot_map, takes_any_object) {
   struct alignas(256) wide {

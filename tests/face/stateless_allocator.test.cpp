@@ -29,7 +29,6 @@ namespace {
 
 using ashlar::process_wide_resource;
 using ashlar::stateless_allocator;
-using ashlar_test::fill;
 using heap = ashlar::new_delete_resource;
 
 static_assert(process_wide_resource<heap> && process_wide_resource<ashlar::page_resource>);
@@ -83,30 +82,6 @@ static_assert(std::is_same_v<traits::rebind_alloc<long>, on_heap<long>>);
 static_assert(std::is_nothrow_default_constructible_v<on_heap<int>> && std::is_trivially_copyable_v<on_heap<int>>);
 static_assert(noexcept(std::declval<on_heap<int>&>().deallocate(nullptr, 1)));
 static_assert(sizeof(std::vector<int, on_heap<int>>) == sizeof(std::vector<int>));
-
-template <class Kind>
-class stateless_allocator_in : public ::testing::Test {
-protected:
-  using container_type = typename Kind::template of<on_heap>;
-};
-
-TYPED_TEST_SUITE(stateless_allocator_in, ashlar_test::container_kinds);
-
-TYPED_TEST(stateless_allocator_in, copies_moves_and_swaps) {
-  using container = typename TestFixture::container_type;
-  container original;
-  fill(original, 50);
-  container copy = original;
-  EXPECT_EQ(copy, original);
-  container moved = std::move(copy);
-  container other;
-  fill(other, 3);
-  swap(moved, other);
-  EXPECT_EQ(other, original);
-  moved = other;
-  other = std::move(moved);
-  EXPECT_EQ(other, original);
-}
 
 TEST(stateless_allocator, allocates_from_its_resource_and_refuses_what_overflows) {
   stateless_allocator<double, ashlar::page_resource> pages;

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <limits>
 #include <memory>
 #include <memory_resource>
@@ -12,7 +11,6 @@
 #include <string>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -22,18 +20,15 @@
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/face/pmr_resource.hpp>
 #include <ashlar/resource/block_pool.hpp>
-#include <ashlar/resource/buffer_resource.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
 #include <ashlar/resource/inline_buffer.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/resource/null_resource.hpp>
 #include <ashlar/resource/shared_block_pool.hpp>
 
-#include "tests/death/last_words.hpp"
 #include "tests/face/witness.hpp"
 #include "tests/support/build.hpp"
 #include "tests/support/counting_resource.hpp"
-#include "tests/support/fail_each_allocation.hpp"
 
 namespace {
 
@@ -188,23 +183,6 @@ TEST(unique, refuses_arrays_beyond_the_address_space) {
   EXPECT_EQ(upstream.allocations() + upstream.refusals(), 0u);
 }
 
-// Every upstream failure: a pool behind one pointer, an array behind another.
-TEST(unique, survives_each_failure_of_its_upstream) {
-  using pool_type = block_pool<resource_ref<counting_resource<>>>;
-  ashlar_test::fail_each_allocation(
-      [](counting_resource<>& upstream) {
-        return pool_type({.cell_bytes = sizeof(std::string), .slab_bytes = 1024}, resource_ref(upstream));
-      },
-      [](pool_type& pool) {
-        std::vector<unique_from<std::string, pool_type>> held;
-        for (int i = 0; i < 100; ++i) {
-          held.push_back(try_allocate_unique<std::string>(pool, "a string that is too long to lie in itself"));
-          if (held.back() == nullptr) return false;
-        }
-        return try_allocate_unique<std::string[]>(pool, 50) != nullptr;
-      });
-}
-
 #if defined(__cpp_exceptions)
 
 TEST(unique, throws_what_its_resource_throws) {
@@ -215,20 +193,6 @@ TEST(unique, throws_what_its_resource_throws) {
   EXPECT_EQ(try_allocate_unique<point>(upstream, 1, 2), nullptr);
   ashlar_test::throwing_only<> stubborn(upstream);
   EXPECT_EQ(try_allocate_unique<point[]>(stubborn, 3), nullptr);
-}
-
-TEST(unique, a_constructor_that_throws_costs_no_cell) {
-  block_pool<> pool({.cell_bytes = sizeof(witness), .max_count = 4});
-  for (int again = 0; again < 40; ++again) {
-    witness::start(0);
-    EXPECT_THROW(static_cast<void>(allocate_unique<witness>(pool, 1)), ashlar_test::refused_to_be);
-    EXPECT_THROW(static_cast<void>(try_allocate_unique<witness>(pool, 1)), ashlar_test::refused_to_be);
-    EXPECT_EQ(pool.live(), 0u);
-  }
-  witness::start();
-  std::vector<unique_from<witness, block_pool<>>> all;
-  for (int i = 0; i < 4; ++i) all.push_back(allocate_unique<witness>(pool, i));
-  EXPECT_EQ(try_allocate_unique<witness>(pool), nullptr);
 }
 
 template <class Make>
@@ -261,28 +225,5 @@ struct nested {
   }
   unique_from<nested, block_pool<>> inner;
 };
-
-TEST(unique, constructors_and_destructors_may_use_the_same_pool) {
-  block_pool<> pool({.cell_bytes = sizeof(nested), .max_count = 101});
-  {
-    const auto outermost = allocate_unique<nested>(pool, pool, 100);
-    EXPECT_EQ(pool.live(), 101u);
-    EXPECT_EQ(try_allocate_unique<nested>(pool, pool, 0), nullptr);
-  }
-  EXPECT_EQ(pool.live(), 0u);
-}
-
-TEST(unique, double_and_foreign_frees_are_reported_by_the_pool) {
-  if (!ashlar_test::is_checked) GTEST_SKIP() << "looked for from level checked on";
-  block_pool<> pool({.cell_bytes = 48});
-  block_pool<> other({.cell_bytes = 48});
-  auto p = allocate_unique<std::array<char, 48>>(pool);
-  auto q = allocate_unique<std::array<char, 48>>(other);
-  ASHLAR_EXPECT_LAST_WORDS((p.get_deleter()(p.get()), p.get_deleter()(p.get())),
-                           "ashlar: double_free: freed a cell that is free, pointer 0x*, resource 0x*, size 48");
-  ASHLAR_EXPECT_LAST_WORDS(p.get_deleter()(q.get()),
-                           "ashlar: wrong_pool: freed a cell of another pool, pointer 0x*, resource 0x*, owner 0x*, "
-                           "size 48");
-}
 
 }  // namespace
