@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <list>
+#include <type_traits>
 
 #include <gtest/gtest.h>
 
@@ -127,6 +128,19 @@ void expect_service(Resource& r, const char* name) {
 #define ASHLAR_SERVES_AS_STATIC(name, ...) expect_service(as_static::name, #name);
 #define ASHLAR_SERVES_AS_MEMBER(name, ...) expect_service(all.name, #name);
 #define ASHLAR_SERVES_AS_VARIABLE(name, ...) expect_service(as_variable::name, #name);
+
+// Blocks and markers point into these.
+template <class R>
+concept stays_where_it_is = (!std::is_copy_constructible_v<R> && !std::is_move_constructible_v<R> &&
+                             !std::is_copy_assignable_v<R> && !std::is_move_assignable_v<R>);
+template <class... R>
+constexpr bool stay_where_they_are = (stays_where_it_is<R> && ...);
+static_assert(
+    stay_where_they_are<ashlar::arena<>, ashlar::inline_arena<1024>, ashlar::frame_arena<>, ashlar::scratch_arena,
+                        ashlar::buffer_resource, ashlar::inline_buffer<1024>, ashlar::stack_resource<>,
+                        ashlar::two_ended_stack, ashlar::block_pool<>, ashlar::fixed_block_pool<32>,
+                        ashlar::shared_block_pool<>, ashlar::pool_set<>, ashlar::shared_pool_set<>,
+                        ashlar::tlsf_resource<>, ashlar::local_heap<>, ashlar::owner_heap<>, ashlar::heap<>>);
 
 TEST(static_members, serve){ASHLAR_EACH_RESOURCE(ASHLAR_SERVES_AS_STATIC)}
 

@@ -20,7 +20,6 @@
 #include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/resource/null_resource.hpp>
 
-#include "tests/death/caught.hpp"
 #include "tests/support/build.hpp"
 #include "tests/support/conformance.hpp"
 #include "tests/support/counting_resource.hpp"
@@ -29,8 +28,6 @@
 namespace {
 
 using ashlar::bounded_heap;
-using ashlar::fault;
-using ashlar_test::caught_in;
 using ashlar_test::counting_resource;
 
 using counted = bounded_heap<ashlar::resource_ref<counting_resource<>>>;
@@ -232,44 +229,6 @@ TEST(bounded_heap, speaks_the_face_of_a_heap) {
   EXPECT_TRUE(inside >= memory.data() && inside < memory.data() + memory.size());
   spilling.deallocate(outside, 100'000, 16);
   spilling.deallocate(inside, 100, 16);
-}
-
-TEST(bounded_heap, misuse_is_found_and_named_from_level_checked_on) {
-  if (!ashlar_test::is_checked) GTEST_SKIP() << "looked for from level checked on";
-  std::vector<std::byte> memory(region), other_memory(region);
-  in_buffer heap(memory), other(other_memory);
-  const auto expect_fault = [&heap](fault kind, void* p, const auto& misuse) {
-    const auto seen = caught_in(misuse);
-    ASSERT_TRUE(seen.has_value());
-    EXPECT_EQ(ashlar::name_of(seen->kind), ashlar::name_of(kind)) << seen->what;
-    EXPECT_EQ(seen->pointer, p);
-    EXPECT_EQ(seen->resource, &heap);
-  };
-  int on_the_stack = 0;
-  for (const std::size_t bytes : {1u, 24u, 100u, 1024u, 1025u, 30'000u}) {
-    auto* const p = static_cast<std::byte*>(heap.allocate(bytes));
-    auto* const kept = static_cast<std::byte*>(heap.allocate(bytes));
-    expect_fault(fault::size_mismatch, p, [&] { heap.deallocate(p, bytes + 40'000); });
-    expect_fault(fault::size_mismatch, p, [&] { static_cast<void>(heap.try_expand(p, bytes + 40'000, 1, 1)); });
-    for (const std::size_t by : {1u, 8u, 16u})
-      if (by < bytes) expect_fault(fault::misaligned_free, p + by, [&] { heap.deallocate(p + by); });
-    heap.deallocate(p);
-    for (int time = 0; time < 2; ++time) {  // its window has other live cells, then none
-      expect_fault(fault::double_free, p, [&] { heap.deallocate(p); });
-      expect_fault(fault::double_free, p, [&] { heap.deallocate(p, bytes); });
-      expect_fault(fault::double_free, p, [&] { static_cast<void>(heap.try_reallocate(p, 5)); });
-      expect_fault(fault::double_free, p, [&] { static_cast<void>(heap.usable_size(p)); });
-      if (time == 0) heap.deallocate(kept);
-    }
-    void* const of_another = other.allocate(bytes);
-    for (void* const foreign : {of_another, static_cast<void*>(&on_the_stack), static_cast<void*>(memory.data())}) {
-      expect_fault(fault::invalid_free, foreign, [&] { heap.deallocate(foreign); });
-      expect_fault(fault::invalid_free, foreign, [&] { heap.deallocate(foreign, bytes); });
-      expect_fault(fault::invalid_free, foreign, [&] { static_cast<void>(heap.usable_size(foreign)); });
-    }
-    other.deallocate(of_another);
-    EXPECT_TRUE(heap.invariant());
-  }
 }
 
 }  // namespace

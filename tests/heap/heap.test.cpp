@@ -3,7 +3,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <random>
@@ -11,13 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include <pthread.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/config.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/support/bits.hpp>
@@ -27,7 +23,6 @@
 #include "tests/support/build.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/conformance.hpp"
-#include "tests/support/death.hpp"
 #include "tests/support/stamped_block.hpp"
 #include "tests/support/stress.hpp"
 
@@ -250,55 +245,6 @@ TEST(heap, makes_nothing_for_a_thread_that_frees_large_blocks_alone) {
   EXPECT_TRUE(all.invariant());
 }
 
-heap<>* of_ending_threads;
-
-TEST(heap, serves_threads_that_are_ending) {
-  heap<> all;
-  of_ending_threads = &all;
-  static constexpr auto at_end = [](void* value) {
-    of_ending_threads->deallocate(value);
-    for (int i = 0; i < 100; ++i) of_ending_threads->deallocate(of_ending_threads->allocate(40));
-  };
-  pthread_key_t keys[2];
-  for (pthread_key_t& each : keys) ASSERT_EQ(pthread_key_create(&each, at_end), 0);
-  for (int i = 0; i < 50; ++i)
-    in_thread([&] {
-      for (pthread_key_t& each : keys) pthread_setspecific(each, all.allocate(200));
-    });
-  for (pthread_key_t& each : keys) pthread_key_delete(each);
-  EXPECT_LE(all.parked(), 1u);
-  static_cast<void>(all.trim());
-  EXPECT_EQ(all.held_bytes(), 0u);
-}
-
-TEST(heap, may_end_before_its_threads) {
-  auto all = std::make_unique<heap<>>();
-  std::atomic<int> stage = 0;
-  std::thread other([&] {
-    static_cast<void>(all->allocate(100));
-    void* const p = all->allocate(100);
-    in_thread([&] { all->deallocate(p); });
-    stage = 1;
-    while (stage != 2) std::this_thread::yield();
-  });
-  while (stage != 1) std::this_thread::yield();
-  all.reset();
-  stage = 2;
-  other.join();
-}
-
-TEST(heap, names_what_is_wrong_with_a_free) {
-  if (ashlar::checking_level < ashlar::checking::checked) GTEST_SKIP() << "not looked for";
-  heap<> all;
-  int local = 0;
-  void* const p = all.allocate(64);
-  EXPECT_DEATH(all.deallocate(&local), "invalid_free");
-  EXPECT_DEATH(all.deallocate(static_cast<std::byte*>(p) + 16), "misaligned_free");
-  EXPECT_DEATH(in_thread([&] { all.deallocate(p), all.deallocate(p); }), "double_free");
-  EXPECT_DEATH((in_thread([&] { all.deallocate(p); }), all.deallocate(p)), "double_free");
-  all.deallocate(p);
-}
-
 // Threads that start and end; each allocates, frees blocks of any thread from a table, and leaves blocks there.
 class churn {
 public:
@@ -357,38 +303,6 @@ TEST(heap, loses_and_doubles_no_block_among_threads_that_come_and_go) {
   EXPECT_TRUE(all.invariant());
   static_cast<void>(all.trim());
   EXPECT_EQ(all.held_bytes(), 0u);
-}
-
-TEST(heap, goes_on_in_the_child_of_a_fork) {
-  if (ashlar_test::has_tsan) GTEST_SKIP() << "forks of threads";
-  heap<> all;
-  churn work(all);
-  std::atomic<bool> is_over = false;
-  std::vector<std::thread> others;
-  for (unsigned i = 0; i < 3; ++i)
-    others.emplace_back([&, i] {
-      for (unsigned k = 0; !is_over; ++k) in_thread([&, k] { work.live(i + k * 3, 100); });
-    });
-  for (std::size_t i = 0; i < ashlar_test::stress_rounds(100); ++i) {
-    void* const p = all.allocate(100);
-    const pid_t child = fork();
-    ASSERT_GE(child, 0);
-    if (child == 0) {
-      alarm(60);
-      all.deallocate(p);
-      churn mine(all);
-      mine.live(1, 300);
-      mine.end();
-      _exit(all.invariant() ? 0 : 1);
-    }
-    int status = 0;
-    ASSERT_EQ(waitpid(child, &status, 0), child);
-    ASSERT_EQ(status, 0) << i;
-    all.deallocate(p);
-  }
-  is_over = true;
-  for (std::thread& each : others) each.join();
-  work.end();
 }
 
 }  // namespace

@@ -22,7 +22,6 @@
 #include "tests/support/child.hpp"
 #include "tests/support/conformance.hpp"
 #include "tests/support/counting_resource.hpp"
-#include "tests/support/fail_each_allocation.hpp"
 #include "tests/support/pattern.hpp"
 #include "tests/support/resident.hpp"
 
@@ -181,20 +180,6 @@ TEST(local_heap, keeps_every_block_in_a_random_walk_over_its_whole_face) {
   }
 }
 
-TEST(local_heap, every_upstream_failure_leaves_it_usable) {
-  ashlar_test::fail_each_allocation([](counting_resource<>& upstream) { return heap_type(upstream_ref(upstream)); },
-                                    [](heap_type& heap) {
-                                      bool all = true;
-                                      std::vector<void*> held;
-                                      for (const std::size_t bytes :
-                                           {24u, 40'000u, 3'900'000u, 3'900'000u, 5'000'000u, 9'000'000u})
-                                        held.push_back(heap.try_allocate(bytes, 16));
-                                      for (void* const each : held) all = all && each != nullptr, heap.deallocate(each);
-                                      heap.release();
-                                      return all;
-                                    });
-}
-
 TEST(local_heap, compile_time_sizes_mix_with_others) {
   local_heap<> heap;
   void* const small = heap.allocate<48>();
@@ -266,20 +251,6 @@ TEST(local_heap, a_small_block_with_pages_of_its_own_does_not_become_a_cell) {
   EXPECT_NE(moved, p);
   heap.deallocate(moved, 4000);
   EXPECT_TRUE(heap.invariant());
-}
-
-TEST(local_heap, owns_what_it_has_and_reads_nothing_else) {
-  local_heap<> heap;
-  EXPECT_FALSE(heap.owns(nullptr) || heap.owns(reinterpret_cast<void*>(4096)));
-  auto* const huge = static_cast<std::byte*>(heap.allocate(20'000'000));
-  EXPECT_TRUE(heap.owns(huge) && heap.owns(huge + 19'999'999));
-  EXPECT_FALSE(heap.owns(huge + 24'000'000));
-  void* const small = heap.allocate(10);
-  EXPECT_FALSE(heap.owns(ashlar::detail::align_down(small, ashlar::detail::segment_bytes))) << "that is its own";
-  heap.deallocate(huge);
-  EXPECT_TRUE(heap.owns(huge)) << "for the next of its size";
-  EXPECT_GE(heap.trim(), 20'000'000u);
-  EXPECT_FALSE(heap.owns(huge));
 }
 
 TEST(local_heap, lives_inside_a_given_region) {

@@ -31,6 +31,14 @@ TEST(remote_freer, has_nothing_to_do_at_first) {
   EXPECT_TRUE(freer.invariant());
 }
 
+TEST(remote_freer, takes_null_for_nothing) {
+  ashlar::owner_heap<> owner;
+  ashlar::remote_freer<> freer;
+  freer.defer_free(owner, nullptr);
+  freer.defer_free(owner, owner.allocate(40));
+  freer.defer_free(owner, nullptr);
+}
+
 TEST(remote_freer, keeps_at_most_the_documented_amount) {
   if (!sends) GTEST_SKIP() << "nothing is kept back where frees are checked";
   using engine = ashlar::detail::owner_engine<ashlar::page_resource>;

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <mutex>
 #include <new>
 #include <random>
@@ -17,14 +16,11 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/detail/support/bits.hpp>
-#include <ashlar/heap/heap_statistics.hpp>
 #include <ashlar/heap/tiered_heap.hpp>
-#include <ashlar/plan/pack.hpp>
 
 #include "tests/support/build.hpp"
 #include "tests/support/conformance.hpp"
 #include "tests/support/counting_resource.hpp"
-#include "tests/support/death.hpp"
 #include "tests/support/serialised_ref.hpp"
 #include "tests/support/stamped_block.hpp"
 #include "tests/support/static_plans.hpp"
@@ -275,26 +271,6 @@ TEST(tiered_heap, serves_three_threads_at_once_while_a_fourth_looks) {
   EXPECT_TRUE(memory.invariant());
   static_cast<void>(memory.trim());
   EXPECT_EQ(memory.dynamic().held_bytes(), 0u);
-}
-
-TEST(tiered_heap_death, names_frees_of_what_is_no_block_of_any_tier) {
-  if (!ashlar_test::is_checked) GTEST_SKIP();
-  tiered memory;
-  int local = 0;
-  void* const p = memory.allocate(64);
-  EXPECT_DEATH(memory.deallocate(&local), "invalid_free: freed a pointer that is not of this heap");
-  EXPECT_DEATH((memory.deallocate(p), memory.deallocate(p)), "double_free");
-  EXPECT_DEATH(memory.deallocate(memory.resolve(light) + 1),
-               "misaligned_free: freed a pointer into the middle of a pl");
-  EXPECT_DEATH(memory.deallocate(memory.resolve(light), 301), "size_mismatch: .*, size 301, expected 300, got 301");
-  EXPECT_DEATH(static_cast<void>(memory.try_expand(memory.resolve(light), 301, 10, 16)),
-               "size_mismatch: resized a planned");
-  EXPECT_DEATH(static_cast<void>(memory.try_reallocate(memory.resolve(light), 300, 10, 3)), "not a power of two");
-  EXPECT_DEATH(static_cast<void>(memory.resolve(bloom)), "a buffer that is not live");
-  std::byte* const gone = memory.resolve(shadow);
-  memory.advance(9);
-  EXPECT_DEATH(memory.deallocate(gone), "double_free: freed a planned buffer that is not live");
-  memory.deallocate(p);
 }
 
 namespace plans = ashlar_test::static_plans;
