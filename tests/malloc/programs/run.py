@@ -8,8 +8,9 @@ usage: run.py --library LEVEL=PATH… [--record ASHLAR] [--only NAME…] [--quic
 A program is a table of programs.toml: `run` is a script of bash, in a folder of its own; its stdout, and the files that
 it leaves in out/, are compared. `prepare` runs before, without the library. `proof` is a regular expression for the
 stdout on the C library's malloc: without a match the program is "idle", which is a failure, as is one that writes
-nothing. A program whose commands are not installed, or whose script `requires` fails, is listed as missing, with its
-Debian packages. A program whose `own_bug` stands on its stderr when it fails has that bug itself, which is no failure.
+nothing. A program whose `commands` are not installed (its name, unless they are given), or whose script `requires` fails,
+is listed as missing, with its Debian `packages` (the commands, unless they are given). A program whose `own_bug` stands on
+its stderr when it fails has that bug itself, which is no failure.
 `--record` runs each program under `ashlar record` too: its largest trace must have events, and a report within
 REPORT_SECONDS. The exit status is 0 if every program that ran wrote the same.
 """
@@ -129,6 +130,12 @@ def is_idle(program, folder, run):
         return True
     stdout = (folder / "stdout").read_text(errors="replace")
     return "proof" in program and not re.search(program["proof"], stdout, re.MULTILINE)
+
+
+def with_defaults(program):
+    """A program is a command of its name; a command, a package of its name."""
+    commands = program.get("commands", [program["name"]])
+    return {"commands": commands, "packages": commands} | program
 
 
 def is_missing(program):
@@ -266,7 +273,7 @@ def main():
     for library in libraries.values():
         if not is_loaded(library):
             sys.exit(f"run.py: the loader does not take {library}")
-    programs = chosen(tomllib.loads(arguments.table.read_text())["program"], arguments)
+    programs = chosen([with_defaults(each) for each in tomllib.loads(arguments.table.read_text())["program"]], arguments)
     table = Table()
     with tempfile.TemporaryDirectory(prefix="ashlar-programs-") as temporary:
         folder = arguments.keep or Path(temporary)
