@@ -3,15 +3,11 @@
 #include <cstddef>
 #include <memory>
 #include <new>
-#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include <ashlar/face/exhausted.hpp>
-#include <ashlar/face/lifetime.hpp>
 #include <ashlar/face/object_pool.hpp>
-#include <ashlar/face/pool_handle.hpp>
 
 #include "tests/face/pool_kinds.hpp"
 #include "tests/face/witness.hpp"
@@ -30,25 +26,6 @@ class reentrant_pools : public ::testing::Test {};
 TYPED_TEST_SUITE(reentrant_pools, ashlar_test::pool_kinds);
 
 #if defined(__cpp_exceptions)
-TYPED_TEST(reentrant_pools, a_constructor_that_throws_loses_no_slot) {
-  constexpr std::size_t n = 7;
-  for (std::size_t throw_at = 0; throw_at < n; ++throw_at) {
-    pool_of<TypeParam, witness, n> pool;
-    witness::start(throw_at);
-    for (std::size_t i = 0; i < throw_at; ++i) pool->acquire(1);
-    for (std::size_t again = 0; again < 10 * n; ++again) {
-      ASSERT_THROW(pool->acquire(1), ashlar_test::refused_to_be);
-      ASSERT_THROW(static_cast<void>(pool->try_make(1)), ashlar_test::refused_to_be);
-      ASSERT_EQ(pool->live(), throw_at);
-    }
-    ASSERT_TRUE(pool->invariant());
-    pool->clear();
-    witness::start();
-    for (std::size_t i = 0; i < n; ++i) ASSERT_NE(pool->try_acquire(1), nullptr);
-    EXPECT_TRUE(pool->full());
-    EXPECT_EQ(witness::live(), n);
-  }
-}
 #endif
 
 // The node knows its pool through two functions, so that neither type needs the other.
@@ -77,18 +54,6 @@ chained* acquire_in(void* pool, int depth) {
   return static_cast<Pool*>(pool)->acquire(
       pool, &acquire_in<Pool>, [](void* in, chained* object) noexcept { static_cast<Pool*>(in)->release(object); },
       depth);
-}
-
-TYPED_TEST(reentrant_pools, constructors_acquire_and_destructors_release_a_hundred_deep) {
-  using pool_type = pool_of<TypeParam, chained, 101>;
-  pool_type pool;
-  for (int round = 0; round < 3; ++round) {
-    chained* const first = acquire_in<typename pool_type::type>(&pool.pool, 100);
-    EXPECT_EQ(pool->live(), 101u);
-    pool->release(first);
-    EXPECT_EQ(pool->live(), 0u);
-    EXPECT_TRUE(pool->invariant());
-  }
 }
 
 TYPED_TEST(reentrant_pools, a_reset_releases_a_hundred_deep) {

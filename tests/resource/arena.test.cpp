@@ -18,14 +18,12 @@
 #include "tests/support/conformance.hpp"
 #include "tests/support/counting_resource.hpp"
 #include "tests/support/death.hpp"
-#include "tests/support/fail_each_allocation.hpp"
 #include "tests/support/live_blocks.hpp"
 
 namespace {
 
 using ashlar::arena;
 using ashlar_test::counting_resource;
-using ashlar_test::throwing_only;
 using counted_arena = arena<ashlar::resource_ref<counting_resource<>>>;
 
 struct arena_subject : ashlar_test::conformance_defaults {
@@ -336,31 +334,6 @@ TEST_F(arenas, agree_with_a_model) {
     EXPECT_TRUE(blocks.all_intact());
     forget_down_to(0);
   }
-}
-
-TEST(arenas_that_fail, are_as_before_and_work_on) {
-  const auto scenario = [](auto& a) {
-    ashlar_test::live_blocks blocks(a);
-    const auto m = a.mark();
-    bool all = true;
-    for (std::size_t i = 0; i < 12; ++i) all = blocks.try_allocate(90 * i, 16) && all;
-    while (blocks.size() != 0) static_cast<void>(blocks.forget(0));
-    a.rewind(m);
-    all = a.try_allocate(3000, 8) != nullptr && all;
-    a.reset();
-    return a.try_allocate(2500, 64) != nullptr && all;
-  };
-  ashlar_test::fail_each_allocation(
-      [](counting_resource<>& upstream) { return counted_arena({.initial_bytes = 128}, upstream); }, scenario);
-#if defined(__cpp_exceptions)
-  const auto throwing = [](auto& a) {
-    for (std::size_t i = 0; i < 12; ++i) static_cast<void>(a.allocate(90 * i, 16));
-    static_cast<void>(a.template make<named>('x'));
-    a.reset();
-  };
-  ashlar_test::fail_each_allocation(
-      [](counting_resource<>& upstream) { return arena<throwing_only<>>({.initial_bytes = 128}, upstream); }, throwing);
-#endif
 }
 
 #if defined(GTEST_HAS_DEATH_TEST)

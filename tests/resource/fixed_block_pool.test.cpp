@@ -85,12 +85,6 @@ TEST(fixed_block_pool, is_made_at_compile_time) {
   EXPECT_TRUE(made_at_compile_time.invariant());
 }
 
-TEST(fixed_block_pool, neither_copies_nor_moves) {
-  using pool = fixed_block_pool<8>;
-  EXPECT_FALSE(std::is_copy_constructible_v<pool> || std::is_move_constructible_v<pool>);
-  EXPECT_FALSE(std::is_copy_assignable_v<pool> || std::is_move_assignable_v<pool>);
-}
-
 TEST(fixed_block_pool, a_stateless_upstream_costs_no_room) {
   EXPECT_LT(sizeof(fixed_block_pool<8>), sizeof(fixed_block_pool<8, 8, upstream_ref>));
   EXPECT_LT(sizeof(fixed_block_pool<8>), sizeof(ashlar::block_pool<>));

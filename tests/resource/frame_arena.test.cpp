@@ -14,7 +14,6 @@
 #include "tests/support/build.hpp"
 #include "tests/support/conformance.hpp"
 #include "tests/support/counting_resource.hpp"
-#include "tests/support/death.hpp"
 #include "tests/support/pattern.hpp"
 
 namespace {
@@ -125,16 +124,6 @@ TEST(frame_arena, expands_the_last_block_of_either_frame) {
   frames.deallocate(p, 32, 8);
   frames.release();
   EXPECT_FALSE(frames.owns(p) || frames.owns(q));
-}
-
-TEST(frame_arena_death, a_block_of_two_frames_ago_is_reported) {
-  if (!ashlar_test::is_checked) GTEST_SKIP() << "looked for from level checked on";
-  ashlar::frame_arena<> frames;
-  void* const p = frames.allocate(16, 8);
-  frames.next_frame();
-  frames.next_frame();
-  ASHLAR_EXPECT_DEATH(frames.deallocate(p, 16, 8),
-                      "ashlar: invalid_free: freed a pointer that is not of this arena, pointer 0x*, resource 0x*");
 }
 
 }  // namespace

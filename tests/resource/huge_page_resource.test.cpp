@@ -10,7 +10,6 @@
 
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/os/huge_pages.hpp>
-#include <ashlar/resource/arena.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
 #include <ashlar/resource/shared_block_pool.hpp>
@@ -37,11 +36,6 @@ TEST(huge_page_resource, hands_out_zeroes_at_huge_pages) {
   EXPECT_TRUE(std::all_of(p, p + bytes, [](unsigned char byte) { return byte == 0; }));
   std::memset(p, 1, 2 * huge);
   pages.deallocate(p, bytes, 64);
-}
-
-TEST(huge_page_resource, serves_an_arena) {
-  ashlar::arena<ashlar::huge_page_resource> memory;
-  for (int i = 0; i < 100; ++i) std::memset(memory.allocate(100'000, 64), i, 100'000);
 }
 
 // Smaller slabs would take a page each.

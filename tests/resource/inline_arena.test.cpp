@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of the arena with its first bytes inside the object.
 #include <cstddef>
-#include <type_traits>
 
 #include <gtest/gtest.h>
 
@@ -44,10 +43,6 @@ TEST(inline_arena, with_no_upstream_is_bounded) {
   a.reset();
   EXPECT_NE(a.try_allocate(100, 1), nullptr);
   EXPECT_TRUE(a.invariant());
-}
-
-TEST(inline_arena, neither_copies_nor_moves) {
-  EXPECT_FALSE(std::is_copy_constructible_v<counted> || std::is_move_constructible_v<counted>);
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of the buffer resource with its buffer inside the object.
 #include <cstddef>
-#include <type_traits>
 
 #include <gtest/gtest.h>
 
@@ -42,11 +41,6 @@ TEST(inline_buffer, works_for_odd_sizes_down_to_one_byte) {
   inline_buffer<37> odd;
   EXPECT_NE(odd.try_allocate(37, 1), nullptr);
   EXPECT_TRUE(odd.invariant());
-}
-
-TEST(inline_buffer, neither_copies_nor_moves) {
-  EXPECT_FALSE(std::is_copy_constructible_v<inline_buffer<8>> || std::is_move_constructible_v<inline_buffer<8>>);
-  EXPECT_FALSE(std::is_copy_assignable_v<inline_buffer<8>> || std::is_move_assignable_v<inline_buffer<8>>);
 }
 
 }  // namespace

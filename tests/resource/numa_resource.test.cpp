@@ -3,11 +3,8 @@
 #include <ashlar/resource/numa_resource.hpp>
 
 #include <cstddef>
-#include <cstring>
 
 #include <gtest/gtest.h>
-
-#include <ashlar/resource/arena.hpp>
 
 #include "tests/support/conformance.hpp"
 
@@ -98,11 +95,6 @@ TEST(numa_resource, counts_the_nodes) {
   EXPECT_EQ(resource_on<two_memories>::node_count(), 2u);
   EXPECT_EQ(resource_on<one_memory>::node_count(), 1u);
   EXPECT_GE(ashlar::numa_resource::node_count(), 1u);
-}
-
-TEST(numa_resource, serves_an_arena) {
-  ashlar::arena<ashlar::numa_resource> memory({}, ashlar::numa_resource(ashlar::numa_node{0}));
-  for (int i = 0; i < 100; ++i) std::memset(memory.allocate(10'000, 64), i, 10'000);
 }
 
 }  // namespace

@@ -2,9 +2,6 @@
 // Tests of the pools of all sizes: the laws of a resource, every class and alignment, failing upstreams, giving back.
 #include <cstddef>
 #include <functional>
-#include <list>
-#include <memory_resource>
-#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -13,14 +10,11 @@
 
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/support/bits.hpp>
-#include <ashlar/face/allocator.hpp>
-#include <ashlar/resource/page_resource.hpp>
 #include <ashlar/resource/pool_set.hpp>
 
 #include "tests/support/build.hpp"
 #include "tests/support/conformance.hpp"
 #include "tests/support/counting_resource.hpp"
-#include "tests/support/fail_each_allocation.hpp"
 
 namespace {
 
@@ -151,23 +145,6 @@ TEST(pool_set, requests_at_most_the_cells_of_its_options_at_once) {
   pools.release();
 }
 
-// Every class, twice, and large blocks, with a failure at each upstream call.
-TEST(pool_set, survives_a_failure_of_its_upstream_at_every_index) {
-  const auto make = [](counting_resource<>& upstream) { return counted_set({.max_growth_count = 8}, upstream); };
-  ashlar_test::fail_each_allocation(make, [](counted_set& pools) {
-    ashlar_test::live_blocks<counted_set> blocks(pools);
-    bool got_all = true;
-    for (const std::size_t bytes : {8u, 100u, 32'768u, 40'000u})
-      for (int i = 0; i < 10; ++i) got_all = got_all && blocks.try_allocate(bytes, 8);
-    return got_all;
-  });
-  ashlar_test::fail_each_allocation(make, [](counted_set& pools) {
-    ashlar_test::live_blocks<counted_set> blocks(pools);
-    for (const std::size_t bytes : {24u, 3000u, 40'000u})
-      for (int i = 0; i < 12; ++i) blocks.allocate(bytes, 8);
-  });
-}
-
 // An upstream that uses the set above it, as a new_handler may.
 struct meddling_upstream {
   std::function<void()> meddle;
@@ -202,18 +179,6 @@ TEST(pool_set, owns_a_large_block_of_no_bytes) {
   EXPECT_TRUE(pools.owns(p));
   pools.deallocate(p, 0, 512);
   EXPECT_FALSE(pools.owns(p));
-}
-
-TEST(pool_set, containers_of_all_kinds_live_in_it) {
-  pool_set<> pools;
-  {
-    std::list<int, ashlar::allocator<int, pool_set<>>> numbers(pools);
-    std::vector<double, ashlar::allocator<double, pool_set<>>> values(pools);
-    for (int i = 0; i < 10'000; ++i) numbers.push_back(i), values.push_back(i);
-    EXPECT_EQ(numbers.back(), 9999);
-    EXPECT_EQ(values.back(), 9999.0);
-  }
-  EXPECT_EQ(pools.live(), 0u);
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <string>
 #include <string_view>
 #include <thread>
-#include <type_traits>
 #include <vector>
 
 #include <pthread.h>
@@ -198,10 +197,6 @@ TEST(scratch_arena, works_while_the_thread_ends) {
   }).join();
   EXPECT_TRUE(worked);
   pthread_key_delete(key);
-}
-
-TEST(scratch_arena, neither_copies_nor_moves) {
-  EXPECT_FALSE(std::is_copy_constructible_v<scratch_arena> || std::is_move_constructible_v<scratch_arena>);
 }
 
 TEST(scratch_arena_death, an_outer_scope_is_not_used_under_an_inner_one) {

@@ -3,7 +3,6 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -13,20 +12,15 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/detail/support/bits.hpp>
-#include <ashlar/resource/page_resource.hpp>
 #include <ashlar/resource/shared_block_pool.hpp>
 
 #include "tests/support/build.hpp"
 #include "tests/support/conformance.hpp"
 #include "tests/support/counting_resource.hpp"
-#include "tests/support/death.hpp"
-#include "tests/support/fail_each_allocation.hpp"
 
 namespace {
 
@@ -102,48 +96,6 @@ void check_and_free(auto& pool, const std::vector<void*>& cells) {
     ASSERT_EQ(number, i);
     pool.deallocate(cells[i]);
   }
-}
-
-TEST(shared_block_pool, takes_back_in_one_thread_what_another_got) {
-  counting_resource<> upstream;
-  counted_pool pool({.cell_bytes = 40, .slab_bytes = 8192}, upstream);
-  for (int round = 0; round < 3; ++round) {
-    std::vector<void*> cells;
-    std::thread([&] { cells = take(pool, 20'000); }).join();
-    EXPECT_EQ(pool.live(), cells.size());
-    EXPECT_TRUE(pool.invariant());
-    std::thread([&] { check_and_free(pool, cells); }).join();
-    EXPECT_EQ(pool.live(), 0U);
-    EXPECT_TRUE(pool.invariant());
-    if (round == 0) EXPECT_LE(pool.slabs(), 2U) << "empty slabs are given back without being asked for";
-  }
-  static_cast<void>(pool.trim());
-  EXPECT_EQ(pool.slabs(), 0U);
-}
-
-TEST(shared_block_pool, threads_hand_cells_to_each_other_all_at_once) {
-  constexpr std::size_t threads = 4;
-  constexpr std::size_t cells_each = 5000;
-  counting_resource<> upstream;
-  counted_pool pool({.cell_bytes = 24, .slab_bytes = 8192}, upstream);
-  std::array<std::atomic<std::vector<void*>*>, threads> mail = {};
-  std::vector<std::thread> team;
-  for (std::size_t me = 0; me < threads; ++me)
-    team.emplace_back([&, me] {
-      for (int round = 0; round < 5; ++round) {
-        auto* mine = new std::vector<void*>(take(pool, cells_each));
-        std::vector<void*>* other = mail[(me + 1) % threads].exchange(mine, std::memory_order_acq_rel);
-        if (other != nullptr) check_and_free(pool, *other);
-        delete other;
-      }
-    });
-  for (std::thread& each : team) each.join();
-  for (auto& slot : mail) {
-    if (std::vector<void*>* left = slot.load()) check_and_free(pool, *left);
-    delete slot.load();
-  }
-  EXPECT_EQ(pool.live(), 0U);
-  EXPECT_TRUE(pool.invariant());
 }
 
 // Allocates, uses and frees cells with and without a size, while other threads do the same with neighbouring cells.
@@ -239,22 +191,6 @@ TEST(shared_block_pool, release_takes_everything_back_and_the_pool_works_on) {
   }
 }
 
-TEST(shared_block_pool, survives_an_upstream_that_fails_at_any_call) {
-  struct maker {
-    auto operator()(counting_resource<>& upstream) const {
-      return counted_pool({.cell_bytes = 100, .slab_bytes = 4096}, upstream);
-    }
-  };
-  ashlar_test::fail_each_allocation(maker{}, [](counted_pool& pool) {
-    std::vector<void*> cells(200);
-    bool good = true;
-    for (void*& cell : cells) good = (cell = pool.try_allocate()) != nullptr && good;
-    for (void* const cell : cells)
-      if (cell != nullptr) pool.deallocate(cell);
-    return good;
-  });
-}
-
 TEST(shared_block_pool, retains_empty_slabs_by_its_policy) {
   counting_resource<> upstream;
   counted_pool pool({.cell_bytes = 64, .slab_bytes = 4096, .retain_slabs = ashlar::never_release}, upstream);
@@ -287,63 +223,6 @@ TEST(shared_block_pool, reserve_needs_the_upstream_now_and_not_later) {
   EXPECT_EQ(pool.slabs(), slabs) << "reserved slabs stay";
   static_cast<void>(pool.trim());
   EXPECT_EQ(pool.slabs(), 0U);
-}
-
-TEST(shared_block_pool, a_forked_child_allocates_and_frees_while_threads_of_the_parent_were_busy) {
-  shared_block_pool pool({.cell_bytes = 48});
-  std::atomic<bool> stop = false;
-  std::thread busy([&] {
-    while (!stop.load(std::memory_order_relaxed)) check_and_free(pool, take(pool, 500));
-  });
-  for (int round = 0; round < 50; ++round) {
-    const std::vector<void*> mine = take(pool, 300);
-    const pid_t child = ::fork();
-    if (child == 0) {
-      ::alarm(60);
-      check_and_free(pool, mine);
-      check_and_free(pool, take(pool, 3000));
-      ::_exit(pool.invariant() ? 0 : 1);
-    }
-    int status = -1;
-    ::waitpid(child, &status, 0);
-    EXPECT_EQ(status, 0);
-    check_and_free(pool, mine);
-  }
-  stop = true;
-  busy.join();
-  EXPECT_EQ(pool.live(), 0U);
-}
-
-TEST(shared_block_pool, reports_misuse_where_misuse_is_looked_for) {
-  if (ashlar::checking_level < ashlar::checking::checked) GTEST_SKIP() << "needs level checked";
-  shared_block_pool pool({.cell_bytes = 24});
-  void* const cell = pool.allocate();
-  pool.deallocate(cell);
-  ASHLAR_EXPECT_DEATH(pool.deallocate(cell),
-                      "ashlar: double_free: freed a cell that is free, pointer 0x*, resource 0x*, size 24");
-  int local = 0;
-  EXPECT_DEATH(pool.deallocate(&local), "ashlar: invalid_free");
-}
-
-TEST(shared_block_pool, reports_what_is_live_at_its_end_and_goes_on) {
-  static ashlar::leaked_blocks last;
-  last = {};
-  const auto before = ashlar::set_leak_handler([](const ashlar::leaked_blocks& leak) noexcept { last = leak; });
-  {
-    shared_block_pool pool({.cell_bytes = 24});
-    for (int i = 0; i < 3; ++i) static_cast<void>(pool.allocate());
-  }
-  const std::size_t expected = ashlar::checking_level >= ashlar::checking::checked ? 3 : 0;
-  EXPECT_EQ(last.count, expected);
-  EXPECT_EQ(last.bytes, expected * 24);
-  {
-    shared_block_pool pool({.cell_bytes = 24});
-    static_cast<void>(pool.allocate());
-    last = {};
-    pool.release();
-  }
-  EXPECT_EQ(last.count, 0U) << "release says that everything is meant to go";
-  ashlar::set_leak_handler(before);
 }
 
 TEST(shared_block_pool, reports_a_call_that_comes_after_the_end) {

@@ -7,22 +7,17 @@
 #include <optional>
 #include <random>
 #include <thread>
-#include <vector>
 
 #include <gtest/gtest.h>
 
 #include <ashlar/adaptor/synchronized.hpp>
-#include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/resource/page_resource.hpp>
 #include <ashlar/resource/shared_pool_set.hpp>
 
 #include "tests/support/build.hpp"
-#include "tests/support/child.hpp"
 #include "tests/support/conformance.hpp"
 #include "tests/support/counting_resource.hpp"
-#include "tests/support/fail_each_allocation.hpp"
 #include "tests/support/latch.hpp"
 #include "tests/support/stress.hpp"
 
@@ -74,23 +69,6 @@ TEST(shared_pool_set, release_restores_the_initial_state_with_blocks_live) {
     EXPECT_EQ(upstream.balance(), nothing);
     EXPECT_TRUE(pools.invariant());
   }
-}
-
-TEST(shared_pool_set, survives_a_failure_of_its_upstream_at_every_index) {
-  // Not copyable and not movable, so it is made in place.
-  struct made {
-    explicit made(counting_resource<>& upstream) : pools({.max_growth_count = 8}, upstream) {}
-    counted_set pools;
-    [[nodiscard]] bool invariant() const { return pools.invariant(); }
-  };
-  ashlar_test::fail_each_allocation([](counting_resource<>& upstream) { return made(upstream); },
-                                    [](made& object) {
-                                      ashlar_test::live_blocks<counted_set> blocks(object.pools);
-                                      bool got_all = true;
-                                      for (const std::size_t bytes : {24u, 3000u, 40'000u})
-                                        for (int i = 0; i < 12; ++i) got_all = got_all && blocks.try_allocate(bytes, 8);
-                                      return got_all;
-                                    });
 }
 
 struct handed_block {
@@ -150,25 +128,6 @@ TEST(shared_pool_set, may_end_before_the_threads_that_used_it) {
   gone.count_down();
   first.join();
   second.join();
-}
-
-TEST(shared_pool_set, a_forked_child_goes_on_while_another_thread_allocates) {
-  shared_pool_set<> pools;
-  std::atomic<bool> stop = false;
-  std::thread other([&] {
-    for (std::size_t bytes = 1; !stop; bytes = bytes * 3 % 40'007 + 1)
-      pools.deallocate(pools.allocate(bytes, 8), bytes, 8);
-  });
-  void* const mine = pools.allocate(24, 8);
-  for (int i = 0; i < (ashlar_test::is_slow ? 3 : 20); ++i)
-    EXPECT_TRUE(ashlar_test::child_does([&] {
-      pools.deallocate(mine, 24, 8);
-      for (const std::size_t bytes : {24u, 100u, 5000u, 50'000u}) pools.deallocate(pools.allocate(bytes, 8), bytes, 8);
-      return pools.invariant();
-    }));
-  stop = true;
-  other.join();
-  pools.deallocate(mine, 24, 8);
 }
 
 }  // namespace

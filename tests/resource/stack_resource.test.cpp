@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <memory>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -18,7 +17,6 @@
 #include "tests/support/build.hpp"
 #include "tests/support/conformance.hpp"
 #include "tests/support/counting_resource.hpp"
-#include "tests/support/fail_each_allocation.hpp"
 #include "tests/support/stack_model.hpp"
 
 namespace {
@@ -347,29 +345,6 @@ TEST(stack_resource, agrees_with_a_vector_of_blocks_in_a_random_walk) {
     stack both(std::span<std::byte>(memory), upstream, small_steps);
     walk(both, seed);
   }
-}
-
-TEST(stack_resource, survives_each_failure_of_its_upstream) {
-  ashlar_test::fail_each_allocation([](counting_resource<>& upstream) { return stack(small_steps, upstream); },
-                                    [](stack& s) {
-                                      ashlar_test::live_blocks blocks(s);
-                                      for (int i = 0; i < 60; ++i) blocks.allocate(100, i % 2 == 0 ? 8 : 64);
-                                      blocks.allocate(20'000, 256);
-                                      for (int i = 0; i < 30; ++i) blocks.allocate(300, 16);
-                                    });
-}
-
-TEST(stack_resource, passes_the_exception_of_an_upstream_that_only_throws) {
-  if (!ashlar_test::has_exceptions) GTEST_SKIP() << "without exceptions";
-  counting_resource<> counted;
-  stack_resource<ashlar_test::throwing_only<>> s(counted);
-  counted.fail_from(0);
-  EXPECT_EQ(s.try_allocate(1, 1), nullptr);
-#if defined(__cpp_exceptions)
-  EXPECT_THROW(static_cast<void>(s.allocate(1, 1)), ashlar_test::injected_failure);
-#endif
-  counted.fail_never();
-  EXPECT_NE(s.try_allocate(1, 1), nullptr);
 }
 
 }  // namespace

@@ -8,21 +8,18 @@
 #include <map>
 #include <random>
 #include <span>
-#include <type_traits>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/support/bits.hpp>
-#include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/resource/null_resource.hpp>
 #include <ashlar/resource/tlsf_resource.hpp>
 
 #include "tests/support/build.hpp"
 #include "tests/support/conformance.hpp"
 #include "tests/support/counting_resource.hpp"
-#include "tests/support/fail_each_allocation.hpp"
 #include "tests/support/live_blocks.hpp"
 
 namespace {
@@ -56,11 +53,6 @@ struct spilling : ashlar_test::conformance_defaults {
   counting_resource<> upstream;
   counted resource{memory, upstream, {.growth = {.smallest = 4096, .largest = 16384, .divisor = 8}}};
 };
-
-TEST(tlsf_resource, neither_copies_nor_moves) {
-  EXPECT_FALSE(std::is_copy_constructible_v<counted> || std::is_move_constructible_v<counted>);
-  EXPECT_FALSE(std::is_copy_assignable_v<counted> || std::is_move_assignable_v<counted>);
-}
 
 TEST(tlsf_resource, asks_for_nothing_before_the_first_block_and_grows_by_bounded_steps) {
   counting_resource<> upstream;
@@ -250,24 +242,6 @@ TEST(tlsf_resource, an_upstream_that_refuses_a_step_is_asked_for_what_is_needed)
   r.deallocate(p, 10'000, 1);
 }
 
-TEST(tlsf_resource, survives_an_upstream_that_fails_at_any_call) {
-  const auto make = [](counting_resource<>& upstream) {
-    return counted({.growth = {.smallest = 4096, .largest = 8192, .divisor = 4}}, upstream);
-  };
-  ashlar_test::fail_each_allocation(make, [](counted& r) {
-    live_blocks blocks(r);
-    for (std::size_t i = 0; i < 20; ++i)
-      if (!blocks.try_allocate(200 * i, std::size_t{1} << (i % 13))) return false;
-    return true;
-  });
-  if constexpr (ashlar_test::has_exceptions)
-    ashlar_test::fail_each_allocation(make, [](counted& r) {
-      live_blocks blocks(r);
-      for (std::size_t i = 0; i < 20; ++i) blocks.allocate(300 * i, 64);
-      r.reserve(50'000);
-    });
-}
-
 // Blocks by address with their contents: a new block must not overlap any of them, and each must keep its contents.
 class oracle {
 public:
@@ -394,6 +368,6 @@ TEST(tlsf_resource, long_churn_does_not_fragment_without_bound) {
 }  // namespace
 
 namespace ashlar_test {
-using subjects = ::testing::Types<growing, buffered, spilling>;
-const bool tested = conforms("tlsf_resource", subjects{});
+using tlsf_kinds = ::testing::Types<growing, buffered, spilling>;
+const bool tested = conforms("tlsf_resource", tlsf_kinds{});
 }  // namespace ashlar_test

@@ -42,12 +42,6 @@ struct one_end : ashlar_test::conformance_defaults {
   }
 };
 
-TEST(two_ended_stack, neither_it_nor_its_ends_copy_or_move) {
-  EXPECT_FALSE(std::is_copy_constructible_v<two_ended_stack> || std::is_move_constructible_v<two_ended_stack>);
-  EXPECT_FALSE(std::is_copy_constructible_v<front> || std::is_move_constructible_v<back>);
-  EXPECT_TRUE(std::is_trivially_copyable_v<front::marker>);
-}
-
 TEST(two_ended_stack, grows_from_both_ends_and_is_full_when_they_meet) {
   alignas(16) std::array<std::byte, 1024> memory;
   two_ended_stack s(memory);
