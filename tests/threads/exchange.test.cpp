@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Containers over thread-cached pools that move between threads, with an oracle in every element.
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -10,8 +9,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <new>
-#include <random>
 #include <set>
 #include <thread>
 #include <utility>
@@ -53,62 +50,6 @@ struct element {
         complement(~(owner * 31 + sequence)) {}
   [[nodiscard]] bool is_whole() const { return complement == ~(owner * 31 + sequence); }
 };
-
-template <class T>
-std::size_t live_of() {
-  return cached<T>::with_pool([](auto& pool) { return pool.live(); });
-}
-
-// Every thread allocates, and frees blocks of other threads. In the end each number of each owner was seen once.
-class traffic {
-public:
-  using block = element<40>;
-  static constexpr std::size_t threads = 4;
-
-  explicit traffic(std::size_t messages) : messages_(messages) {
-    for (auto& of_owner : seen_) of_owner = std::vector<std::atomic<unsigned char>>(messages);
-  }
-
-  void work(std::size_t who) {
-    cached<block> allocator;
-    std::mt19937 random(static_cast<unsigned>(who));
-    for (std::size_t sequence = 0; sequence < messages_; ++sequence) {
-      auto* const fresh = ::new (static_cast<void*>(allocator.allocate(1))) block(who, sequence);
-      // Pairs with itself: another thread wrote the block.
-      see(table_[random() % table_.size()].exchange(fresh, std::memory_order_acq_rel), allocator);
-      // In bursts a thread only frees, so that batches fill.
-      if (sequence % 4096 < 64)
-        for (auto& slot : table_) see(slot.exchange(nullptr, std::memory_order_acq_rel), allocator);
-    }
-  }
-
-  void finish() {
-    cached<block> allocator;
-    for (auto& slot : table_) see(slot.exchange(nullptr, std::memory_order_acq_rel), allocator);
-    for (const auto& of_owner : seen_)
-      for (const auto& times : of_owner) ASSERT_EQ(times.load(), 1);
-  }
-
-private:
-  void see(block* taken, cached<block>& allocator) {
-    if (taken == nullptr) return;
-    ASSERT_TRUE(taken->is_whole());
-    seen_[taken->owner][taken->sequence].fetch_add(1, std::memory_order_relaxed);
-    taken->complement = taken->owner * 31 + taken->sequence;  // no longer valid, if it comes again
-    allocator.deallocate(taken, 1);
-  }
-
-  std::size_t messages_;
-  std::array<std::atomic<block*>, 512> table_ = {};
-  std::array<std::vector<std::atomic<unsigned char>>, threads> seen_;
-};
-
-TEST(exchange, brings_each_block_from_many_threads_to_many_once) {
-  const auto all = std::make_unique<traffic>(stress_rounds(200'000));
-  on_threads(traffic::threads, [&](std::size_t who) { all->work(who); });
-  all->finish();
-  EXPECT_EQ(live_of<traffic::block>(), 0u);
-}
 
 // A ring of lists: each is built by one thread and destroyed by the next.
 TEST(exchange, a_list_built_in_one_thread_is_destroyed_in_another) {

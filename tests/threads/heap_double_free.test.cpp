@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The second free of a heap's block comes from another thread: it is detected, or at least nothing hangs.
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -65,25 +64,6 @@ void free_in_another_thread(heap<>& all, std::span<void* const> blocks) {
 
 void allocate_all(heap<>& all, std::span<void*> blocks, std::size_t bytes) {
   for (void*& each : blocks) each = all.allocate(bytes);
-}
-
-// Other frees surround it, one block each or many; cells, and spans of slices.
-TEST(heap_double_free, of_two_threads_that_only_free) {
-  for (std::size_t round = 0; round < stress_rounds(rounds); ++round) {
-    const int status = status_of_child([round] {
-      heap<> all;
-      std::array<void*, 100> blocks = {};
-      allocate_all(all, blocks, round % 16 == 15 ? 40'000 : 64);
-      const std::span cells(blocks);
-      const std::size_t twice = round % 100;
-      for (std::size_t i = 0; i < std::min<std::size_t>(twice, round % 4); ++i)
-        free_in_another_thread(all, cells.subspan(i, 1));
-      free_in_another_thread(all, cells.subspan(twice));
-      free_in_another_thread(all, cells.subspan(twice, 1 + round % (100 - twice)));
-      static_cast<void>(all.trim());
-    });
-    ASSERT_TRUE(is_borne(status)) << "round " << round << ", status " << status;
-  }
 }
 
 // Spans and huge blocks go back at once, from any thread: every level detects the second free until the memory is
@@ -160,40 +140,6 @@ TEST(heap_double_free, while_the_segment_goes) {
   // On a busy machine the free may come when the segment is gone: of a pointer that is not of this heap.
   for (int tries = 0; tries < 10 && is_late(status); ++tries) status = status_of_a_free_while_the_segment_goes();
   ASSERT_TRUE(is_found(status)) << "status " << status;
-}
-
-TEST(heap_double_free, at_the_same_time) {
-  for (std::size_t round = 0; round < stress_rounds(rounds); ++round) {
-    const int status = status_of_child([] {
-      heap<> all;
-      void* const cell = all.allocate(64);
-      std::thread one([&] { all.deallocate(cell); });
-      std::thread other([&] { all.deallocate(cell); });
-      one.join();
-      other.join();
-      static_cast<void>(all.trim());
-    });
-    ASSERT_TRUE(is_borne(status)) << "round " << round << ", status " << status;
-  }
-}
-
-// Without checks the owner may have the block in its cache, and then two callers get it. The program still ends.
-TEST(heap_double_free, of_the_owner_and_another) {
-  for (std::size_t round = 0; round < stress_rounds(rounds); ++round) {
-    const int status = status_of_child([round] {
-      heap<> all;
-      std::array<void*, 300> cells = {};
-      allocate_all(all, cells, 64);
-      for (std::size_t i = 0; i <= round % 100; ++i) all.deallocate(cells[i]);
-      for (std::size_t i = 0; i <= round % 100; i += 40) free_in_another_thread(all, std::span(cells).subspan(i, 1));
-      for (int again = 0; again < 20; ++again) {
-        allocate_all(all, cells, 64);
-        for (void* const cell : cells) all.deallocate(cell);
-        static_cast<void>(all.trim());
-      }
-    });
-    ASSERT_TRUE(is_borne(status)) << "round " << round << ", status " << status;
-  }
 }
 
 }  // namespace

@@ -83,10 +83,6 @@ void expect_no_growth(std::size_t blocks_each, Size size) {
   EXPECT_TRUE(goes_back(all));
 }
 
-TEST(heap_generations, generations_of_owners_and_freers_do_not_grow) {
-  expect_no_growth(is_watched ? 300 : 3000, [](std::mt19937& random) { return 1 + random() % 600; });
-}
-
 TEST(heap_generations, generations_of_all_sizes_do_not_grow) { expect_no_growth(is_watched ? 200 : 2000, any_size); }
 
 // Blocks of 33 KiB to 1 MiB go back one by one, and stay whole until a request needs another length.

@@ -8,9 +8,6 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/resource.hpp>
-#include <ashlar/resource/shared_block_pool.hpp>
-
 #include "tests/support/build.hpp"
 #include "tests/support/deadline.hpp"
 #include "tests/support/stress.hpp"
@@ -42,39 +39,6 @@ TEST(pool_ends, live_is_asked_while_threads_work_and_end) {
   EXPECT_EQ(least, 1u) << "it may count too many, never too few";
   EXPECT_EQ(pool.live(), 1u);
   pool.deallocate(kept);
-}
-
-TEST(pool_ends, release_meets_threads_that_end) {
-  const deadline hang;
-  pool_type pool({.cell_bytes = 24});
-  for (std::size_t round = 0; round < stress_rounds(1000); ++round) {
-    std::atomic<bool> done = false;
-    std::thread ending([&] {
-      use(pool, round % 2 == 0 ? 300 : 4000);
-      done.store(true, std::memory_order_release);  // pairs with the load below: all uses have happened
-    });
-    while (!done.load(std::memory_order_acquire)) std::this_thread::yield();
-    pool.release();
-    ending.join();
-    ASSERT_EQ(pool.live(), 0u) << "in round " << round;
-    ASSERT_EQ(pool.slabs(), 0u);
-    ASSERT_TRUE(pool.invariant());
-  }
-}
-
-TEST(pool_ends, the_end_of_a_pool_meets_threads_that_end) {
-  const deadline hang;
-  for (std::size_t round = 0; round < stress_rounds(1000); ++round) {
-    auto pool = std::make_unique<pool_type>(ashlar::block_pool_options{.cell_bytes = 24, .slab_bytes = slab});
-    std::atomic<bool> done = false;
-    std::thread ending([&] {
-      use(*pool, round % 2 == 0 ? 300 : 4000);
-      done.store(true, std::memory_order_release);  // pairs with the load below: all uses have happened
-    });
-    while (!done.load(std::memory_order_acquire)) std::this_thread::yield();
-    pool.reset();
-    ending.join();
-  }
 }
 
 // The end of the upper pool gives slabs to the lower one, whose cache in this thread needs the slow path.

@@ -5,8 +5,6 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
-#include <cstdint>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <random>
@@ -18,7 +16,6 @@
 
 #include <ashlar/base/resource.hpp>
 #include <ashlar/base/threads.hpp>
-#include <ashlar/face/intrusive_pool.hpp>
 #include <ashlar/face/ref_ptr.hpp>
 
 #include "tests/support/counting_resource.hpp"
@@ -91,16 +88,6 @@ TEST(ref_pool_threads, each_message_ends_once) {
   EXPECT_EQ(message::ended.load(), 4 * messages);
 }
 
-TEST(ref_pool_threads, a_mutex_keeps_takers_apart_as_well) {
-  message::ended = 0;
-  counting_resource<> upstream;
-  const std::size_t messages = stress_rounds(20'000);
-  shared_pool<message, std::mutex> pool(upstream);
-  exchange(pool, 3, messages);
-  EXPECT_EQ(message::ended.load(), 3 * messages);
-  EXPECT_TRUE(pool.invariant());
-}
-
 // Many threads hold one object; the last of them ends it.
 TEST(ref_pool_threads, the_last_reference_may_be_anywhere) {
   message::ended = 0;
@@ -148,25 +135,6 @@ TEST(ref_pool_threads, the_pool_may_end_while_objects_go) {
     ASSERT_EQ(upstream.balance(), nothing);
   }
   EXPECT_EQ(message::ended.load(), 40 * rounds);
-}
-
-// A bounded pool with objects that return from other threads: no object is lost, and exhaustion is reported correctly.
-TEST(ref_pool_threads, a_bound_counts_what_other_threads_gave_back) {
-  ashlar::intrusive_pool<
-      message, ashlar_test::intrusive_traits<ashlar::construct_on_acquire, ashlar::null_when_exhausted, any_thread<>>>
-      pool({.max_count = 16});
-  const std::size_t rounds = stress_rounds(3'000);
-  for (std::size_t round = 0; round < rounds; ++round) {
-    std::vector<decltype(pool)::pointer> all;
-    for (std::size_t i = 0; i < 16; ++i) {
-      all.push_back(pool.make(round, i));
-      ASSERT_TRUE(all.back());
-    }
-    ASSERT_FALSE(pool.make(round, 99u));
-    std::thread([&all] { all.clear(); }).join();
-  }
-  EXPECT_EQ(pool.capacity(), 16u);
-  EXPECT_TRUE(pool.empty());
 }
 
 // One thread takes without a lock, another gives back without waiting.
