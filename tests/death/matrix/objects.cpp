@@ -26,9 +26,8 @@ constexpr misuses stale_handles = misuse::double_free | misuse::double_free_late
 // Objects end with their pool, or outlive it.
 constexpr misuses ended = misuse::leak;
 
-template <std::size_t Capacity, class Threads>
-using bounded =
-    object_pool<cargo, ashlar_test::object_traits<Capacity, construct_on_acquire, throw_when_exhausted, Threads>>;
+template <std::size_t Capacity, class Threads, class Lifetime = construct_on_acquire>
+using bounded = object_pool<cargo, ashlar_test::object_traits<Capacity, Lifetime, throw_when_exhausted, Threads>>;
 
 // References are dropped without a call of the pool.
 template <class Pool, class Threads>
@@ -84,6 +83,10 @@ std::span<const interface> objects() {
        .make = maker<acquired<bounded<growing, any_thread<>>>>(),
        .cannot_express = no_sizes,
        .allows = ended},
+      {.name = "object_pool, growing, kept",
+       .make = maker<acquired<bounded<growing, one_thread, keep_constructed<>>>>(),
+       .cannot_express = no_sizes,
+       .allows = ended | misuse::dead_first_word | misuse::dead_middle | misuse::dead_last_byte},
       counted_row<ref_pool<cargo>, one_thread>("ref_pool"),
       counted_row<ref_pool<cargo, any_thread<>>, any_thread<>>("ref_pool, any_thread"),
       counted_row<intrusive_pool<cargo>, one_thread>("intrusive_pool"),

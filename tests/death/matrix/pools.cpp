@@ -23,6 +23,23 @@ constexpr misuses no_sizes = sizes_and_alignment | loose_writes;
 constexpr misuses no_parts = misuse::one_byte_less | misuse::one_byte_more | misuse::wrong_alignment | loose_writes;
 constexpr misuses of_process = no_parts | misuse::leak | misuse::other_instance;
 
+// Cells in a row, or each as a batch of its own.
+struct runs : owning_subject<ashlar::block_pool<>> {
+  using owning_subject::owning_subject;
+  void* take(std::size_t bytes) override { return resource_.allocate_run(bytes / sizeof(cargo)); }
+  void give(void* p, std::size_t bytes, std::size_t) override { resource_.deallocate_run(p, bytes / sizeof(cargo)); }
+};
+
+struct batches : owning_subject<ashlar::block_pool<>> {
+  using owning_subject::owning_subject;
+  void* take(std::size_t) override {
+    void* cell = nullptr;
+    resource_.allocate_many({&cell, 1});
+    return cell;
+  }
+  void give(void* p, std::size_t, std::size_t) override { resource_.deallocate_many({&p, 1}); }
+};
+
 template <class Pool>
 struct pool_and_allocator : subject {
   void* take(std::size_t) override { return allocator.allocate(1); }
@@ -50,6 +67,20 @@ std::span<const interface> pools() {
   static const std::vector<interface> rows = {
       {.name = "block_pool, cell", .make = maker<cells<ashlar::block_pool<>>>(options), .cannot_express = no_sizes},
       {.name = "block_pool, sized", .make = maker<sized<ashlar::block_pool<>>>(options)},
+      {.name = "block_pool, 24 bytes",
+       .make = maker<cells<ashlar::block_pool<>>>(block_pool_options{.cell_bytes = 24}),
+       .exact = 24,
+       .cannot_express = no_sizes},
+      {.name = "block_pool, 4 KiB",
+       .make = maker<cells<ashlar::block_pool<>>>(block_pool_options{.cell_bytes = 4096}),
+       .exact = 4096,
+       .cannot_express = no_sizes},
+      {.name = "block_pool, 64 KiB",
+       .make = maker<cells<ashlar::block_pool<>>>(block_pool_options{.cell_bytes = 65536}),
+       .exact = 65536,
+       .cannot_express = no_sizes},
+      {.name = "block_pool, batch", .make = maker<batches>(options), .cannot_express = no_sizes},
+      {.name = "block_pool, run", .make = maker<runs>(options), .exact = 512, .cannot_express = no_parts},
       {.name = "fixed_block_pool, cell", .make = maker<cells<fixed>>(), .cannot_express = no_sizes},
       {.name = "fixed_block_pool, sized", .make = maker<sized<fixed>>()},
       {.name = "shared_block_pool, cell", .make = maker<cells<shared>>(options), .cannot_express = no_sizes},
