@@ -198,7 +198,7 @@ TEST_F(advise_measure, a_program_that_dies_or_varies_is_refused) {
   expect_refusal(recorded(ASHLAR_VERIFY_VICTIM " 2 time") + " --measure run", 1,
                  ASHLAR_VERIFY_VICTIM
                  " does not print the same each time, so that nothing shows whether a remedy changes "
-                 "its work; nothing was measured");
+                 "its work; nothing was measured ('ashlar verify' compares such a program)");
   const std::string script = "sh -c 'test -e " + file("x") + " && exit 3; touch " + file("x") + "'";
   const std::string trace = recorded("sh -c true");
   EXPECT_EQ(ashlar("advise " + trace + " --measure run -- " + script), 1) << text("out");
@@ -354,7 +354,7 @@ TEST_F(advise_measure, mistakes) {
   expect_refusal(trace + " --budget 9", 2, "--budget is for --measure run or replay" + help);
   expect_refusal(trace + " --budget 0", 2, "--budget: '0' is no time of 1 s or more, such as 60s or 2m" + help);
   expect_refusal(trace + " -- true", 2, "a program after -- is for --measure run" + help);
-  expect_refusal(trace + " --measure replay --seed 1", 2, "--input, --rounds and --seed are for --measure run" + help);
+  expect_refusal(trace + " --measure replay --seed 1", 2, "--seed is for --measure run" + help);
   const std::string again = file("again.trace");
   std::filesystem::copy_file(trace, again);
   expect_refusal(trace + " " + again + " --measure replay", 2, "--measure replay takes one trace");
