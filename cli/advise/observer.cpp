@@ -73,7 +73,7 @@ void site_observer::add(const trace::event& e) {
   ++program_.events;
   now_ns_ = std::max(now_ns_, e.time_ns);
   if (trace::is_allocation(e.op)) allocate(e);
-  if (trace::is_release(e.op)) release(e.object, e, none);
+  if (trace::is_release(e.op)) release(e.object == 0 ? none : objects_.take_out(e.slot), e, none);
   if (e.op == trace::operation::mark) phases_.mark(e.size);
 }
 
@@ -93,9 +93,11 @@ std::uint32_t& site_observer::site_youngest(const live_object& o) {
 }
 
 void site_observer::allocate(const trace::event& e) {
-  if (e.object == 0 || objects_.find(e.object) != none) return;
+  if (e.object == 0) return;
+  // The new object may have the slot of the old one.
+  const std::uint32_t old = e.old_object == 0 ? none : objects_.take_out(e.old_slot);
   const std::uint32_t slot = born(e, stack_of(e));
-  if (e.old_object != 0) release(e.old_object, e, slot);
+  if (e.old_object != 0) release(old, e, slot);
   live_changed();
   thread_state& thread = thread_of(e.thread);
   thread.last_born = slot;
@@ -104,7 +106,7 @@ void site_observer::allocate(const trace::event& e) {
 
 std::uint32_t site_observer::born(const trace::event& e, std::uint32_t stack) {
   const auto levels = tree_.levels(stack);
-  const std::uint32_t slot = objects_.add(e.object, levels.size());
+  const std::uint32_t slot = objects_.add(e.slot, levels.size());
   live_object& o = objects_[slot];
   o.size = e.size;
   o.born_ns = now_ns_;
@@ -176,11 +178,9 @@ bool site_observer::is_growth(const live_object& from, std::uint32_t successor) 
   return !of.empty() && !next.empty() && of.front() == next.front() && is_growth_ratio(from.size, to.size);
 }
 
-void site_observer::release(std::uint64_t id, const trace::event& e, std::uint32_t successor) {
+void site_observer::release(std::uint32_t slot, const trace::event& e, std::uint32_t successor) {
   thread_state& thread = thread_of(e.thread);
-  const std::uint32_t slot = id == 0 ? none : objects_.find(id);
   if (slot == none) return void(thread.just_allocated = false);
-  objects_.forget(id);
   const live_object& o = objects_[slot];
   const bool is_own = o.thread == e.thread;
   const std::uint32_t next = successor != none ? successor : thread.just_allocated ? thread.last_born : none;
@@ -190,7 +190,7 @@ void site_observer::release(std::uint64_t id, const trace::event& e, std::uint32
   how.lifo_thread = is_own && o.in_thread.younger == none;
   how.lifo_site = is_own && o.in_site.younger == none;
   if (how.grew) objects_[next].is_grown = 1;
-  phases_.died(tree_.levels(o.stack), id);
+  phases_.died(tree_.levels(o.stack), e.old_object != 0 ? e.old_object : e.object);
   die(slot, how);
   thread.just_allocated = false;
   if (thread.last_born == slot) thread.last_born = none;

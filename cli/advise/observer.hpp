@@ -90,7 +90,7 @@ private:
   std::uint32_t born(const trace::event& e, std::uint32_t stack);
   void count_birth(site_features& site, const trace::event& e, std::uint32_t thread);
   void allocate(const trace::event& e);
-  void release(std::uint64_t id, const trace::event& e, std::uint32_t successor);
+  void release(std::uint32_t slot, const trace::event& e, std::uint32_t successor);
   void die(std::uint32_t slot, const death& how);
   void count_death(site_features& site, const live_object& o, const death& how, std::uint32_t owner);
   void end_chain(const live_object& o);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the packed table of live objects against a map.
+// Tests of the table of live objects by slots against a map.
 #include "cli/advise/live_objects.hpp"
 
 #include <cstdint>
@@ -13,49 +13,46 @@ namespace {
 
 using ashlar::cli::live_objects;
 
-std::size_t object_levels(std::uint64_t id) { return id % (ashlar::cli::call_tree::most_levels + 1); }
-
-/// An object of many ids apart from each other, of which some differ in their high halves alone.
-std::uint64_t object_id(std::uint64_t i) { return (i % 3) << 32 | (i / 3 + 1); }
+std::size_t object_levels(std::uint32_t id) { return id % (ashlar::cli::call_tree::most_levels + 1); }
 
 class checked_objects {
 public:
-  void add(std::uint64_t id) {
+  void add(std::uint32_t id) {
     const std::uint32_t slot = table_.add(id, object_levels(id));
     EXPECT_TRUE(taken_.insert(slot).second);
-    table_[slot].size = id * 3;
-    table_[slot].born_ns = ~id;
-    for (std::uint32_t& chunk : table_.chunks(slot)) chunk = static_cast<std::uint32_t>(id + 1);
+    table_[slot].size = id * std::uint64_t{3};
+    table_[slot].born_ns = ~std::uint64_t{id};
+    for (std::uint32_t& chunk : table_.chunks(slot)) chunk = id + 1;
     slots_[id] = slot;
   }
-  void remove(std::uint64_t id) {
+  void remove(std::uint32_t id) {
     check(id);
-    table_.forget(id);
+    EXPECT_EQ(table_.take_out(id), slots_[id]);
     EXPECT_EQ(table_.find(id), live_objects::none);
     taken_.erase(slots_[id]);
     table_.give_back(slots_[id]);
     slots_.erase(id);
   }
-  void check(std::uint64_t id) {
+  void check(std::uint32_t id) {
     const std::uint32_t slot = table_.find(id);
     ASSERT_EQ(slot, slots_[id]);
-    EXPECT_EQ(table_[slot].size, id * 3);
-    EXPECT_EQ(table_[slot].born_ns, ~id);
+    EXPECT_EQ(table_[slot].size, id * std::uint64_t{3});
+    EXPECT_EQ(table_[slot].born_ns, ~std::uint64_t{id});
     ASSERT_EQ(table_.chunks(slot).size(), object_levels(id));
-    for (const std::uint32_t chunk : table_.chunks(slot)) EXPECT_EQ(chunk, static_cast<std::uint32_t>(id + 1));
+    for (const std::uint32_t chunk : table_.chunks(slot)) EXPECT_EQ(chunk, id + 1);
   }
   void check_all() {
     for (const auto& [id, slot] : slots_) check(id);
     std::multiset<std::uint64_t> there, expected;
     table_.for_each([&](const ashlar::cli::live_object& o) { there.insert(o.size); });
-    for (const auto& [id, slot] : slots_) expected.insert(id * 3);
+    for (const auto& [id, slot] : slots_) expected.insert(id * std::uint64_t{3});
     EXPECT_EQ(there, expected);
   }
-  [[nodiscard]] bool has(std::uint64_t id) const { return slots_.count(id) != 0; }
+  [[nodiscard]] bool has(std::uint32_t id) const { return slots_.count(id) != 0; }
 
 private:
   live_objects table_;
-  std::map<std::uint64_t, std::uint32_t> slots_;
+  std::map<std::uint32_t, std::uint32_t> slots_;
   std::set<std::uint32_t> taken_;
 };
 
@@ -63,7 +60,7 @@ TEST(live_objects, behave_like_a_map) {
   checked_objects m;
   std::mt19937_64 random(5);
   for (int step = 0; step < 60'000; ++step) {
-    const std::uint64_t id = object_id(random() % 20'000);
+    const auto id = static_cast<std::uint32_t>(random() % 20'000);
     if (m.has(id)) m.remove(id);
     else m.add(id);
   }
@@ -72,9 +69,9 @@ TEST(live_objects, behave_like_a_map) {
 
 TEST(live_objects, are_all_kept_while_the_table_grows) {
   checked_objects m;
-  for (std::uint64_t i = 0; i < 40'000; ++i) m.add(object_id(i));
+  for (std::uint32_t i = 0; i < 40'000; ++i) m.add(i);
   m.check_all();
-  for (std::uint64_t i = 0; i < 40'000; i += 2) m.remove(object_id(i));
+  for (std::uint32_t i = 0; i < 40'000; i += 2) m.remove(i);
   m.check_all();
 }
 

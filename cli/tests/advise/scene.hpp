@@ -33,7 +33,8 @@ public:
                               .op = trace::operation::new_,
                               .size = size,
                               .object = ++objects_,
-                              .stack = stack});
+                              .stack = stack,
+                              .slot = slot_of(objects_)});
     return objects_;
   }
   std::uint64_t reallocate(std::uint64_t old, std::uint64_t size, std::uint32_t stack) {
@@ -42,12 +43,18 @@ public:
                               .size = size,
                               .object = ++objects_,
                               .old_object = old,
-                              .stack = stack});
+                              .stack = stack,
+                              .slot = slot_of(objects_),
+                              .old_slot = slot_of(old)});
     return objects_;
   }
   void free(std::uint64_t object, std::uint32_t stack = 0, std::uint32_t thread = 0) {
-    traces_.back().push_back(
-        {.time_ns = tick(), .thread = thread, .op = trace::operation::delete_, .object = object, .stack = stack});
+    traces_.back().push_back({.time_ns = tick(),
+                              .thread = thread,
+                              .op = trace::operation::delete_,
+                              .object = object,
+                              .stack = stack,
+                              .slot = slot_of(object)});
   }
 
   void mark(std::uint64_t number) {
@@ -107,6 +114,7 @@ public:
 
 private:
   std::uint64_t tick() { return now_ += 10; }
+  static std::uint32_t slot_of(std::uint64_t object) { return static_cast<std::uint32_t>(object); }
 
   std::vector<trace::mapped_module> modules_;
   trace::stack_table stacks_;
