@@ -79,7 +79,7 @@ using frame_follower = std::function<bool(const std::string& path, std::uint64_t
 /// Returns: the site's share of the program and its sizes, as a sentence.
 [[nodiscard]] std::string amounts_text(const advised_site& s, const advice& a);
 
-/// Returns: the remedy as an instruction, without an end.
+/// Returns: the remedy as an instruction.
 [[nodiscard]] std::string remedy_text(const advised_site& s, const advice_limits& limits);
 
 /// Returns: the gain by its levels: the estimate, and what the simulation of the remedy gave.

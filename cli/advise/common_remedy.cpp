@@ -28,12 +28,13 @@ bool arena_serves_all(const site_list& sites, const advice_limits& limits) {
   std::uint64_t bytes = 0, peak_bytes = 0, batches = ~std::uint64_t{0};
   for (const advised_site* s : sites) {
     const site_features& f = *s->features;
-    if (s->owner != sites.front()->owner || s->owner_share < limits.owner_share || f.freed_by_others != 0) return false;
+    if (s->owner != sites.front()->owner || s->owner_share < limits["owner.share"] || f.freed_by_others != 0)
+      return false;
     bytes += f.allocated.bytes;
     peak_bytes += f.peak_bytes;
     batches = std::min(batches, f.batches.epochs);
   }
-  return arena_held_by_live(bytes, batches, peak_bytes) <= limits.arena_held;
+  return arena_held_by_live(bytes, batches, peak_bytes) <= limits["batch_in_function.held"];
 }
 
 common_remedy remedy_for_all(const site_list& sites, const program_features& program, const advice_limits& limits) {

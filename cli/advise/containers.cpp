@@ -3,7 +3,6 @@
 //
 //     for (...) list.push_back(i);                         dies in one batch: an arena, alone
 //     for (...) list.push_back(i), list.pop_front();       comes and goes: in an arena it would pile up
-#include "cli/advise/containers.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -18,15 +17,6 @@
 namespace ashlar::cli {
 
 namespace {
-
-/// The remedy is in the function that owns the objects; objects of its callers are of another container.
-bool is_scoped(remedy r) { return r == remedy::inline_buffer || r == remedy::scratch || r == remedy::arena; }
-
-/// Chooses where memory comes from. A pool does too, but serves every caller.
-bool is_of_allocator(remedy r) {
-  return is_scoped(r) || r == remedy::counted_arena || r == remedy::region || r == remedy::keep_object ||
-         r == remedy::segregate || r == remedy::hand_over;
-}
 
 /// Returns: what the sites of one container have in common; empty: the site is none of a container with many blocks.
 std::string kind_of(const advised_site& s) {
@@ -61,7 +51,7 @@ private:
       if (!alike[i]->owner.empty()) joined.join(i, owners.emplace(alike[i]->owner, i).first->second);
     for (const auto& [owner, first] : owners)
       for (std::size_t i = 0; i < alike.size(); ++i)
-        if (!is_scoped(alike[i]->rule->proposes) && is_on_stack_(*alike[i], owner)) joined.join(i, first);
+        if (!facts_of(alike[i]->rule->proposes).is_scoped && is_on_stack_(*alike[i], owner)) joined.join(i, first);
     return joined;
   }
 
@@ -70,7 +60,8 @@ private:
     const auto is_alike = [&](const advised_site* s) { return s->rule == container.front()->rule; };
     if (std::ranges::all_of(container, is_alike))
       return container.front()->rule->proposes != remedy::arena || arena_serves_all(container, limits_);
-    return std::ranges::none_of(container, [](const advised_site* s) { return is_of_allocator(s->rule->proposes); });
+    return std::ranges::none_of(container,
+                                [](const advised_site* s) { return facts_of(s->rule->proposes).is_of_allocator; });
   }
 
   void decide(const site_list& container) const {

@@ -17,48 +17,7 @@ namespace ashlar::cli {
 
 namespace {
 
-constexpr std::uint64_t least_site_objects = 64;
-constexpr std::uint64_t least_group_objects = 1024;
-constexpr std::size_t most_pool_sizes = 2;
-constexpr std::uint64_t most_placed_bytes = 1024;  // of larger blocks few share a line or a page
-
-std::uint64_t outlives_caches(const site_features& f) {
-  return f.never_freed.objects + f.freed - f.lifetime_bytes.below(short_life_bytes);
-}
-
-/// The last objects of a batch die with it, though little has been allocated since their birth.
-bool lives_long(const site_features& f, const advice_limits& limits) {
-  const std::uint64_t bytes_a_batch = f.allocated.bytes / std::max<std::uint64_t>(f.batches.epochs, 1);
-  return outlives_caches(f) * 20 >= f.allocated.objects * 17 ||
-         (dies_together(f, limits) && bytes_a_batch >= least_site_bytes);
-}
-
-bool fits_pool(const site_features& f) {
-  return f.sizes.distinct() <= most_pool_sizes && f.sizes.max() <= most_placed_bytes;
-}
-
-/// An arena keeps a chunk until its last block dies.
-bool fits_arena(const site_features& f, const advice_limits& limits) {
-  return (dies_together(f, limits) && f.arena.held_by_live() <= 1.3) || f.arena.held_by_live() <= 1.1;
-}
-
 constexpr const char* too_small = "its group would be too small for pages of its own";
-
-}  // namespace
-
-/// Blocks that realloc moves are left out, as it keeps them where they were born.
-const char* group_obstacle(const site_features& f, const advice_limits& limits) {
-  if (f.allocated.objects < least_site_objects) return "its objects are few";
-  if (f.peak_bytes < least_site_bytes) return "less than 16 KiB of it is alive at once";
-  if (f.resized * 2 > f.allocated.objects || 5 * f.growth.steps >= f.allocated.objects) return "its blocks grow";
-  if (f.sizes.quantile(0.99) > most_placed_bytes) return "its blocks are above 1 KiB";
-  if (f.alignment > 16) return "its blocks are aligned to more than 16 bytes";
-  if (!lives_long(f, limits)) return "its objects die young";
-  if (!fits_pool(f) && !fits_arena(f, limits)) return "its sizes would leave holes";
-  return nullptr;
-}
-
-namespace {
 
 class site_picker {
 public:
@@ -83,8 +42,9 @@ private:
   /// of the calls at least and worth a group, since all the others look for their callers too.
   std::vector<std::uint32_t> pick(std::uint32_t node, std::vector<ungrouped_site>& ungrouped) const {
     const site_features& f = seen_.of(node);
-    if (f.peak_bytes < least_site_bytes || tree_.nodes()[node].depth > most_routed_depth) return {};
-    if (group_obstacle(f, limits_) == nullptr) return {node};
+    if (static_cast<double>(f.peak_bytes) < limits_["plan.bytes"] || tree_.nodes()[node].depth > most_routed_depth)
+      return {};
+    if (plan_obstacle(f, limits_).empty()) return {node};
     std::vector<std::uint32_t> parts;
     std::uint64_t objects = 0, bytes = 0;
     for (const std::uint32_t caller : callers_[node])
@@ -93,7 +53,7 @@ private:
         objects += seen_.of(part).allocated.objects;
         bytes += seen_.of(part).peak_bytes;
       }
-    const bool is_enough = bytes >= least_group_bytes;
+    const bool is_enough = static_cast<double>(bytes) >= limits_["plan.group_bytes"];
     if (is_enough && objects * 4 >= f.allocated.objects) return parts;
     for (const std::uint32_t part : parts)
       ungrouped.push_back(
@@ -134,17 +94,17 @@ int share_left(std::uint64_t left, const site_features& f) {
 
 pool_model routed_pool(const site_features& f) { return pool_model::of(f.sizes.max(), f.peak_objects, 16); }
 
-void add(site_group& group, std::uint32_t node, const site_features& f) {
+void add(site_group& group, std::uint32_t node, const site_features& f, const advice_limits& limits) {
   group.nodes.push_back(node);
   group.objects += f.allocated.objects;
-  group.long_objects += outlives_caches(f);
+  group.long_objects += outlive(f, limits["plan.life"]);
   group.peak_bytes += f.peak_bytes;
   group.left_bytes += f.at_last_birth.live.bytes;
   group.excess_bytes += group.cell_bytes != 0 ? routed_pool(f).held_bytes : f.arena.peak_excess_bytes();
 }
 
 site_kind kind_of(const site_features& f, std::uint64_t traces, const advice_limits& limits) {
-  site_kind kind{.cell_bytes = fits_pool(f) ? routed_pool(f).cell_bytes : 0,
+  site_kind kind{.cell_bytes = fits_routed_pool(f, limits) ? routed_pool(f).cell_bytes : 0,
                  .dies_together = dies_together(f, limits),
                  .survives = share_left(f.at_last_birth.live.objects, f),
                  .stays = share_left(f.never_freed.objects, f)};
@@ -212,14 +172,15 @@ site_groups group_sites(const call_tree& tree, const site_observer& seen, const 
   std::vector<std::pair<site_kind, site_group>> by_kind;
   for (const std::uint32_t node : site_picker(tree, seen, limits).all(found.ungrouped)) {
     const site_kind kind = kind_of(seen.of(node), std::max<std::uint64_t>(seen.program().traces, 1), limits);
-    add(group_of(kind, node, seen, by_kind), node, seen.of(node));
+    add(group_of(kind, node, seen, by_kind), node, seen.of(node), limits);
   }
   const auto leave = [&found](const site_group& group, const char* obstacle) {
     for (const std::uint32_t node : group.nodes) found.ungrouped.push_back({node, obstacle});
   };
   for (auto& [kind, group] : by_kind) {
     group.left_held_bytes = shared_left_bytes(group.nodes, seen);
-    if (group.peak_bytes >= least_group_bytes && group.objects >= least_group_objects)
+    if (static_cast<double>(group.peak_bytes) >= limits["plan.group_bytes"] &&
+        static_cast<double>(group.objects) >= limits["plan.group_objects"])
       found.groups.push_back(std::move(group));
     else leave(group, too_small);
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "cli/advise/call_tree.hpp"
@@ -18,24 +19,19 @@ struct site_group {
   bool dies_together = false;    ///< Its objects die in batches, or never.
   std::vector<std::uint32_t> nodes;
   std::uint64_t objects = 0;          ///< Allocations.
-  std::uint64_t long_objects = 0;     ///< Of them those that outlive `short_life_bytes` of allocations.
+  std::uint64_t long_objects = 0;     ///< Of them those that outlive `plan.life` bytes of allocations.
   std::uint64_t peak_bytes = 0;       ///< Most live bytes of each site, added up.
   std::uint64_t excess_bytes = 0;     ///< Most bytes held beyond the live ones, by simulation.
   std::uint64_t left_bytes = 0;       ///< Live after the last birth of each trace.
   std::uint64_t left_held_bytes = 0;  ///< The chunks that these keep: by simulation of each site, and at most of all.
 };
 
-/// What dies before the program has allocated that many further bytes is short-lived: its block comes from the process
-/// heap's caches, and goes back into them.
-inline constexpr std::uint64_t short_life_bytes = std::uint64_t{1} << 16;
-inline constexpr std::uint64_t least_site_bytes = std::uint64_t{1} << 14;   ///< Live at most, of a site of a plan.
-inline constexpr std::uint64_t least_group_bytes = std::uint64_t{1} << 17;  ///< The same, of a group.
 inline constexpr std::uint32_t most_routed_depth = 4;  ///< Frames of a chain: each costs each call.
 
 /// A site that a group could serve, and that has none.
 struct ungrouped_site {
   std::uint32_t node = 0;
-  const char* obstacle = nullptr;  ///< The end of a sentence.
+  std::string obstacle;  ///< The end of a sentence.
 };
 
 struct site_groups {
@@ -43,10 +39,7 @@ struct site_groups {
   std::vector<ungrouped_site> ungrouped;
 };
 
-/// Returns: why no group can serve a site, as the end of a sentence; null: one can.
-[[nodiscard]] const char* group_obstacle(const site_features& f, const advice_limits& limits);
-
-/// Returns: the groups, and the sites without one though `group_obstacle` has none, unless their chains are longer than
+/// Returns: the groups, and the sites without one though `plan_obstacle` has none, unless their chains are longer than
 /// `most_routed_depth`. A site is one return address, or a longer chain where
 /// the callers' objects have other lifetimes; its objects are long-lived. Sites with cells of one size that live alike
 /// share a pool; sites of several sizes that die in batches share an arena. No site shares with one that it outlives,

@@ -111,7 +111,7 @@ json site_json(const advised_site& s, const advice& a, const call_tree& tree, si
           {"more_places", s.more_places},
           {"chain", chain},
           {"rule", std::string(s.rule->name)},
-          {"remedy", std::string(name(s.rule->proposes))},
+          {"remedy", std::string(facts_of(s.rule->proposes).name)},
           {"evidence", s.evidence},
           {"advice", remedy_text(s, a.limits)},
           {"gain", {{"level", level_of(s)}, {"estimate_ns", s.estimate}, {"text", gain_text(s, a)}}},

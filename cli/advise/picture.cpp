@@ -67,7 +67,8 @@ page_site site_of_page(const advised_site& s, const call_tree& tree, site_names&
   const std::string offset = "at " + address_text(place.module, static_cast<std::uint64_t>(-site.line));
   if (const std::string mark = site_distinction(s); !place.function.empty() && mark != offset) site.distinction = mark;
   site.container = s.request.container;
-  site.remedy = name(s.rule->proposes);
+  site.remedy = facts_of(s.rule->proposes).name;
+  site.words = facts_of(s.rule->proposes).words;
   site.rule = s.rule->name;
   site.estimate_ns = s.estimate;
   site.allocated = f.allocated;
@@ -255,7 +256,7 @@ void set_verdict(advice_page& page, const advice& a, const call_tree& tree) {
   const auto remedies = static_cast<std::size_t>(std::ranges::count_if(a.sites, has_remedy));
   for (const advised_site& s : std::span(a.sites).first(std::min(remedies, most_proposals)))
     page.proposals.push_back(
-        {site_title(s, tree), std::string(name(s.rule->proposes)), remedy_text(s, a.limits), gain_text(s, a)});
+        {site_title(s, tree), std::string(facts_of(s.rule->proposes).name), remedy_text(s, a.limits), gain_text(s, a)});
   page.headline = summary_of(a, remedies);
   if (!a.measurement.text.empty()) set_measured(page, a.measurement);
 }

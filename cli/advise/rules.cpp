@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Each rule's condition, and its evidence in a sentence.
-#include <ashlar/detail/support/enum_table.hpp>
-
 #include "cli/advise/rules.hpp"
 
 #include <algorithm>
@@ -17,8 +15,9 @@ namespace ashlar::cli {
 
 namespace {
 
+constexpr std::uint64_t most_cell_alignment = 16;
 constexpr std::uint64_t most_pinning_block = advice_page_bytes;
-constexpr std::uint64_t most_pool_cell = 32 * 1024;
+constexpr double most_pool_cell = 32 * 1024;
 
 double share(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
@@ -26,34 +25,38 @@ double share(std::uint64_t part, std::uint64_t whole) {
 
 bool of_one_thread(const site_features& f) { return f.freed_by_others == 0; }
 bool all_freed(const site_features& f) { return f.never_freed.objects == 0; }
-bool has_owner(const site_facts& s) { return !s.owner.empty() && s.owner_share >= s.limits.owner_share; }
+bool has_owner(const site_facts& s) { return !s.owner.empty() && s.owner_share >= s.limits["owner.share"]; }
 bool is_lifo(const site_facts& s) {
-  return share(std::max(s.f.lifo_thread, s.f.lifo_site), s.f.freed) >= s.limits.lifo_share;
+  return share(std::max(s.f.lifo_thread, s.f.lifo_site), s.f.freed) >= s.limits["lifo.share"];
 }
 bool grows(const site_features& f) { return 5 * f.growth.steps >= f.allocated.objects; }
+bool is_overaligned(const site_features& f) { return f.alignment > most_cell_alignment; }
+bool has_sizes(const site_features& f, double most_sizes, double most_bytes) {
+  return static_cast<double>(f.sizes.distinct()) <= most_sizes && static_cast<double>(f.sizes.max()) <= most_bytes;
+}
 
 double objects_an_epoch(const site_features& f) { return share(f.batches.objects, f.batches.epochs); }
 
 bool dies_in_batches(const site_features& f, const advice_limits& limits) {
-  return objects_an_epoch(f) >= limits.batch_objects &&
-         share(f.batches.in_final_runs, f.batches.objects) >= limits.batch_share &&
-         share(f.batches.objects, f.allocated.objects) >= limits.batch_ended;
+  return objects_an_epoch(f) >= limits["batch.objects"] &&
+         share(f.batches.in_final_runs, f.batches.objects) >= limits["batch.share"] &&
+         share(f.batches.objects, f.allocated.objects) >= limits["batch.ended"];
 }
 
 bool pins_pages(const site_features& f, const program_features& program, const advice_limits& limits) {
   const auto pages = static_cast<double>(pinned_pages(f, program));
-  return share(long_lived(f, limits), f.allocated.objects) >= limits.long_share &&
+  return share(long_lived(f, limits), f.allocated.objects) >= limits["long_among_short.share"] &&
          f.sizes.quantile(0.99) <= most_pinning_block &&
-         share(f.allocated.objects, program.allocated.objects) <= limits.long_of_all &&
-         pages * advice_page_bytes >= limits.long_bytes &&
-         pages >= limits.long_pages * static_cast<double>(f.peak_bytes / advice_page_bytes + 1);
+         share(f.allocated.objects, program.allocated.objects) <= limits["long_among_short.of_all"] &&
+         pages * advice_page_bytes >= limits["long_among_short.bytes"] &&
+         pages >= limits["long_among_short.pages"] * static_cast<double>(f.peak_bytes / advice_page_bytes + 1);
 }
 
 bool fires_small(const site_facts& s) { return is_too_small(s.f, s.program, s.limits); }
 
 std::string why_small(const site_facts& s) {
   const site_features& f = s.f;
-  if (static_cast<double>(f.allocated.objects) < s.limits.least_objects)
+  if (static_cast<double>(f.allocated.objects) < s.limits["small.objects"])
     return in_words(f.allocated.objects, "object is", "objects are") + " too few to show a pattern";
   return fmt::format("its calls take about {}, {} of all, and hold {} of the program's peak: too little to matter",
                      human_time(estimate_ns(f, s.limits)), part_of(f.allocated.objects, s.program.allocated.objects),
@@ -64,8 +67,8 @@ std::string why_small(const site_facts& s) {
 /// many short epochs tell that the function empties its buffer.
 bool fires_inline(const site_facts& s) {
   const site_features& f = s.f;
-  const double most = s.limits.buffer_bytes;
-  const bool short_epochs = static_cast<double>(f.batches.epochs) >= s.limits.buffer_epochs &&
+  const double most = s.limits["same_function.bytes"];
+  const bool short_epochs = static_cast<double>(f.batches.epochs) >= s.limits["same_function.epochs"] &&
                             static_cast<double>(f.batches.longest_objects * f.sizes.max()) <= most;
   return has_owner(s) && s.owner == s.request.enclosing && all_freed(f) && of_one_thread(f) && !grows(f) &&
          static_cast<double>(f.sizes.quantile(0.99)) <= most &&
@@ -83,10 +86,10 @@ std::string why_inline(const site_facts& s) {
 
 bool fires_reserve(const site_facts& s) {
   const growth_features& g = s.f.growth;
-  return share(g.steps, s.f.allocated.objects) >= s.limits.growth_share &&
-         static_cast<double>(g.chains) >= s.limits.growth_chains && g.steps >= 2 * g.chains &&
+  return share(g.steps, s.f.allocated.objects) >= s.limits["growth.share"] &&
+         static_cast<double>(g.chains) >= s.limits["growth.chains"] && g.steps >= 2 * g.chains &&
          static_cast<double>(g.final_bytes.quantile(0.9)) <=
-             s.limits.growth_spread * static_cast<double>(g.final_bytes.quantile(0.5));
+             s.limits["growth.spread"] * static_cast<double>(g.final_bytes.quantile(0.5));
 }
 
 std::string why_reserve(const site_facts& s) {
@@ -99,8 +102,8 @@ std::string why_reserve(const site_facts& s) {
 
 bool fires_keep(const site_facts& s) {
   const site_features& f = s.f;
-  return of_one_thread(f) && share(f.temporary, f.allocated.objects) >= s.limits.temporary_share &&
-         share(f.same_size, f.allocated.objects) >= s.limits.temporary_share;
+  return of_one_thread(f) && share(f.temporary, f.allocated.objects) >= s.limits["temporary.share"] &&
+         share(f.same_size, f.allocated.objects) >= s.limits["temporary.share"];
 }
 
 std::string why_keep(const site_facts& s) {
@@ -111,7 +114,7 @@ std::string why_keep(const site_facts& s) {
 bool fires_hand_over(const site_facts& s) {
   const site_features& f = s.f;
   return !f.births.several && f.foreign_deaths.any && !f.foreign_deaths.several &&
-         share(f.freed_by_others, f.allocated.objects) >= s.limits.hand_over_share;
+         share(f.freed_by_others, f.allocated.objects) >= s.limits["other_thread.share"];
 }
 
 std::string why_hand_over(const site_facts& s) {
@@ -123,7 +126,7 @@ std::string why_hand_over(const site_facts& s) {
 
 bool fires_scratch(const site_facts& s) {
   return is_lifo(s) && all_freed(s.f) && of_one_thread(s.f) && has_owner(s) &&
-         s.f.arena.held_by_live() <= s.limits.lifo_held;
+         s.f.arena.held_by_live() <= s.limits["lifo.held"];
 }
 
 std::string why_scratch(const site_facts& s) {
@@ -140,8 +143,9 @@ bool fires_arena(const site_facts& s) {
   // That main holds them tells of no scope, unless it frees them once.
   const bool is_scope = s.owner != "main" || s.f.batches.epochs == s.program.traces;
   return dies_in_batches(s.f, s.limits) && of_one_thread(s.f) && has_owner(s) && is_scope &&
-         s.f.arena.held_by_live() <= s.limits.arena_held &&
-         arena_held_by_live(s.f.allocated.bytes, s.f.batches.epochs, s.f.peak_bytes) <= s.limits.arena_held;
+         s.f.arena.held_by_live() <= s.limits["batch_in_function.held"] &&
+         arena_held_by_live(s.f.allocated.bytes, s.f.batches.epochs, s.f.peak_bytes) <=
+             s.limits["batch_in_function.held"];
 }
 
 std::string why_arena(const site_facts& s) { return fmt::format("{}, under one call of {}", batches(s.f), s.owner); }
@@ -149,9 +153,9 @@ std::string why_arena(const site_facts& s) { return fmt::format("{}, under one c
 /// Each phase does the same, alone in its thread.
 bool fires_fixed_phase(const site_facts& s) {
   const phase_features& p = s.phases;
-  return p.all_alike && p.phases == p.of_program && static_cast<double>(p.phases) >= s.limits.phases &&
-         share(p.objects, p.phases) >= s.limits.phase_objects && !s.f.births.several && of_one_thread(s.f) &&
-         share(p.objects, s.f.allocated.objects) >= s.limits.phase_share;
+  return p.all_alike && p.phases == p.of_program && static_cast<double>(p.phases) >= s.limits["fixed_phase.phases"] &&
+         share(p.objects, p.phases) >= s.limits["fixed_phase.objects"] && !s.f.births.several && of_one_thread(s.f) &&
+         share(p.objects, s.f.allocated.objects) >= s.limits["fixed_phase.share"];
 }
 
 std::string why_fixed_phase(const site_facts& s) {
@@ -163,7 +167,7 @@ std::string why_fixed_phase(const site_facts& s) {
 }
 
 bool fires_counted_arena(const site_facts& s) {
-  return dies_in_batches(s.f, s.limits) && s.f.arena.held_by_live() <= s.limits.counted_held;
+  return dies_in_batches(s.f, s.limits) && s.f.arena.held_by_live() <= s.limits["batch.held"];
 }
 
 std::string why_counted_arena(const site_facts& s) {
@@ -172,8 +176,8 @@ std::string why_counted_arena(const site_facts& s) {
 
 bool fires_region(const site_facts& s) {
   const site_features& f = s.f;
-  return share(f.never_freed.objects, f.allocated.objects) >= s.limits.never_freed_share &&
-         static_cast<double>(f.never_freed.bytes) >= s.limits.never_freed_bytes &&
+  return share(f.never_freed.objects, f.allocated.objects) >= s.limits["never_freed.share"] &&
+         static_cast<double>(f.never_freed.bytes) >= s.limits["never_freed.bytes"] &&
          f.sizes.quantile(0.5) <= counted_arena_model::largest_bytes;
 }
 
@@ -191,15 +195,14 @@ std::string why_segregate(const site_facts& s) {
   return fmt::format("{} outlive {} of other allocations, and lie between short-lived blocks: they may keep {}, "
                      "where {} would do",
                      part_of(long_lived(s.f, s.limits), s.f.allocated.objects),
-                     in_bytes(static_cast<std::uint64_t>(s.limits.long_life)),
+                     in_bytes(static_cast<std::uint64_t>(s.limits["long_among_short.life"])),
                      in_words(pinned_pages(s.f, s.program), "page"), in_words(s.f.peak_bytes / advice_page_bytes + 1));
 }
 
 bool fires_pool(const site_facts& s) {
   const site_features& f = s.f;
-  return static_cast<double>(f.sizes.distinct()) <= s.limits.pool_sizes && f.sizes.max() <= most_pool_cell &&
-         !are_few(f) && f.alignment <= 16 && !grows(f) && s.request.kind != container_kind::string &&
-         f.pool().held_by_live(f.peak_bytes) <= s.limits.pool_held;
+  return has_sizes(f, s.limits["few_sizes.sizes"], most_pool_cell) && !are_few(f) && !is_overaligned(f) && !grows(f) &&
+         s.request.kind != container_kind::string && f.pool().held_by_live(f.peak_bytes) <= s.limits["few_sizes.held"];
 }
 
 std::string why_pool(const site_facts& s) {
@@ -213,9 +216,9 @@ bool fires_always(const site_facts&) { return true; }
 
 const char* why_no_pool(const site_facts& s) {
   if (s.request.kind == container_kind::string) return "strings are as long as their text, so no cell fits all of them";
-  if (static_cast<double>(s.f.sizes.distinct()) > s.limits.pool_sizes) return "too many sizes for one pool";
-  if (s.f.sizes.max() > most_pool_cell) return "blocks too large for a pool";
-  if (s.f.alignment > 16) return "an alignment that no pool's cells have";
+  if (static_cast<double>(s.f.sizes.distinct()) > s.limits["few_sizes.sizes"]) return "too many sizes for one pool";
+  if (static_cast<double>(s.f.sizes.max()) > most_pool_cell) return "blocks too large for a pool";
+  if (is_overaligned(s.f)) return "an alignment that no pool's cells have";
   return "a pool would hold too much";
 }
 
@@ -244,10 +247,73 @@ constexpr std::array rules = {
     advice_rule{"none", remedy::nothing, fires_always, why_nothing},
 };
 
+/// The last objects of a batch die with it, though little has been allocated since their birth.
+bool dies_young(const site_features& f, const advice_limits& limits) {
+  const std::uint64_t bytes_a_batch = f.allocated.bytes / std::max<std::uint64_t>(f.batches.epochs, 1);
+  return share(outlive(f, limits["plan.life"]), f.allocated.objects) < limits["plan.share"] &&
+         !(dies_together(f, limits) && static_cast<double>(bytes_a_batch) >= limits["plan.bytes"]);
+}
+
+/// An arena keeps a chunk until its last block dies.
+bool leaves_holes(const site_features& f, const advice_limits& limits) {
+  const double most_held =
+      dies_together(f, limits) ? std::max(limits["plan.batch_held"], limits["plan.held"]) : limits["plan.held"];
+  return !fits_routed_pool(f, limits) && f.arena.held_by_live() > most_held;
+}
+
+std::string in_kib(double bytes) { return fmt::format("{:g} KiB", bytes / 1024); }
+
+/// A row of the table of the plan; `reason` is the end of a sentence.
+struct route_obstacle {
+  bool (*stands)(const site_features&, const advice_limits&) = nullptr;
+  std::string (*reason)(const advice_limits&) = nullptr;
+};
+
+/// Blocks that realloc moves are left out, as it keeps them where they were born.
+constexpr std::array obstacles = {
+    route_obstacle{[](const site_features& f, const advice_limits& limits) {
+                     return static_cast<double>(f.allocated.objects) < limits["plan.objects"];
+                   },
+                   [](const advice_limits&) -> std::string { return "its objects are few"; }},
+    route_obstacle{[](const site_features& f, const advice_limits& limits) {
+                     return static_cast<double>(f.peak_bytes) < limits["plan.bytes"];
+                   },
+                   [](const advice_limits& limits) {
+                     return "less than " + in_kib(limits["plan.bytes"]) + " of it is alive at once";
+                   }},
+    route_obstacle{
+        [](const site_features& f, const advice_limits&) { return f.resized * 2 > f.allocated.objects || grows(f); },
+        [](const advice_limits&) -> std::string { return "its blocks grow"; }},
+    route_obstacle{[](const site_features& f, const advice_limits& limits) {
+                     return static_cast<double>(f.sizes.quantile(0.99)) > limits["plan.block"];
+                   },
+                   [](const advice_limits& limits) { return "its blocks are above " + in_kib(limits["plan.block"]); }},
+    route_obstacle{[](const site_features& f, const advice_limits&) { return is_overaligned(f); },
+                   [](const advice_limits&) {
+                     return "its blocks are aligned to more than " + counted(most_cell_alignment, "byte");
+                   }},
+    route_obstacle{dies_young, [](const advice_limits&) -> std::string { return "its objects die young"; }},
+    route_obstacle{leaves_holes, [](const advice_limits&) -> std::string { return "its sizes would leave holes"; }},
+};
+
 }  // namespace
 
+std::uint64_t outlive(const site_features& f, double bytes) {
+  return f.never_freed.objects + f.freed - f.lifetime_bytes.below(static_cast<std::uint64_t>(bytes));
+}
+
 std::uint64_t long_lived(const site_features& f, const advice_limits& limits) {
-  return f.never_freed.objects + f.freed - f.lifetime_bytes.below(static_cast<std::uint64_t>(limits.long_life));
+  return outlive(f, limits["long_among_short.life"]);
+}
+
+bool fits_routed_pool(const site_features& f, const advice_limits& limits) {
+  return has_sizes(f, limits["plan.sizes"], limits["plan.block"]);
+}
+
+std::string plan_obstacle(const site_features& f, const advice_limits& limits) {
+  const auto* const found =
+      std::ranges::find_if(obstacles, [&](const route_obstacle& o) { return o.stands(f, limits); });
+  return found == obstacles.end() ? "" : found->reason(limits);
 }
 
 std::uint64_t pinned_pages(const site_features& f, const program_features& program) {
@@ -283,20 +349,13 @@ double touched_ns(const site_features& f, const advice_rule& rule, const advice_
 }
 
 bool is_too_small(const site_features& f, const program_features& program, const advice_limits& limits) {
-  if (static_cast<double>(f.allocated.objects) < limits.least_objects) return true;
-  const double least_ns = limits.program_ns > 0 ? limits.least_share * limits.program_ns : limits.least_estimate_ns;
+  if (static_cast<double>(f.allocated.objects) < limits["small.objects"]) return true;
+  const double least_ns = limits.program_ns > 0 ? limits["small.share"] * limits.program_ns : limits["small.ns"];
   const bool few_calls = estimate_ns(f, limits) < least_ns * static_cast<double>(program.traces) ||
-                         share(f.allocated.objects, program.allocated.objects) < limits.least_share;
-  const bool few_bytes = static_cast<double>(f.peak_bytes) < limits.least_bytes ||
-                         share(f.at_program_peak.bytes, program.peak.bytes) < limits.least_share;
+                         share(f.allocated.objects, program.allocated.objects) < limits["small.share"];
+  const bool few_bytes = static_cast<double>(f.peak_bytes) < limits["small.bytes"] ||
+                         share(f.at_program_peak.bytes, program.peak.bytes) < limits["small.share"];
   return few_calls && few_bytes && !pins_pages(f, program, limits);
-}
-
-std::string_view name(remedy r) noexcept {
-  static constexpr detail::enum_table<remedy, std::string_view> names = {
-      "nothing", "inline_buffer", "reserve",       "keep_object", "hand_over", "scratch",
-      "arena",   "static_plan",   "counted_arena", "region",      "segregate", "pool"};
-  return names[r];
 }
 
 }  // namespace ashlar::cli

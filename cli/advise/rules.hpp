@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The table of rules: evidence on the left, remedy on the right. The first rule that fires proposes.
+// The tables of rules, for the page and for the plan of routes. The first rule that fires proposes a remedy for a site;
+// the first obstacle that stands keeps it out of the plan. Both ask the same conditions.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,7 @@
 
 namespace ashlar::cli {
 
+/// Each has a row in the table of words.cpp.
 enum class remedy {
   nothing,
   inline_buffer,  ///< A buffer in the frame of the function.
@@ -74,14 +76,20 @@ struct advice_rule {
 /// Returns: the time of the calls that the remedy of the rule touches.
 [[nodiscard]] double touched_ns(const site_features& f, const advice_rule& rule, const advice_limits& limits);
 
-/// Returns: the objects that outlive `long_life` bytes of other allocations, or the trace.
+/// Returns: the objects that outlive `bytes` of other allocations, or the trace.
+[[nodiscard]] std::uint64_t outlive(const site_features& f, double bytes);
+
+/// Returns: the objects that outlive `long_among_short.life`.
 [[nodiscard]] std::uint64_t long_lived(const site_features& f, const advice_limits& limits);
+
+/// Returns: why the plan cannot route a site, as the end of a sentence; empty: it can.
+[[nodiscard]] std::string plan_obstacle(const site_features& f, const advice_limits& limits);
+
+/// Returns: whether a routed pool serves the sizes; else an arena has to.
+[[nodiscard]] bool fits_routed_pool(const site_features& f, const advice_limits& limits);
 
 /// Returns: the pages that long-lived objects keep from being given back: no more than the blocks at the program's peak
 /// lay on.
 [[nodiscard]] std::uint64_t pinned_pages(const site_features& f, const program_features& program);
-
-/// Returns: the name of a remedy in the files.
-[[nodiscard]] std::string_view name(remedy r) noexcept;
 
 }  // namespace ashlar::cli

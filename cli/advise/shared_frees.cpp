@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Finds the sites of each call of free, and judges together those that it cannot tell apart.
-#include "cli/advise/shared_frees.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -15,9 +14,6 @@
 namespace ashlar::cli {
 
 namespace {
-
-/// Reserved space is freed as before, and a plan of routes needs no code.
-bool changes_free(remedy r) { return r != remedy::nothing && r != remedy::reserve && r != remedy::counted_arena; }
 
 /// All blocks of a container are of one allocator, whichever call frees them.
 bool has_container(const advised_site& s) { return s.request.kind != container_kind::none; }
@@ -112,7 +108,7 @@ private:
   void decide(const std::vector<std::size_t>& numbers, const owner_finder& owner_of) {
     site_list all;
     for (const std::size_t i : numbers) all.push_back(&sites_[i]);
-    if (std::ranges::none_of(all, [](auto* s) { return changes_free(s->rule->proposes); })) return;
+    if (std::ranges::none_of(all, [](auto* s) { return facts_of(s->rule->proposes).changes_free; })) return;
     for (advised_site* s : all)
       if (s->owner.empty()) std::tie(s->owner, s->owner_share) = owner_of(s->node);
     const common_remedy found = agree(all) ? common_remedy{} : remedy_for_all(all, seen_.program(), limits_);
@@ -123,8 +119,8 @@ private:
   /// its blocks too go where the call frees them.
   void tell(std::size_t site, const common_remedy& found) {
     advised_site& s = sites_[site];
-    const bool serves_all = found.rule != nullptr && changes_free(found.rule->proposes);
-    if (s.rule->proposes == remedy::nothing ? !serves_all : !changes_free(s.rule->proposes)) return;
+    const bool serves_all = found.rule != nullptr && facts_of(found.rule->proposes).changes_free;
+    if (s.rule->proposes == remedy::nothing ? !serves_all : !facts_of(s.rule->proposes).changes_free) return;
     const std::string shared = shared_text(site, called_);
     const std::string for_all = shared + ": this remedy is for all of them";
     if (found.rule == nullptr || s.rule->proposes == remedy::region) s.evidence += "; " + for_all;
@@ -133,7 +129,7 @@ private:
 
   void tell_callers(std::size_t site) {
     advised_site& s = sites_[site];
-    if (!changes_free(s.rule->proposes) || !shared_text(site, called_).empty()) return;
+    if (!facts_of(s.rule->proposes).changes_free || !shared_text(site, called_).empty()) return;
     if (const std::string shared = shared_text(site, alone_); !shared.empty())
       s.evidence += "; " + shared + " where others call it: change the callers that free these";
   }
@@ -171,7 +167,8 @@ private:
 
 void join_shared_frees(std::vector<advised_site>& sites, const call_tree& tree, const site_observer& seen,
                        site_names& names, const owner_finder& owner_of, const advice_limits& limits) {
-  if (std::ranges::none_of(sites, [](const advised_site& s) { return changes_free(s.rule->proposes); })) return;
+  if (std::ranges::none_of(sites, [](const advised_site& s) { return facts_of(s.rule->proposes).changes_free; }))
+    return;
   frees_joiner joiner(sites, seen, limits);
   joiner.find_calls(tree, names);
   joiner.join(owner_of);

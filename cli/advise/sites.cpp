@@ -8,8 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "cli/advise/containers.hpp"
-#include "cli/advise/shared_frees.hpp"
+#include "cli/advise/common_remedy.hpp"
 
 namespace ashlar::cli {
 

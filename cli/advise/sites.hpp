@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/advise/rules.hpp"
@@ -49,6 +50,20 @@ struct advised_site {
   site_trial trial;
   std::size_t more_places = 0;  ///< In the program that reach this site, beside `request.place`.
 };
+
+/// What a remedy is: a row of the table in words.cpp, which a remedy without a row does not let compile.
+struct remedy_facts {
+  std::string_view name;         ///< In the files.
+  std::string_view words;        ///< On the page.
+  bool is_scoped = false;        ///< It is in the function that owns the objects: objects of its callers are others.
+  bool is_of_allocator = false;  ///< It chooses where memory comes from. A pool does too, but serves every caller.
+  bool may_be_routed = false;    ///< A plan of routes may have it without code.
+  bool changes_free = true;      ///< Reserved space is freed as before, and a plan of routes needs no code.
+  std::string (*advice)(const advised_site&, const advice_limits&) = nullptr;  ///< An instruction, without an end.
+  std::string (*gain)(const advised_site&, const advice_limits&) = nullptr;    ///< Of the simulation; may be empty.
+};
+
+[[nodiscard]] const remedy_facts& facts_of(remedy r) noexcept;
 
 /// Returns: the sites with a remedy, the greatest estimate first, then those without, likewise. Each object belongs to
 /// one site at most. Complexity: O(nodes), the names of those that are not too small, and for each container type its

@@ -1,54 +1,104 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The thresholds of the rules, by their names: what `--rule NAME=VALUE` sets.
+// The thresholds of the rules for page and plan, by their names: what `--rule NAME=VALUE` sets.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <map>
 #include <string>
 #include <string_view>
 
 namespace ashlar::cli {
 
-/// Below these advice is silent: a wrong proposal costs more than a missed one.
-struct advice_limits {
-  double pair_ns = 20;              ///< Time of a malloc and its free.
-  double program_ns = 0;            ///< Of an unrecorded run; 0: unknown.
-  double least_share = 0.001;       ///< Of calls, bytes, or the program's time.
-  double least_estimate_ns = 50e3;  ///< Without the program's time: what no paired runs would show.
-  double least_bytes = 1 << 20;
-  double least_objects = 64;
-  double owner_share = 0.95;  ///< Of the deaths, under one call of a function.
-  double buffer_bytes = 4096;
-  double buffer_epochs = 8;
-  double growth_share = 0.4;  ///< Of the blocks, that are given up for a larger one.
-  double growth_chains = 8;
-  double growth_spread = 2;  ///< The ninth tenth of the final sizes by their median.
-  double temporary_share = 0.9;
-  double hand_over_share = 0.9;
-  double never_freed_share = 0.95;
-  double never_freed_bytes = 1 << 20;
-  double long_share = 0.95;
-  double long_life = 1 << 20;  ///< Bytes that the program allocates between birth and death.
-  double long_of_all = 0.1;
-  double long_bytes = 1 << 20;  ///< Of the pages that they keep.
-  double long_pages = 4;        ///< By the pages that they need.
-  double lifo_share = 0.99;
-  double lifo_held = 1.5;  ///< By an arena, by the live bytes; so are the others.
-  double batch_objects = 16;
-  double batch_share = 0.8;  ///< Of the objects, that die in the last run of frees.
-  double batch_ended = 0.9;  ///< Of the objects, that are of an ended epoch.
-  double arena_held = 1.3;
-  double phases = 4;
-  double phase_objects = 16;  ///< In each.
-  double phase_share = 0.95;  ///< Of the objects, that live in phases.
-  double counted_held = 1.5;
-  double pool_sizes = 4;
-  double pool_held = 1.5;
+/// The rule, and what it compares: "lifo.share". docs/advise-rules.md has the same table.
+struct advice_threshold {
+  std::string_view name;
+  double standard = 0;
+  double most = 1;  ///< The least is 0.
 };
 
-struct advice_threshold {
-  std::string_view name;  ///< The rule, and what it compares: "lifo.share".
-  double advice_limits::* value = nullptr;
-  double most = 1;  ///< The least is 0.
+namespace threshold_limits {
+inline constexpr double bytes = 1e15, count = 1e12, ratio = 1000;
+}  // namespace threshold_limits
+
+inline constexpr std::array advice_thresholds = {
+    advice_threshold{"small.objects", 64, threshold_limits::count},
+    advice_threshold{"small.share", 0.001},    // of calls, bytes, or the program's time
+    advice_threshold{"small.ns", 50e3, 1e15},  // without the program's time: what no paired runs would show
+    advice_threshold{"small.bytes", 1 << 20, threshold_limits::bytes},
+    advice_threshold{"owner.share", 0.95},  // of the deaths, under one call of a function
+    advice_threshold{"same_function.bytes", 4096, threshold_limits::bytes},
+    advice_threshold{"same_function.epochs", 8, threshold_limits::count},
+    advice_threshold{"growth.share", 0.4},  // of the blocks, that are given up for a larger one
+    advice_threshold{"growth.chains", 8, threshold_limits::count},
+    advice_threshold{"growth.spread", 2, threshold_limits::ratio},  // ninth tenth of the final sizes by their median
+    advice_threshold{"temporary.share", 0.9},
+    advice_threshold{"other_thread.share", 0.9},
+    advice_threshold{"never_freed.share", 0.95},
+    advice_threshold{"never_freed.bytes", 1 << 20, threshold_limits::bytes},
+    advice_threshold{"long_among_short.share", 0.95},
+    advice_threshold{"long_among_short.life", 1 << 20, threshold_limits::bytes},  // allocated from birth to death
+    advice_threshold{"long_among_short.of_all", 0.1},
+    advice_threshold{"long_among_short.bytes", 1 << 20, threshold_limits::bytes},  // of the pages that they keep
+    advice_threshold{"long_among_short.pages", 4, threshold_limits::ratio},        // by the pages that they need
+    advice_threshold{"lifo.share", 0.99},
+    advice_threshold{"lifo.held", 1.5, threshold_limits::ratio},  // by an arena, by the live bytes; so are the others
+    advice_threshold{"batch.objects", 16, threshold_limits::count},
+    advice_threshold{"batch.share", 0.8},  // of the objects, that die in the last run of frees
+    advice_threshold{"batch.ended", 0.9},  // of the objects, that are of an ended epoch
+    advice_threshold{"batch_in_function.held", 1.3, threshold_limits::ratio},
+    advice_threshold{"fixed_phase.phases", 4, threshold_limits::count},
+    advice_threshold{"fixed_phase.objects", 16, threshold_limits::count},  // in each
+    advice_threshold{"fixed_phase.share", 0.95},                           // of the objects, that live in phases
+    advice_threshold{"batch.held", 1.5, threshold_limits::ratio},
+    advice_threshold{"few_sizes.sizes", 4, threshold_limits::count},
+    advice_threshold{"few_sizes.held", 1.5, threshold_limits::ratio},
+    advice_threshold{"plan.objects", 64, threshold_limits::count},      // of a site
+    advice_threshold{"plan.bytes", 1 << 14, threshold_limits::bytes},   // of it, alive at once
+    advice_threshold{"plan.block", 1024, threshold_limits::bytes},      // of larger ones few share a line or a page
+    advice_threshold{"plan.life", 1 << 16, threshold_limits::bytes},    // what dies sooner comes from caches
+    advice_threshold{"plan.share", 0.85},                               // of the objects, that live so long
+    advice_threshold{"plan.sizes", 2, threshold_limits::count},         // of a pool
+    advice_threshold{"plan.held", 1.1, threshold_limits::ratio},        // by an arena
+    advice_threshold{"plan.batch_held", 1.3, threshold_limits::ratio},  // by an arena of batches
+    advice_threshold{"plan.group_objects", 1024, threshold_limits::count},
+    advice_threshold{"plan.group_bytes", 1 << 17, threshold_limits::bytes},
+};
+
+/// The place of a threshold in the table. A name that is not there does not compile.
+class threshold_name {
+public:
+  consteval threshold_name(const char* name) {
+    while (advice_thresholds[number_].name != name) ++number_;
+  }
+  [[nodiscard]] constexpr std::size_t number() const noexcept { return number_; }
+
+private:
+  std::size_t number_ = 0;
+};
+
+/// Below these advice is silent: a wrong proposal costs more than a missed one.
+class advice_limits {
+public:
+  advice_limits() {
+    for (std::size_t i = 0; i < values_.size(); ++i) values_[i] = advice_thresholds[i].standard;
+  }
+
+  [[nodiscard]] double operator[](threshold_name name) const noexcept { return values_[name.number()]; }
+  /// Returns: these limits with another value.
+  [[nodiscard]] advice_limits with(threshold_name name, double value) const {
+    advice_limits changed = *this;
+    changed.values_[name.number()] = value;
+    return changed;
+  }
+  [[nodiscard]] double& at(std::size_t number) noexcept { return values_[number]; }
+  [[nodiscard]] double at(std::size_t number) const noexcept { return values_[number]; }
+
+  double pair_ns = 20;    ///< Time of a malloc and its free.
+  double program_ns = 0;  ///< Of an unrecorded run; 0: unknown.
+
+private:
+  std::array<double, advice_thresholds.size()> values_{};
 };
 
 /// Returns: the mistake in "NAME=VALUE"; empty if there is none.
@@ -57,7 +107,7 @@ struct advice_threshold {
 /// Effects: sets the threshold. Expects: `check_threshold_text` finds no mistake.
 void set_threshold(advice_limits& limits, const std::string& text);
 
-/// Returns: the values by their names; all, or those that are not as `advice_limits` has them at first.
+/// Returns: the values by their names; all, or those that are not the standard.
 [[nodiscard]] std::map<std::string, double> all_thresholds(const advice_limits& limits);
 [[nodiscard]] std::map<std::string, double> changed_thresholds(const advice_limits& limits);
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// tell_routes
 // add_trials
 // ├─ group_trials   the effect of each group
 // ├─ group_of_site  the group of a site
@@ -116,7 +117,7 @@ bool has_ancestor(std::uint32_t node, std::uint32_t ancestor, const call_tree& t
 std::string untried(const advised_site& s, const advice& a, const call_tree& tree) {
   for (const left_out_site& left : a.left_out)
     if (has_ancestor(s.node, left.node, tree) || has_ancestor(left.node, s.node, tree)) return left.obstacle;
-  if (const char* const obstacle = group_obstacle(*s.features, a.limits)) return obstacle;
+  if (std::string obstacle = plan_obstacle(*s.features, a.limits); !obstacle.empty()) return obstacle;
   for (const ungrouped_site& site : a.ungrouped)
     if (has_ancestor(s.node, site.node, tree)) return site.obstacle;
   return "its route would have more than " + counted(most_routed_depth, "frame");
@@ -178,6 +179,18 @@ std::string order_of(const advice& a, const json& data, const std::string& plan_
 }
 
 }  // namespace
+
+void tell_routes(advice& a, const call_tree& tree) {
+  const chain_map groups = groups_by_chain(a.plan);
+  for (advised_site& s : a.sites) {
+    if (!facts_of(s.rule->proposes).may_be_routed) continue;
+    const auto shared = group_of_site(chain_of(s, tree), groups);
+    if (!shared) s.evidence += "; no route would serve it, as " + untried(s, a, tree);
+    else
+      s.evidence += fmt::format("; group {} of the plan routes {}", a.plan.groups[shared->group].name,
+                                shared->some ? "calls of some callers" : "it");
+  }
+}
 
 void add_trials(advice& a, const call_tree& tree, const json& data, const std::string& plan_failure) {
   const auto trials = group_trials(data, a.plan.groups.size());

@@ -21,6 +21,7 @@
 #include "cli/advise/missing_stacks.hpp"
 #include "cli/advise/picture.hpp"
 #include "cli/advise/titles.hpp"
+#include "cli/advise/trials.hpp"
 #include "cli/preload/settings.hpp"
 #include "cli/replay/candidates.hpp"
 #include "cli/report/trace.hpp"
@@ -329,6 +330,7 @@ int advise(const advise_options& o) {
   mark_equal_titles(a.sites, tree, names);
   a.warnings = warnings_of(inputs, tree, names, a.features);
   route_plan plan = make_plan(o, a, tree, seen, names, program_of(*inputs.front()));
+  tell_routes(a, tree);
   const int status = measurer.measure(a, tree, plan, o.plan, o.prefix);
   return write_outputs(o, a, tree, names, plan, history ? &*history : nullptr) ? status : exit_failure;
 }

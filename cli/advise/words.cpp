@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Remedies and gains in words. Each gain has its level in capitals: ESTIMATE, SIMULATED, MEASURED or UNTRIED.
+// The table of remedies, and gains in words. Each gain has its level in capitals: ESTIMATE, SIMULATED, MEASURED or
+// UNTRIED.
 #include <algorithm>
 
 #include <fmt/format.h>
+
+#include <ashlar/detail/support/enum_table.hpp>
 
 #include "cli/advise/advice.hpp"
 #include "cli/advise/words.hpp"
@@ -61,78 +64,150 @@ std::string pool_gain(const advised_site& s) {
 }
 
 bool has_pool_sizes(const site_features& f, const advice_limits& limits) {
-  return static_cast<double>(f.sizes.distinct()) <= limits.pool_sizes;
+  return static_cast<double>(f.sizes.distinct()) <= limits["few_sizes.sizes"];
 }
 
-std::string simulated(const advised_site& s, const advice_limits& limits) {
-  const site_features& f = *s.features;
-  switch (s.rule->proposes) {
-    case remedy::nothing: return "";
-    case remedy::inline_buffer:
-    case remedy::static_plan:
-    case remedy::keep_object: return fewer_mallocs(f.allocated.objects);
-    case remedy::reserve:
-      return fmt::format("{}, {} not moved", fewer_mallocs(f.growth.steps), in_bytes(f.growth.moved_bytes));
-    case remedy::hand_over:
-      return in_words(f.freed_by_others, "free by another thread goes", "frees by another thread go") +
-             " through an inbox, without a lock";
-    case remedy::segregate:
-      if (has_pool_sizes(f, limits)) return pool_gain(s);
-      [[fallthrough]];
-    case remedy::scratch:
-    case remedy::arena:
-    case remedy::counted_arena:
-    case remedy::region: return arena_gain(f);
-    case remedy::pool: return pool_gain(s);
-  }
-  return "";
+/// Pages of their own come from a pool where one pool has all sizes.
+std::string segregate_gain(const advised_site& s, const advice_limits& limits) {
+  return has_pool_sizes(*s.features, limits) ? pool_gain(s) : arena_gain(*s.features);
 }
+
+std::string all_calls(const advised_site& s, const advice_limits&) {
+  return fewer_mallocs(s.features->allocated.objects);
+}
+std::string of_arena(const advised_site& s, const advice_limits&) { return arena_gain(*s.features); }
+std::string of_pool(const advised_site& s, const advice_limits&) { return pool_gain(s); }
+std::string nothing_simulated(const advised_site&, const advice_limits&) { return ""; }
+
+std::string inline_advice(const advised_site& s, const advice_limits&) {
+  return fmt::format("a buffer of {} in {}: an array, a small vector, or ashlar::inline_arena",
+                     in_bytes(s.features->peak_bytes), s.owner);
+}
+
+std::string reserve_advice(const advised_site& s, const advice_limits&) {
+  return fmt::format("reserve {} at first, the ninth tenth of the final sizes",
+                     in_bytes(s.features->growth.final_bytes.quantile(0.9)));
+}
+
+std::string reserve_gain(const advised_site& s, const advice_limits&) {
+  const growth_features& g = s.features->growth;
+  return fmt::format("{}, {} not moved", fewer_mallocs(g.steps), in_bytes(g.moved_bytes));
+}
+
+std::string keep_advice(const advised_site& s, const advice_limits&) {
+  return fmt::format("keep one block of {} for all requests, outside of the loop, or ashlar::object_pool with "
+                     "keep_constructed",
+                     in_bytes(s.features->sizes.quantile(0.99)));
+}
+
+std::string hand_over_gain(const advised_site& s, const advice_limits&) {
+  return in_words(s.features->freed_by_others, "free by another thread goes", "frees by another thread go") +
+         " through an inbox, without a lock";
+}
+
+std::string phase_advice(const advised_site& s, const advice_limits&) {
+  return fmt::format("offsets computed in advance, for the phase: 'ashlar plan --from-trace TRACE --between {} {}', "
+                     "and ashlar::static_arena_guard over them",
+                     s.phases.opening, s.phases.closing);
+}
+
+std::string segregate_advice(const advised_site& s, const advice_limits& limits) {
+  return has_pool_sizes(*s.features, limits) ? "pages of their own: " + pool_text(s)
+                                             : "pages of their own: an ashlar::arena or heap";
+}
+
+constexpr detail::enum_table<remedy, remedy_facts> remedies = {
+    remedy_facts{.name = "nothing",
+                 .words = "change nothing",
+                 .changes_free = false,
+                 .advice = [](const advised_site&, const advice_limits&) -> std::string { return "change nothing"; },
+                 .gain = nothing_simulated},
+    remedy_facts{.name = "inline_buffer",
+                 .words = "inline buffer",
+                 .is_scoped = true,
+                 .is_of_allocator = true,
+                 .advice = inline_advice,
+                 .gain = all_calls},
+    remedy_facts{
+        .name = "reserve", .words = "reserve", .changes_free = false, .advice = reserve_advice, .gain = reserve_gain},
+    remedy_facts{.name = "keep_object",
+                 .words = "keep the object",
+                 .is_of_allocator = true,
+                 .advice = keep_advice,
+                 .gain = all_calls},
+    remedy_facts{.name = "hand_over",
+                 .words = "hand over",
+                 .is_of_allocator = true,
+                 .advice = [](const advised_site&, const advice_limits&) -> std::string {
+                   return "ashlar::owner_heap where they are allocated, ashlar::remote_freer where they are freed";
+                 },
+                 .gain = hand_over_gain},
+    remedy_facts{.name = "scratch",
+                 .words = "scratch",
+                 .is_scoped = true,
+                 .is_of_allocator = true,
+                 .advice =
+                     [](const advised_site& s, const advice_limits&) {
+                       return fmt::format("ashlar::scratch_arena with a marker in {}, or ashlar::stack_resource",
+                                          s.owner);
+                     },
+                 .gain = of_arena},
+    remedy_facts{.name = "arena",
+                 .words = "arena",
+                 .is_scoped = true,
+                 .is_of_allocator = true,
+                 .may_be_routed = true,
+                 .advice =
+                     [](const advised_site& s, const advice_limits&) {
+                       return fmt::format("ashlar::arena in {}, released after each batch", s.owner);
+                     },
+                 .gain = of_arena},
+    remedy_facts{.name = "static_plan", .words = "static plan", .advice = phase_advice, .gain = all_calls},
+    remedy_facts{.name = "counted_arena",
+                 .words = "counted arena",
+                 .is_of_allocator = true,
+                 .may_be_routed = true,
+                 .changes_free = false,
+                 .advice = [](const advised_site&, const advice_limits&) -> std::string {
+                   return "an arena of counted chunks, each free again when its last block is: the plan of -o may "
+                          "route it; where one function could own a batch, ashlar::arena in that function";
+                 },
+                 .gain = of_arena},
+    remedy_facts{.name = "region",
+                 .words = "region",
+                 .is_of_allocator = true,
+                 .may_be_routed = true,
+                 .advice = [](const advised_site&, const advice_limits&) -> std::string {
+                   return "if they are a leak, free them: that comes first; if they are kept on purpose, an arena of "
+                          "their own that is never freed";
+                 },
+                 .gain = of_arena},
+    remedy_facts{.name = "segregate",
+                 .words = "segregate",
+                 .is_of_allocator = true,
+                 .may_be_routed = true,
+                 .advice = segregate_advice,
+                 .gain = segregate_gain},
+    remedy_facts{.name = "pool",
+                 .words = "pool",
+                 .may_be_routed = true,
+                 .advice = [](const advised_site& s, const advice_limits&) { return pool_text(s); },
+                 .gain = of_pool},
+};
 
 }  // namespace
 
+const remedy_facts& facts_of(remedy r) noexcept { return remedies[r]; }
+
 std::string remedy_text(const advised_site& s, const advice_limits& limits) {
-  const site_features& f = *s.features;
-  switch (s.rule->proposes) {
-    case remedy::nothing: return "change nothing";
-    case remedy::inline_buffer:
-      return fmt::format("a buffer of {} in {}: an array, a small vector, or ashlar::inline_arena",
-                         in_bytes(f.peak_bytes), s.owner);
-    case remedy::reserve:
-      return fmt::format("reserve {} at first, the ninth tenth of the final sizes",
-                         in_bytes(f.growth.final_bytes.quantile(0.9)));
-    case remedy::keep_object:
-      return fmt::format("keep one block of {} for all requests, outside of the loop, or ashlar::object_pool with "
-                         "keep_constructed",
-                         in_bytes(f.sizes.quantile(0.99)));
-    case remedy::hand_over:
-      return "ashlar::owner_heap where they are allocated, ashlar::remote_freer where they are freed";
-    case remedy::scratch:
-      return fmt::format("ashlar::scratch_arena with a marker in {}, or ashlar::stack_resource", s.owner);
-    case remedy::arena: return fmt::format("ashlar::arena in {}, released after each batch", s.owner);
-    case remedy::counted_arena:
-      return "an arena of counted chunks, each free again when its last block is: the plan of -o may route it; where "
-             "one function could own a batch, ashlar::arena in that function";
-    case remedy::static_plan:
-      return fmt::format(
-          "offsets computed in advance, for the phase: 'ashlar plan --from-trace TRACE --between {} {}', "
-          "and ashlar::static_arena_guard over them",
-          s.phases.opening, s.phases.closing);
-    case remedy::region:
-      return "if they are a leak, free them: that comes first; if they are kept on purpose, an arena of their own that "
-             "is never freed";
-    case remedy::segregate:
-      return has_pool_sizes(f, limits) ? "pages of their own: " + pool_text(s)
-                                       : "pages of their own: an ashlar::arena or heap";
-    case remedy::pool: return pool_text(s);
-  }
-  return "";
+  return facts_of(s.rule->proposes).advice(s, limits);
 }
 
 std::string gain_text(const advised_site& s, const advice& a) {
   const auto runs = static_cast<double>(std::max<std::uint64_t>(a.features.traces, 1));
   std::string text = fmt::format("ESTIMATE: {} a run", human_time(s.estimate / runs));
   if (a.limits.program_ns > 0) text += ", " + percent(s.estimate / runs, a.limits.program_ns) + " of the program";
-  const std::string model = simulated(s, a.limits);
+  const std::string model = facts_of(s.rule->proposes).gain(s, a.limits);
   if (!model.empty()) text += ". SIMULATED: " + model;
   if (s.trial.text.empty()) return text;
   return text + (s.trial.found == trial_result::none ? ". UNTRIED: " : ". MEASURED: ") + s.trial.text;

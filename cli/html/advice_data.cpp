@@ -124,10 +124,10 @@ std::int64_t life_bucket(const page_site& s) {
   return static_cast<std::int64_t>(study::histogram<2>::bucket_of(s.median_life_ns));
 }
 
-/// Returns: the remedy of each rule.
-json remedies_json(const advice_page& page) {
+/// Returns: a text of each site by another.
+json texts_by(const advice_page& page, std::string page_site::* key, std::string page_site::* text) {
   json all = json::object();
-  for (const page_site& s : page.sites) all[s.rule] = s.remedy;
+  for (const page_site& s : page.sites) all[s.*key] = s.*text;
   return all;
 }
 
@@ -157,7 +157,8 @@ json sites_json(const advice_page& page, const data_budget& budget, name_column&
           {"temporary", site_column(page, whole, [](const page_site& s) { return s.temporary; })},
           {"lives", site_column(page, whole, [](const page_site& s) { return shape_of(s.lifetimes); })},
           {"estimates", std::move(estimates)},
-          {"remedies", remedies_json(page)},
+          {"remedies", texts_by(page, &page_site::rule, &page_site::remedy)},
+          {"words", texts_by(page, &page_site::remedy, &page_site::words)},
           {"all", page.sites.size()}};
 }
 

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "cli/html/advice_assets.hpp"
 #include "cli/html/svg.hpp"
 #include "cli/support/table.hpp"
 #include "cli/support/table_units.hpp"

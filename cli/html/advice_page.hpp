@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -34,6 +35,7 @@ struct page_site {
   std::string distinction;  ///< "← main (a.cpp:7)": from sites of the same function and line; empty: there are none.
   std::string container;    ///< "std::map or std::set"; empty if none is known.
   std::string remedy;       ///< Its name; "nothing".
+  std::string words;        ///< The remedy for people.
   std::string rule;
   double estimate_ns = 0;
   study::amount allocated, peak, never_freed;
@@ -156,5 +158,8 @@ inline constexpr std::size_t most_page_sites = 20'000;
 
 /// Returns: the page. It loads nothing, and is at most 2 MB long.
 [[nodiscard]] std::string html_advice(const advice_page& page);
+
+[[nodiscard]] std::string_view advice_style() noexcept;
+[[nodiscard]] std::string_view advice_script() noexcept;
 
 }  // namespace ashlar::cli

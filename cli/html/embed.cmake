@@ -18,7 +18,7 @@ ashlar_embed(ashlar_style_literals ${ashlar_page_styles})
 ashlar_embed(ashlar_script_literals ${ashlar_page_scripts})
 set(ashlar_page_assets "${CMAKE_CURRENT_BINARY_DIR}/advice_assets.cpp")
 file(WRITE "${ashlar_page_assets}.new"
-  "#include \"cli/html/advice_assets.hpp\"\n\nnamespace ashlar::cli {\n\n"
+  "#include \"cli/html/advice_page.hpp\"\n\nnamespace ashlar::cli {\n\n"
   "std::string_view advice_style() noexcept {\n  return${ashlar_style_literals};\n}\n\n"
   "std::string_view advice_script() noexcept {\n  return${ashlar_script_literals};\n}\n\n}  // namespace ashlar::cli\n")
 file(COPY_FILE "${ashlar_page_assets}.new" "${ashlar_page_assets}" ONLY_IF_DIFFERENT)

@@ -74,9 +74,7 @@ function life(i) {
   if (bucket < 8) return Math.max(0, bucket);
   return (bucket % 4 + 5) * Math.pow(2, Math.floor(bucket / 4) - 1) - 1;
 }
-const remedyWords = { nothing: "change nothing", inline_buffer: "inline buffer", keep_object: "keep the object",
-  hand_over: "hand over", counted_arena: "counted arena" };
-const remedyText = (name) => remedyWords[name] || name.replace(/_/g, " ");
+const remedyText = (name) => sites.words[name];
 const total = (column) => column.reduce((sum, value) => sum + value, 0);
 const totals = { objects: total(sites.objects), bytes: total(sites.bytes) };
 

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/advise/containers.hpp"
+#include "cli/advise/common_remedy.hpp"
 #include "cli/advise/rules.hpp"
 
 namespace {

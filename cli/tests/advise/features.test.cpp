@@ -246,7 +246,7 @@ TEST(advise_sites, a_call_is_split_only_where_callers_differ) {
       }
   }
   s.play();
-  const auto sites = s.advise({.least_estimate_ns = 1000});
+  const auto sites = s.advise(advice_limits().with("small.ns", 1000));
   std::map<std::pair<std::uint64_t, std::uint32_t>, remedy> found;
   for (const advised_site& site : sites) {
     const site_node& node = s.tree.nodes()[site.node];

@@ -88,7 +88,7 @@ std::vector<std::uint32_t> write_rounds(scene& s, unsigned seed, int rounds, con
 /// @{ Returns: all that decides, and all that is counted, by node. `of_threads`: with their numbers.
 json verdicts_of(scene& s, bool with_evidence = true) {
   std::vector<json> all;
-  for (const advised_site& site : s.advise({.least_estimate_ns = 1}))
+  for (const advised_site& site : s.advise(advice_limits().with("small.ns", 1)))
     all.push_back({{"node", site.node},
                    {"rule", site.rule->name},
                    {"evidence", with_evidence ? site.evidence : ""},
@@ -223,7 +223,7 @@ TEST(merged_traces, of_one_handing_thread_have_no_pool_without_a_lock) {
   EXPECT_FALSE(s.site(stack).births.several);
   EXPECT_FALSE(s.site(stack).foreign_deaths.several);
   EXPECT_TRUE(s.site(stack).has_several_threads());
-  const auto sites = s.advise({.least_estimate_ns = 1});
+  const auto sites = s.advise(advice_limits().with("small.ns", 1));
   const auto found =
       std::ranges::find_if(sites, [&](const advised_site& site) { return site.node == s.tree.levels(stack).front(); });
   ASSERT_NE(found, sites.end());
@@ -246,7 +246,7 @@ TEST(pools, are_not_for_two_objects) {
         live.erase(live.begin());
       }
       s.play();
-      for (const advised_site& site : s.advise({.least_estimate_ns = 1})) {
+      for (const advised_site& site : s.advise(advice_limits().with("small.ns", 1))) {
         if (site.features->peak_objects > 2) continue;
         EXPECT_NE(site.rule->proposes, remedy::pool) << most << " " << site.evidence;
         EXPECT_NE(site.rule->proposes, remedy::segregate) << most << " " << site.evidence;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of sites whose blocks one call frees, made by hand: which of them are judged together.
-#include "cli/advise/shared_frees.hpp"
+#include "cli/advise/common_remedy.hpp"
 
 #include <cstddef>
 #include <cstdint>
