@@ -39,7 +39,7 @@ paired_effect against_itself(const remedy_measurement& all, random_engine& rando
       first.push_back(value_of(own, all.decides));
       again.push_back(value_of(own_again, all.decides));
     }
-  return effect_of(log_ratios(first, again, facts_of(all.decides).floor), itself_error, random);
+  return effect_of_itself(first, again, all.decides, effect_error, random);
 }
 
 /// The best of several noisy figures flatters: where some were measured again, only those may win.

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/remedies/decide.hpp"
-#include "cli/remedies/seen.hpp"
 #include "cli/remedies/text.hpp"
 #include "cli/verify/text.hpp"
 

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <numeric>
 #include <stdexcept>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -15,20 +16,11 @@ namespace ashlar::cli {
 
 namespace {
 
-constexpr std::size_t rounds_per_repeat = 3;
 constexpr double least_limit = 10;  // seconds, so that a short run may be disturbed
 
 using clock = std::chrono::steady_clock;
 
 double seconds_since(clock::time_point start) { return std::chrono::duration<double>(clock::now() - start).count(); }
-
-/// Returns: the numbers below n in random order.
-std::vector<std::size_t> shuffled(std::size_t n, random_engine& random) {
-  std::vector<std::size_t> order(n);
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  for (std::size_t i = n; i > 1; --i) std::swap(order[i - 1], order[draw_below(random, i)]);
-  return order;
-}
 
 /// Returns: the rounds that the side with the greatest deviation needs.
 std::size_t rounds_by_pilot(const remedy_rounds& pilot, const play_limits& limits) {
@@ -58,12 +50,6 @@ program_run remedy_player::run(program_side side) {
   ++runs_;
   left_behind_ += done.left_behind;
   return done;
-}
-
-std::string remedy_player::difference(const program_run& run) const {
-  if (run.killed) return too_long;
-  if (run.status != first_.status) return "the program " + ending_of(run);
-  return run.same_output(first_) ? "" : "the program prints something else";
 }
 
 program_run remedy_player::run_as_it_is() {
@@ -96,23 +82,25 @@ void remedy_player::begin(double most_seconds) {
     throw std::runtime_error(as_it_is_.command.front() + " " + ending_of(first_) + "; nothing was measured");
 }
 
-std::string remedy_player::try_once(const program_side& side) { return difference(run(side)); }
+std::string remedy_player::try_once(const program_side& side) { return difference_of(run(side), first_); }
 
 double remedy_player::seconds_of_round(std::size_t remedies) const noexcept {
   const double of_run = runs_ == 0 ? 0 : seconds_ / static_cast<double>(runs_);
-  return of_run * (static_cast<double>(remedies) + 1 + 1.0 / rounds_per_repeat);
+  return of_run * (static_cast<double>(remedies) + 1 + 1.0 / pairs_per_repeat);
 }
 
 void remedy_player::play_round(const std::vector<const program_side*>& remedies, remedy_rounds& all) {
-  const bool repeats = all.played < pilot_pairs || all.played % rounds_per_repeat == 0;
+  const bool repeats = repeats_a(all.played);
   const std::size_t again = remedies.size() + 1;
+  std::vector<std::size_t> sides(repeats ? again + 1 : again);
+  std::iota(sides.begin(), sides.end(), std::size_t{0});
   run_figures own{}, own_again{};
-  for (const std::size_t side : shuffled(repeats ? again + 1 : again, random_)) {
+  for (const std::size_t side : shuffled(std::move(sides), random_)) {
     if (side == 0) own = figures_of(run_as_it_is());
     if (side == again) own_again = figures_of(run_as_it_is());
     if (side == 0 || side == again || !all.failures[side].empty()) continue;
     const program_run done = run(*remedies[side - 1]);
-    all.failures[side] = difference(done);
+    all.failures[side] = difference_of(done, first_);
     all.sides[side].push_back(figures_of(done));
   }
   all.sides[0].push_back(own);

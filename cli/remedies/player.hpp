@@ -41,9 +41,6 @@ struct play_limits {
 
 using round_progress = std::function<void(std::size_t round, std::size_t of)>;
 
-/// The failure of a run that is killed for its time.
-inline constexpr const char* too_long = "the program takes more than ten times as long";
-
 class remedy_player {
 public:
   remedy_player(program_side as_it_is, std::string input, std::uint64_t seed)
@@ -74,7 +71,6 @@ public:
 private:
   [[nodiscard]] program_run run(program_side side);
   [[nodiscard]] program_run run_as_it_is();
-  [[nodiscard]] std::string difference(const program_run& run) const;
   void play_round(const std::vector<const program_side*>& remedies, remedy_rounds& all);
 
   program_side as_it_is_;

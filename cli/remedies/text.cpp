@@ -5,10 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <vector>
 
 #include <fmt/format.h>
 
-#include "cli/remedies/seen.hpp"
+#include "cli/rounds/interval.hpp"
 #include "cli/support/table.hpp"
 #include "cli/support/table_units.hpp"
 #include "cli/support/words.hpp"
@@ -92,11 +93,6 @@ std::string open_sentence(const remedy_measurement& m, const remedy_request& req
                      option);
 }
 
-std::string unfit_sentence(const remedy_measurement& m) {
-  return fmt::format("No verdict, the machine is unfit: the program differs from itself, {} {} in {}.",
-                     change_text(m.itself.ratio()), facts_of(m.decides).name, counted(m.itself.pairs, "round"));
-}
-
 /// Returns: the method in a sentence.
 std::string method(const remedy_measurement& m, const remedy_request& request) {
   std::string text =
@@ -139,15 +135,6 @@ std::string group_list(const remedy_measurement& m) {
   return text;
 }
 
-std::string program_itself_note(const paired_effect& itself) {
-  if (itself.pairs < least_rounds(itself.error / 2))
-    return fmt::format("The program against itself: {:+.1f} % on average of {}, too few to tell a difference.",
-                       100 * std::expm1(itself.log_ratio.mean), counted(itself.pairs, "round"));
-  return fmt::format("The program against itself: {} in {} (98 %), which {}.", change_text(itself.ratio()),
-                     counted(itself.pairs, "round"),
-                     holds_zero(itself.log_ratio) ? "is no difference" : "chance may do too");
-}
-
 std::string notes(const remedy_measurement& m) {
   std::vector<std::string> all = m.notes;
   if (m.first.status != 0)
@@ -155,7 +142,8 @@ std::string notes(const remedy_measurement& m) {
                               m.first.last_words.empty() ? "" : ": " + m.first.last_words));
   if (m.first.cpu_ms < 10)
     all.emplace_back("A run takes less than 10 ms: much of it is the start of the program. A larger input tells more.");
-  if (m.decision != remedy_decision::unfit && m.itself.pairs > 1) all.push_back(program_itself_note(m.itself));
+  if (m.decision != remedy_decision::unfit && m.itself.pairs > 1)
+    all.push_back(itself_note(m.itself, {"The program", "round", "--rounds"}));
   std::string text;
   for (const std::string& note : all) text += wrapped("· " + note, width, "  ") + "\n";
   return text;
@@ -194,7 +182,7 @@ std::string remedy_sentence(const remedy_measurement& m, const remedy_request& r
     case remedy_decision::inconclusive: return open_sentence(m, request);
     case remedy_decision::unfit: break;
   }
-  return unfit_sentence(m);
+  return unfit_text(m.itself, m.decides, {"the program", "round", "--rounds"});
 }
 
 std::string remedy_text(const remedy_measurement& m, const remedy_request& request) {
@@ -210,6 +198,26 @@ std::string remedy_text(const remedy_measurement& m, const remedy_request& reque
 int exit_status_of(remedy_decision decision) noexcept {
   if (decision == remedy_decision::inconclusive) return exit_inconclusive;
   return decision == remedy_decision::unfit ? exit_unfit : 0;
+}
+
+std::optional<seen_effect> seen_effect_of(const remedy_measurement& m) {
+  std::vector<double> all;
+  for (const group_effect& group : m.groups) all.push_back(group.detectable);
+  if (!all.empty()) return seen_effect{median_of(all), m.group_pairs, true};
+  std::vector<double> pairs;
+  for (const remedy_effect& e : m.remedies) {
+    if (!e.failure.empty() || e.deciding().effect.pairs < std::max<std::size_t>(m.least_rounds_of(e), 2)) continue;
+    all.push_back(e.deciding().effect.detectable());
+    pairs.push_back(static_cast<double>(e.deciding().effect.pairs));
+  }
+  if (all.empty()) return std::nullopt;
+  return seen_effect{median_of(all), static_cast<std::size_t>(median_of(pairs)), false};
+}
+
+std::string seen_text(double detectable) {
+  if (shows_multiples_alone(detectable))
+    return "neither twice nor half the time would have been seen: the runs vary too much";
+  return fmt::format("anything above {} would have been seen", share_text(detectable));
 }
 
 }  // namespace ashlar::cli

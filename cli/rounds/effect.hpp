@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "cli/rounds/comparison.hpp"
@@ -24,6 +25,13 @@ using random_engine = std::mt19937_64;
 /// Returns: a number below `bound`, the same on every platform. Expects: 0 < bound <= 2^32.
 [[nodiscard]] inline std::size_t draw_below(random_engine& random, std::size_t bound) {
   return static_cast<std::size_t>(((random() >> 32) * bound) >> 32);
+}
+
+/// Returns: the values in random order.
+template <class Values>
+[[nodiscard]] Values shuffled(Values values, random_engine& random) {
+  for (std::size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[draw_below(random, i)]);
+  return values;
 }
 
 /// In logarithms of ratios.

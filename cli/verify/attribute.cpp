@@ -52,8 +52,8 @@ public:
     const bool repeats = setting_->itself && repeats_a(number);
     std::vector<std::size_t> order = {0, 1};
     if (repeats) order.insert(order.end(), {2, 3});
-    for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[draw_below(random_, i)]);
-    for (const std::size_t i : order) values[i] = i < 2 ? value_with(halves[i], input) : value_of_a(input);
+    for (const std::size_t i : shuffled(std::move(order), random_))
+      values[i] = i < 2 ? value_with(halves[i], input) : value_of_a(input);
     if (repeats) {
       first_values_.push_back(values[2]);
       again_values_.push_back(values[3]);
@@ -62,7 +62,9 @@ public:
   }
 
   /// Returns: A against A.
-  [[nodiscard]] paired_effect itself() { return effect_of_itself(first_values_, again_values_, *setting_, random_); }
+  [[nodiscard]] paired_effect itself() {
+    return effect_of_itself(first_values_, again_values_, setting_->decides, setting_->error, random_);
+  }
 
   [[nodiscard]] random_engine& random() noexcept { return random_; }
 
@@ -78,11 +80,8 @@ private:
     program_side side = setting_->b;
     side.variables = {{route_variable, handover_text(chosen(*routes_, *parts_, choice), false)}};
     const program_run done = run(side, inputs_[input]);
-    if (done.killed) throw different_program("with some groups routed, the program takes far longer");
-    if (done.status != first_[input].status)
-      throw different_program("with some groups routed, the program " + ending_of(done));
-    if (!done.same_output(first_[input]))
-      throw different_program("with some groups routed, the program prints something else");
+    if (const std::string difference = difference_of(done, first_[input]); !difference.empty())
+      throw different_program("with some groups routed, " + difference);
     return value_of(figures_of(done), setting_->decides);
   }
 

@@ -7,13 +7,23 @@
 #include "cli/verify/experiment.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <chrono>
 #include <cmath>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <stdexcept>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "cli/rounds/effect.hpp"
+#include "cli/span_clock/span_file.hpp"
 #include "cli/support/companion.hpp"
 #include "cli/support/verb.hpp"
 
@@ -45,9 +55,7 @@ public:
     const std::size_t number = all_.pairs.size();
     run_pair pair;
     pair.input = number % inputs_.size();
-    pair.order = repeats_a(number) ? "abc" : "ab";
-    for (std::size_t i = pair.order.size(); i > 1; --i)
-      std::swap(pair.order[i - 1], pair.order[draw_below(random_, i)]);
+    pair.order = shuffled(std::string(repeats_a(number) ? "abc" : "ab"), random_);
     for (const char side : pair.order) {
       const program_run done = run(side == 'b' ? plan_->b : plan_->a, pair.input);
       if (side == 'b') check_b(done, pair.input);
@@ -142,6 +150,12 @@ program_run run_side(const program_side& side, const std::string& input, random_
   return program_runner(command_on(side, input), takes_path(side) ? "" : input).run(setting_of(side, random));
 }
 
+std::string difference_of(const program_run& run, const program_run& first) {
+  if (run.killed) return "the program takes more than ten times as long";
+  if (run.status != first.status) return "the program " + ending_of(run);
+  return run.same_output(first) ? "" : "the program prints something else";
+}
+
 std::vector<double> experiment::values(run_measure m, const run_figures run_pair::* of) const {
   std::vector<double> all;
   for (const run_pair& pair : pairs) all.push_back(value_of(pair.*of, m));
@@ -173,6 +187,48 @@ experiment run_experiment(const experiment_plan& plan, const experiment_progress
   if (plan.pairs != 0) all.planned = plan.pairs;
   all.seconds = seconds();
   return std::move(all);
+}
+
+namespace {
+
+[[noreturn]] void fail_on_spans() {
+  throw std::runtime_error(std::string("cannot make the file of spans: ") + std::strerror(errno));
+}
+
+struct unmap {
+  void operator()(span_file* file) const noexcept { ::munmap(file, sizeof(span_file)); }
+};
+
+std::unique_ptr<span_file, unmap> map_spans(int descriptor) {
+  void* const pages = ::mmap(nullptr, sizeof(span_file), PROT_READ, MAP_SHARED, descriptor, 0);
+  if (pages == MAP_FAILED) fail_on_spans();
+  return std::unique_ptr<span_file, unmap>(static_cast<span_file*>(pages));
+}
+
+}  // namespace
+
+span_recording::span_recording() {
+  file_.write(std::as_bytes(std::span(&span_file_magic, 1)));
+  if (::ftruncate(file_.descriptor(), static_cast<off_t>(sizeof(span_file))) != 0) fail_on_spans();
+}
+
+std::pair<std::string, std::string> span_recording::variable() const {
+  return {span_file_variable, std::to_string(file_.descriptor())};
+}
+
+span_tails span_recording::tails() const {
+  const auto file = map_spans(file_.descriptor());
+  std::array<std::vector<double>, most_span_names> durations;
+  const std::size_t used = std::min<std::size_t>(file->used.load(), most_spans);
+  for (std::size_t i = 0; i < used; ++i) {
+    const std::uint64_t entry = file->durations[i].load(std::memory_order_relaxed);
+    const std::uint64_t ns = entry & ((std::uint64_t{1} << span_name_shift) - 1);
+    durations[(entry >> span_name_shift) % most_span_names].push_back(static_cast<double>(ns));
+  }
+  span_tails all;
+  for (std::size_t i = 0; i < most_span_names; ++i)
+    if (!durations[i].empty()) all[file->names[i].text.data()] = nearest_rank_99(durations[i]);
+  return all;
 }
 
 }  // namespace ashlar::cli

@@ -9,20 +9,84 @@
 // caches is then noise, not a bias of one side.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include <ashlar/detail/support/enum_table.hpp>
+
 #include "cli/rounds/effect.hpp"
-#include "cli/verify/figures.hpp"
+#include "cli/rounds/program.hpp"
+#include "cli/support/temporary_file.hpp"
 #include "cli/verify/side.hpp"
-#include "cli/verify/spans.hpp"
 
 namespace ashlar::cli {
+
+/// Returns: the least value that 99 % of them do not exceed; 0 of none.
+[[nodiscard]] inline double nearest_rank_99(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const std::size_t rank = (values.size() * 99 + 99) / 100;
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(rank - 1);
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
+enum class run_measure { cpu, user, system, wall, peak, after, faults };
+inline constexpr std::array run_measures = {run_measure::cpu,   run_measure::user, run_measure::system,
+                                            run_measure::wall,  run_measure::peak, run_measure::after,
+                                            run_measure::faults};
+static_assert(run_measures.size() == detail::enum_count<run_measure>);
+
+struct run_measure_facts {
+  const char* name;
+  const char* key;  ///< In JSON, with the unit.
+  double floor;     ///< Values below it are raised to it in ratios: their clock does not resolve them.
+};
+[[nodiscard]] constexpr run_measure_facts facts_of(run_measure m) noexcept {
+  constexpr detail::enum_table<run_measure, run_measure_facts> facts = {
+      run_measure_facts{"processor time", "cpu_ms", 0.01},
+      run_measure_facts{"  user", "user_ms", 1},
+      run_measure_facts{"  system", "system_ms", 1},
+      run_measure_facts{"wall time", "wall_ms", 0.01},
+      run_measure_facts{"peak RSS", "peak_rss_bytes", 4096},
+      run_measure_facts{"RSS after peak", "rss_after_peak_bytes", 4096},
+      run_measure_facts{"page faults", "page_faults", 1}};
+  return facts[m];
+}
+
+using run_figures = detail::enum_table<run_measure, double>;
+
+[[nodiscard]] inline run_figures figures_of(const program_run& run) noexcept {
+  return {run.cpu_ms, run.user_ms(), run.system_ms, run.wall_ms, run.peak_bytes, run.after_bytes, run.faults};
+}
+[[nodiscard]] inline double value_of(const run_figures& figures, run_measure m) noexcept { return figures[m]; }
+
+inline constexpr const char* span_library = "libashlar-spans.so";
+
+/// The 99th percentile of the durations of each span name in one run, in nanoseconds.
+using span_tails = std::map<std::string, double>;
+
+class span_recording {
+public:
+  /// Effects: makes the file that a program's span clock writes to. Throws: `std::runtime_error`.
+  span_recording();
+
+  /// Returns: the variable that leads the clock to the file.
+  [[nodiscard]] std::pair<std::string, std::string> variable() const;
+  /// Returns: the tails, after the run; of its first million spans. Throws: `std::runtime_error`.
+  [[nodiscard]] span_tails tails() const;
+
+private:
+  temporary_file file_;
+};
 
 inline constexpr std::size_t pilot_pairs = 6;
 inline constexpr std::size_t pairs_per_repeat = 3;  ///< After the pilot.
@@ -81,6 +145,10 @@ struct experiment {
 /// Effects: runs the side on the input, by its path or as standard input, in an environment of random size. Throws: as
 /// `program_runner::run`.
 [[nodiscard]] program_run run_side(const program_side& side, const std::string& input, random_engine& random);
+
+/// Returns: what a run does otherwise than the first one of the program as it is: "the program prints something else";
+/// empty if it does the same. A run that is killed takes more than ten times as long.
+[[nodiscard]] std::string difference_of(const program_run& run, const program_run& first);
 
 /// B does not do what A does: nothing to compare.
 struct different_program : std::runtime_error {

@@ -10,7 +10,7 @@
 #include "cli/support/printable.hpp"
 #include "cli/support/table.hpp"
 #include "cli/support/table_units.hpp"
-#include "cli/verify/quantile.hpp"
+#include "cli/verify/experiment.hpp"
 
 namespace ashlar::cli {
 
@@ -145,8 +145,6 @@ std::string change_text(const median_interval& ratio) {
   return fmt::format("{} % {}", points(ratio.median - 1), interval(ratio));
 }
 
-std::string against_title(double error) { return "B against A (" + confidence_text(error) + ")"; }
-
 std::string share_text(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 std::string detectable_text(double detectable) {
@@ -180,17 +178,18 @@ const char* name_of(verdict decision) noexcept {
   return "unfit";
 }
 
-std::string unfit_text(const paired_effect& itself, run_measure decides) {
-  return fmt::format("No verdict, the machine is unfit: A differs from itself, {} {} in {}.",
-                     change_text(itself.ratio()), facts_of(decides).name, counted(itself.pairs, "pair"));
+std::string unfit_text(const paired_effect& itself, run_measure decides, const repeated_side& side) {
+  return fmt::format("No verdict, the machine is unfit: {} differs from itself, {} {} in {}.", side.name,
+                     change_text(itself.ratio()), facts_of(decides).name, counted(itself.pairs, side.unit));
 }
 
-std::string itself_note(const paired_effect& itself) {
+std::string itself_note(const paired_effect& itself, const repeated_side& side) {
   if (const std::size_t least = pairs_for_difference(itself.error); itself.pairs < least)
-    return fmt::format("A against A: {} % on average of {}, too few to tell a difference: --runs {} could.",
-                       points(itself.ratio().median - 1), counted(itself.pairs, "pair"), pairs_with_repeats(least));
-  return fmt::format("A against A: {} in {} ({}), which is no difference.", change_text(itself.ratio()),
-                     counted(itself.pairs, "pair"), confidence_text(itself.error));
+    return fmt::format("{} against itself: {} % on average of {}, too few to tell a difference: {} {} could.",
+                       side.name, points(itself.ratio().median - 1), counted(itself.pairs, side.unit), side.option,
+                       pairs_with_repeats(least));
+  return fmt::format("{} against itself: {} in {} ({}), which is no difference.", side.name,
+                     change_text(itself.ratio()), counted(itself.pairs, side.unit), confidence_text(itself.error));
 }
 
 std::string verdict_sentence(const verification& v, const experiment_plan& plan) {
@@ -210,7 +209,7 @@ std::string effect_table(const verification& v) {
   text_table table({{"", side::left},
                     {"A"},
                     {"B"},
-                    {against_title(v.measures.begin()->effect.error)},
+                    {"B against A (" + confidence_text(v.measures.begin()->effect.error) + ")"},
                     {"detectable"},
                     {"B takes", side::left}});
   for (const run_measure m : run_measures) {

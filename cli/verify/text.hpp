@@ -13,10 +13,17 @@ namespace ashlar::cli {
 
 /// Returns: "B is better: 14.6 % less processor time [-17.4, -11.4]", or the pairs that would decide.
 [[nodiscard]] std::string verdict_sentence(const verification& v, const experiment_plan& plan);
-/// Returns: that A differs from itself, and by how much.
-[[nodiscard]] std::string unfit_text(const paired_effect& itself, run_measure decides);
-/// Returns: that A does not differ from itself, or that the pairs are too few to tell.
-[[nodiscard]] std::string itself_note(const paired_effect& itself);
+/// What runs twice in some rounds: "A" in pairs, "The program" in rounds of several remedies.
+struct repeated_side {
+  const char* name = "A";
+  const char* unit = "pair";
+  const char* option = "--runs";  ///< Of their number.
+};
+
+/// Returns: that the side differs from itself, and by how much.
+[[nodiscard]] std::string unfit_text(const paired_effect& itself, run_measure decides, const repeated_side& side = {});
+/// Returns: that the side does not differ from itself, or that the rounds are too few to tell.
+[[nodiscard]] std::string itself_note(const paired_effect& itself, const repeated_side& side = {});
 [[nodiscard]] std::string effect_table(const verification& v);
 /// Returns: A against itself, modes, what is not measured; a line for each.
 [[nodiscard]] std::vector<std::string> verify_notes(const verification& v, const experiment& runs,
@@ -26,8 +33,6 @@ namespace ashlar::cli {
 
 /// Returns: "-14.6 % [-17.4, -11.4]".
 [[nodiscard]] std::string change_text(const median_interval& ratio);
-/// Returns: "B against A (95 %)", with the confidence of intervals of this error.
-[[nodiscard]] std::string against_title(double error);
 /// Returns: "2.4 %".
 [[nodiscard]] std::string share_text(double share);
 /// Returns: the share of `paired_effect::detectable`; "above 100 %" if only a multiple would be seen.

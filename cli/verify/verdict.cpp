@@ -34,7 +34,7 @@ paired_effect against_itself(const experiment& runs, const experiment_plan& plan
     first.push_back(value_of(pair.a, m));
     again.push_back(value_of(*pair.again, m));
   }
-  return effect_of_itself(first, again, plan, random);
+  return effect_of_itself(first, again, m, plan.error, random);
 }
 
 /// The names of spans in some run of A or B.
@@ -142,10 +142,9 @@ verification conclude(const experiment& runs, const experiment_plan& plan) {
   return result;
 }
 
-paired_effect effect_of_itself(const std::vector<double>& first, const std::vector<double>& again,
-                               const experiment_plan& plan, random_engine& random) {
-  const double error = plan.error / effect_error * itself_error;
-  return effect_of(log_ratios(first, again, facts_of(plan.decides).floor), error, random);
+paired_effect effect_of_itself(const std::vector<double>& first, const std::vector<double>& again, run_measure m,
+                               double error, random_engine& random) {
+  return effect_of(log_ratios(first, again, facts_of(m).floor), error / effect_error * itself_error, random);
 }
 
 bool is_unfit(const paired_effect& itself, double threshold) {

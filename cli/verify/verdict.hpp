@@ -62,10 +62,10 @@ struct verification {
 /// of it. Experiments with less error have less of it, in proportion.
 inline constexpr double itself_error = 0.02;
 
-/// Returns: the effect of A's second runs against its first ones, of the measure that decides. Effects: draws from
-/// `random`.
+/// Returns: the effect of A's second runs against its first ones, with the part of `itself_error` that `error` is of
+/// `effect_error`. Effects: draws from `random`.
 [[nodiscard]] paired_effect effect_of_itself(const std::vector<double>& first, const std::vector<double>& again,
-                                             const experiment_plan& plan, random_engine& random);
+                                             run_measure m, double error, random_engine& random);
 
 /// Returns: whether A differs from itself, so that nothing follows from the other runs.
 [[nodiscard]] bool is_unfit(const paired_effect& itself, double threshold);

@@ -11,7 +11,6 @@
 
 #include "cli/remedies/decide.hpp"
 #include "cli/remedies/predicted.hpp"
-#include "cli/remedies/seen.hpp"
 #include "cli/remedies/text.hpp"
 #include "cli/tests/remedies/made_up.hpp"
 #include "cli/verify/attribute.hpp"

@@ -13,7 +13,7 @@
 
 #include "cli/rounds/effect.hpp"
 #include "cli/support/words.hpp"
-#include "cli/verify/quantile.hpp"
+#include "cli/verify/experiment.hpp"
 #include "cli/verify/text.hpp"
 
 namespace {
@@ -59,12 +59,12 @@ TEST(verification, of_groups_needs_a_machine_where_a_does_not_differ_from_itself
       again.push_back(value_of(*pair.again, run_measure::cpu));
     }
     random_engine random(1);
-    const paired_effect itself = effect_of_itself(first, again, experiment_plan{}, random);
+    const paired_effect itself = effect_of_itself(first, again, run_measure::cpu, effect_error, random);
     EXPECT_EQ(itself.pairs, 12U);
     EXPECT_EQ(is_unfit(itself, experiment_plan{}.threshold), by != 1.0);
     const std::string words = by == 1.0 ? itself_note(itself) : unfit_text(itself, run_measure::cpu);
     const std::string start =
-        by == 1.0 ? "A against A: " : "No verdict, the machine is unfit: A differs from itself, +";
+        by == 1.0 ? "A against itself: " : "No verdict, the machine is unfit: A differs from itself, +";
     EXPECT_TRUE(words.starts_with(start)) << words;
   }
 }
@@ -204,8 +204,9 @@ TEST(verification, of_a_itself_in_too_few_pairs_shows_no_machine_that_is_fit) {
     const verification few = itself_of(pairs);
     EXPECT_NE(few.decision, verdict::unfit);
     const std::string words = itself_note(few.itself);
-    EXPECT_TRUE(std::regex_match(words, std::regex("A against A: \\+\\S+ % on average of 7 pairs, too few to tell a "
-                                                   "difference: --runs 10 could\\.")))
+    EXPECT_TRUE(
+        std::regex_match(words, std::regex("A against itself: \\+\\S+ % on average of 7 pairs, too few to tell a "
+                                           "difference: --runs 10 could\\.")))
         << words;
   }
   EXPECT_EQ(itself_of(10).decision, verdict::unfit);
