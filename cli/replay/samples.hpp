@@ -11,19 +11,60 @@
 #include <utility>
 #include <vector>
 
+#if defined(__x86_64__) || defined(__i386__)
+#include <x86intrin.h>
+#endif
+
 #include <ashlar/detail/replay/lane_team.hpp>
 #include <ashlar/detail/replay/latency_timer.hpp>
 #include <ashlar/detail/replay/replay.hpp>
 #include <ashlar/detail/replay/replay_op.hpp>
 #include <ashlar/detail/replay/tick_clock.hpp>
+#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/study/histogram.hpp>
 
-#include "cli/replay/clock.hpp"
 #include "cli/replay/result.hpp"
-#include "cli/replay/usage.hpp"
 #include "cli/replay/windows.hpp"
 
 namespace ashlar::cli {
+
+/// The use of the calling thread so far, or between two readings.
+struct thread_usage {
+  double cpu_ns = 0;
+  double user_ns = 0;
+  double system_ns = 0;
+  std::uint64_t faults = 0;
+
+  [[nodiscard]] static thread_usage now() noexcept;
+  /// Effects: adds the use from `start` to `end`.
+  void add(const thread_usage& start, const thread_usage& end) noexcept;
+};
+
+/// Returns: bytes resident now; 0 if the system does not tell.
+[[nodiscard]] std::uint64_t resident_bytes() noexcept;
+/// Returns: the peak of resident bytes since `reset_peak_resident`, or since the start of the process if that cannot
+/// reset it.
+[[nodiscard]] std::uint64_t peak_resident_bytes() noexcept;
+void reset_peak_resident() noexcept;
+/// Returns: bytes of private memory mapped for writing, resident or not; 0 if the system does not tell.
+[[nodiscard]] std::uint64_t held_bytes() noexcept;
+
+struct processor_clock {
+  /// Returns: ticks now. Earlier instructions have finished, so that the timed work does not leak out.
+  [[nodiscard]] static ASHLAR_INLINE std::uint64_t now() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+    _mm_lfence();
+    return __rdtsc();
+#elif defined(__aarch64__)
+    std::uint64_t ticks = 0;
+    __asm__ volatile("isb\n\tmrs %0, cntvct_el0" : "=r"(ticks)::"memory");
+    return ticks;
+#else
+    return detail::steady_ticks::now();
+#endif
+  }
+};
+static_assert(detail::tick_clock<processor_clock>);
 
 using processor_timer = detail::latency_timer<processor_clock>;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // `ashlar replay`: finds the allocator that would have served a recorded program best.
 #include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <functional>
 #include <set>
@@ -26,7 +27,7 @@
 #include "cli/replay/windows.hpp"
 #include "cli/report/data.hpp"
 #include "cli/report/trace.hpp"
-#include "cli/rounds/options.hpp"
+#include "cli/rounds/rounds.hpp"
 #include "cli/support/output.hpp"
 #include "cli/support/parse.hpp"
 #include "cli/support/table.hpp"
@@ -34,6 +35,19 @@
 #include "cli/support/verb.hpp"
 
 namespace ashlar::cli {
+
+inline void add_round_options(CLI::App& app, round_limits& limits) {
+  auto* const budget =
+      app.add_option("--budget", limits.seconds,
+                     "Repeat until each difference is decided, or for this many seconds; at least three times")
+          ->check(CLI::Range(0.0, 1e6))
+          ->type_name("SECONDS")
+          ->capture_default_str();
+  app.add_option("--repetitions", limits.rounds, "Repeat exactly this many times instead")
+      ->check(CLI::Range(std::size_t{1}, most_rounds))
+      ->type_name("N")
+      ->excludes(budget);
+}
 
 namespace {
 

@@ -3,10 +3,10 @@
 #include "cli/replay/verdict.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
-#include "cli/rounds/comparison_text.hpp"
 #include "cli/support/table_units.hpp"
 
 namespace ashlar::cli {
@@ -169,6 +169,148 @@ std::string replay_verdict(const replay_figures& figures) {
   if (figures.baseline == nullptr) return "No allocator could be measured.";
   const candidate_figures* best = replay_winner(figures);
   return best == nullptr ? stay(figures) : take(*best, figures) + open_questions(figures);
+}
+
+namespace {
+
+/// One decimal below ten percent, none above.
+std::string points(double value) {
+  const double percent = std::round(10 * value) / 10 + 0.0;  // no -0.0
+  return std::abs(percent) < 9.95 ? fmt::format("{:.1f}", percent) : fmt::format("{:.0f}", percent);
+}
+
+}  // namespace
+
+std::string relative_change(const median_interval& ratio, const char* what) {
+  const bool less = ratio.median < 1;
+  const auto share = [less](double r) { return points(100 * (less ? 1 - r : r - 1)); };
+  const std::string range = fmt::format(" ({} to {})", share(less ? ratio.greatest : ratio.least),
+                                        share(less ? ratio.least : ratio.greatest));
+  return fmt::format("{} % {} {}{}", share(ratio.median), less ? "less" : "more", what, ratio.bounded() ? range : "");
+}
+
+std::string signed_change(const median_interval& ratio) {
+  const auto share = [](double r) { return (r > 1 ? "+" : "") + points(100 * (r - 1)); };
+  if (!ratio.bounded()) return share(ratio.median) + " %";
+  return fmt::format("{} % ({} to {})", share(ratio.median), share(ratio.least), share(ratio.greatest));
+}
+
+std::string bytes_change(double from, double to) {
+  const std::string a = human_bytes(from), b = human_bytes(to);
+  const std::size_t unit = a.find(' ');
+  if (unit != a.npos && b.ends_with(a.substr(unit))) return a.substr(0, unit) + " -> " + b;
+  return a + " -> " + b;
+}
+
+std::string more_rounds(std::size_t wanted, const rounds_played& played, const char* option) {
+  if (wanted > most_rounds) return "more than " + counted(most_rounds, "repetition");
+  const double each = played.rounds == 0 ? 0 : played.seconds / static_cast<double>(played.rounds);
+  const double seconds = std::ceil(1.1 * each * static_cast<double>(wanted)) + 1;
+  return fmt::format("about {} ({} {:.0f})", counted(wanted, "repetition"), option, seconds);
+}
+
+namespace {
+
+const char* name_of(measure m) {
+  switch (m) {
+    case measure::time: return "time";
+    case measure::tail: return "p99.9";
+    case measure::peak: return "memory at the peak";
+    case measure::end: return "memory at the end";
+  }
+  return "";
+}
+
+std::string change(const paired_comparison& c, measure m) {
+  if (m == measure::time) return relative_change(c.ratio, "time");
+  if (m == measure::tail) return fmt::format("p99.9 {:.0f} -> {:.0f} ns", c.baseline, c.own);
+  return fmt::format("{} {}", name_of(m), bytes_change(c.baseline, c.own));
+}
+
+std::string all_that_are(finding wanted, const candidate_figures& row) {
+  std::string all;
+  for (const measure m : measures)
+    if (row.versus(m).found == wanted) all += (all.empty() ? "" : ", ") + change(row.versus(m), m);
+  return all;
+}
+
+std::string undecided(const candidate_figures& row) {
+  std::string all;
+  for (const measure m : measures) {
+    const paired_comparison& c = row.versus(m);
+    if (c.found == finding::undecided)
+      all += fmt::format("{}{} {}", all.empty() ? "" : ", ", name_of(m), signed_change(c.ratio));
+  }
+  return all;
+}
+
+std::string finding_of(const candidate_figures& row) {
+  const std::string gains = all_that_are(finding::gain, row), losses = all_that_are(finding::loss, row);
+  const std::string open = undecided(row);
+  std::string line = gains;
+  if (!losses.empty()) line += (line.empty() ? "" : "; but ") + losses;
+  if (!open.empty()) line += (line.empty() ? "undecided: " : "; undecided: ") + open;
+  return row.name + ": " + (line.empty() ? "no difference that matters" : line);
+}
+
+}  // namespace
+
+std::string replay_findings_heading(const replay_figures& figures) {
+  if (figures.baseline == nullptr || figures.rivals().empty()) return "";
+  const char* const trust = has_intervals(figures.played) ? "all intervals together hold with 95 %"
+                                                          : "too few for intervals: medians, which may be chance";
+  return fmt::format("Against {}, round by round ({}; {}):", figures.baseline->name,
+                     counted(figures.played.rounds, "round"), trust);
+}
+
+std::vector<std::string> replay_findings(const replay_figures& figures) {
+  std::vector<std::string> lines;
+  for (const candidate_figures* row : figures.rivals()) lines.push_back(finding_of(*row));
+  return lines;
+}
+
+namespace {
+
+std::string range_of(double least, double most, const std::string& low, const std::string& high) {
+  return least == most ? low : fmt::format("{} to {}", low, high);
+}
+
+std::string in_time(const saved_time& s) {
+  const std::string text = range_of(s.least_ms, s.most_ms, human_time(1e6 * s.least_ms), human_time(1e6 * s.most_ms));
+  return text + (s.least_ms == s.most_ms ? "" : " (the busiest thread alone; all threads, one after the other)");
+}
+
+std::string share_of_program(const saved_time& s, double program_ms) {
+  const std::string share =
+      range_of(s.least_ms, s.most_ms, percent(s.least_ms, program_ms), percent(s.most_ms, program_ms));
+  const char* advice = s.most_ms < 0.01 * program_ms ? " Hardly worth a change for speed alone." : "";
+  return fmt::format(", {} of the {} that it takes unrecorded.{}", share, human_time(1e6 * program_ms), advice);
+}
+
+}  // namespace
+
+saved_time saved_by(const candidate_figures& row, const replay_figures& figures, const detail::replay_counts& counts) {
+  const candidate_figures& base = *figures.baseline;
+  const auto operations = static_cast<double>(counts.operations);
+  if (counts.lanes == 1) {
+    // By the rounds' ratios: a slow period of the machine affects both terms of a ratio.
+    const double saved = base.ns_per_op.median * (1 - row.versus(measure::time).ratio.median) * operations / 1e6;
+    return {saved, saved};
+  }
+  const double busiest = base.busiest_ms.median - row.busiest_ms.median;
+  const double all = (base.cpu_ns_per_op.median - row.cpu_ns_per_op.median) * operations / 1e6;
+  return {std::min(busiest, all), std::max(busiest, all)};
+}
+
+std::string replay_meaning(const replay_figures& figures, const replayed_trace& trace) {
+  const candidate_figures* best = replay_winner(figures);
+  if (best == nullptr || best->versus(measure::time).found != finding::gain) return "";
+  const saved_time raw = saved_by(*best, figures, trace.counts);
+  const saved_time saved = {std::max(raw.least_ms, 0.0), std::max(raw.most_ms, 0.0)};
+  const std::string text = fmt::format("For the whole program: {} saves {} a run", best->name, in_time(saved));
+  if (trace.program_ns > 0) return text + share_of_program(saved, trace.program_ns / 1e6);
+  return text + ". A recorded run does not show the share of the whole, since recording takes much of it: "
+                "'ashlar advise --measure run --only mallocs' measures the share, --program-seconds computes it.";
 }
 
 }  // namespace ashlar::cli

@@ -2,11 +2,14 @@
 // The meaning of a replay in words: a line for each candidate in three dimensions, the verdict, and the program's gain.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
 #include "cli/replay/figures.hpp"
 #include "cli/replay/table.hpp"
+#include "cli/rounds/comparison.hpp"
+#include "cli/rounds/rounds.hpp"
 
 namespace ashlar::cli {
 
@@ -29,5 +32,14 @@ struct saved_time {
 };
 [[nodiscard]] saved_time saved_by(const candidate_figures& row, const replay_figures& figures,
                                   const detail::replay_counts& counts);
+
+/// Returns: "14 % less time (9 to 19)".
+[[nodiscard]] std::string relative_change(const median_interval& ratio, const char* what);
+/// Returns: "-5.8 % (-6.6 to -4.9)", or "-5.8 %" if too few rounds give no interval.
+[[nodiscard]] std::string signed_change(const median_interval& ratio);
+/// Returns: "24.5 -> 12.7 MiB", or with both units if they differ.
+[[nodiscard]] std::string bytes_change(double from, double to);
+/// Returns: "about 40 repetitions (--budget 95)".
+[[nodiscard]] std::string more_rounds(std::size_t wanted, const rounds_played& played, const char* option);
 
 }  // namespace ashlar::cli

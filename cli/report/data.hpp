@@ -2,16 +2,48 @@
 // A trace's summary prepared for display: call sites named, sizes and lifetimes in few rows.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <ashlar/study/summary.hpp>
 
-#include "cli/report/rows.hpp"
 #include "cli/report/trace.hpp"
 
 namespace ashlar::cli {
+
+/// A bar of a histogram.
+struct histogram_row {
+  std::uint64_t least = 0;
+  std::uint64_t greatest = 0;
+  std::uint64_t count = 0;
+  double bytes = 0;
+};
+
+/// Returns: 0, 1, 2, 4, 8, ...; with `factor` 4: 0, 1, 4, 16, ...
+[[nodiscard]] std::vector<std::uint64_t> binary_boundaries(std::uint64_t factor = 2);
+/// Returns: 0, 1, 2, 5, 10, 20, 50, ... or, if `decades`, 0, 1, 10, 100, ...
+[[nodiscard]] std::vector<std::uint64_t> decimal_boundaries(bool decades = false);
+
+/// Sorts values into rows between boundaries.
+class row_builder {
+public:
+  /// Expects: ascending, from 0.
+  explicit row_builder(std::vector<std::uint64_t> boundaries) : boundaries_(std::move(boundaries)) {}
+
+  void add(std::uint64_t value, std::uint64_t count, double bytes = 0);
+  /// Returns: the rows from the first to the last that is not empty.
+  [[nodiscard]] std::vector<histogram_row> rows() const;
+
+private:
+  [[nodiscard]] histogram_row empty_row(std::size_t index) const;
+
+  std::vector<std::uint64_t> boundaries_;
+  std::map<std::size_t, histogram_row> rows_;
+};
 
 /// All stacks that request memory at the same place from the same four callers.
 struct call_site {
@@ -73,5 +105,8 @@ inline constexpr std::size_t report_rows = 10;  ///< Of lists that would be endl
 
 /// Effects: looks up the names of call sites, which may take a second.
 [[nodiscard]] report_data make_report(const trace_input& input, study::trace_summary summary);
+
+/// Effects: fills the lists of call sites in `data`.
+void add_call_sites(report_data& data, const trace_input& input);
 
 }  // namespace ashlar::cli

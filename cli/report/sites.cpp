@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Names and merges call stacks.
-#include "cli/report/sites.hpp"
+#include "cli/report/data.hpp"
 
 #include <algorithm>
 #include <cstddef>
