@@ -2,14 +2,9 @@
 // Tests of every fixed-size pool: bounds, growth and shrinking, hysteresis, misuse, failing upstreams.
 #include <algorithm>
 #include <array>
-#include <csignal>
 #include <cstddef>
-#include <cstdint>
 #include <functional>
-#include <limits>
-#include <memory_resource>
 #include <new>
-#include <span>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -18,9 +13,7 @@
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/buffer_resource.hpp>
 
-#include "tests/support/build.hpp"
 #include "tests/support/counting_resource.hpp"
-#include "tests/support/death.hpp"
 #include "tests/support/fail_each_allocation.hpp"
 #include "tests/support/live_blocks.hpp"
 
@@ -49,18 +42,6 @@ void give(auto& pool, const std::vector<void*>& cells) {
   for (void* const cell : cells) pool.deallocate(cell);
 }
 
-TEST(basic_block_pool, allocates_nothing_before_the_first_cell) {
-  counting_resource<> upstream;
-  pool_type pool({.cell_bytes = 24, .slab_bytes = 4096}, upstream);
-  EXPECT_EQ(upstream.allocations(), 0u);
-  EXPECT_EQ(pool.capacity(), 0u);
-  EXPECT_EQ(pool.trim(), 0u);
-  pool.release();
-  EXPECT_TRUE(pool.invariant());
-  pool.deallocate(pool.allocate());
-  EXPECT_EQ(upstream.balance(), (ashlar_test::holdings{1, 4096}));
-}
-
 TEST(basic_block_pool, a_bounded_pool_is_exact_when_full_and_goes_on_after_one_free) {
   for (const std::size_t bound : {std::size_t{1}, std::size_t{64}, std::size_t{65}, std::size_t{1000}}) {
     counting_resource<> upstream;
@@ -83,13 +64,6 @@ TEST(basic_block_pool, a_bounded_pool_is_exact_when_full_and_goes_on_after_one_f
     give(pool, cells);
     EXPECT_EQ(pool.live(), 0u);
   }
-}
-
-TEST(basic_block_pool, a_bound_of_zero_has_no_cell) {
-  counting_resource<> upstream;
-  pool_type pool({.cell_bytes = 16, .max_count = 0}, upstream);
-  EXPECT_EQ(pool.try_allocate(), nullptr);
-  EXPECT_EQ(upstream.allocations(), 0u);
 }
 
 TEST(basic_block_pool, what_is_reserved_needs_no_upstream_until_trim) {
@@ -240,30 +214,6 @@ TEST(basic_block_pool, what_no_cell_can_hold_comes_from_the_upstream) {
   pool.deallocate(cell, 0, 1);
 }
 
-TEST(basic_block_pool, survives_a_failure_of_each_allocation) {
-  ashlar_test::fail_each_allocation(
-      [](counting_resource<>& upstream) { return pool_type({.cell_bytes = 24, .slab_bytes = 512}, upstream); },
-      [](pool_type& pool) {
-        ashlar_test::live_blocks cells(pool);
-        for (int i = 0; i < 200; ++i)
-          if (!cells.try_allocate(i % 10 == 0 ? 100 : 24, 8)) return false;
-        return true;
-      });
-}
-
-TEST(basic_block_pool, survives_an_upstream_that_throws) {
-  using throwing_pool = block_pool<ashlar_test::throwing_only<>>;
-  ashlar_test::fail_each_allocation(
-      [](counting_resource<>& upstream) {
-        return throwing_pool({.cell_bytes = 24, .slab_bytes = 512}, ashlar_test::throwing_only<>(upstream));
-      },
-      [](throwing_pool& pool) {
-        ashlar_test::live_blocks cells(pool);
-        for (int i = 0; i < 200; ++i) cells.allocate(i % 10 == 0 ? 100 : 24, 8);
-        if (ashlar_test::has_exceptions) pool.reserve(300);
-      });
-}
-
 #if defined(__cpp_exceptions)
 struct out_of_order {};  // not derived from std::exception
 
@@ -283,118 +233,5 @@ TEST(basic_block_pool, passes_any_exception_of_its_upstream_through) {
   EXPECT_TRUE(pool.invariant());
 }
 #endif
-
-TEST(basic_block_pool, stands_on_a_pmr_resource) {
-  block_pool<resource_ref<std::pmr::memory_resource>> pool({.cell_bytes = 24, .slab_bytes = 1024},
-                                                           *std::pmr::new_delete_resource());
-  give(pool, take(pool, 1000));
-  block_pool<resource_ref<std::pmr::memory_resource>> dry({.cell_bytes = 24}, *std::pmr::null_memory_resource());
-  if (ashlar_test::has_exceptions) EXPECT_EQ(dry.try_allocate(), nullptr);
-}
-
-TEST(basic_block_pool, stands_on_a_buffer_until_it_is_full) {
-  alignas(1024) static std::array<std::byte, 8 * 1024> memory;
-  ashlar::buffer_resource buffer(memory);
-  {
-    block_pool<resource_ref<ashlar::buffer_resource>> pool({.cell_bytes = 16, .slab_bytes = 1024}, buffer);
-    std::vector<void*> cells;
-    while (void* const cell = pool.try_allocate()) cells.push_back(cell);
-    EXPECT_EQ(cells.size(), pool.capacity());
-    EXPECT_EQ(buffer.used(), buffer.capacity());
-    pool.deallocate(cells.back());
-    EXPECT_EQ(pool.try_allocate(), cells.back());
-    pool.release();
-  }
-}
-
-TEST(basic_block_pool, refuses_sizes_whose_arithmetic_overflows) {
-  counting_resource<> upstream;
-  pool_type pool({.cell_bytes = 24, .slab_bytes = 1024}, upstream);
-  constexpr std::size_t top = ashlar::detail::max_block_bytes;
-  for (std::size_t off = 0; off <= 64; ++off)
-    for (const std::size_t bytes : {ashlar::detail::max_size - off, top + 1 + off, top - off}) {
-      EXPECT_EQ(pool.try_allocate(bytes, 64), nullptr);
-      EXPECT_EQ(pool.try_allocate(64, top + 1), nullptr);
-#if defined(__cpp_exceptions)
-      EXPECT_THROW(static_cast<void>(pool.allocate(bytes, 8)), std::bad_alloc);
-#endif
-    }
-  EXPECT_EQ(upstream.allocations(), 0u);
-}
-
-TEST(basic_block_pool_death, an_alignment_that_is_no_power_of_two_is_misuse_at_every_level) {
-  block_pool<> pool({.cell_bytes = 32});
-  for (const std::size_t alignment : {0u, 3u, 24u}) {
-    ASHLAR_EXPECT_DEATH(static_cast<void>(pool.allocate(8, alignment)),
-                        "ashlar: precondition: alignment is not a power of two");
-    ASHLAR_EXPECT_DEATH(static_cast<void>(pool.try_allocate(8, alignment)),
-                        "ashlar: precondition: alignment is not a power of two");
-  }
-}
-
-constexpr const char* double_free =
-    "ashlar: double_free: freed a cell that is free, pointer 0x*, resource 0x*, size 32";
-constexpr const char* invalid_free =
-    "ashlar: invalid_free: freed a pointer that is not of this pool, pointer 0x*, resource 0x*, size 32";
-constexpr const char* wrong_pool =
-    "ashlar: wrong_pool: freed a cell of another pool, pointer 0x*, resource 0x*, owner 0x*, size 32";
-constexpr const char* misaligned_free =
-    "ashlar: misaligned_free: freed a pointer into the middle of a cell, pointer 0x*, resource 0x*, size 32";
-
-TEST(basic_block_pool_death, a_double_free_is_seen_at_the_second_free) {
-  if (!ashlar_test::is_checked) GTEST_SKIP() << "checked from level 1 on";
-  for (const std::size_t between : {std::size_t{0}, std::size_t{1}, std::size_t{1024}}) {
-    block_pool<> pool({.cell_bytes = 32});
-    std::vector<void*> cells = take(pool, 2 * between + 1);
-    give(pool, {cells.begin(), cells.begin() + static_cast<std::ptrdiff_t>(between + 1)});
-    ASHLAR_EXPECT_DEATH(pool.deallocate(cells[0]), double_free);
-    ASHLAR_EXPECT_DEATH(pool.deallocate(cells[0], 32, 8), double_free);
-    pool.release();
-  }
-}
-
-TEST(basic_block_pool_death, a_cell_never_handed_out_counts_as_free) {
-  if (!ashlar_test::is_checked) GTEST_SKIP() << "checked from level 1 on";
-  block_pool<> pool({.cell_bytes = 32});
-  auto* const first = static_cast<std::byte*>(pool.allocate());
-  ASHLAR_EXPECT_DEATH(pool.deallocate(first + pool.cell_stride()),
-                      double_free);  // taken out of the bitmap with its batch
-  ASHLAR_EXPECT_DEATH(pool.deallocate(first + pool.cell_stride() * 1000), double_free);  // still in the bitmap
-  pool.release();
-}
-
-TEST(basic_block_pool_death, a_foreign_pointer_is_never_read) {
-  if (!ashlar_test::is_checked) GTEST_SKIP() << "checked from level 1 on";
-  block_pool<> pool({.cell_bytes = 32});
-  block_pool<> other({.cell_bytes = 32});
-  auto* const cell = static_cast<std::byte*>(pool.allocate());
-  alignas(64) static std::array<std::byte, 64> in_static_memory;
-  alignas(64) std::array<std::byte, 64> on_the_stack;
-  const std::vector<std::byte> on_the_heap(64);
-  const std::byte* const foreign[] = {
-      nullptr,
-      in_static_memory.data(),
-      on_the_stack.data(),
-      on_the_heap.data(),
-      cell - 64,
-      cell + pool.slab_bytes(),
-      reinterpret_cast<const std::byte*>(std::numeric_limits<std::uintptr_t>::max() - 31)};
-  for (const std::byte* const p : foreign)
-    EXPECT_EXIT(
-        pool.deallocate(const_cast<std::byte*>(p)), ::testing::KilledBySignal(SIGABRT),
-        "^ashlar: (invalid_free: freed a pointer that is not of this|wrong_pool: freed a cell of another) pool, ");
-  ASHLAR_EXPECT_DEATH(pool.deallocate(on_the_stack.data()), invalid_free);
-  ASHLAR_EXPECT_DEATH(pool.deallocate(other.allocate()), wrong_pool);
-  pool.release();
-}
-
-TEST(basic_block_pool_death, a_pointer_into_a_cell_is_misaligned) {
-  if (!ashlar_test::is_checked) GTEST_SKIP() << "checked from level 1 on";
-  block_pool<> pool({.cell_bytes = 32});
-  auto* const cell = static_cast<std::byte*>(pool.allocate());
-  for (const std::size_t offset : {1u, 8u, 16u, 31u})
-    ASHLAR_EXPECT_DEATH(pool.deallocate(cell + offset), misaligned_free);
-  pool.release();
-}
 
 }  // namespace

@@ -3,8 +3,6 @@
 #include <ashlar/detail/slab/cell_cache.hpp>
 
 #include <cstddef>
-#include <set>
-#include <thread>
 #include <type_traits>
 #include <vector>
 
@@ -14,7 +12,6 @@
 #include <ashlar/detail/slab/shared_slabs.hpp>
 #include <ashlar/resource/block_pool.hpp>
 
-#include "tests/support/build.hpp"
 #include "tests/support/counting_resource.hpp"
 #include "tests/support/death.hpp"
 #include "tests/support/serialised_ref.hpp"
@@ -87,40 +84,6 @@ TEST(cell_cache, starts_closed_and_keeps_nothing) {
   w.free(cell);
 }
 
-TEST(cell_cache, belongs_to_the_thread_that_opened_it) {
-  world w;
-  EXPECT_TRUE(w.cache.is_mine());
-  std::thread([&] { EXPECT_FALSE(w.cache.is_mine()); }).join();
-  w.cache.close(w.slabs);
-  EXPECT_FALSE(w.cache.is_mine());
-  std::thread([&] {
-    w.cache.open();
-    EXPECT_TRUE(w.cache.is_mine());
-  }).join();
-  EXPECT_TRUE(w.cache.is_open());
-  EXPECT_FALSE(w.cache.is_mine());
-}
-
-TEST(cell_cache, takes_a_stock_and_hands_it_out_cell_by_cell) {
-  world w;
-  const std::vector<void*> cells = w.allocate(300);
-  EXPECT_EQ((std::set<void*>(cells.begin(), cells.end()).size()), 300u);
-  EXPECT_EQ(w.live(), 300u);
-  EXPECT_GT(w.cache.held_cells(), 0u);
-  EXPECT_TRUE(w.cache.invariant(w.slabs));
-  for (void* const cell : cells) w.free(cell);
-  EXPECT_EQ(w.live(), 0u);
-  EXPECT_TRUE(w.cache.invariant(w.slabs));
-}
-
-TEST(cell_cache, serves_a_pair_again_and_again_without_the_slabs) {
-  world w;
-  w.free(w.allocate());
-  const std::size_t taken = w.taken();
-  for (int i = 0; i < 20; ++i) w.free(w.allocate());
-  EXPECT_EQ(w.taken(), taken);
-}
-
 TEST(cell_cache, keeps_a_bounded_number_of_bytes) {
   world w;
   const std::vector<void*> cells = w.allocate(30'000);
@@ -130,29 +93,6 @@ TEST(cell_cache, keeps_a_bounded_number_of_bytes) {
   }
   EXPECT_TRUE(w.cache.invariant(w.slabs));
   EXPECT_EQ(w.live(), 0u);
-}
-
-TEST(cell_cache, flush_gives_all_back_at_once) {
-  world w;
-  for (void* const cell : w.allocate(5000)) w.free(cell);
-  w.cache.flush(w.slabs);
-  EXPECT_EQ(w.cache.held_cells(), 0u);
-  EXPECT_EQ(w.taken(), 0u);
-  EXPECT_TRUE(w.cache.is_open());
-  EXPECT_TRUE(w.cache.invariant(w.slabs));
-  w.cache.flush(w.slabs);
-  w.free(w.allocate());
-}
-
-TEST(cell_cache, gives_everything_back_when_it_closes) {
-  world w;
-  for (void* const cell : w.allocate(5000)) w.free(cell);
-  w.cache.close(w.slabs);
-  EXPECT_EQ(w.upstream.balance(), nothing) << "its frees had memory of their own";
-  EXPECT_FALSE(w.cache.is_open());
-  EXPECT_EQ(w.cache.take(w.slabs), nullptr);
-  w.cache.open();
-  w.free(w.allocate());
 }
 
 TEST(cell_cache, closes_with_live_cells_about) {

@@ -24,16 +24,6 @@ using ashlar::detail::large_blocks;
 constexpr std::size_t canary_bytes =
     (ashlar_test::is_checked ? 8 : 0) + (ashlar::checking_level >= ashlar::checking::hardened ? 16 : 0);
 
-TEST(large_blocks, asks_for_the_block_and_its_note) {
-  for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{8}, std::size_t{40'001}}) {
-    const auto whole = large_blocks::extent_of(bytes, 1);
-    EXPECT_GE(whole.bytes, bytes + sizeof(large_block) + canary_bytes);
-    EXPECT_LT(whole.bytes, bytes + sizeof(large_block) + canary_bytes + alignof(large_block));
-    EXPECT_EQ(whole.alignment, alignof(large_block));
-    EXPECT_EQ(large_blocks::extent_of(bytes, 4096).alignment, 4096u);
-  }
-}
-
 struct held_block {
   std::unique_ptr<std::byte[]> memory;
   std::size_t bytes = 0;
@@ -83,18 +73,6 @@ TEST(large_blocks, knows_its_blocks_and_forgets_them_in_any_order) {
   EXPECT_EQ(left, 17u);
   EXPECT_EQ(list.bytes(), 0u);
   EXPECT_TRUE(list.invariant());
-}
-
-TEST(large_blocks, knows_a_block_of_no_bytes_by_its_address) {
-  large_blocks list;
-  alignas(16) std::byte memory[large_blocks::extent_of(0, 1).bytes];
-  auto* const p = static_cast<std::byte*>(list.add(memory, 0, 1, &list));
-  ASSERT_NE(list.find(p, &list), nullptr);
-  EXPECT_EQ(list.find(p, &list)->start, p);
-  EXPECT_EQ(list.find(p + 1, &list), nullptr);
-  list.remove(p, 0, &list);
-  EXPECT_EQ(list.find(p, &list), nullptr);
-  ashlar::detail::mark_live(memory, sizeof memory);
 }
 
 // Overwrites each byte past the end of a block, up to the end of its note. No damaged link is followed, whichever call

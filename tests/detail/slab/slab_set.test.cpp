@@ -153,31 +153,6 @@ TEST(slab_set, counts_and_lists_follow_every_step) {
     }
 }
 
-TEST(slab_set, finds_the_slab_of_every_byte_of_a_cell_and_of_no_other) {
-  modelled_set m(3, 100);
-  m.add();
-  m.add();
-  for (const auto& [each, taken] : m.taken_) {
-    std::byte* const end = each->cells + each->capacity * m.geometry_.cell_stride();
-    std::byte* const start = m.geometry_.slab_of(each);
-    for (std::byte* p = start; p < start + modelled_set::slab_bytes; ++p)
-      ASSERT_EQ(m.set_.find(m.geometry_, p), p >= each->cells && p < end ? each : nullptr);
-  }
-  EXPECT_EQ(m.set_.find(m.geometry_, m.unused_[0]), nullptr);
-  EXPECT_EQ(m.set_.find(m.geometry_, nullptr), nullptr);
-}
-
-TEST(slab_set, knows_slab_and_index_of_a_cell_by_its_address) {
-  modelled_set m(1, 24);
-  m.add();
-  slab* const only = m.taken_.begin()->first;
-  for (std::uint32_t i = 0; i < only->capacity; ++i) {
-    std::byte* const cell = only->cells + i * m.geometry_.cell_stride();
-    ASSERT_EQ(slab_set::slab_around(m.geometry_, cell), only);
-    ASSERT_EQ(slab_set::index_in(m.geometry_, only, cell), i);
-  }
-}
-
 TEST(slab_set, after_sorting_the_lowest_cells_leave_first) {
   modelled_set m(8, 1000);
   std::mt19937 random(1);
@@ -277,24 +252,6 @@ TEST(slab_set, a_lane_takes_over_what_others_have_left) {
     ASSERT_NO_FATAL_FAILURE(m.expect_same());
   }
   for (const auto& [each, taken] : m.taken_) EXPECT_EQ(taken.size(), each->capacity);
-}
-
-TEST(slab_set, clear_forgets_everything) {
-  modelled_set m(2, 100);
-  m.add();
-  m.take(10);
-  m.set_.clear();
-  EXPECT_TRUE(m.set_.invariant());
-  EXPECT_EQ(m.set_.slabs() + m.set_.taken() + m.set_.capacity() + m.set_.empty_slabs(), 0u);
-  EXPECT_FALSE(m.set_.has_free());
-}
-
-TEST(slab_set, the_invariant_sees_a_slab_in_the_wrong_list) {
-  modelled_set m(1, 100);
-  m.add();
-  ASSERT_TRUE(m.set_.invariant());
-  static_cast<void>(m.set_.empty_slab()->take_batch(1));
-  EXPECT_FALSE(m.set_.invariant());
 }
 
 }  // namespace

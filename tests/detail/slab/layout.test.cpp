@@ -1,16 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests that header, bitmap and cells never overlap, for every cell size and colour.
-#include <ashlar/detail/slab/slab_geometry.hpp>
-
+// Tests of the layout of slabs, their guards, and the map by which they are found.
 #include <algorithm>
-#include <bit>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/resource.hpp>
 #include <ashlar/detail/slab/cell_guard.hpp>
+#include <ashlar/detail/slab/slab.hpp>
+#include <ashlar/detail/slab/slab_geometry.hpp>
+#include <ashlar/detail/slab/slab_map.hpp>
+#include <ashlar/detail/slab/slab_set.hpp>
+#include <ashlar/detail/slab/slab_store.hpp>
 #include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/support/poison.hpp>
+#include <ashlar/resource/block_pool.hpp>
+#include <ashlar/resource/new_delete_resource.hpp>
 
 #include "tests/support/build.hpp"
 
@@ -119,38 +128,73 @@ TEST(slab_geometry, neighbouring_slabs_have_different_colours) {
   }
 }
 
-TEST(slab_geometry, small_slabs_have_one_colour) {
-  const slab_geometry g({.cell_bytes = 8, .cell_alignment = 8, .slab_bytes = 8192, .header_bytes = 128});
-  for (std::size_t k = 1; k < 32; ++k) EXPECT_EQ(g.header_of(address(8192 * k)), address(8192 * k));
-}
+static_assert(ashlar::detail::has_guards == (ashlar::detail::least_guard != 0), "one byte at least, or none");
+static_assert(ashlar::detail::has_guards || (ashlar::detail::front_guard == 0 && ashlar::detail::cell_bitmaps == 1),
+              "nothing below hardened");
 
-// The header, bitmap and gap of a slab of small cells: its overhead.
-TEST(slab_geometry, overhead_is_one_bit_a_cell_and_the_header) {
-  constexpr std::size_t slab_bytes = std::size_t{256} << 10;
-  for (std::size_t cell = 8; cell <= 256; cell += 8) {
-    const slab_geometry g({.cell_bytes = cell, .cell_alignment = 8, .slab_bytes = slab_bytes, .header_bytes = 128});
-    const std::size_t stride = g.cell_stride();
-    const std::size_t metadata =
-        128 + slab_bytes / stride / 8 * ashlar::detail::cell_bitmaps + ashlar::detail::front_guard;
-    EXPECT_GE(g.least_capacity() * stride, slab_bytes - metadata - slab_bytes / 128 - stride - 16) << cell;
+TEST(cell_guard, every_byte_counts) {
+  std::array<unsigned char, 64> memory{};
+  for (const std::size_t bytes : {1u, 7u, 16u, 48u}) {
+    ashlar::detail::fill_guard(memory.data() + 8, bytes);
+    EXPECT_TRUE(ashlar::detail::is_guard_intact(memory.data() + 8, bytes));
+    for (std::size_t at = 0; at < bytes; ++at) {
+      ashlar::detail::mark_readable(memory.data(), memory.size());
+      memory[8 + at] ^= 1;
+      EXPECT_FALSE(ashlar::detail::is_guard_intact(memory.data() + 8, bytes));
+      EXPECT_EQ(ashlar::detail::guard_damage(memory.data() + 8, bytes), at + 1);
+      memory[8 + at] ^= 1;
+    }
+    EXPECT_EQ(ashlar::detail::guard_damage(memory.data() + 8, bytes), 0u);
+    ashlar::detail::mark_readable(memory.data(), memory.size());
+    EXPECT_EQ(memory[7], 0);
+    memory.fill(0);
   }
 }
 
-// One word fewer would leave cells without a bit, unless the last word exists for rounding only.
-TEST(slab_geometry, the_bitmap_has_no_more_words_than_the_cells_need) {
-  for (const std::size_t slab_bytes : {std::size_t{4} << 10, std::size_t{64} << 10, std::size_t{256} << 10})
-    for (std::size_t cell = 1; cell <= 300; ++cell) {
-      const slab_geometry g({.cell_bytes = cell, .cell_alignment = 1, .slab_bytes = slab_bytes, .header_bytes = 128});
-      const std::size_t cells = g.capacity(nullptr);  // without a gap
-      ASSERT_GE(g.words() * 64, cells);
-      ASSERT_LE(g.words() * 64, cells + 128) << cell << " in " << slab_bytes;
-    }
+constexpr bool is_checked = ashlar::checking_level >= ashlar::checking::checked;
+
+class slab_map : public ::testing::Test {
+protected:
+  ashlar::detail::slab slabs_[3];
+  ashlar::detail::slab_map map_;
+};
+
+// Slabs of 4 KiB with cells of 64 bytes.
+class slabs_remembered : public ::testing::Test {
+protected:
+  slabs_remembered() { store_.add(geometry_, this, store_.request(geometry_)); }
+  ~slabs_remembered() override { store_.release(geometry_); }
+
+  [[nodiscard]] ashlar::detail::slab* remembered(const void* p) const {
+    return store_.slabs().find_remembered(geometry_, p);
+  }
+
+  ashlar::detail::slab_geometry geometry_ = ashlar::detail::make_slab_geometry({.cell_bytes = 64, .slab_bytes = 4096});
+  ashlar::detail::slab_store<ashlar::new_delete_resource> store_{0, {}};
+};
+
+TEST_F(slabs_remembered, are_those_that_were_freed_to) {
+  if (!is_checked) GTEST_SKIP() << "nothing is looked up";
+  const ashlar::detail::cell_batch word = store_.take_batch(geometry_, 1);
+  ashlar::detail::slab* const home = store_.slabs().find(geometry_, word.base);
+  EXPECT_EQ(remembered(word.base), nullptr);
+  store_.remember(geometry_, home);
+  EXPECT_EQ(remembered(word.base), home);
+  store_.give(geometry_, word.base);  // empty now: it goes, and leaves the table
+  store_.shrink(geometry_);
+  EXPECT_EQ(remembered(word.base), nullptr);
 }
 
-TEST(slab_geometry, a_slab_without_room_for_a_cell_has_no_capacity) {
-  const slab_geometry g({.cell_bytes = 4096, .cell_alignment = 4096, .slab_bytes = 4096, .header_bytes = 128});
-  EXPECT_EQ(g.least_capacity(), 0u);
-  EXPECT_EQ(g.capacity(address(4096)), 0u);
+// More slabs than entries, freed in an order that displaces each before its next free.
+TEST(slabs_displaced, are_found_nevertheless) {
+  constexpr std::size_t slabs = 2 * ashlar::detail::slab_map::places + 1;
+  ashlar::block_pool<> pool({.cell_bytes = 1024, .slab_bytes = 4096});
+  std::vector<void*> cells;
+  while (pool.slabs() < slabs) cells.push_back(pool.allocate());
+  for (std::size_t stride = 4; stride-- != 0;)
+    for (std::size_t at = stride; at < cells.size(); at += 4) pool.deallocate(cells[at]);
+  EXPECT_EQ(pool.live(), 0u);
+  EXPECT_TRUE(pool.invariant());
 }
 
 }  // namespace

@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the size classes: every size and alignment against the plain definition, and the documented bounds.
+// Tests of size classes, and of the pools that a set makes of them.
 #include <bit>
 #include <cstddef>
-#include <type_traits>
 
 #include <gtest/gtest.h>
 
+#include <ashlar/detail/slab/pool_set_classes.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
+#include <ashlar/detail/slab/slab.hpp>
+#include <ashlar/detail/slab/slab_geometry.hpp>
 #include <ashlar/detail/support/bits.hpp>
+#include <ashlar/resource/block_pool.hpp>
+#include <ashlar/resource/new_delete_resource.hpp>
+#include <ashlar/resource/page_resource.hpp>
+#include <ashlar/resource/pool_set_options.hpp>
+
+#include "tests/support/counting_resource.hpp"
 
 namespace {
 
@@ -38,10 +46,6 @@ template <class Classes>
   return true;
 }
 
-[[nodiscard]] constexpr bool is_extra(std::size_t cell) noexcept {
-  return cell == 1040 || cell == 4352 || cell == 4368 || cell == 8224;
-}
-
 static_assert(wastes_an_eighth_at_most<size_classes>() && keeps_alignment<size_classes>());
 static_assert(wastes_an_eighth_at_most<fine_size_classes>() && keeps_alignment<fine_size_classes>());
 
@@ -50,16 +54,6 @@ class size_classes_of : public ::testing::Test {};
 
 using tables = ::testing::Types<size_classes, fine_size_classes, ashlar::detail::basic_size_classes<4, 4096>>;
 TYPED_TEST_SUITE(size_classes_of, tables);
-
-TYPED_TEST(size_classes_of, rise_by_the_granule_up_to_128_and_by_eighths_of_a_doubling_above) {
-  std::size_t expected = 0;
-  for (std::size_t number = 1; number <= TypeParam::count; ++number) {
-    if (std::is_same_v<TypeParam, size_classes> && is_extra(TypeParam::bytes_of(number))) continue;
-    expected += expected < TypeParam::exact ? TypeParam::granule : std::bit_floor(expected) / 8;
-    ASSERT_EQ(TypeParam::bytes_of(number), expected) << number;
-  }
-  EXPECT_EQ(expected, TypeParam::largest);
-}
 
 TYPED_TEST(size_classes_of, every_size_gets_the_smallest_that_has_room_and_wastes_an_eighth_at_most) {
   EXPECT_EQ(TypeParam::of(0), 1u);
@@ -96,13 +90,52 @@ TEST(size_classes, a_size_known_at_compile_time_has_its_class_then) {
   static_assert(ashlar::detail::size_classes::none == 0 && ashlar::detail::size_classes::of(32 * 1024) == 76);
 }
 
-TEST(size_classes, a_power_of_two_and_a_header_wastes_little) {
-  EXPECT_EQ(size_classes::rounded(1024 + 8), 1040u);
-  EXPECT_EQ(size_classes::rounded(1040 + 1), 1152u);
-  EXPECT_EQ(size_classes::rounded(4096 + 272), 4368u);
-  EXPECT_EQ(size_classes::rounded(4096 + 256, 256), 4352u);
-  EXPECT_EQ(size_classes::rounded(8192 + 32), 8224u);
-  EXPECT_EQ(size_classes::rounded(8192 + 64, 64), 9216u);
+using ashlar::block_pool_options;
+using ashlar::pool_set_options;
+using ashlar::detail::options_of_class;
+using ashlar::detail::pool_classes;
+using heap = ashlar::new_delete_resource;
+using pages = ashlar::page_resource;
+
+TEST(pool_set_classes, every_class_gets_slabs_with_room_and_aligned_cells) {
+  for (std::size_t number = 1; number <= pool_classes::count; ++number)
+    for (const block_pool_options& got : {options_of_class<heap>(number, {}), options_of_class<pages>(number, {})}) {
+      const ashlar::detail::slab_geometry geometry = ashlar::detail::make_slab_geometry(got);  // checks all of them
+      ASSERT_EQ(geometry.cell_bytes(), pool_classes::bytes_of(number));
+      ASSERT_GE(geometry.least_capacity(), 6u) << number;
+      ASSERT_EQ(geometry.cell_bytes() % geometry.cell_alignment(), 0u);
+    }
+  EXPECT_EQ(options_of_class<pages>(3, {}).slab_bytes,
+            ashlar::os::pages::releases_parts ? ashlar::detail::default_slab_bytes(24) : ashlar::detail::largest_page);
+  EXPECT_EQ(options_of_class<heap>(3, {}).slab_bytes, ashlar::detail::largest_page);
+}
+
+TEST(pool_set_classes, no_slab_has_more_cells_than_may_be_asked_for_at_once) {
+  for (const std::size_t most : {1u, 2u, 5u, 16u, 100u, 1000u})
+    for (std::size_t number = 1; number <= pool_classes::count; ++number) {
+      const block_pool_options got = options_of_class<heap>(number, {.max_growth_count = most});
+      if (got.slab_bytes == 0) continue;
+      ASSERT_LE(ashlar::detail::make_slab_geometry(got).capacity(nullptr), most) << number;
+    }
+  EXPECT_EQ(options_of_class<heap>(1, {.max_growth_count = 4}).slab_bytes, 0u) << "the least slab has more";
+  EXPECT_NE(options_of_class<heap>(1, {.max_growth_count = 64}).slab_bytes, 0u);
+}
+
+TEST(pool_set_classes, the_largest_cell_is_rounded_up_to_a_class) {
+  EXPECT_EQ(ashlar::detail::largest_class_of({}), pool_classes::count);
+  EXPECT_EQ(ashlar::detail::largest_class_of({.max_cell_bytes = std::size_t{1} << 20}), pool_classes::count);
+  EXPECT_EQ(pool_classes::bytes_of(ashlar::detail::largest_class_of({.max_cell_bytes = 1000})), 1024u);
+  EXPECT_EQ(ashlar::detail::largest_class_of({.max_cell_bytes = 1}), 1u);
+}
+
+TEST(pool_set_classes, a_class_grows_by_no_more_than_may_be_asked_for_at_once) {
+  ashlar_test::counting_resource<> source;
+  const block_pool_options options = options_of_class<heap>(3, {.max_growth_count = 5000});
+  ashlar::detail::class_upstream<ashlar_test::counting_resource<>> grown(source, options, 5000);
+  EXPECT_EQ(grown.try_allocate(4 * options.slab_bytes, options.slab_bytes), nullptr);
+  void* const slab = grown.try_allocate(options.slab_bytes, options.slab_bytes);
+  EXPECT_NE(slab, nullptr);
+  grown.deallocate(slab, options.slab_bytes, options.slab_bytes);
 }
 
 }  // namespace

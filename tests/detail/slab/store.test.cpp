@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests that memory for slabs comes in regions if possible, and that all of it goes back.
-#include <ashlar/detail/slab/slab_source.hpp>
-
+// Tests of where slabs come from, and which are retained.
 #include <cstddef>
-#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -11,11 +8,11 @@
 #include <ashlar/base/block.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/slab/deferring_upstream.hpp>
-#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/slab/slab_source.hpp>
+#include <ashlar/detail/slab/slab_store.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/resource/page_resource.hpp>
-#include <ashlar/resource/retain_policy.hpp>
 
 #include "tests/support/counting_resource.hpp"
 #include "tests/support/divisible_resource.hpp"
@@ -46,30 +43,6 @@ TEST(slab_source, asks_for_an_eighth_of_what_the_pool_holds) {
   EXPECT_EQ(source::region(2 * source::region_bytes, 1000), 1u);
 }
 
-TEST(slab_source, cuts_a_region_from_its_low_end) {
-  divisible_resource upstream;
-  source r{upstream};
-  EXPECT_EQ(r.take_raw(slab), nullptr);
-  const block region = r.request(slab, 32);
-  ASSERT_EQ(region.size, 4 * slab);
-  auto* const first = static_cast<std::byte*>(r.keep(region, slab));
-  EXPECT_EQ(first, region.data);
-  for (std::size_t i = 1; i < 4; ++i) EXPECT_EQ(r.take_raw(slab), first + i * slab);
-  EXPECT_EQ(r.take_raw(slab), nullptr);
-  for (const std::size_t i : {2u, 0u, 3u, 1u}) r.upstream().deallocate(first + i * slab, slab, slab);
-}
-
-TEST(slab_source, gives_back_what_it_did_not_hand_out) {
-  divisible_resource upstream;
-  source r{upstream};
-  void* const one = r.keep(r.request(slab, 64), slab);
-  r.give_back_raw(slab);
-  EXPECT_EQ(upstream.bytes_out(), slab);
-  EXPECT_EQ(r.take_raw(slab), nullptr);
-  r.give_back_raw(slab);
-  r.upstream().deallocate(one, slab, slab);
-}
-
 TEST(slab_source, keeps_one_region_at_a_time) {
   divisible_resource upstream;
   source r{upstream};
@@ -93,17 +66,6 @@ TEST(slab_source, asks_for_one_slab_where_a_region_is_refused) {
   r.upstream().deallocate(only, slab, slab);
 }
 
-TEST(slab_source, asks_an_upstream_that_is_not_divisible_for_single_slabs) {
-  counting_resource<> upstream;
-  ashlar::detail::slab_source<resource_ref<counting_resource<>>> r{upstream};
-  EXPECT_EQ(r.region(slab, 1000), 1u);
-  const block region = r.request(slab, 1000);
-  EXPECT_EQ(region.size, slab);
-  EXPECT_EQ(r.keep(region, slab), region.data);
-  EXPECT_EQ(r.take_raw(slab), nullptr);
-  r.upstream().deallocate(region.data, slab, slab);
-}
-
 TEST(slab_source, lets_a_pool_grow_and_shrink_in_regions) {
   divisible_resource upstream;
   {
@@ -121,21 +83,6 @@ TEST(slab_source, lets_a_pool_grow_and_shrink_in_regions) {
   EXPECT_EQ(upstream.bytes_out(), 0u);
 }
 
-// A part of a page would take its neighbours along when it goes back.
-TEST(slab_source, slabs_smaller_than_a_page_come_one_by_one) {
-  ashlar::block_pool<> pool({.cell_bytes = 64, .slab_bytes = 1024, .retain_slabs = ashlar::release_now});
-  std::vector<unsigned char*> cells;
-  while (pool.slabs() < 200) {
-    cells.push_back(static_cast<unsigned char*>(pool.allocate()));
-    *cells.back() = 7;
-  }
-  for (std::size_t i = 0; i < cells.size(); ++i)
-    if ((ashlar::detail::address_of(cells[i]) / 1024) % 2 == 0) pool.deallocate(std::exchange(cells[i], nullptr));
-  for (unsigned char* const cell : cells)
-    if (cell != nullptr) ASSERT_EQ(*cell, 7);
-  pool.release();
-}
-
 TEST(slab_source, lets_neighbours_go_back_as_one_block) {
   divisible_resource upstream;
   ashlar::detail::deferring_upstream<resource_ref<divisible_resource>> r{resource_ref(upstream)};
@@ -144,6 +91,86 @@ TEST(slab_source, lets_neighbours_go_back_as_one_block) {
   r.hand_on(r.take_returned());  // 4, 0, 5, 1, 3 2
   EXPECT_EQ(upstream.bytes_out(), 0u);
   EXPECT_LT(upstream.returns(), 6u);
+}
+
+using ashlar::retain_policy;
+using ashlar::detail::slab_geometry;
+using upstream_ref = ashlar::resource_ref<counting_resource<>>;
+using store_type = ashlar::detail::slab_store<upstream_ref>;
+
+constexpr std::size_t slab_bytes = 4096;
+constexpr slab_geometry geometry = ashlar::detail::make_slab_geometry({.cell_bytes = 64, .slab_bytes = slab_bytes});
+
+/// A store of full slabs, and the batches taken from them.
+struct full_store {
+  full_store(retain_policy policy, std::size_t slabs) : store(policy, upstream) {
+    for (std::size_t i = 0; i < slabs; ++i) store.add(geometry, this, store.request(geometry));
+    while (store.slabs().has_free()) words.push_back(store.take_batch(geometry, 64));
+  }
+  ~full_store() { store.release(geometry); }
+
+  void give_batch() {
+    store.give(geometry, words.back());
+    words.pop_back();
+  }
+
+  void give_all() {
+    while (!words.empty()) give_batch();
+  }
+
+  [[nodiscard]] std::size_t held() const { return upstream.balance().bytes / slab_bytes; }
+
+  counting_resource<> upstream;
+  store_type store;
+  std::vector<ashlar::detail::cell_batch> words;
+};
+
+TEST(slab_store, reserved_slabs_stay_under_every_policy) {
+  full_store full(ashlar::release_now, 4);
+  const std::size_t capacity = full.store.slabs().capacity();
+  full.store.keep_for(capacity / 2);
+  full.give_all();
+  EXPECT_EQ(full.held(), 2u);
+  full.store.unreserve();
+  full.store.shrink(geometry);
+  EXPECT_EQ(full.held(), 0u);
+}
+
+// Grows to `slabs` and gives all back.
+void swing(full_store& full, std::size_t slabs) {
+  while (full.store.slabs().slabs() < slabs) full.store.add(geometry, &full, full.store.request(geometry));
+  while (full.store.slabs().has_free()) full.words.push_back(full.store.take_batch(geometry, 64));
+  full.give_all();
+}
+
+TEST(slab_store, keeps_what_it_gave_back_too_early_from_then_on) {
+  for (const std::size_t slabs : {2u, 9u, 100u}) {
+    full_store full(1, slabs);
+    full.give_all();
+    EXPECT_EQ(full.held(), 1u) << "a program that goes down for good";
+    swing(full, slabs);
+    EXPECT_EQ(full.held(), slabs) << "one that goes up again does not pay a second time";
+    const std::size_t asked = full.upstream.allocations();
+    for (int round = 0; round < 3; ++round) swing(full, slabs);
+    EXPECT_EQ(full.upstream.allocations(), asked);
+    full.store.shrink(geometry);
+    EXPECT_EQ(full.held(), 0u);
+    swing(full, slabs);
+    EXPECT_EQ(full.held(), 1u) << "what was learned is forgotten";
+  }
+}
+
+TEST(slab_store, learns_to_keep_a_mebibyte_at_most) {
+  constexpr std::size_t most = (1 << 20) / slab_bytes;
+  full_store full(1, 2 * most);
+  for (int round = 0; round < 3; ++round) swing(full, 2 * most);
+  EXPECT_EQ(full.held(), 1 + most);
+}
+
+TEST(slab_store, release_now_learns_nothing) {
+  full_store full(ashlar::release_now, 9);
+  for (int round = 0; round < 3; ++round) swing(full, 9);
+  EXPECT_EQ(full.held(), 0u);
 }
 
 }  // namespace
