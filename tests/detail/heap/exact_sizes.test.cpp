@@ -2,7 +2,6 @@
 // Tests of level hardened: requested sizes to the byte, and writes past the end of a block or after its free.
 #include <csignal>
 #include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <vector>
@@ -16,7 +15,6 @@
 
 #include "tests/death/caught.hpp"
 #include "tests/death/last_words.hpp"
-#include "tests/support/build.hpp"
 
 namespace {
 
@@ -55,33 +53,6 @@ protected:
     EXPECT_EQ(seen->resource, &heap_);
   }
 };
-
-TEST_F(exact_sizes, usable_is_what_was_asked_for) {
-  for (const std::size_t bytes : sizes) {
-    auto* p = allocate(bytes);
-    EXPECT_EQ(heap_.usable_size(p), bytes);
-    std::memset(p, 0xEE, bytes);
-    if (heap_.try_expand(p, bytes, bytes + 1, 16)) {
-      EXPECT_EQ(heap_.usable_size(p), bytes + 1);
-      std::memset(p, 0xEE, bytes + 1);
-      EXPECT_TRUE(heap_.try_expand(p, bytes + 1, bytes, 16));
-    }
-    heap_.for_each_live([&](void* at, std::size_t size) { EXPECT_TRUE(at == p && size == bytes); });
-    p = static_cast<std::byte*>(heap_.reallocate(p, bytes * 2));
-    EXPECT_EQ(heap_.usable_size(p), bytes * 2);
-    std::memset(p, 0xEE, bytes * 2);
-    heap_.deallocate(p, bytes * 2);
-    const ashlar::block got = heap_.allocate_at_least(bytes);
-    EXPECT_EQ(got.size, bytes);
-    heap_.deallocate(got.data, got.size);
-    void* const zeroed = heap_.allocate_zeroed(bytes, 4096);
-    EXPECT_EQ(heap_.usable_size(zeroed), bytes);
-    heap_.deallocate(zeroed, bytes, 4096);
-  }
-  void* const nothing = heap_.allocate(0);
-  EXPECT_EQ(heap_.usable_size(nothing), 1u);
-  heap_.deallocate(nothing, 0);
-}
 
 TEST_F(written_blocks, one_byte_behind_any_size_is_seen) {
   for (std::size_t bytes = 1; bytes <= 4096; ++bytes) {

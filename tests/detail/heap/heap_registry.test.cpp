@@ -3,22 +3,18 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
-#include <cstdlib>
 #include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include <ashlar/base/block.hpp>
-#include <ashlar/base/error.hpp>
 #include <ashlar/detail/heap/heap_registry.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/heap/heap.hpp>
 #include <ashlar/heap/local_heap.hpp>
-#include <ashlar/heap/owner_heap.hpp>
 
 #include "tests/support/build.hpp"
-#include "tests/support/child.hpp"
 
 namespace {
 
@@ -56,22 +52,6 @@ TEST(heap_registry, finds_the_innermost_or_none) {
   EXPECT_EQ(registry.find(extent_at{at}), nullptr);
 }
 
-TEST(heap_registry, heaps_are_in_it_from_their_first_block_to_their_end) {
-  if (!ashlar_test::is_checked) GTEST_SKIP() << "kept from level checked on";
-  void* p = nullptr;
-  {
-    local_heap<> heap, other;
-    p = heap.allocate(5'000'000);
-    EXPECT_EQ(process_heaps.find(extent_at{p}), &heap);
-    EXPECT_EQ(process_heaps.find(extent_at{other.allocate(1)}), &other);
-    heap.release();
-    EXPECT_EQ(process_heaps.find(extent_at{p}), nullptr);
-    p = heap.allocate(24);
-    EXPECT_TRUE(ashlar_test::child_does([&] { return process_heaps.find(extent_at{p}) == &heap; }));
-  }
-  EXPECT_EQ(process_heaps.find(extent_at{p}), nullptr);
-}
-
 TEST(heap_registry, others_look_while_a_heap_changes) {
   if (!ashlar_test::is_checked) GTEST_SKIP() << "kept from level checked on";
   local_heap<> mine;
@@ -88,51 +68,6 @@ TEST(heap_registry, others_look_while_a_heap_changes) {
   });
   while (!is_done) ASSERT_EQ(process_heaps.find(extent_at{p}), &mine);
   changing.join();
-}
-
-// A report ends the process with status 7 if it names `all` and `owner`, else with 8.
-void expect_named(const void* all, const void* owner) {
-  static const void *named, *beside;
-  named = all, beside = owner;
-  ashlar::set_violation_handler([](const ashlar::violation& found) noexcept {
-    std::_Exit(found.resource == named && found.owner == beside ? 7 : 8);
-  });
-}
-
-TEST(heap_registry, a_heap_of_several_threads_has_one_name) {
-  if (!ashlar_test::is_checked) GTEST_SKIP() << "kept from level checked on";
-  ashlar::heap<> all, other;
-  void *small = nullptr, *run = nullptr;
-  std::thread([&] { small = all.allocate(100), run = all.allocate(100'000); }).join();
-  void* const huge = all.allocate(9'000'000);
-  for (void* const p : {small, run, huge, all.allocate(20)}) EXPECT_EQ(process_heaps.find(extent_at{p}), &all);
-  const auto ends = ::testing::ExitedWithCode(7);
-  const auto with = [](const void* name, const void* owner, auto&& f) { expect_named(name, owner), f(); };
-  int local = 0;
-  for (void* const p : {small, run, huge}) {
-    EXPECT_EXIT(with(&other, &all, [&] { other.deallocate(p); }), ends, "");
-    EXPECT_EXIT(with(&all, nullptr, [&] { all.deallocate(p), all.deallocate(p); }), ends, "");
-    EXPECT_EXIT(with(&all, nullptr, [&] { all.deallocate(static_cast<std::byte*>(p) + 16); }), ends, "");
-  }
-  EXPECT_EXIT(with(&all, nullptr, [&] { all.deallocate(&local); }), ends, "");
-  local_heap<> single;
-  EXPECT_EXIT(with(&single, &all, [&] { single.deallocate(small); }), ends, "");
-  EXPECT_EXIT(with(&all, &single, [&] { all.deallocate(single.allocate(1)); }), ends, "");
-  ashlar::owner_heap<> alone;
-  EXPECT_EXIT(with(&all, &alone, [&] { all.deallocate(alone.allocate(1)); }), ends, "");
-  EXPECT_EXIT(with(&alone, &all, [&] { alone.deallocate(small); }), ends, "");
-  for (void* const p : {small, run, huge}) all.deallocate(p);
-}
-
-TEST(heap_registry, a_cached_segment_is_no_block) {
-  if (!ashlar_test::is_checked) GTEST_SKIP() << "kept from level checked on";
-  ashlar::heap<> all;
-  void* p = nullptr;
-  std::thread([&] { all.deallocate(p = all.allocate(3'000'000)); }).join();  // of a whole segment
-  void* const huge = all.allocate(6'000'000);  // the parked heap gives its free memory up for it
-  EXPECT_FALSE(all.owns(p));
-  EXPECT_EXIT((expect_named(&all, nullptr), all.deallocate(p)), ::testing::ExitedWithCode(7), "");
-  all.deallocate(huge);
 }
 
 }  // namespace

@@ -18,7 +18,6 @@
 
 #include "tests/support/build.hpp"
 #include "tests/support/counting_resource.hpp"
-#include "tests/support/death.hpp"
 #include "tests/support/faulty_calls.hpp"
 
 namespace {
@@ -51,36 +50,6 @@ struct made {
 using counted = made<ashlar::resource_ref<counting_resource<>>>;
 using on_pages = made<ashlar::page_resource>;
 
-TEST(huge_store, blocks_are_whole_pages_at_a_window_of_any_alignment) {
-  counting_resource<> upstream;
-  {
-    counted huge(upstream);
-    std::vector<std::byte*> blocks;
-    for (std::size_t bytes = 0; bytes < 40 * mib; bytes = bytes * 3 + 5000)
-      for (const std::size_t alignment : {std::size_t{1}, window_bytes, 2 * window_bytes}) {
-        const slice_run got = huge.store.take(bytes, alignment);
-        ASSERT_TRUE(got.data != nullptr && !got.is_zero) << "nothing is known of this upstream";
-        ASSERT_TRUE(ashlar::detail::is_aligned(got.data, std::max(alignment, window_bytes)));
-        const std::size_t held = huge.space.find(got.data)->bytes();
-        ASSERT_EQ(held, std::max(page, ashlar::detail::align_up(bytes, page)));
-        blocks.push_back(got.data);
-      }
-    EXPECT_TRUE(huge.store.count() == blocks.size() && huge.invariant());
-    for (std::size_t i = 0; i < blocks.size(); i += 2) huge.store.give(blocks[i]);
-    std::size_t seen = 0;
-    huge.store.for_each([&](std::byte* p, std::size_t) {
-      seen += static_cast<std::size_t>(std::count(blocks.begin(), blocks.end(), p));
-    });
-    EXPECT_EQ(seen, blocks.size() / 2) << "those that are spare are no blocks";
-    for (const std::size_t absurd :
-         {ashlar::detail::max_block_bytes, ashlar::detail::max_size, ashlar::detail::max_block_bytes - window_bytes})
-      EXPECT_EQ(huge.take(absurd), nullptr);
-    EXPECT_EQ(huge.take(1, ashlar::detail::max_size / 2 + 1), nullptr);
-    EXPECT_TRUE(huge.invariant());
-  }
-  EXPECT_EQ(upstream.balance(), ashlar_test::nothing);
-}
-
 TEST(huge_store, a_freed_block_is_the_next_of_about_its_size) {
   counting_resource<> upstream;
   counted huge(upstream);
@@ -98,28 +67,6 @@ TEST(huge_store, a_freed_block_is_the_next_of_about_its_size) {
   EXPECT_EQ(huge.store.trim(9 * mib), 0u);
   EXPECT_EQ(huge.store.trim(9 * mib - 1), 9 * mib);
   EXPECT_TRUE(huge.space.held_bytes() == 4 * mib && huge.invariant());
-}
-
-// The limit: the live bytes, or four times the given bytes if these were live recently; never less than given.
-TEST(huge_store, keeps_a_bounded_amount) {
-  counting_resource<> upstream;
-  counted huge(upstream, ashlar::detail::max_size, 10 * mib);
-  std::vector<std::byte*> blocks;
-  for (std::size_t i = 0; i < 12; ++i) blocks.push_back(huge.take(8 * mib + i * mib));  // 162 MiB
-  const auto spare_after_giving = [&](std::size_t i) {
-    huge.store.give(blocks[i]);
-    return huge.space.spare_bytes();
-  };
-  EXPECT_EQ(spare_after_giving(0), 8 * mib);
-  for (std::size_t i = 1; i < 12; ++i) {
-    const std::size_t spare = spare_after_giving(i);
-    EXPECT_LE(spare, std::max({10 * mib, huge.store.bytes(), 40 * mib})) << i;
-    EXPECT_GT(spare, 20 * mib - 10 * mib) << i;
-  }
-  EXPECT_LE(huge.space.spare_bytes(), 40 * mib);
-  huge.store.give(huge.take(50 * mib));
-  EXPECT_LE(huge.space.spare_bytes(), 40 * mib) << "too large for nothing in use";
-  EXPECT_TRUE(huge.invariant());
 }
 
 TEST(huge_store, what_was_spare_for_an_epoch_goes_back) {
@@ -146,40 +93,6 @@ TEST(huge_store, spare_blocks_go_back_before_one_is_refused) {
   EXPECT_TRUE(huge.invariant() && upstream.peak().bytes <= 24 * mib + 4096);
 }
 
-TEST(huge_store, stays_where_it_is_as_long_as_it_is_mostly_used) {
-  counting_resource<> upstream;
-  counted huge(upstream);
-  std::byte* const p = huge.take(8 * mib);
-  EXPECT_TRUE(huge.store.resize(p, 8 * mib) && huge.store.resize(p, 6 * mib));
-  EXPECT_FALSE(huge.store.resize(p, 8 * mib + 1) || huge.store.resize(p, 5 * mib)) << "this upstream cannot";
-  EXPECT_EQ(huge.store.reallocate(p, 16 * mib, 16), nullptr);
-  EXPECT_FALSE(huge.store.resize(p, ashlar::detail::max_size));
-  EXPECT_EQ(huge.store.reallocate(p, ashlar::detail::max_size, 16), nullptr);
-  EXPECT_TRUE(huge.store.bytes() == 8 * mib && huge.invariant());
-}
-
-TEST(huge_store, pages_shrink_grow_and_move) {
-  on_pages huge;
-  const slice_run got = huge.store.take(24 * mib, 16);
-  std::byte* p = got.data;
-  EXPECT_TRUE(got.is_zero);
-  std::memset(p, 1, 3 * mib);
-  EXPECT_TRUE(huge.store.resize(p, 3 * mib));
-  EXPECT_EQ(huge.space.held_bytes(), 3 * mib);
-#if defined(__linux__)
-  EXPECT_TRUE(huge.store.resize(p, 20 * mib)) << "into what it has lost";
-  EXPECT_TRUE(huge.store.bytes() == 20 * mib && p[3 * mib] == std::byte{0} && p[20 * mib - 1] == std::byte{0});
-  auto* const moved = static_cast<std::byte*>(huge.store.reallocate(p, 40 * mib, 2 * window_bytes));
-  ASSERT_TRUE(moved != nullptr && ashlar::detail::is_aligned(moved, 2 * window_bytes));
-  EXPECT_TRUE(moved[0] == std::byte{1} && moved[3 * mib - 1] == std::byte{1} && moved[40 * mib - 1] == std::byte{0});
-  EXPECT_TRUE(huge.store.bytes() == 40 * mib && huge.store.count() == 1);
-  p = moved;
-#endif
-  EXPECT_EQ(huge.store.reallocate(p, page, 16), nullptr) << "only to grow";
-  huge.store.give(p);
-  EXPECT_TRUE(huge.invariant());
-}
-
 #if defined(__linux__)
 // Within a limit that the sum of the block and a copy would exceed.
 TEST(huge_store, a_heap_grows_a_block_without_copying_it) {
@@ -192,23 +105,14 @@ TEST(huge_store, a_heap_grows_a_block_without_copying_it) {
   constexpr std::size_t watched = ashlar::detail::keeps_canaries ? page : 0;  // a page for the canary behind the block
   EXPECT_EQ(heap.held_bytes(), 40 * mib + watched);
   EXPECT_TRUE(heap.try_expand(q, 40 * mib, 5 * mib, 16) && heap.usable_size(q) == 5 * mib);
+  EXPECT_TRUE(heap.try_shrink(q, 5 * mib, 5 * mib, 16));
+  EXPECT_FALSE(heap.try_shrink(q, 5 * mib, 6 * mib, 16));
   heap.deallocate(q, 5 * mib);
   EXPECT_TRUE(heap.owns(q) && heap.invariant());
   EXPECT_EQ(heap.trim(), 5 * mib + watched);
   EXPECT_EQ(heap.held_bytes(), 0u);
 }
 #endif
-
-TEST(huge_store, reports_pointers_that_are_not_huge_blocks) {
-  if (ashlar_test::has_tsan) GTEST_SKIP();
-  counting_resource<> upstream;
-  counted huge(upstream);
-  ASHLAR_EXPECT_DEATH(huge.store.give(reinterpret_cast<void*>(window_bytes)),
-                      "ashlar: invalid_free: freed a pointer that is not of this heap, pointer 0x*");
-  std::byte* const p = huge.take(8 * mib);
-  huge.store.give(p);
-  ASHLAR_EXPECT_DEATH(huge.store.give(p), "ashlar: double_free: freed a block that is free, pointer 0x*");
-}
 
 struct model_tag;
 using calls = ashlar_test::faulty_calls<model_tag>;

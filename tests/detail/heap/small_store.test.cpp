@@ -2,9 +2,6 @@
 // Tests of slabs behind a thread cache: each size class, sweeps, and the return of empty slabs.
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
-#include <map>
-#include <set>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -51,97 +48,6 @@ protected:
   ashlar::detail::thread_cache lists_;
 };
 
-TEST_F(small_store_test, hands_out_cells_of_each_class_apart_from_each_other) {
-  std::set<std::pair<std::byte*, std::byte*>> all;
-  for (std::size_t number = 1; number <= size_classes::count; ++number)
-    for (int i = 0; i < 100; ++i) {
-      std::byte* const cell = take(number);
-      ASSERT_NE(cell, nullptr);
-      ASSERT_TRUE(small_.is_cached(cell) || ashlar::detail::segment::live_cells::is_kept);
-      all.insert({cell, cell + size_classes::bytes_of(number)});
-    }
-  ASSERT_EQ(all.size(), 100 * size_classes::count);
-  for (auto each = all.begin(), next = std::next(each); next != all.end(); ++each, ++next)
-    ASSERT_LE(each->second, next->first);
-  EXPECT_TRUE(small_.invariant());
-}
-
-TEST_F(small_store_test, gives_slabs_back_whose_cells_are_all_free) {
-  std::vector<std::byte*> held;
-  for (std::size_t number = 1; number <= size_classes::count; number += 7)
-    for (int i = 0; i < 300; ++i) held.push_back(take(number));
-  const std::size_t most = slabs();
-  EXPECT_GE(most, size_classes::count / 7);
-  for (std::byte* const cell : held) lists_.push(ashlar::detail::segment::size_class_of(cell), cell);
-  EXPECT_EQ(slabs(), most) << "frees do not look at slabs";
-  small_.flush_caches(lists_);
-  EXPECT_EQ(slabs(), 0u);
-  EXPECT_EQ(spans_.used_bytes(), 0u);
-  EXPECT_TRUE(small_.invariant() && spans_.invariant());
-}
-
-TEST_F(small_store_test, caches_the_next_cells_of_the_batch_as_well) {
-  const bool has_links = ashlar::checking_level < ashlar::checking::hardened;
-  for (const std::size_t bytes : {16u, 64u, 208u, 1024u, 1280u, 8192u}) {
-    const std::size_t number = size_classes::of(bytes), at_most = has_links && bytes <= 1024 ? 7 : 0;
-    for (int i = 0; i < 300; ++i) {
-      lists_.clear();  // treated as handed out
-      const std::byte* last = take(number);
-      std::size_t cells = 0;
-      bool is_at_the_end = false;
-      lists_.for_each(number, [&](void* cell) {
-        EXPECT_FALSE(ashlar::detail::is_sampled(cell)) << "a sampled address is counted where it enters a free list";
-        EXPECT_FALSE(is_at_the_end) << "cells come in order, except the first of the batch, which is the last";
-        is_at_the_end = cell < last;
-        last = static_cast<std::byte*>(cell);
-        ++cells;
-      });
-      EXPECT_LE(cells, at_most);
-    }
-  }
-  lists_.clear();
-  EXPECT_TRUE(small_.invariant());
-}
-
-TEST_F(small_store_test, takes_back_many_cells_of_a_word_at_once) {
-  const std::size_t number = size_classes::of(96);
-  std::vector<std::byte*> held;
-  for (int i = 0; i < 500; ++i) held.push_back(take(number));
-  const std::size_t bytes = small_.free_bytes();
-  ashlar::detail::span_header& slab = ashlar::detail::segment::slab_of(held[0]);
-  std::map<std::size_t, std::uint64_t> words;
-  for (std::byte* const cell : held) words[slab.index_of(cell) / 64] |= std::uint64_t{1} << slab.index_of(cell) % 64;
-  std::size_t given = 0;
-  small_.flush_caches(lists_);  // so that only these cells keep the slab
-  for (const auto& [word, cells] : words) {
-    EXPECT_EQ(slabs(), 1u);
-    given += small_.give_mask(slab, word, cells);
-    EXPECT_TRUE(small_.invariant());
-  }
-  EXPECT_EQ(given, 500 * size_classes::bytes_of(number));
-  EXPECT_GE(bytes + given, small_.free_bytes());
-  EXPECT_EQ(slabs(), 0u);
-}
-
-TEST_F(small_store_test, a_sweep_returns_cells_in_any_order) {
-  std::vector<std::byte*> held;
-  for (const std::size_t bytes : {16u, 96u, 1024u, 1280u})
-    for (int i = 0; i < 3000; ++i) held.push_back(take(size_classes::of(bytes)));
-  std::sort(held.begin(), held.end(), [](std::byte* a, std::byte* b) {
-    const auto mixed = [](std::byte* p) { return ashlar::detail::address_of(p) / 16 * 0x9E37'79B1u; };
-    return mixed(a) < mixed(b);
-  });
-  for (std::size_t i = 0; i < held.size(); ++i) {
-    lists_.push(ashlar::detail::segment::size_class_of(held[i]), held[i]);
-    if (i % 1000 != 0) continue;
-    small_.sweep(lists_);
-    EXPECT_TRUE(small_.invariant());
-  }
-  small_.flush_caches(lists_);
-  EXPECT_EQ(slabs(), 0u);
-  EXPECT_EQ(small_.free_bytes(), 0u);
-}
-
 TEST_F(small_store_test, a_sweep_reports_a_cell_that_was_freed_twice) {
   if (ashlar::checking_level == ashlar::checking::hardened) GTEST_SKIP() << "no free lists";
   const std::size_t number = size_classes::of(64);
@@ -156,24 +62,6 @@ TEST_F(small_store_test, a_sweep_reports_a_cell_that_was_freed_twice) {
   lists_.push(number, held[10]);
   EXPECT_DEATH(small_.sweep(lists_), "freed a block that is free") << "after cells of another word";
   lists_.clear();
-}
-
-TEST_F(small_store_test, knows_which_cells_a_caller_has) {
-  std::set<std::byte*> held;
-  for (int i = 0; i < 1000; ++i) held.insert(take(size_classes::of(48)));
-  for (auto each = held.begin(); each != held.end();) {
-    lists_.push(size_classes::of(48), *each);
-    each = held.erase(each);
-    if (each != held.end()) ++each;
-  }
-  small_.flush_caches(lists_);
-  std::set<std::byte*> seen;
-  small_.for_each_slab([&](ashlar::detail::span_header& slab) {
-    EXPECT_EQ(slab.cell_bytes, 48u);
-    ashlar::detail::slab_view(slab).for_each_taken([&](std::byte* cell) { seen.insert(cell); });
-  });
-  EXPECT_EQ(seen, held);
-  EXPECT_TRUE(small_.invariant());
 }
 
 // Each phase allocates other sizes than the one before, so that its slabs come from those of the former phase.
@@ -211,24 +99,6 @@ TEST_F(small_store_test, each_class_has_samples_whichever_others_grow_with_it) {
 TEST_F(small_store_test, what_a_class_hands_out_first_is_not_sampled) {
   for (std::size_t number = 1; number <= size_classes::count; ++number)
     EXPECT_FALSE(ashlar::detail::is_sampled(take(number))) << size_classes::bytes_of(number);
-}
-
-TEST_F(small_store_test, refuses_and_continues_when_memory_is_back) {
-  ASSERT_NE(take(1), nullptr);
-  upstream_.fail_from(0);
-  std::vector<std::byte*> held;
-  while (std::byte* const cell = take(50)) held.push_back(cell);
-  EXPECT_TRUE(small_.invariant() && spans_.invariant());
-  EXPECT_EQ(take(50), nullptr);
-  lists_.push(50, held.back());
-  EXPECT_NE(take(50), nullptr);
-  upstream_.fail_never();
-  EXPECT_NE(take(50), nullptr);
-  small_.clear();
-  lists_.clear();
-  spans_.clear();
-  space_.release();
-  EXPECT_EQ(upstream_.balance(), ashlar_test::nothing);
 }
 
 }  // namespace

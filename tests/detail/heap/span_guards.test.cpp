@@ -12,7 +12,6 @@
 #include <ashlar/resource/page_resource.hpp>
 
 #include "tests/support/accessible.hpp"
-#include "tests/support/build.hpp"
 
 #if defined(__linux__)
 
@@ -100,16 +99,6 @@ TEST_F(span_guards, a_block_that_grows_or_shrinks_has_its_guard_at_the_end) {
   for (std::size_t at = 3 * slice_bytes - page; at < 8 * slice_bytes - page; at += 512)
     ASSERT_EQ(run.data[at], std::byte{0});
   EXPECT_TRUE(store.invariant());
-}
-
-TEST_F(span_guards, a_segment_goes_back_open) {
-  const slice_run run = take(2);
-  segment& home = *segment::of(run.data);
-  store.give(run.data, 2);
-  EXPECT_FALSE(is_accessible(home.slice(first_slice)));
-  ashlar::detail::span_guards<guarded_pages>::end(home);
-  for (std::size_t slice = 0; slice < home.slices_held(); ++slice)
-    EXPECT_TRUE(is_accessible(home.slice(slice) + slice_bytes - 1));
 }
 
 TEST_F(span_guards, starts_are_chosen_by_chance) {

@@ -2,11 +2,8 @@
 // Tests of a thread cache: limits of its free lists, their accounting, and their refill from cell batches.
 #include <ashlar/detail/heap/thread_cache.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstdint>
-#include <random>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -26,38 +23,6 @@ std::byte* const slice = span;
 struct alignas(16) cell {
   std::array<std::byte, 16> bytes;
 };
-
-TEST(thread_cache, gives_back_last_in_first_out) {
-  std::vector<cell> cells(300);
-  std::vector<void*> outside;
-  for (cell& each : cells) outside.push_back(&each);
-  ashlar::detail::thread_cache stacks;
-  std::array<std::vector<void*>, 3> model;
-  std::mt19937 random(1);
-  for (int step = 0; step < 20'000; ++step) {
-    const std::size_t stack = random() % 3;
-    if (random() % 2 == 0 && !outside.empty()) {
-      stacks.push(stack, outside.back());
-      model[stack].push_back(outside.back());
-      outside.pop_back();
-    } else {
-      void* const got = stacks.pop(stack);
-      ASSERT_EQ(got, model[stack].empty() ? nullptr : model[stack].back());
-      if (got == nullptr) continue;
-      model[stack].pop_back();
-      outside.push_back(got);
-    }
-    ASSERT_EQ(stacks.is_empty(stack), model[stack].empty());
-  }
-  for (std::size_t stack = 0; stack < 3; ++stack) {
-    std::vector<void*> seen;
-    stacks.for_each(stack, [&](void* each) { seen.insert(seen.begin(), each); });
-    EXPECT_EQ(seen, model[stack]);
-  }
-  stacks.clear();
-  EXPECT_EQ(stacks.pop(0), nullptr);
-  ashlar::detail::mark_live(cells.data(), cells.size() * sizeof(cell));
-}
 
 // A write to any byte of a link; the second word is the seal of level checked.
 TEST(thread_cache, a_link_that_was_written_to_is_not_sound) {
@@ -79,19 +44,6 @@ TEST(thread_cache, a_link_that_was_written_to_is_not_sound) {
   EXPECT_FALSE(stacks_type::is_sound(&cells[3])) << "it is another cell's";
   cells[3].bytes.fill(std::byte{});
   EXPECT_FALSE(stacks_type::is_sound(&cells[3]));
-}
-
-TEST(thread_cache, may_have_a_quarter_of_a_megabyte_each_and_so_many_cells) {
-  ashlar::detail::thread_cache cache(4096), least(1);
-  for (std::size_t number = 1; number <= size_classes::count; ++number) {
-    const std::size_t bytes = size_classes::bytes_of(number), each = ashlar::detail::sampled_bytes_of[number];
-    std::size_t admitted = 0;
-    while (!cache.count_freed(number)) admitted += each;
-    EXPECT_LE(admitted, 4096 * bytes);
-    EXPECT_LE(admitted, 256 * 1024 + 16 * bytes);
-    EXPECT_GT(admitted + each, std::min<std::size_t>(4096 * bytes, 256 * 1024));
-    EXPECT_EQ(least.count_freed(number), each > bytes);
-  }
 }
 
 TEST(thread_cache, counts_its_bytes_by_sampled_addresses) {
@@ -144,29 +96,6 @@ TEST(thread_cache, get_the_next_cells_of_a_batch_in_its_order) {
   EXPECT_EQ(batch.mask, 0b1000'0000'0001u) << "seven went, and the first cell comes last";
   for (const std::size_t place : {2u, 4u, 5u, 6u, 7u, 9u, 10u}) EXPECT_EQ(cache.pop(3), slice + 1024 + place * 16);
   EXPECT_TRUE(cache.is_empty(3));
-}
-
-TEST(thread_cache, get_no_cell_of_another_page) {
-  ashlar::detail::thread_cache cache;
-  ashlar::detail::cell_batch batch{slice + 1024, 0b11'1111};
-  cache.refill(3, batch, 1024, slice + 1024);
-  EXPECT_EQ(batch.mask, 0b11'1001u);
-  EXPECT_EQ(cache.pop(3), slice + 2 * 1024);
-  EXPECT_EQ(cache.pop(3), slice + 3 * 1024);
-  EXPECT_EQ(cache.pop(3), nullptr);
-}
-
-TEST(thread_cache, get_no_sampled_address) {
-  ashlar::detail::thread_cache cache;
-  ashlar::detail::cell_batch batch{slice, 0b1111};
-  cache.refill(3, batch, 128, slice);
-  EXPECT_EQ(batch.mask, 0b1111u) << "the second cell is one";
-  batch.mask = 0b1101;
-  cache.refill(3, batch, 128, slice);
-  EXPECT_EQ(batch.mask, 1u) << "the first is one";
-  EXPECT_EQ(cache.pop(3), slice + 2 * 128);
-  EXPECT_EQ(cache.pop(3), slice + 3 * 128);
-  EXPECT_EQ(cache.pop(3), nullptr);
 }
 
 }  // namespace

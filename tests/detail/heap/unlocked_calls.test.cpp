@@ -2,7 +2,6 @@
 // Tests of calls that are made without the lock around them: what other threads, refused requests and forks meet.
 #include <atomic>
 #include <chrono>
-#include <cstddef>
 #include <mutex>
 #include <thread>
 
@@ -39,12 +38,6 @@ bool is_free(spin_lock& lock) {
 bool is_free_in(unlocked_calls& calls, spin_lock& lock) {
   const unlocked_calls::call under_way(calls);
   return is_free(lock);
-}
-
-TEST(unlocked_calls, are_made_as_they_come_without_a_lock) {
-  unlocked_calls calls;
-  const unlocked_calls::call none(calls);
-  EXPECT_FALSE(calls.wait_for_others());
 }
 
 TEST(unlocked_calls, release_a_lock_that_is_noted_or_not) {

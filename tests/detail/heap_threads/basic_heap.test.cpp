@@ -6,7 +6,6 @@
 #include <random>
 #include <thread>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -49,45 +48,6 @@ protected:
 };
 using policies = testing::Types<of_any, of_process>;
 TYPED_TEST_SUITE(basic_heap_of, policies);
-
-TYPED_TEST(basic_heap_of, serves_the_blocks_of_one_thread_and_their_frees_by_another) {
-  auto& heap = this->of_.heap();
-  std::vector<void*> blocks;
-  std::thread([&] {
-    for (std::size_t bytes = 1; bytes < 300'000; bytes += bytes / 3 + 1) blocks.push_back(heap.allocate(bytes));
-    for (void* const p : blocks) EXPECT_TRUE(heap.is_mine(p));
-    std::thread([&] {
-      for (void* const p : blocks) {
-        EXPECT_TRUE(heap.owns(p));
-        EXPECT_FALSE(heap.is_mine(p));
-        heap.deallocate(p);
-      }
-    }).join();
-  }).join();
-  EXPECT_TRUE(heap.invariant());
-}
-
-TYPED_TEST(basic_heap_of, detaches_and_adopts) {
-  auto& heap = this->of_.heap();
-  void* p = nullptr;
-  std::thread([&] {
-    p = heap.allocate(100);
-    auto moved = heap.detach();
-    EXPECT_FALSE(heap.is_mine(p));
-    std::thread([&] {
-      heap.adopt(std::move(moved));
-      EXPECT_TRUE(heap.is_mine(p));
-      heap.deallocate(p);
-    }).join();
-  }).join();
-  EXPECT_TRUE(heap.invariant());
-}
-
-TYPED_TEST(basic_heap_of, refuses_what_is_too_large) {
-  auto& heap = this->of_.heap();
-  EXPECT_EQ(heap.try_allocate(ashlar::detail::max_size), nullptr);
-  EXPECT_EQ(heap.try_allocate(ashlar::detail::max_size / 2, 4096), nullptr);
-}
 
 /// Huge blocks of one thread, each with a number at both ends.
 template <class Heap>

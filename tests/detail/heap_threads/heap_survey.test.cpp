@@ -5,7 +5,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
-#include <map>
 #include <random>
 #include <string>
 #include <string_view>
@@ -24,7 +23,6 @@
 #include <ashlar/heap/heap_map_svg.hpp>
 #include <ashlar/heap/heap_statistics.hpp>
 
-#include "tests/support/build.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/deadline.hpp"
 #include "tests/support/json.hpp"
@@ -56,40 +54,6 @@ void expect_right_sums(heap<>& all, std::size_t live) {
   EXPECT_TRUE(sums.invariant());
   EXPECT_GE(sums.table_bytes,
             sizeof(ashlar::detail::thread_heap<ashlar::detail::extent_resource<ashlar::page_resource>>));
-}
-
-TEST(heap_survey, tells_all_apart_that_ended_threads_have_left) {
-  heap<> all;
-  std::map<void*, std::size_t> live;
-  for (unsigned generation = 0; generation < 5; ++generation) {
-    in_thread([&] {
-      std::mt19937 random(generation);
-      for (int i = 0; i < 2000; ++i) {
-        const std::size_t bytes = any_size(random);
-        live[all.allocate(bytes)] = bytes;
-        if (random() % 3 != 0) continue;
-        all.deallocate(live.begin()->first);  // a block of any thread
-        live.erase(live.begin());
-      }
-    });
-    expect_right_sums(all, live.size());
-    std::size_t visited = 0;
-    all.for_each_live(
-        [&](void* p, std::size_t bytes) { visited += live.contains(p) && bytes >= live[p] ? 1u : 1000u; });
-    EXPECT_EQ(visited, live.size());
-    expect_right_sums(all, live.size());
-  }
-  void* const own = all.allocate(3'000);
-  std::size_t mine = 0;
-  all.inspect([&](const ashlar::detail::heap_region& piece, bool is_mine) { mine += is_mine ? piece.live : 0; });
-  EXPECT_GE(mine, 1u);
-  all.deallocate(own);
-  for (const auto& [p, bytes] : live) all.deallocate(p, bytes);
-  expect_right_sums(all, 0);
-  static_cast<void>(all.trim());
-  const heap_statistics sums = statistics_of(all);
-  EXPECT_EQ(sums.held_bytes + sums.all.live_bytes, 0u);
-  EXPECT_GT(sums.page_faults_avoided, 0u);
 }
 
 TEST(heap_survey, counts_a_cached_segment_as_spare) {

@@ -20,7 +20,6 @@
 #include <ashlar/heap/local_heap.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
-#include "tests/support/build.hpp"
 #include "tests/support/faulty_calls.hpp"
 #include "tests/support/interleaved_calls.hpp"
 
@@ -61,17 +60,6 @@ TEST(extent_resource, has_one_limit_for_all) {
   EXPECT_TRUE(one.invariant() && other.invariant() && space.invariant());
 }
 
-TEST(extent_resource, says_so_before_it_grows) {
-  space_type space(ashlar::detail::max_size, {});
-  int told = 0;
-  space.before_growth(&told, [](void* count) noexcept { ++*static_cast<int*>(count); });
-  ashlar::local_heap<source> heap({}, source(space));
-  static_cast<void>(heap.allocate(100));
-  EXPECT_EQ(told, 1);
-  static_cast<void>(heap.allocate(200));
-  EXPECT_EQ(told, 1);
-}
-
 TEST(extent_resource, counts_tables_and_records_within_the_limit) {
   space_type space(window_bytes + 10'000, {});
   source from(space);
@@ -88,22 +76,6 @@ TEST(extent_resource, counts_tables_and_records_within_the_limit) {
   from.deallocate(other, 10'000, 64);
   from.deallocate(extent, window_bytes, window_bytes);
   EXPECT_EQ(space.table_bytes(), 0u);
-}
-
-// The segment of the parked heap goes to the growing one with its pages, even if the cache may hold nothing.
-TEST(extent_resource, hands_a_segment_over_to_the_heap_that_grows) {
-  space_type space(ashlar::detail::max_size, {}, 0);
-  ashlar::detail::owner_engine<source> parked({}, source(space));
-  void* const first = parked.allocate(most_run);
-  parked.deallocate(first);
-  space.before_growth(&parked, [](void* heap) noexcept {
-    EXPECT_TRUE(static_cast<ashlar::detail::owner_engine<source>*>(heap)->try_give_segment());
-  });
-  ashlar::local_heap<source> grown({}, source(space));
-  EXPECT_EQ(grown.allocate(most_run), first);
-  EXPECT_EQ(parked.held_bytes(), 0u);
-  grown.release();
-  EXPECT_EQ(space.held_bytes(), 0u) << "it may keep nothing else";
 }
 
 // Of two empty segments the used one goes first, and its untouched slices are still zero for the next owner.
@@ -195,24 +167,6 @@ TEST(extent_resource, names_the_owner_of_a_segment) {
   EXPECT_EQ(space.owner_of(cached), nullptr);
 }
 
-TEST(extent_resource, is_known_to_others_by_one_name) {
-  if (!ashlar_test::is_checked) GTEST_SKIP() << "kept from level checked on";
-  int name = 0;
-  space_type space(ashlar::detail::max_size, {}, 0, &name);
-  void* p = nullptr;
-  {
-    ashlar::local_heap<source> part({}, source(space));
-    p = part.allocate(100);
-    void* const huge = part.allocate(9'000'000);
-    EXPECT_TRUE(ashlar::detail::process_heaps.find(ashlar::detail::extent_at{p}) == &name &&
-                ashlar::detail::process_heaps.find(ashlar::detail::extent_at{huge}) == &name);
-  }
-  EXPECT_EQ(ashlar::detail::process_heaps.find(ashlar::detail::extent_at{p}), nullptr);
-  space_type unnamed(ashlar::detail::max_size, {});
-  ashlar::local_heap<source> alone({}, source(unnamed));
-  EXPECT_EQ(ashlar::detail::process_heaps.find(ashlar::detail::extent_at{alone.allocate(1)}), &alone);
-}
-
 struct moving;
 using calls = ashlar_test::faulty_calls<moving>;
 using moving_pages = ashlar_test::faulty_pages<moving>;
@@ -251,26 +205,6 @@ TEST(extent_resource, moves_and_cuts_huge_blocks_in_both_books) {
     calls::faults.give_back_lost();
     EXPECT_EQ(calls::faults.mapped_bytes, 0u);
   }
-}
-
-TEST(extent_resource, grows_a_huge_block_without_a_copy) {
-  if (!ashlar::detail::page_discard<source>::can_move) GTEST_SKIP();
-  space_type space(ashlar::detail::max_size, {});
-  ashlar::local_heap<source> heap({}, source(space));
-  auto* p = static_cast<unsigned char*>(heap.allocate(5'000'000));
-  p[0] = p[4'999'999] = 9;
-  std::vector<void*> between;
-  for (std::size_t bytes = 9'000'000; bytes < 200'000'000; bytes *= 2) {
-    between.push_back(heap.allocate(5'000'000));
-    p = static_cast<unsigned char*>(heap.reallocate(p, bytes));
-    EXPECT_TRUE(p[0] == 9 && p[4'999'999] == 9 && space.has(p + bytes - 1));
-  }
-  EXPECT_TRUE(heap.invariant() && space.invariant());
-  EXPECT_EQ(space.held_bytes(), heap.held_bytes());
-  for (void* const each : between) heap.deallocate(each);
-  heap.deallocate(p);
-  static_cast<void>(heap.trim());
-  EXPECT_EQ(space.held_bytes(), 0u);
 }
 
 // Another thread takes and gives while each system call of this one lasts.

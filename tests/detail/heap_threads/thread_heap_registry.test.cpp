@@ -32,21 +32,6 @@ using members = ashlar::detail::thread_heap_registry<ashlar::page_resource>;
 static_assert(ashlar::checking_level != ashlar::checking::fast || sizeof(members::thread_heap) <= 12 * 1024,
               "the pages name the bytes of a thread's record");
 
-TEST(thread_heap_registry, give_each_thread_one_that_is_found_at_once) {
-  members all({}, {}, nullptr);
-  EXPECT_EQ(all.cached(), nullptr);
-  EXPECT_EQ(all.find(), nullptr);
-  members::thread_heap* const mine = all.find_or_attach();
-  ASSERT_NE(mine, nullptr);
-  EXPECT_TRUE(all.cached() == mine && all.find() == mine && all.find_or_attach() == mine);
-  std::thread([&] {
-    EXPECT_EQ(all.cached(), nullptr);
-    EXPECT_NE(all.find_or_attach(), mine);
-  }).join();
-  EXPECT_EQ(all.parked(), 1u);
-  EXPECT_TRUE(all.invariant());
-}
-
 struct counted_calls : ashlar::os::system_calls {
   static inline std::atomic<int> discards = 0;
   static bool discard(void* p, std::size_t bytes) noexcept { return ++discards, system_calls::discard(p, bytes); }
@@ -93,25 +78,6 @@ TEST(thread_heap_registry, report_a_heap_that_ends_before_a_token) {
     all.reset();
   };
   EXPECT_DEATH(end_before_token(), "precondition: a heap ended before a token of its blocks");
-}
-
-TEST(thread_heap_registry, know_the_owner_of_a_block) {
-  members all({}, {}, nullptr);
-  const auto allocate = [&](std::size_t bytes) {
-    return all.allocate_by(bytes, 16, [&](members::owner& from, bool is_huge) -> void* {
-      return from.take_unzeroed(bytes, 16, is_huge).data;
-    });
-  };
-  void* const cell = allocate(100);
-  void* const huge = allocate(std::size_t{5} << 20);
-  EXPECT_EQ(&all.home_of(cell), &all.cached()->blocks);
-  EXPECT_NE(&all.home_of(huge), &all.cached()->blocks);
-  EXPECT_TRUE(all.owns(cell) && all.owns(huge));
-  std::thread([&] {
-    for (void* const p : {cell, huge}) all.deallocate_by(p, [&](members::owner& home) { home.deallocate(p); });
-  }).join();
-  static_cast<void>(all.trim());
-  EXPECT_EQ(all.space().held_bytes(), 0u);
 }
 
 // What waits for owners that sleep counts as retained, but for the first MiB of each; all of it is uncounted again.
@@ -168,30 +134,6 @@ TEST(thread_heap_registry, find_nothing_of_one_that_has_ended_where_another_stan
   EXPECT_NE(all->find_or_attach(), nullptr);  // its address may be that of the other thread's record
   turn.arrive_and_wait();
   other.join();
-}
-
-TEST(thread_heap_registry, are_found_in_turn) {
-  members first({}, {}, nullptr), second({}, {}, nullptr);
-  members::thread_heap* const one = first.find_or_attach();
-  members::thread_heap* const two = second.find_or_attach();
-  for (int i = 0; i < 3; ++i) {
-    EXPECT_TRUE(first.cached() == nullptr && first.find() == one && first.cached() == one);
-    EXPECT_EQ(members::last_used(), one);
-    EXPECT_TRUE(second.cached() == nullptr && second.find_or_attach() == two && members::last_used() == two);
-  }
-  EXPECT_EQ(first.detach(), one);
-  EXPECT_EQ(members::last_used(), two) << "detaching the one leaves the other";
-  EXPECT_TRUE(second.detach() == two && members::last_used() == nullptr);
-  first.park(*one);
-  second.park(*two);
-
-  ashlar::heap<> left, right;  // blocks find their own heap, too
-  std::vector<void*> blocks;
-  for (std::size_t i = 0; i < 3000; ++i) blocks.push_back((i % 2 == 0 ? left : right).allocate(1 + i * 7 % 5000));
-  for (std::size_t i = 0; i < blocks.size(); ++i) (i % 2 == 0 ? left : right).deallocate(blocks[i]);
-  EXPECT_TRUE(left.invariant() && right.invariant());
-  EXPECT_TRUE(left.trim() > 0 && right.trim() > 0);
-  EXPECT_EQ(left.held_bytes() + right.held_bytes(), 0u);
 }
 
 constexpr std::size_t page_bytes = 4096;

@@ -85,63 +85,6 @@ TEST(thread_heaps, hand_on_the_one_with_most_arrivals) {
   EXPECT_EQ(heaps.adopt(), other);
 }
 
-TEST(thread_heaps, hand_on_what_is_cached) {
-  if (ashlar_test::is_hardened) GTEST_SKIP() << "nothing is cached there";
-  heaps_type heaps({}, {});
-  heaps_type::thread_heap* const first = heaps.adopt();
-  std::vector<void*> blocks;
-  for (int i = 0; i < 100; ++i) blocks.push_back(first->blocks.allocate(100));
-  for (std::size_t i = 0; i < 100; ++i) first->blocks.deallocate(blocks[i * 37 % 100]);
-  heaps.park(*first);
-  ASSERT_EQ(heaps.adopt(), first);
-  for (std::size_t i = 100; i-- != 0;) EXPECT_EQ(first->blocks.allocate(100), blocks[i * 37 % 100]) << "freed last";
-}
-
-// What its owner has cached counts as live to others, until the owner leaves.
-TEST(thread_heaps, give_what_is_cached_when_parked) {
-  heaps_type heaps({}, {});
-  heaps_type::thread_heap* const left = heaps.adopt();
-  const auto live = [&] {
-    std::size_t visited = 0;
-    left->blocks.for_each_live_remote([&](void*, std::size_t) { ++visited; });
-    return visited;
-  };
-  const auto inspected = [&] {
-    std::size_t found = 0;
-    left->blocks.inspect_remote([&](const ashlar::detail::heap_region& each) { found += each.live; });
-    return found;
-  };
-  const auto cache_some = [&] {
-    std::vector<void*> blocks;
-    for (int i = 0; i < 2'000; ++i) blocks.push_back(left->blocks.allocate(100));
-    blocks.push_back(left->blocks.allocate(100'000));
-    for (void* const each : blocks) left->blocks.deallocate(each);
-  };
-  const auto expect_in_use = [&] {
-    cache_some();
-    EXPECT_EQ(left->blocks.cached_bytes() == 0, ashlar_test::is_checked);
-    EXPECT_EQ(live() >= 2'000, !ashlar_test::is_checked);
-    EXPECT_EQ(inspected() >= 2'000, !ashlar_test::is_checked);
-    static_cast<void>(left->blocks.trim_remote());
-    EXPECT_EQ(left->blocks.held_bytes() == 0, ashlar_test::is_checked);
-  };
-  for (int round = 0; round < 2; ++round) {
-    expect_in_use();
-    cache_some();
-    heaps.park(*left);
-    EXPECT_EQ(left->blocks.cached_bytes(), 0u);
-    EXPECT_EQ(inspected(), 0u);
-    EXPECT_TRUE(left->blocks.invariant());
-    EXPECT_EQ(live(), 0u);
-    ASSERT_EQ(heaps.adopt(), left);
-    cache_some();
-    heaps.park(*left);
-    static_cast<void>(left->blocks.trim_remote());
-    EXPECT_EQ(left->blocks.held_bytes(), 0u);
-    ASSERT_EQ(heaps.adopt_oldest(), left);
-  }
-}
-
 // Cells that were cached all over the slabs would keep each of them.
 TEST(thread_heaps, sweep_what_is_cached_as_others_free_the_rest) {
   if (ashlar_test::is_checked) GTEST_SKIP() << "nothing is kept from others there";

@@ -1,25 +1,96 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of segments and runs of slices, over an upstream that records its blocks.
+// Tests of segments and of spans in them.
 #include <cstddef>
-#include <random>
+#include <cstdint>
+#include <cstring>
+#include <new>
+#include <set>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include <ashlar/detail/heap/extent_map.hpp>
+#include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/span_store.hpp>
+#include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/bits.hpp>
+#include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
-#include "tests/support/build.hpp"
 #include "tests/support/counting_resource.hpp"
-#include "tests/support/death.hpp"
 
 namespace {
 
 using ashlar::detail::first_slice;
-using ashlar::detail::most_slices;
 using ashlar::detail::segment;
+using ashlar::detail::size_classes;
+using ashlar::detail::slab_view;
+using ashlar::detail::span_header;
+
+class segment_test : public ::testing::Test {
+protected:
+  // Raw memory with arbitrary contents.
+  segment_test() {
+    std::memset(memory_, 0xA5, first_slice * ashlar::detail::slice_bytes);
+    home_ = segment::format(memory_, 3, ashlar::detail::segment_bytes);
+  }
+  ~segment_test() override {
+    upstream_.deallocate(memory_, ashlar::detail::segment_bytes, ashlar::detail::segment_bytes);
+  }
+
+  ashlar::new_delete_resource upstream_;
+  void* memory_ = upstream_.allocate(ashlar::detail::segment_bytes, ashlar::detail::segment_bytes);
+  segment* home_ = nullptr;
+};
+
+TEST_F(segment_test, a_slab_of_each_class_has_aligned_cells_in_its_slices) {
+  for (std::size_t number = 1; number <= size_classes::count; ++number)
+    for (std::size_t turn = 0; turn < 20; ++turn) {
+      span_header& slab = home_->record(first_slice + 1);
+      const slab_view cells(slab);
+      slab_view(slab).format(number, turn);
+      const std::size_t room = slab.length * ashlar::detail::slice_bytes;
+      std::byte* const start = home_->slice(first_slice + 1);
+      ASSERT_GE(slab.cells, start);
+      ASSERT_LE(slab.cells + slab.capacity * slab.cell_bytes, start + room);
+      ASSERT_LE((room - slab.capacity * slab.cell_bytes), slab.cell_bytes + 1024);
+      ASSERT_GE(slab.capacity, slab.cell_bytes < 1024 ? 60u : 4u);
+      ASSERT_TRUE(ashlar::detail::is_aligned(slab.cells, size_classes::alignment_of(number)));
+      ASSERT_EQ(slab.free, slab.capacity);
+      ASSERT_TRUE(cells.invariant());
+      for (std::size_t i = 0; i < slab.length; ++i) {
+        std::byte* const inside = start + i * ashlar::detail::slice_bytes + 100;
+        ASSERT_EQ(segment::size_class_of(inside), number);
+        ASSERT_EQ(segment::parcel_lane_of(inside), slab.cell_bytes <= 1024 ? home_->head.lane : segment::no_lane);
+        ASSERT_EQ(&segment::slab_of(inside), &slab);
+      }
+      for (std::uint32_t i = 0; i < slab.capacity; ++i) {
+        ASSERT_EQ(slab.index_of(slab.cell(i)), i);
+        ASSERT_TRUE(slab.is_cell(slab.cell(i)));
+        ASSERT_FALSE(slab.is_cell(slab.cell(i) + 1) || slab.is_cell(slab.cell(i) + slab.cell_bytes - 1));
+      }
+      ASSERT_FALSE(slab.is_cell(slab.cell(slab.capacity)) || slab.is_cell(slab.cells - 1));
+      home_->set_class(first_slice + 1, slab.length, size_classes::none);
+    }
+}
+
+TEST_F(segment_test, slabs_of_one_class_start_at_different_cache_lines) {
+  std::set<std::uintptr_t> lines;
+  for (std::size_t turn = 0; turn < 16; ++turn) {
+    span_header& slab = home_->record(first_slice + turn);
+    slab_view(slab).format(size_classes::of(64), turn);
+    lines.insert(ashlar::detail::address_of(slab.cells) % ashlar::detail::slice_bytes);
+  }
+  EXPECT_EQ(lines.size(), 8u);
+}
+
+TEST_F(segment_test, heaps_without_a_number_have_each_lane_in_turn) {
+  std::set<std::uint32_t> given;
+  for (std::uint32_t i = 0; i < segment::lanes; ++i) given.insert(segment::next_lane());
+  EXPECT_EQ(given.size(), segment::lanes);
+}
+
+using ashlar::detail::most_slices;
 using ashlar::detail::segment_bytes;
 using ashlar::detail::slice_bytes;
 using ashlar::detail::slice_run;
@@ -56,58 +127,6 @@ slice_run take(Store& store, std::size_t length, std::size_t step = 1) {
   if (got.data == nullptr && store.grow(length, step)) got = store.take(length, step);
   if (got.data != nullptr) segment::of(got.data)->set_block(segment::slice_of(got.data), length);
   return got;
-}
-
-TEST(span_store, cuts_segments_into_runs_of_any_length_and_alignment) {
-  counting_resource<> upstream;
-  store_type store(upstream);
-  EXPECT_EQ(upstream.allocations(), 0u);
-  std::vector<taken_run> held;
-  std::mt19937 random(3);
-  for (int step = 0; step < 4000; ++step) {
-    if (random() % 2 == 0 && held.size() < 150) {
-      const std::size_t wanted = random() % 8 == 0 ? random() % 25 + 1 : random() % 6 + 1;
-      const std::size_t steps = std::size_t{1} << random() % 5;
-      const slice_run got = take(store, wanted, steps);
-      ASSERT_NE(got.data, nullptr);
-      ASSERT_TRUE(ashlar::detail::is_aligned(got.data, steps * slice_bytes));
-      ASSERT_FALSE(got.is_zero) << "nothing is known of this upstream";
-      held.push_back({got.data, wanted});
-    } else if (!held.empty()) {
-      const std::size_t i = random() % held.size();
-      EXPECT_TRUE(store.is_taken(held[i].data));
-      store.give(held[i].data, held[i].length);
-      EXPECT_FALSE(store.is_taken(held[i].data));
-      held[i] = held.back();
-      held.pop_back();
-    }
-    std::size_t slices = 0;
-    for (const taken_run& each : held) slices += each.length;
-    ASSERT_EQ(store.used_bytes(), slices * slice_bytes);
-    if (step % 16 == 0) ASSERT_TRUE(store.invariant());
-  }
-  std::size_t runs = 0;
-  store.for_each_run([&](segment&, std::size_t, std::size_t) { ++runs; });
-  EXPECT_EQ(runs, held.size());
-  for (const taken_run& each : held) store.give(each.data, each.length);
-  const std::size_t dirty = store.dirty_bytes();
-  EXPECT_EQ(store.trim(0), dirty);
-  EXPECT_EQ(store.segments(), 0u);
-  EXPECT_TRUE(store.invariant());
-}
-
-TEST(span_store, freed_neighbours_are_one_run) {
-  counting_resource<> upstream;
-  store_type store(upstream);
-  std::vector<slice_run> all;
-  for (std::size_t i = 0; i < most_slices; ++i) all.push_back(take(store, 1));
-  EXPECT_EQ(store.segments(), 1u);
-  EXPECT_EQ(store.take(1).data, nullptr);
-  for (std::size_t i = 0; i < most_slices; i += 2) store.give(all[i].data, 1);
-  EXPECT_EQ(store.take(2).data, nullptr);
-  for (std::size_t i = 1; i < most_slices; i += 2) store.give(all[i].data, 1);
-  EXPECT_EQ(store.take(most_slices).data, all[0].data);
-  store.give(all[0].data, most_slices);
 }
 
 TEST(span_store, a_freed_block_serves_requests_down_to_two_thirds_of_its_length) {
@@ -151,29 +170,6 @@ TEST(span_store, a_run_starts_where_one_has_started) {
   EXPECT_EQ(take(store, 2).data, second.data) << "the lowest of all that are fresh alike";
 }
 
-TEST(span_store, extends_a_run_into_free_slices_only) {
-  counting_resource<> upstream;
-  store_type store(upstream);
-  const slice_run a = take(store, 4), b = take(store, 4);
-  EXPECT_FALSE(store.extend(a.data, 4, 5));
-  store.give(b.data, 4);
-  EXPECT_TRUE(store.extend(a.data, 4, 7));
-  EXPECT_EQ(take(store, 1).data, b.data + 3 * slice_bytes);
-  EXPECT_FALSE(store.extend(a.data, 7, 8));
-  EXPECT_TRUE(store.invariant());
-}
-
-TEST(span_store, asks_for_less_where_there_is_less) {
-  counting_resource<> upstream;
-  upstream.limit_bytes(segment_bytes + 3 * 512 * 1024);
-  store_type store(upstream);
-  std::size_t slices = 0;
-  while (take(store, 1).data != nullptr) ++slices;
-  EXPECT_EQ(store.segments(), 2u);
-  EXPECT_GE(slices + 2 * first_slice, (segment_bytes + 512 * 1024) / slice_bytes);
-  EXPECT_TRUE(store.invariant());
-}
-
 TEST(span_store, asks_for_just_what_a_run_needs_before_it_gives_up) {
   for (std::size_t length = 1; length <= most_slices; ++length) {
     counting_resource<> upstream;
@@ -182,28 +178,6 @@ TEST(span_store, asks_for_just_what_a_run_needs_before_it_gives_up) {
     EXPECT_NE(take(store, length).data, nullptr) << length;
     EXPECT_TRUE(store.invariant());
   }
-}
-
-TEST(span_store, keeps_to_its_limit) {
-  counting_resource<> upstream;
-  store_type store(upstream, 10 * slice_bytes);
-  std::size_t slices = 0;
-  while (take(store, 1).data != nullptr) ++slices;
-  EXPECT_EQ(slices, 10 - first_slice);
-  EXPECT_LE(store.space().held_bytes(), 10 * slice_bytes);
-}
-
-TEST(span_store, tables_grow_with_the_heap) {
-  if (sizeof(void*) == 4) GTEST_SKIP() << "no address space for that";
-  page_store store;
-  std::vector<std::byte*> runs;
-  for (int i = 0; i < 100; ++i) runs.push_back(take(store, most_slices).data);
-  EXPECT_EQ(store.segments(), 100u);
-  EXPECT_TRUE(store.invariant());
-  for (std::size_t i = 0; i < runs.size(); i += 2) store.give(runs[i], most_slices);
-  EXPECT_EQ(store.trim(0), 50 * most_slices * slice_bytes);
-  EXPECT_EQ(store.segments(), 50u);
-  EXPECT_TRUE(store.invariant());
 }
 
 TEST(span_store, fresh_slices_are_zero_and_used_ones_become_so_by_trimming) {

@@ -1,20 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the properties of an upstream's pages.
+// Tests of the map from pages to extents, and of pages that are given back.
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
+#include <map>
+#include <random>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include <ashlar/detail/heap/page_discard.hpp>
+#include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/heap/local_heap.hpp>
 #include <ashlar/os/pages.hpp>
-#include <ashlar/resource/buffer_resource.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
 namespace {
+
+using ashlar::detail::window;
+using ashlar::detail::window_bytes;
+
+std::byte* address(std::size_t number) { return reinterpret_cast<std::byte*>(number * window_bytes); }
+
+// Few window numbers over a small table: chains that wrap, and holes in the middle of chains.
+TEST(page_map, finds_what_it_holds_and_nothing_else) {
+  for (const std::size_t numbers : {std::size_t{60}, std::size_t{300}}) {
+    std::vector<std::vector<window>> arrays = {std::vector<window>(8)};
+    ashlar::detail::page_map map;
+    map.move_to(arrays.back().data(), arrays.back().size());
+    std::map<std::size_t, bool> model;
+    std::mt19937 random(7);
+    for (int step = 0; step < 5000; ++step) {
+      const std::size_t number = 1 + random() % numbers;
+      if (model.erase(number) != 0) {
+        map.erase(number * window_bytes);
+      } else {
+        if (!map.has_room_for(1)) {
+          arrays.emplace_back(map.capacity() * 2);
+          EXPECT_EQ(map.move_to(arrays.back().data(), arrays.back().size()), arrays[arrays.size() - 2].data());
+        }
+        map.insert(window::of(address(number), 0, window_bytes, window_bytes, random() % 2 == 0));
+        model[number] = true;
+      }
+      ASSERT_EQ(map.count(), model.size());
+      if (step % 50 != 0) continue;
+      ASSERT_TRUE(map.invariant());
+      for (std::size_t each = 1; each <= numbers; ++each)
+        ASSERT_EQ(map.find(address(each) + 17) != nullptr, model.contains(each)) << each;
+    }
+  }
+}
+
+TEST(recent_segments, knows_what_was_noted_and_nothing_else) {
+  ashlar::detail::recent_segments segments;
+  EXPECT_FALSE(segments.has(nullptr));
+  for (std::uintptr_t number = 100; number < 116; ++number) segments.note(address(number) + number);
+  for (std::uintptr_t number = 100; number < 116; ++number)
+    EXPECT_TRUE(segments.has(address(number)) && segments.has(address(number) + window_bytes - 1));
+  EXPECT_FALSE(segments.has(address(99)) || segments.has(address(116)) || segments.has(nullptr));
+  segments.note(address(116));
+  EXPECT_TRUE(segments.has(address(116)));
+  segments.clear();
+  for (std::uintptr_t number = 99; number < 117; ++number) EXPECT_FALSE(segments.has(address(number)));
+}
 
 using ashlar::detail::page_discard;
 
@@ -24,21 +74,6 @@ static_assert(!page_discard<ashlar::new_delete_resource>::gives_zeroes);
 static_assert(!page_discard<ashlar::new_delete_resource>::is_possible);
 static_assert(!page_discard<ashlar::new_delete_resource>::can_move);
 static_assert(page_discard<ashlar::basic_page_resource<ashlar::fresh::huge>>::is_possible, "whatever the policy");
-
-TEST(page_discard, makes_pages_zero_again) {
-  ashlar::page_resource pages;
-  constexpr std::size_t bytes = 256 * 1024;
-  auto* const p = static_cast<std::byte*>(pages.allocate(bytes, 4096));
-  EXPECT_EQ(p[0], std::byte{0});
-  p[0] = p[bytes - 1] = std::byte{1};
-  errno = 77;
-  EXPECT_TRUE(page_discard<ashlar::page_resource>::discard(p, bytes));
-  EXPECT_EQ(p[0], std::byte{0});
-  EXPECT_EQ(p[bytes - 1], std::byte{0});
-  EXPECT_FALSE(page_discard<ashlar::page_resource>::discard(p + 1, bytes)) << "is no page";
-  EXPECT_EQ(errno, 77);
-  pages.deallocate(p, bytes, 4096);
-}
 
 TEST(page_discard, keeps_the_pages_at_both_ends) {
   ashlar::page_resource pages;
@@ -80,31 +115,6 @@ TEST(page_discard, nothing_is_dropped_of_what_is_unknown) {
   int value = 7;
   EXPECT_FALSE(page_discard<ashlar::new_delete_resource>::discard(&value, sizeof value));
   EXPECT_EQ(value, 7);
-}
-
-// A buffer takes only its last block back.
-TEST(page_discard, a_heap_loses_nothing_of_a_region_that_it_is_given) {
-  constexpr std::size_t bytes = std::size_t{24} << 20;
-  ashlar::page_resource memory;
-  void* const region = memory.allocate(bytes, ashlar::detail::segment_bytes);
-  {
-    ashlar::buffer_resource buffer({static_cast<std::byte*>(region), bytes});
-    ashlar::local_heap<ashlar::resource_ref<ashlar::buffer_resource>> heap({.retain_bytes = 0},
-                                                                           ashlar::resource_ref(buffer));
-    std::size_t first = 0;
-    for (int round = 0; round < 3; ++round) {
-      std::vector<void*> held;
-      while (void* const p = heap.try_allocate(1'000'000)) held.push_back(p);
-      if (round == 0) first = held.size();
-      ASSERT_EQ(held.size(), first);
-      std::rotate(held.begin(), held.end() - 2, held.end());  // the youngest segment goes last
-      for (; !held.empty(); held.pop_back()) heap.deallocate(held.back());
-      for (int i = 0; i < 200; ++i) heap.deallocate(heap.allocate(100'000));
-      heap.trim();
-    }
-    EXPECT_GT(first, 9u);
-  }
-  memory.deallocate(region, bytes, ashlar::detail::segment_bytes);
 }
 
 }  // namespace
