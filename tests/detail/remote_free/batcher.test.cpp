@@ -39,32 +39,6 @@ std::size_t cells_drained(inbox& from) {
   return cells;
 }
 
-// Fills batcher and packets with cells of new words. Returns: the number of noted cells before a refusal.
-std::size_t fill(tiny_batcher& b) {
-  std::uintptr_t key = 100;
-  while (b.add({key, 1}) == batch_result::noted) ++key;
-  return key - 100;
-}
-
-TEST(batcher, starts_with_nothing) {
-  inbox in;
-  const tiny_batcher b(in, 10);
-  EXPECT_EQ(b.noted(), 0u);
-  EXPECT_TRUE(b.is_idle());
-  EXPECT_TRUE(b.invariant());
-}
-
-TEST(batcher, notes_cells_and_sends_none_before_it_must) {
-  inbox in;
-  tiny_batcher b(in, 10);
-  EXPECT_EQ(b.add({1, 0b01}), batch_result::noted);
-  EXPECT_EQ(b.add({1, 0b10}), batch_result::noted);
-  EXPECT_EQ(b.noted(), 2u);
-  EXPECT_FALSE(b.is_idle());
-  EXPECT_TRUE(in.is_empty());
-  b.hand_over([](const freed_word&) {});
-}
-
 TEST(batcher, notices_the_second_free_of_a_cell_it_has) {
   inbox in;
   tiny_batcher b(in, 2);
@@ -73,16 +47,6 @@ TEST(batcher, notices_the_second_free_of_a_cell_it_has) {
   EXPECT_EQ(b.add({1, 2}), batch_result::noted);
   EXPECT_EQ(b.add({1, 2}), batch_result::already_noted) << "also when it holds all it may";
   EXPECT_EQ(b.noted(), 2u);
-}
-
-TEST(batcher, sends_all_when_it_holds_the_most) {
-  inbox in;
-  tiny_batcher b(in, 3);
-  for (const std::uint64_t bit : {1u, 2u, 4u}) EXPECT_EQ(b.add({1, bit}), batch_result::noted);
-  EXPECT_TRUE(in.is_empty());
-  EXPECT_EQ(b.add({1, 8}), batch_result::noted);
-  EXPECT_EQ(b.noted(), 1u);
-  EXPECT_EQ(cells_drained(in), 3u);
 }
 
 TEST(batcher, holds_at_least_one_cell) {
@@ -94,34 +58,6 @@ TEST(batcher, holds_at_least_one_cell) {
   EXPECT_EQ(cells_drained(in), 1u);
 }
 
-TEST(batcher, flush_sends_all) {
-  inbox in;
-  tiny_batcher b(in, 100);
-  for (std::uintptr_t key = 1; key <= 4; ++key) EXPECT_EQ(b.add({key, 1}), batch_result::noted);
-  EXPECT_TRUE(b.flush());
-  EXPECT_EQ(b.noted(), 0u);
-  EXPECT_FALSE(b.is_idle()) << "packets are under way";
-  EXPECT_EQ(cells_drained(in), 4u);
-  EXPECT_TRUE(b.is_idle());
-  EXPECT_TRUE(b.flush());
-  EXPECT_TRUE(in.is_empty()) << "nothing to send";
-}
-
-TEST(batcher, refuses_without_waiting_while_no_packet_is_back) {
-  inbox in;
-  tiny_batcher b(in, 1000);
-  const std::size_t noted = fill(b);
-  EXPECT_GE(noted, tiny.packets * tiny.words);
-  EXPECT_TRUE(b.invariant());
-  EXPECT_EQ(b.add({1, 1}), batch_result::refused);
-  EXPECT_FALSE(b.flush());
-  EXPECT_NE(b.noted(), 0u) << "what is refused stays noted";
-  const std::size_t arrived = cells_drained(in);
-  EXPECT_EQ(b.add({1, 1}), batch_result::noted) << "the packets are back";
-  EXPECT_TRUE(b.flush());
-  EXPECT_EQ(arrived + cells_drained(in), noted + 1);
-}
-
 TEST(batcher, refuses_at_the_bound_too_and_does_not_exceed_it) {
   inbox in;
   tiny_batcher b(in, 1);
@@ -131,41 +67,6 @@ TEST(batcher, refuses_at_the_bound_too_and_does_not_exceed_it) {
   for (int again = 0; again < 3; ++again) EXPECT_EQ(b.add({90, 1}), batch_result::refused);
   EXPECT_EQ(b.noted(), 1u);
   EXPECT_EQ(cells_drained(in) + b.noted(), noted);
-}
-
-TEST(batcher, hands_over_what_it_could_not_send) {
-  inbox in;
-  tiny_batcher b(in, 1000);
-  const std::size_t noted = fill(b);
-  std::size_t handed_over = 0;
-  b.hand_over([&](const freed_word& word) { handed_over += static_cast<std::size_t>(std::popcount(word.cells)); });
-  EXPECT_EQ(b.noted(), 0u);
-  EXPECT_EQ(b.add({1, 1}), batch_result::noted) << "its table is empty again";
-  EXPECT_EQ(handed_over + cells_drained(in), noted);
-  EXPECT_TRUE(b.invariant());
-}
-
-TEST(batcher, hands_over_a_packet_that_is_being_filled) {
-  inbox in;
-  tiny_batcher b(in, 1000);
-  std::vector<std::uintptr_t> keys;
-  while (b.noted() <= tiny.slot_count)  // so that at least one was displaced into a packet
-    EXPECT_EQ(b.add({keys.emplace_back(keys.size() + 1), 1}), batch_result::noted);
-  std::size_t words = 0;
-  b.hand_over([&](const freed_word&) { ++words; });
-  EXPECT_EQ(words, keys.size());
-  EXPECT_TRUE(in.is_empty());
-  EXPECT_TRUE(b.is_idle());
-}
-
-TEST(batcher, drops_what_is_for_a_closed_inbox_and_keeps_its_packets) {
-  inbox in;
-  tiny_batcher b(in, 1000);
-  ASSERT_EQ(in.close(), nullptr);
-  for (std::uintptr_t key = 1; key <= 100; ++key) ASSERT_EQ(b.add({key, 1}), batch_result::noted);
-  EXPECT_TRUE(b.flush());
-  EXPECT_TRUE(b.is_idle());
-  EXPECT_TRUE(b.invariant());
 }
 
 template <batch_shape Shape>

@@ -35,23 +35,6 @@ std::vector<node*> chain_of(node* first) {
   return all;
 }
 
-TEST(inbox, starts_empty_and_open) {
-  inbox in;
-  EXPECT_TRUE(in.is_empty());
-  EXPECT_FALSE(in.is_closed());
-  EXPECT_EQ(in.take_all(), nullptr);
-}
-
-TEST(inbox, gives_all_nodes_at_once_the_latest_first) {
-  inbox in;
-  std::array<node, 5> nodes;
-  for (node& n : nodes) ASSERT_TRUE(in.push(&n));
-  EXPECT_FALSE(in.is_empty());
-  EXPECT_EQ(chain_of(in.take_all()), (std::vector<node*>{&nodes[4], &nodes[3], &nodes[2], &nodes[1], &nodes[0]}));
-  EXPECT_TRUE(in.is_empty());
-  EXPECT_EQ(in.take_all(), nullptr);
-}
-
 TEST(inbox, ignores_what_a_link_held_in_an_earlier_life) {
   inbox in;
   node stray, first, second;
@@ -59,41 +42,6 @@ TEST(inbox, ignores_what_a_link_held_in_an_earlier_life) {
   ASSERT_TRUE(in.push(&first));
   ASSERT_TRUE(in.push(&second));
   EXPECT_EQ(chain_of(in.take_all()), (std::vector<node*>{&second, &first}));
-}
-
-TEST(inbox, takes_a_node_again_that_it_gave) {
-  inbox in;
-  node n;
-  for (int life = 0; life < 3; ++life) {
-    ASSERT_TRUE(in.push(&n));
-    EXPECT_EQ(chain_of(in.take_all()), std::vector<node*>{&n});
-  }
-}
-
-TEST(inbox, gives_what_is_left_when_it_is_closed) {
-  inbox in;
-  node first, second;
-  ASSERT_TRUE(in.push(&first));
-  ASSERT_TRUE(in.push(&second));
-  EXPECT_EQ(chain_of(in.close()), (std::vector<node*>{&second, &first}));
-  EXPECT_TRUE(in.is_closed());
-}
-
-TEST(inbox, gives_nothing_when_it_is_closed_empty_or_again) {
-  inbox in;
-  EXPECT_EQ(in.close(), nullptr);
-  EXPECT_EQ(in.close(), nullptr);
-  EXPECT_TRUE(in.is_closed());
-}
-
-TEST(inbox, refuses_a_node_once_closed_and_leaves_it_alone) {
-  inbox in;
-  ASSERT_EQ(in.close(), nullptr);
-  node other, n;
-  n.next = &other;
-  EXPECT_FALSE(in.push(&n));
-  EXPECT_EQ(n.next, &other);
-  EXPECT_TRUE(in.is_closed());
 }
 
 // Producers send numbered nodes; the owner sends each back through its producer's own inbox, to be sent again.

@@ -3,10 +3,8 @@
 #include <ashlar/detail/remote_free/packet.hpp>
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <thread>
 #include <type_traits>
 #include <vector>
@@ -44,38 +42,6 @@ std::vector<std::uintptr_t> keys_drained(ashlar::detail::inbox<Packet>& from) {
   return keys;
 }
 
-TEST(packet, starts_blank_and_at_its_sender) {
-  const packet p;
-  EXPECT_TRUE(p.is_back());
-  EXPECT_FALSE(p.is_full());
-  EXPECT_EQ(p.count, 0u);
-}
-
-TEST(packet, is_full_with_its_last_word) {
-  small_packet p;
-  for (std::uintptr_t key = 1; key <= 3; ++key) {
-    EXPECT_FALSE(p.is_full());
-    p.add({key, 1});
-  }
-  EXPECT_TRUE(p.is_full());
-  EXPECT_EQ(p.words[2].key, 3u);
-}
-
-TEST(packet, drain_gives_each_word_once_and_the_packet_back) {
-  ashlar::detail::inbox<small_packet> in;
-  small_packet p;
-  p.add({10, 0b101});
-  p.add({20, 0b010});
-  send(p, in);
-  EXPECT_FALSE(p.is_back());
-  std::vector<freed_word> words;
-  ashlar::detail::drain(in, [&](const freed_word& word) { words.push_back(word); });
-  ASSERT_EQ(words.size(), 2u);
-  EXPECT_EQ(words[0].cells | words[1].cells, 0b111u);
-  EXPECT_TRUE(p.is_back());
-  EXPECT_TRUE(keys_drained(in).empty());
-}
-
 TEST(packet, stays_under_way_until_all_of_it_is_read) {
   ashlar::detail::inbox<small_packet> in;
   small_packet p;
@@ -83,31 +49,6 @@ TEST(packet, stays_under_way_until_all_of_it_is_read) {
   p.add({20, 1});
   send(p, in);
   ashlar::detail::drain(in, [&](const freed_word&) { EXPECT_FALSE(p.is_back()); });
-  EXPECT_TRUE(p.is_back());
-}
-
-TEST(packet, drain_takes_all_packets) {
-  ashlar::detail::inbox<small_packet> in;
-  std::array<small_packet, 4> packets;
-  for (std::uintptr_t i = 0; i < packets.size(); ++i) {
-    packets[i].add({i, 1});
-    send(packets[i], in);
-  }
-  EXPECT_EQ(keys_drained(in), (std::vector<std::uintptr_t>{3, 2, 1, 0}));
-  for (const small_packet& p : packets) EXPECT_TRUE(p.is_back());
-}
-
-TEST(packet, drain_of_an_empty_inbox_does_nothing) {
-  ashlar::detail::inbox<packet> in;
-  EXPECT_TRUE(keys_drained(in).empty());
-  EXPECT_FALSE(in.is_closed());
-}
-
-TEST(packet, an_empty_packet_comes_back_too) {
-  ashlar::detail::inbox<packet> in;
-  packet p;
-  send(p, in);
-  EXPECT_TRUE(keys_drained(in).empty());
   EXPECT_TRUE(p.is_back());
 }
 
