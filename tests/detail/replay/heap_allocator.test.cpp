@@ -112,15 +112,6 @@ private:
   std::vector<held> blocks_;
 };
 
-TEST(heap_allocator, returns_null_for_requests_that_it_cannot_serve) {
-  local_heap<> heap({.max_bytes = std::size_t{4} << 20});
-  heap_allocator allocator(heap);
-  for (const auto kind : {replay_kind::allocate, replay_kind::allocate_zeroed}) {
-    EXPECT_EQ(allocator.allocate(replay_request(kind, std::uint64_t{5} << 20, 0)), nullptr);
-    EXPECT_EQ(allocator.allocate(replay_request(kind, replay_request::size_limit / 2 + 1, 0)), nullptr);
-  }
-}
-
 TEST(heap_allocator, blocks_keep_to_themselves_however_they_are_freed) {
   churn program;
   for (unsigned i = 0; i < 10000; ++i) program.step(i);

@@ -163,25 +163,6 @@ TEST(window_compiler, slots_stay_in_proportion_to_what_is_live) {
   EXPECT_LE(c.counts.slot_count, 100u + 64u + 1u);
 }
 
-TEST(window_compiler, threads_that_ended_share_their_lanes) {
-  one_by_one source;
-  for (std::uint32_t thread = 0; thread < 500; ++thread) {
-    source.events.push_back({.thread = thread, .size = 8, .object = thread + 1});
-    source.events.push_back({.thread = thread, .op = trace::operation::thread_end});
-  }
-  const compiled c = compile(source, 64);
-  EXPECT_EQ(c.counts.lanes, 2u);  // lane 0 is not shared
-  EXPECT_EQ(c.counts.ended, 499u);
-  EXPECT_EQ(c.counts.operations, 500u);
-  std::vector<replay_kind> kinds;
-  for (const window_copy& w : c.windows)
-    if (w.lanes.size() > 1)
-      for (const replay_op& op : w.lanes[1]) kinds.push_back(op.request.kind());
-  ASSERT_EQ(kinds.size(), 998u);
-  for (std::size_t i = 0; i < kinds.size(); ++i)
-    EXPECT_EQ(kinds[i], i % 2 == 0 ? replay_kind::allocate : replay_kind::end_thread);
-}
-
 TEST(window_compiler, impossible_events_are_counted_and_their_frees_are_strays) {
   using trace::operation;
   one_by_one source{{{.size = std::uint64_t{1} << 63, .object = 1},
@@ -211,26 +192,6 @@ TEST(window_compiler, frees_are_sized_where_the_size_is_right) {
   for (const replay_op& op : c.windows.at(0).lanes.at(0)) kinds.push_back(op.request.kind());
   EXPECT_EQ(std::vector<replay_kind>(kinds.begin() + 3, kinds.end()),
             (std::vector{replay_kind::deallocate_sized, replay_kind::deallocate, replay_kind::deallocate}));
-}
-
-TEST(window_compiler, counts_live_bytes_and_what_another_thread_frees_or_moves) {
-  using trace::operation;
-  one_by_one source{{{.size = 100, .object = 1},
-                     {.thread = 1, .op = operation::realloc_, .size = 300, .object = 2, .old_object = 1},
-                     {.thread = 1, .size = 50, .object = 3},
-                     {.thread = 1, .op = operation::free_, .object = 3},
-                     {.op = operation::free_, .object = 2},
-                     {.size = 7, .object = 4}}};
-  const replay_counts counts = compile(source, 2).counts;
-  EXPECT_EQ(counts.peak_live_bytes, 350u);
-  EXPECT_EQ(counts.live_bytes, 7u);
-  EXPECT_EQ(counts.crossing, 2u);
-}
-
-TEST(window_compiler, an_empty_trace_has_no_windows) {
-  const compiled c = compile(one_by_one{}, 64);
-  EXPECT_EQ(c.counts.windows, 0u);
-  EXPECT_EQ(c.counts.operations, 0u);
 }
 
 TEST(window_compiler, a_reallocation_of_an_unknown_object_is_an_allocation) {

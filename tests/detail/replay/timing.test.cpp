@@ -1,18 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests that ticks ascend and convert to time.
-#include <ashlar/detail/replay/tick_clock.hpp>
-
+// Tests of the clock of ticks, and of the times that it counts.
 #include <chrono>
 #include <cstdint>
 #include <thread>
 
 #include <gtest/gtest.h>
 
+#include <ashlar/detail/replay/latency_timer.hpp>
+#include <ashlar/detail/replay/tick_clock.hpp>
+
 namespace {
+
+using ashlar::detail::steady_ticks;
+using latency_timer = ashlar::detail::latency_timer<steady_ticks>;
+
+TEST(latency_timer, counts_allocations_and_frees_apart) {
+  latency_timer t(0);
+  int block = 0;
+  EXPECT_EQ(t.allocation([&] { return &block; }), &block);
+  t.deallocation([] {});
+  std::uint64_t pause = 0;
+  t.deallocation([&] {
+    const std::uint64_t start = steady_ticks::now();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    pause = steady_ticks::now() - start;
+  });
+  EXPECT_EQ(t.allocations().count(), 1u);
+  EXPECT_EQ(t.deallocations().count(), 2u);
+  EXPECT_GE(t.deallocations().max(), pause);
+}
+
+TEST(latency_timer, never_counts_less_than_nothing) {
+  latency_timer t(~std::uint64_t{0});
+  t.deallocation([] {});
+  EXPECT_EQ(t.deallocations().max(), 0u);
+}
 
 using ashlar::detail::clock_overhead;
 using ashlar::detail::clock_step;
-using ashlar::detail::steady_ticks;
 using ashlar::detail::tick_calibration;
 
 TEST(tick_clock, ticks_do_not_go_backwards) {

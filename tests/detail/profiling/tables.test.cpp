@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the table of profiled blocks against std::map: random insertions, removals and ends of pools.
-#include <ashlar/detail/profiling/profiled_blocks.hpp>
-
+// Tests of the blocks that a profile notes.
 #include <array>
 #include <cstddef>
 #include <map>
@@ -12,13 +10,66 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/detail/profiling/address_table.hpp>
+#include <ashlar/detail/profiling/profiled_blocks.hpp>
+
 #include "tests/support/build.hpp"
 
 namespace {
 
-using ashlar::detail::profiled_blocks;
+struct entry {
+  const void* block = nullptr;
+  std::size_t number = 0;
+};
+using table_type = ashlar::detail::address_table<entry>;
+
+constinit table_type made_before_main;
 
 std::vector<std::byte> memory(1 << 16);
+
+TEST(address_table, behaves_as_a_map) {
+  std::mt19937 random(11);
+  table_type& table = made_before_main;
+  std::map<const void*, std::size_t> oracle;
+  for (std::size_t step = 0; step < (ashlar_test::is_slow ? 15'000 : 60'000); ++step) {
+    const std::byte* const block = &memory[random() % memory.size()];
+    const auto known = oracle.find(block);
+    const std::size_t had = known != oracle.end() ? known->second : 0;
+    ASSERT_EQ(table.find(block).number, had);
+    if (random() % 3 == 0) {
+      ASSERT_EQ(table.remove(block).number, had);
+      oracle.erase(block);
+    } else {
+      ASSERT_TRUE(table.make_room());
+      ASSERT_EQ(table.put({block, step + 1}).number, had) << "the former entry of the address";
+      oracle[block] = step + 1;
+    }
+    ASSERT_EQ(table.size(), oracle.size());
+    if (step % 5000 == 0) ASSERT_TRUE(table.invariant());
+  }
+}
+
+TEST(address_table, removes_what_a_predicate_names) {
+  table_type table;
+  for (std::size_t at = 0; at < memory.size(); ++at) {
+    ASSERT_TRUE(table.make_room());
+    table.put({&memory[at], at});
+  }
+  table.remove_if([](const entry& each) { return each.number % 3 != 0; });
+  EXPECT_EQ(table.size(), (memory.size() + 2) / 3);
+  EXPECT_TRUE(table.invariant());
+  for (std::size_t at = 0; at < memory.size(); ++at) ASSERT_EQ(table.find(&memory[at]).block != nullptr, at % 3 == 0);
+}
+
+TEST(address_table, takes_every_question_while_it_has_no_pages) {
+  table_type table;
+  EXPECT_EQ(table.find(memory.data()).block, nullptr);
+  EXPECT_EQ(table.remove(memory.data()).block, nullptr);
+  table.remove_if([](const entry&) { return true; });
+  EXPECT_TRUE(table.invariant());
+}
+
+using ashlar::detail::profiled_blocks;
 
 std::set<const void*> ended(profiled_blocks& book, const void* pool) {
   std::set<const void*> blocks;

@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of the spelling of numbers, records, sums and headers in a trace.
+#include <array>
+#include <limits>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/detail/trace/checksum.hpp>
+#include <ashlar/detail/trace/decode.hpp>
+#include <ashlar/detail/trace/encode.hpp>
+#include <ashlar/detail/trace/format.hpp>
+#include <ashlar/detail/trace/record.hpp>
+#include <ashlar/detail/trace/varint.hpp>
+
+#include "tests/trace/model.hpp"
+
+namespace {
+
+using namespace ashlar::detail::trace_io;
+
+std::vector<std::byte> varint_of(std::uint64_t value) {
+  std::vector<std::byte> bytes(max_varint_bytes);
+  bytes.resize(static_cast<std::size_t>(put_varint(bytes.data(), value) - bytes.data()));
+  return bytes;
+}
+
+std::vector<std::byte> bytes_of(std::initializer_list<int> values) {
+  std::vector<std::byte> bytes;
+  for (const int v : values) bytes.push_back(static_cast<std::byte>(v));
+  return bytes;
+}
+
+TEST(varint, every_length_round_trips) {
+  for (int bit = 0; bit < 64; ++bit) {
+    for (const std::uint64_t nearby : {std::uint64_t{0}, std::uint64_t{1}, ~std::uint64_t{0}}) {
+      const std::uint64_t value = (std::uint64_t{1} << bit) + nearby;
+      const auto bytes = varint_of(value);
+      byte_cursor cursor(bytes);
+      EXPECT_EQ(cursor.varint(), value);
+      EXPECT_TRUE(cursor.ok() && cursor.at_end());
+      EXPECT_EQ(bytes.size(), value == 0 ? 1U : (static_cast<unsigned>(std::bit_width(value)) + 6U) / 7U);
+    }
+  }
+}
+
+TEST(varint, is_known_at_compile_time) {
+  constexpr auto encoded = [] {
+    std::array<std::byte, max_varint_bytes> to{};
+    put_varint(to.data(), 300);
+    return to;
+  }();
+  static_assert(encoded[0] == std::byte{0xac} && encoded[1] == std::byte{0x02});
+}
+
+TEST(varint, overlong_spellings_are_refused) {
+  for (const auto& bytes : {bytes_of({0x80, 0x00}), bytes_of({0x81, 0x80, 0x00}), bytes_of({0xff, 0x00})}) {
+    byte_cursor cursor(bytes);
+    EXPECT_EQ(cursor.varint(), 0U);
+    EXPECT_FALSE(cursor.ok());
+  }
+}
+
+TEST(varint, what_does_not_fit_64_bits_is_refused) {
+  std::vector<std::byte> bytes(9, std::byte{0xff});
+  bytes.push_back(std::byte{0x01});
+  EXPECT_EQ(byte_cursor(bytes).varint(), std::numeric_limits<std::uint64_t>::max());
+  bytes.back() = std::byte{0x02};
+  byte_cursor tenth(bytes);
+  EXPECT_TRUE(tenth.varint() == 0 && !tenth.ok());
+  bytes.back() = std::byte{0x81};
+  bytes.push_back(std::byte{0x00});
+  byte_cursor eleven(bytes);
+  EXPECT_TRUE(eleven.varint() == 0 && !eleven.ok());
+}
+
+TEST(varint, a_cut_varint_is_refused_and_failure_lasts) {
+  const auto bytes = bytes_of({0x80});
+  byte_cursor cursor(bytes);
+  EXPECT_EQ(cursor.varint(), 0U);
+  EXPECT_FALSE(cursor.ok());
+  EXPECT_EQ(cursor.byte(), 0U);
+  EXPECT_EQ(cursor.word(), 0U);
+  EXPECT_TRUE(cursor.at_end());
+}
+
+TEST(varint, bytes_never_reach_past_the_end) {
+  const auto bytes = bytes_of({1, 2, 3});
+  byte_cursor cursor(bytes);
+  EXPECT_EQ(cursor.bytes(2).size(), 2U);
+  EXPECT_TRUE(cursor.bytes(std::uint64_t{1} << 63).empty());
+  EXPECT_FALSE(cursor.ok());
+}
+
+TEST(varint, zigzag_keeps_small_differences_small) {
+  EXPECT_EQ(zigzag(0), 0U);
+  EXPECT_EQ(zigzag(0 - std::uint64_t{1}), 1U);
+  EXPECT_EQ(zigzag(1), 2U);
+  for (int bit = 0; bit < 64; ++bit) {
+    const std::uint64_t value = std::uint64_t{1} << bit;
+    EXPECT_EQ(unzigzag(zigzag(value)), value);
+    EXPECT_EQ(unzigzag(zigzag(0 - value)), 0 - value);
+  }
+}
+
+TEST(varint, words_are_little_endian) {
+  std::array<std::byte, 4> to{};
+  put_word(to.data(), std::uint32_t{0x01020304});
+  EXPECT_EQ(to[0], std::byte{4});
+  EXPECT_EQ(to[3], std::byte{1});
+  EXPECT_EQ(get_word<std::uint32_t>(to.data()), 0x01020304U);
+}
+
+using namespace ashlar::trace;
+using namespace ashlar::detail::trace_io;
+
+TEST(record, alignments_round_trip) {
+  EXPECT_EQ(alignment_of(alignment_code_of(0)), 0U);
+  for (int bit = 0; bit < 64; ++bit) {
+    const std::uint64_t alignment = std::uint64_t{1} << bit;
+    EXPECT_EQ(alignment_of(alignment_code_of(alignment)), alignment);
+  }
+}
+
+TEST(record, odd_alignments_count_as_the_next_power_of_two) {
+  EXPECT_EQ(alignment_of(alignment_code_of(3)), 4U);
+  EXPECT_EQ(alignment_of(alignment_code_of(24)), 32U);
+  EXPECT_EQ(alignment_of(alignment_code_of((std::uint64_t{1} << 63) + 1)), std::uint64_t{1} << 63);
+}
+
+TEST(record, codes_carry_addresses_where_blocks_are_concerned) {
+  EXPECT_TRUE(has_address(code_of(operation::malloc_)));
+  EXPECT_TRUE(has_address(code_of(operation::delete_array_)));
+  EXPECT_TRUE(has_address(opcode::realloc_begin));
+  EXPECT_FALSE(has_address(code_of(operation::mark)));
+  EXPECT_FALSE(has_address(opcode::thread_switch));
+  EXPECT_TRUE(is_acquisition(code_of(operation::realloc_)));
+  EXPECT_FALSE(is_acquisition(code_of(operation::free_)));
+  EXPECT_FALSE(is_event(opcode::realloc_begin));
+}
+
+TEST(record, each_operation_has_a_code_of_its_own) {
+  for (std::size_t i = 0; i < ashlar::trace::operation_count; ++i) {
+    const auto op = static_cast<operation>(i);
+    EXPECT_TRUE(is_event(code_of(op))) << name(op);
+    EXPECT_EQ(operation_of(code_of(op)), op);
+  }
+  EXPECT_EQ(code_of(operation::thread_end), opcode{10});  // as in files that older versions wrote
+  EXPECT_FALSE(is_event(opcode::thread_switch));
+  EXPECT_FALSE(is_event(opcode::count));
+}
+
+std::uint64_t sum_of(std::string_view text) {
+  return ashlar::detail::trace_io::checksum(std::as_bytes(std::span(text.data(), text.size())));
+}
+
+TEST(checksum, agrees_with_the_reference) {
+  EXPECT_EQ(sum_of(""), 0xEF46DB3751D8E999U);
+  EXPECT_EQ(sum_of("a"), 0xD24EC4F1A98C6E5BU);
+  EXPECT_EQ(sum_of("abc"), 0x44BC2CF5AD770999U);
+  EXPECT_EQ(sum_of("Nobody inspects the spammish repetition"), 0xFBCEA83C8A378BF1U);
+}
+
+TEST(checksum, sees_every_flipped_bit) {
+  for (const std::size_t size : {1U, 7U, 8U, 31U, 32U, 33U, 100U}) {
+    std::vector<std::byte> bytes(size, std::byte{0x5a});
+    const auto whole = ashlar::detail::trace_io::checksum(bytes);
+    for (std::size_t i = 0; i < size * 8; ++i) {
+      bytes[i / 8] ^= static_cast<std::byte>(1U << (i % 8));
+      EXPECT_NE(ashlar::detail::trace_io::checksum(bytes), whole) << size << " " << i;
+      bytes[i / 8] ^= static_cast<std::byte>(1U << (i % 8));
+    }
+  }
+}
+
+using namespace ashlar::trace;
+using namespace ashlar::detail::trace_io;
+using ashlar_test::gave;
+using ashlar_test::got;
+
+std::size_t encoded_size(const std::vector<record>& records) {
+  std::vector<std::byte> out(record_encoder::bound(records.size()));
+  return record_encoder{}.encode(records, records.empty() ? 0 : records.front().time, out.data());
+}
+
+TEST(encode, a_block_freed_soon_after_takes_few_bytes) {
+  std::vector<record> records;
+  for (std::uint64_t i = 0; i < 1000; ++i) {
+    records.push_back(got(i * 20, 0x7f00'1234'5670, 64));
+    records.push_back(gave(i * 20 + 10, 0x7f00'1234'5670));
+  }
+  EXPECT_LT(encoded_size(records), records.size() * 4);
+}
+
+TEST(encode, the_largest_records_fit_the_bound) {
+  std::vector<record> records;
+  for (std::uint64_t i = 0; i < 100; ++i)
+    records.push_back({.time = i << 56,
+                       .address = (i % 2 == 0) ? 1 : std::uint64_t{1} << 63,
+                       .size = std::numeric_limits<std::uint64_t>::max(),
+                       .stack = 0xffff'ffff,
+                       .code = opcode{0},
+                       .alignment_code = 65});
+  EXPECT_LE(encoded_size(records), record_encoder::bound(records.size()));
+}
+
+TEST(encode, times_never_go_back) {
+  const std::vector<record> records{got(100, 16), got(50, 32), got(120, 48)};
+  std::vector<std::byte> out(record_encoder::bound(records.size()));
+  record_encoder e;
+  e.encode(records, 90, out.data());
+  EXPECT_EQ(e.last_time(), 120U);
+  e.encode(std::span(records).first(2), 90, out.data());
+  EXPECT_EQ(e.last_time(), 100U);
+}
+
+using namespace ashlar::trace;
+using namespace ashlar::detail::trace_io;
+
+struct encoded {
+  chunk_header header;
+  std::vector<std::byte> payload;
+};
+
+encoded encode(const std::vector<record>& records) {
+  record_encoder e;
+  encoded to{.header = {.count = static_cast<std::uint32_t>(records.size())},
+             .payload = std::vector<std::byte>(record_encoder::bound(records.size()))};
+  to.header.first_time = records.empty() ? 0 : records.front().time;
+  to.payload.resize(e.encode(records, to.header.first_time, to.payload.data()));
+  to.header.last_time = e.last_time();
+  to.header.events = e.events();
+  return to;
+}
+
+std::vector<record> random_records(std::uint64_t seed, std::size_t n) {
+  std::mt19937_64 random(seed);
+  std::vector<record> records;
+  std::uint64_t time = random() % 1000;
+  for (std::size_t i = 0; i < n; ++i) {
+    record r{.time = time += random() % 3 == 0 ? random() >> 30 : random() % 100,
+             .code = static_cast<opcode>(random() % 16)};
+    if (has_address(r.code)) r.address = random() % 4 == 0 ? random() : 0x5500'0000'0000 + random() % 50 * 16;
+    if (random() % 2 == 0) r.size = random() % 5 == 0 ? random() : random() % 300;
+    if (random() % 8 == 0) r.alignment_code = static_cast<std::uint8_t>(1 + random() % 65);
+    if (random() % 3 == 0) r.stack = static_cast<std::uint32_t>(random() >> (32 + random() % 32));
+    records.push_back(r);
+  }
+  return records;
+}
+
+TEST(decode, random_records_round_trip) {
+  std::vector<record> back;
+  for (std::uint32_t seed = 0; seed < 200; ++seed) {
+    const auto records = random_records(seed, seed * 7 % 500);
+    const encoded e = encode(records);
+    ASSERT_TRUE(decode_records(e.payload, e.header, back)) << seed;
+    ASSERT_EQ(back, records) << seed;
+  }
+}
+
+TEST(decode, the_largest_chunk_round_trips) {
+  const auto records = random_records(1, max_chunk_records);
+  const encoded e = encode(records);
+  std::vector<record> back;
+  ASSERT_TRUE(decode_records(e.payload, e.header, back));
+  EXPECT_EQ(back, records);
+}
+
+TEST(decode, headers_that_lie_are_refused) {
+  const encoded e = encode({got(5, 16), gave(9, 16)});
+  std::vector<record> back;
+  for (int field = 0; field < 4; ++field) {
+    chunk_header h = e.header;
+    if (field == 0) ++h.count;
+    if (field == 1) --h.count;
+    if (field == 2) ++h.last_time;
+    if (field == 3) --h.events;
+    EXPECT_FALSE(decode_records(e.payload, h, back)) << field;
+  }
+  EXPECT_TRUE(decode_records(e.payload, e.header, back));
+}
+
+TEST(decode, cut_payloads_are_refused) {
+  const encoded e = encode(random_records(3, 100));
+  std::vector<record> back;
+  for (std::size_t n = 0; n < e.payload.size(); ++n)
+    EXPECT_FALSE(decode_records(std::span(e.payload).first(n), e.header, back)) << n;
+}
+
+TEST(decode, damaged_payloads_never_do_harm) {
+  const encoded e = encode(random_records(4, 60));
+  std::vector<record> back;
+  for (std::size_t i = 0; i < e.payload.size(); ++i) {
+    for (const unsigned flip : {0x01U, 0x80U, 0xffU}) {
+      auto damaged = e.payload;
+      damaged[i] ^= static_cast<std::byte>(flip);
+      const bool sound = decode_records(damaged, e.header, back);
+      EXPECT_TRUE(!sound || back.size() == e.header.count);
+    }
+  }
+}
+
+TEST(decode, steps_back_beyond_the_beginning_are_refused) {
+  encoded e = encode({got(5, 16), gave(9, 16)});
+  const std::size_t after_addresses = 4 + 1 + 4;  // the column of one size, the empty one of extras
+  e.payload[e.payload.size() - after_addresses - 1] = std::byte{9};
+  std::vector<record> back;
+  EXPECT_FALSE(decode_records(e.payload, e.header, back));
+}
+
+using namespace ashlar::trace;
+using namespace ashlar::detail::trace_io;
+
+std::array<std::byte, file_header_bytes> file_bytes() {
+  std::array<std::byte, file_header_bytes> to{};
+  put_header(to.data(), file_header{.clock = clock_kind::ticks,
+                                    .pointer_bytes = 8,
+                                    .process = 42,
+                                    .page_bytes = 4096,
+                                    .write_error = 28,
+                                    .start_ns = 5,
+                                    .start_unix_ns = 6,
+                                    .stack_depth = 7,
+                                    .text_bytes = 8});
+  return to;
+}
+
+std::string refusal_with(std::size_t at, int value) {
+  auto bytes = file_bytes();
+  bytes[at] = static_cast<std::byte>(value);
+  const char* why = refuse_file_header(bytes.data());
+  return why == nullptr ? "" : why;
+}
+
+TEST(format, foreign_files_are_refused_by_what_is_wrong_with_them) {
+  EXPECT_EQ(refusal_with(0, 'x'), "not an ashlar trace");
+  EXPECT_EQ(refusal_with(6, '\n'), "not an ashlar trace");
+  EXPECT_EQ(refusal_with(8, 2), "a format version this ashlar does not read");
+  EXPECT_EQ(refusal_with(16, 2), "the file header is damaged");
+  EXPECT_EQ(refusal_with(59, 0x7f), "the file header is damaged");
+}
+
+TEST(format, the_other_byte_order_is_named) {
+  auto bytes = file_bytes();
+  for (int i = 0; i < 4; ++i) bytes[static_cast<std::size_t>(12 + i)] = static_cast<std::byte>(i + 1);
+  EXPECT_STREQ(refuse_file_header(bytes.data()), "written by a machine of the other byte order");
+}
+
+TEST(format, every_flipped_bit_of_a_chunk_header_shows) {
+  std::array<std::byte, chunk_header_bytes> bytes{};
+  put_header(bytes.data(), chunk_header{.stream = 3, .count = 9, .last_time = 100});
+  chunk_header h;
+  for (std::size_t bit = 0; bit < bytes.size() * 8; ++bit) {
+    bytes[bit / 8] ^= static_cast<std::byte>(1U << (bit % 8));
+    EXPECT_FALSE(get_header(bytes.data(), h)) << bit;
+    bytes[bit / 8] ^= static_cast<std::byte>(1U << (bit % 8));
+  }
+}
+
+TEST(format, a_chunk_that_ends_before_it_begins_is_refused) {
+  std::array<std::byte, chunk_header_bytes> bytes{};
+  put_header(bytes.data(), chunk_header{.first_time = 2, .last_time = 1});
+  chunk_header h;
+  EXPECT_FALSE(get_header(bytes.data(), h));
+}
+
+}  // namespace
