@@ -2,7 +2,6 @@
 // Tests of the registry of slabs against a sorted list, with one thread and with several.
 #include <ashlar/detail/checks/slab_registry.hpp>
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -41,31 +40,6 @@ struct fake_slab {
     into.enter(line);
   }
 };
-
-TEST(slab_registry, is_empty_at_first) {
-  const slab_registry empty;
-  const int on_the_stack = 0;
-  EXPECT_EQ(empty.find(&on_the_stack).owner, nullptr);
-  EXPECT_EQ(empty.find(nullptr).owner, nullptr);
-  EXPECT_TRUE(empty.invariant());
-}
-
-TEST(slab_registry, knows_every_byte_of_the_cells_and_none_beside_them) {
-  slab_registry registry;
-  fake_slab slab;
-  slab.enter(registry);
-  for (const std::byte& byte : slab.cells) {
-    const cell_place place = registry.find(&byte);
-    EXPECT_EQ(place.owner, &slab);
-    EXPECT_EQ(place.cell_bytes, fake_slab::cell_bytes);
-  }
-  EXPECT_EQ(registry.find(&slab).owner, nullptr);
-  for (const std::byte& byte : slab.gap) EXPECT_EQ(registry.find(&byte).owner, nullptr);
-  for (const std::byte& byte : slab.rest) EXPECT_EQ(registry.find(&byte).owner, nullptr);
-  EXPECT_EQ(registry.find(reinterpret_cast<const void*>(ashlar::detail::max_size)).owner, nullptr);
-  registry.leave(slab.line);
-  EXPECT_EQ(registry.find(slab.cells.data()).owner, nullptr);
-}
 
 TEST(slab_registry, agrees_with_a_list_while_slabs_come_and_go) {
   slab_registry registry;
@@ -116,18 +90,6 @@ TEST(slab_registry, no_slab_enters_while_it_is_held) {
   registry.unlock();
   other.join();
   EXPECT_EQ(registry.find(slab.cells.data()).owner, &slab);
-}
-
-TEST(slab_registry, a_header_enters_and_leaves_the_registry_of_the_process) {
-  struct {
-    ashlar::detail::slab_registration registration;
-    std::array<std::byte, 64> cells;
-  } slab;
-  slab.registration.enter(&slab, slab.cells.data(), slab.cells.size(), 16);
-  EXPECT_EQ(ashlar::detail::process_slabs.find(&slab.cells[63]).owner, &slab);
-  EXPECT_EQ(ashlar::detail::process_slabs.find(&slab.cells[63]).cell_bytes, 16u);
-  slab.registration.leave();
-  EXPECT_EQ(ashlar::detail::process_slabs.find(&slab.cells[63]).owner, nullptr);
 }
 
 }  // namespace

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests the canary behind a request for every size in a cell, every byte behind it and every other size.
-#include <ashlar/detail/checks/slack.hpp>
-
+// Tests of the bytes behind a block, and of seals.
 #include <array>
 #include <cstddef>
-#include <string_view>
+#include <cstdint>
 
 #include <gtest/gtest.h>
 
+#include <ashlar/detail/checks/seal.hpp>
+#include <ashlar/detail/checks/slack.hpp>
+#include <ashlar/detail/checks/watched_slack.hpp>
 #include <ashlar/detail/support/poison.hpp>
+
+#include "tests/support/death.hpp"
 
 namespace {
 
@@ -26,14 +29,6 @@ cell_type cell_of(std::size_t bytes, std::byte contents) {
   return cell;
 }
 
-TEST(slack, stands_where_only_the_requested_bytes_are_written) {
-  for (std::size_t bytes = 0; bytes <= cell_bytes; ++bytes) {
-    cell_type cell = cell_of(bytes, std::byte{0});
-    for (std::size_t at = 0; at < bytes; ++at) cell[at] = std::byte{0xEE};
-    EXPECT_TRUE(look_at_slack(cell.data(), bytes, cell_bytes).is_intact) << bytes;
-  }
-}
-
 TEST(slack, sees_each_byte_behind_the_request) {
   for (std::size_t bytes = 0; bytes < cell_bytes; ++bytes)
     for (std::size_t at = bytes; at + 1 < cell_bytes; ++at) {
@@ -46,29 +41,12 @@ TEST(slack, sees_each_byte_behind_the_request) {
     }
 }
 
-// A caller need not write all requested bytes, and tools report reads of unwritten ones.
-TEST(slack, does_not_look_at_what_was_asked_for) {
-  alignas(8) cell_type cell = cell_of(64, std::byte{0});
-  ashlar::detail::mark_free(cell.data(), 64);
-  EXPECT_TRUE(look_at_slack(cell.data(), 64, cell_bytes).is_intact);
-  ashlar::detail::mark_live(cell.data(), 64);
-}
-
 TEST(slack, sees_a_terminator_anywhere) {
   for (std::size_t bytes = 0; bytes < cell_bytes; ++bytes)
     for (std::size_t at = bytes; at < cell_bytes; ++at) {
       cell_type cell = cell_of(bytes, std::byte{0xEE});
       cell[at] = std::byte{0};
       ASSERT_FALSE(look_at_slack(cell.data(), bytes, cell_bytes).is_intact) << bytes << ' ' << at;
-    }
-}
-
-TEST(slack, sees_one_byte_of_text_or_of_a_small_number_right_behind) {
-  for (const char value : std::string_view("\x01\x02\xFF \n09AZaz"))
-    for (std::size_t bytes = 0; bytes < cell_bytes; ++bytes) {
-      cell_type cell = cell_of(bytes, std::byte{0xEE});
-      cell[bytes] = static_cast<std::byte>(value);
-      ASSERT_FALSE(look_at_slack(cell.data(), bytes, cell_bytes).is_intact) << bytes << ' ' << int{value};
     }
 }
 
@@ -91,22 +69,6 @@ TEST(slack, tells_which_size_was_asked_for) {
       ASSERT_FALSE(found.is_intact) << bytes << ' ' << given;
       ASSERT_EQ(found.allocated, bytes) << given;
     }
-}
-
-TEST(slack, a_full_cell_freed_as_a_smaller_one_is_seen) {
-  cell_type cell;
-  cell.fill(std::byte{0xEE});  // an even byte is never part of a canary
-  for (std::size_t given = 0; given < cell_bytes; ++given) {
-    const slack_state found = look_at_slack(cell.data(), given, cell_bytes);
-    ASSERT_FALSE(found.is_intact);
-    EXPECT_EQ(found.written_to, cell_bytes);
-  }
-}
-
-TEST(slack, there_is_none_in_a_full_cell) {
-  const cell_type cell = cell_of(cell_bytes, std::byte{0xEE});
-  EXPECT_TRUE(look_at_slack(cell.data(), cell_bytes, cell_bytes).is_intact);
-  EXPECT_EQ(cell.back(), std::byte{0xEE});
 }
 
 TEST(slack, of_a_fresh_cell_is_as_of_any_other) {
@@ -132,6 +94,54 @@ TEST(slack, intact_is_distinguished_from_a_write_to_the_bytes_before_it) {
         cell[at] ^= std::byte{0x10};
       }
     }
+}
+
+TEST(watched_slack, is_intact_or_gives_the_extent_of_writes) {
+  std::array<std::byte, 96> block{};
+  for (std::size_t bytes = 0; bytes < block.size(); bytes += 5) {
+    ashlar::detail::fill_watched_slack(block.data(), bytes, block.size());
+    EXPECT_TRUE(ashlar::detail::look_at_watched_slack(block.data(), bytes, block.size()).is_intact);
+    ashlar::detail::mark_live(block.data() + bytes, 1);
+    block[bytes] ^= std::byte{1};
+    const ashlar::detail::slack_state found = ashlar::detail::look_at_watched_slack(block.data(), bytes, block.size());
+    EXPECT_FALSE(found.is_intact);
+    if (bytes + 1 < block.size()) EXPECT_EQ(found.written_to, bytes + 1);
+    ashlar::detail::mark_live(block.data(), block.size());
+  }
+}
+
+TEST(watched_slack, reports_writes_beside_a_block) {
+  int block = 0;
+  ASHLAR_EXPECT_DEATH(
+      ashlar::detail::report_write_behind(&block, 0, 100, 101, &block),
+      "ashlar: overflow: bytes past the end of a block were written to, pointer 0x*, resource 0x*, expected "
+      "100, got 101");
+  ASHLAR_EXPECT_DEATH(ashlar::detail::report_write_before(&block, 24, &block),
+                      "ashlar: underflow: bytes before a block were written to, pointer 0x*, resource 0x*, size 24");
+}
+
+using ashlar::detail::seal_of;
+
+TEST(seal, changes_with_each_bit_of_each_word) {
+  const int place = 0;
+  const std::uintptr_t whole = seal_of(&place, std::size_t{40'000}, &place, std::size_t{0});
+  for (std::size_t bit = 0; bit < 8 * sizeof(std::size_t); ++bit) {
+    const std::size_t flip = std::size_t{1} << bit;
+    EXPECT_NE(whole, seal_of(&place, std::size_t{40'000} ^ flip, &place, std::size_t{0}));
+    EXPECT_NE(whole, seal_of(&place, std::size_t{40'000}, &place, flip));
+  }
+  EXPECT_EQ(whole, seal_of(&place, std::size_t{40'000}, &place, std::size_t{0}));
+}
+
+TEST(seal, changes_with_the_order_and_the_address) {
+  const int places[2] = {};
+  EXPECT_NE(seal_of(places, std::size_t{1}, std::size_t{2}), seal_of(places, std::size_t{2}, std::size_t{1}));
+  EXPECT_NE(seal_of(places, std::size_t{1}), seal_of(places + 1, std::size_t{1}));
+}
+
+TEST(seal, of_zeroes_is_not_zero) {
+  const int place = 0;
+  EXPECT_NE(seal_of(&place, std::size_t{0}, static_cast<const void*>(nullptr)), 0u);
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <random>
-#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>

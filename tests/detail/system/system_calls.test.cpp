@@ -43,37 +43,6 @@ protected:
   }
 };
 
-TEST(system_calls, page_size_is_a_power_of_two) {
-  EXPECT_TRUE(ashlar::detail::is_power_of_two(calls::page_bytes()));
-  EXPECT_EQ(calls::page_bytes(), calls::page_bytes());
-}
-
-TEST(system_calls, impossible_requests_are_refused) {
-  EXPECT_EQ(calls::map(0, true), nullptr);
-  EXPECT_EQ(calls::map(ashlar::detail::max_size - calls::page_bytes() + 1, true), nullptr);
-  EXPECT_FALSE(calls::unmap(reinterpret_cast<void*>(1), calls::page_bytes()));
-  EXPECT_FALSE(calls::protect(nullptr, calls::page_bytes(), true));
-  EXPECT_FALSE(calls::discard(nullptr, calls::page_bytes()));
-  EXPECT_FALSE(calls::populate(nullptr, calls::page_bytes()));
-  EXPECT_FALSE(calls::grow(nullptr, calls::page_bytes(), 2 * calls::page_bytes()));
-#if defined(__linux__)
-  EXPECT_FALSE(calls::move(nullptr, calls::page_bytes(), nullptr, calls::page_bytes()));
-#endif
-}
-
-TEST_F(calls_on_pages, fresh_memory_is_zero_and_not_resident) {
-  EXPECT_EQ(resident_pages(), 0u);
-  EXPECT_TRUE(is_zero());
-}
-
-TEST_F(calls_on_pages, discarding_zeroes_and_gives_back) {
-  fill();
-  EXPECT_EQ(resident_pages(), count);
-  EXPECT_TRUE(calls::discard(p_, bytes_));
-  EXPECT_EQ(resident_pages(), 0u);
-  EXPECT_TRUE(is_zero());
-}
-
 TEST_F(calls_on_pages, populating_makes_resident_where_the_system_knows_how) {
   const bool populated = calls::populate(p_, bytes_);
   EXPECT_EQ(resident_pages(), populated ? count : 0);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of a thread's cache of its last owner: it finds that owner's data, and nothing after the owner's end.
 #include <atomic>
-#include <cstddef>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -17,23 +16,6 @@ namespace {
 struct owner {};
 struct thing {};
 using latest = ashlar::detail::last_used_tls<owner, thing>;
-
-TEST(last_used_tls, finds_what_was_remembered_last) {
-  const owner first, second;
-  thing one, two;
-  EXPECT_TRUE(latest::of(&first) == nullptr && latest::found() == nullptr);
-  static_cast<void>(latest::remember(&first, &one));
-  EXPECT_TRUE(latest::of(&first) == &one && latest::found() == &one && latest::of(&second) == nullptr);
-  const latest::place here = latest::remember(&second, &two);
-  EXPECT_TRUE(latest::of(&first) == nullptr && latest::found() == &two && latest::of(&second) == &two);
-  std::thread([&] {
-    EXPECT_TRUE(latest::of(&second) == nullptr && latest::found() == nullptr);
-    static_cast<void>(latest::remember(&second, &one));
-  }).join();
-  EXPECT_EQ(latest::of(&second), &two);
-  latest::forget(here, &second, &two);
-  EXPECT_TRUE(latest::of(&second) == nullptr && latest::found() == nullptr);
-}
 
 // As in a library, where one call finds both words.
 TEST(last_used_tls, finds_the_same_in_words_that_stand_together) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of the parts of threads: one for each thread and owner, ended once in any order of ends, held over forks.
 #include <atomic>
-#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -72,43 +71,6 @@ template <class Owner>
 class per_thread_of : public testing::Test {};
 using kinds = testing::Types<by_number, by_words>;
 TYPED_TEST_SUITE(per_thread_of, kinds);
-
-TYPED_TEST(per_thread_of, attaches_one_to_each_thread_and_ends_it_with_the_thread) {
-  std::atomic<int> ended = 0;
-  TypeParam mine(ended);
-  EXPECT_EQ(mine.threads.find(), nullptr);
-  std::thread([&] {
-    part* const got = mine.threads.find_or_attach();
-    ASSERT_NE(got, nullptr);
-    EXPECT_EQ(mine.threads.find_or_attach(), got);
-    EXPECT_EQ(mine.threads.cached(), got);
-    got->entered = 1;
-  }).join();
-  EXPECT_EQ(ended, 1);
-  EXPECT_EQ(mine.threads.find(), nullptr);
-}
-
-TYPED_TEST(per_thread_of, finds_those_of_many_owners_in_turn) {
-  std::atomic<int> ended = 0;
-  std::thread([&] {
-    std::vector<std::unique_ptr<TypeParam>> owners;  // more than the table holds
-    std::vector<part*> parts;
-    for (int i = 0; i < 20; ++i) {
-      owners.push_back(std::make_unique<TypeParam>(ended));
-      parts.push_back(owners.back()->threads.find_or_attach());
-      parts.back()->entered = 1;
-    }
-    for (int round = 0; round < 2; ++round)
-      for (std::size_t i = 0; i < owners.size(); ++i) {
-        EXPECT_EQ(owners[i]->threads.find(), parts[i]);
-        EXPECT_EQ(owners[i]->threads.cached(), parts[i]);
-      }
-    owners.resize(10);
-    EXPECT_EQ(ended, 10);
-    for (std::size_t i = 0; i < owners.size(); ++i) EXPECT_EQ(owners[i]->threads.find(), parts[i]);
-  }).join();
-  EXPECT_EQ(ended, 20);
-}
 
 TYPED_TEST(per_thread_of, ends_all_when_the_owner_ends_first) {
   std::atomic<int> ended = 0;

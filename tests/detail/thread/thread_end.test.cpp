@@ -2,7 +2,6 @@
 // Tests that participants run once at the end of their thread, for early, late and too late entries.
 #include <ashlar/detail/thread/thread_end.hpp>
 
-#include <atomic>
 #include <string>
 #include <thread>
 
@@ -29,31 +28,6 @@ struct noting : thread_end_participant {
     };
   }
 };
-
-TEST(thread_end, runs_each_once_the_latest_first) {
-  std::string log;
-  noting a('a', &log), b('b', &log), c('c', &log);
-  std::thread([&] {
-    EXPECT_TRUE(thread_end::enter(a));
-    EXPECT_TRUE(thread_end::enter(b));
-    EXPECT_TRUE(thread_end::enter(c));
-    EXPECT_EQ(log, "");
-  }).join();
-  EXPECT_EQ(log, "cba");
-}
-
-TEST(thread_end, is_each_threads_own) {
-  std::string first, second;
-  noting a('a', &first), b('b', &second);
-  std::thread one([&] {
-    EXPECT_TRUE(thread_end::enter(a));
-    std::thread([&] { EXPECT_TRUE(thread_end::enter(b)); }).join();
-    EXPECT_EQ(second, "b");
-    EXPECT_EQ(first, "");
-  });
-  one.join();
-  EXPECT_EQ(first, "a");
-}
 
 // Destroyed after the participants have run, if made before the first of them entered.
 struct enters_at_end {

@@ -2,13 +2,11 @@
 // Tests of the records of threads: distinct, aligned, reused, by many threads and in the child of a fork.
 #include <atomic>
 #include <cstddef>
-#include <set>
 #include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/thread/thread_records.hpp>
 
 #include "tests/support/build.hpp"
@@ -29,26 +27,6 @@ std::vector<void*> take(std::size_t count) {
 template <class Cells>
 void give(const std::vector<void*>& cells) {
   for (void* const each : cells) Cells::deallocate(each);
-}
-
-TEST(thread_records, cells_are_distinct_and_aligned) {
-  for (const auto& taken : {take<small_cells>(500), take<large_cells>(50)}) {
-    EXPECT_EQ(std::set<void*>(taken.begin(), taken.end()).size(), taken.size());
-    for (void* const each : taken)
-      EXPECT_TRUE(each != nullptr && ashlar::detail::is_aligned(each, small_cells::alignment));
-    taken.size() == 500 ? give<small_cells>(taken) : give<large_cells>(taken);
-  }
-}
-
-TEST(thread_records, cells_are_used_again) {
-  const std::vector<void*> first = take<small_cells>(1000);
-  give<small_cells>(first);
-  const std::set<void*> known(first.begin(), first.end());
-  const std::vector<void*> again = take<small_cells>(1000);
-  std::size_t used_again = 0;
-  for (void* const each : again) used_again += known.count(each);
-  EXPECT_GE(used_again, 900u);  // unused cells may come first
-  give<small_cells>(again);
 }
 
 TEST(thread_records, threads_share_cells_and_no_cell_is_given_twice) {
@@ -77,15 +55,6 @@ struct record {
   explicit record(int v) : value(v) { ++live; }
   ~record() { --live; }
 };
-
-TEST(thread_records, records_are_made_and_ended) {
-  using records = ashlar::detail::thread_records<record>;
-  record* const made = records::try_make(7);
-  ASSERT_NE(made, nullptr);
-  EXPECT_TRUE(made->value == 7 && record::live == 1);
-  records::end(made);
-  EXPECT_EQ(record::live, 0);
-}
 
 TEST(thread_records, a_child_finds_the_lock_free) {
   std::atomic<bool> is_over = false;
