@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Lints, then builds and runs the tests in every configuration, or in those named. `quick` lints and runs every room
-# once; the name of a room runs that room alone; `cli` runs the tests of the command. Ends with a table of the seconds that each took, and with one line that
-# counts all of the tests.
+# once; the name of a room runs that room alone; `cli` runs the tests of the command, `cli/<verb>` those of one verb. Ends
+# with a table of the seconds that each took, and with one line that counts all of the tests.
 source scripts/dev/common.sh
 
 all=(lint outside gcc asan tsan noexcept mingw m32)
@@ -21,7 +21,7 @@ packages_for() {
     gcc | noexcept) echo libgtest-dev python3 ;;
     m32) echo googletest python3 g++-multilib ;;
     mingw) echo googletest python3 "${windows_packages[@]}" ;;
-    cli) echo libgtest-dev python3 sqlite3 "${command_packages[@]}" "${rival_packages[@]}" ;;
+    cli | cli/*) echo libgtest-dev python3 sqlite3 "${command_packages[@]}" "${rival_packages[@]}" ;;
     *) is_room "$1" || fail_unknown "$1"; echo libgtest-dev python3 && room_packages "$1" ;;
   esac
 }
@@ -46,6 +46,7 @@ has_rules() { [[ -f $(folder_of "$1")/CMakeLists.txt ]]; }
 
 # The room `windows` is for the configuration mingw alone.
 is_room() {
+  [[ $1 != cli/* ]] || { [[ -d cli/tests/${1#cli/} ]] && return; }
   [[ $1 != windows && $1 != */* && $1 != detail ]] && { has_rules "$1" || compgen -G "$(folder_of "$1")/*.test.cpp" >/dev/null; }
 }
 
@@ -139,12 +140,21 @@ report_ended() {
   done
 }
 
+# Those of cli/tests/<verb>, also instantiated ones, as a filter.
+suites_of() {
+  grep -ohP '^TEST(_F|_P)?\(\K\w+' "cli/tests/$1"/*.test.cpp | sort -u | sed 's:.*:&.*\:*/&.*:' | paste -sd:
+}
+
 # A room with rules of its own is a folder of the build too; another is one target. The command has a build of its own.
 test_room() {
   local folder target preset=quick selection=()
   folder=$(folder_of "$1")
   if [[ $1 == cli ]]; then
     preset=outside folder=cli target="cli/all malloc/all"
+  elif [[ $1 == cli/* ]]; then
+    preset=outside folder=cli target=test_cli selection=(-R '^cli\.')
+    local -x GTEST_FILTER
+    GTEST_FILTER=$(suites_of "${1#cli/}")
   elif has_rules "$1"; then
     target=$folder/all
   else
@@ -157,7 +167,7 @@ test_room() {
   step "$1: build" timed "$1" build build "$preset" $target || true
   say "$1: testing"
   rm -rf "build/$preset/gtest"
-  timed "$1" tests run_tests "$preset.$1" "build/$preset/$folder" "${selection[@]}" || true
+  timed "$1" tests run_tests "$preset.${1//\//.}" "build/$preset/$folder" "${selection[@]}" || true
 }
 
 packages=()
