@@ -14,9 +14,4 @@ namespace ashlar::cli {
 [[nodiscard]] std::string html_report(const replay_figures* figures, const replayed_trace* replayed,
                                       const report_data& data);
 
-/// Returns: the section on the replay.
-[[nodiscard]] std::string html_replay_section(const replay_figures& figures, const replayed_trace& replayed);
-/// Returns: the section on the trace.
-[[nodiscard]] std::string html_trace_section(const report_data& data);
-
 }  // namespace ashlar::cli
