@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <random>
 #include <thread>
 #include <utility>
@@ -24,7 +23,6 @@
 #include "tests/support/child.hpp"
 #include "tests/support/conformance.hpp"
 #include "tests/support/stamped_block.hpp"
-#include "tests/support/stress.hpp"
 
 namespace {
 
@@ -243,66 +241,6 @@ TEST(heap, makes_nothing_for_a_thread_that_frees_large_blocks_alone) {
   in_thread([&] { all.deallocate(run), all.deallocate(huge, std::size_t{5} << 20); });
   EXPECT_EQ(all.parked(), 0u);
   EXPECT_TRUE(all.invariant());
-}
-
-// Threads that start and end; each allocates, frees blocks of any thread from a table, and leaves blocks there.
-class churn {
-public:
-  explicit churn(heap<>& all) : all_(all) {}
-
-  void live(unsigned seed, int steps) {
-    std::mt19937 random(seed);
-    for (int i = 0; i < steps; ++i) {
-      const std::size_t bytes = any_size(random);
-      stamped_block mine{all_.allocate(bytes), bytes, random()};
-      mine.write();
-      const std::size_t place = random() % places;
-      {
-        const std::lock_guard held(locks_[place % std::size(locks_)]);
-        std::swap(mine, blocks_[place]);
-      }
-      free(mine);
-    }
-  }
-
-  void end() {
-    for (stamped_block& each : blocks_) free(std::exchange(each, {}));
-    EXPECT_EQ(wrong_, 0u);
-  }
-
-  std::mutex& lock(std::size_t i) { return locks_[i]; }
-
-private:
-  static constexpr std::size_t places = 2000;
-
-  void free(const stamped_block& block) {
-    if (block.p == nullptr) return;
-    if (!block.is_intact()) ++wrong_;
-    if (block.stamp % 2 == 0) all_.deallocate(block.p);
-    else all_.deallocate(block.p, block.bytes);
-  }
-
-  heap<>& all_;
-  std::mutex locks_[16];
-  stamped_block blocks_[places];
-  std::atomic<std::size_t> wrong_ = 0;
-};
-
-TEST(heap, loses_and_doubles_no_block_among_threads_that_come_and_go) {
-  heap<> all;
-  churn work(all);
-  const std::size_t generations = ashlar_test::stress_rounds(100);
-  std::vector<std::thread> rows;
-  for (unsigned row = 0; row < 4; ++row)
-    rows.emplace_back([&, row] {
-      for (unsigned i = 0; i < generations; ++i) in_thread([&, i] { work.live(row * 1000 + i, 600); });
-    });
-  for (std::thread& each : rows) each.join();
-  work.end();
-  EXPECT_LE(all.parked(), 8u);
-  EXPECT_TRUE(all.invariant());
-  static_cast<void>(all.trim());
-  EXPECT_EQ(all.held_bytes(), 0u);
 }
 
 }  // namespace

@@ -3,14 +3,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
-#include <map>
 #include <memory>
-#include <random>
 #include <vector>
-
-#include <sys/resource.h>
 
 #include <gtest/gtest.h>
 
@@ -19,9 +14,9 @@
 #include <ashlar/resource/new_delete_resource.hpp>
 
 #include "tests/support/build.hpp"
-#include "tests/support/child.hpp"
 #include "tests/support/conformance.hpp"
 #include "tests/support/counting_resource.hpp"
+#include "tests/support/heap_session.hpp"
 #include "tests/support/pattern.hpp"
 #include "tests/support/resident.hpp"
 
@@ -59,125 +54,12 @@ const bool tested = conforms("local_heap", heap_subjects{});
 
 namespace {
 
-// A model of all live blocks, with contents that are verified at each access.
-class heap_model {
-public:
-  explicit heap_model(unsigned seed) : random_(seed) {}
-  ~heap_model() {
-    while (!blocks_.empty()) free(0);
-    EXPECT_TRUE(heap_.invariant());
-  }
-
-  void step() {
-    const std::size_t what = below(16);
-    if (what < 7 || blocks_.empty()) return allocate();
-    if (what < 12) return free(below(blocks_.size()));
-    if (what < 15) return resize(below(blocks_.size()));
-    look(blocks_[below(blocks_.size())]);
-  }
-
-  void look_around() {
-    ASSERT_TRUE(heap_.invariant());
-    std::map<void*, std::size_t> seen;
-    heap_.for_each_live([&](void* p, std::size_t bytes) { seen[p] = bytes; });
-    ASSERT_EQ(seen.size(), blocks_.size());
-    for (const block& each : blocks_) ASSERT_GE(seen[each.p], each.bytes);
-    static_cast<void>(heap_.trim(below(2) << 20));
-    ASSERT_TRUE(heap_.invariant());
-    for (const block& each : blocks_) look(each);
-  }
-
-  [[nodiscard]] std::size_t live() const { return blocks_.size(); }
-
-private:
-  struct block {
-    void* p;
-    std::size_t bytes, alignment;
-    std::uint32_t seed;
-  };
-
-  [[nodiscard]] std::size_t below(std::size_t n) { return random_() % n; }
-
-  [[nodiscard]] std::size_t any_size() {
-    const std::size_t kind = below(64);
-    if (kind < 44) return below(600);
-    if (kind < 60) return below(40'000);
-    return kind < 63 ? below(700'000) : below(6'000'000);
-  }
-
-  // Of a large block, only the first and the last bytes hold the pattern.
-  static constexpr std::size_t part = 700;
-  static void fill(const block& b) {
-    ashlar_test::write_pattern(b.p, std::min(b.bytes, part), b.seed);
-    if (b.bytes > part) ashlar_test::write_pattern(static_cast<std::byte*>(b.p) + b.bytes - part, part, b.seed);
-  }
-  static void look(const block& b) {
-    ASSERT_TRUE(b.bytes > part || ashlar_test::has_pattern(b.p, b.bytes, b.seed));
-    if (b.bytes <= 2 * part) return;
-    ASSERT_TRUE(ashlar_test::has_pattern(b.p, part, b.seed));
-    ASSERT_TRUE(ashlar_test::has_pattern(static_cast<std::byte*>(b.p) + b.bytes - part, part, b.seed));
-  }
-
-  void hold(void* p, std::size_t bytes, std::size_t alignment) {
-    ASSERT_NE(p, nullptr);
-    ASSERT_TRUE(ashlar::detail::is_aligned(p, std::max(alignment, local_heap<>::least_alignment)));
-    ASSERT_GE(heap_.usable_size(p), bytes);
-    ASSERT_TRUE(heap_.owns(p) && heap_.owns(static_cast<std::byte*>(p) + bytes - (bytes != 0 ? 1 : 0)));
-    blocks_.push_back({p, bytes, alignment, static_cast<std::uint32_t>(random_())});
-    fill(blocks_.back());
-  }
-
-  void allocate() {
-    const std::size_t bytes = any_size();
-    const std::size_t alignment = below(4) == 0 ? std::size_t{1} << below(18) : 16;
-    if (below(4) != 0) return hold(heap_.try_allocate(bytes, alignment), bytes, alignment);
-    void* const zeroed = heap_.allocate_zeroed(bytes, alignment);
-    const auto* const first = static_cast<const char*>(zeroed);
-    ASSERT_TRUE(std::all_of(first, first + bytes, [](char byte) { return byte == 0; }));
-    hold(zeroed, bytes, alignment);
-  }
-
-  void free(std::size_t index) {
-    const block b = blocks_[index];
-    look(b);
-    blocks_[index] = blocks_.back();
-    blocks_.pop_back();
-    if (below(2) == 0) heap_.deallocate(b.p);
-    else heap_.deallocate(b.p, b.bytes, b.alignment);
-  }
-
-  void resize(std::size_t index) {
-    block b = blocks_[index];
-    look(b);
-    blocks_[index] = blocks_.back();
-    blocks_.pop_back();
-    const std::size_t bytes = below(3) == 0 ? any_size() : b.bytes + below(100'000);
-    if (below(2) == 0) {
-      const bool yes = heap_.try_expand(b.p, b.bytes, bytes, b.alignment);
-      return yes ? hold(b.p, bytes, b.alignment) : hold(b.p, b.bytes, b.alignment);
-    }
-    const std::size_t alignment = std::size_t{1} << below(13);
-    b.p = heap_.try_reallocate(b.p, bytes, alignment);
-    ASSERT_NE(b.p, nullptr);
-    ASSERT_TRUE(ashlar_test::has_pattern(b.p, std::min({b.bytes, bytes, part}), b.seed) || b.bytes < 2 * part);
-    hold(b.p, bytes, alignment);
-  }
-
-  local_heap<> heap_;
-  std::vector<block> blocks_;
-  std::mt19937 random_;
-};
-
+// Three heaps beside their models, with system calls and upstreams that fail at times.
 TEST(local_heap, keeps_every_block_in_a_random_walk_over_its_whole_face) {
   if (sizeof(void*) == 4 && ashlar_test::has_asan) GTEST_SKIP() << "no address space for that";
-  for (unsigned seed = 1; seed <= 2; ++seed) {
-    heap_model model(seed);
-    constexpr int steps = ashlar_test::is_slow ? 800 : 12'000;
-    for (int step = 0; step < steps && !::testing::Test::HasFatalFailure(); ++step) {
-      model.step();
-      if (step % 500 == 0) model.look_around();
-    }
-  }
+  for (std::uint64_t seed = 1; seed <= 2; ++seed)
+    std::make_unique<ashlar_test::heap_session>(ashlar_test::decisions(seed), ashlar_test::walk_bounds())
+        ->run(ashlar_test::is_slow ? 3'000 : 30'000);
 }
 
 TEST(local_heap, compile_time_sizes_mix_with_others) {
@@ -300,33 +182,6 @@ TEST(local_heap, many_heaps_end_apart) {
   EXPECT_EQ(upstream.balance().blocks, 10u);
   for (auto& each : heaps)
     if (each) EXPECT_TRUE(each->invariant());
-}
-
-// Returns: bytes of address space of this process.
-std::size_t address_space() {
-  unsigned long pages = 0;
-  std::FILE* const file = std::fopen("/proc/self/statm", "r");
-  if (file == nullptr || std::fscanf(file, "%lu", &pages) != 1) return 0;
-  std::fclose(file);
-  return pages * ashlar::os::pages::page_bytes();
-}
-
-TEST(local_heap, starts_in_little_address_space_and_uses_most_of_it) {
-  if (!ashlar_test::residency_means_something || sizeof(void*) == 4) GTEST_SKIP();
-  EXPECT_TRUE(ashlar_test::child_does([] {
-    const std::size_t most = address_space() + (std::size_t{50} << 20);
-    const rlimit limit{most, most};
-    if (::setrlimit(RLIMIT_AS, &limit) != 0) return false;
-    local_heap<> heap;
-    std::size_t got = 0;
-    void* last = nullptr;
-    while (void* const p = heap.try_allocate(1000)) got += 1000, last = p;
-    constexpr std::size_t least = ashlar::detail::first_slice > 2 ? 32 : 40;
-    if (got < (least << 20) || !heap.invariant()) return false;
-    heap.deallocate(last);
-    void* const again = heap.try_allocate(1000);
-    return ashlar::checking_level < ashlar::checking::hardened ? again == last : again != nullptr;
-  }));
 }
 
 // Allocates and touches 40 MB of small blocks, and frees all but a twentieth of them.

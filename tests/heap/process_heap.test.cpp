@@ -3,7 +3,6 @@
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <random>
@@ -98,19 +97,6 @@ TEST(process_heap, sets_errno_in_the_calls_that_say_so) {
   EXPECT_EQ(errno, 0);
 }
 
-TEST(process_heap, clears_memory_that_was_in_use) {
-  for (std::size_t bytes = 1; bytes < (std::size_t{9} << 20); bytes += bytes * 2 / 3 + 7) {
-    void* const dirty = process_heap().allocate_or_errno(bytes);
-    std::memset(dirty, 0xee, bytes);
-    process_heap().deallocate(dirty);
-    auto* const p = static_cast<unsigned char*>(process_heap().allocate_zeroed_or_errno(bytes));
-    std::size_t set = 0;
-    for (std::size_t i = 0; i < bytes; ++i) set += p[i] != 0 ? 1 : 0;
-    EXPECT_EQ(set, 0u) << bytes;
-    process_heap().deallocate(p, bytes);
-  }
-}
-
 TEST(process_heap, reallocates_a_cell_in_place_while_half_of_it_is_used) {
   auto* const p = static_cast<char*>(process_heap().reallocate_or_errno(nullptr, 1000));
   std::strcpy(p, "text");
@@ -191,19 +177,6 @@ TEST(process_heap, gives_the_heap_of_a_thread_that_ended_to_the_next_one) {
       process_heap().deallocate(p);
     }).join();
   EXPECT_EQ(process_heap().parked(), parked);
-}
-
-TEST(process_heap, frees_blocks_whose_thread_has_ended) {
-  void* p = nullptr;
-  void* large = nullptr;
-  std::thread([&] {
-    p = process_heap().try_allocate(100);
-    large = process_heap().try_allocate(100'000);
-  }).join();
-  process_heap().deallocate(p);
-  process_heap().deallocate(large);
-  process_heap().flush();
-  EXPECT_TRUE(process_heap().invariant());
 }
 
 void churn(std::mt19937& random, std::vector<stamped_block>& blocks) {

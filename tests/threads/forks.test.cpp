@@ -171,23 +171,4 @@ TEST(forks, while_another_thread_reserves) {
     ASSERT_TRUE(child_does([&] { return works(pool); })) << "in round " << round;
 }
 
-TEST(forks, of_thread_cached_allocators) {
-  const deadline hang;
-  using cells = ashlar::detail::process_pool<56, 8, ashlar::thread_cached>;
-  const auto use_cells = [](std::size_t count) {
-    std::vector<void*> taken(count);
-    for (void*& each : taken) each = cells::allocate();
-    for (void* const each : taken) cells::deallocate(each);
-  };
-  const busy_thread busy([&] { std::thread([&] { use_cells(3000); }).join(); });
-  for (std::size_t round = 0; round < stress_rounds(200); ++round) {
-    use_cells(round);
-    ASSERT_TRUE(child_does([&] {
-      use_cells(1000);
-      if constexpr (!ashlar_test::has_tsan && !ashlar_test::has_asan) std::thread([&] { use_cells(1000); }).join();
-      return cells::with_pool([](auto& pool) { return pool.invariant(); });
-    }));
-  }
-}
-
 }  // namespace
