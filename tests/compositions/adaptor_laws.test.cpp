@@ -40,12 +40,12 @@ struct over_cells : subject<A> {
   static constexpr std::size_t largest = 64;
 };
 
-#define ASHLAR_CONFORMS(label, ...)     \
-  template <class R>                    \
-  using label = __VA_ARGS__;            \
-  const bool label##_tested = conforms( \
-      #label,                           \
-      subjects<subject<label<able_resource<>>>, subject<label<able_resource<false>>>, over_cells<label<cells>>>{});
+#define ASHLAR_CONFORMS(label, ...)                                                                              \
+  template <class R>                                                                                             \
+  using label = __VA_ARGS__;                                                                                     \
+  const bool label##_tested =                                                                                    \
+      conforms(#label, subjects<subject<label<able_resource<>>>, subject<label<able_resource<!has_exceptions>>>, \
+                                over_cells<label<cells>>>{});
 namespace laws {
 ASHLAR_EACH_ADAPTOR(ASHLAR_CONFORMS)
 }
