@@ -103,4 +103,10 @@ TEST(splitmix, gives_the_numbers_that_are_published_for_its_seed) {
   EXPECT_LT(random.below(10), 10u);
 }
 
+TEST(instance, pads_all_but_the_highest_to_the_common_alignment) {
+  const plan::problem p{.buffers = {buffer::half_open(0, 10, 0, 3, 16), buffer::half_open(1, 10, 0, 3, 32)}};
+  const planner::instance all = planner::make_instance(p);
+  EXPECT_EQ(planner::load_bound_of(planner::whole_of(all)).height, 26u);
+}
+
 }  // namespace

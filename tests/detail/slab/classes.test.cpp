@@ -2,10 +2,12 @@
 // Tests of size classes, and of the pools that a set makes of them.
 #include <bit>
 #include <cstddef>
+#include <set>
 
 #include <gtest/gtest.h>
 
 #include <ashlar/detail/slab/pool_set_classes.hpp>
+#include <ashlar/detail/slab/run_length.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/slab/slab.hpp>
 #include <ashlar/detail/slab/slab_geometry.hpp>
@@ -136,6 +138,20 @@ TEST(pool_set_classes, a_class_grows_by_no_more_than_may_be_asked_for_at_once) {
   void* const slab = grown.try_allocate(options.slab_bytes, options.slab_bytes);
   EXPECT_NE(slab, nullptr);
   grown.deallocate(slab, options.slab_bytes, options.slab_bytes);
+}
+
+TEST(run_length, has_room_and_wastes_little) {
+  using ashlar::detail::longest_run;
+  using ashlar::detail::run_length;
+  std::set<std::size_t> classes;
+  for (std::size_t n = 1; n <= longest_run; ++n) {
+    ASSERT_GE(run_length(n), n);
+    ASSERT_LE(run_length(n) - n, run_length(n) / 3);
+    ASSERT_EQ(run_length(run_length(n)), run_length(n));
+    classes.insert(run_length(n));
+  }
+  EXPECT_EQ(classes, (std::set<std::size_t>{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64}));
+  EXPECT_EQ(run_length(0), 1u);
 }
 
 }  // namespace

@@ -197,4 +197,23 @@ TEST(slabs_displaced, are_found_nevertheless) {
   EXPECT_TRUE(pool.invariant());
 }
 
+TEST(slab, the_invariant_sees_wrong_counts_words_and_bits) {
+  using ashlar::detail::slab;
+  struct alignas(64) {
+    std::byte bytes[sizeof(slab) + 8 * 8 * ashlar::detail::cell_bitmaps];
+  } memory;
+  slab& real = *slab::format(&memory, &memory, memory.bytes, 100);
+  static_cast<void>(real.take_batch(64));
+  static_cast<void>(real.take_batch(3));
+  ASSERT_TRUE(real.invariant());
+  ++real.free;
+  EXPECT_FALSE(real.invariant());
+  real.bits()[1] |= std::uint64_t{1} << 36;  // cell 100, which does not exist
+  EXPECT_FALSE(real.invariant());
+  --real.free;
+  real.bits()[1] &= ~(std::uint64_t{1} << 36);
+  real.next = 2;  // there are two words
+  EXPECT_FALSE(real.invariant());
+}
+
 }  // namespace

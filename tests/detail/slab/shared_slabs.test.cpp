@@ -18,7 +18,9 @@
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
+#include "tests/support/build.hpp"
 #include "tests/support/counting_resource.hpp"
+#include "tests/support/death.hpp"
 #include "tests/support/serialised_ref.hpp"
 
 namespace {
@@ -162,6 +164,22 @@ struct needs_the_lock_free {
   static void check() { EXPECT_TRUE(is_free()) << "the upstream was called under the lock"; }
   bool operator==(const needs_the_lock_free&) const noexcept = default;
 };
+
+// The second free of a cell comes in a packet of another thread, after the first has arrived.
+TEST(shared_slabs, notices_in_a_packet_what_is_free_already) {
+  const auto free_twice = [] {
+    world w;
+    const std::vector<void*> cells = take(w, 10);
+    ashlar::detail::batcher<> first(w.slabs.inbox(), 1000), second(w.slabs.inbox(), 1000);
+    note(w, first, cells[3]);
+    note(w, second, cells[3]);
+    ASSERT_TRUE(first.flush());
+    ASSERT_TRUE(second.flush());
+    static_cast<void>(w.taken());
+  };
+  ASHLAR_EXPECT_DEATH(free_twice(),
+                      "ashlar: double_free: freed a cell that is free, pointer 0x*, resource 0x*, size 32");
+}
 
 TEST(shared_slabs, never_calls_its_upstream_under_the_lock) {
   ashlar::detail::shared_slabs<ashlar::detail::dynamic_geometry, needs_the_lock_free, ashlar::spin_lock> slabs(

@@ -76,6 +76,18 @@ struct both : payload, link<Threads> {
   static inline std::size_t ended = 0;
 };
 
+// Returns: the head of a list of `count` new objects of the pool.
+template <class Pointer>
+Pointer list_of(std::size_t count, auto make) {
+  Pointer head;
+  for (std::size_t i = 0; i < count; ++i) {
+    auto fresh = make(i);
+    fresh->next = std::move(head);
+    head = std::move(fresh);
+  }
+  return head;
+}
+
 template <class Threads>
 class counted_objects : public ::testing::Test {};
 using policies = ::testing::Types<one_thread, any_thread<>>;
@@ -85,12 +97,7 @@ TYPED_TEST(counted_objects, a_long_list_ends_on_a_small_stack) {
   using node = list_node<TypeParam>;
   node::ended = 0;
   ashlar::ref_pool<node, TypeParam> pool;
-  ashlar::ref_ptr<node, TypeParam> head;
-  for (std::size_t i = 0; i < nodes; ++i) {
-    auto fresh = pool.make(i);
-    fresh->next = std::move(head);
-    head = std::move(fresh);
-  }
+  auto head = list_of<ashlar::ref_ptr<node, TypeParam>>(nodes, [&](std::size_t i) { return pool.make(i); });
   on_small_stack([&] { head.reset(); });
   EXPECT_EQ(node::ended, nodes);
   EXPECT_TRUE(pool.empty());
@@ -104,12 +111,7 @@ TYPED_TEST(counted_objects, a_long_list_ends_after_its_pool) {
   using pool_type = ashlar::ref_pool<node, TypeParam, ashlar::count::by_padding,
                                      ashlar::resource_ref<ashlar_test::counting_resource<>>>;
   std::optional<pool_type> pool(upstream);
-  ashlar::ref_ptr<node, TypeParam> head;
-  for (std::size_t i = 0; i < nodes; ++i) {
-    auto fresh = pool->make(i);
-    fresh->next = std::move(head);
-    head = std::move(fresh);
-  }
+  auto head = list_of<ashlar::ref_ptr<node, TypeParam>>(nodes, [&](std::size_t i) { return pool->make(i); });
   pool.reset();
   on_small_stack([&] { head.reset(); });
   EXPECT_EQ(node::ended, nodes);
@@ -119,12 +121,7 @@ TYPED_TEST(counted_objects, a_long_list_ends_after_its_pool) {
 TYPED_TEST(counted_objects, a_list_by_a_base_ends_on_a_small_stack) {
   both<TypeParam>::ended = 0;
   ashlar::ref_pool<both<TypeParam>, TypeParam> pool;
-  ashlar::ref_ptr<link<TypeParam>, TypeParam> head;
-  for (std::size_t i = 0; i < nodes / 4; ++i) {
-    auto fresh = pool.make();
-    fresh->next = std::move(head);
-    head = std::move(fresh);
-  }
+  auto head = list_of<ashlar::ref_ptr<link<TypeParam>, TypeParam>>(nodes / 4, [&](std::size_t) { return pool.make(); });
   on_small_stack([&] { head.reset(); });
   EXPECT_EQ(both<TypeParam>::ended, nodes / 4);
   EXPECT_TRUE(pool.invariant());
@@ -182,12 +179,7 @@ TYPED_TEST(counted_objects, a_list_that_is_kept_constructed_is_recycled_on_a_sma
                          ashlar_test::intrusive_traits<ashlar::keep_constructed<ashlar::reset_with<&kept::drop_next>>,
                                                        ashlar::throw_when_exhausted, TypeParam>>
       pool;
-  ashlar::ref_ptr<kept, TypeParam> head;
-  for (std::size_t i = 0; i < nodes / 4; ++i) {
-    auto fresh = pool.make();
-    fresh->next = std::move(head);
-    head = std::move(fresh);
-  }
+  auto head = list_of<ashlar::ref_ptr<kept, TypeParam>>(nodes / 4, [&](std::size_t) { return pool.make(); });
   on_small_stack([&] { head.reset(); });
   EXPECT_TRUE(pool.empty());
 }

@@ -21,6 +21,7 @@
 #include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/face/object_pool.hpp>
+#include <ashlar/face/slot_map.hpp>
 
 #include "tests/support/build.hpp"
 #include "tests/support/forbidden.hpp"
@@ -205,6 +206,16 @@ TEST(slot_layout, one_object_to_a_slab_wastes_little) {
   for (int i = 0; i < 10; ++i) taken.push_back(pool.acquire());
   EXPECT_LT(pool.held_bytes(), 10 * (sizeof(object) + 8192));
   for (object* const each : taken) pool.release(each);
+}
+
+TEST(handle_table, a_bounded_map_refuses_and_continues) {
+  ashlar::slot_map<int> map({.max_count = 2});
+  const auto first = map.emplace(1);
+  static_cast<void>(map.emplace(2));
+  EXPECT_EQ(map.try_emplace(3), ashlar::slot_handle<int>());
+  EXPECT_TRUE(map.erase(first));
+  EXPECT_NE(map.try_emplace(3), ashlar::slot_handle<int>());
+  EXPECT_TRUE(map.invariant());
 }
 
 }  // namespace
