@@ -92,32 +92,6 @@ TEST_F(heap_checks, freed_twice_1024_frees_later) {
   }
 }
 
-// The second free by the first owner counts as the first free of the second owner, whose own free is reported.
-TEST_F(heap_checks, freed_twice_after_reuse) {
-  for (const std::size_t bytes : sizes) {
-    void* const p = heap_.allocate(bytes);
-    heap_.deallocate(p);
-    std::vector<void*> others;
-    do others.push_back(heap_.allocate(bytes));
-    while (others.back() != p && others.size() < 5000);
-    if (others.back() == p) {
-      heap_.deallocate(p, bytes);
-      expect_fault_of_all(fault::double_free, p);
-      others.pop_back();
-    }
-    for (void* const each : others) heap_.deallocate(each);
-  }
-}
-
-TEST_F(heap_checks, freed_after_its_memory_has_gone_back) {
-  for (const std::size_t bytes : sizes) {
-    void* const p = heap_.allocate(bytes);
-    heap_.deallocate(p);
-    static_cast<void>(heap_.trim());
-    expect_fault_of_all(fault::invalid_free, p);
-  }
-}
-
 TEST_F(heap_checks, freed_in_the_middle) {
   for (const std::size_t bytes : sizes) {
     auto* const p = static_cast<std::byte*>(heap_.allocate(bytes));

@@ -16,7 +16,6 @@
 #include "tests/detail/replay/replay_team.hpp"
 #include "tests/study/random_events.hpp"
 #include "tests/support/build.hpp"
-#include <ashlar/detail/heap/planned_tier.hpp>
 #include <ashlar/detail/replay/replay.hpp>
 #include <ashlar/detail/replay/replay_op.hpp>
 #include <ashlar/detail/replay/touch.hpp>
@@ -33,8 +32,6 @@ using ashlar::detail::replay_request;
 using ashlar::detail::touch;
 using heap_allocator = ashlar::detail::heap_allocator<local_heap<>>;
 
-using shared_allocator = ashlar::detail::heap_allocator<ashlar::heap<>>;
-
 struct plan_of_one {
   std::array<std::uint64_t, 1> offsets, sizes;
   std::uint64_t height, alignment;
@@ -43,7 +40,7 @@ constexpr plan_of_one planned{{0}, {64}, 64, 64};
 using tiered = ashlar::tiered_heap<ashlar::static_plan<planned>>;
 
 static_assert(ashlar::detail::sized_replay_allocator<heap_allocator>);
-static_assert(ashlar::detail::sized_replay_allocator<shared_allocator>);
+static_assert(ashlar::detail::sized_replay_allocator<ashlar::detail::heap_allocator<ashlar::heap<>>>);
 static_assert(ashlar::detail::sized_replay_allocator<ashlar::detail::heap_allocator<tiered>>);
 
 struct held {
@@ -142,44 +139,6 @@ void expect_that_threads_share() {
 TEST(heap_allocator, threads_that_come_and_go_free_and_move_each_others_blocks) {
   expect_that_threads_share<ashlar::heap<>>();
   expect_that_threads_share<tiered>();
-}
-
-/// Threads 1, 2, 3, ... end and leave their objects: the first to thread 0, the second to the next thread. The third is
-/// freed by its own thread after that thread's end; the fourth was moved to thread 0 before.
-ashlar_test::listed_events generations(std::uint32_t count) {
-  using ashlar::trace::operation;
-  ashlar_test::listed_events source;
-  auto& all = source.events;
-  all.push_back({.size = 8, .object = 1});
-  std::uint64_t last = 1;
-  for (std::uint32_t thread = 1; thread <= count; ++thread) {
-    const std::uint64_t first = std::uint64_t{thread} * 10;
-    all.push_back({.thread = thread, .op = operation::realloc_, .size = 70000, .object = first, .old_object = last});
-    for (std::uint64_t i = 1; i < 4; ++i) all.push_back({.thread = thread, .size = 100 * i, .object = first + i});
-    all.push_back({.op = operation::realloc_, .size = 3000, .object = first + 4, .old_object = first + 3});
-    all.push_back({.thread = thread, .op = operation::thread_end});
-    all.push_back({.op = operation::free_, .object = first + 1});
-    all.push_back({.thread = thread, .op = operation::free_, .object = first + 2});
-    all.push_back({.op = operation::free_, .object = first + 4});
-    last = first;
-  }
-  all.push_back({.op = operation::free_, .object = last});
-  return source;
-}
-
-TEST(heap_allocator, what_threads_leave_behind_serves_those_that_follow) {
-  ashlar::heap<> heap;
-  {
-    ashlar_test::replay_team<shared_allocator> team(shared_allocator(heap), 2);
-    const auto counts = team.run(generations(100));
-    EXPECT_EQ(counts.ended, 100U);
-    EXPECT_EQ(counts.lanes, 2U);
-    EXPECT_EQ(counts.unknown_objects, 0U);
-    EXPECT_EQ(counts.never_freed, 0U);
-    EXPECT_EQ(team.tally().damaged, 0U);
-  }
-  EXPECT_TRUE(heap.invariant());
-  EXPECT_LE(heap.parked(), 2U) << "each thread took over from the one before";
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <ashlar/detail/support/bits.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -52,6 +53,19 @@ TEST(bits, numbers_are_rounded_to_the_nearest_multiple) {
       ASSERT_EQ(ashlar::detail::align_up(n, alignment), (n + alignment - 1) / alignment * alignment);
     }
   EXPECT_EQ(ashlar::detail::align_down(max_size, max_size / 2 + 1), max_size / 2 + 1);
+}
+
+TEST(bits, addresses_are_rounded_like_numbers) {
+  alignas(256) static char memory[1024];
+  char* const middle = memory + 512;
+  for (std::size_t alignment = 1; alignment <= 256; alignment *= 2)
+    for (std::size_t offset = 0; offset < 256; ++offset) {
+      ASSERT_EQ(static_cast<void*>(ashlar::detail::align_down(middle + offset, alignment)),
+                middle + ashlar::detail::align_down(offset, alignment));
+      ASSERT_EQ(static_cast<void*>(ashlar::detail::align_up(middle + offset, alignment)),
+                middle + ashlar::detail::align_up(offset, alignment));
+      ASSERT_EQ(ashlar::detail::is_aligned(middle + offset, alignment), offset % alignment == 0);
+    }
 }
 
 TEST(bits, a_valid_request_fits_a_pointer_difference_with_its_alignment) {
