@@ -10,7 +10,6 @@
 
 #include <ashlar/heap/heap_json.hpp>
 #include <ashlar/heap/heap_map.hpp>
-#include <ashlar/heap/heap_map_svg.hpp>
 #include <ashlar/heap/heap_statistics.hpp>
 #include <ashlar/heap/local_heap.hpp>
 

@@ -3,9 +3,8 @@
 #include <cstdio>
 #include <string>
 
-#include <ashlar/face/exhausted.hpp>
+#include <ashlar/base/options.hpp>
 #include <ashlar/face/intrusive_pool.hpp>
-#include <ashlar/face/lifetime.hpp>
 
 struct message {
   std::string text;

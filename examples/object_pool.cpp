@@ -5,8 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <ashlar/face/exhausted.hpp>
-#include <ashlar/face/lifetime.hpp>
+#include <ashlar/base/options.hpp>
 #include <ashlar/face/object_pool.hpp>
 #include <ashlar/face/pool_handle.hpp>
 

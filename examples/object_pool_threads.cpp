@@ -6,9 +6,8 @@
 #include <cstdio>
 #include <thread>
 
-#include <ashlar/base/threads.hpp>
-#include <ashlar/face/exhausted.hpp>
-#include <ashlar/face/lifetime.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/base/options.hpp>
 #include <ashlar/face/object_pool.hpp>
 #include <ashlar/resource/page_resource.hpp>
 

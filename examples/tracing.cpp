@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include <ashlar/adaptor/site.hpp>
 #include <ashlar/adaptor/trace_log.hpp>
 #include <ashlar/adaptor/tracing.hpp>
 #include <ashlar/face/allocator.hpp>
+#include <ashlar/os/site.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/trace/reader.hpp>
 #include <ashlar/trace/sink.hpp>

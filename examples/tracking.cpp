@@ -5,9 +5,9 @@
 #include <memory>
 #include <vector>
 
-#include <ashlar/adaptor/site.hpp>
 #include <ashlar/adaptor/tracking.hpp>
 #include <ashlar/face/allocator.hpp>
+#include <ashlar/os/site.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 
 using heap = ashlar::tracking<ashlar::new_delete_resource, ashlar::site::labelled<>>;

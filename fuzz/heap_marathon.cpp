@@ -15,7 +15,7 @@
 
 #include <algorithm>
 
-#include <ashlar/detail/support/panic.hpp>
+#include <ashlar/base/platform.hpp>
 
 #include "tests/support/heap_session.hpp"
 

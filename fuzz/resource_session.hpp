@@ -9,8 +9,8 @@
 #include <iterator>
 #include <map>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/support/bits.hpp>
 
 #include "fuzz/support.hpp"
 

@@ -3,10 +3,10 @@
 #include <cerrno>
 #include <cstddef>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/event.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/enum_table.hpp>
 #include <ashlar/heap/process_heap.hpp>
 
 #include "malloc/ashlar_malloc.h"

@@ -7,9 +7,9 @@
 
 #include <dlfcn.h>
 
-#include <ashlar/detail/support/atomics.hpp>
-#include <ashlar/detail/support/hints.hpp>
-#include <ashlar/detail/support/panic.hpp>
+#include <ashlar/base/atomics.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/platform.hpp>
 
 #include "malloc/opened_modules.hpp"
 

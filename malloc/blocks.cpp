@@ -6,11 +6,10 @@
 #include <cstddef>
 #include <cstring>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/detail/heap/segment.hpp>
-#include <ashlar/detail/support/algorithm.hpp>
-#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/os/pages.hpp>
 
 #include "malloc/call_stack.hpp"

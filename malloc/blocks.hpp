@@ -8,10 +8,9 @@
 #include <cstdint>
 #include <cstring>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
-#include <ashlar/detail/support/algorithm.hpp>
-#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/heap/process_heap.hpp>
 
 #include "malloc/sampled_blocks.hpp"

@@ -10,10 +10,10 @@
 #include <link.h>
 #include <unwind.h>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/lock.hpp>
-#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/base/platform.hpp>
 #include <ashlar/detail/support/immortal.hpp>
-#include <ashlar/detail/support/kernel.hpp>
 #include <ashlar/detail/support/text_writer.hpp>
 #include <ashlar/detail/thread/fork_safe_lock.hpp>
 

@@ -2,7 +2,6 @@
 // The parts of a heap behind its slabs, which cold_code.cpp compiles for size: a request in hundreds comes to them.
 #pragma once
 
-#include <ashlar/detail/heap/extent_map.hpp>
 #include <ashlar/detail/heap/heap_api.hpp>
 #include <ashlar/detail/heap/heap_stores.hpp>
 #include <ashlar/detail/heap/huge_store.hpp>

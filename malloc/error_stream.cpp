@@ -4,7 +4,7 @@
 
 #include <sys/stat.h>
 
-#include <ashlar/detail/support/quiet_write.hpp>
+#include <ashlar/base/platform.hpp>
 
 #include "malloc/system.hpp"
 

@@ -8,8 +8,8 @@
 
 #include <malloc.h>
 
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/config.hpp>
 #include <ashlar/os/pages.hpp>
 
 #include "malloc/blocks.hpp"

@@ -5,8 +5,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include <ashlar/detail/support/algorithm.hpp>
-#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/base/bits.hpp>
 
 #include "malloc/blocks.hpp"
 #include "malloc/call_stack.hpp"

@@ -5,7 +5,7 @@
 
 #include <pthread.h>
 
-#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/base/config.hpp>
 
 #include "malloc/c_library.hpp"
 

@@ -8,15 +8,15 @@
 #include <new>
 #include <span>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/lock.hpp>
+#include <ashlar/base/platform.hpp>
 #include <ashlar/detail/heap/segment.hpp>
-#include <ashlar/detail/support/algorithm.hpp>
 #include <ashlar/detail/support/immortal.hpp>
-#include <ashlar/detail/support/platform.hpp>
-#include <ashlar/detail/system/canary_words.hpp>
 #include <ashlar/detail/thread/fork_safe_lock.hpp>
 #include <ashlar/os/pages.hpp>
+#include <ashlar/os/random_bits.hpp>
 
 #include "malloc/guard_report.hpp"
 #include "malloc/sampling.hpp"

@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <span>
 
+#include <ashlar/base/atomics.hpp>
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/config.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
-#include <ashlar/detail/support/atomics.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/hints.hpp>
 
 #include "malloc/call_stack.hpp"
 

@@ -10,11 +10,11 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <ashlar/base/atomics.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/error.hpp>
-#include <ashlar/detail/support/atomics.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/enum_table.hpp>
-#include <ashlar/detail/support/panic.hpp>
+#include <ashlar/base/event.hpp>
+#include <ashlar/base/platform.hpp>
 
 #include "malloc/cancellation.hpp"
 #include "malloc/settings.hpp"

@@ -3,11 +3,11 @@
 // own: the linker gives the rest of the library `__wrap_memcpy` and so on, since a heap writes to its free blocks.
 #include <cstddef>
 
+#include <ashlar/base/atomics.hpp>
+#include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
-#include <ashlar/detail/heap/live_room.hpp>
-#include <ashlar/detail/support/atomics.hpp>
-#include <ashlar/detail/support/hints.hpp>
-#include <ashlar/detail/support/panic.hpp>
+#include <ashlar/base/platform.hpp>
+#include <ashlar/detail/heap/span_guards.hpp>
 
 #include "malloc/c_library.hpp"
 #include "malloc/export.hpp"

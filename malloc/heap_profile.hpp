@@ -5,10 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <ashlar/detail/heap/cell_layout.hpp>
-#include <ashlar/detail/support/atomics.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/base/atomics.hpp>
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/detail/heap/page_map.hpp>
 
 #include "malloc/call_stack.hpp"
 

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <new>
 
+#include <ashlar/base/atomics.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/detail/heap/engine.hpp>
@@ -12,9 +14,6 @@
 #include <ashlar/detail/heap/ranged_pages.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap_threads/shared_extent_map.hpp>
-#include <ashlar/detail/support/atomics.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/thread/fork_safe_lock.hpp>
 #include <ashlar/heap/process_heap.hpp>
 

@@ -4,10 +4,10 @@
 
 #include <cstddef>
 
-#include <ashlar/detail/support/atomics.hpp>
-#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/base/atomics.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/options.hpp>
 #include <ashlar/detail/support/list.hpp>
-#include <ashlar/heap/heap_options.hpp>
 #include <ashlar/heap/process_heap.hpp>
 
 #include "malloc/locked_heap.hpp"

@@ -9,7 +9,7 @@
 
 #include <fcntl.h>
 
-#include <ashlar/detail/support/algorithm.hpp>
+#include <ashlar/base/bits.hpp>
 
 #include "malloc/system.hpp"
 

@@ -5,18 +5,17 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
+#include <ashlar/base/options.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/engine.hpp>
 #include <ashlar/detail/heap/heap_api.hpp>
 #include <ashlar/detail/heap/heap_parts.hpp>
-#include <ashlar/detail/heap/heap_region.hpp>
-#include <ashlar/detail/heap/segment_slices.hpp>
+#include <ashlar/detail/heap/segment_table.hpp>
 #include <ashlar/detail/heap_threads/shared_extent_map.hpp>
-#include <ashlar/detail/support/algorithm.hpp>
-#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/thread/fork.hpp>
-#include <ashlar/heap/heap_options.hpp>
 #include <ashlar/heap/process_heap.hpp>
 
 namespace ashlar::drop_in {

@@ -6,9 +6,9 @@
 
 #include <unistd.h>
 
+#include <ashlar/base/atomics.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/lock.hpp>
-#include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/immortal.hpp>
 #include <ashlar/detail/thread/fork_safe_lock.hpp>
 

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <new>
 
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/config.hpp>
 
 #include "malloc/bad_alloc.hpp"
 #include "malloc/blocks.hpp"

@@ -4,9 +4,8 @@
 #include <cstddef>
 #include <new>
 
+#include <ashlar/base/atomics.hpp>
 #include <ashlar/base/config.hpp>
-#include <ashlar/detail/support/atomics.hpp>
-#include <ashlar/detail/support/hints.hpp>
 
 #include "malloc/bad_alloc.hpp"
 #include "malloc/export.hpp"

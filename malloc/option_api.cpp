@@ -5,8 +5,8 @@
 #include <cstring>
 #include <string_view>
 
-#include <ashlar/detail/support/enum_table.hpp>
-#include <ashlar/detail/support/panic.hpp>
+#include <ashlar/base/event.hpp>
+#include <ashlar/base/platform.hpp>
 
 #include "malloc/ashlar_malloc.h"
 #include "malloc/export.hpp"

@@ -8,9 +8,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include <ashlar/detail/support/algorithm.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/enum_table.hpp>
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/event.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
 namespace ashlar::drop_in {

@@ -8,15 +8,14 @@
 #include <signal.h>
 #include <sys/auxv.h>
 
+#include <ashlar/base/atomics.hpp>
 #include <ashlar/base/lock.hpp>
-#include <ashlar/detail/support/atomics.hpp>
+#include <ashlar/base/options.hpp>
+#include <ashlar/base/platform.hpp>
 #include <ashlar/detail/support/immortal.hpp>
-#include <ashlar/detail/support/panic.hpp>
-#include <ashlar/detail/system/coarse_clock.hpp>
-#include <ashlar/detail/system/random_bits.hpp>
 #include <ashlar/detail/thread/fork_safe_lock.hpp>
-#include <ashlar/heap/heap_options.hpp>
 #include <ashlar/heap/process_heap.hpp>
+#include <ashlar/os/random_bits.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
 #include "malloc/blocks.hpp"

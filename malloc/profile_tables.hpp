@@ -8,10 +8,9 @@
 #include <cstring>
 #include <string_view>
 
-#include <ashlar/detail/profiling/address_table.hpp>
-#include <ashlar/detail/support/algorithm.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/detail/profiling/profilers.hpp>
 #include <ashlar/os/pages.hpp>
 
 #include "malloc/heap_profile.hpp"

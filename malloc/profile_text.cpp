@@ -8,7 +8,7 @@
 
 #include <fcntl.h>
 
-#include <ashlar/detail/support/panic.hpp>
+#include <ashlar/base/platform.hpp>
 #include <ashlar/detail/support/text_writer.hpp>
 
 #include "malloc/call_stack.hpp"

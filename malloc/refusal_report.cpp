@@ -5,10 +5,10 @@
 #include <array>
 #include <cstddef>
 
+#include <ashlar/base/atomics.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
-#include <ashlar/detail/support/algorithm.hpp>
-#include <ashlar/detail/support/atomics.hpp>
 #include <ashlar/detail/support/text_writer.hpp>
 #include <ashlar/heap/heap_statistics.hpp>
 #include <ashlar/heap/process_heap.hpp>

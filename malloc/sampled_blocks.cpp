@@ -5,9 +5,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/error.hpp>
-#include <ashlar/detail/support/algorithm.hpp>
-#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/heap/process_heap.hpp>
 
 #include "malloc/blocks.hpp"

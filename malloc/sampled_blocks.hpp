@@ -4,11 +4,11 @@
 
 #include <cstddef>
 
-#include <ashlar/detail/heap/cell_layout.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/thread_cache.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
-#include <ashlar/detail/support/hints.hpp>
 
 #include "malloc/call_stack.hpp"
 

@@ -4,11 +4,9 @@
 
 #include <cstdint>
 
-#include <ashlar/detail/support/algorithm.hpp>
-#include <ashlar/detail/support/atomics.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/system/coarse_clock.hpp>
-#include <ashlar/detail/system/random_bits.hpp>
+#include <ashlar/base/atomics.hpp>
+#include <ashlar/base/bits.hpp>
+#include <ashlar/os/random_bits.hpp>
 
 #include "malloc/exponential.hpp"
 

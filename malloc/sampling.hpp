@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/base/config.hpp>
 
 namespace ashlar::drop_in {
 

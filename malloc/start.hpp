@@ -2,7 +2,7 @@
 // The start of libashlar.
 #pragma once
 
-#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/base/config.hpp>
 
 namespace ashlar::drop_in {
 

@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 
-#include <ashlar/detail/support/platform.hpp>
+#include <ashlar/base/platform.hpp>
 
 // Exported by glibc for the C++ library of long ago. Weak: a static program may have no streams.
 extern "C" {

@@ -2,7 +2,7 @@
 // The lock of the C library's list of streams: a fork takes it before the locks of the heap.
 #pragma once
 
-#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/base/config.hpp>
 
 namespace ashlar::drop_in {
 

@@ -9,7 +9,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include <ashlar/detail/support/kernel.hpp>
+#include <ashlar/base/platform.hpp>
 
 namespace ashlar::drop_in {
 

@@ -91,7 +91,7 @@ class Compiler:
 
     COMMON = "".join(f"#include <{name}>\n" for name in (
         "array", "atomic", "bit", "cstdio", "cstring", "limits", "memory", "span", "string_view", "thread", "checker.hpp",
-        "ashlar/detail/support/hints.hpp"))
+        "ashlar/base/config.hpp"))
 
     def __init__(self, command, checker, work):
         self.command = [*command, *(f"-I{path}" for path in (HERE / checker, STAND_INS, HERE / "models"))]

@@ -9,7 +9,7 @@
 #include <memory_resource>
 #include <span>
 
-#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/resource/arena.hpp>
 #include <ashlar/resource/stack_resource.hpp>
 #include <ashlar/resource/two_ended_stack.hpp>

@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/base/config.hpp>
 #include <ashlar/heap/local_heap.hpp>
 
 namespace {

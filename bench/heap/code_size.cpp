@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include <ashlar/base/block.hpp>
+#include <ashlar/base/resource.hpp>
 #include <ashlar/heap/local_heap.hpp>
 
 #define ASHLAR_BENCH_ENTRY extern "C" __attribute__((visibility("default")))

@@ -17,8 +17,8 @@
 #include <string_view>
 #include <vector>
 
-#include <ashlar/detail/replay/tick_clock.hpp>
 #include <ashlar/study/histogram.hpp>
+#include <ashlar/study/latency_timer.hpp>
 
 #include "heaps.hpp"
 #include "support/cells.hpp"

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include <ashlar/plan/problem.hpp>
+#include <ashlar/base/problem.hpp>
 
 namespace ashlar::bench {
 

@@ -12,9 +12,9 @@
 #include <type_traits>
 #include <utility>
 
-#include <ashlar/face/count_placement.hpp>
 #include <ashlar/face/counted_pool.hpp>
 #include <ashlar/face/ref_pool.hpp>
+#include <ashlar/face/ref_ptr.hpp>
 #include <ashlar/face/shared_pooled.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
 

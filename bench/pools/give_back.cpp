@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include <ashlar/resource/retain_policy.hpp>
+#include <ashlar/base/options.hpp>
 
 #include "support/cells.hpp"
 #include "support/command_line.hpp"

@@ -19,13 +19,13 @@
 #include <string_view>
 #include <vector>
 
-#include <ashlar/detail/replay/tick_clock.hpp>
 #include <ashlar/heap/bounded_heap.hpp>
 #include <ashlar/heap/local_heap.hpp>
 #include <ashlar/resource/null_resource.hpp>
 #include <ashlar/resource/page_resource.hpp>
 #include <ashlar/resource/tlsf_resource.hpp>
 #include <ashlar/study/histogram.hpp>
+#include <ashlar/study/latency_timer.hpp>
 
 #include "support/cells.hpp"
 #include "support/command_line.hpp"

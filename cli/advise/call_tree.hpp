@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include <ashlar/trace/tables.hpp>
+#include <ashlar/base/trace_tables.hpp>
 
 namespace ashlar::cli {
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include <ashlar/base/event.hpp>
 #include <ashlar/study/summary.hpp>
-#include <ashlar/trace/event.hpp>
 
 #include "cli/advise/models.hpp"
 #include "cli/advise/sparse_counts.hpp"

@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include <ashlar/base/event.hpp>
 #include <ashlar/study/summary.hpp>
-#include <ashlar/trace/event.hpp>
 
 #include "cli/advise/call_tree.hpp"
 #include "cli/advise/features.hpp"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include <ashlar/trace/event.hpp>
+#include <ashlar/base/event.hpp>
 
 namespace ashlar::cli {
 

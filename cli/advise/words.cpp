@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include <ashlar/detail/support/enum_table.hpp>
+#include <ashlar/base/event.hpp>
 
 #include "cli/advise/advice.hpp"
 #include "cli/advise/words.hpp"

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <ashlar/base/trace_tables.hpp>
 #include <ashlar/study/summary.hpp>
-#include <ashlar/trace/tables.hpp>
 
 #include "cli/budget/limits.hpp"
 

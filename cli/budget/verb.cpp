@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <ashlar/detail/support/enum_table.hpp>
+#include <ashlar/base/event.hpp>
 #include <ashlar/study/summariser.hpp>
 
 #include "cli/budget/check.hpp"

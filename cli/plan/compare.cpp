@@ -14,7 +14,7 @@
 #include <gnu/libc-version.h>
 #include <malloc.h>
 
-#include <ashlar/plan/steps.hpp>
+#include <ashlar/base/problem.hpp>
 
 #include "cli/plan/tlsf.hpp"
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
-#include <ashlar/plan/layout.hpp>
-#include <ashlar/plan/problem.hpp>
+#include <ashlar/base/layout.hpp>
+#include <ashlar/base/problem.hpp>
 
 namespace ashlar::cli {
 

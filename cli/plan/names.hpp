@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <ashlar/plan/problem.hpp>
+#include <ashlar/base/problem.hpp>
 
 namespace ashlar::cli {
 

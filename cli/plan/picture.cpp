@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include <ashlar/plan/layout.hpp>
-#include <ashlar/plan/problem.hpp>
+#include <ashlar/base/layout.hpp>
+#include <ashlar/base/problem.hpp>
 
 #include "cli/plan/names.hpp"
 #include "cli/plan/output.hpp"

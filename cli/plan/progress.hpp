@@ -7,7 +7,7 @@
 #include <mutex>
 #include <thread>
 
-#include <ashlar/plan/options.hpp>
+#include <ashlar/base/layout.hpp>
 
 namespace ashlar::cli {
 

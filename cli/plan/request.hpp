@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <ashlar/plan/options.hpp>
+#include <ashlar/base/layout.hpp>
 
 #include "cli/plan/trace.hpp"
 #include "cli/support/output.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <ashlar/plan/steps.hpp>
+#include <ashlar/base/problem.hpp>
 
 #include "cli/plan/names.hpp"
 #include "cli/plan/output.hpp"

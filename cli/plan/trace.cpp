@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <unordered_map>
 
-#include <ashlar/trace/event.hpp>
+#include <ashlar/base/event.hpp>
 
 #include "cli/report/trace.hpp"
 

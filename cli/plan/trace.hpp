@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include <ashlar/plan/problem.hpp>
+#include <ashlar/base/problem.hpp>
 
 namespace ashlar::cli {
 

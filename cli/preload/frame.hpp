@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/base/config.hpp>
 
 #include "cli/preload/frame_rules.hpp"
 

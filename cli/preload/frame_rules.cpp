@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/base/config.hpp>
 
 namespace ashlar::recorder {
 

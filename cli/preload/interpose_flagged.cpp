@@ -3,8 +3,7 @@
 // without them they stand on malloc, as in libashlar.
 #include <cstring>
 
-#include <ashlar/detail/support/algorithm.hpp>
-#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/base/bits.hpp>
 
 #include "cli/preload/interpose.hpp"
 

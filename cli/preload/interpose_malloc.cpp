@@ -6,7 +6,7 @@
 
 #include <unistd.h>
 
-#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/base/bits.hpp>
 
 #include "cli/preload/interpose.hpp"
 

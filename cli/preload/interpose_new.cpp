@@ -7,7 +7,7 @@
 
 #include <dlfcn.h>
 
-#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/base/bits.hpp>
 
 #include "cli/preload/interpose.hpp"
 #include "malloc/opened_modules.hpp"

@@ -18,7 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/base/config.hpp>
 
 #include "cli/preload/frame.hpp"
 

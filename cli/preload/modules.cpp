@@ -12,7 +12,7 @@
 #include <link.h>
 #include <unistd.h>
 
-#include <ashlar/detail/trace/checksum.hpp>
+#include <ashlar/detail/trace/format.hpp>
 #include <ashlar/detail/trace/table_chunks.hpp>
 #include <ashlar/detail/trace/unloads.hpp>
 

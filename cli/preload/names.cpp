@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-#include <ashlar/detail/trace/checksum.hpp>
+#include <ashlar/detail/trace/format.hpp>
 #include <ashlar/detail/trace/table_chunks.hpp>
 
 #include "cli/preload/written_once.hpp"

@@ -8,7 +8,7 @@
 
 #include <dlfcn.h>
 
-#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/base/bits.hpp>
 
 namespace ashlar::recorder {
 

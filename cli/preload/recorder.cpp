@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include <ashlar/base/lock.hpp>
-#include <ashlar/detail/support/kernel.hpp>
+#include <ashlar/base/platform.hpp>
 
 #include "cli/preload/chunks.hpp"
 #include "cli/preload/late_log.hpp"

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/base/config.hpp>
 
 namespace ashlar::recorder {
 

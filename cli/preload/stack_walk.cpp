@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/base/config.hpp>
 
 #include "cli/preload/rule_cache.hpp"
 

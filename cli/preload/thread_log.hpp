@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/base/config.hpp>
 #include <ashlar/detail/trace/record.hpp>
 
 #include "cli/preload/known_stacks.hpp"

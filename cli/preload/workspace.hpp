@@ -10,9 +10,9 @@
 #define ZSTD_STATIC_LINKING_ONLY
 #include <zstd.h>
 
-#include <ashlar/detail/trace/encode.hpp>
-#include <ashlar/detail/trace/pack_chunk.hpp>
-#include <ashlar/trace/codec.hpp>
+#include <ashlar/base/trace_source.hpp>
+#include <ashlar/detail/trace/decode.hpp>
+#include <ashlar/trace/writer.hpp>
 
 #include "cli/preload/sleeping_lock.hpp"
 #include "cli/preload/thread_log.hpp"

@@ -11,8 +11,8 @@
 #include <system_error>
 #include <vector>
 
+#include <ashlar/base/trace_source.hpp>
 #include <ashlar/detail/trace/index.hpp>
-#include <ashlar/trace/source.hpp>
 
 #include "cli/support/table_units.hpp"
 

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include <ashlar/detail/support/enum_table.hpp>
+#include <ashlar/base/event.hpp>
 
 #include "cli/remedies/choice.hpp"
 #include "cli/remedies/player.hpp"

@@ -6,13 +6,12 @@
 #include <cstddef>
 #include <cstdlib>
 
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
-#include <ashlar/detail/replay/pooled_allocator.hpp>
-#include <ashlar/detail/replay/replay.hpp>
-#include <ashlar/detail/replay/replay_op.hpp>
-#include <ashlar/detail/replay/touch.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/study/pooled_allocator.hpp>
+#include <ashlar/study/replay.hpp>
+#include <ashlar/study/replay_op.hpp>
 
 #include "cli/replay/windows.hpp"
 

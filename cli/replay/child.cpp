@@ -18,13 +18,11 @@
 #include <unistd.h>
 
 #include <ashlar/base/lock.hpp>
-#include <ashlar/detail/heap/planned_tier.hpp>
-#include <ashlar/detail/replay/heap_allocator.hpp>
-#include <ashlar/detail/replay/pooled_allocator.hpp>
-#include <ashlar/detail/replay/touch.hpp>
 #include <ashlar/heap/heap.hpp>
 #include <ashlar/heap/local_heap.hpp>
 #include <ashlar/heap/tiered_heap.hpp>
+#include <ashlar/study/pooled_allocator.hpp>
+#include <ashlar/study/replay.hpp>
 
 #include "cli/replay/allocators.hpp"
 #include "cli/replay/samples.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <ashlar/detail/support/enum_table.hpp>
+#include <ashlar/base/event.hpp>
 
 #include "cli/replay/run.hpp"
 #include "cli/rounds/comparison.hpp"

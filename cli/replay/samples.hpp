@@ -15,13 +15,12 @@
 #include <x86intrin.h>
 #endif
 
-#include <ashlar/detail/replay/lane_team.hpp>
-#include <ashlar/detail/replay/latency_timer.hpp>
-#include <ashlar/detail/replay/replay.hpp>
-#include <ashlar/detail/replay/replay_op.hpp>
-#include <ashlar/detail/replay/tick_clock.hpp>
-#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/base/config.hpp>
 #include <ashlar/study/histogram.hpp>
+#include <ashlar/study/lane_team.hpp>
+#include <ashlar/study/latency_timer.hpp>
+#include <ashlar/study/replay.hpp>
+#include <ashlar/study/replay_op.hpp>
 
 #include "cli/replay/result.hpp"
 #include "cli/replay/windows.hpp"

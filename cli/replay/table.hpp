@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <ashlar/detail/replay/window_compiler.hpp>
+#include <ashlar/study/window_compiler.hpp>
 
 #include "cli/replay/figures.hpp"
 

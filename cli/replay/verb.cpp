@@ -15,8 +15,8 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include <ashlar/detail/replay/window_compiler.hpp>
 #include <ashlar/study/summariser.hpp>
+#include <ashlar/study/window_compiler.hpp>
 
 #include "cli/html/report.hpp"
 #include "cli/replay/child.hpp"

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include <ashlar/detail/replay/replay_op.hpp>
-#include <ashlar/detail/replay/window_compiler.hpp>
+#include <ashlar/study/replay_op.hpp>
+#include <ashlar/study/window_compiler.hpp>
 
 #include "cli/support/temporary_file.hpp"
 

@@ -11,7 +11,7 @@
 #include <thread>
 #include <utility>
 
-#include <ashlar/trace/event.hpp>
+#include <ashlar/base/event.hpp>
 
 namespace ashlar::cli {
 

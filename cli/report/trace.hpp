@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include <ashlar/trace/event.hpp>
-#include <ashlar/trace/tables.hpp>
+#include <ashlar/base/event.hpp>
+#include <ashlar/base/trace_tables.hpp>
 
 namespace ashlar::cli {
 

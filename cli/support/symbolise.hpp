@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include <ashlar/trace/tables.hpp>
+#include <ashlar/base/trace_tables.hpp>
 
 #include "cli/support/symbolise_place.hpp"
 

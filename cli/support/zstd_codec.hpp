@@ -7,7 +7,7 @@
 
 #include <zstd.h>
 
-#include <ashlar/trace/codec.hpp>
+#include <ashlar/base/trace_source.hpp>
 #include <ashlar/trace/reader.hpp>
 
 namespace ashlar::cli {

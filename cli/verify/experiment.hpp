@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-#include <ashlar/detail/support/enum_table.hpp>
+#include <ashlar/base/event.hpp>
 
 #include "cli/rounds/effect.hpp"
 #include "cli/rounds/program.hpp"

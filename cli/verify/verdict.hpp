@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <ashlar/detail/support/enum_table.hpp>
+#include <ashlar/base/event.hpp>
 
 #include "cli/rounds/effect.hpp"
 #include "cli/rounds/modes.hpp"

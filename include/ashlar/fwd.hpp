@@ -7,11 +7,10 @@
 #include <cstdint>
 #include <type_traits>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/base/threads.hpp>
-#include <ashlar/detail/support/bits.hpp>
 
 namespace ashlar::ASHLAR_ABI {
 
@@ -24,9 +23,9 @@ struct no_steps;
 
 namespace os {
 using system_calls = detail::system_calls;
-template <class Calls = system_calls>
+template <class Calls>
 class basic_pages;
-using pages = basic_pages<>;
+using pages = basic_pages<system_calls>;
 using reserved_huge_pages = detail::reserved_huge_pages;
 template <class Pages = pages, class Reserved = reserved_huge_pages>
 struct huge_page_calls;

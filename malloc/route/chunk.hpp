@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <ashlar/detail/support/atomics.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/base/atomics.hpp>
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/config.hpp>
 
 namespace ashlar::route {
 

@@ -9,10 +9,9 @@
 #include <new>
 #include <utility>
 
-#include <ashlar/detail/support/algorithm.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/hints.hpp>
-#include <ashlar/detail/system/system_calls.hpp>
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/os/system_calls.hpp>
 
 #include "malloc/export.hpp"
 #include "malloc/route/group.hpp"

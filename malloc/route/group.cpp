@@ -9,11 +9,10 @@
 
 #include <sys/mman.h>
 
-#include <ashlar/detail/support/algorithm.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/system/random_bits.hpp>
-#include <ashlar/detail/system/system_calls.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/os/pages.hpp>
+#include <ashlar/os/random_bits.hpp>
+#include <ashlar/os/system_calls.hpp>
 
 namespace ashlar::route {
 

@@ -6,11 +6,11 @@
 #include <cstdint>
 #include <string_view>
 
+#include <ashlar/base/atomics.hpp>
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/detail/heap/purge.hpp>
-#include <ashlar/detail/support/algorithm.hpp>
-#include <ashlar/detail/support/atomics.hpp>
-#include <ashlar/detail/support/hints.hpp>
 
 #include "malloc/route/chunk.hpp"
 #include "malloc/route/text.hpp"

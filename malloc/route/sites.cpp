@@ -12,9 +12,9 @@
 #include <link.h>
 #include <sys/auxv.h>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/lock.hpp>
-#include <ashlar/detail/support/algorithm.hpp>
-#include <ashlar/detail/support/panic.hpp>
+#include <ashlar/base/platform.hpp>
 #include <ashlar/detail/thread/fork.hpp>
 #include <ashlar/os/pages.hpp>
 

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include <ashlar/detail/support/atomics.hpp>
-#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/base/atomics.hpp>
+#include <ashlar/base/config.hpp>
 
 #include "malloc/route/text.hpp"
 

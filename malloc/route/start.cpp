@@ -8,7 +8,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-#include <ashlar/detail/support/panic.hpp>
+#include <ashlar/base/platform.hpp>
 #include <ashlar/detail/support/text_writer.hpp>
 #include <ashlar/os/pages.hpp>
 

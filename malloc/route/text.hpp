@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/base/bits.hpp>
 
 namespace ashlar::route {
 

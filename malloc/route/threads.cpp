@@ -7,8 +7,8 @@
 #include <limits>
 #include <new>
 
-#include <ashlar/detail/support/algorithm.hpp>
-#include <ashlar/detail/support/panic.hpp>
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/platform.hpp>
 #include <ashlar/os/pages.hpp>
 
 #include "malloc/route/sites.hpp"

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <ashlar/detail/support/atomics.hpp>
-#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/base/atomics.hpp>
+#include <ashlar/base/config.hpp>
 #include <ashlar/detail/thread/fork.hpp>
 #include <ashlar/detail/thread/process_threads.hpp>
 

@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/base/config.hpp>
 
 struct ashlar_heap;
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <new>
 
-#include <ashlar/detail/support/atomics.hpp>
+#include <ashlar/base/atomics.hpp>
 
 // The functions that GenMC offers to programs.
 extern "C" {

@@ -4,7 +4,7 @@
 
 #include <checker.hpp>
 
-#include <ashlar/detail/remote_free/inbox.hpp>
+#include <ashlar/detail/remote_free/parcel.hpp>
 
 namespace models {
 

@@ -2,7 +2,7 @@
 // A pool of two slots: threads take under its lock and give without it; a slot has one holder at a time.
 #include "slots.hpp"
 
-#include <ashlar/detail/slots/slot_stack.hpp>
+#include <ashlar/detail/slots/slot_word.hpp>
 
 void model() {
   using namespace models;

@@ -8,8 +8,7 @@
 
 #include <checker.hpp>
 
-#include <ashlar/detail/slots/return_queue.hpp>
-#include <ashlar/detail/slots/slot_inbox.hpp>
+#include <ashlar/detail/slots/slot_pool_core.hpp>
 #include <ashlar/detail/slots/slot_word.hpp>
 
 namespace models {

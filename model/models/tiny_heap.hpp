@@ -8,14 +8,14 @@
 #include <new>
 #include <utility>
 
+#include <ashlar/base/options.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/heap_checks.hpp>
+#include <ashlar/detail/heap/page_discard.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/span_header.hpp>
-#include <ashlar/detail/heap/unlocked_calls.hpp>
 #include <ashlar/detail/remote_free/parcel.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
-#include <ashlar/heap/heap_options.hpp>
 
 namespace models {
 

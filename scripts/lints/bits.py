@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Loops over bits stand in one place: a mask is walked, counted and searched by detail/support/bitmap.hpp."""
+"""Loops over bits stand in one place: a mask is walked, counted and searched by base/bitmap.hpp."""
 import re
 
-RULE = "headers count and search bits by detail/support/bitmap.hpp, and find logarithms by detail/support/bits.hpp"
+RULE = "headers count and search bits by base/bitmap.hpp, and find logarithms by base/bits.hpp"
 
-HOME = ("include/ashlar/detail/support/bitmap.hpp", "include/ashlar/detail/support/bits.hpp")
+HOME = ("include/ashlar/base/bitmap.hpp", "include/ashlar/base/bits.hpp")
 BITS = re.compile(r"\bstd::(popcount|count[lr]_(zero|one))\b")
 
 

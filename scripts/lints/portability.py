@@ -5,15 +5,15 @@ import re
 
 from .cpp import DIRECTIVE, NOISE, blank
 
-RULE = "extensions of GCC are behind detail/support/hints.hpp and atomics.hpp; no name is a macro of Windows"
+RULE = "extensions of GCC are behind base/config.hpp and atomics.hpp; no name is a macro of Windows"
 
 # __builtin_addressof is known to all compilers.
 EXTENSION = re.compile(r"\b__builtin_(?!addressof\b)\w+|\b__(?:atomic|sync|ATOMIC)_\w+|\b__int128\b|"
                        r"\b__(?:attribute|extension|restrict|typeof|asm)(?:__)?\b|\basm\b|\b__thread\b|"
                        r"\b__PRETTY_FUNCTION__\b|\[\[(?:gnu|clang)::|\[\[no_unique_address\]\]")
 # The others have ELF's weak symbols, and compile such code for ELF alone.
-MAY_EXTEND = ("include/ashlar/detail/support/atomics.hpp", "include/ashlar/detail/support/hints.hpp",
-              "include/ashlar/detail/support/kernel.hpp", "include/ashlar/detail/support/platform.hpp",
+MAY_EXTEND = ("include/ashlar/base/atomics.hpp", "include/ashlar/base/config.hpp",
+              "include/ashlar/base/platform.hpp",
               "include/ashlar/detail/profiling/profilers.hpp",
               "include/ashlar/os/no_heap_scope.hpp")
 
@@ -28,7 +28,7 @@ def check(tree):
         for number, line in enumerate(code.splitlines(), 1):
             extension = EXTENSION.search(line)
             if extension and not file.path.startswith(MAY_EXTEND):
-                yield file.problem(number, f"{extension.group()}: give it a name in detail/support/hints.hpp")
+                yield file.problem(number, f"{extension.group()}: give it a name in base/config.hpp")
             defined = DEFINED.search(line)
             if defined:
                 yield file.problem(number, f"headers of Windows define {defined.group()}")
@@ -45,5 +45,5 @@ PLANTED = [
 ]
 CLEAN = [{
     "include/ashlar/base/a.hpp": "// a small block, far away\nconst auto* p = __builtin_addressof(small_);\n",
-    "include/ashlar/detail/support/hints.hpp": "void f() __attribute__((cold));\n",
+    "include/ashlar/base/config.hpp": "void f() __attribute__((cold));\n",
 }]

@@ -4,9 +4,9 @@ import ast
 
 from lints.cpp import functions
 
-RULE = "files have at most 400 lines, functions at most 60"
+RULE = "files have at most 600 lines, functions at most 60"
 
-LONGEST_FILE = 400
+LONGEST_FILE = 600
 LONGEST_FUNCTION = 60
 SOURCES = (".hpp", ".cpp", ".py", ".sh", ".cmake", "CMakeLists.txt", "dev", "run")
 
@@ -34,7 +34,7 @@ def check(tree):
 
 LONG_BODY = "  work();\n" * 60
 PLANTED = [
-    {"include/ashlar/base/a.hpp": "int a;\n" * 401},
+    {"include/ashlar/base/a.hpp": "int a;\n" * 601},
     {"cli/a.cpp": "namespace n {\nvoid f(int x) noexcept {\n" + LONG_BODY + "}\n}\n"},
     {"cli/a.cpp": "struct s {\n  template <class T>\n  s(T t) : a{t} {\n" + LONG_BODY + "  }\n  int a;\n};\n"},
     {"scripts/a.py": "def f():\n" + "    pass\n" * 60},

@@ -2,12 +2,11 @@
 """Policy is a type: behaviour hangs on no macro, except in the few files whose purpose that is."""
 import re
 
-RULE = "no #if outside atomics, config, hints, kernel, platform, poison and the rooms of the operating system"
+RULE = "no #if outside atomics, config, platform, poison and the folders of the operating system"
 
 ALLOWED = tuple(f"include/ashlar/{place}" for place in (
-    "base/config.hpp", "detail/support/atomics.hpp", "detail/support/hints.hpp", "detail/support/kernel.hpp",
-    "detail/support/platform.hpp", "detail/support/poison.hpp", "detail/support/quiet_write.hpp", "os/",
-    "detail/system/", "detail/thread/", "detail/profiling/"))
+    "base/config.hpp", "base/atomics.hpp", "base/platform.hpp", "detail/support/poison.hpp", "os/", "detail/thread/",
+    "detail/profiling/"))
 CONDITION = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif)\b")
 
 
@@ -24,4 +23,4 @@ PLANTED = [
     {"include/ashlar/resource/a.hpp": "#pragma once\n#ifdef __cpp_exceptions\n#endif\n"},
     {"include/ashlar/base/a.hpp": "#if __has_include(<thread>)\n#endif\n"},
 ]
-CLEAN = [{"include/ashlar/detail/support/hints.hpp": "#if 1\n#endif\n", "include/ashlar/os/a.hpp": "#if 1\n#endif\n"}]
+CLEAN = [{"include/ashlar/base/config.hpp": "#if 1\n#endif\n", "include/ashlar/os/a.hpp": "#if 1\n#endif\n"}]

@@ -43,7 +43,7 @@ class File:
 
     @property
     def room(self):
-        """The room of a library header, `base` for include/ashlar/base/block.hpp and `detail/slab` for
+        """The room of a library header, `base` for include/ashlar/base/resource.hpp and `detail/slab` for
         include/ashlar/detail/slab/slab.hpp; empty for anything else."""
         parts = self.path.split("/")
         depth = 5 if parts[2:3] == ["detail"] else 4

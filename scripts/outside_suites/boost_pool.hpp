@@ -14,8 +14,8 @@
 #include <utility>
 
 #include <ashlar/adaptor/synchronized.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/error.hpp>
-#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/face/pool_allocator.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <boost/config.hpp>

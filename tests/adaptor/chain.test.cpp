@@ -11,7 +11,7 @@
 
 #include <ashlar/adaptor/chain.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/slab/cell_guard.hpp>
+#include <ashlar/detail/checks/poison.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/buffer_resource.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>

@@ -8,8 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 
 #include "tests/death/caught.hpp"

@@ -12,7 +12,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/support/panic.hpp>
+#include <ashlar/base/platform.hpp>
 
 namespace {
 

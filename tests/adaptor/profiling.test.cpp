@@ -12,7 +12,6 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/block.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/buffer_resource.hpp>

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 
-#include <ashlar/base/block.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 

@@ -12,9 +12,9 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
+#include <ashlar/base/event.hpp>
 #include <ashlar/base/lock.hpp>
-#include <ashlar/detail/system/modules.hpp>
-#include <ashlar/trace/event.hpp>
+#include <ashlar/detail/thread/fork.hpp>
 #include <ashlar/trace/reader.hpp>
 #include <ashlar/trace/sink.hpp>
 

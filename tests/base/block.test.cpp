@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests `contains` of a block at its bounds.
-#include <ashlar/base/block.hpp>
+#include <ashlar/base/resource.hpp>
 
 #include <cstdint>
 #include <limits>

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/base/bits.hpp>
 
 #include "tests/support/death.hpp"
 

@@ -11,8 +11,8 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/block.hpp>
-#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/resource.hpp>
 
 #include "tests/support/death.hpp"
 

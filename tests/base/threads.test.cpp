@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests the compile-time properties of the threads policies.
-#include <ashlar/base/threads.hpp>
+#include <ashlar/base/lock.hpp>
 
 #include <mutex>
 #include <type_traits>

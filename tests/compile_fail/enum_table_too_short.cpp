@@ -1,7 +1,7 @@
 // error: no matching|could not convert|no viable|constraint
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A table that lacks the value of an enumerator.
-#include <ashlar/detail/support/enum_table.hpp>
+#include <ashlar/base/event.hpp>
 
 enum class remedy {
   nothing,

@@ -3,7 +3,7 @@
 // A reset of a kept object must not throw: no caller could catch it.
 #include <cstddef>
 
-#include <ashlar/face/lifetime.hpp>
+#include <ashlar/base/options.hpp>
 #include <ashlar/face/object_pool.hpp>
 
 struct message {

@@ -21,7 +21,7 @@
 #include <ashlar/adaptor/tracing.hpp>
 #include <ashlar/adaptor/tracking.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/trace/codec.hpp>
+#include <ashlar/base/trace_source.hpp>
 
 #include "tests/support/able_resource.hpp"
 #include "tests/support/counting_resource.hpp"

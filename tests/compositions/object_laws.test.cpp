@@ -10,8 +10,8 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/base/threads.hpp>
 #include <ashlar/face/intrusive_pool.hpp>
 #include <ashlar/face/object_pool.hpp>
 #include <ashlar/face/ref_pool.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Every container over the stateless allocator of one thread.
-#include <ashlar/base/threads.hpp>
+#include <ashlar/base/lock.hpp>
 
 #include "tests/containers/pool_world.hpp"
 #include "tests/containers/suite.hpp"

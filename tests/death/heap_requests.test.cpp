@@ -11,8 +11,8 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/detail/heap/block_canary.hpp>
-#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/face/allocator.hpp>
 #include <ashlar/heap/local_heap.hpp>
 

@@ -12,8 +12,8 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/base/error.hpp>
-#include <ashlar/base/threads.hpp>
-#include <ashlar/detail/slots/slot_guard.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/detail/slots/slot_word.hpp>
 #include <ashlar/face/object_pool.hpp>
 
 #include "tests/death/caught.hpp"

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/base/error.hpp>
-#include <ashlar/base/threads.hpp>
+#include <ashlar/base/lock.hpp>
 #include <ashlar/detail/checks/poison.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/face/intrusive_pool.hpp>

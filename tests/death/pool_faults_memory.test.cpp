@@ -15,7 +15,6 @@
 
 #include <ashlar/adaptor/statistics.hpp>
 #include <ashlar/detail/slab/slab.hpp>
-#include <ashlar/detail/slab/slab_geometry.hpp>
 #include <ashlar/os/pages.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>

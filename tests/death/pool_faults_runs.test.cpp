@@ -8,7 +8,7 @@
 
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/slab/run_length.hpp>
+#include <ashlar/detail/slab/free_check.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/buffer_resource.hpp>
 

@@ -11,7 +11,7 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/checks/poison.hpp>
-#include <ashlar/detail/heap/cell_layout.hpp>
+#include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/heap/process_heap.hpp>
 

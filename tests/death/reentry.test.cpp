@@ -12,7 +12,6 @@
 #include <ashlar/adaptor/tracking.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/base/threads.hpp>
 #include <ashlar/face/counted_pool.hpp>
 #include <ashlar/face/intrusive_pool.hpp>
 #include <ashlar/face/object_pool.hpp>

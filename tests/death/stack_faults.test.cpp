@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/base/error.hpp>
-#include <ashlar/detail/stack/stack_slack.hpp>
+#include <ashlar/detail/stack/stack_order.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/face/allocator.hpp>
 #include <ashlar/resource/arena.hpp>

@@ -7,7 +7,7 @@
 
 #include <ashlar/base/error.hpp>
 #include <ashlar/detail/checks/poison.hpp>
-#include <ashlar/detail/stack/stack_poison.hpp>
+#include <ashlar/detail/stack/stack_order.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/resource/stack_resource.hpp>
 #include <ashlar/resource/two_ended_stack.hpp>

@@ -9,9 +9,9 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/detail/checks/poison.hpp>
-#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/tlsf/tlsf_poison.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/resource/null_resource.hpp>

@@ -13,9 +13,9 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
-#include <ashlar/detail/support/allocation_result.hpp>
-#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/base/resource.hpp>
 #include <ashlar/face/allocator.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>

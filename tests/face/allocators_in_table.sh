@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # usage: allocators_in_table.sh <root>
-# Every class of face/ and detail/face/ that is a standard allocator must have its row in the table of propagation traits.
+# Every class of face/ that is a standard allocator must have its row in the table of propagation traits.
 set -euo pipefail
 root=$1
 table=$root/tests/face/stateless_allocator.test.cpp
@@ -12,9 +12,9 @@ while read -r name; do
     exit 1
   }
   seen=$((seen + 1))
-done < <(sed -n '/^class [a-z_]*/{s/^class \([a-z_]*\).*/\1/;h;};/using value_type = T;/{x;p;x;}' "$root"/include/ashlar/face/*.hpp "$root"/include/ashlar/detail/face/*.hpp |
+done < <(sed -n '/^class [a-z_]*/{s/^class \([a-z_]*\).*/\1/;h;};/using value_type = T;/{x;p;x;}' "$root"/include/ashlar/face/*.hpp |
   grep 'allocator$' | sort -u)
 ((seen >= 5)) || {
-  echo "found $seen allocators in face/ and detail/face/: has their spelling changed?"
+  echo "found $seen allocators in face/: has their spelling changed?"
   exit 1
 }

@@ -14,8 +14,8 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/threads.hpp>
-#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/lock.hpp>
 
 #include "tests/support/death.hpp"
 

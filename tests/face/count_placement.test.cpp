@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of the default place of the count for each kind of object.
-#include <ashlar/face/count_placement.hpp>
+#include <ashlar/face/ref_ptr.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -9,8 +9,8 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/threads.hpp>
-#include <ashlar/detail/slab/cell_guard.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/detail/checks/poison.hpp>
 
 namespace {
 

@@ -10,10 +10,10 @@
 #include <thread>
 #include <utility>
 
-#include <ashlar/base/threads.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/base/options.hpp>
 #include <ashlar/face/byte_buffer.hpp>
 #include <ashlar/face/intrusive_pool.hpp>
-#include <ashlar/face/lifetime.hpp>
 #include <ashlar/face/ref_pool.hpp>
 #include <ashlar/face/ref_ptr.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>

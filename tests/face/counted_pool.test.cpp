@@ -21,7 +21,6 @@
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/base/threads.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
 
 #include "tests/death/last_words.hpp"

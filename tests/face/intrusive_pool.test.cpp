@@ -14,7 +14,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/threads.hpp>
+#include <ashlar/base/lock.hpp>
 #include <ashlar/face/ref_ptr.hpp>
 
 #include "tests/face/witness.hpp"

@@ -16,9 +16,9 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/threads.hpp>
-#include <ashlar/detail/slots/slot_guard.hpp>
-#include <ashlar/face/exhausted.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/base/options.hpp>
+#include <ashlar/detail/slots/slot_word.hpp>
 
 #include "tests/face/pool_kinds.hpp"
 #include "tests/face/witness.hpp"

@@ -14,10 +14,9 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/lock.hpp>
-#include <ashlar/base/threads.hpp>
-#include <ashlar/detail/support/allocation_result.hpp>
-#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/base/resource.hpp>
 #include <ashlar/face/pool_allocator.hpp>
 
 #include "tests/face/containers.hpp"

@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include <ashlar/base/threads.hpp>
+#include <ashlar/base/lock.hpp>
 #include <ashlar/face/pool_allocator.hpp>
 
 using entry = std::pair<const int, int>;

@@ -6,10 +6,9 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/base/lock.hpp>
+#include <ashlar/base/options.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/base/threads.hpp>
-#include <ashlar/face/exhausted.hpp>
-#include <ashlar/face/lifetime.hpp>
 #include <ashlar/face/object_pool.hpp>
 
 #include "tests/support/counting_resource.hpp"

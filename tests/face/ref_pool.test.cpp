@@ -16,10 +16,10 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/base/threads.hpp>
-#include <ashlar/detail/slots/slot_guard.hpp>
-#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/detail/slots/slot_word.hpp>
 
 #include "tests/face/witness.hpp"
 #include "tests/support/build.hpp"

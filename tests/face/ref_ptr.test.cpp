@@ -13,7 +13,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/threads.hpp>
+#include <ashlar/base/lock.hpp>
 #include <ashlar/face/ref_pool.hpp>
 
 #include "tests/support/build.hpp"

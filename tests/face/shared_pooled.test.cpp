@@ -20,7 +20,6 @@
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/base/threads.hpp>
 #include <ashlar/detail/support/immortal.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>

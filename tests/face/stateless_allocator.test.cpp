@@ -12,7 +12,6 @@
 
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/face/shared_cell.hpp>
 #include <ashlar/face/allocator.hpp>
 #include <ashlar/face/pool_allocator.hpp>
 #include <ashlar/face/shared_pooled.hpp>

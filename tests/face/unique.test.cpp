@@ -15,9 +15,9 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/adaptor/statistics.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/face/pmr_resource.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>

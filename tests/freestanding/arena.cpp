@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <span>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/resource/arena.hpp>
 #include <ashlar/resource/buffer_resource.hpp>
 #include <ashlar/resource/null_resource.hpp>

@@ -6,12 +6,12 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
+#include <ashlar/base/options.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/buffer_resource.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
 #include <ashlar/resource/null_resource.hpp>
-#include <ashlar/resource/retain_policy.hpp>
 
 #include "tests/freestanding/machine.hpp"
 

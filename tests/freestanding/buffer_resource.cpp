@@ -3,8 +3,8 @@
 #include <array>
 #include <cstddef>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/resource/buffer_resource.hpp>
 #include <ashlar/resource/inline_buffer.hpp>
 #include <ashlar/resource/null_resource.hpp>

@@ -15,7 +15,7 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/adaptor/fallback.hpp>
-#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/heap/bounded_heap.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/resource/null_resource.hpp>

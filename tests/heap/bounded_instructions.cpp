@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <random>
 
-#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/base/config.hpp>
 #include <ashlar/heap/bounded_heap.hpp>
 #include <ashlar/resource/null_resource.hpp>
 

@@ -13,9 +13,9 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/segment.hpp>
-#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/heap/heap.hpp>
 #include <ashlar/resource/page_resource.hpp>
 

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/heap/heap_map_svg.hpp>
+#include <ashlar/heap/heap_map.hpp>
 #include <ashlar/heap/local_heap.hpp>
 
 #include "tests/support/markup.hpp"

@@ -22,7 +22,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/detail/support/poison.hpp>
-#include <ashlar/heap/heap_map_svg.hpp>
+#include <ashlar/heap/heap_map.hpp>
 #include <ashlar/heap/heap_statistics.hpp>
 #include <ashlar/heap/owner_heap.hpp>
 #include <ashlar/heap/remote_freer.hpp>

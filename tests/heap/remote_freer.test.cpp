@@ -12,8 +12,8 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/options.hpp>
 #include <ashlar/detail/heap/heap_parts.hpp>
-#include <ashlar/heap/heap_options.hpp>
 #include <ashlar/heap/owner_heap.hpp>
 #include <ashlar/resource/page_resource.hpp>
 

@@ -15,7 +15,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/heap/tiered_heap.hpp>
 
 #include "tests/support/build.hpp"

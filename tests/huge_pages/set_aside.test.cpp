@@ -9,10 +9,10 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/system/reserved_huge_pages.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/heap/heap.hpp>
 #include <ashlar/heap/local_heap.hpp>
+#include <ashlar/os/huge_pages.hpp>
 #include <ashlar/resource/arena.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/huge_page_resource.hpp>

@@ -22,8 +22,6 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/base/threads.hpp>
-#include <ashlar/detail/face/shared_cell.hpp>
 #include <ashlar/face/counted_pool.hpp>
 #include <ashlar/face/pool_allocator.hpp>
 #include <ashlar/face/shared_pooled.hpp>

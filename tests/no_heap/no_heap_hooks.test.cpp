@@ -19,7 +19,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/os/no_heap_scope.hpp>
 
 #include "tests/support/build.hpp"

@@ -13,8 +13,8 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/error.hpp>
-#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/face/pmr_pools.hpp>
 #include <ashlar/heap/heap.hpp>
 #include <ashlar/resource/shared_block_pool.hpp>

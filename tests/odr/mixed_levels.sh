@@ -7,7 +7,7 @@ set -euo pipefail
 sources=$1 work=$2 compiler=$3
 flags=("-I$work" "${@:4}")
 mkdir -p "$work"
-echo '#include <ashlar/base/block.hpp>' >"$work/everything.hpp"
+echo '#include <ashlar/base/resource.hpp>' >"$work/everything.hpp"
 
 fail() {
   echo "$*"

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/base/bits.hpp>
 
 #include "tests/os/model_calls.hpp"
 

@@ -8,9 +8,9 @@
 #include <optional>
 #include <vector>
 
+#include <ashlar/base/layout.hpp>
+#include <ashlar/base/problem.hpp>
 #include <ashlar/detail/planner/generate.hpp>
-#include <ashlar/plan/layout.hpp>
-#include <ashlar/plan/problem.hpp>
 
 namespace ashlar::tests {
 

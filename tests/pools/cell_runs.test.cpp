@@ -11,8 +11,8 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/slab/run_length.hpp>
-#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/base/bits.hpp>
+#include <ashlar/detail/slab/free_check.hpp>
 #include <ashlar/resource/block_pool.hpp>
 
 #include "tests/support/build.hpp"

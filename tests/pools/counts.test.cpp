@@ -7,9 +7,8 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/slab/cell_guard.hpp>
+#include <ashlar/detail/checks/poison.hpp>
 #include <ashlar/detail/slab/slab.hpp>
-#include <ashlar/detail/slab/slab_geometry.hpp>
 #include <ashlar/detail/slab/slab_set.hpp>
 #include <ashlar/resource/block_pool.hpp>
 

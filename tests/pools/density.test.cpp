@@ -11,8 +11,8 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/block.hpp>
-#include <ashlar/detail/slab/cell_guard.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/detail/checks/poison.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/page_resource.hpp>
 

@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/resource/arena.hpp>
 
 #include "tests/support/build.hpp"

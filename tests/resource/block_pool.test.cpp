@@ -13,8 +13,8 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/detail/slab/slab.hpp>
-#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/resource/block_pool.hpp>
 
 #include "tests/resource/pool_model.hpp"

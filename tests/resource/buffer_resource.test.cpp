@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/resource/buffer_resource.hpp>
 
 #include "tests/support/build.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests which upstream a resource has by default on this system.
-#include <ashlar/resource/default_upstream.hpp>
+#include <ashlar/resource/page_resource.hpp>
 
 #include <concepts>
 

@@ -5,10 +5,10 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/options.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
-#include <ashlar/resource/retain_policy.hpp>
 
 #include "tests/resource/pool_model.hpp"
 #include "tests/support/conformance.hpp"

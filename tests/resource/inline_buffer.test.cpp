@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/resource/buffer_resource.hpp>
 #include <ashlar/resource/inline_buffer.hpp>
 

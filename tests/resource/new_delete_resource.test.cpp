@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 
 #include "tests/support/conformance.hpp"

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/null_resource.hpp>
 

@@ -13,7 +13,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/os/pages.hpp>
 #include <ashlar/resource/page_resource.hpp>
 

@@ -8,8 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/resource/pool_set.hpp>
 
 #include "tests/support/build.hpp"

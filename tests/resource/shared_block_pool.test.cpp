@@ -13,9 +13,9 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
-#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/resource/shared_block_pool.hpp>
 
 #include "tests/support/build.hpp"

@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/face/allocator.hpp>
 #include <ashlar/resource/null_resource.hpp>
 #include <ashlar/resource/stack_resource.hpp>

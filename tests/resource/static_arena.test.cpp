@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/plan/pack.hpp>
 #include <ashlar/plan/solve.hpp>
 #include <ashlar/resource/buffer_resource.hpp>

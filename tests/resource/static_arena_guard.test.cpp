@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/problem.hpp>
 #include <ashlar/detail/planner/generate.hpp>
-#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/plan/solve.hpp>
-#include <ashlar/plan/steps.hpp>
 #include <ashlar/resource/static_arena_guard.hpp>
 
 #include "tests/support/conformance.hpp"

@@ -8,7 +8,7 @@
 #include <random>
 #include <span>
 
-#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/base/config.hpp>
 #include <ashlar/resource/null_resource.hpp>
 #include <ashlar/resource/tlsf_resource.hpp>
 

@@ -12,8 +12,8 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/resource/null_resource.hpp>
 #include <ashlar/resource/tlsf_resource.hpp>
 

@@ -7,10 +7,9 @@
 #include <iterator>
 #include <map>
 
-#include <ashlar/base/block.hpp>
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/error.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/expects.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
 #include "tests/support/counting_resource.hpp"

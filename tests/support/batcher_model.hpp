@@ -6,9 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include <ashlar/base/atomics.hpp>
 #include <ashlar/detail/remote_free/batcher.hpp>
-#include <ashlar/detail/remote_free/packet.hpp>
-#include <ashlar/detail/support/atomics.hpp>
 
 namespace ashlar_test {
 

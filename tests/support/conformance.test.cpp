@@ -9,9 +9,8 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/error.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/expects.hpp>
 
 #include "tests/support/counting_resource.hpp"
 #include "tests/support/failures_of.hpp"

@@ -11,8 +11,8 @@
 
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/testing/failure_plan.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
+#include <ashlar/test/ledger.hpp>
 
 #include "tests/support/ledger.hpp"
 

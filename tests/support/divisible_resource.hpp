@@ -11,8 +11,8 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/error.hpp>
-#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 
 namespace ashlar_test {

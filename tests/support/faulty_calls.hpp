@@ -5,10 +5,10 @@
 #include <cstddef>
 #include <vector>
 
-#include <ashlar/base/block.hpp>
-#include <ashlar/detail/testing/failure_plan.hpp>
+#include <ashlar/base/resource.hpp>
 #include <ashlar/os/pages.hpp>
 #include <ashlar/resource/page_resource.hpp>
+#include <ashlar/test/ledger.hpp>
 
 namespace ashlar_test {
 

@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include <ashlar/base/block.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
-#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/heap/local_heap.hpp>
 
 #include "tests/support/heap_shadow.hpp"

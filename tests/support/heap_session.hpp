@@ -6,9 +6,9 @@
 
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/testing/failure_plan.hpp>
 #include <ashlar/heap/local_heap.hpp>
 #include <ashlar/resource/page_resource.hpp>
+#include <ashlar/test/ledger.hpp>
 
 #include "tests/support/faulty_calls.hpp"
 #include "tests/support/heap_model.hpp"

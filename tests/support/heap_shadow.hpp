@@ -10,7 +10,7 @@
 #include <cstring>
 #include <source_location>
 
-#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/base/bits.hpp>
 
 namespace ashlar_test {
 

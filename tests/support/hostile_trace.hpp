@@ -9,9 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include <ashlar/detail/trace/checksum.hpp>
+#include <ashlar/base/event.hpp>
 #include <ashlar/detail/trace/format.hpp>
-#include <ashlar/trace/event.hpp>
 #include <ashlar/trace/reader.hpp>
 
 namespace ashlar_test {

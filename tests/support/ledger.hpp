@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/testing/live_block_book.hpp>
+#include <ashlar/test/ledger.hpp>
 
 namespace ashlar_test {
 

@@ -4,12 +4,11 @@
 
 #include <cstddef>
 
-#include <ashlar/base/threads.hpp>
-#include <ashlar/face/count_placement.hpp>
-#include <ashlar/face/exhausted.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/base/options.hpp>
 #include <ashlar/face/intrusive_pool.hpp>
-#include <ashlar/face/lifetime.hpp>
 #include <ashlar/face/object_pool.hpp>
+#include <ashlar/face/ref_ptr.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/page_resource.hpp>
 

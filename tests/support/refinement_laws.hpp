@@ -8,7 +8,6 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/block.hpp>
 #include <ashlar/base/resource.hpp>
 
 #include "tests/support/ledger.hpp"

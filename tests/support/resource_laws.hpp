@@ -10,8 +10,8 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/support/bits.hpp>
 
 #include "tests/support/build.hpp"
 #include "tests/support/death.hpp"

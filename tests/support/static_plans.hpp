@@ -6,11 +6,10 @@
 #include <cstdint>
 #include <vector>
 
+#include <ashlar/base/layout.hpp>
+#include <ashlar/base/problem.hpp>
 #include <ashlar/heap/tiered_heap.hpp>
-#include <ashlar/plan/buffer.hpp>
-#include <ashlar/plan/layout.hpp>
 #include <ashlar/plan/pack.hpp>
-#include <ashlar/plan/problem.hpp>
 #include <ashlar/plan/solve.hpp>
 
 namespace ashlar_test::static_plans {

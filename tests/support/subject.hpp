@@ -4,7 +4,6 @@
 
 #include <cstddef>
 
-#include <ashlar/base/block.hpp>
 #include <ashlar/base/resource.hpp>
 
 #include "tests/support/build.hpp"

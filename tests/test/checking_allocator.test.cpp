@@ -19,7 +19,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/test/fancy_ptr.hpp>
 #include <ashlar/test/ledger.hpp>
 

@@ -19,7 +19,7 @@
 #include <ashlar/adaptor/tracking.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/base/threads.hpp>
+#include <ashlar/base/trace_source.hpp>
 #include <ashlar/face/counted_pool.hpp>
 #include <ashlar/face/intrusive_pool.hpp>
 #include <ashlar/face/object_pool.hpp>
@@ -33,7 +33,6 @@
 #include <ashlar/resource/shared_block_pool.hpp>
 #include <ashlar/resource/shared_pool_set.hpp>
 #include <ashlar/resource/tlsf_resource.hpp>
-#include <ashlar/trace/codec.hpp>
 
 #include "tests/support/build.hpp"
 #include "tests/support/child.hpp"

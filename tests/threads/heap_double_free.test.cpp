@@ -15,7 +15,7 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/base/error.hpp>
-#include <ashlar/detail/heap/heap_region.hpp>
+#include <ashlar/detail/heap/heap_api.hpp>
 #include <ashlar/heap/heap.hpp>
 
 #include "tests/support/build.hpp"

@@ -12,9 +12,7 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/base/lock.hpp>
-#include <ashlar/base/threads.hpp>
-#include <ashlar/face/exhausted.hpp>
-#include <ashlar/face/lifetime.hpp>
+#include <ashlar/base/options.hpp>
 #include <ashlar/face/object_pool.hpp>
 
 #include "tests/support/pool_traits.hpp"

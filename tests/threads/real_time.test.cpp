@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/base/lock.hpp>
-#include <ashlar/detail/support/platform.hpp>
+#include <ashlar/base/platform.hpp>
 
 #if defined(__linux__)
 

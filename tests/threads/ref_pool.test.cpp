@@ -14,8 +14,8 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/base/threads.hpp>
 #include <ashlar/face/ref_ptr.hpp>
 
 #include "tests/support/counting_resource.hpp"

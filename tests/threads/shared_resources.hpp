@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <vector>
 
-#include <ashlar/detail/face/process_pool.hpp>
+#include <ashlar/face/pool_allocator.hpp>
 #include <ashlar/resource/block_pool.hpp>
 
 namespace ashlar_test {

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include <ashlar/base/error.hpp>
-#include <ashlar/base/threads.hpp>
+#include <ashlar/base/lock.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/heap/heap.hpp>
 #include <ashlar/resource/shared_block_pool.hpp>

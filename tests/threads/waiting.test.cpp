@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <ashlar/base/lock.hpp>
-#include <ashlar/detail/support/owner_lock.hpp>
+#include <ashlar/detail/slab/shared_slabs.hpp>
 
 #include <gtest/gtest.h>
 

@@ -13,8 +13,8 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/replay/window_compiler.hpp>
 #include <ashlar/study/summariser.hpp>
+#include <ashlar/study/window_compiler.hpp>
 
 #include "tests/support/hostile_trace.hpp"
 #include "tests/support/stress.hpp"

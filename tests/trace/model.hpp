@@ -12,8 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include <ashlar/detail/trace/encode.hpp>
-#include <ashlar/detail/trace/pack_chunk.hpp>
+#include <ashlar/detail/trace/decode.hpp>
 #include <ashlar/trace/reader.hpp>
 #include <ashlar/trace/writer.hpp>
 

@@ -10,8 +10,8 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/adaptor/guarding.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/resource/arena.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/buffer_resource.hpp>

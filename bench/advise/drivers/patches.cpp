@@ -25,9 +25,9 @@
 #include <vector>
 
 #if defined(PATCHED)
+#include <ashlar/base/options.hpp>
 #include <ashlar/face/pool_allocator.hpp>
 #include <ashlar/resource/arena.hpp>
-#include <ashlar/resource/retain_policy.hpp>
 template <class T>
 using node_allocator = ashlar::pool_allocator<T, ashlar::one_thread>;
 #else

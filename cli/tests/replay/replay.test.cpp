@@ -12,7 +12,7 @@
 #include <zstd.h>
 
 #include "cli/tests/command.hpp"
-#include <ashlar/trace/event.hpp>
+#include <ashlar/base/event.hpp>
 #include <ashlar/trace/writer.hpp>
 
 namespace {

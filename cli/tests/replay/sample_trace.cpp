@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-#include <ashlar/trace/event.hpp>
+#include <ashlar/base/event.hpp>
 #include <ashlar/trace/writer.hpp>
 
 namespace {

@@ -5,12 +5,11 @@
 #include <algorithm>
 #include <cstddef>
 
+#include <ashlar/base/atomics.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/threads.hpp>
-#include <ashlar/detail/support/atomics.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/expects.hpp>
-#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/lock.hpp>
 #include <ashlar/fwd.hpp>
 
 namespace ashlar::ASHLAR_ABI {

@@ -10,12 +10,10 @@
 #include <type_traits>
 #include <utility>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/expects.hpp>
-#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/list.hpp>
 #include <ashlar/detail/support/owned_block.hpp>
 #include <ashlar/fwd.hpp>

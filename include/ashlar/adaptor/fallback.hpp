@@ -8,11 +8,9 @@
 #include <type_traits>
 #include <utility>
 
-#include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/support/expects.hpp>
-#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/owned_block.hpp>
 #include <ashlar/fwd.hpp>
 

@@ -9,13 +9,11 @@
 #include <utility>
 
 #include <ashlar/adaptor/forwarding.hpp>
-#include <ashlar/base/block.hpp>
+#include <ashlar/base/atomics.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
+#include <ashlar/base/platform.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/support/atomics.hpp>
-#include <ashlar/detail/support/hints.hpp>
-#include <ashlar/detail/support/panic.hpp>
 #include <ashlar/fwd.hpp>
 
 namespace ashlar::ASHLAR_ABI {

@@ -9,7 +9,6 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/support/hints.hpp>
 
 namespace ashlar::ASHLAR_ABI {
 

@@ -8,12 +8,10 @@
 #include <cstring>
 
 #include <ashlar/adaptor/forwarding.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/expects.hpp>
-#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
 namespace ashlar::ASHLAR_ABI {

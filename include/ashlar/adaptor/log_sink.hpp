@@ -8,9 +8,8 @@
 #include <string_view>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/detail/support/panic.hpp>
-#include <ashlar/detail/support/platform.hpp>
-#include <ashlar/detail/system/descriptor.hpp>
+#include <ashlar/base/platform.hpp>
+#include <ashlar/os/descriptor.hpp>
 
 namespace ashlar::ASHLAR_ABI {
 

@@ -9,11 +9,9 @@
 
 #include <ashlar/adaptor/forwarding.hpp>
 #include <ashlar/adaptor/log_sink.hpp>
-#include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/platform.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/support/hints.hpp>
-#include <ashlar/detail/support/panic.hpp>
 #include <ashlar/fwd.hpp>
 
 namespace ashlar::ASHLAR_ABI {

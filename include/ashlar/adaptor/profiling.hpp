@@ -8,11 +8,9 @@
 #include <utility>
 
 #include <ashlar/adaptor/forwarding.hpp>
-#include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/profiling/profilers.hpp>
-#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/fwd.hpp>
 

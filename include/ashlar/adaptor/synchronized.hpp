@@ -7,11 +7,9 @@
 #include <type_traits>
 #include <utility>
 
-#include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/thread/fork_safe_lock.hpp>
 #include <ashlar/fwd.hpp>
 

@@ -13,17 +13,17 @@
 #include <utility>
 #include <vector>
 
+#include <ashlar/base/atomics.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/event.hpp>
 #include <ashlar/base/lock.hpp>
-#include <ashlar/detail/support/atomics.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/system/modules.hpp>
+#include <ashlar/base/trace_source.hpp>
+#include <ashlar/base/trace_tables.hpp>
+#include <ashlar/detail/thread/fork.hpp>
 #include <ashlar/detail/thread/fork_safe_lock.hpp>
-#include <ashlar/detail/trace/checksum.hpp>
+#include <ashlar/detail/trace/format.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/trace/codec.hpp>
-#include <ashlar/trace/error.hpp>
-#include <ashlar/trace/event.hpp>
 #include <ashlar/trace/sink.hpp>
 #include <ashlar/trace/writer.hpp>
 

@@ -10,15 +10,13 @@
 #include <utility>
 
 #include <ashlar/adaptor/forwarding.hpp>
-#include <ashlar/adaptor/site.hpp>
 #include <ashlar/adaptor/trace_log.hpp>
-#include <ashlar/base/block.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/thread/fork_safe_lock.hpp>
 #include <ashlar/fwd.hpp>
+#include <ashlar/os/site.hpp>
 
 namespace ashlar::ASHLAR_ABI {
 

@@ -7,12 +7,9 @@
 #include <span>
 #include <string_view>
 
+#include <ashlar/base/atomics.hpp>
 #include <ashlar/base/config.hpp>
-#include <ashlar/detail/support/atomics.hpp>
-#include <ashlar/detail/support/held_locks.hpp>
-#include <ashlar/detail/support/hints.hpp>
-#include <ashlar/detail/support/panic.hpp>
-#include <ashlar/detail/support/platform.hpp>
+#include <ashlar/base/platform.hpp>
 
 namespace ashlar::ASHLAR_ABI {
 
@@ -219,3 +216,26 @@ ASHLAR_COLD inline void report_leak(const leaked_blocks& leak) noexcept {
 }  // namespace detail
 
 }  // namespace ashlar::ASHLAR_ABI
+
+namespace ashlar::ASHLAR_ABI::detail {
+
+[[noreturn]] ASHLAR_COLD inline void precondition_failed(const char* what) noexcept {
+  report({.kind = fault::precondition, .what = what});
+}
+
+}  // namespace ashlar::ASHLAR_ABI::detail
+
+// A precondition checked at every level: to continue would corrupt memory that does not belong to the caller.
+#define ASHLAR_REQUIRE(condition, what)                                             \
+  do {                                                                              \
+    if (ASHLAR_UNLIKELY(!(condition))) ::ashlar::detail::precondition_failed(what); \
+  } while (false)
+
+// A precondition checked from level `checked` on.
+#define ASHLAR_EXPECTS(condition, what)                                                                     \
+  do {                                                                                                      \
+    if constexpr (::ashlar::checking_level >= ::ashlar::checking::checked) ASHLAR_REQUIRE(condition, what); \
+  } while (false)
+
+// An internal invariant of ashlar, checked from level `checked` on.
+#define ASHLAR_ASSERT(condition) ASHLAR_EXPECTS(condition, "internal: " #condition)

@@ -5,10 +5,9 @@
 #include <concepts>
 #include <cstddef>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
-#include <ashlar/detail/support/algorithm.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/expects.hpp>
+#include <ashlar/base/error.hpp>
 
 namespace ashlar::ASHLAR_ABI {
 

@@ -6,14 +6,24 @@
 #include <cstddef>
 #include <type_traits>
 
-#include <ashlar/base/block.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/expects.hpp>
-#include <ashlar/detail/support/hints.hpp>
 
 namespace ashlar::ASHLAR_ABI {
+
+struct block {
+  void* data = nullptr;
+  std::size_t size = 0;  ///< bytes
+
+  [[nodiscard]] explicit operator bool() const noexcept { return data != nullptr; }
+  [[nodiscard]] friend bool operator==(const block&, const block&) noexcept = default;
+
+  /// Returns: whether `p` points to a byte of the block.
+  [[nodiscard]] bool contains(const void* p) const noexcept {
+    return detail::address_of(p) - detail::address_of(data) < size;  // unsigned: an address below wraps past the size
+  }
+};
 
 /// Hands out and takes back blocks. `std::pmr::memory_resource` models it unchanged.
 ///     allocate(bytes, alignment)       returns a block, never null; throws `std::bad_alloc`
@@ -285,3 +295,13 @@ template <class R>
 resource_ref(R&) -> resource_ref<R>;
 
 }  // namespace ashlar::ASHLAR_ABI
+
+namespace ashlar::ASHLAR_ABI::detail {
+
+// Equivalent of `std::allocation_result` of C++23: memory at `ptr` for `count` objects, all of it usable.
+ASHLAR_STD_ALLOCATION_RESULT(template <class Pointer, class SizeType = std::size_t> struct allocation_result {
+  Pointer ptr;
+  SizeType count;
+});
+
+}  // namespace ashlar::ASHLAR_ABI::detail

@@ -6,15 +6,13 @@
 #include <utility>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/base/options.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/base/threads.hpp>
-#include <ashlar/detail/slots/counted_objects.hpp>
-#include <ashlar/face/count_placement.hpp>
-#include <ashlar/face/exhausted.hpp>
-#include <ashlar/face/lifetime.hpp>
-#include <ashlar/face/object_pool_options.hpp>
+#include <ashlar/face/ref_pool.hpp>
+#include <ashlar/face/ref_ptr.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/resource/default_upstream.hpp>
+#include <ashlar/resource/page_resource.hpp>
 
 namespace ashlar::ASHLAR_ABI {
 

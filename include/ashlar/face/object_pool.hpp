@@ -11,18 +11,14 @@
 #include <utility>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/base/options.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/base/threads.hpp>
 #include <ashlar/detail/slots/object_pool_slots.hpp>
-#include <ashlar/detail/slots/slot_stack.hpp>
 #include <ashlar/detail/slots/slot_word.hpp>
-#include <ashlar/detail/support/hints.hpp>
-#include <ashlar/face/exhausted.hpp>
-#include <ashlar/face/lifetime.hpp>
-#include <ashlar/face/object_pool_options.hpp>
 #include <ashlar/face/pool_handle.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/resource/default_upstream.hpp>
+#include <ashlar/resource/page_resource.hpp>
 
 namespace ashlar::ASHLAR_ABI {
 

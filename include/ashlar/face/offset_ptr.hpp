@@ -10,8 +10,8 @@
 #include <memory>
 #include <type_traits>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
-#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/fwd.hpp>
 
 namespace ashlar::ASHLAR_ABI::interprocess {

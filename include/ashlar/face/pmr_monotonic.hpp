@@ -7,11 +7,11 @@
 #include <memory_resource>
 #include <span>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/stack/chunk.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/expects.hpp>
 #include <ashlar/resource/arena.hpp>
 
 namespace ashlar::ASHLAR_ABI::pmr {

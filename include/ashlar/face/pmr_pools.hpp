@@ -9,11 +9,10 @@
 #include <ashlar/adaptor/synchronized.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
+#include <ashlar/base/options.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/slab/pool_set_classes.hpp>
-#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/slab/pool_set_base.hpp>
 #include <ashlar/resource/pool_set.hpp>
-#include <ashlar/resource/pool_set_options.hpp>
 #include <ashlar/resource/shared_pool_set.hpp>
 
 namespace ashlar::ASHLAR_ABI::pmr {

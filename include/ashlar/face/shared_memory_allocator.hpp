@@ -6,10 +6,9 @@
 #include <memory>
 #include <type_traits>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/face/offset_ptr.hpp>
 #include <ashlar/fwd.hpp>
 

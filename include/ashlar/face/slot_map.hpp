@@ -9,15 +9,13 @@
 #include <utility>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/base/slot_handle.hpp>
 #include <ashlar/detail/slots/handle_table.hpp>
-#include <ashlar/detail/slots/map_generation.hpp>
-#include <ashlar/detail/support/expects.hpp>
-#include <ashlar/detail/support/hints.hpp>
-#include <ashlar/face/slot_handle.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/resource/default_upstream.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
+#include <ashlar/resource/page_resource.hpp>
 
 namespace ashlar::ASHLAR_ABI {
 

@@ -8,12 +8,10 @@
 #include <type_traits>
 #include <utility>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/face/resource_link.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/face/resource_delete.hpp>
 #include <ashlar/fwd.hpp>
 

@@ -8,7 +8,7 @@
 #include <span>
 #include <utility>
 
-#include <ashlar/base/block.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/resource.hpp>
@@ -16,17 +16,13 @@
 #include <ashlar/detail/heap/cell_windows.hpp>
 #include <ashlar/detail/heap/heap_api.hpp>
 #include <ashlar/detail/heap/span_header.hpp>
-#include <ashlar/detail/heap/window_watch.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/expects.hpp>
-#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/detail/tlsf/tlsf_block.hpp>
 #include <ashlar/detail/tlsf/tlsf_check.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/resource/default_upstream.hpp>
 #include <ashlar/resource/null_resource.hpp>
+#include <ashlar/resource/page_resource.hpp>
 #include <ashlar/resource/tlsf_resource.hpp>
 
 namespace ashlar::ASHLAR_ABI {

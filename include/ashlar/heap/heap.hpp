@@ -6,16 +6,13 @@
 #include <utility>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/options.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/heap_api.hpp>
-#include <ashlar/detail/heap/heap_region.hpp>
 #include <ashlar/detail/heap/heap_stores.hpp>
 #include <ashlar/detail/heap_threads/basic_heap.hpp>
 #include <ashlar/detail/heap_threads/thread_heap_registry.hpp>
-#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/heap/heap_options.hpp>
-#include <ashlar/resource/default_upstream.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
 namespace ashlar::ASHLAR_ABI {

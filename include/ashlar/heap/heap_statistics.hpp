@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/detail/heap/heap_region.hpp>
+#include <ashlar/detail/heap/heap_api.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/os/pages.hpp>
 

@@ -6,17 +6,15 @@
 #include <utility>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/options.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/engine.hpp>
 #include <ashlar/detail/heap/heap_api.hpp>
 #include <ashlar/detail/heap/heap_parts.hpp>
-#include <ashlar/detail/heap/heap_region.hpp>
 #include <ashlar/detail/heap/heap_stores.hpp>
 #include <ashlar/detail/heap/sharing.hpp>
-#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/heap/heap_options.hpp>
-#include <ashlar/resource/default_upstream.hpp>
+#include <ashlar/resource/page_resource.hpp>
 
 namespace ashlar::ASHLAR_ABI {
 

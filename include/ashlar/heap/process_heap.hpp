@@ -7,7 +7,9 @@
 #include <cstring>
 #include <type_traits>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/options.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/exact_sizes.hpp>
 #include <ashlar/detail/heap/heap_api.hpp>
@@ -18,16 +20,13 @@
 #include <ashlar/detail/heap_threads/basic_heap.hpp>
 #include <ashlar/detail/heap_threads/thread_heap_registry.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/immortal.hpp>
 #include <ashlar/detail/support/poison.hpp>
-#include <ashlar/detail/system/system_calls.hpp>
 #include <ashlar/detail/thread/fork.hpp>
 #include <ashlar/detail/thread/process_threads.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/heap/heap_options.hpp>
 #include <ashlar/os/pages.hpp>
+#include <ashlar/os/system_calls.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
 namespace ashlar::ASHLAR_ABI {

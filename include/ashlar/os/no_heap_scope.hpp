@@ -5,11 +5,10 @@
 #include <cstddef>
 #include <cstdlib>
 
+#include <ashlar/base/atomics.hpp>
 #include <ashlar/base/config.hpp>
-#include <ashlar/detail/support/atomics.hpp>
-#include <ashlar/detail/support/expects.hpp>
-#include <ashlar/detail/support/hints.hpp>
-#include <ashlar/detail/support/panic.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/platform.hpp>
 
 namespace ashlar::ASHLAR_ABI {
 

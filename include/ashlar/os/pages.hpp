@@ -5,13 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <ashlar/base/block.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
-#include <ashlar/detail/support/algorithm.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/hints.hpp>
-#include <ashlar/detail/system/system_calls.hpp>
-#include <ashlar/fwd.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/os/system_calls.hpp>
 
 namespace ashlar::ASHLAR_ABI::os {
 
@@ -186,5 +183,7 @@ private:
     if (bytes != 0) static_cast<void>(Calls::unmap(p, bytes));
   }
 };
+
+using pages = basic_pages<detail::system_calls>;
 
 }  // namespace ashlar::ASHLAR_ABI::os

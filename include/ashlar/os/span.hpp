@@ -2,9 +2,8 @@
 // Spans and thread names for the recorder of `ashlar record`; without it they do nothing.
 #pragma once
 
+#include <ashlar/base/atomics.hpp>
 #include <ashlar/base/config.hpp>
-#include <ashlar/detail/support/atomics.hpp>
-#include <ashlar/detail/support/hints.hpp>
 
 #if __has_include(<dlfcn.h>)
 #include <dlfcn.h>

@@ -8,9 +8,8 @@
 #include <cstdint>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/detail/support/expects.hpp>
-#include <ashlar/plan/buffer.hpp>
-#include <ashlar/plan/problem.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/problem.hpp>
 
 namespace ashlar::ASHLAR_ABI {
 namespace plan {

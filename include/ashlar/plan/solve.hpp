@@ -11,15 +11,14 @@
 #include <vector>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/layout.hpp>
+#include <ashlar/base/problem.hpp>
 #include <ashlar/detail/planner/greedy.hpp>
 #include <ashlar/detail/planner/instance.hpp>
 #include <ashlar/detail/planner/make_instance.hpp>
 #include <ashlar/detail/planner/pools.hpp>
 #include <ashlar/detail/planner/search_limits.hpp>
 #include <ashlar/detail/planner/space_planner.hpp>
-#include <ashlar/plan/layout.hpp>
-#include <ashlar/plan/options.hpp>
-#include <ashlar/plan/problem.hpp>
 
 namespace ashlar::ASHLAR_ABI {
 namespace detail::planner {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/plan/layout.hpp>
-#include <ashlar/plan/problem.hpp>
+#include <ashlar/base/layout.hpp>
+#include <ashlar/base/problem.hpp>
 
 namespace ashlar::ASHLAR_ABI {
 namespace plan {

@@ -10,21 +10,17 @@
 #include <type_traits>
 #include <utility>
 
-#include <ashlar/base/block.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/stack/bump.hpp>
 #include <ashlar/detail/stack/chunk.hpp>
 #include <ashlar/detail/stack/chunk_store.hpp>
 #include <ashlar/detail/stack/finalizers.hpp>
 #include <ashlar/detail/stack/marker_registry.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/expects.hpp>
-#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/resource/default_upstream.hpp>
+#include <ashlar/resource/page_resource.hpp>
 
 namespace ashlar::ASHLAR_ABI {
 

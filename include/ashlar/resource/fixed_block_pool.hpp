@@ -5,16 +5,14 @@
 #include <cstddef>
 #include <utility>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/options.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/slab/basic_block_pool.hpp>
-#include <ashlar/detail/slab/slab_geometry.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/slab/slab.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/block_pool.hpp>
-#include <ashlar/resource/default_upstream.hpp>
-#include <ashlar/resource/retain_policy.hpp>
+#include <ashlar/resource/page_resource.hpp>
 
 namespace ashlar::ASHLAR_ABI {
 

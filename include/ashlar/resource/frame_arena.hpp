@@ -7,7 +7,6 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/arena.hpp>
 

@@ -4,11 +4,11 @@
 
 #include <cstddef>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/support/algorithm.hpp>
-#include <ashlar/detail/system/numa_calls.hpp>
 #include <ashlar/fwd.hpp>
+#include <ashlar/os/numa_calls.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
 namespace ashlar::ASHLAR_ABI {

@@ -4,14 +4,14 @@
 
 #include <cstddef>
 
+#include <ashlar/base/atomics.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/support/atomics.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/expects.hpp>
-#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/os/pages.hpp>
+#include <ashlar/resource/new_delete_resource.hpp>
 
 namespace ashlar::ASHLAR_ABI {
 

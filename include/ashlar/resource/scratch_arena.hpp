@@ -10,13 +10,12 @@
 #include <utility>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/support/expects.hpp>
-#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/thread/thread_end.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/arena.hpp>
-#include <ashlar/resource/default_upstream.hpp>
+#include <ashlar/resource/page_resource.hpp>
 
 namespace ashlar::ASHLAR_ABI {
 

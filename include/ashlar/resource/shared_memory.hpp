@@ -9,16 +9,12 @@
 #include <string_view>
 #include <type_traits>
 
-#include <ashlar/base/block.hpp>
+#include <ashlar/base/atomics.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/support/algorithm.hpp>
-#include <ashlar/detail/support/atomics.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/expects.hpp>
-#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/tlsf/tlsf_rebuildable.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/os/process_lock.hpp>

@@ -8,27 +8,24 @@
 #include <new>
 #include <utility>
 
-#include <ashlar/base/block.hpp>
+#include <ashlar/base/atomics.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/lock.hpp>
+#include <ashlar/base/options.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/slab/cached_pool.hpp>
 #include <ashlar/detail/slab/cell_watch.hpp>
 #include <ashlar/detail/slab/large_blocks.hpp>
 #include <ashlar/detail/slab/pool_set_base.hpp>
-#include <ashlar/detail/slab/pool_set_classes.hpp>
-#include <ashlar/detail/support/algorithm.hpp>
-#include <ashlar/detail/support/atomics.hpp>
-#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/detail/thread/fork.hpp>
 #include <ashlar/detail/thread/per_thread.hpp>
 #include <ashlar/detail/thread/thread_records.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/block_pool.hpp>
-#include <ashlar/resource/default_upstream.hpp>
-#include <ashlar/resource/pool_set_options.hpp>
+#include <ashlar/resource/page_resource.hpp>
 
 namespace ashlar::ASHLAR_ABI {
 

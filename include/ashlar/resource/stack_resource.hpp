@@ -8,20 +8,15 @@
 #include <span>
 #include <utility>
 
-#include <ashlar/base/block.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
 #include <ashlar/base/growth.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/stack/stack_chunk.hpp>
 #include <ashlar/detail/stack/stack_order.hpp>
-#include <ashlar/detail/stack/stack_poison.hpp>
-#include <ashlar/detail/stack/stack_slack.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/expects.hpp>
-#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/resource/default_upstream.hpp>
+#include <ashlar/resource/page_resource.hpp>
 
 namespace ashlar::ASHLAR_ABI {
 

@@ -15,13 +15,12 @@
 #include <cstring>
 #include <span>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/problem.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/expects.hpp>
-#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
-#include <ashlar/plan/buffer.hpp>
 
 namespace ashlar::ASHLAR_ABI {
 

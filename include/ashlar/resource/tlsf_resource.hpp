@@ -9,15 +9,13 @@
 #include <span>
 #include <utility>
 
-#include <ashlar/base/block.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/growth.hpp>
+#include <ashlar/base/options.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/checks/poison.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/expects.hpp>
-#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/detail/tlsf/tlsf_block.hpp>
 #include <ashlar/detail/tlsf/tlsf_check.hpp>
@@ -25,9 +23,8 @@
 #include <ashlar/detail/tlsf/tlsf_region.hpp>
 #include <ashlar/detail/tlsf/tlsf_space.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/resource/default_upstream.hpp>
 #include <ashlar/resource/null_resource.hpp>
-#include <ashlar/resource/retain_policy.hpp>
+#include <ashlar/resource/page_resource.hpp>
 
 namespace ashlar::ASHLAR_ABI {
 

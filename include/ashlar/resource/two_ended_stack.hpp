@@ -6,15 +6,11 @@
 #include <cstddef>
 #include <span>
 
-#include <ashlar/base/block.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/stack/stack_order.hpp>
-#include <ashlar/detail/stack/stack_poison.hpp>
-#include <ashlar/detail/stack/stack_slack.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/expects.hpp>
-#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
 namespace ashlar::ASHLAR_ABI {

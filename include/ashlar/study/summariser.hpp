@@ -10,11 +10,10 @@
 #include <utility>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/event.hpp>
 #include <ashlar/detail/support/block_table.hpp>
-#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/id_map.hpp>
 #include <ashlar/study/summary.hpp>
-#include <ashlar/trace/event.hpp>
 
 namespace ashlar::ASHLAR_ABI::study {
 

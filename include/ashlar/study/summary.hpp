@@ -9,10 +9,10 @@
 #include <vector>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/event.hpp>
 #include <ashlar/study/histogram.hpp>
 #include <ashlar/study/spans.hpp>
 #include <ashlar/study/timeline.hpp>
-#include <ashlar/trace/event.hpp>
 
 namespace ashlar::ASHLAR_ABI::study {
 

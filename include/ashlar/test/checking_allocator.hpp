@@ -7,9 +7,9 @@
 #include <memory>
 #include <type_traits>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
-#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/test/fancy_ptr.hpp>
 #include <ashlar/test/ledger.hpp>
 #include <ashlar/test/problem.hpp>

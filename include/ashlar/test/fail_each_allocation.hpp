@@ -6,7 +6,7 @@
 #include <cstddef>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/detail/support/expects.hpp>
+#include <ashlar/base/error.hpp>
 #include <ashlar/test/ledger.hpp>
 
 namespace ashlar::ASHLAR_ABI::test {

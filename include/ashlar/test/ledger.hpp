@@ -2,25 +2,225 @@
 // The ledger of checking allocators: every allocation, and every problem; the ledger of default-constructed ones.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <deque>
 #include <functional>
+#include <iterator>
+#include <map>
 #include <mutex>
+#include <new>
 #include <optional>
+#include <ostream>
 #include <utility>
 #include <vector>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/panic.hpp>
-#include <ashlar/detail/testing/failure_plan.hpp>
-#include <ashlar/detail/testing/guarded_block.hpp>
-#include <ashlar/detail/testing/live_block_book.hpp>
+#include <ashlar/base/platform.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/poison.hpp>
+#include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/test/problem.hpp>
+
+namespace ashlar::ASHLAR_ABI::detail {
+
+/// The number of live blocks and their bytes.
+struct holdings {
+  std::size_t blocks = 0;
+  std::size_t bytes = 0;
+
+  [[nodiscard]] friend bool operator==(const holdings&, const holdings&) noexcept = default;
+  friend std::ostream& operator<<(std::ostream& out, const holdings& held) {
+    return out << held.blocks << " blocks, " << held.bytes << " bytes";
+  }
+};
+
+/// The defect of a block that enters a book.
+enum class book_error { none, null_block, misaligned, overlapping };
+
+/// No note beside the size and alignment of a block.
+struct no_note {
+  [[nodiscard]] friend bool operator==(const no_note&, const no_note&) noexcept = default;
+};
+
+/// Keeps a `Note` with each live block. Moving leaves an empty book. Thread safety: none.
+/// Complexity: O(log blocks) a call. Invariant: `live()` is the sum over `blocks()`.
+template <class Note = no_note>
+class live_block_book {
+public:
+  struct entry {
+    std::size_t bytes = 0;
+    std::size_t alignment = 0;
+    ASHLAR_NO_UNIQUE_ADDRESS Note note = {};
+    [[nodiscard]] friend bool operator==(const entry&, const entry&) noexcept = default;
+  };
+
+  live_block_book() = default;
+  live_block_book(live_block_book&& other) noexcept
+      : live_(std::move(other.live_)), held_(std::exchange(other.held_, {})), peak_(std::exchange(other.peak_, {})) {
+    other.live_.clear();
+  }
+  live_block_book& operator=(live_block_book&&) = delete;
+  ~live_block_book() = default;
+
+  /// Effects: enters a block, defective or not. Returns: its first defect.
+  book_error add(const void* p, const entry& e) {
+    const book_error wrong = wrong_with(p, e);
+    const auto [at, is_new] = live_.insert_or_assign(address_of(p), e);
+    if (is_new) ++held_.blocks;
+    held_.bytes += at->second.bytes;
+    peak_ = {std::max(peak_.blocks, held_.blocks), std::max(peak_.bytes, held_.bytes)};
+    return wrong;
+  }
+
+  /// Returns: the block as it was added, or nothing if none is live at `p`.
+  std::optional<entry> remove(const void* p) {
+    const auto found = live_.find(address_of(p));
+    if (found == live_.end()) return std::nullopt;
+    const entry was = found->second;
+    held_ = {held_.blocks - 1, held_.bytes - was.bytes};
+    live_.erase(found);
+    return was;
+  }
+
+  /// Returns: whether a block of `bytes` at `at` would share a byte, or its address, with a live block.
+  [[nodiscard]] bool overlaps(std::uintptr_t at, std::size_t bytes) const {
+    const auto above = live_.lower_bound(at);
+    if (above != live_.end() && above->first - at < std::max(bytes, std::size_t{1})) return true;
+    return above != live_.begin() && at - std::prev(above)->first < std::prev(above)->second.bytes;
+  }
+
+  [[nodiscard]] holdings live() const noexcept { return held_; }
+  [[nodiscard]] holdings peak() const noexcept { return peak_; }
+  /// Returns: the live blocks by address.
+  [[nodiscard]] const std::map<std::uintptr_t, entry>& blocks() const noexcept { return live_; }
+
+private:
+  [[nodiscard]] book_error wrong_with(const void* p, const entry& e) const {
+    if (p == nullptr) return book_error::null_block;
+    if (!is_aligned(p, e.alignment)) return book_error::misaligned;
+    return overlaps(address_of(p), e.bytes) ? book_error::overlapping : book_error::none;
+  }
+
+  std::map<std::uintptr_t, entry> live_;
+  holdings held_;
+  holdings peak_;
+};
+
+/// The exception of an allocation that a test made fail; users see it as `test::injected_failure`.
+struct injected_failure : std::bad_alloc {
+  [[nodiscard]] const char* what() const noexcept override { return "ashlar::test::injected_failure"; }
+};
+
+/// No allocation fails by default. Thread safety: none.
+class failure_plan {
+public:
+  static constexpr std::size_t never = max_size;
+
+  /// Effects: allocation number `k` from now on fails, counted from 0, and no other.
+  void fail_at(std::size_t k) noexcept { fail_between(k, k == never ? never : k + 1); }
+  /// Effects: all allocations from number `k` from now on fail.
+  void fail_from(std::size_t k) noexcept { fail_between(k, never); }
+  void fail_never() noexcept { fail_between(never, never); }
+
+  /// Effects: counts an allocation. Returns: whether it must fail.
+  [[nodiscard]] bool fails_next() noexcept {
+    const std::size_t request = requests_++;
+    return request >= first_failing_ && request < end_failing_;
+  }
+
+private:
+  void fail_between(std::size_t first, std::size_t end) noexcept {
+    requests_ = 0;
+    first_failing_ = first;
+    end_failing_ = end;
+  }
+
+  std::size_t requests_ = 0;
+  std::size_t first_failing_ = never;
+  std::size_t end_failing_ = never;
+};
+
+///     memory -> [ guard, as wide as the alignment ][ data: bytes ][ guard ]
+///
+/// Contents: fresh data 0xCD, freed data 0xDD, guards 0xFB. Under AddressSanitizer and Valgrind, guards and freed data
+/// are out of bounds as well, so that the tool names the line that touches them.
+struct guarded_block {
+  std::byte* data = nullptr;
+  std::size_t bytes = 0;
+  std::size_t alignment = 1;
+
+  static constexpr std::size_t guard_bytes = 16;
+  static constexpr int fresh = 0xCD;
+  static constexpr int freed = 0xDD;
+  static constexpr int guard = 0xFB;
+
+  /// Throws: `std::bad_alloc`. Expects: `alignment` is a power of two.
+  [[nodiscard]] static guarded_block make(std::size_t bytes, std::size_t alignment) {
+    if (bytes > max_block_bytes - 2 * std::max(guard_bytes, alignment)) throw_bad_alloc(bytes, alignment);
+    guarded_block made{nullptr, bytes, alignment};
+    made.data = static_cast<std::byte*>(new_delete_resource().allocate(made.whole_bytes(), made.front_bytes()));
+    std::memset(made.data, guard, made.whole_bytes());
+    made.data += made.front_bytes();
+    std::memset(made.data, fresh, bytes);
+    made.fence();
+    return made;
+  }
+
+  /// Effects: closes the block: every later access is an error.
+  void retire() const noexcept {
+    std::memset(data, freed, bytes);
+    mark_free(data, bytes);
+  }
+
+  /// Effects: frees the memory.
+  void end() const noexcept {
+    mark_readable(memory(), whole_bytes());
+    new_delete_resource().deallocate(memory(), whole_bytes(), front_bytes());
+  }
+
+  /// Returns: whether the bytes beside the data are unchanged.
+  [[nodiscard]] bool has_intact_guards() const noexcept {
+    unfence();
+    const bool intact = is_filled(memory(), front_bytes(), guard) && is_filled(data + bytes, guard_bytes, guard);
+    fence();
+    return intact;
+  }
+
+  /// Returns: whether the data is unchanged since `retire`.
+  [[nodiscard]] bool is_untouched() const noexcept {
+    mark_readable(data, bytes);
+    const bool untouched = is_filled(data, bytes, freed);
+    mark_free(data, bytes);
+    return untouched;
+  }
+
+private:
+  [[nodiscard]] std::size_t front_bytes() const noexcept { return std::max(guard_bytes, alignment); }
+  [[nodiscard]] std::size_t whole_bytes() const noexcept { return front_bytes() + bytes + guard_bytes; }
+  [[nodiscard]] std::byte* memory() const noexcept { return data - front_bytes(); }
+
+  void fence() const noexcept {
+    mark_free(memory(), front_bytes());
+    mark_free(data + bytes, guard_bytes);
+  }
+  void unfence() const noexcept {
+    mark_readable(memory(), front_bytes());
+    mark_readable(data + bytes, guard_bytes);
+  }
+
+  [[nodiscard]] static bool is_filled(const std::byte* p, std::size_t bytes, int value) noexcept {
+    return std::all_of(p, p + bytes, [value](std::byte b) { return b == static_cast<std::byte>(value); });
+  }
+};
+
+}  // namespace ashlar::ASHLAR_ABI::detail
 
 namespace ashlar::ASHLAR_ABI::test {
 

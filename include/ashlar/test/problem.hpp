@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/detail/support/panic.hpp>
+#include <ashlar/base/platform.hpp>
 
 namespace ashlar::ASHLAR_ABI::test {
 

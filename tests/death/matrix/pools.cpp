@@ -2,7 +2,7 @@
 // Rows of the fault matrix: pools of one cell size, and the allocators on them.
 #include <vector>
 
-#include <ashlar/base/threads.hpp>
+#include <ashlar/base/lock.hpp>
 #include <ashlar/face/allocator.hpp>
 #include <ashlar/face/pool_allocator.hpp>
 #include <ashlar/resource/block_pool.hpp>

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
+#include <ashlar/base/problem.hpp>
 #include <ashlar/face/pmr_monotonic.hpp>
-#include <ashlar/plan/steps.hpp>
 #include <ashlar/resource/arena.hpp>
 #include <ashlar/resource/buffer_resource.hpp>
 #include <ashlar/resource/frame_arena.hpp>

@@ -6,9 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/checks/seal.hpp>
-#include <ashlar/detail/checks/slack.hpp>
-#include <ashlar/detail/checks/watched_slack.hpp>
+#include <ashlar/detail/checks/poison.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
 #include "tests/support/death.hpp"

@@ -8,8 +8,8 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/heap/address_range.hpp>
-#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/base/bits.hpp>
+#include <ashlar/detail/heap/ranged_pages.hpp>
 
 namespace {
 

@@ -11,9 +11,8 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/base/bitmap.hpp>
 #include <ashlar/detail/heap/cell_quarantine.hpp>
-#include <ashlar/detail/slab/cell_batch.hpp>
-#include <ashlar/detail/support/bitmap.hpp>
 
 namespace {
 

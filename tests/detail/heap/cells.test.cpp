@@ -9,10 +9,10 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/heap/cell_layout.hpp>
-#include <ashlar/detail/heap/cell_words.hpp>
-#include <ashlar/detail/heap/freed_cells.hpp>
-#include <ashlar/detail/heap/partial_slabs.hpp>
+#include <ashlar/detail/heap/cell_quarantine.hpp>
+#include <ashlar/detail/heap/exact_sizes.hpp>
+#include <ashlar/detail/heap/page_map.hpp>
+#include <ashlar/detail/heap/small_store.hpp>
 #include <ashlar/detail/heap/span_header.hpp>
 
 namespace {

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/heap/extent_map.hpp>
-#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/base/bits.hpp>
+#include <ashlar/detail/heap/huge_store.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
 #include "tests/support/counting_resource.hpp"

@@ -9,13 +9,12 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/detail/heap/block_canary.hpp>
-#include <ashlar/detail/heap/run_quarantine.hpp>
+#include <ashlar/detail/heap/span_guards.hpp>
 #include <ashlar/detail/heap/span_header.hpp>
-#include <ashlar/detail/heap/window_table.hpp>
 #include <ashlar/detail/heap/zero_blocks.hpp>
-#include <ashlar/detail/support/bits.hpp>
 
 #include "tests/death/caught.hpp"
 #include "tests/support/build.hpp"

@@ -11,10 +11,10 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/detail/heap/heap_checks.hpp>
 #include <ashlar/detail/heap/thread_cache.hpp>
-#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/heap/local_heap.hpp>
 #include <ashlar/resource/block_pool.hpp>

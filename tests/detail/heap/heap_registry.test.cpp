@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/block.hpp>
+#include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/heap_registry.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/heap/heap.hpp>

@@ -9,10 +9,9 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/detail/checks/poison.hpp>
-#include <ashlar/detail/heap/extent_map.hpp>
 #include <ashlar/detail/heap/huge_store.hpp>
-#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/heap/local_heap.hpp>
 #include <ashlar/resource/page_resource.hpp>
 

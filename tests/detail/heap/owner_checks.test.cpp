@@ -10,9 +10,9 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/heap/owner_checks.hpp>
+#include <ashlar/base/bits.hpp>
+#include <ashlar/detail/heap/large_block_calls.hpp>
 #include <ashlar/detail/heap/segment.hpp>
-#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/heap/process_heap.hpp>
 
 #include "tests/support/build.hpp"

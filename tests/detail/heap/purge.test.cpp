@@ -10,12 +10,12 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/heap/extent_map.hpp>
+#include <ashlar/detail/heap/huge_store.hpp>
 #include <ashlar/detail/heap/purge.hpp>
-#include <ashlar/detail/system/coarse_clock.hpp>
 #include <ashlar/heap/heap.hpp>
 #include <ashlar/heap/heap_statistics.hpp>
 #include <ashlar/heap/local_heap.hpp>
+#include <ashlar/os/random_bits.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
 #include "tests/support/build.hpp"

@@ -6,12 +6,12 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/heap_parts.hpp>
 #include <ashlar/detail/heap/page_discard.hpp>
 #include <ashlar/detail/heap/ranged_pages.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/system/system_calls.hpp>
+#include <ashlar/os/system_calls.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
 namespace {

@@ -9,11 +9,11 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/heap/extent_map.hpp>
+#include <ashlar/base/bits.hpp>
+#include <ashlar/detail/heap/huge_store.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/span_store.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
-#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/resource/page_resource.hpp>
 

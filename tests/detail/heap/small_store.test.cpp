@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/heap/extent_map.hpp>
+#include <ashlar/detail/heap/huge_store.hpp>
 #include <ashlar/detail/heap/small_store.hpp>
 #include <ashlar/detail/heap/span_store.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/heap/extent_map.hpp>
+#include <ashlar/detail/heap/huge_store.hpp>
 #include <ashlar/detail/heap/span_guards.hpp>
 #include <ashlar/detail/heap/span_store.hpp>
 #include <ashlar/resource/page_resource.hpp>

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/base/lock.hpp>
-#include <ashlar/detail/heap/unlocked_calls.hpp>
+#include <ashlar/detail/heap/page_discard.hpp>
 
 namespace {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of the extent map that several heaps share: one limit, one table, a segment cache, a call before it grows.
 #include <ashlar/detail/checks/poison.hpp>
-#include <ashlar/detail/heap/extent_map.hpp>
+#include <ashlar/detail/heap/huge_store.hpp>
 #include <ashlar/detail/heap_threads/shared_extent_map.hpp>
 
 #include <algorithm>

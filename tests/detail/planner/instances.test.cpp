@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/detail/planner/generate.hpp>
+#include <ashlar/detail/planner/greedy.hpp>
 #include <ashlar/detail/planner/make_instance.hpp>
-#include <ashlar/detail/planner/splitmix.hpp>
 #include <ashlar/plan/solve.hpp>
 
 namespace {

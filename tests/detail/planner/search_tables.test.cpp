@@ -8,10 +8,9 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/planner/occupancy.hpp>
+#include <ashlar/detail/planner/greedy.hpp>
 #include <ashlar/detail/planner/search_limits.hpp>
-#include <ashlar/detail/planner/splitmix.hpp>
-#include <ashlar/detail/planner/subset_sums.hpp>
+#include <ashlar/detail/planner/search_state.hpp>
 
 namespace {
 

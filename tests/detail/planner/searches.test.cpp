@@ -5,13 +5,12 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/planner/descent.hpp>
 #include <ashlar/detail/planner/generate.hpp>
 #include <ashlar/detail/planner/greedy.hpp>
 #include <ashlar/detail/planner/make_instance.hpp>
 #include <ashlar/detail/planner/order_search.hpp>
 #include <ashlar/detail/planner/pools.hpp>
-#include <ashlar/detail/planner/splitmix.hpp>
+#include <ashlar/detail/planner/space_planner.hpp>
 #include <ashlar/plan/solve.hpp>
 #include <ashlar/plan/validate.hpp>
 

@@ -10,8 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/profiling/address_table.hpp>
-#include <ashlar/detail/profiling/profiled_blocks.hpp>
+#include <ashlar/detail/profiling/profilers.hpp>
 
 #include "tests/support/build.hpp"
 

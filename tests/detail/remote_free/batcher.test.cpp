@@ -13,8 +13,8 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/remote_free/packet.hpp>
-#include <ashlar/detail/support/atomics.hpp>
+#include <ashlar/base/atomics.hpp>
+#include <ashlar/detail/remote_free/batcher.hpp>
 
 #include "tests/support/batcher_model.hpp"
 #include "tests/support/build.hpp"

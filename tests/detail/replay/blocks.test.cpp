@@ -9,11 +9,11 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/lock.hpp>
-#include <ashlar/detail/replay/pooled_allocator.hpp>
-#include <ashlar/detail/replay/slot_table.hpp>
-#include <ashlar/detail/replay/touch.hpp>
-#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/study/pooled_allocator.hpp>
+#include <ashlar/study/replay.hpp>
+#include <ashlar/study/window_compiler.hpp>
 
 namespace {
 

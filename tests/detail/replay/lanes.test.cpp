@@ -7,8 +7,8 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/replay/lane_table.hpp>
-#include <ashlar/detail/replay/lane_team.hpp>
+#include <ashlar/study/lane_team.hpp>
+#include <ashlar/study/window_compiler.hpp>
 
 #include "tests/support/build.hpp"
 

@@ -6,8 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/replay/latency_timer.hpp>
-#include <ashlar/detail/replay/tick_clock.hpp>
+#include <ashlar/study/latency_timer.hpp>
 
 namespace {
 

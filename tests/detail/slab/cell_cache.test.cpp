@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of a thread cache alone: open and closed, full and empty, with and without memory for its frees.
-#include <ashlar/detail/slab/cell_cache.hpp>
+#include <ashlar/detail/slab/cached_pool.hpp>
 
 #include <cstddef>
 #include <type_traits>

@@ -6,16 +6,15 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/slab/pool_set_classes.hpp>
-#include <ashlar/detail/slab/run_length.hpp>
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/options.hpp>
+#include <ashlar/detail/slab/free_check.hpp>
+#include <ashlar/detail/slab/pool_set_base.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/slab/slab.hpp>
-#include <ashlar/detail/slab/slab_geometry.hpp>
-#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/resource/page_resource.hpp>
-#include <ashlar/resource/pool_set_options.hpp>
 
 #include "tests/support/counting_resource.hpp"
 

@@ -8,15 +8,13 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/slab/cell_guard.hpp>
+#include <ashlar/detail/checks/poison.hpp>
 #include <ashlar/detail/slab/slab.hpp>
-#include <ashlar/detail/slab/slab_geometry.hpp>
-#include <ashlar/detail/slab/slab_map.hpp>
 #include <ashlar/detail/slab/slab_set.hpp>
 #include <ashlar/detail/slab/slab_store.hpp>
-#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>

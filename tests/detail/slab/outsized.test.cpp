@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests that a pool counts the blocks that no cell can hold, and reports cells that serve nothing, once.
-#include <ashlar/detail/slab/outsized.hpp>
+#include <ashlar/detail/slab/large_blocks.hpp>
 
 #include <cstddef>
 #include <list>

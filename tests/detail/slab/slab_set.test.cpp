@@ -16,8 +16,8 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/support/bitmap.hpp>
-#include <ashlar/detail/support/bits.hpp>
+#include <ashlar/base/bitmap.hpp>
+#include <ashlar/base/bits.hpp>
 
 namespace {
 

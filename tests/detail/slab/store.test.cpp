@@ -5,10 +5,8 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/block.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/slab/deferring_upstream.hpp>
-#include <ashlar/detail/slab/slab_source.hpp>
+#include <ashlar/detail/slab/shared_slabs.hpp>
 #include <ashlar/detail/slab/slab_store.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>

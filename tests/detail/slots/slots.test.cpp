@@ -11,14 +11,11 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/threads.hpp>
-#include <ashlar/detail/slots/map_generation.hpp>
-#include <ashlar/detail/slots/return_queue.hpp>
-#include <ashlar/detail/slots/slot_slab.hpp>
-#include <ashlar/detail/slots/slot_stack.hpp>
-#include <ashlar/detail/slots/slot_watch.hpp>
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/detail/slots/handle_table.hpp>
+#include <ashlar/detail/slots/slot_pool_core.hpp>
 #include <ashlar/detail/slots/slot_word.hpp>
-#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/face/object_pool.hpp>
 #include <ashlar/face/slot_map.hpp>

@@ -11,11 +11,11 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/error.hpp>
-#include <ashlar/detail/stack/bump.hpp>
+#include <ashlar/detail/stack/chunk_store.hpp>
 #include <ashlar/detail/stack/finalizers.hpp>
 #include <ashlar/detail/stack/marker_registry.hpp>
-#include <ashlar/detail/support/bits.hpp>
 
 #include "tests/death/caught.hpp"
 #include "tests/support/build.hpp"

@@ -8,12 +8,9 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/error.hpp>
-#include <ashlar/detail/stack/stack_chunk.hpp>
 #include <ashlar/detail/stack/stack_order.hpp>
-#include <ashlar/detail/stack/stack_poison.hpp>
-#include <ashlar/detail/stack/stack_slack.hpp>
-#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
 #include "tests/death/caught.hpp"

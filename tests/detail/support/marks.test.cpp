@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/support/expects.hpp>
+#include <ashlar/base/error.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
 #include "tests/support/build.hpp"

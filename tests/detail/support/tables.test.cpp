@@ -15,11 +15,11 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/error.hpp>
-#include <ashlar/detail/support/address_heap.hpp>
+#include <ashlar/base/event.hpp>
+#include <ashlar/detail/slab/slab.hpp>
 #include <ashlar/detail/support/address_tree.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/enum_table.hpp>
 #include <ashlar/detail/support/id_map.hpp>
 
 #include "tests/support/build.hpp"

@@ -8,9 +8,9 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/support/json_writer.hpp>
-#include <ashlar/detail/support/panic.hpp>
+#include <ashlar/base/platform.hpp>
 #include <ashlar/detail/support/text_writer.hpp>
+#include <ashlar/heap/heap_json.hpp>
 
 #include "tests/support/death.hpp"
 #include "tests/support/json.hpp"

@@ -8,9 +8,9 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/support/hints.hpp>
-#include <ashlar/detail/system/backtrace.hpp>
-#include <ashlar/detail/system/modules.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/detail/thread/fork.hpp>
+#include <ashlar/os/site.hpp>
 
 namespace {
 

@@ -6,12 +6,12 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/system/numa_calls.hpp>
-#include <ashlar/detail/system/portable_calls.hpp>
-#include <ashlar/detail/system/reserved_huge_pages.hpp>
+#include <ashlar/os/huge_pages.hpp>
+#include <ashlar/os/numa_calls.hpp>
 #include <ashlar/os/pages.hpp>
+#include <ashlar/os/system_calls.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/page_resource.hpp>
 

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/thread/fork_gate.hpp>
+#include <ashlar/detail/thread/fork.hpp>
 
 #include "tests/support/deadline.hpp"
 

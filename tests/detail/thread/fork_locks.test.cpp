@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of the list of locks that a fork takes: in order of entry, all or none.
-#include <ashlar/detail/thread/fork_locks.hpp>
+#include <ashlar/detail/thread/fork.hpp>
 
 #include <string>
 

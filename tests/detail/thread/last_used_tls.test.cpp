@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/system/system_calls.hpp>
-#include <ashlar/detail/thread/last_used_tls.hpp>
+#include <ashlar/detail/thread/thread_directory.hpp>
+#include <ashlar/os/system_calls.hpp>
 
 #include "tests/support/build.hpp"
 #include "tests/support/latch.hpp"

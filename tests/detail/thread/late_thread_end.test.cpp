@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/thread/late_thread_end.hpp>
+#include <ashlar/detail/thread/process_threads.hpp>
 
 #include "tests/support/child.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests that a child can use pools while the parent's other threads change the registry of slabs.
-#include <ashlar/detail/thread/registry_at_fork.hpp>
+#include <ashlar/detail/thread/fork_safe_lock.hpp>
 
 #include <atomic>
 #include <cstddef>

@@ -12,7 +12,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/resource/tlsf_scale.hpp>
+#include <ashlar/base/tlsf_scale.hpp>
 
 #include "tests/support/build.hpp"
 

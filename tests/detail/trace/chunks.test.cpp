@@ -8,10 +8,10 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/trace/chunk_loader.hpp>
 #include <ashlar/detail/trace/index.hpp>
-#include <ashlar/detail/trace/pack_chunk.hpp>
 #include <ashlar/detail/trace/table_chunks.hpp>
+#include <ashlar/trace/reader.hpp>
+#include <ashlar/trace/writer.hpp>
 
 #include "tests/trace/model.hpp"
 

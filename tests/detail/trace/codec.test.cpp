@@ -9,9 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/trace/checksum.hpp>
 #include <ashlar/detail/trace/decode.hpp>
-#include <ashlar/detail/trace/encode.hpp>
 #include <ashlar/detail/trace/format.hpp>
 #include <ashlar/detail/trace/record.hpp>
 #include <ashlar/detail/trace/varint.hpp>

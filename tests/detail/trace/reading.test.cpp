@@ -10,11 +10,11 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/detail/trace/merge.hpp>
+#include <ashlar/base/trace_tables.hpp>
 #include <ashlar/detail/trace/resolver.hpp>
 #include <ashlar/detail/trace/unloads.hpp>
 #include <ashlar/detail/trace/varint.hpp>
-#include <ashlar/trace/tables.hpp>
+#include <ashlar/trace/reader.hpp>
 
 #include "tests/trace/model.hpp"
 

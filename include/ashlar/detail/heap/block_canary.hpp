@@ -6,16 +6,14 @@
 #include <cstdint>
 #include <cstring>
 
+#include <ashlar/base/atomics.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/checks/poison.hpp>
-#include <ashlar/detail/checks/watched_slack.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
-#include <ashlar/detail/support/algorithm.hpp>
-#include <ashlar/detail/support/atomics.hpp>
-#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
-#include <ashlar/detail/system/canary_words.hpp>
+#include <ashlar/os/random_bits.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 

@@ -6,26 +6,23 @@
 #include <cstdint>
 #include <utility>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/options.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/block_canary.hpp>
 #include <ashlar/detail/heap/cell_faults.hpp>
-#include <ashlar/detail/heap/cell_layout.hpp>
 #include <ashlar/detail/heap/exact_sizes.hpp>
 #include <ashlar/detail/heap/heap_api.hpp>
 #include <ashlar/detail/heap/heap_parts.hpp>
 #include <ashlar/detail/heap/large_block_calls.hpp>
-#include <ashlar/detail/heap/owner_checks.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/span_header.hpp>
 #include <ashlar/detail/remote_free/parcel.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/expects.hpp>
-#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
-#include <ashlar/heap/heap_options.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 

@@ -2,21 +2,183 @@
 // The calls of a heap, written once: on a few primitives of the deriving heap.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
-#include <ashlar/base/block.hpp>
+#include <ashlar/base/bitmap.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/span_header.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
-#include <ashlar/detail/support/algorithm.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/expects.hpp>
-#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/support/function_ref.hpp>
+#include <ashlar/detail/thread/fork.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
+
+enum class region_kind : std::uint8_t {
+  head,   ///< metadata at the start of a segment; only the part in use is resident
+  slab,   ///< cells of one size class
+  run,    ///< a span that is one live block
+  spare,  ///< a block recently freed: kept whole for the next of its length
+  free,   ///< free slices that were in use before: they may be resident
+  fresh,  ///< slices unused since they came from the system: not resident
+  huge,   ///< an extent of the upstream: a live block, or one kept for the next of about its size
+};
+
+/// A region of a heap.
+struct heap_region {
+  region_kind kind = region_kind::fresh;
+  const std::byte* start = nullptr;
+  std::size_t bytes = 0;
+  std::size_t size_class = size_classes::none;  ///< of a slab
+  std::size_t cell_bytes = 0;                   ///< of a slab
+  std::size_t capacity = 0;                     ///< cells of a slab; blocks otherwise
+  std::size_t live = 0;                         ///< of these, allocated by callers
+  std::size_t dropped_bytes = 0;                ///< of a slab's free cells: decommitted pages, not resident
+
+  [[nodiscard]] static heap_region huge_block(const std::byte* p, std::size_t bytes, bool is_live) noexcept {
+    return {.kind = region_kind::huge, .start = p, .bytes = bytes, .capacity = 1, .live = is_live ? 1u : 0u};
+  }
+
+  /// Returns: bytes allocated by callers: whole cells, spans or huge blocks, regardless of the requests.
+  [[nodiscard]] std::size_t live_bytes() const noexcept { return live * block_bytes(); }
+  /// Returns: bytes of free cells and blocks that are kept for others of their size.
+  [[nodiscard]] std::size_t spare_bytes() const noexcept { return (capacity - live) * block_bytes(); }
+  /// Returns: bytes of a slab outside of cells: in front of the first and after the last.
+  [[nodiscard]] std::size_t waste_bytes() const noexcept {
+    return kind == region_kind::slab ? bytes - capacity * cell_bytes : 0;
+  }
+  /// Returns: bytes of one cell or block.
+  [[nodiscard]] std::size_t block_bytes() const noexcept { return kind == region_kind::slab ? cell_bytes : bytes; }
+};
+
+[[nodiscard]] inline heap_region region_of_slab(segment& home, const span_header& slab) noexcept {
+  return {.kind = region_kind::slab,
+          .start = home.slice(home.slice_of_record(slab)),
+          .bytes = slab.length * slice_bytes,
+          .size_class = slab.size_class,
+          .cell_bytes = slab.cell_bytes,
+          .capacity = slab.capacity,
+          .live = std::size_t{slab.capacity} - slab.free - slab.waiting,
+          .dropped_bytes = slab.dropped_bytes};
+}
+
+[[nodiscard]] inline heap_region region_of_block(segment& home, std::size_t first) noexcept {
+  const span_header& run = home.record(first);
+  return {.kind = run.waiting != 0 ? region_kind::spare : region_kind::run,
+          .start = home.slice(first),
+          .bytes = run.length * slice_bytes,
+          .capacity = 1,
+          .live = 1u - run.waiting};
+}
+
+/// Effects: calls `f(heap_region)` for each region of a segment, from its head on. Expects: each span header holds the
+/// count of its free cells outside the bitmap; the mark of a block, whether it is free.
+ASHLAR_INLINE_FOR_SIZE inline void for_each_region(segment& home, slice_mask free, slice_mask fresh,
+                                                   function_ref<const heap_region&> f) {
+  const auto empty = [&](region_kind kind, std::size_t first, std::size_t length) {
+    f(heap_region{.kind = kind, .start = home.slice(first), .bytes = length * slice_bytes});
+  };
+  empty(region_kind::head, 0, first_slice);
+  for (std::size_t slice = first_slice; slice < home.slices_held();) {
+    const std::size_t untouched = run_from(fresh, slice), used = run_from(free & ~fresh, slice);
+    const span_header& run = home.record(slice);
+    if (untouched != 0) empty(region_kind::fresh, slice, untouched);
+    else if (used != 0) empty(region_kind::free, slice, used);
+    else if (run.size_class != size_classes::none) f(detail::region_of_slab(home, run));
+    else f(detail::region_of_block(home, slice));
+    slice += untouched + used != 0 ? untouched + used : run.length;
+  }
+}
+
+/// The owner of a part of a heap, as the calling thread sees it.
+enum class heap_part : std::uint8_t {
+  own,     ///< the calling thread: its cache may be read
+  common,  ///< no thread; the caller holds its lock
+  others,  ///< another thread, running or ended: its cache may not be read
+};
+
+/// The members of a `Heap` that visit all of it. Its `parts()` have a `for_each_part(f)`, which calls `f(part,
+/// heap_part)`, for the common one last, and a `space()`.
+///
+/// The parts are visited one after the other: while threads allocate and free, a sum describes no single moment. A
+/// thread changes its cache without a lock. So at level `fast` cached cells and spans of other threads count as live;
+/// `cached_bytes` estimates them, except up to 64 cells of each class up to 1 KiB. Unsent remote frees of other
+/// threads count as live too, about 256 KiB for each thread. Ended threads have neither. From level `checked` on all
+/// counts are exact. Callbacks run under locks, one part's at a time, and forks wait. They may use pools, and other
+/// heaps that no callback of another thread visits meanwhile to use this one: two such visits would wait for each
+/// other.
+template <class Heap>
+class heap_survey {
+public:
+  /// Effects: calls `f(p, bytes)` for each live block; at level `fast` also for cached and noted cells of other
+  /// threads. `f` may not use the heap: its parts are locked meanwhile. Throws: as `f`. Complexity: O(slabs and free
+  /// cells).
+  template <class F>
+  void for_each_live(F f) {
+    const fork_participants::callback_scope calling;
+    self().parts().for_each_part([&](auto& part, heap_part whose) {
+      const auto tell = [&](void* p, std::size_t bytes) { f(p, bytes); };
+      whose == heap_part::others ? part.for_each_live_remote(tell) : part.for_each_live(tell);
+    });
+  }
+
+  /// Effects: calls `f(heap_region)`, or `f(heap_region, is_mine)`, for each region held: the segments, each from its
+  /// head on, then the huge blocks, among them the cached segments. `f` may not use the heap. Throws: as `f`.
+  /// Complexity: O(slices and cells on free lists).
+  template <class F>
+  ASHLAR_INLINE_FOR_SIZE void inspect(F f) const {
+    const fork_participants::callback_scope calling;
+    self().parts().for_each_part([&](auto& part, heap_part whose) {
+      const auto say = [&](const heap_region& piece) { tell(f, piece, whose == heap_part::own); };
+      if (whose == heap_part::others) return part.inspect_remote(say);
+      part.drain_inbox();
+      part.inspect(say);
+    });
+    self().parts().space().for_each_cached([&](const std::byte* start, std::size_t bytes) {
+      tell(f, heap_region::huge_block(start, bytes, false), false);
+    });
+  }
+
+  /// Returns: bytes from the upstream outside of segments and huge blocks: tables, and the threads' records.
+  [[nodiscard]] std::size_t table_bytes() const noexcept { return self().parts().space().table_bytes(); }
+
+  /// Returns: as in `local_heap`, over all threads. Complexity: O(threads), a lock for each.
+  [[nodiscard]] std::uint64_t reused_bytes() const noexcept {
+    std::uint64_t sum = 0;
+    self().parts().for_each_part([&](const auto& part, heap_part) { sum += part.reused_bytes(); });
+    return sum;
+  }
+
+  /// Returns: approximate bytes of cached cells and spans of other threads, which count as live. A sampled address
+  /// stands for up to 64 KiB of its class, which bounds the error for each class and thread. Complexity: as above. From
+  /// level `checked` on 0.
+  [[nodiscard]] std::size_t cached_bytes() const noexcept {
+    std::size_t sum = 0;
+    self().parts().for_each_part(
+        [&](const auto& part, heap_part whose) { sum += whose == heap_part::others ? part.cached_bytes() : 0; });
+    return sum;
+  }
+
+protected:
+  heap_survey() = default;
+  ~heap_survey() = default;
+
+private:
+  template <class F>
+  static void tell(F& f, const heap_region& piece, bool is_mine) {
+    if constexpr (std::invocable<F&, const heap_region&, bool>) f(piece, is_mine);
+    else f(piece);
+  }
+
+  [[nodiscard]] Heap& self() noexcept { return static_cast<Heap&>(*this); }
+  [[nodiscard]] const Heap& self() const noexcept { return static_cast<const Heap&>(*this); }
+};
 
 /// Returns: `p`, unless it is null. Throws: `std::bad_alloc`.
 [[nodiscard]] ASHLAR_INLINE void* block_or_throw(void* p, std::size_t bytes, std::size_t alignment) {

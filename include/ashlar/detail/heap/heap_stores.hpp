@@ -6,29 +6,26 @@
 #include <cstdint>
 #include <utility>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/options.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/block_canary.hpp>
-#include <ashlar/detail/heap/cell_layout.hpp>
 #include <ashlar/detail/heap/exact_sizes.hpp>
-#include <ashlar/detail/heap/extent_map.hpp>
+#include <ashlar/detail/heap/heap_api.hpp>
 #include <ashlar/detail/heap/heap_checks.hpp>
 #include <ashlar/detail/heap/heap_parts.hpp>
-#include <ashlar/detail/heap/heap_region.hpp>
 #include <ashlar/detail/heap/huge_store.hpp>
 #include <ashlar/detail/heap/page_discard.hpp>
+#include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/heap/purge.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/small_store.hpp>
 #include <ashlar/detail/heap/span_store.hpp>
 #include <ashlar/detail/heap/thread_cache.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
-#include <ashlar/detail/support/algorithm.hpp>
-#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/function_ref.hpp>
-#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
-#include <ashlar/heap/heap_options.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 

@@ -4,10 +4,9 @@
 
 #include <cstddef>
 
+#include <ashlar/base/atomics.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
-#include <ashlar/detail/support/algorithm.hpp>
-#include <ashlar/detail/support/atomics.hpp>
-#include <ashlar/detail/support/hints.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 

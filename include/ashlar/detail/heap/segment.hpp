@@ -9,17 +9,13 @@
 #include <type_traits>
 #include <utility>
 
+#include <ashlar/base/atomics.hpp>
+#include <ashlar/base/bitmap.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
-#include <ashlar/detail/heap/cell_layout.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/heap/span_header.hpp>
-#include <ashlar/detail/slab/cell_batch.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
-#include <ashlar/detail/support/algorithm.hpp>
-#include <ashlar/detail/support/atomics.hpp>
-#include <ashlar/detail/support/bitmap.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/hints.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 
@@ -392,5 +388,10 @@ private:
   segment& home_;
   std::size_t slice_;
 };
+
+[[nodiscard]] ASHLAR_INLINE atomic<std::uint16_t>* sizes_in(span_header& slab) noexcept {
+  segment& home = *segment::of(&slab);
+  return home.requested.of_slice(home.slice_of_record(slab));
+}
 
 }  // namespace ashlar::ASHLAR_ABI::detail

@@ -4,15 +4,14 @@
 
 #include <cstddef>
 
+#include <ashlar/base/atomics.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
-#include <ashlar/detail/heap/cell_layout.hpp>
+#include <ashlar/base/options.hpp>
 #include <ashlar/detail/heap/heap_parts.hpp>
+#include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/heap/retention_limit.hpp>
 #include <ashlar/detail/remote_free/parcel.hpp>
-#include <ashlar/detail/support/atomics.hpp>
-#include <ashlar/detail/support/hints.hpp>
-#include <ashlar/heap/heap_options.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 

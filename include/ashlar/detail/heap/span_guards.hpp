@@ -3,19 +3,159 @@
 // each span.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <type_traits>
 
+#include <ashlar/base/atomics.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
-#include <ashlar/detail/heap/cell_layout.hpp>
+#include <ashlar/detail/heap/block_canary.hpp>
 #include <ashlar/detail/heap/page_discard.hpp>
+#include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/heap/segment.hpp>
-#include <ashlar/detail/heap/window_table.hpp>
-#include <ashlar/detail/support/atomics.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/slab/size_classes.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
+
+/// A queue of `Span` headers: the first in is the first out, once there are more than `most_runs` or more than
+/// `most_slices` of address space. They hold no memory. Thread safety: none.
+template <class Span>
+class run_quarantine {
+public:
+  static constexpr std::size_t most_runs = 64;
+  static constexpr std::size_t most_slices = (std::size_t{16} << 20) / slice_bytes;
+
+  /// Effects: adds a run; calls `f(run)` for each that leaves.
+  template <class F>
+  void put(Span& run, F f) noexcept {
+    while (count_ != 0 && (count_ == most_runs || slices_ + run.length > most_slices)) f(take());
+    runs_[(first_ + count_++) % most_runs] = &run;
+    slices_ += run.length;
+    run.is_available = true;  // a second free is reported
+  }
+
+  /// Effects: calls `f(run)` for each, which leaves.
+  template <class F>
+  void clear(F f) noexcept {
+    while (count_ != 0) f(take());
+  }
+
+  /// Effects: calls `f(run)` for each.
+  template <class F>
+  void for_each(F f) const noexcept {
+    for (std::size_t i = 0; i < count_; ++i) f(*runs_[(first_ + i) % most_runs]);
+  }
+
+  /// Effects: forgets all runs.
+  void forget() noexcept { first_ = count_ = slices_ = 0; }
+
+  [[nodiscard]] std::size_t slices() const noexcept { return slices_; }
+
+private:
+  [[nodiscard]] Span& take() noexcept {
+    Span& run = *runs_[first_];
+    first_ = (first_ + 1) % most_runs;
+    --count_;
+    slices_ -= run.length;
+    run.is_available = false;
+    return run;
+  }
+
+  std::array<Span*, most_runs> runs_ = {};
+  std::size_t first_ = 0, count_ = 0, slices_ = 0;
+};
+
+/// None, in a heap without guards.
+template <class Span>
+struct no_run_quarantine {
+  template <class F>
+  static void put(Span&, F) noexcept {}
+  template <class F>
+  static void clear(F) noexcept {}
+  template <class F>
+  static void for_each(F) noexcept {}
+  static void forget() noexcept {}
+  [[nodiscard]] static std::size_t slices() noexcept { return 0; }
+};
+
+template <bool IsKept, class Span>
+using run_quarantine_if = std::conditional_t<IsKept, run_quarantine<Span>, no_run_quarantine<Span>>;
+
+/// Windows by address, up to 2^47 on 64 bits: 4 MiB of zero pages, of which those with a set bit become resident.
+/// Invariant: a set bit is a window that was entered and has not left. Thread safety: any thread.
+class window_table {
+public:
+  [[nodiscard]] ASHLAR_INLINE bool has(const void* p) const noexcept {
+    const std::uintptr_t window = address_of(p) / window_bytes;
+    return ASHLAR_LIKELY(window < windows) &&
+           (words_[window / 64].load(memory_order_relaxed) >> (window % 64) & 1) != 0;
+  }
+
+  /// @{ Expects: the window is mapped meanwhile.
+  void enter(const void* p) noexcept {
+    const std::uintptr_t window = address_of(p) / window_bytes;
+    if (window < windows) words_[window / 64].fetch_or(bit_in(window), memory_order_relaxed);
+  }
+  void leave(const void* p) noexcept {
+    const std::uintptr_t window = address_of(p) / window_bytes;
+    if (window < windows) words_[window / 64].fetch_and(~bit_in(window), memory_order_relaxed);
+  }
+  /// @}
+
+private:
+  static constexpr std::size_t windows = std::size_t{1} << (sizeof(void*) == 8 ? 25 : 10);
+
+  [[nodiscard]] static std::uint64_t bit_in(std::uintptr_t window) noexcept {
+    return std::uint64_t{1} << (window % 64);
+  }
+
+  std::array<atomic<std::uint64_t>, windows / 64> words_ = {};
+};
+
+struct no_window_table {};
+
+/// The segments of all guarded heaps of the process, if there can be any.
+template <bool AreKept>
+inline constinit std::conditional_t<AreKept, window_table, no_window_table> guarded_windows;
+
+[[nodiscard]] inline std::size_t room_behind(const void* p, const void* block, std::size_t bytes) noexcept {
+  const std::size_t at = address_of(p) - address_of(block);
+  return bytes - detail::min(bytes, at);
+}
+
+// Returns: as `live_room`. Expects: `p` lies in a slab.
+[[nodiscard]] inline std::size_t room_in_slab(void* p) noexcept {
+  span_header& slab = segment::slab_of(p);
+  if (address_of(p) < address_of(slab.cells)) return 0;
+  const std::uint32_t index = slab.index_of(p);
+  if (index >= slab.capacity) return 0;
+  const std::uint16_t bytes = detail::sizes_in(slab)[index].load(memory_order_relaxed);
+  return is_requested_size(bytes) ? detail::room_behind(p, slab.cell(index), bytes) : 0;
+}
+
+// As above, for a block of slices; `max_size` beside all blocks: in a guarded segment free slices are inaccessible, so
+// that a write needs no other answer, and in one without guards it is not stopped.
+[[nodiscard]] inline std::size_t room_in_run(segment& home, const void* p) noexcept {
+  const std::size_t slice = segment::slice_of(p), first = home.record(slice).first;
+  if (first < first_slice || first > slice) return max_size;
+  const span_header& run = home.record(first);
+  const bool is_block = !run.is_available && run.size_class == size_classes::none && first + run.length > slice;
+  return is_block ? detail::room_behind(p, home.slice(first), run.cell_bytes) : max_size;
+}
+
+/// Returns: the bytes from `p` to the end of the live block around it; 0 in a slab or a head beside all live blocks;
+/// `max_size` in free slices and outside of the segments of guarded heaps. Expects: level hardened. Complexity: a load
+/// for the last of these; O(1). Thread safety: any thread, while no other one frees the block.
+[[nodiscard]] ASHLAR_INLINE std::size_t live_room(const void* p) noexcept {
+  if (ASHLAR_LIKELY(!guarded_windows<true>.has(p))) return max_size;
+  void* const at = const_cast<void*>(p);
+  if (segment::slice_of(p) < first_slice) return 0;  // the head
+  return segment::size_class_of(at) != size_classes::none ? detail::room_in_slab(at)
+                                                          : detail::room_in_run(*segment::of(at), p);
+}
 
 /// Segments whose free slices are inaccessible and zero:
 ///

@@ -6,27 +6,21 @@
 #include <cstdint>
 #include <utility>
 
+#include <ashlar/base/bitmap.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/exact_sizes.hpp>
-#include <ashlar/detail/heap/free_run_bins.hpp>
-#include <ashlar/detail/heap/growing_segment.hpp>
 #include <ashlar/detail/heap/heap_parts.hpp>
 #include <ashlar/detail/heap/page_discard.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
-#include <ashlar/detail/heap/run_quarantine.hpp>
 #include <ashlar/detail/heap/segment.hpp>
-#include <ashlar/detail/heap/segment_slices.hpp>
 #include <ashlar/detail/heap/segment_table.hpp>
 #include <ashlar/detail/heap/span_guards.hpp>
-#include <ashlar/detail/heap/unlocked_calls.hpp>
-#include <ashlar/detail/support/algorithm.hpp>
-#include <ashlar/detail/support/bitmap.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/expects.hpp>
-#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/heap/span_header.hpp>
 #include <ashlar/detail/support/poison.hpp>
-#include <ashlar/detail/system/random_bits.hpp>
+#include <ashlar/os/random_bits.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 

@@ -7,16 +7,13 @@
 #include <cstdint>
 #include <utility>
 
+#include <ashlar/base/atomics.hpp>
+#include <ashlar/base/bitmap.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
-#include <ashlar/detail/heap/cell_layout.hpp>
-#include <ashlar/detail/heap/free_run_bins.hpp>
+#include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/heap/span_header.hpp>
-#include <ashlar/detail/slab/cell_batch.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
-#include <ashlar/detail/support/algorithm.hpp>
-#include <ashlar/detail/support/atomics.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {

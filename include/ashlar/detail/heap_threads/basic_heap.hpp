@@ -5,25 +5,22 @@
 #include <cstddef>
 #include <utility>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/options.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/block_canary.hpp>
 #include <ashlar/detail/heap/cell_faults.hpp>
-#include <ashlar/detail/heap/cell_layout.hpp>
 #include <ashlar/detail/heap/engine.hpp>
 #include <ashlar/detail/heap/heap_api.hpp>
-#include <ashlar/detail/heap/heap_region.hpp>
 #include <ashlar/detail/heap/page_discard.hpp>
+#include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/sharing.hpp>
 #include <ashlar/detail/heap/span_header.hpp>
 #include <ashlar/detail/heap/zero_blocks.hpp>
-#include <ashlar/detail/heap_threads/heap_survey.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/expects.hpp>
-#include <ashlar/detail/support/hints.hpp>
-#include <ashlar/heap/heap_options.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 

@@ -6,6 +6,8 @@
 #include <type_traits>
 #include <utility>
 
+#include <ashlar/base/atomics.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/lock.hpp>
@@ -16,11 +18,7 @@
 #include <ashlar/detail/heap/purge.hpp>
 #include <ashlar/detail/heap/retention_limit.hpp>
 #include <ashlar/detail/heap/segment.hpp>
-#include <ashlar/detail/support/algorithm.hpp>
-#include <ashlar/detail/support/atomics.hpp>
-#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/function_ref.hpp>
-#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {

@@ -5,29 +5,25 @@
 #include <cstddef>
 #include <utility>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/lock.hpp>
+#include <ashlar/base/options.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/block_canary.hpp>
 #include <ashlar/detail/heap/cell_faults.hpp>
-#include <ashlar/detail/heap/cell_layout.hpp>
+#include <ashlar/detail/heap/heap_api.hpp>
 #include <ashlar/detail/heap/heap_parts.hpp>
 #include <ashlar/detail/heap/page_discard.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/heap/segment.hpp>
-#include <ashlar/detail/heap_threads/heap_survey.hpp>
 #include <ashlar/detail/heap_threads/shared_extent_map.hpp>
 #include <ashlar/detail/heap_threads/thread_heaps.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
-#include <ashlar/detail/support/algorithm.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/expects.hpp>
 #include <ashlar/detail/support/function_ref.hpp>
-#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/thread/fork.hpp>
 #include <ashlar/detail/thread/per_thread.hpp>
-#include <ashlar/heap/heap_options.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 

@@ -7,18 +7,17 @@
 #include <new>
 #include <utility>
 
+#include <ashlar/base/atomics.hpp>
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
 #include <ashlar/base/lock.hpp>
+#include <ashlar/base/options.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/heap_parts.hpp>
+#include <ashlar/detail/heap/parcel_sender.hpp>
 #include <ashlar/detail/heap/purge.hpp>
-#include <ashlar/detail/support/atomics.hpp>
-#include <ashlar/detail/support/expects.hpp>
-#include <ashlar/detail/support/hints.hpp>
-#include <ashlar/detail/system/coarse_clock.hpp>
 #include <ashlar/detail/thread/fork.hpp>
-#include <ashlar/heap/heap_options.hpp>
-#include <ashlar/heap/remote_freer.hpp>
+#include <ashlar/os/random_bits.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 
@@ -36,14 +35,14 @@ struct alignas(64) thread_heap {
 
   explicit thread_heap(const heap_options& options, const Upstream& upstream) : blocks(options, upstream) {
     blocks.sharing().on_slow_calls(
-        &freer, [](void* of) noexcept { static_cast<remote_freer<Upstream>*>(of)->flush_if_quiet(); });
+        &freer, [](void* of) noexcept { static_cast<parcel_sender<Upstream>*>(of)->flush_if_quiet(); });
     ASHLAR_REQUIRE(static_cast<void*>(this) == &blocks, "a segment names another thread's heap");
   }
   thread_heap(const thread_heap&) = delete;
   thread_heap& operator=(const thread_heap&) = delete;
 
   owner_engine<Upstream> blocks;
-  remote_freer<Upstream> freer;
+  parcel_sender<Upstream> freer;
   thread_heap* next = nullptr;          // of all, while both live
   link next_parked = nullptr;           // under the lock of parking
   atomic<std::uint32_t> parked_ms = 0;  // by the coarse clock

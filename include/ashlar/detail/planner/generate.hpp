@@ -9,8 +9,8 @@
 #include <vector>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/detail/planner/splitmix.hpp>
-#include <ashlar/plan/problem.hpp>
+#include <ashlar/base/problem.hpp>
+#include <ashlar/detail/planner/greedy.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail::planner {
 

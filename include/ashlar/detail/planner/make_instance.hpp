@@ -11,8 +11,8 @@
 #include <vector>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/problem.hpp>
 #include <ashlar/detail/planner/instance.hpp>
-#include <ashlar/plan/problem.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail::planner {
 

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/layout.hpp>
+#include <ashlar/base/problem.hpp>
 #include <ashlar/detail/planner/greedy.hpp>
 #include <ashlar/detail/planner/instance.hpp>
 #include <ashlar/detail/planner/search_limits.hpp>
-#include <ashlar/plan/layout.hpp>
-#include <ashlar/plan/problem.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail::planner {
 

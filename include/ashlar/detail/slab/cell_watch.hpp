@@ -7,12 +7,7 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/checks/poison.hpp>
-#include <ashlar/detail/checks/slack.hpp>
-#include <ashlar/detail/checks/watched_slack.hpp>
-#include <ashlar/detail/slab/cell_guard.hpp>
 #include <ashlar/detail/slab/slab.hpp>
-#include <ashlar/detail/slab/slab_geometry.hpp>
-#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {

@@ -2,26 +2,41 @@
 // The free of a pool at the levels that check: an inlined fast path for valid frees, and the checks one by one.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
+#include <ashlar/base/bitmap.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/checks/poison.hpp>
 #include <ashlar/detail/checks/slab_registry.hpp>
-#include <ashlar/detail/checks/slack.hpp>
 #include <ashlar/detail/slab/cell_watch.hpp>
-#include <ashlar/detail/slab/run_length.hpp>
 #include <ashlar/detail/slab/slab.hpp>
-#include <ashlar/detail/slab/slab_geometry.hpp>
 #include <ashlar/detail/slab/slab_set.hpp>
-#include <ashlar/detail/support/algorithm.hpp>
-#include <ashlar/detail/support/bitmap.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
+
+/// The longest run inside a slab, in cells: one bitmap word.
+inline constexpr std::size_t longest_run = 64;
+
+/// Returns: the number of cells for a run of `n`: 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, ... At most a third is
+/// unused.
+/// `run_length(m) == run_length(n)` for all `m` from `n` to `run_length(n)`. Expects: `n <= longest_run`.
+[[nodiscard]] constexpr std::size_t run_length(std::size_t n) noexcept {
+  if (n <= 1) return 1;
+  const std::size_t whole = std::bit_ceil(n);
+  const std::size_t three_quarters = whole / 2 + whole / 4;
+  return n <= three_quarters ? three_quarters : whole;
+}
+
+/// Returns: whether a run of `n` fits a slab of `capacity` cells; longer ones come from the upstream.
+[[nodiscard]] constexpr bool is_run_of_slab(std::size_t n, std::size_t capacity) noexcept {
+  return n <= longest_run && run_length(n) <= capacity;
+}
 
 /// The pool that a cell is freed to. The cells of `batch` are free, although their bits are clear.
 struct free_site {

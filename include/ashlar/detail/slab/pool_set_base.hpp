@@ -3,24 +3,228 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <concepts>
 #include <cstddef>
+#include <new>
 #include <type_traits>
 #include <utility>
 
+#include <ashlar/base/atomics.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/lock.hpp>
+#include <ashlar/base/options.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/slab/large_blocks.hpp>
-#include <ashlar/detail/slab/pool_set_classes.hpp>
-#include <ashlar/detail/slab/set_upstream.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/expects.hpp>
-#include <ashlar/detail/support/hints.hpp>
-#include <ashlar/resource/pool_set_options.hpp>
+#include <ashlar/detail/slab/size_classes.hpp>
+#include <ashlar/detail/slab/slab.hpp>
+#include <ashlar/detail/support/address_tree.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
+
+/// A divisible resource over any upstream, so that the pools above may grow by regions (`slab_source`). If `Upstream`
+/// does not take the parts back, a note after each region holds its size and alignment; the region goes back when all
+/// its parts are back.
+///
+///     block of the upstream   | part | part | part | part | note |
+///
+/// Parts have the alignment of their region and a multiple of it as size. Blocks with a size that is not a multiple of
+/// `least_part_bytes` have no note. Neighbouring parts may come back as one.
+/// The count of bytes needs no lock, since it orders no other memory.
+/// Thread safety: as the upstream if `Lock` is a real lock, else none.
+template <resource Upstream, basic_lockable Lock = null_lock>
+class set_upstream {
+public:
+  static constexpr bool is_thread_safe = thread_safe_resource<Upstream> && !std::same_as<Lock, null_lock>;
+  static constexpr std::size_t least_part_bytes = largest_page;
+
+  /// Effects: makes the upstream from the arguments.
+  template <class... Args>
+    requires std::constructible_from<Upstream, Args...>
+  constexpr explicit set_upstream(Args&&... args) : upstream_(std::forward<Args>(args)...) {}
+  set_upstream(const set_upstream&) = delete;  // regions would go back twice
+  set_upstream& operator=(const set_upstream&) = delete;
+
+  /// Throws: as the upstream.
+  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) { return take<or_throw>(bytes, alignment); }
+  /// As `allocate`, but returns null when the upstream has no memory left.
+  [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
+    return take<or_null>(bytes, alignment);
+  }
+
+  /// Expects: a block, or a part of one. Complexity: expected O(log regions).
+  void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    if (!is_noted(bytes, alignment)) return give(p, bytes, alignment);
+    if (const note whole = take_back(p, bytes); whole.out == 0)
+      give(whole.start, whole.bytes + sizeof(note), whole.alignment);
+  }
+
+  void prefault(void* p, std::size_t bytes) noexcept
+    requires prefaulting_resource<Upstream>
+  {
+    upstream_.prefault(p, bytes);
+  }
+
+  /// Returns: bytes held from the upstream. Thread safety: any thread, if this is thread-safe.
+  [[nodiscard]] std::size_t held_bytes() const noexcept { return held_.load(memory_order_relaxed); }
+  [[nodiscard]] const Upstream& upstream() const noexcept { return upstream_; }
+  /// Returns: the lock of the notes, which must be free across a fork.
+  [[nodiscard]] Lock& lock() noexcept { return lock_; }
+
+  [[nodiscard]] friend bool operator==(const set_upstream& a, const set_upstream& b) noexcept { return &a == &b; }
+
+  /// Complexity: O(regions).
+  [[nodiscard]] bool invariant() const noexcept {
+    bool good = notes_.invariant();
+    notes_.for_each([&](const note& each) {
+      good =
+          good && each.out != 0 && each.out <= each.bytes && address_of(&each) == address_of(each.start) + each.bytes;
+    });
+    return good;
+  }
+
+private:
+  struct note : tree_node<note> {
+    std::byte* start;
+    std::size_t bytes;
+    std::size_t out;        // bytes not yet back
+    std::size_t alignment;  // of the upstream's block
+  };
+
+  [[nodiscard]] static bool is_noted(std::size_t bytes, std::size_t alignment) noexcept {
+    if (takes_parts_of<Upstream>(least_part_bytes) || takes_parts_of<Upstream>(alignment)) return false;
+    return bytes != 0 && bytes % least_part_bytes == 0;
+  }
+
+  template <failure Failure>
+  [[nodiscard]] void* take(std::size_t bytes, std::size_t alignment) noexcept(Failure == or_null) {
+    if (!is_noted(bytes, alignment)) return counted(allocate_from<Failure>(upstream_, bytes, alignment), bytes);
+    const std::size_t whole = bytes + sizeof(note), aligned = detail::max(alignment, alignof(note));
+    void* const p = counted(allocate_from<Failure>(upstream_, whole, aligned), whole);
+    if (p != nullptr) enter({{}, static_cast<std::byte*>(p), bytes, bytes, aligned});
+    return p;
+  }
+
+  void give(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    upstream_.deallocate(p, bytes, alignment);
+    add(std::size_t{0} - bytes);
+  }
+
+  [[nodiscard]] void* counted(void* p, std::size_t bytes) noexcept {
+    if (p != nullptr) add(bytes);
+    return p;
+  }
+
+  void add(std::size_t bytes) noexcept {
+    if constexpr (is_thread_safe) held_.fetch_add(bytes, memory_order_relaxed);
+    else held_.store(held_bytes() + bytes, memory_order_relaxed);
+  }
+
+  void enter(const note& fresh) noexcept {
+    note* const made = ::new (static_cast<void*>(fresh.start + fresh.bytes)) note(fresh);
+    const check_scope<Lock> held(lock_);
+    notes_.insert(made);
+  }
+
+  // Returns: a copy of the updated note. The region can go back once no byte is out.
+  [[nodiscard]] note take_back(void* p, std::size_t bytes) noexcept {
+    const check_scope<Lock> held(lock_);
+    note* const found = notes_.find_above(p);
+    found->out -= bytes;
+    if (found->out == 0) notes_.erase(found);
+    return *found;
+  }
+
+  address_tree<note> notes_;
+  atomic<std::size_t> held_ = 0;
+  ASHLAR_NO_UNIQUE_ADDRESS Lock lock_ = {};
+  ASHLAR_NO_UNIQUE_ADDRESS Upstream upstream_;
+};
+
+/// The size classes of a `pool_set`: they include 24 and 40 bytes, common sizes of nodes.
+using pool_classes = fine_size_classes;
+
+/// The largest alignment of cells, in bytes: a larger one would leave no room for slab colours.
+inline constexpr std::size_t largest_cell_alignment = 256;
+
+/// Returns: the size of a slab of at most `most_cells` cells, a power of two up to `wanted`; 0 if there is none.
+[[nodiscard]] constexpr std::size_t bounded_slab_bytes(std::size_t cell_bytes, std::size_t alignment,
+                                                       std::size_t most_cells, std::size_t wanted) noexcept {
+  for (std::size_t slab_bytes = wanted; slab_bytes > sizeof(slab) && slab_bytes > cell_bytes; slab_bytes /= 2) {
+    const slab_geometry geometry({.cell_bytes = cell_bytes,
+                                  .cell_alignment = alignment,
+                                  .slab_bytes = slab_bytes,
+                                  .header_bytes = sizeof(slab)});
+    if (geometry.least_capacity() == 0) return 0;
+    if (geometry.capacity(nullptr) <= most_cells) return slab_bytes;  // the gap is 0 at address 0: the largest capacity
+  }
+  return 0;
+}
+
+/// Returns: the options of the pool of a class; `slab_bytes` is 0 if the class can have no slabs. A divisible
+/// upstream is the operating system, which backs touched pages only, so slabs have the size of `block_pool`'s. From
+/// other upstreams slabs start smaller: 64 KiB unless the cells are large.
+template <resource Upstream>
+[[nodiscard]] constexpr block_pool_options options_of_class(std::size_t size_class,
+                                                            const pool_set_options& options) noexcept {
+  const std::size_t cell_bytes = pool_classes::bytes_of(size_class);
+  const std::size_t alignment = pool_classes::alignment_of(size_class, largest_cell_alignment);
+  const std::size_t wanted = divisible_resource<Upstream> ? default_slab_bytes(cell_bytes, least_part<Upstream>)
+                                                          : std::max(largest_page, std::bit_ceil(8 * cell_bytes));
+  return {.cell_bytes = cell_bytes,
+          .cell_alignment = alignment,
+          .slab_bytes = bounded_slab_bytes(cell_bytes, alignment, options.max_growth_count, wanted),
+          .retain_slabs = options.retain_slabs};
+}
+
+/// Returns: the largest class that may have cells.
+[[nodiscard]] constexpr std::size_t largest_class_of(const pool_set_options& options) noexcept {
+  const std::size_t wanted = options.max_cell_bytes;
+  return wanted == 0 || wanted >= pool_classes::largest ? pool_classes::count : pool_classes::of(wanted);
+}
+
+/// The slab source of one class: the source of the set, with a limit on the bytes of a region.
+template <resource Source>
+class class_upstream {
+public:
+  static constexpr bool is_thread_safe = thread_safe_resource<Source>;
+  static constexpr std::size_t least_part_bytes = least_part<Source>;
+
+  constexpr class_upstream(Source& source, const block_pool_options& options, std::size_t most_cells) noexcept
+      : source_(&source), most_bytes_(most_bytes(options, most_cells)) {}
+
+  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) { return source_->allocate(bytes, alignment); }
+
+  [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
+    return bytes <= most_bytes_ ? try_allocate_from(*source_, bytes, alignment) : nullptr;
+  }
+
+  void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    source_->deallocate(p, bytes, alignment);
+  }
+
+  void prefault(void* p, std::size_t bytes) noexcept
+    requires prefaulting_resource<Source>
+  {
+    source_->prefault(p, bytes);
+  }
+
+  [[nodiscard]] friend bool operator==(const class_upstream& a, const class_upstream& b) noexcept {
+    return a.source_ == b.source_;
+  }
+
+private:
+  [[nodiscard]] static constexpr std::size_t most_bytes(const block_pool_options& options,
+                                                        std::size_t most_cells) noexcept {
+    std::size_t bytes = 0;
+    return checked_mul(options.cell_bytes, most_cells, bytes) ? std::max(bytes, options.slab_bytes) : max_size;
+  }
+
+  Source* source_;
+  std::size_t most_bytes_;
+};
 
 /// Effects: trims `pool`, and subtracts its retained bytes from `retain_bytes`. Returns: bytes given back.
 template <class Pool>

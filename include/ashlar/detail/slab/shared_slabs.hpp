@@ -5,32 +5,141 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <type_traits>
 #include <utility>
 
-#include <ashlar/base/block.hpp>
+#include <ashlar/base/atomics.hpp>
+#include <ashlar/base/bitmap.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/lock.hpp>
+#include <ashlar/base/options.hpp>
+#include <ashlar/base/platform.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/remote_free/batcher.hpp>
-#include <ashlar/detail/slab/deferring_upstream.hpp>
 #include <ashlar/detail/slab/free_check.hpp>
 #include <ashlar/detail/slab/slab.hpp>
-#include <ashlar/detail/slab/slab_geometry.hpp>
 #include <ashlar/detail/slab/slab_set.hpp>
 #include <ashlar/detail/slab/slab_store.hpp>
-#include <ashlar/detail/support/algorithm.hpp>
-#include <ashlar/detail/support/atomics.hpp>
-#include <ashlar/detail/support/bitmap.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/expects.hpp>
-#include <ashlar/detail/support/hints.hpp>
-#include <ashlar/detail/support/owner_lock.hpp>
 #include <ashlar/detail/support/poison.hpp>
-#include <ashlar/resource/retain_policy.hpp>
+
+namespace ashlar::ASHLAR_ABI {
+namespace detail {
+
+/// As `spin_lock`, but a second lock by the holding thread ends the process with a message. One word is both the lock
+/// and the record of its holder, so a signal handler sees both or neither. A short critical section without reports
+/// needs no `report_scope`.
+class owner_lock {
+public:
+  ASHLAR_INLINE void lock() noexcept {
+    if (ASHLAR_UNLIKELY(!try_lock())) wait();
+  }
+
+  [[nodiscard]] ASHLAR_INLINE bool try_lock() noexcept { return word_.try_lock(this_thread()); }
+
+  ASHLAR_INLINE void unlock() noexcept { word_.unlock(this_thread()); }
+
+private:
+  ASHLAR_COLD void wait() noexcept {
+    if (word_.holder() == this_thread()) held_locks::end_for_reentry();
+    word_.wait(this_thread());
+  }
+
+  [[nodiscard]] static ASHLAR_INLINE std::uintptr_t this_thread() noexcept { return address_of(&this_thread_); }
+
+  static inline constinit ASHLAR_THREAD_LOCAL const short this_thread_ = 0;  // its address identifies the thread
+
+  lock_word word_;
+};
+
+static_assert(basic_lockable<owner_lock>);
+
+}  // namespace detail
+
+template <>
+inline constexpr bool never_recursive<detail::owner_lock> = true;
+
+}  // namespace ashlar::ASHLAR_ABI
 
 namespace ashlar::ASHLAR_ABI::detail {
+
+/// Memory given back while a lock is held forms a list through the memory itself; the thread that releases the lock
+/// hands the list on. Thread safety: `allocate`, `try_allocate` and `prefault` as the upstream; `deallocate` and
+/// `take_returned` under one lock; `hand_on` any thread.
+template <resource Upstream>
+class deferring_upstream {
+public:
+  /// A block on its way back.
+  struct returned {
+    returned* next;
+    std::size_t bytes;
+    std::size_t alignment;
+  };
+
+  static constexpr std::size_t least_part_bytes = least_part<Upstream>;
+
+  constexpr explicit deferring_upstream(Upstream upstream) : upstream_(std::move(upstream)) {}
+
+  [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
+    return upstream_.allocate(bytes, alignment);
+  }
+
+  [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
+    return try_allocate_from(upstream_, bytes, alignment);
+  }
+
+  void prefault(void* p, std::size_t bytes) noexcept
+    requires prefaulting_resource<Upstream>
+  {
+    upstream_.prefault(p, bytes);
+  }
+
+  /// Expects: the block has room for a `returned`.
+  void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    waiting_ = ::new (p) returned{waiting_, bytes, alignment};
+  }
+
+  /// Returns: the deferred blocks; the caller must hand them on.
+  [[nodiscard]] returned* take_returned() noexcept { return std::exchange(waiting_, nullptr); }
+
+  /// Effects: gives the blocks to the upstream. Consecutive neighbours go as one block if the upstream is
+  /// divisible.
+  void hand_on(returned* blocks) noexcept {
+    while (blocks != nullptr) {
+      returned* const first = blocks;
+      std::byte* low = reinterpret_cast<std::byte*>(first);
+      std::byte* high = low + first->bytes;
+      const std::size_t alignment = first->alignment;
+      blocks = first->next;
+      if constexpr (divisible_resource<Upstream>)  // whole blocks that are no parts go back one by one
+        for (; blocks != nullptr && is_part(*first) && is_part(*blocks) && blocks->alignment == alignment;
+             blocks = blocks->next)
+          if (!join(low, high, *blocks)) break;
+      upstream_.deallocate(low, static_cast<std::size_t>(high - low), alignment);
+    }
+  }
+
+  [[nodiscard]] Upstream& get() noexcept { return upstream_; }
+
+  [[nodiscard]] friend bool operator==(const deferring_upstream& a, const deferring_upstream& b) noexcept {
+    return a.upstream_ == b.upstream_;
+  }
+
+private:
+  [[nodiscard]] static bool is_part(const returned& block) noexcept { return takes_parts_of<Upstream>(block.bytes); }
+
+  [[nodiscard]] static bool join(std::byte*& low, std::byte*& high, returned& block) noexcept {
+    auto* const start = reinterpret_cast<std::byte*>(&block);
+    if (start != high && start + block.bytes != low) return false;
+    (start == high ? high : low) = start == high ? high + block.bytes : start;
+    return true;
+  }
+
+  returned* waiting_ = nullptr;
+  ASHLAR_NO_UNIQUE_ADDRESS Upstream upstream_;
+};
 
 /// Cell batches that one thread took at once, and the thread's lane (see `slab_set`).
 struct cell_batches {

@@ -7,25 +7,17 @@
 #include <type_traits>
 #include <utility>
 
+#include <ashlar/base/atomics.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/lock.hpp>
-#include <ashlar/base/threads.hpp>
 #include <ashlar/detail/checks/poison.hpp>
 #include <ashlar/detail/checks/slab_registry.hpp>
-#include <ashlar/detail/slots/deferred_destruction.hpp>
-#include <ashlar/detail/slots/slot_fault.hpp>
-#include <ashlar/detail/slots/slot_guard.hpp>
-#include <ashlar/detail/slots/slot_inbox.hpp>
-#include <ashlar/detail/slots/slot_stack.hpp>
-#include <ashlar/detail/slots/slot_watch.hpp>
+#include <ashlar/detail/slots/slot_pool_core.hpp>
 #include <ashlar/detail/slots/slot_word.hpp>
-#include <ashlar/detail/support/atomics.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/detail/thread/fork_safe_lock.hpp>
-#include <ashlar/detail/thread/registry_at_fork.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 

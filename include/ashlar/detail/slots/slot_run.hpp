@@ -7,13 +7,11 @@
 #include <cstdint>
 #include <type_traits>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
+#include <ashlar/detail/checks/poison.hpp>
 #include <ashlar/detail/checks/slab_registry.hpp>
-#include <ashlar/detail/slab/cell_guard.hpp>
-#include <ashlar/detail/slots/slot_guard.hpp>
 #include <ashlar/detail/slots/slot_word.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {

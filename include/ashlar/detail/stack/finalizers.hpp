@@ -8,11 +8,10 @@
 #include <new>
 #include <utility>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
-#include <ashlar/detail/checks/seal.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/checks/poison.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 

@@ -6,15 +6,141 @@
 #include <cstdint>
 #include <type_traits>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
-#include <ashlar/detail/checks/watched_slack.hpp>
-#include <ashlar/detail/stack/stack_slack.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/detail/checks/poison.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
+
+/// Blocks of a stack start and end at multiples of two pointers: so no alignment up to that needs padding or a record.
+inline constexpr std::size_t stack_grain = 2 * sizeof(void*);
+
+/// Whether a canary of at least one byte follows every block: at `hardened`.
+inline constexpr bool stack_blocks_have_canaries = checking_level >= checking::hardened;
+
+/// Returns: the bytes that a block takes in the stack: at least one grain. Expects: the sum does not overflow.
+[[nodiscard]] ASHLAR_INLINE constexpr std::size_t stack_bytes(std::size_t bytes) noexcept {
+  return align_up(bytes + (bytes == 0 || stack_blocks_have_canaries ? 1 : 0), stack_grain);
+}
+
+/// Returns: whether a block and the gap before it fit into `room` bytes. Expects: `room` and `gap` are whole grains.
+[[nodiscard]] ASHLAR_INLINE constexpr bool fits_stack(std::size_t room, std::size_t gap, std::size_t bytes) noexcept {
+  if constexpr (stack_blocks_have_canaries) return gap <= room && bytes < room - gap;
+  else return gap <= room && bytes + (bytes == 0 ? 1 : 0) <= room - gap;
+}
+
+/// Effects: writes the canary after the first `bytes` bytes of a block.
+inline void fill_stack_slack(std::byte* data, std::size_t bytes) noexcept {
+  fill_watched_slack(data, bytes, stack_bytes(bytes));
+}
+
+/// Effects: reports a write after the first `bytes` bytes of a block.
+inline void expect_stack_slack(const std::byte* data, std::size_t bytes, const void* resource) noexcept {
+  const slack_state found = look_at_watched_slack(data, bytes, stack_bytes(bytes));
+  if (ASHLAR_UNLIKELY(!found.is_intact)) report_write_behind(data, 0, bytes, found.written_to, resource);
+}
+
+/// The dead bytes at the top of a stack that are known to hold poison: one range that starts, or ends, at the top.
+///
+///       | live blocks | poison ...      | unknown: never used, or one free was larger than the poisoned part |
+///                     ^ top
+///
+/// `Place` distinguishes two members of one object. Complexity: O(bytes poisoned or verified). Thread safety: none.
+template <int Place = 0, bool IsKept = keeps_canaries>
+class stack_poison {
+public:
+  static constexpr std::size_t most_at_once = std::size_t{64} * 1024;  ///< bytes
+
+  /// Effects: turns dead bytes into a block, a label or padding. Reports those that were written to. Expects: they lie
+  /// at the top, or are taken from the other end.
+  void take(std::byte* from, std::byte* to, const void* resource) noexcept {
+    const poison_range taken = known_.within(from, to);
+    taken.verify(known_.bytes(), resource);
+    if (!taken.is_empty())
+      known_ = taken.begin == known_.begin ? known_.within(to, known_.end) : known_.within(known_.begin, from);
+  }
+
+  /// Effects: poisons the bytes freed above `top`; of a large range, the part next to the top.
+  void poison_above(std::byte* top, std::byte* end) noexcept {
+    const poison_range freed = {top, end};
+    if (freed.bytes() > most_at_once) return replace_by({top, top + most_at_once});
+    replace_by(freed, {top, known_.begin == end && !known_.is_empty() ? known_.end : end});
+  }
+
+  /// The same below `top`, for a stack that grows downwards.
+  void poison_below(std::byte* begin, std::byte* top) noexcept {
+    const poison_range freed = {begin, top};
+    if (freed.bytes() > most_at_once) return replace_by({top - most_at_once, top});
+    replace_by(freed, {known_.end == begin && !known_.is_empty() ? known_.begin : begin, top});
+  }
+
+  /// Effects: reports dead bytes that were written to.
+  void verify(const void* resource) const noexcept { known_.verify(known_.bytes(), resource); }
+
+  /// As `verify`. The stack then moves to other memory, which has no known dead bytes.
+  void leave(const void* resource) noexcept {
+    verify(resource);
+    known_ = {};
+  }
+
+private:
+  void replace_by(const poison_range& freed) noexcept { replace_by(freed, freed); }
+  void replace_by(const poison_range& freed, const poison_range& known) noexcept {
+    freed.poison();
+    known_ = known;
+  }
+
+  poison_range known_;
+};
+
+template <int Place>
+class stack_poison<Place, false> {
+public:
+  static void take(std::byte* /*from*/, std::byte* /*to*/, const void* /*resource*/) noexcept {}
+  static void poison_above(std::byte* /*top*/, std::byte* /*end*/) noexcept {}
+  static void poison_below(std::byte* /*begin*/, std::byte* /*top*/) noexcept {}
+  static void verify(const void* /*resource*/) noexcept {}
+  static void leave(const void* /*resource*/) noexcept {}
+};
+
+/// The memory of a stack consists of chunks. This header begins each of them, except for a buffer of the caller.
+///
+///       | stack_chunk | blocks ... |
+///                     begin        end
+struct alignas(stack_grain) stack_chunk {
+  stack_chunk* below = nullptr;
+  std::byte* begin = nullptr;
+  std::byte* end = nullptr;
+  std::byte* top = nullptr;    ///< the end of the blocks, while a higher chunk is in use
+  std::size_t used_below = 0;  ///< bytes in lower chunks
+  ASHLAR_NO_UNIQUE_ADDRESS seal_word<0> seal;
+
+  [[nodiscard]] std::size_t room() const noexcept { return static_cast<std::size_t>(end - begin); }
+  [[nodiscard]] std::size_t whole_bytes() const noexcept { return sizeof(stack_chunk) + room(); }
+
+  /// Effects: seals the present content.
+  void set_seal() noexcept { seal.set(right_seal()); }
+
+  /// Returns: whether the header still has its seal; always true at level `fast`.
+  [[nodiscard]] bool is_sound() const noexcept { return seal.is(right_seal()); }
+
+  /// Effects: reports a header that was overwritten. `stack` is its owner.
+  void expect_sound(const void* stack) const noexcept {
+    if (ASHLAR_UNLIKELY(!is_sound())) report_damage(stack);
+  }
+
+private:
+  [[nodiscard]] std::uintptr_t right_seal() const noexcept { return seal_of(this, below, begin, end, top, used_below); }
+
+  [[noreturn]] ASHLAR_COLD void report_damage(const void* stack) const noexcept {
+    report({.kind = fault::underflow,
+            .what = "bytes before the first block of a chunk were written to, over the chunk's header",
+            .pointer = this,
+            .resource = stack});
+  }
+};
 
 /// A block, as its owner describes it.
 struct stack_block {

@@ -4,10 +4,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/hints.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 
@@ -141,5 +141,41 @@ private:
 
   T* root_ = nullptr;
 };
+
+/// The owner and the size of a cell. All fields are null or 0 for an address outside of all slabs.
+struct cell_place {
+  const void* owner = nullptr;  ///< the pool
+  std::size_t cell_bytes = 0;
+};
+
+/// A slab's entry in the registry. It lies in the slab in front of the cells, so the registry allocates nothing.
+struct registered_slab : tree_node<registered_slab> {
+  const void* owner = nullptr;
+  const std::byte* cells = nullptr;
+  std::uint32_t bytes = 0;  ///< of all cells; slabs have at most 2^31
+  std::uint32_t cell_bytes = 0;
+};
+
+/// The member of a slab's header for the registry from level `checked` on.
+class slab_registration {
+public:
+  /// Effects: adds the slab of this header.
+  void enter(const void* owner, const std::byte* cells, std::size_t bytes, std::size_t cell_bytes) noexcept;
+
+  /// Effects: removes the slab. Expects: it was entered.
+  void leave() noexcept;
+
+private:
+  registered_slab line_;
+};
+
+/// The same member at `fast`: no data and no code.
+struct no_slab_registration {
+  void enter(const void*, const std::byte*, std::size_t, std::size_t) noexcept {}
+  void leave() noexcept {}
+};
+
+using slab_registration_if_checked =
+    std::conditional_t<checking_level >= checking::checked, slab_registration, no_slab_registration>;
 
 }  // namespace ashlar::ASHLAR_ABI::detail

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/detail/support/hints.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 

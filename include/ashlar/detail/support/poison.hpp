@@ -6,7 +6,6 @@
 #include <cstdint>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/detail/support/hints.hpp>
 
 #if defined(ASHLAR_ASAN)
 #include <sanitizer/asan_interface.h>
@@ -87,5 +86,17 @@ ASHLAR_INLINE void mark_readable([[maybe_unused]] const void* p, [[maybe_unused]
   VALGRIND_MAKE_MEM_DEFINED(p, bytes);
 #endif
 }
+
+/// Whether cells have guards around them, and slabs record the past of each cell. A slab at level `hardened`:
+///
+///   | header | bits: free | bits: used | bits: resting | front guard | cell 0 | guard | cell 1 | guard | ...
+///
+/// A guard follows each cell, for any request: the bytes up to the next cell, at least one. It is written when
+/// the cell or a neighbour is first handed out, and stays as long as the slab: unused memory is not touched. Below
+/// `hardened` there are no guards, and only the first bitmap.
+inline constexpr bool has_guards = checking_level >= checking::hardened;
+inline constexpr std::size_t least_guard = has_guards ? 1 : 0;   ///< bytes after each cell
+inline constexpr std::size_t front_guard = has_guards ? 16 : 0;  ///< bytes in front of a slab's first cell
+inline constexpr std::size_t cell_bitmaps = has_guards ? 3 : 1;
 
 }  // namespace ashlar::ASHLAR_ABI::detail

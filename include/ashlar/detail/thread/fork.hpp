@@ -2,22 +2,220 @@
 // The fork handlers: they take all locks before a fork, so that no lock is held by a thread that the child lacks.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <string_view>
 #include <utility>
 
+#include <ashlar/base/atomics.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
-#include <ashlar/detail/support/atomics.hpp>
-#include <ashlar/detail/support/held_locks.hpp>
-#include <ashlar/detail/support/hints.hpp>
-#include <ashlar/detail/support/kernel.hpp>
+#include <ashlar/base/platform.hpp>
 #include <ashlar/detail/support/list.hpp>
-#include <ashlar/detail/support/platform.hpp>
-#include <ashlar/detail/system/modules.hpp>
-#include <ashlar/detail/system/random_bits.hpp>
-#include <ashlar/detail/thread/fork_gate.hpp>
-#include <ashlar/detail/thread/fork_locks.hpp>
+#include <ashlar/os/random_bits.hpp>
+
+#if __has_include(<link.h>)
+#include <link.h>
+#include <unistd.h>
+#define ASHLAR_HAS_MODULES 1
+#else
+#define ASHLAR_HAS_MODULES 0
+#endif
+
+namespace ashlar::ASHLAR_ABI::detail {
+
+/// Whether this system supports `for_each_module`.
+inline constexpr bool has_modules = ASHLAR_HAS_MODULES != 0;
+
+/// The program or a shared library: [begin, end) in memory; `address - bias` is an address in the file.
+struct module_place {
+  std::uintptr_t begin = 0;
+  std::uintptr_t end = 0;
+  std::uintptr_t bias = 0;
+  std::string_view path;
+
+  [[nodiscard]] bool contains(const void* p) const noexcept {
+    const auto address = reinterpret_cast<std::uintptr_t>(p);
+    return address >= begin && address < end;
+  }
+};
+
+#if ASHLAR_HAS_MODULES
+[[nodiscard]] inline module_place place_of(const ::dl_phdr_info& info) noexcept {
+  module_place m = {.begin = UINTPTR_MAX, .end = 0, .bias = info.dlpi_addr, .path = info.dlpi_name};
+  for (std::size_t i = 0; i < info.dlpi_phnum; ++i) {
+    const auto& part = info.dlpi_phdr[i];
+    if (part.p_type != PT_LOAD) continue;
+    const std::uintptr_t from = m.bias + static_cast<std::uintptr_t>(part.p_vaddr);
+    m.begin = detail::min(m.begin, from);
+    m.end = detail::max(m.end, from + static_cast<std::uintptr_t>(part.p_memsz));
+  }
+  return m;
+}
+
+/// Effects: calls `f(const module_place&)` for each module; paths are valid during the call. Expects: `f` does not
+/// throw.
+template <class F>
+void for_each_module(F f) noexcept {
+  std::array<char, 4096> program{};
+  const ::ssize_t length = ::readlink("/proc/self/exe", program.data(), program.size());
+  struct visit {
+    F& f;
+    std::string_view program;
+  } all = {f, {program.data(), length > 0 ? static_cast<std::size_t>(length) : 0}};
+  const auto each = [](::dl_phdr_info* info, std::size_t, void* argument) noexcept {
+    auto& to = *static_cast<visit*>(argument);
+    module_place m = place_of(*info);
+    if (m.path.empty()) m.path = to.program;  // the first module is the program, without a name
+    to.program = {};
+    if (!m.path.empty() && m.begin < m.end) to.f(m);
+    return 0;
+  };
+  static_cast<void>(::dl_iterate_phdr(each, &all));
+}
+#else
+template <class F>
+void for_each_module(F) noexcept {}
+#endif
+
+/// Returns: the module that contains `p`, without its path, or an empty one.
+[[nodiscard]] inline module_place module_around(const void* p) noexcept {
+  module_place found;
+  for_each_module([&](const module_place& each) {
+    if (each.contains(p)) found = each;
+  });
+  found.path = {};
+  return found;
+}
+
+/// A callback under the lock of one participant may use others, whose locks a fork would hold while it waits for the
+/// first. So a thread enters before it takes that lock, and a fork that waits for the gate holds no lock.
+///
+///     thread: enter -> lock -> callback -> unlock -> leave
+///     fork:   close (no thread is inside) -> all locks -> fork -> unlock -> open
+///
+/// Enters nest, and in the end none waits for a fork that waits: its callbacks may hold locks for which a thread waits
+/// that is inside. A thread only gives way to such a fork for a few milliseconds, so that forks have their turn beside
+/// threads that are inside most of the time. Thread safety: any thread.
+class fork_gate {
+public:
+  ASHLAR_COLD void enter() noexcept {
+    for (unsigned turn = 0; !try_enter(turn >= most_turns); ++turn) yield_or_sleep(turn);
+  }
+
+  void leave() noexcept {
+    const lock_scope held(lock_);
+    --inside_;
+  }
+
+  /// Effects: waits until no thread is inside; none enters until `open`, which the child calls too.
+  ASHLAR_COLD void close() noexcept {
+    lock_.lock();
+    for (unsigned turn = 0; inside_ != 0; lock_.lock()) {
+      is_wanted_ = true;
+      lock_.unlock();
+      yield_or_sleep(turn++);
+    }
+    is_wanted_ = false;
+  }
+  void open() noexcept { lock_.unlock(); }
+
+private:
+  static constexpr unsigned most_turns = 48;
+
+  [[nodiscard]] bool try_enter(bool at_once) noexcept {
+    const lock_scope held(lock_);
+    if (is_wanted_ && !at_once) return false;
+    ++inside_;
+    return true;
+  }
+
+  spin_lock lock_;  // held over a fork
+  unsigned inside_ = 0;
+  bool is_wanted_ = false;  // a fork waits
+};
+
+class fork_locks;
+
+/// The entry of one lock in the list.
+struct fork_lock {
+  /// Returns: whether the lock was taken; false after `patience` failed attempts.
+  bool (*try_lock)(fork_lock& self, unsigned patience) noexcept;
+  void (*unlock)(fork_lock& self) noexcept;
+  fork_lock* next = nullptr;
+  fork_lock* previous = nullptr;
+  atomic<fork_locks*> entered = nullptr;  ///< its list, perhaps of another library
+
+  constexpr fork_lock(bool (*try_it)(fork_lock&, unsigned) noexcept, void (*unlock_it)(fork_lock&) noexcept) noexcept
+      : try_lock(try_it), unlock(unlock_it) {}
+};
+
+/// Adaptors and pools may be composed in any order, so no fixed lock order exists: a thread may hold the outer lock and
+/// wait for the inner one. The list takes the locks in the order of entry and releases all if one is refused.
+/// Thread safety: any thread.
+class fork_locks {
+public:
+  /// Effects: adds a lock, once, at the end. It must leave before its memory is released.
+  void enter(fork_lock& joining) noexcept {
+    const lock_scope held(lock_);
+    if (joining.entered.load(memory_order_relaxed) != nullptr) return;
+    locks_.push_back(&joining);
+    joining.entered.store(this, memory_order_relaxed);
+  }
+
+  /// Effects: removes a lock from its list, if any. Expects: no thread uses the lock.
+  static void leave(fork_lock& leaving) noexcept {
+    fork_locks* const list = leaving.entered.load(memory_order_relaxed);
+    if (list == nullptr) return;
+    const lock_scope held(list->lock_);
+    if (leaving.entered.load(memory_order_relaxed) == list) list->take_out(leaving);
+  }
+
+  /// Effects: removes the locks with data or functions in a closed library. If the list itself is in the library, all
+  /// locks leave: they may enter another list. Complexity: O(locks).
+  void leave_all_in(const module_place& closing) noexcept {
+    const lock_scope held(lock_);
+    for (fork_lock* each = locks_.front(); each != nullptr;) {
+      fork_lock& found = *std::exchange(each, each->next);
+      if (closing.contains(this) || closing.contains(&found) ||
+          closing.contains(reinterpret_cast<const void*>(found.try_lock)))
+        take_out(found);
+    }
+  }
+
+  /// Returns: whether all locks were taken; then no lock enters or leaves until `unlock_all`. If false, none is held.
+  [[nodiscard]] ASHLAR_INLINE bool try_lock_all(unsigned patience) noexcept {
+    lock_.lock();
+    for (fork_lock* each = locks_.front(); each != nullptr; each = each->next) {
+      if (each->try_lock(*each, patience)) continue;
+      unlock_from(each->previous);
+      return false;
+    }
+    return true;
+  }
+
+  /// Expects: `try_lock_all` returned true.
+  void unlock_all() noexcept { unlock_from(locks_.back()); }
+
+private:
+  void take_out(fork_lock& leaving) noexcept {
+    locks_.erase(&leaving);
+    leaving.entered.store(nullptr, memory_order_relaxed);
+  }
+
+  void unlock_from(fork_lock* last) noexcept {
+    for (; last != nullptr; last = last->previous) last->unlock(*last);
+    lock_.unlock();
+  }
+
+  spin_lock lock_;
+  list<fork_lock> locks_;
+};
+
+}  // namespace ashlar::ASHLAR_ABI::detail
 
 #if ASHLAR_POSIX
 #include <pthread.h>

@@ -7,13 +7,11 @@
 #include <type_traits>
 #include <utility>
 
+#include <ashlar/base/atomics.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
-#include <ashlar/detail/support/atomics.hpp>
-#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/list.hpp>
 #include <ashlar/detail/thread/fork.hpp>
-#include <ashlar/detail/thread/last_used_tls.hpp>
 #include <ashlar/detail/thread/thread_directory.hpp>
 #include <ashlar/detail/thread/thread_end.hpp>
 #include <ashlar/detail/thread/thread_records.hpp>

@@ -4,14 +4,13 @@
 
 #include <cstdint>
 
+#include <ashlar/base/atomics.hpp>
 #include <ashlar/base/config.hpp>
-#include <ashlar/detail/support/atomics.hpp>
-#include <ashlar/detail/support/hints.hpp>
 
 #if ASHLAR_POSIX
 #include <pthread.h>
 #elif ASHLAR_WINDOWS
-#include <ashlar/detail/system/windows.hpp>
+#include <ashlar/os/windows.hpp>
 #endif
 
 namespace ashlar::ASHLAR_ABI::detail {

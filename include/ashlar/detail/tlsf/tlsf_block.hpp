@@ -7,9 +7,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {

@@ -9,9 +9,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include <ashlar/base/bitmap.hpp>
 #include <ashlar/base/config.hpp>
-#include <ashlar/detail/support/bitmap.hpp>
-#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/fwd.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {

@@ -8,13 +8,10 @@
 #include <cstring>
 #include <type_traits>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/detail/checks/poison.hpp>
-#include <ashlar/detail/checks/poison_range.hpp>
-#include <ashlar/detail/checks/seal.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/hints.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/detail/tlsf/tlsf_block.hpp>
 

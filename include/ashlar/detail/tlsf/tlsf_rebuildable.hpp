@@ -5,11 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <ashlar/base/atomics.hpp>
 #include <ashlar/base/config.hpp>
-#include <ashlar/detail/support/atomics.hpp>
-#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/base/tlsf_scale.hpp>
 #include <ashlar/detail/tlsf/tlsf_index.hpp>
-#include <ashlar/resource/tlsf_scale.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 

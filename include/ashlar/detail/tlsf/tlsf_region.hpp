@@ -5,10 +5,10 @@
 #include <cstddef>
 #include <new>
 
-#include <ashlar/base/block.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/resource.hpp>
 #include <ashlar/detail/support/address_tree.hpp>
-#include <ashlar/detail/support/bits.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/detail/tlsf/tlsf_block.hpp>
 #include <ashlar/detail/tlsf/tlsf_poison.hpp>

@@ -6,15 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
-#include <ashlar/detail/support/bits.hpp>
-#include <ashlar/detail/support/hints.hpp>
+#include <ashlar/base/tlsf_scale.hpp>
 #include <ashlar/detail/tlsf/tlsf_block.hpp>
 #include <ashlar/detail/tlsf/tlsf_check.hpp>
 #include <ashlar/detail/tlsf/tlsf_index.hpp>
 #include <ashlar/detail/tlsf/tlsf_poison.hpp>
 #include <ashlar/detail/tlsf/tlsf_region.hpp>
-#include <ashlar/resource/tlsf_scale.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 

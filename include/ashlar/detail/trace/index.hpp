@@ -15,9 +15,9 @@
 #include <vector>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/trace_source.hpp>
+#include <ashlar/base/trace_tables.hpp>
 #include <ashlar/detail/trace/format.hpp>
-#include <ashlar/trace/error.hpp>
-#include <ashlar/trace/source.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail::trace_io {
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/trace/event.hpp>
+#include <ashlar/base/event.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail::trace_io {
 

@@ -20,8 +20,8 @@
 #include <vector>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/trace_tables.hpp>
 #include <ashlar/detail/trace/varint.hpp>
-#include <ashlar/trace/tables.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail::trace_io {
 

@@ -11,7 +11,6 @@
 #include <type_traits>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/detail/support/hints.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail::trace_io {
 

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The options and policies that users give to pools and heaps.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/config.hpp>
+
+namespace ashlar::ASHLAR_ABI {
+
+/// The number of empty slabs that a pool retains. A number `n` retains `n` slabs, one more for every eight in use, and
+/// the slabs that the pool has learned to retain: each slab that went back and was requested again adds one, up to 1
+/// MiB of them. A program that oscillates over the same few slabs thus pays for a few system calls only; a program
+/// that shrinks for good retains `n` slabs. If the upstream takes neighbouring slabs back in one call, a large pool
+/// first collects the surplus of one region (`slab_source`). Retained slabs stay resident; `trim` gives them back
+/// under every policy and resets the learned number.
+///
+/// | policy | retains | use |
+/// |---|---|---|
+/// | a number, default 1 | that many, one for every eight in use, and the learned number | most programs |
+/// | `release_now` | none | least memory; two system calls for each crossing of a slab's boundary |
+/// | `never_release` | all | a program that frees everything to allocate it again, or to end |
+class retain_policy {
+public:
+  // Implicit, so that a number is a policy.
+  constexpr retain_policy(std::size_t slabs) noexcept : retain_policy(slabs, true) {}
+
+  [[nodiscard]] static constexpr retain_policy none() noexcept { return {0, false}; }
+  [[nodiscard]] static constexpr retain_policy all() noexcept { return {detail::max_size, false}; }
+
+  /// Returns: the number of empty slabs to retain beside `in_use` others, after `missed` were given back too early.
+  [[nodiscard]] constexpr std::size_t retained(std::size_t in_use, std::size_t missed = 0) const noexcept {
+    const std::size_t slabs = beyond_one_ + 1;
+    const std::size_t share = (in_use / 8 + missed) * (1 - is_fixed_);
+    return slabs > detail::max_size - share ? detail::max_size : slabs + share;
+  }
+
+  /// Returns: the largest learned number for slabs of `slab_bytes`.
+  [[nodiscard]] static constexpr std::size_t max_learned(std::size_t slab_bytes) noexcept {
+    return (std::size_t{1} << 20) / slab_bytes;
+  }
+
+  /// Returns: the surplus of empty slabs at which a pool gives them back, for an upstream with regions of `region`
+  /// slabs.
+  [[nodiscard]] constexpr std::size_t batch(std::size_t region) const noexcept { return is_fixed_ == 0 ? region : 1; }
+
+  [[nodiscard]] friend constexpr bool operator==(const retain_policy&, const retain_policy&) noexcept = default;
+
+private:
+  constexpr retain_policy(std::size_t slabs, bool in_proportion) noexcept
+      : beyond_one_(slabs - 1), is_fixed_(in_proportion ? 0 : 1) {}
+
+  // The default is all zeros, for the .bss of constant-initialised pools; 0 slabs wrap to the largest number.
+  std::size_t beyond_one_;
+  std::size_t is_fixed_;  // 1 or 0
+};
+
+inline constexpr retain_policy release_now = retain_policy::none();
+inline constexpr retain_policy never_release = retain_policy::all();
+
+/// The cells and the retained memory of a `block_pool`.
+struct block_pool_options {
+  std::size_t cell_bytes = 0;      ///< at least 1; cells have exactly this size, rounded up to their alignment
+  std::size_t cell_alignment = 0;  ///< a power of two; 0: the largest that divides `cell_bytes`, at most max_align_t's
+  std::size_t slab_bytes = 0;      ///< a power of two with room for one cell at least; 0: chosen from the cell
+  std::size_t max_count = detail::max_size;
+  retain_policy retain_slabs = 1;  ///< empty slabs to retain; also `release_now`, `never_release`
+};
+
+/// Limits of the cells and of the retained memory of a `pool_set` or a `shared_pool_set`.
+struct pool_set_options {
+  /// Larger blocks, in bytes, come from the upstream one by one. 0: 32 KiB, which is also the maximum.
+  std::size_t max_cell_bytes = 0;
+  /// Limit of the cells that a class asks the upstream for at once. A class whose limit is below one slab has no
+  /// slabs; its blocks come from the upstream too.
+  std::size_t max_growth_count = detail::max_size;
+  retain_policy retain_slabs = 1;  ///< empty slabs that each class retains; also `release_now`, `never_release`
+};
+
+/// Limits of a `heap`, `owner_heap`, `tiered_heap` or `local_heap`, all threads of a heap together.
+struct heap_options {
+  std::size_t max_bytes = detail::max_size;          ///< bytes held from the upstream at once, tables included
+  std::size_t retain_bytes = std::size_t{16} << 20;  ///< bytes of free memory that only `trim` gives back
+  std::uint32_t decay_ms = 500;                      ///< milliseconds that other free memory stays for reuse; 0: none
+  std::size_t max_cached_cells = 4096;  ///< free cells of a size class that wait for a sweep; bounds a pause
+};
+
+/// Policy, the default: throws `std::bad_alloc`, or as the upstream.
+struct throw_when_exhausted {
+  static constexpr bool throws = true;
+};
+
+/// Policy: returns a null pointer or handle.
+struct null_when_exhausted {
+  static constexpr bool throws = false;
+};
+
+namespace policy {
+
+template <class E>
+concept exhaustion = requires {
+  { E::throws } -> std::convertible_to<bool>;
+};
+
+}  // namespace policy
+
+static_assert(policy::exhaustion<throw_when_exhausted> && policy::exhaustion<null_when_exhausted>);
+
+/// Policy, the default: `acquire` constructs an object, `release` destroys it.
+struct construct_on_acquire {
+  static constexpr bool keeps = false;
+};
+
+/// Reset, the default: an object stays as it was released.
+struct no_reset {
+  template <class T>
+  void operator()(T&) const noexcept {}
+};
+
+/// Reset: calls a member function of the object, as in `reset_with<&message::clear>`.
+template <auto Member>
+struct reset_with {
+  template <class T>
+  void operator()(T& object) const noexcept(noexcept((object.*Member)())) {
+    (object.*Member)();
+  }
+};
+
+/// Policy: the first `acquire` of a slot constructs its object; `release` calls `reset(object)` and keeps the object.
+/// Later acquisitions of the slot return it as `reset` left it, and ignore their arguments. Kept objects are destroyed
+/// when their memory goes back. `Reset` is a noexcept callable for a `T&`.
+template <class Reset = no_reset>
+struct keep_constructed {
+  static constexpr bool keeps = true;
+  using reset_type = Reset;
+
+  constexpr keep_constructed()
+    requires std::default_initializable<Reset>
+      : reset() {}
+  constexpr explicit keep_constructed(Reset r) noexcept(std::is_nothrow_move_constructible_v<Reset>)
+      : reset(std::move(r)) {}
+
+  ASHLAR_NO_UNIQUE_ADDRESS Reset reset;
+};
+
+namespace policy {
+
+/// Either of the two policies.
+template <class L>
+concept lifetime = requires {
+  { L::keeps } -> std::convertible_to<bool>;
+};
+
+}  // namespace policy
+
+static_assert(policy::lifetime<construct_on_acquire> && policy::lifetime<keep_constructed<>>);
+
+namespace detail {
+/// The most objects of a pool: the low bits of a slot's word number them.
+inline constexpr std::uint32_t most_slots = (std::uint32_t{1} << 31) - 1;
+}  // namespace detail
+
+/// The limit and the growth of a growing `object_pool`, an `intrusive_pool` or a `buffer_pool`.
+struct object_pool_options {
+  std::size_t max_count = detail::most_slots;  ///< objects at once; 0 counts as 1
+  std::size_t growth_count = 0;                ///< objects of one growth step; 0: as many as one slab has
+};
+
+}  // namespace ashlar::ASHLAR_ABI

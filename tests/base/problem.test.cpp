@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of problems and of their defects.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+#include <ashlar/base/problem.hpp>
+
+namespace {
+
+namespace plan = ashlar::plan;
+namespace planner = ashlar::detail::planner;
+using plan::buffer;
+
+TEST(problem, is_unconstrained_until_a_constraint_is_added) {
+  plan::problem p{.buffers = {buffer::half_open(0, 1, 0, 1)}};
+  EXPECT_TRUE(p.unconstrained());
+  p.pins.push_back({0, 0});
+  EXPECT_FALSE(p.unconstrained());
+}
+
+plan::problem sound() { return {.buffers = {buffer::half_open(7, 8, 0, 9), buffer::half_open(8, 8, 0, 9, 4)}}; }
+
+void expect_defect(const plan::problem& p, plan::defect what, plan::position at) {
+  const auto e = plan::check(p);
+  ASSERT_TRUE(e);
+  EXPECT_EQ(plan::describe(e->what), plan::describe(what));
+  EXPECT_EQ(e->buffer, at);
+}
+
+TEST(check, finds_nothing_in_a_sound_problem) { EXPECT_FALSE(plan::check(sound())); }
+
+TEST(check, names_each_defect_of_a_buffer) {
+  const auto with = [](buffer b) {
+    plan::problem p = sound();
+    p.buffers[1] = b;
+    return p;
+  };
+  expect_defect(with({8, 0, 1, 0, 1}), plan::defect::zero_size, 1);
+  expect_defect(with({8, 1, 0, 0, 1}), plan::defect::zero_alignment, 1);
+  expect_defect(with({8, 1, 6, 0, 1}), plan::defect::alignment_not_power_of_two, 1);
+  expect_defect(with({8, 1, 1, 2, 1}), plan::defect::dies_before_birth, 1);
+  expect_defect(with({8, 1, 1, 2, 2}), plan::defect::dies_at_birth, 1);
+  expect_defect(with({7, 1, 1, 0, 1}), plan::defect::duplicate_id, 1);
+  expect_defect(with({8, plan::max_total_bytes, 1, 0, 1}), plan::defect::sum_too_large, 1);
+}
+
+TEST(check, names_each_defect_of_a_constraint) {
+  const auto with = [](auto change) {
+    plan::problem p = sound();
+    change(p);
+    return p;
+  };
+  using plan::problem;
+  expect_defect(with([](problem& p) { p.gaps = {{2, 1, 2, 0, 0}}; }), plan::defect::no_such_buffer, 2);
+  expect_defect(with([](problem& p) { p.gaps = {{0, 1, 10, 0, 0}}; }), plan::defect::gap_outside_life, 0);
+  expect_defect(with([](problem& p) { p.gaps = {{0, 1, 2, 0, 9}}; }), plan::defect::gap_window, 0);
+  expect_defect(with([](problem& p) { p.gaps = {{0, 1, 4, 0, 0}, {0, 3, 5, 0, 0}}; }), plan::defect::gaps_overlap, 0);
+  expect_defect(with([](problem& p) { p.pins = {{1, 2}}; }), plan::defect::pin_misaligned, 1);
+  expect_defect(with([](problem& p) { p.pins = {{0, 2}, {0, 2}}; }), plan::defect::pinned_twice, 0);
+  expect_defect(with([](problem& p) { p.aliases = {{0, 5}}; }), plan::defect::no_such_buffer, 5);
+  expect_defect(with([](problem& p) {
+                  p.aliases = {{0, 1}};
+                  p.apart = {{0, 1}};
+                }),
+                plan::defect::alias_conflict, 1);
+  expect_defect(with([](problem& p) {
+                  p.aliases = {{0, 1}};
+                  p.pins = {{0, 0}, {1, 4}};
+                }),
+                plan::defect::pinned_twice, 1);
+  expect_defect(with([](problem& p) {
+                  p.pools.resize(2);
+                  p.pool_masks = {{1, 4}};
+                }),
+                plan::defect::no_allowed_pool, 1);
+  expect_defect(with([](problem& p) { p.pools.resize(65); }), plan::defect::too_many_pools, 0);
+}
+
+TEST(check, refuses_a_buffer_with_masks_that_have_no_pool_in_common) {
+  plan::problem p = sound();
+  p.pools = {{64}, {64}};
+  p.pool_masks = {{0, 1}, {1, 2}};
+  EXPECT_FALSE(plan::check(p));
+  p.aliases.push_back({0, 1});
+  expect_defect(p, plan::defect::no_allowed_pool, 1);
+  p.aliases.clear();
+  p.pool_masks = {{0, 1}, {0, 2}};
+  expect_defect(p, plan::defect::no_allowed_pool, 0);
+}
+
+TEST(alias_groups, follows_chains_of_pairs) {
+  plan::problem p;
+  for (std::uint64_t i = 0; i < 5; ++i) p.buffers.push_back(buffer::half_open(i, 1, 0, 1));
+  p.aliases = {{4, 2}, {2, 0}};
+  EXPECT_EQ(planner::group_aliases(p), (std::vector<plan::position>{0, 1, 0, 3, 0}));
+}
+
+}  // namespace
