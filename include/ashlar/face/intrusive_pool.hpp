@@ -48,11 +48,34 @@ using counted_objects_by =
 /// pointers.
 template <class T, class Traits>
 class intrusive_pool : public detail::counted_objects_by<T, Traits> {
+  using calls = detail::counted_objects_by<T, Traits>;
   using upstream_type = typename Traits::upstream;
   static_assert(policy::lifetime<typename Traits::lifetime> && policy::exhaustion<typename Traits::exhausted>);
 
 public:
   using traits_type = Traits;
+
+  /// @{ As in `ref_pool`; a pool without free objects acts by `Traits::exhausted`.
+  using calls::bytes_per_object;
+  using calls::capacity;
+  using calls::clear;
+  using calls::empty;
+  using calls::for_each_live;
+  using calls::growth_steps;
+  using calls::held_bytes;
+  using calls::invariant;
+  using calls::live;
+  using calls::make;
+  using calls::make_for_overwrite;
+  using calls::make_with;
+  using calls::max_size;
+  using calls::owns;
+  using calls::reserve;
+  using calls::spare;
+  using calls::trim;
+  using calls::try_make;
+  using calls::upstream_resource;
+  /// @}
 
   /// Nothing is allocated before the first object or `reserve`.
   intrusive_pool()

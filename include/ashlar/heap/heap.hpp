@@ -46,6 +46,89 @@ public:
     requires(!std::is_empty_v<Upstream>)
       : heap(heap_options{}, std::move(upstream)) {}
   ~heap() = default;
+
+  /// @{ As in `local_heap`, by any thread.
+  using calls::allocate;
+  using calls::allocate_at_least;
+  using calls::allocate_zeroed;
+  using calls::deallocate;
+  using calls::least_alignment;
+  using calls::reallocate;
+  using calls::try_allocate;
+  using calls::try_allocate_zeroed;
+  using calls::try_expand;
+  using calls::try_reallocate;
+  using calls::try_resize;
+  using calls::try_shrink;
+  using calls::usable_size;
+  /// @}
+
+  /// `bool owns(const void* p) const noexcept`
+  /// Returns: whether the address lies in memory of this heap for blocks, live or free. `p` is not read.
+  /// Complexity: O(threads), a lock for each; O(1) for foreign addresses and huge blocks.
+  using calls::owns;
+  /// `bool is_mine(const void* p) const noexcept`
+  /// Returns: whether the address lies in memory of the calling thread for blocks. Huge blocks belong to no thread.
+  /// `p` is not read.
+  using calls::is_mine;
+
+  /// The blocks of a thread in transit to another, which frees them as its own after `adopt`. Blocks that are not
+  /// adopted go to the next thread without a heap. A move-only value. Lifetime: the heap outlives it.
+  using detached = typename calls::detached;
+  /// `detached detach() noexcept`
+  /// Returns: all blocks that the calling thread has allocated, separate from its next ones. Complexity: O(1), a lock.
+  using calls::detach;
+  /// `void adopt(detached from) noexcept`
+  /// Effects: makes the calling thread the owner of the blocks; its former ones go to the next thread.
+  /// Expects: they are of this heap, which is checked at every level. Complexity: O(1), a lock.
+  using calls::adopt;
+
+  /// `void flush() noexcept`
+  /// Effects: sends the remote frees of the calling thread. Complexity: O(owners of the noted cells), 32 at most.
+  using calls::flush;
+  /// `void release() noexcept`
+  /// Effects: takes all blocks back and gives all memory to the upstream but the threads' records: 12 KiB each.
+  /// Expects: no other thread uses the heap; those that did may be ending. Complexity: O(threads + segments).
+  using calls::release;
+  /// `std::size_t trim(std::size_t retain_bytes = 0) noexcept`
+  /// Effects: purges free memory of all threads, except the thread caches and unsent remote frees of other threads. The
+  /// calling thread retains at most `retain_bytes`.
+  /// Returns: bytes given back. Complexity: O(threads + slabs and free cells), a lock for each thread.
+  using calls::trim;
+
+  /// `void for_each_live(F f)`
+  /// Effects: calls `f(p, bytes)` for each live block; at level `fast` also for cached and noted cells of other
+  /// threads. `f` may not use the heap: its parts are locked meanwhile. Throws: as `f`. Complexity: O(slabs and free
+  /// cells).
+  using calls::for_each_live;
+  /// `void inspect(F f) const`
+  /// Effects: calls `f(heap_region)`, or `f(heap_region, is_mine)`, for each region held: the segments, each from its
+  /// head on, then the huge blocks, among them the cached segments. `f` may not use the heap. Throws: as `f`.
+  /// Complexity: O(slices and cells on free lists).
+  using calls::inspect;
+
+  /// `std::size_t held_bytes() const noexcept`
+  /// Returns: bytes of segments and huge blocks held from the upstream.
+  using calls::held_bytes;
+  /// `std::size_t table_bytes() const noexcept`
+  /// Returns: bytes from the upstream outside of segments and huge blocks: tables, and the threads' records.
+  using calls::table_bytes;
+  /// `std::uint64_t reused_bytes() const noexcept`
+  /// Returns: as in `local_heap`, over all threads. Complexity: O(threads), a lock for each.
+  using calls::reused_bytes;
+  /// `std::size_t cached_bytes() const noexcept`
+  /// Returns: approximate bytes of cached cells and spans of other threads, which count as live. A sampled address
+  /// stands for up to 64 KiB of its class, which bounds the error for each class and thread. Complexity: as above. From
+  /// level `checked` on 0.
+  using calls::cached_bytes;
+  /// `std::size_t parked() const noexcept`
+  /// Returns: thread heaps of ended threads that wait for adoption.
+  using calls::parked;
+  /// `const Upstream& upstream_resource() const noexcept`
+  using calls::upstream_resource;
+  /// `bool invariant() const noexcept`
+  /// Expects: no thread allocates or frees meanwhile. Complexity: O(slabs and free cells).
+  using calls::invariant;
 };
 
 ASHLAR_COMPILED(class detail::thread_heap_registry<page_resource>);

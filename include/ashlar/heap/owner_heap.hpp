@@ -29,14 +29,13 @@ using detail::region_kind;
 ///     ashlar::remote_freer freer;                 // of a thread that renders
 ///     freer.defer_free(mesh, p);
 ///
-/// Calls are for the owner, as in `local_heap`; any thread may call `try_expand`, `try_shrink`, `usable_size`,
-/// `owns`, `held_bytes`, `table_bytes`, `reused_bytes`, and those that say so.
-/// The fast paths are as in `local_heap`; the slow paths unpack what has arrived. From level `checked` on every call
-/// takes a lock. The heap may end, or be released, once every `remote_freer` with frees of its blocks has ended or
-/// flushed.
+/// Calls are for the owner, except for those that say so. The fast paths are as in `local_heap`; the slow paths unpack
+/// what has arrived. From level `checked` on every call takes a lock. The heap may end, or be released, once every
+/// `remote_freer` with frees of its blocks has ended or flushed.
 template <resource Upstream>
 class owner_heap : public detail::heap_api<owner_heap<Upstream>>,
                    public detail::heap_contents_api<owner_heap<Upstream>> {
+  using calls = detail::heap_api<owner_heap>;
   using contents = detail::heap_contents_api<owner_heap>;
 
 public:
@@ -45,6 +44,34 @@ public:
   explicit owner_heap(Upstream upstream)
     requires(!std::is_empty_v<Upstream>)
       : owner_heap(heap_options{}, std::move(upstream)) {}
+
+  /// @{ As in `local_heap`, for the owner.
+  using calls::allocate;
+  using calls::allocate_at_least;
+  using calls::allocate_zeroed;
+  using calls::deallocate;
+  using calls::least_alignment;
+  using calls::reallocate;
+  using calls::try_allocate;
+  using calls::try_allocate_zeroed;
+  using calls::try_reallocate;
+  using calls::try_resize;
+  using contents::for_each_live;
+  using contents::invariant;
+  using contents::release;
+  using contents::segments;
+  using contents::trim;
+  using contents::upstream_resource;
+  /// @}
+  /// @{ As in `local_heap`. Thread safety: any thread.
+  using calls::try_expand;
+  using calls::try_shrink;
+  using calls::usable_size;
+  using contents::held_bytes;
+  using contents::owns;
+  using contents::reused_bytes;
+  using contents::table_bytes;
+  /// @}
 
   /// As in `local_heap`, after what has arrived is drained. Throws: as `f`.
   template <class F>
@@ -88,7 +115,7 @@ public:
   [[nodiscard]] friend bool operator==(const owner_heap& a, const owner_heap& b) noexcept { return &a == &b; }
 
 private:
-  friend detail::heap_api<owner_heap>;
+  friend calls;
   friend contents;
   friend remote_freer<Upstream>;
 

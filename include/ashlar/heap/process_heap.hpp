@@ -71,8 +71,37 @@ public:
   /// Whether cells come zeroed: level `hardened` clears them when they are freed.
   static constexpr bool cells_are_zero = detail::dead_cells_are_zero<detail::process_pages>;
 
-  using calls::deallocate;
   void release() = delete;  // it has blocks of others
+
+  /// @{ As in `heap`.
+  using calls::adopt;
+  using calls::allocate;
+  using calls::allocate_at_least;
+  using calls::allocate_zeroed;
+  using calls::cached_bytes;
+  using calls::deallocate;
+  using calls::detach;
+  using calls::detached;
+  using calls::flush;
+  using calls::for_each_live;
+  using calls::held_bytes;
+  using calls::inspect;
+  using calls::invariant;
+  using calls::is_mine;
+  using calls::least_alignment;
+  using calls::owns;
+  using calls::parked;
+  using calls::reused_bytes;
+  using calls::table_bytes;
+  using calls::trim;
+  using calls::try_allocate;
+  using calls::try_allocate_zeroed;
+  using calls::try_expand;
+  using calls::try_resize;
+  using calls::try_shrink;
+  using calls::upstream_resource;
+  using calls::usable_size;
+  /// @}
 
   /// @{ As `try_allocate`, and sets `errno` to `ENOMEM` before it returns null.
   [[nodiscard]] ASHLAR_INLINE void* allocate_or_errno(std::size_t bytes) noexcept {

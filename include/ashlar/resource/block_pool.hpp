@@ -355,7 +355,8 @@ private:
 
 namespace ashlar::ASHLAR_ABI {
 
-/// Equal cells in slabs aligned to their own size, with 0 bytes of overhead per cell. See `basic_block_pool`.
+/// Equal cells in slabs aligned to their own size, with 0 bytes of overhead per cell. The calls are those of
+/// `basic_block_pool`, above.
 ///
 ///     ashlar::block_pool pool({.cell_bytes = 24});
 ///     void* cell = pool.allocate();

@@ -46,6 +46,37 @@ public:
   constexpr fixed_block_pool() : fixed_block_pool(fixed_block_pool_options{}) {}
   constexpr explicit fixed_block_pool(const fixed_block_pool_options& options, Upstream upstream = {})
       : base(geometry_type{}, options.max_count, options.retain_slabs, std::move(upstream)) {}
+
+  /// @{ As in `block_pool`.
+  using base::allocate;
+  using base::allocate_at_least;
+  using base::allocate_many;
+  using base::allocate_run;
+  using base::capacity;
+  using base::cell_alignment;
+  using base::cell_bytes;
+  using base::cell_stride;
+  using base::deallocate;
+  using base::deallocate_many;
+  using base::deallocate_run;
+  using base::for_each_live;
+  using base::held_bytes;
+  using base::invariant;
+  using base::live;
+  using base::outsized_blocks;
+  using base::owns;
+  using base::release;
+  using base::reserve;
+  using base::retain;
+  using base::retained_bytes;
+  using base::slab_bytes;
+  using base::slabs;
+  using base::trim;
+  using base::try_allocate;
+  using base::try_allocate_many;
+  using base::try_allocate_run;
+  using base::upstream_resource;
+  /// @}
 };
 
 static_assert(try_resource<fixed_block_pool<64>> && owning_resource<fixed_block_pool<64>>);

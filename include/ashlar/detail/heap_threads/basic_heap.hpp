@@ -53,19 +53,13 @@ public:
   basic_heap(const basic_heap&) = delete;  // live blocks belong to it
   basic_heap& operator=(const basic_heap&) = delete;
 
-  /// Returns: whether the address lies in memory of this heap for blocks, live or free. `p` is not read.
-  /// Complexity: O(threads), a lock for each; O(1) for foreign addresses and huge blocks.
   [[nodiscard]] bool owns(const void* p) const noexcept { return zero_.has(p) || members_.owns(p); }
 
-  /// Returns: whether the address lies in memory of the calling thread for blocks. Huge blocks belong to no thread.
-  /// `p` is not read.
   [[nodiscard]] bool is_mine(const void* p) const noexcept {
     const thread_heap* const mine = members_.find();
     return mine != nullptr && mine->blocks.owns(p);
   }
 
-  /// The blocks of a thread in transit to another, which frees them as its own after `adopt`. Blocks that are not
-  /// adopted go to the next thread without a heap. Lifetime: the heap outlives it.
   class detached {
   public:
     detached(detached&& from) noexcept : heap_(from.heap_), what_(std::exchange(from.what_, nullptr)) {}
@@ -86,39 +80,26 @@ public:
     thread_heap* what_;
   };
 
-  /// Returns: all blocks that the calling thread has allocated, separate from its next ones. Complexity: O(1), a lock.
   [[nodiscard]] detached detach() noexcept { return detached(*this, members_.detach()); }
 
-  /// Effects: makes the calling thread the owner of the blocks; its former ones go to the next thread.
-  /// Expects: they are of this heap, which is checked at every level. Complexity: O(1), a lock.
   void adopt(detached from) noexcept {
     ASHLAR_REQUIRE(from.heap_ == this, "adopted blocks of another heap");
     from.what_ = members_.adopt(from.what_);
   }
 
-  /// Effects: sends the remote frees of the calling thread. Complexity: O(owners of the noted cells), 32 at most.
   void flush() noexcept { members_.flush(); }
 
-  /// Effects: takes all blocks back and gives all memory to the upstream but the threads' records: 12 KiB each,
-  /// 21 KiB at level hardened in the process heap.
-  /// Expects: no other thread uses the heap; those that did may be ending. Complexity: O(threads + segments).
   void release() noexcept { members_.release(); }
 
-  /// Effects: purges free memory of all threads, except the thread caches and unsent remote frees of other threads. The
-  /// calling thread retains at most `retain_bytes`.
-  /// Returns: bytes given back. Complexity: O(threads + slabs and free cells), a lock for each thread.
   std::size_t trim(std::size_t retain_bytes = 0) noexcept { return members_.trim(retain_bytes); }
 
-  /// Returns: bytes of segments and huge blocks held from the upstream.
   [[nodiscard]] std::size_t held_bytes() const noexcept { return members_.space().held_bytes(); }
-  /// Returns: thread heaps of ended threads that wait for adoption.
   [[nodiscard]] std::size_t parked() const noexcept { return members_.parked(); }
   [[nodiscard]] const Upstream& upstream_resource() const noexcept { return members_.space().upstream(); }
   [[nodiscard]] Upstream& upstream_resource() noexcept { return members_.space().upstream(); }
 
   [[nodiscard]] friend bool operator==(const basic_heap& a, const basic_heap& b) noexcept { return &a == &b; }
 
-  /// Expects: no thread allocates or frees meanwhile. Complexity: O(slabs and free cells).
   [[nodiscard]] bool invariant() const noexcept { return members_.invariant(); }
 
 protected:
