@@ -79,8 +79,8 @@ void deallocate_between(void* p, std::size_t bytes, std::size_t alignment) noexc
 /// can.
 [[nodiscard]] bool try_expand(void* p, std::size_t bytes, bool shrinks = false) noexcept;
 
-/// @{ As those without `in`, uncounted, in a heap that is an object, or for null in that of the process; errno is not
-/// set. Expects: `bytes <= most_bytes`; `p` is not null.
+/// @{ As those without `in`, uncounted, in a heap that is an object, or for null in the heap of the process; errno is
+/// not set. Expects: `bytes <= most_bytes`; `p` is not null.
 [[nodiscard]] void* allocate_in(ashlar_heap* heap, std::size_t bytes, std::size_t alignment) noexcept;
 [[nodiscard]] void* allocate_zeroed_in(ashlar_heap* heap, std::size_t bytes) noexcept;
 [[nodiscard]] void* resize_in(ashlar_heap& heap, void* p, std::size_t bytes) noexcept;

@@ -81,7 +81,7 @@ ashlar_heap* heap_with(const void* p) noexcept {
 }
 
 // Without a look at the block, which may be none: the heap of the process then reports it. Segments outside of the
-// range are those of a process without room for one.
+// range belong to a process without room for one.
 ashlar_heap* heap_of_block(const void* p) noexcept {
   using basic_process_heap = detail::basic_heap<detail::process_pages, detail::threads_of_process_heap>;
   using engine = detail::owner_engine<detail::extent_resource<detail::process_pages>>;

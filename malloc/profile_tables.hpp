@@ -51,7 +51,7 @@ struct profile_site {
   profile_stack stack;
   std::uint64_t live, live_bytes, allocated, allocated_bytes;
 
-  /// Returns: live bytes by estimate: a sample of a small block stands for those of an interval and half its own.
+  /// Returns: live bytes by estimate: a sample of a small block stands for the bytes of an interval and half its own.
   [[nodiscard]] std::uint64_t estimated_bytes(std::uint64_t interval) const noexcept {
     return detail::max(live_bytes, live * interval + live_bytes / 2);
   }

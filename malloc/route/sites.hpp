@@ -17,8 +17,8 @@ using detail::atomic;
 
 inline constexpr std::uint32_t no_group = ~std::uint32_t{0};
 
-/// Returns: the key of a return address behind the node of its inner frame; 0: it is that of malloc's caller. Nodes are
-/// fewer than 2^16, as a plan has at most `most_frames` frames, and addresses have 47 bits.
+/// Returns: the key of a return address behind the node of its inner frame; 0: it is the address of malloc's caller.
+/// Nodes are fewer than 2^16, as a plan has at most `most_frames` frames, and addresses have 47 bits.
 [[nodiscard]] constexpr std::uint64_t site_key(std::uintptr_t address, std::uint32_t inner) noexcept {
   return address ^ std::uint64_t{inner} << 48;
 }

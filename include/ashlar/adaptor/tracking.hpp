@@ -195,7 +195,7 @@ inline constexpr book_in_t book_in{};
 /// The book is memory of `Book`: one entry for each live block and for each of the last 64 freed blocks. An allocation
 /// without room for its entry fails and has no effect. Blocks that `R` takes back without a call of this adaptor (a
 /// rewound arena) stay in the book until their address is handed out again. Freed memory is never read. Complexity:
-/// that of `R`, and O(log live) expected.
+/// the complexity of `R`, and O(log live) expected.
 template <resource R, class Site, resource Book, basic_lockable Lock>
 class tracking : public forwarding<R> {
   using book_type = detail::block_book<Site, Book>;

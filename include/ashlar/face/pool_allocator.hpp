@@ -105,9 +105,9 @@ private:
 ///
 ///     program:  thread-local | cache |            library:  thread-local | pointer | --> cache, a record from pages
 ///
-/// Libraries may be loaded late and in any number, and each thread has the thread-local variables of all: so those of a
-/// library are small. A program may be linked with objects compiled for libraries; then a thread has one cache of the
-/// pool for each kind of code. Thread safety: each thread sees its own.
+/// Libraries may be loaded late and in any number, and each thread has the thread-local variables of all: so the
+/// variables of a library are small. A program may be linked with objects compiled for libraries; then a thread has one
+/// cache of the pool for each kind of code. Thread safety: each thread sees its own.
 template <class Owner, bool IsLibraryCode = ASHLAR_IS_LIBRARY_CODE>
 class process_cache {
   using cache_type = typename Owner::cache_type;

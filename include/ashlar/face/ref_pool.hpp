@@ -228,8 +228,8 @@ namespace ashlar::ASHLAR_ABI {
 ///     ashlar::ref_ptr<shape> a = shapes.make(3, 4);
 ///     ashlar::ref_ptr<drawable> b = a;      // a base; two references to one object
 ///
-/// Grows without bound, by slabs; nothing is allocated before the first object or `reserve`. The calls are
-/// those of `counted_objects`, above.
+/// Grows without bound, by slabs; nothing is allocated before the first object or `reserve`. Its calls
+/// stand in `counted_objects`, above.
 template <class T, policy::threads Threads, class Placement, resource Upstream>
 class ref_pool
     : public detail::counted_objects<T, construct_on_acquire, throw_when_exhausted, Threads, Placement, Upstream> {

@@ -49,7 +49,7 @@ inline constexpr planned_use resizing_planned = {.inside = "resized at a pointer
                                                  .size =
                                                      "resized a planned buffer with a larger size than was planned"};
 
-/// Blocks with addresses known in advance: the memory of a `static_arena`, and its clock. Thread safety: as that of
+/// Blocks with addresses known in advance: the memory of a `static_arena`, and its clock. Thread safety: as
 /// `static_arena`: any thread; `advance` by one, concurrent only with `has` and `statistics`.
 template <class Plan>
 class planned_tier {

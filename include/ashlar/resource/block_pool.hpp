@@ -355,7 +355,7 @@ private:
 
 namespace ashlar::ASHLAR_ABI {
 
-/// Equal cells in slabs aligned to their own size, with 0 bytes of overhead per cell. The calls are those of
+/// Equal cells in slabs aligned to their own size, with 0 bytes of overhead per cell. Its calls stand in
 /// `basic_block_pool`, above.
 ///
 ///     ashlar::block_pool pool({.cell_bytes = 24});

@@ -152,7 +152,7 @@ namespace ashlar::ASHLAR_ABI {
 template <class Table, resource Heap>
 class static_arena_guard {
 public:
-  /// Expects: `bytes` bytes at `base` hold the table's height, `base` has its alignment, `steps` are those of its
+  /// Expects: `bytes` bytes at `base` hold the table's height, `base` has its alignment, `steps` are the steps of its
   /// problem.
   static_arena_guard(void* base, std::size_t bytes, const Table& table, std::span<const std::uint32_t> steps,
                      Heap heap = {}) noexcept

@@ -23,9 +23,9 @@ namespace ashlar::ASHLAR_ABI::detail {
 ///                     +- of the caller: onto a free list, or into the bitmap
 ///                     +- of another thread: into the bitmap
 ///
-/// The lock of the engine guards all checks but those of a cell that is live for its owner. At level `hardened` a cell
-/// also has its size and intact guards, and waits for its bitmap instead of a free list. The owner alone looks at the
-/// cells beside a block: it hands them out without the lock.
+/// The lock of the engine guards all checks but the checks of a cell that is live for its owner. At level `hardened` a
+/// cell also has its size and intact guards, and waits for its bitmap instead of a free list. The owner alone looks at
+/// the cells beside a block: it hands them out without the lock.
 template <class Engine>
 class owner_checks {
 public:

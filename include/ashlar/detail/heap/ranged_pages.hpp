@@ -26,7 +26,7 @@ namespace ashlar::ASHLAR_ABI::detail {
 ///
 /// One subtraction gives the window of an address, one load its owner: without a lock, a hash table, or an access to
 /// the address. The range is not reserved: the system is asked for each extent at its place, which it grants where
-/// nothing is mapped. So address space, limits on it (`RLIMIT_AS`), locked pages and core files are those of the
+/// nothing is mapped. So address space, limits on it (`RLIMIT_AS`), locked pages and core files count the
 /// extents alone. If the system denies the first place, it chooses all addresses; then the range is the one around the
 /// first extent, and extents outside of it have no owner here.
 ///

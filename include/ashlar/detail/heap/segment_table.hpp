@@ -210,8 +210,8 @@ template <class Pages>
   return Pages::is_shared && segment::of(memory)->head.bytes != 0 ? segment::of(memory)->head.fresh : all;
 }
 
-/// Returns: of the first eight of `longest`, upper bounds of the longest runs of free slices in segments, those of at
-/// least `length`: the highest bit of a byte for each.
+/// Returns: of the first eight of `longest`, upper bounds of the longest runs of free slices in segments, the ones of
+/// at least `length`: the highest bit of a byte for each.
 [[nodiscard]] inline std::uint64_t long_enough(const std::uint8_t* longest, std::size_t length) noexcept {
   constexpr std::uint64_t ones = 0x0101010101010101u;
   std::uint64_t bounds = 0;

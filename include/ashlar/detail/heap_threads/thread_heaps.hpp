@@ -201,8 +201,8 @@ private:
     return take_parked_at(*last);
   }
 
-  // Effects: leaves a heap to the next owner, with what is cached, without quarantine. Returns: free bytes, those of
-  // cached cells by sampled addresses.
+  // Effects: leaves a heap to the next owner, with what is cached, without quarantine. Returns: free bytes, of cached
+  // cells by sampled addresses.
   [[nodiscard]] static std::size_t leave(thread_heap& leaving) noexcept {
     const auto inside = leaving.blocks.drained();
     leaving.blocks.sharing().set_left(true);

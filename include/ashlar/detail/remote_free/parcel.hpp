@@ -198,8 +198,8 @@ private:
 };
 
 /// Effects: calls `f(cell)` for each cell of a parcel, carriers included. The lines of the cells of a carrier are
-/// fetched while those of the one before are handled. `f` may write to its cell. Ends after more carriers than a parcel
-/// has, in a circle of links that a double free made. Thread safety: one thread, which has taken the parcel.
+/// fetched while the cells of the one before are handled. `f` may write to its cell. Ends after more carriers than a
+/// parcel has, in a circle of links that a double free made. Thread safety: one thread, which has taken the parcel.
 template <class Atomics, class F>
 void for_each_of_parcel(parcel_carrier<Atomics>* top, F f) noexcept {
   using carrier = parcel_carrier<Atomics>;

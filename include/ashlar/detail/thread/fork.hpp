@@ -319,10 +319,10 @@ struct fork_registry {
 ///              ^                                           | refused
 ///              +------------- unlock all, yield -----------+
 ///
-/// Libraries may share the list. Each library that adds to it has its own handlers, since those of a closed library end
-/// with it; its participants leave the list then. A thread that forks while it holds such a lock, in an upstream or a
-/// callback, deadlocks; from level `checked` on it ends the process with a message; but see `spare_only_thread`.
-/// Thread safety: any thread.
+/// Libraries may share the list. Each library that adds to it has its own handlers, since the handlers of a closed
+/// library end with it; its participants leave the list then. A thread that forks while it holds such a lock, in an
+/// upstream or a callback, deadlocks; from level `checked` on it ends the process with a message; but see
+/// `spare_only_thread`. Thread safety: any thread.
 class fork_participants {
 public:
   /// Effects: adds a participant, once. It must leave before its memory is released.

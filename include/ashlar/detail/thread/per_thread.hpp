@@ -106,7 +106,7 @@ public:
     return last;
   }
 
-  /// Effects: calls `f(part)` for those of all threads, then `last()`; an ending thread waits meanwhile.
+  /// Effects: calls `f(part)` for the parts of all threads, then `last()`; an ending thread waits meanwhile.
   /// Expects: no other thread uses the owner.
   template <class F, class Last>
   void for_each(F f, Last last) noexcept {

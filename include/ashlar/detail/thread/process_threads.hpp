@@ -25,10 +25,10 @@ namespace ashlar::ASHLAR_ABI::detail {
 ///     end of a thread:  thread_local objects -> keys, round 1 -> keys, round 2 -> keys, round 3: the call -> round 4
 ///                                                `-- the key is set again ---------^
 ///
-/// Destructors of other keys may set values again, and need the thread's data: all but those of the last round find it.
-/// Over musl a key destroys the thread-local objects.
-/// `exit` destroys no keys, so the main thread has no end, unless it calls `pthread_exit`. Where there are no keys
-/// `thread_end` makes the call. Static storage, never destroyed; the code stays loaded. Thread safety: any thread.
+/// Destructors of other keys may set values again, and need the thread's data: all but the destructors of the last
+/// round find it. Over musl a key destroys the thread-local objects. `exit` destroys no keys, so the main thread has no
+/// end, unless it calls `pthread_exit`. Where there are no keys `thread_end` makes the call. Static storage, never
+/// destroyed; the code stays loaded. Thread safety: any thread.
 class late_thread_end {
 public:
   using function = void (*)(void* self) noexcept;
