@@ -44,9 +44,9 @@ public:
     void* const p = take_unzeroed(bytes, alignment).data;
     return ASHLAR_LIKELY(p != nullptr) ? p : detail::failed<Failure>(bytes, alignment);
   }
-  [[nodiscard]] detail::slice_run take_unzeroed(std::size_t bytes, std::size_t alignment) noexcept {
+  [[nodiscard]] detail::fresh_block take_unzeroed(std::size_t bytes, std::size_t alignment) noexcept {
     const scope held(lock_);
-    const detail::slice_run got = engine_.take_unzeroed(bytes, alignment);
+    const detail::fresh_block got = engine_.take_unzeroed(bytes, alignment);
     if (ASHLAR_LIKELY(got.data != nullptr)) return got;
     static_cast<void>(trim_all());
     return engine_.take_unzeroed(bytes, alignment);

@@ -45,7 +45,7 @@ void insert(holders& into, const share& more) noexcept {
 [[nodiscard]] holders largest_of(const heap_statistics& of) noexcept {
   holders most = {};
   for (const share& each : of.of_class) insert(most, each);
-  insert(most, of.runs);
+  insert(most, of.spans);
   insert(most, of.huge);
   return most;
 }
@@ -54,7 +54,7 @@ void write_holder(detail::text_writer<text_output>& text, const heap_statistics&
   text.text("  ").size(each.live_bytes).text(" live in ");
   text.counted(each.live_blocks, &each == &of.huge ? "larger block" : "block");
   if (&each == &of.huge) text.text("\n");
-  else if (&each == &of.runs) text.text(" above ").size(detail::size_classes::largest).text("\n");
+  else if (&each == &of.spans) text.text(" above ").size(detail::size_classes::largest).text("\n");
   else {
     const auto size_class = static_cast<std::size_t>(&each - of.of_class.data());
     text.text(" of ").counted(detail::size_classes::bytes_of(size_class), "byte").text("\n");

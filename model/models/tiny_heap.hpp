@@ -20,9 +20,9 @@
 namespace models {
 
 using ashlar::detail::cached;
+using ashlar::detail::fresh_block;
 using ashlar::detail::parcel_carrier;
 using ashlar::detail::segment_owner;
-using ashlar::detail::slice_run;
 
 /// A segment of one cell.
 struct alignas(64) segment {
@@ -111,7 +111,7 @@ public:
   }
   /// Cell batches and cached spans belong to the owner, as the free lists do: there are none here.
   [[nodiscard]] std::byte* take_cached_run(std::size_t, std::size_t) noexcept { return nullptr; }
-  [[nodiscard]] bool cache_run(void*) noexcept { return false; }
+  [[nodiscard]] bool cache_span(void*) noexcept { return false; }
   [[nodiscard]] std::byte* take_binned_run(std::size_t, std::size_t) noexcept { return touch(), nullptr; }
   [[nodiscard]] bool bin_run(void*) noexcept { return touch(), false; }
   [[nodiscard]] void* take_cell_unlocked(std::size_t) noexcept { return nullptr; }
@@ -119,8 +119,8 @@ public:
   void give_cell(void* cell) noexcept { give(cell); }
   void give_sampled(void* cell, std::size_t) noexcept { give(cell); }
   void count_freed(std::size_t) noexcept { touch(); }
-  [[nodiscard]] slice_run take_large(std::size_t, std::size_t) noexcept { return touch(), slice_run{}; }
-  [[nodiscard]] slice_run take_large_retry(std::size_t, std::size_t) noexcept { return touch(), slice_run{}; }
+  [[nodiscard]] fresh_block take_large(std::size_t, std::size_t) noexcept { return touch(), fresh_block{}; }
+  [[nodiscard]] fresh_block take_large_retry(std::size_t, std::size_t) noexcept { return touch(), fresh_block{}; }
   void give_run(void*) noexcept { touch(); }
   void give_huge(void*) noexcept { touch(); }
   [[nodiscard]] bool resize(void*, std::size_t, std::size_t, std::size_t) noexcept { return touch(), true; }

@@ -46,7 +46,7 @@ TEST(heap_json, holds_every_figure) {
   EXPECT_EQ(read.number("segments"), sums.segments);
   EXPECT_EQ(read.number("page_faults_avoided"), sums.page_faults_avoided);
   expect_share(read, "all", sums.all);
-  expect_share(read, "runs", sums.runs);
+  expect_share(read, "spans", sums.spans);
   expect_share(read, "huge", sums.huge);
   std::size_t rows = 0;
   for (std::size_t number = 1; number <= ashlar::detail::size_classes::count; ++number) {

@@ -40,7 +40,7 @@ TEST(heap_map_svg, has_a_tile_with_a_title_for_each_piece) {
     EXPECT_NE(text.find(title), text.npos) << title;
   });
   EXPECT_EQ(count_of(text, "a slab, "), pieces[region_kind::slab]);
-  EXPECT_EQ(count_of(text, "one block, "), pieces[region_kind::run]);
+  EXPECT_EQ(count_of(text, "one block, "), pieces[region_kind::span]);
   EXPECT_EQ(count_of(text, "a block recently freed, "), pieces[region_kind::spare]);
   EXPECT_EQ(count_of(text, "free, never touched, "), pieces[region_kind::fresh]);
   EXPECT_EQ(count_of(text, "free, and used before, "), pieces[region_kind::free]);

@@ -41,10 +41,10 @@ TEST(heap_statistics, sums_live_blocks_by_class) {
   EXPECT_EQ(small.live_bytes + small.spare_bytes + small.waste_bytes, slice_bytes);
   EXPECT_EQ(small.spare_bytes, small.spare_blocks * cell);
   EXPECT_EQ(sums.of_class[size_classes::of(with_canary(1000))].live_blocks, 100u);
-  EXPECT_EQ(sums.runs.live_blocks, 1u);
-  EXPECT_EQ(sums.runs.live_bytes, 2 * slice_bytes);
-  EXPECT_EQ(sums.runs.spare_blocks, 1u);
-  EXPECT_EQ(sums.runs.spare_bytes, 4 * slice_bytes);
+  EXPECT_EQ(sums.spans.live_blocks, 1u);
+  EXPECT_EQ(sums.spans.live_bytes, 2 * slice_bytes);
+  EXPECT_EQ(sums.spans.spare_blocks, 1u);
+  EXPECT_EQ(sums.spans.spare_bytes, 4 * slice_bytes);
   EXPECT_EQ(sums.huge.live_blocks, 1u);
   EXPECT_GE(sums.huge.live_bytes, 5'000'000u);
   EXPECT_EQ(sums.all.live_blocks, 177u);
@@ -72,7 +72,7 @@ void expect_right_sums(Used& used) {
   const heap_statistics sums = ashlar::statistics_of(used.heap);
   for (std::size_t number = 1; number <= size_classes::count; ++number)
     EXPECT_EQ(sums.of_class[number].live_blocks, cells[number]) << size_classes::bytes_of(number);
-  EXPECT_EQ(sums.runs.live_blocks + sums.huge.live_blocks, others);
+  EXPECT_EQ(sums.spans.live_blocks + sums.huge.live_blocks, others);
   EXPECT_EQ(sums.all.live_blocks, used.live.size());
   EXPECT_EQ(sums.held_bytes, used.heap.held_bytes());
   EXPECT_TRUE(sums.invariant());
@@ -91,7 +91,7 @@ TEST(heap_statistics, is_right_for_free_cells_in_any_place) {
   expect_right_sums(used);
   const heap_statistics after = ashlar::statistics_of(used.heap);
   EXPECT_EQ(after.all.live_bytes, before.all.live_bytes);
-  EXPECT_EQ(after.free_bytes + after.runs.spare_bytes + after.huge.spare_bytes, 0u) << "all has gone back";
+  EXPECT_EQ(after.free_bytes + after.spans.spare_bytes + after.huge.spare_bytes, 0u) << "all has gone back";
   EXPECT_LE(after.all.dropped_bytes, after.all.spare_bytes);
   used.free_some(1);
   expect_right_sums(used);

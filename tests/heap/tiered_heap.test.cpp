@@ -191,7 +191,7 @@ TEST(tiered_heap, knows_figures_by_tier) {
   EXPECT_TRUE(sums.own.invariant() && sums.shared.invariant());
   EXPECT_EQ(sums.own.all.live_blocks, 1000u);
   EXPECT_EQ(sums.shared.all.live_blocks, 302u);
-  EXPECT_TRUE(sums.shared.runs.live_blocks == 1 && sums.shared.huge.live_blocks == 1);
+  EXPECT_TRUE(sums.shared.spans.live_blocks == 1 && sums.shared.huge.live_blocks == 1);
   EXPECT_EQ(sums.own.held_bytes + sums.shared.held_bytes, memory.dynamic().held_bytes());
   EXPECT_GT(sums.table_bytes, 0u);
   EXPECT_EQ(sums.cached_bytes, 0u) << "whoever has ended has nothing at hand";

@@ -13,7 +13,7 @@
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/block_canary.hpp>
-#include <ashlar/detail/heap/cell_windows.hpp>
+#include <ashlar/detail/heap/cell_pages.hpp>
 #include <ashlar/detail/heap/heap_api.hpp>
 #include <ashlar/detail/heap/span_header.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
@@ -52,7 +52,7 @@ public:
   /// Effects: takes `bytes` bytes from the upstream; the default upstream makes them resident now. Throws: as the
   /// upstream.
   explicit bounded_heap(std::size_t bytes, Upstream upstream = {})
-      : upstream_(std::move(upstream)), memory_{upstream_.allocate(bytes, detail::cell_window::bytes), bytes},
+      : upstream_(std::move(upstream)), memory_{upstream_.allocate(bytes, detail::cell_page::bytes), bytes},
         goes_upstream_(true) {
     begin();
   }
@@ -70,7 +70,7 @@ public:
     sweep_windows();
     blocks_.release();  // otherwise TLSF reports leaks
     std::destroy_at(&blocks_);
-    if (goes_upstream_) upstream_.deallocate(memory_.data, memory_.size, detail::cell_window::bytes);
+    if (goes_upstream_) upstream_.deallocate(memory_.data, memory_.size, detail::cell_page::bytes);
   }
 
   /// Returns: whether the address lies in memory of this heap for blocks, live or free. `p` is not read.
@@ -83,7 +83,7 @@ public:
     blocks_.for_each_block([&](const block& each, bool is_free) {
       if (is_free) return;
       if (!cells_.has_cells(each.data)) return f(each.data, blocks_.usable_size(each.data));
-      const detail::cell_window& home = cells_.of(each.data);
+      const detail::cell_page& home = cells_.of(each.data);
       home.for_each_taken([&](std::byte* cell) { f(static_cast<void*>(cell), size_of_cell(cell)); });
     });
   }
@@ -117,7 +117,7 @@ public:
 private:
   friend detail::heap_api<bounded_heap>;
 
-  using classes = detail::cell_window::classes;
+  using classes = detail::cell_page::classes;
   using block_space = tlsf_resource<null_resource, Scale>;
 
   static_assert(classes::granule == detail::size_classes::granule);
@@ -138,7 +138,7 @@ private:
     return take<detail::or_throw>(Bytes, Alignment);
   }
 
-  [[nodiscard]] detail::slice_run take_unzeroed(std::size_t bytes, std::size_t alignment) noexcept {
+  [[nodiscard]] detail::fresh_block take_unzeroed(std::size_t bytes, std::size_t alignment) noexcept {
     return {static_cast<std::byte*>(try_take(bytes, alignment)), false};
   }
 
@@ -147,7 +147,7 @@ private:
     const std::size_t size_class = detail::class_of_request<classes>(bytes, alignment);
     if (size_class == classes::none) return take_block(bytes, alignment);
     if constexpr (detail::keeps_canaries)
-      if (detail::cell_window* const next = cells_.next_to_format(size_class)) watch(*next).sweep();
+      if (detail::cell_page* const next = cells_.next_to_format(size_class)) watch(*next).sweep();
     std::byte* const cell = cells_.take(size_class);
     return ASHLAR_LIKELY(cell != nullptr) ? handed_out(cell, size_class, bytes)
                                           : take_in_new_window(size_class, bytes, alignment);
@@ -199,7 +199,7 @@ private:
 
   // Together with the header of the next block this fills a window, so that windows lie side by side.
   static constexpr std::size_t window_room =
-      detail::cell_window::bytes - detail::tlsf_block::header_bytes - detail::tlsf_slack::bytes;
+      detail::cell_page::bytes - detail::tlsf_block::header_bytes - detail::tlsf_slack::bytes;
 
   [[nodiscard]] static constexpr std::size_t aligned_enough(std::size_t alignment) noexcept {
     return std::max(alignment, least_alignment);
@@ -209,8 +209,8 @@ private:
   void begin() noexcept {
     const block whole = memory_;
     auto* const from = static_cast<std::byte*>(whole.data);
-    const std::size_t pad = (0 - detail::address_of(from)) % alignof(detail::cell_window);
-    const std::size_t taken = pad + detail::cell_windows::record_bytes(whole);
+    const std::size_t pad = (0 - detail::address_of(from)) % alignof(detail::cell_page);
+    const std::size_t taken = pad + detail::cell_pages::record_bytes(whole);
     const bool has_room = taken < whole.size;
     if (has_room) cells_.begin(from + pad, whole, window_room);
     const std::span<std::byte> rest = has_room ? std::span(from, whole.size).subspan(taken) : std::span<std::byte>();
@@ -227,7 +227,7 @@ private:
   // Expects: the block at `p` is live.
   ASHLAR_INLINE void give(void* p) noexcept {
     if (!cells_.has_cells(p)) return blocks_.deallocate(p);
-    detail::cell_window& home = cells_.of(p);
+    detail::cell_page& home = cells_.of(p);
     if constexpr (checking_level >= checking::hardened) watch(home).poison(p);
     else if constexpr (detail::marks_memory) detail::mark_free(p, home.cell_bytes);
     std::byte* const emptied = cells_.give(home, p);
@@ -238,7 +238,7 @@ private:
 
   [[nodiscard]] ASHLAR_NOINLINE void* take_in_new_window(std::size_t size_class, std::size_t bytes,
                                                          std::size_t alignment) noexcept {
-    void* const memory = blocks_.try_allocate(window_room, detail::cell_window::bytes);
+    void* const memory = blocks_.try_allocate(window_room, detail::cell_page::bytes);
     if (ASHLAR_UNLIKELY(memory == nullptr)) return take_block(bytes, alignment);
     detail::mark_free(memory, window_room);
     return handed_out(cells_.take_from_new(memory, size_class), size_class, bytes);
@@ -259,7 +259,7 @@ private:
 
   // A cell is resized within its size class only.
   [[nodiscard]] bool resize_cell(void* p, std::size_t new_bytes, std::size_t alignment) noexcept {
-    detail::cell_window& home = cells_.of(p);
+    detail::cell_page& home = cells_.of(p);
     if (detail::class_of_request<classes>(new_bytes, alignment) != home.size_class) return false;
     if constexpr (checking_level >= checking::hardened) watch(home).resize(p, watch(home).size_of(p), new_bytes);
     return true;
@@ -271,12 +271,12 @@ private:
     else return cells_.of(p).cell_bytes;
   }
 
-  [[nodiscard]] detail::window_watch watch(detail::cell_window& home) const noexcept { return {home, this}; }
+  [[nodiscard]] detail::cell_page_watch watch(detail::cell_page& home) const noexcept { return {home, this}; }
 
   // Effects: reports writes beside live cells and into free ones, before the heap forgets the cells.
   void sweep_windows() const noexcept {
     if constexpr (detail::keeps_canaries)
-      cells_.for_each_window([this](detail::cell_window& home) { watch(home).sweep(); });
+      cells_.for_each_window([this](detail::cell_page& home) { watch(home).sweep(); });
   }
 
   // Effects: reports an address that is not a live cell; at level `hardened` also a cell with a write beside it. TLSF
@@ -284,7 +284,7 @@ private:
   ASHLAR_NOINLINE void check(const void* p) const noexcept {
     if (!owns(p)) report_fault(p, fault::invalid_free, "freed a pointer that is not of this heap");
     if (!cells_.has_cells(p)) return;
-    detail::cell_window& home = cells_.of(p);
+    detail::cell_page& home = cells_.of(p);
     if (!home.is_cell(p)) report_fault(p, fault::misaligned_free, "freed a pointer into the middle of a block");
     if (home.is_free(home.index_of(p))) report_fault(p, fault::double_free, "freed a block that is free");
     if constexpr (checking_level >= checking::hardened) watch(home).expect_intact(p);
@@ -316,7 +316,7 @@ private:
   union {
     block_space blocks_;
   };
-  detail::cell_windows cells_;
+  detail::cell_pages cells_;
   ASHLAR_NO_UNIQUE_ADDRESS Upstream upstream_;
   block memory_;
   bool goes_upstream_;

@@ -149,7 +149,7 @@ ASHLAR_INLINE_FOR_SIZE inline void write_json(const heap_statistics& statistics,
       .member("segments", statistics.segments)
       .member("page_faults_avoided", statistics.page_faults_avoided);
   detail::write_share(json, "all", statistics.all);
-  detail::write_share(json, "runs", statistics.runs);
+  detail::write_share(json, "spans", statistics.spans);
   detail::write_share(json, "huge", statistics.huge);
   json.key("classes").begin_array();
   for (std::size_t size_class = 1; size_class <= detail::size_classes::count; ++size_class) {

@@ -25,12 +25,12 @@ inline constexpr std::string_view heap_map_style = R"css(
 .map .mono { font-family: ui-monospace, "SF Mono", "DejaVu Sans Mono", monospace; font-size: 11px; }
 .map .paper { fill: #fffefb; } .map .free { fill: #cfcbc2; } .map .head { fill: #666c75; }
 .map .fresh { fill: none; stroke: #cfcbc2; stroke-dasharray: 3 3; } .map .tick { stroke: #e3dfd6; }
-.map .spare { fill-opacity: .12; stroke: #8a5bb5; stroke-opacity: .6; } .map .run, .map .spare { fill: #8a5bb5; }
+.map .spare { fill-opacity: .12; stroke: #8a5bb5; stroke-opacity: .6; } .map .span, .map .spare { fill: #8a5bb5; }
 .map .huge { fill: #a8467f; } .map .pale { fill-opacity: .2; } .map .on { fill: #fff; font-size: 11px; }
 @media (prefers-color-scheme: dark) {
 .map text { fill: #e9e7e2; } .map .soft { fill: #a0a6af; } .map .paper { fill: #1d2025; } .map .free { fill: #4b5058; }
 .map .head { fill: #a0a6af; } .map .fresh { stroke: #4b5058; } .map .tick { stroke: #33373e; } .map .on { fill: #fff; }
-.map .run, .map .spare { fill: #9d72c6; } .map .huge { fill: #bf5e95; } }
+.map .span, .map .spare { fill: #9d72c6; } .map .huge { fill: #bf5e95; } }
 )css";
 
 /// The measures of a heap that a picture needs before its first line.
@@ -134,7 +134,7 @@ private:
     }
     text("soft", 0, 15).text("slices</text>\n");
     key("k24", left, "cells, filled by live share");
-    key("run", left + 188, "a block");
+    key("span", left + 188, "a block");
     key("spare", left + 270, "recently freed");
     key("free", left + 380, "free");
     key("fresh", left + 446, "never touched");
@@ -174,7 +174,7 @@ private:
     out_.text("</title>");
     if (piece.kind == region_kind::slab) level(piece, x, w);
     else box(style_of(piece.kind), x, row_, w, tile_height).text(" rx=\"2\"/>");
-    if (piece.kind == region_kind::run && w >= 50)
+    if (piece.kind == region_kind::span && w >= 50)
       text("on", x + w / 2, row_ + 13, "middle").size(piece.bytes).text("</text>");
     out_.text("</g>\n");
   }
@@ -220,7 +220,7 @@ private:
     switch (kind) {
       case region_kind::head: return "head";
       case region_kind::slab: return "";
-      case region_kind::run: return "run";
+      case region_kind::span: return "span";
       case region_kind::spare: return "spare";
       case region_kind::free: return "free";
       case region_kind::fresh: return "fresh";
@@ -233,7 +233,7 @@ private:
     switch (kind) {
       case region_kind::head: return "the header of the segment";
       case region_kind::slab: return "a slab";
-      case region_kind::run: return "one block";
+      case region_kind::span: return "one block";
       case region_kind::spare: return "a block recently freed";
       case region_kind::free: return "free, and used before";
       case region_kind::fresh: return "free, never touched";
@@ -347,7 +347,7 @@ public:
             "<th>live bytes</th><th>spare bytes</th><th>waste</th><th>live, spare, waste</th></tr></thead>\n<tbody>\n");
     for (std::size_t size_class = 1; size_class <= size_classes::count; ++size_class)
       if (heap_.of_class[size_class].slabs != 0) cells(size_class);
-    named("run", "runs", heap_.runs);
+    named("span", "spans", heap_.spans);
     named("huge", "huge blocks", heap_.huge);
     out_.text("<tr class=\"sum\"><td>all</td>");
     figures(heap_.all);

@@ -57,7 +57,7 @@ struct heap_statistics {
   };
 
   std::array<share, detail::size_classes::count + 1> of_class = {};  ///< by size class; none has 0
-  share runs;                                                        ///< blocks of whole slices
+  share spans;                                                       ///< blocks of whole slices
   share huge;                                                        ///< blocks that are extents of the upstream
   share all;
   std::size_t segments = 0;
@@ -81,8 +81,8 @@ struct heap_statistics {
     switch (piece.kind) {
       case detail::region_kind::head: ++segments, head_bytes += piece.bytes; break;
       case detail::region_kind::slab: of_class[piece.size_class].add(piece); break;
-      case detail::region_kind::run:
-      case detail::region_kind::spare: runs.add(piece); break;
+      case detail::region_kind::span:
+      case detail::region_kind::spare: spans.add(piece); break;
       case detail::region_kind::huge: huge.add(piece); break;
       case detail::region_kind::free: free_bytes += piece.bytes; break;
       case detail::region_kind::fresh: fresh_bytes += piece.bytes; break;
@@ -91,7 +91,7 @@ struct heap_statistics {
   }
 
   [[nodiscard]] bool invariant() const noexcept {
-    share sum = runs;
+    share sum = spans;
     for (const share& each : of_class) sum += each;
     sum += huge;
     return sum == all && held_bytes == all.held_bytes() + free_bytes + fresh_bytes + head_bytes;

@@ -124,7 +124,7 @@ public:
     return allocate_slow(bytes, least_alignment);
   }
   [[nodiscard]] static void* allocate_slow(std::size_t bytes, std::size_t alignment) noexcept {
-    return or_errno(one().take_excluding_list<detail::or_null>(bytes, alignment));
+    return or_errno(one().take_after_empty_list<detail::or_null>(bytes, alignment));
   }
   /// @}
 

@@ -166,7 +166,7 @@ TEST(span_header, finds_its_cells) {
   EXPECT_FALSE(slab.is_cell(slab.cell(20))) << "after the last";
 }
 
-TEST(slice_run, is_cleared_unless_it_is_zero_or_nothing) {
+TEST(fresh_block, is_cleared_unless_it_is_zero_or_nothing) {
   std::byte bytes[4] = {std::byte{1}, std::byte{2}, std::byte{3}, std::byte{4}};
   EXPECT_EQ(ashlar::detail::zeroed({bytes, true}, 4), bytes);
   EXPECT_EQ(bytes[0], std::byte{1}) << "not written to";

@@ -120,9 +120,9 @@ TEST_F(zero_blocks, misuse_is_reported) {
 }
 
 using ashlar::detail::span_header;
-using quarantine = ashlar::detail::run_quarantine<span_header>;
+using quarantine = ashlar::detail::span_quarantine<span_header>;
 
-struct run_quarantine : ::testing::Test {
+struct span_quarantine : ::testing::Test {
   void put(std::size_t i, std::size_t length) {
     runs[i].length = static_cast<std::uint8_t>(length);
     waiting.put(runs[i], [&](span_header& run) { left.push_back(static_cast<std::size_t>(&run - runs.data())); });
@@ -133,7 +133,7 @@ struct run_quarantine : ::testing::Test {
   quarantine waiting;
 };
 
-TEST_F(run_quarantine, the_first_leaves_first_when_there_are_too_many) {
+TEST_F(span_quarantine, the_first_leaves_first_when_there_are_too_many) {
   for (std::size_t i = 0; i < 200; ++i) {
     put(i, 1);
     EXPECT_TRUE(runs[i].is_available);
@@ -142,7 +142,7 @@ TEST_F(run_quarantine, the_first_leaves_first_when_there_are_too_many) {
   for (std::size_t i = 0; i < left.size(); ++i) EXPECT_TRUE(left[i] == i && !runs[i].is_available);
 }
 
-TEST_F(run_quarantine, holds_no_more_slices_than_its_bound_and_one_run_of_any_length) {
+TEST_F(span_quarantine, holds_no_more_slices_than_its_bound_and_one_run_of_any_length) {
   for (std::size_t i = 0; i < 40; ++i) {
     put(i, 60);
     EXPECT_LE(waiting.slices(), quarantine::most_slices);

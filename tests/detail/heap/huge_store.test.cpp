@@ -21,7 +21,7 @@
 
 namespace {
 
-using ashlar::detail::slice_run;
+using ashlar::detail::fresh_block;
 using ashlar::detail::window_bytes;
 using ashlar_test::counting_resource;
 
@@ -175,7 +175,7 @@ public:
 
 private:
   void take(std::size_t bytes, std::size_t alignment) {
-    const slice_run got = huge_.store.take(bytes, alignment);
+    const fresh_block got = huge_.store.take(bytes, alignment);
     if (got.data == nullptr) return;
     ASSERT_TRUE(ashlar::detail::is_aligned(got.data, alignment) && huge_.space.find(got.data)->bytes() >= bytes);
     for (std::size_t at = 0; got.is_zero && at < bytes; at += shadow::stride) ASSERT_EQ(got.data[at], std::byte{0});

@@ -90,10 +90,10 @@ TEST_F(segment_test, heaps_without_a_number_have_each_lane_in_turn) {
   EXPECT_EQ(given.size(), segment::lanes);
 }
 
+using ashlar::detail::fresh_block;
 using ashlar::detail::most_slices;
 using ashlar::detail::segment_bytes;
 using ashlar::detail::slice_bytes;
-using ashlar::detail::slice_run;
 using ashlar_test::counting_resource;
 using upstream_ref = ashlar::resource_ref<counting_resource<>>;
 
@@ -122,8 +122,8 @@ struct taken_run {
 
 // As in a heap: a run becomes a block as soon as it is taken.
 template <class Store>
-slice_run take(Store& store, std::size_t length, std::size_t step = 1) {
-  slice_run got = store.take(length, step);
+fresh_block take(Store& store, std::size_t length, std::size_t step = 1) {
+  fresh_block got = store.take(length, step);
   if (got.data == nullptr && store.grow(length, step)) got = store.take(length, step);
   if (got.data != nullptr) segment::of(got.data)->set_block(segment::slice_of(got.data), length);
   return got;
@@ -132,7 +132,7 @@ slice_run take(Store& store, std::size_t length, std::size_t step = 1) {
 TEST(span_store, a_freed_block_serves_requests_down_to_two_thirds_of_its_length) {
   counting_resource<> upstream;
   store_type store(upstream);
-  const slice_run a = take(store, 12);
+  const fresh_block a = take(store, 12);
   store.give_block(a.data);
   EXPECT_EQ(store.take_free_run(7), nullptr);
   const bool is_exact = ashlar::checking_level >= ashlar::checking::checked;  // sizes are checked
@@ -143,7 +143,7 @@ TEST(span_store, a_freed_block_serves_requests_down_to_two_thirds_of_its_length)
 TEST(span_store, a_freed_block_waits_for_the_next_of_its_length) {
   counting_resource<> upstream;
   store_type store(upstream);
-  const slice_run a = take(store, 4), b = take(store, 4);
+  const fresh_block a = take(store, 4), b = take(store, 4);
   store.give_block(a.data);
   store.give_block(b.data);
   EXPECT_EQ(take(store, 2).data, b.data + 4 * slice_bytes);
@@ -158,7 +158,7 @@ TEST(span_store, a_freed_block_waits_for_the_next_of_its_length) {
 TEST(span_store, a_run_starts_where_one_has_started) {
   page_store store;
   static_cast<void>(take(store, 33));  // in a whole segment: a short one might not become longer
-  const slice_run first = take(store, 3), second = take(store, 5), third = take(store, 2);
+  const fresh_block first = take(store, 3), second = take(store, 5), third = take(store, 2);
   store.give(first.data, 3);
   store.give(second.data, 5);
   EXPECT_EQ(take(store, 1).data, first.data);
@@ -182,19 +182,19 @@ TEST(span_store, asks_for_just_what_a_run_needs_before_it_gives_up) {
 
 TEST(span_store, fresh_slices_are_zero_and_used_ones_become_so_by_trimming) {
   page_store store;
-  const slice_run a = take(store, 2), b = take(store, 2);
+  const fresh_block a = take(store, 2), b = take(store, 2);
   EXPECT_TRUE(a.is_zero && b.is_zero);
   a.data[5] = std::byte{1};
   store.give(a.data, 2);
   EXPECT_EQ(store.dirty_bytes(), 2 * slice_bytes);
-  const slice_run again = take(store, 2);
+  const fresh_block again = take(store, 2);
   EXPECT_EQ(again.data, a.data);
   EXPECT_FALSE(again.is_zero);
   store.give(again.data, 2);
   EXPECT_EQ(store.trim(2 * slice_bytes), 0u) << "so much may be kept";
   EXPECT_EQ(store.trim(0), 2 * slice_bytes);
   EXPECT_EQ(store.dirty_bytes(), 0u);
-  const slice_run zero = take(store, 2);
+  const fresh_block zero = take(store, 2);
   EXPECT_TRUE(zero.is_zero);
   EXPECT_EQ(zero.data[5], std::byte{0});
 }

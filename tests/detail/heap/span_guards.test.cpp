@@ -18,9 +18,9 @@
 namespace {
 
 using ashlar::detail::first_slice;
+using ashlar::detail::fresh_block;
 using ashlar::detail::segment;
 using ashlar::detail::slice_bytes;
-using ashlar::detail::slice_run;
 using guarded_pages = ashlar::basic_page_resource<ashlar::fresh::by_wish>;
 using store_type = ashlar::detail::span_store<guarded_pages>;
 
@@ -39,15 +39,15 @@ protected:
   [[nodiscard]] bool is_accessible(const std::byte* p) const { return probe.is_accessible(p); }
 
   // Whether a span is accessible but for its last page, and not the pages around it.
-  [[nodiscard]] bool is_open(const slice_run& run, std::size_t length) const {
+  [[nodiscard]] bool is_open(const fresh_block& run, std::size_t length) const {
     const std::byte* const end = run.data + length * slice_bytes;
     for (const std::byte* p = run.data; p < end - page; p += page)
       if (!is_accessible(p)) return false;
     return !is_accessible(run.data - 1) && !is_accessible(end - page) && !is_accessible(end - 1);
   }
 
-  [[nodiscard]] slice_run take(std::size_t length) {
-    if (const slice_run run = store_type::made_block(store.take(length), length); run.data != nullptr) return run;
+  [[nodiscard]] fresh_block take(std::size_t length) {
+    if (const fresh_block run = store_type::made_block(store.take(length), length); run.data != nullptr) return run;
     EXPECT_TRUE(store.grow(length));
     return store_type::made_block(store.take(length), length);
   }
@@ -58,9 +58,9 @@ protected:
 };
 
 TEST_F(span_guards, a_span_is_open_between_closed_pages_wherever_it_is) {
-  std::vector<slice_run> all;
+  std::vector<fresh_block> all;
   for (int i = 0; i < 60; ++i) all.push_back(take(1));
-  for (const slice_run& run : all) EXPECT_TRUE(run.is_zero && is_open(run, 1));
+  for (const fresh_block& run : all) EXPECT_TRUE(run.is_zero && is_open(run, 1));
   for (std::size_t i = 0; i < all.size(); i += 2) {
     store.give(all[i].data, 1);
     EXPECT_FALSE(is_accessible(all[i].data));
@@ -70,22 +70,22 @@ TEST_F(span_guards, a_span_is_open_between_closed_pages_wherever_it_is) {
 }
 
 TEST_F(span_guards, a_freed_block_is_closed_and_its_contents_are_gone) {
-  const slice_run run = take(4);
+  const fresh_block run = take(4);
   std::memset(run.data, 0xEE, 4 * slice_bytes - page);
   EXPECT_EQ(store.give_block(run.data), 4u);
   EXPECT_FALSE(is_accessible(run.data));
   EXPECT_NE(take(4).data, run.data) << "it waits in quarantine";
   EXPECT_TRUE(ashlar::detail::segment::is_given(run.data));
   store.end_quarantine();
-  std::vector<slice_run> others;
+  std::vector<fresh_block> others;
   for (int i = 0; i < 20; ++i) others.push_back(take(4));
-  for (const slice_run& other : others)
+  for (const fresh_block& other : others)
     for (std::size_t at = 0; at < 4 * slice_bytes - page; at += 512) ASSERT_EQ(other.data[at], std::byte{0});
   EXPECT_TRUE(store.invariant());
 }
 
 TEST_F(span_guards, a_block_that_grows_or_shrinks_has_its_guard_at_the_end) {
-  const slice_run run = take(8);
+  const fresh_block run = take(8);
   segment& home = *segment::of(run.data);
   const std::size_t first = segment::slice_of(run.data);
   std::memset(run.data, 0xEE, 8 * slice_bytes - page);

@@ -30,10 +30,10 @@ namespace ashlar::ASHLAR_ABI::detail {
 ///
 ///     allocate(n) - take - take_cell_or            the top of a free list, no sampled address
 ///      |                   +- take_sampled         another top, which is counted; of an empty list:
-///      |                        +- take_unlocked   parcels that have arrived; the cell batch of a small class
+///      |                        +- take_without_lock   parcels that have arrived; the cell batch of a small class
 ///      |                        +- [ take_cell ]   cell batch <- bitmap <- slab <- segment <- upstream
 ///      |                        +- [ flush ]       all free cells into their bitmaps, and once more
-///      +- take_slow - take_free_span                a whole span; other blocks above cells: large_block_calls.hpp
+///      +- take_aligned_or_large - take_free_span                a whole span; other blocks above cells: large_block_calls.hpp
 ///     deallocate(p) - put - cache_cell             onto a free list
 ///      +- put_sampled - put_in_segment - put_span    a span; or onto a free list first:
 ///           +- [ put_locked ]                      sweep of a long list, purge; huge blocks
@@ -93,18 +93,18 @@ public:
     ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
     if (ASHLAR_LIKELY(with_canary(bytes) <= size_classes::largest && alignment <= size_classes::granule))
       return take_cell<Failure>(size_classes::of(with_canary(bytes)), bytes);
-    return take_slow<Failure>(bytes, alignment);
+    return take_aligned_or_large<Failure>(bytes, alignment);
   }
 
   template <std::size_t Bytes, std::size_t Alignment>
   [[nodiscard]] ASHLAR_INLINE void* take_known() {
     constexpr std::size_t size_class = class_of_request(Bytes, Alignment);
     const auto call = sharing_.lock_call();
-    if constexpr (size_class == size_classes::none) return take_slow<or_throw>(Bytes, Alignment);
+    if constexpr (size_class == size_classes::none) return take_aligned_or_large<or_throw>(Bytes, Alignment);
     else return take_cell<or_throw>(size_class, Bytes);
   }
 
-  [[nodiscard]] slice_run take_unzeroed(std::size_t bytes, std::size_t alignment, bool is_shared = false) noexcept {
+  [[nodiscard]] fresh_block take_unzeroed(std::size_t bytes, std::size_t alignment, bool is_shared = false) noexcept {
     const auto call = sharing_.lock_call();
     ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
     const std::size_t size_class = class_of_request(bytes, alignment);
@@ -183,11 +183,11 @@ public:
 
   /// After `take_or`. Returns: the cell at a sampled address, or one from behind an empty list without a lock; or null.
   /// At level hardened: a cell of the next batch.
-  [[nodiscard]] ASHLAR_INLINE void* take_excluding_list(std::size_t bytes) noexcept {
+  [[nodiscard]] ASHLAR_INLINE void* take_after_empty_list(std::size_t bytes) noexcept {
     if constexpr (!owner_skips_lock) return nullptr;
     const std::size_t size_class = size_classes::of(with_canary(bytes));
-    void* p = has_no_links ? take_excluding_cache(size_class) : pop_counted(size_class);
-    if (!has_no_links && p == nullptr) p = take_unlocked(size_class);
+    void* p = has_no_links ? take_after_empty_cache(size_class) : pop_counted(size_class);
+    if (!has_no_links && p == nullptr) p = take_without_lock(size_class);
     return ASHLAR_LIKELY(p != nullptr) ? handed_out(p, size_class, bytes) : nullptr;
   }
 
@@ -289,7 +289,7 @@ private:
   template <failure Failure>
   [[nodiscard]] ASHLAR_COLD void* take_sampled(std::size_t size_class, std::size_t bytes) noexcept(Failure == or_null) {
     void* const top = pop_counted(size_class);
-    void* const p = top != nullptr ? top : take_excluding_cache(size_class);
+    void* const p = top != nullptr ? top : take_after_empty_cache(size_class);
     return p != nullptr ? handed_out(p, size_class, bytes) : failed<Failure>(bytes, size_classes::granule);
   }
 
@@ -303,9 +303,9 @@ private:
     return p;
   }
 
-  [[nodiscard]] ASHLAR_NOINLINE void* take_excluding_cache(std::size_t size_class) noexcept {
+  [[nodiscard]] ASHLAR_NOINLINE void* take_after_empty_cache(std::size_t size_class) noexcept {
     if constexpr (owner_skips_lock)
-      if (void* const cell = take_unlocked(size_class)) return cell;
+      if (void* const cell = take_without_lock(size_class)) return cell;
     sharing_.count_slow();
     const auto in = sharing_.lock_cold();
     void* cell = stores_.take_cell(size_class);
@@ -317,7 +317,7 @@ private:
     return cell;
   }
 
-  [[nodiscard]] ASHLAR_NOINLINE void* take_unlocked(std::size_t size_class) noexcept {
+  [[nodiscard]] ASHLAR_NOINLINE void* take_without_lock(std::size_t size_class) noexcept {
     if (ASHLAR_UNLIKELY(sharing_.has_arrivals()) && cache().is_empty(size_class))
       if (void* const cell = sharing_.take_arrived(stores_, size_class)) return cell;
     return stores_.take_cell_unlocked(size_class);
@@ -333,13 +333,14 @@ private:
 
   // Over-aligned or large.
   template <failure Failure>
-  [[nodiscard]] ASHLAR_NOINLINE void* take_slow(std::size_t bytes, std::size_t alignment) noexcept(Failure == or_null) {
+  [[nodiscard]] ASHLAR_NOINLINE void* take_aligned_or_large(std::size_t bytes,
+                                                            std::size_t alignment) noexcept(Failure == or_null) {
     void* const p = this->take_free_span(bytes, alignment);
-    return ASHLAR_LIKELY(p != nullptr) ? p : take_slower<Failure>(bytes, alignment);
+    return ASHLAR_LIKELY(p != nullptr) ? p : take_without_free_span<Failure>(bytes, alignment);
   }
   template <failure Failure>
-  [[nodiscard]] ASHLAR_NOINLINE void* take_slower(std::size_t bytes,
-                                                  std::size_t alignment) noexcept(Failure == or_null) {
+  [[nodiscard]] ASHLAR_NOINLINE void* take_without_free_span(std::size_t bytes,
+                                                             std::size_t alignment) noexcept(Failure == or_null) {
     if (bytes <= size_classes::largest)
       if (const std::size_t size_class = class_of_request(bytes, alignment); size_class != size_classes::none)
         return take_cell<Failure>(size_class, bytes);

@@ -23,7 +23,7 @@ namespace ashlar::ASHLAR_ABI::detail {
 enum class region_kind : std::uint8_t {
   head,   ///< metadata at the start of a segment; only the part in use is resident
   slab,   ///< cells of one size class
-  run,    ///< a span that is one live block
+  span,   ///< a span that is one live block
   spare,  ///< a block recently freed: kept whole for the next of its length
   free,   ///< free slices that were in use before: they may be resident
   fresh,  ///< slices unused since they came from the system: not resident
@@ -70,7 +70,7 @@ struct heap_region {
 
 [[nodiscard]] inline heap_region region_of_block(segment& home, std::size_t first) noexcept {
   const span_header& run = home.record(first);
-  return {.kind = run.waiting != 0 ? region_kind::spare : region_kind::run,
+  return {.kind = run.waiting != 0 ? region_kind::spare : region_kind::span,
           .start = home.slice(first),
           .bytes = run.length * slice_bytes,
           .capacity = 1,
@@ -177,7 +177,7 @@ private:
 
 /// The calls on blocks. `Heap::primitives()` has
 ///
-///     take<Failure>(bytes, alignment), take_known<Bytes, Alignment>(), take_unzeroed(bytes, alignment) -> slice_run
+///     take<Failure>(bytes, alignment), take_known<Bytes, Alignment>(), take_unzeroed(bytes, alignment) -> fresh_block
 ///     put(p), put(p, bytes, alignment), put_known<Bytes, Alignment>(p)
 ///     expand(p, bytes, new_bytes, alignment)              the block was requested as `bytes`
 ///     resize(p, usable_bytes, new_bytes, alignment)       the requested size is unknown

@@ -121,12 +121,12 @@ public:
   void count_freed(std::size_t size_class) noexcept { purge_.on_freed(small_.count_freed(size_class, cache_), cache_); }
 
   /// Returns: a span or a huge block, or null.
-  [[nodiscard]] slice_run take_large(std::size_t bytes, std::size_t alignment) noexcept {
+  [[nodiscard]] fresh_block take_large(std::size_t bytes, std::size_t alignment) noexcept {
     const std::size_t with = with_guard<Upstream>(bytes);
-    if (ASHLAR_UNLIKELY(!is_plain_span(with, alignment))) return take_slow(bytes, alignment);
+    if (ASHLAR_UNLIKELY(!is_plain_span(with, alignment))) return take_aligned_or_large(bytes, alignment);
     const std::size_t length = (with + slice_bytes - 1) / slice_bytes;
     if (std::byte* const binned = spans_.take_free_run(length)) return {binned, false};
-    const slice_run run = spans_.take_block(length);
+    const fresh_block run = spans_.take_block(length);
     return run.data != nullptr ? run : take_after_growth(length, 1);
   }
 
@@ -139,7 +139,7 @@ public:
     return is_plain_span(with, alignment) ? spans_.take_free_run((with + slice_bytes - 1) / slice_bytes) : nullptr;
   }
   /// Returns: whether a span has come there; otherwise `give_run` is due.
-  [[nodiscard]] ASHLAR_INLINE bool cache_run(void* p) noexcept {
+  [[nodiscard]] ASHLAR_INLINE bool cache_span(void* p) noexcept {
     span_header& run = segment::of(p)->record(segment::slice_of(p));
     if (ASHLAR_UNLIKELY(segment::is_given(p) || !cache_.has_room_for(run.length))) return false;
     return purge_.try_count_freed(run.length * slice_bytes) && (cache_.push_run(run), true);
@@ -226,10 +226,10 @@ public:
   void join_spare() noexcept { spans_.join_spare(); }
 
   /// As `take_large`, after a refusal: first with all free memory joined, then with empty segments given back.
-  [[nodiscard]] ASHLAR_COLD_FOR_SPEED slice_run take_large_retry(std::size_t bytes, std::size_t alignment) noexcept {
+  [[nodiscard]] ASHLAR_COLD_FOR_SPEED fresh_block take_large_retry(std::size_t bytes, std::size_t alignment) noexcept {
     if (!is_valid_request(bytes, alignment)) return {};
     flush_caches();
-    const slice_run got = take_large(bytes, alignment);
+    const fresh_block got = take_large(bytes, alignment);
     if (got.data != nullptr || !purge_.give_segments(cache_)) return got;
     return take_large(bytes, alignment);
   }
@@ -347,18 +347,19 @@ private:
   }
 
   // Huge, empty, or aligned above a slice.
-  [[nodiscard]] ASHLAR_COLD_FOR_SPEED slice_run take_slow(std::size_t bytes, std::size_t alignment) noexcept {
+  [[nodiscard]] ASHLAR_COLD_FOR_SPEED fresh_block take_aligned_or_large(std::size_t bytes,
+                                                                        std::size_t alignment) noexcept {
     if (!is_valid_request(bytes, alignment)) return {};
     const std::size_t length = slices_of(with_guard<Upstream>(bytes)),
                       step = detail::max<std::size_t>(1, alignment / slice_bytes);
     if (first_slice_at(step) + length > slices_per_segment) return huge_.take(bytes, alignment);
-    const slice_run run = spans_.made_block(spans_.take(length, step), length);
+    const fresh_block run = spans_.made_block(spans_.take(length, step), length);
     return run.data != nullptr ? run : take_after_growth(length, step);
   }
 
-  [[nodiscard]] ASHLAR_COLD slice_run take_after_growth(std::size_t length, std::size_t step) noexcept {
+  [[nodiscard]] ASHLAR_COLD fresh_block take_after_growth(std::size_t length, std::size_t step) noexcept {
     small_.sweep(cache_);
-    slice_run run = spans_.take(length, step);
+    fresh_block run = spans_.take(length, step);
     if (run.data == nullptr && spans_.grow(length, step)) run = spans_.take(length, step);
     return spans_.made_block(run, length);
   }

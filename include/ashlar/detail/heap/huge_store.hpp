@@ -223,7 +223,7 @@ public:
   }
 
   /// Returns: whole pages for one block, or null.
-  [[nodiscard]] ASHLAR_COLD_FOR_SPEED slice_run take(std::size_t bytes, std::size_t alignment) noexcept {
+  [[nodiscard]] ASHLAR_COLD_FOR_SPEED fresh_block take(std::size_t bytes, std::size_t alignment) noexcept {
     const std::size_t whole = pages_of(bytes), aligned = detail::max(alignment, window_bytes);
     if (whole == 0 || aligned > max_block_bytes - whole) return {};
     if (std::byte* const spare = space_.take_spare(whole, aligned)) {
@@ -232,7 +232,7 @@ public:
       return {add(spare, held), spares_are_zero};
     }
     std::byte* const p = space_.take(whole, aligned, false);
-    return p != nullptr ? slice_run{add(p, whole), page_discard<Upstream>::gives_zeroes} : slice_run{};
+    return p != nullptr ? fresh_block{add(p, whole), page_discard<Upstream>::gives_zeroes} : fresh_block{};
   }
 
   /// Effects: frees a huge block. Expects: `p` is its start, which is verified at every level.

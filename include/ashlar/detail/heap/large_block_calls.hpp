@@ -177,12 +177,12 @@ public:
   /// Returns: any span or huge block, or null. Expects: `take_free_span` has found none. `is_shared`: it is a huge
   /// block, whose memory the system gives without the lock; nothing of the owner is touched. Thread safety: then any
   /// thread.
-  [[nodiscard]] ASHLAR_COLD slice_run take_large(std::size_t bytes, std::size_t alignment,
-                                                 bool is_shared = false) noexcept {
+  [[nodiscard]] ASHLAR_COLD fresh_block take_large(std::size_t bytes, std::size_t alignment,
+                                                   bool is_shared = false) noexcept {
     if (!is_shared) static_cast<void>(after_arrivals(nullptr));
     auto& stores = self().stores_;
     const auto in = self().sharing_.lock_cold();
-    slice_run got = stores.take_large(with_canary(bytes), alignment);
+    fresh_block got = stores.take_large(with_canary(bytes), alignment);
     if (ASHLAR_UNLIKELY(got.data == nullptr) && !is_shared)
       got = self().sharing_.drain_inbox(stores).take_large_retry(with_canary(bytes), alignment);
     if constexpr (checking_level >= checking::hardened)
@@ -197,14 +197,14 @@ protected:
   large_block_calls() = default;
   ~large_block_calls() = default;
 
-  [[nodiscard]] slice_run take_any_large(std::size_t bytes, std::size_t alignment, bool is_shared) noexcept {
+  [[nodiscard]] fresh_block take_any_large(std::size_t bytes, std::size_t alignment, bool is_shared) noexcept {
     std::byte* const p = take_free_span(bytes, alignment);
-    return p != nullptr ? slice_run{p, false} : take_large(bytes, alignment, is_shared);
+    return p != nullptr ? fresh_block{p, false} : take_large(bytes, alignment, is_shared);
   }
 
   ASHLAR_INLINE void put_span(void* p) noexcept {
     if constexpr (Engine::sends) {
-      if (ASHLAR_LIKELY(self().stores_.cache_run(p))) return;
+      if (ASHLAR_LIKELY(self().stores_.cache_span(p))) return;
     } else if constexpr (!Engine::owner_skips_lock) {
       if (ASHLAR_LIKELY(self().stores_.bin_run(p))) return;
     }

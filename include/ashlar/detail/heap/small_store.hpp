@@ -357,7 +357,7 @@ private:
     for (std::size_t size_class = 1; size_class < partial_.size(); ++size_class) {
       return_batch(partial_[size_class]);
       for (int added = 0; added != 4 && partial_[size_class].has_few_cells(); ++added)
-        if (const slice_run run = spans_.take(cell_layout::of(size_class).slices); run.data != nullptr)
+        if (const fresh_block run = spans_.take(cell_layout::of(size_class).slices); run.data != nullptr)
           make_slab(size_class, run.data);
     }
   }
@@ -422,7 +422,7 @@ private:
   [[nodiscard]] ASHLAR_COLD_FOR_SPEED bool add_slab(std::size_t size_class, thread_cache& cache) noexcept {
     const std::size_t length = cell_layout::of(size_class).slices;
     const auto is_found = [&] { return partial_[size_class].slabs != nullptr; };
-    slice_run run = spans_.take_used(length);
+    fresh_block run = spans_.take_used(length);
     if (run.data == nullptr && cache.has_runs()) {
       sweep_runs(cache);
       run = spans_.take_used(length);

@@ -23,7 +23,7 @@ namespace ashlar::ASHLAR_ABI::detail {
 /// A queue of `Span` headers: the first in is the first out, once there are more than `most_runs` or more than
 /// `most_slices` of address space. They hold no memory. Thread safety: none.
 template <class Span>
-class run_quarantine {
+class span_quarantine {
 public:
   static constexpr std::size_t most_runs = 64;
   static constexpr std::size_t most_slices = (std::size_t{16} << 20) / slice_bytes;
@@ -82,7 +82,7 @@ struct no_run_quarantine {
 };
 
 template <bool IsKept, class Span>
-using run_quarantine_if = std::conditional_t<IsKept, run_quarantine<Span>, no_run_quarantine<Span>>;
+using run_quarantine_if = std::conditional_t<IsKept, span_quarantine<Span>, no_run_quarantine<Span>>;
 
 /// Windows by address, up to 2^47 on 64 bits: 4 MiB of zero pages, of which those with a set bit become resident.
 /// Invariant: a set bit is a window that was entered and has not left. Thread safety: any thread.

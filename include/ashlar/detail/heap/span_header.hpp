@@ -52,13 +52,13 @@ struct alignas(64) span_header {
 
 /// A span of slices, an extent, or any new block. `is_zero`: all bytes are zero, unused since they came from the
 /// system.
-struct slice_run {
+struct fresh_block {
   std::byte* data = nullptr;
   bool is_zero = false;
 };
 
 /// Returns: the block, or null, with its first `bytes` bytes zero.
-inline void* zeroed(const slice_run& got, std::size_t bytes) noexcept {
+inline void* zeroed(const fresh_block& got, std::size_t bytes) noexcept {
   if (got.is_zero) mark_readable(got.data, bytes);  // otherwise Valgrind takes the zeroes for undefined
   else if (got.data != nullptr) std::memset(got.data, 0, bytes);
   return got.data;
@@ -67,7 +67,7 @@ inline void* zeroed(const slice_run& got, std::size_t bytes) noexcept {
 /// A LIFO list for each length, of `Span` headers, and a bit for each list that is not empty.
 /// Thread safety: none, but for `slices` and `taken_slices`. Never allocates.
 template <class Span>
-class free_run_bins {
+class span_bins {
 public:
   /// Effects: adds a run. Expects: its span header holds the length; it is free.
   void put(Span& run) noexcept {

@@ -48,8 +48,8 @@ public:
   void set_number(std::uint32_t number) noexcept { lane_ = number % segment::lanes; }
 
   /// Returns: a run of slices out of a segment that is there, or null. `step`: slices its start is a multiple of.
-  [[nodiscard]] slice_run take(std::size_t length, std::size_t step = 1) noexcept {
-    slice_run run = take_free(length, step);
+  [[nodiscard]] fresh_block take(std::size_t length, std::size_t step = 1) noexcept {
+    fresh_block run = take_free(length, step);
     if (run.data == nullptr && free_runs_.slices() != 0) {
       join_spare();
       run = take_free(length, step);
@@ -58,7 +58,7 @@ public:
   }
 
   /// As `take`, of used slices only, whose pages may be resident.
-  [[nodiscard]] slice_run take_used(std::size_t length) noexcept {
+  [[nodiscard]] fresh_block take_used(std::size_t length) noexcept {
     if (free_runs_.slices() != 0) join_spare();
     if (dirty_slices_ < length) return {};
     for (std::size_t i = 0; i < count_; ++i) {
@@ -81,8 +81,8 @@ public:
   }
 
   /// Returns: a new block, the head of a longer free one, or a span after free blocks are joined.
-  [[nodiscard]] ASHLAR_INLINE_FOR_SIZE slice_run take_block(std::size_t length) noexcept {
-    if (const slice_run run = take_free(length, 1); run.data != nullptr) return made_block(run, length);
+  [[nodiscard]] ASHLAR_INLINE_FOR_SIZE fresh_block take_block(std::size_t length) noexcept {
+    if (const fresh_block run = take_free(length, 1); run.data != nullptr) return made_block(run, length);
     span_header* const run = free_runs_.take(length, slices_per_segment - 1 - length);
     if (run == nullptr) return made_block(take(length), length);
     verify_poison(segment::of(run)->head.index, ones(run->first, run->length));
@@ -94,7 +94,7 @@ public:
   }
 
   /// Effects: makes a run of slices one block. Returns: the run.
-  static slice_run made_block(slice_run run, std::size_t length) noexcept {
+  static fresh_block made_block(fresh_block run, std::size_t length) noexcept {
     if (run.data != nullptr) segment::of(run.data)->set_block(segment::slice_of(run.data), length);
     return run;
   }
@@ -227,7 +227,7 @@ public:
 
   [[nodiscard]] constexpr extent_map<Upstream>& space() noexcept { return space_; }
   [[nodiscard]] const extent_map<Upstream>& space() const noexcept { return space_; }
-  [[nodiscard]] free_run_bins<span_header>& free_runs() noexcept { return free_runs_; }
+  [[nodiscard]] span_bins<span_header>& free_runs() noexcept { return free_runs_; }
   [[nodiscard]] std::size_t used_bytes() const noexcept { return used_slices_ * slice_bytes; }
   /// Returns: bytes of binned blocks, which count as used.
   [[nodiscard]] std::size_t spare_bytes() const noexcept { return free_runs_.slices() * slice_bytes; }
@@ -296,12 +296,12 @@ private:
   }
 
   // As `take_free`, of slices that the growing segment has not had yet.
-  [[nodiscard]] ASHLAR_COLD slice_run take_behind(std::size_t length, std::size_t step) noexcept {
+  [[nodiscard]] ASHLAR_COLD fresh_block take_behind(std::size_t length, std::size_t step) noexcept {
     const std::size_t i = growing_.get()->head.index;
-    return lengthen(i, growing_.needed(spaces_[i], length, step)) ? take_free(length, step) : slice_run{};
+    return lengthen(i, growing_.needed(spaces_[i], length, step)) ? take_free(length, step) : fresh_block{};
   }
 
-  [[nodiscard]] slice_run take_free(std::size_t length, std::size_t step) noexcept {
+  [[nodiscard]] fresh_block take_free(std::size_t length, std::size_t step) noexcept {
     for (std::size_t eight = 0; eight < count_; eight += 8)
       for (std::uint64_t some = long_enough(&longest_[eight], length); some != 0; some = without_first(some)) {
         const std::size_t i = eight + first_bit(some) / 8;
@@ -310,10 +310,10 @@ private:
         if (starts != 0) return carve(i, start_of(spaces_[i], starts), length);
         if (step == 1) longest_[i] = static_cast<std::uint8_t>(length - 1);
       }
-    return growing_.get() != nullptr ? take_behind(length, step) : slice_run{};
+    return growing_.get() != nullptr ? take_behind(length, step) : fresh_block{};
   }
 
-  [[nodiscard]] slice_run carve(std::size_t i, std::size_t first, std::size_t length) noexcept {
+  [[nodiscard]] fresh_block carve(std::size_t i, std::size_t first, std::size_t length) noexcept {
     segment_slices& from = spaces_[i];
     const slice_mask taken = ones(first, length);
     if (!guards::open(*from.home, first, length)) return {};
@@ -370,10 +370,10 @@ private:
   }
 
   std::size_t used_slices_ = 0;
-  std::size_t dirty_slices_ = 0;          // free, and used since the system mapped them
-  std::size_t refetched_slices_ = 0;      // decommitted, and in use again
-  std::uint64_t reused_slices_ = 0;       // reused without a decommit; the bins count their own; sums may wrap
-  free_run_bins<span_header> free_runs_;  // recently freed blocks
+  std::size_t dirty_slices_ = 0;      // free, and used since the system mapped them
+  std::size_t refetched_slices_ = 0;  // decommitted, and in use again
+  std::uint64_t reused_slices_ = 0;   // reused without a decommit; the bins count their own; sums may wrap
+  span_bins<span_header> free_runs_;  // recently freed blocks
   ASHLAR_NO_UNIQUE_ADDRESS run_quarantine_if<guards::are_kept, span_header> quarantine_;
   ASHLAR_NO_UNIQUE_ADDRESS random_bits_if<guards::are_kept> random_;
   growing_segment<Upstream, guards> growing_;

@@ -232,7 +232,7 @@ private:
   std::array<void*, size_classes::count + 1> next_ = {};
   std::array<share, size_classes::count + 1> shares_ = {};
   atomic<std::size_t> cell_bytes_ = 0;  // spans are counted in slices
-  free_run_bins<span_header> runs_;
+  span_bins<span_header> runs_;
 };
 
 }  // namespace ashlar::ASHLAR_ABI::detail

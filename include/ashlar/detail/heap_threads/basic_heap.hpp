@@ -32,8 +32,8 @@ class thread_heap_registry;
 /// heaps, as `per_thread`.
 ///
 ///     allocate - take_or           the thread cache, by the thread-local words of `Threads`
-///      +- take_excluding_list         a cached span
-///          +- try_take_excluding_cache    a cell batch, another span
+///      +- take_after_empty_list         a cached span
+///          +- try_take_after_empty_cache    a cell batch, another span
 ///              +- try_take_slow    any other block of the thread heap; of another one, of the common heap
 ///     deallocate - put             a block of the thread heap last used
 ///      +- put_remote               a parcel to the owner of a block
@@ -154,7 +154,7 @@ protected:
   template <failure Failure>
   [[nodiscard]] ASHLAR_INLINE_FOR_SPEED void* take(std::size_t bytes,
                                                    std::size_t alignment) noexcept(Failure != or_throw) {
-    return take_or(bytes, alignment, [=, this] { return take_excluding_list<Failure>(bytes, alignment); });
+    return take_or(bytes, alignment, [=, this] { return take_after_empty_list<Failure>(bytes, alignment); });
   }
 
 private:
@@ -167,15 +167,15 @@ private:
 
   template <std::size_t Bytes, std::size_t Alignment>
   [[nodiscard]] ASHLAR_INLINE void* take_known() {
-    const auto otherwise = [this] { return take_excluding_list<or_throw>(Bytes, Alignment); };
+    const auto otherwise = [this] { return take_after_empty_list<or_throw>(Bytes, Alignment); };
     thread_heap* const mine = members_.last_used_or_empty();
     if (ASHLAR_UNLIKELY(mine == nullptr)) return otherwise();
     return mine->blocks.template take_known_or<Bytes, Alignment>(otherwise);
   }
 
   // Out of line, for `try_take_slow` too.
-  [[nodiscard]] ASHLAR_COLD slice_run take_unzeroed(std::size_t bytes, std::size_t alignment) noexcept {
-    slice_run got;
+  [[nodiscard]] ASHLAR_COLD fresh_block take_unzeroed(std::size_t bytes, std::size_t alignment) noexcept {
+    fresh_block got;
     if (void* const p = take_zero(bytes, alignment)) return {static_cast<std::byte*>(p), false};
     static_cast<void>(members_.allocate_by(bytes, alignment, [&](owner& from, bool is_huge) -> void* {
       got = from.take_unzeroed(bytes, alignment, is_huge);
@@ -266,12 +266,12 @@ protected:
 
   // Out of line, since inlined they would make the fast paths save registers. They save none themselves.
   template <failure Failure>
-  [[nodiscard]] ASHLAR_NOINLINE void* take_excluding_list(std::size_t bytes,
-                                                          std::size_t alignment) noexcept(Failure != or_throw) {
+  [[nodiscard]] ASHLAR_NOINLINE void* take_after_empty_list(std::size_t bytes,
+                                                            std::size_t alignment) noexcept(Failure != or_throw) {
     thread_heap* const mine = members_.cached();
     if (void* const p = take_free_span(mine, bytes, alignment)) return p;
-    if constexpr (Failure == or_throw) return take_excluding_cache(mine, bytes, alignment);
-    else return try_take_excluding_cache(mine, bytes, alignment);
+    if constexpr (Failure == or_throw) return take_after_empty_cache(mine, bytes, alignment);
+    else return try_take_after_empty_cache(mine, bytes, alignment);
   }
 
   // Only where parcels travel are there spans that a thread takes without the lock.
@@ -281,24 +281,24 @@ protected:
     return bytes > size_classes::largest && mine != nullptr ? mine->blocks.take_free_span(bytes, alignment) : nullptr;
   }
 
-  [[nodiscard]] ASHLAR_NOINLINE void* try_take_excluding_cache(thread_heap* mine, std::size_t bytes,
-                                                               std::size_t alignment) noexcept {
+  [[nodiscard]] ASHLAR_NOINLINE void* try_take_after_empty_cache(thread_heap* mine, std::size_t bytes,
+                                                                 std::size_t alignment) noexcept {
     if (void* const p = take_zero(bytes, alignment)) return p;
-    if (ASHLAR_UNLIKELY(mine == nullptr)) return try_take_after_another(bytes, alignment);
+    if (ASHLAR_UNLIKELY(mine == nullptr)) return try_take_after_heap_switch(bytes, alignment);
     void* p = nullptr;
     if (ASHLAR_LIKELY(with_canary(bytes) <= size_classes::largest && alignment <= least_alignment))
-      p = mine->blocks.take_excluding_list(bytes);
+      p = mine->blocks.take_after_empty_list(bytes);
     else if (owner::sends && bytes > size_classes::largest && is_plain_span(bytes, alignment))
       p = mine->blocks.take_large(bytes, alignment).data;
     return ASHLAR_LIKELY(p != nullptr) ? p : try_take_slow(bytes, alignment);
   }
-  [[nodiscard]] ASHLAR_NOINLINE void* take_excluding_cache(thread_heap* mine, std::size_t bytes,
-                                                           std::size_t alignment) {
-    return block_or_throw(try_take_excluding_cache(mine, bytes, alignment), bytes, alignment);
+  [[nodiscard]] ASHLAR_NOINLINE void* take_after_empty_cache(thread_heap* mine, std::size_t bytes,
+                                                             std::size_t alignment) {
+    return block_or_throw(try_take_after_empty_cache(mine, bytes, alignment), bytes, alignment);
   }
 
   // For a thread whose last used heap was another one, or none.
-  [[nodiscard]] ASHLAR_NOINLINE void* try_take_after_another(std::size_t bytes, std::size_t alignment) noexcept {
+  [[nodiscard]] ASHLAR_NOINLINE void* try_take_after_heap_switch(std::size_t bytes, std::size_t alignment) noexcept {
     if (members_.find() == nullptr) return try_take_slow(bytes, alignment);
     return take_or(bytes, alignment, [=, this] { return try_take_slow(bytes, alignment); });
   }

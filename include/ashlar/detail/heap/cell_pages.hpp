@@ -35,7 +35,7 @@ struct sizes_of_cells {
 };
 /// The record of a window, outside of it: a window has no header, and a free cell is never written. Invariant: a bit of
 /// `words` is set exactly if a cell is free; a bit of `filled` exactly if its word has a set bit.
-struct alignas(64) cell_window : list_node<cell_window> {
+struct alignas(64) cell_page : list_node<cell_page> {
   using classes = basic_size_classes<16, 1024>;  ///< 32 of them: 16, 32, ... 128, 144, ... 1024 bytes
   static constexpr std::size_t bytes = std::size_t{16} * 1024;
   static constexpr std::size_t most_words = bytes / classes::granule / 64;
@@ -48,7 +48,7 @@ struct alignas(64) cell_window : list_node<cell_window> {
   std::uint16_t capacity = 0;   ///< cells
   std::uint8_t size_class = 0;  ///< of its cells
   std::array<std::uint64_t, most_words> words;
-  /// From level `hardened` on: the requested size of each cell, as `window_watch` keeps it.
+  /// From level `hardened` on: the requested size of each cell, as `cell_page_watch` keeps it.
   ASHLAR_NO_UNIQUE_ADDRESS std::conditional_t<checking_level >= checking::hardened,
                                               detail::sizes_of_cells<most_words * 64>, detail::no_sizes_of_cells>
       requested;
@@ -109,7 +109,7 @@ struct alignas(64) cell_window : list_node<cell_window> {
 };
 
 /// The windows of a region, and for each size class a list of those with a free cell. The caller provides windows,
-/// aligned to `cell_window::bytes`, and takes them back.
+/// aligned to `cell_page::bytes`, and takes them back.
 ///
 ///     address / 16 KiB -> byte: the size class, 0 without cells: a free of a large block reads only this
 ///                      -> record of 192 bytes: bits of the cells, links
@@ -117,20 +117,20 @@ struct alignas(64) cell_window : list_node<cell_window> {
 /// One empty window is kept as a spare, so that a program at the edge does not fetch and return a window each time.
 /// Invariant: the list of a size class holds exactly its windows with a free cell, except the spare one. Complexity:
 /// O(1) unless stated otherwise. Thread safety: none.
-class cell_windows {
+class cell_pages {
 public:
-  using classes = cell_window::classes;
+  using classes = cell_page::classes;
 
   /// Returns: the bytes of the records of a region.
   [[nodiscard]] static std::size_t record_bytes(const block& memory) noexcept {
-    return windows_in(memory) * (sizeof(cell_window) + 1);
+    return windows_in(memory) * (sizeof(cell_page) + 1);
   }
 
   /// Effects: makes the records of all windows in `memory`, at `place`. `room`: bytes of a window for cells.
   /// Complexity: O(windows).
   void begin(void* place, const block& memory, std::size_t room) noexcept {
-    records_ = static_cast<cell_window*>(place);
-    first_ = address_of(memory.data) / cell_window::bytes;
+    records_ = static_cast<cell_page*>(place);
+    first_ = address_of(memory.data) / cell_page::bytes;
     count_ = windows_in(memory);
     numbers_ = reinterpret_cast<std::uint8_t*>(records_ + count_);
     room_ = room;
@@ -150,27 +150,27 @@ public:
   }
 
   /// Returns: the record of the window of `p`. Expects: it has cells.
-  [[nodiscard]] ASHLAR_INLINE cell_window& of(const void* p) const noexcept { return records_[index_of(p)]; }
+  [[nodiscard]] ASHLAR_INLINE cell_page& of(const void* p) const noexcept { return records_[index_of(p)]; }
 
   /// Returns: a cell of a size class, or null if a window must be added first.
   [[nodiscard]] ASHLAR_INLINE std::byte* take(std::size_t size_class) noexcept {
-    cell_window* const home = with_free_[size_class].front();
+    cell_page* const home = with_free_[size_class].front();
     return ASHLAR_LIKELY(home != nullptr) ? take_from(*home) : take_from_spare(size_class);
   }
 
   /// Returns: the spare window if `take` would format it for this size class, else null.
-  [[nodiscard]] cell_window* next_to_format(std::size_t size_class) const noexcept {
+  [[nodiscard]] cell_page* next_to_format(std::size_t size_class) const noexcept {
     return with_free_[size_class].front() == nullptr ? spare_ : nullptr;
   }
 
   /// Returns: the first cell of a new window at `memory`. Expects: `take` has returned null.
   [[nodiscard]] std::byte* take_from_new(void* memory, std::size_t size_class) noexcept {
-    auto* const made = ::new (static_cast<void*>(records_ + index_of(memory))) cell_window;
+    auto* const made = ::new (static_cast<void*>(records_ + index_of(memory))) cell_page;
     return take_formatted(*made, static_cast<std::byte*>(memory), size_class);
   }
 
   /// Effects: takes a cell back. Returns: an empty window that the caller takes back, or null.
-  [[nodiscard]] ASHLAR_INLINE std::byte* give(cell_window& home, const void* p) noexcept {
+  [[nodiscard]] ASHLAR_INLINE std::byte* give(cell_page& home, const void* p) noexcept {
     const bool was_full = home.filled == 0;
     home.give(p);
     if (ASHLAR_UNLIKELY(was_full)) with_free_[home.size_class].push_front(&home);
@@ -179,7 +179,7 @@ public:
 
   /// Effects: removes the spare window. Returns: it, or null.
   [[nodiscard]] std::byte* drop_spare() noexcept {
-    cell_window* const spare = std::exchange(spare_, nullptr);
+    cell_page* const spare = std::exchange(spare_, nullptr);
     return spare != nullptr ? dropped(*spare) : nullptr;
   }
 
@@ -200,9 +200,9 @@ public:
           right && records_[i].invariant() && index_of(records_[i].cells) == i && numbers_[i] == records_[i].size_class;
       with_free += &records_[i] != spare_ && records_[i].filled != 0 ? 1 : 0;
     }
-    for (const list<cell_window>& each : with_free_) {
+    for (const list<cell_page>& each : with_free_) {
       right = right && each.invariant();
-      for (const cell_window* at = each.front(); at != nullptr; at = at->next) {
+      for (const cell_page* at = each.front(); at != nullptr; at = at->next) {
         ++listed;
         right = right && at->filled != 0 && at->free != at->capacity && &each == &with_free_[at->size_class];
       }
@@ -212,26 +212,26 @@ public:
 
 private:
   [[nodiscard]] ASHLAR_INLINE std::size_t index_of(const void* p) const noexcept {
-    return address_of(p) / cell_window::bytes - first_;
+    return address_of(p) / cell_page::bytes - first_;
   }
 
   [[nodiscard]] static std::size_t windows_in(const block& memory) noexcept {
-    const std::size_t lead = address_of(memory.data) % cell_window::bytes;
-    return ceil_div(lead + memory.size, cell_window::bytes);
+    const std::size_t lead = address_of(memory.data) % cell_page::bytes;
+    return ceil_div(lead + memory.size, cell_page::bytes);
   }
 
-  [[nodiscard]] ASHLAR_INLINE std::byte* take_from(cell_window& home) noexcept {
+  [[nodiscard]] ASHLAR_INLINE std::byte* take_from(cell_page& home) noexcept {
     std::byte* const p = home.take();
     if (ASHLAR_UNLIKELY(home.filled == 0)) with_free_[home.size_class].erase(&home);
     return p;
   }
 
   [[nodiscard]] std::byte* take_from_spare(std::size_t size_class) noexcept {
-    cell_window* const spare = std::exchange(spare_, nullptr);
+    cell_page* const spare = std::exchange(spare_, nullptr);
     return spare != nullptr ? take_formatted(*spare, spare->cells, size_class) : nullptr;
   }
 
-  [[nodiscard]] std::byte* take_formatted(cell_window& home, std::byte* memory, std::size_t size_class) noexcept {
+  [[nodiscard]] std::byte* take_formatted(cell_page& home, std::byte* memory, std::size_t size_class) noexcept {
     home.format(memory, room_, size_class);
     numbers_[index_of(memory)] = home.size_class;
     with_free_[size_class].push_front(&home);
@@ -239,23 +239,23 @@ private:
   }
 
   // An empty window that is spare keeps its size class: a double free of one of its cells is detected.
-  [[nodiscard]] std::byte* retire(cell_window& home) noexcept {
+  [[nodiscard]] std::byte* retire(cell_page& home) noexcept {
     with_free_[home.size_class].erase(&home);
     if (spare_ != nullptr) return dropped(home);
     spare_ = &home;
     return nullptr;
   }
 
-  [[nodiscard]] std::byte* dropped(const cell_window& home) noexcept {
+  [[nodiscard]] std::byte* dropped(const cell_page& home) noexcept {
     numbers_[index_of(home.cells)] = classes::none;
     return home.cells;
   }
 
-  cell_window* records_ = nullptr;
+  cell_page* records_ = nullptr;
   std::uint8_t* numbers_ = nullptr;
   std::uintptr_t first_ = 0;
-  std::array<list<cell_window>, classes::count + 1> with_free_;
-  cell_window* spare_ = nullptr;
+  std::array<list<cell_page>, classes::count + 1> with_free_;
+  cell_page* spare_ = nullptr;
   std::size_t count_ = 0;
   std::size_t room_ = 0;
 };
@@ -269,9 +269,9 @@ private:
 ///
 /// An empty request counts as one byte. All calls expect level hardened. Thread safety: none. Complexity: O(bytes of
 /// the cell), except `sweep`.
-class window_watch {
+class cell_page_watch {
 public:
-  window_watch(cell_window& home, const void* heap) noexcept : home_(home), heap_(heap) {}
+  cell_page_watch(cell_page& home, const void* heap) noexcept : home_(home), heap_(heap) {}
 
   /// Returns: the requested bytes of a live cell.
   [[nodiscard]] std::size_t size_of(const void* cell) const noexcept { return sizes()[home_.index_of(cell)]; }
@@ -330,7 +330,7 @@ private:
     return index == 0 || is_guard_before(cell, sizes()[index - 1]);
   }
 
-  cell_window& home_;
+  cell_page& home_;
   const void* heap_;
 };
 
