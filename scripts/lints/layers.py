@@ -98,7 +98,7 @@ PLANTED = [
     {"include/ashlar/face/a.hpp": "#include <ashlar/ashlar.hpp>\n"},
     {"include/ashlar/face/a.hpp": '#include "ashlar/base/resource.hpp"\n'},
     {"include/ashlar/detail/slab/a.hpp": "#include <sys/mman.h>\n"},
-    {"include/ashlar/detail/slab/a.hpp": "#include <ashlar/detail/tlsf/b.hpp>\n"},
+    {"include/ashlar/detail/slab/a.hpp": "#include <ashlar/detail/slots/b.hpp>\n"},
     {"include/ashlar/detail/slab/a.hpp": "#include <ashlar/detail/heap/b.hpp>\n"},
     {"include/ashlar/detail/slots/a.hpp": "#include <ashlar/heap/b.hpp>\n"},
     {"include/ashlar/detail/slab/a.hpp": "#include <ashlar/resource/b.hpp>\n"},
