@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Version, minimum compilers, checking level and ABI name: the only switches that a user of the library sets.
+// Version, minimum compilers, checking level and ABI name: the only switches that a user of the library sets. Then the
+// names of the extensions of compilers.
 #pragma once
 
 #include <cstddef>

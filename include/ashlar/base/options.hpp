@@ -161,8 +161,8 @@ concept lifetime = requires {
 static_assert(policy::lifetime<construct_on_acquire> && policy::lifetime<keep_constructed<>>);
 
 namespace detail {
-/// The most objects of a pool: the low bits of a slot's word number them.
-inline constexpr std::uint32_t most_slots = (std::uint32_t{1} << 31) - 1;
+/// The most objects of a pool: 30 bits of a slot's word number them, and two numbers name none.
+inline constexpr std::uint32_t most_slots = (std::uint32_t{1} << 30) - 2;
 }  // namespace detail
 
 /// The limit and the growth of a growing `object_pool`, an `intrusive_pool` or a `buffer_pool`.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The services that the library needs of the system besides memory: error output, abort, yield.
+// The services that the library needs of the system besides memory: system calls, error output, abort, yield.
 #pragma once
 
 #include <bit>

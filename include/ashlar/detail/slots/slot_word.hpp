@@ -10,6 +10,7 @@
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
+#include <ashlar/base/options.hpp>
 #include <ashlar/detail/checks/poison.hpp>
 #include <ashlar/detail/checks/slab_registry.hpp>
 #include <ashlar/detail/support/poison.hpp>
@@ -30,7 +31,8 @@ inline constexpr std::uint32_t raw_mark = std::uint32_t{1} << 30;
 inline constexpr std::uint32_t number_mask = raw_mark - 1;
 inline constexpr std::uint32_t none = number_mask;        ///< no slot has this number
 inline constexpr std::uint32_t closed = number_mask - 1;  ///< nor this
-inline constexpr std::uint32_t max_slots = closed;
+inline constexpr std::uint32_t max_slots = most_slots;
+static_assert(max_slots == closed);
 inline constexpr std::uint32_t max_count = raw_mark - 1;  ///< leaves room for threads that count concurrently
 
 [[nodiscard]] constexpr bool is_free(std::uint32_t word) noexcept { return (word & free_mark) != 0; }
