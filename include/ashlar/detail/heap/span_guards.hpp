@@ -70,7 +70,7 @@ private:
 
 /// None, in a heap without guards.
 template <class Span>
-struct no_run_quarantine {
+struct no_span_quarantine {
   template <class F>
   static void put(Span&, F) noexcept {}
   template <class F>
@@ -82,7 +82,7 @@ struct no_run_quarantine {
 };
 
 template <bool IsKept, class Span>
-using run_quarantine_if = std::conditional_t<IsKept, span_quarantine<Span>, no_run_quarantine<Span>>;
+using span_quarantine_if = std::conditional_t<IsKept, span_quarantine<Span>, no_span_quarantine<Span>>;
 
 /// Windows by address, up to 2^47 on 64 bits: 4 MiB of zero pages, of which those with a set bit become resident.
 /// Invariant: a set bit is a window that was entered and has not left. Thread safety: any thread.

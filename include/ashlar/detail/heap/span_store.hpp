@@ -374,7 +374,7 @@ private:
   std::size_t refetched_slices_ = 0;  // decommitted, and in use again
   std::uint64_t reused_slices_ = 0;   // reused without a decommit; the bins count their own; sums may wrap
   span_bins<span_header> free_runs_;  // recently freed blocks
-  ASHLAR_NO_UNIQUE_ADDRESS run_quarantine_if<guards::are_kept, span_header> quarantine_;
+  ASHLAR_NO_UNIQUE_ADDRESS span_quarantine_if<guards::are_kept, span_header> quarantine_;
   ASHLAR_NO_UNIQUE_ADDRESS random_bits_if<guards::are_kept> random_;
   growing_segment<Upstream, guards> growing_;
   extent_map<Upstream>& space_;

@@ -51,7 +51,7 @@ public:
   [[nodiscard]] ASHLAR_INLINE taken_place take() {
     const scope held(lock_);
     if (ASHLAR_LIKELY(!stack_.empty())) return pop();
-    return take_aligned_or_large();
+    return take_slow();
   }
 
   /// As `take`, but returns a null slot instead of throwing.
@@ -236,7 +236,7 @@ private:
     return {slot, taken.is_raw};
   }
 
-  [[nodiscard]] ASHLAR_NOINLINE taken_place take_aligned_or_large() {
+  [[nodiscard]] ASHLAR_NOINLINE taken_place take_slow() {
     registry_at_fork::enter();
     if (!run_.is_open()) open();
     const taken_place got = take_unused();
