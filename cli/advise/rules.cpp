@@ -45,11 +45,12 @@ bool dies_in_batches(const site_features& f, const advice_limits& limits) {
 
 bool pins_pages(const site_features& f, const program_features& program, const advice_limits& limits) {
   const auto pages = static_cast<double>(pinned_pages(f, program));
+  const std::uint64_t needed = f.peak_bytes / advice_page_bytes + 1;
   return share(long_lived(f, limits), f.allocated.objects) >= limits["long_among_short.share"] &&
          f.sizes.quantile(0.99) <= most_pinning_block &&
          share(f.allocated.objects, program.allocated.objects) <= limits["long_among_short.of_all"] &&
          pages * advice_page_bytes >= limits["long_among_short.bytes"] &&
-         pages >= limits["long_among_short.pages"] * static_cast<double>(f.peak_bytes / advice_page_bytes + 1);
+         pages >= limits["long_among_short.pages"] * static_cast<double>(needed);
 }
 
 bool fires_small(const site_facts& s) { return is_too_small(s.f, s.program, s.limits); }

@@ -185,7 +185,7 @@ void tell_routes(advice& a, const call_tree& tree) {
   for (advised_site& s : a.sites) {
     if (!facts_of(s.rule->proposes).may_be_routed) continue;
     const auto shared = group_of_site(chain_of(s, tree), groups);
-    if (!shared) s.evidence += "; no route would serve it, as " + untried(s, a, tree);
+    if (!shared) s.evidence.append("; no route would serve it, as ").append(untried(s, a, tree));
     else
       s.evidence += fmt::format("; group {} of the plan routes {}", a.plan.groups[shared->group].name,
                                 shared->some ? "calls of some callers" : "it");
@@ -210,7 +210,7 @@ void add_trials(advice& a, const call_tree& tree, const json& data, const std::s
     const std::string reason = !shared                ? "no route would serve it, as " + untried(s, a, tree)
                                : plan_failure.empty() ? "the budget has no room for two rounds of the plan"
                                                       : "routing fails: " + plan_failure;
-    s.trial = {.found = trial_result::none, .text = reason + "; " + bound, .log_ratio = 0};
+    s.trial = {.found = trial_result::none, .text = fmt::format("{}; {}", reason, bound), .log_ratio = 0};
   }
   sort_by_trial(a.sites);
   a.order = order_of(a, data, plan_failure);
