@@ -5,8 +5,8 @@
 usage: run.py --library LEVEL=PATH… [--record ASHLAR] [--only NAME…] [--quick] [--kinds] [--table FILE] [--rows FILE]
               [--keep FOLDER]
 
-A program is a table of programs.toml: `run` is a script of bash, in a folder of its own; its stdout, and the files that
-it leaves in out/, are compared. `prepare` runs before, without the library. `proof` is a regular expression for the
+A program is a table of programs.toml or by_kind.toml: `run` is a script of bash, in a folder of its own; its stdout, and
+the files that it leaves in out/, are compared. `prepare` runs before, without the library. `proof` is a regular expression for the
 stdout on the C library's malloc: without a match the program is "idle", which is a failure, as is one that writes
 nothing. A program whose `commands` are not installed (its name, unless they are given), or whose script `requires` fails,
 is listed as missing, with its Debian `packages` (the commands, unless they are given). A program whose `own_bug` stands on
@@ -266,14 +266,16 @@ def main():
     parser.add_argument("--quick", action="store_true", help="the programs of a few seconds alone")
     parser.add_argument("--kinds", action="store_true", help="the programs chosen by kind alone")
     parser.add_argument("--rows", type=Path, metavar="FILE", help="where the table goes as Markdown")
-    parser.add_argument("--table", type=Path, default=HERE / "programs.toml")
+    parser.add_argument("--table", type=Path, action="append", help="in place of programs.toml and by_kind.toml")
     parser.add_argument("--keep", type=Path, help="where the folders of the runs stay")
     arguments = parser.parse_args()
     libraries = {level: Path(path).resolve() for level, _, path in (each.partition("=") for each in arguments.library)}
     for library in libraries.values():
         if not is_loaded(library):
             sys.exit(f"run.py: the loader does not take {library}")
-    programs = chosen([with_defaults(each) for each in tomllib.loads(arguments.table.read_text())["program"]], arguments)
+    tables = arguments.table or [HERE / "programs.toml", HERE / "by_kind.toml"]
+    programs = [with_defaults(each) for table in tables for each in tomllib.loads(table.read_text())["program"]]
+    programs = chosen(programs, arguments)
     table = Table()
     with tempfile.TemporaryDirectory(prefix="ashlar-programs-") as temporary:
         folder = arguments.keep or Path(temporary)
