@@ -5,7 +5,7 @@ import re
 
 from .cpp import DIRECTIVE, NOISE, blank
 
-RULE = "extensions of GCC are behind base/config.hpp and atomics.hpp; no name is a macro of Windows"
+RULE = "extensions of GCC are behind base/config.hpp, base/atomics.hpp and base/platform.hpp; no name is a macro of Windows"
 
 # __builtin_addressof is known to all compilers.
 EXTENSION = re.compile(r"\b__builtin_(?!addressof\b)\w+|\b__(?:atomic|sync|ATOMIC)_\w+|\b__int128\b|"
