@@ -8,10 +8,10 @@
 #include <cstddef>
 
 #include <ashlar/base/error.hpp>
+#include <ashlar/detail/heap/parcel_sender.hpp>
 #include <ashlar/detail/heap_threads/shared_extent_map.hpp>
 #include <ashlar/detail/heap_threads/thread_heaps.hpp>
 #include <ashlar/heap/owner_heap.hpp>
-#include <ashlar/heap/remote_freer.hpp>
 
 namespace models {
 
@@ -128,7 +128,7 @@ namespace models {
 
 using owner_engine = ashlar::detail::owner_engine<source>;
 using owner_heap = ashlar::owner_heap<source>;
-using remote_freer = ashlar::remote_freer<source>;
+using remote_freer = ashlar::detail::parcel_sender<source>;
 using thread_heaps = ashlar::detail::thread_heaps<source>;
 using thread_heap = thread_heaps::thread_heap;
 

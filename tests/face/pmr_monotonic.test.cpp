@@ -115,4 +115,10 @@ TEST(pmr_monotonic_extension, no_upstream_is_misuse) {
                       "ashlar: precondition: made a monotonic_buffer_resource with a null upstream");
 }
 
+TYPED_TEST(pmr_monotonic, equals_itself_alone) {
+  TypeParam a, b;
+  EXPECT_TRUE(a.is_equal(a));
+  EXPECT_FALSE(a.is_equal(b) || b == a);
+}
+
 }  // namespace

@@ -14,6 +14,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/options.hpp>
 #include <ashlar/detail/heap/heap_parts.hpp>
+#include <ashlar/detail/heap/parcel_sender.hpp>
 #include <ashlar/heap/owner_heap.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
@@ -45,7 +46,7 @@ TEST(remote_freer, keeps_at_most_the_documented_amount) {
   std::vector<std::unique_ptr<engine>> heaps;  // as thread heaps, whose numbers leave a place for each of 32
   for (std::uint32_t i = 0; i < 32; ++i) heaps.push_back(std::make_unique<engine>(ashlar::heap_options{}));
   for (std::uint32_t i = 0; i < 32; ++i) heaps[i]->set_number(i);
-  remote_freer<> freer;
+  ashlar::detail::parcel_sender<ashlar::page_resource> freer;
   std::size_t most = 0;
   for (std::size_t i = 0; i < 200'000; ++i) {
     engine& of = *heaps[i % heaps.size()];
@@ -63,7 +64,7 @@ TEST(remote_freer, gathers_large_cells_of_many_owners) {
   for (std::uint32_t i = 0; i < 20; ++i) heaps.push_back(std::make_unique<engine>(ashlar::heap_options{}));
   for (std::uint32_t i = 0; i < 20; ++i) heaps[i]->set_number(i);
   for (const std::size_t bytes : {std::size_t{1000}, std::size_t{2000}}) {
-    remote_freer<> freer;
+    ashlar::detail::parcel_sender<ashlar::page_resource> freer;
     std::size_t most = 0;
     for (std::size_t i = 0; i < 2000; ++i) {
       engine& of = *heaps[i % heaps.size()];
@@ -160,7 +161,7 @@ TEST(remote_freer, counts_what_waits_for_an_owner_whatever_carries_it) {
       bytes += heap.usable_size(cells.back());
     }
   const std::size_t before = heap.locked()->free_bytes();
-  remote_freer<> freer;
+  ashlar::detail::parcel_sender<ashlar::page_resource> freer;
   for (void* const cell : cells) freer.defer_free(heap, cell);
   freer.flush();
   EXPECT_TRUE(freer.invariant());

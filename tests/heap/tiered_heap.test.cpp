@@ -110,6 +110,10 @@ TEST(tiered_heap, gives_the_tier_of_a_block) {
   EXPECT_EQ(memory.tier_of(theirs), heap_tier::shared);
   EXPECT_EQ(memory.tier_of(huge), heap_tier::shared);
   EXPECT_EQ(memory.tier_of(memory.planned().data), heap_tier::planned);
+  const auto planned = memory.planned();
+  EXPECT_EQ(memory.tier_of(static_cast<std::byte*>(planned.data) + planned.size - 1), heap_tier::planned);
+  EXPECT_NE(memory.tier_of(static_cast<std::byte*>(planned.data) + planned.size), heap_tier::planned);
+  EXPECT_NE(memory.tier_of(static_cast<std::byte*>(planned.data) - 1), heap_tier::planned);
   const int local = 0;
   EXPECT_EQ(memory.tier_of(&local), heap_tier::none);
   EXPECT_EQ(memory.tier_of(nullptr), heap_tier::none);

@@ -188,4 +188,26 @@ TEST(replay, stops_where_a_thread_ends) {
   EXPECT_EQ(state.live, 0);
 }
 
+TEST(replay, waiting_is_counted_and_timed) {
+  checking_allocator::shared_state state;
+  checking_allocator allocator(state);
+  detail::no_timer timer;
+  std::vector<detail::replay_slot> slots(1);
+  detail::replay_lane<checking_allocator> first(allocator, slots, timer), second(allocator, slots, timer);
+  const replay_op makes{0, 0, replay_request(replay_kind::allocate, 40, 0)};
+  const replay_op frees{0, 0, replay_request(replay_kind::deallocate, 0, 0)};
+  detail::lane_team team(2);
+  unsigned rounds = 0;  // more than one if the second thread starts too late to wait
+  for (; rounds < 50 && second.tally().waits == 0; ++rounds)
+    team.run([&](std::uint32_t lane) {
+      if (lane == 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      lane == 0 ? first.run({&makes, 1}) : second.run({&frees, 1});
+      return detail::lane_stop::round;
+    });
+  EXPECT_EQ(first.tally().waits, 0u);
+  EXPECT_EQ(second.tally().waits, 1u) << rounds;
+  EXPECT_GT(second.tally().waited_ns, 0u);
+  EXPECT_EQ(state.live, 0);
+}
+
 }  // namespace

@@ -50,7 +50,7 @@ public:
   void step() {
     if (steps_++ == next_phase_) begin_phase();
     const std::size_t what = from_.below(128);
-    if (what < 88) return blocks_.size() < target_ == (what % 8 != 0) ? allocate() : free_one();
+    if (what < 88) return (blocks_.size() < target_) == (what % 8 != 0) ? allocate() : free_one();
     if (what < 100) return expand_one();
     if (what < 120) return reallocate_one();
     if (what < 126) return look_at_one();

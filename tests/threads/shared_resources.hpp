@@ -24,6 +24,12 @@ public:
   void free(void* p) { resource_->deallocate(p, Bytes, 8); }
   [[nodiscard]] bool invariant() const { return resource_->invariant(); }
   [[nodiscard]] std::size_t held_bytes() const { return resource_->held_bytes(); }
+  /// Effects: asks and trims while other threads work.
+  void look_at(const void* p) {
+    static_cast<void>(resource_->owns(p));
+    if constexpr (requires { resource_->flush(); }) resource_->flush();
+    static_cast<void>(resource_->trim());
+  }
   void release() { resource_->release(); }
   /// Effects: ends the resource.
   void end() { resource_.reset(); }
@@ -58,6 +64,9 @@ public:
   }
   [[nodiscard]] static std::size_t held_bytes() {
     return pool::with_pool([](auto& p) { return p.held_bytes(); });
+  }
+  static void look_at(const void* cell) {
+    pool::with_pool([=](auto& p) { static_cast<void>(p.owns(cell)), static_cast<void>(p.trim()); });
   }
   [[nodiscard]] static bool goes_back() {
     if constexpr (requires { pool::flush(); }) pool::flush();

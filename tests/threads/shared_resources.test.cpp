@@ -93,6 +93,7 @@ TYPED_TEST(shared_resources, bring_each_block_from_many_threads_to_many_once) {
       if (round % 4096 < 32)
         for (auto& box : boxes) see(box.exchange(nullptr, std::memory_order_acq_rel));
       if (round % 8192 == 0) static_cast<void>(this->all.held_bytes());
+      if (round % 8192 == 4096) this->all.look_at(boxes.data());
     }
   };
   on_threads(threads, [&](std::size_t who) {
@@ -105,10 +106,10 @@ TYPED_TEST(shared_resources, bring_each_block_from_many_threads_to_many_once) {
 }
 
 TYPED_TEST(shared_resources, lose_nothing_when_a_thread_ends_with_any_number_of_frees_unsent) {
-  constexpr std::size_t batch = TestFixture::batch;
+  constexpr std::size_t unsent = TestFixture::batch;
   std::vector<void*> live;
   const std::size_t step = 97 / stress_rounds(1) + 1;
-  for (std::size_t frees = 1; frees < batch; frees += frees < 10 || frees > batch - 10 ? 1 : step) {
+  for (std::size_t frees = 1; frees < unsent; frees += frees < 10 || frees > unsent - 10 ? 1 : step) {
     for (std::size_t i = 0; i < frees; ++i) live.push_back(this->all.allocate());
     in_a_thread_of_its_own([&] {
       for (void* const p : live) this->all.free(p);
@@ -314,9 +315,9 @@ TYPED_TEST_SUITE(second_frees, subjects_of_second_frees);
 TYPED_TEST(second_frees, by_two_threads_that_only_free_are_found) {
   for (std::size_t round = 0; round < stress_rounds(rounds_of_children); ++round)
     expect_double_free(this->are_always_found, [this, round] {
-      std::array<void*, 100> all = {};
-      for (void*& each : all) each = this->all.allocate();
-      const std::span cells(all);
+      std::array<void*, 100> blocks = {};
+      for (void*& each : blocks) each = this->all.allocate();
+      const std::span cells(blocks);
       const std::size_t twice = round % 100;
       for (std::size_t i = 0; i < std::min<std::size_t>(twice, round % 4); ++i)
         this->free_in_another_thread(cells.subspan(i, 1));

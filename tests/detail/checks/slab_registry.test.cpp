@@ -41,6 +41,23 @@ struct fake_slab {
   }
 };
 
+TEST(slab_registry, knows_every_byte_of_the_cells_and_none_beside_them) {
+  slab_registry registry;
+  fake_slab slab;
+  slab.enter(registry);
+  for (const std::byte& byte : slab.cells) {
+    const ashlar::detail::cell_place place = registry.find(&byte);
+    EXPECT_EQ(place.owner, &slab);
+    EXPECT_EQ(place.cell_bytes, fake_slab::cell_bytes);
+  }
+  EXPECT_EQ(registry.find(&slab).owner, nullptr);
+  for (const std::byte& byte : slab.gap) EXPECT_EQ(registry.find(&byte).owner, nullptr);
+  for (const std::byte& byte : slab.rest) EXPECT_EQ(registry.find(&byte).owner, nullptr);
+  EXPECT_EQ(registry.find(reinterpret_cast<const void*>(ashlar::detail::max_size)).owner, nullptr);
+  registry.leave(slab.line);
+  EXPECT_EQ(registry.find(slab.cells.data()).owner, nullptr);
+}
+
 TEST(slab_registry, agrees_with_a_list_while_slabs_come_and_go) {
   slab_registry registry;
   std::vector<fake_slab> slabs(300);

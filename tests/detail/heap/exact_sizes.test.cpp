@@ -73,6 +73,26 @@ TEST_F(written_blocks, eight_bytes_before_a_cell_are_seen) {
   for (std::byte* const each : cells) heap_.deallocate(each, 40);
 }
 
+TEST_F(written_blocks, bytes_before_a_cell_are_watched_for_any_neighbour) {
+  for (const std::size_t bytes : {1u, 16u, 40u, 112u, 1000u, 20'000u}) {
+    local_heap<> heap;
+    std::vector<std::byte*> cells;
+    for (int i = 0; i < 40; ++i) cells.push_back(static_cast<std::byte*>(heap.allocate(bytes)));
+    for (std::size_t i = 1; i < 40; i += 3) heap.deallocate(cells[i]);  // live and free neighbours
+    for (std::size_t i = 0; i < 40; ++i) {
+      if (i % 3 == 1) continue;
+      cells[i][-1] ^= std::byte{4};
+      const auto seen = caught_in([&] { heap.deallocate(cells[i], bytes); });
+      cells[i][-1] ^= std::byte{4};
+      if (ashlar::detail::is_aligned(cells[i], ashlar::detail::slice_bytes)) continue;  // no neighbour of the block
+      ASSERT_TRUE(seen.has_value()) << bytes << " bytes, block " << i;
+      EXPECT_EQ(seen->kind, fault::underflow);
+      EXPECT_EQ(seen->pointer, cells[i]);
+    }
+    heap.release();
+  }
+}
+
 TEST_F(written_blocks, an_overflow_is_detected_by_every_call_that_takes_the_block) {
   for (const std::size_t bytes : sizes)
     for (const std::size_t behind : {0u, 7u, 31u}) {

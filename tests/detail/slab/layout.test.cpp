@@ -199,7 +199,7 @@ TEST(slab, the_invariant_sees_wrong_counts_words_and_bits) {
   using ashlar::detail::slab;
   struct alignas(64) {
     std::byte bytes[sizeof(slab) + 8 * 8 * ashlar::detail::cell_bitmaps];
-  } memory;
+  } memory = {};
   slab& real = *slab::format(&memory, &memory, memory.bytes, 100);
   static_cast<void>(real.take_batch(64));
   static_cast<void>(real.take_batch(3));

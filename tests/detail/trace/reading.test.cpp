@@ -239,4 +239,27 @@ TEST_F(unloads, payloads_come_back) {
   EXPECT_FALSE(get_unloads(large, 1, gone));
 }
 
+using ashlar::detail::trace_io::live_map;
+using ashlar::detail::trace_io::live_object;
+
+live_object take(live_map& m, std::uint64_t address) {
+  const live_object taken = m.take_out(address);
+  if (taken.object != 0) m.give_back(taken.slot);
+  return taken;
+}
+
+TEST(live_map, keeps_the_thread) {
+  live_map m;
+  m.insert(16, 5, 3);
+  m.insert(32, (std::uint64_t{1} << 40) - 1, (1U << 24) - 1);
+  m.insert(48, 7, (1U << 24) + 1);
+  EXPECT_EQ(take(m, 16).thread, 3U);
+  const auto greatest = take(m, 32);
+  EXPECT_EQ(greatest.object, (std::uint64_t{1} << 40) - 1);
+  EXPECT_EQ(greatest.thread, (1U << 24) - 1);
+  const auto beyond = take(m, 48);
+  EXPECT_EQ(beyond.object, 7U);
+  EXPECT_EQ(beyond.thread, 1U);
+}
+
 }  // namespace
