@@ -48,7 +48,8 @@ struct tracked_block : tree_node<tracked_block<Site>> {
   }
 };
 
-/// Every entry is one allocation from `Memory`, all of one size. Complexity: O(log n) expected. Thread safety: none.
+/// The book of a tracking adaptor: every live block by address, and the most recently freed blocks. Every entry is one
+/// allocation from `Memory`, all of one size. Complexity: O(log n) expected. Thread safety: none.
 template <policy::site Site, resource Memory>
 class block_book {
 public:

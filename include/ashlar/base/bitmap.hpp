@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Bits in words of 64 and in bitmaps of them: the only loops over bits.
+// Bits in words of 64 and in bitmaps of them: the only loops over bits; and batches of cells of one word.
 #pragma once
 
 #include <bit>

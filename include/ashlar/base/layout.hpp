@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The layout: an offset for every buffer, the proof of its quality, and the successions of bytes between buffers.
+// The layout: an offset for every buffer, the proof of its quality, and the successions of bytes between buffers; the
+// options of the planner.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Lock policies: a type, never a macro, selects the lock of a shared resource.
+// The policies of locks and of threads: types, never macros; and the scopes that hold a lock.
 #pragma once
 
 #include <concepts>
@@ -12,7 +12,8 @@
 
 namespace ashlar::ASHLAR_ABI::detail {
 
-/// A holder is a number above 0 with a clear lowest bit, which is set while threads sleep:
+/// The word of a lock: free, held, or held while other threads sleep for it. A holder is a number above 0 with a clear
+/// lowest bit, which is set while threads sleep:
 ///
 ///     0 --lock--> holder --unlock--> 0         a store each: no system call, and no second locked instruction
 ///                   |  a thread waits: it spins, yields, then sets the bit and sleeps

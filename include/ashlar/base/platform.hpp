@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The services that the library needs of the system besides memory: system calls, error output, abort, yield.
+// The services that the library needs of the system besides memory: system calls, error output, abort, yield; and the
+// locks that a report lets go.
 #pragma once
 
 #include <bit>
@@ -494,8 +495,9 @@ ASHLAR_COLD inline void write_error_line(std::string_view words) noexcept {
   end_process();
 }
 
-/// Checks run under locks, but reports run without them: a handler may use the pool that detected the misuse. The
-/// process ends afterwards, so no code resumes inside the critical section.
+/// The locks that a thread holds during checks: a report of misuse releases them first. Checks run under locks, but
+/// reports run without them: a handler may use the pool that detected the misuse. The process ends afterwards, so no
+/// code resumes inside the critical section.
 /// Expects: at the detection of misuse, the guarded data is consistent, as between two calls.
 /// Thread safety: each thread sees its own list.
 class held_locks {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The problem: buffers with lives, the constraints between them, and a check of both.
+// The problem: buffers with lives, the constraints between them, and a check of both; the steps of their lives.
 #pragma once
 
 #include <algorithm>

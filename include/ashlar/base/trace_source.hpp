@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The source of a trace: a file of any length, or bytes in memory.
+// The source of a trace: a file of any length, or bytes in memory; the codecs of its chunks.
 #pragma once
 
 #include <algorithm>

@@ -43,7 +43,7 @@ concept owner_counter = std::constructible_from<T, std::uint32_t> && requires(T&
 /// ends.
 inline constexpr std::uint32_t most_owners = (std::uint32_t{1} << 31) - 1;
 
-/// Thread safety: none.
+/// Counts of owners, four bytes each, for one thread at a time. Thread safety: none.
 class plain_counter {
 public:
   explicit constexpr plain_counter(std::uint32_t owners) noexcept : owners_(owners) {}

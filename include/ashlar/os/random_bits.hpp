@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Bits that differ in each process and cannot be known outside of it, for random placement and canaries.
+// What the kernel knows of a process, the coarse clock, and random bits for placement and canaries.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,9 @@
 
 namespace ashlar::ASHLAR_ABI::detail {
 
-/// An entry. Later calls of `get` read what the first one has found, as the C library's function is one that another
-/// library may stand in front of. Constant-initialised. Thread safety: any thread; async-signal-safe.
+/// An entry of what the kernel tells a program at its start, asked of the C library once. Later calls of `get` read
+/// what the first one has found, as the C library's function is one that another library may stand in front of.
+/// Constant-initialised. Thread safety: any thread; async-signal-safe.
 template <unsigned long Type>
 class auxiliary_value {
 public:

@@ -23,9 +23,10 @@
 
 namespace ashlar::ASHLAR_ABI::detail {
 
-/// A block is live if the steps so far include its birth and not its death, and it was not freed out of turn.
-/// Complexity: O(1) for a free that is the next step of the plan, otherwise O(steps). The last `most_strays` frees out
-/// of turn are recorded. Thread safety: none.
+/// The live blocks of a run of a plan, which tell a wrong free from an early or a late one. A block is live if the
+/// steps so far include its birth and not its death, and it was not freed out of turn. Complexity: O(1) for a free that
+/// is the next step of the plan, otherwise O(steps). The last `most_strays` frees out of turn are recorded. Thread
+/// safety: none.
 template <class Table>
 class planned_run {
 public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// ashlar as a replay allocator: a block pool for each size class, malloc for larger and over-aligned blocks.
+// ashlar as replay allocators: a block pool for each size class with malloc behind, or a heap.
 #pragma once
 
 #include <algorithm>
@@ -34,6 +34,7 @@ inline constexpr auto replay_class_table = [] {
   return table;
 }();
 
+/// The size classes of a replay's block pools: multiples of 8 bytes up to 128, then eight classes for every doubling.
 /// Sizes 8, 16, ... 128, 144, ... 256, 288, ... `largest`: a cell wastes at most an eighth of itself, or 7 bytes.
 struct replay_classes {
   static constexpr std::size_t largest = 8192;

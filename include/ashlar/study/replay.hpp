@@ -16,9 +16,9 @@
 
 namespace ashlar::ASHLAR_ABI::detail {
 
-/// A new block is written: one byte in every cache line of the first 4 KiB, then one byte in every page up to 64 MiB,
-/// and the last byte of blocks up to that size. A zeroed block is read in the same places instead. A free reads the
-/// first word.
+/// Touches blocks as a program would, the same for every allocator, and detects blocks that other code wrote to. A new
+/// block is written: one byte in every cache line of the first 4 KiB, then one byte in every page up to 64 MiB, and the
+/// last byte of blocks up to that size. A zeroed block is read in the same places instead. A free reads the first word.
 ///
 /// The first word is a stamp: another value at the end of a block's life proves that two blocks overlapped.
 class touch {

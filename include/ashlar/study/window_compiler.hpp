@@ -18,8 +18,9 @@
 
 namespace ashlar::ASHLAR_ABI::detail {
 
-/// Invariant: a slot is live, free, or resting until the window ends. Their number never exceeds the largest number of
-/// live objects plus the operations of one window.
+/// Slots for the live objects of a trace: dense numbers, reused in later windows but never within one. Invariant: a
+/// slot is live, free, or resting until the window ends. Their number never exceeds the largest number of live objects
+/// plus the operations of one window.
 class slot_table {
 public:
   static constexpr std::uint32_t none = ~std::uint32_t{0};
@@ -63,6 +64,7 @@ private:
   std::uint32_t count_ = 0;
 };
 
+/// Lanes for the threads of a trace: as many as the threads that lived at once, so thousands of short threads need few.
 /// A thread keeps its lane from its first operation to its end; then the next new thread gets the lane. Lane 0 is never
 /// reused: it is the thread that started the replay.
 ///

@@ -49,7 +49,8 @@ struct no_note {
   [[nodiscard]] friend bool operator==(const no_note&, const no_note&) noexcept = default;
 };
 
-/// Keeps a `Note` with each live block. Moving leaves an empty book. Thread safety: none.
+/// The book of live blocks: every block enters once, leaves once, and overlaps no other. Keeps a `Note` with each live
+/// block. Moving leaves an empty book. Thread safety: none.
 /// Complexity: O(log blocks) a call. Invariant: `live()` is the sum over `blocks()`.
 template <class Note = no_note>
 class live_block_book {
@@ -118,7 +119,7 @@ struct injected_failure : std::bad_alloc {
   [[nodiscard]] const char* what() const noexcept override { return "ashlar::test::injected_failure"; }
 };
 
-/// No allocation fails by default. Thread safety: none.
+/// The allocations that fail, counted from a call of the test. No allocation fails by default. Thread safety: none.
 class failure_plan {
 public:
   static constexpr std::size_t never = max_size;
@@ -147,6 +148,8 @@ private:
   std::size_t end_failing_ = never;
 };
 
+/// A block between two guards, filled so that reads of unwritten data and writes to freed data show.
+///
 ///     memory -> [ guard, as wide as the alignment ][ data: bytes ][ guard ]
 ///
 /// Contents: fresh data 0xCD, freed data 0xDD, guards 0xFB. Under AddressSanitizer and Valgrind, guards and freed data

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Poison: the byte pattern of free blocks at level hardened, which reveals later writes to them.
+// Marks that reveal writes: poison in free bytes, canaries behind a request, guards behind a cell, seals over metadata.
 #pragma once
 
 #include <algorithm>

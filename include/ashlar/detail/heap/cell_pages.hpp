@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Small cells in windows of one size: allocation and free without a loop, with the size class found by address.
+// Small cells in pages of 16 KiB, of one size each: allocation and free without a loop, with the size class found by
+// address.
 #pragma once
 
 #include <array>

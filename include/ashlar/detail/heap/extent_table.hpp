@@ -46,7 +46,8 @@ public:
   /// @}
 };
 
-/// Thread safety: none. Never allocates. Complexity: O(extents), at most `most`.
+/// The spare extents of a heap, at most sixteen, in the order of their frees. Thread safety: none. Never allocates.
+/// Complexity: O(extents), at most `most`.
 class spare_extents {
 public:
   static constexpr std::size_t most = 16;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The calls of a heap, written once: on a few primitives of the deriving heap.
+// The regions of a heap, and its calls, written once: on a few primitives of the deriving heap.
 #pragma once
 
 #include <concepts>

@@ -123,8 +123,9 @@ private:
 using heap_registration_if_checked =
     std::conditional_t<checking_level >= checking::checked, heap_registration, no_heap_registration>;
 
-/// A few windows need no memory; more lie in a table of the owner. Room may be promised: to extents that calls under
-/// way decide of. Invariant: `held_bytes` is the sum of all extents. Thread safety: none.
+/// The windows of the extents of a heap: its page map, which other heaps may search from level `checked` on. A few
+/// windows need no memory; more lie in a table of the owner. Room may be promised: to extents that calls under way
+/// decide of. Invariant: `held_bytes` is the sum of all extents. Thread safety: none.
 class extent_windows {
 public:
   extent_windows(const extent_windows&) = delete;

@@ -16,7 +16,8 @@
 
 namespace ashlar::ASHLAR_ABI::detail {
 
-/// From level `checked` on, as calls of the `Engine` that derives from it:
+/// The checked calls of an engine whose owner needs no lock: an address alone leads to the owner of a block. From level
+/// `checked` on, as calls of the `Engine` that derives from it:
 ///
 ///     free of p --> the segment of p is the caller's: try_put_own     live -> free list, without a lock
 ///               `-> otherwise: [ put_checked ]                        every check, report

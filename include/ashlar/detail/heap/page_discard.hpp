@@ -130,7 +130,8 @@ template <class Upstream>
   return length * slice_bytes - guard_bytes<Upstream>;
 }
 
-/// While a thread is inside a call, as of `madvise` or `munmap`, others use the table:
+/// The calls of an upstream beneath a table that a lock guards: they are made without the lock. While a thread is
+/// inside a call, as of `madvise` or `munmap`, others use the table:
 ///
 ///     [ lock: what the call is for leaves the table ] call [ lock: what came of it enters the table ]
 ///

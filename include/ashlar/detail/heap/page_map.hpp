@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The page map of a heap: a hash table from the 4 MiB windows of the address space to extents.
+// The page map of a heap: a hash table from the 4 MiB windows of the address space to extents; the layout of cells, and
+// sampled addresses.
 #pragma once
 
 #include <array>
@@ -198,9 +199,9 @@ struct extent_at {
 
 inline constexpr std::size_t slice_bytes = std::size_t{64} * 1024;
 
-/// A slab is the shortest span of slices that has room for four cells and leaves at most an eighth unused after the
-/// last one. Slabs of one size class start their cells at different cache lines in turn, as far as alignment and room
-/// allow: at one of `colours` offsets, multiples of `unit` bytes.
+/// The layout of the cells of a size class in a slab. A slab is the shortest span of slices that has room for four
+/// cells and leaves at most an eighth unused after the last one. Slabs of one size class start their cells at different
+/// cache lines in turn, as far as alignment and room allow: at one of `colours` offsets, multiples of `unit` bytes.
 struct cell_layout {
   std::size_t cell_bytes, slices, unit, colours;
 

@@ -19,8 +19,9 @@
 
 namespace ashlar::ASHLAR_ABI::detail {
 
-/// The first `Inline` values need no allocation. Values beyond the written ones are zero bytes. The owner passes the
-/// upstream, always the same one, and gives the memory back. Thread safety: none.
+/// An array of plain values that starts inside its owner and doubles in memory of an upstream. The first `Inline`
+/// values need no allocation. Values beyond the written ones are zero bytes. The owner passes the upstream, always the
+/// same one, and gives the memory back. Thread safety: none.
 template <class T, std::size_t Inline>
 class grown_array {
   static_assert(std::is_trivially_copyable_v<T> && is_power_of_two(Inline));
@@ -67,8 +68,9 @@ private:
   std::size_t capacity_ = Inline;
 };
 
-/// A heap with few blocks, such as the heap of a thread of many, takes little: of memory, and of what the system counts
-/// without a touch, which is address space, data, locked memory, and memory it has promised.
+/// The first segment of a heap: it begins short and becomes longer in place. A heap with few blocks, such as the heap
+/// of a thread of many, takes little: of memory, and of what the system counts without a touch, which is address space,
+/// data, locked memory, and memory it has promised.
 ///
 ///     | head | slab | slab | …  not mapped     |        a step adds a quarter, beyond a half all slices
 ///
@@ -138,8 +140,9 @@ private:
   segment* home_ = nullptr;
 };
 
-/// Invariant: `dropped` is part of `fresh`, `fresh` of `free`, and `free` of the slices behind the head. The mask of
-/// fresh slices stands in the head while the segment goes from one owner to the next. Thread safety: none.
+/// The slices of one segment by their state: taken, free and used before, free and fresh. Invariant: `dropped` is part
+/// of `fresh`, `fresh` of `free`, and `free` of the slices behind the head. The mask of fresh slices stands in the head
+/// while the segment goes from one owner to the next. Thread safety: none.
 struct segment_slices {
   segment* home;
   slice_mask free;

@@ -20,8 +20,9 @@
 
 namespace ashlar::ASHLAR_ABI::detail {
 
-/// A queue of `Span` headers: the first in is the first out, once there are more than `most_runs` or more than
-/// `most_slices` of address space. They hold no memory. Thread safety: none.
+/// Freed blocks of slices that wait, inaccessible, before their address space serves others. A queue of `Span` headers:
+/// the first in is the first out, once there are more than `most_runs` or more than `most_slices` of address space.
+/// They hold no memory. Thread safety: none.
 template <class Span>
 class span_quarantine {
 public:
@@ -84,8 +85,9 @@ struct no_span_quarantine {
 template <bool IsKept, class Span>
 using span_quarantine_if = std::conditional_t<IsKept, span_quarantine<Span>, no_span_quarantine<Span>>;
 
-/// Windows by address, up to 2^47 on 64 bits: 4 MiB of zero pages, of which those with a set bit become resident.
-/// Invariant: a set bit is a window that was entered and has not left. Thread safety: any thread.
+/// A bit for each window of the address space: one load tells whether a segment of a guarded heap is there. Windows by
+/// address, up to 2^47 on 64 bits: 4 MiB of zero pages, of which those with a set bit become resident. Invariant: a set
+/// bit is a window that was entered and has not left. Thread safety: any thread.
 class window_table {
 public:
   [[nodiscard]] ASHLAR_INLINE bool has(const void* p) const noexcept {

@@ -15,8 +15,9 @@
 
 namespace ashlar::ASHLAR_ABI::detail {
 
-/// Open addressing, at most half full. An `Entry` has its address in `block`, null for none, and is that if its bytes
-/// are zero. It doubles when it is half full; without memory it stays, and an `add` fails.
+/// A hash table by address in pages of its own, for what a profiler may not see allocated. Open addressing, at most
+/// half full. An `Entry` has its address in `block`, null for none, and is that if its bytes are zero. It doubles when
+/// it is half full; without memory it stays, and an `add` fails.
 /// Invariant: every slot between an entry and its home is taken. Constant-initialised. Thread safety: none. Complexity:
 /// O(1) expected, unless stated otherwise.
 template <class Entry>

@@ -13,8 +13,9 @@
 
 namespace ashlar::ASHLAR_ABI::detail {
 
-/// A linked stack with one pointer of state. `Node` has a member `next` of type `Atomics::plain<Node*>` and an
-/// alignment above 1 byte. No operation pops a single node, so ABA is harmless: a push needs only an unchanged head.
+/// An inbox of remote frees: any thread pushes, and one thread at a time takes all nodes. A linked stack with one
+/// pointer of state. `Node` has a member `next` of type `Atomics::plain<Node*>` and an alignment above 1 byte. No
+/// operation pops a single node, so ABA is harmless: a push needs only an unchanged head.
 ///
 /// Every change of the head is a read-modify-write, so a push continues the release sequences of all pushes below it.
 /// The acquiring exchange of a taker synchronises with each of them: the links and all earlier writes of the pushers

@@ -20,7 +20,8 @@
 
 namespace ashlar::ASHLAR_ABI::detail {
 
-/// Thread safety: any thread if `IsShared`, else none.
+/// The number of blocks of a pool that no cell can hold, and the report of a pool with too small cells. Thread safety:
+/// any thread if `IsShared`, else none.
 template <class Upstream, bool IsShared>
 class outsized_count {
 public:

@@ -65,9 +65,10 @@ inline constexpr bool never_recursive<detail::owner_lock> = true;
 
 namespace ashlar::ASHLAR_ABI::detail {
 
-/// Memory given back while a lock is held forms a list through the memory itself; the thread that releases the lock
-/// hands the list on. Thread safety: `allocate`, `try_allocate` and `prefault` as the upstream; `deallocate` and
-/// `take_returned` under one lock; `hand_on` any thread.
+/// An upstream adaptor that defers deallocations until the owner's lock is free. Memory given back while a lock is held
+/// forms a list through the memory itself; the thread that releases the lock hands the list on. Thread safety:
+/// `allocate`, `try_allocate` and `prefault` as the upstream; `deallocate` and `take_returned` under one lock;
+/// `hand_on` any thread.
 template <resource Upstream>
 class deferring_upstream {
 public:

@@ -290,7 +290,8 @@ private:
   reciprocal inverse_;
 };
 
-/// One bit per cell: whether it follows another cell of the same run. A run lies in one word of the slab's bitmap.
+/// The runs of a slab, as marks on its cells, at the levels that check the length of a freed run. One bit per cell:
+/// whether it follows another cell of the same run. A run lies in one word of the slab's bitmap.
 ///
 ///   cells | a | run of 4      | b | run of 2 |        bits | 0 | 0 1 1 1 | 0 | 0 1 |
 ///

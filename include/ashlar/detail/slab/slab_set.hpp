@@ -16,11 +16,11 @@
 
 namespace ashlar::ASHLAR_ABI::detail {
 
-/// Some of the slabs of a pool, each at the entry of its slab number, address / slab_bytes. A slab displaces another
-/// one of the same entry: the table may lack a held slab, but never names one that is not held.
+/// A direct-mapped table of slabs by address, which answers most look-ups of a free with one load. Some of the slabs of
+/// a pool, each at the entry of its slab number, address / slab_bytes. A slab displaces another one of the same entry:
+/// the table may lack a held slab, but never names one that is not held.
 ///
-///   address -> slab number -> [ entry: slab or null ] -> is the address in a cell of that slab? -> else the tree of
-/// all
+///   address -> slab number -> [ entry: slab or null ] -> is the address in a cell of it? -> else the tree of all
 ///
 /// Thread safety: none. Complexity: O(1) unless stated.
 class slab_map {

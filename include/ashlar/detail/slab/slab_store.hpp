@@ -21,10 +21,11 @@
 
 namespace ashlar::ASHLAR_ABI::detail {
 
-/// The operating system serialises the mapping calls of a process, and page faults of all threads wait for them. So a
-/// growing pool asks for a region, as large as an eighth of its slabs and at most 4 MiB, and cuts slabs off its low
-/// end. The rest is untouched address space without memory. Slabs that are no parts of the upstream's come one by one:
-/// two may share a page, which goes back as a whole.
+/// The source of memory for slabs: several at a time, if the upstream can take them back one by one. The operating
+/// system serialises the mapping calls of a process, and page faults of all threads wait for them. So a growing pool
+/// asks for a region, as large as an eighth of its slabs and at most 4 MiB, and cuts slabs off its low end. The rest is
+/// untouched address space without memory. Slabs that are no parts of the upstream's come one by one: two may share a
+/// page, which goes back as a whole.
 ///
 ///     region   | slab | slab | slab | raw ...      |
 ///

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The part of a pool that its slabs share with its handle, and with its objects after the handle has ended.
+// Slabs of slots, and the part of a pool that they share with its handle, and with its objects after the handle has
+// ended.
 #pragma once
 
 #include <algorithm>
@@ -197,8 +198,8 @@ private:
   static constexpr std::uint32_t divisor = static_cast<std::uint32_t>(slots_per_slab == 1 ? 1 : slot_bytes);
 };
 
-/// As `inbox`, with numbers for pointers and the slots' own words for links, so that the object in a slot stays
-/// untouched.
+/// Slots in transit: any thread gives one back, the pool takes all. As `inbox`, with numbers for pointers and the
+/// slots' own words for links, so that the object in a slot stays untouched.
 ///
 /// The word of a slot belongs to its giver until the push, and afterwards to the taker of the chain. A push needs only
 /// an unchanged head, so ABA is harmless; no intermediate state is visible. Every change of the head is a
@@ -246,7 +247,8 @@ private:
   typename Atomics::template atomic<std::uint32_t> head_ = slot_word::none;
 };
 
-/// Lies in memory that outlives the pool's handle, and is freed by exactly one thread:
+/// The queue in which slots return to a pool from any thread, and the count that frees a pool which its objects
+/// outlive. It lies in memory that outlives the pool's handle, and is freed by exactly one thread:
 ///
 ///     while the pool lives   give(): a push into the inbox, after which the caller touches nothing
 ///     the handle ends        close(), then abandon(number of outstanding slots)
@@ -292,8 +294,9 @@ private:
   typename Atomics::template atomic<std::uint32_t> outstanding_ = 0;
 };
 
-/// The first entries lie in the table itself, the others in segments of memory that the owner provides. A segment has
-/// seven times as many entries as all before it:
+/// The slabs of a pool by their numbers, in a table with entries that never move. The first entries lie in the table
+/// itself, the others in segments of memory that the owner provides. A segment has seven times as many entries as all
+/// before it:
 ///
 ///     numbers   0 .. 63 | 64 .. 511 | 512 .. 4095 | ...
 ///               inline  | segment 0 | segment 1   | ...

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The 32-bit word of a slot: a reference count while its object lives, a link while it is free.
+// The 32-bit word of a slot: a reference count while its object lives, a link while it is free; the guards and the free
+// list of slots.
 #pragma once
 
 #include <cstddef>

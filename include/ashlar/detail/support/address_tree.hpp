@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An intrusive search tree of memory regions, ordered by address.
+// An intrusive search tree of memory regions, ordered by address; a slab's entry in the registry.
 #pragma once
 
 #include <cstddef>

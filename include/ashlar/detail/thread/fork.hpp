@@ -91,7 +91,8 @@ void for_each_module(F) noexcept {}
   return found;
 }
 
-/// A callback under the lock of one participant may use others, whose locks a fork would hold while it waits for the
+/// The gate before all locks of a fork: none is taken while a callback of the program runs under one of them. A
+/// callback under the lock of one participant may use others, whose locks a fork would hold while it waits for the
 /// first. So a thread enters before it takes that lock, and a fork that waits for the gate holds no lock.
 ///
 ///     thread: enter -> lock -> callback -> unlock -> leave
@@ -153,8 +154,9 @@ struct fork_lock {
       : try_lock(try_it), unlock(unlock_it) {}
 };
 
-/// Adaptors and pools may be composed in any order, so no fixed lock order exists: a thread may hold the outer lock and
-/// wait for the inner one. The list takes the locks in the order of entry and releases all if one is refused.
+/// The locks that are held during calls of an upstream: a fork takes all of them or none. Adaptors and pools may be
+/// composed in any order, so no fixed lock order exists: a thread may hold the outer lock and wait for the inner one.
+/// The list takes the locks in the order of entry and releases all if one is refused.
 /// Thread safety: any thread.
 class fork_locks {
 public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The checks of a tlsf_resource before it trusts a pointer or a tag, at the levels that check.
+// The regions of a tlsf_resource by address, and its checks before it trusts a pointer or a tag.
 #pragma once
 
 #include <algorithm>
@@ -53,6 +53,7 @@ public:
   [[nodiscard]] static tlsf_region* guess(const void* /*p*/) noexcept { return nullptr; }
 };
 
+/// The regions of a tlsf_resource by address, with a table that speeds up the search at the levels that check.
 /// Complexity: insert, erase and find O(log regions). Thread safety: none, but concurrent const calls are safe.
 class tlsf_regions {
 public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Decodes the payload of an events chunk to records, and refuses every malformed payload.
+// Encodes records to the payload of an events chunk and decodes them; refuses every malformed payload.
 #pragma once
 
 #include <array>

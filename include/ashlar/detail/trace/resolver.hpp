@@ -23,11 +23,12 @@ struct live_object {
   std::uint32_t slot = 0;    ///< No other object has it until `give_back(slot)`.
 };
 
-/// An index of hashes over the slots of the objects. The index is open addressing with linear probing, at most 3/4
-/// full; erasing moves followers up, so there are no tombstones. The slot given back last is taken first, so that
-/// objects of one time are neighbours.
-/// Complexity: O(1) expected; memory O(most objects live at once), 8 bytes a place of the index and 16 a slot: an
-/// object's id has 40 bits, which a trace of 100 GB does not exhaust, and a thread 24, the lowest of its number.
+/// The live objects by address: the only memory of the reader that grows with the traced program. It is an index of
+/// hashes over the slots of the objects. The index is open addressing with linear probing, at most 3/4 full; erasing
+/// moves followers up, so there are no tombstones. The slot given back last is taken first, so that objects of one time
+/// are neighbours. Complexity: O(1) expected; memory O(most objects live at once), 8 bytes a place of the index and 16
+/// a slot: an object's id has 40 bits, which a trace of 100 GB does not exhaust, and a thread 24, the lowest of its
+/// number.
 class live_map {
 public:
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
