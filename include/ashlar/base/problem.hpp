@@ -45,12 +45,6 @@ struct buffer {
   return a.birth < b.death && b.birth < a.death;
 }
 
-}  // namespace ashlar::ASHLAR_ABI::plan
-
-namespace ashlar::ASHLAR_ABI {
-
-namespace plan {
-
 /// The position of a buffer in `problem::buffers`. Constraints and layouts use positions, not ids.
 using position = std::uint32_t;
 
@@ -160,7 +154,9 @@ struct problem_error {
 /// Limit of the sum of sizes, alignments and pins, in bytes: every sum of the planner then fits 64 bits.
 inline constexpr std::uint64_t max_total_bytes = std::uint64_t{1} << 62;
 
-}  // namespace plan
+}  // namespace ashlar::ASHLAR_ABI::plan
+
+namespace ashlar::ASHLAR_ABI {
 
 namespace detail::planner {
 

@@ -98,18 +98,14 @@ using atomic_counter = basic_atomic_counter<default_atomics>;
 static_assert(owner_counter<plain_counter> && owner_counter<atomic_counter>);
 static_assert(sizeof(plain_counter) == 4 && sizeof(atomic_counter) == 4);
 
-}  // namespace ashlar::ASHLAR_ABI::detail
-
-namespace ashlar::ASHLAR_ABI {
-
-namespace detail {
-
 /// The counter for a lock policy: for any thread, unless there is no lock.
 template <policy::lock Lock>
 using counter_for =
     std::conditional_t<std::same_as<Lock, one_thread> || std::same_as<Lock, null_lock>, plain_counter, atomic_counter>;
 
-}  // namespace detail
+}  // namespace ashlar::ASHLAR_ABI::detail
+
+namespace ashlar::ASHLAR_ABI {
 
 /// Limits of a `counted_pool`: `max_count` and `retain_slabs`.
 using counted_pool_options = fixed_block_pool_options;

@@ -9,18 +9,22 @@
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <string_view>  // std::hash
 #include <type_traits>
+#include <utility>
 
 #include <ashlar/base/atomics.hpp>
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/lock.hpp>
+#include <ashlar/base/resource.hpp>
 #include <ashlar/detail/checks/poison.hpp>
 #include <ashlar/detail/checks/slab_registry.hpp>
 #include <ashlar/detail/slots/slot_pool_core.hpp>
 #include <ashlar/detail/slots/slot_word.hpp>
 #include <ashlar/detail/support/poison.hpp>
+#include <ashlar/fwd.hpp>
 
 namespace ashlar::ASHLAR_ABI {
 
@@ -245,22 +249,6 @@ private:
   }
 };
 
-}  // namespace ashlar::ASHLAR_ABI::detail
-
-#include <string_view>  // std::hash
-#include <type_traits>
-#include <utility>
-
-#include <ashlar/base/config.hpp>
-#include <ashlar/base/error.hpp>
-#include <ashlar/base/lock.hpp>
-#include <ashlar/base/resource.hpp>
-#include <ashlar/fwd.hpp>
-
-namespace ashlar::ASHLAR_ABI {
-
-namespace detail {
-
 // Declared before `ref_ptr` makes it a friend: clang 16 reports different constraints of a later declaration.
 template <class T, class Lifetime, class Exhausted, policy::threads Threads, class Placement, resource Upstream>
 class counted_objects;
@@ -277,7 +265,9 @@ concept same_count =
      (has_own_count<To, ToPlacement> ? has_own_count<From, FromPlacement> && std::same_as<FromPlacement, ToPlacement>
                                      : !has_own_count<From, FromPlacement> && !is_exact_type<To>));
 
-}  // namespace detail
+}  // namespace ashlar::ASHLAR_ABI::detail
+
+namespace ashlar::ASHLAR_ABI {
 
 /// As `std::shared_ptr` without weak pointers and deleters: the last owner ends the object, in any pool.
 ///

@@ -74,12 +74,6 @@ template <class R>
   else return resource_link<target>(r.get());
 }
 
-}  // namespace ashlar::ASHLAR_ABI::detail
-
-namespace ashlar::ASHLAR_ABI {
-
-namespace detail {
-
 template <class U, class T>
 concept same_but_for_const = std::convertible_to<U*, T*> && std::same_as<std::remove_cv_t<U>, std::remove_cv_t<T>>;
 
@@ -94,7 +88,9 @@ ASHLAR_INLINE void destroy_exactly(T* p) noexcept {
   else p->~T();
 }
 
-}  // namespace detail
+}  // namespace ashlar::ASHLAR_ABI::detail
+
+namespace ashlar::ASHLAR_ABI {
 
 /// Destroys an object of exactly the type `T` in memory of an `R`, and gives the memory back. One pointer, or nothing
 /// if `R` has no state. It does not convert to the deleter of a base, since that would free with the size and at the

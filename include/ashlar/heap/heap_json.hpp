@@ -107,12 +107,6 @@ private:
   bool is_first_ = true;   // whether the next value needs no comma before it
 };
 
-}  // namespace ashlar::ASHLAR_ABI::detail
-
-namespace ashlar::ASHLAR_ABI {
-
-namespace detail {
-
 template <class Json>
 void write_members(Json& json, const heap_statistics::share& share) {
   json.member("live_blocks", share.live_blocks)
@@ -131,7 +125,9 @@ void write_share(Json& json, std::string_view name, const heap_statistics::share
   json.end_object();
 }
 
-}  // namespace detail
+}  // namespace ashlar::ASHLAR_ABI::detail
+
+namespace ashlar::ASHLAR_ABI {
 
 /// Effects: writes the statistics as one JSON object to `out(std::string_view)`, in pieces. Size classes without a slab
 /// are left out. Allocates nothing. Throws: as `out`.

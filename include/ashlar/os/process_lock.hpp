@@ -90,7 +90,6 @@ private:
 // Of the other systems macOS, Android, OpenBSD and NetBSD have no robust mutexes, and Windows none in shared memory.
 #if ASHLAR_POSIX && ((defined(__linux__) && !defined(__ANDROID__)) || defined(__FreeBSD__))
 #include <cerrno>
-#include <pthread.h>
 #if defined(__linux__)
 #include <linux/futex.h>
 #endif

@@ -15,8 +15,6 @@
 #if defined(__linux__) && ASHLAR_POSIX
 #include <sys/auxv.h>
 
-#include <ashlar/base/atomics.hpp>
-
 namespace ashlar::ASHLAR_ABI::detail {
 
 /// An entry of what the kernel tells a program at its start, asked of the C library once. Later calls of `get` read

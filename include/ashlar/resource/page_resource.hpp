@@ -105,10 +105,6 @@ struct locked {
   }
 };
 
-}  // namespace fresh
-
-namespace fresh {
-
 /// A wish for transparent huge pages.
 enum class huge_pages : unsigned char { by_system, wanted, refused };
 

@@ -129,10 +129,6 @@ private:
   std::size_t current_ = none;
 };
 
-}  // namespace ashlar::ASHLAR_ABI::detail::trace_io
-
-namespace ashlar::ASHLAR_ABI::detail::trace_io {
-
 template <trace::codec... Codecs>
 class chunk_loader {
 public:

@@ -16,8 +16,6 @@
 
 namespace ashlar::ASHLAR_ABI::detail {
 
-class page_map;
-
 /// The entry of a heap. It lies in the heap, so that the registry allocates nothing.
 struct registered_heap : list_node<registered_heap> {
   const void* heap = nullptr;

@@ -36,10 +36,6 @@ private:
   std::uint64_t state_;
 };
 
-}  // namespace ashlar::ASHLAR_ABI::detail::planner
-
-namespace ashlar::ASHLAR_ABI::detail::planner {
-
 /// A range of bytes.
 struct byte_range {
   std::uint64_t begin = 0;
@@ -234,10 +230,6 @@ private:
   std::vector<std::uint64_t> highest_;   // the maximum of the sections below the node
   std::vector<std::uint64_t> covering_;  // the height of the last raise that took the whole node
 };
-
-}  // namespace ashlar::ASHLAR_ABI::detail::planner
-
-namespace ashlar::ASHLAR_ABI::detail::planner {
 
 /// The primary criterion of an order. A second word breaks ties.
 enum class order {

@@ -88,10 +88,6 @@ private:
       bits_;  // only those from the word of `low` on have a value
 };
 
-}  // namespace ashlar::ASHLAR_ABI::detail::planner
-
-namespace ashlar::ASHLAR_ABI::detail::planner {
-
 /// The state of one section.
 struct section_state {
   units load = 0;                ///< Heights of the unplaced items.

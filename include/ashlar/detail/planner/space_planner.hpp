@@ -212,10 +212,6 @@ inline void lower_peaks(const part& p, placement& now, std::uint64_t goal, budge
   }
 }
 
-}  // namespace ashlar::ASHLAR_ABI::detail::planner
-
-namespace ashlar::ASHLAR_ABI::detail::planner {
-
 using plan::effort;
 using plan::options;
 using plan::proof;

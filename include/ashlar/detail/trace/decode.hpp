@@ -139,10 +139,6 @@ private:
   std::array<std::uint16_t, std::size_t{1} << table_bits> seen_{};  // the record's index plus one; 0 = none
 };
 
-}  // namespace ashlar::ASHLAR_ABI::detail::trace_io
-
-namespace ashlar::ASHLAR_ABI::detail::trace_io {
-
 class record_decoder {
 public:
   record_decoder(std::span<const std::byte> payload, std::uint64_t first_time) noexcept : time_(first_time) {

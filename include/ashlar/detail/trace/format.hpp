@@ -60,10 +60,6 @@ inline constexpr std::uint64_t xxh_prime_5 = 0x27D4EB2F165667C5;
   return xxh_avalanche(xxh_tail(sum + n, p, n % 32));
 }
 
-}  // namespace ashlar::ASHLAR_ABI::detail::trace_io
-
-namespace ashlar::ASHLAR_ABI::detail::trace_io {
-
 inline constexpr std::array<std::uint8_t, 8> file_magic{0x89, 'A', 'S', 'H', 'L', 'R', '\r', '\n'};
 inline constexpr std::uint32_t format_version = 1;
 inline constexpr std::uint32_t endian_mark = 0x01020304;

@@ -144,10 +144,6 @@ private:
   std::size_t size_ = 0;
 };
 
-}  // namespace ashlar::ASHLAR_ABI::detail::trace_io
-
-namespace ashlar::ASHLAR_ABI::detail::trace_io {
-
 /// The state of a stream between two records.
 struct stream_state {
   std::uint32_t thread = 0;       ///< By the numbering of the file.
