@@ -63,7 +63,7 @@ struct with_capacity : Traits {
 /// Cost of an object: its size and 4 bytes outside of it, so that a free object stays untouched. At `hardened` it is
 /// filled with poison, and a guard as large as its alignment follows each object. At level `fast`, in one thread and
 /// with `construct_on_acquire`, `acquire` and `release` of 64 bytes in a bounded pool are nine instructions each,
-/// besides constructor and destructor, with one branch, in `acquire` (tests/face/object_pool_pin). Together they
+/// besides constructor and destructor, with one branch, in `acquire` (tests/resource/fast_paths.sh). Together they
 /// cost within 2 % of a hand-written list through the objects, and less if objects are released in another order.
 ///
 /// Constructors, destructors and `Reset` may use the pool; none of them runs under the lock. The destruction of an

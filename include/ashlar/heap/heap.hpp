@@ -22,7 +22,7 @@ using detail::region_kind;
 
 /// A heap for any thread.
 ///
-///     thread 1 -> thread_heap: engine, remote_freer ------+
+///     thread 1 -> thread_heap: engine, parcel_sender -----+
 ///     thread 2 -> thread_heap  <-- parcels of frees --    +--> [ lock: shared_extent_map ] --> upstream
 ///     without one, and huge blocks -> [ lock: common ] ---+
 ///
@@ -47,7 +47,7 @@ public:
       : heap(heap_options{}, std::move(upstream)) {}
   ~heap() = default;
 
-  /// @{ As in `local_heap`, by any thread.
+  /// @{ As in `local_heap`, by any thread. No lock is held while a block is cleared.
   using calls::allocate;
   using calls::allocate_at_least;
   using calls::allocate_zeroed;
@@ -98,13 +98,15 @@ public:
 
   /// `void for_each_live(F f)`
   /// Effects: calls `f(p, bytes)` for each live block; at level `fast` also for cached and noted cells of other
-  /// threads. `f` may not use the heap: its parts are locked meanwhile. Throws: as `f`. Complexity: O(slabs and free
-  /// cells).
+  /// threads. Parts are visited one after the other: no single moment is described. Callbacks run under a part's lock,
+  /// and forks wait; they may use pools, but not a heap whose callbacks use this one. `f` may not use the heap itself.
+  /// Throws: as `f`. Complexity: O(slabs and free cells).
   using calls::for_each_live;
   /// `void inspect(F f) const`
   /// Effects: calls `f(heap_region)`, or `f(heap_region, is_mine)`, for each region held: the segments, each from its
-  /// head on, then the huge blocks, among them the cached segments. `f` may not use the heap. Throws: as `f`.
-  /// Complexity: O(slices and cells on free lists).
+  /// head on, then the huge blocks, among them the cached segments. Parts and callbacks are as in `for_each_live`: no
+  /// single moment is described, and `f` may not use the heap. Throws: as `f`. Complexity: O(slices and cells on free
+  /// lists).
   using calls::inspect;
 
   /// `std::size_t held_bytes() const noexcept`
@@ -125,6 +127,7 @@ public:
   /// Returns: thread heaps of ended threads that wait for adoption.
   using calls::parked;
   /// `const Upstream& upstream_resource() const noexcept`
+  /// `Upstream& upstream_resource() noexcept`
   using calls::upstream_resource;
   /// `bool invariant() const noexcept`
   /// Expects: no thread allocates or frees meanwhile. Complexity: O(slabs and free cells).

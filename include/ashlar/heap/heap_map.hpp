@@ -340,7 +340,7 @@ public:
   }
 
   void table() {
-    out_.text("</section>\n<section>\n<h2>By class</h2>\n<p>Bytes are those of whole cells, runs and huge blocks, ")
+    out_.text("</section>\n<section>\n<h2>By class</h2>\n<p>Bytes are those of whole cells, spans and huge blocks, ")
         .text("regardless of the "
               "requests.</p>\n<table>\n<thead><tr><th>blocks</th><th>slabs</th><th>live</th><th>spare</th>")
         .text(

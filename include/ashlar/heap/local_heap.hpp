@@ -67,11 +67,12 @@ public:
   using calls::allocate_zeroed;
 
   /// `void* try_allocate_zeroed(std::size_t bytes, std::size_t alignment = least_alignment) noexcept`
-  /// As `allocate_zeroed`, but null when memory has run out. No lock is held while the block is cleared.
+  /// As `allocate_zeroed`, but null when memory has run out.
   using calls::try_allocate_zeroed;
 
   /// `void deallocate(void* p) noexcept`
-  /// Effects: takes a block back; nothing for null. Expects: the block is live and of this heap. Complexity: O(1).
+  /// Effects: takes a block back; nothing for null. Expects: the block is live and of this heap. Complexity: O(1)
+  /// amortised; a call sweeps at most `max_cached_cells` cells.
   ///
   /// `void deallocate(void* p, std::size_t bytes, std::size_t alignment = least_alignment) noexcept`
   /// The same, and faster: the size gives the class. Expects: `p` is a block of this size and alignment, or

@@ -45,7 +45,7 @@ public:
     requires(!std::is_empty_v<Upstream>)
       : owner_heap(heap_options{}, std::move(upstream)) {}
 
-  /// @{ As in `local_heap`, for the owner.
+  /// @{ As in `local_heap`, for the owner. No lock is held while a block is cleared.
   using calls::allocate;
   using calls::allocate_at_least;
   using calls::allocate_zeroed;

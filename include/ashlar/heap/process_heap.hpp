@@ -73,7 +73,7 @@ public:
 
   void release() = delete;  // it has blocks of others
 
-  /// @{ As in `heap`.
+  /// @{ As in `heap`; of `deallocate` the form with a known size.
   using calls::adopt;
   using calls::allocate;
   using calls::allocate_at_least;

@@ -37,7 +37,7 @@ namespace ashlar::ASHLAR_ABI::detail {
 ///     deallocate(p) - put - cache_cell             onto a free list
 ///      +- put_sampled - put_in_segment - put_span    a span; or onto a free list first:
 ///           +- [ put_locked ]                      sweep of a long list, purge; huge blocks
-///     another thread - remote_freer - receive      a parcel into the inbox; where much waits [ into the bitmaps ]
+///     another thread - parcel_sender - receive     a parcel into the inbox; where much waits [ into the bitmaps ]
 ///           +- give_now [ give_block ]             a block above cells
 ///
 /// The owner works without the lock on the thread cache, its counts, the batches of cells up to 1 KiB, and on parcels

@@ -175,7 +175,7 @@ private:
   return p;
 }
 
-/// The calls on blocks. `Heap::primitives()` has
+/// The calls on blocks. Their contracts are at `local_heap`. `Heap::primitives()` has
 ///
 ///     take<Failure>(bytes, alignment), take_known<Bytes, Alignment>(), take_unzeroed(bytes, alignment) -> fresh_block
 ///     put(p), put(p, bytes, alignment), put_known<Bytes, Alignment>(p)

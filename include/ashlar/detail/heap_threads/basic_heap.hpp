@@ -28,8 +28,8 @@ namespace ashlar::ASHLAR_ABI::detail {
 template <resource Upstream, class Threads>
 class thread_heap_registry;
 
-/// The members of `heap` and of the heap of the process. `Threads::parts<Owner, T>` attaches and finds the thread
-/// heaps, as `per_thread`.
+/// The members of `heap` and of the heap of the process. Their contracts are at `heap`. `Threads::parts<Owner, T>`
+/// attaches and finds the thread heaps, as `per_thread`.
 ///
 ///     allocate - take_or           the thread cache, by the thread-local words of `Threads`
 ///      +- take_after_empty_list         a cached span
