@@ -55,7 +55,8 @@ class intrusive_pool : public detail::counted_objects_by<T, Traits> {
 public:
   using traits_type = Traits;
 
-  /// @{ As in `ref_pool`; a pool without free objects acts by `Traits::exhausted`.
+  /// @{ As in `ref_pool`; a pool without free objects acts by `Traits::exhausted`. With `keep_constructed`, `make`
+  /// returns a free kept object, unchanged, and `trim` destroys the objects kept in the slabs that it gives back.
   using calls::bytes_per_object;
   using calls::capacity;
   using calls::clear;
@@ -75,6 +76,8 @@ public:
   using calls::trim;
   using calls::try_make;
   using calls::upstream_resource;
+  using typename calls::pointer;
+  using typename calls::value_type;
   /// @}
 
   /// Nothing is allocated before the first object or `reserve`.

@@ -34,7 +34,7 @@ struct static_geometry {
 
 }  // namespace detail
 
-/// As `block_pool`, with cell size and alignment known at compile time. See `basic_block_pool`.
+/// As `block_pool`, with cell size and alignment known at compile time.
 template <std::size_t CellBytes, std::size_t CellAlignment, resource Upstream>
 class fixed_block_pool
     : public detail::basic_block_pool<detail::static_geometry<CellBytes, CellAlignment, detail::least_part<Upstream>>,
@@ -76,6 +76,7 @@ public:
   using base::try_allocate_many;
   using base::try_allocate_run;
   using base::upstream_resource;
+  using typename base::cell_run;
   /// @}
 };
 
