@@ -2,7 +2,6 @@
 // Marks that reveal writes: poison in free bytes, canaries behind a request, guards behind a cell, seals over metadata.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <concepts>
@@ -85,7 +84,7 @@ struct poison_range {
 
   /// Returns: the intersection with the range from `from` up to `to`.
   [[nodiscard]] poison_range within(std::byte* from, std::byte* to) const noexcept {
-    const poison_range cut = {std::max(begin, from), std::min(end, to)};
+    const poison_range cut = {detail::max(begin, from), detail::min(end, to)};
     return cut.begin < cut.end ? cut : poison_range{};
   }
 
@@ -102,7 +101,7 @@ struct poison_range {
     mark_readable(begin, bytes());
     const std::byte* changed = nullptr;
     if (ASHLAR_UNLIKELY(!is_poisoned(begin, bytes())))
-      changed = std::find_if(begin, end, [](std::byte each) { return each != std::byte{poison_byte}; });
+      for (changed = begin; *changed == std::byte{poison_byte};) ++changed;
     mark_free(begin, bytes());
     return changed;
   }

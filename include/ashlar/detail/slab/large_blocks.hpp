@@ -2,7 +2,6 @@
 // Blocks too large for a pool, with a note after each; the notes form a list, to give all blocks back at once.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -203,7 +202,7 @@ private:
 
   // A multiple of the alignment, so that the caller's part is aligned, too.
   [[nodiscard]] static constexpr std::size_t front_bytes(std::size_t alignment) noexcept {
-    return bytes_before != 0 ? std::max(alignment, bytes_before) : 0;
+    return bytes_before != 0 ? detail::max(alignment, bytes_before) : 0;
   }
 
   [[nodiscard]] static constexpr std::size_t note_offset(std::size_t bytes) noexcept {
