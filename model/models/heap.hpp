@@ -36,7 +36,7 @@ public:
   [[nodiscard]] void* take(std::size_t bytes) {
     if (before_growth != nullptr) before_growth(self);
     lock_.lock();
-    void* const given = bytes == sizeof(segment) ? take_cell() : take_aligned_or_large(bytes);
+    void* const given = bytes == sizeof(segment) ? take_cell() : take_slow(bytes);
     lock_.unlock();
     return given;
   }
@@ -66,7 +66,7 @@ private:
     return &cells_[taken_cells_++];
   }
 
-  [[nodiscard]] void* take_aligned_or_large(std::size_t bytes) {
+  [[nodiscard]] void* take_slow(std::size_t bytes) {
     if (bytes > other_bytes) return nullptr;
     checker::check(taken_others_ < others, "there is room for all heaps");
     return &others_[taken_others_++];
