@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include <ashlar/base/bits.hpp>
@@ -71,6 +72,7 @@ public:
   }
 
   void deallocate(void* block, replay_request r) noexcept {
+    if (r.alignment() > largest_alignment) return ::operator delete(block, alignment_of(r));
     if (!pooled(r)) return std::free(block);
     class_pool& s = class_pools_[class_of(r)];
     const lock_scope<Lock> scope(s.lock);
@@ -80,7 +82,8 @@ public:
   [[nodiscard]] void* reallocate(void* block, replay_request was, replay_request r) noexcept {
     const bool stays = pooled(was) && pooled(r) && class_of(was) == class_of(r);
     if (stays) return block;
-    if (!pooled(was) && !pooled(r) && was.alignment() <= largest_alignment) return std::realloc(block, bytes_of(r));
+    const bool are_plain = was.alignment() <= largest_alignment && r.alignment() <= largest_alignment;
+    if (!pooled(was) && !pooled(r) && are_plain) return std::realloc(block, bytes_of(r));
     void* const moved = allocate(r);
     if (moved == nullptr) return nullptr;
     std::memcpy(moved, block, std::min(bytes_of(was), bytes_of(r)));
@@ -102,6 +105,9 @@ private:
   explicit pooled_allocator(std::index_sequence<Index...>) : class_pools_{{class_pool(Index)...}} {}
 
   [[nodiscard]] static std::size_t bytes_of(replay_request r) noexcept { return static_cast<std::size_t>(r.size()); }
+  [[nodiscard]] static std::align_val_t alignment_of(replay_request r) noexcept {
+    return static_cast<std::align_val_t>(r.alignment());
+  }
   [[nodiscard]] static bool pooled(replay_request r) noexcept {
     return r.size() <= replay_classes::largest && r.alignment() <= largest_alignment;
   }
@@ -117,10 +123,8 @@ private:
   }
 
   [[nodiscard]] ASHLAR_COLD void* allocate_large(replay_request r) noexcept {
-    if (r.kind() == replay_kind::allocate_zeroed) return std::calloc(1, bytes_of(r));
-    if (r.alignment() <= largest_alignment) return std::malloc(bytes_of(r));
-    return std::aligned_alloc(static_cast<std::size_t>(r.alignment()),
-                              align_up(bytes_of(r), static_cast<std::size_t>(r.alignment())));
+    if (r.alignment() > largest_alignment) return ::operator new(bytes_of(r), alignment_of(r), std::nothrow);
+    return r.kind() == replay_kind::allocate_zeroed ? std::calloc(1, bytes_of(r)) : std::malloc(bytes_of(r));
   }
 
   std::array<class_pool, replay_classes::count> class_pools_;
