@@ -15,7 +15,7 @@ using ashlar::object_pool_options;
 
 TEST(object_pool_options, have_no_limit_but_that_of_a_slot_number) {
   constexpr object_pool_options chosen{};
-  EXPECT_EQ(chosen.max_count, ashlar::detail::slot_word::max_slots);
+  EXPECT_EQ(chosen.max_count, ashlar::detail::slot_word::closed);
   EXPECT_EQ(chosen.growth_count, 0u);
   EXPECT_TRUE(std::is_aggregate_v<object_pool_options>);
 }

@@ -87,7 +87,7 @@ class object_pool {
                 "a destructor that throws would leave a slot neither taken nor free");
   static_assert(policy::lifetime<lifetime_type> && policy::exhaustion<exhausted_type> && resource<upstream_type>);
   static_assert(fixed_capacity == dynamic_capacity || fixed_capacity == growing ||
-                fixed_capacity <= detail::slot_word::max_slots);
+                fixed_capacity <= detail::most_slots);
 
   using slots_type =
       detail::object_pool_slots<T, fixed_capacity, lifetime_type, typename Traits::threads, upstream_type>;

@@ -198,9 +198,7 @@ private:
 
 // Without an operating system there are no pages: `system_calls` stays incomplete, and code that needs pages does not
 // compile. It needs another upstream: a `buffer_resource` or the `null_resource`.
-#if ASHLAR_WINDOWS
-
-#elif ASHLAR_HOSTED && !ASHLAR_POSIX
+#if ASHLAR_HOSTED && !ASHLAR_POSIX && !ASHLAR_WINDOWS
 
 namespace ashlar::ASHLAR_ABI::detail {
 

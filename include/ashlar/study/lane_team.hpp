@@ -26,9 +26,9 @@ class lane_team {
 public:
   /// Throws: `std::system_error` if the system has no more threads; those started are joined first.
   explicit lane_team(std::uint32_t lanes) : lanes_(lanes), crew_{this, {}} {
-    crew_.berths.reserve(lanes);
+    crew_.sides.reserve(lanes);
     for (std::uint32_t lane = 1; lane < lanes; ++lane)
-      crew_.berths.emplace_back()[0] = std::thread([this, lane] { serve(lane, 0, 0); });
+      crew_.sides.emplace_back()[0] = std::thread([this, lane] { serve(lane, 0, 0); });
   }
   lane_team(const lane_team&) = delete;
   lane_team& operator=(const lane_team&) = delete;
@@ -51,15 +51,15 @@ private:
   using call = lane_stop (*)(void*, std::uint32_t);
   // A lane's thread and, during a change of threads, the next one. Either place is written by the thread in the other
   // one, or before the first thread starts.
-  using berths = std::array<std::thread, 2>;
+  using sides = std::array<std::thread, 2>;
 
   // Ends its threads, also if the constructor fails half way.
   struct crew {
     lane_team* team;
-    std::vector<lane_team::berths> berths;
+    std::vector<lane_team::sides> sides;
     ~crew() {
       team->post(nullptr, nullptr);
-      for (lane_team::berths& pair : berths)
+      for (lane_team::sides& pair : sides)
         for (std::thread& thread : pair)
           if (thread.joinable()) thread.join();
     }
@@ -72,21 +72,21 @@ private:
     round_.notify_all();
   }
 
-  // The loop of a thread, from `round` on, in `berth` of its lane.
-  void serve(std::uint32_t lane, std::uint32_t round, std::size_t berth) {
+  // The loop of a thread, from `round` on, in `side` of its lane.
+  void serve(std::uint32_t lane, std::uint32_t round, std::size_t side) {
     for (;; ++round) {
       round_.wait(round, std::memory_order_acquire);  // returns at once if the round has begun
       if (call_ == nullptr) return;
       while (call_(work_, lane) == lane_stop::thread)
-        if (pass_on(lane, round, berth)) return;
+        if (pass_on(lane, round, side)) return;
       if (left_.fetch_sub(1, std::memory_order_release) == 1) left_.notify_one();
     }
   }
 
   // Effects: starts a new thread, which continues the round when this one has ended. Returns: whether it started.
-  bool pass_on(std::uint32_t lane, std::uint32_t round, std::size_t berth) noexcept {
-    lane_team::berths& pair = crew_.berths[lane - 1];
-    const std::size_t next = 1 - berth;
+  bool pass_on(std::uint32_t lane, std::uint32_t round, std::size_t side) noexcept {
+    lane_team::sides& pair = crew_.sides[lane - 1];
+    const std::size_t next = 1 - side;
     ASHLAR_TRY {
       pair[next] = std::thread([this, &pair, lane, round, next] {
         pair[1 - next].join();

@@ -203,7 +203,7 @@ private:
   [[nodiscard]] ASHLAR_INLINE void* slot_at(std::uint32_t number) noexcept { return run_.first_slot() + number; }
   [[nodiscard]] ASHLAR_INLINE std::uint32_t number_of(const void* slot) noexcept {
     const auto number = static_cast<std::size_t>(static_cast<const slot_type*>(slot) - run_.first_slot());
-    ASHLAR_ASSUME(number < slot_word::max_slots);  // spares a truncation to 32 bits at each use
+    ASHLAR_ASSUME(number < most_slots);  // spares a truncation to 32 bits at each use
     return static_cast<std::uint32_t>(number);
   }
   [[nodiscard]] static bool is_vacant(std::uint32_t word) noexcept {

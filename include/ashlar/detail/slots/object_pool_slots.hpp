@@ -98,7 +98,7 @@ private:
 
   [[nodiscard]] bool block_bytes(std::size_t& bytes) const noexcept {
     std::size_t product = 0;
-    if (capacity_ > slot_word::max_slots || !checked_mul(capacity_, stride + sizeof(Word), product)) return false;
+    if (capacity_ > most_slots || !checked_mul(capacity_, stride + sizeof(Word), product)) return false;
     bytes = words_offset(capacity_) + capacity_ * sizeof(Word);
     return product <= max_block_bytes - front - 2 * alignment;
   }

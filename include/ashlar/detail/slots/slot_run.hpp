@@ -37,7 +37,7 @@ inline void enter_slots(slab_registration_if_checked& line, const void* owner, c
 /// Thread safety: none, except as `Word` provides.
 template <std::size_t Bytes, std::size_t Alignment, std::size_t Count, class Word>
 class slot_run {
-  static_assert(Count > 0 && Count <= slot_word::max_slots, "a run has between 1 and 2^30 - 2 slots");
+  static_assert(Count > 0 && Count <= most_slots, "a run has between 1 and 2^30 - 2 slots");
 
 public:
   using slot_type = slot_memory<Bytes, Alignment>;

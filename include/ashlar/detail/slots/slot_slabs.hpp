@@ -46,7 +46,7 @@ public:
   template <class Request>
   [[nodiscard]] bool make_room(Request request) {
     const std::uint32_t number = this->directory.vacancy();
-    if ((std::uint64_t{number} + 1) << this->shift > slot_word::max_slots) return false;
+    if ((std::uint64_t{number} + 1) << this->shift > most_slots) return false;
     if (!this->directory.needs_segment(number)) return true;
     void* const memory = request(this->directory.segment_bytes(number), alignof(void*));
     if (memory != nullptr) this->directory.add_segment(number, memory);
@@ -181,8 +181,8 @@ public:
   };
 
   explicit slot_slabs(const object_pool_options& options, Upstream upstream)
-      : upstream_(std::move(upstream)), max_slots_(std::clamp<std::size_t>(options.max_count, 1, slot_word::max_slots)),
-        step_(options.growth_count != 0 ? std::min<std::size_t>(options.growth_count, slot_word::max_slots)
+      : upstream_(std::move(upstream)), max_slots_(std::clamp<std::size_t>(options.max_count, 1, most_slots)),
+        step_(options.growth_count != 0 ? std::min<std::size_t>(options.growth_count, most_slots)
                                         : Layout::slots_per_slab) {}
 
   slot_slabs(const slot_slabs&) = delete;  // slots point into it

@@ -32,8 +32,7 @@ inline constexpr std::uint32_t raw_mark = std::uint32_t{1} << 30;
 inline constexpr std::uint32_t number_mask = raw_mark - 1;
 inline constexpr std::uint32_t none = number_mask;        ///< no slot has this number
 inline constexpr std::uint32_t closed = number_mask - 1;  ///< nor this
-inline constexpr std::uint32_t max_slots = most_slots;
-static_assert(max_slots == closed);
+static_assert(most_slots == closed);
 inline constexpr std::uint32_t max_count = raw_mark - 1;  ///< leaves room for threads that count concurrently
 
 [[nodiscard]] constexpr bool is_free(std::uint32_t word) noexcept { return (word & free_mark) != 0; }
