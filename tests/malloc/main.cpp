@@ -32,8 +32,7 @@ const char* excepted = "";
 
 template <class F>
 void for_each_rule(F f) {
-  for (const auto& concept_of_rules : malloc_rules::table())
-    for (const rule& each : concept_of_rules) f(each);
+  for (const rule* each = malloc_rules::first_rule(); each != nullptr; each = each->next) f(*each);
 }
 
 bool is_wanted(const rule& each, std::span<char*> names) {

@@ -34,7 +34,17 @@ std::uint64_t word_of(std::uint64_t seed, std::size_t index) {
   return (seed + 1) * 0x9E37'79B9'7F4A'7C15 ^ (index + 1) * 0xD6E8'FEB8'6659'FD93;
 }
 
+constinit const rule* first = nullptr;
+constinit const rule** end_of_rules = &first;
+
 }  // namespace
+
+rule::rule(const char* concept_and_name, void (*function)()) : name{concept_and_name}, check{function} {
+  *end_of_rules = this;
+  end_of_rules = &next;
+}
+
+const rule* first_rule() { return first; }
 
 void expect(bool holds, const char* what, std::size_t of, std::source_location place) {
   if (holds) return;
@@ -47,13 +57,11 @@ void expect(bool holds, const char* what, std::size_t of, std::source_location p
 }
 
 void expect_preloaded() {
-#if !defined(ASHLAR_STATIC)
   const char* const library = std::getenv("LD_PRELOAD");
   if (library == nullptr || *library == '\0') return;
   Dl_info info = {};
   expect(::dladdr(::dlsym(RTLD_DEFAULT, "malloc"), &info) != 0, "no library has malloc");
   expect(std::strcmp(info.dli_fname, library) == 0, "malloc is not that of the preloaded library");
-#endif
 }
 
 int status_of_child(void (*run)()) {
@@ -73,21 +81,28 @@ void expect_good_child(void (*run)(), const char* what, std::source_location pla
   expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, what, static_cast<std::size_t>(status), place);
 }
 
+// By words, which the compiler copies itself: a call of memcpy for each would be the time of these programs.
 void fill(void* block, std::size_t bytes, std::uint64_t seed) {
-  auto* at = static_cast<unsigned char*>(block);
-  for (std::size_t done = 0; done < bytes; done += sizeof(std::uint64_t)) {
+  auto* const at = static_cast<unsigned char*>(block);
+  std::size_t done = 0;
+  for (; done + sizeof(std::uint64_t) <= bytes; done += sizeof(std::uint64_t)) {
     const std::uint64_t word = word_of(seed, done);
-    std::memcpy(at + done, &word, std::min(bytes - done, sizeof word));
+    __builtin_memcpy(at + done, &word, sizeof word);
   }
+  const std::uint64_t last = word_of(seed, done);
+  std::memcpy(at + done, &last, bytes - done);
 }
 
 bool is_filled(const void* block, std::size_t bytes, std::uint64_t seed) {
-  const auto* at = static_cast<const unsigned char*>(block);
-  for (std::size_t done = 0; done < bytes; done += sizeof(std::uint64_t)) {
-    const std::uint64_t word = word_of(seed, done);
-    if (std::memcmp(at + done, &word, std::min(bytes - done, sizeof word)) != 0) return false;
+  const auto* const at = static_cast<const unsigned char*>(block);
+  std::size_t done = 0;
+  for (; done + sizeof(std::uint64_t) <= bytes; done += sizeof(std::uint64_t)) {
+    std::uint64_t word = 0;
+    __builtin_memcpy(&word, at + done, sizeof word);
+    if (word != word_of(seed, done)) return false;
   }
-  return true;
+  const std::uint64_t last = word_of(seed, done);
+  return std::memcmp(at + done, &last, bytes - done) == 0;
 }
 
 bool is_zero(const void* block, std::size_t bytes) {

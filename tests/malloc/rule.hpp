@@ -2,21 +2,34 @@
 // A rule that every malloc must keep, and the words in which rules are written.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <iterator>
 #include <source_location>
 #include <span>
+#include <thread>
+#include <vector>
 
 namespace malloc_rules {
 
-/// A rule runs in a process of its own, which exits with 0 if the malloc keeps the rule.
+/// A rule runs in a process of its own, which exits with 0 if the malloc keeps the rule. Its definition puts it into
+/// the list of its program.
 struct rule {
   const char* name;  // concept.rule
   void (*check)();
-};
+  const rule* next = nullptr;
 
-/// The rules of one concept each. Every program of rules defines its table.
-std::span<const std::span<const rule>> table();
+  rule(const char* concept_and_name, void (*function)());
+};
+const rule* first_rule();
+
+/// RULE(concept, name) { … }
+#define RULE(of, name)                                                                   \
+  static void rule_##of##_##name();                                                      \
+  static ::malloc_rules::rule entry_of_##of##_##name{#of "." #name, rule_##of##_##name}; \
+  static void rule_##of##_##name()
 
 /// Effects: unless `holds`, prints the place, `what` and `of`, and ends the process. Allocates nothing.
 void expect(bool holds, const char* what, std::size_t of = 0,
@@ -65,6 +78,34 @@ public:
 
 private:
   std::uint64_t state_;
+};
+
+/// Threads that allocate and free without a pause until this object is destroyed.
+class load {
+public:
+  explicit load(unsigned threads = 4) {
+    for (unsigned t = 0; t < threads; ++t) threads_.emplace_back([this, t] { work(t + 1); });
+  }
+  ~load() {
+    is_over_ = true;
+    for (std::thread& each : threads_) each.join();
+  }
+  load(const load&) = delete;
+
+private:
+  void work(std::uint64_t seed) {
+    random_numbers random{seed};
+    void* blocks[200] = {};
+    while (!is_over_) {
+      void*& p = blocks[random.below(std::size(blocks))];
+      std::free(p);
+      p = std::malloc(random.size(random.below(200) == 0 ? 22 : 13));
+    }
+    for (void* p : blocks) std::free(p);
+  }
+
+  std::atomic<bool> is_over_{false};
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace malloc_rules

@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdlib>
 #include <new>
-#include <span>
 #include <string>
 
 #include "tests/malloc/early/early.hpp"
@@ -79,15 +78,9 @@ struct static_object {
 };
 static_object object;
 
-void by_preinit_array() { of_preinit.free(); }
-void by_the_first_constructor() { of_first_constructor.free(); }
-void by_a_static_object() { of_static_object.free(); }
-
-constexpr rule rules[] = {
-    {"early_callers.by_preinit_array", by_preinit_array},
-    {"early_callers.by_the_first_constructor", by_the_first_constructor},
-    {"early_callers.by_a_static_object", by_a_static_object},
-};
+RULE(early_callers, by_preinit_array) { of_preinit.free(); }
+RULE(early_callers, by_the_first_constructor) { of_first_constructor.free(); }
+RULE(early_callers, by_a_static_object) { of_static_object.free(); }
 
 }  // namespace
 
@@ -111,7 +104,5 @@ void use_malloc() {
     ::operator delete(::operator new(n));
   }
 }
-
-std::span<const rule> rules_of_early_callers() { return rules; }
 
 }  // namespace malloc_rules

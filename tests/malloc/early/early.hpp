@@ -3,7 +3,6 @@
 #pragma once
 
 #include <atomic>
-#include <span>
 
 #include "tests/malloc/rule.hpp"
 
@@ -34,9 +33,5 @@ void register_exit_handlers();
 void register_first_fork_handlers();
 /// Effects: registers the others, from a constructor.
 void register_other_fork_handlers();
-
-std::span<const rule> rules_of_early_callers();
-std::span<const rule> rules_of_exit();
-std::span<const rule> rules_of_fork_handlers();
 
 }  // namespace malloc_rules

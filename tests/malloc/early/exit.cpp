@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdlib>
-#include <span>
 #include <string>
 #include <thread>
 
@@ -24,27 +23,27 @@ struct in_main_thread {
 };
 thread_local in_main_thread here;
 
-void by_handlers() {
+RULE(exit, by_handlers) {
   expect_good_child([] {}, "exit of a child failed");
   expect(counted().exits == exit_handlers, "handlers of exit did not run", static_cast<std::size_t>(counted().exits));
 }
 
-void by_static_destructors() {
+RULE(exit, by_static_destructors) {
   expect_good_child([] {}, "exit of a child failed");
   expect(counted().static_destructors == 1, "a static destructor did not run");
 }
 
-void by_thread_local_objects() {
+RULE(exit, by_thread_local_objects) {
   expect_good_child([] { here.text = "used"; }, "exit of a child failed");
   expect(counted().thread_local_destructors == 1, "the thread_local object of main was not destroyed");
 }
 
-void by_quick_exit() {
+RULE(exit, by_quick_exit) {
   expect_good_child([] { std::quick_exit(0); }, "quick_exit of a child failed");
   expect(counted().quick_exits == 30, "handlers of quick_exit did not run");
 }
 
-void of_another_thread() {
+RULE(exit, of_another_thread) {
   expect_good_child(
       [] {
         here.text = "used";
@@ -57,20 +56,12 @@ void of_another_thread() {
   expect(counted().exits == exit_handlers, "handlers of exit did not run", static_cast<std::size_t>(counted().exits));
 }
 
-void under_load() {
+RULE(exit, under_load) {
   for (int i = 0; i < 10; ++i)
     expect_good_child(
         [] {
-          for (unsigned t = 0; t < 4; ++t)
-            std::thread{[t] {
-              random_numbers random{t + 1};
-              void* blocks[100] = {};
-              for (;;) {
-                void*& p = blocks[random.below(std::size(blocks))];
-                std::free(p);
-                p = std::malloc(random.size(14));
-              }
-            }}.detach();
+          static const load* const running = new load;
+          expect(running != nullptr, "no threads");
           ::usleep(2000);
         },
         "exit while threads allocate failed");
@@ -86,7 +77,7 @@ void* made_early() {
 void* const block = made_early();
 
 // A block of before main, freed by a handler of exit.
-void of_early_blocks() {
+RULE(exit, of_early_blocks) {
   expect_good_child(
       [] {
         std::atexit([] {
@@ -97,16 +88,6 @@ void of_early_blocks() {
       },
       "exit of a child failed");
 }
-
-constexpr rule rules[] = {
-    {"exit.by_handlers", by_handlers},
-    {"exit.by_static_destructors", by_static_destructors},
-    {"exit.by_thread_local_objects", by_thread_local_objects},
-    {"exit.by_quick_exit", by_quick_exit},
-    {"exit.of_another_thread", of_another_thread},
-    {"exit.under_load", under_load},
-    {"exit.of_early_blocks", of_early_blocks},
-};
 
 }  // namespace
 
@@ -124,7 +105,5 @@ void register_exit_handlers() {
            }) == 0,
            "at_quick_exit failed");
 }
-
-std::span<const rule> rules_of_exit() { return rules; }
 
 }  // namespace malloc_rules

@@ -7,9 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdlib>
-#include <span>
 #include <thread>
-#include <vector>
 
 #include "tests/malloc/early/early.hpp"
 #include "tests/malloc/rule.hpp"
@@ -48,47 +46,27 @@ void expect_counts(int forks) {
   expect(counted().in_children == expected, "handlers in the child did not run");
 }
 
-void of_one_fork() {
+RULE(fork_handlers, of_one_fork) {
   expect_good_child([] { use_malloc(); }, "a child failed");
   expect_counts(1);
 }
 
-void under_load() {
-  std::atomic<bool> is_over{false};
-  std::vector<std::thread> threads;
-  for (unsigned t = 0; t < 3; ++t)
-    threads.emplace_back([&is_over, t] {
-      random_numbers random{t + 1};
-      void* blocks[100] = {};
-      while (!is_over) {
-        void*& p = blocks[random.below(std::size(blocks))];
-        std::free(p);
-        p = std::malloc(random.size(random.below(100) == 0 ? 22 : 14));
-      }
-      for (void* p : blocks) std::free(p);
-    });
-  for (int i = 0; i < 10; ++i) expect_good_child([] { std::thread{use_malloc}.join(); }, "a child failed");
-  is_over = true;
-  for (std::thread& each : threads) each.join();
+RULE(fork_handlers, under_load) {
+  {
+    const load running{3};
+    for (int i = 0; i < 10; ++i) expect_good_child([] { std::thread{use_malloc}.join(); }, "a child failed");
+  }
   expect_counts(10);
 }
 
-void of_a_fork_in_a_thread() {
+RULE(fork_handlers, of_a_fork_in_a_thread) {
   std::thread{[] { expect_good_child([] { use_malloc(); }, "a child failed"); }}.join();
   expect_counts(1);
 }
-
-constexpr rule rules[] = {
-    {"fork_handlers.of_one_fork", of_one_fork},
-    {"fork_handlers.of_a_fork_in_a_thread", of_a_fork_in_a_thread},
-    {"fork_handlers.under_load", under_load},
-};
 
 }  // namespace
 
 void register_first_fork_handlers() { register_handlers(fork_handlers / 3); }
 void register_other_fork_handlers() { register_handlers(fork_handlers - fork_handlers / 3); }
-
-std::span<const rule> rules_of_fork_handlers() { return rules; }
 
 }  // namespace malloc_rules

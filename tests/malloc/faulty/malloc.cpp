@@ -25,7 +25,6 @@ void* __libc_memalign(std::size_t alignment, std::size_t bytes) noexcept;
 
 namespace {
 
-using faulty::fault;
 using faulty::has;
 
 alignas(16) char shared_block_of_no_bytes[16];
@@ -41,25 +40,25 @@ thread_local void* last_block = nullptr;
 
 struct closing {
   bool is_used = false;
-  ~closing() { is_closed = has(fault::closed_at_start_of_exit); }
+  ~closing() { is_closed = has("closed_at_start_of_exit"); }
 };
 thread_local closing at_start_of_exit;
 
 void end_of_thread(void*) {
-  if (has(fault::lost_with_its_thread) && last_block != nullptr) std::memset(last_block, 0xDD, 1);
-  is_thread_closed = has(fault::closed_by_a_key);
+  if (has("lost_with_its_thread") && last_block != nullptr) std::memset(last_block, 0xDD, 1);
+  is_thread_closed = has("closed_by_a_key");
 }
 
 __attribute__((constructor)) void construct() {
   is_constructed = true;
   ::pthread_key_create(&key, end_of_thread);
-  if (has(fault::closed_at_start_of_exit)) at_start_of_exit.is_used = true;
-  if (has(fault::lock_held_by_handlers))
+  if (has("closed_at_start_of_exit")) at_start_of_exit.is_used = true;
+  if (has("lock_held_by_handlers"))
     ::pthread_atfork([] { ::pthread_mutex_lock(&lock); }, [] { ::pthread_mutex_unlock(&lock); },
                      [] { ::pthread_mutex_unlock(&lock); });
 }
 
-bool is_refused() { return (has(fault::null_before_constructor) && !is_constructed) || is_closed || is_thread_closed; }
+bool is_refused() { return (has("null_before_constructor") && !is_constructed) || is_closed || is_thread_closed; }
 
 __attribute__((noinline)) void use_stack() {
   volatile char array[32 << 10];
@@ -81,22 +80,16 @@ void look_up() {
 
 /// Effects: what a faulty malloc does before it looks for memory.
 void misbehave() {
-  switch (faulty::present()) {
-    case fault::cancellation_point: ::pthread_testcancel(); break;
-    case fault::uses_much_stack: use_stack(); break;
-    case fault::looks_up_under_lock: look_up(); break;
-    case fault::lock_lost_by_fork:
-    case fault::lock_held_by_handlers:
-      ::pthread_mutex_lock(&lock);
-      if (has(fault::lock_lost_by_fork)) sched_yield();
-      ::pthread_mutex_unlock(&lock);
-      break;
-    case fault::lost_with_its_thread:
-    case fault::closed_by_a_key:
-      if (is_constructed && !is_thread_closed) ::pthread_setspecific(key, &lock);
-      break;
-    default: break;
+  if (has("cancellation_point")) ::pthread_testcancel();
+  if (has("uses_much_stack")) use_stack();
+  if (has("looks_up_under_lock")) look_up();
+  if (has("lock_lost_by_fork") || has("lock_held_by_handlers")) {
+    ::pthread_mutex_lock(&lock);
+    if (has("lock_lost_by_fork")) sched_yield();
+    ::pthread_mutex_unlock(&lock);
   }
+  if (has("lost_with_its_thread") || has("closed_by_a_key"))
+    if (is_constructed && !is_thread_closed) ::pthread_setspecific(key, &lock);
 }
 
 /// A block that two threads may get at once.
@@ -109,25 +102,25 @@ void* race() {
 }
 
 void* served(std::size_t bytes) {
-  if (bytes == 0 && has(fault::zero_size_is_null)) return nullptr;
-  if (bytes == 0 && has(fault::zero_size_is_shared)) return shared_block_of_no_bytes;
-  if (bytes > PTRDIFF_MAX && has(fault::serves_beyond_ptrdiff_max)) return __libc_malloc(64);
-  if (has(fault::aligned_to_8) && bytes < PTRDIFF_MAX) {
+  if (bytes == 0 && has("zero_size_is_null")) return nullptr;
+  if (bytes == 0 && has("zero_size_is_shared")) return shared_block_of_no_bytes;
+  if (bytes > PTRDIFF_MAX && has("serves_beyond_ptrdiff_max")) return __libc_malloc(64);
+  if (has("aligned_to_8") && bytes < PTRDIFF_MAX) {
     auto* const p = static_cast<char*>(__libc_malloc(bytes + 16));
     return p == nullptr ? nullptr : p + 8;
   }
-  if (has(fault::races) && bytes > racing_bytes / 2 && bytes <= racing_bytes) return race();
+  if (has("races") && bytes > racing_bytes / 2 && bytes <= racing_bytes) return race();
   return __libc_malloc(bytes);
 }
 
 /// Returns: the address that glibc knows.
 void* address_of_glibc(void* p) {
-  return has(fault::aligned_to_8) && reinterpret_cast<std::uintptr_t>(p) % 16 == 8 ? static_cast<char*>(p) - 8 : p;
+  return has("aligned_to_8") && reinterpret_cast<std::uintptr_t>(p) % 16 == 8 ? static_cast<char*>(p) - 8 : p;
 }
 
 void* without_memory() {
-  if (has(fault::aborts_without_memory)) std::abort();
-  if (has(fault::no_enomem)) errno = 0;
+  if (has("aborts_without_memory")) std::abort();
+  if (has("no_enomem")) errno = 0;
   return nullptr;
 }
 
@@ -156,17 +149,17 @@ void* malloc(std::size_t bytes) noexcept {
 void free(void* p) noexcept {
   if (p == shared_block_of_no_bytes) return;
   if (p == last_block) last_block = nullptr;
-  if (has(fault::errno_lost_by_free) && p != nullptr) errno = EAGAIN;
-  if (has(fault::races) && p != nullptr && ::malloc_usable_size(p) == racing_bytes + 8 && racing_block == nullptr)
+  if (has("errno_lost_by_free") && p != nullptr) errno = EAGAIN;
+  if (has("races") && p != nullptr && ::malloc_usable_size(p) == racing_bytes + 8 && racing_block == nullptr)
     racing_block = p;
   else __libc_free(address_of_glibc(p));
 }
 
 void* calloc(std::size_t count, std::size_t bytes) noexcept {
   if (is_refused()) return nullptr;
-  if (has(fault::calloc_is_dirty) || has(fault::calloc_wraps)) {
+  if (has("calloc_is_dirty") || has("calloc_wraps")) {
     void* const p = malloc(count * bytes);
-    if (p != nullptr && has(fault::calloc_wraps)) std::memset(p, 0, count * bytes);
+    if (p != nullptr && has("calloc_wraps")) std::memset(p, 0, count * bytes);
     return p;
   }
   void* const p = count == 0 || bytes == 0 ? malloc(0) : __libc_calloc(count, bytes);
@@ -175,7 +168,7 @@ void* calloc(std::size_t count, std::size_t bytes) noexcept {
 
 void* realloc(void* p, std::size_t bytes) noexcept {
   if (p == nullptr || p == shared_block_of_no_bytes) return malloc(bytes);
-  if (bytes == 0 && has(fault::realloc_0_gives_block)) bytes = 1;
+  if (bytes == 0 && has("realloc_0_gives_block")) bytes = 1;
   void* const old = address_of_glibc(p);
   const std::size_t usable = usable_size_of(old);
   if (old != p) {
@@ -185,19 +178,19 @@ void* realloc(void* p, std::size_t bytes) noexcept {
     free(p);
     return moved;
   }
-  if (bytes != 0 && bytes < usable && has(fault::shrink_fails)) return realloc_to_less(p, bytes);
+  if (bytes != 0 && bytes < usable && has("shrink_fails")) return realloc_to_less(p, bytes);
   void* const moved = __libc_realloc(p, bytes);
   if (moved == nullptr && bytes != 0) {
-    if (has(fault::failed_realloc_frees)) std::memset(p, 0xDD, usable);
+    if (has("failed_realloc_frees")) std::memset(p, 0xDD, usable);
     return without_memory();
   }
-  if (bytes > usable && has(fault::realloc_loses_tail)) static_cast<char*>(moved)[usable / 2] ^= 1;
+  if (bytes > usable && has("realloc_loses_tail")) static_cast<char*>(moved)[usable / 2] ^= 1;
   return moved;
 }
 
 void* reallocarray(void* p, std::size_t count, std::size_t bytes) noexcept {
   std::size_t product = 0;
-  if (__builtin_mul_overflow(count, bytes, &product) && !has(fault::reallocarray_wraps)) {
+  if (__builtin_mul_overflow(count, bytes, &product) && !has("reallocarray_wraps")) {
     errno = ENOMEM;
     return without_memory();
   }
@@ -205,7 +198,7 @@ void* reallocarray(void* p, std::size_t count, std::size_t bytes) noexcept {
 }
 
 void* memalign(std::size_t alignment, std::size_t bytes) noexcept {
-  void* const p = has(fault::ignores_alignment) ? malloc(bytes) : __libc_memalign(alignment, bytes);
+  void* const p = has("ignores_alignment") ? malloc(bytes) : __libc_memalign(alignment, bytes);
   return p != nullptr ? p : without_memory();
 }
 
@@ -213,15 +206,15 @@ void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept { return 
 
 int posix_memalign(void** out, std::size_t alignment, std::size_t bytes) noexcept {
   const bool is_valid = alignment != 0 && (alignment & (alignment - 1)) == 0 && alignment % sizeof(void*) == 0;
-  if (!is_valid && !has(fault::posix_memalign_accepts)) return EINVAL;
+  if (!is_valid && !has("posix_memalign_accepts")) return EINVAL;
   void* const p = memalign(alignment, bytes);
-  if (p == nullptr && !has(fault::posix_memalign_writes)) return ENOMEM;
+  if (p == nullptr && !has("posix_memalign_writes")) return ENOMEM;
   *out = p;
   return p == nullptr ? ENOMEM : 0;
 }
 
 int malloc_trim(std::size_t) noexcept {
-  if (has(fault::trims_blocks) && last_block != nullptr) std::memset(last_block, 0xDD, 8);
+  if (has("trims_blocks") && last_block != nullptr) std::memset(last_block, 0xDD, 8);
   return 1;
 }
 }

@@ -10,30 +10,28 @@
 
 namespace {
 
-using faulty::fault;
 using faulty::has;
 
 void* obtain(std::size_t bytes, std::size_t alignment) {
   for (;;) {
-    void* const p =
-        alignment <= 16 || has(fault::new_ignores_alignment) ? std::malloc(bytes) : ::memalign(alignment, bytes);
+    void* const p = alignment <= 16 || has("new_ignores_alignment") ? std::malloc(bytes) : ::memalign(alignment, bytes);
     if (p != nullptr) return p;
     const std::new_handler handler = std::get_new_handler();
-    if (handler == nullptr || has(fault::new_ignores_handler)) return nullptr;
+    if (handler == nullptr || has("new_ignores_handler")) return nullptr;
     handler();
   }
 }
 
 void* obtain_or_throw(std::size_t bytes, std::size_t alignment) {
   void* const p = obtain(bytes, alignment);
-  if (p == nullptr && !has(fault::new_gives_null)) throw std::bad_alloc{};
+  if (p == nullptr && !has("new_gives_null")) throw std::bad_alloc{};
   return p;
 }
 
 void* obtain_or_terminate(std::size_t bytes, std::size_t alignment) noexcept { return obtain(bytes, alignment); }
 
 void* obtain_or_null(std::size_t bytes, std::size_t alignment) noexcept {
-  if (has(fault::nothrow_new_terminates)) return obtain_or_terminate(bytes, alignment);
+  if (has("nothrow_new_terminates")) return obtain_or_terminate(bytes, alignment);
   try {
     return obtain(bytes, alignment);
   } catch (...) {

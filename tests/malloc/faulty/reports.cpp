@@ -10,7 +10,6 @@
 
 namespace {
 
-using faulty::fault;
 using faulty::has;
 
 std::size_t usable_size_of_glibc(void* p) {
@@ -29,12 +28,12 @@ std::size_t malloc_usable_size(void* p) noexcept {
   if (p == nullptr) return 0;
   const std::size_t bytes =
       is_shifted(p) ? usable_size_of_glibc(static_cast<char*>(p) - 8) - 8 : usable_size_of_glibc(p);
-  if (has(fault::usable_size_too_small)) return bytes / 2;
-  return has(fault::usable_size_too_large) ? bytes + 32 : bytes;
+  if (has("usable_size_too_small")) return bytes / 2;
+  return has("usable_size_too_large") ? bytes + 32 : bytes;
 }
 
 struct mallinfo2 mallinfo2() noexcept {
-  if (has(fault::mallinfo_is_empty)) return {};
+  if (has("mallinfo_is_empty")) return {};
   return reinterpret_cast<struct mallinfo2 (*)()>(::dlsym(RTLD_NEXT, "mallinfo2"))();
 }
 }

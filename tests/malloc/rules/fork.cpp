@@ -13,42 +13,13 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <span>
 #include <thread>
 #include <vector>
 
 #include "tests/malloc/rule.hpp"
-#include "tests/malloc/rules/concepts.hpp"
 
 namespace malloc_rules {
 namespace {
-
-/// Threads that allocate and free without a pause until this object is destroyed.
-class load {
-public:
-  load() {
-    for (unsigned t = 0; t < 4; ++t)
-      threads_.emplace_back([this, t] {
-        random_numbers random{t + 1};
-        void* blocks[200] = {};
-        while (!is_over_) {
-          void*& p = blocks[random.below(std::size(blocks))];
-          std::free(p);
-          p = std::malloc(random.size(random.below(200) == 0 ? 22 : 13));
-        }
-        for (void* p : blocks) std::free(p);
-      });
-  }
-  ~load() {
-    is_over_ = true;
-    for (std::thread& each : threads_) each.join();
-  }
-  load(const load&) = delete;
-
-private:
-  std::atomic<bool> is_over_{false};
-  std::vector<std::thread> threads_;
-};
 
 void allocate_and_free(std::uint64_t seed) {
   random_numbers random{seed};
@@ -97,24 +68,24 @@ void child_of_a_loaded_parent() {
   allocate_and_free(4);
 }
 
-void under_load() {
+RULE(fork, under_load) {
   allocate_inherited();
   const load running;
-  for (int i = 0; i < 30; ++i) expect_good_child(child_of_a_loaded_parent, "a child failed");
+  for (int i = 0; i < 15; ++i) expect_good_child(child_of_a_loaded_parent, "a child failed");
 }
 
-void by_several_threads_at_once() {
+RULE(fork, by_several_threads_at_once) {
   allocate_inherited();
   const load running;
   std::thread threads[3];
   for (std::thread& each : threads)
     each = std::thread{[] {
-      for (int i = 0; i < 15; ++i) expect_good_child(child_of_a_loaded_parent, "a child failed");
+      for (int i = 0; i < 8; ++i) expect_good_child(child_of_a_loaded_parent, "a child failed");
     }};
   for (std::thread& each : threads) each.join();
 }
 
-void of_a_thread_that_never_allocated() {
+RULE(fork, of_a_thread_that_never_allocated) {
   pthread_t thread;
   ::pthread_create(
       &thread, nullptr,
@@ -139,9 +110,9 @@ void chain(unsigned left) {
   expect(status == 0, "a link of a chain of forks failed", left);
 }
 
-void of_forks() { chain(20); }
+RULE(fork, of_forks) { chain(20); }
 
-void blocks_of_the_lost_threads() {
+RULE(fork, blocks_of_the_lost_threads) {
   static std::atomic<void*> theirs{nullptr};
   static std::atomic<bool> is_over{false};
   std::thread owner{[] {
@@ -163,7 +134,7 @@ void blocks_of_the_lost_threads() {
   std::free(theirs);
 }
 
-void by_spawn() {
+RULE(fork, by_spawn) {
   const load running;
   char name[] = "true";
   char* const arguments[] = {name, nullptr};
@@ -176,7 +147,7 @@ void by_spawn() {
   }
 }
 
-void by_system_and_popen() {
+RULE(fork, by_system_and_popen) {
   const load running;
   for (int i = 0; i < 10; ++i) {
     expect(std::system("exit 0") == 0, "system failed");
@@ -214,7 +185,7 @@ void fork_until(const std::atomic<bool>& is_over) {
   }
 }
 
-void beside_streams() {
+RULE(fork, beside_streams) {
   std::atomic<bool> is_over{false};
   std::vector<std::thread> threads;
   for (int i = 0; i < 5; ++i) threads.emplace_back([&, i] { read_and_flush(is_over, i == 0); });
@@ -243,11 +214,11 @@ void fork_in_handler(int) {
 }
 
 // The child returns into the call that the signal interrupted, and goes on with its heap.
-void in_a_signal_handler() {
+RULE(fork, in_a_signal_handler) {
   std::signal(SIGALRM, fork_in_handler);
   random_numbers random{9};
   void* blocks[100] = {};
-  for (int round = 1; round <= 200; ++round) {
+  for (int round = 1; round <= 100; ++round) {
     const itimerval soon{{}, {0, static_cast<suseconds_t>(20 + random.below(100))}};
     ::setitimer(ITIMER_REAL, &soon, nullptr);
     while (forks_of_handler < round) {
@@ -263,20 +234,6 @@ void in_a_signal_handler() {
   for (void* p : blocks) std::free(p);
 }
 
-constexpr rule rules[] = {
-    {"fork.under_load", under_load},
-    {"fork.by_several_threads_at_once", by_several_threads_at_once},
-    {"fork.of_a_thread_that_never_allocated", of_a_thread_that_never_allocated},
-    {"fork.of_forks", of_forks},
-    {"fork.blocks_of_the_lost_threads", blocks_of_the_lost_threads},
-    {"fork.beside_streams", beside_streams},
-    {"fork.in_a_signal_handler", in_a_signal_handler},
-    {"fork.by_spawn", by_spawn},
-    {"fork.by_system_and_popen", by_system_and_popen},
-};
-
 }  // namespace
-
-std::span<const rule> rules_of_fork() { return rules; }
 
 }  // namespace malloc_rules

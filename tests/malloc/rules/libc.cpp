@@ -16,16 +16,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <cwchar>
-#include <span>
 #include <string>
 
 #include "tests/malloc/rule.hpp"
-#include "tests/malloc/rules/concepts.hpp"
 
 namespace malloc_rules {
 namespace {
 
-void copies_of_strings() {
+RULE(libc, copies_of_strings) {
   for (const std::size_t n : {0u, 1u, 15u, 100u, 5000u, 300'000u}) {
     const std::string text(n, 's');
     char* const copy = ::strdup(text.c_str());
@@ -39,7 +37,7 @@ void copies_of_strings() {
   }
 }
 
-void formatted_strings() {
+RULE(libc, formatted_strings) {
   for (const int n : {1, 100, 5000, 400'000}) {
     char* text = nullptr;
     expect(::asprintf(&text, "%0*d", n, 7) == n && text[n - 1] == '7', "asprintf");
@@ -47,7 +45,7 @@ void formatted_strings() {
   }
 }
 
-void lines() {
+RULE(libc, lines) {
   const std::string text = std::string(10, 'a') + "\n" + std::string(100'000, 'b') + "\n" + "c;d";
   std::FILE* const file = ::fmemopen(const_cast<char*>(text.data()), text.size(), "r");
   char* line = nullptr;
@@ -60,7 +58,7 @@ void lines() {
   std::fclose(file);
 }
 
-void streams_in_memory() {
+RULE(libc, streams_in_memory) {
   char* text = nullptr;
   std::size_t length = 0;
   std::FILE* const stream = ::open_memstream(&text, &length);
@@ -76,7 +74,7 @@ void streams_in_memory() {
   std::free(wide);
 }
 
-void paths() {
+RULE(libc, paths) {
   char* const here = ::getcwd(nullptr, 0);
   char* const real = ::realpath("/usr/../usr/.", nullptr);
   expect(here != nullptr && real != nullptr && std::strcmp(real, "/usr") == 0, "getcwd or realpath");
@@ -84,7 +82,7 @@ void paths() {
   std::free(real);
 }
 
-void folders() {
+RULE(libc, folders) {
   dirent** entries = nullptr;
   const int count = ::scandir("/usr/bin", &entries, nullptr, ::alphasort);
   expect(count > 10, "scandir");
@@ -95,7 +93,7 @@ void folders() {
   ::globfree(&found);
 }
 
-void files() {
+RULE(libc, files) {
   for (int i = 0; i < 100; ++i) {
     std::FILE* const file = std::tmpfile();
     std::setvbuf(file, nullptr, _IOFBF, std::size_t{100'000});
@@ -107,21 +105,21 @@ void files() {
   }
 }
 
-void scanned_strings() {
+RULE(libc, scanned_strings) {
   char* word = nullptr;
   const std::string text(3000, 'w');
   expect(std::sscanf(text.c_str(), "%ms", &word) == 1 && text == word, "%ms of scanf");
   std::free(word);
 }
 
-void expressions() {
+RULE(libc, expressions) {
   regex_t pattern;
   expect(::regcomp(&pattern, "(a|b)*c{2,5}[[:alpha:]]+$", REG_EXTENDED) == 0, "regcomp");
   expect(::regexec(&pattern, "ababcccxyz", 0, nullptr, 0) == 0, "regexec");
   ::regfree(&pattern);
 }
 
-void trees() {
+RULE(libc, trees) {
   static int numbers[1000];
   void* root = nullptr;
   const auto order = [](const void* a, const void* b) {
@@ -135,7 +133,7 @@ void trees() {
   ::tdestroy(root, [](void*) {});
 }
 
-void sorted_arrays() {
+RULE(libc, sorted_arrays) {
   constexpr std::size_t count = 200'000;  // qsort takes a buffer from malloc
   auto* const numbers = static_cast<int*>(std::malloc(count * sizeof(int)));
   random_numbers random{4};
@@ -146,7 +144,7 @@ void sorted_arrays() {
   std::free(numbers);
 }
 
-void addresses() {
+RULE(libc, addresses) {
   addrinfo* list = nullptr;
   addrinfo hints = {};
   hints.ai_flags = AI_NUMERICHOST;
@@ -154,7 +152,7 @@ void addresses() {
   ::freeaddrinfo(list);
 }
 
-void environment() {
+RULE(libc, environment) {
   for (int i = 0; i < 500; ++i) {
     const std::string name = "RULE_" + std::to_string(i);
     expect(::setenv(name.c_str(), std::string(100, 'e').c_str(), 1) == 0, "setenv");
@@ -164,7 +162,7 @@ void environment() {
   std::setlocale(LC_ALL, "C.UTF-8");
 }
 
-void names() {
+RULE(libc, names) {
   int status = -1;
   auto* buffer = static_cast<char*>(std::malloc(1));
   std::size_t length = 1;
@@ -177,25 +175,6 @@ void names() {
   std::free(symbols);
 }
 
-constexpr rule rules[] = {
-    {"libc.copies_of_strings", copies_of_strings},
-    {"libc.formatted_strings", formatted_strings},
-    {"libc.lines", lines},
-    {"libc.streams_in_memory", streams_in_memory},
-    {"libc.paths", paths},
-    {"libc.folders", folders},
-    {"libc.files", files},
-    {"libc.scanned_strings", scanned_strings},
-    {"libc.expressions", expressions},
-    {"libc.trees", trees},
-    {"libc.sorted_arrays", sorted_arrays},
-    {"libc.addresses", addresses},
-    {"libc.environment", environment},
-    {"libc.names", names},
-};
-
 }  // namespace
-
-std::span<const rule> rules_of_libc() { return rules; }
 
 }  // namespace malloc_rules

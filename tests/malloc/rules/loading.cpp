@@ -4,12 +4,10 @@
 
 #include <cstddef>
 #include <cstdlib>
-#include <span>
 #include <thread>
 #include <vector>
 
 #include "tests/malloc/rule.hpp"
-#include "tests/malloc/rules/concepts.hpp"
 
 namespace malloc_rules {
 namespace {
@@ -50,11 +48,11 @@ void use_once() {
   std::free(p);
 }
 
-void again_and_again() {
+RULE(loading, again_and_again) {
   for (int i = 0; i < 200; ++i) use_once();
 }
 
-void in_threads() {
+RULE(loading, in_threads) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 6; ++t)
     threads.emplace_back([] {
@@ -63,7 +61,7 @@ void in_threads() {
   for (std::thread& each : threads) each.join();
 }
 
-void whose_thread_local_objects_allocate() {
+RULE(loading, whose_thread_local_objects_allocate) {
   for (int i = 0; i < 40; ++i) {
     std::thread threads[4];
     for (std::thread& each : threads)
@@ -75,7 +73,7 @@ void whose_thread_local_objects_allocate() {
   }
 }
 
-void that_do_not_exist() {
+RULE(loading, that_do_not_exist) {
   for (int i = 0; i < 100; ++i) {
     expect(::dlopen("/nonexistent/library.so", RTLD_NOW) == nullptr, "dlopen found no file");
     expect(::dlerror() != nullptr, "dlerror has no text");
@@ -83,23 +81,13 @@ void that_do_not_exist() {
 }
 
 // A namespace of its own has a libc of its own, whose blocks never meet this one's.
-void in_another_namespace() {
+RULE(loading, in_another_namespace) {
   for (int i = 0; i < 5; ++i) {
     const loaded plugin{::dlmopen(LM_ID_NEWLM, ASHLAR_PLUGIN, RTLD_NOW)};
     plugin.find<void(void*)>("plugin_take")(plugin.find<void*(std::size_t)>("plugin_make")(100));
   }
 }
 
-constexpr rule rules[] = {
-    {"loading.again_and_again", again_and_again},
-    {"loading.in_threads", in_threads},
-    {"loading.whose_thread_local_objects_allocate", whose_thread_local_objects_allocate},
-    {"loading.that_do_not_exist", that_do_not_exist},
-    {"loading.in_another_namespace", in_another_namespace},
-};
-
 }  // namespace
-
-std::span<const rule> rules_of_loading() { return rules; }
 
 }  // namespace malloc_rules

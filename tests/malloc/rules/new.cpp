@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// operator new and delete in all their forms.
+// operator new and delete in all their forms, and the new_handler.
 #include <malloc.h>
 
 #include <cstddef>
@@ -9,17 +9,21 @@
 #include <memory>
 #include <memory_resource>
 #include <new>
-#include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/malloc/rule.hpp"
-#include "tests/malloc/rules/concepts.hpp"
 
 namespace malloc_rules {
 namespace {
 
-void is_aligned_and_distinct() {
+constexpr std::align_val_t wide{256};
+
+std::size_t excess() { return hidden(std::size_t{PTRDIFF_MAX} + 1); }
+
+// ---- operator new and delete.
+RULE(new, is_aligned_and_distinct) {
   for (const std::size_t n : many_sizes()) {
     void* const two[] = {::operator new(n), ::operator new[](n)};
     expect(two[0] != nullptr && two[1] != nullptr && two[0] != two[1], "new gave no block of its own", n);
@@ -33,7 +37,7 @@ void is_aligned_and_distinct() {
   }
 }
 
-void by_size() {
+RULE(new, by_size) {
   for (const std::size_t n : many_sizes()) {
     ::operator delete(::operator new(n), n);
     ::operator delete[](::operator new[](n), n);
@@ -43,7 +47,7 @@ void by_size() {
   }
 }
 
-void by_alignment() {
+RULE(new, by_alignment) {
   for (std::size_t alignment = 1; alignment <= (std::size_t{64} << 20); alignment *= 2)
     for (const std::size_t n : {0u, 1u, 33u, 4096u, 70'000u}) {
       const std::align_val_t a{alignment};
@@ -61,20 +65,19 @@ void by_alignment() {
     }
 }
 
-void of_null() {
-  const std::align_val_t a{64};
+RULE(new, of_null) {
   ::operator delete(nullptr);
   ::operator delete[](nullptr);
   ::operator delete(nullptr, std::size_t{8});
   ::operator delete[](nullptr, std::size_t{8});
   ::operator delete(nullptr, std::nothrow);
   ::operator delete[](nullptr, std::nothrow);
-  ::operator delete(nullptr, a);
-  ::operator delete[](nullptr, a);
-  ::operator delete(nullptr, std::size_t{64}, a);
-  ::operator delete[](nullptr, std::size_t{64}, a);
-  ::operator delete(nullptr, a, std::nothrow);
-  ::operator delete[](nullptr, a, std::nothrow);
+  ::operator delete(nullptr, wide);
+  ::operator delete[](nullptr, wide);
+  ::operator delete(nullptr, std::size_t{64}, wide);
+  ::operator delete[](nullptr, std::size_t{64}, wide);
+  ::operator delete(nullptr, wide, std::nothrow);
+  ::operator delete[](nullptr, wide, std::nothrow);
 }
 
 template <class F>
@@ -88,20 +91,18 @@ void expect_bad_alloc(const char* what, F f) {
   expect(is_caught, what);
 }
 
-void throws_bad_alloc() {
-  const std::size_t excess = hidden(std::size_t{PTRDIFF_MAX} + 1);
-  const std::align_val_t a{64};
+RULE(new, throws_bad_alloc) {
   for (int round = 0; round < 50; ++round) {
-    expect_bad_alloc("new", [=] { ::operator delete(::operator new(excess)); });
-    expect_bad_alloc("new[]", [=] { ::operator delete[](::operator new[](excess)); });
-    expect_bad_alloc("aligned new", [=] { ::operator delete(::operator new(excess, a), a); });
-    expect_bad_alloc("aligned new[]", [=] { ::operator delete[](::operator new[](excess, a), a); });
+    expect_bad_alloc("new", [] { ::operator delete(::operator new(excess())); });
+    expect_bad_alloc("new[]", [] { ::operator delete[](::operator new[](excess())); });
+    expect_bad_alloc("aligned new", [] { ::operator delete(::operator new(excess(), wide), wide); });
+    expect_bad_alloc("aligned new[]", [] { ::operator delete[](::operator new[](excess(), wide), wide); });
     expect_bad_alloc("new of SIZE_MAX", [] { ::operator delete(::operator new(hidden(SIZE_MAX))); });
   }
 }
 
 // The C++ library's own form rounds the size up to the alignment, and so to 0.
-void of_size_max_aligned() {
+RULE(new, of_size_max_aligned) {
   for (std::size_t alignment = 16; alignment <= 4096; alignment *= 2) {
     const std::align_val_t a{alignment};
     expect_bad_alloc("aligned new", [=] { ::operator delete(::operator new(hidden(SIZE_MAX), a), a); });
@@ -109,7 +110,7 @@ void of_size_max_aligned() {
   }
 }
 
-void is_caught_as_exception() {
+RULE(new, is_caught_as_exception) {
   bool is_caught = false;
   try {
     std::vector<char> bytes;
@@ -120,7 +121,7 @@ void is_caught_as_exception() {
   expect(is_caught, "the exception is not the bad_alloc of this program");
 }
 
-void of_an_array_that_is_too_long() {
+RULE(new, of_an_array_that_is_too_long) {
   expect_bad_alloc("new of an array", [] {
     auto* const array = new std::uint64_t[hidden(SIZE_MAX / 4)];
     array[hidden(0)] = 1;  // a new without a use may be left out
@@ -128,20 +129,18 @@ void of_an_array_that_is_too_long() {
   });
 }
 
-void nothrow_is_null() {
-  const std::size_t excess = hidden(std::size_t{PTRDIFF_MAX} + 1);
-  const std::align_val_t a{64};
-  expect(::operator new(excess, std::nothrow) == nullptr, "new");
-  expect(::operator new[](excess, std::nothrow) == nullptr, "new[]");
-  expect(::operator new(excess, a, std::nothrow) == nullptr, "aligned new");
-  expect(::operator new[](excess, a, std::nothrow) == nullptr, "aligned new[]");
+RULE(new, nothrow_is_null) {
+  expect(::operator new(excess(), std::nothrow) == nullptr, "new");
+  expect(::operator new[](excess(), std::nothrow) == nullptr, "new[]");
+  expect(::operator new(excess(), wide, std::nothrow) == nullptr, "aligned new");
+  expect(::operator new[](excess(), wide, std::nothrow) == nullptr, "aligned new[]");
 }
 
 struct alignas(256) over_aligned {
   char bytes[300];
 };
 
-void of_objects() {
+RULE(new, of_objects) {
   std::map<int, std::string> names;
   std::vector<std::unique_ptr<over_aligned>> objects;
   for (int i = 0; i < 2000; ++i) {
@@ -155,21 +154,108 @@ void of_objects() {
   expect(numbers[2] == 3, "a vector lost a number");
 }
 
-constexpr rule rules[] = {
-    {"new.is_aligned_and_distinct", is_aligned_and_distinct},
-    {"new.by_size", by_size},
-    {"new.by_alignment", by_alignment},
-    {"new.of_null", of_null},
-    {"new.throws_bad_alloc", throws_bad_alloc},
-    {"new.of_size_max_aligned", of_size_max_aligned},
-    {"new.is_caught_as_exception", is_caught_as_exception},
-    {"new.of_an_array_that_is_too_long", of_an_array_that_is_too_long},
-    {"new.nothrow_is_null", nothrow_is_null},
-    {"new.of_objects", of_objects},
-};
+// ---- new_handler: called until there is memory, until it throws, or until it is gone.
+int calls;
+
+void uninstall_at_third_call() {
+  if (++calls % 3 == 0) std::set_new_handler(nullptr);
+}
+
+template <class F>
+void expect_three_calls(const char* what, F allocate) {
+  calls = 0;
+  std::set_new_handler(uninstall_at_third_call);
+  bool is_caught = false;
+  try {
+    allocate();
+  } catch (const std::bad_alloc&) {
+    is_caught = true;
+  }
+  expect(is_caught && calls == 3, what, static_cast<std::size_t>(calls));
+}
+
+RULE(new_handlers, is_called_until_gone) {
+  expect_three_calls("new", [] { ::operator delete(::operator new(excess())); });
+  expect_three_calls("new[]", [] { ::operator delete[](::operator new[](excess())); });
+  expect_three_calls("aligned new", [] { ::operator delete(::operator new(excess(), wide), wide); });
+  expect_three_calls("aligned new[]", [] { ::operator delete[](::operator new[](excess(), wide), wide); });
+}
+
+RULE(new_handlers, is_called_under_nothrow) {
+  for (const bool is_wide : {false, true}) {
+    calls = 0;
+    std::set_new_handler(uninstall_at_third_call);
+    void* const p = is_wide ? ::operator new(excess(), wide, std::nothrow) : ::operator new(excess(), std::nothrow);
+    expect(p == nullptr && calls == 3, "new (nothrow) did not call the handler", static_cast<std::size_t>(calls));
+  }
+}
+
+void throw_bad_alloc() {
+  ++calls;
+  throw std::bad_alloc{};
+}
+
+// The C++ library's nothrow forms catch what the handler throws; a malloc that replaces them must too.
+RULE(new_handlers, may_throw_under_nothrow) {
+  std::set_new_handler(throw_bad_alloc);
+  for (int i = 0; i < 20; ++i) {
+    expect(::operator new(excess(), std::nothrow) == nullptr, "new (nothrow)");
+    expect(::operator new[](excess(), std::nothrow) == nullptr, "new[] (nothrow)");
+    expect(::operator new(excess(), wide, std::nothrow) == nullptr, "aligned new (nothrow)");
+    expect(::operator new[](excess(), wide, std::nothrow) == nullptr, "aligned new[] (nothrow)");
+  }
+  expect(calls == 80, "the handler was not called", static_cast<std::size_t>(calls));
+}
+
+struct no_room : std::bad_alloc {};
+
+void throw_own() { throw no_room{}; }
+
+RULE(new_handlers, may_throw_its_own) {
+  std::set_new_handler(throw_own);
+  int caught = 0;
+  for (int i = 0; i < 20; ++i) {
+    try {
+      ::operator delete(::operator new(excess()));
+    } catch (const no_room&) {
+      ++caught;
+    }
+  }
+  expect(caught == 20, "the handler's exception did not arrive", static_cast<std::size_t>(caught));
+}
+
+void allocate_in_handler() {
+  void* const p = std::malloc(5000);
+  fill(p, 5000, 1);
+  std::free(p);
+  if (++calls == 4) std::set_new_handler(nullptr);
+}
+
+RULE(new_handlers, may_allocate) {
+  std::set_new_handler(allocate_in_handler);
+  expect(::operator new(excess(), std::nothrow) == nullptr&& calls == 4, "a handler that allocates");
+}
+
+RULE(new_handlers, malloc_calls_none) {
+  std::set_new_handler(throw_bad_alloc);
+  expect(std::malloc(excess()) == nullptr && std::calloc(excess(), 2) == nullptr, "malloc");
+  expect(::memalign(64, excess()) == nullptr && std::realloc(nullptr, excess()) == nullptr, "memalign or realloc");
+  expect(calls == 0, "malloc called the new_handler");
+}
+
+RULE(new_handlers, in_another_thread) {
+  std::set_new_handler(throw_own);
+  bool is_caught = false;
+  std::thread{[&] {
+    try {
+      ::operator delete(::operator new(excess()));
+    } catch (const no_room&) {
+      is_caught = true;
+    }
+  }}.join();
+  expect(is_caught, "the handler's exception did not arrive in a thread");
+}
 
 }  // namespace
-
-std::span<const rule> rules_of_new() { return rules; }
 
 }  // namespace malloc_rules

@@ -9,11 +9,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <span>
 #include <thread>
 
 #include "tests/malloc/rule.hpp"
-#include "tests/malloc/rules/concepts.hpp"
 
 namespace malloc_rules {
 namespace {
@@ -39,7 +37,7 @@ std::size_t in_use() {
 }
 
 // glibc's manual: uordblks and hblkhd are the bytes of blocks in use.
-void mallinfo2_counts() {
+RULE(reports, mallinfo2_counts) {
   const std::size_t before = in_use();
   allocate();
   const std::size_t during = in_use();
@@ -49,7 +47,7 @@ void mallinfo2_counts() {
   expect(in_use() < before + count * bytes / 2, "mallinfo2 still counts what is free", in_use());
 }
 
-void mallinfo2_counts_huge_blocks() {
+RULE(reports, mallinfo2_counts_huge_blocks) {
   const std::size_t before = in_use();
   void* const p = std::malloc(std::size_t{50} << 20);
   expect(in_use() >= before + (std::size_t{50} << 20), "mallinfo2 misses a huge block", in_use() - before);
@@ -57,7 +55,7 @@ void mallinfo2_counts_huge_blocks() {
   expect(in_use() < before + (std::size_t{25} << 20), "mallinfo2 still counts a huge block", in_use());
 }
 
-void trim_keeps_blocks() {
+RULE(reports, trim_keeps_blocks) {
   allocate();
   for (std::size_t i = 0; i < count; i += 2) std::free(blocks[i]);
   const int result = ::malloc_trim(0);
@@ -68,7 +66,7 @@ void trim_keeps_blocks() {
   ::malloc_trim(0);
 }
 
-void trim_in_threads() {
+RULE(reports, trim_in_threads) {
   std::thread threads[4];
   for (std::thread& each : threads)
     each = std::thread{[] {
@@ -88,7 +86,7 @@ void trim_in_threads() {
   for (std::thread& each : threads) each.join();
 }
 
-void info_is_xml() {
+RULE(reports, info_is_xml) {
   allocate();
   char* text = nullptr;
   std::size_t length = 0;
@@ -101,7 +99,7 @@ void info_is_xml() {
   expect_unchanged_and_free();
 }
 
-void stats_and_options() {
+RULE(reports, stats_and_options) {
   allocate();
   const int saved = ::dup(2);
   const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -119,17 +117,6 @@ void stats_and_options() {
   expect_unchanged_and_free();
 }
 
-constexpr rule rules[] = {
-    {"reports.mallinfo2_counts", mallinfo2_counts},
-    {"reports.mallinfo2_counts_huge_blocks", mallinfo2_counts_huge_blocks},
-    {"reports.trim_keeps_blocks", trim_keeps_blocks},
-    {"reports.trim_in_threads", trim_in_threads},
-    {"reports.info_is_xml", info_is_xml},
-    {"reports.stats_and_options", stats_and_options},
-};
-
 }  // namespace
-
-std::span<const rule> rules_of_reports() { return rules; }
 
 }  // namespace malloc_rules

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <span>
 
 #include "tests/malloc/rule.hpp"
 
@@ -26,10 +25,6 @@ void expect_marked(const std::uint64_t* block, std::size_t bytes) {
     malloc_rules::expect(block[i] == i, "a block of a resolver changed", bytes);
 }
 
-void by_a_resolver();
-
-constexpr malloc_rules::rule rules[] = {{"resolver.by_a_resolver", by_a_resolver}};
-
 }  // namespace
 
 // Neither function may call through a table that is not relocated yet: -fno-plt, and nothing of other libraries but
@@ -46,19 +41,10 @@ __attribute__((visibility("hidden"))) int (*choose_by_malloc())() {
 int chosen_by_malloc() __attribute__((ifunc("choose_by_malloc")));
 }
 
-namespace {
-
-void by_a_resolver() {
+RULE(resolver, by_a_resolver) {
   malloc_rules::expect(chosen_by_malloc() == 42, "the resolver chose nothing");
   expect_marked(small, small_bytes);
   expect_marked(large, large_bytes);
   std::free(small);
   std::free(large);
-}
-
-}  // namespace
-
-std::span<const std::span<const malloc_rules::rule>> malloc_rules::table() {
-  static constexpr std::span<const rule> concepts[] = {rules};
-  return concepts;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// realloc and reallocarray: contents, in both directions and up to 200 MiB.
+// Contents of blocks: zeros of calloc, and what realloc keeps.
 #include <malloc.h>
 
 #include <algorithm>
@@ -7,16 +7,106 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <span>
 #include <thread>
 
 #include "tests/malloc/rule.hpp"
-#include "tests/malloc/rules/concepts.hpp"
 
 namespace malloc_rules {
 namespace {
 
-void of_null() {
+// ---- calloc: memory is zero however dirty it was.
+constexpr std::size_t most = 64;
+
+std::size_t count_for(std::size_t n) { return n > 100'000 ? 4 : most; }
+
+void expect_zero_blocks(std::size_t n, std::size_t members) {
+  void* blocks[most];
+  for (std::size_t i = 0; i < count_for(n); ++i) {
+    blocks[i] = std::calloc(members, n / members);
+    expect(blocks[i] != nullptr, "calloc failed", n);
+    expect(is_zero(blocks[i], n / members * members), "calloc gave dirty memory", n);
+    std::memset(blocks[i], 0x5A, n / members * members);
+  }
+  for (std::size_t i = 0; i < count_for(n); ++i) std::free(blocks[i]);
+}
+
+void make_dirty(std::size_t n) {
+  void* blocks[most];
+  for (std::size_t i = 0; i < count_for(n); ++i) {
+    blocks[i] = std::malloc(n);
+    std::memset(blocks[i], 0xA5, ::malloc_usable_size(blocks[i]));
+  }
+  for (std::size_t i = 0; i < count_for(n); ++i) std::free(blocks[i]);
+}
+
+RULE(zero, of_every_size) {
+  for (const std::size_t n : many_sizes()) {
+    make_dirty(n);
+    expect_zero_blocks(n, 1);
+  }
+}
+
+RULE(zero, of_members) {
+  for (const std::size_t n : {64u, 1000u, 5000u, 100'000u, 2'000'000u})
+    for (const std::size_t members : {2u, 7u, 50u}) {
+      make_dirty(n);
+      expect_zero_blocks(n, members);
+    }
+}
+
+// Memory of one size serves another: dirt is left in runs that are cut differently.
+RULE(zero, of_mixed_sizes) {
+  random_numbers random{2};
+  void* blocks[300] = {};
+  for (int round = 0; round < 30'000; ++round) {
+    void*& p = blocks[random.below(std::size(blocks))];
+    std::free(p);
+    const std::size_t n = random.size(round % 100 == 0 ? 22 : 15);
+    p = random.below(2) == 0 ? std::malloc(n) : std::calloc(1, n);
+    expect(p != nullptr, "no block", n);
+    std::memset(p, 0xFF, n);
+    void* const zero = std::calloc(1, n);
+    expect(is_zero(zero, n), "calloc gave dirty memory", n);
+    std::memset(zero, 0xEE, n);
+    std::free(zero);
+  }
+  for (void* p : blocks) std::free(p);
+}
+
+RULE(zero, of_memory_from_another_thread) {
+  for (const std::size_t n : {16u, 100u, 1024u, 30'000u, 300'000u, 5'000'000u}) {
+    std::thread{[=] { make_dirty(n); }}.join();
+    expect_zero_blocks(n, 1);
+    make_dirty(n);
+    std::thread{[=] { expect_zero_blocks(n, 1); }}.join();
+  }
+}
+
+RULE(zero, of_memory_that_was_trimmed) {
+  for (int round = 0; round < 20; ++round) {
+    for (const std::size_t n : {100u, 4096u, 70'000u, 2'000'000u}) {
+      make_dirty(n);
+      ::malloc_trim(0);
+      expect_zero_blocks(n, 1);
+    }
+  }
+}
+
+RULE(zero, of_memory_that_realloc_left) {
+  for (const std::size_t n : {100u, 2000u, 70'000u, 3'000'000u, 20'000'000u}) {
+    void* p = std::malloc(n);
+    std::memset(p, 0x77, n);
+    p = std::realloc(p, n / 3);
+    void* const zero = std::calloc(1, n);
+    expect(is_zero(zero, n), "calloc gave what realloc had left", n);
+    std::free(zero);
+    std::free(p);
+    expect_zero_blocks(n, 1);
+  }
+}
+
+// ---- realloc and reallocarray: contents, in both directions and up to 200 MiB.
+RULE(realloc, of_null) {
   for (const std::size_t n : many_sizes()) {
     void* const p = std::realloc(nullptr, n);
     expect(p != nullptr, "realloc of null failed", n);
@@ -25,7 +115,7 @@ void of_null() {
   }
 }
 
-void to_the_same_size() {
+RULE(realloc, to_the_same_size) {
   for (const std::size_t n : many_sizes()) {
     if (n == 0) continue;
     void* p = std::malloc(n);
@@ -36,7 +126,7 @@ void to_the_same_size() {
   }
 }
 
-void keeps_contents() {
+RULE(realloc, keeps_contents) {
   struct entry {
     void* block;
     std::size_t bytes;
@@ -56,7 +146,7 @@ void keeps_contents() {
   for (const entry& each : entries) std::free(each.block);
 }
 
-void by_one_byte() {
+RULE(realloc, by_one_byte) {
   char* p = nullptr;
   for (std::size_t n = 1; n < 20'000; ++n) {
     p = static_cast<char*>(std::realloc(p, n));
@@ -83,7 +173,7 @@ void expect_marks(const char* p, std::size_t to) {
   }
 }
 
-void to_200_mib_and_back() {
+RULE(realloc, to_200_mib_and_back) {
   constexpr std::size_t top = std::size_t{200} << 20;
   std::size_t n = 100;
   char* p = static_cast<char*>(std::malloc(n));
@@ -104,7 +194,7 @@ void to_200_mib_and_back() {
   std::free(p);
 }
 
-void of_arrays() {
+RULE(realloc, of_arrays) {
   void* p = nullptr;
   for (std::size_t count = 1; count < 3000; count += 13) {
     p = ::reallocarray(p, count, 24);
@@ -115,7 +205,7 @@ void of_arrays() {
   std::free(p);
 }
 
-void of_blocks_of_another_thread() {
+RULE(realloc, of_blocks_of_another_thread) {
   for (const std::size_t n : {10u, 100u, 2000u, 50'000u, 900'000u, 6'000'000u}) {
     void* p = nullptr;
     std::thread{[&] { fill(p = std::malloc(n), n, n); }}.join();
@@ -127,18 +217,6 @@ void of_blocks_of_another_thread() {
   }
 }
 
-constexpr rule rules[] = {
-    {"realloc.of_null", of_null},
-    {"realloc.to_the_same_size", to_the_same_size},
-    {"realloc.keeps_contents", keeps_contents},
-    {"realloc.by_one_byte", by_one_byte},
-    {"realloc.to_200_mib_and_back", to_200_mib_and_back},
-    {"realloc.of_arrays", of_arrays},
-    {"realloc.of_blocks_of_another_thread", of_blocks_of_another_thread},
-};
-
 }  // namespace
-
-std::span<const rule> rules_of_realloc() { return rules; }
 
 }  // namespace malloc_rules

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A process at its limit of address space: null and ENOMEM, no abort; then memory is found again.
+// Failures: errno, and a process without memory.
 #include <fcntl.h>
 #include <malloc.h>
 #include <sys/resource.h>
@@ -9,19 +9,100 @@
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <new>
-#include <span>
 #include <thread>
 
 #include "tests/malloc/rule.hpp"
-#include "tests/malloc/rules/concepts.hpp"
 
 namespace malloc_rules {
 namespace {
 
+[[nodiscard]] std::size_t excess() { return hidden(std::size_t{PTRDIFF_MAX} + 1); }
+
+// ---- errno: free keeps it (POSIX.1-2024, glibc since 2.33), failures set ENOMEM.
+constexpr int kept = 4711;
+constexpr std::size_t failing_sizes[] = {0, 1, 16, 100, 1024, 40'000, 1 << 20, 5 << 20, 64 << 20};
+
+void free_with_errno(void* p, std::size_t n) {
+  errno = kept;
+  std::free(p);
+  expect(errno == kept, "free changed errno", n);
+}
+
+RULE(errno, kept_by_free) {
+  free_with_errno(nullptr, 0);
+  for (const std::size_t n : failing_sizes) {
+    void* blocks[40];
+    const std::size_t count = n > 100'000 ? 3 : 40;
+    for (std::size_t i = 0; i < count; ++i) blocks[i] = std::malloc(n);
+    for (std::size_t i = 0; i < count; ++i) free_with_errno(blocks[i], n);
+  }
+}
+
+RULE(errno, kept_by_free_of_another_thread) {
+  for (const std::size_t n : failing_sizes) {
+    void* const p = std::malloc(n);
+    std::thread{[=] { free_with_errno(p, n); }}.join();
+  }
+}
+
+RULE(errno, kept_by_the_free_that_unmaps) {
+  void* blocks[64];
+  for (void*& p : blocks) fill(p = std::malloc(1 << 20), 1 << 20, 0);
+  for (void* p : blocks) free_with_errno(p, 1 << 20);
+}
+
+template <class F>
+void expect_enomem(const char* what, F f) {
+  errno = 0;
+  void* const p = f();
+  expect(p == nullptr, what, 1);
+  expect(errno == ENOMEM, what, static_cast<std::size_t>(errno));
+}
+
+RULE(errno, set_by_failures) {
+  expect_enomem("malloc", [] { return std::malloc(excess()); });
+  expect_enomem("calloc", [] { return std::calloc(1, excess()); });
+  expect_enomem("calloc of a product that wraps", [] { return std::calloc(excess(), 2); });
+  expect_enomem("realloc of null", [] { return std::realloc(nullptr, excess()); });
+  expect_enomem("reallocarray of null", [] { return ::reallocarray(nullptr, excess(), 2); });
+  expect_enomem("aligned_alloc", [] { return std::aligned_alloc(64, excess()); });
+  expect_enomem("memalign", [] { return ::memalign(64, excess()); });
+  expect_enomem("valloc", [] { return ::valloc(excess()); });
+  expect_enomem("pvalloc", [] { return ::pvalloc(excess()); });
+}
+
+RULE(errno, set_by_realloc_of_a_block) {
+  for (const std::size_t n : failing_sizes) {
+    void* const p = std::malloc(n);
+    fill(p, n, n);
+    expect_enomem("realloc", [=] { return std::realloc(p, excess()); });
+    expect_enomem("reallocarray", [=] { return ::reallocarray(p, excess(), 4); });
+    expect(is_filled(p, n, n), "a realloc that failed changed the block", n);
+    std::free(p);
+  }
+}
+
+// POSIX: the result is the error. Linux: the pointer is left as it is.
+RULE(errno, of_posix_memalign) {
+  int here = 0;
+  void* const before = &here;
+  void* p = before;
+  for (const std::size_t alignment : {std::size_t{0}, std::size_t{1}, std::size_t{4}, std::size_t{24}, SIZE_MAX}) {
+    expect(::posix_memalign(&p, hidden(alignment), 8) == EINVAL, "posix_memalign accepts an alignment", alignment);
+    expect(p == before, "posix_memalign changed the pointer", alignment);
+  }
+  for (const std::size_t n : {std::size_t{PTRDIFF_MAX} + 1, SIZE_MAX}) {
+    expect(::posix_memalign(&p, 64, hidden(n)) == ENOMEM, "posix_memalign gave memory", n);
+    expect(p == before, "posix_memalign changed the pointer", n);
+  }
+}
+
+// ---- A process at its limit of address space: null and ENOMEM, no abort; then memory is found again.
 std::size_t address_space() {
   char text[100] = {};
   const int file = ::open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
@@ -71,7 +152,7 @@ void release(link*& list) {
   }
 }
 
-void gives_null_and_recovers() {
+RULE(exhaustion, gives_null_and_recovers) {
   limit_to(std::size_t{200} << 20);
   link* list = nullptr;
   for (const std::size_t n : {std::size_t{1} << 20, std::size_t{40'000}, std::size_t{1000}}) {
@@ -83,7 +164,7 @@ void gives_null_and_recovers() {
   std::free(p);
 }
 
-void of_every_function() {
+RULE(exhaustion, of_every_function) {
   limit_to(std::size_t{64} << 20);
   link* list = nullptr;
   take_everything(list);
@@ -97,7 +178,7 @@ void of_every_function() {
   release(list);
 }
 
-void growth_keeps_the_block() {
+RULE(exhaustion, growth_keeps_the_block) {
   limit_to(std::size_t{64} << 20);
   void* const p = std::malloc(100'000);
   fill(p, 100'000, 7);
@@ -111,19 +192,19 @@ void growth_keeps_the_block() {
 }
 
 // glibc never fails to shrink; callers ignore the result.
-void shrink_never_fails() {
-  const std::size_t sizes[] = {40, 100, 1000, 5000, 40'000, 300'000, 3'000'000, 20'000'000};
-  void* blocks[std::size(sizes)];
+RULE(exhaustion, shrink_never_fails) {
+  const std::size_t shrinking[] = {40, 100, 1000, 5000, 40'000, 300'000, 3'000'000, 20'000'000};
+  void* blocks[std::size(shrinking)];
   limit_to(std::size_t{100} << 20);
-  for (std::size_t i = 0; i < std::size(sizes); ++i) fill(blocks[i] = std::malloc(sizes[i]), sizes[i], i);
+  for (std::size_t i = 0; i < std::size(shrinking); ++i) fill(blocks[i] = std::malloc(shrinking[i]), shrinking[i], i);
   link* list = nullptr;
   take_everything(list);
   for (std::size_t part = 2; part <= 128; part *= 4)
-    for (std::size_t i = 0; i < std::size(sizes); ++i) {
-      const std::size_t to = sizes[i] / part + 1;
+    for (std::size_t i = 0; i < std::size(shrinking); ++i) {
+      const std::size_t to = shrinking[i] / part + 1;
       void* const p = std::realloc(blocks[i], to);
-      expect(p != nullptr, "realloc to less failed", sizes[i]);
-      expect(is_filled(p, to, i), "realloc to less lost contents", sizes[i]);
+      expect(p != nullptr, "realloc to less failed", shrinking[i]);
+      expect(is_filled(p, to, i), "realloc to less lost contents", shrinking[i]);
       blocks[i] = p;
       take_all(list, 16);
     }
@@ -131,7 +212,7 @@ void shrink_never_fails() {
   for (void* p : blocks) std::free(p);
 }
 
-void of_new_is_bad_alloc() {
+RULE(exhaustion, of_new_is_bad_alloc) {
   limit_to(std::size_t{64} << 20);
   link* list = nullptr;
   take_everything(list);
@@ -147,7 +228,7 @@ void of_new_is_bad_alloc() {
   release(list);
 }
 
-void of_a_fork() {
+RULE(exhaustion, of_a_fork) {
   limit_to(std::size_t{64} << 20);
   static link* list = nullptr;
   take_everything(list);
@@ -155,7 +236,7 @@ void of_a_fork() {
   release(list);
 }
 
-void of_other_threads() {
+RULE(exhaustion, of_other_threads) {
   static std::atomic<bool> is_limited{false};
   std::thread threads[4];
   for (std::thread& each : threads)
@@ -178,18 +259,6 @@ void of_other_threads() {
   lift_limit();
 }
 
-constexpr rule rules[] = {
-    {"exhaustion.gives_null_and_recovers", gives_null_and_recovers},
-    {"exhaustion.of_every_function", of_every_function},
-    {"exhaustion.growth_keeps_the_block", growth_keeps_the_block},
-    {"exhaustion.shrink_never_fails", shrink_never_fails},
-    {"exhaustion.of_new_is_bad_alloc", of_new_is_bad_alloc},
-    {"exhaustion.of_a_fork", of_a_fork},
-    {"exhaustion.of_other_threads", of_other_threads},
-};
-
 }  // namespace
-
-std::span<const rule> rules_of_exhaustion() { return rules; }
 
 }  // namespace malloc_rules
