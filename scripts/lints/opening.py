@@ -15,9 +15,6 @@ def check(tree):
             continue
         lines = file.lines
         first = 1 if lines and lines[0].startswith("#!") else 0
-        # A program that must not compile names its error first.
-        if file.path.startswith("tests/compile_fail/") and lines and lines[0].startswith("// error: "):
-            first = 1
         if len(lines) < first + 2 or LICENCE not in lines[first]:
             yield file.problem(first + 1, "the licence line is missing")
         elif not SENTENCE.match(lines[first + 1]):

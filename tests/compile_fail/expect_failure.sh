@@ -1,17 +1,19 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# usage: expect_failure.sh <program> <compiler> <flags…>
-# Passes if the program fails with the message that its first line asks for by `// error: <extended regular expression>`.
+# usage: expect_failure.sh <file> <name> <compiler> <flags…>
+# Passes if the program `// refused <name>: <extended regular expression>` of the file, which ends where the next one
+# begins, fails with that message behind the lines in front of the first one.
 set -euo pipefail
-program=$1
-shift
+file=$1 name=$2
+shift 2
 
-expected=$(sed -n '1s|^// error: ||p' "$program")
+expected=$(sed -n "s|^// refused $name: ||p" "$file")
 [[ -n $expected ]] || {
-  echo "$program: the first line must be: // error: <regex>"
+  echo "$file: there is no line: // refused $name: <regex>"
   exit 1
 }
-if messages=$("$@" "$program" 2>&1); then
+program=$(awk -v name="$name:" '/^\/\/ refused /{ left_out = $3 != name } !left_out' "$file")
+if messages=$("$@" -x c++ - <<<"$program" 2>&1); then
   echo "compiles, but must fail with: $expected"
   exit 1
 fi
