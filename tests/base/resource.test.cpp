@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests the concepts, and that a reference to a resource has exactly the refinements of the resource.
-#include <ashlar/base/resource.hpp>
-
+// Tests of blocks and of the concepts, and that a reference to a resource has exactly the refinements of the resource.
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <memory_resource>
 #include <new>
 #include <tuple>
@@ -15,25 +15,40 @@
 #include <ashlar/base/resource.hpp>
 
 #include "tests/support/death.hpp"
+#include "tests/support/skills.hpp"
 
 namespace {
 
+using ashlar::block;
+
+TEST(block, contains_its_bytes_and_no_others) {
+  static char memory[100];
+  const block b{memory + 10, 20};
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(b.contains(memory + i), i >= 10 && i < 30) << i;
+  EXPECT_FALSE((block{memory, 0}).contains(memory));
+  for (const block& each : {b, block{}}) {
+    EXPECT_FALSE(each.contains(nullptr));
+    EXPECT_FALSE(each.contains(reinterpret_cast<void*>(std::numeric_limits<std::uintptr_t>::max())));
+  }
+}
+
+TEST(block, is_true_where_it_has_data_and_equal_by_data_and_size) {
+  static char memory[2];
+  EXPECT_TRUE(!block{} && (block{memory, 0}));
+  EXPECT_EQ((block{memory, 1}), (block{memory, 1}));
+  EXPECT_NE((block{memory, 1}), (block{memory, 2}));
+  EXPECT_NE((block{memory, 1}), (block{memory + 1, 1}));
+}
+
 using ashlar::resource_ref;
 
-/// The refinements, one bit each.
-enum refinement : unsigned {
-  tries = 1,
-  owns_ = 2,
-  releases = 4,
-  describes = 8,
-  expands = 16,
-  prefaults = 32,
-  tells_more = 64,
-  all = 127
-};
+using namespace ashlar_test;
+
+// What a reference hands through by calls; that it may be shared or divided is a constant.
+constexpr skills all = can_share - 1;
 
 /// A resource with the refinements in `Set`. It hands out its own address and records its last call.
-template <unsigned Set>
+template <skills Set>
 struct refined {
   using call = std::tuple<const char*, const void*, std::size_t, std::size_t, std::size_t>;
   mutable call last;
@@ -45,40 +60,40 @@ struct refined {
   }
   void deallocate(void* p, std::size_t bytes, std::size_t alignment) { last = {"deallocate", p, bytes, alignment, 0}; }
   void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept
-    requires((Set & tries) != 0)
+    requires((Set & can_try) != 0)
   {
     last = {"try_allocate", nullptr, bytes, alignment, 0};
     return nullptr;
   }
   bool owns(const void* p) const noexcept
-    requires((Set & owns_) != 0)
+    requires((Set & can_own) != 0)
   {
     last = {"owns", p, 0, 0, 0};
     return p == this;
   }
   void release() noexcept
-    requires((Set & releases) != 0)
+    requires((Set & can_release) != 0)
   {
     last = {"release", nullptr, 0, 0, 0};
   }
   void deallocate(void* p) noexcept
-    requires((Set & describes) != 0)
+    requires((Set & can_describe) != 0)
   {
     last = {"deallocate unsized", p, 0, 0, 0};
   }
   bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept
-    requires((Set & expands) != 0)
+    requires((Set & can_expand) != 0)
   {
     last = {"try_expand", p, bytes, new_bytes, alignment};
     return true;
   }
   void prefault(void* p, std::size_t bytes) noexcept
-    requires((Set & prefaults) != 0)
+    requires((Set & can_prefault) != 0)
   {
     last = {"prefault", p, bytes, 0, 0};
   }
   ashlar::block allocate_at_least(std::size_t bytes, std::size_t alignment)
-    requires((Set & tells_more) != 0)
+    requires((Set & can_at_least) != 0)
   {
     last = {"allocate_at_least", nullptr, bytes, alignment, 0};
     return {this, bytes + 7};
@@ -86,22 +101,13 @@ struct refined {
   friend bool operator==(const refined& a, const refined& b) { return a.name == b.name; }
 };
 
-template <class R>
-constexpr unsigned refinements_of() {
-  static_assert(ashlar::resource<R>);
-  return (ashlar::try_resource<R> ? tries : 0u) | (ashlar::owning_resource<R> ? owns_ : 0u) |
-         (ashlar::releasable_resource<R> ? releases : 0u) | (ashlar::self_describing_resource<R> ? describes : 0u) |
-         (ashlar::expanding_resource<R> ? expands : 0u) | (ashlar::detail::prefaulting_resource<R> ? prefaults : 0u) |
-         (ashlar::detail::at_least_resource<R> ? tells_more : 0u);
-}
-
-template <unsigned... Set>
-constexpr bool refs_are_exact(std::integer_sequence<unsigned, Set...>) {
-  return ((refinements_of<refined<Set>>() == Set && refinements_of<resource_ref<refined<Set>>>() == Set &&
-           refinements_of<resource_ref<resource_ref<refined<Set>>>>() == Set) &&
+template <skills... Set>
+constexpr bool refs_are_exact(std::integer_sequence<skills, Set...>) {
+  return ((skills_of<refined<Set>> == Set && skills_of<resource_ref<refined<Set>>> == Set &&
+           skills_of<resource_ref<resource_ref<refined<Set>>>> == Set) &&
           ...);
 }
-static_assert(refs_are_exact(std::make_integer_sequence<unsigned, all + 1>{}));
+static_assert(refs_are_exact(std::make_integer_sequence<skills, all + 1>{}));
 
 static_assert(sizeof(resource_ref<refined<all>>) == sizeof(void*));
 static_assert(std::is_trivially_copyable_v<resource_ref<refined<all>>>);
@@ -110,15 +116,15 @@ static_assert(std::is_nothrow_constructible_v<resource_ref<refined<0>>, refined<
 static_assert(!std::is_constructible_v<resource_ref<refined<0>>, refined<0>>,
               "a reference to a temporary would dangle");
 
-static_assert(refinements_of<std::pmr::memory_resource>() == 0);
-static_assert(refinements_of<resource_ref<std::pmr::memory_resource>>() == 0);
+static_assert(skills_of<std::pmr::memory_resource> == 0);
+static_assert(skills_of<resource_ref<std::pmr::memory_resource>> == 0);
 
 struct throws_from_try : refined<0> {
   void* try_allocate(std::size_t, std::size_t) { return nullptr; }
   bool owns(const void*) const { return true; }
   void release() {}
 };
-static_assert(refinements_of<throws_from_try>() == 0, "a refinement is noexcept or it is none");
+static_assert(skills_of<throws_from_try> == 0, "a refinement is noexcept or it is none");
 
 struct says_int {
   int* allocate(std::size_t, std::size_t) { return nullptr; }
@@ -185,7 +191,7 @@ TEST(resource, memory_of_the_standard_library_is_one) {
 }
 
 TEST(try_allocate_from, asks_by_the_call_that_answers_null) {
-  refined<tries> says_null;
+  refined<can_try> says_null;
   EXPECT_EQ(ashlar::detail::try_allocate_from(says_null, 1, 1), nullptr);
   refined<0> throws_or_gives;
   EXPECT_EQ(ashlar::detail::try_allocate_from(throws_or_gives, 1, 1), &throws_or_gives);
@@ -193,7 +199,7 @@ TEST(try_allocate_from, asks_by_the_call_that_answers_null) {
 
 #if defined(__cpp_exceptions)
 TEST(allocate_at_least_from, is_exact_where_the_resource_does_not_tell) {
-  refined<tells_more> tells;
+  refined<can_at_least> tells;
   refined<0> does_not;
   EXPECT_EQ(ashlar::detail::allocate_at_least_from(tells, 24, 8).size, 31u);
   EXPECT_EQ(ashlar::detail::allocate_at_least_from(does_not, 24, 8).size, 24u);
@@ -201,7 +207,7 @@ TEST(allocate_at_least_from, is_exact_where_the_resource_does_not_tell) {
 }
 
 TEST(allocate_upstream, hands_on_what_is_a_request_and_nothing_else) {
-  refined<tries | tells_more> upstream;
+  refined<can_try | can_at_least> upstream;
   EXPECT_EQ(ashlar::detail::allocate_upstream(upstream, 24, 8), &upstream);
   EXPECT_EQ(ashlar::detail::allocate_upstream_at_least(upstream, 24, 8).size, 31u);
   upstream.last = {};
@@ -219,7 +225,7 @@ TEST(allocate_upstream, hands_on_what_is_a_request_and_nothing_else) {
 }
 
 TEST(allocate_or_throw, never_returns_null) {
-  refined<tries> says_null;
+  refined<can_try> says_null;
   EXPECT_THROW(static_cast<void>(ashlar::detail::allocate_or_throw(says_null, 1, 1)), std::bad_alloc);
 }
 

@@ -1,17 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of problems and of their defects.
-#include <gtest/gtest.h>
-
+// Tests of the words of a plan: buffers, problems and their defects, lives in steps, layouts, options.
 #include <cstdint>
 #include <vector>
 
+#include <gtest/gtest.h>
+
+#include <ashlar/base/layout.hpp>
 #include <ashlar/base/problem.hpp>
 
 namespace {
 
 namespace plan = ashlar::plan;
-namespace planner = ashlar::detail::planner;
+
+TEST(options, plan_for_the_least_height_with_bounded_work) {
+  const plan::options o;
+  EXPECT_EQ(o.effort, plan::effort::balanced);
+  EXPECT_FALSE(o.capacity);
+  EXPECT_EQ(o.base_alignment, 1u);
+}
+
 using plan::buffer;
+
+static_assert(buffer::inclusive(1, 8, 2, 4) == buffer::half_open(1, 8, 2, 5));
+
+TEST(buffer, of_which_one_dies_when_the_other_is_born_do_not_live_together) {
+  EXPECT_FALSE(plan::live_together(buffer::half_open(0, 1, 0, 2), buffer::half_open(1, 1, 2, 3)));
+  EXPECT_TRUE(plan::live_together(buffer::inclusive(0, 1, 0, 2), buffer::inclusive(1, 1, 2, 3)));
+}
+
+namespace planner = ashlar::detail::planner;
 
 TEST(problem, is_unconstrained_until_a_constraint_is_added) {
   plan::problem p{.buffers = {buffer::half_open(0, 1, 0, 1)}};
@@ -95,6 +112,46 @@ TEST(alias_groups, follows_chains_of_pairs) {
   for (std::uint64_t i = 0; i < 5; ++i) p.buffers.push_back(buffer::half_open(i, 1, 0, 1));
   p.aliases = {{4, 2}, {2, 0}};
   EXPECT_EQ(planner::group_aliases(p), (std::vector<plan::position>{0, 1, 0, 3, 0}));
+}
+
+using plan::step;
+
+TEST(steps, come_in_the_order_of_time_deaths_first) {
+  const std::vector<buffer> buffers{buffer::half_open(7, 1, 3, 9), buffer::half_open(8, 1, 0, 3),
+                                    buffer::half_open(9, 1, 3, 5)};
+  EXPECT_EQ(plan::steps_of(buffers), (std::vector<step>{step::birth(1), step::death(1), step::birth(0), step::birth(2),
+                                                        step::death(2), step::death(0)}));
+}
+
+TEST(steps, name_the_buffer_and_the_event) {
+  EXPECT_EQ(step::death(5).buffer(), 5u);
+  EXPECT_TRUE(step::death(5).dies());
+  EXPECT_FALSE(step::birth(5).dies());
+  EXPECT_TRUE(plan::steps_of({}).empty());
+}
+
+TEST(layout, names_verdicts_and_proofs) {
+  EXPECT_EQ(name_of(plan::status::infeasible), "infeasible");
+  EXPECT_EQ(name_of(plan::proof::exhaustion), "exhaustion");
+  EXPECT_FALSE(plan::layout{}.optimal());
+}
+
+TEST(successions, name_the_last_holder_only) {
+  const plan::problem p{.buffers = {buffer::half_open(0, 8, 0, 1), buffer::half_open(1, 4, 1, 2),
+                                    buffer::half_open(2, 8, 2, 3), buffer::half_open(3, 2, 0, 9)}};
+  plan::layout l;
+  l.offsets = {0, 0, 0, 8};
+  l.height = 10;
+  EXPECT_EQ(plan::successions(p, l), (std::vector<plan::pair>{{0, 1}, {1, 2}, {0, 2}}));
+}
+
+TEST(successions, keep_both_ends_of_a_holder_taken_over_in_its_middle) {
+  const plan::problem p{.buffers = {buffer::half_open(0, 9, 0, 1), buffer::half_open(1, 3, 1, 2),
+                                    buffer::half_open(2, 3, 2, 3), buffer::half_open(3, 3, 2, 3)}};
+  plan::layout l;
+  l.offsets = {0, 3, 0, 6};
+  l.height = 9;
+  EXPECT_EQ(plan::successions(p, l), (std::vector<plan::pair>{{0, 1}, {0, 2}, {0, 3}}));
 }
 
 }  // namespace
