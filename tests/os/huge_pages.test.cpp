@@ -14,7 +14,6 @@
 namespace {
 
 using ashlar_test::model_calls;
-using ashlar_test::model_system;
 
 constexpr std::size_t huge = std::size_t{2} << 20;
 
@@ -36,20 +35,10 @@ struct model_reserved {
 using huge_pages =
     ashlar::os::basic_pages<ashlar::os::huge_page_calls<ashlar::os::basic_pages<model_calls>, model_reserved>>;
 
-class huge_pages_on_a_model : public ::testing::Test {
+class huge_pages_on_a_model : public ashlar_test::on_a_model {
 protected:
-  huge_pages_on_a_model() {
-    model_calls::system = &system_;
-    model_reserved::left = 0;
-    errno = 12345;
-  }
-  ~huge_pages_on_a_model() override {
-    EXPECT_EQ(errno, 12345);
-    EXPECT_EQ(system_.mapped_bytes(), 0u);
-    model_calls::system = nullptr;
-  }
-
-  model_system system_;
+  huge_pages_on_a_model() { model_reserved::left = 0; }
+  ~huge_pages_on_a_model() override { EXPECT_EQ(system_.mapped_bytes(), 0u); }
 };
 
 TEST_F(huge_pages_on_a_model, a_size_is_rounded_up_to_whole_huge_pages) {
@@ -105,10 +94,10 @@ TEST_F(huge_pages_on_a_model, reserved_address_space_is_usable_between_commit_an
 }
 
 TEST_F(huge_pages_on_a_model, what_fails_is_null_or_false) {
-  system_.fails = [](char letter, std::size_t) { return letter == 'm'; };
+  fail_all('m');
   EXPECT_EQ(huge_pages::map(huge, 64), nullptr);
   EXPECT_EQ(huge_pages::reserve(huge, 64), nullptr);
-  system_.fails = [](char letter, std::size_t) { return letter == 'p'; };
+  fail_all('p');
   void* const p = huge_pages::reserve(huge, 64);
   EXPECT_FALSE(huge_pages::commit(p, huge));
   EXPECT_TRUE(huge_pages::release(p, huge));

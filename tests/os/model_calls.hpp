@@ -158,4 +158,26 @@ struct model_calls {
   }
 };
 
+/// Each test has a fresh system; `errno` must stay unchanged.
+class on_a_model : public ::testing::Test {
+protected:
+  on_a_model() {
+    model_calls::system = &system_;
+    errno = 12345;
+  }
+  ~on_a_model() override {
+    EXPECT_EQ(errno, 12345);
+    model_calls::system = nullptr;
+  }
+
+  void fail_only(std::size_t k) {
+    system_.fails = [k](char, std::size_t number) { return number == k; };
+  }
+  void fail_all(char letter) {
+    system_.fails = [letter](char each, std::size_t) { return each == letter; };
+  }
+
+  model_system system_;
+};
+
 }  // namespace ashlar_test

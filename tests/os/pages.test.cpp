@@ -29,27 +29,7 @@ using ashlar::os::pages;
 
 constexpr std::size_t page = model_system::page;
 
-/// Each test has a fresh system; `errno` must stay unchanged.
-class pages_on_a_model : public ::testing::Test {
-protected:
-  pages_on_a_model() {
-    model_calls::system = &system_;
-    errno = 12345;
-  }
-  ~pages_on_a_model() override {
-    EXPECT_EQ(errno, 12345);
-    model_calls::system = nullptr;
-  }
-
-  void fail_only(std::size_t k) {
-    system_.fails = [k](char, std::size_t number) { return number == k; };
-  }
-  void fail_all(char letter) {
-    system_.fails = [letter](char each, std::size_t) { return each == letter; };
-  }
-
-  model_system system_;
-};
+class pages_on_a_model : public ashlar_test::on_a_model {};
 
 TEST_F(pages_on_a_model, a_size_is_rounded_up_to_whole_pages) {
   EXPECT_EQ(model_pages::round_up(0), page);
@@ -99,7 +79,7 @@ TEST_F(pages_on_a_model, locked_pages_are_resident_or_refused) {
   EXPECT_TRUE(model_pages::lock(p, 3 * page));
   EXPECT_EQ(system_.resident_bytes(), 3 * page);
   EXPECT_EQ(system_.calls, "ml");
-  system_.fails = [](char letter, std::size_t) { return letter == 'l'; };
+  fail_all('l');
   EXPECT_FALSE(model_pages::lock(p, 4 * page));
   EXPECT_EQ(system_.usable_bytes(), 4 * page) << "refused, they stay as they were";
 }

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of random words: two sequences differ, each bit is set in half of the words, and the secret stays the same.
+// Tests of random words, of canaries made of them, and of the coarse clock.
 #include <array>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <set>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -52,6 +56,60 @@ TEST(random_bits, begin_anew_with_an_epoch) {
 TEST(random_bits, the_secret_of_a_process_stays_the_same) {
   EXPECT_EQ(ashlar::detail::process_secret(), ashlar::detail::process_secret());
   EXPECT_NE(ashlar::detail::process_secret(), 0u);
+}
+
+using ashlar::detail::canary_secret;
+
+TEST(canary_words, differ_at_each_address) {
+  std::set<std::uint64_t> words;
+  for (std::uintptr_t i = 0; i < 1000; ++i) words.insert(canary_secret::word(0x7000'0000 + 8 * i));
+  EXPECT_EQ(words.size(), 1000u);
+}
+
+TEST(canary_words, have_no_byte_that_ends_a_text_and_none_that_is_frequent) {
+  alignas(8) std::array<std::byte, 8192> memory{};
+  std::array<int, 256> seen{};
+  for (const std::byte& each : memory) ++seen[canary_secret::byte(&each)];
+  EXPECT_EQ(seen[0], 0);
+  for (const int times : seen) EXPECT_LT(times, 640);  // of 64, as half of the values are odd
+}
+
+TEST(canary_words, come_in_pieces_of_their_addresses) {
+  alignas(8) std::array<std::byte, 64> memory{};
+  for (std::size_t first = 0; first < 16; ++first)
+    for (std::size_t last = first; last < memory.size(); ++last) {
+      std::byte* at = memory.data() + first;
+      ashlar::detail::for_each_canary(at, memory.data() + last,
+                                      [&](std::byte* piece, const unsigned char* canary, std::size_t count) {
+                                        ASSERT_EQ(piece, at);
+                                        for (std::size_t i = 0; i < count; ++i)
+                                          ASSERT_EQ(canary[i], canary_secret::byte(piece + i));
+                                        at += count;
+                                      });
+      ASSERT_EQ(at, memory.data() + last);
+    }
+}
+
+using ashlar::detail::coarse_ms;
+
+TEST(coarse_clock, never_goes_back) {
+  std::uint32_t last = coarse_ms();
+  for (int i = 0; i < 100'000; ++i) {
+    const std::uint32_t now = coarse_ms();
+    ASSERT_LT(now - last, 60'000u);
+    last = now;
+  }
+}
+
+TEST(coarse_clock, keeps_up) {
+  const auto precise_start =
+      std::chrono::steady_clock::now();  // around the other: this thread may wait between any two
+  const std::uint32_t start = coarse_ms();
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  const std::uint32_t passed = coarse_ms() - start;
+  const auto precise = std::chrono::steady_clock::now() - precise_start;
+  EXPECT_GE(passed, 80u);
+  EXPECT_LE(passed, std::chrono::duration_cast<std::chrono::milliseconds>(precise).count() + 20);
 }
 
 }  // namespace

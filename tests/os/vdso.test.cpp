@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the search in the kernel's image of functions.
-#include <ashlar/os/random_bits.hpp>
-
+// Tests of the kernel's values for a program, and of the search in its image of functions.
 #include <cstdint>
 
-#include <gtest/gtest.h>
 #include <time.h>
 #include <unistd.h>
+
+#include <gtest/gtest.h>
 
 #include <ashlar/os/random_bits.hpp>
 
 namespace {
+
+#if defined(__linux__)
+TEST(auxiliary_values, are_those_of_the_kernel_each_time) {
+  for (int i = 0; i < 2; ++i)
+    EXPECT_EQ(ashlar::detail::auxiliary_value<AT_PAGESZ>::get(), static_cast<unsigned long>(::sysconf(_SC_PAGESIZE)));
+  EXPECT_EQ(ashlar::detail::auxiliary_value<12345>::get(), 0u);  // no entry has this number
+}
+#endif
 
 #if ASHLAR_HAS_VDSO && (defined(__x86_64__) || defined(__aarch64__))
 TEST(vdso, has_a_clock_that_goes_as_the_one_of_the_c_library) {

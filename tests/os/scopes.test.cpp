@@ -1,14 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of no_heap_scope in a program without the hooks: it must fail loudly. tests/no_heap tests it with hooks.
+// Tests of scopes where they have no effect: spans without the recorder, no_heap_scope without its hooks.
 #include <type_traits>
 
 #include <gtest/gtest.h>
 
 #include <ashlar/os/no_heap_scope.hpp>
+#include <ashlar/os/span.hpp>
 
 #include "tests/support/death.hpp"
 
 namespace {
+
+TEST(span, neither_copies_nor_moves) {
+  EXPECT_FALSE(std::is_copy_constructible_v<ashlar::span> || std::is_move_constructible_v<ashlar::span>);
+}
+
+TEST(span, does_nothing_without_the_recorder) {
+  for (int i = 0; i < 3; ++i) {
+    const ashlar::span outer("outer");
+    const ashlar::span inner("inner");
+  }
+  ashlar::os::name_thread("tester");
+}
 
 using ashlar::allow_heap_scope;
 using ashlar::no_heap_scope;
