@@ -67,6 +67,8 @@ NOINLINE static void make_by_aligned_new(void) {
 }
 NOINLINE static void read_at(long offset) { byte = ((char*)seen)[offset]; }
 NOINLINE static void write_at(long offset) { ((char*)seen)[offset] = 4; }
+/* Canary is any byte, so that a constant one would be the same in one run of 256. */
+NOINLINE static void change_at(long offset) { ((char*)seen)[offset] ^= 4; }
 
 /* As write_at, with a small number in the register of frames, as code without frame pointers may have one there. */
 NOINLINE static void write_without_frame(long offset) {
@@ -269,9 +271,9 @@ int main(int count, char** arguments) {
   } else if (strcmp(way, "double_free") == 0) {
     make_block(), drop_block(), drop_again();
   } else if (strcmp(way, "freed_overflow") == 0) {
-    make_block_at(0), write_at(size), drop_block();
+    make_block_at(0), change_at(size), drop_block();
   } else if (strcmp(way, "freed_underflow") == 0) {
-    make_block_at(1), write_at(-1), drop_block();
+    make_block_at(1), change_at(-1), drop_block();
   } else if (strcmp(way, "misaligned_free") == 0) {
     make_block();
     seen = (char*)seen + 16;
