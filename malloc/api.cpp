@@ -12,7 +12,6 @@
 #include "malloc/ashlar_malloc.h"
 #include "malloc/blocks.hpp"
 #include "malloc/export.hpp"
-#include "malloc/good_size.hpp"
 
 namespace drop_in = ashlar::drop_in;
 
@@ -29,7 +28,7 @@ ASHLAR_EXPORT void* ashlar_zalloc(std::size_t bytes) { return drop_in::allocate_
 
 ASHLAR_EXPORT void* ashlar_aligned_malloc(std::size_t bytes, std::size_t alignment) {
   if (!ashlar::detail::is_power_of_two(alignment)) return drop_in::refuse(EINVAL);
-  return drop_in::allocate_aligned(bytes, alignment);
+  return drop_in::allocate(drop_in::aligned(bytes, alignment));
 }
 
 ASHLAR_EXPORT void* ashlar_realloc(void* p, std::size_t bytes) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The slow paths of malloc and its relatives: refusals with errno, cleared blocks, blocks of heaps that are objects.
+// The decision in front of the blocks of malloc and its relatives, and the slow paths behind their fast ones.
 #include "malloc/blocks.hpp"
 
 #include <cerrno>
@@ -13,15 +13,10 @@
 #include <ashlar/os/pages.hpp>
 
 #include "malloc/call_stack.hpp"
-#include "malloc/cold_code.hpp"
-#include "malloc/good_size.hpp"
 #include "malloc/guard_pool.hpp"
 #include "malloc/heap_profile.hpp"
-#include "malloc/heaps.hpp"
-#include "malloc/refusal_report.hpp"
 #include "malloc/sampled_blocks.hpp"
 #include "malloc/sampling.hpp"
-#include "malloc/settings.hpp"
 
 namespace ashlar::drop_in {
 
@@ -32,89 +27,22 @@ namespace {
 // Whether a block knows its request: then each resize is noted, also one in place.
 constexpr bool keeps_requests = detail::segment::requested_sizes::is_kept;
 
-[[nodiscard]] ASHLAR_COLD void* refused(std::size_t bytes) noexcept {
-  if (settings().reports_refusal) report_refusal(bytes);
-  return refuse(ENOMEM);
-}
-
-[[nodiscard]] ASHLAR_INLINE void* or_refused(void* p, std::size_t bytes) noexcept {
-  return ASHLAR_LIKELY(p != nullptr) ? p : refused(bytes);
-}
-
-/// Effects: calls `f(heap)`; null is the heap of the process.
-template <class F>
-ASHLAR_INLINE auto in_heap(ashlar_heap* heap, F f) noexcept {
-  return heap != nullptr ? f(*heap) : f(process_heap());
-}
-
-/// Returns: the heap of a block; null: the process heap.
-[[nodiscard]] ASHLAR_INLINE ashlar_heap* object_of(const void* p) noexcept {
-  return has_heaps() ? heap_of_block(p) : nullptr;
-}
-
-[[nodiscard]] ASHLAR_NOINLINE std::size_t usable_in(ashlar_heap* heap, const void* p) noexcept {
-  return in_heap(heap, [=](auto& of) { return of.usable_size(p); });
-}
-
-/// Effects: clears what a block has beyond its request, so that a later growth in place finds zeros.
-ASHLAR_COLD void clear_slack(ashlar_heap* of, void* p, std::size_t bytes) noexcept {
-  std::memset(static_cast<std::byte*>(p) + bytes, 0, usable_in(of, p) - bytes);
-}
-
-[[nodiscard]] ASHLAR_COLD void* take_zeroed(ashlar_heap* from, std::size_t bytes, std::size_t alignment) noexcept {
-  void* const p = in_heap(from, [=](auto& heap) { return heap.try_allocate_zeroed(bytes, alignment); });
-  if (p != nullptr && settings().zeroes) clear_slack(from, p, bytes);
-  return p;
-}
-
-[[nodiscard]] ASHLAR_NOINLINE void* take(ashlar_heap* from, std::size_t bytes, std::size_t alignment) noexcept {
-  if (settings().zeroes) return take_zeroed(from, bytes, alignment);
-  return from != nullptr ? from->try_allocate(bytes, alignment) : process_heap_type::allocate_slow(bytes, alignment);
-}
-
-/// Returns: as `try_resize` of the heap; what the block has grown by is zero if the options have it so.
-[[nodiscard]] ASHLAR_COLD bool resize_in_place(ashlar_heap* in, void* p, std::size_t bytes) noexcept {
-  const std::size_t had = usable_in(in, p);
-  if (!in_heap(in, [=](auto& heap) { return heap.try_resize(p, bytes); })) return false;
-  if (!settings().zeroes) return true;
-  if (bytes > had) std::memset(static_cast<std::byte*>(p) + had, 0, bytes - had);
-  return clear_slack(in, p, bytes), true;
-}
-
-/// Returns: as `try_reallocate` of the heap, and what the block has grown by is zero.
-[[nodiscard]] ASHLAR_COLD void* resize_zeroed(ashlar_heap* in, void* p, std::size_t bytes,
-                                              std::size_t alignment) noexcept {
-  if (detail::is_aligned(p, alignment) && resize_in_place(in, p, bytes)) return p;
-  const std::size_t had = usable_in(in, p);
-  void* const moved = take_zeroed(in, bytes, alignment);
-  if (moved == nullptr) return nullptr;
-  std::memcpy(moved, p, detail::min(had, bytes));
-  in_heap(in, [=](auto& heap) { heap.deallocate(p); });
-  return moved;
-}
-
-/// Returns: `p` where it has `bytes` bytes, else null: glibc never fails to make a block smaller.
-[[nodiscard]] ASHLAR_COLD void* kept(ashlar_heap* in, void* p, std::size_t bytes, std::size_t alignment) noexcept {
-  return detail::is_aligned(p, alignment) && bytes <= usable_in(in, p) ? p : nullptr;
-}
-
-[[nodiscard]] ASHLAR_NOINLINE void* resize(ashlar_heap* in, void* p, std::size_t bytes,
-                                           std::size_t alignment) noexcept {
-  void* const moved = settings().zeroes
-                          ? resize_zeroed(in, p, bytes, alignment)
-                          : in_heap(in, [=](auto& heap) { return heap.try_reallocate(p, bytes, alignment); });
-  return ASHLAR_LIKELY(moved != nullptr) ? moved : kept(in, p, bytes, alignment);
-}
-
 [[nodiscard]] ASHLAR_NOINLINE void* allocate_and_clear(std::size_t bytes) noexcept {
   const caller_scope within(ASHLAR_OWN_FRAME());
   void* const p = allocate_by_malloc(bytes);
   return p != nullptr ? std::memset(p, 0, bytes) : nullptr;
 }
 
+/// Effects: moves a cell of `had` bytes, of any thread by now.
+ASHLAR_INLINE void* moved_cell(void* p, std::size_t had, void* moved, std::size_t bytes) noexcept {
+  std::memcpy(moved, p, detail::min(had, bytes));
+  deallocate_by_free(p);
+  return moved;
+}
+
 [[nodiscard]] ASHLAR_COLD void* resize_cell_slow(void* p, std::size_t had, std::size_t bytes) noexcept {
   const caller_scope within(ASHLAR_OWN_FRAME());
-  if (void* const to = allocate_by_malloc(bytes)) return moved_from(p, had, to, bytes);
+  if (void* const to = allocate_by_malloc(bytes)) return moved_cell(p, had, to, bytes);
   return bytes <= had ? p : nullptr;
 }
 
@@ -123,16 +51,29 @@ ASHLAR_COLD void clear_slack(ashlar_heap* of, void* p, std::size_t bytes) noexce
 [[nodiscard]] ASHLAR_NOINLINE void* resize_cell(void* p, std::size_t had, std::size_t bytes) noexcept {
   if (process_heap_type::keeps_cell(had, bytes)) return p;
   void* const to = allocate_fast(bytes);
-  return ASHLAR_LIKELY(to != nullptr) ? moved_from(p, had, to, bytes) : resize_cell_slow(p, had, bytes);
+  return ASHLAR_LIKELY(to != nullptr) ? moved_cell(p, had, to, bytes) : resize_cell_slow(p, had, bytes);
 }
 
 }  // namespace
 
+void* allocate(request wanted) noexcept {
+  if (wanted.bytes > most_bytes) return refuse(ENOMEM);
+  switch (decide(wanted.bytes)) {
+    case way::sampled: return sample(wanted);
+    case way::profiled: return profile(wanted);
+    case way::plain: break;
+  }
+  return take_or_refused(default_of_thread(), wanted);
+}
+
 void* allocate_slow(std::size_t bytes) noexcept {
-  if (ASHLAR_UNLIKELY(bytes >= fast_paths.end_of_cells)) return allocate_aligned(bytes, granule);
+  if (ASHLAR_UNLIKELY(bytes >= fast_paths.end_of_cells)) return allocate({bytes, granule});
   ASHLAR_ASSUME(bytes <= largest_cell);
-  if (counts_down(1)) return sample_cell(bytes);
-  if (counts_bytes(bytes)) return profile_aligned(bytes, granule);
+  switch (decide(bytes)) {
+    case way::sampled: return sample({bytes, granule});
+    case way::profiled: return profile({bytes, granule});
+    case way::plain: break;
+  }
   return or_refused(process_heap().allocate_or_errno(bytes), bytes);
 }
 
@@ -142,58 +83,23 @@ void* allocate_missed(std::size_t bytes) noexcept {
   return counts_down(allocations_of_missed(p)) ? sample_missed(p, bytes) : p;
 }
 
-void* allocate_aligned(std::size_t bytes, std::size_t alignment) noexcept {
-  if (bytes > most_bytes) return refuse(ENOMEM);
-  const std::size_t at = detail::max(alignment, granule);
-  if (counts_down(1)) return sample_aligned(bytes, at);
-  return counts_bytes(bytes) ? profile_aligned(bytes, at) : allocate_uncounted(bytes, at);
-}
-
-void* allocate_uncounted(std::size_t bytes, std::size_t alignment) noexcept {
-  return or_refused(take(default_of_thread(), bytes, alignment), bytes);
-}
-
-ASHLAR_COLD void* allocate_in(ashlar_heap* heap, std::size_t bytes, std::size_t alignment) noexcept {
-  if (heap == nullptr && !settings().zeroes) return process_heap().try_allocate(bytes, alignment);
-  return take(heap, bytes, alignment);
-}
-
-void* allocate_beside(const void* p, std::size_t bytes, std::size_t alignment) noexcept {
-  return or_refused(take(guard_pool::has(p) ? nullptr : object_of(p), bytes, alignment), bytes);
-}
-
 void* allocate_zeroed(std::size_t bytes) noexcept {
-  if (ASHLAR_LIKELY(bytes < fast_paths.end_of_cells)) {
-    if constexpr (process_heap_type::cells_are_zero) return allocate(bytes);
-    void* const p = allocate_fast(bytes);
-    return ASHLAR_LIKELY(p != nullptr) ? std::memset(p, 0, bytes) : allocate_and_clear(bytes);
-  }
-  if (bytes > most_bytes) return refuse(ENOMEM);
-  if (counts_down(1)) return sample_zeroed(bytes);
-  return counts_bytes(bytes) ? profile_zeroed(bytes) : allocate_zeroed_uncounted(bytes);
+  if (ASHLAR_UNLIKELY(bytes >= fast_paths.end_of_cells)) return allocate({bytes, zeroed});
+  if constexpr (process_heap_type::cells_are_zero) return allocate(bytes);
+  void* const p = allocate_fast(bytes);
+  return ASHLAR_LIKELY(p != nullptr) ? std::memset(p, 0, bytes) : allocate_and_clear(bytes);
 }
-
-void* allocate_zeroed_uncounted(std::size_t bytes) noexcept {
-  return or_refused(allocate_zeroed_in(default_of_thread(), bytes), bytes);
-}
-
-void* allocate_zeroed_in(ashlar_heap* heap, std::size_t bytes) noexcept { return take_zeroed(heap, bytes, granule); }
 
 void* resize_block(void* p, std::size_t bytes, std::size_t alignment) noexcept {
   if (bytes < fast_paths.end_of_small && alignment == granule)
     if (const std::size_t had = process_heap_type::own_cell_bytes(p); had != 0) return resize_cell(p, had, bytes);
-  if (p == nullptr) return alignment == granule ? allocate(bytes) : allocate_aligned(bytes, alignment);
+  if (p == nullptr) return alignment == granule ? allocate(bytes) : allocate(aligned(bytes, alignment));
   if (bytes > most_bytes) return refuse(ENOMEM);
-  if (guard_pool::has(p)) return resize_guarded(p, bytes, alignment);
-  if (heap_profile::is_on()) return resize_profiled(p, bytes, alignment);
-  return counts_down(1) ? sample_resized(p, bytes, alignment) : resize_uncounted(p, bytes, alignment);
+  const request wanted = aligned(bytes, alignment);
+  if (guard_pool::has(p)) return resize_guarded(p, wanted);
+  if (heap_profile::is_on()) return resize_profiled(p, wanted);
+  return counts_down(1) ? resize_sampled(p, wanted) : resize_or_refused(p, wanted);
 }
-
-void* resize_uncounted(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-  return or_refused(resize(object_of(p), p, bytes, alignment), bytes);
-}
-
-void* resize_in(ashlar_heap& heap, void* p, std::size_t bytes) noexcept { return resize(&heap, p, bytes, granule); }
 
 void* reallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
   if (p == nullptr || bytes != 0) return resize_block(p, bytes, alignment);

@@ -3,29 +3,18 @@
 // options.
 #pragma once
 
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
-#include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/heap/process_heap.hpp>
 
+#include "malloc/heap_blocks.hpp"
+#include "malloc/heap_profile.hpp"
 #include "malloc/sampled_blocks.hpp"
 #include "malloc/sampling.hpp"
 
-struct ashlar_heap;
-
 namespace ashlar::drop_in {
-
-/// Bytes of the largest request: no program has as many addresses. Larger requests are refused without being tried.
-inline constexpr std::size_t most_bytes = std::size_t{1} << 48;
-/// The largest alignment: no address of a program is a multiple of the next one.
-inline constexpr std::size_t most_alignment = std::size_t{1} << 47;
-inline constexpr std::size_t granule = detail::size_classes::granule;  ///< bytes: the alignment of each block
-inline constexpr std::size_t largest_cell = detail::size_classes::largest;
 
 /// The ends of two fast paths, of malloc itself and of all cells. Options and the default heaps of threads change them
 /// under a lock, while other threads read them: words, not atomics, which clang compares by an instruction more. A call
@@ -46,19 +35,25 @@ extern constinit ASHLAR_OF_THIS_LIBRARY fast_path_limits fast_paths;
 /// Effects: adapts `fast_paths` to the options and heaps of now. Thread safety: any thread, after what it has changed.
 void choose_fast_paths() noexcept;
 
-/// Effects: sets errno. Returns: null.
-[[nodiscard]] ASHLAR_COLD inline void* refuse(int error) noexcept {
-  errno = error;
-  return nullptr;
+/// What serves a request.
+enum class way : std::uint8_t {
+  plain,    ///< the default heap of the thread
+  sampled,  ///< the pool of guarded blocks, if the request is a sample; else one of the others
+  profiled  ///< a heap, with a note in the profile, if the request is a sample of that
+};
+/// Effects: counts the request. Returns: its way, which is decided here alone.
+[[nodiscard]] ASHLAR_INLINE way decide(std::size_t bytes) noexcept {
+  if (counts_down(1)) return way::sampled;
+  return counts_bytes(bytes) ? way::profiled : way::plain;
 }
 
 /// Returns: a block, or null with errno ENOMEM.
+[[nodiscard]] void* allocate(request wanted) noexcept;
+/// As `allocate(bytes)`, where a request needs a decision.
 [[nodiscard]] void* allocate_slow(std::size_t bytes) noexcept;
-/// As `allocate_slow`, after a miss of the fast path. Expects: `bytes <= most_small_bytes`.
+/// As `allocate(bytes)`, after a miss of the fast path. Expects: `bytes <= most_small_bytes`.
 [[nodiscard]] ASHLAR_NOINLINE void* allocate_missed(std::size_t bytes) noexcept;
-/// As `allocate_slow`. Expects: `alignment` is a power of two.
-[[nodiscard]] void* allocate_aligned(std::size_t bytes, std::size_t alignment) noexcept;
-/// As `allocate_slow`; the requested bytes are zero.
+/// As `allocate(bytes)`; the requested bytes are zero.
 [[nodiscard]] void* allocate_zeroed(std::size_t bytes) noexcept;
 /// Returns: a block of `bytes` bytes with the contents of `p`, which may be null; null with errno ENOMEM if there is no
 /// memory, and `p` is unchanged then.
@@ -75,31 +70,18 @@ ASHLAR_OF_THIS_LIBRARY void deallocate_sized(void* p, std::size_t bytes, std::si
 void deallocate_between(void* p, std::size_t bytes, std::size_t alignment) noexcept;
 /// Returns: usable bytes of a block of any heap; 0 for null.
 [[nodiscard]] std::size_t usable_size(const void* p) noexcept;
+/// Returns: usable bytes that a block of `bytes` bytes has at least; 0 for a size that is refused. Expects: `alignment`
+/// is a power of two.
+[[nodiscard]] std::size_t good_size(std::size_t bytes, std::size_t alignment) noexcept;
 /// Returns: whether the block has at least `bytes` bytes now, in place; `shrinks`: one with more gives back what it
 /// can.
 [[nodiscard]] bool try_expand(void* p, std::size_t bytes, bool shrinks = false) noexcept;
-
-/// @{ As those without `in`, uncounted, in a heap that is an object, or for null in the heap of the process; errno is
-/// not set. Expects: `bytes <= most_bytes`; `p` is not null.
-[[nodiscard]] void* allocate_in(ashlar_heap* heap, std::size_t bytes, std::size_t alignment) noexcept;
-[[nodiscard]] void* allocate_zeroed_in(ashlar_heap* heap, std::size_t bytes) noexcept;
-[[nodiscard]] void* resize_in(ashlar_heap& heap, void* p, std::size_t bytes) noexcept;
-/// @}
-
-/// @{ As the functions without `uncounted`, for a request that does not count as a candidate for a sample: it has been
-/// one. Expects: `bytes <= most_bytes`; `alignment` is at least a granule; `p` is not null.
-[[nodiscard]] void* allocate_uncounted(std::size_t bytes, std::size_t alignment) noexcept;
-/// Of the heap of `p`, not of the thread's default one.
-[[nodiscard]] void* allocate_beside(const void* p, std::size_t bytes, std::size_t alignment) noexcept;
-[[nodiscard]] void* allocate_zeroed_uncounted(std::size_t bytes) noexcept;
-[[nodiscard]] void* resize_uncounted(void* p, std::size_t bytes, std::size_t alignment) noexcept;
-/// @}
 
 /// Returns: a block, or null with errno ENOMEM.
 [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes) noexcept {
   if (ASHLAR_UNLIKELY(bytes >= fast_paths.end_of_small)) return allocate_slow(bytes);
   if constexpr (checking_level != checking::fast)  // which misses nothing
-    if (counts_down(1)) return sample_cell(bytes);
+    if (counts_down(1)) return sample({bytes, granule});
   return process_heap().allocate_small_or(bytes, [bytes] { return allocate_missed(bytes); });
 }
 
@@ -117,14 +99,6 @@ void deallocate_between(void* p, std::size_t bytes, std::size_t alignment) noexc
 
 /// Effects: as `deallocate`, with the code of `free`.
 ASHLAR_OF_THIS_LIBRARY void deallocate_by_free(void* p) noexcept;
-/// Effects: moves a block of `had` bytes to the new one at `moved`, of `bytes` bytes. Returns: `moved`; null, without
-/// an effect, for null.
-[[nodiscard]] ASHLAR_INLINE void* moved_from(void* p, std::size_t had, void* moved, std::size_t bytes) noexcept {
-  if (moved == nullptr) return nullptr;
-  std::memcpy(moved, p, detail::min(had, bytes));
-  deallocate_by_free(p);
-  return moved;
-}
 /// Effects: frees a block; nothing for null.
 ASHLAR_INLINE void deallocate(void* p) noexcept { process_heap().deallocate_or(p, deallocate_slow, deallocate_remote); }
 

@@ -37,7 +37,7 @@ if(reason)
 endif()
 
 # What most programs call, what they call rarely, and what stands on others of these.
-set(ashlar_malloc_hot_sources blocks.cpp family.cpp new_delete.cpp)
+set(ashlar_malloc_hot_sources blocks.cpp family.cpp heap_blocks.cpp new_delete.cpp)
 set(ashlar_malloc_cold_sources api.cpp bad_alloc.cpp call_stack.cpp cold_code.cpp error_stream.cpp flagged.cpp
   guard_pool.cpp guard_report.cpp heap_objects.cpp heap_profile.cpp heaps.cpp misuse.cpp option_api.cpp options.cpp
   profile_text.cpp refusal_report.cpp report.cpp sampled_blocks.cpp sampling.cpp streams_at_fork.cpp)

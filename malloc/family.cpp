@@ -23,7 +23,7 @@ namespace {
 /// As `memalign` of glibc, which rounds alignments up to powers of two.
 [[nodiscard]] ASHLAR_NOINLINE void* allocate_at(std::size_t alignment, std::size_t bytes) noexcept {
   if (alignment > most_alignment) return refuse(alignment > SIZE_MAX / 2 + 1 ? EINVAL : ENOMEM);
-  return allocate_aligned(bytes, std::bit_ceil(alignment));
+  return allocate(aligned(bytes, std::bit_ceil(alignment)));
 }
 
 }  // namespace

@@ -10,7 +10,6 @@
 #include "malloc/blocks.hpp"
 #include "malloc/call_stack.hpp"
 #include "malloc/export.hpp"
-#include "malloc/good_size.hpp"
 
 namespace ashlar::drop_in {
 
@@ -43,7 +42,7 @@ ASHLAR_EXPORT void* mallocx(std::size_t bytes, int flags) noexcept {
   if (alignment > drop_in::most_alignment) return drop_in::refuse(ENOMEM);
   if (alignment <= drop_in::granule)
     return drop_in::wants_zeros(flags) ? drop_in::allocate_zeroed(bytes) : drop_in::allocate_by_malloc(bytes);
-  void* const p = drop_in::allocate_aligned(bytes, alignment);
+  void* const p = drop_in::allocate({bytes, alignment});
   return p != nullptr && drop_in::wants_zeros(flags) ? std::memset(p, 0, bytes) : p;
 }
 

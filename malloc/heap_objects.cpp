@@ -18,6 +18,7 @@
 #include "malloc/export.hpp"
 #include "malloc/guard_pool.hpp"
 #include "malloc/heaps.hpp"
+#include "malloc/settings.hpp"
 
 namespace ashlar::drop_in {
 
@@ -44,6 +45,12 @@ template <class F>
 [[nodiscard]] ASHLAR_INLINE void* serve(ashlar_heap* heap, std::size_t bytes, F f) noexcept {
   void* const p = bytes <= most_bytes ? f(is_process(heap) ? nullptr : heap) : nullptr;
   return p != nullptr ? p : refuse(ENOMEM);
+}
+
+// By the fast path of the heap of the process, where that clears no blocks.
+[[nodiscard]] ASHLAR_COLD void* take_in(ashlar_heap* heap, request wanted) noexcept {
+  if (heap != nullptr || settings().zeroes) return take(heap, wanted);
+  return process_heap().try_allocate(wanted.bytes, wanted.alignment);
 }
 
 [[nodiscard]] heap_options limits_of(const ashlar_heap_options& wished) noexcept {
@@ -165,24 +172,24 @@ ASHLAR_EXPORT void ashlar_heap_delete(ashlar_heap* heap) {
 }
 
 ASHLAR_EXPORT void* ashlar_heap_malloc(ashlar_heap* heap, std::size_t bytes) {
-  return drop_in::serve(heap, bytes,
-                        [=](ashlar_heap* in) { return drop_in::allocate_in(in, bytes, drop_in::granule); });
+  return drop_in::serve(heap, bytes, [=](ashlar_heap* in) { return drop_in::take_in(in, {bytes, drop_in::granule}); });
 }
 
 ASHLAR_EXPORT void* ashlar_heap_zalloc(ashlar_heap* heap, std::size_t bytes) {
-  return drop_in::serve(heap, bytes, [=](ashlar_heap* in) { return drop_in::allocate_zeroed_in(in, bytes); });
+  return drop_in::serve(heap, bytes, [=](ashlar_heap* in) { return drop_in::take(in, {bytes, drop_in::zeroed}); });
 }
 
 ASHLAR_EXPORT void* ashlar_heap_aligned_malloc(ashlar_heap* heap, std::size_t bytes, std::size_t alignment) {
   if (!ashlar::detail::is_power_of_two(alignment)) return drop_in::refuse(EINVAL);
-  const std::size_t at = ashlar::detail::max(alignment, drop_in::granule);
-  return drop_in::serve(heap, bytes, [=](ashlar_heap* in) { return drop_in::allocate_in(in, bytes, at); });
+  return drop_in::serve(heap, bytes,
+                        [=](ashlar_heap* in) { return drop_in::take_in(in, drop_in::aligned(bytes, alignment)); });
 }
 
 ASHLAR_EXPORT void* ashlar_heap_realloc(ashlar_heap* heap, void* p, std::size_t bytes) {
   if (p == nullptr) return ashlar_heap_malloc(heap, bytes);
   if (drop_in::is_process(heap)) return drop_in::resize_block(p, bytes, drop_in::granule);
-  return drop_in::serve(heap, bytes, [=](ashlar_heap* in) { return drop_in::resize_in(*in, p, bytes); });
+  return drop_in::serve(heap, bytes,
+                        [=](ashlar_heap* in) { return drop_in::resize(in, p, {bytes, drop_in::granule}); });
 }
 
 ASHLAR_EXPORT void ashlar_heap_free(ashlar_heap* heap, void* p) {

@@ -26,8 +26,8 @@ namespace {
 constexpr std::int64_t unprofiled = 1 << 24;  // bytes until a thread looks again whether there is a profile
 
 constinit detail::immortal<detail::fork_safe_lock<spin_lock>> profile_lock;
-constinit detail::atomic<const char*> wanted = nullptr;  // a path to write to, as soon as the lock is free
-constinit detail::atomic<int> wanted_by = 0;             // the process: a forked child writes nothing for its parent
+constinit detail::atomic<const char*> wanted_path = nullptr;  // a path to write to, as soon as the lock is free
+constinit detail::atomic<int> wanted_by = 0;  // the process: a forked child writes nothing for its parent
 constinit detail::immortal<profile_tables> tables;
 
 void begin_distance() noexcept {
@@ -48,8 +48,8 @@ public:
 
   // A signal between the two steps of another thread leaves its wish to that thread.
   static void serve_wanted() noexcept {
-    while (wanted.load(detail::memory_order_seq_cst) != nullptr && profile_lock.value.try_lock()) {
-      const char* const path = wanted.exchange(nullptr, detail::memory_order_seq_cst);
+    while (wanted_path.load(detail::memory_order_seq_cst) != nullptr && profile_lock.value.try_lock()) {
+      const char* const path = wanted_path.exchange(nullptr, detail::memory_order_seq_cst);
       if (path != nullptr && wanted_by.load(detail::memory_order_relaxed) == process_id())
         write_profile(path, tables.value);
       profile_lock.value.unlock();
@@ -129,7 +129,7 @@ ASHLAR_COLD void heap_profile::put_back(const profiled_block& block) noexcept {
 
 ASHLAR_COLD void heap_profile::write(const char* path) noexcept {
   wanted_by.store(process_id(), detail::memory_order_relaxed);
-  wanted.store(path, detail::memory_order_seq_cst);
+  wanted_path.store(path, detail::memory_order_seq_cst);
   profile_scope::serve_wanted();
 }
 

@@ -21,7 +21,7 @@ namespace {
 [[nodiscard]] ASHLAR_NOINLINE void* allocate_for(const caller_frame& caller, std::size_t bytes,
                                                  std::size_t alignment) noexcept {
   const caller_scope within(caller);
-  return alignment <= granule ? allocate_by_malloc(bytes) : allocate_aligned(bytes, alignment);
+  return alignment <= granule ? allocate_by_malloc(bytes) : allocate({bytes, alignment});
 }
 
 // As the standard has it: the handler makes room, or does not return, or there is none.

@@ -10,7 +10,7 @@
 #include <ashlar/detail/heap/thread_cache.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 
-#include "malloc/call_stack.hpp"
+#include "malloc/heap_blocks.hpp"
 
 namespace ashlar::drop_in {
 
@@ -24,29 +24,24 @@ namespace ashlar::drop_in {
 
 /// The functions below are called last by those that they take the place of, or in a `caller_scope`: so their caller is
 /// the one of malloc.
-/// @{ After `counts_down`. Returns: a block of the pool if the allocation is a sample, else as without.
-[[nodiscard]] void* sample_cell(std::size_t bytes) noexcept;
-[[nodiscard]] void* sample_aligned(std::size_t bytes, std::size_t alignment) noexcept;
-[[nodiscard]] void* sample_zeroed(std::size_t bytes) noexcept;
-[[nodiscard]] void* sample_resized(void* p, std::size_t bytes, std::size_t alignment) noexcept;
-/// As `sample_cell`, with a block that has been allocated already, or null.
+/// @{ After `way::sampled`. Returns: a block of the pool if the allocation is a sample, else as without.
+[[nodiscard]] void* sample(request wanted) noexcept;
+/// As `sample`, with a block that has been allocated already, or null.
 [[nodiscard]] void* sample_missed(void* p, std::size_t bytes) noexcept;
+[[nodiscard]] void* resize_sampled(void* p, request wanted) noexcept;
 /// @}
 
-/// @{ After `counts_bytes`. Returns: a block, which is in the profile if it is a sample.
-[[nodiscard]] void* profile_aligned(std::size_t bytes, std::size_t alignment) noexcept;
-[[nodiscard]] void* profile_zeroed(std::size_t bytes) noexcept;
-/// @}
-
+/// After `way::profiled`. Returns: a block, which is in the profile if it is a sample.
+[[nodiscard]] void* profile(request wanted) noexcept;
 /// @{ As the functions of blocks.hpp, while there is a profile; a sized free of a block that is in it.
-[[nodiscard]] void* resize_profiled(void* p, std::size_t bytes, std::size_t alignment) noexcept;
+[[nodiscard]] void* resize_profiled(void* p, request wanted) noexcept;
 void deallocate_profiled(void* p, std::size_t bytes) noexcept;
 /// @}
 
 /// @{ As the functions of blocks.hpp, for a block of the pool. Expects: `guard_pool::has(p)`.
 void deallocate_guarded(void* p) noexcept;
 void deallocate_guarded(void* p, std::size_t bytes) noexcept;
-[[nodiscard]] void* resize_guarded(void* p, std::size_t bytes, std::size_t alignment) noexcept;
+[[nodiscard]] void* resize_guarded(void* p, request wanted) noexcept;
 /// @}
 
 }  // namespace ashlar::drop_in
