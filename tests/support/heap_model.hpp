@@ -29,6 +29,7 @@ struct walk_bounds {
   std::size_t largest = std::size_t{20} << 20;
   unsigned most_alignment = 23;  ///< logarithm of the alignment
   bool has_limits = true;        ///< also heaps with `max_bytes`
+  bool is_huge = false;          ///< huge blocks alone
 };
 
 /// Every block holds its own pattern, which is verified when it is freed, resized or released. A null needs a reason: a
@@ -124,8 +125,9 @@ private:
   }
 
   void begin_phase() {
-    kind_ = static_cast<kind>(from_.below(kinds));
-    if (kind_ == kind::huge && from_.is_endless() && from_.below(8) != 0) kind_ = kind::cells;  // huge blocks cost most
+    kind_ = bounds_.is_huge ? kind::huge : static_cast<kind>(from_.below(kinds));
+    if (!bounds_.is_huge && kind_ == kind::huge && from_.is_endless() && from_.below(8) != 0)
+      kind_ = kind::cells;  // huge blocks cost most
     order_ = from_.below(3);
     one_size_ = from_.below(from_.one_in(2) ? 512 : 33'000);
     const std::size_t most = kind_ == kind::huge   ? 6
@@ -311,7 +313,7 @@ private:
   void reallocate_one() {
     if (blocks_.empty()) return reallocate_nothing();
     const shadow_block b = taken();
-    if (b.bytes > 100'000 && from_.below(8) != 0) return keep(b);  // a copy would touch every page
+    if (!bounds_.is_huge && b.bytes > 100'000 && from_.below(8) != 0) return keep(b);  // a copy would touch every page
     const wish w = {resized(b.bytes), from_.one_in(4) ? drawn_alignment() : b.alignment};
     const std::size_t refused = refusals_;
     void* const p = !may_throw || from_.below(4) != 0

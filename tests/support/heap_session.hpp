@@ -51,7 +51,7 @@ public:
     for (std::size_t i = 0; i < steps && !from_.is_over(); ++i) {
       const std::size_t turn = from_.below(32);
       turn < 16 ? one_.step() : turn < 22 ? two_.step() : turn < 31 ? three_.step() : compare();
-      if (from_.is_endless() ? i % 4096 == 4095 : turn == 31) change_faults();
+      if (from_.is_endless() ? i % (bounds_.is_huge ? 32 : 512) == 31 : turn == 31) change_faults();
     }
     fail_never();
     one_.end(), two_.end(), three_.end();

@@ -1,19 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of cells: their layout and words, and where freed ones wait.
+// Tests of cells: layout and words, quarantine, slabs behind a thread cache, and the limits of its free lists.
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <list>
+#include <map>
 #include <set>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include <ashlar/base/bitmap.hpp>
 #include <ashlar/detail/heap/cell_quarantine.hpp>
 #include <ashlar/detail/heap/exact_sizes.hpp>
+#include <ashlar/detail/heap/huge_store.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/heap/small_store.hpp>
 #include <ashlar/detail/heap/span_header.hpp>
+#include <ashlar/detail/heap/span_store.hpp>
+#include <ashlar/detail/heap/thread_cache.hpp>
+#include <ashlar/detail/slab/size_classes.hpp>
+#include <ashlar/detail/support/poison.hpp>
+#include <ashlar/resource/page_resource.hpp>
+
+#include "tests/support/counting_resource.hpp"
 
 namespace {
 
@@ -53,7 +64,7 @@ TEST(cell_layout, samples_stand_for_all_bytes_of_their_class) {
   }
 }
 
-constexpr std::size_t most = 320, beside = 16;  // a size that calls take, and bytes on each side
+constexpr std::size_t most_cell_bytes = 320, beside = 16;  // a size that calls take, and bytes on each side
 
 class cell_words : public ::testing::TestWithParam<std::size_t> {
 protected:
@@ -65,7 +76,7 @@ protected:
     return true;
   }
 
-  alignas(16) std::array<unsigned char, most + 2 * beside> memory_;
+  alignas(16) std::array<unsigned char, most_cell_bytes + 2 * beside> memory_;
 };
 
 TEST_P(cell_words, clear_and_verify_each_byte) {
@@ -79,7 +90,7 @@ TEST_P(cell_words, clear_and_verify_each_byte) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(sizes, cell_words, ::testing::Values(16, 32, 48, 128, 256, most));
+INSTANTIATE_TEST_SUITE_P(sizes, cell_words, ::testing::Values(16, 32, 48, 128, 256, most_cell_bytes));
 
 using freed_cells = ashlar::detail::freed_cells<4>;
 
@@ -173,6 +184,269 @@ TEST(fresh_block, is_cleared_unless_it_is_zero_or_nothing) {
   EXPECT_EQ(ashlar::detail::zeroed({bytes, false}, 3), bytes);
   EXPECT_EQ(std::count(bytes, bytes + 4, std::byte{0}), 3);
   EXPECT_EQ(ashlar::detail::zeroed({}, 4), nullptr);
+}
+
+using ashlar::detail::cell_batch;
+using ashlar::detail::cell_quarantine;
+
+constexpr std::size_t largest = 32768;
+
+class cell_quarantine_test : public ::testing::Test {
+protected:
+  // Puts a group at the next address. Returns: the places of those that have left.
+  std::vector<std::size_t> put(std::size_t cell_bytes, std::uint64_t mask = 1) {
+    std::vector<std::size_t> left;
+    std::byte* const base = &addresses_[bytes_of_.size()];
+    bytes_of_.push_back(ashlar::detail::count_bits(mask) * cell_bytes);
+    waiting_.put({base, mask}, cell_bytes, [&](const cell_batch& each) {
+      left.push_back(place_of(each));
+      return bytes_of_[left.back()];
+    });
+    EXPECT_TRUE(is_right());
+    return left;
+  }
+
+  [[nodiscard]] std::size_t place_of(const cell_batch& group) const {
+    return static_cast<std::size_t>(group.base - addresses_.data());
+  }
+  [[nodiscard]] bool is_right() const {
+    return waiting_.invariant([this](const cell_batch& each) { return bytes_of_[place_of(each)]; });
+  }
+
+  std::array<std::byte, 20000> addresses_;
+  std::vector<std::size_t> bytes_of_;
+  cell_quarantine waiting_;
+};
+
+TEST_F(cell_quarantine_test, has_room_for_a_number_of_cells) {
+  std::size_t waiting = 0;
+  for (int i = 0; i < 200; ++i) waiting += 32 - 32 * put(16, 0xffff'ffff).size();
+  EXPECT_LE(waiting, cell_quarantine::most);
+  EXPECT_GT(waiting, cell_quarantine::most / 2);
+  EXPECT_EQ(waiting_.bytes(), waiting * 16);
+}
+
+TEST_F(cell_quarantine_test, has_room_for_a_number_of_bytes) {
+  for (int i = 0; i < 2000; ++i) static_cast<void>(put(largest));
+  EXPECT_LE(waiting_.bytes(), cell_quarantine::most_bytes);
+  EXPECT_GT(waiting_.bytes(), cell_quarantine::most_bytes / 2);
+}
+
+TEST_F(cell_quarantine_test, shares_the_bytes_of_the_process) {
+  constexpr std::size_t many = 100;
+  std::list<cell_quarantine> others(many);
+  const cell_batch any{addresses_.data(), 1};
+  const auto leave = [](const cell_batch&) { return largest; };
+  std::size_t bytes = 0;
+  for (cell_quarantine& each : others) {
+    for (int i = 0; i < 300; ++i) each.put(any, largest, leave);
+    EXPECT_GT(each.bytes(), 0u) << "each has room of its own";
+    bytes += each.bytes();
+  }
+  EXPECT_LE(bytes, cell_quarantine::common_bytes + many * cell_quarantine::own_bytes);
+  others.clear();
+  for (int i = 0; i < 300; ++i) static_cast<void>(put(largest));
+  EXPECT_GT(waiting_.bytes(), cell_quarantine::most_bytes / 2) << "the end of the others gives their share back";
+}
+
+TEST_F(cell_quarantine_test, lets_each_go_once_in_an_order_of_chance) {
+  constexpr std::size_t puts = 10000;
+  std::map<std::size_t, std::size_t> waits;
+  std::size_t least = puts, most = 0;
+  for (std::size_t i = 0; i < puts; ++i)
+    for (const std::size_t each : put(16)) {
+      EXPECT_TRUE(waits.emplace(each, i - each).second);
+      least = std::min(least, i - each);
+      most = std::max(most, i - each);
+    }
+  EXPECT_GT(least, cell_quarantine::most / 2);
+  EXPECT_GT(most, cell_quarantine::most * 3 / 2);
+  std::set<std::size_t> rest;
+  waiting_.clear([&](const cell_batch& each) { return rest.insert(place_of(each)).second ? std::size_t{16} : 0; });
+  for (const std::size_t each : rest) EXPECT_FALSE(waits.contains(each));
+  EXPECT_EQ(waits.size() + rest.size(), puts);
+  EXPECT_EQ(waiting_.bytes(), 0u);
+}
+
+TEST_F(cell_quarantine_test, forgets) {
+  for (int i = 0; i < 100; ++i) static_cast<void>(put(1024));
+  waiting_.forget();
+  EXPECT_TRUE(is_right());
+  waiting_.clear([](const cell_batch&) -> std::size_t {
+    ADD_FAILURE();
+    return 0;
+  });
+}
+
+TEST_F(cell_quarantine_test, notes_a_wrong_cell) {
+  static_cast<void>(put(64));
+  EXPECT_FALSE(waiting_.invariant([](const cell_batch&) { return std::size_t{0}; }));
+  EXPECT_FALSE(waiting_.invariant([](const cell_batch&) { return std::size_t{128}; }));
+}
+
+using ashlar_test::counting_resource;
+using upstream_ref = ashlar::resource_ref<counting_resource<>>;
+
+class small_store_test : public ::testing::Test {
+protected:
+  std::byte* take(std::size_t number) {
+    void* p = lists_.pop(number);
+    if (p != nullptr && ashlar::detail::is_sampled(p)) lists_.count_taken(number);
+    if (p == nullptr) p = small_.take(number, lists_);
+    if (p != nullptr) ashlar::detail::mark_live(p, size_classes::bytes_of(number));
+    return static_cast<std::byte*>(p);
+  }
+
+  void give(std::size_t number, std::byte* cell) {
+    lists_.push(number, cell);
+    if (ashlar::detail::is_sampled(cell)) small_.count_freed(number, lists_);
+  }
+
+  [[nodiscard]] std::size_t slabs() const {
+    std::size_t count = 0;
+    small_.for_each_slab([&](ashlar::detail::span_header&) { ++count; });
+    return count;
+  }
+
+  counting_resource<> upstream_;
+  ashlar::detail::extent_map<upstream_ref> space_{ashlar::detail::max_size, upstream_};
+  ashlar::detail::span_store<upstream_ref> spans_{space_};
+  ashlar::detail::small_store<upstream_ref> small_{spans_};
+  ashlar::detail::thread_cache lists_;
+};
+
+TEST_F(small_store_test, a_sweep_reports_a_cell_that_was_freed_twice) {
+  if (ashlar::checking_level == ashlar::checking::hardened) GTEST_SKIP() << "no free lists";
+  const std::size_t number = size_classes::of(64);
+  std::vector<std::byte*> held;
+  for (int i = 0; i < 200; ++i) held.push_back(take(number));
+  for (std::byte* const cell : {held[10], held[11], held[10]}) lists_.push(number, cell);
+  EXPECT_DEATH(small_.sweep(lists_), "freed a block that is free");
+  lists_.clear();
+  lists_.push(number, held[10]);
+  small_.sweep(lists_);
+  lists_.push(number, held[150]);
+  lists_.push(number, held[10]);
+  EXPECT_DEATH(small_.sweep(lists_), "freed a block that is free") << "after cells of another word";
+  lists_.clear();
+}
+
+// Each phase allocates other sizes than the one before, so that its slabs come from those of the former phase.
+TEST_F(small_store_test, memory_moves_from_class_to_class) {
+  std::size_t most = 0;
+  for (const std::size_t bytes : {64u, 256u, 48u, 1024u, 96u}) {
+    std::vector<std::byte*> held;
+    for (std::size_t i = 0; i < (std::size_t{6} << 20) / bytes; ++i) held.push_back(take(size_classes::of(bytes)));
+    most = std::max(most, space_.held_bytes());
+    for (std::byte* const cell : held) give(size_classes::of(bytes), cell);
+  }
+  EXPECT_LE(most, std::size_t{8} << 20);
+  EXPECT_TRUE(small_.invariant());
+}
+
+// The free cells of a class are counted by its sampled addresses, and slabs of some colours contain none.
+TEST_F(small_store_test, each_class_has_samples_whichever_others_grow_with_it) {
+  for (std::size_t slab = 0; slab < 16; ++slab)
+    for (std::size_t number = 1; number <= 8; ++number) {
+      const std::size_t cells = slice_bytes / size_classes::bytes_of(number);
+      for (std::size_t i = 0; i < cells; ++i) lists_.push(0, take(number));  // the free list of no class
+    }
+  std::size_t bytes[9] = {};
+  while (void* const cell = lists_.pop(0)) {
+    const std::size_t number = ashlar::detail::segment::size_class_of(cell);
+    if (ashlar::detail::is_sampled(cell)) bytes[number] += ashlar::detail::sampled_bytes_of[number];
+  }
+  for (std::size_t number = 1; number <= 8; ++number) {
+    EXPECT_GT(bytes[number], 8 * slice_bytes) << number;
+    EXPECT_LT(bytes[number], 32 * slice_bytes) << number;
+  }
+}
+
+// A program with one live block of a size at a time stays on the fast path.
+TEST_F(small_store_test, what_a_class_hands_out_first_is_not_sampled) {
+  for (std::size_t number = 1; number <= size_classes::count; ++number)
+    EXPECT_FALSE(ashlar::detail::is_sampled(take(number))) << size_classes::bytes_of(number);
+}
+
+// From pages, since no variable has so large an alignment on Windows.
+std::byte* const span = static_cast<std::byte*>(ashlar::page_resource().allocate(10 * slice_bytes, slice_bytes));
+
+struct alignas(16) cell {
+  std::array<std::byte, 16> bytes;
+};
+
+// A write to any byte of a link; the second word is the seal of level checked.
+TEST(thread_cache, a_link_that_was_written_to_is_not_sound) {
+  using stacks_type = ashlar::detail::thread_cache;
+  if (!stacks_type::seals_links) GTEST_SKIP() << "links are sealed at level checked";
+  std::array<cell, 4> cells{};
+  stacks_type stacks;
+  for (cell& each : cells) stacks.push(0, &each);
+  for (cell& each : cells) {
+    ashlar::detail::mark_readable(&each, sizeof(each));
+    EXPECT_TRUE(stacks_type::is_sound(&each));
+    for (std::size_t at = 0; at < stacks_type::link_bytes; ++at) {
+      each.bytes[at] ^= std::byte{1};
+      EXPECT_FALSE(stacks_type::is_sound(&each)) << at;
+      each.bytes[at] ^= std::byte{1};
+    }
+  }
+  cells[3] = cells[2];
+  EXPECT_FALSE(stacks_type::is_sound(&cells[3])) << "it is another cell's";
+  cells[3].bytes.fill(std::byte{});
+  EXPECT_FALSE(stacks_type::is_sound(&cells[3]));
+}
+
+TEST(thread_cache, counts_its_bytes_by_sampled_addresses) {
+  ashlar::detail::thread_cache cache;
+  const std::size_t number = size_classes::of(64), each = ashlar::detail::sampled_bytes_of[number];
+  EXPECT_EQ(each, ashlar::detail::bytes_per_sample(number));
+  std::size_t counted = 0;
+  for (; !cache.count_freed(number); ++counted) EXPECT_EQ(cache.bytes(), (counted + 1) * each);
+  EXPECT_GT((counted + 1) * each, std::size_t{256} * 1024);
+  cache.count_taken(number);
+  EXPECT_EQ(cache.bytes(), counted * each);
+  static_cast<void>(cache.count_freed(number + 1));
+  cache.count_swept(number);
+  EXPECT_EQ(cache.bytes(), ashlar::detail::sampled_bytes_of[number + 1]);
+  cache.clear();
+  EXPECT_EQ(cache.bytes(), 0u);
+  cache.count_taken(number);
+  EXPECT_EQ(cache.bytes(), 0u) << "what came from a batch was not counted";
+}
+
+TEST(thread_cache, has_free_spans_up_to_eight_megabytes) {
+  std::vector<ashlar::detail::span_header> runs(20);
+  ashlar::detail::thread_cache cache;
+  std::size_t slices = 0;
+  for (auto& run : runs) {
+    run.cells = span, run.length = 10;
+    if (!cache.has_room_for(run.length)) break;
+    cache.push_run(run);
+    EXPECT_EQ(cache.bytes(), (slices += 10) * slice_bytes);
+  }
+  EXPECT_EQ(slices, 120u);
+  EXPECT_EQ(cache.pop_run(11), nullptr);
+  EXPECT_EQ(cache.pop_run(6), nullptr) << "more than a half longer";
+  EXPECT_EQ(cache.pop_run(7), span);
+  EXPECT_EQ(cache.bytes(), 110 * slice_bytes);
+  EXPECT_EQ(cache.reused_run_bytes(), 10 * slice_bytes);
+  std::size_t visited = 0, swept = 0;
+  cache.for_each_run([&](ashlar::detail::span_header&) { ++visited; });
+  cache.sweep_runs([&](ashlar::detail::span_header&) { ++swept; });
+  EXPECT_TRUE(visited == 11 && swept == 11 && !cache.has_runs() && cache.bytes() == 0);
+  cache.push_run(runs[0]);
+  cache.clear();
+  EXPECT_TRUE(!cache.has_runs() && cache.bytes() == 0);
+}
+
+TEST(thread_cache, get_the_next_cells_of_a_batch_in_its_order) {
+  ashlar::detail::thread_cache cache;
+  ashlar::detail::cell_batch batch{span + 1024, 0b1110'1111'0101};
+  cache.refill(3, batch, 16, span + 1024);
+  EXPECT_EQ(batch.mask, 0b1000'0000'0001u) << "seven went, and the first cell comes last";
+  for (const std::size_t place : {2u, 4u, 5u, 6u, 7u, 9u, 10u}) EXPECT_EQ(cache.pop(3), span + 1024 + place * 16);
+  EXPECT_TRUE(cache.is_empty(3));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the searches: greedy, by descent, by order, and of pools.
+// Tests of the searches: greedy, by descent, by order, by sections, and of pools.
 #include <cstdint>
 #include <vector>
 
@@ -10,6 +10,7 @@
 #include <ashlar/detail/planner/make_instance.hpp>
 #include <ashlar/detail/planner/order_search.hpp>
 #include <ashlar/detail/planner/pools.hpp>
+#include <ashlar/detail/planner/section_search.hpp>
 #include <ashlar/detail/planner/space_planner.hpp>
 #include <ashlar/plan/solve.hpp>
 #include <ashlar/plan/validate.hpp>
@@ -73,9 +74,6 @@ TEST(greedy, stays_close_to_wishes_that_fit_and_moves_the_others) {
   EXPECT_EQ(kept.offsets, (std::vector<std::uint64_t>{6, 16, 3}));
 }
 
-namespace plan = ashlar::plan;
-namespace planner = ashlar::detail::planner;
-
 TEST(descent, closes_in_on_a_known_optimum) {
   const planner::instance all = planner::make_instance(planner::generate_perfect(50, 64, 60, 4, 5));
   const planner::part whole = planner::whole_of(all);
@@ -105,8 +103,6 @@ TEST(descent, lowers_a_bad_placement_window_by_window_and_keeps_it_valid) {
   EXPECT_FALSE(plan::validate(p, l));
 }
 
-namespace plan = ashlar::plan;
-namespace planner = ashlar::detail::planner;
 using ashlar::tests::every_placement;
 
 /// The first keeps only its upper half while the second lives: there is room beneath.
@@ -156,9 +152,6 @@ TEST(order_search, proves_optima_that_the_load_does_not) {
   EXPECT_GT(above_the_load, 10u);
 }
 
-namespace plan = ashlar::plan;
-namespace planner = ashlar::detail::planner;
-
 TEST(pools, sees_items_and_loads_that_no_pool_can_hold) {
   const planner::instance all =
       planner::make_instance({.buffers = {buffer::half_open(0, 10, 0, 3), buffer::half_open(1, 6, 2, 5)}});
@@ -207,6 +200,30 @@ TEST(pools, proves_what_does_not_fit) {
   }
   EXPECT_GT(proved, 20u);
   EXPECT_GT(fitted, 20u);
+}
+
+planner::verdict verdict_of(const plan::problem& p, std::uint64_t capacity, std::uint64_t nodes = 100'000) {
+  const planner::instance all = planner::make_instance(p);
+  planner::budget effort(nodes);
+  return planner::section_search(planner::make_table(planner::whole_of(all)), capacity, effort).run();
+}
+
+TEST(section_search, fills_boxes_without_a_byte_to_spare) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed)
+    EXPECT_EQ(verdict_of(planner::generate_perfect(40, 60, 60, 16, seed), 960), planner::verdict::fits) << seed;
+}
+
+TEST(section_search, fails_where_the_load_alone_would_not) {
+  // Two long buffers of 3 and 2 leave holes of 1 that the short ones, 2 each, cannot use.
+  const plan::problem p{.buffers = {buffer::half_open(0, 3, 0, 2), buffer::half_open(1, 2, 1, 4),
+                                    buffer::half_open(2, 3, 3, 6), buffer::half_open(3, 2, 5, 7),
+                                    buffer::half_open(4, 3, 2, 3)}};
+  EXPECT_EQ(verdict_of(p, 4), planner::verdict::fails);
+  EXPECT_EQ(verdict_of(p, 5), planner::verdict::fits);
+}
+
+TEST(section_search, is_undecided_without_a_budget) {
+  EXPECT_EQ(verdict_of(planner::generate_perfect(40, 60, 60, 16, 1), 960, 3), planner::verdict::undecided);
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of slabs shared by threads: stocks, the inbox, growth and shrinking, and misuse that arrives in packets.
-#include <ashlar/detail/slab/shared_slabs.hpp>
-
+// Tests of slabs shared by threads and of a thread cache: stocks, the inbox, bounds, and misuse that arrives in
+// packets.
 #include <algorithm>
 #include <bit>
 #include <cstddef>
@@ -9,12 +8,15 @@
 #include <functional>
 #include <mutex>
 #include <set>
+#include <type_traits>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include <ashlar/base/lock.hpp>
 #include <ashlar/detail/remote_free/batcher.hpp>
+#include <ashlar/detail/slab/cached_pool.hpp>
+#include <ashlar/detail/slab/shared_slabs.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
@@ -45,8 +47,8 @@ struct world {
   counting_resource<> upstream;
   slabs_type slabs;
 
-  explicit world(std::size_t cell_bytes = 32, std::size_t retain_slabs = 0)
-      : slabs(cells_of(cell_bytes), retain_slabs, upstream) {}
+  explicit world(std::size_t cell_bytes = 32, std::size_t retain_slabs = 0, std::size_t slab_bytes = 4096)
+      : slabs(cells_of(cell_bytes, slab_bytes), retain_slabs, upstream) {}
 
   [[nodiscard]] std::size_t taken() {
     return slabs.count([](const ashlar::detail::slab_set& set) { return set.taken(); });
@@ -194,6 +196,107 @@ TEST(shared_slabs, never_calls_its_upstream_under_the_lock) {
   EXPECT_GT(slabs.trim(), 0u);
   static_cast<void>(slabs.allocate<or_throw>());
   slabs.release();
+}
+
+using cache_type = ashlar::detail::cell_cache<slabs_type>;
+
+constexpr std::size_t cell_bytes = 32;
+
+// Constant-initialised: a thread-local cache needs no guard.
+[[maybe_unused]] constinit thread_local cache_type of_this_thread;
+static_assert(std::is_trivially_destructible_v<cache_type>);
+static_assert(sizeof(cache_type) <= 9 * 1024, "one for each thread and pool");
+
+// The work of a pool on a cache.
+struct cached_world : world {
+  cache_type cache;
+
+  cached_world() : world(cell_bytes, 0, 16 * 1024) { cache.open(); }
+  cached_world(const cached_world&) = delete;
+  cached_world& operator=(const cached_world&) = delete;
+  ~cached_world() {
+    if (cache.is_open()) cache.close(slabs);
+  }
+
+  [[nodiscard]] std::vector<void*> allocate(std::size_t cells) {
+    std::vector<void*> all(cells);
+    for (void*& each : all) {
+      each = cache.take(slabs);
+      if (each == nullptr) each = cache.refill<or_throw>(slabs);
+    }
+    return all;
+  }
+  void free(void* cell) { free(cache, cell); }
+  void free(cache_type& by, void* cell) {
+    ashlar::detail::mark_free(cell, cell_bytes);
+    if (!by.put(slabs, cell)) by.put_slow(slabs, cell);
+  }
+
+  // Cached cells have left the slabs, but are not live.
+  [[nodiscard]] std::size_t live() { return taken() - cache.held_cells(); }
+};
+
+TEST(cell_cache, starts_closed_and_keeps_nothing) {
+  cached_world w;
+  cache_type closed;
+  EXPECT_FALSE(closed.is_open());
+  EXPECT_EQ(closed.take(w.slabs), nullptr);
+  void* const cell = w.allocate(1)[0];
+  EXPECT_FALSE(closed.put(w.slabs, cell));
+  EXPECT_EQ(closed.held_cells(), 0u);
+  EXPECT_TRUE(closed.invariant(w.slabs));
+  w.free(cell);
+}
+
+TEST(cell_cache, keeps_a_bounded_number_of_bytes) {
+  cached_world w;
+  const std::vector<void*> cells = w.allocate(30'000);
+  for (void* const cell : cells) {
+    w.free(cell);
+    ASSERT_LE(w.cache.held_cells() * cell_bytes, 3 * 64u * 1024);
+  }
+  EXPECT_TRUE(w.cache.invariant(w.slabs));
+  EXPECT_EQ(w.live(), 0u);
+}
+
+TEST(cell_cache, frees_under_the_lock_where_there_is_no_memory_to_note_them) {
+  cached_world w;
+  const std::vector<void*> cells = w.allocate(5000);
+  w.upstream.fail_from(0);
+  for (void* const cell : cells) {
+    w.free(cell);
+    ASSERT_TRUE(w.cache.invariant(w.slabs));
+  }
+  EXPECT_NE(w.upstream.refusals(), 0u);
+  EXPECT_EQ(w.live(), 0u);
+}
+
+// A thread that only frees caches no cells: every free is noted, and the batcher sends its surplus.
+TEST(cell_cache, a_thread_that_only_frees_keeps_a_bounded_number_and_never_waits) {
+  cached_world w;
+  cache_type freer;
+  freer.open();
+  const std::vector<void*> cells = w.allocate(40'000);
+  for (void* const cell : cells) {
+    w.free(freer, cell);
+    ASSERT_LE(freer.held_cells() * cell_bytes, 64u * 1024);
+  }
+  EXPECT_TRUE(freer.invariant(w.slabs));
+  EXPECT_LT(w.taken(), 40'000u) << "most have arrived, though nobody asked for a cell";
+  freer.close(w.slabs);
+  EXPECT_EQ(w.live(), 0u);
+}
+
+TEST(cell_cache, notices_a_second_free_that_it_has_noted) {
+  const auto free_twice = [] {
+    cached_world w;
+    cache_type freer;
+    freer.open();
+    void* const cell = w.allocate(1)[0];
+    for (int times = 0; times < 2; ++times) w.free(freer, cell);
+  };
+  ASHLAR_EXPECT_DEATH(free_twice(),
+                      "ashlar: double_free: freed a cell that is free, pointer 0x*, resource 0x*, size 32");
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests that participants run once at the end of their thread, for early, late and too late entries.
-#include <ashlar/detail/thread/thread_end.hpp>
-
+// Tests of the end of a thread: once for each that entered, early or late, before or after the keys of others.
+#include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <thread>
 
@@ -9,7 +9,11 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/detail/thread/process_threads.hpp>
+#include <ashlar/detail/thread/thread_end.hpp>
+
 #include "tests/support/build.hpp"
+#include "tests/support/child.hpp"
 
 namespace {
 
@@ -74,6 +78,70 @@ TEST(thread_end, takes_what_first_comes_from_a_key) {
   std::thread([&] { ASSERT_EQ(::pthread_setspecific(key, &log), 0); }).join();
   EXPECT_EQ(log, "z");
   ::pthread_key_delete(key);
+}
+
+using ashlar::detail::late_thread_end;
+
+void note(void* log) noexcept { *static_cast<std::string*>(log) += 'e'; }
+
+constinit std::string* said = nullptr;  // of the thread that ends
+constinit late_thread_end ends([](void* self) noexcept { note(*static_cast<std::string**>(self)); }, &said);
+
+TEST(late_thread_end, comes_once_to_each_thread_that_has_entered) {
+  std::string log;
+  said = &log;
+  std::thread([] {}).join();
+  EXPECT_EQ(log, "");
+  for (int i = 0; i != 3; ++i)
+    std::thread([&] {
+      EXPECT_TRUE(ends.enter());
+      EXPECT_TRUE(ends.enter());
+    }).join();
+  EXPECT_EQ(log, "eee");
+}
+
+struct says_t {
+  ~says_t() { *said += 't'; }
+};
+
+TEST(late_thread_end, comes_after_thread_local_objects_and_keys_that_are_set_again) {
+  static pthread_key_t key;
+  std::string log;
+  said = &log;
+  ASSERT_EQ(::pthread_key_create(&key,
+                                 [](void* rounds) {
+                                   *said += 'k';
+                                   if (rounds != nullptr && static_cast<char*>(rounds)[1] != 0)
+                                     ::pthread_setspecific(key, static_cast<char*>(rounds) + 1);
+                                 }),
+            0);
+  static char two_rounds[3] = {1, 1, 0};
+  std::thread([&] {
+    thread_local says_t last;
+    static_cast<void>(&last);
+    EXPECT_TRUE(ends.enter());
+    ASSERT_EQ(::pthread_setspecific(key, two_rounds), 0);
+  }).join();
+  ASSERT_EQ(log.size(), 4u);
+  EXPECT_EQ(log.back(), 'e');
+  std::sort(log.begin(), log.end());  // over musl a key destroys the thread-local objects too
+  EXPECT_EQ(log, "ekkt");
+  ::pthread_key_delete(key);
+}
+
+TEST(late_thread_end, does_not_come_to_the_main_thread_by_exit) {
+  EXPECT_TRUE(ashlar_test::child_does([] {
+    static std::string log;
+    said = &log;
+    static_cast<void>(ends.enter());
+    static const auto look = [] { ::_exit(log.empty() ? 0 : 1); };
+    struct at_exit {
+      ~at_exit() { look(); }
+    };
+    static const at_exit last;
+    std::exit(2);
+    return false;
+  }));
 }
 
 }  // namespace

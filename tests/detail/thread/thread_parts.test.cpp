@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of the parts of threads: one for each thread and owner, ended once in any order of ends, held over forks.
 #include <atomic>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -8,12 +9,16 @@
 #include <utility>
 #include <vector>
 
+#include <pthread.h>
+
 #include <gtest/gtest.h>
 
 #include <ashlar/detail/thread/fork.hpp>
 #include <ashlar/detail/thread/per_thread.hpp>
+#include <ashlar/detail/thread/process_threads.hpp>
 #include <ashlar/detail/thread/thread_records.hpp>
 
+#include "tests/support/build.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/latch.hpp"
 
@@ -204,6 +209,196 @@ TEST(per_thread, gives_none_where_there_is_no_memory_and_one_once_there_is) {
   }
   records_left = 1;
   EXPECT_NE(mine.threads.find_or_attach(), nullptr);
+}
+
+struct part {
+  int entered = 0;
+};
+
+struct owner {
+  std::atomic<int> registered = 0, begun = 0, ended = 0, sum = 0, steps = 0;
+  std::atomic<bool> has_memory = true, is_held = false;
+  const part* of_child = nullptr;
+  ashlar::detail::process_threads<owner, part> threads{*this};
+
+  constexpr owner() = default;
+
+  void enter_registry() noexcept { ++registered; }
+  [[nodiscard]] part* begin_thread() noexcept { return has_memory ? (++begun, new part) : nullptr; }
+  void end_thread(part& leaving) noexcept {
+    ++ended;
+    sum += leaving.entered;
+    delete &leaving;
+  }
+  void before_fork(fork_step) noexcept {
+    ++steps;
+    is_held = true;
+  }
+  void after_fork_in_parent() noexcept { is_held = false; }
+  void after_fork_in_child(const part* mine) noexcept {
+    is_held = false;
+    of_child = mine;
+  }
+};
+
+constinit owner all;  // as an owner of the process is: constant-initialised
+
+TEST(process_threads, shows_an_empty_part_until_a_thread_has_one) {
+  std::thread([] {
+    EXPECT_EQ(all.threads.cached(), nullptr);
+    EXPECT_EQ(all.threads.find(), nullptr);
+    const part* const empty = all.threads.last_used();
+    ASSERT_NE(empty, nullptr);
+    EXPECT_EQ(empty->entered, 0);
+    part* const mine = all.threads.find_or_attach();
+    ASSERT_NE(mine, nullptr);
+    EXPECT_GE(all.registered, 1);
+    EXPECT_NE(mine, empty);
+    EXPECT_TRUE(mine == all.threads.last_used() && mine == all.threads.cached() &&
+                mine == all.threads.find_or_attach());
+    EXPECT_TRUE(all.threads.is_last_used());
+  }).join();
+  EXPECT_EQ(all.begun, all.ended);
+}
+
+TEST(process_threads, keeps_the_part_while_other_keys_end_and_are_set_again) {
+  static pthread_key_t early, late;
+  static std::atomic<int> found;
+  found = 0;
+  const auto look = [](void* value) { found += all.threads.cached() == value ? 1 : 0; };
+  static constexpr auto set_again = [](void* value) {
+    found += all.threads.cached() == value ? 1 : 0;
+    ::pthread_setspecific(late, value);
+  };
+  ASSERT_EQ(::pthread_key_create(&early, set_again), 0);
+  ASSERT_EQ(::pthread_key_create(&late, look), 0);
+  std::thread([] { ASSERT_EQ(::pthread_setspecific(early, all.threads.find_or_attach()), 0); }).join();
+  EXPECT_EQ(found, 2);
+  EXPECT_EQ(all.begun, all.ended);
+  ::pthread_key_delete(early);
+  ::pthread_key_delete(late);
+}
+
+// A key whose destructor is called in the last round, after the part has gone.
+struct last_round {
+  pthread_key_t key = {};
+  int rounds = 0;
+  bool has_part = true;
+  bool gets_one = true;
+};
+constinit last_round last;
+
+TEST(process_threads, gives_no_part_to_a_thread_that_has_left) {
+  if constexpr (ashlar_test::has_tsan) GTEST_SKIP() << "ThreadSanitizer forgets the thread in the last round";
+  const auto count = [](void* value) {
+    if (++last.rounds < PTHREAD_DESTRUCTOR_ITERATIONS) ::pthread_setspecific(last.key, value);
+    last.has_part = all.threads.cached() != nullptr;
+    if (last.rounds == PTHREAD_DESTRUCTOR_ITERATIONS) last.gets_one = all.threads.find_or_attach() != nullptr;
+  };
+  ASSERT_EQ(::pthread_key_create(&last.key, count), 0);
+  std::thread([] {
+    static_cast<void>(all.threads.find_or_attach());
+    ASSERT_EQ(::pthread_setspecific(last.key, &last), 0);
+  }).join();
+  EXPECT_EQ(last.rounds, PTHREAD_DESTRUCTOR_ITERATIONS);
+  EXPECT_FALSE(last.has_part);
+  EXPECT_FALSE(last.gets_one);
+  EXPECT_EQ(all.begun, all.ended);
+  ::pthread_key_delete(last.key);
+}
+
+TEST(process_threads, asks_again_after_a_refusal) {
+  std::thread([] {
+    all.has_memory = false;
+    EXPECT_EQ(all.threads.find_or_attach(), nullptr);
+    EXPECT_EQ(all.threads.cached(), nullptr);
+    all.has_memory = true;
+    EXPECT_NE(all.threads.find_or_attach(), nullptr);
+  }).join();
+  EXPECT_EQ(all.begun, all.ended);
+}
+
+TEST(process_threads, exchanges_the_part_of_a_thread) {
+  part* moved = nullptr;
+  std::thread([&] {
+    moved = all.threads.find_or_attach();
+    EXPECT_EQ(all.threads.attach(nullptr), moved);
+    EXPECT_EQ(all.threads.cached(), nullptr);
+  }).join();
+  EXPECT_EQ(all.begun, all.ended + 1);
+  std::thread([&] {
+    EXPECT_EQ(all.threads.attach(moved), nullptr);
+    EXPECT_EQ(all.threads.cached(), moved);
+  }).join();
+  EXPECT_EQ(all.begun, all.ended);
+}
+
+TEST(process_threads, holds_the_owner_over_a_fork_and_names_the_part_of_the_child) {
+  ashlar::detail::fork_participants::install_at_start();
+  part* const mine = all.threads.find_or_attach();
+  all.steps = 0;
+  EXPECT_TRUE(
+      ashlar_test::child_does([mine] { return !all.is_held && all.of_child == mine && all.threads.cached() == mine; }));
+  EXPECT_EQ(all.steps, 4);
+  EXPECT_FALSE(all.is_held);
+  EXPECT_TRUE(ashlar_test::child_does([] {
+    bool is_other = false;
+    std::thread([&] { is_other = all.threads.find_or_attach() != all.of_child; }).join();
+    return is_other;
+  }));
+}
+
+using small_cells = ashlar::detail::record_cells<192>;
+using large_cells = ashlar::detail::record_cells<9024>;
+
+template <class Cells>
+std::vector<void*> take(std::size_t count) {
+  std::vector<void*> taken(count);
+  for (void*& each : taken) each = Cells::try_allocate();
+  return taken;
+}
+
+template <class Cells>
+void give(const std::vector<void*>& cells) {
+  for (void* const each : cells) Cells::deallocate(each);
+}
+
+TEST(thread_records, threads_share_cells_and_no_cell_is_given_twice) {
+  const int rounds = ashlar_test::is_slow ? 300 : 3000;
+  std::atomic<int> wrong = 0;
+  std::atomic<std::size_t*> passed = nullptr;  // a cell of another thread
+  const auto body = [&](std::size_t mark) {
+    for (int i = 0; i < rounds; ++i) {
+      auto* const mine = static_cast<std::size_t*>(small_cells::try_allocate());
+      mine[2] = mark;
+      std::this_thread::yield();
+      if (mine[2] != mark) ++wrong;
+      if (std::size_t* const others = passed.exchange(mine); others != nullptr) small_cells::deallocate(others);
+    }
+  };
+  std::vector<std::thread> threads;
+  for (std::size_t mark = 1; mark <= 4; ++mark) threads.emplace_back(body, mark);
+  for (std::thread& each : threads) each.join();
+  small_cells::deallocate(passed);
+  EXPECT_EQ(wrong, 0);
+}
+
+struct record {
+  static inline int live = 0;
+  int value;
+  explicit record(int v) : value(v) { ++live; }
+  ~record() { --live; }
+};
+
+TEST(thread_records, a_child_finds_the_lock_free) {
+  std::atomic<bool> is_over = false;
+  std::thread busy([&] {
+    while (!is_over) give<small_cells>(take<small_cells>(10));
+  });
+  for (int i = 0; i < (ashlar_test::is_slow ? 5 : 50); ++i)
+    EXPECT_TRUE(ashlar_test::child_does([] { return small_cells::try_allocate() != nullptr; }));
+  is_over = true;
+  busy.join();
 }
 
 }  // namespace

@@ -1,0 +1,488 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of extents: their places in the address range, the map of a heap, pages that go back, and their tables.
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/detail/heap/heap_parts.hpp>
+#include <ashlar/detail/heap/huge_store.hpp>
+#include <ashlar/detail/heap/page_discard.hpp>
+#include <ashlar/detail/heap/page_map.hpp>
+#include <ashlar/detail/heap/ranged_pages.hpp>
+#include <ashlar/heap/local_heap.hpp>
+#include <ashlar/os/pages.hpp>
+#include <ashlar/os/system_calls.hpp>
+#include <ashlar/resource/new_delete_resource.hpp>
+#include <ashlar/resource/page_resource.hpp>
+
+#include "tests/support/counting_resource.hpp"
+#include "tests/support/faulty_calls.hpp"
+
+namespace {
+
+using ashlar::detail::address_of;
+using ashlar::detail::segment_owner;
+using ashlar::detail::window_bytes;
+
+constexpr std::size_t two_megabytes = std::size_t{2} << 20;
+
+/// A system without memory: it grants places, but where another mapping is.
+struct system_of_test {
+  bool grants = true, has_memory = true;
+  std::set<std::uintptr_t> others;  // addresses of other mappings
+  std::uintptr_t elsewhere = static_cast<std::uintptr_t>(std::uint64_t{1} << 46);
+  std::size_t released = 0;
+};
+system_of_test* now = nullptr;
+
+void* somewhere(std::size_t bytes) {
+  if (!now->has_memory) return nullptr;
+  now->elsewhere -= ashlar::detail::align_up(bytes, window_bytes);
+  return reinterpret_cast<void*>(now->elsewhere);
+}
+struct pages {
+  static void* map(std::size_t bytes, std::size_t) { return somewhere(bytes); }
+  static void* reserve(std::size_t bytes, std::size_t) { return somewhere(bytes); }
+  static bool release(void*, std::size_t bytes) { return now->released += bytes, true; }
+};
+struct calls {
+  static void* map_near(void* place, std::size_t bytes, bool) {
+    errno = 77;
+    if (!now->has_memory) return nullptr;
+    const auto next = now->others.lower_bound(address_of(place));
+    const bool is_free = next == now->others.end() || *next >= address_of(place) + bytes;
+    return now->grants && is_free ? place : somewhere(bytes);
+  }
+};
+
+class address_range : public ::testing::Test {
+protected:
+  using type = ashlar::detail::address_range<pages, calls>;
+  static_assert(sizeof(void*) < 8 || type::bytes == std::size_t{512} << 30);
+
+  void SetUp() override {
+    if constexpr (sizeof(void*) < 8) GTEST_SKIP() << "there is no room for a range";
+    now = &system;
+  }
+  std::byte* map(std::size_t windows, std::size_t alignment = window_bytes) {
+    return static_cast<std::byte*>(range->map(windows * window_bytes, alignment, true));
+  }
+  static segment_owner* owner(std::size_t number) { return reinterpret_cast<segment_owner*>(number * 64); }
+
+  system_of_test system;
+  std::unique_ptr<type> range = std::make_unique<type>();
+};
+
+TEST_F(address_range, puts_extents_side_by_side_at_the_lowest_places) {
+  errno = 5;
+  std::byte* const first = map(1);
+  EXPECT_TRUE(ashlar::detail::is_aligned(first, window_bytes));
+  EXPECT_EQ(map(3), first + window_bytes);
+  std::byte* const last = map(1);
+  EXPECT_EQ(last, first + 4 * window_bytes);
+  range->forget(first + window_bytes, 3 * window_bytes);
+  EXPECT_EQ(map(2), first + window_bytes);
+  EXPECT_EQ(map(2), last + window_bytes) << "the gap has one window";
+  EXPECT_EQ(map(1), first + 3 * window_bytes);
+  EXPECT_EQ(errno, 5);
+}
+
+TEST_F(address_range, keeps_the_alignment_of_an_extent) {
+  std::byte* const first = map(1);
+  std::byte* const aligned = map(2, 16 * window_bytes);
+  EXPECT_TRUE(ashlar::detail::is_aligned(aligned, 16 * window_bytes));
+  EXPECT_TRUE(range->has(aligned));
+  EXPECT_EQ(map(1), aligned == first + window_bytes ? aligned + 2 * window_bytes : first + window_bytes);
+}
+
+TEST_F(address_range, tells_the_owner_of_an_address) {
+  const int local = 0;
+  EXPECT_FALSE(range->has(&local)) << "before the first extent";
+  EXPECT_EQ(range->owner_of(&local), nullptr);
+  std::byte* const segment = map(1);
+  EXPECT_EQ(range->owner_of(segment), nullptr) << "none is named yet";
+  range->set_owner(segment, owner(1));
+  for (std::byte* const p : {segment, segment + 1, segment + window_bytes - 1}) {
+    EXPECT_TRUE(range->has(p));
+    EXPECT_TRUE(range->is_of(owner(1), p));
+    EXPECT_FALSE(range->is_of(owner(2), p));
+    EXPECT_EQ(range->owner_of(p), owner(1));
+  }
+  for (std::byte* const p : {segment - 1, segment + window_bytes}) {
+    EXPECT_FALSE(range->is_of(owner(1), p));
+    EXPECT_EQ(range->owner_of(p), nullptr);
+  }
+  EXPECT_FALSE(range->has(&local));
+  EXPECT_FALSE(range->has(nullptr));
+  range->set_owner(segment, nullptr);
+  EXPECT_EQ(range->owner_of(segment), nullptr);
+  EXPECT_EQ(map(1), segment + window_bytes) << "a segment between two owners is not free";
+  range->forget(segment, window_bytes);
+  EXPECT_EQ(map(1), segment);
+}
+
+TEST_F(address_range, frees_the_windows_that_start_in_a_cut_tail) {
+  std::byte* const extent = map(3);
+  range->forget(extent + two_megabytes, 3 * window_bytes - two_megabytes);
+  EXPECT_EQ(map(2), extent + window_bytes);
+}
+
+TEST_F(address_range, grants_growth_into_free_windows_alone) {
+  std::byte* const extent = map(1);
+  EXPECT_TRUE(range->try_take(extent + two_megabytes, two_megabytes)) << "the same window";
+  EXPECT_TRUE(range->try_take(extent + window_bytes, 2 * window_bytes));
+  std::byte* const next = map(1);
+  EXPECT_EQ(next, extent + 3 * window_bytes);
+  EXPECT_FALSE(range->try_take(extent + 3 * window_bytes, two_megabytes));
+  EXPECT_FALSE(range->try_take(next + window_bytes, type::bytes)) << "beyond the range";
+  EXPECT_TRUE(range->try_take(&system, window_bytes)) << "the range has no say elsewhere";
+}
+
+TEST_F(address_range, leaves_out_places_that_others_have_mapped) {
+  std::byte* const first = map(1);
+  system.others.insert(address_of(first + window_bytes) + 4096);
+  EXPECT_EQ(map(1), first + 2 * window_bytes);
+  EXPECT_EQ(system.released, window_bytes) << "the mapping at another address goes back";
+  range->forget(first, window_bytes);
+  EXPECT_EQ(map(1), first);
+}
+
+TEST_F(address_range, maps_elsewhere_when_each_place_is_refused) {
+  std::byte* const first = map(1);
+  system.grants = false;
+  std::byte* const other = map(1);
+  EXPECT_FALSE(range->has(other));
+  range->set_owner(other, owner(1));
+  EXPECT_FALSE(range->is_of(owner(1), other)) << "outside, an owner is not known";
+  range->forget(other, window_bytes);
+  EXPECT_TRUE(range->has(first));
+}
+
+TEST_F(address_range, lies_around_the_first_extent_of_a_system_that_grants_no_place) {
+  system.grants = false;
+  std::byte* const first = map(1);
+  ASSERT_NE(first, nullptr);
+  EXPECT_EQ(system.released, window_bytes);
+  std::byte* const second = map(1);
+  for (std::byte* const each : {first, second}) {
+    range->set_owner(each, owner(1));
+    EXPECT_TRUE(range->is_of(owner(1), each + 1));
+  }
+  range->forget(first, window_bytes);
+  EXPECT_TRUE(range->try_take(second + window_bytes, window_bytes)) << "the system decides";
+}
+
+TEST_F(address_range, returns_null_without_memory_and_takes_no_place) {
+  system.has_memory = false;
+  EXPECT_EQ(map(1), nullptr);
+  system.has_memory = true;
+  std::byte* const first = map(1);
+  system.has_memory = false;
+  EXPECT_EQ(map(1), nullptr);
+  system.has_memory = true;
+  EXPECT_EQ(map(1), first + window_bytes);
+}
+
+TEST_F(address_range, leaves_extents_without_a_place_to_the_system) {
+  EXPECT_NE(range->map(window_bytes, type::bytes, true), nullptr) << "before the first place";
+  std::byte* const first = map(1);
+  EXPECT_FALSE(range->has(map(type::windows)));
+  EXPECT_EQ(map(1), first + window_bytes);
+}
+
+using ashlar::detail::window;
+using ashlar_test::counting_resource;
+using space_type = ashlar::detail::extent_map<ashlar::resource_ref<counting_resource<>>>;
+
+constexpr std::size_t page = 4096;
+
+/// An upstream with room behind each block, which grows in place step by step.
+class roomy_pages {
+public:
+  static constexpr std::size_t room = 16 * window_bytes;
+
+  ashlar::detail::failure_plan plan;
+  std::size_t live_bytes = 0;
+
+  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
+    return ashlar::detail::allocate_or_throw(*this, bytes, alignment);
+  }
+  [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
+    void* const p = plan.fails_next() || bytes > room ? nullptr : pages_.try_allocate(room, alignment);
+    live_bytes += p != nullptr ? bytes : 0;
+    return p;
+  }
+  void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    live_bytes -= bytes;
+    pages_.deallocate(p, room, alignment);
+  }
+  [[nodiscard]] bool try_expand(void*, std::size_t bytes, std::size_t new_bytes, std::size_t) noexcept {
+    if (plan.fails_next() || new_bytes > bytes + 2 * window_bytes) return false;
+    live_bytes += new_bytes - bytes;
+    return true;
+  }
+  [[maybe_unused]] friend bool operator==(const roomy_pages& a, const roomy_pages& b) noexcept { return &a == &b; }
+
+private:
+  ashlar::page_resource pages_;
+};
+
+TEST(extent_map, keeps_to_its_limit_and_costs_nothing_beyond) {
+  counting_resource<> upstream;
+  space_type space(10 * window_bytes, upstream);
+  EXPECT_EQ(space.take(11 * window_bytes, window_bytes, false), nullptr);
+  upstream.limit_bytes(window_bytes);
+  EXPECT_EQ(space.take(2 * window_bytes, window_bytes, false), nullptr);
+  upstream.limit_bytes(9 * window_bytes);
+  EXPECT_EQ(space.take(9 * window_bytes, window_bytes, false), nullptr) << "no memory is left for the table";
+  EXPECT_EQ(upstream.balance(), ashlar_test::nothing);
+  upstream.limit_bytes(12 * window_bytes);
+  EXPECT_NE(space.take(9 * window_bytes, window_bytes, false), nullptr);
+  EXPECT_EQ(space.take(2 * window_bytes, window_bytes, true), nullptr);
+  EXPECT_TRUE(space.held_bytes() == 9 * window_bytes && space.invariant());
+}
+
+TEST(extent_map, makes_no_table_for_what_can_hardly_be) {
+  roomy_pages upstream;
+  ashlar::detail::extent_map<ashlar::resource_ref<roomy_pages>> space(ashlar::detail::max_size, upstream);
+  std::byte* const p = space.take(page, window_bytes, false);
+  EXPECT_FALSE(space.resize(p, ashlar::detail::align_down(ashlar::detail::max_block_bytes, page)));
+  EXPECT_EQ(upstream.live_bytes, page);
+}
+
+struct moving;
+using moving_calls = ashlar_test::faulty_calls<moving>;
+using moving_pages = ashlar_test::faulty_pages<moving>;
+
+#if defined(__linux__)
+constexpr bool can_move = true;
+#else
+constexpr bool can_move = false;
+#endif
+
+TEST(extent_map, moves_pages_with_their_contents_and_survives_each_refusal) {
+  for (std::size_t k = 0; k < 8; ++k) {
+    {
+      ashlar::detail::extent_map<moving_pages> space(10 * window_bytes, {});
+      std::byte* p = space.take(window_bytes + page, window_bytes, false);
+      p[0] = p[window_bytes] = std::byte{7};
+      moving_calls::faults.maps.fail_at(k);
+      moving_calls::faults.unmaps.fail_at(k);
+      moving_calls::faults.moves.fail_at(k);
+      for (const std::size_t wanted : {2u, 5u, 6u}) {
+        std::byte* const moved = space.move(p, wanted * window_bytes, 2 * window_bytes);
+        EXPECT_TRUE(moved != nullptr || k < 8 || !can_move);
+        p = moved != nullptr ? moved : p;
+        ASSERT_TRUE(p[0] == std::byte{7} && p[window_bytes] == std::byte{7});
+        ASSERT_TRUE(moved == nullptr || ashlar::detail::is_aligned(p, 2 * window_bytes));
+        const std::size_t held = space.find(p)->bytes();
+        ASSERT_EQ(space.find(p + held - 1)->start, p);
+        p[held - 1] = std::byte{1};
+        ASSERT_TRUE(space.held_bytes() == held && space.invariant());
+      }
+      moving_calls::faults.fail_never();
+      EXPECT_EQ(space.move(p, 11 * window_bytes, window_bytes), nullptr) << "the limit refuses";
+    }
+    moving_calls::faults.give_back_lost();
+    EXPECT_EQ(moving_calls::faults.mapped_bytes, 0u);
+  }
+}
+
+TEST(extent_map, counts_what_is_set_aside_within_its_limit) {
+  counting_resource<> upstream;
+  space_type space(2 * window_bytes, upstream);
+  std::byte* const p = space.take(window_bytes, window_bytes, false);
+  EXPECT_TRUE(space.charge(page));
+  EXPECT_EQ(space.take(window_bytes, window_bytes, false), nullptr);
+  EXPECT_FALSE(space.charge(window_bytes));
+  space.keep(p);
+  EXPECT_TRUE(space.charge(window_bytes)) << "instead of what was spare";
+  EXPECT_TRUE(space.held_bytes() == 0 && space.charged_bytes() == window_bytes + page);
+  space.uncharge(window_bytes + page);
+  EXPECT_NE(space.take(2 * window_bytes, window_bytes, true), nullptr);
+}
+
+std::byte* address(std::size_t number) { return reinterpret_cast<std::byte*>(number * window_bytes); }
+
+// Few window numbers over a small table: chains that wrap, and holes in the middle of chains.
+TEST(page_map, finds_what_it_holds_and_nothing_else) {
+  for (const std::size_t numbers : {std::size_t{60}, std::size_t{300}}) {
+    std::vector<std::vector<window>> arrays = {std::vector<window>(8)};
+    ashlar::detail::page_map map;
+    map.move_to(arrays.back().data(), arrays.back().size());
+    std::map<std::size_t, bool> model;
+    std::mt19937 random(7);
+    for (int step = 0; step < 5000; ++step) {
+      const std::size_t number = 1 + random() % numbers;
+      if (model.erase(number) != 0) {
+        map.erase(number * window_bytes);
+      } else {
+        if (!map.has_room_for(1)) {
+          arrays.emplace_back(map.capacity() * 2);
+          EXPECT_EQ(map.move_to(arrays.back().data(), arrays.back().size()), arrays[arrays.size() - 2].data());
+        }
+        map.insert(window::of(address(number), 0, window_bytes, window_bytes, random() % 2 == 0));
+        model[number] = true;
+      }
+      ASSERT_EQ(map.count(), model.size());
+      if (step % 50 != 0) continue;
+      ASSERT_TRUE(map.invariant());
+      for (std::size_t each = 1; each <= numbers; ++each)
+        ASSERT_EQ(map.find(address(each) + 17) != nullptr, model.contains(each)) << each;
+    }
+  }
+}
+
+TEST(recent_segments, knows_what_was_noted_and_nothing_else) {
+  ashlar::detail::recent_segments segments;
+  EXPECT_FALSE(segments.has(nullptr));
+  for (std::uintptr_t number = 100; number < 116; ++number) segments.note(address(number) + number);
+  for (std::uintptr_t number = 100; number < 116; ++number)
+    EXPECT_TRUE(segments.has(address(number)) && segments.has(address(number) + window_bytes - 1));
+  EXPECT_FALSE(segments.has(address(99)) || segments.has(address(116)) || segments.has(nullptr));
+  segments.note(address(116));
+  EXPECT_TRUE(segments.has(address(116)));
+  segments.clear();
+  for (std::uintptr_t number = 99; number < 117; ++number) EXPECT_FALSE(segments.has(address(number)));
+}
+
+using ashlar::detail::page_discard;
+
+static_assert(page_discard<ashlar::page_resource>::gives_zeroes && page_discard<ashlar::page_resource>::is_possible);
+static_assert(page_discard<ashlar::resource_ref<ashlar::page_resource>>::is_possible);
+static_assert(!page_discard<ashlar::new_delete_resource>::gives_zeroes);
+static_assert(!page_discard<ashlar::new_delete_resource>::is_possible);
+static_assert(!page_discard<ashlar::new_delete_resource>::can_move);
+static_assert(page_discard<ashlar::basic_page_resource<ashlar::fresh::huge>>::is_possible, "whatever the policy");
+
+TEST(page_discard, keeps_the_pages_at_both_ends) {
+  ashlar::page_resource pages;
+  const std::size_t whole = ashlar::os::pages::page_bytes();
+  auto* const p = static_cast<std::byte*>(pages.allocate(4 * whole, whole));
+  p[whole - 1] = p[whole] = p[3 * whole - 1] = p[3 * whole] = std::byte{1};
+  EXPECT_EQ(ashlar::detail::discard_pages_between<ashlar::page_resource>(p + 1, p + 4 * whole - 1), 2 * whole);
+  EXPECT_TRUE(p[whole - 1] == std::byte{1} && p[3 * whole] == std::byte{1});
+  EXPECT_TRUE(p[whole] == std::byte{0} && p[3 * whole - 1] == std::byte{0});
+  EXPECT_EQ(ashlar::detail::discard_pages_between<ashlar::page_resource>(p + 1, p + whole + 1), 0u);
+  pages.deallocate(p, 4 * whole, whole);
+}
+
+template <class Known>
+bool moves_or_gives_back(void* p, std::size_t bytes, void* place, std::size_t new_bytes) {
+  if constexpr (Known::can_move) return Known::move(p, bytes, place, new_bytes);
+  Known::give_back(place, new_bytes);
+  return false;
+}
+
+TEST(page_discard, moves_pages_to_a_place_or_leaves_both) {
+  using known = page_discard<ashlar::page_resource>;
+  ashlar::page_resource pages;
+  constexpr std::size_t bytes = 256 * 1024;
+  auto* const p = static_cast<std::byte*>(pages.allocate(bytes, 4096));
+  p[bytes - 1] = std::byte{1};
+  known::give_back(known::reserve(2 * bytes, bytes), 2 * bytes);
+  auto* const place = static_cast<std::byte*>(known::reserve(2 * bytes, bytes));
+  const bool moved = moves_or_gives_back<known>(p, bytes, place, 2 * bytes);
+  const std::byte* const there = moved ? place : p;
+  EXPECT_EQ(there[bytes - 1], std::byte{1});
+  if (moved) {
+    EXPECT_EQ(place[2 * bytes - 1], std::byte{0});
+  }
+  pages.deallocate(moved ? place : p, moved ? 2 * bytes : bytes, 4096);
+}
+
+TEST(page_discard, nothing_is_dropped_of_what_is_unknown) {
+  int value = 7;
+  EXPECT_FALSE(page_discard<ashlar::new_delete_resource>::discard(&value, sizeof value));
+  EXPECT_EQ(value, 7);
+}
+
+using ashlar::detail::system_calls;
+
+static_assert(!ashlar::detail::range_of<ashlar::page_resource>::is_known);
+
+template <class Calls>
+void expect_extents_in_the_range() {
+  if constexpr (ashlar::detail::has_ranges<Calls>) {
+    using pages = ashlar::detail::ranged_pages<Calls>;
+    using resource = ashlar::basic_page_resource<ashlar::fresh::plain, pages>;
+    using known = page_discard<resource>;
+    static_assert(ashlar::detail::range_of<resource>::is_known && known::gives_zeroes && known::is_possible);
+    auto& range = ashlar::detail::range_of<resource>::range();
+    resource from;
+    errno = 77;
+    void* const table = from.try_allocate(window_bytes, 4096);
+    auto* const extent = static_cast<std::byte*>(from.try_allocate(window_bytes, window_bytes));
+    ASSERT_TRUE(table != nullptr && extent != nullptr);
+    EXPECT_TRUE(ashlar::detail::is_aligned(extent, window_bytes));
+    EXPECT_TRUE(range.has(extent));
+    EXPECT_EQ(extent[0], std::byte{0});
+    std::memset(extent, 1, window_bytes);
+    const bool is_longer = from.try_expand(extent, window_bytes, 2 * window_bytes, window_bytes);
+    const std::size_t bytes = is_longer ? 2 * window_bytes : window_bytes;
+    EXPECT_EQ(extent[bytes - 1], is_longer ? std::byte{0} : std::byte{1});
+    auto* const place = static_cast<std::byte*>(known::reserve(3 * window_bytes, window_bytes));
+    ASSERT_NE(place, nullptr);
+    if constexpr (known::can_move) {
+      ASSERT_TRUE(known::move(extent, bytes, place, 3 * window_bytes));
+      EXPECT_EQ(place[window_bytes - 1], std::byte{1});
+      EXPECT_EQ(place[3 * window_bytes - 1], std::byte{0});
+      EXPECT_TRUE(from.try_expand(place, 3 * window_bytes, window_bytes / 2, window_bytes));
+      from.deallocate(place, window_bytes / 2, window_bytes);
+    } else {
+      known::give_back(place, 3 * window_bytes);
+      from.deallocate(extent, bytes, window_bytes);
+    }
+    from.deallocate(table, window_bytes, 4096);
+    EXPECT_EQ(errno, 77);
+    void* const again = from.try_allocate(window_bytes, window_bytes);
+    EXPECT_EQ(range.owner_of(again), nullptr);
+    from.deallocate(again, window_bytes, window_bytes);
+  } else {
+    GTEST_SKIP() << "there is no room for a range";
+  }
+}
+
+struct immobile_calls : system_calls {
+  static bool move(void*, std::size_t, void*, std::size_t) noexcept { return false; }
+};
+
+// At a limit of address space the system refuses each move: places that stayed mapped would add up to the limit.
+template <class Calls>
+void expect_refused_places_to_go_back() {
+  if constexpr (ashlar::detail::has_ranges<Calls>) {
+    using pages = ashlar::detail::ranged_pages<Calls>;
+    void* const extent = pages::map(window_bytes, window_bytes);
+    ASSERT_NE(extent, nullptr);
+    if (!pages::range.chooses_place_of(extent)) {
+      pages::release(extent, window_bytes);
+      GTEST_SKIP() << "the system chooses all places";
+    }
+    void* const place = pages::reserve(3 * window_bytes, window_bytes);
+    ASSERT_NE(place, nullptr);
+    EXPECT_FALSE(pages::move(extent, window_bytes, place, 3 * window_bytes));
+    EXPECT_FALSE(Calls::is_mapped(place, window_bytes));
+    void* const again = pages::map(3 * window_bytes, window_bytes);
+    EXPECT_EQ(again, place);
+    pages::release(again, 3 * window_bytes);
+    pages::release(extent, window_bytes);
+  } else {
+    GTEST_SKIP() << "there is no room for a range";
+  }
+}
+
+TEST(ranged_pages, give_the_place_of_a_refused_move_back) { expect_refused_places_to_go_back<immobile_calls>(); }
+TEST(ranged_pages, has_extents_in_the_range_alone) { expect_extents_in_the_range<system_calls>(); }
+
+}  // namespace

@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of forks: handlers, the gate, locks that a fork takes or waits for, and the registry of slabs.
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/detail/checks/slab_registry.hpp>
+#include <ashlar/detail/thread/fork.hpp>
+#include <ashlar/detail/thread/fork_safe_lock.hpp>
+#include <ashlar/resource/block_pool.hpp>
+#include <ashlar/resource/new_delete_resource.hpp>
+#include <ashlar/resource/shared_block_pool.hpp>
+
+#include "tests/support/build.hpp"
+#include "tests/support/child.hpp"
+#include "tests/support/deadline.hpp"
+#include "tests/support/stress.hpp"
+
+namespace {
+
+using ashlar::detail::fork_participant;
+using ashlar::detail::fork_participants;
+using ashlar::detail::fork_step;
+
+std::string said;
+
+fork_participant speaker(const char* name) {
+  return {.before =
+              [](void* self, fork_step step) noexcept {
+                said += std::string("<") + static_cast<const char*>(self) + std::to_string(static_cast<int>(step));
+              },
+          .in_parent = [](void* self) noexcept { said += std::string(">") + static_cast<const char*>(self); },
+          .in_child = [](void* self) noexcept { said += std::string("|") + static_cast<const char*>(self); },
+          .self = const_cast<char*>(name)};
+}
+
+// Returns: whether the child saw `expected`.
+bool child_says(const std::string& expected) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(said == expected ? 0 : 1);
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+TEST(fork, calls_everybody_step_by_step_in_the_order_of_entering) {
+  fork_participant first = speaker("a");
+  fork_participant second = speaker("b");
+  fork_participants::enter(first);
+  fork_participants::enter(second);
+  fork_participants::enter(first);  // the second entry has no effect
+  said.clear();
+  EXPECT_TRUE(child_says("<a0<b0<a1<b1<a2<b2<a3<b3|a|b"));
+  EXPECT_EQ(said, "<a0<b0<a1<b1<a2<b2<a3<b3>a>b");
+  fork_participants::leave(first);
+  fork_participants::leave(first);  // the second leave has no effect
+  said.clear();
+  EXPECT_TRUE(child_says("<b0<b1<b2<b3|b"));
+  EXPECT_EQ(said, "<b0<b1<b2<b3>b");
+  fork_participants::leave(second);
+  said.clear();
+  EXPECT_TRUE(child_says(""));
+}
+
+TEST(fork, many_handlers_begin_and_end_one_fork_of_one_thread) {
+  ashlar::detail::fork_turn turn;
+  EXPECT_FALSE(turn.is_mine());
+  turn.begin();
+  turn.begin();
+  EXPECT_TRUE(turn.is_mine());
+  std::thread([&turn] { EXPECT_FALSE(turn.is_mine()); }).join();
+  EXPECT_FALSE(turn.end());
+  EXPECT_TRUE(turn.is_mine());
+  EXPECT_TRUE(turn.end());
+  EXPECT_FALSE(turn.is_mine());
+}
+
+TEST(fork, an_entry_that_left_may_enter_again_as_the_last) {
+  fork_participant first = speaker("a");
+  fork_participant second = speaker("b");
+  fork_participants::enter(first);
+  fork_participants::enter(second);
+  fork_participants::leave(first);
+  ASSERT_EQ(first.next, nullptr);  // else the list would have no end after it enters again
+  fork_participants::enter(first);
+  said.clear();
+  EXPECT_TRUE(child_says("<b0<a0<b1<a1<b2<a2<b3<a3|b|a"));
+  fork_participants::leave(second);
+  fork_participants::leave(first);
+}
+
+TEST(fork, the_child_may_enter_leave_and_fork_again) {
+  fork_participant first = speaker("a");
+  fork_participants::enter(first);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    fork_participant more = speaker("b");
+    fork_participants::enter(more);
+    said.clear();
+    const bool good = child_says("<a0<b0<a1<b1<a2<b2<a3<b3|a|b");
+    fork_participants::leave(more);
+    fork_participants::leave(first);
+    ::_exit(good ? 0 : 1);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  fork_participants::leave(first);
+}
+
+#if __has_include(<sys/single_threaded.h>)
+TEST(fork, of_the_only_thread_takes_no_locks_where_that_is_wished) {
+  if constexpr (ashlar_test::has_tsan) GTEST_SKIP() << "ThreadSanitizer has a thread of its own";
+  const auto forks_alone_and_not_alone = [] {
+    fork_participant first = speaker("a");
+    fork_participants::enter(first);
+    fork_participants::spare_only_thread();
+    said.clear();
+    bool good = child_says("") && said.empty();
+    std::thread([] {}).join();
+    good = good && child_says("<a0<a1<a2<a3|a") && said == "<a0<a1<a2<a3>a";
+    ::_exit(good ? 0 : 1);
+  };
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a new process: in this one other tests have had threads
+  EXPECT_EXIT(forks_alone_and_not_alone(), testing::ExitedWithCode(0), "");
+}
+#endif
+
+TEST(fork, handlers_installed_at_the_start_are_the_only_ones) {
+  fork_participants::install_at_start();
+  fork_participants::install_at_start();
+  fork_participants::leave_to_start();
+  fork_participant first = speaker("a");
+  fork_participants::enter(first);
+  said.clear();
+  EXPECT_TRUE(child_says("<a0<a1<a2<a3|a"));
+  fork_participants::leave(first);
+}
+
+using ashlar::detail::fork_gate;
+
+TEST(fork_gate, closes_while_no_thread_is_inside) {
+  const ashlar_test::deadline hang;
+  fork_gate gate;
+  gate.close();
+  gate.open();
+  std::atomic<bool> is_inside = true, is_closed = false;
+  gate.enter();
+  std::thread closing([&] {
+    gate.close();
+    is_closed = !is_inside;
+    gate.open();
+  });
+  gate.enter();  // gives way for a moment, and then is not held up
+  gate.leave();
+  EXPECT_FALSE(is_closed);
+  is_inside = false;
+  gate.leave();
+  closing.join();
+  EXPECT_TRUE(is_closed);
+}
+
+TEST(fork_gate, lets_none_in_until_it_opens) {
+  const ashlar_test::deadline hang;
+  fork_gate gate;
+  std::atomic<bool> is_closed = true;
+  gate.close();
+  std::thread entering([&] {
+    gate.enter();
+    EXPECT_FALSE(is_closed);
+    gate.leave();
+  });
+  std::this_thread::yield();
+  is_closed = false;
+  gate.open();
+  entering.join();
+}
+
+TEST(fork_gate, closes_beside_threads_that_are_inside_most_of_the_time) {
+  const ashlar_test::deadline hang;
+  fork_gate gate;
+  std::atomic<bool> stop = false;
+  std::atomic<int> begun = 0;
+  const auto enter_often = [&] {
+    for (++begun; !stop;) {
+      gate.enter();
+      std::this_thread::yield();
+      gate.leave();
+    }
+  };
+  std::thread one(enter_often), two(enter_often), three(enter_often);
+  while (begun != 3) std::this_thread::yield();
+  for (int i = 0; i < 20; ++i) gate.close(), gate.open();
+  stop = true;
+  one.join(), two.join(), three.join();
+}
+
+using ashlar::detail::fork_lock;
+using ashlar::detail::fork_locks;
+
+std::string done;
+
+struct named : fork_lock {
+  explicit named(const char* of) : fork_lock(take, give), name(of) {}
+
+  static named& of(fork_lock& self) { return static_cast<named&>(self); }
+  static bool take(fork_lock& self, unsigned patience) noexcept {
+    if (patience < of(self).needed) return false;
+    done += std::string("+") + of(self).name;
+    return true;
+  }
+  static void give(fork_lock& self) noexcept { done += std::string("-") + of(self).name; }
+
+  const char* name;
+  unsigned needed = 0;
+};
+
+std::string tried(fork_locks& all, unsigned patience = 1) {
+  done.clear();
+  if (all.try_lock_all(patience)) all.unlock_all();
+  return done;
+}
+
+TEST(fork_locks, are_taken_in_order_of_entry_and_given_back_the_last_first) {
+  fork_locks all;
+  named a("a"), b("b"), c("c");
+  for (named* each : {&a, &b, &c, &a}) all.enter(*each);  // the second entry has no effect
+  EXPECT_EQ(tried(all), "+a+b+c-c-b-a");
+}
+
+TEST(fork_locks, are_all_given_back_where_one_is_refused) {
+  fork_locks all;
+  named a("a"), b("b"), c("c");
+  for (named* each : {&a, &b, &c}) all.enter(*each);
+  c.needed = 2;
+  EXPECT_EQ(tried(all), "+a+b-b-a");
+  EXPECT_EQ(tried(all, 2), "+a+b+c-c-b-a");
+  a.needed = 3;
+  EXPECT_EQ(tried(all, 2), "");
+}
+
+TEST(fork_locks, leave_from_anywhere_and_may_enter_again_as_the_last) {
+  fork_locks all;
+  named a("a"), b("b"), c("c");
+  for (named* each : {&a, &b, &c}) all.enter(*each);
+  all.leave(b);
+  all.leave(b);  // the second leave has no effect
+  EXPECT_EQ(tried(all), "+a+c-c-a");
+  all.leave(a);
+  all.enter(b);
+  EXPECT_EQ(tried(all), "+c+b-b-c");
+  all.leave(b);
+  all.enter(a);
+  EXPECT_EQ(tried(all), "+c+a-a-c");
+  all.leave(c);
+  all.leave(a);
+  EXPECT_EQ(tried(all), "");
+}
+
+using ashlar::spin_lock;
+using ashlar::detail::fork_safe_lock;
+using ashlar::detail::lock_scope;
+using ashlar_test::child_does;
+
+struct blocking_lock {
+  void lock() { mutex.lock(); }
+  void unlock() { mutex.unlock(); }
+  std::mutex mutex;
+};
+
+static_assert(std::is_same_v<ashlar::detail::fork_safe<ashlar::null_lock>, ashlar::null_lock>);
+static_assert(std::is_same_v<ashlar::detail::fork_safe<std::mutex>, fork_safe_lock<std::mutex>>);
+static_assert(ashlar::never_recursive<fork_safe_lock<spin_lock>> &&
+              !ashlar::never_recursive<fork_safe_lock<std::mutex>>);
+static_assert(noexcept(std::declval<fork_safe_lock<spin_lock>&>().lock()));
+
+// Constructed before `main` and used by it.
+constinit fork_safe_lock<spin_lock> lasting;
+
+template <class Lock>
+class fork_safe : public ::testing::Test {};
+using kinds = ::testing::Types<spin_lock, std::mutex, blocking_lock>;
+TYPED_TEST_SUITE(fork_safe, kinds);
+
+TYPED_TEST(fork_safe, the_fork_waits_for_the_holder) {
+  const ashlar_test::deadline hang;
+  fork_safe_lock<TypeParam> lock;
+  int guarded = 0;
+  std::atomic<bool> is_held = false;
+  std::thread holder([&] {
+    const lock_scope held(lock);
+    is_held = true;
+    for (int i = 0; i < 1000; ++i) std::this_thread::yield();
+    guarded = 1;
+  });
+  while (!is_held) std::this_thread::yield();
+  EXPECT_TRUE(child_does([&] {
+    const lock_scope held(lock);
+    return guarded == 1;
+  }));
+  holder.join();
+  const lock_scope held(lock);
+}
+
+// The order of entry differs from the order in which a thread takes the locks. Locks without `try_lock` enter in the
+// latter order, one by one.
+TYPED_TEST(fork_safe, whichever_lock_is_held_while_the_other_is_waited_for) {
+  const ashlar_test::deadline hang;
+  constexpr bool can_be_tried = !std::is_same_v<TypeParam, blocking_lock>;
+  std::array<fork_safe_lock<TypeParam>, 2> locks;
+  for (fork_safe_lock<TypeParam>* each : {&locks[can_be_tried ? 1 : 0], &locks[1]}) const lock_scope entering(*each);
+  const auto nest = [&] {
+    const lock_scope outer(locks[0]);
+    const lock_scope inner(locks[1]);
+  };
+  std::atomic<bool> stop = false;
+  std::thread nesting([&] {
+    for (; !stop; std::this_thread::yield()) nest();
+  });
+  for (int round = 0; round < 20; ++round) EXPECT_TRUE(child_does([&] { return nest(), true; }));
+  stop = true;
+  nesting.join();
+}
+
+TYPED_TEST(fork_safe, a_lock_that_ended_is_not_asked_for) {
+  auto ended = std::make_unique<fork_safe_lock<TypeParam>>();
+  ended->lock();
+  ended->unlock();
+  ended.reset();
+  EXPECT_TRUE(child_does([] { return true; }));
+}
+
+TEST(fork_safe_lock, enters_whichever_way_it_is_first_taken) {
+  ASSERT_TRUE(lasting.try_lock());
+  EXPECT_FALSE(lasting.try_lock());
+  std::thread holder([] {
+    for (int i = 0; i < 1000; ++i) std::this_thread::yield();
+    lasting.unlock();
+  });
+  EXPECT_TRUE(child_does([] {
+    const lock_scope held(lasting);
+    return true;
+  }));
+  holder.join();
+}
+
+bool allocates(auto& pool) {
+  std::vector<void*> cells(200);
+  for (void*& each : cells) each = pool.allocate();
+  for (void* const each : cells) pool.deallocate(each);
+  return pool.live() == 0;
+}
+
+// Makes and destroys pools of one slab each.
+class restless {
+public:
+  ~restless() {
+    stop_ = true;
+    thread_.join();
+  }
+
+private:
+  void work() const {
+    while (!stop_.load(std::memory_order_relaxed)) {
+      ashlar::block_pool<ashlar::new_delete_resource> own({.cell_bytes = 64, .slab_bytes = 4096, .retain_slabs = 0});
+      for (int i = 0; i < 50; ++i) own.deallocate(own.allocate());
+    }
+  }
+
+  std::atomic<bool> stop_ = false;
+  std::thread thread_{[this] { work(); }};
+};
+
+TEST(registry_at_fork, a_child_uses_shared_pools_and_its_own) {
+  const ashlar_test::deadline hang;
+  ashlar::shared_block_pool shared({.cell_bytes = 4000});
+  ashlar::block_pool own({.cell_bytes = 4000});
+  shared.deallocate(shared.allocate());
+  const restless other;
+  for (std::size_t round = 0; round < ashlar_test::stress_rounds(300); ++round)
+    ASSERT_TRUE(child_does([&] { return allocates(shared) && allocates(own); })) << "in round " << round;
+}
+
+TEST(registry_at_fork, a_fork_waits_for_the_holder_of_the_registry) {
+  if constexpr (ashlar::checking_level < ashlar::checking::checked) GTEST_SKIP() << "level fast has no registry";
+  const ashlar_test::deadline hang;
+  ashlar::detail::registry_at_fork::enter();
+  std::atomic<bool> held = false;
+  std::atomic<bool> released = false;
+  std::thread holder([&] {
+    ashlar::detail::process_slabs.lock();
+    held = true;
+    ::usleep(50'000);
+    released = true;
+    ashlar::detail::process_slabs.unlock();
+  });
+  while (!held) std::this_thread::yield();
+  EXPECT_TRUE(child_does([&] { return released && ashlar::detail::process_slabs.find(&held).owner == nullptr; }));
+  holder.join();
+  EXPECT_EQ(ashlar::detail::process_slabs.find(&held).owner, nullptr);
+}
+
+}  // namespace
