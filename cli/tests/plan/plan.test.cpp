@@ -99,7 +99,7 @@ TEST_F(plan_command, decides_a_capacity) {
   EXPECT_EQ(run("small.csv --capacity 150"), 0);
   EXPECT_EQ(run("small.csv --capacity 149 --stats"), 1);
   EXPECT_TRUE(said("out", "infeasible, proof: load"));
-  EXPECT_EQ(run(instance("F") + " --capacity 1048576"), 0);
+  EXPECT_EQ(run(instance("A") + " --capacity 1048576"), 0);
   EXPECT_TRUE(said("out", "height 1048576"));
 }
 
