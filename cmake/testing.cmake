@@ -53,7 +53,7 @@ set(ASHLAR_TEST_ROOMS_OPTIMISED "" CACHE STRING "Which rooms of a build that is 
 option(ASHLAR_TEST_THREADS_ONLY "Build the test files that start threads, and no others" OFF)
 
 # Test files for POSIX systems: they fork, or ask the system for what Windows has no words for.
-set(ashlar_posix_includes "^#include (<(sys/.*|dlfcn|link|pthread|sched|signal|unistd)\\.h>|<csignal>|\"tests/support/(accessible|child|deadline|resident)\\.hpp\")")
+set(ashlar_posix_includes "^#include (<(sys/.*|dlfcn|link|pthread|sched|signal|unistd)\\.h>|<csignal>|\"tests/support/(child|deadline|resident)\\.hpp\")")
 
 # ashlar_read_tests(<room> <source>…): the sources and all templates that they use are looked at, and nothing is made.
 function(ashlar_read_tests room)

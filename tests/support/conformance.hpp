@@ -14,8 +14,7 @@
 #include <ashlar/base/resource.hpp>
 
 #include "tests/support/build.hpp"
-#include "tests/support/refinement_laws.hpp"
-#include "tests/support/resource_laws.hpp"
+#include "tests/support/laws.hpp"
 #include "tests/support/subject.hpp"
 
 namespace ashlar_test {

@@ -12,7 +12,6 @@
 
 #include "tests/support/faulty_calls.hpp"
 #include "tests/support/heap_model.hpp"
-#include "tests/support/heap_shadow.hpp"
 
 namespace ashlar_test {
 

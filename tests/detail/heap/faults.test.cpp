@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of misuse, which ends the program and names the heap, and of guarded spans.
+#include <array>
 #include <bit>
 #include <csignal>
 #include <cstddef>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <gtest/gtest.h>
 
@@ -29,7 +31,6 @@
 
 #include "tests/death/caught.hpp"
 #include "tests/death/last_words.hpp"
-#include "tests/support/accessible.hpp"
 #include "tests/support/build.hpp"
 
 namespace {
@@ -341,6 +342,30 @@ constexpr std::size_t page = 4096;
 static_assert(ashlar::detail::guard_bytes<ashlar::page_resource> == 0, "the wish of one upstream");
 static_assert(ashlar::detail::with_guard<guarded_pages>(ashlar::detail::max_size) == ashlar::detail::max_size);
 
+/// The system reads the byte into a pipe, and refuses to if it is inaccessible. `is_open()`: the pipe could be had.
+class access_probe {
+public:
+  access_probe() {
+    if (::pipe(ends_.data()) != 0) ends_ = {-1, -1};
+  }
+  access_probe(const access_probe&) = delete;
+  access_probe& operator=(const access_probe&) = delete;
+  ~access_probe() {
+    for (const int end : ends_)
+      if (end >= 0) ::close(end);
+  }
+
+  [[nodiscard]] bool is_open() const { return ends_[0] >= 0; }
+
+  [[nodiscard]] bool is_accessible(const std::byte* p) const {
+    std::byte seen;
+    return ::write(ends_[1], p, 1) == 1 && ::read(ends_[0], &seen, 1) == 1;
+  }
+
+private:
+  std::array<int, 2> ends_ = {-1, -1};
+};
+
 class span_guards : public ::testing::Test {
 protected:
   void SetUp() override {
@@ -364,7 +389,7 @@ protected:
     return store_type::made_block(store.take(length), length);
   }
 
-  ashlar_test::access_probe probe;
+  access_probe probe;
   ashlar::detail::extent_map<guarded_pages> space{ashlar::detail::max_size, guarded_pages{}};
   store_type store{space};
 };

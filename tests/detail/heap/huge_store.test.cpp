@@ -16,7 +16,6 @@
 #include "tests/support/counting_resource.hpp"
 #include "tests/support/heap_model.hpp"
 #include "tests/support/heap_session.hpp"
-#include "tests/support/heap_shadow.hpp"
 
 namespace {
 
