@@ -152,7 +152,6 @@ TEST(conformance_suite, a_resource_that_keeps_what_it_should_release_fails) {
 
 }  // namespace
 
-using subjects = ::testing::Types<complete, counting, counting_shared>;
-const bool tested = conforms("support", subjects{});
+const bool tested = conforms("support", ::testing::Types<complete, counting, counting_shared>{});
 
 }  // namespace ashlar_test
