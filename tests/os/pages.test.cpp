@@ -292,28 +292,6 @@ TEST(pages, are_zero_again_after_decommit) {
   EXPECT_TRUE(pages::release(p, bytes));
 }
 
-TEST(pages, grow_and_move_with_their_contents) {
-  const std::size_t unit = std::size_t{1} << 16;
-  auto* const wide = static_cast<char*>(pages::map(8 * unit, unit));
-  ASSERT_TRUE(pages::release(wide + 2 * unit, 6 * unit));
-  wide[0] = wide[2 * unit - 1] = 'x';
-  errno = 777;
-  std::size_t held = 2 * unit;
-  if (pages::grow(wide, held, 3 * unit)) held = 3 * unit;
-  auto* const place = static_cast<char*>(pages::reserve(16 * unit, 16 * unit));
-  const bool moved = pages::move(wide, held, place, 16 * unit);
-  EXPECT_EQ(errno, 777);
-#if defined(__linux__)
-  EXPECT_TRUE(held == 3 * unit && moved);
-#endif
-  char* const p = moved ? place : wide;
-  held = moved ? 16 * unit : held;
-  EXPECT_TRUE(p[0] == 'x' && p[2 * unit - 1] == 'x' && is_zero(p + 2 * unit, held - 2 * unit));
-  EXPECT_EQ(is_mapped(wide), !moved);
-  p[held - 1] = 1;
-  EXPECT_TRUE(pages::release(p, held));
-}
-
 TEST(pages, refusals_of_the_system_are_null_and_keep_errno) {
   errno = 777;
   EXPECT_EQ(pages::map(ashlar::detail::max_size - pages::page_bytes() + 1, 1), nullptr);

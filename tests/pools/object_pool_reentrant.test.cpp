@@ -25,9 +25,6 @@ template <class Kind>
 class reentrant_pools : public ::testing::Test {};
 TYPED_TEST_SUITE(reentrant_pools, ashlar_test::pool_kinds);
 
-#if defined(__cpp_exceptions)
-#endif
-
 // The node knows its pool through two functions, so that neither type needs the other.
 struct chained {
   using acquire_function = chained* (*)(void* pool, int depth);
