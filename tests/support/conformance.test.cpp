@@ -2,73 +2,23 @@
 // Tests that the suite accepts a good resource with every refinement, and that broken ones fail it.
 #include "tests/support/conformance.hpp"
 
-#include <algorithm>
 #include <cstddef>
-#include <cstdint>
-#include <map>
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/bits.hpp>
-#include <ashlar/base/error.hpp>
+#include <ashlar/base/resource.hpp>
 
+#include "tests/support/able_resource.hpp"
 #include "tests/support/counting_resource.hpp"
 #include "tests/support/failures_of.hpp"
 
 namespace ashlar_test {
 namespace {
 
-/// Has every refinement, in the simplest way: blocks are looked up in a map.
-class complete_resource {
-public:
-  explicit complete_resource(counting_resource<>& upstream) : upstream_(upstream) {}
-  complete_resource(const complete_resource&) = delete;
-  complete_resource& operator=(const complete_resource&) = delete;
-  ~complete_resource() { release(); }
-
-  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
-    if (void* const p = try_allocate(bytes, alignment)) return p;
-    ashlar::detail::throw_bad_alloc(bytes, alignment);
-  }
-  [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
-    ASHLAR_REQUIRE(ashlar::detail::is_power_of_two(alignment), "alignment is not a power of two");
-    void* const p = upstream_.try_allocate(bytes, alignment);
-    if (p != nullptr) blocks_[p] = {bytes, bytes, alignment};
-    return p;
-  }
-  void deallocate(void* p, std::size_t, std::size_t) noexcept { deallocate(p); }
-  void deallocate(void* p) noexcept {
-    if (p == nullptr) return;
-    upstream_.deallocate(p, blocks_[p].allocated, blocks_[p].alignment);
-    blocks_.erase(p);
-  }
-  [[nodiscard]] bool owns(const void* p) const noexcept {
-    return std::ranges::any_of(blocks_, [p](const auto& each) {
-      return ashlar::detail::address_of(p) - ashlar::detail::address_of(each.first) < each.second.allocated;
-    });
-  }
-  void release() noexcept {
-    while (!blocks_.empty()) deallocate(blocks_.begin()->first);
-  }
-  [[nodiscard]] bool try_expand(void* p, std::size_t, std::size_t bytes, std::size_t) noexcept {
-    return bytes <= blocks_[p].allocated;
-  }
-  void prefault(void*, std::size_t) noexcept {}
-  [[nodiscard]] bool invariant() const noexcept { return upstream_.balance().blocks == blocks_.size(); }
-  friend bool operator==(const complete_resource& a, const complete_resource& b) { return &a == &b; }
-
-private:
-  struct entry {
-    std::size_t bytes, allocated, alignment;
-  };
-  counting_resource<>& upstream_;
-  std::map<void*, entry> blocks_;
-};
-
 struct complete : conformance_defaults {
   static constexpr bool reuses = false;
   counting_resource<> upstream;
-  complete_resource resource{upstream};
+  able_resource<> resource{upstream};
 };
 
 struct counting : conformance_defaults {

@@ -378,30 +378,6 @@ TEST(page_discard, keeps_the_pages_at_both_ends) {
   pages.deallocate(p, 4 * whole, whole);
 }
 
-template <class Known>
-bool moves_or_gives_back(void* p, std::size_t bytes, void* place, std::size_t new_bytes) {
-  if constexpr (Known::can_move) return Known::move(p, bytes, place, new_bytes);
-  Known::give_back(place, new_bytes);
-  return false;
-}
-
-TEST(page_discard, moves_pages_to_a_place_or_leaves_both) {
-  using known = page_discard<ashlar::page_resource>;
-  ashlar::page_resource pages;
-  constexpr std::size_t bytes = 256 * 1024;
-  auto* const p = static_cast<std::byte*>(pages.allocate(bytes, 4096));
-  p[bytes - 1] = std::byte{1};
-  known::give_back(known::reserve(2 * bytes, bytes), 2 * bytes);
-  auto* const place = static_cast<std::byte*>(known::reserve(2 * bytes, bytes));
-  const bool moved = moves_or_gives_back<known>(p, bytes, place, 2 * bytes);
-  const std::byte* const there = moved ? place : p;
-  EXPECT_EQ(there[bytes - 1], std::byte{1});
-  if (moved) {
-    EXPECT_EQ(place[2 * bytes - 1], std::byte{0});
-  }
-  pages.deallocate(moved ? place : p, moved ? 2 * bytes : bytes, 4096);
-}
-
 TEST(page_discard, nothing_is_dropped_of_what_is_unknown) {
   int value = 7;
   EXPECT_FALSE(page_discard<ashlar::new_delete_resource>::discard(&value, sizeof value));

@@ -165,20 +165,6 @@ TEST(thread_heaps, send_noted_frees_when_no_further_free_comes) {
   other->freer.flush();
 }
 
-TEST(thread_heaps, leave_alone_in_a_child_what_is_on_its_way) {
-  heaps_type heaps({}, {});
-  heaps_type::thread_heap* const moved = heaps.adopt();
-  static_cast<void>(heaps.adopt());
-  heaps.set_in_transit(*moved, true);
-  using step = ashlar::detail::fork_step;
-  for (const step each : {step::outer_locks, step::inner_locks, step::shared_locks}) heaps.before_fork(each);
-  heaps.after_fork_in_child(nullptr);
-  EXPECT_EQ(heaps.parked(), 1u);
-  EXPECT_NE(heaps.adopt(), moved);
-  heaps.park(*moved);
-  EXPECT_FALSE(moved->is_in_transit);
-}
-
 // A fork may come while a heap is on its way to the list, or from it: its caches are whole.
 TEST(thread_heaps, lose_nothing_in_a_child_of_what_a_thread_has_just_left) {
   heaps_type heaps({}, {});

@@ -27,9 +27,9 @@ namespace {
 
 using ashlar::detail::bump;
 
-alignas(64) std::array<std::byte, 256> memory;
+alignas(64) std::array<std::byte, 256> of_bump;
 
-bump over(std::size_t skip, std::size_t bytes) { return {memory.data() + skip, memory.data() + skip + bytes}; }
+bump over(std::size_t skip, std::size_t bytes) { return {of_bump.data() + skip, of_bump.data() + skip + bytes}; }
 
 // Returns: the block, or null, with numbers unknown to the compiler.
 void* take(bump& from, std::size_t bytes, std::size_t alignment) {
@@ -87,7 +87,7 @@ TEST(bump, resizes_and_takes_back_the_last_block_only) {
   EXPECT_EQ(some.rest(), 47u);
   some.take_back(last, 0);
   EXPECT_EQ(take(some, 16, 16), last);
-  some.rewind(memory.data());
+  some.rewind(of_bump.data());
   EXPECT_EQ(take(some, 16, 16), first);
 }
 

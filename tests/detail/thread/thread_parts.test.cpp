@@ -211,17 +211,13 @@ TEST(per_thread, gives_none_where_there_is_no_memory_and_one_once_there_is) {
   EXPECT_NE(mine.threads.find_or_attach(), nullptr);
 }
 
-struct part {
-  int entered = 0;
-};
-
-struct owner {
+struct process_owner {
   std::atomic<int> registered = 0, begun = 0, ended = 0, sum = 0, steps = 0;
   std::atomic<bool> has_memory = true, is_held = false;
   const part* of_child = nullptr;
-  ashlar::detail::process_threads<owner, part> threads{*this};
+  ashlar::detail::process_threads<process_owner, part> threads{*this};
 
-  constexpr owner() = default;
+  constexpr process_owner() = default;
 
   void enter_registry() noexcept { ++registered; }
   [[nodiscard]] part* begin_thread() noexcept { return has_memory ? (++begun, new part) : nullptr; }
@@ -241,7 +237,7 @@ struct owner {
   }
 };
 
-constinit owner all;  // as an owner of the process is: constant-initialised
+constinit process_owner all;  // as an owner of the process is: constant-initialised
 
 TEST(process_threads, shows_an_empty_part_until_a_thread_has_one) {
   std::thread([] {
