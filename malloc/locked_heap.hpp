@@ -109,7 +109,7 @@ public:
     const scope held(lock_);
     engine_.inspect(f);
     space_.for_each_cached(
-        [&](const std::byte* start, std::size_t bytes) { f(detail::heap_region::huge_block(start, bytes, false)); });
+        [&](const std::byte* start, std::size_t bytes) { f(ashlar::heap_region::huge_block(start, bytes, false)); });
   }
   [[nodiscard]] std::size_t table_bytes() const noexcept { return space_.table_bytes(); }
   [[nodiscard]] std::uint64_t reused_bytes() const noexcept { return engine_.reused_bytes(); }

@@ -18,7 +18,6 @@ namespace detail {
 struct system_calls;
 struct reserved_huge_pages;
 struct numa_calls;
-struct no_steps;
 }  // namespace detail
 
 namespace os {
@@ -35,10 +34,11 @@ class process_lock;
 }  // namespace os
 
 namespace interprocess {
+struct no_steps;
 template <class T>
 class offset_ptr;
 /// `Steps::step()` is called between stores, for tests that end the process there.
-template <class Lock = os::process_lock, class Steps = detail::no_steps>
+template <class Lock = os::process_lock, class Steps = no_steps>
 class basic_shared_memory;
 using shared_memory = basic_shared_memory<>;
 template <class T, class Memory = shared_memory>
@@ -84,7 +84,7 @@ class new_delete_resource;
 
 /// The upstream of a resource that names none. On the bare machine there is none: there `page_resource` is incomplete,
 /// and a resource names its upstream.
-using default_upstream = std::conditional_t<detail::has_pages || !is_hosted, page_resource, new_delete_resource>;
+using default_upstream = std::conditional_t<has_pages || !is_hosted, page_resource, new_delete_resource>;
 
 class null_resource;
 class buffer_resource;
@@ -99,7 +99,7 @@ template <resource Upstream = default_upstream>
 class block_pool;
 template <thread_safe_resource Upstream = default_upstream>
 class shared_block_pool;
-template <std::size_t CellBytes, std::size_t CellAlignment = detail::natural_alignment(CellBytes),
+template <std::size_t CellBytes, std::size_t CellAlignment = natural_alignment(CellBytes),
           resource Upstream = default_upstream>
 class fixed_block_pool;
 
@@ -189,7 +189,7 @@ class profiling;
 template <owning_resource First, resource Second>
 class fallback;
 struct threshold;
-template <std::size_t Bytes, std::size_t Alignment = detail::max_size>
+template <std::size_t Bytes, std::size_t Alignment = max_size>
 struct fixed_threshold;
 template <resource Small, resource Large, class Rule = threshold>
 class segregator;
@@ -226,7 +226,7 @@ struct throw_when_exhausted;
 /// Capacity of an object_pool given as an argument of the constructor.
 inline constexpr std::size_t dynamic_capacity = 0;
 /// Capacity of an object_pool that grows without a limit.
-inline constexpr std::size_t growing = detail::max_size;
+inline constexpr std::size_t growing = max_size;
 struct object_pool_traits;
 template <std::size_t Capacity, class Traits = object_pool_traits>
 struct with_capacity;

@@ -33,14 +33,15 @@ struct exactly_48 {
   bool is_small(std::size_t bytes, std::size_t) const noexcept { return bytes == 48; }
   friend bool operator==(const exactly_48&, const exactly_48&) noexcept = default;
 };
-static_assert(ashlar::policy::segregation<exactly_48> && !ashlar::detail::monotone_rule<exactly_48>);
-static_assert(ashlar::detail::monotone_rule<threshold> && ashlar::detail::monotone_rule<fixed_threshold<8>>);
+static_assert(ashlar::policy::segregation<exactly_48> && !ashlar::policy::monotone_segregation<exactly_48>);
+static_assert(ashlar::policy::monotone_segregation<threshold> &&
+              ashlar::policy::monotone_segregation<fixed_threshold<8>>);
 
 // The table of the header.
 template <class Rule>
 constexpr skills expected_of(skills small, skills large) {
   const skills both = can_try | can_own | can_release | can_share;
-  const skills one = can_expand | (ashlar::detail::monotone_rule<Rule> ? can_at_least : 0);
+  const skills one = can_expand | (ashlar::policy::monotone_segregation<Rule> ? can_at_least : 0);
   return (small & large & both) | ((small | large) & one);
 }
 

@@ -105,9 +105,9 @@ TEST(error, handlers_are_replaced_and_restored) {
   EXPECT_EQ(ashlar::set_violation_handler(nullptr), &quiet_too);
   EXPECT_EQ(ashlar::set_violation_handler(nullptr), &ashlar::violation::print);
 
-  EXPECT_EQ(ashlar::set_out_of_memory_handler(&quiet_about_memory), &ashlar::detail::print_out_of_memory);
+  EXPECT_EQ(ashlar::set_out_of_memory_handler(&quiet_about_memory), &ashlar::print_out_of_memory);
   EXPECT_EQ(ashlar::set_out_of_memory_handler(nullptr), &quiet_about_memory);
-  EXPECT_EQ(ashlar::set_out_of_memory_handler(nullptr), &ashlar::detail::print_out_of_memory);
+  EXPECT_EQ(ashlar::set_out_of_memory_handler(nullptr), &ashlar::print_out_of_memory);
 }
 
 TEST(error, a_report_ends_the_process) {

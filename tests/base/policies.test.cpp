@@ -28,11 +28,11 @@
 namespace {
 
 using ashlar::any_thread;
+using ashlar::expect_growth;
 using ashlar::fixed_growth;
 using ashlar::one_thread;
 using ashlar::proportional_growth;
 using ashlar::retain_policy;
-using ashlar::detail::expect_growth;
 using ashlar::detail::max_size;
 using upstream_ref = ashlar::resource_ref<ashlar_test::counting_resource<>>;
 

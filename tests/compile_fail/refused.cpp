@@ -165,7 +165,7 @@ using composed =
 // refused shared_in_small_cells: the cells of this pool cannot hold the object and its counts
 // A pool whose cells are too small by their type for a shared object and its counts is refused.
 int shared_in_small_cells() {
-  ashlar::fixed_block_pool<is_good ? ashlar::detail::most_shared_cell_bytes<int> : sizeof(int)> pool;
+  ashlar::fixed_block_pool<is_good ? ashlar::most_shared_cell_bytes<int> : sizeof(int)> pool;
   return *ashlar::allocate_shared_pooled<int>(pool, 0);
 }
 

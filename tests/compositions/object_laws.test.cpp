@@ -170,7 +170,7 @@ struct shared_pointers {
   template <class T>
   struct of {
     of(counting_resource<>& upstream, std::size_t bound)
-        : pool(bounded(ashlar::detail::shared_cell_options<T>(), bound), counted(upstream)) {}
+        : pool(bounded(ashlar::shared_cell_options<T>(), bound), counted(upstream)) {}
     template <class... Args>
     [[nodiscard]] held make(Args&&... args) {
       return hold(ashlar::allocate_shared_pooled<T>(pool, std::forward<Args>(args)...));

@@ -105,7 +105,7 @@ TEST(allocator, at_least_is_the_whole_cell_if_its_slack_is_not_watched) {
   pool_type pool({.cell_bytes = 64}, upstream);
   in_pool<int> numbers(pool);
   for (const std::size_t given_back : {std::size_t{5}, std::size_t{11}, std::size_t{16}}) {
-    const ashlar::detail::allocation_result<int*> got = numbers.allocate_at_least(5);
+    const ashlar::allocation_result<int*> got = numbers.allocate_at_least(5);
     EXPECT_EQ(got.count, ashlar::checking_level == ashlar::checking::hardened ? 5u : 16u);
     std::fill_n(got.ptr, got.count, 7);
     EXPECT_EQ(pool.live(), 1u);

@@ -141,7 +141,7 @@ TEST(pool_allocator, reserves_under_its_lock) {
 TEST(pool_allocator, at_least_is_one_cell_or_an_array_of_so_many) {
   pooled<of_200_bytes> a;
   for (const std::size_t n : {std::size_t{0}, std::size_t{1}, std::size_t{7}}) {
-    const ashlar::detail::allocation_result<of_200_bytes*> got = a.allocate_at_least(n);
+    const ashlar::allocation_result<of_200_bytes*> got = a.allocate_at_least(n);
     EXPECT_NE(got.ptr, nullptr);
     EXPECT_EQ(got.count, n);
     EXPECT_EQ(live_of<of_200_bytes>(), n == 1 ? 1u : 0u);

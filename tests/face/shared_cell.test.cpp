@@ -23,10 +23,10 @@
 namespace {
 
 using ashlar::allocate_shared_pooled;
-using ashlar::detail::most_shared_cell_bytes;
-using ashlar::detail::shared_cell_alignment;
-using ashlar::detail::shared_cell_bytes;
-using ashlar::detail::shared_cell_options;
+using ashlar::most_shared_cell_bytes;
+using ashlar::shared_cell_alignment;
+using ashlar::shared_cell_bytes;
+using ashlar::shared_cell_options;
 
 struct empty {};
 struct empty_and_final final {};

@@ -15,8 +15,8 @@
 
 namespace {
 
-using ashlar::detail::heap_region;
-using ashlar::detail::region_kind;
+using ashlar::heap_region;
+using ashlar::region_kind;
 using ashlar_test::count_of;
 
 template <class Heap>

@@ -99,9 +99,9 @@ void nothing_but_cells(Make make, const char* what) {
 }
 
 void shared_objects_ask_malloc_for_nothing() {
-  ashlar::block_pool<> pool(ashlar::detail::shared_cell_options<knows_itself>());
-  ashlar::fixed_block_pool<ashlar::detail::most_shared_cell_bytes<knows_itself>> fixed;
-  ashlar::shared_block_pool<> shared(ashlar::detail::shared_cell_options<knows_itself>());
+  ashlar::block_pool<> pool(ashlar::shared_cell_options<knows_itself>());
+  ashlar::fixed_block_pool<ashlar::most_shared_cell_bytes<knows_itself>> fixed;
+  ashlar::shared_block_pool<> shared(ashlar::shared_cell_options<knows_itself>());
   nothing_but_cells([&](int n) { return allocate_shared_pooled<knows_itself>(pool, n); }, "a block_pool");
   nothing_but_cells([&](int n) { return allocate_shared_pooled<knows_itself>(fixed, n); }, "a fixed_block_pool");
   nothing_but_cells([&](int n) { return allocate_shared_pooled<knows_itself>(shared, n); }, "a shared_block_pool");
@@ -114,11 +114,11 @@ void shared_objects_ask_malloc_for_nothing() {
 // The cell is exactly as large as the library's request: one byte less, and the upstream would serve it.
 template <class T>
 void measures_exactly() {
-  ashlar::block_pool<> pool(ashlar::detail::shared_cell_options<T>());
+  ashlar::block_pool<> pool(ashlar::shared_cell_options<T>());
   const std::shared_ptr<T> p = allocate_shared_pooled<T>(pool);
   expect(pool.live() == 1 && pool.owns(p.get()), "the object is in a cell");
-  expect(pool.cell_bytes() == ashlar::detail::shared_cell_bytes<T>(), "the cell is as large as was said");
-  expect(pool.cell_bytes() <= ashlar::detail::most_shared_cell_bytes<T>, "the bound is one");
+  expect(pool.cell_bytes() == ashlar::shared_cell_bytes<T>(), "the cell is as large as was said");
+  expect(pool.cell_bytes() <= ashlar::most_shared_cell_bytes<T>, "the bound is one");
 }
 
 void cells_are_measured() {
@@ -127,8 +127,8 @@ void cells_are_measured() {
     std::array<char, 100> bytes = {};
   };
   const std::size_t before = mallocs;
-  static_cast<void>(ashlar::detail::shared_cell_options<std::string>());
-  static_cast<void>(ashlar::detail::shared_cell_options<aligned>());
+  static_cast<void>(ashlar::shared_cell_options<std::string>());
+  static_cast<void>(ashlar::shared_cell_options<aligned>());
   expect(mallocs == before, "measuring asks malloc for nothing");
   measures_exactly<char>();
   measures_exactly<long double>();
@@ -139,7 +139,7 @@ void cells_are_measured() {
 }
 
 void a_weak_pointer_keeps_the_cell() {
-  ashlar::block_pool<> pool(ashlar::detail::shared_cell_options<witness>());
+  ashlar::block_pool<> pool(ashlar::shared_cell_options<witness>());
   witness::start();
   std::shared_ptr<witness> strong = allocate_shared_pooled<witness>(pool, 5);
   std::weak_ptr<witness> weak = strong;

@@ -61,7 +61,7 @@ private:
   [[nodiscard]] std::size_t cells_in(const run& each) const { return pool_.owns(each.at) ? each.count : 0; }
 
   void allocate(std::size_t n) {
-    ashlar::detail::cell_run got;
+    ashlar::cell_run got;
     if (random_() % 2 == 0) got = pool_.allocate_at_least(n);
     else got = {pool_.try_allocate_run(n), n};
     ASSERT_NE(got.cells, nullptr);
@@ -115,7 +115,7 @@ TEST(cell_runs, of_one_are_cells_and_long_ones_are_the_upstreams) {
   void* const one = pool.allocate_run(1);
   pool.deallocate(one);
   EXPECT_EQ(pool.live(), 0u);
-  const ashlar::detail::cell_run many = pool.allocate_at_least(65);
+  const ashlar::cell_run many = pool.allocate_at_least(65);
   EXPECT_EQ(many.count, 65u);
   EXPECT_FALSE(pool.owns(many.cells));
   EXPECT_EQ(upstream.balance().bytes, pool.slabs() * 4096 + 65 * 16);

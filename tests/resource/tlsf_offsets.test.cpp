@@ -160,7 +160,8 @@ TEST(tlsf_offsets, asks_for_no_records_before_the_first_block) {
   std::vector<tlsf_handle> handles;
   for (int i = 0; i < 1000; ++i) handles.push_back(heap.allocate(1000, 256).handle);
   EXPECT_LE(upstream.allocations(), 6u);  // gaps are blocks too
-  EXPECT_LE(upstream.balance().bytes, 64 * 63 * sizeof(ashlar::detail::tlsf_node<std::uint32_t>));
+  EXPECT_LE(upstream.balance().bytes,
+            64 * 63 * sizeof(ashlar::detail::tlsf_nodes_in_chunks<std::uint32_t, ashlar::new_delete_resource>::node));
   for (const tlsf_handle each : handles) heap.deallocate(each);
   EXPECT_EQ(heap.live(), 0u);
   heap.release();

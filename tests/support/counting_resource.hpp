@@ -19,7 +19,7 @@
 namespace ashlar_test {
 
 /// Thrown by `counting_resource::allocate` on demand.
-using ashlar::detail::injected_failure;
+using ashlar::test::injected_failure;
 
 /// Records every block of `Upstream`, and reports each that comes back wrongly or never as a test failure. Blocks
 /// arrive full of 0xCD and leave full of 0xDD, so that reads of foreign bytes show. Refuses to hold more than 64 GiB (1

@@ -13,7 +13,7 @@
 namespace ashlar_test {
 
 /// The live blocks: `r.balance() == nothing` means that all came back.
-using ashlar::detail::holdings;
+using ashlar::test::holdings;
 
 inline constexpr holdings nothing{};
 

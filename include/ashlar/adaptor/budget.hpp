@@ -72,7 +72,7 @@ template <policy::threads Threads>
 class basic_budget {
 public:
   static constexpr bool is_shared = Threads::is_shared;
-  static constexpr std::size_t unlimited = detail::max_size;
+  static constexpr std::size_t unlimited = max_size;
   /// Attempts of one request: a handler that never frees enough does not hang the program.
   static constexpr unsigned most_attempts = 16;
 
@@ -114,7 +114,7 @@ public:
   [[nodiscard]] std::size_t used() const noexcept { return used_.get(); }
   /// Returns: the peak of used(), in bytes.
   [[nodiscard]] std::size_t peak() const noexcept { return peak_.get(); }
-  [[nodiscard]] std::size_t max_bytes() const noexcept { return limit_.load(detail::memory_order_relaxed); }
+  [[nodiscard]] std::size_t max_bytes() const noexcept { return limit_.load(); }
   [[nodiscard]] basic_budget* parent() const noexcept { return parent_; }
 
   /// Returns: the bytes that this budget and its ancestors would grant now.
@@ -128,7 +128,7 @@ public:
   }
 
   /// Effects: no later charge exceeds `limit`; bytes in use stay charged.
-  void set_max_bytes(std::size_t limit) noexcept { limit_.store(limit, detail::memory_order_relaxed); }
+  void set_max_bytes(std::size_t limit) noexcept { limit_.store(limit); }
 
   /// Effects: sets the handler; with null, a request that does not fit is refused at once. Expects: no charge is under
   /// way.
@@ -178,7 +178,7 @@ private:
   void note_charge() noexcept {
     peak_.raise_to(used());
     if (soft_ == nullptr || used() <= soft_limit_) return;
-    if (soft_reported_.exchange(true, detail::memory_order_acquire)) return;  // pairs with the release in rearm()
+    if (soft_reported_.exchange(true)) return;  // pairs with the store in rearm()
     soft_(*this, soft_context_);
     rearm();  // another thread may have lowered used() and called rearm() before the exchange
   }
@@ -190,19 +190,19 @@ private:
 
   // A thread that overwrites this `false` sees the value of used() that led to it.
   void rearm() noexcept {
-    if (soft_ != nullptr && used() <= soft_limit_) soft_reported_.store(false, detail::memory_order_release);
+    if (soft_ != nullptr && used() <= soft_limit_) soft_reported_.store(false);
   }
 
   detail::byte_count<is_shared> used_;
   detail::byte_count<is_shared> peak_;
-  detail::atomic<std::size_t> limit_;
+  detail::relaxed_atomic<std::size_t> limit_;
   basic_budget* parent_;
   exceeded_handler exceeded_ = nullptr;
   void* exceeded_context_ = nullptr;
   soft_limit_handler soft_ = nullptr;
   void* soft_context_ = nullptr;
   std::size_t soft_limit_ = unlimited;
-  detail::atomic<bool> soft_reported_ = false;
+  detail::publishing_atomic<bool> soft_reported_ = false;
 };
 
 }  // namespace ashlar::ASHLAR_ABI

@@ -21,9 +21,9 @@
 namespace ashlar::ASHLAR_ABI {
 
 struct chain_options {
-  std::size_t max_count = detail::max_size;  ///< resources at once; at least 1
-  std::size_t retain_count = 1;              ///< empty resources that are retained; `max_size`: all, until `trim`
-  std::size_t room_bytes = 0;                ///< bytes beside each resource, which its maker may use
+  std::size_t max_count = max_size;  ///< resources at once; at least 1
+  std::size_t retain_count = 1;      ///< empty resources that are retained; `max_size`: all, until `trim`
+  std::size_t room_bytes = 0;        ///< bytes beside each resource, which its maker may use
   /// Whether a resource with `release` is released when its last block is freed. Right for buffers and arenas, which
   /// lose blocks that are not freed in order; wasted on pools, which would give their slabs back.
   bool renew_empty = false;
@@ -45,20 +45,6 @@ struct constructed {
   }
 };
 
-namespace detail {
-
-/// Makes a resource from no argument or from its room.
-template <class Maker, class R>
-concept maker_of = requires(Maker& make) {
-  { make() } -> std::same_as<R>;
-};
-template <class Maker, class R>
-concept room_maker_of = requires(Maker& make, std::span<std::byte> room) {
-  { make(room) } -> std::same_as<R>;
-};
-
-}  // namespace detail
-
 /// A growing sequence of `R`s, each made by `Maker` in memory of `Upstream` and followed by its room:
 ///
 ///      serving_ -> [ links | R | live | room ] <-> [ links | R | live | room ] <-> …
@@ -77,8 +63,13 @@ concept room_maker_of = requires(Maker& make, std::span<std::byte> room) {
 /// Thread safety: none.
 template <owning_resource R, resource Upstream, class Maker>
 class chain {
-  static_assert(detail::maker_of<Maker, R> || detail::room_maker_of<Maker, R>,
-                "a maker returns an R, and takes no argument or the room");
+  static constexpr bool takes_room = requires(Maker& make, std::span<std::byte> room) {
+    { make(room) } -> std::same_as<R>;
+  };
+  static constexpr bool takes_nothing = requires(Maker& make) {
+    { make() } -> std::same_as<R>;
+  };
+  static_assert(takes_room || takes_nothing, "a maker returns an R, and takes no argument or the room");
 
 public:
   /// Allocates nothing before the first request. Expects: `max_count` is not 0, and `room_bytes` is less than half of
@@ -87,7 +78,7 @@ public:
   explicit chain(const chain_options& options, Maker maker = {}, Upstream upstream = {})
       : options_(options), maker_(std::move(maker)), upstream_(std::move(upstream)) {
     ASHLAR_REQUIRE(options.max_count != 0, "made a chain with a max_count of 0");
-    ASHLAR_REQUIRE(options.room_bytes <= detail::max_block_bytes / 2, "room_bytes is larger than any block");
+    ASHLAR_REQUIRE(options.room_bytes <= max_block_bytes / 2, "room_bytes is larger than any block");
   }
 
   chain(const chain&) = delete;  // live blocks point into it
@@ -137,7 +128,7 @@ public:
   }
 
   void prefault(void* p, std::size_t bytes) noexcept
-    requires detail::prefaulting_resource<R>
+    requires prefaulting_resource<R>
   {
     owner_of(p).resource.prefault(p, bytes);
   }
@@ -195,11 +186,11 @@ public:
   }
 
 private:
-  struct link : detail::list_node<link> {
+  struct link : detail::list<link>::node {
     link(Maker& maker, std::span<std::byte> room) : resource(make(maker, room)) {}
 
     [[nodiscard]] static R make(Maker& maker, [[maybe_unused]] std::span<std::byte> room) {
-      if constexpr (detail::room_maker_of<Maker, R>) return maker(room);
+      if constexpr (takes_room) return maker(room);
       else return maker();
     }
 
@@ -209,7 +200,7 @@ private:
 
   static constexpr std::size_t link_alignment = alignof(link) > alignof(std::max_align_t) ? alignof(link)
                                                                                           : alignof(std::max_align_t);
-  static constexpr std::size_t room_offset = detail::align_up(sizeof(link), alignof(std::max_align_t));
+  static constexpr std::size_t room_offset = align_up(sizeof(link), alignof(std::max_align_t));
 
   [[nodiscard]] std::size_t link_bytes() const noexcept { return room_offset + options_.room_bytes; }
 
@@ -279,17 +270,17 @@ private:
   [[nodiscard]] ASHLAR_COLD link& find_owner(const void* p) noexcept {
     freed_ = find(p);
     if (freed_ == nullptr)
-      detail::report({.kind = fault::invalid_free,
-                      .what = "freed a pointer that no resource of this chain owns",
-                      .pointer = p,
-                      .resource = this});
+      report({.kind = fault::invalid_free,
+              .what = "freed a pointer that no resource of this chain owns",
+              .pointer = p,
+              .resource = this});
     return *freed_;
   }
 
   [[nodiscard]] ASHLAR_COLD void* allocate_cold(std::size_t bytes, std::size_t alignment) {
-    detail::expect_request(bytes, alignment);
+    expect_request(bytes, alignment);
     if (void* const p = serve_by_any(bytes, alignment)) return p;
-    if (count_ >= options_.max_count) detail::throw_bad_alloc(bytes, alignment);
+    if (count_ >= options_.max_count) throw_bad_alloc(bytes, alignment);
     building_site site(*this);
     site.memory = upstream_.allocate(link_bytes(), link_alignment);
     probation trial(*this, build(site));
@@ -299,8 +290,8 @@ private:
   }
 
   [[nodiscard]] ASHLAR_COLD void* try_allocate_cold(std::size_t bytes, std::size_t alignment) noexcept {
-    ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
-    if (!detail::is_valid_request(bytes, alignment)) return nullptr;
+    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+    if (!is_valid_request(bytes, alignment)) return nullptr;
     if (void* const p = serve_by_any(bytes, alignment)) return p;
     link* const fresh = count_ < options_.max_count ? try_build() : nullptr;
     if (fresh == nullptr) return nullptr;
@@ -337,7 +328,7 @@ private:
 
   [[nodiscard]] link* try_build() noexcept {
     building_site site(*this);
-    site.memory = detail::try_allocate_from(upstream_, link_bytes(), link_alignment);
+    site.memory = ashlar::try_allocate_from(upstream_, link_bytes(), link_alignment);
     if (site.memory == nullptr) return nullptr;
     ASHLAR_TRY { return &build(site); }
     ASHLAR_CATCH_ALL { return nullptr; }

@@ -66,7 +66,7 @@ public:
   /// Throws: the exceptions of `Second::allocate`. Expects: `alignment` is a power of two.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
     void* const p = detail::try_allocate_owned(first_, bytes, alignment);
-    return ASHLAR_LIKELY(p != nullptr) ? p : of_second(detail::allocate_upstream(second_, bytes, alignment));
+    return ASHLAR_LIKELY(p != nullptr) ? p : of_second(ashlar::allocate_upstream(second_, bytes, alignment));
   }
 
   /// Returns: a block, or null if neither side has memory. Expects: `alignment` is a power of two.
@@ -74,16 +74,16 @@ public:
     requires try_resource<Second>
   {
     void* const p = detail::try_allocate_owned(first_, bytes, alignment);
-    return ASHLAR_LIKELY(p != nullptr) ? p : of_second(detail::try_allocate_upstream(second_, bytes, alignment));
+    return ASHLAR_LIKELY(p != nullptr) ? p : of_second(ashlar::try_allocate_upstream(second_, bytes, alignment));
   }
 
   /// As `allocate`. Returns: also the size of the block, if it is of the second side.
   [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment)
-    requires detail::at_least_resource<Second>
+    requires at_least_resource<Second>
   {
     void* const p = detail::try_allocate_owned(first_, bytes, alignment);
     if (ASHLAR_LIKELY(p != nullptr)) return {p, bytes};
-    const block got = detail::allocate_upstream_at_least(second_, bytes, alignment);
+    const block got = ashlar::allocate_upstream_at_least(second_, bytes, alignment);
     return {of_second(got.data), got.size};
   }
 
@@ -122,7 +122,7 @@ public:
   }
 
   void prefault(void* p, std::size_t bytes) noexcept
-    requires(detail::prefaulting_resource<First> || detail::prefaulting_resource<Second>)
+    requires(prefaulting_resource<First> || prefaulting_resource<Second>)
   {
     first_.owns(p) ? prefault_in(first_, p, bytes) : prefault_in(second_, p, bytes);
   }
@@ -159,7 +159,7 @@ private:
   template <class R>
   static void prefault_in([[maybe_unused]] R& side, [[maybe_unused]] void* p,
                           [[maybe_unused]] std::size_t bytes) noexcept {
-    if constexpr (detail::prefaulting_resource<R>) side.prefault(p, bytes);
+    if constexpr (prefaulting_resource<R>) side.prefault(p, bytes);
   }
 
   ASHLAR_NO_UNIQUE_ADDRESS First first_;

@@ -51,30 +51,6 @@ struct counters {
 
 }  // namespace spill
 
-namespace detail {
-
-/// The monitors with a callback running on this thread, innermost first.
-class spill_scope {
-public:
-  explicit spill_scope(const void* monitor) noexcept : monitor_(monitor), outer_(std::exchange(innermost, this)) {}
-  spill_scope(const spill_scope&) = delete;
-  spill_scope& operator=(const spill_scope&) = delete;
-  ~spill_scope() { innermost = outer_; }
-
-  [[nodiscard]] static bool is_within(const void* monitor) noexcept {
-    for (const spill_scope* scope = innermost; scope != nullptr; scope = scope->outer_)
-      if (scope->monitor_ == monitor) return true;
-    return false;
-  }
-
-private:
-  static inline thread_local const spill_scope* innermost = nullptr;
-  const void* monitor_;
-  const spill_scope* outer_;
-};
-
-}  // namespace detail
-
 /// Owns an `R`, made from the arguments. Every request for memory is a spill: counted, then treated as chosen. Growing
 /// a block in place is a request for the difference. Frees are not counted. Has exactly the refinements of `R`, thread
 /// safety and divisibility included:
@@ -89,7 +65,7 @@ template <resource R>
 class fallback_monitor : public forwarding<R> {
 public:
   static constexpr bool is_thread_safe = thread_safe_resource<R>;
-  static constexpr std::size_t least_part_bytes = detail::least_part<R>;
+  static constexpr std::size_t least_part_bytes = least_part<R>;
 
   using forwarding<R>::forwarding;
   using forwarding<R>::upstream_resource;
@@ -100,7 +76,7 @@ public:
 
   /// As `R::allocate`. Throws: `std::bad_alloc` also if spills are refused.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
-    if (!passes(bytes, alignment)) detail::throw_bad_alloc(bytes, alignment);
+    if (!passes(bytes, alignment)) throw_bad_alloc(bytes, alignment);
     return upstream_resource().allocate(bytes, alignment);
   }
 
@@ -113,9 +89,9 @@ public:
 
   /// As `R::allocate_at_least`. Throws: as `allocate`.
   [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment)
-    requires detail::at_least_resource<R>
+    requires at_least_resource<R>
   {
-    if (!passes(bytes, alignment)) detail::throw_bad_alloc(bytes, alignment);
+    if (!passes(bytes, alignment)) throw_bad_alloc(bytes, alignment);
     return upstream_resource().allocate_at_least(bytes, alignment);
   }
 
@@ -140,7 +116,7 @@ public:
   }
 
   /// Effects: sets the treatment of later requests. `spill::action::notify` uses the callback set last.
-  void choose(spill::action what) noexcept { what_.store(what, detail::memory_order_relaxed); }
+  void choose(spill::action what) noexcept { what_.store(what); }
 
   /// Effects: chooses `spill::action::notify`, or `spill::action::allow` if `callback` is null.
   /// Thread safety: only while no request is under way.
@@ -150,19 +126,16 @@ public:
     choose(callback != nullptr ? spill::action::notify : spill::action::allow);
   }
 
-  [[nodiscard]] spill::action chosen() const noexcept { return what_.load(detail::memory_order_relaxed); }
+  [[nodiscard]] spill::action chosen() const noexcept { return what_.load(); }
 
   /// Returns: the counters. While other threads spill, they may be of different moments.
-  [[nodiscard]] spill::counters counters() const noexcept {
-    return {spills_.load(detail::memory_order_relaxed), bytes_.load(detail::memory_order_relaxed),
-            largest_.load(detail::memory_order_relaxed)};
-  }
+  [[nodiscard]] spill::counters counters() const noexcept { return {spills_.load(), bytes_.load(), largest_.load()}; }
 
   /// Effects: sets the counters to zero.
   void reset_counters() noexcept {
-    spills_.store(0, detail::memory_order_relaxed);
-    bytes_.store(0, detail::memory_order_relaxed);
-    largest_.store(0, detail::memory_order_relaxed);
+    spills_.store(0);
+    bytes_.store(0);
+    largest_.store(0);
   }
 
   [[nodiscard]] friend bool operator==(const fallback_monitor& a, const fallback_monitor& b) noexcept {
@@ -170,6 +143,26 @@ public:
   }
 
 private:
+  // The monitors with a callback running on this thread, innermost first.
+  class callback_scope {
+  public:
+    explicit callback_scope(const void* monitor) noexcept : monitor_(monitor), outer_(std::exchange(innermost, this)) {}
+    callback_scope(const callback_scope&) = delete;
+    callback_scope& operator=(const callback_scope&) = delete;
+    ~callback_scope() { innermost = outer_; }
+
+    [[nodiscard]] static bool is_within(const void* monitor) noexcept {
+      const callback_scope* scope = innermost;
+      while (scope != nullptr && scope->monitor_ != monitor) scope = scope->outer_;
+      return scope != nullptr;
+    }
+
+  private:
+    static inline thread_local const callback_scope* innermost = nullptr;
+    const void* monitor_;
+    const callback_scope* outer_;
+  };
+
   // Counted before any callback runs. Relaxed suffices: the counters order no other memory.
   ASHLAR_COLD bool passes(std::size_t bytes, std::size_t alignment) noexcept {
     count(bytes);
@@ -181,30 +174,27 @@ private:
   }
 
   void count(std::size_t bytes) noexcept {
-    spills_.fetch_add(1, detail::memory_order_relaxed);
-    bytes_.fetch_add(bytes, detail::memory_order_relaxed);
-    std::size_t largest = largest_.load(detail::memory_order_relaxed);
-    while (bytes > largest && !largest_.compare_exchange_weak(largest, bytes, detail::memory_order_relaxed,
-                                                              detail::memory_order_relaxed)) {
-    }
+    spills_.fetch_add(1);
+    bytes_.fetch_add(bytes);
+    largest_.raise_to(bytes);
   }
 
   void notify(std::size_t bytes, std::size_t alignment) noexcept {
-    if (callback_ == nullptr || detail::spill_scope::is_within(this)) return;
-    const detail::spill_scope scope(this);
+    if (callback_ == nullptr || callback_scope::is_within(this)) return;
+    const callback_scope scope(this);
     callback_(context_, {bytes, alignment, this});
   }
 
   [[noreturn]] void end(std::size_t bytes, std::size_t alignment) const noexcept {
-    detail::panic_line line;
+    panic_line line;
     line.text("ashlar: spill: ").number(bytes).text(" bytes at alignment ").number(alignment);
-    detail::panic(line.text(" were requested through a closed fallback_monitor at ").address(this).view());
+    line.text(" were requested through a closed fallback_monitor at ").address(this).write_and_abort();
   }
 
-  detail::atomic<std::uint64_t> spills_ = 0;
-  detail::atomic<std::uint64_t> bytes_ = 0;
-  detail::atomic<std::size_t> largest_ = 0;
-  detail::atomic<spill::action> what_ = spill::action::allow;
+  detail::relaxed_atomic<std::uint64_t> spills_ = 0;
+  detail::relaxed_atomic<std::uint64_t> bytes_ = 0;
+  detail::relaxed_atomic<std::size_t> largest_ = 0;
+  detail::relaxed_atomic<spill::action> what_ = spill::action::allow;
   spill::callback callback_ = nullptr;
   void* context_ = nullptr;
 };

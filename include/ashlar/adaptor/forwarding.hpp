@@ -51,7 +51,7 @@ public:
   }
 
   void prefault(void* p, std::size_t bytes) noexcept
-    requires detail::prefaulting_resource<R>
+    requires prefaulting_resource<R>
   {
     upstream_.prefault(p, bytes);
   }

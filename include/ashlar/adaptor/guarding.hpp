@@ -50,7 +50,7 @@ public:
 
   /// As `R::allocate`. Expects: `alignment` is a power of two.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
-    if (!is_possible(bytes, alignment)) detail::throw_bad_alloc(bytes, alignment);
+    if (!is_possible(bytes, alignment)) throw_bad_alloc(bytes, alignment);
     return guard(upstream_resource().allocate(guarded_bytes(bytes, alignment), alignment), {bytes, alignment});
   }
 
@@ -112,18 +112,17 @@ private:
   static constexpr std::size_t label_and_canary = sizeof(label) + canary_bytes;
 
   [[nodiscard]] static constexpr std::size_t front_bytes(std::size_t alignment) noexcept {
-    return detail::align_up(label_and_canary, alignment);
+    return align_up(label_and_canary, alignment);
   }
 
   [[nodiscard]] static bool is_possible(std::size_t bytes, std::size_t alignment) noexcept {
-    ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
-    return detail::is_valid_request(bytes, alignment) &&
-           detail::is_valid_request(guarded_bytes(bytes, alignment), alignment);
+    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+    return is_valid_request(bytes, alignment) && is_valid_request(guarded_bytes(bytes, alignment), alignment);
   }
 
   // Neighbouring bytes differ, at every address.
   [[nodiscard]] static std::byte canary_at(const std::byte* at) noexcept {
-    return static_cast<std::byte>(((static_cast<std::uint32_t>(detail::address_of(at)) * 0x9E3779B1u) >> 24) | 1);
+    return static_cast<std::byte>(((static_cast<std::uint32_t>(address_of(at)) * 0x9E3779B1u) >> 24) | 1);
   }
 
   static void fill(std::byte* from, const std::byte* to) noexcept {
@@ -141,7 +140,7 @@ private:
   }
 
   [[nodiscard]] static std::size_t sum_of(const std::byte* block, const extent& of) noexcept {
-    return (detail::address_of(block) ^ 0x5A17AB1Eu) + of.bytes * 31 + of.alignment * 17;
+    return (address_of(block) ^ 0x5A17AB1Eu) + of.bytes * 31 + of.alignment * 17;
   }
 
   [[nodiscard]] void* guard(void* start, const extent& of) noexcept {
@@ -225,13 +224,13 @@ private:
   };
 
   [[noreturn]] ASHLAR_COLD void found(fault kind, const char* what, const void* p, const figures& f) const noexcept {
-    detail::report({.kind = kind,
-                    .what = what,
-                    .pointer = p,
-                    .resource = this,
-                    .size = f.size,
-                    .expected = f.expected,
-                    .got = f.got});
+    report({.kind = kind,
+            .what = what,
+            .pointer = p,
+            .resource = this,
+            .size = f.size,
+            .expected = f.expected,
+            .got = f.got});
   }
 };
 

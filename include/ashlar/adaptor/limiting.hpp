@@ -43,7 +43,7 @@ public:
 
   /// As `R::allocate`. Throws: `std::bad_alloc` also if the budget refuses.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
-    if (!charge(bytes, alignment)) detail::throw_bad_alloc(bytes, alignment);
+    if (!charge(bytes, alignment)) throw_bad_alloc(bytes, alignment);
     charge_guard charged{*this, bytes};
     void* const p = upstream_resource().allocate(bytes, alignment);
     charged.bytes = 0;
@@ -106,7 +106,7 @@ private:
   };
 
   [[nodiscard]] bool charge(std::size_t bytes, std::size_t alignment) noexcept {
-    return budget_->charge(bytes, alignment) && charged_.raise_within(bytes, detail::max_size);
+    return budget_->charge(bytes, alignment) && charged_.raise_within(bytes, max_size);
   }
 
   void uncharge(std::size_t bytes) noexcept {

@@ -45,8 +45,8 @@ public:
       detail::write_all(descriptor_, line);
       return;
     }
-    detail::panic_line named;
-    const std::size_t room = detail::panic_line::capacity - std::min(line.size() + 1, detail::panic_line::capacity);
+    panic_line named;
+    const std::size_t room = panic_line::capacity - std::min(line.size() + 1, panic_line::capacity);
     detail::write_all(
         descriptor_,
         named.text(name_.substr(0, room)).text(" ").text(line).view());  // a long name is cut, not the line

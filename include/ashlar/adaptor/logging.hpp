@@ -42,7 +42,7 @@ class logging : public forwarding<R> {
 
 public:
   static constexpr bool is_thread_safe = thread_safe_resource<R> && Sink::is_thread_safe;
-  static constexpr std::size_t least_part_bytes = detail::least_part<R>;
+  static constexpr std::size_t least_part_bytes = least_part<R>;
 
   using forwarding<R>::forwarding;
   using forwarding<R>::upstream_resource;
@@ -68,7 +68,7 @@ public:
 
   /// As `R::allocate_at_least`.
   [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment)
-    requires detail::at_least_resource<R>
+    requires at_least_resource<R>
   {
     line_at_end end{sink_, words("allocate_at_least", bytes, alignment)};
     const block got = upstream_resource().allocate_at_least(bytes, alignment);
@@ -119,7 +119,7 @@ public:
 
   /// As `R::prefault`.
   void prefault(void* p, std::size_t bytes) noexcept
-    requires detail::prefaulting_resource<R>
+    requires prefaulting_resource<R>
   {
     put(words("prefault", static_cast<const void*>(p), bytes));
     upstream_resource().prefault(p, bytes);
@@ -133,7 +133,7 @@ private:
   // The line of a call that allocates: written at the end of the call, also if an exception leaves it.
   struct line_at_end {
     Sink& to;
-    detail::panic_line line;
+    panic_line line;
     bool has_returned = false;
 
     [[nodiscard]] void* returned(void* p) noexcept {
@@ -148,18 +148,18 @@ private:
     }
   };
 
-  static void add(detail::panic_line& line, std::size_t number) noexcept { line.text(" ").number(number); }
-  static void add(detail::panic_line& line, const void* address) noexcept { line.text(" ").address(address); }
+  static void add(panic_line& line, std::size_t number) noexcept { line.text(" ").number(number); }
+  static void add(panic_line& line, const void* address) noexcept { line.text(" ").address(address); }
 
   template <class... Arguments>
-  [[nodiscard]] static detail::panic_line words(std::string_view call, Arguments... arguments) noexcept {
-    detail::panic_line line;
+  [[nodiscard]] static panic_line words(std::string_view call, Arguments... arguments) noexcept {
+    panic_line line;
     line.text(call);
     (add(line, arguments), ...);
     return line;
   }
 
-  void put(detail::panic_line line) const noexcept { sink_.write(line.text("\n").view()); }
+  void put(panic_line line) const noexcept { sink_.write(line.text("\n").view()); }
 
   // Const calls write lines too: `owns`.
   ASHLAR_NO_UNIQUE_ADDRESS mutable Sink sink_{};

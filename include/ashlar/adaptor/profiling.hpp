@@ -36,28 +36,30 @@ public:
   profiling() noexcept(std::is_nothrow_default_constructible_v<R>)
     requires std::default_initializable<R>
   {
-    detail::mempool::begin(this);
+    detail::profilers::begin(this);
   }
   template <class... Args>
     requires(sizeof...(Args) != 0 && std::constructible_from<R, Args...> &&
              !(std::same_as<std::remove_cvref_t<Args>, profiling> && ...))
   explicit profiling(Args&&... args) : forwarding<R>(std::forward<Args>(args)...) {
-    detail::mempool::begin(this);
+    detail::profilers::begin(this);
   }
 
   profiling(const profiling&) = delete;  // blocks are registered under the address of their adaptor
   profiling& operator=(const profiling&) = delete;
 
   ~profiling() {
-    all_freed();
-    detail::mempool::end(this);
+    detail::profilers::all_freed(this);
+    detail::profilers::end(this);
   }
 
   using forwarding<R>::upstream_resource;
 
   /// As `R::allocate`.
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
-    return allocated(upstream_resource().allocate(bytes, alignment), bytes);
+    void* const p = upstream_resource().allocate(bytes, alignment);
+    detail::profilers::allocated(this, p, bytes);
+    return p;
   }
 
   /// As `R::try_allocate`.
@@ -65,21 +67,22 @@ public:
     requires try_resource<R>
   {
     void* const p = upstream_resource().try_allocate(bytes, alignment);
-    return p != nullptr ? allocated(p, bytes) : nullptr;
+    if (p != nullptr) detail::profilers::allocated(this, p, bytes);
+    return p;
   }
 
   /// As `R::allocate_at_least`; the profile has the size granted.
   [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment)
-    requires detail::at_least_resource<R>
+    requires at_least_resource<R>
   {
     const block got = upstream_resource().allocate_at_least(bytes, alignment);
-    allocated(got.data, got.size);
+    detail::profilers::allocated(this, got.data, got.size);
     return got;
   }
 
   /// As `R::deallocate`.
   ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-    freed(p);
+    detail::profilers::freed(this, p);
     detail::mark_readable(p, bytes);  // `R` may read it
     upstream_resource().deallocate(p, bytes, alignment);
   }
@@ -89,7 +92,7 @@ public:
     requires self_describing_resource<R>
   {
     if (p == nullptr) return;
-    freed(p);
+    detail::profilers::freed(this, p);
     upstream_resource().deallocate(p);
   }
 
@@ -98,8 +101,7 @@ public:
     requires expanding_resource<R>
   {
     if (!upstream_resource().try_expand(p, bytes, new_bytes, alignment)) return false;
-    if (ASHLAR_UNLIKELY(detail::heaptrack::is_there())) detail::heaptrack::resized(p, new_bytes);
-    detail::mempool::resized(this, p, new_bytes);
+    detail::profilers::resized(this, p, new_bytes);
     return true;
   }
 
@@ -107,29 +109,11 @@ public:
   void release() noexcept
     requires releasable_resource<R>
   {
-    all_freed();
+    detail::profilers::all_freed(this);
     upstream_resource().release();
   }
 
   [[nodiscard]] friend bool operator==(const profiling& a, const profiling& b) noexcept { return &a == &b; }
-
-private:
-  ASHLAR_INLINE void* allocated(void* p, std::size_t bytes) noexcept {
-    if (ASHLAR_UNLIKELY(detail::heaptrack::is_there())) detail::heaptrack::allocated(this, p, bytes);
-    detail::mempool::allocated(this, p, bytes);
-    return p;
-  }
-
-  // Called before the free: a free block may belong to another thread at once.
-  ASHLAR_INLINE void freed(void* p) noexcept {
-    if (ASHLAR_UNLIKELY(detail::heaptrack::is_there())) detail::heaptrack::freed(p);
-    detail::mempool::freed(this, p);
-  }
-
-  void all_freed() noexcept {
-    if (ASHLAR_UNLIKELY(detail::heaptrack::is_there())) detail::heaptrack::all_freed(this);
-    detail::mempool::all_freed(this);
-  }
 };
 
 }  // namespace ashlar::ASHLAR_ABI

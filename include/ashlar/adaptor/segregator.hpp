@@ -25,22 +25,18 @@ concept segregation = std::equality_comparable<Rule> && requires(const Rule& rul
   { rule.is_small(n, n) } noexcept -> std::same_as<bool>;
 };
 
-}  // namespace policy
-
-namespace detail {
-
 /// A large request stays large when it grows, if the rule has a member `is_monotone` that is true.
 template <class Rule>
-concept monotone_rule = policy::segregation<Rule> && requires { requires Rule::is_monotone; };
+concept monotone_segregation = segregation<Rule> && requires { requires Rule::is_monotone; };
 
-}  // namespace detail
+}  // namespace policy
 
 /// Small: at most `bytes` bytes, and aligned to at most `alignment`.
 struct threshold {
   static constexpr bool is_monotone = true;
 
   std::size_t bytes;
-  std::size_t alignment = detail::max_size;
+  std::size_t alignment = max_size;
 
   [[nodiscard]] constexpr bool is_small(std::size_t n, std::size_t at) const noexcept {
     return n <= bytes && at <= alignment;
@@ -59,7 +55,7 @@ struct fixed_threshold {
   [[nodiscard]] friend bool operator==(const fixed_threshold&, const fixed_threshold&) noexcept = default;
 };
 
-static_assert(detail::monotone_rule<threshold>);
+static_assert(policy::monotone_segregation<threshold>);
 
 /// Owns both sides. Blocks that `Rule` calls small belong to `Small` from `allocate` to `deallocate`, all others to
 /// `Large`:
@@ -121,10 +117,10 @@ public:
 
   /// As `allocate`. Returns: also the size of the block, cut at the limit of small blocks.
   [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment)
-    requires(detail::monotone_rule<Rule> && (detail::at_least_resource<Small> || detail::at_least_resource<Large>))
+    requires(policy::monotone_segregation<Rule> && (at_least_resource<Small> || at_least_resource<Large>))
   {
-    if (!rule_.is_small(bytes, alignment)) return detail::allocate_at_least_from(large_, bytes, alignment);
-    const block got = detail::allocate_at_least_from(small_, bytes, alignment);
+    if (!rule_.is_small(bytes, alignment)) return ashlar::allocate_at_least_from(large_, bytes, alignment);
+    const block got = ashlar::allocate_at_least_from(small_, bytes, alignment);
     return {got.data, rule_.is_small(got.size, alignment) ? got.size : bytes};
   }
 
@@ -182,11 +178,11 @@ private:
   void check_large([[maybe_unused]] void* p, [[maybe_unused]] std::size_t bytes) const noexcept {
     if constexpr (checking_level >= checking::checked && owning_resource<Small>)
       if (ASHLAR_UNLIKELY(small_.owns(p)))
-        detail::report({.kind = fault::size_mismatch,
-                        .what = "freed a block of the small side with a size of the large side",
-                        .pointer = p,
-                        .resource = this,
-                        .size = bytes});
+        report({.kind = fault::size_mismatch,
+                .what = "freed a block of the small side with a size of the large side",
+                .pointer = p,
+                .resource = this,
+                .size = bytes});
   }
 
   ASHLAR_NO_UNIQUE_ADDRESS Rule rule_;

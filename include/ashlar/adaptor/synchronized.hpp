@@ -28,7 +28,7 @@ template <resource R, basic_lockable Lock>
 class synchronized {
 public:
   static constexpr bool is_thread_safe = true;
-  static constexpr std::size_t least_part_bytes = detail::least_part<R>;
+  static constexpr std::size_t least_part_bytes = least_part<R>;
 
   synchronized() = default;
   template <class... Args>
@@ -40,7 +40,7 @@ public:
 
   /// As `R::allocate`.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
-    const detail::report_scope held(lock_);
+    const report_scope held(lock_);
     return upstream_.allocate(bytes, alignment);
   }
 
@@ -48,21 +48,21 @@ public:
   [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept
     requires try_resource<R>
   {
-    const detail::report_scope held(lock_);
+    const report_scope held(lock_);
     return upstream_.try_allocate(bytes, alignment);
   }
 
   /// As `R::allocate_at_least`.
   [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment)
-    requires detail::at_least_resource<R>
+    requires at_least_resource<R>
   {
-    const detail::report_scope held(lock_);
+    const report_scope held(lock_);
     return upstream_.allocate_at_least(bytes, alignment);
   }
 
   /// As `R::deallocate`.
   void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-    const detail::report_scope held(lock_);
+    const report_scope held(lock_);
     upstream_.deallocate(p, bytes, alignment);
   }
 
@@ -70,14 +70,14 @@ public:
   void deallocate(void* p) noexcept
     requires self_describing_resource<R>
   {
-    const detail::report_scope held(lock_);
+    const report_scope held(lock_);
     upstream_.deallocate(p);
   }
 
   [[nodiscard]] bool owns(const void* p) const noexcept
     requires owning_resource<R>
   {
-    const detail::report_scope held(lock_);
+    const report_scope held(lock_);
     return upstream_.owns(p);
   }
 
@@ -85,28 +85,28 @@ public:
   void release() noexcept
     requires releasable_resource<R>
   {
-    const detail::report_scope held(lock_);
+    const report_scope held(lock_);
     upstream_.release();
   }
 
   [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept
     requires expanding_resource<R>
   {
-    const detail::report_scope held(lock_);
+    const report_scope held(lock_);
     return upstream_.try_expand(p, bytes, new_bytes, alignment);
   }
 
   void prefault(void* p, std::size_t bytes) noexcept
-    requires detail::prefaulting_resource<R>
+    requires prefaulting_resource<R>
   {
-    const detail::report_scope held(lock_);
+    const report_scope held(lock_);
     upstream_.prefault(p, bytes);
   }
 
   /// Effects: calls `f(R&)` under the lock, for members beyond the concepts. Returns: the result of `f`.
   template <class F>
   decltype(auto) with_upstream(F f) {
-    const detail::report_scope held(lock_);
+    const report_scope held(lock_);
     return f(upstream_);
   }
 

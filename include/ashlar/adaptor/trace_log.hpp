@@ -97,8 +97,8 @@ public:
   /// Effects: records the files mapped now, which later symbolise the call stacks. `close` does so too if there are
   /// stacks; call it before a library is unloaded.
   void add_modules() noexcept {
-    const detail::lock_scope held(listing_);
-    detail::for_each_module([this](const detail::module_place& m) {
+    const lock_scope held(listing_);
+    detail::for_each_module([this](const auto& m) {
       note([&] {
         return writer_.add_module(
             {.begin = m.begin, .end = m.end, .bias = m.bias, .path = std::string(m.path), .build_id = {}});
@@ -130,7 +130,7 @@ public:
 
 private:
   using clock = std::chrono::steady_clock;
-  using scope = detail::check_scope<detail::fork_safe<Lock>>;
+  using scope = check_scope<detail::fork_safe<Lock>>;
 
   // The logs that this thread is writing to, innermost first. The writer then works under the lock: its own allocations
   // from a heap that is traced to the same log cannot be recorded.
@@ -163,7 +163,7 @@ private:
   }
 
   // The writer takes any number that no other live object has, such as an address.
-  [[nodiscard]] static std::uint64_t id(const void* p) noexcept { return detail::address_of(p); }
+  [[nodiscard]] static std::uint64_t id(const void* p) noexcept { return address_of(p); }
 
   // A trace has 0 for an alignment that every allocator grants without a request.
   [[nodiscard]] static std::uint64_t told(std::size_t alignment) noexcept {
@@ -171,8 +171,8 @@ private:
   }
 
   [[nodiscard]] static std::uint32_t thread_number() noexcept {
-    static constinit detail::atomic<std::uint32_t> next = 0;
-    thread_local const std::uint32_t mine = next.fetch_add(1, detail::memory_order_relaxed);
+    static constinit detail::relaxed_atomic<std::uint32_t> next = 0;
+    thread_local const std::uint32_t mine = next.fetch_add(1);
     return mine;
   }
 
@@ -205,7 +205,7 @@ private:
     std::uint32_t& number = stacks_[detail::trace_io::checksum(std::as_bytes(frames))];
     if (number != 0) return number;  // 0: the stack is new, or the last write of it failed
     std::vector<std::uint64_t> numbers;
-    for (const void* const each : frames) numbers.push_back(detail::address_of(each));
+    for (const void* const each : frames) numbers.push_back(address_of(each));
     return number = writer_.add_stack(numbers);
   }
 

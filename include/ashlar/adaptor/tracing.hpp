@@ -67,7 +67,7 @@ public:
 
   /// As `R::allocate_at_least`. The trace records the bytes requested.
   [[nodiscard]] ASHLAR_NOINLINE block allocate_at_least(std::size_t bytes, std::size_t alignment)
-    requires detail::at_least_resource<R>
+    requires at_least_resource<R>
   {
     note_at_end end{*this, bytes, alignment, Site::capture(ASHLAR_RETURN_ADDRESS())};
     const block got = upstream_resource().allocate_at_least(bytes, alignment);
@@ -139,7 +139,7 @@ private:
     }
 
   private:
-    using scope = detail::check_scope<detail::fork_safe<lock_type>>;
+    using scope = check_scope<detail::fork_safe<lock_type>>;
 
     std::unordered_set<const void*> addresses_;
     detail::fork_safe<lock_type> lock_ = {};

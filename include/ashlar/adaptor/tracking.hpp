@@ -202,7 +202,7 @@ class tracking : public forwarding<R> {
   using book_type = detail::block_book<Site, Book>;
 
 public:
-  using entry = detail::tracked_block<Site>;
+  using entry = typename book_type::entry;
   static constexpr bool is_thread_safe = thread_safe_resource<R> && !std::same_as<Lock, null_lock>;
 
   using forwarding<R>::forwarding;
@@ -222,7 +222,7 @@ public:
   /// As `R::allocate`. Throws: `std::bad_alloc` also if the book has no room.
   [[nodiscard]] ASHLAR_NOINLINE void* allocate(std::size_t bytes, std::size_t alignment) {
     fresh_entry fresh(*this);
-    if (fresh.e == nullptr) detail::throw_bad_alloc(bytes, alignment);
+    if (fresh.e == nullptr) throw_bad_alloc(bytes, alignment);
     void* const p = upstream_resource().allocate(bytes, alignment);
     return fresh.keep({p, bytes}, bytes, alignment, Site::capture(ASHLAR_RETURN_ADDRESS()));
   }
@@ -239,10 +239,10 @@ public:
 
   /// As `R::allocate_at_least`. Throws: `std::bad_alloc` also if the book has no room.
   [[nodiscard]] ASHLAR_NOINLINE block allocate_at_least(std::size_t bytes, std::size_t alignment)
-    requires detail::at_least_resource<R>
+    requires at_least_resource<R>
   {
     fresh_entry fresh(*this);
-    if (fresh.e == nullptr) detail::throw_bad_alloc(bytes, alignment);
+    if (fresh.e == nullptr) throw_bad_alloc(bytes, alignment);
     const block got = upstream_resource().allocate_at_least(bytes, alignment);
     static_cast<void>(fresh.keep(got, bytes, alignment, Site::capture(ASHLAR_RETURN_ADDRESS())));
     return got;
@@ -274,7 +274,7 @@ public:
     const Site here = Site::capture(ASHLAR_RETURN_ADDRESS());
     entry* const e = look_up(p, bytes, alignment, here);
     if (!upstream_resource().try_expand(p, bytes, new_bytes, alignment)) return false;
-    const detail::report_scope held(lock_);
+    const report_scope held(lock_);
     book_.resize(e, new_bytes);
     return true;
   }
@@ -284,7 +284,7 @@ public:
     requires releasable_resource<R>
   {
     {
-      const detail::report_scope held(lock_);
+      const report_scope held(lock_);
       book_.clear();
     }
     upstream_resource().release();
@@ -294,19 +294,19 @@ public:
   /// not use this resource.
   template <class F>
   void for_each_live(F f) const {
-    const detail::report_scope held(lock_);
+    const report_scope held(lock_);
     book_.for_each(f);
   }
 
   /// Returns: the number of live blocks.
   [[nodiscard]] std::size_t live() const noexcept {
-    const detail::report_scope held(lock_);
+    const report_scope held(lock_);
     return book_.live();
   }
 
   /// Returns: the bytes requested for all live blocks.
   [[nodiscard]] std::size_t live_bytes() const noexcept {
-    const detail::report_scope held(lock_);
+    const report_scope held(lock_);
     return book_.bytes();
   }
 
@@ -316,7 +316,7 @@ public:
 
   /// Complexity: O(live).
   [[nodiscard]] bool invariant() const noexcept {
-    const detail::report_scope held(lock_);
+    const report_scope held(lock_);
     return book_.invariant();
   }
 
@@ -324,14 +324,14 @@ private:
   // Room in the book is taken before the block: a failure then has nothing to undo in the upstream.
   struct fresh_entry {
     explicit fresh_entry(tracking& of) noexcept : owner(of) {
-      const detail::report_scope held(owner.lock_);
+      const report_scope held(owner.lock_);
       e = owner.book_.make();
     }
     fresh_entry(const fresh_entry&) = delete;
     fresh_entry& operator=(const fresh_entry&) = delete;
     ~fresh_entry() {
       if (e == nullptr) return;
-      const detail::report_scope held(owner.lock_);
+      const report_scope held(owner.lock_);
       owner.book_.drop(e);
     }
 
@@ -341,7 +341,7 @@ private:
       e->capacity = got.size;
       e->alignment = alignment;
       e->allocated = where;
-      const detail::report_scope held(owner.lock_);
+      const report_scope held(owner.lock_);
       owner.book_.insert(std::exchange(e, nullptr));
       return got.data;
     }
@@ -353,7 +353,7 @@ private:
   // The check precedes the upstream's free: afterwards another thread may already have the address.
   template <class Check>
   void take(void* p, const Site& here, Check check) noexcept {
-    const detail::report_scope held(lock_);
+    const report_scope held(lock_);
     entry* const e = book_.find(p);
     if (ASHLAR_UNLIKELY(e == nullptr)) explain_unknown(p, here);
     check(*e, here);
@@ -361,7 +361,7 @@ private:
   }
 
   [[nodiscard]] entry* look_up(void* p, std::size_t bytes, std::size_t alignment, const Site& here) noexcept {
-    const detail::report_scope held(lock_);
+    const report_scope held(lock_);
     entry* const e = book_.find(p);
     if (ASHLAR_UNLIKELY(e == nullptr)) explain_unknown(p, here);
     expect_size(*e, bytes, here);
@@ -399,7 +399,7 @@ private:
       v.kind = fault::misaligned_free;
       v.what = "freed a pointer into the middle of a block";
       v.size = around->bytes;
-      v.got = detail::address_of(p) - detail::address_of(around->data);
+      v.got = address_of(p) - address_of(around->data);
       found(v, {&around->allocated, nullptr, &here});
     }
     const entry* const freed = book_.find_freed(p);
@@ -418,7 +418,7 @@ private:
 
   // The sites follow the message: `(allocated at …, freed at …, now at …)`.
   [[noreturn]] ASHLAR_COLD void found(violation v, const sites& at) const noexcept {
-    detail::panic_line line;
+    panic_line line;
     line.text(v.what);
     if constexpr (!std::is_empty_v<Site>) {
       line.text(" (");
@@ -427,10 +427,10 @@ private:
       at.here->describe(line.text(at.allocated != nullptr ? ", now at " : "now at "));
       line.text(")");
     }
-    std::array<char, detail::panic_line::capacity + 1> words{};
+    std::array<char, panic_line::capacity + 1> words{};
     std::copy(line.view().begin(), line.view().end(), words.begin());
     v.what = words.data();
-    detail::report(v);
+    report(v);
   }
 
   struct leaking_site {
@@ -452,17 +452,16 @@ private:
       ++place->count;
       place->bytes += e.bytes;
     });
-    detail::panic_line line;
+    panic_line line;
     if constexpr (!std::is_empty_v<Site>) describe(places, line);
-    detail::report_leak({.resource = this,
-                         .count = book_.live(),
-                         .bytes = book_.bytes(),
-                         .first = {first.data(), shown},
-                         .sites = line.view()});
+    report_leak({.resource = this,
+                 .count = book_.live(),
+                 .bytes = book_.bytes(),
+                 .first = {first.data(), shown},
+                 .sites = line.view()});
   }
 
-  static void describe(const std::array<leaking_site, leaked_blocks::most_shown>& places,
-                       detail::panic_line& line) noexcept {
+  static void describe(const std::array<leaking_site, leaked_blocks::most_shown>& places, panic_line& line) noexcept {
     for (const leaking_site& each : places) {
       if (each.count == 0) return;
       if (&each != places.data()) line.text("; ");

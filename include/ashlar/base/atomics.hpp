@@ -139,6 +139,41 @@ private:
 };
 #endif
 
+/// An atomic object that orders no other memory: each operation is relaxed.
+template <class T>
+class relaxed_atomic {
+public:
+  constexpr relaxed_atomic(T value = {}) noexcept : object_(value) {}
+
+  [[nodiscard]] ASHLAR_INLINE T load() const noexcept { return object_.load(memory_order_relaxed); }
+  ASHLAR_INLINE void store(T value) noexcept { object_.store(value, memory_order_relaxed); }
+  ASHLAR_INLINE T exchange(T value) noexcept { return object_.exchange(value, memory_order_relaxed); }
+  ASHLAR_INLINE T fetch_add(T value) noexcept { return object_.fetch_add(value, memory_order_relaxed); }
+  /// Effects: raises the object to `value` if it is lower.
+  ASHLAR_INLINE void raise_to(T value) noexcept {
+    T seen = load();
+    while (value > seen && !object_.compare_exchange_weak(seen, value, memory_order_relaxed, memory_order_relaxed)) {
+    }
+  }
+
+private:
+  atomic<T> object_;
+};
+
+/// An atomic object that publishes what it leads to: a reader that sees a value sees what its writer wrote before.
+template <class T>
+class publishing_atomic {
+public:
+  constexpr publishing_atomic(T value = {}) noexcept : object_(value) {}
+
+  [[nodiscard]] ASHLAR_INLINE T load() const noexcept { return object_.load(memory_order_acquire); }
+  ASHLAR_INLINE void store(T value) noexcept { object_.store(value, memory_order_release); }
+  ASHLAR_INLINE T exchange(T value) noexcept { return object_.exchange(value, memory_order_acq_rel); }
+
+private:
+  atomic<T> object_;
+};
+
 /// The atomics policy of lock-free parts. A model checker substitutes a policy of the same shape with observed objects.
 struct default_atomics {
   template <class T>

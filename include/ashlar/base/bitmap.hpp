@@ -107,7 +107,7 @@ ASHLAR_INLINE_FOR_SIZE constexpr void for_each_run(bit_word word, F f) {
 /// Returns: the length of the longest run of ones.
 [[nodiscard]] constexpr std::size_t longest_run_in(bit_word word) noexcept {
   std::size_t longest = 0;
-  for_each_run(word, [&](std::size_t, std::size_t length) { longest = detail::max(longest, length); });
+  for_each_run(word, [&](std::size_t, std::size_t length) { longest = max(longest, length); });
   return longest;
 }
 
@@ -125,7 +125,7 @@ public:
   [[nodiscard]] ASHLAR_INLINE constexpr Word& word(std::size_t index) const noexcept { return words_[index]; }
   /// Returns: a mask of the bits of a word that belong to the bitmap.
   [[nodiscard]] constexpr bit_word all_in(std::size_t word) const noexcept {
-    return ones(0, detail::min(bits_per_word, bits_ - word * bits_per_word));
+    return ones(0, min(bits_per_word, bits_ - word * bits_per_word));
   }
 
   [[nodiscard]] ASHLAR_INLINE constexpr bool operator[](std::size_t index) const noexcept {
@@ -137,7 +137,7 @@ public:
   }
   constexpr void set_all() const noexcept {
     if (bits_ == 0) return;
-    if (std::is_constant_evaluated()) detail::fill_n(words_, words() - 1, ~bit_word{0});
+    if (std::is_constant_evaluated()) fill_n(words_, words() - 1, ~bit_word{0});
     else std::memset(words_, -1, (words() - 1) * sizeof(bit_word));  // shorter than a loop, which is vectorised
     words_[words() - 1] = all_in(words() - 1);
   }
@@ -180,7 +180,7 @@ private:
   [[nodiscard]] constexpr std::size_t next(std::size_t index) const noexcept {
     for (std::size_t word = index / bits_per_word; index < bits_; index = ++word * bits_per_word)
       if (const bit_word such = (words_[word] ^ Same) >> (index % bits_per_word); such != 0)
-        return detail::min(index + first_bit(such), bits_);
+        return min(index + first_bit(such), bits_);
     return bits_;
   }
 

@@ -9,7 +9,86 @@
 
 #include <ashlar/base/config.hpp>
 
-namespace ashlar::ASHLAR_ABI::detail {
+namespace ashlar::ASHLAR_ABI {
+
+/// The largest size; as a limit, none.
+inline constexpr std::size_t max_size = std::numeric_limits<std::size_t>::max();
+
+/// The largest block in bytes: pointer differences inside it must not overflow.
+inline constexpr std::size_t max_block_bytes = static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max());
+
+/// Whether `n` is a power of two; 0 is none.
+//
+// `n ^ (n - 1)` is the mask up to the lowest set bit; it exceeds `n - 1` only if no higher bit is set. Compilers turn
+// the usual forms into a population count, which takes twenty instructions on processors without one.
+[[nodiscard]] constexpr bool is_power_of_two(std::size_t n) noexcept { return (n ^ (n - 1)) > n - 1; }
+
+/// Expects: `alignment` is a power of two.
+[[nodiscard]] constexpr std::size_t align_down(std::size_t n, std::size_t alignment) noexcept {
+  return n & ~(alignment - 1);
+}
+
+/// Expects: `alignment` is a power of two and the result fits.
+[[nodiscard]] constexpr std::size_t align_up(std::size_t n, std::size_t alignment) noexcept {
+  return align_down(n + alignment - 1, alignment);
+}
+
+[[nodiscard]] inline std::uintptr_t address_of(const void* p) noexcept { return reinterpret_cast<std::uintptr_t>(p); }
+
+/// Expects: `alignment` is a power of two.
+[[nodiscard]] inline bool is_aligned(const void* p, std::size_t alignment) noexcept {
+  return (address_of(p) & (alignment - 1)) == 0;
+}
+
+/// Returns: the address rounded down, derived from `p` so that the compiler knows its provenance.
+/// Expects: `alignment` is a power of two.
+[[nodiscard]] ASHLAR_INLINE std::byte* align_down(void* p, std::size_t alignment) noexcept {
+  return static_cast<std::byte*>(p) - (address_of(p) & (alignment - 1));
+}
+
+/// Returns: the address rounded up, derived from `p`. Expects: `alignment` is a power of two.
+[[nodiscard]] inline std::byte* align_up(void* p, std::size_t alignment) noexcept {
+  return static_cast<std::byte*>(p) + ((0 - address_of(p)) & (alignment - 1));
+}
+
+/// Returns: the largest alignment of an object of `bytes` bytes: the largest power of two that divides `bytes`, at most
+/// the alignment of `std::max_align_t`.
+[[nodiscard]] constexpr std::size_t natural_alignment(std::size_t bytes) noexcept {
+  const std::size_t divisor = bytes & (0 - bytes);
+  return divisor < alignof(std::max_align_t) ? divisor : alignof(std::max_align_t);
+}
+
+/// Returns: whether some resource may serve a request for `bytes` bytes at `alignment`.
+[[nodiscard]] ASHLAR_INLINE constexpr bool is_valid_request(std::size_t bytes, std::size_t alignment) noexcept {
+  return is_power_of_two(alignment) && bytes <= max_block_bytes && alignment <= max_block_bytes - bytes;
+}
+
+/// Returns: `a + b` in `sum`, or false if it overflows.
+[[nodiscard]] constexpr bool checked_add(std::size_t a, std::size_t b, std::size_t& sum) noexcept {
+  sum = a + b;
+  return sum >= a;
+}
+
+/// Returns: `a * b` in `product`, or false if it overflows.
+[[nodiscard]] constexpr bool checked_mul(std::size_t a, std::size_t b, std::size_t& product) noexcept {
+  product = a * b;
+  return a == 0 || b <= max_size / a;
+}
+
+namespace detail {
+
+// The mechanisms also say these names with the name of their own namespace.
+using ashlar::address_of;
+using ashlar::align_down;
+using ashlar::align_up;
+using ashlar::checked_add;
+using ashlar::checked_mul;
+using ashlar::is_aligned;
+using ashlar::is_power_of_two;
+using ashlar::is_valid_request;
+using ashlar::max_block_bytes;
+using ashlar::max_size;
+using ashlar::natural_alignment;
 
 // <algorithm> adds half of <functional> and 700 KB of text to a translation unit.
 
@@ -45,17 +124,8 @@ constexpr void fill_n(T* first, std::size_t count, T value = {}) noexcept {
   for (; count != 0; --count) *first++ = value;
 }
 
-inline constexpr std::size_t max_size = std::numeric_limits<std::size_t>::max();
-
-/// The largest block in bytes: pointer differences inside it must not overflow.
-inline constexpr std::size_t max_block_bytes = static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max());
-
 /// The largest page of a system in bytes, without huge pages: blocks of this size and alignment share no page.
 inline constexpr std::size_t largest_page = std::size_t{64} * 1024;
-
-// `n ^ (n - 1)` is the mask up to the lowest set bit; it exceeds `n - 1` only if no higher bit is set. Compilers turn
-// the usual forms into a population count, which takes twenty instructions on processors without one.
-[[nodiscard]] constexpr bool is_power_of_two(std::size_t n) noexcept { return (n ^ (n - 1)) > n - 1; }
 
 /// Returns: a word whose bits each depend on all bits of `word`: the finaliser of SplitMix64 (Steele, Lea and Flood
 /// 2014).
@@ -70,63 +140,11 @@ inline constexpr std::size_t largest_page = std::size_t{64} * 1024;
   return static_cast<unsigned>(std::countr_zero(n));
 }
 
-/// Returns: `a + b` in `sum`, or false if it overflows.
-[[nodiscard]] constexpr bool checked_add(std::size_t a, std::size_t b, std::size_t& sum) noexcept {
-  sum = a + b;
-  return sum >= a;
-}
-
-/// Returns: `a * b` in `product`, or false if it overflows.
-[[nodiscard]] constexpr bool checked_mul(std::size_t a, std::size_t b, std::size_t& product) noexcept {
-  product = a * b;
-  return a == 0 || b <= max_size / a;
-}
-
 [[nodiscard]] constexpr std::size_t ceil_div(std::size_t n, std::size_t d) noexcept { return n / d + (n % d != 0); }
-
-/// Expects: `alignment` is a power of two.
-[[nodiscard]] constexpr std::size_t align_down(std::size_t n, std::size_t alignment) noexcept {
-  return n & ~(alignment - 1);
-}
-
-/// Expects: `alignment` is a power of two and the result fits.
-[[nodiscard]] constexpr std::size_t align_up(std::size_t n, std::size_t alignment) noexcept {
-  return align_down(n + alignment - 1, alignment);
-}
-
-[[nodiscard]] inline std::uintptr_t address_of(const void* p) noexcept { return reinterpret_cast<std::uintptr_t>(p); }
 
 /// Returns: the largest power of two that divides the address.
 [[nodiscard]] inline std::size_t largest_alignment_of(const void* p) noexcept {
   return address_of(p) & (0 - address_of(p));
-}
-
-/// Expects: `alignment` is a power of two.
-[[nodiscard]] inline bool is_aligned(const void* p, std::size_t alignment) noexcept {
-  return (address_of(p) & (alignment - 1)) == 0;
-}
-
-/// Returns: the address rounded down, derived from `p` so that the compiler knows its provenance.
-/// Expects: `alignment` is a power of two.
-[[nodiscard]] ASHLAR_INLINE std::byte* align_down(void* p, std::size_t alignment) noexcept {
-  return static_cast<std::byte*>(p) - (address_of(p) & (alignment - 1));
-}
-
-/// Returns: the address rounded up, derived from `p`. Expects: `alignment` is a power of two.
-[[nodiscard]] inline std::byte* align_up(void* p, std::size_t alignment) noexcept {
-  return static_cast<std::byte*>(p) + ((0 - address_of(p)) & (alignment - 1));
-}
-
-/// Returns: the largest alignment of an object of `bytes` bytes: the largest power of two that divides `bytes`, at most
-/// the alignment of `std::max_align_t`.
-[[nodiscard]] constexpr std::size_t natural_alignment(std::size_t bytes) noexcept {
-  const std::size_t divisor = bytes & (0 - bytes);
-  return divisor < alignof(std::max_align_t) ? divisor : alignof(std::max_align_t);
-}
-
-/// Returns: whether some resource may serve a request for `bytes` bytes at `alignment`.
-[[nodiscard]] ASHLAR_INLINE constexpr bool is_valid_request(std::size_t bytes, std::size_t alignment) noexcept {
-  return is_power_of_two(alignment) && bytes <= max_block_bytes && alignment <= max_block_bytes - bytes;
 }
 
 /// Divides offsets inside a slab by the cell size with one multiplication:
@@ -147,4 +165,6 @@ private:
   std::uint64_t factor_ = 0;  // 64 bits, since it is 2^32 for the divisor 1
 };
 
-}  // namespace ashlar::ASHLAR_ABI::detail
+}  // namespace detail
+
+}  // namespace ashlar::ASHLAR_ABI

@@ -163,14 +163,10 @@ inline constexpr bool is_hosted = ASHLAR_HOSTED != 0;
 /// The checking level of this translation unit.
 inline constexpr checking checking_level = static_cast<checking>(ASHLAR_CHECKING);
 
-}  // namespace ashlar::ASHLAR_ABI
-
-namespace ashlar::ASHLAR_ABI::detail {
-
 /// Whether the system hands out pages, so that `page_resource` is the default upstream.
 inline constexpr bool has_pages = ASHLAR_POSIX != 0 || ASHLAR_WINDOWS != 0;
 
-}  // namespace ashlar::ASHLAR_ABI::detail
+}  // namespace ashlar::ASHLAR_ABI
 
 #if defined(__GNUC__) || defined(__clang__)
 #define ASHLAR_LIKELY(condition) __builtin_expect(!!(condition), 1)

@@ -68,7 +68,7 @@ struct violation {
 
   /// Effects: writes one line: `ashlar: <kind>: <what>`, followed by the fields that are set. The default handler.
   ASHLAR_COLD static void print(const violation& v) noexcept {
-    detail::panic_line line;
+    panic_line line;
     line.text("ashlar: ").text(name_of(v.kind)).text(": ").text(v.what);
     if (v.pointer != nullptr) line.text(", pointer ").address(v.pointer);
     if (v.resource != nullptr) line.text(", resource ").address(v.resource);
@@ -79,7 +79,7 @@ struct violation {
     if (v.alignment != 0) line.text(", alignment ").number(v.alignment);
     if (differs && (v.expected != 0 || v.block_bytes == 0)) line.text(", expected ").number(v.expected);
     if (differs) line.text(", got ").number(v.got);
-    detail::write_error_line(line.view());
+    line.write();
   }
 };
 
@@ -101,16 +101,16 @@ struct leaked_blocks {
   /// Effects: writes one line: `ashlar: leak: …` with the pool, the count, the bytes and the first addresses; a second
   /// line lists the sites, if they are known. The default handler.
   ASHLAR_COLD static void print(const leaked_blocks& leak) noexcept {
-    detail::panic_line line;
+    panic_line line;
     line.text("ashlar: leak: blocks were live when their pool ended, resource ").address(leak.resource);
     if (leak.block_bytes != 0) line.text(", size ").number(leak.block_bytes);
     line.text(", count ").number(leak.count);
     line.text(", bytes ").number(leak.bytes);
     for (const void* const p : leak.first) line.text(p == leak.first.front() ? ", first " : " ").address(p);
-    detail::write_error_line(line.view());
+    line.write();
     if (leak.sites.empty()) return;
-    detail::panic_line where;
-    detail::write_error_line(where.text("ashlar: leak: allocated at ").text(leak.sites).view());
+    panic_line where;
+    where.text("ashlar: leak: allocated at ").text(leak.sites).write();
   }
 };
 
@@ -131,104 +131,117 @@ struct outsized_blocks {
 
   /// Effects: writes one line: `ashlar: outsized: …` with both sizes. The default handler.
   ASHLAR_COLD static void print(const outsized_blocks& blocks) noexcept {
-    detail::panic_line line;
+    panic_line line;
     line.text("ashlar: outsized: blocks came from the upstream, since no cell of the pool can hold them, resource ");
     line.address(blocks.resource).text(", count ").number(blocks.count);
     line.text(", size ").number(blocks.bytes).text(" at alignment ").number(blocks.alignment);
     line.text(", cells of ").number(blocks.cell_bytes).text(" at alignment ").number(blocks.cell_alignment);
-    detail::write_error_line(line.view());
+    line.write();
   }
 };
 
 /// Called when memory is exhausted and exceptions are off. If it returns, the process aborts.
 using out_of_memory_handler = void (*)(std::size_t bytes, std::size_t alignment) noexcept;
 
-namespace detail {
-
+/// Effects: writes one line: `ashlar: out of memory: …`. The default handler.
 ASHLAR_COLD inline void print_out_of_memory(std::size_t bytes, std::size_t alignment) noexcept {
-  detail::panic_line line;
-  line.text("ashlar: out of memory: ").number(bytes).text(" bytes at alignment ").number(alignment);
-  detail::write_error_line(line.view());
+  panic_line line;
+  line.text("ashlar: out of memory: ").number(bytes).text(" bytes at alignment ").number(alignment).write();
 }
 
-// Relaxed suffices: a handler is a plain function that publishes no other data.
-inline atomic<violation::handler> on_violation{&violation::print};
-inline atomic<leaked_blocks::handler> on_leak{&leaked_blocks::print};
-inline atomic<outsized_blocks::handler> on_outsized{&outsized_blocks::print};
-inline atomic<out_of_memory_handler> on_out_of_memory{&print_out_of_memory};
+namespace detail {
+
+/// The handler of one kind of report; `Default` until another is set. Relaxed suffices: a handler is a plain function
+/// that publishes no other data. Thread safety: any thread, at any time.
+template <auto Default>
+class installed_handler {
+public:
+  using handler = decltype(Default);
+
+  /// Effects: replaces the handler; null restores the default. Returns: the previous one.
+  static handler set(handler wanted) noexcept { return current_.exchange(wanted != nullptr ? wanted : Default); }
+  [[nodiscard]] static handler get() noexcept { return current_.load(); }
+
+private:
+  static inline constinit relaxed_atomic<handler> current_{Default};
+};
 
 }  // namespace detail
 
 /// Effects: replaces the handler of misuse; null restores the default.
 /// Returns: the previous handler. Thread safety: any thread, at any time.
 inline violation::handler set_violation_handler(violation::handler handler) noexcept {
-  return detail::on_violation.exchange(handler != nullptr ? handler : &violation::print, detail::memory_order_relaxed);
+  return detail::installed_handler<&violation::print>::set(handler);
 }
 
 /// Effects: replaces the handler of leaks; null restores the default, which writes one line to the error stream.
 /// Returns: the previous handler. Thread safety: any thread, at any time.
 inline leaked_blocks::handler set_leak_handler(leaked_blocks::handler handler) noexcept {
-  return detail::on_leak.exchange(handler != nullptr ? handler : &leaked_blocks::print, detail::memory_order_relaxed);
+  return detail::installed_handler<&leaked_blocks::print>::set(handler);
 }
 
 /// Effects: replaces the handler of outsized blocks; null restores the default, which writes one line to the error
 /// stream. Returns: the previous handler. Thread safety: any thread, at any time.
 inline outsized_blocks::handler set_outsized_handler(outsized_blocks::handler handler) noexcept {
-  return detail::on_outsized.exchange(handler != nullptr ? handler : &outsized_blocks::print,
-                                      detail::memory_order_relaxed);
+  return detail::installed_handler<&outsized_blocks::print>::set(handler);
 }
 
 /// Effects: replaces the handler of exhausted memory without exceptions; null restores the default.
 /// Returns: the previous handler. Thread safety: any thread, at any time.
 inline out_of_memory_handler set_out_of_memory_handler(out_of_memory_handler handler) noexcept {
-  return detail::on_out_of_memory.exchange(handler != nullptr ? handler : &detail::print_out_of_memory,
-                                           detail::memory_order_relaxed);
+  return detail::installed_handler<&print_out_of_memory>::set(handler);
 }
 
-namespace detail {
-
-/// Effects: releases the thread's `held_locks`, calls the violation handler, then aborts.
+/// Effects: unlocks the locks that the thread holds in a `report_scope`, calls the violation handler, then aborts.
 [[noreturn]] ASHLAR_COLD inline void report(const violation& v) noexcept {
   detail::held_locks::release_all();
-  detail::on_violation.load(memory_order_relaxed)(v);
-  end_process();
+  detail::installed_handler<&violation::print>::get()(v);
+  detail::end_process();
 }
 
 /// Effects: calls the leak handler.
 ASHLAR_COLD inline void report_leak(const leaked_blocks& leak) noexcept {
-  detail::on_leak.load(memory_order_relaxed)(leak);
+  detail::installed_handler<&leaked_blocks::print>::get()(leak);
+}
+
+/// Effects: calls the handler of outsized blocks.
+ASHLAR_COLD inline void report_outsized(const outsized_blocks& blocks) noexcept {
+  detail::installed_handler<&outsized_blocks::print>::get()(blocks);
 }
 
 /// Effects: throws `std::bad_alloc`; without exceptions calls the out-of-memory handler, then aborts.
 [[noreturn]] ASHLAR_COLD inline void throw_bad_alloc(std::size_t bytes, std::size_t alignment) {
   ASHLAR_THROW(std::bad_alloc());
-  detail::on_out_of_memory.load(memory_order_relaxed)(bytes, alignment);
-  end_process();
+  detail::installed_handler<&print_out_of_memory>::get()(bytes, alignment);
+  detail::end_process();
 }
 
 /// Effects: throws `std::bad_array_new_length`; without exceptions calls the out-of-memory handler, then aborts.
 [[noreturn]] ASHLAR_COLD inline void throw_bad_array_new_length() {
   ASHLAR_THROW(std::bad_array_new_length());
-  detail::on_out_of_memory.load(memory_order_relaxed)(static_cast<std::size_t>(-1), 1);
-  end_process();
+  detail::installed_handler<&print_out_of_memory>::get()(static_cast<std::size_t>(-1), 1);
+  detail::end_process();
 }
 
-}  // namespace detail
-
-}  // namespace ashlar::ASHLAR_ABI
-
-namespace ashlar::ASHLAR_ABI::detail {
-
+/// Effects: reports that a documented `Expects` did not hold.
 [[noreturn]] ASHLAR_COLD inline void precondition_failed(const char* what) noexcept {
   report({.kind = fault::precondition, .what = what});
 }
 
-}  // namespace ashlar::ASHLAR_ABI::detail
+namespace detail {
+// The mechanisms also say these names with the name of their own namespace.
+using ashlar::report;
+using ashlar::report_leak;
+using ashlar::throw_bad_alloc;
+using ashlar::throw_bad_array_new_length;
+}  // namespace detail
+
+}  // namespace ashlar::ASHLAR_ABI
 
 // A precondition checked at every level: to continue would corrupt memory that does not belong to the caller.
-#define ASHLAR_REQUIRE(condition, what)                                             \
-  do {                                                                              \
-    if (ASHLAR_UNLIKELY(!(condition))) ::ashlar::detail::precondition_failed(what); \
+#define ASHLAR_REQUIRE(condition, what)                                     \
+  do {                                                                      \
+    if (ASHLAR_UNLIKELY(!(condition))) ::ashlar::precondition_failed(what); \
   } while (false)
 
 // A precondition checked from level `checked` on.

@@ -5,7 +5,6 @@
 #include <concepts>
 #include <cstddef>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 
@@ -36,19 +35,16 @@ struct proportional_growth {
   std::size_t divisor = 8;                ///< the step is `held / divisor`
 
   [[nodiscard]] constexpr std::size_t next(std::size_t held) const noexcept {
-    return detail::clamp(held / divisor, smallest, largest);
+    const std::size_t step = held / divisor;
+    return step < smallest ? smallest : largest < step ? largest : step;
   }
 };
-
-namespace detail {
 
 /// Expects: a divisor above 0 and ordered bounds. Constructors that store a growth policy call this once.
 constexpr void expect_growth(const proportional_growth& growth) noexcept {
   ASHLAR_REQUIRE(growth.divisor != 0, "the divisor of growth is 0");
   ASHLAR_REQUIRE(growth.smallest <= growth.largest, "the smallest step of growth is above its largest");
 }
-
-}  // namespace detail
 
 static_assert(policy::growth<fixed_growth> && policy::growth<proportional_growth>);
 

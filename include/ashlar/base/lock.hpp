@@ -124,8 +124,6 @@ inline constexpr bool never_recursive = false;
 template <>
 inline constexpr bool never_recursive<spin_lock> = true;
 
-namespace detail {
-
 /// Tag: the caller already holds the lock, for example after `try_lock`.
 struct already_held {};
 
@@ -153,9 +151,9 @@ public:
     if constexpr (is_noted_first) {
       detail::held_locks::expect_not_inside(&lock);
       note(leave_it);
-      atomic_signal_fence();
+      detail::atomic_signal_fence();
       lock.lock();
-      atomic_signal_fence();
+      detail::atomic_signal_fence();
       noted_.unlock = unlock_it;
     } else {
       lock.lock();
@@ -166,9 +164,9 @@ public:
   ASHLAR_INLINE_FOR_SPEED ~report_scope() {
     if constexpr (is_noted_first) {
       noted_.unlock = leave_it;
-      atomic_signal_fence();
+      detail::atomic_signal_fence();
       lock_.unlock();
-      atomic_signal_fence();
+      detail::atomic_signal_fence();
       detail::held_locks::forget(noted_);
     } else {
       detail::held_locks::forget(noted_);
@@ -201,6 +199,12 @@ template <basic_lockable Lock>
 using check_scope = std::conditional_t<checking_level >= checking::checked && !std::same_as<Lock, null_lock>,
                                        report_scope<Lock>, lock_scope<Lock>>;
 
+namespace detail {
+// The mechanisms also say these names with the name of their own namespace.
+using ashlar::already_held;
+using ashlar::check_scope;
+using ashlar::lock_scope;
+using ashlar::report_scope;
 }  // namespace detail
 
 static_assert(basic_lockable<null_lock> && basic_lockable<spin_lock>);

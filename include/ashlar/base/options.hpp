@@ -31,13 +31,13 @@ public:
   constexpr retain_policy(std::size_t slabs) noexcept : retain_policy(slabs, true) {}
 
   [[nodiscard]] static constexpr retain_policy none() noexcept { return {0, false}; }
-  [[nodiscard]] static constexpr retain_policy all() noexcept { return {detail::max_size, false}; }
+  [[nodiscard]] static constexpr retain_policy all() noexcept { return {max_size, false}; }
 
   /// Returns: the number of empty slabs to retain beside `in_use` others, after `missed` were given back too early.
   [[nodiscard]] constexpr std::size_t retained(std::size_t in_use, std::size_t missed = 0) const noexcept {
     const std::size_t slabs = beyond_one_ + 1;
     const std::size_t share = (in_use / 8 + missed) * (1 - is_fixed_);
-    return slabs > detail::max_size - share ? detail::max_size : slabs + share;
+    return slabs > max_size - share ? max_size : slabs + share;
   }
 
   /// Returns: the largest learned number for slabs of `slab_bytes`.
@@ -68,7 +68,7 @@ struct block_pool_options {
   std::size_t cell_bytes = 0;      ///< at least 1; cells have exactly this size, rounded up to their alignment
   std::size_t cell_alignment = 0;  ///< a power of two; 0: the largest that divides `cell_bytes`, at most max_align_t's
   std::size_t slab_bytes = 0;      ///< a power of two with room for one cell at least; 0: chosen from the cell
-  std::size_t max_count = detail::max_size;
+  std::size_t max_count = max_size;
   retain_policy retain_slabs = 1;  ///< empty slabs to retain; also `release_now`, `never_release`
 };
 
@@ -78,13 +78,13 @@ struct pool_set_options {
   std::size_t max_cell_bytes = 0;
   /// Limit of the cells that a class asks the upstream for at once. A class whose limit is below one slab has no
   /// slabs; its blocks come from the upstream too.
-  std::size_t max_growth_count = detail::max_size;
+  std::size_t max_growth_count = max_size;
   retain_policy retain_slabs = 1;  ///< empty slabs that each class retains; also `release_now`, `never_release`
 };
 
 /// Limits of a `heap`, `owner_heap`, `tiered_heap` or `local_heap`, all threads of a heap together.
 struct heap_options {
-  std::size_t max_bytes = detail::max_size;          ///< bytes held from the upstream at once, tables included
+  std::size_t max_bytes = max_size;                  ///< bytes held from the upstream at once, tables included
   std::size_t retain_bytes = std::size_t{16} << 20;  ///< bytes of free memory that only `trim` gives back
   std::uint32_t decay_ms = 500;                      ///< milliseconds that other free memory stays for reuse; 0: none
   std::size_t max_cached_cells = 4096;  ///< free cells of a size class that wait for a sweep; bounds a pause
@@ -160,15 +160,15 @@ concept lifetime = requires {
 
 static_assert(policy::lifetime<construct_on_acquire> && policy::lifetime<keep_constructed<>>);
 
-namespace detail {
-/// The most objects of a pool: 30 bits of a slot's word number them, and two numbers name none.
-inline constexpr std::uint32_t most_slots = (std::uint32_t{1} << 30) - 2;
-}  // namespace detail
-
 /// The limit and the growth of a growing `object_pool`, an `intrusive_pool` or a `buffer_pool`.
 struct object_pool_options {
-  std::size_t max_count = detail::most_slots;  ///< objects at once; 0 counts as 1
-  std::size_t growth_count = 0;                ///< objects of one growth step; 0: as many as one slab has
+  std::size_t max_count = (std::size_t{1} << 30) - 2;  ///< objects at once, never more than this; 0 counts as 1
+  std::size_t growth_count = 0;                        ///< objects of one growth step; 0: as many as one slab has
 };
+
+namespace detail {
+/// The most objects of a pool: 30 bits of a slot's word number them, and two numbers name none.
+inline constexpr auto most_slots = static_cast<std::uint32_t>(object_pool_options().max_count);
+}  // namespace detail
 
 }  // namespace ashlar::ASHLAR_ABI

@@ -118,9 +118,9 @@ template <class... Words>
 ASHLAR_INLINE long call_kernel(long number, Words... words) noexcept {
   constexpr std::size_t most = sizeof...(Words) <= 3 ? 3 : 6;
   static_assert(sizeof...(Words) <= most);
-  const long w[most + 1] = {detail::kernel_word(words)...};  // one more, as there may be none
-  if constexpr (most == 3) return detail::enter_kernel(number, w[0], w[1], w[2]);
-  else return detail::enter_kernel(number, w[0], w[1], w[2], w[3], w[4], w[5]);
+  const long w[most + 1] = {kernel_word(words)...};  // one more, as there may be none
+  if constexpr (most == 3) return enter_kernel(number, w[0], w[1], w[2]);
+  else return enter_kernel(number, w[0], w[1], w[2], w[3], w[4], w[5]);
 }
 
 #if defined(__has_builtin) && ASHLAR_MAPS_BY_KERNEL
@@ -218,22 +218,22 @@ struct quiet_calls {
   [[nodiscard]] static constexpr signal_set of_writes() noexcept { return of(pipe_) | of(file_size_) | of(terminal_); }
   [[nodiscard]] static signal_set block(const signal_set& set) noexcept {
     signal_set before = 0;
-    detail::call_kernel(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, &set, &before, sizeof set);
+    call_kernel(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, &set, &before, sizeof set);
     return before;
   }
   static void restore(const signal_set& before) noexcept {
-    detail::call_kernel(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &before, nullptr, sizeof before);
+    call_kernel(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &before, nullptr, sizeof before);
   }
   [[nodiscard]] static signal_set pending() noexcept {
     signal_set set = 0;
-    detail::call_kernel(SYS_rt_sigpending, &set, sizeof set);
+    call_kernel(SYS_rt_sigpending, &set, sizeof set);
     return set;
   }
   static void take([[maybe_unused]] int signal, [[maybe_unused]] const signal_set& pending_before) noexcept {
 #if defined(SYS_rt_sigtimedwait)
     const signal_set set = of(signal) & ~pending_before;
     const long at_once[2] = {};
-    detail::call_kernel(SYS_rt_sigtimedwait, &set, nullptr, at_once, sizeof set);
+    call_kernel(SYS_rt_sigtimedwait, &set, nullptr, at_once, sizeof set);
 #endif
   }
   [[nodiscard]] static constexpr int signal_of(long error) noexcept {
@@ -245,14 +245,14 @@ struct quiet_calls {
       short wanted, found;
     } one = {descriptor, 4 /* POLLOUT */, 0};
 #if defined(SYS_poll)
-    return detail::call_kernel(SYS_poll, &one, 1, ms) > 0;
+    return call_kernel(SYS_poll, &one, 1, ms) > 0;
 #else
     const long time[2] = {0, ms * 1'000'000L};
-    return detail::call_kernel(SYS_ppoll, &one, 1, time, nullptr) > 0;
+    return call_kernel(SYS_ppoll, &one, 1, time, nullptr) > 0;
 #endif
   }
   [[nodiscard]] static long write(int descriptor, const char* text, std::size_t bytes) noexcept {
-    return detail::call_kernel(SYS_write, descriptor, text, bytes);
+    return call_kernel(SYS_write, descriptor, text, bytes);
   }
 
 private:
@@ -339,7 +339,7 @@ inline void write_error(std::string_view text) noexcept {
 #if !ASHLAR_HOSTED
   if (&ashlar_write_error != nullptr) ashlar_write_error(text.data(), text.size());
 #elif ASHLAR_POSIX
-  static_cast<void>(detail::write_quietly(2, text));
+  static_cast<void>(write_quietly(2, text));
 #elif ASHLAR_WINDOWS
   static_cast<void>(::_write(2, text.data(), static_cast<unsigned>(text.size())));
 #else
@@ -360,7 +360,7 @@ inline void write_error(std::string_view text) noexcept {
 /// Effects: lets other threads run; nothing without an operating system or without threads.
 inline void yield_thread() noexcept {
 #if defined(ASHLAR_HAS_KERNEL)
-  detail::call_kernel(SYS_sched_yield);
+  call_kernel(SYS_sched_yield);
 #elif ASHLAR_POSIX
   ::sched_yield();
 #elif ASHLAR_WINDOWS
@@ -386,7 +386,7 @@ ASHLAR_COLD inline void yield_or_sleep(unsigned turn) noexcept {
 #elif defined(ASHLAR_HAS_KERNEL) && defined(SYS_nanosleep)
   if (turn >= most_yields) {
     const long seconds_and_nanoseconds[2] = {0, 50'000};
-    detail::call_kernel(SYS_nanosleep, seconds_and_nanoseconds, nullptr);
+    call_kernel(SYS_nanosleep, seconds_and_nanoseconds, nullptr);
     return;
   }
 #endif
@@ -400,8 +400,8 @@ ASHLAR_COLD inline void sleep_on(const void* word, std::uintptr_t expected, unsi
 #if defined(ASHLAR_HAS_KERNEL) && defined(SYS_futex)
   constexpr int wait_private = 128;  // FUTEX_WAIT_PRIVATE
   const long seconds_and_nanoseconds[2] = {0, 10'000'000};
-  const long slept = detail::call_kernel(SYS_futex, low_half(word), wait_private, static_cast<std::uint32_t>(expected),
-                                         seconds_and_nanoseconds, nullptr, 0);
+  const long slept = call_kernel(SYS_futex, low_half(word), wait_private, static_cast<std::uint32_t>(expected),
+                                 seconds_and_nanoseconds, nullptr, 0);
   if (slept == 0 || slept == -EAGAIN || slept == -EINTR || slept == -ETIMEDOUT) return;
 #endif
   static_cast<void>(word), static_cast<void>(expected);
@@ -412,7 +412,7 @@ ASHLAR_COLD inline void sleep_on(const void* word, std::uintptr_t expected, unsi
 ASHLAR_COLD inline void wake_one([[maybe_unused]] const void* word) noexcept {
 #if defined(ASHLAR_HAS_KERNEL) && defined(SYS_futex)
   constexpr int wake_private = 129;  // FUTEX_WAKE_PRIVATE
-  detail::call_kernel(SYS_futex, low_half(word), wake_private, 1, nullptr, nullptr, 0);
+  call_kernel(SYS_futex, low_half(word), wake_private, 1, nullptr, nullptr, 0);
 #endif
 }
 
@@ -434,7 +434,11 @@ ASHLAR_COLD inline void wake_one([[maybe_unused]] const void* word) noexcept {
 
 #undef ASHLAR_COUNTS_THREADS
 
-namespace ashlar::ASHLAR_ABI::detail {
+namespace ashlar::ASHLAR_ABI {
+
+namespace detail {
+void write_error_line(std::string_view words) noexcept;
+}  // namespace detail
 
 /// A line of at most `capacity` characters, built in place. Excess text is cut off. Its functions are not inlined,
 /// since every message would hold copies of their loops: they took a tenth of the time to compile a pooled list.
@@ -461,6 +465,16 @@ public:
 
   [[nodiscard]] std::string_view view() const noexcept { return {data_, size_}; }
 
+  /// Effects: writes the line to the error stream. Allocates nothing; a failed write is ignored, since no other channel
+  /// for the message exists.
+  void write() const noexcept { detail::write_error_line(view()); }
+
+  /// Effects: as `write`, then aborts.
+  [[noreturn]] void write_and_abort() const noexcept {
+    write();
+    detail::end_process();
+  }
+
 private:
   void put(char c) noexcept {
     if (size_ < capacity) data_[size_++] = c;
@@ -480,6 +494,10 @@ private:
   char data_[capacity] = {};
   std::size_t size_ = 0;
 };
+
+namespace detail {
+
+using ashlar::panic_line;  // the mechanisms also say it with the name of their own namespace
 
 /// Effects: writes the words and a newline to the error stream. Allocates nothing; a failed write is ignored, since no
 /// other channel for the message exists.
@@ -554,4 +572,6 @@ private:
   static inline constinit ASHLAR_THREAD_LOCAL entry* latest_ = nullptr;
 };
 
-}  // namespace ashlar::ASHLAR_ABI::detail
+}  // namespace detail
+
+}  // namespace ashlar::ASHLAR_ABI

@@ -21,7 +21,7 @@ struct block {
 
   /// Returns: whether `p` points to a byte of the block.
   [[nodiscard]] bool contains(const void* p) const noexcept {
-    return detail::address_of(p) - detail::address_of(data) < size;  // unsigned: an address below wraps past the size
+    return address_of(p) - address_of(data) < size;  // unsigned: an address below wraps past the size
   }
 };
 
@@ -74,8 +74,6 @@ concept expanding_resource = resource<R> && requires(R& r, void* p, std::size_t 
   { r.try_expand(p, n, n, n) } noexcept -> std::same_as<bool>;
 };
 
-namespace detail {
-
 /// Refinement: `prefault` makes fresh memory resident before its first access, if that is cheaper than page faults.
 template <class R>
 concept prefaulting_resource = resource<R> && requires(R& r, void* p, std::size_t n) {
@@ -99,8 +97,6 @@ concept run_resource = resource<R> && requires(R& r, const R& c, void* p, std::s
   { c.cell_alignment() } noexcept -> std::same_as<std::size_t>;
 };
 
-}  // namespace detail
-
 /// Whether any thread may use the resource at any time: a member `is_thread_safe` that is true. Specialise it for a
 /// resource of another library.
 template <class R>
@@ -120,8 +116,6 @@ template <class R>
 concept process_wide_resource =
     resource<R> && std::is_empty_v<R> && std::default_initializable<R> && requires { requires R::is_process_wide; };
 
-namespace detail {
-
 /// The smallest part of a block that the resource takes back, in bytes: a member `least_part_bytes`. 0, the default:
 /// each block comes back whole, with the size and alignment of its allocation.
 template <class R>
@@ -137,13 +131,6 @@ inline constexpr std::size_t least_part<R> = R::least_part_bytes;
 template <class R>
 concept divisible_resource = resource<R> && least_part<R> != 0;
 
-/// Returns: whether blocks of `bytes`, and multiples of that, may come back to `R` in parts of that size.
-template <resource R>
-[[nodiscard]] constexpr bool takes_parts_of(std::size_t bytes) noexcept {
-  if constexpr (divisible_resource<R>) return bytes % least_part<R> == 0;
-  else return false;
-}
-
 /// Returns: a block, or null when `r` is exhausted, which `r` reports by null or by an exception.
 template <resource R>
 [[nodiscard]] ASHLAR_INLINE void* try_allocate_from(R& r, std::size_t bytes, std::size_t alignment) noexcept {
@@ -153,6 +140,26 @@ template <resource R>
     ASHLAR_TRY { return r.allocate(bytes, alignment); }
     ASHLAR_CATCH_ALL { return nullptr; }
   }
+}
+
+/// Returns: `p`, unless it is null. Throws: `std::bad_alloc`.
+[[nodiscard]] ASHLAR_INLINE void* block_or_throw(void* p, std::size_t bytes, std::size_t alignment) {
+  if (ASHLAR_UNLIKELY(p == nullptr)) throw_bad_alloc(bytes, alignment);
+  return p;
+}
+
+/// Returns: a block of `r`, never null. Throws: `std::bad_alloc` if `r.try_allocate` returns null.
+template <try_resource R>
+[[nodiscard]] ASHLAR_INLINE void* allocate_or_throw(R& r, std::size_t bytes, std::size_t alignment) {
+  return block_or_throw(r.try_allocate(bytes, alignment), bytes, alignment);
+}
+
+/// Returns: a block of at least `bytes` bytes, with its actual size if `r` is an `at_least_resource`.
+/// Throws: any exception of `r.allocate`.
+template <resource R>
+[[nodiscard]] ASHLAR_INLINE block allocate_at_least_from(R& r, std::size_t bytes, std::size_t alignment) {
+  if constexpr (at_least_resource<R>) return r.allocate_at_least(bytes, alignment);
+  else return {r.allocate(bytes, alignment), bytes};
 }
 
 /// The answer of a call that finds no memory.
@@ -173,27 +180,11 @@ template <failure Failure, resource R>
   else return try_allocate_from(r, bytes, alignment);
 }
 
-/// Returns: a block of `r`, never null. Throws: `std::bad_alloc` if `r.try_allocate` returns null.
-template <try_resource R>
-[[nodiscard]] ASHLAR_INLINE void* allocate_or_throw(R& r, std::size_t bytes, std::size_t alignment) {
-  void* const p = r.try_allocate(bytes, alignment);
-  if (ASHLAR_UNLIKELY(p == nullptr)) throw_bad_alloc(bytes, alignment);
-  return p;
-}
-
-/// Returns: a block of at least `bytes` bytes, with its actual size if `r` is an `at_least_resource`.
-/// Throws: any exception of `r.allocate`.
-template <resource R>
-[[nodiscard]] ASHLAR_INLINE block allocate_at_least_from(R& r, std::size_t bytes, std::size_t alignment) {
-  if constexpr (at_least_resource<R>) return r.allocate_at_least(bytes, alignment);
-  else return {r.allocate(bytes, alignment), bytes};
-}
-
 /// Effects: ends the process if the alignment is not a power of two; for requests that a resource forwards unchanged.
 /// Throws: `std::bad_alloc` if no block can be as large.
 inline void expect_request(std::size_t bytes, std::size_t alignment) {
-  ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
-  if (!detail::is_valid_request(bytes, alignment)) throw_bad_alloc(bytes, alignment);
+  ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+  if (!is_valid_request(bytes, alignment)) throw_bad_alloc(bytes, alignment);
 }
 
 /// Returns: a block of `upstream`, for a resource that cannot serve the request itself. Expects: `alignment` is a power
@@ -214,8 +205,36 @@ template <resource R>
 /// As `allocate_upstream`, but null when memory is exhausted.
 template <resource R>
 [[nodiscard]] ASHLAR_COLD void* try_allocate_upstream(R& upstream, std::size_t bytes, std::size_t alignment) noexcept {
-  ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
-  return detail::is_valid_request(bytes, alignment) ? try_allocate_from(upstream, bytes, alignment) : nullptr;
+  ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+  return is_valid_request(bytes, alignment) ? try_allocate_from(upstream, bytes, alignment) : nullptr;
+}
+
+namespace detail {
+
+// The mechanisms also say these names with the name of their own namespace.
+using ashlar::allocate_at_least_from;
+using ashlar::allocate_from;
+using ashlar::allocate_or_throw;
+using ashlar::allocate_upstream;
+using ashlar::allocate_upstream_at_least;
+using ashlar::at_least_resource;
+using ashlar::divisible_resource;
+using ashlar::expect_request;
+using ashlar::failed;
+using ashlar::failure;
+using ashlar::least_part;
+using ashlar::or_null;
+using ashlar::or_throw;
+using ashlar::prefaulting_resource;
+using ashlar::run_resource;
+using ashlar::try_allocate_from;
+using ashlar::try_allocate_upstream;
+
+/// Returns: whether blocks of `bytes`, and multiples of that, may come back to `R` in parts of that size.
+template <resource R>
+[[nodiscard]] constexpr bool takes_parts_of(std::size_t bytes) noexcept {
+  if constexpr (divisible_resource<R>) return bytes % least_part<R> == 0;
+  else return false;
 }
 
 }  // namespace detail
@@ -226,7 +245,7 @@ template <resource R>
 class resource_ref {
 public:
   static constexpr bool is_thread_safe = thread_safe_resource<R>;
-  static constexpr std::size_t least_part_bytes = detail::least_part<R>;
+  static constexpr std::size_t least_part_bytes = least_part<R>;
 
   // Implicit, so that a resource converts where a reference is stored.
   constexpr resource_ref(R& r) noexcept : resource_(__builtin_addressof(r)) {}
@@ -246,7 +265,7 @@ public:
   }
 
   [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment)
-    requires detail::at_least_resource<R>
+    requires at_least_resource<R>
   {
     return resource_->allocate_at_least(bytes, alignment);
   }
@@ -276,7 +295,7 @@ public:
   }
 
   void prefault(void* p, std::size_t bytes) noexcept
-    requires detail::prefaulting_resource<R>
+    requires prefaulting_resource<R>
   {
     resource_->prefault(p, bytes);
   }
@@ -294,14 +313,10 @@ private:
 template <class R>
 resource_ref(R&) -> resource_ref<R>;
 
-}  // namespace ashlar::ASHLAR_ABI
-
-namespace ashlar::ASHLAR_ABI::detail {
-
-// Equivalent of `std::allocation_result` of C++23: memory at `ptr` for `count` objects, all of it usable.
+/// Equivalent of `std::allocation_result` of C++23: memory at `ptr` for `count` objects, all of it usable.
 ASHLAR_STD_ALLOCATION_RESULT(template <class Pointer, class SizeType = std::size_t> struct allocation_result {
   Pointer ptr;
   SizeType count;
 });
 
-}  // namespace ashlar::ASHLAR_ABI::detail
+}  // namespace ashlar::ASHLAR_ABI

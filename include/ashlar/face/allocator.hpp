@@ -66,34 +66,34 @@ public:
   /// resource.
   [[nodiscard]] ASHLAR_INLINE T* allocate(std::size_t n) {
     expect_cells();
-    if (ASHLAR_UNLIKELY(n > max_size())) detail::throw_bad_array_new_length();
-    if constexpr (detail::run_resource<R>)
+    if (ASHLAR_UNLIKELY(n > max_size())) throw_bad_array_new_length();
+    if constexpr (run_resource<R>)
       if (is_run(n)) return static_cast<T*>(resource_->allocate_run(n));
     return static_cast<T*>(resource_->allocate(n * sizeof(T), alignof(T)));
   }
 
   /// As `allocate(n)`. Returns: also the number of objects with room, if the resource can tell: `deallocate` takes any
   /// number from `n` to that.
-  [[nodiscard]] ASHLAR_INLINE detail::allocation_result<T*> allocate_at_least(std::size_t n) {
+  [[nodiscard]] ASHLAR_INLINE allocation_result<T*> allocate_at_least(std::size_t n) {
     expect_cells();
-    if (ASHLAR_UNLIKELY(n > max_size())) detail::throw_bad_array_new_length();
-    if constexpr (detail::run_resource<R>)
+    if (ASHLAR_UNLIKELY(n > max_size())) throw_bad_array_new_length();
+    if constexpr (run_resource<R>)
       if (is_run(n)) {
         const auto run = resource_->allocate_at_least(n);
         return {static_cast<T*>(run.cells), run.count};
       }
-    const block got = detail::allocate_at_least_from(*resource_, n * sizeof(T), alignof(T));
+    const block got = ashlar::allocate_at_least_from(*resource_, n * sizeof(T), alignof(T));
     return {static_cast<T*>(got.data), got.size / sizeof(T)};
   }
 
   /// Expects: `p` came from `allocate(n)` of an equal allocator, or `n` is a result of `allocate_at_least`.
   ASHLAR_INLINE void deallocate(T* p, std::size_t n) noexcept {
-    if constexpr (detail::run_resource<R>)
+    if constexpr (run_resource<R>)
       if (is_run(n)) return resource_->deallocate_run(p, n);
     resource_->deallocate(p, n * sizeof(T), alignof(T));
   }
 
-  [[nodiscard]] static constexpr std::size_t max_size() noexcept { return detail::max_block_bytes / sizeof(T); }
+  [[nodiscard]] static constexpr std::size_t max_size() noexcept { return max_block_bytes / sizeof(T); }
   [[nodiscard]] allocator select_on_container_copy_construction() const noexcept { return *this; }
   [[nodiscard]] R& resource() const noexcept { return *resource_; }
 
@@ -111,7 +111,7 @@ private:
   }
 
   [[nodiscard]] ASHLAR_INLINE bool is_run(std::size_t n) const noexcept
-    requires detail::run_resource<R>
+    requires run_resource<R>
   {
     return n > 1 && resource_->cell_bytes() == sizeof(T) && resource_->cell_alignment() >= alignof(T);
   }

@@ -24,9 +24,9 @@
 #include <ashlar/resource/page_resource.hpp>
 #include <ashlar/resource/shared_block_pool.hpp>
 
-namespace ashlar::ASHLAR_ABI::detail {
+namespace ashlar::ASHLAR_ABI::policy {
 
-/// Counts the owners of an object. More than `most_owners` end the process, at every level: a count that wraps would
+/// Counts the owners of an object. More than 2^31 - 1 end the process, at every level: a count that wraps would
 /// end the object under its remaining owners.
 ///
 ///     add()     one owner more. Expects: there is one
@@ -38,6 +38,10 @@ concept owner_counter = std::constructible_from<T, std::uint32_t> && requires(T&
   { counter.drop() } noexcept -> std::same_as<bool>;
   { constant.owners() } noexcept -> std::same_as<std::uint32_t>;
 };
+
+}  // namespace ashlar::ASHLAR_ABI::policy
+
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// The limit of owners: half of the values, so that the other half is left to threads that count while the process
 /// ends.
@@ -95,7 +99,7 @@ private:
 
 using atomic_counter = basic_atomic_counter<default_atomics>;
 
-static_assert(owner_counter<plain_counter> && owner_counter<atomic_counter>);
+static_assert(policy::owner_counter<plain_counter> && policy::owner_counter<atomic_counter>);
 static_assert(sizeof(plain_counter) == 4 && sizeof(atomic_counter) == 4);
 
 /// The counter for a lock policy: for any thread, unless there is no lock.
@@ -111,6 +115,32 @@ namespace ashlar::ASHLAR_ABI {
 using counted_pool_options = fixed_block_pool_options;
 
 namespace detail {
+
+/// The begin and the end of a counter in a cell.
+template <class Counter>
+struct counter_life {
+  [[nodiscard]] static ASHLAR_INLINE Counter* begin(void* cell, std::uint32_t owners) noexcept {
+    ASHLAR_EXPECTS(owners != 0, "made a counter without an owner");
+    return ::new (cell) Counter(owners);
+  }
+
+  // Drops an owner of a counter in `cells`. The pool reports an address of no live counter, before it is written.
+  template <class Cells>
+  [[nodiscard]] static ASHLAR_INLINE bool drop(Cells cells, Counter* counter) noexcept {
+    if constexpr (checking_level >= checking::checked)
+      if (!cells.owns(counter) || !is_aligned(counter, alignof(Counter)) || is_of_dead(counter->owners()))
+        cells.deallocate(counter);
+    if (ASHLAR_LIKELY(!counter->drop())) return false;
+    cells.deallocate(counter);
+    return true;
+  }
+
+private:
+  // Returns: whether a number of owners is the content of a dead cell: its last value, or poison at `hardened`.
+  [[nodiscard]] static ASHLAR_INLINE bool is_of_dead(std::uint32_t owners) noexcept {
+    return owners == 0 || (keeps_canaries && owners == 0x01010101u * poison_byte);
+  }
+};
 
 // The pool behind a `counted_pool`, by its lock policy.
 template <class Counter, class Lock, class Upstream>
@@ -141,28 +171,6 @@ struct counter_cells<Counter, thread_cached, Upstream> {
   }
 };
 
-template <class Counter>
-[[nodiscard]] ASHLAR_INLINE Counter* make_counter(void* cell, std::uint32_t owners) noexcept {
-  ASHLAR_EXPECTS(owners != 0, "made a counter without an owner");
-  return ::new (cell) Counter(owners);
-}
-
-// Returns: whether a number of owners is the content of a dead cell: its last value, or poison at `hardened`.
-[[nodiscard]] ASHLAR_INLINE bool is_of_dead(std::uint32_t owners) noexcept {
-  return owners == 0 || (keeps_canaries && owners == 0x01010101u * poison_byte);
-}
-
-// Drops an owner of a counter in `cells`. The pool reports an address of no live counter, before it is written.
-template <class Counter, class Cells>
-[[nodiscard]] ASHLAR_INLINE bool drop_owner(Cells cells, Counter* counter) noexcept {
-  if constexpr (checking_level >= checking::checked)
-    if (!cells.owns(counter) || !is_aligned(counter, alignof(Counter)) || is_of_dead(counter->owners()))
-      cells.deallocate(counter);
-  if (ASHLAR_LIKELY(!counter->drop())) return false;
-  cells.deallocate(counter);
-  return true;
-}
-
 }  // namespace detail
 
 /// Counters of owners, each in a cell of its own size, 4 bytes and a bit. A smart pointer stores the addresses of its
@@ -177,10 +185,11 @@ template <class Counter, class Cells>
 /// with `one_thread`, else atomic, unless `Counter` selects another type. From level `checked` on, counters that are
 /// live at the end of the pool are reported as a leak. Nothing is allocated before the first `make` or `reserve`.
 /// Thread safety: by `Lock`.
-template <policy::lock Lock = one_thread, detail::owner_counter Counter = detail::counter_for<Lock>,
+template <policy::lock Lock = one_thread, policy::owner_counter Counter = detail::counter_for<Lock>,
           resource Upstream = default_upstream>
 class counted_pool {
   using source = detail::counter_cells<Counter, Lock, Upstream>;
+  using life = detail::counter_life<Counter>;
 
 public:
   using counter_type = Counter;
@@ -192,18 +201,18 @@ public:
 
   /// Returns: a counter that counts `owners`, at least one. Throws: `std::bad_alloc`, or as the upstream.
   [[nodiscard]] Counter* make(std::uint32_t owners = 1) {
-    return detail::make_counter<Counter>(cells_.allocate(sizeof(Counter), alignof(Counter)), owners);
+    return life::begin(cells_.allocate(sizeof(Counter), alignof(Counter)), owners);
   }
 
   /// As `make`, but null when the pool is exhausted.
   [[nodiscard]] Counter* try_make(std::uint32_t owners = 1) noexcept {
     void* const cell = cells_.try_allocate(sizeof(Counter), alignof(Counter));
-    return cell != nullptr ? detail::make_counter<Counter>(cell, owners) : nullptr;
+    return cell != nullptr ? life::begin(cell, owners) : nullptr;
   }
 
   /// Effects: drops an owner, and frees the counter if that was the last. Returns: whether it was. Expects: the counter
   /// is of this pool and has an owner.
-  [[nodiscard]] bool drop(Counter* counter) noexcept { return detail::drop_owner(by_size{cells_}, counter); }
+  [[nodiscard]] bool drop(Counter* counter) noexcept { return life::drop(by_size{cells_}, counter); }
 
   /// Effects: makes `counters` live counters possible without a request to the upstream. Throws: as `make`.
   void reserve(std::size_t counters) {
@@ -262,21 +271,22 @@ private:
 /// The process-wide pool of such counters, which needs no object: for smart pointers of two words, usable before and
 /// after `main`. See `process_pool`. Thread safety: as `pool_allocator<T, Lock>`: any thread, unless `Lock` is
 /// `one_thread`.
-template <policy::lock Lock = thread_cached, detail::owner_counter Counter = detail::counter_for<Lock>>
+template <policy::lock Lock = thread_cached, policy::owner_counter Counter = detail::counter_for<Lock>>
 class process_counted_pool {
   using pool = detail::process_pool<sizeof(Counter), alignof(Counter), Lock>;
+  using life = detail::counter_life<Counter>;
 
 public:
   using counter_type = Counter;
 
   /// As `counted_pool::make`.
   [[nodiscard]] static ASHLAR_INLINE Counter* make(std::uint32_t owners = 1) {
-    return detail::make_counter<Counter>(pool::allocate(), owners);
+    return life::begin(pool::allocate(), owners);
   }
 
   /// As `counted_pool::drop`.
   [[nodiscard]] static ASHLAR_INLINE bool drop(Counter* counter) noexcept {
-    return detail::drop_owner(process_cells{}, counter);
+    return life::drop(process_cells{}, counter);
   }
 
   /// Effects: calls `f(pool)` with the process-wide pool of all objects of this size, alignment and lock, under its

@@ -34,21 +34,16 @@ struct intrusive_pool_traits {
   using upstream = default_upstream;
 };
 
-namespace detail {
-template <class T, class Traits>
-using counted_objects_by =
-    counted_objects<T, typename Traits::lifetime, typename Traits::exhausted, typename Traits::threads,
-                    typename Traits::placement, typename Traits::upstream>;
-}  // namespace detail
-
 /// As `ref_pool`, bounded or growing by steps, with the choices of `Traits`.
 ///
 /// An object carries its own count if `ref_count(object)` is found by argument-dependent lookup or the placement is
 /// `count::in_member`; no base class is needed, nor RTTI. `add_reference` and `drop_reference` serve other intrusive
 /// pointers.
 template <class T, class Traits>
-class intrusive_pool : public detail::counted_objects_by<T, Traits> {
-  using calls = detail::counted_objects_by<T, Traits>;
+class intrusive_pool
+    : public detail::counted_objects<T, typename Traits::lifetime, typename Traits::exhausted, typename Traits::threads,
+                                     typename Traits::placement, typename Traits::upstream> {
+  using calls = typename intrusive_pool::counted_objects;
   using upstream_type = typename Traits::upstream;
   static_assert(policy::lifetime<typename Traits::lifetime> && policy::exhaustion<typename Traits::exhausted>);
 

@@ -15,7 +15,6 @@
 #include <ashlar/base/options.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/slots/object_pool_slots.hpp>
-#include <ashlar/detail/slots/slot_word.hpp>
 #include <ashlar/face/pool_handle.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/page_resource.hpp>
@@ -87,10 +86,11 @@ class object_pool {
                 "a destructor that throws would leave a slot neither taken nor free");
   static_assert(policy::lifetime<lifetime_type> && policy::exhaustion<exhausted_type> && resource<upstream_type>);
   static_assert(fixed_capacity == dynamic_capacity || fixed_capacity == growing ||
-                fixed_capacity <= detail::most_slots);
+                fixed_capacity <= object_pool_options().max_count);
 
   using slots_type =
       detail::object_pool_slots<T, fixed_capacity, lifetime_type, typename Traits::threads, upstream_type>;
+  using place_type = decltype(std::declval<slots_type&>().try_take());
   static constexpr bool grows = fixed_capacity == growing;
   static constexpr bool is_inside = !grows && fixed_capacity != dynamic_capacity;
 
@@ -150,7 +150,7 @@ public:
   /// As `acquire`, but null when the pool is exhausted. Throws: as the constructor.
   template <class... Args>
   [[nodiscard]] ASHLAR_INLINE T* try_acquire(Args&&... args) noexcept(std::is_nothrow_constructible_v<T, Args...>) {
-    const detail::taken_place place = slots_.try_take();
+    const place_type place = slots_.try_take();
     if (ASHLAR_UNLIKELY(place.slot == nullptr)) return nullptr;
     return fill(place, std::forward<Args>(args)...);
   }
@@ -162,7 +162,7 @@ public:
     if constexpr (!ends_plainly)
       if (ASHLAR_UNLIKELY(is_sweeping_) && slots_.is_free(slot)) return;
     if constexpr (checking_level >= checking::checked) slots_.check(slot);
-    if constexpr (ends_plainly) slots_.give(slot, lifetime_type::keeps ? 0 : detail::slot_word::raw_mark);
+    if constexpr (ends_plainly) slots_.give(slot, lifetime_type::keeps ? 0 : slots_type::raw_mark);
     else slots_.destroy_iteratively(slot, [this](void* ending) { return retire(ending); });
   }
 
@@ -258,14 +258,14 @@ private:
     slots_type& all_slots;
     void* slot;
     ~unfilled() {
-      if (ASHLAR_UNLIKELY(slot != nullptr)) all_slots.give(slot, detail::slot_word::raw_mark);
+      if (ASHLAR_UNLIKELY(slot != nullptr)) all_slots.give(slot, slots_type::raw_mark);
     }
   };
 
   [[nodiscard]] ASHLAR_INLINE static T* object_in(void* slot) noexcept { return std::launder(static_cast<T*>(slot)); }
 
   template <class... Args>
-  [[nodiscard]] ASHLAR_INLINE T* fill(detail::taken_place place, Args&&... args) {
+  [[nodiscard]] ASHLAR_INLINE T* fill(place_type place, Args&&... args) {
     if constexpr (lifetime_type::keeps)
       if (!place.is_raw) return object_in(place.slot);
     if constexpr (std::is_nothrow_constructible_v<T, Args...>) {
@@ -292,7 +292,7 @@ private:
 
   static std::uint32_t destroy(void* slot) noexcept {
     std::destroy_at(object_in(slot));
-    return detail::slot_word::raw_mark;
+    return slots_type::raw_mark;
   }
 
   // Ends all objects, each once, even if one releases an earlier one.

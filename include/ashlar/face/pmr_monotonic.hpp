@@ -11,7 +11,6 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/stack/chunk.hpp>
 #include <ashlar/resource/arena.hpp>
 
 namespace ashlar::ASHLAR_ABI::pmr {
@@ -76,7 +75,7 @@ private:
   [[nodiscard]] static arena_options options_for(std::size_t initial_bytes) noexcept {
     arena_options options;
     options.initial_bytes =
-        detail::chunk::bytes_for(std::clamp(initial_bytes, least_bytes, detail::max_block_bytes / 2));
+        arena<upstream_ref>::chunk_bytes_for(std::clamp(initial_bytes, least_bytes, max_block_bytes / 2));
     options.max_growth_bytes = std::max(options.initial_bytes, options.max_growth_bytes);
     return options;
   }

@@ -80,7 +80,7 @@ private:
   [[nodiscard]] static pool_set_options pool_options_of(const std::pmr::pool_options& asked) noexcept {
     const std::size_t most = asked.max_blocks_per_chunk;
     return {.max_cell_bytes = asked.largest_required_pool_block,
-            .max_growth_count = most == 0 || most > most_blocks ? detail::max_size : most};
+            .max_growth_count = most == 0 || most > most_blocks ? max_size : most};
   }
 
   Pools pools_;

@@ -303,9 +303,7 @@ public:
 
   /// As `allocate(n)`. Returns: also the number of objects with room, which is `n`: a cell has room for one, and
   /// operator new does not tell.
-  [[nodiscard]] ASHLAR_INLINE detail::allocation_result<T*> allocate_at_least(std::size_t n) {
-    return {allocate(n), n};
-  }
+  [[nodiscard]] ASHLAR_INLINE allocation_result<T*> allocate_at_least(std::size_t n) { return {allocate(n), n}; }
 
   /// Expects: `p` came from `allocate(n)` with the same `n`.
   ASHLAR_INLINE void deallocate(T* p, std::size_t n) noexcept {
@@ -314,7 +312,7 @@ public:
     else new_delete_resource().deallocate(p, n * sizeof(T), alignof(T));
   }
 
-  [[nodiscard]] static constexpr std::size_t max_size() noexcept { return detail::max_block_bytes / sizeof(T); }
+  [[nodiscard]] static constexpr std::size_t max_size() noexcept { return max_block_bytes / sizeof(T); }
 
   /// Effects: calls `f(pool)` with the process-wide pool of this element type, under its lock if it has one: to
   /// `reserve`, to read `live`, to `trim`. Containers allocate nodes, not elements: rebind to the node type for theirs.
@@ -350,16 +348,16 @@ private:
   // The pool checks a single object; memory freed as an array must not lie in a smaller cell of any pool.
   ASHLAR_NOINLINE static void check_free(const T* p, std::size_t n) noexcept {
     if (is_pooled(n)) return;
-    const detail::cell_place place = detail::process_slabs.find(p);
+    const auto place = detail::process_slabs.find(p);
     if (place.owner == nullptr || (n != 0 && n <= place.cell_bytes / sizeof(T))) return;
     if (n == 0 && !owns(p)) return;
-    detail::report({.kind = fault::size_mismatch,
-                    .what = "freed an object of a pool with another count than it was allocated with",
-                    .pointer = p,
-                    .owner = place.owner,
-                    .expected = sizeof(T),
-                    .got = n * sizeof(T),
-                    .block_bytes = place.cell_bytes});
+    report({.kind = fault::size_mismatch,
+            .what = "freed an object of a pool with another count than it was allocated with",
+            .pointer = p,
+            .owner = place.owner,
+            .expected = sizeof(T),
+            .got = n * sizeof(T),
+            .block_bytes = place.cell_bytes});
   }
 
   [[nodiscard]] static bool owns(const T* p) noexcept {
@@ -367,7 +365,7 @@ private:
   }
 
   [[nodiscard]] static ASHLAR_COLD void* allocate_array(std::size_t n) {
-    if (n > max_size()) detail::throw_bad_array_new_length();
+    if (n > max_size()) throw_bad_array_new_length();
     return new_delete_resource().allocate(n * sizeof(T), alignof(T));
   }
 };

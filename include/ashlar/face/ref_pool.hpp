@@ -86,10 +86,10 @@ class counted_objects {
   static_assert(std::is_nothrow_destructible_v<T>,
                 "a destructor may not throw: the last release has no caller to throw to");
 
-  using ends = detail::counted_ends<T, Lifetime, Threads, Placement>;
+  using ends = counted_ends<T, Lifetime, Threads, Placement>;
   using slots_type = slot_slabs<layout_of<T, Threads, Placement>, Threads, Upstream, ends>;
   using place = typename slots_type::place;
-  static constexpr bool is_own = detail::placement_traits<T, Placement>::is_own;
+  static constexpr bool is_own = placement_traits<T, Placement>::is_own;
 
 public:
   using value_type = T;
@@ -186,7 +186,7 @@ private:
       object = construct(at.memory());
       slot.is_filled = true;
     }
-    if constexpr (is_own) detail::count_start(counts::count_of(object));
+    if constexpr (is_own) count_start(counts::count_of(object));
     return pointer(typename pointer::made_object(), object);
   }
 

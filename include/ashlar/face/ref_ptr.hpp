@@ -168,27 +168,27 @@ struct ref_counts {
   static ASHLAR_INLINE void retain(T* p) noexcept {
     auto& count = count_of(p);
     check_live(p, count);
-    detail::count_up(count);
+    count_up(count);
   }
 
   /// Effects: counts one less; the last release ends or recycles the object, and gives its slot back.
   static ASHLAR_INLINE void release(T* p) noexcept {
     auto& count = count_of(p);
     check_live(p, count);
-    if (ASHLAR_UNLIKELY(detail::count_down(count))) end(p);
+    if (ASHLAR_UNLIKELY(count_down(count))) end(p);
   }
 
-  [[nodiscard]] static ASHLAR_INLINE std::uint32_t use_count(T* p) noexcept { return detail::count_value(count_of(p)); }
+  [[nodiscard]] static ASHLAR_INLINE std::uint32_t use_count(T* p) noexcept { return count_value(count_of(p)); }
 
   /// Effects: reports an address without a live object of a pool. `p` is not read before its pool is known.
   static void check_address(const T* p) noexcept {
     const cell_place place = process_slabs.find(p);
     if (place.owner == nullptr)
-      detail::report_reference(fault::invalid_free, "referred to a pointer that is not of an object of a pool", p);
+      report_reference(fault::invalid_free, "referred to a pointer that is not of an object of a pool", p);
     slab_type& slab = *slab_type::around(p);
     const std::uint32_t index = slab.index_of(p);
     if (is_exact_type<T> && slab.slot_at(index) != p)
-      detail::report_reference(fault::misaligned_free, "referred to a pointer into the middle of an object", p);
+      report_reference(fault::misaligned_free, "referred to a pointer into the middle of an object", p);
     check_live(p, slab.word_at(index));
   }
 
@@ -205,14 +205,14 @@ struct ref_counts {
 
 private:
   // In a separate class, since its members need a complete `T` and this one does not.
-  struct traits : detail::placement_traits<T, Placement> {};
+  struct traits : placement_traits<T, Placement> {};
 
   template <class Count>
   static ASHLAR_INLINE void check_live(const T* p, const Count& count) noexcept {
     if constexpr (checking_level >= checking::checked) {
-      const std::uint32_t now = detail::count_value(count);
+      const std::uint32_t now = count_value(count);
       if (ASHLAR_UNLIKELY(now == 0 || slot_word::is_free(now)))
-        detail::report_reference(fault::double_free, "referred to an object that was destroyed", p);
+        report_reference(fault::double_free, "referred to an object that was destroyed", p);
     }
   }
 

@@ -77,9 +77,6 @@ template <class R>
 template <class U, class T>
 concept same_but_for_const = std::convertible_to<U*, T*> && std::same_as<std::remove_cv_t<U>, std::remove_cv_t<T>>;
 
-template <class T, class Base>
-concept castable_from = requires(Base* p) { static_cast<T*>(p); };
-
 /// Effects: destroys an object of exactly the type `T`, without a virtual call.
 template <class T>
 ASHLAR_INLINE void destroy_exactly(T* p) noexcept {
@@ -147,7 +144,8 @@ class base_delete {
 public:
   constexpr base_delete() = default;  ///< for null pointers only
   template <class T>
-    requires(std::convertible_to<T*, Base*> && detail::castable_from<std::remove_cv_t<T>, std::remove_cv_t<Base>>)
+    requires(std::convertible_to<T*, Base*> &&
+             requires(std::remove_cv_t<Base>* p) { static_cast<std::remove_cv_t<T>*>(p); })
   constexpr base_delete(const resource_delete<T, R>& exact) noexcept
       : home_(exact.home()), delete_(&delete_as<std::remove_cv_t<T>>) {}
   template <detail::same_but_for_const<Base> U>

@@ -55,7 +55,7 @@ public:
   /// `std::bad_alloc`.
   [[nodiscard]] pointer allocate(std::size_t n) {
     static_assert(!detail::links_by_address<T>, "this container keeps addresses, which are of one process only");
-    if (ASHLAR_UNLIKELY(n > max_size())) detail::throw_bad_array_new_length();
+    if (ASHLAR_UNLIKELY(n > max_size())) throw_bad_array_new_length();
     return pointer(static_cast<T*>(memory_->allocate(n * sizeof(T), alignof(T))));
   }
 
@@ -64,7 +64,7 @@ public:
     memory_->deallocate(const_cast<std::remove_cv_t<T>*>(p.get()), n * sizeof(T), alignof(T));
   }
 
-  [[nodiscard]] static constexpr std::size_t max_size() noexcept { return detail::max_block_bytes / sizeof(T); }
+  [[nodiscard]] static constexpr std::size_t max_size() noexcept { return max_block_bytes / sizeof(T); }
   [[nodiscard]] allocator select_on_container_copy_construction() const noexcept { return *this; }
   [[nodiscard]] Memory& resource() const noexcept { return *memory_; }
 

@@ -100,26 +100,38 @@ inline constexpr std::size_t shared_object_alignment =
 
 /// A type that replaces `T` in a control block without a change of its layout, and does nothing.
 template <class T>
-using shared_stand_in =
-    std::conditional_t<std::is_scalar_v<T>, std::remove_cv_t<T>,
-                       std::conditional_t<std::is_empty_v<T> && !std::is_final_v<T>, detail::no_bytes<alignof(T)>,
-                                          detail::bare_bytes<sizeof(T), alignof(T)>>>;
+using shared_stand_in = std::conditional_t<std::is_scalar_v<T>, std::remove_cv_t<T>,
+                                           std::conditional_t<std::is_empty_v<T> && !std::is_final_v<T>,
+                                                              no_bytes<alignof(T)>, bare_bytes<sizeof(T), alignof(T)>>>;
+
+template <class T>
+struct shared_cell {
+  static constexpr std::size_t alignment = std::max(shared_object_alignment<T>, counting_alignment);
+  static constexpr std::size_t most_bytes =
+      align_up(most_shared_offset(shared_object_alignment<T>) + sizeof(T), alignment);
+
+  [[nodiscard]] static std::size_t bytes() {
+    return align_up(shared_offset<shared_object_alignment<T>>() + sizeof(T), alignment);
+  }
+};
+
+}  // namespace ashlar::ASHLAR_ABI::detail
+
+namespace ashlar::ASHLAR_ABI {
 
 /// The alignment of a cell for `allocate_shared_pooled<T>(pool, …)`.
 template <class T>
-inline constexpr std::size_t shared_cell_alignment =
-    std::max(detail::shared_object_alignment<T>, detail::counting_alignment);
+inline constexpr std::size_t shared_cell_alignment = detail::shared_cell<T>::alignment;
 
 /// An upper bound for every standard library: for pools with a constant cell size.
 template <class T>
-inline constexpr std::size_t most_shared_cell_bytes =
-    align_up(detail::most_shared_offset(detail::shared_object_alignment<T>) + sizeof(T), shared_cell_alignment<T>);
+inline constexpr std::size_t most_shared_cell_bytes = detail::shared_cell<T>::most_bytes;
 
 /// Returns: the bytes of a cell for `allocate_shared_pooled<T>(pool, …)`: a `T` and this standard library's control
 /// block, with a size that only a request to an allocator shows. Allocates nothing.
 template <class T>
 [[nodiscard]] std::size_t shared_cell_bytes() {
-  return align_up(detail::shared_offset<detail::shared_object_alignment<T>>() + sizeof(T), shared_cell_alignment<T>);
+  return detail::shared_cell<T>::bytes();
 }
 
 /// Returns: options for a pool of shared `T`s.
@@ -129,12 +141,6 @@ template <class T>
 [[nodiscard]] block_pool_options shared_cell_options() {
   return {.cell_bytes = shared_cell_bytes<T>(), .cell_alignment = shared_cell_alignment<T>};
 }
-
-}  // namespace ashlar::ASHLAR_ABI::detail
-
-namespace ashlar::ASHLAR_ABI {
-
-using detail::shared_cell_options;
 
 namespace detail {
 
@@ -178,13 +184,21 @@ private:
   ASHLAR_NO_UNIQUE_ADDRESS resource_link<R> home_;
 };
 
+// Returns: the allocator for `pool`, or for the resource that it refers to.
+template <class T, class R>
+[[nodiscard]] auto shared_cells_of(R& pool) noexcept {
+  return shared_cell_allocator<std::remove_cv_t<T>, referred_resource<std::remove_cv_t<R>>>(link_to(pool));
+}
+
 // An allocator with a member would request a larger cell, so the visitor is kept here.
 template <class F>
-constinit inline thread_local F* waiting_visitor = nullptr;
+struct waiting_visitor {
+  static inline constinit thread_local F* visitor = nullptr;
+};
 
 // Passes the process-wide pool to a visitor before it takes a cell of it.
 template <class T, policy::lock Lock, class F>
-class visiting_allocator : public pool_allocator<T, Lock> {
+class visiting_allocator : public pool_allocator<T, Lock>, public waiting_visitor<F> {
 public:
   template <class U>
   struct rebind {
@@ -198,10 +212,13 @@ public:
   [[nodiscard]] T* allocate(std::size_t n) {
     static_assert(sizeof(T) <= 64 * 1024,
                   "the object and its counts are too large for a pool and would come from operator new");
-    pool_allocator<T, Lock>::with_pool(std::ref(*waiting_visitor<F>));
+    pool_allocator<T, Lock>::with_pool(std::ref(*waiting_visitor<F>::visitor));
     return pool_allocator<T, Lock>::allocate(n);
   }
 };
+
+template <class T, policy::lock Lock, class F>
+using visiting_stand_in = visiting_allocator<shared_stand_in<T>, Lock, F>;
 
 }  // namespace detail
 
@@ -217,9 +234,7 @@ public:
 template <class T, detail::resource_argument R, class... Args>
   requires(!std::is_array_v<T>)
 [[nodiscard]] std::shared_ptr<T> allocate_shared_pooled(R&& pool, Args&&... args) {
-  using home = detail::referred_resource<std::remove_cvref_t<R>>;
-  return std::allocate_shared<T>(detail::shared_cell_allocator<std::remove_cv_t<T>, home>(detail::link_to(pool)),
-                                 std::forward<Args>(args)...);
+  return std::allocate_shared<T>(detail::shared_cells_of<T>(pool), std::forward<Args>(args)...);
 }
 
 /// As above, in the process-wide pool for cells of that size. Blocks above 64 KiB, counts included, come from operator
@@ -235,9 +250,9 @@ template <class T, policy::lock Lock = thread_cached, class... Args>
 /// has one: to `reserve`, to read `live`. Takes a cell of it temporarily. Throws: as `f`, and `std::bad_alloc`.
 template <class T, policy::lock Lock = thread_cached, class F>
 void with_shared_pool(F f) {
-  using stand_in = detail::shared_stand_in<T>;
-  detail::waiting_visitor<F> = std::addressof(f);
-  static_cast<void>(std::allocate_shared<stand_in>(detail::visiting_allocator<stand_in, Lock, F>()));
+  using visiting = detail::visiting_stand_in<T, Lock, F>;
+  visiting::visitor = std::addressof(f);
+  static_cast<void>(std::allocate_shared<typename visiting::value_type>(visiting()));
 }
 
 }  // namespace ashlar::ASHLAR_ABI

@@ -24,7 +24,7 @@ struct slot_map_options {
       detail::handle_table<void>::most_slots;  ///< live objects and retired slots; beyond it `emplace` throws
   /// The generation of a slot's first object; at least 1. The default is 1 at `fast`; from `checked` on it differs in
   /// each options object, so that only maps made with the same one share it.
-  std::uint32_t first_generation = detail::maps_differ ? detail::next_map_generation() : 1;
+  std::uint32_t first_generation = detail::handle_table<void>::next_generation();
 };
 
 /// Objects in cells of a pool, found by `slot_handle`s. An object never moves; a handle to an erased one is never

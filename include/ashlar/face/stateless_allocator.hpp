@@ -50,17 +50,17 @@ public:
   /// Returns: memory for `n` objects. Throws: `std::bad_array_new_length` if `n * sizeof(T)` overflows; else as the
   /// resource.
   [[nodiscard]] ASHLAR_INLINE T* allocate(std::size_t n) {
-    if (ASHLAR_UNLIKELY(n > max_size())) detail::throw_bad_array_new_length();
+    if (ASHLAR_UNLIKELY(n > max_size())) throw_bad_array_new_length();
     R resource;
     return static_cast<T*>(resource.allocate(n * sizeof(T), alignof(T)));
   }
 
   /// As `allocate(n)`. Returns: also the number of objects with room, if the resource can tell: `deallocate` takes any
   /// number from `n` to that.
-  [[nodiscard]] ASHLAR_INLINE detail::allocation_result<T*> allocate_at_least(std::size_t n) {
-    if (ASHLAR_UNLIKELY(n > max_size())) detail::throw_bad_array_new_length();
+  [[nodiscard]] ASHLAR_INLINE allocation_result<T*> allocate_at_least(std::size_t n) {
+    if (ASHLAR_UNLIKELY(n > max_size())) throw_bad_array_new_length();
     R resource;
-    const block got = detail::allocate_at_least_from(resource, n * sizeof(T), alignof(T));
+    const block got = ashlar::allocate_at_least_from(resource, n * sizeof(T), alignof(T));
     return {static_cast<T*>(got.data), got.size / sizeof(T)};
   }
 
@@ -70,7 +70,7 @@ public:
     resource.deallocate(p, n * sizeof(T), alignof(T));
   }
 
-  [[nodiscard]] static constexpr std::size_t max_size() noexcept { return detail::max_block_bytes / sizeof(T); }
+  [[nodiscard]] static constexpr std::size_t max_size() noexcept { return max_block_bytes / sizeof(T); }
 
   template <class U>
   [[nodiscard]] friend bool operator==(const stateless_allocator&, const stateless_allocator<U, R>&) noexcept {

@@ -72,37 +72,47 @@ private:
   std::size_t built_ = 0;
 };
 
-// Makes one object in `memory`, by `build(site)`.
-template <class T, resource R, class Build>
-[[nodiscard]] unique_from<T, R> unique_at(resource_link<R> home, void* memory, Build build) {
-  building_site<std::remove_cv_t<T>, R> site(home, memory, 1);
-  build(site);
-  return unique_from<T, R>(site.finish(), resource_delete<T, R>(home));
-}
-
-// Makes `n` objects in `memory`, each by `build(site)`.
-template <class T, resource R, class Build>
-[[nodiscard]] unique_from<T[], R> unique_array_at(resource_link<R> home, void* memory, std::size_t n, Build build) {
-  building_site<std::remove_cv_t<T>, R> site(home, memory, n);
-  for (std::size_t i = 0; i < n; ++i) build(site);
-  return unique_from<T[], R>(site.finish(), resource_delete<T[], R>(home, n));
-}
-
-template <class T>
-[[nodiscard]] constexpr bool is_countable(std::size_t n) noexcept {
-  return n <= max_block_bytes / sizeof(T);
-}
-
+// Makes the owners of a `T`, or of elements of it, in memory of one resource.
 template <class T, resource R>
-[[nodiscard]] void* array_memory(resource_link<R> home, std::size_t n) {
-  if (ASHLAR_UNLIKELY(!is_countable<T>(n))) throw_bad_array_new_length();
-  return home.get().allocate(n * sizeof(T), alignof(T));
-}
+class unique_maker {
+public:
+  explicit unique_maker(resource_link<R> home) noexcept : home_(home) {}
 
-template <resource R>
-[[nodiscard]] void* try_memory(resource_link<R> home, std::size_t bytes, std::size_t alignment) noexcept {
-  auto&& from = home.get();
-  return try_allocate_from(from, bytes, alignment);
+  [[nodiscard]] static constexpr bool is_countable(std::size_t n) noexcept { return n <= max_block_bytes / sizeof(T); }
+
+  [[nodiscard]] void* memory(std::size_t n = 1) const {
+    if (ASHLAR_UNLIKELY(!is_countable(n))) throw_bad_array_new_length();
+    return home_.get().allocate(n * sizeof(T), alignof(T));
+  }
+  [[nodiscard]] void* try_memory(std::size_t n = 1) const noexcept {
+    auto&& from = home_.get();
+    return is_countable(n) ? try_allocate_from(from, n * sizeof(T), alignof(T)) : nullptr;
+  }
+
+  // Returns: the owner of one object in `memory`, made by `build(site)`.
+  template <class Build>
+  [[nodiscard]] unique_from<T, R> make_one(void* memory, Build build) const {
+    building_site<std::remove_cv_t<T>, R> site(home_, memory, 1);
+    build(site);
+    return unique_from<T, R>(site.finish(), resource_delete<T, R>(home_));
+  }
+
+  // Returns: the owner of `n` objects in `memory`, each made by `build(site)`.
+  template <class Build>
+  [[nodiscard]] unique_from<T[], R> make_array(void* memory, std::size_t n, Build build) const {
+    building_site<std::remove_cv_t<T>, R> site(home_, memory, n);
+    for (std::size_t i = 0; i < n; ++i) build(site);
+    return unique_from<T[], R>(site.finish(), resource_delete<T[], R>(home_, n));
+  }
+
+private:
+  ASHLAR_NO_UNIQUE_ADDRESS resource_link<R> home_;
+};
+
+// Returns: a maker for the resource that the argument refers to.
+template <class T, class R>
+[[nodiscard]] auto unique_maker_for(R& r) noexcept {
+  return unique_maker<T, referred_resource<std::remove_cv_t<R>>>(link_to(r));
 }
 
 }  // namespace detail
@@ -114,28 +124,26 @@ template <resource R>
 template <class T, detail::resource_argument R, class... Args>
   requires(!std::is_array_v<T>)
 [[nodiscard]] unique_from<T, std::remove_cvref_t<R>> allocate_unique(R&& r, Args&&... args) {
-  const auto home = detail::link_to(r);
-  void* const memory = home.get().allocate(sizeof(T), alignof(T));
-  return detail::unique_at<T>(home, memory, [&](auto& site) { site.build(std::forward<Args>(args)...); });
+  const auto maker = detail::unique_maker_for<T>(r);
+  return maker.make_one(maker.memory(), [&](auto& site) { site.build(std::forward<Args>(args)...); });
 }
 
 /// As above. Returns: null when `r` has no memory left. Throws: as the constructor.
 template <class T, detail::resource_argument R, class... Args>
   requires(!std::is_array_v<T>)
 [[nodiscard]] unique_from<T, std::remove_cvref_t<R>> try_allocate_unique(R&& r, Args&&... args) {
-  const auto home = detail::link_to(r);
-  void* const memory = detail::try_memory(home, sizeof(T), alignof(T));
+  const auto maker = detail::unique_maker_for<T>(r);
+  void* const memory = maker.try_memory();
   if (memory == nullptr) return {};
-  return detail::unique_at<T>(home, memory, [&](auto& site) { site.build(std::forward<Args>(args)...); });
+  return maker.make_one(memory, [&](auto& site) { site.build(std::forward<Args>(args)...); });
 }
 
 /// Returns: the owner of a default-initialised `T`, of indeterminate value without a constructor.
 template <class T, detail::resource_argument R>
   requires(!std::is_array_v<T>)
 [[nodiscard]] unique_from<T, std::remove_cvref_t<R>> allocate_unique_for_overwrite(R&& r) {
-  const auto home = detail::link_to(r);
-  void* const memory = home.get().allocate(sizeof(T), alignof(T));
-  return detail::unique_at<T>(home, memory, [](auto& site) { site.build_for_overwrite(); });
+  const auto maker = detail::unique_maker_for<T>(r);
+  return maker.make_one(maker.memory(), [](auto& site) { site.build_for_overwrite(); });
 }
 
 /// Returns: an array of `n` value-initialised elements; `n` may be 0. If a constructor throws, the elements before it
@@ -144,22 +152,18 @@ template <class T, detail::resource_argument R>
 template <class T, detail::resource_argument R>
   requires std::is_unbounded_array_v<T>
 [[nodiscard]] unique_from<T, std::remove_cvref_t<R>> allocate_unique(R&& r, std::size_t n) {
-  using element = std::remove_extent_t<T>;
-  const auto home = detail::link_to(r);
-  void* const memory = detail::array_memory<element>(home, n);
-  return detail::unique_array_at<element>(home, memory, n, [](auto& site) { site.build(); });
+  const auto maker = detail::unique_maker_for<std::remove_extent_t<T>>(r);
+  return maker.make_array(maker.memory(n), n, [](auto& site) { site.build(); });
 }
 
 /// As above. Returns: null when `r` has no memory left, or the size is above PTRDIFF_MAX. Throws: as a constructor.
 template <class T, detail::resource_argument R>
   requires std::is_unbounded_array_v<T>
 [[nodiscard]] unique_from<T, std::remove_cvref_t<R>> try_allocate_unique(R&& r, std::size_t n) {
-  using element = std::remove_extent_t<T>;
-  const auto home = detail::link_to(r);
-  if (!detail::is_countable<element>(n)) return {};
-  void* const memory = detail::try_memory(home, n * sizeof(element), alignof(element));
+  const auto maker = detail::unique_maker_for<std::remove_extent_t<T>>(r);
+  void* const memory = maker.try_memory(n);
   if (memory == nullptr) return {};
-  return detail::unique_array_at<element>(home, memory, n, [](auto& site) { site.build(); });
+  return maker.make_array(memory, n, [](auto& site) { site.build(); });
 }
 
 /// Returns: an array of `n` default-initialised elements, of indeterminate value without a constructor. Throws: as
@@ -167,10 +171,8 @@ template <class T, detail::resource_argument R>
 template <class T, detail::resource_argument R>
   requires std::is_unbounded_array_v<T>
 [[nodiscard]] unique_from<T, std::remove_cvref_t<R>> allocate_unique_for_overwrite(R&& r, std::size_t n) {
-  using element = std::remove_extent_t<T>;
-  const auto home = detail::link_to(r);
-  void* const memory = detail::array_memory<element>(home, n);
-  return detail::unique_array_at<element>(home, memory, n, [](auto& site) { site.build_for_overwrite(); });
+  const auto maker = detail::unique_maker_for<std::remove_extent_t<T>>(r);
+  return maker.make_array(maker.memory(n), n, [](auto& site) { site.build_for_overwrite(); });
 }
 
 }  // namespace ashlar::ASHLAR_ABI

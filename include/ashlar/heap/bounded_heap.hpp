@@ -18,8 +18,6 @@
 #include <ashlar/detail/heap/span_header.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/poison.hpp>
-#include <ashlar/detail/tlsf/tlsf_block.hpp>
-#include <ashlar/detail/tlsf/tlsf_check.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/null_resource.hpp>
 #include <ashlar/resource/page_resource.hpp>
@@ -46,14 +44,16 @@ namespace ashlar::ASHLAR_ABI {
 /// TLSF checks each freed block, still in O(1) for one region. Thread safety: none. Live blocks end with the heap.
 template <resource Upstream, class Scale>
 class bounded_heap : public detail::heap_api<bounded_heap<Upstream, Scale>> {
+  using cells_type = detail::cell_pages;
+  using page = cells_type::page_type;
+
 public:
   using detail::heap_api<bounded_heap>::least_alignment;
 
   /// Effects: takes `bytes` bytes from the upstream; the default upstream makes them resident now. Throws: as the
   /// upstream.
   explicit bounded_heap(std::size_t bytes, Upstream upstream = {})
-      : upstream_(std::move(upstream)), memory_{upstream_.allocate(bytes, detail::cell_page::bytes), bytes},
-        goes_upstream_(true) {
+      : upstream_(std::move(upstream)), memory_{upstream_.allocate(bytes, page::bytes), bytes}, goes_upstream_(true) {
     begin();
   }
 
@@ -70,7 +70,7 @@ public:
     sweep_windows();
     blocks_.release();  // otherwise TLSF reports leaks
     std::destroy_at(&blocks_);
-    if (goes_upstream_) upstream_.deallocate(memory_.data, memory_.size, detail::cell_page::bytes);
+    if (goes_upstream_) upstream_.deallocate(memory_.data, memory_.size, page::bytes);
   }
 
   /// Returns: whether the address lies in memory of this heap for blocks, live or free. `p` is not read.
@@ -83,7 +83,7 @@ public:
     blocks_.for_each_block([&](const block& each, bool is_free) {
       if (is_free) return;
       if (!cells_.has_cells(each.data)) return f(each.data, blocks_.usable_size(each.data));
-      const detail::cell_page& home = cells_.of(each.data);
+      const page& home = cells_.of(each.data);
       home.for_each_taken([&](std::byte* cell) { f(static_cast<void*>(cell), size_of_cell(cell)); });
     });
   }
@@ -101,8 +101,7 @@ public:
   /// Returns: the bytes of the largest request that is certain to succeed.
   [[nodiscard]] std::size_t largest_free() const noexcept {
     // On 32 bits the granule of TLSF is smaller: some bytes may be skipped.
-    constexpr std::size_t skipped =
-        least_alignment > detail::tlsf_block::granule ? least_alignment + detail::tlsf_block::least : 0;
+    constexpr std::size_t skipped = block_space::slack_for(least_alignment);
     const std::size_t free = blocks_.largest_free();
     return free > skipped ? free - skipped : 0;
   }
@@ -117,7 +116,7 @@ public:
 private:
   friend detail::heap_api<bounded_heap>;
 
-  using classes = detail::cell_page::classes;
+  using classes = page::classes;
   using block_space = tlsf_resource<null_resource, Scale>;
 
   static_assert(classes::granule == detail::size_classes::granule);
@@ -125,29 +124,28 @@ private:
   [[nodiscard]] ASHLAR_INLINE bounded_heap& primitives() noexcept { return *this; }
   [[nodiscard]] ASHLAR_INLINE const bounded_heap& primitives() const noexcept { return *this; }
 
-  template <detail::failure Failure>
-  [[nodiscard]] ASHLAR_INLINE void* take(std::size_t bytes,
-                                         std::size_t alignment) noexcept(Failure == detail::or_null) {
+  template <failure Failure>
+  [[nodiscard]] ASHLAR_INLINE void* take(std::size_t bytes, std::size_t alignment) noexcept(Failure == or_null) {
     void* const p = try_take(bytes, alignment);
-    if constexpr (Failure == detail::or_null) return p;
-    else return detail::block_or_throw(p, bytes, alignment);
+    if constexpr (Failure == or_null) return p;
+    else return block_or_throw(p, bytes, alignment);
   }
 
   template <std::size_t Bytes, std::size_t Alignment>
   [[nodiscard]] void* take_known() {
-    return take<detail::or_throw>(Bytes, Alignment);
+    return take<or_throw>(Bytes, Alignment);
   }
 
-  [[nodiscard]] detail::fresh_block take_unzeroed(std::size_t bytes, std::size_t alignment) noexcept {
-    return {static_cast<std::byte*>(try_take(bytes, alignment)), false};
+  [[nodiscard]] std::byte* take_unzeroed(std::size_t bytes, std::size_t alignment) noexcept {
+    return static_cast<std::byte*>(try_take(bytes, alignment));
   }
 
   [[nodiscard]] ASHLAR_INLINE void* try_take(std::size_t bytes, std::size_t alignment) noexcept {
-    ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
-    const std::size_t size_class = detail::class_of_request<classes>(bytes, alignment);
+    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+    const std::size_t size_class = cells_type::class_of_request(bytes, alignment);
     if (size_class == classes::none) return take_block(bytes, alignment);
     if constexpr (detail::keeps_canaries)
-      if (detail::cell_page* const next = cells_.next_to_format(size_class)) watch(*next).sweep();
+      if (page* const next = cells_.next_to_format(size_class)) watch(*next).sweep();
     std::byte* const cell = cells_.take(size_class);
     return ASHLAR_LIKELY(cell != nullptr) ? handed_out(cell, size_class, bytes)
                                           : take_in_new_window(size_class, bytes, alignment);
@@ -198,8 +196,7 @@ private:
   }
 
   // Together with the header of the next block this fills a window, so that windows lie side by side.
-  static constexpr std::size_t window_room =
-      detail::cell_page::bytes - detail::tlsf_block::header_bytes - detail::tlsf_slack::bytes;
+  static constexpr std::size_t window_room = page::bytes - block_space::bytes_beside;
 
   [[nodiscard]] static constexpr std::size_t aligned_enough(std::size_t alignment) noexcept {
     return std::max(alignment, least_alignment);
@@ -209,8 +206,8 @@ private:
   void begin() noexcept {
     const block whole = memory_;
     auto* const from = static_cast<std::byte*>(whole.data);
-    const std::size_t pad = (0 - detail::address_of(from)) % alignof(detail::cell_page);
-    const std::size_t taken = pad + detail::cell_pages::record_bytes(whole);
+    const std::size_t pad = (0 - address_of(from)) % alignof(page);
+    const std::size_t taken = pad + cells_type::record_bytes(whole);
     const bool has_room = taken < whole.size;
     if (has_room) cells_.begin(from + pad, whole, window_room);
     const std::span<std::byte> rest = has_room ? std::span(from, whole.size).subspan(taken) : std::span<std::byte>();
@@ -227,7 +224,7 @@ private:
   // Expects: the block at `p` is live.
   ASHLAR_INLINE void give(void* p) noexcept {
     if (!cells_.has_cells(p)) return blocks_.deallocate(p);
-    detail::cell_page& home = cells_.of(p);
+    page& home = cells_.of(p);
     if constexpr (checking_level >= checking::hardened) watch(home).poison(p);
     else if constexpr (detail::marks_memory) detail::mark_free(p, home.cell_bytes);
     std::byte* const emptied = cells_.give(home, p);
@@ -238,7 +235,7 @@ private:
 
   [[nodiscard]] ASHLAR_NOINLINE void* take_in_new_window(std::size_t size_class, std::size_t bytes,
                                                          std::size_t alignment) noexcept {
-    void* const memory = blocks_.try_allocate(window_room, detail::cell_page::bytes);
+    void* const memory = blocks_.try_allocate(window_room, page::bytes);
     if (ASHLAR_UNLIKELY(memory == nullptr)) return take_block(bytes, alignment);
     detail::mark_free(memory, window_room);
     return handed_out(cells_.take_from_new(memory, size_class), size_class, bytes);
@@ -259,8 +256,8 @@ private:
 
   // A cell is resized within its size class only.
   [[nodiscard]] bool resize_cell(void* p, std::size_t new_bytes, std::size_t alignment) noexcept {
-    detail::cell_page& home = cells_.of(p);
-    if (detail::class_of_request<classes>(new_bytes, alignment) != home.size_class) return false;
+    page& home = cells_.of(p);
+    if (cells_type::class_of_request(new_bytes, alignment) != home.size_class) return false;
     if constexpr (checking_level >= checking::hardened) watch(home).resize(p, watch(home).size_of(p), new_bytes);
     return true;
   }
@@ -271,12 +268,11 @@ private:
     else return cells_.of(p).cell_bytes;
   }
 
-  [[nodiscard]] detail::cell_page_watch watch(detail::cell_page& home) const noexcept { return {home, this}; }
+  [[nodiscard]] cells_type::watch_type watch(page& home) const noexcept { return {home, this}; }
 
   // Effects: reports writes beside live cells and into free ones, before the heap forgets the cells.
   void sweep_windows() const noexcept {
-    if constexpr (detail::keeps_canaries)
-      cells_.for_each_window([this](detail::cell_page& home) { watch(home).sweep(); });
+    if constexpr (detail::keeps_canaries) cells_.for_each_window([this](page& home) { watch(home).sweep(); });
   }
 
   // Effects: reports an address that is not a live cell; at level `hardened` also a cell with a write beside it. TLSF
@@ -284,7 +280,7 @@ private:
   ASHLAR_NOINLINE void check(const void* p) const noexcept {
     if (!owns(p)) report_fault(p, fault::invalid_free, "freed a pointer that is not of this heap");
     if (!cells_.has_cells(p)) return;
-    detail::cell_page& home = cells_.of(p);
+    page& home = cells_.of(p);
     if (!home.is_cell(p)) report_fault(p, fault::misaligned_free, "freed a pointer into the middle of a block");
     if (home.is_free(home.index_of(p))) report_fault(p, fault::double_free, "freed a block that is free");
     if constexpr (checking_level >= checking::hardened) watch(home).expect_intact(p);
@@ -293,30 +289,29 @@ private:
   void check_size(void* p, std::size_t bytes, std::size_t alignment) const noexcept {
     const std::size_t expected = size_of_cell(p);
     constexpr bool keeps_sizes = checking_level >= checking::hardened;
-    const bool is_exact = !keeps_sizes || detail::at_least_one_byte(bytes) == expected;
-    if (ASHLAR_LIKELY(is_exact && detail::class_of_request<classes>(bytes, alignment) == cells_.of(p).size_class))
-      return;
-    detail::report({.kind = fault::size_mismatch,
-                    .what = keeps_sizes && is_exact ? "freed a block with another alignment than it was allocated with"
-                                                    : "freed a block with another size than it was allocated with",
-                    .pointer = p,
-                    .resource = this,
-                    .size = keeps_sizes ? expected : 0,
-                    .expected = keeps_sizes ? expected : 0,
-                    .got = bytes,
-                    .block_bytes = keeps_sizes ? 0 : expected,
-                    .alignment = is_exact ? alignment : 0});
+    const bool is_exact = !keeps_sizes || cells_type::kept_size(bytes) == expected;
+    if (ASHLAR_LIKELY(is_exact && cells_type::class_of_request(bytes, alignment) == cells_.of(p).size_class)) return;
+    report({.kind = fault::size_mismatch,
+            .what = keeps_sizes && is_exact ? "freed a block with another alignment than it was allocated with"
+                                            : "freed a block with another size than it was allocated with",
+            .pointer = p,
+            .resource = this,
+            .size = keeps_sizes ? expected : 0,
+            .expected = keeps_sizes ? expected : 0,
+            .got = bytes,
+            .block_bytes = keeps_sizes ? 0 : expected,
+            .alignment = is_exact ? alignment : 0});
   }
 
   [[noreturn]] ASHLAR_COLD void report_fault(const void* p, fault kind, const char* what) const noexcept {
-    detail::report({.kind = kind, .what = what, .pointer = p, .resource = this});
+    report({.kind = kind, .what = what, .pointer = p, .resource = this});
   }
 
   // The first member, since its address names the heap in reports. A union, since it ends before its memory does.
   union {
     block_space blocks_;
   };
-  detail::cell_pages cells_;
+  cells_type cells_;
   ASHLAR_NO_UNIQUE_ADDRESS Upstream upstream_;
   block memory_;
   bool goes_upstream_;
@@ -324,6 +319,6 @@ private:
 
 static_assert(try_resource<bounded_heap<>> && owning_resource<bounded_heap<>> && releasable_resource<bounded_heap<>>);
 static_assert(self_describing_resource<bounded_heap<>> && expanding_resource<bounded_heap<>>);
-static_assert(detail::at_least_resource<bounded_heap<>>);
+static_assert(at_least_resource<bounded_heap<>>);
 
 }  // namespace ashlar::ASHLAR_ABI

@@ -17,9 +17,6 @@
 
 namespace ashlar::ASHLAR_ABI {
 
-using detail::heap_region;
-using detail::region_kind;
-
 /// A heap for any thread.
 ///
 ///     thread 1 -> thread_heap: engine, parcel_sender -----+

@@ -61,6 +61,16 @@ public:
     return key(name).value(what);
   }
 
+  json_writer& members(const heap_statistics::share& share) {
+    return member("live_blocks", share.live_blocks)
+        .member("live_bytes", share.live_bytes)
+        .member("spare_blocks", share.spare_blocks)
+        .member("spare_bytes", share.spare_bytes)
+        .member("dropped_bytes", share.dropped_bytes)
+        .member("waste_bytes", share.waste_bytes)
+        .member("slabs", share.slabs);
+  }
+
   /// Effects: flushes the rest. Expects: all objects and arrays are closed.
   void finish() {
     ASHLAR_EXPECTS(depth_ == 0, "finished JSON inside an object or array");
@@ -107,24 +117,6 @@ private:
   bool is_first_ = true;   // whether the next value needs no comma before it
 };
 
-template <class Json>
-void write_members(Json& json, const heap_statistics::share& share) {
-  json.member("live_blocks", share.live_blocks)
-      .member("live_bytes", share.live_bytes)
-      .member("spare_blocks", share.spare_blocks)
-      .member("spare_bytes", share.spare_bytes)
-      .member("dropped_bytes", share.dropped_bytes)
-      .member("waste_bytes", share.waste_bytes)
-      .member("slabs", share.slabs);
-}
-
-template <class Json>
-void write_share(Json& json, std::string_view name, const heap_statistics::share& share) {
-  json.key(name).begin_object();
-  write_members(json, share);
-  json.end_object();
-}
-
 }  // namespace ashlar::ASHLAR_ABI::detail
 
 namespace ashlar::ASHLAR_ABI {
@@ -144,17 +136,16 @@ ASHLAR_INLINE_FOR_SIZE inline void write_json(const heap_statistics& statistics,
       .member("cached_bytes", statistics.cached_bytes)
       .member("segments", statistics.segments)
       .member("page_faults_avoided", statistics.page_faults_avoided);
-  detail::write_share(json, "all", statistics.all);
-  detail::write_share(json, "spans", statistics.spans);
-  detail::write_share(json, "huge", statistics.huge);
+  json.key("all").begin_object().members(statistics.all).end_object();
+  json.key("spans").begin_object().members(statistics.spans).end_object();
+  json.key("huge").begin_object().members(statistics.huge).end_object();
   json.key("classes").begin_array();
   for (std::size_t size_class = 1; size_class <= detail::size_classes::count; ++size_class) {
     if (statistics.of_class[size_class].slabs == 0) continue;
     json.begin_object()
         .member("size_class", size_class)
         .member("cell_bytes", detail::size_classes::bytes_of(size_class));
-    detail::write_members(json, statistics.of_class[size_class]);
-    json.end_object();
+    json.members(statistics.of_class[size_class]).end_object();
   }
   json.end_array().end_object().finish();
 }

@@ -32,14 +32,14 @@ struct heap_statistics {
 
     [[nodiscard]] std::size_t held_bytes() const noexcept { return live_bytes + spare_bytes + waste_bytes; }
 
-    void add(const detail::heap_region& piece) noexcept {
+    void add(const heap_region& piece) noexcept {
       live_blocks += piece.live;
       live_bytes += piece.live_bytes();
       spare_blocks += piece.capacity - piece.live;
       spare_bytes += piece.spare_bytes();
       dropped_bytes += piece.dropped_bytes;
       waste_bytes += piece.waste_bytes();
-      slabs += piece.kind == detail::region_kind::slab ? 1 : 0;
+      slabs += piece.kind == region_kind::slab ? 1 : 0;
     }
 
     share& operator+=(const share& other) noexcept {
@@ -76,16 +76,16 @@ struct heap_statistics {
   /// unless the upstream is a page resource of the system.
   std::uint64_t page_faults_avoided = 0;
 
-  void add(const detail::heap_region& piece) noexcept {
+  void add(const heap_region& piece) noexcept {
     all.add(piece);
     switch (piece.kind) {
-      case detail::region_kind::head: ++segments, head_bytes += piece.bytes; break;
-      case detail::region_kind::slab: of_class[piece.size_class].add(piece); break;
-      case detail::region_kind::span:
-      case detail::region_kind::spare: spans.add(piece); break;
-      case detail::region_kind::huge: huge.add(piece); break;
-      case detail::region_kind::free: free_bytes += piece.bytes; break;
-      case detail::region_kind::fresh: fresh_bytes += piece.bytes; break;
+      case region_kind::head: ++segments, head_bytes += piece.bytes; break;
+      case region_kind::slab: of_class[piece.size_class].add(piece); break;
+      case region_kind::span:
+      case region_kind::spare: spans.add(piece); break;
+      case region_kind::huge: huge.add(piece); break;
+      case region_kind::free: free_bytes += piece.bytes; break;
+      case region_kind::fresh: fresh_bytes += piece.bytes; break;
     }
     held_bytes += piece.bytes;
   }
@@ -104,7 +104,7 @@ struct heap_statistics {
 template <class Heap>
 [[nodiscard]] heap_statistics statistics_of(const Heap& heap) noexcept {
   heap_statistics sums;
-  heap.inspect([&](const detail::heap_region& piece) { sums.add(piece); });
+  heap.inspect([&](const heap_region& piece) { sums.add(piece); });
   sums.table_bytes = heap.table_bytes();
   if constexpr (requires { heap.cached_bytes(); }) sums.cached_bytes = heap.cached_bytes();
   sums.page_faults_avoided = heap.reused_bytes() / os::pages::page_bytes();

@@ -18,9 +18,6 @@
 
 namespace ashlar::ASHLAR_ABI {
 
-using detail::heap_region;
-using detail::region_kind;
-
 /// A heap of one thread.
 ///
 ///     deallocate(p) -> free list -> sweep: bitmaps -> empty slabs -> slices -> upstream
@@ -167,6 +164,6 @@ private:
 
 static_assert(try_resource<local_heap<>> && owning_resource<local_heap<>> && releasable_resource<local_heap<>>);
 static_assert(self_describing_resource<local_heap<>> && expanding_resource<local_heap<>>);
-static_assert(detail::at_least_resource<local_heap<>>);
+static_assert(at_least_resource<local_heap<>>);
 
 }  // namespace ashlar::ASHLAR_ABI

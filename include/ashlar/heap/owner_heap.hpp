@@ -19,9 +19,6 @@
 
 namespace ashlar::ASHLAR_ABI {
 
-using detail::heap_region;
-using detail::region_kind;
-
 /// A `local_heap` with remote frees. The owner is the allocating thread: one at a time, and a change of owners needs
 /// synchronisation, such as a lock. Other threads free by a `remote_freer`, many blocks for one atomic operation.
 ///

@@ -124,7 +124,7 @@ public:
     return allocate_slow(bytes, least_alignment);
   }
   [[nodiscard]] static void* allocate_slow(std::size_t bytes, std::size_t alignment) noexcept {
-    return or_errno(one().take_after_empty_list<detail::or_null>(bytes, alignment));
+    return or_errno(one().take_after_empty_list<or_null>(bytes, alignment));
   }
   /// @}
 
@@ -144,7 +144,7 @@ public:
   [[nodiscard]] ASHLAR_INLINE_FOR_SIZE void* try_reallocate(void* p, std::size_t new_bytes,
                                                             std::size_t alignment = least_alignment) noexcept {
     void* const moved = calls::try_reallocate(p, new_bytes, alignment);
-    if (moved != nullptr || p == nullptr || !detail::is_aligned(p, alignment)) return moved;
+    if (moved != nullptr || p == nullptr || !is_aligned(p, alignment)) return moved;
     return new_bytes <= usable_size(p) ? p : nullptr;
   }
 
@@ -156,7 +156,7 @@ public:
 
   /// Throws: `std::bad_alloc`; the block at `p` stays then.
   [[nodiscard]] void* reallocate(void* p, std::size_t new_bytes, std::size_t alignment = least_alignment) {
-    return detail::block_or_throw(try_reallocate(p, new_bytes, alignment), new_bytes, alignment);
+    return block_or_throw(try_reallocate(p, new_bytes, alignment), new_bytes, alignment);
   }
 
   /// As in `heap`.

@@ -25,7 +25,7 @@
 #include <ashlar/resource/page_resource.hpp>
 #include <ashlar/resource/static_arena.hpp>
 
-namespace ashlar::ASHLAR_ABI::detail {
+namespace ashlar::ASHLAR_ABI {
 
 /// The memory of a plan, and its use.
 struct planned_statistics {
@@ -35,19 +35,7 @@ struct planned_statistics {
   std::size_t live_bytes = 0;     ///< of the live buffers
 };
 
-/// The report texts for one kind of use of a planned address.
-struct planned_use {
-  const char* inside;
-  const char* dead;
-  const char* size;
-};
-inline constexpr planned_use freeing_planned = {.inside = "freed a pointer into the middle of a planned buffer",
-                                                .dead = "freed a planned buffer that is not live",
-                                                .size = "freed a planned buffer with a larger size than was planned"};
-inline constexpr planned_use resizing_planned = {.inside = "resized at a pointer into the middle of a planned buffer",
-                                                 .dead = "resized a planned buffer that is not live",
-                                                 .size =
-                                                     "resized a planned buffer with a larger size than was planned"};
+namespace detail {
 
 /// Blocks with addresses known in advance: the memory of a `static_arena`, and its clock. Thread safety: as
 /// `static_arena`: any thread; `advance` by one, concurrent only with `has` and `statistics`.
@@ -57,6 +45,19 @@ class planned_tier {
   using arena = static_arena<layout>;
 
 public:
+  /// The report texts for one kind of use of a planned address.
+  struct use {
+    const char* inside;
+    const char* dead;
+    const char* size;
+  };
+  static constexpr use freeing = {.inside = "freed a pointer into the middle of a planned buffer",
+                                  .dead = "freed a planned buffer that is not live",
+                                  .size = "freed a planned buffer with a larger size than was planned"};
+  static constexpr use resizing = {.inside = "resized at a pointer into the middle of a planned buffer",
+                                   .dead = "resized a planned buffer that is not live",
+                                   .size = "resized a planned buffer with a larger size than was planned"};
+
   /// Effects: takes one block of `upstream`. Throws: `std::bad_alloc`. Expects: `upstream` outlives the tier.
   template <resource Upstream>
   explicit planned_tier(Upstream& upstream) : arena_(upstream, addressable(), Plan::alignment(), Plan::lives()) {}
@@ -86,18 +87,18 @@ public:
   /// Effects: reports, as misuse of `resource`, a pointer other than the start of a live buffer of at least `bytes`
   /// bytes. Expects: it lies in the plan's memory. Complexity: O(buffers).
   ASHLAR_COLD void expect_live(const void* p, std::size_t bytes, const void* resource,
-                               const planned_use& use = freeing_planned) const noexcept {
+                               const use& texts = freeing) const noexcept {
     const starting_at found = buffers_at(p);
     violation wrong{.pointer = p, .resource = resource, .size = bytes};
     if (found.planned == 0) {
       wrong.kind = fault::misaligned_free;
-      wrong.what = use.inside;
+      wrong.what = texts.inside;
     } else if (found.live == 0) {
       wrong.kind = fault::double_free;
-      wrong.what = use.dead;
+      wrong.what = texts.dead;
     } else if (bytes > found.bytes) {
       wrong.kind = fault::size_mismatch;
-      wrong.what = use.size;
+      wrong.what = texts.size;
       wrong.expected = found.bytes;
       wrong.got = bytes;
     } else {
@@ -154,9 +155,7 @@ private:
   atomic<std::uint64_t> now_ = 0;  // moment of the plan; kept at every level, for statistics
 };
 
-}  // namespace ashlar::ASHLAR_ABI::detail
-
-namespace ashlar::ASHLAR_ABI {
+}  // namespace detail
 
 /// A plan as a type: `Layout` is an object of static storage with `offsets` and `height`; `Buffers` are the buffers of
 /// its problem, in the same order. `Buffers` may be omitted if the layout has its own `sizes` and `alignment`, as the
@@ -209,7 +208,7 @@ enum class heap_tier : std::uint8_t {
 
 /// The contents of each tier. Tables and avoided page faults are not split by tier.
 struct tier_statistics {
-  detail::planned_statistics planned;
+  planned_statistics planned;
   heap_statistics own;           ///< of the calling thread
   heap_statistics shared;        ///< of other threads; their cached cells count as live: only the owner reads a cache
   std::size_t cached_bytes = 0;  ///< of `shared`: approximate bytes of those cached cells; 0 from level `checked` on
@@ -231,6 +230,7 @@ struct tier_statistics {
 template <class Plan, thread_safe_resource Upstream>
 class tiered_heap {
   using any_thread_heap = heap<Upstream>;
+  using planned_type = detail::planned_tier<Plan>;
 
 public:
   static constexpr bool is_thread_safe = true;
@@ -266,8 +266,7 @@ public:
   template <class T>
   [[nodiscard]] ASHLAR_INLINE T* resolve(std::size_t position) const noexcept {
     std::byte* const p = resolve(position);
-    ASHLAR_EXPECTS(detail::is_aligned(p, alignof(T)),
-                   "resolved a buffer as a type with a larger alignment than planned");
+    ASHLAR_EXPECTS(is_aligned(p, alignof(T)), "resolved a buffer as a type with a larger alignment than planned");
     return static_cast<T*>(static_cast<void*>(p));
   }
 
@@ -310,7 +309,7 @@ public:
   /// allocated or planned with `bytes` and `alignment`.
   [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
     if (!planned_.has(p)) return heap_.try_expand(p, bytes, new_bytes, alignment);
-    leave_planned(p, bytes, detail::resizing_planned);
+    leave_planned(p, bytes, planned_type::resizing);
     return new_bytes <= bytes;
   }
 
@@ -319,15 +318,15 @@ public:
   /// the heap. Throws: `std::bad_alloc`; the block at `p` stays then. The alignment has no default: three arguments
   /// would mean the call of `heap`.
   [[nodiscard]] void* reallocate(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) {
-    return detail::block_or_throw(try_reallocate(p, bytes, new_bytes, alignment), new_bytes, alignment);
+    return block_or_throw(try_reallocate(p, bytes, new_bytes, alignment), new_bytes, alignment);
   }
 
   /// As `reallocate`, but null when memory has run out.
   [[nodiscard]] void* try_reallocate(void* p, std::size_t bytes, std::size_t new_bytes,
                                      std::size_t alignment) noexcept {
     if (!planned_.has(p)) return heap_.try_reallocate(p, new_bytes, alignment);
-    ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
-    if (try_expand(p, bytes, new_bytes, alignment) && detail::is_aligned(p, alignment)) return p;
+    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+    if (try_expand(p, bytes, new_bytes, alignment) && is_aligned(p, alignment)) return p;
     void* const moved = heap_.try_allocate(new_bytes, alignment);
     if (moved != nullptr) std::memcpy(moved, p, std::min(bytes, new_bytes));
     return moved;
@@ -352,8 +351,7 @@ public:
                          .shared = {},
                          .cached_bytes = heap_.cached_bytes(),
                          .table_bytes = heap_.table_bytes()};
-    heap_.inspect(
-        [&](const detail::heap_region& piece, bool is_mine) { (is_mine ? sums.own : sums.shared).add(piece); });
+    heap_.inspect([&](const heap_region& piece, bool is_mine) { (is_mine ? sums.own : sums.shared).add(piece); });
     return sums;
   }
 
@@ -379,12 +377,12 @@ public:
 
 private:
   void leave_planned([[maybe_unused]] const void* p, [[maybe_unused]] std::size_t bytes,
-                     [[maybe_unused]] const detail::planned_use& use = detail::freeing_planned) const noexcept {
+                     [[maybe_unused]] const typename planned_type::use& use = planned_type::freeing) const noexcept {
     if constexpr (checking_level >= checking::checked) planned_.expect_live(p, bytes, this, use);
   }
 
   any_thread_heap heap_;
-  detail::planned_tier<Plan> planned_;  // after the heap, whose upstream provides its memory
+  planned_type planned_;  // after the heap, whose upstream provides its memory
 };
 
 namespace detail {

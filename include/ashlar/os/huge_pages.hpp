@@ -49,7 +49,7 @@ struct huge_page_calls {
 
   /// Returns: null if the system has neither. Address space that is not usable has no pages that were set aside.
   [[nodiscard]] static void* map_aligned(std::size_t bytes, std::size_t alignment, bool usable) noexcept {
-    alignment = detail::max(alignment, page_bytes());
+    if (alignment < page_bytes()) alignment = page_bytes();
     if (!usable) return Pages::reserve(bytes, alignment);
     if (void* const p = map_reserved(bytes, alignment)) return p;
     void* const p = Pages::map(bytes, alignment);
@@ -75,10 +75,10 @@ private:
   // A larger alignment needs more pages for a moment, and gives the surplus back.
   [[nodiscard]] static void* map_reserved(std::size_t bytes, std::size_t alignment) noexcept {
     std::size_t wide = 0;
-    if (!detail::checked_add(bytes, alignment - page_bytes(), wide)) return nullptr;
+    if (!checked_add(bytes, alignment - page_bytes(), wide)) return nullptr;
     auto* const start = static_cast<std::byte*>(Reserved::map(wide));
     if (start == nullptr || alignment == page_bytes()) return start;
-    std::byte* const p = detail::align_up(start, alignment);
+    std::byte* const p = align_up(start, alignment);
     const auto before = static_cast<std::size_t>(p - start);
     if (before != 0) Pages::release(start, before);
     if (before + bytes != wide) Pages::release(p + bytes, wide - before - bytes);

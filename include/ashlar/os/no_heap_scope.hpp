@@ -38,10 +38,6 @@ extern "C" __attribute__((weak)) heap_watch** ashlar_heap_watch_1() noexcept;
 [[nodiscard]] inline heap_watch** heap_watch_slot() noexcept { return nullptr; }
 #endif
 
-// Compilers know that malloc neither reads nor writes the program's data: g++ would drop stores that the hooks read and
-// would not reload data that they wrote. The fence prevents both.
-inline void order_memory() noexcept { atomic_signal_fence(); }
-
 // Replaces the thread's watch, by another one or by none, for its lifetime.
 class watch_scope {
 public:
@@ -57,6 +53,23 @@ public:
     order_memory();
   }
 
+  // Compilers know that malloc neither reads nor writes the program's data: g++ would drop stores that the hooks read
+  // and would not reload data that they wrote. The fence prevents both.
+  static void order_memory() noexcept { atomic_signal_fence(); }
+
+  // Returns: whether the hooks see one malloc.
+  [[nodiscard]] static bool sees_a_malloc() noexcept {
+    struct probe : heap_watch {
+      bool is_seen = false;
+    };
+    probe watch;
+    watch.on_use = [](heap_watch& self, const heap_use&) noexcept { static_cast<probe&>(self).is_seen = true; };
+    const watch_scope inside(&watch);
+    void* (*volatile allocate)(std::size_t) = &std::malloc;  // else the compiler may remove the unused block
+    std::free(allocate(1));
+    return watch.is_seen;
+  }
+
   [[nodiscard]] heap_watch* outer() const noexcept { return outer_; }
   [[nodiscard]] bool holds(const heap_watch* watch) const noexcept { return slot_ != nullptr && *slot_ == watch; }
 
@@ -64,19 +77,6 @@ private:
   heap_watch** slot_;
   heap_watch* outer_;
 };
-
-// Returns: whether the hooks see one malloc.
-[[nodiscard]] inline bool sees_a_malloc() noexcept {
-  struct probe : heap_watch {
-    bool is_seen = false;
-  };
-  probe watch;
-  watch.on_use = [](heap_watch& self, const heap_use&) noexcept { static_cast<probe&>(self).is_seen = true; };
-  const watch_scope inside(&watch);
-  void* (*volatile allocate)(std::size_t) = &std::malloc;  // else the compiler may remove the unused block
-  std::free(allocate(1));
-  return watch.is_seen;
-}
 
 }  // namespace detail
 
@@ -101,11 +101,11 @@ public:
 
   /// Handler: writes one line to the error stream and aborts.
   [[noreturn]] ASHLAR_COLD static void abort_on_use(const use& seen, void* /*context*/) noexcept {
-    detail::panic_line line;
+    panic_line line;
     line.text("ashlar: heap use: ").text(seen.function).text(" of ").number(seen.bytes);
     line.text(" bytes in a no_heap_scope");
     if (seen.caller != nullptr) line.text(", caller ").address(seen.caller);
-    detail::panic(line.view());
+    line.write_and_abort();
   }
 
   /// Handler: does nothing, since the scope counts all uses.
@@ -114,7 +114,7 @@ public:
   /// Returns: whether this program is linked with the hooks (`ashlar::no_heap_hooks`, malloc/no_heap_hooks.cpp) and
   /// they really see calls of malloc. The first call tests this by one malloc.
   [[nodiscard]] static bool hooks_work() noexcept {
-    static const bool do_work = detail::sees_a_malloc();
+    static const bool do_work = detail::watch_scope::sees_a_malloc();
     return do_work;
   }
 
@@ -129,7 +129,7 @@ public:
 
   /// Returns: the number of heap uses so far in this scope and in its inner scopes.
   [[nodiscard]] std::size_t uses() const noexcept {
-    detail::order_memory();
+    detail::watch_scope::order_memory();
     return uses_;
   }
 

@@ -43,7 +43,7 @@ struct numa_calls {
     numa_nodes nodes;
 #if defined(SYS_get_mempolicy)
     constexpr unsigned long of_allowed = 4;  // MPOL_F_MEMS_ALLOWED
-    if (detail::call_kernel(SYS_get_mempolicy, nullptr, nodes.words.data(), numa_nodes::most, nullptr, of_allowed) != 0)
+    if (call_kernel(SYS_get_mempolicy, nullptr, nodes.words.data(), numa_nodes::most, nullptr, of_allowed) != 0)
       nodes = {};
 #endif
     return nodes;
@@ -54,7 +54,7 @@ struct numa_calls {
                     [[maybe_unused]] const numa_nodes& nodes) noexcept {
 #if defined(SYS_mbind)
     // The kernel reads one bit fewer than it is told.
-    return detail::call_kernel(SYS_mbind, p, bytes, policy, nodes.words.data(), numa_nodes::most + 1, 0) == 0;
+    return call_kernel(SYS_mbind, p, bytes, policy, nodes.words.data(), numa_nodes::most + 1, 0) == 0;
 #else
     return false;
 #endif

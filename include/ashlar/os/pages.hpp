@@ -31,8 +31,8 @@ public:
   /// Returns: `bytes` rounded up to whole pages, at least one; 0 if that overflows.
   [[nodiscard]] static std::size_t round_up(std::size_t bytes) noexcept {
     std::size_t sum = 0;
-    if (!detail::checked_add(bytes, page_bytes() - 1, sum)) return 0;
-    return bytes == 0 ? page_bytes() : detail::align_down(sum, page_bytes());
+    if (!checked_add(bytes, page_bytes() - 1, sum)) return 0;
+    return bytes == 0 ? page_bytes() : align_down(sum, page_bytes());
   }
 
   /// Returns: address space that must be committed before use, or null.
@@ -45,8 +45,8 @@ public:
   [[nodiscard]] static block reserve_up_to(std::size_t most, std::size_t least, std::size_t alignment) noexcept {
     for (std::size_t wish = most; wish != 0 && wish >= least;) {
       if (void* const p = reserve(wish, alignment)) return {p, wish};
-      const std::size_t half = detail::align_down(wish / 2, page_bytes());
-      wish = wish == least ? 0 : detail::max(half, least);
+      const std::size_t half = align_down(wish / 2, page_bytes());
+      wish = wish == least ? 0 : (half < least ? least : half);
     }
     return {};
   }
@@ -146,10 +146,10 @@ private:
 
   [[nodiscard]] static ASHLAR_INLINE void* map_or_trim(std::size_t bytes, std::size_t alignment, bool usable) noexcept {
     void* const p = Calls::map(bytes, usable);
-    if (p == nullptr || detail::is_aligned(p, alignment)) return p;
+    if (p == nullptr || is_aligned(p, alignment)) return p;
     if (!Calls::unmap(p, bytes)) return nullptr;
     // A number, since it is 0 if the alignment exceeds the address: such a pointer must not be computed.
-    if (void* const below = map_at(detail::align_down(detail::address_of(p), alignment), bytes, usable)) return below;
+    if (void* const below = map_at(align_down(address_of(p), alignment), bytes, usable)) return below;
     return map_and_trim(bytes, alignment, usable);
   }
 
@@ -159,7 +159,7 @@ private:
                                                   bool usable) noexcept {
     if constexpr (requires(void* wanted) { Calls::map_near(wanted, bytes, usable); }) {
       void* const p = place != 0 ? Calls::map_near(reinterpret_cast<void*>(place), bytes, usable) : nullptr;
-      if (p == nullptr || detail::address_of(p) == place) return p;
+      if (p == nullptr || address_of(p) == place) return p;
       trim(p, bytes);
     }
     return nullptr;
@@ -168,10 +168,10 @@ private:
   [[nodiscard]] static ASHLAR_INLINE void* map_and_trim(std::size_t bytes, std::size_t alignment,
                                                         bool usable) noexcept {
     std::size_t wide = 0;
-    if (!detail::checked_add(bytes, alignment - page_bytes(), wide)) return nullptr;
+    if (!checked_add(bytes, alignment - page_bytes(), wide)) return nullptr;
     void* const start = Calls::map(wide, usable);
     if (start == nullptr) return nullptr;
-    std::byte* const p = detail::align_up(start, alignment);
+    std::byte* const p = align_up(start, alignment);
     const auto before = static_cast<std::size_t>(p - static_cast<std::byte*>(start));
     trim(start, before);
     trim(p + bytes, wide - before - bytes);

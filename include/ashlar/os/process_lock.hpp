@@ -57,7 +57,7 @@ private:
     }
     const auto number = static_cast<std::uint32_t>(::getpid());
     const std::uint64_t space = ask_space();
-    const std::uint64_t mixture = detail::mixed(process_secret() ^ detail::mixed(space << 32 ^ number));
+    const std::uint64_t mixture = mixed(process_secret() ^ mixed(space << 32 ^ number));
     number_.store(number, memory_order_relaxed);
     space_.store(space, memory_order_relaxed);
     foreign_number_.store(static_cast<std::uint32_t>(mixture) | std::uint32_t{1} << 31, memory_order_relaxed);
@@ -98,22 +98,14 @@ private:
 #define ASHLAR_HAS_ROBUST_LOCKS 0
 #endif
 
-namespace ashlar::ASHLAR_ABI::os {
-
 #if ASHLAR_HAS_ROBUST_LOCKS
 
-/// A lock for the threads of all processes that share its memory, also of several containers: a robust mutex of POSIX.
-/// If a process or thread dies while it holds the lock, the next `lock` returns true, and so on until a holder unlocks.
-///
-///     if (table->lock.lock()) table->repair();   // a process died between lock() and unlock()
-///     ...
-///     table->lock.unlock();
-///
-/// Incomplete on systems without such mutexes. Never destroyed: its memory just goes, when no thread uses it.
-/// Lifetime: the memory stays mapped while the lock is held. Thread safety: any thread of any process.
-class process_lock {
+namespace ashlar::ASHLAR_ABI::detail {
+
+/// The mechanism of `process_lock`: a robust mutex of POSIX and the word of its holder.
+class robust_mutex {
 public:
-  /// The C library, whose mutex it is: programs of two such libraries cannot share a lock.
+  /// The C library, whose mutex it is.
   static constexpr std::uint8_t c_library =
 #if defined(__GLIBC__)
       1;
@@ -123,20 +115,19 @@ public:
       2;
 #endif
 
-  process_lock() noexcept {
+  robust_mutex() noexcept {
     ::pthread_mutexattr_t attributes;
     if (::pthread_mutexattr_init(&attributes) != 0 ||
         ::pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED) != 0 ||
         ::pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST) != 0 ||
         ::pthread_mutex_init(&mutex_, &attributes) != 0)
-      detail::panic("ashlar: the system refused a lock for several processes");
+      panic("ashlar: the system refused a lock for several processes");
     static_cast<void>(::pthread_mutexattr_destroy(&attributes));
   }
-  process_lock(const process_lock&) = delete;
-  process_lock& operator=(const process_lock&) = delete;
+  robust_mutex(const robust_mutex&) = delete;
+  robust_mutex& operator=(const robust_mutex&) = delete;
 
-  /// Effects: waits for the lock. A second `lock` by the holding thread ends the process with a message.
-  /// Returns: whether the last holder died while it held the lock, so that the guarded data may be half changed.
+  /// Returns: whether the last holder died while it held the lock.
   ASHLAR_INLINE bool lock() noexcept {
     const std::uint64_t self = this_thread();
     const int error = try_take(0, self);
@@ -145,29 +136,12 @@ public:
 
   ASHLAR_INLINE void unlock() noexcept {
     std::uint64_t self = this_thread();
-    if constexpr (!numbers_repeat) holder_.store(0, detail::memory_order_relaxed);
-    const bool wakes = has_sleepers_.load(detail::memory_order_relaxed) != 0;
-    if (ASHLAR_UNLIKELY(wakes)) has_sleepers_.store(0, detail::memory_order_relaxed);
+    if constexpr (!numbers_repeat) holder_.store(0, memory_order_relaxed);
+    const bool wakes = has_sleepers_.load(memory_order_relaxed) != 0;
+    if (ASHLAR_UNLIKELY(wakes)) has_sleepers_.store(0, memory_order_relaxed);
     static_cast<void>(::pthread_mutex_unlock(&mutex_));
-    if constexpr (numbers_repeat)
-      holder_.compare_exchange_strong(self, 0, detail::memory_order_release, detail::memory_order_relaxed);
+    if constexpr (numbers_repeat) holder_.compare_exchange_strong(self, 0, memory_order_release, memory_order_relaxed);
     if (ASHLAR_UNLIKELY(wakes)) wake();  // reads nothing: the next holder may have unmapped the memory
-  }
-
-  /// Returns: the number of the calling process, which processes of another PID namespace may have too. Complexity:
-  /// O(1), a system call for the first call after a fork.
-  [[nodiscard]] ASHLAR_INLINE static std::uint32_t process_id() noexcept { return detail::process_identity::number(); }
-
-  /// Returns: the PID namespace of the calling process; 0 if the system does not tell. Complexity: as above.
-  [[nodiscard]] ASHLAR_INLINE static std::uint64_t process_space() noexcept {
-    return detail::process_identity::space();
-  }
-
-  /// Returns: `process_id()` in the PID namespace `space`, else a number above all of these, which is random.
-  /// Complexity: as above.
-  [[nodiscard]] ASHLAR_INLINE static std::uint32_t process_id_seen_from(std::uint64_t space) noexcept {
-    if (ASHLAR_LIKELY(process_space() == space)) return process_id();
-    return detail::process_identity::foreign_number();
   }
 
 private:
@@ -184,8 +158,8 @@ private:
   // The word of a dead holder stays until the next one has stored its own, so no number serves a second thread.
   [[nodiscard]] static ASHLAR_INLINE std::uint64_t this_thread() noexcept {
     if (ASHLAR_UNLIKELY(thread_number_ == 0))
-      thread_number_ = last_thread_number_.fetch_add(1, detail::memory_order_relaxed) + 1;
-    return detail::process_identity::key() ^ thread_number_;
+      thread_number_ = last_thread_number_.fetch_add(1, memory_order_relaxed) + 1;
+    return process_identity::key() ^ thread_number_;
   }
 
 #if defined(__linux__)
@@ -197,14 +171,13 @@ private:
   // Returns: the result of the mutex, or EBUSY, if `passed`, 0 for none, is not the holder.
   [[nodiscard]] ASHLAR_INLINE int try_take(std::uint64_t passed, std::uint64_t self) noexcept {
     std::uint64_t seen = passed;
-    if (numbers_repeat &&
-        !holder_.compare_exchange_strong(seen, self, detail::memory_order_acquire, detail::memory_order_relaxed))
+    if (numbers_repeat && !holder_.compare_exchange_strong(seen, self, memory_order_acquire, memory_order_relaxed))
       return EBUSY;
     const int error = ::pthread_mutex_trylock(&mutex_);
-    if (!numbers_repeat && error != EBUSY) holder_.store(self, detail::memory_order_relaxed);
+    if (!numbers_repeat && error != EBUSY) holder_.store(self, memory_order_relaxed);
     if (numbers_repeat && ASHLAR_UNLIKELY(error == EBUSY)) {
       seen = self;
-      holder_.compare_exchange_strong(seen, passed, detail::memory_order_relaxed, detail::memory_order_relaxed);
+      holder_.compare_exchange_strong(seen, passed, memory_order_relaxed, memory_order_relaxed);
     }
     return error;
   }
@@ -214,14 +187,14 @@ private:
     std::uint64_t last = 0;
     for (unsigned turn = 0, idle = 0;; ++turn) {
       const bool sleeps = turn >= most_yields;
-      if (sleeps) has_sleepers_.store(1, detail::memory_order_seq_cst);
-      const std::uint64_t holder = holder_.load(detail::memory_order_relaxed);
+      if (sleeps) has_sleepers_.store(1, memory_order_seq_cst);
+      const std::uint64_t holder = holder_.load(memory_order_relaxed);
       idle = sleeps && holder == last && is_mutex_free() ? idle + 1 : 0;
       last = holder;
       if (!numbers_repeat || holder == 0 || holder == self || may_have_died() || idle > most_idle_turns)
         if (const int error = try_take(holder, self); error != EBUSY) return error;
-      if (sleeps && holder == self) detail::held_locks::end_for_reentry();
-      sleeps ? sleep() : detail::yield_thread();
+      if (sleeps && holder == self) held_locks::end_for_reentry();
+      sleeps ? sleep() : yield_thread();
     }
   }
 
@@ -241,16 +214,16 @@ private:
   void sleep() noexcept {
 #if defined(ASHLAR_HAS_KERNEL) && defined(SYS_futex)
     const long seconds_and_nanoseconds[2] = {0, 10'000'000};
-    detail::call_kernel(SYS_futex, &has_sleepers_, FUTEX_WAIT, 1, seconds_and_nanoseconds, nullptr, 0);
+    call_kernel(SYS_futex, &has_sleepers_, FUTEX_WAIT, 1, seconds_and_nanoseconds, nullptr, 0);
 #else
-    detail::yield_or_sleep(most_yields);
+    yield_or_sleep(most_yields);
 #endif
   }
 
   // One that comes too early, or not at all after a death, costs the others the rest of their sleep.
   ASHLAR_COLD void wake() noexcept {
 #if defined(ASHLAR_HAS_KERNEL) && defined(SYS_futex)
-    detail::call_kernel(SYS_futex, &has_sleepers_, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+    call_kernel(SYS_futex, &has_sleepers_, FUTEX_WAKE, 1, nullptr, nullptr, 0);
 #endif
   }
 
@@ -258,24 +231,72 @@ private:
   [[nodiscard]] ASHLAR_COLD bool is_inherited(int error) noexcept {
     if (error == 0) return false;
     if (error != EOWNERDEAD || ::pthread_mutex_consistent(&mutex_) != 0)
-      detail::panic("ashlar: a lock in shared memory was overwritten");
+      panic("ashlar: a lock in shared memory was overwritten");
     return true;
   }
 
   static constexpr unsigned most_yields = 16;
   static constexpr unsigned most_idle_turns = 16;  // of up to 10 ms
-  ASHLAR_OF_THIS_LIBRARY static inline constinit detail::atomic<std::uint64_t> last_thread_number_ = 0;
+  ASHLAR_OF_THIS_LIBRARY static inline constinit atomic<std::uint64_t> last_thread_number_ = 0;
   ASHLAR_OF_THIS_LIBRARY static inline constinit ASHLAR_THREAD_LOCAL std::uint64_t thread_number_ = 0;
 
   ::pthread_mutex_t mutex_;
-  detail::atomic<std::uint64_t> holder_ = 0;        // 0 for none
-  detail::atomic<std::uint32_t> has_sleepers_ = 0;  // the word that they sleep on
+  atomic<std::uint64_t> holder_ = 0;        // 0 for none
+  atomic<std::uint32_t> has_sleepers_ = 0;  // the word that they sleep on
+};
+
+}  // namespace ashlar::ASHLAR_ABI::detail
+
+namespace ashlar::ASHLAR_ABI::os {
+
+/// A lock for the threads of all processes that share its memory, also of several containers: a robust mutex of POSIX.
+/// If a process or thread dies while it holds the lock, the next `lock` returns true, and so on until a holder unlocks.
+///
+///     if (table->lock.lock()) table->repair();   // a process died between lock() and unlock()
+///     ...
+///     table->lock.unlock();
+///
+/// Incomplete on systems without such mutexes. Never destroyed: its memory just goes, when no thread uses it.
+/// Lifetime: the memory stays mapped while the lock is held. Thread safety: any thread of any process.
+class process_lock {
+public:
+  /// The C library, whose mutex it is: programs of two such libraries cannot share a lock.
+  static constexpr std::uint8_t c_library = detail::robust_mutex::c_library;
+
+  process_lock() noexcept = default;
+  process_lock(const process_lock&) = delete;
+  process_lock& operator=(const process_lock&) = delete;
+
+  /// Effects: waits for the lock. A second `lock` by the holding thread ends the process with a message.
+  /// Returns: whether the last holder died while it held the lock, so that the guarded data may be half changed.
+  ASHLAR_INLINE bool lock() noexcept { return mutex_.lock(); }
+
+  ASHLAR_INLINE void unlock() noexcept { mutex_.unlock(); }
+
+  /// Returns: the number of the calling process, which processes of another PID namespace may have too. Complexity:
+  /// O(1), a system call for the first call after a fork.
+  [[nodiscard]] ASHLAR_INLINE static std::uint32_t process_id() noexcept { return detail::process_identity::number(); }
+
+  /// Returns: the PID namespace of the calling process; 0 if the system does not tell. Complexity: as above.
+  [[nodiscard]] ASHLAR_INLINE static std::uint64_t process_space() noexcept {
+    return detail::process_identity::space();
+  }
+
+  /// Returns: `process_id()` in the PID namespace `space`, else a number above all of these, which is random.
+  /// Complexity: as above.
+  [[nodiscard]] ASHLAR_INLINE static std::uint32_t process_id_seen_from(std::uint64_t space) noexcept {
+    if (ASHLAR_LIKELY(process_space() == space)) return process_id();
+    return detail::process_identity::foreign_number();
+  }
+
+private:
+  detail::robust_mutex mutex_;
 };
 
 static_assert(basic_lockable<process_lock>);
 
-#endif
-
 }  // namespace ashlar::ASHLAR_ABI::os
+
+#endif
 
 #undef ASHLAR_HAS_ROBUST_LOCKS

@@ -138,7 +138,7 @@ public:
   [[nodiscard]] static timespec now(clockid_t clock) noexcept {
     timespec time = {};
     const auto read = function();
-    if (read == nullptr || read(clock, &time) != 0) detail::call_kernel(SYS_clock_gettime, clock, &time);
+    if (read == nullptr || read(clock, &time) != 0) call_kernel(SYS_clock_gettime, clock, &time);
     return time;
   }
 
@@ -216,11 +216,11 @@ namespace ashlar::ASHLAR_ABI::detail {
   if (const unsigned long bytes = auxiliary_value<AT_RANDOM>::get(); bytes != 0) {
     std::uint64_t words[2];
     std::memcpy(words, reinterpret_cast<const void*>(bytes), sizeof words);
-    return detail::mixed(words[0] ^ detail::mixed(words[1]));  // the first bytes guard stacks: they stay secret
+    return mixed(words[0] ^ mixed(words[1]));  // the first bytes guard stacks: they stay secret
   }
 #endif
   static const char here = 0;
-  return detail::mixed(address_of(&here));
+  return mixed(address_of(&here));
 }
 
 /// Returns: a word that no other call in any process has, and no other program knows. The system may refuse its random
@@ -229,13 +229,13 @@ namespace ashlar::ASHLAR_ABI::detail {
   std::uint64_t word = 0;
 #if defined(ASHLAR_HAS_KERNEL) && defined(SYS_getrandom)
   constexpr unsigned no_waiting = 1;  // GRND_NONBLOCK: early at boot there are none
-  if (detail::call_kernel(SYS_getrandom, &word, sizeof word, no_waiting) == long{sizeof word}) return word;
-  word = static_cast<std::uint64_t>(detail::call_kernel(SYS_getpid));
+  if (call_kernel(SYS_getrandom, &word, sizeof word, no_waiting) == long{sizeof word}) return word;
+  word = static_cast<std::uint64_t>(call_kernel(SYS_getpid));
 #elif defined(__FreeBSD__) || defined(__APPLE__) || defined(__NetBSD__) || defined(__OpenBSD__)
   ::arc4random_buf(&word, sizeof word);
   return word;
 #endif
-  return detail::mixed(process_secret() ^ detail::mixed(word ^ detail::coarse_ms()) ^ address_of(&word));
+  return mixed(process_secret() ^ mixed(word ^ coarse_ms()) ^ address_of(&word));
 }
 
 /// The words that each sequence begins again with in the child of a fork: else the children of one process, which all
@@ -262,7 +262,7 @@ class random_bits {
 public:
   [[nodiscard]] ASHLAR_INLINE std::uint64_t next() noexcept {
     if (ASHLAR_UNLIKELY(!is_seeded())) seed();
-    return detail::mixed(state_ += 0x9E3779B97F4A7C15u);
+    return mixed(state_ += 0x9E3779B97F4A7C15u);
   }
 
   /// Returns: whether there is a seed of this epoch, without which the next call takes longer.
@@ -283,7 +283,7 @@ public:
 
 private:
   ASHLAR_COLD void seed() noexcept {
-    state_ = process_secret() ^ random_epoch::secret() ^ address_of(this) ^ detail::coarse_ms();
+    state_ = process_secret() ^ random_epoch::secret() ^ address_of(this) ^ coarse_ms();
     rest_ = 0;
     epoch_ = random_epoch::number();
   }
@@ -328,8 +328,8 @@ private:
   // Two threads that come at once store the same two words. Returns: the factor.
   ASHLAR_COLD static std::uint64_t make() noexcept {
     const std::uint64_t secret = process_secret();
-    term_.store(detail::mixed(secret + 1), memory_order_relaxed);
-    const std::uint64_t factor = detail::mixed(secret + 2) | 1;
+    term_.store(mixed(secret + 1), memory_order_relaxed);
+    const std::uint64_t factor = mixed(secret + 2) | 1;
     factor_.store(factor, memory_order_release);
     return factor;
   }
@@ -343,7 +343,7 @@ template <class Byte, class F>
 ASHLAR_INLINE void for_each_canary(Byte* from, Byte* to, F f) noexcept {
   while (from != to) {
     const std::size_t skipped = address_of(from) % sizeof(std::uint64_t);
-    const std::size_t bytes = detail::min(sizeof(std::uint64_t) - skipped, static_cast<std::size_t>(to - from));
+    const std::size_t bytes = min(sizeof(std::uint64_t) - skipped, static_cast<std::size_t>(to - from));
     const std::uint64_t word = canary_secret::word(address_of(from) - skipped);
     f(from, reinterpret_cast<const unsigned char*>(&word) + skipped, bytes);
     from += bytes;
@@ -352,7 +352,7 @@ ASHLAR_INLINE void for_each_canary(Byte* from, Byte* to, F f) noexcept {
 
 /// Effects: writes the canary to a range.
 inline void fill_with_canary(std::byte* from, std::byte* to) noexcept {
-  detail::for_each_canary(
+  for_each_canary(
       from, to, [](std::byte* at, const unsigned char* canary, std::size_t count) { std::memcpy(at, canary, count); });
 }
 

@@ -74,34 +74,21 @@ namespace policy {
 ///     s.frames()           its return addresses, innermost first; may be empty
 ///     s == s               the same site
 template <class S>
-concept site = std::copyable<S> && std::equality_comparable<S> &&
-               requires(const S& s, const void* caller, detail::panic_line& line) {
-                 { S::capture(caller) } noexcept -> std::same_as<S>;
-                 { s.describe(line) } noexcept;
-                 { s.frames() } noexcept -> std::same_as<std::span<const void* const>>;
-               };
+concept site =
+    std::copyable<S> && std::equality_comparable<S> && requires(const S& s, const void* caller, panic_line& line) {
+      { S::capture(caller) } noexcept -> std::same_as<S>;
+      { s.describe(line) } noexcept;
+      { s.frames() } noexcept -> std::same_as<std::span<const void* const>>;
+    };
 
 }  // namespace policy
-
-namespace detail {
-
-/// The text of a `site::label` and its source position.
-struct label_text {
-  const char* name = nullptr;  ///< null: no label
-  const char* file = "";
-  std::uint_least32_t line = 0;
-
-  [[nodiscard]] friend bool operator==(const label_text&, const label_text&) noexcept = default;
-};
-
-}  // namespace detail
 
 namespace site {
 
 /// Records nothing: no byte, no instruction.
 struct none {
   [[nodiscard]] static constexpr none capture(const void*) noexcept { return {}; }
-  static constexpr void describe(detail::panic_line&) noexcept {}
+  static constexpr void describe(panic_line&) noexcept {}
   [[nodiscard]] static constexpr std::span<const void* const> frames() noexcept { return {}; }
   [[nodiscard]] friend constexpr bool operator==(const none&, const none&) noexcept = default;
 };
@@ -114,7 +101,7 @@ public:
     here.caller_ = caller;
     return here;
   }
-  void describe(detail::panic_line& line) const noexcept { line.address(caller_); }
+  void describe(panic_line& line) const noexcept { line.address(caller_); }
   [[nodiscard]] std::span<const void* const> frames() const noexcept { return {&caller_, 1}; }
   [[nodiscard]] friend bool operator==(const return_address&, const return_address&) noexcept = default;
 
@@ -134,7 +121,7 @@ public:
     if (here.count_ == 0) here.frames_[here.count_++] = caller;
     return here;
   }
-  void describe(detail::panic_line& line) const noexcept {
+  void describe(panic_line& line) const noexcept {
     for (const void* const& each : frames()) line.text(&each == frames_.data() ? "" : " < ").address(each);
   }
   [[nodiscard]] std::span<const void* const> frames() const noexcept { return {frames_.data(), count_}; }
@@ -143,6 +130,15 @@ public:
 private:
   std::array<const void*, Frames> frames_{};
   std::uint32_t count_ = 0;
+};
+
+/// A label and its source position.
+struct label_text {
+  const char* name = nullptr;  ///< null: no label
+  const char* file = "";
+  std::uint_least32_t line = 0;
+
+  [[nodiscard]] friend bool operator==(const label_text&, const label_text&) noexcept = default;
 };
 
 /// Names the activity of this thread until the end of the scope, for sites that are `site::labelled`. Scopes nest.
@@ -158,12 +154,12 @@ public:
   label& operator=(const label&) = delete;
 
   /// Returns: the innermost label of this thread.
-  [[nodiscard]] static const detail::label_text& current() noexcept { return current_; }
+  [[nodiscard]] static const label_text& current() noexcept { return current_; }
 
 private:
-  static inline constinit thread_local detail::label_text current_{};
+  static inline constinit thread_local label_text current_{};
 
-  detail::label_text outer_;
+  label_text outer_;
 };
 
 /// The site that `Site` records, and the innermost `site::label` of the thread.
@@ -176,7 +172,7 @@ public:
     here.site_ = Site::capture(caller);
     return here;
   }
-  void describe(detail::panic_line& line) const noexcept {
+  void describe(panic_line& line) const noexcept {
     if (label_.name != nullptr) line.text(label_.name).text(" (").text(file_name()).text(":").number(label_.line);
     if (label_.name != nullptr) line.text(std::is_empty_v<Site> ? ")" : ") ");
     if (label_.name == nullptr && std::is_empty_v<Site>) line.text("no label");
@@ -192,7 +188,7 @@ private:
     return path.substr(path.rfind('/') + 1);
   }
 
-  detail::label_text label_{};
+  label_text label_{};
   ASHLAR_NO_UNIQUE_ADDRESS Site site_{};
 };
 

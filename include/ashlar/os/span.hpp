@@ -45,9 +45,12 @@ private:
   atomic<void*> found_ = nullptr;
 };
 
-inline constinit recorder_function<const char*> record_span_begin("ashlar_record_span_begin");
-inline constinit recorder_function<> record_span_end("ashlar_record_span_end");
-inline constinit recorder_function<const char*> record_thread_name("ashlar_record_thread_name");
+/// The functions of the recorder.
+struct recorder {
+  static inline constinit recorder_function<const char*> begin_span{"ashlar_record_span_begin"};
+  static inline constinit recorder_function<> end_span{"ashlar_record_span_end"};
+  static inline constinit recorder_function<const char*> name_thread{"ashlar_record_thread_name"};
+};
 
 }  // namespace detail
 
@@ -61,17 +64,17 @@ inline constinit recorder_function<const char*> record_thread_name("ashlar_recor
 class span {
 public:
   /// Expects: `name` is a string with a final 0, which is read here alone.
-  explicit span(const char* name) noexcept { detail::record_span_begin(name); }
+  explicit span(const char* name) noexcept { detail::recorder::begin_span(name); }
   span(const span&) = delete;
   span& operator=(const span&) = delete;
-  ~span() { detail::record_span_end(); }
+  ~span() { detail::recorder::end_span(); }
 };
 
 namespace os {
 
 /// Effects: names the calling thread in traces. `pthread_setname_np` of a thread for itself does so too. Expects:
 /// `name` is a string with a final 0.
-inline void name_thread(const char* name) noexcept { detail::record_thread_name(name); }
+inline void name_thread(const char* name) noexcept { detail::recorder::name_thread(name); }
 
 }  // namespace os
 

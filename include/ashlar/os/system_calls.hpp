@@ -32,7 +32,7 @@ struct portable_calls {
 
   /// As `map`, at a multiple of `alignment`.
   [[nodiscard]] static void* map_aligned(std::size_t bytes, std::size_t alignment, bool /*accessible*/) noexcept {
-    alignment = detail::max(alignment, page_bytes());
+    alignment = max(alignment, page_bytes());
     if (bytes == 0 || bytes > max_block_bytes - alignment) return nullptr;
     void* const p = std::aligned_alloc(alignment, align_up(bytes, alignment));
     return p != nullptr ? std::memset(p, 0, bytes) : nullptr;
@@ -217,8 +217,8 @@ namespace ashlar::ASHLAR_ABI::detail {
 struct memory_calls {
 #if ASHLAR_MAPS_BY_KERNEL
   [[nodiscard]] static void* map(void* place, std::size_t bytes, int protection, int flags) noexcept {
-    const long result = detail::call_kernel(SYS_mmap, place, bytes, protection, flags, -1, 0);
-    return detail::is_kernel_error(result) ? MAP_FAILED : reinterpret_cast<void*>(result);
+    const long result = call_kernel(SYS_mmap, place, bytes, protection, flags, -1, 0);
+    return is_kernel_error(result) ? MAP_FAILED : reinterpret_cast<void*>(result);
   }
   static int unmap(void* p, std::size_t bytes) noexcept { return status(SYS_munmap, p, bytes); }
   static int protect(void* p, std::size_t bytes, int protection) noexcept {
@@ -228,14 +228,14 @@ struct memory_calls {
   static int lock(void* p, std::size_t bytes) noexcept { return status(SYS_mlock, p, bytes); }
   static int synchronise(void* p, std::size_t bytes) noexcept { return status(SYS_msync, p, bytes, MS_ASYNC); }
   static void* remap(void* p, std::size_t bytes, std::size_t new_bytes, int flags, void* place) noexcept {
-    const long result = detail::call_kernel(SYS_mremap, p, bytes, new_bytes, flags, place);
-    return detail::is_kernel_error(result) ? MAP_FAILED : reinterpret_cast<void*>(result);
+    const long result = call_kernel(SYS_mremap, p, bytes, new_bytes, flags, place);
+    return is_kernel_error(result) ? MAP_FAILED : reinterpret_cast<void*>(result);
   }
 
 private:
   template <class... Words>
   static int status(long number, Words... words) noexcept {
-    return static_cast<int>(detail::call_kernel(number, words...));
+    return static_cast<int>(call_kernel(number, words...));
   }
 #else
   [[nodiscard]] static void* map(void* place, std::size_t bytes, int protection, int flags) noexcept {
@@ -275,7 +275,7 @@ struct system_calls {
   /// As `map`, at `place` if that range is free. If `place` is null, the system selects the address.
   [[nodiscard]] static void* map_near(void* place, std::size_t bytes, bool accessible) noexcept {
     const int protection = accessible ? PROT_READ | PROT_WRITE : PROT_NONE;
-    detail::before_map(bytes);
+    before_map(bytes);
     void* const p = memory_calls::map(place, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | no_reserve);
     return p != MAP_FAILED ? p : nullptr;
   }

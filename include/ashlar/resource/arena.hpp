@@ -28,7 +28,7 @@ namespace ashlar::ASHLAR_ABI {
 struct arena_options {
   std::size_t initial_bytes = 64 * 1024;            ///< of the first chunk
   std::size_t max_growth_bytes = 16 * 1024 * 1024;  ///< largest chunk; each is 1.5 times the one before, up to this
-  std::size_t max_bytes = detail::max_size;         ///< limit of the bytes held from the upstream
+  std::size_t max_bytes = max_size;                 ///< limit of the bytes held from the upstream
 };
 
 /// Freeing a single block does nothing: `reset`, `rewind` and `release` free all at once. See docs/arenas.md.
@@ -51,18 +51,26 @@ struct arena_options {
 /// one upstream call if the chunk is full. Thread safety: none.
 template <resource Upstream>
 class arena {
+  using store_type = detail::chunk_store<Upstream>;
+  using bump = typename store_type::bump_type;
+  using chunk = typename store_type::chunk_type;
+
 public:
+  /// Returns: the `initial_bytes` of a first chunk with room for one block of `bytes` bytes.
+  [[nodiscard]] static constexpr std::size_t chunk_bytes_for(std::size_t bytes) noexcept {
+    return chunk::bytes_for(bytes);
+  }
+
   /// A position to rewind to, any number of times. It is valid until the arena rewinds to an older position, resets or
   /// releases.
   class marker {
     friend class arena;
-    using book =
-        std::conditional_t<checking_level >= checking::checked, detail::marker_registry, detail::no_marker_registry>;
+    using book = detail::marker_book;
 
     const void* arena_ = nullptr;
-    detail::chunk* chunk_ = nullptr;
+    chunk* chunk_ = nullptr;
     std::byte* top_ = nullptr;
-    detail::finalizer* objects_ = nullptr;
+    detail::finalizers::entry_type* objects_ = nullptr;
     std::size_t used_ = 0;
     ASHLAR_NO_UNIQUE_ADDRESS decltype(std::declval<book&>().open()) ticket_ = {};
   };
@@ -88,14 +96,14 @@ public:
 
   /// Throws: `std::bad_alloc` beyond the limit; as the upstream. Expects: `alignment` is a power of two.
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
-    const detail::bump::place at = bump_.place_for(bytes, alignment);
+    const typename bump::place at = bump_.place_for(bytes, alignment);
     if (ASHLAR_UNLIKELY(!at.is_free)) return allocate_slow(bytes, alignment);
     return bump_.take(at, bytes);
   }
 
   /// Returns: a block, or null. Expects: `alignment` is a power of two.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
-    const detail::bump::place at = bump_.place_for(bytes, alignment);
+    const typename bump::place at = bump_.place_for(bytes, alignment);
     if (ASHLAR_UNLIKELY(!at.is_free)) return try_allocate_slow(bytes, alignment);
     return bump_.take(at, bytes);
   }
@@ -122,7 +130,7 @@ public:
   /// Returns: whether `p` points into used bytes. Complexity: O(chunks).
   [[nodiscard]] bool owns(const void* p) const noexcept {
     std::byte* top = bump_.top();
-    for (const detail::chunk* each = chunk_; each != nullptr; top = each->below_top, each = each->below) {
+    for (const chunk* each = chunk_; each != nullptr; top = each->below_top, each = each->below) {
       if (lies_in(p, each->begin, top)) return true;
       each->expect_sound(this);
     }
@@ -137,7 +145,7 @@ public:
     if constexpr (std::is_trivially_destructible_v<T>) {
       return construct<T>(allocate(sizeof(T), alignof(T)), std::forward<Args>(args)...);
     } else {
-      using held = detail::finalized<T>;
+      using held = detail::finalizers::object<T>;
       held* const made = construct<held>(allocate(sizeof(held), alignof(held)), std::forward<Args>(args)...);
       objects_.push(made->entry);
       return std::addressof(made->object);
@@ -155,9 +163,9 @@ public:
   template <class T>
   [[nodiscard]] std::span<T> make_array(std::size_t count) {
     constexpr bool is_plain = std::is_trivially_destructible_v<T>;
-    using held = detail::finalized_array<T>;
+    using held = detail::finalizers::array<T>;
     constexpr std::size_t before = is_plain ? 0 : held::offset();
-    if (count > (detail::max_block_bytes - before) / sizeof(T)) detail::throw_bad_array_new_length();
+    if (count > (max_block_bytes - before) / sizeof(T)) throw_bad_array_new_length();
     const std::size_t bytes = before + count * sizeof(T);
     void* const p = allocate(bytes, is_plain ? alignof(T) : std::max(alignof(T), alignof(held)));
     unbuilt until_built{*this, p, bytes};
@@ -183,7 +191,7 @@ public:
     bump_.rewind(buffer_.data());
     store_.consolidate();
     if (buffer_.empty())
-      if (detail::chunk* const kept = store_.take_spare()) enter_chunk(kept);
+      if (chunk* const kept = store_.take_spare()) enter_chunk(kept);
   }
 
   /// Effects: destroys the objects and gives all memory back; the arena returns to its initial state.
@@ -239,7 +247,7 @@ public:
   [[nodiscard]] friend bool operator==(const arena& a, const arena& b) noexcept { return &a == &b; }
 
 private:
-  [[nodiscard]] static constexpr detail::chunk_limits limits_of(const arena_options& options) noexcept {
+  [[nodiscard]] static constexpr typename store_type::limits_type limits_of(const arena_options& options) noexcept {
     return {options.initial_bytes, options.max_growth_bytes, options.max_bytes};
   }
 
@@ -269,10 +277,10 @@ private:
   [[nodiscard]] static bool lies_in(const void* p, std::byte* begin, std::byte* end) noexcept {
     return block{begin, size_of(begin, end)}.contains(p);
   }
-  [[nodiscard]] std::byte* begin_of(const detail::chunk* at) const noexcept {
+  [[nodiscard]] std::byte* begin_of(const chunk* at) const noexcept {
     return at != nullptr ? at->begin : buffer_.data();
   }
-  [[nodiscard]] std::byte* end_of(const detail::chunk* at) const noexcept {
+  [[nodiscard]] std::byte* end_of(const chunk* at) const noexcept {
     return at != nullptr ? at->end() : buffer_.data() + buffer_.size();
   }
 
@@ -284,39 +292,39 @@ private:
 
   // The last block of a buffer may end where an emptied chunk begins; it does not lie in that chunk.
   [[nodiscard]] bool is_last(const void* p, std::size_t bytes) const noexcept {
-    return bump_.is_last(p, bytes) && detail::address_of(p) >= detail::address_of(begin_of(chunk_));
+    return bump_.is_last(p, bytes) && address_of(p) >= address_of(begin_of(chunk_));
   }
 
   void note_high_water() noexcept { high_water_ = high_water(); }
 
   ASHLAR_COLD void* allocate_slow(std::size_t bytes, std::size_t alignment) {
-    ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
+    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
     enter_chunk(store_.take(bytes, alignment));
     return bump_.take(bump_.place_for(bytes, alignment), bytes);
   }
 
   ASHLAR_COLD void* try_allocate_slow(std::size_t bytes, std::size_t alignment) noexcept {
-    ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
-    detail::chunk* const fresh = store_.try_take(bytes, alignment);
+    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+    chunk* const fresh = store_.try_take(bytes, alignment);
     if (fresh == nullptr) return nullptr;
     enter_chunk(fresh);
     return bump_.take(bump_.place_for(bytes, alignment), bytes);
   }
 
-  void enter_chunk(detail::chunk* fresh) noexcept {
+  void enter_chunk(chunk* fresh) noexcept {
     left_used_ += size_of(begin_of(chunk_), bump_.top());
     waste_ += bump_.rest();
     fresh->put_on(chunk_, bump_.top());
     chunk_ = fresh;
-    bump_ = detail::bump(fresh->begin, fresh->end());
+    bump_ = bump(fresh->begin, fresh->end());
   }
 
   /// Returns: the chunk, now owned by the caller.
-  [[nodiscard]] detail::chunk* leave_chunk() noexcept {
+  [[nodiscard]] chunk* leave_chunk() noexcept {
     chunk_->expect_sound(this);
-    detail::chunk* const leaving = std::exchange(chunk_, chunk_->below);
+    chunk* const leaving = std::exchange(chunk_, chunk_->below);
     if (chunk_ != nullptr) chunk_->expect_sound(this);
-    bump_ = detail::bump(leaving->below_top, end_of(chunk_));
+    bump_ = bump(leaving->below_top, end_of(chunk_));
     left_used_ -= size_of(begin_of(chunk_), bump_.top());
     waste_ -= bump_.rest();
     return leaving;
@@ -328,7 +336,7 @@ private:
   }
 
   // The destructors run before any memory is taken back, so that they can allocate.
-  void end_objects_down_to(detail::finalizer* last) noexcept {
+  void end_objects_down_to(detail::finalizers::entry_type* last) noexcept {
     if (objects_.first() == last) return;
     const std::size_t outer = std::exchange(ending_from_, std::max(used(), std::size_t{1}));
     objects_.run_down_to(last, this);
@@ -337,14 +345,14 @@ private:
 
   ASHLAR_COLD void expect_owned(const void* p) const noexcept {
     if (owns(p)) return;
-    detail::report({.kind = fault::invalid_free,
-                    .what = "freed a pointer that is not of this arena",
-                    .pointer = p,
-                    .resource = this});
+    report({.kind = fault::invalid_free,
+            .what = "freed a pointer that is not of this arena",
+            .pointer = p,
+            .resource = this});
   }
 
-  [[nodiscard]] bool is_in_use(const detail::chunk* sought) const noexcept {
-    const detail::chunk* each = chunk_;
+  [[nodiscard]] bool is_in_use(const chunk* sought) const noexcept {
+    const chunk* each = chunk_;
     for (; each != nullptr && each != sought; each = each->below) each->expect_sound(this);
     return each == sought;
   }
@@ -352,15 +360,14 @@ private:
   ASHLAR_COLD void expect_good(const marker& to) const noexcept {
     const bool is_mine = to.arena_ == this;
     if (is_mine && marks_.is_good(to.ticket_) && is_in_use(to.chunk_)) return;
-    detail::report(
-        {.kind = fault::bad_marker,
-         .what = is_mine ? "rewound to a marker that is no longer valid" : "rewound to a marker of another arena",
-         .pointer = to.top_,
-         .resource = this});
+    report({.kind = fault::bad_marker,
+            .what = is_mine ? "rewound to a marker that is no longer valid" : "rewound to a marker of another arena",
+            .pointer = to.top_,
+            .resource = this});
   }
 
-  detail::bump bump_;
-  detail::chunk* chunk_ = nullptr;
+  bump bump_;
+  chunk* chunk_ = nullptr;
   detail::finalizers objects_;
   std::span<std::byte> buffer_;
   std::size_t left_used_ = 0;  // in the chunks below this one
@@ -368,19 +375,19 @@ private:
   std::size_t high_water_ = 0;
   std::size_t ending_from_ = 0;  // 0, or `used()` when the destructors began to run
   ASHLAR_NO_UNIQUE_ADDRESS typename marker::book marks_;
-  detail::chunk_store<Upstream> store_;
+  store_type store_;
 };
 
 template <resource Upstream>
 bool arena<Upstream>::invariant() const noexcept {
   std::size_t used_below = 0, waste = 0, bytes = 0, count = 0;
-  for (const detail::chunk* each = chunk_; each != nullptr; each = each->below, ++count) {
+  for (const chunk* each = chunk_; each != nullptr; each = each->below, ++count) {
     used_below += size_of(begin_of(each->below), each->below_top);
     waste += size_of(each->below_top, end_of(each->below));
     bytes += each->bytes;
     if (!each->is_sound()) return false;
   }
-  for (const detail::chunk* each = store_.spares(); each != nullptr; each = each->below, ++count) bytes += each->bytes;
+  for (const chunk* each = store_.spares(); each != nullptr; each = each->below, ++count) bytes += each->bytes;
   return bump_.invariant() && begin_of(chunk_) <= bump_.top() && bump_.end() == end_of(chunk_) &&
          used_below == left_used_ && waste == waste_ && bytes == held_bytes() && count == store_.count() &&
          held_bytes() <= store_.limits().max_bytes && used() + waste_ <= capacity();

@@ -27,13 +27,17 @@
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
-namespace ashlar::ASHLAR_ABI::detail {
+namespace ashlar::ASHLAR_ABI {
 
 /// A run of neighbouring cells, all of them usable by the caller.
 struct cell_run {
   void* cells = nullptr;
   std::size_t count = 0;
 };
+
+}  // namespace ashlar::ASHLAR_ABI
+
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// The engine of the fixed-size pools: equal cells in slabs from `Upstream`. Their contracts are at `block_pool`.
 /// `Geometry{}.get()` is the `slab_geometry`, a run-time value (`block_pool`) or a constant (`fixed_block_pool`).
@@ -48,7 +52,7 @@ struct cell_run {
 template <class Geometry, resource Upstream>
 class basic_block_pool : private Geometry {
 public:
-  using cell_run = detail::cell_run;
+  using cell_run = ashlar::cell_run;
   static constexpr bool is_self_describing = false;  // `deallocate(cell)` takes cells only
 
   constexpr basic_block_pool(const Geometry& geometry, std::size_t max_count, retain_policy retain_slabs,
@@ -147,7 +151,7 @@ public:
   [[nodiscard]] ASHLAR_INLINE std::size_t cell_stride() const noexcept { return geometry().cell_stride(); }
   [[nodiscard]] std::size_t cell_alignment() const noexcept { return geometry().cell_alignment(); }
   [[nodiscard]] std::size_t slab_bytes() const noexcept { return geometry().slab_bytes(); }
-  [[nodiscard]] std::size_t capacity() const noexcept { return detail::min(slabs_held().capacity(), max_count()); }
+  [[nodiscard]] std::size_t capacity() const noexcept { return min(slabs_held().capacity(), max_count()); }
   [[nodiscard]] std::size_t live() const noexcept { return slabs_held().taken() - cached_.size(); }
   [[nodiscard]] std::size_t slabs() const noexcept { return slabs_held().slabs(); }
   [[nodiscard]] std::size_t outsized_blocks() const noexcept { return outsized_.get(); }
@@ -333,8 +337,8 @@ class block_pool : public detail::basic_block_pool<detail::dynamic_geometry, Ups
 
 public:
   explicit block_pool(const block_pool_options& options, Upstream upstream = {})
-      : base(detail::dynamic_geometry(detail::make_slab_geometry(options, detail::least_part<Upstream>)),
-             options.max_count, options.retain_slabs, std::move(upstream)) {}
+      : base(detail::dynamic_geometry(options, least_part<Upstream>), options.max_count, options.retain_slabs,
+             std::move(upstream)) {}
 
   /// A run of neighbouring cells, all of them usable by the caller: `void* cells`, `std::size_t count`.
   using typename base::cell_run;
@@ -461,6 +465,6 @@ public:
 };
 
 static_assert(try_resource<block_pool<>> && owning_resource<block_pool<>> && releasable_resource<block_pool<>> &&
-              detail::run_resource<block_pool<>>);
+              run_resource<block_pool<>>);
 
 }  // namespace ashlar::ASHLAR_ABI

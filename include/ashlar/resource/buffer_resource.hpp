@@ -35,14 +35,14 @@ public:
 
   /// Throws: `std::bad_alloc` if the free part of the buffer is too small. Expects: `alignment` is a power of two.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
-    return detail::allocate_or_throw(*this, bytes, alignment);
+    return ashlar::allocate_or_throw(*this, bytes, alignment);
   }
 
   /// Returns: a block, or null. A block of 0 bytes takes one byte, so that its address is unique.
   /// Expects: `alignment` is a power of two.
   [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
-    ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
-    const std::size_t padding = (0 - detail::address_of(top_)) & (alignment - 1);
+    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+    const std::size_t padding = (0 - address_of(top_)) & (alignment - 1);
     const std::size_t rest = capacity() - used();
     const std::size_t taken = occupied(bytes);
     if (padding > rest || taken > rest - padding) return nullptr;

@@ -18,8 +18,8 @@ namespace ashlar::ASHLAR_ABI {
 
 /// Limits of the cells and of the retained memory of a `fixed_block_pool` or a `counted_pool`.
 struct fixed_block_pool_options {
-  std::size_t max_count = detail::max_size;  ///< limit of live cells; `allocate` throws beyond it
-  retain_policy retain_slabs = 1;            ///< empty slabs to retain; also `release_now`, `never_release`
+  std::size_t max_count = max_size;  ///< limit of live cells; `allocate` throws beyond it
+  retain_policy retain_slabs = 1;    ///< empty slabs to retain; also `release_now`, `never_release`
 };
 
 namespace detail {
@@ -27,9 +27,9 @@ namespace detail {
 /// A slab layout known at compile time, over an upstream with parts of `PartBytes`.
 template <std::size_t CellBytes, std::size_t CellAlignment, std::size_t PartBytes = 0>
 struct static_geometry {
-  static constexpr detail::slab_geometry value =
+  static constexpr slab_geometry value =
       make_slab_geometry({.cell_bytes = CellBytes, .cell_alignment = CellAlignment}, PartBytes);
-  [[nodiscard]] static ASHLAR_INLINE constexpr const detail::slab_geometry& get() noexcept { return value; }
+  [[nodiscard]] static ASHLAR_INLINE constexpr const slab_geometry& get() noexcept { return value; }
 };
 
 }  // namespace detail
@@ -37,9 +37,9 @@ struct static_geometry {
 /// As `block_pool`, with cell size and alignment known at compile time.
 template <std::size_t CellBytes, std::size_t CellAlignment, resource Upstream>
 class fixed_block_pool
-    : public detail::basic_block_pool<detail::static_geometry<CellBytes, CellAlignment, detail::least_part<Upstream>>,
+    : public detail::basic_block_pool<detail::static_geometry<CellBytes, CellAlignment, least_part<Upstream>>,
                                       Upstream> {
-  using geometry_type = detail::static_geometry<CellBytes, CellAlignment, detail::least_part<Upstream>>;
+  using geometry_type = detail::static_geometry<CellBytes, CellAlignment, least_part<Upstream>>;
   using base = detail::basic_block_pool<geometry_type, Upstream>;
 
 public:

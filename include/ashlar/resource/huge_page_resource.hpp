@@ -9,6 +9,6 @@
 
 namespace ashlar::ASHLAR_ABI {
 
-static_assert(process_wide_resource<huge_page_resource> || !detail::has_pages);
+static_assert(process_wide_resource<huge_page_resource> || !has_pages);
 
 }  // namespace ashlar::ASHLAR_ABI

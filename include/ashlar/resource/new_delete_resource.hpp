@@ -21,13 +21,13 @@ public:
 
   /// Throws: `std::bad_alloc`. Expects: `alignment` is a power of two.
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
-    return detail::allocate_or_throw(*this, bytes, alignment);
+    return ashlar::allocate_or_throw(*this, bytes, alignment);
   }
 
   /// Returns: a block, or null. Expects: `alignment` is a power of two.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
-    ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
-    if (!detail::is_valid_request(bytes, alignment)) return nullptr;
+    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+    if (!is_valid_request(bytes, alignment)) return nullptr;
     if (alignment <= default_alignment) return ::operator new(bytes, std::nothrow);
     return ::operator new(bytes, std::align_val_t{alignment}, std::nothrow);
   }

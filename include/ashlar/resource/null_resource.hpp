@@ -19,19 +19,19 @@ public:
 
   /// Throws: `std::bad_alloc`, always.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
-    return detail::allocate_or_throw(*this, bytes, alignment);
+    return ashlar::allocate_or_throw(*this, bytes, alignment);
   }
 
   /// Returns: null, always. Expects: `alignment` is a power of two.
   [[nodiscard]] void* try_allocate(std::size_t /*bytes*/, std::size_t alignment) noexcept {
-    ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
+    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
     return nullptr;
   }
 
   /// Expects: never called, since nothing was allocated.
   void deallocate(void* p, std::size_t bytes, std::size_t /*alignment*/) noexcept {
     if constexpr (checking_level >= checking::checked)
-      detail::report({.kind = fault::invalid_free, .what = "freed to null_resource", .pointer = p, .size = bytes});
+      report({.kind = fault::invalid_free, .what = "freed to null_resource", .pointer = p, .size = bytes});
   }
 
   [[nodiscard]] bool owns(const void* /*p*/) const noexcept { return false; }

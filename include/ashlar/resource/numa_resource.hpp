@@ -25,10 +25,11 @@ struct numa_node {
 template <class Upstream, class Calls>
 class basic_numa_resource {
   static_assert(process_wide_resource<Upstream>);
+  using nodes = decltype(Calls::allowed());
 
 public:
   static constexpr bool is_thread_safe = true;
-  static constexpr std::size_t least_part_bytes = detail::least_part<Upstream>;
+  static constexpr std::size_t least_part_bytes = least_part<Upstream>;
 
   /// Effects: pages lie in turn on all nodes from which the process may have memory: no node's memory is the bottleneck
   /// of threads on all.
@@ -36,17 +37,18 @@ public:
 
   /// Effects: pages lie on `node`, or on another while that one is full: for the threads that run there.
   explicit basic_numa_resource(numa_node node) noexcept : policy_(detail::numa_policy::preferred) {
-    if (node.number < detail::numa_nodes::most) nodes_.add(node.number);
+    if (node.number < nodes::most) nodes_.add(node.number);
   }
 
   /// Returns: on how many nodes the process may have memory; 1 where the system does not tell.
   [[nodiscard]] static std::size_t node_count() noexcept {
-    return detail::max(Calls::allowed().count(), std::size_t{1});
+    const std::size_t known = Calls::allowed().count();
+    return known != 0 ? known : 1;
   }
 
   /// Throws: `std::bad_alloc`. Expects: `alignment` is a power of two.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
-    return detail::allocate_or_throw(*this, bytes, alignment);
+    return ashlar::allocate_or_throw(*this, bytes, alignment);
   }
 
   /// Returns: zeroed pages, or null. Expects: `alignment` is a power of two.
@@ -70,7 +72,7 @@ public:
 
   /// Effects: makes the whole pages inside the range resident now, where they belong.
   void prefault(void* p, std::size_t bytes) noexcept
-    requires detail::prefaulting_resource<Upstream>
+    requires prefaulting_resource<Upstream>
   {
     Upstream().prefault(p, bytes);
   }
@@ -78,7 +80,7 @@ public:
   [[nodiscard]] friend bool operator==(const basic_numa_resource&, const basic_numa_resource&) noexcept { return true; }
 
 private:
-  detail::numa_nodes nodes_{};
+  nodes nodes_{};
   detail::numa_policy policy_;
 };
 

@@ -55,18 +55,12 @@ struct huge {
   }
 };
 
-}  // namespace fresh
-
-namespace detail {
-// Effects: informs a policy of a block's growth, if the policy has a hook for it.
+/// Effects: informs a policy of a block's growth, if the policy has a hook for it.
 template <class Fresh, class Pages>
 void tell_grown(void* p, std::size_t from, std::size_t bytes) noexcept {
   if constexpr (requires { Fresh::template grown<Pages>(p, from, bytes); })
     Fresh::template grown<Pages>(p, from, bytes);
 }
-}  // namespace detail
-
-namespace fresh {
 
 /// Fresh-memory policy: as `Fresh`, and resident before it is handed out, if the system can do that in one call (Linux
 /// 5.14 and later). The cost of all first touches moves into the allocation. On other systems: as `Fresh`.
@@ -81,7 +75,7 @@ struct resident {
 
   template <class Pages>
   static void grown(void* p, std::size_t from, std::size_t bytes) noexcept {
-    detail::tell_grown<Fresh, Pages>(p, from, bytes);
+    fresh::tell_grown<Fresh, Pages>(p, from, bytes);
     Pages::populate(static_cast<std::byte*>(p) + from, bytes - from);
   }
 };
@@ -101,7 +95,7 @@ struct locked {
   // The system locks the bytes that a locked range grows by, and makes them resident, or refuses the growth.
   template <class Pages>
   static void grown(void* p, std::size_t from, std::size_t bytes) noexcept {
-    detail::tell_grown<Fresh, Pages>(p, from, bytes);
+    fresh::tell_grown<Fresh, Pages>(p, from, bytes);
   }
 };
 
@@ -119,24 +113,23 @@ public:
   static constexpr std::size_t most_populated_bytes = std::size_t{4} << 20;
 
   /// Effects: sets the wish for memory that is mapped from now on. Thread safety: any thread.
-  static void set_wish(huge_pages wish) noexcept { wish_.store(wish, detail::memory_order_relaxed); }
+  static void set_wish(huge_pages wish) noexcept { wish_.store(wish); }
 
   /// Effects: makes blocks of up to `most_populated_bytes` resident when they are mapped from now on, or no longer, as
   /// by default. Thread safety: any thread.
-  static void set_populates(bool wish) noexcept { populates_.store(wish, detail::memory_order_relaxed); }
+  static void set_populates(bool wish) noexcept { populates_.store(wish); }
 
   template <class Pages>
   static void* map(std::size_t bytes, std::size_t alignment) noexcept {
     void* const p = map_by_wish<Pages>(bytes, alignment);
-    if (p != nullptr && bytes <= most_populated_bytes && populates_.load(detail::memory_order_relaxed))
-      Pages::populate(p, bytes);
+    if (p != nullptr && bytes <= most_populated_bytes && populates_.load()) Pages::populate(p, bytes);
     return p;
   }
 
   /// As `map`, of pages that the caller commits before use: inaccessible, unless they are to be resident.
   template <class Pages>
   static void* map_closed(std::size_t bytes, std::size_t alignment) noexcept {
-    if (populates_.load(detail::memory_order_relaxed)) return map<Pages>(bytes, alignment);
+    if (populates_.load()) return map<Pages>(bytes, alignment);
     void* const p = Pages::reserve(bytes, alignment);
     if (p != nullptr) tell_wish<Pages>(p, 0, bytes);
     return p;
@@ -145,7 +138,7 @@ public:
   template <class Pages>
   static void grown(void* p, std::size_t from, std::size_t bytes) noexcept {
     tell_wish<Pages>(p, from, bytes);
-    if (bytes <= most_populated_bytes && populates_.load(detail::memory_order_relaxed))
+    if (bytes <= most_populated_bytes && populates_.load())
       Pages::populate(static_cast<std::byte*>(p) + from, bytes - from);
   }
 
@@ -164,7 +157,7 @@ private:
     return p;
   }
 
-  [[nodiscard]] static huge_pages wish() noexcept { return wish_.load(detail::memory_order_relaxed); }
+  [[nodiscard]] static huge_pages wish() noexcept { return wish_.load(); }
 
   template <class Pages>
   static void refuse_if_wished([[maybe_unused]] void* p, [[maybe_unused]] std::size_t bytes) noexcept {
@@ -172,8 +165,8 @@ private:
       if (wish() == huge_pages::refused) Pages::refuse_huge(p, bytes);
   }
 
-  static inline constinit detail::atomic<huge_pages> wish_ = huge_pages::by_system;
-  static inline constinit detail::atomic<bool> populates_ = false;
+  static inline constinit detail::relaxed_atomic<huge_pages> wish_ = huge_pages::by_system;
+  static inline constinit detail::relaxed_atomic<bool> populates_ = false;
 };
 
 }  // namespace fresh
@@ -190,13 +183,13 @@ public:
 
   /// Throws: `std::bad_alloc`. Expects: `alignment` is a power of two.
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
-    return detail::allocate_or_throw(*this, bytes, alignment);
+    return ashlar::allocate_or_throw(*this, bytes, alignment);
   }
 
   /// Returns: zeroed pages, or null. Expects: `alignment` is a power of two.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
-    ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
-    if (!detail::is_valid_request(bytes, alignment)) return nullptr;
+    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+    if (!is_valid_request(bytes, alignment)) return nullptr;
     const std::size_t whole = Pages::round_up(bytes);
     return whole != 0 ? Fresh::template map<Pages>(whole, alignment) : nullptr;
   }
@@ -210,9 +203,9 @@ public:
   [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t /*alignment*/) noexcept
     requires requires { Pages::grow(p, bytes, new_bytes); }
   {
-    if (new_bytes > detail::max_block_bytes) return false;
+    if (new_bytes > max_block_bytes) return false;
     const std::size_t held = Pages::round_up(bytes), wanted = Pages::round_up(new_bytes);
-    if (wanted > held) return Pages::grow(p, held, wanted) && (detail::tell_grown<Fresh, Pages>(p, held, wanted), true);
+    if (wanted > held) return Pages::grow(p, held, wanted) && (fresh::tell_grown<Fresh, Pages>(p, held, wanted), true);
     if (wanted < held) Pages::release(static_cast<std::byte*>(p) + wanted, held - wanted);
     return true;
   }
@@ -226,7 +219,7 @@ public:
   {
     const std::size_t held = Pages::round_up(bytes), wanted = Pages::round_up(new_bytes);
     if (!Pages::move(p, held, place, wanted)) return false;
-    detail::tell_grown<Fresh, Pages>(place, held, wanted);
+    fresh::tell_grown<Fresh, Pages>(place, held, wanted);
     return true;
   }
 
@@ -234,13 +227,13 @@ public:
   void prefault(void* p, std::size_t bytes) noexcept
     requires requires { Fresh::template prefault<Pages>(p, bytes); }
   {
-    Fresh::template prefault<Pages>(p, detail::align_down(bytes, Pages::page_bytes()));
+    Fresh::template prefault<Pages>(p, align_down(bytes, Pages::page_bytes()));
   }
 
   [[nodiscard]] friend bool operator==(const basic_page_resource&, const basic_page_resource&) noexcept = default;
 };
 
-static_assert(try_resource<page_resource> && detail::prefaulting_resource<page_resource> &&
+static_assert(try_resource<page_resource> && prefaulting_resource<page_resource> &&
               process_wide_resource<page_resource>);
 
 }  // namespace ashlar::ASHLAR_ABI

@@ -13,7 +13,6 @@
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/options.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/slab/large_blocks.hpp>
 #include <ashlar/detail/slab/pool_set_base.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/fwd.hpp>
@@ -42,7 +41,7 @@ class pool_set {
   using base = detail::pool_set_base<Upstream, null_lock>;
 
 public:
-  using pool_type = block_pool<detail::class_upstream<typename base::upstream_type>>;
+  using pool_type = block_pool<typename base::class_upstream_type>;
 
   constexpr pool_set()
     requires std::default_initializable<Upstream>
@@ -66,22 +65,22 @@ public:
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
     if (pool_type* const pool = pool_for(bytes, alignment); ASHLAR_LIKELY(pool != nullptr))
       return from(*pool, bytes, alignment);
-    return allocate_slow<detail::or_throw>(bytes, alignment);
+    return allocate_slow<or_throw>(bytes, alignment);
   }
 
   /// As `allocate`, but returns null when the upstream has no memory left.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
     if (pool_type* const pool = pool_for(bytes, alignment); ASHLAR_LIKELY(pool != nullptr))
       return try_from(*pool, bytes, alignment);
-    return allocate_slow<detail::or_null>(bytes, alignment);
+    return allocate_slow<or_null>(bytes, alignment);
   }
 
   /// As `allocate`. Returns: also the size of the block: the size of the whole cell, except at level `hardened`, which
   /// watches the excess bytes. `deallocate` accepts any size from `bytes` to that.
   [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment) {
     const std::size_t size_class = base_.class_with_cells(bytes, alignment);
-    if (size_class == detail::pool_classes::none) return {base_.allocate_large(bytes, alignment, this), bytes};
-    return made_pool<detail::or_throw>(size_class)->allocate_at_least(bytes, alignment);
+    if (size_class == base::classes::none) return {base_.allocate_large(bytes, alignment, this), bytes};
+    return made_pool<or_throw>(size_class)->allocate_at_least(bytes, alignment);
   }
 
   /// Effects: takes a block back. Expects: the same `bytes` and `alignment` as at its allocation, or the size that
@@ -98,12 +97,12 @@ public:
   [[nodiscard]] bool owns(const void* p) const noexcept {
     for (const pool_type* const pool : pools_)
       if (pool != nullptr && pool->owns(p)) return true;
-    return base_.with_large([p, this](const detail::large_blocks& large) { return large.find(p, this) != nullptr; });
+    return base_.with_large([p, this](const auto& large) { return large.find(p, this) != nullptr; });
   }
 
   /// Returns: the number of live blocks. Complexity: O(classes).
   [[nodiscard]] std::size_t live() const noexcept {
-    std::size_t blocks = base_.with_large([](const detail::large_blocks& large) { return large.count(); });
+    std::size_t blocks = base_.with_large([](const auto& large) { return large.count(); });
     for (const pool_type* const pool : pools_)
       if (pool != nullptr) blocks += pool->live();
     return blocks;
@@ -121,7 +120,7 @@ public:
   std::size_t trim(std::size_t retain_bytes = 0) noexcept {
     const std::size_t before = held_bytes();
     for (pool_type* const pool : pools_)
-      if (pool != nullptr) static_cast<void>(detail::trim_within(*pool, retain_bytes));
+      if (pool != nullptr) static_cast<void>(base::trim_within(*pool, retain_bytes));
     return before - held_bytes();
   }
 
@@ -152,8 +151,7 @@ public:
 private:
   // Returns: the pool of the request's class; null if it has none so far, or never will.
   [[nodiscard]] ASHLAR_INLINE pool_type* pool_for(std::size_t bytes, std::size_t alignment) const noexcept {
-    return ASHLAR_LIKELY(base::may_be_a_cell(bytes, alignment)) ? pools_[detail::pool_classes::of(bytes, alignment)]
-                                                                : nullptr;
+    return ASHLAR_LIKELY(base::may_be_a_cell(bytes, alignment)) ? pools_[base::classes::of(bytes, alignment)] : nullptr;
   }
 
   [[nodiscard]] static ASHLAR_INLINE void* from(pool_type& pool, std::size_t bytes, std::size_t alignment) {
@@ -168,14 +166,13 @@ private:
     else return pool.try_allocate();
   }
 
-  template <detail::failure Failure>
-  [[nodiscard]] ASHLAR_COLD void* allocate_slow(std::size_t bytes,
-                                                std::size_t alignment) noexcept(Failure == detail::or_null) {
+  template <failure Failure>
+  [[nodiscard]] ASHLAR_COLD void* allocate_slow(std::size_t bytes, std::size_t alignment) noexcept(Failure == or_null) {
     const std::size_t size_class = base_.class_with_cells(bytes, alignment);
-    if (size_class == detail::pool_classes::none) return base_.template allocate_large<Failure>(bytes, alignment, this);
+    if (size_class == base::classes::none) return base_.template allocate_large<Failure>(bytes, alignment, this);
     pool_type* const pool = made_pool<Failure>(size_class);
     if (pool == nullptr) return nullptr;
-    if constexpr (Failure == detail::or_null) return try_from(*pool, bytes, alignment);
+    if constexpr (Failure == or_null) return try_from(*pool, bytes, alignment);
     else return from(*pool, bytes, alignment);
   }
 
@@ -184,10 +181,10 @@ private:
   }
 
   // Returns: the pool of the class, made on demand; null, or throws as the upstream, if that has no memory left.
-  template <detail::failure Failure>
-  [[nodiscard]] pool_type* made_pool(std::size_t size_class) noexcept(Failure == detail::or_null) {
+  template <failure Failure>
+  [[nodiscard]] pool_type* made_pool(std::size_t size_class) noexcept(Failure == or_null) {
     if (pools_[size_class] == nullptr)
-      add_pool(size_class, detail::allocate_from<Failure>(base_.upstream(), sizeof(pool_type), alignof(pool_type)));
+      add_pool(size_class, ashlar::allocate_from<Failure>(base_.upstream(), sizeof(pool_type), alignof(pool_type)));
     return pools_[size_class];
   }
 
@@ -209,14 +206,14 @@ private:
   ASHLAR_COLD void report_live() noexcept {
     for (pool_type*& pool : pools_)
       if (pool != nullptr) end(std::exchange(pool, nullptr));
-    base_.with_large([this](const detail::large_blocks& large) { large.report_leaks(this); });
+    base_.with_large([this](const auto& large) { large.report_leaks(this); });
   }
 
-  std::array<pool_type*, detail::pool_classes::count + 1> pools_ = {};  // by size class; class 0 has none
+  std::array<pool_type*, base::classes::count + 1> pools_ = {};  // by size class; class 0 has none
   base base_;
 };
 
 static_assert(try_resource<pool_set<>> && owning_resource<pool_set<>> && releasable_resource<pool_set<>> &&
-              detail::at_least_resource<pool_set<>>);
+              at_least_resource<pool_set<>>);
 
 }  // namespace ashlar::ASHLAR_ABI

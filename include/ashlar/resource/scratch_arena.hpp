@@ -71,7 +71,7 @@ private:
   static ASHLAR_COLD thread_scratch& make() {
     void* const page = default_upstream().allocate(sizeof(thread_scratch), alignof(thread_scratch));
     mine_ = ::new (page) thread_scratch;
-    if (!is_watched_) is_watched_ = detail::thread_end::enter(at_end_);
+    if (!is_watched_) is_watched_ = thread_end::enter(at_end_);
     mine_->is_late_ = !is_watched_;
     return *mine_;
   }
@@ -81,7 +81,7 @@ private:
     default_upstream().deallocate(leaving, sizeof(thread_scratch), alignof(thread_scratch));
   }
 
-  static void at_thread_end(detail::thread_end_participant*) noexcept {
+  static void at_thread_end(thread_end_participant*) noexcept {
     is_watched_ = false;
     give_back();
     if (mine_ != nullptr) mine_->is_late_ = true;
@@ -91,7 +91,7 @@ private:
   bool is_late_ = false;
 
   static inline constinit thread_local thread_scratch* mine_ = nullptr;
-  static inline constinit thread_local detail::thread_end_participant at_end_ = {.at_end = at_thread_end};
+  static inline constinit thread_local thread_end_participant at_end_ = {.at_end = at_thread_end};
   static inline constinit thread_local bool is_watched_ = false;  // `at_end_` is registered
 };
 

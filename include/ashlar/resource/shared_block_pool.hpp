@@ -42,9 +42,8 @@ public:
 
   /// Expects: `options` as for `block_pool`, without `max_count`: cells in thread caches could not be counted.
   explicit shared_block_pool(const block_pool_options& options, Upstream upstream = {})
-      : pool_(detail::dynamic_geometry(detail::make_slab_geometry(options, detail::least_part<Upstream>)),
-              options.retain_slabs, std::move(upstream)) {
-    ASHLAR_REQUIRE(options.max_count == detail::max_size, "a shared_block_pool has no max_count");
+      : pool_(detail::dynamic_geometry(options, least_part<Upstream>), options.retain_slabs, std::move(upstream)) {
+    ASHLAR_REQUIRE(options.max_count == max_size, "a shared_block_pool has no max_count");
   }
 
   shared_block_pool(const shared_block_pool&) = delete;  // live cells point into it
@@ -53,21 +52,20 @@ public:
   ~shared_block_pool() {
     if constexpr (checking_level >= checking::checked)
       if (const std::size_t cells = live(); cells != 0)
-        detail::report_leak(
-            {.resource = this, .count = cells, .block_bytes = cell_bytes(), .bytes = cells * cell_bytes()});
+        report_leak({.resource = this, .count = cells, .block_bytes = cell_bytes(), .bytes = cells * cell_bytes()});
     threads_.end();
   }
 
   /// Returns: a cell. Throws: `std::bad_alloc`, or as the upstream. Complexity: O(1) amortised.
   [[nodiscard]] ASHLAR_INLINE void* allocate() {
     if (void* const cell = take(); ASHLAR_LIKELY(cell != nullptr)) return cell;
-    return allocate_slow<detail::or_throw>();
+    return allocate_slow<or_throw>();
   }
 
   /// Returns: a cell, or null when the upstream has no memory left.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate() noexcept {
     if (void* const cell = take(); ASHLAR_LIKELY(cell != nullptr)) return cell;
-    return allocate_slow<detail::or_null>();
+    return allocate_slow<or_null>();
   }
 
   /// Effects: takes a cell back, from any thread. Expects: a live cell of this pool.
@@ -79,14 +77,14 @@ public:
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
     return fits(bytes, alignment)
                ? with_slack(pool_.geometry(), allocate(), bytes)
-               : outsized_.template take<detail::or_throw>(*this, pool_.geometry(), pool_.upstream(), bytes, alignment);
+               : outsized_.template take<or_throw>(*this, pool_.geometry(), pool_.upstream(), bytes, alignment);
   }
 
   /// As `allocate(bytes, alignment)`, but returns null when memory has run out.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
     return fits(bytes, alignment)
                ? with_slack(pool_.geometry(), try_allocate(), bytes)
-               : outsized_.template take<detail::or_null>(*this, pool_.geometry(), pool_.upstream(), bytes, alignment);
+               : outsized_.template take<or_null>(*this, pool_.geometry(), pool_.upstream(), bytes, alignment);
   }
 
   /// As `allocate(bytes, alignment)`. Returns: also the size of the block: the size of the whole cell, except at level
@@ -142,7 +140,8 @@ public:
     const std::size_t before = held_bytes();
     flush();  // may empty slabs, which then go back by policy
     const std::size_t bytes = pool_.trim(retain_bytes);
-    return detail::max(bytes, before - detail::min(before, held_bytes()));
+    const std::size_t after = held_bytes();
+    return after < before && before - after > bytes ? before - after : bytes;
   }
 
   /// Effects: takes all cells back, live ones included, and gives all slabs back. Expects: no other thread uses the
@@ -159,8 +158,8 @@ public:
   [[nodiscard]] bool invariant() const noexcept { return pool_.invariant(); }
 
 private:
-  using caches = detail::thread_records<cache_type>;
   using threads = detail::per_thread<shared_block_pool, cache_type>;
+  using caches = typename threads::parts;
   friend threads;
 
   // Returns: a cell of the thread cache, or null if it has none.
@@ -198,16 +197,17 @@ private:
     return pool_.geometry().fits(bytes, alignment);
   }
 
-  template <detail::failure Failure>
-  [[nodiscard]] ASHLAR_COLD void* allocate_slow() noexcept(Failure == detail::or_null) {
+  template <failure Failure>
+  [[nodiscard]] ASHLAR_COLD void* allocate_slow() noexcept(Failure == or_null) {
     return pool_.template allocate_slow<Failure>(usable_cache());
   }
-  ASHLAR_COLD void deallocate_slow(void* cell, std::size_t bytes = detail::unsized) noexcept {
-    pool_.deallocate_slow(usable_cache(), cell, bytes);
+  template <class... Bytes>
+  ASHLAR_COLD void deallocate_slow(void* cell, Bytes... bytes) noexcept {
+    pool_.deallocate_slow(usable_cache(), cell, bytes...);
   }
 
-  void before_fork(detail::fork_step step) noexcept {
-    if (step == detail::fork_step::inner_locks) pool_.before_fork();
+  void before_fork(typename threads::step_type step) noexcept {
+    if (step == threads::step_type::inner_locks) pool_.before_fork();
   }
   void after_fork_in_parent() noexcept { pool_.after_fork_in_parent(); }
   void after_fork_in_child(const cache_type*) noexcept { pool_.after_fork_in_child(); }

@@ -124,20 +124,20 @@ public:
   /// Effects: makes a resource of `bytes` bytes at `at`; what was there is gone. Of more than 32 GiB the rest is not
   /// used. Expects: the memory is writable; no other process uses it yet.
   [[nodiscard]] static result create(void* at, std::size_t bytes) noexcept {
-    if (!detail::is_aligned(at, page_bytes) || at == nullptr) return {nullptr, error::misaligned};
+    if (!is_aligned(at, page_bytes) || at == nullptr) return {nullptr, error::misaligned};
     if (bytes < page_bytes + least_bytes) return {nullptr, error::too_small};
     auto* const made = ::new (at) basic_shared_memory(bytes);
-    made->magic_.store(magic, detail::memory_order_release);  // pairs with the acquire in open()
+    made->magic_.store(magic);  // pairs with the load in open()
     return {made, error::none};
   }
 
   /// Returns: the resource at `at`, made by any process. Expects: `bytes` bytes are mapped there, readable and
   /// writable.
   [[nodiscard]] static result open(void* at, std::size_t bytes) noexcept {
-    if (!detail::is_aligned(at, page_bytes) || at == nullptr) return {nullptr, error::misaligned};
+    if (!is_aligned(at, page_bytes) || at == nullptr) return {nullptr, error::misaligned};
     if (bytes < page_bytes + least_bytes) return {nullptr, error::truncated};
     auto* const found = static_cast<basic_shared_memory*>(at);
-    if (found->magic_.load(detail::memory_order_acquire) != magic) return {nullptr, error::not_created};
+    if (found->magic_.load() != magic) return {nullptr, error::not_created};
     if (found->layout_ != layout()) return {nullptr, error::other_layout};
     if (found->bytes_ > bytes) return {nullptr, error::truncated};
     if (found->is_damaged()) return {nullptr, error::damaged};
@@ -149,15 +149,15 @@ public:
 
   /// Throws: `std::bad_alloc`. Expects: `alignment` is a power of two.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
-    return detail::allocate_or_throw(*this, bytes, alignment);
+    return ashlar::allocate_or_throw(*this, bytes, alignment);
   }
 
   /// Returns: a block, or null. Expects: `alignment` is a power of two.
   [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
-    ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
+    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
     if (bytes > bytes_ || alignment > page_bytes) return nullptr;
     const scope held(state_);
-    const auto step = static_cast<link>(detail::max(alignment, unit) / unit);
+    const auto step = static_cast<link>((alignment < unit ? unit : alignment) / unit);
     const link block = state_.blocks.allocate(links(base()), units_of(bytes), step, process_number());
     return block != space::none ? space::payload(base(), block) : nullptr;
   }
@@ -188,7 +188,7 @@ public:
 
   /// Returns: whether `p` points into the memory behind the resource.
   [[nodiscard]] bool owns(const void* p) const noexcept {
-    const std::size_t distance = detail::address_of(p) - detail::address_of(this);
+    const std::size_t distance = address_of(p) - address_of(this);
     return distance >= (state_.blocks.first() + std::size_t{1}) * unit && distance < state_.blocks.end() * unit;
   }
 
@@ -196,11 +196,11 @@ public:
   /// written before `set_root` is seen after `root` without a lock. Expects: `p` is null or in the memory.
   void set_root(const void* p) noexcept {
     ASHLAR_REQUIRE(p == nullptr || owns(p), "the root of shared memory is not in it");
-    const std::uint64_t distance = p != nullptr ? detail::address_of(p) - detail::address_of(this) : 0;
-    root_.store(distance, detail::memory_order_release);  // pairs with the acquire in root()
+    const std::uint64_t distance = p != nullptr ? address_of(p) - address_of(this) : 0;
+    root_.store(distance);  // pairs with the load in root()
   }
   [[nodiscard]] void* root() noexcept {
-    const std::uint64_t distance = root_.load(detail::memory_order_acquire);
+    const std::uint64_t distance = root_.load();
     return distance != 0 ? base() + static_cast<std::size_t>(distance) : nullptr;
   }
   /// @}
@@ -261,7 +261,7 @@ private:
   using space = typename state::space;
   using links = typename state::links;
   using link = typename space::link;
-  using scope = detail::check_scope<state>;
+  using scope = check_scope<state>;
   static constexpr std::size_t unit = space::unit;
   static constexpr std::size_t least_bytes = 4 * unit;
   static constexpr std::uint64_t magic = 0x6d68'7372'616c'6873;  // "shlarshm" in the order of little-endian bytes
@@ -276,8 +276,7 @@ private:
   }
 
   explicit basic_shared_memory(std::size_t bytes) noexcept
-      : bytes_(bytes), state_(links(base()), static_cast<link>(page_bytes / unit),
-                              static_cast<link>(detail::min(bytes / unit, std::size_t{space::most_units}))) {
+      : bytes_(bytes), state_(links(base()), static_cast<link>(page_bytes / unit), used_units(bytes / unit)) {
     static_assert(sizeof(basic_shared_memory) <= page_bytes, "the first page has room for the resource");
   }
 
@@ -288,13 +287,15 @@ private:
     else return 0;
   }
 
+  [[nodiscard]] static link used_units(std::size_t units) noexcept {
+    return static_cast<link>(units < space::most_units ? units : std::size_t{space::most_units});
+  }
   // Units of a block with its header. Expects: `bytes` is at most the size of the memory.
   [[nodiscard]] static link units_of(std::size_t bytes) noexcept {
-    return static_cast<link>(
-        detail::min(bytes / unit + (bytes % unit != 0 || bytes == 0) + 1, std::size_t{space::most_units}));
+    return used_units(bytes / unit + (bytes % unit != 0 || bytes == 0) + 1);
   }
   [[nodiscard]] link link_of(const void* p) noexcept {
-    return static_cast<link>((detail::address_of(p) - detail::address_of(this)) / unit - 1);
+    return static_cast<link>((address_of(p) - address_of(this)) / unit - 1);
   }
 
   void free_block(void* p) noexcept {
@@ -304,22 +305,22 @@ private:
   void check([[maybe_unused]] const void* p) noexcept {
     if constexpr (checking_level >= checking::checked) {
       if (state_.is_damaged()) return;
-      if (!owns(p)) report(fault::invalid_free, "freed a pointer that is not of this shared memory", p);
-      if (!detail::is_aligned(p, unit) || !state_.blocks.is_live(links(base()), link_of(p))) report_no_block(p);
+      if (!owns(p)) found(fault::invalid_free, "freed a pointer that is not of this shared memory", p);
+      if (!is_aligned(p, unit) || !state_.blocks.is_live(links(base()), link_of(p))) report_no_block(p);
       if (!state_.blocks.is_followed(links(base()), link_of(p)))
-        report(fault::overflow, "the header after a block of shared memory was overwritten", p);
+        found(fault::overflow, "the header after a block of shared memory was overwritten", p);
     }
   }
   void check(const void* p, [[maybe_unused]] std::size_t bytes) noexcept {
     check(p);
     if constexpr (checking_level >= checking::checked)
       if (!state_.is_damaged() && (bytes > bytes_ || links(base()).size(link_of(p)) != units_of(bytes)))
-        detail::report({.kind = fault::size_mismatch,
-                        .what = "freed a block of shared memory with another size than it was allocated with",
-                        .pointer = p,
-                        .resource = this,
-                        .got = bytes,
-                        .block_bytes = (links(base()).size(link_of(p)) - std::size_t{1}) * unit});
+        report({.kind = fault::size_mismatch,
+                .what = "freed a block of shared memory with another size than it was allocated with",
+                .pointer = p,
+                .resource = this,
+                .got = bytes,
+                .block_bytes = (links(base()).size(link_of(p)) - std::size_t{1}) * unit});
   }
 
   // The blocks in order show where the pointer leads to.
@@ -332,19 +333,19 @@ private:
       return true;
     });
     if (around != space::none && blocks.is_free(around))
-      report(fault::double_free, "freed a block of shared memory that is free", p);
+      found(fault::double_free, "freed a block of shared memory that is free", p);
     if (space::payload(base(), around) != p)
-      report(fault::misaligned_free, "freed a pointer into a block of shared memory", p);
-    report(fault::overflow, "the header of a block of shared memory was overwritten", p);
+      found(fault::misaligned_free, "freed a pointer into a block of shared memory", p);
+    found(fault::overflow, "the header of a block of shared memory was overwritten", p);
   }
-  [[noreturn]] ASHLAR_COLD void report(fault kind, const char* what, const void* p) noexcept {
-    detail::report({.kind = kind, .what = what, .pointer = p, .resource = this});
+  [[noreturn]] ASHLAR_COLD void found(fault kind, const char* what, const void* p) noexcept {
+    report({.kind = kind, .what = what, .pointer = p, .resource = this});
   }
 
-  detail::atomic<std::uint64_t> magic_ = 0;
+  detail::publishing_atomic<std::uint64_t> magic_ = 0;
   std::uint64_t layout_ = layout();
   std::uint64_t bytes_;
-  detail::atomic<std::uint64_t> root_ = 0;
+  detail::publishing_atomic<std::uint64_t> root_ = 0;
   std::uint64_t space_ = space_of_process();  // of the process that created it
   state state_;
 };

@@ -17,7 +17,6 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/slab/cached_pool.hpp>
 #include <ashlar/detail/slab/cell_watch.hpp>
-#include <ashlar/detail/slab/large_blocks.hpp>
 #include <ashlar/detail/slab/pool_set_base.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/detail/thread/fork.hpp>
@@ -41,8 +40,7 @@ namespace ashlar::ASHLAR_ABI {
 template <thread_safe_resource Upstream>
 class shared_pool_set {
   using base = detail::pool_set_base<Upstream, spin_lock>;
-  using pool_type =
-      detail::cached_pool<detail::dynamic_geometry, detail::class_upstream<typename base::upstream_type>, spin_lock>;
+  using pool_type = detail::cached_pool<detail::dynamic_geometry, typename base::class_upstream_type, spin_lock>;
   using cache_type = typename pool_type::cache_type;
 
 public:
@@ -69,13 +67,13 @@ public:
   /// Returns: a block. Throws: `std::bad_alloc`, or as the upstream. Expects: `alignment` is a power of two.
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
     if (void* const cell = take(bytes, alignment); ASHLAR_LIKELY(cell != nullptr)) return cell;
-    return allocate_slow<detail::or_throw>(bytes, alignment);
+    return allocate_slow<or_throw>(bytes, alignment);
   }
 
   /// As `allocate`, but returns null when the upstream has no memory left.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
     if (void* const cell = take(bytes, alignment); ASHLAR_LIKELY(cell != nullptr)) return cell;
-    return allocate_slow<detail::or_null>(bytes, alignment);
+    return allocate_slow<or_null>(bytes, alignment);
   }
 
   /// As `allocate`. Returns: also the size of the block: the size of the whole cell, except at level `hardened`, which
@@ -83,8 +81,7 @@ public:
   [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment) {
     if constexpr (checking_level >= checking::hardened) return {allocate(bytes, alignment), bytes};
     const std::size_t size_class = base_.class_with_cells(bytes, alignment);
-    const std::size_t held =
-        size_class == detail::pool_classes::none ? bytes : detail::pool_classes::bytes_of(size_class);
+    const std::size_t held = size_class == base::classes::none ? bytes : base::classes::bytes_of(size_class);
     void* const p = allocate(bytes, alignment);
     detail::mark_live(static_cast<std::byte*>(p) + bytes, held - bytes);
     return {p, held};
@@ -108,14 +105,14 @@ public:
     bool found = false;
     for_each_pool([&](pool_type& pool) { found = found || pool.owns(p); });
     if (found) return true;
-    return base_.with_large([p, this](const detail::large_blocks& large) { return large.find(p, this) != nullptr; });
+    return base_.with_large([p, this](const auto& large) { return large.find(p, this) != nullptr; });
   }
 
   /// Returns: the number of live blocks plus cells in caches of other threads.
   [[nodiscard]] std::size_t live() const noexcept {
     std::size_t blocks = 0;
     for_each_pool([&](pool_type& pool) { blocks += pool.live(); });
-    return blocks + base_.with_large([](const detail::large_blocks& large) { return large.count(); });
+    return blocks + base_.with_large([](const auto& large) { return large.count(); });
   }
 
   /// Effects: flushes and gives empty slabs back; retains at most `retain_bytes` of them. Returns: bytes given back.
@@ -123,8 +120,9 @@ public:
     const std::size_t before = held_bytes();
     flush();
     std::size_t bytes = 0;
-    for_each_pool([&](pool_type& pool) { bytes += detail::trim_within(pool, retain_bytes); });
-    return detail::max(bytes, before - detail::min(before, held_bytes()));
+    for_each_pool([&](pool_type& pool) { bytes += base::trim_within(pool, retain_bytes); });
+    const std::size_t after = held_bytes();
+    return after < before && before - after > bytes ? before - after : bytes;
   }
 
   /// Effects: takes all blocks back, live and large ones included, and gives all memory back to the upstream.
@@ -156,22 +154,22 @@ private:
 
   // A thread's part of the set.
   struct table {
-    std::array<entry, detail::pool_classes::count + 1> by_class = {};
+    std::array<entry, base::classes::count + 1> by_class = {};
   };
-  using tables = detail::thread_records<table>;
   using threads = detail::per_thread<shared_pool_set, table>;
+  using tables = typename threads::parts;
   friend threads;
 
   // Returns: this thread's cache of the request's class, if the last-used table has it.
   [[nodiscard]] ASHLAR_INLINE entry recent_entry(std::size_t bytes, std::size_t alignment) const noexcept {
     table* const mine = threads_.cached();
     if (ASHLAR_UNLIKELY(mine == nullptr || !base::may_be_a_cell(bytes, alignment))) return {};
-    return mine->by_class[detail::pool_classes::of(bytes, alignment)];
+    return mine->by_class[base::classes::of(bytes, alignment)];
   }
 
   // Returns: the pool of the request's class; null if it has none so far, or never will.
   [[nodiscard]] ASHLAR_INLINE pool_type* pool_for(std::size_t bytes, std::size_t alignment) const noexcept {
-    return ASHLAR_LIKELY(base::may_be_a_cell(bytes, alignment)) ? pool_at(detail::pool_classes::of(bytes, alignment))
+    return ASHLAR_LIKELY(base::may_be_a_cell(bytes, alignment)) ? pool_at(base::classes::of(bytes, alignment))
                                                                 : nullptr;
   }
 
@@ -196,14 +194,13 @@ private:
     }
   }
 
-  template <detail::failure Failure>
-  [[nodiscard]] ASHLAR_COLD void* allocate_slow(std::size_t bytes,
-                                                std::size_t alignment) noexcept(Failure == detail::or_null) {
+  template <failure Failure>
+  [[nodiscard]] ASHLAR_COLD void* allocate_slow(std::size_t bytes, std::size_t alignment) noexcept(Failure == or_null) {
     threads_.expect_forks();
     const std::size_t size_class = class_of(bytes, alignment);
-    if (size_class == detail::pool_classes::none) return base_.template allocate_large<Failure>(bytes, alignment, this);
+    if (size_class == base::classes::none) return base_.template allocate_large<Failure>(bytes, alignment, this);
     if (pool_at(size_class) == nullptr)
-      add_pool(size_class, detail::allocate_from<Failure>(base_.upstream(), sizeof(pool_type), alignof(pool_type)));
+      add_pool(size_class, ashlar::allocate_from<Failure>(base_.upstream(), sizeof(pool_type), alignof(pool_type)));
     if (pool_at(size_class) == nullptr) return nullptr;
     return watched(pool_at(size_class)->template allocate_slow<Failure>(usable_cache(size_class)), size_class, bytes);
   }
@@ -216,7 +213,7 @@ private:
 
   ASHLAR_COLD void deallocate_slow(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     const std::size_t size_class = class_of(bytes, alignment);
-    if (ASHLAR_UNLIKELY(size_class == detail::pool_classes::none || pool_at(size_class) == nullptr))
+    if (ASHLAR_UNLIKELY(size_class == base::classes::none || pool_at(size_class) == nullptr))
       return base_.deallocate_large(p, bytes, alignment, this);
     pool_at(size_class)->deallocate_slow(usable_cache(size_class), p, bytes);
   }
@@ -224,33 +221,31 @@ private:
   // Returns: as `class_with_cells`. A class that has its pool skips that call: the plan of its slabs need not be
   // repeated.
   [[nodiscard]] std::size_t class_of(std::size_t bytes, std::size_t alignment) const noexcept {
-    if (!base::may_be_a_cell(bytes, alignment)) return detail::pool_classes::none;
-    const std::size_t size_class = detail::pool_classes::of(bytes, alignment);
+    if (!base::may_be_a_cell(bytes, alignment)) return base::classes::none;
+    const std::size_t size_class = base::classes::of(bytes, alignment);
     return ASHLAR_LIKELY(pool_at(size_class) != nullptr) ? size_class : base_.class_with_cells(bytes, alignment);
   }
 
-  // Acquire pairs with the release in add_pool(): a visible pool is completely constructed.
-  [[nodiscard]] pool_type* pool_at(std::size_t size_class) const noexcept {
-    return pools_[size_class].load(detail::memory_order_acquire);
-  }
+  // Pairs with the store in add_pool(): a visible pool is completely constructed.
+  [[nodiscard]] pool_type* pool_at(std::size_t size_class) const noexcept { return pools_[size_class].load(); }
 
   template <class F>
   void for_each_pool(F f) const {
-    for (const detail::atomic<pool_type*>& each : pools_)
-      if (pool_type* const pool = each.load(detail::memory_order_acquire); pool != nullptr) f(*pool);
+    for (const detail::publishing_atomic<pool_type*>& each : pools_)
+      if (pool_type* const pool = each.load(); pool != nullptr) f(*pool);
   }
 
   // Several threads may get here at once; only one pool stays.
   void add_pool(std::size_t size_class, void* memory) noexcept {
     if (memory == nullptr) return;
     const block_pool_options options = base_.pool_options_of(size_class);
-    auto* const made = ::new (memory) pool_type(detail::dynamic_geometry(detail::make_slab_geometry(options)),
-                                                options.retain_slabs, base_.upstream_of(options));
+    auto* const made =
+        ::new (memory) pool_type(detail::dynamic_geometry(options), options.retain_slabs, base_.upstream_of(options));
     bool is_first = false;
     {
-      const detail::check_scope<spin_lock> held(making_lock_);
+      const check_scope<spin_lock> held(making_lock_);
       is_first = pool_at(size_class) == nullptr;
-      if (is_first) pools_[size_class].store(made, detail::memory_order_release);
+      if (is_first) pools_[size_class].store(made);
     }
     if (!is_first) end(made);
   }
@@ -261,8 +256,8 @@ private:
   }
 
   void end_pools() noexcept {
-    for (detail::atomic<pool_type*>& each : pools_)
-      if (pool_type* const pool = each.exchange(nullptr, detail::memory_order_relaxed); pool != nullptr) end(pool);
+    for (detail::publishing_atomic<pool_type*>& each : pools_)
+      if (pool_type* const pool = each.exchange(nullptr); pool != nullptr) end(pool);
     base_.release_large(this);
   }
 
@@ -278,7 +273,7 @@ private:
   }
 
   void open_cache(entry& place, std::size_t size_class) noexcept {
-    void* const memory = detail::try_allocate_from(base_.upstream(), sizeof(cache_type), alignof(cache_type));
+    void* const memory = ashlar::try_allocate_from(base_.upstream(), sizeof(cache_type), alignof(cache_type));
     if (memory == nullptr) return;
     auto* const made = ::new (memory) cache_type;
     pool_at(size_class)->open(*made);
@@ -306,16 +301,16 @@ private:
       const std::size_t cells = pool.live();
       if (cells == 0) return;
       const std::size_t bytes = pool.cell_bytes();
-      detail::report_leak({.resource = this, .count = cells, .block_bytes = bytes, .bytes = cells * bytes});
+      report_leak({.resource = this, .count = cells, .block_bytes = bytes, .bytes = cells * bytes});
     });
-    base_.with_large([this](const detail::large_blocks& large) { large.report_leaks(this); });
+    base_.with_large([this](const auto& large) { large.report_leaks(this); });
   }
 
-  void before_fork(detail::fork_step step) noexcept {
-    if (step == detail::fork_step::inner_locks) {
+  void before_fork(typename threads::step_type step) noexcept {
+    if (step == threads::step_type::inner_locks) {
       making_lock_.lock();
       for_each_pool([](pool_type& pool) { pool.before_fork(); });
-    } else if (step == detail::fork_step::last_locks) {
+    } else if (step == threads::step_type::last_locks) {
       base_.before_fork();
     }
   }
@@ -332,7 +327,7 @@ private:
     making_lock_.unlock();
   }
 
-  std::array<detail::atomic<pool_type*>, detail::pool_classes::count + 1> pools_ =
+  std::array<detail::publishing_atomic<pool_type*>, base::classes::count + 1> pools_ =
       {};  // by size class; class 0 has none
   base base_;
   spin_lock making_lock_;  // held while a pool is entered
@@ -340,7 +335,7 @@ private:
 };
 
 static_assert(try_resource<shared_pool_set<>> && owning_resource<shared_pool_set<>> &&
-              releasable_resource<shared_pool_set<>> && detail::at_least_resource<shared_pool_set<>> &&
+              releasable_resource<shared_pool_set<>> && at_least_resource<shared_pool_set<>> &&
               thread_safe_resource<shared_pool_set<>>);
 
 }  // namespace ashlar::ASHLAR_ABI

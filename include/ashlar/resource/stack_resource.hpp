@@ -40,6 +40,9 @@ namespace ashlar::ASHLAR_ABI {
 /// branch each; a run-time size adds 5 to `allocate`.
 template <resource Upstream>
 class stack_resource {
+  using order = detail::stack_order;
+  using chunk = order::chunk;
+
 public:
   /// The default growth: each chunk is as large as all before it, up to 2 MiB.
   static constexpr proportional_growth default_growth{
@@ -48,27 +51,27 @@ public:
   /// A position, small and freely copied. It can be rewound to any number of times while the block that was on top at
   /// `mark()` is live.
   struct marker {
-    detail::stack_chunk* chunk = nullptr;
+    order::chunk* chunk = nullptr;
     std::byte* top = nullptr;
-    ASHLAR_NO_UNIQUE_ADDRESS detail::stack_order::position position{};
+    ASHLAR_NO_UNIQUE_ADDRESS order::position position{};
   };
 
   stack_resource() = default;
   explicit stack_resource(Upstream upstream) noexcept : upstream_(std::move(upstream)) {}
   explicit stack_resource(const proportional_growth& growth, Upstream upstream = {}) noexcept
       : growth_(growth), upstream_(std::move(upstream)) {
-    detail::expect_growth(growth);
+    expect_growth(growth);
   }
 
   /// Effects: starts in `buffer`; a `null_resource` keeps the stack there. Lifetime: the buffer outlives the stack.
   explicit stack_resource(std::span<std::byte> buffer, Upstream upstream = {},
                           const proportional_growth& growth = default_growth) noexcept
       : growth_(growth), upstream_(std::move(upstream)) {
-    detail::expect_growth(growth);
-    const std::size_t skipped = (0 - detail::address_of(buffer.data())) & (detail::stack_grain - 1);
-    if (buffer.size() < skipped + detail::stack_grain) return;
+    expect_growth(growth);
+    const std::size_t skipped = (0 - address_of(buffer.data())) & (order::grain - 1);
+    if (buffer.size() < skipped + order::grain) return;
     bottom_.begin = bottom_.top = buffer.data() + skipped;
-    bottom_.end = bottom_.begin + detail::align_down(buffer.size() - skipped, detail::stack_grain);
+    bottom_.end = bottom_.begin + align_down(buffer.size() - skipped, order::grain);
     detail::mark_free(bottom_.begin, bottom_.room());
     stand_in(&bottom_);
   }
@@ -82,34 +85,34 @@ public:
 
   /// Throws: as the upstream. Expects: `alignment` is a power of two.
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
-    ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
-    const std::size_t gap = detail::gap_above<detail::stack_order>(top_, alignment);
-    if (ASHLAR_LIKELY(detail::fits_stack(room_below(limit_), gap, bytes))) return push(gap, bytes, alignment);
+    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+    const std::size_t gap = order::gap_above(top_, alignment);
+    if (ASHLAR_LIKELY(order::fits(room_below(limit_), gap, bytes))) return push(gap, bytes, alignment);
     return allocate_slow(bytes, alignment);
   }
 
   /// Returns: a block, or null. Expects: `alignment` is a power of two.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
-    ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
-    const std::size_t gap = detail::gap_above<detail::stack_order>(top_, alignment);
-    if (ASHLAR_LIKELY(detail::fits_stack(room_below(limit_), gap, bytes))) return push(gap, bytes, alignment);
+    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+    const std::size_t gap = order::gap_above(top_, alignment);
+    if (ASHLAR_LIKELY(order::fits(room_below(limit_), gap, bytes))) return push(gap, bytes, alignment);
     return try_allocate_slow(bytes, alignment);
   }
 
   /// Expects: the block is on top. From `checked` on, `out_of_order` and other kinds are reported.
   ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-    const detail::stack_block freed = {static_cast<std::byte*>(p), bytes, alignment};
+    const order::block freed = {static_cast<std::byte*>(p), bytes, alignment};
     order_.expect_top(freed, this, has_memory());
-    if (ASHLAR_UNLIKELY(freed.data + detail::stack_bytes(bytes) != top_)) return deallocate_slow(p, bytes, alignment);
+    if (ASHLAR_UNLIKELY(freed.data + order::bytes_of(bytes) != top_)) return deallocate_slow(p, bytes, alignment);
     free_down_to(order_.pop(freed, freed.data));
   }
 
   /// Returns: whether the block now has `new_bytes`. Only the block on top can change, up to the end of its chunk.
   [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
-    const detail::stack_block block = {static_cast<std::byte*>(p), bytes, alignment};
+    const order::block block = {static_cast<std::byte*>(p), bytes, alignment};
     order_.expect_live(block, this, has_memory());
-    if (!reaches(block.data + detail::stack_bytes(bytes))) return false;
-    if (!detail::fits_stack(static_cast<std::size_t>(current_->end - block.data), 0, new_bytes)) return false;
+    if (!reaches(block.data + order::bytes_of(bytes))) return false;
+    if (!order::fits(static_cast<std::size_t>(current_->end - block.data), 0, new_bytes)) return false;
     resize_top(block, new_bytes);
     return true;
   }
@@ -176,7 +179,7 @@ public:
 
   [[nodiscard]] bool invariant() const noexcept {
     if (base_ != current_->begin || top_ < base_ || limit_ < top_ || current_->end < limit_) return false;
-    if (high_water_ < used() || !detail::is_aligned(top_, detail::stack_grain)) return false;
+    if (high_water_ < used() || !is_aligned(top_, order::grain)) return false;
     for (const chunk* each = current_; each->below != nullptr; each = each->below) {
       const chunk& below = *each->below;
       if (!each->is_sound()) return false;
@@ -190,8 +193,6 @@ public:
   [[nodiscard]] friend bool operator==(const stack_resource& a, const stack_resource& b) noexcept { return &a == &b; }
 
 private:
-  using chunk = detail::stack_chunk;
-
   // A chunk's header has blocks on both sides, so it is verified first; the buffer's header is a member of the stack.
   template <class Chunk>
   [[nodiscard]] ASHLAR_INLINE Chunk* expect_sound(Chunk* seen) const noexcept {
@@ -205,9 +206,9 @@ private:
 
   [[nodiscard]] ASHLAR_INLINE void* push(std::size_t gap, std::size_t bytes, std::size_t alignment) noexcept {
     std::byte* const data = top_ + gap;
-    poison_.take(top_, data + detail::stack_bytes(bytes), this);
+    poison_.take(top_, data + order::bytes_of(bytes), this);
     order_.push({data, bytes, alignment}, top_);
-    top_ = data + detail::stack_bytes(bytes);
+    top_ = data + order::bytes_of(bytes);
     detail::mark_live(data, bytes);
     return data;
   }
@@ -232,8 +233,8 @@ private:
   }
 
   ASHLAR_COLD void deallocate_slow(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-    const detail::stack_block freed = {static_cast<std::byte*>(p), bytes, alignment};
-    if (reaches(freed.data + detail::stack_bytes(bytes))) free_down_to(order_.pop(freed, freed.data));
+    const order::block freed = {static_cast<std::byte*>(p), bytes, alignment};
+    if (reaches(freed.data + order::bytes_of(bytes))) free_down_to(order_.pop(freed, freed.data));
   }
 
   // Returns: whether the top block ends at `end`, after leaving an empty chunk.
@@ -242,12 +243,12 @@ private:
     return end == top_;
   }
 
-  void resize_top(const detail::stack_block& block, std::size_t new_bytes) noexcept {
-    std::byte* const was = std::exchange(top_, block.data + detail::stack_bytes(new_bytes));
+  void resize_top(const order::block& block, std::size_t new_bytes) noexcept {
+    std::byte* const was = std::exchange(top_, block.data + order::bytes_of(new_bytes));
     if (top_ < was) poison_.poison_above(top_, was);
     else poison_.take(was, top_, this);
     if (new_bytes > block.bytes) detail::mark_live(block.data + block.bytes, new_bytes - block.bytes);
-    else detail::mark_free(block.data + new_bytes, detail::stack_bytes(block.bytes) - new_bytes);
+    else detail::mark_free(block.data + new_bytes, order::bytes_of(block.bytes) - new_bytes);
     order_.resize(new_bytes);
     raise_high_water();
   }
@@ -259,8 +260,8 @@ private:
   }
 
   [[nodiscard]] void* push_above_high_water(std::size_t bytes, std::size_t alignment) noexcept {
-    const std::size_t gap = detail::gap_above<detail::stack_order>(top_, alignment);
-    if (!detail::fits_stack(room_below(current_->end), gap, bytes)) return nullptr;
+    const std::size_t gap = order::gap_above(top_, alignment);
+    if (!order::fits(room_below(current_->end), gap, bytes)) return nullptr;
     void* const p = push(gap, bytes, alignment);
     raise_high_water();
     return p;
@@ -269,7 +270,7 @@ private:
   ASHLAR_COLD void* allocate_slow(std::size_t bytes, std::size_t alignment) {
     if (void* const p = push_above_high_water(bytes, alignment)) return p;
     const std::size_t needed = room_for(bytes, alignment);
-    if (needed == 0) detail::throw_bad_alloc(bytes, alignment);
+    if (needed == 0) throw_bad_alloc(bytes, alignment);
     if (!spare_has(needed)) {
       const std::size_t whole = next_chunk_bytes(needed);
       keep_new(upstream_.allocate(whole, alignof(chunk)), whole);
@@ -284,7 +285,7 @@ private:
     if (needed == 0) return nullptr;
     if (!spare_has(needed)) {
       const std::size_t whole = next_chunk_bytes(needed);
-      void* const memory = detail::try_allocate_from(upstream_, whole, alignof(chunk));
+      void* const memory = ashlar::try_allocate_from(upstream_, whole, alignof(chunk));
       if (memory == nullptr) return nullptr;
       keep_new(memory, whole);
     }
@@ -294,11 +295,10 @@ private:
 
   // Returns: the chunk size that fits the block at any start address, in bytes; 0 if none can.
   [[nodiscard]] static std::size_t room_for(std::size_t bytes, std::size_t alignment) noexcept {
-    if (!detail::is_valid_request(bytes, alignment)) return 0;
-    const std::size_t gap =
-        detail::stack_order::label_bytes(alignment) + (alignment > detail::stack_grain ? alignment : 0);
-    const std::size_t needed = detail::stack_bytes(bytes) + gap;  // below twice PTRDIFF_MAX
-    return needed <= detail::max_block_bytes - sizeof(chunk) ? needed : 0;
+    if (!is_valid_request(bytes, alignment)) return 0;
+    const std::size_t gap = order::label_bytes(alignment) + (alignment > order::grain ? alignment : 0);
+    const std::size_t needed = order::bytes_of(bytes) + gap;  // below twice PTRDIFF_MAX
+    return needed <= max_block_bytes - sizeof(chunk) ? needed : 0;
   }
 
   // Returns: whether the spare chunk is large enough; a smaller one goes back before the stack asks for more.
@@ -310,7 +310,7 @@ private:
   }
 
   [[nodiscard]] std::size_t next_chunk_bytes(std::size_t needed) const noexcept {
-    return std::max(detail::align_down(growth_.next(capacity()), detail::stack_grain), needed + sizeof(chunk));
+    return std::max(align_down(growth_.next(capacity()), order::grain), needed + sizeof(chunk));
   }
 
   void keep_new(void* memory, std::size_t whole) noexcept {
@@ -339,7 +339,7 @@ private:
     base_ = in->begin;
     top_ = in->top;
     const std::size_t reached = high_water_ > in->used_below ? high_water_ - in->used_below : 0;
-    limit_ = base_ + std::min(detail::align_down(reached, detail::stack_grain), in->room());
+    limit_ = base_ + std::min(align_down(reached, order::grain), in->room());
   }
 
   // The emptied chunk becomes the spare one; it goes back if the present spare one is larger.
@@ -380,7 +380,7 @@ private:
   chunk* spare_ = nullptr;
   std::size_t high_water_ = 0;
   chunk bottom_{};  // the buffer, or nothing
-  ASHLAR_NO_UNIQUE_ADDRESS detail::stack_order order_{};
+  ASHLAR_NO_UNIQUE_ADDRESS order order_{};
   ASHLAR_NO_UNIQUE_ADDRESS detail::stack_poison<> poison_{};
   proportional_growth growth_ = default_growth;
   std::size_t held_bytes_ = 0;

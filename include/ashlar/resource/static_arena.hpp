@@ -79,8 +79,7 @@ public:
   template <class T>
   [[nodiscard]] ASHLAR_INLINE T* get(std::size_t position) const noexcept {
     std::byte* const p = get(position);
-    ASHLAR_EXPECTS(detail::is_aligned(p, alignof(T)),
-                   "asked a static_arena for a type with a larger alignment than planned");
+    ASHLAR_EXPECTS(is_aligned(p, alignof(T)), "asked a static_arena for a type with a larger alignment than planned");
     return static_cast<T*>(static_cast<void*>(p));
   }
 
@@ -101,8 +100,7 @@ public:
   [[nodiscard]] std::byte* base() const noexcept { return base_; }
   [[nodiscard]] std::size_t capacity() const noexcept { return static_cast<std::size_t>(layout_->height); }
   [[nodiscard]] bool owns(const void* p) const noexcept {
-    return detail::address_of(p) >= detail::address_of(base_) &&
-           detail::address_of(p) - detail::address_of(base_) < capacity();
+    return address_of(p) >= address_of(base_) && address_of(p) - address_of(base_) < capacity();
   }
 
   /// Fill value of a dead buffer's bytes.
@@ -112,8 +110,7 @@ private:
   void follow([[maybe_unused]] std::span<const plan::buffer> lives) noexcept {
     ASHLAR_EXPECTS(lives.size() == layout_->offsets.size(), "gave a static_arena the lifetimes of another problem");
     for ([[maybe_unused]] const plan::buffer& b : lives)
-      ASHLAR_EXPECTS(detail::is_aligned(base_, static_cast<std::size_t>(b.alignment)),
-                     "misaligned the base of a static_arena");
+      ASHLAR_EXPECTS(is_aligned(base_, static_cast<std::size_t>(b.alignment)), "misaligned the base of a static_arena");
     if constexpr (checking_level >= checking::checked) {
       lives_ = lives;
       detail::mark_free(base_, capacity());

@@ -160,7 +160,7 @@ public:
       : base_(static_cast<std::byte*>(base)), table_(&table), steps_(steps), run_(base_, table, steps),
         heap_(std::move(heap)) {
     ASHLAR_EXPECTS(table.height <= bytes, "gave a static_arena_guard less memory than its table needs");
-    ASHLAR_EXPECTS(detail::is_aligned(base, static_cast<std::size_t>(table.alignment)),
+    ASHLAR_EXPECTS(is_aligned(base, static_cast<std::size_t>(table.alignment)),
                    "misaligned the base of a static_arena_guard");
     static_cast<void>(bytes);
   }
@@ -174,7 +174,7 @@ public:
   /// As `allocate`, but returns null if the heap has no memory left.
   [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
     void* const p = planned(bytes, alignment);
-    return ASHLAR_LIKELY(p != nullptr) ? p : detail::try_allocate_from(heap_, bytes, alignment);
+    return ASHLAR_LIKELY(p != nullptr) ? p : ashlar::try_allocate_from(heap_, bytes, alignment);
   }
 
   /// Expects: the same `bytes` and `alignment` as at the allocation of `p`. From level `checked` on, a planned block
@@ -220,17 +220,16 @@ private:
     return base_ + static_cast<std::size_t>(table_->offsets[i]);
   }
   [[nodiscard]] bool in(const void* p) const noexcept {
-    return detail::address_of(p) >= detail::address_of(base_) &&
-           detail::address_of(p) - detail::address_of(base_) < table_->height;
+    return address_of(p) >= address_of(base_) && address_of(p) - address_of(base_) < table_->height;
   }
 
   [[nodiscard]] void* planned(std::size_t bytes, std::size_t alignment) noexcept {
     if (ASHLAR_UNLIKELY(diverged_)) return nullptr;
-    ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
+    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
     diverged_ = true;
     if (next_ == steps_.size() || now().dies()) return nullptr;
     const plan::position i = now().buffer();
-    if (bytes > table_->sizes[i] || !detail::is_aligned(address(i), alignment)) return nullptr;
+    if (bytes > table_->sizes[i] || !is_aligned(address(i), alignment)) return nullptr;
     diverged_ = false;
     follow();
     ++live_;

@@ -24,20 +24,6 @@
 
 namespace ashlar::ASHLAR_ABI::detail {
 
-enum class tlsf_node_state : std::uint32_t { spare, free, live };
-
-/// One block of a range: 28 bytes for 32-bit offsets, 40 for 64-bit ones.
-template <std::unsigned_integral Offset>
-struct tlsf_node {
-  Offset offset;
-  Offset size;
-  std::uint32_t next;      ///< of the bin's free list, or of the spare records
-  std::uint32_t previous;  ///< of the bin's free list
-  std::uint32_t front;     ///< the neighbour in front in the range
-  std::uint32_t behind;    ///< the neighbour after
-  tlsf_node_state state;
-};
-
 /// Numbered records. Chunks double: 64, 128, 256 … records; adding a chunk moves no record.
 ///
 ///       chunks_[0] -> | 0 .. 63 |    chunks_[1] -> | 64 .. 191 |    chunks_[2] -> | 192 .. 447 |
@@ -46,9 +32,21 @@ struct tlsf_node {
 template <std::unsigned_integral Offset, resource Upstream>
 class tlsf_nodes_in_chunks {
 public:
-  using node = tlsf_node<Offset>;
   using link = std::uint32_t;
   static constexpr link none = ~link{0};
+
+  enum class state : std::uint32_t { spare, free, live };
+
+  /// One block of a range: 28 bytes for 32-bit offsets, 40 for 64-bit ones.
+  struct node {
+    Offset offset;
+    Offset size;
+    link next;      ///< of the bin's free list, or of the spare records
+    link previous;  ///< of the bin's free list
+    link front;     ///< the neighbour in front in the range
+    link behind;    ///< the neighbour after
+    tlsf_nodes_in_chunks::state state;
+  };
 
   tlsf_nodes_in_chunks(std::size_t most, Upstream upstream)
       : upstream_(std::move(upstream)), most_(std::min(most, capacity_of(chunk_count))) {}
@@ -89,7 +87,7 @@ public:
   }
 
   void drop(link i) noexcept {
-    at(i).state = tlsf_node_state::spare;
+    at(i).state = state::spare;
     at(i).next = std::exchange(spare_, i);
     ++spares_;
   }
@@ -154,6 +152,13 @@ private:
   std::array<node*, chunk_count> chunks_{};
 };
 
+/// The records of the blocks of a range, and the index of the free ones.
+template <std::unsigned_integral Offset, resource Upstream>
+struct tlsf_records {
+  using nodes = tlsf_nodes_in_chunks<Offset, Upstream>;
+  using index = tlsf_index<tlsf_scale<0, sizeof(Offset) == 8 ? 63 : 8 * sizeof(Offset), 5>, nodes>;
+};
+
 }  // namespace ashlar::ASHLAR_ABI::detail
 
 namespace ashlar::ASHLAR_ABI {
@@ -166,10 +171,10 @@ struct tlsf_offsets_options {
   /// fewer, larger holes: 256 suits buffers of a GPU, 4096 pages of a file.
   std::size_t granule = 1;
   /// Limit of the number of blocks, free ones included.
-  std::size_t max_count = detail::max_size;
+  std::size_t max_count = max_size;
 };
 
-/// Hands out parts of `[0, size)`. Its metadata is in records (`tlsf_node`) from `Upstream`. The range is never read
+/// Hands out parts of `[0, size)`. Its metadata is in records from `Upstream`. The range is never read
 /// or written, and need not be memory.
 ///
 ///     ashlar::tlsf_offsets<> heap(256u << 20);               // 256 MiB of a GPU
@@ -210,7 +215,7 @@ public:
   /// Expects: `size <= most_size`; the part after the last whole granule is not used.
   explicit tlsf_offsets(Offset size, const tlsf_offsets_options& options = {}, Upstream upstream = {})
       : nodes_(options.max_count, std::move(upstream)), granule_(static_cast<Offset>(options.granule)) {
-    ASHLAR_REQUIRE(detail::is_power_of_two(options.granule) && options.granule - 1 <= most_size / 2,
+    ASHLAR_REQUIRE(is_power_of_two(options.granule) && options.granule - 1 <= most_size / 2,
                    "granule is not a power of two, or is larger than a range");
     ASHLAR_REQUIRE(size <= most_size, "the range is larger than its offsets can express");
     size_ = round_down(size);
@@ -223,8 +228,7 @@ public:
   [[nodiscard]] range allocate(Offset size, Offset alignment = 1) {
     nodes_.ensure(most_new_nodes);
     const range got = try_allocate(size, alignment);
-    if (ASHLAR_UNLIKELY(!got))
-      detail::throw_bad_alloc(static_cast<std::size_t>(size), static_cast<std::size_t>(alignment));
+    if (ASHLAR_UNLIKELY(!got)) throw_bad_alloc(static_cast<std::size_t>(size), static_cast<std::size_t>(alignment));
     return got;
   }
 
@@ -243,7 +247,7 @@ public:
     const link got = gap != 0 ? cut(found, gap) : found;
     if (gap != 0) add_free(found);
     if (rest != 0) add_free(cut(got, taken));
-    node(got).state = detail::tlsf_node_state::live;
+    node(got).state = nodes::state::live;
     used_ = static_cast<Offset>(used_ + taken);
     return {node(got).offset, static_cast<tlsf_handle>(got)};
   }
@@ -311,7 +315,7 @@ public:
       add_free(last_);
     } else {
       if (!nodes_.try_ensure(1)) return false;
-      const link made = nodes_.make({size_, more, none, none, last_, none, detail::tlsf_node_state::free});
+      const link made = nodes_.make({size_, more, none, none, last_, none, nodes::state::free});
       node(last_).behind = made;
       last_ = made;
       add_free(made);
@@ -368,7 +372,7 @@ public:
   template <class F>
   void for_each_block(F f) const {
     for (link at = last_; at != none; at = node(at).front)
-      f(node(at).offset, node(at).size, node(at).state == detail::tlsf_node_state::free);
+      f(node(at).offset, node(at).size, node(at).state == nodes::state::free);
   }
 
   /// Returns: the bytes held from the upstream, for records. Complexity: O(1).
@@ -383,10 +387,10 @@ public:
     std::size_t blocks = 0, free_ones = 0;
     link behind = none;
     for (link at = last_; at != none; behind = at, at = node(at).front, ++blocks) {
-      const bool frees = node(at).state == detail::tlsf_node_state::free;
+      const bool frees = node(at).state == nodes::state::free;
       if (node(at).behind != behind || node(at).size == 0 || node(at).offset + std::uint64_t{node(at).size} != end)
         return false;
-      if (frees ? behind != none && is_free(behind) : node(at).state != detail::tlsf_node_state::live) return false;
+      if (frees ? behind != none && is_free(behind) : node(at).state != nodes::state::live) return false;
       end = node(at).offset;
       frees ? void(++free_ones) : void(live_size += node(at).size);
     }
@@ -395,17 +399,16 @@ public:
   }
 
 private:
-  using nodes = detail::tlsf_nodes_in_chunks<Offset, Upstream>;
+  using records = detail::tlsf_records<Offset, Upstream>;
+  using nodes = typename records::nodes;
   using link = typename nodes::link;
-  using index = detail::tlsf_index<tlsf_scale<0, sizeof(Offset) == 8 ? 63 : 8 * sizeof(Offset), 5>, nodes>;
+  using index = typename records::index;
   static constexpr link none = nodes::none;
   static constexpr std::size_t most_new_nodes = 3;  // the first block of the range, a gap in front, a rest after
 
-  [[nodiscard]] detail::tlsf_node<Offset>& node(link at) noexcept { return nodes_.at(at); }
-  [[nodiscard]] const detail::tlsf_node<Offset>& node(link at) const noexcept { return nodes_.at(at); }
-  [[nodiscard]] bool is_free(link at) const noexcept {
-    return at != none && node(at).state == detail::tlsf_node_state::free;
-  }
+  [[nodiscard]] typename nodes::node& node(link at) noexcept { return nodes_.at(at); }
+  [[nodiscard]] const typename nodes::node& node(link at) const noexcept { return nodes_.at(at); }
+  [[nodiscard]] bool is_free(link at) const noexcept { return at != none && node(at).state == nodes::state::free; }
 
   [[nodiscard]] Offset round_down(Offset size) const noexcept {
     return static_cast<Offset>(size & ~static_cast<Offset>(granule_ - 1));
@@ -421,7 +424,7 @@ private:
 
   [[nodiscard]] ASHLAR_COLD bool start_now() noexcept {
     if (size_ == 0 || !nodes_.try_ensure(1)) return false;
-    last_ = nodes_.make({0, size_, none, none, none, none, detail::tlsf_node_state::free});
+    last_ = nodes_.make({0, size_, none, none, none, none, nodes::state::free});
     add_free(last_);
     return true;
   }
@@ -442,7 +445,7 @@ private:
   }
 
   ASHLAR_INLINE void add_free(link at) noexcept {
-    node(at).state = detail::tlsf_node_state::free;
+    node(at).state = nodes::state::free;
     index_.insert(nodes_, at, nodes_.size(at));
     ++free_blocks_;
   }
@@ -454,9 +457,9 @@ private:
 
   // Returns: a new block: the part of `block` after its first `size`. Expects: a record is ready.
   [[nodiscard]] link cut(link block, Offset size) noexcept {
-    const detail::tlsf_node<Offset> whole = node(block);
+    const auto whole = node(block);
     const link made = nodes_.make({static_cast<Offset>(whole.offset + size), static_cast<Offset>(whole.size - size),
-                                   none, none, block, whole.behind, detail::tlsf_node_state::live});
+                                   none, none, block, whole.behind, nodes::state::live});
     node(block).size = size;
     node(block).behind = made;
     (whole.behind != none ? node(whole.behind).front : last_) = made;
@@ -475,13 +478,13 @@ private:
     if constexpr (checking_level >= checking::checked) {
       const link at = static_cast<link>(handle);
       if (!nodes_.has(at)) report_handle(fault::invalid_free, "used a handle that is not of this range", handle);
-      if (node(at).state != detail::tlsf_node_state::live)
+      if (node(at).state != nodes::state::live)
         report_handle(fault::double_free, "used a handle whose block is free", handle);
     }
   }
 
   [[noreturn]] ASHLAR_COLD void report_handle(fault kind, const char* what, tlsf_handle handle) const noexcept {
-    detail::report({.kind = kind, .what = what, .resource = this, .size = static_cast<std::size_t>(handle)});
+    report({.kind = kind, .what = what, .resource = this, .size = static_cast<std::size_t>(handle)});
   }
 
   nodes nodes_;

@@ -51,15 +51,27 @@ struct tlsf_resource_options {
 /// calls look regions up, by a table or in O(log regions). Thread safety: none; see `synchronized`.
 template <resource Upstream, class Scale>
 class tlsf_resource {
+  using space_type = detail::tlsf_space<Scale>;
+  using block_type = typename space_type::block_type;
+  using region_type = typename space_type::region_type;
+  using slack = typename space_type::slack;
+
 public:
   /// In bytes; larger requests fail.
-  static constexpr std::size_t most_bytes =
-      detail::tlsf_space<Scale>::most - 2 * detail::tlsf_block::granule - detail::tlsf_slack::bytes;
+  static constexpr std::size_t most_bytes = space_type::most - 2 * block_type::granule - slack::bytes;
+
+  /// The bytes of a block beside those of its caller, before it is rounded up to a granule.
+  static constexpr std::size_t bytes_beside = block_type::header_bytes + slack::bytes;
+
+  /// Returns: the largest gap that an alignment may need in front of a block, in bytes.
+  [[nodiscard]] static constexpr std::size_t slack_for(std::size_t alignment) noexcept {
+    return alignment > block_type::granule ? alignment + block_type::least : 0;
+  }
 
   tlsf_resource() : tlsf_resource(tlsf_resource_options{}) {}
   explicit tlsf_resource(const tlsf_resource_options& options, Upstream upstream = {})
       : upstream_(std::move(upstream)), options_(options) {
-    detail::expect_growth(options.growth);
+    expect_growth(options.growth);
   }
 
   /// Effects: uses `buffer` first, then the upstream. A buffer is not used if it has no room for the record of a
@@ -67,7 +79,7 @@ public:
   /// Lifetime: the buffer outlives the resource and every block.
   explicit tlsf_resource(std::span<std::byte> buffer, Upstream upstream = {}, const tlsf_resource_options& options = {})
       : upstream_(std::move(upstream)), options_(options), buffer_{buffer.data(), buffer.size()} {
-    detail::expect_growth(options.growth);
+    expect_growth(options.growth);
     add_buffer();
   }
 
@@ -76,20 +88,20 @@ public:
 
   /// Effects: gives all memory back. From level `checked` on, reports live blocks to the leak handler.
   ~tlsf_resource() {
-    if constexpr (detail::tlsf_block::is_sealed) report_leaks();
+    if constexpr (block_type::is_sealed) report_leaks();
     drop_all();
   }
 
   /// Throws: `std::bad_alloc`, or as the upstream. Expects: `alignment` is a power of two.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
-    ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
+    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
     void* const p = take(bytes, alignment);
     return ASHLAR_LIKELY(p != nullptr) ? p : allocate_fresh(bytes, alignment);
   }
 
   /// Returns: a block, or null. Expects: `alignment` is a power of two.
   [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
-    ASHLAR_REQUIRE(detail::is_power_of_two(alignment), "alignment is not a power of two");
+    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
     void* const p = take(bytes, alignment);
     return ASHLAR_LIKELY(p != nullptr) ? p : try_allocate_fresh(bytes, alignment);
   }
@@ -99,7 +111,7 @@ public:
   /// Throws: as `allocate`.
   [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment) {
     void* const p = allocate(bytes, alignment);
-    if constexpr (detail::tlsf_slack::is_kept) return {p, bytes};
+    if constexpr (slack::is_kept) return {p, bytes};
     const std::size_t usable = space_.room_of(p);
     detail::mark_live(static_cast<std::byte*>(p) + bytes, usable - bytes);
     return {p, usable};
@@ -108,14 +120,14 @@ public:
   /// Expects: the same size and alignment as at the allocation of `p`. From level `checked` on, this is checked as far
   /// as the block's own size allows, and exactly at `hardened`.
   void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-    if constexpr (detail::tlsf_block::is_sealed) check(p, bytes, alignment);
+    if constexpr (block_type::is_sealed) check(p, bytes, alignment);
     give(p);
   }
 
   /// Effects: takes a block back; nothing for null. Expects: `p` was allocated here.
   void deallocate(void* p) noexcept {
     if (ASHLAR_UNLIKELY(p == nullptr)) return;
-    if constexpr (detail::tlsf_block::is_sealed) check_unsized(p);
+    if constexpr (block_type::is_sealed) check_unsized(p);
     give(p);
   }
 
@@ -123,12 +135,11 @@ public:
   /// Returns: whether its size is now `new_bytes`; if not, nothing has changed.
   /// Expects: as `deallocate`.
   [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
-    if constexpr (detail::tlsf_block::is_sealed) check(p, bytes, alignment);
+    if constexpr (block_type::is_sealed) check(p, bytes, alignment);
     const std::size_t room = space_.room_of(p);
-    if constexpr (detail::keeps_canaries)
-      space_.verify_growth(p, std::min(new_bytes, most_bytes) + detail::tlsf_slack::bytes, this);
-    if (new_bytes > most_bytes || !space_.resize(p, new_bytes + detail::tlsf_slack::bytes)) {
-      if constexpr (detail::tlsf_slack::is_kept) detail::tlsf_slack::fill(static_cast<std::byte*>(p), bytes, room);
+    if constexpr (detail::keeps_canaries) space_.verify_growth(p, std::min(new_bytes, most_bytes) + slack::bytes, this);
+    if (new_bytes > most_bytes || !space_.resize(p, new_bytes + slack::bytes)) {
+      if constexpr (slack::is_kept) slack::fill(static_cast<std::byte*>(p), bytes, room);
       return false;
     }
     mark_resized(static_cast<std::byte*>(p), bytes, new_bytes, room);
@@ -138,9 +149,8 @@ public:
   /// Returns: the usable bytes at `p`; at `hardened`, the requested bytes. Expects: `p` was allocated here; checked
   /// from level `checked` on.
   [[nodiscard]] std::size_t usable_size(void* p) const noexcept {
-    if constexpr (detail::tlsf_block::is_sealed) static_cast<void>(check_live(p, space_.site(this)));
-    if constexpr (detail::tlsf_slack::is_kept)
-      return detail::tlsf_slack::wanted(static_cast<std::byte*>(p), space_.room_of(p));
+    if constexpr (block_type::is_sealed) static_cast<void>(check_live(p, space_.site(this)));
+    if constexpr (slack::is_kept) return slack::wanted(static_cast<std::byte*>(p), space_.room_of(p));
     const std::size_t room = space_.room_of(p);
     detail::mark_readable(p,
                           room);  // memory tools permit the reported bytes and keep their state of the rest
@@ -161,7 +171,7 @@ public:
   std::size_t trim(std::size_t retain_bytes = 0) noexcept {
     std::size_t given = 0;
     check_regions();
-    for (detail::tlsf_region* region = find_empty(retain_bytes); region != nullptr; region = find_empty(retain_bytes)) {
+    for (region_type* region = find_empty(retain_bytes); region != nullptr; region = find_empty(retain_bytes)) {
       given += region->memory.size;
       give_region(region);
     }
@@ -170,7 +180,7 @@ public:
 
   /// Effects: makes sure that the next block of `bytes` bytes needs no upstream call. Throws: as `allocate`.
   void reserve(std::size_t bytes) {
-    if (bytes > most_bytes) detail::throw_bad_alloc(bytes, 1);
+    if (bytes > most_bytes) throw_bad_alloc(bytes, 1);
     if (largest_free() < bytes) grow(bytes, 1);
   }
 
@@ -182,17 +192,17 @@ public:
 
   /// Returns: the largest request that is sure to succeed without an upstream call, exact to 1/32.
   [[nodiscard]] std::size_t largest_free() const noexcept {
-    const std::size_t room = std::min(space_.largest_free(), most_bytes + detail::tlsf_slack::bytes);
-    return room > detail::tlsf_slack::bytes ? room - detail::tlsf_slack::bytes : 0;
+    const std::size_t room = std::min(space_.largest_free(), most_bytes + slack::bytes);
+    return room > slack::bytes ? room - slack::bytes : 0;
   }
 
   /// Effects: calls `f(block, is_free)` for each block, free and live, region by region, in ascending addresses.
   /// Complexity: O(blocks). Expects: `f` neither allocates nor frees here.
   template <class F>
   void for_each_block(F f) const {
-    space_.regions().for_each([&](detail::tlsf_region& region) {
-      region.walk([&](const detail::tlsf_block& each, detail::tlsf_header h) {
-        f(block{each.data(), h.stride() - detail::tlsf_block::header_bytes}, h.is_free());
+    space_.regions().for_each([&](region_type& region) {
+      region.walk([&](const auto& each, auto h) {
+        f(block{each.data(), h.stride() - block_type::header_bytes}, h.is_free());
         return true;
       });
     });
@@ -207,21 +217,21 @@ public:
   [[nodiscard]] friend bool operator==(const tlsf_resource& a, const tlsf_resource& b) noexcept { return &a == &b; }
 
 private:
-  static constexpr std::size_t region_alignment = detail::tlsf_block::granule;
+  static constexpr std::size_t region_alignment = block_type::granule;
 
   [[nodiscard]] ASHLAR_INLINE void* take(std::size_t bytes, std::size_t alignment) noexcept {
     if (ASHLAR_UNLIKELY(bytes > most_bytes)) return nullptr;
-    std::byte* const p = space_.take(bytes + detail::tlsf_slack::bytes, alignment, this);
+    std::byte* const p = space_.take(bytes + slack::bytes, alignment, this);
     if (ASHLAR_LIKELY(p != nullptr)) {
       detail::mark_live(p, bytes);
-      if constexpr (detail::tlsf_slack::is_kept) detail::tlsf_slack::fill(p, bytes, space_.room_of(p));
+      if constexpr (slack::is_kept) slack::fill(p, bytes, space_.room_of(p));
     }
     return p;
   }
 
   ASHLAR_INLINE void give(void* p) noexcept {
     if constexpr (detail::marks_memory) detail::mark_free(p, space_.room_of(p));
-    detail::tlsf_region* const emptied = space_.give(p);
+    region_type* const emptied = space_.give(p);
     if (ASHLAR_UNLIKELY(emptied != nullptr)) retain_or_give(emptied);
   }
 
@@ -230,28 +240,28 @@ private:
     if (new_bytes > bytes) detail::mark_live(p + bytes, new_bytes - bytes);
     const std::size_t usable = space_.room_of(p);
     if (room > new_bytes) detail::mark_free(p + new_bytes, room - new_bytes);  // the bytes given up, and the slack
-    if constexpr (detail::tlsf_slack::is_kept) detail::tlsf_slack::fill(p, new_bytes, usable);
+    if constexpr (slack::is_kept) slack::fill(p, new_bytes, usable);
   }
 
   void check(void* p, std::size_t bytes, std::size_t alignment) const noexcept {
-    const detail::tlsf_site site = space_.site(this);
-    const detail::tlsf_block live = check_live(p, site);
-    if constexpr (detail::tlsf_slack::is_kept) detail::tlsf_slack::check(live.data(), bytes, space_.room_of(p), site);
+    const auto site = space_.site(this);
+    const auto live = check_live(p, site);
+    if constexpr (slack::is_kept) slack::check(live.data(), bytes, space_.room_of(p), site);
     else check_size(live, bytes, site);
     check_alignment(live, alignment, site);
   }
 
   void check_unsized(void* p) const noexcept {
-    const detail::tlsf_site site = space_.site(this);
-    const detail::tlsf_block live = check_live(p, site);
-    if constexpr (detail::tlsf_slack::is_kept) {
+    const auto site = space_.site(this);
+    const auto live = check_live(p, site);
+    if constexpr (slack::is_kept) {
       const std::size_t room = space_.room_of(p);
-      detail::tlsf_slack::check(live.data(), detail::tlsf_slack::wanted(live.data(), room), room, site);
+      slack::check(live.data(), slack::wanted(live.data(), room), room, site);
     }
   }
 
   [[nodiscard]] ASHLAR_COLD void* allocate_fresh(std::size_t bytes, std::size_t alignment) {
-    if (!is_possible(bytes, alignment)) detail::throw_bad_alloc(bytes, alignment);
+    if (!is_possible(bytes, alignment)) throw_bad_alloc(bytes, alignment);
     grow(bytes, alignment);
     return take(bytes, alignment);
   }
@@ -260,9 +270,9 @@ private:
     if (!is_possible(bytes, alignment)) return nullptr;
     const std::size_t least = region_bytes_for(bytes, alignment);
     const std::size_t step = step_for(least);
-    void* memory = detail::try_allocate_from(upstream_, step, region_alignment);
+    void* memory = ashlar::try_allocate_from(upstream_, step, region_alignment);
     const bool is_stepped = memory != nullptr;
-    if (!is_stepped && step != least) memory = detail::try_allocate_from(upstream_, least, region_alignment);
+    if (!is_stepped && step != least) memory = ashlar::try_allocate_from(upstream_, least, region_alignment);
     if (memory == nullptr) return nullptr;
     add_region({memory, is_stepped ? step : least});
     return take(bytes, alignment);
@@ -273,7 +283,7 @@ private:
     const std::size_t least = region_bytes_for(bytes, alignment);
     const std::size_t step = step_for(least);
     if (step != least) {
-      if (void* const memory = detail::try_allocate_from(upstream_, step, region_alignment))
+      if (void* const memory = ashlar::try_allocate_from(upstream_, step, region_alignment))
         return add_region({memory, step});
     }
     add_region({upstream_.allocate(least, region_alignment), least});
@@ -283,45 +293,40 @@ private:
     return bytes <= most_bytes && alignment <= most_bytes && slack_for(alignment) <= most_bytes - bytes;
   }
 
-  // The largest gap that an alignment may need in front of a block, in bytes.
-  [[nodiscard]] static std::size_t slack_for(std::size_t alignment) noexcept {
-    return alignment > detail::tlsf_block::granule ? alignment + detail::tlsf_block::least : 0;
-  }
-
   [[nodiscard]] static std::size_t region_bytes_for(std::size_t bytes, std::size_t alignment) noexcept {
     constexpr std::size_t page = 4096;
-    const std::size_t stride = detail::tlsf_block::stride_for(bytes + detail::tlsf_slack::bytes) + slack_for(alignment);
-    return detail::align_up(stride + detail::tlsf_region::overhead(), page);
+    const std::size_t stride = block_type::stride_for(bytes + slack::bytes) + slack_for(alignment);
+    return align_up(stride + region_type::overhead(), page);
   }
 
   [[nodiscard]] std::size_t step_for(std::size_t least) const noexcept {
     const std::size_t step = options_.growth.next(space_.capacity());
-    return std::max(least, std::min(step, std::size_t{detail::tlsf_space<Scale>::most}));
+    return std::max(least, std::min(step, std::size_t{space_type::most}));
   }
 
   void add_region(const block& memory) noexcept {
-    space_.add(detail::tlsf_region::make(memory, space_.most, true));
+    space_.add(region_type::make(memory, space_.most, true));
     held_bytes_ += memory.size;
   }
 
   void add_buffer() noexcept {
-    if (detail::tlsf_region* const region = detail::tlsf_region::make(buffer_, space_.most, false)) space_.add(region);
+    if (region_type* const region = region_type::make(buffer_, space_.most, false)) space_.add(region);
   }
 
   // Effects: retains a region that has become empty, or gives it back.
-  ASHLAR_COLD void retain_or_give(detail::tlsf_region* region) noexcept {
+  ASHLAR_COLD void retain_or_give(region_type* region) noexcept {
     if (!region->goes_upstream || options_.retain_regions == never_release) return;
     const std::size_t kept = options_.retain_regions.retained(space_.lent() - space_.empty());
     if (space_.empty() > kept || region->memory.size > options_.growth.largest) give_region(region);
   }
 
-  void give_region(detail::tlsf_region* region) noexcept {
+  void give_region(region_type* region) noexcept {
     if constexpr (detail::keeps_canaries) check_region(*region, space_.site(this));
     space_.remove(region);
     hand_over(*region);
   }
 
-  void hand_over(const detail::tlsf_region& region) noexcept {
+  void hand_over(const region_type& region) noexcept {
     const block memory = region.memory;
     const bool goes_upstream = region.goes_upstream;
     detail::mark_live(memory.data, memory.size);
@@ -332,23 +337,23 @@ private:
 
   void check_regions() const noexcept {
     if constexpr (detail::keeps_canaries)
-      space_.regions().for_each([this](detail::tlsf_region& region) { check_region(region, space_.site(this)); });
+      space_.regions().for_each([this](region_type& region) { check_region(region, space_.site(this)); });
   }
 
   void drop_all() noexcept {
     check_regions();
-    space_.regions().for_each([this](detail::tlsf_region& region) {
+    space_.regions().for_each([this](region_type& region) {
       // In retained memory no header may outlive its block: an old pointer would pass for a live one.
-      if constexpr (detail::tlsf_block::is_sealed) region.forget_headers();
+      if constexpr (block_type::is_sealed) region.forget_headers();
       hand_over(region);
     });
     space_.clear();
   }
 
-  [[nodiscard]] detail::tlsf_region* find_empty(std::size_t retain_bytes) const noexcept {
-    detail::tlsf_region* found = nullptr;
+  [[nodiscard]] region_type* find_empty(std::size_t retain_bytes) const noexcept {
+    region_type* found = nullptr;
     if (space_.empty() == 0) return found;
-    space_.regions().for_each([&](detail::tlsf_region& region) {
+    space_.regions().for_each([&](region_type& region) {
       if (!region.goes_upstream || !region.is_empty()) return;
       if (region.memory.size <= retain_bytes) retain_bytes -= region.memory.size;
       else found = &region;
@@ -365,7 +370,7 @@ private:
       ++count;
     });
     if (count != 0)
-      detail::report_leak(
+      report_leak(
           {.resource = this, .count = count, .bytes = used(), .first = {first.data(), std::min(count, first.size())}});
   }
 
@@ -373,11 +378,11 @@ private:
   tlsf_resource_options options_;
   std::size_t held_bytes_ = 0;
   block buffer_;
-  detail::tlsf_space<Scale> space_;
+  space_type space_;
 };
 
 static_assert(try_resource<tlsf_resource<>> && owning_resource<tlsf_resource<>> && expanding_resource<tlsf_resource<>>);
 static_assert(releasable_resource<tlsf_resource<>> && self_describing_resource<tlsf_resource<>>);
-static_assert(detail::at_least_resource<tlsf_resource<>>);
+static_assert(at_least_resource<tlsf_resource<>>);
 
 }  // namespace ashlar::ASHLAR_ABI

@@ -75,14 +75,14 @@ public:
   /// Throws: `injected_failure` if the ledger's failure plan demands it; `std::bad_array_new_length` if `n * sizeof(T)`
   /// overflows; `std::bad_alloc`.
   [[nodiscard]] pointer allocate(std::size_t n) {
-    if (n > max_size()) detail::throw_bad_array_new_length();
+    if (n > max_size()) throw_bad_array_new_length();
     return pointer(static_cast<T*>(book_->allocate(call_for(n))));
   }
 
   /// Expects: `p` came from `allocate(n)` of an equal allocator; a violation is reported.
   void deallocate(const pointer& p, std::size_t n) noexcept { book_->deallocate(std::to_address(p), call_for(n)); }
 
-  [[nodiscard]] static constexpr std::size_t max_size() noexcept { return detail::max_block_bytes / sizeof(T); }
+  [[nodiscard]] static constexpr std::size_t max_size() noexcept { return max_block_bytes / sizeof(T); }
 
   [[nodiscard]] checking_allocator select_on_container_copy_construction() const {
     return Options.fresh_on_copy ? checking_allocator(*book_) : *this;

@@ -28,7 +28,7 @@
 #include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/test/problem.hpp>
 
-namespace ashlar::ASHLAR_ABI::detail {
+namespace ashlar::ASHLAR_ABI::test {
 
 /// The number of live blocks and their bytes.
 struct holdings {
@@ -40,6 +40,15 @@ struct holdings {
     return out << held.blocks << " blocks, " << held.bytes << " bytes";
   }
 };
+
+/// The exception of an allocation that a test made fail.
+struct injected_failure : std::bad_alloc {
+  [[nodiscard]] const char* what() const noexcept override { return "ashlar::test::injected_failure"; }
+};
+
+}  // namespace ashlar::ASHLAR_ABI::test
+
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// The defect of a block that enters a book.
 enum class book_error { none, null_block, misaligned, overlapping };
@@ -97,8 +106,8 @@ public:
     return above != live_.begin() && at - std::prev(above)->first < std::prev(above)->second.bytes;
   }
 
-  [[nodiscard]] holdings live() const noexcept { return held_; }
-  [[nodiscard]] holdings peak() const noexcept { return peak_; }
+  [[nodiscard]] test::holdings live() const noexcept { return held_; }
+  [[nodiscard]] test::holdings peak() const noexcept { return peak_; }
   /// Returns: the live blocks by address.
   [[nodiscard]] const std::map<std::uintptr_t, entry>& blocks() const noexcept { return live_; }
 
@@ -110,13 +119,8 @@ private:
   }
 
   std::map<std::uintptr_t, entry> live_;
-  holdings held_;
-  holdings peak_;
-};
-
-/// The exception of an allocation that a test made fail; users see it as `test::injected_failure`.
-struct injected_failure : std::bad_alloc {
-  [[nodiscard]] const char* what() const noexcept override { return "ashlar::test::injected_failure"; }
+  test::holdings held_;
+  test::holdings peak_;
 };
 
 /// The allocations that fail, counted from a call of the test. No allocation fails by default. Thread safety: none.
@@ -227,12 +231,6 @@ private:
 
 namespace ashlar::ASHLAR_ABI::test {
 
-/// The number of live blocks and their bytes.
-using holdings = detail::holdings;
-
-/// The exception of an allocation that a test made fail.
-using injected_failure = detail::injected_failure;
-
 /// Serves `checking_allocator`s and collects the problems that they detect. Three ways to receive them:
 ///
 ///     test::ledger book;                                  // prints every problem and aborts at the end of the scope
@@ -253,7 +251,7 @@ public:
 
   ~ledger() {
     const std::vector<problem> left = finish();
-    for (const problem& each : left) detail::write_error_line(line_of(each).view());
+    for (const problem& each : left) line_of(each).write();
     if (!left.empty()) std::abort();
   }
 
@@ -271,7 +269,7 @@ public:
     if (plan_.fails_next()) {
       ++refusals_;
       ASHLAR_THROW(injected_failure());
-      detail::throw_bad_alloc(bytes, call.alignment);
+      throw_bad_alloc(bytes, call.alignment);
     }
     const detail::guarded_block made = detail::guarded_block::make(bytes, call.alignment);
     book_.add(made.data, {bytes, call.alignment, call});
@@ -380,7 +378,7 @@ private:
     if (p == nullptr) return problem_kind::null_free;
     for (const retired_block& each : quarantine_)
       if (each.memory.data == p) return problem_kind::double_free;
-    return book_.overlaps(detail::address_of(p), 0) ? problem_kind::interior_free : problem_kind::foreign_free;
+    return book_.overlaps(address_of(p), 0) ? problem_kind::interior_free : problem_kind::foreign_free;
   }
 
   void take_back(void* p, const book::entry& was, const allocation_call& call, std::vector<problem>& found) {

@@ -66,8 +66,8 @@ struct problem {
 };
 
 /// Returns: the problem in one line, without a line end. Allocates nothing.
-[[nodiscard]] inline detail::panic_line line_of(const problem& p) noexcept {
-  detail::panic_line line;
+[[nodiscard]] inline panic_line line_of(const problem& p) noexcept {
+  panic_line line;
   const auto tell = [&line](std::string_view verb, const allocation_call& call) {
     if (call.element_bytes == 0) return;
     line.text(verb).number(call.count).text(" x ").number(call.element_bytes).text(" bytes at alignment ");

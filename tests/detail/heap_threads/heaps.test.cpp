@@ -348,7 +348,7 @@ TEST(heap_survey, releases_every_part_if_the_callback_throws) {
       all.deallocate(all.allocate(50));
     };
     expect_whole([&] { all.for_each_live([&](void* p, std::size_t) { throw_once(p); }); });
-    expect_whole([&] { all.inspect([&](const ashlar::detail::heap_region& piece) { throw_once(piece); }); });
+    expect_whole([&] { all.inspect([&](const ashlar::heap_region& piece) { throw_once(piece); }); });
     expect_whole([&] {
       left = after;
       ashlar::write_heap_svg(all, throw_once);
@@ -426,7 +426,7 @@ TEST(heap_survey, callbacks_use_another_heap_while_a_thread_forks) {
   };
   visited.for_each_live([&](void*, std::size_t) { fork_beside(); });
   calls = 0;
-  visited.inspect([&](const ashlar::detail::heap_region&) { fork_beside(); });
+  visited.inspect([&](const ashlar::heap_region&) { fork_beside(); });
   for (std::thread& each : forks) each.join();
   visited.deallocate(live);
   fork_participants::leave(watcher);

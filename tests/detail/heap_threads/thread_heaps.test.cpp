@@ -97,9 +97,8 @@ TEST(thread_heaps, sweep_what_is_cached_as_others_free_the_rest) {
   for (std::size_t i = 0; i < blocks.size(); ++i)
     if (i % 40 != 0) left->blocks.give_now(blocks[i]);
   std::size_t slabs = 0;
-  left->blocks.inspect_remote([&](const ashlar::detail::heap_region& each) {
-    slabs += each.kind == ashlar::detail::region_kind::slab ? 1u : 0u;
-  });
+  left->blocks.inspect_remote(
+      [&](const ashlar::heap_region& each) { slabs += each.kind == ashlar::region_kind::slab ? 1u : 0u; });
   EXPECT_LE(slabs, 1u) << "of a hundred, but for a batch";
 }
 
@@ -130,9 +129,8 @@ std::size_t resident_after_scavenging(std::uint32_t decay_ms) {
   heaps.park(*left);
   heaps.scavenge();
   std::size_t resident = 0;
-  left->blocks.inspect([&](const ashlar::detail::heap_region& each) {
-    if (each.kind == ashlar::detail::region_kind::free || each.kind == ashlar::detail::region_kind::spare)
-      resident += each.bytes;
+  left->blocks.inspect([&](const ashlar::heap_region& each) {
+    if (each.kind == ashlar::region_kind::free || each.kind == ashlar::region_kind::spare) resident += each.bytes;
   });
   left->blocks.deallocate(lives);
   return resident;

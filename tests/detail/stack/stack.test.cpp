@@ -267,9 +267,9 @@ TEST(stack_order, unchecked_remembers_the_padding_of_over_aligned_blocks_only) {
   EXPECT_EQ(unchecked_order::label_bytes(1), 0u);
   EXPECT_EQ(unchecked_order::label_bytes(stack_grain), 0u);
   EXPECT_EQ(unchecked_order::label_bytes(64), stack_grain);
-  EXPECT_EQ(ashlar::detail::gap_above<unchecked_order>(memory.data() + stack_grain, stack_grain), 0u);
-  EXPECT_EQ(ashlar::detail::gap_above<unchecked_order>(memory.data(), 64), 64u);
-  EXPECT_EQ(ashlar::detail::gap_above<unchecked_order>(memory.data() + 64 - stack_grain, 64), stack_grain);
+  EXPECT_EQ(unchecked_order::gap_above(memory.data() + stack_grain, stack_grain), 0u);
+  EXPECT_EQ(unchecked_order::gap_above(memory.data(), 64), 64u);
+  EXPECT_EQ(unchecked_order::gap_above(memory.data() + 64 - stack_grain, 64), stack_grain);
   const stack_block block = {memory.data() + 128, 10, 64};
   order.push(block, memory.data() + 32);
   EXPECT_EQ(order.pop(block, block.data), memory.data() + 32);

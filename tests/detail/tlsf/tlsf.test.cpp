@@ -275,7 +275,7 @@ TEST_F(tlsf_poisons, reports_the_byte_that_was_written_to) {
   ASHLAR_EXPECT_DEATH(poison::verify_part(dead, 400, dead.data() + 200, dead.data() + 201, this), line);
 }
 
-using space = ashlar::detail::tlsf_rebuildable<ashlar::detail::no_steps>;
+using space = ashlar::detail::tlsf_rebuildable<ashlar::interprocess::no_steps>;
 using link = space::link;
 
 constexpr link units = 1024;

@@ -109,6 +109,8 @@ struct alignas(64) cell_page : list_node<cell_page> {
   }
 };
 
+class cell_page_watch;
+
 /// The windows of a region, and for each size class a list of those with a free cell. The caller provides windows,
 /// aligned to `cell_page::bytes`, and takes them back.
 ///
@@ -120,7 +122,16 @@ struct alignas(64) cell_page : list_node<cell_page> {
 /// O(1) unless stated otherwise. Thread safety: none.
 class cell_pages {
 public:
+  using page_type = cell_page;
+  using watch_type = cell_page_watch;
   using classes = cell_page::classes;
+
+  [[nodiscard]] static ASHLAR_INLINE constexpr std::size_t class_of_request(std::size_t bytes,
+                                                                            std::size_t alignment) noexcept {
+    return detail::class_of_request<classes>(bytes, alignment);
+  }
+  /// Returns: the size that a watch keeps of a cell of `bytes` bytes.
+  [[nodiscard]] static constexpr std::size_t kept_size(std::size_t bytes) noexcept { return at_least_one_byte(bytes); }
 
   /// Returns: the bytes of the records of a region.
   [[nodiscard]] static std::size_t record_bytes(const block& memory) noexcept {

@@ -18,7 +18,7 @@
 #include <ashlar/detail/support/function_ref.hpp>
 #include <ashlar/detail/thread/fork.hpp>
 
-namespace ashlar::ASHLAR_ABI::detail {
+namespace ashlar::ASHLAR_ABI {
 
 enum class region_kind : std::uint8_t {
   head,   ///< metadata at the start of a segment; only the part in use is resident
@@ -35,11 +35,11 @@ struct heap_region {
   region_kind kind = region_kind::fresh;
   const std::byte* start = nullptr;
   std::size_t bytes = 0;
-  std::size_t size_class = size_classes::none;  ///< of a slab
-  std::size_t cell_bytes = 0;                   ///< of a slab
-  std::size_t capacity = 0;                     ///< cells of a slab; blocks otherwise
-  std::size_t live = 0;                         ///< of these, allocated by callers
-  std::size_t dropped_bytes = 0;                ///< of a slab's free cells: decommitted pages, not resident
+  std::size_t size_class = detail::size_classes::none;  ///< of a slab
+  std::size_t cell_bytes = 0;                           ///< of a slab
+  std::size_t capacity = 0;                             ///< cells of a slab; blocks otherwise
+  std::size_t live = 0;                                 ///< of these, allocated by callers
+  std::size_t dropped_bytes = 0;                        ///< of a slab's free cells: decommitted pages, not resident
 
   [[nodiscard]] static heap_region huge_block(const std::byte* p, std::size_t bytes, bool is_live) noexcept {
     return {.kind = region_kind::huge, .start = p, .bytes = bytes, .capacity = 1, .live = is_live ? 1u : 0u};
@@ -56,6 +56,10 @@ struct heap_region {
   /// Returns: bytes of one cell or block.
   [[nodiscard]] std::size_t block_bytes() const noexcept { return kind == region_kind::slab ? cell_bytes : bytes; }
 };
+
+}  // namespace ashlar::ASHLAR_ABI
+
+namespace ashlar::ASHLAR_ABI::detail {
 
 [[nodiscard]] inline heap_region region_of_slab(segment& home, const span_header& slab) noexcept {
   return {.kind = region_kind::slab,
@@ -168,16 +172,9 @@ private:
   [[nodiscard]] Heap& self() noexcept { return static_cast<Heap&>(*this); }
   [[nodiscard]] const Heap& self() const noexcept { return static_cast<const Heap&>(*this); }
 };
-
-/// Returns: `p`, unless it is null. Throws: `std::bad_alloc`.
-[[nodiscard]] ASHLAR_INLINE void* block_or_throw(void* p, std::size_t bytes, std::size_t alignment) {
-  if (ASHLAR_UNLIKELY(p == nullptr)) throw_bad_alloc(bytes, alignment);
-  return p;
-}
-
 /// The calls on blocks. Their contracts are at `local_heap`. `Heap::primitives()` has
 ///
-///     take<Failure>(bytes, alignment), take_known<Bytes, Alignment>(), take_unzeroed(bytes, alignment) -> fresh_block
+///     take<Failure>(bytes, alignment), take_known<Bytes, Alignment>(), take_unzeroed(bytes, alignment) -> fresh_block or std::byte*
 ///     put(p), put(p, bytes, alignment), put_known<Bytes, Alignment>(p)
 ///     expand(p, bytes, new_bytes, alignment)              the block was requested as `bytes`
 ///     resize(p, usable_bytes, new_bytes, alignment)       the requested size is unknown
@@ -214,7 +211,7 @@ public:
   }
 
   [[nodiscard]] void* try_allocate_zeroed(std::size_t bytes, std::size_t alignment = least_alignment) noexcept {
-    return zeroed(on().take_unzeroed(bytes, alignment), bytes);
+    return zeroed({on().take_unzeroed(bytes, alignment)}, bytes);
   }
 
   ASHLAR_INLINE void deallocate(void* p) noexcept { on().put(p); }

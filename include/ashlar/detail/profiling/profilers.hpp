@@ -294,4 +294,27 @@ public:
   }
 };
 
+/// Both tools at once.
+struct profilers {
+  static ASHLAR_INLINE void begin(const void* pool) noexcept { mempool::begin(pool); }
+  static ASHLAR_INLINE void end(const void* pool) noexcept { mempool::end(pool); }
+  static ASHLAR_INLINE void allocated(const void* pool, void* p, std::size_t bytes) noexcept {
+    if (ASHLAR_UNLIKELY(heaptrack::is_there())) heaptrack::allocated(pool, p, bytes);
+    mempool::allocated(pool, p, bytes);
+  }
+  static void resized(const void* pool, void* p, std::size_t bytes) noexcept {
+    if (ASHLAR_UNLIKELY(heaptrack::is_there())) heaptrack::resized(p, bytes);
+    mempool::resized(pool, p, bytes);
+  }
+  /// Expects: the free is still to come: a free block may belong to another thread at once.
+  static ASHLAR_INLINE void freed(const void* pool, void* p) noexcept {
+    if (ASHLAR_UNLIKELY(heaptrack::is_there())) heaptrack::freed(p);
+    mempool::freed(pool, p);
+  }
+  static void all_freed(const void* pool) noexcept {
+    if (ASHLAR_UNLIKELY(heaptrack::is_there())) heaptrack::all_freed(pool);
+    mempool::all_freed(pool);
+  }
+};
+
 }  // namespace ashlar::ASHLAR_ABI::detail

@@ -57,12 +57,12 @@ private:
     else count_.store(count, memory_order_relaxed);
     if constexpr (checking_level >= checking::checked) {
       if (count != outsized_blocks::first_reported || pool.live() != 0) return;
-      on_outsized.load(memory_order_relaxed)({.resource = &pool,
-                                              .count = count,
-                                              .cell_bytes = geometry.cell_bytes(),
-                                              .cell_alignment = geometry.cell_alignment(),
-                                              .bytes = bytes,
-                                              .alignment = alignment});
+      report_outsized({.resource = &pool,
+                       .count = count,
+                       .cell_bytes = geometry.cell_bytes(),
+                       .cell_alignment = geometry.cell_alignment(),
+                       .bytes = bytes,
+                       .alignment = alignment});
     }
   }
 

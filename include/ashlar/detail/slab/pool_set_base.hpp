@@ -226,20 +226,14 @@ private:
   std::size_t most_bytes_;
 };
 
-/// Effects: trims `pool`, and subtracts its retained bytes from `retain_bytes`. Returns: bytes given back.
-template <class Pool>
-std::size_t trim_within(Pool& pool, std::size_t& retain_bytes) noexcept {
-  const std::size_t given = pool.trim(retain_bytes);
-  retain_bytes -= std::min(retain_bytes, pool.retained_bytes());
-  return given;
-}
-
 /// The base of `pool_set` (`null_lock`) and `shared_pool_set` (`spin_lock`).
 /// Thread safety: any thread with a lock and a thread-safe upstream, else none.
 template <resource Upstream, basic_lockable Lock>
 class pool_set_base {
 public:
   using upstream_type = set_upstream<Upstream, Lock>;
+  using class_upstream_type = class_upstream<upstream_type>;
+  using classes = pool_classes;
 
   template <class... Args>
   constexpr explicit pool_set_base(const pool_set_options& options, Args&&... upstream)
@@ -269,8 +263,16 @@ public:
     return options_of_class<Upstream>(size_class, options_);
   }
 
-  [[nodiscard]] class_upstream<upstream_type> upstream_of(const block_pool_options& options) noexcept {
+  [[nodiscard]] class_upstream_type upstream_of(const block_pool_options& options) noexcept {
     return {upstream_, options, options_.max_growth_count};
+  }
+
+  /// Effects: trims `pool`, and subtracts its retained bytes from `retain_bytes`. Returns: bytes given back.
+  template <class Pool>
+  static std::size_t trim_within(Pool& pool, std::size_t& retain_bytes) noexcept {
+    const std::size_t given = pool.trim(retain_bytes);
+    retain_bytes -= std::min(retain_bytes, pool.retained_bytes());
+    return given;
   }
 
   /// Returns: a large block; null, or throws as the upstream, if that has no memory left.

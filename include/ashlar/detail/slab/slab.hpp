@@ -528,6 +528,8 @@ static_assert(largest_slab <= std::numeric_limits<decltype(detail::slab::turn)>:
 class dynamic_geometry {
 public:
   explicit constexpr dynamic_geometry(const detail::slab_geometry& geometry) noexcept : geometry_(geometry) {}
+  explicit constexpr dynamic_geometry(const block_pool_options& options, std::size_t part_bytes = 0) noexcept
+      : geometry_(make_slab_geometry(options, part_bytes)) {}
   [[nodiscard]] ASHLAR_INLINE constexpr const detail::slab_geometry& get() const noexcept { return geometry_; }
 
 private:

@@ -38,6 +38,7 @@ public:
   using run_type = Run;
   using slot_type = typename Run::slot_type;
   static constexpr std::size_t slot_bytes = Run::slot_bytes;
+  static constexpr std::uint32_t raw_mark = slot_word::raw_mark;
 
   constexpr flat_slots() noexcept = default;
   template <class... Args>

@@ -44,6 +44,9 @@ public:
   static constexpr std::uint32_t none = ~std::uint32_t{0};
   static constexpr std::size_t most_slots = none;  // the highest number means none
 
+  /// Returns: the first generation of the next map.
+  [[nodiscard]] static std::uint32_t next_generation() noexcept { return maps_differ ? next_map_generation() : 1; }
+
   /// Expects: `max_slots <= most_slots`, `first_generation != 0`.
   handle_table(std::size_t max_slots, std::uint32_t first_generation) noexcept
       : max_slots_(max_slots), first_generation_(first_generation) {

@@ -166,6 +166,7 @@ class growing_slots {
 
 public:
   static constexpr std::size_t slot_bytes = Bytes;
+  static constexpr std::uint32_t raw_mark = slot_word::raw_mark;
 
   explicit growing_slots(std::in_place_t, const object_pool_options& options = {}, Upstream upstream = {})
       : slabs_(options, std::move(upstream)) {}

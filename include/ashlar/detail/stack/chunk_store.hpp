@@ -122,6 +122,10 @@ struct chunk_limits {
 template <resource Upstream>
 class chunk_store {
 public:
+  using chunk_type = chunk;
+  using bump_type = bump;
+  using limits_type = chunk_limits;
+
   /// `arena` is the name in reports.
   constexpr chunk_store(const chunk_limits& limits, Upstream upstream, const void* arena = nullptr)
       : limits_(limits), step_(limits.initial_bytes), arena_(arena), upstream_(std::move(upstream)) {}

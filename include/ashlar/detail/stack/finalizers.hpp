@@ -101,6 +101,12 @@ private:
 /// A stack of finalizers. Invariant: each entry was pushed later than its successors.
 class finalizers {
 public:
+  using entry_type = finalizer;
+  template <class T>
+  using object = finalized<T>;
+  template <class T>
+  using array = finalized_array<T>;
+
   constexpr finalizers() = default;
 
   void push(finalizer& entry) noexcept {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include <ashlar/base/config.hpp>
 
@@ -55,5 +56,8 @@ public:
   void close_after(ticket) noexcept {}
   void close_all() noexcept {}
 };
+
+/// The registry of this level of checking.
+using marker_book = std::conditional_t<checking_level >= checking::checked, marker_registry, no_marker_registry>;
 
 }  // namespace ashlar::ASHLAR_ABI::detail

@@ -149,10 +149,34 @@ struct stack_block {
   std::size_t alignment = 1;
 };
 
+/// What a stack needs of its order, at every level.
+template <class Order>
+struct stack_units {
+  using block = stack_block;
+  using chunk = stack_chunk;
+  static constexpr std::size_t grain = stack_grain;
+
+  /// @{ As `stack_bytes` and `fits_stack`.
+  [[nodiscard]] static ASHLAR_INLINE constexpr std::size_t bytes_of(std::size_t bytes) noexcept {
+    return stack_bytes(bytes);
+  }
+  [[nodiscard]] static ASHLAR_INLINE constexpr bool fits(std::size_t room, std::size_t gap,
+                                                         std::size_t bytes) noexcept {
+    return fits_stack(room, gap, bytes);
+  }
+  /// @}
+
+  /// Returns: the bytes between `top` and a block pushed above it. Expects: `top` is a multiple of a grain.
+  [[nodiscard]] static ASHLAR_INLINE std::size_t gap_above(const std::byte* top, std::size_t alignment) noexcept {
+    const std::size_t label = Order::label_bytes(alignment);
+    return alignment > grain ? label + ((0 - (address_of(top) + label)) & (alignment - 1)) : label;
+  }
+};
+
 /// Unchecked order. A block with an alignment that may need padding has the former top of the stack in front of it:
 ///
 ///       | below | padding | address of the end of `below` | over-aligned block |      other blocks: | block |
-struct unchecked_order {
+struct unchecked_order : stack_units<unchecked_order> {
   struct position {};
 
   [[nodiscard]] static constexpr std::size_t label_bytes(std::size_t alignment) noexcept {
@@ -203,7 +227,7 @@ private:
 /// Serial numbers grow from the bottom to the top and are never reused, so a position names one block of one stack. A
 /// freed pointer is never dereferenced: it is searched among the labels. At `hardened` a canary follows each block, and
 /// is checked on the free.
-class checked_order {
+class checked_order : public stack_units<checked_order> {
 public:
   struct position {
     const void* order = nullptr;
@@ -374,12 +398,5 @@ private:
 
 /// The order policy of this level of checking.
 using stack_order = std::conditional_t<checking_level >= checking::checked, checked_order, unchecked_order>;
-
-/// Returns: the bytes between `top` and a block pushed above it. Expects: `top` is a multiple of a grain.
-template <class Order>
-[[nodiscard]] ASHLAR_INLINE std::size_t gap_above(const std::byte* top, std::size_t alignment) noexcept {
-  const std::size_t label = Order::label_bytes(alignment);
-  return alignment > stack_grain ? label + ((0 - (address_of(top) + label)) & (alignment - 1)) : label;
-}
 
 }  // namespace ashlar::ASHLAR_ABI::detail

@@ -18,6 +18,8 @@ struct list_node {
 template <class T>
 class list {
 public:
+  using node = list_node<T>;
+
   [[nodiscard]] constexpr bool empty() const noexcept { return front_ == nullptr; }
   [[nodiscard]] constexpr T* front() const noexcept { return front_; }
   [[nodiscard]] constexpr T* back() const noexcept { return back_; }

@@ -45,6 +45,9 @@ class per_thread {
   static constexpr bool has_words = First == look_up::last_used;
 
 public:
+  using parts = Records<T>;
+  using step_type = fork_step;
+
   /// Whether `last_used` is never null: of a thread without a part it is one that is all zero.
   static constexpr bool has_empty_part = false;
 

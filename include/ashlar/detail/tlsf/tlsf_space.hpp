@@ -26,6 +26,10 @@ namespace ashlar::ASHLAR_ABI::detail {
 template <class Scale>
 class tlsf_space {
 public:
+  using block_type = tlsf_block;
+  using region_type = tlsf_region;
+  using slack = tlsf_slack;
+
   static_assert(!tlsf_block::is_sealed || Scale::most < (std::uint64_t{1} << 40), "a header has 40 bits for a stride");
 
   /// bytes: the largest stride of a block, and of all blocks of a region
