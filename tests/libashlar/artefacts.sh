@@ -39,6 +39,10 @@ case $1 in
     first=$(objdump -d --no-show-raw-insn --disassemble="$3" "$2" | awk '/^ *[0-9a-f]+:/ { sub(/^ *[0-9a-f]+:[ \t]*/, ""); print; exit }')
     [[ $first == jmp* ]] || fail "$3 is not a jump to another function: $first"
     ;;
+  own) # <program that is linked with the object>
+    [[ $(nm "$2" | awk '$3 ~ /^(ashlar_)?malloc$/ { print $1 }' | sort -u | wc -l) == 1 ]] || fail "$2 has another malloc"
+    nm "$2" | grep ' T ashlar_malloc$' >/dev/null || fail "$2 lacks libashlar"
+    ;;
   one_object) # <archive> <object>
     [[ $(ar t "$2") == ashlar.o ]] || fail "$2 has other members than ashlar.o"
     strong=$(nm -u "$3" | awk '$1 == "U" { print $2 }' | grep -E '^_Z|^__cxa_(throw|alloc|guard)' || true)

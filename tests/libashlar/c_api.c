@@ -13,6 +13,7 @@
 /* Of the library, which C has no header for. */
 size_t nallocx(size_t bytes, int flags);
 size_t xallocx(void* p, size_t bytes, size_t extra, int flags);
+void* rallocx(void* p, size_t bytes, int flags);
 
 static int is_zero(const void* p, size_t bytes) {
   const unsigned char* const at = p;
@@ -86,15 +87,20 @@ static void test_sizes(void) {
 /* nallocx has the logarithm of the alignment in its flags. */
 static void test_real_sizes(void) {
   static const size_t sizes[] = {1, 100, 5000, 40000, 300000, 5000000};
+  char* p;
   int shift;
   size_t i;
   for (shift = 0; shift <= 24; ++shift)
     for (i = 0; i < sizeof sizes / sizeof sizes[0]; ++i) {
-      void* const p = ashlar_aligned_malloc(sizes[i], (size_t)1 << shift);
       const size_t said = nallocx(sizes[i], shift);
+      p = ashlar_aligned_malloc(sizes[i], (size_t)1 << shift);
       EXPECT(p != NULL && said >= sizes[i] && said <= ashlar_usable_size(p));
       free(p);
     }
+  p = rallocx(malloc(100), 5000, 0x40 | 12); /* with zeros, at 4096 */
+  EXPECT(p != NULL && (uintptr_t)p % 4096 == 0 && is_zero(p + 4096, 900));
+  EXPECT(xallocx(p, (size_t)1 << 40, 0, 0) < (size_t)1 << 40);
+  free(p);
   EXPECT(nallocx(1, 62) == 0 && ashlar_aligned_malloc(1, (size_t)1 << 62) == NULL);
   EXPECT(nallocx(PTRDIFF_MAX, 0) <= PTRDIFF_MAX);
 }

@@ -86,7 +86,7 @@ void expect_bad_alloc(const char* what, F f) {
   try {
     f();
   } catch (const std::bad_alloc& error) {
-    is_caught = error.what() != nullptr;
+    is_caught = *error.what() != '\0';
   }
   expect(is_caught, what);
 }
