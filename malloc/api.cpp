@@ -1,17 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The blocks of ashlar_malloc.h, but for malloc and free, and the calls on all of the heap.
+// The calls of ashlar_malloc.h on blocks, all of the heap and options, but for malloc and free; and those with flags:
+// mallocx, rallocx, xallocx, nallocx, sdallocx.
 #include <cerrno>
 #include <cstddef>
+#include <cstring>
+#include <string_view>
 
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/event.hpp>
+#include <ashlar/base/platform.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/heap/process_heap.hpp>
 
 #include "malloc/ashlar_malloc.h"
 #include "malloc/blocks.hpp"
+#include "malloc/call_stack.hpp"
 #include "malloc/export.hpp"
+#include "malloc/option_words.hpp"
+#include "malloc/settings.hpp"
+
+namespace ashlar::drop_in {
+
+namespace {
+
+// Bits 0 to 5 are the logarithm of the alignment, bit 6 asks for zeros. The rest names caches and arenas, which are
+// hints.
+[[nodiscard]] constexpr std::size_t alignment_of(int flags) noexcept {
+  return detail::max(std::size_t{1} << (static_cast<unsigned>(flags) & 0x3Fu), granule);
+}
+[[nodiscard]] constexpr bool wants_zeros(int flags) noexcept { return (static_cast<unsigned>(flags) & 0x40u) != 0; }
+
+}  // namespace
+
+}  // namespace ashlar::drop_in
 
 namespace drop_in = ashlar::drop_in;
 
@@ -48,5 +70,68 @@ ASHLAR_EXPORT int ashlar_try_expand(void* p, std::size_t bytes) { return drop_in
 ASHLAR_EXPORT void ashlar_thread_flush() { ashlar::process_heap().flush(); }
 
 ASHLAR_EXPORT std::size_t ashlar_trim(std::size_t retain_bytes) { return ashlar::process_heap().trim(retain_bytes); }
+
+// ---- options
+
+ASHLAR_EXPORT int ashlar_option_set(const char* name, const char* value) {
+  constexpr ashlar::detail::enum_table<drop_in::word_result, int> errors = {0, ENOENT, EINVAL, ENOMEM};
+  return errors[drop_in::change_setting(name, value)];
+}
+
+ASHLAR_EXPORT int ashlar_option_get(const char* name, char* text, std::size_t bytes) {
+  ashlar::detail::panic_line value;
+  if (!drop_in::write_option(drop_in::settings(), name, value)) return ENOENT;
+  const std::string_view words = value.view();
+  if (words.size() >= bytes) return ERANGE;
+  std::memcpy(text, words.data(), words.size());
+  text[words.size()] = '\0';
+  return 0;
+}
+
+// ---- the calls with flags that jemalloc introduced, for programs that look for them or are linked with it
+
+/// Returns: the usable bytes of a block of `bytes` bytes; 0 for a request that is refused.
+ASHLAR_EXPORT std::size_t nallocx(std::size_t bytes, int flags) noexcept {
+  return drop_in::good_size(bytes, drop_in::alignment_of(flags));
+}
+
+/// Returns: as `malloc`.
+ASHLAR_EXPORT void* mallocx(std::size_t bytes, int flags) noexcept {
+  const drop_in::caller_scope within(ASHLAR_OWN_FRAME());
+  const std::size_t alignment = drop_in::alignment_of(flags);
+  if (alignment > drop_in::most_alignment) return drop_in::refuse(ENOMEM);
+  if (alignment <= drop_in::granule)
+    return drop_in::wants_zeros(flags) ? drop_in::allocate_zeroed(bytes) : drop_in::allocate_by_malloc(bytes);
+  void* const p = drop_in::allocate({bytes, alignment});
+  return p != nullptr && drop_in::wants_zeros(flags) ? std::memset(p, 0, bytes) : p;
+}
+
+/// Returns: as `realloc`. Expects: `p` is not null and `bytes` not 0.
+ASHLAR_EXPORT void* rallocx(void* p, std::size_t bytes, int flags) noexcept {
+  const drop_in::caller_scope within(ASHLAR_OWN_FRAME());
+  const std::size_t had = drop_in::usable_size(p);
+  void* const moved = drop_in::reallocate(p, bytes, drop_in::alignment_of(flags));
+  if (moved != nullptr && drop_in::wants_zeros(flags) && bytes > had)
+    std::memset(static_cast<std::byte*>(moved) + had, 0, drop_in::usable_size(moved) - had);
+  return moved;
+}
+
+/// Returns: the usable bytes of the block, which has been resized in place to between `bytes` and `bytes + extra` bytes
+/// if that was possible. A cell keeps its size, and a block above 32 KiB some more up to a whole page or slice.
+ASHLAR_EXPORT std::size_t xallocx(void* p, std::size_t bytes, std::size_t extra, int flags) noexcept {
+  const std::size_t had = drop_in::usable_size(p);
+  std::size_t most = 0;
+  if (!ashlar::detail::checked_add(bytes, extra, most)) most = bytes;
+  if (had > most) static_cast<void>(drop_in::try_expand(p, most, true));
+  else if (had < bytes && !drop_in::try_expand(p, most)) static_cast<void>(drop_in::try_expand(p, bytes));
+  const std::size_t has = drop_in::usable_size(p);
+  if (drop_in::wants_zeros(flags) && has > had) std::memset(static_cast<std::byte*>(p) + had, 0, has - had);
+  return has;
+}
+
+/// Effects: frees a block. Expects: `bytes` lies between the request and its `nallocx`, with the flags of the request.
+ASHLAR_EXPORT void sdallocx(void* p, std::size_t bytes, int flags) noexcept {
+  drop_in::deallocate_between(p, bytes, drop_in::alignment_of(flags));
+}
 
 }  // extern "C"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Weak references to the C++ library: a C program has none, and must not need one.
-#include "malloc/bad_alloc.hpp"
+#include "malloc/operator_forms.hpp"
 
 #include <cstddef>
 #include <new>

@@ -15,18 +15,19 @@
 
 #include "malloc/locked_heap.hpp"
 
+#define ASHLAR_COLD_CODE(DECLARED)                                                      \
+  DECLARED template class extent_map<process_pages>;                                    \
+  DECLARED template class extent_map<extent_resource<process_pages>>;                   \
+  DECLARED template class heap_stores<extent_resource<process_pages>>;                  \
+  DECLARED template class span_store<extent_resource<process_pages>>;                   \
+  DECLARED template class huge_store<extent_resource<process_pages>>;                   \
+  DECLARED template class purge<extent_resource<process_pages>>;                        \
+  DECLARED template class shared_extent_map<process_pages>;                             \
+  DECLARED template class thread_heaps<extent_resource<process_pages>>;                 \
+  DECLARED template class thread_heap_registry<process_pages, threads_of_process_heap>; \
+  DECLARED template class heap_api<drop_in::locked_heap>;                               \
+  DECLARED template class heap_api<basic_heap<process_pages, threads_of_process_heap>>;
+
 namespace ashlar::ASHLAR_ABI::detail {
-
-extern template class extent_map<process_pages>;
-extern template class extent_map<extent_resource<process_pages>>;
-extern template class heap_stores<extent_resource<process_pages>>;
-extern template class span_store<extent_resource<process_pages>>;
-extern template class huge_store<extent_resource<process_pages>>;
-extern template class purge<extent_resource<process_pages>>;
-extern template class shared_extent_map<process_pages>;
-extern template class thread_heaps<extent_resource<process_pages>>;
-extern template class thread_heap_registry<process_pages, threads_of_process_heap>;
-extern template class heap_api<drop_in::locked_heap>;
-extern template class heap_api<basic_heap<process_pages, threads_of_process_heap>>;
-
+ASHLAR_COLD_CODE(extern)
 }  // namespace ashlar::ASHLAR_ABI::detail

@@ -38,8 +38,8 @@ endif()
 
 # What most programs call, what they call rarely, and what stands on others of these.
 set(ashlar_malloc_hot_sources blocks.cpp family.cpp heap_blocks.cpp new_delete.cpp)
-set(ashlar_malloc_cold_sources api.cpp bad_alloc.cpp call_stack.cpp cold_code.cpp error_stream.cpp flagged.cpp
-  guard_pool.cpp guard_report.cpp heap_objects.cpp heap_profile.cpp heaps.cpp misuse.cpp option_api.cpp options.cpp
+set(ashlar_malloc_cold_sources api.cpp bad_alloc.cpp call_stack.cpp cold_code.cpp error_stream.cpp
+  guard_pool.cpp guard_report.cpp heap_objects.cpp heap_profile.cpp heaps.cpp misuse.cpp options.cpp
   profile_text.cpp refusal_report.cpp report.cpp sampled_blocks.cpp sampling.cpp streams_at_fork.cpp)
 set(ashlar_malloc_derived_sources names_of_others.cpp operator_forms.cpp)
 
@@ -176,7 +176,7 @@ if(TARGET ashlar_malloc AND ASHLAR_LD AND CMAKE_OBJCOPY)
 endif()
 
 # libashlar-route.so: the objects of libashlar, whose exports that take or make blocks have other names there, behind
-# functions of the same names that route calls by their site. route/unrouted.hpp declares them.
+# functions of the same names that route calls by their site. route/family.cpp declares them.
 set(ashlar_routed_names malloc free calloc realloc reallocarray free_sized free_aligned_sized malloc_usable_size rallocx
   xallocx sdallocx _Znwm ashlar_realloc ashlar_free_sized ashlar_usable_size ashlar_try_expand ashlar_heap_free
   ashlar_heap_realloc ashlar_heap_of cfree ashlar_free __libc_free __libc_cfree ashlar_malloc __libc_malloc __libc_calloc

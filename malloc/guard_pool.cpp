@@ -18,7 +18,6 @@
 #include <ashlar/os/pages.hpp>
 #include <ashlar/os/random_bits.hpp>
 
-#include "malloc/guard_report.hpp"
 #include "malloc/sampling.hpp"
 
 namespace ashlar::drop_in {

@@ -9,6 +9,7 @@
 #include <ashlar/base/atomics.hpp>
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
 
 #include "malloc/call_stack.hpp"
@@ -79,5 +80,21 @@ private:
   static constinit inline detail::atomic<std::uintptr_t> start_ = far_;
   friend struct guard_window;
 };
+
+/// A wrong use of an address in the pool.
+struct guarded_misuse {
+  fault kind = fault::invalid_free;
+  guarded_use use = guarded_use::frees;
+  guarded_block block = {};  ///< as the use has found it; unused: none has the address
+  const void* p = nullptr;
+  const call_stack* stack = nullptr;  ///< of the use
+};
+
+/// Effects: writes the stacks to standard error, then reports as every other misuse.
+[[noreturn]] void report_misuse(const guarded_misuse& found) noexcept;
+
+/// Effects: from now on SIGSEGV in the pool is reported; then, and for all others, the former handler is called, or the
+/// default one ends the process.
+void report_guarded_faults() noexcept;
 
 }  // namespace ashlar::drop_in

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Writes the reports of guarded blocks; the handler of SIGSEGV.
-#include "malloc/guard_report.hpp"
+#include "malloc/guard_pool.hpp"
 
 #include <cerrno>
 #include <cstddef>
@@ -16,8 +16,8 @@
 #include <ashlar/base/event.hpp>
 #include <ashlar/base/platform.hpp>
 
-#include "malloc/cancellation.hpp"
 #include "malloc/settings.hpp"
+#include "malloc/system.hpp"
 
 namespace ashlar::drop_in {
 

@@ -2,7 +2,6 @@
 // Blocks of a heap: cleared ones, and those that are resized.
 #include "malloc/heap_blocks.hpp"
 
-#include <cerrno>
 #include <cstddef>
 #include <cstring>
 
@@ -10,7 +9,6 @@
 #include <ashlar/base/config.hpp>
 
 #include "malloc/cold_code.hpp"
-#include "malloc/refusal_report.hpp"
 #include "malloc/settings.hpp"
 
 namespace ashlar::drop_in {
@@ -42,11 +40,6 @@ ASHLAR_COLD void clear_slack(ashlar_heap* of, void* p, std::size_t bytes) noexce
 }
 
 }  // namespace
-
-ASHLAR_COLD void* refuse_memory(std::size_t bytes) noexcept {
-  if (settings().reports_refusal) report_refusal(bytes);
-  return refuse(ENOMEM);
-}
 
 ASHLAR_NOINLINE std::size_t usable_in(ashlar_heap* heap, const void* p) noexcept {
   return in_heap(heap, [=](auto& of) { return of.usable_size(p); });

@@ -38,7 +38,10 @@ struct request {
   errno = error;
   return nullptr;
 }
-/// Effects: as `refuse(ENOMEM)`, and the report that the options want.
+/// As `refuse(ENOMEM)`, with the report that the options want of the limit `max`: to the kept error stream, once, the
+/// sizes of blocks with the most live bytes, then, with a heap profile, the stacks; nothing if the system has refused
+/// the request, not the limit. Allocates nothing. Expects: no lock of the heap is held. Complexity: O(slices and cells
+/// on free lists).
 [[nodiscard]] void* refuse_memory(std::size_t bytes) noexcept;
 [[nodiscard]] ASHLAR_INLINE void* or_refused(void* p, std::size_t bytes) noexcept {
   return ASHLAR_LIKELY(p != nullptr) ? p : refuse_memory(bytes);

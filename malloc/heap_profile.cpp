@@ -13,7 +13,6 @@
 
 #include "malloc/exponential.hpp"
 #include "malloc/profile_tables.hpp"
-#include "malloc/profile_text.hpp"
 #include "malloc/sampling.hpp"
 #include "malloc/system.hpp"
 

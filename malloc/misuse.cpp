@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The handler of misuse of a program in C, and the end after it.
-#include "malloc/misuse.hpp"
-
 #include <cstddef>
 
 #include <unistd.h>
@@ -13,8 +11,9 @@
 #include <ashlar/detail/thread/fork_safe_lock.hpp>
 
 #include "malloc/ashlar_malloc.h"
-#include "malloc/cancellation.hpp"
 #include "malloc/export.hpp"
+#include "malloc/start.hpp"
+#include "malloc/system.hpp"
 
 namespace ashlar::drop_in {
 

@@ -7,7 +7,6 @@
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 
-#include "malloc/bad_alloc.hpp"
 #include "malloc/blocks.hpp"
 #include "malloc/call_stack.hpp"
 #include "malloc/export.hpp"

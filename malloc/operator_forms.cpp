@@ -7,7 +7,6 @@
 #include <ashlar/base/atomics.hpp>
 #include <ashlar/base/config.hpp>
 
-#include "malloc/bad_alloc.hpp"
 #include "malloc/export.hpp"
 #include "malloc/operator_forms.hpp"
 

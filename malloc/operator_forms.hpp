@@ -32,4 +32,14 @@ extern constinit ASHLAR_OF_THIS_LIBRARY served served_forms;
 /// Effects: sets `served_forms`. Complexity: compares addresses that the loader has written.
 ASHLAR_OF_THIS_LIBRARY void look_for_replaced_forms() noexcept;
 
+/// Effects: calls the new_handler of the program. Returns: false if there is none. Throws: as the handler.
+[[nodiscard]] bool call_new_handler();
+
+/// Throws: `std::bad_alloc`, as the C++ library of the program. Without such a library the process ends with a message.
+[[noreturn]] void throw_bad_alloc();
+
+/// Returns: a function of the C++ library that the program has opened after its start, which then stays loaded; null
+/// without such a library.
+[[nodiscard]] void* find_in_late_library(const char* name) noexcept;
+
 }  // namespace ashlar::drop_in

@@ -23,12 +23,10 @@
 #include "malloc/error_stream.hpp"
 #include "malloc/heap_profile.hpp"
 #include "malloc/heaps.hpp"
-#include "malloc/misuse.hpp"
 #include "malloc/operator_forms.hpp"
 #include "malloc/sampling.hpp"
 #include "malloc/settings.hpp"
 #include "malloc/start.hpp"
-#include "malloc/streams_at_fork.hpp"
 
 namespace ashlar::drop_in {
 

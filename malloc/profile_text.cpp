@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Writes heap profiles: a line for each stack, then the memory map, by which readers find the names of functions.
-#include "malloc/profile_text.hpp"
+#include "malloc/profile_tables.hpp"
 
 #include <cstddef>
 #include <cstdint>

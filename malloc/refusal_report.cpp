@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Writes the largest holders of a heap.
-#include "malloc/refusal_report.hpp"
-
 #include <array>
+#include <cerrno>
 #include <cstddef>
 
 #include <ashlar/base/atomics.hpp>
@@ -14,6 +13,7 @@
 #include <ashlar/heap/process_heap.hpp>
 
 #include "malloc/error_stream.hpp"
+#include "malloc/heap_blocks.hpp"
 #include "malloc/heap_profile.hpp"
 #include "malloc/settings.hpp"
 #include "malloc/system.hpp"
@@ -73,13 +73,18 @@ void write_holders(const heap_statistics& of, std::size_t bytes) {
   text.flush();
 }
 
-}  // namespace
-
 ASHLAR_COLD void report_refusal(std::size_t bytes) noexcept {
   if (!exceeds(settings().max_bytes, process_heap().held_bytes(), bytes)) return;
   if (is_reported.exchange(true, detail::memory_order_relaxed)) return;
   write_holders(statistics_of(process_heap()), bytes);
   heap_profile::write_holders();
+}
+
+}  // namespace
+
+ASHLAR_COLD void* refuse_memory(std::size_t bytes) noexcept {
+  if (settings().reports_refusal) report_refusal(bytes);
+  return refuse(ENOMEM);
 }
 
 }  // namespace ashlar::drop_in

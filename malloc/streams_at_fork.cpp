@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The handlers of forks that hold glibc's list of streams.
-#include "malloc/streams_at_fork.hpp"
+#include "malloc/start.hpp"
 
 #include <pthread.h>
 
