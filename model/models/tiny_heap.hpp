@@ -110,10 +110,10 @@ public:
     return cell;
   }
   /// Cell batches and cached spans belong to the owner, as the free lists do: there are none here.
-  [[nodiscard]] std::byte* take_cached_run(std::size_t, std::size_t) noexcept { return nullptr; }
+  [[nodiscard]] std::byte* take_cached_span(std::size_t, std::size_t) noexcept { return nullptr; }
   [[nodiscard]] bool cache_span(void*) noexcept { return false; }
-  [[nodiscard]] std::byte* take_binned_run(std::size_t, std::size_t) noexcept { return touch(), nullptr; }
-  [[nodiscard]] bool bin_run(void*) noexcept { return touch(), false; }
+  [[nodiscard]] std::byte* take_binned_span(std::size_t, std::size_t) noexcept { return touch(), nullptr; }
+  [[nodiscard]] bool bin_span(void*) noexcept { return touch(), false; }
   [[nodiscard]] void* take_cell_unlocked(std::size_t) noexcept { return nullptr; }
   void fetch_ahead(std::size_t) const noexcept {}
   void give_cell(void* cell) noexcept { give(cell); }
@@ -121,7 +121,7 @@ public:
   void count_freed(std::size_t) noexcept { touch(); }
   [[nodiscard]] fresh_block take_large(std::size_t, std::size_t) noexcept { return touch(), fresh_block{}; }
   [[nodiscard]] fresh_block take_large_retry(std::size_t, std::size_t) noexcept { return touch(), fresh_block{}; }
-  void give_run(void*) noexcept { touch(); }
+  void give_span(void*) noexcept { touch(); }
   void give_huge(void*) noexcept { touch(); }
   [[nodiscard]] bool resize(void*, std::size_t, std::size_t, std::size_t) noexcept { return touch(), true; }
   [[nodiscard]] void* move_huge(void*, std::size_t, std::size_t) noexcept { return touch(), nullptr; }

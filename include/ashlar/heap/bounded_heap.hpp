@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A heap with a bound on every call: small cells lie in windows; windows and larger blocks come from TLSF.
+// A heap with a bound on every call: small cells lie in pages of cells; these pages and larger blocks come from TLSF.
 #pragma once
 
 #include <algorithm>
@@ -29,10 +29,10 @@ namespace ashlar::ASHLAR_ABI {
 /// blocks and the history. docs/bounded-heap.md gives the figures. The interface is as in `local_heap`, without `trim`
 /// and `inspect`. The constructor takes all memory from the upstream; no later call asks the upstream or the system.
 ///
-///     allocate(n)   n <= 1024:  bit of a window <- spare window <- TLSF <- region      else:  TLSF <- region
-///     deallocate(p)             record of the 16 KiB around p -> bit of a window, or TLSF; an empty window -> TLSF
+///     allocate(n)   n <= 1024:  bit of a page <- spare page <- TLSF <- region      else:  TLSF <- region
+///     deallocate(p)             record of the 16 KiB around p -> bit of a page, or TLSF; an empty page -> TLSF
 ///
-/// A small block has no header; a large one has 8 bytes (docs/tlsf.md). Once no window is left, TLSF serves small
+/// A small block has no header; a large one has 8 bytes (docs/tlsf.md). Once no page is left, TLSF serves small
 /// blocks too. Records take 1.2 % of the region, or 13.7 % at level `hardened`, which keeps the size of each small
 /// block.
 ///
@@ -67,7 +67,7 @@ public:
   bounded_heap& operator=(const bounded_heap&) = delete;
 
   ~bounded_heap() {
-    sweep_windows();
+    sweep_pages();
     blocks_.release();  // otherwise TLSF reports leaks
     std::destroy_at(&blocks_);
     if (goes_upstream_) upstream_.deallocate(memory_.data, memory_.size, page::bytes);
@@ -88,10 +88,10 @@ public:
     });
   }
 
-  /// Effects: takes all blocks back; the memory stays. Complexity: O(windows); from level `checked` on O(blocks) more,
-  /// at `hardened` O(bytes in windows).
+  /// Effects: takes all blocks back; the memory stays. Complexity: O(pages); from level `checked` on O(blocks) more,
+  /// at `hardened` O(bytes in pages).
   void release() noexcept {
-    sweep_windows();
+    sweep_pages();
     blocks_.release();
     cells_.clear();
   }
@@ -148,7 +148,7 @@ private:
       if (page* const next = cells_.next_to_format(size_class)) watch(*next).sweep();
     std::byte* const cell = cells_.take(size_class);
     return ASHLAR_LIKELY(cell != nullptr) ? handed_out(cell, size_class, bytes)
-                                          : take_in_new_window(size_class, bytes, alignment);
+                                          : take_in_new_page(size_class, bytes, alignment);
   }
 
   ASHLAR_INLINE void put(void* p) noexcept {
@@ -195,8 +195,8 @@ private:
     return cells_.has_cells(p) ? size_of_cell(p) : blocks_.usable_size(const_cast<void*>(p));
   }
 
-  // Together with the header of the next block this fills a window, so that windows lie side by side.
-  static constexpr std::size_t window_room = page::bytes - block_space::bytes_beside;
+  // Together with the header of the next block this fills a page, so that pages lie side by side.
+  static constexpr std::size_t page_room = page::bytes - block_space::bytes_beside;
 
   [[nodiscard]] static constexpr std::size_t aligned_enough(std::size_t alignment) noexcept {
     return std::max(alignment, least_alignment);
@@ -209,7 +209,7 @@ private:
     const std::size_t pad = (0 - address_of(from)) % alignof(page);
     const std::size_t taken = pad + cells_type::record_bytes(whole);
     const bool has_room = taken < whole.size;
-    if (has_room) cells_.begin(from + pad, whole, window_room);
+    if (has_room) cells_.begin(from + pad, whole, page_room);
     const std::span<std::byte> rest = has_room ? std::span(from, whole.size).subspan(taken) : std::span<std::byte>();
     std::construct_at(&blocks_, rest);
   }
@@ -233,11 +233,11 @@ private:
     blocks_.deallocate(emptied);
   }
 
-  [[nodiscard]] ASHLAR_NOINLINE void* take_in_new_window(std::size_t size_class, std::size_t bytes,
-                                                         std::size_t alignment) noexcept {
-    void* const memory = blocks_.try_allocate(window_room, page::bytes);
+  [[nodiscard]] ASHLAR_NOINLINE void* take_in_new_page(std::size_t size_class, std::size_t bytes,
+                                                       std::size_t alignment) noexcept {
+    void* const memory = blocks_.try_allocate(page_room, page::bytes);
     if (ASHLAR_UNLIKELY(memory == nullptr)) return take_block(bytes, alignment);
-    detail::mark_free(memory, window_room);
+    detail::mark_free(memory, page_room);
     return handed_out(cells_.take_from_new(memory, size_class), size_class, bytes);
   }
 
@@ -271,8 +271,8 @@ private:
   [[nodiscard]] cells_type::watch_type watch(page& home) const noexcept { return {home, this}; }
 
   // Effects: reports writes beside live cells and into free ones, before the heap forgets the cells.
-  void sweep_windows() const noexcept {
-    if constexpr (detail::keeps_canaries) cells_.for_each_window([this](page& home) { watch(home).sweep(); });
+  void sweep_pages() const noexcept {
+    if constexpr (detail::keeps_canaries) cells_.for_each_page([this](page& home) { watch(home).sweep(); });
   }
 
   // Effects: reports an address that is not a live cell; at level `hardened` also a cell with a write beside it. TLSF

@@ -422,22 +422,22 @@ TEST(thread_cache, has_free_spans_up_to_eight_megabytes) {
   for (auto& run : runs) {
     run.cells = span, run.length = 10;
     if (!cache.has_room_for(run.length)) break;
-    cache.push_run(run);
+    cache.push_span(run);
     EXPECT_EQ(cache.bytes(), (slices += 10) * slice_bytes);
   }
   EXPECT_EQ(slices, 120u);
-  EXPECT_EQ(cache.pop_run(11), nullptr);
-  EXPECT_EQ(cache.pop_run(6), nullptr) << "more than a half longer";
-  EXPECT_EQ(cache.pop_run(7), span);
+  EXPECT_EQ(cache.pop_span(11), nullptr);
+  EXPECT_EQ(cache.pop_span(6), nullptr) << "more than a half longer";
+  EXPECT_EQ(cache.pop_span(7), span);
   EXPECT_EQ(cache.bytes(), 110 * slice_bytes);
-  EXPECT_EQ(cache.reused_run_bytes(), 10 * slice_bytes);
+  EXPECT_EQ(cache.reused_span_bytes(), 10 * slice_bytes);
   std::size_t visited = 0, swept = 0;
-  cache.for_each_run([&](ashlar::detail::span_header&) { ++visited; });
-  cache.sweep_runs([&](ashlar::detail::span_header&) { ++swept; });
-  EXPECT_TRUE(visited == 11 && swept == 11 && !cache.has_runs() && cache.bytes() == 0);
-  cache.push_run(runs[0]);
+  cache.for_each_span([&](ashlar::detail::span_header&) { ++visited; });
+  cache.sweep_spans([&](ashlar::detail::span_header&) { ++swept; });
+  EXPECT_TRUE(visited == 11 && swept == 11 && !cache.has_spans() && cache.bytes() == 0);
+  cache.push_span(runs[0]);
   cache.clear();
-  EXPECT_TRUE(!cache.has_runs() && cache.bytes() == 0);
+  EXPECT_TRUE(!cache.has_spans() && cache.bytes() == 0);
 }
 
 TEST(thread_cache, get_the_next_cells_of_a_batch_in_its_order) {

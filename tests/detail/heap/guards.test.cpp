@@ -137,7 +137,7 @@ TEST_F(span_quarantine, the_first_leaves_first_when_there_are_too_many) {
   for (std::size_t i = 0; i < 200; ++i) {
     put(i, 1);
     EXPECT_TRUE(runs[i].is_available);
-    ASSERT_EQ(left.size(), i < quarantine::most_runs ? 0 : i + 1 - quarantine::most_runs);
+    ASSERT_EQ(left.size(), i < quarantine::most_spans ? 0 : i + 1 - quarantine::most_spans);
   }
   for (std::size_t i = 0; i < left.size(); ++i) EXPECT_TRUE(left[i] == i && !runs[i].is_available);
 }

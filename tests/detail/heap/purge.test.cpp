@@ -33,7 +33,7 @@ constexpr std::size_t keep = std::size_t{4} << 20;
 template <std::uint32_t DecayMs, std::size_t Keep = keep>
 struct purge_after : ::testing::Test {
   std::byte* take(std::size_t length) {
-    if (std::byte* const shelved = spans.take_free_run(length)) return shelved;
+    if (std::byte* const shelved = spans.take_free_span(length)) return shelved;
     ashlar::detail::fresh_block run = spans.take_block(length);
     if (run.data == nullptr && spans.grow(length)) run = spans.take_block(length);
     return run.data;

@@ -137,9 +137,9 @@ TEST(span_store, a_freed_block_serves_requests_down_to_two_thirds_of_its_length)
   store_type store(upstream);
   const fresh_block a = take(store, 12);
   store.give_block(a.data);
-  EXPECT_EQ(store.take_free_run(7), nullptr);
+  EXPECT_EQ(store.take_free_span(7), nullptr);
   const bool is_exact = ashlar::checking_level >= ashlar::checking::checked;  // sizes are checked
-  EXPECT_EQ(store.take_free_run(8), is_exact ? nullptr : a.data);
+  EXPECT_EQ(store.take_free_span(8), is_exact ? nullptr : a.data);
   EXPECT_TRUE(store.invariant());
 }
 
@@ -150,7 +150,7 @@ TEST(span_store, a_freed_block_waits_for_the_next_of_its_length) {
   store.give_block(a.data);
   store.give_block(b.data);
   EXPECT_EQ(take(store, 2).data, b.data + 4 * slice_bytes);
-  EXPECT_EQ(store.take_free_run(4), b.data);
+  EXPECT_EQ(store.take_free_span(4), b.data);
   store.give_block(b.data);
   store.join_spare();
   EXPECT_EQ(store.take_block(8).data, a.data) << "joined with its neighbour";

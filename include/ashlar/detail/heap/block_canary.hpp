@@ -71,7 +71,7 @@ struct sized_cell {
 /// Bytes of a spare extent that hold poison.
 inline constexpr std::size_t most_poisoned = 4096;
 /// Bytes of a free cell or span that hold poison at most; a cell is poisoned whole.
-inline constexpr std::size_t most_poisoned_of_run = std::size_t{512} << 10;
+inline constexpr std::size_t most_poisoned_of_span = std::size_t{512} << 10;
 
 /// Effects: reports a free block of `held` bytes with other contents than poison in its first `bytes` bytes. Tools take
 /// these bytes for live afterwards.

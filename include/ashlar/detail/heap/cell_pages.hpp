@@ -34,14 +34,14 @@ struct sizes_of_cells {
   void clear(std::size_t cells) noexcept { std::memset(sizes, 0, cells * sizeof(std::uint16_t)); }
   std::uint16_t sizes[Most];
 };
-/// The record of a window, outside of it: a window has no header, and a free cell is never written. Invariant: a bit of
-/// `words` is set exactly if a cell is free; a bit of `filled` exactly if its word has a set bit.
+/// The record of a page of cells, outside of it: a page has no header, and a free cell is never written. Invariant: a
+/// bit of `words` is set exactly if a cell is free; a bit of `filled` exactly if its word has a set bit.
 struct alignas(64) cell_page : list_node<cell_page> {
   using classes = basic_size_classes<16, 1024>;  ///< 32 of them: 16, 32, ... 128, 144, ... 1024 bytes
   static constexpr std::size_t bytes = std::size_t{16} * 1024;
   static constexpr std::size_t most_words = bytes / classes::granule / 64;
 
-  std::byte* cells = nullptr;  ///< the window, which begins with a cell
+  std::byte* cells = nullptr;  ///< the page, which begins with a cell
   reciprocal by_cell;
   std::uint32_t cell_bytes = 0;
   std::uint32_t filled = 0;
@@ -55,7 +55,7 @@ struct alignas(64) cell_page : list_node<cell_page> {
       requested;
 
   [[nodiscard]] std::byte* cell(std::size_t index) const noexcept { return cells + index * cell_bytes; }
-  /// Expects: `p` points into the window.
+  /// Expects: `p` points into the page.
   [[nodiscard]] std::uint32_t index_of(const void* p) const noexcept {
     return by_cell.divide(static_cast<std::uint32_t>(address_of(p) % bytes));
   }
@@ -111,14 +111,14 @@ struct alignas(64) cell_page : list_node<cell_page> {
 
 class cell_page_watch;
 
-/// The windows of a region, and for each size class a list of those with a free cell. The caller provides windows,
+/// The pages of a region, and for each size class a list of those with a free cell. The caller provides pages,
 /// aligned to `cell_page::bytes`, and takes them back.
 ///
 ///     address / 16 KiB -> byte: the size class, 0 without cells: a free of a large block reads only this
 ///                      -> record of 192 bytes: bits of the cells, links
 ///
-/// One empty window is kept as a spare, so that a program at the edge does not fetch and return a window each time.
-/// Invariant: the list of a size class holds exactly its windows with a free cell, except the spare one. Complexity:
+/// One empty page is kept as a spare, so that a program at the edge does not fetch and return a page each time.
+/// Invariant: the list of a size class holds exactly its pages with a free cell, except the spare one. Complexity:
 /// O(1) unless stated otherwise. Thread safety: none.
 class cell_pages {
 public:
@@ -135,53 +135,53 @@ public:
 
   /// Returns: the bytes of the records of a region.
   [[nodiscard]] static std::size_t record_bytes(const block& memory) noexcept {
-    return windows_in(memory) * (sizeof(cell_page) + 1);
+    return pages_in(memory) * (sizeof(cell_page) + 1);
   }
 
-  /// Effects: makes the records of all windows in `memory`, at `place`. `room`: bytes of a window for cells.
-  /// Complexity: O(windows).
+  /// Effects: makes the records of all pages in `memory`, at `place`. `room`: bytes of a page for cells.
+  /// Complexity: O(pages).
   void begin(void* place, const block& memory, std::size_t room) noexcept {
     records_ = static_cast<cell_page*>(place);
     first_ = address_of(memory.data) / cell_page::bytes;
-    count_ = windows_in(memory);
+    count_ = pages_in(memory);
     numbers_ = reinterpret_cast<std::uint8_t*>(records_ + count_);
     room_ = room;
     clear();
   }
 
-  /// Effects: forgets all cells. Complexity: O(windows).
+  /// Effects: forgets all cells. Complexity: O(pages).
   void clear() noexcept {
     if (count_ != 0) std::memset(numbers_, 0, count_);
     with_free_ = {};
     spare_ = nullptr;
   }
 
-  /// Returns: whether the window of `p` has cells. Expects: `p` lies in the region.
+  /// Returns: whether the page of `p` has cells. Expects: `p` lies in the region.
   [[nodiscard]] ASHLAR_INLINE bool has_cells(const void* p) const noexcept {
     return numbers_[index_of(p)] != classes::none;
   }
 
-  /// Returns: the record of the window of `p`. Expects: it has cells.
+  /// Returns: the record of the page of `p`. Expects: it has cells.
   [[nodiscard]] ASHLAR_INLINE cell_page& of(const void* p) const noexcept { return records_[index_of(p)]; }
 
-  /// Returns: a cell of a size class, or null if a window must be added first.
+  /// Returns: a cell of a size class, or null if a page must be added first.
   [[nodiscard]] ASHLAR_INLINE std::byte* take(std::size_t size_class) noexcept {
     cell_page* const home = with_free_[size_class].front();
     return ASHLAR_LIKELY(home != nullptr) ? take_from(*home) : take_from_spare(size_class);
   }
 
-  /// Returns: the spare window if `take` would format it for this size class, else null.
+  /// Returns: the spare page if `take` would format it for this size class, else null.
   [[nodiscard]] cell_page* next_to_format(std::size_t size_class) const noexcept {
     return with_free_[size_class].front() == nullptr ? spare_ : nullptr;
   }
 
-  /// Returns: the first cell of a new window at `memory`. Expects: `take` has returned null.
+  /// Returns: the first cell of a new page at `memory`. Expects: `take` has returned null.
   [[nodiscard]] std::byte* take_from_new(void* memory, std::size_t size_class) noexcept {
     auto* const made = ::new (static_cast<void*>(records_ + index_of(memory))) cell_page;
     return take_formatted(*made, static_cast<std::byte*>(memory), size_class);
   }
 
-  /// Effects: takes a cell back. Returns: an empty window that the caller takes back, or null.
+  /// Effects: takes a cell back. Returns: an empty page that the caller takes back, or null.
   [[nodiscard]] ASHLAR_INLINE std::byte* give(cell_page& home, const void* p) noexcept {
     const bool was_full = home.filled == 0;
     home.give(p);
@@ -189,20 +189,20 @@ public:
     return ASHLAR_LIKELY(home.free != home.capacity) ? nullptr : retire(home);
   }
 
-  /// Effects: removes the spare window. Returns: it, or null.
+  /// Effects: removes the spare page. Returns: it, or null.
   [[nodiscard]] std::byte* drop_spare() noexcept {
     cell_page* const spare = std::exchange(spare_, nullptr);
     return spare != nullptr ? dropped(*spare) : nullptr;
   }
 
-  /// Effects: calls `f(window)` for each window with cells.
+  /// Effects: calls `f(page)` for each page with cells.
   template <class F>
-  void for_each_window(F f) const {
+  void for_each_page(F f) const {
     for (std::size_t i = 0; i < count_; ++i)
       if (numbers_[i] != classes::none) f(records_[i]);
   }
 
-  /// Complexity: O(windows and their cells).
+  /// Complexity: O(pages and their cells).
   [[nodiscard]] bool invariant() const noexcept {
     std::size_t with_free = spare_ != nullptr ? 1 : 0, listed = with_free;
     bool right = spare_ == nullptr || spare_->free == spare_->capacity;
@@ -227,7 +227,7 @@ private:
     return address_of(p) / cell_page::bytes - first_;
   }
 
-  [[nodiscard]] static std::size_t windows_in(const block& memory) noexcept {
+  [[nodiscard]] static std::size_t pages_in(const block& memory) noexcept {
     const std::size_t lead = address_of(memory.data) % cell_page::bytes;
     return ceil_div(lead + memory.size, cell_page::bytes);
   }
@@ -247,10 +247,10 @@ private:
     home.format(memory, room_, size_class);
     numbers_[index_of(memory)] = home.size_class;
     with_free_[size_class].push_front(&home);
-    return home.take();  // not null: a window has several cells
+    return home.take();  // not null: a page has several cells
   }
 
-  // An empty window that is spare keeps its size class: a double free of one of its cells is detected.
+  // An empty page that is spare keeps its size class: a double free of one of its cells is detected.
   [[nodiscard]] std::byte* retire(cell_page& home) noexcept {
     with_free_[home.size_class].erase(&home);
     if (spare_ != nullptr) return dropped(home);
@@ -272,12 +272,12 @@ private:
   std::size_t room_ = 0;
 };
 
-/// Guards the cells of a window for a heap. The requested sizes stand in the window's record, two bytes for each cell:
+/// Guards the cells of a page for a heap. The requested sizes stand in the page's record, two bytes for each cell:
 ///
 ///     never used -> hand_out: writes canary -> live -> poison: fills cell -> hand_out: verifies poison -> live -> ...
 ///                                               | expect_intact: verifies canary
 ///                                               +--- sweep: verifies canaries of live cells and poison of free ones,
-///                                                    before the window or the heap ends
+///                                                    before the page or the heap ends
 ///
 /// An empty request counts as one byte. All calls expect level hardened. Thread safety: none. Complexity: O(bytes of
 /// the cell), except `sweep`.
@@ -318,7 +318,7 @@ public:
     if (!is_front_intact(cell)) report_write_before(cell, bytes, heap_);
   }
 
-  /// Effects: reports writes to free cells, and after live ones. Complexity: O(bytes of the window).
+  /// Effects: reports writes to free cells, and after live ones. Complexity: O(bytes of the page).
   void sweep() const noexcept {
     for (std::uint32_t index = 0; keeps_canaries && index < home_.capacity; ++index) sweep(index);
   }
@@ -336,7 +336,7 @@ private:
   }
 
   // The byte before a cell is the canary of a live cell or the poison of a free one: cells are first used in order of
-  // addresses, so no cell that was never used precedes a used one. A header of TLSF precedes a window.
+  // addresses, so no cell that was never used precedes a used one. A header of TLSF precedes a page.
   [[nodiscard]] bool is_front_intact(const void* cell) const noexcept {
     const std::uint32_t index = home_.index_of(cell);
     return index == 0 || is_guard_before(cell, sizes()[index - 1]);

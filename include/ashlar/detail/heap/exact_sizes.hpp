@@ -187,16 +187,16 @@ inline void poison_front(const span_header& slab) noexcept {
 }
 
 /// Effects: poisons a freed block of slices. Expects: level hardened.
-inline void poison_run(span_header& run) noexcept {
-  const std::size_t length = detail::min<std::size_t>(run.length, most_poisoned_of_run / slice_bytes);
-  poison_block(run.cells, length * slice_bytes);
-  run.cell_bytes = static_cast<std::uint32_t>(run.length * slice_bytes);  // there is no canary in it
-  *segment::of(&run)->requested.poisoned() |= ones(run.first, length);
+inline void poison_span(span_header& span) noexcept {
+  const std::size_t length = detail::min<std::size_t>(span.length, most_poisoned_of_span / slice_bytes);
+  poison_block(span.cells, length * slice_bytes);
+  span.cell_bytes = static_cast<std::uint32_t>(span.length * slice_bytes);  // there is no canary in it
+  *segment::of(&span)->requested.poisoned() |= ones(span.first, length);
 }
 
 /// Effects: reports a write to a free block that starts in a poisoned slice of `which`; marks these slices as never
 /// used. Expects: level hardened.
-inline void verify_poison_of_runs(segment& home, slice_mask which, const void* heap) noexcept {
+inline void verify_poison_of_spans(segment& home, slice_mask which, const void* heap) noexcept {
   slice_mask& poisoned = *home.requested.poisoned();
   for_each_bit(poisoned & which, [&](std::size_t slice) {
     mark_readable(home.slice(slice), slice_bytes);
@@ -332,9 +332,9 @@ private:
       space_.keep_requested(p, bytes);
       return guard(p, bytes, space_.find(p)->bytes(), were);
     }
-    span_header& run = segment::of(p)->record(segment::slice_of(p));
-    run.cell_bytes = static_cast<std::uint32_t>(bytes);
-    guard(p, bytes, usable_bytes<Upstream>(run.length), were);
+    span_header& span = segment::of(p)->record(segment::slice_of(p));
+    span.cell_bytes = static_cast<std::uint32_t>(bytes);
+    guard(p, bytes, usable_bytes<Upstream>(span.length), were);
   }
 
   [[nodiscard]] static bool is_cell(void* p) noexcept { return class_of_block(p) != size_classes::none; }

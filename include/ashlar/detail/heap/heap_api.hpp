@@ -73,12 +73,12 @@ namespace ashlar::ASHLAR_ABI::detail {
 }
 
 [[nodiscard]] inline heap_region region_of_block(segment& home, std::size_t first) noexcept {
-  const span_header& run = home.record(first);
-  return {.kind = run.waiting != 0 ? region_kind::spare : region_kind::span,
+  const span_header& span = home.record(first);
+  return {.kind = span.waiting != 0 ? region_kind::spare : region_kind::span,
           .start = home.slice(first),
-          .bytes = run.length * slice_bytes,
+          .bytes = span.length * slice_bytes,
           .capacity = 1,
-          .live = 1u - run.waiting};
+          .live = 1u - span.waiting};
 }
 
 /// Effects: calls `f(heap_region)` for each region of a segment, from its head on. Expects: each span header holds the
@@ -91,12 +91,12 @@ ASHLAR_INLINE_FOR_SIZE inline void for_each_region(segment& home, slice_mask fre
   empty(region_kind::head, 0, first_slice);
   for (std::size_t slice = first_slice; slice < home.slices_held();) {
     const std::size_t untouched = run_from(fresh, slice), used = run_from(free & ~fresh, slice);
-    const span_header& run = home.record(slice);
+    const span_header& span = home.record(slice);
     if (untouched != 0) empty(region_kind::fresh, slice, untouched);
     else if (used != 0) empty(region_kind::free, slice, used);
-    else if (run.size_class != size_classes::none) f(detail::region_of_slab(home, run));
+    else if (span.size_class != size_classes::none) f(detail::region_of_slab(home, span));
     else f(detail::region_of_block(home, slice));
-    slice += untouched + used != 0 ? untouched + used : run.length;
+    slice += untouched + used != 0 ? untouched + used : span.length;
   }
 }
 

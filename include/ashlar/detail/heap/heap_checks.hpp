@@ -169,7 +169,7 @@ private:
   [[nodiscard]] std::size_t size_in_segment(void* p) const noexcept {
     if (segment::slice_of(p) < first_slice) report_at(p, fault::invalid_free, use_.of_head);
     if (!spans_.is_taken(p)) report_at(p, fault::double_free, use_.dead);
-    return segment::size_class_of(p) != size_classes::none ? size_of_cell(p) : size_of_run(p);
+    return segment::size_class_of(p) != size_classes::none ? size_of_cell(p) : size_of_span(p);
   }
 
   [[nodiscard]] std::size_t size_of_huge(const void* p, const window& found) const noexcept {
@@ -185,12 +185,12 @@ private:
     return slab.cell_bytes;
   }
 
-  [[nodiscard]] std::size_t size_of_run(void* p) const noexcept {
+  [[nodiscard]] std::size_t size_of_span(void* p) const noexcept {
     const std::size_t slice = segment::slice_of(p);
-    const span_header& run = segment::of(p)->record(slice);
-    if (run.first != slice || !is_aligned(p, slice_bytes)) report_at(p, fault::misaligned_free, use_.inside);
-    const std::size_t bytes = usable_bytes<Upstream>(run.length);
-    if (run.is_available) report_at(p, fault::double_free, use_.dead, bytes);
+    const span_header& span = segment::of(p)->record(slice);
+    if (span.first != slice || !is_aligned(p, slice_bytes)) report_at(p, fault::misaligned_free, use_.inside);
+    const std::size_t bytes = usable_bytes<Upstream>(span.length);
+    if (span.is_available) report_at(p, fault::double_free, use_.dead, bytes);
     return bytes;
   }
 

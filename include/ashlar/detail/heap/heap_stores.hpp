@@ -125,34 +125,34 @@ public:
     const std::size_t with = with_guard<Upstream>(bytes);
     if (ASHLAR_UNLIKELY(!is_plain_span(with, alignment))) return take_aligned_or_large(bytes, alignment);
     const std::size_t length = (with + slice_bytes - 1) / slice_bytes;
-    if (std::byte* const binned = spans_.take_free_run(length)) return {binned, false};
-    const fresh_block run = spans_.take_block(length);
-    return run.data != nullptr ? run : take_after_growth(length, 1);
+    if (std::byte* const binned = spans_.take_free_span(length)) return {binned, false};
+    const fresh_block span = spans_.take_block(length);
+    return span.data != nullptr ? span : take_after_growth(length, 1);
   }
 
   /// Returns: a freed span, or null: of the thread cache, without a lock on its owner's thread; of the bins.
-  [[nodiscard]] ASHLAR_INLINE std::byte* take_cached_run(std::size_t bytes, std::size_t alignment) noexcept {
-    return is_plain_span(bytes, alignment) ? cache_.pop_run((bytes + slice_bytes - 1) / slice_bytes) : nullptr;
+  [[nodiscard]] ASHLAR_INLINE std::byte* take_cached_span(std::size_t bytes, std::size_t alignment) noexcept {
+    return is_plain_span(bytes, alignment) ? cache_.pop_span((bytes + slice_bytes - 1) / slice_bytes) : nullptr;
   }
-  [[nodiscard]] ASHLAR_INLINE std::byte* take_binned_run(std::size_t bytes, std::size_t alignment) noexcept {
+  [[nodiscard]] ASHLAR_INLINE std::byte* take_binned_span(std::size_t bytes, std::size_t alignment) noexcept {
     const std::size_t with = with_guard<Upstream>(bytes);
-    return is_plain_span(with, alignment) ? spans_.take_free_run((with + slice_bytes - 1) / slice_bytes) : nullptr;
+    return is_plain_span(with, alignment) ? spans_.take_free_span((with + slice_bytes - 1) / slice_bytes) : nullptr;
   }
-  /// Returns: whether a span has come there; otherwise `give_run` is due.
+  /// Returns: whether a span has come there; otherwise `give_span` is due.
   [[nodiscard]] ASHLAR_INLINE bool cache_span(void* p) noexcept {
-    span_header& run = segment::of(p)->record(segment::slice_of(p));
-    if (ASHLAR_UNLIKELY(segment::is_given(p) || !cache_.has_room_for(run.length))) return false;
-    return purge_.try_count_freed(run.length * slice_bytes) && (cache_.push_run(run), true);
+    span_header& span = segment::of(p)->record(segment::slice_of(p));
+    if (ASHLAR_UNLIKELY(segment::is_given(p) || !cache_.has_room_for(span.length))) return false;
+    return purge_.try_count_freed(span.length * slice_bytes) && (cache_.push_span(span), true);
   }
-  [[nodiscard]] ASHLAR_INLINE bool bin_run(void* p) noexcept {
+  [[nodiscard]] ASHLAR_INLINE bool bin_span(void* p) noexcept {
     const std::size_t bytes = segment::of(p)->record(segment::slice_of(p)).length * slice_bytes;
     return !segment::is_given(p) && purge_.try_count_freed(bytes) && (spans_.give_block(p), true);
   }
 
   /// Effects: takes a span back. A full thread cache of spans is emptied, for those that are freed next.
-  ASHLAR_INLINE_FOR_SIZE void give_run(void* p) noexcept {
-    const std::size_t bytes = take_back_run(p);
-    if (ASHLAR_UNLIKELY(!cache_.has_room_for(bytes / slice_bytes))) small_.sweep_runs(cache_);
+  ASHLAR_INLINE_FOR_SIZE void give_span(void* p) noexcept {
+    const std::size_t bytes = take_back_span(p);
+    if (ASHLAR_UNLIKELY(!cache_.has_room_for(bytes / slice_bytes))) small_.sweep_spans(cache_);
     purge_.on_freed(bytes, cache_);
   }
 
@@ -196,7 +196,7 @@ public:
   /// Effects: takes a cell or a span back without the thread cache, which another thread may be using.
   /// Returns: its bytes.
   std::size_t give_block(void* p) noexcept {
-    if (segment::size_class_of(p) == size_classes::none) return take_back_run(p);
+    if (segment::size_class_of(p) == size_classes::none) return take_back_span(p);
     const std::size_t bytes = size_classes::bytes_of(segment::size_class_of(p));
     mark_free(p, bytes);
     small_.give(p);
@@ -236,15 +236,15 @@ public:
 
   /// Effects: calls `f(p, bytes)` for each live block. Expects: the caches are flushed.
   ASHLAR_INLINE_FOR_SIZE void for_each_live(function_ref<void*, std::size_t> f) {
-    spans_.for_each_run([&](segment& home, std::size_t first, std::size_t length) {
-      span_header& run = home.record(first);
-      if (run.size_class == size_classes::none)
+    spans_.for_each_span([&](segment& home, std::size_t first, std::size_t length) {
+      span_header& span = home.record(first);
+      if (span.size_class == size_classes::none)
         return f(static_cast<void*>(home.slice(first)), bytes_in(home.slice(first), length * slice_bytes));
-      slab_view(run).for_each_taken([&](std::byte* cell) {
+      slab_view(span).for_each_taken([&](std::byte* cell) {
         if constexpr (segment::live_cells::is_kept)
           if (!segment::is_live(cell)) return;  // in the cache of a thread
-        const std::size_t bytes = bytes_in(cell, std::size_t{run.cell_bytes});
-        if (bytes <= run.cell_bytes) f(static_cast<void*>(cell), bytes);  // else its owner is freeing it now
+        const std::size_t bytes = bytes_in(cell, std::size_t{span.cell_bytes});
+        if (bytes <= span.cell_bytes) f(static_cast<void*>(cell), bytes);  // else its owner is freeing it now
       });
     });
     huge_.for_each([&](std::byte* p, std::size_t bytes) { f(static_cast<void*>(p), bytes_in(p, bytes)); });
@@ -288,7 +288,7 @@ public:
   [[nodiscard]] std::size_t table_bytes() const noexcept { return space_.table_bytes() + spans_.table_bytes(); }
   [[nodiscard]] std::uint64_t reused_bytes() const noexcept {
     return spans_.reused_bytes() +
-           (page_discard<Upstream>::gives_zeroes ? huge_.reused_bytes() + cache_.reused_run_bytes() : 0);
+           (page_discard<Upstream>::gives_zeroes ? huge_.reused_bytes() + cache_.reused_span_bytes() : 0);
   }
   /// Returns: bytes of cached cells, by their sampled addresses, and spans. Thread safety: any thread.
   [[nodiscard]] std::size_t cached_bytes() const noexcept { return cache_.bytes(); }
@@ -325,11 +325,11 @@ private:
   void expect_live_intact() const noexcept {
     if constexpr (!keeps_canaries) return;
     const auto look = [this](void* p, auto held) { exact_sizes<Upstream>::expect_intact(space_, p, held, heap_); };
-    spans_.for_each_run([&](segment& home, std::size_t first, std::size_t length) {
-      span_header& run = home.record(first);
-      if (run.size_class != size_classes::none)
-        return slab_view(run).for_each_live([&](void* p) { look(p, run.cell_bytes); });
-      if (!run.is_available) look(home.slice(first), usable_bytes<Upstream>(length));
+    spans_.for_each_span([&](segment& home, std::size_t first, std::size_t length) {
+      span_header& span = home.record(first);
+      if (span.size_class != size_classes::none)
+        return slab_view(span).for_each_live([&](void* p) { look(p, span.cell_bytes); });
+      if (!span.is_available) look(home.slice(first), usable_bytes<Upstream>(length));
     });
     huge_.for_each(look);
   }
@@ -341,7 +341,7 @@ private:
   }
 
   // Every level detects a double free here, since the span header is written anyway.
-  std::size_t take_back_run(void* p) noexcept {
+  std::size_t take_back_span(void* p) noexcept {
     if (ASHLAR_UNLIKELY(segment::is_given(p))) report_twice(p);
     return spans_.give_block(p) * slice_bytes;
   }
@@ -353,22 +353,22 @@ private:
     const std::size_t length = slices_of(with_guard<Upstream>(bytes)),
                       step = detail::max<std::size_t>(1, alignment / slice_bytes);
     if (first_slice_at(step) + length > slices_per_segment) return huge_.take(bytes, alignment);
-    const fresh_block run = spans_.made_block(spans_.take(length, step), length);
-    return run.data != nullptr ? run : take_after_growth(length, step);
+    const fresh_block span = spans_.made_block(spans_.take(length, step), length);
+    return span.data != nullptr ? span : take_after_growth(length, step);
   }
 
   [[nodiscard]] ASHLAR_COLD fresh_block take_after_growth(std::size_t length, std::size_t step) noexcept {
     small_.sweep(cache_);
-    fresh_block run = spans_.take(length, step);
-    if (run.data == nullptr && spans_.grow(length, step)) run = spans_.take(length, step);
-    return spans_.made_block(run, length);
+    fresh_block span = spans_.take(length, step);
+    if (span.data == nullptr && spans_.grow(length, step)) span = spans_.take(length, step);
+    return spans_.made_block(span, length);
   }
 
   [[nodiscard]] bool resize_in_place(void* p, std::size_t size_class, std::size_t wanted,
                                      std::size_t new_bytes) noexcept {
     if (is_aligned(p, window_bytes)) return wanted == size_classes::none && huge_.resize(p, new_bytes);
     if (size_class != size_classes::none || wanted != size_classes::none) return size_class == wanted;
-    return new_bytes <= segment_bytes && resize_run(p, slices_of(with_guard<Upstream>(new_bytes)));
+    return new_bytes <= segment_bytes && resize_span(p, slices_of(with_guard<Upstream>(new_bytes)));
   }
 
   // Returns: the usable bytes of a live block of `held` bytes.
@@ -376,7 +376,7 @@ private:
     return checking_level >= checking::hardened ? usable_size(p) : held;
   }
 
-  [[nodiscard]] ASHLAR_INLINE_FOR_SIZE bool resize_run(void* p, std::size_t wanted) noexcept {
+  [[nodiscard]] ASHLAR_INLINE_FOR_SIZE bool resize_span(void* p, std::size_t wanted) noexcept {
     segment& home = *segment::of(p);
     const std::size_t first = segment::slice_of(p), length = home.record(first).length;
     if (wanted > length && (wanted > most_slices || !spans_.extend(p, length, wanted))) return false;

@@ -140,7 +140,7 @@ private:
   void take_own(void* p) noexcept {
     auto& stores = self().stores_;
     const std::size_t size_class = segment::size_class_of(p);
-    if (size_class == size_classes::none) return stores.give_run(p);
+    if (size_class == size_classes::none) return stores.give_span(p);
     if constexpr (marks_memory) mark_free(p, size_classes::bytes_of(size_class));
     if constexpr (Engine::has_no_links) return is_sampled(p) ? stores.give_sampled(p, size_class) : stores.give_cell(p);
     stores.cache().push(size_class, p);
@@ -164,13 +164,13 @@ public:
   [[nodiscard]] ASHLAR_INLINE std::byte* take_free_span(std::size_t bytes, std::size_t alignment) noexcept {
     if (bytes <= size_classes::largest) return nullptr;
     if constexpr (Engine::sends) {
-      std::byte* p = self().stores_.take_cached_run(bytes, alignment);
+      std::byte* p = self().stores_.take_cached_span(bytes, alignment);
       if (ASHLAR_UNLIKELY(p == nullptr)) return nullptr;
       p = after_arrivals(p);
       ASHLAR_ASSUME(p != nullptr);
       return p;
     } else if constexpr (!Engine::owner_skips_lock && checking_level < checking::hardened) {
-      return self().stores_.take_binned_run(bytes, alignment);
+      return self().stores_.take_binned_span(bytes, alignment);
     }
     return nullptr;
   }
@@ -207,7 +207,7 @@ protected:
     if constexpr (Engine::sends) {
       if (ASHLAR_LIKELY(self().stores_.cache_span(p))) return;
     } else if constexpr (!Engine::owner_skips_lock) {
-      if (ASHLAR_LIKELY(self().stores_.bin_run(p))) return;
+      if (ASHLAR_LIKELY(self().stores_.bin_span(p))) return;
     }
     put_locked(p, size_classes::none);
   }
@@ -217,7 +217,7 @@ protected:
     auto& stores = self().stores_;
     if (size_class != size_classes::none) self().sharing_.count_slow();
     const auto in = self().sharing_.lock_cold();
-    if (size_class == size_classes::none) is_aligned(p, window_bytes) ? stores.give_huge(p) : stores.give_run(p);
+    if (size_class == size_classes::none) is_aligned(p, window_bytes) ? stores.give_huge(p) : stores.give_span(p);
     else Engine::has_no_links ? stores.give_sampled(p, size_class) : stores.count_freed(size_class);
   }
 

@@ -33,12 +33,12 @@ namespace ashlar::ASHLAR_ABI::detail {
 
 // As above, for a block of slices; `max_size` beside all blocks: in a guarded segment free slices are inaccessible, so
 // that a write needs no other answer, and in one without guards it is not stopped.
-[[nodiscard]] inline std::size_t room_in_run(segment& home, const void* p) noexcept {
+[[nodiscard]] inline std::size_t room_in_span(segment& home, const void* p) noexcept {
   const std::size_t slice = segment::slice_of(p), first = home.record(slice).first;
   if (first < first_slice || first > slice) return max_size;
-  const span_header& run = home.record(first);
-  const bool is_block = !run.is_available && run.size_class == size_classes::none && first + run.length > slice;
-  return is_block ? detail::room_behind(p, home.slice(first), run.cell_bytes) : max_size;
+  const span_header& span = home.record(first);
+  const bool is_block = !span.is_available && span.size_class == size_classes::none && first + span.length > slice;
+  return is_block ? detail::room_behind(p, home.slice(first), span.cell_bytes) : max_size;
 }
 
 /// Returns: the bytes from `p` to the end of the live block around it; 0 in a slab or a head beside all live blocks;
@@ -49,7 +49,7 @@ namespace ashlar::ASHLAR_ABI::detail {
   void* const at = const_cast<void*>(p);
   if (segment::slice_of(p) < first_slice) return 0;  // the head
   return segment::size_class_of(at) != size_classes::none ? detail::room_in_slab(at)
-                                                          : detail::room_in_run(*segment::of(at), p);
+                                                          : detail::room_in_span(*segment::of(at), p);
 }
 
 }  // namespace ashlar::ASHLAR_ABI::detail

@@ -218,11 +218,11 @@ struct segment {
 
   /// Effects: makes a span one block. From level `checked` on each of its slices names the first.
   void set_block(std::size_t first, std::size_t length) noexcept {
-    span_header& run = record(first);
-    run.size_class = size_classes::none;
-    run.length = static_cast<std::uint8_t>(length);
-    run.cells = slice(first);
-    run.is_available = false;
+    span_header& span = record(first);
+    span.size_class = size_classes::none;
+    span.length = static_cast<std::uint8_t>(length);
+    span.cells = slice(first);
+    span.is_available = false;
     if constexpr (checking_level >= checking::checked)
       for (std::size_t i = 0; i < length; ++i) record(first + i).first = static_cast<std::uint8_t>(first);
   }

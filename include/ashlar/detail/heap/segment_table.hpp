@@ -99,7 +99,7 @@ public:
   /// Returns: the segment, or null.
   [[nodiscard]] segment* get() const noexcept { return is_possible ? home_ : nullptr; }
 
-  /// Returns: the slices that it needs for a run of `length` slices behind those in use. Expects: there is one.
+  /// Returns: the slices that it needs for a span of `length` slices behind those in use. Expects: there is one.
   template <class Slices>
   [[nodiscard]] std::size_t needed(const Slices& in, std::size_t length, std::size_t step) const noexcept {
     const std::size_t held = home_->slices_held();
@@ -148,7 +148,7 @@ struct segment_slices {
   slice_mask free;
   slice_mask fresh;        ///< of the free ones: unused since they came from the system, all zero
   slice_mask dropped = 0;  ///< of the fresh ones: decommitted after use
-  slice_mask started = 0;  ///< starts of former runs: their first pages are resident
+  slice_mask started = 0;  ///< starts of former spans: their first pages are resident
 
   /// Returns: the slices behind the head of a segment of `bytes` bytes.
   [[nodiscard]] static constexpr slice_mask all_of(std::size_t bytes) noexcept {
@@ -165,7 +165,7 @@ struct segment_slices {
     return first_bit((starts & started) != 0 ? starts & started : starts);
   }
 
-  /// Effects: takes free slices as one run.
+  /// Effects: takes free slices as one span.
   void take(std::size_t first, std::size_t length) noexcept {
     free &= ~ones(first, length);
     fresh &= free;
@@ -188,8 +188,8 @@ struct segment_slices {
   }
 
   /// Effects: calls `f(segment&, first slice, slices)` for each slab or block, the lowest slice first. `f` may not take
-  /// or give runs.
-  void for_each_run(function_ref<segment&, std::size_t, std::size_t> f) const {
+  /// or give spans.
+  void for_each_span(function_ref<segment&, std::size_t, std::size_t> f) const {
     for (std::size_t slice = first_slice; slice < home->slices_held();) {
       const std::size_t open = run_from(free, slice);
       if (open == 0) f(*home, slice, std::size_t{home->record(slice).length});
@@ -240,13 +240,13 @@ public:
     for (std::size_t i = 0; i < count_; ++i) f(*spaces_[i].home, spaces_[i].free, spaces_[i].fresh);
   }
 
-  /// Effects: as `segment_slices::for_each_run`, by segments.
-  void for_each_run(function_ref<segment&, std::size_t, std::size_t> f) const {
-    for (std::size_t i = 0; i < count_; ++i) spaces_[i].for_each_run(f);
+  /// Effects: as `segment_slices::for_each_span`, by segments.
+  void for_each_span(function_ref<segment&, std::size_t, std::size_t> f) const {
+    for (std::size_t i = 0; i < count_; ++i) spaces_[i].for_each_span(f);
   }
   /// As above, for one segment. Expects: `i < segments()`.
-  void for_each_run_of(std::size_t i, function_ref<segment&, std::size_t, std::size_t> f) const {
-    spaces_[i].for_each_run(f);
+  void for_each_span_of(std::size_t i, function_ref<segment&, std::size_t, std::size_t> f) const {
+    spaces_[i].for_each_span(f);
   }
 
   [[nodiscard]] std::size_t segments() const noexcept { return count_; }

@@ -208,7 +208,7 @@ public:
   /// a cell with a corrupt link.
   ASHLAR_COLD void sweep(thread_cache& cache) noexcept {
     for (std::size_t size_class = 1; size_class < first_common_batch; ++size_class) give_freed(size_class);
-    sweep_runs(cache);
+    sweep_spans(cache);
     for (std::size_t size_class = 1; size_class <= size_classes::count; ++size_class) sweep(size_class, cache);
     made_bytes_ = 0;
   }
@@ -221,8 +221,8 @@ public:
   }
 
   /// Effects: moves the cached spans to the bins of the segments.
-  ASHLAR_COLD void sweep_runs(thread_cache& cache) noexcept {
-    cache.sweep_runs([this](span_header& run) { spans_.free_runs().put(run); });
+  ASHLAR_COLD void sweep_spans(thread_cache& cache) noexcept {
+    cache.sweep_spans([this](span_header& span) { spans_.free_spans().put(span); });
   }
 
   /// Returns: bytes of decommitted pages that came into use again since the last call.
@@ -247,7 +247,7 @@ public:
   /// Effects: calls `f(header)` for each slab.
   template <class F>
   ASHLAR_INLINE void for_each_slab(F f) const {
-    spans_.for_each_run([&](segment& home, std::size_t at, std::size_t) {
+    spans_.for_each_span([&](segment& home, std::size_t at, std::size_t) {
       if (home.record(at).size_class != size_classes::none) f(home.record(at));
     });
   }
@@ -259,14 +259,14 @@ public:
     const auto count = [](void* cell, std::size_t cells) {
       segment::slab_of(cell).waiting += static_cast<std::uint32_t>(cells);
     };
-    const auto count_whole = [](span_header& run) { run.waiting = 1; };
-    spans_.for_each_run([](segment& home, std::size_t at, std::size_t) {
-      span_header& run = home.record(at);
-      run.waiting = run.size_class != size_classes::none ? slab_view(run).dead() : 0;
+    const auto count_whole = [](span_header& span) { span.waiting = 1; };
+    spans_.for_each_span([](segment& home, std::size_t at, std::size_t) {
+      span_header& span = home.record(at);
+      span.waiting = span.size_class != size_classes::none ? slab_view(span).dead() : 0;
     });
-    spans_.free_runs().for_each(count_whole);
+    spans_.free_spans().for_each(count_whole);
     spans_.for_each_quarantined(count_whole);
-    cache.for_each_run(count_whole);
+    cache.for_each_span(count_whole);
     if constexpr (segment::live_cells::is_kept) return;
     for (std::size_t size_class = 1; size_class <= size_classes::count; ++size_class)
       cache.for_each(size_class, [&](void* cell) { count(cell, 1); });
@@ -296,7 +296,7 @@ public:
   /// remain, since a page becomes free with its last cell.
   ASHLAR_COLD std::size_t discard_free_pages(std::size_t segment_number) noexcept {
     std::size_t given = 0;
-    spans_.for_each_run_of(segment_number, [&](segment& home, std::size_t first, std::size_t) {
+    spans_.for_each_span_of(segment_number, [&](segment& home, std::size_t first, std::size_t) {
       span_header& slab = home.record(first);
       if (slab.size_class == size_classes::none) return;
       const std::size_t live = slab.capacity - slab.free, were = slab.capacity - slab.free_when_dropped;
@@ -357,8 +357,8 @@ private:
     for (std::size_t size_class = 1; size_class < partial_.size(); ++size_class) {
       return_batch(partial_[size_class]);
       for (int added = 0; added != 4 && partial_[size_class].has_few_cells(); ++added)
-        if (const fresh_block run = spans_.take(cell_layout::of(size_class).slices); run.data != nullptr)
-          make_slab(size_class, run.data);
+        if (const fresh_block span = spans_.take(cell_layout::of(size_class).slices); span.data != nullptr)
+          make_slab(size_class, span.data);
     }
   }
 
@@ -422,23 +422,23 @@ private:
   [[nodiscard]] ASHLAR_COLD_FOR_SPEED bool add_slab(std::size_t size_class, thread_cache& cache) noexcept {
     const std::size_t length = cell_layout::of(size_class).slices;
     const auto is_found = [&] { return partial_[size_class].slabs != nullptr; };
-    fresh_block run = spans_.take_used(length);
-    if (run.data == nullptr && cache.has_runs()) {
-      sweep_runs(cache);
-      run = spans_.take_used(length);
+    fresh_block span = spans_.take_used(length);
+    if (span.data == nullptr && cache.has_spans()) {
+      sweep_spans(cache);
+      span = spans_.take_used(length);
     }
-    if (run.data == nullptr && made_bytes_ * 4 >= cache.bytes()) {
+    if (span.data == nullptr && made_bytes_ * 4 >= cache.bytes()) {
       if (sweep(cache); is_found()) return true;
-      run = spans_.take_used(length);
+      span = spans_.take_used(length);
     }
-    if (run.data == nullptr) run = spans_.take(length);
-    if (run.data == nullptr) {
+    if (span.data == nullptr) span = spans_.take(length);
+    if (span.data == nullptr) {
       if (sweep(cache); is_found()) return true;
-      run = spans_.take(length);
+      span = spans_.take(length);
     }
-    if (run.data == nullptr && spans_.grow(length)) run = spans_.take(length);
-    if (run.data == nullptr) return false;
-    make_slab(size_class, run.data);
+    if (span.data == nullptr && spans_.grow(length)) span = spans_.take(length);
+    if (span.data == nullptr) return false;
+    make_slab(size_class, span.data);
     return true;
   }
 

@@ -21,51 +21,51 @@
 namespace ashlar::ASHLAR_ABI::detail {
 
 /// Freed blocks of slices that wait, inaccessible, before their address space serves others. A queue of `Span` headers:
-/// the first in is the first out, once there are more than `most_runs` or more than `most_slices` of address space.
+/// the first in is the first out, once there are more than `most_spans` or more than `most_slices` of address space.
 /// They hold no memory. Thread safety: none.
 template <class Span>
 class span_quarantine {
 public:
-  static constexpr std::size_t most_runs = 64;
+  static constexpr std::size_t most_spans = 64;
   static constexpr std::size_t most_slices = (std::size_t{16} << 20) / slice_bytes;
 
-  /// Effects: adds a run; calls `f(run)` for each that leaves.
+  /// Effects: adds a span; calls `f(span)` for each that leaves.
   template <class F>
-  void put(Span& run, F f) noexcept {
-    while (count_ != 0 && (count_ == most_runs || slices_ + run.length > most_slices)) f(take());
-    runs_[(first_ + count_++) % most_runs] = &run;
-    slices_ += run.length;
-    run.is_available = true;  // a second free is reported
+  void put(Span& span, F f) noexcept {
+    while (count_ != 0 && (count_ == most_spans || slices_ + span.length > most_slices)) f(take());
+    spans_[(first_ + count_++) % most_spans] = &span;
+    slices_ += span.length;
+    span.is_available = true;  // a second free is reported
   }
 
-  /// Effects: calls `f(run)` for each, which leaves.
+  /// Effects: calls `f(span)` for each, which leaves.
   template <class F>
   void clear(F f) noexcept {
     while (count_ != 0) f(take());
   }
 
-  /// Effects: calls `f(run)` for each.
+  /// Effects: calls `f(span)` for each.
   template <class F>
   void for_each(F f) const noexcept {
-    for (std::size_t i = 0; i < count_; ++i) f(*runs_[(first_ + i) % most_runs]);
+    for (std::size_t i = 0; i < count_; ++i) f(*spans_[(first_ + i) % most_spans]);
   }
 
-  /// Effects: forgets all runs.
+  /// Effects: forgets all spans.
   void forget() noexcept { first_ = count_ = slices_ = 0; }
 
   [[nodiscard]] std::size_t slices() const noexcept { return slices_; }
 
 private:
   [[nodiscard]] Span& take() noexcept {
-    Span& run = *runs_[first_];
-    first_ = (first_ + 1) % most_runs;
+    Span& span = *spans_[first_];
+    first_ = (first_ + 1) % most_spans;
     --count_;
-    slices_ -= run.length;
-    run.is_available = false;
-    return run;
+    slices_ -= span.length;
+    span.is_available = false;
+    return span;
   }
 
-  std::array<Span*, most_runs> runs_ = {};
+  std::array<Span*, most_spans> spans_ = {};
   std::size_t first_ = 0, count_ = 0, slices_ = 0;
 };
 
@@ -125,7 +125,7 @@ inline constinit std::conditional_t<AreKept, window_table, no_window_table> guar
 
 /// Segments whose free slices are inaccessible and zero:
 ///
-///     | head |g| slab        |g| free, a slab before | run of two slices           |g| never used … |
+///     | head |g| slab        |g| free, a slab before | block of two slices          |g| never used … |
 ///             ^ the rest of the head's pages           `- accessible                 `- inaccessible
 ///
 /// A span is opened without its last page and closed as a whole. So the pages in front of and behind each span are

@@ -16,7 +16,7 @@
 
 namespace ashlar::ASHLAR_ABI::detail {
 
-/// One bit for each slice. A free sets the bits of a run, which joins it with its neighbours without further work.
+/// One bit for each slice. A free sets the bits of a span, which joins it with its neighbours without further work.
 using slice_mask = bit_word;
 
 /// It stands in the head of the segment, so that spans hold no metadata: four cells of 32 KiB fill two slices.
@@ -69,68 +69,68 @@ inline void* zeroed(const fresh_block& got, std::size_t bytes) noexcept {
 template <class Span>
 class span_bins {
 public:
-  /// Effects: adds a run. Expects: its span header holds the length; it is free.
-  void put(Span& run) noexcept {
-    run.is_available = true;
-    run.next = tops_[run.length];
-    tops_[run.length] = &run;
-    lengths_ |= bit_word{1} << run.length;
-    count(run.length);
+  /// Effects: adds a span. Expects: its span header holds the length; it is free.
+  void put(Span& span) noexcept {
+    span.is_available = true;
+    span.next = tops_[span.length];
+    tops_[span.length] = &span;
+    lengths_ |= bit_word{1} << span.length;
+    count(span.length);
   }
 
-  /// Returns: the latest of the shortest runs of `length` to `length + longer` slices, removed, or null.
+  /// Returns: the latest of the shortest spans of `length` to `length + longer` slices, removed, or null.
   [[nodiscard]] ASHLAR_INLINE Span* take(std::size_t length, std::size_t longer) noexcept {
     const bit_word fit = lengths_ >> length;
     if (ASHLAR_UNLIKELY(fit == 0 || first_bit(fit) > longer)) return nullptr;
     const std::size_t found = length + first_bit(fit);
-    Span* const run = tops_[found];
-    tops_[found] = run->next;
-    lengths_ ^= bit_word{run->next == nullptr} << found;
+    Span* const span = tops_[found];
+    tops_[found] = span->next;
+    lengths_ ^= bit_word{span->next == nullptr} << found;
     count(std::size_t{0} - found);
     taken_slices_.store(taken_slices() + found, memory_order_relaxed);
-    run->is_available = false;
-    return run;
+    span->is_available = false;
+    return span;
   }
 
-  /// Effects: empties the bins. Calls `f(run)` for each.
+  /// Effects: empties the bins. Calls `f(span)` for each.
   template <class F>
   void clear(F f) noexcept {
     slices_.store(0, memory_order_relaxed);
     for (bit_word left = std::exchange(lengths_, 0); left != 0; left = without_first(left))
       for (Span* next = std::exchange(tops_[first_bit(left)], nullptr); next != nullptr;) {
-        Span& run = *std::exchange(next, next->next);
-        run.is_available = false;
-        f(run);
+        Span& span = *std::exchange(next, next->next);
+        span.is_available = false;
+        f(span);
       }
   }
 
-  /// Effects: calls `f(run)` for each.
+  /// Effects: calls `f(span)` for each.
   template <class F>
   void for_each(F f) const noexcept {
-    for (Span* run : tops_)
-      for (; run != nullptr; run = run->next) f(*run);
+    for (Span* span : tops_)
+      for (; span != nullptr; span = span->next) f(*span);
   }
 
-  /// Effects: forgets all runs, but not the count of those removed.
+  /// Effects: forgets all spans, but not the count of those removed.
   void forget() noexcept {
     tops_ = {};
     lengths_ = 0;
     slices_.store(0, memory_order_relaxed);
   }
 
-  /// Returns: slices of the runs. Thread safety: any thread.
+  /// Returns: slices of the spans. Thread safety: any thread.
   [[nodiscard]] std::size_t slices() const noexcept { return slices_.load(memory_order_relaxed); }
   /// Returns: slices removed since the bins were made. Thread safety: any thread.
   [[nodiscard]] std::uint64_t taken_slices() const noexcept { return taken_slices_.load(memory_order_relaxed); }
 
-  /// Complexity: O(runs).
+  /// Complexity: O(spans).
   [[nodiscard]] bool invariant() const noexcept {
     std::size_t held = 0;
     bool right = true;
     for (std::size_t length = 0; length < tops_.size(); ++length) {
       right = right && (tops_[length] != nullptr) == ((lengths_ >> length & 1) != 0);
-      for (const Span* run = tops_[length]; run != nullptr; run = run->next, held += length)
-        right = right && run->length == length && run->is_available;
+      for (const Span* span = tops_[length]; span != nullptr; span = span->next, held += length)
+        right = right && span->length == length && span->is_available;
     }
     return right && held == slices();
   }

@@ -47,19 +47,19 @@ public:
   /// Effects: sets the lane in segments to come. Heaps with close numbers get different ones.
   void set_number(std::uint32_t number) noexcept { lane_ = number % segment::lanes; }
 
-  /// Returns: a run of slices out of a segment that is there, or null. `step`: slices its start is a multiple of.
+  /// Returns: a span of slices out of a segment that is there, or null. `step`: slices its start is a multiple of.
   [[nodiscard]] fresh_block take(std::size_t length, std::size_t step = 1) noexcept {
-    fresh_block run = take_free(length, step);
-    if (run.data == nullptr && free_runs_.slices() != 0) {
+    fresh_block span = take_free(length, step);
+    if (span.data == nullptr && free_spans_.slices() != 0) {
       join_spare();
-      run = take_free(length, step);
+      span = take_free(length, step);
     }
-    return run;
+    return span;
   }
 
   /// As `take`, of used slices only, whose pages may be resident.
   [[nodiscard]] fresh_block take_used(std::size_t length) noexcept {
-    if (free_runs_.slices() != 0) join_spare();
+    if (free_spans_.slices() != 0) join_spare();
     if (dirty_slices_ < length) return {};
     for (std::size_t i = 0; i < count_; ++i) {
       if (longest_[i] < length) continue;
@@ -70,44 +70,44 @@ public:
     return {};
   }
 
-  /// Returns: a recently freed block, at most half longer (else runs are split and joined more often), or null. Its
+  /// Returns: a recently freed block, at most half longer (else spans are split and joined more often), or null. Its
   /// span header holds the length. From level `checked` on, which checks sizes, the length is exact.
-  [[nodiscard]] ASHLAR_INLINE std::byte* take_free_run(std::size_t length) noexcept {
-    span_header* const run = free_runs_.take(length, checking_level >= checking::checked ? 0 : length / 2);
-    if (ASHLAR_UNLIKELY(run == nullptr)) return nullptr;
-    verify_poison(segment::of(run)->head.index, ones(run->first, run->length));
-    mark_live(run->cells, run->length * slice_bytes);
-    return run->cells;
+  [[nodiscard]] ASHLAR_INLINE std::byte* take_free_span(std::size_t length) noexcept {
+    span_header* const span = free_spans_.take(length, checking_level >= checking::checked ? 0 : length / 2);
+    if (ASHLAR_UNLIKELY(span == nullptr)) return nullptr;
+    verify_poison(segment::of(span)->head.index, ones(span->first, span->length));
+    mark_live(span->cells, span->length * slice_bytes);
+    return span->cells;
   }
 
   /// Returns: a new block, the head of a longer free one, or a span after free blocks are joined.
   [[nodiscard]] ASHLAR_INLINE_FOR_SIZE fresh_block take_block(std::size_t length) noexcept {
-    if (const fresh_block run = take_free(length, 1); run.data != nullptr) return made_block(run, length);
-    span_header* const run = free_runs_.take(length, slices_per_segment - 1 - length);
-    if (run == nullptr) return made_block(take(length), length);
-    verify_poison(segment::of(run)->head.index, ones(run->first, run->length));
-    const std::size_t held = std::exchange(run->length, static_cast<std::uint8_t>(length));
+    if (const fresh_block span = take_free(length, 1); span.data != nullptr) return made_block(span, length);
+    span_header* const span = free_spans_.take(length, slices_per_segment - 1 - length);
+    if (span == nullptr) return made_block(take(length), length);
+    verify_poison(segment::of(span)->head.index, ones(span->first, span->length));
+    const std::size_t held = std::exchange(span->length, static_cast<std::uint8_t>(length));
     reused_slices_ -= held - length;  // the bins count the whole
-    if (held != length) give(run->cells + length * slice_bytes, held - length);
-    mark_live(run->cells, length * slice_bytes);
-    return {run->cells, false};
+    if (held != length) give(span->cells + length * slice_bytes, held - length);
+    mark_live(span->cells, length * slice_bytes);
+    return {span->cells, false};
   }
 
-  /// Effects: makes a run of slices one block. Returns: the run.
-  static fresh_block made_block(fresh_block run, std::size_t length) noexcept {
-    if (run.data != nullptr) segment::of(run.data)->set_block(segment::slice_of(run.data), length);
-    return run;
+  /// Effects: makes a span of slices one block. Returns: the span.
+  static fresh_block made_block(fresh_block span, std::size_t length) noexcept {
+    if (span.data != nullptr) segment::of(span.data)->set_block(segment::slice_of(span.data), length);
+    return span;
   }
 
   /// Effects: takes a block back. It stays whole, for the next of its length, until a span finds no other room.
   /// Returns: its slices. Expects: it is live.
   std::size_t give_block(void* p) noexcept {
-    span_header& run = segment::of(p)->record(segment::slice_of(p));
-    const std::size_t length = run.length;
-    if constexpr (guards::are_kept) return put_in_quarantine(run), length;
-    if constexpr (keeps_canaries) poison_run(run);
+    span_header& span = segment::of(p)->record(segment::slice_of(p));
+    const std::size_t length = span.length;
+    if constexpr (guards::are_kept) return put_in_quarantine(span), length;
+    if constexpr (keeps_canaries) poison_span(span);
     mark_free(p, length * slice_bytes);
-    free_runs_.put(run);
+    free_spans_.put(span);
     return length;
   }
 
@@ -122,9 +122,9 @@ public:
 
   /// Effects: ends the quarantine of freed blocks.
   void end_quarantine() noexcept {
-    quarantine_.clear([this](span_header& run) { give_run(run); });
+    quarantine_.clear([this](span_header& span) { give_span(span); });
   }
-  /// Effects: calls `f(run)` for each block in quarantine.
+  /// Effects: calls `f(span)` for each block in quarantine.
   template <class F>
   void for_each_quarantined(F f) const noexcept {
     quarantine_.for_each(f);
@@ -132,10 +132,10 @@ public:
 
   /// Effects: joins the binned blocks with the free slices around them.
   ASHLAR_COLD void join_spare() noexcept {
-    free_runs_.clear([&](span_header& run) { give(run.cells, run.length); });
+    free_spans_.clear([&](span_header& span) { give(span.cells, span.length); });
   }
 
-  /// Effects: takes a segment with room for a run from the upstream. Returns: whether the upstream had the memory.
+  /// Effects: takes a segment with room for a span from the upstream. Returns: whether the upstream had the memory.
   [[nodiscard]] ASHLAR_COLD bool grow(std::size_t length, std::size_t step = 1) noexcept {
     const std::size_t least = (first_slice_at(step) + length) * slice_bytes;
     const unlocked_calls::locked_scope calls(space_.unlocked());
@@ -148,14 +148,14 @@ public:
     return false;
   }
 
-  /// Effects: takes a run back. Expects: a run of `take`, or a part of one.
+  /// Effects: takes a span back. Expects: a span of `take`, or a part of one.
   void give(void* p, std::size_t length) noexcept {
     segment& home = *segment::of(p);
     guards::close(home, segment::slice_of(p), length);
     give_zero(home, segment::slice_of(p), length, false);
   }
 
-  /// Effects: makes a run longer if the slices after it are free. Returns: whether it is.
+  /// Effects: makes a span longer if the slices after it are free. Returns: whether it is.
   [[nodiscard]] ASHLAR_INLINE_FOR_SIZE bool extend(void* p, std::size_t length, std::size_t wanted) noexcept {
     const std::size_t i = segment::of(p)->head.index, next = segment::slice_of(p) + length, more = wanted - length;
     if (run_from(spaces_[i].free, next) < more) join_spare();
@@ -165,7 +165,7 @@ public:
     return guards::join(*spaces_[i].home, next) && carve(i, next, more).data != nullptr;
   }
 
-  /// Returns: whether a slice is part of a run. Expects: `p` lies in a segment of the store.
+  /// Returns: whether a slice is part of a span. Expects: `p` lies in a segment of the store.
   [[nodiscard]] bool is_taken(const void* p) const noexcept {
     const std::size_t slice = segment::slice_of(p), home = segment::of(const_cast<void*>(p))->head.index;
     return slice >= first_slice && ((spaces_[home].free >> slice) & 1) == 0;
@@ -220,17 +220,17 @@ public:
     quarantine_.forget();
     space_.uncharge(table_bytes());
     give_tables(space_.upstream());
-    free_runs_.forget();
+    free_spans_.forget();
     growing_.clear();
     used_slices_ = dirty_slices_ = refetched_slices_ = 0;
   }
 
   [[nodiscard]] constexpr extent_map<Upstream>& space() noexcept { return space_; }
   [[nodiscard]] const extent_map<Upstream>& space() const noexcept { return space_; }
-  [[nodiscard]] span_bins<span_header>& free_runs() noexcept { return free_runs_; }
+  [[nodiscard]] span_bins<span_header>& free_spans() noexcept { return free_spans_; }
   [[nodiscard]] std::size_t used_bytes() const noexcept { return used_slices_ * slice_bytes; }
   /// Returns: bytes of binned blocks, which count as used.
-  [[nodiscard]] std::size_t spare_bytes() const noexcept { return free_runs_.slices() * slice_bytes; }
+  [[nodiscard]] std::size_t spare_bytes() const noexcept { return free_spans_.slices() * slice_bytes; }
   /// Returns: bytes of decommitted slices that came into use again since the last call.
   [[nodiscard]] std::size_t take_refetched() noexcept { return std::exchange(refetched_slices_, 0) * slice_bytes; }
   /// Returns: bytes of free slices that have been used.
@@ -239,7 +239,7 @@ public:
   /// Returns: bytes of slices reused without a decommit in between. 0 over an upstream other than system pages, whose
   /// memory may have been used before.
   [[nodiscard]] std::uint64_t reused_bytes() const noexcept {
-    return pages::gives_zeroes ? (reused_slices_ + free_runs_.taken_slices()) * slice_bytes : 0;
+    return pages::gives_zeroes ? (reused_slices_ + free_spans_.taken_slices()) * slice_bytes : 0;
   }
 
   /// Complexity: O(slices).
@@ -253,7 +253,7 @@ public:
       if (found == nullptr || !found->is_segment() || each.home->head.index != i) return false;
       if (!each.invariant() || longest_[i] < longest_run_in(each.free)) return false;
     }
-    return free_runs_.invariant() && used == used_slices_ && dirty == dirty_slices_;
+    return free_spans_.invariant() && used == used_slices_ && dirty == dirty_slices_;
   }
 
 private:
@@ -281,7 +281,7 @@ private:
   }
 
   void verify_poison([[maybe_unused]] std::size_t i, [[maybe_unused]] slice_mask which) const noexcept {
-    if constexpr (keeps_canaries) verify_poison_of_runs(*spaces_[i].home, which, space_.heap());
+    if constexpr (keeps_canaries) verify_poison_of_spans(*spaces_[i].home, which, space_.heap());
   }
 
   void remove_segment(std::size_t i) noexcept {
@@ -342,12 +342,12 @@ private:
     longest_[i] = detail::max(longest_[i], static_cast<std::uint8_t>(run_around(spaces_[i].free, first)));
   }
 
-  void put_in_quarantine(span_header& run) noexcept {
-    guards::drop(*segment::of(&run), segment::slice_of(run.cells), run.length);
-    quarantine_.put(run, [this](span_header& old) { give_run(old); });
+  void put_in_quarantine(span_header& span) noexcept {
+    guards::drop(*segment::of(&span), segment::slice_of(span.cells), span.length);
+    quarantine_.put(span, [this](span_header& old) { give_span(old); });
   }
-  void give_run(span_header& run) noexcept {
-    give_zero(*segment::of(&run), segment::slice_of(run.cells), run.length, true);
+  void give_span(span_header& span) noexcept {
+    give_zero(*segment::of(&span), segment::slice_of(span.cells), span.length, true);
   }
 
   // By chance where there are guards.
@@ -370,10 +370,10 @@ private:
   }
 
   std::size_t used_slices_ = 0;
-  std::size_t dirty_slices_ = 0;      // free, and used since the system mapped them
-  std::size_t refetched_slices_ = 0;  // decommitted, and in use again
-  std::uint64_t reused_slices_ = 0;   // reused without a decommit; the bins count their own; sums may wrap
-  span_bins<span_header> free_runs_;  // recently freed blocks
+  std::size_t dirty_slices_ = 0;       // free, and used since the system mapped them
+  std::size_t refetched_slices_ = 0;   // decommitted, and in use again
+  std::uint64_t reused_slices_ = 0;    // reused without a decommit; the bins count their own; sums may wrap
+  span_bins<span_header> free_spans_;  // recently freed blocks
   ASHLAR_NO_UNIQUE_ADDRESS span_quarantine_if<guards::are_kept, span_header> quarantine_;
   ASHLAR_NO_UNIQUE_ADDRESS random_bits_if<guards::are_kept> random_;
   growing_segment<Upstream, guards> growing_;

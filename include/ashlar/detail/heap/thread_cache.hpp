@@ -37,7 +37,7 @@ inline constexpr auto sampled_bytes_of = [] {
 ///
 /// Only cells at sampled addresses are counted: by the caller of `push` and `pop`, who has tested for them anyway.
 /// Spans are cached where a lock stands in front of the others. Thread safety: none, but for `bytes` and
-/// `reused_run_bytes`. Never allocates.
+/// `reused_span_bytes`. Never allocates.
 class thread_cache {
 public:
   /// The cells that leave a batch together.
@@ -140,36 +140,36 @@ public:
   }
 
   /// Returns: whether there is room for a free span of `length` slices.
-  [[nodiscard]] bool has_room_for(std::size_t length) const noexcept { return runs_.slices() + length <= most_slices; }
+  [[nodiscard]] bool has_room_for(std::size_t length) const noexcept { return spans_.slices() + length <= most_slices; }
   /// Effects: adds a span that becomes free. Expects: there is room for it.
-  void push_run(span_header& run) noexcept {
-    mark_free(run.cells, run.length * slice_bytes);
-    runs_.put(run);
+  void push_span(span_header& span) noexcept {
+    mark_free(span.cells, span.length * slice_bytes);
+    spans_.put(span);
   }
   /// Returns: a span of `length` slices, at most a half longer, removed, or null.
-  [[nodiscard]] ASHLAR_INLINE std::byte* pop_run(std::size_t length) noexcept {
-    const span_header* const run = runs_.take(length, length / 2);
-    if (ASHLAR_UNLIKELY(run == nullptr)) return nullptr;
-    mark_live(run->cells, run->length * slice_bytes);
-    ASHLAR_ASSUME(run->cells != nullptr);
-    return run->cells;
+  [[nodiscard]] ASHLAR_INLINE std::byte* pop_span(std::size_t length) noexcept {
+    const span_header* const span = spans_.take(length, length / 2);
+    if (ASHLAR_UNLIKELY(span == nullptr)) return nullptr;
+    mark_live(span->cells, span->length * slice_bytes);
+    ASHLAR_ASSUME(span->cells != nullptr);
+    return span->cells;
   }
-  /// Effects: removes all spans, with a call of `f(run)` for each.
+  /// Effects: removes all spans, with a call of `f(span)` for each.
   template <class F>
-  void sweep_runs(F f) noexcept {
-    runs_.clear(f);
+  void sweep_spans(F f) noexcept {
+    spans_.clear(f);
   }
-  [[nodiscard]] bool has_runs() const noexcept { return runs_.slices() != 0; }
-  /// Effects: calls `f(run)` for each span.
+  [[nodiscard]] bool has_spans() const noexcept { return spans_.slices() != 0; }
+  /// Effects: calls `f(span)` for each span.
   template <class F>
-  void for_each_run(F f) const noexcept {
-    runs_.for_each(f);
+  void for_each_span(F f) const noexcept {
+    spans_.for_each(f);
   }
-  /// Returns: bytes of spans removed by `pop_run`. Thread safety: any thread.
-  [[nodiscard]] std::uint64_t reused_run_bytes() const noexcept { return runs_.taken_slices() * slice_bytes; }
+  /// Returns: bytes of spans removed by `pop_span`. Thread safety: any thread.
+  [[nodiscard]] std::uint64_t reused_span_bytes() const noexcept { return spans_.taken_slices() * slice_bytes; }
 
   /// Returns: bytes in the lists, by their sampled addresses, and in spans. Thread safety: any thread.
-  [[nodiscard]] std::size_t bytes() const noexcept { return cell_bytes() + runs_.slices() * slice_bytes; }
+  [[nodiscard]] std::size_t bytes() const noexcept { return cell_bytes() + spans_.slices() * slice_bytes; }
 
   /// Effects: lists the next cells of a batch, at most `cells_at_once - 1`, the first one on top. Stops before a
   /// sampled address, which must be counted, and at the end of the page of `taken`, the last cell taken: a link makes
@@ -200,7 +200,7 @@ public:
   void clear() noexcept {
     top_ = next_ = {};
     for (share& each : shares_) each.bytes = 0;
-    runs_.forget();
+    spans_.forget();
     cell_bytes_.store(0, memory_order_relaxed);
   }
 
@@ -232,7 +232,7 @@ private:
   std::array<void*, size_classes::count + 1> next_ = {};
   std::array<share, size_classes::count + 1> shares_ = {};
   atomic<std::size_t> cell_bytes_ = 0;  // spans are counted in slices
-  span_bins<span_header> runs_;
+  span_bins<span_header> spans_;
 };
 
 }  // namespace ashlar::ASHLAR_ABI::detail
