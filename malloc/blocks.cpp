@@ -25,7 +25,7 @@ constinit fast_path_limits fast_paths;
 namespace {
 
 // Whether a block knows its request: then each resize is noted, also one in place.
-constexpr bool keeps_requests = detail::segment::requested_sizes::is_kept;
+constexpr bool keeps_requests = detail::segment::requested_sizes::is_there;
 
 [[nodiscard]] ASHLAR_NOINLINE void* allocate_and_clear(std::size_t bytes) noexcept {
   const caller_scope within(ASHLAR_OWN_FRAME());

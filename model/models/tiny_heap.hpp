@@ -80,8 +80,20 @@ private:
 };
 
 /// No block is misused. Its making reads the heap where blocks are checked.
-struct block_check : ashlar::detail::no_block_check {
-  [[nodiscard]] static constexpr bool ends_known_cell(const void*, std::size_t, std::size_t) noexcept { return true; }
+struct block_check {
+  static void expect(const void*) noexcept {}
+  static void expect(const void*, std::size_t, std::size_t, std::size_t) noexcept {}
+  static void begin_life(const void*) noexcept {}
+  static void end_life(const void*) noexcept {}
+  static void end_life(const void*, std::size_t, std::size_t, std::size_t) noexcept {}
+  [[nodiscard]] static bool ends_own_small(const void*, std::size_t, std::size_t) noexcept { return false; }
+  [[nodiscard]] static bool ends_known_cell(const void*, std::size_t, std::size_t) noexcept { return true; }
+};
+
+/// No size is kept.
+struct sizes_of_blocks {
+  static void hand_out_cell(void*, std::size_t) noexcept {}
+  static void hand_out_large(void*, std::size_t) noexcept {}
 };
 
 /// A list of free cells. A call that is not `const` writes `touched_`, and one that is reads it: two unordered calls
@@ -133,9 +145,11 @@ public:
   void report_twice(const void*) const noexcept { checker::check(false, "no cell is freed twice"); }
   [[nodiscard]] Upstream& upstream() noexcept { return upstream_; }
   [[nodiscard]] const Upstream& upstream() const noexcept { return upstream_; }
-  [[nodiscard]] block_check checks(const ashlar::detail::block_use& = ashlar::detail::freeing_block) const noexcept {
+  [[nodiscard]] ashlar::detail::part_if<false, sizes_of_blocks> sizes() noexcept { return {}; }
+  [[nodiscard]] ashlar::detail::part_if<true, block_check>
+  checks(const ashlar::detail::block_use& = ashlar::detail::freeing_block) const noexcept {
     if constexpr (ashlar::checking_level >= ashlar::checking::checked) static_cast<void>(looked());
-    return block_check();
+    return {};
   }
   void count_arrived(std::size_t, cached) noexcept { touch(); }
   /// Effects: gives all free cells to the upstream.

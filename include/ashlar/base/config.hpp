@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Version, minimum compilers, checking level and ABI name: the only switches that a user of the library sets. Then the
-// names of the extensions of compilers.
+// names of the extensions of compilers, and parts that types have at some levels.
 #pragma once
 
 #include <cstddef>
@@ -299,3 +299,49 @@ inline constexpr bool has_pages = ASHLAR_POSIX != 0 || ASHLAR_WINDOWS != 0;
 #else
 #define ASHLAR_COMPILED(...) static_assert(true)
 #endif
+
+namespace ashlar::ASHLAR_ABI::detail {
+
+/// A part that a type has only at some levels, used as a `std::optional`. Otherwise it takes no bytes and no code.
+template <bool IsThere, class T>
+class part_if {
+public:
+  static constexpr bool is_there = true;
+
+  constexpr part_if() : part_() {}
+  template <class First, class... More>
+    requires requires(First&& first, More&&... more) { T(static_cast<First&&>(first), static_cast<More&&>(more)...); }
+  ASHLAR_INLINE explicit(sizeof...(More) == 0) constexpr part_if(First&& first, More&&... more)
+      : part_(static_cast<First&&>(first), static_cast<More&&>(more)...) {}
+
+  ASHLAR_INLINE explicit constexpr operator bool() const noexcept { return true; }
+  [[nodiscard]] ASHLAR_INLINE constexpr T* operator->() noexcept { return &part_; }
+  [[nodiscard]] ASHLAR_INLINE constexpr const T* operator->() const noexcept { return &part_; }
+  [[nodiscard]] ASHLAR_INLINE constexpr T& operator*() noexcept { return part_; }
+  [[nodiscard]] ASHLAR_INLINE constexpr const T& operator*() const noexcept { return part_; }
+
+private:
+  T part_;
+};
+
+template <class T>
+class part_if<false, T> {
+public:
+  static constexpr bool is_there = false;
+
+  constexpr part_if() noexcept = default;
+  template <class First, class... More>
+    requires requires(First&& first, More&&... more) { T(static_cast<First&&>(first), static_cast<More&&>(more)...); }
+  ASHLAR_INLINE explicit(sizeof...(More) == 0) constexpr part_if(First&&, More&&...) noexcept {}
+
+  ASHLAR_INLINE explicit constexpr operator bool() const noexcept { return false; }
+  [[nodiscard]] ASHLAR_INLINE constexpr T* operator->() const noexcept { return nullptr; }
+  [[nodiscard]] ASHLAR_INLINE constexpr T& operator*() const noexcept { return *operator->(); }
+};
+
+template <class T>
+using if_checked = part_if<checking_level >= checking::checked, T>;
+template <class T>
+using if_hardened = part_if<checking_level >= checking::hardened, T>;
+
+}  // namespace ashlar::ASHLAR_ABI::detail

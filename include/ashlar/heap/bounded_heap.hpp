@@ -145,7 +145,7 @@ private:
     const std::size_t size_class = cells_type::class_of_request(bytes, alignment);
     if (size_class == classes::none) return take_block(bytes, alignment);
     if constexpr (detail::keeps_canaries)
-      if (page* const next = cells_.next_to_format(size_class)) watch(*next).sweep();
+      if (page* const next = cells_.next_to_format(size_class)) watch(*next)->sweep();
     std::byte* const cell = cells_.take(size_class);
     return ASHLAR_LIKELY(cell != nullptr) ? handed_out(cell, size_class, bytes)
                                           : take_in_new_page(size_class, bytes, alignment);
@@ -216,7 +216,7 @@ private:
 
   [[nodiscard]] ASHLAR_INLINE void* handed_out(std::byte* p, [[maybe_unused]] std::size_t size_class,
                                                [[maybe_unused]] std::size_t bytes) const noexcept {
-    if constexpr (checking_level >= checking::hardened) watch(cells_.of(p)).hand_out(p, bytes);
+    if (const auto at = watch(cells_.of(p))) at->hand_out(p, bytes);
     else if constexpr (detail::marks_memory) detail::mark_live(p, classes::bytes_of(size_class));
     return p;
   }
@@ -225,11 +225,11 @@ private:
   ASHLAR_INLINE void give(void* p) noexcept {
     if (!cells_.has_cells(p)) return blocks_.deallocate(p);
     page& home = cells_.of(p);
-    if constexpr (checking_level >= checking::hardened) watch(home).poison(p);
+    if (const auto at = watch(home)) at->poison(p);
     else if constexpr (detail::marks_memory) detail::mark_free(p, home.cell_bytes);
     std::byte* const emptied = cells_.give(home, p);
     if (ASHLAR_LIKELY(emptied == nullptr)) return;
-    if constexpr (detail::keeps_canaries) watch(home).sweep();
+    if constexpr (detail::keeps_canaries) watch(home)->sweep();
     blocks_.deallocate(emptied);
   }
 
@@ -249,7 +249,7 @@ private:
   [[nodiscard]] ASHLAR_COLD void* take_where_spare_was(std::size_t bytes, std::size_t alignment) noexcept {
     std::byte* const spare = cells_.drop_spare();
     if (spare == nullptr) return nullptr;
-    if constexpr (detail::keeps_canaries) watch(cells_.of(spare)).sweep();
+    if constexpr (detail::keeps_canaries) watch(cells_.of(spare))->sweep();
     blocks_.deallocate(spare);
     return blocks_.try_allocate(bytes, aligned_enough(alignment));
   }
@@ -258,21 +258,22 @@ private:
   [[nodiscard]] bool resize_cell(void* p, std::size_t new_bytes, std::size_t alignment) noexcept {
     page& home = cells_.of(p);
     if (cells_type::class_of_request(new_bytes, alignment) != home.size_class) return false;
-    if constexpr (checking_level >= checking::hardened) watch(home).resize(p, watch(home).size_of(p), new_bytes);
+    if (const auto at = watch(home)) at->resize(p, at->size_of(p), new_bytes);
     return true;
   }
 
   // Returns: the bytes of a live cell that its caller may use.
   [[nodiscard]] std::size_t size_of_cell(const void* p) const noexcept {
-    if constexpr (checking_level >= checking::hardened) return watch(cells_.of(p)).size_of(p);
-    else return cells_.of(p).cell_bytes;
+    const auto at = watch(cells_.of(p));
+    return at ? at->size_of(p) : cells_.of(p).cell_bytes;
   }
 
-  [[nodiscard]] cells_type::watch_type watch(page& home) const noexcept { return {home, this}; }
+  using watch_type = cells_type::watch_type;
+  [[nodiscard]] watch_type watch(page& home) const noexcept { return {home, static_cast<const void*>(this)}; }
 
   // Effects: reports writes beside live cells and into free ones, before the heap forgets the cells.
   void sweep_pages() const noexcept {
-    if constexpr (detail::keeps_canaries) cells_.for_each_page([this](page& home) { watch(home).sweep(); });
+    if constexpr (detail::keeps_canaries) cells_.for_each_page([this](page& home) { watch(home)->sweep(); });
   }
 
   // Effects: reports an address that is not a live cell; at level `hardened` also a cell with a write beside it. TLSF
@@ -283,12 +284,12 @@ private:
     page& home = cells_.of(p);
     if (!home.is_cell(p)) report_fault(p, fault::misaligned_free, "freed a pointer into the middle of a block");
     if (home.is_free(home.index_of(p))) report_fault(p, fault::double_free, "freed a block that is free");
-    if constexpr (checking_level >= checking::hardened) watch(home).expect_intact(p);
+    if (const auto at = watch(home)) at->expect_intact(p);
   }
 
   void check_size(void* p, std::size_t bytes, std::size_t alignment) const noexcept {
     const std::size_t expected = size_of_cell(p);
-    constexpr bool keeps_sizes = checking_level >= checking::hardened;
+    constexpr bool keeps_sizes = watch_type::is_there;
     const bool is_exact = !keeps_sizes || cells_type::kept_size(bytes) == expected;
     if (ASHLAR_LIKELY(is_exact && cells_type::class_of_request(bytes, alignment) == cells_.of(p).size_class)) return;
     report({.kind = fault::size_mismatch,

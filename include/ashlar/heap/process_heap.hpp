@@ -47,9 +47,8 @@ struct threads_of_process_heap {
   /// Whether a resize leaves a cell where it is while half of it is used, since a sized free may give any size.
   static constexpr bool keeps_half_used_cells = checking_level == checking::fast;
   /// A million or so of blocks of 0 bytes at once; more are cells.
-  using zero_blocks =
-      std::conditional_t<checking_level >= checking::checked && os::pages::releases_parts && !always_marked,
-                         zero_block_range<std::size_t{1} << (sizeof(void*) == 8 ? 20 : 14)>, no_zero_blocks>;
+  using zero_blocks = part_if<checking_level >= checking::checked && os::pages::releases_parts && !always_marked,
+                              zero_block_range<std::size_t{1} << (sizeof(void*) == 8 ? 20 : 14)>>;
 };
 
 }  // namespace detail

@@ -293,17 +293,6 @@ private:
   std::uint32_t epoch_ = 0;
 };
 
-/// No random words, where placement is fixed.
-struct no_random_bits {
-  [[nodiscard]] static std::uint64_t next() noexcept { return 0; }
-  [[nodiscard]] static std::uint64_t next_of_64() noexcept { return 0; }
-  [[nodiscard]] static std::uint64_t next_of_64_seeded() noexcept { return 0; }
-  [[nodiscard]] static bool is_seeded() noexcept { return true; }
-};
-
-template <bool IsRandom>
-using random_bits_if = std::conditional_t<IsRandom, random_bits, no_random_bits>;
-
 /// The secret of all canaries of a process. A forked child keeps it, as its blocks have canaries of it. Thread safety:
 /// any thread.
 class canary_secret {

@@ -72,7 +72,7 @@ public:
     std::byte* top_ = nullptr;
     detail::finalizers::entry_type* objects_ = nullptr;
     std::size_t used_ = 0;
-    ASHLAR_NO_UNIQUE_ADDRESS decltype(std::declval<book&>().open()) ticket_ = {};
+    ASHLAR_NO_UNIQUE_ADDRESS book::ticket ticket_;
   };
 
   constexpr arena() : arena(arena_options{}) {}
@@ -184,7 +184,7 @@ public:
   void reset() noexcept {
     end_all_objects();
     note_high_water();
-    marks_.close_all();
+    if (marks_) marks_->close_all();
     if (chunk_ != nullptr) chunk_->expect_sound(this);
     if (is_in_one_piece()) return bump_.rewind(begin_of(chunk_));
     while (chunk_ != nullptr) store_.keep(leave_chunk());
@@ -197,7 +197,7 @@ public:
   /// Effects: destroys the objects and gives all memory back; the arena returns to its initial state.
   void release() noexcept {
     end_all_objects();
-    marks_.close_all();
+    if (marks_) marks_->close_all();
     while (chunk_ != nullptr) store_.give_back(leave_chunk());
     bump_.rewind(buffer_.data());
     store_.release();
@@ -211,18 +211,18 @@ public:
     here.top_ = bump_.top();
     here.objects_ = objects_.first();
     here.used_ = used();
-    here.ticket_ = marks_.open();
+    if (marks_) *here.ticket_ = marks_->open();
     return here;
   }
 
   /// Effects: destroys the objects made since `to`; takes back the blocks made since, and the growth of older ones.
   /// Blocks that have shrunk stay so. The memory is retained. Expects: `to` is a valid marker of this arena.
   void rewind(const marker& to) noexcept {
-    if constexpr (checking_level >= checking::checked) expect_good(to);
+    if (marks_) expect_good(to);
     ASHLAR_REQUIRE(to.used_ >= ending_from_, "a destructor rewound the arena to a marker older than its object");
     end_objects_down_to(to.objects_);
     note_high_water();
-    marks_.close_after(to.ticket_);
+    if (marks_) marks_->close_after(*to.ticket_);
     while (chunk_ != to.chunk_) store_.keep(leave_chunk());
     bump_.rewind(std::min(to.top_, bump_.top()));  // the top is lower if the block under the marker shrank since
   }
@@ -359,7 +359,7 @@ private:
 
   ASHLAR_COLD void expect_good(const marker& to) const noexcept {
     const bool is_mine = to.arena_ == this;
-    if (is_mine && marks_.is_good(to.ticket_) && is_in_use(to.chunk_)) return;
+    if (is_mine && marks_->is_good(*to.ticket_) && is_in_use(to.chunk_)) return;
     report({.kind = fault::bad_marker,
             .what = is_mine ? "rewound to a marker that is no longer valid" : "rewound to a marker of another arena",
             .pointer = to.top_,

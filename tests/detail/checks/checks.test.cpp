@@ -154,7 +154,7 @@ using ashlar::detail::cell_place;
 using ashlar::detail::registered_slab;
 using ashlar::detail::slab_registry;
 
-static_assert(std::is_empty_v<ashlar::detail::slab_registration_if_checked> == !ashlar_test::is_checked);
+static_assert(std::is_empty_v<ashlar::detail::slab_registration> == !ashlar_test::is_checked);
 static_assert(noexcept(ashlar::detail::process_slabs.find(nullptr)));
 
 // A slab as pools make it: the entry, a gap, 8 cells of 24 bytes, and bytes without an owner.

@@ -139,11 +139,6 @@ TEST(freed_cells_test, leaves_in_groups) {
   EXPECT_EQ(count_taken_from(freed), 0u);
 }
 
-TEST(freed_cells_test, none_wait_where_cells_have_free_lists) {
-  char cell = 0;
-  EXPECT_FALSE(ashlar::detail::no_freed_cells::try_add(1, &cell));
-}
-
 using ashlar::detail::span_header;
 
 TEST(partial_slabs_test, hand_out_each_cell_of_the_batch_once) {

@@ -132,13 +132,6 @@ TEST(marker_registry, agrees_with_a_stack_of_all_markers) {
   }
 }
 
-TEST(marker_registry, costs_nothing_without_checks) {
-  EXPECT_TRUE(std::is_empty_v<ashlar::detail::no_marker_registry> &&
-              std::is_empty_v<ashlar::detail::no_marker_registry::ticket>);
-  ashlar::detail::no_marker_registry book;
-  EXPECT_TRUE(book.is_good(book.open()));
-}
-
 using ashlar::detail::finalized;
 using ashlar::detail::finalized_array;
 using ashlar::detail::finalizers;

@@ -331,21 +331,19 @@ template <class... Words>
 
 /// A check word in a header, present from level `checked` on; at `fast` it takes no memory and always matches. `Place`
 /// distinguishes two of them in one header.
-template <int Place, bool IsKept = checking_level >= checking::checked>
+template <int Place>
 class seal_word {
 public:
-  void set(std::uintptr_t right) noexcept { word_ = right; }
-  [[nodiscard]] bool is(std::uintptr_t right) const noexcept { return word_ == right; }
+  void set(std::uintptr_t right) noexcept {
+    if (word_) word_->value = right;
+  }
+  [[nodiscard]] bool is(std::uintptr_t right) const noexcept { return !word_ || word_->value == right; }
 
 private:
-  std::uintptr_t word_ = 0;
-};
-
-template <int Place>
-class seal_word<Place, false> {
-public:
-  void set(std::uintptr_t /*right*/) noexcept {}
-  [[nodiscard]] bool is(std::uintptr_t /*right*/) const noexcept { return true; }
+  struct word {
+    std::uintptr_t value = 0;
+  };
+  ASHLAR_NO_UNIQUE_ADDRESS if_checked<word> word_;
 };
 
 }  // namespace ashlar::ASHLAR_ABI::detail

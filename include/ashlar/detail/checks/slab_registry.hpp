@@ -66,13 +66,16 @@ constinit inline slab_registry process_slabs;
 
 inline void slab_registration::enter(const void* owner, const std::byte* cells, std::size_t bytes,
                                      std::size_t cell_bytes) noexcept {
-  line_.owner = owner;
-  line_.cells = cells;
-  line_.bytes = static_cast<std::uint32_t>(bytes);
-  line_.cell_bytes = static_cast<std::uint32_t>(cell_bytes);
-  process_slabs.enter(line_);
+  if (!line_) return;
+  line_->owner = owner;
+  line_->cells = cells;
+  line_->bytes = static_cast<std::uint32_t>(bytes);
+  line_->cell_bytes = static_cast<std::uint32_t>(cell_bytes);
+  process_slabs.enter(*line_);
 }
 
-inline void slab_registration::leave() noexcept { process_slabs.leave(line_); }
+inline void slab_registration::leave() noexcept {
+  if (line_) process_slabs.leave(*line_);
+}
 
 }  // namespace ashlar::ASHLAR_ABI::detail

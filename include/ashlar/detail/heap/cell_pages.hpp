@@ -24,16 +24,6 @@
 
 namespace ashlar::ASHLAR_ABI::detail {
 
-struct no_sizes_of_cells {
-  [[nodiscard]] static std::uint16_t* of_cells() noexcept { return nullptr; }
-  static void clear(std::size_t) noexcept {}
-};
-template <std::size_t Most>
-struct sizes_of_cells {
-  [[nodiscard]] std::uint16_t* of_cells() noexcept { return sizes; }
-  void clear(std::size_t cells) noexcept { std::memset(sizes, 0, cells * sizeof(std::uint16_t)); }
-  std::uint16_t sizes[Most];
-};
 /// The record of a page of cells, outside of it: a page has no header, and a free cell is never written. Invariant: a
 /// bit of `words` is set exactly if a cell is free; a bit of `filled` exactly if its word has a set bit.
 struct alignas(64) cell_page : list_node<cell_page> {
@@ -50,9 +40,7 @@ struct alignas(64) cell_page : list_node<cell_page> {
   std::uint8_t size_class = 0;  ///< of its cells
   std::array<std::uint64_t, most_words> words;
   /// From level `hardened` on: the requested size of each cell, as `cell_page_watch` keeps it.
-  ASHLAR_NO_UNIQUE_ADDRESS std::conditional_t<checking_level >= checking::hardened,
-                                              detail::sizes_of_cells<most_words * 64>, detail::no_sizes_of_cells>
-      requested;
+  ASHLAR_NO_UNIQUE_ADDRESS if_hardened<std::array<std::uint16_t, most_words * 64>> requested;
 
   [[nodiscard]] std::byte* cell(std::size_t index) const noexcept { return cells + index * cell_bytes; }
   /// Expects: `p` points into the page.
@@ -72,7 +60,7 @@ struct alignas(64) cell_page : list_node<cell_page> {
     words.fill(~std::uint64_t{0});  // all words, in a few wide stores; `filled` gives those in use
     if (capacity % 64 != 0) words[capacity / 64] = ones(0, capacity % 64);
     filled = (1u << ((capacity + 63) / 64)) - 1;
-    requested.clear(capacity);
+    if (requested) std::memset(requested->data(), 0, capacity * sizeof(std::uint16_t));
   }
 
   /// Expects: a cell is free.
@@ -123,7 +111,7 @@ class cell_page_watch;
 class cell_pages {
 public:
   using page_type = cell_page;
-  using watch_type = cell_page_watch;
+  using watch_type = if_hardened<cell_page_watch>;
   using classes = cell_page::classes;
 
   [[nodiscard]] static ASHLAR_INLINE constexpr std::size_t class_of_request(std::size_t bytes,
@@ -324,7 +312,7 @@ public:
   }
 
 private:
-  [[nodiscard]] std::uint16_t* sizes() const noexcept { return home_.requested.of_cells(); }
+  [[nodiscard]] std::uint16_t* sizes() const noexcept { return home_.requested->data(); }
 
   void sweep(std::uint32_t index) const noexcept {
     const std::byte* const cell = home_.cell(index);

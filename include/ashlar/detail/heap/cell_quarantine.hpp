@@ -28,7 +28,6 @@ namespace ashlar::ASHLAR_ABI::detail {
 /// resident as they are used. Thread safety: none.
 class cell_quarantine {
 public:
-  static constexpr bool is_kept = true;
   static constexpr std::size_t most = 1024;                           // cells
   static constexpr std::size_t own_bytes = std::size_t{64} * 1024;    // not less than a cell
   static constexpr std::size_t most_bytes = std::size_t{8} << 20;     // of a heap
@@ -127,25 +126,10 @@ private:
   cell_batch* groups_ = nullptr;  // `most` places in pages of their own, since a heap may be constant-initialised data
 };
 
-/// The same where no cell waits.
-struct no_cell_quarantine {
-  static constexpr bool is_kept = false;
-  template <class F>
-  static void put(const cell_batch&, std::size_t, F) noexcept {}
-  template <class F>
-  static void clear(F) noexcept {}
-  static void forget() noexcept {}
-  [[nodiscard]] static std::size_t bytes() noexcept { return 0; }
-  template <class F>
-  [[nodiscard]] static bool invariant(F) noexcept {
-    return true;
-  }
-};
-
-/// The quarantine of a heap: cells wait in heaps whose owners are found by address, at level hardened.
+/// Whether freed cells of a heap wait: at level hardened where its owner is found by address, and frees without the
+/// lock.
 template <class Upstream>
-using cell_quarantine_of = std::conditional_t<checking_level >= checking::hardened && finds_owners<Upstream>,
-                                              cell_quarantine, no_cell_quarantine>;
+inline constexpr bool freed_cells_wait = checking_level >= checking::hardened && finds_owners<Upstream>;
 
 /// The last freed cells of an owner at level hardened, for each of the first `Classes` size classes, on their way to
 /// the quarantine, which other threads write too: one lock for `most + 1` frees. None of them is handed out meanwhile.
@@ -202,18 +186,5 @@ private:
 
   std::array<list, Classes> lists_ = {};
 };
-
-/// The same where no cell waits.
-struct no_freed_cells {
-  [[nodiscard]] static bool try_add(std::size_t, void*) noexcept { return false; }
-  template <class... F>
-  static void take_groups(std::size_t, F...) noexcept {}
-  static void clear() noexcept {}
-};
-
-/// The freed cells of a heap: cells wait where its owner frees without the lock, and not on free lists.
-template <class Upstream, std::size_t Classes>
-using freed_cells_of = std::conditional_t<checking_level >= checking::hardened && finds_owners<Upstream>,
-                                          freed_cells<Classes>, no_freed_cells>;
 
 }  // namespace ashlar::ASHLAR_ABI::detail

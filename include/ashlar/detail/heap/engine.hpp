@@ -116,7 +116,7 @@ public:
   template <bool MaySample = true>
   ASHLAR_INLINE void put(void* p) noexcept {
     const auto call = sharing_.lock_call();
-    stores_.checks().end_life(p);
+    if (const auto check = stores_.checks()) check->end_life(p);
     if (MaySample && ASHLAR_UNLIKELY(is_sampled(p))) return put_sampled(p);
     cache_cell(p, segment::size_class_of(p));
   }
@@ -151,7 +151,7 @@ public:
   [[nodiscard]] std::size_t size_of(const void* p) const noexcept {
     if constexpr (owner_checks_without_lock) return const_cast<engine*>(this)->checked_size_of(p, using_block);
     const auto call = sharing_.lock_call();
-    stores_.checks(using_block).expect(p);
+    if (const auto check = stores_.checks(using_block)) check->expect(p);
     if (sends && !is_aligned(p, window_bytes)) return stores_.usable_size(p);  // constant while `p` lives
     const auto in = sharing_.lock_cold();
     return stores_.usable_size(p);
@@ -207,7 +207,7 @@ public:
   /// call it is whole, and flushed.
   void forget_owner() noexcept {
     if constexpr (owner_skips_lock) cache().clear();
-    if constexpr (owner_skips_lock && has_no_links) stores_.freed().clear();
+    if constexpr (owner_skips_lock && has_no_links) stores_.freed()->clear();
     flush_caches();
   }
 
@@ -245,7 +245,7 @@ public:
   std::size_t try_trim_remote() noexcept { return try_give(true); }
   bool try_give_segment() noexcept { return try_give(false) != 0; }
   [[nodiscard]] std::size_t cached_bytes() const noexcept {
-    if constexpr (detail::segment::live_cells::is_kept) return 0;  // `inspect` counts live cells
+    if constexpr (detail::segment::live_cells::is_there) return 0;  // `inspect` counts live cells
     return remotely() == cached::excluded ? stores_.cached_bytes() : 0;
   }
   [[nodiscard]] const upstream_type& upstream() const noexcept { return stores_.upstream(); }
@@ -259,8 +259,7 @@ public:
 private:
   friend large_block_calls<engine>;
   friend owner_checks<engine>;
-  // A link in a dead cell could be forged: a cell goes to its bitmap at once, as in a pool.
-  static constexpr bool has_no_links = checking_level >= checking::hardened;
+  static constexpr bool has_no_links = !thread_cache::has_links;
 
   [[nodiscard]] ASHLAR_INLINE auto& cache() noexcept { return stores_.cache(); }
   // Without the register each instruction holds the address of a global heap, which costs 1.5 ns a pair.
@@ -350,15 +349,15 @@ private:
 
   ASHLAR_INLINE void* handed_out(void* p, std::size_t size_class, [[maybe_unused]] std::size_t bytes) noexcept {
     if constexpr (marks_memory) mark_live(p, size_classes::bytes_of(size_class));
-    if constexpr (checking_level >= checking::hardened) stores_.sizes().hand_out_cell(p, bytes);
-    stores_.checks().begin_life(p);
+    if (auto sizes = stores_.sizes()) sizes->hand_out_cell(p, bytes);
+    if (const auto check = stores_.checks()) check->begin_life(p);
     return p;
   }
 
   ASHLAR_INLINE void put_of_class(void* p, [[maybe_unused]] std::size_t bytes, [[maybe_unused]] std::size_t alignment,
                                   std::size_t size_class) noexcept {
     const auto call = sharing_.lock_call();
-    stores_.checks().end_life(p, bytes, alignment, size_class);
+    if (const auto check = stores_.checks()) check->end_life(p, bytes, alignment, size_class);
     if (ASHLAR_UNLIKELY(is_sampled(p))) return put_sampled(p);
     cache_cell(p, size_class);
   }
@@ -377,8 +376,7 @@ private:
 
   [[nodiscard]] bool resize_from(std::size_t size_class, void* p, std::size_t bytes, std::size_t alignment) noexcept {
     const std::size_t wanted = class_of_request(bytes, alignment);
-    constexpr bool has_sizes = checking_level >= checking::hardened;
-    if (owner_skips_lock && !has_sizes && size_class != size_classes::none) return size_class == wanted;
+    if (owner_skips_lock && !has_no_links && size_class != size_classes::none) return size_class == wanted;
     const auto in = sharing_.lock_cold();
     return stores_.resize(p, size_class, wanted, bytes);
   }

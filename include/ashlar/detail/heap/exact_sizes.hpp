@@ -135,7 +135,7 @@ struct placed_cell : sized_cell {
     index = slab->index_of(cell);
     data = static_cast<std::byte*>(cell);
     bytes = slab->cell_bytes;
-    size = home->requested.of_slice(first) + index;
+    size = home->requested->of_slice(first) + index;
   }
 
   span_header* slab;
@@ -191,13 +191,13 @@ inline void poison_span(span_header& span) noexcept {
   const std::size_t length = detail::min<std::size_t>(span.length, most_poisoned_of_span / slice_bytes);
   poison_block(span.cells, length * slice_bytes);
   span.cell_bytes = static_cast<std::uint32_t>(span.length * slice_bytes);  // there is no canary in it
-  *segment::of(&span)->requested.poisoned() |= ones(span.first, length);
+  segment::of(&span)->requested->poisoned_slices |= ones(span.first, length);
 }
 
 /// Effects: reports a write to a free block that starts in a poisoned slice of `which`; marks these slices as never
 /// used. Expects: level hardened.
 inline void verify_poison_of_spans(segment& home, slice_mask which, const void* heap) noexcept {
-  slice_mask& poisoned = *home.requested.poisoned();
+  slice_mask& poisoned = home.requested->poisoned_slices;
   for_each_bit(poisoned & which, [&](std::size_t slice) {
     mark_readable(home.slice(slice), slice_bytes);
     if (ASHLAR_UNLIKELY(!is_poisoned(home.slice(slice), slice_bytes)))
@@ -217,10 +217,11 @@ public:
 
   /// Returns: the bytes of a block that its caller may use.
   [[nodiscard]] static std::size_t of(const extent_map<Upstream>& space, void* p) noexcept {
-    if (is_aligned(p, window_bytes)) return space.find(p)->requested.get();
+    if (is_aligned(p, window_bytes)) return *space.find(p)->requested;
     if (segment::size_class_of(p) != size_classes::none) return detail::size_of_cell(p);
     return segment::of(p)->record(segment::slice_of(p)).cell_bytes;
   }
+  [[nodiscard]] std::size_t of(void* p) const noexcept { return of(space_, p); }
 
   /// Effects: reports writes past the end of a block of `held` bytes; with `neighbours` also those in front of a cell,
   /// and to the free cells beside it, which the owner may be handing out without a lock.

@@ -75,11 +75,11 @@ public:
   /// @{ As `end_life`, by a thread that holds the lock of the owner and is another one.
   void end_life_by_other(void* p) const noexcept {
     static_cast<void>(size_of(p));
-    leave_by_other(p);
+    leave(p, true);
   }
   void end_life_by_other(void* p, std::size_t bytes, std::size_t alignment, std::size_t size_class) const noexcept {
     expect(p, bytes, alignment, size_class);
-    leave_by_other(p);
+    leave(p, true);
   }
   /// @}
 
@@ -115,7 +115,7 @@ private:
                                                     [[maybe_unused]] std::size_t bytes) noexcept {
     if (size_class == size_classes::none || segment::size_class_of(p) != size_class || !segment::is_live(p))
       return false;
-    if constexpr (checking_level >= checking::hardened)
+    if constexpr (segment::requested_sizes::is_there)
       if (!exact_sizes<Upstream>::poison_intact_cell(p, bytes)) return false;
     segment::flip_live(p);
     return true;
@@ -132,25 +132,22 @@ private:
     leave(p);
   }
 
-  static void leave(void* p) noexcept {
+  static void leave(void* p, bool by_other = false) noexcept {
     if (class_of_block(p) == size_classes::none) return;
-    if constexpr (checking_level >= checking::hardened) poison_cell<Upstream>(p);
-    segment::flip_live(p);
-  }
-  static void leave_by_other(void* p) noexcept {
-    if (class_of_block(p) == size_classes::none) return;
-    if constexpr (checking_level >= checking::hardened) poison_cell<Upstream>(p);
-    segment::flip_live_by_other(p);
+    if constexpr (segment::requested_sizes::is_there) poison_cell<Upstream>(p);
+    by_other ? segment::flip_live_by_other(p) : segment::flip_live(p);
   }
 
   void expect_size(void* p, std::size_t bytes, std::size_t alignment, std::size_t size_class) const noexcept {
     const std::size_t held = size_of(p);
-    if constexpr (checking_level >= checking::hardened) {
+    bool is_exact = false;
+    if constexpr (segment::requested_sizes::is_there) {
       const std::size_t exact = exact_sizes<Upstream>::of(spans_.space(), p);
-      if (at_least_one_byte(bytes) != exact) report_size(p, exact, bytes);
+      is_exact = at_least_one_byte(bytes) == exact;
+      if (!is_exact) report_size(p, exact, bytes);
     }
     if (ASHLAR_LIKELY(is_size_of(p, held, bytes, size_class))) return;
-    report_extent(p, bytes, alignment);
+    is_exact ? report_alignment(p, bytes, alignment) : report_extent(p, bytes, alignment);
   }
 
   [[nodiscard]] static bool is_size_of(void* p, std::size_t held, std::size_t bytes, std::size_t size_class) noexcept {
@@ -236,7 +233,6 @@ private:
 
   // The same where the size of the allocation is not kept, so that either may be wrong.
   [[noreturn]] ASHLAR_COLD void report_extent(void* p, std::size_t bytes, std::size_t alignment) const noexcept {
-    if constexpr (checking_level >= checking::hardened) report_alignment(p, bytes, alignment);
     report({.kind = fault::size_mismatch,
             .what = use_.size,
             .pointer = p,
@@ -251,24 +247,5 @@ private:
   const block_use& use_;
   const bool neighbours_;
 };
-
-/// The same below level `checked`: nothing is verified.
-struct no_block_check {
-  template <class... Of>
-  explicit no_block_check(const Of&...) noexcept {}
-
-  static void expect(const void*) noexcept {}
-  static void expect(const void*, std::size_t, std::size_t, std::size_t) noexcept {}
-  static void begin_life(const void*) noexcept {}
-  [[nodiscard]] static bool ends_own_cell(const void*, std::size_t, std::size_t) noexcept { return false; }
-  [[nodiscard]] static bool ends_own_small(const void*, std::size_t, std::size_t) noexcept { return false; }
-  static void end_life(const void*) noexcept {}
-  static void end_life(const void*, std::size_t, std::size_t, std::size_t) noexcept {}
-  [[nodiscard]] static bool ends_known_cell(const void*, std::size_t, std::size_t) noexcept { return false; }
-};
-
-template <class Upstream>
-using block_check_of_level =
-    std::conditional_t<checking_level >= checking::checked, block_check<Upstream>, no_block_check>;
 
 }  // namespace ashlar::ASHLAR_ABI::detail

@@ -71,55 +71,41 @@ static_assert(std::is_trivially_destructible_v<heap_registry>, "usable after mai
 /// The registry of the process, constant-initialised and never destroyed: usable before and after `main`.
 constinit inline heap_registry process_heaps;
 
-/// The registration of a heap: its entry from level `checked` on, nothing at `fast`.
+/// The registration of a heap: its entry from level `checked` on, no bytes and no code at `fast`.
 class heap_registration {
 public:
   /// The scope of a change of the page map. No call in it may search the registry, as calls of an upstream may.
-  using change = lock_scope<heap_registry>;
+  using change = if_checked<lock_scope<heap_registry>>;
 
   heap_registration() = default;
   heap_registration(const heap_registration&) = delete;  // the registry points to it
   heap_registration& operator=(const heap_registration&) = delete;
   ~heap_registration() {
-    if (line_.windows != nullptr) process_heaps.leave(line_);
+    if (line_ && line_->windows != nullptr) process_heaps.leave(*line_);
   }
 
   /// Effects: sets the heap named in reports, for addresses that another registration enters.
-  constexpr void name(const void* heap) noexcept { line_.heap = heap; }
+  constexpr void name(const void* heap) noexcept {
+    if (line_) line_->heap = heap;
+  }
 
   /// Effects: registers the heap. From now on a fork waits until no thread holds the registry.
   void enter(const void* heap, const page_map& windows) noexcept {
+    if (!line_) return;
     fork_participants::enter(participant_);
-    line_.heap = heap;
-    line_.windows = &windows;
-    process_heaps.enter(line_);
+    line_->heap = heap;
+    line_->windows = &windows;
+    process_heaps.enter(*line_);
   }
 
-  [[nodiscard]] static heap_registry& lock() noexcept { return process_heaps; }
-  [[nodiscard]] const void* heap() const noexcept { return line_.heap; }
+  [[nodiscard]] const void* heap() const noexcept { return line_ ? line_->heap : nullptr; }
 
 private:
   // A page map changes under the lock of its heap, so a fork takes the registry's lock last.
   static inline constinit fork_participant participant_ = at_last_step(process_heaps);
 
-  registered_heap line_;
+  ASHLAR_NO_UNIQUE_ADDRESS if_checked<registered_heap> line_;
 };
-
-/// The same at `fast`: no bytes and no code.
-struct no_heap_registration {
-  using change = lock_scope<null_lock>;
-
-  constexpr void name(const void*) noexcept {}
-  void enter(const void*, const page_map&) noexcept {}
-  [[nodiscard]] static null_lock& lock() noexcept { return nothing; }
-  [[nodiscard]] static const void* heap() noexcept { return nullptr; }
-
-private:
-  static inline constinit null_lock nothing{};
-};
-
-using heap_registration_if_checked =
-    std::conditional_t<checking_level >= checking::checked, heap_registration, no_heap_registration>;
 
 /// The windows of the extents of a heap: its page map, which other heaps may search from level `checked` on. A few
 /// windows need no memory; more lie in a table of the owner. Room may be promised: to extents that calls under way
@@ -133,9 +119,13 @@ public:
   [[nodiscard]] const window* find(const void* p) const noexcept { return map_.find(p); }
 
   /// Returns: whether the address lies in a segment; false is a hint only, until `note_segment`. `p` is not read.
-  [[nodiscard]] ASHLAR_INLINE bool has_recent_segment(const void* p) const noexcept { return recent_.has(p); }
+  [[nodiscard]] ASHLAR_INLINE bool has_recent_segment(const void* p) const noexcept {
+    return recent_ && recent_->has(p);
+  }
   /// Effects: `has_recent_segment` is right for `p`. Expects: `p` lies in a segment that is not spare.
-  void note_segment(const void* p) const noexcept { recent_.note(p); }
+  void note_segment(const void* p) const noexcept {
+    if (recent_) recent_->note(p);
+  }
 
   /// Effects: calls `f(window)` for the first window of each extent, spare ones too, in no order.
   ASHLAR_COLD void for_each(function_ref<const window&> f) const {
@@ -153,7 +143,7 @@ public:
   [[nodiscard]] const void* heap() const noexcept { return registration_.heap(); }
 
   /// Effects: keeps the requested bytes of the extent at `p`. Expects: level hardened.
-  void keep_requested(const void* p, std::size_t bytes) noexcept { map_.find(p)->requested.set(bytes); }
+  void keep_requested(const void* p, std::size_t bytes) noexcept { *map_.find(p)->requested = bytes; }
 
   [[nodiscard]] std::size_t held_bytes() const noexcept { return held_bytes_; }
   [[nodiscard]] std::size_t table_bytes() const noexcept {
@@ -199,7 +189,7 @@ protected:
   [[nodiscard]] table replace_table(table wide) noexcept {
     if (wide.bytes <= map_.capacity() * sizeof(window)) return wide;
     const std::size_t were = table_bytes();
-    const heap_registration_if_checked::change moving(registration_.lock());
+    [[maybe_unused]] const heap_registration::change moving(process_heaps);
     return {map_.move_to(wide.entries, wide.bytes / sizeof(window)), were};
   }
 
@@ -209,26 +199,26 @@ protected:
 
   /// Effects: enters all windows of an extent. Expects: there is room.
   ASHLAR_COLD void remember(std::byte* p, std::size_t bytes, std::size_t alignment, bool is_segment) noexcept {
-    const heap_registration_if_checked::change entering(registration_.lock());
+    [[maybe_unused]] const heap_registration::change entering(process_heaps);
     held_bytes_ += bytes;
     for (std::size_t i = 0; i < windows_of(bytes); ++i) map_.insert(window::of(p, i, bytes, alignment, is_segment));
   }
   /// As above, of an extent that was another one.
   ASHLAR_COLD void remember(const window& was, std::byte* p, std::size_t bytes, std::size_t alignment) noexcept {
     remember(p, bytes, alignment, was.is_segment());
-    if constexpr (checking_level >= checking::hardened) map_.find(p)->requested = was.requested;
+    if (was.requested) map_.find(p)->requested = was.requested;
   }
   ASHLAR_COLD void forget(const window& extent) noexcept {
-    recent_.clear();
-    const heap_registration_if_checked::change leaving(registration_.lock());
+    if (recent_) recent_->clear();
+    [[maybe_unused]] const heap_registration::change leaving(process_heaps);
     held_bytes_ -= extent.bytes();
     for (std::size_t at = 0; at < extent.bytes(); at += window_bytes) map_.erase(address_of(extent.start) + at);
   }
   /// Effects: forgets all extents. Returns: the table, no longer in use.
   [[nodiscard]] table forget_all() noexcept {
     const table gone{map_.entries(), table_bytes()};
-    recent_.clear();
-    const heap_registration_if_checked::change leaving(registration_.lock());
+    if (recent_) recent_->clear();
+    [[maybe_unused]] const heap_registration::change leaving(process_heaps);
     map_ = {};
     map_.move_to(first_, first_count);
     held_bytes_ = 0;
@@ -240,8 +230,8 @@ private:
   page_map map_;
   std::size_t promised_ = 0;  // windows
   std::size_t held_bytes_ = 0;
-  ASHLAR_NO_UNIQUE_ADDRESS heap_registration_if_checked registration_;
-  ASHLAR_NO_UNIQUE_ADDRESS mutable recent_segments_if_checked recent_;
+  ASHLAR_NO_UNIQUE_ADDRESS heap_registration registration_;
+  ASHLAR_NO_UNIQUE_ADDRESS mutable if_checked<recent_segments> recent_;
 };
 
 }  // namespace ashlar::ASHLAR_ABI::detail

@@ -76,12 +76,12 @@ public:
     if constexpr (dead_cells_are_zero<Upstream> && finds_owners<Upstream>) {
       if (ASHLAR_UNLIKELY(size_class > most_class_by_words) || !small_.has_any(size_class, bytes)) return nullptr;
       const sized_cell cell = small_.take_any(size_class);
-      sizes().hand_out_small(cell, bytes);
+      sizes()->hand_out_small(cell, bytes);
       ASHLAR_ASSUME(cell.data != nullptr);
       return cell.data;
     } else {
       void* const cell = small_.take_from_batch(size_class, cache_);
-      if (ASHLAR_LIKELY(cell != nullptr)) sizes().hand_out_cell(cell, bytes);
+      if (ASHLAR_LIKELY(cell != nullptr)) sizes()->hand_out_cell(cell, bytes);
       return cell;
     }
   }
@@ -162,9 +162,10 @@ public:
   /// Returns: whether the block at `p`, of class `size_class`, has `new_bytes` bytes now, in place. A sized free must
   /// find it by its new size and alignment, whose class is `wanted`.
   [[nodiscard]] bool resize(void* p, std::size_t size_class, std::size_t wanted, std::size_t new_bytes) noexcept {
-    const std::size_t were = checking_level >= checking::hardened ? usable_size(p) : 0;
+    auto exact = sizes();
+    const std::size_t were = exact ? exact->of(p) : 0;
     if (!resize_in_place(p, size_class, wanted, with_canary(new_bytes))) return false;
-    if constexpr (checking_level >= checking::hardened) sizes().resize(p, were, new_bytes);
+    if (exact) exact->resize(p, were, new_bytes);
     return true;
   }
 
@@ -172,16 +173,16 @@ public:
   /// is unchanged. Expects: `resize` returned false.
   [[nodiscard]] void* move_huge(void* p, std::size_t new_bytes, std::size_t alignment) noexcept {
     if (!is_aligned(p, window_bytes)) return nullptr;
-    const std::size_t were = checking_level >= checking::hardened ? usable_size(p) : 0;
+    auto exact = sizes();
+    const std::size_t were = exact ? exact->of(p) : 0;
     void* const moved = huge_.reallocate(p, with_canary(new_bytes), alignment);
-    if constexpr (checking_level >= checking::hardened)
-      if (moved != nullptr) sizes().resize(moved, were, new_bytes);
+    if (exact && moved != nullptr) exact->resize(moved, were, new_bytes);
     return moved;
   }
 
   [[nodiscard]] std::size_t usable_size(const void* p) const noexcept {
     void* const at = const_cast<void*>(p);
-    if constexpr (checking_level >= checking::hardened) return exact_sizes<Upstream>::of(space_, at);
+    if constexpr (segment::requested_sizes::is_there) return exact_sizes<Upstream>::of(space_, at);
     if (is_aligned(p, window_bytes)) return space_.find(p)->bytes();
     const std::size_t size_class = segment::size_class_of(at);
     if (size_class != size_classes::none) return size_classes::bytes_of(size_class);
@@ -241,8 +242,7 @@ public:
       if (span.size_class == size_classes::none)
         return f(static_cast<void*>(home.slice(first)), bytes_in(home.slice(first), length * slice_bytes));
       slab_view(span).for_each_taken([&](std::byte* cell) {
-        if constexpr (segment::live_cells::is_kept)
-          if (!segment::is_live(cell)) return;  // in the cache of a thread
+        if (segment::live_cells::is_there && !segment::is_live(cell)) return;  // in the cache of a thread
         const std::size_t bytes = bytes_in(cell, std::size_t{span.cell_bytes});
         if (bytes <= span.cell_bytes) f(static_cast<void*>(cell), bytes);  // else its owner is freeing it now
       });
@@ -301,13 +301,13 @@ public:
   /// Effects: reports a double free of a cell.
   ASHLAR_COLD void report_twice(const void* cell) const noexcept { detail::report_twice(cell, heap_); }
   [[nodiscard]] ASHLAR_INLINE auto checks(const block_use& use = freeing_block) const noexcept {
-    return block_check_of_level<Upstream>(spans_, heap_, use, true);
+    return if_checked<block_check<Upstream>>(spans_, heap_, use, true);
   }
   /// As `checks`, without a look at the cells beside a block.
   [[nodiscard]] auto checks_of_block(const block_use& use = freeing_block) const noexcept {
-    return block_check_of_level<Upstream>(spans_, heap_, use, false);
+    return if_checked<block_check<Upstream>>(spans_, heap_, use, false);
   }
-  [[nodiscard]] exact_sizes<Upstream> sizes() noexcept { return {space_, heap_}; }
+  [[nodiscard]] if_hardened<exact_sizes<Upstream>> sizes() noexcept { return {space_, heap_}; }
 
   /// Complexity: O(slabs and free cells).
   [[nodiscard]] bool invariant() const noexcept {
@@ -373,7 +373,7 @@ private:
 
   // Returns: the usable bytes of a live block of `held` bytes.
   [[nodiscard]] std::size_t bytes_in(const void* p, std::size_t held) const noexcept {
-    return checking_level >= checking::hardened ? usable_size(p) : held;
+    return segment::requested_sizes::is_there ? usable_size(p) : held;
   }
 
   [[nodiscard]] ASHLAR_INLINE_FOR_SIZE bool resize_span(void* p, std::size_t wanted) noexcept {

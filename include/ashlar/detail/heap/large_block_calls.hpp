@@ -38,7 +38,9 @@ public:
   /// As above, only of the class, and at level `hardened` of the size.
   [[nodiscard]] ASHLAR_INLINE bool try_put_own(void* p, std::size_t bytes, std::size_t size_class) noexcept {
     if (ASHLAR_UNLIKELY(is_sampled(p))) return false;
-    if (ASHLAR_UNLIKELY(!self().stores_.checks().ends_own_small(p, bytes, size_class))) return false;
+    if (const auto check = self().stores_.checks();
+        ASHLAR_UNLIKELY(!check || !check->ends_own_small(p, bytes, size_class)))
+      return false;
     self().cache_cell(p, size_class);
     return true;
   }
@@ -46,7 +48,7 @@ public:
   [[nodiscard]] bool try_put_larger(void* p) noexcept {
     if constexpr (!Engine::has_no_links) return false;
     const std::size_t size_class = segment::size_class_of(p);
-    if (is_sampled(p) || !self().stores_.checks().ends_own_cell(p, any_size, size_class)) return false;
+    if (is_sampled(p) || !self().stores_.checks()->ends_own_cell(p, any_size, size_class)) return false;
     self().cache_cell(p, size_class);
     return true;
   }
@@ -57,7 +59,7 @@ public:
   ASHLAR_NOINLINE void put_checked(void* p, bool is_own, Request... requested) noexcept {
     const auto in = self().sharing_.lock_all();
     if (!is_own) return take_remote(p, requested...);
-    self().stores_.checks().end_life(p, requested...);
+    self().stores_.checks()->end_life(p, requested...);
     take_own(p);
   }
 
@@ -66,10 +68,10 @@ public:
     void* const at = const_cast<void*>(p);
     const bool is_mine = !is_aligned(p, window_bytes) && self().upstream().get().is_of(&self(), p);
     const std::size_t size_class = is_mine ? segment::size_class_of(at) : size_classes::none;
-    if (checking_level == checking::checked && size_class != size_classes::none && segment::is_live(at))
+    if (!Engine::has_no_links && size_class != size_classes::none && segment::is_live(at))
       return size_classes::bytes_of(size_class);
     const auto in = self().sharing_.lock_all();
-    self().stores_.checks_of_block(use).expect(p);
+    self().stores_.checks_of_block(use)->expect(p);
     return self().stores_.usable_size(p);
   }
 
@@ -79,9 +81,9 @@ public:
                       const auto& use) noexcept {
     if constexpr (Engine::owner_checks_without_lock) {
       const auto in = self().sharing_.lock_all();
-      self().stores_.checks_of_block(use).expect(p, bytes, alignment, size_class);
-    } else {
-      self().stores_.checks(use).expect(p, bytes, alignment, size_class);
+      self().stores_.checks_of_block(use)->expect(p, bytes, alignment, size_class);
+    } else if (const auto check = self().stores_.checks(use)) {
+      check->expect(p, bytes, alignment, size_class);
     }
   }
 
@@ -90,7 +92,7 @@ public:
   [[nodiscard]] ASHLAR_INLINE bool try_put_cell(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     const auto call = self().sharing_.lock_call();
     const std::size_t size_class = class_of_request(bytes, alignment);
-    if (is_sampled(p) || !self().stores_.checks().ends_known_cell(p, bytes, size_class)) return false;
+    if (is_sampled(p) || !self().stores_.checks()->ends_known_cell(p, bytes, size_class)) return false;
     self().cache_cell(p, size_class);
     return true;
   }
@@ -107,11 +109,11 @@ protected:
     if (Engine::owner_skips_lock && ASHLAR_UNLIKELY(size_class >= stores.first_common_batch)) return otherwise();
     void* const cell = stores.hand_out_of_batch(size_class, bytes);
     if (ASHLAR_UNLIKELY(cell == nullptr)) return otherwise();
-    stores.checks().begin_life(cell);
+    stores.checks()->begin_life(cell);
     return cell;
   }
   ASHLAR_INLINE void give_unlinked(void* cell, std::size_t size_class) noexcept {
-    if (Engine::owner_skips_lock && ASHLAR_LIKELY(self().stores_.freed().try_add(size_class, cell))) return;
+    if (Engine::owner_skips_lock && ASHLAR_LIKELY(self().stores_.freed()->try_add(size_class, cell))) return;
     give_with_waiting(cell, size_class);
   }
   /// @}
@@ -131,7 +133,7 @@ private:
   template <class... Request>
   void take_remote(void* p, Request... requested) noexcept {
     auto& stores = self().stores_;
-    stores.checks_of_block().end_life_by_other(p, requested...);
+    stores.checks_of_block()->end_life_by_other(p, requested...);
     if (is_aligned(p, window_bytes)) return stores.give_huge(p);
     stores.count_arrived(stores.give_block(p), self().sharing_.for_others());
   }
@@ -169,7 +171,7 @@ public:
       p = after_arrivals(p);
       ASHLAR_ASSUME(p != nullptr);
       return p;
-    } else if constexpr (!Engine::owner_skips_lock && checking_level < checking::hardened) {
+    } else if constexpr (!Engine::owner_skips_lock && !Engine::has_no_links) {
       return self().stores_.take_binned_span(bytes, alignment);
     }
     return nullptr;
@@ -186,8 +188,7 @@ public:
     fresh_block got = stores.take_large(with_canary(bytes), alignment);
     if (ASHLAR_UNLIKELY(got.data == nullptr) && !is_shared)
       got = self().sharing_.drain_inbox(stores).take_large_retry(with_canary(bytes), alignment);
-    if constexpr (checking_level >= checking::hardened)
-      if (got.data != nullptr) stores.sizes().hand_out_large(got.data, bytes);
+    if (auto sizes = stores.sizes(); sizes && got.data != nullptr) sizes->hand_out_large(got.data, bytes);
     return got;
   }
 

@@ -45,7 +45,7 @@ namespace ashlar::ASHLAR_ABI::detail {
 /// `max_size` in free slices and outside of the segments of guarded heaps. Expects: level hardened. Complexity: a load
 /// for the last of these; O(1). Thread safety: any thread, while no other one frees the block.
 [[nodiscard]] ASHLAR_INLINE std::size_t live_room(const void* p) noexcept {
-  if (ASHLAR_LIKELY(!guarded_windows<true>.has(p))) return max_size;
+  if (ASHLAR_LIKELY(!guarded_windows<true>->has(p))) return max_size;
   void* const at = const_cast<void*>(p);
   if (segment::slice_of(p) < first_slice) return 0;  // the head
   return segment::size_class_of(at) != size_classes::none ? detail::room_in_slab(at)

@@ -19,18 +19,6 @@ namespace ashlar::ASHLAR_ABI::detail {
 /// Bytes of a window, and of a segment. An extent starts at a window.
 inline constexpr std::size_t window_bytes = std::size_t{4} << 20;
 
-struct no_requested_bytes {
-  void set(std::size_t) noexcept {}
-  [[nodiscard]] static std::size_t get() noexcept { return 0; }
-};
-class requested_bytes {
-public:
-  void set(std::size_t bytes) noexcept { bytes_ = bytes; }
-  [[nodiscard]] std::size_t get() const noexcept { return bytes_; }
-
-private:
-  std::size_t bytes_ = 0;
-};
 /// An entry: a window that an extent covers. No window is at address 0, which marks an empty slot of the table.
 struct window {
   std::uintptr_t at = 0;       ///< address of the window
@@ -38,9 +26,7 @@ struct window {
   std::size_t extent = 0;      ///< bytes of the extent; their low bits are its kind and the logarithm of its alignment
 
   /// The requested bytes of a huge block, in its first window, from level `hardened` on.
-  ASHLAR_NO_UNIQUE_ADDRESS
-  std::conditional_t<checking_level >= checking::hardened, detail::requested_bytes, detail::no_requested_bytes>
-      requested = {};
+  ASHLAR_NO_UNIQUE_ADDRESS if_hardened<std::size_t> requested = {};
 
   /// Returns: window `number` of an extent. Expects: `bytes` is a multiple of 4096.
   [[nodiscard]] static window of(std::byte* start, std::size_t number, std::size_t bytes, std::size_t alignment,
@@ -175,17 +161,6 @@ private:
 
   std::array<std::size_t, count> numbers_ = {};
 };
-
-/// The same at level `fast`, which asks for no segment.
-class no_recent_segments {
-public:
-  [[nodiscard]] static bool has(const void* /*p*/) noexcept { return false; }
-  static void note(const void* /*p*/) noexcept {}
-  static void clear() noexcept {}
-};
-
-using recent_segments_if_checked =
-    std::conditional_t<checking_level >= checking::checked, recent_segments, no_recent_segments>;
 
 /// The bytes of the extent at `p` in one of several maps; 0: none is there. `p` is not read.
 struct extent_at {

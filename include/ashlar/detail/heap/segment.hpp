@@ -26,18 +26,10 @@ inline constexpr std::size_t slices_per_segment = segment_bytes / slice_bytes;
 using cell_bits = std::uint64_t[slice_bytes / size_classes::granule / 64];
 inline constexpr std::size_t words_per_slab = sizeof(cell_bits) / sizeof(std::uint64_t);
 
-struct no_live_cells {
-  static constexpr bool is_kept = false;
-  [[nodiscard]] static bool has(const void*) noexcept { return false; }
-  static void flip(const void*) noexcept {}
-  static void flip_by_other(const void*) noexcept {}
-  static void clear(std::size_t, std::size_t) noexcept {}
-};
 // Two bits for each possible start of a cell, found without the slab. A cell is live while they differ. The owner
 // flips one and needs no atomic operation, other threads flip the other one under its lock: so a word of bits has one
 // writer at a time. A cell that both free at once stays live here, and in the hands of both.
 struct live_cells {
-  static constexpr bool is_kept = true;
   [[nodiscard]] ASHLAR_INLINE bool has(const void* cell) const noexcept {
     const word_pair& both = words[word_of(cell)];
     return ((both.owner.load(memory_order_relaxed) ^ both.others.load(memory_order_relaxed)) & bit_of(cell)) != 0;
@@ -69,20 +61,12 @@ private:
   word_pair words[slices_per_segment * words_per_slab];
 };
 
-struct no_requested_sizes {
-  static constexpr bool is_kept = false;
-  [[nodiscard]] static atomic<std::uint16_t>* of_slice(std::size_t) noexcept { return nullptr; }
-  static void clear(std::size_t, std::size_t) noexcept {}
-  [[nodiscard]] static slice_mask* poisoned() noexcept { return nullptr; }
-};
 // A cell has one writer at a time; the owner of a slab reads the sizes of its neighbours, which other threads may free.
 struct requested_sizes {
-  static constexpr bool is_kept = true;
   [[nodiscard]] atomic<std::uint16_t>* of_slice(std::size_t slice) noexcept { return sizes[slice - slices_of_head]; }
   void clear(std::size_t slice, std::size_t cells) noexcept {
     for (std::size_t i = 0; i < cells; ++i) of_slice(slice)[i].store(0, memory_order_relaxed);
   }
-  [[nodiscard]] slice_mask* poisoned() noexcept { return &poisoned_slices; }
   static constexpr std::size_t slices_of_head = 9;
   slice_mask poisoned_slices;  // a dead block started there
   // Of the slices behind the head, by the cells of a slab.
@@ -122,9 +106,8 @@ struct segment {
     bool is_guarded = false;  ///< free slices and the last page of each span are inaccessible
   };
 
-  using live_cells = std::conditional_t<checking_level >= checking::checked, detail::live_cells, detail::no_live_cells>;
-  using requested_sizes =
-      std::conditional_t<checking_level >= checking::hardened, detail::requested_sizes, detail::no_requested_sizes>;
+  using live_cells = if_checked<detail::live_cells>;
+  using requested_sizes = if_hardened<detail::requested_sizes>;
 
   std::uint8_t class_of_slice[2048], parcel_lanes[2048];
   header head;                                  // in place of the record of slice 0
@@ -176,13 +159,13 @@ struct segment {
   /// Returns: whether a live cell starts at `p`. Expects: level `checked`, below which this is unknown; `p` points into
   /// a slab.
   [[nodiscard]] static ASHLAR_INLINE bool is_live(void* p) noexcept {
-    return is_aligned(p, size_classes::granule) && of(p)->live.has(p);
+    return live_cells::is_there && is_aligned(p, size_classes::granule) && of(p)->live->has(p);
   }
 
   /// Effects: inverts `is_live(p)`. Expects: level `checked`; `p` is a cell. Thread safety: the owner.
-  static ASHLAR_INLINE void flip_live(void* p) noexcept { of(p)->live.flip(p); }
+  static ASHLAR_INLINE void flip_live(void* p) noexcept { of(p)->live->flip(p); }
   /// As `flip_live`. Thread safety: any thread that holds the lock of the owner.
-  static void flip_live_by_other(void* p) noexcept { of(p)->live.flip_by_other(p); }
+  static void flip_live_by_other(void* p) noexcept { of(p)->live->flip_by_other(p); }
 
   /// Effects: makes the head of a segment without slabs in raw memory. Expects: `memory` is aligned to a segment.
   static segment* format(void* memory, std::size_t index, std::size_t bytes, segment_owner* owner = nullptr,
@@ -190,7 +173,7 @@ struct segment {
     auto* const made = static_cast<segment*>(memory);
     ::new (&made->head) header{index, bytes, owner, lane};
     made->set_class(0, slices_per_segment, size_classes::none);
-    if constexpr (requested_sizes::is_kept) *made->requested.poisoned() = 0;
+    if (made->requested) made->requested->poisoned_slices = 0;
     return made;
   }
 
@@ -206,7 +189,7 @@ struct segment {
   [[nodiscard]] std::size_t slices_held() const noexcept { return head.bytes / slice_bytes; }
   /// Returns: the bytes of the pages of the head that a segment of `slices` slices uses.
   [[nodiscard]] static constexpr std::size_t head_bytes(std::size_t slices) noexcept {
-    const std::size_t unused = requested_sizes::is_kept ? slices_per_segment - slices : 0;
+    const std::size_t unused = requested_sizes::is_there ? slices_per_segment - slices : 0;
     return align_up(sizeof(segment) - unused * (slice_bytes / size_classes::granule * 2), 4096);
   }
 
@@ -223,7 +206,7 @@ struct segment {
     span.length = static_cast<std::uint8_t>(length);
     span.cells = slice(first);
     span.is_available = false;
-    if constexpr (checking_level >= checking::checked)
+    if constexpr (live_cells::is_there)
       for (std::size_t i = 0; i < length; ++i) record(first + i).first = static_cast<std::uint8_t>(first);
   }
 
@@ -240,9 +223,9 @@ inline constexpr std::size_t first_slice = (sizeof(segment) + slice_bytes - 1) /
 /// Slices of the longest span of a segment.
 inline constexpr std::size_t most_slices = slices_per_segment - first_slice;
 static_assert(sizeof(span_header) == 64 && sizeof(segment::header) == 64);
-static_assert(first_slice == (checking_level >= checking::hardened  ? requested_sizes::slices_of_head
-                              : checking_level >= checking::checked ? 2
-                                                                    : 1));
+static_assert(first_slice == (segment::requested_sizes::is_there ? requested_sizes::slices_of_head
+                              : segment::live_cells::is_there    ? 2
+                                                                 : 1));
 
 /// Returns: the first slice for a span with an index that is a multiple of `step`, a power of two.
 [[nodiscard]] constexpr std::size_t first_slice_at(std::size_t step) noexcept {
@@ -287,8 +270,8 @@ public:
                .is_available = false};
     for (std::size_t i = 1; i < layout.slices; ++i) home_.record(slice_ + i).first = static_cast<std::uint8_t>(slice_);
     free_cells().set_all();
-    home_.live.clear(slice_, layout.slices);
-    home_.requested.clear(slice_, capacity);
+    if (home_.live) home_.live->clear(slice_, layout.slices);
+    if (home_.requested) home_.requested->clear(slice_, capacity);
     home_.set_class(slice_, layout.slices, size_class);
   }
 
@@ -349,7 +332,7 @@ public:
   /// Returns: the cells with a clear bit that are not live; 0 below level `checked`.
   [[nodiscard]] std::uint32_t dead() const {
     std::uint32_t dead = 0;
-    if constexpr (segment::live_cells::is_kept)
+    if constexpr (segment::live_cells::is_there)
       for_each_taken([&](std::byte* cell) { dead += segment::is_live(cell) ? 0u : 1u; });
     return dead;
   }
@@ -391,7 +374,7 @@ private:
 
 [[nodiscard]] ASHLAR_INLINE atomic<std::uint16_t>* sizes_in(span_header& slab) noexcept {
   segment& home = *segment::of(&slab);
-  return home.requested.of_slice(home.slice_of_record(slab));
+  return home.requested->of_slice(home.slice_of_record(slab));
 }
 
 }  // namespace ashlar::ASHLAR_ABI::detail

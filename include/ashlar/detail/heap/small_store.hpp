@@ -31,31 +31,19 @@
 
 namespace ashlar::ASHLAR_ABI::detail {
 
-/// The requested sizes of the cells of a batch, which saves a look-up of the slab.
-struct sizes_of_batch {
-  atomic<std::uint16_t>* first = nullptr;
-  void begin_at(atomic<std::uint16_t>* size) noexcept { first = size; }
-  [[nodiscard]] ASHLAR_INLINE atomic<std::uint16_t>* of(std::size_t place) const noexcept { return first + place; }
-};
-/// The same below level `hardened`.
-struct no_sizes_of_batch {
-  static void begin_at(atomic<std::uint16_t>*) noexcept {}
-  [[nodiscard]] static atomic<std::uint16_t>* of(std::size_t) noexcept { return nullptr; }
-};
-
 /// A list through the slabs, the last one added in front. Invariant: `is_available` marks those in the list. Thread
 /// safety: none.
 struct partial_slabs {
   cell_batch batch;
   std::size_t cell_bytes = 0;
   span_header* slabs = nullptr;  ///< slabs with a set bit
-  ASHLAR_NO_UNIQUE_ADDRESS std::conditional_t<segment::requested_sizes::is_kept, sizes_of_batch, no_sizes_of_batch>
-      sizes;
+  /// The requested sizes of the cells of the batch, which saves a look-up of the slab.
+  ASHLAR_NO_UNIQUE_ADDRESS if_hardened<atomic<std::uint16_t>*> sizes;
 
   /// Returns: a cell of the batch that `random` chooses. Expects: the batch is not empty.
   [[nodiscard]] ASHLAR_INLINE sized_cell take_any(std::uint64_t random) noexcept {
     const std::size_t place = batch.take_any(random);
-    return {batch.base + place * cell_bytes, cell_bytes, sizes.of(place)};
+    return {batch.base + place * cell_bytes, cell_bytes, sizes ? *sizes + place : nullptr};
   }
 
   /// Returns: the slab of one of the cells of the first eight, each as likely (a reservoir). Expects: there is one.
@@ -72,11 +60,10 @@ struct partial_slabs {
   }
 
   /// Effects: takes the first batch, or one that `random` chooses. Returns: its slab. Expects: there is one.
-  template <class Random>
-  span_header& take_batch(Random& random) noexcept {
-    constexpr bool is_random = std::is_same_v<Random, random_bits>;
-    span_header& slab = is_random ? any(random.next()) : *slabs;
-    batch = is_random ? slab_view(slab).take_batch(random.next()) : slab_view(slab).take_batch();
+  template <bool IsRandom>
+  span_header& take_batch(part_if<IsRandom, random_bits>& random) noexcept {
+    span_header& slab = random ? any(random->next()) : *slabs;
+    batch = random ? slab_view(slab).take_batch(random->next()) : slab_view(slab).take_batch();
     cell_bytes = slab.cell_bytes;
     return slab;
   }
@@ -145,7 +132,7 @@ public:
 
   /// Returns: a cell, or null when the upstream has no memory left.
   [[nodiscard]] void* take(std::size_t size_class, thread_cache& cache) noexcept {
-    if (ASHLAR_UNLIKELY(!random_.is_seeded())) leave_parent();
+    if (random_ && ASHLAR_UNLIKELY(!random_->is_seeded())) leave_parent();
     if (partial_[size_class].batch.mask == 0 && !restock(size_class, cache)) return nullptr;
     return take_from_batch_and_refill(size_class, cache);
   }
@@ -164,7 +151,7 @@ public:
   }
   /// Returns: any cell of the batch. Expects: `has_any`; free cells are zero.
   [[nodiscard]] ASHLAR_INLINE sized_cell take_any(std::size_t size_class) noexcept {
-    return partial_[size_class].take_any(random_.next_of_64_seeded());
+    return partial_[size_class].take_any(random_->next_of_64_seeded());
   }
 
   /// Effects: prefetches the cells that `take` hands out next, which other threads may have freed.
@@ -175,7 +162,7 @@ public:
   /// Effects: sets the bit of the cell, after its quarantine; gives an empty slab back. Reports a double free.
   void give(void* cell) noexcept {
     span_header& slab = segment::slab_of(cell);
-    if constexpr (quarantine::is_kept) return wait(slab_view(slab).gather(cell));
+    if constexpr (freed_cells_wait<Upstream>) return wait(slab_view(slab).gather(cell));
     if (ASHLAR_UNLIKELY(!slab_view(slab).give(cell))) report_twice(cell, heap_);
     free_bytes_ += slab.cell_bytes;
     file(slab);
@@ -186,13 +173,14 @@ public:
   /// Effects: gives the cells of a class that wait.
   void give_freed(std::size_t size_class) noexcept {
     gathered_cells<span_header> cells;
-    freed_.take_groups(
-        size_class, [&](void* cell) { cells = slab_view(segment::slab_of(cell)).gather(cell); },
-        [&](void* cell) { return cells.add(cell); }, [&] { wait(cells); });
+    if constexpr (freed_cells_wait<Upstream>)
+      freed_->take_groups(
+          size_class, [&](void* cell) { cells = slab_view(segment::slab_of(cell)).gather(cell); },
+          [&](void* cell) { return cells.add(cell); }, [&] { wait(cells); });
   }
   /// Effects: gives the cells in quarantine.
   void end_quarantine() noexcept {
-    quarantine_.clear([this](const cell_batch& cells) { return give_batch(cells); });
+    if (quarantine_) quarantine_->clear([this](const cell_batch& cells) { return give_batch(cells); });
   }
 
   /// Effects: as `give`, without quarantine, for cells of one bitmap word. Returns: their bytes.
@@ -230,7 +218,9 @@ public:
   /// Returns: bytes of decommitted pages inside slabs.
   [[nodiscard]] std::size_t dropped_bytes() const noexcept { return dropped_.bytes(); }
   /// Returns: bytes of cells with a set bit, without decommitted pages, and of those in quarantine.
-  [[nodiscard]] std::size_t free_bytes() const noexcept { return free_bytes_ - dropped_.bytes() + quarantine_.bytes(); }
+  [[nodiscard]] std::size_t free_bytes() const noexcept {
+    return free_bytes_ - dropped_.bytes() + (quarantine_ ? quarantine_->bytes() : 0);
+  }
 
   /// Effects: moves every free cell to its bitmap.
   ASHLAR_COLD void flush_caches(thread_cache& cache) noexcept {
@@ -267,7 +257,7 @@ public:
     spans_.free_spans().for_each(count_whole);
     spans_.for_each_quarantined(count_whole);
     cache.for_each_span(count_whole);
-    if constexpr (segment::live_cells::is_kept) return;
+    if constexpr (segment::live_cells::is_there) return;
     for (std::size_t size_class = 1; size_class <= size_classes::count; ++size_class)
       cache.for_each(size_class, [&](void* cell) { count(cell, 1); });
     for (std::size_t size_class = first; size_class < partial_.size(); ++size_class)
@@ -280,7 +270,7 @@ public:
   [[nodiscard]] bool is_cached(void* cell) const noexcept {
     span_header& slab = segment::slab_of(cell);
     const slab_view cells(slab);
-    if (cells.is_free(slab.index_of(cell)) || (segment::live_cells::is_kept && segment::is_live(cell))) return false;
+    if (cells.is_free(slab.index_of(cell)) || (segment::live_cells::is_there && segment::is_live(cell))) return false;
     return !partial_[slab.size_class].batch.has(cell, slab.cell_bytes);
   }
 
@@ -309,8 +299,8 @@ public:
   void clear() noexcept {
     if constexpr (keeps_canaries) for_each_slab([&](span_header& slab) { verify_poison(slab, 0, slab.capacity); });
     partial_ = {}, dropped_ = {};
-    freed_.clear();
-    quarantine_.forget();
+    if (freed_) freed_->clear();
+    if (quarantine_) quarantine_->forget();
     slabs_ = free_bytes_ = made_bytes_ = 0;
   }
 
@@ -330,16 +320,16 @@ public:
       for (const span_header* slab = partial_[size_class].slabs; slab != nullptr; slab = slab->next, ++listed)
         right = right && slab->size_class == size_class && (slab->next == nullptr || slab->next->previous == slab);
     return right && slabs == slabs_ && available == listed && free == free_bytes_ && dropped == dropped_.bytes() &&
-           quarantine_.invariant(
-               [](const cell_batch& cells) { return slab_view(segment::slab_of(cells.base)).bytes_of_dead(cells); });
+           (!quarantine_ || quarantine_->invariant([](const cell_batch& cells) {
+             return slab_view(segment::slab_of(cells.base)).bytes_of_dead(cells);
+           }));
   }
 
 private:
-  using quarantine = cell_quarantine_of<Upstream>;
   static constexpr bool is_random = page_discard<Upstream>::has_guards;
 
   [[nodiscard]] ASHLAR_INLINE bool has_any(std::size_t size_class) const noexcept {
-    return ASHLAR_LIKELY(partial_[size_class].batch.mask != 0) && ASHLAR_LIKELY(random_.is_seeded());
+    return ASHLAR_LIKELY(partial_[size_class].batch.mask != 0) && (!random_ || ASHLAR_LIKELY(random_->is_seeded()));
   }
 
   std::size_t give_batch(const cell_batch& batch) noexcept {
@@ -363,7 +353,7 @@ private:
   }
 
   void wait(const gathered_cells<span_header>& cells) noexcept {
-    quarantine_.put(cells.batch, cells.home->cell_bytes, [this](const cell_batch& left) { return give_batch(left); });
+    quarantine_->put(cells.batch, cells.home->cell_bytes, [this](const cell_batch& left) { return give_batch(left); });
   }
 
   void sweep(std::size_t size_class, thread_cache& cache) noexcept {
@@ -396,9 +386,9 @@ private:
   [[nodiscard]] ASHLAR_INLINE std::byte* take_from_batch_and_refill(std::size_t size_class,
                                                                     thread_cache& cache) noexcept {
     partial_slabs& from = partial_[size_class];
-    if constexpr (is_random) return from.take_any(random_.next_of_64()).data;
+    if constexpr (is_random) return from.take_any(random_->next_of_64()).data;
     std::byte* const cell = from.batch.take(from.cell_bytes);
-    if constexpr (checking_level < checking::hardened)
+    if constexpr (thread_cache::has_links)
       if (size_class < first_common_batch && cache.is_empty(size_class))
         cache.refill(size_class, from.batch, from.cell_bytes, cell);
     return cell;
@@ -410,7 +400,7 @@ private:
     give_freed(size_class);  // as a rule cells of the last batch, which stay together
     if (at.slabs == nullptr && !add_slab(size_class, cache)) return false;
     span_header& slab = at.take_batch(random_);
-    if constexpr (is_random) at.sizes.begin_at(sizes_in(slab) + slab.index_of(at.batch.base));
+    if constexpr (is_random) *at.sizes = sizes_in(slab) + slab.index_of(at.batch.base);
     free_bytes_ -= count_bits(at.batch.mask) * slab.cell_bytes;
     dropped_.use_again(slab);
     if (slab.free == 0) at.remove(slab);
@@ -479,8 +469,8 @@ private:
   }
 
   std::array<partial_slabs, size_classes::count + 1> partial_ = {};
-  ASHLAR_NO_UNIQUE_ADDRESS freed_cells_of<Upstream, first_common_batch> freed_;
-  ASHLAR_NO_UNIQUE_ADDRESS quarantine quarantine_;  // under the lock of the heap
+  ASHLAR_NO_UNIQUE_ADDRESS part_if<freed_cells_wait<Upstream>, freed_cells<first_common_batch>> freed_;
+  ASHLAR_NO_UNIQUE_ADDRESS part_if<freed_cells_wait<Upstream>, cell_quarantine> quarantine_;  // under the lock
   std::size_t slabs_ = 0;
   // A colour counter for each class: a shared one could give a class the same few colours, without a sampled address.
   std::array<std::uint16_t, size_classes::count + 1> slabs_made_ = {};
@@ -489,7 +479,7 @@ private:
   std::size_t made_bytes_ = 0;  // of slabs since the last sweep of all lists
   span_store<Upstream>& spans_;
   const void* heap_;
-  ASHLAR_NO_UNIQUE_ADDRESS random_bits_if<is_random> random_;
+  ASHLAR_NO_UNIQUE_ADDRESS part_if<is_random, random_bits> random_;
 };
 
 }  // namespace ashlar::ASHLAR_ABI::detail

@@ -69,22 +69,6 @@ private:
   std::size_t first_ = 0, count_ = 0, slices_ = 0;
 };
 
-/// None, in a heap without guards.
-template <class Span>
-struct no_span_quarantine {
-  template <class F>
-  static void put(Span&, F) noexcept {}
-  template <class F>
-  static void clear(F) noexcept {}
-  template <class F>
-  static void for_each(F) noexcept {}
-  static void forget() noexcept {}
-  [[nodiscard]] static std::size_t slices() noexcept { return 0; }
-};
-
-template <bool IsKept, class Span>
-using span_quarantine_if = std::conditional_t<IsKept, span_quarantine<Span>, no_span_quarantine<Span>>;
-
 /// A bit for each window of the address space: one load tells whether a segment of a guarded heap is there. Windows by
 /// address, up to 2^47 on 64 bits: 4 MiB of zero pages, of which those with a set bit become resident. Invariant: a set
 /// bit is a window that was entered and has not left. Thread safety: any thread.
@@ -117,11 +101,9 @@ private:
   std::array<atomic<std::uint64_t>, windows / 64> words_ = {};
 };
 
-struct no_window_table {};
-
 /// The segments of all guarded heaps of the process, if there can be any.
 template <bool AreKept>
-inline constinit std::conditional_t<AreKept, window_table, no_window_table> guarded_windows;
+inline constinit part_if<AreKept, window_table> guarded_windows;
 
 /// Segments whose free slices are inaccessible and zero:
 ///
@@ -144,7 +126,7 @@ public:
   /// Effects: closes the slices of a new segment, which copies look at from now on, or opens all of them.
   static void begin(segment& home) noexcept {
     if constexpr (are_kept) {
-      guarded_windows<are_kept>.enter(&home);
+      guarded_windows<are_kept>->enter(&home);
       const bool closes = guarded_.fetch_add(1, memory_order_relaxed) < most_segments && protect_all(home, false);
       home.head.is_guarded = closes || !protect_all(home, true);
       if (!home.head.is_guarded) guarded_.fetch_sub(1, memory_order_relaxed);
@@ -165,7 +147,7 @@ public:
   /// Effects: opens all slices of a segment that goes back.
   static void end(segment& home) noexcept {
     if constexpr (are_kept) {
-      guarded_windows<are_kept>.leave(&home);
+      guarded_windows<are_kept>->leave(&home);
       if (home.head.is_guarded) static_cast<void>(open_all(home));
     }
   }

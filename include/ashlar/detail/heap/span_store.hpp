@@ -73,7 +73,7 @@ public:
   /// Returns: a recently freed block, at most half longer (else spans are split and joined more often), or null. Its
   /// span header holds the length. From level `checked` on, which checks sizes, the length is exact.
   [[nodiscard]] ASHLAR_INLINE std::byte* take_free_span(std::size_t length) noexcept {
-    span_header* const span = free_spans_.take(length, checking_level >= checking::checked ? 0 : length / 2);
+    span_header* const span = free_spans_.take(length, segment::live_cells::is_there ? 0 : length / 2);
     if (ASHLAR_UNLIKELY(span == nullptr)) return nullptr;
     verify_poison(segment::of(span)->head.index, ones(span->first, span->length));
     mark_live(span->cells, span->length * slice_bytes);
@@ -122,12 +122,12 @@ public:
 
   /// Effects: ends the quarantine of freed blocks.
   void end_quarantine() noexcept {
-    quarantine_.clear([this](span_header& span) { give_span(span); });
+    if (quarantine_) quarantine_->clear([this](span_header& span) { give_span(span); });
   }
   /// Effects: calls `f(span)` for each block in quarantine.
   template <class F>
   void for_each_quarantined(F f) const noexcept {
-    quarantine_.for_each(f);
+    if (quarantine_) quarantine_->for_each(f);
   }
 
   /// Effects: joins the binned blocks with the free slices around them.
@@ -217,7 +217,7 @@ public:
       verify_poison(i, ~slice_mask{0});
       guards::end(*spaces_[i].home);
     }
-    quarantine_.forget();
+    if (quarantine_) quarantine_->forget();
     space_.uncharge(table_bytes());
     give_tables(space_.upstream());
     free_spans_.forget();
@@ -344,7 +344,7 @@ private:
 
   void put_in_quarantine(span_header& span) noexcept {
     guards::drop(*segment::of(&span), segment::slice_of(span.cells), span.length);
-    quarantine_.put(span, [this](span_header& old) { give_span(old); });
+    quarantine_->put(span, [this](span_header& old) { give_span(old); });
   }
   void give_span(span_header& span) noexcept {
     give_zero(*segment::of(&span), segment::slice_of(span.cells), span.length, true);
@@ -352,7 +352,7 @@ private:
 
   // By chance where there are guards.
   [[nodiscard]] std::size_t start_of(const segment_slices& from, slice_mask starts) noexcept {
-    return guards::are_kept ? any_bit(starts, random_.next()) : from.first_of(starts);
+    return guards::are_kept ? any_bit(starts, random_->next()) : from.first_of(starts);
   }
 
   // Effects: decommits the free slices of segment `i`. Returns: bytes that may have been resident.
@@ -374,8 +374,8 @@ private:
   std::size_t refetched_slices_ = 0;   // decommitted, and in use again
   std::uint64_t reused_slices_ = 0;    // reused without a decommit; the bins count their own; sums may wrap
   span_bins<span_header> free_spans_;  // recently freed blocks
-  ASHLAR_NO_UNIQUE_ADDRESS span_quarantine_if<guards::are_kept, span_header> quarantine_;
-  ASHLAR_NO_UNIQUE_ADDRESS random_bits_if<guards::are_kept> random_;
+  ASHLAR_NO_UNIQUE_ADDRESS part_if<guards::are_kept, span_quarantine<span_header>> quarantine_;
+  ASHLAR_NO_UNIQUE_ADDRESS part_if<guards::are_kept, random_bits> random_;
   growing_segment<Upstream, guards> growing_;
   extent_map<Upstream>& space_;
   segment_owner* owner_;

@@ -42,6 +42,8 @@ class thread_cache {
 public:
   /// The cells that leave a batch together.
   static constexpr int cells_at_once = 8;
+  /// A link in a dead cell could be forged: at level `hardened` a cell goes to its bitmap at once, as in a pool.
+  static constexpr bool has_links = checking_level < checking::hardened;
   /// The bytes of a link, which at level `checked` has a seal after it.
   static constexpr bool seals_links = checking_level == checking::checked;
   static constexpr std::size_t link_bytes = sizeof(void*) * (seals_links ? 2 : 1);

@@ -26,7 +26,6 @@ namespace ashlar::ASHLAR_ABI::detail {
 template <std::size_t Blocks>
 class zero_block_range {
 public:
-  static constexpr bool are_kept = true;
   static constexpr std::size_t granule = size_classes::granule;
 
   /// Returns: a block, or null if there is no range or the next `most_tries` addresses are live.
@@ -114,20 +113,9 @@ private:
   atomic<std::size_t> next_ = 0;
 };
 
-/// A heap whose blocks of 0 bytes are cells.
-struct no_zero_blocks {
-  static constexpr bool are_kept = false;
-
-  [[nodiscard]] static void* take() noexcept { return nullptr; }
-  [[nodiscard]] static bool has(const void*) noexcept { return false; }
-  static void expect(const void*, const block_use&, const void*) noexcept {}
-  static void give(const void*, const void*) noexcept {}
-  static void give(const void*, std::size_t, const void*) noexcept {}
-};
-
 template <class Threads>
 struct zero_blocks_by {
-  using type = no_zero_blocks;
+  using type = part_if<false, zero_block_range<64>>;  // they are cells
 };
 template <class Threads>
   requires requires { typename Threads::zero_blocks; }

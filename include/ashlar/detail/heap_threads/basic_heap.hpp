@@ -53,7 +53,7 @@ public:
   basic_heap(const basic_heap&) = delete;  // live blocks belong to it
   basic_heap& operator=(const basic_heap&) = delete;
 
-  [[nodiscard]] bool owns(const void* p) const noexcept { return zero_.has(p) || members_.owns(p); }
+  [[nodiscard]] bool owns(const void* p) const noexcept { return (zero_ && zero_->has(p)) || members_.owns(p); }
 
   [[nodiscard]] bool is_mine(const void* p) const noexcept {
     const thread_heap* const mine = members_.find();
@@ -116,7 +116,7 @@ protected:
   template <class Otherwise>
   [[nodiscard]] ASHLAR_INLINE void* take_or(std::size_t bytes, std::size_t alignment, Otherwise otherwise) {
     ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
-    if (zero_blocks::are_kept && ASHLAR_UNLIKELY(bytes == 0)) return otherwise();
+    if (zero_blocks::is_there && ASHLAR_UNLIKELY(bytes == 0)) return otherwise();
     thread_heap* const mine = members_.last_used_or_empty();
     if (ASHLAR_LIKELY(mine != nullptr && with_canary(bytes) <= size_classes::largest && alignment <= least_alignment))
       return mine->blocks.take_or(bytes, otherwise);
@@ -124,7 +124,7 @@ protected:
   }
   template <class Otherwise>
   [[nodiscard]] ASHLAR_INLINE void* take_small_or(std::size_t bytes, Otherwise otherwise) {
-    if (zero_blocks::are_kept && ASHLAR_UNLIKELY(bytes == 0)) return otherwise();
+    if (zero_blocks::is_there && ASHLAR_UNLIKELY(bytes == 0)) return otherwise();
     thread_heap* const mine = members_.last_used_or_empty();
     return ASHLAR_LIKELY(mine != nullptr) ? mine->blocks.take_small_or(bytes, otherwise) : otherwise();
   }
@@ -208,21 +208,21 @@ private:
   }
 
   [[nodiscard]] bool expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
-    if (zero_.has(p)) return new_bytes == 0;
+    if (zero_ && zero_->has(p)) return new_bytes == 0;
     return members_.home_of(p).expand(p, bytes, new_bytes, alignment);
   }
   [[nodiscard]] bool resize(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
-    if (zero_.has(p)) return new_bytes == 0;
+    if (zero_ && zero_->has(p)) return new_bytes == 0;
     if constexpr (Threads::keeps_half_used_cells)
       if (owner::segment::is_in_slab(p)) return keeps_cell(bytes, new_bytes);
     return members_.home_of(p).resize(p, bytes, new_bytes, alignment);
   }
   [[nodiscard]] void* move_pages(void* p, std::size_t new_bytes, std::size_t alignment) noexcept {
-    if (zero_.has(p)) return nullptr;
+    if (zero_ && zero_->has(p)) return nullptr;
     return members_.home_of(p).move_pages(p, new_bytes, alignment);
   }
   [[nodiscard]] ASHLAR_INLINE_FOR_SPEED std::size_t size_of(const void* p) const noexcept {
-    if (zero_.has(p)) return zero_.expect(p, using_block, this), 0;
+    if (zero_ && zero_->has(p)) return zero_->expect(p, using_block, this), 0;
     if constexpr (Threads::keeps_half_used_cells)
       if (void* const block = const_cast<void*>(p); owner::segment::is_in_slab(block))
         return size_classes::bytes_of(owner::segment::size_class_of(block));
@@ -261,7 +261,7 @@ private:
 protected:
   // Returns: a block without memory for a request of 0 bytes, or null. The fast paths leave these requests to others.
   [[nodiscard]] ASHLAR_INLINE void* take_zero(std::size_t bytes, std::size_t alignment) noexcept {
-    return ASHLAR_UNLIKELY(bytes == 0 && alignment <= least_alignment) ? zero_.take() : nullptr;
+    return zero_ && ASHLAR_UNLIKELY(bytes == 0 && alignment <= least_alignment) ? zero_->take() : nullptr;
   }
 
   // Out of line, since inlined they would make the fast paths save registers. They save none themselves.
@@ -323,11 +323,11 @@ protected:
   }
 
   ASHLAR_NOINLINE void put_slow(void* p) noexcept {
-    if constexpr (!checks && !zero_blocks::are_kept)
+    if constexpr (!checks && !zero_blocks::is_there)
       if (!is_aligned(p, window_bytes))
         if (thread_heap* const mine = members::last_used(); is_of(mine, p)) return mine->blocks.put_in_segment(p);
     if (p == nullptr) return;
-    if (zero_.has(p)) return zero_.give(p, this);
+    if (zero_ && zero_->has(p)) return zero_->give(p, this);
     if constexpr (owner::owner_checks_without_lock)
       if (thread_heap* const mine = members::last_used(); members::is_of(mine, p) && mine->blocks.try_put_larger(p))
         return;
@@ -338,7 +338,7 @@ protected:
 
   ASHLAR_NOINLINE void put_slow(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     if (!checks && p != nullptr) return put_slow(p);
-    if (zero_.has(p)) return zero_.give(p, bytes, this);
+    if (zero_ && zero_->has(p)) return zero_->give(p, bytes, this);
     if constexpr (owner::owner_checks_without_lock)
       return members_.deallocate_checked(p, [&](owner& home, bool is_own) {
         home.put_checked(p, is_own, bytes, alignment, class_of_request(bytes, alignment));

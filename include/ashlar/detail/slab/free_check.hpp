@@ -174,21 +174,18 @@ template <resource Upstream>
 
 /// Effects: reports a damaged canary after a cell's `bytes` bytes, as another size or as writes. Does nothing below
 /// `hardened`, which has no canary, nor without a size. Expects: the cell is live.
-ASHLAR_INLINE void check_slack([[maybe_unused]] const free_site& site, [[maybe_unused]] void* p,
-                               [[maybe_unused]] std::size_t bytes) noexcept {
-  if constexpr (checking_level >= checking::hardened) {
-    if (ASHLAR_LIKELY(is_slack_of_cell_intact(site, p, bytes))) return;
-    const slack_state found = look_at_slack(p, bytes, site.geometry.cell_bytes());
-    if (found.allocated != bytes)
-      report_size("freed a cell with another size than it was allocated with", p, site, found.allocated, bytes);
-    report({.kind = fault::overflow,
-            .what = "bytes of a cell past the size that it is freed with were written to",
-            .pointer = p,
-            .resource = site.pool,
-            .expected = bytes,
-            .got = found.written_to,
-            .block_bytes = site.geometry.cell_bytes()});
-  }
+ASHLAR_INLINE void check_slack(const free_site& site, void* p, std::size_t bytes) noexcept {
+  if (ASHLAR_LIKELY(is_slack_of_cell_intact(site, p, bytes))) return;
+  const slack_state found = look_at_slack(p, bytes, site.geometry.cell_bytes());
+  if (found.allocated != bytes)
+    report_size("freed a cell with another size than it was allocated with", p, site, found.allocated, bytes);
+  report({.kind = fault::overflow,
+          .what = "bytes of a cell past the size that it is freed with were written to",
+          .pointer = p,
+          .resource = site.pool,
+          .expected = bytes,
+          .got = found.written_to,
+          .block_bytes = site.geometry.cell_bytes()});
 }
 
 /// Returns: the live cell at `p`, freed without a size or with `bytes`; none if `p` is in no slab of the pool.

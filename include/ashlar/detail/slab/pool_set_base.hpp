@@ -289,10 +289,12 @@ public:
 
   /// Effects: takes a large block back; reports misuse in the name of `resource`.
   void deallocate_large(void* p, std::size_t bytes, std::size_t alignment, const void* resource) noexcept {
-    if constexpr (checking_level >= checking::checked) check_is_large(p, bytes, alignment, resource);
     {
       const large_scope held(lock_);
-      if constexpr (checking_level >= checking::checked) large_.check(p, bytes, alignment, resource);
+      if constexpr (checking_level >= checking::checked) {
+        check_is_large(p, bytes, alignment, resource);
+        large_.check(p, bytes, alignment, resource);
+      }
       large_.remove(p, bytes, resource);
     }
     give_back(p, bytes, alignment);

@@ -42,15 +42,6 @@ private:
   std::array<slab*, places> slabs_ = {};
 };
 
-/// The counterpart at `fast`, where no free is looked up: no bytes and no code.
-struct no_slab_map {
-  [[nodiscard]] static slab* at(std::size_t) noexcept { return nullptr; }
-  static void remember(const slab*, std::size_t) noexcept {}
-  static void forget(const slab*) noexcept {}
-};
-
-using slab_map_if_checked = std::conditional_t<checking_level >= checking::checked, slab_map, no_slab_map>;
-
 /// The last `most` freed cells of all slabs of a pool; those that are still free have a bit in their slab's `resting`
 /// bitmap. A resting cell counts as free: it retains no slab, and it is handed out if no other cell is left.
 ///
@@ -110,18 +101,6 @@ private:
   std::size_t next_ = 0;
 };
 
-/// The counterpart below `hardened`: no bytes and no code.
-struct no_quarantine {
-  static void add(slab*, std::uint32_t) noexcept {}
-  [[nodiscard]] static ASHLAR_INLINE slab::taken take_batch(slab* from, std::size_t wanted) noexcept {
-    return from->take_batch(wanted);
-  }
-  static void forget(const slab*) noexcept {}
-  static void clear() noexcept {}
-};
-
-using quarantine_if_hardened = std::conditional_t<has_guards, quarantine, no_quarantine>;
-
 /// Cells leave in batches of up to 64 or in runs of neighbours, and come back one by one; neither writes to a cell.
 ///
 /// Batches come from one slab until it is full. The next slab is the fullest, the lowest among equally full ones, so
@@ -164,8 +143,8 @@ public:
   ASHLAR_INLINE void remove(slab* leaving) noexcept {
     take_off(leaving);
     all_.erase(leaving);
-    quarantine_.forget(leaving);
-    map_.forget(leaving);
+    if (quarantine_) quarantine_->forget(leaving);
+    forget(leaving);
     capacity_ -= leaving->capacity;
     --slabs_;
   }
@@ -178,7 +157,7 @@ public:
     slab*& used = lanes_[lane].for_words;
     if (used == nullptr) used = open_for_words(lane);
     slab* const from = used;
-    const slab::taken got = quarantine_.take_batch(from, most);
+    const slab::taken got = quarantine_ ? quarantine_->take_batch(from, most) : from->take_batch(most);
     if (from->free == 0) close(used);
     return leave(geometry, from, got);
   }
@@ -223,7 +202,9 @@ public:
   }
 
   /// Effects: puts a free cell to rest, at the levels with a quarantine.
-  ASHLAR_INLINE void rest(slab* home, std::uint32_t cell) noexcept { quarantine_.add(home, cell); }
+  ASHLAR_INLINE void rest(slab* home, std::uint32_t cell) noexcept {
+    if (quarantine_) quarantine_->add(home, cell);
+  }
 
   /// As `give`, for all cells of `mask` in a word of `home`. Expects: they are taken, `mask` is not empty.
   [[nodiscard]] slab* give_batch(slab* home, std::uint32_t word, std::uint64_t mask) noexcept {
@@ -266,16 +247,18 @@ public:
 
   /// Returns: the only slab in the map that may contain `p`, or null. `p` is not read.
   [[nodiscard]] ASHLAR_INLINE slab* find_remembered(const slab_geometry& geometry, const void* p) const noexcept {
-    return map_.at(geometry.slab_number(p));
+    return map_ ? map_->at(geometry.slab_number(p)) : nullptr;
   }
 
   /// Effects: enters a held slab in the map, unless it has had runs, since frees to it need all checks.
   void remember(const slab_geometry& geometry, slab* held) noexcept {
-    if (held->runs.needs_memory()) map_.remember(held, geometry.slab_number(held));
+    if (map_ && held->runs.needs_memory()) map_->remember(held, geometry.slab_number(held));
   }
 
   /// Effects: removes a slab from the map.
-  void forget(const slab* held) noexcept { map_.forget(held); }
+  void forget(const slab* held) noexcept {
+    if (map_) map_->forget(held);
+  }
 
   /// Returns: the slab whose memory contains `p`, or null. Complexity: expected O(log slabs). Reads headers only.
   [[nodiscard]] slab* find(const slab_geometry& geometry, const void* p) const noexcept {
@@ -296,7 +279,7 @@ public:
     empty_ = {};
     for_runs_ = nullptr;
     empty_slabs_ = 0;
-    quarantine_.clear();
+    if (quarantine_) quarantine_->clear();
     all_.for_each([this](slab& each) {
       each.next = 0;
       if (each.free == 0) return mark_full(each);
@@ -448,8 +431,8 @@ private:
   address_heap<slab> empty_;
   slab* for_runs_ = nullptr;
   address_tree<slab> all_;
-  ASHLAR_NO_UNIQUE_ADDRESS slab_map_if_checked map_;
-  ASHLAR_NO_UNIQUE_ADDRESS quarantine_if_hardened quarantine_;
+  ASHLAR_NO_UNIQUE_ADDRESS if_checked<slab_map> map_;  // frees are looked up
+  ASHLAR_NO_UNIQUE_ADDRESS if_hardened<quarantine> quarantine_;
   std::size_t taken_ = 0;
   std::size_t capacity_ = 0;
   std::size_t slabs_ = 0;

@@ -131,7 +131,7 @@ public:
   [[nodiscard]] void* take_run(const slab_geometry& geometry, std::size_t cells) noexcept {
     const cell_batch got = set_.take_run(geometry, cells);
     if (got.mask == 0) return nullptr;
-    if constexpr (checking_level >= checking::checked) mark_run(geometry, got);
+    mark_run(geometry, got);
     std::byte* const run = got.base + first_bit(got.mask) * geometry.cell_stride();
     slab* const home = slab_set::slab_around(geometry, run);
     const std::uint32_t index = slab_set::index_in(geometry, home, run);

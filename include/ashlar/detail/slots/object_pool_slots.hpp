@@ -85,12 +85,11 @@ public:
   }
 
 private:
-  static constexpr bool is_registered = !std::is_empty_v<slab_registration_if_checked>;
+  static constexpr bool is_registered = !std::is_empty_v<slab_registration>;
   static constexpr std::size_t alignment =
-      std::max({Alignment, std::size_t{64}, alignof(Word), alignof(slab_registration_if_checked)});
+      std::max({Alignment, std::size_t{64}, alignof(Word), alignof(slab_registration)});
   static constexpr std::size_t stride = sizeof(slot_type);
-  static constexpr std::size_t front =
-      is_registered ? align_up(sizeof(slab_registration_if_checked) + front_guard, alignment) : 0;
+  static constexpr std::size_t front = is_registered ? align_up(sizeof(slab_registration) + front_guard, alignment) : 0;
 
   [[nodiscard]] static constexpr std::size_t words_offset(std::size_t slot_count) noexcept {
     return align_up(front + slot_count * stride, alignof(Word));
@@ -121,9 +120,9 @@ private:
     upstream_.deallocate(block, bytes, alignment);
   }
 
-  [[nodiscard]] slab_registration_if_checked* registration() const noexcept {
+  [[nodiscard]] slab_registration* registration() const noexcept {
     void* const block = static_cast<std::byte*>(static_cast<void*>(slots_)) - front;
-    return static_cast<slab_registration_if_checked*>(block);
+    return static_cast<slab_registration*>(block);
   }
 
   slot_type* slots_ = nullptr;

@@ -68,7 +68,7 @@ struct alignas(64) slot_slab {
   slot_slab* previous;
   std::size_t bytes;  ///< of the slab, as requested
   bool is_current;    ///< whether slots are taken from it
-  ASHLAR_NO_UNIQUE_ADDRESS slab_registration_if_checked registration;
+  ASHLAR_NO_UNIQUE_ADDRESS slab_registration registration;
 
   /// Returns: the header of the slab around a pointer into its first `slot_slab_alignment` bytes.
   [[nodiscard]] ASHLAR_INLINE static slot_slab* around(const void* p) noexcept {

@@ -24,8 +24,8 @@ struct alignas(Alignment) slot_memory {
 };
 
 /// Effects: enters slots in the registry, up to 2^31 bytes of them: the owner of the rest is unknown.
-inline void enter_slots(slab_registration_if_checked& line, const void* owner, const std::byte* first_slot,
-                        std::size_t bytes, std::size_t slot_bytes) noexcept {
+inline void enter_slots(slab_registration& line, const void* owner, const std::byte* first_slot, std::size_t bytes,
+                        std::size_t slot_bytes) noexcept {
   constexpr std::size_t most = std::size_t{1} << 31;
   line.enter(owner, first_slot, std::min(bytes, most), std::min(slot_bytes, most));
 }
@@ -46,7 +46,7 @@ public:
   static constexpr bool allocates = false;
 
   /// Whether `is_open` is false at first.
-  static constexpr bool opens = marks_memory || !std::is_empty_v<slab_registration_if_checked>;
+  static constexpr bool opens = marks_memory || !std::is_empty_v<slab_registration>;
 
   constexpr slot_run() noexcept = default;
   slot_run(const slot_run&) = delete;  // objects lie in it
@@ -73,7 +73,7 @@ public:
 
 private:
   struct note {
-    slab_registration_if_checked line;
+    slab_registration line;
     bool is_open = false;
   };
   struct no_note {};

@@ -21,8 +21,6 @@ namespace ashlar::ASHLAR_ABI::detail {
 /// after it. So from level `checked` on the header is sealed. Code that changes it seals it again; code that follows
 /// its link or frees its memory verifies it first.
 struct chunk {
-  static constexpr bool is_sealed = checking_level >= checking::checked;
-
   ASHLAR_NO_UNIQUE_ADDRESS seal_word<0> front;  ///< one at each end, to tell the side of a write
   chunk* below = nullptr;
   std::byte* below_top = nullptr;  ///< top of the chunk below when this one was put on it
@@ -72,8 +70,7 @@ struct chunk {
 
   /// Effects: reports a header that was overwritten. `arena` is the owner of the chunk.
   void expect_sound(const void* arena) const noexcept {
-    if constexpr (is_sealed)
-      if (ASHLAR_UNLIKELY(!is_sound())) report_damage(arena);
+    if (ASHLAR_UNLIKELY(!is_sound())) report_damage(arena);
   }
 
 private:
@@ -98,6 +95,6 @@ private:
   }
 };
 
-static_assert(chunk::is_sealed || sizeof(chunk) == 5 * sizeof(void*));
+static_assert(sizeof(chunk) == (5 + 2 * if_checked<chunk>::is_there) * sizeof(void*));
 
 }  // namespace ashlar::ASHLAR_ABI::detail

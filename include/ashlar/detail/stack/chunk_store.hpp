@@ -203,18 +203,8 @@ public:
   [[nodiscard]] const Upstream& upstream_resource() const noexcept { return upstream_; }
 
 private:
-  // Stored as a pointer from the first level that reports it.
-  struct known_arena {
-    const void* arena;
-    constexpr explicit known_arena(const void* p) noexcept : arena(p) {}
-  };
-  struct unknown_arena {
-    static constexpr const void* arena = nullptr;
-    constexpr explicit unknown_arena(const void* /*p*/) noexcept {}
-  };
-
   [[nodiscard]] const chunk& expect_sound(const chunk& seen) const noexcept {
-    return seen.expect_sound(arena_.arena), seen;
+    return seen.expect_sound(arena_ ? *arena_ : nullptr), seen;
   }
 
   [[nodiscard]] static constexpr std::size_t alignment_for(std::size_t alignment) noexcept {
@@ -273,7 +263,7 @@ private:
   std::size_t held_ = 0;
   std::size_t count_ = 0;
   chunk* spares_ = nullptr;
-  ASHLAR_NO_UNIQUE_ADDRESS std::conditional_t<chunk::is_sealed, known_arena, unknown_arena> arena_;
+  ASHLAR_NO_UNIQUE_ADDRESS if_checked<const void*> arena_;  // the one to report
   ASHLAR_NO_UNIQUE_ADDRESS Upstream upstream_;
 };
 

@@ -46,18 +46,9 @@ private:
   mark_ticket latest_[remembered] = {};
 };
 
-/// The empty registry of level `fast`.
-class no_marker_registry {
-public:
-  struct ticket {};
-
-  [[nodiscard]] ticket open() noexcept { return {}; }
-  [[nodiscard]] bool is_good(ticket) const noexcept { return true; }
-  void close_after(ticket) noexcept {}
-  void close_all() noexcept {}
+/// The registry of this level of checking: nothing at `fast`.
+struct marker_book : if_checked<marker_registry> {
+  using ticket = if_checked<mark_ticket>;
 };
-
-/// The registry of this level of checking.
-using marker_book = std::conditional_t<checking_level >= checking::checked, marker_registry, no_marker_registry>;
 
 }  // namespace ashlar::ASHLAR_ABI::detail

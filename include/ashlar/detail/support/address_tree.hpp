@@ -156,7 +156,7 @@ struct registered_slab : tree_node<registered_slab> {
   std::uint32_t cell_bytes = 0;
 };
 
-/// The member of a slab's header for the registry from level `checked` on.
+/// The member of a slab's header for the registry: an entry from level `checked` on, at `fast` no data and no code.
 class slab_registration {
 public:
   /// Effects: adds the slab of this header.
@@ -166,16 +166,7 @@ public:
   void leave() noexcept;
 
 private:
-  registered_slab line_;
+  ASHLAR_NO_UNIQUE_ADDRESS if_checked<registered_slab> line_;
 };
-
-/// The same member at `fast`: no data and no code.
-struct no_slab_registration {
-  void enter(const void*, const std::byte*, std::size_t, std::size_t) noexcept {}
-  void leave() noexcept {}
-};
-
-using slab_registration_if_checked =
-    std::conditional_t<checking_level >= checking::checked, slab_registration, no_slab_registration>;
 
 }  // namespace ashlar::ASHLAR_ABI::detail

@@ -19,7 +19,6 @@
 namespace ashlar::ASHLAR_ABI::detail {
 
 /// The most recent region at each 32 KiB of addresses, modulo 4 MiB: a guess, which the region must confirm.
-template <bool IsKept = tlsf_block::is_sealed>
 class tlsf_region_table {
 public:
   void insert(tlsf_region* region) noexcept {
@@ -44,15 +43,6 @@ private:
   std::array<tlsf_region*, 128> regions_{};
 };
 
-template <>
-class tlsf_region_table<false> {
-public:
-  void insert(tlsf_region* /*region*/) noexcept {}
-  void erase(const tlsf_region* /*region*/) noexcept {}
-  void clear() noexcept {}
-  [[nodiscard]] static tlsf_region* guess(const void* /*p*/) noexcept { return nullptr; }
-};
-
 /// The regions of a tlsf_resource by address, with a table that speeds up the search at the levels that check.
 /// Complexity: insert, erase and find O(log regions). Thread safety: none, but concurrent const calls are safe.
 class tlsf_regions {
@@ -60,24 +50,24 @@ public:
   /// Expects: `region` is in no set.
   void insert(tlsf_region* region) noexcept {
     tree_.insert(region);
-    table_.insert(region);
+    if (table_) table_->insert(region);
   }
 
   /// Expects: `region` is in this set.
   void erase(tlsf_region* region) noexcept {
     tree_.erase(region);
-    table_.erase(region);
+    if (table_) table_->erase(region);
   }
 
   /// Effects: removes all regions.
   void clear() noexcept {
     tree_.clear();
-    table_.clear();
+    if (table_) table_->clear();
   }
 
   /// Returns: the region that contains `p`, or null.
   [[nodiscard]] ASHLAR_INLINE tlsf_region* find(const void* p) const noexcept {
-    tlsf_region* const guessed = table_.guess(p);
+    tlsf_region* const guessed = table_ ? table_->guess(p) : nullptr;
     return ASHLAR_LIKELY(guessed != nullptr && guessed->holds(p)) ? guessed : find_in_tree(p);
   }
 
@@ -97,7 +87,7 @@ private:
   }
 
   address_tree<tlsf_region> tree_;
-  ASHLAR_NO_UNIQUE_ADDRESS tlsf_region_table<> table_;
+  ASHLAR_NO_UNIQUE_ADDRESS if_checked<tlsf_region_table> table_;
 };
 
 /// The context of a check: the regions, and the resource for reports.
