@@ -335,8 +335,13 @@ public:
   ASHLAR_INLINE explicit(sizeof...(More) == 0) constexpr part_if(First&&, More&&...) noexcept {}
 
   ASHLAR_INLINE explicit constexpr operator bool() const noexcept { return false; }
-  [[nodiscard]] ASHLAR_INLINE constexpr T* operator->() const noexcept { return nullptr; }
-  [[nodiscard]] ASHLAR_INLINE constexpr T& operator*() const noexcept { return *operator->(); }
+  /// @{ Expects: they are not called, as behind a test of the part.
+  [[nodiscard]] ASHLAR_INLINE T* operator->() const noexcept {
+    ASHLAR_ASSUME(false);
+    return nullptr;
+  }
+  [[nodiscard]] ASHLAR_INLINE T& operator*() const noexcept { return *operator->(); }
+  /// @}
 };
 
 template <class T>
