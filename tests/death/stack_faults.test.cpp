@@ -69,7 +69,7 @@ protected:
 };
 
 TEST_F(stack_faults, one_byte_behind_a_block_is_seen_when_it_goes) {
-  if (!ashlar::detail::stack_blocks_have_canaries) GTEST_SKIP() << "looked for at hardened";
+  if (!ashlar::detail::watches_slack) GTEST_SKIP() << "looked for at hardened";
   on_each_kind([](auto& s) {
     const auto below = s.mark();
     for (const std::size_t bytes : {1u, 16u, 40u, 64u}) {

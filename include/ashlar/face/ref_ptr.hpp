@@ -181,7 +181,10 @@ struct ref_counts {
   [[nodiscard]] static ASHLAR_INLINE std::uint32_t use_count(T* p) noexcept { return count_value(count_of(p)); }
 
   /// Effects: reports an address without a live object of a pool. `p` is not read before its pool is known.
-  static void check_address(const T* p) noexcept {
+  static void check_address([[maybe_unused]] const T* p) noexcept {
+    if constexpr (checking_level >= checking::checked) expect_object(p);
+  }
+  static void expect_object(const T* p) noexcept {
     const cell_place place = process_slabs.find(p);
     if (place.owner == nullptr)
       report_reference(fault::invalid_free, "referred to a pointer that is not of an object of a pool", p);
@@ -317,8 +320,7 @@ public:
   /// Returns: a pointer that takes over the caller's reference, which `release` of a pointer of this type returned.
   /// Expects: a live object of a pool, or null.
   [[nodiscard]] static ref_ptr adopt(T* object) noexcept {
-    if constexpr (checking_level >= checking::checked)
-      if (object != nullptr) counts::check_address(object);
+    if (object != nullptr) counts::check_address(object);
     return ref_ptr(made_object(), object);
   }
 
@@ -380,7 +382,7 @@ static_assert(sizeof(ref_ptr<int>) == sizeof(int*), "a counted pointer is one wo
 template <policy::threads Threads = one_thread, class Placement = count::by_padding, class T>
 void add_reference(T* object) noexcept {
   using counts = detail::ref_counts<std::remove_cv_t<T>, Threads, Placement>;
-  if constexpr (checking_level >= checking::checked) counts::check_address(object);
+  counts::check_address(object);
   counts::retain(const_cast<std::remove_cv_t<T>*>(object));
 }
 
@@ -388,7 +390,7 @@ void add_reference(T* object) noexcept {
 template <policy::threads Threads = one_thread, class Placement = count::by_padding, class T>
 void drop_reference(T* object) noexcept {
   using counts = detail::ref_counts<std::remove_cv_t<T>, Threads, Placement>;
-  if constexpr (checking_level >= checking::checked) counts::check_address(object);
+  counts::check_address(object);
   counts::release(const_cast<std::remove_cv_t<T>*>(object));
 }
 

@@ -153,7 +153,7 @@ private:
 
   ASHLAR_INLINE void put(void* p) noexcept {
     if (ASHLAR_UNLIKELY(p == nullptr)) return;
-    if constexpr (checking_level >= checking::checked) check(p);
+    check(p);
     give(p);
   }
 
@@ -175,11 +175,8 @@ private:
 
   // A small block is resized within its size class, a large one into a free neighbour.
   [[nodiscard]] bool expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
-    if constexpr (checking_level >= checking::checked) {
-      check(p);
-      if (cells_.has_cells(p)) check_size(p, bytes, alignment);
-    }
-    if (cells_.has_cells(p)) return resize_cell(p, new_bytes, alignment);
+    check(p);
+    if (cells_.has_cells(p)) return check_size(p, bytes, alignment), resize_cell(p, new_bytes, alignment);
     return blocks_.try_expand(p, bytes, new_bytes, aligned_enough(alignment));
   }
 
@@ -191,7 +188,7 @@ private:
   [[nodiscard]] static void* move_pages(void*, std::size_t, std::size_t) noexcept { return nullptr; }
 
   [[nodiscard]] std::size_t size_of(const void* p) const noexcept {
-    if constexpr (checking_level >= checking::checked) check(p);
+    check(p);
     return cells_.has_cells(p) ? size_of_cell(p) : blocks_.usable_size(const_cast<void*>(p));
   }
 
@@ -276,9 +273,13 @@ private:
     if constexpr (detail::keeps_canaries) cells_.for_each_page([this](page& home) { watch(home)->sweep(); });
   }
 
+  ASHLAR_INLINE void check([[maybe_unused]] const void* p) const noexcept {
+    if constexpr (checking_level >= checking::checked) expect_live(p);
+  }
+
   // Effects: reports an address that is not a live cell; at level `hardened` also a cell with a write beside it. TLSF
   // checks its blocks when they are freed.
-  ASHLAR_NOINLINE void check(const void* p) const noexcept {
+  ASHLAR_NOINLINE void expect_live(const void* p) const noexcept {
     if (!owns(p)) report_fault(p, fault::invalid_free, "freed a pointer that is not of this heap");
     if (!cells_.has_cells(p)) return;
     page& home = cells_.of(p);
@@ -288,6 +289,7 @@ private:
   }
 
   void check_size(void* p, std::size_t bytes, std::size_t alignment) const noexcept {
+    if constexpr (checking_level < checking::checked) return;
     const std::size_t expected = size_of_cell(p);
     constexpr bool keeps_sizes = watch_type::is_there;
     const bool is_exact = !keeps_sizes || cells_type::kept_size(bytes) == expected;

@@ -183,7 +183,7 @@ public:
   /// As `deallocate(p)`: at level `fast` the size is ignored, since C programs give wrong ones; from `checked` on it is
   /// verified. `p` may be null.
   ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment = least_alignment) noexcept {
-    if (checking_level == checking::fast || p == nullptr) return deallocate(p);
+    if (!checks || p == nullptr) return deallocate(p);
     calls::deallocate(p, bytes, alignment);
   }
 

@@ -111,7 +111,7 @@ public:
   /// Effects: none but marks and checks. `reset`, `rewind` or `release` makes the bytes available again.
   ASHLAR_INLINE void deallocate([[maybe_unused]] void* p, [[maybe_unused]] std::size_t bytes,
                                 std::size_t /*alignment*/) noexcept {
-    if constexpr (checking_level >= checking::checked) expect_owned(p);
+    if (marks_) expect_owned(p);
     detail::mark_free(p, bytes);
   }
 

@@ -87,8 +87,8 @@ public:
 
   [[nodiscard]] ASHLAR_INLINE block allocate_at_least(std::size_t bytes, std::size_t alignment) {
     if (!fits(bytes, alignment)) return outsized_.take_at_least(*this, geometry(), store_.upstream(), bytes, alignment);
-    if constexpr (checking_level >= checking::hardened) return {with_slack(geometry(), allocate(), bytes), bytes};
-    else return {allocate(), cell_bytes()};
+    const std::size_t usable = usable_of_cell(geometry(), bytes);
+    return {with_slack(geometry(), allocate(), usable), usable};
   }
 
   ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
@@ -136,7 +136,7 @@ public:
   }
 
   void deallocate_many(std::span<void* const> cells) noexcept {
-    if constexpr (checking_level >= checking::checked || marks_memory) {
+    if constexpr (!decltype(cached_)::takes_freed) {
       for (void* const cell : cells) deallocate(cell);
     } else {
       gathered_cells<slab> neighbours;

@@ -155,14 +155,13 @@ private:
   }
 
   [[nodiscard]] static ASHLAR_INLINE void* from(pool_type& pool, std::size_t bytes, std::size_t alignment) {
-    if constexpr (checking_level >= checking::hardened || detail::marks_memory) return pool.allocate(bytes, alignment);
+    if constexpr (base::watches_requests) return pool.allocate(bytes, alignment);
     else return pool.allocate();
   }
 
   [[nodiscard]] static ASHLAR_INLINE void* try_from(pool_type& pool, std::size_t bytes,
                                                     std::size_t alignment) noexcept {
-    if constexpr (checking_level >= checking::hardened || detail::marks_memory)
-      return pool.try_allocate(bytes, alignment);
+    if constexpr (base::watches_requests) return pool.try_allocate(bytes, alignment);
     else return pool.try_allocate();
   }
 

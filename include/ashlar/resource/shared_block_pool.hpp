@@ -92,8 +92,8 @@ public:
   [[nodiscard]] ASHLAR_INLINE block allocate_at_least(std::size_t bytes, std::size_t alignment) {
     if (!fits(bytes, alignment))
       return outsized_.take_at_least(*this, pool_.geometry(), pool_.upstream(), bytes, alignment);
-    if constexpr (checking_level >= checking::hardened) return {allocate(bytes, alignment), bytes};
-    else return {allocate(), cell_bytes()};
+    const std::size_t usable = usable_of_cell(pool_.geometry(), bytes);
+    return {with_slack(pool_.geometry(), allocate(), usable), usable};
   }
 
   /// Expects: the same `bytes` and `alignment` as at its allocation, or the size that `allocate_at_least` returned.

@@ -302,25 +302,21 @@ private:
     if (ASHLAR_LIKELY(!state_.is_damaged())) state_.blocks.deallocate(links(base()), link_of(p));
   }
 
-  void check([[maybe_unused]] const void* p) noexcept {
+  void check([[maybe_unused]] const void* p, [[maybe_unused]] std::size_t bytes = max_size) noexcept {
     if constexpr (checking_level >= checking::checked) {
       if (state_.is_damaged()) return;
       if (!owns(p)) found(fault::invalid_free, "freed a pointer that is not of this shared memory", p);
       if (!is_aligned(p, unit) || !state_.blocks.is_live(links(base()), link_of(p))) report_no_block(p);
       if (!state_.blocks.is_followed(links(base()), link_of(p)))
         found(fault::overflow, "the header after a block of shared memory was overwritten", p);
-    }
-  }
-  void check(const void* p, [[maybe_unused]] std::size_t bytes) noexcept {
-    check(p);
-    if constexpr (checking_level >= checking::checked)
-      if (!state_.is_damaged() && (bytes > bytes_ || links(base()).size(link_of(p)) != units_of(bytes)))
+      if (bytes != max_size && (bytes > bytes_ || links(base()).size(link_of(p)) != units_of(bytes)))
         report({.kind = fault::size_mismatch,
                 .what = "freed a block of shared memory with another size than it was allocated with",
                 .pointer = p,
                 .resource = this,
                 .got = bytes,
                 .block_bytes = (links(base()).size(link_of(p)) - std::size_t{1}) * unit});
+    }
   }
 
   // The blocks in order show where the pointer leads to.

@@ -79,12 +79,11 @@ public:
   /// As `allocate`. Returns: also the size of the block: the size of the whole cell, except at level `hardened`, which
   /// watches the excess bytes. `deallocate` accepts any size from `bytes` to that.
   [[nodiscard]] block allocate_at_least(std::size_t bytes, std::size_t alignment) {
-    if constexpr (checking_level >= checking::hardened) return {allocate(bytes, alignment), bytes};
     const std::size_t size_class = base_.class_with_cells(bytes, alignment);
-    const std::size_t held = size_class == base::classes::none ? bytes : base::classes::bytes_of(size_class);
+    const std::size_t usable = base::usable_bytes(bytes, size_class);
     void* const p = allocate(bytes, alignment);
-    detail::mark_live(static_cast<std::byte*>(p) + bytes, held - bytes);
-    return {p, held};
+    detail::mark_live(static_cast<std::byte*>(p) + bytes, usable - bytes);
+    return {p, usable};
   }
 
   /// Effects: takes a block back, from any thread. Expects: the same `bytes` and `alignment` as at its allocation, or

@@ -71,7 +71,8 @@ public:
   /// Returns: the address of a buffer, by its position in the problem: one load and one addition, or the addition
   /// alone if layout and position are constants. Expects: the buffer is live now, if lifetimes were given.
   [[nodiscard]] ASHLAR_INLINE std::byte* get(std::size_t position) const noexcept {
-    if constexpr (checking_level >= checking::checked) check(position);
+    ASHLAR_EXPECTS(position < layout_->offsets.size(), "asked a static_arena for a buffer that was not planned");
+    ASHLAR_EXPECTS(lives_.empty() || live(position, now_), "asked a static_arena for a buffer that is not live");
     return base_ + static_cast<std::size_t>(layout_->offsets[position]);
   }
 
@@ -134,11 +135,6 @@ private:
     return base_ + static_cast<std::size_t>(layout_->offsets[i]);
   }
   [[nodiscard]] std::size_t bytes(std::size_t i) const noexcept { return static_cast<std::size_t>(lives_[i].size); }
-
-  void check(std::size_t position) const noexcept {
-    ASHLAR_REQUIRE(position < layout_->offsets.size(), "asked a static_arena for a buffer that was not planned");
-    ASHLAR_REQUIRE(lives_.empty() || live(position, now_), "asked a static_arena for a buffer that is not live");
-  }
 
   std::byte* base_;
   const Layout* layout_;

@@ -125,20 +125,6 @@ private:
   std::array<const void*, most_strays> strays_{};
 };
 
-/// The same at level `fast`: no bytes and no code.
-struct unwatched_run {
-  template <class Table>
-  unwatched_run(const std::byte*, const Table&, std::span<const std::uint32_t>) noexcept {}
-  void follow() noexcept {}
-  void stray(const void*) noexcept {}
-  void restart() noexcept {}
-  void expect_live(const void*, std::size_t, std::size_t, const void*) const noexcept {}
-};
-
-template <class Table>
-using planned_run_if_checked =
-    std::conditional_t<checking_level >= checking::checked, planned_run<Table>, unwatched_run>;
-
 }  // namespace ashlar::ASHLAR_ABI::detail
 
 namespace ashlar::ASHLAR_ABI {
@@ -182,10 +168,11 @@ public:
   void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     // A block of the heap is older than the phase, and its free is not a step of the plan.
     if (!in(p)) return heap_.deallocate(p, bytes, alignment);
-    run_.expect_live(p, bytes, alignment, this);
+    if (run_) run_->expect_live(p, bytes, alignment, this);
     --live_;
     diverged_ = diverged_ || next_ == steps_.size() || !now().dies() || address(now().buffer()) != p;
-    diverged_ ? run_.stray(p) : follow();
+    if (!diverged_) follow();
+    else if (run_) run_->stray(p);
   }
 
   /// Effects: starts the phase again, as after construction. Returns: whether the plan is followed. It is not while
@@ -193,7 +180,7 @@ public:
   bool begin() noexcept {
     diverged_ = live_ != 0;
     next_ = 0;
-    if (!diverged_) run_.restart();
+    if (run_ && !diverged_) run_->restart();
     return !diverged_;
   }
 
@@ -238,7 +225,7 @@ private:
 
   void follow() noexcept {
     ++next_;
-    run_.follow();
+    if (run_) run_->follow();
   }
 
   std::byte* base_;
@@ -247,7 +234,7 @@ private:
   std::size_t next_ = 0;
   std::size_t live_ = 0;
   bool diverged_ = false;
-  ASHLAR_NO_UNIQUE_ADDRESS detail::planned_run_if_checked<Table> run_;
+  ASHLAR_NO_UNIQUE_ADDRESS detail::if_checked<detail::planned_run<Table>> run_;
   ASHLAR_NO_UNIQUE_ADDRESS Heap heap_;
 };
 

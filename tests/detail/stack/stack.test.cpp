@@ -354,7 +354,7 @@ TEST(stack_order, checked_sees_a_write_before_a_block) {
   ashlar::detail::mark_live(b.memory.data(), b.memory.size());
 }
 
-constexpr std::size_t canary = ashlar::detail::stack_blocks_have_canaries ? 1 : 0;
+constexpr std::size_t canary = ashlar::detail::watches_slack ? 1 : 0;
 
 TEST(stack_slack, a_block_takes_whole_grains_and_one_at_least) {
   EXPECT_EQ(ashlar::detail::stack_bytes(0), stack_grain);

@@ -20,6 +20,9 @@ namespace ashlar::ASHLAR_ABI::detail {
 /// Whether resources write canaries and poison. AddressSanitizer needs neither: it detects each access at once.
 inline constexpr bool keeps_canaries = checking_level >= checking::hardened && !always_marked;
 
+/// Whether the bytes of a cell or block behind its request are watched, by a canary that tells the size of the request.
+inline constexpr bool watches_slack = checking_level >= checking::hardened;
+
 /// A word of poison is neither a valid address nor null.
 inline constexpr unsigned char poison_byte = 0xFD;
 

@@ -157,7 +157,7 @@ struct extent_calls {
   /// Effects: tells an upstream that tracks extents of a split.
   void (*split)(extent_table& of, const window& extent, std::size_t head) noexcept;
   /// Effects: closes or opens a spare huge block, as `spare_guards`. `other`: whether it closes.
-  upstream_call guard;
+  ASHLAR_NO_UNIQUE_ADDRESS if_hardened<upstream_call> guard;
   bool takes_back;  ///< memory given back may be reused, in any order
 };
 
@@ -368,7 +368,7 @@ protected:
 
 private:
   [[nodiscard]] bool has_guards(const window& extent) const noexcept {
-    return checking_level >= checking::hardened && calls_->guard != nullptr && !extent.is_segment();
+    return calls_->guard && *calls_->guard != nullptr && !extent.is_segment();
   }
 
   [[nodiscard]] ASHLAR_COLD std::byte* try_take(std::size_t bytes, std::size_t alignment, bool is_segment) noexcept {
@@ -389,7 +389,7 @@ private:
   [[nodiscard]] bool guard(const window& extent, bool closes) noexcept {
     promise(windows_of(extent.bytes()));
     forget(extent);
-    const bool is_done = call(calls_->guard, extent, 0, closes ? 1 : 0) != nullptr;
+    const bool is_done = call(*calls_->guard, extent, 0, closes ? 1 : 0) != nullptr;
     static_cast<void>(end_move(extent, nullptr, extent.bytes(), extent.alignment()));
     return is_done;
   }

@@ -197,7 +197,7 @@ private:
                                          .expand = expanding_resource<Upstream> ? &expand_in_upstream : nullptr,
                                          .move = pages::can_move ? &move_pages : nullptr,
                                          .split = pages::is_shared ? &split_in_upstream : nullptr,
-                                         .guard = guards::are_kept ? &guard : nullptr,
+                                         .guard = if_hardened<upstream_call>(guards::are_kept ? &guard : nullptr),
                                          .takes_back = pages::takes_back};
 
   ASHLAR_NO_UNIQUE_ADDRESS Upstream upstream_;

@@ -44,6 +44,8 @@ class basic_heap : public heap_api<basic_heap<Upstream, Threads>>, public heap_s
   using thread_heap = typename members::thread_heap;
   using owner = typename members::owner;
   using zero_blocks = zero_blocks_of<Threads>;
+
+protected:
   static constexpr bool checks = members::checks;
 
 public:

@@ -47,7 +47,7 @@ public:
   using thread_heap = detail::thread_heap<source>;
   using owner = owner_engine<source>;
   /// Whether the freeing call reports misuse; then it frees the block itself, under the owner's lock.
-  static constexpr bool checks = checking_level >= checking::checked;
+  static constexpr bool checks = !frees_travel;
 
   /// `heap`: named in reports. A constant-initialised one enters the registry of heaps by `enter_registry`.
   constexpr thread_heap_registry(const heap_options& options, Upstream upstream, void* heap)

@@ -47,11 +47,13 @@ public:
   cached_cells(const cached_cells&) = delete;  // the same cells would be cached twice
   cached_cells& operator=(const cached_cells&) = delete;
 
-  /// Returns: the capacity of the array, in cells. It is 0 at the levels that check for misuse, where the bitmap must
-  /// show a free cell at once.
+  /// Whether freed cells are cached: not at the levels that check for misuse, where the bitmap must show a free cell at
+  /// once.
+  static constexpr bool takes_freed = checking_level < checking::checked && !marks_memory;
+
+  /// Returns: the capacity of the array, in cells.
   [[nodiscard]] static constexpr std::size_t limit(std::size_t cell_bytes) noexcept {
-    if (checking_level >= checking::checked || marks_memory) return 0;
-    return detail::min(slot_count, MostBytes / cell_bytes);
+    return takes_freed ? detail::min(slot_count, MostBytes / cell_bytes) : 0;
   }
 
   /// Returns: a cell, or null if none is cached.

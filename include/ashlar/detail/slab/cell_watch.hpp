@@ -149,11 +149,16 @@ private:
 /// tools. Returns: `cell`, which may be null.
 [[nodiscard]] ASHLAR_INLINE void* with_slack([[maybe_unused]] const slab_geometry& geometry, void* cell,
                                              [[maybe_unused]] std::size_t bytes) noexcept {
-  if constexpr (checking_level >= checking::hardened)
+  if constexpr (watches_slack)
     if (cell != nullptr) fill_fresh_slack(cell, bytes, geometry.cell_bytes());
   if constexpr (marks_memory)
     if (cell != nullptr) mark_free_before_others(static_cast<std::byte*>(cell) + bytes, geometry.cell_bytes() - bytes);
   return cell;
+}
+
+/// Returns: the bytes of a cell that a request of `bytes` may use.
+[[nodiscard]] constexpr std::size_t usable_of_cell(const slab_geometry& geometry, std::size_t bytes) noexcept {
+  return watches_slack ? bytes : geometry.cell_bytes();
 }
 
 }  // namespace ashlar::ASHLAR_ABI::detail

@@ -163,11 +163,9 @@ template <resource Upstream>
 }
 
 /// Returns: whether the canary after a cell's `bytes` bytes is intact, at the level that has one.
-[[nodiscard]] ASHLAR_INLINE bool is_slack_of_cell_intact([[maybe_unused]] const free_site& site,
-                                                         [[maybe_unused]] const void* p,
-                                                         [[maybe_unused]] std::size_t bytes) noexcept {
-  if constexpr (checking_level < checking::hardened) return true;
-  if (bytes == unsized) return true;
+[[nodiscard]] ASHLAR_INLINE bool is_slack_of_cell_intact(const free_site& site, const void* p,
+                                                         std::size_t bytes) noexcept {
+  if (!watches_slack || bytes == unsized) return true;
   mark_readable(p, site.geometry.cell_bytes());
   return is_slack_intact(p, bytes, site.geometry.cell_bytes());
 }

@@ -197,8 +197,8 @@ public:
   }
 
 private:
-  static constexpr std::size_t canary_bytes = checking_level >= checking::checked ? 8 : 0;    // minimum after a block
-  static constexpr std::size_t bytes_before = checking_level >= checking::hardened ? 16 : 0;  // minimum in front of it
+  static constexpr std::size_t canary_bytes = checking_level >= checking::checked ? 8 : 0;  // minimum after a block
+  static constexpr std::size_t bytes_before = front_guard;                                  // minimum in front of it
 
   // A multiple of the alignment, so that the caller's part is aligned, too.
   [[nodiscard]] static constexpr std::size_t front_bytes(std::size_t alignment) noexcept {

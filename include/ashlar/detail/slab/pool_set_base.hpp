@@ -235,6 +235,13 @@ public:
   using class_upstream_type = class_upstream<upstream_type>;
   using classes = pool_classes;
 
+  /// Whether a pool needs the size of each request, to watch the bytes behind it.
+  static constexpr bool watches_requests = watches_slack || marks_memory;
+  /// Returns: the bytes of a block of a class that a request may use.
+  [[nodiscard]] static constexpr std::size_t usable_bytes(std::size_t bytes, std::size_t size_class) noexcept {
+    return watches_slack || size_class == classes::none ? bytes : classes::bytes_of(size_class);
+  }
+
   template <class... Args>
   constexpr explicit pool_set_base(const pool_set_options& options, Args&&... upstream)
       : upstream_(std::forward<Args>(upstream)...), options_(options) {}

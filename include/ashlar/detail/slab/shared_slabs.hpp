@@ -222,14 +222,13 @@ public:
 
   /// Effects: takes one cell back under the lock, freed without a size or with one that fits a cell.
   void deallocate(void* cell, [[maybe_unused]] std::size_t bytes = unsized) noexcept {
-    [[maybe_unused]] bool is_held = true;
-    under_lock([&] {
-      expect_open(cell);
-      if constexpr (checking_level >= checking::checked) is_held = retire_checked(site(), store_, cell, bytes);
-      else retire(cell);
-    });
-    if constexpr (checking_level >= checking::checked)
+    if constexpr (checking_level >= checking::checked) {
+      bool is_held = true;
+      under_lock([&] { expect_open(cell), is_held = retire_checked(site(), store_, cell, bytes); });
       if (ASHLAR_UNLIKELY(!is_held)) report_unheld(site(), upstream(), cell, bytes);  // may call the upstream
+    } else {
+      under_lock([&] { expect_open(cell), retire(cell); });
+    }
   }
 
   /// Effects: gives a block that no cell can hold back to the upstream. A cell is reported, at every level.

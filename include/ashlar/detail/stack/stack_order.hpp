@@ -17,17 +17,15 @@ namespace ashlar::ASHLAR_ABI::detail {
 /// Blocks of a stack start and end at multiples of two pointers: so no alignment up to that needs padding or a record.
 inline constexpr std::size_t stack_grain = 2 * sizeof(void*);
 
-/// Whether a canary of at least one byte follows every block: at `hardened`.
-inline constexpr bool stack_blocks_have_canaries = checking_level >= checking::hardened;
-
-/// Returns: the bytes that a block takes in the stack: at least one grain. Expects: the sum does not overflow.
+/// Returns: the bytes that a block takes in the stack: at least one grain, with a byte of canary at least where slack
+/// is watched. Expects: the sum does not overflow.
 [[nodiscard]] ASHLAR_INLINE constexpr std::size_t stack_bytes(std::size_t bytes) noexcept {
-  return align_up(bytes + (bytes == 0 || stack_blocks_have_canaries ? 1 : 0), stack_grain);
+  return align_up(bytes + (bytes == 0 || watches_slack ? 1 : 0), stack_grain);
 }
 
 /// Returns: whether a block and the gap before it fit into `room` bytes. Expects: `room` and `gap` are whole grains.
 [[nodiscard]] ASHLAR_INLINE constexpr bool fits_stack(std::size_t room, std::size_t gap, std::size_t bytes) noexcept {
-  if constexpr (stack_blocks_have_canaries) return gap <= room && bytes < room - gap;
+  if constexpr (watches_slack) return gap <= room && bytes < room - gap;
   else return gap <= room && bytes + (bytes == 0 ? 1 : 0) <= room - gap;
 }
 
@@ -245,7 +243,7 @@ public:
     auto* const at = reinterpret_cast<label*>(static_cast<void*>(pushed.data - sizeof(label)));
     write(at, {below, last_, pushed.bytes, pushed.alignment, ++serial_, 0});
     last_ = at;
-    if constexpr (stack_blocks_have_canaries) fill_stack_slack(pushed.data, pushed.bytes);
+    if constexpr (watches_slack) fill_stack_slack(pushed.data, pushed.bytes);
   }
 
   /// Expects: `popped` is the top block, see `expect_top`.
@@ -260,7 +258,7 @@ public:
     label changed = read(last_);
     changed.bytes = bytes;
     write(last_, changed);
-    if constexpr (stack_blocks_have_canaries) fill_stack_slack(reinterpret_cast<std::byte*>(last_ + 1), bytes);
+    if constexpr (watches_slack) fill_stack_slack(reinterpret_cast<std::byte*>(last_ + 1), bytes);
   }
 
   void clear() noexcept { last_ = nullptr; }
@@ -332,7 +330,7 @@ private:
   }
 
   static void expect_slack([[maybe_unused]] const label* at, [[maybe_unused]] const void* resource) noexcept {
-    if constexpr (stack_blocks_have_canaries) expect_stack_slack(data_of(at), read(at).bytes, resource);
+    if constexpr (watches_slack) expect_stack_slack(data_of(at), read(at).bytes, resource);
   }
 
   [[nodiscard]] bool is_on_top(const void* p) const noexcept { return last_ != nullptr && data_of(last_) == p; }

@@ -220,7 +220,7 @@ inline void check_alignment(const tlsf_block& block, std::size_t alignment, cons
 
 /// The bytes of a block after the size requested, at level `hardened`: at least one, with a canary in it.
 struct tlsf_slack {
-  static constexpr bool is_kept = checking_level >= checking::hardened;
+  static constexpr bool is_kept = watches_slack;
   static constexpr std::size_t bytes = is_kept ? 1 : 0;
 
   static void fill(std::byte* data, std::size_t wanted, std::size_t usable) noexcept {
