@@ -125,6 +125,9 @@ private:
   std::array<const void*, most_strays> strays_{};
 };
 
+template <class Table>
+using checked_run = if_checked<planned_run<Table>>;
+
 }  // namespace ashlar::ASHLAR_ABI::detail
 
 namespace ashlar::ASHLAR_ABI {
@@ -234,7 +237,7 @@ private:
   std::size_t next_ = 0;
   std::size_t live_ = 0;
   bool diverged_ = false;
-  ASHLAR_NO_UNIQUE_ADDRESS detail::if_checked<detail::planned_run<Table>> run_;
+  ASHLAR_NO_UNIQUE_ADDRESS detail::checked_run<Table> run_;
   ASHLAR_NO_UNIQUE_ADDRESS Heap heap_;
 };
 
