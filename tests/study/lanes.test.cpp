@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of lanes: which thread has which, and how they run in rounds.
+// Tests of the threads of lanes, which run in rounds.
 #include <atomic>
 #include <cstdint>
 #include <thread>
@@ -8,53 +8,10 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/study/lane_team.hpp>
-#include <ashlar/study/window_compiler.hpp>
 
 #include "tests/support/build.hpp"
 
 namespace {
-
-using ashlar::detail::lane_table;
-
-TEST(lane_table, a_thread_keeps_its_lane_and_the_next_one_inherits_it) {
-  lane_table t;
-  EXPECT_EQ(t.lane_of(0), 0u);
-  EXPECT_EQ(t.lane_of(5), 1u);
-  EXPECT_EQ(t.lane_of(0), 0u);
-  EXPECT_EQ(t.end(5), 1u);
-  EXPECT_EQ(t.lane_of(6), 1u);
-  EXPECT_EQ(t.lane_of(7), 2u);
-  EXPECT_EQ(t.count(), 3u);
-  EXPECT_EQ(t.ended(), 1u);
-}
-
-TEST(lane_table, the_first_lane_is_never_passed_on) {
-  lane_table t;
-  EXPECT_EQ(t.lane_of(3), 0u);
-  EXPECT_EQ(t.end(3), lane_table::none);
-  EXPECT_EQ(t.lane_of(4), 1u);
-  EXPECT_EQ(t.lane_of(3), 0u);
-  EXPECT_EQ(t.ended(), 0u);
-}
-
-TEST(lane_table, events_after_the_end_of_a_thread_take_no_lane) {
-  lane_table t;
-  EXPECT_EQ(t.lane_of(0), 0u);
-  for (std::uint32_t thread = 1; thread < 1000; ++thread) {
-    EXPECT_EQ(t.lane_of(thread), 1u);
-    EXPECT_EQ(t.end(thread), 1u);
-    EXPECT_EQ(t.lane_of(thread), 1u);
-    EXPECT_EQ(t.end(thread), lane_table::none);
-  }
-  EXPECT_EQ(t.count(), 2u);
-}
-
-TEST(lane_table, any_thread_number_will_do) {
-  lane_table t;
-  EXPECT_EQ(t.end(3), lane_table::none);
-  EXPECT_EQ(t.lane_of(~std::uint32_t{0}), 0u);
-  EXPECT_EQ(t.lane_of(std::uint32_t{1} << 31), 1u);
-}
 
 using ashlar::detail::lane_stop;
 using ashlar::detail::lane_team;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Random but well-formed sequences of events: an imaginary program of several threads.
+// Sequences of events: random but well-formed ones, of an imaginary program of several threads, and listed ones.
 #pragma once
 
 #include <cstddef>
@@ -85,6 +85,16 @@ private:
   std::uint64_t now_ns_ = 0;
   std::uint64_t objects_ = 0;
   std::vector<std::uint64_t> live_;
+};
+
+/// A trace from a list.
+struct listed_events {
+  std::vector<ashlar::trace::event> events;
+  std::size_t at = 0;
+  std::optional<ashlar::trace::event> next() {
+    if (at == events.size()) return std::nullopt;
+    return events[at++];
+  }
 };
 
 }  // namespace ashlar_test

@@ -4,11 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
-#include <ashlar/base/event.hpp>
 #include <ashlar/study/lane_team.hpp>
 #include <ashlar/study/replay.hpp>
 #include <ashlar/study/window_compiler.hpp>
@@ -77,16 +75,6 @@ private:
   std::uint32_t lanes_;
   std::vector<std::size_t> done_;
   detail::lane_team team_;
-};
-
-/// A trace from a list.
-struct listed_events {
-  std::vector<ashlar::trace::event> events;
-  std::size_t at = 0;
-  std::optional<ashlar::trace::event> next() {
-    if (at == events.size()) return std::nullopt;
-    return events[at++];
-  }
 };
 
 }  // namespace ashlar_test

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <set>
 #include <vector>
 
@@ -20,6 +19,7 @@ using ashlar::detail::replay_kind;
 using ashlar::detail::replay_op;
 using ashlar::detail::replay_window;
 using ashlar::detail::window_compiler;
+using ashlar_test::listed_events;
 namespace trace = ashlar::trace;
 
 /// A copy of a compiled window.
@@ -52,15 +52,6 @@ compiled compile(Source source, std::size_t window) {
   out.counts = compiler.finish();
   return out;
 }
-
-struct one_by_one {
-  std::vector<trace::event> events;
-  std::size_t at = 0;
-  std::optional<trace::event> next() {
-    if (at == events.size()) return std::nullopt;
-    return events[at++];
-  }
-};
 
 /// Slots in the view of a replay: the full ones before a window, and the window's effect on each.
 class slot_checker {
@@ -145,7 +136,7 @@ TEST(window_compiler, loses_nothing_and_counts_what_it_skips) {
 }
 
 TEST(window_compiler, lanes_keep_the_order_of_the_trace) {
-  one_by_one source;
+  listed_events source;
   for (std::uint64_t i = 1; i <= 100; ++i)
     source.events.push_back({.thread = static_cast<std::uint32_t>(i % 3), .size = i, .object = i});
   const compiled c = compile(source, 7);
@@ -163,9 +154,24 @@ TEST(window_compiler, slots_stay_in_proportion_to_what_is_live) {
   EXPECT_LE(c.counts.slot_count, 100u + 64u + 1u);
 }
 
+/// Threads 1 to 999, one after the other beside the first one, each with operations after its end.
+TEST(window_compiler, an_ended_thread_passes_its_lane_on_but_for_the_first) {
+  listed_events source{{{.size = 1, .object = 1}, {.op = trace::operation::thread_end}, {.size = 1, .object = 2}}};
+  for (std::uint32_t thread = 1; thread < 1000; ++thread)
+    source.events.insert(source.events.end(), {{.thread = thread, .size = 1, .object = 2 * thread + 1},
+                                               {.thread = thread, .op = trace::operation::thread_end},
+                                               {.thread = thread, .size = 1, .object = 2 * thread + 2},
+                                               {.thread = thread, .op = trace::operation::thread_end}});
+  source.events.push_back({.thread = ~std::uint32_t{0}, .size = 1, .object = 3000});
+  const compiled c = compile(source, 1 << 20);
+  EXPECT_EQ(c.counts.lanes, 2u);
+  EXPECT_EQ(c.counts.ended, 999u);
+  EXPECT_EQ(c.windows.at(0).lanes[0].size(), 2u);
+}
+
 TEST(window_compiler, impossible_events_are_counted_and_their_frees_are_strays) {
   using trace::operation;
-  one_by_one source{{{.size = std::uint64_t{1} << 63, .object = 1},
+  listed_events source{{{.size = std::uint64_t{1} << 63, .object = 1},
                      {.op = operation::free_, .object = 1},
                      {.op = operation::aligned_alloc_, .size = 8, .alignment = 24, .object = 2},
                      {.size = 8, .object = 3},
@@ -180,7 +186,7 @@ TEST(window_compiler, impossible_events_are_counted_and_their_frees_are_strays) 
 
 TEST(window_compiler, frees_are_sized_where_the_size_is_right) {
   using trace::operation;
-  one_by_one source{{{.op = operation::new_, .size = 40, .object = 1},
+  listed_events source{{{.op = operation::new_, .size = 40, .object = 1},
                      {.op = operation::new_, .size = 24, .object = 2},
                      {.op = operation::new_, .size = 16, .object = 3},
                      {.op = operation::delete_, .size = 40, .object = 1},
@@ -195,7 +201,7 @@ TEST(window_compiler, frees_are_sized_where_the_size_is_right) {
 }
 
 TEST(window_compiler, a_reallocation_of_an_unknown_object_is_an_allocation) {
-  one_by_one source{{{.op = trace::operation::realloc_, .size = 8, .object = 1, .old_object = 99}}};
+  listed_events source{{{.op = trace::operation::realloc_, .size = 8, .object = 1, .old_object = 99}}};
   const compiled c = compile(source, 64);
   ASSERT_EQ(c.counts.operations, 1u);
   EXPECT_EQ(c.windows[0].lanes[0][0].request.kind(), replay_kind::allocate);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of heaps under a replay: sized and unsized frees, alignments, zeroed blocks, moved blocks, and blocks that
+// Tests of pools and heaps under a replay: sized and unsized frees, alignments, zeroed blocks, moved blocks, and blocks that
 // other threads, ended ones included, free and move.
 #include <ashlar/study/pooled_allocator.hpp>
 
@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <random>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "tests/study/replay_team.hpp"
 #include "tests/support/build.hpp"
 #include <ashlar/base/bits.hpp>
+#include <ashlar/base/lock.hpp>
 #include <ashlar/heap/heap.hpp>
 #include <ashlar/heap/local_heap.hpp>
 #include <ashlar/heap/tiered_heap.hpp>
@@ -30,6 +32,7 @@ using ashlar::detail::replay_kind;
 using ashlar::detail::replay_request;
 using ashlar::detail::touch;
 using heap_allocator = ashlar::detail::heap_allocator<local_heap<>>;
+using ashlar::detail::pooled_allocator;
 
 struct plan_of_one {
   std::array<std::uint64_t, 1> offsets, sizes;
@@ -50,16 +53,30 @@ struct held {
   [[nodiscard]] std::size_t size() const { return static_cast<std::size_t>(request.size()); }
 };
 
-/// Uses a heap as a replay does, and keeps its blocks.
+/// Uses an allocator as a replay does, and keeps its blocks: every block keeps its contents, at an address with its
+/// alignment.
+template <class Allocator>
 class churn {
 public:
+  explicit churn(Allocator& allocator, unsigned seed = 1) : random_(seed), allocator_(&allocator) {}
+  ~churn() {
+    while (!blocks_.empty()) release();
+  }
+  churn(const churn&) = delete;
+  churn& operator=(const churn&) = delete;
+
+  void run(unsigned steps) {
+    for (unsigned i = 0; i < steps; ++i) step(i);
+  }
+
+private:
   void step(unsigned i) {
     if (blocks_.size() > 200 || (!blocks_.empty() && random_() % 3 == 0)) return release();
     if (!blocks_.empty() && random_() % 8 == 0) return move(i);
-    const std::uint64_t alignment = random_() % 4 == 0 ? std::uint64_t{1} << (random_() % 14) : 0;
     const bool zeroed = random_() % 4 == 0;
+    const std::uint64_t alignment = !zeroed && random_() % 4 == 0 ? std::uint64_t{1} << (random_() % 14) : 0;
     const replay_request r(zeroed ? replay_kind::allocate_zeroed : replay_kind::allocate, any_size(), alignment);
-    const held h{allocator_.allocate(r), r, i};
+    const held h{allocator_->allocate(r), r, i};
     ASSERT_NE(h.block, nullptr);
     EXPECT_TRUE(ashlar::detail::is_aligned(h.block, static_cast<std::size_t>(r.alignment())));
     if (zeroed) EXPECT_TRUE(touch::read_zeroed(h.block, h.size(), i));
@@ -69,29 +86,21 @@ public:
 
   void release() {
     const held h = take();
-    if (random_() % 2 == 0) allocator_.deallocate(h.block, h.request);
-    else allocator_.deallocate_sized(h.block, h.request);
+    if constexpr (ashlar::detail::sized_replay_allocator<Allocator>)
+      if (random_() % 2 == 0) return allocator_->deallocate_sized(h.block, h.request);
+    allocator_->deallocate(h.block, h.request);
   }
 
   void move(unsigned i) {
     const held h = take();
-    const replay_request r(replay_kind::reallocate, any_size(), 0);
-    const held moved{allocator_.reallocate(h.block, h.request, r), r, i};
+    const replay_request r(replay_kind::reallocate, 1 + any_size(), 0);
+    const held moved{allocator_->reallocate(h.block, h.request, r), r, i};
     ASSERT_NE(moved.block, nullptr);
     EXPECT_TRUE(touch::read_first(moved.block, std::min(h.size(), moved.size()), h.stamp));
     touch::write(moved.block, moved.size(), std::min(h.size(), moved.size()), i);
     blocks_.push_back(moved);
   }
 
-  [[nodiscard]] bool is_empty() const { return blocks_.empty(); }
-  [[nodiscard]] bool invariant() const { return heap_.invariant(); }
-  [[nodiscard]] std::size_t live() {
-    std::size_t blocks = 0;
-    heap_.for_each_live([&](const void*, std::size_t) { ++blocks; });
-    return blocks;
-  }
-
-private:
   [[nodiscard]] std::uint64_t any_size() { return random_() % (std::uint64_t{1} << (random_() % 19)); }
 
   held take() {
@@ -102,18 +111,31 @@ private:
     return h;
   }
 
-  std::mt19937 random_{1};
-  local_heap<> heap_;
-  heap_allocator allocator_{heap_};
+  std::mt19937 random_;
+  Allocator* allocator_;
   std::vector<held> blocks_;
 };
 
 TEST(heap_allocator, blocks_keep_to_themselves_however_they_are_freed) {
-  churn program;
-  for (unsigned i = 0; i < 10000; ++i) program.step(i);
-  EXPECT_TRUE(program.invariant());
-  while (!program.is_empty()) program.release();
-  EXPECT_EQ(program.live(), 0U);
+  local_heap<> heap;
+  heap_allocator allocator(heap);
+  churn(allocator).run(10000);
+  EXPECT_TRUE(heap.invariant());
+  std::size_t live = 0;
+  heap.for_each_live([&](const void*, std::size_t) { ++live; });
+  EXPECT_EQ(live, 0U);
+}
+
+TEST(pooled_allocator, blocks_of_all_sizes_keep_to_themselves) {
+  pooled_allocator<ashlar::null_lock> allocator;
+  churn(allocator).run(20000);
+}
+
+TEST(pooled_allocator, threads_share_it) {
+  pooled_allocator<ashlar::spin_lock> allocator;
+  std::thread other([&] { churn(allocator, 2).run(10000); });
+  churn(allocator, 3).run(10000);
+  other.join();
 }
 
 template <class Heap>
