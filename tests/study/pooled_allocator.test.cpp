@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of pools and heaps under a replay: sized and unsized frees, alignments, zeroed blocks, moved blocks, and blocks that
-// other threads, ended ones included, free and move.
+// Tests of pools and heaps under a replay: sized and unsized frees, alignments, zeroed blocks, moved blocks, and blocks
+// that other threads, ended ones included, free and move.
 #include <ashlar/study/pooled_allocator.hpp>
 
 #include <algorithm>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of the summary against one computed in the slow and obvious way, and of its table of sizes.
 #include <ashlar/study/summariser.hpp>
+#include <ashlar/study/summary.hpp>
 
 #include <cstdint>
 #include <map>

@@ -172,12 +172,12 @@ TEST(window_compiler, an_ended_thread_passes_its_lane_on_but_for_the_first) {
 TEST(window_compiler, impossible_events_are_counted_and_their_frees_are_strays) {
   using trace::operation;
   listed_events source{{{.size = std::uint64_t{1} << 63, .object = 1},
-                     {.op = operation::free_, .object = 1},
-                     {.op = operation::aligned_alloc_, .size = 8, .alignment = 24, .object = 2},
-                     {.size = 8, .object = 3},
-                     {.size = 8, .object = 3},
-                     {.op = operation::free_, .object = 3},
-                     {.op = operation::free_, .object = 3}}};
+                        {.op = operation::free_, .object = 1},
+                        {.op = operation::aligned_alloc_, .size = 8, .alignment = 24, .object = 2},
+                        {.size = 8, .object = 3},
+                        {.size = 8, .object = 3},
+                        {.op = operation::free_, .object = 3},
+                        {.op = operation::free_, .object = 3}}};
   const replay_counts counts = compile(source, 64).counts;
   EXPECT_EQ(counts.impossible, 3u);
   EXPECT_EQ(counts.unknown_objects, 2u);
@@ -187,11 +187,11 @@ TEST(window_compiler, impossible_events_are_counted_and_their_frees_are_strays) 
 TEST(window_compiler, frees_are_sized_where_the_size_is_right) {
   using trace::operation;
   listed_events source{{{.op = operation::new_, .size = 40, .object = 1},
-                     {.op = operation::new_, .size = 24, .object = 2},
-                     {.op = operation::new_, .size = 16, .object = 3},
-                     {.op = operation::delete_, .size = 40, .object = 1},
-                     {.op = operation::delete_, .size = 16, .object = 2},
-                     {.op = operation::delete_, .object = 3}}};
+                        {.op = operation::new_, .size = 24, .object = 2},
+                        {.op = operation::new_, .size = 16, .object = 3},
+                        {.op = operation::delete_, .size = 40, .object = 1},
+                        {.op = operation::delete_, .size = 16, .object = 2},
+                        {.op = operation::delete_, .object = 3}}};
   const compiled c = compile(source, 64);
   EXPECT_EQ(c.counts.sized_frees, 1u);
   std::vector<replay_kind> kinds;

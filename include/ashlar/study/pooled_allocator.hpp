@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -15,44 +14,14 @@
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
+#include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/study/replay_op.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 
-inline constexpr std::size_t exact_replay_classes = 128;  // up to here one class for each multiple of 8
-
-[[nodiscard]] constexpr std::size_t replay_class_of(std::size_t bytes) noexcept {
-  if (bytes <= exact_replay_classes) return bytes == 0 ? 0 : (bytes - 1) / 8;
-  const auto width = static_cast<std::size_t>(std::bit_width(bytes - 1));  // 8 from 129 to 256
-  return exact_replay_classes / 8 + (width - 8) * 8 + ((bytes - 1) >> (width - 4)) - 8;
-}
-
-template <std::size_t Largest>
-inline constexpr auto replay_class_table = [] {
-  std::array<std::uint8_t, Largest / 8 + 1> table{};
-  for (std::size_t i = 0; i < table.size(); ++i) table[i] = static_cast<std::uint8_t>(replay_class_of(i * 8));
-  return table;
-}();
-
-/// The size classes of a replay's block pools: multiples of 8 bytes up to 128, then eight classes for every doubling.
-/// Sizes 8, 16, ... 128, 144, ... 256, 288, ... `largest`: a cell wastes at most an eighth of itself, or 7 bytes.
-struct replay_classes {
-  static constexpr std::size_t largest = 8192;
-  static constexpr std::size_t count = replay_class_of(largest) + 1;
-  static_assert(count <= 256, "a class is looked up in a table of bytes");
-
-  /// Returns: the smallest class with room for `bytes`. Expects: `bytes <= largest`.
-  [[nodiscard]] static ASHLAR_INLINE std::size_t of(std::size_t bytes) noexcept {
-    return replay_class_table<largest>[(bytes + 7) / 8];
-  }
-
-  [[nodiscard]] static constexpr std::size_t cell_bytes(std::size_t index) noexcept {
-    if (index < exact_replay_classes / 8) return (index + 1) * 8;
-    const std::size_t above = index - exact_replay_classes / 8;
-    return (above % 8 + 9) << (above / 8 + 4);
-  }
-};
+/// The size classes of a replay's block pools.
+using replay_classes = basic_size_classes<8, 8 * 1024>;
 
 /// Pools shared by all threads, each behind its own lock: `null_lock` for one thread. Frees are sized, as in C++, so no
 /// block has a header. A cell is aligned to the largest power of two that divides its size, 16 bytes at most: enough
@@ -74,7 +43,7 @@ public:
   void deallocate(void* block, replay_request r) noexcept {
     if (r.alignment() > largest_alignment) return ::operator delete(block, alignment_of(r));
     if (!pooled(r)) return std::free(block);
-    class_pool& s = class_pools_[class_of(r)];
+    class_pool& s = class_pools_[class_of(r) - 1];
     const lock_scope<Lock> scope(s.lock);
     s.pool.deallocate(block);
   }
@@ -96,13 +65,13 @@ private:
 
   // A cache line of its own: threads in two size classes do not contend.
   struct alignas(128) class_pool {
-    explicit class_pool(std::size_t index) : pool({.cell_bytes = replay_classes::cell_bytes(index)}) {}
+    explicit class_pool(std::size_t size_class) : pool({.cell_bytes = replay_classes::bytes_of(size_class)}) {}
     block_pool<> pool;
     Lock lock;
   };
 
   template <std::size_t... Index>
-  explicit pooled_allocator(std::index_sequence<Index...>) : class_pools_{{class_pool(Index)...}} {}
+  explicit pooled_allocator(std::index_sequence<Index...>) : class_pools_{{class_pool(Index + 1)...}} {}
 
   [[nodiscard]] static std::size_t bytes_of(replay_request r) noexcept { return static_cast<std::size_t>(r.size()); }
   [[nodiscard]] static std::align_val_t alignment_of(replay_request r) noexcept {
@@ -111,13 +80,12 @@ private:
   [[nodiscard]] static bool pooled(replay_request r) noexcept {
     return r.size() <= replay_classes::largest && r.alignment() <= largest_alignment;
   }
-  // A cell size that is a multiple of the alignment gives that alignment.
   [[nodiscard]] static std::size_t class_of(replay_request r) noexcept {
-    return replay_classes::of(align_up(std::max<std::size_t>(bytes_of(r), 1), static_cast<std::size_t>(r.alignment())));
+    return replay_classes::of(bytes_of(r), static_cast<std::size_t>(r.alignment()));
   }
 
-  [[nodiscard]] void* take(std::size_t index) noexcept {
-    class_pool& s = class_pools_[index];
+  [[nodiscard]] void* take(std::size_t size_class) noexcept {
+    class_pool& s = class_pools_[size_class - 1];
     const lock_scope<Lock> scope(s.lock);
     return s.pool.try_allocate();
   }
