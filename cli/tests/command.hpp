@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <vector>
 
 #include <unistd.h>
 
@@ -40,6 +41,29 @@ protected:
 
   /// Returns: the exit status of the command; its output is in `text("out")` and `text("err")`.
   int ashlar(const std::string& arguments) { return shell(ASHLAR_COMMAND " " + arguments); }
+
+  /// Arguments of a verb that are refused, and the first words of its complaint.
+  struct mistake {
+    std::string arguments;
+    int status;
+    std::string words;
+  };
+  void expect_mistakes(const std::string& verb, const std::vector<mistake>& all) {
+    for (const mistake& each : all) {
+      EXPECT_EQ(ashlar(verb + " " + each.arguments), each.status) << each.arguments << text("out");
+      EXPECT_NE(text("err").find("ashlar " + verb + ": " + each.words), std::string::npos)
+          << each.arguments << text("err");
+    }
+  }
+
+  /// `start`: a verb and its arguments, up to the program that it runs.
+  void expect_that_an_end_leaves_no_program_behind(const std::string& start) {
+    const std::string pid = file("pid"), program = "sh -c 'echo $$ > " + pid + "; exec sleep 1000'";
+    EXPECT_EQ(run_shell(ASHLAR_COMMAND " " + start + " -- " + program + " 2>&- & until [ -s " + pid +
+                        " ]; do sleep 0.02; done; kill $!; while grep -q sleep /proc/$(cat " + pid +
+                        ")/cmdline 2>&-; do sleep 0.02; done"),
+              0);
+  }
 
 private:
   int shell(const std::string& command) { return run_shell(command + " > " + file("out") + " 2> " + file("err")); }

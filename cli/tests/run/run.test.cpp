@@ -109,24 +109,18 @@ TEST_F(run_verb, a_path_that_cannot_be_preloaded_is_named) {
             "ashlar run: " + file("a b/libashlar.so") + ": a path with blanks or colons cannot be preloaded\n");
 }
 
-TEST_F(run_verb, an_unknown_level_is_guessed) {
-  EXPECT_EQ(run("--level hardend -- true"), 2);
-  EXPECT_EQ(text("err"), "ashlar run: unknown level 'hardend'; did you mean 'hardened'?\n");
-  EXPECT_EQ(run("--level 3 -- true"), 2);
-  EXPECT_EQ(text("err"), "ashlar run: unknown level '3'; it is fast, checked or hardened\n");
-}
-
 TEST_F(run_verb, mistakes_get_one_clear_line) {
-  EXPECT_EQ(run(""), 2);
-  EXPECT_EQ(text("err"), "ashlar run: no program given; see ashlar run --help\n");
-  EXPECT_EQ(run("--levle fast -- true"), 2);
-  EXPECT_EQ(text("err"), "ashlar run: unknown option --levle; did you mean '--level'?; see ashlar run --help\n");
-  EXPECT_EQ(run("--option retain -- true"), 2);
-  EXPECT_EQ(text("err"), "ashlar run: --option: 'retain' is not WORD=VALUE; see ashlar run --help\n");
-  EXPECT_EQ(run("-- /no/such/program"), 127);
-  EXPECT_EQ(text("err"), "ashlar run: /no/such/program: no such program\n");
-  EXPECT_EQ(run("-- /etc/passwd"), 126);
-  EXPECT_EQ(text("err"), "ashlar run: /etc/passwd: Permission denied\n");
+  for (const mistake& each :
+       {mistake{"", 2, "no program given; see ashlar run --help"},
+        {"--level hardend -- true", 2, "unknown level 'hardend'; did you mean 'hardened'?"},
+        {"--level 3 -- true", 2, "unknown level '3'; it is fast, checked or hardened"},
+        {"--levle fast -- true", 2, "unknown option --levle; did you mean '--level'?; see ashlar run --help"},
+        {"--option retain -- true", 2, "--option: 'retain' is not WORD=VALUE; see ashlar run --help"},
+        {"-- /no/such/program", 127, "/no/such/program: no such program"},
+        {"-- /etc/passwd", 126, "/etc/passwd: Permission denied"}}) {
+    EXPECT_EQ(run(each.arguments), each.status) << each.arguments;
+    EXPECT_EQ(text("err"), "ashlar run: " + each.words + "\n");
+  }
 }
 
 TEST_F(run_verb, a_program_that_loads_no_library_is_refused) {
