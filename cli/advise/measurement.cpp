@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/advise/trials.hpp"
+#include "cli/remedies/apart.hpp"
 #include "cli/remedies/predicted.hpp"
 #include "cli/remedies/text.hpp"
 #include "cli/report/recorded_build.hpp"
@@ -103,9 +104,7 @@ void take_answer(const json& answer, advice& a, const call_tree& tree, route_pla
   if (had_groups && plan.groups.empty()) a.no_plan = why_none_is_left(answer.at("plan_failure"));
 }
 
-advice_measurer::advice_measurer(const measure_options& options) : options_(options) {
-  if (options_.level == measure_level::run) apart_.emplace(answer_to);
-}
+int measure_in_this_process() { return answer_apart(answer_to); }
 
 void advice_measurer::take_program(const std::vector<std::unique_ptr<trace_input>>& inputs) {
   if (options_.level == measure_level::replay && inputs.size() > 1)
@@ -152,7 +151,7 @@ int advice_measurer::run(advice& a, const call_tree& tree, route_plan& plan, con
                          {"with", options_.with}};
   std::string bytes;
   json::to_cbor(question, bytes);  // keeps words of the command that are not UTF-8
-  const json answer = json::parse(apart_->ask(bytes));
+  const json answer = json::parse(ask_apart({"advise", measure_apart_flag}, bytes));
   if (is_recorded_ && a.limits.program_ns == 0)
     a.limits.program_ns = 1e6 * answer.at("data").at("cpu_ms").get<double>();
   take_answer(answer, a, tree, plan);

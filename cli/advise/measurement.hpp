@@ -3,13 +3,11 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "cli/advise/advice.hpp"
-#include "cli/remedies/apart.hpp"
 #include "cli/report/trace.hpp"
 #include "cli/verify/experiment.hpp"
 
@@ -38,11 +36,15 @@ struct measure_usage_error : std::runtime_error {
 /// are kept, with the effects as evidence. Of an unfit machine neither order nor evidence is taken.
 void take_answer(const nlohmann::json& answer, advice& a, const call_tree& tree, route_plan& plan);
 
-/// Measures in a process of its own, which is as small as this one when it is made.
+/// The word by which the command is started for a measurement alone.
+inline constexpr const char* measure_apart_flag = "--in-this-process";
+/// Effects: measures, as standard input asks. Returns: the exit status.
+[[nodiscard]] int measure_in_this_process();
+
+/// Measures in a process of its own.
 class advice_measurer {
 public:
-  /// Expects: no other threads.
-  explicit advice_measurer(const measure_options& options);
+  explicit advice_measurer(const measure_options& options) : options_(options) {}
 
   /// Effects: takes the command of the traces if the options have none. Throws: `measure_usage_error` if the traces
   /// have several or none, or do not name its build; `std::runtime_error` if nothing can be preloaded into the program,
@@ -63,7 +65,6 @@ private:
   bool is_recorded_ = false;        // the command: its time is the trace's
   std::string file_;                // the program's
   std::vector<std::string> notes_;  // for the page
-  std::optional<process_apart> apart_;
 };
 
 }  // namespace ashlar::cli

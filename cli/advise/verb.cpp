@@ -25,7 +25,6 @@
 #include "cli/preload/settings.hpp"
 #include "cli/replay/candidates.hpp"
 #include "cli/report/trace.hpp"
-#include "cli/rounds/comparison.hpp"
 #include "cli/routes/frame_steps.hpp"
 #include "cli/routes/plan_text.hpp"
 #include "cli/support/budget.hpp"
@@ -361,6 +360,7 @@ std::string complete(advise_options& o, const CLI::App& app) {
 
 /// Everything after "--" belongs to the program.
 int run(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == measure_apart_flag) return measure_in_this_process();
   CLI::App app("ashlar advise TRACE... [OPTION]... [-- PROGRAM [ARGUMENT]...]\n\n"
                "Names for each call site of a recorded program what should stand in place of its allocations, and an "
                "estimate of the gain; or to change nothing. On demand it measures the gain.",

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/rounds/side.hpp"
 #include "cli/routes/plan.hpp"
-#include "cli/verify/side.hpp"
 
 namespace ashlar::cli {
 

@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include "cli/support/companion.hpp"
-#include "cli/verify/verdict.hpp"
 
 namespace ashlar::cli {
 
@@ -20,9 +19,9 @@ bool gains(const remedy_measurement& all, const std::optional<std::size_t>& n) {
          all.remedies[*n].deciding().found == finding::gain;
 }
 
-bool is_gain(const std::optional<measure_effect>& e) { return e && e->found == finding::gain; }
+bool is_gain(const std::optional<comparison>& e) { return e && e->found == finding::gain; }
 
-bool takes_less(const std::optional<measure_effect>& e) {
+bool takes_less(const std::optional<comparison>& e) {
   return e && e->found != finding::level && e->effect.log_ratio.mean < 0;
 }
 
@@ -32,19 +31,9 @@ bool may_gain(const remedy_effect& e, double threshold) {
          e.deciding().effect.log_ratio.mean <= -std::log1p(threshold);
 }
 
-paired_effect against_itself(const remedy_measurement& all, random_engine& random) {
-  std::vector<double> first, again;
-  for (const remedy_rounds* rounds : {&all.screened, &all.confirmed})
-    for (const auto& [own, own_again] : rounds->twice) {
-      first.push_back(value_of(own, all.decides));
-      again.push_back(value_of(own_again, all.decides));
-    }
-  return effect_of_itself(first, again, all.decides, effect_error, random);
-}
-
 /// The best of several noisy figures flatters: where some were measured again, only those may win.
 bool may_win(const remedy_measurement& all, const remedy_effect& e) {
-  return e.deciding().found == finding::gain && (all.confirmed.played == 0 || e.confirmed);
+  return e.deciding().found == finding::gain && (all.confirmed.runs.rounds.empty() || e.confirmed);
 }
 
 std::optional<std::size_t> winner_of(const remedy_measurement& all) {
@@ -63,7 +52,7 @@ std::size_t rounds_wanted(const remedy_measurement& all, double threshold) {
 }
 
 bool is_open(const remedy_measurement& all, double threshold) {
-  if (all.screened.played < all.least_rounds) return true;
+  if (all.screened.runs.rounds.size() < all.least_rounds) return true;
   return std::any_of(all.remedies.begin(), all.remedies.end(), [&all, threshold](const remedy_effect& e) {
     const bool gains_unconfirmed = e.failure.empty() && e.deciding().found == finding::gain && !may_win(all, e);
     return may_gain(e, threshold) || gains_unconfirmed;
@@ -151,7 +140,7 @@ std::optional<std::size_t> page_policy_of(const remedy_measurement& all, double 
   return alone && mean(*policy) + std::log1p(threshold) <= mean(*alone) ? policy : std::nullopt;
 }
 
-void choose_plan(remedy_measurement& all, const std::function<measure_effect(std::size_t, std::size_t)>& compare) {
+void choose_plan(remedy_measurement& all, const std::function<comparison(std::size_t, std::size_t)>& compare) {
   const bool has_rest = works(all, all.rest_of_plan);
   if (has_rest && works(all, all.whole_plan)) all.whole_over_rest = compare(*all.rest_of_plan, *all.whole_plan);
   all.by_plan = !has_rest || takes_less(all.whole_over_rest) ? all.whole_plan : all.rest_of_plan;
@@ -166,8 +155,8 @@ void choose_plan(remedy_measurement& all, const std::function<measure_effect(std
 }
 
 void decide(remedy_measurement& all, double threshold) {
-  random_engine random(all.screened.played);
-  all.itself = against_itself(all, random);
+  random_engine random(all.screened.runs.rounds.size());
+  all.itself = effect_of_itself({&all.screened.runs, &all.confirmed.runs}, all.decides, effect_error, random);
   if (is_unfit(all.itself, threshold)) {
     all.decision = remedy_decision::unfit;
   } else if (all.winner = winner_of(all); all.winner) {

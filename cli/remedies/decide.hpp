@@ -40,7 +40,7 @@ template <class May>
 /// Effects: chooses the plan that is left: the smaller one, unless the whole one takes less; and compares it, and the
 /// plan with a page policy, with the best without code. `compare`: of two confirmed remedies, the second against the
 /// first.
-void choose_plan(remedy_measurement& all, const std::function<measure_effect(std::size_t, std::size_t)>& compare);
+void choose_plan(remedy_measurement& all, const std::function<comparison(std::size_t, std::size_t)>& compare);
 
 /// Effects: decides, chooses the groups that are left of the plan, and sorts the remedies by their gain. A plan has to
 /// gain over the best remedy without code, or to be the only one that gains.

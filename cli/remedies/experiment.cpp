@@ -7,7 +7,6 @@
 #include "cli/remedies/experiment.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <stdexcept>
 
@@ -15,10 +14,8 @@
 #include <fmt/ranges.h>
 
 #include "cli/remedies/decide.hpp"
-#include "cli/routes/plan_text.hpp"
 #include "cli/support/table_units.hpp"
 #include "cli/support/words.hpp"
-#include "cli/verify/attribute.hpp"
 
 namespace ashlar::cli {
 
@@ -27,26 +24,25 @@ namespace {
 constexpr const char* by_plan = "route by the plan";
 constexpr const char* by_rest = "route by the groups that gain";
 
-using clock = std::chrono::steady_clock;
+constexpr double least_limit = 10;  // seconds of a run, so that a short one may be disturbed
 
 /// The stages of one measurement.
 class remedy_stages {
 public:
   remedy_stages(const remedy_request& request, const remedy_progress& progress)
       : request_(&request), progress_(&progress),
-        as_it_is_{.command = request.command, .shown = shell_line(request.command)},
-        player_(as_it_is_, request.input, request.seed) {}
+        player_({.command = request.command, .shown = shell_line(request.command)}, request.command.front(),
+                request.input.empty() ? std::vector<std::string>() : std::vector{request.input}, request.seed) {}
 
   remedy_measurement run() {
     (*progress_)("warming up");
     all_.decides = request_->decides;
-    player_.begin(request_->rounds != 0 ? 0 : request_->seconds);
-    all_.first = player_.first();
+    begin();
     all_.plan_groups = request_->routes.groups.size();
     all_.kept = all_.groups_of_plan();
     std::vector<program_remedy> without_code = list_without_code();
     refuse_small_budget(without_code.size() + (tries_plan() ? 1 : 0));
-    player_.repeat();
+    expect_as_first(player_.run(player_.as_it_is()));
     try_remedies(std::move(without_code));
     screen();
     if (has_room_) {
@@ -59,30 +55,49 @@ public:
       all_.notes.emplace_back("The program leaves processes behind: they are killed after each run, and their time is "
                               "not measured.");
     decide(all_, request_->threshold);
-    all_.seconds = seconds();
+    all_.seconds = clock_.seconds();
     return std::move(all_);
   }
 
 private:
-  [[nodiscard]] double seconds() const { return std::chrono::duration<double>(clock::now() - start_).count(); }
-  [[nodiscard]] double seconds_left() const { return std::max(0.0, request_->seconds - seconds()); }
+  [[nodiscard]] double seconds_left() const { return std::max(0.0, request_->seconds - clock_.seconds()); }
   [[nodiscard]] bool tries_plan() const { return !request_->only_mallocs && !request_->routes.groups.empty(); }
   [[nodiscard]] bool has_plan() const { return works(all_, all_.whole_plan); }
 
   /// Returns: whether the rounds of the remedies fit into the seconds.
   [[nodiscard]] bool has_room_for(std::size_t rounds, std::size_t remedies, double seconds) const {
-    return request_->rounds != 0 || player_.seconds_of_round(remedies) * static_cast<double>(rounds) <= seconds;
+    return request_->rounds != 0 || player_.seconds_of_round(remedies + 1) * static_cast<double>(rounds) <= seconds;
   }
 
   [[nodiscard]] round_progress named(const char* stage) const {
-    return [this, stage](std::size_t round, std::size_t of) {
-      (*progress_)(fmt::format("{}: round {} of {}", stage, round, of));
+    return [this, stage](std::size_t number, std::size_t most) {
+      (*progress_)(std::string(stage) + ": " + progress_text(number, most));
     };
+  }
+
+  /// The program as it is: what it prints, and how long it takes; not counted.
+  void begin() {
+    player_.kill_after(request_->rounds != 0 ? 0 : request_->seconds);
+    player_.begin();
+    all_.first = player_.first();
+    if (all_.first.killed)
+      throw std::runtime_error(
+          fmt::format("one run of {} takes more than the budget of {:.0f} s, and a verdict needs some hundred: give a "
+                      "larger --budget or a smaller input; nothing was measured",
+                      request_->command.front(), request_->seconds));
+    player_.kill_after(std::max(least_limit, 10 * all_.first.wall_ms / 1e3));
+  }
+
+  void expect_as_first(const program_run& run) const {
+    if (!player_.prints_the_same(run, 0))
+      throw std::runtime_error(request_->command.front() +
+                               " does not print the same each time, so that nothing shows whether a remedy changes its "
+                               "work; nothing was measured ('ashlar verify' compares such a program)");
   }
 
   void add(program_remedy remedy, std::vector<std::size_t> groups = {}) {
     (*progress_)("warming up: " + remedy.name);
-    std::string failure = player_.try_once(remedy.side);
+    std::string failure = difference_of(player_.run(remedy.side), player_.first());
     all_.remedies.push_back({.remedy = std::move(remedy),
                              .failure = std::move(failure),
                              .decides = request_->decides,
@@ -94,7 +109,7 @@ private:
       add(remedy_by_plan(plan, name, request_->plan, request_->command), std::move(groups));
     } catch (const std::runtime_error& error) {
       all_.remedies.push_back(
-          {.remedy = {.kind = remedy_kind::routes, .name = name, .side = as_it_is_}, .failure = error.what()});
+          {.remedy = {.kind = remedy_kind::routes, .name = name, .side = player_.as_it_is()}, .failure = error.what()});
     }
   }
 
@@ -111,9 +126,9 @@ private:
     const double each = all_.first.wall_ms / 1e3;
     const std::size_t runs = remedies + 2;
     if (request_->rounds != 0 || static_cast<double>(runs) * each <= request_->seconds) return;
-    const std::size_t rounds = least_rounds(effect_error / static_cast<double>(std::max<std::size_t>(remedies, 1)) / 2);
+    const std::size_t rounds = pairs_for_difference(shared_error(remedies));
     const double wanted =
-        1.1 * (static_cast<double>(runs) * each + player_.seconds_of_round(remedies) * static_cast<double>(rounds));
+        1.1 * (static_cast<double>(runs) * each + player_.seconds_of_round(remedies + 1) * static_cast<double>(rounds));
     throw std::runtime_error(fmt::format(
         "a run takes {:.1f} s, and the first run of each of {} takes more than the budget of {:.0f} s: a verdict "
         "needs --budget {:.0f}s at least; nothing was measured",
@@ -127,36 +142,52 @@ private:
     add_plan(request_->routes, by_plan, all_.groups_of_plan());
   }
 
-  /// Returns: rounds of these remedies, with their sides.
-  remedy_rounds play(const std::vector<std::size_t>& numbers, double limit, const char* stage,
-                     std::vector<std::string>& names) {
-    std::vector<const program_side*> sides;
-    names = {"as it is"};
+  /// Returns: the error of each of some questions, which hold together.
+  [[nodiscard]] static double shared_error(std::size_t questions) {
+    return effect_error / static_cast<double>(std::max<std::size_t>(questions, 1));
+  }
+
+  /// Returns: rounds of these remedies within the seconds. Effects: those that fail have the reason, the others the
+  /// effects.
+  remedy_stage play(const std::vector<std::size_t>& numbers, double seconds, double error, const char* title) {
+    remedy_stage stage;
+    std::vector<const program_side*> sides = {&player_.as_it_is()};
     for (const std::size_t n : numbers) {
       sides.push_back(&all_.remedies[n].remedy.side);
-      names.push_back(all_.remedies[n].remedy.name);
+      stage.names.push_back(all_.remedies[n].remedy.name);
     }
-    return player_.play(
-        sides,
-        {.rounds = request_->rounds, .seconds = limit, .threshold = request_->threshold, .decides = request_->decides},
-        named(stage));
+    stage.names.emplace_back("as it is again");
+    const auto check = [&](const program_run& run, std::size_t side, std::size_t) {
+      if (side == 0 || side == sides.size()) return expect_as_first(run);
+      std::string& failure = all_.remedies[numbers[side - 1]].failure;
+      failure = difference_of(run, player_.first());
+      if (!failure.empty()) sides[side] = nullptr;
+    };
+    const round_progress progress = named(title);
+    stage.runs.played = play_rounds(
+        {.rounds = request_->rounds,
+         .seconds = seconds,
+         .least = 0,
+         .seconds_of_round = player_.seconds_of_round(sides.size())},
+        [&](std::size_t number, std::size_t most) {
+          progress(number, most);
+          stage.runs.rounds.push_back(player_.play(std::vector(sides), number, check));
+        },
+        [&] {
+          std::vector<std::size_t> playing;
+          for (std::size_t side = 1; side < sides.size(); ++side)
+            if (sides[side] != nullptr) playing.push_back(side);
+          return planned_rounds(stage.runs, playing, request_->decides, request_->threshold);
+        });
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+      if (sides[i + 1] != nullptr)
+        all_.remedies[numbers[i]].measures =
+            compare_all(stage.runs, 0, i + 1, request_->threshold, error, player_.random());
+    return stage;
   }
 
-  /// Effects: the remedies have the effects of these rounds.
-  void take_effects(const remedy_rounds& rounds, const std::vector<std::size_t>& numbers, double error) {
-    for (std::size_t i = 0; i < numbers.size(); ++i) {
-      remedy_effect& effect = all_.remedies[numbers[i]];
-      effect.failure = rounds.failures[i + 1];
-      if (!effect.failure.empty()) continue;
-      for (const run_measure m : run_measures)
-        effect.measures[m] = effect_between(rounds.values(0, m), rounds.values(i + 1, m), m, request_->threshold, error,
-                                            player_.random());
-    }
-  }
-
-  [[nodiscard]] measure_effect between(const remedy_rounds& rounds, std::size_t a, std::size_t b, double error) {
-    const run_measure m = request_->decides;
-    return effect_between(rounds.values(a, m), rounds.values(b, m), m, request_->threshold, error, player_.random());
+  [[nodiscard]] comparison between(const remedy_stage& stage, std::size_t a, std::size_t b, double error) {
+    return compare(stage.runs, a, b, request_->decides, request_->threshold, error, player_.random());
   }
 
   void screen() {
@@ -164,15 +195,14 @@ private:
     for (std::size_t i = 0; i < all_.remedies.size(); ++i)
       if (all_.remedies[i].failure.empty()) numbers.push_back(i);
     const std::size_t questions = numbers.size() + (has_plan() ? 2 : 0);  // and the plan over the best, over its heap
-    const double error = effect_error / static_cast<double>(std::max<std::size_t>(questions, 1));
-    all_.least_rounds = least_rounds(error / 2);
+    const double error = shared_error(questions);
+    all_.least_rounds = pairs_for_difference(error);
     has_room_ = has_room_for(std::max(all_.least_rounds, least_pairs), numbers.size(), seconds_left() * screen_share);
-    all_.screened = play(numbers, seconds_left() * (has_room_ ? screen_share : 1), "all remedies", all_.screened_names);
-    take_effects(all_.screened, numbers, error);
+    all_.screened = play(numbers, seconds_left() * (has_room_ ? screen_share : 1), error, "all remedies");
     all_.best_without_code = best_of(all_, [](const remedy_effect& e) { return e.remedy.kind != remedy_kind::routes; });
     if (!has_plan()) return;
     all_.by_plan = all_.whole_plan;
-    const auto plan_over = [&](const std::optional<std::size_t>& other) -> std::optional<measure_effect> {
+    const auto plan_over = [&](const std::optional<std::size_t>& other) -> std::optional<comparison> {
       if (!other) return {};
       return between(all_.screened, side_of(numbers, *other), side_of(numbers, *all_.whole_plan), error);
     };
@@ -188,8 +218,8 @@ private:
   void want_larger_budget() {
     const auto groups = static_cast<double>(request_->routes.groups.size());
     const auto rounds = static_cast<double>(std::max(all_.least_rounds, least_pairs));
-    const double of_remedies = player_.seconds_of_round(all_.remedies.size());
-    const double pairs = 2 * player_.seconds_of_round(0) * static_cast<double>(least_pairs_of_part) * groups;
+    const double of_remedies = player_.seconds_of_round(all_.remedies.size() + 1);
+    const double pairs = 2 * player_.seconds_of_round(1) * static_cast<double>(least_pairs_of_part) * groups;
     const double wanted = of_remedies + std::max(of_remedies * rounds / screen_share, pairs / group_share);
     all_.groups_budget = 10 * std::ceil(1.1 * wanted / 10);
     all_.notes.push_back(fmt::format(
@@ -199,35 +229,26 @@ private:
 
   void attribute_groups() {
     if (!has_plan() || request_->routes.groups.size() < 2) return;
-    const double each = 2 * player_.seconds_of_round(0);
+    const double each = 2 * player_.seconds_of_round(1);
     const double room = seconds_left() / 2;
     const std::size_t affordable =
         request_->rounds != 0 ? request_->rounds : static_cast<std::size_t>(std::min(room / each, 1e6));
     const plan_parts parts = parts_of(request_->routes.groups.size(), affordable);
     const std::size_t least = least_pairs_for(parts.size());
-    if (request_->rounds == 0 && affordable < least) {
-      return want_larger_budget();
-    }
+    if (request_->rounds == 0 && affordable < least) return want_larger_budget();
     experiment_plan setting;
-    setting.itself = false;  // the rounds before have compared it
-    setting.a = as_it_is_;
-    setting.b = all_.remedies[*all_.whole_plan].remedy.side;
-    setting.a.most_seconds = setting.b.most_seconds = player_.most_seconds();
-    if (!request_->input.empty()) setting.inputs = {request_->input};
     setting.seconds = room;
     if (request_->rounds != 0) setting.pairs = std::max(request_->rounds, least);
     setting.decides = request_->decides;
-    setting.seed = request_->seed;
-    measure_parts(setting, parts);
-  }
-
-  void measure_parts(const experiment_plan& setting, const plan_parts& parts) {
     try {
-      const attribution found =
-          attribute(setting, request_->routes, parts, effect_error, [this](std::size_t pair, std::size_t of) {
-            (*progress_)(fmt::format("groups: pair {} of {} at most", pair, of));
-          });
-      take_parts(found, parts);
+      // The rounds before have compared the program with itself.
+      take_parts(attribute(player_,
+                           {.routes = &request_->routes,
+                            .routed = &all_.remedies[*all_.whole_plan].remedy.side,
+                            .parts = parts,
+                            .error = effect_error,
+                            .repeats_first = false},
+                           setting, named("groups")));
     } catch (const different_program& error) {
       all_.remedies[*all_.whole_plan].failure = error.what();
       all_.by_plan.reset();
@@ -236,27 +257,12 @@ private:
     }
   }
 
-  [[nodiscard]] std::string name_of_part(const std::vector<std::size_t>& part) const {
-    return part.size() == 1 ? request_->routes.groups[part.front()].name : "the other " + counted(part.size(), "group");
-  }
-
-  void take_parts(const attribution& found, const plan_parts& parts) {
-    const auto freedom = static_cast<double>(found.pairs - parts.size());
-    const double t = student_quantile(effect_error / static_cast<double>(parts.size()), freedom);
+  void take_parts(attribution found) {
     all_.group_pairs = found.pairs;
+    all_.groups = std::move(found.parts);
     all_.kept.clear();
-    const site_titles titles(request_->routes);
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      const mean_interval& e = found.effects[i];
-      constexpr double seen_with_80_percent = 0.84;
-      all_.groups.push_back(
-          {.name = name_of_part(parts[i]),
-           .groups = parts[i],
-           .log_ratio = e,
-           .detectable = std::expm1((e.greatest - e.mean) * (1 + seen_with_80_percent / t)),
-           .sites = parts[i].size() == 1 ? titles.of(request_->routes.groups[parts[i].front()]) : ""});
-      if (all_.groups.back().stays()) all_.kept.insert(all_.kept.end(), parts[i].begin(), parts[i].end());
-    }
+    for (const group_effect& part : all_.groups)
+      if (part.stays()) all_.kept.insert(all_.kept.end(), part.groups.begin(), part.groups.end());
     if (all_.kept.empty() || all_.kept.size() == request_->routes.groups.size()) return;
     all_.rest_of_plan = all_.remedies.size();
     add_plan(groups_of(request_->routes, all_.kept), by_rest, all_.kept);
@@ -273,9 +279,12 @@ private:
     }
     if (numbers.empty() || !has_room_to_confirm(numbers.size())) return keep_whole();
     const double error = confirming_error(numbers.size());
-    all_.confirmed = play(numbers, seconds_left(), "the best again", all_.confirmed_names);
-    if (all_.confirmed.played < all_.least_confirming) return keep_whole();
-    take_effects(all_.confirmed, numbers, error);
+    const std::vector<remedy_effect> before = all_.remedies;
+    all_.confirmed = play(numbers, seconds_left(), error, "the best again");
+    if (all_.confirmed.runs.played.rounds < all_.least_confirming) {
+      all_.remedies = before;
+      return keep_whole();
+    }
     for (const std::size_t n : numbers) all_.remedies[n].confirmed = true;
     choose_plan(all_, [&](std::size_t a, std::size_t b) {
       return between(all_.confirmed, side_of(numbers, a), side_of(numbers, b), error);
@@ -294,12 +303,12 @@ private:
   [[nodiscard]] double confirming_error(std::size_t sides) const {
     const std::size_t best = works(all_, all_.best_without_code) ? 1 : 0, plans = sides - best;
     const std::size_t comparisons = plans * (plans + 1) / 2 - (best == 0 ? plans : 0);
-    return effect_error / static_cast<double>(sides + comparisons);
+    return shared_error(sides + comparisons);
   }
 
   /// Effects: notes the rounds that these sides need.
   [[nodiscard]] bool has_room_to_confirm(std::size_t sides) {
-    all_.least_confirming = least_rounds(confirming_error(sides) / 2);
+    all_.least_confirming = pairs_for_difference(confirming_error(sides));
     return has_room_for(all_.least_confirming, sides, seconds_left());
   }
 
@@ -332,9 +341,8 @@ private:
 
   const remedy_request* request_;
   const remedy_progress* progress_;
-  program_side as_it_is_;
-  remedy_player player_;
-  clock::time_point start_ = clock::now();
+  program_player player_;
+  stopwatch clock_;
   remedy_measurement all_;
   bool has_room_ = false;  // for more than the screen
 };

@@ -17,12 +17,8 @@
 #include <string>
 #include <vector>
 
-#include <ashlar/base/event.hpp>
-
 #include "cli/remedies/choice.hpp"
-#include "cli/remedies/player.hpp"
-#include "cli/routes/plan.hpp"
-#include "cli/verify/verdict.hpp"
+#include "cli/verify/attribute.hpp"
 
 namespace ashlar::cli {
 
@@ -44,23 +40,18 @@ struct remedy_request {
 struct remedy_effect {
   program_remedy remedy;
   std::string failure;  ///< If not empty, no other member is valid.
-  detail::enum_table<run_measure, measure_effect> measures = {};
+  measure_comparisons measures = {};
   run_measure decides = run_measure::cpu;
   bool confirmed = false;                ///< In rounds after the choice.
   std::vector<std::size_t> groups = {};  ///< Of the plan that it routes by.
 
-  [[nodiscard]] const measure_effect& of(run_measure m) const noexcept { return measures[m]; }
-  [[nodiscard]] const measure_effect& deciding() const noexcept { return of(decides); }
+  [[nodiscard]] const comparison& deciding() const noexcept { return measures[decides]; }
 };
 
-/// A part of the plan against the other parts alone.
-struct group_effect {
-  std::string name;
-  std::vector<std::size_t> groups = {};  ///< Their numbers; several where the budget does not tell them apart.
-  mean_interval log_ratio;
-  double detectable = 0;
-  std::string sites = {};  ///< Of a single group, by their titles.
-  [[nodiscard]] bool stays() const noexcept { return log_ratio.greatest < 0; }
+/// Rounds of the program as it is, the first side, and under some remedies.
+struct remedy_stage {
+  program_rounds runs = {};
+  std::vector<std::string> names = {"as it is"};  ///< Of the sides, and of the first one again.
 };
 
 enum class remedy_decision { change_nothing, use_winner, inconclusive, unfit };
@@ -75,32 +66,26 @@ struct remedy_measurement {
   std::string plan_failure;       ///< If not empty: why no group is left.
   remedy_decision decision = remedy_decision::inconclusive;
   run_measure decides = run_measure::cpu;
-  std::optional<std::size_t> winner;              ///< Of the remedies.
-  std::optional<std::size_t> best_without_code;   ///< The one with the least mean.
-  std::optional<std::size_t> whole_plan;          ///< Whether it works or not.
-  std::optional<std::size_t> rest_of_plan;        ///< Its groups that gain.
-  std::optional<std::size_t> by_plan;             ///< The plan that is left.
-  std::optional<std::size_t> plan_on_pages;       ///< A plan, and the heap of the other sites with a page policy.
-  std::optional<measure_effect> over_best;        ///< That plan against the best without code, by what decides.
-  std::optional<measure_effect> over_heap;        ///< The whole plan against the same heap without routes.
-  std::optional<measure_effect> whole_over_rest;  ///< The whole plan against the groups that gain.
-  std::optional<measure_effect> pages_over_plan;  ///< The plan with a page policy against the plan that is left.
-  std::optional<measure_effect> pages_over_best;  ///< The same against the best without code.
-  paired_effect itself;                           ///< The program as it is against itself.
-  program_run first;                              ///< As it is.
-  remedy_rounds screened;
-  remedy_rounds confirmed;
-  std::vector<std::string> screened_names, confirmed_names;  ///< Of their sides.
-  std::size_t least_rounds = 0;                              ///< With fewer there is no verdict.
-  std::size_t least_confirming = 0;                          ///< With fewer nothing is confirmed.
-  std::size_t wanted = 0;                                    ///< If inconclusive: rounds that would decide.
+  std::optional<std::size_t> winner;             ///< Of the remedies.
+  std::optional<std::size_t> best_without_code;  ///< The one with the least mean.
+  std::optional<std::size_t> whole_plan;         ///< Whether it works or not.
+  std::optional<std::size_t> rest_of_plan;       ///< Its groups that gain.
+  std::optional<std::size_t> by_plan;            ///< The plan that is left.
+  std::optional<std::size_t> plan_on_pages;      ///< A plan, and the heap of the other sites with a page policy.
+  std::optional<comparison> over_best;           ///< That plan against the best without code, by what decides.
+  std::optional<comparison> over_heap;           ///< The whole plan against the same heap without routes.
+  std::optional<comparison> whole_over_rest;     ///< The whole plan against the groups that gain.
+  std::optional<comparison> pages_over_plan;     ///< The plan with a page policy against the plan that is left.
+  std::optional<comparison> pages_over_best;     ///< The same against the best without code.
+  paired_effect itself;                          ///< The program as it is against itself.
+  program_run first;                             ///< As it is.
+  remedy_stage screened;
+  remedy_stage confirmed;
+  std::size_t least_rounds = 0;      ///< With fewer there is no verdict.
+  std::size_t least_confirming = 0;  ///< With fewer nothing is confirmed.
+  std::size_t wanted = 0;            ///< If inconclusive: rounds that would decide.
   double seconds = 0;
   std::vector<std::string> notes;
-
-  /// Returns: the rounds without which the effect has no interval.
-  [[nodiscard]] std::size_t least_rounds_of(const remedy_effect& e) const noexcept {
-    return e.confirmed ? least_confirming : least_rounds;
-  }
 
   /// Returns: the numbers of all groups of the whole plan.
   [[nodiscard]] std::vector<std::size_t> groups_of_plan() const {

@@ -8,12 +8,13 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
-#include "cli/rounds/interval.hpp"
+#include "cli/remedies/decide.hpp"
+#include "cli/rounds/text.hpp"
 #include "cli/support/table.hpp"
 #include "cli/support/table_units.hpp"
 #include "cli/support/words.hpp"
-#include "cli/verify/text.hpp"
 
 namespace ashlar::cli {
 
@@ -23,50 +24,41 @@ constexpr std::size_t width = 100;
 constexpr std::size_t name_width = 30;
 constexpr std::size_t leaving_shown = 5;
 
-std::string change_nothing(const median_interval& ratio, double detectable) {
-  return fmt::format("change nothing: measured {}; {}", change_text(ratio), seen_text(detectable));
-}
+using nlohmann::json;
 
-bool holds_zero(const mean_interval& log_ratio) { return log_ratio.least <= 0 && log_ratio.greatest >= 0; }
+/// The program as it is runs twice.
+constexpr repeated_side the_program = {"The program", "round", "--rounds"};
 
 /// Returns: what the remedy changes of the resident memory, at the peak and after it.
-std::string peak_text(const remedy_effect& e) {
-  std::string all;
-  for (const run_measure m : {run_measure::peak, run_measure::after}) {
-    const measure_effect& found = e.of(m);
-    if (m == e.decides) continue;
-    if (found.found != finding::loss && found.found != finding::gain) continue;
-    all += fmt::format("; {}{} {}", found.found == finding::loss ? "but " : "", facts_of(m).name,
-                       change_text(found.effect.ratio()));
-  }
-  return all;
+std::string memory_text(const remedy_effect& e) {
+  std::vector<named_comparison> all;
+  for (const run_measure m : {run_measure::peak, run_measure::after})
+    if (m != e.decides) all.push_back({facts_of(m).name, &e.measures[m]});
+  return beside_text(all);
+}
+
+std::string remedy_effect_text(const remedy_effect& e) {
+  if (!e.failure.empty()) return "not measured: " + e.failure;
+  return effect_text(e.deciding().effect) + (e.deciding().effect.could_tell() ? memory_text(e) : "");
 }
 
 /// Returns: what the plan, with its page policy if that wins, adds to the best remedy without code, or takes away.
 std::string over_best(const remedy_measurement& m) {
   const bool is_on_pages = m.winner && m.winner == m.plan_on_pages;
-  const std::optional<measure_effect>& over = is_on_pages ? m.pages_over_best : m.over_best;
+  const std::optional<comparison>& over = is_on_pages ? m.pages_over_best : m.over_best;
   const std::optional<std::size_t>& plan = is_on_pages ? m.plan_on_pages : m.by_plan;
-  if (!over || !m.best_without_code) return "";
-  const remedy_effect& without_code = m.remedies[*m.best_without_code];
-  if (over->effect.pairs < m.least_rounds_of(without_code)) return "";
-  const std::string change = change_text(over->effect.ratio());
-  const std::string& best = without_code.remedy.name;
-  const std::string routing = plan ? capital(m.remedies[*plan].remedy.name) : "Routing";
-  switch (over->found) {
-    case finding::gain: return fmt::format("{} adds to {}: {}.", routing, best, change);
-    case finding::loss: return fmt::format("{} takes more than {}: {}.", routing, best, change);
-    case finding::level: return fmt::format("{} adds nothing to {}: {}.", routing, best, change);
-    case finding::undecided: break;
-  }
-  return fmt::format("{} adds nothing certain to {}: {}; {}.", routing, best, change,
-                     seen_text(over->effect.detectable()));
+  if (!over || !m.best_without_code || !over->effect.could_tell()) return "";
+  constexpr detail::enum_table<finding, const char*> words = {"adds nothing certain to", "adds nothing to", "adds to",
+                                                              "takes more than"};
+  return fmt::format("{} {} {}: {}{}.", plan ? capital(m.remedies[*plan].remedy.name) : "Routing", words[over->found],
+                     m.remedies[*m.best_without_code].remedy.name, change_text(over->effect),
+                     over->found == finding::undecided ? "; " + seen_text(over->effect.detectable()) : "");
 }
 
 std::string winner_sentence(const remedy_measurement& m) {
   const remedy_effect& e = m.remedies[*m.winner];
-  return fmt::format("{}: {} {}{}.", capital(e.remedy.name), change_text(e.deciding().effect.ratio()),
-                     facts_of(m.decides).name, peak_text(e));
+  return fmt::format("{}: {} {}{}.", capital(e.remedy.name), change_text(e.deciding().effect), facts_of(m.decides).name,
+                     memory_text(e));
 }
 
 std::string nothing_sentence(const remedy_measurement& m) {
@@ -74,38 +66,36 @@ std::string nothing_sentence(const remedy_measurement& m) {
     if (e.failure.empty() && e.deciding().effect.pairs > 1)
       return fmt::format("Change nothing: of {} the best is {}, measured {} {}; {}.",
                          counted(m.remedies.size(), "remedy", "remedies"), e.remedy.name,
-                         change_text(e.deciding().effect.ratio()), facts_of(m.decides).name,
+                         change_text(e.deciding().effect), facts_of(m.decides).name,
                          seen_text(e.deciding().effect.detectable()));
   return "Change nothing: no remedy could be measured.";
 }
 
+/// Returns: " of the budget of 60 s"; empty if the rounds were given.
+std::string of_budget(const char* word, const remedy_request& request) {
+  return request.rounds != 0 ? "" : fmt::format(" {} the budget of {:.0f} s", word, request.seconds);
+}
+
 std::string open_sentence(const remedy_measurement& m, const remedy_request& request) {
-  const double each = m.screened.played == 0 ? 0 : m.screened.seconds / static_cast<double>(m.screened.played);
-  const std::string more =
-      (m.wanted > most_rounds ? "more than " : "about ") + counted(std::min(m.wanted, most_rounds), "round");
-  const double warming = std::max(0.0, m.seconds - m.screened.seconds - m.confirmed.seconds);
-  const double seconds = std::ceil(warming + 1.1 * each * static_cast<double>(m.wanted)) + 1;
-  std::string option = fmt::format(" (--budget {:.0f}s)", seconds);
-  if (request.rounds != 0) option = fmt::format(" (--rounds {})", m.wanted);
-  if (each == 0 || m.wanted > most_rounds) option.clear();
-  return fmt::format("Inconclusive: {} of runs{}; {} would decide{}.", counted(m.screened.played, "round"),
-                     request.rounds != 0 ? "" : fmt::format(" in the budget of {:.0f} s", request.seconds), more,
-                     option);
+  const rounds_played& played = m.screened.runs.played;
+  const double warming = std::max(0.0, m.seconds - played.seconds - m.confirmed.runs.played.seconds);
+  std::string option = fmt::format("--budget {:.0f}s", seconds_for(m.wanted, played, warming));
+  if (request.rounds != 0) option = fmt::format("--rounds {}", m.wanted);
+  return fmt::format("Inconclusive: {} of runs{}; {}.", counted(played.rounds, "round"), of_budget("in", request),
+                     wanted_text(m.wanted, "round", played.rounds == 0 ? "" : option));
 }
 
 /// Returns: the method in a sentence.
 std::string method(const remedy_measurement& m, const remedy_request& request) {
-  std::string text =
-      fmt::format("MEASURED on the unmodified program against itself as it is ({}, peak RSS {}): {} of {} in "
-                  "random order",
-                  amount_text(m.first.cpu_ms, run_measure::cpu), amount_text(m.first.peak_bytes, run_measure::peak),
-                  counted(m.screened.played, "round"), counted(m.screened_names.size(), "run"));
-  if (m.confirmed.played != 0)
-    text += fmt::format(", then of the best {} of {}", counted(m.confirmed.played, "round"), m.confirmed_names.size());
-  return text + fmt::format("; {:.0f} s{}, --seed {}. {}; the intervals of each stage hold together with 95 %.",
-                            m.seconds,
-                            request.rounds != 0 ? "" : fmt::format(" of the budget of {:.0f} s", request.seconds),
-                            request.seed, capital(facts_of(m.decides).name));
+  const std::size_t again = m.confirmed.runs.played.rounds;
+  return fmt::format(
+      "MEASURED on the unmodified program against itself as it is ({}, peak RSS {}): {} of {} in random "
+      "order{}; {:.0f} s{}, --seed {}. {}; the intervals of each stage hold together with 95 %.",
+      amount_text(m.first.cpu_ms, run_measure::cpu), amount_text(m.first.peak_bytes, run_measure::peak),
+      counted(m.screened.runs.played.rounds, "round"), counted(m.screened.names.size() - 1, "run"),
+      again == 0 ? ""
+                 : fmt::format(", then of the best {} of {}", counted(again, "round"), m.confirmed.names.size() - 1),
+      m.seconds, of_budget("of", request), request.seed, capital(facts_of(m.decides).name));
 }
 
 std::string row(const std::string& name, const std::string& text) {
@@ -129,7 +119,8 @@ std::string group_list(const remedy_measurement& m) {
   for (const std::size_t n : order) {
     const group_effect& group = m.groups[n];
     if (group.stays() || ++leaving <= leaving_shown)
-      text += row(group.name, group_text(group) + (group.sites.empty() ? "" : "; sites: " + group.sites));
+      text += row(group.name, effect_text(group.log_ratio, group.detectable) +
+                                  (group.sites.empty() ? "" : "; sites: " + group.sites));
   }
   if (leaving > leaving_shown) text += fmt::format("  and {} more without a gain\n", leaving - leaving_shown);
   return text;
@@ -137,43 +128,69 @@ std::string group_list(const remedy_measurement& m) {
 
 std::string notes(const remedy_measurement& m) {
   std::vector<std::string> all = m.notes;
-  if (m.first.status != 0)
-    all.push_back(fmt::format("It ends with status {}, each time{}.", m.first.status,
-                              m.first.last_words.empty() ? "" : ": " + m.first.last_words));
-  if (m.first.cpu_ms < 10)
-    all.emplace_back("A run takes less than 10 ms: much of it is the start of the program. A larger input tells more.");
-  if (m.decision != remedy_decision::unfit && m.itself.pairs > 1)
-    all.push_back(itself_note(m.itself, {"The program", "round", "--rounds"}));
+  for (std::string& note : program_notes(m.first, m.first.cpu_ms)) all.push_back(std::move(note));
+  if (m.decision != remedy_decision::unfit && m.itself.pairs > 1) all.push_back(itself_note(m.itself, the_program));
   std::string text;
   for (const std::string& note : all) text += wrapped("· " + note, width, "  ") + "\n";
   return text;
 }
 
+const char* name_of(remedy_decision decision) {
+  constexpr detail::enum_table<remedy_decision, const char*> names = {"change nothing", "use the winner",
+                                                                      "inconclusive", "unfit"};
+  return names[decision];
+}
+
+/// Returns: the effect of the whole plan on its heap without routes.
+json over_heap_json(const remedy_measurement& m) {
+  if (!m.over_heap) return nullptr;
+  json j = comparison_json(*m.over_heap);
+  const std::optional<std::size_t> heap = heap_alone(m);
+  j["confirmed"] = heap && m.remedies[*heap].confirmed;
+  j["text"] = effect_text(m.over_heap->effect);
+  return j;
+}
+
+json to_json(const remedy_effect& e) {
+  json j = {{"name", e.remedy.name},
+            {"text", remedy_effect_text(e)},
+            {"kind", name_of(e.remedy.kind)},
+            {"library", e.remedy.side.library},
+            {"use", e.remedy.side.shown}};
+  if (!e.failure.empty()) {
+    j["failure"] = e.failure;
+    return j;
+  }
+  if (!e.remedy.option.empty()) j["option"] = e.remedy.option;
+  j["confirmed"] = e.confirmed;
+  j["measures"] = comparisons_json(e.measures);
+  return j;
+}
+
+json stage_json(const remedy_stage& stage) {
+  const rounds_played& played = stage.runs.played;
+  return {{"rounds", played.rounds},
+          {"rounds_planned", played.planned == 0 ? json() : json(played.planned)},
+          {"seconds", played.seconds},
+          {"runs", rounds_json(stage.runs, stage.names)}};
+}
+
+/// Of a remedy that was not tried.
+json seen_json(const remedy_measurement& m) {
+  const std::optional<seen_effect> seen = seen_effect_of(m);
+  if (!seen) return nullptr;
+  return {{"detectable", seen->detectable},
+          {"pairs", seen->pairs},
+          {"of", seen->of_groups ? "groups" : "remedies"},
+          {"text", seen_text(seen->detectable)}};
+}
+
+/// Returns: the median processor time of the program as it is, in milliseconds.
+double as_it_is(const remedy_measurement& m) {
+  return m.screened.runs.rounds.empty() ? m.first.cpu_ms : median_of(m.screened.runs.values(0, run_measure::cpu));
+}
+
 }  // namespace
-
-std::string effect_text(const remedy_effect& e, std::size_t least) {
-  if (!e.failure.empty()) return "not measured: " + e.failure;
-  return time_text(e.deciding().effect, least) +
-         (e.deciding().effect.pairs < std::max<std::size_t>(least, 2) ? "" : peak_text(e));
-}
-
-/// An interval from fewer than `least` rounds would promise too much.
-std::string time_text(const paired_effect& cpu, std::size_t least) {
-  if (cpu.pairs < 2) return "not measured: too few rounds";
-  if (cpu.pairs < least)
-    return fmt::format("undecided: {:+.1f} % on average of {}, too few for an interval",
-                       100 * std::expm1(cpu.log_ratio.mean), counted(cpu.pairs, "round"));
-  if (holds_zero(cpu.log_ratio)) return change_nothing(cpu.ratio(), cpu.detectable());
-  const char* const word = cpu.log_ratio.mean > 0 ? "worse: " : "";
-  return fmt::format("{}{}; {}", word, change_text(cpu.ratio()), seen_text(cpu.detectable()));
-}
-
-std::string group_text(const group_effect& group) {
-  const mean_interval& e = group.log_ratio;
-  const median_interval ratio = e.ratio();
-  if (holds_zero(e)) return change_nothing(ratio, group.detectable);
-  return (e.mean > 0 ? "worse: " : "") + change_text(ratio) + "; " + seen_text(group.detectable);
-}
 
 std::string remedy_sentence(const remedy_measurement& m, const remedy_request& request) {
   switch (m.decision) {
@@ -182,7 +199,7 @@ std::string remedy_sentence(const remedy_measurement& m, const remedy_request& r
     case remedy_decision::inconclusive: return open_sentence(m, request);
     case remedy_decision::unfit: break;
   }
-  return unfit_text(m.itself, m.decides, {"the program", "round", "--rounds"});
+  return unfit_text(m.itself, m.decides, {"the program", the_program.unit, the_program.option});
 }
 
 std::string remedy_text(const remedy_measurement& m, const remedy_request& request) {
@@ -190,7 +207,7 @@ std::string remedy_text(const remedy_measurement& m, const remedy_request& reque
   if (m.winner) text += "To use it: " + m.remedies[*m.winner].remedy.side.shown + "\n";  // one line, for a shell
   if (const std::string over = over_best(m); !over.empty()) text += wrapped(over, width) + "\n";
   text += "\n" + wrapped(method(m, request), width) + "\n";
-  for (const remedy_effect& e : m.remedies) text += row(e.remedy.name, effect_text(e, m.least_rounds_of(e)));
+  for (const remedy_effect& e : m.remedies) text += row(e.remedy.name, remedy_effect_text(e));
   text += group_list(m);
   return text + notes(m);
 }
@@ -201,12 +218,11 @@ int exit_status_of(remedy_decision decision) noexcept {
 }
 
 std::optional<seen_effect> seen_effect_of(const remedy_measurement& m) {
-  std::vector<double> all;
+  std::vector<double> all, pairs;
   for (const group_effect& group : m.groups) all.push_back(group.detectable);
   if (!all.empty()) return seen_effect{median_of(all), m.group_pairs, true};
-  std::vector<double> pairs;
   for (const remedy_effect& e : m.remedies) {
-    if (!e.failure.empty() || e.deciding().effect.pairs < std::max<std::size_t>(m.least_rounds_of(e), 2)) continue;
+    if (!e.failure.empty() || !e.deciding().effect.could_tell()) continue;
     all.push_back(e.deciding().effect.detectable());
     pairs.push_back(static_cast<double>(e.deciding().effect.pairs));
   }
@@ -214,10 +230,50 @@ std::optional<seen_effect> seen_effect_of(const remedy_measurement& m) {
   return seen_effect{median_of(all), static_cast<std::size_t>(median_of(pairs)), false};
 }
 
-std::string seen_text(double detectable) {
-  if (shows_multiples_alone(detectable))
-    return "neither twice nor half the time would have been seen: the runs vary too much";
-  return fmt::format("anything above {} would have been seen", share_text(detectable));
+json remedy_json(const remedy_measurement& m, const remedy_request& request) {
+  const auto name_at = [&m](const std::optional<std::size_t>& n) {
+    return n ? json(m.remedies[*n].remedy.name) : json();
+  };
+  const auto of = [](const std::optional<comparison>& c) { return c ? comparison_json(*c) : json(); };
+  json j = {{"level", "measured"},
+            {"decision", name_of(m.decision)},
+            {"sentence", remedy_sentence(m, request)},
+            {"winner", name_at(m.winner)},
+            {"best_without_code", name_at(m.best_without_code)},
+            {"whole_plan", name_at(m.whole_plan)},
+            {"plan", name_at(m.by_plan)},
+            {"plan_over_best", of(m.over_best)},
+            {"whole_plan_over_heap", over_heap_json(m)},
+            {"whole_plan_over_its_rest", of(m.whole_over_rest)},
+            {"plan_on_pages_over_plan", of(m.pages_over_plan)},
+            {"page_policy", name_at(page_policy_of(m, request.threshold))},
+            {"plan_on_pages", name_at(m.plan_on_pages)},
+            {"plan_on_pages_over_best", of(m.pages_over_best)},
+            {"command", request.command},
+            {"input", request.input},
+            {"budget_seconds", request.rounds != 0 ? json() : json(request.seconds)},
+            {"seconds", m.seconds},
+            {"seed", request.seed},
+            {"threshold", request.threshold},
+            {"metric", facts_of(request.decides).key},
+            {"status", m.first.status},
+            {"cpu_ms", as_it_is(m)},
+            {"least_rounds", m.least_rounds},
+            {"least_confirming_rounds", m.least_confirming},
+            {"remedies", json::array()},
+            {"groups", json::array()},
+            {"group_pairs", m.group_pairs},
+            {"groups_budget_seconds", m.groups_budget == 0 ? json() : json(m.groups_budget)},
+            {"would_have_been_seen", seen_json(m)},
+            {"against_itself", effect_json(m.itself)},
+            {"screen", stage_json(m.screened)},
+            {"confirmation", stage_json(m.confirmed)},
+            {"notes", m.notes}};
+  for (const remedy_effect& e : m.remedies) j["remedies"].push_back(to_json(e));
+  for (const group_effect& group : m.groups)
+    j["groups"].push_back(group_json(group, std::ranges::find(m.kept, group.groups.front()) != m.kept.end()));
+  if (m.decision == remedy_decision::inconclusive) j["rounds_wanted"] = m.wanted;
+  return j;
 }
 
 }  // namespace ashlar::cli

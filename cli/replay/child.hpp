@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The command line from the replay to the process that replays for one allocator.
+// The command line from the replay to the process that replays for one allocator, and its measurements: plain data,
+// since they travel through a pipe.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <type_traits>
 
 namespace ashlar::cli {
 
@@ -17,6 +20,44 @@ struct replay_task {
   int windows = -1;     ///< A descriptor, inherited; none: only the library is checked.
   int result = -1;      ///< A descriptor, inherited.
 };
+
+/// Nanoseconds for each call; `max` is exact, the others are within 3.2 %.
+struct latency_figures {
+  double p50 = 0;
+  double p99 = 0;
+  double p999 = 0;
+  double max = 0;
+  std::uint64_t calls = 0;
+};
+
+struct replay_result {
+  std::uint64_t operations = 0;
+  std::uint64_t lanes = 0;
+  double wall_ns = 0;         ///< From the first lane's start to the last lane's end, summed over the windows.
+  double cpu_ns = 0;          ///< Of all lanes together.
+  double busiest_cpu_ns = 0;  ///< Of the busiest lane.
+  double user_ns = 0;
+  double system_ns = 0;
+  double threads_ns = 0;             ///< Wall time of each lane in each window, summed.
+  double waited_ns = 0;              ///< Of that: waits for another lane to allocate the block.
+  std::uint64_t waits = 0;           ///< The number of waits.
+  std::uint64_t faults = 0;          ///< Minor page faults.
+  std::uint64_t baseline_bytes = 0;  ///< Resident before the first operation: program, libraries, buffers.
+  std::uint64_t peak_bytes = 0;      ///< Peak of the resident bytes, less the baseline.
+  std::uint64_t end_bytes = 0;       ///< Resident after the last operation, less the baseline.
+  std::uint64_t held_bytes = 0;      ///< Peak at window ends of bytes mapped for writing, less the replay's own.
+  std::uint64_t failed = 0;          ///< Requests that the allocator could not serve.
+  std::uint64_t damaged = 0;         ///< Blocks whose contents another thread or the allocator changed.
+  double timer_ns = 0;               ///< The cost of reading the clock twice; subtracted from the latencies.
+  double timer_step_ns = 0;          ///< The least visible difference of the clock.
+  latency_figures calls;             ///< Allocations and frees together. Latencies are 0 unless requested.
+  latency_figures allocations;
+  latency_figures frees;
+};
+/// Returns: the time of the operations. A single thread waits only for a processor, so its own processor time counts,
+/// which other programs disturb least. Several threads wait for each other, so their wall time counts.
+[[nodiscard]] inline double time_ns(const replay_result& r) noexcept { return r.lanes == 1 ? r.cpu_ns : r.wall_ns; }
+static_assert(std::is_trivially_copyable_v<replay_result>);
 
 inline constexpr const char* replay_child_flag = "--in-this-process";
 

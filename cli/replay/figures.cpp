@@ -51,19 +51,18 @@ void add_rounds(candidate_figures& row, const candidate_results& results) {
     in(measure::tail).push_back(std::max(r.calls.p999, r.timer_step_ns));  // a smaller difference is invisible
 }
 
-void compare_with(const candidate_figures& baseline, candidate_figures& row, double error) {
-  for (const measure m : measures)
-    row.against_baseline[m] =
-        compare(baseline.in_rounds(m), row.in_rounds(m), threshold_of(m, row.timer_step_ns), error);
-}
-
 }  // namespace
 
-practical_threshold threshold_of(measure m, double clock_step_ns) noexcept {
+comparison compare(const candidate_figures& base, const candidate_figures& row, measure m, double error) {
+  random_engine random(1);
+  return compare(base.rounds[m], row.rounds[m], scale_of(m, row.timer_step_ns), error, random);
+}
+
+measure_scale scale_of(measure m, double clock_step_ns) noexcept {
   switch (m) {
-    case measure::time: return {.share = 0.02};
-    case measure::tail: return {.share = 0.10, .absolute = 1.01 * clock_step_ns};
-    default: return {.share = 0.05, .absolute = 256 << 10};
+    case measure::time: return {.floor = 1e-3, .threshold = 0.02};
+    case measure::tail: return {.floor = 1, .threshold = 0.10, .step = 1.01 * clock_step_ns};
+    default: return {.floor = 256 << 10, .threshold = 0.05, .step = 256 << 10};
   }
 }
 
@@ -94,8 +93,10 @@ replay_figures::replay_figures(const std::vector<candidate_results>& results, co
     if (baseline == nullptr || row.name == "glibc") baseline = &row;
     if (fastest == nullptr || row.ns_per_op.median < fastest->ns_per_op.median) fastest = &row;
   }
+  error /= static_cast<double>(measures.size() * std::max<std::size_t>(rivals().size(), 1));
   for (candidate_figures& row : rows)
-    if (row.competes() && &row != baseline) compare_with(*baseline, row, played.error);
+    if (row.competes() && &row != baseline)
+      for (const measure m : measures) row.against_baseline[m] = compare(*baseline, row, m, error);
 }
 
 std::vector<const candidate_figures*> replay_figures::rivals() const {
@@ -106,8 +107,20 @@ std::vector<const candidate_figures*> replay_figures::rivals() const {
 }
 
 bool replay_figures::decided() const {
-  const auto all = rivals();
-  return std::none_of(all.begin(), all.end(), [](const auto* row) { return row->has(finding::undecided); });
+  for (const candidate_figures* row : rivals())
+    for (const measure m : measures)
+      if (row->versus(m).found == finding::undecided) return false;
+  return true;
+}
+
+std::size_t replay_figures::planned() const {
+  std::size_t wanted = std::max(least_pairs, pairs_for_difference(error));
+  for (const candidate_figures* row : rivals())
+    for (const measure m : measures) {
+      const paired_effect& e = row->versus(m).effect;
+      wanted = std::max(wanted, planned_pairs(e.deviation, e.pairs, scale_of(m, 0).threshold));
+    }
+  return wanted;
 }
 
 }  // namespace ashlar::cli

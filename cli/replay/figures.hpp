@@ -10,8 +10,7 @@
 #include <ashlar/base/event.hpp>
 
 #include "cli/replay/run.hpp"
-#include "cli/rounds/comparison.hpp"
-#include "cli/rounds/rounds.hpp"
+#include "cli/rounds/effect.hpp"
 
 namespace ashlar::cli {
 
@@ -37,9 +36,14 @@ enum class measure { time, tail, peak, end };
 inline constexpr std::array measures = {measure::time, measure::tail, measure::peak, measure::end};
 static_assert(measures.size() == detail::enum_count<measure>);
 
-/// Returns: the threshold below which a difference does not matter. `clock_step_ns` is the least visible difference
-/// between two calls.
-[[nodiscard]] practical_threshold threshold_of(measure m, double clock_step_ns) noexcept;
+[[nodiscard]] constexpr const char* name_of(measure m) noexcept {
+  constexpr detail::enum_table<measure, const char*> names = {"time", "p99.9", "memory at the peak",
+                                                              "memory at the end"};
+  return names[m];
+}
+
+/// Returns: the differences that matter. `clock_step_ns` is the least visible difference between two calls.
+[[nodiscard]] measure_scale scale_of(measure m, double clock_step_ns) noexcept;
 
 struct latency_spread {
   spread p50, p99, p999, max;
@@ -65,9 +69,9 @@ struct candidate_figures {
   spread waits;         ///< Waits for a block that another thread had not allocated yet.
   spread waited_share;  ///< Of the threads' time, from 0 to 1.
   latency_spread calls, allocations, frees;
-  spread busiest_ms;                                                ///< Processor time of the busiest thread.
-  detail::enum_table<measure, std::vector<double>> rounds;          ///< For each measure, a value for each round.
-  detail::enum_table<measure, paired_comparison> against_baseline;  ///< Valid for rivals only.
+  spread busiest_ms;                                         ///< Processor time of the busiest thread.
+  detail::enum_table<measure, std::vector<double>> rounds;   ///< For each measure, a value for each round.
+  detail::enum_table<measure, comparison> against_baseline;  ///< Valid for rivals only.
   double timer_ns = 0;
   double timer_step_ns = 0;
   std::uint64_t failed = 0;
@@ -87,22 +91,21 @@ struct candidate_figures {
   /// Returns: whether a program can use it unchanged, by a preloaded library.
   [[nodiscard]] bool is_preloadable() const noexcept { return stand == replay_stand::system && !library.empty(); }
 
-  [[nodiscard]] const std::vector<double>& in_rounds(measure m) const noexcept { return rounds[m]; }
-  [[nodiscard]] const paired_comparison& versus(measure m) const noexcept { return against_baseline[m]; }
-  [[nodiscard]] bool has(finding f) const noexcept {
-    return std::any_of(against_baseline.begin(), against_baseline.end(),
-                       [f](const paired_comparison& c) { return c.found == f; });
-  }
+  [[nodiscard]] const comparison& versus(measure m) const noexcept { return against_baseline[m]; }
 };
+
+/// Returns: `row` against `base`, round by round: the same for the same rounds.
+[[nodiscard]] comparison compare(const candidate_figures& base, const candidate_figures& row, measure m, double error);
 
 [[nodiscard]] candidate_figures figures_of(const candidate_results& results);
 
-/// The basis of the table, the files and the verdict.
+/// The basis of the table, the files and the verdict. All comparisons together hold with 95 %.
 struct replay_figures {
   std::vector<candidate_figures> rows;
   const candidate_figures* baseline = nullptr;  ///< glibc, or else the first measured one; null if there is none.
   const candidate_figures* fastest = nullptr;   ///< Of the competing ones.
   rounds_played played;
+  double error = effect_error;  ///< Of the interval of one comparison.
 
   replay_figures() = default;
   replay_figures(const replay_figures&) = delete;  // its pointers point into it
@@ -113,6 +116,8 @@ struct replay_figures {
   [[nodiscard]] std::vector<const candidate_figures*> rivals() const;
   /// Returns: whether every question about every rival is decided.
   [[nodiscard]] bool decided() const;
+  /// Returns: the rounds that show equality of every rival with 80 %, from those played.
+  [[nodiscard]] std::size_t planned() const;
 };
 
 }  // namespace ashlar::cli

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Writes a replay as JSON: every figure with its unit in its name, and its spread.
-#include "cli/replay/json.hpp"
-
 #include <nlohmann/json.hpp>
 
 #include "cli/replay/verdict.hpp"
+#include "cli/rounds/text.hpp"
 
 namespace ashlar::cli {
 
@@ -18,38 +17,21 @@ json to_json(const latency_spread& l) {
   return {{"p50", to_json(l.p50)}, {"p99", to_json(l.p99)}, {"p99.9", to_json(l.p999)}, {"max", to_json(l.max)}};
 }
 
-const char* kind_of(replay_stand stand) {
-  switch (stand) {
-    case replay_stand::system: return "malloc";
-    case replay_stand::ashlar: return "ashlar";
-    case replay_stand::local_heap: return "local_heap";
-    case replay_stand::heap: return "heap";
-    case replay_stand::tiered_heap: return "tiered_heap";
-    case replay_stand::null: return "null";
-    case replay_stand::untouched: return "null, untouched";
-  }
-  return "";
-}
-
-const char* name_of(finding f) {
-  switch (f) {
-    case finding::undecided: return "undecided";
-    case finding::level: return "level";
-    case finding::gain: return "gain";
-    case finding::loss: return "loss";
-  }
-  return "";
-}
+constexpr detail::enum_table<replay_stand, const char*> kinds = {"malloc",     "null", "null, untouched", "ashlar",
+                                                                 "local_heap", "heap", "tiered_heap"};
+constexpr detail::enum_table<measure, const char*> keys = {"time", "p99.9", "peak_rss", "end_rss"};
 
 json against_baseline(const candidate_figures& row) {
-  return {{"time", comparison_json(row.versus(measure::time))},
-          {"p99.9", comparison_json(row.versus(measure::tail))},
-          {"peak_rss", comparison_json(row.versus(measure::peak))},
-          {"end_rss", comparison_json(row.versus(measure::end))}};
+  json j;
+  for (const measure m : measures) {
+    j[keys[m]] = comparison_json(row.versus(m));
+    if (row.versus(m).found == finding::undecided) j[keys[m]]["rounds_wanted"] = rounds_wanted(row, m);
+  }
+  return j;
 }
 
 json to_json(const candidate_figures& row) {
-  json j = {{"name", row.name}, {"kind", kind_of(row.stand)}, {"library", row.library}};
+  json j = {{"name", row.name}, {"kind", kinds[row.stand]}, {"library", row.library}};
   if (!row.command.empty()) j["command"] = row.command;
   if (!row.measured()) {
     j["failure"] = row.failure;
@@ -97,13 +79,6 @@ json allocators_json(const replay_figures& figures, const replayed_trace& trace)
 
 }  // namespace
 
-json comparison_json(const paired_comparison& c) {
-  json j = {{"ratio", c.ratio.median}, {"finding", name_of(c.found)}};
-  j["interval"] = c.ratio.bounded() ? json{c.ratio.least, c.ratio.greatest} : json();
-  if (c.found == finding::undecided) j["repetitions_wanted"] = c.rounds_wanted;
-  return j;
-}
-
 json replay_json(const replay_figures& figures, const replayed_trace& trace) {
   const auto name = [](const candidate_figures* row) { return row == nullptr ? json() : json(row->name); };
   return {{"trace", trace.path},
@@ -112,7 +87,8 @@ json replay_json(const replay_figures& figures, const replayed_trace& trace) {
           {"program_ns", trace.program_ns > 0 ? json(trace.program_ns) : json()},
           {"repetitions", trace.repetitions},
           {"seconds", figures.played.seconds},
-          {"confidence", 1 - family_error},
+          {"rounds_planned", figures.played.planned == 0 ? json() : json(figures.played.planned)},
+          {"confidence", 1 - effect_error},
           {"counts", to_json(trace.counts)},
           {"allocators", allocators_json(figures, trace)},
           {"left_out", trace.left_out},
@@ -121,6 +97,8 @@ json replay_json(const replay_figures& figures, const replayed_trace& trace) {
           {"winner", name(figures.baseline == nullptr ? nullptr : replay_winner(figures))},
           {"findings", replay_findings(figures)},
           {"verdict", replay_verdict(figures)},
+          {"preload", preload_verdict(figures)},
+          {"preload_is_open", preload_is_open(figures)},
           {"meaning", replay_meaning(figures, trace)}};
 }
 

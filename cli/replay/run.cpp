@@ -101,20 +101,15 @@ bool sits_out(const candidate_results& results, std::size_t round) {
   return !results.failure.empty() || (round >= 3 && !is_allocator(results.who));
 }
 
-void play_round(std::vector<candidate_results>& all, std::size_t round, int windows, const replay_progress& progress) {
+void play_round(std::vector<candidate_results>& all, std::size_t round, std::size_t most, int windows,
+                const replay_progress& progress) {
   for (const bool latency : {false, true})
     for (std::size_t i = 0; i < all.size(); ++i) {
       candidate_results& next = all[(i + round) % all.size()];
       if (sits_out(next, round)) continue;
-      progress(round, next.who);
+      progress(progress_text(round, most) + ": replaying " + next.who.name);
       replay_into(next, latency, windows);
     }
-}
-
-/// There is one question for each rival of the baseline and each measure.
-std::size_t questions(const std::vector<candidate>& candidates) {
-  const auto rivals = std::count_if(candidates.begin(), candidates.end(), is_allocator) - 1;
-  return measures.size() * static_cast<std::size_t>(std::max<std::ptrdiff_t>(rivals, 0));
 }
 
 /// Throws: `std::runtime_error` with the reason, if the process fails.
@@ -147,8 +142,8 @@ replay_run replay_all(const std::vector<candidate>& candidates, int windows, con
   replay_run run;
   for (const candidate& who : candidates) run.results.push_back({who, {}, {}, {}});
   run.played = play_rounds(
-      limits, questions(candidates), [&](std::size_t round) { play_round(run.results, round, windows, progress); },
-      [&](double error) { return replay_figures(run.results, {.error = error}).decided(); });
+      limits, [&](std::size_t round, std::size_t most) { play_round(run.results, round, most, windows, progress); },
+      [&] { return replay_figures(run.results, {}).planned(); });
   return run;
 }
 

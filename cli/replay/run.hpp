@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cli/replay/candidates.hpp"
-#include "cli/replay/result.hpp"
+#include "cli/replay/child.hpp"
 #include "cli/rounds/rounds.hpp"
 
 namespace ashlar::cli {
@@ -28,8 +28,8 @@ void expect_malloc(const candidate& who);
 /// Returns: the measurements of the process. Throws: `std::runtime_error` with the reason if there are none.
 [[nodiscard]] replay_result replay_once(const candidate& who, bool latency, int windows);
 
-/// Called before each replay with its round, from 0, and its candidate.
-using replay_progress = std::function<void(std::size_t round, const candidate& next)>;
+/// Called before each replay with words about it.
+using replay_progress = std::function<void(const std::string& what)>;
 
 struct replay_run {
   std::vector<candidate_results> results;

@@ -22,7 +22,7 @@
 #include <ashlar/study/replay.hpp>
 #include <ashlar/study/replay_op.hpp>
 
-#include "cli/replay/result.hpp"
+#include "cli/replay/child.hpp"
 #include "cli/replay/windows.hpp"
 
 namespace ashlar::cli {

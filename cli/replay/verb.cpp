@@ -2,9 +2,6 @@
 // `ashlar replay`: finds the allocator that would have served a recorded program best.
 #include <algorithm>
 #include <cstddef>
-#include <cstdio>
-#include <functional>
-#include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -13,21 +10,19 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include <ashlar/study/summariser.hpp>
 #include <ashlar/study/window_compiler.hpp>
 
 #include "cli/html/report.hpp"
 #include "cli/replay/child.hpp"
-#include "cli/replay/json.hpp"
 #include "cli/replay/run.hpp"
 #include "cli/replay/table.hpp"
 #include "cli/replay/verdict.hpp"
 #include "cli/replay/windows.hpp"
 #include "cli/report/data.hpp"
 #include "cli/report/trace.hpp"
-#include "cli/rounds/rounds.hpp"
+#include "cli/rounds/progress.hpp"
 #include "cli/support/output.hpp"
 #include "cli/support/parse.hpp"
 #include "cli/support/table.hpp"
@@ -36,19 +31,6 @@
 
 namespace ashlar::cli {
 
-inline void add_round_options(CLI::App& app, round_limits& limits) {
-  auto* const budget =
-      app.add_option("--budget", limits.seconds,
-                     "Repeat until each difference is decided, or for this many seconds; at least three times")
-          ->check(CLI::Range(0.0, 1e6))
-          ->type_name("SECONDS")
-          ->capture_default_str();
-  app.add_option("--repetitions", limits.rounds, "Repeat exactly this many times instead")
-      ->check(CLI::Range(std::size_t{1}, most_rounds))
-      ->type_name("N")
-      ->excludes(budget);
-}
-
 namespace {
 
 struct replay_options {
@@ -56,7 +38,7 @@ struct replay_options {
   std::vector<std::string> with;
   bool all = false;
   bool prefix = false;
-  round_limits limits{.rounds = 0, .seconds = 30};
+  round_limits limits{.seconds = 30, .least = 3};
   double program_seconds = 0;
   std::string json;
   std::string html;
@@ -69,7 +51,16 @@ void add_options(CLI::App& app, replay_options& o) {
       ->type_name("NAME,...");
   app.add_flag("--all", o.all, "Replay on every known allocator of this machine, not only the usual ones")
       ->excludes("--with");
-  add_round_options(app, o.limits);
+  auto* const budget = app.add_option("--budget", o.limits.seconds,
+                                      "Repeat as often as a pilot of 6 asks for, or for this many seconds; at least "
+                                      "three times")
+                           ->check(CLI::Range(0.0, 1e6))
+                           ->type_name("SECONDS")
+                           ->capture_default_str();
+  app.add_option("--repetitions", o.limits.rounds, "Repeat exactly this many times instead")
+      ->check(CLI::Range(std::size_t{1}, most_rounds))
+      ->type_name("N")
+      ->excludes(budget);
   app.add_option("--program-seconds", o.program_seconds,
                  "Run time of the program unrecorded: the output then gives the share that a change would save")
       ->check(CLI::Range(1e-6, 1e9))
@@ -91,26 +82,6 @@ std::vector<candidate> choose(const replay_options& o, std::vector<std::string>&
   all.push_back({"null, untouched", replay_stand::untouched, ""});
   return all;
 }
-
-/// One line for each candidate, or, on a terminal, one line that changes.
-class progress_line {
-public:
-  void operator()(std::size_t round, const candidate& next) {
-    if (terminal_) std::fprintf(stderr, "\r\033[K[round %zu] replaying %s", round + 1, next.name.c_str());
-    else if (seen_.insert(next.name).second) std::fprintf(stderr, "replaying %s\n", next.name.c_str());
-  }
-  void say(const std::string& what) const {
-    if (terminal_) std::fprintf(stderr, "\r\033[K%s", what.c_str());
-    else std::fprintf(stderr, "%s\n", what.c_str());
-  }
-  void clear() const {
-    if (terminal_) std::fputs("\r\033[K", stderr);
-  }
-
-private:
-  bool terminal_ = ::isatty(STDERR_FILENO) != 0;
-  std::set<std::string> seen_;
-};
 
 /// Reads the trace once: the windows for the replay and, if requested, the summary for the report.
 void compile(trace_input& input, temporary_file& file, replayed_trace& trace, study::summariser* summary) {
@@ -149,7 +120,7 @@ void print(const replay_figures& figures, const replayed_trace& trace) {
   fmt::print("{}\n\n{}\n{}\n{}{}", wrapped(replay_headline(trace), width), replay_table(figures),
              replay_memory_table(figures, trace), threads, threads.empty() ? "" : "\n");
   print_paragraph(replay_findings_heading(figures));
-  for (const std::string& line : replay_findings(figures)) fmt::print("{}\n", wrapped("  " + line, width, "    "));
+  for (const std::string& line : replay_findings(figures)) fmt::print("{}\n", wrapped(line, width, "  "));
   print_paragraph(replay_verdict(figures));
   print_paragraph(replay_meaning(figures, trace));
   fmt::print("\n");
@@ -171,16 +142,16 @@ int replay(const replay_options& o) {
   trace.path = o.trace;
   trace.program = input.program();
   trace.program_ns = o.program_seconds * 1e9;
-  progress_line progress;
-  progress.say("reading " + o.trace);
+  print_progress("[reading " + o.trace + "]");
   temporary_file file;
   study::summariser summary;
   compile(input, file, trace, o.html.empty() ? nullptr : &summary);
   leave_out_local_heap(candidates, trace);
-  const replay_run run = replay_all(candidates, file.descriptor(), o.limits, std::ref(progress));
+  const auto show = [](const std::string& what) { print_progress("[" + what + "]"); };
+  const replay_run run = replay_all(candidates, file.descriptor(), o.limits, show);
   const replay_figures figures(run.results, run.played);
   trace.repetitions = run.played.rounds;
-  progress.clear();
+  clear_progress();
   if (o.json != "-" && o.html != "-") print(figures, trace);
   if (!o.json.empty()) write_json(o.json, replay_json(figures, trace));
   if (!o.html.empty()) write_text(o.html, html_report(&figures, &trace, make_report(input, summary.finish())));

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include <fmt/format.h>
 
+#include "cli/rounds/text.hpp"
 #include "cli/support/table_units.hpp"
 
 namespace ashlar::cli {
@@ -17,18 +19,13 @@ constexpr const char* thresholds = "2 % of time, 10 % of p99.9 or 5 % of memory"
 
 using figure_rows = std::vector<const candidate_figures*>;
 
-/// Returns: the rival with the least ratio among those that gain by `m`; null if none gains.
-const candidate_figures* best_by(measure m, const figure_rows& rows) {
-  const candidate_figures* best = nullptr;
-  for (const candidate_figures* row : rows) {
-    if (row->versus(m).found != finding::gain) continue;
-    if (best == nullptr || row->versus(m).ratio.median < best->versus(m).ratio.median) best = row;
-  }
-  return best;
-}
+double mean_against_baseline(const candidate_figures* row, measure m) { return row->versus(m).effect.log_ratio.mean; }
 
-finding against(const candidate_figures& base, const candidate_figures& row, measure m, double error) {
-  return compare(base.in_rounds(m), row.in_rounds(m), threshold_of(m, 0), error).found;
+/// Returns: the rival with the least ratio among those that gain by `m`; null if none gains.
+const candidate_figures* best_by(measure m, figure_rows rows) {
+  std::erase_if(rows, [m](const auto* row) { return row->versus(m).found != finding::gain; });
+  const auto best = std::ranges::min_element(rows, {}, [m](const auto* row) { return mean_against_baseline(row, m); });
+  return best == rows.end() ? nullptr : *best;
 }
 
 /// Returns: the gainer with the least time, then those that its rounds do not distinguish from it; none if none gains.
@@ -38,7 +35,7 @@ figure_rows fastest_of(const figure_rows& rows, double error) {
   figure_rows all = {best};
   for (const candidate_figures* row : rows)
     if (row != best && row->versus(measure::time).found == finding::gain &&
-        against(*best, *row, measure::time, error) != finding::loss)
+        compare(*best, *row, measure::time, error).found != finding::loss)
       all.push_back(row);
   return all;
 }
@@ -48,31 +45,36 @@ figure_rows fastest_of(const figure_rows& rows, double error) {
 const candidate_figures* leanest_of(const figure_rows& tied, double error) {
   const auto peak = [](const candidate_figures* row) { return row->peak_bytes.median; };
   const auto* least = *std::min_element(tied.begin(), tied.end(), [&](auto* a, auto* b) { return peak(a) < peak(b); });
-  return against(*tied.front(), *least, measure::peak, error) == finding::gain ? least : tied.front();
+  return compare(*tied.front(), *least, measure::peak, error).found == finding::gain ? least : tied.front();
+}
+
+const candidate_figures* best_in_time(const figure_rows& rows, double error) {
+  const figure_rows tied = fastest_of(rows, error);
+  return tied.empty() ? nullptr : leanest_of(tied, error);
 }
 
 const candidate_figures* best_of(const figure_rows& rows, double error) {
-  if (const figure_rows tied = fastest_of(rows, error); !tied.empty()) return leanest_of(tied, error);
+  if (const candidate_figures* best = best_in_time(rows, error)) return best;
   for (const measure m : measures)
     if (const candidate_figures* best = best_by(m, rows)) return best;
   return nullptr;
 }
 
-const candidate_figures* best_preloadable(const replay_figures& figures) {
-  auto rows = figures.rivals();
+figure_rows preloadable(const replay_figures& figures) {
+  figure_rows rows = figures.rivals();
   std::erase_if(rows, [](const candidate_figures* row) { return !row->is_preloadable(); });
-  return best_of(rows, figures.played.error);
+  return rows;
 }
 
 /// Names the candidates that are as fast as the winner, and the criterion of its choice.
 std::string ties(const candidate_figures& best, const replay_figures& figures) {
-  const figure_rows tied = fastest_of(figures.rivals(), figures.played.error);
+  const figure_rows tied = fastest_of(figures.rivals(), figures.error);
   std::string names;
   for (const candidate_figures* row : tied)
     if (row != &best) names += (names.empty() ? "" : ", ") + row->name;
   if (names.empty()) return "";
   return fmt::format(" As fast, within the noise or 2 %: {}; {}.", names,
-                     tied.front() == &best ? "none of them needs less memory, so the median time decides"
+                     tied.front() == &best ? "none of them needs less memory, so the mean time decides"
                                            : "it needs the least memory of them at the peak");
 }
 
@@ -98,7 +100,7 @@ std::string instead(const candidate_figures& row) {
 }
 
 std::string without_code(const candidate_figures& best, const replay_figures& figures) {
-  const candidate_figures* row = best_preloadable(figures);
+  const candidate_figures* row = best_of(preloadable(figures), figures.error);
   if (row == nullptr) return "";
   return (row == &best ? to_take(best) : instead(*row)) +
          "; 'ashlar advise --measure run --only mallocs' measures the program itself.";
@@ -112,14 +114,9 @@ const char* dimension_of(const candidate_figures& best) {
 
 std::string losses_of(const candidate_figures& best) {
   std::string names;
-  const auto add = [&](measure m, const char* name) {
-    if (best.versus(m).found == finding::loss) names += (names.empty() ? "" : ", ") + std::string(name);
-  };
-  add(measure::time, "time");
-  add(measure::tail, "p99.9");
-  add(measure::peak, "memory at the peak");
-  add(measure::end, "memory at the end");
-  return names.empty() ? "" : fmt::format(", and loses by {}", names);
+  for (const measure m : measures)
+    if (best.versus(m).found == finding::loss) names += (names.empty() ? "" : ", ") + std::string(name_of(m));
+  return names.empty() ? "" : ", and loses by " + names;
 }
 
 std::string take(const candidate_figures& best, const replay_figures& figures) {
@@ -127,23 +124,25 @@ std::string take(const candidate_figures& best, const replay_figures& figures) {
                      how_to_have(best), without_code(best, figures));
 }
 
-/// Returns: the largest number of rounds that an open question needs.
-std::size_t rounds_wanted(const replay_figures& figures) {
+/// Returns: the rounds for the open question of these rows that needs most.
+std::string wanted_by(const figure_rows& rows, std::span<const measure> of, const replay_figures& figures) {
   std::size_t wanted = 0;
-  for (const candidate_figures* row : figures.rivals())
-    for (const measure m : measures) wanted = std::max(wanted, row->versus(m).rounds_wanted);
-  return wanted;
+  for (const candidate_figures* row : rows)
+    for (const measure m : of)
+      if (row->versus(m).found == finding::undecided) wanted = std::max(wanted, rounds_wanted(*row, m));
+  return wanted_text(wanted, "repetition", fmt::format("--budget {:.0f}", seconds_for(wanted, figures.played)));
 }
 
 std::string open_questions(const replay_figures& figures) {
-  if (figures.decided()) return "";
-  return fmt::format(" For what is undecided: {}.", more_rounds(rounds_wanted(figures), figures.played, "--budget"));
+  return figures.decided() ? "" : " Of what is undecided " + wanted_by(figures.rivals(), measures, figures) + ".";
 }
 
-std::string too_few(const rounds_played& played) {
-  return has_intervals(played)
+bool could_tell(const replay_figures& figures) { return figures.played.rounds >= pairs_for_difference(figures.error); }
+
+std::string too_few(const replay_figures& figures) {
+  return could_tell(figures)
              ? ""
-             : ": " + counted(played.rounds, "round is", "rounds are") + " too few to tell a gain from chance";
+             : ": " + counted(figures.played.rounds, "round is", "rounds are") + " too few to tell a gain from chance";
 }
 
 bool slower_in_time(const candidate_figures* row) { return row->versus(measure::time).found == finding::loss; }
@@ -153,7 +152,7 @@ std::string stay(const replay_figures& figures) {
   const std::string& name = figures.baseline->name;
   if (rivals.empty()) return fmt::format("Only {} was measured: nothing to compare.", name);
   if (!figures.decided())
-    return fmt::format("No gain on {} is shown yet{}.{}", name, too_few(figures.played), open_questions(figures));
+    return fmt::format("No gain on {} is shown yet{}.{}", name, too_few(figures), open_questions(figures));
   if (std::all_of(rivals.begin(), rivals.end(), slower_in_time))
     return fmt::format("{} is the fastest already, and no candidate gains {}: change nothing.", name, thresholds);
   return fmt::format("No candidate gains {} on {}: change nothing.", thresholds, name);
@@ -162,7 +161,7 @@ std::string stay(const replay_figures& figures) {
 }  // namespace
 
 const candidate_figures* replay_winner(const replay_figures& figures) {
-  return best_of(figures.rivals(), figures.played.error);
+  return best_of(figures.rivals(), figures.error);
 }
 
 std::string replay_verdict(const replay_figures& figures) {
@@ -171,101 +170,51 @@ std::string replay_verdict(const replay_figures& figures) {
   return best == nullptr ? stay(figures) : take(*best, figures) + open_questions(figures);
 }
 
-namespace {
-
-/// One decimal below ten percent, none above.
-std::string points(double value) {
-  const double percent = std::round(10 * value) / 10 + 0.0;  // no -0.0
-  return std::abs(percent) < 9.95 ? fmt::format("{:.1f}", percent) : fmt::format("{:.0f}", percent);
-}
-
-}  // namespace
-
-std::string relative_change(const median_interval& ratio, const char* what) {
-  const bool less = ratio.median < 1;
-  const auto share = [less](double r) { return points(100 * (less ? 1 - r : r - 1)); };
-  const std::string range = fmt::format(" ({} to {})", share(less ? ratio.greatest : ratio.least),
-                                        share(less ? ratio.least : ratio.greatest));
-  return fmt::format("{} % {} {}{}", share(ratio.median), less ? "less" : "more", what, ratio.bounded() ? range : "");
-}
-
-std::string signed_change(const median_interval& ratio) {
-  const auto share = [](double r) { return (r > 1 ? "+" : "") + points(100 * (r - 1)); };
-  if (!ratio.bounded()) return share(ratio.median) + " %";
-  return fmt::format("{} % ({} to {})", share(ratio.median), share(ratio.least), share(ratio.greatest));
-}
-
-std::string bytes_change(double from, double to) {
-  const std::string a = human_bytes(from), b = human_bytes(to);
-  const std::size_t unit = a.find(' ');
-  if (unit != a.npos && b.ends_with(a.substr(unit))) return a.substr(0, unit) + " -> " + b;
-  return a + " -> " + b;
-}
-
-std::string more_rounds(std::size_t wanted, const rounds_played& played, const char* option) {
-  if (wanted > most_rounds) return "more than " + counted(most_rounds, "repetition");
-  const double each = played.rounds == 0 ? 0 : played.seconds / static_cast<double>(played.rounds);
-  const double seconds = std::ceil(1.1 * each * static_cast<double>(wanted)) + 1;
-  return fmt::format("about {} ({} {:.0f})", counted(wanted, "repetition"), option, seconds);
+std::size_t rounds_wanted(const candidate_figures& row, measure m) {
+  const paired_effect& e = row.versus(m).effect;
+  return std::max(pairs_to_decide(e, scale_of(m, 0).threshold), pairs_for_difference(e.error));
 }
 
 namespace {
-
-const char* name_of(measure m) {
-  switch (m) {
-    case measure::time: return "time";
-    case measure::tail: return "p99.9";
-    case measure::peak: return "memory at the peak";
-    case measure::end: return "memory at the end";
-  }
-  return "";
-}
-
-std::string change(const paired_comparison& c, measure m) {
-  if (m == measure::time) return relative_change(c.ratio, "time");
-  if (m == measure::tail) return fmt::format("p99.9 {:.0f} -> {:.0f} ns", c.baseline, c.own);
-  return fmt::format("{} {}", name_of(m), bytes_change(c.baseline, c.own));
-}
-
-std::string all_that_are(finding wanted, const candidate_figures& row) {
-  std::string all;
-  for (const measure m : measures)
-    if (row.versus(m).found == wanted) all += (all.empty() ? "" : ", ") + change(row.versus(m), m);
-  return all;
-}
-
-std::string undecided(const candidate_figures& row) {
-  std::string all;
-  for (const measure m : measures) {
-    const paired_comparison& c = row.versus(m);
-    if (c.found == finding::undecided)
-      all += fmt::format("{}{} {}", all.empty() ? "" : ", ", name_of(m), signed_change(c.ratio));
-  }
-  return all;
-}
 
 std::string finding_of(const candidate_figures& row) {
-  const std::string gains = all_that_are(finding::gain, row), losses = all_that_are(finding::loss, row);
-  const std::string open = undecided(row);
-  std::string line = gains;
-  if (!losses.empty()) line += (line.empty() ? "" : "; but ") + losses;
-  if (!open.empty()) line += (line.empty() ? "undecided: " : "; undecided: ") + open;
-  return row.name + ": " + (line.empty() ? "no difference that matters" : line);
+  std::vector<named_comparison> all;
+  for (const measure m : measures) all.push_back({name_of(m), &row.versus(m)});
+  const std::string text = findings_text(all, true);
+  return text.empty() ? "no difference that matters" : text;
 }
 
 }  // namespace
+
+bool preload_is_open(const replay_figures& figures) {
+  const figure_rows rows = preloadable(figures);
+  return best_in_time(rows, figures.error) == nullptr && std::ranges::any_of(rows, [](const candidate_figures* row) {
+           return row->versus(measure::time).found == finding::undecided &&
+                  mean_against_baseline(row, measure::time) < 0;
+         });
+}
+
+std::string preload_verdict(const replay_figures& figures) {
+  const figure_rows rows = preloadable(figures);
+  if (const candidate_figures* best = best_in_time(rows, figures.error))
+    return fmt::format("Preload {}: PREDICTED {}.", best->name, finding_of(*best));
+  if (preload_is_open(figures))
+    return "Inconclusive: PREDICTED gains of mallocs that can be preloaded are undecided; " +
+           wanted_by(rows, std::span(measures).first(1), figures) + ".";
+  return "Change nothing: no malloc that can be preloaded is PREDICTED to gain.";
+}
 
 std::string replay_findings_heading(const replay_figures& figures) {
   if (figures.baseline == nullptr || figures.rivals().empty()) return "";
-  const char* const trust = has_intervals(figures.played) ? "all intervals together hold with 95 %"
-                                                          : "too few for intervals: medians, which may be chance";
+  const char* const trust = could_tell(figures) ? "all intervals together hold with 95 %"
+                                                : "too few for intervals: means, which may be chance";
   return fmt::format("Against {}, round by round ({}; {}):", figures.baseline->name,
                      counted(figures.played.rounds, "round"), trust);
 }
 
 std::vector<std::string> replay_findings(const replay_figures& figures) {
   std::vector<std::string> lines;
-  for (const candidate_figures* row : figures.rivals()) lines.push_back(finding_of(*row));
+  for (const candidate_figures* row : figures.rivals()) lines.push_back(row->name + ": " + finding_of(*row));
   return lines;
 }
 
@@ -294,7 +243,8 @@ saved_time saved_by(const candidate_figures& row, const replay_figures& figures,
   const auto operations = static_cast<double>(counts.operations);
   if (counts.lanes == 1) {
     // By the rounds' ratios: a slow period of the machine affects both terms of a ratio.
-    const double saved = base.ns_per_op.median * (1 - row.versus(measure::time).ratio.median) * operations / 1e6;
+    const double saved =
+        -base.ns_per_op.median * std::expm1(mean_against_baseline(&row, measure::time)) * operations / 1e6;
     return {saved, saved};
   }
   const double busiest = base.busiest_ms.median - row.busiest_ms.median;

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "cli/replay/figures.hpp"
 #include "cli/replay/table.hpp"
-#include "cli/rounds/comparison.hpp"
-#include "cli/rounds/rounds.hpp"
 
 namespace ashlar::cli {
 
@@ -33,13 +33,15 @@ struct saved_time {
 [[nodiscard]] saved_time saved_by(const candidate_figures& row, const replay_figures& figures,
                                   const detail::replay_counts& counts);
 
-/// Returns: "14 % less time (9 to 19)".
-[[nodiscard]] std::string relative_change(const median_interval& ratio, const char* what);
-/// Returns: "-5.8 % (-6.6 to -4.9)", or "-5.8 %" if too few rounds give no interval.
-[[nodiscard]] std::string signed_change(const median_interval& ratio);
-/// Returns: "24.5 -> 12.7 MiB", or with both units if they differ.
-[[nodiscard]] std::string bytes_change(double from, double to);
-/// Returns: "about 40 repetitions (--budget 95)".
-[[nodiscard]] std::string more_rounds(std::size_t wanted, const rounds_played& played, const char* option);
+/// Returns: the rounds that decide about a rival.
+[[nodiscard]] std::size_t rounds_wanted(const candidate_figures& row, measure m);
+
+/// Returns: as advice on a program that is not changed: the malloc to preload, or to change nothing, or the repetitions
+/// that would decide.
+[[nodiscard]] std::string preload_verdict(const replay_figures& figures);
+[[nodiscard]] bool preload_is_open(const replay_figures& figures);
+
+/// Returns: every figure with its unit in its name.
+[[nodiscard]] nlohmann::json replay_json(const replay_figures& figures, const replayed_trace& trace);
 
 }  // namespace ashlar::cli

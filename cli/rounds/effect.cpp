@@ -91,14 +91,15 @@ double exact_chance(const std::vector<double>& values, double found) {
 }
 
 /// Of many pairs a sample of the flips, in which the observed assignment counts as one, so that the chance is never 0.
-/// It is too coarse for 12 pairs of 32 spans that share the error: each needs a chance of 1 in 1280.
-double chance_of(const std::vector<double>& values, random_engine& random) {
+/// Many questions that share an error need more of them, for a chance below half of the error of each.
+double chance_of(const std::vector<double>& values, double error, random_engine& random) {
   constexpr std::size_t most_exact = 14;  // 16,384 assignments
   const double found = std::abs(mean_of(values)) * (1 - 1e-12);
   if (values.size() <= most_exact) return exact_chance(values, found);
+  const std::size_t flips = std::max(resamples, static_cast<std::size_t>(10 / error));
   std::size_t as_far = 1;
-  for (std::size_t i = 0; i < resamples; ++i) as_far += std::abs(flipped_mean(values, random)) >= found ? 1U : 0U;
-  return static_cast<double>(as_far) / static_cast<double>(resamples + 1);
+  for (std::size_t i = 0; i < flips; ++i) as_far += std::abs(flipped_mean(values, random)) >= found ? 1U : 0U;
+  return static_cast<double>(as_far) / static_cast<double>(flips + 1);
 }
 
 /// Returns: the pairs that bring `quantiles` deviations of the mean below `distance`.
@@ -121,6 +122,13 @@ double student_quantile(double error, double freedom) {
   return std::sqrt(freedom) * std::tan(low);
 }
 
+double median_of(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 != 0 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
 double mean_of(const std::vector<double>& values) {
   if (values.empty()) return 0;
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
@@ -134,9 +142,11 @@ double deviation_of(const std::vector<double>& values) {
   return std::sqrt(squares / static_cast<double>(values.size() - 1));
 }
 
-std::vector<double> log_ratios(const std::vector<double>& a, const std::vector<double>& b, double floor) {
+std::vector<double> log_ratios(const std::vector<double>& a, const std::vector<double>& b, const measure_scale& scale) {
   std::vector<double> ratios(a.size());
-  for (std::size_t i = 0; i < a.size(); ++i) ratios[i] = std::log(std::max(b[i], floor) / std::max(a[i], floor));
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (std::abs(b[i] - a[i]) >= scale.step)
+      ratios[i] = std::log(std::max(b[i], scale.floor) / std::max(a[i], scale.floor));
   return ratios;
 }
 
@@ -144,16 +154,17 @@ double paired_effect::detectable() const {
   return std::expm1((normal_quantile(error) + normal_80) * standard_error(deviation, std::max<std::size_t>(pairs, 1)));
 }
 
-median_interval paired_effect::ratio() const { return log_ratio.ratio(); }
+bool paired_effect::could_tell() const { return pairs >= pairs_for_difference(error); }
 
 paired_effect effect_of(const std::vector<double>& log_ratios, double error, random_engine& random) {
   paired_effect effect;
   effect.pairs = log_ratios.size();
   effect.error = error;
+  if (log_ratios.size() == 1) effect.log_ratio = {log_ratios[0], log_ratios[0], log_ratios[0]};
   if (log_ratios.size() < 2) return effect;
   effect.deviation = deviation_of(log_ratios);
   effect.log_ratio = interval_of_mean(log_ratios, error, random);
-  effect.chance = chance_of(log_ratios, random);
+  effect.chance = chance_of(log_ratios, error, random);
   return effect;
 }
 
@@ -165,6 +176,24 @@ finding judge(const paired_effect& effect, double threshold) {
   if (effect.chance > effect.error / 2 || std::abs(mean) < bound) return finding::undecided;
   if (greatest < 0) return finding::gain;
   return least > 0 ? finding::loss : finding::undecided;
+}
+
+comparison compare(const std::vector<double>& a, const std::vector<double>& b, const measure_scale& scale, double error,
+                   random_engine& random) {
+  const auto geometric_mean = [&scale](const std::vector<double>& values) {
+    std::vector<double> logs;
+    for (const double v : values) logs.push_back(std::log(std::max(v, scale.floor)));
+    return std::exp(mean_of(logs));
+  };
+  comparison result{geometric_mean(a), geometric_mean(b), effect_of(log_ratios(a, b, scale), error, random), {}};
+  result.found = judge(result.effect, scale.threshold);
+  return result;
+}
+
+std::size_t pairs_for_difference(double error) {
+  std::size_t n = 2;
+  while (std::ldexp(2.0, -static_cast<int>(n)) > error / 2) ++n;
+  return n;
 }
 
 std::size_t planned_pairs(double deviation, std::size_t pilot, double threshold) {

@@ -8,15 +8,11 @@
 //   detectable        2.8 deviations of the mean: the interval excludes 0 in 4 of 5 experiments, if it is there
 #pragma once
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <random>
 #include <utility>
 #include <vector>
-
-#include "cli/rounds/comparison.hpp"
-#include "cli/rounds/interval.hpp"
 
 namespace ashlar::cli {
 
@@ -34,21 +30,17 @@ template <class Values>
   return values;
 }
 
+enum class finding { undecided, level, gain, loss };
+
 /// In logarithms of ratios.
 struct mean_interval {
   double mean = 0;
   double least = 0;
   double greatest = 0;
-
-  /// Returns: the mean of log ratios and its bounds, as ratios.
-  [[nodiscard]] median_interval ratio() const { return {std::exp(mean), std::exp(least), std::exp(greatest)}; }
 };
 
 /// The chance that an interval misses, of one experiment.
 inline constexpr double effect_error = 0.05;
-
-/// Returns: whether only a multiple would be seen, the runs vary so much.
-[[nodiscard]] constexpr bool shows_multiples_alone(double detectable) noexcept { return detectable >= 1; }
 
 struct paired_effect {
   std::size_t pairs = 0;
@@ -59,24 +51,33 @@ struct paired_effect {
 
   /// Returns: the smallest effect whose interval of this error would exclude 0 with 80 %, as a share.
   [[nodiscard]] double detectable() const;
-  /// Returns: the same in ratios of B to A.
-  [[nodiscard]] median_interval ratio() const;
+  /// Returns: whether the pairs are enough for a gain or a loss.
+  [[nodiscard]] bool could_tell() const;
 };
 
 /// Returns: the t with P(|T| > t) = error for Student's T. Expects: the freedom is an integer from 1 on. Complexity:
 /// O(freedom).
 [[nodiscard]] double student_quantile(double error, double freedom);
 
+/// Returns: the median, 0 of no values.
+[[nodiscard]] double median_of(std::vector<double> values);
 [[nodiscard]] double mean_of(const std::vector<double>& values);
 /// Returns: the standard deviation, 0 of fewer than two values.
 [[nodiscard]] double deviation_of(const std::vector<double>& values);
 
-/// Returns: log(b / a) of each pair; both are raised to `floor`, the resolution of their clock, in the measure's unit.
-/// Expects: as many values of each, and floor > 0.
-[[nodiscard]] std::vector<double> log_ratios(const std::vector<double>& a, const std::vector<double>& b, double floor);
+/// What matters of a measure, in its unit but for the threshold.
+struct measure_scale {
+  double floor = 1;         ///< Values are raised to it: their clock does not resolve them.
+  double threshold = 0.01;  ///< A smaller share does not matter.
+  double step = 0;          ///< Nor does a smaller difference.
+};
 
-/// Effects: draws from `random`. Complexity: 2000 n for the interval; for the chance 2^n n of up to 14
-/// pairs, 2000 n of more.
+/// Returns: log(b / a) of each pair. Expects: as many values of each, and a floor above 0.
+[[nodiscard]] std::vector<double> log_ratios(const std::vector<double>& a, const std::vector<double>& b,
+                                             const measure_scale& scale);
+
+/// Effects: draws from `random`. Complexity: 2000 n for the interval; for the chance 2^n n of up to 14 pairs, 2000 n
+/// of more, and as many n as decide at a small error.
 [[nodiscard]] paired_effect effect_of(const std::vector<double>& log_ratios, double error, random_engine& random);
 
 /// Returns: a gain (B has less of it) or a loss, if the interval excludes that there is none, the chance of it is at
@@ -85,11 +86,24 @@ struct paired_effect {
 /// an error of 5 %, with any noise; in fewer than `pairs_for_difference` they never are.
 [[nodiscard]] finding judge(const paired_effect& effect, double threshold);
 
+/// B against A, by one measure.
+struct comparison {
+  double a = 0;  ///< Geometric mean.
+  double b = 0;
+  paired_effect effect;
+  finding found = finding::undecided;
+};
+
+/// Returns: the effect of `b` against `a`, run by run, and its judgement. Effects: draws from `random`.
+[[nodiscard]] comparison compare(const std::vector<double>& a, const std::vector<double>& b, const measure_scale& scale,
+                                 double error, random_engine& random);
+
 /// Returns: the fewest pairs that can show a gain or a loss at this error of an interval: if all n differences have one
 /// sign, 2 of the 2^n assignments of signs are as far from 0.
-[[nodiscard]] inline std::size_t pairs_for_difference(double error) { return least_rounds(error / 2); }
+[[nodiscard]] std::size_t pairs_for_difference(double error);
 
 inline constexpr std::size_t least_pairs = 12;
+inline constexpr std::size_t most_rounds = 1000;
 
 /// Returns: the number of pairs that show equality within the threshold with 80 %, if there is any, between
 /// `least_pairs` and `most_rounds`. From the deviation in `pilot` pairs, which is itself uncertain (Stein's

@@ -23,7 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/rounds/interval.hpp"
+#include "cli/rounds/effect.hpp"
 #include "cli/support/companion.hpp"
 
 namespace ashlar::cli {

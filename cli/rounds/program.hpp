@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +29,8 @@ struct program_run {
   std::string last_words;        ///< The last line of its standard error.
   bool killed = false;           ///< It took longer than the setting allows.
   std::size_t left_behind = 0;   ///< Processes that it did not wait for, if this process is their reaper.
+
+  std::map<std::string, double> spans = {};  ///< The 99th percentile of the durations of each name, in nanoseconds.
 
   [[nodiscard]] double user_ms() const noexcept { return cpu_ms - system_ms; }
   [[nodiscard]] bool same_output(const program_run& other) const noexcept {
@@ -56,8 +59,6 @@ public:
   /// behind is killed. Throws: `std::runtime_error` if the program cannot be started. Expects: as a reaper, no other
   /// children.
   [[nodiscard]] program_run run(const run_setting& setting);
-  /// The same with this library, or with the program's own malloc if there is none.
-  [[nodiscard]] program_run run(const std::string& library) { return run(run_setting{{library}, {}, 0}); }
 
 private:
   [[noreturn]] void become(const run_setting& setting, int report, pid_t parent) const;

@@ -1,79 +1,89 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Plays rounds until all questions are decided or a budget is spent, and bounds the error of repeated looks.
+// The number of rounds of an experiment.
+//
+//   pilot      6 rounds, in each of which the first side runs twice; their deviation alone sets the number of rounds
+//   the rest   the first side twice in every third
+//
+// The effect is not looked at before the end, so no look errs.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstddef>
+#include <string>
 
-#include "cli/rounds/comparison.hpp"
-#include "cli/rounds/interval.hpp"
+#include <fmt/format.h>
+
+#include "cli/rounds/effect.hpp"
 
 namespace ashlar::cli {
 
-/// The chance that any of the intervals of a run, over all its questions and looks, misses its median.
-inline constexpr double family_error = 0.05;
+inline constexpr std::size_t pilot_rounds = 6;
+inline constexpr std::size_t rounds_per_repeat = 3;  ///< After the pilot.
+
+/// Returns: whether the first side runs twice in the round of this number.
+[[nodiscard]] constexpr bool repeats_first(std::size_t number) noexcept {
+  return number < pilot_rounds || number % rounds_per_repeat == 0;
+}
+
+/// Returns: the fewest rounds in which the first side runs twice so often.
+[[nodiscard]] constexpr std::size_t rounds_with_repeats(std::size_t repeats) noexcept {
+  std::size_t rounds = 0;
+  for (; repeats != 0; ++rounds) repeats -= repeats_first(rounds) ? 1U : 0U;
+  return rounds;
+}
+static_assert(rounds_with_repeats(pilot_rounds) == pilot_rounds &&
+              rounds_with_repeats(pilot_rounds + 2) == pilot_rounds + 4);
+
+struct stopwatch {
+  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+  [[nodiscard]] double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+};
 
 struct round_limits {
-  std::size_t rounds = 0;  ///< An exact number; 0: until decided.
-  double seconds = 0;      ///< The budget if `rounds` is 0. Three rounds are played in any case.
+  std::size_t rounds = 0;            ///< An exact number; 0: by the other members.
+  double seconds = 60;               ///< No round begins that would exceed them, by the time of those before.
+  std::size_t least = pilot_rounds;  ///< Played in any case.
+  std::size_t most = most_rounds;    ///< Played at most.
+  double seconds_of_round = 0;       ///< Estimated, for the first.
 };
 
 struct rounds_played {
   std::size_t rounds = 0;
+  std::size_t planned = 0;  ///< That the pilot asks for; more than were played if the budget was too small; 0: unknown.
   double seconds = 0;
-  double error = family_error;  ///< Of the interval of one question.
+
+  [[nodiscard]] double seconds_of_round() const {
+    return seconds / static_cast<double>(std::max<std::size_t>(rounds, 1));
+  }
 };
 
-/// Returns: whether this number of rounds has an interval at all.
-[[nodiscard]] inline bool has_intervals(const rounds_played& played) {
-  return played.rounds >= least_rounds(played.error);
+/// Effects: calls `play(number, most)` for each round, from 0, and `plan()` after the pilot, which returns the number
+/// of rounds of all, or 0 for as many as the limits allow.
+template <class Play, class Plan>
+[[nodiscard]] rounds_played play_rounds(const round_limits& limits, Play play, Plan plan) {
+  const stopwatch clock;
+  rounds_played done{.planned = limits.rounds};
+  const auto affordable = [&] {
+    const double each = done.rounds == 0 ? limits.seconds_of_round : done.seconds_of_round();
+    const auto most = static_cast<double>(limits.most);
+    return std::max(limits.least, static_cast<std::size_t>(each > 0 ? std::min(limits.seconds / each, most) : most));
+  };
+  for (;;) {
+    std::size_t most = limits.rounds != 0 ? limits.rounds : affordable();
+    if (done.planned != 0) most = std::min(most, done.planned);
+    if (done.rounds >= most) return done;
+    play(done.rounds++, most);
+    done.seconds = clock.seconds();
+    if (done.rounds == pilot_rounds && limits.rounds == 0) done.planned = plan();
+  }
 }
 
-/// The moments to look at the rounds so far. Look i may err with half the probability of the one before, all looks
-/// together with `family_error`, divided evenly among the questions (Bonferroni); each comes after twice the rounds of
-/// the last.
-class look_schedule {
-public:
-  explicit look_schedule(std::size_t questions)
-      : error_(family_error / 2 / static_cast<double>(questions == 0 ? 1 : questions)), next_(least_rounds(error_)) {}
-
-  [[nodiscard]] std::size_t next() const noexcept { return next_; }
-  [[nodiscard]] double error() const noexcept { return error_; }
-  void pass() noexcept {
-    error_ /= 2;
-    next_ *= 2;
-  }
-
-private:
-  double error_;
-  std::size_t next_;
-};
-
-/// Effects: calls `play(round)`, and at each look `decided(error)`, which returns whether to stop.
-template <class Play, class Decided>
-[[nodiscard]] rounds_played play_rounds(const round_limits& limits, std::size_t questions, Play play, Decided decided) {
-  const auto start = std::chrono::steady_clock::now();
-  rounds_played done;
-  const auto play_one = [&] {
-    play(done.rounds++);
-    done.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  };
-  if (limits.rounds != 0) {
-    while (done.rounds < limits.rounds) play_one();
-    done.error = family_error / static_cast<double>(questions == 0 ? 1 : questions);
-    return done;
-  }
-  look_schedule looks(questions);
-  const auto spent = [&] { return done.seconds * (1 + 1 / static_cast<double>(done.rounds)) > limits.seconds; };
-  while (done.rounds < 3 || (!spent() && done.rounds < most_rounds)) {
-    play_one();
-    done.error = looks.error();
-    if (done.rounds != looks.next()) continue;
-    if (decided(done.error)) break;
-    looks.pass();
-  }
-  return done;
+/// Returns: "round 3 of 12 at most".
+[[nodiscard]] inline std::string progress_text(std::size_t number, std::size_t most) {
+  return fmt::format("round {} of {} at most", number + 1, most);
 }
 
 }  // namespace ashlar::cli

@@ -29,7 +29,8 @@ pid_t start_self(own_part& part) {
   const pid_t parent = ::getpid(), child = ::vfork();
   if (child == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() == parent && ::dup2(part.from, part.to) == part.to)
+    if (::getppid() == parent && (part.input < 0 || ::dup2(part.input, STDIN_FILENO) == STDIN_FILENO) &&
+        ::dup2(part.from, part.to) == part.to)
       ::execve("/proc/self/exe", arguments.data(), environment.data());
     error = errno;
     ::_exit(127);

@@ -15,6 +15,7 @@ struct own_part {
   std::vector<std::string> environment = {};  ///< Entries "name=value".
   int from = -1;                              ///< A descriptor that the part has as `to`.
   int to = -1;
+  int input = -1;  ///< A descriptor that the part has as standard input; -1: that of this process.
 };
 
 /// Effects: starts the part, which is killed as soon as the calling thread ends: a command that is ended leaves none

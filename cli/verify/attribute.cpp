@@ -3,112 +3,52 @@
 #include "cli/verify/attribute.hpp"
 
 #include <algorithm>
-#include <array>
-#include <chrono>
 #include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/rounds/text.hpp"
 #include "cli/routes/handover.hpp"
+#include "cli/routes/plan_text.hpp"
 #include "cli/support/table.hpp"
 #include "cli/support/table_units.hpp"
-#include "cli/verify/text.hpp"
-#include "cli/verify/verdict.hpp"
 
 namespace ashlar::cli {
 
 namespace {
 
 constexpr std::size_t wanted_pairs = 25;  // of each part
+constexpr double quantile_80 = 0.84;      // of the normal distribution
 
-using clock = std::chrono::steady_clock;
-
-route_plan chosen(const route_plan& routes, const plan_parts& parts, const part_choice& choice) {
+program_side half_of(const attribution_request& request, const part_choice& choice) {
   std::vector<std::size_t> numbers;
   for (std::size_t i = 0; i < choice.size(); ++i)
-    if (choice[i]) numbers.insert(numbers.end(), parts[i].begin(), parts[i].end());
-  return groups_of(routes, numbers);
+    if (choice[i]) numbers.insert(numbers.end(), request.parts[i].begin(), request.parts[i].end());
+  program_side side = *request.routed;
+  side.variables = {{route_variable, handover_text(groups_of(*request.routes, numbers), false)}};
+  return side;
 }
 
-/// Runs the program on one input after the other, and compares each run with the first one of A.
-class half_runner {
-public:
-  half_runner(const experiment_plan& setting, const route_plan& routes, const plan_parts& parts)
-      : setting_(&setting), routes_(&routes), parts_(&parts), random_(setting.seed), inputs_(setting.inputs) {
-    if (inputs_.empty()) inputs_.emplace_back();
-    for (const std::string& path : inputs_) {
-      first_.push_back(run(setting.a, path));
-      if (first_.back().status >= 126) throw std::runtime_error("the program " + ending_of(first_.back()));
-    }
+std::vector<group_effect> named(const attribution_request& request, const std::vector<mean_interval>& effects,
+                                std::size_t pairs) {
+  const std::size_t count = request.parts.size();
+  const double t = student_quantile(request.error / static_cast<double>(count), static_cast<double>(pairs - count));
+  const site_titles titles(*request.routes);
+  std::vector<group_effect> all;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::vector<std::size_t>& part = request.parts[i];
+    const route_group& group = request.routes->groups[part.front()];
+    const bool is_one = part.size() == 1;
+    all.push_back({.name = is_one ? group.name : "the other " + counted(part.size(), "group"),
+                   .groups = part,
+                   .log_ratio = effects[i],
+                   .detectable = std::expm1((effects[i].greatest - effects[i].mean) * (1 + quantile_80 / t)),
+                   .sites = is_one ? titles.of(group) : ""});
   }
-
-  /// Returns: log of the value with the choice to the value with the others. The order of the runs is random.
-  double play(const part_choice& choice, std::size_t number) {
-    const std::size_t input = number % inputs_.size();
-    const std::array<part_choice, 2> halves = {choice, others_than(choice)};
-    std::array<double, 4> values{};  // of the halves, then of A
-    const bool repeats = setting_->itself && repeats_a(number);
-    std::vector<std::size_t> order = {0, 1};
-    if (repeats) order.insert(order.end(), {2, 3});
-    for (const std::size_t i : shuffled(std::move(order), random_))
-      values[i] = i < 2 ? value_with(halves[i], input) : value_of_a(input);
-    if (repeats) {
-      first_values_.push_back(values[2]);
-      again_values_.push_back(values[3]);
-    }
-    return log_ratios({values[1]}, {values[0]}, facts_of(setting_->decides).floor).front();
-  }
-
-  /// Returns: A against A.
-  [[nodiscard]] paired_effect itself() {
-    return effect_of_itself(first_values_, again_values_, setting_->decides, setting_->error, random_);
-  }
-
-  [[nodiscard]] random_engine& random() noexcept { return random_; }
-
-private:
-  double value_of_a(std::size_t input) {
-    const program_run done = run(setting_->a, inputs_[input]);
-    if (done.killed || done.status != first_[input].status)
-      throw std::runtime_error("the program does not end the same way each time: it " + ending_of(done));
-    return value_of(figures_of(done), setting_->decides);
-  }
-
-  double value_with(const part_choice& choice, std::size_t input) {
-    program_side side = setting_->b;
-    side.variables = {{route_variable, handover_text(chosen(*routes_, *parts_, choice), false)}};
-    const program_run done = run(side, inputs_[input]);
-    if (const std::string difference = difference_of(done, first_[input]); !difference.empty())
-      throw different_program("with some groups routed, " + difference);
-    return value_of(figures_of(done), setting_->decides);
-  }
-
-  program_run run(const program_side& side, const std::string& path) { return run_side(side, path, random_); }
-
-  const experiment_plan* setting_;
-  const route_plan* routes_;
-  const plan_parts* parts_;
-  random_engine random_;
-  std::vector<std::string> inputs_;
-  std::vector<program_run> first_;
-  std::vector<double> first_values_;  // of A
-  std::vector<double> again_values_;
-};
-
-/// As of a plan that `ashlar advise` has measured.
-nlohmann::json evidence_of(const mean_interval& effect, std::size_t pairs) {
-  const median_interval ratio = effect.ratio();
-  return {{"ratio", ratio.median},
-          {"interval", {ratio.least, ratio.greatest}},
-          {"pairs", pairs},
-          {"text", change_text(ratio)}};
+  return all;
 }
-
-bool is_kept(const mean_interval& effect) { return effect.greatest < 0; }
-
-std::string in_percent(double log_effect) { return fmt::format("{:+.1f}", 100 * std::expm1(log_effect)); }
 
 }  // namespace
 
@@ -118,54 +58,69 @@ plan_parts parts_of(std::size_t groups, std::size_t pairs) {
   return parts;
 }
 
-plan_parts each_group(const route_plan& routes) {
-  plan_parts parts;
-  for (std::size_t i = 0; i < routes.groups.size(); ++i) parts.push_back({i});
-  return parts;
-}
-
-attribution attribute(const experiment_plan& setting, const route_plan& routes, const plan_parts& parts, double error,
-                      const experiment_progress& progress) {
-  const std::size_t count = parts.size();
+attribution attribute(program_player& player, const attribution_request& request, const experiment_plan& setting,
+                      const round_progress& progress) {
+  const std::size_t count = request.parts.size();
   if (count < 2) throw std::runtime_error("a plan of fewer than two groups needs no attribution: verify it whole");
   if (setting.pairs != 0 && setting.pairs < least_pairs_for(count))
     throw std::runtime_error(
         fmt::format("{} at least {} (--runs {}), and tell more from {}", counted(count, "group needs", "groups need"),
                     counted(least_pairs_for(count), "pair"), least_pairs_for(count), wanted_pairs * count));
-  const std::size_t wanted = setting.pairs != 0 ? setting.pairs : std::min(wanted_pairs * count, most_rounds);
-  const auto start = clock::now();
-  half_runner runner(setting, routes, parts);
   std::vector<part_choice> choices;
-  std::vector<double> ratios;
-  const auto spent = [&] {
-    return setting.pairs == 0 && std::chrono::duration<double>(clock::now() - start).count() > setting.seconds;
+  program_rounds rounds;
+  const auto check = [&](const program_run& run, std::size_t side, std::size_t input) {
+    if (side >= 2) return void(player.prints_the_same(run, input));
+    if (const std::string difference = difference_of(run, player.first(input)); !difference.empty())
+      throw different_program("with some groups routed, " + difference);
   };
-  while (ratios.size() < wanted && !spent()) {
-    progress(ratios.size() + 1, wanted);
-    choices.push_back(choose_parts(count, runner.random()));
-    ratios.push_back(runner.play(choices.back(), ratios.size()));
-  }
-  return {part_effects(choices, ratios, error), ratios.size(), runner.itself()};
+  rounds.played = play_rounds(
+      {.rounds = setting.pairs,
+       .seconds = setting.seconds,
+       .least = 1,
+       .most = std::min(wanted_pairs * count, most_rounds)},
+      [&](std::size_t number, std::size_t most) {
+        progress(number, most);
+        choices.push_back(choose_parts(count, player.random()));
+        const program_side half = half_of(request, choices.back()),
+                           others = half_of(request, others_than(choices.back()));
+        const bool repeats = request.repeats_first && repeats_first(number);
+        rounds.rounds.push_back(
+            player.play({&half, &others, repeats ? &player.as_it_is() : nullptr}, number, check, 2));
+      },
+      [] { return std::size_t{0}; });
+  const measure_scale scale = scale_of(setting.decides, setting.threshold);
+  const auto ratios = log_ratios(rounds.values(1, setting.decides), rounds.values(0, setting.decides), scale);
+  return {named(request, part_effects(choices, ratios, request.error), ratios.size()), ratios.size(),
+          effect_of_itself({&rounds}, setting.decides, setting.error, player.random(), 2)};
 }
 
-std::string attribution_text(const attribution& found, const route_plan& routes) {
-  text_table table({{"group", side::left}, {"effect"}, {"interval (99 % together)"}, {"", side::left}});
-  for (std::size_t i = 0; i < found.effects.size(); ++i) {
-    const mean_interval& e = found.effects[i];
-    table.add({shorten(routes.groups[i].name, 40), in_percent(e.mean) + " %",
-               fmt::format("[{}, {}]", in_percent(e.least), in_percent(e.greatest)), is_kept(e) ? "keep" : "drop"});
-  }
+std::string attribution_text(const attribution& found) {
+  text_table table({{"group", side::left}, {"effect (99 % together)"}, {"", side::left}});
+  for (const group_effect& part : found.parts)
+    table.add({shorten(part.name, 40), change_text(part.log_ratio), part.stays() ? "keep" : "drop"});
   return table.str();
 }
 
-route_plan reduced(const route_plan& routes, const attribution& found) {
-  route_plan measured = routes;
-  part_choice kept;
-  for (std::size_t i = 0; i < found.effects.size(); ++i) {
-    measured.groups[i].evidence["measured"] = evidence_of(found.effects[i], found.pairs);
-    kept.push_back(is_kept(found.effects[i]));
-  }
-  return chosen(measured, each_group(measured), kept);
+nlohmann::json group_json(const group_effect& part, bool stays) {
+  const mean_interval& e = part.log_ratio;
+  return {{"name", part.name},
+          {"groups", part.groups},
+          {"ratio", std::exp(e.mean)},
+          {"interval", {std::exp(e.least), std::exp(e.greatest)}},
+          {"detectable", part.detectable},
+          {"stays", stays},
+          {"text", effect_text(e, part.detectable)}};
+}
+
+route_plan reduced(route_plan routes, const attribution& found) {
+  std::vector<std::size_t> kept;
+  for (const group_effect& part : found.parts)
+    for (const std::size_t group : part.groups) {
+      routes.groups[group].evidence["measured"] = group_json(part, part.stays());
+      routes.groups[group].evidence["measured"]["pairs"] = found.pairs;
+      if (part.stays()) kept.push_back(group);
+    }
+  return groups_of(routes, kept);
 }
 
 }  // namespace ashlar::cli

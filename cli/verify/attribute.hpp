@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// `ashlar verify --attribute`: the effect of each group of a plan, from runs with a random half of the groups.
+// The effect of each group of a plan, from rounds with a random half of the groups and with the others.
 #pragma once
 
 #include <string>
 #include <vector>
+
+#include <nlohmann/json_fwd.hpp>
 
 #include "cli/rounds/attribution.hpp"
 #include "cli/routes/plan.hpp"
@@ -21,30 +23,43 @@ inline constexpr std::size_t least_pairs_of_part = 8;
 /// `least_pairs_of_part` or more for each, but two parts at least. Expects: two groups or more.
 [[nodiscard]] plan_parts parts_of(std::size_t groups, std::size_t pairs);
 
-/// Returns: a part for each group.
-[[nodiscard]] plan_parts each_group(const route_plan& routes);
-
-struct attribution {
-  std::vector<mean_interval> effects;  ///< In the order of the parts.
-  std::size_t pairs = 0;
-  paired_effect itself = {};  ///< A against A.
+/// A part of the plan against the other parts alone.
+struct group_effect {
+  std::string name;
+  std::vector<std::size_t> groups = {};  ///< Their numbers; several where the budget does not tell them apart.
+  mean_interval log_ratio = {};
+  double detectable = 0;
+  std::string sites = {};  ///< Of a single group, by their titles.
+  [[nodiscard]] bool stays() const noexcept { return log_ratio.greatest < 0; }
 };
 
-/// The seed of `ashlar verify`.
-inline constexpr double attribution_error = 0.01;
+struct attribution {
+  std::vector<group_effect> parts;
+  std::size_t pairs = 0;
+  paired_effect itself = {};  ///< The program as it is against itself, if it was repeated.
+};
 
-/// `error`: the chance that any of the intervals misses.
-/// Effects: runs `setting.b` with half of the plan's parts and with the other half, in pairs, in some of
-/// them `setting.a` twice as well, if `setting.itself`. Throws:
-/// `different_program` if it ever prints or ends otherwise than `setting.a`; `std::runtime_error` for too few pairs.
-[[nodiscard]] attribution attribute(const experiment_plan& setting, const route_plan& routes, const plan_parts& parts,
-                                    double error, const experiment_progress& progress);
+/// The plan's groups, and the side that follows them all.
+struct attribution_request {
+  const route_plan* routes;
+  const program_side* routed;
+  plan_parts parts;
+  double error;               ///< The chance that any of the intervals misses.
+  bool repeats_first = true;  ///< Run the program as it is twice in some rounds.
+};
 
-/// Returns: a line for each group, those to drop named. Expects: a part for each group.
-[[nodiscard]] std::string attribution_text(const attribution& found, const route_plan& routes);
+/// Effects: runs half of the parts and the other half, by the measure, in as many pairs or seconds as `setting` tells.
+/// Throws: `different_program` if it ever prints or ends otherwise than the first run; `std::runtime_error` for too few
+/// pairs. Expects: the player has begun.
+[[nodiscard]] attribution attribute(program_player& player, const attribution_request& request,
+                                    const experiment_plan& setting, const round_progress& progress);
 
-/// Returns: the groups whose whole interval is a gain, each with its effect as evidence. Expects: a part for each
-/// group.
-[[nodiscard]] route_plan reduced(const route_plan& routes, const attribution& found);
+/// Returns: a line for each part, those to drop named.
+[[nodiscard]] std::string attribution_text(const attribution& found);
+
+[[nodiscard]] nlohmann::json group_json(const group_effect& part, bool stays);
+
+/// Returns: the groups whose whole interval is a gain, each with its effect as evidence.
+[[nodiscard]] route_plan reduced(route_plan routes, const attribution& found);
 
 }  // namespace ashlar::cli

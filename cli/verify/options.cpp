@@ -21,8 +21,8 @@ std::string check_runs(const std::string& text) {
   std::size_t runs = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), runs);
   const bool whole = error == std::errc() && end == text.data() + text.size();
-  if (text == automatic || (whole && runs > pilot_pairs && runs <= most_rounds)) return {};
-  return fmt::format("'{}' is neither auto nor a number from {} to {}", text, pilot_pairs + 1, most_rounds);
+  if (text == automatic || (whole && runs > pilot_rounds && runs <= most_rounds)) return {};
+  return fmt::format("'{}' is neither auto nor a number from {} to {}", text, pilot_rounds + 1, most_rounds);
 }
 
 /// Returns: the share that "1%" or "1" is; 0 if it is none.

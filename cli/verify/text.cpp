@@ -1,103 +1,74 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Changes are in percent of A, intervals in brackets.
+// The words of each verdict.
 #include "cli/verify/text.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
+#include "cli/rounds/text.hpp"
 #include "cli/support/printable.hpp"
 #include "cli/support/table.hpp"
 #include "cli/support/table_units.hpp"
-#include "cli/verify/experiment.hpp"
 
 namespace ashlar::cli {
 
 namespace {
 
-std::string points(double share) {
-  const double percent = 100 * share;
-  const double shown = std::round(10 * percent) / 10 + 0.0;  // no -0.0
-  return std::abs(shown) < 99.95 ? fmt::format("{:+.1f}", shown) : fmt::format("{:+.0f}", percent);
-}
+using nlohmann::json;
 
-std::string interval(const median_interval& ratio) {
-  return fmt::format("[{}, {}]", points(ratio.least - 1), points(ratio.greatest - 1));
+constexpr detail::enum_table<verdict, const char*> names = {"better",       "equivalent", "worse",
+                                                            "inconclusive", "incomplete", "unfit"};
+
+/// Returns: "-7.4 % [-10.7, -4.7] processor time".
+std::string main_text(const verification& v, const experiment_plan& plan) {
+  return change_text(v.measures[plan.decides].effect) + " " + facts_of(plan.decides).name;
 }
 
 /// Returns: the other measures of which B takes more than the threshold, after a semicolon.
 std::string costs(const verification& v, const experiment_plan& plan) {
-  std::string all;
+  std::vector<named_comparison> all;
   for (const run_measure m : {run_measure::cpu, run_measure::wall, run_measure::peak, run_measure::after})
-    if (m != plan.decides && v.of(m).found == finding::loss)
-      all +=
-          fmt::format("{} {} {}", all.empty() ? "; but" : ",", facts_of(m).name, change_text(v.of(m).effect.ratio()));
-  return all;
+    if (m != plan.decides && v.measures[m].found == finding::loss) all.push_back({facts_of(m).name, &v.measures[m]});
+  return beside_text(all);
 }
 
 std::string slower_spans(const verification& v, const experiment_plan& plan) {
-  std::string all;
+  std::vector<named_comparison> all;
   for (const span_effect& s : v.spans)
-    if (s.found == finding::loss)
-      all += fmt::format("{} {} of span {}", all.empty() ? "" : ",", change_text(s.effect.ratio()), printable(s.name));
-  return fmt::format("B is worse: the 99th percentile{}; {} {}.", all, facts_of(plan.decides).name,
-                     change_text(v.of(plan.decides).effect.ratio()));
+    if (s.found.found == finding::loss) all.push_back({"of span " + printable(s.name), &s.found});
+  return fmt::format("B is worse: the 99th percentile {}; {}.", findings_text(all, false), main_text(v, plan));
 }
-
-std::string better_or_worse(const verification& v, const experiment_plan& plan) {
-  const median_interval ratio = v.of(plan.decides).effect.ratio();
-  const bool less = v.decision == verdict::better;
-  return fmt::format("B is {}: {} {} {} {}{}.", name_of(v.decision), share_text(std::abs(ratio.median - 1)),
-                     less ? "less" : "more", facts_of(plan.decides).name, interval(ratio), less ? costs(v, plan) : "");
-}
-
-std::string equivalent(const verification& v, const experiment_plan& plan) {
-  return fmt::format("A and B are equivalent: {} {}, within {}{}.", change_text(v.of(plan.decides).effect.ratio()),
-                     facts_of(plan.decides).name, share_text(plan.threshold), costs(v, plan));
-}
-
-/// Returns: "95 %", "98.3 %".
-std::string confidence_text(double error) { return fmt::format("{:.4g} %", std::round(1000 * (1 - error)) / 10); }
 
 std::string inconclusive(const verification& v, const experiment_plan& plan) {
-  const measure_effect& main = v.of(plan.decides);
-  const std::string more = v.wanted > most_rounds
-                               ? "more than " + counted(most_rounds, "pair")
-                               : fmt::format("about {} (--runs {})", counted(v.wanted, "pair"), v.wanted);
-  const std::size_t least = pairs_for_difference(main.effect.error);
-  const std::string few = main.effect.pairs >= least
-                              ? ""
-                              : fmt::format(", too few to tell a difference at {}, which takes {}",
-                                            confidence_text(main.effect.error), least);
-  return fmt::format("Inconclusive: {} {} after {}{}; {} would decide.", change_text(main.effect.ratio()),
-                     facts_of(plan.decides).name, counted(main.effect.pairs, "pair"), few, more);
+  const paired_effect& e = v.measures[plan.decides].effect;
+  const std::string few = e.could_tell() ? ""
+                                         : fmt::format(", too few to tell a difference at {}, which takes {}",
+                                                       confidence_text(e.error), pairs_for_difference(e.error));
+  return fmt::format("Inconclusive: {} after {}{}; {}.", main_text(v, plan), counted(e.pairs, "pair"), few,
+                     wanted_text(v.wanted, "pair", fmt::format("--runs {}", v.wanted)));
 }
 
 /// Returns: the first names, and the number of the others.
-std::string names_text(const std::vector<std::string>& names) {
+std::string names_text(const std::vector<std::string>& all) {
   constexpr std::size_t most_shown = 3;
   std::string shown;
-  for (std::size_t i = 0; i < std::min(names.size(), most_shown); ++i)
-    shown += (i == 0 ? "" : ", ") + shorten(names[i], 40);
-  return names.size() <= most_shown ? shown : fmt::format("{} and {} more", shown, names.size() - most_shown);
+  for (std::size_t i = 0; i < std::min(all.size(), most_shown); ++i)
+    shown += (i == 0 ? "" : ", ") + shorten(all[i], 40);
+  return all.size() <= most_shown ? shown : fmt::format("{} and {} more", shown, all.size() - most_shown);
 }
 
 std::string why_incomplete(const verification& v) {
-  if (!v.spans.empty()) {
-    const paired_effect& tail = v.spans.front().effect;
-    if (const std::size_t least = pairs_for_difference(tail.error); tail.pairs < least)
-      return fmt::format("{} too few to tell a worse 99th percentile of {}, which takes {} (--runs {})",
-                         counted(tail.pairs, "pair is", "pairs are"), counted(v.spans.size(), "span"), least, least);
+  if (!v.spans.empty() && !v.spans.front().found.effect.could_tell()) {
+    const paired_effect& tail = v.spans.front().found.effect;
+    return fmt::format("{} too few to tell a worse 99th percentile of {}, which takes {} (--runs {})",
+                       counted(tail.pairs, "pair is", "pairs are"), counted(v.spans.size(), "span"),
+                       pairs_for_difference(tail.error), pairs_for_difference(tail.error));
   }
   return v.missing_spans.empty()
              ? "no span is in each run of A and B, so no 99th percentile was compared"
              : "B lacks spans of A, whose 99th percentile was not compared: " + names_text(v.missing_spans);
-}
-
-std::string incomplete(const verification& v, const experiment_plan& plan) {
-  return fmt::format("Incomplete: {}; {} {}.", why_incomplete(v), facts_of(plan.decides).name,
-                     change_text(v.of(plan.decides).effect.ratio()));
 }
 
 std::string modes_note(const char* side, const two_modes& m, run_measure measure) {
@@ -107,99 +78,62 @@ std::string modes_note(const char* side, const two_modes& m, run_measure measure
                      100 * static_cast<double>(m.high.runs) / all, amount_text(m.high.centre, measure));
 }
 
-std::string tail_note(const experiment& runs) {
-  return fmt::format("For information: 99 % of the runs take at most {} (A) and {} (B) of wall time.",
-                     amount_text(nearest_rank_99(runs.values(run_measure::wall, &run_pair::a)), run_measure::wall),
-                     amount_text(nearest_rank_99(runs.values(run_measure::wall, &run_pair::b)), run_measure::wall));
+std::string tail_note(const program_rounds& runs) {
+  const auto tail = [&runs](std::size_t side) {
+    return amount_text(nearest_rank_99(runs.values(side, run_measure::wall)), run_measure::wall);
+  };
+  return fmt::format("For information: 99 % of the runs take at most {} (A) and {} (B) of wall time.", tail(0),
+                     tail(1));
 }
 
-void add_run_notes(std::vector<std::string>& notes, const verification& v, const experiment& runs,
-                   const experiment_plan& plan) {
-  if (plan.pairs == 0 && runs.planned > runs.pairs.size())
-    notes.push_back(fmt::format("The pilot asked for {}; the budget of {} s was enough for {}.",
-                                counted(runs.planned, "pair"), plan.seconds, runs.pairs.size()));
-  if (v.of(run_measure::cpu).a < 10)
-    notes.emplace_back(
-        "A run takes less than 10 ms: much of it is the start of the program. A larger input tells more.");
-  if (runs.output_varies) notes.emplace_back("A does not print the same each time, so the outputs were not compared.");
-  if (runs.status != 0) notes.push_back(fmt::format("Both end with status {}, each time.", runs.status));
+/// A row of the table.
+struct shown_comparison {
+  std::string name;
+  const comparison* found;
+  std::string a, b;
+};
+
+std::vector<shown_comparison> shown(const verification& v) {
+  std::vector<shown_comparison> rows;
+  for (const run_measure m : run_measures)
+    rows.push_back(
+        {facts_of(m).name, &v.measures[m], amount_text(v.measures[m].a, m), amount_text(v.measures[m].b, m)});
+  for (const span_effect& s : v.spans)
+    rows.push_back({"p99 of " + shorten(s.name, 16), &s.found, human_time(s.found.a), human_time(s.found.b)});
+  return rows;
 }
 
 /// Returns: the measures that vary too much to show anything but a multiple; empty if there are none.
 std::string varying_note(const verification& v) {
-  std::string names;
-  const auto append = [&names](bool varies, const std::string& name) {
-    if (varies) names += (names.empty() ? "" : ", ") + name;
-  };
-  for (const run_measure m : run_measures) append(shows_multiples_alone(v.of(m).effect.detectable()), facts_of(m).name);
-  for (const span_effect& s : v.spans)
-    append(shows_multiples_alone(s.effect.detectable()), "p99 of " + shorten(s.name, 16));
-  return names.empty()
-             ? ""
-             : fmt::format("Neither twice nor half as much would be seen of {}: the runs vary too much.", names);
+  std::string all;
+  for (const shown_comparison& row : shown(v))
+    if (shows_multiples_alone(row.found->effect.detectable())) all += (all.empty() ? "" : ", ") + row.name;
+  return all.empty() ? ""
+                     : fmt::format("Neither twice nor half as much would be seen of {}: the runs vary too much.", all);
+}
+
+json modes_json(const std::optional<two_modes>& m) {
+  if (!m) return nullptr;
+  const auto mode = [](const run_mode& one) { return json{{"centre", one.centre}, {"runs", one.runs}}; };
+  return {mode(m->low), mode(m->high)};
+}
+
+json side_json(const program_side& side) {
+  return {{"command", side.command}, {"library", side.library}, {"shown", side.shown}};
 }
 
 }  // namespace
 
-std::string change_text(const median_interval& ratio) {
-  return fmt::format("{} % {}", points(ratio.median - 1), interval(ratio));
-}
-
-std::string share_text(double share) { return fmt::format("{:.1f} %", 100 * share); }
-
-std::string detectable_text(double detectable) {
-  return shows_multiples_alone(detectable) ? "above 100 %" : share_text(detectable);
-}
-
-std::string amount_text(double value, run_measure m) {
-  if (m == run_measure::peak || m == run_measure::after) return human_bytes(value);
-  return m == run_measure::faults ? human_count(value) : human_time(1e6 * value);
-}
-
-const char* word_of(finding f) noexcept {
-  switch (f) {
-    case finding::gain: return "less";
-    case finding::loss: return "more";
-    case finding::level: return "equal";
-    case finding::undecided: break;
-  }
-  return "undecided";
-}
-
-const char* name_of(verdict decision) noexcept {
-  switch (decision) {
-    case verdict::better: return "better";
-    case verdict::equivalent: return "equivalent";
-    case verdict::worse: return "worse";
-    case verdict::inconclusive: return "inconclusive";
-    case verdict::incomplete: return "incomplete";
-    case verdict::unfit: break;
-  }
-  return "unfit";
-}
-
-std::string unfit_text(const paired_effect& itself, run_measure decides, const repeated_side& side) {
-  return fmt::format("No verdict, the machine is unfit: {} differs from itself, {} {} in {}.", side.name,
-                     change_text(itself.ratio()), facts_of(decides).name, counted(itself.pairs, side.unit));
-}
-
-std::string itself_note(const paired_effect& itself, const repeated_side& side) {
-  if (const std::size_t least = pairs_for_difference(itself.error); itself.pairs < least)
-    return fmt::format("{} against itself: {} % on average of {}, too few to tell a difference: {} {} could.",
-                       side.name, points(itself.ratio().median - 1), counted(itself.pairs, side.unit), side.option,
-                       pairs_with_repeats(least));
-  return fmt::format("{} against itself: {} in {} ({}), which is no difference.", side.name,
-                     change_text(itself.ratio()), counted(itself.pairs, side.unit), confidence_text(itself.error));
-}
-
 std::string verdict_sentence(const verification& v, const experiment_plan& plan) {
+  const std::string main = main_text(v, plan);
   switch (v.decision) {
-    case verdict::better: return better_or_worse(v, plan);
+    case verdict::better: return "B is better: " + main + costs(v, plan) + ".";
     case verdict::worse:
-      return v.of(plan.decides).found == finding::loss ? better_or_worse(v, plan) : slower_spans(v, plan);
-    case verdict::equivalent: return equivalent(v, plan);
+      return v.measures[plan.decides].found == finding::loss ? "B is worse: " + main + "." : slower_spans(v, plan);
+    case verdict::equivalent:
+      return fmt::format("A and B are equivalent: {}, within {}{}.", main, share_text(plan.threshold), costs(v, plan));
     case verdict::inconclusive: return inconclusive(v, plan);
-    case verdict::incomplete: return incomplete(v, plan);
+    case verdict::incomplete: return fmt::format("Incomplete: {}; {}.", why_incomplete(v), main);
     case verdict::unfit: break;
   }
   return unfit_text(v.itself, plan.decides);
@@ -212,34 +146,63 @@ std::string effect_table(const verification& v) {
                     {"B against A (" + confidence_text(v.measures.begin()->effect.error) + ")"},
                     {"detectable"},
                     {"B takes", side::left}});
-  for (const run_measure m : run_measures) {
-    const measure_effect& e = v.of(m);
-    table.add({facts_of(m).name, amount_text(e.a, m), amount_text(e.b, m), change_text(e.effect.ratio()),
-               detectable_text(e.effect.detectable()), word_of(e.found)});
+  for (const shown_comparison& row : shown(v)) {
+    const double detectable = row.found->effect.detectable();
+    table.add({row.name, row.a, row.b, change_text(row.found->effect),
+               shows_multiples_alone(detectable) ? "above 100 %" : share_text(detectable), word_of(row.found->found)});
   }
-  for (const span_effect& s : v.spans)
-    table.add({"p99 of " + shorten(s.name, 16), human_time(s.a), human_time(s.b), change_text(s.effect.ratio()),
-               detectable_text(s.effect.detectable()), word_of(s.found)});
   return table.str();
 }
 
-std::vector<std::string> verify_notes(const verification& v, const experiment& runs, const experiment_plan& plan) {
-  std::vector<std::string> notes;
-  notes.push_back(fmt::format("{} in random order (--seed {}), {:.1f} s; {} decides. Detectable: if it is "
-                              "there, the interval excludes 0 with 80 %.",
-                              counted(runs.pairs.size(), "pair"), plan.seed, runs.seconds,
-                              facts_of(plan.decides).name));
-  if (v.decision != verdict::unfit) notes.push_back(itself_note(v.itself));
+std::vector<std::string> verify_notes(const verification& v, const experiment& found, const experiment_plan& plan) {
+  const rounds_played& played = found.runs.played;
+  std::vector<std::string> notes = {
+      fmt::format("{} in random order (--seed {}), {:.1f} s; {} decides. Detectable: if it is there, the interval "
+                  "excludes 0 with 80 %.",
+                  counted(found.runs.rounds.size(), "pair"), plan.seed, played.seconds, facts_of(plan.decides).name)};
+  const auto append = [&notes](bool holds, std::string note) {
+    if (holds && !note.empty()) notes.push_back(std::move(note));
+  };
+  append(v.decision != verdict::unfit, itself_note(v.itself));
   if (v.modes_a) notes.push_back(modes_note("A", *v.modes_a, plan.decides));
   if (v.modes_b) notes.push_back(modes_note("B", *v.modes_b, plan.decides));
-  add_run_notes(notes, v, runs, plan);
-  if (std::string varying = varying_note(v); !varying.empty()) notes.push_back(std::move(varying));
-  notes.push_back(tail_note(runs));
-  if (!v.uneven_spans.empty())
-    notes.push_back(fmt::format("Not compared, since some runs have no such span: {}.", names_text(v.uneven_spans)));
+  append(plan.pairs == 0 && played.planned > played.rounds,
+         fmt::format("The pilot asked for {}; the budget of {} s was enough for {}.", counted(played.planned, "pair"),
+                     plan.seconds, played.rounds));
+  append(found.output_varies, "A does not print the same each time, so the outputs were not compared.");
+  for (std::string& note : program_notes(found.first, v.measures[run_measure::cpu].a)) notes.push_back(std::move(note));
+  append(true, varying_note(v));
+  notes.push_back(tail_note(found.runs));
+  append(!v.uneven_spans.empty(),
+         "Not compared, since some runs have no such span: " + names_text(v.uneven_spans) + ".");
   notes.push_back(fmt::format("Not measured: {}cache misses, memory of more than the largest process.",
                               v.spans.empty() ? "latency within a run, " : ""));
   return notes;
+}
+
+json verify_json(const verification& v, const experiment& found, const experiment_plan& plan) {
+  json spans = json::object();
+  for (const span_effect& s : v.spans) spans[s.name] = comparison_json(s.found);
+  json j = {{"verdict", names[v.decision]},
+            {"sentence", verdict_sentence(v, plan)},
+            {"decides", facts_of(plan.decides).key},
+            {"threshold", plan.threshold},
+            {"a", side_json(plan.a)},
+            {"b", side_json(plan.b)},
+            {"inputs", plan.inputs},
+            {"seed", plan.seed},
+            {"seconds", found.runs.played.seconds},
+            {"status", found.first.status},
+            {"output_varies", found.output_varies},
+            {"pairs_planned", found.runs.played.planned},
+            {"measures", comparisons_json(v.measures)},
+            {"p99_ns_of_spans", std::move(spans)},
+            {"spans_missing_in_b", v.missing_spans},
+            {"a_against_a", effect_json(v.itself)},
+            {"modes", {{"a", modes_json(v.modes_a)}, {"b", modes_json(v.modes_b)}}},
+            {"runs", rounds_json(found.runs, {"a", "b", "c"})}};
+  if (v.decision == verdict::inconclusive) j["pairs_wanted"] = v.wanted;
+  return j;
 }
 
 }  // namespace ashlar::cli

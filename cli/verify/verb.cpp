@@ -13,6 +13,7 @@
 #include "cli/replay/candidates.hpp"
 #include "cli/replay/run.hpp"
 #include "cli/rounds/progress.hpp"
+#include "cli/rounds/text.hpp"
 #include "cli/routes/build_id.hpp"
 #include "cli/routes/plan.hpp"
 #include "cli/support/companion.hpp"
@@ -165,28 +166,34 @@ void finish(verify_options& o) {
   check_outputs(o);
 }
 
-void show_progress(std::size_t pair, std::size_t pairs) { print_progress(progress_text(pair, pairs)); }
+void show_progress(std::size_t number, std::size_t most) { print_progress("[" + progress_text(number, most) + "]"); }
 
-void print(const verification& v, const experiment& runs, const experiment_plan& plan) {
+void print(const verification& v, const experiment& found, const experiment_plan& plan) {
   constexpr std::size_t width = 100;
   fmt::print("A: {}\nB: {}\n\n{}\n\n{}\n", plan.a.shown, plan.b.shown, wrapped(verdict_sentence(v, plan), width),
              effect_table(v));
-  for (const std::string& note : verify_notes(v, runs, plan)) fmt::print("{}\n", wrapped("· " + note, width, "  "));
+  for (const std::string& note : verify_notes(v, found, plan)) fmt::print("{}\n", wrapped("· " + note, width, "  "));
 }
 
 int attribute_groups(const verify_options& o) {
-  const attribution found = attribute(o.plan, o.routed, each_group(o.routed), attribution_error, show_progress);
+  constexpr double error = 0.01;
+  plan_parts each_group;
+  for (std::size_t i = 0; i < o.routed.groups.size(); ++i) each_group.push_back({i});
+  program_player player(o.plan.a, "the program", o.plan.inputs, o.plan.seed);
+  player.begin();
+  const attribution found =
+      attribute(player, {.routes = &o.routed, .routed = &o.plan.b, .parts = std::move(each_group), .error = error},
+                o.plan, show_progress);
   clear_progress();
   if (is_unfit(found.itself, o.plan.threshold)) {
     fmt::print("{}\n", wrapped(unfit_text(found.itself, o.plan.decides), 100));
     return exit_unfit;
   }
-  fmt::print("{}\n{}", attribution_text(found, o.routed),
+  fmt::print("{}\n{}\n", attribution_text(found),
              wrapped(fmt::format("{} of runs with a random half of the groups and with the others (--seed {}). Drop: "
-                                 "the interval holds 0, or a loss. {}\n",
+                                 "the interval holds 0, or a loss. {}",
                                  counted(found.pairs, "pair"), o.plan.seed, itself_note(found.itself)),
                      100));
-  fmt::print("\n");
   if (!o.reduced.empty()) {
     const route_plan kept = reduced(o.routed, found);
     write_text(o.reduced, to_text(kept));
@@ -199,11 +206,11 @@ int attribute_groups(const verify_options& o) {
 
 int verify(const verify_options& o) {
   if (o.attributes) return attribute_groups(o);
-  const experiment runs = run_experiment(o.plan, show_progress);
+  const experiment found = run_experiment(o.plan, show_progress);
   clear_progress();
-  const verification v = conclude(runs, o.plan);
-  if (o.json != "-") print(v, runs, o.plan);
-  if (!o.json.empty()) write_json(o.json, verify_json(v, runs, o.plan));
+  const verification v = conclude(found, o.plan);
+  if (o.json != "-") print(v, found, o.plan);
+  if (!o.json.empty()) write_json(o.json, verify_json(v, found, o.plan));
   return exit_status_of(v.decision);
 }
 

@@ -32,7 +32,7 @@ TEST_F(memory_after_peak, is_little_by_a_plan) {
 
 TEST_F(memory_after_peak, of_a_run_is_sampled) {
   program_runner runner({ASHLAR_ADVISE_PEAK, "map"}, "");
-  const program_run run = runner.run("");
+  const program_run run = runner.run({});
   EXPECT_GT(run.peak_bytes, 64e6);
   EXPECT_GT(run.after_bytes, 0);
   EXPECT_LT(run.after_bytes, 16e6);
@@ -41,7 +41,7 @@ TEST_F(memory_after_peak, of_a_run_is_sampled) {
 
 TEST_F(memory_after_peak, of_a_short_run_is_the_peak) {
   program_runner runner({"/bin/true"}, "");
-  const program_run run = runner.run("");
+  const program_run run = runner.run({});
   EXPECT_EQ(run.after_bytes, run.peak_bytes);
 }
 

@@ -11,7 +11,7 @@
 
 namespace ashlar_test::made_up {
 
-using ashlar::cli::best_of, ashlar::cli::effect_between, ashlar::cli::measure_effect, ashlar::cli::random_engine;
+using ashlar::cli::best_of, ashlar::cli::compare, ashlar::cli::comparison, ashlar::cli::random_engine;
 using ashlar::cli::remedy_effect, ashlar::cli::remedy_kind, ashlar::cli::remedy_measurement;
 using ashlar::cli::run_figures, ashlar::cli::run_measure;
 
@@ -25,27 +25,26 @@ struct made_up_remedy {
 };
 
 /// Ratios of 40 rounds with this mean, alternating by the spread.
-inline measure_effect effect_with(double ratio, double spread, std::size_t rounds = 40) {
+inline comparison effect_with(double ratio, double spread, std::size_t rounds = 40) {
   random_engine random(3);
   std::vector<double> own(rounds, 100), with;
   for (std::size_t i = 0; i < rounds; ++i)
     with.push_back(100 * ratio * std::exp(i % 2 == 0 ? spread : -spread) * (i % 5 == 0 ? 1.0001 : 1));
-  return effect_between(own, with, run_measure::cpu, threshold, 0.05 / 6, random);
+  return compare(own, with, scale_of(run_measure::cpu, threshold), 0.05 / 6, random);
 }
 
 inline remedy_measurement measured(const std::vector<made_up_remedy>& remedies, double itself = 1) {
   remedy_measurement m;
   m.least_rounds = 10;
-  m.screened.played = 40;
-  m.screened.seconds = 40;
-  for (std::size_t i = 0; i < 20; ++i) {
+  m.screened.runs.played = {.rounds = 40, .planned = 40, .seconds = 40};
+  for (std::size_t i = 0; i < 40; ++i) {
     run_figures own{}, again{};
-    for (const run_measure measure : ashlar::cli::run_measures) {
-      own[measure] = 100;
-      again[measure] = 100 * itself * (i % 2 == 0 ? 1.001 : 0.999);
-    }
-    m.screened.twice.emplace_back(own, again);
+    own[run_measure::cpu] = 100;
+    again[run_measure::cpu] = 100 * itself * (i % 2 == 0 ? 1.001 : 0.999);
+    m.screened.runs.rounds.push_back({.sides = {own}, .spans = {{}}});
+    if (i < 20) m.screened.runs.rounds.back().again = again;
   }
+  m.screened.names = {"as it is", "as it is again"};
   for (const made_up_remedy& r : remedies) {
     remedy_effect e;
     e.remedy = {.kind = r.kind, .name = r.name, .side = {.command = {}, .shown = "to use " + r.name}};

@@ -165,7 +165,66 @@ TEST(paired_effect, of_equal_values_is_none_and_of_values_below_the_clock_too) {
   EXPECT_EQ(none.chance, 1);
   const paired_effect all = effect_of(std::vector<double>(12, -0.1), five_percent, random);
   EXPECT_EQ(judge(all, one_percent), finding::gain);
-  EXPECT_EQ(log_ratios({0, 0.5, 4}, {0.9, 0, 2}, 1), (std::vector<double>{0, 0, -std::log(2.0)}));
+  EXPECT_EQ(log_ratios({0, 0.5, 4}, {0.9, 0, 2}, {.floor = 1}), (std::vector<double>{0, 0, -std::log(2.0)}));
+}
+
+std::vector<double> scaled(std::vector<double> values, double by) {
+  for (double& v : values) v *= by;
+  return values;
+}
+
+TEST(comparison, sees_through_spells_that_both_go_through_and_not_what_is_too_small) {
+  const std::vector<double> base = {10, 30, 11, 55, 10, 12, 90, 10, 11, 10, 10, 14};
+  struct entry {
+    double by, step, error;
+    finding found;
+  };
+  for (const auto& [by, step, error, found] : {entry{0.9, 0, 0.01, finding::gain},
+                                               {1.1, 0, 0.01, finding::loss},
+                                               {0.99, 0, 0.01, finding::level},
+                                               {1, 0, 0.01, finding::level},
+                                               {0.9, 10, 0.01, finding::level},
+                                               {0.9, 0, 1e-4, finding::undecided}}) {  // 12 pairs are too few
+    random_engine random(1);
+    const comparison c = compare(base, scaled(base, by), {.floor = 1, .threshold = 0.02, .step = step}, error, random);
+    EXPECT_EQ(c.found, found) << by << " " << step << " " << error;
+    if (step == 0) EXPECT_NEAR(std::exp(c.effect.log_ratio.mean), by, 1e-9);
+    EXPECT_NEAR(c.b / c.a, by, 1e-9);
+  }
+  EXPECT_EQ(pairs_for_difference(0.05), 7U);
+  EXPECT_EQ(pairs_for_difference(0.05 / 28), 12U);
+  EXPECT_EQ(median_of({4, 1, 3, 2}), 2.5);
+  EXPECT_EQ(median_of({}), 0);
+}
+
+/// As of 16 rivals by four measures.
+TEST(comparison, of_many_that_share_the_error_is_decided_in_more_pairs_than_all_signs_are_tried_of) {
+  random_engine random(1);
+  const std::vector<double> base(20, 10);
+  EXPECT_EQ(compare(base, scaled(base, 0.9), {}, 0.05 / 64, random).found, finding::gain);
+}
+
+/// Two-sided, from printed tables of Student's t.
+TEST(student_quantile, has_the_values_of_the_tables) {
+  struct entry {
+    double error, freedom, t;
+  };
+  for (const auto& [error, freedom, t] : {entry{0.05, 1, 12.7062},
+                                          {0.05, 2, 4.30265},
+                                          {0.05, 3, 3.18245},
+                                          {0.05, 4, 2.77645},
+                                          {0.05, 5, 2.57058},
+                                          {0.05, 10, 2.22814},
+                                          {0.05, 30, 2.04227},
+                                          {0.01, 1, 63.6567},
+                                          {0.01, 2, 9.92484},
+                                          {0.01, 3, 5.84091},
+                                          {0.01, 10, 3.16927},
+                                          {0.01, 120, 2.61742},
+                                          {0.001, 1, 636.619},
+                                          {0.001, 2, 31.5991},
+                                          {0.001, 7, 5.40788}})
+    EXPECT_NEAR(student_quantile(error, freedom) / t, 1, 1e-5) << error << " " << freedom;
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ TEST(program_runner, a_signal_does_not_hide_that_a_program_cannot_be_started) {
   for (int i = 0; i < 50; ++i) {
     program_runner runner({"/nonesuch/program"}, "");
     ::setitimer(ITIMER_REAL, &often, nullptr);
-    EXPECT_THROW(static_cast<void>(runner.run("")), std::runtime_error);
+    EXPECT_THROW(static_cast<void>(runner.run({})), std::runtime_error);
     ::setitimer(ITIMER_REAL, &never, nullptr);
   }
   ::sigaction(SIGALRM, &before, nullptr);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of conclusions from made-up runs, and of command lines and inputs.
-#include <array>
-#include <cmath>
+#include <algorithm>
 #include <cstddef>
 #include <regex>
 #include <stdexcept>
@@ -11,9 +10,8 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/rounds/effect.hpp"
+#include "cli/rounds/text.hpp"
 #include "cli/support/words.hpp"
-#include "cli/verify/experiment.hpp"
 #include "cli/verify/text.hpp"
 
 namespace {
@@ -33,40 +31,33 @@ struct made_up {
 
 experiment runs_of(const made_up& m) {
   random_engine random(11);
-  experiment runs;
+  experiment all;
   const auto run = [&](double by) {
     const double ms = 100 * by * (1 + m.spread * noise(random));
     return run_figures{ms, 0.9 * ms, 0.1 * ms, 1.1 * ms, 50.0 * (1 << 20), 40.0 * (1 << 20), 1000};
   };
   for (std::size_t i = 0; i < m.pairs; ++i) {
-    run_pair pair{run(1), run(m.b * (i % 2 == 0 ? m.second_mode : 1)), {}, 0, {}, {}, "ab"};
-    if (i < pilot_pairs || i % 3 == 0) pair.again = run(m.again);
-    runs.pairs.push_back(pair);
+    program_round& round = all.runs.rounds.emplace_back();
+    round.sides.push_back(run(1));
+    round.sides.push_back(run(m.b * (i % 2 == 0 ? m.second_mode : 1)));
+    round.spans.resize(2);
+    if (repeats_first(i)) round.again = run(m.again);
   }
-  runs.planned = m.pairs;
-  return runs;
+  all.runs.played.rounds = all.runs.played.planned = m.pairs;
+  return all;
+}
+
+/// Effects: each run of A and of B has these tails.
+void set_spans(experiment& all, const span_tails& a, const span_tails& b) {
+  for (program_round& round : all.runs.rounds) round.spans = {a, b};
 }
 
 verification conclude_on(const made_up& m) { return conclude(runs_of(m), experiment_plan{}); }
 
-/// As of `ashlar verify --attribute`, which has no B as a whole.
-TEST(verification, of_groups_needs_a_machine_where_a_does_not_differ_from_itself) {
-  for (const double by : {1.0, 1.1}) {
-    std::vector<double> first, again;
-    for (const run_pair& pair : runs_of({.again = by}).pairs) {
-      if (!pair.again) continue;
-      first.push_back(value_of(pair.a, run_measure::cpu));
-      again.push_back(value_of(*pair.again, run_measure::cpu));
-    }
-    random_engine random(1);
-    const paired_effect itself = effect_of_itself(first, again, run_measure::cpu, effect_error, random);
-    EXPECT_EQ(itself.pairs, 12U);
-    EXPECT_EQ(is_unfit(itself, experiment_plan{}.threshold), by != 1.0);
-    const std::string words = by == 1.0 ? itself_note(itself) : unfit_text(itself, run_measure::cpu);
-    const std::string start =
-        by == 1.0 ? "A against itself: " : "No verdict, the machine is unfit: A differs from itself, +";
-    EXPECT_TRUE(words.starts_with(start)) << words;
-  }
+std::string notes_on(const made_up& m) {
+  std::string all;
+  for (const std::string& note : verify_notes(conclude_on(m), runs_of(m), {})) all += note + "\n";
+  return all;
 }
 
 TEST(verification, is_one_of_five_verdicts_with_its_exit_status) {
@@ -77,8 +68,8 @@ TEST(verification, is_one_of_five_verdicts_with_its_exit_status) {
     const char* words;
   };
   for (const auto& [runs, decision, status, words] :
-       {entry{{.b = 0.9}, verdict::better, 0, "B is better: 9.8 % less processor time [-10."},
-        {{.b = 1.1}, verdict::worse, 3, "B is worse: 10."},
+       {entry{{.b = 0.9}, verdict::better, 0, "B is better: -9.8 % [-10."},
+        {{.b = 1.1}, verdict::worse, 3, "B is worse: +10."},
         {{.b = 1.001}, verdict::equivalent, 0, "A and B are equivalent: +0.3 % ["},
         {{.b = 0.97, .spread = 0.2, .pairs = 8}, verdict::inconclusive, 4, "Inconclusive: "},
         {{.b = 0.9, .again = 1.05},
@@ -94,31 +85,30 @@ TEST(verification, is_one_of_five_verdicts_with_its_exit_status) {
 
 TEST(verification, names_a_cost_beside_the_gain) {
   experiment runs = runs_of({.b = 0.9});
-  for (run_pair& pair : runs.pairs) pair.b[run_measure::peak] *= 1.2;
+  for (program_round& round : runs.runs.rounds) round.sides[1][run_measure::peak] *= 1.2;
   const std::string words = verdict_sentence(conclude(runs, {}), {});
-  EXPECT_TRUE(words.ends_with("; but peak RSS +20.0 % [+20.0, +20.0].")) << words;
+  EXPECT_TRUE(words.ends_with("; but +20.0 % [+20.0, +20.0] peak RSS.")) << words;
 }
 
 /// The mean improves, the 99th percentile does not: B is refused.
 TEST(verification, of_a_worse_tail_is_worse_whatever_the_mean_gains) {
   experiment runs = runs_of({.b = 0.8});
   random_engine random(4);
-  for (run_pair& pair : runs.pairs) {
-    pair.spans_a = {{"request", 1000 + 10 * noise(random)}, {"start", 500 + 5 * noise(random)}};
-    pair.spans_b = {{"request", 1300 + 10 * noise(random)}, {"start", 500 + 5 * noise(random)}, {"other", 1}};
-  }
+  for (program_round& round : runs.runs.rounds)
+    round.spans = {{{"request", 1000 + 10 * noise(random)}, {"start", 500 + 5 * noise(random)}},
+                   {{"request", 1300 + 10 * noise(random)}, {"start", 500 + 5 * noise(random)}, {"other", 1}}};
   const verification v = conclude(runs, {});
   EXPECT_EQ(v.decision, verdict::worse);
   ASSERT_EQ(v.spans.size(), 2U);
-  EXPECT_EQ(v.spans[1].found, finding::level);
+  EXPECT_EQ(v.spans[1].found.found, finding::level);
   const std::string words = verdict_sentence(v, {});
   EXPECT_TRUE(words.starts_with("B is worse: the 99th percentile +30.")) << words;
-  EXPECT_NE(words.find(" of span request; processor time -19."), std::string::npos) << words;
+  EXPECT_NE(words.find(" of span request; -19."), std::string::npos) << words;
   EXPECT_EQ(v.uneven_spans, std::vector<std::string>{"other"});
   const std::vector<std::string> notes = verify_notes(v, runs, {});
   EXPECT_NE(std::find(notes.begin(), notes.end(), "Not compared, since some runs have no such span: other."),
             notes.end());
-  for (run_pair& pair : runs.pairs) std::swap(pair.spans_a, pair.spans_b);
+  for (program_round& round : runs.runs.rounds) std::swap(round.spans[0], round.spans[1]);
   EXPECT_EQ(conclude(runs, {}).decision, verdict::better);
 }
 
@@ -129,23 +119,24 @@ TEST(verification, of_spans_is_incomplete_where_b_lacks_one_of_a) {
   experiment runs = runs_of({.b = 0.8});
   EXPECT_EQ(conclude(runs, {}).decision, verdict::better);
   EXPECT_EQ(conclude(runs, plan).decision, verdict::incomplete) << "no span at all";
-  for (run_pair& pair : runs.pairs) pair.spans_a = pair.spans_b = {{"request", 1000}, {"start", 500}};
-  runs.pairs[0].spans_a["rare"] = runs.pairs[3].spans_b["rare"] = 100;
-  runs.pairs[4].spans_b["new"] = 100;
+  set_spans(runs, {{"request", 1000}, {"start", 500}}, {{"request", 1000}, {"start", 500}});
+  std::vector<program_round>& rounds = runs.runs.rounds;
+  rounds[0].spans[0]["rare"] = rounds[3].spans[1]["rare"] = 100;
+  rounds[4].spans[1]["new"] = 100;
   EXPECT_EQ(conclude(runs, plan).decision, verdict::better);
   EXPECT_EQ(conclude(runs, plan).uneven_spans, (std::vector<std::string>{"new", "rare"}));
-  runs.pairs[5].spans_b.erase("start");
+  rounds[5].spans[1].erase("start");
   const verification one = conclude(runs, plan);
   EXPECT_EQ(one.decision, verdict::incomplete) << "one run of B lacks it";
   EXPECT_EQ(one.missing_spans, std::vector<std::string>{"start"});
-  runs.pairs[3].spans_b.erase("rare");
+  rounds[3].spans[1].erase("rare");
   const verification v = conclude(runs, plan);
   EXPECT_EQ(v.missing_spans, (std::vector<std::string>{"rare", "start"}));
   EXPECT_EQ(exit_status_of(v.decision), 1);
   EXPECT_TRUE(verdict_sentence(v, plan).starts_with(
-      "Incomplete: B lacks spans of A, whose 99th percentile was not compared: rare, start; processor time -"))
+      "Incomplete: B lacks spans of A, whose 99th percentile was not compared: rare, start; -"))
       << verdict_sentence(v, plan);
-  for (run_pair& pair : runs.pairs) pair.spans_b["request"] = 2000;
+  for (program_round& round : rounds) round.spans[1]["request"] = 2000;
   EXPECT_EQ(conclude(runs, plan).decision, verdict::worse) << "what was compared decides against B";
 }
 
@@ -156,10 +147,10 @@ TEST(verification, of_spans_is_incomplete_in_pairs_too_few_to_tell_a_worse_tail)
   const auto runs_of_spans = [](std::size_t spans, std::size_t pairs, double tail) {
     experiment runs = runs_of({.b = 0.5, .pairs = pairs});
     random_engine random(4);
-    for (run_pair& pair : runs.pairs)
+    for (program_round& round : runs.runs.rounds)
       for (std::size_t s = 0; s < spans; ++s) {
-        pair.spans_a["span" + std::to_string(s)] = 1000 + 10 * noise(random);
-        pair.spans_b["span" + std::to_string(s)] = (s == 0 ? tail : 1) * (1000 + 10 * noise(random));
+        round.spans[0]["span" + std::to_string(s)] = 1000 + 10 * noise(random);
+        round.spans[1]["span" + std::to_string(s)] = (s == 0 ? tail : 1) * (1000 + 10 * noise(random));
       }
     return runs;
   };
@@ -174,10 +165,9 @@ TEST(verification, of_spans_is_incomplete_in_pairs_too_few_to_tell_a_worse_tail)
   const verification v = conclude(few, plan);
   EXPECT_EQ(exit_status_of(v.decision), 1);
   EXPECT_TRUE(verdict_sentence(v, plan).starts_with(
-      "Incomplete: 7 pairs are too few to tell a worse 99th percentile of 2 spans, which takes 8 (--runs 8); processor "
-      "time -"))
+      "Incomplete: 7 pairs are too few to tell a worse 99th percentile of 2 spans, which takes 8 (--runs 8); -"))
       << verdict_sentence(v, plan);
-  for (run_pair& pair : few.pairs) std::swap(pair.a, pair.b);
+  for (program_round& round : few.runs.rounds) std::swap(round.sides[0], round.sides[1]);
   EXPECT_EQ(conclude(few, plan).decision, verdict::worse) << "the mean decides against B";
 }
 
@@ -226,8 +216,7 @@ TEST(verification, names_modes) {
   EXPECT_FALSE(v.modes_a);
   ASSERT_TRUE(v.modes_b);
   EXPECT_EQ(v.modes_b->low.runs, 12U);
-  std::string all;
-  for (const std::string& note : verify_notes(v, runs_of(bimodal), {})) all += note + "\n";
+  const std::string all = notes_on(bimodal);
   EXPECT_NE(all.find("B has two modes: 50 % of the runs at 90."), std::string::npos) << all;
 }
 
@@ -236,23 +225,18 @@ TEST(verification, wants_more_pairs_if_undecided_and_states_what_would_have_been
   EXPECT_GT(v.wanted, 8U);
   EXPECT_NE(verdict_sentence(v, {}).find("(--runs " + std::to_string(v.wanted) + ") would decide."), std::string::npos)
       << verdict_sentence(v, {});
-  EXPECT_GT(v.of(run_measure::cpu).effect.detectable(), 0.05);
+  EXPECT_GT(v.measures[run_measure::cpu].effect.detectable(), 0.05);
 }
 
 TEST(verification, of_runs_that_vary_greatly_names_no_percentage_that_would_be_seen) {
   const made_up noisy = {.b = 1.1, .spread = 0.999, .pairs = 7};
   const verification v = conclude_on(noisy);
-  ASSERT_GE(v.of(run_measure::cpu).effect.detectable(), 1);
+  ASSERT_GE(v.measures[run_measure::cpu].effect.detectable(), 1);
   EXPECT_NE(effect_table(v).find("above 100 %"), std::string::npos) << effect_table(v);
-  EXPECT_EQ(detectable_text(4.56), "above 100 %");
-  EXPECT_EQ(detectable_text(0.0456), "4.6 %");
-  std::string all;
-  for (const std::string& note : verify_notes(v, runs_of(noisy), {})) all += note + "\n";
+  const std::string all = notes_on(noisy);
   EXPECT_NE(all.find("Neither twice nor half as much would be seen of processor time, "), std::string::npos) << all;
   EXPECT_NE(all.find(": the runs vary too much.\n"), std::string::npos) << all;
-  all.clear();
-  for (const std::string& note : verify_notes(conclude_on({}), runs_of({}), {})) all += note + "\n";
-  EXPECT_EQ(all.find("vary too much"), std::string::npos) << all;
+  EXPECT_EQ(notes_on({}).find("vary too much"), std::string::npos) << notes_on({});
 }
 
 TEST(command_words, start_programs_without_a_shell_if_possible) {

@@ -57,12 +57,7 @@ TEST_F(verify_verb, the_same_is_equivalent_and_runs_as_often_as_the_pilot_asks) 
 }
 
 TEST_F(verify_verb, a_command_that_is_ended_leaves_no_program_behind) {
-  const std::string pid = file("pid");
-  const std::string program = "sh -c 'echo $$ > " + pid + "; exec sleep 1000'";
-  EXPECT_EQ(ashlar_test::run_shell(ASHLAR_COMMAND " verify -- " + program + " 2>&- & until [ -s " + pid +
-                                   " ]; do sleep 0.02; done; kill $!; while grep -q sleep /proc/$(cat " + pid +
-                                   ")/cmdline 2>&-; do sleep 0.02; done"),
-            0);
+  expect_that_an_end_leaves_no_program_behind("verify");
 }
 
 TEST_F(verify_verb, a_budget_goes_with_automatic_runs_by_name) {
@@ -113,7 +108,7 @@ TEST_F(verify_verb, output_that_varies_by_itself_is_not_compared_and_a_status_of
   const int status = verify("20 time 7", "20 time 7", "--runs 8 --threshold 100");
   EXPECT_TRUE(status == 0 || status == 4) << status << text("out") << text("err");  // 4 on a machine with much noise
   EXPECT_TRUE(printed("A does not print the same each time")) << text("out");
-  EXPECT_TRUE(printed("Both end with status 7")) << text("out");
+  EXPECT_TRUE(printed("The program ends with status 7")) << text("out");
 }
 
 TEST_F(verify_verb, inputs_are_run_in_turn_as_standard_input_or_by_their_paths) {
@@ -123,8 +118,8 @@ TEST_F(verify_verb, inputs_are_run_in_turn_as_standard_input_or_by_their_paths) 
   static_cast<void>(verify("2 input", "2 input", "--runs 8 --json " + file("j") + " --inputs " + file("in")));
   const json j = json::parse(text("j"));
   ASSERT_EQ(j["inputs"].size(), 2U);
-  EXPECT_EQ(j["runs"][0]["input"], file("in/1"));
-  EXPECT_EQ(j["runs"][3]["input"], file("in/2"));
+  EXPECT_EQ(j["inputs"][j["runs"][0]["input"].get<std::size_t>()], file("in/1"));
+  EXPECT_EQ(j["inputs"][j["runs"][3]["input"].get<std::size_t>()], file("in/2"));
   static_cast<void>(verify("2 file {}", "2 file {}", "--runs 8 --json - --inputs " + file("in/2")));
   EXPECT_EQ(json::parse(text("out"))["inputs"].size(), 1U) << text("err");
   EXPECT_EQ(verify("2 file " + file("in/2"), "2 file {}", "--runs 8 --inputs " + file("in")), 1);
@@ -195,7 +190,7 @@ TEST_F(verify_verb, a_worse_tail_of_a_span_is_worse_though_the_mean_is_better) {
 /// As a misspelt or deleted span would turn the check of the tail off.
 TEST_F(verify_verb, a_span_that_is_not_compared_is_a_failure) {
   EXPECT_EQ(verify("40", "40", "--spans --runs 8 --threshold 100"), 1) << text("out") << text("err");
-  EXPECT_TRUE(printed("Incomplete: no span is in each run of A and B, so no 99th percentile was compared; processor"))
+  EXPECT_TRUE(printed("Incomplete: no span is in each run of A and B, so no 99th percentile was compared; "))
       << text("out");
   EXPECT_EQ(verify("spans 4 4", "spans 4 4 reply", "--spans --runs 8 --threshold 100 --json " + file("j")), 1)
       << text("out") << text("err");
@@ -212,42 +207,39 @@ TEST_F(verify_verb, a_shell_reads_commands_that_need_one) {
 }
 
 TEST_F(verify_verb, mistakes) {
-  const auto complaint = [&](const std::string& arguments, int status, const std::string& words) {
-    EXPECT_EQ(ashlar("verify " + arguments), status) << arguments << text("out");
-    EXPECT_NE(text("err").find("ashlar verify: " + words), std::string::npos) << arguments << text("err");
-  };
-  complaint("", 2, "no A: neither --a nor PROGRAM is given; see ashlar verify --help\n");
-  complaint("--a true", 2, "no B: --a needs --b");
-  complaint("--a true --b true -- true", 2, "either --a or PROGRAM is A, not both");
-  complaint("--b true --malloc mimalloc -- true", 2, "--malloc and --plan are of no use with --b");
-  complaint("--a '' --b '' --runs 8", 2, "no A");
-  complaint("--a \"'\" --b true", 2, "a quote is not closed");
-  complaint("--runs 6 -- true", 2, "--runs: '6' is neither auto nor a number from 7 to 1000");
-  complaint("--threshold -1% -- true", 2, "");
-  complaint("--threshold x -- true", 2, "--threshold: 'x' is no percentage");
-  complaint("--metric sys -- true", 2, "--metric: 'sys' is none of cpu, wall, peak");
-  complaint("--plan x --malloc mimalloc -- true", 2, "B is under --malloc or --plan, not both");
-  complaint("--attribute -- true", 2, "--attribute needs --plan");
-  complaint("-o f -- true", 2, "-o needs --attribute");
-  complaint("--against mimalloc --a true --b true", 2, "--against is of no use with --a");
-  complaint("--against nonesuch -- true", 2, "there is no allocator 'nonesuch'; known are mimalloc, ");
-  complaint("--against heap -- true", 2, "heap cannot be preloaded: it is not a library\n");
-  complaint("--against /nonesuch/lib.so -- true", 1, "/nonesuch/lib.so: No such file or directory\n");
-  complaint("--against mimalloc --plan x --attribute -- true", 2, "--against is of no use with --attribute");
-  complaint("--against " ASHLAR_TRY_PRELOAD " --malloc " ASHLAR_TRY_PRELOAD " -- true", 2,
-            "--against names the malloc of B: A and B are the same");
-  complaint("--budget 5h -- true", 2, "--budget: '5h' is no time from 0 to 1e6 s, such as 20s or 2m");
-  complaint("--runs 8 --budget 20s -- true", 2,
-            "--budget is for --runs auto: 8 pairs take the time that they take; see ashlar verify --help\n");
-  complaint("--plan x --attribute --json f -- true", 2, "--json and --spans are of no use with --attribute");
-  complaint("--plan x --attribute --spans -- true", 2, "--json and --spans are of no use with --attribute");
-  complaint("--plan /nonesuch -- " ASHLAR_VERIFY_VICTIM, 1, "/nonesuch: No such file or directory\n");
-  complaint("--plan " ASHLAR_VERIFY_VICTIM " -- " ASHLAR_VERIFY_VICTIM, 1, ASHLAR_VERIFY_VICTIM);
-  complaint("--malloc nonesuch -- true", 2, "");
-  complaint("--malloc heap -- true", 2, "heap cannot be preloaded: it is not a library\n");
-  complaint("--runs 8 --a /nonesuch/program --b true", 1, "/nonesuch/program: No such file or directory\n");
-  complaint("--runs 8 --a true --b nonesuch-program", 1, "nonesuch-program: No such file or directory\n");
-  complaint("--inputs /nonesuch -- true", 1, "/nonesuch: no such file\n");
+  expect_mistakes("verify",
+                  {{"", 2, "no A: neither --a nor PROGRAM is given; see ashlar verify --help\n"},
+                   {"--a true", 2, "no B: --a needs --b"},
+                   {"--a true --b true -- true", 2, "either --a or PROGRAM is A, not both"},
+                   {"--b true --malloc mimalloc -- true", 2, "--malloc and --plan are of no use with --b"},
+                   {"--a '' --b '' --runs 8", 2, "no A"},
+                   {"--a \"'\" --b true", 2, "a quote is not closed"},
+                   {"--runs 6 -- true", 2, "--runs: '6' is neither auto nor a number from 7 to 1000"},
+                   {"--threshold -1% -- true", 2, ""},
+                   {"--threshold x -- true", 2, "--threshold: 'x' is no percentage"},
+                   {"--metric sys -- true", 2, "--metric: 'sys' is none of cpu, wall, peak"},
+                   {"--plan x --malloc mimalloc -- true", 2, "B is under --malloc or --plan, not both"},
+                   {"--attribute -- true", 2, "--attribute needs --plan"},
+                   {"-o f -- true", 2, "-o needs --attribute"},
+                   {"--against mimalloc --a true --b true", 2, "--against is of no use with --a"},
+                   {"--against nonesuch -- true", 2, "there is no allocator 'nonesuch'; known are mimalloc, "},
+                   {"--against heap -- true", 2, "heap cannot be preloaded: it is not a library\n"},
+                   {"--against /nonesuch/lib.so -- true", 1, "/nonesuch/lib.so: No such file or directory\n"},
+                   {"--against mimalloc --plan x --attribute -- true", 2, "--against is of no use with --attribute"},
+                   {"--against " ASHLAR_TRY_PRELOAD " --malloc " ASHLAR_TRY_PRELOAD " -- true", 2,
+                    "--against names the malloc of B: A and B are the same"},
+                   {"--budget 5h -- true", 2, "--budget: '5h' is no time from 0 to 1e6 s, such as 20s or 2m"},
+                   {"--runs 8 --budget 20s -- true", 2,
+                    "--budget is for --runs auto: 8 pairs take the time that they take; see ashlar verify --help\n"},
+                   {"--plan x --attribute --json f -- true", 2, "--json and --spans are of no use with --attribute"},
+                   {"--plan x --attribute --spans -- true", 2, "--json and --spans are of no use with --attribute"},
+                   {"--plan /nonesuch -- " ASHLAR_VERIFY_VICTIM, 1, "/nonesuch: No such file or directory\n"},
+                   {"--plan " ASHLAR_VERIFY_VICTIM " -- " ASHLAR_VERIFY_VICTIM, 1, ASHLAR_VERIFY_VICTIM},
+                   {"--malloc nonesuch -- true", 2, ""},
+                   {"--malloc heap -- true", 2, "heap cannot be preloaded: it is not a library\n"},
+                   {"--runs 8 --a /nonesuch/program --b true", 1, "/nonesuch/program: No such file or directory\n"},
+                   {"--runs 8 --a true --b nonesuch-program", 1, "nonesuch-program: No such file or directory\n"},
+                   {"--inputs /nonesuch -- true", 1, "/nonesuch: no such file\n"}});
   EXPECT_EQ(ashlar("verify --help"), 0);
   EXPECT_TRUE(printed("Exit status: 0 B is better or equivalent, 1 ")) << text("out");
 }
@@ -280,22 +272,35 @@ TEST_F(verify_verb, outputs_are_checked_before_the_runs_and_replace_no_input) {
 TEST(verify_attribution, a_group_whose_interval_holds_0_or_is_a_loss_leaves_the_plan) {
   route_plan plan;
   for (const char* name : {"gain", "none", "loss"}) plan.groups.emplace_back().name = name;
-  const attribution found{.effects = {{-0.1, -0.12, -0.08}, {-0.01, -0.03, 0.01}, {0.1, 0.08, 0.12}}, .pairs = 75};
+  const attribution found{.parts = {{.name = "gain", .groups = {0}, .log_ratio = {-0.1, -0.12, -0.08}},
+                                    {.name = "none", .groups = {1}, .log_ratio = {-0.01, -0.03, 0.01}},
+                                    {.name = "loss", .groups = {2}, .log_ratio = {0.1, 0.08, 0.12}}},
+                          .pairs = 75};
   const route_plan left = reduced(plan, found);
   ASSERT_EQ(left.groups.size(), 1U);
   EXPECT_EQ(left.groups[0].name, "gain");
   const json measured = left.groups[0].evidence["measured"];
   EXPECT_NEAR(measured["ratio"], 0.905, 0.001);
   EXPECT_NEAR(measured["interval"][1], 0.923, 0.001);
-  EXPECT_EQ(measured["text"], "-9.5 % [-11.3, -7.7]");
+  EXPECT_TRUE(measured["text"].get<std::string>().starts_with("-9.5 % [-11.3, -7.7]; ")) << measured;
   EXPECT_EQ(measured["pairs"], 75);
-  const std::string text = attribution_text(found, plan);
-  EXPECT_TRUE(std::regex_search(text, std::regex("gain +-9\\.5 % +\\[-11\\.3, -7\\.7\\] +keep\n"))) << text;
-  EXPECT_TRUE(std::regex_search(text, std::regex("none +-1\\.0 % +\\[-3\\.0, \\+1\\.0\\] +drop\n"))) << text;
-  EXPECT_TRUE(std::regex_search(text, std::regex("loss .* drop\n"))) << text;
+  const std::string text = attribution_text(found);
+  for (const char* const row : {"gain +-9\\.5 % \\[-11\\.3, -7\\.7\\] +keep\n",
+                                "none +-1\\.0 % \\[-3\\.0, \\+1\\.0\\] +drop\n", "loss .* drop\n"})
+    EXPECT_TRUE(std::regex_search(text, std::regex(row))) << text;
 }
 
 #if defined(ASHLAR_ROUTE_VICTIM)
+
+route_group group_of(const std::string& name, const std::string& build_id, std::uint64_t offset) {
+  route_group group;
+  group.name = name;
+  group.cell_bytes = 80;
+  group.chunk_bytes = 1 << 14;
+  group.budget_bytes = 1 << 20;
+  group.sites.emplace_back().chain = {{.build_id = build_id, .offset = offset}};
+  return group;
+}
 
 TEST_F(verify_verb, a_plan_of_routes_is_followed_by_b_alone) {
   const std::string victim = ASHLAR_ROUTE_VICTIM, id = build_id_of(victim);
@@ -314,13 +319,8 @@ TEST_F(verify_verb, a_plan_of_routes_is_followed_by_b_alone) {
   EXPECT_EQ(ashlar("verify --attribute --runs 8 --plan " + file("p") + work), 1);
   EXPECT_NE(text("err").find("a plan of fewer than two groups"), std::string::npos) << text("err");
   const std::string other(id.size(), '0');
-  route_group group;
-  group.name = "g";
-  group.cell_bytes = 80;
-  group.chunk_bytes = 1 << 14;
-  group.budget_bytes = 1 << 20;
-  group.sites.emplace_back().chain = {{.build_id = other, .offset = 16}};
-  std::ofstream(file("p")) << to_text({.program = victim, .modules = {{other, victim}}, .groups = {group}});
+  std::ofstream(file("p")) << to_text(
+      {.program = victim, .modules = {{other, victim}}, .groups = {group_of("g", other, 16)}});
   EXPECT_EQ(ashlar("verify --plan " + file("p") + words), 1);
   EXPECT_NE(text("err").find("ashlar verify: "), std::string::npos) << text("err");
 }
@@ -333,14 +333,8 @@ TEST_F(verify_verb, the_groups_whose_interval_is_a_gain_stay_in_the_plan) {
   std::uint64_t code = 1;
   while (code != 1 << 20 && !steps.is_code(victim, code)) ++code;
   ASSERT_NE(code, 1U << 20);
-  for (const std::uint64_t offset : {code, code + 1}) {
-    route_group& group = plan.groups.emplace_back();
-    group.name = "byte " + std::to_string(offset - code);
-    group.cell_bytes = 80;
-    group.chunk_bytes = 1 << 14;
-    group.budget_bytes = 1 << 20;
-    group.sites.emplace_back().chain = {{.build_id = id, .offset = offset}};
-  }
+  for (const std::uint64_t offset : {code, code + 1})
+    plan.groups.push_back(group_of("byte " + std::to_string(offset - code), id, offset));
   std::ofstream(file("p")) << to_text(plan);
   const std::string command = " -- " + victim + " work " ASHLAR_ROUTE_PLUGIN;
   const std::string made = text("p"), copy = file("victim");

@@ -16,7 +16,6 @@ struct program_side {
   std::string library = {};                                         ///< Preloaded; empty: none.
   std::vector<std::pair<std::string, std::string>> variables = {};  ///< Of the environment.
   std::string shown = {};                                           ///< As a user would type it.
-  double most_seconds = 0;                                          ///< Of a run; 0: any number.
 };
 
 /// Returns: the command with the malloc of a library in front. Expects: the candidate has a library.

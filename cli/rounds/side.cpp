@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Puts inputs into commands.
-#include "cli/verify/side.hpp"
+#include "cli/rounds/side.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of the number of rounds.
+#include <chrono>
+#include <cstddef>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "cli/rounds/rounds.hpp"
+
+namespace {
+
+using namespace ashlar::cli;
+
+TEST(rounds, are_as_many_as_the_limits_and_the_pilot_allow) {
+  struct entry {
+    const char* name;
+    round_limits limits;
+    std::size_t wanted, played, planned;
+  };
+  for (const entry& e :
+       {entry{"exactly", {.rounds = 5, .seconds = 0}, 20, 5, 5},
+        {"by the pilot", {}, 20, 20, 20},
+        {"the budget has the least alone", {.seconds = 1e-9}, 20, 6, 20},
+        {"the same of three", {.seconds = 1e-9, .least = 3}, 20, 3, 0},
+        {"none that is estimated to exceed it", {.seconds = 1, .least = 0, .seconds_of_round = 2}, 20, 0, 0},
+        {"one that is estimated to fit", {.seconds = 1e-9, .least = 0, .seconds_of_round = 1e-9}, 20, 1, 0},
+        {"no more than the most", {.most = 9}, 0, 9, 0}}) {
+    std::size_t calls = 0, most_of_all = 0;
+    const auto play = [&](std::size_t number, std::size_t most) {
+      EXPECT_EQ(number, calls++) << e.name;
+      EXPECT_LT(number, most) << e.name;
+      most_of_all = most;
+      std::this_thread::sleep_for(std::chrono::microseconds(10));
+    };
+    const rounds_played done = play_rounds(e.limits, play, [&e] { return e.wanted; });
+    EXPECT_EQ(done.rounds, e.played) << e.name;
+    EXPECT_EQ(done.planned, e.planned) << e.name;
+    EXPECT_EQ(calls, e.played) << e.name;
+    if (e.played != 0 && e.limits.seconds > 1e-3) EXPECT_EQ(most_of_all, e.played) << e.name;
+  }
+}
+
+}  // namespace
