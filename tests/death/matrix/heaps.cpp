@@ -47,6 +47,8 @@ struct block_kind {
   std::size_t loose;
 };
 constexpr block_kind cell = {"", 64, 37};
+constexpr block_kind byte_word = {", 8 bytes", 8, 5};
+constexpr block_kind page = {", 4 KiB", 4096, 4000};
 constexpr block_kind run = {", 256 KiB", std::size_t{256} << 10, 200'001};
 constexpr block_kind huge = {", 8 MiB", std::size_t{8} << 20, 7'000'001};
 constexpr block_kind header_and_block = {"", 56, 37};  // it fills its granules
@@ -80,8 +82,8 @@ std::span<const interface> heaps() {
     std::vector<interface> made;
     add(made, "tlsf_resource", maker<sized<tlsf_resource<>>>(), maker<unsized<tlsf_resource<>>>(),
         {header_and_block, large}, {});
-    add(made, "local_heap", maker<sized<local_heap<>>>(), maker<unsized<local_heap<>>>(), {cell, run, huge},
-        misuse::leak);
+    add(made, "local_heap", maker<sized<local_heap<>>>(), maker<unsized<local_heap<>>>(),
+        {cell, byte_word, page, run, huge}, misuse::leak);
     add(made, "owner_heap", maker<sized<owner_heap<>>>(), maker<unsized<owner_heap<>>>(), {cell}, misuse::leak);
     made.push_back({.name = "remote_freer",
                     .make = maker<freed_remote>(),

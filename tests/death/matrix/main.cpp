@@ -21,13 +21,16 @@ void for_each_entry(F f) {
 }
 
 void print(const interface& row, misuse kind) {
-  std::printf("%s\t%s\t%s\n", row.name.c_str(), name_of(kind), entry_of(row, kind).c_str());
+  const entry made = entry_of(row, kind);
+  std::printf("%s\t%s\t%s", row.name.c_str(), name_of(kind), made.outcome.c_str());
+  for (const std::string& each : made.sentences) std::printf("\t%s", each.c_str());
+  std::printf("\n");
   std::fflush(stdout);  // otherwise each child has a copy of unwritten output
 }
 
 }  // namespace
 
-//     matrix                                  all entries
+//     matrix                                  all entries, each with the sentences of its variants
 //     matrix INTERFACE MISUSE [VARIANT]       that misuse in this process, to read its report
 int main(int argc, char** argv) {
   if (argc < 3) {

@@ -7,6 +7,7 @@ usage: matrix.py --table FILE PROGRAM…           compare; exit 1 where an entr
        matrix.py --table FILE --self-test        plant changes into the tables; each must be found
 """
 import argparse
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +22,7 @@ GROUPS = {
     "Writes to a dead block": ("first word", "middle", "last byte"),
     "Writes beside a block": ("+1 exact", "+8 exact", "+1 loose", "+8 loose", "-1", "-8"),
 }
+SENTENCE = "sentence"
 MISUSES = [misuse for group in GROUPS.values() for misuse in group]
 
 
@@ -34,9 +36,19 @@ def rank(outcome):
 
 
 def run(program):
-    """Returns {(interface, misuse): outcome} of one level."""
+    """Returns {(interface, misuse): outcome} of one level, and {("sentence", sentence): interfaces and misuses}."""
     text = subprocess.run([program], check=True, capture_output=True, text=True).stdout
-    return {(row, misuse): outcome for row, misuse, outcome in (line.split("\t") for line in text.splitlines())}
+    entries, said = {}, {}
+    for row, misuse, outcome, *sentences in (line.split("\t") for line in text.splitlines()):
+        entries[row, misuse] = outcome
+        for sentence in filter(None, sentences):
+            sentence = re.sub("0x[0-9a-f]+", "0x…", sentence)
+            if misuse == "alignment":  # the numbers depend on the address
+                sentence = re.sub(r"\b(expected|got|alignment) \d+", r"\1 …", sentence)
+            rows, misuses = said.setdefault(sentence, ({}, {}))
+            rows[row] = misuses[misuse] = None
+    return entries | {(SENTENCE, sentence): f"{', '.join(misuses)} of {'; '.join(rows)}"
+                      for sentence, (rows, misuses) in said.items()}
 
 
 def run_all(programs):
@@ -58,8 +70,12 @@ def render(levels):
     text = (HERE / "matrix.md").read_text()
     for level, entries in levels.items():
         text += f"\n## {level}\n"
+        cells = {key: cell for key, cell in entries.items() if key[0] != SENTENCE}
         for group, misuses in GROUPS.items():
-            text += f"\n### {group}\n\n" + "\n".join(table(entries, misuses)) + "\n"
+            text += f"\n### {group}\n\n" + "\n".join(table(cells, misuses)) + "\n"
+        text += "\n### Sentences\n\n| sentence | reported for |\n|---|---|\n"
+        for (_, sentence), cell in sorted(entries.items() - cells.items()):
+            text += f"| `{sentence}` | {cell} |\n"
     return text
 
 
@@ -69,8 +85,13 @@ def parse(text):
     for line in text.splitlines():
         if line.startswith("## "):
             level, misuses = levels.setdefault(line[3:], {}), None
+        elif line.startswith("### "):
+            misuses = None
         elif line.startswith("| interface |"):
             misuses = split(line)[1:]
+        elif line.startswith("| `") and level is not None:
+            sentence, cell = split(line)
+            level[SENTENCE, sentence.strip("`")] = cell
         elif line.startswith("| ") and misuses:
             row, *cells = split(line)
             level.update({(row, misuse): cell for misuse, cell in zip(misuses, cells, strict=True)})
@@ -111,6 +132,7 @@ def self_test(committed):
               ("a report comes later", lambda o: o == "double_free", "later: double_free", 1),
               ("a process dies mute", lambda o: o == "unseen", "signal", 1),
               ("a row is gone", lambda o: o == "double_free", None, 1),
+              ("a sentence is reworded", lambda o: o.startswith("twice at once"), None, 1),
               ("what was unseen is seen", lambda o: o == "unseen", "overflow", -1))
     for name, fits, outcome, sign in plants:
         key = next(key for key, was in committed["checked"].items() if fits(was))

@@ -6,14 +6,15 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
-#include <iterator>
 #include <memory>
 #include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 namespace fault_matrix {
@@ -42,8 +43,18 @@ constexpr std::array<const char*, misuse_count> names = {"twice at once",
                                                          "-1",
                                                          "-8"};
 
-constexpr std::array<std::size_t, 3> interior_offsets = {8, 16, 1};
-constexpr std::size_t front = 512;  // readable bytes before a pointer that no resource has provided
+constexpr std::size_t most_blocks = 256;  // taken at once by a scene
+constexpr std::size_t front = 512;        // readable bytes before a pointer that no resource has provided
+
+// The number of blocks of a size that are taken at once, at most.
+[[nodiscard]] constexpr std::size_t blocks_of(std::size_t bytes) { return bytes > 4096 ? 8 : most_blocks; }
+
+// Offsets into a block of these bytes.
+[[nodiscard]] std::vector<std::size_t> interior_offsets(std::size_t bytes) {
+  std::vector<std::size_t> offsets = {8, 16, 1, bytes / 2, bytes - 1};
+  std::erase_if(offsets, [bytes](std::size_t offset) { return offset == 0 || offset >= bytes; });
+  return offsets;
+}
 
 void say(std::string_view text) {
   if (write(STDERR_FILENO, text.data(), text.size()) < 0) std::abort();
@@ -69,6 +80,7 @@ public:
     before_ = take();
     victim_ = take();
     if (!of.is_stack) neighbours_.push_back(take());
+    tell(victim_.data);
   }
 
   [[nodiscard]] std::byte* victim() const { return victim_.data; }
@@ -80,17 +92,31 @@ public:
     subject_->give(std::exchange(victim_.data, nullptr), bytes, alignment);
   }
 
+  // Takes others as long as the block has this alignment.
+  void pick_victim_not_at(std::size_t alignment) {
+    for (int left = 16; left != 0 && reinterpret_cast<std::uintptr_t>(victim()) % alignment == 0; --left)
+      neighbours_.push_back(std::exchange(victim_, take()));
+    tell(victim_.data);
+  }
+
   void use(int operations) {
     for (int i = 0; i < operations / 2; ++i) give(take());
+  }
+
+  // Takes blocks until the one at `p` comes again; it is freed by its former owner then, which looks right.
+  void use_until_again(const void* p) {
+    std::vector<owned_block> taken;
+    for (std::size_t left = blocks_of(bytes_); left != 0 && (taken.empty() || taken.back().data != p); --left)
+      taken.push_back(take());
+    for (; !taken.empty(); taken.pop_back()) give(taken.back());
   }
 
   // The next steps of a correct program: the block may be used again, all blocks are freed, the resource ends.
   void sweep() {
     say(after_call);
     if (of_.is_stack && victim_.data != nullptr) give(std::exchange(victim_, {}));
-    const int count = bytes_ > 4096 ? 8 : 256;
     std::vector<owned_block> taken;
-    for (int i = 0; i < count; ++i) taken.push_back(take());
+    for (std::size_t left = blocks_of(bytes_); left != 0; --left) taken.push_back(take());
     while (!taken.empty()) {
       give(taken.back());
       taken.pop_back();
@@ -109,6 +135,11 @@ public:
 
 private:
   [[nodiscard]] owned_block take() { return {static_cast<std::byte*>(subject_->take(bytes_)), bytes_}; }
+  static void tell(const void* victim) {
+    std::array<char, 64> line;
+    std::snprintf(line.data(), line.size(), "%s%p\n", block_is, victim);
+    say(line.data());
+  }
   void give(const owned_block& block) { subject_->give(block.data, block.bytes, block_alignment); }
 
   const interface& of_;
@@ -128,15 +159,32 @@ void free_twice(const interface& of, int operations_between) {
   in.sweep();
 }
 
+void free_after_reuse(const interface& of) {
+  scene in(of, of.exact);
+  void* const p = in.victim();
+  in.free_victim();
+  in.use_until_again(p);
+  in.free(p, in.bytes());
+  in.sweep();
+}
+
 void free_wrong_pointer(const interface& of, void* wrong) {
   scene in(of, of.exact);
   in.free(wrong, in.bytes());
   in.sweep();
 }
 
-void free_foreign(const interface& of) {
-  auto* const memory = static_cast<std::byte*>(std::calloc(1, front + 2 * of.exact + front));
-  free_wrong_pointer(of, memory + front);
+// Memory that no resource has provided; a page of it is not even readable, and addresses are of no memory at all.
+constexpr int readable_kinds = 2, foreign_kinds = 5;
+[[nodiscard]] void* foreign_memory(std::size_t bytes, int kind) {
+  alignas(64) static std::array<std::byte, 2 * front> in_static_memory;
+  switch (kind) {
+    case 0: return static_cast<std::byte*>(std::calloc(1, front + 2 * bytes + front)) + front;
+    case 1: return in_static_memory.data() + front;
+    case 2: return ::mmap(nullptr, 1 << 16, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    case 3: return reinterpret_cast<void*>(std::uintptr_t{64});
+    default: return reinterpret_cast<void*>(~std::uintptr_t{63});
+  }
 }
 
 void free_stack_address(const interface& of) {
@@ -156,18 +204,29 @@ void free_of_other_instance(const interface& of) {
   other.sweep();
 }
 
+void free_of_ended_instance(const interface& of) {
+  scene in(of, of.exact);
+  scene other(of, of.exact);
+  void* const p = other.victim();
+  other.free_victim();
+  other.end();
+  in.free(p, in.bytes());
+  in.sweep();
+}
+
 void free_by_size(const interface& of, std::size_t bytes) {
   scene in(of, of.exact);
   in.free_victim(bytes, block_alignment);
   in.sweep();
 }
 
-// By an alignment that the address does not have even by chance.
+// By an alignment that the address does not have even by chance: 512 where a block has less.
 void free_by_alignment(const interface& of) {
   scene in(of, of.exact);
+  in.pick_victim_not_at(512);
   const auto address = reinterpret_cast<std::uintptr_t>(in.victim());
   const std::uintptr_t own = address & (0 - address);
-  in.free_victim(in.bytes(), std::max<std::size_t>(256, 2 * own));
+  in.free_victim(in.bytes(), std::max<std::size_t>(512, 2 * own));
   in.sweep();
 }
 
@@ -199,16 +258,24 @@ void leak_a_block(const interface& of) {
 
 const char* name_of(misuse kind) { return names[static_cast<std::size_t>(kind)]; }
 
-int variants_of(misuse kind) { return kind == misuse::interior ? static_cast<int>(std::size(interior_offsets)) : 1; }
+int variants_of(const interface& of, misuse kind) {
+  switch (kind) {
+    case misuse::interior: return static_cast<int>(interior_offsets(of.exact).size());
+    case misuse::foreign: return of.reads_in_front ? readable_kinds : foreign_kinds;
+    case misuse::double_free_later: return 2;
+    case misuse::other_instance: return of.reads_in_front ? 1 : 2;
+    default: return 1;
+  }
+}
 
 void commit(const interface& of, misuse kind, int variant) {
   switch (kind) {
     case misuse::double_free: return free_twice(of, 0);
-    case misuse::double_free_later: return free_twice(of, 1024);
-    case misuse::interior: return free_interior(of, interior_offsets[static_cast<std::size_t>(variant)]);
-    case misuse::foreign: return free_foreign(of);
+    case misuse::double_free_later: return variant == 0 ? free_twice(of, 1024) : free_after_reuse(of);
+    case misuse::interior: return free_interior(of, interior_offsets(of.exact)[static_cast<std::size_t>(variant)]);
+    case misuse::foreign: return free_wrong_pointer(of, foreign_memory(of.exact, variant));
     case misuse::stack_address: return free_stack_address(of);
-    case misuse::other_instance: return free_of_other_instance(of);
+    case misuse::other_instance: return variant == 0 ? free_of_other_instance(of) : free_of_ended_instance(of);
     case misuse::null_pointer: return free_wrong_pointer(of, nullptr);
     case misuse::half_size: return free_by_size(of, of.exact / 2);
     case misuse::double_size: return free_by_size(of, of.exact * 2);
@@ -216,7 +283,7 @@ void commit(const interface& of, misuse kind, int variant) {
     case misuse::one_byte_more: return free_by_size(of, of.exact + 1);
     case misuse::wrong_alignment: return free_by_alignment(of);
     case misuse::leak: return leak_a_block(of);
-    case misuse::dead_first_word: return write_dead(of, 0, 8);
+    case misuse::dead_first_word: return write_dead(of, 0, std::min<std::size_t>(8, of.exact));
     case misuse::dead_middle: return write_dead(of, of.exact / 2, 1);
     case misuse::dead_last_byte: return write_dead(of, of.exact - 1, 1);
     case misuse::exact_over_1: return write_behind(of, of.exact, 1);

@@ -10,11 +10,13 @@ namespace fault_matrix {
 inline constexpr char before_write[] = "@write\n";
 inline constexpr char after_write[] = "@written\n";
 inline constexpr char after_call[] = "@later\n";
+/// Before the address of a block that is misused.
+inline constexpr char block_is[] = "@block ";
 
 /// Returns: a word for the column of the matrix.
 [[nodiscard]] const char* name_of(misuse kind);
 /// Returns: the number of variants of the misuse; the entry is the worst of them.
-[[nodiscard]] int variants_of(misuse kind);
+[[nodiscard]] int variants_of(const interface& of, misuse kind);
 /// Effects: the misuse, and the sweep behind it.
 void commit(const interface& of, misuse kind, int variant);
 

@@ -53,7 +53,8 @@ void add(std::vector<interface>& rows, const char* name, std::function<std::uniq
                   .make = std::move(make),
                   .exact = large,
                   .loose = large_loose,
-                  .allows = allows});
+                  .allows = allows,
+                  .promised_at_fast = misuse::exact_over_1 | misuse::exact_over_8});
 }
 
 }  // namespace

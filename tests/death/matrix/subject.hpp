@@ -84,12 +84,13 @@ public:
 struct interface {
   std::string name;
   std::function<std::unique_ptr<subject>()> make;
-  std::size_t exact = 64;      ///< bytes of a request that fills its block
-  std::size_t loose = 37;      ///< bytes of a request that leaves slack behind it
-  misuses cannot_express{};    ///< entries `-`
-  misuses allows{};            ///< nothing happens, by contract
-  misuses promised_at_fast{};  ///< reported at every level
-  bool is_stack = false;       ///< blocks are freed in the reverse order of their allocation
+  std::size_t exact = 64;       ///< bytes of a request that fills its block
+  std::size_t loose = 37;       ///< bytes of a request that leaves slack behind it
+  misuses cannot_express{};     ///< entries `-`
+  misuses allows{};             ///< nothing happens, by contract
+  misuses promised_at_fast{};   ///< reported at every level
+  bool reads_in_front = false;  ///< a free reads in front of the block, so that only readable memory is tried
+  bool is_stack = false;        ///< blocks are freed in the reverse order of their allocation
 };
 
 /// @{ The rows, one file each.

@@ -19,7 +19,6 @@ struct alignas(block_alignment) cargo final {
 template <class R>
 void trim(R& resource) {
   if constexpr (requires { resource.trim(); }) static_cast<void>(resource.trim());
-  else if constexpr (requires { resource.trim(); }) static_cast<void>(resource.trim());
 }
 
 /// Owns an `R`.
@@ -64,8 +63,9 @@ struct cells : owning_subject<R> {
 template <class Pool>
 struct acquired : owning_subject<Pool> {
   using owning_subject<Pool>::owning_subject;
+  using object = typename Pool::value_type;
   void* take(std::size_t) override { return this->resource_.acquire(); }
-  void give(void* p, std::size_t, std::size_t) override { this->resource_.release(static_cast<cargo*>(p)); }
+  void give(void* p, std::size_t, std::size_t) override { this->resource_.release(static_cast<object*>(p)); }
 };
 
 /// An allocator of objects: `deallocate(p, n)`.

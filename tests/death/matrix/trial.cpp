@@ -64,6 +64,20 @@ struct last_words {
   return at == text.npos ? at : at + start.size();
 }
 
+// Returns: the report, with the word `block` for the address of a block of the scene.
+[[nodiscard]] std::string sentence_in(std::string_view text, misuse kind) {
+  const std::size_t at = find_report(text, kind);
+  if (at == text.npos) return {};
+  std::string line(text.substr(at, text.find('\n', at) - at));
+  for (std::size_t i = text.find(block_is); i != text.npos; i = text.find(block_is, i + 1)) {
+    const std::size_t from = i + std::string_view(block_is).size();
+    const std::string address = ", pointer " + std::string(text.substr(from, text.find('\n', from) - from)) + ",";
+    if (const std::size_t found = line.find(address); found != line.npos)
+      line.replace(found, address.size(), ", pointer block,");
+  }
+  return line;
+}
+
 [[nodiscard]] std::string reported(std::string_view text, std::size_t at) {
   const std::string kind(text.substr(at, text.find(':', at) - at));
   return text.substr(0, at).find(after_call) != text.npos ? "later: " + kind : kind;
@@ -99,13 +113,15 @@ struct last_words {
 
 }  // namespace
 
-std::string entry_of(const interface& of, misuse kind) {
-  if (of.cannot_express.has(kind)) return "-";
-  if (is_undefined(of, kind)) return "undefined";
-  std::string worst;
-  for (int variant = 0; variant < variants_of(kind); ++variant) {
-    const std::string outcome = outcome_of(of, kind, run(of, kind, variant));
-    if (worst.empty() || rank(outcome) > rank(worst)) worst = outcome;
+entry entry_of(const interface& of, misuse kind) {
+  if (of.cannot_express.has(kind) || variants_of(of, kind) == 0) return {"-", {}};
+  if (is_undefined(of, kind)) return {"undefined", {}};
+  entry worst;
+  for (int variant = 0; variant < variants_of(of, kind); ++variant) {
+    const last_words words = run(of, kind, variant);
+    const std::string outcome = outcome_of(of, kind, words);
+    if (worst.outcome.empty() || rank(outcome) > rank(worst.outcome)) worst.outcome = outcome;
+    worst.sentences.push_back(sentence_in(words.text, kind));
   }
   return worst;
 }
