@@ -167,20 +167,6 @@ TEST(basic_block_pool, trim_counts_what_only_the_front_kept_alive) {
   EXPECT_EQ(upstream.balance(), nothing);
 }
 
-TEST(basic_block_pool, release_takes_live_cells_back_too) {
-  counting_resource<> upstream;
-  pool_type pool({.cell_bytes = 100, .slab_bytes = 1024}, upstream);
-  for (int round = 0; round < 3; ++round) {
-    std::vector<void*> cells = take(pool, 500);
-    for (std::size_t i = 0; i < cells.size(); i += 2) pool.deallocate(cells[i]);
-    pool.release();
-    EXPECT_EQ(upstream.balance(), nothing);
-    EXPECT_EQ(pool.live() + pool.capacity() + pool.slabs(), 0u);
-    EXPECT_FALSE(pool.owns(cells[1]));
-    EXPECT_TRUE(pool.invariant());
-  }
-}
-
 TEST(basic_block_pool, owns_its_cells_and_nothing_beside_them) {
   counting_resource<> upstream;
   pool_type pool({.cell_bytes = 100, .slab_bytes = 1024}, upstream);

@@ -174,20 +174,6 @@ TEST(block_pool, costs_a_bit_a_cell) {
     if (cell_bytes <= 4096) expect_no_overhead(cell_bytes);
 }
 
-TEST(block_pool, very_large_cells_are_cells_too) {
-  const std::size_t cell_bytes = std::size_t{1} << (sizeof(void*) == 4 ? 22 : 27);
-  tallied_pages upstream;
-  block_pool<ashlar::resource_ref<tallied_pages>> pool({.cell_bytes = cell_bytes}, upstream);
-  auto* const first = static_cast<std::byte*>(pool.allocate());
-  auto* const second = static_cast<std::byte*>(pool.allocate());
-  EXPECT_EQ(second - first, static_cast<std::ptrdiff_t>(pool.cell_stride()));
-  first[0] = first[cell_bytes - 1] = second[cell_bytes - 1] = std::byte{1};
-  pool.deallocate(first);
-  EXPECT_EQ(pool.live(), 1u);
-  EXPECT_TRUE(pool.invariant());
-  pool.release();
-}
-
 // Every level refuses wrong layouts, before any memory is touched.
 struct bad_options {
   block_pool_options options;

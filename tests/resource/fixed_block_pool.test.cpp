@@ -96,21 +96,4 @@ namespace ashlar_test {
 using fixed_pools = ::testing::Types<cells_of<4, 4>, cells_of<24, 8>, cells_of<100, 4>, cells_of<64, 64>,
                                      cells_of<2000, 16>, bounded_cells>;
 const bool tested = conforms("fixed_block_pool", fixed_pools{});
-TEST(fixed_block_pool, options_have_no_limit_and_retain_one_slab) {
-  constexpr fixed_block_pool_options chosen{};
-  EXPECT_EQ(chosen.max_count, ashlar::detail::max_size);
-  EXPECT_EQ(chosen.retain_slabs, ashlar::retain_policy(1));
-  EXPECT_TRUE(std::is_aggregate_v<fixed_block_pool_options>);
-}
-
-TEST(fixed_block_pool, options_bound_a_pool) {
-  ashlar::fixed_block_pool<32> pool({.max_count = 1, .retain_slabs = ashlar::release_now});
-  void* const cell = pool.try_allocate(32, 8);
-  ASSERT_NE(cell, nullptr);
-  EXPECT_EQ(pool.try_allocate(32, 8), nullptr);
-  pool.deallocate(cell, 32, 8);
-  pool.trim();
-  EXPECT_EQ(pool.held_bytes(), 0u);
-}
-
 }  // namespace ashlar_test

@@ -101,19 +101,6 @@ TEST(frame_arena, gives_back_what_destructors_took_meanwhile) {
   }
 }
 
-TEST(frame_arena, the_last_frame_may_still_be_read) {
-  ashlar::frame_arena<> frames;
-  using numbers = std::vector<int, ashlar::allocator<int, ashlar::frame_arena<>>>;
-  numbers last(frames);
-  for (int frame = 0; frame < 20; ++frame) {
-    numbers now(frames);
-    for (int i = 0; i < 100; ++i) now.push_back(last.empty() ? i : last[static_cast<std::size_t>(i)] + 1);
-    last = std::move(now);
-    frames.next_frame();
-  }
-  EXPECT_EQ(last[5], 5 + 19);
-}
-
 TEST(frame_arena, expands_the_last_block_of_either_frame) {
   ashlar::frame_arena<> frames;
   void* const p = frames.allocate(16, 8);

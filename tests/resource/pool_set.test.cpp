@@ -95,22 +95,6 @@ TEST(pool_set, returns_the_actual_size_of_a_block) {
   pools.deallocate(large.data, large.size, 1);
 }
 
-TEST(pool_set, release_restores_the_initial_state_with_blocks_live) {
-  counting_resource<> upstream;
-  counted_set pools({}, upstream);
-  for (int round = 0; round < 2; ++round) {
-    for (std::size_t bytes = 1; bytes < 100'000; bytes += 1 + bytes / 4) static_cast<void>(pools.allocate(bytes, 8));
-    void* const aligned = pools.allocate(10, 8192);
-    EXPECT_TRUE(pools.owns(aligned));
-    EXPECT_NE(pools.live(), 0u);
-    pools.release();
-    EXPECT_EQ(pools.live(), 0u);
-    EXPECT_FALSE(pools.owns(aligned));
-    EXPECT_EQ(upstream.balance(), nothing);
-    EXPECT_TRUE(pools.invariant());
-  }
-}
-
 TEST(pool_set, asks_for_more_at_once_as_it_grows_and_never_for_more_than_four_mebibytes) {
   counting_resource<> upstream;
   counted_set pools({}, upstream);

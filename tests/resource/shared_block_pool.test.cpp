@@ -6,7 +6,6 @@
 #include <cstring>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -21,42 +20,14 @@
 #include "tests/support/build.hpp"
 #include "tests/support/conformance.hpp"
 #include "tests/support/counting_resource.hpp"
+#include "tests/support/serialised_ref.hpp"
 
 namespace {
 
 using ashlar::shared_block_pool;
 using ashlar_test::counting_resource;
 
-// Keeps its records under a lock, so that threads may share it.
-class locked_upstream {
-public:
-  static constexpr bool is_thread_safe = true;
-
-  locked_upstream(counting_resource<>& books) : books_(&books) {}
-
-  void* allocate(std::size_t bytes, std::size_t alignment) {
-    const std::lock_guard held(mutex());
-    return books_->allocate(bytes, alignment);
-  }
-  void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
-    const std::lock_guard held(mutex());
-    return books_->try_allocate(bytes, alignment);
-  }
-  void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-    const std::lock_guard held(mutex());
-    books_->deallocate(p, bytes, alignment);
-  }
-  bool operator==(const locked_upstream&) const = default;
-
-private:
-  static std::mutex& mutex() {
-    static std::mutex one;
-    return one;
-  }
-  counting_resource<>* books_;
-};
-
-using counted_pool = shared_block_pool<locked_upstream>;
+using counted_pool = shared_block_pool<ashlar_test::serialised_ref<>>;
 
 struct small_cells : ashlar_test::conformance_defaults {
   static constexpr std::size_t max_alignment = 8;
@@ -178,19 +149,6 @@ TEST(shared_block_pool, pools_come_and_go_while_threads_stay) {
   worker.join();
 }
 
-TEST(shared_block_pool, release_takes_everything_back_and_the_pool_works_on) {
-  counting_resource<> upstream;
-  counted_pool pool({.cell_bytes = 24, .slab_bytes = 4096}, upstream);
-  for (int round = 0; round < 3; ++round) {
-    static_cast<void>(take(pool, 2000));
-    std::thread([&] { static_cast<void>(take(pool, 2000)); }).join();
-    pool.release();
-    EXPECT_EQ(pool.live(), 0U);
-    EXPECT_EQ(pool.slabs(), 0U);
-    EXPECT_TRUE(pool.invariant());
-  }
-}
-
 TEST(shared_block_pool, retains_empty_slabs_by_its_policy) {
   counting_resource<> upstream;
   counted_pool pool({.cell_bytes = 64, .slab_bytes = 4096, .retain_slabs = ashlar::never_release}, upstream);
@@ -202,15 +160,6 @@ TEST(shared_block_pool, retains_empty_slabs_by_its_policy) {
   check_and_free(pool, take(pool, 5000));
   pool.flush();
   EXPECT_EQ(pool.slabs(), 0U);
-}
-
-TEST(shared_block_pool, trim_returns_the_bytes_of_slabs_that_its_flush_empties) {
-  counting_resource<> upstream;
-  counted_pool pool({.cell_bytes = 64, .slab_bytes = 4096, .retain_slabs = ashlar::release_now}, upstream);
-  check_and_free(pool, take(pool, 300));
-  const std::size_t before = pool.held_bytes();
-  EXPECT_EQ(pool.trim(ashlar::detail::max_size), before);
-  EXPECT_EQ(pool.held_bytes(), 0u);
 }
 
 TEST(shared_block_pool, reserve_needs_the_upstream_now_and_not_later) {

@@ -60,18 +60,6 @@ TEST(stack_resource, neither_copies_nor_moves_and_a_marker_is_a_small_value) {
   if (!ashlar_test::is_checked) EXPECT_EQ(sizeof(stack::marker), 2 * sizeof(void*));
 }
 
-TEST(stack_resource, asks_for_nothing_before_the_first_block_and_ends_with_nothing) {
-  counting_resource<> upstream;
-  {
-    stack s(upstream);
-    EXPECT_EQ(s.capacity(), 0u);
-    EXPECT_EQ(upstream.allocations(), 0u);
-    static_cast<void>(s.allocate(100, 8));
-    EXPECT_EQ(upstream.balance().bytes, ashlar::stack_resource<>::default_growth.smallest);
-  }
-  EXPECT_EQ(upstream.balance(), ashlar_test::nothing);
-}
-
 TEST(stack_resource, an_ordinary_block_costs_no_header_at_fast) {
   counting_resource<> upstream;
   stack s(upstream);
@@ -81,22 +69,6 @@ TEST(stack_resource, an_ordinary_block_costs_no_header_at_fast) {
     EXPECT_EQ(s.used() - before, taken(bytes));
   }
   if (!ashlar_test::is_checked) EXPECT_EQ(taken(64), 64u);
-}
-
-TEST(stack_resource, gives_the_padding_of_an_over_aligned_block_back) {
-  counting_resource<> upstream;
-  stack s(proportional_growth{.smallest = 1 << 16, .largest = 1 << 16, .divisor = 1}, upstream);
-  void* const bottom = s.allocate(8, 8);
-  for (int round = 0; round < 1000; ++round)
-    for (std::size_t alignment = 1; alignment <= 4096; alignment *= 2) {
-      void* const p = s.allocate(3, alignment);
-      EXPECT_TRUE(ashlar::detail::is_aligned(p, alignment));
-      s.deallocate(p, 3, alignment);
-      ASSERT_EQ(s.used(), taken(8));
-    }
-  EXPECT_EQ(upstream.allocations(), 1u);
-  s.deallocate(bottom, 8, 8);
-  EXPECT_EQ(s.used(), 0u);
 }
 
 TEST(stack_resource, large_alignments_are_served_or_refused) {
@@ -253,25 +225,6 @@ TEST(stack_resource, expands_the_top_block_below_an_empty_chunk) {
   EXPECT_EQ(s.used(), 0u);
 }
 
-TEST(stack_resource, may_rewind_to_one_marker_many_times) {
-  counting_resource<> upstream;
-  stack s(small_steps, upstream);
-  const auto empty = s.mark();
-  static_cast<void>(s.allocate(100, 64));
-  const auto inner = s.mark();
-  for (int round = 0; round < 20; ++round) {
-    const std::size_t used = s.used();
-    for (int i = 0; i < 50; ++i) static_cast<void>(s.allocate(100, 128));
-    s.rewind(inner);
-    EXPECT_EQ(s.used(), used);
-    EXPECT_TRUE(s.invariant());
-  }
-  s.rewind(inner);
-  s.rewind(empty);
-  EXPECT_EQ(s.used(), 0u);
-  EXPECT_LE(upstream.balance().blocks, 2u);
-}
-
 // At `fast` a wrong order corrupts nothing: the block stays. From `checked` on it is reported; see the death tests.
 TEST(stack_resource, lets_a_block_be_that_is_freed_out_of_order_at_fast) {
   if (ashlar_test::is_checked) GTEST_SKIP() << "is reported";
@@ -288,37 +241,6 @@ TEST(stack_resource, lets_a_block_be_that_is_freed_out_of_order_at_fast) {
   s.rewind(start);
   EXPECT_EQ(s.used(), 0u);
   EXPECT_EQ(s.allocate(64, 16), lower);
-}
-
-TEST(stack_resource, high_water_is_exact_over_chunks) {
-  counting_resource<> upstream;
-  stack s(small_steps, upstream);
-  std::size_t most = 0;
-  for (int round = 1; round <= 5; ++round) {
-    const auto start = s.mark();
-    for (int i = 0; i < round * 20; ++i) {
-      static_cast<void>(s.allocate(60, 32));
-      most = std::max(most, s.used());
-      ASSERT_EQ(s.high_water(), most);
-    }
-    s.rewind(start);
-    ASSERT_EQ(s.high_water(), most);
-  }
-  s.release();
-  EXPECT_EQ(s.high_water(), 0u);
-}
-
-TEST(stack_resource, vectors_that_reserve_free_in_order) {
-  counting_resource<> upstream;
-  stack s(small_steps, upstream);
-  for (int round = 0; round < 3; ++round) {
-    std::vector<int, ashlar::allocator<int, stack>> outer(s);
-    outer.reserve(100);
-    std::vector<double, ashlar::allocator<double, stack>> inner(s);
-    inner.resize(100);
-    outer.resize(100);
-  }
-  EXPECT_EQ(s.used(), 0u);
 }
 
 template <class Stack>

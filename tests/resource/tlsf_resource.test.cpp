@@ -107,33 +107,6 @@ TEST(tlsf_resource, the_largest_free_block_is_no_larger_than_any_block_may_be) {
   r.deallocate(r.allocate(r.largest_free(), 1));
 }
 
-TEST(tlsf_resource, all_of_the_usable_size_may_be_written_to) {
-  std::array<std::byte, 4096> memory;
-  in_buffer r(memory);
-  for (std::size_t bytes = 0; bytes < 100; ++bytes) {
-    void* const p = r.allocate(bytes, 1);
-    ashlar_test::write_pattern(p, bytes, 5);
-    ashlar_test::write_pattern(static_cast<std::byte*>(p) + bytes, r.usable_size(p) - bytes, 6);
-    EXPECT_TRUE(ashlar_test::has_pattern(p, bytes, 5));
-    r.deallocate(p, bytes, 1);
-  }
-}
-
-TEST(tlsf_resource, what_is_freed_joins_its_neighbours_in_any_order) {
-  std::array<std::byte, 4096> memory;
-  in_buffer r(memory);
-  std::array<int, 5> order = {0, 1, 2, 3, 4};
-  do {
-    std::array<void*, 5> p;
-    for (void*& each : p) each = r.allocate(100, 1);
-    for (const int at : order) {
-      r.deallocate(p[static_cast<std::size_t>(at)]);
-      ASSERT_TRUE(r.invariant());
-    }
-    ASSERT_EQ(r.largest_free() + tlsf_block::header_bytes + ashlar::detail::tlsf_slack::bytes, r.capacity());
-  } while (std::next_permutation(order.begin(), order.end()));
-}
-
 TEST(tlsf_resource, expands_into_a_free_neighbour_and_shrinks_in_place) {
   std::array<std::byte, 4096> memory;
   in_buffer r(memory);

@@ -63,37 +63,6 @@ TEST(two_ended_stack, grows_from_both_ends_and_is_full_when_they_meet) {
   EXPECT_EQ(s.back().allocate(100, 8), highest);
 }
 
-TEST(two_ended_stack, gives_padding_back_at_both_ends) {
-  alignas(16) std::array<std::byte, 16 * 1024 + 16> memory;
-  two_ended_stack s(std::span<std::byte>(memory).subspan(16));
-  static_cast<void>(s.front().allocate(5, 1));
-  static_cast<void>(s.back().allocate(5, 1));
-  const std::size_t used = s.used();
-  for (std::size_t alignment = 1; alignment <= 2048; alignment *= 2)
-    for (const std::size_t bytes : {std::size_t{0}, std::size_t{3}, std::size_t{700}}) {
-      void* const low = s.front().allocate(bytes, alignment);
-      void* const high = s.back().allocate(bytes, alignment);
-      EXPECT_TRUE(ashlar::detail::is_aligned(low, alignment) && ashlar::detail::is_aligned(high, alignment));
-      s.front().deallocate(low, bytes, alignment);  // each end's order is independent of the other
-      s.back().deallocate(high, bytes, alignment);
-      ASSERT_EQ(s.used(), used);
-    }
-}
-
-TEST(two_ended_stack, temporaries_at_one_end_leave_no_hole_at_the_other) {
-  alignas(16) std::array<std::byte, 8192> memory;
-  two_ended_stack s(memory);
-  for (int level = 1; level <= 5; ++level) {
-    const auto start = s.back().mark();
-    for (int i = 0; i < 4; ++i) static_cast<void>(s.back().allocate(150, 8));
-    static_cast<void>(s.front().allocate(64, 8));
-    s.back().rewind(start);
-    EXPECT_EQ(s.front().used(), static_cast<std::size_t>(level) * taken(64));
-    EXPECT_EQ(s.back().used(), 0u);
-  }
-  EXPECT_EQ(s.high_water(), 5 * taken(64) + 4 * taken(150));
-}
-
 TEST(two_ended_stack, a_small_or_empty_buffer_has_nothing) {
   alignas(16) std::array<std::byte, 16> memory;
   for (std::size_t skip = 0; skip <= 16; ++skip) {

@@ -23,6 +23,7 @@
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/heap/heap.hpp>
 #include <ashlar/resource/shared_block_pool.hpp>
+#include <ashlar/resource/shared_pool_set.hpp>
 
 #include "tests/support/build.hpp"
 #include "tests/support/deadline.hpp"
@@ -63,7 +64,8 @@ protected:
 };
 using subjects_of_threads =
     ::testing::Types<blocks_of_process<512, ashlar::thread_cached>, blocks_of_resource<ashlar::shared_block_pool<>, 64>,
-                     blocks_of_resource<ashlar::heap<>, 64>, blocks_of_resource<ashlar::heap<>, 2040>>;
+                     blocks_of_resource<ashlar::shared_pool_set<>, 64>, blocks_of_resource<ashlar::heap<>, 64>,
+                     blocks_of_resource<ashlar::heap<>, 2040>>;
 TYPED_TEST_SUITE(shared_resources, subjects_of_threads);
 
 // Every thread allocates, and frees blocks of other threads; in bursts it only frees, so that batches fill. A new
