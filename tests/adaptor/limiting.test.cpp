@@ -143,23 +143,6 @@ TEST(limiting, a_handler_may_free_through_the_very_adaptor) {
   EXPECT_TRUE(c.blocks.empty());
 }
 
-TEST(limiting, threads_share_a_budget_and_its_account_is_right) {
-  shared_budget limits(4096);
-  limiting<new_delete_resource, shared_budget> r(limits);
-  std::vector<std::thread> team;
-  for (int t = 0; t < 4; ++t)
-    team.emplace_back([&r] {
-      for (std::size_t i = 0; i < 3000; ++i) {
-        const std::size_t bytes = i * 7 % 2000;
-        if (void* const p = r.try_allocate(bytes, 8)) r.deallocate(p, bytes, 8);
-      }
-    });
-  for (std::thread& each : team) each.join();
-  EXPECT_EQ(limits.used(), 0U);
-  EXPECT_EQ(r.charged(), 0U);
-  EXPECT_LE(limits.peak(), 4096U);
-}
-
 const bool tested = ashlar_test::conforms("limiting_to_little", ::testing::Types<tight>{});
 
 }  // namespace

@@ -148,15 +148,4 @@ TEST(segregator, is_equal_where_sides_and_rule_are) {
   EXPECT_FALSE(buffers({}, a, new_delete_resource()) == buffers({}, b, new_delete_resource()));
 }
 
-TEST(segregator, a_small_block_freed_as_a_large_one_is_noticed) {
-  if constexpr (is_checked) {
-    ashlar::inline_buffer<64> buffer;
-    segregator both(threshold{32}, resource_ref<ashlar::buffer_resource>(buffer), new_delete_resource());
-    void* const p = both.allocate(32, 1);
-    ASHLAR_EXPECT_DEATH(both.deallocate(p, 33, 1),
-                        "ashlar: size_mismatch: freed a block of the small side with a size of the large side, "
-                        "pointer 0x*, resource 0x*, size 33");
-  }
-}
-
 }  // namespace

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the tracking adaptor: leaks, wrong frees with their sites, and a book without memory.
-#include <ashlar/adaptor/tracking.hpp>
-
+// Tests of the tracking adaptor: leaks, wrong frees with their sites, a book without memory, and the book itself.
+#include <array>
 #include <cstddef>
 #include <map>
 #include <random>
@@ -11,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/adaptor/tracking.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
@@ -147,56 +147,84 @@ TEST(tracking, where_the_book_or_the_upstream_has_no_room_nothing_has_happened) 
   EXPECT_EQ(r.live(), 0U);
 }
 
-TEST(tracking, threads_share_one_that_has_a_lock) {
-  shared r;
-  std::vector<std::thread> team;
-  for (int t = 0; t < 3; ++t)
-    team.emplace_back([&r] {
-      std::vector<void*> mine;
-      for (std::size_t i = 0; i < 1000; ++i) {
-        mine.push_back(r.allocate(i % 64, 8));
-        if (i % 2 == 0) continue;
-        const std::size_t bytes = i % 64;
-        r.deallocate(mine.back(), bytes, 8);
-        mine.pop_back();
-      }
-      for (std::size_t i = 0; i < mine.size(); ++i) r.deallocate(mine[i], i * 2 % 64, 8);
-    });
-  for (std::thread& each : team) each.join();
-  EXPECT_EQ(r.live(), 0U);
-  EXPECT_TRUE(r.invariant());
+using book = ashlar::detail::block_book<ashlar::site::return_address, resource_ref<counting_resource<>>>;
+
+std::array<std::byte, 4096> memory;
+
+book::entry* noted(book& b, std::size_t at, std::size_t bytes) {
+  book::entry* const e = b.make();
+  e->data = &memory[at];
+  e->bytes = e->capacity = bytes;
+  b.insert(e);
+  return e;
 }
 
-TEST(tracking_death, each_fault_has_its_sentence) {
-  tracking<new_delete_resource> r;
-  auto* const p = static_cast<std::byte*>(r.allocate(24, 8));
-  ASHLAR_EXPECT_DEATH(r.deallocate(p, 25, 8),
-                      "ashlar: size_mismatch: freed a block with another size than it was allocated with (allocated at "
-                      "0x*, now at 0x*), pointer 0x*, resource 0x*, expected 24, got 25");
-  ASHLAR_EXPECT_DEATH(r.deallocate(p, 24, 64),
-                      "ashlar: size_mismatch: freed a block with another alignment than it was allocated with "
-                      "(allocated at 0x*, now at 0x*), pointer 0x*, resource 0x*, size 24, expected 8, got 64");
-  ASHLAR_EXPECT_DEATH(r.deallocate(p + 4, 24, 8),
-                      "ashlar: misaligned_free: freed a pointer into the middle of a block (allocated at 0x*, now at "
-                      "0x*), pointer 0x*, resource 0x*, size 24, expected 0, got 4");
-  ASHLAR_EXPECT_DEATH((r.deallocate(p, 24, 8), r.deallocate(p, 24, 8)),
-                      "ashlar: double_free: freed a block that is free (allocated at 0x*, freed at 0x*, now at 0x*), "
-                      "pointer 0x*, resource 0x*, size 24");
-  ASHLAR_EXPECT_DEATH(r.deallocate(&r, 24, 8),
-                      "ashlar: invalid_free: freed a pointer that was never handed out (now at 0x*), pointer 0x*, "
-                      "resource 0x*");
-  r.deallocate(p, 24, 8);
+TEST(block_book, keeps_what_a_map_keeps) {
+  counting_resource<> upstream;
+  book b{resource_ref<counting_resource<>>(upstream)};
+  std::map<std::size_t, std::size_t> oracle;
+  std::mt19937 random(1);
+  for (int step = 0; step < 3000; ++step) {
+    const std::size_t at = random() % 256 * 16;
+    const auto held = oracle.find(at);
+    if (held == oracle.end()) {
+      const std::size_t bytes = random() % 17;
+      noted(b, at, bytes);
+      oracle.emplace(at, bytes);
+    } else {
+      b.remember_as_freed(b.find(&memory[at]), ashlar::site::return_address::capture(&memory));
+      oracle.erase(held);
+      ASSERT_NE(b.find_freed(&memory[at]), nullptr);
+    }
+    ASSERT_EQ(b.live(), oracle.size());
+    if (step % 64 == 0) ASSERT_TRUE(b.invariant());
+  }
+  std::size_t bytes = 0;
+  auto next = oracle.begin();
+  b.for_each([&](const book::entry& e) {
+    ASSERT_EQ(e.data, &memory[next->first]);
+    bytes += (next++)->second;
+  });
+  EXPECT_EQ(b.bytes(), bytes);
 }
 
-TEST(tracking_death, leaks_have_a_line_of_their_own) {
-  const auto leak = [] {
-    tracking<new_delete_resource, ashlar::site::none>* const r = new tracking<new_delete_resource, ashlar::site::none>;
-    static_cast<void>(r->allocate(24, 8));
-    delete r;
-    std::abort();
-  };
-  ASHLAR_EXPECT_DEATH(leak(), "ashlar: leak: blocks were live when their pool ended, resource 0x*, count 1, bytes 24, "
-                              "first 0x*");
+TEST(block_book, finds_the_block_around_a_pointer) {
+  counting_resource<> upstream;
+  book b{resource_ref<counting_resource<>>(upstream)};
+  const book::entry* const e = noted(b, 64, 32);
+  for (const std::size_t at : {64U, 65U, 95U}) EXPECT_EQ(b.find_around(&memory[at]), e);
+  for (const std::size_t at : {63U, 96U, 0U}) EXPECT_EQ(b.find_around(&memory[at]), nullptr);
+  EXPECT_EQ(b.find(&memory[65]), nullptr);
+  noted(b, 128, 0);
+  EXPECT_NE(b.find_around(&memory[128]), nullptr);
+}
+
+TEST(block_book, remembers_a_bounded_number_of_freed_blocks) {
+  counting_resource<> upstream;
+  book b{resource_ref<counting_resource<>>(upstream)};
+  for (std::size_t i = 0; i < 100; ++i) b.remember_as_freed(noted(b, i * 16, 16), {});
+  EXPECT_EQ(upstream.balance().blocks, book::most_remembered);
+  EXPECT_EQ(b.find_freed(&memory[0]), nullptr);
+  EXPECT_NE(b.find_freed(&memory[99 * 16]), nullptr);
+  EXPECT_TRUE(b.invariant());
+}
+
+TEST(block_book, an_address_that_comes_again_ends_what_was_there) {
+  counting_resource<> upstream;
+  book b{resource_ref<counting_resource<>>(upstream)};
+  noted(b, 0, 16);
+  noted(b, 0, 48);
+  EXPECT_EQ(b.live(), 1U);
+  EXPECT_EQ(b.bytes(), 48U);
+  EXPECT_EQ(upstream.balance().blocks, 1U);
+}
+
+TEST(block_book, returns_null_without_memory) {
+  counting_resource<> upstream;
+  book b{resource_ref<counting_resource<>>(upstream)};
+  upstream.fail_at(0);
+  EXPECT_EQ(b.make(), nullptr);
+  EXPECT_TRUE(b.invariant());
 }
 
 }  // namespace
