@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the allocator over a resource: its traits, and every container between equal and unequal resources.
+// Tests of the allocator over a resource: its traits, its requests, and elements with the resource of their container.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <memory>
 #include <new>
 #include <type_traits>
@@ -17,6 +18,8 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/face/allocator.hpp>
+#include <ashlar/face/scoped_allocator.hpp>
+#include <ashlar/resource/arena.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 
@@ -126,15 +129,6 @@ TEST(allocator, at_least_overflows_as_allocate_does) {
 #endif
 }
 
-TEST(allocator, no_element_is_a_block_too) {
-  counting_resource<> upstream;
-  counted<int> numbers(upstream);
-  volatile std::size_t zero = 0;  // volatile: otherwise g++ warns about a case that a size of 0 excludes
-  int* const none = numbers.allocate(zero);
-  EXPECT_NE(none, nullptr);
-  numbers.deallocate(none, zero);
-}
-
 TEST(allocator, holds_incomplete_elements) {
   counting_resource<> upstream;
   node::children nodes{counted<node>(upstream)};
@@ -174,6 +168,36 @@ TEST(allocator, arrays_of_anything_else_are_blocks) {
   std::vector<four_words, in_pool<four_words>> values(10, four_words{}, pool);
   EXPECT_EQ(pool.live(), 0u);
   EXPECT_EQ(upstream.balance().bytes, 10 * sizeof(four_words));
+}
+
+using arena = ashlar::arena<>;
+using text = std::basic_string<char, std::char_traits<char>, ashlar::allocator<char, arena>>;
+using lines = std::vector<text, ashlar::scoped_allocator<text, arena>>;
+using files = std::map<text, lines, std::less<>, ashlar::scoped_allocator<std::pair<const text, lines>, arena>>;
+
+constexpr const char* longer = "longer than the buffer inside a string, so that it needs memory";
+
+TEST(scoped_allocator, reaches_every_depth) {
+  arena memory;
+  files all(memory);
+  all[text(longer, memory)].emplace_back(longer);
+  all.try_emplace(text("second", memory)).first->second.emplace_back(longer);
+  for (const auto& [name, content] : all) {
+    EXPECT_EQ(&name.get_allocator().resource(), &memory);
+    EXPECT_EQ(&content.get_allocator().outer_allocator().resource(), &memory);
+    EXPECT_EQ(&content.front().get_allocator().resource(), &memory);
+  }
+}
+
+TEST(scoped_allocator, keeps_elements_of_another_resource_out) {
+  arena memory, other;
+  lines all(memory);
+  text stranger(longer, other);
+  all.push_back(stranger);
+  all.push_back(std::move(stranger));
+  for (const text& each : all) EXPECT_EQ(&each.get_allocator().resource(), &memory);
+  lines copy(all, ashlar::scoped_allocator<text, arena>(other));
+  for (const text& each : copy) EXPECT_EQ(&each.get_allocator().resource(), &other);
 }
 
 }  // namespace

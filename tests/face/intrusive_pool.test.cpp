@@ -47,9 +47,6 @@ protected:
 using policies = ::testing::Types<one_thread, any_thread<>>;
 TYPED_TEST_SUITE(intrusive_pool, policies);
 
-#if defined(__cpp_exceptions)
-#endif
-
 TYPED_TEST(intrusive_pool, grows_by_its_step) {
   for (const std::size_t step : {16u, 256u, 4096u, 100'000u}) {
     typename TestFixture::template pool_of<std::uint64_t> pool({.growth_count = step});
@@ -64,9 +61,6 @@ TYPED_TEST(intrusive_pool, grows_by_its_step) {
     EXPECT_TRUE(pool.invariant());
   }
 }
-
-#if defined(__cpp_exceptions)
-#endif
 
 TYPED_TEST(intrusive_pool, make_with_constructs_by_the_given_function) {
   typename TestFixture::template pool_of<std::pair<int, int>> pool;

@@ -78,26 +78,6 @@ TYPED_TEST(object_pools, aggregates_and_numbers_need_no_constructor) {
   EXPECT_EQ(*numbers->acquire(3), 3);
 }
 
-TYPED_TEST(object_pools, exhausted_throw_or_say_null_and_go_on) {
-  pool_of<TypeParam, int, 5> throwing;
-  pool_of<TypeParam, int, 5, construct_on_acquire, null_when_exhausted> saying_null;
-  std::vector<int*> all;
-  for (int i = 0; i < 5; ++i) all.push_back(throwing->acquire(i)), static_cast<void>(saying_null->acquire(i));
-  for (int again = 0; again < 1000; ++again) {
-    ASSERT_EQ(throwing->try_acquire(1), nullptr);
-    ASSERT_EQ(saying_null->acquire(1), nullptr);
-#if defined(__cpp_exceptions)
-    if (again < 10) ASSERT_THROW(throwing->acquire(1), std::bad_alloc);
-#endif
-  }
-  EXPECT_TRUE(throwing->full());
-  EXPECT_EQ(throwing->live(), 5u);
-  throwing->release(all[3]);
-  EXPECT_FALSE(throwing->full());
-  EXPECT_EQ(throwing->acquire(9), all[3]);
-  EXPECT_TRUE(throwing->invariant());
-}
-
 TYPED_TEST(object_pools, observers_are_exact) {
   pool_of<TypeParam, int, 9> pool;
   EXPECT_TRUE(pool->empty());
@@ -136,18 +116,6 @@ TYPED_TEST(object_pools, construction_allocates_nothing_and_use_as_little_as_pro
     pool->clear();
   }
   EXPECT_EQ(pool.upstream.allocations(), allocations);
-}
-
-TYPED_TEST(object_pools, visit_exactly_the_live_objects) {
-  pool_of<TypeParam, int, 20> pool;
-  std::vector<int*> all;
-  for (int i = 0; i < 20; ++i) all.push_back(pool->acquire(i));
-  for (const std::size_t gone : {3u, 4u, 11u, 19u}) pool->release(all[gone]);
-  *pool->acquire(100) += 0;
-  std::vector<int> seen;
-  pool->for_each_live([&](int& each) { seen.push_back(each); });
-  std::sort(seen.begin(), seen.end());
-  EXPECT_EQ(seen, (std::vector<int>{0, 1, 2, 5, 6, 7, 8, 9, 10, 12, 13, 14, 15, 16, 17, 18, 100}));
 }
 
 TYPED_TEST(object_pools, visitors_may_release) {
@@ -195,27 +163,6 @@ TYPED_TEST(object_pools, clear_releases_all) {
     EXPECT_TRUE(pool->empty());
     EXPECT_TRUE(pool->invariant());
   }
-}
-
-TYPED_TEST(object_pools, handles_release) {
-  witness::start();
-  pool_of<TypeParam, witness, 2, construct_on_acquire, null_when_exhausted> pool;
-  {
-    auto a = pool->make(1);
-    auto b = pool->try_make(2);
-    EXPECT_EQ(a->value + b->value, 3);
-    EXPECT_FALSE(pool->make(3));
-    auto moved = std::move(a);
-    EXPECT_FALSE(a);  // NOLINT(bugprone-use-after-move): it is empty, that is the point
-    moved.reset();
-    EXPECT_EQ(witness::live(), 1u);
-    a = pool->make(4);
-    EXPECT_TRUE(a);
-    EXPECT_EQ(sizeof(a), 2 * sizeof(void*));
-    EXPECT_FALSE((std::is_copy_constructible_v<decltype(a)>));
-    EXPECT_TRUE((std::is_nothrow_move_constructible_v<decltype(a)>));
-  }
-  EXPECT_TRUE(pool->empty());
 }
 
 // The pool beside a list of the expected live objects, each with its own number.

@@ -45,12 +45,6 @@ static_assert(std::is_nothrow_default_constructible_v<pooled<int>> && std::is_tr
 static_assert(std::is_nothrow_constructible_v<pooled<long>, pooled<int>>);
 static_assert(noexcept(std::declval<pooled<int>&>().deallocate(nullptr, 1)));
 
-// Can be named before the element is complete.
-struct tree {
-  std::list<tree, pooled<tree>> children;
-  int value = 0;
-};
-
 template <class T>
 std::size_t live_of() {
   return pooled<T>::with_pool([](auto& pool) { return pool.live(); });
@@ -76,14 +70,6 @@ TEST(pool_allocator, types_of_one_size_and_alignment_share_a_pool) {
   EXPECT_EQ(live_of<also_of_200_bytes>(), 1u);
   b.deallocate(q, 1);
   EXPECT_EQ(live_of<of_200_bytes>(), 0u);
-}
-
-TEST(pool_allocator, each_lock_has_pools_of_its_own) {
-  pool_allocator<of_200_bytes, std::mutex> locked;
-  of_200_bytes* const p = locked.allocate(1);
-  EXPECT_EQ(live_of<of_200_bytes>(), 0u);
-  EXPECT_TRUE(locked.with_pool([&](auto& pool) { return pool.owns(p); }));
-  locked.deallocate(p, 1);
 }
 
 TEST(pool_allocator, arrays_empty_ones_and_giants_come_from_operator_new) {
@@ -129,13 +115,6 @@ TEST(pool_allocator, an_overflowing_array_is_bad_array_new_length) {
   }
 #endif
   EXPECT_EQ(pooled<char>::max_size(), ashlar::detail::max_block_bytes);
-}
-
-TEST(pool_allocator, reserves_under_its_lock) {
-  using locked = pool_allocator<of_200_bytes, ashlar::spin_lock>;
-  locked::with_pool([](auto& pool) { pool.reserve(5000); });
-  EXPECT_GE(locked::with_pool([](auto& pool) { return pool.capacity(); }), 5000u);
-  EXPECT_GT(locked::with_pool([](auto& pool) { return pool.trim(); }), 0u);
 }
 
 TEST(pool_allocator, at_least_is_one_cell_or_an_array_of_so_many) {
@@ -188,13 +167,6 @@ TYPED_TEST(pool_allocator_with, retains_slabs_by_its_policy) {
   EXPECT_LE(slabs(), 1u);
   static_cast<void>(allocator::with_pool([](auto& pool) { return pool.trim(); }));
   EXPECT_EQ(slabs(), 0u);
-}
-
-TEST(pool_allocator, holds_incomplete_elements) {
-  tree root;
-  root.children.emplace_back().children.emplace_back().value = 7;
-  const tree copy = root;
-  EXPECT_EQ(copy.children.front().children.front().value, 7);
 }
 
 // Whichever comes first, in every run: with a container of its own, and only to ask.

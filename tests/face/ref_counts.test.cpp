@@ -115,32 +115,6 @@ TEST_F(ref_counts_faults, objects_of_a_pool_that_has_ended) {
                       "ashlar: invalid_free: referred to a pointer that is not of an object of a pool, pointer 0x*");
 }
 
-TEST_F(ref_counts_faults, one_release_too_many) {
-  ashlar::ref_pool<open_class> pool;
-  auto object = pool.make();
-  ashlar::drop_reference(object.get());
-  ASHLAR_EXPECT_DEATH(object.reset(), "ashlar: double_free: referred to an object that was destroyed, pointer 0x*");
-  static_cast<void>(object.release());
-}
-
-TEST_F(ref_counts_faults, addresses_of_no_pool) {
-  static int global = 1;
-  int local = 2;
-  const char* const words =
-      "ashlar: invalid_free: referred to a pointer that is not of an object of a pool, pointer 0x*";
-  ASHLAR_EXPECT_DEATH(ashlar::drop_reference(&global), words);
-  ASHLAR_EXPECT_DEATH(ashlar::add_reference(&local), words);
-  ASHLAR_EXPECT_DEATH(static_cast<void>(ashlar::ref_ptr<int>::adopt(&local)), words);
-}
-
-TEST_F(ref_counts_faults, addresses_inside_an_object) {
-  ashlar::ref_pool<std::uint64_t> pool;
-  const auto object = pool.make(1u);
-  auto* const inside = static_cast<std::uint64_t*>(static_cast<void*>(reinterpret_cast<char*>(object.get()) + 4));
-  ASHLAR_EXPECT_DEATH(ashlar::drop_reference(inside),
-                      "ashlar: misaligned_free: referred to a pointer into the middle of an object, pointer 0x*");
-}
-
 TEST_F(ref_counts_faults, null_pointers) {
   const ashlar::ref_ptr<int> null;
   ASHLAR_EXPECT_DEATH(static_cast<void>(*null), "ashlar: precondition: dereferenced a null ref_ptr");

@@ -124,19 +124,6 @@ TYPED_TEST(ref_pool, objects_of_every_size_lie_apart_from_their_counts) {
   }
 }
 
-TYPED_TEST(ref_pool, ends_each_object_once_when_its_last_pointer_goes) {
-  typename TestFixture::template pool_of<witness> pool(this->upstream);
-  std::vector<typename decltype(pool)::pointer> all;
-  for (int i = 0; i < 100; ++i) all.push_back(pool.make(i));
-  auto kept = all[42];
-  all.clear();
-  EXPECT_EQ(witness::live(), 1u);
-  EXPECT_EQ(kept->value, 42);
-  kept.reset();
-  EXPECT_EQ(witness::live(), 0u);
-  EXPECT_EQ(witness::destroyed().size(), 100u);
-}
-
 TYPED_TEST(ref_pool, may_end_before_its_objects) {
   for (const bool is_shuffled : {false, true}) {
     witness::start();
@@ -166,9 +153,6 @@ TYPED_TEST(ref_pool, may_end_first_where_objects_do_nothing_when_they_end) {
   all.clear();
   EXPECT_NE(this->upstream.balance(), nothing);
 }
-
-#if defined(__cpp_exceptions)
-#endif
 
 TYPED_TEST(ref_pool, a_destructor_may_make_others) {
   struct phoenix {

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of shared pointers with object and counts in one cell of a pool.
-#include <ashlar/face/shared_pooled.hpp>
-
+// Tests of shared pointers with object and counts in one cell of a pool, and of the size of that cell.
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <mutex>
@@ -17,11 +14,14 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/adaptor/synchronized.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/support/immortal.hpp>
+#include <ashlar/face/shared_pooled.hpp>
 #include <ashlar/resource/block_pool.hpp>
+#include <ashlar/resource/fixed_block_pool.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/resource/shared_block_pool.hpp>
 
@@ -29,7 +29,6 @@
 #include "tests/face/witness.hpp"
 #include "tests/support/build.hpp"
 #include "tests/support/counting_resource.hpp"
-#include "tests/support/stress.hpp"
 #include "tests/support/types_of_build.hpp"
 
 namespace {
@@ -43,7 +42,6 @@ using ashlar::shared_cell_options;
 using ashlar::thread_cached;
 using ashlar::with_shared_pool;
 using ashlar_test::counting_resource;
-using ashlar_test::stress_rounds;
 using ashlar_test::witness;
 
 TEST(shared_pooled, an_object_and_its_counts_are_one_cell) {
@@ -196,52 +194,6 @@ TEST(shared_pooled, a_constructor_may_take_a_resource) {
   EXPECT_EQ((allocate_shared_pooled<takes_a_pool, thread_cached>(given)->pool), &given);
 }
 
-#if defined(__cpp_exceptions)
-#endif
-
-// Each holds the next, made in its constructor and destroyed in its destructor.
-struct nested {
-  nested(block_pool<>& pool, int deeper) {
-    if (deeper != 0) inner = allocate_shared_pooled<nested>(pool, pool, deeper - 1);
-  }
-  std::shared_ptr<nested> inner;
-};
-
-// The last owner is in any thread, of an object made by another one; a weak pointer observes.
-template <class Make>
-void share_among_threads(Make make) {
-  using pointer = std::shared_ptr<of_process>;
-  constexpr std::size_t threads = 4;
-  std::array<std::mutex, threads> guards;
-  std::array<pointer, threads> places;
-  std::atomic<std::size_t> seen = 0;
-  const auto work = [&](std::size_t who) {
-    for (std::size_t round = 0; round < stress_rounds(5000); ++round) {
-      pointer mine = make(static_cast<int>(who));
-      const std::weak_ptr<of_process> weak = mine;
-      const std::size_t to = (who + round) % threads;
-      {
-        const std::lock_guard hold(guards[to]);
-        places[to].swap(mine);
-      }
-      if (mine != nullptr && mine->number < static_cast<int>(threads)) seen.fetch_add(1);
-      if (const pointer still = weak.lock(); still != nullptr && still->number != static_cast<int>(who)) seen = 0;
-    }
-  };
-  std::vector<std::thread> all;
-  for (std::size_t who = 0; who < threads; ++who) all.emplace_back(work, who);
-  for (std::thread& each : all) each.join();
-  EXPECT_GT(seen.load(), 0u);
-}
-
-TEST(shared_pooled, the_last_owner_may_be_in_any_thread) {
-  shared_block_pool<> pool(shared_cell_options<of_process>());
-  share_among_threads([&](int n) { return allocate_shared_pooled<of_process>(pool, n); });
-  EXPECT_EQ(pool.live(), 0u);
-  share_among_threads([](int n) { return allocate_shared_pooled<of_process>(n); });
-  EXPECT_EQ((live_of<of_process, thread_cached>()), 0u);
-}
-
 TEST(shared_pooled, a_pool_whose_cells_are_too_small_is_reported) {
   if (!ashlar_test::is_checked) GTEST_SKIP() << "looked for from level checked on";
   block_pool<> pool({.cell_bytes = 16});
@@ -261,6 +213,76 @@ TEST(shared_pooled, what_lives_when_its_pool_ends_is_reported) {
   }
   static_cast<void>(ashlar::set_leak_handler(nullptr));
   EXPECT_EQ(leaked, 1u);
+}
+
+using ashlar::detail::most_shared_cell_bytes;
+using ashlar::detail::shared_cell_alignment;
+using ashlar::detail::shared_cell_bytes;
+
+struct empty {};
+struct empty_and_final final {};
+struct with_table {
+  virtual ~with_table() = default;
+  char c = 0;
+};
+struct with_padding : with_table {
+  double d = 0;
+  char last = 0;
+};
+struct shares_itself : std::enable_shared_from_this<shares_itself> {
+  int n = 0;
+};
+template <std::size_t Bytes, std::size_t Alignment>
+struct alignas(Alignment) shaped {
+  std::array<char, Bytes> bytes = {};
+};
+template <std::size_t Alignment>
+struct alignas(Alignment) empty_at {};
+
+template <class T>
+class shared_cell_of : public ::testing::Test {};
+
+using shared_types = ashlar_test::types_of_build<
+    ::testing::Types<char, std::string, empty, with_padding, shares_itself, shaped<17, 8>, shaped<100, 64>>,
+    ::testing::Types<char, short, int, long long, double, long double, void*, std::string, empty, empty_and_final,
+                     with_table, with_padding, shares_itself, shaped<1, 1>, shaped<3, 1>, shaped<5, 1>, shaped<7, 1>,
+                     shaped<9, 1>, shaped<6, 2>, shaped<20, 4>, shaped<17, 8>, shaped<16, 16>, shaped<17, 16>,
+                     shaped<48, 16>, shaped<1, 32>, shaped<100, 64>, shaped<1, 4096>, shaped<100'000, 1>, empty_at<8>,
+                     empty_at<64>>>;
+TYPED_TEST_SUITE(shared_cell_of, shared_types);
+
+TYPED_TEST(shared_cell_of, is_what_the_standard_library_asks_for) {
+  ashlar_test::counting_resource<> upstream;
+  const auto p = allocate_shared_pooled<TypeParam>(upstream);
+  EXPECT_EQ(upstream.balance().blocks, 1u);
+  const std::size_t asked = upstream.balance().bytes;
+  EXPECT_GE(shared_cell_bytes<TypeParam>(), asked);
+  // A library may let an object without bytes share those of its allocator.
+  if (!std::is_empty_v<TypeParam>) EXPECT_EQ(shared_cell_bytes<TypeParam>(), asked);
+  EXPECT_LE(shared_cell_bytes<TypeParam>(), most_shared_cell_bytes<TypeParam>);
+  EXPECT_EQ(shared_cell_bytes<TypeParam>() % shared_cell_alignment<TypeParam>, 0u);
+}
+
+TYPED_TEST(shared_cell_of, is_in_the_pool_that_was_made_for_it) {
+  ashlar_test::counting_resource<> upstream;
+  ashlar::block_pool<ashlar::resource_ref<decltype(upstream)>> pool(shared_cell_options<TypeParam>(), upstream);
+  const auto p = allocate_shared_pooled<TypeParam>(pool);
+  EXPECT_TRUE(pool.owns(p.get()));
+  EXPECT_TRUE(ashlar::detail::is_aligned(p.get(), alignof(TypeParam)));
+  EXPECT_EQ(pool.live(), 1u);
+}
+
+TYPED_TEST(shared_cell_of, fits_a_pool_of_constant_size) {
+  using fixed = ashlar::fixed_block_pool<most_shared_cell_bytes<TypeParam>, shared_cell_alignment<TypeParam>>;
+  fixed pool;
+  const auto p = allocate_shared_pooled<TypeParam>(pool);
+  EXPECT_TRUE(pool.owns(p.get()));
+}
+
+TEST(shared_cell, options_ask_for_what_was_measured) {
+  const ashlar::block_pool_options options = shared_cell_options<with_padding>();
+  EXPECT_EQ(options.cell_bytes, shared_cell_bytes<with_padding>());
+  EXPECT_EQ(options.cell_alignment, alignof(with_padding));
 }
 
 }  // namespace

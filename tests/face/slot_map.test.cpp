@@ -47,21 +47,6 @@ struct counted_object {
   int value;
 };
 
-TEST(slot_map, a_handle_leads_to_its_object_until_it_is_erased) {
-  slot_map<std::string> map;
-  const auto a = map.emplace("a string that is too long for the small string optimisation");
-  const auto b = map.emplace(3u, 'b');
-  EXPECT_EQ(map[b], "bbb");
-  EXPECT_EQ(map.get(a)->size(), 59u);
-  EXPECT_TRUE(map.erase(a));
-  EXPECT_FALSE(map.contains(a));
-  EXPECT_EQ(map.get(a), nullptr);
-  EXPECT_FALSE(map.erase(a));
-  EXPECT_EQ(map.size(), 1u);
-  EXPECT_EQ(std::as_const(map)[b], "bbb");
-  EXPECT_TRUE(map.invariant());
-}
-
 TEST(slot_map, a_default_handle_is_never_valid) {
   slot_map<int> map;
   EXPECT_EQ(map.get({}), nullptr);
@@ -204,29 +189,6 @@ TEST(slot_map, visits_handles_while_they_are_erased_and_made) {
   EXPECT_EQ(map.size(), 505u);
   EXPECT_TRUE(map.invariant());
 }
-
-#if defined(__cpp_exceptions)
-
-struct thrower {
-  explicit thrower(bool throws) {
-    if (throws) throw std::string("no");
-  }
-};
-
-#endif
-
-// A tree whose nodes make and destroy their children in the same map.
-struct tree {
-  using map = slot_map<tree>;
-  tree(map& m, int depth) : owner(m) {
-    if (depth != 0) child = m.emplace(m, depth - 1), twin = m.emplace(m, 0);
-  }
-  tree(const tree&) = delete;
-  ~tree() { owner.erase(child), owner.erase(twin); }
-  map& owner;
-  slot_handle<tree> child;
-  slot_handle<tree> twin;
-};
 
 TEST(slot_map, takes_any_object) {
   struct alignas(256) wide {

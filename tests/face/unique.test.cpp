@@ -66,16 +66,6 @@ static_assert(can_allocate<int, block_pool<>&, int> && !can_allocate<int, block_
 static_assert(!can_allocate<int, const block_pool<>&, int> && can_allocate<int, const new_delete_resource&, int>);
 static_assert(!can_allocate<int[4], block_pool<>&> && can_allocate<int[], block_pool<>&, std::size_t>);
 
-TEST(unique, holds_an_object_of_a_pool) {
-  block_pool<> pool({.cell_bytes = 16});
-  auto p = allocate_unique<point>(pool, 3, 4);
-  EXPECT_EQ(p->x * 10 + p->y, 34);
-  EXPECT_TRUE(pool.owns(p.get()));
-  EXPECT_EQ(pool.live(), 1u);
-  p = nullptr;
-  EXPECT_EQ(pool.live(), 0u);
-}
-
 template <class R>
 void hold_a_string(R&& r) {
   const auto p = allocate_unique<const std::string>(r, 40, 'a');
@@ -185,16 +175,6 @@ TEST(unique, refuses_arrays_beyond_the_address_space) {
 
 #if defined(__cpp_exceptions)
 
-TEST(unique, throws_what_its_resource_throws) {
-  counting_resource<> upstream;
-  upstream.fail_from(0);
-  EXPECT_THROW(static_cast<void>(allocate_unique<point>(upstream, 1, 2)), ashlar_test::injected_failure);
-  EXPECT_THROW(static_cast<void>(allocate_unique<point[]>(upstream, 3)), ashlar_test::injected_failure);
-  EXPECT_EQ(try_allocate_unique<point>(upstream, 1, 2), nullptr);
-  ashlar_test::throwing_only<> stubborn(upstream);
-  EXPECT_EQ(try_allocate_unique<point[]>(stubborn, 3), nullptr);
-}
-
 template <class Make>
 void throw_at_every_index(Make make) {
   constexpr std::size_t elements = 17;
@@ -217,13 +197,5 @@ TEST(unique, an_array_whose_constructor_throws_at_any_index_leaves_nothing_behin
 }
 
 #endif
-
-// Constructors and destructors that use the same pool, a hundred deep, in a pool with as many cells.
-struct nested {
-  explicit nested(block_pool<>& pool, int deeper) {
-    if (deeper != 0) inner = allocate_unique<nested>(pool, pool, deeper - 1);
-  }
-  unique_from<nested, block_pool<>> inner;
-};
 
 }  // namespace
