@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
-#include <random>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -23,12 +22,10 @@
 #include "tests/support/build.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/conformance.hpp"
-#include "tests/support/stamped_block.hpp"
 
 namespace {
 
 using ashlar::process_heap;
-using ashlar_test::stamped_block;
 
 struct blocks_of_process : ashlar_test::conformance_defaults {
   static constexpr bool exhaustible = false;
@@ -177,57 +174,6 @@ TEST(process_heap, gives_the_heap_of_a_thread_that_ended_to_the_next_one) {
       process_heap().deallocate(p);
     }).join();
   EXPECT_EQ(process_heap().parked(), parked);
-}
-
-void churn(std::mt19937& random, std::vector<stamped_block>& blocks) {
-  for (int i = 0; i != 200; ++i) {
-    const std::size_t bytes = random() % 100 != 0 ? 1 + random() % 2000 : 1 + random() % 300'000;
-    blocks.push_back({process_heap().allocate_or_errno(bytes), bytes, random()});
-    blocks.back().write();
-    if (blocks.size() < 100) continue;
-    const std::size_t gone = random() % blocks.size();
-    EXPECT_TRUE(blocks[gone].is_intact());
-    process_heap().deallocate(blocks[gone].p);
-    blocks[gone] = blocks.back();
-    blocks.pop_back();
-  }
-}
-
-void free_all(const std::vector<stamped_block>& blocks) {
-  for (const stamped_block& each : blocks) process_heap().deallocate(each.p);
-}
-
-bool use_in_child(std::vector<stamped_block>& blocks) {
-  std::mt19937 random(7);
-  churn(random, blocks);
-  std::vector<stamped_block> of_thread;
-  std::thread([&] { churn(random, of_thread); }).join();
-  free_all(of_thread);
-  return process_heap().invariant() &&
-         ashlar_test::child_does([] { return process_heap().try_allocate(50) != nullptr; });
-}
-
-TEST(process_heap, goes_on_in_the_child_of_a_fork_among_busy_threads) {
-  if (ashlar_test::has_tsan) GTEST_SKIP() << "forks of threads";
-  std::atomic<bool> stop = false;
-  std::vector<std::thread> threads;
-  for (unsigned i = 0; i != 4; ++i)
-    threads.emplace_back([&stop, i] {
-      std::mt19937 random(i);
-      std::vector<stamped_block> blocks;
-      while (!stop) churn(random, blocks);
-      free_all(blocks);
-    });
-  std::mt19937 random(9);
-  std::vector<stamped_block> mine;
-  for (int i = 0; i != (ashlar_test::is_slow ? 10 : 60); ++i) {
-    churn(random, mine);
-    EXPECT_TRUE(ashlar_test::child_does([&] { return use_in_child(mine); }));
-  }
-  stop = true;
-  for (std::thread& each : threads) each.join();
-  free_all(mine);
-  EXPECT_TRUE(process_heap().invariant());
 }
 
 // Handlers of others, installed after those of the library.
