@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Exhausted memory under heaps for several threads: each request to the upstream is refused in turn, as are the records
 // of threads.
-#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -19,6 +18,7 @@
 #include "tests/support/build.hpp"
 #include "tests/support/counting_resource.hpp"
 #include "tests/support/fail_each_allocation.hpp"
+#include "tests/support/serialised_ref.hpp"
 #include "tests/support/stamped_block.hpp"
 
 namespace {
@@ -26,35 +26,6 @@ namespace {
 using ashlar_test::counting_resource;
 using ashlar_test::fail_each_allocation;
 using ashlar_test::stamped_block;
-
-/// A counting resource for any thread, behind a spin lock.
-struct shared_counting {
-  static constexpr bool is_thread_safe = true;
-
-  counting_resource<>* book;
-  std::atomic_flag* lock;
-
-  [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
-    take_turn();
-    void* const p = book->try_allocate(bytes, alignment);
-    lock->clear(std::memory_order_release);  // pairs with take_turn()
-    return p;
-  }
-  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
-    return ashlar::detail::allocate_or_throw(*this, bytes, alignment);
-  }
-  void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-    take_turn();
-    book->deallocate(p, bytes, alignment);
-    lock->clear(std::memory_order_release);  // pairs with take_turn()
-  }
-  [[nodiscard]] bool operator==(const shared_counting& other) const noexcept { return book == other.book; }
-
-private:
-  void take_turn() const noexcept {
-    while (lock->test_and_set(std::memory_order_acquire)) std::this_thread::yield();  // pairs with clear()
-  }
-};
 
 // Cells of some classes, spans, huge blocks, and more segments than the first table holds.
 constexpr std::size_t sizes[] = {16, 48, 2'000, 33'000, 3'900'000, 4'300'000, 3'800'000, 3'700'000, 100'000};
@@ -114,13 +85,11 @@ TEST(heap_oom_threads, every_refusal_leaves_an_owner_and_a_freer_usable) {
 }
 
 struct heap_of_all {
-  using type = ashlar::heap<shared_counting>;
-
-  std::unique_ptr<std::atomic_flag> lock = std::make_unique<std::atomic_flag>();
+  using type = ashlar::heap<ashlar_test::serialised_ref<>>;
   std::unique_ptr<type> blocks;
 
   explicit heap_of_all(counting_resource<>& from)
-      : blocks(std::make_unique<type>(ashlar::heap_options{.retain_bytes = 0}, shared_counting{&from, lock.get()})) {}
+      : blocks(std::make_unique<type>(ashlar::heap_options{.retain_bytes = 0}, from)) {}
   [[nodiscard]] bool invariant() const { return blocks->invariant(); }
 };
 

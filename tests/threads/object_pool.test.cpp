@@ -107,47 +107,6 @@ TYPED_TEST(shared_pools, what_others_released_is_found_before_failing) {
   }
 }
 
-// One thread acquires without a lock, others release.
-TEST(shared_pool, with_a_null_lock_has_one_acquirer) {
-  object_pool<message,
-              ashlar_test::object_traits<16, construct_on_acquire, null_when_exhausted, any_thread<ashlar::null_lock>>>
-      pool;
-  std::atomic<message*> hand = nullptr;
-  const auto rounds = ashlar_test::stress_rounds(20'000);
-  std::atomic<bool> is_over = false;
-  const auto releaser = [&] {
-    while (!is_over.load(std::memory_order_relaxed))
-      if (message* const each = hand.exchange(nullptr, std::memory_order_acquire)) {  // pairs with the exchange below
-        ASSERT_TRUE(each->is_whole());
-        pool.release(each);
-      }
-  };
-  std::thread one(releaser), other(releaser);
-  for (std::uint64_t i = 0; i < rounds; ++i)
-    if (message* const each = pool.acquire(i))
-      if (message* const back = hand.exchange(each, std::memory_order_acq_rel)) pool.release(back);
-  is_over = true;
-  one.join();
-  other.join();
-  if (message* const left = hand.exchange(nullptr)) pool.release(left);
-  EXPECT_TRUE(pool.empty());
-}
-
-// Handles are released by the thread that ends them.
-TEST(shared_pool, handles_travel) {
-  object_pool<message, ashlar_test::object_traits<ashlar::growing, construct_on_acquire, ashlar::throw_when_exhausted,
-                                                  any_thread<>>>
-      pool;
-  std::vector<std::thread> threads;
-  for (int who = 0; who < 4; ++who) {
-    std::vector<decltype(pool)::handle> batch;
-    for (std::uint64_t i = 0; i < 1000; ++i) batch.push_back(pool.make(i));
-    threads.emplace_back([batch = std::move(batch)]() mutable { batch.clear(); });
-  }
-  for (std::thread& each : threads) each.join();
-  EXPECT_TRUE(pool.empty());
-}
-
 // A query sees the first slab completely, or not at all.
 TYPED_TEST(shared_pools, name_the_owner_of_an_object_while_the_first_is_acquired) {
   for (std::size_t round = 0; round < ashlar_test::stress_rounds(200); ++round) {
