@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the checking allocator: its traits and identity, and that it catches each mistake a container can make.
-#include <ashlar/test/checking_allocator.hpp>
-
+// Tests of the checking allocator and its fancy pointer: traits, identity, and each mistake of a container caught.
 #include <cstddef>
+#include <cstring>
 #include <deque>
 #include <forward_list>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <list>
 #include <map>
@@ -20,6 +20,7 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/base/bits.hpp>
+#include <ashlar/test/checking_allocator.hpp>
 #include <ashlar/test/fancy_ptr.hpp>
 #include <ashlar/test/ledger.hpp>
 
@@ -216,6 +217,19 @@ TEST(checking_allocator, serves_default_constructed_containers_in_the_default_le
     EXPECT_GE(book.balance().blocks, 11u);
   }
   EXPECT_TRUE(book.finish().empty());
+}
+
+static_assert(!std::is_convertible_v<int*, fancy_ptr<int>> && !std::is_convertible_v<fancy_ptr<int>, int*>);
+static_assert(std::is_same_v<std::pointer_traits<fancy_ptr<int>>::rebind<long>, fancy_ptr<long>>);
+static_assert(std::random_access_iterator<fancy_ptr<int>>);
+
+TEST(fancy_ptr, shows_a_copy_byte_by_byte) {
+  int target = 7;
+  const fancy_ptr<int> p(&target);
+  fancy_ptr<int> copy;
+  std::memcpy(static_cast<void*>(&copy), static_cast<const void*>(&p), sizeof p);
+  EXPECT_NE(copy.get(), &target);
+  EXPECT_EQ(fancy_ptr<int>(p).get(), &target);
 }
 
 }  // namespace

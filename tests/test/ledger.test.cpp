@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the ledger: its problems, its reports, its failures on demand, the ledger of default-constructed allocators.
-#include <ashlar/test/ledger.hpp>
-
+// Tests of the ledger: its problems and their lines, its failures on demand, the ledger of default-constructed
+// allocators.
 #include <cstddef>
 #include <cstdint>
 #include <new>
+#include <sstream>
+#include <string>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/test/checking_allocator.hpp>
+#include <ashlar/test/ledger.hpp>
 #include <ashlar/test/problem.hpp>
 
 #include "tests/support/death.hpp"
@@ -216,6 +219,55 @@ TEST(default_ledger, an_allocator_made_from_nothing_is_unequal_to_all_others) {
 TEST(default_ledger, making_an_allocator_from_nothing_outside_is_misuse) {
   ASHLAR_EXPECT_DEATH(ashlar::test::checking_allocator<int>(),
                       "ashlar: precondition: default-constructed a checking_allocator outside a default_ledger");
+}
+
+using ashlar::detail::failure_plan;
+
+std::string next_eight(failure_plan& plan) {
+  std::string picture;
+  for (int i = 0; i < 8; ++i) picture += plan.fails_next() ? '.' : '#';
+  return picture;
+}
+
+TEST(failure_plan, nothing_fails_before_a_plan) {
+  failure_plan plan;
+  EXPECT_EQ(next_eight(plan), "########");
+  plan.fail_at(3);
+  EXPECT_EQ(next_eight(plan), "###.####");
+  plan.fail_from(3);
+  EXPECT_EQ(next_eight(plan), "###.....");
+  plan.fail_never();
+  EXPECT_EQ(next_eight(plan), "########");
+  plan.fail_at(failure_plan::never);
+  EXPECT_EQ(next_eight(plan), "########");
+}
+
+static_assert(std::is_base_of_v<std::bad_alloc, ashlar::detail::injected_failure>);
+
+TEST(failure_plan, an_injected_failure_names_its_origin) {
+  EXPECT_STREQ(ashlar::detail::injected_failure().what(), "ashlar::test::injected_failure");
+}
+
+TEST(problem, describes_both_sides_where_they_are_known) {
+  void* const p = reinterpret_cast<void*>(0xab0);
+  const problem both{problem_kind::cross_free, p, {3, 8, 16, 1, nullptr}, {2, 8, 16, 2, nullptr}};
+  EXPECT_EQ(describe(both),
+            "ashlar: cross_free: freed through an allocator unequal to the one it came from, pointer 0xab0, "
+            "allocated 3 x 8 bytes at alignment 16 by allocator 1, freed 2 x 8 bytes at alignment 16 by allocator 2");
+  const problem leak{.kind = problem_kind::leak, .pointer = p, .allocated = {1, 4, 4, 9, nullptr}};
+  EXPECT_EQ(describe(leak),
+            "ashlar: leak: never freed, pointer 0xab0, allocated 1 x 4 bytes at alignment 4 by allocator 9");
+  std::ostringstream out;
+  out << leak;
+  EXPECT_EQ(out.str(), describe(leak));
+}
+
+TEST(problem, every_kind_has_a_sentence_that_begins_with_its_name) {
+  for (int kind = 0; kind <= static_cast<int>(problem_kind::leak); ++kind) {
+    const auto sentence = sentence_of(static_cast<problem_kind>(kind));
+    EXPECT_NE(sentence.find(": "), std::string::npos) << sentence;
+  }
+  EXPECT_EQ(sentence_of(static_cast<problem_kind>(99)), "problem");
 }
 
 }  // namespace
