@@ -145,47 +145,6 @@ TEST(heap_requests, blocks_of_nothing_are_blocks) {
   EXPECT_TRUE(heap.invariant());
 }
 
-#if defined(__cpp_exceptions) && defined(__SIZEOF_INT128__)
-template <std::size_t Bytes>
-struct object {
-  char bytes[Bytes];
-};
-
-__extension__ using wide = unsigned __int128;
-
-template <std::size_t Bytes>
-void expect_arrays_refused(local_heap<>& heap) {
-  ashlar::allocator<object<Bytes>, local_heap<>> typed(heap);
-  for (const std::size_t border : {max_size, max_block_bytes, max_size / Bytes, max_block_bytes / Bytes})
-    for (std::size_t n = border - 2; n != border + 3; ++n) {
-      if (n < 3) continue;  // past the largest number
-      const bool fits = wide{n} * Bytes <= max_block_bytes;
-      bool was_length = false;
-      try {
-        typed.deallocate(typed.allocate(n), n);
-        ADD_FAILURE() << n << " of " << Bytes;
-      } catch (const std::bad_array_new_length&) {
-        was_length = true;
-      } catch (const std::bad_alloc&) {
-      }
-      EXPECT_EQ(was_length, !fits) << n << " of " << Bytes;
-    }
-}
-
-TEST(heap_requests, arrays_with_sizes_that_overflow) {
-  local_heap<> heap;
-  void* const p = heap.allocate(100);
-  const std::size_t before = heap.held_bytes();
-  expect_arrays_refused<1>(heap);
-  expect_arrays_refused<3>(heap);
-  expect_arrays_refused<8>(heap);
-  expect_arrays_refused<24>(heap);
-  expect_arrays_refused<4096>(heap);
-  EXPECT_EQ(heap.held_bytes(), before);
-  heap.deallocate(p);
-}
-#endif
-
 TEST(heap_requests, a_reallocation_that_fails_leaves_the_block) {
   ashlar_test::counting_resource<> upstream;
   local_heap<ashlar::resource_ref<ashlar_test::counting_resource<>>> heap{ashlar::resource_ref(upstream)};
