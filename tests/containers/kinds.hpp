@@ -1,17 +1,84 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Every kind of container over every allocator of a world, as a list of types for typed tests.
+// Every kind of container, one way to fill each, and all of them over every allocator of a world, for typed tests.
 #pragma once
 
+#include <deque>
+#include <forward_list>
 #include <functional>
+#include <list>
+#include <map>
 #include <set>
+#include <string>
+#include <type_traits>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
-#include "tests/face/containers.hpp"
 #include "tests/support/types_of_build.hpp"
 
 namespace ashlar_test {
 
+/// An element of a container of `Key` and, for a map, `int`.
+template <class Container>
+[[nodiscard]] typename Container::value_type element(int i) {
+  if constexpr (requires { typename Container::mapped_type; }) return {i, i};
+  else return static_cast<typename Container::value_type>(i);
+}
+
+/// Effects: adds `count` elements, each different while there are few.
+template <class Container>
+void fill(Container& c, int count, int from = 0) {
+  for (int i = from; i < from + count; ++i) {
+    if constexpr (requires { c.insert(element<Container>(i)); }) c.insert(element<Container>(i));
+    else if constexpr (requires { c.push_back(element<Container>(i)); }) c.push_back(element<Container>(i));
+    else c.push_front(element<Container>(i));
+  }
+}
+
+/// Each kind makes a container type out of an allocator template.
+struct lists {
+  template <template <class> class A>
+  using of = std::list<int, A<int>>;
+};
+struct forward_lists {
+  template <template <class> class A>
+  using of = std::forward_list<int, A<int>>;
+};
+struct maps {
+  template <template <class> class A>
+  using of = std::map<int, int, std::less<>, A<std::pair<const int, int>>>;
+};
+struct multimaps {
+  template <template <class> class A>
+  using of = std::multimap<int, int, std::less<>, A<std::pair<const int, int>>>;
+};
+struct sets {
+  template <template <class> class A>
+  using of = std::set<int, std::less<>, A<int>>;
+};
+struct unordered_maps {
+  template <template <class> class A>
+  using of = std::unordered_map<int, int, std::hash<int>, std::equal_to<>, A<std::pair<const int, int>>>;
+};
+struct unordered_sets {
+  template <template <class> class A>
+  using of = std::unordered_set<int, std::hash<int>, std::equal_to<>, A<int>>;
+};
+struct vectors {
+  template <template <class> class A>
+  using of = std::vector<int, A<int>>;
+};
+struct deques {
+  template <template <class> class A>
+  using of = std::deque<int, A<int>>;
+};
+struct strings {
+  template <template <class> class A>
+  using of = std::basic_string<char, std::char_traits<char>, A<char>>;
+};
 struct multisets {
   template <template <class> class A>
   using of = std::multiset<int, std::less<>, A<int>>;

@@ -5,14 +5,19 @@
 
 #include <cstddef>
 #include <memory_resource>
+#include <mutex>
 #include <scoped_allocator>
+#include <type_traits>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include <ashlar/adaptor/statistics.hpp>
+#include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/face/allocator.hpp>
 #include <ashlar/face/pmr_resource.hpp>
+#include <ashlar/face/pool_allocator.hpp>
 #include <ashlar/face/stateless_allocator.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
@@ -198,6 +203,85 @@ private:
   ashlar::test::ledger book_;
   allocator<char> first_{book_};
   allocator<char> second_{book_};
+};
+
+inline constexpr ashlar::test::checking_allocator_options nothing_propagates{};
+inline constexpr ashlar::test::checking_allocator_options alike{.always_equal = true};
+inline constexpr ashlar::test::checking_allocator_options fresh{.fresh_on_copy = true, .default_constructible = false};
+inline constexpr ashlar::test::checking_allocator_options all_propagate{
+    .propagate_on_copy_assignment = true, .propagate_on_move_assignment = true, .propagate_on_swap = true};
+
+/// The balance of the stateless allocators of one lock, and the pools that they have ever used.
+template <class Lock>
+struct pool_watch {
+  static inline holdings out;
+  static inline std::vector<std::size_t (*)()> pools;
+
+  template <class T>
+  static bool watch() {
+    pools.push_back(live_cells<T>);
+    return true;
+  }
+
+  // The pool counts cells of a thread cache as taken, so they go back first.
+  template <class T>
+  static std::size_t live_cells() {
+    using pooled = ashlar::pool_allocator<T, Lock>;
+    if constexpr (requires { pooled::flush(); }) pooled::flush();
+    return pooled::with_pool([](auto& pool) { return pool.live(); });
+  }
+};
+
+/// An observed `pool_allocator`: the live cells of its pools cannot be counted without the node's type.
+template <class T, class Lock>
+class watched_pool_allocator : public ashlar::pool_allocator<T, Lock> {
+  using base = ashlar::pool_allocator<T, Lock>;
+  using watch = pool_watch<Lock>;
+
+public:
+  template <class U>
+  struct rebind {
+    using other = watched_pool_allocator<U, Lock>;
+  };
+
+  watched_pool_allocator() = default;
+  template <class U>
+  watched_pool_allocator(const watched_pool_allocator<U, Lock>& other) noexcept : base(other) {}
+
+  [[nodiscard]] T* allocate(std::size_t n) {
+    [[maybe_unused]] static const bool known = watch::template watch<T>();
+    T* const p = base::allocate(n);
+    watch::out = {watch::out.blocks + 1, watch::out.bytes + n * sizeof(T)};
+    return p;
+  }
+  void deallocate(T* p, std::size_t n) noexcept {
+    watch::out = {watch::out.blocks - 1, watch::out.bytes - n * sizeof(T)};
+    base::deallocate(p, n);
+  }
+};
+
+template <class Lock>
+struct pool_world {
+  template <class T>
+  using allocator = watched_pool_allocator<T, Lock>;
+  template <class T>
+  using nesting = std::scoped_allocator_adaptor<allocator<T>>;
+  static constexpr bool apart = false;
+  static constexpr bool is_of_one_thread = std::is_same_v<Lock, ashlar::one_thread>;
+
+  template <class T>
+  [[nodiscard]] allocator<T> first() const {
+    return {};
+  }
+  template <class T>
+  [[nodiscard]] allocator<T> second() const {
+    return {};
+  }
+  [[nodiscard]] holdings balance() const {
+    holdings sum = pool_watch<Lock>::out;
+    for (const auto live : pool_watch<Lock>::pools) sum.blocks += live();
+    return sum;
+  }
 };
 
 }  // namespace ashlar_test

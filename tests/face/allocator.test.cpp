@@ -23,7 +23,6 @@
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 
-#include "tests/face/containers.hpp"
 #include "tests/support/build.hpp"
 #include "tests/support/counting_resource.hpp"
 

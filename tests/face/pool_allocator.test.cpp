@@ -19,7 +19,6 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/face/pool_allocator.hpp>
 
-#include "tests/face/containers.hpp"
 #include "tests/support/build.hpp"
 #include "tests/support/death.hpp"
 #include "tests/support/types_of_build.hpp"

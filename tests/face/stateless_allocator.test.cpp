@@ -21,7 +21,6 @@
 #include <ashlar/resource/null_resource.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
-#include "tests/face/containers.hpp"
 #include "tests/support/build.hpp"
 
 namespace {
