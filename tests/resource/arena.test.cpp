@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the arena, down to destructors with markers, markers with shrinking blocks, and adjoining chunks.
+// Tests of the arena, down to destructors with markers, markers with shrinking blocks, adjoining chunks; and of the one
+// with its first bytes inside the object.
 #include <array>
 #include <cstddef>
 #include <new>
@@ -17,6 +18,8 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/resource/arena.hpp>
 #include <ashlar/resource/buffer_resource.hpp>
+#include <ashlar/resource/inline_arena.hpp>
+#include <ashlar/resource/null_resource.hpp>
 
 #include "tests/support/build.hpp"
 #include "tests/support/conformance.hpp"
@@ -431,9 +434,41 @@ TEST(arena_edges, the_high_water_counts_an_object_that_was_not_to_be) {
 }
 #endif
 
+using ashlar::inline_arena;
+using counted = inline_arena<256, ashlar::resource_ref<counting_resource<>>>;
+
+struct spills : ashlar_test::conformance_defaults {
+  static constexpr bool reuses = false;
+  static constexpr std::size_t churn_steps = 200;
+  counting_resource<> upstream;
+  counted resource{{.initial_bytes = 1000}, upstream};
+};
+
+TEST(inline_arena, uses_its_own_bytes_first_and_again_after_each_reset) {
+  counting_resource<> upstream;
+  counted a{upstream};
+  for (int i = 0; i < 3; ++i, a.reset()) EXPECT_EQ(a.allocate(256, alignof(std::max_align_t)), static_cast<void*>(&a));
+  EXPECT_EQ(upstream.allocations(), 0u);
+  static_cast<void>(a.allocate(257, 1));
+  EXPECT_EQ(upstream.allocations(), 1u);
+  a.release();
+  EXPECT_EQ(a.allocate(1, 1), static_cast<void*>(&a));
+}
+
+TEST(inline_arena, with_no_upstream_is_bounded) {
+  inline_arena<100, ashlar::null_resource> a;
+  EXPECT_EQ(a.capacity(), 100u);
+  EXPECT_NE(a.try_allocate(100, 1), nullptr);
+  EXPECT_EQ(a.try_allocate(1, 1), nullptr);
+  a.reset();
+  EXPECT_NE(a.try_allocate(100, 1), nullptr);
+  EXPECT_TRUE(a.invariant());
+}
+
 }  // namespace
 
 namespace ashlar_test {
 using arena_kinds = ::testing::Types<over_pages, over_counted, over_buffer>;
 const bool tested = conforms("arena", arena_kinds{});
+const bool inline_arena_tested = conforms("inline_arena", ::testing::Types<spills>{});
 }  // namespace ashlar_test

@@ -126,8 +126,5 @@ TEST(inline_buffer, works_for_odd_sizes_down_to_one_byte) {
 
 namespace ashlar_test {
 const bool tested = conforms("buffer_resource", ::testing::Types<heap_buffer>{});
-}
-
-namespace ashlar_test {
 const bool inline_buffer_tested = conforms("inline_buffer", ::testing::Types<buffer_of_64_kib>{});
-}
+}  // namespace ashlar_test
