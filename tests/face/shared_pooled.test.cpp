@@ -215,9 +215,9 @@ TEST(shared_pooled, what_lives_when_its_pool_ends_is_reported) {
   EXPECT_EQ(leaked, 1u);
 }
 
-using ashlar::detail::most_shared_cell_bytes;
-using ashlar::detail::shared_cell_alignment;
-using ashlar::detail::shared_cell_bytes;
+using ashlar::most_shared_cell_bytes;
+using ashlar::shared_cell_alignment;
+using ashlar::shared_cell_bytes;
 
 struct empty {};
 struct empty_and_final final {};

@@ -48,8 +48,8 @@ TEST(heap_map, an_empty_heap_has_a_page) {
   EXPECT_NE(text.find("0 B live in 0 B"), text.npos);
 }
 
-using ashlar::detail::heap_region;
-using ashlar::detail::region_kind;
+using ashlar::heap_region;
+using ashlar::region_kind;
 
 template <class Heap>
 std::string svg_of(const Heap& heap) {

@@ -101,7 +101,7 @@ static_assert(std::same_as<ashlar::arena<>, ashlar::arena<ashlar::default_upstre
 static_assert(std::same_as<ashlar::block_pool<>, ashlar::block_pool<ashlar::default_upstream>>);
 
 TEST(default_upstream, is_pages_where_there_are) {
-  if constexpr (ashlar::detail::has_pages) {
+  if constexpr (ashlar::has_pages) {
     EXPECT_TRUE((std::same_as<ashlar::default_upstream, ashlar::page_resource>));
   } else {
     EXPECT_TRUE((std::same_as<ashlar::default_upstream, ashlar::new_delete_resource>));

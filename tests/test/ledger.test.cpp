@@ -242,10 +242,10 @@ TEST(failure_plan, nothing_fails_before_a_plan) {
   EXPECT_EQ(next_eight(plan), "########");
 }
 
-static_assert(std::is_base_of_v<std::bad_alloc, ashlar::detail::injected_failure>);
+static_assert(std::is_base_of_v<std::bad_alloc, ashlar::test::injected_failure>);
 
 TEST(failure_plan, an_injected_failure_names_its_origin) {
-  EXPECT_STREQ(ashlar::detail::injected_failure().what(), "ashlar::test::injected_failure");
+  EXPECT_STREQ(ashlar::test::injected_failure().what(), "ashlar::test::injected_failure");
 }
 
 TEST(problem, describes_both_sides_where_they_are_known) {

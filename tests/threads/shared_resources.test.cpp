@@ -426,8 +426,8 @@ int status_of_a_free_while_the_segment_goes() {
     std::atomic<bool> has_begun = false;
     std::thread second_free;
     std::thread visitor([&] {
-      all.inspect([&](const ashlar::detail::heap_region& each) {
-        if (each.kind != ashlar::detail::region_kind::huge) return;
+      all.inspect([&](const ashlar::heap_region& each) {
+        if (each.kind != ashlar::region_kind::huge) return;
         second_free = std::thread([&] {
           has_begun = true;
           all.deallocate(p);
