@@ -91,17 +91,11 @@ inline constexpr detail::enum_table<fresh::huge_pages, std::string_view> names_o
   return true;
 }
 
-[[nodiscard]] constexpr bool set_retain(options& of, std::string_view value) noexcept {
-  return parse_bytes(value, of.retain_bytes);
-}
 [[nodiscard]] constexpr bool set_max(options& of, std::string_view value) noexcept {
   std::size_t bytes = detail::max_size;
   if (value != "none" && (!parse_bytes(value, bytes) || bytes == 0)) return false;
   of.max_bytes = bytes;
   return true;
-}
-[[nodiscard]] constexpr bool set_decay(options& of, std::string_view value) noexcept {
-  return parse_number(value, UINT32_MAX, of.decay_ms);
 }
 [[nodiscard]] constexpr bool set_huge_pages(options& of, std::string_view value) noexcept {
   if (value == "madvise") value = "1";
@@ -109,9 +103,6 @@ inline constexpr detail::enum_table<fresh::huge_pages, std::string_view> names_o
        {fresh::huge_pages::by_system, fresh::huge_pages::wanted, fresh::huge_pages::refused})
     if (value == names_of_huge[each]) return of.huge = each, true;
   return false;
-}
-[[nodiscard]] constexpr bool set_populate(options& of, std::string_view value) noexcept {
-  return set_flag(value, of.populates);
 }
 [[nodiscard]] constexpr bool set_profile(options& of, std::string_view file) noexcept {
   if (file.empty() || file.size() >= of.profile_file.size()) return false;
@@ -132,13 +123,6 @@ constexpr void end_stats(options& of) noexcept {
   of.writes_classes = of.writes_classes || value == "classes";
   return true;
 }
-[[nodiscard]] constexpr bool set_abort(options& of, std::string_view value) noexcept {
-  return set_flag(value, of.aborts);
-}
-[[nodiscard]] constexpr bool set_zero(options& of, std::string_view value) noexcept {
-  return set_flag(value, of.zeroes);
-}
-
 // 0, 1, or 1/N, where N is at least 1.
 [[nodiscard]] constexpr bool set_sample(options& of, std::string_view value) noexcept {
   const bool is_share = take_prefix(value, "1/");
@@ -173,72 +157,73 @@ constexpr void end_stats(options& of) noexcept {
   return true;
 }
 
-enum class word : std::uint8_t {
-  retain,
-  decay,
-  max,
-  huge_pages,
-  populate,
-  stats,
-  abort,
-  zero,
-  sample,
-  profile_interval,
-  profile_signal,
-  unknown
+/// The value of an option as `set` reads it: two texts, then a number, if it has one.
+struct value_words {
+  std::string_view text = {}, more = {};
+  std::size_t number = 0;
+  bool has_number = false;
 };
+
+/// Returns: the word of `stats` that writes most.
+[[nodiscard]] constexpr value_words stats_of(const options& of) noexcept {
+  if (of.profile_file[0] != '\0') return {"profile:", of.profile_file.data()};
+  if (of.writes_statistics) return {of.writes_classes ? "classes" : "exit"};
+  return {of.reports_refusal ? "max" : "none"};
+}
 
 struct known_word {
   std::string_view name;
   bool (*set)(options&, std::string_view value) noexcept;
+  value_words (*get)(const options&) noexcept;
 };
 
-/// Each word at the place of its number.
-inline constexpr auto known = [] {
-  std::array<known_word, static_cast<std::size_t>(word::unknown)> all = {};
-  const auto put = [&all](word which, const known_word& each) { all[static_cast<std::size_t>(which)] = each; };
-  put(word::retain, {"retain", set_retain});
-  put(word::decay, {"decay", set_decay});
-  put(word::max, {"max", set_max});
-  put(word::huge_pages, {"huge_pages", set_huge_pages});
-  put(word::populate, {"populate", set_populate});
-  put(word::stats, {"stats", set_stats});
-  put(word::abort, {"abort", set_abort});
-  put(word::zero, {"zero", set_zero});
-  put(word::sample, {"sample", set_sample});
-  put(word::profile_interval, {"profile_interval", set_profile_interval});
-  put(word::profile_signal, {"profile_signal", set_profile_signal});
-  return all;
-}();
-static_assert(
-    [] {
-      for (const known_word& each : known)
-        if (each.set == nullptr) return false;
-      return true;
-    }(),
-    "a word has no place");
+/// A row of the table, of a flag or a number that any digits stand for.
+template <auto Member>
+inline constexpr auto number_of = [](const options& of) noexcept -> value_words {
+  return {.number = static_cast<std::size_t>(of.*Member), .has_number = true};
+};
+template <auto Member>
+inline constexpr auto set_flag_of =
+    [](options& of, std::string_view value) noexcept { return set_flag(value, of.*Member); };
 
-[[nodiscard]] constexpr word word_of(std::string_view name) noexcept {
-  std::size_t at = 0;
-  while (at != known.size() && known[at].name != name) ++at;
-  return static_cast<word>(at);
-}
+/// All words.
+inline constexpr known_word known[] = {
+    {"retain", [](options& of, std::string_view value) noexcept { return parse_bytes(value, of.retain_bytes); },
+     number_of<&options::retain_bytes>},
+    {"decay", [](options& of, std::string_view value) noexcept { return parse_number(value, UINT32_MAX, of.decay_ms); },
+     number_of<&options::decay_ms>},
+    {"max", set_max,
+     [](const options& of) noexcept {
+       return of.max_bytes == detail::max_size ? value_words{"none"}
+                                               : value_words{.number = of.max_bytes, .has_number = true};
+     }},
+    {"huge_pages", set_huge_pages, [](const options& of) noexcept { return value_words{names_of_huge[of.huge]}; }},
+    {"populate", set_flag_of<&options::populates>, number_of<&options::populates>},
+    {"stats", set_stats, stats_of},
+    {"abort", set_flag_of<&options::aborts>, number_of<&options::aborts>},
+    {"zero", set_flag_of<&options::zeroes>, number_of<&options::zeroes>},
+    {"sample", set_sample,
+     [](const options& of) noexcept -> value_words {
+       return {.text = of.sample_interval > 1 ? "1/" : "", .number = of.sample_interval, .has_number = true};
+     }},
+    {"profile_interval", set_profile_interval, number_of<&options::profile_interval>},
+    {"profile_signal", set_profile_signal, number_of<&options::profile_signal>},
+};
 
-/// Effects: writes the word of `stats` that writes most.
-template <class Out>
-constexpr void write_stats(const options& of, Out& out) noexcept {
-  if (of.profile_file[0] != '\0') out.text("profile:"), out.text(of.profile_file.data());
-  else if (of.writes_statistics) out.text(of.writes_classes ? "classes" : "exit");
-  else out.text(of.reports_refusal ? "max" : "none");
+/// Returns: the word, or null.
+[[nodiscard]] constexpr const known_word* find(std::string_view name) noexcept {
+  for (const known_word& each : known)
+    if (each.name == name) return &each;
+  return nullptr;
 }
 
 }  // namespace words
 
 /// Effects: sets one option. It stays as it was unless the result is `set`.
 [[nodiscard]] constexpr word_result set_option(options& of, std::string_view name, std::string_view value) noexcept {
-  const words::word which = words::word_of(name);
-  if (which == words::word::unknown) return word_result::unknown_name;
-  return words::known[static_cast<std::size_t>(which)].set(of, value) ? word_result::set : word_result::bad_value;
+  const words::known_word* const word = words::find(name);
+  if (word == nullptr) return word_result::unknown_name;
+  return word->set(of, value) ? word_result::set : word_result::bad_value;
 }
 
 /// Effects: sets the options that `text` names, and calls `refuse(name, value, word_result)` for each word that is not
@@ -261,28 +246,12 @@ constexpr void parse_options(std::string_view text, options& of, Refuse refuse) 
 /// Returns: false for an unknown name.
 template <class Out>
 [[nodiscard]] constexpr bool write_option(const options& of, std::string_view name, Out& out) noexcept {
-  std::size_t number = 0;
-  switch (words::word_of(name)) {
-    case words::word::unknown: return false;
-    case words::word::huge_pages: return out.text(words::names_of_huge[of.huge]), true;
-    case words::word::stats: return words::write_stats(of, out), true;
-    case words::word::max:
-      if (of.max_bytes == detail::max_size) return out.text("none"), true;
-      number = of.max_bytes;
-      break;
-    case words::word::sample:
-      if (of.sample_interval > 1) out.text("1/");
-      number = of.sample_interval;
-      break;
-    case words::word::retain: number = of.retain_bytes; break;
-    case words::word::decay: number = of.decay_ms; break;
-    case words::word::profile_interval: number = of.profile_interval; break;
-    case words::word::profile_signal: number = static_cast<std::size_t>(of.profile_signal); break;
-    case words::word::populate: number = of.populates ? 1 : 0; break;
-    case words::word::abort: number = of.aborts ? 1 : 0; break;
-    case words::word::zero: number = of.zeroes ? 1 : 0; break;
-  }
-  return out.number(number), true;
+  const words::known_word* const word = words::find(name);
+  if (word == nullptr) return false;
+  const words::value_words value = word->get(of);
+  out.text(value.text), out.text(value.more);
+  if (value.has_number) out.number(value.number);
+  return true;
 }
 
 /// Returns: what a privileged program accepts of `wished`: clearing, and samples, which take nothing away.

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -78,46 +79,13 @@ TEST(option_words, names_what_it_does_not_know_and_sets_the_rest) {
 }
 
 TEST(option_words, refuses_values) {
-  for (const std::string_view word : {"retain",
-                                      "retain=",
-                                      "retain=m",
-                                      "retain=-1",
-                                      "retain=1x",
-                                      "retain=1mm",
-                                      "retain= 1",
-                                      "retain=1.5m",
-                                      "retain=18446744073709551616",
-                                      "retain=16777216t",
-                                      "decay=1k",
-                                      "decay=4294967296",
-                                      "decay=",
-                                      "max=0",
-                                      "max=",
-                                      "huge_pages=2",
-                                      "huge_pages=",
-                                      "populate=2",
-                                      "populate=",
-                                      "stats=",
-                                      "stats=signal",
-                                      "stats=nothing",
-                                      "max=no",
-                                      "profile_signal=9",
-                                      "profile_signal=19",
-                                      "profile_signal=11",
-                                      "profile_signal=7",
-                                      "profile_signal=5",
-                                      "profile_signal=32",
-                                      "profile_signal=33",
-                                      "abort=2",
-                                      "abort=",
-                                      "zero=yes",
-                                      "zero=11",
-                                      "sample=2",
-                                      "sample=1/",
-                                      "sample=1/0",
-                                      "sample=",
-                                      "sample=1/1k",
-                                      "sample=1/5000000000"}) {
+  std::istringstream words("retain;retain=;retain=m;retain=-1;retain=1x;retain=1mm;retain= 1;retain=1.5m;"
+                           "retain=18446744073709551616;retain=16777216t;decay=1k;decay=4294967296;decay=;max=0;max=;"
+                           "huge_pages=2;huge_pages=;populate=2;populate=;stats=;stats=signal;stats=nothing;max=no;"
+                           "profile_signal=9;profile_signal=19;profile_signal=11;profile_signal=7;profile_signal=5;"
+                           "profile_signal=32;profile_signal=33;abort=2;abort=;zero=yes;zero=11;sample=2;sample=1/;"
+                           "sample=1/0;sample=;sample=1/1k;sample=1/5000000000");
+  for (std::string word; std::getline(words, word, ';');) {
     const parsed one = parse(word);
     ASSERT_EQ(one.refused.size(), 1u) << word;
     EXPECT_EQ(one.refused[0][0], '!') << word;
