@@ -22,13 +22,9 @@ foreach(plugin IN ITEMS one two)
   target_compile_options(libashlar_profile_plugin_${plugin} PRIVATE -fno-builtin -fno-omit-frame-pointer
     -fno-optimize-sibling-calls)
 endforeach()
-ashlar_add_c_program(libashlar_profile_closed profile_closed.c)
-target_link_libraries(libashlar_profile_closed PRIVATE ${CMAKE_DL_LIBS})
 ashlar_add_libashlar_test(profile.closed ${Python3_EXECUTABLE} "${CMAKE_CURRENT_SOURCE_DIR}/profile_closed.py"
-  $<TARGET_FILE:ashlar_malloc> $<TARGET_FILE:libashlar_profile_closed> $<TARGET_FILE:libashlar_profile_plugin_one>
+  $<TARGET_FILE:ashlar_malloc> ${scenes} $<TARGET_FILE:libashlar_profile_plugin_one>
   $<TARGET_FILE:libashlar_profile_plugin_two>)
-ashlar_add_c_program(libashlar_profile_at_fork profile_at_fork.c)
-target_link_libraries(libashlar_profile_at_fork PRIVATE Threads::Threads)
 set(at_fork "${CMAKE_CURRENT_BINARY_DIR}/profile_at_fork.")
 ashlar_add_libashlar_test(profile.signal_in_fork env "LD_PRELOAD=$<TARGET_FILE:ashlar_malloc>"
-  "ASHLAR=stats=profile:${at_fork}%p,profile_signal=12" $<TARGET_FILE:libashlar_profile_at_fork> ${at_fork})
+  "ASHLAR=stats=profile:${at_fork}%p,profile_signal=12" ${scenes} profile_at_fork ${at_fork})

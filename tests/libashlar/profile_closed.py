@@ -15,7 +15,7 @@ with tempfile.TemporaryDirectory() as folder:
     environment = os.environ | {"LD_PRELOAD": library, "ASHLAR": f"stats=profile:{folder}/heap,profile_interval=1k"}
     for turns in ([one, other], [other, one, other, one]):
         calls = [f"{plugin}:{FIRST if plugin == one else SECOND}" for plugin in turns]
-        done = subprocess.run([program, *calls], env=environment, capture_output=True, text=True, check=True)
+        done = subprocess.run([program, "closed_plugins", *calls], env=environment, capture_output=True, text=True, check=True)
         if len(set(done.stdout.split())) != 1:
             print(f"the plugins were at several addresses: {done.stdout.split()}")
         samples, maps = pathlib.Path(f"{folder}/heap").read_text().split("\nMAPPED_LIBRARIES:\n")

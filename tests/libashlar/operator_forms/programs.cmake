@@ -7,8 +7,6 @@ target_compile_features(libashlar_forms_caller PRIVATE cxx_std_20)
 add_library(libashlar_forms_main OBJECT "${forms}/main.cpp")
 target_compile_options(libashlar_forms_caller PRIVATE -O1 -fno-builtin -fexceptions -fsized-deallocation
   -Wno-deprecated-declarations)  # of the buffer of stable_sort
-ashlar_add_c_program(libashlar_forms_host "${forms}/host.c")
-target_link_libraries(libashlar_forms_host PRIVATE ${CMAKE_DL_LIBS})
 
 # ashlar_add_forms(<name> <macro>…): the programs of a set of replaced forms.
 set(forms_in_program "")
@@ -31,7 +29,7 @@ function(ashlar_add_forms name)
     PROPERTIES LINKER_LANGUAGE CXX)
   list(APPEND forms_in_program -- $<TARGET_FILE:${replaced}_program>)
   list(APPEND forms_in_library -- $<TARGET_FILE:${replaced}_by_library>)
-  list(APPEND forms_in_module -- $<TARGET_FILE:libashlar_forms_host> $<TARGET_FILE:${replaced}_module>)
+  list(APPEND forms_in_module -- ${scenes} module $<TARGET_FILE:${replaced}_module>)
   foreach(list IN ITEMS forms_in_program forms_in_library forms_in_module)
     set(${list} "${${list}}" PARENT_SCOPE)
   endforeach()
