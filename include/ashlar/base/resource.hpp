@@ -213,7 +213,6 @@ namespace detail {
 
 // The mechanisms also say these names with the name of their own namespace.
 using ashlar::allocate_at_least_from;
-using ashlar::allocate_from;
 using ashlar::allocate_or_throw;
 using ashlar::allocate_upstream;
 using ashlar::allocate_upstream_at_least;

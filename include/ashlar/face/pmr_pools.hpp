@@ -54,7 +54,7 @@ public:
   [[nodiscard]] std::pmr::pool_options options() const noexcept {
     std::pmr::pool_options told;
     told.max_blocks_per_chunk = std::min(pools_.options().max_growth_count, most_blocks);
-    told.largest_required_pool_block = detail::pool_classes::bytes_of(detail::largest_class_of(pools_.options()));
+    told.largest_required_pool_block = pools_.max_cell_bytes();
     return told;
   }
 

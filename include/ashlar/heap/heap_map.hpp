@@ -251,7 +251,6 @@ private:
   std::size_t drawn_huge_ = 0;
 };
 
-/// As `write_heap_svg`, into a page that is being written.
 template <class Heap, class Out>
 void draw_heap(const Heap& heap, text_writer<Out>& out, std::size_t margin) {
   heap_map_extent all;
@@ -260,6 +259,13 @@ void draw_heap(const Heap& heap, text_writer<Out>& out, std::size_t margin) {
   drawing.begin();
   heap.inspect([&](const heap_region& piece) { drawing.draw(piece); });
   drawing.end();
+}
+
+template <class Heap, class Out>
+void draw_picture(const Heap& heap, Out& out) {
+  text_writer text(out);
+  draw_heap(heap, text, 16);
+  text.flush();
 }
 
 }  // namespace detail
@@ -271,9 +277,7 @@ void draw_heap(const Heap& heap, text_writer<Out>& out, std::size_t margin) {
 template <class Heap, class Out>
   requires detail::text_sink<Out>
 void write_heap_svg(const Heap& heap, Out&& out) {
-  detail::text_writer text(out);
-  detail::draw_heap(heap, text, 16);
-  text.flush();
+  detail::draw_picture(heap, out);
 }
 
 namespace detail {
@@ -451,6 +455,19 @@ private:
   const heap_statistics& heap_;
 };
 
+template <class Heap, class Out>
+void draw_page(const Heap& heap, Out& out) {
+  text_writer text(out);
+  const heap_statistics sums = statistics_of(heap);
+  heap_page page(text, sums);
+  page.begin();
+  page.begin_map();
+  draw_heap(heap, text, 0);
+  page.table();
+  page.end();
+  text.flush();
+}
+
 }  // namespace detail
 
 /// Effects: writes a self-contained page about the heap to `out(std::string_view)`, in pieces. `out` may not use the
@@ -458,15 +475,7 @@ private:
 template <class Heap, class Out>
   requires detail::text_sink<Out>
 void write_heap_html(const Heap& heap, Out&& out) {
-  detail::text_writer text(out);
-  const heap_statistics sums = statistics_of(heap);
-  detail::heap_page page(text, sums);
-  page.begin();
-  page.begin_map();
-  detail::draw_heap(heap, text, 0);
-  page.table();
-  page.end();
-  text.flush();
+  detail::draw_page(heap, out);
 }
 
 }  // namespace ashlar::ASHLAR_ABI

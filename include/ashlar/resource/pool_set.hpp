@@ -137,6 +137,8 @@ public:
   /// Returns: the bytes held from the upstream: slabs, large blocks, and the pools themselves. Complexity: O(1).
   [[nodiscard]] std::size_t held_bytes() const noexcept { return base_.upstream().held_bytes(); }
   [[nodiscard]] const pool_set_options& options() const noexcept { return base_.options(); }
+  /// Returns: the bytes of the largest cells that there may be.
+  [[nodiscard]] std::size_t max_cell_bytes() const noexcept { return base_.max_cell_bytes(); }
   [[nodiscard]] const Upstream& upstream_resource() const noexcept { return base_.upstream().upstream(); }
 
   [[nodiscard]] friend bool operator==(const pool_set& a, const pool_set& b) noexcept { return &a == &b; }

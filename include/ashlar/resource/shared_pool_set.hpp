@@ -134,6 +134,8 @@ public:
   /// Complexity: O(1). Thread safety: any thread; the figure may be out of date at once.
   [[nodiscard]] std::size_t held_bytes() const noexcept { return base_.upstream().held_bytes(); }
   [[nodiscard]] const pool_set_options& options() const noexcept { return base_.options(); }
+  /// Returns: the bytes of the largest cells that there may be.
+  [[nodiscard]] std::size_t max_cell_bytes() const noexcept { return base_.max_cell_bytes(); }
   [[nodiscard]] const Upstream& upstream_resource() const noexcept { return base_.upstream().upstream(); }
 
   [[nodiscard]] friend bool operator==(const shared_pool_set& a, const shared_pool_set& b) noexcept { return &a == &b; }

@@ -247,6 +247,7 @@ public:
       : upstream_(std::forward<Args>(upstream)...), options_(options) {}
 
   [[nodiscard]] const pool_set_options& options() const noexcept { return options_; }
+  [[nodiscard]] std::size_t max_cell_bytes() const noexcept { return classes::bytes_of(largest_class_of(options_)); }
 
   /// Returns: the upstream of all requests, which counts them.
   [[nodiscard]] upstream_type& upstream() noexcept { return upstream_; }
