@@ -105,7 +105,14 @@ class search_state {
 
 public:
   /// Expects: `capacity`, in bytes, is at most 2^62.
-  search_state(const section_table& table, std::uint64_t capacity);
+  search_state(const section_table& table, std::uint64_t capacity)
+      : table_(table), capacity_((static_cast<units>(capacity) + table.unit - 1) / table.unit),
+        floors_(table.items.size()), offsets_(table.items.size()), hashes_(table.items.size()),
+        sections_(table.sections), weights_(table.sections, 1), is_touched_(table.sections) {
+    // In bytes: only the padding that rounding adds to the highest item may exceed the capacity.
+    for (const section_table::item& x : table.items)
+      ceilings_.push_back(x.bytes > capacity ? -1 : static_cast<units>(capacity - x.bytes) / table.unit);
+  }
 
   [[nodiscard]] const section_table& table() const noexcept { return table_; }
   [[nodiscard]] units capacity() const noexcept { return capacity_; }
@@ -135,21 +142,78 @@ public:
 
   /// Effects: makes all items unplaced with floors at zero, then infers. Keeps the weights of sections. Returns: false
   /// if the state is infeasible.
-  [[nodiscard]] bool reset();
+  [[nodiscard]] bool reset() {
+    trail_.clear();
+    for (std::uint32_t t = 0; t < table_.sections; ++t) sections_[t] = {};
+    for (std::uint32_t i = 0; i < floors_.size(); ++i) {
+      floors_[i] = lowest_offset(i, 0);
+      hashes_[i] = hash_of(i, floors_[i]);
+      offsets_[i] = -1;
+      count(i, 1);
+      if (floors_[i] > ceilings_[i]) return false;
+    }
+    for (std::uint32_t t = 0; t < table_.sections; ++t) touch(t);
+    return infer();
+  }
 
   /// Returns: a position for undo.
   [[nodiscard]] std::size_t mark() const noexcept { return trail_.size(); }
-  void undo(std::size_t mark) noexcept;
+  void undo(std::size_t mark) noexcept {
+    for (; trail_.size() > mark; trail_.pop_back()) {
+      const record& r = trail_.back();
+      if (r.what == change::floor) {
+        floors_[r.index] = r.first;
+        hashes_[r.index] = r.third;
+      } else if (r.what == change::section) {
+        sections_[r.index].low = r.first;
+        sections_[r.index].top = r.second;
+        sections_[r.index].candidates = static_cast<std::uint32_t>(r.third);
+      } else {
+        offsets_[r.index] = -1;
+        count(r.index, 1);
+      }
+    }
+  }
 
   /// Effects: places `i` on its floor, and every unplaced item that shares a section with it above it; infers. Returns:
   /// false if the state is infeasible; the caller then undoes it.
-  [[nodiscard]] bool place(std::uint32_t i);
+  [[nodiscard]] bool place(std::uint32_t i) {
+    const units offset = floors_[i];
+    offsets_[i] = offset;
+    trail_.push_back({change::placement, i, 0, 0, 0});
+    count(i, -1);
+    set_floor(i, beyond);
+    for (const interval* s = table_.begin(i); s != table_.end(i); ++s) {
+      const units above = offset + s->height;
+      const auto lift = [&](const member* m, const member* end) {
+        for (; m != end; ++m)
+          if (floors_[m->item] < above && !raise(m->item, above)) return fail(s->first);
+        return true;
+      };
+      if (!lift(table_.members.begin(s->first), table_.members.end(s->first))) return false;
+      for (std::uint32_t t = s->first + 1; t < s->last; ++t)
+        if (!lift(table_.entering.begin(t), table_.entering.end(t))) return false;
+    }
+    return infer();
+  }
 
   /// Effects: raises the floors equal to `low` in section `t` to `to`; infers. Returns: as `place`.
-  [[nodiscard]] bool raise_candidates(std::uint32_t t, units to);
+  [[nodiscard]] bool raise_candidates(std::uint32_t t, units to) {
+    const units low = sections_[t].low;
+    for (const member* m = table_.members.begin(t); m != table_.members.end(t); ++m)
+      if (floors_[m->item] == low && !raise(m->item, to)) return fail(t);
+    return infer();
+  }
 
   /// Returns: the least offset for `i`, not below `from`, that alignment and pinned items permit.
-  [[nodiscard]] units lowest_offset(std::uint32_t i, units from) const noexcept;
+  [[nodiscard]] units lowest_offset(std::uint32_t i, units from) const noexcept {
+    const units alignment = table_.items[i].alignment;
+    const auto align = [&](units n) { return alignment == 1 ? n : (n + alignment - 1) / alignment * alignment; };
+    from = align(from);
+    for (const offset_range* r = table_.forbidden.begin(i); r != table_.forbidden.end(i); ++r)
+      if (from >= r->begin && from < r->end) from = align(r->end);
+    return from;
+  }
 
 private:
   enum class change : std::uint8_t { floor, section, placement };
@@ -174,17 +238,150 @@ private:
     return floor >= beyond ? 0 : mix(mix(i) + static_cast<std::uint64_t>(floor));
   }
 
-  void count(std::uint32_t i, int sign) noexcept;
-  void set_floor(std::uint32_t i, units to);
-  [[nodiscard]] bool raise(std::uint32_t i, units to);
-  void touch(std::uint32_t t);
-  [[nodiscard]] bool infer();
-  [[nodiscard]] bool infer(std::uint32_t t, effort e);
-  void sort_by_floor(std::uint32_t t) noexcept;
-  [[nodiscard]] units summarize(std::uint32_t t);
-  [[nodiscard]] bool raise_by_sums(std::uint32_t t);
-  [[nodiscard]] bool raise_by_slack(std::uint32_t t, units slack);
-  [[nodiscard]] bool fail(std::uint32_t t) noexcept;
+  void count(std::uint32_t i, int sign) noexcept {
+    for (const interval* s = table_.begin(i); s != table_.end(i); ++s)
+      for (std::uint32_t t = s->first; t < s->last; ++t) {
+        sections_[t].load += sign * s->height;
+        sections_[t].live += static_cast<std::uint32_t>(sign);
+        if (t + 1 < s->last) sections_[t].crossing += static_cast<std::uint32_t>(sign);
+      }
+  }
+
+  void set_floor(std::uint32_t i, units to) {
+    trail_.push_back({change::floor, i, floors_[i], 0, hashes_[i]});
+    floors_[i] = to;
+    hashes_[i] = hash_of(i, to);
+    for (const interval* s = table_.begin(i); s != table_.end(i); ++s)
+      for (std::uint32_t t = s->first; t < s->last; ++t) touch(t);
+  }
+
+  [[nodiscard]] bool raise(std::uint32_t i, units to) {
+    to = lowest_offset(i, to);
+    if (to > ceilings_[i]) return false;
+    set_floor(i, to);
+    return true;
+  }
+
+  void touch(std::uint32_t t) {
+    if (is_touched_[t]) return;
+    is_touched_[t] = true;
+    touched_.push_back(t);
+  }
+
+  [[nodiscard]] bool infer() {
+    // First in, first out: a section that many items touch is examined after all have moved. If sizes are tiny against
+    // the capacity, floors can raise each other byte by byte; patience limits such chains.
+    const std::size_t patience = 2 * touched_.size() + 32;
+    for (std::size_t k = 0; k < touched_.size(); ++k) {
+      const std::uint32_t t = touched_[k];
+      is_touched_[t] = false;
+      work_ += sections_[t].live + std::uint64_t{1};
+      if (!infer(t, k < patience ? effort::full : k < 64 * patience ? effort::sums : effort::none)) return fail(t);
+    }
+    touched_.clear();
+    return true;
+  }
+
+  [[nodiscard]] bool infer(std::uint32_t t, effort e) {
+    sort_by_floor(t);
+    if (summarize(t) > capacity_) return false;
+    if (sections_[t].live == 0) return true;
+    const units waste = slack(t);
+    if (waste < 0) return false;
+    if (!table_.pinned.empty(t)) return true;
+    const member& highest = table_.members.begin(t)[sections_[t].live - 1];
+    if (floors_[highest.item] <= sections_[t].low + waste) return true;  // waste alone can support each of them
+    if (waste <= widest_slack && capacity_ < subset_sums::limit) return e == effort::none || raise_by_sums(t);
+    return e != effort::full || raise_by_slack(t, waste);
+  }
+
+  /// Sorts the members of a section by floor, placed ones last. They are mostly sorted already.
+  void sort_by_floor(std::uint32_t t) noexcept {
+    member* const first = table_.members.begin(t);
+    member* const last = table_.members.end(t);
+    for (member* m = first; m != last; ++m) {
+      const member moving = *m;
+      const units floor = floors_[moving.item];
+      member* to = m;
+      for (; to != first && floors_[(to - 1)->item] > floor; --to) *to = *(to - 1);
+      *to = moving;
+      work_ += static_cast<std::uint64_t>(m - to);
+    }
+  }
+
+  /// Effects: renews low, top and candidates of the section. Returns: the least end of its stack.
+  [[nodiscard]] units summarize(std::uint32_t t) {
+    section_state now = sections_[t];
+    const member* m = table_.members.begin(t);
+    units end = 0;
+    now.low = now.live == 0 ? beyond : floors_[m->item];
+    now.top = beyond;
+    now.candidates = 0;
+    for (std::uint32_t k = 0; k < now.live; ++k, ++m) {
+      const units floor = floors_[m->item];
+      now.candidates += floor == now.low;
+      now.top = std::min(now.top, floor + m->height);
+      end = std::max(end, floor) + m->height;
+    }
+    section_state& old = sections_[t];
+    if (old.low != now.low || old.top != now.top || old.candidates != now.candidates) {
+      trail_.push_back({change::section, t, old.low, old.top, old.candidates});
+      old = now;
+    }
+    return end;
+  }
+
+  /// An item rests on items with lower floors, whose sums are known by then, or on one with a higher floor. In the
+  /// second case the top of that one bounds it, and then some sum of all items.
+  [[nodiscard]] bool raise_by_sums(std::uint32_t t) {
+    const member* const m = table_.members.begin(t);
+    const std::uint32_t live = sections_[t].live;
+    const units low = sections_[t].low;
+    subset_sums sums(capacity_, low, slack(t));
+    lifted_.resize(live);
+    for (std::uint32_t k = 0; k < live; ++k) {
+      lifted_[k] = sums.next(floors_[m[k].item]);
+      sums.stack(floors_[m[k].item], m[k].height);
+    }
+    units top = beyond;  // the lowest top of an item with a higher floor
+    for (std::uint32_t k = live; k-- > 0;) {
+      const units floor = floors_[m[k].item];
+      if (lifted_[k] != floor && top < beyond) lifted_[k] = std::min(lifted_[k], sums.next(std::max(top, floor)));
+      top = std::min(top, floor + m[k].height);
+    }
+    for (std::uint32_t k = 0; k < live; ++k)
+      if (lifted_[k] > floors_[m[k].item] && !raise(m[k].item, lifted_[k])) return false;
+    return true;
+  }
+
+  [[nodiscard]] bool raise_by_slack(std::uint32_t t, units slack) {
+    const member* const m = table_.members.begin(t);
+    const std::uint32_t live = sections_[t].live;
+    const units reach = sections_[t].low + slack;
+    units least = beyond, second = beyond;
+    for (std::uint32_t k = 0; k < live; ++k) {
+      const units top = floors_[m[k].item] + m[k].height;
+      second = std::min(second, std::max(least, top));
+      least = std::min(least, top);
+    }
+    if (reach >= second) return true;
+    for (std::uint32_t k = live; k != 0; --k) {
+      const member& x = m[k - 1];
+      const units floor = floors_[x.item];
+      if (floor <= reach) break;
+      const units support = floor + x.height == least ? second : least;
+      if (floor < support && !raise(x.item, support)) return false;
+    }
+    return true;
+  }
+
+  /// Clears the queue of sections, and counts the failure of this one.
+  [[nodiscard]] bool fail(std::uint32_t t) noexcept {
+    ++weights_[t];
+    for (const std::uint32_t u : touched_) is_touched_[u] = false;
+    touched_.clear();
+    return false;
+  }
 
   // With a wider slack almost every offset is attainable, and the sums are not worth their time.
   static constexpr units widest_slack = 32;
@@ -203,226 +400,5 @@ private:
   std::vector<units> lifted_;  // scratch memory of raise_by_sums
   std::uint64_t work_ = 0;
 };
-
-inline search_state::search_state(const section_table& table, std::uint64_t capacity)
-    : table_(table), capacity_((static_cast<units>(capacity) + table.unit - 1) / table.unit),
-      floors_(table.items.size()), offsets_(table.items.size()), hashes_(table.items.size()), sections_(table.sections),
-      weights_(table.sections, 1), is_touched_(table.sections) {
-  // In bytes: only the padding that rounding adds to the highest item may exceed the capacity.
-  for (const section_table::item& x : table.items)
-    ceilings_.push_back(x.bytes > capacity ? -1 : static_cast<units>(capacity - x.bytes) / table.unit);
-}
-
-inline bool search_state::reset() {
-  trail_.clear();
-  for (std::uint32_t t = 0; t < table_.sections; ++t) sections_[t] = {};
-  for (std::uint32_t i = 0; i < floors_.size(); ++i) {
-    floors_[i] = lowest_offset(i, 0);
-    hashes_[i] = hash_of(i, floors_[i]);
-    offsets_[i] = -1;
-    count(i, 1);
-    if (floors_[i] > ceilings_[i]) return false;
-  }
-  for (std::uint32_t t = 0; t < table_.sections; ++t) touch(t);
-  return infer();
-}
-
-inline void search_state::undo(std::size_t mark) noexcept {
-  for (; trail_.size() > mark; trail_.pop_back()) {
-    const record& r = trail_.back();
-    if (r.what == change::floor) {
-      floors_[r.index] = r.first;
-      hashes_[r.index] = r.third;
-    } else if (r.what == change::section) {
-      sections_[r.index].low = r.first;
-      sections_[r.index].top = r.second;
-      sections_[r.index].candidates = static_cast<std::uint32_t>(r.third);
-    } else {
-      offsets_[r.index] = -1;
-      count(r.index, 1);
-    }
-  }
-}
-
-inline bool search_state::place(std::uint32_t i) {
-  const units offset = floors_[i];
-  offsets_[i] = offset;
-  trail_.push_back({change::placement, i, 0, 0, 0});
-  count(i, -1);
-  set_floor(i, beyond);
-  for (const interval* s = table_.begin(i); s != table_.end(i); ++s) {
-    const units above = offset + s->height;
-    const auto lift = [&](const member* m, const member* end) {
-      for (; m != end; ++m)
-        if (floors_[m->item] < above && !raise(m->item, above)) return fail(s->first);
-      return true;
-    };
-    if (!lift(table_.members.begin(s->first), table_.members.end(s->first))) return false;
-    for (std::uint32_t t = s->first + 1; t < s->last; ++t)
-      if (!lift(table_.entering.begin(t), table_.entering.end(t))) return false;
-  }
-  return infer();
-}
-
-inline bool search_state::raise_candidates(std::uint32_t t, units to) {
-  const units low = sections_[t].low;
-  for (const member* m = table_.members.begin(t); m != table_.members.end(t); ++m)
-    if (floors_[m->item] == low && !raise(m->item, to)) return fail(t);
-  return infer();
-}
-
-inline units search_state::lowest_offset(std::uint32_t i, units from) const noexcept {
-  const units alignment = table_.items[i].alignment;
-  const auto align = [&](units n) { return alignment == 1 ? n : (n + alignment - 1) / alignment * alignment; };
-  from = align(from);
-  for (const offset_range* r = table_.forbidden.begin(i); r != table_.forbidden.end(i); ++r)
-    if (from >= r->begin && from < r->end) from = align(r->end);
-  return from;
-}
-
-inline void search_state::count(std::uint32_t i, int sign) noexcept {
-  for (const interval* s = table_.begin(i); s != table_.end(i); ++s)
-    for (std::uint32_t t = s->first; t < s->last; ++t) {
-      sections_[t].load += sign * s->height;
-      sections_[t].live += static_cast<std::uint32_t>(sign);
-      if (t + 1 < s->last) sections_[t].crossing += static_cast<std::uint32_t>(sign);
-    }
-}
-
-inline void search_state::set_floor(std::uint32_t i, units to) {
-  trail_.push_back({change::floor, i, floors_[i], 0, hashes_[i]});
-  floors_[i] = to;
-  hashes_[i] = hash_of(i, to);
-  for (const interval* s = table_.begin(i); s != table_.end(i); ++s)
-    for (std::uint32_t t = s->first; t < s->last; ++t) touch(t);
-}
-
-inline bool search_state::raise(std::uint32_t i, units to) {
-  to = lowest_offset(i, to);
-  if (to > ceilings_[i]) return false;
-  set_floor(i, to);
-  return true;
-}
-
-inline void search_state::touch(std::uint32_t t) {
-  if (is_touched_[t]) return;
-  is_touched_[t] = true;
-  touched_.push_back(t);
-}
-
-/// Clears the queue of sections, and counts the failure of this one.
-inline bool search_state::fail(std::uint32_t t) noexcept {
-  ++weights_[t];
-  for (const std::uint32_t u : touched_) is_touched_[u] = false;
-  touched_.clear();
-  return false;
-}
-
-inline bool search_state::infer() {
-  // First in, first out: a section that many items touch is examined after all have moved. If sizes are tiny against
-  // the capacity, floors can raise each other byte by byte; patience limits such chains.
-  const std::size_t patience = 2 * touched_.size() + 32;
-  for (std::size_t k = 0; k < touched_.size(); ++k) {
-    const std::uint32_t t = touched_[k];
-    is_touched_[t] = false;
-    work_ += sections_[t].live + std::uint64_t{1};
-    if (!infer(t, k < patience ? effort::full : k < 64 * patience ? effort::sums : effort::none)) return fail(t);
-  }
-  touched_.clear();
-  return true;
-}
-
-inline bool search_state::infer(std::uint32_t t, effort e) {
-  sort_by_floor(t);
-  if (summarize(t) > capacity_) return false;
-  if (sections_[t].live == 0) return true;
-  const units waste = slack(t);
-  if (waste < 0) return false;
-  if (!table_.pinned.empty(t)) return true;
-  const member& highest = table_.members.begin(t)[sections_[t].live - 1];
-  if (floors_[highest.item] <= sections_[t].low + waste) return true;  // waste alone can support each of them
-  if (waste <= widest_slack && capacity_ < subset_sums::limit) return e == effort::none || raise_by_sums(t);
-  return e != effort::full || raise_by_slack(t, waste);
-}
-
-/// Sorts the members of a section by floor, placed ones last. They are mostly sorted already.
-inline void search_state::sort_by_floor(std::uint32_t t) noexcept {
-  member* const first = table_.members.begin(t);
-  member* const last = table_.members.end(t);
-  for (member* m = first; m != last; ++m) {
-    const member moving = *m;
-    const units floor = floors_[moving.item];
-    member* to = m;
-    for (; to != first && floors_[(to - 1)->item] > floor; --to) *to = *(to - 1);
-    *to = moving;
-    work_ += static_cast<std::uint64_t>(m - to);
-  }
-}
-
-/// Effects: renews low, top and candidates of the section. Returns: the least end of its stack.
-inline units search_state::summarize(std::uint32_t t) {
-  section_state now = sections_[t];
-  const member* m = table_.members.begin(t);
-  units end = 0;
-  now.low = now.live == 0 ? beyond : floors_[m->item];
-  now.top = beyond;
-  now.candidates = 0;
-  for (std::uint32_t k = 0; k < now.live; ++k, ++m) {
-    const units floor = floors_[m->item];
-    now.candidates += floor == now.low;
-    now.top = std::min(now.top, floor + m->height);
-    end = std::max(end, floor) + m->height;
-  }
-  section_state& old = sections_[t];
-  if (old.low != now.low || old.top != now.top || old.candidates != now.candidates) {
-    trail_.push_back({change::section, t, old.low, old.top, old.candidates});
-    old = now;
-  }
-  return end;
-}
-
-/// An item rests on items with lower floors, whose sums are known by then, or on one with a higher floor. In the second
-/// case the top of that one bounds it, and then some sum of all items.
-inline bool search_state::raise_by_sums(std::uint32_t t) {
-  const member* const m = table_.members.begin(t);
-  const std::uint32_t live = sections_[t].live;
-  const units low = sections_[t].low;
-  subset_sums sums(capacity_, low, slack(t));
-  lifted_.resize(live);
-  for (std::uint32_t k = 0; k < live; ++k) {
-    lifted_[k] = sums.next(floors_[m[k].item]);
-    sums.stack(floors_[m[k].item], m[k].height);
-  }
-  units top = beyond;  // the lowest top of an item with a higher floor
-  for (std::uint32_t k = live; k-- > 0;) {
-    const units floor = floors_[m[k].item];
-    if (lifted_[k] != floor && top < beyond) lifted_[k] = std::min(lifted_[k], sums.next(std::max(top, floor)));
-    top = std::min(top, floor + m[k].height);
-  }
-  for (std::uint32_t k = 0; k < live; ++k)
-    if (lifted_[k] > floors_[m[k].item] && !raise(m[k].item, lifted_[k])) return false;
-  return true;
-}
-
-inline bool search_state::raise_by_slack(std::uint32_t t, units slack) {
-  const member* const m = table_.members.begin(t);
-  const std::uint32_t live = sections_[t].live;
-  const units reach = sections_[t].low + slack;
-  units least = beyond, second = beyond;
-  for (std::uint32_t k = 0; k < live; ++k) {
-    const units top = floors_[m[k].item] + m[k].height;
-    second = std::min(second, std::max(least, top));
-    least = std::min(least, top);
-  }
-  if (reach >= second) return true;
-  for (std::uint32_t k = live; k != 0; --k) {
-    const member& x = m[k - 1];
-    const units floor = floors_[x.item];
-    if (floor <= reach) break;
-    const units support = floor + x.height == least ? second : least;
-    if (floor < support && !raise(x.item, support)) return false;
-  }
-  return true;
-}
 
 }  // namespace ashlar::ASHLAR_ABI::detail::planner
