@@ -11,53 +11,13 @@
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
+#include <ashlar/base/options.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/span_header.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/function_ref.hpp>
 #include <ashlar/detail/thread/fork.hpp>
-
-namespace ashlar::ASHLAR_ABI {
-
-enum class region_kind : std::uint8_t {
-  head,   ///< metadata at the start of a segment; only the part in use is resident
-  slab,   ///< cells of one size class
-  span,   ///< a span that is one live block
-  spare,  ///< a block recently freed: kept whole for the next of its length
-  free,   ///< free slices that were in use before: they may be resident
-  fresh,  ///< slices unused since they came from the system: not resident
-  huge,   ///< an extent of the upstream: a live block, or one kept for the next of about its size
-};
-
-/// A region of a heap.
-struct heap_region {
-  region_kind kind = region_kind::fresh;
-  const std::byte* start = nullptr;
-  std::size_t bytes = 0;
-  std::size_t size_class = detail::size_classes::none;  ///< of a slab
-  std::size_t cell_bytes = 0;                           ///< of a slab
-  std::size_t capacity = 0;                             ///< cells of a slab; blocks otherwise
-  std::size_t live = 0;                                 ///< of these, allocated by callers
-  std::size_t dropped_bytes = 0;                        ///< of a slab's free cells: decommitted pages, not resident
-
-  [[nodiscard]] static heap_region huge_block(const std::byte* p, std::size_t bytes, bool is_live) noexcept {
-    return {.kind = region_kind::huge, .start = p, .bytes = bytes, .capacity = 1, .live = is_live ? 1u : 0u};
-  }
-
-  /// Returns: bytes allocated by callers: whole cells, spans or huge blocks, regardless of the requests.
-  [[nodiscard]] std::size_t live_bytes() const noexcept { return live * block_bytes(); }
-  /// Returns: bytes of free cells and blocks that are kept for others of their size.
-  [[nodiscard]] std::size_t spare_bytes() const noexcept { return (capacity - live) * block_bytes(); }
-  /// Returns: bytes of a slab outside of cells: in front of the first and after the last.
-  [[nodiscard]] std::size_t waste_bytes() const noexcept {
-    return kind == region_kind::slab ? bytes - capacity * cell_bytes : 0;
-  }
-  /// Returns: bytes of one cell or block.
-  [[nodiscard]] std::size_t block_bytes() const noexcept { return kind == region_kind::slab ? cell_bytes : bytes; }
-};
-
-}  // namespace ashlar::ASHLAR_ABI
 
 namespace ashlar::ASHLAR_ABI::detail {
 
