@@ -13,7 +13,7 @@
 #include <ashlar/detail/heap_threads/thread_heaps.hpp>
 #include <ashlar/heap/process_heap.hpp>
 
-#include "malloc/locked_heap.hpp"
+#include "malloc/heaps.hpp"
 
 #define ASHLAR_COLD_CODE(DECLARED)                                                      \
   DECLARED template class extent_map<process_pages>;                                    \

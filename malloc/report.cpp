@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The calls of glibc that report on a heap or tune it: malloc_trim, malloc_stats, malloc_info, mallinfo, mallopt.
+#include <array>
 #include <cerrno>
 #include <climits>
 #include <cstddef>
@@ -10,7 +11,9 @@
 #include <fcntl.h>
 #include <malloc.h>
 
+#include <ashlar/base/atomics.hpp>
 #include <ashlar/base/bits.hpp>
+#include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/text_writer.hpp>
 #include <ashlar/heap/heap_statistics.hpp>
@@ -18,6 +21,7 @@
 
 #include "malloc/error_stream.hpp"
 #include "malloc/export.hpp"
+#include "malloc/heap_blocks.hpp"
 #include "malloc/heap_profile.hpp"
 #include "malloc/settings.hpp"
 #include "malloc/system.hpp"
@@ -147,6 +151,75 @@ std::size_t peak_resident_bytes() noexcept {
   for (at += name.size(); at < status.size() && status[at] != 'k'; ++at)
     if (status[at] >= '0') kib = kib * 10 + static_cast<std::size_t>(status[at] - '0');
   return kib * 1024;
+}
+
+// ---- the largest holders of memory, when the option `max` first refuses
+
+namespace {
+
+using share = heap_statistics::share;
+using holders = std::array<const share*, 5>;  // null: no more
+
+constinit detail::atomic<bool> is_reported = false;
+
+// The least that a heap takes of the system at once, but for its first part.
+[[nodiscard]] bool exceeds(std::size_t most, std::size_t held, std::size_t bytes) noexcept {
+  return detail::max(bytes, detail::segment_bytes) > most - detail::min(most, held);
+}
+
+void insert(holders& into, const share& more) noexcept {
+  const share* moved = &more;
+  for (const share*& each : into)
+    if (moved != nullptr && moved->live_bytes > (each != nullptr ? each->live_bytes : 0)) {
+      const share* const next = each;
+      each = moved;
+      moved = next;
+    }
+}
+
+[[nodiscard]] holders largest_of(const heap_statistics& of) noexcept {
+  holders most = {};
+  for (const share& each : of.of_class) insert(most, each);
+  insert(most, of.spans);
+  insert(most, of.huge);
+  return most;
+}
+
+void write_holder(detail::text_writer<text_output>& text, const heap_statistics& of, const share& each) {
+  text.text("  ").size(each.live_bytes).text(" live in ");
+  text.counted(each.live_blocks, &each == &of.huge ? "larger block" : "block");
+  if (&each == &of.huge) text.text("\n");
+  else if (&each == &of.spans) text.text(" above ").size(detail::size_classes::largest).text("\n");
+  else {
+    const auto size_class = static_cast<std::size_t>(&each - of.of_class.data());
+    text.text(" of ").counted(detail::size_classes::bytes_of(size_class), "byte").text("\n");
+  }
+}
+
+void write_holders(const heap_statistics& of, std::size_t bytes) {
+  int error_stream = kept_error_stream();
+  text_output out = output_to(error_stream);
+  detail::text_writer text(out);
+  text.text("ashlar: max: process ").number(process_id()).text(" is refused ").size(bytes).text(": of ");
+  text.size(settings().max_bytes).text(" are held ").size(of.held_bytes).text(", live ").size(of.all.live_bytes);
+  text.text("\n");
+  for (const share* each : largest_of(of))
+    if (each != nullptr) write_holder(text, of, *each);
+  text.flush();
+}
+
+ASHLAR_COLD void report_refusal(std::size_t bytes) noexcept {
+  if (!exceeds(settings().max_bytes, process_heap().held_bytes(), bytes)) return;
+  if (is_reported.exchange(true, detail::memory_order_relaxed)) return;
+  write_holders(statistics_of(process_heap()), bytes);
+  heap_profile::write_holders();
+}
+
+}  // namespace
+
+ASHLAR_COLD void* refuse_memory(std::size_t bytes) noexcept {
+  if (settings().reports_refusal) report_refusal(bytes);
+  return refuse(ENOMEM);
 }
 
 }  // namespace ashlar::drop_in

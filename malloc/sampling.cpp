@@ -8,8 +8,6 @@
 #include <ashlar/base/bits.hpp>
 #include <ashlar/os/random_bits.hpp>
 
-#include "malloc/exponential.hpp"
-
 namespace ashlar::drop_in {
 
 ASHLAR_IN_STATIC_TLS constinit thread_local sample_countdown until_sample;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Distances between samples: the logarithm and the distribution.
-#include "malloc/exponential.hpp"
+#include "malloc/sampling.hpp"
 
 #include <cmath>
 #include <cstdint>
