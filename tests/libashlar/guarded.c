@@ -74,7 +74,10 @@ NOINLINE static void change_at(long offset) { ((char*)seen)[offset] ^= 4; }
 NOINLINE static void write_without_frame(long offset) {
   char* const at = (char*)seen + offset;
 #if defined(__x86_64__)
-  __asm__ volatile("movq %%rbp, %%rax; movl $0x38, %%ebp; movb $4, (%0); movq %%rax, %%rbp" : : "D"(at) : "rax", "memory");
+  __asm__ volatile("movq %%rbp, %%rax; movl $0x38, %%ebp; movb $4, (%0); movq %%rax, %%rbp"
+                   :
+                   : "D"(at)
+                   : "rax", "memory");
 #else
   *at = 4;
 #endif
@@ -152,8 +155,8 @@ static int locked_pages(void) {
   return 0;
 }
 
-/* A block of the process stays one when a thread with a default heap resizes it, and so does a block of that heap when a
- * thread without one does. */
+/* A block of the process stays one when a thread with a default heap resizes it, and so does a block of that heap when
+ * a thread without one does. */
 static int resized_in_its_heap(void) {
   void* const here = dlopen(NULL, RTLD_LAZY);
   ashlar_heap* (*make)(const ashlar_heap_options*);
@@ -224,6 +227,13 @@ static void hear_misuse(void) {
   on_misuse(hear, NULL);
 }
 
+static void install_handler(void) {
+  struct sigaction action;
+  memset(&action, 0, sizeof action);
+  action.sa_handler = handle;
+  sigaction(SIGSEGV, &action, NULL);
+}
+
 /* Runs one of the ways without a loop. Returns: whether there is such a way. */
 static int misuse(const char* way) {
   if (strcmp(way, "size_of_freed") == 0) make_block(), drop_block(), ask_size();
@@ -233,6 +243,17 @@ static int misuse(const char* way) {
   else if (strcmp(way, "by_posix_memalign") == 0) make_by_posix_memalign(), drop_block(), read_at(3);
   else if (strcmp(way, "by_new") == 0) make_by_new(), drop_block(), read_at(3);
   else if (strcmp(way, "by_aligned_new") == 0) make_by_aligned_new(), drop_block(), read_at(3);
+  else if (strcmp(way, "use_after_free") == 0) make_block(), drop_block(), read_at(3);
+  else if (strcmp(way, "write_after_free") == 0) make_block(), drop_block(), write_at(3);
+  else if (strcmp(way, "without_frame") == 0) make_block(), drop_block(), write_without_frame(3);
+  else if (strcmp(way, "overflow") == 0) make_block_at(1), write_at(size);
+  else if (strcmp(way, "underflow") == 0) make_block_at(0), read_at(-1);
+  else if (strcmp(way, "double_free") == 0) make_block(), drop_block(), drop_again();
+  else if (strcmp(way, "freed_overflow") == 0) make_block_at(0), change_at(size), drop_block();
+  else if (strcmp(way, "freed_underflow") == 0) make_block_at(1), change_at(-1), drop_block();
+  else if (strcmp(way, "misaligned_free") == 0) make_block(), seen = (char*)seen + 16, drop_block();
+  else if (strcmp(way, "other_fault") == 0) make_block(), seen = NULL, write_at(3);
+  else if (strcmp(way, "handler") == 0) install_handler(), make_block(), drop_block(), read_at(3);
   else if (strcmp(way, "handler_meanwhile") == 0) is_meanwhile = 1, make_block(), drop_block(), read_at(3);
   else if (strcmp(way, "heard_double_free") == 0) hear_misuse(), make_block(), drop_block(), drop_again();
   else if (strcmp(way, "unheard_fault") == 0) hear_misuse(), make_block(), drop_block(), read_at(3);
@@ -247,39 +268,5 @@ int main(int count, char** arguments) {
   if (strcmp(way, "threads") == 0) return threads_and_forks();
   if (strcmp(way, "locked_pages") == 0) return locked_pages();
   if (strcmp(way, "resized_in_its_heap") == 0) return resized_in_its_heap();
-  if (misuse(way)) return 0;
-  if (strcmp(way, "handler") == 0) {
-    struct sigaction action;
-    memset(&action, 0, sizeof action);
-    action.sa_handler = handle;
-    sigaction(SIGSEGV, &action, NULL);
-    make_block(), drop_block(), read_at(3);
-  } else if (strcmp(way, "other_fault") == 0) {
-    make_block();
-    seen = NULL;
-    write_at(3);
-  } else if (strcmp(way, "use_after_free") == 0) {
-    make_block(), drop_block(), read_at(3);
-  } else if (strcmp(way, "write_after_free") == 0) {
-    make_block(), drop_block(), write_at(3);
-  } else if (strcmp(way, "without_frame") == 0) {
-    make_block(), drop_block(), write_without_frame(3);
-  } else if (strcmp(way, "overflow") == 0) {
-    make_block_at(1), write_at(size);
-  } else if (strcmp(way, "underflow") == 0) {
-    make_block_at(0), read_at(-1);
-  } else if (strcmp(way, "double_free") == 0) {
-    make_block(), drop_block(), drop_again();
-  } else if (strcmp(way, "freed_overflow") == 0) {
-    make_block_at(0), change_at(size), drop_block();
-  } else if (strcmp(way, "freed_underflow") == 0) {
-    make_block_at(1), change_at(-1), drop_block();
-  } else if (strcmp(way, "misaligned_free") == 0) {
-    make_block();
-    seen = (char*)seen + 16;
-    drop_block();
-  } else {
-    return 2;
-  }
-  return 0;
+  return misuse(way) ? 0 : 2;
 }

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Reports of misuse: the handlers of a program, and what each level finds.
-ashlar_add_c_program(libashlar_misuse_handlers misuse_handlers.c)
-target_link_libraries(libashlar_misuse_handlers PRIVATE ashlar::malloc Threads::Threads)
-ashlar_add_libashlar_test(misuse.handlers libashlar_misuse_handlers)
+# Reports of misuse: what each level finds.
 if(NOT TARGET ashlar_malloc-checked OR NOT TARGET ashlar_malloc-hardened)
   return()
 endif()

@@ -68,10 +68,26 @@ static void print(const char* name, double live_bytes, double allocated_bytes) {
   printf("%s %.0f %.0f\n", name, live_bytes, allocated_bytes);
 }
 
+static void __attribute__((noinline)) nest(unsigned path, unsigned depth) {
+  if (depth == 0) last = malloc(20000);
+  else if (path % 2 != 0) nest(path / 2, depth - 1);
+  else nest(path / 2, depth - 1), last = malloc(64);
+}
+
+/* Many stacks, output in the buffer of a stream, and a status: which no report may change. */
+static int nest_all(int raises) {
+  unsigned path;
+  for (path = 0; path < 4096; ++path) nest(path, 12);
+  puts("done");
+  if (raises) raise(SIGUSR2);
+  return 7;
+}
+
 int main(int count, char** arguments) {
   const char* const way = count > 1 ? arguments[1] : "";
   pthread_t threads[2];
   int i;
+  if (count > 2 && strcmp(way, "nested") == 0) return nest_all(strcmp(arguments[2], "signal") == 0);
   for (i = 0; i < 200000; ++i) {
     make_small(i);
     if (i % 20 == 0) make_medium();

@@ -18,7 +18,7 @@ def run(name, options, wanted_errors=None, errors=subprocess.PIPE, setup=None, o
     for way in (["exit", "signal"] if "profile" in options else ["exit"]):
         environment = os.environ | {"LD_PRELOAD": LIBRARY, "ASHLAR": options}
         try:
-            done = subprocess.run([PROGRAM, way], env=environment, stdout=subprocess.PIPE, stderr=errors, text=True,
+            done = subprocess.run([PROGRAM, "nested", way], env=environment, stdout=subprocess.PIPE, stderr=errors, text=True,
                                   timeout=30, preexec_fn=setup, check=False)
         except subprocess.TimeoutExpired:
             wrong.append(f"{name}, {way}: it does not end")

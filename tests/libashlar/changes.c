@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-/* Options are changed by several threads while others allocate, and the handlers of the program stay. */
+/* Options, or with an argument the handler of misuse, are changed by threads while others allocate or misuse the heap.
+ */
 #include <malloc.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,7 +75,51 @@ static void never_trim(void) {
   EXPECT(ashlar_option_get("retain", now, sizeof now) == 0 && strcmp(now, most) == 0);
 }
 
-int main(void) {
+/* A thread changes the handler and its argument while another one misuses the heap: each call of a handler has the
+   argument that was installed with it. */
+static char foreign[16 << 20]; /* with a whole 4 MiB in it, which is no segment */
+static char of_first, of_second;
+static volatile int calls_of_first, calls_of_second, wrong;
+static volatile int is_over;
+static jmp_buf next_round; /* a handler that returned would end the process */
+
+static void handle_first(const ashlar_misuse* misuse, void* argument) {
+  (void)misuse;
+  ++calls_of_first;
+  wrong += argument != &of_first;
+  longjmp(next_round, 1);
+}
+
+static void handle_second(const ashlar_misuse* misuse, void* argument) {
+  (void)misuse;
+  ++calls_of_second;
+  wrong += argument != &of_second;
+  longjmp(next_round, 1);
+}
+
+static void* change_handlers(void* unused) {
+  while (!is_over) {
+    ashlar_on_misuse(handle_first, &of_first);
+    ashlar_on_misuse(handle_second, &of_second);
+  }
+  return unused;
+}
+
+static void handlers(void) {
+  volatile int round;
+  pthread_t thread;
+  ashlar_on_misuse(handle_first, &of_first);
+  EXPECT(pthread_create(&thread, NULL, change_handlers, NULL) == 0);
+  for (round = 0; round < 2000000 && (round < 300000 || calls_of_first == 0 || calls_of_second == 0); ++round)
+    if (setjmp(next_round) == 0) free(foreign + (9 << 20) + 512);
+  is_over = 1;
+  EXPECT(pthread_join(thread, NULL) == 0);
+  EXPECT(wrong == 0 && calls_of_first + calls_of_second == round);
+}
+
+int main(int count, char** arguments) {
+  (void)arguments;
+  if (count > 1) return handlers(), 0;
   change_by_threads();
   keep_handlers();
   take_another_signal();
