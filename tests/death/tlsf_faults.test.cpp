@@ -254,9 +254,9 @@ TEST_F(tlsf_dead_blocks, what_a_block_gave_up_in_place_is_dead) {
 }
 
 TEST_F(tlsf_dead_blocks, of_a_large_block_the_first_64_kib_and_the_last_4_are_watched) {
-  constexpr std::size_t bytes = 300'000, start = ashlar::detail::tlsf_poison_kept::most_at_start;
+  constexpr std::size_t bytes = 300'000, start = ashlar::detail::basic_tlsf_poison<true>::most_at_start;
   for (const std::size_t at :
-       {std::size_t{100}, start - 1, bytes - ashlar::detail::tlsf_poison_kept::most_at_end + 16, bytes - 1})
+       {std::size_t{100}, start - 1, bytes - ashlar::detail::basic_tlsf_poison<true>::most_at_end + 16, bytes - 1})
     expect_seen(bytes, at, free_middle, [](any_size& r, const auto&) { r.release(); });
   const abandoned r(memory());
   auto* const p = static_cast<std::byte*>(r->allocate(bytes, 16));

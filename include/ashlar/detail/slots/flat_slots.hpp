@@ -67,7 +67,7 @@ public:
     if constexpr (keeps_canaries) guard::expect(slot, this);
     retire_slot<Threads::is_shared>(slot, slot_bytes, marks);
     const std::uint32_t number = number_of(slot);
-    if constexpr (Threads::is_shared) static_cast<void>(inbox_.push(number, marks, words()(number)));
+    if constexpr (Threads::is_shared) static_cast<void>(inbox_->push(number, marks, words()(number)));
     else stack_.give(number, marks, words());
   }
 
@@ -158,8 +158,7 @@ public:
   /// Returns: whether no slot can be taken. Complexity: O(1).
   [[nodiscard]] bool is_exhausted() const noexcept {
     const scope held(lock_);
-    if constexpr (Threads::is_shared)
-      if (!inbox_.is_empty()) return false;
+    if (inbox_ && !inbox_->is_empty()) return false;
     return stack_.empty() && stack_.used() == run_.capacity();
   }
 
@@ -173,8 +172,7 @@ public:
   /// Complexity: O(slots that were used). Expects: no slot is given meanwhile.
   [[nodiscard]] bool invariant() const noexcept {
     const scope held(lock_);
-    bool in_inbox = false;  // these are free, and not on the stack
-    if constexpr (Threads::is_shared) in_inbox = !inbox_.is_empty();
+    const bool in_inbox = inbox_ && !inbox_->is_empty();  // these are free, and not on the stack
     return stack_.invariant(static_cast<std::uint32_t>(run_.capacity()), words(), !MarksTaken || in_inbox);
   }
 
@@ -183,7 +181,6 @@ private:
   using scope = check_scope<lock_type>;
   static constexpr bool is_opened_among_threads = Threads::is_shared && Run::opens;
   using guard = slot_guard<slot_bytes, alignof(slot_type)>;
-  struct no_inbox {};
 
   // Notes that the run is open; a reader of the note also sees the slots.
   class shared_note {
@@ -193,9 +190,6 @@ private:
 
   private:
     atomic<bool> is_noted_ = false;
-  };
-  struct no_note {
-    static void note() noexcept {}
   };
 
   [[nodiscard]] ASHLAR_INLINE auto words() const noexcept {
@@ -249,26 +243,23 @@ private:
     registry_at_fork::enter();
     if (!run_.is_open()) {
       if (!run_.try_open(this)) return {};
-      opened_.note();
+      if (opened_) opened_->note();
     }
     return take_unused();
   }
 
   void open() {
     run_.open(this);
-    opened_.note();
+    if (opened_) opened_->note();
   }
 
   // Returns: whether the run is open, without a lock: another thread may be opening it.
-  [[nodiscard]] bool is_open_for_all() const noexcept {
-    if constexpr (is_opened_among_threads) return opened_.is_noted();
-    else return run_.is_open();
-  }
+  [[nodiscard]] bool is_open_for_all() const noexcept { return opened_ ? opened_->is_noted() : run_.is_open(); }
 
   // Slots that other threads gave come before unused ones.
   [[nodiscard]] taken_place take_unused() noexcept {
     if constexpr (Threads::is_shared) {
-      stack_.adopt(inbox_.take_all());
+      stack_.adopt(inbox_->take_all());
       if (!stack_.empty()) return pop();
     }
     const taken_slot taken = stack_.take_unused(static_cast<std::uint32_t>(run_.capacity()), words());
@@ -300,8 +291,8 @@ private:
   slot_stack stack_;
   deferred_destruction* ending_ = nullptr;  // the running destruction, if one thread uses the pool
   ASHLAR_NO_UNIQUE_ADDRESS mutable lock_type lock_;
-  ASHLAR_NO_UNIQUE_ADDRESS std::conditional_t<Threads::is_shared, slot_inbox<>, no_inbox> inbox_;
-  ASHLAR_NO_UNIQUE_ADDRESS std::conditional_t<is_opened_among_threads, shared_note, no_note> opened_;
+  ASHLAR_NO_UNIQUE_ADDRESS part_if<Threads::is_shared, slot_inbox<>> inbox_;
+  ASHLAR_NO_UNIQUE_ADDRESS part_if<is_opened_among_threads, shared_note> opened_;
   Run run_;
 };
 

@@ -386,16 +386,11 @@ private:
 
 struct deferred_destruction;
 
-/// With one thread, a freed slot returns to its slab at once.
-struct no_return_queue {};
-
 /// Lives from the pool's first slot until the handle and all objects have ended. The handle or the last release,
 /// whichever comes last, ends it.
 template <policy::threads Threads>
 struct slot_pool_core {
   using slab_type = slot_slab<Threads>;
-  using home_type = std::conditional_t<Threads::is_shared, return_queue<>, no_return_queue>;
-
   /// Called after the last release of an object: ends or recycles it and gives its slot back.
   void (*end_object)(slab_type&, std::uint32_t index) noexcept = nullptr;
   /// Called when all slots are back after the handle has ended: frees all memory.
@@ -405,8 +400,8 @@ struct slot_pool_core {
   std::uint32_t busy_slabs = 0;            ///< slabs with live objects, after the handle has ended; 0 before
   list<slab_type> available;               ///< slabs with free slots, except the current one
   slot_directory<slab_type> directory;
-  /// All threads write its cache line.
-  alignas(Threads::is_shared ? 64 : alignof(void*)) home_type home;
+  /// All threads write its cache line. With one thread, a freed slot returns to its slab at once.
+  alignas(Threads::is_shared ? 64 : alignof(void*)) part_if<Threads::is_shared, return_queue<>> home;
 
   /// A slot by its number.
   struct place {
@@ -440,7 +435,7 @@ struct slot_pool_core {
                                  slot_word_of<Threads>& word) noexcept {
     if constexpr (Threads::is_shared) {
       slot_pool_core& core = *slab.home;
-      if (ASHLAR_UNLIKELY(core.home.give(slab.first_number + index, marks, word))) core.end_core(core);
+      if (ASHLAR_UNLIKELY(core.home->give(slab.first_number + index, marks, word))) core.end_core(core);
     } else {
       put(slab, index, marks, word);
     }

@@ -60,13 +60,13 @@ public:
 
   /// Returns: whether slots may be used. Without a registration or marks a run is always open; otherwise `open` notes
   /// it.
-  [[nodiscard]] ASHLAR_INLINE bool is_open() const noexcept { return is_open_(); }
+  [[nodiscard]] ASHLAR_INLINE bool is_open() const noexcept { return !note_ || note_->is_open; }
   void open(const void* owner) noexcept { static_cast<void>(try_open(owner)); }
   [[nodiscard]] bool try_open(const void* owner) noexcept {
     if constexpr (opens) {
       mark_free(first_slot()->bytes - front_bytes, sizeof(memory_));
-      note_.is_open = true;
-      enter_slots(note_.line, owner, memory_.all.cells[0].bytes, sizeof(memory_.all.cells), Bytes);
+      note_->is_open = true;
+      enter_slots(note_->line, owner, memory_.all.cells[0].bytes, sizeof(memory_.all.cells), Bytes);
     }
     return true;
   }
@@ -76,13 +76,11 @@ private:
     slab_registration line;
     bool is_open = false;
   };
-  struct no_note {};
   struct front {
     alignas(Alignment) std::byte guard[align_up(std::max<std::size_t>(front_guard, 1), Alignment)];
   };
-  struct no_front {};
   struct guarded_slots {
-    ASHLAR_NO_UNIQUE_ADDRESS std::conditional_t<has_guards, front, no_front> before;
+    ASHLAR_NO_UNIQUE_ADDRESS part_if<has_guards, front> before;
     slot_type cells[Count];
   };
   // A union, so that no slot is initialised at the start.
@@ -93,20 +91,13 @@ private:
   };
   static constexpr std::size_t front_bytes = sizeof(memory) - Count * sizeof(slot_type);
 
-  [[nodiscard]] ASHLAR_INLINE bool is_open_() const noexcept {
-    if constexpr (opens) return note_.is_open;
-    else return true;
-  }
-
   void close() noexcept {
-    if constexpr (opens) {
-      if (!note_.is_open) return;
-      note_.line.leave();
-      mark_live(first_slot()->bytes - front_bytes, sizeof(memory_));
-    }
+    if (!note_ || !note_->is_open) return;
+    note_->line.leave();
+    mark_live(first_slot()->bytes - front_bytes, sizeof(memory_));
   }
 
-  ASHLAR_NO_UNIQUE_ADDRESS std::conditional_t<opens, note, no_note> note_;
+  ASHLAR_NO_UNIQUE_ADDRESS part_if<opens, note> note_;
   mutable Word words_[Count] = {};  // mutable: constant members read which slots are taken
   memory memory_;
 };

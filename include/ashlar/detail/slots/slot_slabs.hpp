@@ -75,7 +75,7 @@ public:
   /// the thread that gives the last slot back calls it.
   [[nodiscard]] bool abandon(Upstream&& upstream) noexcept {
     upstream_.emplace(std::move(upstream));
-    if constexpr (Threads::is_shared) return this->home.abandon(count_out(this->home.close()));
+    if constexpr (Threads::is_shared) return this->home->abandon(count_out(this->home->close()));
     std::uint32_t busy = 0;
     this->directory.for_each([&](slab_type& slab) {
       slab.signal_at = 1;
@@ -360,7 +360,7 @@ private:
   // Puts the slots that other threads gave back into their slabs.
   void absorb() const noexcept {
     if constexpr (Threads::is_shared)
-      for_each_in(core().home.take_all(), [](slab_type& slab, std::uint32_t index, std::uint32_t marks) {
+      for_each_in(core().home->take_all(), [](slab_type& slab, std::uint32_t index, std::uint32_t marks) {
         core_type::put(slab, index, marks, Layout::word_at(slab, index));
       });
   }

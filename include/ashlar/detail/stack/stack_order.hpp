@@ -54,53 +54,52 @@ public:
   /// Effects: turns dead bytes into a block, a label or padding. Reports those that were written to. Expects: they lie
   /// at the top, or are taken from the other end.
   void take(std::byte* from, std::byte* to, const void* resource) noexcept {
-    const poison_range taken = known_.within(from, to);
-    taken.verify(known_.bytes(), resource);
+    if (!dead_) return;
+    poison_range& known = dead_->known;
+    const poison_range taken = known.within(from, to);
+    taken.verify(known.bytes(), resource);
     if (!taken.is_empty())
-      known_ = taken.begin == known_.begin ? known_.within(to, known_.end) : known_.within(known_.begin, from);
+      known = taken.begin == known.begin ? known.within(to, known.end) : known.within(known.begin, from);
   }
 
   /// Effects: poisons the bytes freed above `top`; of a large range, the part next to the top.
   void poison_above(std::byte* top, std::byte* end) noexcept {
-    const poison_range freed = {top, end};
+    if (!dead_) return;
+    const poison_range freed = {top, end}, known = dead_->known;
     if (freed.bytes() > most_at_once) return replace_by({top, top + most_at_once});
-    replace_by(freed, {top, known_.begin == end && !known_.is_empty() ? known_.end : end});
+    replace_by(freed, {top, known.begin == end && !known.is_empty() ? known.end : end});
   }
 
   /// The same below `top`, for a stack that grows downwards.
   void poison_below(std::byte* begin, std::byte* top) noexcept {
-    const poison_range freed = {begin, top};
+    if (!dead_) return;
+    const poison_range freed = {begin, top}, known = dead_->known;
     if (freed.bytes() > most_at_once) return replace_by({top - most_at_once, top});
-    replace_by(freed, {known_.end == begin && !known_.is_empty() ? known_.begin : begin, top});
+    replace_by(freed, {known.end == begin && !known.is_empty() ? known.begin : begin, top});
   }
 
   /// Effects: reports dead bytes that were written to.
-  void verify(const void* resource) const noexcept { known_.verify(known_.bytes(), resource); }
+  void verify(const void* resource) const noexcept {
+    if (dead_) dead_->known.verify(dead_->known.bytes(), resource);
+  }
 
   /// As `verify`. The stack then moves to other memory, which has no known dead bytes.
   void leave(const void* resource) noexcept {
     verify(resource);
-    known_ = {};
+    if (dead_) *dead_ = {};
   }
 
 private:
   void replace_by(const poison_range& freed) noexcept { replace_by(freed, freed); }
   void replace_by(const poison_range& freed, const poison_range& known) noexcept {
     freed.poison();
-    known_ = known;
+    dead_->known = known;
   }
 
-  poison_range known_;
-};
-
-template <int Place>
-class stack_poison<Place, false> {
-public:
-  static void take(std::byte* /*from*/, std::byte* /*to*/, const void* /*resource*/) noexcept {}
-  static void poison_above(std::byte* /*top*/, std::byte* /*end*/) noexcept {}
-  static void poison_below(std::byte* /*begin*/, std::byte* /*top*/) noexcept {}
-  static void verify(const void* /*resource*/) noexcept {}
-  static void leave(const void* /*resource*/) noexcept {}
+  struct dead_bytes {
+    poison_range known;
+  };
+  ASHLAR_NO_UNIQUE_ADDRESS part_if<IsKept, dead_bytes> dead_;
 };
 
 /// The memory of a stack consists of chunks. This header begins each of them, except for a buffer of the caller.

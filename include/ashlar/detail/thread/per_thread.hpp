@@ -162,11 +162,10 @@ private:
     }
   };
 
-  struct no_place {};
   struct record : thread_entry, list_node<record> {
     T* part = nullptr;
     link* shared;
-    ASHLAR_NO_UNIQUE_ADDRESS std::conditional_t<has_words, typename words::place, no_place> found_at = {};
+    ASHLAR_NO_UNIQUE_ADDRESS part_if<has_words, typename words::place> found_at;
 
     record(std::uint64_t its_number, link* of) noexcept : shared(of) {
       number = its_number;
@@ -198,9 +197,9 @@ private:
   // Expects: the record is of the calling thread, and has a part.
   void remember(record& mine) const noexcept {
     if constexpr (has_words) {
-      if (!words::is_here(mine.found_at))
+      if (!words::is_here(*mine.found_at))
         forget(mine);  // of another library, with shared functions but separate thread-local words
-      mine.found_at = words::remember(this, mine.part);
+      *mine.found_at = words::remember(this, mine.part);
     } else {
       mine.found = mine.part;
       thread_directory::remember(mine);
@@ -209,7 +208,7 @@ private:
 
   // The table needs no such call: it has no entry without a part, and no call looks for an owner that has ended.
   void forget(record& of) const noexcept {
-    if constexpr (has_words) words::forget(of.found_at, this, of.part);
+    if constexpr (has_words) words::forget(*of.found_at, this, of.part);
   }
 
   [[nodiscard]] record* known_record() const noexcept {

@@ -17,28 +17,6 @@
 
 namespace ashlar::ASHLAR_ABI::detail {
 
-/// No poison: the variant for levels and builds that write none.
-struct tlsf_poison_none {
-  static constexpr std::size_t start_bytes = 0;
-
-  [[nodiscard]] static tlsf_poison_none of_region(const tlsf_block& /*block*/, std::size_t /*stride*/) noexcept {
-    return {};
-  }
-  [[nodiscard]] static tlsf_poison_none of_freed(std::byte* /*begin*/, std::byte* /*end*/) noexcept { return {}; }
-  [[nodiscard]] static bool is_record_sound(const tlsf_block& /*block*/, std::size_t /*stride*/) noexcept {
-    return true;
-  }
-  [[nodiscard]] static bool is_intact(const tlsf_block& /*block*/, std::size_t /*stride*/) noexcept { return true; }
-  static void verify(const tlsf_block& /*block*/, std::size_t /*stride*/, const void* /*resource*/) noexcept {}
-  static void verify_part(const tlsf_block& /*block*/, std::size_t /*stride*/, const std::byte* /*begin*/,
-                          const std::byte* /*end*/, const void* /*resource*/) noexcept {}
-  static void poison_seam(const tlsf_block& /*block*/) noexcept {}
-  static void poison_start(const tlsf_block& /*block*/) noexcept {}
-  void add_block(const tlsf_block& /*block*/, std::size_t /*stride*/) noexcept {}
-  void add(const tlsf_poison_none& /*other*/) noexcept {}
-  void keep_in(const tlsf_block& /*block*/, std::size_t /*stride*/) const noexcept {}
-};
-
 /// Poison with a record. Every byte of a free block is metadata, poison, or one of its bare bytes, which form one
 /// range. Bare bytes were never used, or were the middle of a block too large to be poisoned whole. When two free
 /// blocks merge, all bytes from the first bare one to the last are bare.
@@ -47,25 +25,27 @@ struct tlsf_poison_none {
 ///                                  begin and end of the bare bytes, sealed; only from `least_recorded` bytes on
 ///
 /// An object holds the bare bytes of a block that is being merged. Complexity: O(bytes poisoned or verified); a free
-/// poisons at most `most_at_start + most_at_end` bytes. Thread safety: none.
-class tlsf_poison_kept {
+/// poisons at most `most_at_start + most_at_end` bytes. Where none is kept it has no bytes and no code. Thread safety:
+/// none.
+template <bool IsKept>
+class basic_tlsf_poison {
 public:
   static constexpr std::size_t most_at_start = std::size_t{64} * 1024;  ///< bytes of a freed block that are poisoned
   static constexpr std::size_t most_at_end = 4096;                      ///< the same, of a larger one
   static constexpr std::size_t least_recorded = 128;  ///< the smallest stride of a block with a record
   static constexpr std::size_t links_bytes = 2 * sizeof(void*);
   static constexpr std::size_t record_bytes = 3 * sizeof(void*);
-  static constexpr std::size_t start_bytes = links_bytes + record_bytes;  ///< of a free block: no poison
+  static constexpr std::size_t start_bytes = IsKept ? links_bytes + record_bytes : 0;  ///< of a free block: no poison
 
-  tlsf_poison_kept() = default;
+  basic_tlsf_poison() = default;
 
   /// Returns: the state of a region that was never used: no poison.
-  [[nodiscard]] static tlsf_poison_kept of_region(const tlsf_block& block, std::size_t stride) noexcept {
-    return tlsf_poison_kept(begin_of(block), end_of(block, stride));
+  [[nodiscard]] static basic_tlsf_poison of_region(const tlsf_block& block, std::size_t stride) noexcept {
+    return basic_tlsf_poison(begin_of(block), end_of(block, stride));
   }
 
   /// Effects: poisons freed bytes. A block that is too large keeps the content of its middle.
-  [[nodiscard]] static tlsf_poison_kept of_freed(std::byte* begin, std::byte* end) noexcept {
+  [[nodiscard]] static basic_tlsf_poison of_freed(std::byte* begin, std::byte* end) noexcept {
     const auto bytes = static_cast<std::size_t>(end - begin);
     if (bytes <= most_at_start + most_at_end) {
       poison(begin, end);
@@ -73,17 +53,17 @@ public:
     }
     poison(begin, begin + most_at_start);
     poison(end - most_at_end, end);
-    return tlsf_poison_kept(begin + most_at_start, end - most_at_end);
+    return basic_tlsf_poison(begin + most_at_start, end - most_at_end);
   }
 
   /// Returns: whether the record of a free block is unchanged.
   [[nodiscard]] static bool is_record_sound(const tlsf_block& block, std::size_t stride) noexcept {
-    return !is_recorded(stride) || is_sound(block, read(block));
+    return !IsKept || !is_recorded(stride) || is_sound(block, read(block));
   }
 
   /// Returns: whether the record and all poison of a free block are unchanged.
   [[nodiscard]] static bool is_intact(const tlsf_block& block, std::size_t stride) noexcept {
-    if (!is_record_sound(block, stride)) return false;
+    if (!IsKept || !is_record_sound(block, stride)) return !IsKept;
     const poisoned_parts parts = parts_of(block, stride, begin_of(block), end_of(block, stride));
     return parts.front.first_changed() == nullptr && parts.back.first_changed() == nullptr;
   }
@@ -96,6 +76,7 @@ public:
   /// The same for its bytes from `begin` up to `end`, without metadata.
   static void verify_part(const tlsf_block& block, std::size_t stride, std::byte* begin, std::byte* end,
                           const void* resource) noexcept {
+    if constexpr (!IsKept) return;
     const poisoned_parts parts = parts_of(block, stride, begin, end);
     const std::size_t held = stride - tlsf_block::header_bytes;
     parts.front.verify(held, resource);
@@ -114,24 +95,25 @@ public:
 
   /// Effects: adds the bare bytes of a free block. Its record has become poison.
   void add_block(const tlsf_block& block, std::size_t stride) noexcept {
-    if (!is_recorded(stride)) return;
+    if (!IsKept || !is_recorded(stride)) return;
     const record of = read(block);
-    add(tlsf_poison_kept(of.begin, of.end));
+    add(basic_tlsf_poison(of.begin, of.end));
     poison(begin_of(block), begin_of(block) + record_bytes);
   }
 
   /// Effects: adds bare bytes, and the bytes between them.
-  void add(const tlsf_poison_kept& other) noexcept {
-    if (other.bare_.is_empty()) return;
-    if (bare_.is_empty()) bare_ = other.bare_;
-    else bare_ = {std::min(bare_.begin, other.bare_.begin), std::max(bare_.end, other.bare_.end)};
+  void add(const basic_tlsf_poison& other) noexcept {
+    if (!bare_ || other.bare_->is_empty()) return;
+    if (bare_->is_empty()) *bare_ = *other.bare_;
+    else *bare_ = {std::min(bare_->begin, other.bare_->begin), std::max(bare_->end, other.bare_->end)};
   }
 
   /// Effects: writes the bare bytes to the record of a free block; a block too small for a record has them poisoned.
   void keep_in(const tlsf_block& block, std::size_t stride) const noexcept {
+    if (!bare_) return;
     std::byte* const begin = begin_of(block);
-    if (!is_recorded(stride)) return bare_.within(begin, end_of(block, stride)).poison();
-    const range kept = bare_.within(begin + record_bytes, end_of(block, stride));
+    if (!is_recorded(stride)) return bare_->within(begin, end_of(block, stride)).poison();
+    const range kept = bare_->within(begin + record_bytes, end_of(block, stride));
     write(block, {kept.begin, kept.end, right_seal(block, kept)});
   }
 
@@ -150,10 +132,12 @@ private:
 
   static_assert(sizeof(record) == record_bytes);
   static_assert(tlsf_block::header_bytes + start_bytes + tlsf_block::footer_bytes <= least_recorded);
-  static_assert(tlsf_block::least <= start_bytes + tlsf_block::granule,
+  static_assert(!IsKept || tlsf_block::least <= start_bytes + tlsf_block::granule,
                 "checked with the start of the remainder if no block is split off");
 
-  tlsf_poison_kept(std::byte* begin, std::byte* end) noexcept : bare_{begin, end} {}
+  basic_tlsf_poison([[maybe_unused]] std::byte* begin, [[maybe_unused]] std::byte* end) noexcept {
+    if (bare_) *bare_ = {begin, end};
+  }
 
   [[nodiscard]] static constexpr bool is_recorded(std::size_t stride) noexcept { return stride >= least_recorded; }
 
@@ -174,7 +158,9 @@ private:
     return {poisoned.within(poisoned.begin, bare.begin), poisoned.within(bare.end, poisoned.end)};
   }
 
-  static void poison(std::byte* begin, std::byte* end) noexcept { range{begin, end}.poison(); }
+  static void poison(std::byte* begin, std::byte* end) noexcept {
+    if constexpr (IsKept) range{begin, end}.poison();
+  }
 
   [[nodiscard]] static std::uintptr_t right_seal(const tlsf_block& block, const range& bare) noexcept {
     return seal_of(block.data(), bare.begin, bare.end);
@@ -197,9 +183,9 @@ private:
     mark_free(begin_of(block), record_bytes);
   }
 
-  range bare_;
+  ASHLAR_NO_UNIQUE_ADDRESS part_if<IsKept, range> bare_;
 };
 
-using tlsf_poison = std::conditional_t<keeps_canaries, tlsf_poison_kept, tlsf_poison_none>;
+using tlsf_poison = basic_tlsf_poison<keeps_canaries>;
 
 }  // namespace ashlar::ASHLAR_ABI::detail
