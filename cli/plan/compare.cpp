@@ -1,22 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The memory that heaps need for the allocations of a plan.
-#include "cli/plan/compare.hpp"
-
 #include <algorithm>
 #include <cstddef>
-#include <cstdio>
+#include <cstdint>
 #include <cstdlib>
 #include <map>
+#include <optional>
+#include <span>
 #include <stdexcept>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gnu/libc-version.h>
 #include <malloc.h>
+#include <sys/mman.h>
 
+#include <ashlar/base/layout.hpp>
 #include <ashlar/base/problem.hpp>
+#include <ashlar/resource/null_resource.hpp>
+#include <ashlar/resource/tlsf_resource.hpp>
 
-#include "cli/plan/tlsf.hpp"
+#include "cli/plan/output.hpp"
 
 namespace ashlar::cli {
 
@@ -26,29 +33,14 @@ namespace {
 /// when a block ends higher than all former ones in its region, or is large enough for a mapping of its own.
 class malloc_run {
 public:
-  explicit malloc_run(const std::vector<plan::buffer>& buffers) : buffers_(buffers), blocks_(buffers.size()) {
-    before_ = taken();
-  }
-  malloc_run(const malloc_run&) = delete;
-  malloc_run& operator=(const malloc_run&) = delete;
-  ~malloc_run() {
-    for (void* p : blocks_) std::free(p);
-  }
+  malloc_run() : before_(taken()) {}
 
-  [[nodiscard]] bool allocate(std::size_t i) {
-    const plan::buffer& b = buffers_[i];
-    const auto size = static_cast<std::size_t>(b.size);
-    const auto alignment = static_cast<std::size_t>(b.alignment);
-    blocks_[i] = alignment <= alignof(std::max_align_t) ? std::malloc(size) : aligned_alloc(alignment, size);
-    if (blocks_[i] != nullptr) watch(reinterpret_cast<std::uintptr_t>(blocks_[i]), size);
-    return blocks_[i] != nullptr;
+  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
+    void* const p = alignment <= alignof(std::max_align_t) ? std::malloc(bytes) : aligned_alloc(alignment, bytes);
+    if (p != nullptr) watch(reinterpret_cast<std::uintptr_t>(p), bytes);
+    return p;
   }
-
-  void deallocate(std::size_t i) {
-    std::free(blocks_[i]);
-    blocks_[i] = nullptr;
-  }
-
+  void deallocate(void* p) { std::free(p); }
   [[nodiscard]] std::uint64_t peak() const noexcept { return peak_; }
 
 private:
@@ -67,60 +59,91 @@ private:
     peak_ = std::max(peak_, taken() - before_);
   }
 
-  const std::vector<plan::buffer>& buffers_;
-  std::vector<void*> blocks_;
   std::map<std::uint64_t, std::uint64_t> highest_;  // by region
   std::uint64_t before_ = 0;
   std::uint64_t peak_ = 0;
 };
 
-/// Returns: the peak, or nothing if malloc failed. Runs on a separate thread, whose arena is fresh.
-std::uint64_t peak_of_malloc(const plan::problem& p, const std::vector<plan::step>& steps, bool& failed) {
-  std::uint64_t peak = 0;
-  std::thread([&] {
-    malloc_run run(p.buffers);
-    for (const plan::step s : steps)
-      if (s.dies()) run.deallocate(s.buffer());
-      else if (!run.allocate(s.buffer())) failed = true;
-    peak = run.peak();
-  }).join();
-  return peak;
+/// Calls the library's TLSF on a range of addresses of which blocks touch only the pages of their headers.
+class tlsf_run {
+public:
+  explicit tlsf_run(const std::vector<plan::buffer>& buffers) {
+    for (const plan::buffer& b : buffers) bytes_ += b.size + b.alignment + block_overhead;
+    bytes_ = std::min(bytes_, most_bytes);
+    memory_ = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory_ == MAP_FAILED) throw std::runtime_error("there are no addresses for the replay of the phase by TLSF");
+    heap_.emplace(std::span(static_cast<std::byte*>(memory_), bytes_));
+  }
+  tlsf_run(const tlsf_run&) = delete;
+  tlsf_run& operator=(const tlsf_run&) = delete;
+  ~tlsf_run() {
+    heap_.reset();
+    ::munmap(memory_, bytes_);
+  }
+
+  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
+    void* const p = heap_->try_allocate(bytes, alignment);
+    if (p != nullptr) peak_ = std::max(peak_, address_of(p) + bytes - address_of(memory_));
+    return p;
+  }
+  void deallocate(void* p) { heap_->deallocate(p); }
+  [[nodiscard]] std::uint64_t peak() const noexcept { return peak_; }
+
+private:
+  static constexpr std::uint64_t block_overhead = 64, most_bytes = std::uint64_t{1} << 40;
+
+  [[nodiscard]] static std::uint64_t address_of(const void* p) { return reinterpret_cast<std::uintptr_t>(p); }
+
+  std::uint64_t bytes_ = 1 << 16;
+  void* memory_ = nullptr;
+  std::optional<tlsf_resource<null_resource>> heap_;
+  std::uint64_t peak_ = 0;
+};
+
+/// Returns: the peak of the heap for the births and deaths; blocks that live to the end are given back too.
+template <class Heap>
+std::uint64_t peak_of(Heap& heap, const plan::problem& p, const std::vector<plan::step>& steps, bool& failed) {
+  std::vector<void*> blocks(p.buffers.size());
+  for (const plan::step s : steps) {
+    const plan::buffer& b = p.buffers[s.buffer()];
+    void*& block = blocks[s.buffer()];
+    if (s.dies()) heap.deallocate(std::exchange(block, nullptr));
+    else block = heap.allocate(static_cast<std::size_t>(b.size), static_cast<std::size_t>(b.alignment));
+    failed = failed || (!s.dies() && block == nullptr);
+  }
+  for (void* const block : blocks) heap.deallocate(block);
+  return heap.peak();
 }
 
-std::string against(const char* name, std::uint64_t bytes, std::uint64_t height) {
-  char text[160];
+std::string against(const std::string& name, std::uint64_t bytes, std::uint64_t height) {
   const double percent = bytes == 0 ? 0 : 100.0 * (static_cast<double>(height) / static_cast<double>(bytes) - 1);
-  std::snprintf(text, sizeof text, "%-28s %16llu   the plan needs %+.1f %%\n", name,
-                static_cast<unsigned long long>(bytes), percent);
-  return text;
-}
-
-/// A thread's arena begins with some pages; a plan that fits into them cannot be measured.
-std::string against_malloc(const std::string& name, std::uint64_t bytes, std::uint64_t height) {
-  return bytes != 0 ? against(name.c_str(), bytes, height) : name + ": the phase fits into the pages it begins with\n";
+  return fmt::format("{:<28} {:>16}   the plan needs {:+.1f} %\n", name, bytes, percent);
 }
 
 }  // namespace
 
 heap_peaks measure_heaps(const plan::problem& p) {
   const std::vector<plan::step> steps = plan::steps_of(p.buffers);
-  tlsf_model tlsf;
-  std::vector<std::uint64_t> addresses(p.buffers.size());
-  for (const plan::step s : steps)
-    if (s.dies()) tlsf.deallocate(addresses[s.buffer()]);
-    else addresses[s.buffer()] = tlsf.allocate(p.buffers[s.buffer()].size, p.buffers[s.buffer()].alignment);
+  heap_peaks peaks;
   bool failed = false;
-  const std::uint64_t peak = peak_of_malloc(p, steps, failed);
-  if (failed) throw std::runtime_error("malloc ran out of memory during the replay of the phase");
-  return {peak, tlsf.peak()};
+  std::thread([&] {  // whose arena is fresh
+    malloc_run run;
+    peaks.malloc = peak_of(run, p, steps, failed);
+  })
+      .join();
+  tlsf_run tlsf(p.buffers);
+  peaks.tlsf = peak_of(tlsf, p, steps, failed);
+  if (failed) throw std::runtime_error("a heap ran out of memory during the replay of the phase");
+  return peaks;
 }
 
+/// A thread's arena begins with some pages; a plan that fits into them cannot be measured.
 std::string compare_with_heaps(const plan::layout& l, const heap_peaks& peaks) {
-  const std::string malloc_name = std::string("malloc (glibc ") + gnu_get_libc_version() + ")";
-  char text[80];
-  std::snprintf(text, sizeof text, "%-28s %16llu\n", "plan", static_cast<unsigned long long>(l.height));
-  return text + against("lower bound", l.lower_bound, l.height) + against_malloc(malloc_name, peaks.malloc, l.height) +
-         against("TLSF (modelled)", peaks.tlsf, l.height);
+  const std::string malloc_name = fmt::format("malloc (glibc {})", gnu_get_libc_version());
+  return fmt::format("{:<28} {:>16}\n", "plan", l.height) + against("lower bound", l.lower_bound, l.height) +
+         (peaks.malloc != 0 ? against(malloc_name, peaks.malloc, l.height)
+                            : malloc_name + ": the phase fits into the pages it begins with\n") +
+         against("TLSF (tlsf_resource)", peaks.tlsf, l.height);
 }
 
 }  // namespace ashlar::cli

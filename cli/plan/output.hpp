@@ -2,6 +2,7 @@
 // A plan in other forms than CSV: tables for programs, pictures and figures for people.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -33,5 +34,18 @@ using plan_names = std::vector<std::string>;
 
 /// Returns: the figures of the plan, one line for each.
 [[nodiscard]] std::string plan_figures(const plan::problem& p, const plan::layout& l);
+
+/// Bytes at the peak.
+struct heap_peaks {
+  std::uint64_t malloc = 0;  ///< Taken from the system by the malloc under this command.
+  std::uint64_t tlsf = 0;    ///< Spanned by a two-level segregated fit heap.
+};
+
+/// Effects: replays the births and deaths of `p` as calls of malloc (or aligned_alloc) and free on a separate thread,
+/// and so in a separate arena; and of `tlsf_resource`. Throws: `std::runtime_error` if one of them has no memory left.
+[[nodiscard]] heap_peaks measure_heaps(const plan::problem& p);
+
+/// Returns: the height of the plan beside its bound and the heaps, one line for each.
+[[nodiscard]] std::string compare_with_heaps(const plan::layout& l, const heap_peaks& peaks);
 
 }  // namespace ashlar::cli

@@ -3,24 +3,27 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
+#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include <ashlar/plan/csv.hpp>
 #include <ashlar/plan/solve.hpp>
 #include <ashlar/plan/validate.hpp>
 
-#include "cli/plan/compare.hpp"
 #include "cli/plan/names.hpp"
 #include "cli/plan/output.hpp"
-#include "cli/plan/progress.hpp"
 #include "cli/plan/request.hpp"
 #include "cli/plan/trace.hpp"
 #include "cli/support/output.hpp"
@@ -41,6 +44,58 @@ void on_interrupt(int) {
   std::signal(SIGINT, SIG_DFL);
 }
 
+/// Prints a line on standard error when the planner reports, and one every few seconds in between, from a separate
+/// thread. Silent for `patience` after the start, so that short solves print nothing.
+class progress_meter {
+public:
+  explicit progress_meter(std::chrono::milliseconds patience) : patience_(patience), repeater_([this] { repeat(); }) {}
+  progress_meter(const progress_meter&) = delete;
+  progress_meter& operator=(const progress_meter&) = delete;
+  ~progress_meter() {
+    {
+      const std::lock_guard held(lock_);
+      stopped_ = true;
+    }
+    over_.notify_all();
+    repeater_.join();
+  }
+
+  void take(const plan::progress& now) {
+    const std::lock_guard held(lock_);
+    const bool better = now.height != last_.height || now.lower_bound != last_.lower_bound;
+    last_ = now;
+    if (better) print();
+  }
+
+private:
+  using clock = std::chrono::steady_clock;
+
+  /// Expects: the lock is held.
+  void print() {
+    const clock::time_point now = clock::now();
+    // Bounds can rise a thousand times a second; the repeater prints the last of them.
+    if (now - start_ < patience_ || now - printed_ < std::chrono::milliseconds(100)) return;
+    printed_ = now;
+    fmt::print(stderr, "{:8.1f} s  height {}  bound {}  nodes {}\n",
+               std::chrono::duration<double>(now - start_).count(), last_.height, last_.lower_bound, last_.nodes);
+  }
+
+  void repeat() {
+    std::unique_lock held(lock_);
+    while (!over_.wait_for(held, std::chrono::seconds(2), [this] { return stopped_; }))
+      if (last_.height != 0) print();
+  }
+
+  clock::time_point start_ = clock::now();
+  std::chrono::milliseconds patience_;
+  std::mutex lock_;
+  std::condition_variable over_;
+  bool stopped_ = false;
+  plan::progress last_{};
+  clock::time_point printed_{};
+  std::thread repeater_;
+};
+
 std::string read_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) throw std::runtime_error("cannot read " + path);
@@ -55,13 +110,12 @@ plan::csv_document load(const request& r) {
   }
   cli::recorded_problem recorded = cli::plan_from_trace(r.trace, r.bounds(), r.damaged);
   if (recorded.content.buffers.empty()) throw std::runtime_error(r.trace + ": nothing is allocated in the phase");
-  std::fprintf(stderr, "%s: %s, %s live to the end of the phase, %s left out\n", r.trace.c_str(),
-               cli::counted(recorded.content.buffers.size(), "buffer").c_str(),
-               cli::grouped(recorded.outliving).c_str(),
-               cli::counted(recorded.foreign_frees, "free of an older object", "frees of older objects").c_str());
+  fmt::print(stderr, "{}: {}, {} live to the end of the phase, {} left out\n", r.trace,
+             cli::counted(recorded.content.buffers.size(), "buffer"), cli::grouped(recorded.outliving),
+             cli::counted(recorded.foreign_frees, "free of an older object", "frees of older objects"));
   if (recorded.threads > 1)
-    std::fprintf(stderr, "%s: %s in the phase: its order may change from run to run\n", r.trace.c_str(),
-                 cli::counted(recorded.threads, "thread allocates", "threads allocate").c_str());
+    fmt::print(stderr, "{}: {} in the phase: its order may change from run to run\n", r.trace,
+               cli::counted(recorded.threads, "thread allocates", "threads allocate"));
   plan::csv_document d;
   d.content = std::move(recorded.content);
   return d;
@@ -78,7 +132,7 @@ int validate(const request& r, const plan::csv_document& d) {
   if (r.capacity) l.height = std::min(l.height, *r.capacity);
   const auto broken = plan::validate(d.content, l);
   if (!broken) {
-    std::printf("valid, height %llu\n", static_cast<unsigned long long>(l.height));
+    fmt::print("valid, height {}\n", l.height);
     return cli::exit_ok;
   }
   const auto id = [&](plan::position i) { return cli::name_of(d.content, d.names, i); };
@@ -95,7 +149,7 @@ plan::layout solve(const request& r, const plan::problem& p) {
   wanted.capacity = r.capacity;
   wanted.base_alignment = r.base_alignment;
   wanted.stop = &stop;
-  std::optional<cli::plan_progress> meter;
+  std::optional<progress_meter> meter;
   if (!r.quiet) {
     meter.emplace(std::chrono::milliseconds(r.progress ? 0 : 500));
     wanted.on_progress = [&meter](const plan::progress& now) { meter->take(now); };
@@ -103,7 +157,7 @@ plan::layout solve(const request& r, const plan::problem& p) {
   std::signal(SIGINT, on_interrupt);
   plan::layout l = plan::solve(p, wanted);
   std::signal(SIGINT, SIG_DFL);
-  if (stop) std::fprintf(stderr, "ashlar plan: interrupted; this is the best plan so far\n");
+  if (stop) fmt::print(stderr, "ashlar plan: interrupted; this is the best plan so far\n");
   return l;
 }
 
@@ -122,8 +176,7 @@ void print(const request& r, const plan::problem& p, const plan::layout& l) {
   FILE* const to = r.output == "-" ? stderr : stdout;
   if (r.stats) std::fputs(cli::plan_figures(p, l).c_str(), to);
   else if (r.output.empty() || !r.trace.empty())
-    std::fprintf(to, "%s, height %llu, lower bound %llu\n", std::string(name_of(l.status)).c_str(),
-                 static_cast<unsigned long long>(l.height), static_cast<unsigned long long>(l.lower_bound));
+    fmt::print(to, "{}, height {}, lower bound {}\n", name_of(l.status), l.height, l.lower_bound);
   if (!r.trace.empty()) std::fputs(cli::compare_with_heaps(l, cli::measure_heaps(p)).c_str(), to);
 }
 

@@ -315,7 +315,7 @@ TEST_F(plan_recording, plans_a_phase_between_marks_and_compares_it_with_heaps) {
   // The reallocated block lives together with its successor, and so do the last two: 90,000 + 200,000.
   EXPECT_TRUE(said("out", "lower bound 290000"));
   EXPECT_TRUE(said("out", "malloc (glibc"));
-  EXPECT_TRUE(said("out", "TLSF (modelled)"));
+  EXPECT_TRUE(said("out", "TLSF (tlsf_resource)"));
   EXPECT_EQ(fault_of("planned.csv"), "");
 }
 
