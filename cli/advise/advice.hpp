@@ -69,7 +69,10 @@ using frame_follower = std::function<bool(const std::string& path, std::uint64_t
 /// Returns: the return addresses that identify the site.
 [[nodiscard]] std::vector<route_frame> chain_of(const advised_site& s, const call_tree& tree);
 
-/// Returns: the features of a site.
+/// Returns: the record of a site, which the page reads too; the features in it; the groups of the plan.
+[[nodiscard]] nlohmann::json site_json(const advised_site& s, const advice& a, const call_tree& tree,
+                                       site_names& names);
+[[nodiscard]] nlohmann::json plan_json(const advice& a);
 [[nodiscard]] nlohmann::json features_json(const site_features& f);
 
 /// Returns: what another malloc may gain, or a policy of pages, as a sentence.

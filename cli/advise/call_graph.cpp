@@ -11,9 +11,13 @@
 #include <unordered_map>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 namespace ashlar::cli {
 
 namespace {
+
+using nlohmann::json;
 
 constexpr const char* without_stack = "no call stack";
 
@@ -35,6 +39,13 @@ void add(study::amount& to, const study::amount& more) {
   to.bytes += more.bytes;
 }
 
+/// A call in the tree of calls, outermost first; a parent stands before its callees. Amounts are its own.
+struct graph_call {
+  std::uint32_t parent = 0;  ///< Of the root: itself.
+  std::string name;
+  stack_totals own = {};
+};
+
 class graph_builder {
 public:
   graph_builder(const call_tree& tree, const live_history& history, site_names& names)
@@ -43,22 +54,40 @@ public:
     weigh_live();
   }
 
-  [[nodiscard]] page_calls build() {
-    graph_.calls.push_back({.name = "all"});
+  [[nodiscard]] json build() {
+    calls_.push_back({.name = "all"});
     name_frames(kept_frames());
     for (std::uint32_t stack = 0; stack < leaf_.size(); ++stack) {
       const stack_totals& t = history_.of(stack);
       if (t.allocated.objects == 0) continue;
-      page_call& call = graph_.calls[call_of_stack(stack)];
-      add(call.allocated, t.allocated);
-      add(call.temporary, t.temporary);
-      add(call.never_freed, t.never_freed);
+      stack_totals& own = calls_[call_of_stack(stack)].own;
+      add(own.allocated, t.allocated);
+      add(own.temporary, t.temporary);
+      add(own.never_freed, t.never_freed);
     }
     add_changes();
-    return std::move(graph_);
+    return to_json();
   }
 
 private:
+  [[nodiscard]] json to_json() const {
+    json parents = json::array(), names = json::array(), amounts = json::array(), changes = json::array();
+    for (const graph_call& c : calls_) {
+      parents.push_back(c.parent);
+      names.push_back(c.name);
+      for (const study::amount& a : {c.own.allocated, c.own.temporary, c.own.never_freed})
+        amounts.insert(amounts.end(), {a.objects, a.bytes});
+    }
+    for (const auto& bin : changes_) {
+      json& flat = changes.emplace_back(json::array());
+      for (const auto& [call, bytes] : bin) {
+        flat.push_back(call);
+        flat.push_back(bytes);
+      }
+    }
+    return {{"parent", parents}, {"name", names}, {"amounts", amounts}, {"changes", changes}};
+  }
+
   void add_frames() {
     std::unordered_map<std::uint64_t, std::uint32_t> children;  // by caller and name
     frames_.push_back({});
@@ -139,8 +168,8 @@ private:
 
   /// Returns: the callee of that name, a new one if there is none. The empty name stands for all calls left out.
   std::uint32_t callee(std::uint32_t caller, const std::string& name) {
-    const auto [at, is_new] = by_name_.try_emplace({caller, name}, static_cast<std::uint32_t>(graph_.calls.size()));
-    if (is_new) graph_.calls.push_back({.parent = caller, .name = name});
+    const auto [at, is_new] = by_name_.try_emplace({caller, name}, static_cast<std::uint32_t>(calls_.size()));
+    if (is_new) calls_.push_back({.parent = caller, .name = name});
     return at->second;
   }
 
@@ -165,10 +194,10 @@ private:
   }
 
   [[nodiscard]] std::vector<std::int64_t> most_live_of_calls() {
-    std::vector<std::int64_t> live(graph_.calls.size()), most(graph_.calls.size());
+    std::vector<std::int64_t> live(calls_.size()), most(calls_.size());
     for (const live_history::bin& bin : history_.bins())
       for (const live_history::change& c : bin.changes)
-        for (std::uint32_t at = call_of_stack(c.stack);; at = graph_.calls[at].parent) {
+        for (std::uint32_t at = call_of_stack(c.stack);; at = calls_[at].parent) {
           most[at] = std::max(most[at], live[at] += c.bytes);
           if (at == 0) break;
         }
@@ -177,14 +206,14 @@ private:
 
   /// Returns: whether the changes are few enough, or cannot be fewer.
   bool fill_changes(const std::vector<std::int64_t>& most, std::int64_t least) {
-    graph_.changes.clear();
+    changes_.clear();
     std::size_t count = 0;
     for (const live_history::bin& bin : history_.bins()) {
       std::map<std::uint32_t, std::int64_t> sums;
       for (const live_history::change& c : bin.changes) sums[shown_call(c.stack, most, least)] += c.bytes;
       std::erase_if(sums, [](const auto& sum) { return sum.second == 0; });
-      graph_.changes.emplace_back(sums.begin(), sums.end());
       count += sums.size();
+      changes_.push_back(std::move(sums));
       if (count > most_graph_changes && least < most[0]) return false;
     }
     return true;
@@ -195,7 +224,7 @@ private:
   std::uint32_t shown_call(std::uint32_t stack, const std::vector<std::int64_t>& most, std::int64_t least) {
     const std::uint32_t own = call_of_stack(stack);
     std::uint32_t at = own;
-    while (at != 0 && most[at] < least) at = graph_.calls[at].parent;
+    while (at != 0 && most[at] < least) at = calls_[at].parent;
     return at == own ? own : callee(at, "");
   }
 
@@ -209,12 +238,13 @@ private:
   std::vector<std::uint32_t> leaf_;     // by stack
   std::vector<std::uint32_t> call_of_;  // by frame
   std::map<std::pair<std::uint32_t, std::string>, std::uint32_t> by_name_;
-  page_calls graph_;
+  std::vector<graph_call> calls_;                               // the first is the root
+  std::vector<std::map<std::uint32_t, std::int64_t>> changes_;  // of each bin: bytes more than in the bin before
 };
 
 }  // namespace
 
-page_calls call_graph(const call_tree& tree, const live_history& history, site_names& names) {
+nlohmann::json call_graph(const call_tree& tree, const live_history& history, site_names& names) {
   return graph_builder(tree, history, names).build();
 }
 

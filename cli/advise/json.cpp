@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Advice for programs: every feature of every site.
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -94,8 +95,28 @@ json to_json(const site_trial& trial) {
   return {{"tried", true}, {"text", trial.text}, {"found", found}, {"ratio", std::exp(trial.log_ratio)}};
 }
 
+/// Returns: the offset of the request's return address in its module: it tells sites apart that have no lines. 0 if the
+/// function's name is the offset already.
+std::uint64_t offset_of(const advised_site& s, const call_tree& tree, site_names& names) {
+  if (s.request.place.function.find("+0x") != std::string::npos) return 0;
+  for (const std::uint64_t index : tree.frames(tree.nodes()[s.node].stack))
+    for (const source_place& place : names.places(index))
+      if (place.function == s.request.place.function) return tree.frame(index).offset;
+  return 0;
+}
+
+/// Returns: what tells the site from others of its function and place, unless that is the place itself.
+std::string distinction_of(const advised_site& s, std::uint64_t offset) {
+  const source_place& place = s.request.place;
+  const std::string mark = site_distinction(s);
+  return place.function.empty() || mark == "at " + address_text(place.module, offset) ? "" : mark;
+}
+
+}  // namespace
+
 json site_json(const advised_site& s, const advice& a, const call_tree& tree, site_names& names) {
   const site_node& node = tree.nodes()[s.node];
+  const std::uint64_t offset = s.request.place.line == 0 ? offset_of(s, tree, names) : 0;
   json chain = json::array();
   for (const std::uint64_t frame : tree.frames(node.stack).first(node.depth))
     chain.push_back(frame_json(tree.frame(frame), tree, names.places(frame)));
@@ -103,6 +124,9 @@ json site_json(const advised_site& s, const advice& a, const call_tree& tree, si
           {"function", s.request.place.function},
           {"file", s.request.place.file},
           {"line", s.request.place.line},
+          {"module", s.request.place.module},
+          {"offset", offset},
+          {"distinction", distinction_of(s, offset)},
           {"caller", s.caller.function},
           {"caller_line", s.caller.line},
           {"mark", s.mark},
@@ -112,6 +136,7 @@ json site_json(const advised_site& s, const advice& a, const call_tree& tree, si
           {"chain", chain},
           {"rule", std::string(s.rule->name)},
           {"remedy", std::string(facts_of(s.rule->proposes).name)},
+          {"words", std::string(facts_of(s.rule->proposes).words)},
           {"evidence", s.evidence},
           {"advice", remedy_text(s, a.limits)},
           {"gain", {{"level", level_of(s)}, {"estimate_ns", s.estimate}, {"text", gain_text(s, a)}}},
@@ -121,8 +146,6 @@ json site_json(const advised_site& s, const advice& a, const call_tree& tree, si
           {"features", features_json(*s.features)}};
 }
 
-}  // namespace
-
 json features_json(const site_features& f) {
   return {{"allocated", to_json(f.allocated)},
           {"never_freed", to_json(f.never_freed)},
@@ -131,6 +154,7 @@ json features_json(const site_features& f) {
           {"calls", requests_json(f)},
           {"alignment", f.alignment},
           {"sizes", to_json(f.sizes)},
+          {"median_bytes", f.sizes.quantile(0.5)},
           {"same_size_as_before", f.same_size},
           {"freed", f.freed},
           {"freed_by_others", f.freed_by_others},
@@ -141,6 +165,7 @@ json features_json(const site_features& f) {
           {"lifo_in_site", f.lifo_site},
           {"spread_pages", f.spread_pages},
           {"lifetimes_ns", to_json(f.lifetime_ns)},
+          {"median_life_ns", f.freed == 0 ? 0 : std::max<std::uint64_t>(f.lifetime_ns.quantile(0.5), 1)},
           {"lifetimes_bytes", to_json(f.lifetime_bytes)},
           {"growth",
            {{"steps", f.growth.steps},
@@ -154,8 +179,6 @@ json features_json(const site_features& f) {
             {"longest_objects", f.batches.longest_objects}}},
           {"simulated", models_json(f)}};
 }
-
-namespace {
 
 json plan_json(const advice& a) {
   const site_titles titles(a.plan);
@@ -176,8 +199,6 @@ json plan_json(const advice& a) {
   }
   return groups;
 }
-
-}  // namespace
 
 json advice_json(const advice& a, const call_tree& tree, site_names& names) {
   json sites = json::array();

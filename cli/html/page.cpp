@@ -1,106 +1,367 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Builds pages: style sheet, tiles, figures, tables.
+// The frame of all pages, the report of a trace, and the budget of the page of advice: its sites in columns, with each
+// name once.
 #include "cli/html/page.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/study/histogram.hpp>
 
-#include "cli/html/svg.hpp"
+#include "cli/replay/verdict.hpp"
+#include "cli/report/text.hpp"
 
 namespace ashlar::cli {
 
 namespace {
 
-// Orange against blue and grey: distinct for colour-blind readers and in print. Shapes and names carry the meaning,
-// too.
-constexpr const char* style_sheet = R"css(
-:root { --page: #f7f5f1; --card: #fffefb; --ink: #1f2328; --soft: #666c75; --rule: #e3dfd6; --own: #d1571b;
-  --rival: #3f77ad; --baseline: #878e98; --none: #cfcbc2; --area: #3f77ad; color-scheme: light; }
-@media (prefers-color-scheme: dark) { :root { --page: #15171b; --card: #1d2025; --ink: #e9e7e2; --soft: #a0a6af;
-  --rule: #33373e; --own: #f48b4d; --rival: #6fa6da; --baseline: #8b929c; --none: #4b5058; --area: #6fa6da;
-  color-scheme: dark; } }
-* { box-sizing: border-box; }
-body { margin: 0; background: var(--page); color: var(--ink);
-  font: 15px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "DejaVu Sans", sans-serif; }
-main { max-width: 1040px; margin: 0 auto; padding: 36px 28px 48px; }
-header p { margin: 0; color: var(--soft); }
-h1 { font-size: 27px; line-height: 1.25; margin: 2px 0 6px; letter-spacing: -0.01em; overflow-wrap: anywhere; }
-h2 { font-size: 20px; margin: 44px 0 14px; padding-top: 20px; border-top: 1px solid var(--rule); }
-h3 { font-size: 15px; margin: 0; }
-.verdict { margin: 22px 0 24px; padding: 16px 20px; border-left: 5px solid var(--own); background: var(--card);
-  font-size: 17px; border-radius: 0 8px 8px 0; }
-.verdict p { margin: 0; } .verdict p + p { margin-top: 4px; color: var(--soft); font-size: 15px; }
-.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); gap: 12px; margin: 0 0 18px; }
-.tile, figure, .scroll { background: var(--card); border: 1px solid var(--rule); border-radius: 8px; }
-.tile { padding: 11px 15px; } .tile b { display: block; font-size: 20px; line-height: 1.3; font-weight: 600; }
-.tile span, figcaption, .notes { color: var(--soft); font-size: 13px; }
-.pair { display: grid; grid-template-columns: 1fr 1fr; gap: 0 16px; }
-figure { margin: 0 0 16px; padding: 15px 18px 10px; } figcaption { margin: 1px 0 8px; }
-svg { display: block; width: 100%; height: auto; font-size: 13px; }
-svg text { fill: var(--ink); } svg .tick, svg .axis { fill: var(--soft); font-size: 12px; }
-svg .value { font-variant-numeric: tabular-nums; } svg .strong { font-weight: 700; fill: var(--own); }
-.grid { stroke: var(--rule); stroke-width: 1; } .base-line { stroke: var(--soft); stroke-width: 1; }
-.whisker { stroke: var(--ink); stroke-width: 1.4; }
-.own { fill: var(--own); stroke: var(--own); } .rival { fill: var(--rival); stroke: var(--rival); }
-.baseline { fill: var(--baseline); stroke: var(--baseline); } .none { fill: var(--none); stroke: var(--none); }
-.plain { fill: var(--soft); stroke: var(--soft); } rect.own, rect.rival, rect.baseline, rect.none, rect.plain { stroke: none; }
-.stem { stroke-width: 2; stroke-opacity: 0.45; } .hollow { fill: var(--card); fill-opacity: 0; stroke-width: 2; }
-.column { fill: var(--area); } .area { fill: var(--area); fill-opacity: 0.28; }
-.area-edge { fill: var(--area); stroke: var(--area); stroke-width: 1.2; stroke-linejoin: round; }
-.scroll { overflow-x: auto; margin: 0 0 16px; padding: 4px 6px; }
-table { border-collapse: collapse; width: 100%; font-size: 13.5px; font-variant-numeric: tabular-nums; }
-th { font-weight: 600; color: var(--soft); text-align: right; vertical-align: bottom; }
-th, td { padding: 7px 10px; } td { text-align: right; border-top: 1px solid var(--rule); white-space: nowrap; }
-th.text, td.text { text-align: left; min-width: 9.5em; white-space: normal; overflow-wrap: anywhere; }
-tr.own td { font-weight: 600; } tr.own td:first-child { color: var(--own); } tr.none td { color: var(--soft); }
-code { font: 12.5px/1.45 ui-monospace, "SF Mono", "DejaVu Sans Mono", monospace; }
-td code + code { display: block; color: var(--soft); padding-left: 1.2em; }
-.notes { margin: 10px 0 0; padding-left: 18px; }
-footer { margin-top: 40px; color: var(--soft); font-size: 13px; }
-@media (max-width: 760px) { .pair { grid-template-columns: 1fr; } main { padding: 20px 14px; } }
-@media print { body { background: none; } figure, .scroll, .tile { break-inside: avoid; } }
-)css";
+using nlohmann::json;
+
+constexpr std::size_t longest_name = 240;        // bytes
+constexpr std::size_t most_bytes = 2'000'000;    // of a page
+constexpr std::size_t most_frame_bytes = 6'000;  // beside data, style and script
+
+std::string utf8(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
+
+/// Returns: the data as text that may stand in a script element: without "</script" and "<!--".
+std::string script_text(const json& data) {
+  const std::string text = utf8(data);
+  std::string safe;
+  safe.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool is_markup = text[i] == '<' && (text[i + 1] == '/' || text[i + 1] == '!');
+    if (is_markup) safe += "\\u003c";
+    else safe += text[i];
+  }
+  return safe;
+}
+
+/// Returns: the page, which no browser lets load anything from another place.
+std::string html_page(const std::string& title, const std::string& kind, const std::string& name,
+                      const std::string& body, const page_assets& assets, const std::string& data) {
+  return fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+      "style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n<main>\n"
+      "<header><p>{}</p><h1>{}</h1></header>\n{}\n"
+      "<noscript><p class=\"warning\">The page needs JavaScript, which is part of this file.</p></noscript>\n"
+      "<footer>ashlar {}.{}.{}</footer>\n</main>\n"
+      "<script type=\"application/json\" id=\"data\">{}</script>\n<script>{}</script>\n</body>\n</html>\n",
+      escaped(title), assets.style, kind, escaped(name), body, ASHLAR_VERSION_MAJOR, ASHLAR_VERSION_MINOR,
+      ASHLAR_VERSION_PATCH, data, assets.script);
+}
+
+/// What the page of advice may hold: halved until it is small enough.
+struct page_budget {
+  std::size_t sites = most_page_sites;
+  std::size_t whole_sites = 4000;      ///< Those with all columns.
+  std::size_t name_bytes = 480'000;    ///< Of all names together.
+  std::size_t detail_bytes = 220'000;  ///< Of all sentences.
+
+  void shrink() {
+    detail_bytes = detail_bytes / 2;
+    name_bytes = std::max<std::size_t>(name_bytes * 3 / 4, 300'000);
+    whole_sites = whole_sites / 2;
+    if (whole_sites < 1000) sites = sites * 7 / 8;
+  }
+
+  /// Effects: shrinks until a text that had `bytes` may fit in `most`, where each step is taken to save as much as it
+  /// can.
+  void shrink_from(std::size_t bytes, std::size_t most) {
+    constexpr std::size_t whole_site_bytes = 96;  // of the columns that the other sites lack
+    const page_budget old = *this;
+    std::size_t saved = 0;
+    do {
+      shrink();
+      saved = old.detail_bytes - detail_bytes + old.name_bytes - name_bytes +
+              (old.whole_sites - whole_sites) * whole_site_bytes + bytes * (old.sites - sites) / old.sites;
+    } while (bytes - std::min(bytes, saved) > most && is_large());
+  }
+  [[nodiscard]] bool is_large() const { return sites > 100; }
+};
+
+/// Returns: at most `most` bytes of the text, cut between characters in the middle, as names differ at both ends.
+std::string cut(const std::string& text, std::size_t most) {
+  if (text.size() <= most) return text;
+  const auto is_within = [&](std::size_t at) { return (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80; };
+  std::size_t head = most * 2 / 3, tail = text.size() - (most - head);
+  while (head != 0 && is_within(head)) --head;
+  while (tail < text.size() && is_within(tail)) ++tail;
+  return text.substr(0, head) + "…" + text.substr(tail);
+}
+
+/// Each text once. All are cut to the length at which they fit.
+class name_column {
+public:
+  std::size_t add(const std::string& text) {
+    const auto [at, is_new] = ids_.try_emplace(text, all_.size());
+    if (is_new) all_.push_back({&at->first, utf8(text).size() + 1});
+    return at->second;
+  }
+  /// Returns: the numbers of the texts.
+  json add_all(const json& texts) {
+    json numbers = json::array();
+    for (const json& text : texts) numbers.push_back(add(text.get_ref<const std::string&>()));
+    return numbers;
+  }
+
+  [[nodiscard]] json to_json(std::size_t budget) const {
+    std::size_t length = longest_name;
+    while (length > 12 && bytes_at(length) > budget) length = length * 7 / 8;
+    json texts = json::array();
+    for (const name& each : all_) texts.push_back(cut(*each.text, length));
+    return texts;
+  }
+
+private:
+  struct name {
+    const std::string* text;
+    std::size_t written;  ///< Bytes in the file, with escapes.
+  };
+
+  [[nodiscard]] std::size_t bytes_at(std::size_t length) const {
+    std::size_t sum = 0;
+    for (const name& each : all_)
+      sum += each.text->size() <= length ? each.written : each.written * length / each.text->size();
+    return sum;
+  }
+
+  std::unordered_map<std::string, std::size_t> ids_;
+  std::vector<name> all_;
+};
+
+/// Returns: below 100 ns, then decades, then 100 s and more.
+std::vector<std::uint64_t> lifetime_classes(const json& lifetimes_ns) {
+  std::vector<std::uint64_t> classes(11);
+  for (const json& row : lifetimes_ns) {
+    const std::uint64_t least = row.at("from");
+    std::size_t at = 0;
+    for (std::uint64_t edge = 100; at + 1 < classes.size() && least >= edge; edge *= 10) ++at;
+    classes[at] += row.at("objects").get<std::uint64_t>();
+  }
+  return classes;
+}
+
+/// A column of the table of sites.
+struct page_column {
+  const char* name;
+  bool is_name = false;   ///< Its texts are numbers of names.
+  bool is_whole = false;  ///< The last sites lack it.
+};
+constexpr page_column columns[] = {{.name = "rule", .is_name = true},
+                                   {.name = "function", .is_name = true},
+                                   {.name = "file", .is_name = true},
+                                   {.name = "line"},
+                                   {.name = "container", .is_name = true},
+                                   {.name = "distinction", .is_name = true},
+                                   {.name = "objects"},
+                                   {.name = "bytes"},
+                                   {.name = "peakObjects", .is_whole = true},
+                                   {.name = "peakBytes"},
+                                   {.name = "atPeak", .is_whole = true},
+                                   {.name = "neverObjects", .is_whole = true},
+                                   {.name = "neverBytes"},
+                                   {.name = "size"},
+                                   {.name = "life"},
+                                   {.name = "temporary", .is_whole = true},
+                                   {.name = "lives", .is_whole = true}};
+
+json sites_json(const json& page, const page_budget& budget, name_column& names) {
+  const json& rows = page.at("sites");
+  const std::size_t all = std::min(rows.size(), budget.sites), whole = std::min(all, budget.whole_sites);
+  json table = {{"all", rows.size()},
+                {"estimates", json::array()},  // where the estimate is not of all calls
+                {"remedies", json::object()},
+                {"words", json::object()}};
+  for (const page_column& c : columns) {
+    json& column = table[c.name] = json::array();
+    for (std::size_t i = 0; i < (c.is_whole ? whole : all); ++i) {
+      const json& value = rows[i].at(c.name);
+      column.push_back(c.is_name ? json(names.add(value.get_ref<const std::string&>())) : value);
+    }
+  }
+  const double pair_ns = page.at("pairNs");
+  for (std::size_t i = 0; i < all; ++i) {
+    const std::string& remedy = rows[i].at("remedy").get_ref<const std::string&>();
+    table["remedies"][rows[i].at("rule").get_ref<const std::string&>()] = remedy;
+    table["words"][remedy] = rows[i].at("words");
+    const double estimate = rows[i].at("estimate"), of_calls = rows[i].at("objects").get<double>() * pair_ns;
+    if (std::abs(of_calls - estimate) > 1) table["estimates"].push_back({i, std::llround(estimate)});
+  }
+  return table;
+}
+
+/// Returns: the sentences of the first sites, as many as fit, and the numbers of their calls.
+json details_json(const json& page, const page_budget& budget, name_column& names) {
+  json all = json::array();
+  std::size_t left = budget.detail_bytes;
+  for (const json& detail : page.at("details")) {
+    if (all.size() == budget.sites) break;
+    json row = json::array();
+    std::size_t bytes = 32 + 6 * detail.back().size();
+    for (std::size_t i = 0; i + 1 < detail.size(); ++i) {
+      row.push_back(cut(detail[i], 1000));
+      bytes += row.back().get_ref<const std::string&>().size();
+    }
+    if (bytes > left) break;
+    left -= bytes;
+    row.push_back(names.add_all(detail.back()));
+    all.push_back(std::move(row));
+  }
+  return all;
+}
+
+/// Returns: the data of the page with what fits of its sites.
+std::string advice_text_in(const json& page, const page_budget& budget) {
+  name_column names;
+  names.add("");  // the most frequent ones first: their numbers are short
+  json data = {{"sites", sites_json(page, budget, names)}, {"details", details_json(page, budget, names)}};
+  for (const auto& [key, value] : page.items())
+    if (!data.contains(key)) data[key] = value;
+  data["calls"]["name"] = names.add_all(page.at("calls").at("name"));
+  data["names"] = names.to_json(budget.name_bytes);
+  return script_text(data);
+}
+
+constexpr const char* advice_parts = R"html(<div id="warnings"></div>
+<section class="verdict" id="verdict"></section>
+<div id="plan"></div>
+<h2>Memory over time</h2>
+<p>Each column is the moment of its most live bytes, so no peak is lost. A click chooses the time of the flame graph.</p>
+<section class="card">
+<div class="bar"><b id="moment"></b><span class="grow"></span><button id="compare" title="the flame graph shows what grows from this time on">compare from here</button><button id="to-peak">peak</button><button id="to-end">end</button></div>
+<div id="timeline"></div>
+<input id="when" type="range" min="0" max="0" value="0" aria-label="time">
+<div id="legend"></div>
+</section>
+<h2>Which calls</h2>
+<p>Width is the measure, depth the calls. A click widens a call; inverted, the allocating functions stand first.</p>
+<section class="card">
+<div class="bar"><select id="measure" aria-label="measure"></select>
+<label><input type="checkbox" id="inverted"> inverted</label>
+<label><input type="checkbox" id="library"> library calls</label>
+<input type="search" id="flame-search" placeholder="mark calls" aria-label="mark calls">
+<button id="flame-reset" disabled>show all</button><span class="grow"></span><output id="flame-status"></output></div>
+<div class="flame-scroll" tabindex="-1"><div id="flame"></div></div>
+</section>
+<h2>Call sites</h2>
+<p id="order"> A click on a row shows its evidence, a click on a title sorts.</p>
+<section class="card">
+<div class="bar"><input type="search" id="site-search" placeholder="function, file or caller" aria-label="search sites">
+<select id="remedy" aria-label="remedy"></select><span class="grow"></span><output id="table-status"></output></div>
+<table class="sites"><thead><tr id="head"></tr></thead><tbody id="rows"></tbody></table>
+<button id="more" class="more">more</button>
+</section>
+<div class="halves">
+<section class="card"><h3>Lifetime against size</h3>
+<p>Medians of each site; the area of a circle is its share of all allocations or bytes.</p><div id="scatter"></div></section>
+<section class="card"><h3>Which sites keep pages</h3>
+<p>Simulated: pages that long-lived objects would lie on at once, were all blocks laid one after the other, against the
+pages that they fill. A trace holds no addresses.</p><div id="pins"></div></section>
+</div>
+<h2>At the end</h2>
+<section class="card">
+<p id="ending"></p>
+<p class="small">Lost or still reachable? A trace holds no pointers, so it tells what was never freed, and not what the
+program can still reach. LeakSanitizer or valgrind scan the heap and tell that. A site that frees most of its objects and
+keeps a few, or that grows to the end, is the more likely leak; a site that stops growing early is more likely a table
+that is kept on purpose.</p>
+<div id="leftovers"></div>
+</section>)html";
 
 }  // namespace
 
-std::string html_page(const std::string& title, const std::string& body, const page_extras& extras) {
-  return fmt::format("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-                     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-                     "style-src 'unsafe-inline'{}\">\n"
-                     "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-                     "<title>{}</title>\n<style>{}{}</style>\n</head>\n<body>\n<main>\n{}"
-                     "<footer>ashlar {}.{}.{}</footer>\n</main>\n{}</body>\n</html>\n",
-                     extras.scripts.empty() ? "" : "; script-src 'unsafe-inline'", escaped(title), style_sheet,
-                     extras.style, body, ASHLAR_VERSION_MAJOR, ASHLAR_VERSION_MINOR, ASHLAR_VERSION_PATCH,
-                     extras.scripts);
-}
-
-std::string html_tiles(const std::vector<fact_tile>& tiles) {
-  std::string out = "<div class=\"tiles\">\n";
-  for (const fact_tile& t : tiles)
-    out += fmt::format("<div class=\"tile\"><span>{}</span><b>{}</b><span>{}</span></div>\n", escaped(t.name),
-                       escaped(t.value), escaped(t.detail));
-  return out + "</div>\n";
-}
-
-std::string html_figure(const std::string& title, const std::string& caption, const std::string& content) {
-  return fmt::format("<figure>\n<h3>{}</h3>\n<figcaption>{}</figcaption>\n{}</figure>\n", escaped(title),
-                     escaped(caption), content);
-}
-
-std::string html_table(const std::vector<std::string>& titles, const std::vector<std::vector<std::string>>& rows,
-                       std::size_t text_columns, const std::vector<std::string>& row_styles) {
-  const auto style = [&](std::size_t i) { return i < text_columns ? " class=\"text\"" : ""; };
-  std::string out = "<div class=\"scroll\"><table>\n<thead><tr>";
-  for (std::size_t i = 0; i < titles.size(); ++i) out += fmt::format("<th{}>{}</th>", style(i), escaped(titles[i]));
-  out += "</tr></thead>\n<tbody>\n";
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    out += fmt::format("<tr class=\"{}\">", r < row_styles.size() ? row_styles[r] : "");
-    for (std::size_t i = 0; i < rows[r].size(); ++i) out += fmt::format("<td{}>{}</td>", style(i), rows[r][i]);
-    out += "</tr>\n";
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : json::parse(utf8(json(text))).get<std::string>()) {
+    switch (c) {
+      case '&': out += "&amp;"; break;
+      case '<': out += "&lt;"; break;
+      case '>': out += "&gt;"; break;
+      case '"': out += "&quot;"; break;
+      default: out += c;
+    }
   }
-  return out + "</tbody>\n</table></div>\n";
+  return out;
+}
+
+std::string html_report(const replay_figures* figures, const replayed_trace* replayed, const report_data& data) {
+  const std::string name = data.program.empty() ? data.path : data.program;
+  json page = {{"report", report_json(data)},
+               {"replay", nullptr},
+               {"spanNote", span_note(data)},
+               {"passedThrough", passed_through_note(data)},
+               {"noSites", no_sites_note(data)}};
+  if (figures != nullptr) {
+    page["replay"] = replay_json(*figures, *replayed);
+    page["headline"] = replay_headline(*replayed);
+    page["findingsHeading"] = replay_findings_heading(*figures);
+    page["notes"] = replay_notes(*figures, *replayed);
+  }
+  const char* const kind =
+      figures == nullptr ? "What this program allocates" : "Which allocator serves this program best";
+  return html_page("ashlar: " + name, kind, name, "<div id=\"report\"></div>", report_assets(), script_text(page));
+}
+
+json page_row(const json& site) {
+  const json& f = site.at("features");
+  const bool has_line = site.at("line") != 0, has_name = site.at("function") != "";
+  const std::uint64_t life_ns = f.at("median_life_ns");
+  return {{"rule", site.at("rule")},
+          {"remedy", site.at("remedy")},
+          {"words", site.at("words")},
+          {"estimate", site.at("gain").at("estimate_ns")},
+          {"function", site.at(has_name ? "function" : "site")},
+          {"file", site.at(has_line ? "file" : "module")},
+          {"line", has_line ? site.at("line").get<std::int64_t>() : -site.at("offset").get<std::int64_t>()},
+          {"container", site.at("container")},
+          {"distinction", site.at("distinction")},
+          {"objects", f.at("allocated").at("objects")},
+          {"bytes", f.at("allocated").at("bytes")},
+          {"peakObjects", f.at("peak").at("objects")},
+          {"peakBytes", f.at("peak").at("bytes")},
+          {"atPeak", f.at("at_program_peak").at("bytes")},
+          {"neverObjects", f.at("never_freed").at("objects")},
+          {"neverBytes", f.at("never_freed").at("bytes")},
+          {"size", f.at("median_bytes")},
+          // the quarter of an octave
+          {"life", life_ns == 0 ? -1 : static_cast<std::int64_t>(study::histogram<2>::bucket_of(life_ns))},
+          {"temporary", f.at("temporary")},
+          {"lives", shape_of(lifetime_classes(f.at("lifetimes_ns")))}};
+}
+
+std::string shape_of(const std::vector<std::uint64_t>& parts) {
+  static constexpr char digits[] = "0123456789abcdefghijklmnopqrstuvwxyz";
+  const std::uint64_t most = parts.empty() ? 0 : *std::ranges::max_element(parts);
+  std::string shape;
+  for (const std::uint64_t part : parts) {
+    const double height = most == 0 ? 0 : std::ceil(35.0 * static_cast<double>(part) / static_cast<double>(most));
+    shape += digits[static_cast<std::size_t>(height)];
+  }
+  shape.resize(shape.find_last_not_of('0') + 1);
+  return shape;
+}
+
+std::string html_advice(const json& page) {
+  const page_assets assets = advice_assets();
+  const std::string program = page.at("program");
+  const std::size_t frame = most_frame_bytes + std::string_view(advice_parts).size() + assets.style.size() +
+                            assets.script.size() + 2 * escaped(program).size();
+  page_budget budget;
+  std::string text = advice_text_in(page, budget);
+  while (text.size() + frame > most_bytes && budget.is_large()) {
+    budget.shrink_from(text.size(), most_bytes - frame);
+    text = advice_text_in(page, budget);
+  }
+  return html_page("ashlar advise: " + program, "What this program allocates, and what to put in its place", program,
+                   advice_parts, assets, text);
 }
 
 }  // namespace ashlar::cli

@@ -1,35 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The page around the plots: one self-contained file, in light and dark.
+// Pages of one self-contained file each, in light and dark, which a script of their own draws from JSON.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include <nlohmann/json_fwd.hpp>
 
 namespace ashlar::cli {
 
-/// A single number with its caption.
-struct fact_tile {
-  std::string name;
-  std::string value;
-  std::string detail;
-};
+struct candidate_figures;
+struct replay_figures;
+struct replayed_trace;
+struct report_data;
 
-/// What a page has beside its body.
-struct page_extras {
-  std::string style;    ///< More rules.
-  std::string scripts;  ///< Elements after the body; a page without them runs none.
+/// The style and the script of a page, which embed.cmake compiles in.
+struct page_assets {
+  std::string_view style, script;
 };
+[[nodiscard]] page_assets advice_assets() noexcept;
+[[nodiscard]] page_assets report_assets() noexcept;
 
-/// Returns: the page, which no browser lets load anything from another place.
-[[nodiscard]] std::string html_page(const std::string& title, const std::string& body, const page_extras& extras = {});
-[[nodiscard]] std::string html_tiles(const std::vector<fact_tile>& tiles);
-/// Returns: a plot with its title and a line that explains it. `content` is HTML, the others are text.
-[[nodiscard]] std::string html_figure(const std::string& title, const std::string& caption, const std::string& content);
-/// Returns: a table; the first `text_columns` columns hold text, the rest numbers. `row_styles` are CSS classes, one
-/// for each row.
-[[nodiscard]] std::string html_table(const std::vector<std::string>& titles,
-                                     const std::vector<std::vector<std::string>>& rows, std::size_t text_columns,
-                                     const std::vector<std::string>& row_styles = {});
+/// Returns: the text with the special characters of HTML escaped, and U+FFFD for bytes that are not UTF-8.
+[[nodiscard]] std::string escaped(std::string_view text);
+
+/// Returns: the report of a trace and of its replay; without a replay (both null) of the trace only.
+[[nodiscard]] std::string html_report(const replay_figures* figures, const replayed_trace* replayed,
+                                      const report_data& data);
+
+/// The sites on a page; those behind are counted alone.
+inline constexpr std::size_t most_page_sites = 20'000;
+
+/// Returns: what the table of a page has of a site, from its record in `advise --json`.
+[[nodiscard]] nlohmann::json page_row(const nlohmann::json& site);
+
+/// Returns: a digit of base 36 for each part, by its share of the greatest; "0" is none at all.
+[[nodiscard]] std::string shape_of(const std::vector<std::uint64_t>& parts);
+
+/// Returns: the page of advice, at most 2 MB long. `page` has what advise/page.cpp gives it, with texts of any length:
+/// in "sites" a `page_row` each, and in "details" texts of the first ones, their calls last.
+[[nodiscard]] std::string html_advice(const nlohmann::json& page);
 
 }  // namespace ashlar::cli

@@ -2,13 +2,15 @@
 // A plan as a picture: time across, addresses upwards.
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <string>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include <ashlar/base/layout.hpp>
 #include <ashlar/base/problem.hpp>
 
+#include "cli/html/page.hpp"
 #include "cli/plan/names.hpp"
 #include "cli/plan/output.hpp"
 #include "cli/support/table_units.hpp"
@@ -43,19 +45,6 @@ struct frame {
   }
 };
 
-template <class... Numbers>
-std::string format(const char* pattern, Numbers... numbers) {
-  char text[256];
-  std::snprintf(text, sizeof text, pattern, numbers...);
-  return text;
-}
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) out += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
-  return out;
-}
-
 /// Neighbouring ids get distant hues.
 int hue_of(std::uint64_t id) { return static_cast<int>(id * 137 % 360); }
 
@@ -69,11 +58,12 @@ std::string rectangle(const frame& f, const plan::buffer& b, const std::string& 
                       std::uint64_t offset, bool peak, bool outlined) {
   const double x = f.x(s.begin), y = f.y(offset + s.high);
   const double w = std::max(f.x(s.end) - x, 0.2), h = std::max(f.y(offset + s.low) - y, 0.2);
-  std::string out = format("<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" ", x, y, w, h) +
-                    format("fill=\"hsl(%d,%d%%,%d%%)\"", hue_of(b.id), peak ? 75 : 45, peak ? 55 : 72);
-  if (outlined) out += " stroke=\"#333\" stroke-width=\"0.4\"";
-  return out + "><title>buffer " + name + ": " + counted(b.size, "byte") + " at " + std::to_string(offset) +
-         ", live [" + std::to_string(b.birth) + ", " + std::to_string(b.death) + ")</title></rect>\n";
+  return fmt::format("<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" "
+                     "fill=\"hsl({},{}%,{}%)\"{}><title>buffer {}: {} at "
+                     "{}, live [{}, {})</title></rect>\n",
+                     x, y, w, h, hue_of(b.id), peak ? 75 : 45, peak ? 55 : 72,
+                     outlined ? " stroke=\"#333\" stroke-width=\"0.4\"" : "", name, counted(b.size, "byte"), offset,
+                     b.birth, b.death);
 }
 
 /// The gaps of a problem, by buffer and time.
@@ -108,11 +98,11 @@ std::vector<stretch> stretches_of(const plan::problem& p, std::size_t i, std::ve
 }
 
 std::string line(double x1, double y1, double x2, double y2, const char* style) {
-  return format("<line x1=\"%.2f\" y1=\"%.2f\" x2=\"%.2f\" y2=\"%.2f\" ", x1, y1, x2, y2) + style + "/>\n";
+  return fmt::format("<line x1=\"{:.2f}\" y1=\"{:.2f}\" x2=\"{:.2f}\" y2=\"{:.2f}\" {}/>\n", x1, y1, x2, y2, style);
 }
 
 std::string label(double x, double y, const std::string& text, const char* anchor) {
-  return format("<text x=\"%.2f\" y=\"%.2f\" text-anchor=\"%s\">", x, y, anchor) + text + "</text>\n";
+  return fmt::format("<text x=\"{:.2f}\" y=\"{:.2f}\" text-anchor=\"{}\">{}</text>\n", x, y, anchor, text);
 }
 
 std::string marks(const frame& f, const plan::layout& l) {
@@ -140,8 +130,9 @@ std::string axes(const frame& f, const plan::layout& l) {
 std::string plan_as_svg(const plan::problem& p, const plan::layout& l, const plan_names& names) {
   const frame f(p, l);
   std::string out =
-      format("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" ", width, height) +
-      "font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n";
+      fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {:.0f} {:.0f}\" font-family=\"sans-serif\" "
+                  "font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
+                  width, height);
   // Outlines of ten thousand buffers would cover their insides.
   const bool outlined = p.buffers.size() <= 2000;
   const std::vector<plan::gap> gaps = sorted_gaps(p);

@@ -2,9 +2,10 @@
 // A plan as tables that a program compiles in, and as figures.
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <string>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include <ashlar/base/problem.hpp>
 
@@ -65,12 +66,6 @@ std::string enumerators(const plan_names& names, const std::string& prefix) {
   return out;
 }
 
-std::string ratio(std::uint64_t height, std::uint64_t bound) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.5f", bound == 0 ? 1.0 : static_cast<double>(height) / static_cast<double>(bound));
-  return text;
-}
-
 }  // namespace
 
 std::string plan_as_header(const plan::problem& p, const plan::layout& l, const plan_names& names,
@@ -113,20 +108,13 @@ std::string plan_as_c(const plan::problem& p, const plan::layout& l, const plan_
 std::string plan_figures(const plan::problem& p, const plan::layout& l) {
   std::uint64_t sum = 0;
   for (const plan::buffer& b : p.buffers) sum += b.size;
-  std::string out;
-  const auto line = [&](const char* name, const std::string& value) { out += std::string(name) + ' ' + value + '\n'; };
-  line("buffers    ", std::to_string(p.buffers.size()));
-  line("bytes      ", std::to_string(sum));
-  line("height     ", std::to_string(l.height));
-  line("lower bound", std::to_string(l.lower_bound) + " (height is " + ratio(l.height, l.lower_bound) + " of it)");
-  line("status     ", std::string(name_of(l.status)) + ", proof: " + std::string(name_of(l.proof)));
-  line("peak       ",
-       "moment " + std::to_string(l.peak_moment) + ", " + counted(l.peak_live.size(), "buffer") + " live");
-  line("greedy     ", std::to_string(l.stats.greedy_height));
-  line("partitions ", std::to_string(l.stats.partitions));
-  line("sections   ", std::to_string(l.stats.sections));
-  line("nodes      ", std::to_string(l.stats.nodes) + ", known to fail: " + std::to_string(l.stats.table_hits));
-  return out;
+  const double ratio = l.lower_bound == 0 ? 1 : static_cast<double>(l.height) / static_cast<double>(l.lower_bound);
+  return fmt::format("buffers     {}\nbytes       {}\nheight      {}\nlower bound {} (height is {:.5f} of it)\n",
+                     p.buffers.size(), sum, l.height, l.lower_bound, ratio) +
+         fmt::format("status      {}, proof: {}\npeak        moment {}, {} live\n", name_of(l.status), name_of(l.proof),
+                     l.peak_moment, counted(l.peak_live.size(), "buffer")) +
+         fmt::format("greedy      {}\npartitions  {}\nsections    {}\nnodes       {}, known to fail: {}\n",
+                     l.stats.greedy_height, l.stats.partitions, l.stats.sections, l.stats.nodes, l.stats.table_hits);
 }
 
 }  // namespace ashlar::cli

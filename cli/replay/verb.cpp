@@ -14,7 +14,7 @@
 #include <ashlar/study/summariser.hpp>
 #include <ashlar/study/window_compiler.hpp>
 
-#include "cli/html/report.hpp"
+#include "cli/html/page.hpp"
 #include "cli/replay/child.hpp"
 #include "cli/replay/run.hpp"
 #include "cli/replay/table.hpp"

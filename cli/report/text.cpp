@@ -11,7 +11,6 @@
 
 #include <fmt/format.h>
 
-#include "cli/html/scale.hpp"
 #include "cli/support/table.hpp"
 #include "cli/support/table_units.hpp"
 
@@ -22,8 +21,17 @@ namespace {
 constexpr std::size_t width = 100;
 constexpr std::size_t bar_width = 36;
 
-std::string axis_time(double ns) { return axis_label(ns, quantity::time_ns); }
-std::string axis_bytes(double bytes) { return axis_label(bytes, quantity::bytes); }
+/// Returns: the text of a quantity without zeros behind the point: "0", "2.5 MiB", "10 µs".
+std::string trimmed(std::string text) {
+  const std::size_t unit = std::min(text.find(' '), text.size());
+  if (text[0] == '0' && unit == 1) return "0";
+  if (text.find('.') > unit) return text;
+  std::size_t end = text.find_last_not_of('0', unit - 1) + 1;
+  if (text[end - 1] == '.') --end;
+  return text.erase(end, unit - end);
+}
+std::string axis_time(double ns) { return trimmed(human_time(ns)); }
+std::string axis_bytes(double bytes) { return trimmed(human_bytes(bytes)); }
 
 std::string heading(const std::string& title) { return fmt::format("\n{}\n", title); }
 

@@ -8,7 +8,7 @@
 
 #include <ashlar/study/summariser.hpp>
 
-#include "cli/html/report.hpp"
+#include "cli/html/page.hpp"
 #include "cli/report/data.hpp"
 #include "cli/report/text.hpp"
 #include "cli/report/trace.hpp"

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* Live bytes over time, stacked by the largest sites, with the lanes of spans and threads below. */
-const line = page.timeline;
-const binCount = line.bytes.length;
-const lastNs = Math.max(line.ends.length ? line.ends[line.ends.length - 1] : 0, 1);
-const peakBin = line.bytes.reduce((best, value, i) => (value > line.bytes[best] ? i : best), 0);
+const memory = page.timeline;
+const binCount = memory.bytes.length;
+const lastNs = Math.max(memory.ends.length ? memory.ends[memory.ends.length - 1] : 0, 1);
+const peakBin = memory.bytes.reduce((best, value, i) => (value > memory.bytes[best] ? i : best), 0);
 const plot = { width: 1120, left: 128, right: 1108, top: 26, bottom: 236 };
 const xOf = (ns) => plot.left + (Math.min(ns, lastNs) / lastNs) * (plot.right - plot.left);
 const binAt = (x) => Math.max(0, Math.min(binCount - 1,
-  Math.floor((((x - plot.left) / (plot.right - plot.left)) * lastNs) / line.bin)));
-const binTime = (i) => time(Math.min(i * line.bin, lastNs));
+  Math.floor((((x - plot.left) / (plot.right - plot.left)) * lastNs) / memory.bin)));
+const binTime = (i) => time(Math.min(i * memory.bin, lastNs));
 
 /* Sums of the layers below each, for each bin; the last is what no layer has. */
 const stacked = (() => {
   const sums = [new Array(binCount).fill(0)];
-  for (const layer of line.layers)
+  for (const layer of memory.layers)
     sums.push(sums[sums.length - 1].map((below, i) => below + (layer.bytes[i] || 0)));
-  sums.push(line.bytes.map((all, i) => Math.max(all, sums[sums.length - 1][i])));
+  sums.push(memory.bytes.map((all, i) => Math.max(all, sums[sums.length - 1][i])));
   return sums;
 })();
-const layerName = (k) => (k < line.layers.length ? site.title(line.layers[k].site) : "all other sites");
+const layerName = (k) => (k < memory.layers.length ? site.title(memory.layers[k].site) : "all other sites");
 const layerBytes = (k, bin) => stacked[k + 1][bin] - stacked[k][bin];
 
 function areaPath(k, yOf) {
   let there = "", back = "";
   for (let i = 0; i < binCount; ++i) {
-    const from = xOf(i * line.bin).toFixed(1), to = xOf((i + 1) * line.bin).toFixed(1);
+    const from = xOf(i * memory.bin).toFixed(1), to = xOf((i + 1) * memory.bin).toFixed(1);
     const high = yOf(stacked[k + 1][i]).toFixed(1), low = yOf(stacked[k][i]).toFixed(1);
     there += (i ? "L" : "M") + from + " " + high + "H" + to;
     back = "H" + from + back;
@@ -33,36 +33,23 @@ function areaPath(k, yOf) {
   return there + back + "Z";
 }
 
-function axes(most, yOf) {
-  const parts = [];
-  for (const mark of marks(most, 4, 1024)) {
-    const y = yOf(mark);
-    parts.push(svg("line", { x1: plot.left, x2: plot.right, y1: y, y2: y, class: "grid" }));
-    parts.push(svg("text", { x: plot.left - 8, y: y + 4, "text-anchor": "end", class: "tick" }, bytes(mark)));
-  }
-  return parts;
-}
-
 function timeAxis(y) {
   const parts = [];
   for (const mark of marks(lastNs, 8, 10)) {
-    parts.push(svg("line", { x1: xOf(mark), x2: xOf(mark), y1: y, y2: y + 4, class: "base-line" }));
     const isLast = xOf(mark) > plot.right - 20;
-    parts.push(svg("text", { x: isLast ? plot.width - 2 : xOf(mark), y: y + 17, "text-anchor": isLast ? "end" : "middle",
-      class: "tick" }, time(mark)));
+    parts.push(line(xOf(mark), y, xOf(mark), y + 4, "base-line"),
+      label(isLast ? plot.width - 2 : xOf(mark), y + 17, time(mark), isLast ? "end" : "middle", "tick"));
   }
   return parts;
 }
 
 function lane(y, name, cells, style, rows) {
-  const label = svg("text", { x: plot.left - 8, y: y + 10, "text-anchor": "end", class: "tick" },
-    name.length > 19 ? name.slice(0, 18) + "…" : name);
-  label.append(svg("title", {}, name));
+  const title = hinted(label(plot.left - 8, y + 10, shortened(name, 19), "end", "tick"), name);
   const strip = svg("g", { class: style }, svg("rect", { x: plot.left, y, width: plot.right - plot.left, height: 12,
     class: "lane" }), ...cells);
   strip.addEventListener("pointermove", (event) => hint.show(event, rows(event)));
   strip.addEventListener("pointerleave", hint.hide);
-  return [label, strip];
+  return [title, strip];
 }
 
 /* Cells of one opacity side by side are one rectangle. */
@@ -97,27 +84,25 @@ function laneRows() {
 
 function drawTimeline() {
   const box = byId("timeline");
-  if (!binCount || !line.bytes[peakBin]) {
+  if (!binCount || !memory.bytes[peakBin]) {
     box.append(make("p", { class: "empty" }, "Nothing was alive at any time."));
     return;
   }
-  const most = line.bytes[peakBin] * 1.04;
+  const most = memory.bytes[peakBin] * 1.04;
   const yOf = (value) => plot.bottom - (value / most) * (plot.bottom - plot.top);
   const rows = laneRows(), shown = rows.slice(0, 24);
   const lanesTop = plot.bottom + 34, bottom = lanesTop + shown.length * 16;
-  const drawing = svg("svg", { viewBox: `0 0 ${plot.width} ${Math.max(bottom + 4, plot.bottom + 26)}`, role: "img",
-    "aria-label": "live bytes over time, stacked by site" });
-  drawing.append(svg("text", { x: plot.left - 8, y: plot.top - 12, "text-anchor": "end", class: "axis" }, "live bytes"),
-    ...axes(most, yOf));
+  const drawing = drawingOf(plot.width, Math.max(bottom + 4, plot.bottom + 26), "live bytes over time, stacked by site");
+  drawing.append(label(plot.left - 8, plot.top - 12, "live bytes", "end", "axis"));
+  yAxis(drawing, { marks: marks(most, 4, 1024), at: yOf }, plot.left, plot.right, bytes);
   for (let k = 0; k + 1 < stacked.length; ++k) {
-    const index = k < line.layers.length ? line.layers[k].site : -1;
+    const index = k < memory.layers.length ? memory.layers[k].site : -1;
     drawing.append(svg("path", { d: areaPath(k, yOf), class: "layer " + (index < 0 ? "rest" : "c" + k),
       "data-site": index }));
   }
-  for (const end of line.ends.slice(0, -1))
-    drawing.append(svg("line", { x1: xOf(end), x2: xOf(end), y1: plot.top, y2: plot.bottom, class: "trace-end" }));
-  drawing.append(svg("line", { x1: plot.left, x2: plot.right, y1: plot.bottom, y2: plot.bottom, class: "base-line" }),
-    ...timeAxis(plot.bottom));
+  for (const end of memory.ends.slice(0, -1))
+    drawing.append(line(xOf(end), plot.top, xOf(end), plot.bottom, "trace-end"));
+  drawing.append(line(plot.left, plot.bottom, plot.right, plot.bottom, "base-line"), ...timeAxis(plot.bottom));
   shown.forEach((row, i) => {
     const y = lanesTop + i * 16;
     drawing.append(...lane(y, row.name, cellsOf(row.values, page.lanes.bin, y), row.style, row.hint));
@@ -156,9 +141,9 @@ function connectTimeline(drawing, cursor, knob) {
     if (!dragging && !inPlot(event)) return;
     const at = bin(event);
     if (dragging) choose({ bin: at });
-    const rows = [binTime(at), ["live", bytes(line.bytes[at])]];
+    const rows = [binTime(at), ["live", bytes(memory.bytes[at])]];
     for (let k = 0; k + 1 < stacked.length; ++k)
-      if (layerBytes(k, at) > 0.01 * line.bytes[at]) rows.push([layerName(k), bytes(layerBytes(k, at))]);
+      if (layerBytes(k, at) > 0.01 * memory.bytes[at]) rows.push([layerName(k), bytes(layerBytes(k, at))]);
     hint.show(event, rows.slice(0, 8));
   });
   drawing.addEventListener("pointerleave", hint.hide);
@@ -167,7 +152,7 @@ function connectTimeline(drawing, cursor, knob) {
   byId("to-end").addEventListener("click", () => choose({ bin: binCount - 1 }));
   byId("compare").addEventListener("click", () => choose({ from: choice.bin }));
   const follow = () => {
-    const x = xOf((choice.bin + 0.5) * line.bin);
+    const x = xOf((choice.bin + 0.5) * memory.bin);
     cursor.setAttribute("x1", x);
     cursor.setAttribute("x2", x);
     knob.setAttribute("d", `M${x - 6} ${plot.top - 14}h12l-6 9z`);
@@ -181,12 +166,12 @@ function connectTimeline(drawing, cursor, knob) {
 function drawLegend() {
   const at = choice.bin;
   const rows = stacked.slice(1).map((_, k) => {
-    const index = k < line.layers.length ? line.layers[k].site : -1;
+    const index = k < memory.layers.length ? memory.layers[k].site : -1;
     return make("button", { class: "key", title: layerName(k), ...(index < 0 || index >= siteCount ? { disabled: "" } : {}),
       onclick: () => choose({ site: index, reveal: true }) },
     make("i", { class: index < 0 ? "rest" : "c" + k }), make("span", {}, layerName(k)),
     make("b", {}, bytes(layerBytes(k, at))));
   });
   byId("legend").replaceChildren(...rows);
-  byId("moment").textContent = `At ${binTime(at)}: ${bytes(line.bytes[at])} alive` + (at === peakBin ? ", the peak" : "");
+  byId("moment").textContent = `At ${binTime(at)}: ${bytes(memory.bytes[at])} alive` + (at === peakBin ? ", the peak" : "");
 }

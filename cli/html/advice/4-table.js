@@ -53,11 +53,10 @@ function siteRow(i) {
 
 function lifetimesFigure(i) {
   const digits = (sites.lives[i] || "").padEnd(11, "0");
-  const drawing = svg("svg", { viewBox: "0 0 440 96", role: "img", "aria-label": "lifetimes of the freed objects" },
-    svg("path", { d: columns(digits, 11, 440, 70, 3), class: "column" }), svg("path", { d: "M0 70.5h440", class: "base-line" }));
+  const drawing = drawingOf(440, 96, "lifetimes of the freed objects");
+  drawing.append(svg("path", { d: columns(digits, 11, 440, 70, 3), class: "column" }), line(0, 70.5, 440, 70.5, "base-line"));
   for (let k = 1; k < lifeClasses.length; k += 2)
-    drawing.append(svg("line", { x1: k * 40, x2: k * 40, y1: 70, y2: 74, class: "base-line" }),
-      svg("text", { x: k * 40, y: 88, "text-anchor": "middle", class: "tick" }, lifeClasses[k]));
+    drawing.append(line(k * 40, 70, k * 40, 74, "base-line"), label(k * 40, 88, lifeClasses[k], "middle", "tick"));
   return make("figure", { class: "inner" }, make("figcaption", {}, "Lifetimes of the freed objects"), drawing);
 }
 

@@ -2,14 +2,6 @@
 /* Lifetime against size, the sites that may keep pages, and what is never freed. */
 const scatter = { left: 62, right: 522, top: 40, bottom: 330 };
 
-function logScale(least, most, from, to, base) {
-  const low = Math.floor(Math.log(least) / Math.log(base) + 1e-9), high = Math.max(low + 1, Math.ceil(Math.log(most) / Math.log(base) - 1e-9));
-  const at = (v) => from + ((Math.log(v) / Math.log(base) - low) / (high - low)) * (to - from);
-  const every = Math.ceil((high - low) / 7), all = [];
-  for (let k = low; k <= high; k += every) all.push(Math.pow(base, k));
-  return { at, marks: all };
-}
-
 function drawScatter() {
   const box = byId("scatter");
   const shown = [...sites.objects.keys()].filter((i) => sites.objects[i] > 0)
@@ -21,19 +13,11 @@ function drawScatter() {
   const sizes = shown.map((i) => Math.max(1, sites.size[i])), lives = shown.map(life).filter(Boolean);
   const x = logScale(Math.min(...sizes), Math.max(...sizes, 16), scatter.left, scatter.right, 4);
   const y = logScale(Math.min(...lives, 1e9), Math.max(...lives, 1000), scatter.bottom, scatter.top + 26, 10);
-  const drawing = svg("svg", { viewBox: "0 0 552 384", role: "img", "aria-label": "median lifetime against median size" });
-  for (const mark of x.marks) {
-    drawing.append(svg("line", { x1: x.at(mark), x2: x.at(mark), y1: scatter.top, y2: scatter.bottom, class: "grid" }),
-      svg("text", { x: x.at(mark), y: scatter.bottom + 18, "text-anchor": "middle", class: "tick" }, bytes(mark)));
-  }
-  for (const mark of y.marks) {
-    drawing.append(svg("line", { x1: scatter.left, x2: scatter.right, y1: y.at(mark), y2: y.at(mark), class: "grid" }),
-      svg("text", { x: scatter.left - 8, y: y.at(mark) + 4, "text-anchor": "end", class: "tick" }, time(mark)));
-  }
+  const drawing = drawingOf(552, 384, "median lifetime against median size");
+  xAxis(drawing, x, scatter.top, scatter.bottom, (scatter.left + scatter.right) / 2, "size", bytes);
+  yAxis(drawing, y, scatter.left, scatter.right, time);
   drawing.append(svg("rect", { x: scatter.left, y: scatter.top - 14, width: scatter.right - scatter.left, height: 24, class: "band" }),
-    svg("text", { x: scatter.left - 8, y: scatter.top + 2, "text-anchor": "end", class: "tick" }, "never"),
-    svg("text", { x: scatter.left - 8, y: 14, "text-anchor": "end", class: "axis" }, "lifetime"),
-    svg("text", { x: (scatter.left + scatter.right) / 2, y: scatter.bottom + 40, "text-anchor": "middle", class: "axis" }, "size"));
+    label(scatter.left - 8, scatter.top + 2, "never", "end", "tick"), label(scatter.left - 8, 14, "lifetime", "end", "axis"));
   shown.forEach((i, k) => {
     const radius = 2.5 + 17 * Math.sqrt(weightOf(i));
     const kind = site.remedy(i) === "nothing" ? "dot none" : "dot own";
@@ -71,22 +55,9 @@ function drawPins() {
 function drawLeftovers() {
   const box = byId("leftovers");
   if (!page.leftovers.length) return;
-  const rows = page.leftovers.map((l) => make("tr", {}, make("td", { class: "text" }, siteButton(l.site),
-    make("div", { class: "small" }, l.words)), make("td", {}, bytes(l.bytes)),
-  make("td", {}, count(l.objects)),
-  make("td", {}, svg("svg", { viewBox: "0 0 128 26", class: "spark wide", role: "img", "aria-label": "live bytes over time" },
-    svg("path", { d: columns(l.live, 32, 128, 25, 0) }), svg("path", { d: "M0 25.5h128", class: "spark-base" })))));
-  box.append(make("table", {}, make("thead", {}, make("tr", {}, make("th", { class: "text" }, "call site"), make("th", {}, "bytes"),
-    make("th", {}, "objects"), make("th", {}, "alive over time"))), make("tbody", {}, ...rows)));
+  const shape = (live) => svg("svg", { viewBox: "0 0 128 26", class: "spark wide", role: "img", "aria-label": "live bytes over time" },
+    svg("path", { d: columns(live, 32, 128, 25, 0) }), svg("path", { d: "M0 25.5h128", class: "spark-base" }));
+  const rows = page.leftovers.map((l) => [[siteButton(l.site), make("div", { class: "small" }, l.words)], bytes(l.bytes),
+    count(l.objects), shape(l.live)]);
+  box.append(tableOf(["call site", "bytes", "objects", "alive over time"], rows));
 }
-
-document.querySelectorAll(".gain").forEach((box) => box.replaceWith(levels(box.textContent)));
-drawTimeline();
-connectFlame();
-connectTable();
-drawScatter();
-drawPins();
-drawLeftovers();
-choose({ bin: peakBin });
-if (flame.measure.id !== "live" || !binCount) drawFlame();
-document.documentElement.dataset.ready = "yes";

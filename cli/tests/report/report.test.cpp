@@ -61,13 +61,6 @@ TEST_F(report, shows_spans_and_names_of_threads) {
       EXPECT_NE(text(where).find(name), std::string::npos) << where << name;
 }
 
-TEST_F(report, writes_a_page_that_needs_nothing_else) {
-  ASSERT_EQ(ashlar("report " + sample(5000) + " --html " + file("r.html")), 0) << text("err");
-  const std::string page = text("r.html");
-  EXPECT_NE(page.find("<svg"), page.npos);
-  EXPECT_EQ(page.find("://"), page.npos);
-}
-
 TEST_F(report, a_trace_that_is_not_there_fails) {
   EXPECT_EQ(ashlar("report " + file("no.trace")), 1);
   EXPECT_EQ(text("err"), "ashlar report: " + file("no.trace") + ": no such file\n");
