@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/plan/names.hpp"
+#include "cli/plan/output.hpp"
 #include "cli/plan/request.hpp"
 #include "cli/support/verb.hpp"
 

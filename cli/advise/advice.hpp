@@ -88,4 +88,16 @@ using frame_follower = std::function<bool(const std::string& path, std::uint64_t
 /// Returns: the gain by its levels: the estimate, and what the simulation of the remedy gave.
 [[nodiscard]] std::string gain_text(const advised_site& s, const advice& a);
 
+/// The allocations of all traces.
+struct stack_counts {
+  std::vector<std::string> unasked = {};  ///< Traces that were recorded without stacks.
+  bool is_table_full = false;             ///< A trace has as many stacks as a recorder keeps.
+  std::uint64_t without = 0;              ///< Allocations without a stack.
+  std::uint64_t allocations = 0;
+};
+
+/// Returns: how many allocations have no call stack, why, and what follows; empty if these are less than one in a
+/// hundred: the start of a thread may have none.
+[[nodiscard]] std::string missing_stacks(const stack_counts& counts);
+
 }  // namespace ashlar::cli

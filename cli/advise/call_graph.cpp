@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Joins the frames of all stacks by name from the outermost inwards, weighs them, and keeps the heaviest.
-#include "cli/advise/call_graph.hpp"
+#include "cli/advise/page.hpp"
 
 #include <algorithm>
 #include <array>

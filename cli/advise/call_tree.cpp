@@ -104,6 +104,8 @@ void call_tree::finish() {
       if (node == site_node::none) {
         node = static_cast<std::uint32_t>(nodes_.size());
         nodes_.push_back({depth, id, parent});
+        callers_.emplace_back();
+        if (parent != site_node::none) callers_[parent].push_back(node);
       }
       levels_.push_back(node);
       parent = node;

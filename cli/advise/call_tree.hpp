@@ -60,6 +60,8 @@ public:
   [[nodiscard]] std::span<const std::uint64_t> frames(std::uint32_t stack) const noexcept { return stacks_[stack]; }
   [[nodiscard]] const site_frame& frame(std::uint64_t index) const noexcept { return frames_[index]; }
   [[nodiscard]] const std::vector<site_node>& nodes() const noexcept { return nodes_; }
+  /// Returns: the nodes whose suffix is the node's and one caller more, or several.
+  [[nodiscard]] const std::vector<std::uint32_t>& callers(std::uint32_t node) const noexcept { return callers_[node]; }
   [[nodiscard]] const std::vector<site_module>& modules() const noexcept { return modules_; }
   /// Returns: the number of stacks, which is the largest id.
   [[nodiscard]] std::uint32_t stack_count() const noexcept { return stacks_.size(); }
@@ -74,7 +76,8 @@ private:
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint32_t> frame_ids_;
   trace::stack_table stacks_;  // of indices of frames
   std::vector<site_node> nodes_;
-  std::vector<std::uint32_t> levels_;  // of stack i: from first_level_[i] to first_level_[i + 1]
+  std::vector<std::vector<std::uint32_t>> callers_;  // of each node
+  std::vector<std::uint32_t> levels_;                // of stack i: from first_level_[i] to first_level_[i + 1]
   std::vector<std::size_t> first_level_;
 };
 

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/advise/advice.hpp"
-#include "cli/advise/titles.hpp"
 #include "cli/routes/plan_text.hpp"
 
 namespace ashlar::cli {

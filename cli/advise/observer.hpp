@@ -12,7 +12,7 @@
 
 #include "cli/advise/call_tree.hpp"
 #include "cli/advise/features.hpp"
-#include "cli/advise/live_history.hpp"
+#include "cli/advise/history.hpp"
 #include "cli/advise/live_objects.hpp"
 #include "cli/advise/phases.hpp"
 

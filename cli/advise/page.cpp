@@ -10,8 +10,6 @@
 
 #include <fmt/format.h>
 
-#include "cli/advise/call_graph.hpp"
-#include "cli/advise/titles.hpp"
 #include "cli/advise/words.hpp"
 #include "cli/html/page.hpp"
 #include "cli/routes/plan_text.hpp"

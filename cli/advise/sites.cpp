@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cli/advise/common_remedy.hpp"
+#include "cli/routes/plan_text.hpp"
 
 namespace ashlar::cli {
 
@@ -19,11 +20,7 @@ constexpr std::size_t named_sites = 64;
 class chooser {
 public:
   chooser(const call_tree& tree, const site_observer& seen, site_names& names, const advice_limits& limits)
-      : tree_(tree), seen_(seen), names_(names), limits_(limits), callers_(tree.nodes().size()),
-        best_stack_(tree.nodes().size()) {
-    for (std::uint32_t node = 0; node < tree.nodes().size(); ++node)
-      if (const std::uint32_t parent = tree.nodes()[node].parent; parent != site_node::none)
-        callers_[parent].push_back(node);
+      : tree_(tree), seen_(seen), names_(names), limits_(limits), best_stack_(tree.nodes().size()) {
     for (std::uint32_t stack = 1; stack <= tree.stack_count(); ++stack)
       for (const std::uint32_t node : tree.levels(stack))
         if (best_stack_[node] == 0 || seen.objects_of(stack) > seen.objects_of(best_stack_[node]))
@@ -123,9 +120,9 @@ private:
 
   std::vector<advised_site> split(std::uint32_t node) {
     std::vector<advised_site> own = {verdict(node)};
-    if (callers_[node].empty() || is_too_small(seen_.of(node), seen_.program(), limits_)) return own;
+    if (tree_.callers(node).empty() || is_too_small(seen_.of(node), seen_.program(), limits_)) return own;
     std::vector<advised_site> parts;
-    for (const std::uint32_t caller : callers_[node])
+    for (const std::uint32_t caller : tree_.callers(node))
       if (seen_.of(caller).allocated.objects != 0) std::ranges::move(split(caller), std::back_inserter(parts));
     const bool same = std::all_of(parts.begin(), parts.end(), [&](const advised_site& part) {
       return part.rule->proposes == own.front().rule->proposes || !counts(part, own.front());
@@ -144,7 +141,6 @@ private:
   const site_observer& seen_;
   site_names& names_;
   const advice_limits& limits_;
-  std::vector<std::vector<std::uint32_t>> callers_;
   std::vector<std::uint32_t> best_stack_;
 };
 
@@ -160,6 +156,74 @@ std::vector<advised_site> choose_sites(const call_tree& tree, const site_observe
   std::sort(sites.begin(), sites.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
   choice.count_places(sites);
   return sites;
+}
+
+namespace {
+
+/// What may mark a site, the most telling first.
+std::vector<std::string> marks_of(const advised_site& s, const call_tree& tree, site_names& names) {
+  const site_node& node = tree.nodes()[s.node];
+  const auto frames = tree.frames(node.stack).first(node.depth);
+  std::vector<std::string> inner, outer, addresses;
+  bool is_behind = false;
+  for (const std::uint64_t frame : frames) {
+    for (const source_place& place : names.places(frame)) {
+      if (is_behind) outer.push_back("← " + place.str());
+      else if (place.str() == s.request.place.str()) is_behind = true;
+      else inner.push_back("via " + place.str());
+    }
+    addresses.push_back(address_mark(frame, tree));
+  }
+  outer.insert(outer.end(), inner.begin(), inner.end());
+  outer.insert(outer.end(), addresses.begin(), addresses.end());
+  return outer;
+}
+
+/// Returns: the first of the marks that no other site has; all addresses if they differ in their order alone.
+std::string own_mark(const std::vector<std::string>& marks, const std::map<std::string, std::size_t>& uses) {
+  const auto own = std::ranges::find_if(marks, [&](const std::string& mark) { return uses.at(mark) == 1; });
+  if (own != marks.end()) return *own;
+  std::string all;
+  for (const std::string& mark : marks)
+    if (mark.starts_with("at ")) all += (all.empty() ? "" : " ") + mark;
+  return all;
+}
+
+}  // namespace
+
+std::string address_mark(std::uint64_t frame, const call_tree& tree) {
+  const site_frame& at = tree.frame(frame);
+  return "at " + address_text(tree.modules()[at.module].path, at.offset);
+}
+
+std::string site_distinction(const advised_site& s) {
+  const std::string caller = s.caller.function.empty() ? "" : "← " + s.caller.str();
+  return caller.empty() || s.mark.empty() ? caller + s.mark : caller + " " + s.mark;
+}
+
+std::string site_title(const advised_site& s, const call_tree& tree) {
+  const site_node& node = tree.nodes()[s.node];
+  const site_frame& frame = tree.frame(tree.frames(node.stack).front());
+  const std::string request = s.request.place.function.empty()
+                                  ? address_text(tree.modules()[frame.module].path, frame.offset)
+                                  : s.request.place.str();
+  const std::string distinction = site_distinction(s);
+  return distinction.empty() ? request : request + " " + distinction;
+}
+
+void mark_equal_titles(std::vector<advised_site>& sites, const call_tree& tree, site_names& names) {
+  std::map<std::string, std::vector<advised_site*>> by_title;
+  for (advised_site& s : sites) by_title[site_title(s, tree)].push_back(&s);
+  for (const auto& [title, alike] : by_title) {
+    if (alike.size() == 1) continue;
+    std::map<std::string, std::size_t> uses;  // sites with the mark
+    std::vector<std::vector<std::string>> marks;
+    for (const advised_site* s : alike) {
+      marks.push_back(marks_of(*s, tree, names));
+      for (const std::string& mark : std::set<std::string>(marks.back().begin(), marks.back().end())) ++uses[mark];
+    }
+    for (std::size_t i = 0; i < alike.size(); ++i) alike[i]->mark = own_mark(marks[i], uses);
+  }
 }
 
 }  // namespace ashlar::cli

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Chooses the call sites: the shortest suffixes of call chains that decide the verdict.
+// Chooses the call sites, the shortest suffixes of call chains that decide the verdict, and gives each a title of its
+// own.
 #pragma once
 
 #include <cstddef>
@@ -70,5 +71,18 @@ struct remedy_facts {
 /// sites by their owners.
 [[nodiscard]] std::vector<advised_site> choose_sites(const call_tree& tree, const site_observer& seen,
                                                      site_names& names, const advice_limits& limits);
+
+/// Returns: "Token::Token (simplecpp.cpp:774)", or the offset of an unnamed site, and what tells it from others.
+[[nodiscard]] std::string site_title(const advised_site& s, const call_tree& tree);
+
+/// Returns: the caller and the mark of the title; empty if the request has no equal.
+[[nodiscard]] std::string site_distinction(const advised_site& s);
+
+/// Returns: "at prog+0x1234", of a return address.
+[[nodiscard]] std::string address_mark(std::uint64_t frame, const call_tree& tree);
+
+/// Effects: sites with equal titles get a mark of their own: a caller, the library's function between program and
+/// malloc, or the return address. Expects: no site has a mark.
+void mark_equal_titles(std::vector<advised_site>& sites, const call_tree& tree, site_names& names);
 
 }  // namespace ashlar::cli

@@ -18,10 +18,7 @@
 
 #include "cli/advise/advice.hpp"
 #include "cli/advise/measurement.hpp"
-#include "cli/advise/missing_stacks.hpp"
 #include "cli/advise/page.hpp"
-#include "cli/advise/titles.hpp"
-#include "cli/advise/trials.hpp"
 #include "cli/html/page.hpp"
 #include "cli/preload/settings.hpp"
 #include "cli/replay/candidates.hpp"

@@ -14,7 +14,7 @@
 #include <ashlar/study/histogram.hpp>
 
 #include "cli/replay/verdict.hpp"
-#include "cli/report/text.hpp"
+#include "cli/report/data.hpp"
 
 namespace ashlar::cli {
 

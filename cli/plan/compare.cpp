@@ -70,8 +70,12 @@ public:
   explicit tlsf_run(const std::vector<plan::buffer>& buffers) {
     for (const plan::buffer& b : buffers) bytes_ += b.size + b.alignment + block_overhead;
     bytes_ = std::min(bytes_, most_bytes);
-    memory_ = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory_ == MAP_FAILED) throw std::runtime_error("there are no addresses for the replay of the phase by TLSF");
+    constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    // Without a reuse of any block all bytes would be needed; a system that promises no more has less of them.
+    while ((memory_ = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, flags, -1, 0)) == MAP_FAILED) {
+      if (bytes_ < 4096) throw std::runtime_error("there is no memory for the replay of the phase by TLSF");
+      bytes_ /= 2;
+    }
     heap_.emplace(std::span(static_cast<std::byte*>(memory_), bytes_));
   }
   tlsf_run(const tlsf_run&) = delete;

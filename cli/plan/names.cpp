@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Makes identifiers, and finds those that collide.
-#include "cli/plan/names.hpp"
+#include "cli/plan/output.hpp"
 
 #include <map>
 #include <stdexcept>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A plan in other forms than CSV: tables for programs, pictures and figures for people.
+// A plan in other forms than CSV: tables for programs, pictures and figures for people; and the names in them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -13,6 +14,19 @@ namespace ashlar::cli {
 
 /// One for each buffer, or none if ids are numbers.
 using plan_names = std::vector<std::string>;
+
+/// Returns: the buffer's name, or its id if the file had numbers.
+[[nodiscard]] std::string name_of(const plan::problem& p, const plan_names& names, std::size_t at);
+
+/// Returns: whether the word is a keyword of C or C++ or a predefined macro of a compiler.
+[[nodiscard]] bool is_taken_word(const std::string& word);
+
+/// Returns: `name` as an identifier of C and C++: a run of other characters than letters and digits becomes one `_`; a
+/// leading digit gets one before it, a taken word one after it. Empty if `name` has no letter or digit.
+[[nodiscard]] std::string identifier_of(const std::string& name);
+
+/// Throws: `std::runtime_error` with the names that have no identifier, or the same one.
+void check_identifiers(const std::vector<std::string>& names);
 
 /// Returns: a C++ header with `constexpr` offsets, sizes, height and alignment in the namespace `name`, in the form
 /// that `static_arena` takes; with `steps` also the births and deaths in their order, for `static_arena_guard`. Names

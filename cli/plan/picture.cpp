@@ -11,7 +11,6 @@
 #include <ashlar/base/problem.hpp>
 
 #include "cli/html/page.hpp"
-#include "cli/plan/names.hpp"
 #include "cli/plan/output.hpp"
 #include "cli/support/table_units.hpp"
 

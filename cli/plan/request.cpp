@@ -6,7 +6,7 @@
 #include <cmath>
 #include <map>
 
-#include "cli/plan/names.hpp"
+#include "cli/plan/output.hpp"
 #include "cli/support/parse.hpp"
 #include "cli/support/verb.hpp"
 

@@ -9,7 +9,6 @@
 
 #include <ashlar/base/problem.hpp>
 
-#include "cli/plan/names.hpp"
 #include "cli/plan/output.hpp"
 #include "cli/support/table_units.hpp"
 

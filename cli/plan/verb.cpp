@@ -22,7 +22,6 @@
 #include <ashlar/plan/solve.hpp>
 #include <ashlar/plan/validate.hpp>
 
-#include "cli/plan/names.hpp"
 #include "cli/plan/output.hpp"
 #include "cli/plan/request.hpp"
 #include "cli/plan/trace.hpp"

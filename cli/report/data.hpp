@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <ashlar/study/summary.hpp>
 
 #include "cli/report/trace.hpp"
@@ -106,7 +108,8 @@ inline constexpr std::size_t report_rows = 10;  ///< Of lists that would be endl
 /// Effects: looks up the names of call sites, which may take a second.
 [[nodiscard]] report_data make_report(const trace_input& input, study::trace_summary summary);
 
-/// Effects: fills the lists of call sites in `data`.
-void add_call_sites(report_data& data, const trace_input& input);
+/// Returns: the summary as text of 100 columns, and as JSON.
+[[nodiscard]] std::string report_text(const report_data& data);
+[[nodiscard]] nlohmann::json report_json(const report_data& data);
 
 }  // namespace ashlar::cli

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/report/text.hpp"
+#include "cli/report/data.hpp"
 
 namespace ashlar::cli {
 

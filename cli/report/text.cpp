@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Prints a trace's summary for people.
-#include "cli/report/text.hpp"
+#include "cli/report/data.hpp"
 
 #include <algorithm>
 #include <array>

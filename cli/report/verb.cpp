@@ -10,7 +10,6 @@
 
 #include "cli/html/page.hpp"
 #include "cli/report/data.hpp"
-#include "cli/report/text.hpp"
 #include "cli/report/trace.hpp"
 #include "cli/support/output.hpp"
 #include "cli/support/parse.hpp"

@@ -32,6 +32,12 @@ protected:
     return {std::istreambuf_iterator<char>(from), {}};
   }
 
+  [[nodiscard]] testing::AssertionResult said(const std::string& name, const std::string& part) const {
+    const std::string all = text(name);
+    if (all.find(part) != all.npos) return testing::AssertionSuccess();
+    return testing::AssertionFailure() << "no \"" << part << "\" in:\n" << all;
+  }
+
   /// Returns: the path of a made-up trace.
   [[nodiscard]] std::string sample(int events, int threads = 1) {
     const std::string path = file("sample.trace");

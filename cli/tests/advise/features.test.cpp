@@ -297,22 +297,6 @@ TEST(phases, of_two_traces_are_alike_too) {
   EXPECT_EQ(s.phases(stack).of_program, 6U);
 }
 
-TEST(phases, that_an_object_outlives_are_not_alike) {
-  for (const bool dies : {false, true}) {
-    scene s;
-    const auto stack = s.stack({0x1100});
-    play_phase(s, stack, 48);
-    s.mark(1);
-    const std::uint64_t kept = s.allocate(48, stack);
-    s.free(s.allocate(48, stack));
-    s.mark(2);
-    if (dies) s.free(kept);
-    s.mark(1);
-    s.play();
-    EXPECT_FALSE(s.phases(stack).all_alike) << dies;
-  }
-}
-
 TEST(phases, between_other_marks_are_not_alike) {
   scene s;
   const auto stack = s.stack({0x1100});
@@ -321,17 +305,6 @@ TEST(phases, between_other_marks_are_not_alike) {
   s.mark(1);
   s.play();
   EXPECT_FALSE(s.phases(stack).all_alike);
-}
-
-TEST(phases, without_two_marks_are_none) {
-  scene s;
-  const auto before = s.stack({0x1100}), after = s.stack({0x1200});
-  s.free(s.allocate(48, before));
-  s.mark(1);
-  s.free(s.allocate(48, after));
-  s.play();
-  EXPECT_EQ(s.phases(before).phases, 0U);
-  EXPECT_EQ(s.phases(after).phases, 0U);
 }
 
 TEST(phases, of_very_many_objects_are_not_alike) {

@@ -9,8 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/advise/lane_history.hpp"
-#include "cli/advise/live_history.hpp"
+#include "cli/advise/history.hpp"
 
 namespace {
 
@@ -102,26 +101,6 @@ TEST_P(history_recount, each_bin_is_its_moment_of_the_most_bytes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(steps, history_recount, testing::Values(2U, 60U, 1000U, 50'000U, 10'000'000U));
-
-TEST(history, totals_are_those_of_all_traces) {
-  live_history history(2);
-  for (int trace = 0; trace < 2; ++trace) {
-    history.born(1, 100, 10);
-    history.settle();
-    history.born(2, 50, 20);
-    history.settle();
-    history.died(2, 50, true, 5000);
-    history.end_trace(6000);
-  }
-  history.finish();
-  EXPECT_EQ(history.of(1).never_freed, (study::amount{2, 200}));
-  EXPECT_EQ(history.of(2).temporary, (study::amount{2, 100}));
-  EXPECT_EQ(history.of(2).never_freed, study::amount{});
-  EXPECT_EQ(history.ends(), (std::vector<std::uint64_t>{6000, 12000}));
-  EXPECT_EQ(history.bins().front().bytes, 150U);
-  const auto seen = states(history);
-  EXPECT_EQ(seen.back(), (by_stack{{1, 100}})) << "the first trace's blocks end with it";
-}
 
 TEST(history, many_changes_leave_fewer_bins) {
   constexpr std::uint32_t stacks = 12'000;

@@ -10,7 +10,6 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/advise/measurement.hpp"
-#include "cli/advise/trials.hpp"
 #include "cli/tests/advise/scene.hpp"
 
 namespace {
@@ -153,25 +152,41 @@ TEST_F(advise_answer, gives_each_site_its_bound_in_text_and_json) {
   EXPECT_NE(all[2]["gain"]["level"], "measured");
 }
 
-TEST_F(advise_answer, of_a_short_budget_tells_that_the_order_is_that_of_the_estimates) {
-  measure_whole(0.9, "less", 12);
-  take();
+TEST_F(advise_answer, of_the_whole_plan_tells_its_effect_and_that_the_order_is_that_of_the_estimates) {
   const std::string both = "all 2 groups of the plan together: its effect";
-  EXPECT_EQ(trials(), (std::vector<std::string>{both, both, untried_}));
-  EXPECT_EQ(made_.order,
-            "First those of the plan, which gains as a whole. The order within is that of ESTIMATE, not of "
-            "measured gain: the effect of each group of the plan takes about --budget 80s.");
-  for (const auto& [takes, pairs, found] :
-       {std::tuple("undecided", 12, trial_result::open), std::tuple("less", 9, trial_result::open),
-        std::tuple("more", 12, trial_result::no_gain), std::tuple("equal", 12, trial_result::no_gain)}) {
-    measure_whole(0.99, takes, pairs);
+  const std::string estimate = " is that of ESTIMATE, not of measured gain: ";
+  const std::string budget = "the effect of each group of the plan takes about --budget 80s.";
+  const std::string last =
+      "Last those of the plan, which does not gain as a whole. The order within" + estimate + budget;
+  struct row {
+    const char* takes;
+    int pairs;
+    trial_result found;
+    std::string order;
+  };
+  for (const row& r :
+       std::vector<row>{{"less", 12, trial_result::gain,
+                         "First those of the plan, which gains as a whole. The order within" + estimate + budget},
+                        {"undecided", 12, trial_result::open, "The order" + estimate + budget},
+                        {"less", 9, trial_result::open, "The order" + estimate + budget},
+                        {"more", 12, trial_result::no_gain, last},
+                        {"equal", 12, trial_result::no_gain, last}}) {
+    measure_whole(0.99, r.takes, r.pairs);
     take();
-    EXPECT_EQ(made_.sites[found == trial_result::open ? 0 : 1].trial.found, found) << takes << pairs;
-    EXPECT_EQ(made_.order, (found == trial_result::open ? "The order is that of ESTIMATE"
-                                                        : "Last those of the plan, which does not gain as a whole. The "
-                                                          "order within is that of ESTIMATE") +
-                               std::string(", not of measured gain: the effect of each group of the plan takes about "
-                                           "--budget 80s."));
+    EXPECT_EQ(std::ranges::count(trials(), both), 2) << r.takes;
+    EXPECT_EQ(std::ranges::count(trials(), untried_), 1) << r.takes;
+    EXPECT_EQ(made_.sites[r.found == trial_result::no_gain ? 1 : 0].trial.found, r.found) << r.takes << r.pairs;
+    EXPECT_EQ(made_.order, r.order);
+  }
+  leave_one_group();
+  for (const row& r : std::vector<row>{
+           {"less", 12, trial_result::gain, "First those whose group gains, by its measured gain;"},
+           {"equal", 12, trial_result::no_gain, "None of those with a remedy is in a group that gains: "},
+           {"undecided", 12, trial_result::open, "The order" + estimate + "the effect of the plan is undecided."},
+           {"undecided", 0, trial_result::none, "The order" + estimate + "the effect of each group of"}}) {
+    measure_whole(0.9, r.takes, r.pairs);
+    take();
+    EXPECT_TRUE(made_.order.starts_with(r.order)) << r.takes << r.pairs << made_.order;
   }
 }
 
@@ -181,21 +196,6 @@ TEST_F(advise_answer, of_one_round_measures_nothing) {
   EXPECT_TRUE(trials()[0].starts_with("the budget has no room for two rounds of the plan; ")) << trials()[0];
   EXPECT_EQ(sites()[0]["trial"]["tried"], false);
   EXPECT_NE(sites()[0]["gain"]["level"], "measured");
-}
-
-TEST_F(advise_answer, of_one_group_tells_its_effect_only_if_it_was_found) {
-  leave_one_group();
-  for (const auto& [takes, pairs, begin] :
-       {std::tuple("less", 12, "First those whose group gains, by its measured gain;"),
-        std::tuple("equal", 12, "None of those with a remedy is in a group that gains: "),
-        std::tuple("undecided", 12,
-                   "The order is that of ESTIMATE, not of measured gain: the effect of the plan is undecided."),
-        std::tuple("undecided", 0,
-                   "The order is that of ESTIMATE, not of measured gain: the effect of each group of")}) {
-    measure_whole(0.9, takes, pairs);
-    take();
-    EXPECT_TRUE(made_.order.starts_with(begin)) << takes << pairs << made_.order;
-  }
 }
 
 TEST_F(advise_answer, of_a_whole_plan_is_what_routes_add_to_their_heap) {

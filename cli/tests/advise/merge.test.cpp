@@ -5,7 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
+#include <functional>
 #include <random>
 #include <string>
 #include <utility>
@@ -23,8 +23,6 @@ namespace {
 using namespace ashlar::cli;
 using ashlar_test::scene;
 using nlohmann::json;
-
-constexpr std::size_t trace_count = 4;
 
 /// Random lives of the objects of a few sites, each with habits of its own, in rounds that leave nothing.
 class random_rounds {
@@ -117,78 +115,54 @@ json features_of(scene& s, bool of_threads = true) {
 }
 /// @}
 
-/// Returns: the counts that must add up.
-json counts_of(const site_features& f) {
-  return {f.allocated.objects,
-          f.allocated.bytes,
-          f.same_size,
-          f.freed,
-          f.freed_by_others,
-          f.temporary,
-          f.lifo_thread,
-          f.lifo_site,
-          f.spread_pages,
-          f.growth.steps,
-          f.growth.chains,
-          f.batches.epochs,
-          f.batches.objects,
-          f.never_freed.objects,
-          f.at_program_peak.bytes,
-          f.at_last_birth.live.bytes,
-          f.at_last_birth.arena_bytes,
-          f.at_last_birth.epochs};
+/// The counts that must add up, in the features and behind the last birth.
+constexpr const char* sums[] = {
+    "/allocated/objects", "/allocated/bytes",     "/same_size_as_before",  "/freed",
+    "/freed_by_others",   "/temporary",           "/lifo_in_thread",       "/lifo_in_site",
+    "/spread_pages",      "/growth/steps",        "/growth/chains",        "/batches/epochs",
+    "/batches/objects",   "/never_freed/objects", "/at_program_peak/bytes"};
+
+std::vector<std::uint64_t> counts_of(const site_features& f) {
+  const json all = features_json(f);
+  std::vector<std::uint64_t> counts = {f.at_last_birth.live.bytes, f.at_last_birth.arena_bytes, f.at_last_birth.epochs};
+  for (const char* pointer : sums) counts.push_back(all.at(json::json_pointer(pointer)));
+  return counts;
 }
 
 const std::vector<int> after_each = {1, 3, 5};
 
-TEST(merged_traces, have_no_order) {
-  for (unsigned seed = 0; seed < 8; ++seed) {
-    std::vector<std::size_t> order(trace_count);
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    scene first;
-    write_rounds(first, seed, 8, after_each);
-    first.play_traces(order);
-    std::ranges::shuffle(order, std::mt19937(seed));
-    scene other;
-    write_rounds(other, seed, 8, after_each);
-    other.play_traces(order);
-    EXPECT_EQ(features_of(first), features_of(other)) << seed;
-    EXPECT_EQ(verdicts_of(first), verdicts_of(other)) << seed;
-    EXPECT_EQ(groups_of(first), groups_of(other)) << seed;
+/// A scene of rounds in four traces, played in an order.
+struct rounds : scene {
+  explicit rounds(unsigned seed, const std::vector<std::size_t>& order = {0, 1, 2, 3}, bool renumbers = false) {
+    write_rounds(*this, seed, 8, after_each, renumbers);
+    play_traces(order);
   }
+};
+
+void expect_alike(rounds& a, rounds& b, unsigned seed, bool of_threads) {
+  EXPECT_EQ(features_of(a, of_threads), features_of(b, of_threads)) << seed;
+  EXPECT_EQ(verdicts_of(a), verdicts_of(b)) << seed;
+  EXPECT_EQ(groups_of(a), groups_of(b)) << seed;
 }
 
-TEST(merged_traces, number_their_threads_each_for_itself) {
+TEST(merged_traces, have_no_order_and_number_their_threads_each_for_itself) {
   for (unsigned seed = 0; seed < 8; ++seed) {
-    scene same, other;
-    write_rounds(same, seed, 8, after_each);
-    write_rounds(other, seed, 8, after_each, true);
-    same.play();
-    other.play();
-    EXPECT_EQ(features_of(same, false), features_of(other, false)) << seed;
-    EXPECT_EQ(verdicts_of(same), verdicts_of(other)) << seed;
-    EXPECT_EQ(groups_of(same), groups_of(other)) << seed;
+    std::vector<std::size_t> order = {0, 1, 2, 3};
+    std::ranges::shuffle(order, std::mt19937(seed));
+    rounds first(seed), shuffled(seed, order), renumbered(seed, {0, 1, 2, 3}, true);
+    expect_alike(first, shuffled, seed, true);
+    expect_alike(first, renumbered, seed, false);
   }
 }
 
 TEST(merged_traces, add_up) {
   for (unsigned seed = 0; seed < 8; ++seed) {
-    scene merged;
-    write_rounds(merged, seed, 8, after_each);
-    merged.play();
-    std::vector<scene> alone(trace_count);
-    for (std::size_t i = 0; i < trace_count; ++i) {
-      write_rounds(alone[i], seed, 8, after_each);
-      alone[i].play_traces({i});
-    }
+    rounds merged(seed), alone[] = {rounds(seed, {0}), rounds(seed, {1}), rounds(seed, {2}), rounds(seed, {3})};
     for (std::uint32_t node = 0; node < merged.tree.nodes().size(); ++node) {
-      json sum = counts_of(alone[0].seen().of(node));
-      for (std::size_t i = 1; i < trace_count; ++i) {
-        const json more = counts_of(alone[i].seen().of(node));
-        for (std::size_t k = 0; k < sum.size(); ++k)
-          sum[k] = sum[k].get<std::uint64_t>() + more[k].get<std::uint64_t>();
-      }
-      EXPECT_EQ(counts_of(merged.seen().of(node)), sum) << seed << " " << node;
+      std::vector<std::uint64_t> sum = counts_of(merged.seen().of(node));
+      for (rounds& each : alone)
+        std::ranges::transform(sum, counts_of(each.seen().of(node)), sum.begin(), std::minus());
+      EXPECT_EQ(sum, std::vector<std::uint64_t>(sum.size())) << seed << " " << node;
     }
   }
 }

@@ -2,9 +2,11 @@
 // A program to be advised on: each mode has one planted remedy in the function of its name, or none. Blocks of every
 // other kind lie around it, as in real programs.
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <list>
 #include <map>
 #include <memory>
 #include <string>
@@ -16,10 +18,137 @@
 
 #include "cli/preload/ashlar_record.h"
 #include "cli/tests/advise/background.hpp"
-#include "cli/tests/advise/containers.hpp"
-#include "cli/tests/advise/shared_frees.hpp"
 
 namespace {
+
+/// Nodes of 24 bytes come and go in a list that keeps its length: in cells of 24 bytes two slabs hold them.
+PLANTED void queue_churn(int length) {
+  std::list<int> queue;
+  for (int i = 0; i < 40 * length; ++i) {
+    queue.push_back(i);  // here: queue
+    if (queue.size() > static_cast<std::size_t>(length)) queue.pop_front();
+    if (i % 64 == 0) background->step();
+  }
+}
+
+/// A list is filled, and then churned by another call: one allocator serves both.
+PLANTED void fill_and_churn() {
+  std::list<int> list;
+  for (int i = 0; i < 5000; ++i) list.push_back(i);  // here: refill
+  for (int i = 0; i < 100'000; ++i) {
+    list.push_back(i);
+    list.pop_front();
+    if (i % 64 == 0) background->step();
+  }
+}
+
+PLANTED void churn_of(std::map<int, int>& map, int i) {
+  map.erase(map.begin());
+  map.insert({i, 1});
+}
+
+/// The same by two functions, of which one owns the container.
+PLANTED void map_of_scope() {
+  std::map<int, int> map;
+  for (int i = 0; i < 20'000; ++i) map.emplace(i, i);  // here: scope
+  for (int i = 0; i < 200'000; ++i) churn_of(map, 20'000 + i);
+}
+
+/// A list is built by two calls and freed as a whole, many times: an arena serves both.
+PLANTED void build_and_drop() {
+  std::list<int> list;
+  for (int i = 0; i < 1000; ++i) list.push_back(i);  // here: built
+  for (int i = 0; i < 12; ++i) list.push_front(i);
+  use(&list.back());
+}
+
+PLANTED void drop(void* p) { use(p), free(p); }
+
+#define FIVE_TIMES(x) x x x x x
+
+/// One of many functions with 25 calls each, none of which is heavy.
+template <int Number>
+PLANTED void light_function() {
+  FIVE_TIMES(FIVE_TIMES(drop(malloc(Number));))
+}
+
+template <int... Numbers>
+void call_all(std::integer_sequence<int, Numbers...>) {
+  (light_function<Numbers + 1>(), ...);
+}
+
+/// A value whose text is of one site or the other, and whose destructor frees both alike.
+struct text_value {
+  char* text = nullptr;
+  PLANTED void set(char* to) {
+    free(text);
+    text = to;
+    use(text);
+  }
+  ~text_value() { set(nullptr); }
+};
+
+PLANTED char* short_text() {
+  auto* p = static_cast<char*>(malloc(24));  // here: shared_free
+  use(p);
+  return p;
+}
+
+PLANTED char* long_text() {
+  auto* p = static_cast<char*>(malloc(40 + random_below(900)));
+  use(p);
+  return p;
+}
+
+PLANTED char* short_text_too() {
+  auto* p = static_cast<char*>(malloc(40));
+  use(p);
+  return p;
+}
+
+/// Too rare for a remedy of its own.
+PLANTED char* rare_text() {
+  auto* p = static_cast<char*>(malloc(40));  // here: rare_text
+  use(p);
+  return p;
+}
+
+/// Not by a tail call, which leaves no frame.
+PLANTED void checked_free(void* p) {
+  free(p);
+  use(p);
+}
+
+/// A half of the texts is `first`, the other half `second`.
+int values_mode(char* (*first)(), char* (*second)()) {
+  static std::array<text_value, 600> values;
+  return repeat(30'000, [&] {
+    const bool is_first = random_below(2) == 0;
+    values[random_below(values.size())].set(is_first ? first() : second());
+  });
+}
+
+int shared_free_mode() { return values_mode(short_text, long_text); }
+int one_pool_mode() { return values_mode(short_text, short_text_too); }
+
+char* short_or_rare_text() {
+  static int texts = 0;
+  return ++texts <= 5 ? rare_text() : short_text_too();
+}
+int rare_text_mode() { return values_mode(short_text, short_or_rare_text); }
+
+/// The same sites, told apart by the callers of one function that frees both.
+int free_wrapper_mode() {
+  std::array<char*, 300> shorts{}, longs{};
+  return repeat(20'000, [&] {
+    char*& one = shorts[random_below(shorts.size())];
+    checked_free(one);
+    one = short_text();
+    char*& other = longs[random_below(longs.size())];
+    checked_free(other);
+    other = long_text();
+  });
+}
 
 /// Nodes come and go in a map that stays: a pool.
 PLANTED void list_churn() {
@@ -144,42 +273,21 @@ PLANTED void fixed_phase() {
   for (char* stage : stages) delete[] stage;
 }
 
-/// The same with other sizes each time.
-PLANTED void varying_sizes() {
-  std::array<char*, 5> stages{};
-  for (std::size_t i = 0; i < phase_blocks; ++i) {
-    char*& stage = stages[i % stages.size()];
-    delete[] stage;
-    stage = new char[phase_size(random_below(phase_blocks))];
-    use(stage);
-  }
-  for (char* stage : stages) delete[] stage;
-}
+enum class variation { sizes, deaths, leaving };
 
-/// The same sizes, but the blocks die in another order each time.
-PLANTED void varying_deaths() {
-  std::array<char*, 5> stages{};
-  for (std::size_t i = 0; i < phase_blocks; ++i) {
-    char*& stage = stages[random_below(stages.size())];
-    delete[] stage;
-    stage = new char[phase_size(i)];
-    use(stage);
-  }
-  for (char* stage : stages) delete[] stage;
-}
-
-/// A phase each time, and once in 50 a block that outlives it.
-PLANTED void leaving_phase() {
+/// The same with other sizes each time, or with deaths in another order, or with a block that once in 50 outlives it.
+template <variation What>
+PLANTED void varying_phase() {
   static char* kept = nullptr;
   static int phase = 0;
   std::array<char*, 5> stages{};
   for (std::size_t i = 0; i < phase_blocks; ++i) {
-    char*& stage = stages[i % stages.size()];
+    char*& stage = stages[What == variation::deaths ? random_below(stages.size()) : i % stages.size()];
     delete[] stage;
-    stage = new char[phase_size(i)];
+    stage = new char[phase_size(What == variation::sizes ? random_below(phase_blocks) : i)];
     use(stage);
   }
-  if (++phase % 50 == 0) std::swap(kept, stages[0]);
+  if (What == variation::leaving && ++phase % 50 == 0) std::swap(kept, stages[0]);
   for (char* stage : stages) delete[] stage;
 }
 
@@ -220,19 +328,6 @@ int phases_of(void (*work)()) {
   });
 }
 
-int fixed_mode() { return phases_of(fixed_phase); }
-int sizes_mode() { return phases_of(varying_sizes); }
-int deaths_mode() { return phases_of(varying_deaths); }
-int leaving_mode() { return phases_of(leaving_phase); }
-int unmarked_mode() { return repeat(400, fixed_phase); }
-
-int churn_mode() { return list_churn(), 0; }
-int queue_mode() { return queue_churn(5000), 0; }
-int short_queue_mode() { return queue_churn(3000), 0; }
-int refill_mode() { return fill_and_churn(), 0; }
-int scope_mode() { return map_of_scope(), 0; }
-int built_mode() { return repeat(300, build_and_drop); }
-int batch_mode() { return repeat(12, batch_death); }
 int counted_mode() {
   std::vector<token*> all;
   all.reserve(4000);
@@ -241,16 +336,6 @@ int counted_mode() {
     drop_tokens(all);
   });
 }
-
-int lifo_mode() {
-  return repeat(400, [] { lifo_level(40); });
-}
-int local_mode() { return repeat(9000, local_buffer); }
-int reserve_mode() {
-  return repeat(800, [] { sink = sink + grow_without_reserve(); });
-}
-int realloc_mode() { return repeat(800, grow_by_realloc); }
-int temporary_mode() { return repeat(9000, same_temporary); }
 
 int hand_over_mode() {
   std::vector<message*> all;
@@ -280,8 +365,6 @@ int long_lived_mode() {
   return 0;
 }
 
-int tables_mode() { return load_tables(), 0; }
-
 int class_mode() {
   static std::array<std::unique_ptr<shape>, 12'000> shapes;
   return repeat(30'000, [&] { shapes[random_below(shapes.size())] = make_shape(); });
@@ -307,10 +390,6 @@ int wrapper_mode() {
   return 0;
 }
 
-int innocent_mode() {
-  return repeat(30'000, [] { background->step(); });
-}
-
 /// Strings and tables of many sizes that live and die like a program's data: nothing to gain for sure.
 int mixed_mode() {
   std::vector<std::string> all(400);
@@ -328,36 +407,28 @@ int few_mode() {
 PLANTED void first_alike() { drop(inlined_cell()), drop(malloc(40)), drop(malloc(72)); }
 PLANTED void second_alike() { drop(inlined_cell()), drop(nullptr); }
 
-int alike_mode() {
-  return repeat(2000, [] { first_alike(), second_alike(); });
-}
-
-int wide_mode() {
-  return repeat(3, [] { call_all(std::make_integer_sequence<int, 120>()); });
-}
-
 struct mode {
   const char* name;
   int (*run)();
 };
 
 constexpr mode modes[] = {
-    {"churn", churn_mode},
-    {"batch", batch_mode},
+    {"churn", [] { return list_churn(), 0; }},
+    {"batch", [] { return repeat(12, batch_death); }},
     {"counted", counted_mode},
-    {"lifo", lifo_mode},
-    {"local", local_mode},
-    {"reserve", reserve_mode},
-    {"realloc", realloc_mode},
-    {"temporary", temporary_mode},
+    {"lifo", [] { return repeat(400, [] { lifo_level(40); }); }},
+    {"local", [] { return repeat(9000, local_buffer); }},
+    {"reserve", [] { return repeat(800, [] { sink = sink + grow_without_reserve(); }); }},
+    {"realloc", [] { return repeat(800, grow_by_realloc); }},
+    {"temporary", [] { return repeat(9000, same_temporary); }},
     {"hand_over", hand_over_mode},
     {"long_lived", long_lived_mode},
-    {"tables", tables_mode},
-    {"fixed", fixed_mode},
-    {"sizes", sizes_mode},
-    {"deaths", deaths_mode},
-    {"leaving", leaving_mode},
-    {"unmarked", unmarked_mode},
+    {"tables", [] { return load_tables(), 0; }},
+    {"fixed", [] { return phases_of(fixed_phase); }},
+    {"sizes", [] { return phases_of(varying_phase<variation::sizes>); }},
+    {"deaths", [] { return phases_of(varying_phase<variation::deaths>); }},
+    {"leaving", [] { return phases_of(varying_phase<variation::leaving>); }},
+    {"unmarked", [] { return repeat(400, fixed_phase); }},
     {"class", class_mode},
     {"shared", shared_mode},
     {"wrapper", wrapper_mode},
@@ -365,16 +436,16 @@ constexpr mode modes[] = {
     {"one_pool", one_pool_mode},
     {"rare_text", rare_text_mode},
     {"free_wrapper", free_wrapper_mode},
-    {"innocent", innocent_mode},
+    {"innocent", [] { return repeat(30'000, [] { background->step(); }); }},
     {"mixed", mixed_mode},
     {"few", few_mode},
-    {"alike", alike_mode},
-    {"queue", queue_mode},
-    {"short_queue", short_queue_mode},
-    {"refill", refill_mode},
-    {"scope", scope_mode},
-    {"built", built_mode},
-    {"wide", wide_mode},
+    {"alike", [] { return repeat(2000, [] { first_alike(), second_alike(); }); }},
+    {"queue", [] { return queue_churn(5000), 0; }},
+    {"short_queue", [] { return queue_churn(3000), 0; }},
+    {"refill", [] { return fill_and_churn(), 0; }},
+    {"scope", [] { return map_of_scope(), 0; }},
+    {"built", [] { return repeat(300, build_and_drop); }},
+    {"wide", [] { return repeat(3, [] { call_all(std::make_integer_sequence<int, 120>()); }); }},
 };
 
 }  // namespace
