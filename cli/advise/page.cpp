@@ -249,7 +249,8 @@ private:
     std::size_t count = 0;
     while (count < first_.size() && sum * 5 < all * 4) sum += left_of(first_[count++]).bytes;
     if (count == 0) return "";
-    const std::string first = names.at(first_.front()).at("function");
+    const json& row = names.at(first_.front());
+    const std::string first = row.is_null() ? "a further site" : row.at("function").get<std::string>();
     if (count == 1) return fmt::format("{} of it is from one site, {}.", part_of(sum, all), first);
     return fmt::format("{} of it is from {}; the largest is {}.", part_of(sum, all), counted(count, "site"), first);
   }
@@ -407,6 +408,10 @@ json make_advice_page(const advice& a, const call_tree& tree, site_names& names,
   set_verdict(page, a, tree);
   add_plan(page, a);
   for (const advised_site& s : a.sites) {
+    if (page["sites"].size() >= most_page_sites) {
+      page["sites"].push_back(nullptr);  // counted alone
+      continue;
+    }
     const json site = site_json(s, a, tree, names);
     page["sites"].push_back(page_row(site));
     if (page["details"].size() < most_details) page["details"].push_back(detail_of(site, s, a, tree, names));
