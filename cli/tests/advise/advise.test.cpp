@@ -96,9 +96,8 @@ INSTANTIATE_TEST_SUITE_P(
                     planted{"fixed", "static_plan", "fixed_phase", 1, "ashlar plan --from-trace TRACE --between 1 2"},
                     planted{"class", "pool", "make_shape"}, planted{"shared", "pool", "shared_mode"},
                     planted{"wrapper", "pool", "checked_malloc", 1, "^\\S+checked_malloc .*← \\S*cell_of_wrapper"},
-                    planted{"queue", "pool", "queue_churn"},
                     // The simulated pool has the cells of the remedy.
-                    planted{"short_queue", "pool", "queue_churn", 1,
+                    planted{"queue", "pool", "queue_churn", 1,
                             "-> a pool of 24 B cells: ashlar::pool_allocator<T> .*SIMULATED: 2 slabs hold"},
                     // Calls for one container have one remedy, and an arena serves a call with few objects a batch too.
                     planted{"refill", "pool", "fill_and_churn", 2, "2 calls allocate for this std::"},
