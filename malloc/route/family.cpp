@@ -25,24 +25,12 @@ struct ashlar_heap;
 #define ASHLAR_UNROUTED(result, name, ...) extern "C" ASHLAR_OF_THIS_LIBRARY result ashlar_unrouted_##name(__VA_ARGS__)
 
 ASHLAR_UNROUTED(void*, malloc, std::size_t bytes) noexcept;
-ASHLAR_UNROUTED(void, free, void* p) noexcept;
 ASHLAR_UNROUTED(void*, calloc, std::size_t count, std::size_t each) noexcept;
 ASHLAR_UNROUTED(void*, realloc, void* p, std::size_t bytes) noexcept;
 ASHLAR_UNROUTED(void*, reallocarray, void* p, std::size_t count, std::size_t each) noexcept;
-ASHLAR_UNROUTED(void, free_sized, void* p, std::size_t bytes) noexcept;
-ASHLAR_UNROUTED(void, free_aligned_sized, void* p, std::size_t alignment, std::size_t bytes) noexcept;
-ASHLAR_UNROUTED(std::size_t, malloc_usable_size, void* p) noexcept;
 ASHLAR_UNROUTED(void*, rallocx, void* p, std::size_t bytes, int flags) noexcept;
 ASHLAR_UNROUTED(std::size_t, xallocx, void* p, std::size_t bytes, std::size_t extra, int flags) noexcept;
-ASHLAR_UNROUTED(void, sdallocx, void* p, std::size_t bytes, int flags) noexcept;
 ASHLAR_UNROUTED(void*, _Znwm, std::size_t bytes);
-ASHLAR_UNROUTED(void*, ashlar_realloc, void* p, std::size_t bytes) noexcept;
-ASHLAR_UNROUTED(void, ashlar_free_sized, void* p, std::size_t bytes, std::size_t alignment) noexcept;
-ASHLAR_UNROUTED(std::size_t, ashlar_usable_size, const void* p) noexcept;
-ASHLAR_UNROUTED(int, ashlar_try_expand, void* p, std::size_t bytes) noexcept;
-ASHLAR_UNROUTED(void, ashlar_heap_free, ashlar_heap* heap, void* p) noexcept;
-ASHLAR_UNROUTED(void*, ashlar_heap_realloc, ashlar_heap* heap, void* p, std::size_t bytes) noexcept;
-ASHLAR_UNROUTED(ashlar_heap*, ashlar_heap_of, const void* p) noexcept;
 
 namespace ashlar::route {
 
@@ -176,10 +164,33 @@ ASHLAR_EXPORT void* malloc(std::size_t bytes) noexcept {
   return ashlar_unrouted_malloc(bytes);
 }
 
-ASHLAR_EXPORT void free(void* p) noexcept {
-  if (route::group* const of = route::range.find(p)) return route::deallocate(*of, p);
-  ashlar_unrouted_free(p);
-}
+ashlar_heap* ashlar_heap_of_process();
+
+/// @{ The functions that take a block, as rows: what they do with a routed one of the group `of`, else libashlar does.
+#define ASHLAR_BY_BLOCK(result, name, parameters, arguments, routed, ...)              \
+  ASHLAR_OF_THIS_LIBRARY result ashlar_unrouted_##name parameters __VA_ARGS__;         \
+  ASHLAR_EXPORT result name parameters __VA_ARGS__ {                                   \
+    if ([[maybe_unused]] route::group* const of = route::range.find(p)) return routed; \
+    return ashlar_unrouted_##name arguments;                                           \
+  }
+ASHLAR_BY_BLOCK(void, free, (void* p), (p), route::deallocate(*of, p), noexcept)
+ASHLAR_BY_BLOCK(void, free_sized, (void* p, std::size_t bytes), (p, bytes), route::deallocate(*of, p), noexcept)
+ASHLAR_BY_BLOCK(void, free_aligned_sized, (void* p, std::size_t alignment, std::size_t bytes), (p, alignment, bytes),
+                route::deallocate(*of, p), noexcept)
+ASHLAR_BY_BLOCK(void, sdallocx, (void* p, std::size_t bytes, int flags), (p, bytes, flags), route::deallocate(*of, p),
+                noexcept)
+ASHLAR_BY_BLOCK(void, ashlar_free_sized, (void* p, std::size_t bytes, std::size_t alignment), (p, bytes, alignment),
+                route::deallocate(*of, p))
+ASHLAR_BY_BLOCK(void, ashlar_heap_free, (ashlar_heap * heap, void* p), (heap, p), route::deallocate(*of, p))
+ASHLAR_BY_BLOCK(std::size_t, malloc_usable_size, (void* p), (p), route::usable_size(p), noexcept)
+ASHLAR_BY_BLOCK(std::size_t, ashlar_usable_size, (const void* p), (p), route::usable_size(p))
+ASHLAR_BY_BLOCK(void*, ashlar_realloc, (void* p, std::size_t bytes), (p, bytes),
+                route::resize_aligned(p, bytes, route::granule))
+ASHLAR_BY_BLOCK(void*, ashlar_heap_realloc, (ashlar_heap * heap, void* p, std::size_t bytes), (heap, p, bytes),
+                route::resize_aligned(p, bytes, route::granule))
+ASHLAR_BY_BLOCK(int, ashlar_try_expand, (void* p, std::size_t bytes), (p, bytes), route::try_expand(p, bytes) ? 1 : 0)
+ASHLAR_BY_BLOCK(ashlar_heap*, ashlar_heap_of, (const void* p), (p), ashlar_heap_of_process())
+/// @}
 
 ASHLAR_EXPORT void* calloc(std::size_t count, std::size_t each) noexcept {
   if (each == 1) route::notice_loader(ASHLAR_RETURN_ADDRESS());  // as the loader asks for a module, not for its tables
@@ -211,52 +222,6 @@ ASHLAR_EXPORT_AS("realloc") void* __libc_realloc(void* p, std::size_t bytes) noe
 ASHLAR_EXPORT_AS("free") void __libc_cfree(void* p) noexcept;
 ASHLAR_EXPORT_AS("reallocarray")
 void* __libc_reallocarray(void* p, std::size_t count, std::size_t each) noexcept;
-
-ASHLAR_EXPORT void free_sized(void* p, std::size_t bytes) noexcept {
-  if (route::group* const of = route::range.find(p)) return route::deallocate(*of, p);
-  ashlar_unrouted_free_sized(p, bytes);
-}
-ASHLAR_EXPORT void free_aligned_sized(void* p, std::size_t alignment, std::size_t bytes) noexcept {
-  if (route::group* const of = route::range.find(p)) return route::deallocate(*of, p);
-  ashlar_unrouted_free_aligned_sized(p, alignment, bytes);
-}
-ASHLAR_EXPORT void sdallocx(void* p, std::size_t bytes, int flags) noexcept {
-  if (route::group* const of = route::range.find(p)) return route::deallocate(*of, p);
-  ashlar_unrouted_sdallocx(p, bytes, flags);
-}
-ASHLAR_EXPORT void ashlar_free_sized(void* p, std::size_t bytes, std::size_t alignment) {
-  if (route::group* const of = route::range.find(p)) return route::deallocate(*of, p);
-  ashlar_unrouted_ashlar_free_sized(p, bytes, alignment);
-}
-ASHLAR_EXPORT void ashlar_heap_free(ashlar_heap* heap, void* p) {
-  if (route::group* const of = route::range.find(p)) return route::deallocate(*of, p);
-  ashlar_unrouted_ashlar_heap_free(heap, p);
-}
-
-ASHLAR_EXPORT std::size_t malloc_usable_size(void* p) noexcept {
-  return route::range.has(p) ? route::usable_size(p) : ashlar_unrouted_malloc_usable_size(p);
-}
-ASHLAR_EXPORT std::size_t ashlar_usable_size(const void* p) {
-  return route::range.has(p) ? route::usable_size(p) : ashlar_unrouted_ashlar_usable_size(p);
-}
-
-ASHLAR_EXPORT void* ashlar_realloc(void* p, std::size_t bytes) {
-  if (route::range.has(p)) return route::resize_aligned(p, bytes, route::granule);
-  return ashlar_unrouted_ashlar_realloc(p, bytes);
-}
-ASHLAR_EXPORT void* ashlar_heap_realloc(ashlar_heap* heap, void* p, std::size_t bytes) {
-  if (route::range.has(p)) return route::resize_aligned(p, bytes, route::granule);
-  return ashlar_unrouted_ashlar_heap_realloc(heap, p, bytes);
-}
-ASHLAR_EXPORT int ashlar_try_expand(void* p, std::size_t bytes) {
-  if (route::range.has(p)) return route::try_expand(p, bytes) ? 1 : 0;
-  return ashlar_unrouted_ashlar_try_expand(p, bytes);
-}
-
-ashlar_heap* ashlar_heap_of_process();
-ASHLAR_EXPORT ashlar_heap* ashlar_heap_of(const void* p) {
-  return route::range.has(p) ? ashlar_heap_of_process() : ashlar_unrouted_ashlar_heap_of(p);
-}
 
 ASHLAR_EXPORT void* rallocx(void* p, std::size_t bytes, int flags) noexcept {
   if (!route::range.has(p)) return ashlar_unrouted_rallocx(p, bytes, flags);

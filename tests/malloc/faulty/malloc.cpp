@@ -178,7 +178,7 @@ std::size_t usable_size_of(void* p) { return p == shared_block_of_no_bytes ? 0 :
 // ---- malloc_usable_size and mallinfo2, found behind this library by name
 
 std::size_t usable_size_of_glibc(void* p) {
-  static constinit std::size_t (*next)(void*) = nullptr;
+  static std::size_t (*next)(void*) = nullptr;
   if (next == nullptr) next = reinterpret_cast<decltype(next)>(::dlsym(RTLD_NEXT, "malloc_usable_size"));
   return next(p);
 }
