@@ -11,6 +11,7 @@
 #include <ashlar/base/error.hpp>
 #include <ashlar/detail/checks/poison.hpp>
 #include <ashlar/detail/stack/stack_order.hpp>
+#include <ashlar/detail/support/poison.hpp>
 #include <ashlar/resource/arena.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/resource/null_resource.hpp>
@@ -59,6 +60,20 @@ protected:
     test(both.back());
   }
 };
+
+TEST_F(stack_faults, one_byte_behind_a_block_is_seen_when_a_rewind_frees_it) {
+  if (!ashlar::detail::watches_slack) GTEST_SKIP() << "looked for at hardened";
+  on_each_kind([](auto& s) {
+    const auto below = s.mark();
+    auto* const p = static_cast<std::byte*>(s.allocate(40, 8));
+    ashlar::detail::mark_readable(p + 40, 1);
+    p[40] ^= std::byte{1};
+    ASHLAR_EXPECT_LAST_WORDS(s.rewind(below), "ashlar: overflow: bytes past the end of a block were written to" +
+                                                  where + ", expected 40, got 41");
+    p[40] ^= std::byte{1};
+    s.rewind(below);
+  });
+}
 
 TEST_F(stack_faults, an_expansion_of_what_is_no_block) {
   stack_resource<> s;
@@ -127,6 +142,9 @@ TEST_F(stack_faults, a_marker_of_an_arena_that_is_gone_or_of_another) {
   const auto again = a.mark();
   a.reset();
   ASHLAR_EXPECT_LAST_WORDS(a.rewind(again), no_longer);
+  const auto late = a.mark();
+  a.release();
+  ASHLAR_EXPECT_LAST_WORDS((static_cast<void>(a.allocate(99, 1)), a.rewind(late)), no_longer);
 }
 
 TEST_F(stack_faults, the_header_of_a_chunk_that_was_written_to) {

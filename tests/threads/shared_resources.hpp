@@ -37,7 +37,10 @@ public:
   [[nodiscard]] bool goes_back() {
     if constexpr (requires { resource_->flush(); }) resource_->flush();
     static_cast<void>(resource_->trim());
-    return held_bytes() == 0 && invariant();
+    std::size_t held = held_bytes();
+    if constexpr (requires { resource_->for_each_pool([](const auto&) {}); })
+      resource_->for_each_pool([&](const auto& pool) { held -= sizeof(pool); });  // a set keeps its pools
+    return held == 0 && invariant();
   }
 
 private:
