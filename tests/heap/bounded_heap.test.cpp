@@ -3,13 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstdint>
-#include <iterator>
-#include <map>
 #include <new>
-#include <random>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -20,10 +15,10 @@
 #include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/resource/null_resource.hpp>
 
+#include "tests/resource/walked_heap.hpp"
 #include "tests/support/build.hpp"
 #include "tests/support/conformance.hpp"
 #include "tests/support/counting_resource.hpp"
-#include "tests/support/pattern.hpp"
 
 namespace {
 
@@ -61,110 +56,33 @@ const bool tested = conforms("bounded_heap", bounded_heap_subjects{});
 
 namespace {
 
-// All live blocks, with contents that are verified at each access. A refused call must change nothing.
-class shadow {
-public:
-  shadow(in_buffer& heap, unsigned seed) : heap_(heap), random_(seed) {}
+using walked = ashlar_test::walked_heap<in_buffer>;
 
-  void step(std::size_t most_live) {
-    const std::size_t what = below(16);
-    if (what < 8 || blocks_.empty()) return blocks_.size() < most_live ? allocate() : free_one();
-    if (what < 13) return free_one();
-    resize_one(what == 13);
-  }
+void step(walked& blocks, std::size_t most_live) {
+  const auto any_size = [&] { return blocks.below(blocks.below(8) == 0 ? 30'000 : 1200); };
+  const std::size_t what = blocks.below(16);
+  if ((what < 8 || blocks.size() == 0) && blocks.size() < most_live)
+    blocks.allocate(any_size(), blocks.below(4) == 0 ? std::size_t{1} << blocks.below(13) : 1);
+  else if (what < 13) blocks.free_one();
+  else if (what == 13) blocks.expand_one(any_size());
+  else blocks.reallocate_one(any_size());
+}
 
-  void look_around() {
-    ASSERT_TRUE(heap_.invariant());
-    std::map<void*, std::size_t> seen;
-    const void* last = nullptr;
-    heap_.for_each_live([&](void* p, std::size_t bytes) {
-      EXPECT_LT(last, p);
-      seen[p] = bytes;
-      last = p;
-    });
-    ASSERT_EQ(seen.size(), blocks_.size());
-    for (const auto& [p, b] : blocks_) ASSERT_EQ(seen[p], heap_.usable_size(p));
-    for (auto at = seen.begin(); at != seen.end() && std::next(at) != seen.end(); ++at)
-      ASSERT_LE(static_cast<std::byte*>(at->first) + at->second, std::next(at)->first);
-  }
-
-  void free_all() {
-    while (!blocks_.empty()) free_one();
-  }
-  void forget() { blocks_.clear(); }
-
-  std::size_t refusals = 0;
-
-private:
-  struct held {
-    std::size_t bytes, alignment;
-    std::uint32_t seed;
-  };
-
-  [[nodiscard]] std::size_t below(std::size_t n) { return random_() % n; }
-  [[nodiscard]] std::size_t any_size() { return below(below(8) == 0 ? 30'000 : 1200); }
-  [[nodiscard]] std::size_t any_alignment() { return below(4) == 0 ? std::size_t{1} << below(13) : 1; }
-
-  void hold(void* p, std::size_t bytes, std::size_t alignment) {
-    ASSERT_TRUE(ashlar::detail::is_aligned(p, std::max(alignment, in_buffer::least_alignment)) && heap_.owns(p));
-    ASSERT_GE(heap_.usable_size(p), bytes);
-    const held b = {bytes, alignment, static_cast<std::uint32_t>(random_())};
-    ashlar_test::write_pattern(p, bytes, b.seed);
-    ASSERT_TRUE(blocks_.emplace(p, b).second);
-  }
-
-  std::pair<void*, held> taken() {
-    const auto at = std::next(blocks_.begin(), static_cast<std::ptrdiff_t>(below(blocks_.size())));
-    const auto one = *at;
-    EXPECT_TRUE(ashlar_test::has_pattern(one.first, one.second.bytes, one.second.seed));
-    blocks_.erase(at);
-    return one;
-  }
-
-  void allocate() {
-    const std::size_t bytes = any_size(), alignment = any_alignment();
-    void* const p = heap_.try_allocate(bytes, alignment);
-    p != nullptr ? hold(p, bytes, alignment) : void(++refusals);
-  }
-
-  void free_one() {
-    const auto [p, b] = taken();
-    below(2) == 0 ? heap_.deallocate(p) : heap_.deallocate(p, b.bytes, b.alignment);
-  }
-
-  void resize_one(bool in_place) {
-    const auto [p, b] = taken();
-    const std::size_t bytes = below(2) == 0 ? any_size() : b.bytes + below(40);
-    const bool expanded = in_place && heap_.try_expand(p, b.bytes, bytes, b.alignment);
-    void* const moved = in_place ? (expanded ? p : nullptr) : heap_.try_reallocate(p, bytes, b.alignment);
-    if (moved == nullptr) {
-      ASSERT_TRUE(ashlar_test::has_pattern(p, b.bytes, b.seed));
-      blocks_.emplace(p, b);
-      return;
-    }
-    ASSERT_TRUE(ashlar_test::has_pattern(moved, std::min(b.bytes, bytes), b.seed));
-    hold(moved, bytes, b.alignment);
-  }
-
-  in_buffer& heap_;
-  std::mt19937 random_;
-  std::map<void*, held> blocks_;
-};
-
-TEST(bounded_heap, agrees_with_its_shadow_while_memory_runs_out_again_and_again) {
+TEST(bounded_heap, agrees_with_a_map_while_memory_runs_out_again_and_again) {
   std::vector<std::byte> memory(region);
   for (unsigned seed = 1; seed <= 4; ++seed) {
     in_buffer heap(std::span<std::byte>(memory).subspan(seed, 40'000 + 60'000 * seed));
     const std::size_t whole = heap.largest_free();
-    shadow blocks(heap, seed);
-    for (int step = 0; step < (ashlar_test::is_slow ? 1500 : 8000); ++step) {
-      blocks.step(step / 500 % 2 == 0 ? 1000 : 20);
-      if (step % 100 == 0) blocks.look_around();
-      ASSERT_FALSE(::testing::Test::HasFatalFailure()) << "seed " << seed << ", step " << step;
+    walked blocks(heap, seed);
+    const auto for_each_live = [&](const auto& f) { heap.for_each_live(f); };
+    for (int i = 0; i < (ashlar_test::is_slow ? 1500 : 8000); ++i) {
+      step(blocks, i / 500 % 2 == 0 ? 1000 : 20);
+      if (i % 100 == 0) blocks.look_around(for_each_live);
+      ASSERT_FALSE(::testing::Test::HasFatalFailure()) << "seed " << seed << ", step " << i;
     }
-    EXPECT_NE(blocks.refusals, 0u);
+    EXPECT_NE(blocks.refusals(), 0u);
     seed % 2 == 0 ? blocks.free_all() : (blocks.forget(), heap.release());
-    blocks.look_around();
+    blocks.look_around(for_each_live);
     EXPECT_NE(heap.try_allocate(whole), nullptr);  // all blocks have joined, the spare window too
   }
 }

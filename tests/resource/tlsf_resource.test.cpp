@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstdint>
-#include <iterator>
-#include <map>
 #include <random>
 #include <span>
 #include <vector>
@@ -17,6 +14,7 @@
 #include <ashlar/resource/null_resource.hpp>
 #include <ashlar/resource/tlsf_resource.hpp>
 
+#include "tests/resource/walked_heap.hpp"
 #include "tests/support/build.hpp"
 #include "tests/support/conformance.hpp"
 #include "tests/support/counting_resource.hpp"
@@ -215,94 +213,35 @@ TEST(tlsf_resource, an_upstream_that_refuses_a_step_is_asked_for_what_is_needed)
   r.deallocate(p, 10'000, 1);
 }
 
-// Blocks by address with their contents: a new block must not overlap any of them, and each must keep its contents.
-class oracle {
-public:
-  explicit oracle(counted& r) : r_(r) {}
-  ~oracle() {
-    while (!blocks_.empty()) free(0);
-  }
-
-  void allocate(std::size_t bytes, std::size_t alignment) {
-    auto* const p = static_cast<unsigned char*>(r_.allocate(bytes, alignment));
-    ASSERT_TRUE(ashlar::detail::is_aligned(p, alignment) && r_.owns(p));
-    const auto above = blocks_.lower_bound(p);
-    ASSERT_TRUE(above == blocks_.end() || above->first >= p + r_.usable_size(p) + tlsf_block::header_bytes);
-    ASSERT_TRUE(above == blocks_.begin() || std::prev(above)->first + std::prev(above)->second.bytes < p);
-    hold(p, {bytes, alignment, ++seed_});
-  }
-
-  void free(std::size_t index) {
-    const auto at = find(index);
-    const entry e = at->second;
-    ASSERT_TRUE(ashlar_test::has_pattern(at->first, e.bytes, e.seed));
-    if (index % 2 == 0) r_.deallocate(at->first);
-    else r_.deallocate(at->first, e.bytes, e.alignment);
-    blocks_.erase(at);
-  }
-
-  void resize(std::size_t index, std::size_t bytes) {
-    const auto at = find(index);
-    entry& e = at->second;
-    const auto above = std::next(at);
-    const bool fits = r_.try_expand(at->first, e.bytes, bytes, e.alignment);
-    ASSERT_TRUE(fits || bytes > e.bytes);
-    ASSERT_TRUE(ashlar_test::has_pattern(at->first, std::min(e.bytes, fits ? bytes : e.bytes), e.seed));
-    if (fits) hold(at->first, {bytes, e.alignment, ++seed_});
-    ASSERT_TRUE(above == blocks_.end() || above->first > at->first + e.bytes);
-  }
-
-  void check() const {
-    ASSERT_TRUE(r_.invariant());
-    std::size_t live = 0, bytes = 0;
-    r_.for_each_block([&](const ashlar::block& each, bool is_free) {
+// The bytes of the live blocks with their headers are those in use.
+void check(ashlar_test::walked_heap<counted>& blocks, const counted& r) {
+  std::size_t bytes = 0;
+  blocks.look_around([&](const auto& f) {
+    r.for_each_block([&](const ashlar::block& each, bool is_free) {
       if (is_free) return;
-      const auto at = blocks_.find(static_cast<unsigned char*>(each.data));
-      ASSERT_TRUE(at != blocks_.end() && at->second.bytes <= each.size);
-      ++live, bytes += each.size + tlsf_block::header_bytes;
+      f(each.data, each.size);
+      bytes += each.size + tlsf_block::header_bytes;
     });
-    EXPECT_EQ(live, blocks_.size());
-    EXPECT_EQ(bytes, r_.used());
-  }
-
-  [[nodiscard]] std::size_t size() const { return blocks_.size(); }
-
-private:
-  struct entry {
-    std::size_t bytes;
-    std::size_t alignment;
-    std::uint32_t seed;
-  };
-  using map = std::map<unsigned char*, entry>;
-
-  [[nodiscard]] map::iterator find(std::size_t index) {
-    return std::next(blocks_.begin(), static_cast<std::ptrdiff_t>(index % blocks_.size()));
-  }
-  void hold(unsigned char* p, const entry& e) {
-    blocks_[p] = e;
-    ashlar_test::write_pattern(p, e.bytes, e.seed);
-  }
-
-  counted& r_;
-  map blocks_;
-  std::uint32_t seed_ = 0;
-};
+  });
+  EXPECT_EQ(bytes, r.used());
+}
 
 void walk_at_random(unsigned seed, std::size_t most_live, int steps) {
-  std::mt19937 random(seed);
   counting_resource<> upstream;
   counted r({.growth = {.smallest = 4096, .largest = 65536, .divisor = 2}, .retain_regions = seed % 3}, upstream);
-  oracle blocks(r);
-  const auto size = [&] { return random() % (std::size_t{1} << (random() % 13)); };
+  ashlar_test::walked_heap<counted> blocks(r, seed);
+  const auto size = [&] { return blocks.below(std::size_t{1} << blocks.below(13)); };
   for (int step = 0; step < steps; ++step) {
-    const auto what = random() % 8;
+    const std::size_t what = blocks.below(8);
     if (blocks.size() == 0 || (what < 4 && blocks.size() < most_live))
-      blocks.allocate(size(), std::size_t{1} << (random() % 4 == 0 ? random() % 12 : 0));
-    else if (what < 7) blocks.free(random());
-    else blocks.resize(random(), size());
-    if (step % 4 == 0 || most_live < 20) blocks.check();
+      blocks.allocate(size(), std::size_t{1} << (blocks.below(4) == 0 ? blocks.below(12) : 0));
+    else if (what < 7) blocks.free_one();
+    else blocks.expand_one(size());
+    if (step % 4 == 0 || most_live < 20) check(blocks, r);
     ASSERT_FALSE(::testing::Test::HasFatalFailure()) << "seed " << seed << ", step " << step;
   }
+  EXPECT_EQ(blocks.refusals(), 0u);
+  blocks.free_all();
 }
 
 TEST(tlsf_resource, agrees_with_a_map_in_random_walks) {
