@@ -152,7 +152,7 @@ TEST_F(heap_checks, freed_as_another_size) {
     const std::size_t own = std::size_t{1} << std::countr_zero(ashlar::detail::address_of(p));
     expect_fault(fault::size_mismatch, p, [&] { heap_.deallocate(p, bytes, 2 * own); });
     expect_fault(fault::size_mismatch, p, [&] { static_cast<void>(heap_.try_expand(p, bytes, bytes, 2 * own)); });
-    heap_.deallocate(p, bytes, own);
+    heap_.deallocate(p, bytes);
   }
 }
 
