@@ -51,7 +51,7 @@ void* somewhere(std::size_t bytes) {
   now->elsewhere -= ashlar::detail::align_up(bytes, window_bytes);
   return reinterpret_cast<void*>(now->elsewhere);
 }
-struct pages {
+struct address_pages {
   static void* map(std::size_t bytes, std::size_t) { return somewhere(bytes); }
   static void* reserve(std::size_t bytes, std::size_t) { return somewhere(bytes); }
   static bool release(void*, std::size_t bytes) { return now->released += bytes, true; }
@@ -68,7 +68,7 @@ struct calls {
 
 class address_range : public ::testing::Test {
 protected:
-  using type = ashlar::detail::address_range<pages, calls>;
+  using type = ashlar::detail::address_range<address_pages, calls>;
   static_assert(sizeof(void*) < 8 || type::bytes == std::size_t{512} << 30);
 
   void SetUp() override {
