@@ -63,7 +63,7 @@ public:
   /// Effects: runs the program or replays the trace; the sites get the effect of their group, the greatest gain first;
   /// `plan` keeps the groups that gain, with the effects in their evidence, or `a.no_plan` tells why none is
   /// left; on an unfit machine all stay as they are. Returns: the exit status. Throws:
-  /// `std::runtime_error` for a plan that is not for the program, and as `measure_remedies` and `replay_remedies`.
+  /// `std::runtime_error` for a plan that is not for the program, and as `measure_remedies`.
   [[nodiscard]] int measure(advice& a, const call_tree& tree, route_plan& plan, const std::string& plan_path,
                             bool accept_prefix);
 

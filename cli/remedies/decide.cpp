@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A remedy that gains wins; one that only may leaves the question open.
-#include "cli/remedies/decide.hpp"
+#include "cli/remedies/experiment.hpp"
 
 #include <algorithm>
 #include <cmath>

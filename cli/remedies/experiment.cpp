@@ -13,7 +13,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "cli/remedies/decide.hpp"
 #include "cli/support/table_units.hpp"
 #include "cli/support/words.hpp"
 

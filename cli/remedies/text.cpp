@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/remedies/decide.hpp"
 #include "cli/rounds/text.hpp"
 #include "cli/support/table.hpp"
 #include "cli/support/table_units.hpp"

@@ -22,7 +22,7 @@
 #include "cli/replay/windows.hpp"
 #include "cli/report/data.hpp"
 #include "cli/report/trace.hpp"
-#include "cli/rounds/progress.hpp"
+#include "cli/rounds/rounds.hpp"
 #include "cli/support/output.hpp"
 #include "cli/support/parse.hpp"
 #include "cli/support/table.hpp"

@@ -10,9 +10,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdio>
 #include <string>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "cli/rounds/effect.hpp"
 
@@ -84,6 +86,20 @@ template <class Play, class Plan>
 /// Returns: "round 3 of 12 at most".
 [[nodiscard]] inline std::string progress_text(std::size_t number, std::size_t most) {
   return fmt::format("round {} of {} at most", number + 1, most);
+}
+
+[[nodiscard]] inline bool shows_progress() noexcept {
+  static const bool terminal = ::isatty(STDERR_FILENO) != 0;
+  return terminal;
+}
+
+/// Effects: prints a line about the run in progress, which the next one replaces, if standard error is a terminal.
+inline void print_progress(const std::string& text) {
+  if (shows_progress()) std::fprintf(stderr, "\r\033[K%s", text.c_str());
+}
+
+inline void clear_progress() {
+  if (shows_progress()) std::fputs("\r\033[K", stderr);
 }
 
 }  // namespace ashlar::cli

@@ -12,7 +12,7 @@
 
 #include "cli/replay/candidates.hpp"
 #include "cli/replay/run.hpp"
-#include "cli/rounds/progress.hpp"
+#include "cli/rounds/rounds.hpp"
 #include "cli/rounds/text.hpp"
 #include "cli/routes/build_id.hpp"
 #include "cli/routes/plan.hpp"

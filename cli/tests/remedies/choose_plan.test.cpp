@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/remedies/choice.hpp"
-#include "cli/remedies/decide.hpp"
+#include "cli/remedies/experiment.hpp"
 #include "cli/remedies/text.hpp"
 #include "cli/tests/remedies/made_up.hpp"
 

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/remedies/decide.hpp"
+#include "cli/remedies/experiment.hpp"
 #include "cli/remedies/text.hpp"
 #include "cli/rounds/text.hpp"
 #include "cli/tests/remedies/made_up.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/remedies/decide.hpp"
+#include "cli/remedies/experiment.hpp"
 
 namespace ashlar_test::made_up {
 
