@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/rounds/attribution.hpp"
+#include "cli/verify/attribute.hpp"
 
 namespace {
 
