@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the number of rounds.
+// Tests of the number of rounds, and of what starts a program and waits for it.
 #include <chrono>
+#include <csignal>
 #include <cstddef>
+#include <stdexcept>
 #include <thread>
 
 #include <gtest/gtest.h>
+#include <sys/time.h>
 
+#include "cli/rounds/program.hpp"
 #include "cli/rounds/rounds.hpp"
 
 namespace {
@@ -39,6 +43,22 @@ TEST(rounds, are_as_many_as_the_limits_and_the_pilot_allow) {
     EXPECT_EQ(calls, e.played) << e.name;
     if (e.played != 0 && e.limits.seconds > 1e-3) EXPECT_EQ(most_of_all, e.played) << e.name;
   }
+}
+
+/// A signal during the wait for the child's exec must not end the wait.
+TEST(program_runner, a_signal_does_not_hide_that_a_program_cannot_be_started) {
+  struct sigaction handler{};
+  struct sigaction before{};
+  handler.sa_handler = [](int) {};
+  ASSERT_EQ(::sigaction(SIGALRM, &handler, &before), 0);
+  const itimerval often{{0, 500}, {0, 500}}, never{};
+  for (int i = 0; i < 50; ++i) {
+    program_runner runner({"/nonesuch/program"}, "");
+    ::setitimer(ITIMER_REAL, &often, nullptr);
+    EXPECT_THROW(static_cast<void>(runner.run({})), std::runtime_error);
+    ::setitimer(ITIMER_REAL, &never, nullptr);
+  }
+  ::sigaction(SIGALRM, &before, nullptr);
 }
 
 }  // namespace
