@@ -221,6 +221,14 @@ TEST_F(tlsf_dead_blocks, a_write_is_seen_when_its_part_of_a_joined_block_is_used
         });
 }
 
+TEST_F(tlsf_dead_blocks, a_write_to_any_byte_is_detected_where_a_neighbour_is_freed_afterwards) {
+  for (const std::size_t neighbour : {0u, 2u})
+    for (const std::size_t bytes : {24u, 40u, 56u, 72u, 100u})
+      for (std::size_t at = 0; at < bytes; ++at)
+        expect_seen(bytes, at, free_middle,
+                    [neighbour](any_size& r, const auto& p) { r.deallocate(p[neighbour]), r.release(); });
+}
+
 TEST_F(tlsf_dead_blocks, a_write_is_seen_when_a_neighbour_grows_over_it) {
   for (const std::size_t at : {0u, 16u, 50u, 99u})
     expect_seen(100, at, free_middle,

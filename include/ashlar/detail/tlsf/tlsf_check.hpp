@@ -185,6 +185,7 @@ ASHLAR_INLINE tlsf_block check_live(void* p, const tlsf_site& site) noexcept {
     if (!may_be || tlsf_block(data - back).header().stride() != back)
       report_tlsf(fault::corrupt_link, "the free block before this one was written to", p, site);
     check_member(data - back, site);
+    tlsf_poison::verify_small(tlsf_block(data - back), back, site.resource);
   }
   return block;
 }

@@ -73,6 +73,11 @@ public:
     verify_part(block, stride, begin_of(block), end_of(block, stride), resource);
   }
 
+  /// The same for a block too small for a record, which a block that merges with it gives one, over the poison.
+  static void verify_small(const tlsf_block& block, std::size_t stride, const void* resource) noexcept {
+    if (!is_recorded(stride)) verify(block, stride, resource);
+  }
+
   /// The same for its bytes from `begin` up to `end`, without metadata.
   static void verify_part(const tlsf_block& block, std::size_t stride, std::byte* begin, std::byte* end,
                           const void* resource) noexcept {
