@@ -403,11 +403,11 @@ TEST(arena_edges, a_buffer_ends_where_the_first_chunk_begins) {
   EXPECT_FALSE(a.try_expand(p, 64, 128, 1));
   a.rewind(full);
 #if defined(__cpp_exceptions)
-  struct fails {
+  struct never_made {
     std::byte bytes[16];
-    fails() { ASHLAR_THROW(1); }
+    never_made() { ASHLAR_THROW(1); }
   };
-  EXPECT_THROW(static_cast<void>(a.make_unowned<fails>()), int);  // leaves the chunk empty, and on top
+  EXPECT_THROW(static_cast<void>(a.make_unowned<never_made>()), int);  // leaves the chunk empty, and on top
   EXPECT_FALSE(a.try_expand(p, 64, 128, 1));
   EXPECT_TRUE(a.try_expand(p, 64, 32, 1));
   EXPECT_EQ(a.used(), 64u);
@@ -422,13 +422,13 @@ TEST(arena_edges, a_buffer_ends_where_the_first_chunk_begins) {
 
 #if defined(__cpp_exceptions)
 TEST(arena_edges, the_high_water_counts_an_object_that_was_not_to_be) {
-  struct fails {
+  struct never_made {
     std::byte bytes[1000];
-    fails() { ASHLAR_THROW(1); }
+    never_made() { ASHLAR_THROW(1); }
   };
   arena<> a;
   static_cast<void>(a.allocate(16, 8));
-  EXPECT_THROW(static_cast<void>(a.make_unowned<fails>()), int);
+  EXPECT_THROW(static_cast<void>(a.make_unowned<never_made>()), int);
   EXPECT_EQ(a.used(), 16u);
   EXPECT_EQ(a.high_water(), 1016u);
 }
