@@ -24,4 +24,7 @@ bool write_chunk(detail::trace_io::chunk_header header, std::span<const std::byt
 /// Returns: the number of records that could not be written.
 [[nodiscard]] std::uint64_t write_records(thread_log& log) noexcept;
 
+/// Effects: in a forked child: frees the workspaces, which threads that it lacks may have held.
+void reset_workspaces() noexcept;
+
 }  // namespace ashlar::recorder

@@ -3,9 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
+#include <initializer_list>
 
+#include <fcntl.h>
 #include <time.h>
+#include <unistd.h>
 #if defined(__x86_64__) || defined(__i386__)
+#include <cpuid.h>
 #include <x86intrin.h>
 #endif
 
@@ -17,11 +22,34 @@ namespace ashlar::recorder {
   return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(t.tv_nsec);
 }
 
-/// Set once, before the first record: whether the counter may be trusted.
-extern bool clock_counts;
+[[nodiscard]] inline bool is_invariant() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(0x80000007, &a, &b, &c, &d) != 0 && (d & (1U << 8)) != 0;
+#else
+  return false;
+#endif
+}
+
+/// The kernel changes to one of these timers when the counters of the cores disagree.
+[[nodiscard]] inline bool kernel_distrusts_it() noexcept {
+  char name[32] = {};
+  const int fd = open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  const ssize_t n = read(fd, name, sizeof name - 1);
+  close(fd);
+  if (n <= 0) return false;
+  for (const char* fallback : {"hpet", "acpi_pm", "jiffies", "refined-jiffies"})
+    if (std::strncmp(name, fallback, std::strlen(fallback)) == 0) return true;
+  return false;
+}
+
+/// Set once, before the first record: whether the counter may be trusted. It must be invariant, and the kernel must not
+/// have rejected it.
+inline bool clock_counts = false;
 
 /// Effects: decides `clock_counts`.
-void choose_clock() noexcept;
+inline void choose_clock() noexcept { clock_counts = is_invariant() && !kernel_distrusts_it(); }
 
 /// Returns: now. The counter is read out of order by a few dozen instructions; the reader repairs the order of
 /// different threads' records (`reader_options::skew_ns`).

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Reads .eh_frame_hdr and .eh_frame: finds the function's entry, and runs its call frame instructions. The format is
-// that of the Linux Standard Base 5.0, core, chapter 10.6.
-#include "cli/preload/frame_rules.hpp"
+// Reads .eh_frame_hdr and .eh_frame: finds the function's entry, and runs its call frame instructions. The Linux
+// Standard Base 5.0, core, describes the format in chapter 10.6.
+#include "cli/preload/frame.hpp"
 
 #include <cstring>
 

@@ -5,7 +5,8 @@
 
 #include <ashlar/base/bits.hpp>
 
-#include "cli/preload/interpose.hpp"
+#include "cli/preload/recorder.hpp"
+#include "malloc/export.hpp"
 
 namespace ashlar::recorder {
 
@@ -45,8 +46,8 @@ constexpr std::size_t least_alignment = 16;  // of malloc
 
 void* note_made(operation op, void* p, std::size_t bytes, int flags) noexcept {
   const std::size_t alignment = alignment_of(flags);
-  if (alignment == least_alignment) note_allocation(op, p, bytes);
-  else note_allocation(operation::aligned_alloc_, p, bytes, detail::trace_io::alignment_code_of(alignment));
+  if (alignment == least_alignment) note_block(op, p, bytes);
+  else note_block(operation::aligned_alloc_, p, bytes, detail::trace_io::alignment_code_of(alignment));
   return p;
 }
 
@@ -74,7 +75,7 @@ ASHLAR_EXPORT void* rallocx(void* old, std::size_t bytes, int flags) noexcept {
   recorder::note({.time = begin,
                   .address = reinterpret_cast<std::uintptr_t>(old),
                   .code = ashlar::detail::trace_io::opcode::realloc_begin});
-  recorder::note_allocation(operation::realloc_, fresh, bytes);
+  recorder::note_block(operation::realloc_, fresh, bytes);
   return fresh;
 }
 

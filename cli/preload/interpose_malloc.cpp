@@ -8,7 +8,8 @@
 
 #include <ashlar/base/bits.hpp>
 
-#include "cli/preload/interpose.hpp"
+#include "cli/preload/recorder.hpp"
+#include "malloc/export.hpp"
 
 namespace ashlar::recorder {
 
@@ -20,7 +21,7 @@ using trace::operation;
 void* leave_bootstrap(void* old, std::size_t bytes) noexcept {
   void* const fresh = real.malloc(bytes);
   if (fresh != nullptr) std::memcpy(fresh, old, std::min(bytes, bootstrap_size(old)));
-  note_allocation(operation::realloc_, fresh, bytes);
+  note_block(operation::realloc_, fresh, bytes);
   return fresh;
 }
 
@@ -39,12 +40,12 @@ void* reallocate(void* old, std::size_t bytes) noexcept {
     return nullptr;
   }
   if (old != nullptr) note({.time = begin, .address = old_address, .code = detail::trace_io::opcode::realloc_begin});
-  note_allocation(operation::realloc_, fresh, bytes);
+  note_block(operation::realloc_, fresh, bytes);
   return fresh;
 }
 
 void* note_aligned(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-  note_allocation(operation::aligned_alloc_, p, bytes, detail::trace_io::alignment_code_of(alignment));
+  note_block(operation::aligned_alloc_, p, bytes, detail::trace_io::alignment_code_of(alignment));
   return p;
 }
 
@@ -61,7 +62,7 @@ extern "C" {
 
 ASHLAR_EXPORT void* malloc(std::size_t bytes) noexcept {
   void* const p = real.malloc(bytes);
-  recorder::note_allocation(ashlar::trace::operation::malloc_, p, bytes);
+  recorder::note_block(ashlar::trace::operation::malloc_, p, bytes);
   return p;
 }
 
@@ -69,7 +70,7 @@ ASHLAR_EXPORT void* calloc(std::size_t n, std::size_t each) noexcept {
   void* const p = real.calloc(n, each);
   std::size_t bytes = 0;
   if (!ashlar::detail::checked_mul(n, each, bytes)) bytes = ashlar::detail::max_size;
-  recorder::note_allocation(ashlar::trace::operation::calloc_, p, bytes);
+  recorder::note_block(ashlar::trace::operation::calloc_, p, bytes);
   return p;
 }
 
@@ -84,7 +85,7 @@ ASHLAR_EXPORT void* reallocarray(void* old, std::size_t n, std::size_t each) noe
 
 ASHLAR_EXPORT void free(void* p) noexcept {
   if (p == nullptr || recorder::in_bootstrap(p)) return;
-  recorder::note_release(ashlar::trace::operation::free_, p);
+  recorder::note_block(ashlar::trace::operation::free_, p);
   real.free(p);
 }
 

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The ways in which a process ends or becomes another without running its destructors.
+// What a program does that is no allocation, and that a trace tells: it ends or becomes another without running its
+// destructors, unloads code, and notes marks, spans and names of threads. ashlar_record.h finds the functions of the
+// notes.
 #include <cstdarg>
 #include <cstddef>
+#include <cstdint>
 
+#include <pthread.h>
 #include <unistd.h>
 
-#include "cli/preload/interpose.hpp"
+#include "cli/preload/recorder.hpp"
+#include "malloc/export.hpp"
 
 namespace ashlar::recorder {
 
@@ -17,6 +22,8 @@ constinit next_symbol<int (*)(const char*, char* const*)> next_execvp("execvp");
 constinit next_symbol<int (*)(const char*, char* const*, char* const*)> next_execvpe("execvpe");
 constinit next_symbol<int (*)(int, char* const*, char* const*)> next_fexecve("fexecve");
 constinit next_symbol<void (*)(int)> next_exit("_exit");
+constinit next_symbol<int (*)(void*)> next_dlclose("dlclose");
+constinit next_symbol<int (*)(pthread_t, const char*)> next_setname("pthread_setname_np");
 
 /// Returns: the number of arguments, including the null that ends them.
 std::size_t count_arguments(va_list from) noexcept {
@@ -102,5 +109,37 @@ ASHLAR_EXPORT int execle(const char* path, const char* first, ...) noexcept {
 
 ASHLAR_EXPORT void _exit(int status) { recorder::end_process(status); }
 ASHLAR_EXPORT void _Exit(int status) noexcept { recorder::end_process(status); }
+
+/// Other code may come to the addresses of a library that goes.
+ASHLAR_EXPORT int dlclose(void* library) noexcept {
+  recorder::note_modules();  // what goes is in the trace before
+  const int result = recorder::next_dlclose.get()(library);
+  recorder::note_modules();
+  return result;
+}
+
+ASHLAR_EXPORT void ashlar_record_mark(std::uint64_t number) noexcept {
+  recorder::note({.time = recorder::ticks(),
+                  .size = number,
+                  .code = ashlar::detail::trace_io::code_of(ashlar::trace::operation::mark)});
+}
+
+ASHLAR_EXPORT void ashlar_record_span_begin(const char* name) noexcept {
+  recorder::note_named(ashlar::trace::operation::span_begin, name);
+}
+
+ASHLAR_EXPORT void ashlar_record_span_end() noexcept {
+  recorder::note_named(ashlar::trace::operation::span_end, nullptr);
+}
+
+ASHLAR_EXPORT void ashlar_record_thread_name(const char* name) noexcept {
+  recorder::note_named(ashlar::trace::operation::thread_name, name);
+}
+
+/// The name of another thread is not noted: its number in the trace is unknown here.
+ASHLAR_EXPORT int pthread_setname_np(pthread_t thread, const char* name) noexcept {
+  if (pthread_equal(thread, pthread_self()) != 0) ashlar_record_thread_name(name);
+  return recorder::next_setname.get()(thread, name);
+}
 
 }  // extern "C"

@@ -2,7 +2,7 @@
 // Compares the words of a known stack, or walks again, with the rules of the stack before while frames are the same.
 #include "cli/preload/known_stacks.hpp"
 
-#include "cli/preload/rule_cache.hpp"
+#include "cli/preload/stack_walk.hpp"
 
 namespace ashlar::recorder {
 

@@ -17,17 +17,16 @@
 #include <ashlar/detail/trace/unloads.hpp>
 
 #include "cli/preload/chunks.hpp"
-#include "cli/preload/gone_code.hpp"
-#include "cli/preload/patience.hpp"
 #include "cli/preload/sleeping_lock.hpp"
 #include "cli/preload/stack_walk.hpp"
 #include "cli/preload/stacks.hpp"
+#include "malloc/route/build_ids.hpp"
 
 namespace ashlar::recorder {
 
 namespace {
 
-constexpr std::size_t max_id_bytes = 32;
+constexpr std::size_t max_id_bytes = 64;
 
 /// Only tried, never waited for: a thread in dlopen holds the loader's lock, and may arrive here by an allocation.
 constinit sleeping_lock modules_lock;
@@ -71,24 +70,6 @@ std::string_view hexadecimal(std::span<const unsigned char> bytes, char* to) noe
   return {to, static_cast<std::size_t>(end - to)};
 }
 
-/// A note is its three lengths and kinds, then the name and the contents, each padded to 4 bytes.
-std::string_view find_build_id(const unsigned char* p, std::size_t bytes, char* to) noexcept {
-  const auto padded = [](std::size_t n) { return (n + 3) & ~std::size_t{3}; };
-  while (bytes >= sizeof(ElfW(Nhdr))) {
-    ElfW(Nhdr) note;
-    std::memcpy(&note, p, sizeof note);
-    const std::size_t name_at = sizeof note;
-    const std::size_t id_at = name_at + padded(note.n_namesz);
-    const std::size_t end = id_at + padded(note.n_descsz);
-    if (end > bytes) break;
-    const bool is_id = note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(p + name_at, "GNU", 4) == 0;
-    if (is_id) return hexadecimal({p + id_at, std::min<std::size_t>(note.n_descsz, max_id_bytes)}, to);
-    p += end;
-    bytes -= end;
-  }
-  return {};
-}
-
 std::string_view path_of(const dl_phdr_info& info) noexcept {
   if (info.dlpi_name != nullptr && *info.dlpi_name != '\0') return info.dlpi_name;
   const ssize_t n = readlink("/proc/self/exe", own_path, sizeof own_path);
@@ -98,11 +79,11 @@ std::string_view path_of(const dl_phdr_info& info) noexcept {
 detail::trace_io::module_view describe(const dl_phdr_info& info, char* id_text) noexcept {
   detail::trace_io::module_view m{
       .begin = ~std::uint64_t{0}, .end = 0, .bias = info.dlpi_addr, .path = path_of(info), .build_id = {}};
+  const std::span id = route::build_id_of(info);
+  m.build_id = hexadecimal(id.first(std::min(id.size(), max_id_bytes)), id_text);
   for (const auto& part : std::span(info.dlpi_phdr, info.dlpi_phnum)) {
     const std::uint64_t at = info.dlpi_addr + part.p_vaddr;
     if (part.p_type == PT_LOAD) m.begin = std::min(m.begin, at), m.end = std::max(m.end, at + part.p_memsz);
-    if (part.p_type == PT_NOTE && m.build_id.empty())
-      m.build_id = find_build_id(reinterpret_cast<const unsigned char*>(at), part.p_memsz, id_text);
   }
   return m;
 }
@@ -191,7 +172,7 @@ void write_unloads(const module_list& before, const module_list& now, std::uint3
   if (std::none_of(all.begin(), all.end(), is_gone)) return;
   for (const loaded_module& m : all)
     if (is_gone(m)) add_gone_code(m.begin, m.end);
-  forget_rules();
+  frame_rules.forget();
   const std::uint32_t last = last_stack();
   for (const loaded_module& m : all)
     if (is_gone(m)) write_unload(m, last, modules);
@@ -235,10 +216,10 @@ void write_modules() noexcept {
 }
 
 void write_modules_patiently() noexcept {
-  if (stack_depth != 0 && lock_patiently(modules_lock)) write_while_locked();
+  if (stack_depth != 0 && modules_lock.lock_patiently()) write_while_locked();
 }
 
-void hold_modules() noexcept { is_held_for_fork = lock_patiently(modules_lock); }
+void hold_modules() noexcept { is_held_for_fork = modules_lock.lock_patiently(); }
 
 void release_modules() noexcept {
   if (is_held_for_fork) modules_lock.unlock();

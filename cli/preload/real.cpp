@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include <dlfcn.h>
+#include <sys/mman.h>
 
 #include <ashlar/base/bits.hpp>
 
@@ -113,6 +114,11 @@ std::size_t bootstrap_size(const void* p) noexcept {
   std::size_t bytes = 0;
   std::memcpy(&bytes, static_cast<const std::byte*>(p) - unit, sizeof bytes);
   return bytes;
+}
+
+void* map_memory(std::size_t bytes) noexcept {
+  void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return memory == MAP_FAILED ? nullptr : memory;
 }
 
 void* next_definition(const char* name) noexcept { return dlsym(RTLD_NEXT, name); }

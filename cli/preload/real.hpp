@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The functions that a program calls without the recorder, and the memory that serves until they are found.
+// The functions that a program calls without the recorder, the memory that serves until they are found, and memory past
+// any malloc.
 #pragma once
 
 #include <cstddef>
@@ -33,6 +34,9 @@ extern std::byte bootstrap_arena[bootstrap_bytes];
 
 /// Returns: the bytes of a block of the arena.
 [[nodiscard]] std::size_t bootstrap_size(const void* p) noexcept;
+
+/// Returns: `bytes` of fresh zeroed memory from the system, or null.
+[[nodiscard]] void* map_memory(std::size_t bytes) noexcept;
 
 /// Returns: the next definition of any symbol after ours, or null.
 [[nodiscard]] void* next_definition(const char* name) noexcept;

@@ -6,6 +6,9 @@
 #include <cerrno>
 #include <climits>
 #include <cstdint>
+#include <cstring>
+#include <span>
+#include <string_view>
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -15,16 +18,14 @@
 
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/platform.hpp>
+#include <ashlar/detail/trace/format.hpp>
+#include <ashlar/detail/trace/table_chunks.hpp>
 
 #include "cli/preload/chunks.hpp"
-#include "cli/preload/late_log.hpp"
 #include "cli/preload/modules.hpp"
-#include "cli/preload/names.hpp"
-#include "cli/preload/patience.hpp"
-#include "cli/preload/process_hooks.hpp"
 #include "cli/preload/registry.hpp"
 #include "cli/preload/status.hpp"
-#include "cli/preload/workspace.hpp"
+#include "cli/preload/written_once.hpp"
 
 namespace ashlar::recorder {
 
@@ -38,8 +39,11 @@ constinit std::atomic<phase> now{phase::unset};
 constinit std::atomic<std::uint64_t> dropped{0};
 constinit std::atomic<bool> written_since_end{false};
 constinit std::atomic<std::uint32_t> ends{0};
-const char* single_threaded = nullptr;  // the C library's flag, if it has one
-bool has_other_threads = false;         // of the forking process
+constinit log_registry logs;
+constinit late_log late;
+constinit written_once<detail::trace_io::chunk_kind::names, 4096, 8192> names;  // of spans and threads
+const char* single_threaded = nullptr;                                          // the C library's flag, if it has one
+bool has_other_threads = false;                                                 // of the forking process
 pthread_key_t exit_key;
 
 /// Blocks signals while locks are held and the file is written: a handler could jump away for good. Made before the
@@ -63,11 +67,22 @@ private:
 /// A child made by vfork or a bare clone may share our memory, or not: it must not write our file.
 bool is_our_process() noexcept { return getpid() == file.process(); }
 
+/// Returns: the id of a name; 0 for null, and for a name beyond 3072 of them. Bytes after the 255th do not count.
+/// Expects: the thread is inside the recorder.
+std::uint32_t id_of_name(const char* name) noexcept {
+  if (name == nullptr) return 0;
+  const std::string_view text(name, ::strnlen(name, detail::trace_io::max_name_bytes));
+  const std::uint64_t hash = detail::trace_io::checksum(std::as_bytes(std::span(text))) | 1;
+  if (const std::uint32_t known = names.find(hash); known != 0) return known;
+  return names.add(hash, detail::trace_io::name_bound(text.size()),
+                   [text](std::byte* to) { return detail::trace_io::put_text(to, text); });
+}
+
 /// Expects: `log.lock` is held.
 void write_log(thread_log& log) noexcept {
   if (!file.failed()) write_modules();
   if (!file.failed()) write_stacks();
-  if (!file.failed()) write_names();
+  if (!file.failed()) names.write();
   if (log.count.load(std::memory_order_relaxed) != log.written) written_since_end.store(true);
   dropped.fetch_add(write_records(log), std::memory_order_relaxed);
 }
@@ -82,7 +97,7 @@ void on_thread_exit(void*) noexcept {
   if (log == nullptr) return;
   write_full_log();
   self.log = nullptr;
-  give_back_log(log);
+  logs.give_back(log);
   tell_threads(-1);
 }
 
@@ -101,14 +116,33 @@ void on_fork_child() noexcept {
   file.restart();
   reset_workspaces();
   reset_stacks(has_other_threads);
-  reset_names();
+  names.reset();
   reset_modules(has_other_threads);
-  reset_late_log();
-  reset_logs();
+  late.reset();
+  logs.reset();
   reset_status();
   dropped.store(0);
   written_since_end.store(false);
   ends.store(0);
+}
+
+template <class Function>
+Function find(const char* name) noexcept {
+  return reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
+}
+
+/// Effects: the recorder learns of forks and of a quick exit, if the C library supports it. glibc links the public
+/// functions statically and exports others of its own; musl exports the public ones. So neither is bound: a missing
+/// symbol would keep the program from starting.
+void add_hooks() noexcept {
+  using hook = void (*)();
+  if (const auto glibc = find<int (*)(hook, hook, hook, void*)>("__register_atfork"))
+    glibc(before_fork, release_modules, on_fork_child, nullptr);
+  else if (const auto other = find<int (*)(hook, hook, hook)>("pthread_atfork"))
+    other(before_fork, release_modules, on_fork_child);
+  if (const auto glibc = find<int (*)(void (*)(void*), void*)>("__cxa_at_quick_exit"))
+    glibc([](void*) { finish(); }, nullptr);
+  else if (const auto other = find<int (*)(hook)>("at_quick_exit")) other(finish);
 }
 
 phase start() noexcept {
@@ -117,9 +151,8 @@ phase start() noexcept {
   start_stacks(is_ready);
   if (!is_ready) return phase::off;
   connect_status();
-  single_threaded = static_cast<const char*>(dlsym(RTLD_DEFAULT, "__libc_single_threaded"));
-  on_fork_run(before_fork, release_modules, on_fork_child);
-  on_quick_exit_run(finish);
+  single_threaded = find<const char*>("__libc_single_threaded");
+  add_hooks();
   return phase::on;
 }
 
@@ -134,9 +167,9 @@ bool is_on() noexcept {
 /// Returns: the calling thread's new log, or null if it cannot have one, or has had one and is ending.
 thread_log* begin_thread() noexcept {
   if (self.rounds >= PTHREAD_DESTRUCTOR_ITERATIONS) return nullptr;
-  if (!self.named) self.thread = new_thread_number();
+  if (!self.named) self.thread = logs.new_thread_number();
   self.named = true;
-  thread_log* const log = take_log();
+  thread_log* const log = logs.take();
   if (log == nullptr) return nullptr;
   log->thread = self.thread;
   tell_threads(1);
@@ -148,18 +181,18 @@ thread_log* begin_thread() noexcept {
 thread_log* note_late(const detail::trace_io::record& r) noexcept {
   tell_process();
   thread_log* const log = begin_thread();
-  if (log == nullptr) dropped.fetch_add(append_late(self.thread, r, write_log), std::memory_order_relaxed);
+  if (log == nullptr) dropped.fetch_add(late.append(self.thread, r, write_log), std::memory_order_relaxed);
   return log;
 }
 
 /// A thread that the end of the process has stopped in a signal handler may hold a log forever.
 void write_all_logs() noexcept {
-  for (thread_log* log = next_log(nullptr); log != nullptr; log = next_log(log)) {
-    if (!lock_patiently(log->lock)) continue;
+  for (thread_log* log = logs.next(nullptr); log != nullptr; log = logs.next(log)) {
+    if (!log->lock.lock_patiently()) continue;
     if (log->in_use) write_log(*log);
     log->lock.unlock();
   }
-  write_late_log(write_log);
+  late.write(write_log);
 }
 
 void write_end() noexcept {

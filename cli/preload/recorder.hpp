@@ -2,13 +2,15 @@
 // The interface of the interposed functions to the recorder: notes a record for the calling thread.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/trace/record.hpp>
 
 #include "cli/preload/clock.hpp"
-#include "cli/preload/stack_walk.hpp"
+#include "cli/preload/frame.hpp"
+#include "cli/preload/real.hpp"
 #include "cli/preload/stacks.hpp"
 #include "cli/preload/thread_log.hpp"
 
@@ -41,6 +43,30 @@ private:
   bool was_busy_;
 };
 
+/// A function that follows ours in the search order, looked up at its first use.
+template <class Function>
+class next_symbol {
+public:
+  constexpr explicit next_symbol(const char* name) noexcept : name_(name) {}
+
+  [[nodiscard]] const char* name() const noexcept { return name_; }
+
+  /// Returns: the function, or null if there is none now.
+  [[nodiscard]] Function get() noexcept {
+    void* found = found_.load(std::memory_order_acquire);
+    if (found == nullptr) {
+      const inside_recorder inside;
+      found = next_definition(name_);
+      found_.store(found, std::memory_order_release);
+    }
+    return reinterpret_cast<Function>(found);
+  }
+
+private:
+  const char* name_;
+  std::atomic<void*> found_{nullptr};
+};
+
 /// Returns: whether events are wanted. Effects: the first call with an environment starts the recorder.
 [[nodiscard]] bool is_recording() noexcept;
 
@@ -60,9 +86,10 @@ ASHLAR_INLINE void note(const detail::trace_io::record& r) noexcept {
 /// Effects: notes an event now, with the id of its name; null: without one.
 void note_named(trace::operation op, const char* name) noexcept;
 
-/// Effects: notes an event of the block at `p`, now.
-ASHLAR_INLINE void note_block(trace::operation op, const void* p, std::uint64_t size,
-                              std::uint8_t alignment_code) noexcept {
+/// Effects: notes an event of the block at `p`, now: the program has just received it, null for a failure, or gives it
+/// back, which must be noted before the release.
+ASHLAR_INLINE void note_block(trace::operation op, const void* p, std::uint64_t size = 0,
+                              std::uint8_t alignment_code = 0) noexcept {
   const std::uint32_t stack = stack_here();  // the first one starts the recorder, which decides the clock
   note({.time = ticks(),
         .address = reinterpret_cast<std::uintptr_t>(p),
@@ -70,18 +97,6 @@ ASHLAR_INLINE void note_block(trace::operation op, const void* p, std::uint64_t 
         .stack = stack,
         .code = detail::trace_io::code_of(op),
         .alignment_code = alignment_code});
-}
-
-/// Effects: notes that the program has just received `p`; null for a failure.
-ASHLAR_INLINE void note_allocation(trace::operation op, const void* p, std::uint64_t size,
-                                   std::uint8_t alignment_code = 0) noexcept {
-  note_block(op, p, size, alignment_code);
-}
-
-/// Effects: notes that the program gives `p` back. Must precede the release.
-ASHLAR_INLINE void note_release(trace::operation op, const void* p, std::uint64_t size = 0,
-                                std::uint8_t alignment_code = 0) noexcept {
-  note_block(op, p, size, alignment_code);
 }
 
 /// Effects: writes the modules that were loaded or unloaded since the last call.

@@ -26,6 +26,16 @@ public:
     return state_.compare_exchange_strong(found, held, std::memory_order_acquire, std::memory_order_relaxed);
   }
 
+  /// Effects: tries for at least a tenth of a second: a lock may never be free again, where its holder is a thread that
+  /// has ended or no longer runs. Returns: whether the lock is held now.
+  [[nodiscard]] bool lock_patiently() noexcept {
+    for (int tries = 0; tries < 1000; ++tries) {
+      if (try_lock()) return true;
+      usleep(100);
+    }
+    return false;
+  }
+
   ASHLAR_INLINE void unlock() noexcept {
     if (ASHLAR_UNLIKELY(state_.exchange(open, std::memory_order_release) == awaited)) call(FUTEX_WAKE_PRIVATE, 1);
   }

@@ -13,12 +13,11 @@
 
 #include <ashlar/detail/trace/table_chunks.hpp>
 
-#include "cli/preload/gone_code.hpp"
 #include "cli/preload/known_stacks.hpp"
+#include "cli/preload/real.hpp"
 #include "cli/preload/recorder.hpp"
 #include "cli/preload/settings.hpp"
 #include "cli/preload/stack_walk.hpp"
-#include "cli/preload/workspace.hpp"
 #include "cli/preload/written_once.hpp"
 
 namespace ashlar::recorder {
@@ -39,6 +38,42 @@ unwinder unwind = nullptr;
 unwinder unwind_without_locks = nullptr;  // the C library's, slower, if it has _dl_find_object to look modules up
 
 using frames = std::span<const std::uint64_t>;
+
+/// A place of unloaded code, with the number of the last unloading there; the last place stands for all that find no
+/// room.
+struct place {
+  std::atomic<std::uint64_t> begin, end, generation;
+};
+
+constexpr std::size_t most_places = 128;
+constinit place places[most_places]{};
+constinit std::atomic<std::size_t> place_count{0};
+constinit std::atomic<std::uint64_t> unloadings{0};
+
+/// Returns: the place with these bounds, or a new one: everywhere, if there is no more room.
+place& place_of(std::uint64_t begin, std::uint64_t end) noexcept {
+  const std::size_t n = place_count.load(std::memory_order_relaxed);
+  for (place& p : std::span(places, n))
+    if (p.begin.load(std::memory_order_relaxed) == begin && p.end.load(std::memory_order_relaxed) == end) return p;
+  place& last = places[std::min(n, most_places - 1)];
+  last.begin.store(n + 1 < most_places ? begin : 0, std::memory_order_relaxed);
+  last.end.store(n + 1 < most_places ? end : ~std::uint64_t{0}, std::memory_order_relaxed);
+  place_count.store(std::min(n + 1, most_places),
+                    std::memory_order_release);  // pairs with the acquire in generation_of()
+  return last;
+}
+
+/// Returns: a number that is another one after code at any of the addresses is gone. Complexity: O(frames * places);
+/// O(1) while the program has unloaded nothing.
+[[nodiscard]] std::uint64_t generation_of(frames stack) noexcept {
+  std::uint64_t latest = 0;
+  for (const place& p : std::span(places, place_count.load(std::memory_order_acquire))) {
+    const std::uint64_t begin = p.begin.load(std::memory_order_relaxed), end = p.end.load(std::memory_order_relaxed);
+    for (const std::uint64_t frame : stack)
+      if (begin <= frame && frame < end) latest = std::max(latest, p.generation.load(std::memory_order_acquire));
+  }
+  return latest;
+}
 
 /// Two lanes, since each step waits for the multiplication before it. 64 bits suffice: see `written_once`.
 [[nodiscard]] std::uint64_t hash_of(frames stack) noexcept {
@@ -160,10 +195,15 @@ ASHLAR_NOINLINE std::uint32_t take_stack() noexcept {
 
 std::uint32_t last_stack() noexcept { return table == nullptr ? 0 : table->last_id(); }
 
+void add_gone_code(std::uint64_t begin, std::uint64_t end) noexcept {
+  place_of(begin, end)
+      .generation.store(unloadings.fetch_add(1, std::memory_order_relaxed) + 1, std::memory_order_release);
+}
+
 bool write_stacks() noexcept { return stack_depth == 0 || table->write(); }
 
 void reset_stacks(bool locks_are_orphaned) noexcept {
-  reset_walk();
+  frame_rules.reset();
   if (locks_are_orphaned) unwind = unwind_without_locks;
   if (unwind == nullptr && !walks) stack_depth = 0;
   if (table != nullptr) table->reset();

@@ -29,6 +29,10 @@ void prepare_unwinder() noexcept;
 /// Returns: the greatest id so far.
 [[nodiscard]] std::uint32_t last_stack() noexcept;
 
+/// Effects: what ran in [begin, end) is gone: a stack that passes through it later is another stack, though its
+/// addresses are the same. Expects: no other thread calls it at the same time.
+void add_gone_code(std::uint64_t begin, std::uint64_t end) noexcept;
+
 /// Effects: writes the stacks that are not in the file yet. Returns: false if recording is over.
 bool write_stacks() noexcept;
 

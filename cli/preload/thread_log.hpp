@@ -42,6 +42,13 @@ struct thread_log {
     return n + 1 >= log_records;
   }
 
+  /// Effects: becomes the empty log of a new stream.
+  void restart() noexcept {
+    count.store(0, std::memory_order_relaxed);
+    written = sequence = 0;
+    last_time = 0;
+  }
+
   [[nodiscard]] std::span<const detail::trace_io::record> unwritten() const noexcept {
     const std::uint32_t n = count.load(std::memory_order_acquire);
     return std::span(records).subspan(written, n - written);

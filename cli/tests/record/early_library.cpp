@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A library that allocates in its constructor, which runs before those of preloaded libraries.
+// A library that allocates in its constructor, which runs before the constructors of preloaded libraries.
 #include <cstdlib>
 
 namespace {
@@ -16,5 +16,3 @@ void* volatile escape;
 }
 
 }  // namespace
-
-int early_library() { return escape == nullptr ? 1 : 0; }

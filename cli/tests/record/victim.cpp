@@ -38,52 +38,6 @@ T* keep(T* p) {
   return p;
 }
 
-int forms(const char*) {
-  free(keep(malloc(10'001)));
-  free(keep(calloc(1, 10'002)));
-  free(keep(aligned_alloc(64, 10'048)));
-  void* p = nullptr;
-  if (posix_memalign(&p, 128, 10'004) != 0) return 1;
-  free(keep(p));
-  free(keep(memalign(256, 10'005)));
-  free(keep(valloc(10'006)));
-  free(keep(reallocarray(nullptr, 1, 10'008)));
-  using std::align_val_t;
-  using std::nothrow;
-  operator delete(keep(operator new(10'010)));
-  operator delete[](keep(operator new[](10'011)));
-  operator delete(keep(operator new(10'012, nothrow)), nothrow);
-  operator delete[](keep(operator new[](10'013, nothrow)), nothrow);
-  operator delete(keep(operator new(10'014, align_val_t{512})), align_val_t{512});
-  operator delete[](keep(operator new[](10'015, align_val_t{512})), align_val_t{512});
-  operator delete(keep(operator new(10'016, align_val_t{512}, nothrow)), align_val_t{512}, nothrow);
-  operator delete[](keep(operator new[](10'017, align_val_t{512}, nothrow)), align_val_t{512}, nothrow);
-  operator delete(keep(operator new(10'018)), 10'018);
-  operator delete[](keep(operator new[](10'019)), 10'019);
-  operator delete(keep(operator new(10'020, align_val_t{32})), 10'020, align_val_t{32});
-  return 0;
-}
-
-/// A separate function, since some preloaded allocators do not have it.
-int pages(const char*) {
-  free(keep(pvalloc(10'007)));
-  return 0;
-}
-
-int reallocs(const char*) {
-  char* p = static_cast<char*>(keep(realloc(nullptr, 20'001)));
-  std::memset(p, 'x', 20'001);
-  for (std::size_t size = 20'002; size <= 20'100; ++size) p = static_cast<char*>(keep(realloc(p, size)));
-  for (int i = 0; i < 20'001; ++i)
-    if (p[i] != 'x') return 1;
-  volatile std::size_t impossible = ~std::size_t{0} / 2 - 1;
-  errno = 0;
-  if (realloc(p, impossible) != nullptr || errno != ENOMEM) return 2;
-  if (reallocarray(p, impossible, 3) != nullptr || errno != ENOMEM) return 3;
-  escape = realloc(p, 0);
-  return escape == nullptr ? 0 : 4;
-}
-
 struct at_thread_exit {
   void* block = nullptr;
   ~at_thread_exit() {
@@ -93,20 +47,6 @@ struct at_thread_exit {
 };
 
 thread_local at_thread_exit last_words;
-
-int threads(const char*) {
-  std::vector<void*> handed_over(4);
-  std::vector<std::thread> running;
-  for (std::size_t t = 0; t < 4; ++t)
-    running.emplace_back([&handed_over, t] {
-      last_words.block = malloc(30'002);
-      for (int i = 0; i < 10'000; ++i) free(keep(malloc(30'001)));
-      handed_over[t] = malloc(30'004);
-    });
-  for (auto& t : running) t.join();
-  for (void* p : handed_over) free(p);
-  return 0;
-}
 
 pthread_key_t round_key;
 
@@ -127,14 +67,8 @@ int many_threads(std::ptrdiff_t count) {
   return 0;
 }
 
-int keys(const char*) {
-  pthread_key_create(&round_key, again);
-  std::thread([] { pthread_setspecific(round_key, &round_key); }).join();
-  return 0;
-}
-
-/// Returns: the status of the child; that of SIGKILL if it does not end within two minutes, since its own alarm may be
-/// blocked.
+/// Returns: the status of the child; the status of SIGKILL if it does not end within two minutes, since its own alarm
+/// may be blocked.
 int status_of(pid_t child) {
   int status = 0;
   for (int i = 0; i < 120'000; ++i, usleep(1000))
@@ -142,38 +76,6 @@ int status_of(pid_t child) {
   kill(child, SIGKILL);
   waitpid(child, &status, 0);
   return status;
-}
-
-int forks(const char*) {
-  for (int i = 0; i < 10; ++i) free(keep(malloc(40'001)));
-  const pid_t child = fork();
-  if (child == 0) {
-    for (int i = 0; i < 20; ++i) free(keep(malloc(40'002)));
-    _exit(3);
-  }
-  return WEXITSTATUS(status_of(child)) == 3 ? 0 : 1;
-}
-
-/// Forks while other threads allocate: the child must work, regardless of the held locks.
-int fork_storm(const char*) {
-  volatile bool stop = false;
-  std::vector<std::thread> churning;
-  for (int t = 0; t < 3; ++t)
-    churning.emplace_back([&stop] {
-      while (!stop) free(keep(malloc(41'001)));
-    });
-  int failures = 0;
-  for (int i = 0; i < 20; ++i) {
-    const pid_t child = fork();
-    if (child == 0) {
-      for (int k = 0; k < 100; ++k) free(keep(malloc(41'002)));
-      exit(0);
-    }
-    failures += status_of(child) == 0 ? 0 : 1;
-  }
-  stop = true;
-  for (auto& t : churning) t.join();
-  return failures;
 }
 
 [[gnu::noinline]] void orphan() { free(keep(malloc(43'002))); }
@@ -186,215 +88,309 @@ int stay_until_fork(dl_phdr_info*, std::size_t, void*) {
   return 1;
 }
 
-/// Forks while another thread holds the loader's lock, which stays locked in the child forever.
-int forks_beside_loader(const char*) {
-  std::thread in_loader([] { dl_iterate_phdr(stay_until_fork, nullptr); });
-  while (!is_in_loader) usleep(100);
-  const pid_t child = fork();
-  if (child == 0) {
-    for (int i = 0; i < 100; ++i) orphan();
-    exit(0);
-  }
-  has_forked = true;
-  in_loader.join();
-  return status_of(child) == 0 ? 0 : 1;
-}
-
-int becomes(const char* own_path) {
-  free(keep(malloc(42'001)));
-  execl(own_path, own_path, "forms", static_cast<char*>(nullptr));
-  return 1;
-}
-
-int killed(const char*) {
-  for (int i = 0; i < 100'000; ++i) free(keep(malloc(50'001)));
-  return raise(SIGKILL);
-}
-
-int keeps_errno(const char*) {
-  for (int i = 0; i < 100'000; ++i) {
-    errno = 12'345;
-    free(keep(malloc(static_cast<std::size_t>(i % 1000))));
-    if (errno != 12'345) return 1;
-  }
-  return 0;
-}
-
-/// Closes unknown descriptors, as a daemon does, and reuses the number for its own file.
-int closes_all(const char*) {
-  for (int i = 0; i < 10'000; ++i) free(keep(malloc(60'001)));
-  for (int fd = 3; fd < 2000; ++fd) close(fd);
-  const char* const path = std::getenv("VICTIM_FILE");
-  const int own = path == nullptr ? -1 : open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  if (own < 0) return 1;
-  for (int fd = 900; fd < 1010; ++fd) dup2(own, fd);
-  for (int i = 0; i < 10'000; ++i) free(keep(malloc(60'001)));
-  return write(own, "mine", 4) == 4 ? 0 : 2;
-}
-
-/// Empties all open files, the recorder's too.
-int cuts_all(const char*) {
-  for (int i = 0; i < 10'000; ++i) free(keep(malloc(60'001)));
-  for (int fd = 3; fd < 2000; ++fd) static_cast<void>(ftruncate(fd, 0) == 0);
-  for (int i = 0; i < 10'000; ++i) free(keep(malloc(60'001)));
-  return 0;
-}
-
 int handler_calls = 0;
-
-int runs_out(const char*) {
-  std::set_new_handler([] {
-    if (++handler_calls == 3) std::set_new_handler(nullptr);
-  });
-  volatile std::size_t impossible = ~std::size_t{0} / 2 - 100;
-  try {
-    escape = operator new(impossible);
-    return 1;
-  } catch (const std::bad_alloc&) {
-  }
-  if (operator new(impossible, std::nothrow) != nullptr || handler_calls != 3) return 2;
-  free(keep(malloc(70'001)));
-  return 0;
-}
-
-/// Looks up a symbol that does not exist: the loader allocates the message.
-int asks_loader(const char*) {
-  for (int i = 0; i < 100; ++i)
-    if (dlsym(RTLD_DEFAULT, "no_such_symbol") != nullptr || dlerror() == nullptr) return 1;
-  return 0;
-}
-
-int marks(const char*) {
-  using mark_function = void (*)(std::uint64_t);
-  const auto mark = reinterpret_cast<mark_function>(dlsym(RTLD_DEFAULT, "ashlar_record_mark"));
-  if (mark == nullptr) return 1;
-  for (std::uint64_t i = 1; i <= 3; ++i) mark(i);
-  return 0;
-}
-
-/// A thread that first asks for its stack: the C library allocates under a lock of the thread.
-int asks_for_its_stack(const char*) {
-  std::thread([] {
-    pthread_attr_t facts;
-    if (pthread_getattr_np(pthread_self(), &facts) == 0) pthread_attr_destroy(&facts);
-    free(keep(malloc(90'003)));
-  }).join();
-  return 0;
-}
-
-/// Three spans of one name and one within each, by the header for C and by the class; a second thread with a name.
-int spans(const char*) {
-  ashlar_name_thread("main thread");
-  for (int i = 0; i < 3; ++i) {
-    ashlar_span_begin("request");
-    void* const p = keep(malloc(90'000));
-    {
-      const ashlar::span inner("parse");
-      free(keep(malloc(1'000)));
-    }
-    free(p);
-    ashlar_span_end();
-  }
-  std::thread([] {
-    pthread_setname_np(pthread_self(), "worker");
-    const ashlar::span request("request");
-    for (int i = 0; i < 5; ++i) free(keep(malloc(10)));
-  }).join();
-  return 0;
-}
-
-/// Two threads of one name, which a terminal would obey, and the main thread without one.
-int names(const char*) {
-  for (const int blocks : {20, 1})
-    std::thread([blocks] {
-      ashlar_name_thread("\x1b[31mred\n");
-      for (int i = 0; i < blocks; ++i) free(keep(malloc(10)));
-    }).join();
-  return 0;
-}
-
-/// For measurements: random sizes, 4096 live blocks, the ends of each touched.
-int churn(const char*) {
-  std::vector<char*> live(4096, nullptr);
-  std::uint64_t random = 88'172'645'463'325'252;
-  for (int i = 0; i < 3'000'000; ++i) {
-    random ^= random << 13;
-    random ^= random >> 7;
-    random ^= random << 17;
-    char*& p = live[random % live.size()];
-    free(p);
-    const std::size_t size = 16 + (random >> 20) % 497;
-    p = static_cast<char*>(keep(malloc(size)));
-    p[0] = p[size - 1] = 1;
-  }
-  for (char* p : live) free(p);
-  return 0;
-}
-
-/// A cancelled thread that allocates ends at its cancellation point, not inside malloc.
-int cancelled(const char*) {
-  const auto work = [](void*) -> void* {
-    pthread_cancel(pthread_self());
-    for (int i = 0; i < 20'000; ++i) free(keep(malloc(90'001)));
-    pthread_testcancel();
-    return nullptr;
-  };
-  pthread_t thread;
-  void* result = nullptr;
-  if (pthread_create(&thread, nullptr, work, nullptr) != 0 || pthread_join(thread, &result) != 0) return 1;
-  for (int i = 0; i < 20'000; ++i) free(keep(malloc(90'002)));
-  return result == PTHREAD_CANCELED ? 0 : 1;
-}
-
-/// For measurements: a long list, two thirds of it erased, half as many elements appended again.
-int lists(const char*) {
-  std::list<int> l;
-  for (int i = 0; i < 2'000'000; ++i) l.push_back(i);
-  l.remove_if([](int i) { return i % 3 != 0; });
-  for (int i = 0; i < 1'000'000; ++i) l.push_back(i);
-  return l.empty() ? 1 : 0;
-}
 
 [[gnu::noinline]] void one_caller() { free(keep(malloc(80'001))); }
 [[gnu::noinline]] void other_caller() { free(keep(malloc(80'002))); }
 
-int stacks(const char*) {
-  for (int i = 0; i < 1000; ++i) {
-    one_caller();
-    other_caller();
-  }
-  return 0;
-}
+using mode = int (*)(char** arguments);
+
+const std::map<std::string, mode> modes{
+    {"forms",
+     [](char**) {
+       free(keep(malloc(10'001)));
+       free(keep(calloc(1, 10'002)));
+       free(keep(aligned_alloc(64, 10'048)));
+       void* p = nullptr;
+       if (posix_memalign(&p, 128, 10'004) != 0) return 1;
+       free(keep(p));
+       free(keep(memalign(256, 10'005)));
+       free(keep(valloc(10'006)));
+       free(keep(reallocarray(nullptr, 1, 10'008)));
+       using std::align_val_t;
+       using std::nothrow;
+       operator delete(keep(operator new(10'010)));
+       operator delete[](keep(operator new[](10'011)));
+       operator delete(keep(operator new(10'012, nothrow)), nothrow);
+       operator delete[](keep(operator new[](10'013, nothrow)), nothrow);
+       operator delete(keep(operator new(10'014, align_val_t{512})), align_val_t{512});
+       operator delete[](keep(operator new[](10'015, align_val_t{512})), align_val_t{512});
+       operator delete(keep(operator new(10'016, align_val_t{512}, nothrow)), align_val_t{512}, nothrow);
+       operator delete[](keep(operator new[](10'017, align_val_t{512}, nothrow)), align_val_t{512}, nothrow);
+       operator delete(keep(operator new(10'018)), 10'018);
+       operator delete[](keep(operator new[](10'019)), 10'019);
+       operator delete(keep(operator new(10'020, align_val_t{32})), 10'020, align_val_t{32});
+       return 0;
+     }},
+    // A separate function, since some preloaded allocators do not have it.
+    {"pages",
+     [](char**) {
+       free(keep(pvalloc(10'007)));
+       return 0;
+     }},
+    {"reallocs",
+     [](char**) {
+       char* p = static_cast<char*>(keep(realloc(nullptr, 20'001)));
+       std::memset(p, 'x', 20'001);
+       for (std::size_t size = 20'002; size <= 20'100; ++size) p = static_cast<char*>(keep(realloc(p, size)));
+       for (int i = 0; i < 20'001; ++i)
+         if (p[i] != 'x') return 1;
+       volatile std::size_t impossible = ~std::size_t{0} / 2 - 1;
+       errno = 0;
+       if (realloc(p, impossible) != nullptr || errno != ENOMEM) return 2;
+       if (reallocarray(p, impossible, 3) != nullptr || errno != ENOMEM) return 3;
+       escape = realloc(p, 0);
+       return escape == nullptr ? 0 : 4;
+     }},
+    {"threads",
+     [](char**) {
+       std::vector<void*> handed_over(4);
+       std::vector<std::thread> running;
+       for (std::size_t t = 0; t < 4; ++t)
+         running.emplace_back([&handed_over, t] {
+           last_words.block = malloc(30'002);
+           for (int i = 0; i < 10'000; ++i) free(keep(malloc(30'001)));
+           handed_over[t] = malloc(30'004);
+         });
+       for (auto& t : running) t.join();
+       for (void* p : handed_over) free(p);
+       return 0;
+     }},
+    {"thousand_threads", [](char**) { return many_threads(1'000); }},
+    {"five_thousand_threads", [](char**) { return many_threads(5'000); }},
+    {"keys",
+     [](char**) {
+       pthread_key_create(&round_key, again);
+       std::thread([] { pthread_setspecific(round_key, &round_key); }).join();
+       return 0;
+     }},
+    {"forks",
+     [](char**) {
+       for (int i = 0; i < 10; ++i) free(keep(malloc(40'001)));
+       const pid_t child = fork();
+       if (child == 0) {
+         for (int i = 0; i < 20; ++i) free(keep(malloc(40'002)));
+         _exit(3);
+       }
+       return WEXITSTATUS(status_of(child)) == 3 ? 0 : 1;
+     }},
+    // Forks while other threads allocate: the child must work, regardless of the held locks.
+    {"fork_storm",
+     [](char**) {
+       volatile bool stop = false;
+       std::vector<std::thread> churning;
+       for (int t = 0; t < 3; ++t)
+         churning.emplace_back([&stop] {
+           while (!stop) free(keep(malloc(41'001)));
+         });
+       int failures = 0;
+       for (int i = 0; i < 20; ++i) {
+         const pid_t child = fork();
+         if (child == 0) {
+           for (int k = 0; k < 100; ++k) free(keep(malloc(41'002)));
+           exit(0);
+         }
+         failures += status_of(child) == 0 ? 0 : 1;
+       }
+       stop = true;
+       for (auto& t : churning) t.join();
+       return failures;
+     }},
+    // Workers that allocate 1,500 blocks each and end in the way that the second argument names.
+    {"workers",
+     [](char** arguments) {
+       const std::string way = arguments[2];
+       for (int i = 0; i < 4; ++i) {
+         if (fork() != 0) continue;
+         for (int k = 0; k < 1'500; ++k) free(keep(malloc(95'001)));
+         if (way == "exec") execl("/bin/true", "true", static_cast<char*>(nullptr));
+         if (way == "term") raise(SIGTERM);
+         if (way == "kill") raise(SIGKILL);
+         _exit(0);
+       }
+       while (wait(nullptr) > 0) continue;
+       return 0;
+     }},
+    // Forks while another thread holds the loader's lock, which stays locked in the child forever.
+    {"forks_beside_loader",
+     [](char**) {
+       std::thread in_loader([] { dl_iterate_phdr(stay_until_fork, nullptr); });
+       while (!is_in_loader) usleep(100);
+       const pid_t child = fork();
+       if (child == 0) {
+         for (int i = 0; i < 100; ++i) orphan();
+         exit(0);
+       }
+       has_forked = true;
+       in_loader.join();
+       return status_of(child) == 0 ? 0 : 1;
+     }},
+    {"becomes",
+     [](char** arguments) {
+       free(keep(malloc(42'001)));
+       execl(*arguments, *arguments, "forms", static_cast<char*>(nullptr));
+       return 1;
+     }},
+    {"killed",
+     [](char**) {
+       for (int i = 0; i < 100'000; ++i) free(keep(malloc(50'001)));
+       return raise(SIGKILL);
+     }},
+    {"keeps_errno",
+     [](char**) {
+       for (int i = 0; i < 100'000; ++i) {
+         errno = 12'345;
+         free(keep(malloc(static_cast<std::size_t>(i % 1000))));
+         if (errno != 12'345) return 1;
+       }
+       return 0;
+     }},
+    // Closes unknown descriptors, as a daemon does, and reuses the number for its own file.
+    {"closes_all",
+     [](char**) {
+       for (int i = 0; i < 10'000; ++i) free(keep(malloc(60'001)));
+       for (int fd = 3; fd < 2000; ++fd) close(fd);
+       const char* const path = std::getenv("VICTIM_FILE");
+       const int own = path == nullptr ? -1 : open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+       if (own < 0) return 1;
+       for (int fd = 900; fd < 1010; ++fd) dup2(own, fd);
+       for (int i = 0; i < 10'000; ++i) free(keep(malloc(60'001)));
+       return write(own, "mine", 4) == 4 ? 0 : 2;
+     }},
+    // Empties all open files, the recorder's too.
+    {"cuts_all",
+     [](char**) {
+       for (int i = 0; i < 10'000; ++i) free(keep(malloc(60'001)));
+       for (int fd = 3; fd < 2000; ++fd) static_cast<void>(ftruncate(fd, 0) == 0);
+       for (int i = 0; i < 10'000; ++i) free(keep(malloc(60'001)));
+       return 0;
+     }},
+    {"runs_out",
+     [](char**) {
+       std::set_new_handler([] {
+         if (++handler_calls == 3) std::set_new_handler(nullptr);
+       });
+       volatile std::size_t impossible = ~std::size_t{0} / 2 - 100;
+       try {
+         escape = operator new(impossible);
+         return 1;
+       } catch (const std::bad_alloc&) {
+       }
+       if (operator new(impossible, std::nothrow) != nullptr || handler_calls != 3) return 2;
+       free(keep(malloc(70'001)));
+       return 0;
+     }},
+    // Looks up a symbol that does not exist: the loader allocates the message.
+    {"asks_loader",
+     [](char**) {
+       for (int i = 0; i < 100; ++i)
+         if (dlsym(RTLD_DEFAULT, "no_such_symbol") != nullptr || dlerror() == nullptr) return 1;
+       return 0;
+     }},
+    {"marks",
+     [](char**) {
+       using mark_function = void (*)(std::uint64_t);
+       const auto mark = reinterpret_cast<mark_function>(dlsym(RTLD_DEFAULT, "ashlar_record_mark"));
+       if (mark == nullptr) return 1;
+       for (std::uint64_t i = 1; i <= 3; ++i) mark(i);
+       return 0;
+     }},
+    // A thread that first asks for its stack: the C library allocates under a lock of the thread.
+    {"asks_for_its_stack",
+     [](char**) {
+       std::thread([] {
+         pthread_attr_t facts;
+         if (pthread_getattr_np(pthread_self(), &facts) == 0) pthread_attr_destroy(&facts);
+         free(keep(malloc(90'003)));
+       }).join();
+       return 0;
+     }},
+    // Three spans of one name and one within each, by the header for C and by the class; a second thread with a name.
+    {"spans",
+     [](char**) {
+       ashlar_name_thread("main thread");
+       for (int i = 0; i < 3; ++i) {
+         ashlar_span_begin("request");
+         void* const p = keep(malloc(90'000));
+         {
+           const ashlar::span inner("parse");
+           free(keep(malloc(1'000)));
+         }
+         free(p);
+         ashlar_span_end();
+       }
+       std::thread([] {
+         pthread_setname_np(pthread_self(), "worker");
+         const ashlar::span request("request");
+         for (int i = 0; i < 5; ++i) free(keep(malloc(10)));
+       }).join();
+       return 0;
+     }},
+    // Two threads of one name, which a terminal would obey, and the main thread without one.
+    {"names",
+     [](char**) {
+       for (const int blocks : {20, 1})
+         std::thread([blocks] {
+           ashlar_name_thread("\x1b[31mred\n");
+           for (int i = 0; i < blocks; ++i) free(keep(malloc(10)));
+         }).join();
+       return 0;
+     }},
+    {"stacks",
+     [](char**) {
+       for (int i = 0; i < 1000; ++i) {
+         one_caller();
+         other_caller();
+       }
+       return 0;
+     }},
+    // A cancelled thread that allocates ends at its cancellation point, not inside malloc.
+    {"cancelled",
+     [](char**) {
+       const auto work = [](void*) -> void* {
+         pthread_cancel(pthread_self());
+         for (int i = 0; i < 20'000; ++i) free(keep(malloc(90'001)));
+         pthread_testcancel();
+         return nullptr;
+       };
+       pthread_t thread;
+       void* result = nullptr;
+       if (pthread_create(&thread, nullptr, work, nullptr) != 0 || pthread_join(thread, &result) != 0) return 1;
+       for (int i = 0; i < 20'000; ++i) free(keep(malloc(90'002)));
+       return result == PTHREAD_CANCELED ? 0 : 1;
+     }},
+    // For measurements: random sizes, 4096 live blocks, the ends of each touched.
+    {"churn",
+     [](char**) {
+       std::vector<char*> live(4096, nullptr);
+       std::uint64_t random = 88'172'645'463'325'252;
+       for (int i = 0; i < 3'000'000; ++i) {
+         random ^= random << 13;
+         random ^= random >> 7;
+         random ^= random << 17;
+         char*& p = live[random % live.size()];
+         free(p);
+         const std::size_t size = 16 + (random >> 20) % 497;
+         p = static_cast<char*>(keep(malloc(size)));
+         p[0] = p[size - 1] = 1;
+       }
+       for (char* p : live) free(p);
+       return 0;
+     }},
+    // For measurements: a long list, two thirds of it erased, half as many elements appended again.
+    {"lists",
+     [](char**) {
+       std::list<int> l;
+       for (int i = 0; i < 2'000'000; ++i) l.push_back(i);
+       l.remove_if([](int i) { return i % 3 != 0; });
+       for (int i = 0; i < 1'000'000; ++i) l.push_back(i);
+       return l.empty() ? 1 : 0;
+     }},
+};
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::map<std::string, int (*)(const char*)> modes{
-      {"forms", forms},
-      {"pages", pages},
-      {"reallocs", reallocs},
-      {"threads", threads},
-      {"thousand_threads", [](const char*) { return many_threads(1'000); }},
-      {"five_thousand_threads", [](const char*) { return many_threads(5'000); }},
-      {"keys", keys},
-      {"forks", forks},
-      {"fork_storm", fork_storm},
-      {"forks_beside_loader", forks_beside_loader},
-      {"becomes", becomes},
-      {"killed", killed},
-      {"keeps_errno", keeps_errno},
-      {"closes_all", closes_all},
-      {"cuts_all", cuts_all},
-      {"runs_out", runs_out},
-      {"asks_loader", asks_loader},
-      {"marks", marks},
-      {"asks_for_its_stack", asks_for_its_stack},
-      {"spans", spans},
-      {"names", names},
-      {"stacks", stacks},
-      {"cancelled", cancelled},
-      {"churn", churn},
-      {"lists", lists}};
   const auto mode = modes.find(argc > 1 ? argv[1] : "");
-  return mode == modes.end() ? 99 : mode->second(argv[0]);
+  return mode == modes.end() ? 99 : mode->second(argv);
 }
