@@ -8,6 +8,8 @@
 #include <optional>
 #include <string>
 
+#include "cli/support/elf_file.hpp"
+
 namespace ashlar::cli {
 
 /// The canonical frame address at a return address: rsp or rbp, plus an offset.
@@ -20,11 +22,6 @@ struct frame_step {
 /// Reads the steps of files, and where their code is. It keeps them open.
 class frame_steps {
 public:
-  frame_steps();
-  ~frame_steps();
-  frame_steps(const frame_steps&) = delete;
-  frame_steps& operator=(const frame_steps&) = delete;
-
   /// Returns: the step of the function that is called from before `offset`, a return address less the load bias;
   /// nothing if the file has no table for it, or if its frame is of another form.
   [[nodiscard]] std::optional<frame_step> at(const std::string& path, std::uint64_t offset);
@@ -34,10 +31,9 @@ public:
   [[nodiscard]] bool is_code(const std::string& path, std::uint64_t offset);
 
 private:
-  struct open_file;
-  [[nodiscard]] const open_file& opened(const std::string& path);
+  [[nodiscard]] const elf_file& opened(const std::string& path);
 
-  std::map<std::string, std::unique_ptr<open_file>> files_;
+  std::map<std::string, std::unique_ptr<elf_file>> files_;
 };
 
 }  // namespace ashlar::cli

@@ -1,16 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Numbers the modules of a plan, and finds the steps from frame to frame of its chains.
+// Compares build ids, numbers the modules of a plan, and finds the steps from frame to frame of its chains.
 #include "cli/routes/handover.hpp"
 
+#include <filesystem>
 #include <map>
+#include <set>
 #include <stdexcept>
 
 #include "cli/routes/frame_steps.hpp"
+#include "cli/support/elf_file.hpp"
 #include "cli/support/table_units.hpp"
 
 namespace ashlar::cli {
 
 namespace {
+
+bool is_there(const std::string& file) {
+  std::error_code error;
+  return std::filesystem::exists(file, error);
+}
+
+std::string gone(const std::string& file) { return file + ", which the plan is for, is not there"; }
+
+std::string obstacle_in(const std::string& id, const std::string& file) {
+  if (!is_there(file)) return gone(file);
+  const std::string now = build_id_of(file);
+  if (now == id) return {};
+  return "the plan is for another build of " + file + ": for build id " + id + ", and that file has " +
+         (now.empty() ? "none" : now) + "; record it and plan again";
+}
 
 // Linux hands over 128 KiB in one variable, its name included.
 constexpr std::size_t most_text_bytes = std::size_t{127} << 10;
@@ -89,6 +107,25 @@ private:
 };
 
 }  // namespace
+
+std::string bind_plan(route_plan& plan, const std::string& program) {
+  if (plan.groups.empty()) return {};
+  if (!is_there(program)) return gone(program);
+  const std::string own = build_id_of(program);
+  if (own.empty()) return program + " has no build id, by which plans name their sites: link it with --build-id";
+  if (!plan.modules.contains(own))
+    return "the plan is for another program than " + program + " with build id " + own + ": for " + plan.program;
+  plan.modules[own] = std::filesystem::absolute(program).lexically_normal().string();
+  std::set<std::string> used;
+  for (const route_group& group : plan.groups)
+    for (const route_site& site : group.sites)
+      for (const route_frame& frame : site.chain) used.insert(frame.build_id);
+  for (const std::string& id : used) {
+    if (id == own) continue;
+    if (const std::string found = obstacle_in(id, plan.modules.at(id)); !found.empty()) return found;
+  }
+  return {};
+}
 
 std::string handover_text(const route_plan& plan, bool reports) { return handover(plan).text(reports); }
 

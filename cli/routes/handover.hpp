@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A plan for the library that routes: lines of text in a variable of the environment.
+// A plan for the library that routes: bound to the files that stand there now, and as lines of text in a variable of
+// the environment.
 #pragma once
 
 #include <string>
@@ -7,6 +8,12 @@
 #include "cli/routes/plan.hpp"
 
 namespace ashlar::cli {
+
+/// Effects: the program's sites are sites of the file `program`, by its absolute path, which may have been moved since
+/// the plan was made. Returns: the reason why the plan is not for that program, an ELF file, or not for the libraries
+/// that stand in the places of those it was made for; empty if it is for them. A plan without groups is for all
+/// programs.
+[[nodiscard]] std::string bind_plan(route_plan& plan, const std::string& program);
 
 inline constexpr const char* route_variable = "ASHLAR_ROUTE";
 

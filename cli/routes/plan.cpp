@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "cli/support/json_guard.hpp"
+#include "cli/support/table.hpp"
 #include "cli/support/table_units.hpp"
 
 namespace ashlar::cli {
@@ -196,19 +197,10 @@ void check_unseen(const route_group& group, seen_before& seen) {
   if (seen.chains.size() > most_sites) refuse("more than " + counted(most_sites, "site"));
 }
 
-/// Those of ASCII, and U+0080 to U+009F, which terminals obey too. Expects: UTF-8.
-bool has_control_characters(const std::string& text) {
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto c = static_cast<unsigned char>(text[i]);
-    if (c < 0x20 || c == 0x7F) return true;
-    if (c == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0) return true;
-  }
-  return false;
-}
-
+/// Terminals obey control characters. Expects: UTF-8.
 bool is_name(const std::string& name) {
   constexpr std::size_t longest = 100;
-  return !name.empty() && name.size() <= longest && !has_control_characters(name);
+  return !name.empty() && name.size() <= longest && printable(name) == name;
 }
 
 route_group read_group(const json& line, const route_plan& plan) {

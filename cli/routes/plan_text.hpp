@@ -22,8 +22,8 @@ public:
   /// `plan` outlives this.
   explicit site_titles(const route_plan& plan);
 
-  /// Returns: "parse (parser.cpp:12)"; of sites with one name also the return addresses, that of malloc's caller first:
-  /// "parse (parser.cpp:12) at prog+0x1234 ← prog+0x5678". Expects: a site of the plan.
+  /// Returns: "parse (parser.cpp:12)"; of sites with one name also the return addresses, the one in malloc's caller
+  /// first: "parse (parser.cpp:12) at prog+0x1234 ← prog+0x5678". Expects: a site of the plan.
   [[nodiscard]] std::string of(const route_site& site) const;
   /// Returns: the same in lines of at most `columns`: the name is shortened, at most to half of them, and each address
   /// is whole, in a line of its own if it has more columns. Lines but the first begin with `indent`.

@@ -11,15 +11,14 @@
 
 #include <unistd.h>
 
-#include "cli/routes/build_id.hpp"
 #include "cli/routes/handover.hpp"
 #include "cli/routes/plan.hpp"
 #include "cli/routes/plan_text.hpp"
 #include "cli/support/companion.hpp"
 #include "cli/support/inspect_program.hpp"
 #include "cli/support/parse.hpp"
-#include "cli/support/suggest.hpp"
 #include "cli/support/verb.hpp"
+#include "cli/support/words.hpp"
 
 namespace ashlar::cli {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Follows scripts to their interpreters, and reads headers and symbols with libelf.
+// Follows scripts to their interpreters, and reads headers and symbols.
 #include "cli/support/inspect_program.hpp"
 
 #include <algorithm>
@@ -10,11 +10,12 @@
 #include <sstream>
 #include <string_view>
 
-#include <fcntl.h>
 #include <gelf.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
+
+#include "cli/support/elf_file.hpp"
 
 namespace ashlar::cli {
 
@@ -24,59 +25,32 @@ namespace fs = std::filesystem;
 
 constexpr int own_class = sizeof(void*) == 8 ? ELFCLASS64 : ELFCLASS32;
 
-/// An open ELF file.
-class elf_file {
-public:
-  explicit elf_file(const std::string& path) : descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    elf_version(EV_CURRENT);
-    if (descriptor_ >= 0) elf_ = elf_begin(descriptor_, ELF_C_READ, nullptr);
+/// Returns: the path of the dynamic loader; empty in a static program.
+std::string loader_of(const elf_file& file) {
+  for (const GElf_Phdr& header : file.headers()) {
+    if (header.p_type != PT_INTERP) continue;
+    const std::string_view path = file.contents(header);
+    return std::string(path.substr(0, path.find('\0')));
   }
-  elf_file(const elf_file&) = delete;
-  elf_file& operator=(const elf_file&) = delete;
-  ~elf_file() {
-    elf_end(elf_);
-    if (descriptor_ >= 0) close(descriptor_);
-  }
+  return {};
+}
 
-  [[nodiscard]] bool is_elf() const { return elf_ != nullptr && elf_kind(elf_) == ELF_K_ELF; }
-  [[nodiscard]] int word_class() const { return gelf_getclass(elf_); }
-
-  /// Returns: the path of the dynamic loader; empty in a static program.
-  [[nodiscard]] std::string loader() const {
-    std::size_t n = 0, bytes = 0;
-    GElf_Phdr header;
-    const char* const file = elf_rawfile(elf_, &bytes);
-    if (file == nullptr || elf_getphdrnum(elf_, &n) != 0) return {};
-    for (std::size_t i = 0; i < n; ++i) {
-      if (gelf_getphdr(elf_, static_cast<int>(i), &header) == nullptr || header.p_type != PT_INTERP) continue;
-      if (header.p_offset > bytes || header.p_filesz > bytes - header.p_offset) return {};
-      const std::string_view path(file + header.p_offset, header.p_filesz);
-      return std::string(path.substr(0, path.find('\0')));
+/// Returns: whether `is_it(name, is_defined)` of a symbol that the loader sees.
+template <typename Condition>
+bool any_symbol(Elf* elf, Condition is_it) {
+  for (Elf_Scn* section = elf_nextscn(elf, nullptr); section != nullptr; section = elf_nextscn(elf, section)) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) == nullptr || header.sh_type != SHT_DYNSYM || header.sh_entsize == 0) continue;
+    Elf_Data* const data = elf_getdata(section, nullptr);
+    const auto count = static_cast<int>(header.sh_size / header.sh_entsize);
+    GElf_Sym symbol;
+    for (int i = 0; data != nullptr && gelf_getsym(data, i, &symbol) != nullptr && i < count; ++i) {
+      const char* const name = elf_strptr(elf, header.sh_link, symbol.st_name);
+      if (name != nullptr && is_it(std::string_view(name), symbol.st_shndx != SHN_UNDEF)) return true;
     }
-    return {};
   }
-
-  /// Returns: whether `is_it(name, is_defined)` of a symbol that the loader sees.
-  template <typename Condition>
-  [[nodiscard]] bool any_symbol(Condition is_it) const {
-    for (Elf_Scn* section = elf_nextscn(elf_, nullptr); section != nullptr; section = elf_nextscn(elf_, section)) {
-      GElf_Shdr header;
-      if (gelf_getshdr(section, &header) == nullptr || header.sh_type != SHT_DYNSYM || header.sh_entsize == 0) continue;
-      Elf_Data* const data = elf_getdata(section, nullptr);
-      const auto count = static_cast<int>(header.sh_size / header.sh_entsize);
-      GElf_Sym symbol;
-      for (int i = 0; data != nullptr && gelf_getsym(data, i, &symbol) != nullptr && i < count; ++i) {
-        const char* const name = elf_strptr(elf_, header.sh_link, symbol.st_name);
-        if (name != nullptr && is_it(std::string_view(name), symbol.st_shndx != SHN_UNDEF)) return true;
-      }
-    }
-    return false;
-  }
-
-private:
-  int descriptor_;
-  Elf* elf_ = nullptr;
-};
+  return false;
+}
 
 bool is_executable(const fs::path& path) {
   std::error_code error;
@@ -128,12 +102,12 @@ bool starts_sanitizer(std::string_view name) {
 program_kind kind_of(const std::string& path) {
   const elf_file file(path);
   if (!file.is_elf()) return program_kind::ordinary;
-  const std::string loader = file.loader();
+  const std::string loader = loader_of(file);
   if (loader.empty()) return program_kind::is_static;
-  if (file.word_class() != own_class) return program_kind::other_class;
+  if (gelf_getclass(file.get()) != own_class) return program_kind::other_class;
   if (is_privileged(path)) return program_kind::is_privileged;
-  if (file.any_symbol([](auto name, bool) { return starts_sanitizer(name); })) return program_kind::is_sanitized;
-  if (file.any_symbol([](auto name, bool is_defined) { return is_defined && name == "malloc"; }))
+  if (any_symbol(file.get(), [](auto name, bool) { return starts_sanitizer(name); })) return program_kind::is_sanitized;
+  if (any_symbol(file.get(), [](auto name, bool is_defined) { return is_defined && name == "malloc"; }))
     return program_kind::own_malloc;
   return fs::path(loader).filename().string().starts_with("ld-musl-") ? program_kind::is_over_musl
                                                                       : program_kind::ordinary;

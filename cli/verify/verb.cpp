@@ -14,7 +14,7 @@
 #include "cli/replay/run.hpp"
 #include "cli/rounds/rounds.hpp"
 #include "cli/rounds/text.hpp"
-#include "cli/routes/build_id.hpp"
+#include "cli/routes/handover.hpp"
 #include "cli/routes/plan.hpp"
 #include "cli/support/companion.hpp"
 #include "cli/support/inspect_program.hpp"
