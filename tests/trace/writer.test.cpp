@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the writer: the reader returns every event that it writes.
+// Tests of the writer and of its sinks: the reader returns every event that it writes.
+#include <ashlar/trace/sink.hpp>
 #include <ashlar/trace/writer.hpp>
 
 #include <array>
@@ -120,6 +121,15 @@ TEST(writer, names_are_found_by_id_and_cut_at_255_bytes) {
   EXPECT_EQ(r.names()[0], "");
   EXPECT_EQ(r.names()[4], "");
   EXPECT_TRUE(!r.next() && !r.error());
+}
+
+TEST(sink, what_cannot_be_written_shows_at_once) {
+  file_sink nowhere("/no/such/directory/file");
+  EXPECT_FALSE(nowhere.write(std::array{std::byte{1}}));
+#if defined(__linux__)
+  file_sink full("/dev/full");
+  EXPECT_FALSE(full.write(std::array{std::byte{1}}));
+#endif
 }
 
 }  // namespace

@@ -68,9 +68,6 @@ TEST(chunk_loader, says_what_is_wrong) {
   EXPECT_STREQ(chunk_loader<inverter>().load(cut, l.entry), "cannot be read");
 }
 
-using namespace ashlar::trace;
-using namespace ashlar::detail::trace_io;
-
 /// Pretends to pack any payload to a given number of zero bytes.
 struct pretender {
   static constexpr codec_id id = codec_id::zstd;
@@ -106,9 +103,6 @@ TEST(pack_chunk, what_fails_or_grows_is_stored_raw) {
     EXPECT_EQ(h.stored_bytes, 100U);
   }
 }
-
-using namespace ashlar::trace;
-using namespace ashlar::detail::trace_io;
 
 std::vector<std::byte> stacks_payload(std::uint64_t first_id) {
   std::vector<std::byte> payload(200);
@@ -162,8 +156,6 @@ TEST(table_chunks, modules_round_trip) {
   EXPECT_FALSE(get_modules(payload, 2, modules));
 }
 
-using namespace ashlar::trace;
-using namespace ashlar::detail::trace_io;
 using ashlar_test::got;
 using ashlar_test::image_builder;
 

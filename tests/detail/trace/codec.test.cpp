@@ -54,35 +54,22 @@ TEST(varint, is_known_at_compile_time) {
   static_assert(encoded[0] == std::byte{0xac} && encoded[1] == std::byte{0x02});
 }
 
-TEST(varint, overlong_spellings_are_refused) {
-  for (const auto& bytes : {bytes_of({0x80, 0x00}), bytes_of({0x81, 0x80, 0x00}), bytes_of({0xff, 0x00})}) {
+TEST(varint, other_spellings_are_refused_and_failure_lasts) {
+  std::vector<std::byte> largest(9, std::byte{0xff});
+  largest.push_back(std::byte{0x01});
+  EXPECT_EQ(byte_cursor(largest).varint(), std::numeric_limits<std::uint64_t>::max());
+  auto above = largest, eleven = largest;
+  above.back() = std::byte{0x02};
+  eleven.back() = std::byte{0x81};
+  eleven.push_back(std::byte{0x00});
+  for (const auto& bytes : {bytes_of({0x80}), bytes_of({0x80, 0x00}), bytes_of({0x81, 0x80, 0x00}),
+                            bytes_of({0xff, 0x00}), above, eleven}) {
     byte_cursor cursor(bytes);
     EXPECT_EQ(cursor.varint(), 0U);
     EXPECT_FALSE(cursor.ok());
+    EXPECT_EQ(cursor.byte() + cursor.word(), 0U);
+    EXPECT_TRUE(cursor.at_end());
   }
-}
-
-TEST(varint, what_does_not_fit_64_bits_is_refused) {
-  std::vector<std::byte> bytes(9, std::byte{0xff});
-  bytes.push_back(std::byte{0x01});
-  EXPECT_EQ(byte_cursor(bytes).varint(), std::numeric_limits<std::uint64_t>::max());
-  bytes.back() = std::byte{0x02};
-  byte_cursor tenth(bytes);
-  EXPECT_TRUE(tenth.varint() == 0 && !tenth.ok());
-  bytes.back() = std::byte{0x81};
-  bytes.push_back(std::byte{0x00});
-  byte_cursor eleven(bytes);
-  EXPECT_TRUE(eleven.varint() == 0 && !eleven.ok());
-}
-
-TEST(varint, a_cut_varint_is_refused_and_failure_lasts) {
-  const auto bytes = bytes_of({0x80});
-  byte_cursor cursor(bytes);
-  EXPECT_EQ(cursor.varint(), 0U);
-  EXPECT_FALSE(cursor.ok());
-  EXPECT_EQ(cursor.byte(), 0U);
-  EXPECT_EQ(cursor.word(), 0U);
-  EXPECT_TRUE(cursor.at_end());
 }
 
 TEST(varint, bytes_never_reach_past_the_end) {
@@ -113,15 +100,6 @@ TEST(varint, words_are_little_endian) {
 }
 
 using namespace ashlar::trace;
-using namespace ashlar::detail::trace_io;
-
-TEST(record, alignments_round_trip) {
-  EXPECT_EQ(alignment_of(alignment_code_of(0)), 0U);
-  for (int bit = 0; bit < 64; ++bit) {
-    const std::uint64_t alignment = std::uint64_t{1} << bit;
-    EXPECT_EQ(alignment_of(alignment_code_of(alignment)), alignment);
-  }
-}
 
 TEST(record, odd_alignments_count_as_the_next_power_of_two) {
   EXPECT_EQ(alignment_of(alignment_code_of(3)), 4U);
@@ -162,20 +140,6 @@ TEST(checksum, agrees_with_the_reference) {
   EXPECT_EQ(sum_of("Nobody inspects the spammish repetition"), 0xFBCEA83C8A378BF1U);
 }
 
-TEST(checksum, sees_every_flipped_bit) {
-  for (const std::size_t size : {1U, 7U, 8U, 31U, 32U, 33U, 100U}) {
-    std::vector<std::byte> bytes(size, std::byte{0x5a});
-    const auto whole = ashlar::detail::trace_io::checksum(bytes);
-    for (std::size_t i = 0; i < size * 8; ++i) {
-      bytes[i / 8] ^= static_cast<std::byte>(1U << (i % 8));
-      EXPECT_NE(ashlar::detail::trace_io::checksum(bytes), whole) << size << " " << i;
-      bytes[i / 8] ^= static_cast<std::byte>(1U << (i % 8));
-    }
-  }
-}
-
-using namespace ashlar::trace;
-using namespace ashlar::detail::trace_io;
 using ashlar_test::gave;
 using ashlar_test::got;
 
@@ -215,9 +179,6 @@ TEST(encode, times_never_go_back) {
   EXPECT_EQ(e.last_time(), 100U);
 }
 
-using namespace ashlar::trace;
-using namespace ashlar::detail::trace_io;
-
 struct encoded {
   chunk_header header;
   std::vector<std::byte> payload;
@@ -253,19 +214,11 @@ std::vector<record> random_records(std::uint64_t seed, std::size_t n) {
 TEST(decode, random_records_round_trip) {
   std::vector<record> back;
   for (std::uint32_t seed = 0; seed < 200; ++seed) {
-    const auto records = random_records(seed, seed * 7 % 500);
+    const auto records = random_records(seed, seed == 1 ? max_chunk_records : seed * 7 % 500);
     const encoded e = encode(records);
     ASSERT_TRUE(decode_records(e.payload, e.header, back)) << seed;
     ASSERT_EQ(back, records) << seed;
   }
-}
-
-TEST(decode, the_largest_chunk_round_trips) {
-  const auto records = random_records(1, max_chunk_records);
-  const encoded e = encode(records);
-  std::vector<record> back;
-  ASSERT_TRUE(decode_records(e.payload, e.header, back));
-  EXPECT_EQ(back, records);
 }
 
 TEST(decode, headers_that_lie_are_refused) {
@@ -289,19 +242,6 @@ TEST(decode, cut_payloads_are_refused) {
     EXPECT_FALSE(decode_records(std::span(e.payload).first(n), e.header, back)) << n;
 }
 
-TEST(decode, damaged_payloads_never_do_harm) {
-  const encoded e = encode(random_records(4, 60));
-  std::vector<record> back;
-  for (std::size_t i = 0; i < e.payload.size(); ++i) {
-    for (const unsigned flip : {0x01U, 0x80U, 0xffU}) {
-      auto damaged = e.payload;
-      damaged[i] ^= static_cast<std::byte>(flip);
-      const bool sound = decode_records(damaged, e.header, back);
-      EXPECT_TRUE(!sound || back.size() == e.header.count);
-    }
-  }
-}
-
 TEST(decode, steps_back_beyond_the_beginning_are_refused) {
   encoded e = encode({got(5, 16), gave(9, 16)});
   const std::size_t after_addresses = 4 + 1 + 4;  // the column of one size, the empty one of extras
@@ -310,53 +250,23 @@ TEST(decode, steps_back_beyond_the_beginning_are_refused) {
   EXPECT_FALSE(decode_records(e.payload, e.header, back));
 }
 
-using namespace ashlar::trace;
-using namespace ashlar::detail::trace_io;
-
-std::array<std::byte, file_header_bytes> file_bytes() {
-  std::array<std::byte, file_header_bytes> to{};
-  put_header(to.data(), file_header{.clock = clock_kind::ticks,
-                                    .pointer_bytes = 8,
-                                    .process = 42,
-                                    .page_bytes = 4096,
-                                    .write_error = 28,
-                                    .start_ns = 5,
-                                    .start_unix_ns = 6,
-                                    .stack_depth = 7,
-                                    .text_bytes = 8});
-  return to;
-}
-
-std::string refusal_with(std::size_t at, int value) {
-  auto bytes = file_bytes();
-  bytes[at] = static_cast<std::byte>(value);
+/// Returns: the refusal of a header with other bytes from `at` on.
+std::string refusal_with(std::size_t at, std::initializer_list<int> values) {
+  std::array<std::byte, file_header_bytes> bytes{};
+  put_header(bytes.data(), file_header{.clock = clock_kind::ticks, .process = 42, .text_bytes = 8});
+  for (const int value : values) bytes[at++] = static_cast<std::byte>(value);
   const char* why = refuse_file_header(bytes.data());
   return why == nullptr ? "" : why;
 }
 
 TEST(format, foreign_files_are_refused_by_what_is_wrong_with_them) {
-  EXPECT_EQ(refusal_with(0, 'x'), "not an ashlar trace");
-  EXPECT_EQ(refusal_with(6, '\n'), "not an ashlar trace");
-  EXPECT_EQ(refusal_with(8, 2), "a format version this ashlar does not read");
-  EXPECT_EQ(refusal_with(16, 2), "the file header is damaged");
-  EXPECT_EQ(refusal_with(59, 0x7f), "the file header is damaged");
-}
-
-TEST(format, the_other_byte_order_is_named) {
-  auto bytes = file_bytes();
-  for (int i = 0; i < 4; ++i) bytes[static_cast<std::size_t>(12 + i)] = static_cast<std::byte>(i + 1);
-  EXPECT_STREQ(refuse_file_header(bytes.data()), "written by a machine of the other byte order");
-}
-
-TEST(format, every_flipped_bit_of_a_chunk_header_shows) {
-  std::array<std::byte, chunk_header_bytes> bytes{};
-  put_header(bytes.data(), chunk_header{.stream = 3, .count = 9, .last_time = 100});
-  chunk_header h;
-  for (std::size_t bit = 0; bit < bytes.size() * 8; ++bit) {
-    bytes[bit / 8] ^= static_cast<std::byte>(1U << (bit % 8));
-    EXPECT_FALSE(get_header(bytes.data(), h)) << bit;
-    bytes[bit / 8] ^= static_cast<std::byte>(1U << (bit % 8));
-  }
+  EXPECT_EQ(refusal_with(0, {}), "");
+  EXPECT_EQ(refusal_with(0, {'x'}), "not an ashlar trace");
+  EXPECT_EQ(refusal_with(6, {'\n'}), "not an ashlar trace");
+  EXPECT_EQ(refusal_with(8, {2}), "a format version this ashlar does not read");
+  EXPECT_EQ(refusal_with(12, {1, 2, 3, 4}), "written by a machine of the other byte order");
+  EXPECT_EQ(refusal_with(16, {2}), "the file header is damaged");
+  EXPECT_EQ(refusal_with(59, {0x7f}), "the file header is damaged");
 }
 
 TEST(format, a_chunk_that_ends_before_it_begins_is_refused) {

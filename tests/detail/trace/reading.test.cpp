@@ -95,9 +95,6 @@ TEST(merge, skewed_clocks_never_break_the_life_of_an_object) {
   }
 }
 
-using namespace ashlar::trace;
-using namespace ashlar::detail::trace_io;
-
 record began(std::uint64_t address) { return {.address = address, .code = opcode::realloc_begin}; }
 record regot(std::uint64_t address) { return {.address = address, .size = 9, .code = code_of(operation::realloc_)}; }
 
@@ -155,7 +152,6 @@ TEST(resolver, thread_numbers_are_dense_in_order_of_appearance) {
   EXPECT_EQ(r.apply(gave(0, 32), 0, s)->thread, 0U);
 }
 
-using namespace ashlar::detail::trace_io;
 using ashlar::trace::find_module;
 using ashlar::trace::mapped_module;
 using ashlar::trace::stack_table;
