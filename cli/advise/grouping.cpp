@@ -127,8 +127,8 @@ std::uint64_t shared_peak_bytes(const site_nodes& nodes, const site_observer& se
 }
 
 /// Returns: the bytes of the chunks that are kept after the last birth if the sites share an arena, summed over the
-/// traces. The others' objects lie between those of a site, so that its chunk becomes several; each object keeps one at
-/// most.
+/// traces. The others' objects lie between the objects of a site, so that its chunk becomes several; each object keeps
+/// one at most.
 std::uint64_t shared_left_bytes(const site_nodes& nodes, const site_observer& seen) {
   const auto all = static_cast<double>(shared_peak_bytes(nodes, seen));
   double kept = 0;

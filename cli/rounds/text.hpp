@@ -72,7 +72,7 @@ struct repeated_side {
 [[nodiscard]] nlohmann::json comparison_json(const comparison& c);
 /// Returns: the comparisons by the keys of their measures.
 [[nodiscard]] nlohmann::json comparisons_json(const measure_comparisons& all);
-/// Returns: every run by the names of the sides, of which the last is that of the repeated one, in their order.
+/// Returns: every run by the names of the sides, of which the last is the repeated one, in their order.
 [[nodiscard]] nlohmann::json rounds_json(const program_rounds& all, const std::vector<std::string>& names);
 
 }  // namespace ashlar::cli

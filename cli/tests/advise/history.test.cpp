@@ -18,7 +18,7 @@ using namespace ashlar::cli;
 
 using by_stack = std::map<std::uint32_t, std::int64_t>;
 
-/// Returns: the live bytes of each stack in each bin, those of 0 left out.
+/// Returns: the live bytes of each stack in each bin, stacks of 0 left out.
 std::vector<by_stack> states(const live_history& history) {
   std::vector<by_stack> all;
   by_stack now;

@@ -62,7 +62,7 @@ protected:
     return "group " + made_.plan.groups[number].name + ": " + effect;
   }
   void take() { take_answer(answer_, made_, scene_.tree, plan_); }
-  /// Effects: the answer is that of a budget without room for the groups.
+  /// Effects: the answer is the one under a budget without room for the groups.
   void measure_whole(double ratio, const char* takes, int pairs) {
     json& data = answer_["data"];
     data["groups"] = json::array();
@@ -236,7 +236,7 @@ TEST_F(advise_answer, has_the_reason_of_a_site_without_a_group) {
   EXPECT_TRUE(trials()[1].starts_with("no route would serve it, as its group would be too small; ")) << trials()[1];
 }
 
-/// Its objects live long, and those of another call of the same four frames die young.
+/// Its objects live long, and the objects of another call of the same four frames die young.
 TEST(advise_trials, of_a_long_chain_has_the_reason) {
   ashlar_test::scene s;
   const auto stays = s.stack({0x1100, 0x1200, 0x1300, 0x1400, 0x1510});

@@ -261,7 +261,7 @@ constexpr std::size_t phase_blocks = 24;
 
 std::size_t phase_size(std::size_t i) { return 100 + i * 37 % phase_blocks * 60; }
 
-/// A phase whose blocks overlap like those of a pipeline, the same each time: offsets computed in advance.
+/// A phase whose blocks overlap like the blocks of a pipeline, the same each time: offsets computed in advance.
 PLANTED void fixed_phase() {
   std::array<char*, 5> stages{};
   for (std::size_t i = 0; i < phase_blocks; ++i) {

@@ -22,7 +22,7 @@ using namespace ashlar::cli;
 double noise(random_engine& random) { return 2 * static_cast<double>(random() >> 11) * 0x1p-53 - 1; }
 
 struct made_up {
-  double b = 1;  ///< Times of B and of A's second run to those of A.
+  double b = 1;  ///< Times of B and of A's second run to the times of A.
   double again = 1;
   double spread = 0.01;
   double second_mode = 1;  ///< Of every other run of B.
@@ -140,7 +140,7 @@ TEST(verification, of_spans_is_incomplete_where_b_lacks_one_of_a) {
   EXPECT_EQ(conclude(runs, plan).decision, verdict::worse) << "what was compared decides against B";
 }
 
-/// The spans share the error; each tail is that of A.
+/// The spans share the error; each tail is A's.
 TEST(verification, of_spans_is_incomplete_in_pairs_too_few_to_tell_a_worse_tail) {
   experiment_plan plan;
   plan.spans = true;
