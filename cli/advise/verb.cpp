@@ -25,7 +25,6 @@
 #include "cli/report/trace.hpp"
 #include "cli/routes/frame_steps.hpp"
 #include "cli/routes/plan_text.hpp"
-#include "cli/support/budget.hpp"
 #include "cli/support/output.hpp"
 #include "cli/support/parse.hpp"
 #include "cli/support/table.hpp"

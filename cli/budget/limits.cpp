@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/support/json_guard.hpp"
-#include "cli/support/suggest.hpp"
+#include "cli/support/words.hpp"
 
 namespace ashlar::cli {
 

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The result of a recording, when the recorded program has ended.
+// The result of a recording, when the recorded program has ended: what its traces have, and what they lack, since their
+// processes ended without a chance to write.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
+
+#include "cli/record/child.hpp"
+#include "cli/record/status.hpp"
 
 namespace ashlar::cli {
 
@@ -27,5 +31,15 @@ struct recording_summary {
 /// its name as it was given, with "%p" or without.
 [[nodiscard]] recording_summary summarise_recording(const std::string& path, const std::string& output,
                                                     std::filesystem::file_time_type start);
+
+struct recording_losses {
+  std::string text;        ///< Each process and what it lacks; empty if there are none.
+  bool is_untold = false;  ///< A process has ended, and not the recorded one by a signal, as its status tells.
+};
+
+/// Returns: the losses of the processes that have not finished; `path` is the path of the recorded program's trace.
+[[nodiscard]] recording_losses find_losses(const std::vector<record_status::unfinished>& processes,
+                                           const child_result& program, const std::string& path,
+                                           const recording_summary& sum);
 
 }  // namespace ashlar::cli

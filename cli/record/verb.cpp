@@ -15,7 +15,6 @@
 
 #include "cli/preload/settings.hpp"
 #include "cli/record/child.hpp"
-#include "cli/record/losses.hpp"
 #include "cli/record/status.hpp"
 #include "cli/record/summary.hpp"
 #include "cli/support/companion.hpp"

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "cli/support/start_self.hpp"
-#include "cli/support/temporary_file.hpp"
+#include "cli/support/temporary.hpp"
 #include "cli/support/verb.hpp"
 
 namespace ashlar::cli {

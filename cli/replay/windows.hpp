@@ -11,7 +11,7 @@
 #include <ashlar/study/replay_op.hpp>
 #include <ashlar/study/window_compiler.hpp>
 
-#include "cli/support/temporary_file.hpp"
+#include "cli/support/temporary.hpp"
 
 namespace ashlar::cli {
 

@@ -15,7 +15,7 @@
 
 #include "cli/span_clock/span_file.hpp"
 #include "cli/support/companion.hpp"
-#include "cli/support/temporary_file.hpp"
+#include "cli/support/temporary.hpp"
 #include "cli/support/verb.hpp"
 
 namespace ashlar::cli {

@@ -11,7 +11,7 @@
 
 #include <sys/types.h>
 
-#include "cli/support/temporary_file.hpp"
+#include "cli/support/temporary.hpp"
 
 namespace ashlar::cli {
 

@@ -12,9 +12,9 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/support/suggest.hpp"
 #include "cli/support/table.hpp"
 #include "cli/support/verb.hpp"
+#include "cli/support/words.hpp"
 
 namespace ashlar::cli {
 

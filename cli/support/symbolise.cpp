@@ -1,16 +1,214 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Finds the file of an address, and the program's part of a stack.
+// Finds the file of an address, looks it up in the symbol tables, line tables and scopes there, and finds the program's
+// part of a stack.
 #include "cli/support/symbolise.hpp"
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <optional>
 #include <string_view>
+#include <tuple>
+#include <unordered_map>
 
+#include <cxxabi.h>
+#include <elfutils/libdwelf.h>
+#include <elfutils/libdwfl.h>
 #include <fmt/format.h>
 
-#include "cli/support/symbolise_file.hpp"
+#include "cli/support/elf_file.hpp"
+#include "cli/support/symbolise_symbols.hpp"
+#include "cli/support/symbolise_units.hpp"
 
 namespace ashlar::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view anonymous = "(anonymous namespace)";
+
+std::string demangled(const char* symbol) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(symbol, nullptr, nullptr, &status), std::free);
+  return status == 0 && text != nullptr ? text.get() : symbol;
+}
+
+/// Returns: the position that closes the bracket opened at `from`.
+std::size_t closing(const std::string& text, std::size_t from) {
+  int depth = 0;
+  for (std::size_t i = from; i < text.size(); ++i) {
+    if (text[i] == '<') ++depth;
+    if (text[i] == '>' && text[i - 1] != '-' && --depth == 0) return i;
+  }
+  return text.size() - 1;
+}
+
+std::string without_arguments(const std::string& name) {
+  std::string kept;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const bool is_operator = kept.ends_with("operator") || kept.ends_with("operator<");
+    if (name[i] == '<' && !is_operator) {
+      kept += "<…>";
+      i = closing(name, i);
+    } else if (name.compare(i, anonymous.size(), anonymous) == 0) {
+      kept += "{anonymous}";
+      i += anonymous.size() - 1;
+    } else if (name.compare(i, 2, "()") == 0 && is_operator) {
+      kept += "()";
+      ++i;
+    } else if (name[i] == '(') {
+      break;
+    } else {
+      kept += name[i];
+    }
+  }
+  return kept;
+}
+
+const Dwfl_Callbacks callbacks = {&dwfl_build_id_find_elf, &dwfl_standard_find_debuginfo, nullptr, nullptr};
+
+bool is_there(const fs::path& file) {
+  std::error_code error;
+  return fs::exists(file, error);
+}
+
+bool has_section(Elf* elf, std::string_view name) {
+  std::size_t names = 0;
+  if (elf == nullptr || ::elf_getshdrstrndx(elf, &names) != 0) return false;
+  for (Elf_Scn* section = ::elf_nextscn(elf, nullptr); section != nullptr; section = ::elf_nextscn(elf, section)) {
+    GElf_Shdr header;
+    if (::gelf_getshdr(section, &header) == nullptr) continue;
+    const char* const found = ::elf_strptr(elf, names, header.sh_name);
+    if (found != nullptr && found == name) return true;
+  }
+  return false;
+}
+
+/// Returns: the place in the source of an address of a unit; empty and 0 if it has none.
+std::pair<std::string, int> source_of(const debug_unit& unit, std::uint64_t address) {
+  Dwarf_Line* const source = unit.die == nullptr ? nullptr : ::dwarf_getsrc_die(unit.die, address - unit.bias);
+  const char* const file = source == nullptr ? nullptr : ::dwarf_linesrc(source, nullptr, nullptr);
+  int line = 0;
+  if (file == nullptr || ::dwarf_lineno(source, &line) != 0) return {};
+  return {fs::path(file).filename().string(), line};
+}
+
+}  // namespace
+
+/// The names of the addresses in one file. Thread safety: one thread at a time.
+class named_file {
+public:
+  /// Effects: reads the file's tables. `build_id` is the recorded one; empty if it is unknown.
+  named_file(const std::string& path, const std::string& build_id)
+      : path_(path), name_(fs::path(path).filename().string()) {
+    const std::string now = build_id.empty() ? "" : build_id_of(path);
+    is_other_build_ = !now.empty() && now != build_id;
+    if (is_other_build_) name_ += " (another build)";
+    else tables_.emplace(path);
+  }
+
+  /// Returns: as `symboliser::places`. Complexity: O(log n) for a new address, of symbols and of units.
+  [[nodiscard]] const std::vector<source_place>& places(std::uint64_t return_address) {
+    const auto [at, is_new] = known_.try_emplace(return_address);
+    if (is_new) at->second = find(return_address - 1);
+    return at->second;
+  }
+
+  /// Returns: the reason why names are missing or incomplete; empty if there is none.
+  [[nodiscard]] std::string note() const;
+
+private:
+  /// The tables of a file. Addresses are addresses in it.
+  struct tables {
+    explicit tables(const std::string& path)
+        : session(::dwfl_begin(&callbacks), &::dwfl_end), module(report(path)), symbols(module), units(module) {}
+
+    Dwfl_Module* report(const std::string& path) {
+      if (session == nullptr) return nullptr;
+      ::dwfl_report_begin(session.get());
+      Dwfl_Module* const found = ::dwfl_report_elf(session.get(), path.c_str(), path.c_str(), -1, 0, true);
+      ::dwfl_report_end(session.get(), nullptr, nullptr);
+      return found;
+    }
+
+    std::unique_ptr<Dwfl, void (*)(Dwfl*)> session;
+    Dwfl_Module* module;
+    symbol_index symbols;
+    debug_units units;
+  };
+
+  [[nodiscard]] bool has_tables() const { return tables_ && tables_->module != nullptr; }
+  [[nodiscard]] std::vector<source_place> find(std::uint64_t address);
+  /// Returns: what of the debug information cannot be read, and why; empty: all can, but perhaps files of functions.
+  [[nodiscard]] std::string unread_part() const;
+
+  std::string path_;
+  std::string name_;  // without directories
+  bool is_other_build_ = false;
+  std::optional<tables> tables_;
+  std::unordered_map<std::uint64_t, std::vector<source_place>> known_;  // by return address
+};
+
+std::vector<source_place> named_file::find(std::uint64_t address) {
+  source_place place;
+  place.module = name_;
+  place.function = name_.empty() ? fmt::format("{:#x}", address) : fmt::format("{}+{:#x}", name_, address);
+  if (!has_tables()) return {place};
+  if (const char* const symbol = tables_->symbols.at(address)) {
+    place.function = short_function_name(symbol);
+    place.whole = whole_function_name(symbol);
+  }
+  const debug_unit unit = tables_->units.at(address);
+  std::tie(place.file, place.line) = source_of(unit, address);
+  return unit.die == nullptr ? std::vector{place} : with_inlined(tables_->units, unit, address, place);
+}
+
+std::string named_file::note() const {
+  if (is_other_build_) return path_ + " holds another build than the recorded one: its sites are shown as offsets.";
+  if (!has_tables()) return {};
+  const std::string unread = unread_part();
+  if (!unread.empty())
+    return fmt::format("{}: lines, names and inlined calls may be missing, since {}.", path_, unread);
+  const std::string& missing = tables_->units.missing_file();
+  if (missing.empty()) return {};
+  const std::string package = path_ + ".dwp";
+  return fmt::format("{}: inlined calls are not shown, since their debug information is in {}.", path_,
+                     is_there(package)   ? package + ", which the libdw of this command does not read"
+                     : is_there(missing) ? missing + ", which libdw cannot read, or is of another build"
+                                         : missing + ", which is not there");
+}
+
+std::string named_file::unread_part() const {
+  GElf_Addr bias = 0;
+  Dwarf* const debug = ::dwfl_module_getdwarf(tables_->module, &bias);
+  const std::string error = debug == nullptr ? ::dwfl_errmsg(-1) : "";
+  Elf* const elf = ::dwfl_module_getelf(tables_->module, &bias);
+  const bool has_units = has_section(elf, ".debug_info") || has_section(elf, ".zdebug_info");
+  if (debug == nullptr && has_units) return "libdw cannot read its debug information: " + error;
+  if (debug == nullptr && has_section(elf, ".stab"))
+    return "libdw does not read stabs, the form of its debug information";
+  if (!has_units && has_section(elf, ".debug_line")) return "its debug information lacks the section .debug_info";
+  const char* rest = nullptr;
+  const void* id = nullptr;
+  if (debug != nullptr && ::dwelf_dwarf_gnu_debugaltlink(debug, &rest, &id) > 0 && ::dwarf_getalt(debug) == nullptr)
+    return fmt::format("a part of its debug information is in {}, which is not there", rest);
+  const std::string fault = tables_->units.fault();
+  return fault.empty() ? "" : "libdw cannot read the " + fault + " of its debug information";
+}
+
+std::string whole_function_name(const char* symbol) { return demangled(symbol); }
+
+std::string short_function_name(const char* symbol) {
+  std::string whole = demangled(symbol);
+  std::string kept = without_arguments(whole);
+  if (kept.empty()) return whole;
+  const std::size_t return_type = kept.rfind(' ');
+  if (return_type != kept.npos && kept.find("operator") == kept.npos) kept.erase(0, return_type + 1);
+  return kept;
+}
 
 std::string source_place::str() const {
   if (line != 0) return fmt::format("{} ({}:{})", function, file, line);

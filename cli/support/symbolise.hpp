@@ -12,9 +12,29 @@
 
 #include <ashlar/base/trace_tables.hpp>
 
-#include "cli/support/symbolise_place.hpp"
-
 namespace ashlar::cli {
+
+/// The place of a call. Unknown members are empty, or 0.
+struct source_place {
+  std::string function;  ///< Demangled; "module+0xoffset" if unknown.
+  std::string whole;     ///< The same with its template arguments; empty if unknown.
+  std::string file;      ///< Its name without directories.
+  int line = 0;
+  std::string module;  ///< File name of the program or library.
+
+  /// Returns: "function (file:line)", or "function (module)".
+  [[nodiscard]] std::string str() const;
+};
+
+/// Returns: whether a function belongs to the allocator, the recorder or the standard library.
+[[nodiscard]] bool is_library_place(const source_place& place);
+
+/// Returns: "std::vector<…>::push_back" for the symbol of std::vector<int, std::allocator<int> >::push_back(int
+/// const&). The omitted parts seldom distinguish two places, and always make lines too long.
+[[nodiscard]] std::string short_function_name(const char* symbol);
+
+/// Returns: the demangled symbol as it is, with template arguments and parameters.
+[[nodiscard]] std::string whole_function_name(const char* symbol);
 
 class named_file;
 
@@ -26,14 +46,15 @@ public:
   symboliser& operator=(const symboliser&) = delete;
   ~symboliser();
 
-  /// Returns: the place of the call that returns to `return_address`, which is one in the file `path`, and those of the
-  /// calls in which it is inlined, innermost first; one at least. The last one has the function of the symbol table.
-  /// They last as long as the symboliser. A file of another build than `build_id`, which may be empty, has no names.
+  /// Returns: the place of the call that returns to `return_address`, which is one in the file `path`, and the places
+  /// of the calls in which it is inlined, innermost first; one at least. The last one has the function of the symbol
+  /// table. They last as long as the symboliser. A file of another build than `build_id`, which may be empty, has no
+  /// names.
   [[nodiscard]] const std::vector<source_place>& places(const std::string& path, const std::string& build_id,
                                                         std::uint64_t return_address);
 
-  /// Returns: the places of a stack, innermost first, inlined calls too, without those of `is_library_place` in front,
-  /// unless all are: the first one is the program's request.
+  /// Returns: the places of a stack, innermost first, inlined calls too, without the library places in front, unless
+  /// all are library places: the first one is the program's request.
   [[nodiscard]] std::vector<const source_place*> calls(std::span<const std::uint64_t> frames,
                                                        std::span<const trace::mapped_module> modules);
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Sweeps over the begins of the symbols, with a heap of those that span the position.
+// Gives the addresses of each symbol its name, the better symbols over the worse.
 #include "cli/support/symbolise_symbols.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
-#include <queue>
 #include <tuple>
-
-#include "cli/support/symbolise_ranges.hpp"
+#include <utility>
+#include <vector>
 
 namespace ashlar::cli {
 
@@ -23,11 +23,8 @@ struct symbol {
   int number = 0;   ///< In the table.
 };
 
-/// Returns: whether `b` names an address that both span.
-struct is_worse {
-  static auto rank(const symbol& s) { return std::tuple(s.is_local, ~s.begin, -s.binding, s.end - s.begin, s.number); }
-  bool operator()(const symbol* a, const symbol* b) const { return rank(*a) > rank(*b); }
-};
+/// Of two symbols that span an address, the one of the lower rank names it.
+auto rank(const symbol& s) { return std::tuple(s.is_local, ~s.begin, -s.binding, s.end - s.begin, s.number); }
 
 int strength(const GElf_Sym& symbol) {
   switch (GELF_ST_BIND(symbol.st_info)) {
@@ -73,59 +70,40 @@ std::vector<symbol> read_symbols(Dwfl_Module* module) {
   return all;
 }
 
-/// Emits the ranges up to a position, with the symbols that begin before it.
-template <class Emit>
-class sweep {
-public:
-  explicit sweep(Emit emit) : emit_(emit) {}
-
-  void add(const symbol& next) {
-    advance(next.begin);
-    if (next.is_label && next.begin < spanned_) return;
-    if (next.is_label && label_ != nullptr && label_->begin == next.begin) return;
-    label_ = next.is_label ? &next : nullptr;
-    if (next.is_label) return;
-    open_.push(&next);
-    spanned_ = std::max(spanned_, next.end);
+/// Effects: ends each label where the next symbol begins; one inside of a symbol, and the second one at its place, are
+/// empty. Expects: `all` is in order.
+void end_labels(std::vector<symbol>& all) {
+  std::uint64_t spanned = 0, next = std::numeric_limits<std::uint64_t>::max();
+  for (std::size_t i = all.size(); i-- > 0;) {
+    if (i + 1 != all.size() && all[i + 1].begin != all[i].begin) next = all[i + 1].begin;
+    if (all[i].is_label) all[i].end = std::min(all[i].end, next);
   }
-
-  void advance(std::uint64_t to) {
-    while (at_ < to && !open_.empty()) {
-      const symbol& best = *open_.top();
-      if (best.end <= at_) open_.pop();
-      else emit_to(std::min(best.end, to), best.name);
-    }
-    if (at_ < to && label_ != nullptr && label_->end > at_) emit_to(std::min(label_->end, to), label_->name);
-    at_ = std::max(at_, to);
+  for (symbol& each : all) {
+    if (each.is_label && each.begin < spanned) each.end = each.begin;
+    spanned = std::max(spanned, each.is_label ? each.begin + 1 : each.end);
   }
-
-private:
-  void emit_to(std::uint64_t end, const char* name) {
-    emit_(at_, end, name);
-    at_ = end;
-  }
-
-  Emit emit_;
-  std::uint64_t at_ = 0;
-  std::uint64_t spanned_ = 0;  // the greatest end so far: a label before it is inside of a symbol
-  const symbol* label_ = nullptr;
-  std::priority_queue<const symbol*, std::vector<const symbol*>, is_worse> open_;
-};
+}
 
 }  // namespace
 
 symbol_index::symbol_index(Dwfl_Module* module) {
-  const std::vector<symbol> symbols = read_symbols(module);
-  ranges_.reserve(symbols.size());
-  sweep along(
-      [this](std::uint64_t begin, std::uint64_t end, const char* name) { ranges_.push_back({begin, end, name}); });
-  for (const symbol& each : symbols) along.add(each);
-  along.advance(std::numeric_limits<std::uint64_t>::max());
+  std::vector<symbol> symbols = read_symbols(module);
+  end_labels(symbols);
+  std::sort(symbols.begin(), symbols.end(), [](const symbol& a, const symbol& b) {
+    return std::pair(b.is_label, rank(b)) < std::pair(a.is_label, rank(a));
+  });
+  for (const symbol& each : symbols) {
+    if (each.begin >= each.end) continue;
+    const char* const behind = at(each.end);
+    names_.erase(names_.lower_bound(each.begin), names_.upper_bound(each.end));
+    names_[each.begin] = each.name;
+    names_[each.end] = behind;
+  }
 }
 
 const char* symbol_index::at(std::uint64_t address) const {
-  const named_range* const found = range_with(ranges_, address);
-  return found == nullptr ? nullptr : found->name;
+  const auto above = names_.upper_bound(address);
+  return above == names_.begin() ? nullptr : std::prev(above)->second;
 }
 
 }  // namespace ashlar::cli

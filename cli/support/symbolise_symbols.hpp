@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The symbols of a file, in order of their addresses: the tables are walked once, however many addresses are looked up.
 //
-//     outer  [--------------------)            the name of an address is that of the innermost symbol with it
+//     outer  [--------------------)            an address has the name of the innermost symbol with it
 //     inner       [-----)
 //     at     outer inner    outer  none
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <map>
 
 #include <elfutils/libdwfl.h>
 
@@ -25,12 +25,7 @@ public:
   [[nodiscard]] const char* at(std::uint64_t address) const;
 
 private:
-  struct named_range {
-    std::uint64_t begin = 0, end = 0;
-    const char* name = nullptr;
-  };
-
-  std::vector<named_range> ranges_;  // in order, disjoint
+  std::map<std::uint64_t, const char*> names_;  // from an address up to the next one; null: none
 };
 
 }  // namespace ashlar::cli

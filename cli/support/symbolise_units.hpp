@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The compilation unit of an address, also in files without a table of them, as clang writes them, and with functions
-// in a file of their own (-gsplit-dwarf).
+// in a file of their own (-gsplit-dwarf); and the functions that a compiler has inlined there.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +12,8 @@
 
 #include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
+
+#include "cli/support/symbolise.hpp"
 
 namespace ashlar::cli {
 
@@ -70,5 +72,10 @@ private:
   std::string missing_;
   bool is_whole_ = true;  // no functions were left out
 };
+
+/// Returns: the inlined functions at `address` in its unit, innermost first, then `outermost`, each with the line of
+/// its call. `outermost` has the function of the symbol table and the line of the innermost one.
+[[nodiscard]] std::vector<source_place> with_inlined(debug_units& units, const debug_unit& unit, std::uint64_t address,
+                                                     const source_place& outermost);
 
 }  // namespace ashlar::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Lays out tables of text.
+// Lays out tables of text. Escapes are as in C.
 #include "cli/support/table.hpp"
 
 #include <algorithm>
@@ -8,11 +8,20 @@
 #include <sstream>
 #include <utility>
 
-#include "cli/support/printable.hpp"
+#include <fmt/format.h>
 
 namespace ashlar::cli {
 
 namespace {
+
+std::string escape(unsigned char c) {
+  switch (c) {
+    case '\n': return "\\n";
+    case '\r': return "\\r";
+    case '\t': return "\\t";
+    default: return fmt::format("\\x{:02x}", c);
+  }
+}
 
 bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
@@ -28,6 +37,24 @@ void append_row(std::string& out, const std::vector<std::string>& cells, const s
 }
 
 }  // namespace
+
+std::string printable(std::string_view text) {
+  constexpr unsigned char first_of_two = 0xC2;  // in UTF-8
+  std::string shown;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    const auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : 0);
+    if (c == first_of_two && next >= 0x80 && next < 0xA0) {
+      shown += fmt::format("\\u{:04x}", next);
+      ++i;
+    } else if (c < ' ' || c == 0x7F) {
+      shown += escape(c);
+    } else {
+      shown += text[i];
+    }
+  }
+  return shown;
+}
 
 std::size_t display_width(const std::string& text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return !continues(c); }));

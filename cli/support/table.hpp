@@ -6,9 +6,14 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ashlar::cli {
+
+/// Returns: the text with control characters, which a terminal would obey, as escapes: \n, \t, \x1b; characters of two
+/// bytes, from U+0080 to U+009F, as \u009b. Of its own result: the same.
+[[nodiscard]] std::string printable(std::string_view text);
 
 enum class side { left, right };
 

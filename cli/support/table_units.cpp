@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Formats quantities for people.
+// Formats quantities for people, and reads theirs.
 #include "cli/support/table_units.hpp"
 
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <span>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -81,6 +83,17 @@ std::string percent(double part, double whole) {
   const double share = 100 * part / whole;
   if (share < 0.1) return "< 0.1 %";
   return fmt::format("{:.{}f} %", share, share >= 9.95 ? 0 : 1);
+}
+
+double budget_seconds(const std::string& text) {
+  double value = 0;
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, value);
+  if (error != std::errc()) return -1;
+  const std::string unit(end, last);
+  if (unit == "m") value *= 60;
+  else if (!unit.empty() && unit != "s") return -1;
+  return value >= 0 && value <= 1e6 ? value : -1;
 }
 
 }  // namespace ashlar::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Quantities for people: three figures and a unit.
+// Quantities for people, three figures and a unit, and of people.
 #pragma once
 
 #include <cstdint>
@@ -27,5 +27,8 @@ namespace ashlar::cli {
 [[nodiscard]] std::string percent(double part, double whole);
 /// Three figures: 0.123, 1.23, 12.3, 123, 12345
 [[nodiscard]] std::string figures3(double value);
+
+/// Returns: the seconds that "60", "60s" or "2m" are; negative for other texts, and outside of 0 to 1e6 s.
+[[nodiscard]] double budget_seconds(const std::string& text);
 
 }  // namespace ashlar::cli

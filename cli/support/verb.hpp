@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "cli/support/printable.hpp"
+#include "cli/support/table.hpp"
 
 namespace ashlar::cli {
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstddef>
+#include <numeric>
 #include <stdexcept>
 
 namespace ashlar::cli {
@@ -50,6 +52,22 @@ bool is_read_as_itself(const std::string& word) {
 /// A variable in front of the program.
 bool is_assignment(const std::string& word) { return word.find('=') != std::string::npos; }
 
+/// Returns: the number of letters to insert, delete or replace.
+std::size_t distance(const std::string& a, const std::string& b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+    }
+  }
+  return row.back();
+}
+
 }  // namespace
 
 std::string joined(const std::vector<std::string>& words) {
@@ -78,6 +96,18 @@ std::vector<std::string> command_words(const std::string& line) {
   if (found.words.empty()) throw std::invalid_argument("an empty command");
   if (found.needs_shell || is_assignment(found.words.front())) return {"/bin/sh", "-c", line};
   return found.words;
+}
+
+std::string suggestion(const std::string& word, const std::vector<std::string>& known) {
+  std::size_t least = word.size() / 3 + 1;  // a third of the letters may be wrong
+  std::string nearest;
+  for (const std::string& candidate : known) {
+    const std::size_t d = distance(word, candidate);
+    if (d > least || (d == least && !nearest.empty())) continue;
+    least = d;
+    nearest = candidate;
+  }
+  return nearest.empty() ? nearest : "; did you mean '" + nearest + "'?";
 }
 
 }  // namespace ashlar::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Command lines as text and as words.
+// Command lines as text and as words, and what a mistyped word may mean.
 #pragma once
 
 #include <string>
@@ -23,5 +23,8 @@ namespace ashlar::cli {
 /// character of the shell's own outside single quotes. So a program without a shell's help starts without a shell.
 /// Throws: `std::invalid_argument` for an empty line or an open quote.
 [[nodiscard]] std::vector<std::string> command_words(const std::string& line);
+
+/// Returns: "; did you mean 'WORD'?" with the nearest of `known`, or nothing if none is near.
+[[nodiscard]] std::string suggestion(const std::string& word, const std::vector<std::string>& known);
 
 }  // namespace ashlar::cli

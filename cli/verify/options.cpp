@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "cli/support/budget.hpp"
 #include "cli/support/table_units.hpp"
 
 namespace ashlar::cli {

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/rounds/text.hpp"
-#include "cli/support/printable.hpp"
 #include "cli/support/table.hpp"
 #include "cli/support/table_units.hpp"
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The guard makes the directory, so that there is none without a guard, and tells its name.
-#include "cli/support/scratch_directory.hpp"
+// A temporary file never has a name, so that no end of the process leaves it; on file systems without such files it
+// loses its name as soon as it is open. A scratch directory is made by its guard, which tells its name: there is none
+// without.
+#include "cli/support/temporary.hpp"
 
 #include <array>
 #include <cerrno>
@@ -25,6 +27,8 @@ namespace ashlar::cli {
 namespace fs = std::filesystem;
 
 namespace {
+
+[[noreturn]] void fail(const std::string& what) { throw std::runtime_error(what + ": " + std::strerror(errno)); }
 
 /// Effects: keeps `life` alone, so that no pipe of the command stays open, and no terminal or group has a signal for
 /// it.
@@ -71,11 +75,32 @@ void remove_with_late_files(const std::string& path) {
 
 }  // namespace
 
+temporary_file::temporary_file() {
+  const fs::path directory = fs::temp_directory_path();
+  name_ = (directory / "ashlar-XXXXXX").string();
+  descriptor_ = ::open(directory.c_str(), O_TMPFILE | O_RDWR, 0600);  // not O_CLOEXEC: the replays inherit it
+  if (descriptor_ >= 0) return;
+  descriptor_ = ::mkstemp(name_.data());
+  if (descriptor_ < 0) fail("cannot make a temporary file " + name_);
+  ::unlink(name_.c_str());
+}
+
+temporary_file::~temporary_file() { ::close(descriptor_); }
+
+void temporary_file::write(std::span<const std::byte> bytes) {
+  if (!write_all(descriptor_, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}))
+    fail("cannot write to the temporary file " + name_ + " (TMPDIR chooses where)");
+}
+
+void temporary_file::rewrite_start(std::span<const std::byte> bytes) {
+  if (::lseek(descriptor_, 0, SEEK_SET) != 0) fail("cannot rewind the temporary file");
+  write(bytes);
+}
+
 scratch_directory::scratch_directory() {
   const std::string wanted = (fs::temp_directory_path() / "ashlar-XXXXXX").string();
   int ends[2];
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-    throw std::runtime_error(std::string("cannot make a socket: ") + std::strerror(errno));
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) fail("cannot make a socket");
   guard_ = ::fork();
   if (guard_ == 0) {
     ::close(ends[0]);

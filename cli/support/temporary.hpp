@@ -1,12 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A directory for files of this run that goes away however the process ends.
+// Files of this run that go away however the process ends: one without a name, and a directory.
 #pragma once
 
+#include <cstddef>
+#include <span>
 #include <string>
 
 #include <sys/types.h>
 
 namespace ashlar::cli {
+
+/// A nameless file in the directory for temporary files.
+class temporary_file {
+public:
+  /// Throws: `std::runtime_error` if it cannot be made.
+  temporary_file();
+  temporary_file(const temporary_file&) = delete;
+  temporary_file& operator=(const temporary_file&) = delete;
+  ~temporary_file();
+
+  [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
+  /// Throws: `std::runtime_error` if the disk is full or broken.
+  void write(std::span<const std::byte> bytes);
+  /// Effects: writes at the start of the file.
+  void rewrite_start(std::span<const std::byte> bytes);
+
+private:
+  int descriptor_;
+  std::string name_;  // for messages
+};
 
 /// A new directory among the temporary files. A guard, which is a process in a session of its own, removes it as soon
 /// as this process has ended, even by SIGKILL.
