@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 class command_test : public testing::Test {
 protected:
-  command_test() : directory_(fs::path(testing::TempDir()) / ("ashlar_replay_" + std::to_string(::getpid()))) {
+  command_test() : directory_(fs::path(testing::TempDir()) / ("ashlar_command_" + std::to_string(::getpid()))) {
     fs::remove_all(directory_);
     fs::create_directories(directory_);
   }

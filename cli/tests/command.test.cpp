@@ -9,12 +9,7 @@
 
 namespace {
 
-class command : public ashlar_test::command_test {
-protected:
-  [[nodiscard]] bool says(const std::string& name, const std::string& words) const {
-    return text(name).find(words) != std::string::npos;
-  }
-};
+class command : public ashlar_test::command_test {};
 
 TEST_F(command, has_a_version_by_every_name) {
   for (const char* word : {"version", "--version", "-V"}) {
@@ -33,18 +28,18 @@ TEST_F(command, a_mistyped_verb_or_option_is_guessed) {
   EXPECT_EQ(ashlar("report t.trace --jsno x"), 2);
   EXPECT_EQ(text("err"), "ashlar report: unknown option --jsno; did you mean '--json'?; see ashlar report --help\n");
   EXPECT_EQ(ashlar("record --stack 4 -- true"), 2);
-  EXPECT_TRUE(says("err", "did you mean '--stacks'?")) << text("err");
+  EXPECT_TRUE(said("err", "did you mean '--stacks'?")) << text("err");
   EXPECT_EQ(ashlar("report a b"), 2);
-  EXPECT_TRUE(says("err", "unexpected argument b")) << text("err");
+  EXPECT_TRUE(said("err", "unexpected argument b")) << text("err");
 }
 
 TEST_F(command, help_of_all_verbs_is_of_one_form) {
   for (const std::string verb : {"record", "report", "replay", "run", "plan"}) {
     ASSERT_EQ(ashlar(verb + " --help"), 0);
-    EXPECT_TRUE(says("out", "Exit status: ")) << verb;
-    EXPECT_TRUE(says("out", "  -h,--help ") || says("out", "  -h,     --help ")) << text("out");
+    EXPECT_TRUE(said("out", "Exit status: ")) << verb;
+    EXPECT_TRUE(said("out", "  -h,--help ") || said("out", "  -h,     --help ")) << text("out");
     for (const char* noise : {"TEXT", "UINT:", "FLOAT", "->", "INT in"})
-      EXPECT_FALSE(says("out", noise)) << verb << noise << text("out");
+      EXPECT_FALSE(said("out", noise)) << verb << noise << text("out");
   }
 }
 
@@ -61,11 +56,11 @@ TEST_F(command, usage_is_printed_once_and_names_all_arguments) {
   for (const std::string verb : {"record", "run", "advise", "verify"}) {
     ASSERT_EQ(ashlar(verb + " --help"), 0);
     EXPECT_TRUE(text("out").starts_with("ashlar " + verb + " ")) << text("out");
-    EXPECT_FALSE(says("out", "Usage:")) << text("out");
+    EXPECT_FALSE(said("out", "Usage:")) << text("out");
   }
   ASSERT_EQ(ashlar("plan --help"), 0);
-  EXPECT_TRUE(says("out", "--between MARK MARK ")) << text("out");
-  EXPECT_TRUE(says("out", "--window SECONDS SECONDS ")) << text("out");
+  EXPECT_TRUE(said("out", "--between MARK MARK ")) << text("out");
+  EXPECT_TRUE(said("out", "--window SECONDS SECONDS ")) << text("out");
 }
 
 TEST_F(command, a_full_disk_under_version_and_help_is_reported) {
@@ -108,7 +103,7 @@ TEST_F(command, a_cut_trace_names_the_option_that_reads_it) {
   const std::string cut = file("cut.trace");
   for (const std::string verb : {"report ", "replay ", "plan --from-trace "}) {
     EXPECT_EQ(ashlar(verb + cut), 1) << verb;
-    EXPECT_TRUE(says("err", "; --damaged reads the part before it")) << verb << text("err");
+    EXPECT_TRUE(said("err", "; --damaged reads the part before it")) << verb << text("err");
   }
   EXPECT_EQ(ashlar("report --damaged " + cut), 0) << text("err");
   EXPECT_EQ(ashlar("plan --damaged --effort fast -o " + file("o.csv") + " --from-trace " + cut), 0) << text("err");

@@ -1,26 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Starts `ashlar record` in a directory that is removed after the test, and reads its output.
+// Starts `ashlar record`, and reads its output and its traces.
 #pragma once
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
-#include <unistd.h>
-
 #include <gtest/gtest.h>
 
 #include "cli/support/zstd_codec.hpp"
-#include "cli/tests/shell.hpp"
+#include "cli/tests/command.hpp"
 
 namespace ashlar_test {
 
-namespace fs = std::filesystem;
 using ashlar::cli::trace_reader;
 using ashlar::trace::event;
 using ashlar::trace::is_allocation;
@@ -29,42 +24,6 @@ using ashlar::trace::operation;
 
 inline constexpr int nothing_recorded = 124;
 inline constexpr int not_whole = 125;
-
-/// An empty directory that is removed after the test.
-class record_command : public testing::Test {
-protected:
-  record_command() : directory_(fs::path(testing::TempDir()) / ("ashlar_record_" + std::to_string(getpid()))) {
-    fs::remove_all(directory_);
-    fs::create_directories(directory_);
-  }
-  ~record_command() override { fs::remove_all(directory_); }
-
-  [[nodiscard]] std::string file(const std::string& name = "t.trace") const { return (directory_ / name).string(); }
-
-  /// Returns: the exit status of a shell command; its output is in `output()`.
-  int shell(const std::string& command) { return run_shell("(" + command + ") > " + file("output") + " 2>&1"); }
-
-  [[nodiscard]] std::string output() const {
-    std::ifstream from(file("output"));
-    return {std::istreambuf_iterator<char>(from), {}};
-  }
-
-  [[nodiscard]] bool says(const std::string& words) const { return output().find(words) != std::string::npos; }
-
-  int record_victim(const std::string& mode, const std::string& options = "") {
-    return shell(ASHLAR_COMMAND " record -o " + file() + " " + options + " -- " ASHLAR_VICTIM " " + mode);
-  }
-
-  [[nodiscard]] std::vector<std::string> other_traces() const {
-    std::vector<std::string> found;
-    for (const auto& entry : fs::directory_iterator(directory_))
-      if (entry.path().string().starts_with(file() + ".")) found.push_back(entry.path().string());
-    return found;
-  }
-
-private:
-  fs::path directory_;
-};
 
 struct recording {
   std::vector<event> events;
@@ -104,6 +63,38 @@ struct recording {
       if (is_release(e.op)) ended += live.erase(e.object);
     }
     return ended;
+  }
+};
+
+class record_command : public command_test {
+protected:
+  [[nodiscard]] std::string file(const std::string& name = "t.trace") const { return command_test::file(name); }
+
+  /// Returns: the exit status of a shell command; its output is in `output()`.
+  int shell(const std::string& command) { return run_shell("(" + command + ") > " + file("output") + " 2>&1"); }
+
+  [[nodiscard]] std::string output() const { return text("output"); }
+  [[nodiscard]] bool says(const std::string& words) const { return static_cast<bool>(said("output", words)); }
+
+  /// Returns: the exit status of a recording; `before` is what a shell does first.
+  int record_program(const std::string& program, const std::string& options = "", const std::string& before = "") {
+    return shell(before + ASHLAR_COMMAND " record -o " + file() + " " + options + " -- " + program);
+  }
+  int record_victim(const std::string& mode, const std::string& options = "", const std::string& before = "") {
+    return record_program(ASHLAR_VICTIM " " + mode, options, before);
+  }
+
+  /// Returns: what the victim does in a mode.
+  recording recorded(const std::string& mode, const std::string& options = "") {
+    EXPECT_EQ(record_victim(mode, options), 0) << output();
+    return recording(file());
+  }
+
+  [[nodiscard]] std::vector<std::string> other_traces() const {
+    std::vector<std::string> found;
+    for (const auto& entry : fs::directory_iterator(file("")))
+      if (entry.path().string().starts_with(file() + ".")) found.push_back(entry.path().string());
+    return found;
   }
 };
 

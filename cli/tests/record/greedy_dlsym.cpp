@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Preloaded beside the recorder: a dlsym that allocates before it returns, as that of some C libraries.
+// Preloaded beside the recorder: a dlsym that allocates before it returns, as in some C libraries.
 #include <cstdlib>
 #include <cstring>
 #include <initializer_list>

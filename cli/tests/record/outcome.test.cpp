@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// End-to-end tests of the messages of `ashlar record` when a program could not be recorded, or not to its end.
+// Tests of `ashlar record` when a program cannot be recorded, or not to its end: its messages, and what traces it
+// leaves.
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include "cli/record/summary.hpp"
 #include "cli/tests/record/command.hpp"
 
 namespace {
 
 using namespace ashlar_test;
+using ashlar::cli::find_losses;
+using ashlar::cli::record_status;
+using ashlar::cli::recording_summary;
 
 class record_outcome : public record_command {};
 
@@ -22,17 +28,13 @@ TEST_F(record_outcome, programs_notice_nothing_when_the_disk_is_full) {
     EXPECT_TRUE(says("the trace is incomplete: /dev/full: the disk was full")) << mode << output();
     EXPECT_TRUE(says("; the program's own exit status is 0\n")) << mode << output();
   }
-  EXPECT_EQ(shell("ulimit -f 1; " ASHLAR_COMMAND " record -o " + file() + " -- " ASHLAR_VICTIM " killed"), not_whole);
+  EXPECT_EQ(record_victim("killed", "", "ulimit -f 1; "), not_whole);
   EXPECT_TRUE(says(file() + ": writing failed: File too large; the program's own exit status is 137\n")) << output();
-  EXPECT_EQ(shell("ulimit -f 1; " ASHLAR_COMMAND " record -q -o " + file() + " -- " ASHLAR_VICTIM " threads"),
-            not_whole)
-      << output();
+  EXPECT_EQ(record_victim("threads", "-q", "ulimit -f 1; "), not_whole) << output();
 }
 
 TEST_F(record_outcome, a_full_disk_leaves_whole_chunks_and_is_reported) {
-  EXPECT_EQ(shell("ulimit -f 8; " ASHLAR_COMMAND " record -o " + file() + " -- " ASHLAR_VICTIM " fork_storm"),
-            not_whole)
-      << output();
+  EXPECT_EQ(record_victim("fork_storm", "", "ulimit -f 8; "), not_whole) << output();
   trace_reader r(file());
   while (r.next()) {
   }
@@ -74,40 +76,145 @@ TEST_F(record_outcome, a_program_that_cuts_its_own_trace_is_reported) {
 }
 
 TEST_F(record_outcome, a_program_that_allocates_nothing_has_a_trace_of_nothing) {
-  ASSERT_EQ(shell(ASHLAR_COMMAND " record -o " + file() + " -- " ASHLAR_PLAIN_VICTIM), 0) << output();
+  ASSERT_EQ(record_program(ASHLAR_PLAIN_VICTIM), 0) << output();
   EXPECT_TRUE(says("0 events")) << output();
   EXPECT_EQ(shell(ASHLAR_COMMAND " report " + file()), 0) << output();
   EXPECT_TRUE(says("0 events in ")) << output();
 }
 
 TEST_F(record_outcome, the_reason_against_a_recording_is_reported) {
-  const auto record = [this](const std::string& program) {
-    return shell(ASHLAR_COMMAND " record -o " + file() + " -- " + program);
-  };
-  EXPECT_EQ(record(ASHLAR_STATIC_VICTIM " 9"), nothing_recorded) << output();
+  EXPECT_EQ(record_program(ASHLAR_STATIC_VICTIM " 9"), nothing_recorded) << output();
   EXPECT_EQ(output(), "ashlar record: nothing was recorded: " ASHLAR_STATIC_VICTIM
                       " is statically linked, so the recorder cannot be loaded into it: link it dynamically; the "
                       "program's own exit status is 0\n");
-  EXPECT_EQ(record(ASHLAR_OWN_MALLOC_VICTIM " 9"), nothing_recorded) << output();
+  EXPECT_EQ(record_program(ASHLAR_OWN_MALLOC_VICTIM " 9"), nothing_recorded) << output();
   EXPECT_TRUE(says("has a malloc of its own")) << output();
   std::ofstream(file("script")) << "#! " ASHLAR_STATIC_VICTIM "\n";
   fs::permissions(file("script"), fs::perms::owner_all);
-  EXPECT_EQ(record(file("script")), nothing_recorded) << output();
+  EXPECT_EQ(record_program(file("script")), nothing_recorded) << output();
   EXPECT_TRUE(says("is statically linked")) << output();
-  EXPECT_EQ(record("sh -c 'kill -9 $$'"), nothing_recorded) << output();
+  EXPECT_EQ(record_program("sh -c 'kill -9 $$'"), nothing_recorded) << output();
   EXPECT_TRUE(says("killed before any thread had filled a buffer")) << output();
 }
 
 TEST_F(record_outcome, a_program_over_another_c_library_is_recorded) {
   if (std::string(ASHLAR_MUSL_VICTIM).empty()) GTEST_SKIP() << "musl-gcc is not installed (Debian: musl-tools)";
-  ASSERT_EQ(shell(ASHLAR_COMMAND " record -o " + file() + " -- " ASHLAR_MUSL_VICTIM " 20000"), 0) << output();
+  ASSERT_EQ(record_program(ASHLAR_MUSL_VICTIM " 20000"), 0) << output();
   const recording r(file());
   EXPECT_EQ(r.count(operation::malloc_, 77), 20'000U);
   EXPECT_EQ(r.count_ended(77), 20'000U);
   EXPECT_TRUE(r.complete);
-  EXPECT_EQ(shell(ASHLAR_COMMAND " record --stacks 8 -o " + file() + " -- " ASHLAR_MUSL_VICTIM " 20000"), 0)
-      << output();
+  EXPECT_EQ(record_program(ASHLAR_MUSL_VICTIM " 20000", "--stacks 8"), 0) << output();
   EXPECT_EQ(recording(file()).count(operation::malloc_, 77), 20'000U);
 }
+
+// Processes that end without writing: the summary names each, and the status tells.
+class record_losses : public record_command {};
+
+TEST_F(record_losses, of_workers_ended_by_signals_are_named) {
+  for (const std::string way : {"term", "kill"}) {
+    EXPECT_EQ(record_victim("workers " + way), not_whole) << output();
+    EXPECT_TRUE(says("the recording is incomplete: process ")) << output();
+    const std::string all = output();
+    std::size_t named = 0;
+    for (std::size_t at = all.find("has no trace"); at != all.npos; at = all.find("has no trace", at + 1)) ++named;
+    EXPECT_EQ(named, 4U) << all;
+    EXPECT_TRUE(says("up to 4,096 events; the program's own exit status is 0")) << all;
+  }
+}
+
+TEST_F(record_losses, workers_that_end_in_order_lack_nothing) {
+  for (const std::string way : {"exit", "exec"}) {
+    EXPECT_EQ(record_victim("workers " + way), 0) << output();
+    EXPECT_FALSE(says("incomplete")) << output();
+  }
+}
+
+TEST_F(record_losses, events_of_workers_are_counted) {
+  ASSERT_EQ(record_victim("workers exit"), 0);
+  EXPECT_TRUE(says("; 4 more processes in " + file() + ".*: 3,00")) << output();
+}
+
+TEST_F(record_losses, traces_named_by_process_ids_are_found_too) {
+  EXPECT_EQ(shell(ASHLAR_COMMAND " record -o " + file("x-%p.trace") + " -- " ASHLAR_VICTIM " workers exit"), 0);
+  EXPECT_TRUE(says("; 4 more processes in " + file("x-*.trace") + ": 3,00")) << output();
+  const std::string killed = "sh -c '" ASHLAR_VICTIM " killed; " ASHLAR_VICTIM " forms'";
+  EXPECT_EQ(shell(ASHLAR_COMMAND " record -o " + file("y-%p.trace") + " -- " + killed), not_whole);
+  EXPECT_TRUE(says("system call of its own: " + file("y-"))) << output();
+  EXPECT_FALSE(says("has no trace")) << output();
+}
+
+TEST_F(record_losses, of_the_killed_program_itself_leave_its_status) {
+  ASSERT_EQ(record_victim("killed", "-q"), 128 + 9);
+  EXPECT_TRUE(says("was killed or ended by a system call of its own: " + file() + " lacks up to 4,096 events\n"))
+      << output();
+}
+
+TEST(losses, are_sentences_for_any_number) {
+  recording_summary sum;
+  sum.has_trace = true;
+  sum.others = {{.path = "t.8", .process = 8, .events = 1}};
+  const auto text = [&](const std::vector<record_status::unfinished>& all) {
+    return find_losses(all, {.process = 7, .status = 137}, "t", sum).text;
+  };
+  EXPECT_EQ(text({}), "");
+  EXPECT_EQ(text({{.process = 7, .threads = 1}}),
+            "process 7 was killed or ended by a system call of its own: t lacks up to 4,096 events");
+  EXPECT_EQ(text({{.process = 8, .threads = 3, .is_running = true}}),
+            "process 8 is still running: t.8 lacks up to 4,096 events of each of its 3 threads");
+  EXPECT_EQ(text({{.process = 9, .threads = 0, .is_running = true}}),
+            "process 9 is still running, and has no trace: it lacks up to 4,096 events");
+  std::vector<record_status::unfinished> many(5, {.process = 9, .threads = 1, .is_running = true});
+  EXPECT_FALSE(find_losses(many, {.process = 7}, "t", sum).is_untold);
+  EXPECT_TRUE(text(many).ends_with("; likewise 1 more process"));
+  many.push_back({.process = 9, .threads = 1});
+  EXPECT_TRUE(text(many).ends_with("; likewise 2 more processes"));
+  EXPECT_TRUE(find_losses(many, {.process = 7}, "t", sum).is_untold);
+  EXPECT_FALSE(find_losses({{.process = 7, .threads = 1}}, {.process = 7, .status = 137}, "t", sum).is_untold);
+  EXPECT_TRUE(find_losses({{.process = 7, .threads = 1}}, {.process = 7, .status = 0}, "t", sum).is_untold);
+}
+
+// Programs that die in every way: they end as they do alone, and leave a readable trace.
+constexpr std::size_t blocks = 20'000;
+constexpr std::uint64_t block_bytes = 50'003;
+constexpr std::size_t most_lost = 4096;  // events outside of any chunk
+
+struct way_to_die {
+  const char* name;
+  bool has_warning;  // the recorder learns of the end and writes its events; of a signal, even SIGABRT, it does not
+};
+
+void PrintTo(const way_to_die& way, std::ostream* to) { *to << way.name; }
+
+class record_deaths : public record_command, public testing::WithParamInterface<way_to_die> {};
+
+TEST_P(record_deaths, end_as_without_it_and_leave_a_trace_that_can_be_read) {
+  const std::string program = ASHLAR_DEATHS " " + std::string(GetParam().name);
+  const int alone = shell("ulimit -c 0; " + program + "; exit $?");
+  EXPECT_EQ(record_program(program, "--stacks 0", "ulimit -c 0; "), alone) << output();
+  const recording trace(file());
+  const std::size_t recorded = trace.count(operation::malloc_, block_bytes);
+  if (GetParam().has_warning) EXPECT_GE(recorded, blocks);
+  EXPECT_GE(recorded, blocks - most_lost);
+  EXPECT_EQ(trace.complete, GetParam().has_warning);
+  EXPECT_EQ(shell(ASHLAR_COMMAND " report --damaged " + file()), 0) << output();
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    ways, record_deaths,
+    testing::Values(way_to_die{"returns", true}, way_to_die{"exit", true}, way_to_die{"_exit", true},
+                    way_to_die{"quick_exit", true}, way_to_die{"abort", false}, way_to_die{"terminate", false},
+                    way_to_die{"exception", false}, way_to_die{"SIGKILL", false}, way_to_die{"SIGSEGV", false},
+                    way_to_die{"SIGBUS", false}, way_to_die{"SIGFPE", false}, way_to_die{"SIGILL", false},
+                    way_to_die{"SIGTERM", false}, way_to_die{"SIGINT", false}, way_to_die{"SIGPIPE", false},
+                    way_to_die{"stack_overflow", false}, way_to_die{"limit_of_time", false},
+                    way_to_die{"exit_in_atexit", true}, way_to_die{"exit_in_static_destructor", true},
+                    way_to_die{"exit_in_signal_handler", true}, way_to_die{"exit_in_thread", true},
+                    way_to_die{"exit_beside_thread", true}, way_to_die{"_exit_beside_thread", true},
+                    way_to_die{"main_thread_ends_first", true}, way_to_die{"fork_and_child_exit", true},
+                    way_to_die{"fork_and_child_abort", true}, way_to_die{"vfork_and_exec", true},
+                    way_to_die{"daemon", true}, way_to_die{"closes_all_and_exits", true},
+                    way_to_die{"no_more_files", true}),
+    [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace

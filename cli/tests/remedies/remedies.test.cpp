@@ -10,9 +10,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/routes/build_id.hpp"
 #include "cli/routes/plan.hpp"
-#include "cli/support/budget.hpp"
+#include "cli/support/elf_file.hpp"
+#include "cli/support/table_units.hpp"
 #include "cli/tests/command.hpp"
 
 namespace {

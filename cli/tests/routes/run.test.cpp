@@ -16,10 +16,10 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/routes/build_id.hpp"
 #include "cli/routes/frame_steps.hpp"
 #include "cli/routes/handover.hpp"
 #include "cli/routes/plan.hpp"
+#include "cli/support/elf_file.hpp"
 #include "cli/support/table_units.hpp"
 #include "cli/tests/command.hpp"
 
@@ -144,38 +144,49 @@ TEST_F(run_by_plan, the_longest_chain_decides) {
   EXPECT_EQ(allocations("rest"), 200) << text("err");
 }
 
-TEST_F(run_by_plan, a_group_that_pins_more_than_its_budget_is_given_up) {
-  add("blocks", route_remedy::arena, {{"arena"}}, small_budget);
-  ASSERT_EQ(run("survivors"), 0) << text("err");
-  EXPECT_EQ(text("out"), "5000\n");
-  EXPECT_LT(allocations("blocks"), 10'000) << text("err");
-  EXPECT_TRUE(complained("given up: pinned ")) << text("err");
+/// A group of one site, what the victim does with it, and what becomes of it.
+struct scene {
+  const char* name;
+  const char* mode;
+  route_remedy remedy;
+  std::uint64_t budget, cell_bytes;
+  const char* out;       // null: any
+  long least, most;      // allocations
+  const char* given_up;  // why; null: it is not
+};
+
+constexpr route_remedy pool = route_remedy::pool, arena = route_remedy::arena;
+constexpr std::uint64_t large_budget = std::uint64_t{1} << 30;
+constexpr long any = 1L << 40;
+constexpr scene scenes[] = {
+    {"pins_more_than_its_budget", "survivors", arena, small_budget, 0, "5000\n", 0, 9'999, "pinned "},
+    {"holds_far_more_than_was_ever_alive", "survivors", arena, large_budget, 0, "5000\n", 4000, 6999, "pinned "},
+    {"arena_holds_what_was_alive", "thinned", arena, large_budget, 0, "", 120'000, 120'000, nullptr},
+    {"pool_holds_what_was_alive", "thinned", pool, large_budget, 80, "", 120'000, 120'000, nullptr},
+    {"is_filled_and_emptied_again_and_again", "batches", pool, small_budget, 80, "few faults\n", 1'200'000, any,
+     nullptr},
+    {"has_one_block_in_each_thread", "holders", pool, small_budget, 80, "0\n", 150, 150, nullptr},
+    {"has_cells_too_large", "batches", pool, small_budget, 1024, nullptr, 0, 1999, "pinned "},
+    {"has_blocks_that_die_young", "temporaries", pool, large_budget, 80, "", 0, 9'999, "its blocks die young"}};
+
+void PrintTo(const scene& s, std::ostream* to) { *to << s.name; }
+
+class run_scene : public run_by_plan, public testing::WithParamInterface<scene> {};
+
+TEST_P(run_scene, keeps_a_group_or_gives_it_up) {
+  const scene& s = GetParam();
+  add("group", s.remedy, {{s.remedy == pool ? "pool" : "arena"}}, s.budget);
+  plan_.groups[0].cell_bytes = s.cell_bytes;
+  ASSERT_EQ(run(s.mode), 0) << text("err");
+  if (s.out != nullptr) EXPECT_EQ(text("out"), s.out);
+  EXPECT_GE(allocations("group"), s.least) << text("err");
+  EXPECT_LE(allocations("group"), s.most) << text("err");
+  EXPECT_EQ(complained("given up"), s.given_up != nullptr) << text("err");
+  if (s.given_up != nullptr) EXPECT_TRUE(complained(std::string("given up: ") + s.given_up)) << text("err");
 }
 
-TEST_F(run_by_plan, a_group_that_holds_far_more_than_was_ever_alive_is_given_up_within_its_budget) {
-  add("blocks", route_remedy::arena, {{"arena"}});
-  ASSERT_EQ(run("survivors"), 0) << text("err");
-  EXPECT_EQ(text("out"), "5000\n");
-  EXPECT_GE(allocations("blocks"), 4000) << text("err");
-  EXPECT_LT(allocations("blocks"), 7000) << text("err");
-  EXPECT_TRUE(complained("given up: pinned ")) << text("err");
-}
-
-TEST_F(run_by_plan, a_group_that_holds_what_was_alive_in_it_is_not_given_up) {
-  add("blocks", route_remedy::arena, {{"arena"}});
-  add("cells", route_remedy::pool, {{"pool"}});
-  ASSERT_EQ(run("thinned"), 0) << text("err");
-  EXPECT_EQ(allocations("blocks"), 120'000) << text("err");
-  EXPECT_EQ(allocations("cells"), 120'000) << text("err");
-  EXPECT_FALSE(complained("given up")) << text("err");
-}
-
-TEST_F(run_by_plan, a_pool_that_is_filled_and_emptied_again_and_again_keeps_its_memory) {
-  add("cells", route_remedy::pool, {{"pool"}}, small_budget);
-  ASSERT_EQ(run("batches"), 0) << text("err");
-  EXPECT_EQ(text("out"), "few faults\n");
-  EXPECT_EQ(allocations("cells"), 1'200'000) << text("err");  // since what is free pins nothing
-}
+INSTANTIATE_TEST_SUITE_P(of, run_scene, testing::ValuesIn(scenes),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 TEST_F(run_by_plan, free_chunks_keep_their_memory_until_it_is_needed_or_decays) {
   add("cells", route_remedy::pool, {{"pool"}});
@@ -186,28 +197,6 @@ TEST_F(run_by_plan, free_chunks_keep_their_memory_until_it_is_needed_or_decays) 
     ASSERT_EQ(run(std::string("idle ") + grower, victim, " --option decay=0"), 0) << text("err");
     EXPECT_EQ(text("out"), "gone gone\n") << grower;
   }
-}
-
-TEST_F(run_by_plan, a_thread_with_one_block_takes_no_memory_for_further_ones) {
-  add("cells", route_remedy::pool, {{"pool"}}, small_budget);
-  ASSERT_EQ(run("holders"), 0) << text("err");
-  EXPECT_EQ(text("out"), "0\n");
-  EXPECT_EQ(allocations("cells"), 150) << text("err");  // since what was never used pins nothing
-}
-
-TEST_F(run_by_plan, a_pool_whose_cells_are_too_large_is_given_up) {
-  add("cells", route_remedy::pool, {{"pool"}}, small_budget);
-  plan_.groups[0].cell_bytes = 1024;
-  ASSERT_EQ(run("batches"), 0) << text("err");
-  EXPECT_LT(allocations("cells"), 2000) << text("err");
-  EXPECT_TRUE(complained("given up: pinned ")) << text("err");
-}
-
-TEST_F(run_by_plan, a_group_whose_blocks_die_young_is_given_up) {
-  add("cells", route_remedy::pool, {{"pool"}});
-  ASSERT_EQ(run("temporaries"), 0) << text("err");
-  EXPECT_LT(allocations("cells"), 10'000) << text("err");
-  EXPECT_TRUE(complained("given up: its blocks die young")) << text("err");
 }
 
 TEST_F(run_by_plan, a_group_that_is_given_up_takes_back_what_other_threads_free) {

@@ -30,7 +30,7 @@ ROUTE_SITE(inner_malloc, malloc @PLT, 24);
 ROUTE_SITE(by_one_way, inner_malloc, 40);
 ROUTE_SITE(by_other_way, inner_malloc, 8);
 
-// Frames too large for a step: the low 32 bits of their offsets alone would be those of small ones.
+// Frames too large for a step: the low 32 bits of their offsets alone would be offsets of small ones.
 extern "C" __attribute__((visibility("hidden"))) const char large_frame_site[], large_rbp_site[];
 __asm__(".text\n.globl large_frame_site, large_rbp_site\n.hidden large_frame_site, large_rbp_site\n"
         ".cfi_startproc\n.cfi_def_cfa_offset 4294967328\nnop\nlarge_frame_site:\nnop\n.cfi_endproc\n"

@@ -15,7 +15,6 @@
 #include <link.h>
 
 #include "cli/support/symbolise.hpp"
-#include "cli/support/symbolise_name.hpp"
 
 namespace {
 

@@ -10,9 +10,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/routes/build_id.hpp"
 #include "cli/routes/frame_steps.hpp"
 #include "cli/routes/plan.hpp"
+#include "cli/support/elf_file.hpp"
 #include "cli/tests/command.hpp"
 #include "cli/verify/attribute.hpp"
 
