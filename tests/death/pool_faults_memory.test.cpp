@@ -2,6 +2,7 @@
 // Tests of exhausted memory: limits of the process, failing system calls, bounded pools, and very large ones.
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -163,6 +164,33 @@ TEST(pool_faults_memory, the_largest_cells_fill_the_largest_slabs) {
   }
   EXPECT_EQ(pool.live(), 70u);
   expect_usable(pool, cells, 70);
+}
+
+TEST(pool_faults_memory, a_pool_beyond_2_to_the_33_bytes_counts_right) {
+  if (sizeof(void*) == 4 || ashlar_test::has_asan || ashlar_test::has_tsan) GTEST_SKIP() << "no such address space";
+  if (ashlar_test::is_hardened) GTEST_SKIP() << "to poison 8 GiB takes 20 seconds; geometry is the same at each level";
+  constexpr std::size_t cell_bytes = 4096;
+  using plain_pages = ashlar::basic_page_resource<ashlar::fresh::plain>;
+  block_pool<plain_pages> pool({.cell_bytes = cell_bytes, .slab_bytes = largest_slab});
+  constexpr std::size_t cells = (std::size_t{1} << 21) + 1000;
+  std::vector<void*> taken(cells);
+  for (void*& cell : taken) {
+    cell = pool.try_allocate();
+    if (cell == nullptr) {
+      pool.release();
+      GTEST_SKIP() << "this machine does not grant 10 GiB of address space";
+    }
+  }
+  EXPECT_EQ(pool.live(), cells);
+  EXPECT_GE(std::uint64_t{pool.capacity()} * cell_bytes, std::uint64_t{1} << 33);
+  EXPECT_GE(pool.slabs(), 5u);
+  std::ranges::sort(taken);
+  EXPECT_EQ(std::ranges::adjacent_find(taken), taken.end());
+  EXPECT_TRUE(pool.owns(taken.back()) && pool.owns(static_cast<std::byte*>(taken.back()) + cell_bytes - 1));
+  pool.deallocate(taken.back());
+  EXPECT_EQ(pool.live(), cells - 1);
+  pool.release();
+  EXPECT_EQ(pool.live() + pool.capacity(), 0u);
 }
 
 }  // namespace

@@ -124,6 +124,25 @@ TEST(heap_lifetimes, ten_thousand_births_and_deaths_do_not_grow) {
   EXPECT_TRUE(goes_back(all));
 }
 
+TEST(heap_lifetimes, a_heap_beyond_2_to_the_33_bytes_counts_right) {
+  if constexpr (sizeof(void*) == 4) GTEST_SKIP() << "there are not so many";
+  if constexpr (is_watched) GTEST_SKIP() << "what watches would touch them";
+  constexpr std::uint64_t gib = std::uint64_t{1} << 30;
+  heap<> all;
+  std::vector<void*> blocks;
+  for (const std::uint64_t bytes : {4 * gib + 8192, 4 * gib - 4096, gib / 2}) {
+    void* const p = all.try_allocate(static_cast<std::size_t>(bytes));
+    if (p == nullptr) GTEST_SKIP() << "the system does not lend so much";
+    EXPECT_GE(all.usable_size(p), bytes);
+    blocks.push_back(p);
+  }
+  EXPECT_GT(std::uint64_t{all.held_bytes()}, 8 * gib);
+  in_a_thread([&] {
+    for (void* const p : blocks) all.deallocate(p);
+  });
+  EXPECT_TRUE(goes_back(all));
+}
+
 constexpr unsigned kinds = 5;  // of generations, in turn: the 20th has as many live bytes as the 300th
 
 /// The maximum of resident and held bytes while each kind runs once.
