@@ -20,6 +20,7 @@ struct base {
   int value = 1;
 };
 struct derived : base {};
+[[maybe_unused]] void address_of(const void*) {}  // found beside them, and not called
 
 // Converts like a plain pointer, both ways.
 static_assert(std::is_convertible_v<offset_ptr<int>, offset_ptr<const int>>);
@@ -47,6 +48,7 @@ TEST(offset_ptr, is_null_until_it_points) {
   EXPECT_EQ(std::to_address(none), nullptr);
   EXPECT_EQ(offset_ptr<int>(static_cast<int*>(nullptr)), none);
   EXPECT_EQ(offset_ptr<const void>(none), nullptr);
+  EXPECT_EQ(offset_ptr<derived>() <=> offset_ptr<derived>(nullptr), std::strong_ordering::equal);
 }
 
 TEST(offset_ptr, points_to_its_target_after_any_copy) {

@@ -163,6 +163,8 @@ TEST_F(arenas, grow_and_shrink_the_last_block_where_it_stands) {
   EXPECT_EQ(a.used(), 101u);
 }
 
+static_assert(std::is_nothrow_default_constructible_v<arena<>::marker>);
+
 TEST_F(arenas, go_back_to_a_marker_and_keep_the_memory) {
   counted_arena a({.initial_bytes = 256}, upstream);
   const auto empty = a.mark();

@@ -379,9 +379,11 @@ TEST(shared_memory, reports_misuse_without_the_lock) {
   ASHLAR_EXPECT_DEATH(
       memory->deallocate(p + 16),
       "ashlar: misaligned_free: freed a pointer into a block of shared memory, pointer 0x*, resource 0x*");
-  ASHLAR_EXPECT_DEATH(memory->deallocate(p, 100, 16),
-                      "ashlar: size_mismatch: freed a block of shared memory with another size than it was allocated "
-                      "with, pointer 0x*, resource 0x*, block of 64 bytes, got 100");
+  for (const std::size_t wrong : {std::size_t{100}, ~std::size_t{0}})
+    ASHLAR_EXPECT_DEATH(memory->deallocate(p, wrong, 16),
+                        "ashlar: size_mismatch: freed a block of shared memory with another size than it was allocated "
+                        "with, pointer 0x*, resource 0x*, block of 64 bytes, got " +
+                            std::to_string(wrong));
   ASHLAR_EXPECT_DEATH(
       (std::memset(p + 64, 0x41, 8), memory->deallocate(p)),
       "ashlar: overflow: the header after a block of shared memory was overwritten, pointer 0x*, resource 0x*");

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <ashlar/adaptor/synchronized.hpp>
+#include <ashlar/base/error.hpp>
 #include <ashlar/resource/block_pool.hpp>
 
 #include "tests/support/loader.hpp"
@@ -22,12 +23,16 @@ void expect(bool condition, const char* what) {
   std::_Exit(1);
 }
 
+int reports = 0;
+
 void* open_and_work(const char* path) {
   void* const library = ::dlopen(path, RTLD_NOW | RTLD_LOCAL);
   expect(library != nullptr, "the library opens");
   const auto work = reinterpret_cast<void (*)()>(::dlsym(library, "ashlar_fork_work"));
   expect(work != nullptr, "the library has its function");
+  const int before = reports;
   work();
+  expect(reports == before + 1, "the library reports to the handler of the program");
   return library;
 }
 
@@ -62,6 +67,7 @@ void fork_often() {
 int main(int count, char** arguments) {
   expect(count == 2, "one argument: the library");
   ashlar_test::skip_without_loader();
+  ashlar::set_outsized_handler([](const ashlar::outsized_blocks&) noexcept { ++reports; });
   expect(::dlclose(open_and_work(arguments[1])) == 0, "the library closes");
   use_pool();
   fork_often();

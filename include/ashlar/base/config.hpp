@@ -308,10 +308,11 @@ class part_if {
 public:
   static constexpr bool is_there = true;
 
-  constexpr part_if() : part_() {}
+  constexpr part_if() noexcept(noexcept(T())) : part_() {}
   template <class First, class... More>
     requires requires(First&& first, More&&... more) { T(static_cast<First&&>(first), static_cast<More&&>(more)...); }
-  ASHLAR_INLINE explicit(sizeof...(More) == 0) constexpr part_if(First&& first, More&&... more)
+  ASHLAR_INLINE explicit(sizeof...(More) == 0) constexpr part_if(First&& first, More&&... more) noexcept(
+      noexcept(T(static_cast<First&&>(first), static_cast<More&&>(more)...)))
       : part_(static_cast<First&&>(first), static_cast<More&&>(more)...) {}
 
   ASHLAR_INLINE explicit constexpr operator bool() const noexcept { return true; }

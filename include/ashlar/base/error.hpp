@@ -151,19 +151,26 @@ ASHLAR_COLD inline void print_out_of_memory(std::size_t bytes, std::size_t align
 
 namespace detail {
 
-/// The handler of one kind of report; `Default` until another is set. Relaxed suffices: a handler is a plain function
-/// that publishes no other data. Thread safety: any thread, at any time.
-template <auto Default>
+/// The default handler of exhausted memory, as the other reports have theirs.
+struct exhausted_memory {
+  using handler = out_of_memory_handler;
+  static constexpr handler print = &print_out_of_memory;
+};
+
+/// The handler of one kind of report; `Report::print` until another is set. Its argument is a type: that of a function
+/// would hide it in each library that is built with `-fvisibility-inlines-hidden`. Relaxed suffices: a handler is a
+/// plain function that publishes no other data. Thread safety: any thread, at any time.
+template <class Report>
 class installed_handler {
 public:
-  using handler = decltype(Default);
+  using handler = typename Report::handler;
 
   /// Effects: replaces the handler; null restores the default. Returns: the previous one.
-  static handler set(handler wanted) noexcept { return current_.exchange(wanted != nullptr ? wanted : Default); }
+  static handler set(handler wanted) noexcept { return current_.exchange(wanted != nullptr ? wanted : Report::print); }
   [[nodiscard]] static handler get() noexcept { return current_.load(); }
 
 private:
-  static inline constinit relaxed_atomic<handler> current_{Default};
+  static inline constinit relaxed_atomic<handler> current_{Report::print};
 };
 
 }  // namespace detail
@@ -171,55 +178,55 @@ private:
 /// Effects: replaces the handler of misuse; null restores the default.
 /// Returns: the previous handler. Thread safety: any thread, at any time.
 inline violation::handler set_violation_handler(violation::handler handler) noexcept {
-  return detail::installed_handler<&violation::print>::set(handler);
+  return detail::installed_handler<violation>::set(handler);
 }
 
 /// Effects: replaces the handler of leaks; null restores the default, which writes one line to the error stream.
 /// Returns: the previous handler. Thread safety: any thread, at any time.
 inline leaked_blocks::handler set_leak_handler(leaked_blocks::handler handler) noexcept {
-  return detail::installed_handler<&leaked_blocks::print>::set(handler);
+  return detail::installed_handler<leaked_blocks>::set(handler);
 }
 
 /// Effects: replaces the handler of outsized blocks; null restores the default, which writes one line to the error
 /// stream. Returns: the previous handler. Thread safety: any thread, at any time.
 inline outsized_blocks::handler set_outsized_handler(outsized_blocks::handler handler) noexcept {
-  return detail::installed_handler<&outsized_blocks::print>::set(handler);
+  return detail::installed_handler<outsized_blocks>::set(handler);
 }
 
 /// Effects: replaces the handler of exhausted memory without exceptions; null restores the default.
 /// Returns: the previous handler. Thread safety: any thread, at any time.
 inline out_of_memory_handler set_out_of_memory_handler(out_of_memory_handler handler) noexcept {
-  return detail::installed_handler<&print_out_of_memory>::set(handler);
+  return detail::installed_handler<detail::exhausted_memory>::set(handler);
 }
 
 /// Effects: unlocks the locks that the thread holds in a `report_scope`, calls the violation handler, then aborts.
 [[noreturn]] ASHLAR_COLD inline void report(const violation& v) noexcept {
   detail::held_locks::release_all();
-  detail::installed_handler<&violation::print>::get()(v);
+  detail::installed_handler<violation>::get()(v);
   detail::end_process();
 }
 
 /// Effects: calls the leak handler.
 ASHLAR_COLD inline void report_leak(const leaked_blocks& leak) noexcept {
-  detail::installed_handler<&leaked_blocks::print>::get()(leak);
+  detail::installed_handler<leaked_blocks>::get()(leak);
 }
 
 /// Effects: calls the handler of outsized blocks.
 ASHLAR_COLD inline void report_outsized(const outsized_blocks& blocks) noexcept {
-  detail::installed_handler<&outsized_blocks::print>::get()(blocks);
+  detail::installed_handler<outsized_blocks>::get()(blocks);
 }
 
 /// Effects: throws `std::bad_alloc`; without exceptions calls the out-of-memory handler, then aborts.
 [[noreturn]] ASHLAR_COLD inline void throw_bad_alloc(std::size_t bytes, std::size_t alignment) {
   ASHLAR_THROW(std::bad_alloc());
-  detail::installed_handler<&print_out_of_memory>::get()(bytes, alignment);
+  detail::installed_handler<detail::exhausted_memory>::get()(bytes, alignment);
   detail::end_process();
 }
 
 /// Effects: throws `std::bad_array_new_length`; without exceptions calls the out-of-memory handler, then aborts.
 [[noreturn]] ASHLAR_COLD inline void throw_bad_array_new_length() {
   ASHLAR_THROW(std::bad_array_new_length());
-  detail::installed_handler<&print_out_of_memory>::get()(static_cast<std::size_t>(-1), 1);
+  detail::installed_handler<detail::exhausted_memory>::get()(static_cast<std::size_t>(-1), 1);
   detail::end_process();
 }
 

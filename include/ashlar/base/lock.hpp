@@ -127,7 +127,7 @@ inline constexpr bool never_recursive<spin_lock> = true;
 /// Tag: the caller already holds the lock, for example after `try_lock`.
 struct already_held {};
 
-/// Holds a lock for a scope.
+/// Holds a lock for a scope. Lifetime: the lock outlives the scope.
 template <basic_lockable Lock>
 class lock_scope {
 public:
@@ -143,7 +143,8 @@ private:
 
 /// As `lock_scope`, for code that may detect misuse: `report` releases the lock before it calls the handler.
 /// From level `checked` on, a second lock of a `spin_lock` or another `never_recursive` lock by the holding thread ends
-/// the process with a message.
+/// the process with a message. Expects: the scope ends in the thread that began it, before the scopes that were there
+/// already, as a local variable does. Lifetime: the lock outlives the scope.
 template <basic_lockable Lock>
 class report_scope {
 public:

@@ -61,7 +61,7 @@ public:
   }
 
   [[nodiscard]] T* get() const noexcept {
-    return distance_ == to_nothing ? nullptr : reinterpret_cast<T*>(address_of(this) + distance_);
+    return distance_ == to_nothing ? nullptr : reinterpret_cast<T*>(ashlar::address_of(this) + distance_);
   }
   [[nodiscard]] explicit operator bool() const noexcept { return distance_ != to_nothing; }
   [[nodiscard]] T* operator->() const noexcept { return get(); }
@@ -136,13 +136,15 @@ public:
   [[nodiscard]] friend bool operator==(const offset_ptr& a, const offset_ptr& b) noexcept { return a.get() == b.get(); }
   [[nodiscard]] friend bool operator==(const offset_ptr& a, std::nullptr_t) noexcept { return !a; }
   [[nodiscard]] friend std::strong_ordering operator<=>(const offset_ptr& a, const offset_ptr& b) noexcept {
-    return address_of(a.get()) <=> address_of(b.get());
+    return ashlar::address_of(a.get()) <=> ashlar::address_of(b.get());
   }
 
 private:
   static constexpr std::uintptr_t to_nothing = 1;  // the distance of a null pointer: into itself, no possible target
 
-  void set(T* target) noexcept { distance_ = target == nullptr ? to_nothing : address_of(target) - address_of(this); }
+  void set(T* target) noexcept {
+    distance_ = target == nullptr ? to_nothing : ashlar::address_of(target) - ashlar::address_of(this);
+  }
 
   std::uintptr_t distance_ = to_nothing;
 };

@@ -56,7 +56,8 @@ class arena {
   using chunk = typename store_type::chunk_type;
 
 public:
-  /// Returns: the `initial_bytes` of a first chunk with room for one block of `bytes` bytes.
+  /// Returns: the `initial_bytes` of a first chunk with room for one block of `bytes` bytes, aligned to at most the
+  /// chunk. Expects: `bytes` is at most half of the address space.
   [[nodiscard]] static constexpr std::size_t chunk_bytes_for(std::size_t bytes) noexcept {
     return chunk::bytes_for(bytes);
   }

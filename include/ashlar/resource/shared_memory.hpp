@@ -165,7 +165,7 @@ public:
   /// Expects: `p` was allocated in this mapping with the same `bytes` and `alignment`, by any process.
   void deallocate(void* p, std::size_t bytes, [[maybe_unused]] std::size_t alignment) noexcept {
     const scope held(state_);
-    check(p, bytes);
+    check(p, &bytes);
     free_block(p);
   }
 
@@ -181,7 +181,7 @@ public:
   [[nodiscard]] bool try_expand(void* p, std::size_t bytes, std::size_t new_bytes,
                                 [[maybe_unused]] std::size_t alignment) noexcept {
     const scope held(state_);
-    check(p, bytes);
+    check(p, &bytes);
     return new_bytes <= bytes_ && !state_.is_damaged() &&
            state_.blocks.try_expand(links(base()), link_of(p), units_of(new_bytes));
   }
@@ -302,19 +302,19 @@ private:
     if (ASHLAR_LIKELY(!state_.is_damaged())) state_.blocks.deallocate(links(base()), link_of(p));
   }
 
-  void check([[maybe_unused]] const void* p, [[maybe_unused]] std::size_t bytes = max_size) noexcept {
+  void check([[maybe_unused]] const void* p, [[maybe_unused]] const std::size_t* bytes = nullptr) noexcept {
     if constexpr (checking_level >= checking::checked) {
       if (state_.is_damaged()) return;
       if (!owns(p)) found(fault::invalid_free, "freed a pointer that is not of this shared memory", p);
       if (!is_aligned(p, unit) || !state_.blocks.is_live(links(base()), link_of(p))) report_no_block(p);
       if (!state_.blocks.is_followed(links(base()), link_of(p)))
         found(fault::overflow, "the header after a block of shared memory was overwritten", p);
-      if (bytes != max_size && (bytes > bytes_ || links(base()).size(link_of(p)) != units_of(bytes)))
+      if (bytes != nullptr && (*bytes > bytes_ || links(base()).size(link_of(p)) != units_of(*bytes)))
         report({.kind = fault::size_mismatch,
                 .what = "freed a block of shared memory with another size than it was allocated with",
                 .pointer = p,
                 .resource = this,
-                .got = bytes,
+                .got = *bytes,
                 .block_bytes = (links(base()).size(link_of(p)) - std::size_t{1}) * unit});
     }
   }

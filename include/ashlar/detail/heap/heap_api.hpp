@@ -132,9 +132,11 @@ private:
   [[nodiscard]] Heap& self() noexcept { return static_cast<Heap&>(*this); }
   [[nodiscard]] const Heap& self() const noexcept { return static_cast<const Heap&>(*this); }
 };
+
 /// The calls on blocks. Their contracts are at `local_heap`. `Heap::primitives()` has
 ///
-///     take<Failure>(bytes, alignment), take_known<Bytes, Alignment>(), take_unzeroed(bytes, alignment) -> fresh_block or std::byte*
+///     take<Failure>(bytes, alignment), take_known<Bytes, Alignment>(), take_unzeroed(bytes, alignment)
+///                                                         -> fresh_block or std::byte*
 ///     put(p), put(p, bytes, alignment), put_known<Bytes, Alignment>(p)
 ///     expand(p, bytes, new_bytes, alignment)              the block was requested as `bytes`
 ///     resize(p, usable_bytes, new_bytes, alignment)       the requested size is unknown
