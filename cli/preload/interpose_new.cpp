@@ -150,9 +150,10 @@ ASHLAR_COLD void* ask_next(operation op, next_symbol<Function>& next, std::size_
 }
 
 /// Returns: the block; null if malloc has none or must not be called.
+template <bool HasAlignment>
 ASHLAR_INLINE void* allocate_directly(std::size_t bytes, std::size_t alignment) noexcept {
   if (ASHLAR_UNLIKELY(!is_direct())) return nullptr;
-  if (alignment == 0) return real.malloc(bytes == 0 ? 1 : bytes);
+  if constexpr (!HasAlignment) return real.malloc(bytes == 0 ? 1 : bytes);
   if (!detail::is_valid_request(bytes, alignment)) return nullptr;
   const std::size_t least = alignment < sizeof(void*) ? sizeof(void*) : alignment;
   return real.aligned_alloc(least, detail::align_up(bytes == 0 ? 1 : bytes, least));
@@ -162,7 +163,8 @@ ASHLAR_INLINE void* allocate_directly(std::size_t bytes, std::size_t alignment) 
 template <class Function, class... Rest>
 ASHLAR_INLINE void* make(operation op, next_symbol<Function>& next, std::size_t bytes, const Rest&... rest) {
   const told known = told_by(rest...);
-  void* const p = allocate_directly(bytes, known.alignment);
+  constexpr bool has_alignment = (std::is_same_v<Rest, std::align_val_t> || ...);
+  void* const p = allocate_directly<has_alignment>(bytes, known.alignment);
   if (ASHLAR_UNLIKELY(p == nullptr)) return ask_next(op, next, bytes, rest...);
   note_block(op, p, bytes, known.code());
   return p;

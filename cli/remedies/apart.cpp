@@ -40,7 +40,8 @@ std::string ask_apart(const std::vector<std::string>& words, const std::string& 
   }
   std::string text(static_cast<std::size_t>(std::max<off_t>(::lseek(answered.descriptor(), 0, SEEK_END), 0)), '\0');
   const ssize_t n = ::pread(answered.descriptor(), text.data(), text.size(), 0);
-  if (!WIFEXITED(status) || n <= 0) throw std::runtime_error("the process that measures died");
+  if (!WIFEXITED(status)) throw std::runtime_error("the process that measures died");
+  if (n <= 0) throw std::runtime_error("the process that measures ended without an answer");
   if (WEXITSTATUS(status) == exit_apart) throw std::runtime_error(text);
   return text;
 }

@@ -62,7 +62,7 @@ measure_scale scale_of(measure m, double clock_step_ns) noexcept {
   switch (m) {
     case measure::time: return {.floor = 1e-3, .threshold = 0.02};
     case measure::tail: return {.floor = 1, .threshold = 0.10, .step = 1.01 * clock_step_ns};
-    default: return {.floor = 256 << 10, .threshold = 0.05, .step = 256 << 10};
+    default: return {.floor = 4096, .threshold = 0.05, .step = 256 << 10};
   }
 }
 
@@ -118,7 +118,7 @@ std::size_t replay_figures::planned() const {
   for (const candidate_figures* row : rivals())
     for (const measure m : measures) {
       const paired_effect& e = row->versus(m).effect;
-      wanted = std::max(wanted, planned_pairs(e.deviation, e.pairs, scale_of(m, 0).threshold));
+      wanted = std::max(wanted, planned_pairs(e.deviation, e.pairs, scale_of(m, 0).threshold, e.error));
     }
   return wanted;
 }

@@ -124,17 +124,26 @@ std::string take(const candidate_figures& best, const replay_figures& figures) {
                      how_to_have(best), without_code(best, figures));
 }
 
-/// Returns: the rounds for the open question of these rows that needs most.
-std::string wanted_by(const figure_rows& rows, std::span<const measure> of, const replay_figures& figures) {
+/// Returns: the rounds for the open question of these rows that needs most, and the option that plays them: `by_rounds`
+/// where the pilot's plan ended them, not the budget.
+std::string wanted_by(const figure_rows& rows, std::span<const measure> of, const replay_figures& figures,
+                      const char* by_rounds) {
   std::size_t wanted = 0;
   for (const candidate_figures* row : rows)
     for (const measure m : of)
       if (row->versus(m).found == finding::undecided) wanted = std::max(wanted, rounds_wanted(*row, m));
-  return wanted_text(wanted, "repetition", fmt::format("--budget {:.0f}", seconds_for(wanted, figures.played)));
+  const rounds_played& played = figures.played;
+  const bool plan_ended = played.planned != 0 && played.rounds >= played.planned;
+  const std::string option = !plan_ended          ? fmt::format("--budget {:.0f}", seconds_for(wanted, played))
+                             : *by_rounds != '\0' ? fmt::format("{} {}", by_rounds, wanted)
+                                                  : "";
+  return wanted_text(wanted, "repetition", option);
 }
 
 std::string open_questions(const replay_figures& figures) {
-  return figures.decided() ? "" : " Of what is undecided " + wanted_by(figures.rivals(), measures, figures) + ".";
+  return figures.decided()
+             ? ""
+             : " Of what is undecided " + wanted_by(figures.rivals(), measures, figures, "--repetitions") + ".";
 }
 
 bool could_tell(const replay_figures& figures) { return figures.played.rounds >= pairs_for_difference(figures.error); }
@@ -200,7 +209,7 @@ std::string preload_verdict(const replay_figures& figures) {
     return fmt::format("Preload {}: PREDICTED {}.", best->name, finding_of(*best));
   if (preload_is_open(figures))
     return "Inconclusive: PREDICTED gains of mallocs that can be preloaded are undecided; " +
-           wanted_by(rows, std::span(measures).first(1), figures) + ".";
+           wanted_by(rows, std::span(measures).first(1), figures, "") + ".";
   return "Change nothing: no malloc that can be preloaded is PREDICTED to gain.";
 }
 

@@ -196,9 +196,9 @@ std::size_t pairs_for_difference(double error) {
   return n;
 }
 
-std::size_t planned_pairs(double deviation, std::size_t pilot, double threshold) {
+std::size_t planned_pairs(double deviation, std::size_t pilot, double threshold, double error) {
   const auto freedom = static_cast<double>(pilot - 1);
-  const double quantiles = student_quantile(effect_error, freedom) + student_quantile(0.2, freedom);
+  const double quantiles = student_quantile(error, freedom) + student_quantile(0.2, freedom);
   const double pairs = pairs_for(quantiles, deviation, std::log1p(threshold));
   return std::clamp(static_cast<std::size_t>(pairs), least_pairs, most_rounds);
 }

@@ -108,7 +108,8 @@ inline constexpr std::size_t most_rounds = 1000;
 /// Returns: the number of pairs that show equality within the threshold with 80 %, if there is any, between
 /// `least_pairs` and `most_rounds`. From the deviation in `pilot` pairs, which is itself uncertain (Stein's
 /// two-stage procedure); the pilot's mean has no part in it. Expects: pilot > 5.
-[[nodiscard]] std::size_t planned_pairs(double deviation, std::size_t pilot, double threshold);
+[[nodiscard]] std::size_t planned_pairs(double deviation, std::size_t pilot, double threshold,
+                                        double error = effect_error);
 
 /// Returns: the number of pairs, of all, that decide with 80 % if effect and deviation stay; more than `most_rounds`
 /// if none of these do.

@@ -164,14 +164,13 @@ program_round program_player::play(const std::vector<const program_side*>& sides
   program_round round{.input = number % inputs_.size(),
                       .sides = std::vector<run_figures>(sides.size()),
                       .spans = std::vector<span_tails>(sides.size())};
-  std::string order;
+  std::vector<std::size_t> order;
   for (std::size_t i = 0; i <= sides.size(); ++i) {
     const bool runs = i < sides.size() ? sides[i] != nullptr : repeats_first(number) && sides[repeated] != nullptr;
-    if (runs) order += static_cast<char>('a' + i);
+    if (runs) order.push_back(i);
   }
-  round.order = shuffled(std::move(order), random_);
-  for (const char letter : round.order) {
-    const auto side = static_cast<std::size_t>(letter - 'a');
+  for (const std::size_t side : shuffled(std::move(order), random_)) {
+    round.order += side < 26 ? std::string(1, static_cast<char>('a' + side)) : fmt::format("({})", side);
     program_run done = run(*sides[side < sides.size() ? side : repeated], round.input);
     check(done, side, round.input);
     if (side == sides.size()) {

@@ -68,6 +68,7 @@ using span_tails = std::map<std::string, double>;
 struct program_round {
   std::size_t input = 0;
   std::string order = {};  ///< "bac": the second side ran first; the letter after the last side is the one again.
+                           ///< From the 27th side on its number stands in parentheses.
   std::vector<run_figures> sides = {};
   std::vector<span_tails> spans = {};
   std::optional<run_figures> again = {};

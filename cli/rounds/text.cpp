@@ -133,13 +133,13 @@ const char* word_of(finding f) noexcept {
 
 json effect_json(const paired_effect& effect) {
   const mean_interval& e = effect.log_ratio;
-  return {{"pairs", effect.pairs},
-          {"ratio", std::exp(e.mean)},
-          {"interval", {std::exp(e.least), std::exp(e.greatest)}},
-          {"confidence", 1 - effect.error},
-          {"chance", effect.chance},
-          {"log_deviation", effect.deviation},
-          {"detectable", effect.detectable()}};
+  json j = {{"pairs", effect.pairs},          {"ratio", std::exp(e.mean)}, {"interval", nullptr},
+            {"confidence", 1 - effect.error}, {"chance", effect.chance},   {"log_deviation", effect.deviation},
+            {"detectable", nullptr}};
+  if (effect.pairs < 2) return j;
+  j["interval"] = {std::exp(e.least), std::exp(e.greatest)};
+  j["detectable"] = effect.detectable();
+  return j;
 }
 
 json comparison_json(const comparison& c) {

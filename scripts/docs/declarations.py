@@ -109,6 +109,8 @@ class Source:
         text = self.text_of(cursor)
         code = blanked(text)
         opening = re.search(r"\b(?:class|struct|union)\b(?=[^<>]*?\b" + re.escape(cursor.spelling) + r"\b)", code)
+        if opening is None:  # a macro makes it
+            return "struct " + cursor.displayname
         end = re.search(r"\s*(?::(?!:)|\{|\bfinal\b|;|$)", code[opening.end():])
         own = text[opening.start():opening.end() + end.start()].strip()
         first = self.text_of(cursor.canonical)
@@ -230,7 +232,7 @@ class Reader:
         made.bases = [re.sub(r"^public ", "", self.source.text_of(base)) for base in shown]
         if made.bases:
             made.text += f" : public {', public '.join(made.bases)}"
-        made.members = self.members(cursor)
+        made.members = [each for each in self.members(cursor) if each.text]  # none where a macro makes the class
         for base in (type_named_by(each) for each in bases_of(cursor)):
             if base is not None and base.raw_comment and f"`{base.spelling}`" in made.comment:
                 made.comment += f"\n///\n{base.raw_comment}"
