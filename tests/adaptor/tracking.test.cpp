@@ -147,6 +147,18 @@ TEST(tracking, where_the_book_or_the_upstream_has_no_room_nothing_has_happened) 
   EXPECT_EQ(r.live(), 0U);
 }
 
+TEST(tracking, threads_share_one_that_has_a_lock) {
+  shared r;
+  std::array<std::thread, 3> team;
+  for (std::thread& each : team)
+    each = std::thread([&r] {
+      for (std::size_t i = 0; i < 1000; ++i) r.deallocate(r.allocate(i % 64, 8), i % 64, 8);
+    });
+  for (std::thread& each : team) each.join();
+  EXPECT_EQ(r.live(), 0u);
+  EXPECT_TRUE(r.invariant());
+}
+
 using book = ashlar::detail::block_book<ashlar::site::return_address, resource_ref<counting_resource<>>>;
 
 std::array<std::byte, 4096> memory;

@@ -19,6 +19,7 @@
 #include <ashlar/face/object_pool.hpp>
 #include <ashlar/heap/heap.hpp>
 #include <ashlar/heap/local_heap.hpp>
+#include <ashlar/resource/fixed_block_pool.hpp>
 #include <ashlar/resource/page_resource.hpp>
 #include <ashlar/resource/pool_set.hpp>
 
@@ -123,6 +124,9 @@ TEST(options, limit_nothing_unless_told_to) {
   EXPECT_EQ(set.max_cell_bytes, 0u);
   EXPECT_EQ(set.max_growth_count, max_size);
   EXPECT_EQ(set.retain_slabs, retain_policy(1));
+  constexpr ashlar::fixed_block_pool_options fixed{};
+  EXPECT_EQ(fixed.max_count, max_size);
+  EXPECT_EQ(fixed.retain_slabs, retain_policy(1));
   constexpr ashlar::heap_options heap{};
   EXPECT_EQ(heap.max_bytes, max_size);
   EXPECT_EQ(heap.retain_bytes, 16u << 20);

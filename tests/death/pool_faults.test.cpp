@@ -327,6 +327,20 @@ TEST_F(pool_writes, are_found_by_each_sweep) {
 }
 
 // The cell freed last is handed out last, as long as its slab has another one.
+TEST_F(pool_writes, reports_name_the_pool) {
+  block_pool<> pool({.cell_bytes = 64});
+  auto* const p = static_cast<std::byte*>(pool.allocate());
+  flip(p + 70);
+  const auto seen = caught_in([&] { pool.deallocate(p); });
+  flip(p + 70);
+  ASSERT_TRUE(seen.has_value());
+  EXPECT_EQ(seen->resource, &pool);
+  pool.deallocate(p);
+  const auto twice = caught_in([&] { pool.deallocate(p); });
+  ASSERT_TRUE(twice.has_value());
+  EXPECT_EQ(twice->resource, &pool);
+}
+
 TEST_F(pool_writes, are_watched_for_while_a_dead_block_rests) {
   block_pool<> pool({.cell_bytes = 64});
   std::vector<void*> cells = take(pool, pool.slab_bytes() / pool.cell_stride() / 2);

@@ -133,6 +133,7 @@ TEST_F(stack_faults, a_marker_of_an_arena_that_is_gone_or_of_another) {
   const auto inner = a.mark();
   static_cast<void>(b.allocate(40, 8));
   ASHLAR_EXPECT_LAST_WORDS(a.rewind(b.mark()), of_another_arena);
+  ASHLAR_EXPECT_LAST_WORDS(b.rewind(outer), "ashlar: bad_marker: rewound to a marker of another arena, resource 0x*");
 
   a.rewind(outer);
   ASHLAR_EXPECT_LAST_WORDS(a.rewind(inner), no_longer);
@@ -213,6 +214,18 @@ TEST_F(stack_dead_blocks, a_chunk_is_looked_at_when_the_stack_leaves_it) {
   std::byte* const p = take(stack);
   stack.deallocate(p, bytes, 8);
   expect_seen(p + 100, [&] { static_cast<void>(stack.allocate(8000, 8)); });
+}
+
+TEST_F(stack_dead_blocks, of_much_freed_downwards_the_64_kib_next_to_the_top_are_watched) {
+  constexpr std::size_t large = 200'000, watched = ashlar::detail::stack_poison<0, true>::most_at_once;
+  alignas(16) static std::array<std::byte, 300'000> space;
+  two_ended_stack both(space);
+  const auto end = both.back().mark();
+  auto* const low = static_cast<std::byte*>(both.back().allocate(large, 8));
+  both.back().rewind(end);
+  expect_seen(low + large - watched + 100, [&] { static_cast<void>(both.back().allocate(large, 8)); });
+  low[0] ^= std::byte{1};
+  EXPECT_FALSE(caught_in([&] { both.release(); }).has_value());
 }
 
 TEST_F(stack_dead_blocks, the_other_end_sees_it_when_it_takes_the_place) {

@@ -68,6 +68,19 @@ TEST_F(tlsf_faults, an_old_pointer_is_refused_after_release) {
   for (void* const each : {p, q}) EXPECT_TRUE(caught_in([&] { r_.deallocate(each); }).has_value());
 }
 
+TEST_F(tlsf_faults, a_second_free_of_a_joined_block_is_a_double_free) {
+  for (const bool behind : {false, true}) {
+    std::array<void*, 4> p;
+    for (void*& each : p) each = take();
+    r_.deallocate(p[behind ? 2 : 1]), r_.deallocate(p[behind ? 1 : 2]);
+    const auto seen = caught_in([&] { r_.deallocate(p[2]); });
+    ASSERT_TRUE(seen.has_value());
+    EXPECT_EQ(seen->kind, fault::double_free);
+    EXPECT_STREQ(seen->what, "freed a block that is free and coalesced");
+    start_again();
+  }
+}
+
 void overwrite(std::byte* at, std::size_t bytes, std::byte flip) {
   ashlar::detail::mark_readable(at, bytes);
   for (std::size_t i = 0; i < bytes; ++i) at[i] ^= flip;
@@ -273,6 +286,14 @@ TEST_F(tlsf_dead_blocks, of_a_large_block_the_first_64_kib_and_the_last_4_are_wa
   p[bytes / 2] = std::byte{1};
   EXPECT_TRUE(r->invariant());
   EXPECT_FALSE(caught_in([&] { r->release(); }).has_value());
+}
+
+TEST_F(tlsf_dead_blocks, a_region_that_was_never_handed_out_is_not_touched) {
+  std::ranges::fill(memory_, std::byte{0x5A});
+  const abandoned r(memory());
+  r->deallocate(r->allocate(100, 16));
+  const auto rest = memory().subspan(4096, (1 << 20) - 8192);
+  EXPECT_EQ(std::ranges::count(rest, std::byte{0x5A}), std::ssize(rest));
 }
 
 TEST_F(tlsf_dead_blocks, an_empty_region_is_looked_at_when_it_goes) {

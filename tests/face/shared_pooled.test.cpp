@@ -194,6 +194,11 @@ TEST(shared_pooled, a_constructor_may_take_a_resource) {
   EXPECT_EQ((allocate_shared_pooled<takes_a_pool, thread_cached>(given)->pool), &given);
 }
 
+TEST(shared_pooled, the_last_owner_may_be_in_another_thread) {
+  std::thread([p = allocate_shared_pooled<of_process>(1)] { EXPECT_EQ(p->number, 1); }).join();
+  EXPECT_EQ((live_of<of_process, thread_cached>()), 0u);
+}
+
 TEST(shared_pooled, a_pool_whose_cells_are_too_small_is_reported) {
   if (!ashlar_test::is_checked) GTEST_SKIP() << "looked for from level checked on";
   block_pool<> pool({.cell_bytes = 16});

@@ -196,6 +196,15 @@ TEST(unique, an_array_whose_constructor_throws_at_any_index_leaves_nothing_behin
   throw_at_every_index([](auto& r, std::size_t n) { return allocate_unique_for_overwrite<witness[]>(r, n); });
 }
 
+TEST(unique, throws_what_its_resource_throws) {
+  counting_resource<> upstream;
+  upstream.fail_from(0);
+  EXPECT_THROW(static_cast<void>(allocate_unique<point>(upstream, 1, 2)), ashlar_test::injected_failure);
+  EXPECT_THROW(static_cast<void>(allocate_unique<point[]>(upstream, 3)), ashlar_test::injected_failure);
+  EXPECT_EQ(try_allocate_unique<point>(upstream, 1, 2), nullptr);
+  ashlar_test::throwing_only<> stubborn(upstream);
+  EXPECT_EQ(try_allocate_unique<point[]>(stubborn, 3), nullptr);
+}
 #endif
 
 }  // namespace
