@@ -18,6 +18,7 @@ namespace detail {
 struct system_calls;
 struct reserved_huge_pages;
 struct numa_calls;
+struct no_steps;
 }  // namespace detail
 
 namespace os {
@@ -34,11 +35,10 @@ class process_lock;
 }  // namespace os
 
 namespace interprocess {
-struct no_steps;
 template <class T>
 class offset_ptr;
 /// `Steps::step()` is called between stores, for tests that end the process there.
-template <class Lock = os::process_lock, class Steps = no_steps>
+template <class Lock = os::process_lock, class Steps = detail::no_steps>
 class basic_shared_memory;
 using shared_memory = basic_shared_memory<>;
 template <class T, class Memory = shared_memory>

@@ -97,7 +97,7 @@ TEST(tlsf_index, a_list_that_was_tampered_with_breaks_the_invariant) {
   EXPECT_FALSE(index.invariant(nodes));
 }
 
-using space = ashlar::detail::tlsf_rebuildable<ashlar::interprocess::no_steps>;
+using space = ashlar::detail::tlsf_rebuildable<ashlar::detail::no_steps>;
 using link = space::link;
 
 constexpr link units = 1024;

@@ -10,16 +10,12 @@
 #include <ashlar/base/tlsf_scale.hpp>
 #include <ashlar/detail/tlsf/tlsf_index.hpp>
 
-namespace ashlar::ASHLAR_ABI::interprocess {
+namespace ashlar::ASHLAR_ABI::detail {
 
 /// The policy of a process that nothing interrupts on purpose. A test ends the process at the n-th step.
 struct no_steps {
   ASHLAR_INLINE static void step() noexcept {}
 };
-
-}  // namespace ashlar::ASHLAR_ABI::interprocess
-
-namespace ashlar::ASHLAR_ABI::detail {
 
 /// The 16 bytes in front of each block. Sizes and distances are in units of 16 bytes, header included.
 struct alignas(16) rebuildable_header {
