@@ -330,7 +330,8 @@ class part_if<false, T> {
 public:
   static constexpr bool is_there = false;
 
-  constexpr part_if() noexcept = default;
+  // Not defaulted: g++ 12 leaves a static member with a defaulted part zero, which it has to initialise.
+  constexpr part_if() noexcept {}
   template <class First, class... More>
     requires requires(First&& first, More&&... more) { T(static_cast<First&&>(first), static_cast<More&&>(more)...); }
   ASHLAR_INLINE explicit(sizeof...(More) == 0) constexpr part_if(First&&, More&&...) noexcept {}
