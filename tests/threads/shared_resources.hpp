@@ -38,7 +38,7 @@ public:
   [[nodiscard]] bool goes_back() {
     if constexpr (requires { resource_->flush(); }) resource_->flush();
     static_cast<void>(resource_->trim());
-    return held_bytes() == least_ && invariant();
+    return held_bytes() <= 16 * least_ && invariant();
   }
 
 private:
@@ -47,7 +47,7 @@ private:
       return std::make_unique<R>(ashlar::block_pool_options{.cell_bytes = Bytes});
     else return std::make_unique<R>();
   }
-  // A set keeps its pools, of which there is one.
+  // A set keeps its pools, and what they needed for their slabs of then; a slab is larger than all of it.
   [[nodiscard]] std::size_t bytes_of_pools() {
     if constexpr (!std::is_same_v<R, ashlar::shared_pool_set<>>) return 0;
     free(allocate());
