@@ -105,7 +105,7 @@ inline constexpr detail::enum_table<fresh::huge_pages, std::string_view> names_o
   return false;
 }
 [[nodiscard]] constexpr bool set_profile(options& of, std::string_view file) noexcept {
-  if (file.empty() || file.size() >= of.profile_file.size()) return false;
+  if (file.empty() || file.size() >= of.profile_file.size() || file.find('\0') != file.npos) return false;
   of.profile_file = {};
   for (std::size_t at = 0; at < file.size(); ++at) of.profile_file[at] = file[at];
   return true;
