@@ -43,7 +43,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     ashlar_fuzz::expect(why != word_result::set && text.find(name) != text.npos && text.find(value) != text.npos);
     ashlar_fuzz::expect(name.find(',') == name.npos && value.find(',') == value.npos);
   });
-  ashlar::drop_in::parse_options(written(first), second, [](auto...) { ashlar_fuzz::expect(false); });
-  ashlar_fuzz::expect(first == second && first.max_bytes != 0);
+  const std::string again = written(first);  // of several words of `stats` the one that writes most
+  ashlar::drop_in::parse_options(again, second, [](auto...) { ashlar_fuzz::expect(false); });
+  ashlar_fuzz::expect(written(second) == again && first.max_bytes != 0);
   return 0;
 }
