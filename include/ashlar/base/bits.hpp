@@ -77,7 +77,7 @@ inline constexpr std::size_t max_block_bytes = static_cast<std::size_t>(std::num
 
 namespace detail {
 
-// The mechanisms also say these names with the name of their own namespace.
+// The mechanisms name them in their own namespace too.
 using ashlar::address_of;
 using ashlar::align_down;
 using ashlar::align_up;

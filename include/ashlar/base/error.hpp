@@ -236,7 +236,7 @@ ASHLAR_COLD inline void report_outsized(const outsized_blocks& blocks) noexcept 
 }
 
 namespace detail {
-// The mechanisms also say these names with the name of their own namespace.
+// The mechanisms name them in their own namespace too.
 using ashlar::report;
 using ashlar::report_leak;
 using ashlar::throw_bad_alloc;

@@ -201,7 +201,7 @@ using check_scope = std::conditional_t<checking_level >= checking::checked && !s
                                        report_scope<Lock>, lock_scope<Lock>>;
 
 namespace detail {
-// The mechanisms also say these names with the name of their own namespace.
+// The mechanisms name them in their own namespace too.
 using ashlar::already_held;
 using ashlar::check_scope;
 using ashlar::lock_scope;

@@ -497,7 +497,7 @@ private:
 
 namespace detail {
 
-using ashlar::panic_line;  // the mechanisms also say it with the name of their own namespace
+using ashlar::panic_line;  // the mechanisms name it in their own namespace too
 
 /// Effects: writes the words and a newline to the error stream. Allocates nothing; a failed write is ignored, since no
 /// other channel for the message exists.

@@ -211,7 +211,7 @@ template <resource R>
 
 namespace detail {
 
-// The mechanisms also say these names with the name of their own namespace.
+// The mechanisms name them in their own namespace too.
 using ashlar::allocate_at_least_from;
 using ashlar::allocate_or_throw;
 using ashlar::allocate_upstream;
