@@ -26,7 +26,7 @@ constexpr std::size_t session_operations = 1'000'000;
 volatile std::size_t current_seed = 0;
 
 void name_seed(int signal) {
-  ashlar::detail::panic_line line;
+  ashlar::panic_line line;
   ashlar::detail::write_error_line(line.text("in the session of seed ").number(current_seed).view());
   std::signal(signal, SIG_DFL);
   std::raise(signal);

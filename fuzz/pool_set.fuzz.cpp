@@ -18,7 +18,7 @@ using upstream_ref = ashlar::resource_ref<unreliable>;
 
 ashlar::pool_set_options options_of(input& bytes) {
   return {.max_cell_bytes = bytes.size(8),
-          .max_growth_count = bytes.next() % 2 == 0 ? ashlar::detail::max_size : bytes.next(),
+          .max_growth_count = bytes.next() % 2 == 0 ? ashlar::max_size : bytes.next(),
           .retain_slabs = bytes.next() % 4u};
 }
 

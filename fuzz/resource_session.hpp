@@ -51,10 +51,10 @@ private:
   }
 
   void allocate(std::size_t bytes, std::size_t alignment) {
-    auto* const p = static_cast<std::uint8_t*>(ashlar::detail::try_allocate_from(r_, bytes, alignment));
+    auto* const p = static_cast<std::uint8_t*>(ashlar::try_allocate_from(r_, bytes, alignment));
     expect(p != nullptr || may_refuse_());
     if (p == nullptr) return;
-    expect(ashlar::detail::is_aligned(p, alignment));
+    expect(ashlar::is_aligned(p, alignment));
     if constexpr (ashlar::owning_resource<R>) expect(r_.owns(p));
     const auto above = live_.lower_bound(p);
     expect(above == live_.end() || above->first >= p + std::max(bytes, std::size_t{1}));

@@ -23,7 +23,7 @@ struct unreliable {
 
   void* allocate(std::size_t bytes, std::size_t alignment) {
     void* const p = try_allocate(bytes, alignment);
-    if (p == nullptr) ashlar::detail::throw_bad_alloc(bytes, alignment);
+    if (p == nullptr) ashlar::throw_bad_alloc(bytes, alignment);
     return p;
   }
   void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {

@@ -61,7 +61,7 @@ private:
     auto* const p = static_cast<std::uint8_t*>(r_.try_allocate(bytes, alignment));
     expect(p != nullptr || upstream_.dry);
     if (p == nullptr) return;
-    expect(ashlar::detail::is_aligned(p, alignment) && r_.owns(p) && r_.usable_size(p) >= bytes);
+    expect(ashlar::is_aligned(p, alignment) && r_.owns(p) && r_.usable_size(p) >= bytes);
     const auto above = live_.lower_bound(p);
     expect(above == live_.end() || above->first >= p + r_.usable_size(p) + ashlar::detail::tlsf_block::header_bytes);
     expect(above == live_.begin() || std::prev(above)->first + std::prev(above)->second.bytes < p);

@@ -49,7 +49,7 @@ ASHLAR_EXPORT const char* ashlar_level() {
 ASHLAR_EXPORT void* ashlar_zalloc(std::size_t bytes) { return drop_in::allocate_zeroed(bytes); }
 
 ASHLAR_EXPORT void* ashlar_aligned_malloc(std::size_t bytes, std::size_t alignment) {
-  if (!ashlar::detail::is_power_of_two(alignment)) return drop_in::refuse(EINVAL);
+  if (!ashlar::is_power_of_two(alignment)) return drop_in::refuse(EINVAL);
   return drop_in::allocate(drop_in::aligned(bytes, alignment));
 }
 
@@ -79,7 +79,7 @@ ASHLAR_EXPORT int ashlar_option_set(const char* name, const char* value) {
 }
 
 ASHLAR_EXPORT int ashlar_option_get(const char* name, char* text, std::size_t bytes) {
-  ashlar::detail::panic_line value;
+  ashlar::panic_line value;
   if (!drop_in::write_option(drop_in::settings(), name, value)) return ENOENT;
   const std::string_view words = value.view();
   if (words.size() >= bytes) return ERANGE;
@@ -121,7 +121,7 @@ ASHLAR_EXPORT void* rallocx(void* p, std::size_t bytes, int flags) noexcept {
 ASHLAR_EXPORT std::size_t xallocx(void* p, std::size_t bytes, std::size_t extra, int flags) noexcept {
   const std::size_t had = drop_in::usable_size(p);
   std::size_t most = 0;
-  if (!ashlar::detail::checked_add(bytes, extra, most)) most = bytes;
+  if (!ashlar::checked_add(bytes, extra, most)) most = bytes;
   if (had > most) static_cast<void>(drop_in::try_expand(p, most, true));
   else if (had < bytes && !drop_in::try_expand(p, most)) static_cast<void>(drop_in::try_expand(p, bytes));
   const std::size_t has = drop_in::usable_size(p);

@@ -136,7 +136,7 @@ void deallocate_between(void* p, std::size_t bytes, std::size_t alignment) noexc
     const std::size_t has = usable_size(p);
     const bool is_more = bytes > detail::max(has, good_size(has, alignment));
     if (is_more || good_size(bytes, alignment) < has)
-      detail::report({.kind = fault::size_mismatch,
+      ashlar::report({.kind = fault::size_mismatch,
                       .what = is_more ? "freed with more bytes than the block has"
                                       : "freed with fewer bytes, or a lower alignment, than were requested",
                       .pointer = p,
@@ -169,7 +169,7 @@ ASHLAR_COLD std::size_t good_size(std::size_t bytes, std::size_t alignment) noex
   if constexpr (keeps_requests) return least;
   if (least <= largest_cell && alignment <= largest_cell) return detail::size_classes::rounded(least, alignment);
   const std::size_t unit = detail::is_plain_span(least, alignment) ? detail::slice_bytes : os::pages::page_bytes();
-  const std::size_t whole = detail::align_up(least, unit);
+  const std::size_t whole = ashlar::align_up(least, unit);
   return whole <= most_bytes ? whole : 0;
 }
 

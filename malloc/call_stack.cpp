@@ -83,7 +83,7 @@ constinit detail::immortal<detail::fork_safe_lock<spin_lock>> unwinding;
 [[nodiscard]] bool unwind(frames& to, const void* from) noexcept {
   if (&::_Unwind_Backtrace == nullptr || &ashlar_find_object == nullptr) return false;
   if (may_be_of_unwinder(from) || !unwinding.value.try_lock()) return false;
-  const detail::lock_scope held(unwinding.value, detail::already_held{});
+  const ashlar::lock_scope held(unwinding.value, ashlar::already_held{});
   unwound walk{to, from};
   static_cast<void>(::_Unwind_Backtrace(&add_frame, &walk));
   return to.depth != 0;
@@ -101,16 +101,16 @@ constinit detail::immortal<detail::fork_safe_lock<spin_lock>> unwinding;
 ASHLAR_COLD void follow_frames(frames& to, const void* const* frame) noexcept {
   constexpr std::uintptr_t farthest = std::uintptr_t{1} << 20, page = 4096;
   std::uintptr_t read_page = 0;  // where nothing is ever mapped, so no frame lies
-  while (!to.are_full() && detail::address_of(frame) >= page && detail::is_aligned(frame, sizeof(void*))) {
-    const std::uintptr_t last_word = detail::address_of(frame + 1);
+  while (!to.are_full() && ashlar::address_of(frame) >= page && ashlar::is_aligned(frame, sizeof(void*))) {
+    const std::uintptr_t last_word = ashlar::address_of(frame + 1);
     if (last_word / page != read_page) {
       if (!is_readable(frame) || !is_readable(frame + 1)) return;
       read_page = last_word / page;
     }
     const auto* const next = static_cast<const void* const*>(frame[0]);
-    if (detail::address_of(frame[1]) < page) return;
+    if (ashlar::address_of(frame[1]) < page) return;
     to.add(frame[1]);
-    const std::uintptr_t step = detail::address_of(next) - detail::address_of(frame);
+    const std::uintptr_t step = ashlar::address_of(next) - ashlar::address_of(frame);
     if (step < 2 * sizeof(void*) || step > farthest) return;
     frame = next;
   }
@@ -120,15 +120,15 @@ ASHLAR_COLD void follow_frames(frames& to, const void* const* frame) noexcept {
 // again has another one, what was opened again has not.
 [[nodiscard]] std::uint64_t identity_of(const loaded_object& module) noexcept {
   constexpr std::size_t words = 128;
-  std::uint64_t identity = detail::address_of(module.end);
+  std::uint64_t identity = ashlar::address_of(module.end);
   const auto add = [&](std::uint64_t word) {
     identity = (identity ^ word) * 0x9E37'79B9'7F4A'7C15u, identity ^= identity >> 29;
   };
-  add(detail::address_of(module.begin));
+  add(ashlar::address_of(module.begin));
   for (const char* name = module.map->l_name; *name != '\0'; ++name) add(static_cast<unsigned char>(*name));
   const auto* const start = static_cast<const void* const*>(module.begin);
   if (is_readable(start))
-    for (std::size_t at = 0; at < words; ++at) add(detail::address_of(start[at]));
+    for (std::size_t at = 0; at < words; ++at) add(ashlar::address_of(start[at]));
   return identity | 1;
 }
 

@@ -43,7 +43,7 @@ ASHLAR_EXPORT void free(void* p) noexcept { drop_in::deallocate(p); }
 
 ASHLAR_EXPORT void* calloc(std::size_t count, std::size_t each) noexcept {
   std::size_t bytes = 0;
-  if (!ashlar::detail::checked_mul(count, each, bytes)) return drop_in::refuse(ENOMEM);
+  if (!ashlar::checked_mul(count, each, bytes)) return drop_in::refuse(ENOMEM);
   return drop_in::allocate_zeroed(bytes);
 }
 
@@ -55,7 +55,7 @@ ASHLAR_EXPORT void* realloc(void* p, std::size_t bytes) noexcept {
 
 ASHLAR_EXPORT void* reallocarray(void* p, std::size_t count, std::size_t each) noexcept {
   std::size_t bytes = 0;
-  if (!ashlar::detail::checked_mul(count, each, bytes)) return drop_in::refuse(ENOMEM);
+  if (!ashlar::checked_mul(count, each, bytes)) return drop_in::refuse(ENOMEM);
   return drop_in::reallocate(p, bytes, drop_in::granule);
 }
 
@@ -80,7 +80,7 @@ ASHLAR_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t bytes) noex
 
 /// POSIX has the error as the result, and errno as it was.
 ASHLAR_EXPORT int posix_memalign(void** out, std::size_t alignment, std::size_t bytes) noexcept {
-  if (!ashlar::detail::is_power_of_two(alignment) || alignment % sizeof(void*) != 0) return EINVAL;
+  if (!ashlar::is_power_of_two(alignment) || alignment % sizeof(void*) != 0) return EINVAL;
   const int before = errno;
   const drop_in::caller_scope within(ASHLAR_OWN_FRAME());
   void* const p = drop_in::allocate_at(alignment, bytes);

@@ -29,7 +29,7 @@ struct no_engine : detail::segment_owner {};
 constinit no_engine owner_of_window;
 
 constinit detail::immortal<detail::fork_safe_lock<spin_lock>> pool_lock;
-using pool_scope = detail::lock_scope<detail::fork_safe_lock<spin_lock>>;
+using pool_scope = ashlar::lock_scope<detail::fork_safe_lock<spin_lock>>;
 
 constexpr std::size_t first_slot_at = detail::slice_bytes;
 
@@ -97,7 +97,7 @@ struct guard_window {
     auto* const table = ::new (start + table_at) guard_window{};
     table->page = os::pages::page_bytes();
     table->slots = detail::min(guard_pool::most_slots, ((window - first_slot_at) / table->page - 1) / 2);
-    guard_pool::start_.store(detail::address_of(start), detail::memory_order_release);  // pairs with get()
+    guard_pool::start_.store(ashlar::address_of(start), detail::memory_order_release);  // pairs with get()
     report_guarded_faults();
     return true;
   }
@@ -108,7 +108,7 @@ struct guard_window {
 
   /// Returns: the slot whose page has the address, or `slots`.
   [[nodiscard]] std::size_t slot_of(const void* p) noexcept {
-    const std::size_t at = detail::address_of(p) % detail::window_bytes;
+    const std::size_t at = ashlar::address_of(p) % detail::window_bytes;
     const std::size_t turn = at < first_slot_at ? 0 : (at - first_slot_at) / page;
     return turn % 2 == 1 && turn / 2 < slots ? turn / 2 : slots;
   }
@@ -138,7 +138,7 @@ ASHLAR_COLD void* guard_pool::take(std::size_t bytes, std::size_t alignment, con
   call_stack stack;
   take_stack(stack, caller);
   if (!pool_lock.value.try_lock()) return nullptr;
-  const detail::lock_scope held(pool_lock.value, detail::already_held{});
+  const ashlar::lock_scope held(pool_lock.value, ashlar::already_held{});
   if (!guard_window::made()) return nullptr;
   guard_window& in = guard_window::get();
   const std::size_t slot = in.next_slot();
@@ -146,7 +146,7 @@ ASHLAR_COLD void* guard_pool::take(std::size_t bytes, std::size_t alignment, con
   in.take_slot();
   std::byte* const page = in.page_of(slot);
   std::byte* const end = page + in.page;
-  std::byte* const start = random_of_thread() % 256 < 128 ? page : detail::align_down(end - bytes, alignment);
+  std::byte* const start = random_of_thread() % 256 < 128 ? page : ashlar::align_down(end - bytes, alignment);
   detail::fill_with_canary(page, start);
   detail::fill_with_canary(start + bytes, end);
   guarded_block& block = in.blocks[slot];
@@ -216,8 +216,8 @@ ASHLAR_COLD guarded_block guard_pool::block_near(const void* p) noexcept {
   std::size_t least = 3 * in.page;
   for (std::size_t slot = 0; slot < in.used; ++slot) {
     const guarded_block& each = in.blocks[slot];
-    const std::size_t before = detail::address_of(each.start) - detail::address_of(p);
-    const std::size_t after = detail::address_of(p) - detail::address_of(each.start + each.bytes);
+    const std::size_t before = ashlar::address_of(each.start) - ashlar::address_of(p);
+    const std::size_t after = ashlar::address_of(p) - ashlar::address_of(each.start + each.bytes);
     const std::size_t distance = detail::min(before, after) + (each.is == guarded_block::state::live ? 0 : in.page);
     if (distance < least) least = distance, nearest = each;
   }

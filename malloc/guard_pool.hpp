@@ -44,7 +44,7 @@ public:
   /// Returns: whether the address lies in the window of the pool. Relaxed: an address in it comes from `take`, and the
   /// caller has it in an order of its own; for any other address each answer is right.
   [[nodiscard]] static ASHLAR_INLINE bool has(const void* p) noexcept {
-    return ASHLAR_UNLIKELY(detail::address_of(p) - start_.load(detail::memory_order_relaxed) < detail::window_bytes);
+    return ASHLAR_UNLIKELY(ashlar::address_of(p) - start_.load(detail::memory_order_relaxed) < detail::window_bytes);
   }
 
   /// Returns: a block of zeros, or null: without a free slot, beyond a page, or if another thread is inside.

@@ -50,7 +50,7 @@ struct interrupted {
 };
 
 ASHLAR_COLD void write_stack(const char* act, const call_stack& stack) noexcept {
-  detail::panic_line first;
+  ashlar::panic_line first;
   detail::write_error_line(
       first.text("  ").text(act).text(" by thread ").number(static_cast<std::uint64_t>(stack.thread)).view());
   write_frames(stack.frames, stack.depth, STDERR_FILENO);
@@ -90,7 +90,7 @@ constexpr detail::enum_table<guarded_use, use_texts> texts_of_uses = {
 
 ASHLAR_COLD void write_access(const guarded_block& block, const void* at, const interrupted& state) noexcept {
   const std::ptrdiff_t offset = static_cast<const std::byte*>(at) - block.start;
-  detail::panic_line line;
+  ashlar::panic_line line;
   line.text("ashlar: ");
   if (block.is == guarded_block::state::freed) {
     line.text("use_after_free: ").text(state.access).text(" in a block that is free");
@@ -181,7 +181,7 @@ ASHLAR_COLD void report_misuse(const guarded_misuse& found) noexcept {
     v.size = found.block.bytes;
     write_block(found.block);
   }
-  detail::report(v);
+  ashlar::report(v);
 }
 
 // Ours has the mask and flags of the former one, so that is read first. Another thread may install one meanwhile, which

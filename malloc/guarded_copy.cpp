@@ -72,11 +72,11 @@ constinit next_function<void*(void*, int, std::size_t)> next_memset("memset");
 }
 
 [[noreturn]] ASHLAR_COLD void refuse(const void* p, std::size_t room, std::size_t bytes) noexcept {
-  ashlar::detail::report({.kind = ashlar::fault::overflow,
-                          .what = "a copy or fill writes beside a live block",
-                          .pointer = p,
-                          .expected = room,
-                          .got = bytes});
+  ashlar::report({.kind = ashlar::fault::overflow,
+                  .what = "a copy or fill writes beside a live block",
+                  .pointer = p,
+                  .expected = room,
+                  .got = bytes});
 }
 
 ASHLAR_INLINE void expect_room(const void* p, std::size_t bytes) noexcept {

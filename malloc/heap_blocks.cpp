@@ -29,14 +29,14 @@ ASHLAR_COLD void clear_slack(ashlar_heap* of, void* p, std::size_t bytes) noexce
 
 /// Returns: as `try_reallocate` of the heap, and what the block has grown by is zero.
 [[nodiscard]] ASHLAR_COLD void* resize_zeroed(ashlar_heap* in, void* p, request wanted) noexcept {
-  if (detail::is_aligned(p, wanted.alignment) && resize_in_place(in, p, wanted.bytes)) return p;
+  if (ashlar::is_aligned(p, wanted.alignment) && resize_in_place(in, p, wanted.bytes)) return p;
   void* const moved = take_zeroed(in, wanted);
   return moved != nullptr ? move_to(moved, wanted.bytes, in, p, usable_in(in, p)) : nullptr;
 }
 
 /// Returns: `p` where it has the size, else null: glibc never fails to make a block smaller.
 [[nodiscard]] ASHLAR_COLD void* kept(ashlar_heap* in, void* p, request wanted) noexcept {
-  return detail::is_aligned(p, wanted.alignment) && wanted.bytes <= usable_in(in, p) ? p : nullptr;
+  return ashlar::is_aligned(p, wanted.alignment) && wanted.bytes <= usable_in(in, p) ? p : nullptr;
 }
 
 }  // namespace

@@ -85,13 +85,13 @@ constexpr bool checks_heaps = checking_level >= checking::checked;
 
 [[maybe_unused]] ASHLAR_COLD void expect_heap(const ashlar_heap* heap) noexcept {
   if (is_heap(heap)) return;
-  detail::report({.kind = fault::invalid_free, .what = "deleted or released what is not a heap now", .pointer = heap});
+  ashlar::report({.kind = fault::invalid_free, .what = "deleted or released what is not a heap now", .pointer = heap});
 }
 
 [[maybe_unused]] ASHLAR_COLD void expect_of_process(const void* p) noexcept {
   const ashlar_heap* const other = has_heaps() && p != nullptr ? heap_of_block(p) : nullptr;
   if (other == nullptr) return;
-  detail::report({.kind = fault::wrong_pool,
+  ashlar::report({.kind = fault::wrong_pool,
                   .what = "freed to the heap of the process a block of another heap",
                   .pointer = p,
                   .owner = other});
@@ -180,7 +180,7 @@ ASHLAR_EXPORT void* ashlar_heap_zalloc(ashlar_heap* heap, std::size_t bytes) {
 }
 
 ASHLAR_EXPORT void* ashlar_heap_aligned_malloc(ashlar_heap* heap, std::size_t bytes, std::size_t alignment) {
-  if (!ashlar::detail::is_power_of_two(alignment)) return drop_in::refuse(EINVAL);
+  if (!ashlar::is_power_of_two(alignment)) return drop_in::refuse(EINVAL);
   return drop_in::serve(heap, bytes,
                         [=](ashlar_heap* in) { return drop_in::take_in(in, drop_in::aligned(bytes, alignment)); });
 }

@@ -158,10 +158,10 @@ ASHLAR_COLD void heap_profile::write_holders() noexcept {
 namespace {
 
 struct profile_path {
-  char text[detail::panic_line::capacity + 1] = {};
+  char text[ashlar::panic_line::capacity + 1] = {};
 
   explicit profile_path(const char* naming) noexcept {
-    detail::panic_line name;
+    ashlar::panic_line name;
     for (; *naming != '\0'; ++naming) {
       if (naming[0] == '%' && naming[1] == 'p') name.number(static_cast<std::uint64_t>(process_id())), ++naming;
       else name.text({naming, 1});
@@ -177,14 +177,14 @@ struct profile_path {
 };
 
 void report(const char* before, const profile_path& path, const char* behind, int error) noexcept {
-  detail::panic_line line;
+  ashlar::panic_line line;
   line.text("ashlar: ").text(before).text(path.text).text(behind).text(": errno ");
   int error_stream = kept_error_stream();
   write_to(error_stream, line.number(static_cast<std::uint64_t>(error)).text("\n").view());
 }
 
 void report_full(const profile_path& path, const profile_tables& of) noexcept {
-  detail::panic_line line;
+  ashlar::panic_line line;
   line.text("ashlar: the profile '").text(path.text).text("' may name frames by modules that were loaded later, ");
   line.text("since more were loaded than it keeps; frames: ");
   line.number(of.frames_without).text("\n");
@@ -230,7 +230,7 @@ void find_closed_modules(profile_tables& of) noexcept {
 }
 
 [[nodiscard]] std::uint64_t written_address(const profile_tables& of, const profile_stack& stack, std::uint32_t at) {
-  const std::uint64_t address = detail::address_of(stack.frames[at]);
+  const std::uint64_t address = ashlar::address_of(stack.frames[at]);
   const profile_module& module = of.module(stack.modules[at]);
   return module.is_closed ? address_of_closed(stack.modules[at]) + address - map_line(module.line()).begin : address;
 }

@@ -49,7 +49,7 @@ public:
 
   /// Returns: whether a sample may have the address.
   [[nodiscard]] static ASHLAR_INLINE bool may_have(const void* p) noexcept {
-    return is_on() && detail::is_aligned(p, detail::slice_bytes);
+    return is_on() && ashlar::is_aligned(p, detail::slice_bytes);
   }
   /// @{ Returns: the sample at the address, or none. `take_out`: it is no longer live; `put_back`: it is again.
   [[nodiscard]] static profiled_block find(const void* p) noexcept;

@@ -39,7 +39,7 @@ constinit heap_list heaps;
 constinit detail::atomic<bool> defaults_are_used = false;
 ASHLAR_IN_STATIC_TLS constinit thread_local ashlar_heap* of_thread = nullptr;
 
-using scope = detail::check_scope<detail::fork_safe_lock<spin_lock>>;
+using scope = ashlar::check_scope<detail::fork_safe_lock<spin_lock>>;
 
 }  // namespace
 
@@ -86,7 +86,7 @@ ashlar_heap* heap_of_block(const void* p) noexcept {
   using basic_process_heap = detail::basic_heap<detail::process_pages, detail::threads_of_process_heap>;
   using engine = detail::owner_engine<detail::extent_resource<detail::process_pages>>;
   const auto& range = detail::range_of<detail::process_pages>::range();
-  if (checking_level >= checking::checked || detail::is_aligned(p, detail::window_bytes) || !range.has(p))
+  if (checking_level >= checking::checked || ashlar::is_aligned(p, detail::window_bytes) || !range.has(p))
     return heap_with(p);
   detail::segment_owner* const owner = range.owner_of(p);
   if (owner == nullptr) return nullptr;

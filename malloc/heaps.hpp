@@ -28,7 +28,7 @@ namespace ashlar::drop_in {
 class locked_heap : public detail::heap_api<locked_heap> {
   using source = detail::extent_resource<detail::process_pages>;
   using engine = detail::owner_engine<source>;
-  using scope = detail::report_scope<spin_lock>;  // a double free of a cell is found at every level
+  using scope = ashlar::report_scope<spin_lock>;  // a double free of a cell is found at every level
 
 public:
   explicit locked_heap(const heap_options& limits) noexcept
@@ -41,10 +41,10 @@ public:
   ~locked_heap() { detail::fork_participants::leave(at_fork_); }
 
   /// @{ The primitives of `heap_api`. Before `take` returns null, it purges all free memory.
-  template <detail::failure Failure>
-  [[nodiscard]] void* take(std::size_t bytes, std::size_t alignment) noexcept(Failure == detail::or_null) {
+  template <ashlar::failure Failure>
+  [[nodiscard]] void* take(std::size_t bytes, std::size_t alignment) noexcept(Failure == ashlar::or_null) {
     void* const p = take_unzeroed(bytes, alignment).data;
-    return ASHLAR_LIKELY(p != nullptr) ? p : detail::failed<Failure>(bytes, alignment);
+    return ASHLAR_LIKELY(p != nullptr) ? p : ashlar::failed<Failure>(bytes, alignment);
   }
   [[nodiscard]] detail::fresh_block take_unzeroed(std::size_t bytes, std::size_t alignment) noexcept {
     const scope held(lock_);
@@ -120,7 +120,7 @@ public:
 private:
   // The limit is the map's.
   [[nodiscard]] static heap_options of_engine(heap_options limits) noexcept {
-    limits.max_bytes = detail::max_size;
+    limits.max_bytes = ashlar::max_size;
     return limits;
   }
 

@@ -38,7 +38,7 @@ constinit detail::atomic<std::size_t> listener_changes = 0;
 constinit detail::immortal<detail::fork_safe_lock<spin_lock>> listener_lock;
 
 void change_listener(const listener& to) noexcept {
-  const detail::lock_scope held(listener_lock.value);
+  const ashlar::lock_scope held(listener_lock.value);
   const std::size_t number = listener_changes.load(detail::memory_order_relaxed) + 1;
   shared_listener& unused = listeners[number % 2];
   // Both pair with current_listener(): who still reads the former contents here sees the change before this one.

@@ -25,7 +25,7 @@ namespace {
 
 // As the standard has it: the handler makes room, or does not return, or there is none.
 [[nodiscard]] ASHLAR_NOINLINE void* make_or_throw(std::size_t bytes, std::size_t alignment) {
-  while (detail::is_power_of_two(alignment)) {
+  while (ashlar::is_power_of_two(alignment)) {
     if (void* const p = allocate_for(ASHLAR_OWN_FRAME(), bytes, alignment)) return p;
     if (!call_new_handler()) break;
   }

@@ -70,8 +70,8 @@ void* malloc(std::size_t bytes) noexcept {
 
 void* calloc(std::size_t count, std::size_t bytes) noexcept {
   std::size_t product = 0;
-  const bool fits = ashlar::detail::checked_mul(count, bytes, product);
-  note("calloc", fits ? product : ashlar::detail::max_size, ASHLAR_CALLER);
+  const bool fits = ashlar::checked_mul(count, bytes, product);
+  note("calloc", fits ? product : ashlar::max_size, ASHLAR_CALLER);
   return __libc_calloc(count, bytes);
 }
 
@@ -82,8 +82,8 @@ void* realloc(void* p, std::size_t bytes) noexcept {
 
 void* reallocarray(void* p, std::size_t count, std::size_t bytes) noexcept {
   std::size_t product = 0;
-  const bool fits = ashlar::detail::checked_mul(count, bytes, product);
-  note("reallocarray", fits ? product : ashlar::detail::max_size, ASHLAR_CALLER);
+  const bool fits = ashlar::checked_mul(count, bytes, product);
+  note("reallocarray", fits ? product : ashlar::max_size, ASHLAR_CALLER);
   if (fits) return __libc_realloc(p, product);
   errno = ENOMEM;
   return nullptr;
@@ -101,7 +101,7 @@ void* memalign(std::size_t alignment, std::size_t bytes) noexcept {
 
 int posix_memalign(void** out, std::size_t alignment, std::size_t bytes) noexcept {
   note("posix_memalign", bytes, ASHLAR_CALLER);
-  if (!ashlar::detail::is_power_of_two(alignment) || alignment % sizeof(void*) != 0) return EINVAL;
+  if (!ashlar::is_power_of_two(alignment) || alignment % sizeof(void*) != 0) return EINVAL;
   const int before = errno;
   void* const p = __libc_memalign(alignment, bytes);
   errno = before;
@@ -141,7 +141,7 @@ void* ask(std::size_t bytes, std::size_t alignment) {
 ASHLAR_INLINE void* make(const char* function, std::size_t bytes, std::size_t alignment, const void* caller) {
   note(function, bytes, caller);
   void* const p = ask(bytes, alignment);
-  if (ASHLAR_UNLIKELY(p == nullptr)) ashlar::detail::throw_bad_alloc(bytes, alignment);
+  if (ASHLAR_UNLIKELY(p == nullptr)) ashlar::throw_bad_alloc(bytes, alignment);
   return p;
 }
 

@@ -18,7 +18,7 @@ namespace ashlar::drop_in {
 struct options {
   std::size_t retain_bytes = std::size_t{16} << 20;  ///< `retain`: free memory that stays for reuse
   std::uint32_t decay_ms = 500;                      ///< `decay`: milliseconds until other free memory goes back
-  std::size_t max_bytes = detail::max_size;          ///< `max`: held from the system, or none; beyond it is refusal
+  std::size_t max_bytes = ashlar::max_size;          ///< `max`: held from the system, or none; beyond it is refusal
   fresh::huge_pages huge = fresh::huge_pages::by_system;  ///< `huge_pages`: 0 refused, 1, madvise: wanted; system
   bool populates = false;                                 ///< `populate`: 1 makes fresh memory resident at once
   bool writes_statistics = false;                         ///< `stats=exit`; `stats=none` ends all
@@ -46,14 +46,14 @@ enum class word_result : std::uint8_t { set, unknown_name, bad_value, no_memory 
 [[nodiscard]] constexpr bool parse_bytes(std::string_view text, std::size_t& bytes) noexcept {
   std::size_t number = 0, at = 0;
   for (; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at)
-    if (!detail::checked_mul(number, std::size_t{10}, number) ||
-        !detail::checked_add(number, static_cast<std::size_t>(text[at] - '0'), number))
+    if (!ashlar::checked_mul(number, std::size_t{10}, number) ||
+        !ashlar::checked_add(number, static_cast<std::size_t>(text[at] - '0'), number))
       return false;
   if (at == 0 || text.size() - at > 1) return false;
   if (at != text.size()) {
     constexpr std::string_view units = "kmgt";
     const std::size_t unit = units.find(static_cast<char>(text[at] | 0x20));
-    if (unit == units.npos || !detail::checked_mul(number, std::size_t{1} << 10 * (unit + 1), number)) return false;
+    if (unit == units.npos || !ashlar::checked_mul(number, std::size_t{1} << 10 * (unit + 1), number)) return false;
   }
   bytes = number;
   return true;
@@ -92,7 +92,7 @@ inline constexpr detail::enum_table<fresh::huge_pages, std::string_view> names_o
 }
 
 [[nodiscard]] constexpr bool set_max(options& of, std::string_view value) noexcept {
-  std::size_t bytes = detail::max_size;
+  std::size_t bytes = ashlar::max_size;
   if (value != "none" && (!parse_bytes(value, bytes) || bytes == 0)) return false;
   of.max_bytes = bytes;
   return true;
@@ -194,7 +194,7 @@ inline constexpr known_word known[] = {
      number_of<&options::decay_ms>},
     {"max", set_max,
      [](const options& of) noexcept {
-       return of.max_bytes == detail::max_size ? value_words{"none"}
+       return of.max_bytes == ashlar::max_size ? value_words{"none"}
                                                : value_words{.number = of.max_bytes, .has_number = true};
      }},
     {"huge_pages", set_huge_pages, [](const options& of) noexcept { return value_words{names_of_huge[of.huge]}; }},

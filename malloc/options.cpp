@@ -100,7 +100,7 @@ void put_into_effect(const options& now) noexcept {
 
 template <class Change>
 [[nodiscard]] word_result change(Change made_in) noexcept {
-  const detail::report_scope held(change_lock.value);
+  const ashlar::report_scope held(change_lock.value);
   options wished = settings();
   if (const word_result result = made_in(wished); result != word_result::set) return result;
   const options* const now = known(wished);
@@ -110,7 +110,7 @@ template <class Change>
 }
 
 void print_refusal(std::string_view name, std::string_view value, word_result why) noexcept {
-  detail::panic_line line;
+  ashlar::panic_line line;
   if (why == word_result::unknown_name) line.text("ashlar: ASHLAR: unknown option '").text(name).text("'");
   else line.text("ashlar: ASHLAR: option '").text(name).text("' has no value '").text(value).text("'");
   detail::write_error_line(line.view());
@@ -143,7 +143,7 @@ __attribute__((constructor(101))) void begin(int, char**, char** environment) no
 
 // The last one to have the lock decides, and sees what each has changed before it took the lock.
 void choose_fast_paths() noexcept {
-  const detail::lock_scope held(fast_paths_lock.value);
+  const ashlar::lock_scope held(fast_paths_lock.value);
   const bool is_open = !settings().zeroes && !has_default_heaps() && !settings().samples_each();
   const bool counts_each = heap_profile::is_on();
   fast_paths.end_of_small = is_open && !counts_each ? process_heap_type::most_small_bytes + 1 : 0;

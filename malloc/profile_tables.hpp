@@ -36,7 +36,7 @@ struct profile_stack {
   [[nodiscard]] std::uint32_t hash() const noexcept {
     std::uint64_t value = size_range;
     for (std::uint32_t at = 0; at < depth; ++at)
-      value = (value ^ detail::address_of(frames[at]) ^ modules[at]) * 0x9E37'79B9'7F4A'7C15u, value ^= value >> 29;
+      value = (value ^ ashlar::address_of(frames[at]) ^ modules[at]) * 0x9E37'79B9'7F4A'7C15u, value ^= value >> 29;
     return static_cast<std::uint32_t>(value >> 32);
   }
   [[nodiscard]] bool is_same(const profile_stack& as) const noexcept {
@@ -74,7 +74,7 @@ struct profile_module {
     file_lines lines("/proc/self/maps");
     for (std::string_view each; lines.next(each);) {
       const map_line line(each);
-      if (detail::address_of(address) < line.begin || detail::address_of(address) >= line.end) continue;
+      if (ashlar::address_of(address) < line.begin || ashlar::address_of(address) >= line.end) continue;
       line_bytes = static_cast<std::uint32_t>(detail::min(each.size(), sizeof text));
       std::memcpy(text, each.data(), line_bytes);
       return;

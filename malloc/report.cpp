@@ -126,7 +126,7 @@ void write_statistics(const heap_statistics& now, int descriptor, bool with_clas
 
 // As in glibc, a negative number of bytes is more than there are: no free memory goes back by itself.
 [[nodiscard]] bool set_trim_threshold(int bytes) noexcept {
-  const std::size_t retained = bytes < 0 ? detail::max_size : static_cast<std::size_t>(bytes);
+  const std::size_t retained = bytes < 0 ? ashlar::max_size : static_cast<std::size_t>(bytes);
   return retain_at_most(retained) == word_result::set;
 }
 

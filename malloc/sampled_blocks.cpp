@@ -26,7 +26,7 @@ namespace {
 
 ASHLAR_COLD void expect_size(const void* p, std::size_t has, std::size_t bytes) noexcept {
   if (bytes != has)
-    detail::report({.kind = fault::size_mismatch,
+    ashlar::report({.kind = fault::size_mismatch,
                     .what = "freed with another size than it was allocated with",
                     .pointer = p,
                     .size = has,
@@ -70,7 +70,7 @@ ASHLAR_NOINLINE void* resize_profiled(void* p, request wanted) noexcept {
   if (moves || (is_sample && bytes <= largest_cell)) {
     void* const moved = take_or_refused(of, {is_sample ? bytes_for_profile(bytes) : bytes, wanted.alignment});
     if (moved == nullptr && former.bytes == 0) return resize_or_refused(p, wanted);
-    if (moved == nullptr) return bytes <= former.bytes && detail::is_aligned(p, wanted.alignment) ? p : nullptr;
+    if (moved == nullptr) return bytes <= former.bytes && ashlar::is_aligned(p, wanted.alignment) ? p : nullptr;
     if (is_sample) profiled(moved, bytes, ASHLAR_CALLER_FRAME());
     if (former.bytes != 0) heap_profile::take_out(p);
     return move_to(moved, bytes, of, p, former.bytes != 0 ? former.bytes : usable_in(of, p));
@@ -119,7 +119,7 @@ ASHLAR_COLD void* resize_guarded(void* p, request wanted) noexcept {
   const std::size_t had = guard_pool::bytes_of(p, guarded_use::resizes);
   void* const found = counts_down(1) ? take_sample(wanted, caller) : nullptr;
   void* const moved = found != nullptr ? found : take_or_refused(nullptr, wanted);
-  if (moved == nullptr) return wanted.bytes <= had && detail::is_aligned(p, wanted.alignment) ? p : nullptr;
+  if (moved == nullptr) return wanted.bytes <= had && ashlar::is_aligned(p, wanted.alignment) ? p : nullptr;
   std::memcpy(moved, p, detail::min(had, wanted.bytes));
   guard_pool::give(p, caller);
   return moved;

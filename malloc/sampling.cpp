@@ -42,7 +42,7 @@ void sample_one_in(std::uint32_t interval) noexcept {
 
 std::uint32_t random_of_thread() noexcept {
   if (until_sample.random == 0) {
-    const std::uint64_t thread = detail::address_of(&until_sample) ^ detail::coarse_ms();
+    const std::uint64_t thread = ashlar::address_of(&until_sample) ^ detail::coarse_ms();
     until_sample.random = static_cast<std::uint32_t>(detail::mixed(detail::process_secret() ^ thread)) | 1;
   }
   return until_sample.random = next_random(until_sample.random);

@@ -39,7 +39,7 @@ public:
   template <class F>
   void with(std::size_t bytes, std::size_t alignment, F f) {
     std::byte* const before = top_;
-    std::byte* const p = ashlar::detail::align_up(top_, alignment);
+    std::byte* const p = ashlar::align_up(top_, alignment);
     top_ = p + bytes;
     f(p);
     top_ = before;

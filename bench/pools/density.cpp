@@ -48,7 +48,7 @@ private:
 class pmr_cells {
 public:
   explicit pmr_cells(std::size_t bytes) : bytes_(bytes) {}
-  void* allocate() { return resource_.allocate(bytes_, ashlar::detail::natural_alignment(bytes_)); }
+  void* allocate() { return resource_.allocate(bytes_, ashlar::natural_alignment(bytes_)); }
 
 private:
   std::pmr::unsynchronized_pool_resource resource_;

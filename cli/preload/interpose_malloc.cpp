@@ -69,7 +69,7 @@ ASHLAR_EXPORT void* malloc(std::size_t bytes) noexcept {
 ASHLAR_EXPORT void* calloc(std::size_t n, std::size_t each) noexcept {
   void* const p = real.calloc(n, each);
   std::size_t bytes = 0;
-  if (!ashlar::detail::checked_mul(n, each, bytes)) bytes = ashlar::detail::max_size;
+  if (!ashlar::checked_mul(n, each, bytes)) bytes = ashlar::max_size;
   recorder::note_block(ashlar::trace::operation::calloc_, p, bytes);
   return p;
 }
@@ -78,7 +78,7 @@ ASHLAR_EXPORT void* realloc(void* old, std::size_t bytes) noexcept { return reco
 
 ASHLAR_EXPORT void* reallocarray(void* old, std::size_t n, std::size_t each) noexcept {
   std::size_t bytes = 0;
-  if (ashlar::detail::checked_mul(n, each, bytes)) return recorder::reallocate(old, bytes);
+  if (ashlar::checked_mul(n, each, bytes)) return recorder::reallocate(old, bytes);
   errno = ENOMEM;
   return nullptr;
 }
@@ -113,7 +113,7 @@ ASHLAR_EXPORT void* valloc(std::size_t bytes) noexcept {
 /// By valloc: jemalloc has no pvalloc, and the one of the C library makes a block of another malloc.
 ASHLAR_EXPORT void* pvalloc(std::size_t bytes) noexcept {
   const std::size_t unit = recorder::page_bytes();
-  const std::size_t whole = bytes < ashlar::detail::max_size - unit ? ashlar::detail::align_up(bytes, unit) : bytes;
+  const std::size_t whole = bytes < ashlar::max_size - unit ? ashlar::align_up(bytes, unit) : bytes;
   return recorder::note_aligned(real.valloc(whole), bytes, unit);
 }
 

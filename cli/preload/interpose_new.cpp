@@ -154,9 +154,9 @@ template <bool HasAlignment>
 ASHLAR_INLINE void* allocate_directly(std::size_t bytes, std::size_t alignment) noexcept {
   if (ASHLAR_UNLIKELY(!is_direct())) return nullptr;
   if constexpr (!HasAlignment) return real.malloc(bytes == 0 ? 1 : bytes);
-  if (!detail::is_valid_request(bytes, alignment)) return nullptr;
+  if (!ashlar::is_valid_request(bytes, alignment)) return nullptr;
   const std::size_t least = alignment < sizeof(void*) ? sizeof(void*) : alignment;
-  return real.aligned_alloc(least, detail::align_up(bytes == 0 ? 1 : bytes, least));
+  return real.aligned_alloc(least, ashlar::align_up(bytes == 0 ? 1 : bytes, least));
 }
 
 /// Returns: a noted block; `rest` are the further arguments of the form.

@@ -22,13 +22,13 @@ thread_local bool searching = false;
 
 /// The unit before each block holds its size. The arena is written only once, so it is all zeros for calloc.
 void* bootstrap_allocate(std::size_t bytes, std::size_t alignment = unit) noexcept {
-  const std::size_t room = bytes > bootstrap_bytes ? bootstrap_bytes : detail::align_up(bytes, unit) + alignment + unit;
+  const std::size_t room = bytes > bootstrap_bytes ? bootstrap_bytes : ashlar::align_up(bytes, unit) + alignment + unit;
   const std::size_t at = bootstrap_used.fetch_add(room, std::memory_order_relaxed);
   if (at > bootstrap_bytes || bootstrap_bytes - at < room) {
     errno = ENOMEM;
     return nullptr;
   }
-  std::byte* const p = detail::align_up(&bootstrap_arena[at] + unit, alignment);
+  std::byte* const p = ashlar::align_up(&bootstrap_arena[at] + unit, alignment);
   std::memcpy(p - unit, &bytes, sizeof bytes);
   return p;
 }
@@ -61,7 +61,7 @@ void* first_malloc(std::size_t bytes) { return known() ? real.malloc(bytes) : bo
 void* first_calloc(std::size_t n, std::size_t bytes) {
   if (known()) return real.calloc(n, bytes);
   std::size_t product = 0;
-  return detail::checked_mul(n, bytes, product) ? bootstrap_allocate(product) : nullptr;
+  return ashlar::checked_mul(n, bytes, product) ? bootstrap_allocate(product) : nullptr;
 }
 
 void* first_realloc(void* p, std::size_t bytes) {

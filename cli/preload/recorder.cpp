@@ -267,7 +267,7 @@ ASHLAR_NOINLINE void write_full_log() noexcept {
   thread_log& log = *self.log;
   const signals_blocked quiet;
   const inside_recorder inside;
-  const ashlar::detail::lock_scope hold(log.lock);
+  const ashlar::lock_scope hold(log.lock);
   if (is_our_process()) write_log(log);
   else dropped.fetch_add(log.unwritten().size(), std::memory_order_relaxed);
   log.written = 0;

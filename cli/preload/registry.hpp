@@ -20,11 +20,11 @@ class log_registry {
 public:
   /// Returns: an empty log for a new stream, or null if there is no memory.
   [[nodiscard]] thread_log* take() noexcept {
-    const ashlar::detail::lock_scope hold(lock_);
+    const ashlar::lock_scope hold(lock_);
     thread_log* const log = free_ != nullptr ? free_ : make();
     if (log == nullptr) return nullptr;
     free_ = log->next_free;
-    const ashlar::detail::lock_scope alone(log->lock);
+    const ashlar::lock_scope alone(log->lock);
     log->restart();
     log->in_use = true;
     return log;
@@ -32,7 +32,7 @@ public:
 
   /// Effects: makes `log` available to another thread. Expects: it is written, and its thread has ended.
   void give_back(thread_log* log) noexcept {
-    const ashlar::detail::lock_scope hold(lock_);
+    const ashlar::lock_scope hold(lock_);
     make_free(*log);
   }
 
@@ -84,7 +84,7 @@ public:
   /// Effects: notes `r` of `thread`, after `write(log)` if the log is full. Returns: the number of lost records.
   template <class Write>
   std::uint64_t append(std::uint32_t thread, const detail::trace_io::record& r, Write write) noexcept {
-    const ashlar::detail::lock_scope hold(lock_);
+    const ashlar::lock_scope hold(lock_);
     if (log_ == nullptr) log_ = static_cast<thread_log*>(map_memory(sizeof(thread_log)));
     if (log_ == nullptr) return 1;
     log_->thread = stream;
@@ -104,7 +104,7 @@ public:
   /// Effects: `write(log)`, if there is one.
   template <class Write>
   void write(Write write) noexcept {
-    const ashlar::detail::lock_scope hold(lock_);
+    const ashlar::lock_scope hold(lock_);
     if (log_ != nullptr) write(*log_);
   }
 

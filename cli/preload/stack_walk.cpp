@@ -72,7 +72,7 @@ bool rule_cache::prepare() noexcept {
 
 std::uint64_t rule_cache::add(std::uint64_t address) noexcept {
   const std::uint64_t made = packed(make_rule(address));
-  const ashlar::detail::lock_scope hold(lock_);
+  const ashlar::lock_scope hold(lock_);
   slot& s = find_slot(address);
   if (s.address.load(std::memory_order_relaxed) == address || count_ == most) return made;
   ++count_;
@@ -82,7 +82,7 @@ std::uint64_t rule_cache::add(std::uint64_t address) noexcept {
 }
 
 void rule_cache::forget() noexcept {
-  const ashlar::detail::lock_scope hold(lock_);
+  const ashlar::lock_scope hold(lock_);
   next_generation();
   if (count_ == 0) return;
   for (slot& s : slots_) s.address.store(0, std::memory_order_relaxed);

@@ -96,7 +96,7 @@ void trace_file::choose_path() noexcept {
 }
 
 bool trace_file::write(std::span<const std::byte> chunk) noexcept {
-  const ashlar::detail::lock_scope hold(lock_);
+  const ashlar::lock_scope hold(lock_);
   if (failed_) return false;
   if (!ensure_open()) return give_up(errno);
   if (!is_whole()) return give_up(detail::trace_io::cut_by_program);

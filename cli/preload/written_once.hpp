@@ -31,7 +31,7 @@ public:
   /// their end. Returns: its id; 0 if the table is full. Expects: `hash` is not 0; the thread is inside the recorder.
   template <class Put>
   std::uint32_t add(std::uint64_t hash, std::size_t bound, Put put) noexcept {
-    const ashlar::detail::lock_scope hold(lock_);
+    const ashlar::lock_scope hold(lock_);
     slot& s = find_slot(hash);
     if (s.hash.load(std::memory_order_relaxed) == hash) return s.id.load(std::memory_order_relaxed);
     if (items_ >= max_items) return 0;
@@ -42,13 +42,13 @@ public:
 
   /// Returns: the greatest id so far.
   [[nodiscard]] std::uint32_t last_id() noexcept {
-    const ashlar::detail::lock_scope hold(lock_);
+    const ashlar::lock_scope hold(lock_);
     return items_;
   }
 
   /// Effects: writes the items that are not in the file yet. Returns: false if recording is over.
   bool write() noexcept {
-    const ashlar::detail::lock_scope hold(lock_);
+    const ashlar::lock_scope hold(lock_);
     return write_pending();
   }
 

@@ -89,7 +89,7 @@ public:
   [[nodiscard]] void* allocate(detail::replay_request r) noexcept {
     if (r.size() > ring_bytes / 4 || r.alignment() > ring_bytes / 4) return large_;
     const auto size = static_cast<std::size_t>(r.size());
-    std::size_t at = detail::align_up(next_, std::max<std::size_t>(static_cast<std::size_t>(r.alignment()), 16));
+    std::size_t at = ashlar::align_up(next_, std::max<std::size_t>(static_cast<std::size_t>(r.alignment()), 16));
     if (at + size > ring_bytes) at = 0;
     next_ = at + size;
     return ring_ + at;

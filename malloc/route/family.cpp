@@ -109,7 +109,7 @@ allocate_at_site(std::size_t bytes,
 
 [[nodiscard]] ASHLAR_NOINLINE void* calloc_at_site(std::size_t count, std::size_t each) noexcept {
   std::size_t bytes = 0;
-  void* const p = detail::checked_mul(count, each, bytes) ? routed(bytes, ASHLAR_SITE()) : nullptr;
+  void* const p = ashlar::checked_mul(count, each, bytes) ? routed(bytes, ASHLAR_SITE()) : nullptr;
   return ASHLAR_LIKELY(p != nullptr) ? std::memset(p, 0, bytes) : ashlar_unrouted_calloc(count, each);
 }
 
@@ -136,7 +136,7 @@ allocate_at_site(std::size_t bytes,
 /// As `resize_routed`, without a site and with an alignment.
 [[nodiscard]] ASHLAR_NOINLINE void* resize_aligned(void* p, std::size_t bytes, std::size_t alignment) noexcept {
   const std::size_t had = usable_size(p);
-  if (detail::is_aligned(p, alignment) && bytes <= had) return p;
+  if (ashlar::is_aligned(p, alignment) && bytes <= had) return p;
   void* const moved = alignment <= granule ? ::malloc(bytes) : ::aligned_alloc(alignment, bytes);
   if (moved == nullptr) return nullptr;
   std::memcpy(moved, p, detail::min(had, bytes));
@@ -207,7 +207,7 @@ ASHLAR_EXPORT void* realloc(void* p, std::size_t bytes) noexcept {
 
 ASHLAR_EXPORT void* reallocarray(void* p, std::size_t count, std::size_t each) noexcept {
   std::size_t bytes = 0;
-  if (!route::range.has(p) || !ashlar::detail::checked_mul(count, each, bytes))
+  if (!route::range.has(p) || !ashlar::checked_mul(count, each, bytes))
     return ashlar_unrouted_reallocarray(p, count, each);
   return route::resize_routed(p, bytes);
 }

@@ -68,11 +68,11 @@ void group::begin(const planned_group& plan, std::size_t number, std::byte* slic
   slice_ = slice + number * page + colour_;
   slice_bytes_ = slice_bytes;
   heads_ = heads + number * page + colour_;
-  if (plan.kind == remedy::pool) cell_bytes_ = detail::align_up(plan.cell_bytes, granule);
+  if (plan.kind == remedy::pool) cell_bytes_ = ashlar::align_up(plan.cell_bytes, granule);
   shift_ = static_cast<std::uint32_t>(std::countr_zero(chunk_within(plan)));
   most_bytes_ = plan.kind == remedy::pool ? cell_bytes_ : chunk_bytes() / blocks_of_chunk;
   const std::size_t with_marks = plan.kind == remedy::arena ? marks::bytes_of(chunk_bytes()) : 0;
-  stride_ = sizeof(chunk) + detail::align_up(with_marks, alignof(chunk));
+  stride_ = sizeof(chunk) + ashlar::align_up(with_marks, alignof(chunk));
   usable_bytes_ = is_pool() ? chunk_bytes() / cell_bytes_ * cell_bytes_ : chunk_bytes();
   window_.set_duration(decay_ms);
   budget_bytes_ = plan.budget_bytes;
@@ -81,9 +81,9 @@ void group::begin(const planned_group& plan, std::size_t number, std::byte* slic
 
 chunk* group::take_chunk(thread_record* owner, bool grows, std::size_t bytes) noexcept {
   if (value_of(is_exhausted_)) return nullptr;
-  const detail::lock_scope held(lock_);
+  const ashlar::lock_scope held(lock_);
   if (value_of(is_given_up_)) return nullptr;
-  sampled_bytes_ += detail::align_up(bytes, granule);
+  sampled_bytes_ += ashlar::align_up(bytes, granule);
   ++sampled_;
   if (chunks_ >= next_guard_) guard();
   if (value_of(is_given_up_)) return nullptr;
@@ -124,13 +124,13 @@ bool group::commit(std::size_t chunks) noexcept {
   const std::size_t wanted = chunks << shift_, wanted_heads = chunks * stride_;
   if (wanted + most_colour() > slice_bytes_) return false;
   if (wanted_heads + colour_ > committed_heads_) {
-    const std::size_t more = detail::align_up(wanted_heads + colour_ - committed_heads_, head_step);
+    const std::size_t more = ashlar::align_up(wanted_heads + colour_ - committed_heads_, head_step);
     if (!map_at(heads_ - colour_ + committed_heads_, more)) return false;
     committed_heads_ += more;
   }
   if (wanted > value_of(committed_)) {
     const std::size_t step = detail::max(chunk_bytes(), least_commit_bytes), mapped = mapped_;
-    const std::size_t more = detail::align_up(wanted + colour_ - mapped, step);
+    const std::size_t more = ashlar::align_up(wanted + colour_ - mapped, step);
     if (!map_at(slice_ - colour_ + mapped, more)) return false;
     mapped_ += more;
     set(committed_, mapped_ - colour_);
@@ -144,9 +144,9 @@ void group::populate() noexcept {
   const std::size_t begun = begun_ << shift_;
   if (begun < least_populated_bytes || begun < populated_) return;
   const std::size_t page = os::pages::page_bytes();
-  const std::size_t from = detail::align_up(begun, page);
+  const std::size_t from = ashlar::align_up(begun, page);
   const std::size_t wish = detail::min(detail::max(begun / 64, chunk_bytes()), most_populated_bytes);
-  const std::size_t end = detail::align_down(detail::min(begun + wish, value_of(committed_)), page);
+  const std::size_t end = ashlar::align_down(detail::min(begun + wish, value_of(committed_)), page);
   populated_ = begun + chunk_bytes();
   if (from + page > end) return;
   range.release_idle(end - from);
@@ -156,7 +156,7 @@ void group::populate() noexcept {
 
 void group::give_chunk(chunk& empty) noexcept {
   if (!is_pool()) marks::clear(empty, static_cast<std::size_t>(value_of(empty.fresh) - memory_of(empty)) / granule);
-  const detail::lock_scope held(lock_);
+  const ashlar::lock_scope held(lock_);
   --chunks_;
   empty.owner.store(nullptr, detail::memory_order_relaxed);
   next_guard_ = detail::min(next_guard_, chunks_ + guard_step());
@@ -200,8 +200,8 @@ void group::leave_to_system() noexcept {
   cold_list_ = leaving;
   const detail::errno_scope<detail::system_calls> keep;
   const std::size_t page = os::pages::page_bytes();
-  std::byte* const begin = detail::align_up(memory_of(*leaving), page);
-  std::byte* const end = detail::align_down(memory_of(*leaving) + chunk_bytes(), page);
+  std::byte* const begin = ashlar::align_up(memory_of(*leaving), page);
+  std::byte* const end = ashlar::align_down(memory_of(*leaving) + chunk_bytes(), page);
   if (begin < end) detail::memory_calls::advise(begin, static_cast<std::size_t>(end - begin), MADV_DONTNEED);
 }
 
@@ -222,7 +222,7 @@ void group::guard() noexcept {
 
 void group::judge(std::size_t bytes) noexcept {
   if (bytes < least_judged_bytes || is_given_up()) return;
-  const detail::lock_scope held(lock_);
+  const ashlar::lock_scope held(lock_);
   const std::size_t few = detail::max(least_long_lived_bytes >> shift_, std::size_t{2});
   if (most_chunks_ > takers_ * few) return;
   dies_young_ = true;
@@ -258,7 +258,7 @@ group_usage group::usage() const noexcept {
 }
 
 group_figures group::figures() noexcept {
-  const detail::lock_scope held(lock_);
+  const ashlar::lock_scope held(lock_);
   return {.chunks = chunks_,
           .most_chunks = most_chunks_,
           .pinned_when_given_up = pinned_when_given_up_,
@@ -274,7 +274,7 @@ void group_range::release_idle(std::size_t bytes) noexcept {
 
 void group_range::begin(const planned_group* plans, std::size_t n, std::uint32_t decay_ms) noexcept {
   const std::size_t slice = detail::min(range_bytes / std::bit_ceil(n), most_slice_bytes);
-  const std::uint64_t place = detail::mixed(detail::process_secret() ^ detail::address_of(this)) % places_of_range;
+  const std::uint64_t place = detail::mixed(detail::process_secret() ^ ashlar::address_of(this)) % places_of_range;
   auto* const at = reinterpret_cast<std::byte*>(lowest_place + place * most_chunk_bytes);
   slice_shift_ = static_cast<std::uint32_t>(std::countr_zero(slice));
   for (std::size_t i = 0; i != n; ++i) {

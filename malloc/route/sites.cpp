@@ -273,7 +273,7 @@ bool find_modules() noexcept {
   found_modules found;
   for (std::uintptr_t& each : found.bias) each = not_loaded;
   ::dl_iterate_phdr(find_module, &found);
-  const detail::lock_scope held(modules_lock);
+  const ashlar::lock_scope held(modules_lock);
   set(loads_seen, found.loads);
   take_modules(found);
   fill_filter(false);
@@ -285,7 +285,7 @@ ASHLAR_COLD void look_for_modules() noexcept {
   const std::uint32_t left = value_of(looks_left);
   set(looks_left, find_modules() ? 0 : left - 1);
   if (left != 1 || value_of(looks_left) != 0) return;
-  const detail::lock_scope held(modules_lock);
+  const ashlar::lock_scope held(modules_lock);
   fill_filter(false);
 }
 
@@ -306,14 +306,14 @@ const site_node* site_of_call(std::uintptr_t return_address, const void* const* 
 }
 
 void revise_filter() noexcept {
-  const detail::lock_scope held(modules_lock);
+  const ashlar::lock_scope held(modules_lock);
   fill_filter(value_of(looks_left) != 0);
 }
 
 void notice_loader(const void* return_address) noexcept {
   const auto at = reinterpret_cast<std::uintptr_t>(return_address);
   if (at - loader_begin >= loader_end - loader_begin) return;
-  const detail::lock_scope held(modules_lock);
+  const ashlar::lock_scope held(modules_lock);
   set(loading_thread, detail::this_thread());
   if (value_of(looks_left) == 0) fill_filter(true);
   set(looks_left, looks_after_notice);
@@ -326,7 +326,7 @@ void begin_sites(std::string_view text) noexcept {
   store.most_frames = most;
   plan_reader reader(store);
   if (const std::size_t line = reader.read(text); line != 0) {
-    detail::panic_line words;
+    ashlar::panic_line words;
     detail::write_error_line(words.text("ashlar: ASHLAR_ROUTE: line ")
                                  .number(line)
                                  .text(" is no part of a plan: "

@@ -83,8 +83,8 @@ public:
                              : c >= 'a' && c <= 'f' ? static_cast<unsigned>(c - 'a') + 10
                                                     : base;
       if (digit >= base) return false;
-      if (!detail::checked_mul(value, std::uint64_t{base}, value) ||
-          !detail::checked_add(value, std::uint64_t{digit}, value))
+      if (!ashlar::checked_mul(value, std::uint64_t{base}, value) ||
+          !ashlar::checked_add(value, std::uint64_t{digit}, value))
         return false;
     }
     return value >= least && value <= most;
@@ -145,7 +145,7 @@ private:
     const bool is_whole = words.number(cell, 10, is_pool ? 1 : 0, is_pool ? most_cell : 0) &&
                           words.number(chunk, 10, least_chunk, most_chunk) &&
                           words.number(budget, 10, 0, ~std::uint64_t{0});
-    if (!is_whole || !detail::is_power_of_two(chunk) || chunk / 4 < cell || ++groups_ > most_groups) return false;
+    if (!is_whole || !ashlar::is_power_of_two(chunk) || chunk / 4 < cell || ++groups_ > most_groups) return false;
     read.cell_bytes = cell, read.chunk_bytes = chunk, read.budget_bytes = budget, read.name = words.rest();
     return into_.group(read);
   }

@@ -70,7 +70,7 @@ void drain_idle(thread_record& of) noexcept {
 // ---- errors of the program
 
 [[noreturn]] ASHLAR_COLD void fail_twice_freed(const group& of, const void* p) noexcept {
-  detail::panic_line words;
+  ashlar::panic_line words;
   words.text("ashlar: route: group ").text(of.name()).text(": a block of the chunk of ").address(p);
   detail::panic(words.text(" was freed twice, or was never allocated").view());
 }

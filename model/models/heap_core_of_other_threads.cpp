@@ -16,7 +16,7 @@ void model() {
   checker::run_threads(
       [&] {
         heap.give_now(cells[0]);
-        send(cells[1], ashlar::detail::max_size / 2);  // more than may wait
+        send(cells[1], ashlar::max_size / 2);  // more than may wait
         (void)heap.trim_remote();
         heap.for_each_live_remote([](void*, std::size_t) {});
         heap.inspect_remote([](int) {});

@@ -40,7 +40,7 @@ struct alignas(64) segment {
   [[nodiscard]] static segment_owner* heap_of(const void* p) noexcept { return of(p)->head.owner; }
   [[nodiscard]] static std::size_t size_class_of(const void* p) noexcept { return of(p)->size_class; }
   [[nodiscard]] static bool is_in_slab(const void* p) noexcept {
-    return !ashlar::detail::is_aligned(p, ashlar::detail::window_bytes) &&
+    return !ashlar::is_aligned(p, ashlar::detail::window_bytes) &&
            size_class_of(p) != ashlar::detail::size_classes::none;
   }
   [[nodiscard]] static std::size_t parcel_lane_of(const void* p) noexcept { return of(p)->head.lane; }
@@ -204,7 +204,7 @@ private:
   }
 
   [[nodiscard]] void* made_cell() noexcept {
-    void* const memory = ashlar::detail::try_allocate_from(upstream_, sizeof(segment), alignof(segment));
+    void* const memory = ashlar::try_allocate_from(upstream_, sizeof(segment), alignof(segment));
     if (memory == nullptr) return nullptr;
     auto* const cell = ::new (memory) segment;
     cell->head.owner = owner_;

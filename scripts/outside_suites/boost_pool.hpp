@@ -51,14 +51,14 @@ struct user_memory {
   void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
     char* const start = (UserAllocator::malloc)(bytes + alignment + sizeof(char*));
     if (start == nullptr) return nullptr;
-    const std::size_t first = ashlar::detail::address_of(start) + sizeof(char*);
-    char* const block = start + (ashlar::detail::align_up(first, alignment) - ashlar::detail::address_of(start));
+    const std::size_t first = ashlar::address_of(start) + sizeof(char*);
+    char* const block = start + (ashlar::align_up(first, alignment) - ashlar::address_of(start));
     std::copy_n(reinterpret_cast<const char*>(&start), sizeof start, block - sizeof start);
     return block;
   }
   void* allocate(std::size_t bytes, std::size_t alignment) {
     void* const block = try_allocate(bytes, alignment);
-    if (block == nullptr) ashlar::detail::throw_bad_alloc(bytes, alignment);
+    if (block == nullptr) ashlar::throw_bad_alloc(bytes, alignment);
     return block;
   }
   void deallocate(void* block, std::size_t, std::size_t) noexcept {

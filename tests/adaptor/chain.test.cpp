@@ -93,7 +93,7 @@ TEST(chain, makes_one_more_where_none_has_room_up_to_its_bound) {
 }
 
 TEST(chain, retains_the_chosen_number_of_empty_resources) {
-  for (const std::size_t spare : {std::size_t{0}, std::size_t{1}, std::size_t{2}, ashlar::detail::max_size}) {
+  for (const std::size_t spare : {std::size_t{0}, std::size_t{1}, std::size_t{2}, ashlar::max_size}) {
     counting_resource<> below;
     int made = 0;
     pools cells({.retain_count = spare}, {&below, &made}, counted(below));
@@ -229,7 +229,7 @@ TEST(chain, a_pointer_without_an_owner_ends_the_process) {
                            "resource 0x*");
   ASHLAR_EXPECT_LAST_WORDS(buffers({.max_count = 0}, {}, counted(below)),
                            "ashlar: precondition: made a chain with a max_count of 0");
-  ASHLAR_EXPECT_LAST_WORDS(buffers({.room_bytes = ashlar::detail::max_size}, {}, counted(below)),
+  ASHLAR_EXPECT_LAST_WORDS(buffers({.room_bytes = ashlar::max_size}, {}, counted(below)),
                            "ashlar: precondition: room_bytes is larger than any block");
 }
 

@@ -49,12 +49,12 @@ template <class R, class A = plain<R>>
 constexpr bool forwards_what_concerns_no_block =
     ashlar::resource<A> && ashlar::owning_resource<A> == ashlar::owning_resource<R> &&
     ashlar::releasable_resource<A> == ashlar::releasable_resource<R> &&
-    ashlar::detail::prefaulting_resource<A> == ashlar::detail::prefaulting_resource<R>;
+    ashlar::prefaulting_resource<A> == ashlar::prefaulting_resource<R>;
 
 template <class R, class A = plain<R>>
 constexpr bool claims_nothing_else =
-    !ashlar::try_resource<A> && !ashlar::expanding_resource<A> && !ashlar::detail::at_least_resource<A> &&
-    !ashlar::self_describing_resource<A> && !ashlar::thread_safe_resource<A> && !ashlar::detail::divisible_resource<A>;
+    !ashlar::try_resource<A> && !ashlar::expanding_resource<A> && !ashlar::at_least_resource<A> &&
+    !ashlar::self_describing_resource<A> && !ashlar::thread_safe_resource<A> && !ashlar::divisible_resource<A>;
 
 template <class... R>
 constexpr bool hold_for = ((forwards_what_concerns_no_block<R> && claims_nothing_else<R>) && ...);

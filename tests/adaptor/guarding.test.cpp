@@ -86,7 +86,7 @@ TEST(guarding, sees_one_byte_anywhere_around_a_block_at_every_alignment) {
   guarded r;
   for (std::size_t alignment = 1; alignment <= 4096; alignment *= 2) {
     std::byte* const p = block_of(r, 100, alignment);
-    EXPECT_TRUE(ashlar::detail::is_aligned(p, alignment));
+    EXPECT_TRUE(ashlar::is_aligned(p, alignment));
     const std::size_t front = guarded::guarded_bytes(0, alignment) - guarded::canary_bytes;
     for (std::size_t before = 1; before <= front; before += before < 128 || !ashlar_test::is_slow ? 1 : 7) {
       flip(p - before, 1);

@@ -119,7 +119,7 @@ TEST(log_sink, the_end_of_a_long_name_is_lost_and_the_line_stays_whole) {
   std::array<char, 1024> got{};
   const auto count = ::read(ends[0], got.data(), got.size());
   const std::string_view line(got.data(), static_cast<std::size_t>(count));
-  EXPECT_EQ(line.size(), ashlar::detail::panic_line::capacity);
+  EXPECT_EQ(line.size(), ashlar::panic_line::capacity);
   EXPECT_TRUE(line.starts_with("nnn") && line.ends_with("n a line\n"));
   ::close(ends[0]);
   ::close(ends[1]);

@@ -13,7 +13,7 @@ namespace ashlar_test {
 struct roomy : ashlar::new_delete_resource {
   using new_delete_resource::deallocate;
   void* allocate(std::size_t bytes, std::size_t alignment) {
-    return ashlar::detail::allocate_or_throw(*this, bytes, alignment);
+    return ashlar::allocate_or_throw(*this, bytes, alignment);
   }
   void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
     return bytes <= 1000 ? new_delete_resource::try_allocate(1000, alignment) : nullptr;
@@ -28,7 +28,7 @@ struct roomy : ashlar::new_delete_resource {
   bool try_expand(void*, std::size_t, std::size_t new_bytes, std::size_t) noexcept { return new_bytes <= 1000; }
 };
 
-static_assert(ashlar::self_describing_resource<roomy> && ashlar::detail::at_least_resource<roomy> &&
+static_assert(ashlar::self_describing_resource<roomy> && ashlar::at_least_resource<roomy> &&
               ashlar::expanding_resource<roomy> && ashlar::try_resource<roomy>);
 
 }  // namespace ashlar_test

@@ -118,7 +118,7 @@ TEST(segregator, no_block_grows_across_the_border) {
   void* const large = both.allocate(120, 1);
   EXPECT_TRUE(both.try_expand(large, 120, 101, 1));
   EXPECT_FALSE(both.try_expand(large, 101, 100, 1));
-  EXPECT_FALSE(both.try_expand(large, 101, ashlar::detail::max_size, 1));
+  EXPECT_FALSE(both.try_expand(large, 101, ashlar::max_size, 1));
   both.deallocate(large, 101, 1);
   segregator<null_resource, able_resource<>> one(threshold{10}, null_resource(), below);
   EXPECT_FALSE(one.try_expand(&below, 1, 2, 1));

@@ -231,7 +231,7 @@ struct short_of_memory {
   std::vector<std::byte>* bytes;
   int writes = 0;
   bool write(std::span<const std::byte> more) {
-    if (++writes == 2) ashlar::detail::throw_bad_alloc(more.size(), 1);
+    if (++writes == 2) ashlar::throw_bad_alloc(more.size(), 1);
     bytes->insert(bytes->end(), more.begin(), more.end());
     return true;
   }

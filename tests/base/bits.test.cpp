@@ -15,8 +15,8 @@
 
 namespace {
 
-using ashlar::detail::max_block_bytes;
-using ashlar::detail::max_size;
+using ashlar::max_block_bytes;
+using ashlar::max_size;
 
 /// Boundary values of arithmetic: both ends, powers of two, their neighbours.
 std::vector<std::size_t> boundaries() {
@@ -32,9 +32,9 @@ TEST(bits, sums_and_products_know_when_they_overflow) {
     for (const std::size_t b : boundaries()) {
       std::size_t expected = 0;
       std::size_t got = 0;
-      ASSERT_EQ(ashlar::detail::checked_add(a, b, got), !__builtin_add_overflow(a, b, &expected)) << a << " + " << b;
+      ASSERT_EQ(ashlar::checked_add(a, b, got), !__builtin_add_overflow(a, b, &expected)) << a << " + " << b;
       ASSERT_EQ(got, expected);
-      ASSERT_EQ(ashlar::detail::checked_mul(a, b, got), !__builtin_mul_overflow(a, b, &expected)) << a << " * " << b;
+      ASSERT_EQ(ashlar::checked_mul(a, b, got), !__builtin_mul_overflow(a, b, &expected)) << a << " * " << b;
       ASSERT_EQ(got, expected);
     }
 }
@@ -50,10 +50,10 @@ TEST(bits, division_rounds_up_without_overflow) {
 TEST(bits, numbers_are_rounded_to_the_nearest_multiple) {
   for (std::size_t alignment = 1; alignment <= 4096; alignment *= 2)
     for (std::size_t n = 0; n < 3 * alignment; ++n) {
-      ASSERT_EQ(ashlar::detail::align_down(n, alignment), n - n % alignment);
-      ASSERT_EQ(ashlar::detail::align_up(n, alignment), (n + alignment - 1) / alignment * alignment);
+      ASSERT_EQ(ashlar::align_down(n, alignment), n - n % alignment);
+      ASSERT_EQ(ashlar::align_up(n, alignment), (n + alignment - 1) / alignment * alignment);
     }
-  EXPECT_EQ(ashlar::detail::align_down(max_size, max_size / 2 + 1), max_size / 2 + 1);
+  EXPECT_EQ(ashlar::align_down(max_size, max_size / 2 + 1), max_size / 2 + 1);
 }
 
 TEST(bits, addresses_are_rounded_like_numbers) {
@@ -61,11 +61,11 @@ TEST(bits, addresses_are_rounded_like_numbers) {
   char* const middle = memory + 512;
   for (std::size_t alignment = 1; alignment <= 256; alignment *= 2)
     for (std::size_t offset = 0; offset < 256; ++offset) {
-      ASSERT_EQ(static_cast<void*>(ashlar::detail::align_down(middle + offset, alignment)),
-                middle + ashlar::detail::align_down(offset, alignment));
-      ASSERT_EQ(static_cast<void*>(ashlar::detail::align_up(middle + offset, alignment)),
-                middle + ashlar::detail::align_up(offset, alignment));
-      ASSERT_EQ(ashlar::detail::is_aligned(middle + offset, alignment), offset % alignment == 0);
+      ASSERT_EQ(static_cast<void*>(ashlar::align_down(middle + offset, alignment)),
+                middle + ashlar::align_down(offset, alignment));
+      ASSERT_EQ(static_cast<void*>(ashlar::align_up(middle + offset, alignment)),
+                middle + ashlar::align_up(offset, alignment));
+      ASSERT_EQ(ashlar::is_aligned(middle + offset, alignment), offset % alignment == 0);
     }
 }
 
@@ -74,20 +74,20 @@ TEST(bits, a_valid_request_fits_a_pointer_difference_with_its_alignment) {
     for (const std::size_t alignment : boundaries()) {
       std::size_t sum = 0;
       const bool fits = !__builtin_add_overflow(bytes, alignment, &sum) && sum <= max_block_bytes;
-      ASSERT_EQ(ashlar::detail::is_valid_request(bytes, alignment), fits && ashlar::detail::is_power_of_two(alignment))
+      ASSERT_EQ(ashlar::is_valid_request(bytes, alignment), fits && ashlar::is_power_of_two(alignment))
           << bytes << " at " << alignment;
     }
 }
 
 TEST(bits, requests_that_no_machine_serves_are_not_valid) {
   for (std::size_t less = 0; less <= 64; ++less) {
-    EXPECT_FALSE(ashlar::detail::is_valid_request(max_size - less, 1));
-    EXPECT_FALSE(ashlar::detail::is_valid_request(max_block_bytes + less, 1));
-    EXPECT_EQ(ashlar::detail::is_valid_request(max_block_bytes - less, 64), less >= 64);
+    EXPECT_FALSE(ashlar::is_valid_request(max_size - less, 1));
+    EXPECT_FALSE(ashlar::is_valid_request(max_block_bytes + less, 1));
+    EXPECT_EQ(ashlar::is_valid_request(max_block_bytes - less, 64), less >= 64);
   }
-  EXPECT_TRUE(ashlar::detail::is_valid_request(0, 1));
+  EXPECT_TRUE(ashlar::is_valid_request(0, 1));
   for (const std::size_t alignment : {std::size_t{0}, std::size_t{3}, std::size_t{24}})
-    EXPECT_FALSE(ashlar::detail::is_valid_request(8, alignment));
+    EXPECT_FALSE(ashlar::is_valid_request(8, alignment));
 }
 
 // A slab divides offsets of cells, multiples of the cell size, up to 2^31.

@@ -80,7 +80,7 @@ TEST(error, the_longest_leak_fits_its_line) {
   const std::string line =
       printed(leaked_blocks{.resource = top, .count = most, .block_bytes = most, .bytes = most, .first = first});
   EXPECT_EQ(line.back(), '\n');
-  EXPECT_LT(line.size(), ashlar::detail::panic_line::capacity);
+  EXPECT_LT(line.size(), ashlar::panic_line::capacity);
 }
 
 std::size_t leaks_seen = 0;
@@ -88,8 +88,8 @@ std::size_t leaks_seen = 0;
 TEST(error, a_leak_reaches_its_handler_and_the_program_goes_on) {
   EXPECT_EQ(ashlar::set_leak_handler([](const leaked_blocks& leak) noexcept { leaks_seen += leak.count; }),
             &ashlar::leaked_blocks::print);
-  ashlar::detail::report_leak({.count = 2});
-  ashlar::detail::report_leak({.count = 5});
+  ashlar::report_leak({.count = 2});
+  ashlar::report_leak({.count = 5});
   EXPECT_EQ(leaks_seen, 7u);
   EXPECT_NE(ashlar::set_leak_handler(nullptr), &ashlar::leaked_blocks::print);
   EXPECT_EQ(ashlar::set_leak_handler(nullptr), &ashlar::leaked_blocks::print);
@@ -111,7 +111,7 @@ TEST(error, handlers_are_replaced_and_restored) {
 }
 
 TEST(error, a_report_ends_the_process) {
-  ASHLAR_EXPECT_DEATH(ashlar::detail::report({.kind = fault::wrong_pool, .what = "freed elsewhere"}),
+  ASHLAR_EXPECT_DEATH(ashlar::report({.kind = fault::wrong_pool, .what = "freed elsewhere"}),
                       "ashlar: wrong_pool: freed elsewhere");
 }
 
@@ -120,7 +120,7 @@ TEST(error, a_report_ends_the_process) {
     if (v.kind == fault::leak && v.what == std::string_view("w") && v.size == 1 && v.expected == 2 && v.got == 3)
       std::fputs("all fields came through\n", stderr);
   });
-  ashlar::detail::report({.kind = fault::leak, .what = "w", .size = 1, .expected = 2, .got = 3});
+  ashlar::report({.kind = fault::leak, .what = "w", .size = 1, .expected = 2, .got = 3});
 }
 
 TEST(error, a_handler_that_returns_does_not_save_the_process) {
@@ -130,15 +130,15 @@ TEST(error, a_handler_that_returns_does_not_save_the_process) {
 #if defined(__cpp_exceptions)
 
 TEST(error, lack_of_memory_is_thrown) {
-  EXPECT_THROW(ashlar::detail::throw_bad_alloc(8, 8), std::bad_alloc);
-  EXPECT_THROW(ashlar::detail::throw_bad_array_new_length(), std::bad_array_new_length);
+  EXPECT_THROW(ashlar::throw_bad_alloc(8, 8), std::bad_alloc);
+  EXPECT_THROW(ashlar::throw_bad_array_new_length(), std::bad_array_new_length);
 }
 
 #else
 
 TEST(error, lack_of_memory_ends_the_process_where_exceptions_are_off) {
-  ASHLAR_EXPECT_DEATH(ashlar::detail::throw_bad_alloc(24, 8), "ashlar: out of memory: 24 bytes at alignment 8");
-  ASHLAR_EXPECT_DEATH(ashlar::detail::throw_bad_array_new_length(),
+  ASHLAR_EXPECT_DEATH(ashlar::throw_bad_alloc(24, 8), "ashlar: out of memory: 24 bytes at alignment 8");
+  ASHLAR_EXPECT_DEATH(ashlar::throw_bad_array_new_length(),
                       "ashlar: out of memory: " + std::to_string(static_cast<std::size_t>(-1)) +
                           " bytes at alignment 1");
 }
@@ -147,7 +147,7 @@ TEST(error, lack_of_memory_reaches_the_handler_where_exceptions_are_off) {
   ashlar::set_out_of_memory_handler([](std::size_t bytes, std::size_t alignment) noexcept {
     if (bytes == 24 && alignment == 8) std::fputs("handled\n", stderr);
   });
-  ASHLAR_EXPECT_DEATH(ashlar::detail::throw_bad_alloc(24, 8), "handled");
+  ASHLAR_EXPECT_DEATH(ashlar::throw_bad_alloc(24, 8), "handled");
   ashlar::set_out_of_memory_handler(nullptr);
 }
 

@@ -24,12 +24,12 @@
 
 namespace {
 
-using ashlar::detail::lock_scope;
-using ashlar::detail::report_scope;
+using ashlar::lock_scope;
+using ashlar::report_scope;
 
 static_assert(ashlar::basic_lockable<std::mutex> && !ashlar::basic_lockable<int>);
-static_assert(std::is_same_v<ashlar::detail::check_scope<ashlar::null_lock>, lock_scope<ashlar::null_lock>>);
-static_assert(std::is_same_v<ashlar::detail::check_scope<std::mutex>,
+static_assert(std::is_same_v<ashlar::check_scope<ashlar::null_lock>, lock_scope<ashlar::null_lock>>);
+static_assert(std::is_same_v<ashlar::check_scope<std::mutex>,
                              std::conditional_t<ashlar::checking_level >= ashlar::checking::checked,
                                                 report_scope<std::mutex>, lock_scope<std::mutex>>>);
 
@@ -123,9 +123,9 @@ TEST(scopes, hold_until_their_end_also_what_was_held_already) {
       const lock_scope scope(lock);
       EXPECT_FALSE(lock.try_lock());
     } else if (i == 1) {
-      const lock_scope scope(lock, ashlar::detail::already_held{});
+      const lock_scope scope(lock, ashlar::already_held{});
     } else {
-      const report_scope scope(lock, ashlar::detail::already_held{});
+      const report_scope scope(lock, ashlar::already_held{});
     }
   }
   EXPECT_TRUE(lock.try_lock());
@@ -136,7 +136,7 @@ TEST(scopes, release_all_held_locks_for_a_report) {
   EXPECT_EXIT(
       {
         static_cast<void>(lock.try_lock());
-        const report_scope scope(lock, ashlar::detail::already_held{});
+        const report_scope scope(lock, ashlar::already_held{});
         ashlar::detail::held_locks::release_all();
         std::_Exit(lock.try_lock() ? 7 : 1);
       },
@@ -179,7 +179,7 @@ TEST(held_locks, a_report_lets_go_of_all_the_latest_first) {
     {
       const report_scope over(gone);
     }
-    ashlar::detail::report({.what = "tried it"});
+    ashlar::report({.what = "tried it"});
   }
   ashlar::set_violation_handler(nullptr);
   ashlar::detail::held_locks::release_all();

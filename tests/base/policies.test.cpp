@@ -31,10 +31,10 @@ namespace {
 using ashlar::any_thread;
 using ashlar::expect_growth;
 using ashlar::fixed_growth;
+using ashlar::max_size;
 using ashlar::one_thread;
 using ashlar::proportional_growth;
 using ashlar::retain_policy;
-using ashlar::detail::max_size;
 using upstream_ref = ashlar::resource_ref<ashlar_test::counting_resource<>>;
 
 struct no_policy {};

@@ -192,49 +192,47 @@ TEST(resource, memory_of_the_standard_library_is_one) {
 
 TEST(try_allocate_from, asks_by_the_call_that_answers_null) {
   refined<can_try> says_null;
-  EXPECT_EQ(ashlar::detail::try_allocate_from(says_null, 1, 1), nullptr);
+  EXPECT_EQ(ashlar::try_allocate_from(says_null, 1, 1), nullptr);
   refined<0> throws_or_gives;
-  EXPECT_EQ(ashlar::detail::try_allocate_from(throws_or_gives, 1, 1), &throws_or_gives);
+  EXPECT_EQ(ashlar::try_allocate_from(throws_or_gives, 1, 1), &throws_or_gives);
 }
 
 #if defined(__cpp_exceptions)
 TEST(allocate_at_least_from, is_exact_where_the_resource_does_not_tell) {
   refined<can_at_least> tells;
   refined<0> does_not;
-  EXPECT_EQ(ashlar::detail::allocate_at_least_from(tells, 24, 8).size, 31u);
-  EXPECT_EQ(ashlar::detail::allocate_at_least_from(does_not, 24, 8).size, 24u);
+  EXPECT_EQ(ashlar::allocate_at_least_from(tells, 24, 8).size, 31u);
+  EXPECT_EQ(ashlar::allocate_at_least_from(does_not, 24, 8).size, 24u);
   EXPECT_EQ(does_not.last, decltype(does_not.last)("allocate", nullptr, 24, 8, 0));
 }
 
 TEST(allocate_upstream, hands_on_what_is_a_request_and_nothing_else) {
   refined<can_try | can_at_least> upstream;
-  EXPECT_EQ(ashlar::detail::allocate_upstream(upstream, 24, 8), &upstream);
-  EXPECT_EQ(ashlar::detail::allocate_upstream_at_least(upstream, 24, 8).size, 31u);
+  EXPECT_EQ(ashlar::allocate_upstream(upstream, 24, 8), &upstream);
+  EXPECT_EQ(ashlar::allocate_upstream_at_least(upstream, 24, 8).size, 31u);
   upstream.last = {};
-  EXPECT_EQ(ashlar::detail::try_allocate_upstream(upstream, ashlar::detail::max_block_bytes, 8), nullptr);
+  EXPECT_EQ(ashlar::try_allocate_upstream(upstream, ashlar::max_block_bytes, 8), nullptr);
 #if defined(__cpp_exceptions)
-  EXPECT_THROW(static_cast<void>(ashlar::detail::allocate_upstream(upstream, ashlar::detail::max_size, 1)),
-               std::bad_alloc);
-  EXPECT_THROW(static_cast<void>(ashlar::detail::allocate_upstream_at_least(upstream, ashlar::detail::max_size, 1)),
-               std::bad_alloc);
+  EXPECT_THROW(static_cast<void>(ashlar::allocate_upstream(upstream, ashlar::max_size, 1)), std::bad_alloc);
+  EXPECT_THROW(static_cast<void>(ashlar::allocate_upstream_at_least(upstream, ashlar::max_size, 1)), std::bad_alloc);
 #endif
   EXPECT_EQ(upstream.last, decltype(upstream.last)()) << "it was not asked";
   const char* const line = "ashlar: precondition: alignment is not a power of two";
-  ASHLAR_EXPECT_DEATH(static_cast<void>(ashlar::detail::allocate_upstream(upstream, 24, 3)), line);
-  ASHLAR_EXPECT_DEATH(static_cast<void>(ashlar::detail::try_allocate_upstream(upstream, 24, 0)), line);
+  ASHLAR_EXPECT_DEATH(static_cast<void>(ashlar::allocate_upstream(upstream, 24, 3)), line);
+  ASHLAR_EXPECT_DEATH(static_cast<void>(ashlar::try_allocate_upstream(upstream, 24, 0)), line);
 }
 
 TEST(allocate_or_throw, never_returns_null) {
   refined<can_try> says_null;
-  EXPECT_THROW(static_cast<void>(ashlar::detail::allocate_or_throw(says_null, 1, 1)), std::bad_alloc);
+  EXPECT_THROW(static_cast<void>(ashlar::allocate_or_throw(says_null, 1, 1)), std::bad_alloc);
 }
 
 TEST(try_allocate_from, takes_any_exception_for_a_no) {
-  EXPECT_EQ(ashlar::detail::try_allocate_from(*std::pmr::null_memory_resource(), 1, 1), nullptr);
+  EXPECT_EQ(ashlar::try_allocate_from(*std::pmr::null_memory_resource(), 1, 1), nullptr);
   struct : refined<0> {
     void* allocate(std::size_t, std::size_t) { throw 7; }
   } throws_a_number;
-  EXPECT_EQ(ashlar::detail::try_allocate_from(throws_a_number, 1, 1), nullptr);
+  EXPECT_EQ(ashlar::try_allocate_from(throws_a_number, 1, 1), nullptr);
 }
 #endif
 

@@ -89,10 +89,9 @@ bool use(composition& r, Allocate allocate) {
     EXPECT_TRUE(r.may_own(blocks[blocks.size() - 1].data));
     if (blocks.size() == 5) blocks.free(1), blocks.free(2);
   }
-  for (const std::size_t wanted : {std::size_t{20}, std::size_t{120}, ashlar::detail::max_size})
-    resize(r, blocks, 1, wanted);
+  for (const std::size_t wanted : {std::size_t{20}, std::size_t{120}, ashlar::max_size}) resize(r, blocks, 1, wanted);
   EXPECT_TRUE(blocks.all_intact() && r.invariant());
-  EXPECT_EQ(r.try_allocate(ashlar::detail::max_block_bytes, 1), nullptr);
+  EXPECT_EQ(r.try_allocate(ashlar::max_block_bytes, 1), nullptr);
   return true;
 }
 

@@ -64,7 +64,7 @@ using buffers = ashlar::chain<ashlar::buffer_resource, below>;
 struct chains : blocks_of<buffers> {
   explicit chains(counting_resource<>& from)
       : chains::blocks_of(
-            ashlar::chain_options{.retain_count = ashlar::detail::max_size, .room_bytes = 4096, .renew_empty = true},
+            ashlar::chain_options{.retain_count = ashlar::max_size, .room_bytes = 4096, .renew_empty = true},
             ashlar::constructed<ashlar::buffer_resource>(), below(from)) {}
 };
 
@@ -129,7 +129,7 @@ TYPED_TEST(trimmed, retains_at_most_the_bytes_of_its_argument) {
   counting_resource<> upstream;
   TypeParam user(upstream);
   user.use(used_at_once);
-  static_cast<void>(user.resource.trim(ashlar::detail::max_size));
+  static_cast<void>(user.resource.trim(ashlar::max_size));
   const std::size_t most = upstream.balance().bytes;
   const std::size_t retained = most / 2;
   static_cast<void>(user.resource.trim(retained));

@@ -25,8 +25,8 @@
 namespace {
 
 using ashlar::local_heap;
-using ashlar::detail::max_block_bytes;
-using ashlar::detail::max_size;
+using ashlar::max_block_bytes;
+using ashlar::max_size;
 using ashlar_test::has_pattern;
 using ashlar_test::write_pattern;
 
@@ -132,7 +132,7 @@ TEST(heap_requests, blocks_of_nothing_are_blocks) {
     for (std::size_t alignment = 1; alignment <= 8 * mib; alignment *= 4) {
       void* const p = each(heap, 0, alignment);
       ASSERT_NE(p, nullptr);
-      EXPECT_TRUE(held.insert(p).second && ashlar::detail::is_aligned(p, alignment));
+      EXPECT_TRUE(held.insert(p).second && ashlar::is_aligned(p, alignment));
       std::memset(p, 0xEE, heap.usable_size(p));
       EXPECT_TRUE(heap.try_expand(p, 0, 0, alignment) || alignment >= 4 * mib);
       if (alignment % 3 == 1) heap.deallocate(p, 0, alignment), held.erase(p);
@@ -158,7 +158,7 @@ TEST(heap_requests, a_reallocation_that_fails_leaves_the_block) {
       EXPECT_THROW(static_cast<void>(heap.reallocate(p, more)), std::bad_alloc);
 #endif
     }
-    const std::size_t alignment = std::max(8 * mib, std::size_t{2} << std::countr_zero(ashlar::detail::address_of(p)));
+    const std::size_t alignment = std::max(8 * mib, std::size_t{2} << std::countr_zero(ashlar::address_of(p)));
     EXPECT_EQ(heap.try_reallocate(p, bytes, alignment), nullptr);
     EXPECT_TRUE(heap.owns(p) && has_pattern(p, bytes, 3));
     upstream.fail_never();
@@ -184,7 +184,7 @@ TEST(heap_requests, contents_move_from_any_size_to_any_other) {
       void* const neighbour = heap.allocate(from);
       std::memset(neighbour, 0x77, std::min<std::size_t>(from, 1000));
       void* const moved = heap.reallocate(p, to, is);
-      ASSERT_TRUE(ashlar::detail::is_aligned(moved, is) && has_pattern(moved, kept, static_cast<std::uint32_t>(turn)));
+      ASSERT_TRUE(ashlar::is_aligned(moved, is) && has_pattern(moved, kept, static_cast<std::uint32_t>(turn)));
       const std::size_t usable = heap.usable_size(moved);
       ASSERT_GE(usable, to);
       std::memset(static_cast<std::byte*>(moved) + usable - std::min<std::size_t>(usable, 5000), 1,
@@ -209,7 +209,7 @@ TEST(heap_requests, more_than_32_bits_can_count) {
     EXPECT_TRUE(heap.owns(static_cast<std::byte*>(p) + bytes - 1));
     static_cast<std::byte*>(p)[bytes - 1] = std::byte{1};
   }
-  EXPECT_EQ(heap.held_bytes(), 3 * ashlar::detail::align_up(ashlar::detail::with_canary(bytes), std::size_t{4096}));
+  EXPECT_EQ(heap.held_bytes(), 3 * ashlar::align_up(ashlar::detail::with_canary(bytes), std::size_t{4096}));
   std::uint64_t seen = 0;
   heap.for_each_live([&](void*, std::size_t size) { seen += size; });
   EXPECT_EQ(seen, 3 * bytes);

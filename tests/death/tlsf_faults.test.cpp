@@ -176,7 +176,7 @@ protected:
   }
 
   std::span<std::byte> memory() {
-    std::byte* const page = ashlar::detail::align_up(memory_.data(), 4096);
+    std::byte* const page = ashlar::align_up(memory_.data(), 4096);
     return {page, std::size_t{1} << 20};
   }
 

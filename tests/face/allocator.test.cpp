@@ -79,19 +79,19 @@ void overflows_at_the_boundary() {
   counting_resource<> upstream;
   counted<sized<Bytes>> numbers(upstream);
   constexpr std::size_t top = std::numeric_limits<std::size_t>::max();
-  for (const std::size_t boundary : {top / Bytes, ashlar::detail::max_block_bytes / Bytes, top, top / 2})
+  for (const std::size_t boundary : {top / Bytes, ashlar::max_block_bytes / Bytes, top, top / 2})
     for (int off = -2; off <= 2; ++off) {
       const std::size_t n = boundary + static_cast<std::size_t>(off);
       if (n <= 2) continue;  // wrapped
 #if defined(__cpp_exceptions)
       const long double exact = static_cast<long double>(n) * static_cast<long double>(Bytes);
-      if (exact > static_cast<long double>(ashlar::detail::max_block_bytes))
+      if (exact > static_cast<long double>(ashlar::max_block_bytes))
         EXPECT_THROW(static_cast<void>(numbers.allocate(n)), std::bad_array_new_length) << n << " of " << Bytes;
       else EXPECT_THROW(static_cast<void>(numbers.allocate(n)), std::bad_alloc) << n << " of " << Bytes;
 #endif
     }
   EXPECT_EQ(upstream.allocations(), 0u);
-  EXPECT_EQ(numbers.max_size(), ashlar::detail::max_block_bytes / Bytes);
+  EXPECT_EQ(numbers.max_size(), ashlar::max_block_bytes / Bytes);
 }
 
 TEST(allocator, an_overflowing_array_is_bad_array_new_length_and_touches_nothing) {
@@ -124,7 +124,7 @@ TEST(allocator, at_least_overflows_as_allocate_does) {
   counting_resource<> upstream;
   counted<int> numbers(upstream);
   EXPECT_THROW(static_cast<void>(numbers.allocate_at_least(numbers.max_size() + 1)), std::bad_array_new_length);
-  EXPECT_THROW(static_cast<void>(numbers.allocate_at_least(ashlar::detail::max_size)), std::bad_array_new_length);
+  EXPECT_THROW(static_cast<void>(numbers.allocate_at_least(ashlar::max_size)), std::bad_array_new_length);
 #endif
 }
 
@@ -140,7 +140,7 @@ struct four_words {
 };
 
 TEST(allocator, arrays_of_a_pools_own_cells_are_runs) {
-  static_assert(ashlar::detail::run_resource<pool_type> && !ashlar::detail::run_resource<counting_resource<>>);
+  static_assert(ashlar::run_resource<pool_type> && !ashlar::run_resource<counting_resource<>>);
   counting_resource<> upstream;
   pool_type pool({.cell_bytes = sizeof(four_words), .slab_bytes = 64 * 1024}, upstream);
   pool.reserve(4000);  // two slabs: words come from one, runs from the other

@@ -50,7 +50,7 @@ TYPED_TEST(byte_buffer, handles_are_one_word_and_views_two_numbers_more) {
 TYPED_TEST(byte_buffer, a_new_view_has_the_whole_buffer) {
   const auto view = this->buffers.view();
   EXPECT_EQ(view.size(), 64u);
-  EXPECT_TRUE(ashlar::detail::is_aligned(view.data(), alignof(std::max_align_t)));
+  EXPECT_TRUE(ashlar::is_aligned(view.data(), alignof(std::max_align_t)));
   EXPECT_EQ(view.buffer().use_count(), 1u);
   EXPECT_EQ(view.room_in_front() + view.room_behind(), 0u);
   std::memset(view.data(), 7, view.size());
@@ -115,7 +115,7 @@ TYPED_TEST(byte_buffer, cuts_nothing_that_is_not_there) {
   const char* const words = "ashlar: precondition: cut a part out of a buffer view that lies beyond the view";
   ASHLAR_EXPECT_DEATH(static_cast<void>(view.slice(0, 5)), words);
   ASHLAR_EXPECT_DEATH(static_cast<void>(view.slice(5, 0)), words);
-  ASHLAR_EXPECT_DEATH(static_cast<void>(view.slice(2, ashlar::detail::max_size)), words);
+  ASHLAR_EXPECT_DEATH(static_cast<void>(view.slice(2, ashlar::max_size)), words);
   ASHLAR_EXPECT_DEATH(static_cast<void>(view.last(5)), words);
   ASHLAR_EXPECT_DEATH(static_cast<void>(view.take_front(5)), words);
   ASHLAR_EXPECT_DEATH(view.extend(1, 0), "ashlar: precondition: extended a buffer view past its buffer");

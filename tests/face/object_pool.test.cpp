@@ -208,8 +208,8 @@ TYPED_TEST(object_pools, objects_are_aligned) {
   pool_of<TypeParam, wide, 5> pool;
   pool_of<TypeParam, page_wide, 5> pages;
   for (int i = 0; i < 5; ++i) {
-    EXPECT_TRUE(ashlar::detail::is_aligned(pool->acquire(), 256));
-    EXPECT_TRUE(ashlar::detail::is_aligned(pages->acquire(), 4096));
+    EXPECT_TRUE(ashlar::is_aligned(pool->acquire(), 256));
+    EXPECT_TRUE(ashlar::is_aligned(pages->acquire(), 4096));
   }
 }
 
@@ -293,7 +293,7 @@ TEST(object_pool, of_more_than_eight_gigabytes_keeps_its_objects_apart) {
     ASSERT_EQ(all.size(), count);
     EXPECT_TRUE(std::is_sorted(all.begin(), all.end()));
     constexpr std::size_t stride = ashlar::detail::slot_guard<sizeof(untouched), alignof(untouched)>::stride;
-    EXPECT_EQ(ashlar::detail::address_of(all.back()) - ashlar::detail::address_of(all.front()), (count - 1) * stride);
+    EXPECT_EQ(ashlar::address_of(all.back()) - ashlar::address_of(all.front()), (count - 1) * stride);
     for (const std::size_t at : {std::size_t{0}, std::size_t{4095}, std::size_t{4096}, count - 1}) {
       pool.release(all[at]);
       EXPECT_EQ(pool.acquire(), all[at]);

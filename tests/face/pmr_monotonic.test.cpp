@@ -87,7 +87,7 @@ TYPED_TEST(pmr_monotonic, passes_an_exception_on_and_works_again) {
   EXPECT_THROW(static_cast<void>(m.allocate(100'000, 8)), ashlar_test::injected_failure);
   this->counted.fail_never();
   EXPECT_NE(m.allocate(100'000, 8), nullptr);
-  volatile std::size_t absurd = ashlar::detail::max_size - 10;  // keeps the compiler from refusing it
+  volatile std::size_t absurd = ashlar::max_size - 10;  // keeps the compiler from refusing it
   EXPECT_THROW(static_cast<void>(m.allocate(absurd, 1)), std::bad_alloc);
   EXPECT_NE(m.allocate(100, 8), nullptr);
 }

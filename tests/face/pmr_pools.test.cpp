@@ -101,7 +101,7 @@ TYPED_TEST(pool_resource, blocks_beyond_the_largest_go_upstream_at_once_and_come
   const std::size_t before = books.balance().bytes;
   void* const large = pools.allocate(beyond * 10, 64);
   EXPECT_GE(books.balance().bytes, before + beyond * 10);
-  EXPECT_TRUE(ashlar::detail::is_aligned(large, 64));
+  EXPECT_TRUE(ashlar::is_aligned(large, 64));
   pools.deallocate(large, beyond * 10, 64);
   EXPECT_LT(books.balance().bytes, before + beyond * 10);
 }
@@ -121,7 +121,7 @@ TYPED_TEST(pool_resource, release_gives_everything_back_and_restores_the_initial
   for (int round = 0; round < 2; ++round) {
     for (std::size_t bytes = 0; bytes < 50'000; bytes += 1 + bytes / 3)
       for (std::size_t alignment = 1; alignment <= most_alignment_of<TypeParam>; alignment *= 4)
-        ASSERT_TRUE(ashlar::detail::is_aligned(pools.allocate(bytes, alignment), alignment));
+        ASSERT_TRUE(ashlar::is_aligned(pools.allocate(bytes, alignment), alignment));
     pools.release();
     EXPECT_EQ(books.balance(), nothing);
   }

@@ -113,7 +113,7 @@ TEST(pool_allocator, an_overflowing_array_is_bad_array_new_length) {
       EXPECT_THROW(static_cast<void>(a.allocate(around(a.max_size()))), std::bad_alloc);
   }
 #endif
-  EXPECT_EQ(pooled<char>::max_size(), ashlar::detail::max_block_bytes);
+  EXPECT_EQ(pooled<char>::max_size(), ashlar::max_block_bytes);
 }
 
 TEST(pool_allocator, at_least_is_one_cell_or_an_array_of_so_many) {

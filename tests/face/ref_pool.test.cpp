@@ -92,7 +92,7 @@ void expect_whole_objects(Pool& pool) {
   for (std::size_t i = 0; i < 300; ++i) {
     all.push_back(pool.make());
     std::memset(all.back()->bytes, static_cast<int>(i % 256), sizeof all.back()->bytes);
-    ASSERT_TRUE(ashlar::detail::is_aligned(all.back().get(), alignof(object)));
+    ASSERT_TRUE(ashlar::is_aligned(all.back().get(), alignof(object)));
   }
   const auto copies = all;
   for (std::size_t i = 0; i < all.size(); ++i) {

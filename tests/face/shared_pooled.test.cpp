@@ -273,7 +273,7 @@ TYPED_TEST(shared_cell_of, is_in_the_pool_that_was_made_for_it) {
   ashlar::block_pool<ashlar::resource_ref<decltype(upstream)>> pool(shared_cell_options<TypeParam>(), upstream);
   const auto p = allocate_shared_pooled<TypeParam>(pool);
   EXPECT_TRUE(pool.owns(p.get()));
-  EXPECT_TRUE(ashlar::detail::is_aligned(p.get(), alignof(TypeParam)));
+  EXPECT_TRUE(ashlar::is_aligned(p.get(), alignof(TypeParam)));
   EXPECT_EQ(pool.live(), 1u);
 }
 

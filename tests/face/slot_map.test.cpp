@@ -203,7 +203,7 @@ TEST(slot_map, takes_any_object) {
   slot_map<large> larges;
   for (int i = 0; i < 100; ++i) {
     const auto h = wides.emplace(wide{i});
-    EXPECT_TRUE(ashlar::detail::is_aligned(wides.get(h), 256));
+    EXPECT_TRUE(ashlar::is_aligned(wides.get(h), 256));
     EXPECT_EQ(chars[chars.emplace('x')], 'x');
     EXPECT_EQ(*owners[owners.emplace(std::make_unique<int>(i))], i);
     larges[larges.emplace()].bytes[99'999] = 'x';

@@ -84,7 +84,7 @@ static_assert(sizeof(std::vector<int, on_heap<int>>) == sizeof(std::vector<int>)
 TEST(stateless_allocator, allocates_from_its_resource_and_refuses_what_overflows) {
   stateless_allocator<double, ashlar::page_resource> pages;
   double* const got = pages.allocate(10);
-  EXPECT_TRUE(ashlar::detail::is_aligned(got, 4096));
+  EXPECT_TRUE(ashlar::is_aligned(got, 4096));
   pages.deallocate(got, 10);
   const auto at_least = pages.allocate_at_least(3);
   EXPECT_GE(at_least.count, 3u);

@@ -94,9 +94,9 @@ TEST(unique, is_over_any_resource) {
 TEST(unique, aligns_its_object) {
   counting_resource<> upstream;
   const auto p = allocate_unique<spacious>(upstream);
-  EXPECT_TRUE(ashlar::detail::is_aligned(p.get(), 128));
+  EXPECT_TRUE(ashlar::is_aligned(p.get(), 128));
   const auto many = allocate_unique<spacious[]>(upstream, 3);
-  EXPECT_TRUE(ashlar::detail::is_aligned(many.get(), 128));
+  EXPECT_TRUE(ashlar::is_aligned(many.get(), 128));
 }
 
 TEST(unique, holds_an_array_and_destroys_its_last_element_first) {
@@ -162,8 +162,7 @@ TEST(unique, refuses_arrays_beyond_the_address_space) {
   counting_resource<> upstream;
   constexpr std::size_t top = std::numeric_limits<std::size_t>::max();
   using element = std::array<char, 24>;
-  for (const std::size_t n :
-       {top, top / 2, top / 24, top / 24 + 1, top / 24 + 2, ashlar::detail::max_block_bytes / 24 + 1}) {
+  for (const std::size_t n : {top, top / 2, top / 24, top / 24 + 1, top / 24 + 2, ashlar::max_block_bytes / 24 + 1}) {
     EXPECT_EQ((try_allocate_unique<element[]>(upstream, n)), nullptr);
 #if defined(__cpp_exceptions)
     EXPECT_THROW(static_cast<void>(allocate_unique<element[]>(upstream, n)), std::bad_array_new_length);

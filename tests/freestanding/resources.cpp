@@ -31,13 +31,13 @@ void blocks_come_from_the_buffer() noexcept {
   ashlar::buffer_resource buffer(memory);
   for (std::size_t alignment = 1; alignment <= 64; alignment *= 2) {
     void* const p = buffer.allocate(24, alignment);
-    machine::expect(ashlar::detail::is_aligned(p, alignment) && buffer.owns(p));
+    machine::expect(ashlar::is_aligned(p, alignment) && buffer.owns(p));
   }
   void* const last = buffer.allocate(100, 8);
   buffer.deallocate(last, 100, 8);
   machine::expect(buffer.allocate(50, 8) == last);
   machine::expect(buffer.try_allocate(memory.size(), 1) == nullptr &&
-                  buffer.try_allocate(ashlar::detail::max_size, 8) == nullptr);
+                  buffer.try_allocate(ashlar::max_size, 8) == nullptr);
   buffer.release();
   machine::expect(buffer.used() == 0 && buffer.try_allocate(memory.size(), 1) == memory.data() && buffer.invariant());
 }
@@ -59,7 +59,7 @@ template <class Arena>
 void serves_a_frame(Arena& arena) noexcept {
   const auto mark = arena.mark();
   void* const p = arena.allocate(100, 16);
-  machine::expect(ashlar::detail::is_aligned(p, 16) && arena.try_expand(p, 100, 200, 16));
+  machine::expect(ashlar::is_aligned(p, 16) && arena.try_expand(p, 100, 200, 16));
   const int before = ended;
   machine::expect(arena.template make<object>()->number == 7);
   arena.rewind(mark);
@@ -90,7 +90,7 @@ void pushes_and_pops(Stack& stack) noexcept {
   std::array<void*, 20> blocks = {};
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     blocks[i] = stack.allocate(10 * i, std::size_t{1} << (i % 6));
-    machine::expect(ashlar::detail::is_aligned(blocks[i], std::size_t{1} << (i % 6)));
+    machine::expect(ashlar::is_aligned(blocks[i], std::size_t{1} << (i % 6)));
   }
   for (std::size_t i = blocks.size(); i-- != 10;) stack.deallocate(blocks[i], 10 * i, std::size_t{1} << (i % 6));
   machine::expect(stack.allocate(100, 16) == blocks[10]);
@@ -195,7 +195,7 @@ void a_heap_in_a_buffer_has_no_more_than_that() noexcept {
   for (int round = 0; round < 3; ++round) comes_back_to_one_piece(heap);
   machine::expect(heap.try_allocate(memory.size(), 8) == nullptr);
   void* const aligned = heap.allocate(100, 256);
-  machine::expect(ashlar::detail::is_aligned(aligned, 256) && heap.owns(aligned));
+  machine::expect(ashlar::is_aligned(aligned, 256) && heap.owns(aligned));
   heap.deallocate(aligned, 100, 256);
 }
 

@@ -98,9 +98,9 @@ TEST(bounded_heap, asks_the_upstream_once_and_never_again) {
     while (void* const p = heap.try_allocate(100)) blocks.push_back(p);
     EXPECT_GT(blocks.size() * 112, region * percent / 100);
     for (void* const p : blocks) heap.deallocate(p);
-    EXPECT_EQ(heap.try_allocate(ashlar::detail::max_size), nullptr);
+    EXPECT_EQ(heap.try_allocate(ashlar::max_size), nullptr);
     EXPECT_EQ(heap.try_allocate_zeroed(region), nullptr);
-    EXPECT_EQ(heap.try_allocate(1, ashlar::detail::max_size / 2 + 1), nullptr);
+    EXPECT_EQ(heap.try_allocate(1, ashlar::max_size / 2 + 1), nullptr);
     heap.deallocate(nullptr);
     heap.release();
     EXPECT_EQ(upstream.allocations(), 1u);
@@ -126,7 +126,7 @@ TEST(bounded_heap, speaks_the_face_of_a_heap) {
   void* const p = heap.allocate<24>();
   heap.deallocate<24>(p);
   void* const q = heap.allocate<5000, 256>();
-  EXPECT_TRUE(ashlar::detail::is_aligned(q, 256));
+  EXPECT_TRUE(ashlar::is_aligned(q, 256));
   heap.deallocate<5000, 256>(q);
   auto* const zeros = static_cast<std::byte*>(heap.allocate_zeroed(3000));
   EXPECT_TRUE(std::all_of(zeros, zeros + 3000, [](std::byte each) { return each == std::byte{0}; }));

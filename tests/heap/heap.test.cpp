@@ -134,8 +134,7 @@ TEST(heap, serves_sizes_known_at_compile_time_and_shrinks_in_place) {
       stamped_block mine{all.allocate<Bytes, Alignment>(), Bytes, i};
       mine.write();
       void* const others = other.allocate<Bytes, Alignment>();
-      EXPECT_TRUE(ashlar::detail::is_aligned(mine.p, Alignment) && mine.is_intact() && all.owns(mine.p) &&
-                  other.owns(others));
+      EXPECT_TRUE(ashlar::is_aligned(mine.p, Alignment) && mine.is_intact() && all.owns(mine.p) && other.owns(others));
       if (i % 3 == 0) in_thread([&] { all.deallocate<Bytes, Alignment>(mine.p); });
       else all.deallocate<Bytes, Alignment>(mine.p);
       i % 2 == 0 ? other.deallocate<Bytes, Alignment>(others) : other.deallocate(others, Bytes, Alignment);

@@ -68,7 +68,7 @@ TEST(local_heap, compile_time_sizes_mix_with_others) {
   void* const aligned = heap.allocate<100, 256>();
   void* const large = heap.allocate<100'000>();
   EXPECT_EQ(heap.usable_size(small), 48u);
-  EXPECT_TRUE(ashlar::detail::is_aligned(aligned, 256));
+  EXPECT_TRUE(ashlar::is_aligned(aligned, 256));
   EXPECT_GE(heap.usable_size(large), 100'000u);
   heap.deallocate<48>(small);
   heap.deallocate(aligned);
@@ -93,20 +93,18 @@ TEST(local_heap, resizes_in_place_where_there_is_room) {
   EXPECT_EQ(heap.reallocate(p, 70'000), p);
   void* const behind = heap.allocate(400'000);
   EXPECT_GT(behind, p);
-  EXPECT_LT(ashlar::detail::address_of(behind) - ashlar::detail::address_of(p), 1'000'000u)
-      << "the tail was given back";
+  EXPECT_LT(ashlar::address_of(behind) - ashlar::address_of(p), 1'000'000u) << "the tail was given back";
   EXPECT_NE(heap.reallocate(p, 1'000'000), p);
   void* const small = heap.allocate(97);
   EXPECT_EQ(heap.reallocate(small, 111), small);
   EXPECT_NE(heap.reallocate(small, 113), small);
   EXPECT_TRUE(heap.try_expand(behind, 400'000, 400'001, 16));
   EXPECT_FALSE(heap.try_expand(behind, 400'001, 100, 16)) << "a sized free would look for a cell";
-  EXPECT_FALSE(heap.try_expand(behind, 400'001, ashlar::detail::max_size, 16));
+  EXPECT_FALSE(heap.try_expand(behind, 400'001, ashlar::max_size, 16));
   EXPECT_FALSE(heap.try_shrink(behind, 400'001, 400'002, 16)) << "that is no shrinking";
   EXPECT_TRUE(heap.try_shrink(behind, 400'001, 100'000, 16));
   void* const tail = heap.allocate(200'000);
-  EXPECT_LT(ashlar::detail::address_of(tail) - ashlar::detail::address_of(behind), 400'000u)
-      << "the tail was given back";
+  EXPECT_LT(ashlar::address_of(tail) - ashlar::address_of(behind), 400'000u) << "the tail was given back";
   heap.deallocate(behind, 100'000);
 }
 
@@ -117,7 +115,7 @@ TEST(local_heap, reallocates_to_the_class_that_a_sized_free_goes_by) {
   for (int i = 0; i < 64; ++i) held.push_back(heap.allocate(112));
   for (void*& each : held) {
     each = heap.reallocate(each, 112, 64);
-    EXPECT_TRUE(ashlar::detail::is_aligned(each, 64));
+    EXPECT_TRUE(ashlar::is_aligned(each, 64));
     const bool is_exact = ashlar::checking_level >= ashlar::checking::hardened;
     EXPECT_EQ(heap.usable_size(each), is_exact ? 112 : ashlar::detail::size_classes::rounded(112, 64));
   }
@@ -128,7 +126,7 @@ TEST(local_heap, reallocates_to_the_class_that_a_sized_free_goes_by) {
 TEST(local_heap, a_small_block_with_pages_of_its_own_does_not_become_a_cell) {
   local_heap<> heap;
   void* const p = heap.allocate(100, std::size_t{8} << 20);
-  EXPECT_TRUE(ashlar::detail::is_aligned(p, std::size_t{8} << 20));
+  EXPECT_TRUE(ashlar::is_aligned(p, std::size_t{8} << 20));
   void* const moved = heap.reallocate(p, 4000);
   EXPECT_NE(moved, p);
   heap.deallocate(moved, 4000);

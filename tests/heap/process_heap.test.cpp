@@ -75,7 +75,7 @@ TEST(process_heap, serves_after_main_from_the_heap_of_the_main_thread) {
 }
 
 TEST(process_heap, sets_errno_in_the_calls_that_say_so) {
-  constexpr std::size_t too_much = ashlar::detail::max_size / 2;
+  constexpr std::size_t too_much = ashlar::max_size / 2;
   errno = 0;
   EXPECT_EQ(process_heap().try_allocate(too_much), nullptr);
   EXPECT_EQ(process_heap().try_allocate_zeroed(too_much), nullptr);

@@ -130,7 +130,7 @@ TEST(tiered_heap, gives_the_tier_of_a_block) {
 TEST(tiered_heap, resolves_by_number_by_constant_and_by_type) {
   tiered memory;
   const auto* const base = static_cast<std::byte*>(memory.planned().data);
-  EXPECT_TRUE(memory.planned().size == layout.height && ashlar::detail::is_aligned(base, 256));
+  EXPECT_TRUE(memory.planned().size == layout.height && ashlar::is_aligned(base, 256));
   EXPECT_EQ(memory.resolve(light), base + layout.offsets[light]);
   EXPECT_EQ(memory.resolve<shadow>(), base + layout.offsets[shadow]);
   memory.advance(3);
@@ -177,7 +177,7 @@ TEST(tiered_heap, moves_out_of_the_plan_what_grows_beyond_it) {
   EXPECT_TRUE(block.is_intact() && memory.tier_of(widest) == heap_tier::own);
   memory.deallocate(widest);
   memory.deallocate(memory.reallocate(nullptr, 0, 10, 16));
-  EXPECT_EQ(memory.try_reallocate(memory.resolve(light), 300, ashlar::detail::max_size / 2, 16), nullptr);
+  EXPECT_EQ(memory.try_reallocate(memory.resolve(light), 300, ashlar::max_size / 2, 16), nullptr);
 }
 
 TEST(tiered_heap, knows_figures_by_tier) {

@@ -54,7 +54,7 @@ TEST_F(huge_pages_set_aside, come_whole_and_go_back) {
   machine::set_aside(3);
   auto* const p = static_cast<unsigned char*>(ashlar::detail::reserved_huge_pages::map(2 * huge));
   ASSERT_NE(p, nullptr);
-  EXPECT_TRUE(ashlar::detail::is_aligned(p, huge));
+  EXPECT_TRUE(ashlar::is_aligned(p, huge));
   EXPECT_TRUE(machine::has(p) && machine::has(p + 2 * huge - 1));
   EXPECT_EQ(machine::pages_left(), 1u);
   EXPECT_EQ(p[0] | p[2 * huge - 1], 0);
@@ -83,7 +83,7 @@ TEST_F(huge_pages_set_aside, too_few_are_replaced_by_others_without_a_trace) {
     EXPECT_FALSE(machine::has(p));
     EXPECT_EQ(machine::pages_left(), left);
     EXPECT_EQ(machine::wishes(), 1u) << "transparent ones";
-    EXPECT_TRUE(ashlar::detail::is_aligned(p, huge));
+    EXPECT_TRUE(ashlar::is_aligned(p, huge));
     EXPECT_TRUE(std::all_of(p, p + 2 * huge, [](unsigned char byte) { return byte == 0; }));
     std::memset(p, 1, 2 * huge);
     pages.deallocate(p, 2 * huge, 64);

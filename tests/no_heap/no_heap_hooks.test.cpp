@@ -94,7 +94,7 @@ TEST(no_heap_hooks, see_the_rarer_functions_of_the_c_library) {
   expect_seen(noted_in([] {
                 void* p = nullptr;
                 EXPECT_EQ(::posix_memalign(&p, 256, 100), 0);
-                EXPECT_TRUE(ashlar::detail::is_aligned(p, 256));
+                EXPECT_TRUE(ashlar::is_aligned(p, 256));
                 return p;
               }),
               "posix_memalign", 100);

@@ -28,7 +28,7 @@ std::size_t made = 0, freed = 0, strange = 0;
 
 void* operator new(std::size_t n) {
   void* const p = std::malloc(n + sizeof(head));
-  if (p == nullptr) ashlar::detail::throw_bad_alloc(n, alignof(head));
+  if (p == nullptr) ashlar::throw_bad_alloc(n, alignof(head));
   ++made;
   return ::new (p) head + 1;
 }
@@ -102,7 +102,7 @@ TEST(own_operator_new, has_its_mallocs_reported_once) {
 #if defined(__cpp_exceptions)
 TEST(own_operator_new, may_throw_where_null_is_asked_for) {
   if (ashlar_test::has_asan || ashlar_test::has_tsan) GTEST_SKIP() << "the sanitizer's own forms";
-  const std::size_t absurd = hidden(ashlar::detail::max_size / 2 - 100);
+  const std::size_t absurd = hidden(ashlar::max_size / 2 - 100);
   EXPECT_EQ(::operator new(absurd, std::nothrow), nullptr);
   EXPECT_EQ(::operator new[](absurd, std::nothrow), nullptr);
 }

@@ -56,7 +56,7 @@ void* operator new(std::size_t n) {
   const head front = {n + sizeof(head), where};
   void* const p = take(front.from, front.bytes);
   --depth;
-  if (p == nullptr) ashlar::detail::throw_bad_alloc(n, alignof(head));
+  if (p == nullptr) ashlar::throw_bad_alloc(n, alignof(head));
   return ::new (p) head(front) + 1;
 }
 
@@ -128,7 +128,7 @@ std::size_t calls_in_threads(const Use& use) {
 struct by_malloc : std::pmr::memory_resource {
 private:
   void* do_allocate(std::size_t bytes, std::size_t alignment) override {
-    return std::aligned_alloc(alignment, ashlar::detail::align_up(bytes, alignment));
+    return std::aligned_alloc(alignment, ashlar::align_up(bytes, alignment));
   }
   void do_deallocate(void* p, std::size_t, std::size_t) override { std::free(p); }
   [[nodiscard]] bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }

@@ -45,7 +45,7 @@ TEST_F(huge_pages_on_a_model, a_size_is_rounded_up_to_whole_huge_pages) {
   EXPECT_EQ(huge_pages::page_bytes(), huge);
   EXPECT_EQ(huge_pages::round_up(1), huge);
   EXPECT_EQ(huge_pages::round_up(huge + 1), 2 * huge);
-  EXPECT_EQ(huge_pages::round_up(ashlar::detail::max_size), 0u);
+  EXPECT_EQ(huge_pages::round_up(ashlar::max_size), 0u);
 }
 
 TEST_F(huge_pages_on_a_model, pages_set_aside_come_first_and_others_then) {
@@ -57,7 +57,7 @@ TEST_F(huge_pages_on_a_model, pages_set_aside_come_first_and_others_then) {
   EXPECT_EQ(model_reserved::left, 1u);
   EXPECT_NE(system_.calls.find('a'), std::string::npos);
   for (void* const p : {first, second}) {
-    EXPECT_TRUE(ashlar::detail::is_aligned(p, huge));
+    EXPECT_TRUE(ashlar::is_aligned(p, huge));
     EXPECT_TRUE(huge_pages::release(p, 2 * huge));
   }
 }
@@ -67,7 +67,7 @@ TEST_F(huge_pages_on_a_model, a_larger_alignment_needs_more_set_aside_for_a_mome
   for (const bool enough : {true, false}) {
     system_.calls.clear();
     void* const p = huge_pages::map(huge, 4 * huge);
-    EXPECT_TRUE(ashlar::detail::is_aligned(p, 4 * huge));
+    EXPECT_TRUE(ashlar::is_aligned(p, 4 * huge));
     EXPECT_EQ(model_reserved::left, 3u) << "the model takes none back";
     EXPECT_EQ(system_.mapped_bytes(), huge);
     EXPECT_EQ(system_.calls.find('a') == std::string::npos, enough) << "or transparent ones";
@@ -77,7 +77,7 @@ TEST_F(huge_pages_on_a_model, a_larger_alignment_needs_more_set_aside_for_a_mome
 
 TEST_F(huge_pages_on_a_model, an_alignment_beyond_the_address_space_is_refused) {
   model_reserved::left = 3;
-  EXPECT_EQ(huge_pages::map(ashlar::detail::align_down(ashlar::detail::max_size, huge), 4 * huge), nullptr);
+  EXPECT_EQ(huge_pages::map(ashlar::align_down(ashlar::max_size, huge), 4 * huge), nullptr);
   EXPECT_EQ(model_reserved::left, 3u);
 }
 

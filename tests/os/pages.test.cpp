@@ -36,9 +36,9 @@ TEST_F(pages_on_a_model, a_size_is_rounded_up_to_whole_pages) {
   EXPECT_EQ(model_pages::round_up(1), page);
   EXPECT_EQ(model_pages::round_up(page), page);
   EXPECT_EQ(model_pages::round_up(page + 1), 2 * page);
-  EXPECT_EQ(model_pages::round_up(ashlar::detail::max_size - page + 1), ashlar::detail::max_size - page + 1);
-  EXPECT_EQ(model_pages::round_up(ashlar::detail::max_size - page + 2), 0u);
-  EXPECT_EQ(model_pages::round_up(ashlar::detail::max_size), 0u);
+  EXPECT_EQ(model_pages::round_up(ashlar::max_size - page + 1), ashlar::max_size - page + 1);
+  EXPECT_EQ(model_pages::round_up(ashlar::max_size - page + 2), 0u);
+  EXPECT_EQ(model_pages::round_up(ashlar::max_size), 0u);
 }
 
 TEST_F(pages_on_a_model, a_block_is_aligned_and_nothing_else_stays_mapped) {
@@ -48,7 +48,7 @@ TEST_F(pages_on_a_model, a_block_is_aligned_and_nothing_else_stays_mapped) {
         system_.next_address = 0x40000000 + offset * page;
         void* const p = model_pages::map(count * page, alignment);
         ASSERT_NE(p, nullptr);
-        EXPECT_TRUE(ashlar::detail::is_aligned(p, alignment));
+        EXPECT_TRUE(ashlar::is_aligned(p, alignment));
         EXPECT_EQ(system_.mapped_bytes(), count * page);
         system_.touch(p, count * page);
         EXPECT_TRUE(model_pages::release(p, count * page));
@@ -111,7 +111,7 @@ TEST_F(pages_on_a_model, an_unmap_that_fails_costs_address_space_only) {
     fail_only(k);
     void* const p = model_pages::map(2 * page, 16 * page);
     EXPECT_EQ(p == nullptr, k == 1);
-    EXPECT_TRUE(ashlar::detail::is_aligned(p, 16 * page));
+    EXPECT_TRUE(ashlar::is_aligned(p, 16 * page));
     EXPECT_EQ(system_.calls, k == 1 ? "mu" : "mumuu");
     EXPECT_GT(system_.mapped_bytes(), p != nullptr ? 2 * page : 0);
     EXPECT_EQ(system_.resident_bytes(), 0u);
@@ -231,8 +231,8 @@ TEST_F(pages_on_a_model, an_odd_number_of_pages_is_halved_to_whole_ones) {
 }
 
 TEST_F(pages_on_a_model, sizes_and_alignments_beyond_address_space_are_refused) {
-  constexpr std::size_t top = ashlar::detail::max_size / 2 + 1;
-  constexpr std::size_t largest = ashlar::detail::max_size - page + 1;
+  constexpr std::size_t top = ashlar::max_size / 2 + 1;
+  constexpr std::size_t largest = ashlar::max_size - page + 1;
   EXPECT_EQ(model_pages::map(largest, page), nullptr);
   EXPECT_EQ(model_pages::map(largest, top), nullptr);
   system_.fails = [&](char, std::size_t number) { return number != 0 && system_.calls != "mu"; };
@@ -254,7 +254,7 @@ TEST(pages, are_zero_usable_and_aligned_up_to_a_gigabyte) {
     const std::size_t bytes = pages::round_up(alignment == 1 ? 1 : 100'000);
     auto* const p = static_cast<char*>(pages::map(bytes, alignment));
     ASSERT_NE(p, nullptr) << alignment;
-    EXPECT_TRUE(ashlar::detail::is_aligned(p, alignment));
+    EXPECT_TRUE(ashlar::is_aligned(p, alignment));
     EXPECT_TRUE(is_zero(p, bytes));
     p[0] = p[bytes - 1] = 1;
     EXPECT_TRUE(pages::release(p, bytes));
@@ -262,10 +262,9 @@ TEST(pages, are_zero_usable_and_aligned_up_to_a_gigabyte) {
 }
 
 TEST(pages, are_refused_at_alignments_above_every_address) {
-  for (std::size_t alignment = ashlar::detail::max_size / 2 + 1; alignment > ashlar::detail::max_size >> 8;
-       alignment /= 2) {
+  for (std::size_t alignment = ashlar::max_size / 2 + 1; alignment > ashlar::max_size >> 8; alignment /= 2) {
     void* const p = pages::map(pages::page_bytes(), alignment);
-    EXPECT_TRUE(ashlar::detail::is_aligned(p, alignment)) << "32 bits have addresses at some of these";
+    EXPECT_TRUE(ashlar::is_aligned(p, alignment)) << "32 bits have addresses at some of these";
     if (p != nullptr) pages::release(p, pages::page_bytes());
   }
 }
@@ -294,7 +293,7 @@ TEST(pages, are_zero_again_after_decommit) {
 
 TEST(pages, refusals_of_the_system_are_null_and_keep_errno) {
   errno = 777;
-  EXPECT_EQ(pages::map(ashlar::detail::max_size - pages::page_bytes() + 1, 1), nullptr);
+  EXPECT_EQ(pages::map(ashlar::max_size - pages::page_bytes() + 1, 1), nullptr);
   EXPECT_EQ(pages::map(0, 1), nullptr);
   EXPECT_FALSE(pages::commit(nullptr, pages::page_bytes()));
   EXPECT_FALSE(pages::decommit(nullptr, pages::page_bytes()));

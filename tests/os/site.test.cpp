@@ -102,7 +102,7 @@ ASHLAR_NOINLINE Site captured() {
 
 template <class Site>
 std::string described(const Site& site) {
-  ashlar::detail::panic_line line;
+  ashlar::panic_line line;
   site.describe(line);
   return ashlar_test::first_line_of(std::string(line.view()));
 }

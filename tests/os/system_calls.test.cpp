@@ -70,7 +70,7 @@ TEST_F(calls_on_pages, moving_takes_the_contents_along_and_growing_adds_zeroes) 
   EXPECT_TRUE(calls::unmap(place + bytes_ + page, page));
   ASSERT_TRUE(calls::grow(place, bytes_ + page, bytes_ + 2 * page));
   EXPECT_TRUE(place[0] == 'x' && place[bytes_ - 1] == 'x' && place[bytes_] == 0 && place[bytes_ + 2 * page - 1] == 0);
-  EXPECT_FALSE(calls::grow(place, bytes_ + 2 * page, ashlar::detail::max_size - page + 1));
+  EXPECT_FALSE(calls::grow(place, bytes_ + 2 * page, ashlar::max_size - page + 1));
   EXPECT_TRUE(calls::unmap(place, bytes_ + 2 * page));
   EXPECT_NE(::msync(p_, bytes_, MS_ASYNC), 0) << "is mapped no more";
 }

@@ -26,7 +26,7 @@ constexpr std::size_t page = 4096;
 
 TEST(portable_calls, impossible_requests_are_refused) {
   EXPECT_EQ(calls::map(0, true), nullptr);
-  EXPECT_EQ(calls::map(ashlar::detail::max_size - page + 1, true), nullptr);
+  EXPECT_EQ(calls::map(ashlar::max_size - page + 1, true), nullptr);
   EXPECT_FALSE(calls::protect(nullptr, page, true));
   EXPECT_FALSE(calls::discard(nullptr, page));
   EXPECT_FALSE(calls::populate(nullptr, page));
@@ -39,7 +39,7 @@ TEST(portable_calls, pages_are_aligned_and_zero_also_when_they_are_used_again) {
     for (std::size_t alignment = 1; alignment <= 64 * page; alignment *= 2) {
       auto* const p = static_cast<char*>(portable_pages::map(3 * page, alignment));
       ASSERT_NE(p, nullptr);
-      EXPECT_TRUE(ashlar::detail::is_aligned(p, alignment) && ashlar::detail::is_aligned(p, page));
+      EXPECT_TRUE(ashlar::is_aligned(p, alignment) && ashlar::is_aligned(p, page));
       for (std::size_t i = 0; i < 3 * page; ++i) ASSERT_EQ(p[i], 0);
       std::memset(p, 'x', 3 * page);
       EXPECT_TRUE(calls::is_mapped(p, 3 * page));
@@ -58,7 +58,7 @@ TEST(portable_calls, committed_pages_are_zero) {
 }
 
 TEST(portable_calls, carry_a_resource_with_blocks_in_one_piece) {
-  static_assert(!ashlar::detail::divisible_resource<portable_resource>);
+  static_assert(!ashlar::divisible_resource<portable_resource>);
   static_assert(!ashlar::expanding_resource<portable_resource>);
   ashlar::block_pool<portable_resource> pool({.cell_bytes = 48});
   void* const p = pool.allocate(48, 8);
@@ -111,7 +111,7 @@ TEST(reserved_huge_pages, is_null_or_whole_huge_pages) {
   constexpr std::size_t bytes = 2 * reserved_huge_pages::page_bytes;
   auto* const p = static_cast<unsigned char*>(reserved_huge_pages::map(bytes));
   if (p == nullptr) GTEST_SKIP() << "this machine has set no huge pages aside: /proc/sys/vm/nr_hugepages";
-  EXPECT_TRUE(ashlar::detail::is_aligned(p, reserved_huge_pages::page_bytes));
+  EXPECT_TRUE(ashlar::is_aligned(p, reserved_huge_pages::page_bytes));
   EXPECT_EQ(p[0], 0);
   EXPECT_EQ(p[bytes - 1], 0);
   std::memset(p, 1, bytes);
@@ -119,7 +119,7 @@ TEST(reserved_huge_pages, is_null_or_whole_huge_pages) {
 }
 
 TEST(reserved_huge_pages, of_more_than_any_machine_has_is_null) {
-  EXPECT_EQ(reserved_huge_pages::map(ashlar::detail::max_block_bytes / 2 / reserved_huge_pages::page_bytes *
+  EXPECT_EQ(reserved_huge_pages::map(ashlar::max_block_bytes / 2 / reserved_huge_pages::page_bytes *
                                      reserved_huge_pages::page_bytes),
             nullptr);
 }

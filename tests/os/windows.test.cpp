@@ -65,8 +65,8 @@ protected:
 
 TEST(windows_calls, impossible_requests_are_refused) {
   EXPECT_EQ(calls::map(0, true), nullptr);
-  EXPECT_EQ(calls::map(ashlar::detail::max_size - page + 1, true), nullptr);
-  EXPECT_EQ(calls::map_aligned(ashlar::detail::max_size - page + 1, page << 10, true), nullptr);
+  EXPECT_EQ(calls::map(ashlar::max_size - page + 1, true), nullptr);
+  EXPECT_EQ(calls::map_aligned(ashlar::max_size - page + 1, page << 10, true), nullptr);
   EXPECT_FALSE(calls::unmap(nullptr, page));
   EXPECT_FALSE(calls::protect(nullptr, page, true));
   EXPECT_FALSE(calls::protect(nullptr, page, false));
@@ -80,7 +80,7 @@ TEST(windows_calls, each_alignment_is_met_by_a_reservation_of_its_own) {
   for (std::size_t alignment = 1; alignment <= std::size_t{256} << 20; alignment *= 2) {
     void* const p = calls::map_aligned(3 * page, alignment, true);
     ASSERT_NE(p, nullptr);
-    EXPECT_TRUE(ashlar::detail::is_aligned(p, alignment));
+    EXPECT_TRUE(ashlar::is_aligned(p, alignment));
     EXPECT_EQ(ashlar::detail::windows::region_at(p).reservation, p);
     EXPECT_TRUE(is_all(static_cast<char*>(p), 3 * page, 0));
     EXPECT_TRUE(calls::unmap(p, 3 * page));
@@ -139,10 +139,10 @@ TEST(windows_calls, the_release_of_a_part_leaves_the_rest) {
 }
 
 TEST(windows_calls, the_page_resource_knows_that_its_blocks_are_whole) {
-  static_assert(!ashlar::detail::divisible_resource<ashlar::page_resource>);
+  static_assert(!ashlar::divisible_resource<ashlar::page_resource>);
   ashlar::page_resource all;
   auto* const p = static_cast<char*>(all.allocate(100 * page, std::size_t{2} << 20));
-  EXPECT_TRUE(ashlar::detail::is_aligned(p, std::size_t{2} << 20));
+  EXPECT_TRUE(ashlar::is_aligned(p, std::size_t{2} << 20));
   p[99 * page] = 'x';
   EXPECT_TRUE(all.try_expand(p, 100 * page, 10 * page, 1));
   EXPECT_FALSE(calls::is_mapped(p + 10 * page, 1)) << "the memory is back";

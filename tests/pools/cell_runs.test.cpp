@@ -67,7 +67,7 @@ private:
     ASSERT_NE(got.cells, nullptr);
     ASSERT_GE(got.count, n);
     if (pool_.owns(got.cells)) got.count = ashlar::detail::run_length(n);
-    ASSERT_TRUE(ashlar::detail::is_aligned(got.cells, ashlar::detail::natural_alignment(pool_.cell_bytes())));
+    ASSERT_TRUE(ashlar::is_aligned(got.cells, ashlar::natural_alignment(pool_.cell_bytes())));
     runs_.push_back({static_cast<std::byte*>(got.cells), n, got.count, static_cast<unsigned char>(random_())});
     std::memset(got.cells, runs_.back().mark, got.count * pool_.cell_bytes());
   }
@@ -137,7 +137,7 @@ TEST(cell_runs, respect_the_bound_and_the_end_of_memory) {
   EXPECT_EQ(pool.try_allocate(), nullptr);
 #if defined(__cpp_exceptions)
   EXPECT_THROW(static_cast<void>(pool.allocate_run(2)), std::bad_alloc);
-  EXPECT_THROW(static_cast<void>(pool.allocate_run(ashlar::detail::max_size)), std::bad_alloc);
+  EXPECT_THROW(static_cast<void>(pool.allocate_run(ashlar::max_size)), std::bad_alloc);
 #endif
   pool.deallocate_run(first, 64);
   pool.deallocate_run(second, 32);

@@ -153,7 +153,7 @@ TEST_F(arenas, grow_and_shrink_the_last_block_where_it_stands) {
   for (; bytes < 2048; bytes *= 2) EXPECT_TRUE(a.try_expand(p, bytes, 2 * bytes, 8));
   EXPECT_EQ(a.used(), bytes);  // no bytes are left behind
   EXPECT_FALSE(a.try_expand(p, bytes, 5000, 8));
-  EXPECT_FALSE(a.try_expand(p, bytes, ashlar::detail::max_size, 8));
+  EXPECT_FALSE(a.try_expand(p, bytes, ashlar::max_size, 8));
   EXPECT_TRUE(a.try_expand(p, bytes, 100, 8));
   EXPECT_EQ(a.used(), 100u);
   EXPECT_EQ(a.high_water(), 2048u);
@@ -253,8 +253,8 @@ TEST_F(arenas, forget_an_object_whose_constructor_throws) {
   EXPECT_EQ(ended, "");
   a.reset();
   EXPECT_EQ(ended, "n");
-  EXPECT_THROW(static_cast<void>(a.make_array<int>(ashlar::detail::max_size / 2)), std::bad_array_new_length);
-  EXPECT_THROW(static_cast<void>(a.make_array<std::string>(ashlar::detail::max_size / sizeof(std::string))),
+  EXPECT_THROW(static_cast<void>(a.make_array<int>(ashlar::max_size / 2)), std::bad_array_new_length);
+  EXPECT_THROW(static_cast<void>(a.make_array<std::string>(ashlar::max_size / sizeof(std::string))),
                std::bad_array_new_length);
 }
 #endif

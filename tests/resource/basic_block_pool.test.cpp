@@ -89,9 +89,9 @@ TEST(basic_block_pool, what_is_reserved_needs_no_upstream_until_trim) {
 TEST(basic_block_pool, reserve_refuses_what_can_never_be) {
 #if defined(__cpp_exceptions)
   counting_resource<> upstream;
-  pool_type pool({.cell_bytes = 24, .slab_bytes = 2048, .max_count = ashlar::detail::max_size}, upstream);
-  for (const std::size_t cells : {ashlar::detail::max_size, ashlar::detail::max_size / 24,
-                                  ashlar::detail::max_size / 24 + 1, ashlar::detail::max_block_bytes / 24 + 1})
+  pool_type pool({.cell_bytes = 24, .slab_bytes = 2048, .max_count = ashlar::max_size}, upstream);
+  for (const std::size_t cells :
+       {ashlar::max_size, ashlar::max_size / 24, ashlar::max_size / 24 + 1, ashlar::max_block_bytes / 24 + 1})
     EXPECT_THROW(pool.reserve(cells), std::bad_alloc);
   EXPECT_EQ(upstream.allocations(), 0u);
   pool_type bounded({.cell_bytes = 24, .slab_bytes = 2048, .max_count = 10}, upstream);
@@ -176,7 +176,7 @@ TEST(basic_block_pool, owns_its_cells_and_nothing_beside_them) {
   for (std::size_t i = 0; i < cells.size(); ++i) {
     EXPECT_TRUE(pool.owns(cells[i]) && pool.owns(static_cast<std::byte*>(cells[i]) + 99));
     EXPECT_FALSE(pool.owns(foreign[i]));
-    EXPECT_FALSE(pool.owns(ashlar::detail::align_down(cells[i], 1024)));  // the header
+    EXPECT_FALSE(pool.owns(ashlar::align_down(cells[i], 1024)));  // the header
   }
   EXPECT_FALSE(pool.owns(nullptr) || pool.owns(&pool));
   EXPECT_TRUE(pool == pool && !(pool == other));
@@ -190,7 +190,7 @@ TEST(basic_block_pool, what_no_cell_can_hold_comes_from_the_upstream) {
   const std::array<std::array<std::size_t, 2>, 4> requests = {{{33, 16}, {1000, 1}, {8, 32}, {0, 4096}}};
   for (const auto& [bytes, alignment] : requests) {
     void* const p = pool.allocate(bytes, alignment);
-    EXPECT_TRUE(ashlar::detail::is_aligned(p, alignment));
+    EXPECT_TRUE(ashlar::is_aligned(p, alignment));
     EXPECT_EQ(upstream.balance(), (ashlar_test::holdings{1, bytes}));
     EXPECT_EQ(pool.live(), 0u);
     pool.deallocate(p, bytes, alignment);

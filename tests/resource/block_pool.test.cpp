@@ -38,8 +38,8 @@ constexpr std::array<std::size_t, 14> cell_sizes = {1, 2, 3, 4, 8, 12, 16, 24, 4
 constexpr std::size_t least_slab(std::size_t cell_bytes, std::size_t alignment) {
   const std::size_t metadata =
       sizeof(ashlar::detail::slab) + 8 * ashlar::detail::cell_bitmaps + ashlar::detail::front_guard;
-  const std::size_t stride = ashlar::detail::align_up(cell_bytes + ashlar::detail::least_guard, alignment);
-  return std::max(std::size_t{256}, std::bit_ceil(stride + ashlar::detail::align_up(metadata, alignment)));
+  const std::size_t stride = ashlar::align_up(cell_bytes + ashlar::detail::least_guard, alignment);
+  return std::max(std::size_t{256}, std::bit_ceil(stride + ashlar::align_up(metadata, alignment)));
 }
 
 void run_model(const block_pool_options& options, std::size_t most) {
@@ -48,7 +48,7 @@ void run_model(const block_pool_options& options, std::size_t most) {
     pool_type pool(options, upstream);
     EXPECT_EQ(upstream.allocations(), 0u);
     const std::size_t alignment =
-        options.cell_alignment != 0 ? options.cell_alignment : ashlar::detail::natural_alignment(options.cell_bytes);
+        options.cell_alignment != 0 ? options.cell_alignment : ashlar::natural_alignment(options.cell_bytes);
     ashlar_test::pool_model model(pool, options.cell_bytes, alignment, 1);
     model.run(most);
     EXPECT_EQ(upstream.balance().bytes, pool.slabs() * pool.slab_bytes());
@@ -103,7 +103,7 @@ TEST(block_pool, agrees_with_a_model_at_every_cell_size) {
 TEST(block_pool, agrees_with_a_model_in_the_smallest_slabs) {
   for (const std::size_t cell_bytes : cell_sizes) {
     SCOPED_TRACE(cell_bytes);
-    const std::size_t slab_bytes = least_slab(cell_bytes, ashlar::detail::natural_alignment(cell_bytes));
+    const std::size_t slab_bytes = least_slab(cell_bytes, ashlar::natural_alignment(cell_bytes));
     run_model({.cell_bytes = cell_bytes, .slab_bytes = slab_bytes}, ashlar_test::model_cells(cell_bytes) / 2);
   }
 }
@@ -119,7 +119,7 @@ TEST(block_pool, agrees_with_a_model_at_every_alignment) {
   for (std::size_t alignment = 1; alignment <= 65536; alignment *= 4)
     for (const std::size_t cell_bytes : {std::size_t{1}, std::size_t{100}}) {
       SCOPED_TRACE(alignment);
-      const std::size_t whole = ashlar::detail::align_up(cell_bytes, alignment);
+      const std::size_t whole = ashlar::align_up(cell_bytes, alignment);
       run_model({.cell_bytes = cell_bytes, .cell_alignment = alignment, .slab_bytes = least_slab(whole, alignment)},
                 ashlar_test::model_cells(whole) / 2);
     }
@@ -181,11 +181,11 @@ struct bad_options {
 };
 
 TEST(block_pool_death, a_wrong_layout_is_misuse_at_every_level) {
-  constexpr std::size_t top_bit = ashlar::detail::max_size / 2 + 1;
+  constexpr std::size_t top_bit = ashlar::max_size / 2 + 1;
   const std::initializer_list<bad_options> table = {
       {{.cell_bytes = 0}, "cell_bytes is not in 1..2^27"},
       {{.cell_bytes = (std::size_t{1} << 27) + 1}, "cell_bytes is not in 1..2^27"},
-      {{.cell_bytes = ashlar::detail::max_size}, "cell_bytes is not in 1..2^27"},
+      {{.cell_bytes = ashlar::max_size}, "cell_bytes is not in 1..2^27"},
       {{.cell_bytes = 8, .cell_alignment = 3}, "cell_alignment is not a power of two"},
       {{.cell_bytes = 8, .cell_alignment = 24}, "cell_alignment is not a power of two"},
       {{.cell_bytes = 8, .cell_alignment = top_bit}, "cell_alignment is not a power of two"},

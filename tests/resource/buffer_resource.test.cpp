@@ -59,7 +59,7 @@ TEST(buffer_resource, pads_to_the_alignment_for_any_start_of_the_buffer) {
   for (std::size_t skip = 0; skip < 64; ++skip) {
     buffer_resource buffer(std::span<std::byte>(memory).subspan(skip));
     void* const p = buffer.allocate(8, 64);
-    EXPECT_TRUE(ashlar::detail::is_aligned(p, 64));
+    EXPECT_TRUE(ashlar::is_aligned(p, 64));
     EXPECT_EQ(buffer.used(), (64 - skip) % 64 + 8);
   }
 }
@@ -110,7 +110,7 @@ TEST(inline_buffer, is_aligned_for_any_object_from_its_first_byte) {
 TEST(inline_buffer, costs_its_bytes_and_three_pointers) {
   EXPECT_EQ(inline_buffer<64>().capacity(), 64u);
   EXPECT_LE(sizeof(inline_buffer<64>),
-            ashlar::detail::align_up(64 + sizeof(ashlar::buffer_resource), alignof(std::max_align_t)));
+            ashlar::align_up(64 + sizeof(ashlar::buffer_resource), alignof(std::max_align_t)));
 }
 
 TEST(inline_buffer, works_for_odd_sizes_down_to_one_byte) {

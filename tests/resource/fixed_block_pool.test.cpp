@@ -37,7 +37,7 @@ struct bounded_cells : ashlar_test::conformance_defaults {
   fixed_block_pool<8, 8, upstream_ref> resource{{.max_count = 70}, upstream};
 };
 
-template <std::size_t CellBytes, std::size_t CellAlignment = ashlar::detail::natural_alignment(CellBytes)>
+template <std::size_t CellBytes, std::size_t CellAlignment = ashlar::natural_alignment(CellBytes)>
 void run_model() {
   SCOPED_TRACE(CellBytes);
   counting_resource<> upstream;
@@ -79,7 +79,7 @@ constinit fixed_block_pool<16> made_at_compile_time;
 
 TEST(fixed_block_pool, is_made_at_compile_time) {
   void* const cell = made_at_compile_time.allocate();
-  EXPECT_TRUE(ashlar::detail::is_aligned(cell, 16));
+  EXPECT_TRUE(ashlar::is_aligned(cell, 16));
   EXPECT_EQ(made_at_compile_time.live(), 1u);
   made_at_compile_time.deallocate(cell);
   EXPECT_TRUE(made_at_compile_time.invariant());

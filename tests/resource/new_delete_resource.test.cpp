@@ -47,7 +47,7 @@ TEST(new_delete_resource, serves_alignments_far_above_a_page) {
   new_delete_resource memory;
   for (std::size_t alignment = 1; alignment <= std::size_t{1} << 21; alignment *= 2) {
     void* const p = memory.allocate(24, alignment);
-    EXPECT_TRUE(ashlar::detail::is_aligned(p, alignment));
+    EXPECT_TRUE(ashlar::is_aligned(p, alignment));
     memory.deallocate(p, 24, alignment);
   }
 }
@@ -63,7 +63,7 @@ using ashlar::null_resource;
 
 TEST(null_resource, refuses_every_request) {
   null_resource nothing;
-  for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{4096}, ashlar::detail::max_size}) {
+  for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{4096}, ashlar::max_size}) {
     EXPECT_EQ(nothing.try_allocate(bytes, 8), nullptr);
 #if defined(__cpp_exceptions)
     EXPECT_THROW(static_cast<void>(nothing.allocate(bytes, 8)), std::bad_alloc);

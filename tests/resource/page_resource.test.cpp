@@ -92,9 +92,9 @@ TEST(page_resource, is_empty_and_always_equal) {
 }
 
 TEST(page_resource, only_the_populated_policy_prefaults) {
-  EXPECT_TRUE(ashlar::detail::prefaulting_resource<page_resource>);
-  EXPECT_FALSE(ashlar::detail::prefaulting_resource<ashlar::basic_page_resource<ashlar::fresh::plain>>);
-  EXPECT_FALSE(ashlar::detail::prefaulting_resource<ashlar::basic_page_resource<ashlar::fresh::huge>>);
+  EXPECT_TRUE(ashlar::prefaulting_resource<page_resource>);
+  EXPECT_FALSE(ashlar::prefaulting_resource<ashlar::basic_page_resource<ashlar::fresh::plain>>);
+  EXPECT_FALSE(ashlar::prefaulting_resource<ashlar::basic_page_resource<ashlar::fresh::huge>>);
 }
 
 TEST(page_resource, hands_out_zeroes) {
@@ -112,7 +112,7 @@ TEST(page_resource, aligns_to_huge_pages_and_beyond) {
   const std::size_t largest = std::size_t{1} << (sizeof(void*) == 8 ? 30 : 24);
   for (std::size_t alignment = 1; alignment <= largest; alignment *= 4) {
     void* const p = pages.allocate(1, alignment);
-    EXPECT_TRUE(ashlar::detail::is_aligned(p, std::max(alignment, ashlar::os::pages::page_bytes())));
+    EXPECT_TRUE(ashlar::is_aligned(p, std::max(alignment, ashlar::os::pages::page_bytes())));
     pages.deallocate(p, 1, alignment);
   }
 }
@@ -124,7 +124,7 @@ TEST(page_resource, huge_policy_aligns_large_blocks_and_lives_without_huge_pages
     refusing_pages<ashlar::fresh::huge> pages;
     constexpr std::size_t bytes = std::size_t{3} << 20;
     void* const p = pages.allocate(bytes, 1);
-    EXPECT_TRUE(ashlar::detail::is_aligned(p, std::size_t{2} << 20));
+    EXPECT_TRUE(ashlar::is_aligned(p, std::size_t{2} << 20));
     std::memset(p, 1, bytes);
     pages.deallocate(p, bytes, 1);
   }
@@ -134,7 +134,7 @@ TEST(page_resource, follows_a_wish_that_changes) {
   using ashlar::fresh::huge_pages;
   constexpr std::size_t bytes = std::size_t{4} << 20;
   refusing_pages<ashlar::fresh::by_wish> pages;
-  EXPECT_TRUE(ashlar::detail::prefaulting_resource<refusing_pages<ashlar::fresh::by_wish>>);
+  EXPECT_TRUE(ashlar::prefaulting_resource<refusing_pages<ashlar::fresh::by_wish>>);
   for (const huge_pages wish :
        {huge_pages::by_system, huge_pages::wanted, huge_pages::refused, huge_pages::by_system}) {
     refusing_calls::maps_left = 10;
@@ -242,7 +242,7 @@ TEST(page_resource, shrinks_always_and_grows_into_what_is_free) {
   EXPECT_TRUE(pages.try_expand(p, 64 * page, 63 * page + 1, 1)) << "the last page is needed";
   EXPECT_TRUE(pages.try_expand(p, 63 * page + 1, 2 * page, 1));
   const bool grown = pages.try_expand(p, 2 * page, 32 * page, 1);
-  EXPECT_FALSE(pages.try_expand(p, grown ? 32 * page : 2 * page, ashlar::detail::max_size, 1));
+  EXPECT_FALSE(pages.try_expand(p, grown ? 32 * page : 2 * page, ashlar::max_size, 1));
   EXPECT_EQ(errno, 12345);
 #if defined(__linux__)
   EXPECT_TRUE(grown);
@@ -287,7 +287,7 @@ TEST(page_resource, policies_combine) {
   refusing_pages<ashlar::fresh::locked<ashlar::fresh::huge>> pages;
   constexpr std::size_t bytes = std::size_t{3} << 20;
   void* const p = pages.allocate(bytes, 1);
-  EXPECT_TRUE(ashlar::detail::is_aligned(p, std::size_t{2} << 20));
+  EXPECT_TRUE(ashlar::is_aligned(p, std::size_t{2} << 20));
   EXPECT_EQ(refusing_calls::locked, bytes);
   pages.deallocate(p, bytes, 1);
 }
@@ -347,7 +347,7 @@ TEST(huge_page_resource, hands_out_zeroes_at_huge_pages) {
   ashlar::huge_page_resource pages;
   constexpr std::size_t bytes = huge + 1;
   auto* const p = static_cast<unsigned char*>(pages.allocate(bytes, 64));
-  EXPECT_TRUE(ashlar::detail::is_aligned(p, huge));
+  EXPECT_TRUE(ashlar::is_aligned(p, huge));
   EXPECT_TRUE(std::all_of(p, p + bytes, [](unsigned char byte) { return byte == 0; }));
   std::memset(p, 1, 2 * huge);
   pages.deallocate(p, bytes, 64);

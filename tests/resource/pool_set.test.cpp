@@ -72,7 +72,7 @@ TEST(pool_set, serves_each_size_from_the_pool_of_its_class) {
   for (std::size_t bytes = 0; bytes <= pool_classes::largest; bytes += 1 + bytes / 16)
     for (std::size_t alignment = 1; alignment <= ashlar::detail::largest_cell_alignment; alignment *= 4) {
       void* const p = pools.allocate(bytes, alignment);
-      ASSERT_TRUE(ashlar::detail::is_aligned(p, alignment));
+      ASSERT_TRUE(ashlar::is_aligned(p, alignment));
       const std::size_t cell = pool_classes::rounded(bytes, alignment);
       bool found = false;
       pools.for_each_pool([&](const auto& pool) { found = found || (pool.owns(p) && pool.cell_bytes() == cell); });

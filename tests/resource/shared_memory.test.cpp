@@ -358,9 +358,9 @@ TEST(shared_memory, refuses_alignments_above_a_page_and_what_does_not_fit) {
   const auto memory = shared_memory::create(map.at, bytes);
   EXPECT_EQ(memory->try_allocate(1, 8192), nullptr);
   EXPECT_EQ(memory->try_allocate(bytes, 1), nullptr);
-  EXPECT_EQ(memory->try_allocate(ashlar::detail::max_size, 1), nullptr);
+  EXPECT_EQ(memory->try_allocate(ashlar::max_size, 1), nullptr);
   void* const p = memory->try_allocate(1, 4096);
-  EXPECT_TRUE(ashlar::detail::is_aligned(p, 4096));
+  EXPECT_TRUE(ashlar::is_aligned(p, 4096));
 }
 
 TEST(shared_memory, reports_misuse_without_the_lock) {

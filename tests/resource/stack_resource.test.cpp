@@ -76,10 +76,10 @@ TEST(stack_resource, large_alignments_are_served_or_refused) {
   stack s(small_steps, upstream);
   constexpr std::size_t large = std::size_t{2} << 20;
   void* const p = s.allocate(10, large);
-  EXPECT_TRUE(ashlar::detail::is_aligned(p, large));
+  EXPECT_TRUE(ashlar::is_aligned(p, large));
   const std::size_t used = s.used();
-  for (const std::size_t absurd : {ashlar::detail::max_size / 2 + 1, ashlar::detail::max_size / 4 + 1})
-    for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, ashlar::detail::max_block_bytes})
+  for (const std::size_t absurd : {ashlar::max_size / 2 + 1, ashlar::max_size / 4 + 1})
+    for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, ashlar::max_block_bytes})
       EXPECT_EQ(s.try_allocate(bytes, absurd), nullptr);
   EXPECT_EQ(s.used(), used);
   s.deallocate(p, 10, large);
@@ -144,7 +144,7 @@ TEST(stack_resource, a_block_larger_than_any_step_has_a_chunk_of_its_own) {
   stack s(small_steps, upstream);
   void* const small = s.allocate(10, 1);
   void* const large = s.allocate(100'000, 4096);
-  EXPECT_TRUE(ashlar::detail::is_aligned(large, 4096));
+  EXPECT_TRUE(ashlar::is_aligned(large, 4096));
   s.deallocate(large, 100'000, 4096);
   s.deallocate(small, 10, 1);
   EXPECT_EQ(s.used(), 0u);
@@ -168,7 +168,7 @@ TEST(stack_resource, stays_in_its_buffer_over_a_null_resource) {
   alignas(64) std::array<std::byte, 64> memory;
   for (std::size_t skip = 0; skip < 64; ++skip) {
     buffer_stack s{std::span<std::byte>(memory).subspan(skip)};
-    EXPECT_EQ(s.capacity(), ashlar::detail::align_down(64 - ashlar::detail::align_up(skip, stack_grain), stack_grain));
+    EXPECT_EQ(s.capacity(), ashlar::align_down(64 - ashlar::align_up(skip, stack_grain), stack_grain));
     std::size_t blocks = 0;
     while (void* const p = s.try_allocate(1, 1)) {
       EXPECT_TRUE(p >= memory.data() + skip && p < memory.data() + 64);

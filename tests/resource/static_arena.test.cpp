@@ -56,7 +56,7 @@ TEST(static_arena, follows_the_clock_of_the_plan) {
 
 TEST(static_arena, stands_on_any_buffer) {
   std::vector<std::byte> memory(layout.height + 8);
-  const auto room = std::span(memory).subspan(ashlar::detail::address_of(memory.data()) % 8 == 0 ? 0 : 4);
+  const auto room = std::span(memory).subspan(ashlar::address_of(memory.data()) % 8 == 0 ? 0 : 4);
   const ashlar::static_arena arena(room, layout);
   EXPECT_EQ(arena.get(1), room.data() + layout.offsets[1]);
 }
@@ -67,7 +67,7 @@ TEST(static_arena, takes_one_block_of_any_resource_and_gives_it_back) {
     const ashlar::static_arena arena(upstream, layout, 64);
     EXPECT_EQ(upstream.balance().blocks, 1u);
     EXPECT_EQ(upstream.balance().bytes, layout.height);
-    EXPECT_TRUE(ashlar::detail::is_aligned(arena.base(), 64));
+    EXPECT_TRUE(ashlar::is_aligned(arena.base(), 64));
     *arena.get<std::uint64_t>(0) = 1;
   }
   EXPECT_EQ(upstream.balance().blocks, 0u);

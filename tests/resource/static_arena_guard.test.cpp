@@ -76,7 +76,7 @@ TEST_F(static_arena_guard, falls_back_when_something_is_larger) {
 
 TEST_F(static_arena_guard, falls_back_when_more_alignment_is_wanted) {
   EXPECT_EQ(followed.allocate(64, 16), at(0));
-  const bool lucky = ashlar::detail::is_aligned(at(64), 4096);
+  const bool lucky = ashlar::is_aligned(at(64), 4096);
   void* const p = followed.allocate(32, 4096);
   EXPECT_EQ(followed.diverged(), !lucky);
   followed.deallocate(p, 32, 4096);
@@ -175,7 +175,7 @@ TEST(static_arena_guard_random, keeps_blocks_apart_for_any_program) {
     for (const step s : plan::steps_of(p.buffers)) codes.push_back(s.code);
     const auto height = static_cast<std::size_t>(t.height);
     std::vector<std::byte> memory(height + 16);
-    std::byte* const base = ashlar::detail::align_up(memory.data(), 16);
+    std::byte* const base = ashlar::align_up(memory.data(), 16);
     counting_resource<> heap;
     guard g(base, height, t, codes, heap);
     const std::uint64_t odd = random.below(60);  // the deviating step, if any

@@ -121,7 +121,7 @@ TEST(tlsf_resource, expands_into_a_free_neighbour_and_shrinks_in_place) {
   ashlar_test::write_pattern(p, rest, 4);
   EXPECT_TRUE(r.try_expand(p, rest, 0, 1));
   EXPECT_TRUE(r.invariant());
-  EXPECT_FALSE(r.try_expand(p, 0, ashlar::detail::max_size, 1));
+  EXPECT_FALSE(r.try_expand(p, 0, ashlar::max_size, 1));
   EXPECT_FALSE(r.try_expand(p, 0, in_buffer::most_bytes + 1, 1));
   r.deallocate(p, 0, 1);
   EXPECT_EQ(r.used(), 0u);
@@ -133,7 +133,7 @@ TEST(tlsf_resource, any_alignment_wastes_no_memory_for_good) {
   for (std::size_t alignment = 1; alignment <= (std::size_t{1} << 20); alignment *= 2) {
     void* const p = r.allocate(10, alignment);
     void* const q = r.allocate(1000, alignment);
-    EXPECT_TRUE(ashlar::detail::is_aligned(p, alignment) && ashlar::detail::is_aligned(q, alignment));
+    EXPECT_TRUE(ashlar::is_aligned(p, alignment) && ashlar::is_aligned(q, alignment));
     EXPECT_LT(r.used(), 10 + 1000 + 6 * tlsf_block::least);  // skipped bytes are free
     r.deallocate(p, 10, alignment);
     r.deallocate(q, 1000, alignment);

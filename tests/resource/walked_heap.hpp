@@ -74,7 +74,7 @@ private:
   };
 
   void hold(void* p, std::size_t bytes, std::size_t alignment) {
-    ASSERT_TRUE(ashlar::detail::is_aligned(p, alignment) && heap_.owns(p));
+    ASSERT_TRUE(ashlar::is_aligned(p, alignment) && heap_.owns(p));
     ASSERT_GE(heap_.usable_size(p), bytes);
     const auto [at, is_new] = blocks_.emplace(p, held{bytes, alignment, static_cast<std::uint32_t>(random_())});
     ASSERT_TRUE(is_new);

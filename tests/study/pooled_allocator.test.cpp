@@ -78,7 +78,7 @@ private:
     const replay_request r(zeroed ? replay_kind::allocate_zeroed : replay_kind::allocate, any_size(), alignment);
     const held h{allocator_->allocate(r), r, i};
     ASSERT_NE(h.block, nullptr);
-    EXPECT_TRUE(ashlar::detail::is_aligned(h.block, static_cast<std::size_t>(r.alignment())));
+    EXPECT_TRUE(ashlar::is_aligned(h.block, static_cast<std::size_t>(r.alignment())));
     if (zeroed) EXPECT_TRUE(touch::read_zeroed(h.block, h.size(), i));
     else touch::write(h.block, h.size(), 0, i);
     blocks_.push_back(h);

@@ -32,35 +32,34 @@ public:
   [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept
     requires SaysNull
   {
-    ASHLAR_REQUIRE(ashlar::detail::is_power_of_two(alignment), "alignment is not a power of two");
-    if (!ashlar::detail::is_valid_request(bytes, alignment)) return nullptr;
+    ASHLAR_REQUIRE(ashlar::is_power_of_two(alignment), "alignment is not a power of two");
+    if (!ashlar::is_valid_request(bytes, alignment)) return nullptr;
     void* const p = below_->try_allocate(rounded(bytes), alignment);
-    if (p != nullptr) live_[ashlar::detail::address_of(p)] = {rounded(bytes), alignment};
+    if (p != nullptr) live_[ashlar::address_of(p)] = {rounded(bytes), alignment};
     return p;
   }
 
   [[nodiscard]] ashlar::block allocate_at_least(std::size_t bytes, std::size_t alignment) {
-    ashlar::detail::expect_request(bytes, alignment);
+    ashlar::expect_request(bytes, alignment);
     void* const p = below_->allocate(rounded(bytes), alignment);
-    live_[ashlar::detail::address_of(p)] = {rounded(bytes), alignment};
+    live_[ashlar::address_of(p)] = {rounded(bytes), alignment};
     return {p, rounded(bytes)};
   }
 
   void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-    live_.erase(ashlar::detail::address_of(p));
+    live_.erase(ashlar::address_of(p));
     below_->deallocate(p, rounded(bytes), alignment);
   }
 
   void deallocate(void* p) noexcept {
     if (p == nullptr) return;
-    const extent was = live_.at(ashlar::detail::address_of(p));
+    const extent was = live_.at(ashlar::address_of(p));
     deallocate(p, was.bytes, was.alignment);
   }
 
   [[nodiscard]] bool owns(const void* p) const noexcept {
-    const auto above = live_.upper_bound(ashlar::detail::address_of(p));
-    return above != live_.begin() &&
-           ashlar::detail::address_of(p) - std::prev(above)->first < std::prev(above)->second.bytes;
+    const auto above = live_.upper_bound(ashlar::address_of(p));
+    return above != live_.begin() && ashlar::address_of(p) - std::prev(above)->first < std::prev(above)->second.bytes;
   }
 
   // The marks of adaptors in blocks that were never freed end with the blocks.
@@ -73,7 +72,7 @@ public:
   }
 
   [[nodiscard]] bool try_expand(void*, std::size_t bytes, std::size_t new_bytes, std::size_t) noexcept {
-    return new_bytes <= ashlar::detail::max_block_bytes && rounded(bytes) == rounded(new_bytes);
+    return new_bytes <= ashlar::max_block_bytes && rounded(bytes) == rounded(new_bytes);
   }
 
   void prefault(void*, std::size_t) noexcept {}
@@ -88,7 +87,7 @@ private:
   };
 
   [[nodiscard]] static std::size_t rounded(std::size_t bytes) noexcept {
-    return bytes == 0 ? 64 : ashlar::detail::align_up(bytes, 64);
+    return bytes == 0 ? 64 : ashlar::align_up(bytes, 64);
   }
 
   counting_resource<>* below_;
@@ -96,6 +95,6 @@ private:
 };
 
 static_assert(ashlar::try_resource<able_resource<>> && !ashlar::try_resource<able_resource<false>>);
-static_assert(ashlar::owning_resource<able_resource<>> && ashlar::detail::at_least_resource<able_resource<>>);
+static_assert(ashlar::owning_resource<able_resource<>> && ashlar::at_least_resource<able_resource<>>);
 
 }  // namespace ashlar_test

@@ -44,13 +44,13 @@ public:
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
     if (void* const p = try_allocate(bytes, alignment)) return p;
     ASHLAR_THROW(injected_failure());
-    ashlar::detail::throw_bad_alloc(bytes, alignment);
+    ashlar::throw_bad_alloc(bytes, alignment);
   }
 
   [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
     const bool refused = plan_.fails_next() || alignment > most_alignment ||
                          bytes > most_bytes_ - std::min(most_bytes_, balance().bytes);
-    void* const p = refused ? nullptr : ashlar::detail::try_allocate_from(upstream_, bytes, alignment);
+    void* const p = refused ? nullptr : ashlar::try_allocate_from(upstream_, bytes, alignment);
     ++(p != nullptr ? allocations_ : refusals_);
     if (p == nullptr) return nullptr;
     blocks_.add(p, bytes, alignment);

@@ -65,8 +65,8 @@ TEST(counting_resource, fails_over_a_byte_budget) {
 
 TEST(counting_resource, refuses_absurd_requests_by_itself) {
   counting_resource<> r;
-  EXPECT_EQ(r.try_allocate(ashlar::detail::max_block_bytes - 64, 1), nullptr);
-  EXPECT_EQ(r.try_allocate(ashlar::detail::max_size, 1), nullptr);
+  EXPECT_EQ(r.try_allocate(ashlar::max_block_bytes - 64, 1), nullptr);
+  EXPECT_EQ(r.try_allocate(ashlar::max_size, 1), nullptr);
 }
 
 #if defined(__cpp_exceptions)
@@ -78,7 +78,7 @@ TEST(counting_resource, throws_an_exception_of_its_own) {
   ashlar_test::throwing_only<> only_throws(r);
   EXPECT_THROW(static_cast<void>(only_throws.allocate(8, 8)), std::bad_alloc);
   r.fail_at(0);
-  EXPECT_EQ(ashlar::detail::try_allocate_from(only_throws, 8, 8), nullptr);
+  EXPECT_EQ(ashlar::try_allocate_from(only_throws, 8, 8), nullptr);
 }
 #endif
 

@@ -35,14 +35,14 @@ public:
 
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
     void* const p = try_allocate(bytes, alignment);
-    if (p == nullptr) ashlar::detail::throw_bad_alloc(bytes, alignment);
+    if (p == nullptr) ashlar::throw_bad_alloc(bytes, alignment);
     return p;
   }
 
   [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
     void* const p = bytes <= most_bytes_ ? memory_.try_allocate(bytes, alignment) : nullptr;
     if (p == nullptr) return nullptr;
-    const std::uintptr_t start = ashlar::detail::address_of(p);
+    const std::uintptr_t start = ashlar::address_of(p);
     blocks_[start] = {bytes, alignment, {{start, bytes}}};
     bytes_out_ += bytes;
     requests_.push_back(bytes);
@@ -50,7 +50,7 @@ public:
   }
 
   void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-    const std::uintptr_t at = ashlar::detail::address_of(p);
+    const std::uintptr_t at = ashlar::address_of(p);
     const auto above = blocks_.upper_bound(at);
     if (above == blocks_.begin() || !take_back(*std::prev(above), {at, bytes}, alignment)) {
       ADD_FAILURE() << "given back " << bytes << " bytes at alignment " << alignment << ", which are no part";
@@ -114,7 +114,7 @@ private:
   std::vector<std::size_t> requests_;
   std::size_t bytes_out_ = 0;
   std::size_t returns_ = 0;
-  std::size_t most_bytes_ = ashlar::detail::max_block_bytes;
+  std::size_t most_bytes_ = ashlar::max_block_bytes;
 };
 
 using divisible_resource = resource_of_parts<ashlar::detail::largest_page>;

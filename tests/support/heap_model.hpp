@@ -103,7 +103,7 @@ private:
   void for_each_part(std::size_t limit, F f) const {
     if (whole || filled <= 2 * end) return f(0, limit);
     f(0, std::min(end, limit));
-    const std::size_t tail = ashlar::detail::align_down(filled - end, sizeof(word));
+    const std::size_t tail = ashlar::align_down(filled - end, sizeof(word));
     if (tail < limit) f(tail, limit);
   }
 
@@ -238,7 +238,7 @@ private:
   };
 
   void begin() {
-    constexpr std::size_t no_limit = ashlar::detail::max_size;
+    constexpr std::size_t no_limit = ashlar::max_size;
     constexpr std::size_t limits[] = {no_limit, no_limit, std::size_t{5} << 20, std::size_t{30} << 20};
     constexpr std::size_t kept[] = {std::size_t{16} << 20, 0, std::size_t{1} << 20};
     options_ = {.max_bytes = bounds_.has_limits ? limits[from_.below(4)] : no_limit,
@@ -367,7 +367,7 @@ private:
   void hold(void* p, const wish& w) {
     const std::size_t usable = heap_->usable_size(p);
     auto* const first = static_cast<std::byte*>(p);
-    require(ashlar::detail::is_aligned(p, std::max(w.alignment, Heap::least_alignment)) && usable >= w.bytes);
+    require(ashlar::is_aligned(p, std::max(w.alignment, Heap::least_alignment)) && usable >= w.bytes);
     require(heap_->owns(p) && heap_->owns(first + usable - 1) && heap_->held_bytes() <= options_.max_bytes);
     shadow_block held{.p = first, .bytes = w.bytes, .most = w.bytes, .alignment = w.alignment};
     held.filled = from_.one_in(4) ? usable : w.bytes;
@@ -469,8 +469,8 @@ private:
 
   // Requests impossible sizes. All blocks stay; free memory may go, to make room.
   void ask_for_too_much() {
-    constexpr std::size_t most = ashlar::detail::max_block_bytes;
-    constexpr std::size_t sizes[] = {ashlar::detail::max_size, most + 1, most, most - (std::size_t{1} << 20)};
+    constexpr std::size_t most = ashlar::max_block_bytes;
+    constexpr std::size_t sizes[] = {ashlar::max_size, most + 1, most, most - (std::size_t{1} << 20)};
     const std::size_t bytes = sizes[from_.below(4)] - from_.below(256);
     const std::size_t alignment = std::size_t{1} << from_.below(sizeof(std::size_t) * 8);
     const std::size_t held = heap_->held_bytes(), segments = heap_->segments();

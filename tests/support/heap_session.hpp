@@ -27,7 +27,7 @@ struct unreliable_pages {
     return p;
   }
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
-    return ashlar::detail::allocate_or_throw(*this, bytes, alignment);
+    return ashlar::allocate_or_throw(*this, bytes, alignment);
   }
   void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     held_bytes -= bytes;

@@ -86,7 +86,7 @@ inline void refuses_absurd_sizes(any_subject& s) {
   live_blocks blocks(s);
   ASSERT_TRUE(blocks.try_allocate(s.traits.largest, 1));
   const holdings before = s.balance();
-  constexpr std::size_t most = ashlar::detail::max_block_bytes;
+  constexpr std::size_t most = ashlar::max_block_bytes;
   for (std::size_t alignment = 1; alignment <= s.traits.max_alignment; alignment *= 4) {
     for (std::size_t less = 0; less <= 64; ++less) {
       expect_refused(s, std::numeric_limits<std::size_t>::max() - less, alignment);
@@ -217,7 +217,7 @@ inline void expands_in_place(any_subject& s) {
   }
   EXPECT_TRUE(blocks.all_intact());
   const auto& last = blocks[0];
-  EXPECT_FALSE(s.try_expand(last.data, last.bytes, ashlar::detail::max_size, last.alignment));
+  EXPECT_FALSE(s.try_expand(last.data, last.bytes, ashlar::max_size, last.alignment));
 }
 
 }  // namespace ashlar_test

@@ -35,7 +35,7 @@ public:
 
   /// Returns: whether the resource had memory left, by its result or by an exception.
   bool try_allocate(std::size_t bytes, std::size_t alignment) {
-    void* const p = ashlar::detail::try_allocate_from(resource_, bytes, alignment);
+    void* const p = ashlar::try_allocate_from(resource_, bytes, alignment);
     if (p != nullptr) hold(p, bytes, alignment);
     return p != nullptr;
   }

@@ -16,7 +16,7 @@ template <ashlar::try_resource R = counting_resource<>>
 class serialised_ref {
 public:
   static constexpr bool is_thread_safe = true;
-  static constexpr std::size_t least_part_bytes = ashlar::detail::least_part<R>;
+  static constexpr std::size_t least_part_bytes = ashlar::least_part<R>;
 
   serialised_ref(R& r) noexcept : resource_(std::addressof(r)) {}
 

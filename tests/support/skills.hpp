@@ -66,9 +66,9 @@ template <ashlar::resource R>
 inline constexpr skills skills_of =
     (ashlar::try_resource<R> ? can_try : 0) | (ashlar::owning_resource<R> ? can_own : 0) |
     (ashlar::releasable_resource<R> ? can_release : 0) | (ashlar::self_describing_resource<R> ? can_describe : 0) |
-    (ashlar::expanding_resource<R> ? can_expand : 0) | (ashlar::detail::prefaulting_resource<R> ? can_prefault : 0) |
-    (ashlar::detail::at_least_resource<R> ? can_at_least : 0) | (ashlar::thread_safe_resource<R> ? can_share : 0) |
-    (ashlar::detail::divisible_resource<R> ? can_divide : 0);
+    (ashlar::expanding_resource<R> ? can_expand : 0) | (ashlar::prefaulting_resource<R> ? can_prefault : 0) |
+    (ashlar::at_least_resource<R> ? can_at_least : 0) | (ashlar::thread_safe_resource<R> ? can_share : 0) |
+    (ashlar::divisible_resource<R> ? can_divide : 0);
 
 static_assert(skills_of<skilled<every_skill>> == every_skill && skills_of<skilled<can_own>> == can_own);
 

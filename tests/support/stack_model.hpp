@@ -43,7 +43,7 @@ public:
       return;
     }
     used_before_.push_back(before);
-    EXPECT_TRUE(ashlar::detail::is_aligned(blocks_[blocks_.size() - 1].data, alignment));
+    EXPECT_TRUE(ashlar::is_aligned(blocks_[blocks_.size() - 1].data, alignment));
     EXPECT_TRUE(stack_.owns(blocks_[blocks_.size() - 1].data));
     EXPECT_GE(stack_.used(), before + bytes);
     most_ = most_ < stack_.used() ? stack_.used() : most_;

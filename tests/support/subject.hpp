@@ -96,7 +96,7 @@ template <class Made>
           { r.deallocate(p, n, n) } noexcept;
         },
     .owns = ashlar::owning_resource<R>, .releases = ashlar::releasable_resource<R>,
-    .gives_at_least = ashlar::detail::at_least_resource<R>, .prefaults = ashlar::detail::prefaulting_resource<R>,
+    .gives_at_least = ashlar::at_least_resource<R>, .prefaults = ashlar::prefaulting_resource<R>,
     .describes_itself = ashlar::self_describing_resource<R>, .expands = ashlar::expanding_resource<R>
 };  // namespace ashlar_test
 }
@@ -114,7 +114,7 @@ public:
     return made_.resource.allocate(bytes, alignment);
   }
   [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept override {
-    return ashlar::detail::try_allocate_from(made_.resource, bytes, alignment);
+    return ashlar::try_allocate_from(made_.resource, bytes, alignment);
   }
   void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept override {
     made_.resource.deallocate(p, bytes, alignment);
@@ -131,12 +131,11 @@ public:
   }
   [[nodiscard]] ashlar::block allocate_at_least([[maybe_unused]] std::size_t bytes,
                                                 [[maybe_unused]] std::size_t alignment) override {
-    if constexpr (ashlar::detail::at_least_resource<resource_type>)
-      return made_.resource.allocate_at_least(bytes, alignment);
+    if constexpr (ashlar::at_least_resource<resource_type>) return made_.resource.allocate_at_least(bytes, alignment);
     return {};
   }
   void prefault([[maybe_unused]] void* p, [[maybe_unused]] std::size_t bytes) noexcept override {
-    if constexpr (ashlar::detail::prefaulting_resource<resource_type>) made_.resource.prefault(p, bytes);
+    if constexpr (ashlar::prefaulting_resource<resource_type>) made_.resource.prefault(p, bytes);
   }
   [[nodiscard]] bool try_expand([[maybe_unused]] void* p, [[maybe_unused]] std::size_t bytes,
                                 [[maybe_unused]] std::size_t new_bytes,

@@ -101,7 +101,7 @@ TEST(checking_allocator, allocates_as_the_type_is_aligned) {
   hardest<wide> a(book);
   for (const std::size_t n : {0u, 1u, 3u}) {
     wide* const p = a.allocate(n);
-    EXPECT_TRUE(ashlar::detail::is_aligned(p, 128));
+    EXPECT_TRUE(ashlar::is_aligned(p, 128));
     EXPECT_EQ(book.balance().bytes, n * 128);
     a.deallocate(p, n);
   }
@@ -111,8 +111,7 @@ TEST(checking_allocator, an_overflowing_array_is_bad_array_new_length) {
 #if defined(__cpp_exceptions)
   ledger book;
   hardest<long long> a(book);
-  for (const std::size_t n :
-       {a.max_size() + 1, std::numeric_limits<std::size_t>::max() / 8 + 2, ashlar::detail::max_size})
+  for (const std::size_t n : {a.max_size() + 1, std::numeric_limits<std::size_t>::max() / 8 + 2, ashlar::max_size})
     EXPECT_THROW(static_cast<void>(a.allocate(n)), std::bad_array_new_length);
   EXPECT_THROW(static_cast<void>(a.allocate(a.max_size())), std::bad_alloc);
   EXPECT_EQ(book.allocations(), 0u);

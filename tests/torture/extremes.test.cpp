@@ -36,11 +36,10 @@ std::vector<std::size_t> edge_sizes() {
   for (std::size_t edge = 8; edge <= 32'768; edge *= 2) add_neighbours(sizes, edge, 1);
   for (const std::size_t edge : {48u, 1000u, 1024u + 512u, 40'000u, 65'536u, 262'144u, 4'194'304u})
     add_neighbours(sizes, edge, 1);
-  for (const std::size_t edge : {std::size_t{0}, ashlar::detail::max_block_bytes, ashlar::detail::max_size})
+  for (const std::size_t edge : {std::size_t{0}, ashlar::max_block_bytes, ashlar::max_size})
     add_neighbours(sizes, edge, 3);
   for (std::size_t bit = std::size_t{1} << 26; bit != 0; bit <<= 3) add_neighbours(sizes, bit, 1);
-  for (const std::size_t back : {std::size_t{4096}, std::size_t{4'194'304}})
-    sizes.push_back(ashlar::detail::max_size - back);
+  for (const std::size_t back : {std::size_t{4096}, std::size_t{4'194'304}}) sizes.push_back(ashlar::max_size - back);
   std::ranges::sort(sizes);
   sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
   return sizes;
@@ -50,7 +49,7 @@ std::vector<std::size_t> edge_sizes() {
 bool tries(composition& r, std::size_t bytes, std::size_t alignment) {
   void* const p = r.try_allocate(bytes, alignment);
   if (p == nullptr) return false;
-  EXPECT_EQ(ashlar::detail::address_of(p) % alignment, 0u) << bytes << " at " << alignment;
+  EXPECT_EQ(ashlar::address_of(p) % alignment, 0u) << bytes << " at " << alignment;
   EXPECT_LE(bytes, most_bytes);
   std::memset(p, 'a', std::min(bytes, std::size_t{1}));
   if (bytes != 0) std::memset(static_cast<std::byte*>(p) + bytes - 1, 'z', 1);

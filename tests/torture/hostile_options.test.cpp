@@ -57,9 +57,9 @@ constexpr std::array<std::size_t, 12> hostile = {0,
                                                  4095,
                                                  std::size_t{1} << 20,
                                                  std::size_t{1} << (sizeof(void*) * 4 + 3),
-                                                 ashlar::detail::max_block_bytes,
-                                                 ashlar::detail::max_size - 1,
-                                                 ashlar::detail::max_size};
+                                                 ashlar::max_block_bytes,
+                                                 ashlar::max_size - 1,
+                                                 ashlar::max_size};
 
 /// The end of a child: by itself, or by a signal, with these words.
 struct ending {

@@ -37,11 +37,11 @@ struct one_block {
   std::size_t given = 0;
   static constexpr bool is_thread_safe = true;
   void* allocate(std::size_t bytes, std::size_t alignment) {
-    return ashlar::detail::allocate_or_throw(*this, bytes, alignment);
+    return ashlar::allocate_or_throw(*this, bytes, alignment);
   }
   void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
     if (std::exchange(given, bytes) != 0 || bytes > memory.size() / 2) return nullptr;
-    return ashlar::detail::align_up(memory.data(), alignment);
+    return ashlar::align_up(memory.data(), alignment);
   }
   void deallocate(void* p, std::size_t bytes, std::size_t) noexcept {
     EXPECT_EQ(forbidden_bytes(p, bytes), 0) << "memory went back that its owner may not touch";
@@ -88,7 +88,7 @@ struct guarded {
 // Exact within the granule at the end of a block: the bytes behind may belong to another one.
 [[nodiscard]] bool is_fenced(const void* p, std::size_t bytes) {
   const auto* const end = static_cast<const std::byte*>(p) + bytes;
-  const std::size_t slack = ashlar::detail::align_up(bytes, 8) - bytes;
+  const std::size_t slack = ashlar::align_up(bytes, 8) - bytes;
   return forbidden_bytes(p, bytes) == 0 && forbidden_bytes(end, slack) == slack;
 }
 

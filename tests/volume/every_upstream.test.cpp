@@ -73,7 +73,7 @@ public:
   explicit growing_resource(const Options&... options) : resource_(options..., upstream()) {}
 
   [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept override {
-    return ashlar::detail::try_allocate_from(resource_, bytes, alignment);
+    return ashlar::try_allocate_from(resource_, bytes, alignment);
   }
   void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept override {
     resource_.deallocate(p, bytes, alignment);

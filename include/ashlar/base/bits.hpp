@@ -77,19 +77,6 @@ inline constexpr std::size_t max_block_bytes = static_cast<std::size_t>(std::num
 
 namespace detail {
 
-// The mechanisms name them in their own namespace too.
-using ashlar::address_of;
-using ashlar::align_down;
-using ashlar::align_up;
-using ashlar::checked_add;
-using ashlar::checked_mul;
-using ashlar::is_aligned;
-using ashlar::is_power_of_two;
-using ashlar::is_valid_request;
-using ashlar::max_block_bytes;
-using ashlar::max_size;
-using ashlar::natural_alignment;
-
 // <algorithm> adds half of <functional> and 700 KB of text to a translation unit.
 
 template <class T>

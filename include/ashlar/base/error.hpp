@@ -235,14 +235,6 @@ ASHLAR_COLD inline void report_outsized(const outsized_blocks& blocks) noexcept 
   report({.kind = fault::precondition, .what = what});
 }
 
-namespace detail {
-// The mechanisms name them in their own namespace too.
-using ashlar::report;
-using ashlar::report_leak;
-using ashlar::throw_bad_alloc;
-using ashlar::throw_bad_array_new_length;
-}  // namespace detail
-
 }  // namespace ashlar::ASHLAR_ABI
 
 // A precondition checked at every level: to continue would corrupt memory that does not belong to the caller.

@@ -200,14 +200,6 @@ template <basic_lockable Lock>
 using check_scope = std::conditional_t<checking_level >= checking::checked && !std::same_as<Lock, null_lock>,
                                        report_scope<Lock>, lock_scope<Lock>>;
 
-namespace detail {
-// The mechanisms name them in their own namespace too.
-using ashlar::already_held;
-using ashlar::check_scope;
-using ashlar::lock_scope;
-using ashlar::report_scope;
-}  // namespace detail
-
 static_assert(basic_lockable<null_lock> && basic_lockable<spin_lock>);
 
 /// One thread at a time uses the pool and all its objects, without atomics. A pool of the process, which belongs to no

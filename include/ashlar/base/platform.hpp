@@ -497,8 +497,6 @@ private:
 
 namespace detail {
 
-using ashlar::panic_line;  // the mechanisms name it in their own namespace too
-
 /// Effects: writes the words and a newline to the error stream. Allocates nothing; a failed write is ignored, since no
 /// other channel for the message exists.
 ASHLAR_COLD inline void write_error_line(std::string_view words) noexcept {

@@ -211,24 +211,6 @@ template <resource R>
 
 namespace detail {
 
-// The mechanisms name them in their own namespace too.
-using ashlar::allocate_at_least_from;
-using ashlar::allocate_or_throw;
-using ashlar::allocate_upstream;
-using ashlar::allocate_upstream_at_least;
-using ashlar::at_least_resource;
-using ashlar::divisible_resource;
-using ashlar::expect_request;
-using ashlar::failed;
-using ashlar::failure;
-using ashlar::least_part;
-using ashlar::or_null;
-using ashlar::or_throw;
-using ashlar::prefaulting_resource;
-using ashlar::run_resource;
-using ashlar::try_allocate_from;
-using ashlar::try_allocate_upstream;
-
 /// Returns: whether blocks of `bytes`, and multiples of that, may come back to `R` in parts of that size.
 template <resource R>
 [[nodiscard]] constexpr bool takes_parts_of(std::size_t bytes) noexcept {

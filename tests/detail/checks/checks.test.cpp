@@ -186,7 +186,7 @@ TEST(slab_registry, knows_every_byte_of_the_cells_and_none_beside_them) {
   EXPECT_EQ(registry.find(&slab).owner, nullptr);
   for (const std::byte& byte : slab.gap) EXPECT_EQ(registry.find(&byte).owner, nullptr);
   for (const std::byte& byte : slab.rest) EXPECT_EQ(registry.find(&byte).owner, nullptr);
-  EXPECT_EQ(registry.find(reinterpret_cast<const void*>(ashlar::detail::max_size)).owner, nullptr);
+  EXPECT_EQ(registry.find(reinterpret_cast<const void*>(ashlar::max_size)).owner, nullptr);
   registry.leave(slab.line);
   EXPECT_EQ(registry.find(slab.cells.data()).owner, nullptr);
 }

@@ -304,7 +304,7 @@ protected:
   }
 
   counting_resource<> upstream_;
-  ashlar::detail::extent_map<upstream_ref> space_{ashlar::detail::max_size, upstream_};
+  ashlar::detail::extent_map<upstream_ref> space_{ashlar::max_size, upstream_};
   ashlar::detail::span_store<upstream_ref> spans_{space_};
   ashlar::detail::small_store<upstream_ref> small_{spans_};
   ashlar::detail::thread_cache lists_;

@@ -31,7 +31,7 @@
 
 namespace {
 
-using ashlar::detail::address_of;
+using ashlar::address_of;
 using ashlar::detail::segment_owner;
 using ashlar::detail::window_bytes;
 
@@ -48,7 +48,7 @@ system_of_test* now = nullptr;
 
 void* somewhere(std::size_t bytes) {
   if (!now->has_memory) return nullptr;
-  now->elsewhere -= ashlar::detail::align_up(bytes, window_bytes);
+  now->elsewhere -= ashlar::align_up(bytes, window_bytes);
   return reinterpret_cast<void*>(now->elsewhere);
 }
 struct address_pages {
@@ -87,7 +87,7 @@ protected:
 TEST_F(address_range, puts_extents_side_by_side_at_the_lowest_places) {
   errno = 5;
   std::byte* const first = map(1);
-  EXPECT_TRUE(ashlar::detail::is_aligned(first, window_bytes));
+  EXPECT_TRUE(ashlar::is_aligned(first, window_bytes));
   EXPECT_EQ(map(3), first + window_bytes);
   std::byte* const last = map(1);
   EXPECT_EQ(last, first + 4 * window_bytes);
@@ -101,7 +101,7 @@ TEST_F(address_range, puts_extents_side_by_side_at_the_lowest_places) {
 TEST_F(address_range, keeps_the_alignment_of_an_extent) {
   std::byte* const first = map(1);
   std::byte* const aligned = map(2, 16 * window_bytes);
-  EXPECT_TRUE(ashlar::detail::is_aligned(aligned, 16 * window_bytes));
+  EXPECT_TRUE(ashlar::is_aligned(aligned, 16 * window_bytes));
   EXPECT_TRUE(range->has(aligned));
   EXPECT_EQ(map(1), aligned == first + window_bytes ? aligned + 2 * window_bytes : first + window_bytes);
 }
@@ -216,7 +216,7 @@ public:
   std::size_t live_bytes = 0;
 
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
-    return ashlar::detail::allocate_or_throw(*this, bytes, alignment);
+    return ashlar::allocate_or_throw(*this, bytes, alignment);
   }
   [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
     void* const p = plan.fails_next() || bytes > room ? nullptr : pages_.try_allocate(room, alignment);
@@ -255,9 +255,9 @@ TEST(extent_map, keeps_to_its_limit_and_costs_nothing_beyond) {
 
 TEST(extent_map, makes_no_table_for_what_can_hardly_be) {
   roomy_pages upstream;
-  ashlar::detail::extent_map<ashlar::resource_ref<roomy_pages>> space(ashlar::detail::max_size, upstream);
+  ashlar::detail::extent_map<ashlar::resource_ref<roomy_pages>> space(ashlar::max_size, upstream);
   std::byte* const p = space.take(page, window_bytes, false);
-  EXPECT_FALSE(space.resize(p, ashlar::detail::align_down(ashlar::detail::max_block_bytes, page)));
+  EXPECT_FALSE(space.resize(p, ashlar::align_down(ashlar::max_block_bytes, page)));
   EXPECT_EQ(upstream.live_bytes, page);
 }
 
@@ -285,7 +285,7 @@ TEST(extent_map, moves_pages_with_their_contents_and_survives_each_refusal) {
         EXPECT_TRUE(moved != nullptr || k < 8 || !can_move);
         p = moved != nullptr ? moved : p;
         ASSERT_TRUE(p[0] == std::byte{7} && p[window_bytes] == std::byte{7});
-        ASSERT_TRUE(moved == nullptr || ashlar::detail::is_aligned(p, 2 * window_bytes));
+        ASSERT_TRUE(moved == nullptr || ashlar::is_aligned(p, 2 * window_bytes));
         const std::size_t held = space.find(p)->bytes();
         ASSERT_EQ(space.find(p + held - 1)->start, p);
         p[held - 1] = std::byte{1};
@@ -401,7 +401,7 @@ void expect_extents_in_the_range() {
     void* const table = from.try_allocate(window_bytes, 4096);
     auto* const extent = static_cast<std::byte*>(from.try_allocate(window_bytes, window_bytes));
     ASSERT_TRUE(table != nullptr && extent != nullptr);
-    EXPECT_TRUE(ashlar::detail::is_aligned(extent, window_bytes));
+    EXPECT_TRUE(ashlar::is_aligned(extent, window_bytes));
     EXPECT_TRUE(range.has(extent));
     EXPECT_EQ(extent[0], std::byte{0});
     std::memset(extent, 1, window_bytes);

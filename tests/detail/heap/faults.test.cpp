@@ -112,7 +112,7 @@ TEST_F(heap_checks, freed_what_is_of_no_heap) {
   void* const held = heap_.allocate(100);  // the same for a heap with memory
   expect_fault_of_all(fault::invalid_free, &local);
   expect_fault_of_all(fault::invalid_free, mapped);
-  auto* const head = ashlar::detail::align_down(static_cast<std::byte*>(held), ashlar::detail::segment_bytes) + 64;
+  auto* const head = ashlar::align_down(static_cast<std::byte*>(held), ashlar::detail::segment_bytes) + 64;
   expect_fault_of_all(fault::invalid_free, head);
   ::munmap(mapped, 8192);
 }
@@ -149,7 +149,7 @@ TEST_F(heap_checks, freed_as_another_size) {
   heap_.deallocate(aligned, 24, 256);
   for (const std::size_t bytes : {std::size_t{16}, std::size_t{70'000}, std::size_t{5'000'000}}) {
     void* const p = heap_.allocate(bytes);
-    const std::size_t own = std::size_t{1} << std::countr_zero(ashlar::detail::address_of(p));
+    const std::size_t own = std::size_t{1} << std::countr_zero(ashlar::address_of(p));
     expect_fault(fault::size_mismatch, p, [&] { heap_.deallocate(p, bytes, 2 * own); });
     expect_fault(fault::size_mismatch, p, [&] { static_cast<void>(heap_.try_expand(p, bytes, bytes, 2 * own)); });
     heap_.deallocate(p, bytes);
@@ -236,7 +236,7 @@ TEST_F(written_blocks, bytes_before_a_cell_are_watched_for_any_neighbour) {
       cells[i][-1] ^= std::byte{4};
       const auto seen = caught_in([&] { heap.deallocate(cells[i], bytes); });
       cells[i][-1] ^= std::byte{4};
-      if (ashlar::detail::is_aligned(cells[i], ashlar::detail::slice_bytes)) continue;  // no neighbour of the block
+      if (ashlar::is_aligned(cells[i], ashlar::detail::slice_bytes)) continue;  // no neighbour of the block
       ASSERT_TRUE(seen.has_value()) << bytes << " bytes, block " << i;
       EXPECT_EQ(seen->kind, fault::underflow);
       EXPECT_EQ(seen->pointer, cells[i]);
@@ -340,7 +340,7 @@ using store_type = ashlar::detail::span_store<guarded_pages>;
 constexpr std::size_t page = 4096;
 
 static_assert(ashlar::detail::guard_bytes<ashlar::page_resource> == 0, "the wish of one upstream");
-static_assert(ashlar::detail::with_guard<guarded_pages>(ashlar::detail::max_size) == ashlar::detail::max_size);
+static_assert(ashlar::detail::with_guard<guarded_pages>(ashlar::max_size) == ashlar::max_size);
 
 /// The system reads the byte into a pipe, and refuses to if it is inaccessible. `is_open()`: the pipe could be had.
 class access_probe {
@@ -390,7 +390,7 @@ protected:
   }
 
   access_probe probe;
-  ashlar::detail::extent_map<guarded_pages> space{ashlar::detail::max_size, guarded_pages{}};
+  ashlar::detail::extent_map<guarded_pages> space{ashlar::max_size, guarded_pages{}};
   store_type store{space};
 };
 

@@ -87,7 +87,7 @@ TEST_F(zero_blocks, are_as_many_as_the_range_has_and_no_two_alike) {
   EXPECT_EQ(range.take(), nullptr) << "all are live";
   for (void* const p : live) {
     EXPECT_TRUE(range.has(p));
-    EXPECT_TRUE(ashlar::detail::is_aligned(p, 16));
+    EXPECT_TRUE(ashlar::is_aligned(p, 16));
     range.give(p, 0, &range);
   }
   EXPECT_NE(range.take(), nullptr);

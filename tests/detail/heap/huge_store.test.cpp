@@ -32,7 +32,7 @@ struct made {
   ashlar::detail::extent_map<Upstream> space;
   ashlar::detail::huge_store<Upstream> store;
 
-  explicit made(Upstream upstream = {}, std::size_t most = ashlar::detail::max_size, std::size_t retain_bytes = keep,
+  explicit made(Upstream upstream = {}, std::size_t most = ashlar::max_size, std::size_t retain_bytes = keep,
                 std::uint32_t decay_ms = an_hour)
       : space(most, upstream), store(space, retain_bytes, decay_ms) {}
 
@@ -66,7 +66,7 @@ TEST(huge_store, a_freed_block_is_the_next_of_about_its_size) {
 
 TEST(huge_store, what_was_spare_for_an_epoch_goes_back) {
   counting_resource<> upstream;
-  counted huge(upstream, ashlar::detail::max_size, keep, 0);
+  counted huge(upstream, ashlar::max_size, keep, 0);
   std::byte* const rare = huge.take(11 * mib);
   std::byte* const often = huge.take(5 * mib);
   huge.store.give(rare);

@@ -53,7 +53,7 @@ struct purge_after : ::testing::Test {
   }
   [[nodiscard]] std::size_t spare() const { return spans.dirty_bytes() + spans.spare_bytes(); }
 
-  ashlar::detail::extent_map<page_resource> space{ashlar::detail::max_size, page_resource{}};
+  ashlar::detail::extent_map<page_resource> space{ashlar::max_size, page_resource{}};
   ashlar::detail::span_store<page_resource> spans{space};
   ashlar::detail::small_store<page_resource> small{spans};
   ashlar::detail::huge_store<page_resource> huge{space, Keep, DecayMs};

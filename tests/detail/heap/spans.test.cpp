@@ -58,7 +58,7 @@ TEST_F(segment_test, a_slab_of_each_class_has_aligned_cells_in_its_slices) {
       ASSERT_LE(slab.cells + slab.capacity * slab.cell_bytes, start + room);
       ASSERT_LE((room - slab.capacity * slab.cell_bytes), slab.cell_bytes + 1024);
       ASSERT_GE(slab.capacity, slab.cell_bytes < 1024 ? 60u : 4u);
-      ASSERT_TRUE(ashlar::detail::is_aligned(slab.cells, size_classes::alignment_of(number)));
+      ASSERT_TRUE(ashlar::is_aligned(slab.cells, size_classes::alignment_of(number)));
       ASSERT_EQ(slab.free, slab.capacity);
       ASSERT_TRUE(cells.invariant());
       for (std::size_t i = 0; i < slab.length; ++i) {
@@ -82,7 +82,7 @@ TEST_F(segment_test, slabs_of_one_class_start_at_different_cache_lines) {
   for (std::size_t turn = 0; turn < 16; ++turn) {
     span_header& slab = home_->record(first_slice + turn);
     slab_view(slab).format(size_classes::of(64), turn);
-    lines.insert(ashlar::detail::address_of(slab.cells) % ashlar::detail::slice_bytes);
+    lines.insert(ashlar::address_of(slab.cells) % ashlar::detail::slice_bytes);
   }
   EXPECT_EQ(lines.size(), 8u);
 }
@@ -110,7 +110,7 @@ struct own_space {
 template <class Upstream>
 class store_over : own_space<Upstream>, public ashlar::detail::span_store<Upstream> {
 public:
-  explicit store_over(Upstream upstream = {}, std::size_t max_bytes = ashlar::detail::max_size)
+  explicit store_over(Upstream upstream = {}, std::size_t max_bytes = ashlar::max_size)
       : own_space<Upstream>(upstream, max_bytes), ashlar::detail::span_store<Upstream>(own_space<Upstream>::space) {}
   using ashlar::detail::span_store<Upstream>::space;
 };

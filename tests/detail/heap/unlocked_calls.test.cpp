@@ -22,8 +22,8 @@
 
 namespace {
 
+using ashlar::report_scope;
 using ashlar::spin_lock;
-using ashlar::detail::report_scope;
 using ashlar::detail::unlocked_calls;
 
 // A word of one thread to another; std::promise does not link by clang for mingw.

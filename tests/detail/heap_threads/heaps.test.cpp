@@ -194,7 +194,7 @@ void in_other_thread(auto f) { std::thread(f).join(); }
 TEST(owner_checks_of_threads, let_memory_of_other_threads_come_back) {
   std::vector<void*> freed, again;
   std::set<std::uintptr_t> slices;
-  const auto slice_of = [](const void* p) { return ashlar::detail::address_of(p) / ashlar::detail::slice_bytes; };
+  const auto slice_of = [](const void* p) { return ashlar::address_of(p) / ashlar::detail::slice_bytes; };
   for (int i = 0; i != 3000; ++i)
     freed.push_back(process_heap().try_allocate(700)), slices.insert(slice_of(freed.back()));
   in_other_thread([&] {

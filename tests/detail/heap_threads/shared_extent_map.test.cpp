@@ -36,7 +36,7 @@ constexpr std::size_t most_run =
     ashlar::detail::most_slices * ashlar::detail::slice_bytes - (ashlar::detail::keeps_canaries ? 1 : 0);
 
 TEST(extent_resource, knows_extents_by_their_alignment) {
-  space_type space(ashlar::detail::max_size, {});
+  space_type space(ashlar::max_size, {});
   source from(space);
   void* const extent = from.allocate(window_bytes, window_bytes);
   void* const table = from.allocate(4096, 16);
@@ -80,7 +80,7 @@ TEST(extent_resource, counts_tables_and_records_within_the_limit) {
 
 // Of two empty segments the used one goes first, and its untouched slices are still zero for the next owner.
 TEST(extent_resource, hands_over_the_segment_with_most_resident_pages) {
-  space_type space(ashlar::detail::max_size, {});
+  space_type space(ashlar::max_size, {});
   ashlar::detail::owner_engine<source> parked({}, source(space));
   void* const used = parked.allocate(most_run);
   void* const fresh = parked.allocate(1'000'000);
@@ -110,11 +110,11 @@ std::uintptr_t leave_a_used_segment(space_type& space) {
   std::fill_n(static_cast<unsigned char*>(all.data), all.size, static_cast<unsigned char>(1));
   heap.deallocate(all.data);
   static_cast<void>(heap.trim());
-  return ashlar::detail::address_of(all.data) / window_bytes;
+  return ashlar::address_of(all.data) / window_bytes;
 }
 
 TEST(extent_resource, caches_two_segments_for_the_next_heap) {
-  space_type space(ashlar::detail::max_size, {});
+  space_type space(ashlar::max_size, {});
   const std::uintptr_t segment = leave_a_used_segment(space);
   EXPECT_EQ(space.held_bytes(), window_bytes);
   EXPECT_EQ(space.budget().kept(), window_bytes);
@@ -122,7 +122,7 @@ TEST(extent_resource, caches_two_segments_for_the_next_heap) {
   {
     ashlar::local_heap<source> next({}, source(space));
     auto* const zeroes = static_cast<unsigned char*>(next.allocate_zeroed(3'000'000));
-    EXPECT_EQ(ashlar::detail::address_of(zeroes) / window_bytes, segment);
+    EXPECT_EQ(ashlar::address_of(zeroes) / window_bytes, segment);
     EXPECT_EQ(std::count(zeroes, zeroes + 3'000'000, 0), 3'000'000) << "which it was not";
     EXPECT_TRUE(space.has(zeroes) && next.invariant() && space.invariant());
     EXPECT_EQ(space.budget().kept(), 0u);
@@ -141,14 +141,14 @@ TEST(extent_resource, gives_its_cache_back_before_it_refuses) {
   void* const huge = heap.try_allocate(7'000'000);
   EXPECT_NE(huge, nullptr);
   EXPECT_EQ(space.budget().kept(), 0u);
-  space_type frugal(ashlar::detail::max_size, {}, 0);
+  space_type frugal(ashlar::max_size, {}, 0);
   static_cast<void>(leave_a_used_segment(frugal));
   EXPECT_EQ(frugal.held_bytes(), 0u) << "may keep nothing";
 }
 
 // Nothing is read through the address, so it may be any. A cached segment has a head, but no owner.
 TEST(extent_resource, names_the_owner_of_a_segment) {
-  space_type space(ashlar::detail::max_size, {});
+  space_type space(ashlar::max_size, {});
   int other = 0;
   {
     ashlar::local_heap<source> one({}, source(space)), two({}, source(space));
@@ -178,7 +178,7 @@ TEST(extent_resource, moves_and_cuts_huge_blocks_in_both_books) {
   for (std::size_t k = 0; k < 12; ++k) {
     {
       moving_space space(40 * window_bytes, {});
-      ashlar::detail::extent_map<moving_source> part(ashlar::detail::max_size, moving_source(space));
+      ashlar::detail::extent_map<moving_source> part(ashlar::max_size, moving_source(space));
       std::byte* p = part.take(window_bytes + 4096, window_bytes, false);
       p[0] = p[window_bytes] = std::byte{7};
       calls::faults.maps.fail_at(k);
@@ -271,7 +271,7 @@ private:
 
 TEST(extent_resource, refuses_nothing_that_is_on_its_way_back) {
   using pages = ashlar::basic_page_resource<ashlar::fresh::plain, ashlar::os::basic_pages<small_system>>;
-  ashlar::detail::shared_extent_map<pages> space(ashlar::detail::max_size, {});
+  ashlar::detail::shared_extent_map<pages> space(ashlar::max_size, {});
   void* const p = space.try_allocate(3 * window_bytes, window_bytes);
   ASSERT_NE(p, nullptr);
   std::thread other;

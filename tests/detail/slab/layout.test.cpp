@@ -53,7 +53,7 @@ template <class Classes>
     for (std::size_t alignment = 1; alignment <= Classes::largest; alignment *= 2) {
       const std::size_t cell = Classes::bytes_of(size_class);
       const std::size_t below = size_class == 1 ? 0 : Classes::bytes_of(size_class - 1);
-      if (cell % alignment != 0 && ashlar::detail::align_down(cell, alignment) > below) return false;
+      if (cell % alignment != 0 && ashlar::align_down(cell, alignment) > below) return false;
     }
   return true;
 }
@@ -170,7 +170,7 @@ using ashlar::detail::slab_shape;
 /// An address for arithmetic only, never touched.
 std::byte* address(std::uintptr_t at) { return reinterpret_cast<std::byte*>(at); }
 
-std::uintptr_t number(const void* p) { return ashlar::detail::address_of(p); }
+std::uintptr_t number(const void* p) { return ashlar::address_of(p); }
 
 /// A slab's parts as offsets from its start, computed by the geometry under test.
 struct parts {

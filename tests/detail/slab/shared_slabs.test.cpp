@@ -27,9 +27,9 @@
 
 namespace {
 
+using ashlar::or_null;
+using ashlar::or_throw;
 using ashlar::detail::cell_batches;
-using ashlar::detail::or_null;
-using ashlar::detail::or_throw;
 using ashlar_test::counting_resource;
 using ashlar_test::nothing;
 using ashlar_test::serialised_ref;

@@ -42,7 +42,7 @@ public:
       : geometry_(
             {.cell_bytes = cell_bytes, .cell_alignment = 1, .slab_bytes = slab_bytes, .header_bytes = sizeof(slab)}),
         memory_(new std::byte[(most_slabs + 1) * slab_bytes]) {
-    std::byte* const first = ashlar::detail::align_up(memory_.get(), slab_bytes);
+    std::byte* const first = ashlar::align_up(memory_.get(), slab_bytes);
     for (std::size_t i = 0; i < most_slabs; ++i) unused_.push_back(first + i * slab_bytes);
   }
 
@@ -263,19 +263,19 @@ TEST(slab_set, a_lane_takes_over_what_others_have_left) {
 }
 
 using ashlar::block;
+using ashlar::or_null;
 using ashlar::resource_ref;
-using ashlar::detail::or_null;
 using ashlar_test::counting_resource;
 using ashlar_test::divisible_resource;
 using source = ashlar::detail::slab_source<resource_ref<divisible_resource>>;
 
 constexpr std::size_t slab = 64 * 1024;
 
-static_assert(ashlar::detail::divisible_resource<ashlar::page_resource> == ashlar::os::pages::releases_parts);
-static_assert(ashlar::detail::divisible_resource<ashlar::detail::deferring_upstream<ashlar::page_resource>> ==
+static_assert(ashlar::divisible_resource<ashlar::page_resource> == ashlar::os::pages::releases_parts);
+static_assert(ashlar::divisible_resource<ashlar::detail::deferring_upstream<ashlar::page_resource>> ==
               ashlar::os::pages::releases_parts);
-static_assert(ashlar::detail::divisible_resource<resource_ref<divisible_resource>>);
-static_assert(!ashlar::detail::divisible_resource<ashlar::new_delete_resource>);
+static_assert(ashlar::divisible_resource<resource_ref<divisible_resource>>);
+static_assert(!ashlar::divisible_resource<ashlar::new_delete_resource>);
 
 TEST(slab_source, asks_for_an_eighth_of_what_the_pool_holds) {
   EXPECT_EQ(source::region(slab, 0), 1u);

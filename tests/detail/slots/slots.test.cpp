@@ -65,7 +65,7 @@ std::byte* nth_start(std::size_t n) {
 TEST(slot_slab, headers_of_neighbours_lie_in_different_cache_sets) {
   std::set<std::uintptr_t> offsets;
   for (std::size_t n = 0; n < slab::colours; ++n)
-    offsets.insert(ashlar::detail::address_of(slab::in(nth_start(n))) % slot_slab_alignment);
+    offsets.insert(ashlar::address_of(slab::in(nth_start(n))) % slot_slab_alignment);
   EXPECT_EQ(offsets.size(), slab::colours);
   EXPECT_LE(*offsets.rbegin(), slab::most_gap);
 }

@@ -57,7 +57,7 @@ TEST(bump, resizes_and_takes_back_the_last_block_only) {
   EXPECT_FALSE(some.is_last(first, 16));
   ASSERT_TRUE(some.is_last(last, 16));
   EXPECT_FALSE(some.resize_last(last, 16, 49));
-  EXPECT_FALSE(some.resize_last(last, 16, ashlar::detail::max_size));
+  EXPECT_FALSE(some.resize_last(last, 16, ashlar::max_size));
   EXPECT_TRUE(some.resize_last(last, 16, 48));
   EXPECT_EQ(some.rest(), 0u);
   EXPECT_TRUE(some.resize_last(last, 48, 0));
@@ -255,8 +255,8 @@ TEST(stack_slack, a_block_fits_up_to_the_last_byte_and_no_sum_wraps) {
   EXPECT_FALSE(ashlar::detail::fits_stack(64, 16, 49 - canary));
   EXPECT_FALSE(ashlar::detail::fits_stack(0, 0, 0));
   EXPECT_FALSE(ashlar::detail::fits_stack(64, 80, 0));
-  EXPECT_FALSE(ashlar::detail::fits_stack(64, 16, ashlar::detail::max_size));
-  EXPECT_FALSE(ashlar::detail::fits_stack(64, ashlar::detail::max_size, ashlar::detail::max_size));
+  EXPECT_FALSE(ashlar::detail::fits_stack(64, 16, ashlar::max_size));
+  EXPECT_FALSE(ashlar::detail::fits_stack(64, ashlar::max_size, ashlar::max_size));
 }
 
 using poison = ashlar::detail::stack_poison<0, true>;

@@ -173,7 +173,7 @@ TEST(address_tree, members_may_end_while_they_are_visited) {
   const void* previous = nullptr;
   int ended = 0;
   tree.for_each([&](leaf& each) {
-    EXPECT_LT(ashlar::detail::address_of(previous), ashlar::detail::address_of(&each));
+    EXPECT_LT(ashlar::address_of(previous), ashlar::address_of(&each));
     previous = &each;
     ++ended;
     each.left = each.right = &each;  // a visit that reads the links again would not end

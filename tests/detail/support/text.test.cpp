@@ -17,7 +17,7 @@
 
 namespace {
 
-using ashlar::detail::panic_line;
+using ashlar::panic_line;
 
 std::string number(std::uint64_t value) { return std::string(panic_line().number(value).view()); }
 

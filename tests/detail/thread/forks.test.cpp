@@ -270,9 +270,9 @@ TEST(fork_locks, leave_from_anywhere_and_may_enter_again_as_the_last) {
   EXPECT_EQ(tried(all), "");
 }
 
+using ashlar::lock_scope;
 using ashlar::spin_lock;
 using ashlar::detail::fork_safe_lock;
-using ashlar::detail::lock_scope;
 using ashlar_test::child_does;
 
 struct blocking_lock {

@@ -494,13 +494,13 @@ static_assert(largest_slab <= std::numeric_limits<decltype(detail::slab::turn)>:
   constexpr std::size_t largest_cell = std::size_t{1} << 27;
   ASHLAR_REQUIRE(options.cell_bytes != 0 && options.cell_bytes <= largest_cell, "cell_bytes is not in 1..2^27");
   const std::size_t alignment =
-      options.cell_alignment != 0 ? options.cell_alignment : detail::natural_alignment(options.cell_bytes);
-  ASHLAR_REQUIRE(detail::is_power_of_two(alignment) && alignment <= largest_cell,
+      options.cell_alignment != 0 ? options.cell_alignment : ashlar::natural_alignment(options.cell_bytes);
+  ASHLAR_REQUIRE(ashlar::is_power_of_two(alignment) && alignment <= largest_cell,
                  "cell_alignment is not a power of two");
-  const std::size_t cell_bytes = detail::align_up(options.cell_bytes, alignment);
+  const std::size_t cell_bytes = ashlar::align_up(options.cell_bytes, alignment);
   const std::size_t slab_bytes =
       options.slab_bytes != 0 ? options.slab_bytes : default_slab_bytes(cell_bytes, part_bytes);
-  ASHLAR_REQUIRE(detail::is_power_of_two(slab_bytes) && slab_bytes <= largest_slab, "slab_bytes is not a power of two");
+  ASHLAR_REQUIRE(ashlar::is_power_of_two(slab_bytes) && slab_bytes <= largest_slab, "slab_bytes is not a power of two");
   ASHLAR_REQUIRE(slab_bytes > sizeof(detail::slab) && slab_bytes >= cell_bytes, "slab_bytes has no room for a cell");
   const detail::slab_geometry geometry({.cell_bytes = cell_bytes,
                                         .cell_alignment = alignment,
