@@ -5,12 +5,12 @@
 usage: run.py --library LEVEL=PATH… [--record ASHLAR] [--only NAME…] [--quick] [--kinds] [--table FILE] [--rows FILE]
               [--keep FOLDER]
 
-A program is a table of programs.toml or by_kind.toml: `run` is a script of bash, in a folder of its own; its stdout, and
-the files that it leaves in out/, are compared. `prepare` runs before, without the library. `proof` is a regular expression for the
-stdout on the C library's malloc: without a match the program is "idle", which is a failure, as is one that writes
-nothing. A program whose `commands` are not installed (its name, unless they are given), or whose script `requires` fails,
-is listed as missing, with its Debian `packages` (the commands, unless they are given). A program whose `own_bug` stands on
-its stderr when it fails has that bug itself, which is no failure.
+A program is a table of programs.toml, or of its kind in by_kind.toml: `run` is a script of bash, in a folder of its own;
+its stdout, and the files that it leaves in out/, are compared. `prepare` runs before, without the library. `proof` is a
+regular expression for the stdout on the C library's malloc: without a match the program is "idle", which is a failure, as
+is one that writes nothing. `needs` has the commands (the name of the program, without it), then the Debian packages that
+have them, where these are named otherwise. A program whose commands are not installed, or whose script `requires` fails,
+is listed as missing. One whose `own_bug` stands on its stderr when it fails has that bug itself, which is no failure.
 `--record` runs each program under `ashlar record` too: its largest trace must have events, and a report within
 REPORT_SECONDS. The exit status is 0 if every program that ran wrote the same.
 """
@@ -132,10 +132,14 @@ def is_idle(program, folder, run):
     return "proof" in program and not re.search(program["proof"], stdout, re.MULTILINE)
 
 
-def with_defaults(program):
-    """A program is a command of its name; a command, a package of its name."""
-    commands = program.get("commands", [program["name"]])
-    return {"commands": commands, "packages": commands} | program
+def programs_in(table, kind=""):
+    for name, each in table.items():
+        if "run" in each:
+            commands, _, packages = each.get("needs", name).partition(":")
+            needs = {"commands": commands.split(), "packages": (packages or commands).split()}
+            yield {"name": name, "kind": kind} | needs | each
+        else:
+            yield from programs_in(each, name)
 
 
 def is_missing(program):
@@ -198,7 +202,7 @@ class Table:
         with open(path, "w", encoding="utf-8") as out:
             for program in programs:
                 row = self.rows.get(program["name"], {})
-                cells = [program["name"], program.get("kind", ""), *(row.get(column, "not run") for column in columns)]
+                cells = [program["name"], program["kind"], *(row.get(column, "not run") for column in columns)]
                 out.write(f"| {' | '.join(cells)} |\n")
 
     def close(self, programs):
@@ -255,7 +259,7 @@ def chosen(programs, arguments):
     if unknown:
         sys.exit(f"run.py: no program {', '.join(sorted(unknown))}")
     return [program for program in programs if (not arguments.only or program["name"] in arguments.only)
-            and (not arguments.quick or program.get("quick")) and (not arguments.kinds or program.get("kind"))]
+            and (not arguments.quick or program.get("quick")) and (not arguments.kinds or program["kind"])]
 
 
 def main():
@@ -274,7 +278,7 @@ def main():
         if not is_loaded(library):
             sys.exit(f"run.py: the loader does not take {library}")
     tables = arguments.table or [HERE / "programs.toml", HERE / "by_kind.toml"]
-    programs = [with_defaults(each) for table in tables for each in tomllib.loads(table.read_text())["program"]]
+    programs = [each for table in tables for each in programs_in(tomllib.loads(table.read_text()))]
     programs = chosen(programs, arguments)
     table = Table()
     with tempfile.TemporaryDirectory(prefix="ashlar-programs-") as temporary:
