@@ -106,7 +106,7 @@ std::mutex loading;
 bool wants_large(random_numbers& random) { return random.below(300) == 0; }
 
 held allocate(random_numbers& random) {
-  held made{nullptr, random.size(wants_large(random) ? 23 : 13), random.next()};
+  held made{nullptr, random.size(wants_large(random) ? 24 : 13), random.next()};
   const std::size_t n = made.bytes;
   switch (random.below(8)) {
     case 0:
@@ -136,7 +136,7 @@ void reallocate(held& of, random_numbers& random) {
   if (of.block == nullptr) return;
   const held old = of;
   old.verify();
-  of.bytes = random.below(2) == 0 ? old.bytes / 2 + 1 : 1 + random.size(wants_large(random) ? 23 : 13);
+  of.bytes = random.below(2) == 0 ? old.bytes / 2 + 1 : 1 + random.size(wants_large(random) ? 24 : 13);
   of.block = std::realloc(old.block, of.bytes);
   require(of.block != nullptr, "realloc failed", of.bytes);
   const std::size_t kept = std::min({old.bytes, of.bytes, old.has_ends() ? end_bytes : old.bytes});

@@ -80,6 +80,14 @@ private:
   std::uint64_t state_;
 };
 
+/// Effects: calls `f(t)` in `count` threads at once, for each t from 0 on, and waits for their ends.
+template <class F>
+void in_threads(unsigned count, F f) {
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < count; ++t) threads.emplace_back(f, t);
+  for (std::thread& each : threads) each.join();
+}
+
 /// Threads that allocate and free without a pause until this object is destroyed.
 class load {
 public:

@@ -24,6 +24,7 @@
 
 #include "tests/support/build.hpp"
 #include "tests/support/death.hpp"
+#include "tests/support/operator_forms.hpp"
 
 namespace {
 
@@ -101,20 +102,12 @@ TEST(no_heap_hooks, see_the_rarer_functions_of_the_c_library) {
 }
 
 TEST(no_heap_hooks, see_each_operator_new) {
-  const auto end = [](void* p) { ::operator delete(p); };
-  const auto end_array = [](void* p) { ::operator delete[](p); };
-  const auto end_aligned = [](void* p) { ::operator delete(p, std::align_val_t{128}); };
-  const auto end_aligned_array = [](void* p) { ::operator delete[](p, std::align_val_t{128}); };
-  expect_seen(noted_in([] { return ::operator new(40); }, end), "operator new", 40);
-  expect_seen(noted_in([] { return ::operator new[](40); }, end_array), "operator new[]", 40);
-  expect_seen(noted_in([] { return ::operator new(40, std::nothrow); }, end), "operator new", 40);
-  expect_seen(noted_in([] { return ::operator new[](40, std::nothrow); }, end_array), "operator new[]", 40);
-  constexpr std::align_val_t wide{128};
-  expect_seen(noted_in([] { return ::operator new(256, wide); }, end_aligned), "operator new", 256);
-  expect_seen(noted_in([] { return ::operator new[](256, wide); }, end_aligned_array), "operator new[]", 256);
-  expect_seen(noted_in([] { return ::operator new(256, wide, std::nothrow); }, end_aligned), "operator new", 256);
-  expect_seen(noted_in([] { return ::operator new[](256, wide, std::nothrow); }, end_aligned_array), "operator new[]",
-              256);
+  ashlar_test::for_each_pair_of_forms([](const auto& made_by, const auto& ended_by) {
+    SCOPED_TRACE(made_by.name);
+    constexpr std::align_val_t wide{128};
+    expect_seen(noted_in([&] { return made_by.make(256, wide); }, [&](void* p) { ended_by.unmake(p, 256, wide); }),
+                made_by.is_array ? "operator new[]" : "operator new", 256);
+  });
   EXPECT_TRUE(noted_in([] { return new std::array<char, 99>; }, [](auto* p) { delete p; }).count == 1);
 }
 

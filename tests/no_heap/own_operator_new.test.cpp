@@ -14,6 +14,7 @@
 #include <ashlar/os/no_heap_scope.hpp>
 
 #include "tests/support/build.hpp"
+#include "tests/support/operator_forms.hpp"
 
 namespace {
 
@@ -64,28 +65,16 @@ std::array<std::size_t, 3> own_calls(const F& f) {
 using calls = std::array<std::size_t, 3>;
 
 // A sanitizer has its own forms, which may call none of them.
-TEST(own_operator_new, is_what_the_other_forms_ask) {
+TEST(own_operator_new, is_what_the_other_forms_ask_but_for_alignments_above_its_own) {
   if (ashlar_test::has_asan || ashlar_test::has_tsan) GTEST_SKIP() << "the sanitizer's own forms";
-  const calls once = {1, 1, 0};
+  const calls none = {0, 0, 0}, once = {1, 1, 0};
+  ashlar_test::for_each_pair_of_forms([&](const auto& made_by, const auto& ended_by) {
+    SCOPED_TRACE(made_by.name);
+    constexpr std::align_val_t wide{128};
+    EXPECT_EQ(own_calls([&] { ended_by.unmake(made_by.make(5, wide), 5, wide); }), made_by.is_aligned ? none : once);
+  });
   EXPECT_EQ(own_calls([] { delete hidden(new int(1)); }), once);
   EXPECT_EQ(own_calls([] { delete[] hidden(new int[3]); }), once);
-  EXPECT_EQ(own_calls([] { ::operator delete(hidden(::operator new(5, std::nothrow))); }), once);
-  EXPECT_EQ(own_calls([] { ::operator delete[](hidden(::operator new[](5, std::nothrow))); }), once);
-  EXPECT_EQ(own_calls([] { ::operator delete(hidden(::operator new(5)), std::nothrow); }), once);
-  EXPECT_EQ(own_calls([] { ::operator delete[](hidden(::operator new[](5)), std::nothrow); }), once);
-#if defined(__cpp_sized_deallocation)
-  EXPECT_EQ(own_calls([] { ::operator delete(hidden(::operator new(5)), std::size_t{5}); }), once);
-  EXPECT_EQ(own_calls([] { ::operator delete[](hidden(::operator new[](5)), std::size_t{5}); }), once);
-#endif
-}
-
-TEST(own_operator_new, is_not_asked_where_the_alignment_is_above_its_own) {
-  struct alignas(128) wide {
-    char bytes[128];
-  };
-  const calls none = {0, 0, 0};
-  EXPECT_EQ(own_calls([] { delete hidden(new wide); }), none);
-  EXPECT_EQ(own_calls([] { delete[] hidden(new wide[2]); }), none);
 }
 
 TEST(own_operator_new, has_its_mallocs_reported_once) {

@@ -2,56 +2,21 @@
 // A program that calls each operator new with each operator delete that the standard pairs with it.
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <list>
-#include <memory>
 #include <new>
 #include <string>
 #include <vector>
+
+#include "tests/support/operator_forms.hpp"
 
 extern "C" long replaced_forms_live();
 extern "C" long replaced_forms_made();
 extern "C" __attribute__((visibility("default"))) int call_operator_forms();
 
 namespace {
-
-constexpr std::align_val_t wide{64};
-
-[[nodiscard]] void* filled(void* p, std::size_t n) {
-  if (p == nullptr) std::abort();
-  return std::memset(p, 7, n);
-}
-
-void call_plain(std::size_t n) {
-  ::operator delete(filled(::operator new(n), n));
-  ::operator delete(filled(::operator new(n), n), n);
-  ::operator delete(filled(::operator new(n), n), std::nothrow);
-  ::operator delete(filled(::operator new(n, std::nothrow), n));
-  ::operator delete(filled(::operator new(n, std::nothrow), n), n);
-  ::operator delete(filled(::operator new(n, std::nothrow), n), std::nothrow);
-}
-
-void call_array(std::size_t n) {
-  ::operator delete[](filled(::operator new[](n), n));
-  ::operator delete[](filled(::operator new[](n), n), n);
-  ::operator delete[](filled(::operator new[](n), n), std::nothrow);
-  ::operator delete[](filled(::operator new[](n, std::nothrow), n));
-  ::operator delete[](filled(::operator new[](n, std::nothrow), n), n);
-  ::operator delete[](filled(::operator new[](n, std::nothrow), n), std::nothrow);
-}
-
-void call_aligned(std::size_t n) {
-  ::operator delete(filled(::operator new(n, wide), n), wide);
-  ::operator delete(filled(::operator new(n, wide), n), n, wide);
-  ::operator delete(filled(::operator new(n, wide), n), wide, std::nothrow);
-  ::operator delete(filled(::operator new(n, wide, std::nothrow), n), wide);
-  ::operator delete[](filled(::operator new[](n, wide), n), wide);
-  ::operator delete[](filled(::operator new[](n, wide), n), n, wide);
-  ::operator delete[](filled(::operator new[](n, wide), n), wide, std::nothrow);
-  ::operator delete[](filled(::operator new[](n, wide, std::nothrow), n), wide);
-}
 
 // The library's own code calls the forms too, compiled into it and into the program.
 void call_by_library(std::size_t n) {
@@ -68,11 +33,16 @@ void call_by_library(std::size_t n) {
 
 int call_operator_forms() {
   for (std::size_t n = 1; n != 300; ++n) {
-    call_plain(n);
-    call_array(n);
-    call_aligned(n);
+    ashlar_test::for_each_pair_of_forms([n](const auto& made_by, const auto& ended_by) {
+      constexpr std::align_val_t wide{64};
+      void* const p = made_by.make(n, wide);
+      if (p == nullptr) std::abort();
+      ended_by.unmake(std::memset(p, 7, n), n, wide);
+    });
     call_by_library(n);
   }
   std::printf("made %ld\n", replaced_forms_made());
   return replaced_forms_live() != 0 ? 4 : 0;
 }
+
+int main() { return call_operator_forms(); }

@@ -3,16 +3,14 @@
 // is 1 for jemalloc, 2 for tcmalloc, 3 for mimalloc.
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <new>
-#include <string>
-#include <vector>
 
 #include <malloc.h>
+
+#include "tests/support/operator_forms.hpp"
 
 extern "C" {
 #if OTHER == 1
@@ -107,16 +105,10 @@ void use_own_names(std::size_t n) {
 #endif
 
 void use_operators(std::size_t n) {
-  ::operator delete(filled(::operator new(n, std::nothrow), n));
-  ::operator delete[](filled(::operator new[](n, std::nothrow), n));
-  constexpr std::align_val_t wide{128};
-  ::operator delete(filled(::operator new(n, wide, std::nothrow), n), wide);
-  ::operator delete[](filled(::operator new[](n, wide, std::nothrow), n), wide);
-  ::operator delete(filled(::operator new(n, wide), n), n, wide);
-  ::operator delete[](filled(::operator new[](n), n), n);
-  ::operator delete(filled(::operator new(n, std::nothrow), n), std::nothrow);
-  ::operator delete(filled(::operator new(n, wide, std::nothrow), n), wide, std::nothrow);
-  ::operator delete[](filled(::operator new[](n, wide, std::nothrow), n), wide, std::nothrow);
+  ashlar_test::for_each_pair_of_forms([n](const auto& made_by, const auto& ended_by) {
+    constexpr std::align_val_t wide{128};
+    ended_by.unmake(filled(made_by.make(n, wide), n), n, wide);
+  });
   std::free(filled(::operator new(n), n));
 }
 

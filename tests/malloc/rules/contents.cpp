@@ -54,25 +54,6 @@ RULE(zero, of_members) {
     }
 }
 
-// Memory of one size serves another: dirt is left in runs that are cut differently.
-RULE(zero, of_mixed_sizes) {
-  random_numbers random{2};
-  void* blocks[300] = {};
-  for (int round = 0; round < 30'000; ++round) {
-    void*& p = blocks[random.below(std::size(blocks))];
-    std::free(p);
-    const std::size_t n = random.size(round % 100 == 0 ? 22 : 15);
-    p = random.below(2) == 0 ? std::malloc(n) : std::calloc(1, n);
-    expect(p != nullptr, "no block", n);
-    std::memset(p, 0xFF, n);
-    void* const zero = std::calloc(1, n);
-    expect(is_zero(zero, n), "calloc gave dirty memory", n);
-    std::memset(zero, 0xEE, n);
-    std::free(zero);
-  }
-  for (void* p : blocks) std::free(p);
-}
-
 RULE(zero, of_memory_from_another_thread) {
   for (const std::size_t n : {16u, 100u, 1024u, 30'000u, 300'000u, 5'000'000u}) {
     std::thread{[=] { make_dirty(n); }}.join();

@@ -36,9 +36,7 @@ void allocate_and_free(std::uint64_t seed) {
 }
 
 void use_threads() {
-  std::thread threads[3];
-  for (std::size_t t = 0; t < std::size(threads); ++t) threads[t] = std::thread{[t] { allocate_and_free(t + 1); }};
-  for (std::thread& each : threads) each.join();
+  in_threads(3, [](unsigned t) { allocate_and_free(t + 1); });
 }
 
 struct {
@@ -77,12 +75,9 @@ RULE(fork, under_load) {
 RULE(fork, by_several_threads_at_once) {
   allocate_inherited();
   const load running;
-  std::thread threads[3];
-  for (std::thread& each : threads)
-    each = std::thread{[] {
-      for (int i = 0; i < 8; ++i) expect_good_child(child_of_a_loaded_parent, "a child failed");
-    }};
-  for (std::thread& each : threads) each.join();
+  in_threads(3, [](unsigned) {
+    for (int i = 0; i < 8; ++i) expect_good_child(child_of_a_loaded_parent, "a child failed");
+  });
 }
 
 RULE(fork, of_a_thread_that_never_allocated) {

@@ -4,8 +4,6 @@
 
 #include <cstddef>
 #include <cstdlib>
-#include <thread>
-#include <vector>
 
 #include "tests/malloc/rule.hpp"
 
@@ -53,24 +51,17 @@ RULE(loading, again_and_again) {
 }
 
 RULE(loading, in_threads) {
-  std::vector<std::thread> threads;
-  for (int t = 0; t < 6; ++t)
-    threads.emplace_back([] {
-      for (int i = 0; i < 100; ++i) use_once();
-    });
-  for (std::thread& each : threads) each.join();
+  in_threads(6, [](unsigned) {
+    for (int i = 0; i < 100; ++i) use_once();
+  });
 }
 
 RULE(loading, whose_thread_local_objects_allocate) {
-  for (int i = 0; i < 40; ++i) {
-    std::thread threads[4];
-    for (std::thread& each : threads)
-      each = std::thread{[] {
-        const loaded plugin;
-        expect(plugin.find<std::size_t()>("plugin_touch")() == 200, "a thread_local object of a library is wrong");
-      }};
-    for (std::thread& each : threads) each.join();
-  }
+  for (int i = 0; i < 40; ++i)
+    in_threads(4, [](unsigned) {
+      const loaded plugin;
+      expect(plugin.find<std::size_t()>("plugin_touch")() == 200, "a thread_local object of a library is wrong");
+    });
 }
 
 RULE(loading, that_do_not_exist) {

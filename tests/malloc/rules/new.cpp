@@ -14,9 +14,16 @@
 #include <vector>
 
 #include "tests/malloc/rule.hpp"
+#include "tests/support/operator_forms.hpp"
 
 namespace malloc_rules {
 namespace {
+
+using ashlar_test::delete_form;
+using ashlar_test::delete_forms;
+using ashlar_test::for_each_pair_of_forms;
+using ashlar_test::new_form;
+using ashlar_test::new_forms;
 
 constexpr std::align_val_t wide{256};
 
@@ -38,46 +45,31 @@ RULE(new, is_aligned_and_distinct) {
 }
 
 RULE(new, by_size) {
-  for (const std::size_t n : many_sizes()) {
-    ::operator delete(::operator new(n), n);
-    ::operator delete[](::operator new[](n), n);
-    ::operator delete(::operator new(n), std::nothrow);
-    ::operator delete[](::operator new[](n, std::nothrow), std::nothrow);
-    ::operator delete(::operator new(n, std::nothrow), n);
-  }
+  for (const std::size_t n : many_sizes())
+    for_each_pair_of_forms([n](const new_form& made_by, const delete_form& ended_by) {
+      if (!made_by.is_aligned) ended_by.unmake(made_by.make(n, wide), n, wide);
+    });
 }
 
 RULE(new, by_alignment) {
   for (std::size_t alignment = 1; alignment <= (std::size_t{64} << 20); alignment *= 2)
-    for (const std::size_t n : {0u, 1u, 33u, 4096u, 70'000u}) {
-      const std::align_val_t a{alignment};
-      void* const all[] = {::operator new(n, a), ::operator new[](n, a), ::operator new(n, a, std::nothrow),
-                           ::operator new[](n, a, std::nothrow)};
-      for (void* p : all) {
-        expect(p != nullptr && is_aligned(p, alignment), "new gave a block that is not aligned as asked", alignment);
-        fill(p, n, alignment);
-      }
-      ::operator delete(all[0], n, a);
-      ::operator delete[](all[1], n, a);
-      expect(is_filled(all[2], n, alignment) && is_filled(all[3], n, alignment), "aligned blocks overlap", alignment);
-      ::operator delete(all[2], a);
-      ::operator delete[](all[3], a, std::nothrow);
-    }
+    for (const std::size_t n : {0u, 1u, 33u, 4096u, 70'000u})
+      for_each_pair_of_forms(
+          [=, a = std::align_val_t{alignment}](const new_form& made_by, const delete_form& ended_by) {
+            if (!made_by.is_aligned) return;
+            void* const two[] = {made_by.make(n, a), made_by.make(n, a)};
+            for (std::size_t i = 0; i < 2; ++i) {
+              expect(two[i] != nullptr && is_aligned(two[i], alignment), made_by.name, alignment);
+              fill(two[i], n, i);
+            }
+            ended_by.unmake(two[1], n, a);
+            expect(is_filled(two[0], n, 0), "aligned blocks overlap", alignment);
+            ended_by.unmake(two[0], n, a);
+          });
 }
 
 RULE(new, of_null) {
-  ::operator delete(nullptr);
-  ::operator delete[](nullptr);
-  ::operator delete(nullptr, std::size_t{8});
-  ::operator delete[](nullptr, std::size_t{8});
-  ::operator delete(nullptr, std::nothrow);
-  ::operator delete[](nullptr, std::nothrow);
-  ::operator delete(nullptr, wide);
-  ::operator delete[](nullptr, wide);
-  ::operator delete(nullptr, std::size_t{64}, wide);
-  ::operator delete[](nullptr, std::size_t{64}, wide);
-  ::operator delete(nullptr, wide, std::nothrow);
-  ::operator delete[](nullptr, wide, std::nothrow);
+  for (const delete_form& each : delete_forms) each.unmake(nullptr, 256, wide);
 }
 
 template <class F>
@@ -91,23 +83,13 @@ void expect_bad_alloc(const char* what, F f) {
   expect(is_caught, what);
 }
 
+// The C++ library's own aligned form rounds the size up to the alignment, and so to 0.
 RULE(new, throws_bad_alloc) {
-  for (int round = 0; round < 50; ++round) {
-    expect_bad_alloc("new", [] { ::operator delete(::operator new(excess())); });
-    expect_bad_alloc("new[]", [] { ::operator delete[](::operator new[](excess())); });
-    expect_bad_alloc("aligned new", [] { ::operator delete(::operator new(excess(), wide), wide); });
-    expect_bad_alloc("aligned new[]", [] { ::operator delete[](::operator new[](excess(), wide), wide); });
-    expect_bad_alloc("new of SIZE_MAX", [] { ::operator delete(::operator new(hidden(SIZE_MAX))); });
-  }
-}
-
-// The C++ library's own form rounds the size up to the alignment, and so to 0.
-RULE(new, of_size_max_aligned) {
-  for (std::size_t alignment = 16; alignment <= 4096; alignment *= 2) {
-    const std::align_val_t a{alignment};
-    expect_bad_alloc("aligned new", [=] { ::operator delete(::operator new(hidden(SIZE_MAX), a), a); });
-    expect_bad_alloc("aligned new[]", [=] { ::operator delete[](::operator new[](hidden(SIZE_MAX - 8), a), a); });
-  }
+  for (int round = 0; round < 50; ++round)
+    for (const new_form& each : new_forms)
+      for (std::size_t alignment = 16; !each.is_nothrow && alignment <= 4096; alignment *= 2)
+        for (const std::size_t n : {excess(), hidden(SIZE_MAX), hidden(SIZE_MAX - 8)})
+          expect_bad_alloc(each.name, [&] { return each.make(n, std::align_val_t{alignment}); });
 }
 
 RULE(new, is_caught_as_exception) {
@@ -130,10 +112,7 @@ RULE(new, of_an_array_that_is_too_long) {
 }
 
 RULE(new, nothrow_is_null) {
-  expect(::operator new(excess(), std::nothrow) == nullptr, "new");
-  expect(::operator new[](excess(), std::nothrow) == nullptr, "new[]");
-  expect(::operator new(excess(), wide, std::nothrow) == nullptr, "aligned new");
-  expect(::operator new[](excess(), wide, std::nothrow) == nullptr, "aligned new[]");
+  for (const new_form& each : new_forms) expect(!each.is_nothrow || each.make(excess(), wide) == nullptr, each.name);
 }
 
 struct alignas(256) over_aligned {
@@ -161,33 +140,28 @@ void uninstall_at_third_call() {
   if (++calls % 3 == 0) std::set_new_handler(nullptr);
 }
 
+/// Effects: calls `use(form)` for the forms that throw, or for the others, with the handler installed for each.
 template <class F>
-void expect_three_calls(const char* what, F allocate) {
-  calls = 0;
-  std::set_new_handler(uninstall_at_third_call);
-  bool is_caught = false;
-  try {
-    allocate();
-  } catch (const std::bad_alloc&) {
-    is_caught = true;
+void with_handler(std::new_handler handler, bool is_nothrow, F use) {
+  for (const new_form& each : new_forms) {
+    if (each.is_nothrow != is_nothrow) continue;
+    calls = 0;
+    std::set_new_handler(handler);
+    use(each);
   }
-  expect(is_caught && calls == 3, what, static_cast<std::size_t>(calls));
 }
 
 RULE(new_handlers, is_called_until_gone) {
-  expect_three_calls("new", [] { ::operator delete(::operator new(excess())); });
-  expect_three_calls("new[]", [] { ::operator delete[](::operator new[](excess())); });
-  expect_three_calls("aligned new", [] { ::operator delete(::operator new(excess(), wide), wide); });
-  expect_three_calls("aligned new[]", [] { ::operator delete[](::operator new[](excess(), wide), wide); });
+  with_handler(uninstall_at_third_call, false, [](const new_form& form) {
+    expect_bad_alloc(form.name, [&] { return form.make(excess(), wide); });
+    expect(calls == 3, form.name, static_cast<std::size_t>(calls));
+  });
 }
 
 RULE(new_handlers, is_called_under_nothrow) {
-  for (const bool is_wide : {false, true}) {
-    calls = 0;
-    std::set_new_handler(uninstall_at_third_call);
-    void* const p = is_wide ? ::operator new(excess(), wide, std::nothrow) : ::operator new(excess(), std::nothrow);
-    expect(p == nullptr && calls == 3, "new (nothrow) did not call the handler", static_cast<std::size_t>(calls));
-  }
+  with_handler(uninstall_at_third_call, true, [](const new_form& form) {
+    expect(form.make(excess(), wide) == nullptr && calls == 3, form.name, static_cast<std::size_t>(calls));
+  });
 }
 
 void throw_bad_alloc() {
@@ -197,14 +171,10 @@ void throw_bad_alloc() {
 
 // The C++ library's nothrow forms catch what the handler throws; a malloc that replaces them must too.
 RULE(new_handlers, may_throw_under_nothrow) {
-  std::set_new_handler(throw_bad_alloc);
-  for (int i = 0; i < 20; ++i) {
-    expect(::operator new(excess(), std::nothrow) == nullptr, "new (nothrow)");
-    expect(::operator new[](excess(), std::nothrow) == nullptr, "new[] (nothrow)");
-    expect(::operator new(excess(), wide, std::nothrow) == nullptr, "aligned new (nothrow)");
-    expect(::operator new[](excess(), wide, std::nothrow) == nullptr, "aligned new[] (nothrow)");
-  }
-  expect(calls == 80, "the handler was not called", static_cast<std::size_t>(calls));
+  with_handler(throw_bad_alloc, true, [](const new_form& form) {
+    for (int i = 0; i < 20; ++i) expect(form.make(excess(), wide) == nullptr, form.name);
+    expect(calls == 20, form.name, static_cast<std::size_t>(calls));
+  });
 }
 
 struct no_room : std::bad_alloc {};

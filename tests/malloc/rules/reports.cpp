@@ -9,7 +9,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <thread>
 
 #include "tests/malloc/rule.hpp"
 
@@ -67,23 +66,20 @@ RULE(reports, trim_keeps_blocks) {
 }
 
 RULE(reports, trim_in_threads) {
-  std::thread threads[4];
-  for (std::thread& each : threads)
-    each = std::thread{[] {
-      random_numbers random{8};
-      void* mine[100] = {};
-      for (int round = 0; round < 3000; ++round) {
-        void*& p = mine[random.below(std::size(mine))];
-        std::free(p);
-        fill(p = std::malloc(3000), 3000, 1);
-        if (round % 100 == 0) ::malloc_trim(0);
-      }
-      for (void* p : mine) {
-        expect(p == nullptr || is_filled(p, 3000, 1), "malloc_trim changed a block");
-        std::free(p);
-      }
-    }};
-  for (std::thread& each : threads) each.join();
+  in_threads(4, [](unsigned) {
+    random_numbers random{8};
+    void* mine[100] = {};
+    for (int round = 0; round < 3000; ++round) {
+      void*& p = mine[random.below(std::size(mine))];
+      std::free(p);
+      fill(p = std::malloc(3000), 3000, 1);
+      if (round % 100 == 0) ::malloc_trim(0);
+    }
+    for (void* p : mine) {
+      expect(p == nullptr || is_filled(p, 3000, 1), "malloc_trim changed a block");
+      std::free(p);
+    }
+  });
 }
 
 RULE(reports, info_is_xml) {

@@ -104,28 +104,6 @@ RULE(alignment, whole_pages) {
   }
 }
 
-// Frees of aligned blocks in any order among plain ones.
-RULE(alignment, mixed) {
-  random_numbers random{1};
-  struct entry {
-    void* block;
-    std::size_t bytes;
-  };
-  entry entries[400] = {};
-  for (int round = 0; round < 20'000; ++round) {
-    const std::size_t i = random.below(std::size(entries));
-    entry& each = entries[i];
-    expect(is_filled(each.block, each.bytes, i), "a block changed", each.bytes);
-    std::free(each.block);
-    const std::size_t alignment = std::size_t{1} << random.below(16);
-    each.bytes = random.size(14);
-    each.block = random.below(3) == 0 ? std::malloc(each.bytes) : ::memalign(alignment, each.bytes);
-    expect(each.block != nullptr, "no block", each.bytes);
-    fill(each.block, each.bytes, i);
-  }
-  for (const entry& each : entries) std::free(each.block);
-}
-
 RULE(alignment, contents_after_realloc) {
   for (std::size_t alignment = 32; alignment <= (1u << 20); alignment *= 4)
     for (const std::size_t to : {std::size_t{50}, std::size_t{150}, std::size_t{70'000}, std::size_t{3} << 20}) {

@@ -9,10 +9,8 @@
 #include <cstdint>
 #include <cstdlib>
 #include <ctime>
-#include <mutex>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "tests/malloc/rule.hpp"
@@ -20,7 +18,7 @@
 namespace malloc_rules {
 namespace {
 
-// ---- Threads that allocate, exchange blocks and free each other's.
+// ---- Threads that free the blocks of others; fuzz_threads has those that exchange them at random.
 struct entry {
   void* block;
   std::size_t bytes;
@@ -39,32 +37,6 @@ void drop(entry& each) {
   expect(is_filled(each.block, each.bytes, each.seed), "a block changed on its way between threads", each.bytes);
   std::free(each.block);
   each = {};
-}
-
-/// Where threads leave blocks for each other.
-struct exchange {
-  std::mutex lock;
-  entry entries[256] = {};
-
-  entry swap(std::size_t at, entry with) {
-    const std::scoped_lock held{lock};
-    return std::exchange(entries[at % std::size(entries)], with);
-  }
-};
-
-RULE(threads, freed_by_other_threads) {
-  static exchange shared;
-  std::vector<std::thread> threads;
-  for (unsigned t = 0; t < 6; ++t)
-    threads.emplace_back([t] {
-      random_numbers random{t + 1};
-      for (int round = 0; round < 30'000; ++round) {
-        entry other = shared.swap(random.next(), make(random, round % 500 == 0 ? 21 : 11));
-        drop(other);
-      }
-    });
-  for (std::thread& each : threads) each.join();
-  for (entry& each : shared.entries) drop(each);
 }
 
 // One thread only allocates, the other only frees: memory must return to the one that allocates.
@@ -99,30 +71,6 @@ RULE(threads, that_only_free) {
       for (entry& each : entries) drop(each);
     }}.join();
   }
-}
-
-RULE(threads, of_huge_blocks) {
-  static exchange shared;
-  std::vector<std::thread> threads;
-  for (unsigned t = 0; t < 4; ++t)
-    threads.emplace_back([t] {
-      random_numbers random{t + 100};
-      for (int round = 0; round < 60; ++round) {
-        const std::size_t n = (std::size_t{1} << 20) + random.below(std::size_t{9} << 20);
-        auto* const p = static_cast<unsigned char*>(std::malloc(n));
-        expect(p != nullptr, "malloc failed", n);
-        fill(p, 64, n);
-        fill(p + n - 64, 64, n);
-        const entry other = shared.swap(random.below(8), {p, n, n});
-        if (other.block == nullptr) continue;
-        auto* const q = static_cast<unsigned char*>(other.block);
-        expect(is_filled(q, 64, other.bytes) && is_filled(q + other.bytes - 64, 64, other.bytes),
-               "a huge block changed");
-        std::free(q);
-      }
-    });
-  for (std::thread& each : threads) each.join();
-  for (const entry& each : shared.entries) std::free(each.block);
 }
 
 void* use_all(void*) {
@@ -215,15 +163,12 @@ RULE(thread_ends, blocks_outlive_their_thread) {
 RULE(thread_ends, of_many_at_once) {
   static void* blocks[many][per_thread];
   static std::atomic<unsigned> arrived{0};
-  std::vector<std::thread> threads;
-  for (unsigned t = 0; t < many; ++t)
-    threads.emplace_back([t] {
-      allocate_all(blocks[t], t);
-      ++arrived;
-      while (arrived < many) std::this_thread::yield();
-      if (t % 2 == 0) free_all(blocks[(t + 1) % many], (t + 1) % many);
-    });
-  for (std::thread& each : threads) each.join();
+  in_threads(many, [](unsigned t) {
+    allocate_all(blocks[t], t);
+    ++arrived;
+    while (arrived < many) std::this_thread::yield();
+    if (t % 2 == 0) free_all(blocks[(t + 1) % many], (t + 1) % many);
+  });
   for (unsigned t = 0; t < many; t += 2) free_all(blocks[t], t);
 }
 
@@ -352,16 +297,13 @@ RULE(thread_ends, of_main_before_the_others) {
 }
 
 RULE(thread_ends, while_others_start) {
-  std::vector<std::thread> starters;
-  for (int s = 0; s < 4; ++s)
-    starters.emplace_back([] {
-      void* blocks[per_thread];
-      for (unsigned t = 0; t < 60; ++t) {
-        std::thread{[&] { allocate_all(blocks, t); }}.join();
-        free_all(blocks, t);
-      }
-    });
-  for (std::thread& each : starters) each.join();
+  in_threads(4, [](unsigned) {
+    void* blocks[per_thread];
+    for (unsigned t = 0; t < 60; ++t) {
+      std::thread{[&] { allocate_all(blocks, t); }}.join();
+      free_all(blocks, t);
+    }
+  });
 }
 
 }  // namespace
