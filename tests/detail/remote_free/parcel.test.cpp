@@ -4,13 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
 #include <random>
-#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -179,31 +177,6 @@ TEST(parcel_queue, ends_where_a_double_free_made_a_circle) {
   while (queue.take([&](carrier*) { ++twice; }) != nullptr) ++taken;
   EXPECT_EQ(twice, 1);
   EXPECT_LE(taken, 3);
-}
-
-TEST(parcel_queue, loses_none_while_threads_add) {
-  constexpr std::size_t senders = 3, each = 2000;
-  parcel_queue queue;
-  std::vector<carrier> parcels(senders * each);
-  std::atomic<std::size_t> ended = 0;
-  std::vector<std::thread> threads;
-  for (std::size_t sender = 0; sender < senders; ++sender)
-    threads.emplace_back([&, sender] {
-      for (std::size_t i = 0; i < each; ++i) {
-        parcels[sender * each + i].below = sender;
-        queue.push(&parcels[sender * each + i], 1);
-      }
-      ++ended;
-    });
-  std::array<std::size_t, senders> arrived{};
-  for (bool is_last = false; !is_last;) {
-    is_last = ended == senders;
-    while (carrier* const top = take_from(queue)) ++arrived[top->below];
-    std::this_thread::yield();
-  }
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(arrived, (std::array<std::size_t, senders>{each, each, each}));
-  EXPECT_EQ(queue.bytes(), 0u);
 }
 
 }  // namespace
