@@ -14,10 +14,8 @@
 
 #include <ashlar/detail/checks/poison.hpp>
 #include <ashlar/detail/checks/slab_registry.hpp>
-#include <ashlar/detail/support/poison.hpp>
 
 #include "tests/support/build.hpp"
-#include "tests/support/death.hpp"
 
 namespace {
 
@@ -100,30 +98,6 @@ TEST(slack, intact_is_distinguished_from_a_write_to_the_bytes_before_it) {
         cell[at] ^= std::byte{0x10};
       }
     }
-}
-
-TEST(watched_slack, is_intact_or_gives_the_extent_of_writes) {
-  std::array<std::byte, 96> block{};
-  for (std::size_t bytes = 0; bytes < block.size(); bytes += 5) {
-    ashlar::detail::fill_watched_slack(block.data(), bytes, block.size());
-    EXPECT_TRUE(ashlar::detail::look_at_watched_slack(block.data(), bytes, block.size()).is_intact);
-    ashlar::detail::mark_live(block.data() + bytes, 1);
-    block[bytes] ^= std::byte{1};
-    const ashlar::detail::slack_state found = ashlar::detail::look_at_watched_slack(block.data(), bytes, block.size());
-    EXPECT_FALSE(found.is_intact);
-    if (bytes + 1 < block.size()) EXPECT_EQ(found.written_to, bytes + 1);
-    ashlar::detail::mark_live(block.data(), block.size());
-  }
-}
-
-TEST(watched_slack, reports_writes_beside_a_block) {
-  int block = 0;
-  ASHLAR_EXPECT_DEATH(
-      ashlar::detail::report_write_behind(&block, 0, 100, 101, &block),
-      "ashlar: overflow: bytes past the end of a block were written to, pointer 0x*, resource 0x*, expected "
-      "100, got 101");
-  ASHLAR_EXPECT_DEATH(ashlar::detail::report_write_before(&block, 24, &block),
-                      "ashlar: underflow: bytes before a block were written to, pointer 0x*, resource 0x*, size 24");
 }
 
 using ashlar::detail::seal_of;

@@ -76,32 +76,6 @@ std::set<const void*> ended(profiled_blocks& book, const void* pool) {
   return blocks;
 }
 
-TEST(profiled_blocks, behaves_as_a_map) {
-  std::mt19937 random(7);
-  profiled_blocks book;
-  std::map<const void*, const void*> oracle;
-  const std::array<int, 3> pools = {};
-  for (int step = 0; step < (ashlar_test::is_slow ? 15'000 : 60'000); ++step) {
-    const std::byte* const block = &memory[random() % memory.size()];
-    const int* const pool = &pools[random() % pools.size()];
-    if (oracle.contains(block) || random() % 4 == 0) {
-      book.forget(block);
-      oracle.erase(block);
-    } else {
-      book.note(block, pool);
-      oracle.emplace(block, pool);
-    }
-    if (step % 7000 != 6999) continue;
-    std::set<const void*> expected;
-    for (const auto& [at, whose] : oracle)
-      if (whose == pool) expected.insert(at);
-    EXPECT_EQ(ended(book, pool), expected);
-    std::erase_if(oracle, [&](const auto& each) { return each.second == pool; });
-    ASSERT_EQ(book.size(), oracle.size());
-    ASSERT_TRUE(book.invariant());
-  }
-}
-
 TEST(profiled_blocks, a_block_whose_end_was_not_seen_is_noted_once) {
   profiled_blocks book;
   const std::array<int, 2> pools = {};
@@ -111,13 +85,6 @@ TEST(profiled_blocks, a_block_whose_end_was_not_seen_is_noted_once) {
   EXPECT_TRUE(book.invariant());
   EXPECT_TRUE(ended(book, &pools[0]).empty());
   EXPECT_EQ(ended(book, &pools[1]).size(), 1);
-}
-
-TEST(profiled_blocks, an_empty_book_takes_every_question) {
-  profiled_blocks book;
-  book.forget(memory.data());
-  EXPECT_TRUE(ended(book, nullptr).empty());
-  EXPECT_TRUE(book.size() == 0 && book.invariant());
 }
 
 TEST(profiled_blocks, threads_note_their_own) {
