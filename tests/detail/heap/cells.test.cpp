@@ -32,19 +32,6 @@ using ashlar::detail::cell_layout;
 using ashlar::detail::size_classes;
 using ashlar::detail::slice_bytes;
 
-TEST(cell_layout, has_room_for_its_cells_at_every_colour) {
-  for (std::size_t number = 1; number <= size_classes::count; ++number) {
-    const cell_layout layout = cell_layout::of(number);
-    EXPECT_GE(layout.slices * slice_bytes, 4 * layout.cell_bytes);
-    for (std::size_t turn = 0; turn < layout.colours; ++turn) {
-      const std::size_t colour = layout.colour(turn);
-      EXPECT_EQ(colour % size_classes::alignment_of(number), 0u);
-      EXPECT_LE(colour + layout.capacity(colour) * layout.cell_bytes, layout.slices * slice_bytes);
-      EXPECT_GE(layout.capacity(colour) * layout.cell_bytes * 8, layout.slices * slice_bytes * 6);
-    }
-  }
-}
-
 // The sampled addresses of all slabs of a class account for the bytes of these slabs.
 TEST(cell_layout, samples_stand_for_all_bytes_of_their_class) {
   EXPECT_TRUE(ashlar::detail::is_sampled(nullptr));
@@ -137,39 +124,6 @@ TEST(freed_cells_test, leaves_in_groups) {
   for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i], i);
   EXPECT_LT(ended, 16u);
   EXPECT_EQ(count_taken_from(freed), 0u);
-}
-
-using ashlar::detail::span_header;
-
-TEST(partial_slabs_test, hand_out_each_cell_of_the_batch_once) {
-  constexpr std::size_t cell_bytes = 48;
-  alignas(64) std::array<std::byte, 64 * cell_bytes> memory;
-  ashlar::detail::partial_slabs of_class;
-  of_class.batch = {memory.data(), std::uint64_t{0b1011'0001} | std::uint64_t{1} << 63};
-  of_class.cell_bytes = cell_bytes;
-  std::set<std::ptrdiff_t> seen;
-  for (std::uint64_t random = 9; of_class.batch.mask != 0; random = random * 5 % 64) {
-    const ashlar::detail::sized_cell cell = of_class.take_any(random);
-    EXPECT_EQ(cell.bytes, cell_bytes);
-    seen.insert((cell.data - memory.data()) / static_cast<std::ptrdiff_t>(cell_bytes));
-  }
-  EXPECT_EQ(seen, (std::set<std::ptrdiff_t>{0, 4, 5, 7, 63}));
-}
-
-static_assert(sizeof(ashlar::detail::span_header) == 64 && alignof(ashlar::detail::span_header) == 64);
-
-TEST(span_header, finds_its_cells) {
-  alignas(64) std::byte memory[1024] = {};
-  ashlar::detail::span_header slab{};
-  slab.cells = memory + 64, slab.cell_bytes = 48, slab.capacity = 20;
-  slab.by_cell = ashlar::detail::reciprocal(48);
-  for (std::uint32_t i = 0; i < slab.capacity; ++i) {
-    EXPECT_EQ(slab.index_of(slab.cell(i)), i);
-    EXPECT_EQ(slab.index_of(slab.cell(i) + 47), i);
-    EXPECT_TRUE(slab.is_cell(slab.cell(i)) && !slab.is_cell(slab.cell(i) + 16));
-  }
-  EXPECT_FALSE(slab.is_cell(memory)) << "before the first";
-  EXPECT_FALSE(slab.is_cell(slab.cell(20))) << "after the last";
 }
 
 TEST(fresh_block, is_cleared_unless_it_is_zero_or_nothing) {
@@ -292,17 +246,6 @@ protected:
     return static_cast<std::byte*>(p);
   }
 
-  void give(std::size_t number, std::byte* cell) {
-    lists_.push(number, cell);
-    if (ashlar::detail::is_sampled(cell)) small_.count_freed(number, lists_);
-  }
-
-  [[nodiscard]] std::size_t slabs() const {
-    std::size_t count = 0;
-    small_.for_each_slab([&](ashlar::detail::span_header&) { ++count; });
-    return count;
-  }
-
   counting_resource<> upstream_;
   ashlar::detail::extent_map<upstream_ref> space_{ashlar::max_size, upstream_};
   ashlar::detail::span_store<upstream_ref> spans_{space_};
@@ -324,19 +267,6 @@ TEST_F(small_store_test, a_sweep_reports_a_cell_that_was_freed_twice) {
   lists_.push(number, held[10]);
   EXPECT_DEATH(small_.sweep(lists_), "freed a block that is free") << "after cells of another word";
   lists_.clear();
-}
-
-// Each phase allocates other sizes than the one before, so that its slabs come from those of the former phase.
-TEST_F(small_store_test, memory_moves_from_class_to_class) {
-  std::size_t most = 0;
-  for (const std::size_t bytes : {64u, 256u, 48u, 1024u, 96u}) {
-    std::vector<std::byte*> held;
-    for (std::size_t i = 0; i < (std::size_t{6} << 20) / bytes; ++i) held.push_back(take(size_classes::of(bytes)));
-    most = std::max(most, space_.held_bytes());
-    for (std::byte* const cell : held) give(size_classes::of(bytes), cell);
-  }
-  EXPECT_LE(most, std::size_t{8} << 20);
-  EXPECT_TRUE(small_.invariant());
 }
 
 // The free cells of a class are counted by its sampled addresses, and slabs of some colours contain none.
