@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of bounded_heap: the laws, a random walk beside a model, exhausted memory, misuse.
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <new>
@@ -10,7 +9,6 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/adaptor/fallback.hpp>
-#include <ashlar/base/bits.hpp>
 #include <ashlar/heap/bounded_heap.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/resource/null_resource.hpp>
@@ -121,24 +119,12 @@ TEST(bounded_heap, a_buffer_of_any_size_is_no_harm) {
   }
 }
 
-TEST(bounded_heap, speaks_the_face_of_a_heap) {
+TEST(bounded_heap, resizes_within_a_class_and_spills_into_another_resource) {
   bounded_heap<> heap(region);
-  void* const p = heap.allocate<24>();
-  heap.deallocate<24>(p);
-  void* const q = heap.allocate<5000, 256>();
-  EXPECT_TRUE(ashlar::is_aligned(q, 256));
-  heap.deallocate<5000, 256>(q);
-  auto* const zeros = static_cast<std::byte*>(heap.allocate_zeroed(3000));
-  EXPECT_TRUE(std::all_of(zeros, zeros + 3000, [](std::byte each) { return each == std::byte{0}; }));
-  auto* const wider = static_cast<std::byte*>(heap.reallocate(zeros, 6000));
-  EXPECT_TRUE(std::all_of(wider, wider + 3000, [](std::byte each) { return each == std::byte{0}; }));
-  EXPECT_EQ(heap.reallocate(wider, 5000), wider);
-  const ashlar::block got = heap.allocate_at_least(1);
-  EXPECT_EQ(got.size, is_hardened ? 1u : 16u);
-  heap.deallocate(got.data, is_hardened ? 1 : 9);
-  heap.deallocate(heap.reallocate(nullptr, 10));
-  heap.deallocate(wider, 5000);
-  EXPECT_TRUE(heap == heap && heap.invariant());
+  EXPECT_EQ(heap.allocate_at_least(1).size, is_hardened ? 1u : 16u);
+  void* const p = heap.allocate(6000);
+  EXPECT_EQ(heap.reallocate(p, 5000), p);
+  heap.deallocate(p, 5000);
 
   std::array<std::byte, 40'000> memory;
   ashlar::fallback<in_buffer, ashlar::new_delete_resource> spilling{std::span<std::byte>(memory)};

@@ -62,24 +62,6 @@ TEST(local_heap, keeps_every_block_in_a_random_walk_over_its_whole_face) {
         ->run(ashlar_test::is_slow ? 3'000 : 30'000);
 }
 
-TEST(local_heap, compile_time_sizes_mix_with_others) {
-  local_heap<> heap;
-  void* const small = heap.allocate<48>();
-  void* const aligned = heap.allocate<100, 256>();
-  void* const large = heap.allocate<100'000>();
-  EXPECT_EQ(heap.usable_size(small), 48u);
-  EXPECT_TRUE(ashlar::is_aligned(aligned, 256));
-  EXPECT_GE(heap.usable_size(large), 100'000u);
-  heap.deallocate<48>(small);
-  heap.deallocate(aligned);
-  heap.deallocate<100'000>(large);
-  void* const again = heap.allocate(48);
-  if (ashlar::checking_level < ashlar::checking::hardened) EXPECT_EQ(again, small);
-  heap.deallocate(again);
-  heap.deallocate(nullptr);
-  EXPECT_TRUE(heap.invariant());
-}
-
 TEST(local_heap, resizes_in_place_where_there_is_room) {
   std::vector<std::unique_ptr<local_heap<>>> tried;
   void* p = nullptr;

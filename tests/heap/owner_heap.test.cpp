@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of heaps with remote frees: at once, in packets, while the owner works, sleeps, or changes.
+// Tests of heaps with remote frees: at once, in packets, while the owner works, sleeps, or changes; and of
+// remote_freer: its limits, its end, and an idle freer.
 #include <algorithm>
 #include <atomic>
 #include <csignal>
@@ -21,17 +22,22 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
+#include <ashlar/base/options.hpp>
+#include <ashlar/detail/heap/heap_parts.hpp>
+#include <ashlar/detail/heap/parcel_sender.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/heap/heap_map.hpp>
 #include <ashlar/heap/heap_statistics.hpp>
 #include <ashlar/heap/owner_heap.hpp>
 #include <ashlar/heap/remote_freer.hpp>
+#include <ashlar/resource/page_resource.hpp>
 
 #include "tests/support/build.hpp"
 #include "tests/support/conformance.hpp"
 #include "tests/support/counting_resource.hpp"
 #include "tests/support/death.hpp"
 #include "tests/support/forbidden.hpp"
+#include "tests/support/heap_blocks.hpp"
 #include "tests/support/stamped_block.hpp"
 #include "tests/support/stress.hpp"
 
@@ -40,6 +46,7 @@ namespace {
 using ashlar::owner_heap;
 using ashlar::remote_freer;
 using ashlar_test::counting_resource;
+using ashlar_test::size_of_any_kind;
 using ashlar_test::stamped_block;
 
 const std::string checked_cell_of_48 = ashlar_test::is_hardened ? "64" : "48";  // with room for a canary
@@ -65,14 +72,6 @@ std::size_t live_blocks(Heap& heap) {
   return live;
 }
 
-// Sizes of all kinds, mostly small.
-std::size_t any_size(std::mt19937& random) {
-  const auto kind = random() % 256;
-  if (kind < 200) return 1 + random() % 600;
-  if (kind < 254) return 1 + random() % 12'000;
-  return kind == 254 ? 40'000 + random() % 300'000 : std::size_t{5} << 20;
-}
-
 TEST(owner_heap, its_statistics_contain_what_other_threads_have_freed) {
   owner_heap<> heap;
   std::vector<void*> blocks(1000);
@@ -93,13 +92,15 @@ TEST(owner_heap, its_statistics_contain_what_other_threads_have_freed) {
 TEST(owner_heap, takes_back_remote_frees_of_any_size) {
   owner_heap<> heap;
   remote_freer<> freer;
+  EXPECT_EQ(freer.noted(), 0u);
   std::mt19937 random(1);
   std::vector<void*> blocks;
-  for (int i = 0; i < 3000; ++i) blocks.push_back(heap.allocate(any_size(random)));
+  for (int i = 0; i < 3000; ++i) blocks.push_back(heap.allocate(size_of_any_kind(random)));
   for (const std::size_t bytes : {std::size_t{32'768}, std::size_t{65'536}, std::size_t{4} << 20})
     blocks.push_back(heap.allocate(bytes, bytes));
   EXPECT_EQ(live_blocks(heap), blocks.size());
-  for (void* const p : blocks) freer.defer_free(heap, p);
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    i % 8 == 0 ? heap.free_remote(blocks[i]) : freer.defer_free(heap, blocks[i]);
   freer.defer_free(heap, nullptr);
   EXPECT_TRUE(freer.invariant() && heap.invariant());
   freer.flush();
@@ -108,36 +109,6 @@ TEST(owner_heap, takes_back_remote_frees_of_any_size) {
   EXPECT_TRUE(heap.invariant());
   static_cast<void>(heap.trim());
   EXPECT_EQ(heap.held_bytes(), 0u);
-}
-
-TEST(owner_heap, gets_the_memory_of_an_owner_that_sleeps_back) {
-  counting_resource<> upstream;
-  owner_heap<ashlar::resource_ref<counting_resource<>>> heap({.retain_bytes = 0}, upstream);
-  std::vector<void*> blocks;
-  for (int i = 0; i < 60'000; ++i) blocks.push_back(heap.allocate(200));
-  std::mt19937 random(2);
-  std::shuffle(blocks.begin(), blocks.end(), random);
-  std::thread([&] {
-    remote_freer<ashlar::resource_ref<counting_resource<>>> freer;
-    for (void* const p : blocks) freer.defer_free(heap, p);
-    freer.flush();
-    static_cast<void>(heap.trim_remote());
-    EXPECT_LE(heap.held_bytes(), ashlar::detail::segment_bytes) << "of the cells at hand";
-  }).join();
-  EXPECT_TRUE(heap.invariant());
-}
-
-TEST(owner_heap, resizes_and_measures_from_other_threads_too) {
-  owner_heap<> heap;
-  for (const std::size_t bytes : {std::size_t{100}, std::size_t{100'000}, std::size_t{6} << 20}) {
-    void* const p = heap.allocate(bytes);
-    std::thread([&] {
-      EXPECT_GE(heap.usable_size(p), bytes);
-      EXPECT_TRUE(heap.owns(p));
-      heap.free_remote(p);
-    }).join();
-  }
-  EXPECT_EQ(live_blocks(heap), 0u);
 }
 
 TEST(owner_heap, its_end_waits_for_threads_inside) {
@@ -234,18 +205,6 @@ TEST(owner_heap, reports_a_signal_handler_that_uses_the_interrupted_heap) {
       "ashlar: reentry: a signal handler or a callback used the resource that it interrupted");
 }
 
-TEST(owner_heap, serves_sizes_known_at_compile_time) {
-  owner_heap<> mine;
-  mine.deallocate<64>(mine.allocate<64>());
-  void* const run = mine.allocate<200'000>();
-  EXPECT_FALSE(mine.try_shrink(run, 200'000, 300'000, 16));
-  EXPECT_TRUE(mine.try_shrink(run, 200'000, 70'000, 16));
-  mine.deallocate<70'000>(run);
-  EXPECT_TRUE(mine.invariant());
-  mine.trim();
-  EXPECT_EQ(mine.held_bytes(), 0u);
-}
-
 TEST(owner_heap, counts_reused_bytes_beyond_a_release) {
   owner_heap<> mine;
   for (int i = 0; i < 100; ++i) mine.deallocate(mine.allocate(100'000));
@@ -269,7 +228,7 @@ TEST(owner_heap, works_on_while_others_trim_it) {
   for (std::size_t round = 0; round < ashlar_test::stress_rounds(20); ++round) {
     std::vector<stamped_block> blocks;
     for (std::uint64_t i = 0; i < 3000; ++i) {
-      const std::size_t bytes = i % 64 == 1 ? 70'000 : i % 512 == 2 ? std::size_t{5} << 20 : any_size(random);
+      const std::size_t bytes = i % 64 == 1 ? 70'000 : i % 512 == 2 ? std::size_t{5} << 20 : size_of_any_kind(random);
       blocks.push_back({heap.allocate(bytes), bytes, i});
       blocks.back().write();
     }
@@ -284,6 +243,138 @@ TEST(owner_heap, works_on_while_others_trim_it) {
   is_over = true;
   stranger.join();
   EXPECT_TRUE(heap.invariant());
+}
+
+constexpr bool sends = ashlar::checking_level < ashlar::checking::checked;
+
+TEST(remote_freer, keeps_at_most_the_documented_amount) {
+  if (!sends) GTEST_SKIP() << "nothing is kept back where frees are checked";
+  using engine = ashlar::detail::owner_engine<ashlar::page_resource>;
+  std::vector<std::unique_ptr<engine>> heaps;  // as thread heaps, whose numbers leave a place for each of 32
+  for (std::uint32_t i = 0; i < 32; ++i) heaps.push_back(std::make_unique<engine>(ashlar::heap_options{}));
+  for (std::uint32_t i = 0; i < 32; ++i) heaps[i]->set_number(i);
+  ashlar::detail::parcel_sender<ashlar::page_resource> freer;
+  std::size_t most = 0;
+  for (std::size_t i = 0; i < 200'000; ++i) {
+    engine& of = *heaps[i % heaps.size()];
+    freer.defer_free(of, of.allocate(1000));
+    most = std::max(most, freer.noted() * 1024);
+  }
+  EXPECT_LE(most, freer.most_held + 32 * 16 * 1024);
+  EXPECT_GE(most, freer.most_held / 2);
+}
+
+TEST(remote_freer, gathers_large_cells_of_many_owners) {
+  if (!sends) GTEST_SKIP() << "nothing is kept back where frees are checked";
+  using engine = ashlar::detail::owner_engine<ashlar::page_resource>;
+  std::vector<std::unique_ptr<engine>> heaps;
+  for (std::uint32_t i = 0; i < 20; ++i) heaps.push_back(std::make_unique<engine>(ashlar::heap_options{}));
+  for (std::uint32_t i = 0; i < 20; ++i) heaps[i]->set_number(i);
+  for (const std::size_t bytes : {std::size_t{1000}, std::size_t{2000}}) {
+    ashlar::detail::parcel_sender<ashlar::page_resource> freer;
+    std::size_t most = 0;
+    for (std::size_t i = 0; i < 2000; ++i) {
+      engine& of = *heaps[i % heaps.size()];
+      freer.defer_free(of, of.allocate(bytes));
+      most = std::max(most, freer.noted());
+    }
+    EXPECT_GE(most, 100u) << "places that carriers have left do not count";
+  }
+}
+
+TEST(remote_freer, may_end_before_its_owners_have_looked) {
+  owner_heap<> heaps[3];
+  std::vector<void*> blocks;
+  for (int i = 0; i < 30'000; ++i) blocks.push_back(heaps[i % 3].allocate(32));
+  std::vector<std::size_t> order(blocks.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::shuffle(order.begin(), order.end(), std::mt19937(1));
+  for (int part = 0; part < 3; ++part) {
+    remote_freer<> freer;
+    for (std::size_t i = static_cast<std::size_t>(part); i < order.size(); i += 3)
+      freer.defer_free(heaps[order[i] % 3], blocks[order[i]]);
+    if (part == 0) freer.flush();  // and goes on afterwards
+    freer.defer_free(heaps[0], heaps[0].allocate(100));
+  }
+  for (owner_heap<>& each : heaps) {
+    static_cast<void>(each.trim());
+    EXPECT_EQ(each.held_bytes(), 0u);
+    EXPECT_TRUE(each.invariant());
+  }
+}
+
+TEST(remote_freer, is_quiet_once_little_was_freed_since_it_was_asked_four_times) {
+  if (!sends) GTEST_SKIP() << "nothing is kept back where frees are checked";
+  owner_heap<> heap;
+  remote_freer<> freer;
+  freer.flush_if_quiet();
+  std::size_t most = 0;
+  for (int i = 0; i < 1000; ++i) {
+    freer.defer_free(heap, heap.allocate(480));
+    if (i % 20 == 0) freer.flush_if_quiet();
+    most = std::max(most, freer.noted());
+  }
+  EXPECT_GE(most, 30u) << "an active freer fills its parcels";
+  freer.defer_free(heap, heap.allocate(480));
+  freer.flush_if_quiet();
+  EXPECT_NE(freer.noted(), 0u);
+  for (int i = 0; i < 4; ++i) freer.flush_if_quiet();
+  EXPECT_EQ(freer.noted(), 0u);
+}
+
+TEST(remote_freer, sends_a_parcel_for_each_64_cells_and_none_for_large_blocks) {
+  if (!sends) GTEST_SKIP() << "nothing is sent where frees are checked";
+  owner_heap<> heap;
+  remote_freer<> freer;
+  std::vector<void*> cells;
+  for (int i = 0; i < 1000; ++i) cells.push_back(heap.allocate(static_cast<std::size_t>(16 + i % 200)));
+  for (void* const cell : cells) {
+    freer.defer_free(heap, cell);
+    EXPECT_LT(freer.noted(), 64u + 15u);
+  }
+  freer.flush();
+  for (const std::size_t bytes : {std::size_t{40'000}, std::size_t{100'000}, std::size_t{5} << 20}) {
+    freer.defer_free(heap, heap.allocate(bytes));
+    EXPECT_EQ(freer.noted(), 0u);
+  }
+  freer.defer_free(heap, nullptr);
+  EXPECT_TRUE(freer.invariant());
+}
+
+TEST(remote_freer, counts_large_cells_by_their_bytes) {
+  if (!sends) GTEST_SKIP() << "nothing is kept back where frees are checked";
+  owner_heap<> heap;
+  remote_freer<> freer;
+  for (int i = 0; i < 200; ++i) {
+    freer.defer_free(heap, heap.allocate(64));
+    freer.defer_free(heap, heap.allocate(i % 2 == 0 ? 5000 : 32'000));
+    EXPECT_LE(freer.noted(), 8u);
+  }
+  freer.flush();
+  static_cast<void>(heap.trim());
+  EXPECT_EQ(heap.held_bytes(), 0u);
+}
+
+// Each third cell is a carrier that lists the two after it, which are as large as listed ones can be.
+TEST(remote_freer, counts_what_waits_for_an_owner_whatever_carries_it) {
+  if (!sends) GTEST_SKIP() << "nothing waits where frees are checked";
+  constexpr std::size_t most = std::size_t{4} << 20;
+  ashlar::detail::owner_engine<ashlar::page_resource> heap({.retain_bytes = most, .decay_ms = 1u << 30});
+  std::vector<void*> cells;
+  std::size_t bytes = 0;
+  while (bytes < 8 * most)
+    for (const std::size_t size : {std::size_t{32}, std::size_t{1000}, std::size_t{1000}}) {
+      cells.push_back(heap.allocate(size));
+      bytes += heap.usable_size(cells.back());
+    }
+  const std::size_t before = heap.locked()->free_bytes();
+  ashlar::detail::parcel_sender<ashlar::page_resource> freer;
+  for (void* const cell : cells) freer.defer_free(heap, cell);
+  freer.flush();
+  EXPECT_TRUE(freer.invariant());
+  const std::size_t drained = heap.locked()->free_bytes() - before, waiting = bytes - drained;
+  EXPECT_LE(waiting, most + most / 4);
+  EXPECT_GE(waiting, most / 2);
 }
 
 }  // namespace

@@ -21,6 +21,7 @@
 #include "tests/support/build.hpp"
 #include "tests/support/conformance.hpp"
 #include "tests/support/counting_resource.hpp"
+#include "tests/support/heap_blocks.hpp"
 #include "tests/support/serialised_ref.hpp"
 #include "tests/support/stamped_block.hpp"
 #include "tests/support/static_plans.hpp"
@@ -30,6 +31,7 @@ namespace {
 
 namespace plan = ashlar::plan;
 using ashlar::heap_tier;
+using ashlar_test::in_a_thread;
 using ashlar_test::stamped_block;
 using plan::buffer;
 
@@ -66,11 +68,6 @@ const bool tested = conforms("tiered_heap", ::testing::Types<blocks_in_tiers>{})
 
 namespace {
 
-template <class F>
-void in_thread(F f) {
-  std::thread(std::move(f)).join();
-}
-
 TEST(tiered_heap, takes_back_blocks_of_all_tiers_by_one_call) {
   tiered memory;
   std::vector<stamped_block> blocks;
@@ -80,7 +77,7 @@ TEST(tiered_heap, takes_back_blocks_of_all_tiers_by_one_call) {
   };
   for (const bool sized : {false, true}) {
     fill(1);
-    in_thread([&] { fill(2); });
+    in_a_thread([&] { fill(2); });
     blocks.push_back({memory.allocate(std::size_t{5} << 20), std::size_t{5} << 20, 3});
     for (const std::size_t id : {shadow, light}) blocks.push_back({memory.resolve(id), frame::size_of(id), id});
     for (const stamped_block& each : blocks) each.write();
@@ -100,7 +97,7 @@ TEST(tiered_heap, gives_the_tier_of_a_block) {
   void* const mine = memory.allocate(64);
   void* const huge = memory.allocate(std::size_t{5} << 20);
   void* theirs = nullptr;
-  in_thread([&] {
+  in_a_thread([&] {
     theirs = memory.allocate(64);
     EXPECT_EQ(memory.tier_of(theirs), heap_tier::own);
     EXPECT_EQ(memory.tier_of(mine), heap_tier::shared) << "it depends on who asks";
@@ -120,7 +117,7 @@ TEST(tiered_heap, gives_the_tier_of_a_block) {
   EXPECT_FALSE(memory.owns(&local) || memory.owns(nullptr));
   auto token = memory.dynamic().detach();
   EXPECT_EQ(memory.tier_of(mine), heap_tier::shared) << "handed over";
-  in_thread([&] {
+  in_a_thread([&] {
     memory.dynamic().adopt(std::move(token));
     EXPECT_EQ(memory.tier_of(mine), heap_tier::own);
   });
@@ -184,7 +181,7 @@ TEST(tiered_heap, knows_figures_by_tier) {
   tiered memory;
   std::vector<void*> mine, theirs;
   for (int i = 0; i < 1000; ++i) mine.push_back(memory.allocate(64));
-  in_thread([&] {
+  in_a_thread([&] {
     for (int i = 0; i < 300; ++i) theirs.push_back(memory.allocate(100));
     theirs.push_back(memory.allocate(100'000));
   });

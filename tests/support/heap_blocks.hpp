@@ -29,6 +29,14 @@ inline std::size_t any_size(std::mt19937& random) {
   return random() % 64 == 0 ? 33'000 + random() % 100'000 : 1 + random() % 600;
 }
 
+/// Returns: a size of any kind, usually of a cell, seldom of a huge block.
+inline std::size_t size_of_any_kind(std::mt19937& random) {
+  const auto kind = random() % 256;
+  if (kind < 200) return 1 + random() % 600;
+  if (kind < 254) return 1 + random() % 12'000;
+  return kind == 254 ? 40'000 + random() % 300'000 : std::size_t{5} << 20;
+}
+
 inline stamped_block make(ashlar::heap<>& all, std::size_t bytes, std::uint64_t stamp) {
   const stamped_block made{all.allocate(bytes), bytes, stamp};
   made.write();

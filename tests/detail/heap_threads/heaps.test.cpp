@@ -35,6 +35,7 @@
 #include "tests/support/build.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/deadline.hpp"
+#include "tests/support/heap_blocks.hpp"
 #include "tests/support/interleaved_calls.hpp"
 #include "tests/support/json.hpp"
 #include "tests/support/stress.hpp"
@@ -189,15 +190,13 @@ TEST(basic_heap, refuses_at_once_in_the_child_of_a_fork_during_refusals) {
 
 using ashlar::process_heap;
 
-void in_other_thread(auto f) { std::thread(f).join(); }
-
 TEST(owner_checks_of_threads, let_memory_of_other_threads_come_back) {
   std::vector<void*> freed, again;
   std::set<std::uintptr_t> slices;
   const auto slice_of = [](const void* p) { return ashlar::address_of(p) / ashlar::detail::slice_bytes; };
   for (int i = 0; i != 3000; ++i)
     freed.push_back(process_heap().try_allocate(700)), slices.insert(slice_of(freed.back()));
-  in_other_thread([&] {
+  ashlar_test::in_a_thread([&] {
     for (void* const p : freed) process_heap().deallocate(p);
     process_heap().flush();
   });
@@ -256,7 +255,7 @@ TEST(owner_checks_of_threads, let_a_forked_child_go_on_with_the_blocks_of_a_busy
   while (step != 1) std::this_thread::yield();
   for (int i = 0; i != 30; ++i)
     EXPECT_TRUE(ashlar_test::child_does([&] {
-      in_other_thread([&] {  // the next thread has the blocks of the busy one
+      ashlar_test::in_a_thread([&] {  // the next thread has the blocks of the busy one
         for (void* const each : kept) process_heap().deallocate(each);
         for (void*& each : kept) each = process_heap().try_allocate(40);
       });
@@ -273,16 +272,6 @@ using ashlar::statistics_of;
 
 constexpr bool sends = ashlar::checking_level < ashlar::checking::checked;
 
-template <class F>
-void in_thread(F f) {
-  std::thread(std::move(f)).join();
-}
-
-std::size_t any_size(std::mt19937& random) {
-  if (random() % 300 == 0) return 5'000'000;
-  return 1 + random() % (random() % 30 == 0 ? 200'000 : 500);
-}
-
 void expect_right_sums(heap<>& all, std::size_t live) {
   const heap_statistics sums = statistics_of(all);
   EXPECT_EQ(sums.all.live_blocks, live);
@@ -293,48 +282,52 @@ void expect_right_sums(heap<>& all, std::size_t live) {
             sizeof(ashlar::detail::thread_heap<ashlar::detail::extent_resource<ashlar::page_resource>>));
 }
 
+TYPED_TEST(basic_heap_of, estimates_the_cells_cached_by_other_threads_and_from_checked_on_counts_them) {
+  auto& all = this->of_.heap();
+  const std::size_t before = statistics_of(all).all.live_blocks;
+  std::atomic<int> stage = 0;
+  std::thread sleeper([&] {
+    std::vector<void*> blocks;
+    for (int i = 0; i < 3'000; ++i) blocks.push_back(all.try_allocate(64));
+    for (std::size_t i = 0; i < 1'500; ++i) all.deallocate(blocks[i]);
+    stage = 1;
+    while (stage != 2) std::this_thread::yield();
+    for (std::size_t i = 1'500; i < 3'000; ++i) all.deallocate(blocks[i]);
+  });
+  while (stage != 1) std::this_thread::yield();
+  const heap_statistics sums = statistics_of(all);
+  const std::size_t live = sums.all.live_blocks - before;
+  std::size_t visited = 0;
+  all.for_each_live([&](void*, std::size_t) { ++visited; });
+  EXPECT_TRUE(sums.invariant());
+  EXPECT_EQ(visited, sums.all.live_blocks);
+  if (sends) {
+    EXPECT_TRUE(live >= 3'000 && live < 3'064) << "what is at hand counts as live";
+    EXPECT_NEAR(static_cast<double>(sums.cached_bytes), 1'500 * 64.0, 2.0 * ashlar::detail::slice_bytes);
+    EXPECT_GT(sums.cached_bytes, 0u);
+  } else {
+    EXPECT_TRUE(live == 1'500 && sums.cached_bytes == 0);
+  }
+  stage = 2;
+  sleeper.join();
+  EXPECT_EQ(statistics_of(all).all.live_blocks, before);
+}
+
 TEST(heap_survey, counts_a_cached_segment_as_spare) {
   heap<> all;
-  in_thread([&] { all.deallocate(all.allocate(3'000'000)); });  // a whole segment
-  void* const huge = all.allocate(6'000'000);                   // the parked heap gives its free memory up for it
+  ashlar_test::in_a_thread([&] { all.deallocate(all.allocate(3'000'000)); });  // a whole segment
+  void* const huge = all.allocate(6'000'000);  // the parked heap gives its free memory up for it
   const heap_statistics sums = statistics_of(all);
   EXPECT_EQ(sums.huge.spare_bytes, ashlar::detail::segment_bytes);
   EXPECT_TRUE(sums.invariant() && sums.held_bytes == all.held_bytes());
   all.deallocate(huge);
 }
 
-TEST(heap_survey, estimates_the_cells_cached_by_other_threads) {
-  heap<> all;
-  std::vector<void*> blocks;
-  std::atomic<int> stage = 0;
-  std::thread sleeper([&] {
-    for (int i = 0; i < 3'000; ++i) blocks.push_back(all.allocate(64));
-    for (std::size_t i = 0; i < 1'500; ++i) all.deallocate(blocks[i]);
-    stage = 1;
-    while (stage != 2) std::this_thread::yield();
-  });
-  while (stage != 1) std::this_thread::yield();
-  const heap_statistics sums = statistics_of(all);
-  std::size_t visited = 0;
-  all.for_each_live([&](void*, std::size_t) { ++visited; });
-  if (sends) {
-    EXPECT_TRUE(sums.all.live_blocks >= 3'000 && sums.all.live_blocks < 3'064) << "what is at hand counts as live";
-    EXPECT_GT(sums.cached_bytes, 0u);
-    EXPECT_NEAR(static_cast<double>(sums.cached_bytes), 1'500 * 64.0, 2.0 * ashlar::detail::slice_bytes);
-    EXPECT_EQ(visited, sums.all.live_blocks);
-  } else {
-    EXPECT_TRUE(sums.all.live_blocks == 1'500 && sums.cached_bytes == 0 && visited == 1'500);
-  }
-  stage = 2;
-  sleeper.join();
-  expect_right_sums(all, 1'500);
-}
-
 #if ASHLAR_HAS_EXCEPTIONS
 TEST(heap_survey, releases_every_part_if_the_callback_throws) {
   heap<> all;
   void* theirs = nullptr;
-  in_thread([&] { theirs = all.allocate(5'000); });
+  ashlar_test::in_a_thread([&] { theirs = all.allocate(5'000); });
   const std::vector<void*> blocks{theirs, all.allocate(100), all.allocate(5'000'000)};
   for (int after = 0; after < 200; after += 9) {
     int left = after;
@@ -372,7 +365,7 @@ TEST(heap_survey, may_be_written_down_while_threads_go_on) {
       ++running;
       while (!is_over) {
         void*& place = mine[random() % mine.size()];
-        all.deallocate(std::exchange(place, all.allocate(any_size(random))));
+        all.deallocate(std::exchange(place, all.allocate(ashlar_test::size_of_any_kind(random))));
       }
       for (void* const p : mine) all.deallocate(p);
     });
