@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-/* The C interface from C99: every function of ashlar_malloc.h, in a program without the C++ library. */
+/* The C interface from C99: every function of ashlar_malloc.h, and the names that few programs call, in a program without
+ * the C++ library. A word is one of its parts: sized_frees, statistics, changes. */
 #include <errno.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +15,9 @@
 #include "expect.h"
 
 /* Of the library, which C has no header for. */
+void free_sized(void* p, size_t bytes);
+void free_aligned_sized(void* p, size_t alignment, size_t bytes);
+void sdallocx(void* p, size_t bytes, int flags);
 size_t nallocx(size_t bytes, int flags);
 size_t xallocx(void* p, size_t bytes, size_t extra, int flags);
 void* rallocx(void* p, size_t bytes, int flags);
@@ -355,15 +362,189 @@ static void test_max(void) {
   free(p);
 }
 
-int main(void) {
+enum { page = 4096 };
+
+static int is_ours(const void* p) { return p != NULL && ashlar_heap_of(p) == ashlar_heap_of_process(); }
+
+static void* aligned(size_t alignment, size_t bytes) {
+  void* const p = memalign(alignment, bytes);
+  EXPECT(is_ours(p) && (uintptr_t)p % alignment == 0);
+  return memset(p, 1, bytes);
+}
+
+/* The sizes that the program states are right: at no level is this misuse. */
+static void test_sized_frees(void) {
+  size_t bytes;
+  for (bytes = 1; bytes < 8 << 20; bytes = bytes * 3 + 1) {
+    void* p = malloc(bytes);
+    EXPECT(is_ours(p));
+    free_sized(p, bytes);
+    p = malloc(bytes);
+    sdallocx(p, bytes, 0);
+    p = malloc(bytes);
+    sdallocx(p, malloc_usable_size(p), 0);
+    sdallocx(malloc(bytes), nallocx(bytes, 0), 0);
+    free_aligned_sized(aligned(64, bytes), 64, bytes);
+    free_aligned_sized(aligned(page, bytes), page, bytes);
+    sdallocx(aligned(page, bytes), bytes, 12); /* the logarithm */
+  }
+  free_sized(NULL, 0);
+  free_sized(NULL, 100);
+  free_aligned_sized(NULL, 64, 100);
+}
+
+static void test_trim_of_process(void) {
+  enum { count = 32768, bytes = 1000 };
+  static void* blocks[count];
+  int i;
+  EXPECT(ashlar_option_set("retain", "64m") == 0);
+  for (i = 0; i < count; ++i) memset(blocks[i] = malloc(bytes), 1, bytes);
+  for (i = 0; i < count; ++i) free(blocks[i]);
+  EXPECT(ashlar_trim(0) > (size_t)16 << 20);
+}
+
+#if defined(__GLIBC__) /* whose names and functions other C libraries lack */
+void* __libc_malloc(size_t bytes);
+void* __libc_calloc(size_t count, size_t each);
+void* __libc_realloc(void* p, size_t bytes);
+void* __libc_memalign(size_t alignment, size_t bytes);
+void* __libc_valloc(size_t bytes);
+void* __libc_pvalloc(size_t bytes);
+void __libc_free(void* p);
+struct mallinfo __libc_mallinfo(void);
+int __libc_mallopt(int parameter, int value);
+void cfree(void* p);
+
+static void test_names_of_glibc(void) {
+  char* p = __libc_malloc(100);
+  EXPECT(is_ours(p));
+  memcpy(p, "contents", 9);
+  p = __libc_realloc(p, 70000);
+  EXPECT(is_ours(p) && strcmp(p, "contents") == 0 && malloc_usable_size(p) >= 70000);
+  free(p);
+  p = __libc_calloc(50, 20);
+  EXPECT(is_ours(p) && p[0] == 0 && memcmp(p, p + 1, 999) == 0);
+  __libc_free(p);
+  p = __libc_memalign(1024, 100);
+  EXPECT(is_ours(p) && (uintptr_t)p % 1024 == 0);
+  __libc_free(p);
+  p = __libc_valloc(100);
+  EXPECT(is_ours(p) && (uintptr_t)p % page == 0);
+  cfree(p);
+  p = __libc_pvalloc(100);
+  EXPECT(is_ours(p) && (uintptr_t)p % page == 0 && malloc_usable_size(p) >= page);
+  cfree(p);
+  __libc_free(NULL);
+  cfree(NULL);
+}
+
+static void test_figures_of_glibc(void) {
+  char retain[32];
+  void* const p = malloc(3000000);
+  const struct mallinfo info = __libc_mallinfo();
+  EXPECT(info.uordblks + info.hblkhd >= 3000000);
+  free(p);
+  EXPECT(__libc_mallopt(M_TRIM_THRESHOLD, 5 << 20) == 1);
+  EXPECT(ashlar_option_get("retain", retain, sizeof retain) == 0 && strcmp(retain, "5242880") == 0);
+  EXPECT(__libc_mallopt(M_MXFAST, -1) == 0);
+}
+
+/* A thousand blocks of a size that the C library has none of. */
+static void write_statistics(void) {
+  static void* blocks[1000];
+  int i;
+  for (i = 0; i < 1000; ++i) blocks[i] = malloc(7000);
+  malloc_stats();
+  for (i = 0; i < 1000; ++i) free(blocks[i]);
+}
+
+/* ---- Options that threads change while others allocate, and handlers of signals that come and go with them. */
+enum { rounds = 20000 };
+
+/* No other thread changes this option: so it stays as it was set. */
+static void* change(void* name) {
+  int i;
+  for (i = 1; i <= rounds; ++i) {
+    char value[16], now[32];
+    snprintf(value, sizeof value, "%d", i % 100);
+    EXPECT(ashlar_option_set(name, value) == 0);
+    EXPECT(ashlar_option_get(name, now, sizeof now) == 0 && strcmp(now, value) == 0);
+  }
+  return NULL;
+}
+
+static void* allocate(void* unused) {
+  int i;
+  for (i = 0; i < rounds; ++i) free(malloc((size_t)i * 5));
+  return unused;
+}
+
+static void change_by_threads(void) {
+  static char retain[] = "retain", decay[] = "decay";
+  pthread_t threads[3];
+  int i;
+  EXPECT(pthread_create(&threads[0], NULL, change, retain) == 0);
+  EXPECT(pthread_create(&threads[1], NULL, change, decay) == 0);
+  EXPECT(pthread_create(&threads[2], NULL, allocate, NULL) == 0);
+  for (i = 0; i < 3; ++i) EXPECT(pthread_join(threads[i], NULL) == 0);
+}
+
+static volatile sig_atomic_t handled;
+static void handle(int signal) { handled += signal == SIGUSR2; }
+
+/* With profile_signal=12: a handler that the program has installed since is its own, whatever options change. */
+static void keep_handlers(void) {
+  struct sigaction mine, found;
+  memset(&mine, 0, sizeof mine);
+  mine.sa_handler = handle;
+  EXPECT(sigaction(SIGUSR2, &mine, &found) == 0 && found.sa_handler != SIG_DFL);
+  EXPECT(mallopt(M_TRIM_THRESHOLD, 1 << 20) == 1);
+  raise(SIGUSR2);
+  EXPECT(ashlar_option_set("profile_signal", "0") == 0);
+  raise(SIGUSR2);
+  EXPECT(handled == 2);
+}
+
+static void take_another_signal(void) {
+  struct sigaction found;
+  EXPECT(ashlar_option_set("profile_signal", "10") == 0);
+  EXPECT(sigaction(SIGUSR1, NULL, &found) == 0 && found.sa_handler != SIG_DFL);
+  EXPECT(ashlar_option_set("stats", "none") == 0);
+  EXPECT(sigaction(SIGUSR1, NULL, &found) == 0 && found.sa_handler == SIG_DFL);
+}
+
+/* As in glibc, a threshold below 0 is none: nothing goes back. */
+static void never_trim(void) {
+  char now[32], most[32];
+  snprintf(most, sizeof most, "%zu", (size_t)-1);
+  EXPECT(mallopt(M_TRIM_THRESHOLD, -1) == 1);
+  EXPECT(ashlar_option_get("retain", now, sizeof now) == 0 && strcmp(now, most) == 0);
+}
+
+#endif
+
+static void* volatile kept; /* so that the statistics at exit tell of a block */
+
+int main(int count, char** words) {
+  const char* const word = count > 1 ? words[1] : "";
+  kept = malloc(100);
+  if (strcmp(word, "sized_frees") == 0) return test_sized_frees(), 0;
+#if defined(__GLIBC__)
+  if (strcmp(word, "statistics") == 0) return write_statistics(), 0;
+  if (strcmp(word, "changes") == 0) return change_by_threads(), keep_handlers(), take_another_signal(), never_trim(), 0;
+  test_names_of_glibc();
+  test_figures_of_glibc();
+#endif
   test_version();
   test_blocks();
   test_refusals();
   test_sizes();
   test_real_sizes();
+  test_sized_frees();
   test_shrinking_in_place();
   test_heap();
   test_trim();
+  test_trim_of_process();
   test_limit();
   test_default_heap();
   test_statistics();

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* A program that misuses its heap in the way that its argument names. */
 #include <pthread.h>
+#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <ashlar_malloc.h>
+
+#include "expect.h"
 
 void free_sized(void* p, size_t bytes);
 void sdallocx(void* p, size_t bytes, int flags);
@@ -47,9 +50,49 @@ static void use_freed_cell(void) {
   for (i = 0; i < 10000; ++i) free(malloc(40));
 }
 
+/* A thread changes the handler and its argument while another one misuses the heap: each call of a handler has the
+   argument that was installed with it. */
+static char of_first, of_second;
+static volatile int calls_of_first, calls_of_second, wrong;
+static volatile int is_over;
+static jmp_buf next_round; /* a handler that returned would end the process */
+
+static void note(volatile int* calls, int is_right) {
+  ++*calls;
+  wrong += !is_right;
+  longjmp(next_round, 1);
+}
+static void handle_first(const ashlar_misuse* misuse, void* argument) {
+  (void)misuse, note(&calls_of_first, argument == &of_first);
+}
+static void handle_second(const ashlar_misuse* misuse, void* argument) {
+  (void)misuse, note(&calls_of_second, argument == &of_second);
+}
+
+static void* change_handlers(void* unused) {
+  while (!is_over) {
+    ashlar_on_misuse(handle_first, &of_first);
+    ashlar_on_misuse(handle_second, &of_second);
+  }
+  return unused;
+}
+
+static void handlers(void) {
+  volatile int round;
+  pthread_t thread;
+  ashlar_on_misuse(handle_first, &of_first);
+  EXPECT(pthread_create(&thread, NULL, change_handlers, NULL) == 0);
+  for (round = 0; round < 2000000 && (round < 300000 || calls_of_first == 0 || calls_of_second == 0); ++round)
+    if (setjmp(next_round) == 0) free(foreign + (9 << 20) + 512);
+  is_over = 1;
+  EXPECT(pthread_join(thread, NULL) == 0);
+  EXPECT(wrong == 0 && calls_of_first + calls_of_second == round);
+}
+
 int main(int count, char** arguments) {
   const char* const way = count > 1 ? arguments[1] : "";
   seen = malloc(40);
+  if (strcmp(way, "handlers") == 0) return handlers(), 0;
   if (count > 2) ashlar_on_misuse(handle, arguments[2]);
   if (strcmp(way, "double_free") == 0) free(seen), free(seen);
   else if (strcmp(way, "cancelled_double_free") == 0) be_cancelled(), free(seen), free(seen);

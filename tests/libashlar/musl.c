@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-/* A program over musl under libashlar: the family, what musl allocates itself, ends of threads, forks while threads
- * allocate, handlers at exit. With an argument it ends otherwise: "double_free", "use_after_free". */
+/* A program over musl under libashlar: the family, what musl allocates itself, ends of threads, forks, handlers at
+ * exit. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -13,8 +13,6 @@
 #include <unistd.h>
 
 #include "expect.h"
-
-enum { threads_at_once = 4, blocks_of_thread = 500, turns_of_thread = 30000, forks = 20, short_threads = 160 };
 
 static void the_family(void) {
   for (size_t bytes = 0; bytes < 100000; bytes += bytes / 7 + 1) {
@@ -59,40 +57,17 @@ static void blocks_of_musl(void) {
   free(here);
 }
 
-static void* replace_blocks(void* first) {
-  char* blocks[blocks_of_thread] = {0};
-  size_t state = (size_t)(uintptr_t)first;
-  for (int turn = 0; turn < turns_of_thread; ++turn) {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    char** const at = &blocks[(state >> 40) % blocks_of_thread];
-    if (*at != NULL) EXPECT(**at == (char)(uintptr_t)at);
-    free(*at);
-    *at = malloc(1 + (state >> 50) % 3000);
-    **at = (char)(uintptr_t)at;
-  }
-  for (int i = 0; i < blocks_of_thread; ++i) free(blocks[i]);
-  return malloc(100); /* the thread that joins frees it */
-}
-
-static void forks_beside_threads(void) {
-  pthread_t threads[threads_at_once];
-  for (uintptr_t i = 0; i < threads_at_once; ++i)
-    EXPECT(pthread_create(&threads[i], NULL, replace_blocks, (void*)i) == 0);
-  for (int i = 0; i < forks; ++i) {
+static void forks(void) {
+  int i;
+  for (i = 0; i < 20; ++i) {
     const pid_t child = fork();
+    int status = 0;
     EXPECT(child >= 0);
     if (child == 0) {
       blocks_of_musl();
-      free(replace_blocks(NULL));
       _exit(7);
     }
-    int status = 0;
     EXPECT(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 7);
-  }
-  for (int i = 0; i < threads_at_once; ++i) {
-    void* block = NULL;
-    EXPECT(pthread_join(threads[i], &block) == 0);
-    free(block);
   }
 }
 
@@ -111,7 +86,7 @@ static void* set_key(void* unused) {
 
 static void ends_of_threads(void) {
   EXPECT(pthread_key_create(&key, free_twice_set) == 0);
-  for (int i = 0; i < short_threads; ++i) {
+  for (int i = 0; i < 160; ++i) {
     pthread_t thread;
     EXPECT(pthread_create(&thread, NULL, set_key, NULL) == 0 && pthread_join(thread, NULL) == 0);
   }
@@ -124,21 +99,13 @@ static void allocate_at_exit(void) {
   last = malloc(3000);
 }
 
-int main(int count, char** words) {
-  if (count > 1) {
-    char* volatile block = malloc(40);
-    free(block);
-    if (strcmp(words[1], "double_free") == 0) free(block);
-    else if (strcmp(words[1], "use_after_free") == 0) block[0] = 1;
-    else EXPECT(!"a word that is known");
-    return 0;
-  }
+int main(void) {
   EXPECT(atexit(allocate_at_exit) == 0);
   last = malloc(20);
   the_family();
   blocks_of_musl();
   ends_of_threads();
-  forks_beside_threads();
+  forks();
   puts("done");
   return 0;
 }

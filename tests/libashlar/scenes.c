@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -285,6 +287,84 @@ static int profile_at_fork(int count_of_arguments, char** arguments) {
   _exit(result);
 }
 
+/* threads <way> <threads> [<MiB>]: threads that hold a few small blocks each, all at once, and what the system counts for
+ * them:
+ *   data, space   under a limit of data or of address space of so many MiB: each gets its blocks
+ *   locked        under mlockall(MCL_FUTURE): at most so many MiB are resident (status 77: the system locks no memory)
+ *   resident      at most so many MiB are resident
+ *   charged       at most so many MiB are data, which the system may have to provide
+ *   short         one after the other, eight at a time */
+enum { blocks_of_thread = 24, most_threads = 4096, at_once = 8 };
+
+static pthread_barrier_t all_hold;
+static pthread_attr_t small_stacks;
+static pthread_t threads[most_threads];
+
+static void* hold_some(void* is_held) {
+  char* held[blocks_of_thread];
+  for (size_t i = 0; i < blocks_of_thread; ++i) {
+    const size_t bytes = 100 + i % 4 * 16 + (i == 0 ? 20000 : 0);
+    held[i] = malloc(bytes);
+    EXPECT(held[i] != NULL);
+    memset(held[i], 1, bytes);
+  }
+  if (is_held != NULL) pthread_barrier_wait(&all_hold);
+  for (size_t i = 0; i < blocks_of_thread; ++i) free(held[i]);
+  return NULL;
+}
+
+static void start(int first, int last, void* is_held) {
+  for (int i = first; i < last; ++i)
+    EXPECT(pthread_create(&threads[i], &small_stacks, hold_some, is_held) == 0);
+}
+
+static void join(int first, int last) {
+  for (int i = first; i < last; ++i) pthread_join(threads[i], NULL);
+}
+
+static void limit(int which, long mib) {
+  const struct rlimit most = {(rlim_t)mib << 20, (rlim_t)mib << 20};
+  EXPECT(setrlimit(which, &most) == 0);
+}
+
+static long status_kib(const char* name) {
+  char line[256];
+  FILE* const status = fopen("/proc/self/status", "r");
+  while (status != NULL && fgets(line, sizeof line, status) != NULL)
+    if (strncmp(line, name, strlen(name)) == 0) return fclose(status), strtol(line + strlen(name), NULL, 10);
+  EXPECT(!"a line of /proc/self/status");
+  return 0;
+}
+
+static int at_most(const char* name, long mib) {
+  const long kib = status_kib(name);
+  printf("%s %ld KiB, at most %ld\n", name, kib, mib * 1024);
+  return kib > mib * 1024;
+}
+
+static int many_threads(int words, char** arguments) {
+  const char* const way = words > 2 ? arguments[1] : "";
+  const int number = words > 2 ? atoi(arguments[2]) : most_threads + 1;
+  const long most = words > 3 ? atol(arguments[3]) : 0;
+  int i;
+  pthread_attr_init(&small_stacks);
+  pthread_attr_setstacksize(&small_stacks, 65536);
+  if (strcmp(way, "short") == 0) {
+    for (i = 0; i < number; i += at_once) start(0, at_once, NULL), join(0, at_once);
+    return 0;
+  }
+  EXPECT(number <= most_threads);
+  if (strcmp(way, "data") == 0) limit(RLIMIT_DATA, most);
+  if (strcmp(way, "space") == 0) limit(RLIMIT_AS, most);
+  if (strcmp(way, "locked") == 0 && mlockall(MCL_CURRENT | MCL_FUTURE) != 0) return 77;
+  pthread_barrier_init(&all_hold, NULL, (unsigned)number + 1);
+  start(0, number, threads);
+  pthread_barrier_wait(&all_hold);
+  join(0, number);
+  if (strcmp(way, "charged") == 0) return at_most("VmData:", most);
+  return (strcmp(way, "locked") == 0 || strcmp(way, "resident") == 0) && at_most("VmHWM:", most);
+}
+
 typedef struct {
   const char* name;
   int (*play)(int count, char** words);
@@ -294,6 +374,7 @@ int main(int count, char** words) {
   static const scene scenes[] = {
       {"opened", opened},       {"module", module},   {"late_cxx", late_cxx}, {"closed_plugins", closed_plugins},
       {"cancelled", cancelled}, {"holders", holders}, {"retained", retained}, {"profile_at_fork", profile_at_fork},
+      {"threads", many_threads},
   };
   size_t i;
   for (i = 0; i < sizeof scenes / sizeof scenes[0]; ++i)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""usage: short_threads.py <library> <program of many_threads.c> [<option of libashlar>…]
+"""usage: short_threads.py <library> <program of scenes.c> [<option of libashlar>…]
 
 Threads that begin, allocate a little and end take at most three times the processor's time that they take with the C
 library's malloc: the median of a few rounds, in which the two take turns. ASHLAR_STRESS multiplies the threads.
@@ -13,7 +13,7 @@ ROUNDS, THREADS, MOST = 5, 1000, 3.0
 
 def seconds(program: str, environment: dict[str, str]) -> float:
     threads = THREADS * int(os.environ.get("ASHLAR_STRESS", "1"))
-    child = os.posix_spawn(program, [program, "short", str(threads)], os.environ | environment)
+    child = os.posix_spawn(program, [program, "threads", "short", str(threads)], os.environ | environment)
     _, status, used = os.wait4(child, 0)
     if status != 0:
         sys.exit(f"the program ended with {status}")

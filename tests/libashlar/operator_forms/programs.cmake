@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Programs that replace some operators new and delete: themselves, by a library, by a module that they open.
-set(forms "${CMAKE_CURRENT_SOURCE_DIR}/operator_forms")
+set(forms "${here}/operator_forms")
 add_library(libashlar_forms_caller OBJECT "${forms}/caller.cpp")
 set_target_properties(libashlar_forms_caller PROPERTIES POSITION_INDEPENDENT_CODE ON)
 target_compile_features(libashlar_forms_caller PRIVATE cxx_std_20)
@@ -34,35 +34,22 @@ function(ashlar_add_forms name)
     set(${list} "${${list}}" PARENT_SCOPE)
   endforeach()
 endfunction()
-ashlar_add_forms(new NEW)
-ashlar_add_forms(basic NEW DELETE)
-ashlar_add_forms(basic_nothrow NEW DELETE NOTHROW)
-ashlar_add_forms(basic_array NEW DELETE ARRAY)
-ashlar_add_forms(basic_sized NEW DELETE SIZED)
-ashlar_add_forms(basic_aligned NEW DELETE ALIGNED)
-ashlar_add_forms(engine NEW DELETE ARRAY SIZED)
-ashlar_add_forms(all NEW DELETE ARRAY SIZED NOTHROW ALIGNED)
-ashlar_add_forms(array ARRAY)
-ashlar_add_forms(aligned ALIGNED)
-ashlar_add_forms(nothrow NOTHROW)
-
-# ashlar_add_forms_tests(<name> <variable>…): with a library in front.
-function(ashlar_add_forms_tests name)
-  set(compare ${Python3_EXECUTABLE} "${forms}/compare.py")
-  ashlar_add_libashlar_test(operator_forms.${name}.in_program ${compare} --exact ${ARGN} ${forms_in_program})
-  ashlar_add_libashlar_test(operator_forms.${name}.in_library ${compare} ${ARGN} ${forms_in_library})
-  ashlar_add_libashlar_test(operator_forms.${name}.in_module ${compare} ${ARGN} ${forms_in_module})
-endfunction()
-foreach(suffix IN ITEMS "" -checked -hardened -route)
-  if(TARGET ashlar_malloc${suffix})
-    ashlar_add_forms_tests(preloaded${suffix} "LD_PRELOAD=$<TARGET_FILE:ashlar_malloc${suffix}>")
-  endif()
+foreach(row IN ITEMS "new NEW" "basic NEW DELETE" "basic_nothrow NEW DELETE NOTHROW" "basic_array NEW DELETE ARRAY"
+    "basic_sized NEW DELETE SIZED" "basic_aligned NEW DELETE ALIGNED" "engine NEW DELETE ARRAY SIZED"
+    "all NEW DELETE ARRAY SIZED NOTHROW ALIGNED" "array ARRAY" "aligned ALIGNED" "nothrow NOTHROW")
+  separate_arguments(row)
+  ashlar_add_forms(${row})
 endforeach()
-if(TARGET ashlar_record)
-  set(trace "${CMAKE_CURRENT_BINARY_DIR}/operator_forms.trace")
-  ashlar_add_forms_tests(recorded "LD_PRELOAD=$<TARGET_FILE:ashlar_record>" "ASHLAR_RECORD_FILE=${trace}"
-    ASHLAR_RECORD_STACKS=16)
-endif()
+
+# With a library in front.
+set(compare ${python} "${forms}/compare.py")
+foreach(library IN LISTS mallocs)
+  set(variables "LD_PRELOAD=$<TARGET_FILE:${library}>" ASHLAR_RECORD_STACKS=16
+    "ASHLAR_RECORD_FILE=${CMAKE_CURRENT_BINARY_DIR}/operator_forms.trace")
+  ashlar_add_libashlar_test(operator_forms.${library}.in_program ${compare} --exact ${variables} ${forms_in_program})
+  ashlar_add_libashlar_test(operator_forms.${library}.in_library ${compare} ${variables} ${forms_in_library})
+  ashlar_add_libashlar_test(operator_forms.${library}.in_module ${compare} ${variables} ${forms_in_module})
+endforeach()
 
 # The same, linked with it.
 set(forms_linked "")
@@ -82,4 +69,4 @@ foreach(name IN ITEMS basic basic_array)
     target_link_options(libashlar_forms_${name}_static PRIVATE -static)
   endif()
 endforeach()
-ashlar_add_libashlar_test(operator_forms.linked ${Python3_EXECUTABLE} "${forms}/compare.py" ${forms_linked})
+ashlar_add_libashlar_test(operator_forms.linked ${compare} ${forms_linked})
