@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <functional>
 #include <queue>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -246,20 +245,6 @@ enum class order {
 /// The orders that the planner tries, the most successful first; `time_area` is for placing from below.
 inline constexpr order all_orders[] = {order::size_life, order::breadth, order::life_size, order::area,
                                        order::size,      order::life,    order::birth};
-
-[[nodiscard]] constexpr std::string_view name_of(order o) noexcept {
-  switch (o) {
-    case order::size: return "size";
-    case order::area: return "area";
-    case order::life: return "life";
-    case order::life_size: return "life,size";
-    case order::size_life: return "size,life";
-    case order::breadth: return "breadth";
-    case order::birth: return "birth";
-    case order::time_area: return "area in time";
-  }
-  return "order";
-}
 
 /// Returns: the number of sections of the item's life.
 [[nodiscard]] inline std::uint64_t life_of(const part& p, std::uint32_t i) noexcept {
