@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <bit>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -135,6 +136,8 @@ TEST(solve, decides_a_capacity) {
   EXPECT_EQ(l.status, plan::status::infeasible);
   EXPECT_EQ(l.proof, plan::proof::load);
   expect_valid(p, l);
+  for (std::uint64_t seed = 1; seed <= 20; ++seed)
+    EXPECT_TRUE(plan::solve(planner::generate_perfect(40, 60, 60, 16, seed), {.capacity = 960}).optimal()) << seed;
 }
 
 TEST(solve, stays_close_to_the_previous_layout) {
@@ -281,6 +284,144 @@ TEST(solve, agrees_with_an_exhaustive_search) {
   RecordProperty("infeasible", std::to_string(seen.infeasible));
   EXPECT_GE(seen.above_the_load, problems() / 50) << "the proofs by exhaustion were hardly tried";
   EXPECT_GE(seen.infeasible, problems() / 50) << "the proofs by exhaustion were hardly tried";
+}
+
+using ashlar::tests::every_placement;
+
+TEST(solve, proves_optima_of_windows_that_the_load_does_not) {
+  planner::splitmix random(9);
+  std::uint64_t above_the_load = 0;
+  for (int k = 0; k < 300; ++k) {
+    plan::problem p = ashlar::tests::random_problem(random, 4, 5, 5, k % 4 == 0);
+    for (plan::position i = 0; i < p.buffers.size(); ++i) {
+      const buffer& b = p.buffers[i];
+      if (b.death - b.birth < 2 || b.size < 2) continue;
+      const std::uint64_t at = b.birth + random.below(b.death - b.birth), low = random.below(b.size);
+      p.gaps.push_back({i, at, at + 1, low, low + random.below(b.size - low + 1)});
+    }
+    const plan::layout l = plan::solve(p, {.effort = plan::effort::exact});
+    ASSERT_TRUE(l.optimal()) << k;
+    ASSERT_FALSE(plan::validate(p, l)) << k;
+    ASSERT_TRUE(every_placement(p, l.height).any()) << k;
+    ASSERT_FALSE(every_placement(p, l.height - 1).any()) << k;
+    above_the_load += l.proof == plan::proof::exhaustion;
+  }
+  EXPECT_GT(above_the_load, 10u);
+}
+
+TEST(solve, proves_what_does_not_fit_pools) {
+  planner::splitmix random(4);
+  std::uint64_t proved = 0, fitted = 0;
+  for (int k = 0; k < 1200; ++k) {
+    plan::problem p = ashlar::tests::random_problem(random, 5, 4, 5, k % 4 == 0);
+    p.pools = {{3 + random.below(4)}, {3 + random.below(4)}};
+    p.pool_masks.push_back({0, 1 + random.below(3)});
+    if (k % 5 == 0) p.pins.push_back({0, random.below(3) * p.buffers[0].alignment});
+    const plan::layout l = plan::solve(p, {.effort = plan::effort::exact});
+    const bool fits = every_placement(p, 0).any();
+    ASSERT_EQ(l.status, fits ? plan::status::feasible : plan::status::infeasible) << k;
+    if (fits) {
+      ASSERT_FALSE(plan::validate(p, l)) << k;
+    }
+    fitted += fits;
+    proved += l.proof == plan::proof::exhaustion;
+  }
+  EXPECT_GT(proved, 20u);
+  EXPECT_GT(fitted, 20u);
+}
+
+TEST(solve, divides_among_pools_what_first_fit_cannot) {
+  // 6 + 5 + 5 and 4 + 4 + 4 + 4 fill two pools of 16; the largest first would not.
+  plan::problem p;
+  for (const std::uint64_t size : {6u, 5u, 5u, 4u, 4u, 4u, 4u})
+    p.buffers.push_back(buffer::half_open(p.buffers.size(), size, 0, 1));
+  p.pools = {{16}, {16}};
+  const plan::layout l = plan::solve(p);
+  EXPECT_EQ(l.status, plan::status::feasible);
+  expect_valid(p, l);
+}
+
+TEST(solve, gives_up_dividing_among_pools_with_its_budget) {
+  plan::problem p;
+  for (std::uint64_t i = 0; i < 9; ++i) p.buffers.push_back(buffer::half_open(i, 7, 0, 1));
+  p.pools = {{20}, {20}, {23}};
+  EXPECT_EQ(plan::solve(p, {.nodes = 3}).status, plan::status::unknown);
+  EXPECT_EQ(plan::solve(p).status, plan::status::infeasible);
+}
+
+/// A sum of layouts, and of the work for them: each search, order, inference and table of failed states has its share.
+class work_sum {
+public:
+  /// Returns: the layout.
+  plan::layout add(const plan::problem& p, const plan::options& wanted) {
+    plan::layout l = plan::solve(p, wanted);
+    if (!l.offsets.empty()) expect_valid(p, l);
+    for (const std::uint64_t each : l.offsets) add(each);
+    for (const std::uint32_t each : l.pools) add(each);
+    for (const plan::position each : l.peak_live) add(each);
+    for (const std::uint64_t each :
+         {l.height, l.lower_bound, l.peak_moment, static_cast<std::uint64_t>(l.status),
+          static_cast<std::uint64_t>(l.proof), l.stats.nodes, l.stats.table_hits, l.stats.greedy_height,
+          std::uint64_t{l.stats.partitions}, std::uint64_t{l.stats.sections}, std::uint64_t{l.stats.windows}})
+      add(each);
+    return l;
+  }
+  [[nodiscard]] std::uint64_t value() const { return sum_; }
+
+private:
+  void add(std::uint64_t word) { sum_ = (std::rotl(sum_, 23) ^ word) * 0x9E3779B97F4A7C15u; }
+
+  std::uint64_t sum_ = 0;
+};
+
+void constrain(plan::problem& p, planner::splitmix& random, unsigned k) {
+  if (k % 2 != 0) add_gaps(p, random);
+  for (plan::gap& g : p.gaps)
+    if (k % 6 == 1 && g.high < p.buffers[g.buffer].size) g.low = random.below(g.high + 1);
+  if (k % 7 == 2) add_pins(p, random);
+  if (p.buffers.size() < 7) return;
+  if (k % 5 == 1) p.apart = {{0, 2}, {1, 3}};
+  if (k % 11 == 3) p.aliases = {{4, 5}, {5, 6}};
+  if (k % 13 == 4) p.pools = {{60 + random.below(200)}, {60 + random.below(200)}}, p.pool_masks = {{0, 2}};
+}
+
+/// Too many buffers for a search of them all, and such that placing from below is better than each order.
+plan::problem many_buffers() {
+  planner::splitmix random(1);
+  plan::problem p;
+  for (std::uint64_t i = 0; i < 4100; ++i) {
+    const std::uint64_t birth = random.below(4100), size = 1 + random.below(std::uint64_t{1} << random.below(8));
+    p.buffers.push_back(
+        buffer::half_open(i, size, birth, birth + 1 + random.below(std::uint64_t{1} << random.below(11))));
+  }
+  return p;
+}
+
+TEST(solve, plans_alike_and_with_the_same_work_on_every_machine) {
+  work_sum small, large;
+  planner::splitmix random(77);
+  plan::layout last;
+  for (unsigned k = 0; k < 240; ++k) {
+    plan::problem p = ashlar::tests::random_problem(random, 10 + k % 40, 4 + k % 30, 1 + k % 64, k % 3 == 0);
+    constrain(p, random, k);
+    plan::options wanted{.effort = static_cast<plan::effort>(k % 3), .nodes = k % 10 == 9 ? 5u : 1000u};
+    if (k % 9 == 0) wanted.base_alignment = 16;
+    if (k % 8 == 0) wanted.capacity = 50 + random.below(300);
+    if (k % 17 == 0) wanted.seed = k + 1;
+    last = small.add(p, wanted);
+    p.buffers.front().size += 1;
+    wanted.previous = &last;
+    if (k % 4 == 0) small.add(p, wanted);
+  }
+  for (const auto effort : {plan::effort::fast, plan::effort::balanced}) {
+    large.add(planner::generate_perfect(300, 512, 512, 16, 3), {.effort = effort, .nodes = 300});
+    large.add(planner::generate_training(600, 1), {.effort = effort});
+  }
+  EXPECT_EQ(large.add(many_buffers(), {.effort = plan::effort::fast}).height, 2444u);
+  EXPECT_EQ(large.add(many_buffers(), {.nodes = 1}).stats.windows, 0u) << "the budget ends with the places from below";
+  EXPECT_EQ(large.add(many_buffers(), {.nodes = 40}).height, 2440u);
+  EXPECT_EQ(small.value(), 15190357687653970430u) << "of small problems with all constraints";
+  EXPECT_EQ(large.value(), 6127607659691170603u) << "of large ones: orders, places from below, windows";
 }
 
 }  // namespace
