@@ -2,19 +2,20 @@
 // Random event streams, and trace images built chunk by chunk.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <random>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <ashlar/detail/trace/decode.hpp>
 #include <ashlar/trace/reader.hpp>
 #include <ashlar/trace/writer.hpp>
+
+#include "tests/study/random_events.hpp"
 
 namespace ashlar_test {
 
@@ -22,75 +23,26 @@ using ashlar::trace::event;
 using ashlar::trace::operation;
 using bytes = std::vector<std::byte>;
 
-/// An imaginary program: valid events of up to `threads` threads, in order.
-class random_program {
-public:
-  explicit random_program(std::uint64_t seed, std::uint32_t threads = 4) : random_(seed), threads_(threads) {}
-
-  event next() {
-    event e{.time_ns = time_ += below(3) == 0 ? 0 : below(1000), .thread = pick_thread()};
-    const auto kind = below(20);
-    if (kind == 0) return e.op = operation::mark, e.size = below(100), e;
-    if (kind == 1) return e.op = operation::thread_end, e;
-    if (kind == 2) return e.op = operation::span_begin, e.size = 1 + below(3), e;
-    if (kind == 3) return e.op = below(9) == 0 ? operation::thread_name : operation::span_end, e.size = 1 + below(3), e;
-    if (kind < 11 || live_.empty()) return allocate(e);
-    return kind < 14 ? reallocate(e) : release(e);
+/// Returns: `n` events of an imaginary program of up to `threads` threads at once, in order, with what only a trace
+/// has: values of all lengths, notes, dense threads, and no slots.
+inline std::vector<event> random_program(std::uint32_t seed, std::size_t n, std::uint32_t threads = 4) {
+  constexpr operation notes[] = {operation::mark, operation::span_begin, operation::span_end, operation::thread_name};
+  std::mt19937_64 random(seed);
+  random_events source(seed, n, threads);
+  std::map<std::uint32_t, std::uint32_t> numbers;
+  std::vector<event> all;
+  while (auto e = source.next()) {
+    e->slot = e->old_slot = 0;
+    e->thread = numbers.try_emplace(e->thread, static_cast<std::uint32_t>(numbers.size())).first->second;
+    if (e->alignment != 0) e->alignment = std::uint64_t{1} << random() % 64;
+    if (is_allocation(e->op) && random() % 50 == 0) e->size = random();
+    if (is_allocation(e->op) && random() % 3 == 0) e->stack = static_cast<std::uint32_t>(random());
+    if (is_release(e->op) && random() % 2 == 0) e->size = random() % 500;
+    if (e->op == operation::mark) e->op = notes[random() % 4], e->size = 1 + random() % 100;
+    all.push_back(*e);
   }
-
-  std::vector<event> events(std::size_t n) {
-    std::vector<event> all;
-    for (std::size_t i = 0; i < n; ++i) all.push_back(next());
-    return all;
-  }
-
-private:
-  std::size_t below(std::size_t n) { return static_cast<std::size_t>(random_() % n); }
-
-  std::uint32_t pick_thread() {
-    const auto thread = static_cast<std::uint32_t>(below(std::min(seen_ + 1, threads_)));
-    seen_ = std::max(seen_, thread + 1);
-    return thread;
-  }
-
-  event allocate(event e) {
-    constexpr operation ops[] = {operation::malloc_,    operation::calloc_,        operation::new_,
-                                 operation::new_array_, operation::aligned_alloc_, operation::realloc_};
-    e.op = ops[below(6)];
-    e.size = below(50) == 0 ? random_() : below(500);
-    if (e.op == operation::aligned_alloc_) e.alignment = std::uint64_t{1} << below(64);
-    e.stack = static_cast<std::uint32_t>(below(3) == 0 ? random_() : below(10));
-    if (below(30) != 0) live_.push_back(e.object = ++last_object_);
-    return e;
-  }
-
-  event reallocate(event e) {
-    std::uint64_t& slot = live_[below(live_.size())];
-    e.op = operation::realloc_;
-    e.size = 1 + below(1000);
-    e.old_object = slot;
-    if (below(10) != 0) slot = e.object = ++last_object_;
-    return e;
-  }
-
-  event release(event e) {
-    constexpr operation ops[] = {operation::free_, operation::delete_, operation::delete_array_};
-    e.op = ops[below(3)];
-    e.size = below(2) == 0 ? below(500) : 0;
-    if (below(30) == 0) return e;  // of an unknown object
-    std::swap(live_[below(live_.size())], live_.back());
-    e.object = live_.back();
-    live_.pop_back();
-    return e;
-  }
-
-  std::mt19937_64 random_;
-  std::uint32_t threads_;
-  std::uint32_t seen_ = 0;
-  std::uint64_t time_ = 0;
-  std::uint64_t last_object_ = 0;
-  std::vector<std::uint64_t> live_;
-};
+  return all;
+}
 
 inline bytes image_of(std::span<const event> events, const ashlar::trace::writer_options& options = {}) {
   bytes image;

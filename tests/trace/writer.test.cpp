@@ -23,7 +23,7 @@ using ashlar_test::read_all;
 
 TEST(writer, random_programs_round_trip_in_chunks_of_any_size) {
   for (std::uint32_t seed = 0; seed < 60; ++seed) {
-    const auto events = random_program(seed, 1 + seed % 6).events(seed * 37);
+    const auto events = random_program(seed, seed * 37, 1 + seed % 6);
     const auto all = read_all(image_of(events, {.command_line = {}, .chunk_records = 4 + seed * seed}));
     ASSERT_FALSE(all.error) << all.error->message;
     ASSERT_EQ(all.events, events) << seed;
@@ -86,7 +86,7 @@ TEST(writer, time_must_not_go_back) {
 
 TEST(writer, a_file_round_trips_and_a_failed_write_is_reported) {
   const std::string path = testing::TempDir() + "ashlar_writer.trace";
-  const auto events = random_program(3).events(5000);
+  const auto events = random_program(3, 5000);
   {
     writer<> w{file_sink(path)};
     for (const event& e : events) ASSERT_TRUE(w.append(e));
