@@ -39,7 +39,7 @@ struct cell_run {
 
 namespace ashlar::ASHLAR_ABI::detail {
 
-/// The engine of the fixed-size pools: equal cells in slabs from `Upstream`. Their contracts are at `block_pool`.
+/// The calls of `block_pool` and `fixed_block_pool`, with their contracts: equal cells in slabs from `Upstream`.
 /// `Geometry{}.get()` is the `slab_geometry`, a run-time value (`block_pool`) or a constant (`fixed_block_pool`).
 ///
 ///     deallocate -> [ cached cells ] -> on overflow: [ slab bitmaps ] -> empty slabs -> upstream
@@ -67,49 +67,68 @@ public:
     release();
   }
 
+  /// Returns: a cell. Throws: `std::bad_alloc`, or as the upstream. Complexity: amortised O(1); one call in up to 64
+  /// searches a slab's bitmap, O(slab_bytes / cell_bytes / 64) at worst.
   [[nodiscard]] ASHLAR_INLINE void* allocate() { return take<or_throw>(); }
 
+  /// Returns: a cell, or null if `max_count` are live or the upstream has no memory left.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate() noexcept { return take<or_null>(); }
 
+  /// Effects: takes a cell back. Expects: a live cell of this pool. Complexity: O(1), except for one free per 256 KiB
+  /// of cells, which empties the cached cells.
   ASHLAR_INLINE void deallocate(void* cell) noexcept { take_back(cell); }
 
+  /// Returns: a cell if the request fits one, else a block from the upstream. Throws: `std::bad_alloc`, or as the
+  /// upstream. Expects: `alignment` is a power of two.
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
     return fits(bytes, alignment)
                ? with_slack(geometry(), allocate(), bytes)
                : outsized_.template take<or_throw>(*this, geometry(), store_.upstream(), bytes, alignment);
   }
 
+  /// As `allocate(bytes, alignment)`, but returns null when memory has run out.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
     return fits(bytes, alignment)
                ? with_slack(geometry(), try_allocate(), bytes)
                : outsized_.template take<or_null>(*this, geometry(), store_.upstream(), bytes, alignment);
   }
 
+  /// As `allocate(bytes, alignment)`. Returns: also the size of the block: the size of the whole cell, except at level
+  /// `hardened`, which watches the excess bytes.
   [[nodiscard]] ASHLAR_INLINE block allocate_at_least(std::size_t bytes, std::size_t alignment) {
     if (!fits(bytes, alignment)) return outsized_.take_at_least(*this, geometry(), store_.upstream(), bytes, alignment);
     const std::size_t usable = usable_of_cell(geometry(), bytes);
     return {with_slack(geometry(), allocate(), usable), usable};
   }
 
+  /// Effects: takes a cell or a larger block back. Expects: `p` was allocated with this `bytes` and `alignment`, or
+  /// `bytes` came from `allocate_at_least`.
   ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     if (!fits(bytes, alignment)) return deallocate_larger(p, {bytes, alignment});
     take_back(p, bytes);
   }
 
+  /// Returns: memory for `n` neighbouring cells, each of which counts as live: in one slab up to `longest_run`, else
+  /// from the upstream. Throws: `std::bad_alloc`, or as the upstream. Complexity: O(1): at most 24 bitmap words are
+  /// searched, then the upstream is asked for a slab.
   [[nodiscard]] void* allocate_run(std::size_t n) { return allocate_at_least(n).cells; }
 
+  /// As `allocate_run`, but returns null when memory has run out.
   [[nodiscard]] void* try_allocate_run(std::size_t n) noexcept {
     if (n <= 1) return try_allocate();
     if (!is_run(n)) return try_allocate_upstream(store_.upstream(), array_bytes(n), geometry().cell_alignment());
     return take_run<or_null>(n);
   }
 
+  /// As `allocate_run`. Returns: also the number of cells; `deallocate_run` accepts any number from `n` to that.
   [[nodiscard]] cell_run allocate_at_least(std::size_t n) {
     if (n <= 1) return {allocate(), 1};
     if (!is_run(n)) return {allocate_upstream(store_.upstream(), array_bytes(n), geometry().cell_alignment()), n};
     return {take_run<or_throw>(n), run_length(n)};
   }
 
+  /// Effects: takes a run back. Expects: a run of `allocate_run(n)`, or of `allocate_at_least` with an `n` in its
+  /// range. Complexity: O(1); from level `checked` on expected O(log slabs).
   void deallocate_run(void* run, std::size_t n) noexcept {
     if (n <= 1) return deallocate(run);
     if constexpr (checking_level >= checking::checked) check_run(run, n);
@@ -117,6 +136,7 @@ public:
     store_.retire_run(geometry(), run, run_length(n));
   }
 
+  /// Effects: fills `cells` with cells, all or none. Throws: `std::bad_alloc`.
   void allocate_many(std::span<void*> cells) {
     const std::size_t taken = try_allocate_many(cells);
     if (ASHLAR_LIKELY(taken == cells.size())) return;
@@ -124,6 +144,7 @@ public:
     throw_bad_alloc(cell_bytes(), geometry().cell_alignment());
   }
 
+  /// Effects: fills `cells` from its start, until memory runs out. Returns: the number of cells.
   [[nodiscard]] std::size_t try_allocate_many(std::span<void*> cells) noexcept {
     std::size_t taken = take_cached(cells);
     while (taken != cells.size()) {
@@ -135,6 +156,8 @@ public:
     return taken;
   }
 
+  /// Effects: takes all `cells` back. A sequence of neighbours, up or down, costs little more than one cell.
+  /// Expects: as `deallocate`, of each.
   void deallocate_many(std::span<void* const> cells) noexcept {
     if constexpr (!decltype(cached_)::takes_freed) {
       for (void* const cell : cells) deallocate(cell);
@@ -145,20 +168,29 @@ public:
     }
   }
 
+  /// Returns: whether `p` points into a cell of this pool, live or free. Complexity: expected O(log slabs).
   [[nodiscard]] bool owns(const void* p) const noexcept { return slabs_held().find(geometry(), p) != nullptr; }
 
   [[nodiscard]] std::size_t cell_bytes() const noexcept { return geometry().cell_bytes(); }
+  /// Returns: the distance of neighbouring cells in bytes: `cell_bytes()`, plus the guard at level `hardened`.
   [[nodiscard]] ASHLAR_INLINE std::size_t cell_stride() const noexcept { return geometry().cell_stride(); }
   [[nodiscard]] std::size_t cell_alignment() const noexcept { return geometry().cell_alignment(); }
   [[nodiscard]] std::size_t slab_bytes() const noexcept { return geometry().slab_bytes(); }
+  /// Returns: the number of cells in the held slabs, at most `max_count`.
   [[nodiscard]] std::size_t capacity() const noexcept { return min(slabs_held().capacity(), max_count()); }
+  /// Returns: the number of live cells.
   [[nodiscard]] std::size_t live() const noexcept { return slabs_held().taken() - cached_.size(); }
+  /// Returns: the number of slabs held, empty ones included.
   [[nodiscard]] std::size_t slabs() const noexcept { return slabs_held().slabs(); }
+  /// Returns: the number of blocks so far that no cell could hold, and that came from the upstream.
   [[nodiscard]] std::size_t outsized_blocks() const noexcept { return outsized_.get(); }
+  /// Returns: bytes of all slabs.
   [[nodiscard]] std::size_t held_bytes() const noexcept { return slabs() * slab_bytes(); }
+  /// Returns: bytes of the empty slabs.
   [[nodiscard]] std::size_t retained_bytes() const noexcept { return slabs_held().empty_slabs() * slab_bytes(); }
   [[nodiscard]] const Upstream& upstream_resource() const noexcept { return store_.upstream(); }
 
+  /// Effects: holds slabs for `cells` live cells, until `trim`. Throws: as `allocate`, but keeps its gains.
   void reserve(std::size_t cells) {
     std::size_t bytes = 0;
     const bool fits_memory = checked_mul(cells, cell_bytes(), bytes) && bytes <= max_block_bytes;
@@ -166,8 +198,11 @@ public:
     store_.reserve(geometry(), this, cells);
   }
 
+  /// Effects: retains empty slabs by `policy` from now on; surplus ones go back at once.
   void retain(retain_policy policy) noexcept { store_.retain(geometry(), policy); }
 
+  /// Effects: gives empty slabs back except for `retain_bytes` of them, and orders the free cells by address: the
+  /// lowest are handed out first. Returns: bytes given back. Complexity: O(slabs + cached cells).
   std::size_t trim(std::size_t retain_bytes = 0) noexcept {
     const std::size_t before = slabs();  // a flush may give some back already
     store_.unreserve();
@@ -176,12 +211,15 @@ public:
     return (before - slabs()) * slab_bytes();
   }
 
+  /// Effects: takes all cells back, live or not, without a report, and gives all slabs back. Larger blocks stay.
   void release() noexcept {
     if constexpr (has_guards) flush_caches();  // so that cached cells are checked, too
     store_.release(geometry());
     cached_.clear();
   }
 
+  /// Effects: calls `f(void* cell)` for every live cell, in ascending addresses. Expects: `f` neither allocates from
+  /// this pool nor frees to it. Complexity: O(capacity).
   template <class F>
   void for_each_live(F f) {
     flush_caches();
@@ -195,6 +233,7 @@ public:
     return &a == &b;
   }
 
+  /// Complexity: O(slabs and their bitmap words, cached cells).
   [[nodiscard]] bool invariant() const noexcept {
     const slab_set& held = slabs_held();
     return held.invariant() && cached_.invariant(cell_stride()) && live() <= max_count() &&
@@ -340,128 +379,37 @@ public:
       : base(detail::dynamic_geometry(options, least_part<Upstream>), options.max_count, options.retain_slabs,
              std::move(upstream)) {}
 
-  /// A run of neighbouring cells, all of them usable by the caller: `void* cells`, `std::size_t count`.
-  using typename base::cell_run;
-
-  /// `void* allocate()`
-  /// Returns: a cell. Throws: `std::bad_alloc`, or as the upstream. Complexity: amortised O(1); one call in up to 64
-  /// searches a slab's bitmap, O(slab_bytes / cell_bytes / 64) at worst.
-  ///
-  /// `void* allocate(std::size_t bytes, std::size_t alignment)`
-  /// Returns: a cell if the request fits one, else a block from the upstream. Throws: `std::bad_alloc`, or as the
-  /// upstream. Expects: `alignment` is a power of two.
+  /// @{ With the contracts of `basic_block_pool`, above.
   using base::allocate;
-
-  /// `void* try_allocate() noexcept`
-  /// Returns: a cell, or null if `max_count` are live or the upstream has no memory left.
-  ///
-  /// `void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept`
-  /// As `allocate(bytes, alignment)`, but returns null when memory has run out.
-  using base::try_allocate;
-
-  /// `block allocate_at_least(std::size_t bytes, std::size_t alignment)`
-  /// As `allocate(bytes, alignment)`. Returns: also the size of the block: the size of the whole cell, except at level
-  /// `hardened`, which watches the excess bytes.
-  ///
-  /// `cell_run allocate_at_least(std::size_t n)`
-  /// As `allocate_run`. Returns: also the number of cells; `deallocate_run` accepts any number from `n` to that.
   using base::allocate_at_least;
-
-  /// `void deallocate(void* cell) noexcept`
-  /// Effects: takes a cell back. Expects: a live cell of this pool. Complexity: O(1), except for one free per 256 KiB
-  /// of cells, which empties the cached cells.
-  ///
-  /// `void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept`
-  /// Effects: takes a cell or a larger block back. Expects: `p` was allocated with this `bytes` and `alignment`, or
-  /// `bytes` came from `allocate_at_least`.
-  using base::deallocate;
-
-  /// `void* allocate_run(std::size_t n)`
-  /// Returns: memory for `n` neighbouring cells, each of which counts as live: in one slab up to `longest_run`, else
-  /// from the upstream. Throws: `std::bad_alloc`, or as the upstream. Complexity: O(1): at most 24 bitmap words are
-  /// searched, then the upstream is asked for a slab.
-  using base::allocate_run;
-
-  /// `void* try_allocate_run(std::size_t n) noexcept`
-  /// As `allocate_run`, but returns null when memory has run out.
-  using base::try_allocate_run;
-
-  /// `void deallocate_run(void* run, std::size_t n) noexcept`
-  /// Effects: takes a run back. Expects: a run of `allocate_run(n)`, or of `allocate_at_least` with an `n` in its
-  /// range. Complexity: O(1); from level `checked` on expected O(log slabs).
-  using base::deallocate_run;
-
-  /// `void allocate_many(std::span<void*> cells)`
-  /// Effects: fills `cells` with cells, all or none. Throws: `std::bad_alloc`.
   using base::allocate_many;
-
-  /// `std::size_t try_allocate_many(std::span<void*> cells) noexcept`
-  /// Effects: fills `cells` from its start, until memory runs out. Returns: the number of cells.
-  using base::try_allocate_many;
-
-  /// `void deallocate_many(std::span<void* const> cells) noexcept`
-  /// Effects: takes all `cells` back. A sequence of neighbours, up or down, costs little more than one cell.
-  /// Expects: as `deallocate`, of each.
-  using base::deallocate_many;
-
-  /// `bool owns(const void* p) const noexcept`
-  /// Returns: whether `p` points into a cell of this pool, live or free. Complexity: expected O(log slabs).
-  using base::owns;
-
-  /// `void for_each_live(F f)`
-  /// Effects: calls `f(void* cell)` for every live cell, in ascending addresses. Expects: `f` neither allocates from
-  /// this pool nor frees to it. Complexity: O(capacity).
-  using base::for_each_live;
-
-  /// `void reserve(std::size_t cells)`
-  /// Effects: holds slabs for `cells` live cells, until `trim`. Throws: as `allocate`, but keeps its gains.
-  using base::reserve;
-
-  /// `void retain(retain_policy policy) noexcept`
-  /// Effects: retains empty slabs by `policy` from now on; surplus ones go back at once.
-  using base::retain;
-
-  /// `std::size_t trim(std::size_t retain_bytes = 0) noexcept`
-  /// Effects: gives empty slabs back except for `retain_bytes` of them, and orders the free cells by address: the
-  /// lowest are handed out first. Returns: bytes given back. Complexity: O(slabs + cached cells).
-  using base::trim;
-
-  /// `void release() noexcept`
-  /// Effects: takes all cells back, live or not, without a report, and gives all slabs back. Larger blocks stay.
-  using base::release;
-
-  /// `std::size_t cell_bytes() const noexcept`
-  using base::cell_bytes;
-  /// `std::size_t cell_stride() const noexcept`
-  /// Returns: the distance of neighbouring cells in bytes: `cell_bytes()`, plus the guard at level `hardened`.
-  using base::cell_stride;
-  /// `std::size_t cell_alignment() const noexcept`
-  using base::cell_alignment;
-  /// `std::size_t slab_bytes() const noexcept`
-  using base::slab_bytes;
-  /// `std::size_t capacity() const noexcept`
-  /// Returns: the number of cells in the held slabs, at most `max_count`.
+  using base::allocate_run;
   using base::capacity;
-  /// `std::size_t live() const noexcept`
-  /// Returns: the number of live cells.
-  using base::live;
-  /// `std::size_t slabs() const noexcept`
-  /// Returns: the number of slabs held, empty ones included.
-  using base::slabs;
-  /// `std::size_t outsized_blocks() const noexcept`
-  /// Returns: the number of blocks so far that no cell could hold, and that came from the upstream.
-  using base::outsized_blocks;
-  /// `std::size_t held_bytes() const noexcept`
-  /// Returns: bytes of all slabs.
+  using base::cell_alignment;
+  using base::cell_bytes;
+  using base::cell_stride;
+  using base::deallocate;
+  using base::deallocate_many;
+  using base::deallocate_run;
+  using base::for_each_live;
   using base::held_bytes;
-  /// `std::size_t retained_bytes() const noexcept`
-  /// Returns: bytes of the empty slabs.
-  using base::retained_bytes;
-  /// `const Upstream& upstream_resource() const noexcept`
-  using base::upstream_resource;
-  /// `bool invariant() const noexcept`
-  /// Complexity: O(slabs and their bitmap words, cached cells).
   using base::invariant;
+  using base::live;
+  using base::outsized_blocks;
+  using base::owns;
+  using base::release;
+  using base::reserve;
+  using base::retain;
+  using base::retained_bytes;
+  using base::slab_bytes;
+  using base::slabs;
+  using base::trim;
+  using base::try_allocate;
+  using base::try_allocate_many;
+  using base::try_allocate_run;
+  using base::upstream_resource;
+  using typename base::cell_run;
+  /// @}
 };
 
 static_assert(try_resource<block_pool<>> && owning_resource<block_pool<>> && releasable_resource<block_pool<>> &&

@@ -47,7 +47,7 @@ public:
   constexpr explicit fixed_block_pool(const fixed_block_pool_options& options, Upstream upstream = {})
       : base(geometry_type{}, options.max_count, options.retain_slabs, std::move(upstream)) {}
 
-  /// @{ As in `block_pool`.
+  /// @{ As in `block_pool`, in whose header their contracts stand.
   using base::allocate;
   using base::allocate_at_least;
   using base::allocate_many;
