@@ -50,8 +50,9 @@ class intrusive_pool
 public:
   using traits_type = Traits;
 
-  /// @{ As in `ref_pool`; a pool without free objects acts by `Traits::exhausted`. With `keep_constructed`, `make`
-  /// returns a free kept object, unchanged, and `trim` destroys the objects kept in the slabs that it gives back.
+  /// @{ As in `ref_pool`, in whose header their contracts stand; a pool without free objects acts by
+  /// `Traits::exhausted`. With `keep_constructed`, `make` returns a free kept object, unchanged, and `trim` destroys
+  /// the objects kept in the slabs that it gives back.
   using calls::bytes_per_object;
   using calls::capacity;
   using calls::clear;

@@ -73,8 +73,8 @@ private:
   }
 };
 
-/// The pools of counted objects: objects of type `T` in slots of `slot_slabs`, each made with one reference and ended
-/// with the last. Their contracts are at `ref_pool`.
+/// The calls of `ref_pool` and `intrusive_pool`, with their contracts: objects of type `T` in slots of `slot_slabs`,
+/// each made with one reference and ended with the last.
 ///
 /// A slot is taken before the constructor runs and given back after the destructor, so both may use the pool. An object
 /// whose last reference is dropped during the destruction of another one of this pool is deferred: see
@@ -93,26 +93,33 @@ class counted_objects {
 
 public:
   using value_type = T;
+  /// A `ref_ptr` to `T`.
   using pointer = ref_ptr<T, Threads, std::conditional_t<is_exact_type<T> || is_own, Placement, count::by_padding>>;
 
+  /// Bytes of memory for each object, with its guard at `hardened`, without the slab's header.
   static constexpr std::size_t bytes_per_object = layout_of<T, Threads, Placement>::bytes_per_slot;
 
   counted_objects(const object_pool_options& options, Upstream upstream) : slots_(options, std::move(upstream)) {}
 
+  /// Returns: a pointer to a new object `T(args...)`. Throws: `std::bad_alloc` beyond `max_size` objects, or as the
+  /// upstream; as the constructor, and the slot is free again then.
   template <class... Args>
   [[nodiscard]] ASHLAR_INLINE pointer make(Args&&... args) {
     return fill(take(), [&](void* memory) { return ::new (memory) T(std::forward<Args>(args)...); });
   }
 
+  /// As `make`, but null beyond `max_size` objects or when the upstream has no memory left.
   template <class... Args>
   [[nodiscard]] ASHLAR_INLINE pointer try_make(Args&&... args) noexcept(std::is_nothrow_constructible_v<T, Args...>) {
     return fill(slots_.try_take(), [&](void* memory) { return ::new (memory) T(std::forward<Args>(args)...); });
   }
 
+  /// As `make`, of a default-initialised object: its numbers and bytes are indeterminate.
   [[nodiscard]] ASHLAR_INLINE pointer make_for_overwrite() {
     return fill(take(), [](void* memory) { return ::new (memory) T; });
   }
 
+  /// As `make`, of an object that `fn(void* memory)` constructs there and returns.
   template <class F>
     requires std::is_invocable_r_v<T*, F&, void*>
   [[nodiscard]] pointer make_with(F fn) {
@@ -123,31 +130,47 @@ public:
     });
   }
 
+  /// Effects: makes `objects` live objects possible without a request to the upstream, until `trim` or `clear`. Throws:
+  /// as `make`; `std::bad_alloc` above `max_size`. Memory gained so far is retained.
   void reserve(std::size_t objects) { slots_.reserve(objects); }
 
+  /// Effects: gives empty slabs back; retains at most `retain_bytes` of them. Returns: bytes given back.
+  /// Complexity: O(slabs + objects released by other threads).
   std::size_t trim(std::size_t retain_bytes = 0) noexcept { return slots_.trim(retain_bytes); }
 
+  /// Effects: gives all memory back. Expects: no object is live.
   void clear() noexcept {
     ASHLAR_REQUIRE(empty(), "cleared a pool while objects of it live");
     static_cast<void>(slots_.trim());
   }
 
+  /// Returns: the number of objects with memory.
   [[nodiscard]] std::size_t capacity() const noexcept { return slots_.capacity(); }
+  /// Returns: the limit of live objects.
   [[nodiscard]] std::size_t max_size() const noexcept { return slots_.max_slots(); }
+  /// Returns: the number of live objects. Complexity: O(slabs + objects released by other threads).
   [[nodiscard]] std::size_t live() const noexcept { return slots_.live(); }
+  /// Returns: the number of objects that can be made without a request to the upstream. Complexity: as `live`.
   [[nodiscard]] std::size_t spare() const noexcept { return capacity() - live(); }
+  /// Returns: whether no object is live. Complexity: as `live`.
   [[nodiscard]] bool empty() const noexcept { return live() == 0; }
+  /// Returns: the number of times that the pool grew.
   [[nodiscard]] std::size_t growth_steps() const noexcept { return slots_.growth_steps(); }
+  /// Returns: the bytes held from the upstream: slabs and their directory. Complexity: O(1). Thread safety: as `live`.
   [[nodiscard]] std::size_t held_bytes() const noexcept { return slots_.held_bytes(); }
   [[nodiscard]] const Upstream& upstream_resource() const noexcept { return slots_.upstream_resource(); }
 
+  /// Returns: whether `p` points into an object of this pool, live or not. Complexity: O(slabs).
   [[nodiscard]] bool owns(const void* p) const noexcept { return slots_.owns(p); }
 
+  /// Effects: calls `f(object)` for each live object, in the order of their addresses within a slab. `f` must neither
+  /// make nor release objects of this pool. Complexity: O(peak of live objects).
   template <class F>
   void for_each_live(F f) const {
     slots_.for_each_live([&f](slot_slab<Threads>& slab, std::uint32_t index) { f(*ends::object_in(slab, index)); });
   }
 
+  /// Complexity: O(capacity).
   [[nodiscard]] bool invariant() const noexcept { return slots_.invariant(); }
 
 private:
@@ -220,79 +243,29 @@ public:
       : ref_pool(Upstream()) {}
   explicit ref_pool(Upstream upstream) : ref_pool::counted_objects({}, std::move(upstream)) {}
 
-  using typename calls::value_type;
-  /// A `ref_ptr` to `T`.
-  using typename calls::pointer;
-  /// Bytes of memory for each object, with its guard at `hardened`, without the slab's header.
+  /// @{ With the contracts of `counted_objects`, above.
   using calls::bytes_per_object;
-
-  /// `pointer make(Args&&... args)`
-  /// Returns: a pointer to a new object `T(args...)`. Throws: `std::bad_alloc` beyond `max_size` objects, or as the
-  /// upstream; as the constructor, and the slot is free again then.
-  using calls::make;
-
-  /// `pointer try_make(Args&&... args) noexcept(std::is_nothrow_constructible_v<T, Args...>)`
-  /// As `make`, but null beyond `max_size` objects or when the upstream has no memory left.
-  using calls::try_make;
-
-  /// `pointer make_for_overwrite()`
-  /// As `make`, of a default-initialised object: its numbers and bytes are indeterminate.
-  using calls::make_for_overwrite;
-
-  /// `pointer make_with(F fn)`
-  /// As `make`, of an object that `fn(void* memory)` constructs there and returns.
-  using calls::make_with;
-
-  /// `void reserve(std::size_t objects)`
-  /// Effects: makes `objects` live objects possible without a request to the upstream, until `trim` or `clear`. Throws:
-  /// as `make`; `std::bad_alloc` above `max_size`. Memory gained so far is retained.
-  using calls::reserve;
-
-  /// `std::size_t trim(std::size_t retain_bytes = 0) noexcept`
-  /// Effects: gives empty slabs back; retains at most `retain_bytes` of them. Returns: bytes given back.
-  /// Complexity: O(slabs + objects released by other threads).
-  using calls::trim;
-
-  /// `void clear() noexcept`
-  /// Effects: gives all memory back. Expects: no object is live.
-  using calls::clear;
-
-  /// `std::size_t capacity() const noexcept`
-  /// Returns: the number of objects with memory.
   using calls::capacity;
-  /// `std::size_t max_size() const noexcept`
-  /// Returns: the limit of live objects.
-  using calls::max_size;
-  /// `std::size_t live() const noexcept`
-  /// Returns: the number of live objects. Complexity: O(slabs + objects released by other threads).
-  using calls::live;
-  /// `std::size_t spare() const noexcept`
-  /// Returns: the number of objects that can be made without a request to the upstream. Complexity: as `live`.
-  using calls::spare;
-  /// `bool empty() const noexcept`
-  /// Returns: whether no object is live. Complexity: as `live`.
+  using calls::clear;
   using calls::empty;
-  /// `std::size_t growth_steps() const noexcept`
-  /// Returns: the number of times that the pool grew.
-  using calls::growth_steps;
-  /// `std::size_t held_bytes() const noexcept`
-  /// Returns: the bytes held from the upstream: slabs and their directory. Complexity: O(1). Thread safety: as `live`.
-  using calls::held_bytes;
-  /// `const Upstream& upstream_resource() const noexcept`
-  using calls::upstream_resource;
-
-  /// `bool owns(const void* p) const noexcept`
-  /// Returns: whether `p` points into an object of this pool, live or not. Complexity: O(slabs).
-  using calls::owns;
-
-  /// `void for_each_live(F f) const`
-  /// Effects: calls `f(object)` for each live object, in the order of their addresses within a slab. `f` must neither
-  /// make nor release objects of this pool. Complexity: O(peak of live objects).
   using calls::for_each_live;
-
-  /// `bool invariant() const noexcept`
-  /// Complexity: O(capacity).
+  using calls::growth_steps;
+  using calls::held_bytes;
   using calls::invariant;
+  using calls::live;
+  using calls::make;
+  using calls::make_for_overwrite;
+  using calls::make_with;
+  using calls::max_size;
+  using calls::owns;
+  using calls::reserve;
+  using calls::spare;
+  using calls::trim;
+  using calls::try_make;
+  using calls::upstream_resource;
+  using typename calls::pointer;
+  using typename calls::value_type;
+  /// @}
 };
 
 }  // namespace ashlar::ASHLAR_ABI
