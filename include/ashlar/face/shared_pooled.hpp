@@ -42,54 +42,76 @@ struct alignas(Alignment) bare_bytes {
 template <std::size_t Alignment>
 struct alignas(Alignment) no_bytes {};
 
-// Serves one request from a buffer, and notes its size. As large as an allocator that refers to a pool.
-template <class T, class Buffer>
-class measuring_allocator {
+// The allocator for the one request of `std::allocate_shared`: `T` is the type of the block of counts and object.
+template <class T, resource R>
+class shared_cell_allocator {
 public:
   using value_type = T;
-  using is_always_equal = std::false_type;
+  using is_always_equal = std::false_type;  // the others matter only to containers, which never use it
   using propagate_on_container_copy_assignment = std::false_type;
   using propagate_on_container_move_assignment = std::true_type;
   using propagate_on_container_swap = std::true_type;
   template <class U>
   struct rebind {
-    using other = measuring_allocator<U, Buffer>;
+    using other = shared_cell_allocator<U, R>;
   };
 
-  explicit measuring_allocator(Buffer* buffer) noexcept : buffer_(buffer) {}
+  explicit shared_cell_allocator(resource_link<R> home) noexcept : home_(home) {}
   template <class U>
-  measuring_allocator(const measuring_allocator<U, Buffer>& other) noexcept : buffer_(other.buffer()) {}
+  shared_cell_allocator(const shared_cell_allocator<U, R>& other) noexcept : home_(other.home()) {}
 
-  [[nodiscard]] T* allocate(std::size_t) noexcept {
-    static_assert(sizeof(T) <= sizeof(Buffer::memory) && alignof(T) <= alignof(Buffer),
-                  "this standard library counts the owners of shared objects in more bytes than expected");
-    buffer_->asked = sizeof(T);
-    return reinterpret_cast<T*>(buffer_->memory);
+  [[nodiscard]] T* allocate(std::size_t) {
+    static_assert(may_be_in_cell_of<T, R>,
+                  "the cells of this pool cannot hold the object and its counts: see most_shared_cell_bytes");
+    auto&& from = home_.get();
+    void* const cell = from.allocate(sizeof(T), alignof(T));
+    if constexpr (owning_resource<R>)
+      ASHLAR_EXPECTS(from.owns(cell), "made a shared object in a pool whose cells cannot hold it and its counts");
+    return static_cast<T*>(cell);
   }
-  void deallocate(T*, std::size_t) noexcept {}
 
-  [[nodiscard]] Buffer* buffer() const noexcept { return buffer_; }
+  ASHLAR_INLINE void deallocate(T* cell, std::size_t) noexcept { home_.get().deallocate(cell, sizeof(T), alignof(T)); }
+
+  [[nodiscard]] resource_link<R> home() const noexcept { return home_; }
   template <class U>
-  [[nodiscard]] friend bool operator==(const measuring_allocator& a, const measuring_allocator<U, Buffer>& b) noexcept {
-    return a.buffer() == b.buffer();
+  [[nodiscard]] friend bool operator==(const shared_cell_allocator& a, const shared_cell_allocator<U, R>& b) noexcept {
+    return a.home_.get() == b.home().get();
   }
 
 private:
-  Buffer* buffer_;
+  ASHLAR_NO_UNIQUE_ADDRESS resource_link<R> home_;
 };
+
+// Serves the one request of `std::allocate_shared` from itself, and notes its size.
+template <std::size_t Bytes, std::size_t Alignment>
+class alignas(Alignment) measuring_resource {
+public:
+  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t) noexcept {
+    asked_ = bytes;
+    return memory_;
+  }
+  void deallocate(void*, std::size_t, std::size_t) noexcept {}
+  bool operator==(const measuring_resource& other) const noexcept { return this == &other; }
+
+  [[nodiscard]] std::size_t asked() const noexcept { return asked_; }
+
+private:
+  std::byte memory_[Bytes];
+  std::size_t asked_ = 0;
+};
+template <class T, std::size_t Bytes, std::size_t Alignment>
+inline constexpr bool may_be_in_cell_of<T, measuring_resource<Bytes, Alignment>> =
+    sizeof(T) <= Bytes && alignof(T) <= Alignment;
 
 // Returns: the actual offset of an object of this alignment in its control block.
 template <std::size_t Alignment>
 [[nodiscard]] std::size_t shared_offset() {
   constexpr std::size_t unit = std::max(Alignment, counting_alignment);
-  struct alignas(unit) buffer {
-    std::byte memory[most_shared_offset(unit) + unit];
-    std::size_t asked;
-  };
   using sample = bare_bytes<unit, Alignment>;
+  using buffer = measuring_resource<most_shared_offset(unit) + unit, unit>;
   buffer here;
-  static_cast<void>(std::allocate_shared<sample>(measuring_allocator<sample, buffer>(&here)));
-  return here.asked - sizeof(sample);
+  static_cast<void>(std::allocate_shared<sample>(shared_cell_allocator<sample, buffer>(link_to(here))));
+  return here.asked() - sizeof(sample);
 }
 
 // The alignment that a library may use for an object in a control block: on 32 bits a number alone has a larger one
@@ -143,46 +165,6 @@ template <class T>
 }
 
 namespace detail {
-
-// The allocator for the one request of `std::allocate_shared`: `T` is the type of the block of counts and object.
-template <class T, resource R>
-class shared_cell_allocator {
-public:
-  using value_type = T;
-  using is_always_equal = std::false_type;  // the others matter only to containers, which never use it
-  using propagate_on_container_copy_assignment = std::false_type;
-  using propagate_on_container_move_assignment = std::true_type;
-  using propagate_on_container_swap = std::true_type;
-  template <class U>
-  struct rebind {
-    using other = shared_cell_allocator<U, R>;
-  };
-
-  explicit shared_cell_allocator(resource_link<R> home) noexcept : home_(home) {}
-  template <class U>
-  shared_cell_allocator(const shared_cell_allocator<U, R>& other) noexcept : home_(other.home()) {}
-
-  [[nodiscard]] T* allocate(std::size_t) {
-    static_assert(may_be_in_cell_of<T, R>,
-                  "the cells of this pool cannot hold the object and its counts: see most_shared_cell_bytes");
-    auto&& from = home_.get();
-    void* const cell = from.allocate(sizeof(T), alignof(T));
-    if constexpr (owning_resource<R>)
-      ASHLAR_EXPECTS(from.owns(cell), "made a shared object in a pool whose cells cannot hold it and its counts");
-    return static_cast<T*>(cell);
-  }
-
-  ASHLAR_INLINE void deallocate(T* cell, std::size_t) noexcept { home_.get().deallocate(cell, sizeof(T), alignof(T)); }
-
-  [[nodiscard]] resource_link<R> home() const noexcept { return home_; }
-  template <class U>
-  [[nodiscard]] friend bool operator==(const shared_cell_allocator& a, const shared_cell_allocator<U, R>& b) noexcept {
-    return a.home_.get() == b.home().get();
-  }
-
-private:
-  ASHLAR_NO_UNIQUE_ADDRESS resource_link<R> home_;
-};
 
 // Returns: the allocator for `pool`, or for the resource that it refers to.
 template <class T, class R>
