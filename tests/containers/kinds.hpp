@@ -39,25 +39,20 @@ void fill(Container& c, int count, int from = 0) {
 }
 
 /// Each kind makes a container type out of an allocator template.
-struct lists {
+template <template <class, class> class Sequence>
+struct sequences {
   template <template <class> class A>
-  using of = std::list<int, A<int>>;
+  using of = Sequence<int, A<int>>;
 };
-struct forward_lists {
+template <template <class, class, class> class Set>
+struct ordered_sets {
   template <template <class> class A>
-  using of = std::forward_list<int, A<int>>;
+  using of = Set<int, std::less<>, A<int>>;
 };
-struct maps {
+template <template <class, class, class, class> class Map>
+struct ordered_maps {
   template <template <class> class A>
-  using of = std::map<int, int, std::less<>, A<std::pair<const int, int>>>;
-};
-struct multimaps {
-  template <template <class> class A>
-  using of = std::multimap<int, int, std::less<>, A<std::pair<const int, int>>>;
-};
-struct sets {
-  template <template <class> class A>
-  using of = std::set<int, std::less<>, A<int>>;
+  using of = Map<int, int, std::less<>, A<std::pair<const int, int>>>;
 };
 struct unordered_maps {
   template <template <class> class A>
@@ -67,22 +62,15 @@ struct unordered_sets {
   template <template <class> class A>
   using of = std::unordered_set<int, std::hash<int>, std::equal_to<>, A<int>>;
 };
-struct vectors {
-  template <template <class> class A>
-  using of = std::vector<int, A<int>>;
-};
-struct deques {
-  template <template <class> class A>
-  using of = std::deque<int, A<int>>;
-};
 struct strings {
   template <template <class> class A>
   using of = std::basic_string<char, std::char_traits<char>, A<char>>;
 };
-struct multisets {
-  template <template <class> class A>
-  using of = std::multiset<int, std::less<>, A<int>>;
-};
+using lists = sequences<std::list>;
+using maps = ordered_maps<std::map>;
+using vectors = sequences<std::vector>;
+using deques = sequences<std::deque>;
+
 /// A kind of container in a world (see worlds.hpp).
 template <class World, class Kind>
 struct living_in {
@@ -96,11 +84,12 @@ using one_of_each = ::testing::Types<living_in<World, lists>, living_in<World, m
                                      living_in<World, vectors>, living_in<World, deques>>;
 
 template <class World>
-using every_container =
-    types_of_build<one_of_each<World>,
-                   ::testing::Types<living_in<World, lists>, living_in<World, forward_lists>, living_in<World, maps>,
-                                    living_in<World, multimaps>, living_in<World, sets>, living_in<World, multisets>,
-                                    living_in<World, unordered_maps>, living_in<World, unordered_sets>,
-                                    living_in<World, vectors>, living_in<World, deques>, living_in<World, strings>>>;
+using every_container = types_of_build<
+    one_of_each<World>,
+    ::testing::Types<living_in<World, lists>, living_in<World, sequences<std::forward_list>>, living_in<World, maps>,
+                     living_in<World, ordered_maps<std::multimap>>, living_in<World, ordered_sets<std::set>>,
+                     living_in<World, ordered_sets<std::multiset>>, living_in<World, unordered_maps>,
+                     living_in<World, unordered_sets>, living_in<World, vectors>, living_in<World, deques>,
+                     living_in<World, strings>>>;
 
 }  // namespace ashlar_test

@@ -110,9 +110,11 @@ struct counted_process {
   friend bool operator==(counted_process, counted_process) noexcept { return true; }
 };
 
-struct stateless_world {
+/// The world of an allocator of which all are equal.
+template <template <class> class Allocator>
+struct one_place {
   template <class T>
-  using allocator = ashlar::stateless_allocator<T, counted_process>;
+  using allocator = Allocator<T>;
   template <class T>
   using nesting = std::scoped_allocator_adaptor<allocator<T>>;
   static constexpr bool apart = false;
@@ -125,6 +127,11 @@ struct stateless_world {
   [[nodiscard]] allocator<T> second() const {
     return {};
   }
+};
+
+template <class T>
+using stateless = ashlar::stateless_allocator<T, counted_process>;
+struct stateless_world : one_place<stateless> {
   [[nodiscard]] holdings balance() const { return counted_process::out; }
 };
 
@@ -261,22 +268,14 @@ public:
 };
 
 template <class Lock>
-struct pool_world {
+struct watched {
   template <class T>
   using allocator = watched_pool_allocator<T, Lock>;
-  template <class T>
-  using nesting = std::scoped_allocator_adaptor<allocator<T>>;
-  static constexpr bool apart = false;
+};
+template <class Lock>
+struct pool_world : one_place<watched<Lock>::template allocator> {
   static constexpr bool is_of_one_thread = std::is_same_v<Lock, ashlar::one_thread>;
 
-  template <class T>
-  [[nodiscard]] allocator<T> first() const {
-    return {};
-  }
-  template <class T>
-  [[nodiscard]] allocator<T> second() const {
-    return {};
-  }
   [[nodiscard]] holdings balance() const {
     holdings sum = pool_watch<Lock>::out;
     for (const auto live : pool_watch<Lock>::pools) sum.blocks += live();
