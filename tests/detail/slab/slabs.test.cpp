@@ -55,6 +55,11 @@ public:
     taken_[made] = {};
   }
 
+  void add_full(std::size_t slabs) {
+    for (; slabs != 0; --slabs) add();
+    while (set_.has_free()) take(64);
+  }
+
   void remove() {
     slab* const leaving = set_.empty_slab();
     EXPECT_TRUE(taken_.at(leaving).empty());
@@ -164,24 +169,21 @@ TEST(slab_set, counts_and_lists_follow_every_step) {
 TEST(slab_set, after_sorting_the_lowest_cells_leave_first) {
   modelled_set m(8, 1000);
   std::mt19937 random(1);
-  for (int i = 0; i < 8; ++i) m.add();
-  while (m.set_.has_free()) m.take(64);
+  m.add_full(8);
   while (m.cells_.size() > 30) m.give(random() % m.cells_.size());
   m.set_.sort();
   slab* lowest = nullptr;
   for (const auto& [each, taken] : m.taken_)
     if (lowest == nullptr && !taken.empty() && taken.size() != each->capacity) lowest = each;
-  const std::size_t before = m.cells_.size();
   m.take(1);
-  EXPECT_EQ(slab_set::slab_around(m.geometry_, m.cells_[before]), lowest);
+  EXPECT_EQ(m.latest(), lowest);
 }
 
 // Slabs with 40, 30, 20 and 10 of 50 or more cells live: batches come from the first until it is full, then the
 // second.
 TEST(slab_set, the_fullest_slabs_are_filled_first) {
   modelled_set m(4, 256);
-  for (int i = 0; i < 4; ++i) m.add();
-  while (m.set_.has_free()) m.take(64);
+  m.add_full(4);
   std::vector<slab*> order;
   for (const auto& [each, taken] : m.taken_) order.push_back(each);
   const std::vector<std::byte*> all = m.cells_;
@@ -189,19 +191,16 @@ TEST(slab_set, the_fullest_slabs_are_filled_first) {
     for (std::size_t live = 40 - 10 * i; m.taken_.at(order[i]).size() > live;)
       m.give_cell(*m.taken_.at(order[i]).begin());
   ASSERT_NO_FATAL_FAILURE(m.expect_same());
-  for (slab* const expected : order) {
+  for (slab* const expected : order)
     while (expected->free != 0) {
-      const std::size_t before = m.cells_.size();
       m.take(7);
-      ASSERT_EQ(slab_set::slab_around(m.geometry_, m.cells_[before]), expected);
+      ASSERT_EQ(m.latest(), expected);
     }
-  }
 }
 
 TEST(slab_set, among_equally_full_slabs_the_lowest_is_filled_first) {
   modelled_set m(8, 256);
-  for (int i = 0; i < 8; ++i) m.add();
-  while (m.set_.has_free()) m.take(64);
+  m.add_full(8);
   std::mt19937 random(1);
   std::vector<std::byte*> leaving;
   for (const auto& [each, taken] : m.taken_) leaving.insert(leaving.end(), taken.begin(), std::next(taken.begin(), 20));
@@ -209,27 +208,23 @@ TEST(slab_set, among_equally_full_slabs_the_lowest_is_filled_first) {
   for (std::byte* const cell : leaving) m.give_cell(cell);
   slab* last = nullptr;
   while (m.set_.has_free()) {
-    const std::size_t before = m.cells_.size();
     m.take(64);
-    slab* const from = slab_set::slab_around(m.geometry_, m.cells_[before]);
-    EXPECT_FALSE(from < last);
-    last = from;
+    EXPECT_FALSE(m.latest() < last);
+    last = m.latest();
   }
 }
 
 TEST(slab_set, runs_come_from_the_emptiest_slabs_and_leave_the_fullest_to_words) {
   modelled_set m(2, 64);
-  m.add();
-  m.add();
-  while (m.set_.has_free()) m.take(64);
+  m.add_full(2);
   slab* const low = m.taken_.begin()->first;
   slab* const high = m.taken_.rbegin()->first;
   for (int i = 0; i < 40; ++i) m.give_cell(*m.taken_.at(low).begin());
   for (int i = 0; i < 200; ++i) m.give_cell(*m.taken_.at(high).begin());
   ASSERT_TRUE(m.take_run(32));
-  EXPECT_EQ(slab_set::slab_around(m.geometry_, m.cells_.back()), high);
+  EXPECT_EQ(m.latest(), high);
   m.take(1);
-  EXPECT_EQ(slab_set::slab_around(m.geometry_, m.cells_.back()), low);
+  EXPECT_EQ(m.latest(), low);
 }
 
 TEST(slab_set, lanes_fill_slabs_of_their_own) {

@@ -9,7 +9,6 @@
 #include <set>
 #include <thread>
 #include <type_traits>
-#include <unordered_set>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -22,7 +21,6 @@
 #include <ashlar/detail/slots/slot_word.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/face/object_pool.hpp>
-#include <ashlar/face/slot_map.hpp>
 
 #include "tests/support/build.hpp"
 #include "tests/support/forbidden.hpp"
@@ -38,15 +36,6 @@ static_assert(!slot_handle<int>() && slot_handle<int>(0, 1) && slot_handle<int>(
 static_assert(slot_handle<int>(1, 9) < slot_handle<int>(2, 1) && slot_handle<int>(1, 1) < slot_handle<int>(1, 2));
 static_assert(!std::is_convertible_v<slot_handle<int>, slot_handle<long>>);  // each type has its own
 static_assert(!std::is_convertible_v<slot_handle<int>, bool>);
-
-TEST(slot_handle, is_a_key) {
-  std::unordered_set<slot_handle<int>> known;
-  for (unsigned index = 0; index < 50; ++index)
-    for (unsigned generation = 1; generation < 20; ++generation) known.emplace(index, generation);
-  EXPECT_EQ(known.size(), 50u * 19u);
-  EXPECT_TRUE(known.contains({7, 3}));
-  EXPECT_FALSE(known.contains({7, 20}));
-}
 
 namespace word = ashlar::detail::slot_word;
 using ashlar::detail::plain_slot_word;
@@ -225,16 +214,6 @@ TEST(slot_layout, one_object_to_a_slab_wastes_little) {
   for (int i = 0; i < 10; ++i) taken.push_back(pool.acquire());
   EXPECT_LT(pool.held_bytes(), 10 * (sizeof(object) + 8192));
   for (object* const each : taken) pool.release(each);
-}
-
-TEST(handle_table, a_bounded_map_refuses_and_continues) {
-  ashlar::slot_map<int> map({.max_count = 2});
-  const auto first = map.emplace(1);
-  static_cast<void>(map.emplace(2));
-  EXPECT_EQ(map.try_emplace(3), ashlar::slot_handle<int>());
-  EXPECT_TRUE(map.erase(first));
-  EXPECT_NE(map.try_emplace(3), ashlar::slot_handle<int>());
-  EXPECT_TRUE(map.invariant());
 }
 
 }  // namespace
