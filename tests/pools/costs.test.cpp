@@ -24,7 +24,7 @@
 
 namespace {
 
-/// The default pages of a pool, with a query for their residency.
+/// The default pages of a pool, with queries for their bytes and their residency.
 class counted_pages {
 public:
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
@@ -38,6 +38,11 @@ public:
   void prefault(void* p, std::size_t bytes) noexcept { pages_.prefault(p, bytes); }
   bool operator==(const counted_pages& other) const noexcept { return this == &other; }
 
+  [[nodiscard]] std::size_t held_bytes() const {
+    std::size_t held = 0;
+    for (const ashlar::block& each : slabs_) held += each.size;
+    return held;
+  }
   [[nodiscard]] std::size_t resident_bytes() const {
     const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
     std::size_t resident = 0;
@@ -75,6 +80,23 @@ TEST(density, a_million_cells_cost_their_bytes_a_bit_each_and_two_percent) {
   for (const std::size_t cell_bytes : {1u, 2u, 4u, 8u, 12u, 16u, 24u, 40u, 48u, 100u}) {
     const auto promise = static_cast<std::size_t>(1e6 * cost_of(cell_bytes) * 1.02);
     EXPECT_LE(resident_with(1'000'000, cell_bytes), promise) << cell_bytes;
+  }
+}
+
+// Beyond strides and bits, 2 % and one slab. The cells stay untouched.
+TEST(density, a_pool_holds_little_more_than_its_cells) {
+  constexpr std::size_t most_bytes = std::size_t{256} << 20;
+  for (const std::size_t cell_bytes : {1u, 2u, 3u, 4u, 8u, 12u, 16u, 24u, 40u, 48u, 100u, 512u, 4096u}) {
+    const std::size_t cells =
+        std::min(ashlar_test::cases_of_build(std::size_t{300'000}, std::size_t{1'000'000}), most_bytes / cell_bytes);
+    counted_pages upstream;
+    ashlar::block_pool<ashlar::resource_ref<counted_pages>> pool({.cell_bytes = cell_bytes}, upstream);
+    for (std::size_t i = 0; i < cells; ++i) ASSERT_NE(pool.allocate(), nullptr);
+    EXPECT_LE(static_cast<double>(upstream.held_bytes()),
+              static_cast<double>(cells) * cost_of(cell_bytes) * 1.02 + static_cast<double>(pool.slab_bytes()))
+        << cell_bytes;
+    pool.release();
+    EXPECT_EQ(upstream.held_bytes(), 0u);
   }
 }
 

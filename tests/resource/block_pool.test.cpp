@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the pool with a run-time cell size: every size against a model, its options, its overhead.
+// Tests of the pools of equal cells, with a size chosen at run time and with a constant one: every size against a
+// model, options, overhead, bounds, growth and shrinking, failing upstreams.
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
 #include <functional>
 #include <initializer_list>
+#include <new>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -14,21 +16,27 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/base/bits.hpp>
+#include <ashlar/base/options.hpp>
 #include <ashlar/detail/slab/slab.hpp>
 #include <ashlar/resource/block_pool.hpp>
+#include <ashlar/resource/fixed_block_pool.hpp>
 
 #include "tests/resource/pool_model.hpp"
 #include "tests/support/build.hpp"
 #include "tests/support/conformance.hpp"
 #include "tests/support/counting_resource.hpp"
 #include "tests/support/death.hpp"
+#include "tests/support/meddling_resource.hpp"
 
 namespace {
 
 using ashlar::block_pool;
 using ashlar::block_pool_options;
+using ashlar::fixed_block_pool;
 using ashlar::resource_ref;
+using ashlar_test::cells_over_counts;
 using ashlar_test::counting_resource;
+using ashlar_test::nothing;
 using upstream_ref = ashlar::resource_ref<counting_resource<>>;
 using pool_type = block_pool<upstream_ref>;
 
@@ -57,40 +65,33 @@ void run_model(const block_pool_options& options, std::size_t most) {
   }
 }
 
-struct small_cells : ashlar_test::conformance_defaults {
-  static constexpr std::size_t max_alignment = 8;  // beyond it a block is not a cell, and needs its size to come back
-  static constexpr std::size_t largest = 24;
-  counting_resource<> upstream;
+// Beyond its alignment a block is not a cell, and needs its size to come back.
+struct small_cells : cells_over_counts<24, 8> {
   pool_type resource{{.cell_bytes = 24, .slab_bytes = 1024}, upstream};
 };
-
-struct odd_cells : ashlar_test::conformance_defaults {
-  static constexpr std::size_t max_alignment = 1;
-  static constexpr std::size_t largest = 5;
-  counting_resource<> upstream;
+struct odd_cells : cells_over_counts<5, 1> {
   pool_type resource{{.cell_bytes = 5, .slab_bytes = 4096, .retain_slabs = 0}, upstream};
 };
-
-struct bounded_cells : ashlar_test::conformance_defaults {
-  static constexpr std::size_t max_alignment = 16;
-  static constexpr std::size_t largest = 48;
+struct bounded_cells : cells_over_counts<48, 16> {
   static constexpr bool bounded = true;
-  counting_resource<> upstream;
   pool_type resource{{.cell_bytes = 48, .cell_alignment = 16, .slab_bytes = 512, .max_count = 60}, upstream};
 };
-
-struct cells_over_a_throwing_upstream : ashlar_test::conformance_defaults {
-  [[maybe_unused]] static constexpr std::size_t max_alignment = 8;
-  [[maybe_unused]] static constexpr std::size_t largest = 40;
-  counting_resource<> upstream;
+struct cells_over_a_throwing_upstream : cells_over_counts<40, 8> {
   block_pool<ashlar_test::throwing_only<>> resource{{.cell_bytes = 40, .slab_bytes = 4096}, upstream};
 };
-
 struct cells_in_pages : ashlar_test::conformance_defaults {
   static constexpr std::size_t max_alignment = 128;
   static constexpr std::size_t largest = 128;
   static constexpr bool exhaustible = false;
   block_pool<> resource{{.cell_bytes = 128, .cell_alignment = 128}};
+};
+template <std::size_t CellBytes, std::size_t CellAlignment>
+struct fixed_cells : cells_over_counts<CellBytes, CellAlignment> {
+  fixed_block_pool<CellBytes, CellAlignment, upstream_ref> resource{{}, this->upstream};
+};
+struct bounded_fixed_cells : cells_over_counts<8, 8> {
+  static constexpr bool bounded = true;
+  fixed_block_pool<8, 8, upstream_ref> resource{{.max_count = 70}, upstream};
 };
 
 TEST(block_pool, agrees_with_a_model_at_every_cell_size) {
@@ -134,46 +135,6 @@ TEST(block_pool, fills_in_what_the_options_leave_open) {
   EXPECT_EQ(block_pool<>({.cell_bytes = 3, .slab_bytes = 256}).slab_bytes(), 256u);
 }
 
-// Slabs without their contents: counts bytes, and maps no page before its first touch.
-class tallied_pages {
-public:
-  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
-    held += bytes;
-    return pages_.allocate(bytes, alignment);
-  }
-  void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-    held -= bytes;
-    pages_.deallocate(p, bytes, alignment);
-  }
-  bool operator==(const tallied_pages& other) const noexcept { return this == &other; }
-
-  std::size_t held = 0;
-
-private:
-  ashlar::basic_page_resource<ashlar::fresh::plain> pages_;
-};
-
-// Overhead: held bytes beyond the strides, 1/8 byte per cell and bitmap, 2 % and one slab.
-void expect_no_overhead(std::size_t cell_bytes) {
-  constexpr bool writes_to_all = ashlar_test::has_asan || ashlar_test::is_hardened;
-  constexpr std::size_t most_bytes = std::size_t{256} << (writes_to_all || sizeof(void*) == 4 ? 20 : 24);
-  const std::size_t cells =
-      std::min(ashlar_test::cases_of_build(std::size_t{300'000}, std::size_t{1'000'000}), most_bytes / cell_bytes);
-  tallied_pages upstream;
-  block_pool<ashlar::resource_ref<tallied_pages>> pool({.cell_bytes = cell_bytes}, upstream);
-  for (std::size_t i = 0; i < cells; ++i) ASSERT_NE(pool.allocate(), nullptr);
-  const double bits = static_cast<double>(ashlar::detail::cell_bitmaps);
-  const double bytes = static_cast<double>(cells) * (static_cast<double>(pool.cell_stride()) + bits / 8);
-  EXPECT_LE(static_cast<double>(upstream.held), bytes * 1.02 + static_cast<double>(pool.slab_bytes())) << cell_bytes;
-  pool.release();
-  EXPECT_EQ(upstream.held, 0u);
-}
-
-TEST(block_pool, costs_a_bit_a_cell) {
-  for (const std::size_t cell_bytes : cell_sizes)
-    if (cell_bytes <= 4096) expect_no_overhead(cell_bytes);
-}
-
 // Every level refuses wrong layouts, before any memory is touched.
 struct bad_options {
   block_pool_options options;
@@ -199,25 +160,9 @@ TEST(block_pool_death, a_wrong_layout_is_misuse_at_every_level) {
     ASHLAR_EXPECT_DEATH(static_cast<void>(block_pool<>(bad.options)), std::string("ashlar: precondition: ") + bad.what);
 }
 
-// An upstream that uses the pool above it, as a new_handler does that frees objects of the program.
-struct meddling_upstream {
-  std::function<void()> meddle;
-
-  void* allocate(std::size_t bytes, std::size_t alignment) {
-    if (meddle) std::exchange(meddle, nullptr)();
-    return upstream.allocate(bytes, alignment);
-  }
-  void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-    upstream.deallocate(p, bytes, alignment);
-  }
-  bool operator==(const meddling_upstream& other) const noexcept { return this == &other; }
-
-  counting_resource<> upstream;
-};
-
 TEST(block_pool, may_be_used_by_its_upstream_meanwhile) {
-  meddling_upstream upstream;
-  block_pool<resource_ref<meddling_upstream>> pool({.cell_bytes = 24, .slab_bytes = 1024}, upstream);
+  ashlar_test::meddling_resource upstream;
+  block_pool<resource_ref<ashlar_test::meddling_resource>> pool({.cell_bytes = 24, .slab_bytes = 1024}, upstream);
   std::vector<void*> cells;
   do cells.push_back(pool.allocate());
   while (pool.live() < 100 || pool.live() != pool.capacity());
@@ -235,8 +180,9 @@ TEST(block_pool, may_be_used_by_its_upstream_meanwhile) {
 }
 
 TEST(block_pool, stays_bounded_when_its_upstream_uses_it) {
-  meddling_upstream upstream;
-  block_pool<resource_ref<meddling_upstream>> pool({.cell_bytes = 24, .slab_bytes = 1024, .max_count = 1}, upstream);
+  ashlar_test::meddling_resource upstream;
+  block_pool<resource_ref<ashlar_test::meddling_resource>> pool({.cell_bytes = 24, .slab_bytes = 1024, .max_count = 1},
+                                                                upstream);
   void* nested = nullptr;
   upstream.meddle = [&] { nested = pool.try_allocate(); };
   EXPECT_EQ(pool.try_allocate(), nullptr);  // the only cell is the nested one
@@ -255,11 +201,261 @@ TEST(block_pool, large_cells_do_not_rest_in_front) {
   EXPECT_LE(pool.slabs(), 1u);  // the one with cells that were never handed out
 }
 
+std::vector<void*> take(auto& pool, std::size_t cells) {
+  std::vector<void*> taken(cells);
+  for (void*& cell : taken) cell = pool.allocate();
+  return taken;
+}
+
+// Takes cells until the pool has handed out all it holds, so that the next cell needs a new slab.
+std::vector<void*> take_whole_slabs(auto& pool, std::size_t at_least) {
+  std::vector<void*> taken = take(pool, at_least);
+  while (pool.live() != pool.capacity()) taken.push_back(pool.allocate());
+  return taken;
+}
+
+void give(auto& pool, const std::vector<void*>& cells) {
+  for (void* const cell : cells) pool.deallocate(cell);
+}
+
+TEST(block_pool, a_bounded_pool_is_exact_when_full_and_goes_on_after_one_free) {
+  for (const std::size_t bound : {std::size_t{1}, std::size_t{64}, std::size_t{65}, std::size_t{1000}}) {
+    counting_resource<> upstream;
+    pool_type pool({.cell_bytes = 16, .slab_bytes = 1024, .max_count = bound}, upstream);
+    std::vector<void*> cells = take(pool, bound);
+    for (int again = 0; again < 1000; ++again) ASSERT_EQ(pool.try_allocate(), nullptr);
+#if defined(__cpp_exceptions)
+    for (int again = 0; again < 1000; ++again) ASSERT_THROW(static_cast<void>(pool.allocate()), std::bad_alloc);
+#endif
+    EXPECT_EQ(pool.live(), bound);
+    EXPECT_EQ(pool.capacity(), bound);
+    EXPECT_TRUE(pool.invariant());
+    for (void*& cell : cells) {
+      pool.deallocate(cell);
+      EXPECT_EQ(pool.live(), bound - 1);
+      cell = pool.try_allocate();
+      ASSERT_NE(cell, nullptr);
+      ASSERT_EQ(pool.try_allocate(), nullptr);
+    }
+    give(pool, cells);
+    EXPECT_EQ(pool.live(), 0u);
+  }
+}
+
+TEST(block_pool, what_is_reserved_needs_no_upstream_until_trim) {
+  counting_resource<> upstream;
+  pool_type pool({.cell_bytes = 24, .slab_bytes = 2048}, upstream);
+  pool.reserve(5000);
+  EXPECT_GE(pool.capacity(), 5000u);
+  EXPECT_EQ(pool.live(), 0u);
+  const std::size_t calls = upstream.allocations();
+  upstream.fail_from(0);
+  for (int round = 0; round < 3; ++round) {
+    give(pool, take(pool, 5000));
+    EXPECT_GE(pool.capacity(), 5000u);
+  }
+  EXPECT_EQ(upstream.allocations(), calls);
+  EXPECT_EQ(upstream.deallocations(), 0u);
+  pool.reserve(10);  // less than before: nothing to do
+  EXPECT_GT(pool.trim(), 5000u * 24u);
+  EXPECT_EQ(pool.try_allocate(), nullptr);
+  EXPECT_TRUE(pool.invariant());
+}
+
+TEST(block_pool, reserve_refuses_what_can_never_be) {
+#if defined(__cpp_exceptions)
+  counting_resource<> upstream;
+  pool_type pool({.cell_bytes = 24, .slab_bytes = 2048, .max_count = ashlar::max_size}, upstream);
+  for (const std::size_t cells :
+       {ashlar::max_size, ashlar::max_size / 24, ashlar::max_size / 24 + 1, ashlar::max_block_bytes / 24 + 1})
+    EXPECT_THROW(pool.reserve(cells), std::bad_alloc);
+  EXPECT_EQ(upstream.allocations(), 0u);
+  pool_type bounded({.cell_bytes = 24, .slab_bytes = 2048, .max_count = 10}, upstream);
+  EXPECT_THROW(bounded.reserve(11), std::bad_alloc);
+  bounded.reserve(10);
+  upstream.fail_at(2);
+  EXPECT_THROW(pool.reserve(1000), ashlar_test::injected_failure);
+  EXPECT_EQ(pool.slabs(), 2u);  // keeps its gains
+  EXPECT_TRUE(pool.invariant());
+  pool.reserve(1000);
+#endif
+}
+
+TEST(block_pool, does_not_thrash_at_the_boundary_of_a_slab) {
+  for (const std::size_t slab_bytes : {std::size_t{256}, std::size_t{4096}, std::size_t{256} * 1024})
+    for (const std::size_t batch : {std::size_t{1}, std::size_t{2}, std::size_t{63}}) {
+      counting_resource<> upstream;
+      pool_type pool({.cell_bytes = 64, .slab_bytes = slab_bytes}, upstream);
+      const std::vector<void*> cells = take_whole_slabs(pool, 1000);
+      if (batch > pool.capacity() / pool.slabs()) {  // more than a slab at once: no boundary to cross
+        give(pool, cells);
+        continue;
+      }
+      give(pool, take(pool, batch));
+      const std::size_t before = upstream.allocations() + upstream.deallocations();
+      for (int swing = 0; swing < 10'000; ++swing) give(pool, take(pool, batch));
+      EXPECT_LE(upstream.allocations() + upstream.deallocations() - before, 2u) << slab_bytes << ' ' << batch;
+      give(pool, cells);
+    }
+}
+
+TEST(block_pool, gives_empty_slabs_back_but_the_spare_ones) {
+  for (const std::size_t spare : {std::size_t{0}, std::size_t{1}, std::size_t{5}}) {
+    counting_resource<> upstream;
+    pool_type pool({.cell_bytes = 64, .slab_bytes = 4096, .retain_slabs = spare}, upstream);
+    const std::vector<void*> cells = take_whole_slabs(pool, 20'000);
+    EXPECT_GT(pool.slabs(), 100u);
+    give(pool, cells);
+    EXPECT_EQ(pool.live(), 0u);
+    EXPECT_EQ(pool.slabs(), spare);
+    EXPECT_EQ(upstream.balance().bytes, spare * 4096);
+    EXPECT_TRUE(pool.invariant());
+  }
+}
+
+TEST(block_pool, trim_returns_exact_bytes_and_orders_what_is_free) {
+  counting_resource<> upstream;
+  pool_type pool({.cell_bytes = 40, .slab_bytes = 4096, .retain_slabs = 1000}, upstream);
+  std::vector<void*> cells = take(pool, 10'000);
+  std::vector<void*> kept;
+  for (std::size_t i = 0; i < cells.size(); ++i)  // scattered frees, and whole slabs
+    if (const std::size_t j = i * 7919 % cells.size(); j > 6000 || j % 3 == 0) pool.deallocate(cells[j]);
+    else kept.push_back(cells[j]);
+  const std::size_t before = upstream.balance().bytes;
+  const std::size_t given = pool.trim();
+  EXPECT_GT(given, 0u);
+  EXPECT_EQ(given, before - upstream.balance().bytes);
+  EXPECT_EQ(pool.trim(), 0u);
+  const std::size_t calls = upstream.allocations();
+  const std::vector<void*> fresh = take(pool, pool.capacity() - pool.live());
+  EXPECT_EQ(upstream.allocations(), calls);
+  EXPECT_TRUE(std::ranges::is_sorted(fresh, std::less<>()));
+  give(pool, fresh);
+  give(pool, kept);
+}
+
+TEST(block_pool, trim_counts_what_only_the_front_kept_alive) {
+  counting_resource<> upstream;
+  pool_type pool({.cell_bytes = 64, .slab_bytes = 256, .retain_slabs = 0}, upstream);
+  give(pool, take_whole_slabs(pool, 300));
+  const std::size_t before = upstream.balance().bytes;
+  EXPECT_EQ(pool.trim(), before);
+  EXPECT_EQ(upstream.balance(), nothing);
+}
+
+TEST(block_pool, owns_its_cells_and_nothing_beside_them) {
+  counting_resource<> upstream;
+  pool_type pool({.cell_bytes = 100, .slab_bytes = 1024}, upstream);
+  pool_type other({.cell_bytes = 100, .slab_bytes = 1024}, upstream);
+  const std::vector<void*> cells = take(pool, 200);
+  const std::vector<void*> foreign = take(other, 200);
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    EXPECT_TRUE(pool.owns(cells[i]) && pool.owns(static_cast<std::byte*>(cells[i]) + 99));
+    EXPECT_FALSE(pool.owns(foreign[i]));
+    EXPECT_FALSE(pool.owns(ashlar::align_down(cells[i], 1024)));  // the header
+  }
+  EXPECT_FALSE(pool.owns(nullptr) || pool.owns(&pool));
+  EXPECT_TRUE(pool == pool && !(pool == other));
+  pool.release();
+  other.release();
+}
+
+TEST(block_pool, what_no_cell_can_hold_comes_from_the_upstream) {
+  counting_resource<> upstream;
+  pool_type pool({.cell_bytes = 32, .cell_alignment = 16, .slab_bytes = 1024}, upstream);
+  const std::array<std::array<std::size_t, 2>, 4> requests = {{{33, 16}, {1000, 1}, {8, 32}, {0, 4096}}};
+  for (const auto& [bytes, alignment] : requests) {
+    void* const p = pool.allocate(bytes, alignment);
+    EXPECT_TRUE(ashlar::is_aligned(p, alignment));
+    EXPECT_EQ(upstream.balance(), (ashlar_test::holdings{1, bytes}));
+    EXPECT_EQ(pool.live(), 0u);
+    pool.deallocate(p, bytes, alignment);
+  }
+  void* const cell = pool.allocate(0, 1);  // an empty block has a cell of its own
+  EXPECT_TRUE(pool.owns(cell));
+  pool.deallocate(cell, 0, 1);
+}
+
+#if defined(__cpp_exceptions)
+struct out_of_order {};  // not derived from std::exception
+
+struct throwing_upstream {
+  void* allocate(std::size_t, std::size_t) { throw out_of_order(); }
+  void deallocate(void*, std::size_t, std::size_t) noexcept {}
+  bool operator==(const throwing_upstream&) const = default;
+};
+
+TEST(block_pool, passes_any_exception_of_its_upstream_through) {
+  block_pool<throwing_upstream> pool({.cell_bytes = 24});
+  EXPECT_THROW(static_cast<void>(pool.allocate()), out_of_order);
+  EXPECT_THROW(static_cast<void>(pool.allocate(1000, 8)), out_of_order);
+  EXPECT_THROW(pool.reserve(1), out_of_order);
+  EXPECT_EQ(pool.try_allocate(), nullptr);
+  EXPECT_EQ(pool.try_allocate(1000, 8), nullptr);
+  EXPECT_TRUE(pool.invariant());
+}
+#endif
+
+template <std::size_t CellBytes, std::size_t CellAlignment = ashlar::natural_alignment(CellBytes)>
+void run_fixed_model() {
+  SCOPED_TRACE(CellBytes);
+  counting_resource<> upstream;
+  {
+    fixed_block_pool<CellBytes, CellAlignment, upstream_ref> pool({}, upstream);
+    ashlar_test::pool_model model(pool, CellBytes, CellAlignment, 2);
+    model.run(2 * ashlar_test::model_cells(CellBytes));
+  }
+  EXPECT_EQ(upstream.balance(), nothing);
+}
+
+TEST(fixed_block_pool, agrees_with_a_model) {
+  run_fixed_model<1>();
+  run_fixed_model<3>();
+  run_fixed_model<8>();
+  run_fixed_model<24>();
+  run_fixed_model<40>();
+  run_fixed_model<512>();
+  run_fixed_model<64, 64>();
+  run_fixed_model<4096, 4096>();
+}
+
+TEST(fixed_block_pool, the_layout_is_that_of_a_block_pool) {
+  const fixed_block_pool<24> fixed;
+  const ashlar::block_pool<> chosen({.cell_bytes = 24});
+  EXPECT_EQ(fixed.cell_bytes(), chosen.cell_bytes());
+  EXPECT_EQ(fixed.slab_bytes(), chosen.slab_bytes());
+  EXPECT_EQ((fixed_block_pool<20, 16>().cell_bytes()), 32u);
+}
+
+TEST(fixed_block_pool, alignment_defaults_to_what_an_object_of_that_size_may_need) {
+  EXPECT_TRUE((std::is_same_v<fixed_block_pool<24>, fixed_block_pool<24, 8>>));
+  EXPECT_TRUE((std::is_same_v<fixed_block_pool<3>, fixed_block_pool<3, 1>>));
+  EXPECT_TRUE((std::is_same_v<fixed_block_pool<4096>, fixed_block_pool<4096, alignof(std::max_align_t)>>));
+}
+
+// Constant-initialised static storage: no constructor runs.
+constinit fixed_block_pool<16> made_at_compile_time;
+
+TEST(fixed_block_pool, is_made_at_compile_time) {
+  void* const cell = made_at_compile_time.allocate();
+  EXPECT_TRUE(ashlar::is_aligned(cell, 16));
+  EXPECT_EQ(made_at_compile_time.live(), 1u);
+  made_at_compile_time.deallocate(cell);
+  EXPECT_TRUE(made_at_compile_time.invariant());
+}
+
+TEST(fixed_block_pool, a_stateless_upstream_costs_no_room) {
+  EXPECT_LT(sizeof(fixed_block_pool<8>), sizeof(fixed_block_pool<8, 8, upstream_ref>));
+  EXPECT_LT(sizeof(fixed_block_pool<8>), sizeof(ashlar::block_pool<>));
+}
+
 }  // namespace
 
 namespace ashlar_test {
 // An exception of an upstream aborts where nothing can be thrown.
 using may_throw = std::conditional_t<has_exceptions, cells_over_a_throwing_upstream, cells_in_pages>;
 using block_pools = ::testing::Types<small_cells, odd_cells, bounded_cells, may_throw, cells_in_pages>;
-const bool tested = conforms("block_pool", block_pools{});
+using fixed_pools = ::testing::Types<fixed_cells<4, 4>, fixed_cells<24, 8>, fixed_cells<100, 4>, fixed_cells<64, 64>,
+                                     fixed_cells<2000, 16>, bounded_fixed_cells>;
+const bool tested = conforms("block_pool", block_pools{}) && conforms("fixed_block_pool", fixed_pools{});
 }  // namespace ashlar_test

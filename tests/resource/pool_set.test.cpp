@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of the pools of all sizes: the laws of a resource, every class and alignment, failing upstreams, giving back.
 #include <cstddef>
-#include <functional>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -15,6 +13,7 @@
 #include "tests/support/build.hpp"
 #include "tests/support/conformance.hpp"
 #include "tests/support/counting_resource.hpp"
+#include "tests/support/meddling_resource.hpp"
 
 namespace {
 
@@ -129,24 +128,9 @@ TEST(pool_set, requests_at_most_the_cells_of_its_options_at_once) {
   pools.release();
 }
 
-// An upstream that uses the set above it, as a new_handler may.
-struct meddling_upstream {
-  std::function<void()> meddle;
-  counting_resource<> upstream;
-
-  void* allocate(std::size_t bytes, std::size_t alignment) {
-    if (meddle) std::exchange(meddle, nullptr)();
-    return upstream.allocate(bytes, alignment);
-  }
-  void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-    upstream.deallocate(p, bytes, alignment);
-  }
-  bool operator==(const meddling_upstream& other) const noexcept { return this == &other; }
-};
-
 TEST(pool_set, may_be_used_by_its_upstream_meanwhile) {
-  meddling_upstream upstream;
-  pool_set<resource_ref<meddling_upstream>> pools({}, upstream);
+  ashlar_test::meddling_resource upstream;
+  pool_set<resource_ref<ashlar_test::meddling_resource>> pools({}, upstream);
   void* nested = nullptr;
   upstream.meddle = [&] { nested = pools.allocate(24, 8); };
   void* const outer = pools.allocate(24, 8);

@@ -29,17 +29,11 @@ using ashlar_test::counting_resource;
 
 using counted_pool = shared_block_pool<ashlar_test::serialised_ref<>>;
 
-struct small_cells : ashlar_test::conformance_defaults {
-  static constexpr std::size_t max_alignment = 8;
-  static constexpr std::size_t largest = 24;
-  counting_resource<> upstream;
+struct small_cells : ashlar_test::cells_over_counts<24, 8> {
   counted_pool resource{{.cell_bytes = 24, .slab_bytes = 4096}, upstream};
 };
 
-struct tiny_cells : ashlar_test::conformance_defaults {
-  static constexpr std::size_t max_alignment = 1;
-  static constexpr std::size_t largest = 5;
-  counting_resource<> upstream;
+struct tiny_cells : ashlar_test::cells_over_counts<5, 1> {
   counted_pool resource{{.cell_bytes = 5, .slab_bytes = 4096, .retain_slabs = 0}, upstream};
 };
 

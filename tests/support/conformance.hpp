@@ -14,6 +14,7 @@
 #include <ashlar/base/resource.hpp>
 
 #include "tests/support/build.hpp"
+#include "tests/support/counting_resource.hpp"
 #include "tests/support/laws.hpp"
 #include "tests/support/subject.hpp"
 
@@ -41,6 +42,14 @@ struct conformance_defaults {
   static constexpr bool any_order = true;      ///< false: the last block is freed first, always
   static constexpr bool reuses = true;         ///< false: a freed block does not make room for another
   static constexpr bool exhaustible = true;    ///< false: no test makes it refuse
+};
+
+/// The upstream of a subject with cells of `Largest` bytes at `Alignment`.
+template <std::size_t Largest, std::size_t Alignment>
+struct cells_over_counts : conformance_defaults {
+  static constexpr std::size_t max_alignment = Alignment;
+  static constexpr std::size_t largest = Largest;
+  counting_resource<> upstream;
 };
 
 /// Subjects of the suite in files that ThreadSanitizer builds: the laws are of one thread, so one subject shows it
