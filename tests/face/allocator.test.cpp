@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the allocator over a resource: its traits, its requests, and elements with the resource of their container.
+// Tests of the allocators over a resource: the traits of each, requests, runs, and elements with the resource of their
+// container.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
-#include <limits>
 #include <map>
 #include <memory>
 #include <new>
@@ -16,13 +15,20 @@
 
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/face/allocator.hpp>
+#include <ashlar/face/pool_allocator.hpp>
 #include <ashlar/face/scoped_allocator.hpp>
+#include <ashlar/face/shared_pooled.hpp>
+#include <ashlar/face/stateless_allocator.hpp>
 #include <ashlar/resource/arena.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
+#include <ashlar/resource/null_resource.hpp>
+#include <ashlar/resource/page_resource.hpp>
 
+#include "tests/face/arrays_that_overflow.hpp"
 #include "tests/support/build.hpp"
 #include "tests/support/counting_resource.hpp"
 
@@ -37,11 +43,6 @@ template <class T>
 using in_pool = ashlar::allocator<T, pool_type>;
 using traits = std::allocator_traits<counted<int>>;
 
-// The documented rows.
-static_assert(std::is_same_v<traits::is_always_equal, std::false_type>);
-static_assert(std::is_same_v<traits::propagate_on_container_move_assignment, std::true_type>);
-static_assert(std::is_same_v<traits::propagate_on_container_swap, std::true_type>);
-static_assert(std::is_same_v<traits::propagate_on_container_copy_assignment, std::false_type>);
 static_assert(std::is_same_v<traits::rebind_alloc<long>, counted<long>>);
 static_assert(std::is_same_v<traits::size_type, std::size_t> && std::is_same_v<traits::pointer, int*>);
 static_assert(sizeof(counted<int>) == sizeof(void*) && !std::is_default_constructible_v<counted<int>>);
@@ -73,33 +74,19 @@ struct sized {
   char bytes[Bytes];
 };
 
-// Compared with arithmetic of twice the width.
 template <std::size_t Bytes>
-void overflows_at_the_boundary() {
+void refuses_arrays_of() {
   counting_resource<> upstream;
-  counted<sized<Bytes>> numbers(upstream);
-  constexpr std::size_t top = std::numeric_limits<std::size_t>::max();
-  for (const std::size_t boundary : {top / Bytes, ashlar::max_block_bytes / Bytes, top, top / 2})
-    for (int off = -2; off <= 2; ++off) {
-      const std::size_t n = boundary + static_cast<std::size_t>(off);
-      if (n <= 2) continue;  // wrapped
-#if defined(__cpp_exceptions)
-      const long double exact = static_cast<long double>(n) * static_cast<long double>(Bytes);
-      if (exact > static_cast<long double>(ashlar::max_block_bytes))
-        EXPECT_THROW(static_cast<void>(numbers.allocate(n)), std::bad_array_new_length) << n << " of " << Bytes;
-      else EXPECT_THROW(static_cast<void>(numbers.allocate(n)), std::bad_alloc) << n << " of " << Bytes;
-#endif
-    }
+  ashlar_test::refuses_arrays_that_overflow(counted<sized<Bytes>>(upstream));
   EXPECT_EQ(upstream.allocations(), 0u);
-  EXPECT_EQ(numbers.max_size(), ashlar::max_block_bytes / Bytes);
 }
 
 TEST(allocator, an_overflowing_array_is_bad_array_new_length_and_touches_nothing) {
-  overflows_at_the_boundary<1>();
-  overflows_at_the_boundary<3>();
-  overflows_at_the_boundary<8>();
-  overflows_at_the_boundary<24>();
-  overflows_at_the_boundary<4096>();
+  refuses_arrays_of<1>();
+  refuses_arrays_of<3>();
+  refuses_arrays_of<8>();
+  refuses_arrays_of<24>();
+  refuses_arrays_of<4096>();
 }
 
 TEST(allocator, at_least_is_the_whole_cell_if_its_slack_is_not_watched) {
@@ -117,15 +104,6 @@ TEST(allocator, at_least_is_the_whole_cell_if_its_slack_is_not_watched) {
   const auto large = numbers.allocate_at_least(17);  // from the upstream, which does not tell
   EXPECT_EQ(large.count, 17u);
   numbers.deallocate(large.ptr, large.count);
-}
-
-TEST(allocator, at_least_overflows_as_allocate_does) {
-#if defined(__cpp_exceptions)
-  counting_resource<> upstream;
-  counted<int> numbers(upstream);
-  EXPECT_THROW(static_cast<void>(numbers.allocate_at_least(numbers.max_size() + 1)), std::bad_array_new_length);
-  EXPECT_THROW(static_cast<void>(numbers.allocate_at_least(ashlar::max_size)), std::bad_array_new_length);
-#endif
 }
 
 TEST(allocator, holds_incomplete_elements) {
@@ -197,6 +175,76 @@ TEST(scoped_allocator, keeps_elements_of_another_resource_out) {
   for (const text& each : all) EXPECT_EQ(&each.get_allocator().resource(), &memory);
   lines copy(all, ashlar::scoped_allocator<text, arena>(other));
   for (const text& each : copy) EXPECT_EQ(&each.get_allocator().resource(), &other);
+}
+
+using ashlar::process_wide_resource;
+using ashlar::stateless_allocator;
+using heap = ashlar::new_delete_resource;
+
+static_assert(process_wide_resource<heap> && process_wide_resource<ashlar::page_resource>);
+static_assert(process_wide_resource<ashlar::basic_page_resource<ashlar::fresh::huge>>);
+static_assert(process_wide_resource<ashlar::null_resource>);
+static_assert(!process_wide_resource<ashlar::block_pool<>> && !process_wide_resource<ashlar::resource_ref<heap>>);
+
+/// The traits of an allocator. Those that it does not define are not in the table.
+struct propagation {
+  bool always_equal;
+  bool copy;
+  bool move;
+  bool swap;
+
+  constexpr bool operator==(const propagation&) const = default;
+};
+
+template <class A>
+concept names_all_its_traits = requires {
+  typename A::is_always_equal;
+  typename A::propagate_on_container_copy_assignment;
+  typename A::propagate_on_container_move_assignment;
+  typename A::propagate_on_container_swap;
+};
+
+template <names_all_its_traits A>
+constexpr propagation traits_of = {A::is_always_equal::value, A::propagate_on_container_copy_assignment::value,
+                                   A::propagate_on_container_move_assignment::value,
+                                   A::propagate_on_container_swap::value};
+
+// Every allocator of face/ has a row (tests/face/allocators_in_table.sh verifies that). Always equal, or swapped with
+// the container: otherwise a swap of unequal allocators is undefined. Empty exactly if always equal.
+static_assert(traits_of<ashlar::allocator<int, heap>> == propagation{false, false, true, true});
+static_assert(traits_of<ashlar::detail::shared_cell_allocator<int, ashlar::block_pool<>>> ==
+              propagation{false, false, true, true});
+static_assert(traits_of<ashlar::pool_allocator<int>> == propagation{true, false, false, false});
+static_assert(traits_of<ashlar::pool_allocator<int, ashlar::thread_cached>> == propagation{true, false, false, false});
+static_assert(traits_of<stateless_allocator<int, heap>> == propagation{true, false, false, false});
+
+template <class A>
+constexpr bool is_sound =
+    std::is_empty_v<A> == traits_of<A>.always_equal && (traits_of<A>.always_equal || traits_of<A>.swap);
+static_assert(is_sound<ashlar::allocator<int, heap>> && is_sound<ashlar::pool_allocator<int>>);
+static_assert(is_sound<ashlar::pool_allocator<int, ashlar::spin_lock>> && is_sound<stateless_allocator<int, heap>>);
+
+template <class T>
+using on_heap = stateless_allocator<T, heap>;
+static_assert(std::is_same_v<std::allocator_traits<on_heap<int>>::rebind_alloc<long>, on_heap<long>>);
+static_assert(std::is_nothrow_default_constructible_v<on_heap<int>> && std::is_trivially_copyable_v<on_heap<int>>);
+static_assert(noexcept(std::declval<on_heap<int>&>().deallocate(nullptr, 1)));
+static_assert(sizeof(std::vector<int, on_heap<int>>) == sizeof(std::vector<int>));
+
+TEST(stateless_allocator, allocates_from_its_resource_and_refuses_what_overflows) {
+  stateless_allocator<double, ashlar::page_resource> pages;
+  double* const got = pages.allocate(10);
+  EXPECT_TRUE(ashlar::is_aligned(got, 4096));
+  pages.deallocate(got, 10);
+  const auto at_least = pages.allocate_at_least(3);
+  EXPECT_GE(at_least.count, 3u);
+  pages.deallocate(at_least.ptr, at_least.count);
+  EXPECT_EQ(pages, (stateless_allocator<char, ashlar::page_resource>()));
+  ashlar_test::refuses_arrays_that_overflow(pages);
+#if defined(__cpp_exceptions)
+  stateless_allocator<int, ashlar::null_resource> none;
+  EXPECT_THROW(static_cast<void>(none.allocate(1)), std::bad_alloc);
+#endif
 }
 
 }  // namespace

@@ -48,10 +48,8 @@ constexpr std::size_t nodes = ashlar_test::cases_of_build(100'000, 1'000'000);
 
 template <class Threads>
 struct list_node {
-  explicit list_node(std::size_t n) : number(n) {}
   ~list_node() { ++ended; }
   ashlar::ref_ptr<list_node, Threads> next;
-  std::size_t number;
   static inline std::size_t ended = 0;
 };
 
@@ -78,10 +76,10 @@ struct both : payload, link<Threads> {
 
 // Returns: the head of a list of `count` new objects of the pool.
 template <class Pointer>
-Pointer list_of(std::size_t count, auto make) {
+Pointer list_of(std::size_t count, auto& pool) {
   Pointer head;
   for (std::size_t i = 0; i < count; ++i) {
-    auto fresh = make(i);
+    auto fresh = pool.make();
     fresh->next = std::move(head);
     head = std::move(fresh);
   }
@@ -93,35 +91,28 @@ class counted_objects : public ::testing::Test {};
 using policies = ::testing::Types<one_thread, any_thread<>>;
 TYPED_TEST_SUITE(counted_objects, policies);
 
-TYPED_TEST(counted_objects, a_long_list_ends_on_a_small_stack) {
+TYPED_TEST(counted_objects, a_long_list_ends_on_a_small_stack_before_its_pool_and_after_it) {
   using node = list_node<TypeParam>;
-  node::ended = 0;
-  ashlar::ref_pool<node, TypeParam> pool;
-  auto head = list_of<ashlar::ref_ptr<node, TypeParam>>(nodes, [&](std::size_t i) { return pool.make(i); });
-  on_small_stack([&] { head.reset(); });
-  EXPECT_EQ(node::ended, nodes);
-  EXPECT_TRUE(pool.empty());
-  EXPECT_TRUE(pool.invariant());
-}
-
-TYPED_TEST(counted_objects, a_long_list_ends_after_its_pool) {
-  using node = list_node<TypeParam>;
-  node::ended = 0;
-  ashlar_test::counting_resource<> upstream;
   using pool_type = ashlar::ref_pool<node, TypeParam, ashlar::count::by_padding,
                                      ashlar::resource_ref<ashlar_test::counting_resource<>>>;
-  std::optional<pool_type> pool(upstream);
-  auto head = list_of<ashlar::ref_ptr<node, TypeParam>>(nodes, [&](std::size_t i) { return pool->make(i); });
-  pool.reset();
-  on_small_stack([&] { head.reset(); });
-  EXPECT_EQ(node::ended, nodes);
-  EXPECT_EQ(upstream.balance(), ashlar_test::nothing);
+  for (const bool ends_first : {true, false}) {
+    node::ended = 0;
+    ashlar_test::counting_resource<> upstream;
+    std::optional<pool_type> pool(upstream);
+    auto head = list_of<ashlar::ref_ptr<node, TypeParam>>(nodes, *pool);
+    if (!ends_first) pool.reset();
+    on_small_stack([&] { head.reset(); });
+    EXPECT_EQ(node::ended, nodes);
+    if (ends_first) EXPECT_TRUE(pool->empty() && pool->invariant());
+    pool.reset();
+    EXPECT_EQ(upstream.balance(), ashlar_test::nothing);
+  }
 }
 
 TYPED_TEST(counted_objects, a_list_by_a_base_ends_on_a_small_stack) {
   both<TypeParam>::ended = 0;
   ashlar::ref_pool<both<TypeParam>, TypeParam> pool;
-  auto head = list_of<ashlar::ref_ptr<link<TypeParam>, TypeParam>>(nodes / 4, [&](std::size_t) { return pool.make(); });
+  auto head = list_of<ashlar::ref_ptr<link<TypeParam>, TypeParam>>(nodes / 4, pool);
   on_small_stack([&] { head.reset(); });
   EXPECT_EQ(both<TypeParam>::ended, nodes / 4);
   EXPECT_TRUE(pool.invariant());
@@ -179,7 +170,7 @@ TYPED_TEST(counted_objects, a_list_that_is_kept_constructed_is_recycled_on_a_sma
                          ashlar_test::intrusive_traits<ashlar::keep_constructed<ashlar::reset_with<&kept::drop_next>>,
                                                        ashlar::throw_when_exhausted, TypeParam>>
       pool;
-  auto head = list_of<ashlar::ref_ptr<kept, TypeParam>>(nodes / 4, [&](std::size_t) { return pool.make(); });
+  auto head = list_of<ashlar::ref_ptr<kept, TypeParam>>(nodes / 4, pool);
   on_small_stack([&] { head.reset(); });
   EXPECT_TRUE(pool.empty());
 }

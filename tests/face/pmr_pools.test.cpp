@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the polymorphic pool resources side by side with the standard's: the same calls, the same promises.
+// Tests of the polymorphic pools and of the monotonic buffer side by side with the standard's: the same calls, the same
+// promises.
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <list>
 #include <memory_resource>
@@ -9,16 +11,19 @@
 #include <string>
 #include <thread>
 #include <type_traits>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/face/pmr_monotonic.hpp>
 #include <ashlar/face/pmr_pools.hpp>
 #include <ashlar/face/pmr_resource.hpp>
 
 #include "tests/support/build.hpp"
 #include "tests/support/counting_resource.hpp"
+#include "tests/support/death.hpp"
 #include "tests/support/live_blocks.hpp"
 
 namespace {
@@ -26,7 +31,7 @@ namespace {
 using ashlar::resource_ref;
 using ashlar_test::counting_resource;
 using ashlar_test::nothing;
-using counted = ashlar::pmr_resource<resource_ref<counting_resource<>>>;
+using counted_bridge = ashlar::pmr_resource<resource_ref<counting_resource<>>>;
 using std::pmr::memory_resource;
 using std::pmr::pool_options;
 
@@ -56,7 +61,7 @@ TYPED_TEST(pool_resource, has_the_standards_constructors_and_members) {
   static_assert(!std::is_copy_constructible_v<TypeParam> && !std::is_copy_assignable_v<TypeParam>);
   static_assert(std::has_virtual_destructor_v<TypeParam>);
   counting_resource<> books;
-  counted upstream(books);
+  counted_bridge upstream(books);
   const TypeParam with_both(options_of(10, 100), &upstream);
   EXPECT_EQ(with_both.upstream_resource(), &upstream);
   EXPECT_EQ(TypeParam(options_of(10, 100)).upstream_resource(), std::pmr::get_default_resource());
@@ -94,7 +99,7 @@ TYPED_TEST(pool_resource, options_tell_what_is_in_force) {
 
 TYPED_TEST(pool_resource, blocks_beyond_the_largest_go_upstream_at_once_and_come_back_at_once) {
   counting_resource<> books;
-  counted upstream(books);
+  counted_bridge upstream(books);
   TypeParam pools(options_of(16, 256), &upstream);
   const std::size_t beyond = pools.options().largest_required_pool_block + 1;
   pools.deallocate(pools.allocate(beyond), beyond);  // its records may stay
@@ -116,7 +121,7 @@ constexpr std::size_t most_alignment_of = std::is_same_v<Resource, std::pmr::uns
 // Every upstream block goes back with its size and alignment: the record verifies that at its end, or at once.
 TYPED_TEST(pool_resource, release_gives_everything_back_and_restores_the_initial_state) {
   counting_resource<> books;
-  counted upstream(books);
+  counted_bridge upstream(books);
   TypeParam pools(&upstream);
   for (int round = 0; round < 2; ++round) {
     for (std::size_t bytes = 0; bytes < 50'000; bytes += 1 + bytes / 3)
@@ -130,7 +135,7 @@ TYPED_TEST(pool_resource, release_gives_everything_back_and_restores_the_initial
 
 TYPED_TEST(pool_resource, grows_in_fewer_calls_than_blocks_and_within_bounds) {
   counting_resource<> books;
-  counted upstream(books);
+  counted_bridge upstream(books);
   TypeParam pools(&upstream);
   constexpr std::size_t blocks = ashlar_test::is_slow ? 20'000 : 100'000;
   std::size_t most = 0;
@@ -155,7 +160,7 @@ TYPED_TEST_SUITE(ashlar_pool_resource, our_resources);
 TYPED_TEST(ashlar_pool_resource, requests_at_most_the_blocks_of_its_options_at_once) {
   for (const std::size_t most : {1u, 3u, 16u, 100u}) {
     counting_resource<> books;
-    counted upstream(books);
+    counted_bridge upstream(books);
     TypeParam pools(options_of(most, 1024), &upstream);
     for (const std::size_t bytes : {24u, 200u, 1024u}) {
       static_cast<void>(pools.allocate(bytes, 8));  // makes the pool
@@ -172,7 +177,7 @@ TYPED_TEST(ashlar_pool_resource, requests_at_most_the_blocks_of_its_options_at_o
 
 TEST(pmr_pools, threads_share_the_synchronized_one_over_an_upstream_that_is_not) {
   counting_resource<> books;  // neither it nor the bridge has a lock
-  counted upstream(books);
+  counted_bridge upstream(books);
   {
     ashlar::pmr::synchronized_pool_resource pools(&upstream);
     const auto body = [&](unsigned seed) {
@@ -190,6 +195,106 @@ TEST(pmr_pools, threads_share_the_synchronized_one_over_an_upstream_that_is_not)
     second.join();
   }
   EXPECT_EQ(books.balance(), nothing);
+}
+
+using ours = ashlar::pmr::monotonic_buffer_resource;
+using standard = std::pmr::monotonic_buffer_resource;
+
+// The standard's resource and ours must behave equally: each test runs on both.
+template <class Monotonic>
+class pmr_monotonic : public ::testing::Test {
+protected:
+  counting_resource<> counted;  // reports blocks that come back with another size or alignment, or never
+  counted_bridge upstream{resource_ref(counted)};
+  alignas(16) std::array<std::byte, 256> buffer;
+
+  bool is_in_buffer(const void* p) const { return p >= buffer.data() && p < buffer.data() + buffer.size(); }
+};
+
+using both = ::testing::Types<ours, standard>;
+TYPED_TEST_SUITE(pmr_monotonic, both);
+
+TYPED_TEST(pmr_monotonic, has_these_constructors_and_none_allocates) {
+  using m = TypeParam;
+  static_assert(std::is_default_constructible_v<m> && !std::is_copy_constructible_v<m> &&
+                !std::is_copy_assignable_v<m>);
+  static_assert(!std::is_convertible_v<std::pmr::memory_resource*, m> && !std::is_convertible_v<std::size_t, m>);
+  static_assert(std::is_base_of_v<std::pmr::memory_resource, m> && !std::is_final_v<m>);
+  std::pmr::memory_resource* const before = std::pmr::set_default_resource(&this->upstream);
+  m by_default, of_size(100), over(&this->upstream), of_size_over(100, &this->upstream);
+  m on(this->buffer.data(), 256), on_over(this->buffer.data(), 256, &this->upstream), on_none(nullptr, 0);
+  std::pmr::set_default_resource(before);
+  for (m* const each : {&by_default, &of_size, &over, &of_size_over, &on, &on_over, &on_none})
+    EXPECT_EQ(each->upstream_resource(), &this->upstream);
+  EXPECT_EQ(this->counted.allocations(), 0u);
+  static_cast<void>(on_none.allocate(1));
+  EXPECT_EQ(this->counted.allocations(), 1u);
+}
+
+TYPED_TEST(pmr_monotonic, uses_all_of_the_buffer_before_it_asks) {
+  TypeParam m(this->buffer.data(), this->buffer.size(), &this->upstream);
+  for (int i = 0; i < 256; ++i) EXPECT_TRUE(this->is_in_buffer(m.allocate(1, 1)));
+  EXPECT_EQ(this->counted.allocations(), 0u);
+  EXPECT_FALSE(this->is_in_buffer(m.allocate(1, 1)));
+  EXPECT_EQ(this->counted.allocations(), 1u);
+  m.release();
+  EXPECT_EQ(this->counted.balance(), ashlar_test::nothing);
+  EXPECT_EQ(m.allocate(1, 1), this->buffer.data());
+}
+
+TYPED_TEST(pmr_monotonic, asks_for_at_least_the_first_size_and_for_more_each_time) {
+  TypeParam m(10'000, &this->upstream);
+  for (int i = 0; i < 1000; ++i) static_cast<void>(m.allocate(10, 1));
+  EXPECT_EQ(this->counted.allocations(), 1u);
+  for (int i = 0; i < 100'000; ++i) static_cast<void>(m.allocate(10, 2));
+  EXPECT_LE(this->counted.allocations(), 15u);
+  EXPECT_LE(this->counted.balance().bytes, 3'100'000u);
+  m.release();
+  const std::size_t before = this->counted.allocations();
+  for (int i = 0; i < 1000; ++i) static_cast<void>(m.allocate(10, 1));
+  EXPECT_EQ(this->counted.allocations(), before + 1);
+}
+
+#if defined(__cpp_exceptions)
+// Even if the first request upstream fails.
+TYPED_TEST(pmr_monotonic, passes_an_exception_on_and_works_again) {
+  TypeParam m(64, &this->upstream);
+  this->counted.fail_from(0);
+  EXPECT_THROW(static_cast<void>(m.allocate(100'000, 8)), ashlar_test::injected_failure);
+  this->counted.fail_never();
+  EXPECT_NE(m.allocate(100'000, 8), nullptr);
+  volatile std::size_t absurd = ashlar::max_size - 10;  // keeps the compiler from refusing it
+  EXPECT_THROW(static_cast<void>(m.allocate(absurd, 1)), std::bad_alloc);
+  EXPECT_NE(m.allocate(100, 8), nullptr);
+}
+#endif
+
+TEST(pmr_monotonic_extension, reset_keeps_the_memory) {
+  counting_resource<> counted;
+  counted_bridge upstream{resource_ref(counted)};
+  ours m(&upstream);
+  const auto frame = [&] {
+    std::pmr::vector<std::pmr::string> lines(&m);
+    for (int i = 0; i < 500; ++i) lines.emplace_back("a string that is too long to be stored in place");
+  };
+  for (int i = 0; i < 2; ++i) frame(), m.reset();
+  const std::size_t before = counted.allocations();
+  for (int i = 0; i < 20; ++i) frame(), m.reset();
+  EXPECT_EQ(counted.allocations(), before);
+  EXPECT_EQ(counted.balance().blocks, 1u);
+  EXPECT_TRUE(m.invariant());
+  EXPECT_GT(m.blocks().capacity(), 0u);
+}
+
+TEST(pmr_monotonic_extension, no_upstream_is_misuse) {
+  ASHLAR_EXPECT_DEATH(ours(static_cast<std::pmr::memory_resource*>(nullptr)),
+                      "ashlar: precondition: made a monotonic_buffer_resource with a null upstream");
+}
+
+TYPED_TEST(pmr_monotonic, equals_itself_alone) {
+  TypeParam a, b;
+  EXPECT_TRUE(a.is_equal(a));
+  EXPECT_FALSE(a.is_equal(b) || b == a);
 }
 
 }  // namespace

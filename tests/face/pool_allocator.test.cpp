@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of the stateless allocator over the process-wide pools: traits, every container, arrays, threads.
 #include <cstddef>
-#include <iterator>
-#include <limits>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -19,6 +17,7 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/face/pool_allocator.hpp>
 
+#include "tests/face/arrays_that_overflow.hpp"
 #include "tests/support/build.hpp"
 #include "tests/support/death.hpp"
 #include "tests/support/types_of_build.hpp"
@@ -33,11 +32,6 @@ using traits = std::allocator_traits<pooled<int>>;
 
 static_assert(std::is_same_v<pooled<int>, pool_allocator<int, ashlar::thread_cached>>, "safe without a further word");
 
-// The documented rows.
-static_assert(std::is_same_v<traits::is_always_equal, std::true_type> && std::is_empty_v<pooled<int>>);
-static_assert(std::is_same_v<traits::propagate_on_container_copy_assignment, std::false_type>);
-static_assert(std::is_same_v<traits::propagate_on_container_move_assignment, std::false_type>);
-static_assert(std::is_same_v<traits::propagate_on_container_swap, std::false_type>);
 static_assert(std::is_same_v<traits::rebind_alloc<long>, pooled<long>>);
 static_assert(std::is_same_v<pool_allocator<int, std::mutex>::rebind<long>::other, pool_allocator<long, std::mutex>>);
 static_assert(std::is_nothrow_default_constructible_v<pooled<int>> && std::is_trivially_copyable_v<pooled<int>>);
@@ -101,19 +95,8 @@ TEST(pool_allocator, a_node_costs_its_own_bytes) {
 }
 
 TEST(pool_allocator, an_overflowing_array_is_bad_array_new_length) {
-#if defined(__cpp_exceptions)
-  pooled<of_200_bytes> a;
-  constexpr std::size_t top = std::numeric_limits<std::size_t>::max();
-  for (int off = -2; off <= 2; ++off) {
-    const auto around = [off](std::size_t n) { return n + static_cast<std::size_t>(off); };
-    EXPECT_THROW(static_cast<void>(a.allocate(around(top / 200))), std::bad_array_new_length);
-    EXPECT_THROW(static_cast<void>(a.allocate(around(top / 2))), std::bad_array_new_length);
-    if (off > 0) EXPECT_THROW(static_cast<void>(a.allocate(around(a.max_size()))), std::bad_array_new_length);
-    if (off <= 0 && !ashlar_test::huge_requests_abort)
-      EXPECT_THROW(static_cast<void>(a.allocate(around(a.max_size()))), std::bad_alloc);
-  }
-#endif
-  EXPECT_EQ(pooled<char>::max_size(), ashlar::max_block_bytes);
+  ashlar_test::refuses_arrays_that_overflow(pooled<of_200_bytes>(), true);
+  ashlar_test::refuses_arrays_that_overflow(pooled<char>(), true);
 }
 
 TEST(pool_allocator, at_least_is_one_cell_or_an_array_of_so_many) {
@@ -125,9 +108,6 @@ TEST(pool_allocator, at_least_is_one_cell_or_an_array_of_so_many) {
     EXPECT_EQ(live_of<of_200_bytes>(), n == 1 ? 1u : 0u);
     a.deallocate(got.ptr, got.count);
   }
-#if defined(__cpp_exceptions)
-  EXPECT_THROW(static_cast<void>(a.allocate_at_least(a.max_size() + 1)), std::bad_array_new_length);
-#endif
 }
 
 // A user's own lock.
@@ -166,6 +146,17 @@ TYPED_TEST(pool_allocator_with, retains_slabs_by_its_policy) {
   EXPECT_LE(slabs(), 1u);
   static_cast<void>(allocator::with_pool([](auto& pool) { return pool.trim(); }));
   EXPECT_EQ(slabs(), 0u);
+}
+
+// Its stack, and so the addresses of its thread-local variables, may go to the next thread.
+TEST(thread_binding, takes_no_thread_for_one_that_has_ended) {
+  ASHLAR_EXPECT_DEATH(
+      {
+        ashlar::detail::thread_binding binding;
+        std::thread([&] { binding.expect_own_thread(&binding, 40); }).join();
+        std::thread([&] { binding.expect_own_thread(&binding, 40); }).join();
+      },
+      "ashlar: precondition: used a pool of one_thread in a second thread, resource 0x*, size 40");
 }
 
 // Whichever comes first, in every run: with a container of its own, and only to ask.

@@ -12,12 +12,6 @@
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
-#include <ashlar/detail/slab/cached_pool.hpp>
-#include <ashlar/detail/support/immortal.hpp>
-#include <ashlar/detail/thread/fork.hpp>
-#include <ashlar/face/pool_allocator.hpp>
-#include <ashlar/resource/fixed_block_pool.hpp>
-#include <ashlar/resource/page_resource.hpp>
 
 #include "tests/support/child.hpp"
 
@@ -25,35 +19,12 @@ namespace {
 
 using ashlar::detail::process_pool;
 
-// A pool behind allocators, for each kind of code. Each test has its own size, and so its own pool.
-template <std::size_t CellBytes>
-struct owner {
-  using pool_type = ashlar::detail::cached_pool<ashlar::detail::static_geometry<CellBytes, 8>, ashlar::page_resource,
-                                                ashlar::spin_lock>;
-  using cache_type = typename pool_type::cache_type;
-
-  struct shared_pool {
-    pool_type pool = pool_type(ashlar::detail::static_geometry<CellBytes, 8>{}, 1);
-  };
-
-  static pool_type& shared() { return ashlar::detail::immortal_instance<shared_pool>.value.pool; }
-  static void enter_fork() { ashlar::detail::fork_participants::enter(at_fork); }
-
-  static inline constinit ashlar::detail::fork_participant at_fork{
-      .before =
-          [](void*, ashlar::detail::fork_step step) noexcept {
-            if (step == ashlar::detail::fork_step::inner_locks) shared().before_fork();
-          },
-      .in_parent = [](void*) noexcept { shared().after_fork_in_parent(); },
-      .in_child = [](void*) noexcept { shared().after_fork_in_child(); }};
-};
-
 template <class IsLibraryCode>
 class process_cache_of : public ::testing::Test {
 protected:
   template <std::size_t CellBytes>
   struct cells_of {
-    using pool = owner<CellBytes>;
+    using pool = process_pool<CellBytes, 2, ashlar::thread_cached>;
     using cache = ashlar::detail::process_cache<pool, IsLibraryCode::value>;
 
     static void* allocate() {
@@ -77,7 +48,8 @@ protected:
 using kinds = ::testing::Types<std::false_type, std::true_type>;
 TYPED_TEST_SUITE(process_cache_of, kinds);
 
-// The kinds share a pool, as in a process, so each asks for its own cache.
+// Each test has its own size, and so its own pool; the kinds would share one, as in a process. At this alignment no
+// other test has objects.
 template <class IsLibraryCode>
 constexpr std::size_t size_for(std::size_t bytes) {
   return bytes + (IsLibraryCode::value ? 8 : 0);
@@ -133,7 +105,7 @@ TYPED_TEST(process_cache_of, works_in_a_child_of_a_fork) {
 }
 
 TEST(process_cache, a_program_and_a_library_have_one_each_in_a_pool_that_they_share) {
-  using pool = owner<112>;
+  using pool = process_pool<128, 2, ashlar::thread_cached>;
   using programs = ashlar::detail::process_cache<pool, false>;
   using librarys = ashlar::detail::process_cache<pool, true>;
   const auto use = [] {

@@ -6,7 +6,6 @@
 #include <mutex>
 #include <new>
 #include <string>
-#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -15,10 +14,8 @@
 
 #include <ashlar/adaptor/synchronized.hpp>
 #include <ashlar/base/bits.hpp>
-#include <ashlar/base/error.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/support/immortal.hpp>
 #include <ashlar/face/shared_pooled.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
@@ -54,20 +51,6 @@ TEST(shared_pooled, an_object_and_its_counts_are_one_cell) {
   EXPECT_EQ(pool.live(), 1u);
   a.reset();
   EXPECT_EQ(witness::live(), 1u);
-}
-
-TEST(shared_pooled, a_weak_pointer_keeps_the_cell_and_not_the_object) {
-  witness::start();
-  block_pool<> pool(shared_cell_options<witness>());
-  std::shared_ptr<witness> strong = allocate_shared_pooled<witness>(pool, 7);
-  std::weak_ptr<witness> weak = strong;
-  EXPECT_EQ(weak.lock()->value, 7);
-  strong.reset();
-  EXPECT_EQ(witness::live(), 0u);
-  EXPECT_TRUE(weak.expired());
-  EXPECT_EQ(pool.live(), 1u);
-  weak.reset();
-  EXPECT_EQ(pool.live(), 0u);
 }
 
 struct base {
@@ -194,30 +177,12 @@ TEST(shared_pooled, a_constructor_may_take_a_resource) {
   EXPECT_EQ((allocate_shared_pooled<takes_a_pool, thread_cached>(given)->pool), &given);
 }
 
-TEST(shared_pooled, the_last_owner_may_be_in_another_thread) {
-  std::thread([p = allocate_shared_pooled<of_process>(1)] { EXPECT_EQ(p->number, 1); }).join();
-  EXPECT_EQ((live_of<of_process, thread_cached>()), 0u);
-}
-
 TEST(shared_pooled, a_pool_whose_cells_are_too_small_is_reported) {
   if (!ashlar_test::is_checked) GTEST_SKIP() << "looked for from level checked on";
   block_pool<> pool({.cell_bytes = 16});
   ASHLAR_EXPECT_LAST_WORDS(static_cast<void>(allocate_shared_pooled<std::string>(pool)),
                            "ashlar: precondition: made a shared object in a pool whose cells cannot hold it and its "
                            "counts");
-}
-
-TEST(shared_pooled, what_lives_when_its_pool_ends_is_reported) {
-  if (!ashlar_test::is_checked) GTEST_SKIP() << "looked for from level checked on";
-  static std::size_t leaked = 0;
-  static ashlar::detail::immortal<std::shared_ptr<int>> outlives_its_pool;
-  static_cast<void>(ashlar::set_leak_handler([](const ashlar::leaked_blocks& leak) noexcept { leaked = leak.count; }));
-  {
-    block_pool<> pool(shared_cell_options<int>());
-    outlives_its_pool.value = allocate_shared_pooled<int>(pool, 5);
-  }
-  static_cast<void>(ashlar::set_leak_handler(nullptr));
-  EXPECT_EQ(leaked, 1u);
 }
 
 using ashlar::most_shared_cell_bytes;
@@ -268,20 +233,19 @@ TYPED_TEST(shared_cell_of, is_what_the_standard_library_asks_for) {
   EXPECT_EQ(shared_cell_bytes<TypeParam>() % shared_cell_alignment<TypeParam>, 0u);
 }
 
+// Of a size chosen at run time, and of a constant one.
 TYPED_TEST(shared_cell_of, is_in_the_pool_that_was_made_for_it) {
+  const auto serves = [](auto& pool) {
+    const auto p = allocate_shared_pooled<TypeParam>(pool);
+    EXPECT_TRUE(pool.owns(p.get()));
+    EXPECT_TRUE(ashlar::is_aligned(p.get(), alignof(TypeParam)));
+    EXPECT_EQ(pool.live(), 1u);
+  };
   ashlar_test::counting_resource<> upstream;
   ashlar::block_pool<ashlar::resource_ref<decltype(upstream)>> pool(shared_cell_options<TypeParam>(), upstream);
-  const auto p = allocate_shared_pooled<TypeParam>(pool);
-  EXPECT_TRUE(pool.owns(p.get()));
-  EXPECT_TRUE(ashlar::is_aligned(p.get(), alignof(TypeParam)));
-  EXPECT_EQ(pool.live(), 1u);
-}
-
-TYPED_TEST(shared_cell_of, fits_a_pool_of_constant_size) {
-  using fixed = ashlar::fixed_block_pool<most_shared_cell_bytes<TypeParam>, shared_cell_alignment<TypeParam>>;
-  fixed pool;
-  const auto p = allocate_shared_pooled<TypeParam>(pool);
-  EXPECT_TRUE(pool.owns(p.get()));
+  serves(pool);
+  ashlar::fixed_block_pool<most_shared_cell_bytes<TypeParam>, shared_cell_alignment<TypeParam>> fixed;
+  serves(fixed);
 }
 
 TEST(shared_cell, options_ask_for_what_was_measured) {
