@@ -262,19 +262,22 @@ void expect_service(Resource& r, const char* name) {
 #define ASHLAR_SERVES_AS_MEMBER(name, words, ...) expect_service(all.name, #name);
 #define ASHLAR_SERVES_AS_VARIABLE(name, words, ...) expect_service(as_variable::name, #name);
 
-// Blocks and markers point into these.
+// Blocks, objects, markers and handles point into these.
 template <class R>
 concept stays_where_it_is = (!std::is_copy_constructible_v<R> && !std::is_move_constructible_v<R> &&
                              !std::is_copy_assignable_v<R> && !std::is_move_assignable_v<R>);
 template <class... R>
 constexpr bool stay_where_they_are = (stays_where_it_is<R> && ...);
 
-static_assert(
-    stay_where_they_are<ashlar::arena<>, ashlar::inline_arena<1024>, ashlar::frame_arena<>, ashlar::scratch_arena,
-                        ashlar::buffer_resource, ashlar::inline_buffer<1024>, ashlar::stack_resource<>,
-                        ashlar::two_ended_stack, ashlar::block_pool<>, ashlar::fixed_block_pool<32>,
-                        ashlar::shared_block_pool<>, ashlar::pool_set<>, ashlar::shared_pool_set<>,
-                        ashlar::tlsf_resource<>, ashlar::local_heap<>, ashlar::owner_heap<>, ashlar::heap<>>);
+static_assert(stay_where_they_are<
+              ashlar::arena<>, ashlar::inline_arena<1024>, ashlar::frame_arena<>, ashlar::scratch_arena,
+              ashlar::buffer_resource, ashlar::inline_buffer<1024>, ashlar::stack_resource<>, ashlar::two_ended_stack,
+              ashlar::block_pool<>, ashlar::fixed_block_pool<32>, ashlar::shared_block_pool<>, ashlar::pool_set<>,
+              ashlar::shared_pool_set<>, ashlar::tlsf_resource<>, ashlar::local_heap<>, ashlar::owner_heap<>,
+              ashlar::heap<>, ashlar::object_pool<thing>, ashlar::object_pool<thing, ashlar::with_capacity<16>>,
+              ashlar::object_pool<thing, growing_objects>, ashlar::ref_pool<thing>, ashlar::intrusive_pool<thing>,
+              ashlar::counted_pool<>, ashlar::slot_map<thing>, ashlar::pmr::unsynchronized_pool_resource,
+              ashlar::pmr::monotonic_buffer_resource>);
 
 TEST(public_types, serve_as_static_members){ASHLAR_EACH_RESOURCE(ASHLAR_SERVES_AS_STATIC)}
 

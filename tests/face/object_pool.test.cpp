@@ -230,15 +230,6 @@ TEST(object_pool, is_constant_initialised) {
   dynamic_in_static_memory.release(dynamic_in_static_memory.acquire(1));
 }
 
-TEST(object_pool, neither_moves_nor_copies) {
-  using inside = object_pool<int, ashlar::with_capacity<3>>;
-  using grown = object_pool<int, ashlar::with_capacity<ashlar::growing>>;
-  EXPECT_FALSE(std::is_move_constructible_v<inside> || std::is_copy_constructible_v<inside>);
-  EXPECT_FALSE(std::is_move_assignable_v<inside> || std::is_copy_assignable_v<inside>);
-  EXPECT_FALSE(std::is_move_constructible_v<object_pool<int>> || std::is_move_constructible_v<grown>);
-  EXPECT_FALSE(std::is_move_assignable_v<object_pool<int>> || std::is_move_assignable_v<grown>);
-}
-
 TEST(object_pool, promises_noexcept_exactly_where_it_holds) {
   struct throws {
     explicit throws(int) {}  // NOLINT(performance-noexcept-move-constructor)

@@ -50,7 +50,6 @@ template <class T>
 inline constexpr std::size_t bytes_without_guard =
     ashlar::ref_pool<T>::bytes_per_object - ashlar::detail::slot_guard<sizeof(T), alignof(T)>::bytes;
 static_assert(bytes_without_guard<double> == 12 && bytes_without_guard<int> == 8 && bytes_without_guard<char> == 5);
-static_assert(!std::is_move_constructible_v<ashlar::ref_pool<int>>, "pointers lead to it");
 
 template <class Threads, class Placement>
 struct policy {

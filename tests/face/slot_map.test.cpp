@@ -29,7 +29,6 @@ using ashlar_test::counting_resource;
 using ashlar_test::nothing;
 using counted = ashlar::resource_ref<counting_resource<>>;
 
-static_assert(!std::is_copy_constructible_v<slot_map<int>> && !std::is_move_constructible_v<slot_map<int>>);
 static_assert(std::is_same_v<slot_map<int>::handle, slot_handle<int>>);
 static_assert(noexcept(std::declval<slot_map<int>&>().try_emplace(1)));
 static_assert(!noexcept(std::declval<slot_map<std::string>&>().try_emplace("may throw")));

@@ -24,7 +24,6 @@ using ashlar_test::counting_resource;
 using ashlar_test::nothing;
 using counted_set = pool_set<resource_ref<counting_resource<>>>;
 
-static_assert(!std::is_copy_constructible_v<counted_set> && !std::is_move_constructible_v<counted_set>);
 static_assert(!std::is_default_constructible_v<counted_set> && std::is_default_constructible_v<pool_set<>>);
 
 struct cells_of_all_sizes : ashlar_test::conformance_defaults {
