@@ -4,9 +4,9 @@
 
 #include <array>
 #include <atomic>
+#include <barrier>
 #include <cstddef>
 #include <cstdint>
-#include <list>
 #include <mutex>
 #include <new>
 #include <set>
@@ -50,7 +50,6 @@ static_assert(std::is_same_v<counted_pool<ashlar::null_lock>::counter_type, plai
 static_assert(std::is_same_v<counted_pool<thread_cached>::counter_type, atomic_counter>);
 static_assert(std::is_same_v<counted_pool<spin_lock, plain_counter>::counter_type, plain_counter>);
 static_assert(std::is_empty_v<process_counted_pool<>>);
-static_assert(!std::is_copy_constructible_v<counted_pool<>> && !std::is_move_constructible_v<counted_pool<>>);
 
 template <class Lock>
 class counted_pool_with : public ::testing::Test {};
@@ -158,48 +157,34 @@ TEST(counted_pool, survives_each_failure_of_its_upstream) {
       });
 }
 
-// Each counter passes through all threads; the last of them takes it back.
+// Each thread makes counters, and drops one owner of each counter of all threads: the last of them takes it back.
 template <class Make, class Drop>
 void count_in_threads(Make make, Drop drop) {
-  constexpr std::size_t threads = 4;
+  constexpr std::uint32_t threads = 4;
   const std::size_t rounds = stress_rounds(3000);
-  std::array<std::mutex, threads> guards;
-  std::array<std::list<atomic_counter*>, threads> arrived;
+  std::vector<atomic_counter*> counters(threads * rounds);
   std::atomic<std::size_t> ended = 0;
+  std::barrier made(threads);
   const auto work = [&](std::size_t who) {
-    for (std::size_t round = 0; round < rounds; ++round) {
-      atomic_counter* const owners = make(threads);
-      for (std::size_t to = 0; to < threads; ++to) {
-        const std::lock_guard hold(guards[to]);
-        arrived[to].push_back(owners);
-      }
-      std::list<atomic_counter*> mine;
-      {
-        const std::lock_guard hold(guards[who]);
-        mine.swap(arrived[who]);
-      }
-      for (atomic_counter* const each : mine) ended += drop(each) ? 1 : 0;
-    }
+    for (std::size_t round = 0; round < rounds; ++round) counters[who * rounds + round] = make(threads);
+    made.arrive_and_wait();
+    for (atomic_counter* const each : counters) ended += drop(each) ? 1 : 0;
   };
   std::vector<std::thread> all;
   for (std::size_t who = 0; who < threads; ++who) all.emplace_back(work, who);
   for (std::thread& each : all) each.join();
-  for (auto& left : arrived)
-    for (atomic_counter* const each : left) ended += drop(each) ? 1 : 0;
   EXPECT_EQ(ended.load(), threads * rounds);
 }
 
 TEST(counted_pool, any_thread_takes_a_counter_back) {
   counted_pool<thread_cached> cached;
-  count_in_threads([&](std::size_t n) { return cached.make(static_cast<std::uint32_t>(n)); },
-                   [&](atomic_counter* c) { return cached.drop(c); });
+  count_in_threads([&](std::uint32_t n) { return cached.make(n); }, [&](atomic_counter* c) { return cached.drop(c); });
   EXPECT_EQ(cached.live(), 0u);
   counted_pool<std::mutex> locked;
-  count_in_threads([&](std::size_t n) { return locked.make(static_cast<std::uint32_t>(n)); },
-                   [&](atomic_counter* c) { return locked.drop(c); });
+  count_in_threads([&](std::uint32_t n) { return locked.make(n); }, [&](atomic_counter* c) { return locked.drop(c); });
   EXPECT_EQ(locked.live(), 0u);
   using of_process = process_counted_pool<thread_cached>;
-  count_in_threads([](std::size_t n) { return of_process::make(static_cast<std::uint32_t>(n)); },
+  count_in_threads([](std::uint32_t n) { return of_process::make(n); },
                    [](atomic_counter* c) { return of_process::drop(c); });
 }
 

@@ -280,14 +280,6 @@ TEST(cell_guard, every_byte_counts) {
   }
 }
 
-constexpr bool is_checked = ashlar::checking_level >= ashlar::checking::checked;
-
-class slab_map : public ::testing::Test {
-protected:
-  ashlar::detail::slab slabs_[3];
-  ashlar::detail::slab_map map_;
-};
-
 // Slabs of 4 KiB with cells of 64 bytes.
 class slabs_remembered : public ::testing::Test {
 protected:
@@ -303,7 +295,7 @@ protected:
 };
 
 TEST_F(slabs_remembered, are_those_that_were_freed_to) {
-  if (!is_checked) GTEST_SKIP() << "nothing is looked up";
+  if (!ashlar_test::is_checked) GTEST_SKIP() << "nothing is looked up";
   const ashlar::detail::cell_batch word = store_.take_batch(geometry_, 1);
   ashlar::detail::slab* const home = store_.slabs().find(geometry_, word.base);
   EXPECT_EQ(remembered(word.base), nullptr);
