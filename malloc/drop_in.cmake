@@ -38,9 +38,8 @@ endif()
 
 # What most programs call, what they call rarely, and what stands on others of these.
 set(ashlar_malloc_hot_sources blocks.cpp family.cpp heap_blocks.cpp new_delete.cpp)
-set(ashlar_malloc_cold_sources api.cpp bad_alloc.cpp call_stack.cpp cold_code.cpp error_stream.cpp
-  guard_pool.cpp guard_report.cpp heap_objects.cpp heap_profile.cpp heaps.cpp misuse.cpp options.cpp report.cpp
-  sampled_blocks.cpp sampling.cpp streams_at_fork.cpp)
+set(ashlar_malloc_cold_sources api.cpp bad_alloc.cpp call_stack.cpp cold_code.cpp guard_pool.cpp heap_objects.cpp
+  heap_profile.cpp heaps.cpp options.cpp report.cpp sampled_blocks.cpp)
 set(ashlar_malloc_derived_sources names_of_others.cpp operator_forms.cpp)
 
 # The C++ library is not linked: a program in C has none.
@@ -192,7 +191,7 @@ if(TARGET ashlar_malloc AND CMAKE_OBJCOPY)
     list(APPEND ashlar_unrouted_objects "${object}")
   endforeach()
   ashlar_add_malloc_object(ashlar_malloc_router 0 "${ashlar_malloc_router_flags}" route/family.cpp route/group.cpp
-    route/sites.cpp route/start.cpp route/threads.cpp)
+    route/sites.cpp route/threads.cpp)
   add_library(ashlar_malloc-route SHARED ${ashlar_unrouted_objects} $<TARGET_OBJECTS:ashlar_malloc_router>
     $<TARGET_OBJECTS:ashlar_malloc_derived_fast> $<TARGET_OBJECTS:ashlar_malloc_fork_handlers>)
   add_dependencies(ashlar_malloc-route ashlar_malloc_hot_fast ashlar_malloc_cold_fast)

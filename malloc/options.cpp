@@ -5,6 +5,7 @@
 #include <new>
 #include <string_view>
 
+#include <pthread.h>
 #include <signal.h>
 #include <sys/auxv.h>
 
@@ -20,13 +21,19 @@
 
 #include "malloc/blocks.hpp"
 #include "malloc/c_library.hpp"
-#include "malloc/error_stream.hpp"
 #include "malloc/heap_profile.hpp"
 #include "malloc/heaps.hpp"
 #include "malloc/operator_forms.hpp"
 #include "malloc/sampling.hpp"
 #include "malloc/settings.hpp"
-#include "malloc/start.hpp"
+#include "malloc/system.hpp"
+
+// Exported by glibc for the C++ library of long ago. Weak: a static program may have no streams.
+extern "C" {
+__attribute__((weak)) void ashlar_lock_streams() noexcept __asm__("_IO_list_lock");
+__attribute__((weak)) void ashlar_unlock_streams() noexcept __asm__("_IO_list_unlock");
+__attribute__((weak)) void ashlar_reset_streams() noexcept __asm__("_IO_list_resetlock");
+}
 
 namespace ashlar::drop_in {
 
@@ -137,6 +144,42 @@ __attribute__((constructor(101))) void begin(int, char**, char** environment) no
   });
   of_environment.of = is_privileged ? only_checks_of(wished) : wished;
   put_into_effect(of_environment.of);
+}
+
+// ---- forks
+
+constinit bool are_streams_held = false;
+constinit bool is_list_locked = false;  // by the present fork; written and read under the lock, or by the only thread
+
+void before_fork() {
+  if (detail::is_only_thread()) return static_cast<void>(is_list_locked = false);
+  ashlar_lock_streams();
+  is_list_locked = true;
+}
+
+void after_fork_in_parent() {
+  if (is_list_locked) ashlar_unlock_streams();
+}
+
+// `fork` itself has reset the lock of a child that had more threads, so an unlock would be one too many.
+void after_fork_in_child() {
+  if (is_list_locked) ashlar_reset_streams();
+}
+
+// `fork` of glibc takes the lock of its list of streams after all handlers, and so would wait for it with the locks of
+// the heap, for which a thread may wait that is in its way:
+//
+//     fflush(NULL): list of streams -> stream
+//     getline:                         stream -> heap
+//     fork:         list of streams --handlers-> heap
+//
+// The lock is recursive. A process of one thread takes none, as in glibc.
+// Effects: installs the handlers, once. The handlers of the heap are installed before: then they run inside of these.
+void hold_streams_over_forks() noexcept {
+  if (are_streams_held || &ashlar_lock_streams == nullptr || &ashlar_unlock_streams == nullptr ||
+      &ashlar_reset_streams == nullptr)
+    return;
+  are_streams_held = ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
 }
 
 }  // namespace

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The options in effect, and the calls that put others into effect.
+// The options in effect, the calls that put others into effect, and the start of libashlar.
 #pragma once
 
 #include <cstddef>
 #include <string_view>
+
+#include <ashlar/base/config.hpp>
 
 #include "malloc/option_words.hpp"
 
@@ -19,5 +21,12 @@ namespace ashlar::drop_in {
 [[nodiscard]] word_result retain_at_most(std::size_t bytes) noexcept;
 /// Effects: writes the heap profile, if the options name a file for it. Async-signal-safe.
 void write_wanted_profile() noexcept;
+
+/// Effects: installs the handlers of forks and opens the fast paths, once. The first constructor calls it, in a static
+/// program an entry before all constructors.
+ASHLAR_OF_THIS_LIBRARY void start() noexcept;
+
+/// Effects: chooses between `abort`, which leaves a core file, and `_exit(134)`.
+void end_misuse_by(bool aborts) noexcept;
 
 }  // namespace ashlar::drop_in
