@@ -269,11 +269,7 @@ private:
 
   [[nodiscard]] ASHLAR_COLD link& find_owner(const void* p) noexcept {
     freed_ = find(p);
-    if (freed_ == nullptr)
-      report({.kind = fault::invalid_free,
-              .what = "freed a pointer that no resource of this chain owns",
-              .pointer = p,
-              .resource = this});
+    if (freed_ == nullptr) report(fault::invalid_free, "freed a pointer that no resource of this chain owns", p, this);
     return *freed_;
   }
 

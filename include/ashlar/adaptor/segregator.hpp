@@ -178,11 +178,7 @@ private:
   void check_large([[maybe_unused]] void* p, [[maybe_unused]] std::size_t bytes) const noexcept {
     if constexpr (checking_level >= checking::checked && owning_resource<Small>)
       if (ASHLAR_UNLIKELY(small_.owns(p)))
-        report({.kind = fault::size_mismatch,
-                .what = "freed a block of the small side with a size of the large side",
-                .pointer = p,
-                .resource = this,
-                .size = bytes});
+        report(fault::size_mismatch, "freed a block of the small side with a size of the large side", p, this, bytes);
   }
 
   ASHLAR_NO_UNIQUE_ADDRESS Rule rule_;

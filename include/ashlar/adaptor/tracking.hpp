@@ -250,10 +250,8 @@ public:
 
   /// As `R::deallocate`, after a check against the book.
   ASHLAR_NOINLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-    take(p, Site::capture(ASHLAR_RETURN_ADDRESS()), [&](const entry& e, const Site& here) {
-      expect_size(e, bytes, here);
-      expect_alignment(e, alignment, here);
-    });
+    take(p, Site::capture(ASHLAR_RETURN_ADDRESS()),
+         [&](const entry& e, const Site& here) { expect_arguments(e, bytes, alignment, here); });
     upstream_resource().deallocate(p, bytes, alignment);
   }
 
@@ -364,32 +362,30 @@ private:
     const report_scope held(lock_);
     entry* const e = book_.find(p);
     if (ASHLAR_UNLIKELY(e == nullptr)) explain_unknown(p, here);
-    expect_size(*e, bytes, here);
-    expect_alignment(*e, alignment, here);
+    expect_arguments(*e, bytes, alignment, here);
     return e;
   }
 
-  void expect_size(const entry& e, std::size_t bytes, const Site& here) const noexcept {
-    if (ASHLAR_LIKELY(e.bytes <= bytes && bytes <= e.capacity)) return;
-    found({.kind = fault::size_mismatch,
-           .what = "freed a block with another size than it was allocated with",
-           .pointer = e.data,
-           .resource = this,
-           .size = e.bytes,
-           .expected = e.bytes,
-           .got = bytes},
-          {&e.allocated, nullptr, &here});
+  void expect_arguments(const entry& e, std::size_t bytes, std::size_t alignment, const Site& here) const noexcept {
+    if (ASHLAR_UNLIKELY(bytes < e.bytes || bytes > e.capacity))
+      found_mismatch("freed a block with another size than it was allocated with", e, {e.bytes, bytes}, here);
+    if (ASHLAR_UNLIKELY(alignment != e.alignment))
+      found_mismatch("freed a block with another alignment than it was allocated with", e, {e.alignment, alignment},
+                     here);
   }
 
-  void expect_alignment(const entry& e, std::size_t alignment, const Site& here) const noexcept {
-    if (ASHLAR_LIKELY(e.alignment == alignment)) return;
+  struct mismatch {
+    std::size_t expected, got;
+  };
+  [[noreturn]] ASHLAR_COLD void found_mismatch(const char* what, const entry& e, const mismatch& of,
+                                               const Site& here) const noexcept {
     found({.kind = fault::size_mismatch,
-           .what = "freed a block with another alignment than it was allocated with",
+           .what = what,
            .pointer = e.data,
            .resource = this,
            .size = e.bytes,
-           .expected = e.alignment,
-           .got = alignment},
+           .expected = of.expected,
+           .got = of.got},
           {&e.allocated, nullptr, &here});
   }
 

@@ -206,6 +206,12 @@ inline out_of_memory_handler set_out_of_memory_handler(out_of_memory_handler han
   detail::end_process();
 }
 
+/// As above, of a pointer given to a resource. `size` is that of its block, if it is known.
+[[noreturn]] ASHLAR_COLD inline void report(fault kind, const char* what, const void* p, const void* resource,
+                                            std::size_t size = 0) noexcept {
+  report({.kind = kind, .what = what, .pointer = p, .resource = resource, .size = size});
+}
+
 /// Effects: calls the leak handler.
 ASHLAR_COLD inline void report_leak(const leaked_blocks& leak) noexcept {
   detail::installed_handler<leaked_blocks>::get()(leak);

@@ -98,14 +98,14 @@ public:
   /// Throws: `std::bad_alloc` beyond the limit; as the upstream. Expects: `alignment` is a power of two.
   [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
     const typename bump::place at = bump_.place_for(bytes, alignment);
-    if (ASHLAR_UNLIKELY(!at.is_free)) return allocate_slow(bytes, alignment);
+    if (ASHLAR_UNLIKELY(!at.is_free)) return allocate_slow<or_throw>(bytes, alignment);
     return bump_.take(at, bytes);
   }
 
   /// Returns: a block, or null. Expects: `alignment` is a power of two.
   [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
     const typename bump::place at = bump_.place_for(bytes, alignment);
-    if (ASHLAR_UNLIKELY(!at.is_free)) return try_allocate_slow(bytes, alignment);
+    if (ASHLAR_UNLIKELY(!at.is_free)) return allocate_slow<or_null>(bytes, alignment);
     return bump_.take(at, bytes);
   }
 
@@ -298,15 +298,10 @@ private:
 
   void note_high_water() noexcept { high_water_ = high_water(); }
 
-  ASHLAR_COLD void* allocate_slow(std::size_t bytes, std::size_t alignment) {
+  template <failure Failure>
+  ASHLAR_COLD void* allocate_slow(std::size_t bytes, std::size_t alignment) noexcept(Failure == or_null) {
     ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
-    enter_chunk(store_.take(bytes, alignment));
-    return bump_.take(bump_.place_for(bytes, alignment), bytes);
-  }
-
-  ASHLAR_COLD void* try_allocate_slow(std::size_t bytes, std::size_t alignment) noexcept {
-    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
-    chunk* const fresh = store_.try_take(bytes, alignment);
+    chunk* const fresh = store_.template take<Failure>(bytes, alignment);
     if (fresh == nullptr) return nullptr;
     enter_chunk(fresh);
     return bump_.take(bump_.place_for(bytes, alignment), bytes);
@@ -346,10 +341,7 @@ private:
 
   ASHLAR_COLD void expect_owned(const void* p) const noexcept {
     if (owns(p)) return;
-    report({.kind = fault::invalid_free,
-            .what = "freed a pointer that is not of this arena",
-            .pointer = p,
-            .resource = this});
+    report(fault::invalid_free, "freed a pointer that is not of this arena", p, this);
   }
 
   [[nodiscard]] bool is_in_use(const chunk* sought) const noexcept {
@@ -361,10 +353,9 @@ private:
   ASHLAR_COLD void expect_good(const marker& to) const noexcept {
     const bool is_mine = to.arena_ == this;
     if (is_mine && marks_->is_good(*to.ticket_) && is_in_use(to.chunk_)) return;
-    report({.kind = fault::bad_marker,
-            .what = is_mine ? "rewound to a marker that is no longer valid" : "rewound to a marker of another arena",
-            .pointer = to.top_,
-            .resource = this});
+    report(fault::bad_marker,
+           is_mine ? "rewound to a marker that is no longer valid" : "rewound to a marker of another arena", to.top_,
+           this);
   }
 
   bump bump_;

@@ -305,10 +305,10 @@ private:
   void check([[maybe_unused]] const void* p, [[maybe_unused]] const std::size_t* bytes = nullptr) noexcept {
     if constexpr (checking_level >= checking::checked) {
       if (state_.is_damaged()) return;
-      if (!owns(p)) found(fault::invalid_free, "freed a pointer that is not of this shared memory", p);
+      if (!owns(p)) report(fault::invalid_free, "freed a pointer that is not of this shared memory", p, this);
       if (!is_aligned(p, unit) || !state_.blocks.is_live(links(base()), link_of(p))) report_no_block(p);
       if (!state_.blocks.is_followed(links(base()), link_of(p)))
-        found(fault::overflow, "the header after a block of shared memory was overwritten", p);
+        report(fault::overflow, "the header after a block of shared memory was overwritten", p, this);
       if (bytes != nullptr && (*bytes > bytes_ || links(base()).size(link_of(p)) != units_of(*bytes)))
         report({.kind = fault::size_mismatch,
                 .what = "freed a block of shared memory with another size than it was allocated with",
@@ -329,13 +329,10 @@ private:
       return true;
     });
     if (around != space::none && blocks.is_free(around))
-      found(fault::double_free, "freed a block of shared memory that is free", p);
+      report(fault::double_free, "freed a block of shared memory that is free", p, this);
     if (space::payload(base(), around) != p)
-      found(fault::misaligned_free, "freed a pointer into a block of shared memory", p);
-    found(fault::overflow, "the header of a block of shared memory was overwritten", p);
-  }
-  [[noreturn]] ASHLAR_COLD void found(fault kind, const char* what, const void* p) noexcept {
-    report({.kind = kind, .what = what, .pointer = p, .resource = this});
+      report(fault::misaligned_free, "freed a pointer into a block of shared memory", p, this);
+    report(fault::overflow, "the header of a block of shared memory was overwritten", p, this);
   }
 
   detail::publishing_atomic<std::uint64_t> magic_ = 0;

@@ -88,7 +88,7 @@ public:
     ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
     const std::size_t gap = order::gap_above(top_, alignment);
     if (ASHLAR_LIKELY(order::fits(room_below(limit_), gap, bytes))) return push(gap, bytes, alignment);
-    return allocate_slow(bytes, alignment);
+    return allocate_slow<or_throw>(bytes, alignment);
   }
 
   /// Returns: a block, or null. Expects: `alignment` is a power of two.
@@ -96,7 +96,7 @@ public:
     ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
     const std::size_t gap = order::gap_above(top_, alignment);
     if (ASHLAR_LIKELY(order::fits(room_below(limit_), gap, bytes))) return push(gap, bytes, alignment);
-    return try_allocate_slow(bytes, alignment);
+    return allocate_slow<or_null>(bytes, alignment);
   }
 
   /// Expects: the block is on top. From `checked` on, `out_of_order` and other kinds are reported.
@@ -267,25 +267,14 @@ private:
     return p;
   }
 
-  ASHLAR_COLD void* allocate_slow(std::size_t bytes, std::size_t alignment) {
+  template <failure Failure>
+  ASHLAR_COLD void* allocate_slow(std::size_t bytes, std::size_t alignment) noexcept(Failure == or_null) {
     if (void* const p = push_above_high_water(bytes, alignment)) return p;
     const std::size_t needed = room_for(bytes, alignment);
-    if (needed == 0) throw_bad_alloc(bytes, alignment);
+    if (needed == 0) return failed<Failure>(bytes, alignment);
     if (!spare_has(needed)) {
       const std::size_t whole = next_chunk_bytes(needed);
-      keep_new(upstream_.allocate(whole, alignof(chunk)), whole);
-    }
-    enter_spare();
-    return push_above_high_water(bytes, alignment);
-  }
-
-  ASHLAR_COLD void* try_allocate_slow(std::size_t bytes, std::size_t alignment) noexcept {
-    if (void* const p = push_above_high_water(bytes, alignment)) return p;
-    const std::size_t needed = room_for(bytes, alignment);
-    if (needed == 0) return nullptr;
-    if (!spare_has(needed)) {
-      const std::size_t whole = next_chunk_bytes(needed);
-      void* const memory = ashlar::try_allocate_from(upstream_, whole, alignof(chunk));
+      void* const memory = allocate_from<Failure>(upstream_, whole, alignof(chunk));
       if (memory == nullptr) return nullptr;
       keep_new(memory, whole);
     }

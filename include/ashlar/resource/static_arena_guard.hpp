@@ -94,20 +94,9 @@ private:
   }
 
   [[noreturn]] static void report_dead(const void* p, const place& at, const void* resource) noexcept {
-    if (at.was_live)
-      report({.kind = fault::double_free,
-              .what = "freed a planned block that is free",
-              .pointer = p,
-              .resource = resource});
-    if (at.is_inside)
-      report({.kind = fault::misaligned_free,
-              .what = "freed a pointer into the middle of a planned block",
-              .pointer = p,
-              .resource = resource});
-    report({.kind = fault::invalid_free,
-            .what = "freed a pointer where no planned block starts",
-            .pointer = p,
-            .resource = resource});
+    if (at.was_live) report(fault::double_free, "freed a planned block that is free", p, resource);
+    if (at.is_inside) report(fault::misaligned_free, "freed a pointer into the middle of a planned block", p, resource);
+    report(fault::invalid_free, "freed a pointer where no planned block starts", p, resource);
   }
 
   [[nodiscard]] const std::byte* address(plan::position i) const noexcept {

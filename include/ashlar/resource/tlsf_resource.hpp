@@ -96,14 +96,14 @@ public:
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
     ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
     void* const p = take(bytes, alignment);
-    return ASHLAR_LIKELY(p != nullptr) ? p : allocate_fresh(bytes, alignment);
+    return ASHLAR_LIKELY(p != nullptr) ? p : allocate_fresh<or_throw>(bytes, alignment);
   }
 
   /// Returns: a block, or null. Expects: `alignment` is a power of two.
   [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
     ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
     void* const p = take(bytes, alignment);
-    return ASHLAR_LIKELY(p != nullptr) ? p : try_allocate_fresh(bytes, alignment);
+    return ASHLAR_LIKELY(p != nullptr) ? p : allocate_fresh<or_null>(bytes, alignment);
   }
 
   /// Returns: a block with its actual size. At `hardened` that is the requested size, and the excess bytes are
@@ -181,7 +181,7 @@ public:
   /// Effects: makes sure that the next block of `bytes` bytes needs no upstream call. Throws: as `allocate`.
   void reserve(std::size_t bytes) {
     if (bytes > most_bytes) throw_bad_alloc(bytes, 1);
-    if (largest_free() < bytes) grow(bytes, 1);
+    if (largest_free() < bytes) static_cast<void>(grow<or_throw>(bytes, 1));
   }
 
   [[nodiscard]] std::size_t capacity() const noexcept { return space_.capacity(); }  ///< bytes, headers included
@@ -260,33 +260,24 @@ private:
     }
   }
 
-  [[nodiscard]] ASHLAR_COLD void* allocate_fresh(std::size_t bytes, std::size_t alignment) {
-    if (!is_possible(bytes, alignment)) throw_bad_alloc(bytes, alignment);
-    grow(bytes, alignment);
-    return take(bytes, alignment);
+  template <failure Failure>
+  [[nodiscard]] ASHLAR_COLD void* allocate_fresh(std::size_t bytes,
+                                                 std::size_t alignment) noexcept(Failure == or_null) {
+    if (!is_possible(bytes, alignment)) return failed<Failure>(bytes, alignment);
+    return grow<Failure>(bytes, alignment) ? take(bytes, alignment) : nullptr;
   }
 
-  [[nodiscard]] ASHLAR_COLD void* try_allocate_fresh(std::size_t bytes, std::size_t alignment) noexcept {
-    if (!is_possible(bytes, alignment)) return nullptr;
+  // Effects: adds a region with room for the block: a whole growth step, or if that is refused, just enough. Returns:
+  // whether the upstream had one.
+  template <failure Failure>
+  [[nodiscard]] ASHLAR_COLD bool grow(std::size_t bytes, std::size_t alignment) noexcept(Failure == or_null) {
     const std::size_t least = region_bytes_for(bytes, alignment);
     const std::size_t step = step_for(least);
-    void* memory = ashlar::try_allocate_from(upstream_, step, region_alignment);
-    const bool is_stepped = memory != nullptr;
-    if (!is_stepped && step != least) memory = ashlar::try_allocate_from(upstream_, least, region_alignment);
-    if (memory == nullptr) return nullptr;
-    add_region({memory, is_stepped ? step : least});
-    return take(bytes, alignment);
-  }
-
-  // Effects: adds a region with room for the block: a whole growth step, or if that is refused, just enough.
-  ASHLAR_COLD void grow(std::size_t bytes, std::size_t alignment) {
-    const std::size_t least = region_bytes_for(bytes, alignment);
-    const std::size_t step = step_for(least);
-    if (step != least) {
-      if (void* const memory = ashlar::try_allocate_from(upstream_, step, region_alignment))
-        return add_region({memory, step});
-    }
-    add_region({upstream_.allocate(least, region_alignment), least});
+    void* const stepped = step != least ? try_allocate_from(upstream_, step, region_alignment) : nullptr;
+    void* const memory = stepped != nullptr ? stepped : allocate_from<Failure>(upstream_, least, region_alignment);
+    if (memory == nullptr) return false;
+    add_region({memory, stepped != nullptr ? step : least});
+    return true;
   }
 
   [[nodiscard]] static bool is_possible(std::size_t bytes, std::size_t alignment) noexcept {

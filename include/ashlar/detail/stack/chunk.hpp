@@ -86,12 +86,10 @@ private:
 
   [[noreturn]] ASHLAR_COLD void report_damage(const void* arena) const noexcept {
     const bool is_from_behind = front.is(right_front());
-    report({.kind = is_from_behind ? fault::underflow : fault::overflow,
-            .what = is_from_behind
-                        ? "bytes before the first block of a chunk were written to, over the chunk's header"
-                        : "bytes past the end of the last block of a chunk were written to, over the chunk's header",
-            .pointer = this,
-            .resource = arena});
+    report(is_from_behind ? fault::underflow : fault::overflow,
+           is_from_behind ? "bytes before the first block of a chunk were written to, over the chunk's header"
+                          : "bytes past the end of the last block of a chunk were written to, over the chunk's header",
+           this, arena);
   }
 };
 

@@ -130,21 +130,14 @@ public:
   constexpr chunk_store(const chunk_limits& limits, Upstream upstream, const void* arena = nullptr)
       : limits_(limits), step_(limits.initial_bytes), arena_(arena), upstream_(std::move(upstream)) {}
 
-  /// Returns: a chunk that can hold the block. Throws: `std::bad_alloc` beyond the limit; the exceptions of the
-  /// upstream.
-  [[nodiscard]] chunk* take(std::size_t bytes, std::size_t alignment) {
+  /// Returns: a chunk that can hold the block; null without memory, if `Failure` is `or_null`. Throws otherwise:
+  /// `std::bad_alloc` beyond the limit; the exceptions of the upstream.
+  template <failure Failure>
+  [[nodiscard]] chunk* take(std::size_t bytes, std::size_t alignment) noexcept(Failure == or_null) {
     if (chunk* const got = take_gladly(bytes, alignment)) return got;
-    if (!has_room_for(bytes, alignment)) throw_bad_alloc(bytes, alignment);
+    if (!has_room_for(bytes, alignment)) return static_cast<chunk*>(failed<Failure>(bytes, alignment));
     const std::size_t needed = chunk::bytes_for(bytes);
-    return adopt(upstream_.allocate(needed, alignment_for(alignment)), needed, alignment);
-  }
-
-  /// As `take`, but null without memory.
-  [[nodiscard]] chunk* try_take(std::size_t bytes, std::size_t alignment) noexcept {
-    if (chunk* const got = take_gladly(bytes, alignment)) return got;
-    if (!has_room_for(bytes, alignment)) return nullptr;
-    const std::size_t needed = chunk::bytes_for(bytes);
-    return adopt(try_allocate_from(upstream_, needed, alignment_for(alignment)), needed, alignment);
+    return adopt(allocate_from<Failure>(upstream_, needed, alignment_for(alignment)), needed, alignment);
   }
 
   /// Returns: a spare chunk, or null.

@@ -130,10 +130,8 @@ public:
 
 private:
   [[noreturn]] ASHLAR_COLD static void report_damage(const finalizer* entry, const void* arena) noexcept {
-    report({.kind = fault::overflow,
-            .what = "bytes past the end of a block were written to, over the finalizer of the next object",
-            .pointer = entry,
-            .resource = arena});
+    report(fault::overflow, "bytes past the end of a block were written to, over the finalizer of the next object",
+           entry, arena);
   }
 
   finalizer* first_ = nullptr;

@@ -132,10 +132,8 @@ private:
   [[nodiscard]] std::uintptr_t right_seal() const noexcept { return seal_of(this, below, begin, end, top, used_below); }
 
   [[noreturn]] ASHLAR_COLD void report_damage(const void* stack) const noexcept {
-    report({.kind = fault::underflow,
-            .what = "bytes before the first block of a chunk were written to, over the chunk's header",
-            .pointer = this,
-            .resource = stack});
+    report(fault::underflow, "bytes before the first block of a chunk were written to, over the chunk's header", this,
+           stack);
   }
 };
 
@@ -268,7 +266,7 @@ public:
   void expect_top(const stack_block& given, const void* resource, const Owns& owns) const noexcept {
     expect_live(given, resource, owns);
     if (!is_on_top(given.data))
-      report_block(fault::out_of_order, "freed a block that is not on top of the stack", given, resource);
+      report(fault::out_of_order, "freed a block that is not on top of the stack", given.data, resource);
   }
 
   /// The same for a block anywhere in the stack. Complexity: O(blocks above).
@@ -296,11 +294,13 @@ public:
   /// Effects: removes the blocks above `to`. Reports a position of another stack, or one with a top block that was
   /// freed or resized; the report has `top` and `resource`. Complexity: O(blocks above).
   void rewind(const position& to, const void* top, const void* resource) noexcept {
-    if (to.order != this) report_marker("rewound to a marker of another stack", top, resource);
+    if (to.order != this) report(fault::bad_marker, "rewound to a marker of another stack", top, resource);
     while (last_ != nullptr && read(last_).serial > to.serial) forget_top(resource);
     const position found = this->top();
-    if (found.serial != to.serial) report_marker("rewound to a marker above the top of the stack", top, resource);
-    if (found.bytes != to.bytes) report_marker("rewound to a marker whose top block was expanded since", top, resource);
+    if (found.serial != to.serial)
+      report(fault::bad_marker, "rewound to a marker above the top of the stack", top, resource);
+    if (found.bytes != to.bytes)
+      report(fault::bad_marker, "rewound to a marker whose top block was expanded since", top, resource);
   }
 
   /// Returns: whether each block lies above the one before it. Complexity: O(blocks).
@@ -361,10 +361,6 @@ private:
     return value;
   }
 
-  [[noreturn]] ASHLAR_COLD static void report_marker(const char* what, const void* top, const void* resource) noexcept {
-    report({.kind = fault::bad_marker, .what = what, .pointer = top, .resource = resource});
-  }
-
   [[noreturn]] ASHLAR_COLD static void report_mismatch(const char* what, const stack_block& given, const void* resource,
                                                        std::size_t expected, std::size_t got) noexcept {
     report({.kind = fault::size_mismatch,
@@ -375,18 +371,13 @@ private:
             .got = got});
   }
 
-  [[noreturn]] ASHLAR_COLD static void report_block(fault kind, const char* what, const stack_block& given,
-                                                    const void* resource) noexcept {
-    report({.kind = kind, .what = what, .pointer = given.data, .resource = resource});
-  }
-
   [[noreturn]] ASHLAR_COLD void report_unknown(const stack_block& given, const void* resource,
                                                bool is_owned) const noexcept {
     for (const label* at = last_; at != nullptr; at = read(at).previous)
       if (address_of(given.data) - address_of(data_of(at)) < read(at).bytes)
-        report_block(fault::misaligned_free, "freed a pointer into the middle of a block", given, resource);
-    if (is_owned) report_block(fault::double_free, "freed a block that is free", given, resource);
-    report_block(fault::invalid_free, "freed a pointer that is not of this stack", given, resource);
+        report(fault::misaligned_free, "freed a pointer into the middle of a block", given.data, resource);
+    if (is_owned) report(fault::double_free, "freed a block that is free", given.data, resource);
+    report(fault::invalid_free, "freed a pointer that is not of this stack", given.data, resource);
   }
 
   label* last_ = nullptr;

@@ -101,7 +101,7 @@ struct tlsf_site {
 
 [[noreturn]] ASHLAR_COLD inline void report_tlsf(fault kind, const char* what, const void* p, const tlsf_site& site,
                                                  std::size_t size = 0) noexcept {
-  report({.kind = kind, .what = what, .pointer = p, .resource = site.resource, .size = size});
+  report(kind, what, p, site.resource, size);
 }
 
 /// Effects: reports the reason for the missing header in front of `p`; walks the region up to it. Complexity: O(blocks
