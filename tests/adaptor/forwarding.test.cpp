@@ -2,7 +2,6 @@
 // Tests of plain adaptors: the base, which has the refinements that concern no single block, and the one with a lock.
 #include <atomic>
 #include <cstddef>
-#include <memory_resource>
 #include <thread>
 #include <type_traits>
 #include <utility>
@@ -16,13 +15,11 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/thread/fork_safe_lock.hpp>
 #include <ashlar/resource/block_pool.hpp>
-#include <ashlar/resource/buffer_resource.hpp>
-#include <ashlar/resource/inline_buffer.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/resource/null_resource.hpp>
-#include <ashlar/resource/page_resource.hpp>
 
 #include "tests/support/counting_resource.hpp"
+#include "tests/support/skills.hpp"
 
 namespace {
 
@@ -45,24 +42,8 @@ struct plain : forwarding<R> {
   }
 };
 
-template <class R, class A = plain<R>>
-constexpr bool forwards_what_concerns_no_block =
-    ashlar::resource<A> && ashlar::owning_resource<A> == ashlar::owning_resource<R> &&
-    ashlar::releasable_resource<A> == ashlar::releasable_resource<R> &&
-    ashlar::prefaulting_resource<A> == ashlar::prefaulting_resource<R>;
-
-template <class R, class A = plain<R>>
-constexpr bool claims_nothing_else =
-    !ashlar::try_resource<A> && !ashlar::expanding_resource<A> && !ashlar::at_least_resource<A> &&
-    !ashlar::self_describing_resource<A> && !ashlar::thread_safe_resource<A> && !ashlar::divisible_resource<A>;
-
-template <class... R>
-constexpr bool hold_for = ((forwards_what_concerns_no_block<R> && claims_nothing_else<R>) && ...);
-
-static_assert(hold_for<ashlar::new_delete_resource, ashlar::null_resource, ashlar::page_resource,
-                       resource_ref<ashlar::buffer_resource>, resource_ref<std::pmr::memory_resource>,
-                       ashlar_test::throwing_only<>, plain<plain<ashlar::null_resource>>>);
-
+static_assert(ashlar_test::passes_on < plain,
+              ashlar_test::can_own | ashlar_test::can_release | ashlar_test::can_prefault >);
 static_assert(std::is_empty_v<plain<plain<ashlar::new_delete_resource>>>);
 static_assert(sizeof(plain<resource_ref<counting_resource<>>>) == sizeof(void*));
 static_assert(!std::is_constructible_v<forwarding<ashlar::null_resource>>, "no resource by itself");
@@ -89,20 +70,6 @@ TEST(forwarding, a_copy_is_a_copy_and_not_made_from_the_arguments) {
   EXPECT_EQ(moved.upstream_resource().depth, 5);
   plain<resource_ref<plain<nested>>> outer(five);  // refers to an adaptor of the same kind
   EXPECT_EQ(&outer.upstream_resource().get(), &five);
-}
-
-TEST(forwarding, passes_on_owns_release_and_prefault) {
-  ashlar::inline_buffer<256> buffer;
-  plain<resource_ref<ashlar::buffer_resource>> r{resource_ref<ashlar::buffer_resource>(buffer)};
-  void* const p = r.allocate(64, 8);
-  EXPECT_TRUE(r.owns(p));
-  EXPECT_FALSE(r.owns(&r));
-  r.release();
-  EXPECT_EQ(r.allocate(64, 8), p);
-  plain<ashlar::page_resource> pages;
-  void* const page = pages.allocate(4096, 4096);
-  pages.prefault(page, 4096);
-  pages.deallocate(page, 4096, 4096);
 }
 
 using ashlar::block_pool;

@@ -40,28 +40,12 @@ struct over_cells : subject<A> {
   static constexpr std::size_t largest = 64;
 };
 
-#define ASHLAR_CONFORMS(label, ...)                                                                              \
-  template <class R>                                                                                             \
-  using label = __VA_ARGS__;                                                                                     \
-  const bool label##_tested =                                                                                    \
-      conforms(#label, subjects<subject<label<able_resource<>>>, subject<label<able_resource<!has_exceptions>>>, \
-                                over_cells<label<cells>>>{});
-namespace laws {
+#define ASHLAR_CONFORMS(label, ...)                                                                                    \
+  const bool label##_tested = conforms(#label, subjects<subject<adaptor_named::label<able_resource<>>>,                \
+                                                        subject<adaptor_named::label<able_resource<!has_exceptions>>>, \
+                                                        over_cells<adaptor_named::label<cells>>>{});
 ASHLAR_EACH_ADAPTOR(ASHLAR_CONFORMS)
-}
 #undef ASHLAR_CONFORMS
-
-// `A` over an upstream has `always`, and of the refinements of the upstream those in `passes_on`.
-template <template <class> class A, skills PassesOn, skills Always, skills... Each>
-constexpr bool has_refinements =
-    ((skills_of<A<skilled<Always | Each>>> == (Always | ((Always | Each) & PassesOn))) && ...) &&
-    ((skills_of<A<skilled<Always | (every_skill ^ Each)>>> ==
-      (Always | ((Always | (every_skill ^ Each)) & PassesOn))) &&
-     ...);
-
-template <template <class> class A, skills PassesOn, skills Always = 0>
-constexpr bool passes_on = has_refinements<A, PassesOn, Always, 0, can_try, can_own, can_release, can_describe,
-                                           can_expand, can_prefault, can_at_least, can_share, can_divide>;
 
 // With a lock it is for any thread, over any upstream.
 template <template <class> class A, skills PassesOn>
@@ -83,14 +67,15 @@ template <class R>
 using tracking_among_threads = ashlar::tracking<R, ashlar::site::none, ashlar::new_delete_resource, ashlar::spin_lock>;
 
 static_assert(passes_on<ashlar::fallback_monitor, every_skill>);
-static_assert(passes_on<laws::logging, every_skill>);
-static_assert(passes_on < laws::profiling, basic | sizeless | can_share >);
-static_assert(passes_on < laws::guarding, basic | can_describe | can_share >);
-static_assert(passes_on<laws::statistics, basic>, "a block must be freed with its size, to be counted");
+static_assert(passes_on<adaptor_named::logging, every_skill>);
+static_assert(passes_on_with_a_lock<adaptor_named::synchronized, every_skill>);
+static_assert(passes_on < adaptor_named::profiling, basic | sizeless | can_share >);
+static_assert(passes_on < adaptor_named::guarding, basic | can_describe | can_share >);
+static_assert(passes_on<adaptor_named::statistics, basic>, "a block must be freed with its size, to be counted");
 static_assert(passes_on<limiting, basic>);
 static_assert(passes_on < limiting_among_threads, basic | can_share >);
-static_assert(passes_on < laws::tracing, basic | sizeless >);
-static_assert(passes_on < laws::tracking, basic | sizeless >);
+static_assert(passes_on < adaptor_named::tracing, basic | sizeless >);
+static_assert(passes_on < adaptor_named::tracking, basic | sizeless >);
 static_assert(passes_on < tracking_among_threads, basic | sizeless | can_share >);
 static_assert(passes_on < chain, basic | can_describe, can_own >);
 

@@ -84,7 +84,7 @@ struct tracing_on : ashlar::tracing<R, no_trace> {
 
 }  // namespace ashlar_test
 
-/// `X(name, type on R)` for every adaptor.
+/// `X(name, type on R)` for every adaptor; `adaptor_named::name<R>` is that type.
 #define ASHLAR_EACH_ADAPTOR(X)                        \
   X(chain, ashlar_test::chain_on<R>)                  \
   X(fallback, ashlar_test::fallback_on<R>)            \
@@ -98,3 +98,11 @@ struct tracing_on : ashlar::tracing<R, no_trace> {
   X(synchronized, ashlar::synchronized<R>)            \
   X(tracing, ashlar_test::tracing_on<R>)              \
   X(tracking, ashlar::tracking<R>)
+
+namespace ashlar_test::adaptor_named {
+#define ASHLAR_NAME_ADAPTOR(label, ...) \
+  template <class R>                    \
+  using label = __VA_ARGS__;
+ASHLAR_EACH_ADAPTOR(ASHLAR_NAME_ADAPTOR)
+#undef ASHLAR_NAME_ADAPTOR
+}  // namespace ashlar_test::adaptor_named

@@ -72,4 +72,16 @@ inline constexpr skills skills_of =
 
 static_assert(skills_of<skilled<every_skill>> == every_skill && skills_of<skilled<can_own>> == can_own);
 
+/// `A` over an upstream has `Always`, and of the refinements of the upstream those in `PassesOn`.
+template <template <class> class A, skills PassesOn, skills Always, skills... Each>
+inline constexpr bool has_refinements =
+    ((skills_of<A<skilled<Always | Each>>> == (Always | ((Always | Each) & PassesOn))) && ...) &&
+    ((skills_of<A<skilled<Always | (every_skill ^ Each)>>> ==
+      (Always | ((Always | (every_skill ^ Each)) & PassesOn))) &&
+     ...);
+
+template <template <class> class A, skills PassesOn, skills Always = 0>
+inline constexpr bool passes_on = has_refinements<A, PassesOn, Always, 0, can_try, can_own, can_release, can_describe,
+                                                  can_expand, can_prefault, can_at_least, can_share, can_divide>;
+
 }  // namespace ashlar_test

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <utility>
 
 #include <ashlar/base/resource.hpp>
 
@@ -108,7 +109,8 @@ class subject_of final : public any_subject {
   static_assert(ashlar::resource<resource_type>);
 
 public:
-  subject_of() : any_subject(traits_of_subject<Made>()) {}
+  template <class... Args>
+  explicit subject_of(Args&&... args) : any_subject(traits_of_subject<Made>()), made_(std::forward<Args>(args)...) {}
 
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) override {
     return made_.resource.allocate(bytes, alignment);

@@ -124,14 +124,6 @@ struct tortured {
 };
 
 #define ASHLAR_TORTURED_ADAPTOR(label, ...) {#label, &make_composition<adaptor_named::label<able_resource<true>>>},
-namespace adaptor_named {
-#define ASHLAR_NAME_ADAPTOR(label, ...) \
-  template <class R>                    \
-  using label = __VA_ARGS__;
-ASHLAR_EACH_ADAPTOR(ASHLAR_NAME_ADAPTOR)
-#undef ASHLAR_NAME_ADAPTOR
-}  // namespace adaptor_named
-
 /// Each resource of the library, and the usual compositions of its adaptors.
 [[nodiscard]] inline std::vector<tortured> every_resource() {
   using serialised = serialised_ref<>;

@@ -40,54 +40,33 @@
 #include <ashlar/resource/tlsf_resource.hpp>
 
 #include "tests/support/build.hpp"
+#include "tests/support/conformance.hpp"
 #include "tests/support/counting_resource.hpp"
 #include "tests/support/divisible_resource.hpp"
 #include "tests/support/invariant_of.hpp"
 #include "tests/support/serialised_ref.hpp"
 #include "tests/support/stamped_block.hpp"
 #include "tests/support/stress.hpp"
+#include "tests/support/subject.hpp"
 
 namespace {
 
 using namespace ashlar_test;
 
-/// A resource under test, or a pool of objects, whose blocks are its objects.
-class growing_memory {
-public:
-  growing_memory() = default;
-  growing_memory(const growing_memory&) = delete;
-  growing_memory& operator=(const growing_memory&) = delete;
-  virtual ~growing_memory() = default;
-
-  /// Returns: a block, or null.
-  [[nodiscard]] virtual void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept = 0;
-  virtual void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept = 0;
-  [[nodiscard]] virtual bool invariant() const noexcept = 0;
-};
-
-/// `Over` has an upstream for one thread, `one()`, or for any, `any()`.
+/// A resource under test, or a pool of objects, whose blocks are its objects. `Over` has an upstream for one thread,
+/// `one()`, or for any, `any()`.
 template <class Over, class R>
-class growing_resource final : public growing_memory {
-public:
+struct growing_resource : conformance_defaults {
+  Over over;
+  R resource;
+
   template <class... Options>
-  explicit growing_resource(const Options&... options) : resource_(options..., upstream()) {}
+  explicit growing_resource(const Options&... options) : resource(options..., upstream_of_resource()) {}
 
-  [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept override {
-    return ashlar::try_allocate_from(resource_, bytes, alignment);
+  [[nodiscard]] auto upstream_of_resource() {
+    if constexpr (ashlar::thread_safe_resource<R>) return over.any();
+    else return over.one();
   }
-  void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept override {
-    resource_.deallocate(p, bytes, alignment);
-  }
-  [[nodiscard]] bool invariant() const noexcept override { return invariant_of(resource_); }
-
-private:
-  [[nodiscard]] auto upstream() {
-    if constexpr (ashlar::thread_safe_resource<R>) return over_.any();
-    else return over_.one();
-  }
-
-  Over over_;
-  R resource_;
 };
 
 /// An interface of the standard's shape.
@@ -198,7 +177,7 @@ struct growing_traits {
 struct growing_row {
   std::string name;
   growing_traits traits;
-  std::unique_ptr<growing_memory> (*make)();
+  std::unique_ptr<any_subject> (*make)();
   std::size_t megabytes = 64;  ///< live at once
 };
 
@@ -212,8 +191,8 @@ constexpr ashlar::pool_set_options volume_classes{};
 constexpr ashlar::pool_set_options volume_bounded_classes{.max_growth_count = 500, .retain_slabs = 0};
 
 template <class Over, class R, const auto&... Options>
-[[nodiscard]] std::unique_ptr<growing_memory> grow_over() {
-  return std::make_unique<growing_resource<Over, R>>(Options...);
+[[nodiscard]] std::unique_ptr<any_subject> grow_over() {
+  return std::make_unique<subject_of<growing_resource<Over, R>>>(Options...);
 }
 
 /// Each of them over one upstream.
@@ -256,7 +235,7 @@ template <class Over>
 /// Blocks with a stamp in each page, so that a page that went away too early shows.
 class volume_walk {
 public:
-  volume_walk(growing_memory& through, const growing_traits& traits, std::size_t bytes)
+  volume_walk(any_subject& through, const growing_traits& traits, std::size_t bytes)
       : memory_(through), traits_(traits), most_bytes_(bytes / traits.share) {}
   volume_walk(const volume_walk&) = delete;
   volume_walk& operator=(const volume_walk&) = delete;
@@ -318,7 +297,7 @@ private:
       f(stamped_block{static_cast<std::byte*>(of.p) + at, std::min(page, of.bytes - at), of.stamp});
   }
 
-  growing_memory& memory_;
+  any_subject& memory_;
   growing_traits traits_;
   std::size_t most_bytes_;
   std::size_t live_bytes_ = 0;
@@ -387,7 +366,7 @@ class every_upstream : public ::testing::TestWithParam<growing_row> {};
 TEST_P(every_upstream, keeps_live_blocks_while_others_go_back) {
   const growing_row& row = GetParam();
   const std::size_t bytes = stress_rounds(row.megabytes) * megabyte;
-  const std::unique_ptr<growing_memory> memory = row.make();
+  const std::unique_ptr<any_subject> memory = row.make();
   volume_walk walk(*memory, row.traits, bytes);
   walk.fill();
   if (!row.traits.reuses) return;
