@@ -145,40 +145,41 @@ using cells = ashlar::block_pool<counted>;
   return options;
 }
 
+struct of_cells {
+  of_cells(counting_resource<>& upstream, const ashlar::block_pool_options& options)
+      : pool(options, counted(upstream)) {}
+  void reserve(std::size_t count) { pool.reserve(count); }
+  [[nodiscard]] std::size_t live() const { return pool.live(); }
+  [[nodiscard]] bool invariant() const { return pool.invariant(); }
+  cells pool;
+};
+
 struct unique_pointers {
   template <class T>
-  struct of {
+  struct of : of_cells {
     of(counting_resource<>& upstream, std::size_t bound)
-        : pool(bounded({.cell_bytes = sizeof(T)}, bound), counted(upstream)) {}
+        : of_cells(upstream, bounded({.cell_bytes = sizeof(T)}, bound)) {}
     template <class... Args>
     [[nodiscard]] held make(Args&&... args) {
-      return hold(ashlar::allocate_unique<T>(pool, std::forward<Args>(args)...));
+      return hold(ashlar::allocate_unique<T>(this->pool, std::forward<Args>(args)...));
     }
     template <class... Args>
     [[nodiscard]] held try_make(Args&&... args) {
-      return hold(ashlar::try_allocate_unique<T>(pool, std::forward<Args>(args)...));
+      return hold(ashlar::try_allocate_unique<T>(this->pool, std::forward<Args>(args)...));
     }
-    void reserve(std::size_t count) { pool.reserve(count); }
-    [[nodiscard]] std::size_t live() const { return pool.live(); }
-    [[nodiscard]] bool invariant() const { return pool.invariant(); }
-    cells pool;
   };
 };
 
 // They refuse by throwing alone.
 struct shared_pointers {
   template <class T>
-  struct of {
+  struct of : of_cells {
     of(counting_resource<>& upstream, std::size_t bound)
-        : pool(bounded(ashlar::shared_cell_options<T>(), bound), counted(upstream)) {}
+        : of_cells(upstream, bounded(ashlar::shared_cell_options<T>(), bound)) {}
     template <class... Args>
     [[nodiscard]] held make(Args&&... args) {
-      return hold(ashlar::allocate_shared_pooled<T>(pool, std::forward<Args>(args)...));
+      return hold(ashlar::allocate_shared_pooled<T>(this->pool, std::forward<Args>(args)...));
     }
-    void reserve(std::size_t count) { pool.reserve(count); }
-    [[nodiscard]] std::size_t live() const { return pool.live(); }
-    [[nodiscard]] bool invariant() const { return pool.invariant(); }
-    cells pool;
   };
 };
 
