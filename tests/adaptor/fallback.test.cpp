@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstddef>
 #include <new>
-#include <random>
 #include <span>
 #include <thread>
 #include <tuple>
@@ -27,7 +26,6 @@
 #include "tests/support/conformance.hpp"
 #include "tests/support/counting_resource.hpp"
 #include "tests/support/death.hpp"
-#include "tests/support/live_blocks.hpp"
 #include "tests/support/skills.hpp"
 
 namespace {
@@ -112,55 +110,6 @@ TEST(fallback, frees_to_the_right_side_where_the_sides_touch) {
     both.deallocate(filling, 63, 1);
     EXPECT_EQ(first.used() + second.used(), 0U);
   }
-}
-
-// The same with the heap as the second side: a buffer that ends at the start of a heap block, and one that begins at
-// its end.
-TEST(fallback, frees_to_the_right_side_beside_a_block_of_the_heap) {
-  const std::size_t bytes = 64;
-  counting_resource<> heap;
-  auto* const region = static_cast<std::byte*>(heap.allocate(3 * bytes, 8));
-  counting_resource<resource_ref<buffer_resource>>* side = nullptr;
-  for (const std::size_t buffer_at : {std::size_t{0}, 2 * bytes}) {
-    buffer_resource buffer(std::span(region + buffer_at, bytes));
-    buffer_resource middle(std::span(region + bytes, bytes));
-    counting_resource<resource_ref<buffer_resource>> ledgered(middle);
-    side = &ledgered;
-    fallback<resource_ref<buffer_resource>, resource_ref<counting_resource<resource_ref<buffer_resource>>>> both(buffer,
-                                                                                                                 *side);
-    void* const inside = both.allocate(bytes, 1);
-    std::vector<std::pair<void*, std::size_t>> blocks;
-    for (const std::size_t each : {std::size_t{0}, bytes - 2, std::size_t{0}})
-      blocks.emplace_back(both.allocate(each, 1), each);
-    EXPECT_EQ(blocks.front().first, region + bytes);
-    EXPECT_EQ(blocks.back().first, region + 2 * bytes - 1);
-    both.deallocate(inside, bytes, 1);
-    EXPECT_EQ(buffer.used(), 0U);
-    EXPECT_EQ(ledgered.balance().blocks, 3U);
-    while (!blocks.empty()) {
-      both.deallocate(blocks.back().first, blocks.back().second, 1);
-      blocks.pop_back();
-    }
-    EXPECT_EQ(ledgered.balance(), nothing);
-  }
-  heap.deallocate(region, 3 * bytes, 8);
-}
-
-// A small bounded first side, full most of the time: the sums of both books equal the bytes held.
-TEST(fallback, sends_each_block_back_in_a_random_walk) {
-  counting_resource<> upper;
-  counting_resource<> lower;
-  fallback<able_resource<>, able_resource<>> both(upper, lower);
-  upper.limit_bytes(2000);
-  live_blocks blocks(both);
-  std::mt19937 random(7);
-  for (int step = 0; step < 3000; ++step) {
-    if (blocks.size() < 40 && random() % 2 == 0) ASSERT_TRUE(blocks.try_allocate(random() % 300, 1 << random() % 7));
-    else if (blocks.size() != 0) blocks.free(random() % blocks.size());
-    ASSERT_EQ(both.first().live() + both.second().live(), blocks.size());
-  }
-  EXPECT_GT(upper.allocations(), 100U);
-  EXPECT_GT(lower.allocations(), 100U);
 }
 
 TEST(fallback, a_pool_serves_what_its_cells_hold_and_nothing_else) {

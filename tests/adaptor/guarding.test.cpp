@@ -12,6 +12,7 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 
+#include "tests/adaptor/roomy.hpp"
 #include "tests/death/caught.hpp"
 #include "tests/support/build.hpp"
 #include "tests/support/counting_resource.hpp"
@@ -27,14 +28,6 @@ using ashlar::violation;
 using ashlar_test::caught_in;
 using ashlar_test::counting_resource;
 using guarded = guarding<ashlar::new_delete_resource>;
-
-// Knows its sizes, and grows blocks in place up to 1000 bytes.
-struct knowing : ashlar::new_delete_resource {
-  using new_delete_resource::deallocate;
-  void* allocate(std::size_t, std::size_t alignment) { return new_delete_resource::allocate(1000, alignment); }
-  void deallocate(void* p) noexcept { new_delete_resource::deallocate(p, 1000, 1); }
-  bool try_expand(void*, std::size_t, std::size_t new_bytes, std::size_t) noexcept { return new_bytes <= 1000; }
-};
 
 static_assert(sizeof(guarded) == 1, "what it knows of a block lies beside the block");
 
@@ -117,7 +110,7 @@ TEST(guarding, knows_the_exact_size_and_alignment) {
 }
 
 TEST(guarding, a_block_that_grew_has_its_canary_at_the_new_end) {
-  guarding<knowing> r;
+  guarding<ashlar_test::roomy> r;
   std::byte* const p = block_of(r, 40, 8);
   EXPECT_TRUE(r.try_expand(p, 40, 200, 8));
   flip(p, 200);
@@ -136,7 +129,7 @@ TEST(guarding, a_block_that_grew_has_its_canary_at_the_new_end) {
 TEST(guarding, an_access_beside_a_block_is_forbidden_as_it_happens) {
   if constexpr (!ashlar_test::has_asan) GTEST_SKIP() << "nothing watches accesses in this build";
   using ashlar_test::forbidden_bytes;
-  guarding<knowing> r;
+  guarding<ashlar_test::roomy> r;
   for (std::size_t bytes = 0; bytes <= 100; ++bytes) {
     std::byte* const p = block_of(r, bytes, 8);
     const auto is_fenced = [&] {

@@ -98,40 +98,24 @@ TEST(logging, an_exception_leaves_a_line_and_passes) {
 
 static_assert(std::is_empty_v<ashlar::error_log>);
 
-TEST(log_sink, a_descriptor_gets_whole_lines_with_its_name_in_front) {
+// Returns: the output of a log with this name to a pipe.
+std::string sent(std::string_view line, std::string_view name = {}) {
   std::array<int, 2> ends{};
-  ASSERT_EQ(::pipe(ends.data()), 0);
-  ashlar::descriptor_log(ends[1]).write("plain\n");
-  ashlar::descriptor_log(ends[1], "pool").write("named\n");
-  std::array<char, 64> got{};
-  const auto count = ::read(ends[0], got.data(), got.size());
-  EXPECT_EQ(std::string_view(got.data(), static_cast<std::size_t>(count)), "plain\npool named\n");
-  ::close(ends[0]);
-  ::close(ends[1]);
-  ashlar::descriptor_log(-1).write("lost, and no harm done\n");
-}
-
-TEST(log_sink, the_end_of_a_long_name_is_lost_and_the_line_stays_whole) {
-  std::array<int, 2> ends{};
-  ASSERT_EQ(::pipe(ends.data()), 0);
-  const std::string name(600, 'n');
-  ashlar::descriptor_log(ends[1], name).write("a line\n");
+  EXPECT_EQ(::pipe(ends.data()), 0);
+  ashlar::descriptor_log(ends[1], name).write(line);
   std::array<char, 1024> got{};
   const auto count = ::read(ends[0], got.data(), got.size());
-  const std::string_view line(got.data(), static_cast<std::size_t>(count));
-  EXPECT_EQ(line.size(), ashlar::panic_line::capacity);
-  EXPECT_TRUE(line.starts_with("nnn") && line.ends_with("n a line\n"));
-  ::close(ends[0]);
-  ::close(ends[1]);
+  for (const int end : ends) ::close(end);
+  return std::string(got.data(), static_cast<std::size_t>(count));
 }
 
-TEST(log_sink, a_function_gets_lines_and_its_context) {
-  std::string got;
-  const ashlar::function_log sink(
-      [](std::string_view line, void* to) noexcept { static_cast<std::string*>(to)->append(line); }, &got);
-  sink.write("a\n");
-  sink.write("b\n");
-  EXPECT_EQ(got, "a\nb\n");
+TEST(log_sink, a_descriptor_gets_whole_lines_with_its_name_in_front) {
+  EXPECT_EQ(sent("plain\n"), "plain\n");
+  EXPECT_EQ(sent("named\n", "pool"), "pool named\n");
+  ashlar::descriptor_log(-1).write("lost, and no harm done\n");
+  const std::string line = sent("a line\n", std::string(600, 'n'));
+  EXPECT_EQ(line.size(), ashlar::detail::panic_line::capacity);
+  EXPECT_TRUE(line.starts_with("nnn") && line.ends_with("n a line\n")) << "the end of a long name is lost";
 }
 
 TEST(log_sink, the_error_stream_gets_lines) {

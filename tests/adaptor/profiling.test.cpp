@@ -19,6 +19,7 @@
 #include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/resource/tlsf_resource.hpp>
 
+#include "tests/adaptor/roomy.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/counting_resource.hpp"
 #include "tests/support/latch.hpp"
@@ -52,13 +53,6 @@ namespace {
 using ashlar::profiling;
 using ashlar::resource_ref;
 using ashlar_test::counting_resource;
-
-struct growing : ashlar::new_delete_resource {
-  using new_delete_resource::deallocate;
-  void* allocate(std::size_t, std::size_t alignment) { return new_delete_resource::allocate(100, alignment); }
-  void deallocate(void* p) noexcept { new_delete_resource::deallocate(p, 100, 1); }
-  bool try_expand(void*, std::size_t, std::size_t new_bytes, std::size_t) noexcept { return new_bytes <= 100; }
-};
 
 static_assert(!std::is_copy_constructible_v<profiling<ashlar::new_delete_resource>>);
 
@@ -136,11 +130,11 @@ TEST_F(profiling_of_pools, a_child_of_a_fork_continues_after_any_event_of_other_
 }
 
 TEST_F(profiling_of_pools, a_block_that_grows_keeps_its_place_in_the_profile) {
-  profiling<growing> r;
+  profiling<ashlar_test::roomy> r;
   void* const p = r.allocate(10, 1);
   EXPECT_TRUE(r.try_expand(p, 10, 90, 1));
   EXPECT_EQ(profile[p], 90);
-  EXPECT_FALSE(r.try_expand(p, 90, 101, 1));
+  EXPECT_FALSE(r.try_expand(p, 90, 1001, 1));
   EXPECT_EQ(profile[p], 90);
   r.deallocate(p, 90, 1);
 }

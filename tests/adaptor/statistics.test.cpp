@@ -15,6 +15,7 @@
 #include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/resource/null_resource.hpp>
 
+#include "tests/adaptor/roomy.hpp"
 #include "tests/support/build.hpp"
 #include "tests/support/counting_resource.hpp"
 
@@ -24,12 +25,6 @@ using ashlar::allocation_counters;
 using ashlar::resource_ref;
 using ashlar::statistics;
 using ashlar_test::counting_resource;
-
-// Grows blocks of operator new in place, up to 100 bytes.
-struct expanding : ashlar::new_delete_resource {
-  void* allocate(std::size_t, std::size_t alignment) { return new_delete_resource::allocate(100, alignment); }
-  bool try_expand(void*, std::size_t, std::size_t new_bytes, std::size_t) noexcept { return new_bytes <= 100; }
-};
 
 // An empty resource adds nothing to the counters.
 static_assert(sizeof(statistics<ashlar::new_delete_resource>) == sizeof(allocation_counters));
@@ -129,11 +124,11 @@ TEST(statistics, release_counts_what_was_live_as_freed) {
 }
 
 TEST(statistics, an_expanded_block_counts_with_its_new_size) {
-  statistics<expanding> counted;
+  statistics<ashlar_test::roomy> counted;
   void* const p = counted.allocate(40, 8);
   EXPECT_TRUE(counted.try_expand(p, 40, 90, 8));
   EXPECT_EQ(counted.counters().live_bytes, 90u);
-  EXPECT_FALSE(counted.try_expand(p, 90, 101, 8));
+  EXPECT_FALSE(counted.try_expand(p, 90, 1001, 8));
   EXPECT_EQ(counted.counters().live_bytes, 90u);
   EXPECT_TRUE(counted.try_expand(p, 90, 10, 8));
   EXPECT_EQ(counted.counters().live_bytes, 10u);
