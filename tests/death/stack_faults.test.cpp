@@ -199,6 +199,8 @@ TEST_F(stack_dead_blocks, what_a_rewind_frees_is_poisoned) {
   const std::array<std::byte*, 3> p = {take(stack), take(stack), take(stack)};
   stack.rewind(start);
   for (std::byte* const each : p) expect_seen(each + 17, [&] { static_cast<void>(stack.allocate(5000, 8)); });
+  static_cast<void>(take(stack));  // the rest stays watched
+  expect_seen(p[2] + 17, [&] { static_cast<void>(stack.allocate(5000, 8)); });
 }
 
 TEST_F(stack_dead_blocks, what_a_block_gave_up_in_place_is_dead) {
@@ -223,6 +225,7 @@ TEST_F(stack_dead_blocks, of_much_freed_downwards_the_64_kib_next_to_the_top_are
   const auto end = both.back().mark();
   auto* const low = static_cast<std::byte*>(both.back().allocate(large, 8));
   both.back().rewind(end);
+  static_cast<void>(both.back().allocate(1000, 8));  // the rest stays watched
   expect_seen(low + large - watched + 100, [&] { static_cast<void>(both.back().allocate(large, 8)); });
   low[0] ^= std::byte{1};
   EXPECT_FALSE(caught_in([&] { both.release(); }).has_value());
@@ -234,6 +237,8 @@ TEST_F(stack_dead_blocks, the_other_end_sees_it_when_it_takes_the_place) {
   std::byte* const p = take(both.front());
   both.front().deallocate(p, bytes, 8);
   expect_seen(p + 250, [&] { static_cast<void>(both.back().allocate(3800, 8)); });
+  static_cast<void>(both.back().allocate(3800, 8));  // what lies in front of it stays watched
+  expect_seen(p + 17, [&] { static_cast<void>(both.front().allocate(100, 8)); });
 }
 
 TEST_F(stack_dead_blocks, of_much_that_is_freed_at_once_64_kib_are_watched) {

@@ -67,13 +67,14 @@ struct named {
   char name;
 };
 
-TEST_F(arenas, are_made_without_asking_and_neither_copied_nor_moved) {
+static_assert(!std::is_copy_constructible_v<arena<>> && !std::is_move_constructible_v<arena<>>);
+static_assert(!std::is_copy_assignable_v<arena<>> && !std::is_move_assignable_v<arena<>>);
+
+TEST_F(arenas, are_made_without_asking) {
   const counted_arena made({}, upstream);
   EXPECT_EQ(calls(), 0u);
   EXPECT_EQ(made.capacity() + made.used() + made.waste() + made.high_water() + made.held_bytes(), 0u);
   EXPECT_TRUE(made.invariant());
-  EXPECT_FALSE(std::is_copy_constructible_v<arena<>> || std::is_move_constructible_v<arena<>>);
-  EXPECT_FALSE(std::is_copy_assignable_v<arena<>> || std::is_move_assignable_v<arena<>>);
 }
 
 TEST_F(arenas, lay_blocks_behind_each_other_and_count_them) {
@@ -153,8 +154,10 @@ TEST_F(arenas, grow_and_shrink_the_last_block_where_it_stands) {
   for (; bytes < 2048; bytes *= 2) EXPECT_TRUE(a.try_expand(p, bytes, 2 * bytes, 8));
   EXPECT_EQ(a.used(), bytes);  // no bytes are left behind
   EXPECT_FALSE(a.try_expand(p, bytes, 5000, 8));
-  EXPECT_FALSE(a.try_expand(p, bytes, ashlar::max_size, 8));
-  EXPECT_TRUE(a.try_expand(p, bytes, 100, 8));
+  EXPECT_FALSE(a.try_expand(p, bytes, ashlar::detail::max_size, 8));
+  EXPECT_TRUE(a.try_expand(p, bytes, 0, 8));
+  EXPECT_EQ(a.used(), 1u) << "its address stays unique";
+  EXPECT_TRUE(a.try_expand(p, 0, 100, 8));
   EXPECT_EQ(a.used(), 100u);
   EXPECT_EQ(a.high_water(), 2048u);
   static_cast<void>(a.allocate(1, 1));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the bump pointer, of markers and destructors, and of the checks of a stack.
+// Tests of the bump pointer, of markers and destructors, and of the seals of a stack.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -21,7 +21,6 @@
 
 #include "tests/death/caught.hpp"
 #include "tests/support/build.hpp"
-#include "tests/support/death.hpp"
 
 namespace {
 
@@ -48,24 +47,6 @@ TEST(bump, agrees_for_constant_and_variable_numbers) {
       EXPECT_EQ(at.is_free ? of_known.take(at, 24) : nullptr, take(of_unknown, 24, 16));
       EXPECT_EQ(of_known.top(), of_unknown.top());
     }
-}
-
-TEST(bump, resizes_and_takes_back_the_last_block_only) {
-  bump some = over(0, 64);
-  void* const first = take(some, 16, 16);
-  void* const last = take(some, 16, 16);
-  EXPECT_FALSE(some.is_last(first, 16));
-  ASSERT_TRUE(some.is_last(last, 16));
-  EXPECT_FALSE(some.resize_last(last, 16, 49));
-  EXPECT_FALSE(some.resize_last(last, 16, ashlar::max_size));
-  EXPECT_TRUE(some.resize_last(last, 16, 48));
-  EXPECT_EQ(some.rest(), 0u);
-  EXPECT_TRUE(some.resize_last(last, 48, 0));
-  EXPECT_EQ(some.rest(), 47u);
-  some.take_back(last, 0);
-  EXPECT_EQ(take(some, 16, 16), last);
-  some.rewind(of_bump.data());
-  EXPECT_EQ(take(some, 16, 16), first);
 }
 
 using ashlar::detail::mark_ticket;
@@ -207,23 +188,7 @@ using ashlar::fault;
 using ashlar::detail::checked_order;
 using ashlar::detail::stack_block;
 using ashlar::detail::stack_grain;
-using ashlar::detail::unchecked_order;
 using ashlar_test::caught_in;
-
-TEST(stack_order, unchecked_remembers_the_padding_of_over_aligned_blocks_only) {
-  alignas(64) std::array<std::byte, 256> memory;
-  unchecked_order order;
-  EXPECT_EQ(unchecked_order::label_bytes(1), 0u);
-  EXPECT_EQ(unchecked_order::label_bytes(stack_grain), 0u);
-  EXPECT_EQ(unchecked_order::label_bytes(64), stack_grain);
-  EXPECT_EQ(unchecked_order::gap_above(memory.data() + stack_grain, stack_grain), 0u);
-  EXPECT_EQ(unchecked_order::gap_above(memory.data(), 64), 64u);
-  EXPECT_EQ(unchecked_order::gap_above(memory.data() + 64 - stack_grain, 64), stack_grain);
-  const stack_block block = {memory.data() + 128, 10, 64};
-  order.push(block, memory.data() + 32);
-  EXPECT_EQ(order.pop(block, block.data), memory.data() + 32);
-  EXPECT_EQ(order.pop({memory.data(), 10, 8}, memory.data()), memory.data());
-}
 
 TEST(stack_order, checked_sees_a_write_before_a_block) {
   alignas(64) std::array<std::byte, 256> memory{};
@@ -247,65 +212,6 @@ TEST(stack_slack, a_block_takes_whole_grains_and_one_at_least) {
   EXPECT_EQ(ashlar::detail::stack_bytes(1), stack_grain);
   EXPECT_EQ(ashlar::detail::stack_bytes(stack_grain - canary), stack_grain);
   EXPECT_EQ(ashlar::detail::stack_bytes(stack_grain - canary + 1), 2 * stack_grain);
-}
-
-TEST(stack_slack, a_block_fits_up_to_the_last_byte_and_no_sum_wraps) {
-  EXPECT_TRUE(ashlar::detail::fits_stack(64, 0, 64 - canary));
-  EXPECT_TRUE(ashlar::detail::fits_stack(64, 16, 48 - canary));
-  EXPECT_FALSE(ashlar::detail::fits_stack(64, 16, 49 - canary));
-  EXPECT_FALSE(ashlar::detail::fits_stack(0, 0, 0));
-  EXPECT_FALSE(ashlar::detail::fits_stack(64, 80, 0));
-  EXPECT_FALSE(ashlar::detail::fits_stack(64, 16, ashlar::max_size));
-  EXPECT_FALSE(ashlar::detail::fits_stack(64, ashlar::max_size, ashlar::max_size));
-}
-
-using poison = ashlar::detail::stack_poison<0, true>;
-
-std::string line(std::size_t size) {
-  return "ashlar: corrupt_link: a free block was written to, pointer 0x*, resource 0x*, size " + std::to_string(size);
-}
-
-class stack_poisons : public ::testing::Test {
-protected:
-  ~stack_poisons() override { ashlar::detail::mark_live(memory_.data(), memory_.size()); }
-
-  std::byte* at(std::size_t index) { return memory_.data() + index; }
-  void write(std::size_t index) {
-    ashlar::detail::mark_readable(at(index), 1);
-    memory_[index] ^= std::byte{1};
-  }
-
-  std::vector<std::byte> memory_ = std::vector<std::byte>(200'000);
-  poison poison_;
-};
-
-TEST_F(stack_poisons, a_write_to_what_was_freed_is_seen_when_it_is_taken) {
-  poison_.take(at(0), at(300), this);
-  poison_.poison_above(at(200), at(300));
-  poison_.poison_above(at(100), at(200));
-  write(250);
-  poison_.take(at(100), at(250), this);
-  ASHLAR_EXPECT_DEATH(poison_.take(at(250), at(260), this), line(50));
-  ASHLAR_EXPECT_DEATH(poison_.verify(this), line(50));
-  ASHLAR_EXPECT_DEATH(poison_.leave(this), line(50));
-}
-
-TEST_F(stack_poisons, the_same_downwards) {
-  poison_.take(at(100), at(400), this);
-  poison_.poison_below(at(100), at(200));
-  poison_.poison_below(at(200), at(300));
-  write(150);
-  poison_.take(at(151), at(300), this);
-  ASHLAR_EXPECT_DEATH(poison_.take(at(140), at(151), this), line(51));
-}
-
-TEST_F(stack_poisons, the_other_end_takes_from_the_far_side) {
-  poison_.poison_above(at(0), at(1000));
-  poison_.take(at(900), at(1200), this);
-  write(950);
-  poison_.verify(this);
-  write(899);
-  ASHLAR_EXPECT_DEATH(poison_.take(at(800), at(900), this), line(900));
 }
 
 }  // namespace

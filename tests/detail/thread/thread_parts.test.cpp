@@ -345,7 +345,6 @@ TEST(process_threads, holds_the_owner_over_a_fork_and_names_the_part_of_the_chil
 }
 
 using small_cells = ashlar::detail::record_cells<192>;
-using large_cells = ashlar::detail::record_cells<9024>;
 
 template <class Cells>
 std::vector<void*> take(std::size_t count) {
@@ -378,13 +377,6 @@ TEST(thread_records, threads_share_cells_and_no_cell_is_given_twice) {
   small_cells::deallocate(passed);
   EXPECT_EQ(wrong, 0);
 }
-
-struct record {
-  static inline int live = 0;
-  int value;
-  explicit record(int v) : value(v) { ++live; }
-  ~record() { --live; }
-};
 
 TEST(thread_records, a_child_finds_the_lock_free) {
   std::atomic<bool> is_over = false;

@@ -109,28 +109,6 @@ protected:
   space blocks_{all_, 1, units};
 };
 
-TEST_F(tlsf_rebuildable_test, hands_out_and_joins_all) {
-  const link whole = blocks_.largest_free(all_);
-  std::mt19937 random(7);
-  const auto below = [&](link n) { return std::uniform_int_distribution<link>(0, n - 1)(random); };
-  std::vector<link> live;
-  for (int step = 0; step < 5000; ++step) {
-    if (below(2) == 0 || live.empty()) {
-      const link got = blocks_.allocate(all_, 2 + below(20), link{1} << below(4), 9);
-      if (got != space::none) live.push_back(got);
-    } else {
-      std::swap(live[below(static_cast<link>(live.size()))], live.back());
-      if (below(3) == 0) static_cast<void>(blocks_.try_expand(all_, live.back(), 2 + below(20)));
-      else blocks_.deallocate(all_, live.back()), live.pop_back();
-    }
-    ASSERT_TRUE(blocks_.invariant(all_)) << step;
-    ASSERT_EQ(blocks_.live(), live.size());
-  }
-  for (const link each : live) blocks_.deallocate(all_, each);
-  EXPECT_EQ(blocks_.largest_free(all_), whole);
-  EXPECT_EQ(blocks_.used(), 0u);
-}
-
 TEST_F(tlsf_rebuildable_test, rebuilds_all_but_the_sizes) {
   std::vector<link> live;
   for (link i = 0; i < 40; ++i) live.push_back(blocks_.allocate(all_, 2 + i % 7, 1, i));
