@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The calls with bounded fast paths: the most instructions from entry to the first return, and the branches among them.
 // fast_paths.sh reads the bounds here.
+#include <array>
 #include <cstddef>
 
 #include <ashlar/face/object_pool.hpp>
 #include <ashlar/heap/heap.hpp>
 #include <ashlar/heap/local_heap.hpp>
 #include <ashlar/heap/process_heap.hpp>
+#include <ashlar/plan/pack.hpp>
 #include <ashlar/resource/arena.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
 #include <ashlar/resource/stack_resource.hpp>
+#include <ashlar/resource/static_arena.hpp>
 
 struct object {
   std::byte bytes[64];
@@ -35,6 +38,20 @@ extern "C" void* arena_allocate_known(arena& from) { return from.allocate(24, 8)
 extern "C" void* arena_allocate_bytes(arena& from, std::size_t bytes) { return from.allocate(bytes, 1); }
 // most 0, 0
 extern "C" void arena_deallocate(arena& from, void* p) { from.deallocate(p, 24, 8); }
+
+static constexpr std::array<ashlar::plan::buffer, 2> lives{ashlar::plan::buffer::half_open(0, 64, 0, 2),
+                                                           ashlar::plan::buffer::half_open(1, 32, 1, 3)};
+static constexpr auto layout = ashlar::plan::solve(lives);
+// most 1, 0: the base plus a constant
+extern "C" std::byte* get_known(void* base) { return ashlar::static_arena(base, layout.height, layout).get(1); }
+// most 3, 0: plus an entry of the table
+extern "C" std::byte* get_any(void* base, std::size_t position) {
+  return ashlar::static_arena(base, layout.height, layout).get(position);
+}
+// most 3, 0: the same
+extern "C" float* get_typed(void* base, std::size_t position) {
+  return ashlar::static_arena(base, layout.height, layout).get<float>(position);
+}
 
 using pool = ashlar::fixed_block_pool<64>;
 // most 6, 1: load, test, branch; count, store; load

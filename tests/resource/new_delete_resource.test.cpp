@@ -19,6 +19,7 @@
 #include "tests/support/build.hpp"
 #include "tests/support/conformance.hpp"
 #include "tests/support/death.hpp"
+#include "tests/support/skills.hpp"
 
 namespace {
 
@@ -29,19 +30,8 @@ struct operator_new : ashlar_test::conformance_defaults {
   new_delete_resource resource;
 };
 
-TEST(new_delete_resource, is_empty_and_always_equal) {
-  EXPECT_TRUE(std::is_empty_v<new_delete_resource>);
-  EXPECT_TRUE(std::is_nothrow_default_constructible_v<new_delete_resource>);
-  EXPECT_EQ(new_delete_resource(), new_delete_resource());
-}
-
-TEST(new_delete_resource, has_no_refinement_but_try) {
-  EXPECT_TRUE(ashlar::try_resource<new_delete_resource>);
-  EXPECT_FALSE(ashlar::owning_resource<new_delete_resource>);
-  EXPECT_FALSE(ashlar::releasable_resource<new_delete_resource>);
-  EXPECT_FALSE(ashlar::self_describing_resource<new_delete_resource>);
-  EXPECT_FALSE(ashlar::expanding_resource<new_delete_resource>);
-}
+static_assert(std::is_empty_v<new_delete_resource> && std::is_nothrow_default_constructible_v<new_delete_resource>);
+static_assert(ashlar_test::skills_of<new_delete_resource> == (ashlar_test::can_try | ashlar_test::can_share));
 
 TEST(new_delete_resource, serves_alignments_far_above_a_page) {
   new_delete_resource memory;
@@ -100,20 +90,8 @@ static_assert(ashlar::process_wide_resource<ashlar::default_upstream>);
 static_assert(std::same_as<ashlar::arena<>, ashlar::arena<ashlar::default_upstream>>);
 static_assert(std::same_as<ashlar::block_pool<>, ashlar::block_pool<ashlar::default_upstream>>);
 
-TEST(default_upstream, is_pages_where_there_are) {
-  if constexpr (ashlar::has_pages) {
-    EXPECT_TRUE((std::same_as<ashlar::default_upstream, ashlar::page_resource>));
-  } else {
-    EXPECT_TRUE((std::same_as<ashlar::default_upstream, ashlar::new_delete_resource>));
-  }
-}
-
-TEST(default_upstream, hands_out_blocks) {
-  ashlar::default_upstream from;
-  void* const p = from.allocate(10'000, 64);
-  EXPECT_NE(p, nullptr);
-  from.deallocate(p, 10'000, 64);
-}
+static_assert(std::same_as<ashlar::default_upstream,
+                           std::conditional_t<ashlar::has_pages, ashlar::page_resource, ashlar::new_delete_resource>>);
 
 }  // namespace
 

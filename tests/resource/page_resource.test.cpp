@@ -86,16 +86,10 @@ struct refusing_calls : ashlar::os::system_calls {
 template <class Fresh>
 using refusing_pages = ashlar::basic_page_resource<Fresh, ashlar::os::basic_pages<refusing_calls>>;
 
-TEST(page_resource, is_empty_and_always_equal) {
-  EXPECT_TRUE(std::is_empty_v<page_resource>);
-  EXPECT_EQ(page_resource(), page_resource());
-}
-
-TEST(page_resource, only_the_populated_policy_prefaults) {
-  EXPECT_TRUE(ashlar::prefaulting_resource<page_resource>);
-  EXPECT_FALSE(ashlar::prefaulting_resource<ashlar::basic_page_resource<ashlar::fresh::plain>>);
-  EXPECT_FALSE(ashlar::prefaulting_resource<ashlar::basic_page_resource<ashlar::fresh::huge>>);
-}
+static_assert(std::is_empty_v<page_resource>);
+static_assert(ashlar::detail::prefaulting_resource<page_resource>, "and no other policy");
+static_assert(!ashlar::detail::prefaulting_resource<ashlar::basic_page_resource<ashlar::fresh::plain>>);
+static_assert(!ashlar::detail::prefaulting_resource<ashlar::basic_page_resource<ashlar::fresh::huge>>);
 
 TEST(page_resource, hands_out_zeroes) {
   page_resource pages;
@@ -117,17 +111,35 @@ TEST(page_resource, aligns_to_huge_pages_and_beyond) {
   }
 }
 
-TEST(page_resource, huge_policy_aligns_large_blocks_and_lives_without_huge_pages) {
-  for (const bool granted : {true, false}) {
-    refusing_calls::may_advise = granted;
+// A block with the hints granted and refused, which is no failure and leaves errno alone.
+template <class Fresh>
+void hand_out(std::size_t bytes, std::size_t alignment, std::size_t populated, std::size_t locked) {
+  refusing_pages<Fresh> pages;
+  for (const bool granted : {false, true}) {
+    refusing_calls::may_populate = refusing_calls::may_advise = granted;
     refusing_calls::maps_left = 10;
-    refusing_pages<ashlar::fresh::huge> pages;
-    constexpr std::size_t bytes = std::size_t{3} << 20;
+    refusing_calls::populated = refusing_calls::locked = 0;
+    errno = 12345;
     void* const p = pages.allocate(bytes, 1);
-    EXPECT_TRUE(ashlar::is_aligned(p, std::size_t{2} << 20));
+    EXPECT_TRUE(ashlar::detail::is_aligned(p, alignment));
+    EXPECT_EQ(refusing_calls::populated, populated);
+    EXPECT_EQ(refusing_calls::locked, locked);
+    if constexpr (ashlar::detail::prefaulting_resource<refusing_pages<Fresh>>) pages.prefault(p, bytes);
     std::memset(p, 1, bytes);
     pages.deallocate(p, bytes, 1);
+    EXPECT_EQ(errno, 12345);
   }
+}
+
+TEST(page_resource, policies_hold_for_each_block_and_combine) {
+  using namespace ashlar::fresh;
+  constexpr std::size_t small = 100'000, large = std::size_t{3} << 20;
+  const std::size_t whole = ashlar::os::pages::round_up(small);
+  hand_out<populated>(small, 1, 0, 0);
+  hand_out<huge>(large, huge::huge_bytes, 0, 0);
+  hand_out<resident<>>(small, 1, whole, 0);
+  hand_out<locked<>>(small, 1, 0, whole);
+  hand_out<locked<huge>>(large, huge::huge_bytes, 0, large);
 }
 
 TEST(page_resource, follows_a_wish_that_changes) {
@@ -177,43 +189,6 @@ TEST(page_resource, populates_blocks_of_a_segment_while_that_is_wished) {
   refusing_calls::may_populate = true;
   by_wish::set_populates(false);
   EXPECT_EQ(populated_of(page), 0u);
-}
-
-TEST(page_resource, a_refused_hint_is_no_failure_and_leaves_errno_alone) {
-  refusing_calls::may_populate = false;
-  refusing_calls::maps_left = 10;
-  refusing_pages<ashlar::fresh::populated> pages;
-  errno = 12345;
-  void* const p = pages.allocate(100'000, 1);
-  pages.prefault(p, 100'000);
-  std::memset(p, 1, 100'000);
-  pages.deallocate(p, 100'000, 1);
-  EXPECT_EQ(errno, 12345);
-}
-
-TEST(page_resource, resident_policy_populates_every_block_once_and_lives_without) {
-  for (const bool granted : {true, false}) {
-    refusing_calls::may_populate = granted;
-    refusing_calls::maps_left = 10;
-    refusing_calls::populated = 0;
-    refusing_pages<ashlar::fresh::resident<>> pages;
-    errno = 12345;
-    void* const p = pages.allocate(100'000, 1);
-    EXPECT_EQ(refusing_calls::populated, ashlar::os::pages::round_up(100'000));
-    EXPECT_EQ(errno, 12345);
-    std::memset(p, 1, 100'000);
-    pages.deallocate(p, 100'000, 1);
-  }
-  refusing_calls::may_populate = true;
-}
-
-TEST(page_resource, locked_policy_locks_every_block) {
-  refusing_calls::maps_left = 10;
-  refusing_calls::locked = 0;
-  refusing_pages<ashlar::fresh::locked<>> pages;
-  void* const p = pages.allocate(100'000, 1);
-  EXPECT_EQ(refusing_calls::locked, ashlar::os::pages::round_up(100'000));
-  pages.deallocate(p, 100'000, 1);
 }
 
 TEST(page_resource, what_cannot_be_locked_is_given_back_and_memory_that_ran_out) {
@@ -281,17 +256,6 @@ TEST(page_resource, policies_hold_for_what_a_block_grows_by) {
   grow_a_shrunk_block<ashlar::fresh::locked<ashlar::fresh::resident<ashlar::fresh::huge>>>(bytes);
 }
 
-TEST(page_resource, policies_combine) {
-  refusing_calls::maps_left = 10;
-  refusing_calls::locked = 0;
-  refusing_pages<ashlar::fresh::locked<ashlar::fresh::huge>> pages;
-  constexpr std::size_t bytes = std::size_t{3} << 20;
-  void* const p = pages.allocate(bytes, 1);
-  EXPECT_TRUE(ashlar::is_aligned(p, std::size_t{2} << 20));
-  EXPECT_EQ(refusing_calls::locked, bytes);
-  pages.deallocate(p, bytes, 1);
-}
-
 // The real limit, in a child that lowers it: one page may be locked, a second may not.
 TEST(page_resource, the_systems_limit_of_locked_memory_is_memory_that_ran_out) {
   if constexpr (ashlar_test::has_asan || ashlar_test::has_tsan) GTEST_SKIP() << "sanitizers say yes and lock nothing";
@@ -324,14 +288,6 @@ TEST(page_resource, a_refused_map_is_null_or_bad_alloc) {
   refusing_calls::maps_left = 1;
   void* const p = pages.allocate(1, 1);
   pages.deallocate(p, 1, 1);
-}
-
-TEST(page_resource, prefault_of_less_than_a_page_does_nothing) {
-  page_resource pages;
-  void* const p = pages.allocate(100, 1);
-  pages.prefault(p, 100);
-  pages.prefault(p, 0);
-  pages.deallocate(p, 100, 1);
 }
 
 constexpr std::size_t huge = ashlar_test::huge_page_conformance::page_bytes;
