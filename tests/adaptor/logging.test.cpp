@@ -114,7 +114,7 @@ TEST(log_sink, a_descriptor_gets_whole_lines_with_its_name_in_front) {
   EXPECT_EQ(sent("named\n", "pool"), "pool named\n");
   ashlar::descriptor_log(-1).write("lost, and no harm done\n");
   const std::string line = sent("a line\n", std::string(600, 'n'));
-  EXPECT_EQ(line.size(), ashlar::detail::panic_line::capacity);
+  EXPECT_EQ(line.size(), ashlar::panic_line::capacity);
   EXPECT_TRUE(line.starts_with("nnn") && line.ends_with("n a line\n")) << "the end of a long name is lost";
 }
 

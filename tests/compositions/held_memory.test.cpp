@@ -90,7 +90,7 @@ using buffers = ashlar::chain<ashlar::buffer_resource, below>;
 struct chains : blocks_of<buffers> {
   explicit chains(counting_resource<>& from)
       : chains::blocks_of(
-            ashlar::chain_options{.retain_count = ashlar::detail::max_size, .room_bytes = 4096, .renew_empty = true},
+            ashlar::chain_options{.retain_count = ashlar::max_size, .room_bytes = 4096, .renew_empty = true},
             ashlar::constructed<ashlar::buffer_resource>(), below(from)) {}
 
   template <class Check>
@@ -209,7 +209,7 @@ TYPED_TEST(held_memory, stays_up_to_the_bytes_to_retain) {
     return this->upstream.balance().bytes;
   };
   this->user.use(used_at_once);
-  const std::size_t most = left_by_trim(ashlar::detail::max_size);
+  const std::size_t most = left_by_trim(ashlar::max_size);
   const std::size_t retained = most / 2;
   const std::size_t between = left_by_trim(retained);
   const std::size_t least = left_by_trim(0);

@@ -154,7 +154,7 @@ TEST_F(arenas, grow_and_shrink_the_last_block_where_it_stands) {
   for (; bytes < 2048; bytes *= 2) EXPECT_TRUE(a.try_expand(p, bytes, 2 * bytes, 8));
   EXPECT_EQ(a.used(), bytes);  // no bytes are left behind
   EXPECT_FALSE(a.try_expand(p, bytes, 5000, 8));
-  EXPECT_FALSE(a.try_expand(p, bytes, ashlar::detail::max_size, 8));
+  EXPECT_FALSE(a.try_expand(p, bytes, ashlar::max_size, 8));
   EXPECT_TRUE(a.try_expand(p, bytes, 0, 8));
   EXPECT_EQ(a.used(), 1u) << "its address stays unique";
   EXPECT_TRUE(a.try_expand(p, 0, 100, 8));

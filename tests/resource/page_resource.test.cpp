@@ -87,9 +87,9 @@ template <class Fresh>
 using refusing_pages = ashlar::basic_page_resource<Fresh, ashlar::os::basic_pages<refusing_calls>>;
 
 static_assert(std::is_empty_v<page_resource>);
-static_assert(ashlar::detail::prefaulting_resource<page_resource>, "and no other policy");
-static_assert(!ashlar::detail::prefaulting_resource<ashlar::basic_page_resource<ashlar::fresh::plain>>);
-static_assert(!ashlar::detail::prefaulting_resource<ashlar::basic_page_resource<ashlar::fresh::huge>>);
+static_assert(ashlar::prefaulting_resource<page_resource>, "and no other policy");
+static_assert(!ashlar::prefaulting_resource<ashlar::basic_page_resource<ashlar::fresh::plain>>);
+static_assert(!ashlar::prefaulting_resource<ashlar::basic_page_resource<ashlar::fresh::huge>>);
 
 TEST(page_resource, hands_out_zeroes) {
   page_resource pages;
@@ -121,10 +121,10 @@ void hand_out(std::size_t bytes, std::size_t alignment, std::size_t populated, s
     refusing_calls::populated = refusing_calls::locked = 0;
     errno = 12345;
     void* const p = pages.allocate(bytes, 1);
-    EXPECT_TRUE(ashlar::detail::is_aligned(p, alignment));
+    EXPECT_TRUE(ashlar::is_aligned(p, alignment));
     EXPECT_EQ(refusing_calls::populated, populated);
     EXPECT_EQ(refusing_calls::locked, locked);
-    if constexpr (ashlar::detail::prefaulting_resource<refusing_pages<Fresh>>) pages.prefault(p, bytes);
+    if constexpr (ashlar::prefaulting_resource<refusing_pages<Fresh>>) pages.prefault(p, bytes);
     std::memset(p, 1, bytes);
     pages.deallocate(p, bytes, 1);
     EXPECT_EQ(errno, 12345);
