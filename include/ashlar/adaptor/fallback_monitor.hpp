@@ -143,25 +143,7 @@ public:
   }
 
 private:
-  // The monitors with a callback running on this thread, innermost first.
-  class callback_scope {
-  public:
-    explicit callback_scope(const void* monitor) noexcept : monitor_(monitor), outer_(std::exchange(innermost, this)) {}
-    callback_scope(const callback_scope&) = delete;
-    callback_scope& operator=(const callback_scope&) = delete;
-    ~callback_scope() { innermost = outer_; }
-
-    [[nodiscard]] static bool is_within(const void* monitor) noexcept {
-      const callback_scope* scope = innermost;
-      while (scope != nullptr && scope->monitor_ != monitor) scope = scope->outer_;
-      return scope != nullptr;
-    }
-
-  private:
-    static inline thread_local const callback_scope* innermost = nullptr;
-    const void* monitor_;
-    const callback_scope* outer_;
-  };
+  using callback_scope = detail::work_scope<fallback_monitor>;
 
   // Counted before any callback runs. Relaxed suffices: the counters order no other memory.
   ASHLAR_COLD bool passes(std::size_t bytes, std::size_t alignment) noexcept {

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include <ashlar/adaptor/forwarding.hpp>
 #include <ashlar/base/atomics.hpp>
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
@@ -56,37 +57,19 @@ public:
   /// Effects: records a call that returned `p`, or that failed if `p` is null.
   void allocated(const void* p, std::size_t bytes, std::size_t alignment,
                  std::span<const void* const> frames) noexcept {
-    note([&] {
-      return append({.op = trace::operation::new_,
-                     .size = bytes,
-                     .alignment = told(alignment),
-                     .object = id(p),
-                     .stack = stack_of(frames)});
-    });
+    note_call({.op = trace::operation::new_, .size = bytes, .object = id(p)}, alignment, frames);
   }
 
   /// Effects: records a free of the block at `p`; `bytes` is 0 if the caller passed no size. Call it before the free:
   /// afterwards the address may be handed out again first.
   void freed(const void* p, std::size_t bytes, std::size_t alignment, std::span<const void* const> frames) noexcept {
-    note([&] {
-      return append({.op = trace::operation::delete_,
-                     .size = bytes,
-                     .alignment = told(alignment),
-                     .object = id(p),
-                     .stack = stack_of(frames)});
-    });
+    note_call({.op = trace::operation::delete_, .size = bytes, .object = id(p)}, alignment, frames);
   }
 
   /// Effects: records that the block at `p` has `bytes` from now on.
   void resized(const void* p, std::size_t bytes, std::size_t alignment, std::span<const void* const> frames) noexcept {
-    note([&] {
-      return append({.op = trace::operation::realloc_,
-                     .size = bytes,
-                     .alignment = told(alignment),
-                     .object = id(p),
-                     .old_object = id(p),
-                     .stack = stack_of(frames)});
-    });
+    note_call({.op = trace::operation::realloc_, .size = bytes, .object = id(p), .old_object = id(p)}, alignment,
+              frames);
   }
 
   /// Effects: records a point in time, shown by `ashlar replay` and `report`.
@@ -132,27 +115,8 @@ private:
   using clock = std::chrono::steady_clock;
   using scope = check_scope<detail::fork_safe<Lock>>;
 
-  // The logs that this thread is writing to, innermost first. The writer then works under the lock: its own allocations
-  // from a heap that is traced to the same log cannot be recorded.
-  class writing_scope {
-  public:
-    explicit writing_scope(const trace_log* log) noexcept : log_(log), outer_(std::exchange(innermost_, this)) {}
-    writing_scope(const writing_scope&) = delete;
-    writing_scope& operator=(const writing_scope&) = delete;
-    ~writing_scope() { innermost_ = outer_; }
-
-    [[nodiscard]] static bool is_within(const trace_log* log) noexcept {
-      const writing_scope* scope = innermost_;
-      while (scope != nullptr && scope->log_ != log) scope = scope->outer_;
-      return scope != nullptr;
-    }
-
-  private:
-    static inline constinit thread_local const writing_scope* innermost_ = nullptr;
-
-    const trace_log* log_;
-    const writing_scope* outer_;
-  };
+  // The writer works under the lock: its own allocations from a heap that is traced to the same log cannot be recorded.
+  using writing_scope = detail::work_scope<trace_log>;
 
   [[nodiscard]] static trace::writer_options dated(trace::writer_options options) {
     const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -185,6 +149,14 @@ private:
       if (!put()) ++lost_;
     }
     ASHLAR_CATCH_ALL { ++lost_; }
+  }
+
+  void note_call(trace::event e, std::size_t alignment, std::span<const void* const> frames) noexcept {
+    e.alignment = told(alignment);
+    note([&] {
+      e.stack = stack_of(frames);
+      return append(e);
+    });
   }
 
   // Expects: the lock is held, so that times ascend.
