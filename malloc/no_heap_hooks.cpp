@@ -54,6 +54,15 @@ __attribute__((constructor)) static void install_hooks() {
 
 #define ASHLAR_CALLER __builtin_return_address(0)
 
+namespace {
+
+std::size_t product_or_max(std::size_t count, std::size_t bytes) noexcept {
+  std::size_t product = 0;
+  return ashlar::checked_mul(count, bytes, product) ? product : ashlar::max_size;
+}
+
+}  // namespace
+
 extern "C" {
 void* __libc_malloc(std::size_t bytes) noexcept;
 void* __libc_calloc(std::size_t count, std::size_t bytes) noexcept;
@@ -63,41 +72,21 @@ void* __libc_memalign(std::size_t alignment, std::size_t bytes) noexcept;
 void* __libc_valloc(std::size_t bytes) noexcept;
 void* __libc_pvalloc(std::size_t bytes) noexcept;
 
-void* malloc(std::size_t bytes) noexcept {
-  note("malloc", bytes, ASHLAR_CALLER);
-  return __libc_malloc(bytes);
-}
-
-void* calloc(std::size_t count, std::size_t bytes) noexcept {
-  std::size_t product = 0;
-  const bool fits = ashlar::checked_mul(count, bytes, product);
-  note("calloc", fits ? product : ashlar::max_size, ASHLAR_CALLER);
-  return __libc_calloc(count, bytes);
-}
-
-void* realloc(void* p, std::size_t bytes) noexcept {
-  note("realloc", bytes, ASHLAR_CALLER);
-  return __libc_realloc(p, bytes);
-}
-
-void* reallocarray(void* p, std::size_t count, std::size_t bytes) noexcept {
-  std::size_t product = 0;
-  const bool fits = ashlar::checked_mul(count, bytes, product);
-  note("reallocarray", fits ? product : ashlar::max_size, ASHLAR_CALLER);
-  if (fits) return __libc_realloc(p, product);
-  errno = ENOMEM;
-  return nullptr;
-}
-
-void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept {
-  note("aligned_alloc", bytes, ASHLAR_CALLER);
-  return __libc_memalign(alignment, bytes);
-}
-
-void* memalign(std::size_t alignment, std::size_t bytes) noexcept {
-  note("memalign", bytes, ASHLAR_CALLER);
-  return __libc_memalign(alignment, bytes);
-}
+#define ASHLAR_HOOK(name, parameters, bytes, block) \
+  void* name parameters noexcept {                  \
+    note(#name, bytes, ASHLAR_CALLER);              \
+    return block;                                   \
+  }
+ASHLAR_HOOK(malloc, (std::size_t bytes), bytes, __libc_malloc(bytes))
+ASHLAR_HOOK(calloc, (std::size_t count, std::size_t bytes), product_or_max(count, bytes), __libc_calloc(count, bytes))
+ASHLAR_HOOK(realloc, (void* p, std::size_t bytes), bytes, __libc_realloc(p, bytes))
+// Of a product that wraps there is no block, and errno is ENOMEM.
+ASHLAR_HOOK(reallocarray, (void* p, std::size_t count, std::size_t bytes), product_or_max(count, bytes),
+            __libc_realloc(p, product_or_max(count, bytes)))
+ASHLAR_HOOK(aligned_alloc, (std::size_t alignment, std::size_t bytes), bytes, __libc_memalign(alignment, bytes))
+ASHLAR_HOOK(memalign, (std::size_t alignment, std::size_t bytes), bytes, __libc_memalign(alignment, bytes))
+ASHLAR_HOOK(valloc, (std::size_t bytes), bytes, __libc_valloc(bytes))
+ASHLAR_HOOK(pvalloc, (std::size_t bytes), bytes, __libc_pvalloc(bytes))
 
 int posix_memalign(void** out, std::size_t alignment, std::size_t bytes) noexcept {
   note("posix_memalign", bytes, ASHLAR_CALLER);
@@ -108,16 +97,6 @@ int posix_memalign(void** out, std::size_t alignment, std::size_t bytes) noexcep
   if (p == nullptr) return ENOMEM;
   *out = p;
   return 0;
-}
-
-void* valloc(std::size_t bytes) noexcept {
-  note("valloc", bytes, ASHLAR_CALLER);
-  return __libc_valloc(bytes);
-}
-
-void* pvalloc(std::size_t bytes) noexcept {
-  note("pvalloc", bytes, ASHLAR_CALLER);
-  return __libc_pvalloc(bytes);
 }
 
 // Not reported, but another malloc that is preloaded must not get what is glibc's.
