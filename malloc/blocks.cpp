@@ -15,7 +15,6 @@
 #include "malloc/call_stack.hpp"
 #include "malloc/guard_pool.hpp"
 #include "malloc/heap_profile.hpp"
-#include "malloc/sampled_blocks.hpp"
 #include "malloc/sampling.hpp"
 
 namespace ashlar::drop_in {

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Blocks for malloc and its relatives: the fast paths of the process heap, in front of slow paths with errno and
-// options.
+// Blocks for malloc and its relatives: the fast paths of the process heap, in front of slow paths with errno, options
+// and samples.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 #include <ashlar/base/config.hpp>
+#include <ashlar/detail/heap/page_map.hpp>
+#include <ashlar/detail/heap/segment.hpp>
+#include <ashlar/detail/heap/thread_cache.hpp>
+#include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/heap/process_heap.hpp>
 
 #include "malloc/heap_blocks.hpp"
 #include "malloc/heap_profile.hpp"
-#include "malloc/sampled_blocks.hpp"
 #include "malloc/sampling.hpp"
 
 namespace ashlar::drop_in {
@@ -76,6 +79,40 @@ void deallocate_between(void* p, std::size_t bytes, std::size_t alignment) noexc
 /// Returns: whether the block has at least `bytes` bytes now, in place; `shrinks`: one with more gives back what it
 /// can.
 [[nodiscard]] bool try_expand(void* p, std::size_t bytes, bool shrinks = false) noexcept;
+
+// ---- samples: sampled_blocks.cpp
+
+/// Returns: the allocations that a cell of the process heap stands for which the fast path did not find: at a sampled
+/// address the calls of about 64 KiB of its size, else itself.
+[[nodiscard]] ASHLAR_INLINE std::int32_t allocations_of_missed(void* cell) noexcept {
+  if (ASHLAR_LIKELY(!detail::is_sampled(cell)) || cell == nullptr) return 1;
+  const std::size_t size_class = detail::segment::size_class_of(cell);
+  return static_cast<std::int32_t>(detail::sampled_bytes_of[size_class] / detail::size_classes::bytes_of(size_class));
+}
+
+/// The functions below are called last by those that they take the place of, or in a `caller_scope`: so their caller is
+/// the one of malloc.
+/// @{ After `way::sampled`. Returns: a block of the pool if the allocation is a sample, else as without.
+[[nodiscard]] void* sample(request wanted) noexcept;
+/// As `sample`, with a block that has been allocated already, or null.
+[[nodiscard]] void* sample_missed(void* p, std::size_t bytes) noexcept;
+[[nodiscard]] void* resize_sampled(void* p, request wanted) noexcept;
+/// @}
+
+/// After `way::profiled`. Returns: a block, which is in the profile if it is a sample.
+[[nodiscard]] void* profile(request wanted) noexcept;
+/// @{ As those above, while there is a profile; a sized free of a block that is in it.
+[[nodiscard]] void* resize_profiled(void* p, request wanted) noexcept;
+void deallocate_profiled(void* p, std::size_t bytes) noexcept;
+/// @}
+
+/// @{ As those above, for a block of the pool. Expects: `guard_pool::has(p)`.
+void deallocate_guarded(void* p) noexcept;
+void deallocate_guarded(void* p, std::size_t bytes) noexcept;
+[[nodiscard]] void* resize_guarded(void* p, request wanted) noexcept;
+/// @}
+
+// ---- the fast paths
 
 /// Returns: a block, or null with errno ENOMEM.
 [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes) noexcept {

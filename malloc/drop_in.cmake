@@ -81,20 +81,11 @@ endfunction()
 # pthread_atfork of a library that is built with glibc. In a static program that of glibc serves.
 ashlar_add_malloc_object(ashlar_malloc_fork_handlers 0 "${ashlar_malloc_cold_flags}" fork_handlers.cpp)
 
-# ashlar_add_malloc(<level> <number> <suffix>): three translation units and the shared library. Of what two have, a
-# linker takes that of the first.
-function(ashlar_add_malloc level number suffix)
-  ashlar_add_malloc_object(ashlar_malloc_hot_${level} ${number} "${ashlar_malloc_hot_flags}" ${ashlar_malloc_hot_sources})
-  ashlar_add_malloc_object(ashlar_malloc_cold_${level} ${number} "${ashlar_malloc_cold_flags}"
-    ${ashlar_malloc_cold_sources})
-  ashlar_add_malloc_object(ashlar_malloc_derived_${level} ${number} "${ashlar_malloc_hot_flags};-fexceptions"
-    ${ashlar_malloc_derived_sources})
-
+# ashlar_add_malloc_library(<suffix> <object>…): a shared library. Of what two objects have, a linker takes that of the
+# first.
+function(ashlar_add_malloc_library suffix)
   set(library ashlar_malloc${suffix})
-  add_library(${library} SHARED $<TARGET_OBJECTS:ashlar_malloc_hot_${level}>
-    $<TARGET_OBJECTS:ashlar_malloc_cold_${level}> $<TARGET_OBJECTS:ashlar_malloc_derived_${level}>
-    $<TARGET_OBJECTS:ashlar_malloc_fork_handlers>)
-  add_library(ashlar::malloc${suffix} ALIAS ${library})
+  add_library(${library} SHARED ${ARGN} $<TARGET_OBJECTS:ashlar_malloc_fork_handlers>)
   set_target_properties(${library} PROPERTIES OUTPUT_NAME "ashlar${suffix}" SOVERSION 1 VERSION 1.0
     EXPORT_NAME "malloc${suffix}" LINKER_LANGUAGE CXX LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib"
     LINK_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/exports.map")
@@ -102,36 +93,39 @@ function(ashlar_add_malloc level number suffix)
   if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     target_link_libraries(${library} PRIVATE c gcc)
   endif()
-  target_include_directories(${library} INTERFACE "$<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}>"
+endfunction()
+
+# ashlar_add_malloc(<level> <number> <suffix>): three translation units and the library for programs.
+function(ashlar_add_malloc level number suffix)
+  ashlar_add_malloc_object(ashlar_malloc_hot_${level} ${number} "${ashlar_malloc_hot_flags}" ${ashlar_malloc_hot_sources})
+  ashlar_add_malloc_object(ashlar_malloc_cold_${level} ${number} "${ashlar_malloc_cold_flags}"
+    ${ashlar_malloc_cold_sources})
+  ashlar_add_malloc_object(ashlar_malloc_derived_${level} ${number} "${ashlar_malloc_hot_flags};-fexceptions"
+    ${ashlar_malloc_derived_sources})
+  ashlar_add_malloc_library("${suffix}" $<TARGET_OBJECTS:ashlar_malloc_hot_${level}>
+    $<TARGET_OBJECTS:ashlar_malloc_cold_${level}> $<TARGET_OBJECTS:ashlar_malloc_derived_${level}>)
+  add_library(ashlar::malloc${suffix} ALIAS ashlar_malloc${suffix})
+  target_include_directories(ashlar_malloc${suffix} INTERFACE "$<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}>"
     "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
 endfunction()
 
 set(ashlar_malloc_libraries "")
+set(ashlar_known_levels fast checked hardened)
 foreach(level IN LISTS ASHLAR_MALLOC_LEVELS)
-  if(level STREQUAL "fast")
-    ashlar_add_malloc(fast 0 "")
-    list(APPEND ashlar_malloc_libraries ashlar_malloc)
-  elseif(level STREQUAL "checked")
-    ashlar_add_malloc(checked 1 "-checked")
-    list(APPEND ashlar_malloc_libraries ashlar_malloc-checked)
-  elseif(level STREQUAL "hardened")
-    ashlar_add_malloc(hardened 2 "-hardened")
-    list(APPEND ashlar_malloc_libraries ashlar_malloc-hardened)
-  else()
+  list(FIND ashlar_known_levels "${level}" number)
+  if(number EQUAL -1)
     message(FATAL_ERROR "ASHLAR_MALLOC_LEVELS: there is no level ${level}; there are fast, checked and hardened")
   endif()
+  string(REPLACE "-fast" "" suffix "-${level}")
+  ashlar_add_malloc(${level} ${number} "${suffix}")
+  list(APPEND ashlar_malloc_libraries ashlar_malloc${suffix})
 endforeach()
 
 # The level hardened also has copies that do not write beside blocks, as an object of its own: `--wrap` gives the others
 # those of the system.
 if(TARGET ashlar_malloc-hardened)
   set(copies ashlar_malloc_copies)
-  add_library(${copies} OBJECT guarded_copy.cpp)
-  set_target_properties(${copies} PROPERTIES UNITY_BUILD OFF DISABLE_PRECOMPILE_HEADERS ON)
-  target_include_directories(${copies} PRIVATE "${PROJECT_SOURCE_DIR}")
-  target_compile_options(${copies} PRIVATE ${ashlar_malloc_flags} -O2 -U_FORTIFY_SOURCE -UNDEBUG -DNDEBUG
-    -UASHLAR_CHECKING -DASHLAR_CHECKING=2)
-  target_link_libraries(${copies} PRIVATE ashlar::ashlar $<TARGET_NAME_IF_EXISTS:ashlar_warnings>)
+  ashlar_add_malloc_object(${copies} 2 "-O2;-U_FORTIFY_SOURCE" guarded_copy.cpp)
   set(map "${PROJECT_BINARY_DIR}/malloc/exports-hardened.map")
   file(READ exports.map names)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS exports.map)
@@ -192,17 +186,10 @@ if(TARGET ashlar_malloc AND CMAKE_OBJCOPY)
   endforeach()
   ashlar_add_malloc_object(ashlar_malloc_router 0 "${ashlar_malloc_router_flags}" route/family.cpp route/group.cpp
     route/sites.cpp route/threads.cpp)
-  add_library(ashlar_malloc-route SHARED ${ashlar_unrouted_objects} $<TARGET_OBJECTS:ashlar_malloc_router>
-    $<TARGET_OBJECTS:ashlar_malloc_derived_fast> $<TARGET_OBJECTS:ashlar_malloc_fork_handlers>)
+  ashlar_add_malloc_library(-route ${ashlar_unrouted_objects} $<TARGET_OBJECTS:ashlar_malloc_router>
+    $<TARGET_OBJECTS:ashlar_malloc_derived_fast>)
   add_dependencies(ashlar_malloc-route ashlar_malloc_hot_fast ashlar_malloc_cold_fast)
   set_source_files_properties(${ashlar_unrouted_objects} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
-  set_target_properties(ashlar_malloc-route PROPERTIES OUTPUT_NAME "ashlar-route" SOVERSION 1 VERSION 1.0
-    LINKER_LANGUAGE CXX LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib"
-    LINK_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/exports.map")
-  target_link_options(ashlar_malloc-route PRIVATE ${ashlar_malloc_link_flags})
-  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-    target_link_libraries(ashlar_malloc-route PRIVATE c gcc)
-  endif()
 endif()
 
 if(ASHLAR_INSTALL)

@@ -172,6 +172,21 @@ void write_statistics(const heap_statistics& now, int descriptor, bool with_clas
   return static_cast<int>(detail::min<std::size_t>(bytes, INT_MAX));
 }
 
+template <class Info, class F>
+[[nodiscard]] ASHLAR_INLINE Info figures_as(F as) noexcept {
+  const heap_statistics now = statistics_of(process_heap());
+  const std::size_t huge = now.huge.live_bytes;
+  Info info = {};
+  info.arena = as(now.held_bytes - huge);
+  info.ordblks = as(now.all.spare_blocks);
+  info.hblks = as(now.huge.live_blocks);
+  info.hblkhd = as(huge);
+  info.uordblks = as(now.all.live_bytes - huge);
+  info.fordblks = as(now.free_bytes + now.fresh_bytes + now.all.spare_bytes);
+  info.keepcost = as(now.free_bytes);
+  return info;
+}
+
 // As in glibc, a negative number of bytes is more than there are: no free memory goes back by itself.
 [[nodiscard]] bool set_trim_threshold(int bytes) noexcept {
   const std::size_t retained = bytes < 0 ? ashlar::max_size : static_cast<std::size_t>(bytes);
@@ -297,32 +312,11 @@ ASHLAR_EXPORT int malloc_info(int options, std::FILE* stream) noexcept {
 
 /// Live and free bytes are `uordblks` and `fordblks`; of blocks with pages of their own, `hblks` and `hblkhd`.
 ASHLAR_EXPORT struct mallinfo2 mallinfo2() noexcept {
-  const ashlar::heap_statistics now = statistics_of(ashlar::process_heap());
-  const std::size_t huge = now.huge.live_bytes, free = now.free_bytes + now.fresh_bytes + now.all.spare_bytes;
-  struct mallinfo2 info = {};
-  info.arena = now.held_bytes - huge;
-  info.ordblks = now.all.spare_blocks;
-  info.hblks = now.huge.live_blocks;
-  info.hblkhd = huge;
-  info.uordblks = now.all.live_bytes - huge;
-  info.fordblks = free;
-  info.keepcost = now.free_bytes;
-  return info;
+  return drop_in::figures_as<struct mallinfo2>([](std::size_t figure) { return figure; });
 }
 
 /// As mallinfo2; figures above `INT_MAX` are `INT_MAX`, where glibc wraps around.
-ASHLAR_EXPORT struct mallinfo mallinfo() noexcept {
-  const struct mallinfo2 now = ::mallinfo2();
-  struct mallinfo info = {};
-  info.arena = drop_in::clipped(now.arena);
-  info.ordblks = drop_in::clipped(now.ordblks);
-  info.hblks = drop_in::clipped(now.hblks);
-  info.hblkhd = drop_in::clipped(now.hblkhd);
-  info.uordblks = drop_in::clipped(now.uordblks);
-  info.fordblks = drop_in::clipped(now.fordblks);
-  info.keepcost = drop_in::clipped(now.keepcost);
-  return info;
-}
+ASHLAR_EXPORT struct mallinfo mallinfo() noexcept { return drop_in::figures_as<struct mallinfo>(drop_in::clipped); }
 
 /// Returns: 1, also for parameters without a meaning here; 0 for a value that none can have, and without memory.
 ASHLAR_EXPORT int mallopt(int parameter, int value) noexcept {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Countdowns to samples: exponential distances, and a limit of samples in a time; then blocks of the pool of guarded
 // ones in place of blocks of the heap.
-#include "malloc/sampled_blocks.hpp"
+#include "malloc/blocks.hpp"
 
 #include <cstddef>
 #include <cstdint>
