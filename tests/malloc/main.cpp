@@ -4,7 +4,6 @@
 //     rules                  all rules
 //     rules NAME…            the rules, or concepts, whose names begin so
 //     rules --limit N …      with a time limit of N seconds for each
-//     rules --except NAME …  without that one
 //     rules --preload FILE … with that library, which this process does not load: it outlives any fault
 //     rules --list           their names
 //     rules --here NAME      one rule in this process, for a debugger
@@ -28,7 +27,6 @@ using malloc_rules::rule;
 /// Seconds. A longer run counts as broken: a deadlock. The longest takes seconds, but the machine may be slow.
 unsigned limit = 120;
 const char* preload = nullptr;
-const char* excepted = "";
 
 template <class F>
 void for_each_rule(F f) {
@@ -36,7 +34,6 @@ void for_each_rule(F f) {
 }
 
 bool is_wanted(const rule& each, std::span<char*> names) {
-  if (std::strcmp(each.name, excepted) == 0) return false;
   for (const char* name : names)
     if (std::strncmp(each.name, name, std::strlen(name)) == 0) return true;
   return names.empty();
@@ -125,7 +122,6 @@ int main(int argc, char** argv) {
   }
   for (; arguments.size() >= 2 && std::strncmp(arguments[0], "--", 2) == 0; arguments = arguments.subspan(2)) {
     if (std::strcmp(arguments[0], "--limit") == 0) limit = static_cast<unsigned>(std::atoi(arguments[1]));
-    if (std::strcmp(arguments[0], "--except") == 0) excepted = arguments[1];
     if (std::strcmp(arguments[0], "--preload") == 0) preload = arguments[1];
   }
   return run_all(arguments);

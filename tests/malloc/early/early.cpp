@@ -33,13 +33,6 @@ struct counts {
   std::atomic<int> in_children;
 };
 
-/// Effects: registers `exit_handlers` handlers of exit and of quick_exit that allocate.
-void register_exit_handlers();
-/// Effects: registers a third of the `fork_handlers` that allocate, before every constructor.
-void register_first_fork_handlers();
-/// Effects: registers the others, from a constructor.
-void register_other_fork_handlers();
-
 // ---- Callers of malloc before main: a resolver of the loader, preinit_array, constructors of the first priority.
 constexpr std::size_t sizes[] = {1, 24, 700, 9000, 100'000, 5'000'000};
 constexpr std::size_t sizes_of_handlers[] = {1, 24, 700, 9000, 300'000};
@@ -95,13 +88,52 @@ void use_malloc() {
   }
 }
 
+void register_exit_handlers() {
+  for (int i = 0; i < exit_handlers; ++i)
+    expect(std::atexit([] {
+             use_malloc();
+             ++counted().exits;
+           }) == 0,
+           "atexit failed");
+  for (int i = 0; i < 30; ++i)
+    expect(std::at_quick_exit([] {
+             use_malloc();
+             ++counted().quick_exits;
+           }) == 0,
+           "at_quick_exit failed");
+}
+
+/// A block that the handlers before a fork leave to those after it, on both sides.
+thread_local void* over_the_fork = nullptr;
+
+void before_fork() {
+  use_malloc();
+  if (over_the_fork == nullptr) fill(over_the_fork = std::malloc(300), 300, 11);
+  ++counted().before_forks;
+}
+
+void after_fork(std::atomic<int>& count) {
+  expect(over_the_fork == nullptr || is_filled(over_the_fork, 300, 11), "a block changed by a fork");
+  std::free(over_the_fork);
+  over_the_fork = nullptr;
+  use_malloc();
+  ++count;
+}
+
+void register_handlers(int count) {
+  for (int i = 0; i < count; ++i)
+    expect(::pthread_atfork(
+               before_fork, [] { after_fork(counted().in_parents); }, [] { after_fork(counted().in_children); }) == 0,
+           "pthread_atfork failed");
+}
+
 void before_constructors(int, char**, char**) {
   void* const page = ::mmap(nullptr, sizeof(counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   shared = ::new (page) counts{};
   use_malloc();
   of_preinit.make();
   of_freed_early.make();
-  register_first_fork_handlers();
+  register_handlers(fork_handlers / 3);
 }
 __attribute__((section(".preinit_array"), used)) void (*const preinit)(int, char**, char**) = before_constructors;
 
@@ -110,7 +142,7 @@ __attribute__((constructor(101))) void first_constructor() {
   of_freed_early.free();
   of_first_constructor.make();
   register_exit_handlers();
-  register_other_fork_handlers();
+  register_handlers(fork_handlers - fork_handlers / 3);
 }
 
 struct static_object {
@@ -204,46 +236,7 @@ RULE(exit, of_early_blocks) {
       "exit of a child failed");
 }
 
-void register_exit_handlers() {
-  for (int i = 0; i < exit_handlers; ++i)
-    expect(std::atexit([] {
-             use_malloc();
-             ++counted().exits;
-           }) == 0,
-           "atexit failed");
-  for (int i = 0; i < 30; ++i)
-    expect(std::at_quick_exit([] {
-             use_malloc();
-             ++counted().quick_exits;
-           }) == 0,
-           "at_quick_exit failed");
-}
-
 // ---- Handlers of fork that allocate, registered before and after the malloc's own.
-/// A block that the handlers before a fork leave to those after it, on both sides.
-thread_local void* over_the_fork = nullptr;
-
-void before_fork() {
-  use_malloc();
-  if (over_the_fork == nullptr) fill(over_the_fork = std::malloc(300), 300, 11);
-  ++counted().before_forks;
-}
-
-void after_fork(std::atomic<int>& count) {
-  expect(over_the_fork == nullptr || is_filled(over_the_fork, 300, 11), "a block changed by a fork");
-  std::free(over_the_fork);
-  over_the_fork = nullptr;
-  use_malloc();
-  ++count;
-}
-
-void register_handlers(int count) {
-  for (int i = 0; i < count; ++i)
-    expect(::pthread_atfork(
-               before_fork, [] { after_fork(counted().in_parents); }, [] { after_fork(counted().in_children); }) == 0,
-           "pthread_atfork failed");
-}
-
 void expect_counts(int forks) {
   const auto expected = forks * fork_handlers;
   expect(counted().before_forks == expected, "handlers before a fork did not run");
@@ -268,9 +261,6 @@ RULE(fork_handlers, of_a_fork_in_a_thread) {
   std::thread{[] { expect_good_child([] { use_malloc(); }, "a child failed"); }}.join();
   expect_counts(1);
 }
-
-void register_first_fork_handlers() { register_handlers(fork_handlers / 3); }
-void register_other_fork_handlers() { register_handlers(fork_handlers - fork_handlers / 3); }
 
 }  // namespace
 }  // namespace malloc_rules

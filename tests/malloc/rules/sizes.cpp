@@ -21,24 +21,15 @@ constexpr std::size_t sizes_on_request[] = {0, 1, 24, 100, 4096, 40'000, (1 << 2
 
 // C promises the alignment of any object that fits; glibc and its callers take 16 for granted.
 RULE(alignment, every_size) {
-  for (const std::size_t n : many_sizes()) {
-    void* const two[] = {std::malloc(n), std::malloc(n)};
-    for (void* p : two) {
-      expect(p != nullptr, "malloc failed", n);
-      expect(is_aligned(p, alignof(std::max_align_t)), "malloc gave a block that is not aligned", n);
-      std::free(p);
-    }
-  }
-}
-
-RULE(alignment, every_size_of_calloc_and_realloc) {
   void* grown = nullptr;
   for (const std::size_t n : many_sizes()) {
-    void* const p = std::calloc(1, n);
-    expect(p != nullptr && is_aligned(p, alignof(std::max_align_t)), "calloc gave a block that is not aligned", n);
-    std::free(p);
-    if (n == 0) continue;
-    grown = std::realloc(grown, n);
+    void* const three[] = {std::malloc(n), std::malloc(n), std::calloc(1, n)};
+    for (void* p : three) {
+      expect(p != nullptr, "malloc or calloc failed", n);
+      expect(is_aligned(p, alignof(std::max_align_t)), "malloc or calloc gave a block that is not aligned", n);
+      std::free(p);
+    }
+    grown = std::realloc(grown, n + 1);
     expect(is_aligned(grown, alignof(std::max_align_t)), "realloc gave a block that is not aligned", n);
   }
   std::free(grown);
@@ -191,13 +182,7 @@ RULE(zero_size, is_unique) {
   expect_distinct("calloc(8, 0)", [] { return std::calloc(8, hidden(0)); });
   expect_distinct("realloc(null, 0)", [] { return std::realloc(nullptr, hidden(0)); });
   expect_distinct("memalign(64, 0)", [] { return ::memalign(64, hidden(0)); });
-}
-
-RULE(zero_size, is_unique_among_others) {
   expect_distinct("malloc of 0 to 3 bytes", [n = std::size_t{0}]() mutable { return std::malloc(n++ % 4); });
-}
-
-RULE(zero_size, of_new_is_unique) {
   expect_distinct("new of 0 bytes", [] { return ::operator new(hidden(0)); }, ::operator delete);
 }
 
