@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of the summary against one computed in the slow and obvious way, of its table of sizes, of what is counted
 // within spans, and of timelines, which keep peaks, bound their points and carry values through silence.
-#include <ashlar/study/spans.hpp>
 #include <ashlar/study/summariser.hpp>
 #include <ashlar/study/summary.hpp>
-#include <ashlar/study/timeline.hpp>
 
 #include <algorithm>
 #include <cstdint>
