@@ -9,6 +9,8 @@
 
 #include <ashlar/base/layout.hpp>
 #include <ashlar/base/problem.hpp>
+#include <ashlar/detail/planner/instance.hpp>
+#include <ashlar/detail/planner/make_instance.hpp>
 
 #include "cli/html/page.hpp"
 #include "cli/plan/output.hpp"
@@ -47,14 +49,9 @@ struct frame {
 /// Neighbouring ids get distant hues.
 int hue_of(std::uint64_t id) { return static_cast<int>(id * 137 % 360); }
 
-/// A buffer occupies the bytes `[low, high)`, counted from its offset, from `begin` to `end`.
-struct stretch {
-  std::uint64_t begin, end, low, high;
-};
-
 /// A stretch of a buffer: its whole life, or a part between gaps.
-std::string rectangle(const frame& f, const plan::buffer& b, const std::string& name, const stretch& s,
-                      std::uint64_t offset, bool peak, bool outlined) {
+std::string rectangle(const frame& f, const plan::buffer& b, const std::string& name,
+                      const detail::planner::interval& s, std::uint64_t offset, bool peak, bool outlined) {
   const double x = f.x(s.begin), y = f.y(offset + s.high);
   const double w = std::max(f.x(s.end) - x, 0.2), h = std::max(f.y(offset + s.low) - y, 0.2);
   return fmt::format("<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" "
@@ -63,37 +60,6 @@ std::string rectangle(const frame& f, const plan::buffer& b, const std::string& 
                      x, y, w, h, hue_of(b.id), peak ? 75 : 45, peak ? 55 : 72,
                      outlined ? " stroke=\"#333\" stroke-width=\"0.4\"" : "", name, counted(b.size, "byte"), offset,
                      b.birth, b.death);
-}
-
-/// The gaps of a problem, by buffer and time.
-std::vector<plan::gap> sorted_gaps(const plan::problem& p) {
-  std::vector<plan::gap> gaps = p.gaps;
-  std::sort(gaps.begin(), gaps.end(), [](const plan::gap& a, const plan::gap& b) {
-    return a.buffer != b.buffer ? a.buffer < b.buffer : a.begin < b.begin;
-  });
-  return gaps;
-}
-
-/// The stretches of a buffer: its life, cut by its gaps, of which `next` is the first.
-std::vector<stretch> stretches_of(const plan::problem& p, std::size_t i, std::vector<plan::gap>::const_iterator& next,
-                                  std::vector<plan::gap>::const_iterator end) {
-  const plan::buffer& b = p.buffers[i];
-  std::vector<stretch> out;
-  const auto add = [&](const stretch& s) {
-    if (s.begin == s.end || s.low == s.high) return;
-    const bool goes_on =
-        !out.empty() && out.back().end == s.begin && out.back().low == s.low && out.back().high == s.high;
-    if (goes_on) out.back().end = s.end;
-    else out.push_back(s);
-  };
-  std::uint64_t now = b.birth;
-  for (; next != end && next->buffer == i; ++next) {
-    add({now, next->begin, 0, b.size});
-    add({next->begin, next->end, next->low, next->high});
-    now = next->end;
-  }
-  add({now, b.death, 0, b.size});
-  return out;
 }
 
 std::string line(double x1, double y1, double x2, double y2, const char* style) {
@@ -134,12 +100,15 @@ std::string plan_as_svg(const plan::problem& p, const plan::layout& l, const pla
                   width, height);
   // Outlines of ten thousand buffers would cover their insides.
   const bool outlined = p.buffers.size() <= 2000;
-  const std::vector<plan::gap> gaps = sorted_gaps(p);
-  auto next = gaps.begin();
-  for (std::size_t i = 0; i < p.buffers.size(); ++i)
-    for (const stretch& s : stretches_of(p, i, next, gaps.end()))
+  const std::vector<plan::gap> gaps = detail::planner::sorted_gaps(p);
+  std::vector<detail::planner::interval> life;
+  for (plan::position i = 0; i < p.buffers.size(); ++i) {
+    life.clear();
+    append_life(life, p, gaps, i);
+    for (const detail::planner::interval& s : life)
       out += rectangle(f, p.buffers[i], escaped(name_of(p, names, i)), s, l.offsets[i],
                        s.begin <= l.peak_moment && l.peak_moment < s.end, outlined);
+  }
   return out + axes(f, l) + marks(f, l) + "</svg>\n";
 }
 

@@ -255,12 +255,18 @@ inline maybe_error check_gap(const problem& p, const gap& g) noexcept {
   return std::nullopt;
 }
 
-inline maybe_error check_gaps(const problem& p) {
-  for (const gap& g : p.gaps)
-    if (const auto e = check_gap(p, g)) return e;
+/// Returns: the gaps by buffer and time.
+[[nodiscard]] inline std::vector<gap> sorted_gaps(const problem& p) {
   std::vector<gap> sorted = p.gaps;
   std::sort(sorted.begin(), sorted.end(),
             [](const gap& a, const gap& b) { return a.buffer != b.buffer ? a.buffer < b.buffer : a.begin < b.begin; });
+  return sorted;
+}
+
+inline maybe_error check_gaps(const problem& p) {
+  for (const gap& g : p.gaps)
+    if (const auto e = check_gap(p, g)) return e;
+  const std::vector<gap> sorted = sorted_gaps(p);
   for (std::size_t k = 1; k < sorted.size(); ++k)
     if (sorted[k].buffer == sorted[k - 1].buffer && sorted[k].begin < sorted[k - 1].end)
       return problem_error{defect::gaps_overlap, sorted[k].buffer};

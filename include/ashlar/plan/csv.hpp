@@ -379,11 +379,8 @@ private:
       return fail(csv_fault::bad_gap, column, quoted(text) + " is not a gap: begin-end or begin-end@low:high");
     if (header_.inclusive && ++g.end == 0)
       return fail(csv_fault::number_too_large, column, "the end does not fit 64 bits");
-    const buffer& b = result_.document.content.buffers[at];
-    if (g.begin >= g.end || g.begin < b.birth || g.end > b.death)
-      return fail(csv_fault::bad_gap, column, std::string(describe(defect::gap_outside_life)));
-    if (g.low > g.high || g.high > b.size)
-      return fail(csv_fault::bad_gap, column, std::string(describe(defect::gap_window)));
+    if (const maybe_error e = check_gap(result_.document.content, g))
+      return fail(csv_fault::bad_gap, column, std::string(describe(e->what)));
     result_.document.content.gaps.push_back(g);
     return true;
   }

@@ -126,10 +126,7 @@ private:
   }
 
   void collect() {
-    std::vector<gap> gaps = p_.gaps;
-    std::sort(gaps.begin(), gaps.end(), [](const gap& a, const gap& b) {
-      return a.buffer != b.buffer ? a.buffer < b.buffer : a.begin < b.begin;
-    });
+    const std::vector<gap> gaps = sorted_gaps(p_);
     auto g = gaps.begin();
     for (position i = 0; i < p_.buffers.size(); ++i) {
       std::uint64_t now = p_.buffers[i].birth;

@@ -190,6 +190,14 @@ inline void append_life(std::vector<interval>& out, const buffer& b, const gap* 
   if (now < b.death) append_merged(out, from, timed(now, b.death, 0, b.size));
 }
 
+/// Appends the intervals of buffer `i`. Expects: `gaps` are `sorted_gaps(p)`.
+inline void append_life(std::vector<interval>& out, const problem& p, const std::vector<gap>& gaps, position i) {
+  const auto before = [](const gap& g, position b) { return g.buffer < b; };
+  const auto begin = std::lower_bound(gaps.begin(), gaps.end(), i, before);
+  const auto end = std::lower_bound(begin, gaps.end(), i + 1, before);
+  append_life(out, p.buffers[i], gaps.data() + (begin - gaps.begin()), gaps.data() + (end - gaps.begin()));
+}
+
 /// Appends the bytes occupied between two moments, as disjoint ranges.
 inline void append_union(std::vector<interval>& out, std::size_t from, std::uint64_t begin, std::uint64_t end,
                          std::vector<std::pair<std::uint64_t, std::uint64_t>>& windows) {
@@ -253,11 +261,7 @@ inline void append_group(std::vector<interval>& out, const std::vector<interval>
 /// Builds items group by group.
 class instance_builder {
 public:
-  explicit instance_builder(const problem& p) : problem_(p), gaps_(p.gaps) {
-    std::sort(gaps_.begin(), gaps_.end(), [](const gap& a, const gap& b) {
-      return a.buffer != b.buffer ? a.buffer < b.buffer : a.begin < b.begin;
-    });
-  }
+  explicit instance_builder(const problem& p) : problem_(p), gaps_(sorted_gaps(p)) {}
 
   [[nodiscard]] instance build(std::uint64_t base_alignment) {
     number_groups(base_alignment);
@@ -286,18 +290,11 @@ private:
     }
   }
 
-  void append(std::vector<interval>& out, position i) {
-    const auto before = [](const gap& g, position b) { return g.buffer < b; };
-    const auto begin = std::lower_bound(gaps_.begin(), gaps_.end(), i, before);
-    const auto end = std::lower_bound(begin, gaps_.end(), i + 1, before);
-    append_life(out, problem_.buffers[i], gaps_.data() + (begin - gaps_.begin()), gaps_.data() + (end - gaps_.begin()));
-  }
-
   [[nodiscard]] std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(out_.intervals.size()); }
 
   void add_lone(position i) {
     out_.items[i].first = count();
-    append(out_.intervals, i);
+    append_life(out_.intervals, problem_, gaps_, i);
     out_.items[i].last = count();
   }
 
@@ -307,7 +304,7 @@ private:
     std::vector<interval> raw;
     for (std::size_t g = 0; g < members.size(); ++g) {
       raw.clear();
-      for (const position i : members[g]) append(raw, i);
+      for (const position i : members[g]) append_life(raw, problem_, gaps_, i);
       out_.items[g].first = count();
       if (members[g].size() == 1) out_.intervals.insert(out_.intervals.end(), raw.begin(), raw.end());
       else append_group(out_.intervals, raw);
