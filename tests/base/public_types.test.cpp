@@ -192,19 +192,6 @@ static_assert(requires(ashlar::budget& limits) {
   limits.set_max_bytes(1);
 });
 
-// All options use the same names for retained memory, initial size and limit.
-static_assert(requires(ashlar::heap_options o) { o.max_bytes, o.retain_bytes; });
-static_assert(requires(ashlar::arena_options o) { o.max_bytes, o.initial_bytes; });
-static_assert(requires(ashlar::block_pool_options o) { o.max_count, o.retain_slabs; });
-static_assert(requires(ashlar::fixed_block_pool_options o) { o.max_count, o.retain_slabs; });
-static_assert(requires(ashlar::counted_pool_options o) { o.max_count, o.retain_slabs; });
-static_assert(requires(ashlar::pool_set_options o) { o.retain_slabs; });
-static_assert(requires(ashlar::object_pool_options o) { o.max_count; });
-static_assert(requires(ashlar::intrusive_pool_options o) { o.max_count; });
-static_assert(requires(ashlar::slot_map_options o) { o.max_count; });
-static_assert(requires(ashlar::tlsf_offsets_options o) { o.max_count; });
-static_assert(requires(ashlar::chain_options o) { o.max_count; });
-
 TEST(vocabulary, each_public_type_knows_the_words_of_its_row_and_no_others) {
   for (const row& each : table) {
     EXPECT_EQ(each.found, each.expected) << each.name;

@@ -126,6 +126,11 @@ TEST(solve, fills_several_pools) {
   EXPECT_EQ(plan::solve(p).proof, plan::proof::exhaustion);
   p.pools[1].capacity = 9;
   EXPECT_EQ(plan::solve(p).status, plan::status::infeasible);
+  p.pools = {{100}, {9}};
+  EXPECT_EQ(plan::solve(p, {.effort = plan::effort::fast}).proof, plan::proof::load) << "no pool for a buffer";
+  p.pool_masks.clear();
+  p.pools = {{10}, {9}};
+  EXPECT_EQ(plan::solve(p, {.effort = plan::effort::fast}).proof, plan::proof::load) << "a byte too few for both";
 }
 
 TEST(solve, decides_a_capacity) {

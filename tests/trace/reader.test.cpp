@@ -39,12 +39,6 @@ bool is_prefix(const std::vector<event>& part, const std::vector<event>& whole) 
   return part.size() <= whole.size() && std::equal(part.begin(), part.end(), whole.begin());
 }
 
-TEST(reader, reads_the_sample) {
-  EXPECT_GT(sample_image().size(), 8'000U);
-  EXPECT_LT(sample_image().size(), 20'000U);
-  EXPECT_EQ(read_all(sample_image()).events, sample_events());
-}
-
 /// A cut at the end of a whole chunk loses nothing that can be detected, except that `complete` is false.
 TEST(reader, truncation_at_every_byte_is_refused_or_known_to_be_incomplete) {
   std::size_t boundaries = 0;
@@ -170,11 +164,6 @@ TEST(reader, unknown_releases_pass_through) {
   EXPECT_EQ(all.counts.unknown_releases, 2U);
   EXPECT_EQ(all.events.size(), 3U);
   EXPECT_EQ(all.counts.live, 1U);
-}
-
-TEST(reader_options, damage_is_refused_unless_asked) {
-  EXPECT_FALSE(ashlar::trace::reader_options{}.accept_prefix);
-  EXPECT_GT(ashlar::trace::reader_options{}.skew_ns, 0U);
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of generated problems, of windows around peaks, and of the table of states that a search has failed in.
+// Tests of generated problems, of wishes, of windows around peaks, and of the table of states that a search has failed
+// in.
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -42,6 +44,14 @@ TEST(splitmix, gives_the_numbers_that_are_published_for_its_seed) {
   EXPECT_EQ(random(), 6457827717110365317u);
   EXPECT_EQ(random(), 3203168211198807973u);
   EXPECT_LT(random.below(10), 10u);
+}
+
+TEST(greedy, stays_close_to_wishes_that_fit_and_moves_the_others) {
+  const planner::instance all =
+      planner::make_instance({.buffers = {plan::buffer::half_open(0, 10, 0, 3), plan::buffer::half_open(1, 6, 2, 5),
+                                          plan::buffer::half_open(2, 8, 4, 6)}});
+  const planner::placement kept = planner::stay_close(planner::whole_of(all), {6, 0, 3}, 16);
+  EXPECT_EQ(kept.offsets, (std::vector<std::uint64_t>{6, 16, 3}));
 }
 
 TEST(descent, lowers_a_bad_placement_window_by_window_and_keeps_it_valid) {

@@ -80,42 +80,12 @@ TEST(varint, bytes_never_reach_past_the_end) {
   EXPECT_FALSE(cursor.ok());
 }
 
-TEST(varint, zigzag_keeps_small_differences_small) {
-  EXPECT_EQ(zigzag(0), 0U);
-  EXPECT_EQ(zigzag(0 - std::uint64_t{1}), 1U);
-  EXPECT_EQ(zigzag(1), 2U);
-  for (int bit = 0; bit < 64; ++bit) {
-    const std::uint64_t value = std::uint64_t{1} << bit;
-    EXPECT_EQ(unzigzag(zigzag(value)), value);
-    EXPECT_EQ(unzigzag(zigzag(0 - value)), 0 - value);
-  }
-}
-
-TEST(varint, words_are_little_endian) {
-  std::array<std::byte, 4> to{};
-  put_word(to.data(), std::uint32_t{0x01020304});
-  EXPECT_EQ(to[0], std::byte{4});
-  EXPECT_EQ(to[3], std::byte{1});
-  EXPECT_EQ(get_word<std::uint32_t>(to.data()), 0x01020304U);
-}
-
 using namespace ashlar::trace;
 
 TEST(record, odd_alignments_count_as_the_next_power_of_two) {
   EXPECT_EQ(alignment_of(alignment_code_of(3)), 4U);
   EXPECT_EQ(alignment_of(alignment_code_of(24)), 32U);
   EXPECT_EQ(alignment_of(alignment_code_of((std::uint64_t{1} << 63) + 1)), std::uint64_t{1} << 63);
-}
-
-TEST(record, codes_carry_addresses_where_blocks_are_concerned) {
-  EXPECT_TRUE(has_address(code_of(operation::malloc_)));
-  EXPECT_TRUE(has_address(code_of(operation::delete_array_)));
-  EXPECT_TRUE(has_address(opcode::realloc_begin));
-  EXPECT_FALSE(has_address(code_of(operation::mark)));
-  EXPECT_FALSE(has_address(opcode::thread_switch));
-  EXPECT_TRUE(is_acquisition(code_of(operation::realloc_)));
-  EXPECT_FALSE(is_acquisition(code_of(operation::free_)));
-  EXPECT_FALSE(is_event(opcode::realloc_begin));
 }
 
 TEST(record, each_operation_has_a_code_of_its_own) {

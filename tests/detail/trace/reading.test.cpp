@@ -98,16 +98,6 @@ TEST(merge, skewed_clocks_never_break_the_life_of_an_object) {
 record began(std::uint64_t address) { return {.address = address, .code = opcode::realloc_begin}; }
 record regot(std::uint64_t address) { return {.address = address, .size = 9, .code = code_of(operation::realloc_)}; }
 
-TEST(resolver, an_address_used_again_is_another_object) {
-  resolver r;
-  stream_state s;
-  EXPECT_EQ(r.apply(got(0, 16), 0, s)->object, 1U);
-  EXPECT_EQ(r.apply(gave(0, 16), 0, s)->object, 1U);
-  EXPECT_EQ(r.apply(got(0, 16), 0, s)->object, 2U);
-  EXPECT_EQ(r.counts().live, 1U);
-  EXPECT_EQ(r.counts().events, 3U);
-}
-
 TEST(resolver, another_thread_may_get_the_old_block_while_realloc_goes_on) {
   resolver r;
   stream_state one{.thread = 1};
@@ -118,15 +108,6 @@ TEST(resolver, another_thread_may_get_the_old_block_while_realloc_goes_on) {
   EXPECT_EQ(r.apply(got(0, 16), 0, two)->object, 2U);
   EXPECT_EQ(r.apply(regot(32), 0, one)->old_object, 1U);
   EXPECT_EQ(r.counts().live, 2U);
-}
-
-TEST(resolver, unknown_objects_are_counted) {
-  resolver r;
-  stream_state s;
-  EXPECT_TRUE(r.contradicts(gave(0, 48)));
-  EXPECT_EQ(r.apply(gave(0, 48), 0, s)->object, 0U);
-  EXPECT_EQ(r.apply(gave(0, 0), 0, s)->object, 0U);
-  EXPECT_EQ(r.counts().unknown_releases, 2U);
 }
 
 TEST(resolver, a_lost_release_is_made_up_for_the_thread_that_allocated) {
