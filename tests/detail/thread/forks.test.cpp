@@ -10,7 +10,6 @@
 #include <type_traits>
 #include <vector>
 
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <gtest/gtest.h>
@@ -34,6 +33,7 @@ namespace {
 using ashlar::detail::fork_participant;
 using ashlar::detail::fork_participants;
 using ashlar::detail::fork_step;
+using ashlar_test::child_does;
 
 std::string said;
 
@@ -49,11 +49,7 @@ fork_participant speaker(const char* name) {
 
 // Returns: whether the child saw `expected`.
 bool child_says(const std::string& expected) {
-  const pid_t child = ::fork();
-  if (child == 0) ::_exit(said == expected ? 0 : 1);
-  int status = -1;
-  ::waitpid(child, &status, 0);
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  return child_does([&] { return said == expected; });
 }
 
 TEST(fork, calls_everybody_step_by_step_in_the_order_of_entering) {
@@ -105,19 +101,15 @@ TEST(fork, an_entry_that_left_may_enter_again_as_the_last) {
 TEST(fork, the_child_may_enter_leave_and_fork_again) {
   fork_participant first = speaker("a");
   fork_participants::enter(first);
-  const pid_t child = ::fork();
-  if (child == 0) {
+  EXPECT_TRUE(child_does([&] {
     fork_participant more = speaker("b");
     fork_participants::enter(more);
     said.clear();
     const bool good = child_says("<a0<b0<a1<b1<a2<b2<a3<b3|a|b");
     fork_participants::leave(more);
     fork_participants::leave(first);
-    ::_exit(good ? 0 : 1);
-  }
-  int status = -1;
-  ::waitpid(child, &status, 0);
-  EXPECT_EQ(status, 0);
+    return good;
+  }));
   fork_participants::leave(first);
 }
 
@@ -273,7 +265,6 @@ TEST(fork_locks, leave_from_anywhere_and_may_enter_again_as_the_last) {
 using ashlar::lock_scope;
 using ashlar::spin_lock;
 using ashlar::detail::fork_safe_lock;
-using ashlar_test::child_does;
 
 struct blocking_lock {
   void lock() { mutex.lock(); }
