@@ -43,6 +43,12 @@ struct in_a_mapping : ashlar_test::conformance_defaults {
 };
 [[maybe_unused]] const bool tested = ashlar_test::conforms("shared_memory", ::testing::Types<in_a_mapping>{});
 
+class shared_memories : public ::testing::Test {
+protected:
+  shared_file file_{bytes};
+  shared_mapping map_{file_, bytes};
+};
+
 // Dies at its n-th step; never if n is 0.
 struct dying_steps {
   static inline int left = 0;
@@ -124,12 +130,10 @@ void use_all_calls(Memory& memory) {
   memory.deallocate(got[5]);
 }
 
-TEST(shared_memory, survives_a_death_at_each_step) {
-  shared_file file(bytes);
-  shared_mapping map(file, bytes);
+TEST_F(shared_memories, survives_a_death_at_each_step) {
   int at = 1;
   for (bool died = true; died; ++at) {
-    const auto memory = mortal::create(map.at, bytes);
+    const auto memory = mortal::create(map_.at, bytes);
     ASSERT_TRUE(memory);
     const auto mine = fill_some(*memory);
     died = dies([&] {
@@ -175,16 +179,14 @@ bool churn(shared_memory& memory, unsigned seed, int turns) {
   ::_exit(1);
 }
 
-TEST(shared_memory, survives_deaths_at_random) {
-  shared_file file(bytes);
-  shared_mapping map(file, bytes);
+TEST_F(shared_memories, survives_deaths_at_random) {
   std::mt19937 random(11);
   const unsigned rounds =
       ashlar_test::has_tsan || ashlar_test::has_asan ? 100 : ashlar_test::cases_of_build(300u, 2000u);
   std::uint32_t repairs = 0;
   for (unsigned round = 0; round < rounds; ++round) {
     const ashlar_test::deadline soon;
-    const auto memory = shared_memory::create(map.at, bytes);
+    const auto memory = shared_memory::create(map_.at, bytes);
     const auto mine = fill_some(*memory);
     const pid_t child = ::fork();
     if (child == 0) churn_for_ever(*memory, round);
@@ -200,7 +202,7 @@ TEST(shared_memory, survives_deaths_at_random) {
 }
 
 // Two processes in two containers: both have number 1, and so have their threads.
-class two_pid_spaces : public ::testing::Test {
+class two_pid_spaces : public shared_memories {
 protected:
   // Returns: the child, which does `f`.
   template <class F>
@@ -227,9 +229,6 @@ protected:
     if (child < 0) GTEST_SKIP() << "the user may not make PID namespaces";
     ASSERT_TRUE(ends_well(child));
   }
-
-  shared_file file_{bytes};
-  shared_mapping map_{file_, bytes};
 };
 
 TEST_F(two_pid_spaces, share_one_memory) {
@@ -278,10 +277,8 @@ TEST_F(two_pid_spaces, have_different_numbers_of_processes) {
   EXPECT_EQ(memory->process_number(), static_cast<std::uint32_t>(::getpid()));
 }
 
-TEST(shared_memory, names_the_process_of_each_block) {
-  shared_file file(bytes);
-  shared_mapping map(file, bytes);
-  const auto memory = shared_memory::create(map.at, bytes);
+TEST_F(shared_memories, names_the_process_of_each_block) {
+  const auto memory = shared_memory::create(map_.at, bytes);
   const void* const mine = memory->allocate(10, 1);
   EXPECT_FALSE(dies([&] { static_cast<void>(memory->allocate(100, 1)); }));
   memory->for_each_live([&](void* p, std::size_t size, std::uint32_t process) {
@@ -309,11 +306,9 @@ TEST(shared_memory, is_one_at_two_addresses) {
   EXPECT_TRUE(a->invariant() && a->used() == 0 && b->root() == nullptr);
 }
 
-TEST(shared_memory, tells_what_is_wrong_with_the_memory) {
+TEST_F(shared_memories, tells_what_is_wrong_with_the_memory) {
   using error = shared_memory::error;
-  shared_file file(bytes);
-  shared_mapping map(file, bytes);
-  auto* const at = static_cast<std::byte*>(map.at);
+  auto* const at = static_cast<std::byte*>(map_.at);
   EXPECT_EQ(shared_memory::create(nullptr, bytes).why, error::misaligned);
   EXPECT_EQ(shared_memory::create(at + 16, bytes - 16).why, error::misaligned);
   EXPECT_EQ(shared_memory::create(at, 4096).why, error::too_small);
@@ -333,15 +328,13 @@ TEST(shared_memory, tells_what_is_wrong_with_the_memory) {
   EXPECT_EQ(name_of(error::truncated), "truncated");
 }
 
-TEST(shared_memory, overwritten_sizes_refuse_and_do_no_harm) {
-  shared_file file(bytes);
-  shared_mapping map(file, bytes);
-  const auto memory = shared_memory::create(map.at, bytes);
+TEST_F(shared_memories, overwritten_sizes_refuse_and_do_no_harm) {
+  const auto memory = shared_memory::create(map_.at, bytes);
   void* const p = memory->allocate(64, 16);
   EXPECT_TRUE(dies([&] {
     std::memset(static_cast<std::byte*>(p) - 16, 0xFF, 16);
     memory->for_each_live([](void*, std::size_t, std::uint32_t) {});
-    const auto dying = static_cast<mortal*>(map.at);
+    const auto dying = static_cast<mortal*>(map_.at);
     dying_steps::left = 1;
     static_cast<void>(dying->try_allocate(16, 16));
   }));
@@ -349,13 +342,11 @@ TEST(shared_memory, overwritten_sizes_refuse_and_do_no_harm) {
   EXPECT_EQ(memory->try_allocate(16, 16), nullptr);
   memory->deallocate(p);
   EXPECT_FALSE(memory->invariant());
-  EXPECT_EQ(shared_memory::open(map.at, bytes).why, shared_memory::error::damaged);
+  EXPECT_EQ(shared_memory::open(map_.at, bytes).why, shared_memory::error::damaged);
 }
 
-TEST(shared_memory, refuses_alignments_above_a_page_and_what_does_not_fit) {
-  shared_file file(bytes);
-  shared_mapping map(file, bytes);
-  const auto memory = shared_memory::create(map.at, bytes);
+TEST_F(shared_memories, refuses_alignments_above_a_page_and_what_does_not_fit) {
+  const auto memory = shared_memory::create(map_.at, bytes);
   EXPECT_EQ(memory->try_allocate(1, 8192), nullptr);
   EXPECT_EQ(memory->try_allocate(bytes, 1), nullptr);
   EXPECT_EQ(memory->try_allocate(ashlar::max_size, 1), nullptr);
@@ -363,15 +354,13 @@ TEST(shared_memory, refuses_alignments_above_a_page_and_what_does_not_fit) {
   EXPECT_TRUE(ashlar::is_aligned(p, 4096));
 }
 
-TEST(shared_memory, reports_misuse_without_the_lock) {
+TEST_F(shared_memories, reports_misuse_without_the_lock) {
   if (!ashlar_test::is_checked) GTEST_SKIP() << "looked for from level checked on";
-  shared_file file(bytes);
-  shared_mapping map(file, bytes);
-  const auto memory = shared_memory::create(map.at, bytes);
+  const auto memory = shared_memory::create(map_.at, bytes);
   auto* const p = static_cast<std::byte*>(memory->allocate(64, 16));
   void* const q = memory->allocate(64, 16);
   ASHLAR_EXPECT_DEATH(
-      memory->deallocate(&file),
+      memory->deallocate(&file_),
       "ashlar: invalid_free: freed a pointer that is not of this shared memory, pointer 0x*, resource 0x*");
   ASHLAR_EXPECT_DEATH((memory->deallocate(q), memory->deallocate(q)),
                       "ashlar: double_free: freed a block of shared memory that is free, pointer 0x*, resource 0x*");
