@@ -442,9 +442,7 @@ TEST(arena_edges, the_high_water_counts_an_object_that_was_not_to_be) {
 using ashlar::inline_arena;
 using counted = inline_arena<256, ashlar::resource_ref<counting_resource<>>>;
 
-struct spills : ashlar_test::conformance_defaults {
-  static constexpr bool reuses = false;
-  static constexpr std::size_t churn_steps = 200;
+struct spills : arena_subject {
   counting_resource<> upstream;
   counted resource{{.initial_bytes = 1000}, upstream};
 };

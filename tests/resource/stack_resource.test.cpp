@@ -26,19 +26,14 @@ using ashlar::proportional_growth;
 using ashlar::resource_ref;
 using ashlar::stack_resource;
 using ashlar::detail::stack_grain;
-using ashlar::detail::stack_order;
 using ashlar_test::counting_resource;
+using ashlar_test::taken;
 
 using shared = resource_ref<counting_resource<>>;
 using stack = stack_resource<shared>;
 using buffer_stack = stack_resource<null_resource>;
 
 constexpr proportional_growth small_steps{.smallest = 1024, .largest = 8192, .divisor = 1};
-
-// The bytes that a block of `bytes` takes at an ordinary alignment.
-constexpr std::size_t taken(std::size_t bytes) {
-  return stack_order::label_bytes(1) + ashlar::detail::stack_bytes(bytes);
-}
 
 struct lifo : ashlar_test::conformance_defaults {
   static constexpr bool any_order = false;

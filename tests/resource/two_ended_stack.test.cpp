@@ -19,13 +19,9 @@ namespace {
 
 using ashlar::two_ended_stack;
 using ashlar::detail::stack_grain;
-using ashlar::detail::stack_order;
+using ashlar_test::taken;
 using front = two_ended_stack::front_resource;
 using back = two_ended_stack::back_resource;
-
-constexpr std::size_t taken(std::size_t bytes) {
-  return stack_order::label_bytes(1) + ashlar::detail::stack_bytes(bytes);
-}
 
 template <class End>
 struct one_end : ashlar_test::conformance_defaults {

@@ -10,10 +10,16 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/base/bits.hpp>
+#include <ashlar/detail/stack/stack_order.hpp>
 
 #include "tests/support/live_blocks.hpp"
 
 namespace ashlar_test {
+
+/// Returns: the bytes that a block of `bytes` takes in a stack at an ordinary alignment.
+[[nodiscard]] constexpr std::size_t taken(std::size_t bytes) {
+  return ashlar::detail::stack_order::label_bytes(1) + ashlar::detail::stack_bytes(bytes);
+}
 
 /// Pushes, pops, marks and rewinds at random. After each step it compares the state of the stack with its former state
 /// at the same height: any padding that does not come back is found at once.
