@@ -64,37 +64,26 @@ ASHLAR_EXPORT std::size_t MallocExtension_GetEstimatedAllocatedSize(std::size_t 
 }
 
 // The forms of operator new that Google's tcmalloc adds: with a hint of how often a block is used, and with its size.
-ASHLAR_EXPORT void* _Znwm12__hot_cold_t(std::size_t bytes, hint) { return ::operator new(bytes); }
-ASHLAR_EXPORT void* _Znam12__hot_cold_t(std::size_t bytes, hint) { return ::operator new[](bytes); }
-ASHLAR_EXPORT void* _ZnwmRKSt9nothrow_t12__hot_cold_t(std::size_t bytes, const std::nothrow_t& t, hint) noexcept {
-  return ::operator new(bytes, t);
-}
-ASHLAR_EXPORT void* _ZnamRKSt9nothrow_t12__hot_cold_t(std::size_t bytes, const std::nothrow_t& t, hint) noexcept {
-  return ::operator new[](bytes, t);
-}
-ASHLAR_EXPORT void* _ZnwmSt11align_val_t12__hot_cold_t(std::size_t bytes, std::align_val_t alignment, hint) {
-  return ::operator new(bytes, alignment);
-}
-ASHLAR_EXPORT void* _ZnamSt11align_val_t12__hot_cold_t(std::size_t bytes, std::align_val_t alignment, hint) {
-  return ::operator new[](bytes, alignment);
-}
-ASHLAR_EXPORT void* _ZnwmSt11align_val_tRKSt9nothrow_t12__hot_cold_t(std::size_t bytes, std::align_val_t alignment,
-                                                                     const std::nothrow_t& t, hint) noexcept {
-  return ::operator new(bytes, alignment, t);
-}
-ASHLAR_EXPORT void* _ZnamSt11align_val_tRKSt9nothrow_t12__hot_cold_t(std::size_t bytes, std::align_val_t alignment,
-                                                                     const std::nothrow_t& t, hint) noexcept {
-  return ::operator new[](bytes, alignment, t);
-}
-ASHLAR_EXPORT sized_block __size_returning_new(std::size_t bytes) { return {::operator new(bytes), bytes}; }
-ASHLAR_EXPORT sized_block __size_returning_new_hot_cold(std::size_t bytes, hint) {
-  return {::operator new(bytes), bytes};
-}
-ASHLAR_EXPORT sized_block __size_returning_new_aligned(std::size_t bytes, std::align_val_t alignment) {
-  return {::operator new(bytes, alignment), bytes};
-}
-ASHLAR_EXPORT sized_block __size_returning_new_aligned_hot_cold(std::size_t bytes, std::align_val_t alignment, hint) {
-  return {::operator new(bytes, alignment), bytes};
-}
+#define ASHLAR_FORM(result, name, parameters, block, ...) \
+  ASHLAR_EXPORT result name parameters __VA_ARGS__ { return block; }
+using nothrow = const std::nothrow_t&;
+ASHLAR_FORM(void*, _Znwm12__hot_cold_t, (std::size_t n, hint), ::operator new(n))
+ASHLAR_FORM(void*, _Znam12__hot_cold_t, (std::size_t n, hint), ::operator new[](n))
+ASHLAR_FORM(void*, _ZnwmRKSt9nothrow_t12__hot_cold_t, (std::size_t n, nothrow t, hint), ::operator new(n, t), noexcept)
+ASHLAR_FORM(void*, _ZnamRKSt9nothrow_t12__hot_cold_t, (std::size_t n, nothrow t, hint), ::operator new[](n, t),
+            noexcept)
+ASHLAR_FORM(void*, _ZnwmSt11align_val_t12__hot_cold_t, (std::size_t n, std::align_val_t a, hint), ::operator new(n, a))
+ASHLAR_FORM(void*, _ZnamSt11align_val_t12__hot_cold_t, (std::size_t n, std::align_val_t a, hint),
+            ::operator new[](n, a))
+ASHLAR_FORM(void*, _ZnwmSt11align_val_tRKSt9nothrow_t12__hot_cold_t,
+            (std::size_t n, std::align_val_t a, nothrow t, hint), ::operator new(n, a, t), noexcept)
+ASHLAR_FORM(void*, _ZnamSt11align_val_tRKSt9nothrow_t12__hot_cold_t,
+            (std::size_t n, std::align_val_t a, nothrow t, hint), ::operator new[](n, a, t), noexcept)
+ASHLAR_FORM(sized_block, __size_returning_new, (std::size_t n), (sized_block{::operator new(n), n}))
+ASHLAR_FORM(sized_block, __size_returning_new_hot_cold, (std::size_t n, hint), (sized_block{::operator new(n), n}))
+ASHLAR_FORM(sized_block, __size_returning_new_aligned, (std::size_t n, std::align_val_t a),
+            (sized_block{::operator new(n, a), n}))
+ASHLAR_FORM(sized_block, __size_returning_new_aligned_hot_cold, (std::size_t n, std::align_val_t a, hint),
+            (sized_block{::operator new(n, a), n}))
 
 }  // extern "C"
