@@ -152,6 +152,17 @@ void release(link*& list) {
   }
 }
 
+/// A process at its limit, with blocks that end with this object.
+struct exhausted {
+  link* list = nullptr;
+
+  explicit exhausted(std::size_t more) {
+    limit_to(more);
+    take_everything(list);
+  }
+  ~exhausted() { release(list); }
+};
+
 RULE(exhaustion, gives_null_and_recovers) {
   limit_to(std::size_t{200} << 20);
   link* list = nullptr;
@@ -165,9 +176,7 @@ RULE(exhaustion, gives_null_and_recovers) {
 }
 
 RULE(exhaustion, of_every_function) {
-  limit_to(std::size_t{64} << 20);
-  link* list = nullptr;
-  take_everything(list);
+  const exhausted here{std::size_t{64} << 20};
   const std::size_t n = std::size_t{8} << 20;
   void* p = nullptr;
   expect(std::calloc(1, n) == nullptr && errno == ENOMEM, "calloc");
@@ -175,19 +184,15 @@ RULE(exhaustion, of_every_function) {
   expect(::posix_memalign(&p, 4096, n) == ENOMEM, "posix_memalign");
   expect(::valloc(n) == nullptr && errno == ENOMEM, "valloc");
   expect(::operator new(n, std::nothrow) == nullptr, "new (nothrow)");
-  release(list);
 }
 
 RULE(exhaustion, growth_keeps_the_block) {
-  limit_to(std::size_t{64} << 20);
   void* const p = std::malloc(100'000);
   fill(p, 100'000, 7);
-  link* list = nullptr;
-  take_everything(list);
+  const exhausted here{std::size_t{64} << 20};
   errno = 0;
   expect(std::realloc(p, std::size_t{32} << 20) == nullptr && errno == ENOMEM, "realloc found memory");
   expect(is_filled(p, 100'000, 7), "a realloc that failed changed the block");
-  release(list);
   std::free(p);
 }
 
@@ -195,10 +200,8 @@ RULE(exhaustion, growth_keeps_the_block) {
 RULE(exhaustion, shrink_never_fails) {
   const std::size_t shrinking[] = {40, 100, 1000, 5000, 40'000, 300'000, 3'000'000, 20'000'000};
   void* blocks[std::size(shrinking)];
-  limit_to(std::size_t{100} << 20);
   for (std::size_t i = 0; i < std::size(shrinking); ++i) fill(blocks[i] = std::malloc(shrinking[i]), shrinking[i], i);
-  link* list = nullptr;
-  take_everything(list);
+  exhausted here{std::size_t{64} << 20};
   for (std::size_t part = 2; part <= 128; part *= 4)
     for (std::size_t i = 0; i < std::size(shrinking); ++i) {
       const std::size_t to = shrinking[i] / part + 1;
@@ -206,16 +209,13 @@ RULE(exhaustion, shrink_never_fails) {
       expect(p != nullptr, "realloc to less failed", shrinking[i]);
       expect(is_filled(p, to, i), "realloc to less lost contents", shrinking[i]);
       blocks[i] = p;
-      take_all(list, 16);
+      take_all(here.list, 16);
     }
-  release(list);
   for (void* p : blocks) std::free(p);
 }
 
 RULE(exhaustion, of_new_is_bad_alloc) {
-  limit_to(std::size_t{64} << 20);
-  link* list = nullptr;
-  take_everything(list);
+  const exhausted here{std::size_t{64} << 20};
   int caught = 0;
   for (int i = 0; i < 100; ++i) {
     try {
@@ -225,15 +225,11 @@ RULE(exhaustion, of_new_is_bad_alloc) {
     }
   }
   expect(caught == 100, "new did not throw", static_cast<std::size_t>(caught));
-  release(list);
 }
 
 RULE(exhaustion, of_a_fork) {
-  limit_to(std::size_t{64} << 20);
-  static link* list = nullptr;
-  take_everything(list);
-  expect_good_child([] { release(list); }, "a child of a process at its limit failed");
-  release(list);
+  static exhausted here{std::size_t{64} << 20};
+  expect_good_child([] { release(here.list); }, "a child of a process at its limit failed");
 }
 
 RULE(exhaustion, of_other_threads) {

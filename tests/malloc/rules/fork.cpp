@@ -92,20 +92,14 @@ RULE(fork, of_a_thread_that_never_allocated) {
   ::pthread_join(thread, nullptr);
 }
 
-void chain(unsigned left) {
-  allocate_and_free(left + 1);
-  if (left == 0) return;
-  const pid_t child = ::fork();
-  if (child == 0) {
-    chain(left - 1);
-    std::exit(0);
-  }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  expect(status == 0, "a link of a chain of forks failed", left);
+RULE(fork, of_forks) {
+  static unsigned left = 21;
+  static void (*const link)() = [] {
+    allocate_and_free(left);
+    if (--left != 0) expect_good_child(link, "a link of a chain of forks failed");
+  };
+  link();
 }
-
-RULE(fork, of_forks) { chain(20); }
 
 RULE(fork, blocks_of_the_lost_threads) {
   static std::atomic<void*> theirs{nullptr};
