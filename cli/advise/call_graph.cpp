@@ -34,11 +34,6 @@ std::array<std::uint64_t, 4> sums_of(const stack_totals& t) {
   return {t.allocated.objects, t.allocated.bytes, t.temporary.objects, t.never_freed.bytes};
 }
 
-void add(study::amount& to, const study::amount& more) {
-  to.objects += more.objects;
-  to.bytes += more.bytes;
-}
-
 /// A call in the tree of calls, outermost first; a parent stands before its callees. Amounts are its own.
 struct graph_call {
   std::uint32_t parent = 0;  ///< Of the root: itself.
@@ -61,9 +56,9 @@ public:
       const stack_totals& t = history_.of(stack);
       if (t.allocated.objects == 0) continue;
       stack_totals& own = calls_[call_of_stack(stack)].own;
-      add(own.allocated, t.allocated);
-      add(own.temporary, t.temporary);
-      add(own.never_freed, t.never_freed);
+      own.allocated += t.allocated;
+      own.temporary += t.temporary;
+      own.never_freed += t.never_freed;
     }
     add_changes();
     return to_json();

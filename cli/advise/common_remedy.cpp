@@ -3,7 +3,7 @@
 //
 //     for (...) list.push_back(i);                         dies in one batch: an arena, alone
 //     for (...) list.push_back(i), list.pop_front();       comes and goes: in an arena it would pile up
-#include "cli/advise/common_remedy.hpp"
+#include "cli/advise/sites.hpp"
 
 #include <algorithm>
 #include <cstddef>

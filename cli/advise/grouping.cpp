@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Looks for long-lived objects from the innermost call on, puts their sites together by size and lifetime, and writes
 // the groups as a plan of routes.
-#include "cli/advise/grouping.hpp"
 
 #include <algorithm>
 #include <bit>

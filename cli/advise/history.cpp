@@ -123,8 +123,7 @@ void live_history::end_trace(std::uint64_t now_ns) {
   for (std::uint32_t stack = 0; stack < stacks_.size(); ++stack) {
     if (stacks_[stack].live.objects == 0) continue;
     stack_state& s = touch(stack);
-    s.totals.never_freed.objects += s.live.objects;
-    s.totals.never_freed.bytes += s.live.bytes;
+    s.totals.never_freed += s.live;
     s.live = {};
   }
   live_bytes_ = 0;

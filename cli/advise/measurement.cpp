@@ -10,11 +10,15 @@
 #include "cli/advise/measurement.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <filesystem>
+#include <iostream>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <sstream>
 #include <stdexcept>
 #include <tuple>
@@ -23,40 +27,63 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-#include "cli/advise/grouping.hpp"
-#include "cli/remedies/apart.hpp"
-#include "cli/remedies/text.hpp"
+#include "cli/advise/advice.hpp"
+#include "cli/remedies/experiment.hpp"
 #include "cli/rounds/rounds.hpp"
 #include "cli/routes/handover.hpp"
 #include "cli/support/elf_file.hpp"
 #include "cli/support/inspect_program.hpp"
+#include "cli/support/start_self.hpp"
 #include "cli/support/table.hpp"
 #include "cli/support/table_units.hpp"
+#include "cli/support/temporary.hpp"
 #include "cli/support/verb.hpp"
 #include "cli/support/words.hpp"
 
 namespace ashlar::cli {
 
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(remedy_request, command, input, plan, rounds, seconds, seed, threshold, decides,
+                                   only_mallocs, with)
+
 namespace {
 
 using nlohmann::json;
 
+constexpr int exit_apart = 99;  // the output is the message of an error
+
+/// Effects: starts the command with these words. Returns: its standard output. `question`: its standard input. Throws:
+/// `std::runtime_error` with the message of what `measure_in_this_process` has caught, or if it died.
+std::string ask_apart(const std::vector<std::string>& words, const std::string& question = "") {
+  temporary_file asked;
+  const temporary_file answered;
+  asked.write(std::as_bytes(std::span(question)));
+  ::lseek(asked.descriptor(), 0, SEEK_SET);
+  own_part part = {
+      .arguments = {"ashlar"}, .from = answered.descriptor(), .to = STDOUT_FILENO, .input = asked.descriptor()};
+  part.arguments.insert(part.arguments.end(), words.begin(), words.end());
+  for (char** entry = ::environ; *entry != nullptr; ++entry) part.environment.emplace_back(*entry);
+  const pid_t child = start_self(part);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  std::string text(static_cast<std::size_t>(std::max<off_t>(::lseek(answered.descriptor(), 0, SEEK_END), 0)), '\0');
+  const ssize_t n = ::pread(answered.descriptor(), text.data(), text.size(), 0);
+  if (!WIFEXITED(status)) throw std::runtime_error("the process that measures died");
+  if (n <= 0) throw std::runtime_error("the process that measures ended without an answer");
+  if (WEXITSTATUS(status) == exit_apart) throw std::runtime_error(text);
+  return text;
+}
+
 /// In the process apart.
 std::string answer_to(const std::string& text) {
   const json question = json::from_cbor(text);
-  std::istringstream plan(question.at("plan").get<std::string>());
-  remedy_request request{.command = question.at("command"),
-                         .input = question.at("input"),
-                         .routes = read_plan(plan, "the plan"),
-                         .rounds = question.at("rounds"),
-                         .seconds = question.at("seconds"),
-                         .seed = question.at("seed"),
-                         .threshold = question.at("threshold"),
-                         .decides = question.at("decides"),
-                         .only_mallocs = question.at("only_mallocs"),
-                         .with = question.at("with")};
-  if (const std::string path = question.at("path"); !path.empty()) request.plan = path;
+  std::istringstream routes(question.at("routes").get<std::string>());
+  remedy_request request = question;
+  request.routes = read_plan(routes, "the plan");
   const remedy_measurement m =
       measure_remedies(request, [](const std::string& what) { print_progress("[" + what + "]"); });
   clear_progress();
@@ -113,15 +140,10 @@ std::vector<std::string> recorded_command(const std::vector<std::unique_ptr<trac
   return command;
 }
 
-/// Returns: the build id of the recorded program; empty if it has none.
-std::string recorded_build(const trace_input& input) {
-  return input.modules().empty() ? std::string() : input.modules().front().build_id;
-}
-
 /// Throws: `std::runtime_error` with both build ids, if that of the file is another one than the recorded one. Without
 /// a recorded build id nothing is refused.
 void refuse_other_build(const trace_input& input, const std::string& file) {
-  const std::string recorded = recorded_build(input), now = build_id_of(file);
+  const std::string recorded = input.build_id(), now = build_id_of(file);
   if (recorded.empty() || recorded == now) return;
   throw std::runtime_error(
       fmt::format("{} is of another build than {}: of build id {}, and that file has {}; record it "
@@ -131,13 +153,13 @@ void refuse_other_build(const trace_input& input, const std::string& file) {
 
 /// Returns: that nothing shows whether the file is the recorded program; empty if its build id does.
 std::string unknown_build_note(const trace_input& input, const std::string& file) {
-  if (!recorded_build(input).empty()) return {};
+  if (!input.build_id().empty()) return {};
   return fmt::format("{} has no build id: nothing shows that {} is the recorded program.", input.path(), file);
 }
 
 /// Without a build id nothing shows that the command still starts what was recorded.
 void require_build(const trace_input& input) {
-  if (recorded_build(input).empty())
+  if (input.build_id().empty())
     throw measure_usage_error(
         input.path() + " records no build id of its program, so its command is not run unless it is given after --");
 }
@@ -358,18 +380,27 @@ void take_answer(const json& answer, advice& a, const call_tree& tree, route_pla
   if (had_groups && plan.groups.empty()) a.no_plan = why_none_is_left(answer.at("plan_failure"));
 }
 
-int measure_in_this_process() { return answer_apart(answer_to); }
+int measure_in_this_process() {
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  try {
+    std::cout << answer_to({std::istreambuf_iterator<char>(std::cin), {}}) << std::flush;
+    return exit_ok;
+  } catch (const std::exception& error) {
+    std::cout << error.what() << std::flush;
+    return exit_apart;
+  }
+}
 
 void advice_measurer::take_program(const std::vector<std::unique_ptr<trace_input>>& inputs) {
   if (options_.level == measure_level::replay && inputs.size() > 1)
     throw measure_usage_error("--measure replay takes one trace");
   if (options_.level != measure_level::run) return;
-  if (options_.program.empty()) {
-    options_.program = recorded_command(inputs);
+  if (options_.request.command.empty()) {
+    options_.request.command = recorded_command(inputs);
     is_recorded_ = true;
     for (const auto& input : inputs) require_build(*input);
   }
-  const program_facts facts = inspect_program(options_.program.front());
+  const program_facts facts = inspect_program(options_.request.command.front());
   if (const std::string obstacle = describe(facts, {.name = "a malloc", .use = "measure"}); !obstacle.empty())
     throw std::runtime_error(obstacle);
   file_ = facts.path;
@@ -384,7 +415,8 @@ int advice_measurer::measure(advice& a, const call_tree& tree, route_plan& plan,
                              bool accept_prefix) {
   if (options_.level == measure_level::run) return run(a, tree, plan, plan_path);
   if (options_.level == measure_level::none || a.features.allocated.objects == 0) return exit_ok;
-  a.measurement.data = replay_remedies(a.traces.front(), options_.seconds, a.limits.program_ns / 1e9, accept_prefix);
+  a.measurement.data =
+      replay_remedies(a.traces.front(), options_.request.seconds, a.limits.program_ns / 1e9, accept_prefix);
   a.measurement.data["level"] = "predicted";
   a.measurement.text = predicted_text(a.measurement.data);
   return a.measurement.data.at("preload_is_open").get<bool>() ? exit_inconclusive : exit_ok;
@@ -392,17 +424,10 @@ int advice_measurer::measure(advice& a, const call_tree& tree, route_plan& plan,
 
 int advice_measurer::run(advice& a, const call_tree& tree, route_plan& plan, const std::string& plan_path) {
   if (const std::string obstacle = bind_plan(plan, file_); !obstacle.empty()) throw std::runtime_error(obstacle);
-  const json question = {{"command", options_.program},
-                         {"input", options_.input},
-                         {"plan", to_text(plan)},
-                         {"path", plan_path},
-                         {"rounds", options_.rounds},
-                         {"seconds", options_.seconds},
-                         {"seed", options_.judging.seed},
-                         {"threshold", options_.judging.threshold},
-                         {"decides", options_.judging.decides},
-                         {"only_mallocs", options_.only_mallocs},
-                         {"with", options_.with}};
+  remedy_request& request = options_.request;
+  if (!plan_path.empty()) request.plan = plan_path;
+  json question = request;
+  question["routes"] = to_text(plan);
   std::string bytes;
   json::to_cbor(question, bytes);  // keeps words of the command that are not UTF-8
   const json answer = json::parse(ask_apart({"advise", measure_apart_flag}, bytes));

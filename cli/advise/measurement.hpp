@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "cli/advise/advice.hpp"
+#include "cli/remedies/experiment.hpp"
 #include "cli/report/trace.hpp"
-#include "cli/verify/experiment.hpp"
 
 namespace ashlar::cli {
 
@@ -17,13 +17,7 @@ enum class measure_level { none, replay, run };
 
 struct measure_options {
   measure_level level = measure_level::none;
-  double seconds = 60;
-  std::size_t rounds = 0;            ///< Of each stage, in place of the seconds.
-  std::string input;                 ///< A file; empty: no standard input.
-  std::vector<std::string> program;  ///< Empty: the recorded command.
-  bool only_mallocs = false;         ///< Neither page policies nor the plan, which stays as it is.
-  std::vector<std::string> with;     ///< These mallocs; empty: each that the machine has.
-  experiment_plan judging;           ///< Its threshold, its measure and its seed.
+  remedy_request request = {};  ///< Without a command: of the recorded one.
 };
 
 /// The command line does not fit the traces.
@@ -47,7 +41,9 @@ void take_answer(const nlohmann::json& answer, advice& a, const call_tree& tree,
 
 /// The word by which the command is started for a measurement alone.
 inline constexpr const char* measure_apart_flag = "--in-this-process";
-/// Effects: measures, as standard input asks. Returns: the exit status.
+/// Effects: becomes the reaper of what its programs leave behind, and measures, as standard input asks. Returns: the
+/// exit status. It is a process of its own, which is small: the kernel counts the memory of a process that starts a
+/// program into the program's peak.
 [[nodiscard]] int measure_in_this_process();
 
 /// Measures in a process of its own.

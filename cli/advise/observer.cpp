@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <span>
+#include <tuple>
 
 namespace ashlar::cli {
 
@@ -36,11 +37,6 @@ std::uint32_t last_unshared(std::span<const std::uint64_t> birth, std::span<cons
     for (std::size_t j = 0; j < death.size(); ++j)
       if (birth[i] == death[j] && same_outwards(i, j)) return static_cast<std::uint32_t>(birth[i == 0 ? 0 : i - 1]);
   return none;
-}
-
-void sum_up(study::amount& to, const study::amount& more) {
-  to.objects += more.objects;
-  to.bytes += more.bytes;
 }
 
 void end_epoch(epoch_features& b) {
@@ -272,7 +268,7 @@ site_observer::common_end& site_observer::end_of(std::uint32_t birth, std::uint3
 /// Adds up a trace.
 void site_observer::end_births(site_features& site) const {
   site.see_last_birth(births_);
-  sum_up(site.at_last_birth.live, site.seen_at_birth.live);
+  site.at_last_birth.live += site.seen_at_birth.live;
   site.at_last_birth.arena_bytes += site.seen_at_birth.arena_bytes;
   site.at_last_birth.epochs += site.seen_at_birth.epochs;
   if (births_ != 0) site.death_shares += static_cast<double>(site.last_death) / static_cast<double>(births_);
@@ -284,12 +280,12 @@ void site_observer::end_births(site_features& site) const {
 void site_observer::end_trace() {
   phases_.end_trace();
   see_last_birth();
-  sum_up(program_.at_last_birth, live_at_birth_);
+  program_.at_last_birth += live_at_birth_;
   for (site_features& site : sites_) {
     site.see_peak(peak_version_);
     end_births(site);
-    sum_up(site.at_program_peak, site.seen_at_peak);
-    sum_up(site.never_freed, site.live);
+    site.at_program_peak += site.seen_at_peak;
+    site.never_freed += site.live;
     site.seen_at_peak = site.live = {};
     site.peak_version = 0;
     site.last_size = site_features::no_size;
@@ -302,10 +298,107 @@ void site_observer::end_trace() {
   objects_.for_each([this](const live_object& o) { end_chain(o); });
   if (history_ != nullptr) history_->end_trace(now_ns_);
   program_.duration_ns += now_ns_;
-  sum_up(program_.never_freed, live_);
-  sum_up(program_.peak, peak_);
+  program_.never_freed += live_;
+  program_.peak += peak_;
   program_.largest_peak = std::max(program_.largest_peak, peak_.bytes);
   program_.threads = std::max(program_.threads, static_cast<std::uint32_t>(threads_.size()));
+}
+
+namespace {
+
+constexpr std::uint64_t a_birth = 1, a_death = 2;
+
+void mix(std::uint64_t& signature, std::uint64_t value) noexcept {
+  signature = (signature ^ value) * 0x9E37'79B9'7F4A'7C15U;
+  signature ^= signature >> 29;
+}
+
+}  // namespace
+
+void phase_observer::begin_trace() {
+  marks_.clear();
+  birth_of_.clear();
+  last_object_ = 0;
+}
+
+void phase_observer::mark(std::uint64_t number) {
+  if (states_.empty()) states_.resize(site_count_);
+  if (!marks_.empty()) ++phases_[{marks_.back(), number}];
+  marks_.push_back(number);
+  birth_of_.clear();
+  first_object_ = last_object_ + 1;
+}
+
+phase_observer::state& phase_observer::current(std::uint32_t site) {
+  state& s = states_[site];
+  if (s.phase == marks_.size()) return s;
+  close(s);
+  s = {.phase = marks_.size(), .all = s.all};
+  return s;
+}
+
+void phase_observer::born(std::span<const std::uint32_t> sites, const trace::event& e) {
+  last_object_ = e.object;
+  if (marks_.empty() || sites.empty()) return;
+  for (const std::uint32_t site : sites) {
+    state& s = current(site);
+    mix(s.signature, a_birth);
+    mix(s.signature, e.size);
+    mix(s.signature, e.alignment);
+    ++s.births;
+    ++s.live;
+    s.is_unlike = s.is_unlike || e.object - first_object_ >= most_objects;
+  }
+  if (e.object - first_object_ >= most_objects) return;
+  birth_of_.resize(e.object - first_object_ + 1);
+  birth_of_.back() = static_cast<std::uint32_t>(states_[sites.front()].births);
+}
+
+void phase_observer::died(std::span<const std::uint32_t> sites, std::uint64_t object) {
+  if (marks_.empty()) return;
+  const bool is_of_phase = object >= first_object_;
+  const std::uint64_t number = object - first_object_;
+  for (const std::uint32_t site : sites) {
+    state& s = current(site);
+    s.is_unlike = s.is_unlike || !is_of_phase;
+    if (!is_of_phase) continue;
+    mix(s.signature, a_death);
+    mix(s.signature, number < birth_of_.size() ? birth_of_[number] : 0);
+    --s.live;
+  }
+}
+
+/// A phase that the trace ends in has no second mark.
+void phase_observer::close(state& s) const {
+  if (s.phase == 0 || s.phase >= marks_.size()) return;
+  phase_features& all = s.all;
+  const std::uint64_t opening = marks_[s.phase - 1], closing = marks_[s.phase];
+  const bool is_whole = s.live == 0 && !s.is_unlike;
+  if (all.phases == 0) {
+    all.opening = opening;
+    all.closing = closing;
+    all.signature = s.signature;
+    all.all_alike = is_whole;
+  }
+  all.all_alike =
+      all.all_alike && is_whole && all.opening == opening && all.closing == closing && all.signature == s.signature;
+  std::tie(all.opening, all.closing) = std::min(std::tuple(all.opening, all.closing), std::tuple(opening, closing));
+  ++all.phases;
+  all.objects += s.births;
+}
+
+void phase_observer::end_trace() {
+  for (state& s : states_) {
+    close(s);
+    s = {.all = s.all};
+  }
+}
+
+phase_features phase_observer::of(std::uint32_t site) const {
+  if (states_.empty()) return {};
+  phase_features all = states_[site].all;
+  if (const auto at = phases_.find({all.opening, all.closing}); at != phases_.end()) all.of_program = at->second;
+  return all;
 }
 
 }  // namespace ashlar::cli

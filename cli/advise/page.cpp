@@ -37,17 +37,24 @@ json detail_of(const json& site, const advised_site& s, const advice& a, const c
   return {amounts_text(s, a), site.at("evidence"), site.at("advice"), site.at("gain").at("text"), std::move(chain)};
 }
 
-/// Returns: the live bytes of some sites in each bin. `row_of` leads a site to its row; others have none.
-std::vector<std::vector<std::uint64_t>> series_of(const live_history& history, const std::vector<std::size_t>& site_of,
-                                                  const std::unordered_map<std::size_t, std::size_t>& row_of) {
-  std::vector<std::uint64_t> live(row_of.size());
-  std::vector<std::vector<std::uint64_t>> rows(row_of.size());
+/// Effects: calls `f(bin, live)` for each bin with the live bytes of each site in it. `site_of`: by stack; the last
+/// site stands for no site.
+template <class F>
+void for_each_bin(const live_history& history, const std::vector<std::size_t>& site_of, std::size_t sites, F&& f) {
+  std::vector<std::uint64_t> live(sites + 1);
   for (const live_history::bin& bin : history.bins()) {
-    for (const live_history::change& c : bin.changes)
-      if (const auto at = row_of.find(site_of[c.stack]); at != row_of.end())
-        live[at->second] += static_cast<std::uint64_t>(c.bytes);
-    for (std::size_t i = 0; i < rows.size(); ++i) rows[i].push_back(live[i]);
+    for (const live_history::change& c : bin.changes) live[site_of[c.stack]] += static_cast<std::uint64_t>(c.bytes);
+    f(bin, live);
   }
+}
+
+/// Returns: the live bytes of some of the sites in each bin.
+std::vector<std::vector<std::uint64_t>> series_of(const live_history& history, const std::vector<std::size_t>& site_of,
+                                                  std::size_t sites, const std::vector<std::size_t>& some) {
+  std::vector<std::vector<std::uint64_t>> rows(some.size());
+  for_each_bin(history, site_of, sites, [&](const live_history::bin&, const std::vector<std::uint64_t>& live) {
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i].push_back(live[some[i]]);
+  });
   return rows;
 }
 
@@ -63,30 +70,21 @@ std::vector<std::size_t> greatest(std::size_t count, std::size_t most, const std
   return first;
 }
 
-std::unordered_map<std::size_t, std::size_t> rows_of(const std::vector<std::size_t>& sites) {
-  std::unordered_map<std::size_t, std::size_t> rows;
-  for (std::size_t i = 0; i < sites.size(); ++i) rows[sites[i]] = i;
-  return rows;
-}
-
 /// Returns: for each site the greater of two shares: of the live bytes over time, and of those at the peak.
 std::vector<double> prominence(const live_history& history, const std::vector<std::size_t>& site_of,
                                std::size_t sites) {
-  std::vector<std::uint64_t> live(sites + 1);
-  std::vector<double> area(sites + 1), at_peak(sites + 1);
+  std::vector<double> area(sites), at_peak(sites);
   double whole = 0, peak = 0;
-  for (const live_history::bin& bin : history.bins()) {
-    for (const live_history::change& c : bin.changes) live[site_of[c.stack]] += static_cast<std::uint64_t>(c.bytes);
+  for_each_bin(history, site_of, sites, [&](const live_history::bin& bin, const std::vector<std::uint64_t>& live) {
     const auto bytes = static_cast<double>(bin.bytes);
     whole += bytes;
     for (std::size_t i = 0; i < sites; ++i) area[i] += static_cast<double>(live[i]);
-    if (bytes <= peak) continue;
+    if (bytes <= peak) return;
     peak = bytes;
-    std::ranges::copy(live, at_peak.begin());
-  }
+    std::copy_n(live.begin(), sites, at_peak.begin());
+  });
   for (std::size_t i = 0; i < sites; ++i)
     area[i] = std::max(whole == 0 ? 0 : area[i] / whole, peak == 0 ? 0 : at_peak[i] / peak);
-  area.resize(sites);
   return area;
 }
 
@@ -95,7 +93,7 @@ json timeline_of(const live_history& history, const std::vector<std::size_t>& si
   for (const live_history::bin& bin : history.bins()) bytes.push_back(bin.bytes);
   const std::vector<double> shares = prominence(history, site_of, sites);
   const auto first = greatest(sites, most_layers, [&](std::size_t i) { return shares[i] >= 0.005 ? shares[i] : 0; });
-  const auto rows = series_of(history, site_of, rows_of(first));
+  const auto rows = series_of(history, site_of, sites, first);
   for (std::size_t i = 0; i < first.size(); ++i) layers.push_back({{"site", first[i]}, {"bytes", rows[i]}});
   return {{"bin", history.bin_ns()}, {"bytes", bytes}, {"ends", history.ends()}, {"layers", layers}};
 }
@@ -172,15 +170,9 @@ growth growth_of(const std::vector<std::uint64_t>& live, std::uint64_t at_end) {
   return static_cast<double>(live[live.size() * 3 / 4]) <= 0.9 * end ? growth::late : growth::middle;
 }
 
-std::string since_words(growth g) {
-  switch (g) {
-    case growth::none: return "";
-    case growth::early: return "; as much was alive after a quarter of the run: kept, not growing";
-    case growth::middle: return "; it grew until the last quarter of the run";
-    case growth::late: return "; it still grew in the last quarter of the run";
-  }
-  return "";
-}
+constexpr detail::enum_table<growth, const char*> since_words = {
+    "", "; as much was alive after a quarter of the run: kept, not growing",
+    "; it grew until the last quarter of the run", "; it still grew in the last quarter of the run"};
 
 /// Sites whose objects are alive at the end, the most bytes first, in words.
 class leftovers {
@@ -188,7 +180,7 @@ public:
   leftovers(const advice& a, const live_history& history, const std::vector<std::size_t>& site_of) : a_(a) {
     const auto bytes = [&](std::size_t i) { return static_cast<double>(left_of(i).bytes); };
     first_ = greatest(a.sites.size(), most_leftovers, bytes);
-    for (const std::vector<std::uint64_t>& row : series_of(history, site_of, rows_of(first_))) {
+    for (const std::vector<std::uint64_t>& row : series_of(history, site_of, a.sites.size(), first_)) {
       constexpr std::size_t shape_parts = 32;
       const std::size_t parts = std::min(shape_parts, row.size());
       std::vector<std::uint64_t>& live = live_.emplace_back();
@@ -204,7 +196,7 @@ public:
                      {"objects", left_of(first_[i]).objects},
                      {"bytes", left_of(first_[i]).bytes},
                      {"live", shape_of(live_[i])},
-                     {"words", some_words(first_[i]) + since_words(grown_[i])}});
+                     {"words", some_words(first_[i]) + since_words[grown_[i]]}});
     return all;
   }
 

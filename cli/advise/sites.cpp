@@ -8,7 +8,6 @@
 #include <set>
 #include <utility>
 
-#include "cli/advise/common_remedy.hpp"
 #include "cli/routes/plan_text.hpp"
 
 namespace ashlar::cli {

@@ -75,7 +75,7 @@ void add_measure_options(CLI::App& app, advise_options& o) {
   app.add_option("--only", o.only, "mallocs: with --measure run, neither other pages nor the plan")
       ->check(check_only)
       ->type_name("WHAT");
-  app.add_option("--with", o.measured.with,
+  app.add_option("--with", o.measured.request.with,
                  "The mallocs to measure, or libraries by their paths (default: libashlar.so, mimalloc, jemalloc, "
                  "tcmalloc)")
       ->delimiter(',')
@@ -84,11 +84,12 @@ void add_measure_options(CLI::App& app, advise_options& o) {
                                   ->check(check_budget)
                                   ->type_name("TIME")
                                   ->capture_default_str();
-  app.add_option("--rounds", o.measured.rounds, "Play exactly this many rounds of runs in each stage instead")
+  app.add_option("--rounds", o.measured.request.rounds, "Play exactly this many rounds of runs in each stage instead")
       ->check(CLI::Range(std::size_t{2}, most_rounds))
       ->type_name("N")
       ->excludes(budget);
-  app.add_option("--input", o.measured.input, "The program's standard input, each time from its start (default: none)")
+  app.add_option("--input", o.measured.request.input,
+                 "The program's standard input, each time from its start (default: none)")
       ->check(CLI::ExistingFile)
       ->type_name("FILE");
   add_judging_options(app, o.judging);
@@ -136,11 +137,9 @@ trace::mapped_module program_of(const trace_input& input) {
   return input.modules().empty() ? trace::mapped_module{} : input.modules().front();
 }
 
-std::string build_of(const trace_input& input) { return program_of(input).build_id; }
-
 std::string why_apart(const trace_input& input, const trace_input& first) {
-  const bool is_known = !build_of(input).empty();
-  if (is_known && !build_of(first).empty())
+  const bool is_known = !input.build_id().empty();
+  if (is_known && !first.build_id().empty())
     return fmt::format("{}: recorded from another build than {}", input.path(), first.path());
   const auto& [unknown, other] = is_known ? std::tie(first, input) : std::tie(input, first);
   return fmt::format("{} {}, so nothing shows that its program is the one of {}", unknown.path(),
@@ -151,7 +150,7 @@ std::string why_apart(const trace_input& input, const trace_input& first) {
 /// Sites of several builds have nothing in common.
 void require_same_build(const trace_inputs& inputs) {
   for (const auto& input : inputs)
-    if (build_of(*input) != build_of(*inputs.front())) throw std::runtime_error(why_apart(*input, *inputs.front()));
+    if (input->build_id() != inputs.front()->build_id()) throw std::runtime_error(why_apart(*input, *inputs.front()));
 }
 
 trace_inputs open_traces(const advise_options& o) {
@@ -297,7 +296,7 @@ void check_outputs(const advise_options& o, const trace_inputs& inputs) {
     read.push_back({input->path(), "trace"});
     read.push_back({program_of(*input).path, "program"});
   }
-  read.push_back({o.measured.input, "input"});
+  read.push_back({o.measured.request.input, "input"});
   expect_outputs({o.json, o.html, o.plan}, read);
 }
 
@@ -343,14 +342,19 @@ std::string complete(advise_options& o, const CLI::App& app) {
   if (o.measure == "replay") o.measured.level = measure_level::replay;
   if (o.measure == "run") o.measured.level = measure_level::run;
   if (is_given("--budget") && o.measured.level == measure_level::none) return "--budget is for --measure run or replay";
-  o.measured.seconds = budget_seconds(o.budget);
-  o.measured.only_mallocs = !o.only.empty();
-  apply(o.judging, o.measured.judging);
+  experiment_plan judging;
+  apply(o.judging, judging);
+  remedy_request& request = o.measured.request;
+  request.seconds = budget_seconds(o.budget);
+  request.only_mallocs = !o.only.empty();
+  request.threshold = judging.threshold;
+  request.decides = judging.decides;
+  request.seed = judging.seed;
   const bool runs = o.measured.level == measure_level::run;
-  if (!runs && !o.measured.program.empty()) return "a program after -- is for --measure run";
+  if (!runs && !o.measured.request.command.empty()) return "a program after -- is for --measure run";
   for (const char* const option : {"--only", "--with", "--input", "--rounds", "--threshold", "--metric", "--seed"})
     if (!runs && is_given(option)) return std::string(option) + " is for --measure run";
-  static_cast<void>(named_libraries(o.measured.with));
+  static_cast<void>(named_libraries(o.measured.request.with));
   if (std::string mistake = repeated_trace(o.traces); !mistake.empty()) return mistake;
   return shared_output({{"--output", o.plan}, {"--json", o.json}, {"--html", o.html}});
 }
@@ -367,7 +371,7 @@ int run(int argc, char** argv) {
   add_measure_options(app, options);
   char** const dashes = std::find(argv, argv + argc, std::string_view("--"));
   if (const auto status = parse(app, static_cast<int>(dashes - argv), argv)) return *status;
-  if (dashes != argv + argc) options.measured.program.assign(dashes + 1, argv + argc);
+  if (dashes != argv + argc) options.measured.request.command.assign(dashes + 1, argv + argc);
   try {
     if (const std::string mistake = complete(options, app); !mistake.empty())
       return complain("advise", mistake + "; see ashlar advise --help", exit_usage);

@@ -13,7 +13,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/study/histogram.hpp>
 
-#include "cli/replay/verdict.hpp"
+#include "cli/replay/figures.hpp"
 #include "cli/report/data.hpp"
 
 namespace ashlar::cli {
@@ -149,29 +149,29 @@ std::vector<std::uint64_t> lifetime_classes(const json& lifetimes_ns) {
   return classes;
 }
 
-/// A column of the table of sites.
+/// A column of the table of sites: of numbers of names, of values, or of values that the last sites lack.
+enum class column_kind { name, value, whole };
 struct page_column {
   const char* name;
-  bool is_name = false;   ///< Its texts are numbers of names.
-  bool is_whole = false;  ///< The last sites lack it.
+  column_kind kind = column_kind::value;
 };
-constexpr page_column columns[] = {{.name = "rule", .is_name = true},
-                                   {.name = "function", .is_name = true},
-                                   {.name = "file", .is_name = true},
-                                   {.name = "line"},
-                                   {.name = "container", .is_name = true},
-                                   {.name = "distinction", .is_name = true},
-                                   {.name = "objects"},
-                                   {.name = "bytes"},
-                                   {.name = "peakObjects", .is_whole = true},
-                                   {.name = "peakBytes"},
-                                   {.name = "atPeak", .is_whole = true},
-                                   {.name = "neverObjects", .is_whole = true},
-                                   {.name = "neverBytes"},
-                                   {.name = "size"},
-                                   {.name = "life"},
-                                   {.name = "temporary", .is_whole = true},
-                                   {.name = "lives", .is_whole = true}};
+constexpr page_column columns[] = {{"rule", column_kind::name},
+                                   {"function", column_kind::name},
+                                   {"file", column_kind::name},
+                                   {"line"},
+                                   {"container", column_kind::name},
+                                   {"distinction", column_kind::name},
+                                   {"objects"},
+                                   {"bytes"},
+                                   {"peakObjects", column_kind::whole},
+                                   {"peakBytes"},
+                                   {"atPeak", column_kind::whole},
+                                   {"neverObjects", column_kind::whole},
+                                   {"neverBytes"},
+                                   {"size"},
+                                   {"life"},
+                                   {"temporary", column_kind::whole},
+                                   {"lives", column_kind::whole}};
 
 json sites_json(const json& page, const page_budget& budget, name_column& names) {
   const json& rows = page.at("sites");
@@ -182,9 +182,9 @@ json sites_json(const json& page, const page_budget& budget, name_column& names)
                 {"words", json::object()}};
   for (const page_column& c : columns) {
     json& column = table[c.name] = json::array();
-    for (std::size_t i = 0; i < (c.is_whole ? whole : all); ++i) {
+    for (std::size_t i = 0; i < (c.kind == column_kind::whole ? whole : all); ++i) {
       const json& value = rows[i].at(c.name);
-      column.push_back(c.is_name ? json(names.add(value.get_ref<const std::string&>())) : value);
+      column.push_back(c.kind == column_kind::name ? json(names.add(value.get_ref<const std::string&>())) : value);
     }
   }
   const double pair_ns = page.at("pairNs");

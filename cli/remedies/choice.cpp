@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Lists the mallocs of the replay, and page policies.
-#include "cli/remedies/choice.hpp"
+#include "cli/remedies/experiment.hpp"
 
 #include <cstdlib>
 #include <optional>
@@ -80,15 +80,6 @@ program_remedy with_page_policy(program_remedy routed, const program_remedy& pag
   routed.side.shown =
       "ashlar run --plan " + shell_word(path) + " --option " + pages.option + " -- " + shell_line(command);
   return routed;
-}
-
-const char* name_of(remedy_kind kind) noexcept {
-  switch (kind) {
-    case remedy_kind::preload: return "preload";
-    case remedy_kind::pages: return "pages";
-    case remedy_kind::routes: break;
-  }
-  return "routes";
 }
 
 }  // namespace ashlar::cli

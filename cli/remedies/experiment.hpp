@@ -17,10 +17,43 @@
 #include <string>
 #include <vector>
 
-#include "cli/remedies/choice.hpp"
+#include <nlohmann/json_fwd.hpp>
+
+#include "cli/rounds/player.hpp"
+#include "cli/routes/plan.hpp"
 #include "cli/verify/attribute.hpp"
 
 namespace ashlar::cli {
+
+enum class remedy_kind { preload, pages, routes };
+
+struct program_remedy {
+  remedy_kind kind = remedy_kind::preload;
+  std::string name;         ///< "preload mimalloc".
+  program_side side = {};   ///< `side.shown` is the command line to use it.
+  std::string policy = {};  ///< For the pages of libashlar.so: "populated pages".
+  std::string option = {};  ///< Its word: "populate=1".
+};
+
+/// Returns: the mallocs of these names or paths; without names each usual one that this machine has. Effects: puts the
+/// names of the others into `missing`. Throws: as `named_libraries`; `std::runtime_error` for a program that one of the
+/// named cannot be preloaded into.
+[[nodiscard]] std::vector<program_remedy> mallocs_for(const std::vector<std::string>& command,
+                                                      const std::vector<std::string>& names,
+                                                      std::vector<std::string>& missing);
+
+/// Effects: adds huge pages under the C library's malloc and under libashlar.so, and populated pages under the latter.
+void add_page_policies(const std::vector<std::string>& command, std::vector<program_remedy>& all);
+
+/// Returns: the program by the plan, as `ashlar run --plan path` starts it. Throws: `std::runtime_error` for a plan
+/// that the router cannot follow.
+[[nodiscard]] program_remedy remedy_by_plan(const route_plan& routes, const std::string& name, const std::string& path,
+                                            const std::vector<std::string>& command);
+
+/// Returns: the program by the plan of `routed`, whose file is `path`, with the page policy of `pages` for the heap of
+/// the sites outside the plan.
+[[nodiscard]] program_remedy with_page_policy(program_remedy routed, const program_remedy& pages,
+                                              const std::string& path);
 
 struct remedy_request {
   std::vector<std::string> command;
@@ -137,5 +170,26 @@ void choose_plan(remedy_measurement& all, const std::function<comparison(std::si
 /// Effects: decides, chooses the groups that are left of the plan, and sorts the remedies by their gain. A plan has to
 /// gain over the best remedy without code, or to be the only one that gains.
 void decide(remedy_measurement& all, double threshold);
+
+struct seen_effect {
+  double detectable = 0;   ///< As a share: the interval excludes 0 with 80 %.
+  std::size_t pairs = 0;   ///< Of the trials that it is the median of.
+  bool of_groups = false;  ///< Effects of groups of the plan; else of remedies for the whole program.
+};
+
+/// Returns: what a further remedy would have shown, tried as the others were: the median of the groups, or of the
+/// remedies if no group was measured. Nothing if too few rounds have no interval.
+[[nodiscard]] std::optional<seen_effect> seen_effect_of(const remedy_measurement& m);
+
+/// Returns: the winner, or to change nothing, or the rounds that would decide.
+[[nodiscard]] std::string remedy_sentence(const remedy_measurement& m, const remedy_request& request);
+
+/// Returns: the sentence, then a line for each remedy and for each group, the greatest gain first, then notes.
+[[nodiscard]] std::string remedy_text(const remedy_measurement& m, const remedy_request& request);
+
+/// Returns: all of it, with every run.
+[[nodiscard]] nlohmann::json remedy_json(const remedy_measurement& m, const remedy_request& request);
+
+[[nodiscard]] int exit_status_of(remedy_decision decision) noexcept;
 
 }  // namespace ashlar::cli

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Changes are in percent of the program as it is, intervals in brackets.
-#include "cli/remedies/text.hpp"
+#include "cli/remedies/experiment.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -134,11 +134,9 @@ std::string notes(const remedy_measurement& m) {
   return text;
 }
 
-const char* name_of(remedy_decision decision) {
-  constexpr detail::enum_table<remedy_decision, const char*> names = {"change nothing", "use the winner",
-                                                                      "inconclusive", "unfit"};
-  return names[decision];
-}
+constexpr detail::enum_table<remedy_decision, const char*> decisions = {"change nothing", "use the winner",
+                                                                        "inconclusive", "unfit"};
+constexpr detail::enum_table<remedy_kind, const char*> kinds = {"preload", "pages", "routes"};
 
 /// Returns: the effect of the whole plan on its heap without routes.
 json over_heap_json(const remedy_measurement& m) {
@@ -153,7 +151,7 @@ json over_heap_json(const remedy_measurement& m) {
 json to_json(const remedy_effect& e) {
   json j = {{"name", e.remedy.name},
             {"text", remedy_effect_text(e)},
-            {"kind", name_of(e.remedy.kind)},
+            {"kind", kinds[e.remedy.kind]},
             {"library", e.remedy.side.library},
             {"use", e.remedy.side.shown}};
   if (!e.failure.empty()) {
@@ -235,7 +233,7 @@ json remedy_json(const remedy_measurement& m, const remedy_request& request) {
   };
   const auto of = [](const std::optional<comparison>& c) { return c ? comparison_json(*c) : json(); };
   json j = {{"level", "measured"},
-            {"decision", name_of(m.decision)},
+            {"decision", decisions[m.decision]},
             {"sentence", remedy_sentence(m, request)},
             {"winner", name_at(m.winner)},
             {"best_without_code", name_at(m.best_without_code)},

@@ -8,12 +8,6 @@ namespace ashlar::cli {
 
 namespace {
 
-double per_operation(double total, const replay_result& r) {
-  return r.operations == 0 ? 0 : total / static_cast<double>(r.operations);
-}
-
-double share_of(double part, double whole) { return whole > 0 ? part / whole : 0; }
-
 latency_spread latency_of(const std::vector<replay_result>& results, const latency_figures replay_result::* which) {
   const auto of = [&](const double latency_figures::* figure) {
     return spread_of(results, [=](const replay_result& r) { return r.*which.*figure; });
@@ -22,19 +16,7 @@ latency_spread latency_of(const std::vector<replay_result>& results, const laten
 }
 
 void add_totals(candidate_figures& row, const std::vector<replay_result>& runs) {
-  row.ns_per_op = spread_of(runs, [](const replay_result& r) { return per_operation(time_ns(r), r); });
-  row.wall_ns_per_op = spread_of(runs, [](const replay_result& r) { return per_operation(r.wall_ns, r); });
-  row.cpu_ns_per_op = spread_of(runs, [](const replay_result& r) { return per_operation(r.cpu_ns, r); });
-  row.user_ms = spread_of(runs, [](const replay_result& r) { return r.user_ns / 1e6; });
-  row.system_ms = spread_of(runs, [](const replay_result& r) { return r.system_ns / 1e6; });
-  row.faults = spread_of(runs, [](const replay_result& r) { return static_cast<double>(r.faults); });
-  row.peak_bytes = spread_of(runs, [](const replay_result& r) { return static_cast<double>(r.peak_bytes); });
-  row.end_bytes = spread_of(runs, [](const replay_result& r) { return static_cast<double>(r.end_bytes); });
-  row.held_bytes = spread_of(runs, [](const replay_result& r) { return static_cast<double>(r.held_bytes); });
-  row.baseline_bytes = spread_of(runs, [](const replay_result& r) { return static_cast<double>(r.baseline_bytes); });
-  row.waits = spread_of(runs, [](const replay_result& r) { return static_cast<double>(r.waits); });
-  row.waited_share = spread_of(runs, [](const replay_result& r) { return share_of(r.waited_ns, r.threads_ns); });
-  row.busiest_ms = spread_of(runs, [](const replay_result& r) { return r.busiest_cpu_ns / 1e6; });
+  for (const replay_total& total : replay_totals) row.*total.figure = spread_of(runs, total.of);
   if (!row.is_allocator()) return;  // their blocks overlap
   for (const replay_result& r : runs) row.failed = std::max(row.failed, r.failed);
   for (const replay_result& r : runs) row.damaged = std::max(row.damaged, r.damaged);
@@ -68,10 +50,7 @@ measure_scale scale_of(measure m, double clock_step_ns) noexcept {
 
 candidate_figures figures_of(const candidate_results& results) {
   candidate_figures row;
-  row.name = results.who.name;
-  row.library = results.who.library;
-  row.command = results.who.command;
-  row.stand = results.who.stand;
+  static_cast<candidate&>(row) = results.who;
   row.failure = results.failure;
   add_totals(row, results.throughput);
   add_rounds(row, results);

@@ -4,10 +4,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <ashlar/base/event.hpp>
+#include <ashlar/study/window_compiler.hpp>
 
 #include "cli/replay/run.hpp"
 #include "cli/rounds/effect.hpp"
@@ -50,13 +55,9 @@ struct latency_spread {
 };
 
 /// A row of the table.
-struct candidate_figures {
-  std::string name;
-  std::string library;
-  std::string command;  ///< Runs a program under it; empty: LD_PRELOAD alone does.
+struct candidate_figures : candidate {
   std::string failure;  ///< If not empty, no other member is valid.
-  replay_stand stand = replay_stand::system;
-  spread ns_per_op;  ///< `time_ns`: processor time of one thread, wall time of several.
+  spread ns_per_op;     ///< `time_ns`: processor time of one thread, wall time of several.
   spread wall_ns_per_op;
   spread cpu_ns_per_op;  ///< All threads together.
   spread user_ms;
@@ -94,6 +95,40 @@ struct candidate_figures {
   [[nodiscard]] const comparison& versus(measure m) const noexcept { return against_baseline[m]; }
 };
 
+[[nodiscard]] constexpr double per_operation(double total, const replay_result& r) {
+  return r.operations == 0 ? 0 : total / static_cast<double>(r.operations);
+}
+
+/// A figure of the repetitions without timers, with its name in JSON.
+struct replay_total {
+  spread candidate_figures::* figure;
+  const char* key;
+  double (*of)(const replay_result&);
+};
+inline constexpr replay_total replay_totals[] = {
+    {&candidate_figures::ns_per_op, "ns_per_operation",
+     [](const replay_result& r) { return per_operation(time_ns(r), r); }},
+    {&candidate_figures::wall_ns_per_op, "wall_ns_per_operation",
+     [](const replay_result& r) { return per_operation(r.wall_ns, r); }},
+    {&candidate_figures::cpu_ns_per_op, "cpu_ns_per_operation",
+     [](const replay_result& r) { return per_operation(r.cpu_ns, r); }},
+    {&candidate_figures::busiest_ms, "busiest_thread_cpu_ms",
+     [](const replay_result& r) { return r.busiest_cpu_ns / 1e6; }},
+    {&candidate_figures::user_ms, "user_ms", [](const replay_result& r) { return r.user_ns / 1e6; }},
+    {&candidate_figures::system_ms, "system_ms", [](const replay_result& r) { return r.system_ns / 1e6; }},
+    {&candidate_figures::faults, "page_faults", [](const replay_result& r) { return static_cast<double>(r.faults); }},
+    {&candidate_figures::peak_bytes, "peak_rss_bytes",
+     [](const replay_result& r) { return static_cast<double>(r.peak_bytes); }},
+    {&candidate_figures::end_bytes, "end_rss_bytes",
+     [](const replay_result& r) { return static_cast<double>(r.end_bytes); }},
+    {&candidate_figures::held_bytes, "peak_held_bytes",
+     [](const replay_result& r) { return static_cast<double>(r.held_bytes); }},
+    {&candidate_figures::baseline_bytes, "baseline_rss_bytes",
+     [](const replay_result& r) { return static_cast<double>(r.baseline_bytes); }},
+    {&candidate_figures::waits, "waits", [](const replay_result& r) { return static_cast<double>(r.waits); }},
+    {&candidate_figures::waited_share, "waited_share",
+     [](const replay_result& r) { return r.threads_ns > 0 ? r.waited_ns / r.threads_ns : 0; }}};
+
 /// Returns: `row` against `base`, round by round: the same for the same rounds.
 [[nodiscard]] comparison compare(const candidate_figures& base, const candidate_figures& row, measure m, double error);
 
@@ -119,5 +154,60 @@ struct replay_figures {
   /// Returns: the rounds that show equality of every rival with 80 %, from those played.
   [[nodiscard]] std::size_t planned() const;
 };
+
+/// The replayed trace.
+struct replayed_trace {
+  std::string path;
+  std::string program;
+  detail::replay_counts counts;
+  std::uint64_t duration_ns = 0;  ///< Of the recorded run; much of it is recording.
+  double program_ns = 0;          ///< Of a run without recording; 0: unknown.
+  std::size_t repetitions = 0;
+  std::vector<std::string> missing;   ///< Usual allocators that are missing on this machine.
+  std::vector<std::string> left_out;  ///< Candidates that cannot serve this trace: one sentence for each.
+};
+
+[[nodiscard]] std::string replay_table(const replay_figures& figures);
+/// Returns: the memory of each allocator for the program's live bytes.
+[[nodiscard]] std::string replay_memory_table(const replay_figures& figures, const replayed_trace& trace);
+/// Returns: the cost of all threads together and their waits for each other; empty for a trace of one thread.
+[[nodiscard]] std::string replay_threads_table(const replay_figures& figures, const replayed_trace& trace);
+/// Returns: "1.25x"; empty if no byte was live.
+[[nodiscard]] std::string per_live_byte(const spread& bytes, const replayed_trace& trace);
+/// Returns: the method and the omissions, one line for each.
+[[nodiscard]] std::vector<std::string> replay_notes(const replay_figures& figures, const replayed_trace& trace);
+/// Returns: one line about the replayed trace.
+[[nodiscard]] std::string replay_headline(const replayed_trace& trace);
+
+/// Returns: the method of the findings; empty if there are none.
+[[nodiscard]] std::string replay_findings_heading(const replay_figures& figures);
+/// Returns: a line for each rival of the baseline: its gains, its losses, its open questions.
+[[nodiscard]] std::vector<std::string> replay_findings(const replay_figures& figures);
+/// Returns: the allocator to use, or the advice to change nothing, or the repetitions that a decision needs.
+[[nodiscard]] std::string replay_verdict(const replay_figures& figures);
+/// Returns: the rival with the greatest gain of time, else of tail, else of memory; null if none gains.
+[[nodiscard]] const candidate_figures* replay_winner(const replay_figures& figures);
+/// Returns: the effect of the winner's gain of time on the recorded program as a whole; empty without a gain.
+[[nodiscard]] std::string replay_meaning(const replay_figures& figures, const replayed_trace& trace);
+
+/// Milliseconds of allocation that a run of the program would save. The overlap of several threads is unknown: `least`
+/// is the busiest thread alone, `most` all threads one after the other.
+struct saved_time {
+  double least_ms = 0;
+  double most_ms = 0;
+};
+[[nodiscard]] saved_time saved_by(const candidate_figures& row, const replay_figures& figures,
+                                  const detail::replay_counts& counts);
+
+/// Returns: the rounds that decide about a rival.
+[[nodiscard]] std::size_t rounds_wanted(const candidate_figures& row, measure m);
+
+/// Returns: as advice on a program that is not changed: the malloc to preload, or to change nothing, or the repetitions
+/// that would decide.
+[[nodiscard]] std::string preload_verdict(const replay_figures& figures);
+[[nodiscard]] bool preload_is_open(const replay_figures& figures);
+
+/// Returns: every figure with its unit in its name.
+[[nodiscard]] nlohmann::json replay_json(const replay_figures& figures, const replayed_trace& trace);
 
 }  // namespace ashlar::cli

@@ -2,7 +2,7 @@
 // Writes a replay as JSON: every figure with its unit in its name, and its spread.
 #include <nlohmann/json.hpp>
 
-#include "cli/replay/verdict.hpp"
+#include "cli/replay/figures.hpp"
 #include "cli/rounds/text.hpp"
 
 namespace ashlar::cli {
@@ -37,20 +37,8 @@ json to_json(const candidate_figures& row) {
     j["failure"] = row.failure;
     return j;
   }
-  j["ns_per_operation"] = to_json(row.ns_per_op);
-  j["wall_ns_per_operation"] = to_json(row.wall_ns_per_op);
-  j["cpu_ns_per_operation"] = to_json(row.cpu_ns_per_op);
-  j["busiest_thread_cpu_ms"] = to_json(row.busiest_ms);
-  j["user_ms"] = to_json(row.user_ms);
-  j["system_ms"] = to_json(row.system_ms);
-  j["page_faults"] = to_json(row.faults);
-  j["peak_rss_bytes"] = to_json(row.peak_bytes);
-  j["end_rss_bytes"] = to_json(row.end_bytes);
-  j["peak_held_bytes"] = to_json(row.held_bytes);
-  j["baseline_rss_bytes"] = to_json(row.baseline_bytes);
+  for (const replay_total& total : replay_totals) j[total.key] = to_json(row.*total.figure);
   j["latency_ns"] = {{"all", to_json(row.calls)}, {"allocate", to_json(row.allocations)}, {"free", to_json(row.frees)}};
-  j["waits"] = to_json(row.waits);
-  j["waited_share"] = to_json(row.waited_share);
   j["timer_ns"] = row.timer_ns;
   j["timer_step_ns"] = row.timer_step_ns;
   j["failed_requests"] = row.failed;

@@ -11,12 +11,13 @@
 
 #include <fmt/format.h>
 
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/replay/figures.hpp"
+#include "cli/rounds/program.hpp"
 #include "cli/support/start_self.hpp"
+#include "cli/support/temporary.hpp"
 
 namespace ashlar::cli {
 
@@ -25,34 +26,6 @@ namespace {
 [[noreturn]] void fail(const char* what) {
   throw std::runtime_error(fmt::format("{}: {}", what, std::strerror(errno)));
 }
-
-/// A file in memory that a child process writes to and its parent reads.
-class message_file {
-public:
-  message_file() : descriptor_(::memfd_create("ashlar-replay", 0)) {
-    if (descriptor_ < 0) fail("cannot make a file in memory");
-  }
-  message_file(const message_file&) = delete;
-  message_file& operator=(const message_file&) = delete;
-  ~message_file() { ::close(descriptor_); }
-
-  [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
-
-  [[nodiscard]] bool read(void* to, std::size_t bytes) const {
-    return ::pread(descriptor_, to, bytes, 0) == static_cast<ssize_t>(bytes);
-  }
-  [[nodiscard]] std::string last_line() const {
-    std::string text(4096, '\0');
-    const off_t end = ::lseek(descriptor_, 0, SEEK_END);
-    const ssize_t n = ::pread(descriptor_, text.data(), text.size(), std::max<off_t>(end - 4096, 0));
-    text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
-    while (!text.empty() && text.back() == '\n') text.pop_back();
-    return text.substr(text.find_last_of('\n') + 1);
-  }
-
-private:
-  int descriptor_;
-};
 
 std::vector<std::string> environment_for(const candidate& who) {
   constexpr std::string_view preload = "LD_PRELOAD=";
@@ -63,7 +36,8 @@ std::vector<std::string> environment_for(const candidate& who) {
   return all;
 }
 
-pid_t start(const candidate& who, bool latency, int windows, const message_file& result, const message_file& errors) {
+pid_t start(const candidate& who, bool latency, int windows, const temporary_file& result,
+            const temporary_file& errors) {
   own_part replay = {.arguments = {"ashlar", "replay", replay_child_flag, std::to_string(static_cast<int>(who.stand)),
                                    latency ? "1" : "0", std::to_string(windows), std::to_string(result.descriptor()),
                                    who.library},
@@ -113,27 +87,28 @@ void play_round(std::vector<candidate_results>& all, std::size_t round, std::siz
 }
 
 /// Throws: `std::runtime_error` with the reason, if the process fails.
-void run_child(const candidate& who, bool latency, int windows, const message_file& result, const std::string& when) {
-  const message_file errors;
+void run_child(const candidate& who, bool latency, int windows, const temporary_file& result, const std::string& when) {
+  const temporary_file errors;
   const pid_t child = start(who, latency, windows, result, errors);
   int status = 0;
   while (::waitpid(child, &status, 0) < 0)
     if (errno != EINTR) fail("cannot wait for the replaying process");
-  const std::string why = verdict_of(status, errors.last_line(), when);
+  const std::string why = verdict_of(status, last_line(errors), when);
   if (!why.empty()) throw std::runtime_error(why);
 }
 
 }  // namespace
 
 void expect_malloc(const candidate& who) {
-  run_child(who, false, -1, message_file(), "as it started with " + who.library);
+  run_child(who, false, -1, temporary_file(), "as it started with " + who.library);
 }
 
 replay_result replay_once(const candidate& who, bool latency, int windows) {
-  const message_file result;
+  const temporary_file result;
   run_child(who, latency, windows, result, "while replaying");
   replay_result measured;
-  if (!result.read(&measured, sizeof measured)) throw std::runtime_error("ended without a result");
+  if (::pread(result.descriptor(), &measured, sizeof measured, 0) != static_cast<ssize_t>(sizeof measured))
+    throw std::runtime_error("ended without a result");
   return measured;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Prints the rows of a replay and the method of its measurement.
-#include "cli/replay/table.hpp"
+#include "cli/replay/figures.hpp"
 
 #include <fmt/format.h>
 

@@ -16,9 +16,8 @@
 
 #include "cli/html/page.hpp"
 #include "cli/replay/child.hpp"
+#include "cli/replay/figures.hpp"
 #include "cli/replay/run.hpp"
-#include "cli/replay/table.hpp"
-#include "cli/replay/verdict.hpp"
 #include "cli/replay/windows.hpp"
 #include "cli/report/data.hpp"
 #include "cli/report/trace.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The allocator that a replay favours: only differences beyond the intervals of its rounds count.
-#include "cli/replay/verdict.hpp"
+#include "cli/replay/figures.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -134,9 +134,9 @@ std::string wanted_by(const figure_rows& rows, std::span<const measure> of, cons
       if (row->versus(m).found == finding::undecided) wanted = std::max(wanted, rounds_wanted(*row, m));
   const rounds_played& played = figures.played;
   const bool plan_ended = played.planned != 0 && played.rounds >= played.planned;
-  const std::string option = !plan_ended          ? fmt::format("--budget {:.0f}", seconds_for(wanted, played))
-                             : *by_rounds != '\0' ? fmt::format("{} {}", by_rounds, wanted)
-                                                  : "";
+  std::string option;
+  if (!plan_ended) option = fmt::format("--budget {:.0f}", seconds_for(wanted, played));
+  else if (*by_rounds != '\0') option = fmt::format("{} {}", by_rounds, wanted);
   return wanted_text(wanted, "repetition", option);
 }
 

@@ -110,11 +110,6 @@ std::vector<std::string> take_common_calls(std::vector<named_stack>& stacks) {
   return taken;
 }
 
-void add(study::amount& to, const study::amount& more) {
-  to.objects += more.objects;
-  to.bytes += more.bytes;
-}
-
 /// Returns: one call site for all stacks with the same first calls.
 std::vector<call_site> merged(const std::vector<named_stack>& stacks) {
   std::map<std::vector<std::string>, call_site> sites;
@@ -123,8 +118,8 @@ std::vector<call_site> merged(const std::vector<named_stack>& stacks) {
     if (calls.size() > max_calls_listed) calls.erase(calls.begin() + max_calls_listed, calls.end());
     call_site& site = sites[calls];
     site.calls = std::move(calls);
-    add(site.allocated, stack.sum.allocated);
-    add(site.live, stack.sum.live);
+    site.allocated += stack.sum.allocated;
+    site.live += stack.sum.live;
     site.mean_lifetime_ns += stack.sum.lifetime_ns;  // the sum until now
   }
   std::vector<call_site> all;

@@ -30,6 +30,8 @@ public:
   [[nodiscard]] const std::vector<trace::mapped_module>& modules() const;
   [[nodiscard]] const trace::stack_table& stacks() const;
   [[nodiscard]] const trace::name_table& names() const;
+  /// Returns: of the program, which is the first module; empty if it has none.
+  [[nodiscard]] std::string build_id() const { return modules().empty() ? "" : modules().front().build_id; }
   /// Returns: the recorded command line, its words separated by blanks.
   [[nodiscard]] std::string program() const;
 

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <utility>
 #include <vector>
@@ -114,5 +115,24 @@ inline constexpr std::size_t most_rounds = 1000;
 /// Returns: the number of pairs, of all, that decide with 80 % if effect and deviation stay; more than `most_rounds`
 /// if none of these do.
 [[nodiscard]] std::size_t pairs_to_decide(const paired_effect& effect, double threshold);
+
+struct run_mode {
+  double centre = 0;  ///< Geometric mean of its runs.
+  std::size_t runs = 0;
+};
+
+struct two_modes {
+  run_mode low;
+  run_mode high;
+};
+
+inline constexpr std::size_t least_runs_for_modes = 12;
+
+/// Returns: two modes of positive values, if their logarithms split so: the centres are at least 6 deviations within
+/// the groups apart (Ashman's D), the empty gap between the groups is at least 0.4 of that distance, each group has at
+/// least 3 runs and 15 % of them. One mode, normal: found in 0.5 % of 12 runs, and never in 40. Two of the same size at
+/// 10 deviations: in 96 % of 12 runs, and 99 % of 80. Heavy tails pass for a second mode in up to 4 % of 20 runs with a
+/// tenth of spikes.
+[[nodiscard]] std::optional<two_modes> modes_of(const std::vector<double>& values);
 
 }  // namespace ashlar::cli

@@ -61,16 +61,6 @@ void sum_output(const temporary_file& file, program_run& run) {
   });
 }
 
-std::string last_line(const temporary_file& file) {
-  std::string text;
-  read_all(file, [&text](std::string_view piece) {
-    text += piece;
-    if (text.size() > 4096) text.erase(0, text.size() - 4096);
-  });
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  return text.substr(text.find_last_of('\n') + 1);
-}
-
 double to_ms(const timeval& t) { return static_cast<double>(t.tv_sec) * 1e3 + static_cast<double>(t.tv_usec) / 1e3; }
 
 /// The resident bytes of a process over time.
@@ -196,6 +186,16 @@ private:
 };
 
 }  // namespace
+
+std::string last_line(const temporary_file& file) {
+  std::string text;
+  read_all(file, [&text](std::string_view piece) {
+    text += piece;
+    if (text.size() > 4096) text.erase(0, text.size() - 4096);
+  });
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text.substr(text.find_last_of('\n') + 1);
+}
 
 std::string ending_of(const program_run& run) {
   const std::string words = run.last_words.empty() ? "" : ": " + run.last_words;

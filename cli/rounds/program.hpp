@@ -38,6 +38,9 @@ struct program_run {
   }
 };
 
+/// Returns: the last line of a file that a process has written to, without its end.
+[[nodiscard]] std::string last_line(const temporary_file& file);
+
 /// Returns: "died of signal 11: last words" or "ended with status 3".
 [[nodiscard]] std::string ending_of(const program_run& run);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Puts inputs into commands.
-#include "cli/rounds/side.hpp"
+#include "cli/rounds/player.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -122,13 +122,8 @@ std::vector<std::string> program_notes(const program_run& first, double cpu_ms) 
 }
 
 const char* word_of(finding f) noexcept {
-  switch (f) {
-    case finding::gain: return "less";
-    case finding::loss: return "more";
-    case finding::level: return "equal";
-    case finding::undecided: break;
-  }
-  return "undecided";
+  constexpr detail::enum_table<finding, const char*> words = {"undecided", "equal", "less", "more"};
+  return words[f];
 }
 
 json effect_json(const paired_effect& effect) {

@@ -11,7 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/rounds/modes.hpp"
+#include <nlohmann/json_fwd.hpp>
+
+#include "cli/rounds/effect.hpp"
 #include "cli/rounds/player.hpp"
 
 namespace ashlar::cli {
@@ -80,5 +82,14 @@ struct verification {
 [[nodiscard]] verification conclude(const experiment& found, const experiment_plan& plan);
 
 [[nodiscard]] int exit_status_of(verdict decision) noexcept;
+
+/// Returns: "B is better: -14.6 % [-17.4, -11.4] processor time", or the pairs that would decide.
+[[nodiscard]] std::string verdict_sentence(const verification& v, const experiment_plan& plan);
+[[nodiscard]] std::string effect_table(const verification& v);
+/// Returns: A against itself, modes, what is not measured; a line for each.
+[[nodiscard]] std::vector<std::string> verify_notes(const verification& v, const experiment& found,
+                                                    const experiment_plan& plan);
+/// Returns: all of it, with every run.
+[[nodiscard]] nlohmann::json verify_json(const verification& v, const experiment& found, const experiment_plan& plan);
 
 }  // namespace ashlar::cli

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The words of each verdict.
-#include "cli/verify/text.hpp"
+#include "cli/verify/experiment.hpp"
 
 #include <algorithm>
 

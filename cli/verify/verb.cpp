@@ -25,8 +25,8 @@
 #include "cli/support/verb.hpp"
 #include "cli/support/words.hpp"
 #include "cli/verify/attribute.hpp"
+#include "cli/verify/experiment.hpp"
 #include "cli/verify/options.hpp"
-#include "cli/verify/text.hpp"
 
 namespace ashlar::cli {
 

@@ -179,6 +179,11 @@ struct amount {
     --objects;
     bytes -= size;
   }
+  amount& operator+=(const amount& more) noexcept {
+    objects += more.objects;
+    bytes += more.bytes;
+    return *this;
+  }
   friend bool operator==(const amount&, const amount&) = default;
 };
 
