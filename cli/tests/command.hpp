@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 
 #include <gtest/gtest.h>
 
+#include "cli/support/table.hpp"
 #include "cli/tests/shell.hpp"
 
 namespace ashlar_test {
@@ -45,10 +47,24 @@ protected:
     return path;
   }
 
+  /// Returns: the path of a trace of a command.
+  std::string trace_of(const std::string& command, const std::string& name = "t.trace",
+                       const std::string& options = "--stacks 16") {
+    EXPECT_EQ(ashlar("record -q " + options + " -o " + file(name) + " -- " + command), 0) << text("err");
+    return file(name);
+  }
+
   /// Returns: the exit status of the command; its output is in `text("out")` and `text("err")`.
   int ashlar(const std::string& arguments) { return shell(ASHLAR_COMMAND " " + arguments); }
 
-  /// Arguments of a verb that are refused, and the first words of its complaint.
+  /// Expects: 100 columns hold each line of the output, but for the `unbroken` ones.
+  void expect_100_columns(const std::function<bool(const std::string&)>& unbroken = nullptr) const {
+    std::ifstream out(file("out"));
+    for (std::string line; std::getline(out, line);)
+      if (!unbroken || !unbroken(line)) EXPECT_LE(ashlar::cli::display_width(line), 100U) << line;
+  }
+
+  /// Arguments of a verb that are refused, and the first words of its complaint, or all if they end a line.
   struct mistake {
     std::string arguments;
     int status;
@@ -57,8 +73,9 @@ protected:
   void expect_mistakes(const std::string& verb, const std::vector<mistake>& all) {
     for (const mistake& each : all) {
       EXPECT_EQ(ashlar(verb + " " + each.arguments), each.status) << each.arguments << text("out");
-      EXPECT_NE(text("err").find("ashlar " + verb + ": " + each.words), std::string::npos)
-          << each.arguments << text("err");
+      const std::string complaint = "ashlar " + verb + ": " + each.words, told = text("err");
+      EXPECT_TRUE(complaint.ends_with('\n') ? told == complaint : told.starts_with(complaint))
+          << each.arguments << told;
     }
   }
 

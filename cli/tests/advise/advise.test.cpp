@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// End-to-end tests of `ashlar advise`: planted remedies are found at their lines, and nothing at the innocents.
+// End-to-end tests of `ashlar advise`: planted remedies are found at their lines, and nothing at the innocents; what a
+// program holds after its peak, by its plan and as measured.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -12,22 +13,21 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/advise/thresholds.hpp"
+#include "cli/rounds/program.hpp"
 #include "cli/routes/plan.hpp"
 #include "cli/tests/command.hpp"
 
 namespace {
 
+using ashlar::cli::program_run;
+using ashlar::cli::program_runner;
 using nlohmann::json;
 
 class advise : public ashlar_test::command_test {
 protected:
   /// Returns: the trace of a mode of the victim.
-  std::string recorded(const std::string& mode, int stacks = 16) {
-    EXPECT_EQ(ashlar("record -q --stacks " + std::to_string(stacks) + " -o " + file(mode + ".trace") +
-                     " -- " ASHLAR_ADVISE_VICTIM " " + mode),
-              0)
-        << text("err");
-    return file(mode + ".trace");
+  std::string recorded(const std::string& mode, const std::string& options = "--stacks 16") {
+    return trace_of(ASHLAR_ADVISE_VICTIM " " + mode, mode + ".trace", options);
   }
 
   json advice(const std::string& arguments) {
@@ -93,7 +93,7 @@ INSTANTIATE_TEST_SUITE_P(
                     planted{"realloc", "reserve", "grow_by_realloc"},
                     planted{"temporary", "keep_object", "same_temporary"},
                     planted{"hand_over", "hand_over", "make_messages"}, planted{"tables", "region", "load_tables"},
-                    planted{"fixed", "static_plan", "fixed_phase", 1, "ashlar plan --from-trace TRACE --between 1 2"},
+                    planted{"fixed", "static_plan", "one_phase", 1, "ashlar plan --from-trace TRACE --between 1 2"},
                     planted{"class", "pool", "make_shape"}, planted{"shared", "pool", "shared_mode"},
                     planted{"wrapper", "pool", "checked_malloc", 1, "^\\S+checked_malloc .*← \\S*cell_of_wrapper"},
                     // The simulated pool has the cells of the remedy.
@@ -175,12 +175,7 @@ TEST_F(advise, the_page_fits_100_columns_and_is_the_same_each_time) {
   for (const char* part : {"Without a change of code", "ashlar replay", "--only mallocs", "page policy",
                            "ESTIMATE: ", "SIMULATED: ", "Change nothing"})
     EXPECT_NE(first.find(part), std::string::npos) << part;
-  std::ifstream out(file("out"));
-  for (std::string line; std::getline(out, line);) {
-    std::size_t columns = 0;
-    for (const char c : line) columns += (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-    EXPECT_LE(columns, 100U) << line;
-  }
+  expect_100_columns();
 }
 
 TEST_F(advise, a_fixed_phase_is_planned_by_the_command_that_is_named) {
@@ -224,17 +219,13 @@ TEST(advice_thresholds, the_page_has_each_with_its_default) {
 
 TEST_F(advise, thresholds_that_are_not_known_or_no_numbers_are_refused) {
   const std::string trace = sample(100);
-  const auto complaint = [&](const std::string& rule) {
-    EXPECT_EQ(ashlar("advise " + trace + " --rule " + rule), 2) << rule;
-    return text("err");
-  };
-  EXPECT_NE(complaint("lifo=1").find("there is no threshold 'lifo'; known are small.objects, small.share, "),
-            std::string::npos)
-      << text("err");
+  std::vector<mistake> all = {
+      {trace + " --rule lifo=1", 2, "--rule: there is no threshold 'lifo'; known are small.objects, small.share, "}};
   for (const char* rule : {"lifo.share", "lifo.share=", "lifo.share=x", "lifo.share=-1", "lifo.share=1.5",
                            "lifo.share=nan", "lifo.share=0.5x"})
-    EXPECT_NE(complaint(rule).find("is not lifo.share=VALUE with a number from 0 to 1"), std::string::npos)
-        << rule << text("err");
+    all.push_back({trace + " --rule " + rule, 2,
+                   "--rule: '" + std::string(rule) + "' is not lifo.share=VALUE with a number from 0 to 1"});
+  expect_mistakes("advise", all);
 }
 
 TEST_F(advise, a_report_names_the_sites_alike) {
@@ -270,7 +261,7 @@ TEST_F(advise, a_plan_that_was_not_written_is_not_claimed) {
 }
 
 TEST_F(advise, without_stacks_there_are_no_sites) {
-  const json all = advice(recorded("class", 0));
+  const json all = advice(recorded("class", "--stacks 0"));
   EXPECT_TRUE(all["sites"].empty());
   EXPECT_TRUE(said("out", "was recorded without stacks; `ashlar record --stacks 16`"));
   const std::string why = "no allocation has a call stack, so that no site is known";
@@ -279,34 +270,22 @@ TEST_F(advise, without_stacks_there_are_no_sites) {
   EXPECT_EQ(text("err"), "ashlar advise: " + file("t.plan") + ": " + why + ": the plan is empty\n");
 }
 
-TEST_F(advise, a_damaged_trace_is_refused_unless_its_part_is_wanted) {
-  const std::string trace = recorded("class");
-  std::filesystem::resize_file(trace, std::filesystem::file_size(trace) - 100);
-  EXPECT_EQ(ashlar("advise " + trace), 1);
-  EXPECT_TRUE(text("err").starts_with("ashlar advise: " + trace + ": ")) << text("err");
-  EXPECT_TRUE(said("err", "--damaged"));
-  EXPECT_EQ(ashlar("advise --damaged " + trace), 0) << text("err");
-  EXPECT_TRUE(said("out", "The trace is damaged"));
-}
-
 TEST_F(advise, a_trace_of_another_build_has_offsets_for_names) {
   const std::string own = file("victim");
   std::filesystem::copy_file(ASHLAR_ADVISE_VICTIM, own);
-  ASSERT_EQ(ashlar("record -q --stacks 16 -o " + file("t.trace") + " -- " + own + " class"), 0) << text("err");
+  const std::string trace = trace_of(own + " class");
   std::filesystem::copy_file(ASHLAR_COMMAND, own, std::filesystem::copy_options::overwrite_existing);
-  const json all = advice(file("t.trace"));
+  const json all = advice(trace);
   EXPECT_TRUE(said("out", "holds another build"));
   EXPECT_TRUE(all["sites"][0]["site"].get<std::string>().starts_with("victim (another build)+0x"))
       << all["sites"][0]["site"];
-  EXPECT_EQ(ashlar("advise " + file("t.trace") + " " + recorded("few")), 0) << "the same build under another name";
-  ASSERT_EQ(ashlar("record -q -o " + file("other.trace") + " -- /bin/ls -l /"), 0) << text("err");
-  EXPECT_EQ(ashlar("advise " + file("t.trace") + " " + file("other.trace")), 1);
+  EXPECT_EQ(ashlar("advise " + trace + " " + recorded("few")), 0) << "the same build under another name";
+  EXPECT_EQ(ashlar("advise " + trace + " " + trace_of("/bin/ls -l /", "other.trace")), 1);
   EXPECT_TRUE(said("err", "recorded from another build"));
 }
 
 TEST_F(advise, a_trace_without_modules_is_not_one_of_another_build) {
-  ASSERT_EQ(ashlar("record -q --stacks 0 -o " + file("bare.trace") + " -- " ASHLAR_ADVISE_VICTIM " few"), 0);
-  const std::string bare = file("bare.trace"), other = recorded("few");
+  const std::string bare = trace_of(ASHLAR_ADVISE_VICTIM " few", "bare.trace", "--stacks 0"), other = recorded("few");
   const std::string reason = bare + " was recorded without stacks, so nothing shows that its program is the one of ";
   for (const std::string& both : {bare + " " + other, other + " " + bare}) {
     EXPECT_EQ(ashlar("advise " + both), 1);
@@ -315,12 +294,9 @@ TEST_F(advise, a_trace_without_modules_is_not_one_of_another_build) {
 }
 
 TEST_F(advise, a_program_without_a_cpp_library_is_shown_the_way_of_c) {
-  ASSERT_EQ(ashlar("record -q --stacks 16 -o " + file("c.trace") + " -- /bin/ls -l /"), 0) << text("err");
-  ASSERT_EQ(ashlar("advise " + file("c.trace")), 0) << text("err");
+  ASSERT_EQ(ashlar("advise " + trace_of("/bin/ls -l /")), 0) << text("err");
   EXPECT_TRUE(said("out", "has loaded no C++ library"));
-  ASSERT_EQ(ashlar("record -q --stacks 16 -o " + file("whole.trace") + " -- " ASHLAR_ADVISE_WHOLE " few"), 0)
-      << text("err");
-  for (const std::string& cpp : {recorded("class"), file("whole.trace")}) {
+  for (const std::string& cpp : {recorded("class"), trace_of(ASHLAR_ADVISE_WHOLE " few")}) {
     ASSERT_EQ(ashlar("advise " + cpp), 0) << text("err");
     EXPECT_FALSE(said("out", "has loaded no C++ library"));
   }
@@ -329,11 +305,37 @@ TEST_F(advise, a_program_without_a_cpp_library_is_shown_the_way_of_c) {
 TEST_F(advise, empty_traces_and_mistakes) {
   EXPECT_EQ(ashlar("advise " + sample(0)), 0) << text("err");
   EXPECT_TRUE(said("out", "there is nothing to advise"));
-  EXPECT_EQ(ashlar("advise " + sample(100) + " -o " + file("no/such/folder.plan")), 1);
-  EXPECT_TRUE(said("err", "folder.plan"));
-  EXPECT_EQ(ashlar("advise " + sample(100) + " --json " + file("no/such/folder.json")), 1);
   EXPECT_EQ(ashlar("advise"), 2);
   EXPECT_EQ(ashlar("advise --help"), 0);
+}
+
+#if defined(ASHLAR_ROUTE_VICTIM)
+TEST_F(advise, a_plan_holds_little_memory_after_the_peak) {
+  const std::string program = " -- " ASHLAR_ADVISE_VICTIM " ";
+  for (const std::string mode : {"stay", "end"}) {
+    const std::string plan = file(mode + ".plan");
+    static_cast<void>(advice(recorded(mode, "") + " -o " + plan));
+    EXPECT_TRUE(said("out", "Memory after the peak: of 14."));
+    ASSERT_EQ(ashlar("run --option decay=0 --plan " + plan + program + mode), 0) << text("err");
+    const double held = std::stod(text("out"));
+    EXPECT_LT(held, 10) << mode << text("a.json").substr(0, 2000);
+  }
+}
+#endif
+
+TEST(memory_after_peak, of_a_run_is_sampled) {
+  program_runner runner({ASHLAR_ADVISE_VICTIM, "map"}, "");
+  const program_run run = runner.run({});
+  EXPECT_GT(run.peak_bytes, 64e6);
+  EXPECT_GT(run.after_bytes, 0);
+  EXPECT_LT(run.after_bytes, 16e6);
+  EXPECT_LT(run.cpu_ms, 150) << "the samples cost the program nothing";
+}
+
+TEST(memory_after_peak, of_a_short_run_is_the_peak) {
+  program_runner runner({"/bin/true"}, "");
+  const program_run run = runner.run({});
+  EXPECT_EQ(run.after_bytes, run.peak_bytes);
 }
 
 }  // namespace

@@ -15,7 +15,6 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/advise/advice.hpp"
-#include "cli/advise/grouping.hpp"
 #include "cli/tests/advise/scene.hpp"
 
 namespace {

@@ -41,11 +41,7 @@ std::size_t count_of(const std::string& text, const std::string& part) {
 
 class advise_page : public ashlar_test::command_test {
 protected:
-  std::string recorded(const std::string& mode) {
-    EXPECT_EQ(ashlar("record -q --stacks 16 -o " + file(mode + ".trace") + " -- " ASHLAR_ADVISE_VICTIM " " + mode), 0)
-        << text("err");
-    return file(mode + ".trace");
-  }
+  std::string recorded(const std::string& mode) { return trace_of(ASHLAR_ADVISE_VICTIM " " + mode, mode + ".trace"); }
 
   std::string page_of(const std::string& arguments) {
     EXPECT_EQ(ashlar("advise " + arguments + " --html " + file("a.html") + " --json " + file("a.json")), 0)
@@ -299,11 +295,16 @@ TEST_F(advise_page, light_calls_of_a_function_are_one) {
   EXPECT_EQ(objects, std::vector<std::int64_t>{3 * 120 * 25}) << "of 3,000 return addresses";
 }
 
-TEST_F(advise_page, loads_nothing_as_a_report_does) {
+TEST_F(advise_page, loads_nothing_as_a_report_and_a_replay_do) {
   const std::string trace = recorded("class");
   ASSERT_EQ(ashlar("report " + trace + " --html " + file("r.html")), 0) << text("err");
-  for (const std::string& page : {page_of(trace), text("r.html")}) {
-    for (const char* part : {"src=", "href=", "@import", "url(", "fetch(", "XMLHttpRequest", "innerHTML", "https:"})
+  ASSERT_EQ(ashlar("replay " + sample(5000) + " --with glibc,heap --repetitions 1 --html " + file("p.html")), 0)
+      << text("err");
+  EXPECT_TRUE(text("p.html").starts_with("<!DOCTYPE html>"));
+  for (const char* finding : {"\"heap: ", "No gain on glibc is shown yet: "}) EXPECT_TRUE(said("p.html", finding));
+  for (const std::string& page : {page_of(trace), text("r.html"), text("p.html")}) {
+    for (const char* part :
+         {"src=", "href=", "<link", "@import", "url(", "fetch(", "XMLHttpRequest", "innerHTML", "https:"})
       EXPECT_EQ(page.find(part), std::string::npos) << part;
     EXPECT_NE(page.find("default-src 'none'"), std::string::npos);
   }
@@ -395,7 +396,10 @@ TEST_F(advise_page, empty_and_cut_traces) {
   EXPECT_NE(cut.find("The trace is damaged"), std::string::npos);
   const bool has_note = cut.find("may have been freed later") != cut.npos;
   EXPECT_TRUE(has_note || cut.find("Every recorded object was freed") != cut.npos);
+  EXPECT_TRUE(said("out", "The trace is damaged"));
   EXPECT_EQ(ashlar("advise " + trace + " --html " + file("none.html")), 1);
+  EXPECT_TRUE(text("err").starts_with("ashlar advise: " + trace + ": ")) << text("err");
+  EXPECT_TRUE(said("err", "--damaged"));
   EXPECT_FALSE(std::filesystem::exists(file("none.html"))) << "a trace that cannot be read leaves no page";
 }
 
@@ -410,12 +414,8 @@ TEST_F(advise_page, several_traces_follow_one_another) {
 
 TEST_F(advise_page, mistakes) {
   const std::string trace = sample(100);
-  EXPECT_EQ(ashlar("advise " + trace + " --html " + file("no/such/folder.html")), 1);
-  EXPECT_TRUE(text("err").starts_with("ashlar advise: " + file("no/such/folder.html") + ": ")) << text("err");
-  EXPECT_EQ(ashlar("advise " + trace + " --html " + trace), 1);
-  EXPECT_NE(text("err").find("is the trace itself: nothing was written"), std::string::npos) << text("err");
-  EXPECT_EQ(ashlar("advise " + trace + " --html /dev/full"), 1);
-  EXPECT_NE(text("err").find("/dev/full: "), std::string::npos) << text("err");
+  expect_mistakes("advise", {{trace + " --html " + trace, 1, trace + " is the trace itself: nothing was written"},
+                             {trace + " --html /dev/full", 1, "/dev/full: "}});
   EXPECT_EQ(ashlar_test::run_shell(ASHLAR_COMMAND " advise " + trace + " 2> " + file("err") + " > /dev/full"), 1);
   EXPECT_EQ(text("err"), "ashlar advise: standard output: No space left on device\n");
   EXPECT_EQ(ashlar("advise " + trace + " --html -"), 0);

@@ -2,7 +2,6 @@
 # Programs with planted remedies. They are optimised and have line numbers in every configuration, as their functions and
 # lines are the expected answers.
 ashlar_test_program(ADVISE_VICTIM advise_victim PROGRAM advise/victim.cpp -O1 -g)
-ashlar_test_program(ADVISE_PEAK advise_peak PROGRAM advise/peak.cpp -O1 -g)
 ashlar_test_program(ADVISE_WHOLE advise_whole PROGRAM advise/victim.cpp -O1 -g)
 target_link_options(advise_whole PRIVATE -static-libstdc++)  # the same, and loads no C++ library
 target_compile_definitions(test_cli PRIVATE

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A program to be advised on: each mode has one planted remedy in the function of its name, or none. Blocks of every
-// other kind lie around it, as in real programs.
+// A program to be advised on: each mode has one planted remedy in the function of its name, or none, or a peak. Blocks
+// of every other kind lie around it, as in real programs.
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -14,12 +15,56 @@
 #include <utility>
 #include <vector>
 
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "cli/preload/ashlar_record.h"
-#include "cli/tests/advise/background.hpp"
 
 namespace {
+
+#define PLANTED [[gnu::noinline]]
+
+std::uint64_t seed = 88'172'645'463'325'252;
+volatile std::uint64_t sink;
+
+std::uint64_t random_below(std::uint64_t n) {
+  seed ^= seed << 13;
+  seed ^= seed >> 7;
+  seed ^= seed << 17;
+  return (seed >> 11) % n;
+}
+
+void use(const void* p) { sink = sink + reinterpret_cast<std::uintptr_t>(p); }
+
+/// The innocents: sizes and lifetimes without a pattern.
+class noise {
+public:
+  PLANTED void step() {
+    char*& place = kept_[random_below(kept_.size())];
+    delete[] place;
+    place = new char[16 + random_below(700)];
+    use(place);
+  }
+  ~noise() {
+    for (char* p : kept_) delete[] p;
+  }
+
+private:
+  std::array<char*, 64> kept_{};
+};
+
+noise* background;
+
+template <class F>
+int repeat(int n, F&& work) {
+  for (int i = 0; i < n; ++i) {
+    work();
+    if (i % 8 == 0) background->step();
+  }
+  return 0;
+}
 
 /// Nodes of 24 bytes come and go in a list that keeps its length: in cells of 24 bytes two slabs hold them.
 PLANTED void queue_churn(int length) {
@@ -88,30 +133,14 @@ struct text_value {
   ~text_value() { set(nullptr); }
 };
 
-PLANTED char* short_text() {
-  auto* p = static_cast<char*>(malloc(24));  // here: shared_free
-  use(p);
-  return p;
-}
+/// Returns: the block, used, so that no tail call leaves out a frame.
+[[gnu::always_inline]] inline char* used(void* p) { return use(p), static_cast<char*>(p); }
 
-PLANTED char* long_text() {
-  auto* p = static_cast<char*>(malloc(40 + random_below(900)));
-  use(p);
-  return p;
-}
-
-PLANTED char* short_text_too() {
-  auto* p = static_cast<char*>(malloc(40));
-  use(p);
-  return p;
-}
-
+PLANTED char* short_text() { return used(malloc(24)); }  // here: shared_free
+PLANTED char* long_text() { return used(malloc(40 + random_below(900))); }
+PLANTED char* short_text_too() { return used(malloc(40)); }
 /// Too rare for a remedy of its own.
-PLANTED char* rare_text() {
-  auto* p = static_cast<char*>(malloc(40));  // here: rare_text
-  use(p);
-  return p;
-}
+PLANTED char* rare_text() { return used(malloc(40)); }  // here: rare_text
 
 /// Not by a tail call, which leaves no frame.
 PLANTED void checked_free(void* p) {
@@ -246,11 +275,7 @@ PLANTED void take_messages(std::vector<message*>& in) {
 }
 
 /// A few blocks that stay, each between many that do not.
-PLANTED char* long_lived(std::size_t i) {
-  auto* p = new char[100 + (i * 37) % 90];  // here: long_lived
-  use(p);
-  return p;
-}
+PLANTED char* long_lived(std::size_t i) { return used(new char[100 + (i * 37) % 90]); }  // here: long_lived
 
 /// The tables of a program: built once, never freed.
 PLANTED void load_tables() {
@@ -261,30 +286,20 @@ constexpr std::size_t phase_blocks = 24;
 
 std::size_t phase_size(std::size_t i) { return 100 + i * 37 % phase_blocks * 60; }
 
-/// A phase whose blocks overlap like the blocks of a pipeline, the same each time: offsets computed in advance.
-PLANTED void fixed_phase() {
-  std::array<char*, 5> stages{};
-  for (std::size_t i = 0; i < phase_blocks; ++i) {
-    char*& stage = stages[i % stages.size()];
-    delete[] stage;
-    stage = new char[phase_size(i)];  // here: fixed
-    use(stage);
-  }
-  for (char* stage : stages) delete[] stage;
-}
+enum class variation { none, sizes, deaths, leaving };
 
-enum class variation { sizes, deaths, leaving };
-
-/// The same with other sizes each time, or with deaths in another order, or with a block that once in 50 outlives it.
+/// A phase whose blocks overlap like the blocks of a pipeline, the same each time: offsets computed in advance. Or with
+/// other sizes each time, with deaths in another order, or with a block that once in 50 outlives it.
 template <variation What>
-PLANTED void varying_phase() {
+PLANTED void one_phase() {
   static char* kept = nullptr;
   static int phase = 0;
   std::array<char*, 5> stages{};
   for (std::size_t i = 0; i < phase_blocks; ++i) {
     char*& stage = stages[What == variation::deaths ? random_below(stages.size()) : i % stages.size()];
     delete[] stage;
-    stage = new char[phase_size(What == variation::sizes ? random_below(phase_blocks) : i)];
+    const std::size_t size = phase_size(What == variation::sizes ? random_below(phase_blocks) : i);
+    stage = new char[size];  // here: fixed
     use(stage);
   }
   if (What == variation::leaving && ++phase % 50 == 0) std::swap(kept, stages[0]);
@@ -306,18 +321,8 @@ PLANTED void* checked_malloc(std::size_t bytes) {
   return p;
 }
 
-/// Not by a tail call, which leaves no frame.
-PLANTED void* cell_of_wrapper() {
-  void* p = checked_malloc(48);
-  use(p);
-  return p;
-}
-
-PLANTED void* text_of_wrapper() {
-  void* p = checked_malloc(8 + random_below(900));
-  use(p);
-  return p;
-}
+PLANTED void* cell_of_wrapper() { return used(checked_malloc(48)); }
+PLANTED void* text_of_wrapper() { return used(checked_malloc(8 + random_below(900))); }
 
 /// Between the marks 1 and 2.
 int phases_of(void (*work)()) {
@@ -407,6 +412,58 @@ int few_mode() {
 PLANTED void first_alike() { drop(inlined_cell()), drop(malloc(40)), drop(malloc(72)); }
 PLANTED void second_alike() { drop(inlined_cell()), drop(nullptr); }
 
+struct item {
+  item* next;
+  char text[88];
+};
+
+PLANTED item* build_scratch(item* next) { return new item{next, {}}; }
+
+PLANTED item* build_result(item* next) { return new item{next, {}}; }
+
+/// Effects: prints nothing and allocates nothing, so that frees alone follow the peak.
+double resident_bytes() {
+  std::array<char, 128> text{};
+  const int file = ::open("/proc/self/statm", O_RDONLY);
+  const auto length = ::read(file, text.data(), text.size() - 1);
+  ::close(file);
+  unsigned long pages = 0;
+  if (length > 0) std::sscanf(text.data(), "%*u %lu", &pages);
+  return static_cast<double>(pages) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+}
+
+void drop_all(item* all) {
+  while (all != nullptr) delete std::exchange(all, all->next);
+}
+
+/// Has a peak, after which one of fifty objects stays, and prints the bytes that it holds for each live one. `at_end`:
+/// all are freed.
+int peak_mode(bool at_end) {
+  constexpr int count = 150'000, one_of = 50;
+  const double before = resident_bytes();
+  item *scratch = nullptr, *results = nullptr;
+  for (int i = 0; i < count; ++i) {
+    scratch = build_scratch(scratch);
+    if (i % one_of == 0) results = build_result(results);
+  }
+  drop_all(scratch);
+  const double held = (resident_bytes() - before) / (count / one_of * sizeof(item));
+  if (at_end) drop_all(results);
+  std::printf("%.2f\n", held);
+  return 0;
+}
+
+/// Holds 64 MiB for a moment, and little for a tenth of a second.
+int map_mode() {
+  constexpr std::size_t bytes = std::size_t{64} << 20;
+  void* const p = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  std::memset(p, 1, bytes);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  ::munmap(p, bytes);
+  std::this_thread::sleep_for(std::chrono::milliseconds(150));
+  return 0;
+}
+
 struct mode {
   const char* name;
   int (*run)();
@@ -424,11 +481,11 @@ constexpr mode modes[] = {
     {"hand_over", hand_over_mode},
     {"long_lived", long_lived_mode},
     {"tables", [] { return load_tables(), 0; }},
-    {"fixed", [] { return phases_of(fixed_phase); }},
-    {"sizes", [] { return phases_of(varying_phase<variation::sizes>); }},
-    {"deaths", [] { return phases_of(varying_phase<variation::deaths>); }},
-    {"leaving", [] { return phases_of(varying_phase<variation::leaving>); }},
-    {"unmarked", [] { return repeat(400, fixed_phase); }},
+    {"fixed", [] { return phases_of(one_phase<variation::none>); }},
+    {"sizes", [] { return phases_of(one_phase<variation::sizes>); }},
+    {"deaths", [] { return phases_of(one_phase<variation::deaths>); }},
+    {"leaving", [] { return phases_of(one_phase<variation::leaving>); }},
+    {"unmarked", [] { return repeat(400, one_phase<variation::none>); }},
     {"class", class_mode},
     {"shared", shared_mode},
     {"wrapper", wrapper_mode},
@@ -444,6 +501,9 @@ constexpr mode modes[] = {
     {"refill", [] { return fill_and_churn(), 0; }},
     {"scope", [] { return map_of_scope(), 0; }},
     {"built", [] { return repeat(300, build_and_drop); }},
+    {"stay", [] { return peak_mode(false); }},
+    {"end", [] { return peak_mode(true); }},
+    {"map", map_mode},
     {"wide", [] { return repeat(3, [] { call_all(std::make_integer_sequence<int, 120>()); }); }},
 };
 

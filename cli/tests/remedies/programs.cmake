@@ -6,6 +6,5 @@ ashlar_test_program(VICTIM_WITHOUT_ID victim_without_id PROGRAM remedies/victim.
 target_link_libraries(slow_victim PRIVATE slow_malloc)
 target_link_options(slow_victim PRIVATE LINKER:--no-as-needed)
 target_link_options(victim_without_id PRIVATE LINKER:--build-id=none)
-# A program to measure, and a library that can be preloaded on every machine: its malloc is glibc's.
-ashlar_test_program(TRY_VICTIM try_victim PROGRAM remedies/tried.cpp -fno-builtin)
+# A library that can be preloaded on every machine: its malloc is glibc's.
 ashlar_test_program(TRY_PRELOAD try_preload MODULE remedies/preload.cpp -fno-builtin)

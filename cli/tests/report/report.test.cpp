@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// End-to-end tests of `ashlar report`.
+// End-to-end tests of `ashlar report`, and of the thread that reads ahead: each event is given once, and the end is
+// found, for any number of them.
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <optional>
+#include <stdexcept>
 #include <string>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/report/read_ahead.hpp"
 #include "cli/tests/command.hpp"
 
 namespace {
@@ -17,15 +22,10 @@ class report : public ashlar_test::command_test {};
 
 TEST_F(report, prints_sections_that_fit_100_columns) {
   ASSERT_EQ(ashlar("report " + sample(20000, 2)), 0) << text("err");
-  std::ifstream out(file("out"));
-  for (std::string line; std::getline(out, line);) {
-    std::size_t columns = 0;
-    for (const char c : line) columns += (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-    EXPECT_LE(columns, 100U) << line;
-  }
+  expect_100_columns();
   for (const char* section : {"sample program\n", "\nlive bytes over time\n", "\nsize ", "\nlifetime ",
                               "\nlifetime in bytes allocated ", "\nthread ", "most common: "})
-    EXPECT_NE(text("out").find(section), std::string::npos) << section;
+    EXPECT_TRUE(said("out", section));
 }
 
 TEST_F(report, counts_add_up_in_json) {
@@ -47,8 +47,7 @@ TEST_F(report, counts_add_up_in_json) {
 }
 
 TEST_F(report, shows_spans_and_names_of_threads) {
-  const std::string trace = file("spans.trace");
-  ASSERT_EQ(ashlar("record -q -o " + trace + " -- " ASHLAR_VICTIM " spans"), 0) << text("err");
+  const std::string trace = trace_of(ASHLAR_VICTIM " spans");
   ASSERT_EQ(ashlar("report " + trace + " --html " + file("r.html") + " --json " + file("r.json")), 0) << text("err");
   const json j = json::parse(text("r.json"));
   ASSERT_EQ(j["spans"].size(), 2U);
@@ -61,15 +60,10 @@ TEST_F(report, shows_spans_and_names_of_threads) {
       EXPECT_NE(text(where).find(name), std::string::npos) << where << name;
 }
 
-TEST_F(report, a_trace_that_is_not_there_fails) {
-  EXPECT_EQ(ashlar("report " + file("no.trace")), 1);
-  EXPECT_EQ(text("err"), "ashlar report: " + file("no.trace") + ": no such file\n");
-}
-
 TEST_F(report, a_trace_of_no_events_is_reported_as_such) {
   const std::string trace = sample(0);
   EXPECT_EQ(ashlar("report " + trace + " --html " + file("r.html")), 0) << text("err");
-  EXPECT_NE(text("out").find("0 events in "), std::string::npos) << text("out");
+  EXPECT_TRUE(said("out", "0 events in "));
   EXPECT_EQ(text("out").find("nan"), std::string::npos) << text("out");
   for (const char* where : {"out", "r.html"}) {
     EXPECT_NE(text(where).find("No call sites: nothing was recorded."), std::string::npos) << text(where);
@@ -79,17 +73,13 @@ TEST_F(report, a_trace_of_no_events_is_reported_as_such) {
   EXPECT_EQ(json::parse(text("out"))["events"], 0);
 }
 
-TEST_F(report, an_empty_file_fails) {
-  std::ofstream(file("empty.trace")).flush();
-  EXPECT_EQ(ashlar("report " + file("empty.trace")), 1);
-  EXPECT_EQ(text("err"), "ashlar report: " + file("empty.trace") + ": the file is empty\n");
-}
-
-TEST_F(report, something_else_is_no_trace) {
-  std::ofstream(file("x.trace"))
-      << "this is not a trace, and long enough to be sure of that: a hundred bytes or so of text";
-  EXPECT_EQ(ashlar("report " + file("x.trace")), 1);
-  EXPECT_TRUE(text("err").starts_with("ashlar report: " + file("x.trace") + ": ")) << text("err");
+TEST_F(report, what_is_no_trace_fails) {
+  const std::string none = file("no.trace"), empty = file("empty.trace"), text_file = file("x.trace");
+  std::ofstream(empty).flush();
+  std::ofstream(text_file) << "this is not a trace, and long enough to be sure of that: a hundred bytes or so of text";
+  expect_mistakes("report", {{none, 1, none + ": no such file\n"},
+                             {empty, 1, empty + ": the file is empty\n"},
+                             {text_file, 1, text_file + ": "}});
 }
 
 TEST_F(report, two_outputs_in_one_place_are_refused) {
@@ -111,6 +101,56 @@ TEST_F(report, help_and_mistakes) {
   EXPECT_EQ(ashlar("report --help"), 0);
   EXPECT_EQ(ashlar("report"), 2);
   EXPECT_EQ(ashlar("report a b"), 2);
+}
+
+using ashlar::cli::read_ahead;
+using ashlar::trace::event;
+
+/// Numbers its events, and may fail in place of the last.
+struct counting_reader {
+  std::uint64_t events;
+  bool fails = false;
+  std::uint64_t done = 0;
+
+  std::optional<event> next() {
+    if (done == events) return fails ? throw std::runtime_error("no more") : std::optional<event>();
+    event e;
+    e.time_ns = ++done;
+    return e;
+  }
+};
+
+std::uint64_t read_in_order(read_ahead<counting_reader>& ahead) {
+  std::uint64_t seen = 0;
+  while (const event* const e = ahead.next()) EXPECT_EQ(e->time_ns, ++seen);
+  return seen;
+}
+
+TEST(read_ahead, gives_each_event_once_and_in_order) {
+  for (const std::uint64_t events : {0U, 1U, 2047U, 2048U, 2049U, 4096U, 4097U, 100'000U}) {
+    counting_reader reader{events};
+    read_ahead ahead(reader);
+    EXPECT_EQ(read_in_order(ahead), events);
+    EXPECT_EQ(ahead.next(), nullptr);
+  }
+}
+
+TEST(read_ahead, throws_what_the_reader_has_thrown_behind_its_events) {
+  for (const std::uint64_t events : {0U, 5U, 4096U, 4100U}) {
+    counting_reader reader{events, true};
+    read_ahead ahead(reader);
+    for (std::uint64_t i = 1; i <= events; ++i) EXPECT_EQ(ahead.next()->time_ns, i);
+    EXPECT_THROW(read_in_order(ahead), std::runtime_error);
+    EXPECT_EQ(ahead.next(), nullptr);
+  }
+}
+
+TEST(read_ahead, ends_wherever_it_is_abandoned) {
+  for (const int read : {0, 1, 2048, 5000}) {
+    counting_reader reader{1'000'000};
+    read_ahead ahead(reader);
+    for (int i = 0; i < read; ++i) EXPECT_NE(ahead.next(), nullptr);
+  }
 }
 
 }  // namespace

@@ -177,7 +177,7 @@ TEST_F(run_verb, a_replay_and_a_verdict_of_try_take_the_same_library) {
   EXPECT_TRUE(has("ashlar run --level checked")) << text("out");
   EXPECT_TRUE(has(file("lib/libashlar.so"))) << text("out");
   const std::string verdict = command + "try " + sample(2000) +
-                              " --runs 8 --threshold 100 --with libashlar.so -- " ASHLAR_TRY_VICTIM " allocate";
+                              " --runs 8 --threshold 100 --with libashlar.so -- " ASHLAR_VERIFY_VICTIM " allocate";
   const int status = run_shell(verdict + " --json " + file("j") + " > " + file("out") + " 2> " + file("err"));
   EXPECT_TRUE(status == 0 || status == 4) << status << text("err");
   fs::remove(file("lib/libashlar.so"));
