@@ -176,7 +176,7 @@ private:
           std::vector<std::size_t> playing;
           for (std::size_t side = 1; side < sides.size(); ++side)
             if (sides[side] != nullptr) playing.push_back(side);
-          return planned_rounds(stage.runs, playing, request_->decides, request_->threshold);
+          return planned_rounds(stage.runs, playing, request_->decides, request_->threshold, error);
         });
     for (std::size_t i = 0; i < numbers.size(); ++i)
       if (sides[i + 1] != nullptr)

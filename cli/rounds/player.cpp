@@ -111,11 +111,11 @@ bool is_unfit(const paired_effect& itself, double threshold) {
 }
 
 std::size_t planned_rounds(const program_rounds& pilot, const std::vector<std::size_t>& sides, run_measure m,
-                           double threshold) {
+                           double threshold, double error) {
   std::size_t wanted = least_pairs;
   for (const std::size_t side : sides) {
     const auto ratios = log_ratios(pilot.values(0, m), pilot.values(side, m), scale_of(m, threshold));
-    wanted = std::max(wanted, planned_pairs(deviation_of(ratios), ratios.size(), threshold));
+    wanted = std::max(wanted, planned_pairs(deviation_of(ratios), ratios.size(), threshold, error));
   }
   return wanted;
 }

@@ -136,9 +136,9 @@ inline constexpr double itself_error = 0.02;
 [[nodiscard]] bool is_unfit(const paired_effect& itself, double threshold);
 
 /// Returns: the rounds, of all, that show equality of each of the sides with the first one with 80 %, from those
-/// played. Expects: more than 5.
+/// played. `error`: of the interval of each. Expects: more than 5.
 [[nodiscard]] std::size_t planned_rounds(const program_rounds& pilot, const std::vector<std::size_t>& sides,
-                                         run_measure m, double threshold);
+                                         run_measure m, double threshold, double error);
 
 /// Returns: what a run does otherwise than the first one of the program as it is: "the program prints something else";
 /// empty if it does the same. A run that is killed takes more than ten times as long.

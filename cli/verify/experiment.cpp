@@ -94,7 +94,7 @@ experiment run_experiment(const experiment_plan& plan, const round_progress& pro
       },
       [&] {  // each input as often as the others, if the budget permits
         const std::size_t inputs = player.inputs();
-        return (planned_rounds(all.runs, {1}, plan.decides, plan.threshold) + inputs - 1) / inputs * inputs;
+        return (planned_rounds(all.runs, {1}, plan.decides, plan.threshold, plan.error) + inputs - 1) / inputs * inputs;
       });
   refuse_other_output();
   return all;

@@ -109,6 +109,21 @@ TEST(remedies, of_those_measured_twice_the_second_figure_decides) {
   EXPECT_EQ(m.decision, remedy_decision::inconclusive) << sentence_of(m);
 }
 
+/// The pilot of a stage: those that share its error need more rounds.
+TEST(remedies, are_planned_as_many_rounds_as_their_shared_error_asks_for) {
+  program_rounds pilot;
+  for (const double other : {100, 102, 98, 101, 99, 103}) {
+    run_figures own{}, with{};
+    own[run_measure::cpu] = 100, with[run_measure::cpu] = other;
+    pilot.rounds.push_back({.sides = {own, with}});
+  }
+  const auto planned = [&pilot](double error) {
+    return planned_rounds(pilot, {1}, run_measure::cpu, threshold, error);
+  };
+  EXPECT_GT(planned(effect_error), least_pairs);
+  EXPECT_GT(planned(effect_error / 30), 2 * planned(effect_error));
+}
+
 TEST(remedies, few_rounds_have_a_mean_and_no_interval) {
   auto m = measured({{remedy_kind::preload, "a", 0.9}});
   m.remedies[0].measures[run_measure::cpu] = effect_with(0.9, 0.01, 2);
