@@ -47,7 +47,7 @@
 namespace ashlar::cli {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(remedy_request, command, input, plan, rounds, seconds, seed, threshold, decides,
-                                   only_mallocs, with)
+                                   only_mallocs, with);
 
 namespace {
 
@@ -140,21 +140,17 @@ std::vector<std::string> recorded_command(const std::vector<std::unique_ptr<trac
   return command;
 }
 
-/// Throws: `std::runtime_error` with both build ids, if that of the file is another one than the recorded one. Without
-/// a recorded build id nothing is refused.
-void refuse_other_build(const trace_input& input, const std::string& file) {
+/// Returns: that nothing shows whether the file is the recorded program; empty if its build id does. Throws:
+/// `std::runtime_error` with both build ids, if that of the file is another one than the recorded one.
+std::string build_note(const trace_input& input, const std::string& file) {
   const std::string recorded = input.build_id(), now = build_id_of(file);
-  if (recorded.empty() || recorded == now) return;
+  if (recorded.empty())
+    return fmt::format("{} has no build id: nothing shows that {} is the recorded program.", input.path(), file);
+  if (recorded == now) return {};
   throw std::runtime_error(
       fmt::format("{} is of another build than {}: of build id {}, and that file has {}; record it "
                   "again",
                   input.path(), file, recorded, now.empty() ? "none" : now));
-}
-
-/// Returns: that nothing shows whether the file is the recorded program; empty if its build id does.
-std::string unknown_build_note(const trace_input& input, const std::string& file) {
-  if (!input.build_id().empty()) return {};
-  return fmt::format("{} has no build id: nothing shows that {} is the recorded program.", input.path(), file);
 }
 
 /// Without a build id nothing shows that the command still starts what was recorded.
@@ -405,10 +401,8 @@ void advice_measurer::take_program(const std::vector<std::unique_ptr<trace_input
     throw std::runtime_error(obstacle);
   file_ = facts.path;
   if (!std::filesystem::exists(file_)) throw std::runtime_error(file_ + ": no such file; nothing was measured");
-  for (const auto& input : inputs) {
-    refuse_other_build(*input, file_);
-    if (std::string note = unknown_build_note(*input, file_); !note.empty()) notes_.push_back(std::move(note));
-  }
+  for (const auto& input : inputs)
+    if (std::string note = build_note(*input, file_); !note.empty()) notes_.push_back(std::move(note));
 }
 
 int advice_measurer::measure(advice& a, const call_tree& tree, route_plan& plan, const std::string& plan_path,
