@@ -20,7 +20,6 @@
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/heap/heap_api.hpp>
-#include <ashlar/detail/heap/large_block_calls.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap_threads/basic_heap.hpp>
 #include <ashlar/detail/heap_threads/thread_heaps.hpp>

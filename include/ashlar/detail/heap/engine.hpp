@@ -16,7 +16,7 @@
 #include <ashlar/detail/heap/exact_sizes.hpp>
 #include <ashlar/detail/heap/heap_api.hpp>
 #include <ashlar/detail/heap/heap_parts.hpp>
-#include <ashlar/detail/heap/large_block_calls.hpp>
+#include <ashlar/detail/heap/page_discard.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/span_header.hpp>
@@ -33,7 +33,8 @@ namespace ashlar::ASHLAR_ABI::detail {
 ///      |                        +- take_without_lock   parcels that have arrived; the cell batch of a small class
 ///      |                        +- [ take_cell ]   cell batch <- bitmap <- slab <- segment <- upstream
 ///      |                        +- [ flush ]       all free cells into their bitmaps, and once more
-///      +- take_aligned_or_large - take_free_span                a whole span; other blocks above cells: large_block_calls.hpp
+///      +- take_aligned_or_large - take_free_span                a whole span; of the thread cache, or of the bins if one thread uses the heap
+///      |    +- [ take_large ]                     a span of the bins, a part of one, a new one; a huge block
 ///     deallocate(p) - put - cache_cell             onto a free list
 ///      +- put_sampled - put_in_segment - put_span    a span; or onto a free list first:
 ///           +- [ put_locked ]                      sweep of a long list, purge; huge blocks
@@ -41,14 +42,22 @@ namespace ashlar::ASHLAR_ABI::detail {
 ///           +- give_now [ give_block ]             a block above cells
 ///
 /// The owner works without the lock on the thread cache, its counts, the batches of cells up to 1 KiB, and on parcels
-/// that it has taken; any thread on what is constant while a block lives. From level `checked` on whole calls lock a
-/// shared heap instead, or the paths of `owner_checks`. Thread safety: the owner alone, unless stated otherwise.
+/// that it has taken; any thread on what is constant while a block lives. `take_free_span` and `put_span` need no stack
+/// frame: slow calls are jumps. From level `checked` on whole calls lock a shared heap instead; or, where an address
+/// alone leads to the owner of a block, so that it needs no lock:
+///
+///     free of p --> the segment of p is the caller's: try_put_own     live -> free list, without a lock
+///               `-> otherwise: [ put_checked ]                        every check, report
+///                     +- of the caller: onto a free list, or into the bitmap
+///                     +- of another thread: into the bitmap
+///
+/// The lock then guards all checks but the checks of a cell that is live for its owner. At level `hardened` a cell also
+/// has its size and intact guards, and waits for its bitmap instead of a free list. The owner alone looks at the cells
+/// beside a block: it hands them out without the lock. Thread safety: the owner alone, unless stated otherwise.
 template <class Stores, class Sharing>
 class engine : public segment_owner,
                public heap_api<engine<Stores, Sharing>>,
-               public heap_contents_api<engine<Stores, Sharing>>,
-               public large_block_calls<engine<Stores, Sharing>>,
-               public owner_checks<engine<Stores, Sharing>> {
+               public heap_contents_api<engine<Stores, Sharing>> {
 public:
   using upstream_type = typename Stores::upstream_type;
   using segment = typename Stores::segment;
@@ -108,7 +117,7 @@ public:
     const auto call = sharing_.lock_call();
     ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
     const std::size_t size_class = class_of_request(bytes, alignment);
-    if (size_class == size_classes::none) return this->take_any_large(bytes, alignment, is_shared);
+    if (size_class == size_classes::none) return take_any_large(bytes, alignment, is_shared);
     return {static_cast<std::byte*>(take_cell<or_null>(size_class, bytes)), dead_cells_are_zero<upstream_type>};
   }
 
@@ -134,7 +143,7 @@ public:
   [[nodiscard]] bool expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
     const auto call = sharing_.lock_call();
     const std::size_t size_class = class_of_request(bytes, alignment);
-    this->expect_request(p, bytes, alignment, size_class, using_block);
+    expect_request(p, bytes, alignment, size_class, using_block);
     return resize_from(size_class, p, new_bytes, alignment);
   }
 
@@ -194,11 +203,110 @@ public:
   /// As `put`, of a cell or a span. Expects: no block is checked. Thread safety: the owner.
   ASHLAR_NOINLINE void put_in_segment(void* p) noexcept {
     const std::size_t size_class = segment::size_class_of(p);
-    if (size_class == size_classes::none) return this->put_span(p);
+    if (size_class == size_classes::none) return put_span(p);
     if (!is_sampled(p)) return cache_cell(p, size_class);
     if constexpr (marks_memory) mark_free(p, size_classes::bytes_of(size_class));
     if constexpr (!has_no_links) cache().push(size_class, p);
-    this->put_locked(p, size_class);
+    put_locked(p, size_class);
+  }
+
+  /// Returns: a free span for a block above cells, or null. Where parcels travel, without the lock; otherwise the
+  /// call that needs one holds it. Complexity: O(1).
+  [[nodiscard]] ASHLAR_INLINE std::byte* take_free_span(std::size_t bytes, std::size_t alignment) noexcept {
+    if (bytes <= size_classes::largest) return nullptr;
+    if constexpr (sends) {
+      std::byte* p = stores_.take_cached_span(bytes, alignment);
+      if (ASHLAR_UNLIKELY(p == nullptr)) return nullptr;
+      p = after_arrivals(p);
+      ASHLAR_ASSUME(p != nullptr);
+      return p;
+    } else if constexpr (!owner_skips_lock && !has_no_links) {
+      return stores_.take_binned_span(bytes, alignment);
+    }
+    return nullptr;
+  }
+
+  /// Returns: any span or huge block, or null. Expects: `take_free_span` has found none. `is_shared`: it is a huge
+  /// block, whose memory the system gives without the lock; nothing of the owner is touched. Thread safety: then any
+  /// thread.
+  [[nodiscard]] ASHLAR_COLD fresh_block take_large(std::size_t bytes, std::size_t alignment,
+                                                   bool is_shared = false) noexcept {
+    if (!is_shared) static_cast<void>(after_arrivals(nullptr));
+    const auto in = sharing_.lock_cold();
+    fresh_block got = stores_.take_large(with_canary(bytes), alignment);
+    if (ASHLAR_UNLIKELY(got.data == nullptr) && !is_shared)
+      got = sharing_.drain_inbox(stores_).take_large_retry(with_canary(bytes), alignment);
+    if (auto sizes = stores_.sizes(); sizes && got.data != nullptr) sizes->hand_out_large(got.data, bytes);
+    return got;
+  }
+
+  /// Returns: the calls of the upstream, which are made under the lock unless that is shared with them.
+  [[nodiscard]] constexpr unlocked_calls& unlocked() noexcept { return stores_.unlocked(); }
+
+  /// Effects: frees a live cell. Returns: false, without an effect, for all else and for cells at sampled addresses.
+  /// Expects: `p` lies in a segment of this engine. Thread safety: the owner.
+  [[nodiscard]] ASHLAR_INLINE bool try_put_own(void* p) noexcept {
+    return try_put_own(p, any_size, segment::size_class_of(p));
+  }
+  /// As above, only of the class, and at level `hardened` of the size.
+  [[nodiscard]] ASHLAR_INLINE bool try_put_own(void* p, std::size_t bytes, std::size_t size_class) noexcept {
+    if (ASHLAR_UNLIKELY(is_sampled(p))) return false;
+    if (const auto check = stores_.checks(); ASHLAR_UNLIKELY(!check || !check->ends_own_small(p, bytes, size_class)))
+      return false;
+    cache_cell(p, size_class);
+    return true;
+  }
+  /// As `try_put_own` of any size, with a call for larger cells at level `hardened`; false at others.
+  [[nodiscard]] bool try_put_larger(void* p) noexcept {
+    if constexpr (!has_no_links) return false;
+    const std::size_t size_class = segment::size_class_of(p);
+    if (is_sampled(p) || !stores_.checks()->ends_own_cell(p, any_size, size_class)) return false;
+    cache_cell(p, size_class);
+    return true;
+  }
+
+  /// Effects: frees a block, or reports why it is none; `requested`: bytes, alignment and size class, or nothing.
+  /// Expects: `p` is not null; `is_own`: the caller is the owner. Thread safety: any thread.
+  template <class... Request>
+  ASHLAR_NOINLINE void put_checked(void* p, bool is_own, Request... requested) noexcept {
+    const auto in = sharing_.lock_all();
+    if (!is_own) return take_remote(p, requested...);
+    stores_.checks()->end_life(p, requested...);
+    take_own(p);
+  }
+
+  /// Returns: the usable bytes of a block. Reports any other address as a wrong `use`. Thread safety: any thread.
+  [[nodiscard]] std::size_t checked_size_of(const void* p, const auto& use) noexcept {
+    void* const at = const_cast<void*>(p);
+    const bool is_mine = !is_aligned(p, window_bytes) && upstream().get().is_of(this, p);
+    const std::size_t size_class = is_mine ? segment::size_class_of(at) : size_classes::none;
+    if (!has_no_links && size_class != size_classes::none && segment::is_live(at))
+      return size_classes::bytes_of(size_class);
+    const auto in = sharing_.lock_all();
+    stores_.checks_of_block(use)->expect(p);
+    return stores_.usable_size(p);
+  }
+
+  /// Effects: reports an address that is not a block of that request. Thread safety: any thread, at other levels as the
+  /// caller.
+  void expect_request(void* p, std::size_t bytes, std::size_t alignment, std::size_t size_class,
+                      const auto& use) noexcept {
+    if constexpr (owner_checks_without_lock) {
+      const auto in = sharing_.lock_all();
+      stores_.checks_of_block(use)->expect(p, bytes, alignment, size_class);
+    } else if (const auto check = stores_.checks(use)) {
+      check->expect(p, bytes, alignment, size_class);
+    }
+  }
+
+  /// As `put(p, bytes, alignment)` of the engine, but false, without an effect, when the block may be of another heap
+  /// or needs the slow path: at levels with a lock in every call. Thread safety: any thread.
+  [[nodiscard]] ASHLAR_INLINE bool try_put_cell(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    const auto call = sharing_.lock_call();
+    const std::size_t size_class = class_of_request(bytes, alignment);
+    if (is_sampled(p) || !stores_.checks()->ends_known_cell(p, bytes, size_class)) return false;
+    cache_cell(p, size_class);
+    return true;
   }
 
   /// Effects: moves all free cells to their slabs, and joins free slices.
@@ -216,7 +324,7 @@ public:
   void give_now(void* p) noexcept {
     if constexpr (!owner_skips_lock) return put(p);
     if (p == nullptr) return;
-    if constexpr (owner_checks_without_lock) return this->put_checked(p, false);
+    if constexpr (owner_checks_without_lock) return put_checked(p, false);
     const auto in = sharing_.lock_all();
     if (is_aligned(p, window_bytes)) return stores_.give_huge(p);
     stores_.count_arrived(stores_.give_block(p), sharing_.for_others());
@@ -257,9 +365,8 @@ public:
   void set_number(std::uint32_t number) noexcept { stores_.set_number(number); }
 
 private:
-  friend large_block_calls<engine>;
-  friend owner_checks<engine>;
   static constexpr bool has_no_links = !thread_cache::has_links;
+  static constexpr std::size_t any_size = max_size;
 
   [[nodiscard]] ASHLAR_INLINE auto& cache() noexcept { return stores_.cache(); }
   // Without the register each instruction holds the address of a global heap, which costs 1.5 ns a pair.
@@ -276,7 +383,7 @@ private:
 
   template <class Otherwise>
   [[nodiscard]] ASHLAR_INLINE void* take_cell_or(std::size_t size_class, std::size_t bytes, Otherwise otherwise) {
-    if constexpr (has_no_links) return this->take_unlinked(size_class, bytes, otherwise);
+    if constexpr (has_no_links) return take_unlinked(size_class, bytes, otherwise);
     auto* const lists = cache_in_register();
     void* const p = lists->top_of(size_class);
     if (ASHLAR_UNLIKELY(is_sampled(p))) return otherwise();
@@ -334,7 +441,7 @@ private:
   template <failure Failure>
   [[nodiscard]] ASHLAR_NOINLINE void* take_aligned_or_large(std::size_t bytes,
                                                             std::size_t alignment) noexcept(Failure == or_null) {
-    void* const p = this->take_free_span(bytes, alignment);
+    void* const p = take_free_span(bytes, alignment);
     return ASHLAR_LIKELY(p != nullptr) ? p : take_without_free_span<Failure>(bytes, alignment);
   }
   template <failure Failure>
@@ -343,7 +450,7 @@ private:
     if (bytes <= size_classes::largest)
       if (const std::size_t size_class = class_of_request(bytes, alignment); size_class != size_classes::none)
         return take_cell<Failure>(size_class, bytes);
-    void* const p = this->take_large(bytes, alignment).data;
+    void* const p = take_large(bytes, alignment).data;
     return ASHLAR_LIKELY(p != nullptr) ? p : failed<Failure>(bytes, alignment);
   }
 
@@ -364,14 +471,14 @@ private:
 
   ASHLAR_INLINE void cache_cell(void* p, std::size_t size_class) noexcept {
     if constexpr (marks_memory) mark_free(p, size_classes::bytes_of(size_class));
-    if constexpr (has_no_links) this->give_unlinked(p, size_class);
+    if constexpr (has_no_links) give_unlinked(p, size_class);
     else cache_in_register()->push(size_class, p);
   }
 
   // A cell at a sampled address, null, a span or a huge block.
   ASHLAR_NOINLINE void put_sampled(void* p) noexcept {
     if (!is_aligned(p, window_bytes)) return put_in_segment(p);
-    if (p != nullptr) this->put_locked(p, size_classes::none);
+    if (p != nullptr) put_locked(p, size_classes::none);
   }
 
   [[nodiscard]] bool resize_from(std::size_t size_class, void* p, std::size_t bytes, std::size_t alignment) noexcept {
@@ -379,6 +486,78 @@ private:
     if (owner_skips_lock && !has_no_links && size_class != size_classes::none) return size_class == wanted;
     const auto in = sharing_.lock_cold();
     return stores_.resize(p, size_class, wanted, bytes);
+  }
+
+  [[nodiscard]] fresh_block take_any_large(std::size_t bytes, std::size_t alignment, bool is_shared) noexcept {
+    std::byte* const p = take_free_span(bytes, alignment);
+    return p != nullptr ? fresh_block{p, false} : take_large(bytes, alignment, is_shared);
+  }
+
+  ASHLAR_INLINE void put_span(void* p) noexcept {
+    if constexpr (sends) {
+      if (ASHLAR_LIKELY(stores_.cache_span(p))) return;
+    } else if constexpr (!owner_skips_lock) {
+      if (ASHLAR_LIKELY(stores_.bin_span(p))) return;
+    }
+    put_locked(p, size_classes::none);
+  }
+
+  // Effects: takes back a span or a huge block; counts a cell at a sampled address, which is in its free list.
+  ASHLAR_COLD void put_locked(void* p, std::size_t size_class) noexcept {
+    if (size_class != size_classes::none) sharing_.count_slow();
+    const auto in = sharing_.lock_cold();
+    if (size_class == size_classes::none) is_aligned(p, window_bytes) ? stores_.give_huge(p) : stores_.give_span(p);
+    else has_no_links ? stores_.give_sampled(p, size_class) : stores_.count_freed(size_class);
+  }
+
+  // Returns: `p`, after the call is counted and waiting parcels are unpacked, so that their memory serves the next
+  // requests.
+  [[nodiscard]] ASHLAR_INLINE std::byte* after_arrivals(std::byte* p) noexcept {
+    if constexpr (!sends) return p;
+    else return ASHLAR_UNLIKELY(sharing_.has_arrivals()) ? unpacked(p) : sharing_.count_slow(p);
+  }
+  [[nodiscard]] ASHLAR_COLD std::byte* unpacked(std::byte* p) noexcept {
+    static_cast<void>(sharing_.take_arrived(stores_, size_classes::none));  // no cell has this class
+    return p;
+  }
+
+  // At level `hardened`, where free cells have no links: a cell of the batch, or `otherwise()`; the free of a dead
+  // cell. Where the owner frees without the lock, both are without it until the batch is empty, or too many wait.
+  template <class Otherwise>
+  [[nodiscard]] ASHLAR_INLINE void* take_unlinked(std::size_t size_class, std::size_t bytes, Otherwise otherwise) {
+    if (owner_skips_lock && ASHLAR_UNLIKELY(size_class >= stores_.first_common_batch)) return otherwise();
+    void* const cell = stores_.hand_out_of_batch(size_class, bytes);
+    if (ASHLAR_UNLIKELY(cell == nullptr)) return otherwise();
+    stores_.checks()->begin_life(cell);
+    return cell;
+  }
+  ASHLAR_INLINE void give_unlinked(void* cell, std::size_t size_class) noexcept {
+    if (owner_skips_lock && ASHLAR_LIKELY(stores_.freed()->try_add(size_class, cell))) return;
+    give_with_waiting(cell, size_class);
+  }
+
+  ASHLAR_NOINLINE void give_with_waiting(void* cell, std::size_t size_class) noexcept {
+    const auto in = sharing_.lock_cold();
+    stores_.give_freed(size_class);
+    stores_.give_cell(cell);
+  }
+
+  // Under the lock.
+  template <class... Request>
+  void take_remote(void* p, Request... requested) noexcept {
+    stores_.checks_of_block()->end_life_by_other(p, requested...);
+    if (is_aligned(p, window_bytes)) return stores_.give_huge(p);
+    stores_.count_arrived(stores_.give_block(p), sharing_.for_others());
+  }
+
+  // The same.
+  void take_own(void* p) noexcept {
+    const std::size_t size_class = segment::size_class_of(p);
+    if (size_class == size_classes::none) return stores_.give_span(p);
+    if constexpr (marks_memory) mark_free(p, size_classes::bytes_of(size_class));
+    if constexpr (has_no_links) return is_sampled(p) ? stores_.give_sampled(p, size_class) : stores_.give_cell(p);
+    stores_.cache().push(size_class, p);
+    if (is_sampled(p)) stores_.count_freed(size_class);
   }
 
   // Returns: bytes of all free memory, or 1 for a segment; 0 if another thread holds the lock.
