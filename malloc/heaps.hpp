@@ -100,7 +100,7 @@ public:
     return trim_all();
   }
 
-  /// @{ As in `heap_survey`.
+  /// @{ As in `basic_heap`.
   template <class F>
   void for_each_live(F f) {
     const scope held(lock_);

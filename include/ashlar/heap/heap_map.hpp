@@ -173,7 +173,7 @@ private:
     describe(piece);
     out_.text("</title>");
     if (piece.kind == region_kind::slab) level(piece, x, w);
-    else box(style_of(piece.kind), x, row_, w, tile_height).text(" rx=\"2\"/>");
+    else box(look_of(piece.kind).style, x, row_, w, tile_height).text(" rx=\"2\"/>");
     if (piece.kind == region_kind::span && w >= 50)
       text("on", x + w / 2, row_ + 13, "middle").size(piece.bytes).text("</text>");
     out_.text("</g>\n");
@@ -211,35 +211,25 @@ private:
       out_.text(" live, ").percentage(piece.live, piece.capacity).text("\n");
       if (piece.dropped_bytes != 0) out_.size(piece.dropped_bytes).text(" of the free ones given back\n");
     }
-    out_.text(name_of(piece.kind))
+    out_.text(look_of(piece.kind).name)
         .text(piece.kind == region_kind::huge && piece.live == 0 ? " recently freed, " : ", ");
     out_.size(piece.bytes).text(" at ").address(piece.start);
   }
 
-  [[nodiscard]] static std::string_view style_of(region_kind kind) noexcept {
+  struct look {
+    std::string_view style, name;
+  };
+  [[nodiscard]] static look look_of(region_kind kind) noexcept {
     switch (kind) {
-      case region_kind::head: return "head";
-      case region_kind::slab: return "";
-      case region_kind::span: return "span";
-      case region_kind::spare: return "spare";
-      case region_kind::free: return "free";
-      case region_kind::fresh: return "fresh";
-      case region_kind::huge: return "huge";
+      case region_kind::head: return {"head", "the header of the segment"};
+      case region_kind::slab: return {"", "a slab"};
+      case region_kind::span: return {"span", "one block"};
+      case region_kind::spare: return {"spare", "a block recently freed"};
+      case region_kind::free: return {"free", "free, and used before"};
+      case region_kind::fresh: return {"fresh", "free, never touched"};
+      case region_kind::huge: return {"huge", "a huge block"};
     }
-    return "";
-  }
-
-  [[nodiscard]] static std::string_view name_of(region_kind kind) noexcept {
-    switch (kind) {
-      case region_kind::head: return "the header of the segment";
-      case region_kind::slab: return "a slab";
-      case region_kind::span: return "one block";
-      case region_kind::spare: return "a block recently freed";
-      case region_kind::free: return "free, and used before";
-      case region_kind::fresh: return "free, never touched";
-      case region_kind::huge: return "a huge block";
-    }
-    return "";
+    return {};
   }
 
   text_writer<Out>& out_;

@@ -98,7 +98,7 @@ struct heap_statistics {
   }
 };
 
-/// Returns: the contents of `heap` now; of a heap for any thread, as `heap_survey`. Blocks stay unchanged;
+/// Returns: the contents of `heap` now; of a heap for any thread, as its `inspect`. Blocks stay unchanged;
 /// remote frees that have arrived are drained.
 /// Complexity: O(slices and cells outside bitmaps).
 template <class Heap>

@@ -2,7 +2,6 @@
 // The regions of a heap, and its calls, written once: on a few primitives of the deriving heap.
 #pragma once
 
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -17,7 +16,6 @@
 #include <ashlar/detail/heap/span_header.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/function_ref.hpp>
-#include <ashlar/detail/thread/fork.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 
@@ -65,72 +63,6 @@ enum class heap_part : std::uint8_t {
   own,     ///< the calling thread: its cache may be read
   common,  ///< no thread; the caller holds its lock
   others,  ///< another thread, running or ended: its cache may not be read
-};
-
-/// The members of a `Heap` that visit all of it. Its `parts()` have a `for_each_part(f)`, which calls `f(part,
-/// heap_part)`, for the common one last, and a `space()`.
-///
-/// The parts are visited one after the other: while threads allocate and free, a sum describes no single moment. A
-/// thread changes its cache without a lock. So at level `fast` cached cells and spans of other threads count as live;
-/// `cached_bytes` estimates them, except up to 64 cells of each class up to 1 KiB. Unsent remote frees of other
-/// threads count as live too, about 256 KiB for each thread. Ended threads have neither. From level `checked` on all
-/// counts are exact. Callbacks run under locks, one part's at a time, and forks wait. They may use pools, and other
-/// heaps that no callback of another thread visits meanwhile to use this one: two such visits would wait for each
-/// other.
-template <class Heap>
-class heap_survey {
-public:
-  template <class F>
-  void for_each_live(F f) {
-    const fork_participants::callback_scope calling;
-    self().parts().for_each_part([&](auto& part, heap_part whose) {
-      const auto tell = [&](void* p, std::size_t bytes) { f(p, bytes); };
-      whose == heap_part::others ? part.for_each_live_remote(tell) : part.for_each_live(tell);
-    });
-  }
-
-  template <class F>
-  ASHLAR_INLINE_FOR_SIZE void inspect(F f) const {
-    const fork_participants::callback_scope calling;
-    self().parts().for_each_part([&](auto& part, heap_part whose) {
-      const auto say = [&](const heap_region& piece) { tell(f, piece, whose == heap_part::own); };
-      if (whose == heap_part::others) return part.inspect_remote(say);
-      part.drain_inbox();
-      part.inspect(say);
-    });
-    self().parts().space().for_each_cached([&](const std::byte* start, std::size_t bytes) {
-      tell(f, heap_region::huge_block(start, bytes, false), false);
-    });
-  }
-
-  [[nodiscard]] std::size_t table_bytes() const noexcept { return self().parts().space().table_bytes(); }
-
-  [[nodiscard]] std::uint64_t reused_bytes() const noexcept {
-    std::uint64_t sum = 0;
-    self().parts().for_each_part([&](const auto& part, heap_part) { sum += part.reused_bytes(); });
-    return sum;
-  }
-
-  [[nodiscard]] std::size_t cached_bytes() const noexcept {
-    std::size_t sum = 0;
-    self().parts().for_each_part(
-        [&](const auto& part, heap_part whose) { sum += whose == heap_part::others ? part.cached_bytes() : 0; });
-    return sum;
-  }
-
-protected:
-  heap_survey() = default;
-  ~heap_survey() = default;
-
-private:
-  template <class F>
-  static void tell(F& f, const heap_region& piece, bool is_mine) {
-    if constexpr (std::invocable<F&, const heap_region&, bool>) f(piece, is_mine);
-    else f(piece);
-  }
-
-  [[nodiscard]] Heap& self() noexcept { return static_cast<Heap&>(*this); }
-  [[nodiscard]] const Heap& self() const noexcept { return static_cast<const Heap&>(*this); }
 };
 
 /// The calls on blocks. Their contracts are at `local_heap`. `Heap::primitives()` has

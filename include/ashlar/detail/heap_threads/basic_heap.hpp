@@ -2,7 +2,9 @@
 // The calls of a heap for any thread, on thread heaps that a threads policy attaches and finds.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
 #include <ashlar/base/bits.hpp>
@@ -21,6 +23,7 @@
 #include <ashlar/detail/heap/span_header.hpp>
 #include <ashlar/detail/heap/zero_blocks.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
+#include <ashlar/detail/thread/fork.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 
@@ -39,7 +42,7 @@ class thread_heap_registry;
 ///      +- put_remote               a parcel to the owner of a block
 ///      +- put_slow                 sampled addresses, and all frees from level `checked` on
 template <thread_safe_resource Upstream, class Threads>
-class basic_heap : public heap_api<basic_heap<Upstream, Threads>>, public heap_survey<basic_heap<Upstream, Threads>> {
+class basic_heap : public heap_api<basic_heap<Upstream, Threads>> {
   using members = thread_heap_registry<Upstream, Threads>;
   using thread_heap = typename members::thread_heap;
   using owner = typename members::owner;
@@ -94,6 +97,52 @@ public:
   void release() noexcept { members_.release(); }
 
   std::size_t trim(std::size_t retain_bytes = 0) noexcept { return members_.trim(retain_bytes); }
+
+  /// @{ The parts are visited one after the other: while threads allocate and free, a sum describes no single moment. A
+  /// thread changes its cache without a lock. So at level `fast` cached cells and spans of other threads count as live;
+  /// `cached_bytes` estimates them, except up to 64 cells of each class up to 1 KiB. Unsent remote frees of other
+  /// threads count as live too, about 256 KiB for each thread. Ended threads have neither. From level `checked` on all
+  /// counts are exact. Callbacks run under locks, one part's at a time, and forks wait. They may use pools, and other
+  /// heaps that no callback of another thread visits meanwhile to use this one: two such visits would wait for each
+  /// other.
+  template <class F>
+  void for_each_live(F f) {
+    const fork_participants::callback_scope calling;
+    members_.for_each_part([&](auto& part, heap_part whose) {
+      const auto tell = [&](void* p, std::size_t bytes) { f(p, bytes); };
+      whose == heap_part::others ? part.for_each_live_remote(tell) : part.for_each_live(tell);
+    });
+  }
+
+  template <class F>
+  ASHLAR_INLINE_FOR_SIZE void inspect(F f) const {
+    const fork_participants::callback_scope calling;
+    members_.for_each_part([&](auto& part, heap_part whose) {
+      const auto say = [&](const heap_region& piece) { tell(f, piece, whose == heap_part::own); };
+      if (whose == heap_part::others) return part.inspect_remote(say);
+      part.drain_inbox();
+      part.inspect(say);
+    });
+    members_.space().for_each_cached([&](const std::byte* start, std::size_t bytes) {
+      tell(f, heap_region::huge_block(start, bytes, false), false);
+    });
+  }
+
+  [[nodiscard]] std::size_t table_bytes() const noexcept { return members_.space().table_bytes(); }
+
+  [[nodiscard]] std::uint64_t reused_bytes() const noexcept {
+    std::uint64_t sum = 0;
+    members_.for_each_part([&](const auto& part, heap_part) { sum += part.reused_bytes(); });
+    return sum;
+  }
+
+  [[nodiscard]] std::size_t cached_bytes() const noexcept {
+    std::size_t sum = 0;
+    members_.for_each_part(
+        [&](const auto& part, heap_part whose) { sum += whose == heap_part::others ? part.cached_bytes() : 0; });
+    return sum;
+  }
+  /// @}
 
   [[nodiscard]] std::size_t held_bytes() const noexcept { return members_.space().held_bytes(); }
   [[nodiscard]] std::size_t parked() const noexcept { return members_.parked(); }
@@ -160,10 +209,14 @@ protected:
   }
 
 private:
-  friend heap_survey<basic_heap>;
   friend heap_api<basic_heap>;
 
-  [[nodiscard]] const members& parts() const noexcept { return members_; }
+  template <class F>
+  static void tell(F& f, const heap_region& piece, bool is_mine) {
+    if constexpr (std::invocable<F&, const heap_region&, bool>) f(piece, is_mine);
+    else f(piece);
+  }
+
   [[nodiscard]] ASHLAR_INLINE basic_heap& primitives() noexcept { return *this; }
   [[nodiscard]] ASHLAR_INLINE const basic_heap& primitives() const noexcept { return *this; }
 

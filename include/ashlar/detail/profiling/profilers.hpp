@@ -250,48 +250,31 @@ private:
 
 /// Valgrind's mempools: memcheck then describes an address by its block and the backtraces of allocation and free. A
 /// request is a few instructions without effect outside of Valgrind; a build without `ASHLAR_VALGRIND` has none.
-class mempool {
-public:
-  static ASHLAR_INLINE void begin([[maybe_unused]] const void* pool) noexcept {
+struct mempool {
 #if defined(ASHLAR_VALGRIND)
-    VALGRIND_CREATE_MEMPOOL(pool, 0, 0);
-#endif
-  }
-
-  static ASHLAR_INLINE void end([[maybe_unused]] const void* pool) noexcept {
-#if defined(ASHLAR_VALGRIND)
-    VALGRIND_DESTROY_MEMPOOL(pool);
-#endif
-  }
-
-  static ASHLAR_INLINE void allocated([[maybe_unused]] const void* pool, [[maybe_unused]] const void* p,
-                                      [[maybe_unused]] std::size_t bytes) noexcept {
-#if defined(ASHLAR_VALGRIND)
+  static ASHLAR_INLINE void begin(const void* pool) noexcept { VALGRIND_CREATE_MEMPOOL(pool, 0, 0); }
+  static ASHLAR_INLINE void end(const void* pool) noexcept { VALGRIND_DESTROY_MEMPOOL(pool); }
+  static ASHLAR_INLINE void allocated(const void* pool, const void* p, std::size_t bytes) noexcept {
     VALGRIND_MEMPOOL_ALLOC(pool, p, bytes);
-#endif
   }
-
   /// Effects: changes the size of the block. The marks of its bytes stay unchanged.
-  static ASHLAR_INLINE void resized([[maybe_unused]] const void* pool, [[maybe_unused]] const void* p,
-                                    [[maybe_unused]] std::size_t bytes) noexcept {
-#if defined(ASHLAR_VALGRIND)
+  static ASHLAR_INLINE void resized(const void* pool, const void* p, std::size_t bytes) noexcept {
     VALGRIND_MEMPOOL_CHANGE(pool, p, p, bytes);
-#endif
   }
-
   /// Effects: frees the block; any access to its memory is an error.
-  static ASHLAR_INLINE void freed([[maybe_unused]] const void* pool, [[maybe_unused]] const void* p) noexcept {
-#if defined(ASHLAR_VALGRIND)
-    VALGRIND_MEMPOOL_FREE(pool, p);
-#endif
-  }
-
+  static ASHLAR_INLINE void freed(const void* pool, const void* p) noexcept { VALGRIND_MEMPOOL_FREE(pool, p); }
   /// Effects: frees all blocks of the pool.
-  static ASHLAR_INLINE void all_freed([[maybe_unused]] const void* pool) noexcept {
-#if defined(ASHLAR_VALGRIND)
+  static ASHLAR_INLINE void all_freed(const void* pool) noexcept {
     VALGRIND_MEMPOOL_TRIM(pool, pool, 0);  // keeps only blocks in an empty range
-#endif
   }
+#else
+  static void begin(const void*) noexcept {}
+  static void end(const void*) noexcept {}
+  static void allocated(const void*, const void*, std::size_t) noexcept {}
+  static void resized(const void*, const void*, std::size_t) noexcept {}
+  static void freed(const void*, const void*) noexcept {}
+  static void all_freed(const void*) noexcept {}
+#endif
 };
 
 /// Both tools at once.
