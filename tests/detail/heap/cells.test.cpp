@@ -16,8 +16,8 @@
 #include <ashlar/detail/heap/exact_sizes.hpp>
 #include <ashlar/detail/heap/huge_store.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
+#include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/small_store.hpp>
-#include <ashlar/detail/heap/span_header.hpp>
 #include <ashlar/detail/heap/span_store.hpp>
 #include <ashlar/detail/heap/thread_cache.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
@@ -225,12 +225,6 @@ TEST_F(cell_quarantine_test, forgets) {
     ADD_FAILURE();
     return 0;
   });
-}
-
-TEST_F(cell_quarantine_test, notes_a_wrong_cell) {
-  static_cast<void>(put(64));
-  EXPECT_FALSE(waiting_.invariant([](const cell_batch&) { return std::size_t{0}; }));
-  EXPECT_FALSE(waiting_.invariant([](const cell_batch&) { return std::size_t{128}; }));
 }
 
 using ashlar_test::counting_resource;

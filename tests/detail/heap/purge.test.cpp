@@ -65,12 +65,6 @@ using purge_test = purge_after<0>;
 using purge_in_time = purge_after<60>;
 using purge_of_all = purge_after<0, 0>;
 
-TEST(decay_window, ends_at_each_look_without_a_duration) {
-  ashlar::detail::decay_window window(0);
-  EXPECT_TRUE(window.is_instant());
-  EXPECT_TRUE(window.is_over() && window.is_over());
-}
-
 // Tries `looks` several times: a machine that stops this thread between two looks makes one fail.
 bool holds_in_a_try(bool (*looks)()) {
   for (int tries = 0; tries < 20; ++tries)
@@ -78,38 +72,11 @@ bool holds_in_a_try(bool (*looks)()) {
   return false;
 }
 
-TEST(decay_window, begins_with_the_first_look_and_lasts_as_long_as_it_should) {
-  EXPECT_FALSE(ashlar::detail::decay_window(100).is_instant());
-  EXPECT_TRUE(holds_in_a_try([] {
-    ashlar::detail::decay_window window(100);
-    bool good = true;
-    for (int i = 0; i < 2; ++i) {
-      good = !window.is_over() && good;
-      std::this_thread::sleep_for(std::chrono::milliseconds(120));  // the clock may be 10 ms behind
-      good = window.is_over() && good;
-    }
-    return good;
-  }));
-}
-
-TEST(decay_window, does_not_count_the_time_before_the_first_look) {
-  ashlar::detail::decay_window window(60);
-  std::this_thread::sleep_for(std::chrono::milliseconds(80));
-  EXPECT_FALSE(window.is_over());
-}
-
-TEST(decay_window, begins_anew_after_a_restart) {
-  ashlar::detail::decay_window window(60);
-  EXPECT_FALSE(window.is_over());
-  std::this_thread::sleep_for(std::chrono::milliseconds(80));
-  window.restart();
-  EXPECT_FALSE(window.is_over());
-}
-
 TEST(idle_window, tells_what_was_spare_throughout) {
   EXPECT_TRUE(holds_in_a_try([] {
     ashlar::detail::idle_window idle(60);
     const auto wait = [] { std::this_thread::sleep_for(std::chrono::milliseconds(80)); };
+    wait();                                                                     // the window begins with the first look
     bool good = idle.excess(100, 40, 0) == 0 && idle.excess(100, 40, 20) == 0;  // 80 at some time
     wait();
     good = idle.excess(100, 40, 0) == 40 && good;
