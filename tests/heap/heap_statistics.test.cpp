@@ -149,10 +149,20 @@ void expect_share(const ashlar_test::json& read, const std::string& path, const 
   EXPECT_EQ(read.number(path + ".slabs"), share.slabs) << path;
 }
 
-std::string json_of(const ashlar::heap_statistics& sums) {
+// The text that `write(out)` gives to `out` in pieces.
+std::string text_of(const auto& write) {
   std::string text;
-  ashlar::write_json(sums, [&](std::string_view piece) { text += piece; });
+  write([&](std::string_view piece) { text += piece; });
   return text;
+}
+std::string json_of(const ashlar::heap_statistics& sums) {
+  return text_of([&](auto out) { ashlar::write_json(sums, out); });
+}
+std::string page_of(const auto& heap) {
+  return text_of([&](auto out) { ashlar::write_heap_html(heap, out); });
+}
+std::string svg_of(const auto& heap) {
+  return text_of([&](auto out) { ashlar::write_heap_svg(heap, out); });
 }
 
 TEST(heap_json, holds_every_figure) {
@@ -193,13 +203,6 @@ TEST(heap_json, of_an_empty_heap_is_json_too) {
 
 using ashlar_test::count_of;
 
-template <class Heap>
-std::string page_of(const Heap& heap) {
-  std::string text;
-  ashlar::write_heap_html(heap, [&](std::string_view piece) { text += piece; });
-  return text;
-}
-
 TEST(heap_map, is_one_page_with_a_map_and_a_row_for_each_class) {
   ashlar_test::used_heap<> used;
   used.use();
@@ -225,13 +228,6 @@ TEST(heap_map, an_empty_heap_has_a_page) {
 
 using ashlar::heap_region;
 using ashlar::region_kind;
-
-template <class Heap>
-std::string svg_of(const Heap& heap) {
-  std::string text;
-  ashlar::write_heap_svg(heap, [&](std::string_view piece) { text += piece; });
-  return text;
-}
 
 TEST(heap_map_svg, has_a_tile_with_a_title_for_each_piece) {
   ashlar_test::used_heap<> used;

@@ -198,20 +198,6 @@ TEST(process_heap, serves_the_handlers_of_a_fork) {
   handlers_allocate = false;
 }
 
-TEST(process_heap, is_surveyed_as_other_heaps) {
-  void* const p = process_heap().allocate(100);
-  bool is_found = false;
-  process_heap().for_each_live([&](void* block, std::size_t) { is_found = is_found || block == p; });
-  EXPECT_TRUE(is_found);
-  const ashlar::heap_statistics sums = statistics_of(process_heap());
-  EXPECT_TRUE(sums.invariant());
-  EXPECT_GE(sums.all.live_bytes, 100u);
-  EXPECT_EQ(sums.held_bytes, process_heap().held_bytes());
-  process_heap().deallocate(p);
-  static_cast<void>(process_heap().trim());
-  EXPECT_TRUE(process_heap().invariant());
-}
-
 constexpr std::size_t much = std::size_t{64} << 20;
 
 // Returns: bytes given back as a block of `much` bytes is freed, with `retain_bytes` retained and none later.

@@ -37,11 +37,13 @@
 #include "tests/support/heap_blocks.hpp"
 #include "tests/support/interleaved_calls.hpp"
 #include "tests/support/json.hpp"
+#include "tests/support/stamped_block.hpp"
 #include "tests/support/stress.hpp"
 
 namespace {
 
 using ashlar::detail::basic_heap;
+using ashlar_test::stamped_block;
 using any_calls = basic_heap<ashlar::page_resource, ashlar::detail::threads_of_any_heap>;
 using process_calls = basic_heap<ashlar::detail::process_pages, ashlar::detail::threads_of_process_heap>;
 
@@ -67,62 +69,34 @@ protected:
 using policies = testing::Types<of_any, of_process>;
 TYPED_TEST_SUITE(basic_heap_of, policies);
 
-/// Huge blocks of one thread, each with a number at both ends.
-template <class Heap>
-class huge_blocks {
-public:
-  explicit huge_blocks(Heap& heap, unsigned seed) : heap_(heap), random_(seed) {}
-  ~huge_blocks() {
-    for (block& each : blocks_) give(each);
-  }
-
-  void change_one() {
-    block& each = blocks_[random_() % blocks_.size()];
-    const std::size_t bytes = (std::size_t{5} << 20) + random_() % (std::size_t{30} << 20);
-    switch (random_() % 4) {
-      case 0: return give(each);
-      case 1: heap_.trim(); [[fallthrough]];
-      default: return take(each, bytes);
+// Takes, moves and frees huge blocks at random, each stamped at both ends.
+void use_huge_blocks(auto& heap, unsigned seed) {
+  std::minstd_rand random(seed);
+  std::array<stamped_block, 6> blocks = {};
+  const auto expect_intact = [](const stamped_block& each) { EXPECT_TRUE(each.p == nullptr || each.is_intact()); };
+  for (std::size_t left = ashlar_test::stress_rounds(400); left != 0; --left) {
+    stamped_block& each = blocks[random() % blocks.size()];
+    stamped_block next{nullptr, (std::size_t{5} << 20) + random() % (std::size_t{30} << 20), random()};
+    const auto what = random() % 4;
+    expect_intact(each);
+    if (what == 0) {
+      heap.deallocate(std::exchange(each, {}).p);
+      continue;
     }
+    if (what == 1) heap.trim();
+    next.p = heap.reallocate(each.p, next.bytes);
+    ASSERT_TRUE(each.p == nullptr || std::memcmp(next.p, &each.stamp, sizeof each.stamp) == 0) << "with its contents";
+    each = next;
+    each.write();
   }
-
-private:
-  struct block {
-    unsigned char* data = nullptr;
-    std::size_t bytes = 0;
-    unsigned char number = 0;
-  };
-
-  void take(block& each, std::size_t bytes) {
-    expect_intact(each);
-    each.data = static_cast<unsigned char*>(heap_.reallocate(each.data, bytes));
-    ASSERT_TRUE(each.data != nullptr && (each.bytes == 0 || each.data[0] == each.number)) << "moved with its contents";
-    each.bytes = bytes;
-    each.data[0] = each.data[bytes - 1] = each.number = static_cast<unsigned char>(random_());
-  }
-  void give(block& each) {
-    expect_intact(each);
-    heap_.deallocate(each.data);
-    each = {};
-  }
-  static void expect_intact(const block& each) {
-    if (each.bytes != 0) EXPECT_TRUE(each.data[0] == each.number && each.data[each.bytes - 1] == each.number);
-  }
-
-  Heap& heap_;
-  std::minstd_rand random_;
-  std::array<block, 6> blocks_ = {};
-};
+  for (const stamped_block& each : blocks) expect_intact(each), heap.deallocate(each.p);
+}
 
 TYPED_TEST(basic_heap_of, serves_huge_blocks_of_threads_that_take_move_and_free_them_at_once) {
   if (sizeof(void*) == 4) GTEST_SKIP() << "no address space for that";
   auto& heap = this->of_.heap();
   std::vector<std::thread> threads;
-  for (unsigned seed = 1; seed <= 4; ++seed)
-    threads.emplace_back([&heap, seed] {
-      huge_blocks mine(heap, seed);
-      for (std::size_t left = ashlar_test::stress_rounds(400); left != 0; --left) mine.change_one();
-    });
+  for (unsigned seed = 1; seed <= 4; ++seed) threads.emplace_back([&heap, seed] { use_huge_blocks(heap, seed); });
   for (std::thread& each : threads) each.join();
   EXPECT_TRUE(heap.invariant());
 }
@@ -299,6 +273,7 @@ TYPED_TEST(basic_heap_of, estimates_the_cells_cached_by_other_threads_and_from_c
   std::size_t visited = 0;
   all.for_each_live([&](void*, std::size_t) { ++visited; });
   EXPECT_TRUE(sums.invariant());
+  EXPECT_EQ(sums.held_bytes, all.held_bytes());
   EXPECT_EQ(visited, sums.all.live_blocks);
   if (sends) {
     EXPECT_TRUE(live >= 3'000 && live < 3'064) << "what is at hand counts as live";
