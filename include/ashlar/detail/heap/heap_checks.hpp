@@ -144,7 +144,7 @@ private:
     if constexpr (segment::requested_sizes::is_there) {
       const std::size_t exact = exact_sizes<Upstream>::of(spans_.space(), p);
       is_exact = at_least_one_byte(bytes) == exact;
-      if (!is_exact) report_size(p, exact, bytes);
+      if (!is_exact) report_mismatch(p, {.what = use_.size, .size = exact, .expected = exact, .got = bytes});
     }
     if (ASHLAR_LIKELY(is_size_of(p, held, bytes, size_class))) return;
     is_exact ? report_alignment(p, bytes, alignment) : report_extent(p, bytes, alignment);
@@ -210,36 +210,21 @@ private:
     report({.kind = kind, .what = what, .pointer = p, .resource = heap_, .size = size});
   }
 
-  [[noreturn]] ASHLAR_COLD void report_size(const void* p, std::size_t expected, std::size_t got) const noexcept {
-    report({.kind = fault::size_mismatch,
-            .what = use_.size,
-            .pointer = p,
-            .resource = heap_,
-            .size = expected,
-            .expected = expected,
-            .got = got});
+  [[noreturn]] ASHLAR_COLD void report_mismatch(const void* p, violation seen) const noexcept {
+    seen.kind = fault::size_mismatch;
+    seen.pointer = p;
+    seen.resource = heap_;
+    report(seen);
   }
 
   // What the caller gave, and what the block has; the alignment of its allocation is not kept.
   [[noreturn]] ASHLAR_COLD void report_alignment(void* p, std::size_t bytes, std::size_t alignment) const noexcept {
-    report({.kind = fault::size_mismatch,
-            .what = use_.alignment,
-            .pointer = p,
-            .resource = heap_,
-            .size = bytes,
-            .block_bytes = size_of(p),
-            .alignment = alignment});
+    report_mismatch(p, {.what = use_.alignment, .size = bytes, .block_bytes = size_of(p), .alignment = alignment});
   }
 
   // The same where the size of the allocation is not kept, so that either may be wrong.
   [[noreturn]] ASHLAR_COLD void report_extent(void* p, std::size_t bytes, std::size_t alignment) const noexcept {
-    report({.kind = fault::size_mismatch,
-            .what = use_.size,
-            .pointer = p,
-            .resource = heap_,
-            .got = bytes,
-            .block_bytes = size_of(p),
-            .alignment = alignment});
+    report_mismatch(p, {.what = use_.size, .got = bytes, .block_bytes = size_of(p), .alignment = alignment});
   }
 
   const span_store<Upstream>& spans_;
