@@ -90,21 +90,6 @@ TEST(local_heap, resizes_in_place_where_there_is_room) {
   heap.deallocate(behind, 100'000);
 }
 
-// A cell may have a larger alignment than its class guarantees; a sized free must still find that class.
-TEST(local_heap, reallocates_to_the_class_that_a_sized_free_goes_by) {
-  local_heap<> heap;
-  std::vector<void*> held;
-  for (int i = 0; i < 64; ++i) held.push_back(heap.allocate(112));
-  for (void*& each : held) {
-    each = heap.reallocate(each, 112, 64);
-    EXPECT_TRUE(ashlar::is_aligned(each, 64));
-    const bool is_exact = ashlar::checking_level >= ashlar::checking::hardened;
-    EXPECT_EQ(heap.usable_size(each), is_exact ? 112 : ashlar::detail::size_classes::rounded(112, 64));
-  }
-  for (void* const each : held) heap.deallocate(each, 112, 64);
-  EXPECT_TRUE(heap.invariant());
-}
-
 TEST(local_heap, a_small_block_with_pages_of_its_own_does_not_become_a_cell) {
   local_heap<> heap;
   void* const p = heap.allocate(100, std::size_t{8} << 20);

@@ -247,12 +247,19 @@ TEST(owner_heap, works_on_while_others_trim_it) {
 
 constexpr bool sends = ashlar::checking_level < ashlar::checking::checked;
 
+using engine = ashlar::detail::owner_engine<ashlar::page_resource>;
+
+// As thread heaps, whose numbers leave a place for each of 32.
+std::vector<std::unique_ptr<engine>> numbered_engines(std::uint32_t count) {
+  std::vector<std::unique_ptr<engine>> made;
+  for (std::uint32_t i = 0; i < count; ++i) made.push_back(std::make_unique<engine>(ashlar::heap_options{}));
+  for (std::uint32_t i = 0; i < count; ++i) made[i]->set_number(i);
+  return made;
+}
+
 TEST(remote_freer, keeps_at_most_the_documented_amount) {
   if (!sends) GTEST_SKIP() << "nothing is kept back where frees are checked";
-  using engine = ashlar::detail::owner_engine<ashlar::page_resource>;
-  std::vector<std::unique_ptr<engine>> heaps;  // as thread heaps, whose numbers leave a place for each of 32
-  for (std::uint32_t i = 0; i < 32; ++i) heaps.push_back(std::make_unique<engine>(ashlar::heap_options{}));
-  for (std::uint32_t i = 0; i < 32; ++i) heaps[i]->set_number(i);
+  const auto heaps = numbered_engines(32);
   ashlar::detail::parcel_sender<ashlar::page_resource> freer;
   std::size_t most = 0;
   for (std::size_t i = 0; i < 200'000; ++i) {
@@ -266,10 +273,7 @@ TEST(remote_freer, keeps_at_most_the_documented_amount) {
 
 TEST(remote_freer, gathers_large_cells_of_many_owners) {
   if (!sends) GTEST_SKIP() << "nothing is kept back where frees are checked";
-  using engine = ashlar::detail::owner_engine<ashlar::page_resource>;
-  std::vector<std::unique_ptr<engine>> heaps;
-  for (std::uint32_t i = 0; i < 20; ++i) heaps.push_back(std::make_unique<engine>(ashlar::heap_options{}));
-  for (std::uint32_t i = 0; i < 20; ++i) heaps[i]->set_number(i);
+  const auto heaps = numbered_engines(20);
   for (const std::size_t bytes : {std::size_t{1000}, std::size_t{2000}}) {
     ashlar::detail::parcel_sender<ashlar::page_resource> freer;
     std::size_t most = 0;
@@ -359,7 +363,7 @@ TEST(remote_freer, counts_large_cells_by_their_bytes) {
 TEST(remote_freer, counts_what_waits_for_an_owner_whatever_carries_it) {
   if (!sends) GTEST_SKIP() << "nothing waits where frees are checked";
   constexpr std::size_t most = std::size_t{4} << 20;
-  ashlar::detail::owner_engine<ashlar::page_resource> heap({.retain_bytes = most, .decay_ms = 1u << 30});
+  engine heap({.retain_bytes = most, .decay_ms = 1u << 30});
   std::vector<void*> cells;
   std::size_t bytes = 0;
   while (bytes < 8 * most)

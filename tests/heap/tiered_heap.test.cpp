@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <new>
 #include <random>
 #include <span>
@@ -207,50 +206,30 @@ TEST(tiered_heap, knows_figures_by_tier) {
   memory.release();
 }
 
-// Each of three threads allocates, frees blocks of the others, and resolves planned buffers meanwhile.
-class exchange {
-public:
-  explicit exchange(tiered& memory) : memory_(memory) {}
-
-  void run(std::uint64_t thread, std::size_t rounds) {
-    std::mt19937 random(static_cast<unsigned>(thread));
-    for (std::size_t i = 0; i < rounds; ++i) {
-      const std::size_t bytes = random() % 64 == 0 ? 1 + random() % 100'000 : 1 + random() % 500;
-      stamped_block made{memory_.allocate(bytes), bytes, thread << 32 | i};
-      made.write();
-      const stamped_block taken = swap(random() % swapped_.size(), made);
-      if (taken.p == nullptr) continue;
-      broken_ += !taken.is_intact() || memory_.tier_of(taken.p) == heap_tier::planned;
-      random() % 2 == 0 ? memory_.deallocate(taken.p) : memory_.deallocate(taken.p, taken.bytes);
-      broken_ += memory_.tier_of(memory_.resolve(light) + thread) != heap_tier::planned;
-      memory_.resolve(light)[thread] = std::byte{1};
-      memory_.deallocate(memory_.resolve(light));
-    }
-  }
-
-  [[nodiscard]] std::size_t broken() const noexcept { return broken_; }
-  void finish() {
-    for (const stamped_block& each : swapped_) {
-      broken_ += each.p != nullptr && !each.is_intact();
-      memory_.deallocate(each.p);
-    }
-  }
-
-private:
-  stamped_block swap(std::size_t at, const stamped_block& made) {
-    const std::lock_guard held(guard_);
-    return std::exchange(swapped_[at], made);
-  }
-
-  tiered& memory_;
-  std::mutex guard_;
-  std::array<stamped_block, 300> swapped_;
-  std::atomic<std::size_t> broken_ = 0;
-};
-
+// Each of three threads leaves its blocks in a table, frees what lies there, and resolves planned buffers meanwhile.
 TEST(tiered_heap, serves_three_threads_at_once_while_a_fourth_looks) {
   tiered memory;
-  exchange work(memory);
+  std::array<std::atomic<stamped_block*>, 100> table = {};
+  const auto give = [&](stamped_block* of) {
+    if (of == nullptr) return;
+    const stamped_block block = *of;
+    EXPECT_TRUE(block.is_intact() && memory.tier_of(block.p) != heap_tier::planned);
+    block.stamp % 2 == 0 ? memory.deallocate(block.p) : memory.deallocate(block.p, block.bytes);
+    memory.deallocate(of);
+  };
+  const auto work = [&](std::uint64_t thread) {
+    std::mt19937 random(static_cast<unsigned>(thread));
+    for (std::size_t left = ashlar_test::stress_rounds(20'000); left != 0; --left) {
+      const std::size_t bytes = 1 + random() % (random() % 64 == 0 ? 100'000 : 500);
+      auto* const made =
+          ::new (memory.allocate(sizeof(stamped_block))) stamped_block{memory.allocate(bytes), bytes, random()};
+      made->write();
+      give(table[random() % table.size()].exchange(made));
+      EXPECT_EQ(memory.tier_of(memory.resolve(light) + thread), heap_tier::planned);
+      memory.resolve(light)[thread] = std::byte{1};
+      memory.deallocate(memory.resolve(light));
+    }
+  };
   std::atomic<bool> is_done = false;
   std::thread looks([&] {
     for (bool last = false; !last;) {
@@ -261,13 +240,11 @@ TEST(tiered_heap, serves_three_threads_at_once_while_a_fourth_looks) {
     }
   });
   std::vector<std::thread> threads;
-  for (std::uint64_t i = 0; i < 3; ++i)
-    threads.emplace_back([&, i] { work.run(i, ashlar_test::stress_rounds(20'000)); });
+  for (std::uint64_t i = 0; i < 3; ++i) threads.emplace_back(work, i);
   for (std::thread& each : threads) each.join();
   is_done = true;
   looks.join();
-  work.finish();
-  EXPECT_EQ(work.broken(), 0u);
+  for (auto& each : table) give(each);
   EXPECT_EQ(memory.statistics().shared.all.live_blocks, 0u);
   EXPECT_TRUE(memory.invariant());
   static_cast<void>(memory.trim());
