@@ -35,7 +35,6 @@ class flat_slots {
   static_assert(MarksTaken || !Threads::is_shared, "the slot's word decides which thread gives the slot back first");
 
 public:
-  using run_type = Run;
   using slot_type = typename Run::slot_type;
   static constexpr std::size_t slot_bytes = Run::slot_bytes;
   static constexpr std::uint32_t raw_mark = slot_word::raw_mark;
@@ -166,8 +165,6 @@ public:
   [[nodiscard]] bool owns(const void* p) const noexcept {
     return is_open_for_all() && address_of(p) - address_of(run_.first_slot()) < run_.capacity() * guard::stride;
   }
-
-  [[nodiscard]] const Run& run() const noexcept { return run_; }
 
   /// Complexity: O(slots that were used). Expects: no slot is given meanwhile.
   [[nodiscard]] bool invariant() const noexcept {

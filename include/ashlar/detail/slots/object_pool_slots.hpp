@@ -40,8 +40,6 @@ class allocated_slots {
 public:
   using slot_type = slot_memory<Bytes, Alignment>;
   static constexpr std::size_t slot_bytes = Bytes;  ///< without the guard
-  using word_type = Word;
-  static constexpr bool allocates = true;
   static constexpr bool opens = true;
 
   /// Effects: stores the capacity; allocates nothing.

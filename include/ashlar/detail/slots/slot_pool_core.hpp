@@ -128,7 +128,6 @@ struct slot_layout {
   /// At `hardened` no word lies beside an object, since an overflow would change the count.
   static constexpr bool is_beside = IsBeside && !has_guards;
   static constexpr std::size_t object_bytes = ObjectBytes;
-  static constexpr std::size_t object_alignment = ObjectAlignment;
   using guard = slot_guard<ObjectBytes, ObjectAlignment>;
   /// Offset of a word after the object, from the start of the slot.
   static constexpr std::size_t word_offset = align_up(ObjectBytes, word_bytes);
@@ -316,10 +315,7 @@ public:
     return segments_[s][number - first_of(s)];
   }
 
-  /// Returns: one past the highest number ever added.
-  [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
-
-  /// Returns: the lowest number without a slab. Complexity: O(size()) after a removal, else O(1).
+  /// Returns: the lowest number without a slab. Complexity: O(numbers ever added) after a removal, else O(1).
   [[nodiscard]] std::uint32_t vacancy() const noexcept {
     std::uint32_t number = lowest_;
     while (number < size_ && at(number) != nullptr) ++number;
@@ -378,7 +374,7 @@ private:
     (number < inline_entries ? first_[number] : segments_[s][number - first_of(s)]) = slab;
   }
 
-  std::uint32_t size_ = 0;
+  std::uint32_t size_ = 0;    // one past the highest number ever added
   std::uint32_t lowest_ = 0;  // no number below it is vacant
   std::array<Slab*, inline_entries> first_ = {};
   std::array<Slab**, segments> segments_ = {};

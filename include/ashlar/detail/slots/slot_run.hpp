@@ -42,8 +42,6 @@ class slot_run {
 public:
   using slot_type = slot_memory<Bytes, Alignment>;
   static constexpr std::size_t slot_bytes = Bytes;  ///< without the guard
-  using word_type = Word;
-  static constexpr bool allocates = false;
 
   /// Whether `is_open` is false at first.
   static constexpr bool opens = marks_memory || !std::is_empty_v<slab_registration>;
