@@ -17,11 +17,11 @@ namespace ashlar_test {
 /// Effects: verifies requests around each boundary, compared with arithmetic of twice the width. `may_abort`: a request
 /// of almost PTRDIFF_MAX reaches malloc, which ends the process under some tools.
 template <class Allocator>
-void refuses_arrays_that_overflow(Allocator numbers, bool may_abort = false) {
+void refuses_arrays_that_overflow(Allocator numbers, [[maybe_unused]] bool may_abort = false) {
   constexpr std::size_t bytes = sizeof(typename Allocator::value_type);
-  constexpr std::size_t top = std::numeric_limits<std::size_t>::max();
   EXPECT_EQ(numbers.max_size(), ashlar::max_block_bytes / bytes);
 #if defined(__cpp_exceptions)
+  constexpr std::size_t top = std::numeric_limits<std::size_t>::max();
   for (const std::size_t boundary : {top / bytes, numbers.max_size(), top, top / 2})
     for (int off = -2; off <= 2; ++off) {
       const std::size_t n = boundary + static_cast<std::size_t>(off);

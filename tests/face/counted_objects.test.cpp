@@ -15,7 +15,6 @@
 
 #include <ashlar/base/lock.hpp>
 #include <ashlar/face/intrusive_pool.hpp>
-#include <ashlar/face/ref_pool.hpp>
 #include <ashlar/face/ref_ptr.hpp>
 
 #include "tests/support/build.hpp"

@@ -89,59 +89,49 @@ protected:
     if (ashlar::detail::always_marked) GTEST_SKIP() << "the tool sees the write itself";
   }
 
-  // Returns: the report of `step` after `at` bytes behind block 1 were overwritten. `step` frees block 1, frees its
-  // neighbour in the list, or releases all.
+  // Verifies the report of `step` after a byte was overwritten, for each from `first` to `last`, counted from the end
+  // of block 1. `step` frees block 1, frees its neighbour in the list, or releases all. `named`: where the report
+  // points, counted from the start of block 1.
   template <class Step>
-  [[nodiscard]] static std::optional<ashlar::violation> reported(std::ptrdiff_t at, Step step) {
-    held_blocks all(3);
-    std::byte* const hit = all.held[1].p + static_cast<std::ptrdiff_t>(all.held[1].bytes) + at;
-    *hit ^= std::byte{0x10};
-    std::optional<ashlar::violation> seen = ashlar_test::caught_in([&] { step(all); });
-    if (seen) seen->size = static_cast<std::size_t>(static_cast<const std::byte*>(seen->pointer) - all.held[1].p);
-    return seen;
+  static void expect_reports(std::ptrdiff_t first, std::ptrdiff_t last, ashlar::fault kind,
+                             std::optional<std::ptrdiff_t> named, Step step) {
+    for (std::ptrdiff_t at = first; at <= last; ++at) {
+      held_blocks all(3);
+      std::byte* const start = all.held[1].p;
+      start[static_cast<std::ptrdiff_t>(all.held[1].bytes) + at] ^= std::byte{0x10};
+      const std::optional<ashlar::violation> seen = ashlar_test::caught_in([&] { step(all); });
+      ASSERT_TRUE(seen.has_value()) << at;
+      EXPECT_EQ(seen->kind, kind) << at;
+      if (named) EXPECT_EQ(static_cast<const std::byte*>(seen->pointer) - start, *named) << at;
+    }
   }
 
+  static constexpr std::ptrdiff_t bytes = 104;  // of block 1
   static constexpr std::ptrdiff_t behind = static_cast<std::ptrdiff_t>(canary_bytes) % 16;
-  static constexpr std::ptrdiff_t end = behind + static_cast<std::ptrdiff_t>(sizeof(large_block));
+  static constexpr std::ptrdiff_t end = behind + static_cast<std::ptrdiff_t>(sizeof(large_block)) - 1;
 };
 
 TEST_F(large_blocks_written_over, a_block_is_reported_as_it_goes) {
-  for (std::ptrdiff_t at = 0; at < end; ++at) {
-    const auto seen = reported(at, [](held_blocks& all) { all.remove(1); });
-    ASSERT_TRUE(seen.has_value()) << at;
-    EXPECT_EQ(seen->kind, ashlar::fault::overflow) << at;
-    EXPECT_EQ(seen->size, 0u) << "names the block, " << at;
-  }
+  expect_reports(0, end, ashlar::fault::overflow, 0, [](held_blocks& all) { all.remove(1); });
 }
 
 TEST_F(large_blocks_written_over, a_neighbour_is_not_unlinked) {
-  for (std::ptrdiff_t at = behind; at < end; ++at)
-    for (const std::size_t neighbour : {0u, 2u}) {
-      const auto seen = reported(at, [neighbour](held_blocks& all) { all.remove(neighbour); });
-      ASSERT_TRUE(seen.has_value()) << at;
-      EXPECT_EQ(seen->kind, ashlar::fault::overflow) << at;
-      EXPECT_EQ(seen->size, 104u + static_cast<std::size_t>(behind)) << "names the note, " << at;
-    }
+  for (const std::size_t neighbour : {0u, 2u})
+    expect_reports(behind, end, ashlar::fault::overflow, bytes + behind,  // of the note
+                   [neighbour](held_blocks& all) { all.remove(neighbour); });
 }
 
 TEST_F(large_blocks_written_over, the_end_of_all_is_where_it_is_reported_at_the_latest) {
-  for (std::ptrdiff_t at = 0; at < end; ++at) {
-    const auto seen = reported(at, [](held_blocks& all) {
-      while (all.list.remove_first(&all.list).start != nullptr) {
-      }
-    });
-    ASSERT_TRUE(seen.has_value()) << at;
-    EXPECT_EQ(seen->kind, ashlar::fault::overflow) << at;
-  }
+  expect_reports(0, end, ashlar::fault::overflow, std::nullopt, [](held_blocks& all) {
+    while (all.list.remove_first(&all.list).start != nullptr) {
+    }
+  });
 }
 
 TEST_F(large_blocks_written_over, bytes_before_a_block_are_watched_at_hardened) {
   if (ashlar::checking_level < ashlar::checking::hardened) GTEST_SKIP() << "watched there alone";
-  for (std::ptrdiff_t at = 1; at <= 16; ++at) {
-    const auto seen = reported(-at - 104, [](held_blocks& all) { all.remove(1); });
-    ASSERT_TRUE(seen.has_value()) << at;
-    EXPECT_EQ(seen->kind, ashlar::fault::underflow) << at;
-  }
+  expect_reports(-16 - bytes, -1 - bytes, ashlar::fault::underflow, std::nullopt,
+                 [](held_blocks& all) { all.remove(1); });
 }
 
 using ashlar::new_delete_resource;
