@@ -3,13 +3,9 @@
 // that other threads, ended ones included, free and move.
 #include <ashlar/study/pooled_allocator.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <random>
-#include <thread>
-#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -28,9 +24,7 @@
 namespace {
 
 using ashlar::local_heap;
-using ashlar::detail::replay_kind;
 using ashlar::detail::replay_request;
-using ashlar::detail::touch;
 using heap_allocator = ashlar::detail::heap_allocator<local_heap<>>;
 using ashlar::detail::pooled_allocator;
 
@@ -45,81 +39,47 @@ static_assert(ashlar::detail::sized_replay_allocator<heap_allocator>);
 static_assert(ashlar::detail::sized_replay_allocator<ashlar::detail::heap_allocator<ashlar::heap<>>>);
 static_assert(ashlar::detail::sized_replay_allocator<ashlar::detail::heap_allocator<tiered>>);
 
-struct held {
-  void* block;
-  replay_request request;
-  std::uint64_t stamp;
-
-  [[nodiscard]] std::size_t size() const { return static_cast<std::size_t>(request.size()); }
-};
-
-/// Uses an allocator as a replay does, and keeps its blocks: every block keeps its contents, at an address with its
-/// alignment.
+/// A lane's handle of an allocator, which expects each block to be aligned, and frees by either call in turn.
 template <class Allocator>
-class churn {
+class watched {
 public:
-  explicit churn(Allocator& allocator, unsigned seed = 1) : random_(seed), allocator_(&allocator) {}
-  ~churn() {
-    while (!blocks_.empty()) release();
-  }
-  churn(const churn&) = delete;
-  churn& operator=(const churn&) = delete;
+  static constexpr bool touches = true;
 
-  void run(unsigned steps) {
-    for (unsigned i = 0; i < steps; ++i) step(i);
+  explicit watched(Allocator& allocator) : allocator_(&allocator) {}
+
+  [[nodiscard]] void* allocate(replay_request r) {
+    void* const block = allocator_->allocate(r);
+    EXPECT_TRUE(ashlar::is_aligned(block, static_cast<std::size_t>(r.alignment())));
+    return block;
+  }
+  [[nodiscard]] void* reallocate(void* block, replay_request was, replay_request r) {
+    return allocator_->reallocate(block, was, r);
+  }
+  void deallocate(void* block, replay_request r) {
+    if constexpr (ashlar::detail::sized_replay_allocator<Allocator>)
+      if (++frees_ % 2 == 0) return allocator_->deallocate_sized(block, r);
+    allocator_->deallocate(block, r);
   }
 
 private:
-  void step(unsigned i) {
-    if (blocks_.size() > 200 || (!blocks_.empty() && random_() % 3 == 0)) return release();
-    if (!blocks_.empty() && random_() % 8 == 0) return move(i);
-    const bool zeroed = random_() % 4 == 0;
-    const std::uint64_t alignment = !zeroed && random_() % 4 == 0 ? std::uint64_t{1} << (random_() % 14) : 0;
-    const replay_request r(zeroed ? replay_kind::allocate_zeroed : replay_kind::allocate, any_size(), alignment);
-    const held h{allocator_->allocate(r), r, i};
-    ASSERT_NE(h.block, nullptr);
-    EXPECT_TRUE(ashlar::is_aligned(h.block, static_cast<std::size_t>(r.alignment())));
-    if (zeroed) EXPECT_TRUE(touch::read_zeroed(h.block, h.size(), i));
-    else touch::write(h.block, h.size(), 0, i);
-    blocks_.push_back(h);
-  }
-
-  void release() {
-    const held h = take();
-    if constexpr (ashlar::detail::sized_replay_allocator<Allocator>)
-      if (random_() % 2 == 0) return allocator_->deallocate_sized(h.block, h.request);
-    allocator_->deallocate(h.block, h.request);
-  }
-
-  void move(unsigned i) {
-    const held h = take();
-    const replay_request r(replay_kind::reallocate, 1 + any_size(), 0);
-    const held moved{allocator_->reallocate(h.block, h.request, r), r, i};
-    ASSERT_NE(moved.block, nullptr);
-    EXPECT_TRUE(touch::read_first(moved.block, std::min(h.size(), moved.size()), h.stamp));
-    touch::write(moved.block, moved.size(), std::min(h.size(), moved.size()), i);
-    blocks_.push_back(moved);
-  }
-
-  [[nodiscard]] std::uint64_t any_size() { return random_() % (std::uint64_t{1} << (random_() % 19)); }
-
-  held take() {
-    std::swap(blocks_[random_() % blocks_.size()], blocks_.back());
-    const held h = blocks_.back();
-    blocks_.pop_back();
-    EXPECT_TRUE(touch::read_first(h.block, h.size(), h.stamp));
-    return h;
-  }
-
-  std::mt19937 random_;
   Allocator* allocator_;
-  std::vector<held> blocks_;
+  unsigned frees_ = 0;
 };
+
+template <class Allocator>
+void expect_blocks_apart(Allocator& allocator, std::uint32_t threads) {
+  ashlar_test::replay_team<watched<Allocator>> team(watched<Allocator>(allocator), threads == 1 ? 1 : threads + 1);
+  const auto counts = team.run(ashlar_test::random_events(1, 20'000, threads));
+  EXPECT_EQ(counts.lanes > 1, threads > 1);
+  EXPECT_EQ(team.tally().damaged, 0U);
+  EXPECT_EQ(team.tally().failed, 0U);
+  team.free_left();
+}
 
 TEST(heap_allocator, blocks_keep_to_themselves_however_they_are_freed) {
   local_heap<> heap;
   heap_allocator allocator(heap);
-  churn(allocator).run(10000);
+  expect_blocks_apart(allocator, 1);
   EXPECT_TRUE(heap.invariant());
   std::size_t live = 0;
   heap.for_each_live([&](const void*, std::size_t) { ++live; });
@@ -128,14 +88,12 @@ TEST(heap_allocator, blocks_keep_to_themselves_however_they_are_freed) {
 
 TEST(pooled_allocator, blocks_of_all_sizes_keep_to_themselves) {
   pooled_allocator<ashlar::null_lock> allocator;
-  churn(allocator).run(20000);
+  expect_blocks_apart(allocator, 1);
 }
 
 TEST(pooled_allocator, threads_share_it) {
   pooled_allocator<ashlar::spin_lock> allocator;
-  std::thread other([&] { churn(allocator, 2).run(10000); });
-  churn(allocator, 3).run(10000);
-  other.join();
+  expect_blocks_apart(allocator, 4);
 }
 
 template <class Heap>

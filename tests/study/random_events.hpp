@@ -15,7 +15,7 @@ namespace ashlar_test {
 namespace trace = ashlar::trace;
 
 /// A source of `count` events, the same for the same seed. About one call in 20 fails, and one free in 50 is of an
-/// unknown object; threads end and new ones start. No slot is used again.
+/// unknown object; of several threads some end and new ones start. No slot is used again.
 class random_events {
 public:
   random_events(unsigned seed, std::size_t count, std::uint32_t threads = 4, std::size_t most_live = 300)
@@ -38,7 +38,7 @@ private:
 
   void choose(trace::event& e) {
     if (below(200) == 0) return void(e.op = trace::operation::mark);
-    if (below(200) == 0) return end_thread(e);
+    if (threads_ > 1 && below(200) == 0) return end_thread(e);
     const bool full = live_.size() >= most_live_;
     if (!full && (live_.empty() || below(5) < 3)) allocate(e);
     else release(e);
@@ -54,7 +54,7 @@ private:
                                                  trace::operation::realloc_, trace::operation::aligned_alloc_,
                                                  trace::operation::new_,     trace::operation::new_array_};
     e.op = calls[below(6)];
-    e.size = below(std::uint64_t{1} << below(14));
+    e.size = below(std::uint64_t{1} << below(19));
     e.stack = static_cast<std::uint32_t>(below(7));
     if (e.op == trace::operation::aligned_alloc_) e.alignment = std::uint64_t{16} << below(4);
     const bool moves = e.op == trace::operation::realloc_ && !live_.empty() && below(2) == 0;

@@ -50,6 +50,12 @@ public:
     return all;
   }
 
+  /// Effects: frees the blocks still in their slots.
+  void free_left() {
+    for (detail::replay_slot& slot : slots_)
+      if (void* block = slot.block.exchange(nullptr)) allocators_.front().deallocate(block, slot.request);
+  }
+
 private:
   void run(const detail::replay_window& w) {
     std::vector<std::span<const detail::replay_op>> parts(lanes_);
