@@ -25,7 +25,7 @@ using ashlar_test::random_program;
 using ashlar_test::read_all;
 
 const std::vector<event>& sample_events() {
-  static const std::vector<event> events = random_program(11, 1500);
+  static const std::vector<event> events = random_program(11, 900);
   return events;
 }
 
