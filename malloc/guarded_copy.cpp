@@ -7,7 +7,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/platform.hpp>
-#include <ashlar/detail/heap/heap_checks.hpp>
+#include <ashlar/detail/heap/live_room.hpp>
 
 #include "malloc/c_library.hpp"
 #include "malloc/export.hpp"
