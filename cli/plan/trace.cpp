@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Turns a recorded phase into a planning problem.
-#include "cli/plan/trace.hpp"
+#include "cli/plan/request.hpp"
 
 #include <algorithm>
 #include <cstddef>

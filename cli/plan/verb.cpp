@@ -24,7 +24,6 @@
 
 #include "cli/plan/output.hpp"
 #include "cli/plan/request.hpp"
-#include "cli/plan/trace.hpp"
 #include "cli/support/output.hpp"
 #include "cli/support/table_units.hpp"
 #include "cli/support/verb.hpp"
