@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Pools of counted objects request memory when they grow and at no other time, from any malloc.
-#include "tests/libcxx/count_mallocs.hpp"
-#include "tests/support/pool_traits.hpp"
-
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -16,7 +13,10 @@
 #include <ashlar/face/intrusive_pool.hpp>
 #include <ashlar/face/ref_pool.hpp>
 #include <ashlar/face/ref_ptr.hpp>
+#include <ashlar/os/no_heap_scope.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
+
+#include "tests/support/pool_traits.hpp"
 
 namespace {
 
@@ -28,8 +28,6 @@ struct object : base {
   ashlar::ref_ptr<object, Threads> next;
   void recycle() noexcept { next.reset(); }
 };
-
-[[nodiscard]] std::size_t mallocs() { return ashlar_test::mallocs.load(std::memory_order_relaxed); }
 
 void expect(bool condition, const char* what) {
   if (condition) return;
@@ -59,11 +57,11 @@ void expect_no_malloc(const char* what) {
       pool({.growth_count = reserved});
   pool.reserve(reserved);
   const std::size_t slots = pool.capacity();  // whole slabs
-  const std::size_t before = mallocs();
+  const ashlar::no_heap_scope mallocs(&ashlar::no_heap_scope::count_use);
   work(pool, slots);
-  expect(mallocs() == before, what);
+  expect(mallocs.uses() == 0, what);
   work(pool, slots + 1);
-  expect(mallocs() > before || !ashlar_test::counts_mallocs, "who grows asks for memory");
+  expect(mallocs.uses() != 0, "who grows asks for memory");
 }
 
 }  // namespace
@@ -76,7 +74,7 @@ int main() {
   expect_no_malloc<ashlar::any_thread<>, ashlar::construct_on_acquire>("any thread, constructed");
   expect_no_malloc<ashlar::any_thread<>, shared_kept>("any thread, kept");
 
-  const std::size_t before = mallocs();
+  const ashlar::no_heap_scope mallocs(&ashlar::no_heap_scope::count_use);
   ashlar::ref_pool<double> numbers;  // over pages: malloc is never called
   ashlar::buffer_pool<256> buffers;
   auto view = buffers.view();
@@ -86,7 +84,7 @@ int main() {
     view = view.first(view.size()).slice(0, 1 + static_cast<std::size_t>(i % 2));
     view = buffers.view();
   }
-  expect(mallocs() == before, "a pool over pages called malloc");
+  expect(mallocs.uses() == 0, "a pool over pages called malloc");
   std::puts("no malloc but for growth");
   return 0;
 }

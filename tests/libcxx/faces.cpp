@@ -26,6 +26,7 @@
 #include <ashlar/face/pool_allocator.hpp>
 #include <ashlar/face/shared_pooled.hpp>
 #include <ashlar/face/unique.hpp>
+#include <ashlar/os/no_heap_scope.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
@@ -33,16 +34,14 @@
 
 #include "tests/face/asked_nodes.hpp"
 #include "tests/face/witness.hpp"
-#include "tests/libcxx/count_mallocs.hpp"
 
 namespace {
 
 using ashlar::allocate_shared_pooled;
 using ashlar::allocate_unique;
+using ashlar::no_heap_scope;
 using ashlar::one_thread;
 using ashlar::thread_cached;
-using ashlar_test::counts_mallocs;
-using ashlar_test::mallocs;
 using ashlar_test::witness;
 
 void expect(bool condition, const char* what) {
@@ -65,11 +64,11 @@ std::array<std::weak_ptr<base>, many> watched;
 
 // The counter works; otherwise the other tests would mean nothing.
 void mallocs_are_seen() {
-  const std::size_t before = mallocs;
+  const no_heap_scope mallocs(&no_heap_scope::count_use);
   held[0] = std::make_shared<knows_itself>(1);
-  expect(!counts_mallocs || mallocs == before + 1, "make_shared is one malloc");
+  expect(mallocs.uses() == 1, "make_shared is one malloc");
   held[0] = std::shared_ptr<base>(new knows_itself(2));
-  expect(!counts_mallocs || mallocs == before + 3, "new and its counts are two mallocs");
+  expect(mallocs.uses() == 3, "new and its counts are two mallocs");
   held[0] = nullptr;
 }
 
@@ -87,7 +86,7 @@ template <class Make>
 void nothing_but_cells(Make make, const char* what) {
   held[0] = make(0);
   held[0] = nullptr;
-  const std::size_t before = mallocs;
+  const no_heap_scope mallocs(&no_heap_scope::count_use);
   for (int round = 0; round < 3; ++round) {
     for (std::size_t i = 0; i < many; ++i) watched[i] = held[i] = make(static_cast<int>(i));
     for (std::size_t i = 0; i < many; ++i) expect(held[i].use_count() == 1 && watched[i].lock() == held[i], what);
@@ -95,7 +94,7 @@ void nothing_but_cells(Make make, const char* what) {
     for (auto& each : watched) expect(each.expired(), what);
     for (auto& each : watched) each.reset();
   }
-  expect(mallocs == before, what);
+  expect(mallocs.uses() == 0, what);
 }
 
 void shared_objects_ask_malloc_for_nothing() {
@@ -126,10 +125,10 @@ void cells_are_measured() {
   struct alignas(64) aligned {
     std::array<char, 100> bytes = {};
   };
-  const std::size_t before = mallocs;
+  const no_heap_scope mallocs(&no_heap_scope::count_use);
   static_cast<void>(ashlar::shared_cell_options<std::string>());
   static_cast<void>(ashlar::shared_cell_options<aligned>());
-  expect(mallocs == before, "measuring asks malloc for nothing");
+  expect(mallocs.uses() == 0, "measuring asks malloc for nothing");
   measures_exactly<char>();
   measures_exactly<long double>();
   measures_exactly<std::string>();
@@ -245,7 +244,6 @@ int main() {
   node_bytes_is_what_containers_ask_for();
   counters_count<ashlar::process_counted_pool<>>();
   counters_count<ashlar::process_counted_pool<thread_cached>>();
-  std::printf("good with %.*s%s\n", static_cast<int>(library().size()), library().data(),
-              counts_mallocs ? "" : " (mallocs were not counted)");
+  std::printf("good with %.*s\n", static_cast<int>(library().size()), library().data());
   return 0;
 }
