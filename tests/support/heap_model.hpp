@@ -11,6 +11,7 @@
 #include <cstring>
 #include <iterator>
 #include <memory>
+#include <new>
 #include <source_location>
 #include <type_traits>
 #include <utility>
@@ -309,12 +310,18 @@ private:
   // Without exceptions a failed throwing call ends the program.
   static constexpr bool may_throw = ASHLAR_HAS_EXCEPTIONS != 0;
 
+  // Any other exception than `bad_alloc` ends the process.
   template <class F>
-  [[nodiscard]] static void* null_if_thrown(F f) {
-    void* p = nullptr;
-    ASHLAR_TRY { p = f(); }
-    ASHLAR_CATCH_ALL {}
-    return p;
+  [[nodiscard]] static void* null_if_thrown(F f) noexcept {
+#if defined(__cpp_exceptions)
+    try {
+      return f();
+    } catch (const std::bad_alloc&) {
+      return nullptr;
+    }
+#else
+    return f();
+#endif
   }
 
   void allocate() {
@@ -428,7 +435,7 @@ private:
     const std::size_t named = b.most == b.bytes ? b.bytes : b.bytes + from_.below(b.most - b.bytes + 1);
     if (!heap_->try_expand(b.p, named, wanted, b.alignment)) {
       // The system may refuse to take back the pages of a huge block that the new size leaves over.
-      const bool has_tail = bounds_.is_huge && usable - std::min(usable, wanted) >= 4096;
+      const bool has_tail = usable > ashlar::detail::segment_bytes / 2 && usable - std::min(usable, wanted) >= 4096;
       require(b.alignment > Heap::least_alignment || wanted < b.bytes || wanted > usable || has_tail);
       return keep(b);
     }
@@ -467,20 +474,30 @@ private:
     require(heap_->owns(b.p + from_.below(usable)));
   }
 
-  // Requests impossible sizes. All blocks stay; free memory may go, to make room.
+  // Requests impossible sizes by every call. All blocks stay; free memory may go, to make room.
   void ask_for_too_much() {
-    constexpr std::size_t most = ashlar::max_block_bytes;
-    constexpr std::size_t sizes[] = {ashlar::max_size, most + 1, most, most - (std::size_t{1} << 20)};
-    const std::size_t bytes = sizes[from_.below(4)] - from_.below(256);
-    const std::size_t alignment = std::size_t{1} << from_.below(sizeof(std::size_t) * 8);
+    constexpr std::size_t most = ashlar::max_block_bytes, mib = std::size_t{1} << 20;
+    const std::size_t alignment = std::size_t{1} << from_.below(sizeof(std::size_t) * 8), less = from_.below(66);
     const std::size_t held = heap_->held_bytes(), segments = heap_->segments();
-    require(heap_->try_allocate(bytes, alignment) == nullptr);
-    if (!blocks_.empty()) {
+    for (const std::size_t size :
+         {ashlar::max_size, most + 65, most, most - std::min(alignment, most / 4) + 65, most - 4 * mib, most - mib}) {
+      refuse_by_every_call(size - less, alignment);
+      if (blocks_.empty()) continue;
       const shadow_block& b = blocks_[picked()];
-      require(heap_->try_reallocate(b.p, bytes, alignment) == nullptr);
-      require(!heap_->try_expand(b.p, b.bytes, bytes, b.alignment) && b.is_intact());
+      require(heap_->try_reallocate(b.p, size - less, alignment) == nullptr);
+      require(!heap_->try_expand(b.p, b.bytes, size - less, b.alignment) && b.is_intact());
     }
     require(heap_->held_bytes() <= held && heap_->segments() <= segments);
+  }
+
+  void refuse_by_every_call(std::size_t bytes, std::size_t alignment) {
+    require(heap_->try_allocate(bytes, alignment) == nullptr);
+    require(heap_->try_reallocate(nullptr, bytes, alignment) == nullptr);
+    if constexpr (!may_throw) return;
+    require(null_if_thrown([&] { return heap_->allocate(bytes, alignment); }) == nullptr);
+    require(null_if_thrown([&] { return heap_->allocate_zeroed(bytes, alignment); }) == nullptr);
+    require(null_if_thrown([&] { return heap_->allocate_at_least(bytes, alignment).data; }) == nullptr);
+    require(null_if_thrown([&] { return heap_->reallocate(nullptr, bytes, alignment); }) == nullptr);
   }
 
   void do_something_rare() {
