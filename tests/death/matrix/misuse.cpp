@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -19,29 +20,6 @@
 
 namespace fault_matrix {
 namespace {
-
-constexpr std::array<const char*, misuse_count> names = {"twice at once",
-                                                         "twice later",
-                                                         "interior",
-                                                         "foreign",
-                                                         "stack",
-                                                         "other instance",
-                                                         "null",
-                                                         "half the size",
-                                                         "twice the size",
-                                                         "one byte less",
-                                                         "one byte more",
-                                                         "alignment",
-                                                         "leak",
-                                                         "first word",
-                                                         "middle",
-                                                         "last byte",
-                                                         "+1 exact",
-                                                         "+8 exact",
-                                                         "+1 loose",
-                                                         "+8 loose",
-                                                         "-1",
-                                                         "-8"};
 
 constexpr std::size_t most_blocks = 256;  // taken at once by a scene
 constexpr std::size_t front = 512;        // readable bytes before a pointer that no resource has provided
@@ -254,45 +232,56 @@ void leak_a_block(const interface& of) {
   in.end();
 }
 
+[[nodiscard]] int interiors_of(const interface& of) { return static_cast<int>(interior_offsets(of.exact).size()); }
+[[nodiscard]] int foreign_of(const interface& of) { return of.reads_in_front ? readable_kinds : foreign_kinds; }
+[[nodiscard]] int instances_of(const interface& of) { return of.reads_in_front ? 1 : 2; }
+template <int Count>
+[[nodiscard]] int forms(const interface&) {
+  return Count;
+}
+
+// A column of the matrix.
+struct column {
+  const char* name;
+  int (*variants)(const interface& of);
+  void (*commit)(const interface& of, int variant);
+};
+
+// In the order of the enumerators.
+constexpr column columns[] = {
+    {"twice at once", forms<1>, [](const interface& of, int) { free_twice(of, 0); }},
+    {"twice later", forms<2>, [](const interface& of, int v) { v == 0 ? free_twice(of, 1024) : free_after_reuse(of); }},
+    {"interior", interiors_of,
+     [](const interface& of, int v) { free_interior(of, interior_offsets(of.exact)[static_cast<std::size_t>(v)]); }},
+    {"foreign", foreign_of, [](const interface& of, int v) { free_wrong_pointer(of, foreign_memory(of.exact, v)); }},
+    {"stack", forms<1>, [](const interface& of, int) { free_stack_address(of); }},
+    {"other instance", instances_of,
+     [](const interface& of, int v) { v == 0 ? free_of_other_instance(of) : free_of_ended_instance(of); }},
+    {"null", forms<1>, [](const interface& of, int) { free_wrong_pointer(of, nullptr); }},
+    {"half the size", forms<1>, [](const interface& of, int) { free_by_size(of, of.exact / 2); }},
+    {"twice the size", forms<1>, [](const interface& of, int) { free_by_size(of, of.exact * 2); }},
+    {"one byte less", forms<1>, [](const interface& of, int) { free_by_size(of, of.exact - 1); }},
+    {"one byte more", forms<1>, [](const interface& of, int) { free_by_size(of, of.exact + 1); }},
+    {"alignment", forms<1>, [](const interface& of, int) { free_by_alignment(of); }},
+    {"leak", forms<1>, [](const interface& of, int) { leak_a_block(of); }},
+    {"first word", forms<1>, [](const interface& of, int) { write_dead(of, 0, std::min<std::size_t>(8, of.exact)); }},
+    {"middle", forms<1>, [](const interface& of, int) { write_dead(of, of.exact / 2, 1); }},
+    {"last byte", forms<1>, [](const interface& of, int) { write_dead(of, of.exact - 1, 1); }},
+    {"+1 exact", forms<1>, [](const interface& of, int) { write_behind(of, of.exact, 1); }},
+    {"+8 exact", forms<1>, [](const interface& of, int) { write_behind(of, of.exact, 8); }},
+    {"+1 loose", forms<1>, [](const interface& of, int) { write_behind(of, of.loose, 1); }},
+    {"+8 loose", forms<1>, [](const interface& of, int) { write_behind(of, of.loose, 8); }},
+    {"-1", forms<1>, [](const interface& of, int) { write_beside(of, of.exact, -1, 1); }},
+    {"-8", forms<1>, [](const interface& of, int) { write_beside(of, of.exact, -8, 8); }},
+};
+static_assert(std::size(columns) == misuse_count);
+
+[[nodiscard]] const column& column_of(misuse kind) { return columns[static_cast<std::size_t>(kind)]; }
+
 }  // namespace
 
-const char* name_of(misuse kind) { return names[static_cast<std::size_t>(kind)]; }
-
-int variants_of(const interface& of, misuse kind) {
-  switch (kind) {
-    case misuse::interior: return static_cast<int>(interior_offsets(of.exact).size());
-    case misuse::foreign: return of.reads_in_front ? readable_kinds : foreign_kinds;
-    case misuse::double_free_later: return 2;
-    case misuse::other_instance: return of.reads_in_front ? 1 : 2;
-    default: return 1;
-  }
-}
-
-void commit(const interface& of, misuse kind, int variant) {
-  switch (kind) {
-    case misuse::double_free: return free_twice(of, 0);
-    case misuse::double_free_later: return variant == 0 ? free_twice(of, 1024) : free_after_reuse(of);
-    case misuse::interior: return free_interior(of, interior_offsets(of.exact)[static_cast<std::size_t>(variant)]);
-    case misuse::foreign: return free_wrong_pointer(of, foreign_memory(of.exact, variant));
-    case misuse::stack_address: return free_stack_address(of);
-    case misuse::other_instance: return variant == 0 ? free_of_other_instance(of) : free_of_ended_instance(of);
-    case misuse::null_pointer: return free_wrong_pointer(of, nullptr);
-    case misuse::half_size: return free_by_size(of, of.exact / 2);
-    case misuse::double_size: return free_by_size(of, of.exact * 2);
-    case misuse::one_byte_less: return free_by_size(of, of.exact - 1);
-    case misuse::one_byte_more: return free_by_size(of, of.exact + 1);
-    case misuse::wrong_alignment: return free_by_alignment(of);
-    case misuse::leak: return leak_a_block(of);
-    case misuse::dead_first_word: return write_dead(of, 0, std::min<std::size_t>(8, of.exact));
-    case misuse::dead_middle: return write_dead(of, of.exact / 2, 1);
-    case misuse::dead_last_byte: return write_dead(of, of.exact - 1, 1);
-    case misuse::exact_over_1: return write_behind(of, of.exact, 1);
-    case misuse::exact_over_8: return write_behind(of, of.exact, 8);
-    case misuse::loose_over_1: return write_behind(of, of.loose, 1);
-    case misuse::loose_over_8: return write_behind(of, of.loose, 8);
-    case misuse::under_1: return write_beside(of, of.exact, -1, 1);
-    case misuse::under_8: return write_beside(of, of.exact, -8, 8);
-  }
-}
+const char* name_of(misuse kind) { return column_of(kind).name; }
+int variants_of(const interface& of, misuse kind) { return column_of(kind).variants(of); }
+void commit(const interface& of, misuse kind, int variant) { column_of(kind).commit(of, variant); }
 
 }  // namespace fault_matrix
