@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of exhausted memory under a heap: each system call refused in turn, address spaces from 32 MB to 600 MB.
+// Tests of exhausted memory under heaps and pools: each system call refused in turn, address spaces from 32 MB to 600
+// MB.
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <iterator>
 #include <new>
@@ -14,16 +14,19 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/heap/local_heap.hpp>
-#include <ashlar/os/pages.hpp>
+#include <ashlar/resource/block_pool.hpp>
 
 #include "tests/support/build.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/faulty_calls.hpp"
 #include "tests/support/pattern.hpp"
+#include "tests/support/resident.hpp"
 
 namespace {
 
+using ashlar::block_pool;
 using ashlar::local_heap;
+using ashlar_test::address_space_bytes;
 using ashlar_test::has_pattern;
 using ashlar_test::write_pattern;
 
@@ -119,30 +122,22 @@ TEST(heap_oom, contents_that_stay_are_not_taken_for_zero) {
   }
 }
 
-// Returns: bytes of address space of this process.
-[[nodiscard]] std::size_t address_space() {
-  unsigned long pages = 0;
-  std::FILE* const file = std::fopen("/proc/self/statm", "r");
-  if (file == nullptr || std::fscanf(file, "%lu", &pages) != 1) return 0;
-  static_cast<void>(std::fclose(file));
-  return pages * ashlar::os::pages::page_bytes();
-}
-
 // Blocks of one size, linked to each other: no other memory holds them.
+template <class R>
 class chain {
 public:
-  chain(local_heap<>& heap, std::size_t bytes) : heap_(heap), bytes_(bytes) {}
+  chain(R& from, std::size_t bytes) : from_(from), bytes_(bytes) {}
 
   /// Effects: takes blocks until there are none. Returns: their number.
   std::size_t fill() {
-    while (void* const p = heap_.try_allocate(bytes_)) first_ = ::new (p) link{first_}, ++count_;
+    while (void* const p = from_.try_allocate(bytes_, 16)) first_ = ::new (p) link{first_}, ++count_;
     return count_;
   }
 
   /// Effects: frees every second block.
   void thin_out() {
     for (link* at = first_; at != nullptr && at->next != nullptr; at = at->next) {
-      heap_.deallocate(std::exchange(at->next, at->next->next), bytes_);
+      from_.deallocate(std::exchange(at->next, at->next->next), bytes_, 16);
       --count_;
     }
   }
@@ -151,41 +146,55 @@ private:
   struct link {
     link* next;
   };
-  local_heap<>& heap_;
+  R& from_;
   std::size_t bytes_;
   link* first_ = nullptr;
   std::size_t count_ = 0;
 };
 
-// The share without the heads of segments, which are larger at `hardened`, and without the rounding to slices.
-constexpr std::size_t least_eighths = ashlar::checking_level == ashlar::checking::hardened ? 4 : 5;
-
-// In a child with `limit` further bytes of address space: the share of blocks of one size in it; then null for each
-// request; after frees of every second block as many again; after `release` all again.
-[[nodiscard]] bool lives_within(std::size_t limit, std::size_t bytes) {
-  const rlimit most{address_space() + limit, address_space() + limit};
+// In a child with `limit` further bytes of address space: at least `least_eighths` of it in blocks of one size; then
+// null for each request; after frees of every second block as many again; after `release` all again.
+template <class R, class... Options>
+[[nodiscard]] bool lives_within(std::size_t limit, std::size_t bytes, std::size_t least_eighths, Options... options) {
+  const rlimit most{address_space_bytes() + limit, address_space_bytes() + limit};
   if (::setrlimit(RLIMIT_AS, &most) != 0) return false;
-  local_heap<> heap;
-  chain blocks(heap, bytes);
+  R from(options...);
+  chain blocks(from, bytes);
   const std::size_t full = blocks.fill();
-  for (int again = 0; again < 100; ++again)
-    if (heap.try_allocate(bytes) != nullptr) return false;
+  for (int again = 0; again < 1000; ++again)
+    if (from.try_allocate(bytes, 16) != nullptr) return false;
+  if constexpr (requires { from.live(); })
+    if (from.live() != full || !from.invariant()) return false;
   blocks.thin_out();
-  const bool again = blocks.fill() == full && heap.invariant();
-  heap.release();
-  return again && chain(heap, bytes).fill() >= full - full / 100 && full * bytes >= limit / 8 * least_eighths;
+  const bool again = blocks.fill() == full && from.invariant();
+  from.release();
+  return again && chain(from, bytes).fill() >= full - full / 100 && full * bytes >= limit / 8 * least_eighths;
+}
+
+constexpr bool has_small_space = !ashlar_test::has_asan && !ashlar_test::has_tsan;
+
+TEST(pool_oom, lives_within_a_small_address_space) {
+  if (!has_small_space) GTEST_SKIP() << "the sanitizer needs it all";
+  constexpr std::size_t cell = std::size_t{16} * 1024;
+  for (const std::size_t limit : {32 * mib, 64 * mib, 128 * mib, 300 * mib})
+    EXPECT_TRUE(ashlar_test::child_does([&] {
+      return lives_within<block_pool<>>(limit, cell, 1, ashlar::block_pool_options{.cell_bytes = cell});
+    })) << limit;
 }
 
 TEST(heap_oom, lives_within_a_small_address_space) {
-  if (ashlar_test::has_asan || ashlar_test::has_tsan || sizeof(void*) == 4)
-    GTEST_SKIP() << "the sanitizer needs it all";
+  if (!has_small_space || sizeof(void*) == 4) GTEST_SKIP() << "the sanitizer needs it all";
+  // Without the heads of segments, which are larger at `hardened`, and without the rounding to slices.
+  constexpr std::size_t least_eighths = ashlar_test::is_hardened ? 4 : 5;
   struct limited {
     std::size_t limit, bytes;
   };
   for (const limited& each : {limited{32, 48}, limited{64, 1000}, limited{128, 20'000}, limited{300, 200'000},
                               limited{600, 200'000}, limited{600, 5'000'000}, limited{64, 5'000'000}})
-    EXPECT_TRUE(ashlar_test::child_does([&] { return lives_within(each.limit * 1'000'000, each.bytes); }))
-        << each.limit << ' ' << each.bytes;
+    EXPECT_TRUE(ashlar_test::child_does([&] {
+      return lives_within<local_heap<>>(each.limit * 1'000'000, each.bytes, least_eighths);
+    })) << each.limit
+        << ' ' << each.bytes;
 }
 
 }  // namespace

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of exhausted memory: limits of the process, failing system calls, bounded pools, and very large ones.
-#include <sys/resource.h>
-
+// Tests of pools whose system takes nothing back, and of very large ones.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <fstream>
 #include <limits>
 #include <type_traits>
 #include <utility>
@@ -21,42 +17,14 @@
 #include <ashlar/resource/fixed_block_pool.hpp>
 
 #include "tests/support/build.hpp"
-#include "tests/support/counting_resource.hpp"
-#include "tests/support/live_blocks.hpp"
+#include "tests/support/faulty_calls.hpp"
 
 namespace {
 
 using ashlar::block_pool;
-using ashlar_test::counting_resource;
-
-// Real system calls; those named by a test fail.
-struct failing_calls : ashlar::os::system_calls {
-  static inline std::size_t maps = 0;  // so far
-  static inline std::size_t first_failing = 0;
-  static inline std::size_t failing = 0;  // the number of failures from that call on
-  static inline bool gives_back = true;   // unmapping and discarding work
-
-  static void fail(std::size_t from, std::size_t count) {
-    maps = 0;
-    first_failing = from;
-    failing = count;
-  }
-
-  [[nodiscard]] static void* map(std::size_t bytes, bool accessible) noexcept {
-    const std::size_t number = maps++;
-    if (number >= first_failing && number - first_failing < failing) return nullptr;
-    return system_calls::map(bytes, accessible);
-  }
-  [[nodiscard]] static bool unmap(void* p, std::size_t bytes) noexcept {
-    return gives_back && system_calls::unmap(p, bytes);
-  }
-  [[nodiscard]] static bool discard(void* p, std::size_t bytes) noexcept {
-    return gives_back && system_calls::discard(p, bytes);
-  }
-  [[nodiscard]] static bool populate(void*, std::size_t) noexcept { return false; }
-};
-
-using failing_pages = ashlar::basic_page_resource<ashlar::fresh::populated, ashlar::os::basic_pages<failing_calls>>;
+struct in_this_test {};
+using calls = ashlar_test::faulty_calls<in_this_test>;
+using failing_pages = ashlar::basic_page_resource<ashlar::fresh::populated, ashlar::os::basic_pages<calls>>;
 using failing_pool = block_pool<failing_pages>;
 
 /// Returns: the cells that the pool gave before its refusal, at most `most`.
@@ -82,51 +50,18 @@ void expect_usable(auto& pool, std::vector<void*>& cells, std::size_t most) {
 }
 
 TEST(pool_faults_memory, a_system_that_takes_nothing_back_costs_address_space_only) {
-  failing_calls::fail(0, 0);
+  calls::faults = {};
   failing_pool pool({.cell_bytes = 4000, .slab_bytes = 4096 * 4, .retain_slabs = 0});
   std::vector<void*> cells = fill(pool, 60);  // aligned slabs, while the system still trims
-  failing_calls::gives_back = false;
+  calls::faults.unmaps.fail_from(0), calls::faults.discards.fail_from(0);
   for (void* const cell : cells) pool.deallocate(cell);
   EXPECT_EQ(pool.live(), 0u);
   EXPECT_TRUE(pool.invariant());
-  failing_calls::gives_back = true;
+  EXPECT_GT(calls::faults.refusals, 0u);
+  calls::faults.fail_never();
   cells.clear();
   expect_usable(pool, cells, 60);
-}
-
-/// Returns: the bytes of address space of this process.
-std::size_t address_space() {
-  std::size_t pages = 0;
-  std::ifstream("/proc/self/statm") >> pages;
-  return pages * ashlar::os::pages::page_bytes();
-}
-
-// In a child: fills the address space, frees some of it, continues. Exits with 0 if all promises were kept.
-[[noreturn]] void run_out_of_address_space(std::size_t bytes) {
-  const std::size_t most = address_space() + bytes;
-  const rlimit limit = {most, most};
-  if (::setrlimit(RLIMIT_AS, &limit) != 0) std::_Exit(2);
-  block_pool<> pool({.cell_bytes = 16 * 1024});
-  std::vector<void*> cells(bytes / (16 * 1024) / 8);  // before memory is short: it must hold all cells that fit
-  std::size_t got = 0;
-  while (got < cells.size() && (cells[got] = pool.try_allocate()) != nullptr) ++got;
-  std::size_t uncounted = 0;
-  while (pool.try_allocate() != nullptr) ++uncounted;
-  for (int again = 0; again < 1000; ++again)
-    if (pool.try_allocate() != nullptr) std::_Exit(3);
-  if (got == 0 || pool.live() != got + uncounted || !pool.invariant()) std::_Exit(4);
-  for (std::size_t i = 0; i < got; ++i) pool.deallocate(cells[i]);
-  for (std::size_t i = 0; i < got; ++i)
-    if (pool.try_allocate() == nullptr) std::_Exit(5);
-  pool.release();
-  if (pool.try_allocate() == nullptr) std::_Exit(6);
-  std::_Exit(0);
-}
-
-TEST(pool_faults_memory, the_limit_of_the_address_space_is_no_end) {
-  if (ashlar_test::has_asan || ashlar_test::has_tsan) GTEST_SKIP() << "a sanitizer needs terabytes of address space";
-  for (const std::size_t megabytes : {32u, 64u, 128u, 300u})
-    EXPECT_EXIT(run_out_of_address_space(megabytes << 20), ::testing::ExitedWithCode(0), "") << megabytes;
+  calls::faults.give_back_lost();
 }
 
 // Counts are as wide as the address space, sizes inside a slab are checked to fit their 32 bits.

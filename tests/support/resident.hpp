@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The resident memory of this process, in builds in which the figure is meaningful.
+// The memory of this process, and the part of it that is resident, in builds in which the figure is meaningful.
 #pragma once
 
 #include <sys/mman.h>
@@ -18,14 +18,30 @@ namespace ashlar_test {
 /// Whether resident memory is the program's own: sanitizers have shadow memory, and keep freed blocks.
 inline constexpr bool residency_means_something = !has_asan && !has_tsan;
 
-/// Returns: resident bytes; 0 if the system does not tell.
+namespace detail {
+
+/// The pages of this process; 0 if the system does not tell.
+struct pages_of_process {
+  unsigned long all = 0, resident = 0;
+
+  pages_of_process() {
+    std::FILE* const file = std::fopen("/proc/self/statm", "r");
+    if (file == nullptr) return;
+    if (std::fscanf(file, "%lu %lu", &all, &resident) != 2) all = resident = 0;
+    static_cast<void>(std::fclose(file));
+  }
+};
+
+}  // namespace detail
+
+/// Returns: resident bytes.
 [[nodiscard]] inline std::size_t resident_bytes() {
-  std::FILE* const file = std::fopen("/proc/self/statm", "r");
-  if (file == nullptr) return 0;
-  unsigned long total = 0, resident = 0;
-  const int read = std::fscanf(file, "%lu %lu", &total, &resident);
-  static_cast<void>(std::fclose(file));
-  return read == 2 ? resident * ashlar::os::pages::page_bytes() : 0;
+  return detail::pages_of_process().resident * ashlar::os::pages::page_bytes();
+}
+
+/// Returns: bytes of address space.
+[[nodiscard]] inline std::size_t address_space_bytes() {
+  return detail::pages_of_process().all * ashlar::os::pages::page_bytes();
 }
 
 /// Returns: the resident pages of a mapped range of whole pages.
