@@ -16,11 +16,11 @@
 #include <ashlar/resource/buffer_resource.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 
-#include "tests/death/last_words.hpp"
 #include "tests/support/able_resource.hpp"
 #include "tests/support/build.hpp"
 #include "tests/support/conformance.hpp"
 #include "tests/support/counting_resource.hpp"
+#include "tests/support/death.hpp"
 #include "tests/support/live_blocks.hpp"
 #include "tests/support/skills.hpp"
 

@@ -20,7 +20,6 @@
 #include <ashlar/resource/inline_buffer.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 
-#include "tests/death/last_words.hpp"
 #include "tests/support/able_resource.hpp"
 #include "tests/support/build.hpp"
 #include "tests/support/conformance.hpp"

@@ -18,8 +18,8 @@
 #include <ashlar/face/ref_pool.hpp>
 
 #include "tests/death/caught.hpp"
-#include "tests/death/last_words.hpp"
 #include "tests/support/build.hpp"
+#include "tests/support/death.hpp"
 #include "tests/support/pool_traits.hpp"
 
 namespace {

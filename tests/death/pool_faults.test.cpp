@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of misuse of pools beyond the scenes of matrix/: counts of leaks, lengths of runs, slabs that come and go,
-// exact sizes, sweeps of guards, and forged records of large blocks.
+// Tests of misuse of pools beyond the scenes of matrix/: counts of leaks, lengths of runs, slabs that come and go, and
+// sweeps of guards.
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdlib>
-#include <cstring>
 #include <functional>
 #include <list>
 #include <memory>
@@ -28,7 +27,6 @@
 #include <ashlar/resource/shared_pool_set.hpp>
 
 #include "tests/death/caught.hpp"
-#include "tests/death/last_words.hpp"
 #include "tests/support/build.hpp"
 #include "tests/support/counting_resource.hpp"
 #include "tests/support/death.hpp"
@@ -350,49 +348,6 @@ TEST_F(pool_writes, are_watched_for_while_a_dead_block_rests) {
   for (void* const expected : dead) ASSERT_EQ(pool.allocate(), expected);
   EXPECT_EQ(pool.slabs(), 1u) << "where nothing else is free, cells rest no longer";
   pool.release();
-}
-
-TEST_F(pool_writes, and_sizes_are_exact_for_every_request) {
-  block_pool<> pool({.cell_bytes = 4200});
-  for (std::size_t bytes = 0; bytes <= 4096; ++bytes) {
-    auto* const cell = static_cast<std::byte*>(pool.allocate(bytes, 1));
-    for (const std::size_t wrong : {bytes - 1, bytes + 1, bytes * 2}) {
-      if (bytes >= 96 || wrong >= 96 || wrong == bytes) continue;  // larger ones have sizes of the same code
-      const auto seen = caught_in([&] { pool.deallocate(cell, wrong, 1); });
-      ASSERT_TRUE(seen && seen->kind == fault::size_mismatch) << bytes << ' ' << wrong;
-      EXPECT_EQ(seen->expected, bytes);
-      EXPECT_EQ(seen->got, wrong);
-    }
-    for (const std::size_t by : {1u, 8u, 32u})
-      ASSERT_EQ(kind_after(cell + bytes, by, [&] { pool.deallocate(cell, bytes, 1); }), fault::overflow) << bytes;
-    pool.deallocate(cell, bytes, 1);
-  }
-}
-
-// At every level: a list links the records behind large blocks, and an innocent free meets one of an attacker's choice.
-TEST(large_block_faults, forged_records_unlink_nothing) {
-  if (ashlar_test::has_asan) GTEST_SKIP() << "sees the write itself";
-  constexpr std::size_t large = 40'000;
-  ashlar::shared_pool_set<> pools;
-  void* volatile hidden = pools.allocate(large, 8);  // its size, from the compiler
-  auto* const first = static_cast<std::byte*>(hidden);
-  void* const second = pools.allocate(large, 8);
-  std::array<std::byte, 64> were;
-  std::memcpy(were.data(), first + large, were.size());
-  std::memset(first + large, 0x41, were.size());
-  ASHLAR_EXPECT_LAST_WORDS(pools.deallocate(second, large, 8),
-                           "ashlar: overflow: bytes past the end of a large block were written to, over its record, "
-                           "which is at this pointer" +
-                               where);
-  std::memcpy(first + large, were.data(), were.size());
-  flip(first + large);
-  if (!ashlar_test::is_checked)
-    ASHLAR_EXPECT_LAST_WORDS(pools.release(), "ashlar: overflow: bytes past the end of a large block were written to, "
-                                              "over its record, which is at this pointer" +
-                                                  where);
-  flip(first + large);
-  pools.deallocate(second, large, 8);
-  pools.deallocate(first, large, 8);
 }
 
 }  // namespace

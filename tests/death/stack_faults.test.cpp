@@ -1,29 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of misuse of stacks beyond the scenes of matrix/: stale and foreign markers, resized blocks, chunk headers, and
-// writes to dead blocks that are not simply used again.
+// Tests of misuse of stacks and arenas beyond the scenes of matrix/: stale and foreign markers, resized blocks,
+// destructors that free their own memory, frees after a reset, written chunk headers, and writes to dead blocks that
+// are not simply used again.
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include <gtest/gtest.h>
 
 #include <ashlar/base/error.hpp>
 #include <ashlar/detail/checks/poison.hpp>
+#include <ashlar/detail/stack/chunk.hpp>
 #include <ashlar/detail/stack/stack_order.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/resource/arena.hpp>
+#include <ashlar/resource/frame_arena.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/resource/null_resource.hpp>
 #include <ashlar/resource/stack_resource.hpp>
 #include <ashlar/resource/two_ended_stack.hpp>
 
 #include "tests/death/caught.hpp"
-#include "tests/death/last_words.hpp"
 #include "tests/support/build.hpp"
+#include "tests/support/death.hpp"
 
 namespace {
 
+using ashlar::arena;
 using ashlar::stack_resource;
 using ashlar::two_ended_stack;
 
@@ -34,6 +39,8 @@ const std::string other_size =
 const std::string of_another = "ashlar: bad_marker: rewound to a marker of another stack" + where;
 const std::string of_another_null = "ashlar: bad_marker: rewound to a marker of another stack, resource 0x*";
 const std::string gone_below = "ashlar: bad_marker: rewound to a marker above the top of the stack" + where;
+const std::string header_written =
+    "ashlar: underflow: bytes before the first block of a chunk were written to, over the chunk's header" + where;
 const std::string expanded = "ashlar: bad_marker: rewound to a marker whose top block was expanded since" + where;
 
 // Runs each test on a growing stack, on one in a buffer, and on both ends of a shared buffer.
@@ -148,19 +155,140 @@ TEST_F(stack_faults, a_marker_of_an_arena_that_is_gone_or_of_another) {
   ASHLAR_EXPECT_LAST_WORDS((static_cast<void>(a.allocate(99, 1)), a.rewind(late)), no_longer);
 }
 
-TEST_F(stack_faults, the_header_of_a_chunk_that_was_written_to) {
-  if (ashlar_test::has_asan) GTEST_SKIP() << "sees the write itself";
-  const std::string seen =
-      "ashlar: underflow: bytes before the first block of a chunk were written to, over the chunk's "
-      "header" +
-      where;
+enum class by { reset, release, rewind };
+
+struct ends_its_arena {
+  arena<>& from;
+  arena<>::marker to;
+  by how;
+
+  ends_its_arena(arena<>& a, const arena<>::marker& m, by h) : from(a), to(m), how(h) {}
+  ~ends_its_arena() {
+    if (how == by::reset) from.reset();
+    else if (how == by::release) from.release();
+    else from.rewind(to);
+  }
+};
+
+TEST(arena_faults, a_destructor_that_ends_its_own_arena) {
+  arena<> a;
+  const auto start = a.mark();
+  const auto end_by = [&](by how, bool whole) {
+    static_cast<void>(a.make<ends_its_arena>(a, start, how));
+    whole ? a.release() : a.reset();
+  };
+  const std::string ended = "ashlar: precondition: a destructor reset or released the arena that destroys its object";
+  for (const bool whole : {false, true}) {
+    ASHLAR_EXPECT_LAST_WORDS(end_by(by::reset, whole), ended);
+    ASHLAR_EXPECT_LAST_WORDS(end_by(by::release, whole), ended);
+    ASHLAR_EXPECT_LAST_WORDS(end_by(by::rewind, whole),
+                             "ashlar: precondition: a destructor rewound the arena to a marker older than its object");
+  }
+}
+
+TEST(arena_faults, blocks_of_a_former_frame_or_reset) {
+  if (!ashlar_test::is_checked) GTEST_SKIP() << "looked for from level checked on";
+  const std::string invalid =
+      "ashlar: invalid_free: freed a pointer that is not of this arena, pointer 0x*, resource 0x*";
+  arena<> a;
+  void* const p = a.allocate(16, 8);
+  ASHLAR_EXPECT_LAST_WORDS((a.reset(), a.deallocate(p, 16, 8)), invalid);
+  ashlar::frame_arena<> frames;
+  void* const old = frames.allocate(16, 8);
+  frames.next_frame();
+  frames.deallocate(old, 16, 8);
+  frames.next_frame();
+  ASHLAR_EXPECT_LAST_WORDS(frames.deallocate(old, 16, 8), invalid);
+}
+
+/// Adjoining chunks: each begins at the end of the one before it, header included.
+struct side_by_side {
+  std::byte* memory;
+  std::size_t* used;
+
+  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t /*alignment*/) {
+    return memory + std::exchange(*used, *used + bytes);
+  }
+  void deallocate(void* /*p*/, std::size_t /*bytes*/, std::size_t /*alignment*/) noexcept {}
+  [[nodiscard]] bool operator==(const side_by_side& other) const noexcept { return memory == other.memory; }
+};
+
+class chunk_headers : public ::testing::Test {
+protected:
+  void SetUp() override {
+    if (!ashlar_test::is_checked) GTEST_SKIP() << "sealed from level checked on";
+    if (ashlar_test::has_asan) GTEST_SKIP() << "sees the write itself";
+  }
+
+  using small_arena = arena<side_by_side>;
+  static constexpr ashlar::arena_options of_1024 = {.initial_bytes = 1024, .max_growth_bytes = 1024};
+
+  // Returns: the first block of the second chunk.
+  [[nodiscard]] static std::byte* fill(auto& blocks) {
+    void* volatile last = nullptr;
+    for (int i = 0; i < 2; ++i) last = blocks.allocate(800, 8);
+    return static_cast<std::byte*>(last);
+  }
+
+  alignas(64) std::byte memory_[8192];
+  std::size_t used_ = 0;
+};
+
+TEST_F(chunk_headers, hit_from_behind_are_not_believed) {
+  small_arena a(of_1024, side_by_side{memory_, &used_});
+  std::byte* const first = fill(a);
+  const auto marker = a.mark();
+  for (const int before : {1, 8}) {
+    first[-before] ^= std::byte{0x41};
+    ASHLAR_EXPECT_LAST_WORDS(a.release(), header_written);
+    ASHLAR_EXPECT_LAST_WORDS(a.reset(), header_written);
+    ASHLAR_EXPECT_LAST_WORDS(static_cast<void>(a.owns(&used_)), header_written);
+    first[-before] ^= std::byte{0x41};
+  }
+  a.rewind(marker);
+  a.reset();
+}
+
+TEST_F(chunk_headers, hit_by_the_block_in_front_are_not_believed) {
+  small_arena a(of_1024, side_by_side{memory_, &used_});
+  std::byte* const first = fill(a);
+  std::byte* const last = static_cast<std::byte*>(a.allocate(1, 1));
+  std::byte* const end = memory_ + used_ - sizeof(ashlar::detail::chunk);
+  ASSERT_TRUE(first < last && last < end);
+  *end ^= std::byte{0x41};
+  ASHLAR_EXPECT_LAST_WORDS(a.release(),
+                           "ashlar: overflow: bytes past the end of the last block of a chunk were written to, over "
+                           "the chunk's header, pointer 0x*, resource 0x*");
+  *end ^= std::byte{0x41};
+}
+
+TEST_F(chunk_headers, of_spare_chunks_are_not_believed) {
+  small_arena a(of_1024, side_by_side{memory_, &used_});
+  const auto empty = a.mark();
+  std::byte* const first = fill(a);
+  a.rewind(empty);
+  first[-1] ^= std::byte{0x41};
+  ASHLAR_EXPECT_LAST_WORDS(static_cast<void>(a.allocate(800, 8)), header_written);
+  ASHLAR_EXPECT_LAST_WORDS(a.release(), header_written);
+  first[-1] ^= std::byte{0x41};
+}
+
+TEST_F(chunk_headers, of_other_arenas_are_sealed_alike) {
+  ashlar::frame_arena<side_by_side> frames(of_1024, side_by_side{memory_, &used_});
+  std::byte* const first = fill(frames);
+  first[-8] ^= std::byte{0x41};
+  ASHLAR_EXPECT_LAST_WORDS(frames.release(), header_written);
+  first[-8] ^= std::byte{0x41};
+}
+
+TEST_F(chunk_headers, of_stacks_are_sealed_alike) {
   stack_resource<> s;
   auto* const p = static_cast<std::byte*>(s.allocate(40, 8));
   auto* const header = reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(p) & ~std::uintptr_t{4095});
   header[1] ^= std::byte{0x41};
-  ASHLAR_EXPECT_LAST_WORDS(s.release(), seen);
-  ASHLAR_EXPECT_LAST_WORDS(static_cast<void>(s.owns(&s)), seen);
-  ASHLAR_EXPECT_LAST_WORDS(static_cast<void>(s.allocate(100'000, 8)), seen);
+  ASHLAR_EXPECT_LAST_WORDS(s.release(), header_written);
+  ASHLAR_EXPECT_LAST_WORDS(static_cast<void>(s.owns(&s)), header_written);
+  ASHLAR_EXPECT_LAST_WORDS(static_cast<void>(s.allocate(100'000, 8)), header_written);
   header[1] ^= std::byte{0x41};
 }
 

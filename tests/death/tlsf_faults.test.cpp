@@ -22,7 +22,6 @@
 
 #include "tests/death/caught.hpp"
 #include "tests/support/build.hpp"
-#include "tests/support/pattern.hpp"
 
 namespace {
 

@@ -23,9 +23,9 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
 
-#include "tests/death/last_words.hpp"
 #include "tests/support/build.hpp"
 #include "tests/support/counting_resource.hpp"
+#include "tests/support/death.hpp"
 #include "tests/support/fail_each_allocation.hpp"
 #include "tests/support/stress.hpp"
 #include "tests/support/types_of_build.hpp"

@@ -22,10 +22,10 @@
 #include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/resource/shared_block_pool.hpp>
 
-#include "tests/death/last_words.hpp"
 #include "tests/face/witness.hpp"
 #include "tests/support/build.hpp"
 #include "tests/support/counting_resource.hpp"
+#include "tests/support/death.hpp"
 #include "tests/support/types_of_build.hpp"
 
 namespace {

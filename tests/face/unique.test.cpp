@@ -27,7 +27,7 @@
 #include <ashlar/resource/null_resource.hpp>
 #include <ashlar/resource/shared_block_pool.hpp>
 
-#include "tests/death/last_words.hpp"
+#include "tests/support/death.hpp"
 #include "tests/face/witness.hpp"
 #include "tests/support/build.hpp"
 #include "tests/support/counting_resource.hpp"

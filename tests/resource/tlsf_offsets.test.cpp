@@ -17,9 +17,9 @@
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/resource.hpp>
 
-#include "tests/death/last_words.hpp"
 #include "tests/support/build.hpp"
 #include "tests/support/counting_resource.hpp"
+#include "tests/support/death.hpp"
 #include "tests/support/fail_each_allocation.hpp"
 
 namespace {

@@ -30,6 +30,7 @@
 
 #include "tests/death/caught.hpp"
 #include "tests/support/build.hpp"
+#include "tests/support/death.hpp"
 
 namespace {
 

@@ -103,6 +103,10 @@ protected:
       ASSERT_TRUE(seen.has_value()) << at;
       EXPECT_EQ(seen->kind, kind) << at;
       if (named) EXPECT_EQ(static_cast<const std::byte*>(seen->pointer) - start, *named) << at;
+      if (named == bytes + behind)
+        EXPECT_STREQ(seen->what,
+                     "bytes past the end of a large block were written to, over its record, which is at this "
+                     "pointer");
     }
   }
 
