@@ -17,7 +17,8 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/support/types_of_build.hpp"
+#include "tests/support/build.hpp"
+
 
 namespace ashlar_test {
 

@@ -28,7 +28,6 @@
 #include "tests/support/death.hpp"
 #include "tests/support/fail_each_allocation.hpp"
 #include "tests/support/stress.hpp"
-#include "tests/support/types_of_build.hpp"
 
 namespace {
 

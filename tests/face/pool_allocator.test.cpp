@@ -20,7 +20,6 @@
 #include "tests/face/arrays_that_overflow.hpp"
 #include "tests/support/build.hpp"
 #include "tests/support/death.hpp"
-#include "tests/support/types_of_build.hpp"
 
 namespace {
 

@@ -11,9 +11,9 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/face/object_pool.hpp>
 
+#include "tests/support/build.hpp"
 #include "tests/support/counting_resource.hpp"
 #include "tests/support/pool_traits.hpp"
-#include "tests/support/types_of_build.hpp"
 
 namespace ashlar_test {
 

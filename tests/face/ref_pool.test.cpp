@@ -30,7 +30,6 @@
 #include "tests/support/counting_resource.hpp"
 #include "tests/support/death.hpp"
 #include "tests/support/pool_traits.hpp"
-#include "tests/support/types_of_build.hpp"
 
 namespace {
 

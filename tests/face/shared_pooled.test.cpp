@@ -26,7 +26,6 @@
 #include "tests/support/build.hpp"
 #include "tests/support/counting_resource.hpp"
 #include "tests/support/death.hpp"
-#include "tests/support/types_of_build.hpp"
 
 namespace {
 

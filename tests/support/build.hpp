@@ -2,6 +2,8 @@
 // The abilities of this test build as constants, so that tests use `if constexpr` and no macros.
 #pragma once
 
+#include <type_traits>
+
 #include <ashlar/base/config.hpp>
 
 namespace ashlar_test {
@@ -30,9 +32,12 @@ inline constexpr bool has_tsan = false;
 inline constexpr bool has_tsan = false;
 #endif
 
+/// Whether a tool watches each access.
+inline constexpr bool is_watched = has_asan || has_tsan;
+
 /// Whether this build is many times slower than an optimised one.
 #if defined(__OPTIMIZE__)
-inline constexpr bool is_slow = has_asan || has_tsan;
+inline constexpr bool is_slow = is_watched;
 #else
 inline constexpr bool is_slow = true;
 #endif
@@ -50,6 +55,11 @@ template <class T>
 [[nodiscard]] constexpr T cases_of_build(T fewer, T all) {
   return has_fewer_cases ? fewer : all;
 }
+
+/// The types of a typed suite: `All`; in a build that tests samples `Fewer`, in which each property of all types
+/// occurs.
+template <class Fewer, class All>
+using types_of_build = std::conditional_t<has_fewer_cases, Fewer, All>;
 
 /// Whether an impossible request ends the process, as under sanitizers, instead of returning null. On 32 bits half of
 /// the address space may even be granted.

@@ -5,8 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <random>
-#include <thread>
-#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -14,15 +12,9 @@
 
 #include "tests/support/build.hpp"
 #include "tests/support/stamped_block.hpp"
+#include "tests/support/stress.hpp"
 
 namespace ashlar_test {
-
-inline constexpr bool is_watched = has_tsan || has_asan;
-
-template <class F>
-void in_a_thread(F f) {
-  std::thread(std::move(f)).join();
-}
 
 /// Returns: a size, usually of a cell, seldom of a span.
 inline std::size_t any_size(std::mt19937& random) {

@@ -6,7 +6,6 @@
 #include <new>
 #include <sstream>
 #include <string>
-#include <thread>
 #include <type_traits>
 #include <vector>
 
@@ -18,6 +17,7 @@
 #include <ashlar/test/problem.hpp>
 
 #include "tests/support/death.hpp"
+#include "tests/support/stress.hpp"
 
 namespace {
 
@@ -186,13 +186,10 @@ TEST(ledger, fails_on_demand) {
 
 TEST(ledger, serves_many_threads) {
   ledger book;
-  std::vector<std::thread> threads;
-  for (std::uint64_t who = 1; who <= 4; ++who)
-    threads.emplace_back([&book, who] {
-      const allocation_call call{2, 8, 8, who, nullptr};
-      for (int i = 0; i < 300; ++i) book.deallocate(book.allocate(call), call);
-    });
-  for (std::thread& each : threads) each.join();
+  ashlar_test::on_threads(4, [&](std::size_t who) {
+    const allocation_call call{2, 8, 8, who + 1, nullptr};
+    for (int i = 0; i < 300; ++i) book.deallocate(book.allocate(call), call);
+  });
   EXPECT_EQ(book.allocations(), 1200u);
   EXPECT_TRUE(book.finish().empty());
 }

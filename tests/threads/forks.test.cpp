@@ -19,17 +19,24 @@
 #include "tests/support/child.hpp"
 #include "tests/support/deadline.hpp"
 #include "tests/support/stress.hpp"
-#include "tests/threads/stacked_pools.hpp"
 
 namespace {
 
 using ashlar_test::child_does;
 using ashlar_test::deadline;
-using ashlar_test::pool_type;
-using ashlar_test::slab;
 using ashlar_test::stress_rounds;
-using ashlar_test::upper_pool;
-using ashlar_test::use;
+
+// Pools on each other, and a workload for them.
+using pool_type = ashlar::shared_block_pool<>;
+using upper_pool = ashlar::shared_block_pool<ashlar::resource_ref<pool_type>>;
+
+constexpr std::size_t slab = 16 * 1024;
+
+void use(auto& pool, std::size_t cells) {
+  std::vector<void*> taken(cells);
+  for (void*& each : taken) each = pool.allocate();
+  for (void* const each : taken) pool.deallocate(each);
+}
 
 // For a child. Under TSan it has no threads of its own, and AddressSanitizer may leave it a lock that threads take as
 // they end (that of the statistics of dead threads).

@@ -111,9 +111,7 @@ TEST(heap_lifetimes, ten_thousand_births_and_deaths_do_not_grow) {
   nursery blocks(all);
   const std::size_t before = resident_bytes();
   for (unsigned born = 0; born < births; ++born) {
-    std::vector<std::thread> some;
-    for (unsigned row = 0; row < rows; ++row) some.emplace_back([&, row] { blocks.live(born * rows + row); });
-    for (std::thread& each : some) each.join();
+    ashlar_test::on_threads(rows, [&](std::size_t row) { blocks.live(born * rows + static_cast<unsigned>(row)); });
   }
   EXPECT_LE(all.parked(), std::size_t{rows} + 1);
   if constexpr (ashlar_test::residency_means_something) {

@@ -81,9 +81,7 @@ TYPED_TEST(shared_pools, objects_wander_between_threads) {
       ++released;
     }
   };
-  std::vector<std::thread> threads;
-  for (std::uint64_t who = 0; who < 4; ++who) threads.emplace_back(work, who);
-  for (std::thread& each : threads) each.join();
+  ashlar_test::on_threads(4, work);
   EXPECT_EQ(pool.live(), made - released);
   for (auto& slot : table)
     if (message* const left = slot.exchange(nullptr)) pool.release(left);
@@ -100,9 +98,9 @@ TYPED_TEST(shared_pools, what_others_released_is_found_before_failing) {
       all.push_back(pool.try_acquire(i));
       ASSERT_NE(all.back(), nullptr);
     }
-    std::thread([&] {
+    ashlar_test::in_a_thread([&] {
       for (message* const each : all) pool.release(each);
-    }).join();
+    });
     EXPECT_TRUE(pool.empty());
   }
 }

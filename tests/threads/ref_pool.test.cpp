@@ -27,18 +27,12 @@ namespace {
 using ashlar::any_thread;
 using ashlar_test::counting_resource;
 using ashlar_test::nothing;
+using ashlar_test::on_threads;
 using ashlar_test::stress_rounds;
 using counted = ashlar::resource_ref<counting_resource<>>;
 
 template <class T, class Lock = ashlar::spin_lock>
 using shared_pool = ashlar::ref_pool<T, any_thread<Lock>, ashlar::count::by_padding, counted>;
-
-template <class F>
-void on_threads(std::size_t count, F f) {
-  std::vector<std::thread> threads;
-  for (std::size_t who = 0; who < count; ++who) threads.emplace_back(f, who);
-  for (std::thread& each : threads) each.join();
-}
 
 // Holds its number and whether it is live; its destructor sees the last write of any thread.
 struct message {

@@ -14,6 +14,7 @@
 #include <random>
 #include <span>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -25,7 +26,9 @@
 #include <ashlar/base/lock.hpp>
 #include <ashlar/detail/heap/heap_api.hpp>
 #include <ashlar/detail/heap/segment.hpp>
+#include <ashlar/face/pool_allocator.hpp>
 #include <ashlar/heap/heap.hpp>
+#include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/shared_block_pool.hpp>
 #include <ashlar/resource/shared_pool_set.hpp>
 
@@ -34,13 +37,82 @@
 #include "tests/support/resident.hpp"
 #include "tests/support/stamped_block.hpp"
 #include "tests/support/stress.hpp"
-#include "tests/threads/shared_resources.hpp"
 
 namespace {
 
 using namespace ashlar_test;
 
-constexpr bool is_watched = has_tsan || has_asan;
+/// A resource of its own, whose blocks have `Bytes` bytes.
+template <class R, std::size_t Bytes>
+class blocks_of_resource {
+public:
+  static constexpr std::size_t block_bytes = Bytes;
+  static constexpr bool is_of_process = false;
+
+  [[nodiscard]] void* allocate() { return resource_->allocate(Bytes, 8); }
+  void free(void* p) { resource_->deallocate(p, Bytes, 8); }
+  [[nodiscard]] bool invariant() const { return resource_->invariant(); }
+  [[nodiscard]] std::size_t held_bytes() const { return resource_->held_bytes(); }
+  /// Effects: asks and trims while other threads work.
+  void look_at(const void* p) {
+    static_cast<void>(resource_->owns(p));
+    if constexpr (requires { resource_->flush(); }) resource_->flush();
+    static_cast<void>(resource_->trim());
+  }
+  void release() { resource_->release(); }
+  /// Effects: ends the resource.
+  void end() { resource_.reset(); }
+  /// Effects: gives back what no block is in. Returns: whether that is all.
+  [[nodiscard]] bool goes_back() {
+    if constexpr (requires { resource_->flush(); }) resource_->flush();
+    static_cast<void>(resource_->trim());
+    return held_bytes() <= 16 * least_ && invariant();
+  }
+
+private:
+  [[nodiscard]] static std::unique_ptr<R> make() {
+    if constexpr (std::is_constructible_v<R, ashlar::block_pool_options>)
+      return std::make_unique<R>(ashlar::block_pool_options{.cell_bytes = Bytes});
+    else return std::make_unique<R>();
+  }
+  // A set keeps its pools, and what they needed for their slabs of then; a slab is larger than all of it.
+  [[nodiscard]] std::size_t bytes_of_pools() {
+    if constexpr (!std::is_same_v<R, ashlar::shared_pool_set<>>) return 0;
+    free(allocate());
+    if constexpr (requires { resource_->flush(); }) resource_->flush();
+    static_cast<void>(resource_->trim());
+    return held_bytes();
+  }
+
+  std::unique_ptr<R> resource_ = make();
+  std::size_t least_ = bytes_of_pools();
+};
+
+/// Cells of the pool of the process with this size.
+template <std::size_t Bytes, class Lock>
+class blocks_of_process {
+public:
+  static constexpr std::size_t block_bytes = Bytes;
+  static constexpr bool is_of_process = true;
+  using pool = ashlar::detail::process_pool<Bytes, 8, Lock>;
+
+  [[nodiscard]] static void* allocate() { return pool::allocate(); }
+  static void free(void* p) { pool::deallocate(p); }
+  [[nodiscard]] static bool invariant() {
+    return pool::with_pool([](auto& p) { return p.invariant(); });
+  }
+  [[nodiscard]] static std::size_t held_bytes() {
+    return pool::with_pool([](auto& p) { return p.held_bytes(); });
+  }
+  static void look_at(const void* cell) {
+    pool::with_pool([=](auto& p) { static_cast<void>(p.owns(cell)), static_cast<void>(p.trim()); });
+  }
+  [[nodiscard]] static bool goes_back() {
+    if constexpr (requires { pool::flush(); }) pool::flush();
+    pool::with_pool([](auto& p) { static_cast<void>(p.trim()); });
+    return held_bytes() == 0 && invariant();
+  }
+};
 
 template <class Subject>
 class shared_resources : public ::testing::Test {
@@ -104,7 +176,7 @@ TYPED_TEST(shared_resources, bring_each_block_from_many_threads_to_many_once) {
   };
   on_threads(threads, [&](std::size_t who) {
     for (std::size_t done = 0; done < rounds; done += 10'000)
-      in_a_thread_of_its_own([&] { shift(who, done, std::min(rounds, done + 10'000)); });
+      in_a_thread([&] { shift(who, done, std::min(rounds, done + 10'000)); });
   });
   for (auto& box : boxes) see(box.exchange(nullptr));
   EXPECT_TRUE(std::ranges::all_of(seen, [](const auto& times) { return times.load() == 1; }));
@@ -117,7 +189,7 @@ TYPED_TEST(shared_resources, lose_nothing_when_a_thread_ends_with_any_number_of_
   const std::size_t step = 97 / stress_rounds(1) + 1;
   for (std::size_t frees = 1; frees < unsent; frees += frees < 10 || frees > unsent - 10 ? 1 : step) {
     for (std::size_t i = 0; i < frees; ++i) live.push_back(this->all.allocate());
-    in_a_thread_of_its_own([&] {
+    in_a_thread([&] {
       for (void* const p : live) this->all.free(p);
     });
     live.clear();
@@ -175,10 +247,10 @@ TYPED_TEST(shared_resources, do_not_grow_over_generations_of_owners_and_freers) 
   std::vector<stamped_block> live, older;
   std::size_t early = 0;
   for (std::size_t generation = 0; generation < generations; ++generation) {
-    in_a_thread_of_its_own([&] {
+    in_a_thread([&] {
       for (std::size_t i = 0; i < blocks_each; ++i) live.push_back(this->make(i ^ generation));
     });
-    in_a_thread_of_its_own([&] {
+    in_a_thread([&] {
       for (const stamped_block& each : older) this->free(each);
     });
     older.swap(live);
@@ -214,7 +286,7 @@ TYPED_TEST_SUITE(late_uses, subjects_of_threads);
 TYPED_TEST(late_uses, by_thread_local_destructors_are_served) {
   using opened = open_to_late_users<TypeParam>;
   for (std::size_t round = 0; round < stress_rounds(50); ++round)
-    in_a_thread_of_its_own([this] {
+    in_a_thread([this] {
       thread_local late_user<opened> late;
       late.test = this;
       for (std::uint64_t i = 0; i < 500; ++i) late.blocks.push_back(this->make(i));
@@ -243,7 +315,7 @@ TYPED_TEST(late_uses, by_destructors_of_keys_are_served_also_if_they_are_the_fir
   keyed::test = this;
   ASSERT_EQ(::pthread_key_create(&keyed::key, &keyed::run), 0);
   for (int i = 0; i < 50; ++i)
-    in_a_thread_of_its_own([&] {
+    in_a_thread([&] {
       if (i % 2 == 0 || has_asan) this->use(40);  // otherwise the C library leaks its note of a destructor
       keyed::left = keyed::rounds;
       ::pthread_setspecific(keyed::key, this);
@@ -316,7 +388,7 @@ protected:
   // A pool knows free cells at every level once their frees have arrived.
   static constexpr bool are_always_found = is_checked || Subject::is_of_process;
   void free_in_another_thread(std::span<void* const> blocks) {
-    in_a_thread_of_its_own([&] {
+    in_a_thread([&] {
       for (void* const each : blocks) this->all.free(each);
     });
   }
@@ -369,7 +441,7 @@ TYPED_TEST(second_frees, by_the_owner_and_another_never_hang) {
 }
 
 void free_in_another_thread(ashlar::heap<>& all, std::span<void* const> blocks) {
-  in_a_thread_of_its_own([&all, blocks] {
+  in_a_thread([&all, blocks] {
     for (void* const each : blocks) all.deallocate(each);
   });
 }
