@@ -313,6 +313,7 @@ private:
 
   void give_region(region_type* region) noexcept {
     if constexpr (detail::keeps_canaries) check_region(*region, space_.site(this));
+    else if constexpr (detail::tlsf_block::is_sealed) check_member(region->first().data(), space_.site(this));
     space_.remove(region);
     hand_over(*region);
   }

@@ -18,6 +18,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <ashlar/base/config.hpp>
+
 namespace fault_matrix {
 namespace {
 
@@ -104,10 +106,10 @@ public:
   }
 
   // The end of a program that forgets the victim.
-  void end() {
+  void end(bool trimmed = true) {
     for (auto each = neighbours_.rbegin(); each != neighbours_.rend(); ++each) give(*each);
     give(before_);
-    subject_->trim();
+    if (trimmed) subject_->trim();
     subject_.reset();
   }
 
@@ -208,12 +210,15 @@ void free_by_alignment(const interface& of) {
   in.sweep();
 }
 
-void write_dead(const interface& of, std::size_t offset, std::size_t count) {
+// The block is used again, or its resource is trimmed and ends, or ends as it is.
+void write_dead(const interface& of, std::size_t offset, std::size_t count, int variant) {
   scene in(of, of.exact);
   std::byte* const p = in.victim();
   in.free_victim();
   flip(p + offset, count);
-  in.sweep();
+  if (variant == 0) return in.sweep();
+  say(after_call);
+  in.end(variant == 1);
 }
 
 void write_beside(const interface& of, std::size_t bytes, std::ptrdiff_t offset, std::size_t count) {
@@ -235,6 +240,10 @@ void leak_a_block(const interface& of) {
 [[nodiscard]] int interiors_of(const interface& of) { return static_cast<int>(interior_offsets(of.exact).size()); }
 [[nodiscard]] int foreign_of(const interface& of) { return of.reads_in_front ? readable_kinds : foreign_kinds; }
 [[nodiscard]] int instances_of(const interface& of) { return of.reads_in_front ? 1 : 2; }
+// A pool of the process has no end, and below hardened the end of some resources looks at no dead block.
+[[nodiscard]] int dead_of(const interface& of) {
+  return ashlar::checking_level == ashlar::checking::hardened && !of.cannot_express.has(misuse::leak) ? 3 : 2;
+}
 template <int Count>
 [[nodiscard]] int forms(const interface&) {
   return Count;
@@ -264,9 +273,10 @@ constexpr column columns[] = {
     {"one byte more", forms<1>, [](const interface& of, int) { free_by_size(of, of.exact + 1); }},
     {"alignment", forms<1>, [](const interface& of, int) { free_by_alignment(of); }},
     {"leak", forms<1>, [](const interface& of, int) { leak_a_block(of); }},
-    {"first word", forms<1>, [](const interface& of, int) { write_dead(of, 0, std::min<std::size_t>(8, of.exact)); }},
-    {"middle", forms<1>, [](const interface& of, int) { write_dead(of, of.exact / 2, 1); }},
-    {"last byte", forms<1>, [](const interface& of, int) { write_dead(of, of.exact - 1, 1); }},
+    {"first word", dead_of,
+     [](const interface& of, int v) { write_dead(of, 0, std::min<std::size_t>(8, of.exact), v); }},
+    {"middle", dead_of, [](const interface& of, int v) { write_dead(of, of.exact / 2, 1, v); }},
+    {"last byte", dead_of, [](const interface& of, int v) { write_dead(of, of.exact - 1, 1, v); }},
     {"+1 exact", forms<1>, [](const interface& of, int) { write_behind(of, of.exact, 1); }},
     {"+8 exact", forms<1>, [](const interface& of, int) { write_behind(of, of.exact, 8); }},
     {"+1 loose", forms<1>, [](const interface& of, int) { write_behind(of, of.loose, 1); }},
