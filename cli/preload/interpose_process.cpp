@@ -5,6 +5,7 @@
 #include <cstdarg>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include <pthread.h>
 #include <unistd.h>
@@ -16,11 +17,6 @@ namespace ashlar::recorder {
 
 namespace {
 
-constinit next_symbol<int (*)(const char*, char* const*, char* const*)> next_execve("execve");
-constinit next_symbol<int (*)(const char*, char* const*)> next_execv("execv");
-constinit next_symbol<int (*)(const char*, char* const*)> next_execvp("execvp");
-constinit next_symbol<int (*)(const char*, char* const*, char* const*)> next_execvpe("execvpe");
-constinit next_symbol<int (*)(int, char* const*, char* const*)> next_fexecve("fexecve");
 constinit next_symbol<void (*)(int)> next_exit("_exit");
 constinit next_symbol<int (*)(void*)> next_dlclose("dlclose");
 constinit next_symbol<int (*)(pthread_t, const char*)> next_setname("pthread_setname_np");
@@ -58,32 +54,20 @@ namespace recorder = ashlar::recorder;
   va_start(list, first);                                                                                   \
   recorder::collect(arguments, const_cast<char*>(first), arguments##_count, list)
 
+#define ASHLAR_EXEC(name, parameters, ...)                                                  \
+  ASHLAR_EXPORT int name parameters noexcept {                                              \
+    static constinit recorder::next_symbol<std::add_pointer_t<int parameters>> next(#name); \
+    const recorder::exec_attempt attempt;                                                   \
+    return next.get()(__VA_ARGS__);                                                         \
+  }
+
 extern "C" {
 
-ASHLAR_EXPORT int execve(const char* path, char* const* arguments, char* const* environment) noexcept {
-  const recorder::exec_attempt attempt;
-  return recorder::next_execve.get()(path, arguments, environment);
-}
-
-ASHLAR_EXPORT int execv(const char* path, char* const* arguments) noexcept {
-  const recorder::exec_attempt attempt;
-  return recorder::next_execv.get()(path, arguments);
-}
-
-ASHLAR_EXPORT int execvp(const char* file, char* const* arguments) noexcept {
-  const recorder::exec_attempt attempt;
-  return recorder::next_execvp.get()(file, arguments);
-}
-
-ASHLAR_EXPORT int execvpe(const char* file, char* const* arguments, char* const* environment) noexcept {
-  const recorder::exec_attempt attempt;
-  return recorder::next_execvpe.get()(file, arguments, environment);
-}
-
-ASHLAR_EXPORT int fexecve(int fd, char* const* arguments, char* const* environment) noexcept {
-  const recorder::exec_attempt attempt;
-  return recorder::next_fexecve.get()(fd, arguments, environment);
-}
+ASHLAR_EXEC(execve, (const char* path, char* const* arguments, char* const* environment), path, arguments, environment)
+ASHLAR_EXEC(execv, (const char* path, char* const* arguments), path, arguments)
+ASHLAR_EXEC(execvp, (const char* file, char* const* arguments), file, arguments)
+ASHLAR_EXEC(execvpe, (const char* file, char* const* arguments, char* const* environment), file, arguments, environment)
+ASHLAR_EXEC(fexecve, (int fd, char* const* arguments, char* const* environment), fd, arguments, environment)
 
 ASHLAR_EXPORT int execl(const char* path, const char* first, ...) noexcept {
   va_list list;

@@ -16,10 +16,9 @@
 #include <ashlar/detail/trace/table_chunks.hpp>
 #include <ashlar/detail/trace/unloads.hpp>
 
-#include "cli/preload/chunks.hpp"
-#include "cli/preload/sleeping_lock.hpp"
 #include "cli/preload/stack_walk.hpp"
 #include "cli/preload/stacks.hpp"
+#include "cli/preload/trace_file.hpp"
 #include "malloc/route/build_ids.hpp"
 
 namespace ashlar::recorder {
@@ -29,7 +28,7 @@ namespace {
 constexpr std::size_t max_id_bytes = 64;
 
 /// Only tried, never waited for: a thread in dlopen holds the loader's lock, and may arrive here by an allocation.
-constinit sleeping_lock modules_lock;
+constinit spin_lock modules_lock;
 std::uint32_t sequence = 0;
 bool is_list_inherited = false;  // from a process whose threads may have held the loader's lock at the fork
 thread_local bool is_held_for_fork = false;
@@ -216,10 +215,10 @@ void write_modules() noexcept {
 }
 
 void write_modules_patiently() noexcept {
-  if (stack_depth != 0 && modules_lock.lock_patiently()) write_while_locked();
+  if (stack_depth != 0 && lock_patiently(modules_lock)) write_while_locked();
 }
 
-void hold_modules() noexcept { is_held_for_fork = modules_lock.lock_patiently(); }
+void hold_modules() noexcept { is_held_for_fork = lock_patiently(modules_lock); }
 
 void release_modules() noexcept {
   if (is_held_for_fork) modules_lock.unlock();

@@ -33,19 +33,17 @@ void* bootstrap_allocate(std::size_t bytes, std::size_t alignment = unit) noexce
   return p;
 }
 
+#define ASHLAR_REAL_FUNCTIONS(FUNCTION)                                                                \
+  FUNCTION(malloc)                                                                                     \
+  FUNCTION(calloc)                                                                                     \
+  FUNCTION(realloc) FUNCTION(free) FUNCTION(aligned_alloc) FUNCTION(posix_memalign) FUNCTION(memalign) \
+      FUNCTION(valloc) FUNCTION(malloc_usable_size)
+#define ASHLAR_NEXT(name) .name = reinterpret_cast<decltype(real.name)>(next_definition(#name)),
+#define ASHLAR_FIRST(name) .name = first_##name,
+
 void search() noexcept {
   searching = true;
-  real_functions found{
-      .malloc = next_function<decltype(real.malloc)>("malloc"),
-      .calloc = next_function<decltype(real.calloc)>("calloc"),
-      .realloc = next_function<decltype(real.realloc)>("realloc"),
-      .free = next_function<decltype(real.free)>("free"),
-      .aligned_alloc = next_function<decltype(real.aligned_alloc)>("aligned_alloc"),
-      .posix_memalign = next_function<decltype(real.posix_memalign)>("posix_memalign"),
-      .memalign = next_function<decltype(real.memalign)>("memalign"),
-      .valloc = next_function<decltype(real.valloc)>("valloc"),
-      .malloc_usable_size = next_function<decltype(real.malloc_usable_size)>("malloc_usable_size"),
-  };
+  const real_functions found{ASHLAR_REAL_FUNCTIONS(ASHLAR_NEXT)};
   if (found.malloc != nullptr) real = found;
   searching = false;
 }
@@ -92,21 +90,11 @@ void* first_memalign(std::size_t alignment, std::size_t bytes) {
 }
 
 void* first_valloc(std::size_t bytes) { return known() ? real.valloc(bytes) : bootstrap_allocate(bytes, 4096); }
-std::size_t first_usable_size(void* p) { return known() ? real.malloc_usable_size(p) : bootstrap_size(p); }
+std::size_t first_malloc_usable_size(void* p) { return known() ? real.malloc_usable_size(p) : bootstrap_size(p); }
 
 }  // namespace
 
-constinit real_functions real{
-    .malloc = first_malloc,
-    .calloc = first_calloc,
-    .realloc = first_realloc,
-    .free = first_free,
-    .aligned_alloc = first_aligned_alloc,
-    .posix_memalign = first_posix_memalign,
-    .memalign = first_memalign,
-    .valloc = first_valloc,
-    .malloc_usable_size = first_usable_size,
-};
+constinit real_functions real{ASHLAR_REAL_FUNCTIONS(ASHLAR_FIRST)};
 
 alignas(unit) constinit std::byte bootstrap_arena[bootstrap_bytes]{};
 

@@ -41,10 +41,4 @@ extern std::byte bootstrap_arena[bootstrap_bytes];
 /// Returns: the next definition of any symbol after ours, or null.
 [[nodiscard]] void* next_definition(const char* name) noexcept;
 
-/// Returns: the same as a function pointer of type `Function`.
-template <class Function>
-[[nodiscard]] Function next_function(const char* name) noexcept {
-  return reinterpret_cast<Function>(next_definition(name));
-}
-
 }  // namespace ashlar::recorder

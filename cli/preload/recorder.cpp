@@ -21,10 +21,10 @@
 #include <ashlar/detail/trace/format.hpp>
 #include <ashlar/detail/trace/table_chunks.hpp>
 
-#include "cli/preload/chunks.hpp"
 #include "cli/preload/modules.hpp"
-#include "cli/preload/registry.hpp"
 #include "cli/preload/status.hpp"
+#include "cli/preload/thread_log.hpp"
+#include "cli/preload/trace_file.hpp"
 #include "cli/preload/written_once.hpp"
 
 namespace ashlar::recorder {
@@ -188,7 +188,7 @@ thread_log* note_late(const detail::trace_io::record& r) noexcept {
 /// A thread that the end of the process has stopped in a signal handler may hold a log forever.
 void write_all_logs() noexcept {
   for (thread_log* log = logs.next(nullptr); log != nullptr; log = logs.next(log)) {
-    if (!log->lock.lock_patiently()) continue;
+    if (!lock_patiently(log->lock)) continue;
     if (log->in_use) write_log(*log);
     log->lock.unlock();
   }

@@ -13,7 +13,6 @@
 
 #include <ashlar/detail/trace/table_chunks.hpp>
 
-#include "cli/preload/known_stacks.hpp"
 #include "cli/preload/real.hpp"
 #include "cli/preload/recorder.hpp"
 #include "cli/preload/settings.hpp"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// One thread's records until they are written: a plain array to which only its owner appends.
+// One thread's records until they are written: a plain array to which only its owner appends. The logs of all threads
+// are handed to new threads, taken back from ending ones, and listed at the end of the process; one log is for the
+// threads without.
 #pragma once
 
 #include <atomic>
@@ -7,14 +9,27 @@
 #include <cstdint>
 #include <span>
 
+#include <unistd.h>
+
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/lock.hpp>
 #include <ashlar/detail/trace/record.hpp>
 
-#include "cli/preload/known_stacks.hpp"
+#include "cli/preload/real.hpp"
 #include "cli/preload/settings.hpp"
-#include "cli/preload/sleeping_lock.hpp"
+#include "cli/preload/stack_walk.hpp"
 
 namespace ashlar::recorder {
+
+/// Effects: tries for at least a tenth of a second: a lock may never be free again, where its holder is a thread that
+/// has ended or no longer runs. Returns: whether the lock is held now.
+[[nodiscard]] inline bool lock_patiently(spin_lock& lock) noexcept {
+  for (int tries = 0; tries < 1000; ++tries) {
+    if (lock.try_lock()) return true;
+    usleep(100);
+  }
+  return false;
+}
 
 /// Room for the allocations of signal handlers that interrupt a thread between filling its log and writing it.
 inline constexpr std::uint32_t spare_records = 16;
@@ -24,7 +39,7 @@ inline constexpr std::uint32_t spare_records = 16;
 struct thread_log {
   std::atomic<std::uint32_t> count = 0;  ///< Records appended: released by the owner, acquired by the writer.
   std::uint32_t written = 0;             ///< Of them, those in the file.
-  sleeping_lock lock;
+  spin_lock lock;
   std::uint32_t thread = 0;     ///< The stream's id in the file.
   std::uint32_t sequence = 0;   ///< Of its next chunk.
   std::uint64_t last_time = 0;  ///< Of its last record in the file.
@@ -53,6 +68,114 @@ struct thread_log {
     const std::uint32_t n = count.load(std::memory_order_acquire);
     return std::span(records).subspan(written, n - written);
   }
+};
+
+/// Logs are mapped when there are more threads than ever before, and are kept forever.
+class log_registry {
+public:
+  /// Returns: an empty log for a new stream, or null if there is no memory.
+  [[nodiscard]] thread_log* take() noexcept {
+    const ashlar::lock_scope hold(lock_);
+    thread_log* const log = free_ != nullptr ? free_ : make();
+    if (log == nullptr) return nullptr;
+    free_ = log->next_free;
+    const ashlar::lock_scope alone(log->lock);
+    log->restart();
+    log->in_use = true;
+    return log;
+  }
+
+  /// Effects: makes `log` available to another thread. Expects: it is written, and its thread has ended.
+  void give_back(thread_log* log) noexcept {
+    const ashlar::lock_scope hold(lock_);
+    make_free(*log);
+  }
+
+  /// Returns: the number of a new thread, 0 for the first.
+  [[nodiscard]] std::uint32_t new_thread_number() noexcept { return threads_.fetch_add(1, std::memory_order_relaxed); }
+
+  /// Returns: the log after `log` among all that were ever made, the first after null; null at the end.
+  [[nodiscard]] thread_log* next(const thread_log* log) const noexcept {
+    return log == nullptr ? all_.load(std::memory_order_acquire) : log->next;
+  }
+
+  /// Effects: in a forked child: empties and frees every log.
+  void reset() noexcept {
+    lock_.unlock();
+    threads_.store(0, std::memory_order_relaxed);
+    free_ = nullptr;
+    for (thread_log* log = next(nullptr); log != nullptr; log = next(log)) {
+      log->lock.unlock();
+      log->restart();
+      make_free(*log);
+    }
+  }
+
+private:
+  void make_free(thread_log& log) noexcept {
+    log.in_use = false;
+    log.next_free = free_;
+    free_ = &log;
+  }
+
+  thread_log* make() noexcept {
+    auto* const log = static_cast<thread_log*>(map_memory(sizeof(thread_log)));  // all zeros: an empty log
+    if (log == nullptr) return nullptr;
+    log->next = all_.load(std::memory_order_relaxed);
+    all_.store(log, std::memory_order_release);  // pairs with the acquire in next()
+    return log;
+  }
+
+  spin_lock lock_;
+  std::atomic<thread_log*> all_{nullptr};
+  thread_log* free_ = nullptr;
+  std::atomic<std::uint32_t> threads_{0};
+};
+
+/// One shared log for threads without a log: past their last destructor, or out of memory for one. Rare, and under a
+/// lock of its own. Each record of it names its thread.
+class late_log {
+public:
+  /// Effects: notes `r` of `thread`, after `write(log)` if the log is full. Returns: the number of lost records.
+  template <class Write>
+  std::uint64_t append(std::uint32_t thread, const detail::trace_io::record& r, Write write) noexcept {
+    const ashlar::lock_scope hold(lock_);
+    if (log_ == nullptr) log_ = static_cast<thread_log*>(map_memory(sizeof(thread_log)));
+    if (log_ == nullptr) return 1;
+    log_->thread = stream;
+    if (log_->count.load(std::memory_order_relaxed) + 2 >= log_records) {
+      write(*log_);
+      log_->written = 0;
+      log_->count.store(0, std::memory_order_relaxed);
+    }
+    using detail::trace_io::opcode;
+    if (thread != thread_)
+      static_cast<void>(log_->append({.time = r.time, .stack = thread, .code = opcode::thread_switch}));
+    thread_ = thread;
+    static_cast<void>(log_->append(r));
+    return 0;
+  }
+
+  /// Effects: `write(log)`, if there is one.
+  template <class Write>
+  void write(Write write) noexcept {
+    const ashlar::lock_scope hold(lock_);
+    if (log_ != nullptr) write(*log_);
+  }
+
+  /// Effects: in a forked child: empties the log.
+  void reset() noexcept {
+    lock_.unlock();
+    thread_ = stream;
+    if (log_ != nullptr) log_->restart();
+  }
+
+private:
+  static constexpr std::uint32_t stream = 0xffff'ffff;  // its number in the file
+
+  spin_lock lock_;
+  thread_log* log_ = nullptr;
+  std::uint32_t thread_ = stream;
 };
 
 }  // namespace ashlar::recorder

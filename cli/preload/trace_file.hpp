@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The trace file of a process: opened at the first chunk, one whole chunk for each write, abandoned at the first error.
+// The trace file of a process: opened at the first chunk, one whole chunk for each write, abandoned at the first error;
+// and the payloads, which have no other way to it.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +9,11 @@
 
 #include <sys/types.h>
 
+#include <ashlar/base/lock.hpp>
+#include <ashlar/detail/trace/format.hpp>
+
 #include "cli/preload/settings.hpp"
-#include "cli/preload/sleeping_lock.hpp"
+#include "cli/preload/thread_log.hpp"
 
 namespace ashlar::recorder {
 
@@ -41,13 +45,12 @@ private:
   bool create() noexcept;
   bool adopt(int fd) noexcept;
   std::span<const std::byte> make_file_header(int write_error) noexcept;
-  bool write_file_header() noexcept;
   bool write_all(std::span<const std::byte> bytes) noexcept;
   bool is_whole() const noexcept;
   bool give_up(int error) noexcept;
   void mark_failure(int error) noexcept;
 
-  sleeping_lock lock_;
+  spin_lock lock_;
   int fd_ = -1;
   dev_t device_ = 0;
   ino_t inode_ = 0;
@@ -65,5 +68,18 @@ private:
   char path_[max_path_bytes + 32] = {};
   std::byte header_[8192] = {};  // file header, command line, checksum
 };
+
+/// The file of this process.
+extern constinit trace_file file;
+
+/// Effects: packs and appends a chunk; fills in its clocks. Returns: false if recording is over.
+bool write_chunk(detail::trace_io::chunk_header header, std::span<const std::byte> payload) noexcept;
+
+/// Effects: encodes, packs and appends the log's unwritten records. Expects: `log.lock` is held.
+/// Returns: the number of records that could not be written.
+[[nodiscard]] std::uint64_t write_records(thread_log& log) noexcept;
+
+/// Effects: in a forked child: frees the workspaces, which threads that it lacks may have held.
+void reset_workspaces() noexcept;
 
 }  // namespace ashlar::recorder

@@ -25,8 +25,7 @@ target_link_options(record_static PRIVATE -static)
 target_link_options(record_no_tables PRIVATE LINKER:--no-eh-frame-hdr)
 target_compile_definitions(record_own_malloc PRIVATE RECORD_OWN_MALLOC)
 # The walk of the recorder is also compared with an unwinder, in the tests themselves.
-target_sources(test_cli PRIVATE "${PROJECT_SOURCE_DIR}/cli/preload/known_stacks.cpp"
-  "${PROJECT_SOURCE_DIR}/cli/preload/stack_walk.cpp")
+target_sources(test_cli PRIVATE "${PROJECT_SOURCE_DIR}/cli/preload/stack_walk.cpp")
 
 # The same program over musl, where Debian's musl-tools are installed.
 find_program(ASHLAR_MUSL_GCC musl-gcc)

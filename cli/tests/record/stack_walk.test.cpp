@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of the recorder's walk of a stack and of its known stacks: each answer is the stack that the unwinder of the
 // C++ library finds at that moment, or none, regardless of how the former one was left.
-#include "cli/preload/known_stacks.hpp"
+#include "cli/preload/stack_walk.hpp"
 
 #include <algorithm>
 #include <array>
@@ -25,8 +25,6 @@
 #include <unwind.h>
 
 #include <gtest/gtest.h>
-
-#include "cli/preload/stack_walk.hpp"
 
 namespace {
 
