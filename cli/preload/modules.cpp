@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Lists the loaded ELF objects with their build ids.
-#include "cli/preload/modules.hpp"
+#include "cli/preload/stacks.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -17,7 +17,6 @@
 #include <ashlar/detail/trace/unloads.hpp>
 
 #include "cli/preload/stack_walk.hpp"
-#include "cli/preload/stacks.hpp"
 #include "cli/preload/trace_file.hpp"
 #include "malloc/route/build_ids.hpp"
 

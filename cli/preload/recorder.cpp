@@ -21,7 +21,7 @@
 #include <ashlar/detail/trace/format.hpp>
 #include <ashlar/detail/trace/table_chunks.hpp>
 
-#include "cli/preload/modules.hpp"
+#include "cli/preload/stacks.hpp"
 #include "cli/preload/status.hpp"
 #include "cli/preload/thread_log.hpp"
 #include "cli/preload/trace_file.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Call stacks: taken by libunwind, or else by the C library, and each written once.
+// Call stacks: taken by libunwind, or else by the C library, and each written once; and the files mapped into the
+// process, so that stacks can be named later, even on another machine.
 #pragma once
 
 #include <cstdint>
@@ -39,5 +40,25 @@ bool write_stacks() noexcept;
 /// Effects: in a forked child: forgets all stacks. If `locks_are_orphaned`, a thread that the child lacks may hold
 /// locks of libunwind and of the loader forever: stacks are then taken without them, or not at all.
 void reset_stacks(bool locks_are_orphaned) noexcept;
+
+/// Effects: lists the modules of the program's start, for children that fork before the first write.
+void prepare_modules() noexcept;
+
+/// Effects: if stacks are recorded, writes the modules that were loaded or unloaded since the last call. Later stacks
+/// through unloaded code are new ones.
+void write_modules() noexcept;
+
+/// As `write_modules`, before and after a module may go: waits for another thread that writes them, for at most a tenth
+/// of a second.
+void write_modules_patiently() noexcept;
+
+/// Effects: before a fork: keeps other threads from listing modules, for at most a tenth of a second.
+void hold_modules() noexcept;
+/// Effects: after a fork, in the parent: lets them list again.
+void release_modules() noexcept;
+
+/// Effects: in a forked child: forgets the written modules. If `locks_are_orphaned`, a thread that the child lacks may
+/// hold the loader's lock forever: the child then writes the parent's list and never calls the loader.
+void reset_modules(bool locks_are_orphaned) noexcept;
 
 }  // namespace ashlar::recorder
