@@ -20,8 +20,7 @@
 #include <ashlar/study/summariser.hpp>
 
 #include "cli/budget/limits.hpp"
-#include "cli/record/child.hpp"
-#include "cli/record/status.hpp"
+#include "cli/record/recording.hpp"
 #include "cli/report/trace.hpp"
 #include "cli/support/companion.hpp"
 #include "cli/support/inspect_program.hpp"

@@ -14,9 +14,7 @@
 #include <unistd.h>
 
 #include "cli/preload/settings.hpp"
-#include "cli/record/child.hpp"
-#include "cli/record/status.hpp"
-#include "cli/record/summary.hpp"
+#include "cli/record/recording.hpp"
 #include "cli/support/companion.hpp"
 #include "cli/support/inspect_program.hpp"
 #include "cli/support/output.hpp"

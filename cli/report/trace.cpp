@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "cli/preload/settings.hpp"
-#include "cli/record/status.hpp"
+#include "cli/record/recording.hpp"
 #include "cli/report/read_ahead.hpp"
 #include "cli/support/output.hpp"
 #include "cli/support/table_units.hpp"

@@ -13,7 +13,6 @@
 
 #include "cli/routes/handover.hpp"
 #include "cli/routes/plan.hpp"
-#include "cli/routes/plan_text.hpp"
 #include "cli/support/companion.hpp"
 #include "cli/support/inspect_program.hpp"
 #include "cli/support/parse.hpp"
@@ -61,23 +60,9 @@ std::string option_list(const command& c) {
   return all;
 }
 
-void set_environment(const command& c, const std::string& library) {
-  ::setenv("LD_PRELOAD", preload_list(library, std::getenv("LD_PRELOAD")).c_str(), 1);
-  if (const std::string options = option_list(c); !options.empty()) ::setenv(options_variable, options.c_str(), 1);
-}
-
-/// Returns only if the program cannot be started, with its errno.
-int become(const std::vector<std::string>& program) {
-  std::vector<char*> arguments;
-  for (const std::string& word : program) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  ::execvp(arguments[0], arguments.data());
-  return errno;
-}
-
 int start(const command& c, const std::string& library) {
-  set_environment(c, library);
-  return complain_of_start("run", c.program.front(), become(c.program));
+  if (const std::string options = option_list(c); !options.empty()) ::setenv(options_variable, options.c_str(), 1);
+  return complain_of_start("run", c.program.front(), become_with(library, c.program));
 }
 
 /// Returns: the plan's sites, as a page at most.

@@ -3,8 +3,14 @@
 #include "cli/support/companion.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 #include <stdexcept>
+
+#include <unistd.h>
+
+#include "cli/support/words.hpp"
 
 namespace ashlar::cli {
 
@@ -64,6 +70,13 @@ std::string preload_list(const std::string& library, const char* before) {
   append(recorders, library);
   if (!others.empty()) append(recorders, others);
   return recorders;
+}
+
+int become_with(const std::string& library, std::vector<std::string> program) {
+  ::setenv("LD_PRELOAD", preload_list(library, std::getenv("LD_PRELOAD")).c_str(), 1);
+  const std::vector<char*> words = pointers(program);
+  ::execvp(words[0], words.data());
+  return errno;
 }
 
 }  // namespace ashlar::cli

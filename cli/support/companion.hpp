@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace ashlar::cli {
 
@@ -37,5 +38,9 @@ inline constexpr std::array<malloc_library, 3> malloc_libraries{{
 /// Returns: the value of LD_PRELOAD with `library` before the libraries of `before`, which may be null. Only the
 /// recorder stays in front: it hands calls on to the next malloc. A build of the malloc for another level is left out.
 [[nodiscard]] std::string preload_list(const std::string& library, const char* before);
+
+/// Effects: becomes the program, with its arguments and the library preloaded. Returns: the errno, if it cannot be
+/// started.
+[[nodiscard]] int become_with(const std::string& library, std::vector<std::string> program);
 
 }  // namespace ashlar::cli

@@ -14,6 +14,8 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include "cli/support/words.hpp"
+
 namespace ashlar::cli {
 
 /// A part of the work as a process of its own.
@@ -24,14 +26,6 @@ struct own_part {
   int to = -1;
   int input = -1;  ///< A descriptor that the part has as standard input; -1: as this process has it.
 };
-
-/// Returns: the strings as a system call takes them.
-[[nodiscard]] inline std::vector<char*> pointers(std::vector<std::string>& strings) {
-  std::vector<char*> all;
-  for (std::string& s : strings) all.push_back(s.data());
-  all.push_back(nullptr);
-  return all;
-}
 
 /// Effects: starts the part, which is killed as soon as the calling thread ends: a command that is ended leaves none
 /// behind. Returns: its process id. Throws: `std::runtime_error`.

@@ -76,6 +76,13 @@ std::string joined(const std::vector<std::string>& words) {
   return all;
 }
 
+std::vector<char*> pointers(std::vector<std::string>& strings) {
+  std::vector<char*> all;
+  for (std::string& s : strings) all.push_back(s.data());
+  all.push_back(nullptr);
+  return all;
+}
+
 std::string quoted(const std::string& word) {
   std::string all = "'";
   for (const char c : word) all += c == '\'' ? std::string("'\\''") : std::string(1, c);

@@ -10,6 +10,9 @@ namespace ashlar::cli {
 /// Returns: the words with a blank between neighbours.
 [[nodiscard]] std::string joined(const std::vector<std::string>& words);
 
+/// Returns: the strings as a system call takes them.
+[[nodiscard]] std::vector<char*> pointers(std::vector<std::string>& strings);
+
 /// Returns: the word in quotes of the shell.
 [[nodiscard]] std::string quoted(const std::string& word);
 

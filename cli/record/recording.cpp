@@ -1,23 +1,171 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Reads the headers of a fresh trace and counts its contents, and the contents of the traces beside it.
-#include "cli/record/summary.hpp"
+// fork, exec with the preload library in the environment, wait; then the headers of the fresh traces are read, and what
+// processes have told in shared memory, which is found by its id.
+#include "cli/record/recording.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
 #include <set>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <vector>
 
+#include <fcntl.h>
+#include <sys/shm.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <ashlar/base/trace_source.hpp>
+#include <ashlar/detail/trace/format.hpp>
 #include <ashlar/detail/trace/index.hpp>
 
 #include "cli/preload/settings.hpp"
+#include "cli/support/companion.hpp"
 #include "cli/support/table_units.hpp"
 
 namespace ashlar::cli {
+
+namespace {
+
+volatile std::sig_atomic_t running_child = 0;
+
+void pass_on(int signal) {
+  if (running_child != 0) kill(static_cast<pid_t>(running_child), signal);
+}
+
+/// Ctrl-C goes to the whole process group: the program decides what it means, the recorder waits. Other requests to end
+/// come to the recorder alone, which passes them on. SIGCHLD must not be ignored, or the exit status of the child is
+/// lost. The program starts with the signals as the recorder found them.
+class signals_for_child {
+public:
+  signals_for_child() {
+    for (int i = 0; i < count; ++i) {
+      struct sigaction action{};
+      action.sa_handler = handlers[i];
+      sigaction(signals[i], &action, &before_[i]);
+    }
+  }
+  ~signals_for_child() { restore(); }
+  signals_for_child(const signals_for_child&) = delete;
+  signals_for_child& operator=(const signals_for_child&) = delete;
+
+  void restore() const noexcept {
+    for (int i = 0; i < count; ++i) sigaction(signals[i], &before_[i], nullptr);
+  }
+
+private:
+  static constexpr int count = 5;
+  static constexpr int signals[count] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGCHLD};
+  static inline const sighandler_t handlers[count] = {SIG_IGN, SIG_IGN, pass_on, pass_on, SIG_DFL};
+  struct sigaction before_[count];
+};
+
+void set_environment(const record_options& options) {
+  setenv(recorder::file_variable, options.output.c_str(), 1);
+  setenv(recorder::status_variable, options.status.c_str(), 1);
+  setenv(recorder::stacks_variable, std::to_string(options.stack_depth).c_str(), 1);
+  setenv(recorder::first_variable, std::to_string(getpid()).c_str(), 1);
+}
+
+/// Does not return. The errno of an exec that fails goes down the pipe, which an exec that succeeds closes.
+[[noreturn]] void become(const record_options& options, int report) {
+  set_environment(options);
+  const int error = become_with(options.library, options.program);
+  if (write(report, &error, sizeof error) != sizeof error) _exit(126);
+  _exit(127);
+}
+
+int wait_for(pid_t child) {
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+}  // namespace
+
+child_result run_recorded(const record_options& options) {
+  int pipe_ends[2];
+  if (pipe2(pipe_ends, O_CLOEXEC) != 0) return {.error = errno};
+  const signals_for_child signals;
+  const pid_t child = fork();
+  if (child < 0) return {.error = errno};
+  if (child == 0) {
+    signals.restore();
+    become(options, pipe_ends[1]);
+  }
+  running_child = child;
+  close(pipe_ends[1]);
+  child_result result{.process = child};
+  ssize_t n = 0;
+  while ((n = read(pipe_ends[0], &result.error, sizeof result.error)) < 0 && errno == EINTR) {
+  }
+  close(pipe_ends[0]);
+  result.status = wait_for(child);
+  running_child = 0;
+  return result;
+}
+
+namespace {
+
+/// A zombie has ended.
+bool runs(int process) {
+  std::ifstream from("/proc/" + std::to_string(process) + "/stat");
+  std::string line;
+  std::getline(from, line);
+  const std::size_t name_end = line.rfind(") ");
+  return name_end != line.npos && line.size() > name_end + 2 && line[name_end + 2] != 'Z';
+}
+
+}  // namespace
+
+/// Marked for removal at once: it ends with the last attached process, and can be attached until then.
+record_status::record_status() : id_(shmget(IPC_PRIVATE, sizeof *page_, IPC_CREAT | 0600)) {
+  if (id_ < 0) return;
+  void* const memory = shmat(id_, nullptr, 0);
+  shmctl(id_, IPC_RMID, nullptr);
+  if (memory == reinterpret_cast<void*>(-1)) return;
+  page_ = static_cast<recorder::recording_status*>(memory);
+  page_->magic = recorder::status_magic;
+}
+
+record_status::~record_status() {
+  if (page_ != nullptr) shmdt(page_);
+}
+
+std::string record_status::id() const { return page_ == nullptr ? std::string() : std::to_string(id_); }
+
+bool record_status::any_trace() const noexcept { return page_ != nullptr && page_->traces.load() != 0; }
+
+std::vector<record_status::unfinished> record_status::unfinished_processes() const {
+  std::vector<unfinished> all;
+  if (page_ == nullptr) return all;
+  for (const recorder::recorded_process& p : page_->unfinished)
+    if (const int id = p.id.load(); id != 0) all.push_back({id, p.threads.load(), runs(id)});
+  std::sort(all.begin(), all.end(), [](const unfinished& a, const unfinished& b) { return a.process < b.process; });
+  return all;
+}
+
+std::string record_status::failure() const {
+  const std::uint32_t failures = page_ == nullptr ? 0 : page_->failures.load();
+  if (failures == 0) return {};
+  const std::string path(page_->path, page_->path_length.load());
+  const std::string others = failures == 1 ? "" : "; so it went in " + counted(failures, "process", "processes");
+  return path + ": " + describe_write_error(page_->first_error.load()) + others;
+}
+
+std::string describe_write_error(int error) {
+  if (error == detail::trace_io::cut_by_program) return "the program cut its own trace short";
+  if (error == ENOSPC) return "the disk was full";
+  return std::string("writing failed: ") + std::strerror(error);
+}
 
 namespace {
 

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A recording: the program that runs in place of this one, as far as its user can see; the page by which recorded
+// processes report the facts that their traces cannot contain; and the result, when the program has ended.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "cli/preload/status.hpp"
+
+namespace ashlar::cli {
+
+struct record_options {
+  std::string library;  ///< Preloaded; absolute.
+  std::string output;   ///< The trace, absolute.
+  std::string status;   ///< The id of a `record_status`; may be empty.
+  unsigned stack_depth = 0;
+  std::vector<std::string> program;  ///< With its arguments.
+};
+
+/// The outcome: `error` is 0 or the errno of a failed start.
+struct child_result {
+  int error = 0;
+  int process = 0;
+  int status = 0;  ///< Exit status, or 128 + the signal that ended it.
+};
+
+/// Effects: runs the program with unchanged stdin, stdout and stderr, passes on SIGTERM and SIGHUP, waits for it.
+[[nodiscard]] child_result run_recorded(const record_options& options);
+
+/// Without memory for the page, nothing is reported, and the recorded program runs unchanged.
+class record_status {
+public:
+  record_status();
+  record_status(const record_status&) = delete;
+  record_status& operator=(const record_status&) = delete;
+  ~record_status();
+
+  /// Returns: the id by which recorded processes find the page; empty without a page.
+  [[nodiscard]] std::string id() const;
+
+  /// Returns: whether a process has reported the start of a trace.
+  [[nodiscard]] bool any_trace() const noexcept;
+
+  /// A process whose last events are in no trace.
+  struct unfinished {
+    int process = 0;
+    std::uint32_t threads = 0;  ///< That had events.
+    bool is_running = false;
+  };
+  /// Returns: these processes, in ascending order. The recorded program itself has ended.
+  [[nodiscard]] std::vector<unfinished> unfinished_processes() const;
+
+  /// Returns: the failed writes and their reason; empty if there are none.
+  [[nodiscard]] std::string failure() const;
+
+private:
+  int id_ = -1;
+  recorder::recording_status* page_ = nullptr;
+};
+
+/// Returns: the reason why the recorder stopped before the program; `error` is the one in a trace's header.
+[[nodiscard]] std::string describe_write_error(int error);
+
+/// The trace of a process that the recorded one has started.
+struct other_trace {
+  std::string path;
+  std::uint32_t process = 0;
+  std::uint64_t events = 0;
+};
+
+struct recording_summary {
+  std::string text;          ///< One line: events, threads and bytes, and the other traces.
+  std::uint64_t events = 0;  ///< Of the trace itself.
+  bool has_trace = false;    ///< The file has bytes for a reader.
+  std::vector<other_trace> others;
+};
+
+/// Returns: the contents of the trace at `path`, and of those beside it that were written since `start`; `output` is
+/// its name as it was given, with "%p" or without.
+[[nodiscard]] recording_summary summarise_recording(const std::string& path, const std::string& output,
+                                                    std::filesystem::file_time_type start);
+
+struct recording_losses {
+  std::string text;        ///< Each process and what it lacks; empty if there are none.
+  bool is_untold = false;  ///< A process has ended, and not the recorded one by a signal, as its status tells.
+};
+
+/// Returns: the losses of the processes that have not finished; `path` is the path of the recorded program's trace.
+[[nodiscard]] recording_losses find_losses(const std::vector<record_status::unfinished>& processes,
+                                           const child_result& program, const std::string& path,
+                                           const recording_summary& sum);
+
+}  // namespace ashlar::cli
