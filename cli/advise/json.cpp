@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/advise/advice.hpp"
-#include "cli/routes/plan_text.hpp"
+#include "cli/routes/plan.hpp"
 
 namespace ashlar::cli {
 

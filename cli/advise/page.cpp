@@ -12,7 +12,7 @@
 
 #include "cli/advise/words.hpp"
 #include "cli/html/page.hpp"
-#include "cli/routes/plan_text.hpp"
+#include "cli/routes/plan.hpp"
 #include "cli/support/table.hpp"
 
 namespace ashlar::cli {

@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "cli/routes/plan_text.hpp"
+#include "cli/routes/plan.hpp"
 
 namespace ashlar::cli {
 

@@ -13,7 +13,7 @@
 
 #include "cli/rounds/text.hpp"
 #include "cli/routes/handover.hpp"
-#include "cli/routes/plan_text.hpp"
+#include "cli/routes/plan.hpp"
 #include "cli/support/table.hpp"
 #include "cli/support/table_units.hpp"
 

@@ -11,6 +11,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -324,21 +326,18 @@ int free_twice() {
   return 0;
 }
 
+const std::map<std::string, int (*)()> modes{
+    {"chains", chains},           {"survivors", survivors}, {"thinned", thinned},
+    {"batches", batches},         {"holders", holders},     {"temporaries", temporaries},
+    {"handed_over", handed_over}, {"blocked", blocked},     {"twice", free_twice}};
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  const char* const what = argc > 1 ? argv[1] : "";
-  if (std::strcmp(what, "chains") == 0) return chains();
-  if (std::strcmp(what, "survivors") == 0) return survivors();
-  if (std::strcmp(what, "thinned") == 0) return thinned();
-  if (std::strcmp(what, "batches") == 0) return batches();
-  if (std::strcmp(what, "holders") == 0) return holders();
-  if (std::strcmp(what, "temporaries") == 0) return temporaries();
-  if (std::strcmp(what, "handed_over") == 0) return handed_over();
-  if (std::strcmp(what, "blocked") == 0) return blocked();
-  if (std::strcmp(what, "twice") == 0) return free_twice();
+  const std::string what = argc > 1 ? argv[1] : "";
+  if (const auto found = modes.find(what); found != modes.end()) return found->second();
   if (argc < 3) return 2;
-  if (std::strcmp(what, "idle") == 0) return idle(argv[2]);
-  if (std::strcmp(what, "reloads") == 0) return reloads(argv[2]);
-  return std::strcmp(what, "sites") == 0 ? print_sites(argv[2]) : work(argv[2]);
+  if (what == "idle") return idle(argv[2]);
+  if (what == "reloads") return reloads(argv[2]);
+  return what == "sites" ? print_sites(argv[2]) : work(argv[2]);
 }
