@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <set>
 #include <stdexcept>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -19,9 +18,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/support/write_all.hpp"
-
 namespace ashlar::cli {
+
+bool write_all(int descriptor, std::string_view bytes) noexcept {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(descriptor, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n == 0) errno = EIO;
+    if (n <= 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return true;
+}
 
 namespace {
 

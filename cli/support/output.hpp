@@ -4,11 +4,15 @@
 
 #include <initializer_list>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
 namespace ashlar::cli {
+
+/// Returns: whether the descriptor, which may take bytes piece by piece, took all; if not, errno has the reason.
+[[nodiscard]] bool write_all(int descriptor, std::string_view bytes) noexcept;
 
 /// Effects: writes `text` to the file, or to standard output for "-". The file gets its name when it is
 /// whole: on an error, and when the process is killed, an older one stays as it is, and there is no new one. Throws:

@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/support/write_all.hpp"
+#include "cli/support/output.hpp"
 
 namespace ashlar::cli {
 
