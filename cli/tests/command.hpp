@@ -2,6 +2,7 @@
 // Starts verbs of the command in a directory that is removed after the test.
 #pragma once
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -9,16 +10,23 @@
 #include <string>
 #include <vector>
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <gtest/gtest.h>
 
 #include "cli/support/table.hpp"
-#include "cli/tests/shell.hpp"
+#include "cli/support/words.hpp"
 
 namespace ashlar_test {
 
 namespace fs = std::filesystem;
+
+/// Returns: the exit status of the command; 128 + 9 or -1 after a timeout.
+[[nodiscard]] inline int run_shell(const std::string& command) {
+  const int status = std::system(("timeout -s KILL 300 sh -c " + ashlar::cli::quoted(command)).c_str());
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
 
 class command_test : public testing::Test {
 protected:

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/support/verb.hpp"
+#include "cli/support/words.hpp"
 
 namespace ashlar::cli {
 
@@ -39,9 +40,7 @@ std::vector<std::string> words_of_advise(int argc, char** argv) {
 
 int run(int argc, char** argv) {
   std::vector<std::string> words = words_of_advise(argc, argv);
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
+  std::vector<char*> arguments = pointers(words);
   const verb_registration* advise = verb_registration::first();
   while (advise->value().name != "advise") advise = advise->next();
   return advise->value().run(static_cast<int>(words.size()), arguments.data());

@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/record/summary.hpp"
+#include "cli/record/recording.hpp"
 #include "cli/tests/record/command.hpp"
 
 namespace {
@@ -123,16 +123,13 @@ TEST_F(record_losses, of_workers_ended_by_signals_are_named) {
   }
 }
 
-TEST_F(record_losses, workers_that_end_in_order_lack_nothing) {
+TEST_F(record_losses, workers_that_end_in_order_lack_nothing_and_are_counted) {
   for (const std::string way : {"exit", "exec"}) {
     EXPECT_EQ(record_victim("workers " + way), 0) << output();
     EXPECT_FALSE(says("incomplete")) << output();
+    const std::string traces = way == "exit" ? "4" : "8";  // of /bin/true as well
+    EXPECT_TRUE(says("; " + traces + " more processes in " + file() + ".*: 3,00")) << output();
   }
-}
-
-TEST_F(record_losses, events_of_workers_are_counted) {
-  ASSERT_EQ(record_victim("workers exit"), 0);
-  EXPECT_TRUE(says("; 4 more processes in " + file() + ".*: 3,00")) << output();
 }
 
 TEST_F(record_losses, traces_named_by_process_ids_are_found_too) {
@@ -189,7 +186,7 @@ void PrintTo(const way_to_die& way, std::ostream* to) { *to << way.name; }
 class record_deaths : public record_command, public testing::WithParamInterface<way_to_die> {};
 
 TEST_P(record_deaths, end_as_without_it_and_leave_a_trace_that_can_be_read) {
-  const std::string program = ASHLAR_DEATHS " " + std::string(GetParam().name);
+  const std::string program = ASHLAR_VICTIM " " + std::string(GetParam().name);
   const int alone = shell("ulimit -c 0; " + program + "; exit $?");
   EXPECT_EQ(record_program(program, "--stacks 0", "ulimit -c 0; "), alone) << output();
   const recording trace(file());
@@ -200,21 +197,37 @@ TEST_P(record_deaths, end_as_without_it_and_leave_a_trace_that_can_be_read) {
   EXPECT_EQ(shell(ASHLAR_COMMAND " report --damaged " + file()), 0) << output();
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    ways, record_deaths,
-    testing::Values(way_to_die{"returns", true}, way_to_die{"exit", true}, way_to_die{"_exit", true},
-                    way_to_die{"quick_exit", true}, way_to_die{"abort", false}, way_to_die{"terminate", false},
-                    way_to_die{"exception", false}, way_to_die{"SIGKILL", false}, way_to_die{"SIGSEGV", false},
-                    way_to_die{"SIGBUS", false}, way_to_die{"SIGFPE", false}, way_to_die{"SIGILL", false},
-                    way_to_die{"SIGTERM", false}, way_to_die{"SIGINT", false}, way_to_die{"SIGPIPE", false},
-                    way_to_die{"stack_overflow", false}, way_to_die{"limit_of_time", false},
-                    way_to_die{"exit_in_atexit", true}, way_to_die{"exit_in_static_destructor", true},
-                    way_to_die{"exit_in_signal_handler", true}, way_to_die{"exit_in_thread", true},
-                    way_to_die{"exit_beside_thread", true}, way_to_die{"_exit_beside_thread", true},
-                    way_to_die{"main_thread_ends_first", true}, way_to_die{"fork_and_child_exit", true},
-                    way_to_die{"fork_and_child_abort", true}, way_to_die{"vfork_and_exec", true},
-                    way_to_die{"daemon", true}, way_to_die{"closes_all_and_exits", true},
-                    way_to_die{"no_more_files", true}),
-    [](const auto& info) { return std::string(info.param.name); });
+constexpr way_to_die ways[] = {{"returns", true},
+                               {"exit", true},
+                               {"_exit", true},
+                               {"quick_exit", true},
+                               {"abort", false},
+                               {"terminate", false},
+                               {"exception", false},
+                               {"SIGKILL", false},
+                               {"SIGSEGV", false},
+                               {"SIGBUS", false},
+                               {"SIGFPE", false},
+                               {"SIGILL", false},
+                               {"SIGTERM", false},
+                               {"SIGINT", false},
+                               {"SIGPIPE", false},
+                               {"stack_overflow", false},
+                               {"limit_of_time", false},
+                               {"exit_in_atexit", true},
+                               {"exit_in_signal_handler", true},
+                               {"exit_in_static_destructor", true},
+                               {"exit_in_thread", true},
+                               {"exit_beside_thread", true},
+                               {"_exit_beside_thread", true},
+                               {"main_thread_ends_first", true},
+                               {"fork_and_child_exit", true},
+                               {"fork_and_child_abort", true},
+                               {"vfork_and_exec", true},
+                               {"daemon", true},
+                               {"closes_all_and_exits", true},
+                               {"no_more_files", true}};
+INSTANTIATE_TEST_SUITE_P(ways, record_deaths, testing::ValuesIn(ways),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace

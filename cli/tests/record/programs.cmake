@@ -3,7 +3,6 @@
 set(options -fno-builtin -fno-omit-frame-pointer)
 ashlar_test_program(VICTIM record_victim PROGRAM record/victim.cpp ${options})
 target_link_libraries(record_victim PRIVATE ashlar::ashlar)
-ashlar_test_program(DEATHS record_deaths PROGRAM record/deaths.cpp ${options})
 ashlar_test_program(GREEDY_DLSYM record_greedy_dlsym MODULE record/greedy_dlsym.cpp ${options})
 ashlar_test_program(PLUGINS_VICTIM record_plugins PROGRAM record/plugins.cpp ${options})
 foreach(name IN ITEMS ONE TWO THREE)

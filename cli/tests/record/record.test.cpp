@@ -145,13 +145,6 @@ TEST_F(record, passes_the_exit_status_on_where_the_end_of_children_is_ignored) {
   EXPECT_EQ(record_program("sh -c 'exit 9'", "-q", "trap '' CHLD; exec "), 9) << output();
 }
 
-TEST_F(record, a_killed_program_leaves_whole_chunks) {
-  ASSERT_EQ(record_victim("killed"), 128 + 9) << output();
-  const recording r(file());
-  EXPECT_FALSE(r.complete);
-  EXPECT_GT(r.count(operation::malloc_, 50'001), 100'000U - 4096U);
-}
-
 TEST_F(record, programs_notice_nothing) {
   for (const char* mode : {"keeps_errno", "runs_out", "asks_loader"}) {
     EXPECT_EQ(record_victim(mode), 0) << mode << output();
@@ -342,10 +335,6 @@ TEST_F(record_many_threads, five_thousand_threads_cost_little) {
 // Programs that unload libraries: each stack has the names of its own time.
 class record_unloading : public record_command {
 protected:
-  static constexpr int other_addresses = 77;
-
-  int record_plugins(const std::string& plugins) { return record_program(ASHLAR_PLUGINS_VICTIM + plugins, "-q"); }
-
   /// Returns: the objects of the call sites in `function`, by the report.
   std::uint64_t objects_of(const std::string& function) {
     EXPECT_EQ(shell(ASHLAR_COMMAND " report " + file() + " --json " + file("r.json")), 0) << output();
@@ -360,8 +349,10 @@ protected:
 
 /// The first plugin comes again, as other code than its first self.
 TEST_F(record_unloading, plugins_at_one_address_are_told_apart) {
-  const int status =
-      record_plugins(" " ASHLAR_PLUGIN_ONE " " ASHLAR_PLUGIN_TWO " " ASHLAR_PLUGIN_ONE " " ASHLAR_PLUGIN_THREE);
+  constexpr int other_addresses = 77;
+  const int status = record_program(ASHLAR_PLUGINS_VICTIM " " ASHLAR_PLUGIN_ONE " " ASHLAR_PLUGIN_TWO
+                                                          " " ASHLAR_PLUGIN_ONE " " ASHLAR_PLUGIN_THREE,
+                                    "-q");
   if (status == other_addresses) GTEST_SKIP() << "the loader uses other addresses";
   ASSERT_EQ(status, 0) << output();
   EXPECT_EQ(objects_of("plugin_one"), 2'000U);
@@ -377,15 +368,8 @@ TEST_F(record_unloading, plugins_at_one_address_are_told_apart) {
       {fs::path(ASHLAR_PLUGIN_TWO).filename(), {94'002}},
       {fs::path(ASHLAR_PLUGIN_THREE).filename(), {94'004}}};
   EXPECT_EQ(sizes, expected);
-}
-
-TEST_F(record_unloading, advice_has_a_site_for_each_plugin) {
-  const int status = record_plugins(" " ASHLAR_PLUGIN_ONE " " ASHLAR_PLUGIN_TWO);
-  if (status == other_addresses) GTEST_SKIP() << "the loader uses other addresses";
-  ASSERT_EQ(status, 0) << output();
   EXPECT_EQ(shell(ASHLAR_COMMAND " advise " + file() + " --json -"), 0) << output();
-  EXPECT_TRUE(says("plugin_one")) << output();
-  EXPECT_TRUE(says("plugin_two")) << output();
+  for (const char* const site : {"plugin_one", "plugin_two", "plugin_three"}) EXPECT_TRUE(says(site)) << output();
 }
 
 }  // namespace

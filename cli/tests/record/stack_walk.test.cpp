@@ -19,7 +19,7 @@
 #include <vector>
 
 #include <alloca.h>
-#include <link.h>
+#include <dlfcn.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 #include <unwind.h>
@@ -298,25 +298,13 @@ TEST_F(stack_walk, bounds_are_not_sought_far_away) {
   EXPECT_TRUE(bounds.has(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0))));
 }
 
-/// Returns: the tables of this program, with the segment that they lie in.
+/// Returns: the tables of this program, with the mapping that they lie in.
 unwind_tables own_tables() {
-  unwind_tables found;
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, std::size_t, void* to) {
-        auto& tables = *static_cast<unwind_tables*>(to);
-        const auto place = [&](ElfW(Addr) at) { return reinterpret_cast<const std::byte*>(info->dlpi_addr + at); };
-        for (int i = 0; i < info->dlpi_phnum; ++i)
-          if (info->dlpi_phdr[i].p_type == PT_GNU_EH_FRAME) tables.header = place(info->dlpi_phdr[i].p_vaddr);
-        for (int i = 0; i < info->dlpi_phnum; ++i) {
-          const auto& part = info->dlpi_phdr[i];
-          const std::byte* const begin = place(part.p_vaddr);
-          if (part.p_type == PT_LOAD && begin <= tables.header && tables.header < begin + part.p_memsz)
-            tables.begin = begin, tables.end = begin + part.p_memsz;
-        }
-        return 1;  // the program is the first one
-      },
-      &found);
-  return found;
+  dl_find_object found{};
+  if (_dl_find_object(reinterpret_cast<void*>(&own_stack), &found) != 0) return {};
+  return {.header = static_cast<const std::byte*>(found.dlfo_eh_frame),
+          .begin = static_cast<const std::byte*>(found.dlfo_map_start),
+          .end = static_cast<const std::byte*>(found.dlfo_map_end)};
 }
 
 /// Copies what AddressSanitizer counts as gaps between objects too.

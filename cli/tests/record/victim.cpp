@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A program to be recorded: each mode has exactly known events, distinguished by odd sizes.
+// A program to be recorded: each mode has exactly known events, distinguished by odd sizes; or it allocates, and then
+// dies in the way named by its argument.
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -8,10 +9,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <latch>
 #include <list>
 #include <map>
 #include <new>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -21,6 +24,7 @@
 #include <link.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -36,6 +40,12 @@ template <class T>
 T* keep(T* p) {
   escape = p;
   return p;
+}
+
+char** arguments = nullptr;  // of main
+
+void require(bool holds) {
+  if (!holds) _exit(1);
 }
 
 struct at_thread_exit {
@@ -56,7 +66,7 @@ void again(void* value) {
   pthread_setspecific(round_key, value);
 }
 
-int many_threads(std::ptrdiff_t count) {
+void many_threads(std::ptrdiff_t count) {
   std::latch start(count);
   std::vector<std::jthread> threads;
   for (std::ptrdiff_t t = 0; t < count; ++t)
@@ -64,7 +74,6 @@ int many_threads(std::ptrdiff_t count) {
       start.arrive_and_wait();
       for (int i = 0; i < 100; ++i) free(keep(malloc(32'001)));
     });
-  return 0;
 }
 
 /// Returns: the status of the child; the status of SIGKILL if it does not end within two minutes, since its own alarm
@@ -93,16 +102,16 @@ int handler_calls = 0;
 [[gnu::noinline]] void one_caller() { free(keep(malloc(80'001))); }
 [[gnu::noinline]] void other_caller() { free(keep(malloc(80'002))); }
 
-using mode = int (*)(char** arguments);
+using mode = void (*)();
 
 const std::map<std::string, mode> modes{
     {"forms",
-     [](char**) {
+     [] {
        free(keep(malloc(10'001)));
        free(keep(calloc(1, 10'002)));
        free(keep(aligned_alloc(64, 10'048)));
        void* p = nullptr;
-       if (posix_memalign(&p, 128, 10'004) != 0) return 1;
+       require(posix_memalign(&p, 128, 10'004) == 0);
        free(keep(p));
        free(keep(memalign(256, 10'005)));
        free(keep(valloc(10'006)));
@@ -120,30 +129,24 @@ const std::map<std::string, mode> modes{
        operator delete(keep(operator new(10'018)), 10'018);
        operator delete[](keep(operator new[](10'019)), 10'019);
        operator delete(keep(operator new(10'020, align_val_t{32})), 10'020, align_val_t{32});
-       return 0;
      }},
     // A separate function, since some preloaded allocators do not have it.
-    {"pages",
-     [](char**) {
-       free(keep(pvalloc(10'007)));
-       return 0;
-     }},
+    {"pages", [] { free(keep(pvalloc(10'007))); }},
     {"reallocs",
-     [](char**) {
+     [] {
        char* p = static_cast<char*>(keep(realloc(nullptr, 20'001)));
        std::memset(p, 'x', 20'001);
        for (std::size_t size = 20'002; size <= 20'100; ++size) p = static_cast<char*>(keep(realloc(p, size)));
-       for (int i = 0; i < 20'001; ++i)
-         if (p[i] != 'x') return 1;
+       for (int i = 0; i < 20'001; ++i) require(p[i] == 'x');
        volatile std::size_t impossible = ~std::size_t{0} / 2 - 1;
        errno = 0;
-       if (realloc(p, impossible) != nullptr || errno != ENOMEM) return 2;
-       if (reallocarray(p, impossible, 3) != nullptr || errno != ENOMEM) return 3;
+       require(realloc(p, impossible) == nullptr && errno == ENOMEM);
+       require(reallocarray(p, impossible, 3) == nullptr && errno == ENOMEM);
        escape = realloc(p, 0);
-       return escape == nullptr ? 0 : 4;
+       require(escape == nullptr);
      }},
     {"threads",
-     [](char**) {
+     [] {
        std::vector<void*> handed_over(4);
        std::vector<std::thread> running;
        for (std::size_t t = 0; t < 4; ++t)
@@ -154,51 +157,47 @@ const std::map<std::string, mode> modes{
          });
        for (auto& t : running) t.join();
        for (void* p : handed_over) free(p);
-       return 0;
      }},
-    {"thousand_threads", [](char**) { return many_threads(1'000); }},
-    {"five_thousand_threads", [](char**) { return many_threads(5'000); }},
+    {"thousand_threads", [] { many_threads(1'000); }},
+    {"five_thousand_threads", [] { many_threads(5'000); }},
     {"keys",
-     [](char**) {
+     [] {
        pthread_key_create(&round_key, again);
        std::thread([] { pthread_setspecific(round_key, &round_key); }).join();
-       return 0;
      }},
     {"forks",
-     [](char**) {
+     [] {
        for (int i = 0; i < 10; ++i) free(keep(malloc(40'001)));
        const pid_t child = fork();
        if (child == 0) {
          for (int i = 0; i < 20; ++i) free(keep(malloc(40'002)));
          _exit(3);
        }
-       return WEXITSTATUS(status_of(child)) == 3 ? 0 : 1;
+       require(WEXITSTATUS(status_of(child)) == 3);
      }},
     // Forks while other threads allocate: the child must work, regardless of the held locks.
     {"fork_storm",
-     [](char**) {
+     [] {
        volatile bool stop = false;
        std::vector<std::thread> churning;
        for (int t = 0; t < 3; ++t)
          churning.emplace_back([&stop] {
            while (!stop) free(keep(malloc(41'001)));
          });
-       int failures = 0;
        for (int i = 0; i < 20; ++i) {
          const pid_t child = fork();
          if (child == 0) {
            for (int k = 0; k < 100; ++k) free(keep(malloc(41'002)));
            exit(0);
          }
-         failures += status_of(child) == 0 ? 0 : 1;
+         require(status_of(child) == 0);
        }
        stop = true;
        for (auto& t : churning) t.join();
-       return failures;
      }},
     // Workers that allocate 1,500 blocks each and end in the way that the second argument names.
     {"workers",
-     [](char** arguments) {
+     [] {
        const std::string way = arguments[2];
        for (int i = 0; i < 4; ++i) {
          if (fork() != 0) continue;
@@ -209,11 +208,10 @@ const std::map<std::string, mode> modes{
          _exit(0);
        }
        while (wait(nullptr) > 0) continue;
-       return 0;
      }},
     // Forks while another thread holds the loader's lock, which stays locked in the child forever.
     {"forks_beside_loader",
-     [](char**) {
+     [] {
        std::thread in_loader([] { dl_iterate_phdr(stay_until_fork, nullptr); });
        while (!is_in_loader) usleep(100);
        const pid_t child = fork();
@@ -223,91 +221,84 @@ const std::map<std::string, mode> modes{
        }
        has_forked = true;
        in_loader.join();
-       return status_of(child) == 0 ? 0 : 1;
+       require(status_of(child) == 0);
      }},
     {"becomes",
-     [](char** arguments) {
+     [] {
        free(keep(malloc(42'001)));
        execl(*arguments, *arguments, "forms", static_cast<char*>(nullptr));
-       return 1;
+       require(false);
      }},
     {"killed",
-     [](char**) {
+     [] {
        for (int i = 0; i < 100'000; ++i) free(keep(malloc(50'001)));
-       return raise(SIGKILL);
+       raise(SIGKILL);
      }},
     {"keeps_errno",
-     [](char**) {
+     [] {
        for (int i = 0; i < 100'000; ++i) {
          errno = 12'345;
          free(keep(malloc(static_cast<std::size_t>(i % 1000))));
-         if (errno != 12'345) return 1;
+         require(errno == 12'345);
        }
-       return 0;
      }},
     // Closes unknown descriptors, as a daemon does, and reuses the number for its own file.
     {"closes_all",
-     [](char**) {
+     [] {
        for (int i = 0; i < 10'000; ++i) free(keep(malloc(60'001)));
        for (int fd = 3; fd < 2000; ++fd) close(fd);
        const char* const path = std::getenv("VICTIM_FILE");
        const int own = path == nullptr ? -1 : open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-       if (own < 0) return 1;
+       require(own >= 0);
        for (int fd = 900; fd < 1010; ++fd) dup2(own, fd);
        for (int i = 0; i < 10'000; ++i) free(keep(malloc(60'001)));
-       return write(own, "mine", 4) == 4 ? 0 : 2;
+       require(write(own, "mine", 4) == 4);
      }},
     // Empties all open files, the recorder's too.
     {"cuts_all",
-     [](char**) {
+     [] {
        for (int i = 0; i < 10'000; ++i) free(keep(malloc(60'001)));
        for (int fd = 3; fd < 2000; ++fd) static_cast<void>(ftruncate(fd, 0) == 0);
        for (int i = 0; i < 10'000; ++i) free(keep(malloc(60'001)));
-       return 0;
      }},
     {"runs_out",
-     [](char**) {
+     [] {
        std::set_new_handler([] {
          if (++handler_calls == 3) std::set_new_handler(nullptr);
        });
        volatile std::size_t impossible = ~std::size_t{0} / 2 - 100;
        try {
          escape = operator new(impossible);
-         return 1;
+         require(false);
        } catch (const std::bad_alloc&) {
        }
-       if (operator new(impossible, std::nothrow) != nullptr || handler_calls != 3) return 2;
+       require(operator new(impossible, std::nothrow) == nullptr&& handler_calls == 3);
        free(keep(malloc(70'001)));
-       return 0;
      }},
     // Looks up a symbol that does not exist: the loader allocates the message.
     {"asks_loader",
-     [](char**) {
-       for (int i = 0; i < 100; ++i)
-         if (dlsym(RTLD_DEFAULT, "no_such_symbol") != nullptr || dlerror() == nullptr) return 1;
-       return 0;
+     [] {
+       for (int i = 0; i < 100; ++i) require(dlsym(RTLD_DEFAULT, "no_such_symbol") == nullptr && dlerror() != nullptr);
      }},
     {"marks",
-     [](char**) {
+     [] {
        using mark_function = void (*)(std::uint64_t);
        const auto mark = reinterpret_cast<mark_function>(dlsym(RTLD_DEFAULT, "ashlar_record_mark"));
-       if (mark == nullptr) return 1;
+       require(mark != nullptr);
        for (std::uint64_t i = 1; i <= 3; ++i) mark(i);
-       return 0;
      }},
     // A thread that first asks for its stack: the C library allocates under a lock of the thread.
     {"asks_for_its_stack",
-     [](char**) {
+     [] {
        std::thread([] {
          pthread_attr_t facts;
          if (pthread_getattr_np(pthread_self(), &facts) == 0) pthread_attr_destroy(&facts);
          free(keep(malloc(90'003)));
        }).join();
-       return 0;
      }},
     // Three spans of one name and one within each, by the header for C and by the class; a second thread with a name.
     {"spans",
-     [](char**) {
+     [] {
        ashlar_name_thread("main thread");
        for (int i = 0; i < 3; ++i) {
          ashlar_span_begin("request");
@@ -324,29 +315,26 @@ const std::map<std::string, mode> modes{
          const ashlar::span request("request");
          for (int i = 0; i < 5; ++i) free(keep(malloc(10)));
        }).join();
-       return 0;
      }},
     // Two threads of one name, which a terminal would obey, and the main thread without one.
     {"names",
-     [](char**) {
+     [] {
        for (const int blocks : {20, 1})
          std::thread([blocks] {
            ashlar_name_thread("\x1b[31mred\n");
            for (int i = 0; i < blocks; ++i) free(keep(malloc(10)));
          }).join();
-       return 0;
      }},
     {"stacks",
-     [](char**) {
+     [] {
        for (int i = 0; i < 1000; ++i) {
          one_caller();
          other_caller();
        }
-       return 0;
      }},
     // A cancelled thread that allocates ends at its cancellation point, not inside malloc.
     {"cancelled",
-     [](char**) {
+     [] {
        const auto work = [](void*) -> void* {
          pthread_cancel(pthread_self());
          for (int i = 0; i < 20'000; ++i) free(keep(malloc(90'001)));
@@ -355,13 +343,13 @@ const std::map<std::string, mode> modes{
        };
        pthread_t thread;
        void* result = nullptr;
-       if (pthread_create(&thread, nullptr, work, nullptr) != 0 || pthread_join(thread, &result) != 0) return 1;
+       require(pthread_create(&thread, nullptr, work, nullptr) == 0 && pthread_join(thread, &result) == 0);
        for (int i = 0; i < 20'000; ++i) free(keep(malloc(90'002)));
-       return result == PTHREAD_CANCELED ? 0 : 1;
+       require(result == PTHREAD_CANCELED);
      }},
     // For measurements: random sizes, 4096 live blocks, the ends of each touched.
     {"churn",
-     [](char**) {
+     [] {
        std::vector<char*> live(4096, nullptr);
        std::uint64_t random = 88'172'645'463'325'252;
        for (int i = 0; i < 3'000'000; ++i) {
@@ -375,22 +363,180 @@ const std::map<std::string, mode> modes{
          p[0] = p[size - 1] = 1;
        }
        for (char* p : live) free(p);
-       return 0;
      }},
     // For measurements: a long list, two thirds of it erased, half as many elements appended again.
     {"lists",
-     [](char**) {
+     [] {
        std::list<int> l;
        for (int i = 0; i < 2'000'000; ++i) l.push_back(i);
        l.remove_if([](int i) { return i % 3 != 0; });
        for (int i = 0; i < 1'000'000; ++i) l.push_back(i);
-       return l.empty() ? 1 : 0;
+       require(!l.empty());
+     }},
+};
+
+constexpr int blocks = 20'000;
+constexpr std::size_t block_bytes = 50'003;
+constexpr int end_status = 7;
+
+void allocate_one() { free(keep(malloc(block_bytes))); }
+
+void allocate_some() {
+  for (int i = 0; i < blocks; ++i) allocate_one();
+}
+
+// A thread that allocates until the process ends.
+void start_busy_thread() {
+  pthread_t busy;
+  const auto churn = [](void*) -> void* {
+    while (true) free(keep(malloc(64)));
+  };
+  require(pthread_create(&busy, nullptr, churn, nullptr) == 0);
+}
+
+void die_of(int signal) {
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
+
+int deeper(volatile int* depth) {
+  volatile int frame[1024] = {*depth};
+  if (*depth < 0) return 0;  // never
+  *depth += deeper(&frame[1023]);
+  return frame[0];
+}
+
+void overflow_stack() {
+  constexpr rlimit small{1 << 20, 1 << 20};
+  ::setrlimit(RLIMIT_STACK, &small);
+  volatile int depth = 0;
+  deeper(&depth);
+}
+
+void become_a_daemon() {
+  if (::fork() != 0) ::_exit(end_status);
+  ::setsid();
+  if (::fork() != 0) ::_exit(0);
+  allocate_some();
+  std::exit(0);
+}
+
+[[noreturn]] void end_after(pid_t child) {
+  status_of(child);
+  exit(end_status);
+}
+
+struct dies_late {
+  ~dies_late() { std::_Exit(end_status); }
+};
+
+// After blocks of their own.
+const std::map<std::string, mode> ways_to_die{
+    {"returns", [] {}},
+    {"exit", [] { std::exit(end_status); }},
+    {"_exit", [] { ::_exit(end_status); }},
+    {"quick_exit", [] { std::quick_exit(end_status); }},
+    {"abort", [] { std::abort(); }},
+    {"terminate", [] { std::terminate(); }},
+    {"exception", [] { throw std::runtime_error("nobody catches it"); }},
+    {"SIGKILL", [] { ::kill(::getpid(), SIGKILL); }},
+    {"SIGSEGV", [] { die_of(SIGSEGV); }},
+    {"SIGBUS", [] { die_of(SIGBUS); }},
+    {"SIGFPE", [] { die_of(SIGFPE); }},
+    {"SIGILL", [] { die_of(SIGILL); }},
+    {"SIGTERM", [] { die_of(SIGTERM); }},
+    {"SIGINT", [] { die_of(SIGINT); }},
+    {"SIGPIPE", [] { die_of(SIGPIPE); }},
+    {"stack_overflow", overflow_stack},
+    {"limit_of_time",
+     [] {
+       constexpr rlimit one{1, 1};
+       ::setrlimit(RLIMIT_CPU, &one);
+       allocate_some();
+       while (true) {
+         allocate_one();
+         for (volatile int i = 0; i < 10'000;) i = i + 1;  // seldom, so that the trace is short
+       }
+     }},
+    {"exit_in_atexit",
+     [] {
+       std::atexit([] { std::_Exit(end_status); });
+       std::exit(0);
+     }},
+    {"exit_in_static_destructor",
+     [] {
+       static dies_late late;
+       std::exit(0);
+     }},
+    {"exit_in_signal_handler",
+     [] {
+       std::signal(SIGUSR1, [](int) { ::_exit(end_status); });
+       std::raise(SIGUSR1);
+     }},
+    {"exit_in_thread", [] { std::thread([] { exit(end_status); }).join(); }},
+    {"exit_beside_thread",
+     [] {
+       start_busy_thread();
+       std::exit(end_status);
+     }},
+    {"_exit_beside_thread",
+     [] {
+       start_busy_thread();
+       ::_exit(end_status);
+     }},
+    {"main_thread_ends_first",
+     [] {
+       pthread_t last;
+       const auto outlive = [](void*) -> void* {
+         allocate_some();
+         std::exit(end_status);
+       };
+       if (::pthread_create(&last, nullptr, outlive, nullptr) == 0) ::pthread_exit(nullptr);
+     }},
+    {"fork_and_child_exit",
+     [] {
+       const pid_t child = ::fork();
+       if (child == 0) std::exit(0);
+       end_after(child);
+     }},
+    {"fork_and_child_abort",
+     [] {
+       const pid_t child = ::fork();
+       if (child == 0) std::abort();
+       end_after(child);
+     }},
+    {"vfork_and_exec",
+     [] {
+       const pid_t child = ::vfork();
+       if (child == 0) {
+         ::execl("/bin/true", "true", nullptr);
+         ::_exit(1);
+       }
+       end_after(child);
+     }},
+    {"daemon", become_a_daemon},
+    {"closes_all_and_exits",
+     [] {
+       ::close_range(0, ~0U, 0);
+       std::exit(end_status);
+     }},
+    {"no_more_files",
+     [] {
+       constexpr rlimit none{0, 0};
+       ::setrlimit(RLIMIT_NOFILE, &none);
+       std::exit(end_status);
      }},
 };
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const auto mode = modes.find(argc > 1 ? argv[1] : "");
-  return mode == modes.end() ? 99 : mode->second(argv);
+  arguments = argv;
+  const std::string name = argc > 1 ? argv[1] : "";
+  const auto way = ways_to_die.find(name);
+  if (way != ways_to_die.end()) allocate_some();
+  const auto mode = way != ways_to_die.end() ? way : modes.find(name);
+  if (way == ways_to_die.end() && mode == modes.end()) return 99;
+  mode->second();
+  return 0;
 }

@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 #include <link.h>
 
+#include "cli/support/elf_file.hpp"
 #include "cli/support/symbolise.hpp"
 
 namespace {
@@ -34,15 +35,10 @@ mapped_file file_with(const void* symbol) {
   if (::dladdr1(symbol, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0) return found;
   found.path = std::filesystem::canonical(info.dli_fname);
   found.bias = map->l_addr;
-  ::dl_iterate_phdr(
-      [](dl_phdr_info* each, std::size_t, void* to) {
-        auto& file = *static_cast<mapped_file*>(to);
-        for (int i = 0; each->dlpi_addr == file.bias && i < each->dlpi_phnum; ++i)
-          if (const auto& part = each->dlpi_phdr[i]; part.p_type == PT_LOAD && (part.p_flags & PF_X) != 0)
-            std::tie(file.begin, file.end) = std::pair(part.p_vaddr, part.p_vaddr + part.p_memsz);
-        return 0;
-      },
-      &found);
+  const elf_file file(found.path);
+  for (const GElf_Phdr& part : file.headers())
+    if (part.p_type == PT_LOAD && (part.p_flags & PF_X) != 0)
+      std::tie(found.begin, found.end) = std::pair(part.p_vaddr, part.p_vaddr + part.p_memsz);
   return found;
 }
 

@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/routes/frame_steps.hpp"
+#include "cli/routes/handover.hpp"
 #include "cli/routes/plan.hpp"
 #include "cli/support/elf_file.hpp"
 #include "cli/tests/command.hpp"
