@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -176,58 +177,37 @@ constexpr std::size_t blocks = 20'000;
 constexpr std::uint64_t block_bytes = 50'003;
 constexpr std::size_t most_lost = 4096;  // events outside of any chunk
 
-struct way_to_die {
-  const char* name;
-  bool has_warning;  // the recorder learns of the end and writes its events; of a signal, even SIGABRT, it does not
-};
-
-void PrintTo(const way_to_die& way, std::ostream* to) { *to << way.name; }
-
-class record_deaths : public record_command, public testing::WithParamInterface<way_to_die> {};
+/// The way, after whether the recorder learns of the end and writes its events; of a signal, even SIGABRT, it does not.
+class record_deaths : public record_command, public testing::WithParamInterface<std::tuple<bool, const char*>> {};
 
 TEST_P(record_deaths, end_as_without_it_and_leave_a_trace_that_can_be_read) {
-  const std::string program = ASHLAR_VICTIM " " + std::string(GetParam().name);
+  const auto [has_warning, way] = GetParam();
+  const std::string program = ASHLAR_VICTIM " " + std::string(way);
   const int alone = shell("ulimit -c 0; " + program + "; exit $?");
   EXPECT_EQ(record_program(program, "--stacks 0", "ulimit -c 0; "), alone) << output();
   const recording trace(file());
   const std::size_t recorded = trace.count(operation::malloc_, block_bytes);
-  if (GetParam().has_warning) EXPECT_GE(recorded, blocks);
+  if (has_warning) EXPECT_GE(recorded, blocks);
   EXPECT_GE(recorded, blocks - most_lost);
-  EXPECT_EQ(trace.complete, GetParam().has_warning);
+  EXPECT_EQ(trace.complete, has_warning);
   EXPECT_EQ(shell(ASHLAR_COMMAND " report --damaged " + file()), 0) << output();
 }
 
-constexpr way_to_die ways[] = {{"returns", true},
-                               {"exit", true},
-                               {"_exit", true},
-                               {"quick_exit", true},
-                               {"abort", false},
-                               {"terminate", false},
-                               {"exception", false},
-                               {"SIGKILL", false},
-                               {"SIGSEGV", false},
-                               {"SIGBUS", false},
-                               {"SIGFPE", false},
-                               {"SIGILL", false},
-                               {"SIGTERM", false},
-                               {"SIGINT", false},
-                               {"SIGPIPE", false},
-                               {"stack_overflow", false},
-                               {"limit_of_time", false},
-                               {"exit_in_atexit", true},
-                               {"exit_in_signal_handler", true},
-                               {"exit_in_static_destructor", true},
-                               {"exit_in_thread", true},
-                               {"exit_beside_thread", true},
-                               {"_exit_beside_thread", true},
-                               {"main_thread_ends_first", true},
-                               {"fork_and_child_exit", true},
-                               {"fork_and_child_abort", true},
-                               {"vfork_and_exec", true},
-                               {"daemon", true},
-                               {"closes_all_and_exits", true},
-                               {"no_more_files", true}};
-INSTANTIATE_TEST_SUITE_P(ways, record_deaths, testing::ValuesIn(ways),
-                         [](const auto& info) { return std::string(info.param.name); });
+const auto name_of_way = [](const auto& info) { return std::string(std::get<1>(info.param)); };
+INSTANTIATE_TEST_SUITE_P(with_warning, record_deaths,
+                         testing::Combine(testing::Values(true),
+                                          testing::Values("returns", "exit", "_exit", "quick_exit", "exit_in_atexit",
+                                                          "exit_in_static_destructor", "exit_in_signal_handler",
+                                                          "exit_in_thread", "exit_beside_thread", "_exit_beside_thread",
+                                                          "main_thread_ends_first", "fork_and_child_exit",
+                                                          "fork_and_child_abort", "vfork_and_exec", "daemon",
+                                                          "closes_all_and_exits", "no_more_files")),
+                         name_of_way);
+INSTANTIATE_TEST_SUITE_P(without_warning, record_deaths,
+                         testing::Combine(testing::Values(false),
+                                          testing::Values("abort", "terminate", "exception", "SIGKILL", "SIGSEGV",
+                                                          "SIGBUS", "SIGFPE", "SIGILL", "SIGTERM", "SIGINT", "SIGPIPE",
+                                                          "stack_overflow", "limit_of_time")),
+                         name_of_way);
 
 }  // namespace

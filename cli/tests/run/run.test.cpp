@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include <unistd.h>
 
@@ -35,17 +36,19 @@ protected:
                      " > " + file("out") + " 2> " + file("err"));
   }
 
-  /// Returns: whether the victim printed this line.
-  [[nodiscard]] bool printed(const std::string& line) const {
-    return ("\n" + text("out")).find("\n" + line + "\n") != std::string::npos;
+  /// Returns: whether the victim, run in this way, prints these lines.
+  [[nodiscard]] testing::AssertionResult prints(const std::string& arguments, const std::vector<std::string>& lines,
+                                                const std::string& environment = "") {
+    const int status = run(arguments + ASHLAR_RUN_VICTIM, environment);
+    for (const std::string& line : lines)
+      if (status != 0 || ("\n" + text("out")).find("\n" + line + "\n") == std::string::npos)
+        return testing::AssertionFailure() << status << ", no " << line << " in:\n" << text("out") << text("err");
+    return testing::AssertionSuccess();
   }
 };
 
 TEST_F(run_verb, puts_its_malloc_in_front) {
-  ASSERT_EQ(run("-- " ASHLAR_RUN_VICTIM), 0) << text("err");
-  EXPECT_TRUE(printed("malloc: libashlar.so")) << text("out");
-  EXPECT_TRUE(printed("LD_PRELOAD: " + file("lib/libashlar.so"))) << text("out");
-  EXPECT_TRUE(printed("ASHLAR: ")) << text("out");
+  EXPECT_TRUE(prints("-- ", {"malloc: libashlar.so", "LD_PRELOAD: " + file("lib/libashlar.so"), "ASHLAR: "}));
   EXPECT_EQ(text("err"), "");
 }
 
@@ -55,17 +58,14 @@ TEST_F(run_verb, a_program_needs_no_dashes_and_keeps_its_own) {
 }
 
 TEST_F(run_verb, each_level_is_a_library) {
-  for (const std::string level : {"checked", "hardened"}) {
-    ASSERT_EQ(run("--level " + level + " -- " ASHLAR_RUN_VICTIM), 0) << text("err");
-    EXPECT_TRUE(printed("malloc: libashlar-" + level + ".so")) << text("out");
-  }
+  for (const std::string level : {"checked", "hardened"})
+    EXPECT_TRUE(prints("--level " + level + " -- ", {"malloc: libashlar-" + level + ".so"}));
 }
 
 TEST_F(run_verb, options_follow_those_of_the_environment) {
-  ASSERT_EQ(run("--stats --option retain=64m --option decay=500 -- " ASHLAR_RUN_VICTIM), 0) << text("err");
-  EXPECT_TRUE(printed("ASHLAR: stats=exit,retain=64m,decay=500")) << text("out");
-  ASSERT_EQ(run("--option retain=64m " ASHLAR_RUN_VICTIM, "ASHLAR=max=1g"), 0) << text("err");
-  EXPECT_TRUE(printed("ASHLAR: max=1g,retain=64m")) << text("out");
+  EXPECT_TRUE(
+      prints("--stats --option retain=64m --option decay=500 -- ", {"ASHLAR: stats=exit,retain=64m,decay=500"}));
+  EXPECT_TRUE(prints("--option retain=64m ", {"ASHLAR: max=1g,retain=64m"}, "ASHLAR=max=1g"));
 }
 
 TEST_F(run_verb, the_programs_end_is_that_of_the_command) {
@@ -77,22 +77,20 @@ TEST_F(run_verb, the_programs_end_is_that_of_the_command) {
 TEST_F(run_verb, another_library_stays_behind_it) {
   const std::string other = file("lib/other.so");
   fs::copy_file(ASHLAR_TRY_PRELOAD, other);
-  ASSERT_EQ(run("-- " ASHLAR_RUN_VICTIM, "LD_PRELOAD=" + other), 0) << text("err");
-  EXPECT_TRUE(printed("malloc: libashlar.so")) << text("out");
-  EXPECT_TRUE(printed("LD_PRELOAD: " + file("lib/libashlar.so") + ":" + other)) << text("out");
+  EXPECT_TRUE(prints("-- ", {"malloc: libashlar.so", "LD_PRELOAD: " + file("lib/libashlar.so") + ":" + other},
+                     "LD_PRELOAD=" + other));
 }
 
 TEST_F(run_verb, one_inside_another_takes_the_inner_level) {
-  const std::string command = file("bin/ashlar");
-  ASSERT_EQ(run("--level hardened -- " + command + " run --level checked -- " ASHLAR_RUN_VICTIM), 0) << text("err");
-  EXPECT_TRUE(printed("LD_PRELOAD: " + file("lib/libashlar-checked.so"))) << text("out");
+  EXPECT_TRUE(prints("--level hardened -- " + file("bin/ashlar") + " run --level checked -- ",
+                     {"LD_PRELOAD: " + file("lib/libashlar-checked.so")}));
 }
 
 TEST_F(run_verb, is_found_through_a_link) {
   fs::create_directories(file("elsewhere"));
   fs::create_symlink(file("bin/ashlar"), file("elsewhere/ashlar"));
   EXPECT_EQ(run_shell(file("elsewhere/ashlar") + " run -- " ASHLAR_RUN_VICTIM " > " + file("out")), 0);
-  EXPECT_TRUE(printed("malloc: libashlar.so")) << text("out");
+  EXPECT_TRUE(said("out", "malloc: libashlar.so\n"));
 }
 
 TEST_F(run_verb, a_missing_library_is_named) {
