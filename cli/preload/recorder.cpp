@@ -188,7 +188,7 @@ thread_log* note_late(const detail::trace_io::record& r) noexcept {
 /// A thread that the end of the process has stopped in a signal handler may hold a log forever.
 void write_all_logs() noexcept {
   for (thread_log* log = logs.next(nullptr); log != nullptr; log = logs.next(log)) {
-    if (!lock_patiently(log->lock)) continue;
+    if (!log->lock.lock_patiently()) continue;
     if (log->in_use) write_log(*log);
     log->lock.unlock();
   }

@@ -9,9 +9,9 @@
 #include <cstdint>
 
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/lock.hpp>
 
 #include "cli/preload/frame.hpp"
+#include "cli/preload/sleeping_lock.hpp"
 
 namespace ashlar::recorder {
 
@@ -74,7 +74,7 @@ private:
   void next_generation() noexcept { generation_.fetch_add(1, std::memory_order_relaxed); }
 
   slot slots_[slots] = {};
-  spin_lock lock_;
+  sleeping_lock lock_;
   std::uint32_t count_ = 0;
   std::atomic<std::uint32_t> generation_ = 0;
 };

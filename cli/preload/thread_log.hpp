@@ -8,27 +8,16 @@
 #include <cstdint>
 #include <span>
 
-#include <unistd.h>
-
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/detail/trace/record.hpp>
 
 #include "cli/preload/real.hpp"
 #include "cli/preload/settings.hpp"
+#include "cli/preload/sleeping_lock.hpp"
 #include "cli/preload/stack_walk.hpp"
 
 namespace ashlar::recorder {
-
-/// Effects: tries for at least a tenth of a second: a lock may never be free again, where its holder is a thread that
-/// has ended or no longer runs. Returns: whether the lock is held now.
-[[nodiscard]] inline bool lock_patiently(spin_lock& lock) noexcept {
-  for (int tries = 0; tries < 1000; ++tries) {
-    if (lock.try_lock()) return true;
-    usleep(100);
-  }
-  return false;
-}
 
 /// Room for the allocations of signal handlers that interrupt a thread between filling its log and writing it.
 inline constexpr std::uint32_t spare_records = 16;
@@ -38,7 +27,7 @@ inline constexpr std::uint32_t spare_records = 16;
 struct thread_log {
   std::atomic<std::uint32_t> count = 0;  ///< Records appended: released by the owner, acquired by the writer.
   std::uint32_t written = 0;             ///< Of them, those in the file.
-  spin_lock lock;
+  sleeping_lock lock;
   std::uint32_t thread = 0;     ///< The stream's id in the file.
   std::uint32_t sequence = 0;   ///< Of its next chunk.
   std::uint64_t last_time = 0;  ///< Of its last record in the file.
@@ -125,7 +114,7 @@ private:
     return log;
   }
 
-  spin_lock lock_;
+  sleeping_lock lock_;
   std::atomic<thread_log*> all_{nullptr};
   thread_log* free_ = nullptr;
   std::atomic<std::uint32_t> threads_{0};
@@ -172,7 +161,7 @@ public:
 private:
   static constexpr std::uint32_t stream = 0xffff'ffff;  // its number in the file
 
-  spin_lock lock_;
+  sleeping_lock lock_;
   thread_log* log_ = nullptr;
   std::uint32_t thread_ = stream;
 };

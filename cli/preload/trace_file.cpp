@@ -252,7 +252,7 @@ static_assert(trace::packer<static_packer>);
 constexpr std::size_t payload_bytes = detail::trace_io::record_encoder::bound(log_records);
 
 struct workspace {
-  spin_lock lock;
+  sleeping_lock lock;
   detail::trace_io::record_encoder encoder;
   static_packer packer;
   std::byte payload[payload_bytes];

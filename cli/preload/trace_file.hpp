@@ -13,6 +13,7 @@
 #include <ashlar/detail/trace/format.hpp>
 
 #include "cli/preload/settings.hpp"
+#include "cli/preload/sleeping_lock.hpp"
 #include "cli/preload/thread_log.hpp"
 
 namespace ashlar::recorder {
@@ -50,7 +51,7 @@ private:
   bool give_up(int error) noexcept;
   void mark_failure(int error) noexcept;
 
-  spin_lock lock_;
+  sleeping_lock lock_;
   int fd_ = -1;
   dev_t device_ = 0;
   ino_t inode_ = 0;

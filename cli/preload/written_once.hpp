@@ -10,6 +10,7 @@
 #include <ashlar/detail/trace/format.hpp>
 #include <ashlar/detail/trace/varint.hpp>
 
+#include "cli/preload/sleeping_lock.hpp"
 #include "cli/preload/trace_file.hpp"
 
 namespace ashlar::recorder {
@@ -108,7 +109,7 @@ private:
 
   slot slots_[Slots] = {};
   std::byte pending_[PendingBytes] = {};
-  spin_lock lock_;
+  sleeping_lock lock_;
   std::uint32_t items_ = 0;          // ids given
   std::uint32_t pending_count_ = 0;  // of them outside of the file
   std::size_t pending_used_ = 0;

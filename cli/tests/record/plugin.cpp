@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A plugin of three, which the loader puts at one address, one after the other. RECORD_PLUGIN is the name of a
-// function.
+// A plugin of three, which the loader puts at one address, one after the other; or a library that allocates in its
+// constructor, which runs before the constructors of preloaded libraries. RECORD_PLUGIN is the name of a function.
 #include <cstdlib>
 
 namespace {
@@ -17,3 +17,7 @@ void* volatile escape;
 extern "C" void run_plugin(std::size_t bytes) {
   for (int i = 0; i < 1'000; ++i) RECORD_PLUGIN(bytes);
 }
+
+#ifdef RECORD_EARLY
+[[gnu::constructor]] static void on_load() { run_plugin(93'001); }
+#endif
