@@ -33,11 +33,12 @@ void* bootstrap_allocate(std::size_t bytes, std::size_t alignment = unit) noexce
   return p;
 }
 
-#define ASHLAR_REAL_FUNCTIONS(FUNCTION)                                                                \
-  FUNCTION(malloc)                                                                                     \
-  FUNCTION(calloc)                                                                                     \
-  FUNCTION(realloc) FUNCTION(free) FUNCTION(aligned_alloc) FUNCTION(posix_memalign) FUNCTION(memalign) \
-      FUNCTION(valloc) FUNCTION(malloc_usable_size)
+#define ASHLAR_REAL_FUNCTIONS(FUNCTION)                                                               \
+  FUNCTION(malloc)                                                                                    \
+  FUNCTION(calloc)                                                                                    \
+  FUNCTION(realloc)                                                                                   \
+  FUNCTION(free) FUNCTION(aligned_alloc) FUNCTION(posix_memalign) FUNCTION(memalign) FUNCTION(valloc) \
+      FUNCTION(malloc_usable_size)
 #define ASHLAR_NEXT(name) .name = reinterpret_cast<decltype(real.name)>(next_definition(#name)),
 #define ASHLAR_FIRST(name) .name = first_##name,
 
