@@ -19,7 +19,6 @@
 
 #include "tests/support/build.hpp"
 
-
 namespace ashlar_test {
 
 /// An element of a container of `Key` and, for a map, `int`.

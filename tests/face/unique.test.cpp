@@ -27,10 +27,10 @@
 #include <ashlar/resource/null_resource.hpp>
 #include <ashlar/resource/shared_block_pool.hpp>
 
-#include "tests/support/death.hpp"
 #include "tests/face/witness.hpp"
 #include "tests/support/build.hpp"
 #include "tests/support/counting_resource.hpp"
+#include "tests/support/death.hpp"
 
 namespace {
 
