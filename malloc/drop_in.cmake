@@ -78,14 +78,15 @@ function(ashlar_add_malloc_object object number flags)
   target_link_libraries(${object} PRIVATE ashlar::ashlar $<TARGET_NAME_IF_EXISTS:ashlar_warnings>)
 endfunction()
 
-# pthread_atfork of a library that is built with glibc. In a static program that of glibc serves.
-ashlar_add_malloc_object(ashlar_malloc_fork_handlers 0 "${ashlar_malloc_cold_flags}" fork_handlers.cpp)
+# pthread_atfork of a library that is built with glibc, and dlopen. In a static program those of glibc serve.
+ashlar_add_malloc_object(ashlar_malloc_shared_parts 0 "${ashlar_malloc_cold_flags};-foptimize-sibling-calls"
+  deep_binding.cpp fork_handlers.cpp)
 
 # ashlar_add_malloc_library(<suffix> <object>…): a shared library. Of what two objects have, a linker takes that of the
 # first.
 function(ashlar_add_malloc_library suffix)
   set(library ashlar_malloc${suffix})
-  add_library(${library} SHARED ${ARGN} $<TARGET_OBJECTS:ashlar_malloc_fork_handlers>)
+  add_library(${library} SHARED ${ARGN} $<TARGET_OBJECTS:ashlar_malloc_shared_parts>)
   set_target_properties(${library} PROPERTIES OUTPUT_NAME "ashlar${suffix}" SOVERSION 1 VERSION 1.0
     EXPORT_NAME "malloc${suffix}" LINKER_LANGUAGE CXX LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib"
     LINK_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/exports.map")

@@ -13,7 +13,7 @@ namespace {
 /// The plugin, loaded once more.
 class loaded {
 public:
-  loaded() : loaded{::dlopen(ASHLAR_PLUGIN, RTLD_NOW | RTLD_LOCAL)} {}
+  explicit loaded(int flags = 0) : loaded{::dlopen(ASHLAR_PLUGIN, RTLD_NOW | RTLD_LOCAL | flags)} {}
   explicit loaded(void* handle) : handle_{handle} { expect(handle_ != nullptr, "dlopen failed"); }
   ~loaded() { expect(::dlclose(handle_) == 0, "dlclose failed"); }
   loaded(const loaded&) = delete;
@@ -35,15 +35,21 @@ bool is_made(const void* p, std::size_t bytes) {
   return true;
 }
 
-void use_once() {
+/// Expects: `open` gives the plugin, as the only one that holds it.
+template <class Open>
+void exchange_blocks(Open open) {
   void* p = nullptr;
   {
-    const loaded plugin;
+    const loaded plugin = open();
     p = plugin.find<void*(std::size_t)>("plugin_make")(5000);
     plugin.find<void(void*)>("plugin_take")(std::malloc(700));
   }
   expect(is_made(p, 5000), "a block of a library that is gone changed");
   std::free(p);
+}
+
+void use_once() {
+  exchange_blocks([] { return loaded{}; });
 }
 
 RULE(loading, again_and_again) {
@@ -77,6 +83,23 @@ RULE(loading, in_another_namespace) {
     const loaded plugin{::dlmopen(LM_ID_NEWLM, ASHLAR_PLUGIN, RTLD_NOW)};
     plugin.find<void(void*)>("plugin_take")(plugin.find<void*(std::size_t)>("plugin_make")(100));
   }
+}
+
+// Also by the name alone, which the loader looks for in DT_RUNPATH of the caller.
+RULE(loading, from_folders_of_the_caller) {
+  const loaded plugin;
+  auto* const opens = plugin.find<bool(const char*)>("plugin_opens");
+  expect(opens("libmalloc_neighbour.so"), "no library is found by DT_RUNPATH of the caller");
+  expect(opens("$ORIGIN/neighbours/libmalloc_neighbour.so"), "no library is found by $ORIGIN of the caller");
+}
+
+// The library's free is the first in its own dependencies, as it is for a host without a malloc of its own.
+RULE(deep_binding, exchanges_blocks) {
+  exchange_blocks([] { return loaded{RTLD_DEEPBIND}; });
+}
+
+RULE(deep_binding, by_dlmopen_exchanges_blocks) {
+  exchange_blocks([] { return loaded{::dlmopen(LM_ID_BASE, ASHLAR_PLUGIN, RTLD_NOW | RTLD_DEEPBIND)}; });
 }
 
 }  // namespace
