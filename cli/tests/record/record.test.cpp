@@ -369,7 +369,8 @@ TEST_F(record_unloading, plugins_at_one_address_are_told_apart) {
       {fs::path(ASHLAR_PLUGIN_THREE).filename(), {94'004}}};
   EXPECT_EQ(sizes, expected);
   EXPECT_EQ(shell(ASHLAR_COMMAND " advise " + file() + " --json -"), 0) << output();
-  for (const char* const site : {"plugin_one", "plugin_two", "plugin_three"}) EXPECT_TRUE(says(site)) << output();
+  for (const char* const site : {"\"plugin_one\"", "\"plugin_two\"", "\"plugin_three\""})  // not the file
+    EXPECT_TRUE(says(site)) << site << output();
 }
 
 }  // namespace
