@@ -33,14 +33,11 @@ void* bootstrap_allocate(std::size_t bytes, std::size_t alignment = unit) noexce
   return p;
 }
 
-#define ASHLAR_REAL_FUNCTIONS(FUNCTION)                                                               \
-  FUNCTION(malloc)                                                                                    \
-  FUNCTION(calloc)                                                                                    \
-  FUNCTION(realloc)                                                                                   \
-  FUNCTION(free) FUNCTION(aligned_alloc) FUNCTION(posix_memalign) FUNCTION(memalign) FUNCTION(valloc) \
-      FUNCTION(malloc_usable_size)
-#define ASHLAR_NEXT(name) .name = reinterpret_cast<decltype(real.name)>(next_definition(#name)),
-#define ASHLAR_FIRST(name) .name = first_##name,
+#define ASHLAR_REAL_FUNCTIONS(DO)                                                                                 \
+  DO(malloc), DO(calloc), DO(realloc), DO(free), DO(aligned_alloc), DO(posix_memalign), DO(memalign), DO(valloc), \
+      DO(malloc_usable_size)
+#define ASHLAR_NEXT(name) .name = reinterpret_cast<decltype(real.name)>(next_definition(#name))
+#define ASHLAR_FIRST(name) .name = first_##name
 
 void search() noexcept {
   searching = true;
