@@ -227,6 +227,12 @@ TEST_F(cell_quarantine_test, forgets) {
   });
 }
 
+TEST_F(cell_quarantine_test, notes_a_wrong_cell) {
+  static_cast<void>(put(64));
+  EXPECT_FALSE(waiting_.invariant([](const cell_batch&) { return std::size_t{0}; }));
+  EXPECT_FALSE(waiting_.invariant([](const cell_batch&) { return std::size_t{128}; }));
+}
+
 using ashlar_test::counting_resource;
 using upstream_ref = ashlar::resource_ref<counting_resource<>>;
 
@@ -238,6 +244,11 @@ protected:
     if (p == nullptr) p = small_.take(number, lists_);
     if (p != nullptr) ashlar::detail::mark_live(p, size_classes::bytes_of(number));
     return static_cast<std::byte*>(p);
+  }
+
+  void give(std::size_t number, std::byte* cell) {
+    lists_.push(number, cell);
+    if (ashlar::detail::is_sampled(cell)) small_.count_freed(number, lists_);
   }
 
   counting_resource<> upstream_;
@@ -261,6 +272,19 @@ TEST_F(small_store_test, a_sweep_reports_a_cell_that_was_freed_twice) {
   lists_.push(number, held[10]);
   EXPECT_DEATH(small_.sweep(lists_), "freed a block that is free") << "after cells of another word";
   lists_.clear();
+}
+
+// Each phase allocates other sizes than the one before, so that its slabs come from those of the former phase.
+TEST_F(small_store_test, memory_moves_from_class_to_class) {
+  std::size_t most = 0;
+  for (const std::size_t bytes : {64u, 256u, 48u, 1024u, 96u}) {
+    std::vector<std::byte*> held;
+    for (std::size_t i = 0; i < (std::size_t{6} << 20) / bytes; ++i) held.push_back(take(size_classes::of(bytes)));
+    most = std::max(most, space_.held_bytes());
+    for (std::byte* const cell : held) give(size_classes::of(bytes), cell);
+  }
+  EXPECT_LE(most, std::size_t{8} << 20);
+  EXPECT_TRUE(small_.invariant());
 }
 
 // The free cells of a class are counted by its sampled addresses, and slabs of some colours contain none.
