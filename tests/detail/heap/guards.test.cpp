@@ -240,6 +240,18 @@ void meet(unlocked_calls& calls, spin_lock& lock, F f) {
   other.join();
 }
 
+TEST(unlocked_calls, are_waited_for_by_a_request_that_is_refused) {
+  unlocked_calls calls;
+  spin_lock lock;
+  calls.share(lock);
+  meet(calls, lock, [&](once_set& may_end) {
+    const std::lock_guard held(lock);
+    may_end.set();
+    EXPECT_TRUE(calls.wait_for_others());
+    EXPECT_FALSE(calls.wait_for_others());
+  });
+}
+
 TEST(unlocked_calls, are_waited_for_whoever_else_waits) {
   unlocked_calls calls;
   spin_lock lock;
