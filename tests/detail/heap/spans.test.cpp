@@ -69,6 +69,7 @@ TEST_F(segment_test, a_slab_of_each_class_has_aligned_cells_in_its_slices) {
       }
       for (std::uint32_t i = 0; i < slab.capacity; ++i) {
         ASSERT_EQ(slab.index_of(slab.cell(i)), i);
+        ASSERT_EQ(slab.index_of(slab.cell(i) + slab.cell_bytes - 1), i);
         ASSERT_TRUE(slab.is_cell(slab.cell(i)));
         ASSERT_FALSE(slab.is_cell(slab.cell(i) + 1) || slab.is_cell(slab.cell(i) + slab.cell_bytes - 1));
       }
