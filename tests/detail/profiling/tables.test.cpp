@@ -60,6 +60,14 @@ TEST(address_table, removes_what_a_predicate_names) {
   for (std::size_t at = 0; at < memory.size(); ++at) ASSERT_EQ(table.find(&memory[at]).block != nullptr, at % 3 == 0);
 }
 
+TEST(address_table, takes_every_question_while_it_has_no_pages) {
+  table_type table;
+  EXPECT_EQ(table.find(memory.data()).block, nullptr);
+  EXPECT_EQ(table.remove(memory.data()).block, nullptr);
+  table.remove_if([](const entry&) { return true; });
+  EXPECT_TRUE(table.invariant());
+}
+
 using ashlar::detail::profiled_blocks;
 
 std::set<const void*> ended(profiled_blocks& book, const void* pool) {
