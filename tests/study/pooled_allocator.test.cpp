@@ -74,6 +74,12 @@ void expect_blocks_apart(Allocator& allocator, std::uint32_t threads) {
   EXPECT_EQ(team.tally().damaged, 0U);
   EXPECT_EQ(team.tally().failed, 0U);
   team.free_left();
+  watched<Allocator> handle(allocator);
+  for (std::uint64_t alignment = 1; alignment <= 8192; alignment *= 2)
+    for (const std::uint64_t bytes : {1u, 24u, 100u, 5000u, 9000u}) {
+      const replay_request r(ashlar::detail::replay_kind::allocate, bytes, alignment);
+      handle.deallocate(handle.allocate(r), r);
+    }
 }
 
 TEST(heap_allocator, blocks_keep_to_themselves_however_they_are_freed) {
