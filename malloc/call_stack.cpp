@@ -17,6 +17,7 @@
 #include <ashlar/detail/support/text_writer.hpp>
 #include <ashlar/detail/thread/fork_safe_lock.hpp>
 
+#include "malloc/error_stream.hpp"
 #include "malloc/loaded_files.hpp"
 #include "malloc/system.hpp"
 

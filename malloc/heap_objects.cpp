@@ -14,11 +14,11 @@
 
 #include "malloc/ashlar_malloc.h"
 #include "malloc/blocks.hpp"
+#include "malloc/error_stream.hpp"
 #include "malloc/export.hpp"
 #include "malloc/guard_pool.hpp"
 #include "malloc/heaps.hpp"
 #include "malloc/settings.hpp"
-#include "malloc/system.hpp"
 
 namespace ashlar::drop_in {
 

@@ -22,6 +22,7 @@
 #include <ashlar/os/pages.hpp>
 
 #include "malloc/call_stack.hpp"
+#include "malloc/error_stream.hpp"
 #include "malloc/loaded_files.hpp"
 #include "malloc/sampling.hpp"
 #include "malloc/system.hpp"

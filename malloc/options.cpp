@@ -21,12 +21,12 @@
 
 #include "malloc/blocks.hpp"
 #include "malloc/c_library.hpp"
+#include "malloc/error_stream.hpp"
 #include "malloc/heap_profile.hpp"
 #include "malloc/heaps.hpp"
 #include "malloc/operator_forms.hpp"
 #include "malloc/sampling.hpp"
 #include "malloc/settings.hpp"
-#include "malloc/system.hpp"
 
 // Exported by glibc for the C++ library of long ago. Weak: a static program may have no streams.
 extern "C" {

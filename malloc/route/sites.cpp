@@ -23,6 +23,7 @@
 #include <ashlar/os/pages.hpp>
 
 #include "malloc/c_library.hpp"
+#include "malloc/error_stream.hpp"
 #include "malloc/route/build_ids.hpp"
 #include "malloc/route/chunk.hpp"
 #include "malloc/route/group.hpp"
