@@ -101,12 +101,12 @@ void deallocate_between(void* p, std::size_t bytes, std::size_t alignment) noexc
 
 /// After `way::profiled`. Returns: a block, which is in the profile if it is a sample.
 [[nodiscard]] void* profile(request wanted) noexcept;
-/// @{ As those above, while there is a profile; a sized free of a block that is in it.
+/// @{ As `resize_block`, while there is a profile; as `deallocate_sized`, of a block that is in it.
 [[nodiscard]] void* resize_profiled(void* p, request wanted) noexcept;
 void deallocate_profiled(void* p, std::size_t bytes) noexcept;
 /// @}
 
-/// @{ As those above, for a block of the pool. Expects: `guard_pool::has(p)`.
+/// @{ As `deallocate`, `deallocate_sized` and `resize_block`, of a block of the pool. Expects: `guard_pool::has(p)`.
 void deallocate_guarded(void* p) noexcept;
 void deallocate_guarded(void* p, std::size_t bytes) noexcept;
 [[nodiscard]] void* resize_guarded(void* p, request wanted) noexcept;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The tables of the sampled profile of the heap.
+// The sampled profile of the heap: its tables, its text, and the lock of both.
 #include "malloc/heap_profile.hpp"
 
 #include <bit>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The options from the environment, read before all other constructors of the program.
+// The options from the environment, read before all other constructors of the program, and what the start installs
+// besides: handlers of forks that hold glibc's list of streams.
 #include <cstddef>
 #include <cstring>
 #include <new>
@@ -148,22 +149,22 @@ __attribute__((constructor(101))) void begin(int, char**, char** environment) no
 
 // ---- forks
 
-constinit bool are_streams_held = false;
-constinit bool is_list_locked = false;  // by the present fork; written and read under the lock, or by the only thread
+constinit bool has_fork_handlers = false;
+constinit bool are_streams_held = false;  // by the present fork; written and read under the lock, or by the only thread
 
 void before_fork() {
-  if (detail::is_only_thread()) return static_cast<void>(is_list_locked = false);
+  if (detail::is_only_thread()) return static_cast<void>(are_streams_held = false);
   ashlar_lock_streams();
-  is_list_locked = true;
+  are_streams_held = true;
 }
 
 void after_fork_in_parent() {
-  if (is_list_locked) ashlar_unlock_streams();
+  if (are_streams_held) ashlar_unlock_streams();
 }
 
 // `fork` itself has reset the lock of a child that had more threads, so an unlock would be one too many.
 void after_fork_in_child() {
-  if (is_list_locked) ashlar_reset_streams();
+  if (are_streams_held) ashlar_reset_streams();
 }
 
 // `fork` of glibc takes the lock of its list of streams after all handlers, and so would wait for it with the locks of
@@ -176,10 +177,10 @@ void after_fork_in_child() {
 // The lock is recursive. A process of one thread takes none, as in glibc.
 // Effects: installs the handlers, once. The handlers of the heap are installed before: then they run inside of these.
 void hold_streams_over_forks() noexcept {
-  if (are_streams_held || &ashlar_lock_streams == nullptr || &ashlar_unlock_streams == nullptr ||
+  if (has_fork_handlers || &ashlar_lock_streams == nullptr || &ashlar_unlock_streams == nullptr ||
       &ashlar_reset_streams == nullptr)
     return;
-  are_streams_held = ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
+  has_fork_handlers = ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
 }
 
 }  // namespace
