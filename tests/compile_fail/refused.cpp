@@ -162,6 +162,14 @@ using composed =
     either<ashlar::resource_ref<ashlar::page_resource>, ashlar::segregator<ashlar::inline_buffer<64>, operator_new>>;
 [[maybe_unused]] constexpr bool is_divisible = composed::least_part_bytes != 0;
 
+// refused shared_counts_of_more_bytes: this standard library counts the owners of shared objects in more bytes
+// A standard library is refused whose counts have more bytes than the buffer that measures them.
+struct counts_and_object {
+  std::byte bytes[is_good ? 32 : 64];
+};
+[[maybe_unused]] constexpr bool are_measured =
+    ashlar::detail::may_be_in_cell_of<counts_and_object, ashlar::detail::measuring_resource<32, 8>>;
+
 // refused shared_in_small_cells: the cells of this pool cannot hold the object and its counts
 // A pool whose cells are too small by their type for a shared object and its counts is refused.
 int shared_in_small_cells() {

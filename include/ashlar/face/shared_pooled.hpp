@@ -100,8 +100,13 @@ private:
   std::size_t asked_ = 0;
 };
 template <class T, std::size_t Bytes, std::size_t Alignment>
-inline constexpr bool may_be_in_cell_of<T, measuring_resource<Bytes, Alignment>> =
-    sizeof(T) <= Bytes && alignof(T) <= Alignment;
+[[nodiscard]] consteval bool is_measured() noexcept {
+  static_assert(sizeof(T) <= Bytes && alignof(T) <= Alignment,
+                "this standard library counts the owners of shared objects in more bytes than expected");
+  return true;
+}
+template <class T, std::size_t Bytes, std::size_t Alignment>
+inline constexpr bool may_be_in_cell_of<T, measuring_resource<Bytes, Alignment>> = is_measured<T, Bytes, Alignment>();
 
 // Returns: the actual offset of an object of this alignment in its control block.
 template <std::size_t Alignment>
