@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
-#include <utility>
 
 #include <ashlar/adaptor/forwarding.hpp>
 #include <ashlar/base/atomics.hpp>
@@ -14,6 +13,7 @@
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/platform.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/thread/work_scope.hpp>
 #include <ashlar/fwd.hpp>
 
 namespace ashlar::ASHLAR_ABI {

@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include <ashlar/adaptor/forwarding.hpp>
 #include <ashlar/base/atomics.hpp>
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
@@ -23,6 +22,7 @@
 #include <ashlar/base/trace_tables.hpp>
 #include <ashlar/detail/thread/fork.hpp>
 #include <ashlar/detail/thread/fork_safe_lock.hpp>
+#include <ashlar/detail/thread/work_scope.hpp>
 #include <ashlar/detail/trace/format.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/trace/sink.hpp>
