@@ -33,8 +33,8 @@ namespace ashlar::ASHLAR_ABI::detail {
 ///      |                        +- take_without_lock   parcels that have arrived; the cell batch of a small class
 ///      |                        +- [ take_cell ]   cell batch <- bitmap <- slab <- segment <- upstream
 ///      |                        +- [ flush ]       all free cells into their bitmaps, and once more
-///      +- take_aligned_or_large - take_free_span                a whole span; of the thread cache, or of the bins if one thread uses the heap
-///      |    +- [ take_large ]                     a span of the bins, a part of one, a new one; a huge block
+///      +- take_aligned_or_large - take_free_span   a whole span: of the thread cache; with one thread, of the bins
+///      |    +- [ take_large ]                      a span of the bins, a part of one, a new one; a huge block
 ///     deallocate(p) - put - cache_cell             onto a free list
 ///      +- put_sampled - put_in_segment - put_span    a span; or onto a free list first:
 ///           +- [ put_locked ]                      sweep of a long list, purge; huge blocks
