@@ -287,7 +287,7 @@ TYPED_TEST(basic_heap_of, estimates_the_cells_cached_by_other_threads_and_from_c
   EXPECT_EQ(statistics_of(all).all.live_blocks, before);
 }
 
-TEST(heap_survey, counts_a_cached_segment_as_spare) {
+TEST(basic_heap, counts_a_cached_segment_as_spare) {
   heap<> all;
   ashlar_test::in_a_thread([&] { all.deallocate(all.allocate(3'000'000)); });  // a whole segment
   void* const huge = all.allocate(6'000'000);  // the parked heap gives its free memory up for it
@@ -298,7 +298,7 @@ TEST(heap_survey, counts_a_cached_segment_as_spare) {
 }
 
 #if ASHLAR_HAS_EXCEPTIONS
-TEST(heap_survey, releases_every_part_if_the_callback_throws) {
+TEST(basic_heap, releases_every_part_if_the_callback_throws) {
   heap<> all;
   void* theirs = nullptr;
   ashlar_test::in_a_thread([&] { theirs = all.allocate(5'000); });
@@ -327,7 +327,7 @@ TEST(heap_survey, releases_every_part_if_the_callback_throws) {
 }
 #endif
 
-TEST(heap_survey, may_be_written_down_while_threads_go_on) {
+TEST(basic_heap, may_be_written_down_while_threads_go_on) {
   heap<> all;
   std::atomic<bool> is_over = false;
   std::atomic<int> running = 0;
@@ -361,7 +361,7 @@ TEST(heap_survey, may_be_written_down_while_threads_go_on) {
 }
 
 // A fork that held the locks of the other heap would wait for the callback, which waits for them.
-TEST(heap_survey, callbacks_use_another_heap_while_a_thread_forks) {
+TEST(basic_heap, callbacks_use_another_heap_while_a_thread_forks) {
   using ashlar::detail::fork_participants;
   using ashlar::detail::fork_step;
   static std::atomic<bool> is_taking_locks = false;
