@@ -17,7 +17,8 @@
 
 namespace ashlar::ASHLAR_ABI::study {
 
-/// Least and greatest value of each of at most `max_points` equal spans of time; no peak is ever lost.
+/// A value over time, recorded in one pass: its least and greatest of each of at most `max_points` equal spans, which
+/// double when points run out; no peak is ever lost.
 class timeline {
 public:
   struct point {
