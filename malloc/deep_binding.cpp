@@ -7,8 +7,8 @@
 #include <dlfcn.h>
 
 #include "malloc/c_library.hpp"
+#include "malloc/deep_binding.hpp"
 #include "malloc/export.hpp"
-#include "malloc/settings.hpp"
 
 // g++ before version 15 has no such attribute: -foptimize-sibling-calls does it, and the rule
 // loading.from_folders_of_the_caller of tests/malloc fails where it does not.
@@ -22,7 +22,7 @@ namespace ashlar::drop_in {
 
 namespace {
 
-[[nodiscard]] int bound_as_all(int mode) noexcept { return settings().binds_deeply ? mode : mode & ~RTLD_DEEPBIND; }
+[[nodiscard]] int bound_as_all(int mode) noexcept { return keeps_deep_binding() ? mode : mode & ~RTLD_DEEPBIND; }
 
 // In place of a function that the C library lacks.
 void* open_nothing(const char*, int) noexcept { return nullptr; }

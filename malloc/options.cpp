@@ -22,6 +22,7 @@
 
 #include "malloc/blocks.hpp"
 #include "malloc/c_library.hpp"
+#include "malloc/deep_binding.hpp"
 #include "malloc/error_stream.hpp"
 #include "malloc/heap_profile.hpp"
 #include "malloc/heaps.hpp"
@@ -209,6 +210,8 @@ void start() noexcept {
 const options& settings() noexcept {
   return *in_effect.load(detail::memory_order_acquire);  // pairs with put_into_effect()
 }
+
+bool keeps_deep_binding() noexcept { return settings().binds_deeply; }
 
 void write_wanted_profile() noexcept {
   if (const options& now = settings(); now.profile_file[0] != '\0') heap_profile::write(now.profile_file.data());

@@ -5,13 +5,17 @@
 #include <cstdarg>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <string_view>
 #include <type_traits>
 
 #include <pthread.h>
 #include <unistd.h>
 
 #include "cli/preload/recorder.hpp"
+#include "malloc/deep_binding.hpp"
 #include "malloc/export.hpp"
+#include "malloc/option_words.hpp"
 
 namespace ashlar::recorder {
 
@@ -42,6 +46,14 @@ void collect(char** to, char* first, std::size_t n, va_list from) noexcept {
 }  // namespace
 
 }  // namespace ashlar::recorder
+
+/// As in libashlar, under which the program may run next: what a library calls without this one is in no trace.
+bool ashlar::drop_in::keeps_deep_binding() noexcept {
+  options given;
+  const char* const words = std::getenv("ASHLAR");
+  if (words != nullptr) parse_options(words, given, [](std::string_view, std::string_view, word_result) {});
+  return given.binds_deeply;
+}
 
 namespace recorder = ashlar::recorder;
 

@@ -373,4 +373,12 @@ TEST_F(record_unloading, plugins_at_one_address_are_told_apart) {
     EXPECT_TRUE(says(site)) << site << output();
 }
 
+TEST_F(record_unloading, plugins_that_are_bound_deeply_are_recorded_unless_the_program_needs_that) {
+  const std::string deep = ASHLAR_PLUGINS_VICTIM " deep " ASHLAR_PLUGIN_ONE;
+  ASSERT_EQ(record_program(deep, "-q"), 0) << output();
+  EXPECT_EQ(objects_of("plugin_one"), 1'000U);
+  ASSERT_EQ(record_program(deep, "-q", "ASHLAR=deepbind=1 "), 0) << output();
+  EXPECT_EQ(objects_of("plugin_one"), 0U);
+}
+
 }  // namespace
