@@ -49,12 +49,13 @@ constexpr page_option page_options[] = {{"huge pages", "huge_pages=madvise"}, {"
 
 program_remedy pages_of_ashlar(const page_option& option, const std::string& library,
                                const std::vector<std::string>& command) {
+  const std::string words = extended("ASHLAR", ',', option.word);
   return {remedy_kind::pages,
           std::string(option.name) + ", libashlar.so",
           {.command = command,
            .library = library,
-           .variables = {{"ASHLAR", extended("ASHLAR", ',', option.word)}},
-           .shown = std::string("ashlar run --option ") + option.word + " -- " + shell_line(command)},
+           .variables = {{"ASHLAR", words}},
+           .shown = preload_assignment(library) + " ASHLAR=" + shell_word(words) + " " + shell_line(command)},
           option.name,
           option.word};
 }

@@ -187,6 +187,17 @@ double as_it_is(const remedy_measurement& m) {
   return m.screened.runs.rounds.empty() ? m.first.cpu_ms : median_of(m.screened.runs.values(0, run_measure::cpu));
 }
 
+/// Returns: the line for a shell, never wrapped, and what it takes that no figure contains.
+std::string use_text(const program_remedy& winner) {
+  const std::string line = "To use it: " + winner.side.shown + "\n";
+  if (winner.kind != remedy_kind::routes) return line;
+  return line +
+         wrapped("Each start of 'ashlar run' takes some milliseconds more than was measured; with --print it "
+                 "prints a line that does not.",
+                 width) +
+         "\n";
+}
+
 }  // namespace
 
 std::string remedy_sentence(const remedy_measurement& m, const remedy_request& request) {
@@ -201,7 +212,7 @@ std::string remedy_sentence(const remedy_measurement& m, const remedy_request& r
 
 std::string remedy_text(const remedy_measurement& m, const remedy_request& request) {
   std::string text = wrapped(remedy_sentence(m, request), width) + "\n";
-  if (m.winner) text += "To use it: " + m.remedies[*m.winner].remedy.side.shown + "\n";  // one line, for a shell
+  if (m.winner) text += use_text(m.remedies[*m.winner].remedy);
   if (const std::string over = over_best(m); !over.empty()) text += wrapped(over, width) + "\n";
   text += "\n" + wrapped(method(m, request), width) + "\n";
   for (const remedy_effect& e : m.remedies) text += row(e.remedy.name, remedy_effect_text(e));

@@ -51,9 +51,9 @@ std::vector<std::string> files_in(const fs::path& folder) {
 }  // namespace
 
 program_side under_library(const candidate& malloc, const std::vector<std::string>& command) {
-  const std::string before =
-      malloc.command.empty() ? "LD_PRELOAD=" + shell_word(malloc.library) : malloc.command + " --";
-  return {.command = command, .library = malloc.library, .shown = before + " " + shell_line(command)};
+  return {.command = command,
+          .library = malloc.library,
+          .shown = preload_assignment(malloc.library) + " " + shell_line(command)};
 }
 
 program_side checked_under_library(const candidate& malloc, const std::vector<std::string>& command, const char* use) {

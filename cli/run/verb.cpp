@@ -30,6 +30,7 @@ struct command {
   std::string plan;      ///< A file; empty: none.
   bool wrapped = false;  ///< The program is one that starts the plan's.
   bool reports = false;
+  bool prints = false;               ///< The command line, in place of a start.
   std::vector<std::string> options;  ///< WORD=VALUE each.
   std::vector<std::string> program;  ///< With its arguments.
 };
@@ -59,8 +60,25 @@ std::string option_list(const command& c) {
   return all;
 }
 
-int start(const command& c, const std::string& library) {
-  if (const std::string options = option_list(c); !options.empty()) ::setenv(options_variable, options.c_str(), 1);
+/// Prints what starts the program in this way without this command, whose own start takes longer than many programs.
+int print_line(const command& c, const std::string& library, const std::vector<const char*>& variables) {
+  std::string line = preload_assignment(library);
+  for (const char* const name : variables) line += std::string(" ") + name + "=" + shell_word(std::getenv(name));
+  std::puts((line + " " + shell_line(c.program)).c_str());
+  return exit_ok;
+}
+
+/// `routes`: handed over to the router; empty: none.
+int start(const command& c, const std::string& library, const std::string& routes = {}) {
+  std::vector<const char*> variables;
+  const auto set = [&variables](const char* name, const std::string& value) {
+    if (value.empty()) return;
+    ::setenv(name, value.c_str(), 1);
+    variables.push_back(name);
+  };
+  set(options_variable, option_list(c));
+  set(route_variable, routes);
+  if (c.prints) return print_line(c, library, variables);
   return complain_of_start("run", c.program.front(), become_with(library, c.program));
 }
 
@@ -92,8 +110,7 @@ int run_by_plan(const command& c) {
   if (plan.groups.empty()) complain("run", c.plan + ": the plan has no groups: nothing is routed");
   const std::string handed_over = handover_text(plan, c.reports);
   if (c.reports && !plan.groups.empty()) std::fputs(report_head(plan, c.plan).c_str(), stderr);
-  ::setenv(route_variable, handed_over.c_str(), 1);
-  return start(c, library);
+  return start(c, library, handed_over);
 }
 
 int run_program(const command& c) {
@@ -138,6 +155,7 @@ int run(int argc, char** argv) {
                "Print the plan's groups and sites, and what each group has served when a process ends");
   app.add_flag("--stats", c.statistics,
                "Print a line about its memory when a process that has allocated ends; --option stats=classes for more");
+  app.add_flag("--print", c.prints, "Print the line that starts PROGRAM so without ashlar, and start nothing");
   app.add_option("--option", c.options, "An option of the library, such as retain=64m; several times for several")
       ->type_name("WORD=VALUE")
       ->allow_extra_args(false)

@@ -72,6 +72,10 @@ std::string preload_list(const std::string& library, const char* before) {
   return recorders;
 }
 
+std::string preload_assignment(const std::string& library) {
+  return "LD_PRELOAD=" + shell_word(preload_list(library, std::getenv("LD_PRELOAD")));
+}
+
 int become_with(const std::string& library, std::vector<std::string> program) {
   ::setenv("LD_PRELOAD", preload_list(library, std::getenv("LD_PRELOAD")).c_str(), 1);
   const std::vector<char*> words = pointers(program);

@@ -39,6 +39,9 @@ inline constexpr std::array<malloc_library, 3> malloc_libraries{{
 /// recorder stays in front: it hands calls on to the next malloc. A build of the malloc for another level is left out.
 [[nodiscard]] std::string preload_list(const std::string& library, const char* before);
 
+/// Returns: the words of a shell line that preload the library in front of what is preloaded now.
+[[nodiscard]] std::string preload_assignment(const std::string& library);
+
 /// Effects: becomes the program, with its arguments and the library preloaded. Returns: the errno, if it cannot be
 /// started.
 [[nodiscard]] int become_with(const std::string& library, std::vector<std::string> program);

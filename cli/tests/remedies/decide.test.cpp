@@ -144,6 +144,15 @@ TEST(remedies, a_command_line_to_use_is_one_line) {
   EXPECT_NE(text.find("\nTo use it: " + m.remedies[0].remedy.side.shown + "\n"), std::string::npos) << text;
 }
 
+TEST(remedies, what_the_command_itself_takes_is_told) {
+  for (const remedy_kind kind : {remedy_kind::preload, remedy_kind::routes}) {
+    auto m = measured({{kind, "a", 0.8}});
+    decide(m, threshold);
+    const std::string text = remedy_text(m, {.command = {"program"}});
+    EXPECT_EQ(text.find("Each start of 'ashlar run' takes") != std::string::npos, kind == remedy_kind::routes) << text;
+  }
+}
+
 TEST(remedies, without_a_gain_nothing_is_to_change_and_what_would_have_been_seen_is_told) {
   auto m = measured({{remedy_kind::preload, "a", 1.001}, {remedy_kind::routes, "the plan", 0.999}});
   decide(m, threshold);

@@ -127,6 +127,15 @@ TEST_F(run_by_plan, routes_threads_children_and_late_modules_and_changes_no_outp
       << text("err");
 }
 
+TEST_F(run_by_plan, prints_a_line_that_routes) {
+  add("cells", route_remedy::pool, {{"pool"}});
+  ASSERT_EQ(run("work " + plugin, victim, " --print"), 0) << text("err");
+  const std::string line = text("out");
+  EXPECT_EQ(ashlar_test::run_shell("exec > " + file("out") + " 2> " + file("err") + "; " + line), 0);
+  EXPECT_EQ(text("out"), "child: 0\ndone\n");
+  EXPECT_GE(allocations("cells"), 3000) << text("err");
+}
+
 TEST_F(run_by_plan, a_plan_without_groups_routes_nothing) {
   ASSERT_EQ(run("chains"), 0) << text("err");
   EXPECT_EQ(text("out"), "done\n");

@@ -68,6 +68,15 @@ TEST_F(run_verb, options_follow_those_of_the_environment) {
   EXPECT_TRUE(prints("--option retain=64m ", {"ASHLAR: max=1g,retain=64m"}, "ASHLAR=max=1g"));
 }
 
+TEST_F(run_verb, prints_the_line_that_starts_the_program_without_it) {
+  ASSERT_EQ(run("--option retain=64m --print -- " ASHLAR_RUN_VICTIM " 'a b'", "LD_PRELOAD=libm.so.6"), 0);
+  const std::string list = file("lib/libashlar.so") + ":libm.so.6";
+  const std::string line = "LD_PRELOAD=" + list + " ASHLAR=retain=64m " ASHLAR_RUN_VICTIM " 'a b'\n";
+  EXPECT_EQ(text("out"), line);
+  EXPECT_EQ(run_shell("exec > " + file("out") + "; " + line), 0);
+  EXPECT_EQ(text("out"), "malloc: libashlar.so\nLD_PRELOAD: " + list + "\nASHLAR: retain=64m\n");
+}
+
 TEST_F(run_verb, the_programs_end_is_that_of_the_command) {
   EXPECT_EQ(run("-- " ASHLAR_RUN_VICTIM " exit 7"), 7);
   EXPECT_EQ(run("-- " ASHLAR_RUN_VICTIM " signal 6"), 128 + 6);
