@@ -90,6 +90,7 @@ std::string answer_to(const std::string& text) {
   json answer = {{"text", remedy_text(m, request)},
                  {"data", remedy_json(m, request)},
                  {"kept", m.kept},
+                 {"no_plan", m.no_plan},
                  {"plan_failure", m.plan_failure},
                  {"of_sites", !request.only_mallocs},
                  {"unfit", m.decision == remedy_decision::unfit},
@@ -164,11 +165,6 @@ void require_build(const trace_input& input) {
 void add_evidence(route_plan& plan, const json& effects) {
   for (const json& effect : effects)
     for (const std::size_t group : effect.at("groups")) plan.groups[group].evidence["measured"] = effect;
-}
-
-/// Returns: why the measurement has left no group.
-std::string why_none_is_left(const std::string& failure) {
-  return failure.empty() ? "no group of sites was measured to gain" : "routing fails: " + failure;
 }
 
 using chain_map = std::map<std::vector<route_frame>, std::size_t>;
@@ -373,7 +369,7 @@ void take_answer(const json& answer, advice& a, const call_tree& tree, route_pla
   for (std::size_t i = 0; i < plan.groups.size(); ++i)
     if (std::find(kept.begin(), kept.end(), i) == kept.end()) a.left_groups.push_back(i);
   plan = groups_of(plan, kept);
-  if (had_groups && plan.groups.empty()) a.no_plan = why_none_is_left(answer.at("plan_failure"));
+  if (had_groups && plan.groups.empty()) a.no_plan = answer.at("no_plan");
 }
 
 int measure_in_this_process() {

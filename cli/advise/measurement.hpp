@@ -20,6 +20,9 @@ struct measure_options {
   remedy_request request = {};  ///< Without a command: of the recorded one.
 };
 
+/// Exit status: measured, and no group of sites gains, so that the plan of -o is empty.
+inline constexpr int exit_no_plan = 3;
+
 /// The command line does not fit the traces.
 struct measure_usage_error : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -34,7 +37,7 @@ void tell_routes(advice& a, const call_tree& tree);
 /// plan; empty: it does not fail.
 void add_trials(advice& a, const call_tree& tree, const nlohmann::json& data, const std::string& plan_failure);
 
-/// Effects: puts the answer of `remedy_json` and the members "text", "kept", "plan_failure" and "unfit" into the
+/// Effects: puts the answer of `remedy_json` and the members "text", "kept", "no_plan", "plan_failure" and "unfit" into the
 /// advice, and, if "of_sites": sites get their trials, the greatest gain first (`add_trials`), `plan` the groups that
 /// are kept, with the effects as evidence. Of an unfit machine neither order nor evidence is taken.
 void take_answer(const nlohmann::json& answer, advice& a, const call_tree& tree, route_plan& plan);
@@ -57,8 +60,7 @@ public:
   void take_program(const std::vector<std::unique_ptr<trace_input>>& inputs);
 
   /// Effects: runs the program or replays the trace; the sites get the effect of their group, the greatest gain first;
-  /// `plan` keeps the groups that gain, with the effects in their evidence, or `a.no_plan` tells why none is
-  /// left; on an unfit machine all stay as they are. Returns: the exit status. Throws:
+  /// `plan` keeps the groups that gain, with the effects in their evidence, or `a.no_plan` tells why none is left. Returns: the exit status. Throws:
   /// `std::runtime_error` for a plan that is not for the program, and as `measure_remedies`.
   [[nodiscard]] int measure(advice& a, const call_tree& tree, route_plan& plan, const std::string& plan_path,
                             bool accept_prefix);

@@ -129,7 +129,8 @@ void add_options(CLI::App& app, advise_options& o) {
       "recorded\n"
       "command unless given.\n\n"
       "Exit status: 0 advised, 1 a trace or the program failed, or a file cannot be written, 2 the command line is\n"
-      "invalid, 4 more runs would decide, 5 the machine is unfit: the program differs from itself.");
+      "invalid, 3 -o with --measure run has no group of sites that gains: the plan is empty, with its reason, 4 more\n"
+      "runs would decide, 5 the machine is unfit: the program differs from itself.");
 }
 
 /// The first module is the program.
@@ -249,13 +250,15 @@ route_plan make_plan(const advise_options& o, advice& a, const call_tree& tree, 
   return plan;
 }
 
-/// Returns: the end of the page, with the first site of each of the first `o.top` groups.
-std::string plan_line(const advise_options& o, const route_plan& plan) {
-  if (o.plan.empty() || plan.groups.empty()) return "";
+/// Returns: the end of the page, with the first site of each of the first `o.top` groups, or why there is none.
+std::string plan_line(const advise_options& o, const advice& a, const route_plan& plan) {
+  if (o.plan.empty()) return "";
+  if (plan.groups.empty()) return "\n" + wrapped(fmt::format("Plan: empty, in {}: {}.", o.plan, a.no_plan), 100) + "\n";
   return fmt::format("\nPlan: {}, written to {}\n", plan_size_text(plan), o.plan) + plan_text(plan, o.top, 1);
 }
 
-void write_plan(const advise_options& o, const advice& a, const route_plan& plan) {
+void write_plan(const advise_options& o, const advice& a, route_plan plan) {
+  if (plan.groups.empty()) plan.comment = a.no_plan;
   write_text(o.plan, to_text(plan));
   if (!a.no_plan.empty()) complain("advise", o.plan + ": " + a.no_plan + ": the plan is empty");
 }
@@ -285,7 +288,7 @@ bool write_outputs(const advise_options& o, const advice& a, const call_tree& tr
           }) &&
           all;
   if (o.json == "-" || o.html == "-" || o.plan == "-") return all;
-  const std::string end = has_plan ? plan_line(o, plan) : "";
+  const std::string end = has_plan ? plan_line(o, a, plan) : "";
   return succeeds([&] { write_text("-", advice_text(a, tree, o.top) + end); }) && all;
 }
 
@@ -327,7 +330,9 @@ int advise(const advise_options& o) {
   route_plan plan = make_plan(o, a, tree, seen, names, program_of(*inputs.front()));
   tell_routes(a, tree);
   const int status = measurer.measure(a, tree, plan, o.plan, o.prefix);
-  return write_outputs(o, a, tree, names, plan, history ? &*history : nullptr) ? status : exit_failure;
+  if (!write_outputs(o, a, tree, names, plan, history ? &*history : nullptr)) return exit_failure;
+  const bool has_lost_plan = o.measured.level == measure_level::run && !o.plan.empty() && plan.groups.empty();
+  return status == exit_ok && has_lost_plan ? exit_no_plan : status;
 }
 
 /// Returns: the mistake of one trace given twice, which would count twice; empty if there is none.

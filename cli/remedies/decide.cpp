@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "cli/rounds/text.hpp"
 #include "cli/support/companion.hpp"
 
 namespace ashlar::cli {
@@ -59,44 +61,50 @@ bool is_open(const remedy_measurement& all, double threshold) {
   });
 }
 
-/// No group was measured by itself; `found` of the whole plan against the program as it is.
-void keep_by_plan(remedy_measurement& all, finding found) {
-  const bool is_over_heap = found != finding::loss && all.over_heap;
-  if (is_over_heap) found = all.over_heap->found;
-  if (found == finding::gain) return;
-  if (found != finding::undecided) all.kept.clear();
-  const char* const baseline = is_over_heap ? " over libashlar.so alone" : "";
-  all.notes.push_back(found == finding::undecided
-                          ? fmt::format("Whether the plan gains{} is undecided: its groups stay.", baseline)
-                          : fmt::format("The plan does not gain{}: no group of it stays.", baseline));
+/// Returns: why the plan does not win.
+std::string why_no_plan(const remedy_measurement& all) {
+  if (all.decision == remedy_decision::unfit) return "the machine is unfit, so that nothing is shown to gain";
+  if (!works(all, all.by_plan)) return "no group of sites was measured to gain";
+  const bool is_over_best = all.over_best && gains(all, all.best_without_code);
+  const remedy_effect& plan = all.remedies[*all.by_plan];
+  return fmt::format("{} is not shown to gain{}: {}", plan.remedy.name,
+                     is_over_best ? " over " + all.remedies[*all.best_without_code].remedy.name : "",
+                     change_text(is_over_best ? all.over_best->effect : plan.deciding().effect));
 }
 
-/// Groups whose own effect is not certain stay where the whole plan gains and was not measured without them. A plan
-/// that is level or a loss, over its heap if no group was measured, loses its groups; one that is undecided is left as
-/// it was, if its groups are too. One that fails is of no use; an unfit machine tells nothing of the others.
+/// Returns: of the groups of the winner those that stay: all that were measured in it, but for each whose own effect is
+/// a loss; those that gain, where no plan of these alone was tried. `gaining`: all groups if none was measured.
+std::vector<std::size_t> groups_of_winner(const remedy_measurement& all, const std::vector<std::size_t>& gaining) {
+  if (!all.rest_of_plan && !gaining.empty()) return gaining;
+  std::vector<std::size_t> stay = all.remedies[*all.winner].groups;
+  for (const group_effect& part : all.groups)
+    if (part.log_ratio.least > 0)
+      std::erase_if(stay, [&part](std::size_t n) { return std::ranges::find(part.groups, n) != part.groups.end(); });
+  return stay;
+}
+
+/// A plan that does not win has no groups: who follows it would lose to the remedy that the page names.
 void choose_groups(remedy_measurement& all) {
   if (!all.whole_plan) return;
-  if (all.winner && all.winner == all.plan_on_pages) {
-    all.kept = all.remedies[*all.winner].groups;
-    all.notes.emplace_back("The groups of that plan stay; its file holds no page policy: give --option " +
-                           all.remedies[*all.winner].remedy.option + ".");
+  const std::vector<std::size_t> gaining = std::exchange(all.kept, {});
+  const bool is_on_pages = all.winner && all.winner == all.plan_on_pages;
+  if (is_on_pages || (all.winner && all.winner == all.by_plan)) {
+    all.kept = groups_of_winner(all, gaining);
+    if (all.kept.empty()) all.no_plan = "each group of sites was measured to lose";
+    else if (all.kept.size() != all.remedies[*all.winner].groups.size())
+      all.notes.emplace_back("Groups that are not measured to gain leave the plan, which was measured with them.");
+    if (is_on_pages)
+      all.notes.emplace_back("The groups of that plan stay; its file holds no page policy: give --option " +
+                             all.remedies[*all.winner].remedy.option + ".");
     return;
   }
-  const remedy_effect& plan = all.remedies[*all.whole_plan];
-  if (!plan.failure.empty() && !all.by_plan) {
+  if (const remedy_effect& plan = all.remedies[*all.whole_plan]; !plan.failure.empty() && !all.by_plan) {
     all.plan_failure = plan.failure;
-    all.kept.clear();
+    all.no_plan = "routing fails: " + plan.failure;
     all.notes.emplace_back("The program fails under the plan: no group of it is left.");
     return;
   }
-  if (all.decision == remedy_decision::unfit) {
-    all.kept = all.groups_of_plan();
-    all.notes.emplace_back("All groups stay in the plan.");
-    return;
-  }
-  const finding found = plan.failure.empty() ? plan.deciding().found : finding::loss;
-  if (all.by_plan == all.whole_plan && found == finding::gain) all.kept = all.groups_of_plan();
-  if (all.groups.empty()) keep_by_plan(all, found);
+  all.no_plan = why_no_plan(all);
 }
 
 void sort_by_gain(remedy_measurement& all) {
@@ -143,7 +151,7 @@ std::optional<std::size_t> page_policy_of(const remedy_measurement& all, double 
 void choose_plan(remedy_measurement& all, const std::function<comparison(std::size_t, std::size_t)>& compare) {
   const bool has_rest = works(all, all.rest_of_plan);
   if (has_rest && works(all, all.whole_plan)) all.whole_over_rest = compare(*all.rest_of_plan, *all.whole_plan);
-  all.by_plan = !has_rest || takes_less(all.whole_over_rest) ? all.whole_plan : all.rest_of_plan;
+  all.by_plan = !has_rest || is_gain(all.whole_over_rest) ? all.whole_plan : all.rest_of_plan;
   if (!works(all, all.by_plan)) all.by_plan.reset();
   const bool has_best = works(all, all.best_without_code), has_pages = works(all, all.plan_on_pages);
   all.over_best.reset();

@@ -96,7 +96,8 @@ struct remedy_measurement {
   double groups_budget = 0;       ///< Seconds with room for each group, if these had none; else 0.
   std::size_t plan_groups = 0;    ///< Of the whole plan.
   std::vector<std::size_t> kept;  ///< The groups of the plan that is left.
-  std::string plan_failure;       ///< If not empty: why no group is left.
+  std::string no_plan;            ///< Why no group is left of a plan; empty: some are, or there was none.
+  std::string plan_failure;       ///< If not empty: the program fails under the plan.
   remedy_decision decision = remedy_decision::inconclusive;
   run_measure decides = run_measure::cpu;
   std::optional<std::size_t> winner;             ///< Of the remedies.
@@ -162,13 +163,13 @@ template <class May>
   return n && all.remedies[*n].failure.empty();
 }
 
-/// Effects: chooses the plan that is left: the smaller one, unless the whole one takes less; and compares it, and the
+/// Effects: chooses the plan that is left: the smaller one, unless the whole one gains over it; and compares it, and the
 /// plan with a page policy, with the best without code. `compare`: of two confirmed remedies, the second against the
 /// first.
 void choose_plan(remedy_measurement& all, const std::function<comparison(std::size_t, std::size_t)>& compare);
 
 /// Effects: decides, chooses the groups that are left of the plan, and sorts the remedies by their gain. A plan has to
-/// gain over the best remedy without code, or to be the only one that gains.
+/// gain over the best remedy without code, or to be the only one that gains; no group is left of one that does not.
 void decide(remedy_measurement& all, double threshold);
 
 struct seen_effect {

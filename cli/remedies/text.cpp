@@ -271,6 +271,7 @@ json remedy_json(const remedy_measurement& m, const remedy_request& request) {
             {"remedies", json::array()},
             {"groups", json::array()},
             {"group_pairs", m.group_pairs},
+            {"no_plan", m.no_plan.empty() ? json() : json(m.no_plan)},
             {"groups_budget_seconds", m.groups_budget == 0 ? json() : json(m.groups_budget)},
             {"would_have_been_seen", seen_json(m)},
             {"against_itself", effect_json(m.itself)},

@@ -138,10 +138,11 @@ void check_kind(const std::string& line) {
 
 route_plan read_head(const json& line) {
   if (!line.contains("plan")) refuse_file("no plan: 'plan' is missing");
-  check_members(line, "the first line", {"plan", "program", "modules"});
+  check_members(line, "the first line", {"plan", "program", "modules", "comment"});
   if (const json& version = line["plan"]; !version.is_number_unsigned() || version != plan_version)
     refuse("a plan of version " + version.dump() + ", and this command reads " + std::to_string(plan_version));
   route_plan plan{.program = text(line, "program"), .modules = {}, .groups = {}};
+  if (line.contains("comment")) plan.comment = text(line, "comment");
   const json& modules = member(line, "modules");
   if (!modules.is_object()) refuse("'modules' is no object");
   for (const auto& [id, file] : modules.items()) {
@@ -238,7 +239,9 @@ std::string name_of(const route_site& site) {
 }
 
 std::string to_text(const route_plan& plan) {
-  std::string all = line_of({{"plan", plan_version}, {"program", plan.program}, {"modules", plan.modules}});
+  json head = {{"plan", plan_version}, {"program", plan.program}, {"modules", plan.modules}};
+  if (!plan.comment.empty()) head["comment"] = plan.comment;
+  std::string all = line_of(head);
   for (const route_group& group : plan.groups) all += line_of(to_json(group));
   return all;
 }

@@ -158,6 +158,15 @@ TEST(route_plan, without_an_end_is_refused) {
   }
 }
 
+TEST(route_plan, without_groups_says_why) {
+  const route_plan plan{.program = "p", .modules = {}, .groups = {}, .comment = "none gains"};
+  EXPECT_EQ(to_text(plan), "{\"comment\":\"none gains\",\"modules\":{},\"plan\":1,\"program\":\"p\"}\n");
+  std::istringstream text(to_text(plan));
+  EXPECT_EQ(read_plan(text, "a.plan"), plan);
+  EXPECT_EQ(complaint("{\"comment\":7,\"modules\":{},\"plan\":1,\"program\":\"p\"}"),
+            "a.plan:1: 'comment' is no text");
+}
+
 TEST(route_plan, has_a_bounded_number_of_groups) {
   route_plan plan{.program = "p", .modules = {{"ab", "/p"}}, .groups = {}};
   for (std::size_t i = 0; i <= most_groups; ++i) {
