@@ -86,10 +86,9 @@ json to_json(const phase_features& p) {
 }
 
 json to_json(const site_trial& trial) {
-  if (trial.text.empty()) return nullptr;
-  if (trial.found == trial_result::none) return {{"tried", false}, {"text", trial.text}};
+  if (trial.found == trial_result::none) return nullptr;
   constexpr detail::enum_table<trial_result, const char*> words = {"", "gain", "undecided", "no gain"};
-  return {{"tried", true}, {"text", trial.text}, {"found", words[trial.found]}, {"ratio", std::exp(trial.log_ratio)}};
+  return {{"text", trial.text}, {"found", words[trial.found]}, {"ratio", std::exp(trial.log_ratio)}};
 }
 
 /// Returns: the offset of the request's return address in its module: it tells sites apart that have no lines. 0 if the

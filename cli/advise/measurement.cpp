@@ -5,7 +5,6 @@
 // └─ add_trials
 //    ├─ group_trials   the effect of each group
 //    ├─ group_of_site  the group of a site
-//    ├─ untried        the reason of a site without a group
 //    └─ sort_by_trial
 #include "cli/advise/measurement.hpp"
 
@@ -169,51 +168,34 @@ void add_evidence(route_plan& plan, const json& effects) {
 
 using chain_map = std::map<std::vector<route_frame>, std::size_t>;
 
-/// The whole plan, if it was measured.
-const json* whole_plan_of(const json& data) {
-  const auto name = data.find("whole_plan");
-  if (name == data.end()) return nullptr;
-  const json& remedies = data.at("remedies");
-  const auto at = std::find_if(remedies.begin(), remedies.end(),
-                               [&name](const json& remedy) { return remedy.at("name") == *name; });
-  return at == remedies.end() || at->contains("failure") ? nullptr : &*at;
-}
-
-/// Returns: the effect of the remedy by the measure that decides.
-const json& deciding_of(const json& remedy, const json& data) {
-  return remedy.at("measures").at(data.value("metric", "cpu_ms"));
-}
-
 bool has_interval(const json& effect, bool is_confirmed, const json& data) {
   const char* const least = is_confirmed ? "least_confirming_rounds" : "least_rounds";
   return effect.at("pairs") >= std::max<std::size_t>(data.value(least, 0U), 2);
 }
 
+/// Without its route a block is of this heap: a group's effect holds no gain of the heap.
+constexpr const char* over_heap = "over libashlar.so: ";
+
 site_trial trial_of_part(const json& effect) {
   const std::size_t together = effect.at("groups").size();
   return {.found = effect.at("interval")[1].get<double>() < 1 ? trial_result::gain : trial_result::no_gain,
           .text =
-              (together == 1 ? "" : counted(together, "group") + " together: ") + effect.at("text").get<std::string>(),
+              (together == 1 ? "" : counted(together, "group") + " together: ") + over_heap + effect.at("text").get<std::string>(),
           .log_ratio = std::log(effect.at("ratio").get<double>()),
           .groups = effect.at("groups")};
 }
 
-/// Whether the whole plan gains may be undecided, and so is then each of its groups. Its routes are not the heap below
-/// them: where libashlar.so was measured alone, that is the baseline.
-site_trial trial_of_plan(const json& remedy, std::size_t groups, const json& data) {
-  const json over_heap = data.value("whole_plan_over_heap", json());
-  const bool is_over_heap = !over_heap.is_null();
-  const json& effect = is_over_heap ? over_heap : remedy;
-  const json& deciding = is_over_heap ? over_heap : deciding_of(remedy, data);
+/// Whether the whole plan gains may be undecided, and so is then each of its groups.
+site_trial trial_of_plan(const json& effect, std::size_t groups, const json& data) {
   site_trial trial{.found = trial_result::open,
                    .text = (groups == 1 ? "" : "all " + counted(groups, "group") + " of the plan together: ") +
-                           (is_over_heap ? "over libashlar.so alone, " : "") + effect.at("text").get<std::string>(),
-                   .log_ratio = std::log(deciding.at("ratio").get<double>()),
+                           over_heap + effect.at("text").get<std::string>(),
+                   .log_ratio = std::log(effect.at("ratio").get<double>()),
                    .groups = std::vector<std::size_t>(groups)};
   std::iota(trial.groups.begin(), trial.groups.end(), std::size_t{0});
-  if (!has_interval(deciding, effect.value("confirmed", false), data)) return trial;
-  if (deciding.at("takes") == "less") trial.found = trial_result::gain;
-  if (deciding.at("takes") == "more" || deciding.at("takes") == "equal") trial.found = trial_result::no_gain;
+  if (!has_interval(effect, effect.value("confirmed", false), data)) return trial;
+  if (effect.at("takes") == "less") trial.found = trial_result::gain;
+  if (effect.at("takes") == "more" || effect.at("takes") == "equal") trial.found = trial_result::no_gain;
   return trial;
 }
 
@@ -222,9 +204,9 @@ std::vector<std::optional<site_trial>> group_trials(const json& data, std::size_
   std::vector<std::optional<site_trial>> trials(groups);
   for (const json& effect : data.at("groups"))
     for (const std::size_t group : effect.at("groups")) trials.at(group) = trial_of_part(effect);
-  const json* const whole = data.at("groups").empty() ? whole_plan_of(data) : nullptr;
-  if (whole == nullptr || deciding_of(*whole, data).at("pairs") < 2) return trials;
-  for (auto& trial : trials) trial = trial_of_plan(*whole, groups, data);
+  const json whole = data.value("whole_plan_over_heap", json());
+  if (!data.at("groups").empty() || whole.is_null() || whole.at("pairs") < 2) return trials;
+  for (auto& trial : trials) trial = trial_of_plan(whole, groups, data);
   return trials;
 }
 
@@ -255,20 +237,13 @@ bool has_ancestor(std::uint32_t node, std::uint32_t ancestor, const call_tree& t
   return node == ancestor;
 }
 
-std::string untried(const advised_site& s, const advice& a, const call_tree& tree) {
+std::string why_unrouted(const advised_site& s, const advice& a, const call_tree& tree) {
   for (const left_out_site& left : a.left_out)
     if (has_ancestor(s.node, left.node, tree) || has_ancestor(left.node, s.node, tree)) return left.obstacle;
   if (std::string obstacle = plan_obstacle(*s.features, a.limits); !obstacle.empty()) return obstacle;
   for (const ungrouped_site& site : a.ungrouped)
     if (has_ancestor(s.node, site.node, tree)) return site.obstacle;
   return "its route would have more than " + counted(most_routed_depth, "frame");
-}
-
-/// Returns: what would have been seen, for a site that was not tried.
-std::string bound_text(const json& data) {
-  const json& seen = data.value("would_have_been_seen", json());
-  return seen.is_null() ? "the rounds are too few to show an effect"
-                        : "in these rounds " + seen.at("text").get<std::string>();
 }
 
 bool is_decided(const site_trial& trial) {
@@ -326,7 +301,7 @@ void tell_routes(advice& a, const call_tree& tree) {
   for (advised_site& s : a.sites) {
     if (!facts_of(s.rule->proposes).may_be_routed) continue;
     const auto shared = group_of_site(chain_of(s, tree), groups);
-    if (!shared) s.evidence.append("; no route would serve it, as ").append(untried(s, a, tree));
+    if (!shared) s.evidence.append("; no route would serve it, as ").append(why_unrouted(s, a, tree));
     else
       s.evidence += fmt::format("; group {} of the plan routes {}", a.plan.groups[shared->group].name,
                                 shared->some ? "calls of some callers" : "it");
@@ -338,20 +313,13 @@ void add_trials(advice& a, const call_tree& tree, const json& data, const std::s
   a.plan_trials.clear();
   for (const auto& trial : trials) a.plan_trials.push_back(trial.value_or(site_trial{}));
   const chain_map groups = groups_by_chain(a.plan);
-  const std::string bound = bound_text(data);
   for (advised_site& s : a.sites) {
     const auto shared = group_of_site(chain_of(s, tree), groups);
-    if (shared && trials[shared->group]) {
-      s.trial = *trials[shared->group];
-      if (s.trial.groups.size() == 1)
-        s.trial.text = fmt::format("group {}: {}", a.plan.groups[shared->group].name, s.trial.text);
-      if (shared->some) s.trial.text = "calls of some callers, routed: " + s.trial.text;
-      continue;
-    }
-    const std::string reason = !shared                ? "no route would serve it, as " + untried(s, a, tree)
-                               : plan_failure.empty() ? "the budget has no room for two rounds of the plan"
-                                                      : "routing fails: " + plan_failure;
-    s.trial = {.found = trial_result::none, .text = fmt::format("{}; {}", reason, bound), .log_ratio = 0};
+    s.trial = shared ? trials[shared->group].value_or(site_trial{}) : site_trial{};
+    if (s.trial.groups.empty()) continue;
+    if (s.trial.groups.size() == 1)
+      s.trial.text = fmt::format("group {}: {}", a.plan.groups[shared->group].name, s.trial.text);
+    if (shared->some) s.trial.text = "calls of some callers, routed: " + s.trial.text;
   }
   sort_by_trial(a.sites);
   a.order = order_of(a, data, plan_failure);

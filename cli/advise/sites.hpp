@@ -25,7 +25,7 @@ enum class trial_result {
 /// What a measurement of the program tells about a site.
 struct site_trial {
   trial_result found = trial_result::none;
-  std::string text;                      ///< The effect of its group, or why it has none; empty: nothing was measured.
+  std::string text;                      ///< The effect of its group; empty: nothing was measured of it.
   double log_ratio = 0;                  ///< Unless nothing was tried.
   std::vector<std::size_t> groups = {};  ///< Groups of the plan that were measured together; empty: nothing was tried.
 };

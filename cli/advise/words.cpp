@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The table of remedies, and gains in words. Each gain has its level in capitals: ESTIMATE, SIMULATED, MEASURED or
-// UNTRIED.
+// The table of remedies, and gains in words. Each gain has its level in capitals: ESTIMATE, SIMULATED or MEASURED.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -210,7 +209,7 @@ std::string gain_text(const advised_site& s, const advice& a) {
   const std::string model = facts_of(s.rule->proposes).gain(s, a.limits);
   if (!model.empty()) text += ". SIMULATED: " + model;
   if (s.trial.text.empty()) return text;
-  return text + (s.trial.found == trial_result::none ? ". UNTRIED: " : ". MEASURED: ") + s.trial.text;
+  return text + ". MEASURED: " + s.trial.text;
 }
 
 }  // namespace ashlar::cli

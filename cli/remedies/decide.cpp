@@ -132,11 +132,13 @@ bool is_promising(const remedy_measurement& all, double threshold) {
   });
 }
 
+bool is_heap_alone(const program_remedy& remedy) {
+  return remedy.kind == remedy_kind::preload &&
+         std::filesystem::path(remedy.side.library).filename() == malloc_libraries.front().file;
+}
+
 std::optional<std::size_t> heap_alone(const remedy_measurement& all) {
-  return best_of(all, [](const remedy_effect& e) {
-    return e.remedy.kind == remedy_kind::preload &&
-           std::filesystem::path(e.remedy.side.library).filename() == malloc_libraries.front().file;
-  });
+  return best_of(all, [](const remedy_effect& e) { return is_heap_alone(e.remedy); });
 }
 
 std::optional<std::size_t> page_policy_of(const remedy_measurement& all, double threshold) {

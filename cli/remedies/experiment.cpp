@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -191,6 +192,10 @@ private:
   std::vector<program_remedy> list_without_code() {
     std::vector<std::string> missing;
     std::vector<program_remedy> all = mallocs_for(request_->command, request_->with, missing);
+    const char* const heap = malloc_libraries.front().file;  // the baseline of a plan, also if others are named
+    const bool has_heap = std::ranges::any_of(all, is_heap_alone);
+    if (tries_plan() && !has_heap && !request_->with.empty() && find_companion(heap))
+      std::ranges::move(mallocs_for(request_->command, {heap}, missing), std::back_inserter(all));
     if (!request_->only_mallocs) add_page_policies(request_->command, all);
     if (!missing.empty()) all_.notes.push_back(fmt::format("Not on this machine: {}.", fmt::join(missing, ", ")));
     return all;

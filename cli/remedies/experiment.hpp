@@ -151,6 +151,9 @@ template <class May>
 /// Returns: whether a remedy gains, or may do so: its mean is a gain of the threshold or more.
 [[nodiscard]] bool is_promising(const remedy_measurement& all, double threshold);
 
+/// Returns: whether it is libashlar.so alone.
+[[nodiscard]] bool is_heap_alone(const program_remedy& remedy);
+
 /// Returns: libashlar.so alone, whose heap serves what a plan does not route; nothing if it was not measured.
 [[nodiscard]] std::optional<std::size_t> heap_alone(const remedy_measurement& all);
 
@@ -171,16 +174,6 @@ void choose_plan(remedy_measurement& all, const std::function<comparison(std::si
 /// Effects: decides, chooses the groups that are left of the plan, and sorts the remedies by their gain. A plan has to
 /// gain over the best remedy without code, or to be the only one that gains; no group is left of one that does not.
 void decide(remedy_measurement& all, double threshold);
-
-struct seen_effect {
-  double detectable = 0;   ///< As a share: the interval excludes 0 with 80 %.
-  std::size_t pairs = 0;   ///< Of the trials that it is the median of.
-  bool of_groups = false;  ///< Effects of groups of the plan; else of remedies for the whole program.
-};
-
-/// Returns: what a further remedy would have shown, tried as the others were: the median of the groups, or of the
-/// remedies if no group was measured. Nothing if too few rounds have no interval.
-[[nodiscard]] std::optional<seen_effect> seen_effect_of(const remedy_measurement& m);
 
 /// Returns: the winner, or to change nothing, or the rounds that would decide.
 [[nodiscard]] std::string remedy_sentence(const remedy_measurement& m, const remedy_request& request);

@@ -110,7 +110,7 @@ std::string group_list(const remedy_measurement& m) {
     return m.groups[a].log_ratio.mean < m.groups[b].log_ratio.mean;
   });
   std::string text = "\n" +
-                     wrapped(fmt::format("Each group of the plan, from {} of runs with a random half of them:",
+                     wrapped(fmt::format("Each group of the plan over libashlar.so, from {} of runs with a random half of them:",
                                          counted(m.group_pairs, "pair")),
                              width) +
                      "\n";
@@ -172,16 +172,6 @@ json stage_json(const remedy_stage& stage) {
           {"runs", rounds_json(stage.runs, stage.names)}};
 }
 
-/// Of a remedy that was not tried.
-json seen_json(const remedy_measurement& m) {
-  const std::optional<seen_effect> seen = seen_effect_of(m);
-  if (!seen) return nullptr;
-  return {{"detectable", seen->detectable},
-          {"pairs", seen->pairs},
-          {"of", seen->of_groups ? "groups" : "remedies"},
-          {"text", seen_text(seen->detectable)}};
-}
-
 /// Returns: the median processor time of the program as it is, in milliseconds.
 double as_it_is(const remedy_measurement& m) {
   return m.screened.runs.rounds.empty() ? m.first.cpu_ms : median_of(m.screened.runs.values(0, run_measure::cpu));
@@ -225,19 +215,6 @@ int exit_status_of(remedy_decision decision) noexcept {
   return decision == remedy_decision::unfit ? exit_unfit : 0;
 }
 
-std::optional<seen_effect> seen_effect_of(const remedy_measurement& m) {
-  std::vector<double> all, pairs;
-  for (const group_effect& group : m.groups) all.push_back(group.detectable);
-  if (!all.empty()) return seen_effect{median_of(all), m.group_pairs, true};
-  for (const remedy_effect& e : m.remedies) {
-    if (!e.failure.empty() || !e.deciding().effect.could_tell()) continue;
-    all.push_back(e.deciding().effect.detectable());
-    pairs.push_back(static_cast<double>(e.deciding().effect.pairs));
-  }
-  if (all.empty()) return std::nullopt;
-  return seen_effect{median_of(all), static_cast<std::size_t>(median_of(pairs)), false};
-}
-
 json remedy_json(const remedy_measurement& m, const remedy_request& request) {
   const auto name_at = [&m](const std::optional<std::size_t>& n) {
     return n ? json(m.remedies[*n].remedy.name) : json();
@@ -273,7 +250,6 @@ json remedy_json(const remedy_measurement& m, const remedy_request& request) {
             {"group_pairs", m.group_pairs},
             {"no_plan", m.no_plan.empty() ? json() : json(m.no_plan)},
             {"groups_budget_seconds", m.groups_budget == 0 ? json() : json(m.groups_budget)},
-            {"would_have_been_seen", seen_json(m)},
             {"against_itself", effect_json(m.itself)},
             {"screen", stage_json(m.screened)},
             {"confirmation", stage_json(m.confirmed)},

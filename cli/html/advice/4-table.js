@@ -62,8 +62,8 @@ function lifetimesFigure(i) {
 
 /* "ESTIMATE: …. SIMULATED: …" in parts, each with its level as a mark. */
 function levels(text) {
-  return make("div", { class: "levels" }, ...text.split(/(?=\b(?:ESTIMATE|SIMULATED|PREDICTED|MEASURED|UNTRIED)\b:? )/).filter(Boolean).map((part) => {
-    const level = /^(ESTIMATE|SIMULATED|PREDICTED|MEASURED|UNTRIED):? /.exec(part);
+  return make("div", { class: "levels" }, ...text.split(/(?=\b(?:ESTIMATE|SIMULATED|PREDICTED|MEASURED)\b:? )/).filter(Boolean).map((part) => {
+    const level = /^(ESTIMATE|SIMULATED|PREDICTED|MEASURED):? /.exec(part);
     return make("p", {}, level && make("span", { class: "level " + level[1].toLowerCase() }, level[1].toLowerCase()),
       (level ? part.slice(level[0].length) : part).replace(/[.]? *$/, ""));
   }));

@@ -206,27 +206,6 @@ TEST(remedies, groups_with_an_interval_that_holds_0_leave) {
   EXPECT_LT(text.find("none  "), text.find("loss  ")) << text;
 }
 
-TEST(remedies, that_were_not_tried_would_have_been_seen_as_the_median_of_those_that_were) {
-  auto m = measured({{remedy_kind::preload, "a", 1, 0.01},
-                     {remedy_kind::preload, "b", 1, 0.02},
-                     {remedy_kind::preload, "c", 1, 0.04}});
-  const auto of_remedies = seen_effect_of(m);
-  ASSERT_TRUE(of_remedies);
-  EXPECT_DOUBLE_EQ(of_remedies->detectable, m.remedies[1].deciding().effect.detectable());
-  EXPECT_EQ(of_remedies->pairs, 40U);
-  m.groups = {{.name = "g", .log_ratio = {}, .detectable = 0.02}, {.name = "h", .log_ratio = {}, .detectable = 0.04}};
-  m.group_pairs = 16;
-  const auto with_groups = remedy_json(m, {.command = {"program"}})["would_have_been_seen"];
-  EXPECT_DOUBLE_EQ(with_groups["detectable"], 0.03);
-  EXPECT_EQ(with_groups["of"], "groups");
-  EXPECT_EQ(with_groups["pairs"], 16);
-  EXPECT_EQ(with_groups["text"], "anything above 3.0 % would have been seen");
-  m.groups.clear();
-  for (remedy_effect& e : m.remedies) e.measures[run_measure::cpu] = effect_with(1, 0.01, 8);
-  EXPECT_FALSE(seen_effect_of(m)) << "too few rounds for an interval";
-  EXPECT_EQ(remedy_json(m, {.command = {"program"}})["would_have_been_seen"], nullptr);
-}
-
 /// A plan of three groups, of which one was measured to gain.
 remedy_measurement with_groups(double itself) {
   auto m = measured({{remedy_kind::preload, "a", 1}, {remedy_kind::routes, "the plan", 0.999}}, itself);
