@@ -45,8 +45,8 @@
 
 namespace ashlar::cli {
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(remedy_request, command, input, plan, rounds, seconds, seed, threshold, decides,
-                                   only_mallocs, with);
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(remedy_request, command, input, plan, rounds, seconds, seed, threshold, memory_price,
+                                   decides, only_mallocs, with);
 
 namespace {
 

@@ -92,6 +92,11 @@ void add_measure_options(CLI::App& app, advise_options& o) {
                  "The program's standard input, each time from its start (default: none)")
       ->check(CLI::ExistingFile)
       ->type_name("FILE");
+  app.add_option("--memory-price", o.measured.request.memory_price,
+                 "Percent of peak RSS that 1 % of time may cost, to choose among the remedies that gain (default: of those "
+                 "whose intervals overlap that of the fastest, the one with the least peak RSS)")
+      ->check(CLI::Range(0.01, 1e4))
+      ->type_name("PERCENT");
   add_judging_options(app, o.judging);
 }
 
@@ -357,7 +362,8 @@ std::string complete(advise_options& o, const CLI::App& app) {
   request.seed = judging.seed;
   const bool runs = o.measured.level == measure_level::run;
   if (!runs && !o.measured.request.command.empty()) return "a program after -- is for --measure run";
-  for (const char* const option : {"--only", "--with", "--input", "--rounds", "--threshold", "--metric", "--seed"})
+  for (const char* const option :
+       {"--only", "--with", "--input", "--rounds", "--memory-price", "--threshold", "--metric", "--seed"})
     if (!runs && is_given(option)) return std::string(option) + " is for --measure run";
   static_cast<void>(named_libraries(o.measured.request.with));
   if (std::string mistake = repeated_trace(o.traces); !mistake.empty()) return mistake;

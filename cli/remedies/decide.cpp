@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -38,9 +39,11 @@ bool may_win(const remedy_measurement& all, const remedy_effect& e) {
   return e.deciding().found == finding::gain && (all.confirmed.runs.rounds.empty() || e.confirmed);
 }
 
-std::optional<std::size_t> winner_of(const remedy_measurement& all) {
-  const auto best =
-      best_of(all, [&all](const remedy_effect& e) { return e.remedy.kind != remedy_kind::routes && may_win(all, e); });
+/// Effects: names the fastest without a plan. Returns: the winner.
+std::optional<std::size_t> winner_of(remedy_measurement& all, double threshold, double memory_price) {
+  const auto may = [&all](const remedy_effect& e) { return e.remedy.kind != remedy_kind::routes && may_win(all, e); };
+  const auto best = least_memory_of(all, threshold, memory_price, may);
+  all.fastest = best_of(all, may);
   const bool on_pages = gains(all, all.plan_on_pages) && takes_less(all.pages_over_plan);
   if (on_pages && (!best || is_gain(all.pages_over_best))) return all.plan_on_pages;
   return gains(all, all.by_plan) && (!best || is_gain(all.over_best)) ? all.by_plan : best;
@@ -120,11 +123,28 @@ void sort_by_gain(remedy_measurement& all) {
   for (const std::size_t n : order) sorted.push_back(std::move(all.remedies[n]));
   all.remedies = std::move(sorted);
   for (std::optional<std::size_t>* n :
-       {&all.winner, &all.best_without_code, &all.whole_plan, &all.rest_of_plan, &all.by_plan, &all.plan_on_pages})
+       {&all.winner, &all.fastest, &all.best_without_code, &all.frugal, &all.whole_plan, &all.rest_of_plan,
+        &all.by_plan, &all.plan_on_pages})
     if (*n) *n = static_cast<std::size_t>(std::find(order.begin(), order.end(), **n) - order.begin());
 }
 
 }  // namespace
+
+std::optional<std::size_t> least_memory_of(const remedy_measurement& all, double threshold, double price,
+                                           const std::function<bool(const remedy_effect&)>& may) {
+  const auto fastest = best_of(all, may);
+  if (!fastest) return {};
+  const double slowest = price > 0 ? std::numeric_limits<double>::infinity()
+                                   : all.remedies[*fastest].deciding().effect.log_ratio.greatest;
+  const auto competes = [&](const remedy_effect& e) { return may(e) && e.deciding().effect.log_ratio.least <= slowest; };
+  const auto cost = [price](const remedy_effect& e) {
+    return e.measures[run_measure::peak].effect.log_ratio.mean + price * e.deciding().effect.log_ratio.mean;
+  };
+  double least = cost(all.remedies[*fastest]);
+  for (const remedy_effect& e : all.remedies)
+    if (e.failure.empty() && e.deciding().effect.pairs != 0 && competes(e)) least = std::min(least, cost(e));
+  return best_of(all, [&](const remedy_effect& e) { return competes(e) && cost(e) <= least + std::log1p(threshold); });
+}
 
 bool is_promising(const remedy_measurement& all, double threshold) {
   return std::any_of(all.remedies.begin(), all.remedies.end(), [threshold](const remedy_effect& e) {
@@ -160,16 +180,16 @@ void choose_plan(remedy_measurement& all, const std::function<comparison(std::si
   if (all.by_plan && has_best) all.over_best = compare(*all.best_without_code, *all.by_plan);
   if (all.by_plan && has_pages) all.pages_over_plan = compare(*all.by_plan, *all.plan_on_pages);
   if (has_best && has_pages) all.pages_over_best = compare(*all.best_without_code, *all.plan_on_pages);
-  if (has_best && works(all, all.whole_plan) && all.best_without_code == heap_alone(all))
-    all.over_heap = compare(*all.best_without_code, *all.whole_plan);
+  if (const auto heap = heap_alone(all); heap && all.remedies[*heap].confirmed && works(all, all.whole_plan))
+    all.over_heap = compare(*heap, *all.whole_plan);
 }
 
-void decide(remedy_measurement& all, double threshold) {
+void decide(remedy_measurement& all, double threshold, double memory_price) {
   random_engine random(all.screened.runs.rounds.size());
   all.itself = effect_of_itself({&all.screened.runs, &all.confirmed.runs}, all.decides, effect_error, random);
   if (is_unfit(all.itself, threshold)) {
     all.decision = remedy_decision::unfit;
-  } else if (all.winner = winner_of(all); all.winner) {
+  } else if (all.winner = winner_of(all, threshold, memory_price); all.winner) {
     all.decision = remedy_decision::use_winner;
   } else if (is_open(all, threshold)) {
     all.decision = remedy_decision::inconclusive;

@@ -7,6 +7,7 @@
 #include "cli/remedies/experiment.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <iterator>
@@ -130,7 +131,7 @@ public:
     if (player_.left_behind() != 0)
       all_.notes.emplace_back("The program leaves processes behind: they are killed after each run, and their time is "
                               "not measured.");
-    decide(all_, request_->threshold);
+    decide(all_, request_->threshold, request_->memory_price);
     all_.seconds = clock_.seconds();
     return std::move(all_);
   }
@@ -280,6 +281,10 @@ private:
     has_room_ = has_room_for(std::max(all_.least_rounds, least_pairs), numbers.size(), seconds_left() * screen_share);
     all_.screened = play(numbers, seconds_left() * (has_room_ ? screen_share : 1), error, "all remedies");
     all_.best_without_code = best_of(all_, [](const remedy_effect& e) { return e.remedy.kind != remedy_kind::routes; });
+    all_.frugal = least_memory_of(all_, request_->threshold, request_->memory_price, [](const remedy_effect& e) {
+      return e.remedy.kind != remedy_kind::routes && e.deciding().effect.log_ratio.mean < 0;
+    });
+    if (all_.frugal == all_.best_without_code) all_.frugal.reset();
     if (!has_plan()) return;
     all_.by_plan = all_.whole_plan;
     const auto plan_over = [&](const std::optional<std::size_t>& other) -> std::optional<comparison> {
@@ -357,6 +362,10 @@ private:
       leave_out(all_.plan_on_pages);
       numbers = confirmable();
     }
+    if (all_.frugal && !has_room_to_confirm(numbers.size())) {
+      all_.frugal.reset();
+      numbers = confirmable();
+    }
     if (numbers.empty() || !has_room_to_confirm(numbers.size())) return keep_whole();
     const double error = confirming_error(numbers.size());
     const std::vector<remedy_effect> before = all_.remedies;
@@ -374,15 +383,17 @@ private:
   [[nodiscard]] std::vector<std::size_t> confirmable() const {
     std::vector<std::size_t> numbers;
     for (const std::optional<std::size_t>& n :
-         {all_.best_without_code, all_.whole_plan, all_.rest_of_plan, all_.plan_on_pages})
+         {all_.best_without_code, all_.frugal, all_.whole_plan, all_.rest_of_plan, all_.plan_on_pages})
       if (works(all_, n)) numbers.push_back(*n);
     return numbers;
   }
 
   /// Returns: the error of each interval: one for each side, and for each comparison of two that may be asked for.
   [[nodiscard]] double confirming_error(std::size_t sides) const {
-    const std::size_t best = works(all_, all_.best_without_code) ? 1 : 0, plans = sides - best;
-    const std::size_t comparisons = plans * (plans + 1) / 2 - (best == 0 ? plans : 0);
+    const auto others = static_cast<std::size_t>(std::ranges::count_if(
+        std::array{all_.best_without_code, all_.frugal}, [this](const auto& n) { return works(all_, n); }));
+    const std::size_t plans = sides - others;
+    const std::size_t comparisons = plans * (plans + 1) / 2 - plans + plans * others;
     return shared_error(sides + comparisons);
   }
 

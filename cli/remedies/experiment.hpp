@@ -64,6 +64,7 @@ struct remedy_request {
   double seconds = 60;
   std::uint64_t seed = 0;
   double threshold = 0.01;  ///< A smaller share does not matter.
+  double memory_price = 0;  ///< Per cent of peak RSS that one of time may cost; 0: see `least_memory_of`.
   run_measure decides = run_measure::cpu;
   bool only_mallocs = false;           ///< Neither page policies nor routes.
   std::vector<std::string> with = {};  ///< Names or paths of the mallocs; empty: each that the machine has.
@@ -101,7 +102,9 @@ struct remedy_measurement {
   remedy_decision decision = remedy_decision::inconclusive;
   run_measure decides = run_measure::cpu;
   std::optional<std::size_t> winner;             ///< Of the remedies.
+  std::optional<std::size_t> fastest;            ///< Of those without a plan that gain.
   std::optional<std::size_t> best_without_code;  ///< The one with the least mean.
+  std::optional<std::size_t> frugal;             ///< Another one, by `least_memory_of`.
   std::optional<std::size_t> whole_plan;         ///< Whether it works or not.
   std::optional<std::size_t> rest_of_plan;       ///< Its groups that gain.
   std::optional<std::size_t> by_plan;            ///< The plan that is left.
@@ -148,6 +151,13 @@ template <class May>
   return best;
 }
 
+/// Returns: of the remedies that `may`, the one to name. Without a price: of those whose intervals overlap that of the
+/// one with the least mean, the one with the least peak RSS, as which of them takes less time is not known. With one: of
+/// all the one with the least peak RSS + price * time, in logarithms. Those within the threshold of it are equal, and the
+/// least mean decides.
+[[nodiscard]] std::optional<std::size_t> least_memory_of(const remedy_measurement& all, double threshold, double price,
+                                                         const std::function<bool(const remedy_effect&)>& may);
+
 /// Returns: whether a remedy gains, or may do so: its mean is a gain of the threshold or more.
 [[nodiscard]] bool is_promising(const remedy_measurement& all, double threshold);
 
@@ -172,8 +182,9 @@ template <class May>
 void choose_plan(remedy_measurement& all, const std::function<comparison(std::size_t, std::size_t)>& compare);
 
 /// Effects: decides, chooses the groups that are left of the plan, and sorts the remedies by their gain. A plan has to
-/// gain over the best remedy without code, or to be the only one that gains; no group is left of one that does not.
-void decide(remedy_measurement& all, double threshold);
+/// gain over the best remedy without code, or to be the only one that gains; no group is left of one that does not. Of
+/// those without a plan `least_memory_of` wins.
+void decide(remedy_measurement& all, double threshold, double memory_price = 0);
 
 /// Returns: the winner, or to change nothing, or the rounds that would decide.
 [[nodiscard]] std::string remedy_sentence(const remedy_measurement& m, const remedy_request& request);

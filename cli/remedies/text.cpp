@@ -54,10 +54,22 @@ std::string over_best(const remedy_measurement& m) {
                      over->found == finding::undecided ? "; " + seen_text(over->effect.detectable()) : "");
 }
 
-std::string winner_sentence(const remedy_measurement& m) {
-  const remedy_effect& e = m.remedies[*m.winner];
+std::string effect_sentence(const remedy_measurement& m, std::size_t remedy) {
+  const remedy_effect& e = m.remedies[remedy];
   return fmt::format("{}: {} {}{}.", capital(e.remedy.name), change_text(e.deciding().effect), facts_of(m.decides).name,
                      memory_text(e));
+}
+
+/// Returns: a remedy of less time than the winner, and why it is not the one to use.
+std::string over_memory(const remedy_measurement& m, const remedy_request& request) {
+  if (!m.winner || !m.fastest || m.winner == m.fastest) return "";
+  const remedy_effect& e = m.remedies[*m.winner];
+  if (e.remedy.kind == remedy_kind::routes) return "";
+  if (request.memory_price > 0)
+    return fmt::format("{} Where 1 % of time may cost {:g} % of peak RSS, {} costs less.",
+                       effect_sentence(m, *m.fastest), request.memory_price, e.remedy.name);
+  return fmt::format("{} The intervals overlap, and {} takes less memory.", effect_sentence(m, *m.fastest),
+                     e.remedy.name);
 }
 
 std::string nothing_sentence(const remedy_measurement& m) {
@@ -192,7 +204,7 @@ std::string use_text(const program_remedy& winner) {
 
 std::string remedy_sentence(const remedy_measurement& m, const remedy_request& request) {
   switch (m.decision) {
-    case remedy_decision::use_winner: return winner_sentence(m);
+    case remedy_decision::use_winner: return effect_sentence(m, *m.winner);
     case remedy_decision::change_nothing: return nothing_sentence(m);
     case remedy_decision::inconclusive: return open_sentence(m, request);
     case remedy_decision::unfit: break;
@@ -203,6 +215,7 @@ std::string remedy_sentence(const remedy_measurement& m, const remedy_request& r
 std::string remedy_text(const remedy_measurement& m, const remedy_request& request) {
   std::string text = wrapped(remedy_sentence(m, request), width) + "\n";
   if (m.winner) text += use_text(m.remedies[*m.winner].remedy);
+  if (const std::string over = over_memory(m, request); !over.empty()) text += wrapped(over, width) + "\n";
   if (const std::string over = over_best(m); !over.empty()) text += wrapped(over, width) + "\n";
   text += "\n" + wrapped(method(m, request), width) + "\n";
   for (const remedy_effect& e : m.remedies) text += row(e.remedy.name, remedy_effect_text(e));
@@ -224,6 +237,8 @@ json remedy_json(const remedy_measurement& m, const remedy_request& request) {
             {"decision", decisions[m.decision]},
             {"sentence", remedy_sentence(m, request)},
             {"winner", name_at(m.winner)},
+            {"fastest", name_at(m.fastest)},
+            {"memory_price", request.memory_price == 0 ? json() : json(request.memory_price)},
             {"best_without_code", name_at(m.best_without_code)},
             {"whole_plan", name_at(m.whole_plan)},
             {"plan", name_at(m.by_plan)},

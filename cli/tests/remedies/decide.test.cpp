@@ -25,6 +25,7 @@ struct made_up_remedy {
   std::string name;
   double ratio = 1;
   double spread = 0.01;
+  double memory = 1;
 };
 
 /// Ratios of 40 rounds with this mean, alternating by the spread.
@@ -52,6 +53,7 @@ remedy_measurement measured(const std::vector<made_up_remedy>& remedies, double 
     remedy_effect e;
     e.remedy = {.kind = r.kind, .name = r.name, .side = {.command = {}, .shown = "to use " + r.name}};
     e.measures[run_measure::cpu] = effect_with(r.ratio, r.spread);
+    e.measures[run_measure::peak] = effect_with(r.memory, 0.0001);
     if (r.kind == remedy_kind::routes) m.by_plan = m.remedies.size();
     m.remedies.push_back(e);
   }
@@ -122,6 +124,50 @@ TEST(remedies, are_planned_as_many_rounds_as_their_shared_error_asks_for) {
   };
   EXPECT_GT(planned(effect_error), least_pairs);
   EXPECT_GT(planned(effect_error / 30), 2 * planned(effect_error));
+}
+
+TEST(remedies, of_those_whose_intervals_overlap_the_least_memory_is_named) {
+  struct expectation {
+    made_up_remedy first, second;
+    double price;
+    const char* winner;
+  };
+  const auto one = [](double ratio, double spread, double memory) {
+    return made_up_remedy{remedy_kind::pages, "one", ratio, spread, memory};
+  };
+  const auto two = [](double ratio, double spread, double memory) {
+    return made_up_remedy{remedy_kind::preload, "two", ratio, spread, memory};
+  };
+  for (const expectation& e :
+       {expectation{one(0.8, 0.05, 1.46), two(0.82, 0.05, 1.13), 0, "two"},
+        expectation{one(0.7, 0.001, 1.46), two(0.8, 0.001, 1.13), 0, "one"},
+        expectation{one(0.8, 0.05, 1.13), two(0.81, 0.05, 1.129), 0, "one"},
+        expectation{one(0.8, 0.05, 1.46), two(0.97, 0.9, 0.5), 0, "one"},
+        expectation{one(0.79, 0.001, 1.475), two(0.8, 0.001, 1.08), 5, "two"},
+        expectation{one(0.79, 0.001, 1.475), two(0.8, 0.001, 1.08), 100, "one"},
+        expectation{one(0.8, 0.05, 1.46), two(0.82, 0.05, 1.13), 100, "one"}}) {
+    auto m = measured({e.first, e.second});
+    decide(m, threshold, e.price);
+    EXPECT_EQ(m.remedies[m.winner.value_or(9)].remedy.name, e.winner) << e.price << " " << e.second.ratio;
+    EXPECT_EQ(m.remedies[m.fastest.value_or(9)].remedy.name, "one");
+  }
+}
+
+TEST(remedies, a_headline_has_memory_and_the_line_below_it_what_takes_less_time) {
+  auto m = measured(
+      {{remedy_kind::pages, "pages", 0.8, 0.05, 1.46}, {remedy_kind::preload, "a malloc", 0.82, 0.05, 1.13}});
+  m.remedies[1].measures[run_measure::after] = effect_with(1.2, 0.0001);
+  decide(m, threshold);
+  EXPECT_NE(sentence_of(m).find("; but +13.0 % [+13.0, +13.0] peak RSS, +20.0 % [+20.0, +20.0] RSS after peak."),
+            std::string::npos)
+      << sentence_of(m);
+  const std::string text = remedy_text(m, {.command = {"program"}});
+  EXPECT_NE(text.find("\nPages: -20.0 % ["), std::string::npos) << text;
+  EXPECT_NE(text.find("The intervals overlap, and a malloc takes less memory."), std::string::npos) << text;
+  const json j = remedy_json(m, {.command = {"program"}});
+  EXPECT_EQ(j["winner"], "a malloc");
+  EXPECT_EQ(j["fastest"], "pages");
+  EXPECT_EQ(j["memory_price"], nullptr);
 }
 
 TEST(remedies, few_rounds_have_a_mean_and_no_interval) {
