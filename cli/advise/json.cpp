@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/advise/advice.hpp"
+#include "cli/remedies/verdict.hpp"
 #include "cli/routes/plan.hpp"
 
 namespace ashlar::cli {
@@ -76,7 +77,7 @@ json frame_json(const site_frame& frame, const call_tree& tree, const std::vecto
 }
 
 std::string level_of(const advised_site& s) {
-  if (s.trial.found != trial_result::none) return "measured";
+  if (s.trial.found) return "measured";
   return s.rule->proposes == remedy::nothing ? "estimate" : "simulated";
 }
 
@@ -86,9 +87,8 @@ json to_json(const phase_features& p) {
 }
 
 json to_json(const site_trial& trial) {
-  if (trial.found == trial_result::none) return nullptr;
-  constexpr detail::enum_table<trial_result, const char*> words = {"", "gain", "undecided", "no gain"};
-  return {{"text", trial.text}, {"found", words[trial.found]}, {"ratio", std::exp(trial.log_ratio)}};
+  if (!trial.found) return nullptr;
+  return {{"text", trial.text}, {"verdict", verdict_word(*trial.found)}, {"ratio", std::exp(trial.log_ratio)}};
 }
 
 /// Returns: the offset of the request's return address in its module: it tells sites apart that have no lines. 0 if the

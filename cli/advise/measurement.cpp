@@ -32,6 +32,7 @@
 
 #include "cli/advise/advice.hpp"
 #include "cli/remedies/experiment.hpp"
+#include "cli/remedies/verdict.hpp"
 #include "cli/rounds/rounds.hpp"
 #include "cli/routes/handover.hpp"
 #include "cli/support/elf_file.hpp"
@@ -168,34 +169,26 @@ void add_evidence(route_plan& plan, const json& effects) {
 
 using chain_map = std::map<std::vector<route_frame>, std::size_t>;
 
-bool has_interval(const json& effect, bool is_confirmed, const json& data) {
-  const char* const least = is_confirmed ? "least_confirming_rounds" : "least_rounds";
-  return effect.at("pairs") >= std::max<std::size_t>(data.value(least, 0U), 2);
-}
-
 /// Without its route a block is of this heap: a group's effect holds no gain of the heap.
 constexpr const char* over_heap = "over libashlar.so: ";
 
 site_trial trial_of_part(const json& effect) {
   const std::size_t together = effect.at("groups").size();
-  return {.found = effect.at("interval")[1].get<double>() < 1 ? trial_result::gain : trial_result::no_gain,
+  return {.found = verdict_named(effect.at("verdict").get<std::string>()),
           .text =
               (together == 1 ? "" : counted(together, "group") + " together: ") + over_heap + effect.at("text").get<std::string>(),
           .log_ratio = std::log(effect.at("ratio").get<double>()),
           .groups = effect.at("groups")};
 }
 
-/// Whether the whole plan gains may be undecided, and so is then each of its groups.
-site_trial trial_of_plan(const json& effect, std::size_t groups, const json& data) {
-  site_trial trial{.found = trial_result::open,
+/// The verdict on the whole plan is that on each of its groups.
+site_trial trial_of_plan(const json& effect, std::size_t groups) {
+  site_trial trial{.found = verdict_named(effect.at("verdict").get<std::string>()),
                    .text = (groups == 1 ? "" : "all " + counted(groups, "group") + " of the plan together: ") +
                            over_heap + effect.at("text").get<std::string>(),
                    .log_ratio = std::log(effect.at("ratio").get<double>()),
                    .groups = std::vector<std::size_t>(groups)};
   std::iota(trial.groups.begin(), trial.groups.end(), std::size_t{0});
-  if (!has_interval(effect, effect.value("confirmed", false), data)) return trial;
-  if (effect.at("takes") == "less") trial.found = trial_result::gain;
-  if (effect.at("takes") == "more" || effect.at("takes") == "equal") trial.found = trial_result::no_gain;
   return trial;
 }
 
@@ -206,7 +199,7 @@ std::vector<std::optional<site_trial>> group_trials(const json& data, std::size_
     for (const std::size_t group : effect.at("groups")) trials.at(group) = trial_of_part(effect);
   const json whole = data.value("whole_plan_over_heap", json());
   if (!data.at("groups").empty() || whole.is_null() || whole.at("pairs") < 2) return trials;
-  for (auto& trial : trials) trial = trial_of_plan(whole, groups, data);
+  for (auto& trial : trials) trial = trial_of_plan(whole, groups);
   return trials;
 }
 
@@ -246,15 +239,15 @@ std::string why_unrouted(const advised_site& s, const advice& a, const call_tree
   return "its route would have more than " + counted(most_routed_depth, "frame");
 }
 
-bool is_decided(const site_trial& trial) {
-  return trial.found == trial_result::gain || trial.found == trial_result::no_gain;
-}
+bool is_gain(const site_trial& trial) { return trial.found == finding::gain; }
+bool is_no_gain(const site_trial& trial) { return trial.found == finding::level || trial.found == finding::loss; }
+bool is_decided(const site_trial& trial) { return is_gain(trial) || is_no_gain(trial); }
 
 /// Sites without a remedy stay behind the others, in their order.
 void sort_by_trial(std::vector<advised_site>& sites) {
   const auto key = [](const advised_site& s) {
     if (s.rule->proposes == remedy::nothing) return std::tuple(3, 0.0);
-    const int rank = s.trial.found == trial_result::gain ? 0 : s.trial.found == trial_result::no_gain ? 2 : 1;
+    const int rank = is_gain(s.trial) ? 0 : is_no_gain(s.trial) ? 2 : 1;
     return std::tuple(rank, is_decided(s.trial) ? s.trial.log_ratio : 0.0);
   };
   std::stable_sort(sites.begin(), sites.end(),
@@ -265,7 +258,7 @@ void sort_by_trial(std::vector<advised_site>& sites) {
 std::string why_by_estimate(const advice& a, const json& data, const std::string& plan_failure) {
   if (!plan_failure.empty()) return "routing fails: " + plan_failure;
   if (a.plan.groups.empty()) return "there is no plan to try";
-  if (a.plan_trials.size() == 1 && a.plan_trials.front().found == trial_result::open)
+  if (a.plan_trials.size() == 1 && a.plan_trials.front().found == finding::undecided)
     return "the effect of the plan is undecided";
   const json& budget = data.value("groups_budget_seconds", json());
   if (!budget.is_number()) return "the effects of the groups are not known";
@@ -273,23 +266,22 @@ std::string why_by_estimate(const advice& a, const json& data, const std::string
 }
 
 std::string order_of(const advice& a, const json& data, const std::string& plan_failure) {
-  const auto has_found = [&a](trial_result found) {
-    return std::ranges::any_of(a.sites, [found](const advised_site& s) {
-      return s.rule->proposes != remedy::nothing && s.trial.found == found;
-    });
+  const auto has = [&a](bool (*is)(const site_trial&)) {
+    return std::ranges::any_of(
+        a.sites, [is](const advised_site& s) { return s.rule->proposes != remedy::nothing && is(s.trial); });
   };
-  const bool gains = has_found(trial_result::gain);
+  const bool gains = has(is_gain);
   const bool each = !data.at("groups").empty() || (a.plan_trials.size() == 1 && is_decided(a.plan_trials.front()));
   if (each)
     return gains
-               ? "First those whose group gains, by its measured gain; then those that were not tried, by ESTIMATE; "
-                 "those whose group does not gain are the last."
-               : "None of those with a remedy is in a group that gains: first those that were not tried, by ESTIMATE; "
-                 "those whose group does not gain are the last.";
+               ? "First those whose group gains, by its measured gain; then those that are undecided or were not tried, "
+                 "by ESTIMATE; those whose group is level or a loss are the last."
+               : "None of those with a remedy is in a group that gains: first those that are undecided or were not "
+                 "tried, by ESTIMATE; those whose group is level or a loss are the last.";
   const std::string estimate =
       "that of ESTIMATE, not of measured gain: " + why_by_estimate(a, data, plan_failure) + ".";
   if (gains) return "First those of the plan, which gains as a whole. The order within is " + estimate;
-  if (has_found(trial_result::no_gain))
+  if (has(is_no_gain))
     return "Last those of the plan, which does not gain as a whole. The order within is " + estimate;
   return "The order is " + estimate;
 }

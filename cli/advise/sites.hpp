@@ -6,25 +6,20 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "cli/advise/rules.hpp"
+#include "cli/rounds/effect.hpp"
 
 namespace ashlar::cli {
 
-enum class trial_result {
-  none,    ///< Nothing was tried.
-  gain,    ///< The interval is below 0.
-  open,    ///< Tried with others, and undecided.
-  no_gain  ///< A loss, or the interval holds 0.
-};
-
 /// What a measurement of the program tells about a site.
 struct site_trial {
-  trial_result found = trial_result::none;
+  std::optional<finding> found = {};     ///< The verdict on its group; nothing: it was not tried.
   std::string text;                      ///< The effect of its group; empty: nothing was measured of it.
   double log_ratio = 0;                  ///< Unless nothing was tried.
   std::vector<std::size_t> groups = {};  ///< Groups of the plan that were measured together; empty: nothing was tried.

@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/rounds/text.hpp"
+#include "cli/remedies/verdict.hpp"
 #include "cli/support/companion.hpp"
 
 namespace ashlar::cli {
@@ -68,31 +68,32 @@ bool is_open(const remedy_measurement& all, double threshold) {
 std::string why_no_plan(const remedy_measurement& all) {
   if (all.decision == remedy_decision::unfit) return "the machine is unfit, so that nothing is shown to gain";
   if (!works(all, all.by_plan)) return "no group of sites was measured to gain";
-  const bool is_over_best = all.over_best && gains(all, all.best_without_code);
+  const bool is_over_best = all.over_best && !is_gain(all.over_best) && gains(all, all.best_without_code);
   const remedy_effect& plan = all.remedies[*all.by_plan];
   return fmt::format("{} is not shown to gain{}: {}", plan.remedy.name,
                      is_over_best ? " over " + all.remedies[*all.best_without_code].remedy.name : "",
-                     change_text(is_over_best ? all.over_best->effect : plan.deciding().effect));
+                     verdict_text(is_over_best ? *all.over_best : plan.deciding()));
 }
 
 /// Returns: of the groups of the winner those that stay: all that were measured in it, but for each whose own effect is
 /// a loss; those that gain, where no plan of these alone was tried. `gaining`: all groups if none was measured.
-std::vector<std::size_t> groups_of_winner(const remedy_measurement& all, const std::vector<std::size_t>& gaining) {
+std::vector<std::size_t> groups_of_winner(const remedy_measurement& all, const std::vector<std::size_t>& gaining,
+                                          double threshold) {
   if (!all.rest_of_plan && !gaining.empty()) return gaining;
   std::vector<std::size_t> stay = all.remedies[*all.winner].groups;
   for (const group_effect& part : all.groups)
-    if (part.log_ratio.least > 0)
+    if (verdict_of(part.log_ratio, threshold) == finding::loss)
       std::erase_if(stay, [&part](std::size_t n) { return std::ranges::find(part.groups, n) != part.groups.end(); });
   return stay;
 }
 
 /// A plan that does not win has no groups: who follows it would lose to the remedy that the page names.
-void choose_groups(remedy_measurement& all) {
+void choose_groups(remedy_measurement& all, double threshold) {
   if (!all.whole_plan) return;
   const std::vector<std::size_t> gaining = std::exchange(all.kept, {});
   const bool is_on_pages = all.winner && all.winner == all.plan_on_pages;
   if (is_on_pages || (all.winner && all.winner == all.by_plan)) {
-    all.kept = groups_of_winner(all, gaining);
+    all.kept = groups_of_winner(all, gaining, threshold);
     if (all.kept.empty()) all.no_plan = "each group of sites was measured to lose";
     else if (all.kept.size() != all.remedies[*all.winner].groups.size())
       all.notes.emplace_back("Groups that are not measured to gain leave the plan, which was measured with them.");
@@ -197,7 +198,7 @@ void decide(remedy_measurement& all, double threshold, double memory_price) {
   } else {
     all.decision = remedy_decision::change_nothing;
   }
-  choose_groups(all);
+  choose_groups(all, threshold);
   sort_by_gain(all);
 }
 

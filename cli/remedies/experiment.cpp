@@ -7,7 +7,6 @@
 #include "cli/remedies/experiment.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <iterator>
@@ -18,6 +17,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "cli/remedies/verdict.hpp"
 #include "cli/replay/candidates.hpp"
 #include "cli/support/companion.hpp"
 #include "cli/support/table_units.hpp"
@@ -260,15 +260,19 @@ private:
             if (sides[side] != nullptr) playing.push_back(side);
           return planned_rounds(stage.runs, playing, request_->decides, request_->threshold, error);
         });
-    for (std::size_t i = 0; i < numbers.size(); ++i)
-      if (sides[i + 1] != nullptr)
-        all_.remedies[numbers[i]].measures =
-            compare_all(stage.runs, 0, i + 1, request_->threshold, error, player_.random());
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      if (sides[i + 1] == nullptr) continue;
+      measure_comparisons& measures = all_.remedies[numbers[i]].measures;
+      measures = compare_all(stage.runs, 0, i + 1, request_->threshold, error, player_.random());
+      for (const run_measure m : run_measures) measures[m].found = verdict_of(measures[m].effect, request_->threshold);
+    }
     return stage;
   }
 
   [[nodiscard]] comparison between(const remedy_stage& stage, std::size_t a, std::size_t b, double error) {
-    return compare(stage.runs, a, b, request_->decides, request_->threshold, error, player_.random());
+    comparison c = compare(stage.runs, a, b, request_->decides, request_->threshold, error, player_.random());
+    c.found = verdict_of(c.effect, request_->threshold);
+    return c;
   }
 
   void screen() {
@@ -347,7 +351,8 @@ private:
     all_.groups = std::move(found.parts);
     all_.kept.clear();
     for (const group_effect& part : all_.groups)
-      if (part.stays()) all_.kept.insert(all_.kept.end(), part.groups.begin(), part.groups.end());
+      if (verdict_of(part.log_ratio, request_->threshold) == finding::gain)
+        all_.kept.insert(all_.kept.end(), part.groups.begin(), part.groups.end());
     if (all_.kept.empty() || all_.kept.size() == request_->routes.groups.size()) return;
     all_.rest_of_plan = all_.remedies.size();
     add_plan(groups_of(request_->routes, all_.kept), by_rest, all_.kept);
@@ -356,14 +361,16 @@ private:
   /// Fresh runs of those that may win.
   void confirm() {
     if (!is_promising(all_, request_->threshold)) return keep_whole();
+    if (has_plan() && all_.groups.empty()) baseline_ = heap_alone(all_);
     if (has_room_to_confirm(confirmable().size() + 1)) add_plan_on_pages();
     std::vector<std::size_t> numbers = confirmable();
     if (all_.plan_on_pages && !has_room_to_confirm(numbers.size())) {  // its first run has taken the room
       leave_out(all_.plan_on_pages);
       numbers = confirmable();
     }
-    if (all_.frugal && !has_room_to_confirm(numbers.size())) {
-      all_.frugal.reset();
+    for (std::optional<std::size_t>* const spare : {&baseline_, &all_.frugal}) {
+      if (!*spare || has_room_to_confirm(numbers.size())) continue;
+      spare->reset();
       numbers = confirmable();
     }
     if (numbers.empty() || !has_room_to_confirm(numbers.size())) return keep_whole();
@@ -383,15 +390,15 @@ private:
   [[nodiscard]] std::vector<std::size_t> confirmable() const {
     std::vector<std::size_t> numbers;
     for (const std::optional<std::size_t>& n :
-         {all_.best_without_code, all_.frugal, all_.whole_plan, all_.rest_of_plan, all_.plan_on_pages})
-      if (works(all_, n)) numbers.push_back(*n);
+         {all_.best_without_code, all_.frugal, baseline_, all_.whole_plan, all_.rest_of_plan, all_.plan_on_pages})
+      if (works(all_, n) && std::ranges::find(numbers, *n) == numbers.end()) numbers.push_back(*n);
     return numbers;
   }
 
   /// Returns: the error of each interval: one for each side, and for each comparison of two that may be asked for.
   [[nodiscard]] double confirming_error(std::size_t sides) const {
     const auto others = static_cast<std::size_t>(std::ranges::count_if(
-        std::array{all_.best_without_code, all_.frugal}, [this](const auto& n) { return works(all_, n); }));
+        confirmable(), [this](std::size_t n) { return all_.remedies[n].remedy.kind != remedy_kind::routes; }));
     const std::size_t plans = sides - others;
     const std::size_t comparisons = plans * (plans + 1) / 2 - plans + plans * others;
     return shared_error(sides + comparisons);
@@ -435,7 +442,8 @@ private:
   program_player player_;
   stopwatch clock_;
   remedy_measurement all_;
-  bool has_room_ = false;  // for more than the screen
+  bool has_room_ = false;                  // for more than the screen
+  std::optional<std::size_t> baseline_{};  // of a plan whose groups have no effects of their own
 };
 
 }  // namespace

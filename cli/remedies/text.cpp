@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/remedies/verdict.hpp"
 #include "cli/rounds/text.hpp"
 #include "cli/support/table.hpp"
 #include "cli/support/table_units.hpp"
@@ -38,20 +39,17 @@ std::string memory_text(const remedy_effect& e) {
 
 std::string remedy_effect_text(const remedy_effect& e) {
   if (!e.failure.empty()) return "not measured: " + e.failure;
-  return effect_text(e.deciding().effect) + (e.deciding().effect.could_tell() ? memory_text(e) : "");
+  return verdict_text(e.deciding()) + (e.deciding().effect.could_tell() ? memory_text(e) : "");
 }
 
-/// Returns: what the plan, with its page policy if that wins, adds to the best remedy without code, or takes away.
+/// Returns: the plan, with its page policy if that wins, against the best remedy without code.
 std::string over_best(const remedy_measurement& m) {
   const bool is_on_pages = m.winner && m.winner == m.plan_on_pages;
   const std::optional<comparison>& over = is_on_pages ? m.pages_over_best : m.over_best;
   const std::optional<std::size_t>& plan = is_on_pages ? m.plan_on_pages : m.by_plan;
   if (!over || !m.best_without_code || !over->effect.could_tell()) return "";
-  constexpr detail::enum_table<finding, const char*> words = {"adds nothing certain to", "adds nothing to", "adds to",
-                                                              "takes more than"};
-  return fmt::format("{} {} {}: {}{}.", plan ? capital(m.remedies[*plan].remedy.name) : "Routing", words[over->found],
-                     m.remedies[*m.best_without_code].remedy.name, change_text(over->effect),
-                     over->found == finding::undecided ? "; " + seen_text(over->effect.detectable()) : "");
+  return fmt::format("{} over {}: {}.", plan ? capital(m.remedies[*plan].remedy.name) : "Routing",
+                     m.remedies[*m.best_without_code].remedy.name, verdict_text(*over));
 }
 
 std::string effect_sentence(const remedy_measurement& m, std::size_t remedy) {
@@ -75,10 +73,9 @@ std::string over_memory(const remedy_measurement& m, const remedy_request& reque
 std::string nothing_sentence(const remedy_measurement& m) {
   for (const remedy_effect& e : m.remedies)
     if (e.failure.empty() && e.deciding().effect.pairs > 1)
-      return fmt::format("Change nothing: of {} the best is {}, measured {} {}; {}.",
-                         counted(m.remedies.size(), "remedy", "remedies"), e.remedy.name,
-                         change_text(e.deciding().effect), facts_of(m.decides).name,
-                         seen_text(e.deciding().effect.detectable()));
+      return fmt::format("Change nothing: the best of {} in {} is {}, {}.",
+                         counted(m.remedies.size(), "remedy", "remedies"), facts_of(m.decides).name, e.remedy.name,
+                         verdict_text(e.deciding()));
   return "Change nothing: no remedy could be measured.";
 }
 
@@ -114,7 +111,7 @@ std::string row(const std::string& name, const std::string& text) {
   return hanging("  " + shown + std::string(name_width + 2 - display_width(shown), ' '), text, width) + "\n";
 }
 
-std::string group_list(const remedy_measurement& m) {
+std::string group_list(const remedy_measurement& m, double threshold) {
   if (m.groups.empty()) return "";
   std::vector<std::size_t> order(m.groups.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -129,8 +126,9 @@ std::string group_list(const remedy_measurement& m) {
   std::size_t leaving = 0;
   for (const std::size_t n : order) {
     const group_effect& group = m.groups[n];
-    if (group.stays() || ++leaving <= leaving_shown)
-      text += row(group.name, effect_text(group.log_ratio, group.detectable) +
+    const finding verdict = verdict_of(group.log_ratio, threshold);
+    if (verdict == finding::gain || ++leaving <= leaving_shown)
+      text += row(group.name, verdict_text(verdict, group.log_ratio, group.detectable) +
                                   (group.sites.empty() ? "" : "; sites: " + group.sites));
   }
   if (leaving > leaving_shown) text += fmt::format("  and {} more without a gain\n", leaving - leaving_shown);
@@ -150,13 +148,27 @@ constexpr detail::enum_table<remedy_decision, const char*> decisions = {"change 
                                                                         "inconclusive", "unfit"};
 constexpr detail::enum_table<remedy_kind, const char*> kinds = {"preload", "pages", "routes"};
 
+json judged_json(const comparison& c) {
+  json j = comparison_json(c);
+  j["verdict"] = verdict_word(c.found);
+  return j;
+}
+
+json judged_json(const group_effect& group, bool stays, double threshold) {
+  json j = group_json(group, stays);
+  const finding verdict = verdict_of(group.log_ratio, threshold);
+  j["verdict"] = verdict_word(verdict);
+  j["text"] = verdict_text(verdict, group.log_ratio, group.detectable);
+  return j;
+}
+
 /// Returns: the effect of the whole plan on its heap without routes.
 json over_heap_json(const remedy_measurement& m) {
   if (!m.over_heap) return nullptr;
-  json j = comparison_json(*m.over_heap);
+  json j = judged_json(*m.over_heap);
   const std::optional<std::size_t> heap = heap_alone(m);
   j["confirmed"] = heap && m.remedies[*heap].confirmed;
-  j["text"] = effect_text(m.over_heap->effect);
+  j["text"] = verdict_text(*m.over_heap);
   return j;
 }
 
@@ -172,6 +184,7 @@ json to_json(const remedy_effect& e) {
   }
   if (!e.remedy.option.empty()) j["option"] = e.remedy.option;
   j["confirmed"] = e.confirmed;
+  j["verdict"] = verdict_word(e.deciding().found);
   j["measures"] = comparisons_json(e.measures);
   return j;
 }
@@ -219,7 +232,7 @@ std::string remedy_text(const remedy_measurement& m, const remedy_request& reque
   if (const std::string over = over_best(m); !over.empty()) text += wrapped(over, width) + "\n";
   text += "\n" + wrapped(method(m, request), width) + "\n";
   for (const remedy_effect& e : m.remedies) text += row(e.remedy.name, remedy_effect_text(e));
-  text += group_list(m);
+  text += group_list(m, request.threshold);
   return text + notes(m);
 }
 
@@ -232,7 +245,7 @@ json remedy_json(const remedy_measurement& m, const remedy_request& request) {
   const auto name_at = [&m](const std::optional<std::size_t>& n) {
     return n ? json(m.remedies[*n].remedy.name) : json();
   };
-  const auto of = [](const std::optional<comparison>& c) { return c ? comparison_json(*c) : json(); };
+  const auto of = [](const std::optional<comparison>& c) { return c ? judged_json(*c) : json(); };
   json j = {{"level", "measured"},
             {"decision", decisions[m.decision]},
             {"sentence", remedy_sentence(m, request)},
@@ -271,7 +284,8 @@ json remedy_json(const remedy_measurement& m, const remedy_request& request) {
             {"notes", m.notes}};
   for (const remedy_effect& e : m.remedies) j["remedies"].push_back(to_json(e));
   for (const group_effect& group : m.groups)
-    j["groups"].push_back(group_json(group, std::ranges::find(m.kept, group.groups.front()) != m.kept.end()));
+    j["groups"].push_back(
+        judged_json(group, std::ranges::find(m.kept, group.groups.front()) != m.kept.end(), request.threshold));
   if (m.decision == remedy_decision::inconclusive) j["rounds_wanted"] = m.wanted;
   return j;
 }

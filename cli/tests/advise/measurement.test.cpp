@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/advise/measurement.hpp"
+#include "cli/remedies/verdict.hpp"
 #include "cli/tests/advise/scene.hpp"
 
 namespace {
@@ -18,7 +19,8 @@ using namespace ashlar::cli;
 using nlohmann::json;
 
 json effect(std::vector<std::size_t> groups, double ratio, const char* text) {
-  return {{"groups", groups}, {"ratio", ratio}, {"interval", {ratio - 0.01, ratio + 0.01}}, {"text", text}};
+  const char* const verdict = ratio > 1.01 ? "loss" : ratio < 0.99 ? "gain" : "undecided";
+  return {{"groups", groups}, {"ratio", ratio}, {"verdict", verdict}, {"text", text}};
 }
 
 /// Two sites with a group each, one whose objects die young, and an answer by which the second group gains more.
@@ -42,8 +44,7 @@ protected:
     answer_ = {{"text", "verdict"},
                {"data",
                 {{"groups", {effect({0}, 0.98, "first"), effect({1}, 0.9, "second")}},
-                 {"remedies", json::array()},
-                 {"least_rounds", 10}}},
+                 {"remedies", json::array()}}},
                {"kept", {0, 1}},
                {"no_plan", ""},
                {"plan_failure", ""},
@@ -56,10 +57,10 @@ protected:
   }
   void take() { take_answer(answer_, made_, scene_.tree, plan_); }
   /// Effects: the answer is the one under a budget without room for the groups.
-  void measure_whole(double ratio, const char* takes, int pairs) {
+  void measure_whole(double ratio, const char* verdict, int pairs) {
     json& data = answer_["data"];
     data["groups"] = json::array();
-    data["whole_plan_over_heap"] = {{"ratio", ratio}, {"takes", takes}, {"pairs", pairs}, {"text", "its effect"}};
+    data["whole_plan_over_heap"] = {{"ratio", ratio}, {"verdict", verdict}, {"pairs", pairs}, {"text", "its effect"}};
     data["groups_budget_seconds"] = 80.0;
   }
   void leave_one_group() {
@@ -82,8 +83,8 @@ protected:
   route_plan plan_;
   json answer_;
   const std::string no_gain_ =
-      "None of those with a remedy is in a group that gains: first those that were not tried, by ESTIMATE; those whose "
-      "group does not gain are the last.";
+      "None of those with a remedy is in a group that gains: first those that are undecided or were not tried, by "
+      "ESTIMATE; those whose group is level or a loss are the last.";
   const advice_rule* const routable_ = &*std::ranges::find(advice_rules(), remedy::pool, &advice_rule::proposes);
   const std::string untried_;  // nothing is said of it
 };
@@ -105,6 +106,7 @@ TEST_F(advise_answer, puts_those_that_were_not_tried_before_those_that_do_not_ga
   EXPECT_EQ(trials(), (std::vector<std::string>{of_group(1, "second"), untried_, of_group(0, "worse")}));
   made_.order.clear();
   answer_["data"]["groups"] = json::array({effect({0, 1}, 0.995, "both")});
+  answer_["data"]["groups"][0]["verdict"] = "level";
   take();
   EXPECT_EQ(trials()[0], untried_);
   EXPECT_EQ(trials()[1], "2 groups together: over libashlar.so: both");
@@ -137,7 +139,7 @@ TEST_F(advise_answer, gives_each_site_of_a_group_its_effect_in_text_and_json) {
     EXPECT_EQ(page.find(of_what_was_not_tried), page.npos) << page;
   EXPECT_NE(page.find("\nFirst those whose group gains"), page.npos) << page;
   const json all = sites();
-  EXPECT_EQ(all[0]["trial"]["found"], "gain");
+  EXPECT_EQ(all[0]["trial"]["verdict"], "gain");
   EXPECT_EQ(all[0]["gain"]["level"], "measured");
   EXPECT_DOUBLE_EQ(all[0]["trial"]["ratio"], 0.9);
   EXPECT_EQ(all[2]["trial"], nullptr);
@@ -151,34 +153,32 @@ TEST_F(advise_answer, of_the_whole_plan_tells_its_effect_and_that_the_order_is_t
   const std::string last =
       "Last those of the plan, which does not gain as a whole. The order within" + estimate + budget;
   struct row {
-    const char* takes;
+    const char* verdict;
     int pairs;
-    trial_result found;
     std::string order;
   };
   for (const row& r :
-       std::vector<row>{{"less", 12, trial_result::gain,
-                         "First those of the plan, which gains as a whole. The order within" + estimate + budget},
-                        {"undecided", 12, trial_result::open, "The order" + estimate + budget},
-                        {"less", 9, trial_result::open, "The order" + estimate + budget},
-                        {"more", 12, trial_result::no_gain, last},
-                        {"equal", 12, trial_result::no_gain, last}}) {
-    measure_whole(0.99, r.takes, r.pairs);
+       std::vector<row>{
+           {"gain", 12, "First those of the plan, which gains as a whole. The order within" + estimate + budget},
+           {"undecided", 12, "The order" + estimate + budget},
+           {"loss", 12, last},
+           {"level", 12, last}}) {
+    measure_whole(0.99, r.verdict, r.pairs);
     take();
-    EXPECT_EQ(std::ranges::count(trials(), both), 2) << r.takes;
-    EXPECT_EQ(std::ranges::count(trials(), untried_), 1) << r.takes;
-    EXPECT_EQ(made_.sites[r.found == trial_result::no_gain ? 1 : 0].trial.found, r.found) << r.takes << r.pairs;
+    EXPECT_EQ(std::ranges::count(trials(), both), 2) << r.verdict;
+    EXPECT_EQ(std::ranges::count(trials(), untried_), 1) << r.verdict;
+    EXPECT_EQ(made_.sites[r.order == last ? 1 : 0].trial.found, verdict_named(r.verdict)) << r.verdict;
     EXPECT_EQ(made_.order, r.order);
   }
   leave_one_group();
   for (const row& r : std::vector<row>{
-           {"less", 12, trial_result::gain, "First those whose group gains, by its measured gain;"},
-           {"equal", 12, trial_result::no_gain, "None of those with a remedy is in a group that gains: "},
-           {"undecided", 12, trial_result::open, "The order" + estimate + "the effect of the plan is undecided."},
-           {"undecided", 0, trial_result::none, "The order" + estimate + "the effect of each group of"}}) {
-    measure_whole(0.9, r.takes, r.pairs);
+           {"gain", 12, "First those whose group gains, by its measured gain;"},
+           {"level", 12, "None of those with a remedy is in a group that gains: "},
+           {"undecided", 12, "The order" + estimate + "the effect of the plan is undecided."},
+           {"undecided", 0, "The order" + estimate + "the effect of each group of"}}) {
+    measure_whole(0.9, r.verdict, r.pairs);
     take();
-    EXPECT_TRUE(made_.order.starts_with(r.order)) << r.takes << r.pairs << made_.order;
+    EXPECT_TRUE(made_.order.starts_with(r.order)) << r.verdict << r.pairs << made_.order;
   }
 }
 
@@ -192,10 +192,10 @@ TEST_F(advise_answer, of_one_round_measures_nothing) {
 
 /// The whole plan takes 0.7 of the program as it is, and its heap without a route less.
 TEST_F(advise_answer, of_a_whole_plan_is_what_routes_add_to_their_heap) {
-  measure_whole(1.07, "more", 12);
+  measure_whole(1.07, "loss", 12);
   answer_["data"]["whole_plan"] = "the plan";
-  const json cpu = {{"ratio", 0.7}, {"takes", "less"}, {"pairs", 12}};
-  const json plan = {{"name", "the plan"}, {"measures", {{"cpu_ms", cpu}}}};
+  const json cpu = {{"ratio", 0.7}, {"pairs", 12}};
+  const json plan = {{"name", "the plan"}, {"verdict", "gain"}, {"measures", {{"cpu_ms", cpu}}}};
   answer_["data"]["remedies"] = json::array({plan});
   take();
   const std::string both = "all 2 groups of the plan together: over libashlar.so: its effect";

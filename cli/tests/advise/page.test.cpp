@@ -244,18 +244,18 @@ TEST(advise_page_plan, has_measured_effects_and_those_that_leave) {
     return all;
   };
   a.left_groups = {1};
-  const site_trial gain{trial_result::gain, "-4.0 %", -0.04, {0}};
+  const site_trial gain{finding::gain, "-4.0 %", -0.04, {0}};
   const auto none = [](std::vector<std::size_t> groups) {
-    return site_trial{trial_result::no_gain, "change nothing", 0, std::move(groups)};
+    return site_trial{finding::level, "level", 0, std::move(groups)};
   };
   const json two = page_of({gain, none({1})});
-  EXPECT_EQ(effects(two), "-4.0 %;change nothing;");
+  EXPECT_EQ(effects(two), "-4.0 %;level;");
   EXPECT_EQ(two["plan"][0]["stays"], true);
   EXPECT_EQ(two["plan"][1]["stays"], false);
   EXPECT_EQ(two["planNote"].get<std::string>().find("Measured"), std::string::npos);
-  EXPECT_EQ(effects(page_of({gain, none({1}), none({2})})), "-4.0 %;change nothing;change nothing;");
-  EXPECT_EQ(effects(page_of({gain, none({1, 2}), none({1, 2})})), "-4.0 %;change nothing;measured with group 1;");
-  const site_trial both{trial_result::open, "both together: -1 %", -0.01, {0, 1}};
+  EXPECT_EQ(effects(page_of({gain, none({1}), none({2})})), "-4.0 %;level;level;");
+  EXPECT_EQ(effects(page_of({gain, none({1, 2}), none({1, 2})})), "-4.0 %;level;measured with group 1;");
+  const site_trial both{finding::undecided, "both together: -1 %", -0.01, {0, 1}};
   const json whole = page_of({both, both});
   EXPECT_TRUE(whole["planNote"].get<std::string>().ends_with(" Measured: both together: -1 %.")) << whole["planNote"];
   EXPECT_EQ(effects(whole), ";;");
