@@ -274,7 +274,7 @@ TEST_F(advise_answer, that_keeps_no_group_has_the_reason_of_an_empty_plan) {
   answer_["no_plan"] = "the plan is not shown to gain: +0.1 %";
   take();
   EXPECT_TRUE(plan_.groups.empty());
-  EXPECT_EQ(made_.no_plan, answer_["no_plan"]);
+  EXPECT_EQ(answer_["no_plan"], made_.no_plan);
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ TEST_F(advise_measure, a_planted_gain_is_found_first_and_the_rest_is_sorted) {
   const route_plan plan = read_plan(file("p"));
   ASSERT_EQ(status, plan.groups.empty() ? 3 : 0) << text("out") << text("err");
   EXPECT_EQ(plan.groups.empty(), j["no_plan"].is_string());
-  EXPECT_EQ(plan.comment, j["no_plan"].is_string() ? j["no_plan"] : "");
+  EXPECT_EQ(plan.comment, j["no_plan"].is_string() ? j["no_plan"].get<std::string>() : "");
   EXPECT_TRUE(printed(plan.groups.empty() ? "Plan: empty, in " + file("p") + ": " + plan.comment : "Plan: "));
   EXPECT_EQ(m["decision"], "use the winner") << page();
   EXPECT_EQ(page().rfind(m["sentence"].get<std::string>(), 0), 0U) << page();
