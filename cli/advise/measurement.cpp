@@ -175,8 +175,8 @@ constexpr const char* over_heap = "over libashlar.so: ";
 site_trial trial_of_part(const json& effect) {
   const std::size_t together = effect.at("groups").size();
   return {.found = verdict_named(effect.at("verdict").get<std::string>()),
-          .text =
-              (together == 1 ? "" : counted(together, "group") + " together: ") + over_heap + effect.at("text").get<std::string>(),
+          .text = (together == 1 ? "" : counted(together, "group") + " together: ") + over_heap +
+                  effect.at("text").get<std::string>(),
           .log_ratio = std::log(effect.at("ratio").get<double>()),
           .groups = effect.at("groups")};
 }
@@ -273,16 +273,15 @@ std::string order_of(const advice& a, const json& data, const std::string& plan_
   const bool gains = has(is_gain);
   const bool each = !data.at("groups").empty() || (a.plan_trials.size() == 1 && is_decided(a.plan_trials.front()));
   if (each)
-    return gains
-               ? "First those whose group gains, by its measured gain; then those that are undecided or were not tried, "
-                 "by ESTIMATE; those whose group is level or a loss are the last."
-               : "None of those with a remedy is in a group that gains: first those that are undecided or were not "
-                 "tried, by ESTIMATE; those whose group is level or a loss are the last.";
+    return gains ? "First those whose group gains, by its measured gain; then those that are undecided or were not "
+                   "tried, "
+                   "by ESTIMATE; those whose group is level or a loss are the last."
+                 : "None of those with a remedy is in a group that gains: first those that are undecided or were not "
+                   "tried, by ESTIMATE; those whose group is level or a loss are the last.";
   const std::string estimate =
       "that of ESTIMATE, not of measured gain: " + why_by_estimate(a, data, plan_failure) + ".";
   if (gains) return "First those of the plan, which gains as a whole. The order within is " + estimate;
-  if (has(is_no_gain))
-    return "Last those of the plan, which does not gain as a whole. The order within is " + estimate;
+  if (has(is_no_gain)) return "Last those of the plan, which does not gain as a whole. The order within is " + estimate;
   return "The order is " + estimate;
 }
 

@@ -31,15 +31,15 @@ struct measure_usage_error : std::runtime_error {
 /// Effects: a site that a plan could have tells in its evidence its group, or why it has none.
 void tell_routes(advice& a, const call_tree& tree);
 
-/// Effects: each group of `a.plan` gets its effect over libashlar.so, or that of the whole plan if no group was measured
-/// for itself; each site gets the effect of its group, if it has one. Sites with a remedy are
-/// sorted by it, and `a.order` describes the order. `data`: of `remedy_json`. `plan_failure`: why no group is left of a
-/// plan; empty: it does not fail.
+/// Effects: each group of `a.plan` gets its effect over libashlar.so, or that of the whole plan if no group was
+/// measured for itself; each site gets the effect of its group, if it has one. Sites with a remedy are sorted by it,
+/// and `a.order` describes the order. `data`: of `remedy_json`. `plan_failure`: why no group is left of a plan; empty:
+/// it does not fail.
 void add_trials(advice& a, const call_tree& tree, const nlohmann::json& data, const std::string& plan_failure);
 
-/// Effects: puts the answer of `remedy_json` and the members "text", "kept", "no_plan", "plan_failure" and "unfit" into the
-/// advice, and, if "of_sites": sites get their trials, the greatest gain first (`add_trials`), `plan` the groups that
-/// are kept, with the effects as evidence. Of an unfit machine neither order nor evidence is taken.
+/// Effects: puts the answer of `remedy_json` and the members "text", "kept", "no_plan", "plan_failure" and "unfit" into
+/// the advice, and, if "of_sites": sites get their trials, the greatest gain first (`add_trials`), `plan` the groups
+/// that are kept, with the effects as evidence. Of an unfit machine neither order nor evidence is taken.
 void take_answer(const nlohmann::json& answer, advice& a, const call_tree& tree, route_plan& plan);
 
 /// The word by which the command is started for a measurement alone.
@@ -60,8 +60,9 @@ public:
   void take_program(const std::vector<std::unique_ptr<trace_input>>& inputs);
 
   /// Effects: runs the program or replays the trace; the sites get the effect of their group, the greatest gain first;
-  /// `plan` keeps the groups that gain, with the effects in their evidence, or `a.no_plan` tells why none is left. Returns: the exit status. Throws:
-  /// `std::runtime_error` for a plan that is not for the program, and as `measure_remedies`.
+  /// `plan` keeps the groups that gain, with the effects in their evidence, or `a.no_plan` tells why none is left.
+  /// Returns: the exit status. Throws: `std::runtime_error` for a plan that is not for the program, and as
+  /// `measure_remedies`.
   [[nodiscard]] int measure(advice& a, const call_tree& tree, route_plan& plan, const std::string& plan_path,
                             bool accept_prefix);
 

@@ -92,9 +92,10 @@ void add_measure_options(CLI::App& app, advise_options& o) {
                  "The program's standard input, each time from its start (default: none)")
       ->check(CLI::ExistingFile)
       ->type_name("FILE");
-  app.add_option("--memory-price", o.measured.request.memory_price,
-                 "Percent of peak RSS that 1 % of time may cost, to choose among the remedies that gain (default: of those "
-                 "whose intervals overlap that of the fastest, the one with the least peak RSS)")
+  app.add_option(
+         "--memory-price", o.measured.request.memory_price,
+         "Percent of peak RSS that 1 % of time may cost, to choose among the remedies that gain (default: of those "
+         "whose intervals overlap that of the fastest, the one with the least peak RSS)")
       ->check(CLI::Range(0.01, 1e4))
       ->type_name("PERCENT");
   add_judging_options(app, o.judging);

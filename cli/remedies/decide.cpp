@@ -123,9 +123,8 @@ void sort_by_gain(remedy_measurement& all) {
   std::vector<remedy_effect> sorted;
   for (const std::size_t n : order) sorted.push_back(std::move(all.remedies[n]));
   all.remedies = std::move(sorted);
-  for (std::optional<std::size_t>* n :
-       {&all.winner, &all.fastest, &all.best_without_code, &all.frugal, &all.whole_plan, &all.rest_of_plan,
-        &all.by_plan, &all.plan_on_pages})
+  for (std::optional<std::size_t>* n : {&all.winner, &all.fastest, &all.best_without_code, &all.frugal, &all.whole_plan,
+                                        &all.rest_of_plan, &all.by_plan, &all.plan_on_pages})
     if (*n) *n = static_cast<std::size_t>(std::find(order.begin(), order.end(), **n) - order.begin());
 }
 
@@ -135,9 +134,11 @@ std::optional<std::size_t> least_memory_of(const remedy_measurement& all, double
                                            const std::function<bool(const remedy_effect&)>& may) {
   const auto fastest = best_of(all, may);
   if (!fastest) return {};
-  const double slowest = price > 0 ? std::numeric_limits<double>::infinity()
-                                   : all.remedies[*fastest].deciding().effect.log_ratio.greatest;
-  const auto competes = [&](const remedy_effect& e) { return may(e) && e.deciding().effect.log_ratio.least <= slowest; };
+  const double slowest =
+      price > 0 ? std::numeric_limits<double>::infinity() : all.remedies[*fastest].deciding().effect.log_ratio.greatest;
+  const auto competes = [&](const remedy_effect& e) {
+    return may(e) && e.deciding().effect.log_ratio.least <= slowest;
+  };
   const auto cost = [price](const remedy_effect& e) {
     return e.measures[run_measure::peak].effect.log_ratio.mean + price * e.deciding().effect.log_ratio.mean;
   };

@@ -152,9 +152,9 @@ template <class May>
 }
 
 /// Returns: of the remedies that `may`, the one to name. Without a price: of those whose intervals overlap that of the
-/// one with the least mean, the one with the least peak RSS, as which of them takes less time is not known. With one: of
-/// all the one with the least peak RSS + price * time, in logarithms. Those within the threshold of it are equal, and the
-/// least mean decides.
+/// one with the least mean, the one with the least peak RSS, as which of them takes less time is not known. With one:
+/// of all the one with the least peak RSS + price * time, in logarithms. Those within the threshold of it are equal,
+/// and the least mean decides.
 [[nodiscard]] std::optional<std::size_t> least_memory_of(const remedy_measurement& all, double threshold, double price,
                                                          const std::function<bool(const remedy_effect&)>& may);
 
@@ -176,9 +176,9 @@ template <class May>
   return n && all.remedies[*n].failure.empty();
 }
 
-/// Effects: chooses the plan that is left: the smaller one, unless the whole one gains over it; and compares it, and the
-/// plan with a page policy, with the best without code. `compare`: of two confirmed remedies, the second against the
-/// first.
+/// Effects: chooses the plan that is left: the smaller one, unless the whole one gains over it; and compares it, and
+/// the plan with a page policy, with the best without code. `compare`: of two confirmed remedies, the second against
+/// the first.
 void choose_plan(remedy_measurement& all, const std::function<comparison(std::size_t, std::size_t)>& compare);
 
 /// Effects: decides, chooses the groups that are left of the plan, and sorts the remedies by their gain. A plan has to

@@ -118,11 +118,12 @@ std::string group_list(const remedy_measurement& m, double threshold) {
   std::stable_sort(order.begin(), order.end(), [&m](std::size_t a, std::size_t b) {
     return m.groups[a].log_ratio.mean < m.groups[b].log_ratio.mean;
   });
-  std::string text = "\n" +
-                     wrapped(fmt::format("Each group of the plan over libashlar.so, from {} of runs with a random half of them:",
-                                         counted(m.group_pairs, "pair")),
-                             width) +
-                     "\n";
+  std::string text =
+      "\n" +
+      wrapped(fmt::format("Each group of the plan over libashlar.so, from {} of runs with a random half of them:",
+                          counted(m.group_pairs, "pair")),
+              width) +
+      "\n";
   std::size_t leaving = 0;
   for (const std::size_t n : order) {
     const group_effect& group = m.groups[n];

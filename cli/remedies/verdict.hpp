@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The verdict on a remedy, a plan or a group of it, by the interval alone, which stands beside it. The first that holds:
+// The verdict on a remedy, a plan or a group of it, by the interval alone, which stands beside it. The first that
+// holds:
 //
 //   level       the whole interval is within the bound, also where it excludes 0: a smaller share does not matter
 //   gain        it is below 0

@@ -41,15 +41,14 @@ protected:
     made_.program = "program";
     EXPECT_EQ(made_.sites.size(), 3U);
     EXPECT_EQ(plan_.groups.size(), 2U);
-    answer_ = {{"text", "verdict"},
-               {"data",
-                {{"groups", {effect({0}, 0.98, "first"), effect({1}, 0.9, "second")}},
-                 {"remedies", json::array()}}},
-               {"kept", {0, 1}},
-               {"no_plan", ""},
-               {"plan_failure", ""},
-               {"of_sites", true},
-               {"unfit", false}};
+    answer_ = {
+        {"text", "verdict"},
+        {"data", {{"groups", {effect({0}, 0.98, "first"), effect({1}, 0.9, "second")}}, {"remedies", json::array()}}},
+        {"kept", {0, 1}},
+        {"no_plan", ""},
+        {"plan_failure", ""},
+        {"of_sites", true},
+        {"unfit", false}};
   }
 
   [[nodiscard]] std::string of_group(std::size_t number, const char* effect) const {
@@ -157,8 +156,7 @@ TEST_F(advise_answer, of_the_whole_plan_tells_its_effect_and_that_the_order_is_t
     int pairs;
     std::string order;
   };
-  for (const row& r :
-       std::vector<row>{
+  for (const row& r : std::vector<row>{
            {"gain", 12, "First those of the plan, which gains as a whole. The order within" + estimate + budget},
            {"undecided", 12, "The order" + estimate + budget},
            {"loss", 12, last},
@@ -171,11 +169,11 @@ TEST_F(advise_answer, of_the_whole_plan_tells_its_effect_and_that_the_order_is_t
     EXPECT_EQ(made_.order, r.order);
   }
   leave_one_group();
-  for (const row& r : std::vector<row>{
-           {"gain", 12, "First those whose group gains, by its measured gain;"},
-           {"level", 12, "None of those with a remedy is in a group that gains: "},
-           {"undecided", 12, "The order" + estimate + "the effect of the plan is undecided."},
-           {"undecided", 0, "The order" + estimate + "the effect of each group of"}}) {
+  for (const row& r :
+       std::vector<row>{{"gain", 12, "First those whose group gains, by its measured gain;"},
+                        {"level", 12, "None of those with a remedy is in a group that gains: "},
+                        {"undecided", 12, "The order" + estimate + "the effect of the plan is undecided."},
+                        {"undecided", 0, "The order" + estimate + "the effect of each group of"}}) {
     measure_whole(0.9, r.verdict, r.pairs);
     take();
     EXPECT_TRUE(made_.order.starts_with(r.order)) << r.verdict << r.pairs << made_.order;

@@ -141,14 +141,13 @@ TEST(remedies, of_those_whose_intervals_overlap_the_least_memory_is_named) {
   const auto two = [](double ratio, double spread, double memory) {
     return made_up_remedy{remedy_kind::preload, "two", ratio, spread, memory};
   };
-  for (const expectation& e :
-       {expectation{one(0.8, 0.05, 1.46), two(0.82, 0.05, 1.13), 0, "two"},
-        expectation{one(0.7, 0.001, 1.46), two(0.8, 0.001, 1.13), 0, "one"},
-        expectation{one(0.8, 0.05, 1.13), two(0.81, 0.05, 1.129), 0, "one"},
-        expectation{one(0.8, 0.05, 1.46), two(0.97, 0.9, 0.5), 0, "one"},
-        expectation{one(0.79, 0.001, 1.475), two(0.8, 0.001, 1.08), 5, "two"},
-        expectation{one(0.79, 0.001, 1.475), two(0.8, 0.001, 1.08), 100, "one"},
-        expectation{one(0.8, 0.05, 1.46), two(0.82, 0.05, 1.13), 100, "one"}}) {
+  for (const expectation& e : {expectation{one(0.8, 0.05, 1.46), two(0.82, 0.05, 1.13), 0, "two"},
+                               expectation{one(0.7, 0.001, 1.46), two(0.8, 0.001, 1.13), 0, "one"},
+                               expectation{one(0.8, 0.05, 1.13), two(0.81, 0.05, 1.129), 0, "one"},
+                               expectation{one(0.8, 0.05, 1.46), two(0.97, 0.9, 0.5), 0, "one"},
+                               expectation{one(0.79, 0.001, 1.475), two(0.8, 0.001, 1.08), 5, "two"},
+                               expectation{one(0.79, 0.001, 1.475), two(0.8, 0.001, 1.08), 100, "one"},
+                               expectation{one(0.8, 0.05, 1.46), two(0.82, 0.05, 1.13), 100, "one"}}) {
     auto m = measured({e.first, e.second});
     decide(m, threshold, e.price);
     EXPECT_EQ(m.remedies[m.winner.value_or(9)].remedy.name, e.winner) << e.price << " " << e.second.ratio;
@@ -157,8 +156,8 @@ TEST(remedies, of_those_whose_intervals_overlap_the_least_memory_is_named) {
 }
 
 TEST(remedies, a_headline_has_memory_and_the_line_below_it_what_takes_less_time) {
-  auto m = measured(
-      {{remedy_kind::pages, "pages", 0.8, 0.05, 1.46}, {remedy_kind::preload, "a malloc", 0.82, 0.05, 1.13}});
+  auto m =
+      measured({{remedy_kind::pages, "pages", 0.8, 0.05, 1.46}, {remedy_kind::preload, "a malloc", 0.82, 0.05, 1.13}});
   m.remedies[1].measures[run_measure::after] = effect_with(1.2, 0.0001);
   decide(m, threshold);
   EXPECT_NE(sentence_of(m).find("; but +13.0 % [+13.0, +13.0] peak RSS, +20.0 % [+20.0, +20.0] RSS after peak."),
@@ -208,7 +207,8 @@ TEST(remedies, without_a_gain_nothing_is_to_change) {
   EXPECT_EQ(m.decision, remedy_decision::change_nothing);
   EXPECT_EQ(exit_status_of(m.decision), 0);
   EXPECT_EQ(
-      sentence_of(m).rfind("Change nothing: the best of 2 remedies in processor time is the plan, level: -0.1 % [", 0), 0U)
+      sentence_of(m).rfind("Change nothing: the best of 2 remedies in processor time is the plan, level: -0.1 % [", 0),
+      0U)
       << sentence_of(m);
   const std::string text = remedy_text(m, {.command = {"program"}});
   EXPECT_NE(text.find("level: +0.1 % ["), std::string::npos) << text;
@@ -289,13 +289,15 @@ TEST(remedies, of_a_plan_the_groups_stay_that_gain_over_the_best_without_code_by
   };
   const comparison loss = effect_with(1.03, 0.01), open = effect_with(0.97, 0.2), gain = effect_with(0.9, 0.01);
   for (const expectation& e :
-       {expectation{0.9, 0.93, loss, false, {}, "route by the plan is not shown to gain over preload a: loss: +3.0 % ["},
+       {expectation{
+            0.9, 0.93, loss, false, {}, "route by the plan is not shown to gain over preload a: loss: +3.0 % ["},
         expectation{0.9, 0.93, loss, true, {}, "route by the plan is not shown to gain over preload a: loss: +3.0 % ["},
-        expectation{0.9, 0.88, open, true, {}, "route by the plan is not shown to gain over preload a: undecided: -3.0 % ["},
+        expectation{
+            0.9, 0.88, open, true, {}, "route by the plan is not shown to gain over preload a: undecided: -3.0 % ["},
         expectation{1, 1, gain, true, {}, "route by the plan is not shown to gain: level: +0.0 % ["},
         expectation{0.9, 0.81, gain, false, {0, 1, 2}, ""}, expectation{0.9, 0.81, gain, true, {1}, ""}}) {
-    auto m = measured(
-        {{remedy_kind::preload, "preload a", e.malloc}, {remedy_kind::routes, "route by the plan", e.plan}});
+    auto m =
+        measured({{remedy_kind::preload, "preload a", e.malloc}, {remedy_kind::routes, "route by the plan", e.plan}});
     m.whole_plan = 1;
     m.plan_groups = 3;
     m.over_best = e.over_best;

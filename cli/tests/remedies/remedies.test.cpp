@@ -267,7 +267,8 @@ TEST_F(advise_measure, mallocs_alone_are_measured_by_the_measure_that_is_asked_f
   expect_refusal(sample(10) + " --measure run --with heap -- true", 2, "heap cannot be preloaded: it is not a library");
   expect_refusal(sample(10) + " --measure run --only pages -- true", 2,
                  "--only: 'pages' is not mallocs; see ashlar advise --help");
-  for (const char* const option : {"--only mallocs", "--with mimalloc", "--metric wall", "--threshold 1%", "--memory-price 5"})
+  for (const char* const option :
+       {"--only mallocs", "--with mimalloc", "--metric wall", "--threshold 1%", "--memory-price 5"})
     EXPECT_EQ(ashlar("advise " + sample(10) + " " + option), 2) << option << " without --measure run";
 }
 

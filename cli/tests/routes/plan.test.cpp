@@ -163,8 +163,7 @@ TEST(route_plan, without_groups_says_why) {
   EXPECT_EQ(to_text(plan), "{\"comment\":\"none gains\",\"modules\":{},\"plan\":1,\"program\":\"p\"}\n");
   std::istringstream text(to_text(plan));
   EXPECT_EQ(read_plan(text, "a.plan"), plan);
-  EXPECT_EQ(complaint("{\"comment\":7,\"modules\":{},\"plan\":1,\"program\":\"p\"}"),
-            "a.plan:1: 'comment' is no text");
+  EXPECT_EQ(complaint("{\"comment\":7,\"modules\":{},\"plan\":1,\"program\":\"p\"}"), "a.plan:1: 'comment' is no text");
 }
 
 TEST(route_plan, has_a_bounded_number_of_groups) {
