@@ -37,15 +37,9 @@ double student_share(double angle, int freedom) {
   return is_odd ? (angle + series) / quarter : series;
 }
 
-/// Returns: the share of resamples to cut off at each end. The percentile interval is too narrow by sqrt((n - 1) / n)
-/// and by the difference of t to z; a smaller share makes up for both.
-double cut_share(double error, std::size_t n) {
-  const auto count = static_cast<double>(n);
-  const double t = student_quantile(error, count - 1) * std::sqrt(count / (count - 1));
-  return std::erfc(t / std::sqrt(2.0)) / 2;
-}
-
-constexpr std::size_t fewest_cut = 5;  // beyond fewer resamples an end is a matter of chance
+/// Returns: the share of resamples to cut off at each end for this quantile of Student's T. The percentile interval is
+/// too narrow by sqrt((n - 1) / n) and by the difference of t to z; a smaller share makes up for both.
+double cut_share(double t, double n) { return std::erfc(t * std::sqrt(n / (n - 1) / 2)) / 2; }
 
 double resampled_mean(const std::vector<double>& values, random_engine& random) {
   const double* const from = values.data();
@@ -53,18 +47,6 @@ double resampled_mean(const std::vector<double>& values, random_engine& random) 
   double sum = 0;
   for (std::size_t i = 0; i < n; ++i) sum += from[draw_below(random, n)];
   return sum / static_cast<double>(n);
-}
-
-mean_interval interval_of_mean(const std::vector<double>& values, double error, random_engine& random) {
-  std::vector<double> means(resamples);
-  for (double& m : means) m = resampled_mean(values, random);
-  std::sort(means.begin(), means.end());
-  const auto cut = static_cast<std::size_t>(cut_share(error, values.size()) * static_cast<double>(resamples));
-  const mean_interval found = {mean_of(values), means[cut], means[resamples - 1 - cut]};
-  if (cut >= fewest_cut) return found;
-  const double t = student_quantile(error, static_cast<double>(values.size() - 1));
-  const double width = t * deviation_of(values) / std::sqrt(static_cast<double>(values.size()));
-  return {found.mean, std::min(found.least, found.mean - width), std::max(found.greatest, found.mean + width)};
 }
 
 double flipped_mean(const std::vector<double>& values, random_engine& random) {
@@ -151,8 +133,23 @@ std::vector<double> log_ratios(const std::vector<double>& a, const std::vector<d
   return ratios;
 }
 
+mean_interval interval_of_mean(const std::vector<double>& values, double error, random_engine& random) {
+  const std::size_t n = values.size();
+  const double t = student_quantile(error, static_cast<double>(n - 1));
+  std::vector<double> means(resamples);
+  for (double& m : means) m = resampled_mean(values, random);
+  std::sort(means.begin(), means.end());
+  const auto cut = static_cast<std::size_t>(cut_share(t, static_cast<double>(n)) * static_cast<double>(resamples));
+  const double mean = mean_of(values), width = t * standard_error(deviation_of(values), n);
+  return {mean, std::min(means[cut], mean - width), std::max(means[resamples - 1 - cut], mean + width)};
+}
+
 double paired_effect::detectable() const {
-  return std::expm1((normal_quantile(error) + normal_80) * standard_error(deviation, std::max<std::size_t>(pairs, 1)));
+  if (pairs < 2) return 0;
+  const auto freedom = static_cast<double>(pairs - 1);
+  constexpr double one_sided_80 = 0.4;  // a fifth at each end
+  return std::expm1((student_quantile(error, freedom) + student_quantile(one_sided_80, freedom)) *
+                    standard_error(deviation, pairs));
 }
 
 bool paired_effect::could_tell() const { return pairs >= pairs_for_difference(error); }
@@ -196,6 +193,8 @@ std::size_t pairs_for_difference(double error) {
   while (std::ldexp(2.0, -static_cast<int>(n)) > error / 2) ++n;
   return n;
 }
+
+std::size_t pairs_that_meet(double share) { return static_cast<std::size_t>(std::ceil(3 / share - 1e-9)); }
 
 std::size_t planned_pairs(double deviation, std::size_t pilot, double threshold, double error) {
   const auto freedom = static_cast<double>(pilot - 1);

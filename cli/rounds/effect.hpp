@@ -3,9 +3,11 @@
 //
 //   ratio of pair i   x(i) = log(B(i) / A(i))
 //   effect            mean of x, as a ratio exp(mean)
-//   interval          bootstrap over pairs, expanded for few pairs (Hesterberg 2015, The American Statistician 69, 371)
+//   interval          the wider of Student's t and of a bootstrap over pairs, which alone misses too often in ten pairs
+//                     though it is expanded for few (Hesterberg 2015, The American Statistician 69, 371)
 //   chance            of an effect as large by the order alone, which was random: signs of x flipped at random
-//   detectable        2.8 deviations of the mean: the interval excludes 0 in 4 of 5 experiments, if it is there
+//   detectable        2.8 deviations of the mean, more in few pairs: the interval excludes 0 in 4 of 5 experiments with
+//                     an effect of that size
 #pragma once
 
 #include <cstddef>
@@ -50,7 +52,8 @@ struct paired_effect {
   double chance = 1;            ///< Of a mean as far from 0, if A and B are the same.
   double error = effect_error;  ///< Of the interval.
 
-  /// Returns: the smallest effect whose interval of this error would exclude 0 with 80 %, as a share.
+  /// Returns: the smallest effect whose interval of this error would exclude 0 with 80 %, as a share; 0 of fewer than
+  /// two pairs.
   [[nodiscard]] double detectable() const;
   /// Returns: whether the pairs are enough for a gain or a loss.
   [[nodiscard]] bool could_tell() const;
@@ -76,6 +79,11 @@ struct measure_scale {
 /// Returns: log(b / a) of each pair. Expects: as many values of each, and a floor above 0.
 [[nodiscard]] std::vector<double> log_ratios(const std::vector<double>& a, const std::vector<double>& b,
                                              const measure_scale& scale);
+
+/// Returns: the interval that holds the mean but for `error` of the experiments, if the ratios are spread alike to both
+/// sides, as they are of noise that A and B share. Effects: draws from `random`. Complexity: 2000 n. Expects: n > 1.
+[[nodiscard]] mean_interval interval_of_mean(const std::vector<double>& log_ratios, double error,
+                                             random_engine& random);
 
 /// Effects: draws from `random`. Complexity: 2000 n for the interval; for the chance 2^n n of up to 14 pairs, 2000 n
 /// of more, and as many n as decide at a small error.
@@ -105,6 +113,11 @@ struct comparison {
 
 inline constexpr std::size_t least_pairs = 12;
 inline constexpr std::size_t most_rounds = 1000;
+
+/// Returns: the share of slow runs that `pairs` meet with 95 %, by the rule of three: (1 - 3 / n)^n is 5 % at most.
+[[nodiscard]] constexpr double rarest_met(std::size_t pairs) noexcept { return 3 / static_cast<double>(pairs); }
+/// Returns: the fewest pairs that meet slow runs of this share. Expects: 0 < share <= 1.
+[[nodiscard]] std::size_t pairs_that_meet(double share);
 
 /// Returns: the number of pairs that show equality within the threshold with 80 %, if there is any, between
 /// `least_pairs` and `most_rounds`. From the deviation in `pilot` pairs, which is itself uncertain (Stein's

@@ -122,11 +122,11 @@ TEST(paired_effect, too_few_pairs_for_the_noise_decide_nothing_and_the_predicted
   EXPECT_LE(still_undecided, trials * 3 / 10);
 }
 
-TEST(paired_effect, the_detectable_effect_is_2_8_deviations_of_the_mean) {
+TEST(paired_effect, the_detectable_effect_is_about_3_deviations_of_the_mean) {
   paired_effect e;
   e.pairs = 16;
   e.deviation = 0.04;
-  EXPECT_NEAR(e.detectable(), std::expm1(2.8 * 0.01), 1e-4);
+  EXPECT_NEAR(e.detectable(), std::expm1((2.131 + 0.866) * 0.01), 1e-4);  // Student's t of 15
   EXPECT_EQ(planned_pairs(0, 6, one_percent), least_pairs);
   EXPECT_EQ(planned_pairs(0.02, 6, one_percent), 67U);  // ((2.571 + 1.476) * 0.02 / log 1.01)^2 = 66.2
   EXPECT_EQ(planned_pairs(1, 6, one_percent), most_rounds);
