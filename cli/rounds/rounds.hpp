@@ -54,7 +54,7 @@ struct round_limits {
 
 struct rounds_played {
   std::size_t rounds = 0;
-  std::size_t planned = 0;  ///< That the pilot asks for; more than were played if the budget was too small; 0: unknown.
+  std::size_t planned = 0;  ///< Planned after the pilot; more than were played if the budget was too small; 0: unknown.
   double seconds = 0;
 
   [[nodiscard]] double seconds_of_round() const {

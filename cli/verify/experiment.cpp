@@ -3,6 +3,7 @@
 #include "cli/verify/experiment.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -55,19 +56,36 @@ std::optional<two_modes> modes_that_matter(const std::vector<double>& values, do
 }
 
 /// The tail must not be worse, regardless of the mean. Without a tail to compare, or with too few pairs to tell (the
-/// spans share the error), nothing shows that it is not.
-verdict decide(finding between, bool is_fit, const verification& v, bool needs_spans) {
+/// spans share the error), nothing shows that it is not. A rare slow run that no pair has met may be in B alone.
+verdict decide(const verification& v, const experiment_plan& plan) {
+  const auto& [a, b, effect, between] = v.measures[plan.decides];
   const auto is_worse = [](const span_effect& s) { return s.found.found == finding::loss; };
   const auto could_tell = [](const span_effect& s) { return s.found.effect.could_tell(); };
-  if (!is_fit) return verdict::unfit;
+  if (is_unfit(v.itself, plan.threshold)) return verdict::unfit;
   if (between == finding::loss || std::ranges::any_of(v.spans, is_worse)) return verdict::worse;
-  if (needs_spans && (v.spans.empty() || !v.missing_spans.empty() || !std::ranges::all_of(v.spans, could_tell)))
+  if (plan.spans && (v.spans.empty() || !v.missing_spans.empty() || !std::ranges::all_of(v.spans, could_tell)))
     return verdict::incomplete;
   if (between == finding::gain) return verdict::better;
-  return between == finding::level ? verdict::equivalent : verdict::inconclusive;
+  const bool are_level = between == finding::level && effect.pairs >= pairs_that_meet(plan.rare);
+  return are_level ? verdict::equivalent : verdict::inconclusive;
+}
+
+std::size_t pairs_wanted(const comparison& main, const experiment_plan& plan) {
+  const std::size_t least = pairs_that_meet(plan.rare);
+  if (main.found == finding::level) return least;
+  const std::size_t wanted = pairs_to_decide(main.effect, plan.threshold);
+  const bool may_be_level = std::abs(main.effect.log_ratio.mean) < std::log1p(plan.threshold);
+  return may_be_level ? std::max(wanted, least) : wanted;
 }
 
 }  // namespace
+
+std::size_t pairs_after(const program_rounds& pilot, const experiment_plan& plan) {
+  const std::size_t inputs = std::max<std::size_t>(plan.inputs.size(), 1);
+  const std::size_t pairs =
+      std::max(planned_rounds(pilot, {1}, plan.decides, plan.threshold, plan.error), pairs_that_meet(plan.rare));
+  return (pairs + inputs - 1) / inputs * inputs;
+}
 
 experiment run_experiment(const experiment_plan& plan, const round_progress& progress) {
   experiment all;
@@ -92,10 +110,7 @@ experiment run_experiment(const experiment_plan& plan, const round_progress& pro
         all.runs.rounds.push_back(player.play({&plan.a, &plan.b}, number, check));
         if (number + 1 == pilot_rounds) refuse_other_output();
       },
-      [&] {  // each input as often as the others, if the budget permits
-        const std::size_t inputs = player.inputs();
-        return (planned_rounds(all.runs, {1}, plan.decides, plan.threshold, plan.error) + inputs - 1) / inputs * inputs;
-      });
+      [&] { return pairs_after(all.runs, plan); });
   refuse_other_output();
   return all;
 }
@@ -112,9 +127,8 @@ verification conclude(const experiment& found, const experiment_plan& plan) {
   result.spans = span_effects(runs.rounds, names.of_all_runs, plan, random);
   result.missing_spans = std::move(names.missing_in_b);
   result.uneven_spans = std::move(names.of_some_runs);
-  const comparison& main = result.measures[plan.decides];
-  result.decision = decide(main.found, !is_unfit(result.itself, plan.threshold), result, plan.spans);
-  if (result.decision == verdict::inconclusive) result.wanted = pairs_to_decide(main.effect, plan.threshold);
+  result.decision = decide(result, plan);
+  if (result.decision == verdict::inconclusive) result.wanted = pairs_wanted(result.measures[plan.decides], plan);
   return result;
 }
 

@@ -25,6 +25,7 @@ struct experiment_plan {
   std::size_t pairs = 0;            ///< An exact number; 0: set by the pilot.
   double seconds = 60;              ///< The budget if `pairs` is 0; the pilot is run in any case.
   double threshold = 0.01;          ///< A smaller share does not matter.
+  double rare = 0.05;               ///< Slow runs of this share have to be met before A and B are equivalent.
   run_measure decides = run_measure::cpu;
   double error = effect_error;  ///< The chance that an interval misses.
   bool spans = false;           ///< Preload a clock for spans.
@@ -50,6 +51,10 @@ using round_progress = std::function<void(std::size_t number, std::size_t most)>
 /// program cannot be started (by a shell: status 126 or 127), or A dies of a signal or does not end the same way
 /// each time.
 [[nodiscard]] experiment run_experiment(const experiment_plan& plan, const round_progress& progress);
+
+/// Returns: the pairs of all, by the deviation in these and by the slow runs that are to be met; each input as often as
+/// the others.
+[[nodiscard]] std::size_t pairs_after(const program_rounds& pilot, const experiment_plan& plan);
 
 /// `incomplete`: spans were to be compared, and were not, or in too few pairs to tell a worse tail.
 enum class verdict { better, equivalent, worse, inconclusive, incomplete, unfit };

@@ -37,6 +37,11 @@ std::string check_threshold(const std::string& text) {
   return share_of(text) != 0 ? "" : "'" + text + "' is no percentage from 0.01% to 100%";
 }
 
+std::string check_rare(const std::string& text) {
+  const double share = share_of(text);
+  return share != 0 && pairs_that_meet(share) <= most_rounds ? "" : "'" + text + "' is no percentage from 0.3% to 100%";
+}
+
 std::string check_budget(const std::string& text) {
   return budget_seconds(text) >= 0 ? "" : "'" + text + "' is no time from 0 to 1e6 s, such as 20s or 2m";
 }
@@ -61,6 +66,12 @@ void add_experiment_options(CLI::App& app, experiment_options& o) {
       app.add_option("--budget", o.budget, "With --runs auto, stop after this time (20s, 2m); the pilot is run anyway")
           ->check(check_budget)
           ->type_name("TIME")
+          ->capture_default_str();
+  o.rare_option =
+      app.add_option("--rare", o.rare,
+                     "A and B are equivalent only after enough pairs to meet slow runs of this share: 60 for 5%")
+          ->check(check_rare)
+          ->type_name("PERCENT")
           ->capture_default_str();
   add_judging_options(app, o);
   app.final_callback([&o] {
@@ -88,6 +99,7 @@ void add_judging_options(CLI::App& app, experiment_options& o) {
 
 void apply(const experiment_options& o, experiment_plan& plan) {
   plan.threshold = share_of(o.threshold);
+  plan.rare = share_of(o.rare);
   plan.seconds = budget_seconds(o.budget);
   plan.decides = measure_of(o.metric);
   plan.pairs = o.runs == automatic ? 0 : std::stoul(o.runs);

@@ -15,12 +15,14 @@ struct experiment_options {
   std::string threshold = "1%";
   std::string metric = "cpu";
   std::string budget = "60s";
+  std::string rare = "5%";
   std::uint64_t seed = 0;
   const CLI::Option* seed_option = nullptr;
   const CLI::Option* budget_option = nullptr;
+  const CLI::Option* rare_option = nullptr;
 };
 
-/// Effects: adds --runs, --budget and those below, and refuses a budget beside a number of pairs.
+/// Effects: adds --runs, --budget, --rare and those below, and refuses a budget beside a number of pairs.
 void add_experiment_options(CLI::App& app, experiment_options& o);
 
 /// Effects: adds --threshold, --metric and --seed.

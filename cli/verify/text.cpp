@@ -3,6 +3,7 @@
 #include "cli/verify/experiment.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -40,13 +41,22 @@ std::string slower_spans(const verification& v, const experiment_plan& plan) {
   return fmt::format("B is worse: the 99th percentile {}; {}.", findings_text(all, false), main_text(v, plan));
 }
 
+std::string rare_text(std::size_t pairs) {
+  return fmt::format("a slow run rarer than 1 in {} would not have been met", pairs / 3);
+}
+
 std::string inconclusive(const verification& v, const experiment_plan& plan) {
-  const paired_effect& e = v.measures[plan.decides].effect;
-  const std::string few = e.could_tell() ? ""
-                                         : fmt::format(", too few to tell a difference at {}, which takes {}",
-                                                       confidence_text(e.error), pairs_for_difference(e.error));
-  return fmt::format("Inconclusive: {} after {}{}; {}.", main_text(v, plan), counted(e.pairs, "pair"), few,
-                     wanted_text(v.wanted, "pair", fmt::format("--runs {}", v.wanted)));
+  const auto& [a, b, e, between] = v.measures[plan.decides];
+  std::string why, option = fmt::format("--runs {}", v.wanted);
+  if (between == finding::level) {
+    why = fmt::format(", within {}, but {}", share_text(plan.threshold), rare_text(e.pairs));
+    option += fmt::format(", or --rare {:.0f}%", std::ceil(100 * rarest_met(e.pairs)));
+  } else if (!e.could_tell()) {
+    why = fmt::format(", too few to tell a difference at {}, which takes {}", confidence_text(e.error),
+                      pairs_for_difference(e.error));
+  }
+  return fmt::format("Inconclusive: {} after {}{}; {}.", main_text(v, plan), counted(e.pairs, "pair"), why,
+                     wanted_text(v.wanted, "pair", option));
 }
 
 /// Returns: the first names, and the number of the others.
@@ -130,7 +140,8 @@ std::string verdict_sentence(const verification& v, const experiment_plan& plan)
     case verdict::worse:
       return v.measures[plan.decides].found == finding::loss ? "B is worse: " + main + "." : slower_spans(v, plan);
     case verdict::equivalent:
-      return fmt::format("A and B are equivalent: {}, within {}{}.", main, share_text(plan.threshold), costs(v, plan));
+      return fmt::format("A and B are equivalent: {}, within {}{}; {}.", main, share_text(plan.threshold),
+                         costs(v, plan), rare_text(v.measures[plan.decides].effect.pairs));
     case verdict::inconclusive: return inconclusive(v, plan);
     case verdict::incomplete: return fmt::format("Incomplete: {}; {}.", why_incomplete(v), main);
     case verdict::unfit: break;
@@ -166,8 +177,8 @@ std::vector<std::string> verify_notes(const verification& v, const experiment& f
   if (v.modes_a) notes.push_back(modes_note("A", *v.modes_a, plan.decides));
   if (v.modes_b) notes.push_back(modes_note("B", *v.modes_b, plan.decides));
   append(plan.pairs == 0 && played.planned > played.rounds,
-         fmt::format("The pilot asked for {}; the budget of {} s was enough for {}.", counted(played.planned, "pair"),
-                     plan.seconds, played.rounds));
+         fmt::format("{} planned; the budget of {} s was enough for {}.",
+                     counted(played.planned, "pair was", "pairs were"), plan.seconds, played.rounds));
   append(found.output_varies, "A does not print the same each time, so the outputs were not compared.");
   for (std::string& note : program_notes(found.first, v.measures[run_measure::cpu].a)) notes.push_back(std::move(note));
   append(true, varying_note(v));
@@ -186,6 +197,8 @@ json verify_json(const verification& v, const experiment& found, const experimen
             {"sentence", verdict_sentence(v, plan)},
             {"decides", facts_of(plan.decides).key},
             {"threshold", plan.threshold},
+            {"rare", plan.rare},
+            {"rarest_met", rarest_met(found.runs.rounds.size())},
             {"a", side_json(plan.a)},
             {"b", side_json(plan.b)},
             {"inputs", plan.inputs},

@@ -129,6 +129,8 @@ void expect_attribution(const verify_options& o) {
   if (o.attributes && o.routes.empty()) throw usage_error("--attribute needs --plan" + see_help);
   if (o.attributes && (!o.json.empty() || o.plan.spans))
     throw usage_error("--json and --spans are of no use with --attribute" + see_help);
+  if (o.attributes && o.how.rare_option->count() != 0)
+    throw usage_error("--rare is of no use with --attribute" + see_help);
   if (o.attributes && !o.against.empty()) throw usage_error("--against is of no use with --attribute" + see_help);
   if (!o.reduced.empty() && !o.attributes) throw usage_error("-o needs --attribute" + see_help);
 }

@@ -73,7 +73,7 @@ TEST(verification, is_one_of_five_verdicts_with_its_exit_status) {
   for (const auto& [runs, decision, status, words] :
        {entry{{.b = 0.9}, verdict::better, 0, "B is better: -9.8 % [-10."},
         {{.b = 1.1}, verdict::worse, 3, "B is worse: +10."},
-        {{.b = 1.001}, verdict::equivalent, 0, "A and B are equivalent: +0.3 % ["},
+        {{.b = 1.001, .pairs = 60}, verdict::equivalent, 0, "A and B are equivalent: +0.3 % ["},
         {{.b = 0.97, .spread = 0.2, .pairs = 8}, verdict::inconclusive, 4, "Inconclusive: "},
         {{.b = 0.9, .again = 1.05},
          verdict::unfit,

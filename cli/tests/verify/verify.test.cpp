@@ -41,8 +41,17 @@ TEST_F(verify_verb, more_time_is_worse_and_less_is_better) {
     EXPECT_TRUE(said("out", part));
 }
 
+TEST_F(verify_verb, the_same_is_equivalent_after_enough_pairs_to_meet_a_rare_slow_run) {
+  EXPECT_EQ(verify("2", "2", "--threshold 100% --json " + file("j")), 0) << text("out") << text("err");
+  EXPECT_TRUE(said("out", "A and B are equivalent: "));
+  EXPECT_TRUE(std::regex_search(text("out"), std::regex("1\\s+in\\s+20\\s"))) << text("out");
+  const json j = json::parse(text("j"));
+  EXPECT_EQ(j["pairs_planned"], 60);
+  EXPECT_EQ(j["rarest_met"], 0.05);
+}
+
 TEST_F(verify_verb, the_same_is_equivalent_and_runs_as_often_as_the_pilot_asks) {
-  EXPECT_EQ(verify("20", "20", "--threshold 100% --json " + file("j")), 0) << text("out") << text("err");
+  EXPECT_EQ(verify("20", "20", "--rare 25% --threshold 100% --json " + file("j")), 0) << text("out") << text("err");
   EXPECT_TRUE(said("out", "A and B are equivalent: "));
   const json j = json::parse(text("j"));
   EXPECT_EQ(j["verdict"], "equivalent");
@@ -117,8 +126,8 @@ TEST_F(verify_verb, inputs_are_run_in_turn_as_standard_input_or_by_their_paths) 
 }
 
 TEST_F(verify_verb, another_malloc_is_preloaded_into_the_program) {
-  const int status =
-      ashlar("verify --runs 8 --threshold 100 --malloc " ASHLAR_TRY_PRELOAD " -- " ASHLAR_VERIFY_VICTIM " 20");
+  const int status = ashlar("verify --runs 8 --rare 50 --threshold 100 --malloc " ASHLAR_TRY_PRELOAD
+                            " -- " ASHLAR_VERIFY_VICTIM " 20");
   EXPECT_EQ(status, 0) << text("out") << text("err");
   EXPECT_TRUE(said("out", "B: LD_PRELOAD=" ASHLAR_TRY_PRELOAD " " ASHLAR_VERIFY_VICTIM " 20\n"));
   EXPECT_EQ(ashlar("verify --runs 8 --malloc " ASHLAR_TRY_PRELOAD " -- " ASHLAR_VERIFY_VICTIM " prints"), 1);
@@ -154,7 +163,7 @@ TEST_F(verify_verb, a_library_that_ends_each_program_as_it_starts_is_refused) {
 
 TEST_F(verify_verb, a_malloc_to_compare_with_is_that_of_a) {
   const std::string program = " -- " ASHLAR_VERIFY_VICTIM " 20";
-  const int status = ashlar("verify --runs 8 --threshold 100 --against " ASHLAR_TRY_PRELOAD
+  const int status = ashlar("verify --runs 8 --rare 50 --threshold 100 --against " ASHLAR_TRY_PRELOAD
                             " --b '" ASHLAR_VERIFY_VICTIM " 20' --json " +
                             file("j") + program);
   EXPECT_EQ(status, 0) << text("out") << text("err");
@@ -189,7 +198,7 @@ TEST_F(verify_verb, a_span_that_is_not_compared_is_a_failure) {
 }
 
 TEST_F(verify_verb, a_shell_reads_commands_that_need_one) {
-  EXPECT_EQ(verify("20 | cat", "20 | cat", "--runs 8 --threshold 100"), 0) << text("out") << text("err");
+  EXPECT_EQ(verify("20 | cat", "20 | cat", "--runs 8 --rare 50 --threshold 100"), 0) << text("out") << text("err");
   EXPECT_EQ(ashlar("verify --runs 8 --a 'nonesuch | cat >&2; exit 127' --b 'exit 127;'"), 1);
   EXPECT_TRUE(said("err", "ashlar verify: A ended with status 127: "));
 }
@@ -206,6 +215,8 @@ TEST_F(verify_verb, mistakes) {
                    {"--threshold -1% -- true", 2, ""},
                    {"--threshold x -- true", 2, "--threshold: 'x' is no percentage"},
                    {"--metric sys -- true", 2, "--metric: 'sys' is none of cpu, wall, peak"},
+                   {"--rare 0.2 -- true", 2, "--rare: '0.2' is no percentage from 0.3% to 100%"},
+                   {"--plan x --attribute --rare 9 -- true", 2, "--rare is of no use with --attribute"},
                    {"--plan x --malloc mimalloc -- true", 2, "B is under --malloc or --plan, not both"},
                    {"--attribute -- true", 2, "--attribute needs --plan"},
                    {"-o f -- true", 2, "-o needs --attribute"},
