@@ -68,8 +68,10 @@ bool is_open(const remedy_measurement& all, double threshold) {
 std::string why_no_plan(const remedy_measurement& all) {
   if (all.decision == remedy_decision::unfit) return "the machine is unfit, so that nothing is shown to gain";
   if (!works(all, all.by_plan)) return "no group of sites was measured to gain";
-  const bool is_over_best = all.over_best && !is_gain(all.over_best) && gains(all, all.best_without_code);
   const remedy_effect& plan = all.remedies[*all.by_plan];
+  if (all.fastest && !all.over_best && gains(all, all.by_plan))
+    return fmt::format("{} was not compared with {}", plan.remedy.name, all.remedies[*all.fastest].remedy.name);
+  const bool is_over_best = all.fastest && all.over_best && !is_gain(all.over_best);
   return fmt::format("{} is not shown to gain{}: {}", plan.remedy.name,
                      is_over_best ? " over " + all.remedies[*all.best_without_code].remedy.name : "",
                      verdict_text(is_over_best ? *all.over_best : plan.deciding()));

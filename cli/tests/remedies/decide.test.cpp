@@ -315,6 +315,23 @@ TEST(remedies, of_a_plan_the_groups_stay_that_gain_over_the_best_without_code_by
   }
 }
 
+/// A remedy gains, and the one with the least mean may not.
+TEST(remedies, a_plan_that_gains_and_does_not_win_is_told_from_what_it_was_to_gain_over) {
+  for (const auto& [over_best, words] :
+       {std::pair(std::optional(effect_with(1.05, 0.2)), "the plan is not shown to gain over noisy: undecided: "),
+        std::pair(std::optional<comparison>(), "the plan was not compared with a")}) {
+    auto m = measured({{remedy_kind::preload, "noisy", 0.8, 0.9},
+                       {remedy_kind::preload, "a", 0.9},
+                       {remedy_kind::routes, "the plan", 0.85}});
+    m.best_without_code = 0;
+    m.whole_plan = 2;
+    m.over_best = over_best;
+    decide(m, threshold);
+    EXPECT_EQ(m.remedies[m.winner.value_or(0)].remedy.name, "a");
+    EXPECT_TRUE(m.no_plan.starts_with(words)) << m.no_plan;
+  }
+}
+
 TEST(remedies, no_group_stays_that_loses_by_itself_though_the_whole_plan_gains) {
   auto m = measured({{remedy_kind::preload, "a", 1}, {remedy_kind::routes, "the plan", 0.8}});
   m.whole_plan = 1;
