@@ -158,7 +158,7 @@ bool is_promising(const remedy_measurement& all, double threshold) {
 
 bool is_heap_alone(const program_remedy& remedy) {
   return remedy.kind == remedy_kind::preload &&
-         std::filesystem::path(remedy.side.library).filename() == malloc_libraries.front().file;
+         std::filesystem::path(remedy.side.library).filename().string().starts_with(malloc_libraries.front().file);
 }
 
 std::optional<std::size_t> heap_alone(const remedy_measurement& all) {

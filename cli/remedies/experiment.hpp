@@ -161,7 +161,7 @@ template <class May>
 /// Returns: whether a remedy gains, or may do so: its mean is a gain of the threshold or more.
 [[nodiscard]] bool is_promising(const remedy_measurement& all, double threshold);
 
-/// Returns: whether it is libashlar.so alone.
+/// Returns: whether it is libashlar.so alone, also with a version behind its name.
 [[nodiscard]] bool is_heap_alone(const program_remedy& remedy);
 
 /// Returns: libashlar.so alone, whose heap serves what a plan does not route; nothing if it was not measured.

@@ -388,6 +388,18 @@ TEST(remedies, a_page_policy_is_one_that_gains_over_its_malloc_alone) {
   EXPECT_EQ(page_policy_of(measured({{remedy_kind::preload, "a", 0.9}}), threshold), std::nullopt);
 }
 
+TEST(remedies, libashlar_has_a_version_behind_its_name_in_packages_and_behind_a_link) {
+  for (const auto& [library, is_heap] :
+       {std::pair("lib/libashlar.so", true), std::pair("lib/libashlar.so.1", true),
+        std::pair("lib/libashlar.so.1.0", true), std::pair("lib/libashlar-checked.so", false),
+        std::pair("lib/libmimalloc.so.2", false), std::pair("", false)}) {
+    program_remedy remedy{.kind = remedy_kind::preload, .name = "a", .side = {.command = {}, .library = library}};
+    EXPECT_EQ(is_heap_alone(remedy), is_heap) << library;
+    remedy.kind = remedy_kind::pages;
+    EXPECT_FALSE(is_heap_alone(remedy)) << library;
+  }
+}
+
 TEST(remedies, a_plan_on_other_pages_has_one_command_line) {
   const program_remedy routed = {.kind = remedy_kind::routes,
                                  .name = "route by the plan",
