@@ -66,13 +66,6 @@ std::string effect_text(const mean_interval& e, double detectable) {
                      change_text(e), seen_text(detectable));
 }
 
-std::string effect_text(const paired_effect& effect) {
-  if (effect.pairs < 2) return "not measured: too few rounds";
-  if (effect.could_tell()) return effect_text(effect.log_ratio, effect.detectable());
-  return fmt::format("undecided: {} on average of {}, too few for an interval", change_text(effect.log_ratio.mean),
-                     counted(effect.pairs, "round"));
-}
-
 std::string findings_text(const std::vector<named_comparison>& all, bool tells_undecided) {
   const std::string losses = all_that_are(finding::loss, all), open = all_that_are(finding::undecided, all);
   std::string text = all_that_are(finding::gain, all);

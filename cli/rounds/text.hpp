@@ -32,8 +32,6 @@ namespace ashlar::cli {
 
 /// Returns: "-10.4 % [-11.7, -9.1]; anything above 1.2 % would have been seen", or to change nothing.
 [[nodiscard]] std::string effect_text(const mean_interval& log_ratio, double detectable);
-/// Returns: the same of rounds, or that they are too few.
-[[nodiscard]] std::string effect_text(const paired_effect& effect);
 
 /// A comparison and the name of its measure.
 struct named_comparison {
