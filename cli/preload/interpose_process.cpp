@@ -2,6 +2,7 @@
 // What a program does that is no allocation, and that a trace tells: it ends or becomes another without running its
 // destructors, unloads code, and notes marks, spans and names of threads. ashlar_record.h finds the functions of the
 // notes.
+#include <atomic>
 #include <cstdarg>
 #include <cstddef>
 #include <cstdint>
@@ -43,16 +44,29 @@ void collect(char** to, char* first, std::size_t n, va_list from) noexcept {
   __builtin_unreachable();
 }
 
+enum class binding : std::uint8_t { unread, as_all, deep };
+constinit std::atomic<binding> wished{binding::unread};
+
+binding read_binding() noexcept {
+  drop_in::options given;
+  const char* const words = std::getenv("ASHLAR");
+  if (words != nullptr)
+    drop_in::parse_options(words, given, [](std::string_view, std::string_view, drop_in::word_result) {});
+  return given.binds_deeply ? binding::deep : binding::as_all;
+}
+
+/// Once, as libashlar does: later another thread may change the environment meanwhile.
+[[gnu::constructor]] void keep_binding() noexcept { wished.store(read_binding(), std::memory_order_relaxed); }
+
 }  // namespace
 
 }  // namespace ashlar::recorder
 
 /// As in libashlar, under which the program may run next: what a library calls without this one is in no trace.
+/// Constructors that run before that of the recorder may open libraries too.
 bool ashlar::drop_in::keeps_deep_binding() noexcept {
-  options given;
-  const char* const words = std::getenv("ASHLAR");
-  if (words != nullptr) parse_options(words, given, [](std::string_view, std::string_view, word_result) {});
-  return given.binds_deeply;
+  const recorder::binding now = recorder::wished.load(std::memory_order_relaxed);
+  return (now == recorder::binding::unread ? recorder::read_binding() : now) == recorder::binding::deep;
 }
 
 namespace recorder = ashlar::recorder;
