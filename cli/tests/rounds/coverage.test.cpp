@@ -23,10 +23,14 @@ double uniform(random_engine& random) { return (static_cast<double>(random() >> 
 
 // Noise of the log time of a run.
 double normal(random_engine& random) {
-  return std::sqrt(-2 * std::log(uniform(random))) * std::cos(2 * std::acos(-1.0) * uniform(random));
+  const double radius = std::sqrt(-2 * std::log(uniform(random)));  // drawn first by every compiler
+  return radius * std::cos(2 * std::acos(-1.0) * uniform(random));
 }
 double lognormal(random_engine& random) { return std::exp(normal(random)); }
-double bimodal(random_engine& random) { return 0.1 * normal(random) + (uniform(random) < 0.2 ? 1 : 0); }
+double bimodal(random_engine& random) {
+  const double within = 0.1 * normal(random);
+  return within + (uniform(random) < 0.2 ? 1 : 0);
+}
 double none(random_engine& /*random*/) { return 0; }
 
 /// Many values of a noise around their mean, from which each run draws one.
@@ -147,7 +151,10 @@ TEST(simultaneous_intervals, exclude_0_in_4_of_5_experiments_with_a_detectable_e
       int excluded = 0;
       for (int i = 0; i < 200; ++i) {
         std::vector<double> ratios(rounds);
-        for (double& r : ratios) r = effect + 0.01 * (normal(random) - normal(random));
+        for (double& r : ratios) {
+          const double with = normal(random), without = normal(random);
+          r = effect + 0.01 * (with - without);
+        }
         excluded += misses(interval_of_mean(ratios, error, random)) ? 1 : 0;
       }
       EXPECT_GE(excluded, 148) << rounds << " " << error;
