@@ -295,24 +295,25 @@ TEST_F(record, an_old_trace_is_replaced) {
 // Thousands of threads: the recorder costs each of them little, and none waits by turns.
 class record_many_threads : public record_command {
 protected:
-  /// Returns: the seconds that processors spent on a shell command, the least of some rounds.
-  double seconds_of(const std::string& command, int rounds) {
-    double least = 1e9;
-    for (; rounds > 0; --rounds) {
-      const double before = seconds_of_children();
-      EXPECT_EQ(shell(command), 0) << output();
-      least = std::min(least, seconds_of_children() - before);
-    }
-    return least;
+  /// Returns: the seconds that processors spent on a shell command.
+  double seconds_of(const std::string& command) {
+    const double before = seconds_of_children();
+    EXPECT_EQ(shell(command), 0) << output();
+    return seconds_of_children() - before;
   }
 
   /// A program of threads that only start, allocate and end: at most three times the time that it takes alone. The
-  /// addition is the start and the end of the command.
+  /// addition is the start and the end of the command. The least of some rounds counts, and of more where other
+  /// programs have the machine.
   void expect_little_cost(const std::string& mode, std::size_t allocations, int rounds) {
-    const double alone = seconds_of(ASHLAR_VICTIM " " + mode, rounds);
-    const double recorded =
-        seconds_of("timeout 60 " ASHLAR_COMMAND " record -q -o " + file() + " -- " ASHLAR_VICTIM " " + mode, rounds);
-    EXPECT_LE(recorded, 3 * alone + 0.4) << "alone " << alone;
+    double alone = 1e9, recorded = 1e9;
+    const auto is_little = [&] { return recorded <= 3 * alone + 0.4; };
+    for (int round = 0; round < rounds || (round < rounds + 4 && !is_little()); ++round) {
+      alone = std::min(alone, seconds_of(ASHLAR_VICTIM " " + mode));
+      recorded = std::min(recorded, seconds_of("timeout 60 " ASHLAR_COMMAND " record -q -o " + file() +
+                                               " -- " ASHLAR_VICTIM " " + mode));
+    }
+    EXPECT_TRUE(is_little()) << recorded << " s, alone " << alone << " s";
     EXPECT_EQ(recording(file()).count(operation::malloc_, 32'001), allocations);
   }
 
