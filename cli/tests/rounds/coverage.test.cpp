@@ -12,20 +12,15 @@
 #include <gtest/gtest.h>
 
 #include "cli/rounds/effect.hpp"
+#include "cli/tests/noise.hpp"
 #include "tests/support/stress.hpp"
 
 namespace {
 
 using namespace ashlar::cli;
-
-/// The same on every platform, unlike the distributions of the standard library.
-double uniform(random_engine& random) { return (static_cast<double>(random() >> 11) + 0.5) * 0x1p-53; }
+using ashlar_test::normal, ashlar_test::uniform;
 
 // Noise of the log time of a run.
-double normal(random_engine& random) {
-  const double radius = std::sqrt(-2 * std::log(uniform(random)));  // drawn first by every compiler
-  return radius * std::cos(2 * std::acos(-1.0) * uniform(random));
-}
 double lognormal(random_engine& random) { return std::exp(normal(random)); }
 double bimodal(random_engine& random) {
   const double within = 0.1 * normal(random);

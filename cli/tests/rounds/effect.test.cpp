@@ -10,10 +10,12 @@
 #include <gtest/gtest.h>
 
 #include "cli/rounds/effect.hpp"
+#include "cli/tests/noise.hpp"
 
 namespace {
 
 using namespace ashlar::cli;
+using ashlar_test::normal, ashlar_test::uniform;
 
 constexpr double one_percent = 0.01;
 constexpr double five_percent = 0.05;
@@ -21,11 +23,6 @@ constexpr int trials = 200;
 
 using noise = std::function<double(random_engine&)>;
 
-/// The same on every platform, unlike the distributions of the standard library.
-double uniform(random_engine& random) { return (static_cast<double>(random() >> 11) + 0.5) * 0x1p-53; }
-double normal(random_engine& random) {
-  return std::sqrt(-2 * std::log(uniform(random))) * std::cos(2 * std::acos(-1.0) * uniform(random));
-}
 double exponential(random_engine& random) { return -std::log(uniform(random)); }
 
 /// Of the log time of one run.

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/tests/noise.hpp"
 #include "cli/verify/experiment.hpp"
 #include "tests/support/stress.hpp"
 
@@ -18,14 +19,8 @@ namespace {
 
 using namespace ashlar::cli;
 
-double uniform(random_engine& random) { return (static_cast<double>(random() >> 11) + 0.5) * 0x1p-53; }
-
 /// Half a percent of normal noise.
-double ms_of_run(random_engine& random) {
-  const double radius = std::sqrt(-2 * std::log(uniform(random)));  // drawn first by every compiler
-  const double normal = radius * std::cos(2 * std::acos(-1.0) * uniform(random));
-  return 100 * std::exp(0.005 * normal);
-}
+double ms_of_run(random_engine& random) { return 100 * std::exp(0.005 * ashlar_test::normal(random)); }
 
 struct rarely_slow {
   double share = 0;  ///< Of the runs of B.
@@ -37,7 +32,7 @@ void play(experiment& all, const rarely_slow& b, random_engine& random) {
   program_round& round = all.runs.rounds.emplace_back();
   if (repeats_first(all.runs.rounds.size() - 1)) round.again = run(ms_of_run(random));
   const double of_a = ms_of_run(random), of_b = ms_of_run(random);
-  round.sides = {run(of_a), run(of_b * (uniform(random) < b.share ? 1 + b.by : 1))};
+  round.sides = {run(of_a), run(of_b * (ashlar_test::uniform(random) < b.share ? 1 + b.by : 1))};
   round.spans.resize(2);
 }
 

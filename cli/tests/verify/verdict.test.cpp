@@ -2,7 +2,6 @@
 // Tests of conclusions from made-up runs, of command lines and inputs, and that planted parts are found, each with its
 // own effect, from runs with random halves.
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <regex>
 #include <stdexcept>
@@ -14,6 +13,7 @@
 
 #include "cli/rounds/text.hpp"
 #include "cli/support/words.hpp"
+#include "cli/tests/noise.hpp"
 #include "cli/verify/attribute.hpp"
 #include "cli/verify/experiment.hpp"
 
@@ -261,11 +261,6 @@ TEST(program_side, puts_an_input_in_place_of_the_mark) {
   EXPECT_FALSE(takes_path({.command = {"prog"}}));
 }
 
-double normal(random_engine& random) {
-  const auto uniform = [&] { return (static_cast<double>(random() >> 11) + 0.5) * 0x1p-53; };
-  return std::sqrt(-2 * std::log(uniform())) * std::cos(2 * std::acos(-1.0) * uniform());
-}
-
 struct random_halves {
   std::vector<part_choice> choices;
   std::vector<double> log_ratios;
@@ -276,7 +271,7 @@ random_halves runs_with(const std::vector<double>& effects, double sigma, random
   random_halves all;
   for (int pair = 0; pair < 100; ++pair) {
     const part_choice choice = choose_parts(effects.size(), random);
-    double ratio = sigma * (normal(random) - normal(random));
+    double ratio = sigma * (ashlar_test::normal(random) - ashlar_test::normal(random));
     for (std::size_t i = 0; i < effects.size(); ++i) ratio += choice[i] ? effects[i] : -effects[i];
     all.choices.push_back(choice);
     all.log_ratios.push_back(ratio);
