@@ -206,7 +206,7 @@ inline out_of_memory_handler set_out_of_memory_handler(out_of_memory_handler han
   detail::end_process();
 }
 
-/// As above, of a pointer given to a resource. `size` is that of its block, if it is known.
+/// As above, of a pointer given to a resource. `size` is the size of its block, if it is known.
 [[noreturn]] ASHLAR_COLD inline void report(fault kind, const char* what, const void* p, const void* resource,
                                             std::size_t size = 0) noexcept {
   report({.kind = kind, .what = what, .pointer = p, .resource = resource, .size = size});
