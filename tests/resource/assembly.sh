@@ -8,10 +8,11 @@ objdump=$3
 shift 3
 
 "$@" -c "$source" -o "$object"
+"$objdump" -d --no-show-raw-insn "$object" >"$object.s"
 
 # fast_path <function>: one instruction a line, up to the first return.
 fast_path() {
-  "$objdump" -d --no-show-raw-insn "$object" | awk -v label="<$1>:" '
+  awk -v label="<$1>:" '
     index($0, label) { inside = 1; next }
-    inside && /^ *[0-9a-f]+:/ { sub(/^ *[0-9a-f]+:[ \t]*/, ""); if ($1 ~ /^ret/) inside = 0; else print }'
+    inside && /^ *[0-9a-f]+:/ { sub(/^ *[0-9a-f]+:[ \t]*/, ""); if ($1 ~ /^ret/) inside = 0; else print }' "$object.s"
 }
