@@ -43,10 +43,15 @@ private:
 struct common_remedy {
   const advice_rule* rule = nullptr;
   std::string evidence;
+  forecast expected;
   shared_pool pool;
 };
 
-/// Returns: the features of a pool for all.
+site_facts facts_of_site(const advised_site& s, const program_features& program, const advice_limits& limits) {
+  return {*s.features, program, limits, s.request, s.owner, s.owner_share, s.phases};
+}
+
+/// Returns: the features of a pool for all, with the peaks of all.
 site_features in_one_pool(const site_list& sites, const advised_site& largest) {
   site_features all = *largest.features;
   for (const advised_site* s : sites) {
@@ -55,44 +60,71 @@ site_features in_one_pool(const site_list& sites, const advised_site& largest) {
     all.alignment = std::max(all.alignment, s->features->alignment);
     all.births.add(s->features->births);
     all.freed_by_others += s->features->freed_by_others;
+    all.allocated += s->features->allocated;
+    all.never_freed += s->features->never_freed;
+    all.peak_objects += s->features->peak_objects;
+    all.peak_bytes += s->features->peak_bytes;
   }
   return all;
 }
 
 /// Returns: whether an arena in their owner, emptied as often as the rarest of them, holds little more than the live
 /// objects and a chunk. Expects: there are sites.
-bool arena_serves_all(const site_list& sites, const advice_limits& limits) {
-  std::uint64_t bytes = 0, peak_bytes = 0, batches = ~std::uint64_t{0};
+bool arena_serves_all(const site_list& sites, const program_features& program, const advice_limits& limits) {
+  std::uint64_t batches = ~std::uint64_t{0};
+  forecast all{.spare_bytes = counted_arena_model::chunk_bytes};
   for (const advised_site* s : sites) {
     const site_features& f = *s->features;
     if (s->owner != sites.front()->owner || s->owner_share < limits["owner.share"] || f.freed_by_others != 0)
       return false;
-    bytes += f.allocated.bytes;
-    peak_bytes += f.peak_bytes;
+    const forecast own = forecast_of(remedy::arena, facts_of_site(*s, program, limits));
+    all.objects += own.objects;
+    all.served += own.served;
+    all.calls += own.calls;
+    all.alive += own.alive;
+    all.live_bytes += f.peak_bytes;
+    all.held_bytes += f.allocated.bytes;
     batches = std::min(batches, f.batches.epochs);
   }
-  return arena_held_by_live(bytes, batches, peak_bytes) <= limits["batch_in_function.held"];
+  if (batches == 0) return false;
+  all.held_bytes /= batches;
+  const site_facts facts = facts_of_site(*sites.front(), program, limits);
+  return refutation(rule_named("batch_in_function"), facts, all).empty();
+}
+
+bool may_have_pool(const site_list& sites, const program_features& program, const advice_limits& limits) {
+  return std::ranges::all_of(sites,
+                             [&](const advised_site* s) { return takes_cells(facts_of_site(*s, program, limits)); });
 }
 
 /// Returns: the arena of one of them where it serves all, else a pool, else nothing. Expects: there are sites.
 common_remedy remedy_for_all(const site_list& sites, const program_features& program, const advice_limits& limits) {
   const auto arena = std::ranges::find_if(sites, [](auto* s) { return s->rule->proposes == remedy::arena; });
-  if (arena != sites.end() && arena_serves_all(sites, limits)) return {(*arena)->rule, (*arena)->evidence, {}};
+  if (arena != sites.end() && arena_serves_all(sites, program, limits))
+    return {(*arena)->rule, (*arena)->evidence, {}, {}};
   const advised_site& largest =
       **std::ranges::max_element(sites, {}, [](const advised_site* s) { return s->features->peak_objects; });
   const site_features all = in_one_pool(sites, largest);
-  const site_facts facts{all, program, limits, largest.request, largest.owner, largest.owner_share, {}};
+  const site_facts facts{all, program, limits, largest.request, largest.owner, largest.owner_share, {}, true};
   const advice_rule& pool = rule_named("few_sizes");
-  if (!pool.fires(facts)) return {&rule_named("none"), "neither one arena nor one pool serves all", {}};
-  return {&pool, pool.evidence(facts), {all.pool().cell_bytes, all.has_several_threads()}};
+  if (!pool.fires(facts) || !may_have_pool(sites, program, limits) || !refutation(pool, facts).empty())
+    return {&rule_named("none"), "neither one arena nor one pool serves all", {}, {}};
+  return {&pool, pool.evidence(facts), forecast_of(remedy::pool, facts), {sites.size(), all.has_several_threads()}};
 }
 
-/// Effects: `s` gets the remedy. `why` ends its evidence.
-void take_remedy(advised_site& s, const common_remedy& found, const std::string& why, const advice_limits& limits) {
-  s.rule = found.rule;
-  s.estimate = touched_ns(*s.features, *found.rule, limits);
-  s.evidence = found.evidence + "; " + why;
-  if (found.pool.cell_bytes != 0) s.pool = found.pool;
+/// Effects: `s` gets the remedy. `why` ends its evidence. A few blocks go into the pool of others, which is no remedy
+/// of theirs.
+void take_remedy(advised_site& s, const common_remedy& found, const std::string& why, const program_features& program,
+                 const advice_limits& limits) {
+  const bool has_pool = found.pool.sites != 0;
+  const bool goes_along = has_pool && are_few(*s.features);
+  s.rule = goes_along ? &rule_named("none") : found.rule;
+  s.expected =
+      has_pool && !goes_along ? found.expected : forecast_of(s.rule->proposes, facts_of_site(s, program, limits));
+  s.estimate = touched_ns(*s.features, *s.rule, limits);
+  s.evidence =
+      (goes_along ? few_text(*s.features) + " at once, in the pool of the others" : found.evidence) + "; " + why;
+  if (has_pool && !goes_along) s.pool = found.pool;
 }
 
 /// Returns: what the sites of one container have in common; empty: the site is none of a container with many blocks.
@@ -136,7 +168,7 @@ private:
   [[nodiscard]] bool agree(const site_list& container) const {
     const auto is_alike = [&](const advised_site* s) { return s->rule == container.front()->rule; };
     if (std::ranges::all_of(container, is_alike))
-      return container.front()->rule->proposes != remedy::arena || arena_serves_all(container, limits_);
+      return container.front()->rule->proposes != remedy::arena || arena_serves_all(container, program_, limits_);
     return std::ranges::none_of(container,
                                 [](const advised_site* s) { return facts_of(s->rule->proposes).is_of_allocator; });
   }
@@ -153,7 +185,7 @@ private:
                        "calls in this function allocate this size, and are judged together")
             : in_words(container.size(), "call allocates", "calls allocate") + " for this " + s.request.container +
                   ", and it has one allocator";
-    take_remedy(s, found, which, limits_);
+    take_remedy(s, found, which, program_, limits_);
   }
 
   const program_features& program_;
@@ -242,7 +274,7 @@ private:
   /// Returns: whether the remedies of all are one.
   [[nodiscard]] bool agree(const site_list& all) const {
     const advised_site& first = *all.front();
-    if (first.rule->proposes == remedy::arena && !arena_serves_all(all, limits_)) return false;
+    if (first.rule->proposes == remedy::arena && !arena_serves_all(all, seen_.program(), limits_)) return false;
     return std::ranges::all_of(all, [&](const advised_site* s) {
       if (s->rule != first.rule) return false;
       if (first.rule->proposes == remedy::pool)
@@ -270,7 +302,7 @@ private:
     const std::string shared = shared_text(site, called_);
     const std::string for_all = shared + ": this remedy is for all of them";
     if (found.rule == nullptr || s.rule->proposes == remedy::region) s.evidence += "; " + for_all;
-    else take_remedy(s, found, found.rule->proposes == remedy::nothing ? shared : for_all, limits_);
+    else take_remedy(s, found, found.rule->proposes == remedy::nothing ? shared : for_all, seen_.program(), limits_);
   }
 
   void tell_callers(std::size_t site) {

@@ -86,6 +86,21 @@ json to_json(const phase_features& p) {
           {"of_program", p.of_program}, {"objects", p.objects},      {"all_alike", p.all_alike}};
 }
 
+json to_json(const forecast& expected) {
+  return {{"calls_saved", expected.calls},         {"objects_served", expected.served},
+          {"live_bytes", expected.live_bytes},     {"held_bytes", expected.held_bytes},
+          {"added_bytes", expected.added_bytes()}, {"held_by_live", expected.held_by_live()}};
+}
+
+json to_json(const std::vector<refuted_rule>& refuted) {
+  json all = json::array();
+  for (const refuted_rule& each : refuted)
+    all.push_back({{"rule", std::string(each.rule->name)},
+                   {"remedy", std::string(facts_of(each.rule->proposes).name)},
+                   {"reason", each.reason}});
+  return all;
+}
+
 json to_json(const site_trial& trial) {
   if (!trial.found) return nullptr;
   return {{"text", trial.text}, {"verdict", verdict_word(*trial.found)}, {"ratio", std::exp(trial.log_ratio)}};
@@ -136,6 +151,8 @@ json site_json(const advised_site& s, const advice& a, const call_tree& tree, si
           {"evidence", s.evidence},
           {"advice", remedy_text(s, a.limits)},
           {"gain", {{"level", level_of(s)}, {"estimate_ns", s.estimate}, {"text", gain_text(s, a)}}},
+          {"forecast", s.rule->proposes == remedy::nothing ? json() : to_json(s.expected)},
+          {"dropped", to_json(s.refuted)},
           {"trial", to_json(s.trial)},
           {"owner", {{"function", s.owner}, {"share", s.owner_share}}},
           {"phases", to_json(s.phases)},

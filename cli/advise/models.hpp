@@ -60,6 +60,7 @@ public:
     if (bytes > largest_bytes) return no_chunk;
     const std::uint64_t taken = (std::max<std::uint64_t>(bytes, 1) + 15) / 16 * 16;
     live_bytes_ += bytes;
+    ++served_;
     if (filling_ == no_chunk || filled_ + taken > chunk_bytes) open_chunk();
     filled_ += taken;
     ++objects_[filling_];
@@ -77,7 +78,7 @@ public:
     note_excess();
   }
 
-  /// Effects: forgets the objects, not the peaks: another trace begins.
+  /// Effects: forgets the objects, neither the peaks nor how many were served: another trace begins.
   void restart() {
     objects_ = {};
     free_ = {};
@@ -85,6 +86,8 @@ public:
     chunks_ = live_bytes_ = 0;
   }
 
+  /// Returns: the objects that had a chunk; the others were too large.
+  [[nodiscard]] std::uint64_t served() const noexcept { return served_; }
   [[nodiscard]] std::uint64_t chunks() const noexcept { return chunks_; }
   [[nodiscard]] std::uint64_t peak_chunks() const noexcept { return peak_chunks_; }
   [[nodiscard]] std::uint64_t peak_held_bytes() const noexcept { return peak_chunks_ * chunk_bytes; }
@@ -123,6 +126,7 @@ private:
   std::vector<std::uint32_t> free_;
   std::uint32_t filling_ = no_chunk;
   std::uint64_t filled_ = 0;
+  std::uint64_t served_ = 0;
   std::uint64_t chunks_ = 0;
   std::uint64_t live_bytes_ = 0;
   std::uint64_t peak_chunks_ = 0;

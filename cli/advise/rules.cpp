@@ -21,13 +21,7 @@ namespace ashlar::cli {
 
 namespace {
 
-constexpr std::uint64_t most_cell_alignment = 16;
 constexpr std::uint64_t most_pinning_block = advice_page_bytes;
-constexpr double most_pool_cell = 32 * 1024;
-
-double share(std::uint64_t part, std::uint64_t whole) {
-  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
-}
 
 bool of_one_thread(const site_features& f) { return f.freed_by_others == 0; }
 bool all_freed(const site_features& f) { return f.never_freed.objects == 0; }
@@ -37,10 +31,6 @@ bool is_lifo(const site_facts& s) {
 }
 bool grows(const site_features& f) { return 5 * f.growth.steps >= f.allocated.objects; }
 bool is_overaligned(const site_features& f) { return f.alignment > most_cell_alignment; }
-bool has_sizes(const site_features& f, double most_sizes, double most_bytes) {
-  return static_cast<double>(f.sizes.distinct()) <= most_sizes && static_cast<double>(f.sizes.max()) <= most_bytes;
-}
-
 double objects_an_epoch(const site_features& f) { return share(f.batches.objects, f.batches.epochs); }
 
 bool dies_in_batches(const site_features& f, const advice_limits& limits) {
@@ -131,10 +121,7 @@ std::string why_hand_over(const site_facts& s) {
                      s.f.foreign_deaths.first);
 }
 
-bool fires_scratch(const site_facts& s) {
-  return is_lifo(s) && all_freed(s.f) && of_one_thread(s.f) && has_owner(s) &&
-         s.f.arena.held_by_live() <= s.limits["lifo.held"];
-}
+bool fires_scratch(const site_facts& s) { return is_lifo(s) && all_freed(s.f) && of_one_thread(s.f) && has_owner(s); }
 
 std::string why_scratch(const site_facts& s) {
   return fmt::format("{} are freed in the reverse order of their births, under one call of {}",
@@ -149,10 +136,7 @@ std::string batches(const site_features& f) {
 bool fires_arena(const site_facts& s) {
   // That main holds them tells of no scope, unless it frees them once.
   const bool is_scope = s.owner != "main" || s.f.batches.epochs == s.program.traces;
-  return dies_in_batches(s.f, s.limits) && of_one_thread(s.f) && has_owner(s) && is_scope &&
-         s.f.arena.held_by_live() <= s.limits["batch_in_function.held"] &&
-         arena_held_by_live(s.f.allocated.bytes, s.f.batches.epochs, s.f.peak_bytes) <=
-             s.limits["batch_in_function.held"];
+  return dies_in_batches(s.f, s.limits) && of_one_thread(s.f) && has_owner(s) && is_scope;
 }
 
 std::string why_arena(const site_facts& s) { return fmt::format("{}, under one call of {}", batches(s.f), s.owner); }
@@ -173,9 +157,7 @@ std::string why_fixed_phase(const site_facts& s) {
       fmt::format("{} {}", p.objects / p.phases == 1 ? "is" : "are", in_words(p.objects / p.phases)));
 }
 
-bool fires_counted_arena(const site_facts& s) {
-  return dies_in_batches(s.f, s.limits) && s.f.arena.held_by_live() <= s.limits["batch.held"];
-}
+bool fires_counted_arena(const site_facts& s) { return dies_in_batches(s.f, s.limits); }
 
 std::string why_counted_arena(const site_facts& s) {
   return batches(s.f) + (of_one_thread(s.f) ? ", under no single function" : ", on other threads too");
@@ -184,8 +166,7 @@ std::string why_counted_arena(const site_facts& s) {
 bool fires_region(const site_facts& s) {
   const site_features& f = s.f;
   return share(f.never_freed.objects, f.allocated.objects) >= s.limits["never_freed.share"] &&
-         static_cast<double>(f.never_freed.bytes) >= s.limits["never_freed.bytes"] &&
-         f.sizes.quantile(0.5) <= counted_arena_model::largest_bytes;
+         static_cast<double>(f.never_freed.bytes) >= s.limits["never_freed.bytes"];
 }
 
 std::string why_region(const site_facts& s) {
@@ -193,10 +174,7 @@ std::string why_region(const site_facts& s) {
                      in_words(s.f.allocated.objects), in_bytes(s.f.never_freed.bytes));
 }
 
-/// Pages for one object or two would hold nothing else.
-bool are_few(const site_features& f) { return f.peak_objects <= 2; }
-
-bool fires_segregate(const site_facts& s) { return pins_pages(s.f, s.program, s.limits) && !are_few(s.f); }
+bool fires_segregate(const site_facts& s) { return pins_pages(s.f, s.program, s.limits); }
 
 std::string why_segregate(const site_facts& s) {
   return fmt::format("{} outlive {} of other allocations, and lie between short-lived blocks: they may keep {}, "
@@ -207,9 +185,7 @@ std::string why_segregate(const site_facts& s) {
 }
 
 bool fires_pool(const site_facts& s) {
-  const site_features& f = s.f;
-  return has_sizes(f, s.limits["few_sizes.sizes"], most_pool_cell) && !are_few(f) && !is_overaligned(f) && !grows(f) &&
-         s.request.kind != container_kind::string && f.pool().held_by_live(f.peak_bytes) <= s.limits["few_sizes.held"];
+  return static_cast<double>(s.f.sizes.distinct()) <= s.limits["few_sizes.sizes"] && !grows(s.f);
 }
 
 std::string why_pool(const site_facts& s) {
@@ -221,36 +197,27 @@ std::string why_pool(const site_facts& s) {
 
 bool fires_always(const site_facts&) { return true; }
 
-const char* why_no_pool(const site_facts& s) {
-  if (s.request.kind == container_kind::string) return "strings are as long as their text, so no cell fits all of them";
-  if (static_cast<double>(s.f.sizes.distinct()) > s.limits["few_sizes.sizes"]) return "too many sizes for one pool";
-  if (static_cast<double>(s.f.sizes.max()) > most_pool_cell) return "blocks too large for a pool";
-  if (is_overaligned(s.f)) return "an alignment that no pool's cells have";
-  return "a pool would hold too much";
-}
-
 std::string why_nothing(const site_facts& s) {
-  const site_features& f = s.f;
-  if (grows(f)) return "they grow, but to sizes that vary";
-  if (are_few(f))
-    return fmt::format("at most {} alive at once: no memory of their own would hold more than a page",
-                       f.peak_objects == 1 ? "1 is" : "2 are");
-  return counted(f.sizes.distinct(), "size") + ", but neither an order of deaths nor batches, and " + why_no_pool(s);
+  if (grows(s.f)) return "they grow, but to sizes that vary";
+  if (are_few(s.f)) return pool_obstacle(s);
+  return counted(s.f.sizes.distinct(), "size") + ", but neither an order of deaths nor batches, and " +
+         pool_obstacle(s);
 }
 
 constexpr std::array rules = {
     advice_rule{"small", remedy::nothing, fires_small, why_small},
     advice_rule{"same_function", remedy::inline_buffer, fires_inline, why_inline},
-    advice_rule{"growth", remedy::reserve, fires_reserve, why_reserve},
-    advice_rule{"temporary", remedy::keep_object, fires_keep, why_keep},
+    advice_rule{"growth", remedy::reserve, fires_reserve, why_reserve, threshold_name("growth.held")},
+    advice_rule{"temporary", remedy::keep_object, fires_keep, why_keep, threshold_name("temporary.held")},
     advice_rule{"other_thread", remedy::hand_over, fires_hand_over, why_hand_over},
-    advice_rule{"never_freed", remedy::region, fires_region, why_region},
-    advice_rule{"long_among_short", remedy::segregate, fires_segregate, why_segregate},
-    advice_rule{"lifo", remedy::scratch, fires_scratch, why_scratch},
-    advice_rule{"batch_in_function", remedy::arena, fires_arena, why_arena},
+    advice_rule{"never_freed", remedy::region, fires_region, why_region, threshold_name("never_freed.held")},
+    advice_rule{"long_among_short", remedy::segregate, fires_segregate, why_segregate,
+                threshold_name("long_among_short.held")},
+    advice_rule{"lifo", remedy::scratch, fires_scratch, why_scratch, threshold_name("lifo.held")},
+    advice_rule{"batch_in_function", remedy::arena, fires_arena, why_arena, threshold_name("batch_in_function.held")},
     advice_rule{"fixed_phase", remedy::static_plan, fires_fixed_phase, why_fixed_phase},
-    advice_rule{"batch", remedy::counted_arena, fires_counted_arena, why_counted_arena},
-    advice_rule{"few_sizes", remedy::pool, fires_pool, why_pool},
+    advice_rule{"batch", remedy::counted_arena, fires_counted_arena, why_counted_arena, threshold_name("batch.held")},
+    advice_rule{"few_sizes", remedy::pool, fires_pool, why_pool, threshold_name("few_sizes.held")},
     advice_rule{"none", remedy::nothing, fires_always, why_nothing},
 };
 
@@ -314,7 +281,8 @@ std::uint64_t long_lived(const site_features& f, const advice_limits& limits) {
 }
 
 bool fits_routed_pool(const site_features& f, const advice_limits& limits) {
-  return has_sizes(f, limits["plan.sizes"], limits["plan.block"]);
+  return static_cast<double>(f.sizes.distinct()) <= limits["plan.sizes"] &&
+         static_cast<double>(f.sizes.max()) <= limits["plan.block"] && pool_holds_little(f, limits);
 }
 
 std::string plan_obstacle(const site_features& f, const advice_limits& limits) {
@@ -338,8 +306,33 @@ double arena_held_by_live(std::uint64_t bytes, std::uint64_t batches, std::uint6
   return share(bytes / batches, peak_bytes + counted_arena_model::chunk_bytes);
 }
 
-const advice_rule& rule_for(const site_facts& facts) {
-  return *std::find_if(rules.begin(), rules.end(), [&](const advice_rule& rule) { return rule.fires(facts); });
+namespace {
+
+/// A pool is refuted by the sentence of the last rule.
+std::string evidence_of(const rule_choice& found, const site_facts& facts) {
+  const bool is_last = found.rule == &rules.back();
+  if (!is_last || found.refuted.empty() || found.refuted.front().rule->proposes == remedy::pool)
+    return found.rule->evidence(facts);
+  const refuted_rule& first = found.refuted.front();
+  return first.rule->evidence(facts) + ", but " + first.reason;
+}
+
+}  // namespace
+
+rule_choice choose_rule(const site_facts& facts) {
+  rule_choice found;
+  for (const advice_rule& rule : rules) {
+    if (!rule.fires(facts)) continue;
+    std::string reason = refutation(rule, facts);
+    if (reason.empty()) {
+      found.rule = &rule;
+      break;
+    }
+    found.refuted.push_back({&rule, std::move(reason)});
+  }
+  found.evidence = evidence_of(found, facts);
+  found.expected = forecast_of(found.rule->proposes, facts);
+  return found;
 }
 
 bool dies_together(const site_features& f, const advice_limits& limits) {
@@ -355,11 +348,15 @@ double touched_ns(const site_features& f, const advice_rule& rule, const advice_
   return static_cast<double>(f.growth.steps) * limits.pair_ns;
 }
 
+bool saves_few_calls(std::uint64_t calls, const program_features& program, const advice_limits& limits) {
+  const double least_ns = limits.program_ns > 0 ? limits["small.share"] * limits.program_ns : limits["small.ns"];
+  return static_cast<double>(calls) * limits.pair_ns < least_ns * static_cast<double>(program.traces) ||
+         share(calls, program.allocated.objects) < limits["small.share"];
+}
+
 bool is_too_small(const site_features& f, const program_features& program, const advice_limits& limits) {
   if (static_cast<double>(f.allocated.objects) < limits["small.objects"]) return true;
-  const double least_ns = limits.program_ns > 0 ? limits["small.share"] * limits.program_ns : limits["small.ns"];
-  const bool few_calls = estimate_ns(f, limits) < least_ns * static_cast<double>(program.traces) ||
-                         share(f.allocated.objects, program.allocated.objects) < limits["small.share"];
+  const bool few_calls = saves_few_calls(f.allocated.objects, program, limits);
   const bool few_bytes = static_cast<double>(f.peak_bytes) < limits["small.bytes"] ||
                          share(f.at_program_peak.bytes, program.peak.bytes) < limits["small.share"];
   return few_calls && few_bytes && !pins_pages(f, program, limits);

@@ -4,11 +4,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/advise/features.hpp"
+#include "cli/advise/forecast.hpp"
 #include "cli/advise/names.hpp"
 #include "cli/advise/observer.hpp"
 #include "cli/advise/thresholds.hpp"
@@ -40,6 +43,7 @@ struct site_facts {
   std::string owner;       ///< The function that holds most of the objects from birth to death; empty: none does.
   double owner_share = 0;  ///< Of the deaths that are no growth.
   phase_features phases = {};
+  bool is_joined = false;  ///< Of several sites, which may differ in their sizes.
 };
 
 /// A row of the table.
@@ -48,6 +52,21 @@ struct advice_rule {
   remedy proposes = remedy::nothing;
   bool (*fires)(const site_facts&) = nullptr;
   std::string (*evidence)(const site_facts&) = nullptr;
+  std::optional<threshold_name> held = {};  ///< The most that the remedy may hold by live, if it is known to hold more.
+};
+
+/// A rule that fires, and its remedy is refuted by its simulation.
+struct refuted_rule {
+  const advice_rule* rule = nullptr;
+  std::string reason;  ///< The end of a sentence.
+};
+
+/// What the rules propose for a site.
+struct rule_choice {
+  const advice_rule* rule = nullptr;
+  std::string evidence;
+  forecast expected;
+  std::vector<refuted_rule> refuted;  ///< That were asked before.
 };
 
 /// In the order in which they are asked; the last one fires always.
@@ -60,8 +79,11 @@ struct advice_rule {
 /// chunk; no batch: infinity.
 [[nodiscard]] double arena_held_by_live(std::uint64_t bytes, std::uint64_t batches, std::uint64_t peak_bytes) noexcept;
 
-/// Returns: the first rule that fires.
-[[nodiscard]] const advice_rule& rule_for(const site_facts& facts);
+/// Returns: the first rule that fires, and whose remedy no simulation refutes.
+[[nodiscard]] rule_choice choose_rule(const site_facts& facts);
+
+/// Returns: whether the calls are too few to matter.
+[[nodiscard]] bool saves_few_calls(std::uint64_t calls, const program_features& program, const advice_limits& limits);
 
 /// Returns: the rule that asks for enough calls or bytes fires: no names are needed.
 [[nodiscard]] bool is_too_small(const site_features& f, const program_features& program, const advice_limits& limits);

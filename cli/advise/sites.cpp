@@ -62,8 +62,11 @@ private:
     site.caller = caller_of(node, site.request.place);
     if (!is_too_small(f, seen_.program(), limits_)) std::tie(site.owner, site.owner_share) = owner_of(node);
     const site_facts facts{f, seen_.program(), limits_, site.request, site.owner, site.owner_share, site.phases};
-    site.rule = &rule_for(facts);
-    site.evidence = site.rule->evidence(facts);
+    rule_choice choice = choose_rule(facts);
+    site.rule = choice.rule;
+    site.evidence = std::move(choice.evidence);
+    site.expected = choice.expected;
+    site.refuted = std::move(choice.refuted);
     site.estimate = touched_ns(f, *site.rule, limits_);
     return site;
   }

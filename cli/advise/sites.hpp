@@ -27,7 +27,7 @@ struct site_trial {
 
 /// The pool of a container that several sites allocate for.
 struct shared_pool {
-  std::uint64_t cell_bytes = 0;  ///< 0: the site is alone.
+  std::size_t sites = 0;  ///< 0: the site is alone.
   bool has_several_threads = false;
 };
 
@@ -37,6 +37,8 @@ struct advised_site {
   const site_features* features = nullptr;
   const advice_rule* rule = nullptr;
   std::string evidence;
+  forecast expected;                  ///< Of the remedy, for all sites that have it together.
+  std::vector<refuted_rule> refuted;  ///< That fire, and whose remedies were dropped.
   site_request request;
   source_place caller;  ///< The call that decides, if that is not the request; empty: it is.
   std::string mark;     ///< Tells it from sites of the same request and caller; empty: there are none.

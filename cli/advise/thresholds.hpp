@@ -32,15 +32,20 @@ inline constexpr std::array advice_thresholds = {
     advice_threshold{"growth.share", 0.4},  // of the blocks, that are given up for a larger one
     advice_threshold{"growth.chains", 8, threshold_limits::count},
     advice_threshold{"growth.spread", 2, threshold_limits::ratio},  // ninth tenth of the final sizes by their median
+    advice_threshold{"growth.held", 1.5, threshold_limits::ratio},  // with what is reserved, by the bytes at the peak
     advice_threshold{"temporary.share", 0.9},
+    advice_threshold{"temporary.held", 1.5, threshold_limits::ratio},  // by a block of each thread
     advice_threshold{"other_thread.share", 0.9},
     advice_threshold{"never_freed.share", 0.95},
     advice_threshold{"never_freed.bytes", 1 << 20, threshold_limits::bytes},
+    advice_threshold{"never_freed.held", 1.3,
+                     threshold_limits::ratio},  // by any remedy for objects that are never freed
     advice_threshold{"long_among_short.share", 0.95},
     advice_threshold{"long_among_short.life", 1 << 20, threshold_limits::bytes},  // allocated from birth to death
     advice_threshold{"long_among_short.of_all", 0.1},
     advice_threshold{"long_among_short.bytes", 1 << 20, threshold_limits::bytes},  // of the pages that they keep
     advice_threshold{"long_among_short.pages", 4, threshold_limits::ratio},        // by the pages that they need
+    advice_threshold{"long_among_short.held", 1.5, threshold_limits::ratio},
     advice_threshold{"lifo.share", 0.99},
     advice_threshold{"lifo.held", 1.5, threshold_limits::ratio},  // by an arena, by the live bytes; so are the others
     advice_threshold{"batch.objects", 16, threshold_limits::count},
@@ -53,6 +58,7 @@ inline constexpr std::array advice_thresholds = {
     advice_threshold{"batch.held", 1.5, threshold_limits::ratio},
     advice_threshold{"few_sizes.sizes", 4, threshold_limits::count},
     advice_threshold{"few_sizes.held", 1.5, threshold_limits::ratio},
+    advice_threshold{"arena.served", 0.5},                              // of the objects: the others are too large
     advice_threshold{"plan.objects", 64, threshold_limits::count},      // of a site
     advice_threshold{"plan.bytes", 1 << 14, threshold_limits::bytes},   // of it, alive at once
     advice_threshold{"plan.block", 1024, threshold_limits::bytes},      // of larger ones few share a line or a page

@@ -17,15 +17,9 @@ bool is_new(const site_features& f) {
   return f.requests[static_cast<std::size_t>(trace::operation::new_)] == f.allocated.objects;
 }
 
-/// Returns: the pool for the objects of the site, in the cells of its container.
-pool_model pool_of(const advised_site& s) {
-  const site_features& f = *s.features;
-  return s.pool.cell_bytes == 0 ? f.pool() : pool_model::of(s.pool.cell_bytes, f.peak_objects);
-}
-
 std::string pool_text(const advised_site& s) {
   const site_features& f = *s.features;
-  const std::string cells = fmt::format("a pool of {} cells: ", in_bytes(pool_of(s).cell_bytes));
+  const std::string cells = fmt::format("a pool of {} cells: ", in_bytes(s.expected.pool.cell_bytes));
   const bool has_one_thread = !f.has_several_threads() && !s.pool.has_several_threads;
   const std::string allocator =
       has_one_thread ? "ashlar::pool_allocator<T> (or <T, one_thread>, if no second thread ever has such nodes)"
@@ -57,18 +51,18 @@ std::string fewer_mallocs(std::uint64_t n) {
 }
 
 std::string pool_gain(const advised_site& s) {
-  const pool_model pool = pool_of(s);
-  return fmt::format("{} {} for {} live at most, with {}", in_words(pool.slabs, "slab holds", "slabs hold"),
-                     in_bytes(pool.held_bytes), in_bytes(s.features->peak_bytes), in_words(pool.holes, "free cell"));
-}
-
-bool has_pool_sizes(const site_features& f, const advice_limits& limits) {
-  return static_cast<double>(f.sizes.distinct()) <= limits["few_sizes.sizes"];
+  const pool_model& pool = s.expected.pool;
+  const std::string all = s.pool.sites == 0 ? "" : " of " + counted(s.pool.sites, "site");
+  return fmt::format("{} {} for {} live at most{}, with {}", in_words(pool.slabs, "slab holds", "slabs hold"),
+                     in_bytes(pool.held_bytes), in_bytes(s.expected.live_bytes), all,
+                     in_words(pool.holes, "free cell"));
 }
 
 /// Pages of their own come from a pool where one pool has all sizes.
-std::string segregate_gain(const advised_site& s, const advice_limits& limits) {
-  return has_pool_sizes(*s.features, limits) ? pool_gain(s) : arena_gain(*s.features);
+bool has_pool(const advised_site& s) { return s.expected.pool.slabs != 0; }
+
+std::string segregate_gain(const advised_site& s, const advice_limits&) {
+  return has_pool(s) ? pool_gain(s) : arena_gain(*s.features);
 }
 
 std::string all_calls(const advised_site& s, const advice_limits&) {
@@ -85,12 +79,13 @@ std::string inline_advice(const advised_site& s, const advice_limits&) {
 
 std::string reserve_advice(const advised_site& s, const advice_limits&) {
   return fmt::format("reserve {} at first, the ninth tenth of the final sizes",
-                     in_bytes(s.features->growth.final_bytes.quantile(0.9)));
+                     in_bytes(reserved_bytes(s.features->growth)));
 }
 
 std::string reserve_gain(const advised_site& s, const advice_limits&) {
   const growth_features& g = s.features->growth;
-  return fmt::format("{}, {} not moved", fewer_mallocs(g.steps), in_bytes(g.moved_bytes));
+  return fmt::format("{}, {} not moved, {} more at the peak", fewer_mallocs(g.steps), in_bytes(g.moved_bytes),
+                     in_bytes(s.expected.added_bytes()));
 }
 
 std::string keep_advice(const advised_site& s, const advice_limits&) {
@@ -110,9 +105,8 @@ std::string phase_advice(const advised_site& s, const advice_limits&) {
                      s.phases.opening, s.phases.closing);
 }
 
-std::string segregate_advice(const advised_site& s, const advice_limits& limits) {
-  return has_pool_sizes(*s.features, limits) ? "pages of their own: " + pool_text(s)
-                                             : "pages of their own: an ashlar::arena or heap";
+std::string segregate_advice(const advised_site& s, const advice_limits&) {
+  return "pages of their own: " + (has_pool(s) ? pool_text(s) : "an ashlar::arena or heap");
 }
 
 constexpr detail::enum_table<remedy, remedy_facts> remedies = {

@@ -7,3 +7,4 @@ target_link_options(advise_whole PRIVATE -static-libstdc++)  # the same, and loa
 target_compile_definitions(test_cli PRIVATE
   "ASHLAR_ADVISE_VICTIM_SOURCE=\"${CMAKE_CURRENT_SOURCE_DIR}/advise/victim.cpp\""
   "ASHLAR_RULES_PAGE=\"${PROJECT_SOURCE_DIR}/docs/advise-rules.md\"")
+ashlar_test_program(ADVISE_REFUTED advise_refuted PROGRAM advise/refuted.cpp -O1 -g)
