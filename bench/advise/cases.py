@@ -22,6 +22,8 @@ class Case:
     arguments: object  # folder -> the command's arguments
     libraries: tuple = ()  # of a driver
     environment: dict = dataclasses.field(default_factory=dict)
+    package: str = ""  # of Debian 12
+    own_allocator: bool = False  # that serves its objects, so that malloc does not see them
 
     def command(self, folder, drivers):
         program = found(*self.wanted) if self.wanted else str(drivers / self.name)

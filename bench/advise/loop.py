@@ -7,9 +7,17 @@ import os
 import pathlib
 import shutil
 import subprocess
+import time
+
+from . import rounds
 
 ADVISED, HELD_OUT = 1, 2  # seeds of the inputs
 ATTEMPTS = 3
+START_SECONDS = 2
+PROGRAMS_OWN = range(124)  # statuses
+WITHOUT_PLAN = ("preload", "pages")  # kinds of remedies
+HUGE = "huge pages, libashlar.so"
+HEAP, EMPTY, WHOLE, PLAN = "preload libashlar.so", "empty plan", "whole plan", "plan"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -17,7 +25,8 @@ class Tools:
     ashlar: pathlib.Path
     folder: pathlib.Path  # for inputs, traces and plans
     budget: str
-    runs: int
+    runs: int = 0  # pairs of one comparison by `ashlar verify`
+    seconds: float = 0  # of the rounds of a program
 
 
 class Failed(Exception):
@@ -49,38 +58,53 @@ def effect(measure):
     return {key: measure[key] for key in ("ratio", "interval", "pairs", "detectable")}
 
 
-def advice_of(tools, case, plan):
-    """The trace, the advice on it that is measured, and what of it a table needs."""
+def advice_of(tools, case, plan, whole):
+    """The trace, the advice on it that is measured, and what of it a table needs. whole: the plan before it is measured."""
     command = case.command(input_of(tools, case, ADVISED), tools.folder / "drivers")
     trace, found = tools.folder / case.name / "trace", tools.folder / case.name / "advice.json"
-    ashlar(tools, case, "record", "-q", "--stacks", "16", "-o", trace, "--", *command)
+    for file in (plan, whole, found):
+        file.unlink(missing_ok=True)
+    ashlar(tools, case, "record", "-q", "--stacks", "16", "-o", trace, "--", *command, accept=PROGRAMS_OWN)
+    ashlar(tools, case, "advise", trace, "--measure", "none", "-o", whole, "--json", tools.folder / case.name / "trace.json",
+           accept=(0, 3))
     words = ("advise", trace, "--measure", "run", "--budget", tools.budget, "-o", plan, "--json", found)
-    ashlar(tools, case, *words, accept=(0, 3, 4, 5))
-    measurement = json.loads(found.read_text())["measurement"]
+    said = ashlar(tools, case, *words, accept=(0, 1, 3, 4, 5))
+    if not found.exists():
+        raise Failed(f"{case.name}: ashlar advise ends with {said.returncode}: {said.stderr.strip()[-400:]}")
+    advice = json.loads(found.read_text())
+    return {**measured_advice(advice["measurement"]), "plan_facts": plan_facts(advice, whole, plan),
+            "own_allocator": bool(advice.get("own_allocator"))}
+
+
+def groups_in(plan):
+    return [json.loads(line) for line in plan.read_text().splitlines()[1:]] if plan.exists() else []
+
+
+def plan_facts(advice, whole, plan):
+    """How much of the program the whole plan routes, and how much of it is left."""
+    groups, allocated = groups_in(whole), advice["features"]["allocated"]
+    routed = sum(group["evidence"].get("objects", 0) for group in groups)
+    return {"groups": len(groups), "kept_groups": len(groups_in(plan)), "sites": sum(len(group["sites"]) for group in groups),
+            "objects": allocated["objects"], "routed_share": routed / max(1, allocated["objects"])}
+
+
+def measured_advice(measurement):
+    """A remedy in fewer rounds than a verdict takes has no effect."""
     remedies = [remedy for remedy in measurement["remedies"] if "failure" not in remedy]
+    least = measurement["least_rounds"]
     return {
-        "decision": measurement["decision"],
-        "sentence": measurement["sentence"],
-        "winner": measurement["winner"],
-        "rounds": measurement["screen"]["rounds"],
-        "confirming_rounds": measurement["confirmation"]["rounds"],
-        "group_pairs": measurement["group_pairs"],
-        "groups": len(measurement["groups"]),
-        "kept_groups": len(plan.read_text().splitlines()) - 1,
-        "seconds": measurement["seconds"],
-        "plan": measurement["plan"],
-        "page_option": next((r["option"] for r in remedies if r["name"] == measurement["page_policy"]), ""),
+        **{key: measurement[key] for key in ("decision", "sentence", "winner", "plan", "whole_plan", "cpu_ms", "group_pairs", "seconds")},
+        "no_plan": measurement.get("no_plan") or "",
+        "rounds": [measurement[stage]["rounds"] for stage in ("screen", "confirmation")],
+        "groups": [{key: group[key] for key in ("verdict", "ratio", "interval")} for group in measurement["groups"]],
         "remedies": {
-            remedy["name"]: {"kind": remedy["kind"], "confirmed": remedy["confirmed"], **effect(remedy["measures"]["cpu_ms"])}
+            remedy["name"]: {"kind": remedy["kind"], "use": remedy["use"], "verdict": remedy["verdict"],
+                             "confirmed": remedy["confirmed"], "peak": round(remedy["measures"]["peak_rss_bytes"]["ratio"], 4),
+                             "effect": effect(remedy["measures"]["cpu_ms"]) if remedy["measures"]["cpu_ms"]["pairs"] >= least else None}
             for remedy in remedies
         },
         "failures": {r["name"]: r["failure"] for r in measurement["remedies"] if "failure" in r},
     }
-
-
-def verified(tools, case, command, *how, option=""):
-    """The program under B against the program as it is, on the held-out input."""
-    return compared(tools, case, *how, "--", *command, option=option)
 
 
 def experiment(tools, case, *sides, option=""):
@@ -110,33 +134,53 @@ def compared(tools, case, *sides, option=""):
     }
 
 
-def best_other(advice):
-    """The name of the malloc, not ashlar's, that takes the least time in the advice."""
-    others = {
-        name.removeprefix("preload "): remedy["ratio"]
-        for name, remedy in advice["remedies"].items()
-        if remedy["kind"] == "preload" and "libashlar" not in name
-    }
-    return min(others, key=others.get) if others else None
+def by_plan(tools, case, command, plan):
+    """The variables that route a program by a plan, as `ashlar run --print` gives them."""
+    return rounds.variables(ashlar(tools, case, "run", "--plan", plan, "--print", "--", *command).stdout)
+
+
+def sides_of(tools, case, command, advice, plan, whole):
+    """The program as it is, under each remedy of the advice, and by plans: the one that is written, the whole, an empty one."""
+    sides = {rounds.PLAIN: {}}
+    sides |= {name: rounds.variables(remedy["use"]) for name, remedy in advice["remedies"].items() if remedy["kind"] in WITHOUT_PLAN}
+    empty = tools.folder / case.name / "empty.plan"
+    empty.write_text(whole.read_text().splitlines()[0] + "\n")
+    sides[EMPTY] = by_plan(tools, case, command, empty)
+    if advice["plan_facts"]["groups"]:
+        sides[WHOLE] = by_plan(tools, case, command, whole)
+    if 0 < advice["plan_facts"]["kept_groups"] < advice["plan_facts"]["groups"]:
+        sides[PLAN] = by_plan(tools, case, command, plan)
+    return {name: {**case.environment, **environment} for name, environment in sides.items()}
+
+
+def compared_sides(sides):
+    """Each side against the program as it is; plans and huge pages against libashlar.so; the whole plan against an empty one."""
+    return [*((side, rounds.PLAIN) for side in sides if side != rounds.PLAIN),
+            *((side, HEAP) for side in (EMPTY, WHOLE, PLAN, HUGE)), (WHOLE, EMPTY)]
+
+
+def start_of(case, command, sides, seed):
+    """The milliseconds that the program takes to tell its version, as it is, under libashlar.so, and by plans."""
+    few = {name: sides[name] for name in (rounds.PLAIN, HEAP, EMPTY, WHOLE) if name in sides}
+    try:
+        return rounds.compare([command[0], "--version"], few, (), START_SECONDS, seed)["ms"]
+    except rounds.Failed:
+        return {}
 
 
 def measure(tools, case):
     """Everything about one program."""
+    began = time.monotonic()
     case.compile(tools.folder / "drivers")
-    plan, empty = tools.folder / case.name / "plan", tools.folder / case.name / "empty.plan"
-    advice = advice_of(tools, case, plan)
-    empty.write_text(plan.read_text().splitlines()[0] + "\n")
+    plan, whole = tools.folder / case.name / "plan", tools.folder / case.name / "whole.plan"
+    advice = advice_of(tools, case, plan, whole)
     command = case.command(input_of(tools, case, HELD_OUT), tools.folder / "drivers")
-    found = {
-        "empty plan": verified(tools, case, command, "--plan", empty),
-        "libashlar.so": verified(tools, case, command, "--malloc", "libashlar.so"),
-    }
-    if other := best_other(advice):
-        found["best other"] = {"name": other, **verified(tools, case, command, "--malloc", other)}
-    if advice["kept_groups"]:
-        found["plan"] = verified(tools, case, command, "--plan", plan)
-    if option := advice["page_option"]:
-        found["pages"] = verified(tools, case, command, "--malloc", "libashlar.so", option=option)
-        if advice["kept_groups"]:
-            found["plan on pages"] = verified(tools, case, command, "--plan", plan, option=option)
-    return {"heading": case.heading, "advice": advice, "verified": found}
+    sides = sides_of(tools, case, command, advice, plan, whole)
+    try:
+        found = rounds.compare(command, sides, compared_sides(sides), tools.seconds, case.name)
+    except rounds.Failed as why:
+        raise Failed(f"{case.name}: {why}") from None
+    for remedy in advice["remedies"].values():
+        del remedy["use"]  # the paths of this machine
+    return {"heading": case.heading, "own_allocator": case.own_allocator, "advice": advice, "found": found,
+            "start": start_of(case, command, sides, case.name), "seconds": round(time.monotonic() - began)}

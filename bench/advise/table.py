@@ -1,77 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The tables of docs/advise-programs.md from bench/results/advise_programs.json."""
+"""The tables and counts of docs/advise-programs.md from bench/results/advise_programs.json: held-out programs and others apart."""
 
 import math
-import statistics
 
-MIB = 1 << 20
-COLUMNS = ("empty plan", "libashlar.so", "best other", "plan")
+from .loop import EMPTY, HEAP, PLAN, WHOLE, WITHOUT_PLAN
+from .rounds import PLAIN
+
+THRESHOLD = 0.01  # a smaller difference does not matter
+TITLES = {"held_out": "Held out", "tuned": "Tuned on"}
 HEADER = (
-    "| program | glibc | empty plan | libashlar.so | best other malloc | plan of routes | peak of the plan | advice on the first input |\n"
-    "|---|---:|---:|---:|---:|---:|---:|---|"
+    "| program | ms | headline | said, % | found, % | agree | plan | whole plan, % | without router, % | router, % | start, ms |\n"
+    "|---|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|"
 )
-FORECAST_HEADER = "| program | remedy | predicted | verified | agree |\n|---|---|---:|---:|---|"
 
 
-def ratio(effect):
-    low, high = effect["interval"]
-    return f"{effect['ratio']:.2f} [{low:.2f}, {high:.2f}]"
-
-
-def said(advice):
-    """The winner and its gain, or why there is none, with the rounds behind it."""
-    rounds = f"{advice['rounds']}" + (f" + {advice['confirming_rounds']}" if advice["confirming_rounds"] else "")
-    if advice["winner"]:
-        return f"{advice['winner']} {ratio(advice['remedies'][advice['winner']])}; {rounds} rounds"
-    return f"{advice['decision']}; {rounds} rounds"
-
-
-def cell(found, name):
-    if name not in found:
-        return "no plan" if name == "plan" else ""
-    other = f"{found[name]['name']} " if name == "best other" else ""
-    return f"{other}{ratio(found[name]['cpu'])}"
-
-
-def row(name, program):
-    found, advice = program["verified"], program["advice"]
-    own = found["libashlar.so"]
-    cells = [
-        program["heading"],
-        f"{own['a_cpu_ms']:.0f} ms, {own['a_peak_bytes'] / MIB:.1f} MiB",
-        *(cell(found, column) for column in COLUMNS),
-        ratio(found["plan"]["peak"]) if "plan" in found else "",
-        said(advice),
-    ]
-    return f"| {' | '.join(cells)} |"
-
-
-def predicted_name(program, column):
-    """The name in the advice of what a column verifies."""
-    advice = program["advice"]
-    names = {"libashlar.so": "preload libashlar.so", "plan": advice["plan"]}
-    if "best other" in program["verified"]:
-        names["best other"] = f"preload {program['verified']['best other']['name']}"
-    return names.get(column)
-
-
-PAGES_HEADER = "| program | page policy | libashlar.so | with it | plan of routes | with it | peak |\n|---|---|---:|---:|---:|---:|---:|"
-
-
-def pages_rows(result):
-    """The programs whose advice has a page policy that takes less than libashlar.so alone."""
-    for program in result["programs"].values():
-        found = program["verified"]
-        if "pages" not in found:
-            continue
-        last = found.get("plan on pages", found["pages"])
-        columns = (cell(found, name) for name in ("libashlar.so", "pages", "plan", "plan on pages"))
-        yield f"| {program['heading']} | `{program['advice']['page_option']}` | {' | '.join(columns)} | {ratio(last['peak'])} |"
+def shown(effect):
+    """In per cent: the mean, and half of the interval."""
+    return f"{100 * (effect['ratio'] - 1):+.1f}±{100 * half_width(effect) * effect['ratio']:.1f}"
 
 
 def half_width(effect):
     low, high = effect["interval"]
     return (math.log(high) - math.log(low)) / 2
+
+
+def word(effect):
+    """One of the four words of `ashlar advise`; the first that holds."""
+    low, high = effect["interval"]
+    if 1 - THRESHOLD < low and high < 1 + THRESHOLD:
+        return "level"
+    return "gain" if high < 1 else "loss" if low > 1 else "undecided"
 
 
 def agrees(predicted, verified):
@@ -80,79 +38,135 @@ def agrees(predicted, verified):
     return abs(apart) <= math.hypot(half_width(predicted), half_width(verified))
 
 
-SHOWN_FORECASTS = 6
+def found(program, side, base=PLAIN):
+    return program["found"]["effects"].get(f"{side} over {base}")
 
 
-def forecasts(result):
-    """(program, remedy, predicted, verified) for each remedy that was measured on both inputs."""
-    for program in result["programs"].values():
-        for column in ("libashlar.so", "best other", "plan"):
-            predicted = program["advice"]["remedies"].get(predicted_name(program, column) or "")
-            if column in program["verified"] and predicted:
-                yield program, column, predicted, program["verified"][column]["cpu"]
+def written_plan(program):
+    """The side of the plan that was written; an empty text: none was."""
+    facts = program["advice"]["plan_facts"]
+    return "" if facts["kept_groups"] == 0 else WHOLE if facts["kept_groups"] == facts["groups"] else PLAN
 
 
-def forecast_text(result):
-    all_of_them = list(forecasts(result))
-    right = sum(agrees(predicted, verified) for _, _, predicted, verified in all_of_them)
-    apart = statistics.median(abs(v["ratio"] - p["ratio"]) for _, _, p, v in all_of_them)
+def side_of(program, remedy):
+    """The side of the second input that has a remedy of the advice."""
+    advice = program["advice"]
+    if advice["remedies"][remedy]["kind"] != "routes":
+        return EMPTY if advice["remedies"][remedy]["kind"] == "router" else remedy
+    return WHOLE if remedy == advice["whole_plan"] else written_plan(program) if remedy == advice["plan"] else ""
+
+
+def repeated(program):
+    """(remedy, said, found) of each effect of the advice that was measured on the second input too."""
+    for remedy, said in program["advice"]["remedies"].items():
+        if said["effect"] and (again := found(program, side_of(program, remedy))):
+            yield remedy, said["effect"], again
+
+
+def disagreeing(program):
+    return [remedy for remedy, said, again in repeated(program) if not agrees(said, again)]
+
+
+def headline(program):
+    """(said, found) of the winner, or of the best remedy without one; nothing, if the advice is inconclusive."""
+    advice = program["advice"]
+    if advice["winner"]:
+        return advice["remedies"][advice["winner"]]["effect"], found(program, side_of(program, advice["winner"]))
+    return None
+
+
+def is_right(program):
+    """Whether the headline has the right sign; None without a claim. To change nothing is wrong where a remedy without a plan gains."""
+    if claim := headline(program):
+        return claim[1] is not None and claim[1]["ratio"] < 1
+    if program["advice"]["decision"] != "change nothing":
+        return None
+    kinds = {remedy: said["kind"] for remedy, said in program["advice"]["remedies"].items()}
+    return not any(again["interval"][1] < 1 - THRESHOLD for remedy, _, again in repeated(program) if kinds[remedy] in WITHOUT_PLAN)
+
+
+def short(name):
+    return name.replace("preload ", "").replace("huge pages, ", "huge,").replace("populated pages, ", "populated,").replace("route by the ", "")
+
+
+def start_of(program):
+    """The milliseconds of the start by the whole plan, or by an empty one, over the start as it is."""
+    times = program["start"]
+    routed = times.get(WHOLE) or times.get(EMPTY)
+    return f"{routed[1] - times[PLAIN][1]:+.1f}" if routed else ""
+
+
+def row(name, program):
+    advice, facts = program["advice"], program["advice"]["plan_facts"]
+    claim, all_of_them = headline(program), list(repeated(program))
+    over = [found(program, WHOLE, HEAP), found(program, WHOLE, EMPTY), found(program, EMPTY, HEAP)]
+    cells = [
+        name.replace("_", "-") + ("*" if program["own_allocator"] else ""),
+        f"{program['found']['ms'][PLAIN][1]:.0f}",
+        short(advice["winner"]) if advice["winner"] else advice["decision"].replace("change ", ""),
+        *(shown(effect) if effect else "" for effect in claim or (None, None)),
+        f"{len(all_of_them) - len(disagreeing(program))}/{len(all_of_them)}",
+        f"{facts['kept_groups']}/{facts['groups']}",
+        *(shown(effect) if effect else "" for effect in over),
+        start_of(program),
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def sign_text(programs):
+    known = [is_right(program) for program in programs]
+    text = f"sign of the headline right: {known.count(True)} of {len(known) - known.count(None)}"
+    return text + (f" ({known.count(None)} inconclusive)" if None in known else "")
+
+
+def agreement_text(programs):
+    pairs = [agrees(said, again) for program in programs for _, said, again in repeated(program)]
+    whole = sum(not disagreeing(program) for program in programs)
+    return f"all intervals of a program agree: {whole} of {len(programs)} (of effects {sum(pairs)} of {len(pairs)})"
+
+
+def plan_text(programs):
+    words = [word(found(p, written_plan(p), HEAP)) for p in programs if written_plan(p) and found(p, written_plan(p), HEAP)]
+    text = ", ".join(f"{words.count(each)} {each}" for each in ("gain", "level", "undecided", "loss") if each in words)
+    return f"plans written: {len(words)}{f', over libashlar.so {text}' if words else ''}; that lose: {words.count('loss')}"
+
+
+def whole_plan_text(programs):
+    words = [word(effect) for program in programs if (effect := found(program, WHOLE, HEAP))]
+    text = ", ".join(f"{words.count(each)} {each}" for each in ("gain", "level", "undecided", "loss"))
+    return f"whole plans, written or not: {len(words)}, over libashlar.so {text}"
+
+
+def allocator_text(programs):
+    own = [program for program in programs if program["own_allocator"]]
+    return f"with an allocator of their own: {len(own)}; the advice names it: {sum(p['advice']['own_allocator'] for p in own)}"
+
+
+COUNTS = (sign_text, agreement_text, plan_text, whole_plan_text, allocator_text)
+
+
+def counts(group):
+    programs = list(group["programs"].values())
+    return [text(programs) for text in COUNTS] if programs else []
+
+
+def conditions(group):
+    m, drawn = group["machine"], f"drawn by seed {group['seed']}; " if group["seed"] else ""
     return (
-        f"Predicted and verified effect agree within their intervals in {right} of {len(all_of_them)} cases; half of them "
-        f"differ by at most {100 * apart:.1f} points. The {SHOWN_FORECASTS} that differ most:"
+        f"{drawn}{group['date']}, {m['cpu']}, {m['cores']} cores{', virtual' if m['virtual'] else ''}, {m['libc']}, {m['kernel']}; "
+        f"advice within {group['budget']}, rounds of {group['seconds']:.0f} s."
     )
 
 
-def forecast_rows(result):
-    by_difference = sorted(forecasts(result), key=lambda f: -abs(f[3]["ratio"] - f[2]["ratio"]))
-    for program, column, predicted, verified in by_difference[:SHOWN_FORECASTS]:
-        word = "yes" if agrees(predicted, verified) else "no"
-        remedy = predicted_name(program, column)
-        yield f"| {program['heading']} | {remedy} | {ratio(predicted)} | {ratio(verified)} | {word} |"
-
-
-def best_preload(found):
-    """The preloaded malloc of the least ratio."""
-    return min((found[name]["cpu"] for name in ("libashlar.so", "best other") if name in found), key=lambda c: c["ratio"])
-
-
-def counts_text(result):
-    """How often each remedy gains, by its interval, and the losses."""
-    lines = []
-    programs = [program["verified"] for program in result["programs"].values()]
-    for column in COLUMNS:
-        found = [p[column]["cpu"]["interval"] for p in programs if column in p]
-        gains, losses = sum(high < 1 for _, high in found), sum(low > 1 for low, _ in found)
-        lines.append(f"{column}: {gains} of {len(found)} gain, {losses} lose")
-    over = sum(p["plan"]["cpu"]["ratio"] < best_preload(p)["ratio"] for p in programs if "plan" in p)
-    certain = sum(p["plan"]["cpu"]["interval"][1] < best_preload(p)["interval"][0] for p in programs if "plan" in p)
-    planned = sum("plan" in p for p in programs)
-    return (
-        f"By intervals against glibc: {'; '.join(lines)}. The plan has a lower ratio than the best preloaded malloc in {over} "
-        f"of {planned} programs, in {certain} of them with intervals that do not overlap."
-    )
-
-
-def conditions(result):
-    m = result["machine"]
-    return (
-        f"{result['date']}, {m['cpu']}, {m['cores']} cores{', virtual' if m['virtual'] else ''}, {m['libc']}, {m['kernel']}; "
-        f"advice within {result['budget']}, {result['pairs']} pairs to verify each remedy."
-    )
+def section(name, group):
+    text = conditions(group)
+    parts = [f"## {TITLES[name]}", text[0].upper() + text[1:]]
+    parts.append("\n".join([HEADER, *(row(*each) for each in group["programs"].items())]))
+    parts.append("\n".join(f"* {text}" for text in counts(group)))
+    if group["left_out"]:
+        parts.append("Not measured: " + "; ".join(f"{program} ({why})" for program, why in group["left_out"].items()) + ".")
+    return parts
 
 
 def markdown(result):
-    parts = [conditions(result)]
-    parts.append("\n".join([HEADER, *(row(name, program) for name, program in result["programs"].items())]))
-    parts.append(counts_text(result))
-    if rows := list(pages_rows(result)):
-        parts.append("## With a page policy")
-        parts.append(
-            "Huge or populated pages for the heap of `libashlar.so`, whichever took at least 1 % less than that library "
-            "alone on the first input."
-        )
-        parts.append("\n".join([PAGES_HEADER, *rows]))
-    parts.append("## Forecast and verification")
-    parts.append(forecast_text(result))
-    parts.append("\n".join([FORECAST_HEADER, *forecast_rows(result)]))
-    parts += [f"Not measured: {name} ({reason})." for name, reason in result["skipped"].items()]
-    return "\n\n".join(parts)
+    return "\n\n".join(part for name in TITLES if name in result["groups"] for part in section(name, result["groups"][name]))
