@@ -17,7 +17,7 @@ START_SECONDS = 2
 PROGRAMS_OWN = range(124)  # statuses
 WITHOUT_PLAN = ("preload", "pages")  # kinds of remedies
 HUGE = "huge pages, libashlar.so"
-HEAP, EMPTY, WHOLE, PLAN = "preload libashlar.so", "empty plan", "whole plan", "plan"
+HEAP, EMPTY, WHOLE, PLAN, ON_PAGES = "preload libashlar.so", "empty plan", "whole plan", "plan", "plan on pages"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,9 +68,9 @@ def advice_of(tools, case, plan, whole):
     ashlar(tools, case, "advise", trace, "--measure", "none", "-o", whole, "--json", tools.folder / case.name / "trace.json",
            accept=(0, 3))
     words = ("advise", trace, "--measure", "run", "--budget", tools.budget, "-o", plan, "--json", found)
-    said = ashlar(tools, case, *words, accept=(0, 1, 3, 4, 5))
+    done = ashlar(tools, case, *words, accept=(0, 1, 3, 4, 5))
     if not found.exists():
-        raise Failed(f"{case.name}: ashlar advise ends with {said.returncode}: {said.stderr.strip()[-400:]}")
+        raise Failed(f"{case.name}: {done.stderr.strip()[-400:]}")
     advice = json.loads(found.read_text())
     return {**measured_advice(advice["measurement"]), "plan_facts": plan_facts(advice, whole, plan),
             "own_allocator": bool(advice.get("own_allocator"))}
@@ -88,19 +88,27 @@ def plan_facts(advice, whole, plan):
             "objects": allocated["objects"], "routed_share": routed / max(1, allocated["objects"])}
 
 
+def said(remedy, least):
+    """The effect of a remedy; None if it has had fewer rounds than a verdict takes."""
+    cpu = remedy["measures"]["cpu_ms"]
+    return effect(cpu) if cpu["pairs"] >= least else None
+
+
+KEPT = ("decision", "sentence", "winner", "plan", "whole_plan", "plan_on_pages", "cpu_ms", "group_pairs", "seconds")
+
+
 def measured_advice(measurement):
-    """A remedy in fewer rounds than a verdict takes has no effect."""
     remedies = [remedy for remedy in measurement["remedies"] if "failure" not in remedy]
     least = measurement["least_rounds"]
     return {
-        **{key: measurement[key] for key in ("decision", "sentence", "winner", "plan", "whole_plan", "cpu_ms", "group_pairs", "seconds")},
+        **{key: measurement[key] for key in KEPT},
         "no_plan": measurement.get("no_plan") or "",
+        "page_option": next((r["option"] for r in remedies if r["name"] == measurement["page_policy"]), ""),
         "rounds": [measurement[stage]["rounds"] for stage in ("screen", "confirmation")],
         "groups": [{key: group[key] for key in ("verdict", "ratio", "interval")} for group in measurement["groups"]],
         "remedies": {
-            remedy["name"]: {"kind": remedy["kind"], "use": remedy["use"], "verdict": remedy["verdict"],
-                             "confirmed": remedy["confirmed"], "peak": round(remedy["measures"]["peak_rss_bytes"]["ratio"], 4),
-                             "effect": effect(remedy["measures"]["cpu_ms"]) if remedy["measures"]["cpu_ms"]["pairs"] >= least else None}
+            remedy["name"]: {**{key: remedy[key] for key in ("kind", "use", "verdict", "confirmed")},
+                             "peak": round(remedy["measures"]["peak_rss_bytes"]["ratio"], 4), "effect": said(remedy, least)}
             for remedy in remedies
         },
         "failures": {r["name"]: r["failure"] for r in measurement["remedies"] if "failure" in r},
@@ -134,15 +142,16 @@ def compared(tools, case, *sides, option=""):
     }
 
 
-def by_plan(tools, case, command, plan):
+def by_plan(tools, case, command, plan, *options):
     """The variables that route a program by a plan, as `ashlar run --print` gives them."""
-    return rounds.variables(ashlar(tools, case, "run", "--plan", plan, "--print", "--", *command).stdout)
+    return rounds.variables(ashlar(tools, case, "run", *options, "--plan", plan, "--print", "--", *command).stdout)
 
 
 def sides_of(tools, case, command, advice, plan, whole):
     """The program as it is, under each remedy of the advice, and by plans: the one that is written, the whole, an empty one."""
     sides = {rounds.PLAIN: {}}
-    sides |= {name: rounds.variables(remedy["use"]) for name, remedy in advice["remedies"].items() if remedy["kind"] in WITHOUT_PLAN}
+    without_plan = {name: remedy for name, remedy in advice["remedies"].items() if remedy["kind"] in WITHOUT_PLAN}
+    sides |= {name: rounds.variables(remedy["use"]) for name, remedy in without_plan.items()}
     empty = tools.folder / case.name / "empty.plan"
     empty.write_text(whole.read_text().splitlines()[0] + "\n")
     sides[EMPTY] = by_plan(tools, case, command, empty)
@@ -150,13 +159,15 @@ def sides_of(tools, case, command, advice, plan, whole):
         sides[WHOLE] = by_plan(tools, case, command, whole)
     if 0 < advice["plan_facts"]["kept_groups"] < advice["plan_facts"]["groups"]:
         sides[PLAN] = by_plan(tools, case, command, plan)
+    if advice["plan_facts"]["kept_groups"] and advice["plan_on_pages"]:
+        sides[ON_PAGES] = by_plan(tools, case, command, plan, "--option", advice["page_option"])
     return {name: {**case.environment, **environment} for name, environment in sides.items()}
 
 
 def compared_sides(sides):
     """Each side against the program as it is; plans and huge pages against libashlar.so; the whole plan against an empty one."""
     return [*((side, rounds.PLAIN) for side in sides if side != rounds.PLAIN),
-            *((side, HEAP) for side in (EMPTY, WHOLE, PLAN, HUGE)), (WHOLE, EMPTY)]
+            *((side, HEAP) for side in (EMPTY, WHOLE, PLAN, ON_PAGES, HUGE)), (WHOLE, EMPTY)]
 
 
 def start_of(case, command, sides, seed):

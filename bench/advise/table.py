@@ -3,7 +3,7 @@
 
 import math
 
-from .loop import EMPTY, HEAP, PLAN, WHOLE, WITHOUT_PLAN
+from .loop import EMPTY, HEAP, ON_PAGES, PLAN, WHOLE, WITHOUT_PLAN
 from .rounds import PLAIN
 
 THRESHOLD = 0.01  # a smaller difference does not matter
@@ -53,7 +53,7 @@ def side_of(program, remedy):
     advice = program["advice"]
     if advice["remedies"][remedy]["kind"] != "routes":
         return EMPTY if advice["remedies"][remedy]["kind"] == "router" else remedy
-    return WHOLE if remedy == advice["whole_plan"] else written_plan(program) if remedy == advice["plan"] else ""
+    return {advice["whole_plan"]: WHOLE, advice["plan"]: written_plan(program), advice["plan_on_pages"]: ON_PAGES}.get(remedy, "")
 
 
 def repeated(program):
@@ -76,9 +76,9 @@ def headline(program):
 
 
 def is_right(program):
-    """Whether the headline has the right sign; None without a claim. To change nothing is wrong where a remedy without a plan gains."""
+    """Whether the headline has the right sign; None without one. To change nothing is wrong where a remedy without a plan gains."""
     if claim := headline(program):
-        return claim[1] is not None and claim[1]["ratio"] < 1
+        return claim[1]["ratio"] < 1 if claim[1] else None
     if program["advice"]["decision"] != "change nothing":
         return None
     kinds = {remedy: said["kind"] for remedy, said in program["advice"]["remedies"].items()}
@@ -86,7 +86,9 @@ def is_right(program):
 
 
 def short(name):
-    return name.replace("preload ", "").replace("huge pages, ", "huge,").replace("populated pages, ", "populated,").replace("route by the ", "")
+    for long, less in (("preload ", ""), (" pages, ", ","), ("route by the ", "")):
+        name = name.replace(long, less)
+    return name
 
 
 def start_of(program):
@@ -116,7 +118,7 @@ def row(name, program):
 def sign_text(programs):
     known = [is_right(program) for program in programs]
     text = f"sign of the headline right: {known.count(True)} of {len(known) - known.count(None)}"
-    return text + (f" ({known.count(None)} inconclusive)" if None in known else "")
+    return text + (f" ({known.count(None)} inconclusive, or not repeated)" if None in known else "")
 
 
 def agreement_text(programs):
