@@ -93,7 +93,20 @@ public:
   }
 
   /// Fails on varints that are not in shortest form or do not fit 64 bits, so that every value has one encoding.
-  [[nodiscard]] constexpr std::uint64_t varint() noexcept {
+  [[nodiscard]] ASHLAR_INLINE constexpr std::uint64_t varint() noexcept {
+    if (rest_.empty() || rest_[0] >= std::byte{0x80}) return long_varint();
+    const auto value = std::to_integer<std::uint64_t>(rest_[0]);
+    rest_ = rest_.subspan(1);
+    return value;
+  }
+
+  constexpr void fail() noexcept {
+    ok_ = false;
+    rest_ = {};
+  }
+
+private:
+  [[nodiscard]] constexpr std::uint64_t long_varint() noexcept {
     std::uint64_t value = 0;
     for (std::size_t i = 0; i < max_varint_bytes && i < rest_.size(); ++i) {
       const auto b = std::to_integer<std::uint64_t>(rest_[i]);
@@ -106,12 +119,6 @@ public:
     return fail(), 0;
   }
 
-  constexpr void fail() noexcept {
-    ok_ = false;
-    rest_ = {};
-  }
-
-private:
   std::span<const std::byte> rest_;
   bool ok_ = true;
 };
