@@ -239,4 +239,25 @@ TEST(live_map, keeps_the_thread) {
   EXPECT_EQ(beyond.thread, 1U);
 }
 
+/// Blocks beside each other, pages, arenas of threads, and addresses that all have one home in the near index.
+TEST(live_map, tells_objects_apart_at_every_distance) {
+  for (const unsigned distance_log2 : {0U, 4U, 5U, 12U, 20U, 26U, 52U}) {
+    live_map m;
+    std::map<std::uint64_t, std::uint64_t> model;
+    std::mt19937_64 random(distance_log2);
+    for (std::uint64_t object = 1; object <= 40'000; ++object) {
+      const std::uint64_t address = 64 + ((random() % 3000) << distance_log2);
+      const auto known = model.find(address);
+      EXPECT_EQ(m.contains(address), known != model.end());
+      m.expect_slot(address);
+      EXPECT_EQ(take(m, address).object, known == model.end() ? 0 : known->second);
+      if (known != model.end()) model.erase(known);
+      else m.insert(address, model[address] = object, 0);
+      ASSERT_EQ(m.size(), model.size());
+    }
+    for (const auto& [address, object] : model) EXPECT_EQ(take(m, address).object, object) << distance_log2;
+    EXPECT_EQ(m.size(), 0U);
+  }
+}
+
 }  // namespace

@@ -23,28 +23,128 @@ struct live_object {
   std::uint32_t slot = 0;    ///< No other object has it until `give_back(slot)`.
 };
 
-/// The live objects by address: the only memory of the reader that grows with the traced program. It is an index of
-/// hashes over the slots of the objects. The index is open addressing with linear probing, at most 3/4 full; erasing
-/// moves followers up, so there are no tombstones. The slot given back last is taken first, so that objects of one time
-/// are neighbours. Complexity: O(1) expected; memory O(most objects live at once), 8 bytes a place of the index and 16
-/// a slot: an object's id has 40 bits, which a trace of 100 GB does not exhaust, and a thread 24, the lowest of its
-/// number.
+/// Numbers from 1, of slots, by hashes of addresses: open addressing with linear probing, at most 3/4 full; erasing
+/// moves followers up, so there are no tombstones. In one that is near, neighbours in memory are neighbours, and an
+/// address that has no place within `most_steps` of its home has none. Complexity: O(1) expected; memory 8 bytes a
+/// place.
+template <bool IsNear>
+class address_index {
+public:
+  /// Effects: prefetches the home of `address`.
+  void expect(std::uint64_t address) const noexcept {
+    if (size_ != 0) ASHLAR_FETCH_TO_WRITE(&places_[hash(address) & mask()]);
+  }
+
+  /// Returns: the number at the home of `address`; 0 if there is none.
+  [[nodiscard]] std::uint32_t at_home(std::uint64_t address) const noexcept {
+    return size_ == 0 ? 0 : places_[hash(address) & mask()].number;
+  }
+
+  /// Returns: the number of `address`, which `is_of(number)` confirms; 0 if there is none.
+  template <class IsOf>
+  [[nodiscard]] std::uint32_t find(std::uint64_t address, IsOf&& is_of) const noexcept {
+    const std::size_t at = place_of(address, is_of);
+    return at == nowhere ? 0 : places_[at].number;
+  }
+
+  /// Effects: removes `address`. Returns: as `find`.
+  template <class IsOf>
+  std::uint32_t take_out(std::uint64_t address, IsOf&& is_of) noexcept {
+    const std::size_t at = place_of(address, is_of);
+    if (at == nowhere) return 0;
+    const std::uint32_t number = places_[at].number;
+    erase(at);
+    return number;
+  }
+
+  /// Effects: calls `spill(number)` for each that has no place now. Expects: `address` is not here.
+  template <class Spill>
+  void insert(std::uint64_t address, std::uint32_t number, Spill&& spill) {
+    if ((size_ + 1) * 4 > places_.size() * 3) grow(spill);
+    if (!put({hash(address), number})) spill(number);
+  }
+
+private:
+  static constexpr std::size_t nowhere = ~std::size_t{0};
+  static constexpr std::size_t most_steps = IsNear ? 32 : nowhere;
+
+  struct place {
+    std::uint32_t hash = 0;
+    std::uint32_t number = 0;  ///< 0: empty.
+  };
+
+  [[nodiscard]] std::size_t mask() const noexcept { return places_.size() - 1; }
+
+  /// Near ones are in units of 16 bytes, with a shift at each page and MiB: blocks of whole pages have different homes.
+  [[nodiscard]] static std::uint32_t hash(std::uint64_t address) noexcept {
+    if constexpr (IsNear) return static_cast<std::uint32_t>((address >> 4) + (address >> 12) + (address >> 20));
+    else return static_cast<std::uint32_t>((address * 0x9E3779B97F4A7C15) >> 32);
+  }
+
+  template <class IsOf>
+  [[nodiscard]] std::size_t place_of(std::uint64_t address, IsOf&& is_of) const noexcept {
+    if (size_ == 0) return nowhere;
+    const std::uint32_t wanted = hash(address);
+    std::size_t at = wanted & mask();
+    for (std::size_t steps = 0; steps <= most_steps && places_[at].number != 0; ++steps, at = (at + 1) & mask())
+      if (places_[at].hash == wanted && is_of(places_[at].number)) return at;
+    return nowhere;
+  }
+
+  [[nodiscard]] bool put(const place& p) noexcept {
+    std::size_t at = p.hash & mask();
+    for (std::size_t steps = 0; places_[at].number != 0; ++steps, at = (at + 1) & mask())
+      if (steps == most_steps) return false;
+    places_[at] = p;
+    ++size_;
+    return true;
+  }
+
+  void erase(std::size_t hole) noexcept {
+    --size_;
+    for (std::size_t at = hole;;) {
+      places_[hole].number = 0;
+      do {
+        at = (at + 1) & mask();
+        if (places_[at].number == 0 || ((at - hole) & mask()) > most_steps) return;
+      } while (((at - places_[at].hash) & mask()) < ((at - hole) & mask()));  // its home is after the hole
+      places_[hole] = places_[at];
+      hole = at;
+    }
+  }
+
+  template <class Spill>
+  void grow(Spill&& spill) {
+    std::vector<place> old(places_.empty() ? 64 : places_.size() * 2);
+    old.swap(places_);
+    size_ = 0;
+    for (const place& p : old)
+      if (p.number != 0 && !put(p)) spill(p.number);
+  }
+
+  std::vector<place> places_;
+  std::size_t size_ = 0;
+};
+
+/// The live objects by address: the only memory of the reader that grows with the traced program. It has two indexes
+/// over the slots of the objects: programs use neighbouring blocks one after the other, so that most are found in cache
+/// lines and pages of the near one that are in use, however large it is; the far one has those without a place there.
+/// The slot given back last is taken first, so that objects of one time are neighbours. Complexity: O(1) expected;
+/// memory O(most objects live at once), 16 bytes a slot: an object's id has 40 bits, which a trace of 100 GB does not
+/// exhaust, and a thread 24, the lowest of its number.
 class live_map {
 public:
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
   [[nodiscard]] bool contains(std::uint64_t address) const noexcept {
-    return size_ != 0 && index_[find(address)].number != 0;
+    const auto is_of = occupant{slots_, address};
+    return near_.find(address, is_of) != 0 || far_.find(address, is_of) != 0;
   }
 
   /// Effects: prefetches the place of `address` in the index; the slot, once that place is in a cache.
-  void expect(std::uint64_t address) const noexcept {
-    if (size_ != 0) ASHLAR_FETCH_TO_WRITE(&index_[hash(address) & mask()]);
-  }
+  void expect(std::uint64_t address) const noexcept { near_.expect(address); }
   void expect_slot(std::uint64_t address) const noexcept {
-    if (size_ == 0) return;
-    if (const std::uint32_t number = index_[hash(address) & mask()].number; number != 0)
-      ASHLAR_FETCH_TO_WRITE(&slots_[number - 1]);
+    if (const std::uint32_t number = near_.at_home(address); number != 0) ASHLAR_FETCH_TO_WRITE(&slots_[number - 1]);
   }
 
   /// Returns: the slot of a new object at `address`. Expects: `address` is free; the object is not 0.
@@ -57,21 +157,22 @@ public:
 
   /// Effects: the object of `slot`, which was taken out, is at `address` again. Expects: `address` is free.
   void restore(std::uint64_t address, std::uint32_t slot) {
-    if ((size_ + 1) * 4 > index_.size() * 3) grow();
     slots_[slot].address = address;
-    index_[find(address)] = {hash(address), slot + 1};
+    near_.insert(address, slot + 1, [this](std::uint32_t number) {
+      far_.insert(slots_[number - 1].address, number, [](std::uint32_t) {});
+    });
     ++size_;
   }
 
   /// Effects: removes the object at `address`, but for its slot. Returns: it, or one with id 0 if there is none.
   live_object take_out(std::uint64_t address) noexcept {
-    if (size_ == 0) return {};
-    const std::size_t at = find(address);
-    if (index_[at].number == 0) return {};
-    const std::uint32_t slot = index_[at].number - 1;
-    erase(at);
-    const std::uint64_t owner = slots_[slot].owner;
-    return {owner >> thread_bits, static_cast<std::uint32_t>(owner & thread_mask), slot};
+    const auto is_of = occupant{slots_, address};
+    std::uint32_t number = near_.take_out(address, is_of);
+    if (number == 0) number = far_.take_out(address, is_of);
+    if (number == 0) return {};
+    --size_;
+    const std::uint64_t owner = slots_[number - 1].owner;
+    return {owner >> thread_bits, static_cast<std::uint32_t>(owner & thread_mask), number - 1};
   }
 
   /// Effects: the slot of an object that was taken out is free.
@@ -82,54 +183,17 @@ private:
   static constexpr std::uint64_t thread_mask = (std::uint64_t{1} << thread_bits) - 1;
   static constexpr std::uint32_t none = ~std::uint32_t{0};
 
-  struct place {
-    std::uint32_t hash = 0;
-    std::uint32_t number = 0;  ///< Of the slot, from 1; 0: empty.
-  };
-
   struct slot_of_object {
     std::uint64_t address = 0;  ///< Of a free slot: the next free one, or `none`.
     std::uint64_t owner = 0;    ///< The object above the thread.
   };
 
-  [[nodiscard]] std::size_t mask() const noexcept { return index_.size() - 1; }
-
-  [[nodiscard]] static std::uint32_t hash(std::uint64_t address) noexcept {
-    return static_cast<std::uint32_t>((address * 0x9E3779B97F4A7C15) >> 32);
-  }
-
-  /// Returns: the place of `address`, or the empty place for it.
-  [[nodiscard]] std::size_t find(std::uint64_t address) const noexcept {
-    const std::uint32_t wanted = hash(address);
-    for (std::size_t at = wanted & mask();; at = (at + 1) & mask()) {
-      const place& p = index_[at];
-      if (p.number == 0 || (p.hash == wanted && slots_[p.number - 1].address == address)) return at;
-    }
-  }
-
-  void erase(std::size_t hole) noexcept {
-    --size_;
-    for (std::size_t at = hole;;) {
-      index_[hole].number = 0;
-      do {
-        at = (at + 1) & mask();
-        if (index_[at].number == 0) return;
-      } while (((at - index_[at].hash) & mask()) < ((at - hole) & mask()));  // its home is after the hole
-      index_[hole] = index_[at];
-      hole = at;
-    }
-  }
-
-  void grow() {
-    std::vector<place> old(index_.empty() ? 64 : index_.size() * 2);
-    old.swap(index_);
-    for (const place& p : old) {
-      if (p.number == 0) continue;
-      std::size_t at = p.hash & mask();
-      while (index_[at].number != 0) at = (at + 1) & mask();
-      index_[at] = p;
-    }
-  }
+  /// Confirms the number of an address.
+  struct occupant {
+    const block_table<slot_of_object>& slots;
+    std::uint64_t address;
+    [[nodiscard]] bool operator()(std::uint32_t number) const noexcept { return slots[number - 1].address == address; }
+  };
 
   std::uint32_t take_slot() {
     if (free_ != none) return std::exchange(free_, static_cast<std::uint32_t>(slots_[free_].address));
@@ -137,7 +201,8 @@ private:
     return used_++;
   }
 
-  std::vector<place> index_;
+  address_index<true> near_;
+  address_index<false> far_;
   block_table<slot_of_object> slots_;
   std::uint32_t free_ = none;  // a list, the slot given back last first
   std::uint32_t used_ = 0;     // slots that an object has had
