@@ -52,11 +52,11 @@ trace_input::trace_input(const std::string& path, bool accept_prefix)
 
 trace_input::~trace_input() = default;
 
-std::optional<trace::event> trace_input::next() {
-  if (const trace::event* const event = reader_->ahead.next()) return *event;
+const trace::event* trace_input::next() {
+  if (const trace::event* const event = reader_->ahead.next()) return event;
   reader_->check(path_);
   info_ = reader_->reader.info();
-  return std::nullopt;
+  return nullptr;
 }
 
 const std::vector<trace::mapped_module>& trace_input::modules() const { return reader_->reader.modules(); }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,7 +21,8 @@ public:
   trace_input& operator=(const trace_input&) = delete;
   ~trace_input();
 
-  [[nodiscard]] std::optional<trace::event> next();
+  /// Returns: valid until the next call; null at the end.
+  [[nodiscard]] const trace::event* next();
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   /// The damage of a trace is known at its end.
