@@ -14,6 +14,8 @@
 
 #include "cli/preload/settings.hpp"
 #include "cli/record/recording.hpp"
+#include "cli/record/run_note.hpp"
+#include "cli/rounds/rounds.hpp"
 #include "cli/support/companion.hpp"
 #include "cli/support/inspect_program.hpp"
 #include "cli/support/output.hpp"
@@ -94,12 +96,17 @@ int record_program(const command& c) {
   const std::string output = fs::absolute(c.output).string();
   if (const int error = prepare_output(output)) return complain("record", c.output + ": " + std::strerror(error));
   const auto start = fs::file_time_type::clock::now() - std::chrono::seconds(1);
+  run_note note = note_surroundings();
+  const stopwatch clock;
   const record_status told;
   const child_result result = run_recorded({library, output, told.id(), c.stack_depth, c.program});
   if (result.error != 0) {
     remove_unused(output);
     return complain_of_start("record", c.program.front(), result.error);
   }
+  note.status = result.status;
+  note.seconds = clock.seconds();
+  append_note(with_process(output, result.process), note);
   return tell_outcome(c, told, result, start);
 }
 

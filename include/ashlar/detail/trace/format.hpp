@@ -79,7 +79,8 @@ enum class chunk_kind : std::uint8_t {
   end,
   names,
   first_skippable = 128,
-  unloads = first_skippable  ///< Skipped by readers that know none.
+  unloads = first_skippable,  ///< Skipped by readers that know none.
+  run                         ///< Of `ashlar record`; readers of events skip it.
 };
 
 enum class clock_kind : std::uint8_t { nanoseconds = 0, ticks = 1 };
