@@ -107,9 +107,13 @@ int run_by_plan(const command& c) {
   route_plan plan = read_plan(c.plan);
   if (obstacle.empty()) obstacle = plan_obstacle(plan, program.path, c.wrapped);
   if (!obstacle.empty()) return complain("run", obstacle, exit_not_loaded);
-  if (plan.groups.empty()) complain("run", c.plan + ": the plan has no groups: nothing is routed");
+  if (plan.groups.empty()) {
+    complain("run", c.plan + ": the plan has no groups: nothing is routed");
+    ::unsetenv(route_variable);
+    return start(c, require_companion(malloc_libraries.front().file));
+  }
   const std::string handed_over = handover_text(plan, c.reports);
-  if (c.reports && !plan.groups.empty()) std::fputs(report_head(plan, c.plan).c_str(), stderr);
+  if (c.reports) std::fputs(report_head(plan, c.plan).c_str(), stderr);
   return start(c, library, handed_over);
 }
 

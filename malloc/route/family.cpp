@@ -2,7 +2,8 @@
 // malloc and its family in front of libashlar's: calls of the plan's sites are served by their groups, all others go
 // on to libashlar. What an unrouted call costs more than there, on x86-64: malloc and operator new six instructions
 // (the low bits of the return address, a byte of the filter, two branches), free six (a difference, a comparison, two
-// branches).
+// branches); of a wrapper
+// in front of chains that do not go on to its caller, some thirty.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -87,24 +88,37 @@ template <auto Unrouted>
   return routed_or<ashlar_unrouted__Znwm>(bytes, first, ASHLAR_SITE());
 }
 
+/// As the functions above, which walk the stack, but for most calls of a wrapper that no chain goes on from. Expects:
+/// the call is at `first`.
+[[nodiscard]] ASHLAR_NOINLINE void* malloc_by_caller(std::size_t bytes, const site_node& first) noexcept {
+  const auto* const frame = static_cast<const void* const*>(__builtin_frame_address(0));
+  return ASHLAR_LIKELY(is_beside_chains(first, frame)) ? ashlar_unrouted_malloc(bytes) : malloc_by_chain(bytes, first);
+}
+
+[[nodiscard]] ASHLAR_NOINLINE void* new_by_caller(std::size_t bytes, const site_node& first) {
+  const auto* const frame = static_cast<const void* const*>(__builtin_frame_address(0));
+  return ASHLAR_LIKELY(is_beside_chains(first, frame)) ? ashlar_unrouted__Znwm(bytes) : new_by_chain(bytes, first);
+}
+
 /// Returns: a block by the return address alone, if its node lies in the first place of the table; else
-/// `ByChain(bytes, first)`.
-template <auto ByChain>
+/// `ByCaller(bytes, first)` where the node is the call's own, else `ByChain(bytes, first)`.
+template <auto ByCaller, auto ByChain>
 [[nodiscard]] ASHLAR_INLINE void*
 allocate_at_site(std::size_t bytes,
                  const void* site) noexcept(noexcept(ByChain(bytes, std::declval<const site_node&>()))) {
   const auto address = reinterpret_cast<std::uintptr_t>(site);
   const site_node& first = likely_site(address);
-  const auto by_chain = [bytes, &first]() noexcept(noexcept(ByChain(bytes, first))) { return ByChain(bytes, first); };
-  return ASHLAR_LIKELY(first.key == address) ? allocate_at(first, bytes, by_chain) : by_chain();
+  if (ASHLAR_UNLIKELY(first.key != address)) return ByChain(bytes, first);
+  return allocate_at(first, bytes,
+                     [bytes, &first]() noexcept(noexcept(ByChain(bytes, first))) { return ByCaller(bytes, first); });
 }
 
 [[nodiscard]] ASHLAR_NOINLINE void* malloc_at_site(std::size_t bytes) noexcept {
-  return allocate_at_site<malloc_by_chain>(bytes, ASHLAR_RETURN_ADDRESS());
+  return allocate_at_site<malloc_by_caller, malloc_by_chain>(bytes, ASHLAR_RETURN_ADDRESS());
 }
 
 [[nodiscard]] ASHLAR_NOINLINE void* new_at_site(std::size_t bytes) {
-  return allocate_at_site<new_by_chain>(bytes, ASHLAR_RETURN_ADDRESS());
+  return allocate_at_site<new_by_caller, new_by_chain>(bytes, ASHLAR_RETURN_ADDRESS());
 }
 
 [[nodiscard]] ASHLAR_NOINLINE void* calloc_at_site(std::size_t count, std::size_t each) noexcept {

@@ -34,7 +34,7 @@
 
 namespace ashlar::route {
 
-constinit atomic<std::uint8_t> filter[filter_bytes] = {};
+alignas(64) constinit atomic<std::uint8_t> filter[filter_bytes] = {};
 
 namespace {
 
@@ -227,16 +227,23 @@ constinit const published_table* all_published = nullptr;  // under the lock of 
   return &made->table;
 }
 
-/// Effects: marks the addresses at which chains begin whose groups take calls. Expects: the lock is held.
+/// Effects: marks the addresses of chains whose groups take calls. Whole lines of it are compared first: most stay as
+/// they are. Expects: the lock is held.
 void fill_filter(bool looks_at_all) noexcept {
-  static bool wanted[filter_bytes];
-  for (bool& each : wanted) each = looks_at_all;
+  static std::uint8_t wanted[filter_bytes];
+  std::memset(wanted, looks_at_all ? begins_chain : 0, filter_bytes);
   for_each_loaded_chain([&](std::span<const planned_frame> chain) {
     if (!range.groups[chain.back().group - 1].takes_calls()) return;
-    wanted[(store.modules[chain.front().module].bias + chain.front().offset) % filter_bytes] = true;
+    for (const planned_frame& frame : chain)
+      wanted[(store.modules[frame.module].bias + frame.offset) % filter_bytes] |=
+          &frame == chain.data() ? begins_chain : continues_chain;
   });
-  for (std::size_t i = 0; i != filter_bytes; ++i)
-    if (const std::uint8_t byte = wanted[i] ? 1 : 0; value_of(filter[i]) != byte) set(filter[i], byte);
+  constexpr std::size_t line = 64;
+  for (std::size_t at = 0; at != filter_bytes; at += line) {
+    if (std::memcmp(static_cast<const void*>(filter + at), wanted + at, line) == 0) continue;
+    for (std::size_t i = at; i != at + line; ++i)
+      if (value_of(filter[i]) != wanted[i]) set(filter[i], wanted[i]);
+  }
 }
 
 [[nodiscard]] bool has_given_up() noexcept {

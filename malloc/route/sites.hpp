@@ -55,12 +55,16 @@ struct site_table {
 };
 
 /// Whether an address may be one of a site: a byte for the low bits of each. So a call that is not routed reads one
-/// byte. While libraries are being loaded, all calls are looked up.
+/// byte, and one of a wrapper whose callers alone tell sites apart a second one. While libraries are being loaded, all
+/// calls are looked up.
 inline constexpr std::size_t filter_bytes = 8192;
+inline constexpr std::uint8_t begins_chain = 1, continues_chain = 2;
 extern constinit ASHLAR_OF_THIS_LIBRARY atomic<std::uint8_t> filter[filter_bytes];
+[[nodiscard]] ASHLAR_INLINE bool may_be(std::uint8_t part, std::uintptr_t return_address) noexcept {
+  return (filter[return_address % filter_bytes].load(detail::memory_order_relaxed) & part) != 0;
+}
 [[nodiscard]] ASHLAR_INLINE bool may_be_site(const void* return_address) noexcept {
-  const std::uintptr_t low = reinterpret_cast<std::uintptr_t>(return_address) % filter_bytes;
-  return ASHLAR_UNLIKELY(filter[low].load(detail::memory_order_relaxed) != 0);
+  return ASHLAR_UNLIKELY(may_be(begins_chain, reinterpret_cast<std::uintptr_t>(return_address)));
 }
 
 /// The table of now; empty while there is none.
@@ -70,6 +74,14 @@ extern constinit ASHLAR_OF_THIS_LIBRARY atomic<const site_table*> sites;
 [[nodiscard]] ASHLAR_INLINE const site_node& likely_site(std::uintptr_t address) noexcept {
   const site_table& in = *sites.load(detail::memory_order_acquire);  // pairs with publish_sites()
   return in.places[in.place_of(site_key(address, 0))];
+}
+
+/// Returns: whether no chain goes on from `first`, which has no group of its own, to the caller of the calling wrapper,
+/// as far as one frame and one byte tell. `frame`: as below. Expects: the call is at `first`.
+[[nodiscard]] ASHLAR_INLINE bool is_beside_chains(const site_node& first, const void* const* frame) noexcept {
+  if (first.group != no_group || first.step.from_rbp) return false;
+  const std::uintptr_t cfa = reinterpret_cast<std::uintptr_t>(frame + 2) + first.step.cfa_offset;
+  return !may_be(continues_chain, *reinterpret_cast<const std::uintptr_t*>(cfa - sizeof(void*)));
 }
 
 /// Returns: the node at which the longest chain ends that begins with `first`, or null: none has a group. `frame`: of

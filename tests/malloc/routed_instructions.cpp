@@ -15,6 +15,7 @@ ROUTE_SITE(pool_by_two, inner_malloc, 40);
 ROUTE_SITE(arena_by_two, inner_malloc, 8);
 ROUTE_SITE(middle_malloc, inner_malloc, 24);
 ROUTE_SITE(pool_by_three, middle_malloc, 8);
+ROUTE_SITE(beside_chains, inner_malloc, 8);
 
 #define COUNTED extern "C" __attribute__((noinline))
 COUNTED void* counted_pool(std::size_t bytes) { return pool_malloc(bytes); }
@@ -22,6 +23,7 @@ COUNTED void* counted_arena(std::size_t bytes) { return arena_malloc(bytes); }
 COUNTED void* counted_pool_by_two(std::size_t bytes) { return pool_by_two(bytes); }
 COUNTED void* counted_arena_by_two(std::size_t bytes) { return arena_by_two(bytes); }
 COUNTED void* counted_pool_by_three(std::size_t bytes) { return pool_by_three(bytes); }
+COUNTED void* counted_beside_chains(std::size_t bytes) { return beside_chains(bytes); }
 COUNTED void counted_free_of_pool(void* p) { std::free(p); }
 COUNTED void counted_free_of_arena(void* p) { std::free(p); }
 
@@ -55,11 +57,13 @@ void run(make counted, unmake counted_free) {
 
 int main(int, char** arguments) {
   if (std::getenv("ASHLAR_ROUTE") == nullptr) return start_again(arguments);
-  for (const make first : {pool_malloc, arena_malloc, pool_by_two, arena_by_two, pool_by_three})
+  for (const make first : {pool_malloc, arena_malloc, pool_by_two, arena_by_two, pool_by_three, beside_chains})
     static_cast<void>(first(80));
   run(counted_pool, counted_free_of_pool);
   run(counted_pool_by_two, counted_free_of_pool);
   run(counted_pool_by_three, counted_free_of_pool);
+  run(beside_chains, std::free);  // then the heap has free cells
+  run(counted_beside_chains, std::free);
   run(counted_arena, counted_free_of_arena);
   run(counted_arena_by_two, counted_free_of_arena);
   return 0;

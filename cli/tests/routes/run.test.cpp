@@ -140,6 +140,9 @@ TEST_F(run_by_plan, a_plan_without_groups_routes_nothing) {
   ASSERT_EQ(run("chains"), 0) << text("err");
   EXPECT_EQ(text("out"), "done\n");
   EXPECT_TRUE(complained(": the plan has no groups: nothing is routed\n"));
+  ASSERT_EQ(run("chains", victim, " --print"), 0) << text("err");
+  EXPECT_TRUE(said("out", "/libashlar.so")) << "nothing pays for the router";
+  EXPECT_EQ(text("out").find("ASHLAR_ROUTE"), std::string::npos) << text("out");
 }
 
 TEST_F(run_by_plan, the_longest_chain_decides) {
