@@ -78,6 +78,7 @@ struct advice {
   std::vector<std::size_t> left_groups = {};  ///< The numbers of those that leave it.
   std::vector<left_out_site> left_out = {};
   std::vector<ungrouped_site> ungrouped = {};
+  std::string not_measured;  ///< Why the recorded command was not run unasked; empty: it was, or was not to be.
   std::string order;    ///< Of the sites with a remedy, in sentences; empty: by the estimate, as nothing was measured.
   std::string no_plan;  ///< Why no site is routed; empty: some are.
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/advise/advice.hpp"
+#include "cli/advise/proposal.hpp"
 #include "cli/remedies/verdict.hpp"
 #include "cli/routes/plan.hpp"
 
@@ -150,6 +151,8 @@ json site_json(const advised_site& s, const advice& a, const call_tree& tree, si
           {"words", std::string(facts_of(s.rule->proposes).words)},
           {"evidence", s.evidence},
           {"advice", remedy_text(s, a.limits)},
+          {"standing", standing_word(standing_of(s))},
+          {"proposal", proposal_text(s, a)},
           {"gain", {{"level", level_of(s)}, {"estimate_ns", s.estimate}, {"text", gain_text(s, a)}}},
           {"forecast", s.rule->proposes == remedy::nothing ? json() : to_json(s.expected)},
           {"dropped", to_json(s.refuted)},
@@ -224,6 +227,7 @@ json advice_json(const advice& a, const call_tree& tree, site_names& names) {
           {"rules", all_thresholds(a.limits)},
           {"features", program_json(a.features)},
           {"measurement", a.measurement.data},
+          {"not_measured", a.not_measured.empty() ? json() : json(a.not_measured)},
           {"plan", plan_json(a)},
           {"no_plan", a.no_plan.empty() ? json() : json(a.no_plan)},
           {"order", a.order.empty() ? json() : json(a.order)},

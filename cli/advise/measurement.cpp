@@ -5,7 +5,7 @@
 // └─ add_trials
 //    ├─ group_trials   the effect of each group
 //    ├─ group_of_site  the group of a site
-//    └─ sort_by_trial
+//    └─ sort_by_gain
 #include "cli/advise/measurement.hpp"
 
 #include <algorithm>
@@ -31,6 +31,7 @@
 #include <unistd.h>
 
 #include "cli/advise/advice.hpp"
+#include "cli/advise/repetition.hpp"
 #include "cli/remedies/experiment.hpp"
 #include "cli/remedies/verdict.hpp"
 #include "cli/rounds/rounds.hpp"
@@ -46,14 +47,15 @@
 
 namespace ashlar::cli {
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(remedy_request, command, input, plan, rounds, seconds, seed, threshold, memory_price,
-                                   decides, only_mallocs, with);
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(remedy_request, command, input, directory, events, plan, rounds, seconds, seed,
+                                   threshold, memory_price, decides, only_mallocs, with);
 
 namespace {
 
 using nlohmann::json;
 
-constexpr int exit_apart = 99;  // the output is the message of an error
+constexpr std::size_t most_command = 60;  // columns
+constexpr int exit_apart = 99;            // the output is the message of an error
 
 /// Effects: starts the command with these words. Returns: its standard output. `question`: its standard input. Throws:
 /// `std::runtime_error` with the message of what `measure_in_this_process` has caught, or if it died.
@@ -84,6 +86,8 @@ std::string answer_to(const std::string& text) {
   std::istringstream routes(question.at("routes").get<std::string>());
   remedy_request request = question;
   request.routes = read_plan(routes, "the plan");
+  if (!request.directory.empty()) std::filesystem::current_path(request.directory);
+  if (request.events != 0) require_same_work(request.command, request.input, request.events, request.seconds / 2);
   const remedy_measurement m =
       measure_remedies(request, [](const std::string& what) { print_progress("[" + what + "]"); });
   clear_progress();
@@ -169,13 +173,14 @@ void add_evidence(route_plan& plan, const json& effects) {
 
 using chain_map = std::map<std::vector<route_frame>, std::size_t>;
 
-/// Without its route a block is of this heap: a group's effect holds no gain of the heap.
-constexpr const char* over_heap = "over libashlar.so: ";
+/// The router with an empty plan is the baseline: a group's effect holds no gain of the heap, and no cost of routing
+/// that other groups have too.
+constexpr const char* over_empty = "over an empty plan: ";
 
 site_trial trial_of_part(const json& effect) {
   const std::size_t together = effect.at("groups").size();
   return {.found = verdict_named(effect.at("verdict").get<std::string>()),
-          .text = (together == 1 ? "" : counted(together, "group") + " together: ") + over_heap +
+          .text = (together == 1 ? "" : counted(together, "group") + " together: ") + over_empty +
                   effect.at("text").get<std::string>(),
           .log_ratio = std::log(effect.at("ratio").get<double>()),
           .groups = effect.at("groups")};
@@ -185,7 +190,7 @@ site_trial trial_of_part(const json& effect) {
 site_trial trial_of_plan(const json& effect, std::size_t groups) {
   site_trial trial{.found = verdict_named(effect.at("verdict").get<std::string>()),
                    .text = (groups == 1 ? "" : "all " + counted(groups, "group") + " of the plan together: ") +
-                           over_heap + effect.at("text").get<std::string>(),
+                           over_empty + effect.at("text").get<std::string>(),
                    .log_ratio = std::log(effect.at("ratio").get<double>()),
                    .groups = std::vector<std::size_t>(groups)};
   std::iota(trial.groups.begin(), trial.groups.end(), std::size_t{0});
@@ -197,7 +202,7 @@ std::vector<std::optional<site_trial>> group_trials(const json& data, std::size_
   std::vector<std::optional<site_trial>> trials(groups);
   for (const json& effect : data.at("groups"))
     for (const std::size_t group : effect.at("groups")) trials.at(group) = trial_of_part(effect);
-  const json whole = data.value("whole_plan_over_heap", json());
+  const json whole = data.value("whole_plan_over_empty_plan", json());
   if (!data.at("groups").empty() || whole.is_null() || whole.at("pairs") < 2) return trials;
   for (auto& trial : trials) trial = trial_of_plan(whole, groups);
   return trials;
@@ -243,15 +248,38 @@ bool is_gain(const site_trial& trial) { return trial.found == finding::gain; }
 bool is_no_gain(const site_trial& trial) { return trial.found == finding::level || trial.found == finding::loss; }
 bool is_decided(const site_trial& trial) { return is_gain(trial) || is_no_gain(trial); }
 
-/// Sites without a remedy stay behind the others, in their order.
-void sort_by_trial(std::vector<advised_site>& sites) {
-  const auto key = [](const advised_site& s) {
-    if (s.rule->proposes == remedy::nothing) return std::tuple(3, 0.0);
-    const int rank = is_gain(s.trial) ? 0 : is_no_gain(s.trial) ? 2 : 1;
-    return std::tuple(rank, is_decided(s.trial) ? s.trial.log_ratio : 0.0);
-  };
-  std::stable_sort(sites.begin(), sites.end(),
-                   [&key](const advised_site& x, const advised_site& y) { return key(x) < key(y); });
+/// Returns: the nanoseconds of a run, by which estimates are shares; 0: they are not known.
+double run_ns(const advice& a, const json& data) {
+  return a.limits.program_ns > 0 ? a.limits.program_ns : 1e6 * data.value("cpu_ms", 0.0);
+}
+
+/// Returns: what a site may add to the run, as the logarithm of a ratio: the gain of its group, in which it has a part
+/// by its estimate; else the estimate as a share of the run.
+double expected_gain(const advised_site& s, const advice& a, double of_run_ns) {
+  if (is_gain(s.trial)) {
+    double all = 0;
+    for (const advised_site& other : a.sites)
+      if (other.trial.groups == s.trial.groups && other.rule->proposes != remedy::nothing) all += other.estimate;
+    return all > 0 ? s.trial.log_ratio * s.estimate / all : s.trial.log_ratio;
+  }
+  const auto runs = static_cast<double>(std::max<std::uint64_t>(a.features.traces, 1));
+  return of_run_ns > 0 ? std::log1p(-std::min(s.estimate / runs / of_run_ns, 0.99)) : 0;
+}
+
+/// Sites whose group does not gain are behind the others, and those without a remedy behind these, in their order.
+void sort_by_gain(advice& a, double of_run_ns) {
+  std::vector<std::tuple<int, double, std::size_t>> keys;
+  for (std::size_t i = 0; i < a.sites.size(); ++i) {
+    const advised_site& s = a.sites[i];
+    const bool has_remedy = s.rule->proposes != remedy::nothing;
+    if (!has_remedy || is_no_gain(s.trial))
+      keys.emplace_back(has_remedy ? 1 : 2, has_remedy ? s.trial.log_ratio : 0, i);
+    else keys.emplace_back(0, expected_gain(s, a, of_run_ns), i);
+  }
+  std::ranges::sort(keys);
+  std::vector<advised_site> sorted;
+  for (const auto& [rank, gain, i] : keys) sorted.push_back(std::move(a.sites[i]));
+  a.sites = std::move(sorted);
 }
 
 /// Returns: why the sites of a group have no effect of their own.
@@ -273,14 +301,15 @@ std::string order_of(const advice& a, const json& data, const std::string& plan_
   const bool gains = has(is_gain);
   const bool each = !data.at("groups").empty() || (a.plan_trials.size() == 1 && is_decided(a.plan_trials.front()));
   if (each)
-    return gains ? "First those whose group gains, by its measured gain; then those that are undecided or were not "
-                   "tried, "
-                   "by ESTIMATE; those whose group is level or a loss are the last."
+    return gains ? "By their gain: measured over an empty plan, a group's shared among its sites by ESTIMATE; by "
+                   "ESTIMATE alone if they are undecided or were not tried. Those whose group is level or a loss are "
+                   "the last."
                  : "None of those with a remedy is in a group that gains: first those that are undecided or were not "
                    "tried, by ESTIMATE; those whose group is level or a loss are the last.";
-  const std::string estimate =
-      "that of ESTIMATE, not of measured gain: " + why_by_estimate(a, data, plan_failure) + ".";
-  if (gains) return "First those of the plan, which gains as a whole. The order within is " + estimate;
+  const std::string reason = why_by_estimate(a, data, plan_failure) + ".",
+                    estimate = "that of ESTIMATE, not of measured gain: " + reason;
+  if (gains)
+    return "By their gain: the plan's as a whole, shared among its sites by ESTIMATE, else ESTIMATE: " + reason;
   if (has(is_no_gain)) return "Last those of the plan, which does not gain as a whole. The order within is " + estimate;
   return "The order is " + estimate;
 }
@@ -296,6 +325,7 @@ void tell_routes(advice& a, const call_tree& tree) {
     else
       s.evidence += fmt::format("; group {} of the plan routes {}", a.plan.groups[shared->group].name,
                                 shared->some ? "calls of some callers" : "it");
+    s.has_route = shared.has_value();
   }
 }
 
@@ -312,7 +342,7 @@ void add_trials(advice& a, const call_tree& tree, const json& data, const std::s
       s.trial.text = fmt::format("group {}: {}", a.plan.groups[shared->group].name, s.trial.text);
     if (shared->some) s.trial.text = "calls of some callers, routed: " + s.trial.text;
   }
-  sort_by_trial(a.sites);
+  sort_by_gain(a, run_ns(a, data));
   a.order = order_of(a, data, plan_failure);
 }
 
@@ -345,13 +375,43 @@ int measure_in_this_process() {
 void advice_measurer::take_program(const std::vector<std::unique_ptr<trace_input>>& inputs) {
   if (options_.level == measure_level::replay && inputs.size() > 1)
     throw measure_usage_error("--measure replay takes one trace");
-  if (options_.level != measure_level::run) return;
-  if (options_.request.command.empty()) {
-    options_.request.command = recorded_command(inputs);
+  if (options_.level == measure_level::run) return take_command(inputs);
+  if (options_.level != measure_level::usual) return;
+  try {
+    take_repeatable(inputs);
+  } catch (const std::runtime_error& error) {
+    leave_out(error.what());
+  }
+}
+
+void advice_measurer::take_repeatable(const std::vector<std::unique_ptr<trace_input>>& inputs) {
+  remedy_request& request = options_.request;
+  const repeatable_run run = repeatable_run_of(inputs, request.seconds);
+  request.directory = run.note.directory;
+  request.input = run.note.input_file;
+  request.events = run.events;
+  if (run.events == 0) throw std::runtime_error("no allocation was recorded");
+  take_command(inputs);
+  is_usual_ = true;
+  options_.level = measure_level::run;
+  complain("advise", fmt::format("runs {} again and again for {:.0f} s, with all its side effects, to measure the "
+                                 "remedies; '--measure none' does not",
+                                 shorten(shell_line(request.command), most_command), request.seconds));
+}
+
+void advice_measurer::leave_out(const std::string& reason) {
+  options_.level = measure_level::none;
+  not_measured_ = reason;
+}
+
+void advice_measurer::take_command(const std::vector<std::unique_ptr<trace_input>>& inputs) {
+  remedy_request& request = options_.request;
+  if (request.command.empty()) {
+    request.command = recorded_command(inputs);
     is_recorded_ = true;
     for (const auto& input : inputs) require_build(*input);
   }
-  const program_facts facts = inspect_program(options_.request.command.front());
+  const program_facts facts = inspect_program(program_in(request.directory, request.command.front()));
   if (const std::string obstacle = describe(facts, {.name = "a malloc", .use = "measure"}); !obstacle.empty())
     throw std::runtime_error(obstacle);
   file_ = facts.path;
@@ -362,7 +422,15 @@ void advice_measurer::take_program(const std::vector<std::unique_ptr<trace_input
 
 int advice_measurer::measure(advice& a, const call_tree& tree, route_plan& plan, const std::string& plan_path,
                              bool accept_prefix) {
-  if (options_.level == measure_level::run) return run(a, tree, plan, plan_path);
+  if (has_run() && !is_usual_) return run(a, tree, plan, plan_path);
+  if (has_run()) try {
+      const int status = run(a, tree, plan, plan_path);
+      return status == exit_failure ? status : exit_ok;  // no verdict was asked for
+    } catch (const std::runtime_error& error) {
+      leave_out(error.what());
+    }
+  a.not_measured = not_measured_;
+  if (!not_measured_.empty()) a.warnings.push_back("Not measured: " + not_measured_ + ".");
   if (options_.level == measure_level::none || a.features.allocated.objects == 0) return exit_ok;
   a.measurement.data =
       replay_remedies(a.traces.front(), options_.request.seconds, a.limits.program_ns / 1e9, accept_prefix);

@@ -13,10 +13,15 @@
 
 namespace ashlar::cli {
 
-enum class measure_level { none, replay, run };
+enum class measure_level {
+  none,
+  replay,
+  run,
+  usual  ///< `run` within `usual_seconds` where the trace shows that this is safe, else `none`.
+};
 
 struct measure_options {
-  measure_level level = measure_level::none;
+  measure_level level = measure_level::usual;
   remedy_request request = {};  ///< Without a command: of the recorded one.
 };
 
@@ -31,7 +36,7 @@ struct measure_usage_error : std::runtime_error {
 /// Effects: a site that a plan could have tells in its evidence its group, or why it has none.
 void tell_routes(advice& a, const call_tree& tree);
 
-/// Effects: each group of `a.plan` gets its effect over libashlar.so, or that of the whole plan if no group was
+/// Effects: each group of `a.plan` gets its effect over an empty plan, or that of the whole plan if no group was
 /// measured for itself; each site gets the effect of its group, if it has one. Sites with a remedy are sorted by it,
 /// and `a.order` describes the order. `data`: of `remedy_json`. `plan_failure`: why no group is left of a plan; empty:
 /// it does not fail.
@@ -54,9 +59,11 @@ class advice_measurer {
 public:
   explicit advice_measurer(const measure_options& options) : options_(options) {}
 
-  /// Effects: takes the command of the traces if the options have none. Throws: `measure_usage_error` if the traces
+  /// Effects: takes the command of the traces if the options have none, and tells on standard error that it is run
+  /// unasked. Throws: `measure_usage_error` if the traces
   /// have several or none, or do not name its build; `std::runtime_error` if nothing can be preloaded into the program,
-  /// or its file is missing or holds another build than the recorded one.
+  /// or its file is missing or holds another build than the recorded one. Of the usual level nothing is thrown for
+  /// that: nothing is measured, and the advice gets the reason.
   void take_program(const std::vector<std::unique_ptr<trace_input>>& inputs);
 
   /// Effects: runs the program or replays the trace; the sites get the effect of their group, the greatest gain first;
@@ -66,11 +73,19 @@ public:
   [[nodiscard]] int measure(advice& a, const call_tree& tree, route_plan& plan, const std::string& plan_path,
                             bool accept_prefix);
 
+  /// Returns: whether the program was run.
+  [[nodiscard]] bool has_run() const noexcept { return options_.level == measure_level::run; }
+
 private:
+  void take_command(const std::vector<std::unique_ptr<trace_input>>& inputs);
+  void take_repeatable(const std::vector<std::unique_ptr<trace_input>>& inputs);
+  void leave_out(const std::string& reason);
   [[nodiscard]] int run(advice& a, const call_tree& tree, route_plan& plan, const std::string& plan_path);
 
   measure_options options_;
-  bool is_recorded_ = false;        // the command: its time is the trace's
+  bool is_recorded_ = false;  // the command: its time is the trace's
+  bool is_usual_ = false;
+  std::string not_measured_;        // why not
   std::string file_;                // the program's
   std::vector<std::string> notes_;  // for the page
 };

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/advise/proposal.hpp"
 #include "cli/advise/words.hpp"
 #include "cli/html/page.hpp"
 #include "cli/routes/plan.hpp"
@@ -34,7 +35,7 @@ json detail_of(const json& site, const advised_site& s, const advice& a, const c
   json chain = json::array();
   for (const std::uint64_t frame : tree.frames(tree.nodes()[s.node].stack))
     for (const source_place& place : names.places(frame)) chain.push_back(place.str());
-  return {amounts_text(s, a), site.at("evidence"), site.at("advice"), site.at("gain").at("text"), std::move(chain)};
+  return {amounts_text(s, a), site.at("evidence"), site.at("proposal"), site.at("gain").at("text"), std::move(chain)};
 }
 
 /// Effects: calls `f(bin, live)` for each bin with the live bytes of each site in it. `site_of`: by stack; the last
@@ -272,8 +273,7 @@ std::string summary_of(const advice& a, std::size_t remedies) {
   if (a.features.allocated.objects == 0) return "No allocation was recorded: there is nothing to advise.";
   if (a.sites.empty()) return "The trace has no call sites to advise on.";
   if (remedies == 0) return fmt::format("Change nothing at {}.", in_words(a.sites.size(), "call site"));
-  return fmt::format("{} of {} {} a remedy to try.", in_words(remedies), in_words(a.sites.size(), "call site"),
-                     remedies == 1 ? "has" : "have");
+  return proposals_text(a, "call site") + ".";
 }
 
 /// Returns: the text behind `beginning`, which is wrapped in it at any blank.
@@ -317,7 +317,7 @@ void set_verdict(json& page, const advice& a, const call_tree& tree) {
   const auto remedies = static_cast<std::size_t>(std::ranges::count_if(a.sites, has_remedy));
   for (const advised_site& s : std::span(a.sites).first(std::min(remedies, most_proposals)))
     page["proposals"].push_back(
-        {{"site", site_title(s, tree)}, {"advice", remedy_text(s, a.limits)}, {"gain", gain_text(s, a)}});
+        {{"site", site_title(s, tree)}, {"advice", proposal_text(s, a)}, {"gain", gain_text(s, a)}});
   page["headline"] = summary_of(a, remedies);
   if (!a.measurement.text.empty()) set_measured(page, a.measurement);
   else if (a.features.allocated.objects != 0) page["noCode"] = {malloc_remedy(a), page_remedy(a)};
@@ -373,9 +373,10 @@ void add_plan(json& page, const advice& a) {
   }
   const std::string together = effect_of_all(a.plan_trials);
   page["planNote"] =
-      (a.no_plan.empty() ? "Memory of their own for " + plan_size_text(a.plan) +
-                               ", without a change of code: 'ashlar advise -o PLAN' writes it, 'ashlar run "
-                               "--plan PLAN' follows it. A group that pins more than its budget is given up."
+      (a.no_plan.empty() ? "Memory of their own for " + plan_size_text(a.plan) + ", without a change of code" +
+                               (a.measurement.data.is_null() ? ", not measured" : "") +
+                               ": 'ashlar advise -o PLAN' writes it, 'ashlar run --plan PLAN' follows it, 'ashlar "
+                               "verify --plan PLAN' measures it. A group that pins more than its budget is given up."
                          : "None of it is left: " + a.no_plan + ".") +
       (together.empty() ? "" : " Measured: " + together + ".");
 }

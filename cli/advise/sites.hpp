@@ -48,6 +48,7 @@ struct advised_site {
   phase_features phases;
   double estimate = 0;  ///< Nanoseconds, of the calls that the remedy touches.
   site_trial trial;
+  bool has_route = false;       ///< A group of the plan has it, or calls of some of its callers.
   std::size_t more_places = 0;  ///< In the program that reach this site, beside `request.place`.
 };
 
@@ -57,6 +58,7 @@ struct remedy_facts {
   std::string_view words;        ///< On the page.
   bool is_scoped = false;        ///< It is in the function that owns the objects: objects of its callers are others.
   bool is_of_allocator = false;  ///< It chooses where memory comes from. A pool does too, but serves every caller.
+  bool is_placement = false;     ///< Where blocks lie is its gain, which no trace shows.
   bool may_be_routed = false;    ///< A plan of routes may have it without code.
   bool changes_free = true;      ///< Reserved space is freed as before, and a plan of routes needs no code.
   std::string (*advice)(const advised_site&, const advice_limits&) = nullptr;  ///< An instruction, without an end.

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "cli/advise/advice.hpp"
+#include "cli/advise/proposal.hpp"
 #include "cli/advise/words.hpp"
 #include "cli/preload/settings.hpp"
 #include "cli/support/table.hpp"
@@ -109,7 +110,7 @@ std::string site_text(std::size_t rank, const advised_site& s, const advice& a, 
   std::string text = fmt::format("\n{:>3}  {}\n", rank, title_text(s, tree));
   text += paragraph(amounts_text(s, a), "     ");
   text += paragraph(capital(s.evidence) + ".", "     ");
-  return text + paragraph(fmt::format("-> {}. {}.", remedy_text(s, a.limits), gain_text(s, a)), "     ");
+  return text + paragraph(fmt::format("-> {}. {}.", proposal_text(s, a), gain_text(s, a)), "     ");
 }
 
 std::string unchanged_text(const std::vector<advised_site>& sites, std::size_t first, const advice& a,
@@ -139,8 +140,7 @@ std::string advice_text(const advice& a, const call_tree& tree, std::size_t top)
   const auto is_unchanged = [](const advised_site& s) { return s.rule->proposes == remedy::nothing; };
   const auto first =
       static_cast<std::size_t>(std::find_if(a.sites.begin(), a.sites.end(), is_unchanged) - a.sites.begin());
-  text += fmt::format("\nBy call site: {} of {} {} a remedy to try\n", in_words(first), in_words(a.sites.size()),
-                      first == 1 ? "has" : "have");
+  text += "\nBy call site: " + proposals_text(a, "") + "\n";
   if (!a.order.empty()) text += paragraph(a.order, "");
   for (std::size_t i = 0; i < std::min(first, top); ++i) text += site_text(i + 1, a.sites[i], a, tree);
   if (first > top) text += fmt::format("\n     and {} more behind them; --top shows them\n", in_words(first - top));

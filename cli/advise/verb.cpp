@@ -19,6 +19,7 @@
 #include "cli/advise/advice.hpp"
 #include "cli/advise/measurement.hpp"
 #include "cli/advise/page.hpp"
+#include "cli/advise/repetition.hpp"
 #include "cli/html/page.hpp"
 #include "cli/preload/settings.hpp"
 #include "cli/replay/candidates.hpp"
@@ -46,9 +47,9 @@ struct advise_options {
   double program_seconds = 0;
   std::vector<std::string> rules;
   bool prefix = false;
-  std::string measure = "none";
+  std::string measure;
   std::string only;
-  std::string budget = "60s";
+  std::string budget;
   experiment_options judging;
   measure_options measured;
 };
@@ -65,13 +66,17 @@ std::string check_budget(const std::string& text) {
   return budget_seconds(text) >= 1 ? "" : "'" + text + "' is no time of 1 s or more, such as 60s or 2m";
 }
 
+double default_seconds(measure_level level) {
+  return level == measure_level::usual ? usual_seconds : remedy_request{}.seconds;
+}
+
 void add_measure_options(CLI::App& app, advise_options& o) {
   app.add_option("--measure", o.measure,
                  "none; replay: the trace on the mallocs of this machine; run: the program itself under other mallocs, "
-                 "other pages, and the plan")
+                 "other pages, and the plan, some hundred times (default: run for 20 s, if the trace shows that its "
+                 "command can be repeated: it ended with status 0, and its input is there again)")
       ->check(check_level)
-      ->type_name("HOW")
-      ->capture_default_str();
+      ->type_name("HOW");
   app.add_option("--only", o.only, "mallocs: with --measure run, neither other pages nor the plan")
       ->check(check_only)
       ->type_name("WHAT");
@@ -80,10 +85,11 @@ void add_measure_options(CLI::App& app, advise_options& o) {
                  "tcmalloc)")
       ->delimiter(',')
       ->type_name("NAME,...");
-  CLI::Option* const budget = app.add_option("--budget", o.budget, "Time for --measure, in seconds or minutes (2m)")
-                                  ->check(check_budget)
-                                  ->type_name("TIME")
-                                  ->capture_default_str();
+  CLI::Option* const budget =
+      app.add_option("--budget", o.budget,
+                     "Time for --measure, in seconds or minutes (2m) (default: 60s, or 20s without --measure)")
+          ->check(check_budget)
+          ->type_name("TIME");
   app.add_option("--rounds", o.measured.request.rounds, "Play exactly this many rounds of runs in each stage instead")
       ->check(CLI::Range(std::size_t{2}, most_rounds))
       ->type_name("N")
@@ -134,9 +140,11 @@ void add_options(CLI::App& app, advise_options& o) {
       "docs/advise-rules.md describe rules and limits, docs/advise-measure.md the measurement. PROGRAM is the "
       "recorded\n"
       "command unless given.\n\n"
+      "Where the trace shows that its command can be repeated, 20 s of running it, with its side effects, are the\n"
+      "default; --measure none switches that off.\n\n"
       "Exit status: 0 advised, 1 a trace or the program failed, or a file cannot be written, 2 the command line is\n"
-      "invalid, 3 -o with --measure run has no group of sites that gains: the plan is empty, with its reason, 4 more\n"
-      "runs would decide, 5 the machine is unfit: the program differs from itself.");
+      "invalid, 3 the plan of -o is empty, as no group of sites was measured to gain. With --measure run 4 more runs\n"
+      "would decide, 5 the machine is unfit: the program differs from itself.");
 }
 
 /// The first module is the program.
@@ -256,6 +264,8 @@ route_plan make_plan(const advise_options& o, advice& a, const call_tree& tree, 
   return plan;
 }
 
+constexpr const char* unmeasured_plan = "not measured: 'ashlar verify --plan' shows whether it gains";
+
 /// Returns: the end of the page, with the first site of each of the first `o.top` groups, or why there is none.
 std::string plan_line(const advise_options& o, const advice& a, const route_plan& plan) {
   if (o.plan.empty()) return "";
@@ -265,6 +275,7 @@ std::string plan_line(const advise_options& o, const advice& a, const route_plan
 
 void write_plan(const advise_options& o, const advice& a, route_plan plan) {
   if (plan.groups.empty()) plan.comment = a.no_plan;
+  else if (a.measurement.data.is_null()) plan.comment = unmeasured_plan;
   write_text(o.plan, to_text(plan));
   if (!a.no_plan.empty()) complain("advise", o.plan + ": " + a.no_plan + ": the plan is empty");
 }
@@ -337,7 +348,7 @@ int advise(const advise_options& o) {
   tell_routes(a, tree);
   const int status = measurer.measure(a, tree, plan, o.plan, o.prefix);
   if (!write_outputs(o, a, tree, names, plan, history ? &*history : nullptr)) return exit_failure;
-  const bool has_lost_plan = o.measured.level == measure_level::run && !o.plan.empty() && plan.groups.empty();
+  const bool has_lost_plan = measurer.has_run() && !o.plan.empty() && plan.groups.empty();
   return status == exit_ok && has_lost_plan ? exit_no_plan : status;
 }
 
@@ -350,13 +361,14 @@ std::string repeated_trace(const std::vector<std::string>& traces) {
 /// Returns: the mistake; empty if there is none. Throws: `unknown_allocator`.
 std::string complete(advise_options& o, const CLI::App& app) {
   const auto is_given = [&app](const char* option) { return app.get_option(option)->count() != 0; };
+  if (o.measure == "none") o.measured.level = measure_level::none;
   if (o.measure == "replay") o.measured.level = measure_level::replay;
   if (o.measure == "run") o.measured.level = measure_level::run;
   if (is_given("--budget") && o.measured.level == measure_level::none) return "--budget is for --measure run or replay";
   experiment_plan judging;
   apply(o.judging, judging);
   remedy_request& request = o.measured.request;
-  request.seconds = budget_seconds(o.budget);
+  request.seconds = o.budget.empty() ? default_seconds(o.measured.level) : budget_seconds(o.budget);
   request.only_mallocs = !o.only.empty();
   request.threshold = judging.threshold;
   request.decides = judging.decides;

@@ -30,8 +30,8 @@ bool takes_less(const std::optional<comparison>& e) {
 
 /// Undecided, with a mean that would matter.
 bool may_gain(const remedy_effect& e, double threshold) {
-  return e.failure.empty() && e.deciding().found == finding::undecided && e.deciding().effect.pairs > 0 &&
-         e.deciding().effect.log_ratio.mean <= -std::log1p(threshold);
+  return e.failure.empty() && e.remedy.kind != remedy_kind::router && e.deciding().found == finding::undecided &&
+         e.deciding().effect.pairs > 0 && e.deciding().effect.log_ratio.mean <= -std::log1p(threshold);
 }
 
 /// The best of several noisy figures flatters: where some were measured again, only those may win.
@@ -41,7 +41,7 @@ bool may_win(const remedy_measurement& all, const remedy_effect& e) {
 
 /// Effects: names the fastest without a plan. Returns: the winner.
 std::optional<std::size_t> winner_of(remedy_measurement& all, double threshold, double memory_price) {
-  const auto may = [&all](const remedy_effect& e) { return e.remedy.kind != remedy_kind::routes && may_win(all, e); };
+  const auto may = [&all](const remedy_effect& e) { return is_without_plan(e) && may_win(all, e); };
   const auto best = least_memory_of(all, threshold, memory_price, may);
   all.fastest = best_of(all, may);
   const bool on_pages = gains(all, all.plan_on_pages) && takes_less(all.pages_over_plan);
@@ -59,7 +59,8 @@ std::size_t rounds_wanted(const remedy_measurement& all, double threshold) {
 bool is_open(const remedy_measurement& all, double threshold) {
   if (all.screened.runs.rounds.size() < all.least_rounds) return true;
   return std::any_of(all.remedies.begin(), all.remedies.end(), [&all, threshold](const remedy_effect& e) {
-    const bool gains_unconfirmed = e.failure.empty() && e.deciding().found == finding::gain && !may_win(all, e);
+    const bool gains_unconfirmed = e.failure.empty() && e.remedy.kind != remedy_kind::router &&
+                                   e.deciding().found == finding::gain && !may_win(all, e);
     return may_gain(e, threshold) || gains_unconfirmed;
   });
 }
@@ -126,7 +127,7 @@ void sort_by_gain(remedy_measurement& all) {
   for (const std::size_t n : order) sorted.push_back(std::move(all.remedies[n]));
   all.remedies = std::move(sorted);
   for (std::optional<std::size_t>* n : {&all.winner, &all.fastest, &all.best_without_code, &all.frugal, &all.whole_plan,
-                                        &all.rest_of_plan, &all.by_plan, &all.plan_on_pages})
+                                        &all.empty_plan, &all.rest_of_plan, &all.by_plan, &all.plan_on_pages})
     if (*n) *n = static_cast<std::size_t>(std::find(order.begin(), order.end(), **n) - order.begin());
 }
 
@@ -152,7 +153,8 @@ std::optional<std::size_t> least_memory_of(const remedy_measurement& all, double
 
 bool is_promising(const remedy_measurement& all, double threshold) {
   return std::any_of(all.remedies.begin(), all.remedies.end(), [threshold](const remedy_effect& e) {
-    return may_gain(e, threshold) || (e.failure.empty() && e.deciding().found == finding::gain);
+    return may_gain(e, threshold) ||
+           (e.failure.empty() && e.remedy.kind != remedy_kind::router && e.deciding().found == finding::gain);
   });
 }
 
@@ -186,6 +188,8 @@ void choose_plan(remedy_measurement& all, const std::function<comparison(std::si
   if (has_best && has_pages) all.pages_over_best = compare(*all.best_without_code, *all.plan_on_pages);
   if (const auto heap = heap_alone(all); heap && all.remedies[*heap].confirmed && works(all, all.whole_plan))
     all.over_heap = compare(*heap, *all.whole_plan);
+  if (works(all, all.empty_plan) && all.remedies[*all.empty_plan].confirmed && works(all, all.whole_plan))
+    all.over_empty = compare(*all.empty_plan, *all.whole_plan);
 }
 
 void decide(remedy_measurement& all, double threshold, double memory_price) {

@@ -99,6 +99,7 @@ program_remedy with_page_policy(program_remedy routed, const program_remedy& pag
 namespace {
 
 constexpr const char* by_plan = "route by the plan";
+constexpr const char* by_nothing = "router, empty plan";
 constexpr const char* by_rest = "route by the groups that gain";
 
 constexpr double least_limit = 10;  // seconds of a run, so that a short one may be disturbed
@@ -118,7 +119,7 @@ public:
     all_.plan_groups = request_->routes.groups.size();
     all_.kept = all_.groups_of_plan();
     std::vector<program_remedy> without_code = list_without_code();
-    refuse_small_budget(without_code.size() + (tries_plan() ? 1 : 0));
+    refuse_small_budget(without_code.size() + (tries_plan() ? 2 : 0));
     expect_as_first(player_.run(player_.as_it_is()));
     try_remedies(std::move(without_code));
     screen();
@@ -221,6 +222,10 @@ private:
     if (!tries_plan()) return;
     all_.whole_plan = all_.remedies.size();
     add_plan(request_->routes, by_plan, all_.groups_of_plan());
+    if (!has_plan()) return;
+    all_.empty_plan = all_.remedies.size();
+    add_plan(route_plan{}, by_nothing, {});
+    all_.remedies.back().remedy.kind = remedy_kind::router;
   }
 
   /// Returns: the error of each of some questions, which hold together.
@@ -279,14 +284,15 @@ private:
     std::vector<std::size_t> numbers;
     for (std::size_t i = 0; i < all_.remedies.size(); ++i)
       if (all_.remedies[i].failure.empty()) numbers.push_back(i);
-    const std::size_t questions = numbers.size() + (has_plan() ? 2 : 0);  // and the plan over the best, over its heap
+    const std::size_t questions =
+        numbers.size() + (has_plan() ? 3 : 0);  // and the plan over the best, its heap, an empty one
     const double error = shared_error(questions);
     all_.least_rounds = pairs_for_difference(error);
     has_room_ = has_room_for(std::max(all_.least_rounds, least_pairs), numbers.size(), seconds_left() * screen_share);
     all_.screened = play(numbers, seconds_left() * (has_room_ ? screen_share : 1), error, "all remedies");
-    all_.best_without_code = best_of(all_, [](const remedy_effect& e) { return e.remedy.kind != remedy_kind::routes; });
+    all_.best_without_code = best_of(all_, is_without_plan);
     all_.frugal = least_memory_of(all_, request_->threshold, request_->memory_price, [](const remedy_effect& e) {
-      return e.remedy.kind != remedy_kind::routes && e.deciding().effect.log_ratio.mean < 0;
+      return is_without_plan(e) && e.deciding().effect.log_ratio.mean < 0;
     });
     if (all_.frugal == all_.best_without_code) all_.frugal.reset();
     if (!has_plan()) return;
@@ -297,6 +303,7 @@ private:
     };
     all_.over_best = plan_over(all_.best_without_code);
     all_.over_heap = plan_over(heap_alone(all_));
+    if (works(all_, all_.empty_plan)) all_.over_empty = plan_over(all_.empty_plan);
   }
 
   static std::size_t side_of(const std::vector<std::size_t>& numbers, std::size_t remedy) {
@@ -361,7 +368,7 @@ private:
   /// Fresh runs of those that may win.
   void confirm() {
     if (!is_promising(all_, request_->threshold)) return keep_whole();
-    if (has_plan() && all_.groups.empty()) baseline_ = heap_alone(all_);
+    if (has_plan() && all_.groups.empty()) baseline_ = all_.empty_plan;
     if (has_room_to_confirm(confirmable().size() + 1)) add_plan_on_pages();
     std::vector<std::size_t> numbers = confirmable();
     if (all_.plan_on_pages && !has_room_to_confirm(numbers.size())) {  // its first run has taken the room

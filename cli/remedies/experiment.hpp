@@ -25,7 +25,12 @@
 
 namespace ashlar::cli {
 
-enum class remedy_kind { preload, pages, routes };
+enum class remedy_kind {
+  preload,
+  pages,
+  routes,
+  router  ///< With an empty plan: the baseline of what plans add, and no remedy itself.
+};
 
 struct program_remedy {
   remedy_kind kind = remedy_kind::preload;
@@ -57,10 +62,12 @@ void add_page_policies(const std::vector<std::string>& command, std::vector<prog
 
 struct remedy_request {
   std::vector<std::string> command;
-  std::string input = {};     ///< The file of the standard input; empty: none.
-  route_plan routes = {};     ///< For this build of the program; without groups there is nothing to route.
-  std::string plan = "PLAN";  ///< The file of the plan, for the command lines that are printed.
-  std::size_t rounds = 0;     ///< Of each stage, exactly; 0: as many as the seconds allow.
+  std::string input = {};      ///< The file of the standard input; empty: none.
+  std::string directory = {};  ///< Of the program; empty: this one.
+  std::uint64_t events = 0;    ///< Of the recorded run, which the program has to repeat; 0: it need not.
+  route_plan routes = {};      ///< For this build of the program; without groups there is nothing to route.
+  std::string plan = "PLAN";   ///< The file of the plan, for the command lines that are printed.
+  std::size_t rounds = 0;      ///< Of each stage, exactly; 0: as many as the seconds allow.
   double seconds = 60;
   std::uint64_t seed = 0;
   double threshold = 0.01;  ///< A smaller share does not matter.
@@ -106,11 +113,13 @@ struct remedy_measurement {
   std::optional<std::size_t> best_without_code;  ///< The one with the least mean.
   std::optional<std::size_t> frugal;             ///< Another one, by `least_memory_of`.
   std::optional<std::size_t> whole_plan;         ///< Whether it works or not.
+  std::optional<std::size_t> empty_plan;         ///< The router with an empty plan.
   std::optional<std::size_t> rest_of_plan;       ///< Its groups that gain.
   std::optional<std::size_t> by_plan;            ///< The plan that is left.
   std::optional<std::size_t> plan_on_pages;      ///< A plan, and the heap of the other sites with a page policy.
   std::optional<comparison> over_best;           ///< That plan against the best without code, by what decides.
-  std::optional<comparison> over_heap;           ///< The whole plan against the same heap without routes.
+  std::optional<comparison> over_heap;           ///< The whole plan against libashlar.so.
+  std::optional<comparison> over_empty;          ///< The whole plan against the router with an empty one.
   std::optional<comparison> whole_over_rest;     ///< The whole plan against the groups that gain.
   std::optional<comparison> pages_over_plan;     ///< The plan with a page policy against the plan that is left.
   std::optional<comparison> pages_over_best;     ///< The same against the best without code.
@@ -157,6 +166,11 @@ template <class May>
 /// and the least mean decides.
 [[nodiscard]] std::optional<std::size_t> least_memory_of(const remedy_measurement& all, double threshold, double price,
                                                          const std::function<bool(const remedy_effect&)>& may);
+
+/// Returns: whether it needs no plan.
+[[nodiscard]] inline bool is_without_plan(const remedy_effect& e) noexcept {
+  return e.remedy.kind == remedy_kind::preload || e.remedy.kind == remedy_kind::pages;
+}
 
 /// Returns: whether a remedy gains, or may do so: its mean is a gain of the threshold or more.
 [[nodiscard]] bool is_promising(const remedy_measurement& all, double threshold);

@@ -70,12 +70,14 @@ std::string over_memory(const remedy_measurement& m, const remedy_request& reque
                      e.remedy.name);
 }
 
+bool is_baseline(const remedy_effect& e) { return e.remedy.kind == remedy_kind::router; }
+
 std::string nothing_sentence(const remedy_measurement& m) {
+  const auto remedies = m.remedies.size() - static_cast<std::size_t>(std::ranges::count_if(m.remedies, is_baseline));
   for (const remedy_effect& e : m.remedies)
-    if (e.failure.empty() && e.deciding().effect.pairs > 1)
-      return fmt::format("Change nothing: the best of {} in {} is {}, {}.",
-                         counted(m.remedies.size(), "remedy", "remedies"), facts_of(m.decides).name, e.remedy.name,
-                         verdict_text(e.deciding()));
+    if (e.failure.empty() && !is_baseline(e) && e.deciding().effect.pairs > 1)
+      return fmt::format("Change nothing: the best of {} in {} is {}, {}.", counted(remedies, "remedy", "remedies"),
+                         facts_of(m.decides).name, e.remedy.name, verdict_text(e.deciding()));
   return "Change nothing: no remedy could be measured.";
 }
 
@@ -120,8 +122,9 @@ std::string group_list(const remedy_measurement& m, double threshold) {
   });
   std::string text =
       "\n" +
-      wrapped(fmt::format("Each group of the plan over libashlar.so, from {} of runs with a random half of them:",
-                          counted(m.group_pairs, "pair")),
+      wrapped(fmt::format(
+                  "Each group over an empty plan, from {} of runs by a random half of the groups and by the others:",
+                  counted(m.group_pairs, "pair")),
               width) +
       "\n";
   std::size_t leaving = 0;
@@ -147,7 +150,7 @@ std::string notes(const remedy_measurement& m) {
 
 constexpr detail::enum_table<remedy_decision, const char*> decisions = {"change nothing", "use the winner",
                                                                         "inconclusive", "unfit"};
-constexpr detail::enum_table<remedy_kind, const char*> kinds = {"preload", "pages", "routes"};
+constexpr detail::enum_table<remedy_kind, const char*> kinds = {"preload", "pages", "routes", "router"};
 
 json judged_json(const comparison& c) {
   json j = comparison_json(c);
@@ -163,13 +166,13 @@ json judged_json(const group_effect& group, bool stays, double threshold) {
   return j;
 }
 
-/// Returns: the effect of the whole plan on its heap without routes.
-json over_heap_json(const remedy_measurement& m) {
-  if (!m.over_heap) return nullptr;
-  json j = judged_json(*m.over_heap);
-  const std::optional<std::size_t> heap = heap_alone(m);
-  j["confirmed"] = heap && m.remedies[*heap].confirmed;
-  j["text"] = verdict_text(*m.over_heap);
+/// Returns: the effect of the whole plan over a baseline.
+json over_json(const remedy_measurement& m, const std::optional<comparison>& effect,
+               const std::optional<std::size_t>& baseline) {
+  if (!effect) return nullptr;
+  json j = judged_json(*effect);
+  j["confirmed"] = baseline && m.remedies[*baseline].confirmed;
+  j["text"] = verdict_text(*effect);
   return j;
 }
 
@@ -257,7 +260,9 @@ json remedy_json(const remedy_measurement& m, const remedy_request& request) {
             {"whole_plan", name_at(m.whole_plan)},
             {"plan", name_at(m.by_plan)},
             {"plan_over_best", of(m.over_best)},
-            {"whole_plan_over_heap", over_heap_json(m)},
+            {"whole_plan_over_heap", over_json(m, m.over_heap, heap_alone(m))},
+            {"empty_plan", name_at(m.empty_plan)},
+            {"whole_plan_over_empty_plan", over_json(m, m.over_empty, m.empty_plan)},
             {"whole_plan_over_its_rest", of(m.whole_over_rest)},
             {"plan_on_pages_over_plan", of(m.pages_over_plan)},
             {"page_policy", name_at(page_policy_of(m, request.threshold))},

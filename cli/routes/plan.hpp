@@ -55,7 +55,7 @@ struct route_plan {
   std::string program;
   std::map<std::string, std::string> modules;  ///< The file of each build id.
   std::vector<route_group> groups;
-  std::string comment = {};  ///< Why there is no group; read by no router.
+  std::string comment = {};  ///< Why there is no group, or that none was measured; read by no router.
 
   friend bool operator==(const route_plan&, const route_plan&) = default;
 };

@@ -97,7 +97,9 @@ protected:
   }
 
 private:
-  int shell(const std::string& command) { return run_shell(command + " > " + file("out") + " 2> " + file("err")); }
+  int shell(const std::string& command) {
+    return run_shell("</dev/null " + command + " > " + file("out") + " 2> " + file("err"));
+  }
 
   fs::path directory_;
 };

@@ -35,7 +35,7 @@ if ((is_own)); then
   measure "$ashlar" verify --budget 12 -- "${program[@]}"
 else
   say "3 of 4: the remedy for each call site, or to change nothing"
-  "$ashlar" advise "$trace" --top 3 --html "$report"
+  "$ashlar" advise "$trace" --measure none --top 3 --html "$report"
   say "the report, one file: $PWD/$report"
   say "4 of 4 runs your program some hundred times, so it is left to you:" \
     "$ashlar advise $trace --measure run; $ashlar verify -- ${program[*]@Q}"

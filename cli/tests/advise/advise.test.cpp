@@ -31,7 +31,7 @@ protected:
   }
 
   json advice(const std::string& arguments) {
-    EXPECT_EQ(ashlar("advise " + arguments + " --json " + file("a.json")), 0) << text("err");
+    EXPECT_EQ(ashlar("advise --measure none " + arguments + " --json " + file("a.json")), 0) << text("err");
     return json::parse(text("a.json"));
   }
 };
@@ -168,9 +168,9 @@ TEST_F(advise, sites_alike_in_function_and_line_are_told_apart) {
 
 TEST_F(advise, the_page_fits_100_columns_and_is_the_same_each_time) {
   const std::string trace = recorded("wrapper");
-  ASSERT_EQ(ashlar("advise " + trace), 0) << text("err");
+  ASSERT_EQ(ashlar("advise --measure none " + trace), 0) << text("err");
   const std::string first = text("out");
-  ASSERT_EQ(ashlar("advise " + trace), 0);
+  ASSERT_EQ(ashlar("advise --measure none " + trace), 0);
   EXPECT_EQ(text("out"), first);
   for (const char* part : {"Without a change of code", "ashlar replay", "--only mallocs", "page policy",
                            "ESTIMATE: ", "SIMULATED: ", "Change nothing"})
@@ -253,9 +253,9 @@ TEST_F(advise, traces_add_up_and_the_plan_is_that_of_the_router) {
 
 TEST_F(advise, a_plan_that_was_not_written_is_not_claimed) {
   const std::string trace = recorded("class");
-  ASSERT_EQ(ashlar("advise " + trace + " -o " + file("t.plan")), 0) << text("err");
+  ASSERT_EQ(ashlar("advise --measure none " + trace + " -o " + file("t.plan")), 0) << text("err");
   EXPECT_TRUE(said("out", ", written to " + file("t.plan") + "\n"));
-  EXPECT_EQ(ashlar("advise " + trace + " -o /dev/full"), 1);
+  EXPECT_EQ(ashlar("advise --measure none " + trace + " -o /dev/full"), 1);
   EXPECT_EQ(text("err"), "ashlar advise: /dev/full: No space left on device\n");
   EXPECT_FALSE(said("out", "written to"));
 }
@@ -266,7 +266,7 @@ TEST_F(advise, without_stacks_there_are_no_sites) {
   EXPECT_TRUE(said("out", "was recorded without stacks; `ashlar record --stacks 16`"));
   const std::string why = "no allocation has a call stack, so that no site is known";
   EXPECT_EQ(all["no_plan"], why);
-  ASSERT_EQ(ashlar("advise " + file("class.trace") + " -o " + file("t.plan")), 0) << text("err");
+  ASSERT_EQ(ashlar("advise --measure none " + file("class.trace") + " -o " + file("t.plan")), 0) << text("err");
   EXPECT_EQ(text("err"), "ashlar advise: " + file("t.plan") + ": " + why + ": the plan is empty\n");
 }
 
@@ -279,8 +279,8 @@ TEST_F(advise, a_trace_of_another_build_has_offsets_for_names) {
   EXPECT_TRUE(said("out", "holds another build"));
   EXPECT_TRUE(all["sites"][0]["site"].get<std::string>().starts_with("victim (another build)+0x"))
       << all["sites"][0]["site"];
-  EXPECT_EQ(ashlar("advise " + trace + " " + recorded("few")), 0) << "the same build under another name";
-  EXPECT_EQ(ashlar("advise " + trace + " " + trace_of("/bin/ls -l /", "other.trace")), 1);
+  EXPECT_EQ(ashlar("advise --measure none " + trace + " " + recorded("few")), 0) << "the same build under another name";
+  EXPECT_EQ(ashlar("advise --measure none " + trace + " " + trace_of("/bin/ls -l /", "other.trace")), 1);
   EXPECT_TRUE(said("err", "recorded from another build"));
 }
 
@@ -288,22 +288,22 @@ TEST_F(advise, a_trace_without_modules_is_not_one_of_another_build) {
   const std::string bare = trace_of(ASHLAR_ADVISE_VICTIM " few", "bare.trace", "--stacks 0"), other = recorded("few");
   const std::string reason = bare + " was recorded without stacks, so nothing shows that its program is the one of ";
   for (const std::string& both : {bare + " " + other, other + " " + bare}) {
-    EXPECT_EQ(ashlar("advise " + both), 1);
+    EXPECT_EQ(ashlar("advise --measure none " + both), 1);
     EXPECT_TRUE(said("err", reason + other));
   }
 }
 
 TEST_F(advise, a_program_without_a_cpp_library_is_shown_the_way_of_c) {
-  ASSERT_EQ(ashlar("advise " + trace_of("/bin/ls -l /")), 0) << text("err");
+  ASSERT_EQ(ashlar("advise --measure none " + trace_of("/bin/ls -l /")), 0) << text("err");
   EXPECT_TRUE(said("out", "has loaded no C++ library"));
   for (const std::string& cpp : {recorded("class"), trace_of(ASHLAR_ADVISE_WHOLE " few")}) {
-    ASSERT_EQ(ashlar("advise " + cpp), 0) << text("err");
+    ASSERT_EQ(ashlar("advise --measure none " + cpp), 0) << text("err");
     EXPECT_FALSE(said("out", "has loaded no C++ library"));
   }
 }
 
 TEST_F(advise, empty_traces_and_mistakes) {
-  EXPECT_EQ(ashlar("advise " + sample(0)), 0) << text("err");
+  EXPECT_EQ(ashlar("advise --measure none " + sample(0)), 0) << text("err");
   EXPECT_TRUE(said("out", "there is nothing to advise"));
   EXPECT_EQ(ashlar("advise"), 2);
   EXPECT_EQ(ashlar("advise --help"), 0);

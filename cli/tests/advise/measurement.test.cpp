@@ -52,14 +52,15 @@ protected:
   }
 
   [[nodiscard]] std::string of_group(std::size_t number, const char* effect) const {
-    return "group " + made_.plan.groups[number].name + ": over libashlar.so: " + effect;
+    return "group " + made_.plan.groups[number].name + ": over an empty plan: " + effect;
   }
   void take() { take_answer(answer_, made_, scene_.tree, plan_); }
   /// Effects: the answer is the one under a budget without room for the groups.
   void measure_whole(double ratio, const char* verdict, int pairs) {
     json& data = answer_["data"];
     data["groups"] = json::array();
-    data["whole_plan_over_heap"] = {{"ratio", ratio}, {"verdict", verdict}, {"pairs", pairs}, {"text", "its effect"}};
+    data["whole_plan_over_empty_plan"] = {
+        {"ratio", ratio}, {"verdict", verdict}, {"pairs", pairs}, {"text", "its effect"}};
     data["groups_budget_seconds"] = 80.0;
   }
   void leave_one_group() {
@@ -92,7 +93,7 @@ TEST_F(advise_answer, sorts_the_sites_and_is_the_evidence_of_the_groups) {
   take();
   EXPECT_EQ(made_.measurement.text, "verdict");
   EXPECT_EQ(trials(), (std::vector<std::string>{of_group(1, "second"), of_group(0, "first"), untried_}));
-  EXPECT_TRUE(made_.order.starts_with("First those whose group gains, by its measured gain;")) << made_.order;
+  EXPECT_TRUE(made_.order.starts_with("By their gain: measured over an empty plan,")) << made_.order;
   ASSERT_EQ(plan_.groups.size(), 2U);
   EXPECT_EQ(plan_.groups[0].evidence["measured"]["text"], "first");
   EXPECT_EQ(plan_.groups[1].evidence["measured"]["text"], "second");
@@ -108,7 +109,7 @@ TEST_F(advise_answer, puts_those_that_were_not_tried_before_those_that_do_not_ga
   answer_["data"]["groups"][0]["verdict"] = "level";
   take();
   EXPECT_EQ(trials()[0], untried_);
-  EXPECT_EQ(trials()[1], "2 groups together: over libashlar.so: both");
+  EXPECT_EQ(trials()[1], "2 groups together: over an empty plan: both");
   EXPECT_EQ(made_.order, no_gain_);
 }
 
@@ -136,7 +137,7 @@ TEST_F(advise_answer, gives_each_site_of_a_group_its_effect_in_text_and_json) {
   EXPECT_NE(page.find("MEASURED: group 2-cells-of-"), page.npos) << page;
   for (const char* const of_what_was_not_tried : {"UNTRIED", "would have been seen"})
     EXPECT_EQ(page.find(of_what_was_not_tried), page.npos) << page;
-  EXPECT_NE(page.find("\nFirst those whose group gains"), page.npos) << page;
+  EXPECT_NE(page.find("\nBy their gain: measured"), page.npos) << page;
   const json all = sites();
   EXPECT_EQ(all[0]["trial"]["verdict"], "gain");
   EXPECT_EQ(all[0]["gain"]["level"], "measured");
@@ -145,8 +146,8 @@ TEST_F(advise_answer, gives_each_site_of_a_group_its_effect_in_text_and_json) {
   EXPECT_NE(all[2]["gain"]["level"], "measured");
 }
 
-TEST_F(advise_answer, of_the_whole_plan_tells_its_effect_and_that_the_order_is_that_of_the_estimates) {
-  const std::string both = "all 2 groups of the plan together: over libashlar.so: its effect";
+TEST_F(advise_answer, of_the_whole_plan_tells_its_effect_and_the_order) {
+  const std::string both = "all 2 groups of the plan together: over an empty plan: its effect";
   const std::string estimate = " is that of ESTIMATE, not of measured gain: ";
   const std::string budget = "the effect of each group of the plan takes about --budget 80s.";
   const std::string last =
@@ -157,7 +158,8 @@ TEST_F(advise_answer, of_the_whole_plan_tells_its_effect_and_that_the_order_is_t
     std::string order;
   };
   for (const row& r : std::vector<row>{
-           {"gain", 12, "First those of the plan, which gains as a whole. The order within" + estimate + budget},
+           {"gain", 12,
+            "By their gain: the plan's as a whole, shared among its sites by ESTIMATE, else ESTIMATE: " + budget},
            {"undecided", 12, "The order" + estimate + budget},
            {"loss", 12, last},
            {"level", 12, last}}) {
@@ -170,7 +172,7 @@ TEST_F(advise_answer, of_the_whole_plan_tells_its_effect_and_that_the_order_is_t
   }
   leave_one_group();
   for (const row& r :
-       std::vector<row>{{"gain", 12, "First those whose group gains, by its measured gain;"},
+       std::vector<row>{{"gain", 12, "By their gain: measured over an empty plan,"},
                         {"level", 12, "None of those with a remedy is in a group that gains: "},
                         {"undecided", 12, "The order" + estimate + "the effect of the plan is undecided."},
                         {"undecided", 0, "The order" + estimate + "the effect of each group of"}}) {
@@ -196,13 +198,13 @@ TEST_F(advise_answer, of_a_whole_plan_is_what_routes_add_to_their_heap) {
   const json plan = {{"name", "the plan"}, {"verdict", "gain"}, {"measures", {{"cpu_ms", cpu}}}};
   answer_["data"]["remedies"] = json::array({plan});
   take();
-  const std::string both = "all 2 groups of the plan together: over libashlar.so: its effect";
+  const std::string both = "all 2 groups of the plan together: over an empty plan: its effect";
   EXPECT_EQ(trials(), (std::vector<std::string>{untried_, both, both}));
   EXPECT_TRUE(made_.order.starts_with("Last those of the plan, which does not gain as a whole.")) << made_.order;
   leave_one_group();
   take();
   EXPECT_EQ(trials().back(), of_group(0, "its effect"));
-  answer_["data"]["whole_plan_over_heap"] = nullptr;
+  answer_["data"]["whole_plan_over_empty_plan"] = nullptr;
   take();
   EXPECT_EQ(trials(), (std::vector<std::string>(3))) << "the gain of the heap is not that of a site";
 }

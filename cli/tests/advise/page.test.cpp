@@ -44,7 +44,8 @@ protected:
   std::string recorded(const std::string& mode) { return trace_of(ASHLAR_ADVISE_VICTIM " " + mode, mode + ".trace"); }
 
   std::string page_of(const std::string& arguments) {
-    EXPECT_EQ(ashlar("advise " + arguments + " --html " + file("a.html") + " --json " + file("a.json")), 0)
+    EXPECT_EQ(ashlar("advise --measure none " + arguments + " --html " + file("a.html") + " --json " + file("a.json")),
+              0)
         << text("err");
     return text("a.html");
   }
@@ -397,7 +398,7 @@ TEST_F(advise_page, empty_and_cut_traces) {
   const bool has_note = cut.find("may have been freed later") != cut.npos;
   EXPECT_TRUE(has_note || cut.find("Every recorded object was freed") != cut.npos);
   EXPECT_TRUE(said("out", "The trace is damaged"));
-  EXPECT_EQ(ashlar("advise " + trace + " --html " + file("none.html")), 1);
+  EXPECT_EQ(ashlar("advise --measure none " + trace + " --html " + file("none.html")), 1);
   EXPECT_TRUE(text("err").starts_with("ashlar advise: " + trace + ": ")) << text("err");
   EXPECT_TRUE(said("err", "--damaged"));
   EXPECT_FALSE(std::filesystem::exists(file("none.html"))) << "a trace that cannot be read leaves no page";
@@ -414,11 +415,14 @@ TEST_F(advise_page, several_traces_follow_one_another) {
 
 TEST_F(advise_page, mistakes) {
   const std::string trace = sample(100);
-  expect_mistakes("advise", {{trace + " --html " + trace, 1, trace + " is the trace itself: nothing was written"},
-                             {trace + " --html /dev/full", 1, "/dev/full: "}});
-  EXPECT_EQ(ashlar_test::run_shell(ASHLAR_COMMAND " advise " + trace + " 2> " + file("err") + " > /dev/full"), 1);
+  expect_mistakes("advise",
+                  {{trace + " --measure none --html " + trace, 1, trace + " is the trace itself: nothing was written"},
+                   {trace + " --measure none --html /dev/full", 1, "/dev/full: "}});
+  EXPECT_EQ(
+      ashlar_test::run_shell(ASHLAR_COMMAND " advise --measure none " + trace + " 2> " + file("err") + " > /dev/full"),
+      1);
   EXPECT_EQ(text("err"), "ashlar advise: standard output: No space left on device\n");
-  EXPECT_EQ(ashlar("advise " + trace + " --html -"), 0);
+  EXPECT_EQ(ashlar("advise --measure none " + trace + " --html -"), 0);
   EXPECT_TRUE(text("out").starts_with("<!DOCTYPE html>")) << "nothing but the page";
 }
 

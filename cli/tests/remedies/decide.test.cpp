@@ -59,7 +59,7 @@ remedy_measurement measured(const std::vector<made_up_remedy>& remedies, double 
     if (r.kind == remedy_kind::routes) m.by_plan = m.remedies.size();
     m.remedies.push_back(e);
   }
-  m.best_without_code = best_of(m, [](const remedy_effect& e) { return e.remedy.kind != remedy_kind::routes; });
+  m.best_without_code = best_of(m, is_without_plan);
   return m;
 }
 
@@ -479,6 +479,27 @@ TEST(remedies, a_plan_stays_if_it_gains_over_the_best_not_over_the_program_as_it
     const std::string reason = "whole is not shown to gain over libashlar.so: ";
     EXPECT_EQ(m.no_plan.starts_with(reason), !stays) << m.no_plan;
   }
+}
+
+/// The baseline of what a plan adds gains over the program as it is, as libashlar.so does.
+TEST(remedies, the_router_with_an_empty_plan_is_no_remedy) {
+  auto m = measured({{remedy_kind::router, "router, empty plan", 0.8}, {remedy_kind::preload, "a", 1}});
+  EXPECT_FALSE(is_promising(m, threshold));
+  decide(m, threshold);
+  EXPECT_EQ(m.decision, remedy_decision::change_nothing);
+  EXPECT_TRUE(sentence_of(m).starts_with("Change nothing: the best of 1 remedy in processor time is a, "))
+      << sentence_of(m);
+  auto routed = measured({{remedy_kind::preload, "libashlar.so", 0.9},
+                          {remedy_kind::router, "router, empty plan", 0.95},
+                          {remedy_kind::routes, "whole", 0.85}});
+  routed.whole_plan = 2;
+  routed.empty_plan = 1;
+  for (remedy_effect& e : routed.remedies) e.confirmed = true;
+  choose_plan(routed, [&routed](std::size_t a, std::size_t b) {
+    const auto mean = [&routed](std::size_t n) { return routed.remedies[n].deciding().effect.log_ratio.mean; };
+    return effect_with(std::exp(mean(b) - mean(a)), 0.01);
+  });
+  EXPECT_NEAR(remedy_json(routed, {.command = {"program"}})["whole_plan_over_empty_plan"]["ratio"], 0.85 / 0.95, 0.01);
 }
 
 TEST(remedies, plans_that_fail_are_not_chosen) {

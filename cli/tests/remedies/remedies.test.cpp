@@ -66,7 +66,7 @@ TEST_F(advise_measure, a_planted_gain_is_found_first_and_the_rest_is_sorted) {
     names.insert(remedy["name"]);
     if (remedy["name"] == "huge pages, glibc") EXPECT_GT(ratio_of(remedy), 0.6) << "its malloc is as slow";
     if (remedy["kind"] == "preload") EXPECT_LT(ratio_of(remedy), 0.6) << remedy["name"];
-    if (remedy["kind"] != "routes") EXPECT_TRUE(starts_alone(remedy["use"])) << remedy;
+    if (remedy["kind"] != "routes" && remedy["kind"] != "router") EXPECT_TRUE(starts_alone(remedy["use"])) << remedy;
   }
   EXPECT_LT(ratio_of(m["remedies"][0]), 0.6);
   EXPECT_EQ(names.count("huge pages, libashlar.so"), names.count("preload libashlar.so")) << page();
@@ -77,6 +77,9 @@ TEST_F(advise_measure, a_planted_gain_is_found_first_and_the_rest_is_sorted) {
   EXPECT_TRUE(m["plan_over_best"].is_object());
   if (names.contains("preload libashlar.so"))
     EXPECT_GT(m["whole_plan_over_heap"]["ratio"], 0.6) << "what its heap gains is not the gain of routes";
+  EXPECT_EQ(m["empty_plan"], "router, empty plan");
+  EXPECT_GT(m["whole_plan_over_empty_plan"]["ratio"], 0.6);
+  EXPECT_TRUE(names.contains("router, empty plan")) << "in the same rounds";
   EXPECT_TRUE(printed("Route by ")) << page();
   EXPECT_TRUE(printed("MEASURED: ")) << "at the sites: " << page();
   EXPECT_EQ(j["sites"][0]["gain"]["level"], "measured");
@@ -234,6 +237,52 @@ TEST_F(advise_measure, a_plan_that_was_empty_before_has_the_reason_of_the_trace)
       << reason;
 }
 
+TEST_F(advise_measure, is_done_unasked_where_the_command_can_be_repeated) {
+  const std::string trace = trace_of(ASHLAR_SLOW_VICTIM);
+  EXPECT_EQ(ashlar("advise " + trace + " --budget 4s --json " + file("j")), 0) << text("err");
+  EXPECT_TRUE(said("err",
+                   " again and again for 4 s, with all its side effects, to measure the remedies; '--measure none' "
+                   "does not\n"));
+  const json j = json::parse(text("j"));
+  EXPECT_NE(j["measurement"].is_object(), j["not_measured"].is_string()) << j["not_measured"];
+  EXPECT_EQ(ashlar("advise " + trace + " --measure none --json " + file("j")), 0);
+  EXPECT_EQ(text("err"), "");
+  EXPECT_EQ(json::parse(text("j"))["measurement"], nullptr);
+}
+
+/// A remedy of placement is not proposed then.
+TEST_F(advise_measure, is_not_done_unasked_of_a_command_that_cannot_be_repeated) {
+  const std::string grow = "i=0; while [ $i -lt 900 ]; do x=$x$i; i=$((i+1)); done", once = file("once"),
+                    trace = file("t.trace"), in = file("in"), place = file("place"),
+                    record = ASHLAR_COMMAND " record -q --stacks 16 -o " + trace + " -- sh -c ";
+  struct row {
+    std::string shell, reason;
+  };
+  for (const row& r : std::vector<row>{
+           {"</dev/null " + record + "'exit 3'", "it ended with status 3 when it was recorded"},
+           {"echo | " + record + "true", "its standard input was a pipe or a device, which is not there again"},
+           {": > " + in + "; " + record + "true <" + in + "; rm " + in, "its standard input, " + in + ", is gone"},
+           {"echo ab > " + in + "; (head -c1 >/dev/null; " + record + "true) <" + in,
+            "its standard input began in the middle of " + in},
+           {"mkdir " + place + "; cd " + place + "; </dev/null " + record + "true; rmdir " + place,
+            "its directory, " + place + ", is gone"},
+           {"</dev/null " + record + "'sleep 1'", "and a measurement is some hundred runs"},
+           {"</dev/null " + record + "'[ -e " + once + " ] && exit; : > " + once + "; " + grow + "'",
+            "run again, it does other work: "},
+       }) {
+    static_cast<void>(ashlar_test::run_shell(r.shell));
+    ASSERT_EQ(ashlar("advise " + trace + " --budget 5s --json " + file("j")), 0) << text("err");
+    const json j = json::parse(text("j"));
+    ASSERT_TRUE(j["not_measured"].is_string()) << r.reason;
+    EXPECT_NE(j["not_measured"].get<std::string>().find(r.reason), std::string::npos) << j["not_measured"];
+    EXPECT_TRUE(printed("Not measured: ")) << page();
+    EXPECT_EQ(j["measurement"], nullptr);
+  }
+  EXPECT_EQ(ashlar("advise " + sample(100)), 0);
+  EXPECT_TRUE(printed("Not measured: " + file("sample.trace") + " does not tell how its command was started: "))
+      << page();
+}
+
 TEST_F(advise_measure, another_build_or_another_program_is_refused_by_build_id) {
   const std::string own = file("victim");
   std::filesystem::copy_file(ASHLAR_SLOW_VICTIM, own);
@@ -243,6 +292,7 @@ TEST_F(advise_measure, another_build_or_another_program_is_refused_by_build_id) 
                  trace + " is of another build than " + own + ": of build id " + build_id_of(ASHLAR_SLOW_VICTIM) +
                      ", and that file has " + build_id_of(ASHLAR_COMMAND) + "; record it again");
   EXPECT_EQ(ashlar("advise " + trace), 0) << "without measuring it is advised on";
+  EXPECT_TRUE(printed("Not measured: " + trace + " is of another build than ")) << page();
 }
 
 TEST_F(advise_measure, a_program_that_cannot_be_found_or_loaded_into_is_refused) {
@@ -324,7 +374,7 @@ TEST_F(advise_measure, mistakes) {
   const std::string trace = sample(100);
   const std::string help = "; see ashlar advise --help";
   expect_refusal(trace + " --measure all", 2, "--measure: 'all' is none of none, replay, run" + help);
-  expect_refusal(trace + " --budget 9", 2, "--budget is for --measure run or replay" + help);
+  expect_refusal(trace + " --measure none --budget 9", 2, "--budget is for --measure run or replay" + help);
   expect_refusal(trace + " --budget 0", 2, "--budget: '0' is no time of 1 s or more, such as 60s or 2m" + help);
   expect_refusal(trace + " -- true", 2, "a program after -- is for --measure run" + help);
   expect_refusal(trace + " --measure replay --seed 1", 2, "--seed is for --measure run" + help);

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Reads the note of `ashlar record`. A run that is recorded again shows what no note can: a program that has done its
+// work, or waits for a terminal, does other work the second time.
+#include "cli/advise/repetition.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <stdexcept>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include <ashlar/base/trace_source.hpp>
+#include <ashlar/detail/trace/index.hpp>
+
+#include "cli/preload/settings.hpp"
+#include "cli/rounds/program.hpp"
+#include "cli/support/companion.hpp"
+#include "cli/support/table_units.hpp"
+#include "cli/support/temporary.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double least_runs = 9;  // the first ones, and a round of the usual remedies
+constexpr double same_share = 0.1;
+constexpr std::uint64_t same_events = 100;  // of a start that differs
+
+std::string obstacle_of_input(const run_note& note) {
+  std::error_code error;
+  if (note.input == input_kind::other) return "its standard input was a pipe or a device, which is not there again";
+  if (note.input != input_kind::file) return "";
+  if (!fs::exists(note.input_file, error)) return "its standard input, " + note.input_file + ", is gone";
+  return note.input_offset == 0 ? "" : "its standard input began in the middle of " + note.input_file;
+}
+
+std::string obstacle_in(const run_note& note, double seconds) {
+  std::error_code error;
+  if (note.status != 0) return fmt::format("it ended with status {} when it was recorded", note.status);
+  if (std::string obstacle = obstacle_of_input(note); !obstacle.empty()) return obstacle;
+  if (!fs::is_directory(note.directory, error)) return "its directory, " + note.directory + ", is gone";
+  if (note.seconds * least_runs <= seconds) return "";
+  return fmt::format("it took {:.1f} s when it was recorded, and a measurement is some hundred runs", note.seconds);
+}
+
+std::uint64_t events_in(const fs::path& trace) {
+  trace::byte_source source(trace.string());
+  return source.refusal() != nullptr ? 0 : detail::trace_io::chunk_index(source).events();
+}
+
+bool is_same(std::uint64_t now, std::uint64_t before) {
+  const std::uint64_t apart = now > before ? now - before : before - now;
+  return apart <= std::max(same_events, static_cast<std::uint64_t>(same_share * static_cast<double>(before)));
+}
+
+}  // namespace
+
+repeatable_run repeatable_run_of(const std::vector<std::unique_ptr<trace_input>>& inputs, double seconds) {
+  for (const auto& input : inputs) {
+    const auto note = note_of(input->path());
+    if (!note) continue;
+    if (const std::string obstacle = obstacle_in(*note, seconds); !obstacle.empty()) throw std::runtime_error(obstacle);
+    return {*note, events_in(input->path())};
+  }
+  throw std::runtime_error(inputs.front()->path() +
+                           " does not tell how its command was started: it is of a process that another one has "
+                           "started, or of an older ashlar");
+}
+
+std::string program_in(const std::string& directory, const std::string& program) {
+  return program.find('/') == program.npos ? program : (fs::path(directory) / program).lexically_normal().string();
+}
+
+void require_same_work(const std::vector<std::string>& command, const std::string& input, std::uint64_t events,
+                       double seconds) {
+  const scratch_directory traces;
+  program_runner runner(command, input);
+  const program_run run = runner.run({.libraries = {require_companion(recorder_library)},
+                                      .variables = {{recorder::file_variable, traces.file("%p")},
+                                                    {recorder::stacks_variable, "0"},
+                                                    {recorder::first_variable, "0"},
+                                                    {recorder::status_variable, ""}},
+                                      .most_seconds = seconds});
+  if (run.killed) throw std::runtime_error(fmt::format("run again, it does not end within {:.0f} s", seconds));
+  if (run.status != 0) throw std::runtime_error("run again without a terminal, it " + ending_of(run));
+  std::uint64_t most = 0;
+  for (const auto& entry : fs::directory_iterator(traces.path())) {
+    const std::uint64_t found = events_in(entry.path());
+    if (is_same(found, events)) return;
+    most = std::max(most, found);
+  }
+  throw std::runtime_error(fmt::format("run again, it does other work: {}, and {} when it was recorded",
+                                       counted(most, "event"), counted(events, "event")));
+}
+
+}  // namespace ashlar::cli
