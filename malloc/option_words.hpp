@@ -26,6 +26,7 @@ struct options {
   bool reports_refusal = false;                           ///< `stats=max`: the holders, when `max` first refuses
   bool aborts = true;                                     ///< `abort`: 0 ends a misused program without a core file
   bool zeroes = false;                                    ///< `zero`: 1 clears every block that is handed out
+  bool shares_idle = true;                                ///< `idle`: 0 leaves the heaps of idle threads to them
   bool binds_deeply = false;                              ///< `deepbind`: 1 leaves RTLD_DEEPBIND to dlopen
   std::uint32_t sample_interval = 10'000;                 ///< `sample`: one in that many blocks is guarded; 0: none
 
@@ -203,6 +204,7 @@ inline constexpr known_word known[] = {
     {"stats", set_stats, stats_of},
     {"abort", set_flag_of<&options::aborts>, number_of<&options::aborts>},
     {"zero", set_flag_of<&options::zeroes>, number_of<&options::zeroes>},
+    {"idle", set_flag_of<&options::shares_idle>, number_of<&options::shares_idle>},
     {"deepbind", set_flag_of<&options::binds_deeply>, number_of<&options::binds_deeply>},
     {"sample", set_sample,
      [](const options& of) noexcept -> value_words {

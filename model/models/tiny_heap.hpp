@@ -112,6 +112,8 @@ public:
   [[nodiscard]] cell_list& cache() noexcept { return cache_; }
   [[nodiscard]] ashlar::detail::unlocked_calls& unlocked() noexcept { return unlocked_; }
   void set_number(std::uint32_t number) noexcept { lane_ = number % segment::lanes; }
+  void set_waits_to_grow(bool) noexcept {}
+  [[nodiscard]] bool waits_to_grow() const noexcept { return false; }
 
   /// Returns: a free cell; the other free ones become cached. Without free cells, a new one.
   [[nodiscard]] void* take_cell(std::size_t) noexcept {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of the heap of the process: before main and after it, threads that end late, forks, and the rules of malloc.
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <thread>
@@ -18,6 +20,7 @@
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/heap/heap_statistics.hpp>
 #include <ashlar/heap/process_heap.hpp>
+#include <ashlar/os/process_barrier.hpp>
 
 #include "tests/support/build.hpp"
 #include "tests/support/child.hpp"
@@ -53,7 +56,7 @@ __attribute__((constructor(101))) void use_before_main() {
 
 TEST(process_heap, serves_before_main) {
   EXPECT_TRUE(is_right_before_main);
-  EXPECT_TRUE(process_heap().is_mine(taken_before_main));
+  EXPECT_TRUE(process_heap().owns(taken_before_main));
   EXPECT_GE(process_heap().usable_size(taken_before_main), 100u);
 }
 
@@ -174,6 +177,62 @@ TEST(process_heap, gives_the_heap_of_a_thread_that_ended_to_the_next_one) {
       process_heap().deallocate(p);
     }).join();
   EXPECT_EQ(process_heap().parked(), parked);
+}
+
+// Threads that take turns: each waits for its number, and passes the turn on.
+class turns {
+public:
+  turns(int threads, int rounds, auto work) : left_(threads * rounds) {
+    for (int i = 0; i != threads; ++i)
+      threads_.emplace_back([=, this] {
+        for (int now = turn_;; now = turn_) {
+          if (now >= left_) break;
+          if (now % threads != i) turn_.wait(now);
+          else work(i), ++turn_, turn_.notify_all();
+        }
+        ++ended_;
+        while (ended_ < threads + 1) ended_.wait(ended_);
+      });
+    for (int now = turn_; now < left_; now = turn_) turn_.wait(now);
+  }
+  ~turns() {
+    ++ended_, ended_.notify_all();
+    for (std::thread& each : threads_) {
+      ended_.notify_all();
+      each.join();
+    }
+  }
+
+private:
+  const int left_;
+  std::atomic<int> turn_ = 0, ended_ = 0;
+  std::vector<std::thread> threads_;
+};
+
+// Effects: a request: some blocks of many sizes, all freed.
+void serve_request(int seed) {
+  std::array<void*, 3000> blocks;
+  for (unsigned i = 0, x = static_cast<unsigned>(seed) + 1; i != blocks.size();
+       ++i, x = x * 1'664'525 + 1'013'904'223) {
+    const std::size_t bytes = 16 + (x >> 8) % (i % 10 == 0 ? 8000u : 600u);
+    blocks[i] = process_heap().allocate(bytes);
+    std::memset(blocks[i], seed, bytes);
+  }
+  for (void* each : blocks) process_heap().deallocate(each);
+}
+
+TEST(process_heap, threads_that_take_turns_share_few_heaps) {
+  ashlar::detail::process_barrier::announce();
+  if (!ashlar::detail::process_barrier::pass()) GTEST_SKIP() << "the system has no barrier of the process";
+  EXPECT_TRUE(ashlar_test::child_does([] {
+    const std::size_t before = process_heap().held_bytes();
+    const turns all(64, 6, serve_request);
+    const std::size_t held = process_heap().held_bytes() - before;
+    static_cast<void>(process_heap().trim());
+    const bool is_trimmed = process_heap().cached_bytes() == 0 && process_heap().invariant();
+    if (held >= std::size_t{256} << 20 || !is_trimmed) std::fprintf(stderr, "%zu KiB by 64 threads\n", held / 1024);
+    return held < std::size_t{256} << 20 && is_trimmed;
+  }));
 }
 
 // Handlers of others, installed after those of the library.

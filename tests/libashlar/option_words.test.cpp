@@ -51,8 +51,8 @@ TEST(option_words, defaults_come_from_an_empty_variable) {
 }
 
 TEST(option_words, sets_each_option) {
-  const parsed all =
-      parse("retain=64m,decay=250,max=2g,huge_pages=0,populate=1,stats=exit,abort=0,zero=1,deepbind=1,sample=1/500");
+  const parsed all = parse(
+      "retain=64m,decay=250,max=2g,huge_pages=0,populate=1,stats=exit,abort=0,zero=1,idle=0,deepbind=1,sample=1/500");
   const options expected = {.retain_bytes = std::size_t{64} << 20,
                             .decay_ms = 250,
                             .max_bytes = std::size_t{2} << 30,
@@ -61,6 +61,7 @@ TEST(option_words, sets_each_option) {
                             .writes_statistics = true,
                             .aborts = false,
                             .zeroes = true,
+                            .shares_idle = false,
                             .binds_deeply = true,
                             .sample_interval = 500};
   EXPECT_EQ(all.of, expected);
@@ -85,7 +86,7 @@ TEST(option_words, refuses_values) {
                            "huge_pages=2;huge_pages=;populate=2;populate=;stats=;stats=signal;stats=nothing;max=no;"
                            "profile_signal=9;profile_signal=19;profile_signal=11;profile_signal=7;profile_signal=5;"
                            "profile_signal=32;profile_signal=33;abort=2;abort=;zero=yes;zero=11;sample=2;sample=1/;"
-                           "sample=1/0;sample=;sample=1/1k;sample=1/5000000000;deepbind=2");
+                           "sample=1/0;sample=;sample=1/1k;sample=1/5000000000;idle=2;deepbind=2");
   for (std::string word; std::getline(words, word, ';');) {
     const parsed one = parse(word);
     ASSERT_EQ(one.refused.size(), 1u) << word;

@@ -97,9 +97,10 @@ extern "C" void any_give(heap_for_all& h, void* p) { h.deallocate(p); }
 // most 18, 3
 extern "C" void any_give_sized(heap_for_all& h, void* p, std::size_t bytes) { h.deallocate(p, bytes); }
 
-// The heap of the process: one thread-local word, and no test whether the thread has a heap. A miss takes no object.
-// most 14, 2
-extern "C" void* process_take(std::size_t bytes) { return ashlar::process_heap().allocate_or_errno(bytes); }
+// The heap of the process: one thread-local word, marked while the thread uses its heap, and no test whether it
+// has one. A miss takes no object.
 // most 16, 2
+extern "C" void* process_take(std::size_t bytes) { return ashlar::process_heap().allocate_or_errno(bytes); }
+// most 18, 2
 extern "C" void process_give(void* p) { ashlar::process_heap().deallocate(p); }
 #endif

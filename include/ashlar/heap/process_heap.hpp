@@ -56,8 +56,9 @@ struct threads_of_process_heap {
 /// A `heap` over pages with one object, `process_heap()`: constant-initialised and never destroyed. So it serves before
 /// any constructor and after every destructor. No call reaches `operator new`, `atexit`, a guarded static, or a
 /// `thread_local` object with a destructor, so a malloc may stand on it. One thread-local word leads to the heap of a
-/// thread, and a thread without one finds empty free lists behind it: `allocate_or_errno(bytes)` has 14
-/// instructions and no frame, `deallocate(p)` 16.
+/// thread, and a thread without one finds empty free lists behind it: `allocate_or_errno(bytes)` has 16
+/// instructions and no frame, `deallocate(p)` 18. Two of them mark that the thread is inside: another thread that needs
+/// memory takes the heap of one that is idle (Linux).
 ///
 /// The end of a thread is the third round of destructors of its keys: then its blocks wait for the next thread, and
 /// later calls use the common heap. The main thread keeps its heap over `exit`. A child of a fork goes on with the heap
@@ -188,6 +189,10 @@ public:
   }
 
   using calls::set_options;
+
+  /// Effects: from now on threads take the heaps of idle ones, which is the default, or leave them alone. Complexity:
+  /// O(threads).
+  using calls::share_idle;
 
   /// Effects: installs the handlers of forks, once. Static initialisation calls it; a malloc calls it earlier, in the
   /// first constructor of its library, but never from malloc: it allocates. Handlers that others install later may

@@ -201,6 +201,16 @@ struct kernel_clock {
 #endif
 }
 
+/// Returns: microseconds since some start, monotonic, modulo 2^32. Otherwise as `coarse_ms`. Complexity: 20 to 50 ns.
+[[nodiscard]] inline std::uint32_t fine_us() noexcept {
+#if ASHLAR_POSIX
+  const timespec now = kernel_clock::now(CLOCK_MONOTONIC);
+  return static_cast<std::uint32_t>(now.tv_sec) * 1'000'000 + static_cast<std::uint32_t>(now.tv_nsec / 1000);
+#else
+  return coarse_ms() * 1000;
+#endif
+}
+
 }  // namespace ashlar::ASHLAR_ABI::detail
 
 #if ASHLAR_POSIX && !defined(__linux__)

@@ -26,6 +26,11 @@
 
 namespace ashlar::ASHLAR_ABI::detail {
 
+/// The end of a fast path to which nothing is added.
+struct nothing_more {
+  ASHLAR_INLINE void operator()() const noexcept {}
+};
+
 /// The calls of a heap. Those in `[ ]` begin with the scope of `Sharing::enter`, where a shared heap takes its lock.
 ///
 ///     allocate(n) - take - take_cell_or            the top of a free list, no sampled address
@@ -167,24 +172,25 @@ public:
   }
   /// @}
 
-  /// @{ Returns: a cached cell, or `otherwise()`, called without a lock. Expects: `bytes` and a canary fit the largest
-  /// class.
-  template <class Otherwise>
-  [[nodiscard]] ASHLAR_INLINE void* take_or(std::size_t bytes, Otherwise otherwise) {
-    if constexpr (owner_skips_lock) return take_cell_or(size_classes::of(with_canary(bytes)), bytes, otherwise);
+  /// @{ Returns: a cached cell, after `done()`, or `otherwise()`, called without a lock. Expects: `bytes` and a canary
+  /// fit the largest class.
+  template <class Otherwise, class Done = nothing_more>
+  [[nodiscard]] ASHLAR_INLINE void* take_or(std::size_t bytes, Otherwise otherwise, Done done = {}) {
+    if constexpr (owner_skips_lock) return take_cell_or(size_classes::of(with_canary(bytes)), bytes, otherwise, done);
     void* const p = take<or_null>(bytes, size_classes::granule);
     return p != nullptr ? p : otherwise();
   }
   /// Expects: `bytes <= size_classes::most_small`.
-  template <class Otherwise>
-  [[nodiscard]] ASHLAR_INLINE void* take_small_or(std::size_t bytes, Otherwise otherwise) {
-    return sends ? take_cell_or(size_classes::of_small(bytes), bytes, otherwise) : take_or(bytes, otherwise);
+  template <class Otherwise, class Done = nothing_more>
+  [[nodiscard]] ASHLAR_INLINE void* take_small_or(std::size_t bytes, Otherwise otherwise, Done done = {}) {
+    return sends ? take_cell_or(size_classes::of_small(bytes), bytes, otherwise, done)
+                 : take_or(bytes, otherwise, done);
   }
-  template <std::size_t Bytes, std::size_t Alignment, class Otherwise>
-  [[nodiscard]] ASHLAR_INLINE void* take_known_or(Otherwise otherwise) {
+  template <std::size_t Bytes, std::size_t Alignment, class Otherwise, class Done = nothing_more>
+  [[nodiscard]] ASHLAR_INLINE void* take_known_or(Otherwise otherwise, Done done = {}) {
     constexpr std::size_t size_class = class_of_request(Bytes, Alignment);
     if constexpr (size_class == size_classes::none) return otherwise();
-    if constexpr (owner_skips_lock) return take_cell_or(size_class, Bytes, otherwise);
+    if constexpr (owner_skips_lock) return take_cell_or(size_class, Bytes, otherwise, done);
     void* const p = take<or_null>(Bytes, Alignment);
     return p != nullptr ? p : otherwise();
   }
@@ -363,6 +369,15 @@ public:
   /// Returns: the hook for slow calls, the lock for forks, and the mark of an owner that has left.
   [[nodiscard]] constexpr Sharing& sharing() noexcept { return sharing_; }
   void set_number(std::uint32_t number) noexcept { stores_.set_number(number); }
+  void set_waits_to_grow(bool waits) noexcept { stores_.set_waits_to_grow(waits); }
+  [[nodiscard]] bool waits_to_grow() const noexcept { return stores_.waits_to_grow(); }
+  /// Returns: free bytes, as the owner knows them; 0 if the heap is in use. Thread safety: any thread.
+  [[nodiscard]] std::size_t try_free_bytes() noexcept {
+    const bool is_entered = sharing_.try_enter();
+    if (!is_entered) return 0;
+    const auto in = sharing_.adopt_lock();
+    return stores_.free_bytes() + stores_.cached_bytes() + sharing_.arrived_bytes();
+  }
 
 private:
   static constexpr bool has_no_links = !thread_cache::has_links;
@@ -378,17 +393,20 @@ private:
 
   template <failure Failure>
   [[nodiscard]] ASHLAR_INLINE void* take_cell(std::size_t size_class, std::size_t bytes) noexcept(Failure == or_null) {
-    return take_cell_or(size_class, bytes, [=, this] { return take_sampled<Failure>(size_class, bytes); });
+    return take_cell_or(
+        size_class, bytes, [=, this] { return take_sampled<Failure>(size_class, bytes); }, nothing_more());
   }
 
-  template <class Otherwise>
-  [[nodiscard]] ASHLAR_INLINE void* take_cell_or(std::size_t size_class, std::size_t bytes, Otherwise otherwise) {
+  template <class Otherwise, class Done>
+  [[nodiscard]] ASHLAR_INLINE void* take_cell_or(std::size_t size_class, std::size_t bytes, Otherwise otherwise,
+                                                 Done done) {
     if constexpr (has_no_links) return take_unlinked(size_class, bytes, otherwise);
     auto* const lists = cache_in_register();
     void* const p = lists->top_of(size_class);
     if (ASHLAR_UNLIKELY(is_sampled(p))) return otherwise();
     stores_.expect_link(p, size_class);
     lists->pop_top(size_class, p);
+    done();
     return handed_out(p, size_class, bytes);
   }
 

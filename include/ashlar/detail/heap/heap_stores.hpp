@@ -60,6 +60,8 @@ public:
   /// Effects: numbers the heap among those whose blocks a thread may free, in place of the next lane in turn.
   /// Expects: it has no block yet.
   void set_number(std::uint32_t number) noexcept { spans_.set_number(number); }
+  void set_waits_to_grow(bool waits) noexcept { spans_.set_waits_to_grow(waits); }
+  [[nodiscard]] bool waits_to_grow() const noexcept { return spans_.waits_to_grow(); }
 
   /// Effects: changes what is retained; the limit of a common upstream is changed there.
   void set_retention(std::size_t retain_bytes, std::uint32_t decay_ms) noexcept {

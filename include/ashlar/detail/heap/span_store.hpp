@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <utility>
 
+#include <ashlar/base/atomics.hpp>
 #include <ashlar/base/bitmap.hpp>
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
@@ -46,6 +47,9 @@ public:
 
   /// Effects: sets the lane in segments to come. Heaps with close numbers get different ones.
   void set_number(std::uint32_t number) noexcept { lane_ = number % segment::lanes; }
+  /// Effects: from now on the store takes no memory of the upstream beyond its first segment's beginning.
+  void set_waits_to_grow(bool waits) noexcept { waits_to_grow_.store(waits, memory_order_relaxed); }
+  [[nodiscard]] bool waits_to_grow() const noexcept { return waits_to_grow_.load(memory_order_relaxed); }
 
   /// Returns: a span of slices out of a segment that is there, or null. `step`: slices its start is a multiple of.
   [[nodiscard]] fresh_block take(std::size_t length, std::size_t step = 1) noexcept {
@@ -139,7 +143,8 @@ public:
   [[nodiscard]] ASHLAR_COLD bool grow(std::size_t length, std::size_t step = 1) noexcept {
     const std::size_t least = (first_slice_at(step) + length) * slice_bytes;
     const unlocked_calls::locked_scope calls(space_.unlocked());
-    if (least > segment_bytes || !space_.retry_after_purge([&] { return make_room(space_); })) return false;
+    if (waits_to_grow() || least > segment_bytes || !space_.retry_after_purge([&] { return make_room(space_); }))
+      return false;
     const std::size_t first = growing_.wish(least, count_ == 0);
     if (first != segment_bytes)
       if (void* const kept = space_.take_kept_segment()) return add_segment(kept, segment_bytes), true;
@@ -272,6 +277,7 @@ private:
 
   // Effects: makes segment `i` at least `wanted` slices long, if it is the one that grows. Returns: whether it is.
   [[nodiscard]] ASHLAR_COLD bool lengthen(std::size_t i, std::size_t wanted) noexcept {
+    if (waits_to_grow()) return false;
     const unlocked_calls::locked_scope calls(space_.unlocked());
     const std::size_t were = growing_.lengthen(space_, spaces_[i], wanted);
     if (were == 0) return false;
@@ -380,6 +386,7 @@ private:
   extent_map<Upstream>& space_;
   segment_owner* owner_;
   std::uint32_t lane_;
+  atomic<bool> waits_to_grow_ = false;
 };
 
 }  // namespace ashlar::ASHLAR_ABI::detail

@@ -47,6 +47,7 @@ class basic_heap : public heap_api<basic_heap<Upstream, Threads>> {
   using thread_heap = typename members::thread_heap;
   using owner = typename members::owner;
   using zero_blocks = zero_blocks_of<Threads>;
+  using use = typename members::use;
 
 protected:
   static constexpr bool checks = members::checks;
@@ -158,6 +159,7 @@ protected:
   /// that wait to be drained. What is held or retained beyond a limit stays until it is freed. Complexity: O(threads),
   /// a lock for each.
   void set_options(const heap_options& options) noexcept { members_.set_options(options); }
+  void share_idle(bool shares) noexcept { members_.share_idle(shares); }
 
   constexpr basic_heap(const heap_options& options, Upstream upstream) : members_(options, std::move(upstream), this) {}
   ~basic_heap() = default;
@@ -168,24 +170,29 @@ protected:
   [[nodiscard]] ASHLAR_INLINE void* take_or(std::size_t bytes, std::size_t alignment, Otherwise otherwise) {
     ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
     if (zero_blocks::is_there && ASHLAR_UNLIKELY(bytes == 0)) return otherwise();
+    if (ASHLAR_UNLIKELY(with_canary(bytes) > size_classes::largest || alignment > least_alignment)) return otherwise();
+    members::enter();
     thread_heap* const mine = members_.last_used_or_empty();
-    if (ASHLAR_LIKELY(mine != nullptr && with_canary(bytes) <= size_classes::largest && alignment <= least_alignment))
-      return mine->blocks.take_or(bytes, otherwise);
-    return otherwise();
+    if (ASHLAR_LIKELY(mine != nullptr)) return mine->blocks.take_or(bytes, after_use(otherwise), members::leave);
+    return after_use(otherwise)();
   }
   template <class Otherwise>
   [[nodiscard]] ASHLAR_INLINE void* take_small_or(std::size_t bytes, Otherwise otherwise) {
     if (zero_blocks::is_there && ASHLAR_UNLIKELY(bytes == 0)) return otherwise();
+    members::enter();
     thread_heap* const mine = members_.last_used_or_empty();
-    return ASHLAR_LIKELY(mine != nullptr) ? mine->blocks.take_small_or(bytes, otherwise) : otherwise();
+    if (ASHLAR_LIKELY(mine != nullptr)) return mine->blocks.take_small_or(bytes, after_use(otherwise), members::leave);
+    return after_use(otherwise)();
   }
   template <class Slow, class Remote>
   ASHLAR_INLINE void put_or(void* p, Slow slow, Remote remote, std::uintptr_t bits = sampled_bits) noexcept {
     if constexpr (owner::owner_checks_without_lock) return try_put_own(p) ? static_cast<void>(0) : slow(p);
     if (ASHLAR_UNLIKELY(checks || is_sampled(p, bits))) return slow(p);
+    members::enter();
     thread_heap* const mine = members::last_used();
-    if (ASHLAR_LIKELY(is_of(mine, p))) return mine->blocks.template put<false>(p);
-    put_remote(mine, p, remote);
+    if (ASHLAR_UNLIKELY(!is_of(mine, p))) return put_remote(mine, p, remote);
+    mine->blocks.template put<false>(p);
+    members::leave();
   }
   /// @}
 
@@ -223,9 +230,10 @@ private:
   template <std::size_t Bytes, std::size_t Alignment>
   [[nodiscard]] ASHLAR_INLINE void* take_known() {
     const auto otherwise = [this] { return take_after_empty_list<or_throw>(Bytes, Alignment); };
+    members::enter();
     thread_heap* const mine = members_.last_used_or_empty();
-    if (ASHLAR_UNLIKELY(mine == nullptr)) return otherwise();
-    return mine->blocks.template take_known_or<Bytes, Alignment>(otherwise);
+    if (ASHLAR_UNLIKELY(mine == nullptr)) return after_use(otherwise)();
+    return mine->blocks.template take_known_or<Bytes, Alignment>(after_use(otherwise), members::leave);
   }
 
   // Out of line, for `try_take_slow` too.
@@ -248,18 +256,22 @@ private:
       return try_put_own(p, bytes, class_of_request(bytes, alignment)) ? static_cast<void>(0)
                                                                        : put_slow(p, bytes, alignment);
     if (ASHLAR_UNLIKELY(checks || is_sampled(p))) return put_slow(p, bytes, alignment);
+    members::enter();
     thread_heap* const mine = members::last_used();
-    if (ASHLAR_LIKELY(is_of(mine, p))) return mine->blocks.put(p, bytes, alignment);
-    put_remote(mine, p, remote_free());
+    if (ASHLAR_UNLIKELY(!is_of(mine, p))) return put_remote(mine, p, remote_free());
+    mine->blocks.put(p, bytes, alignment);
+    members::leave();
   }
 
   template <std::size_t Bytes, std::size_t Alignment>
   ASHLAR_INLINE void put_known(void* p) noexcept {
     if constexpr (owner::owner_checks_without_lock) return put(p, Bytes, Alignment);
     if (ASHLAR_UNLIKELY(checks || is_sampled(p))) return put_slow(p, Bytes, Alignment);
+    members::enter();
     thread_heap* const mine = members::last_used();
-    if (ASHLAR_LIKELY(is_of(mine, p))) return mine->blocks.template put_known<Bytes, Alignment>(p);
-    put_remote(mine, p, remote_free());
+    if (ASHLAR_UNLIKELY(!is_of(mine, p))) return put_remote(mine, p, remote_free());
+    mine->blocks.template put_known<Bytes, Alignment>(p);
+    members::leave();
   }
 
   [[nodiscard]] bool expand(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept {
@@ -294,8 +306,12 @@ private:
   // size class. Returns: whether it was one.
   template <class... Request>
   [[nodiscard]] static ASHLAR_INLINE bool try_put_own(void* p, Request... requested) noexcept {
+    members::enter();
     thread_heap* const mine = members::last_used();
-    return ASHLAR_LIKELY(members::is_of(mine, p)) && ASHLAR_LIKELY(mine->blocks.try_put_own(p, requested...));
+    const bool is_put =
+        ASHLAR_LIKELY(members::is_of(mine, p)) && ASHLAR_LIKELY(mine->blocks.try_put_own(p, requested...));
+    members::leave();
+    return is_put;
   }
 
   // A block of another thread, or a thread whose last used heap was another one, which may end meanwhile: then `mine`
@@ -305,8 +321,20 @@ private:
     auto* home = owner::segment::of(p);
     ASHLAR_IN_REGISTER(home);  // otherwise `is_of` has an instruction more, to keep the owner for here
     if (ASHLAR_UNLIKELY(!members_.is_last_used() || !members::may_own(home->head.owner, p) ||
-                        !mine->freer.try_defer_cell(owner::of(*home->head.owner), p)))
-      remote(p);
+                        !mine->freer.try_defer_cell(owner::of(*home->head.owner), p))) {
+      members::leave();
+      return remote(p);
+    }
+    members::leave();
+  }
+
+  // A miss of a fast path: the slow one looks the thread heap up again, which another thread may take in between.
+  template <class Slow>
+  [[nodiscard]] static ASHLAR_INLINE auto after_use(Slow slow) noexcept {
+    return [slow]() -> void* {
+      members::leave();
+      return slow();
+    };
   }
 
   [[nodiscard]] ASHLAR_INLINE auto remote_free() noexcept {
@@ -323,22 +351,25 @@ protected:
   template <failure Failure>
   [[nodiscard]] ASHLAR_NOINLINE void* take_after_empty_list(std::size_t bytes,
                                                             std::size_t alignment) noexcept(Failure != or_throw) {
-    thread_heap* const mine = members_.cached();
-    if (void* const p = take_free_span(mine, bytes, alignment)) return p;
-    if constexpr (Failure == or_throw) return take_after_empty_cache(mine, bytes, alignment);
-    else return try_take_after_empty_cache(mine, bytes, alignment);
+    if constexpr (owner::sends) {  // at other levels spans are behind the lock
+      members::enter();
+      void* const p = take_free_span(members_.cached(), bytes, alignment);
+      members::leave();
+      if (p != nullptr) return p;
+    }
+    if constexpr (Failure == or_throw) return take_after_empty_cache(bytes, alignment);
+    else return try_take_after_empty_cache(bytes, alignment);
   }
 
-  // Only where parcels travel are there spans that a thread takes without the lock.
   [[nodiscard]] static ASHLAR_INLINE void* take_free_span(thread_heap* mine, std::size_t bytes,
                                                           std::size_t alignment) noexcept {
-    if constexpr (!owner::sends) return nullptr;
     return bytes > size_classes::largest && mine != nullptr ? mine->blocks.take_free_span(bytes, alignment) : nullptr;
   }
 
-  [[nodiscard]] ASHLAR_NOINLINE void* try_take_after_empty_cache(thread_heap* mine, std::size_t bytes,
-                                                                 std::size_t alignment) noexcept {
+  [[nodiscard]] ASHLAR_NOINLINE void* try_take_after_empty_cache(std::size_t bytes, std::size_t alignment) noexcept {
     if (void* const p = take_zero(bytes, alignment)) return p;
+    const use inside;
+    thread_heap* const mine = members_.cached();
     if (ASHLAR_UNLIKELY(mine == nullptr)) return try_take_after_heap_switch(bytes, alignment);
     void* p = nullptr;
     if (ASHLAR_LIKELY(with_canary(bytes) <= size_classes::largest && alignment <= least_alignment))
@@ -347,9 +378,8 @@ protected:
       p = mine->blocks.take_large(bytes, alignment).data;
     return ASHLAR_LIKELY(p != nullptr) ? p : try_take_slow(bytes, alignment);
   }
-  [[nodiscard]] ASHLAR_NOINLINE void* take_after_empty_cache(thread_heap* mine, std::size_t bytes,
-                                                             std::size_t alignment) {
-    return block_or_throw(try_take_after_empty_cache(mine, bytes, alignment), bytes, alignment);
+  [[nodiscard]] ASHLAR_NOINLINE void* take_after_empty_cache(std::size_t bytes, std::size_t alignment) {
+    return block_or_throw(try_take_after_empty_cache(bytes, alignment), bytes, alignment);
   }
 
   // For a thread whose last used heap was another one, or none.
@@ -361,6 +391,7 @@ protected:
   // The thread heap tries its cache again: the first try may have stopped at a sampled address, which is counted.
   [[nodiscard]] ASHLAR_NOINLINE void* try_take_slow(std::size_t bytes, std::size_t alignment) noexcept {
     constexpr std::size_t most = size_classes::largest;
+    const use inside;
     if (thread_heap* const mine = members_.cached(); mine != nullptr && bytes <= most && alignment <= most)
       if (void* const p = mine->blocks.take_unzeroed(bytes, alignment).data; p != nullptr) return p;
     return take_unzeroed(bytes, alignment).data;
@@ -368,6 +399,7 @@ protected:
 
   ASHLAR_NOINLINE void put_remote_slow(void* p) noexcept {
     members_.expect_known(p);
+    const use inside;
     if (thread_heap* const mine = members_.cached(); ASHLAR_LIKELY(mine != nullptr))
       return mine->freer.defer_free_cell(owner::of(p), p);
     put_by_owner(p);
@@ -378,6 +410,7 @@ protected:
   }
 
   ASHLAR_NOINLINE void put_slow(void* p) noexcept {
+    const use inside;
     if constexpr (!checks && !zero_blocks::is_there)
       if (!is_aligned(p, window_bytes))
         if (thread_heap* const mine = members::last_used(); is_of(mine, p)) return mine->blocks.put_in_segment(p);
@@ -392,6 +425,7 @@ protected:
   }
 
   ASHLAR_NOINLINE void put_slow(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    const use inside;
     if (!checks && p != nullptr) return put_slow(p);
     if (zero_ && zero_->has(p)) return zero_->give(p, bytes, this);
     if constexpr (owner::owner_checks_without_lock)

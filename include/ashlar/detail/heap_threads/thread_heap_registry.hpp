@@ -46,13 +46,16 @@ public:
   using source = extent_resource<Upstream>;
   using thread_heap = detail::thread_heap<source>;
   using owner = owner_engine<source>;
+  using threads = typename Threads::template parts<thread_heap_registry, thread_heap>;
+  /// A scope in which no other thread takes the calling thread's heap.
+  using use = typename threads::use;
   /// Whether the freeing call reports misuse; then it frees the block itself, under the owner's lock.
   static constexpr bool checks = !frees_travel;
 
   /// `heap`: named in reports. A constant-initialised one enters the registry of heaps by `enter_registry`.
   constexpr thread_heap_registry(const heap_options& options, Upstream upstream, void* heap)
       : space_(options.max_bytes, std::move(upstream), options.retain_bytes, heap),
-        common_(of_each(options), source(space_)), heaps_(of_each(options), source(space_)) {
+        common_(of_each(options), source(space_)), heaps_(of_each(options), source(space_), threads::parts_move) {
     common_.unlocked().share(common_.sharing().lock());
     space_.before_growth(&heaps_, [](void* of) noexcept { static_cast<thread_heaps<source>*>(of)->scavenge(); });
   }
@@ -74,6 +77,10 @@ public:
     with_common([&] { common_.drained()->set_retention(options.retain_bytes, options.decay_ms); });
   }
 
+  /// Effects: threads take the heaps of idle ones from now on, or no longer; where the system has no barrier of the
+  /// process they never do.
+  void share_idle(bool shares) noexcept { heaps_.share_idle(shares && threads::parts_move); }
+
   /// @{ The calling thread's heap; segments of its blocks name the same address. See `per_thread`.
   [[nodiscard]] ASHLAR_INLINE thread_heap* cached() const noexcept { return threads_.cached(); }
   /// As `cached`; of a thread without a heap perhaps one with empty free lists that nothing but `take_or` may use.
@@ -82,6 +89,8 @@ public:
     else return threads_.cached();
   }
   [[nodiscard]] static ASHLAR_INLINE thread_heap* last_used() noexcept { return threads::last_used(); }
+  static ASHLAR_INLINE void enter() noexcept { threads::enter(); }
+  static ASHLAR_INLINE void leave() noexcept { threads::leave(); }
   [[nodiscard]] ASHLAR_INLINE bool is_last_used() const noexcept { return threads_.is_last_used(); }
   [[nodiscard]] thread_heap* find() const noexcept { return threads_.find(); }
   [[nodiscard]] thread_heap* find_or_attach() noexcept { return threads_.find_or_attach(); }
@@ -89,6 +98,7 @@ public:
 
   /// Effects: detaches the heap of the calling thread and sends its remote frees. Returns: the heap, or null.
   [[nodiscard]] thread_heap* detach() noexcept {
+    const use inside;
     thread_heap* const mine = threads_.attach(nullptr);
     if (mine == nullptr) return nullptr;
     mine->freer.flush();
@@ -100,6 +110,7 @@ public:
   /// thread cannot have one.
   [[nodiscard]] thread_heap* adopt(thread_heap* adopted) noexcept {
     if (adopted == nullptr) return nullptr;
+    const use inside;
     heaps_.set_in_transit(*adopted, false);
     return threads_.attach(adopted);
   }
@@ -109,6 +120,7 @@ public:
 
   /// Effects: sends the remote frees of the calling thread.
   void flush() noexcept {
+    const use inside;
     if (thread_heap* const mine = find(); mine != nullptr) mine->freer.flush();
   }
 
@@ -118,9 +130,12 @@ public:
   template <class Allocate>
   [[nodiscard]] ASHLAR_COLD void* allocate_by(std::size_t bytes, std::size_t alignment, Allocate allocate) noexcept {
     ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+    const use inside;
     const bool huge = is_huge(bytes, alignment);
     if (void* const p = allocate_somewhere(huge, allocate); p != nullptr) return p;
     if (!is_valid_request(bytes, alignment)) return nullptr;
+    if constexpr (threads::parts_move)
+      if (void* const p = huge ? nullptr : allocate_with_growth(allocate); p != nullptr) return p;
     give_unused();
     if (void* const p = allocate_somewhere(huge, allocate); p != nullptr || huge) return p;
     if (void* const p = allocate_parked(allocate); p != nullptr) return p;
@@ -132,6 +147,7 @@ public:
   template <class Free>
   void deallocate_by(void* p, Free free) noexcept {
     if (!checks) expect_known(p);
+    const use inside;
     owner& home = home_of(p);
     if (checks) return free(home);
     thread_heap* const mine =
@@ -189,6 +205,7 @@ public:
   /// Effects: calls `f(engine, heap_part)` for each thread heap, then for the common heap, after sending the
   /// calling thread's remote frees.
   void for_each_part(function_ref<owner&, heap_part> f) const {
+    const use inside;
     thread_heap* const mine = find();
     if (mine != nullptr) mine->freer.flush();
     heaps_.for_each([&](thread_heap& each) { f(each.blocks, &each == mine ? heap_part::own : heap_part::others); });
@@ -207,7 +224,9 @@ public:
   }
 
   std::size_t trim(std::size_t retain_bytes = 0) noexcept {
+    const use inside;
     flush();
+    if constexpr (threads::parts_move) heaps_.park_all_idle(threads_);
     const std::size_t held = space_.held_bytes();
     std::size_t given = 0;
     thread_heap* const mine = find();
@@ -231,7 +250,6 @@ public:
   }
 
 private:
-  using threads = typename Threads::template parts<thread_heap_registry, thread_heap>;
   friend threads;
 
   // The limit is the shared extent map's.
@@ -240,7 +258,11 @@ private:
     return options;
   }
 
-  [[nodiscard]] thread_heap* begin_thread() noexcept { return heaps_.adopt(); }
+  [[nodiscard]] thread_heap* begin_thread() noexcept {
+    if constexpr (threads::parts_move)
+      if (heaps_.may_share() && heaps_.parked() == 0) heaps_.park_idle(threads_, 0, heaps_.least_rest());
+    return heaps_.adopt();
+  }
   void end_thread(thread_heap& left) noexcept { heaps_.park(left); }
 
   template <class F>
@@ -281,6 +303,28 @@ private:
     return p;
   }
 
+  // Where there are many heaps, one grows only if neither a parked heap nor the heap of an idle thread has room. The
+  // first with room becomes the calling thread's, whose own heap is parked.
+  template <class Allocate>
+  [[nodiscard]] ASHLAR_COLD void* allocate_with_growth(Allocate allocate) noexcept {
+    thread_heap* const mine = find();
+    if (mine == nullptr || !mine->blocks.waits_to_grow()) return nullptr;
+    for (unsigned left = 3; left != 0; --left) {
+      heaps_.park_idle(threads_, least_room, heaps_.rest_us);
+      thread_heap* const next = heaps_.adopt_with(least_room);
+      if (next == nullptr) break;
+      void* const p = allocate(next->blocks, false);
+      thread_heap* const left_behind = p != nullptr ? threads_.attach(next) : next;
+      if (left_behind != nullptr) heaps_.park(*left_behind);
+      if (p != nullptr) return p;
+    }
+    mine->blocks.set_waits_to_grow(false);
+    void* const p = allocate(mine->blocks, false);
+    mine->blocks.set_waits_to_grow(heaps_.may_share());
+    return p;
+  }
+  static constexpr std::size_t least_room = std::size_t{256} * 1024;
+
   // Tries each parked heap once. The first with room becomes the calling thread's, whose own heap is parked.
   template <class Allocate>
   [[nodiscard]] ASHLAR_COLD void* allocate_parked(Allocate allocate) noexcept {
@@ -317,6 +361,10 @@ private:
   void after_fork_in_child(const thread_heap* mine) noexcept {
     space_.after_fork();
     common_.unlocked().end_fork();
+    if constexpr (threads::parts_move)
+      heaps_.for_each([&](thread_heap& each) {
+        if (&each != mine) threads::forget(each);
+      });
     heaps_.after_fork_in_child(mine);
     common_lock_.unlock();
   }

@@ -2,6 +2,7 @@
 // The thread heaps of one heap: one for each running thread, parked ones of ended threads for the next.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -21,6 +22,9 @@
 
 namespace ashlar::ASHLAR_ABI::detail {
 
+template <class T>
+struct thread_place;
+
 /// A thread's part of a heap: its blocks, and its unsent remote frees. All thread heaps end together, so that a sender
 /// needs no check whether one still exists.
 ///
@@ -32,6 +36,8 @@ namespace ashlar::ASHLAR_ABI::detail {
 template <resource Upstream>
 struct alignas(64) thread_heap {
   using link = default_atomics::plain<thread_heap*>;
+  /// Whether others may take it of an idle thread, which uses it without the lock.
+  static constexpr bool may_move = owner_engine<Upstream>::owner_skips_lock;
 
   explicit thread_heap(const heap_options& options, const Upstream& upstream) : blocks(options, upstream) {
     blocks.sharing().on_slow_calls(
@@ -47,8 +53,13 @@ struct alignas(64) thread_heap {
   link next_parked = nullptr;           // under the lock of parking
   atomic<std::uint32_t> parked_ms = 0;  // by the coarse clock
   atomic<std::size_t> free_bytes = 0;   // as it was parked or purged last; an estimate
-  bool is_parked = false;               // under the lock of parking
-  bool is_in_transit = false;           // the same: in transit between two threads
+  struct {
+    atomic<thread_place<thread_heap>*> place = nullptr;
+    atomic<bool> is_asked_for = false;
+  } moves;                     // see `thread_place`, which writes it under its lock
+  std::uint32_t asked_us = 0;  // for it, last; under the lock of asking
+  bool is_parked = false;      // under the lock of parking
+  bool is_in_transit = false;  // the same: in transit between two threads
 };
 
 /// Thread safety: any thread.
@@ -57,8 +68,9 @@ class thread_heaps {
 public:
   using thread_heap = detail::thread_heap<Upstream>;
 
-  constexpr thread_heaps(const heap_options& options, Upstream upstream)
-      : options_(options), upstream_(std::move(upstream)) {}
+  /// `shares`: threads take the heaps of idle ones.
+  constexpr thread_heaps(const heap_options& options, Upstream upstream, bool shares = false)
+      : options_(options), upstream_(std::move(upstream)), shares_(shares) {}
   thread_heaps(const thread_heaps&) = delete;
   thread_heaps& operator=(const thread_heaps&) = delete;
   /// Expects: no thread uses any of them.
@@ -80,9 +92,12 @@ public:
     if (memory == nullptr) return nullptr;
     const check_scope<spin_lock> held(making_lock_);
     auto* const made = ::new (memory) thread_heap(options_, upstream_);
-    made->blocks.set_number(made_++);
+    const std::uint32_t number = made_.load(memory_order_relaxed);
+    made_.store(number + 1, memory_order_relaxed);
+    made->blocks.set_number(number);
     made->next = first_.load(memory_order_relaxed);
     first_.store(made, memory_order_release);  // pairs with for_each()
+    let_grow();
     return made;
   }
 
@@ -105,6 +120,49 @@ public:
     leaving.next_parked = parked_;
     parked_ = &leaving;
   }
+
+  /// Microseconds without a call after which a thread is idle.
+  static constexpr std::uint32_t rest_us = 1000;
+
+  /// Returns: whether threads share heaps: if more than the first few were made.
+  [[nodiscard]] bool may_share() const noexcept {
+    return shares_.load(memory_order_relaxed) && made_.load(memory_order_relaxed) > most_free_to_grow;
+  }
+
+  void share_idle(bool shares) noexcept {
+    const check_scope<spin_lock> held(making_lock_);
+    shares_.store(shares, memory_order_relaxed);
+    let_grow();
+  }
+
+  /// Effects: parks the heap of an idle thread with at least `least` free bytes, if one is known: one that was asked
+  /// for `idle_us` ago, and of which the thread has not come back. Asks for some others, once a millisecond, or when
+  /// there is none for a thread without a heap. `Threads`: as `per_thread`. Complexity: O(heaps).
+  template <class Threads>
+  ASHLAR_COLD void park_idle(Threads& threads, std::size_t least, std::uint32_t idle_us) noexcept {
+    if (thread_heap* const idle = take_idle(threads, least, idle_us)) park(*idle);
+  }
+
+  /// Effects: parks the heaps of all threads that are not inside. Complexity: O(heaps).
+  template <class Threads>
+  void park_all_idle(Threads& threads) noexcept {
+    if (!may_share()) return;
+    for (std::size_t left = made_.load(memory_order_relaxed); left != 0; left -= detail::min(left, most_asked)) {
+      const check_scope<spin_lock> held(asking_lock_);
+      ask_some(threads, fine_us());
+    }
+    for_each([&](thread_heap& each) {
+      if (each.moves.is_asked_for.load(memory_order_relaxed) && threads.try_take(each)) park(each);
+    });
+  }
+
+  /// Returns: microseconds after which a thread is idle, for one that has no heap.
+  [[nodiscard]] std::uint32_t least_rest() const noexcept {
+    return made_.load(memory_order_relaxed) > most_by_rest ? 0 : rest_us;
+  }
+
+  /// As `adopt`, of a parked heap with at least `least` free bytes, or null.
+  [[nodiscard]] ASHLAR_COLD thread_heap* adopt_with(std::size_t least) noexcept { return resumed(take_parked(least)); }
 
   /// Effects: as `adopt`, of the heap parked longest; null if none is parked.
   [[nodiscard]] ASHLAR_COLD thread_heap* adopt_oldest() noexcept { return resumed(take_oldest()); }
@@ -142,7 +200,7 @@ public:
   }
 
   void before_fork(fork_step step) noexcept {
-    if (step == fork_step::outer_locks) making_lock_.lock();
+    if (step == fork_step::outer_locks) asking_lock_.lock(), making_lock_.lock();
     else if (step == fork_step::inner_locks) for_each([](thread_heap& each) { each.blocks.sharing().before_fork(); });
     else if (step == fork_step::shared_locks) parked_lock_.lock();
   }
@@ -150,6 +208,7 @@ public:
     parked_lock_.unlock();
     for_each([](thread_heap& each) { each.blocks.sharing().after_fork(); });
     making_lock_.unlock();
+    asking_lock_.unlock();
   }
   /// Effects: in a forked child: parks the heaps of other threads. Their cached blocks stay taken.
   void after_fork_in_child(const thread_heap* mine) noexcept {
@@ -181,17 +240,72 @@ public:
   }
 
 private:
+  // Under the lock of making. Where heaps are shared, none grows before it has looked for another one's free memory.
+  void let_grow() noexcept {
+    for_each([waits = may_share()](thread_heap& each) { each.blocks.set_waits_to_grow(waits); });
+  }
+
+  template <class Threads>
+  [[nodiscard]] thread_heap* take_idle(Threads& threads, std::size_t least, std::uint32_t idle_us) noexcept {
+    const check_scope<spin_lock> held(asking_lock_);
+    const std::uint32_t now = fine_us();
+    thread_heap* const found = take_asked_for(threads, least, idle_us, now);
+    const bool is_urgent = idle_us == 0 && found == nullptr;
+    if (!is_urgent && now - asked_us_ < rest_us) return found;
+    ask_some(threads, now);
+    return is_urgent ? take_asked_for(threads, least, idle_us, now) : found;
+  }
+
+  template <class Threads>
+  [[nodiscard]] thread_heap* take_asked_for(Threads& threads, std::size_t least, std::uint32_t idle_us,
+                                            std::uint32_t now) noexcept {
+    thread_heap* best = nullptr;
+    std::size_t most = least, looks = most_compared;
+    for (std::size_t left = made_.load(memory_order_relaxed); left != 0 && looks != 0; --left) {
+      thread_heap* const each = next_of(next_seen_);
+      if (!each->moves.is_asked_for.load(memory_order_relaxed) || now - each->asked_us < idle_us) continue;
+      --looks;
+      if (const std::size_t bytes = each->blocks.try_free_bytes(); bytes >= most) most = bytes, best = each;
+    }
+    return best != nullptr && threads.try_take(*best) ? best : nullptr;
+  }
+
+  // In rotation. Under the lock of asking.
+  [[nodiscard]] thread_heap* next_of(thread_heap*& place) noexcept {
+    if (place == nullptr) place = first_.load(memory_order_acquire);  // with adopt()
+    return std::exchange(place, place->next);
+  }
+
+  template <class Threads>
+  void ask_some(Threads& threads, std::uint32_t now) noexcept {
+    std::array<thread_heap*, most_asked> asked;
+    std::size_t count = 0;
+    for (std::size_t left = made_.load(memory_order_relaxed); left != 0 && count != asked.size(); --left) {
+      thread_heap* const each = next_of(next_asked_);
+      if (each->moves.place.load(memory_order_relaxed) == nullptr ||
+          each->moves.is_asked_for.load(memory_order_relaxed))
+        continue;
+      each->asked_us = now;
+      asked[count++] = each;
+    }
+    asked_us_ = now;
+    if (count != 0) threads.ask(asked.data(), count);
+  }
+
   using link = typename thread_heap::link;
   static constexpr std::size_t most_compared = 16;
+  static constexpr std::size_t most_asked = 32;     // at once
+  static constexpr std::uint32_t most_by_rest = 8;  // heaps; of more a thread without one takes any that is not in use
+  static constexpr std::uint32_t most_free_to_grow = 2;  // heaps; of more all wait to grow
 
   // The lock passes the writes of the last user to the next one.
-  [[nodiscard]] ASHLAR_INLINE_FOR_SIZE thread_heap* take_parked() noexcept {
+  [[nodiscard]] ASHLAR_INLINE_FOR_SIZE thread_heap* take_parked(std::size_t least = 0) noexcept {
     const check_scope<spin_lock> held(parked_lock_);
-    link* best = &parked_;
-    std::size_t most = 0, left = most_compared;
+    link* best = least == 0 ? &parked_ : nullptr;
+    std::size_t most = least, left = most_compared;
     for (link* at = &parked_; *at != nullptr && left != 0; at = &(*at)->next_parked, --left)
       if (const std::size_t bytes = free_bytes_of(**at); bytes > most) most = bytes, best = at;
-    return take_parked_at(*best);
+    return best != nullptr ? take_parked_at(*best) : nullptr;
   }
 
   [[nodiscard]] thread_heap* take_oldest() noexcept {
@@ -245,13 +359,18 @@ private:
   heap_options options_;  // under the lock of making
   atomic<std::uint32_t> decay_ms_ = options_.decay_ms;
   Upstream upstream_;
+  atomic<bool> shares_;
   atomic<thread_heap*> first_ = nullptr;
-  std::uint32_t made_ = 0;
-  spin_lock making_lock_;          // held while a heap is added, and during a fork
-  mutable spin_lock parked_lock_;  // may be taken under the lock of a heap
+  atomic<std::uint32_t> made_ = 0;  // written under the lock of making
+  spin_lock making_lock_;           // held while a heap is added, and during a fork
+  mutable spin_lock parked_lock_;   // may be taken under the lock of a heap
   link parked_ = nullptr;
-  bool is_of_child_ = false;     // of a fork
-  thread_heap* turn_ = nullptr;  // the heap purged last; a removed heap has no successor
+  bool is_of_child_ = false;  // of a fork
+  spin_lock asking_lock_;
+  std::uint32_t asked_us_ = 0;         // under the lock of asking
+  thread_heap* next_asked_ = nullptr;  // the same
+  thread_heap* next_seen_ = nullptr;   // the same
+  thread_heap* turn_ = nullptr;        // the heap purged last; a removed heap has no successor
 };
 
 }  // namespace ashlar::ASHLAR_ABI::detail

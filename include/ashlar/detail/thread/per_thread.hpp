@@ -109,6 +109,15 @@ public:
     return last;
   }
 
+  /// @{ As in `process_threads`, but no thread takes the part of another one.
+  static constexpr bool parts_move = false;
+  static ASHLAR_INLINE void enter() noexcept {}
+  static ASHLAR_INLINE void leave() noexcept {}
+  struct use {
+    use() noexcept {}
+  };
+  /// @}
+
   /// Effects: calls `f(part)` for the parts of all threads, then `last()`; an ending thread waits meanwhile.
   /// Expects: no other thread uses the owner.
   template <class F, class Last>

@@ -11,6 +11,8 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/thread/fork.hpp>
 #include <ashlar/detail/thread/thread_end.hpp>
+#include <ashlar/detail/thread/thread_place.hpp>
+#include <ashlar/os/process_barrier.hpp>
 
 #if ASHLAR_POSIX
 #include <climits>
@@ -117,13 +119,16 @@ public:
   process_threads& operator=(const process_threads&) = delete;
 
   /// @{ Returns: the calling thread's part, or null.
-  [[nodiscard]] static ASHLAR_INLINE T* cached() noexcept { return mine_ != &empty_.part ? mine_ : nullptr; }
-  [[nodiscard]] static T* find() noexcept { return cached(); }
+  [[nodiscard]] static ASHLAR_INLINE T* cached() noexcept { return found(here_.get()); }
+  [[nodiscard]] T* find() const noexcept {
+    T* const mine = cached();
+    return ASHLAR_LIKELY(mine != nullptr) ? mine : found(places_.find(here_));
+  }
   /// @}
 
   /// Returns: the calling thread's part, or the empty one, of which nothing may be changed. Complexity: a load.
   [[nodiscard]] static ASHLAR_INLINE T* last_used() noexcept {
-    T* const mine = mine_;
+    T* const mine = here_.get();
     ASHLAR_ASSUME(mine != nullptr);
     return mine;
   }
@@ -136,6 +141,29 @@ public:
     return ASHLAR_LIKELY(mine != nullptr) ? mine : begin_part();
   }
 
+  /// @{ As in `thread_place` and `thread_places`.
+  static constexpr bool parts_move = thread_place<T>::parts_move;
+  static ASHLAR_INLINE void enter() noexcept { here_.enter(); }
+  static ASHLAR_INLINE void leave() noexcept { here_.leave(); }
+  void ask(T* const* parts, std::size_t count) noexcept { places_.ask(parts, count); }
+  [[nodiscard]] bool try_take(T& part) noexcept { return places_.try_take(part); }
+  static void forget(T& part) noexcept { thread_places<T>::forget(part); }
+  /// @}
+
+  /// The calling thread uses its part, as between `enter` and `leave`. One scope may lie in another one.
+  class use {
+  public:
+    use() noexcept : was_inside_(here_.is_inside.load(memory_order_relaxed)) { enter(); }
+    use(const use&) = delete;
+    use& operator=(const use&) = delete;
+    ~use() {
+      if (!was_inside_) leave();
+    }
+
+  private:
+    bool was_inside_;
+  };
+
   /// Effects: gives the calling thread another part, or none. Returns: its former part, or null; `next` itself if the
   /// thread cannot have one.
   [[nodiscard]] T* attach(T* next) noexcept {
@@ -143,9 +171,7 @@ public:
       expect_forks();
       if (!accepts()) return next;
     }
-    T* const last = cached();
-    mine_ = next != nullptr ? next : &empty_.part;
-    return last;
+    return found(places_.exchange(here_, next != nullptr ? next : &empty_.part));
   }
 
   /// Effects: calls `last()`. Expects: no other thread uses the owner.
@@ -169,6 +195,7 @@ private:
   // The first use of the owner, perhaps by several threads at once.
   ASHLAR_COLD void begin() const noexcept {
     if (!has_handlers_) fork_participants::leave_to_start();
+    process_barrier::announce();
     owner_.enter_registry();
     fork_participants::enter_without_handlers(at_fork_);
   }
@@ -176,9 +203,11 @@ private:
   [[nodiscard]] ASHLAR_COLD T* begin_part() noexcept {
     expect_forks();
     if (!accepts()) return nullptr;
-    if (T* const mine = cached(); mine != nullptr) return mine;  // of a malloc inside `accepts`
-    if (T* const made = owner_.begin_thread(); made != nullptr) mine_ = made;
-    return cached();
+    enter();  // a malloc inside `accepts` may have left, and may have attached a part
+    if (T* const mine = find(); mine != nullptr) return mine;
+    T* const made = owner_.begin_thread();
+    if (made != nullptr) places_.exchange(here_, made);
+    return made;
   }
 
   [[nodiscard]] bool accepts() noexcept { return state_ == state::open || (state_ == state::fresh && open()); }
@@ -192,14 +221,11 @@ private:
 
   ASHLAR_COLD void leave(state next) noexcept {
     state_ = next;
-    if (T* const leaving = attach_none(); leaving != nullptr) owner_.end_thread(*leaving);
+    T* const leaving = found(places_.exchange(here_, &empty_.part));
+    if (leaving != nullptr) owner_.end_thread(*leaving);
   }
 
-  [[nodiscard]] static T* attach_none() noexcept {
-    T* const last = cached();
-    mine_ = &empty_.part;
-    return last;
-  }
+  [[nodiscard]] static ASHLAR_INLINE T* found(T* part) noexcept { return part != &empty_.part ? part : nullptr; }
 
   [[nodiscard]] static process_threads& self(void* of) noexcept { return *static_cast<process_threads*>(of); }
 
@@ -213,18 +239,24 @@ private:
   };
 
   static inline constinit empty_part empty_ = {};
-  ASHLAR_IN_STATIC_TLS static inline constinit thread_local T* mine_ = &empty_.part;
+  ASHLAR_IN_STATIC_TLS static inline constinit thread_local thread_place<T> here_{&empty_.part};
   ASHLAR_IN_STATIC_TLS static inline constinit thread_local state state_ = state::fresh;
 
   // At the start of the program, of those that use an owner alone.
   static inline const bool has_handlers_ = (fork_participants::install_at_start(), true);
 
   Owner& owner_;
+  mutable thread_places<T> places_{&empty_.part};
   late_thread_end at_end_{[](void* of) noexcept { self(of).leave(state::ended); }, this};
   mutable fork_participant at_fork_{
-      .before = [](void* of, fork_step step) noexcept { self(of).owner_.before_fork(step); },
-      .in_parent = [](void* of) noexcept { self(of).owner_.after_fork_in_parent(); },
-      .in_child = [](void* of) noexcept { self(of).owner_.after_fork_in_child(cached()); },
+      .before =
+          [](void* of, fork_step step) noexcept {
+            self(of).owner_.before_fork(step);
+            if (step == fork_step::shared_locks) self(of).places_.before_fork();
+          },
+      .in_parent = [](void* of) noexcept { self(of).places_.after_fork(), self(of).owner_.after_fork_in_parent(); },
+      .in_child =
+          [](void* of) noexcept { self(of).places_.after_fork(), self(of).owner_.after_fork_in_child(cached()); },
       .self = this};
 };
 

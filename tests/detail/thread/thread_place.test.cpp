@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Parts that other threads take from idle ones: who has a part, and that no write to it is lost.
+#include <ashlar/detail/thread/thread_place.hpp>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include <ashlar/base/atomics.hpp>
+#include <gtest/gtest.h>
+
+namespace {
+
+struct part {
+  static constexpr bool may_move = true;
+
+  struct {
+    ashlar::detail::atomic<ashlar::detail::thread_place<part>*> place = nullptr;
+    ashlar::detail::atomic<bool> is_asked_for = false;
+  } moves;
+  long uses = 0;
+};
+
+using place = ashlar::detail::thread_place<part>;
+using places = ashlar::detail::thread_places<part>;
+
+part none;
+
+class thread_places : public testing::Test {
+protected:
+  void SetUp() override {
+    ashlar::detail::process_barrier::announce();
+    if (!ashlar::detail::process_barrier::pass()) GTEST_SKIP() << "the system has no barrier of the process";
+    all.exchange(here, &mine);
+  }
+
+  void ask() {
+    part* const wanted = &mine;
+    all.ask(&wanted, 1);
+  }
+
+  places all{&none};
+  place here{&none};
+  part mine;
+};
+
+TEST_F(thread_places, a_part_that_nobody_uses_is_taken) {
+  EXPECT_FALSE(all.try_take(mine)) << "nobody has asked";
+  ask();
+  EXPECT_TRUE(mine.moves.is_asked_for.load(ashlar::detail::memory_order_relaxed));
+  EXPECT_EQ(here.get(), &none);
+  EXPECT_TRUE(all.try_take(mine));
+  EXPECT_FALSE(all.try_take(mine)) << "twice";
+  EXPECT_EQ(all.find(here), &none);
+  EXPECT_EQ(mine.moves.place.load(ashlar::detail::memory_order_relaxed), nullptr);
+}
+
+TEST_F(thread_places, a_thread_that_is_inside_keeps_its_part) {
+  here.enter();
+  ask();
+  EXPECT_EQ(here.get(), &mine);
+  EXPECT_FALSE(all.try_take(mine));
+  here.leave();
+  ask();
+  EXPECT_TRUE(all.try_take(mine));
+}
+
+TEST_F(thread_places, a_thread_that_comes_back_has_its_part_again) {
+  ask();
+  here.enter();
+  EXPECT_EQ(all.find(here), &mine);
+  EXPECT_EQ(here.get(), &mine);
+  here.leave();
+  EXPECT_FALSE(all.try_take(mine));
+}
+
+TEST_F(thread_places, a_thread_leaves_with_the_part_that_is_asked_for) {
+  ask();
+  EXPECT_EQ(all.exchange(here, &none), &mine);
+  EXPECT_FALSE(all.try_take(mine));
+  ask();  // it has no place: no effect
+  EXPECT_FALSE(all.try_take(mine));
+}
+
+TEST_F(thread_places, hundred_thousand_requests_lose_no_use) {
+  constexpr std::size_t owners = 3;
+  std::array<part, owners> parts;
+  std::array<long, owners> used = {};
+  std::atomic<std::size_t> running = owners;
+  std::vector<std::thread> threads;
+  std::array<std::unique_ptr<place>, owners> here_of;
+  std::array<std::atomic<part*>, owners> given_back = {};
+  for (auto& each : here_of) each = std::make_unique<place>(&none);
+  for (std::size_t i = 0; i != owners; ++i) all.exchange(*here_of[i], &parts[i]);
+  for (std::size_t i = 0; i != owners; ++i)
+    threads.emplace_back([&, i] {
+      for (int left = 300'000; left != 0;) {
+        here_of[i]->enter();
+        part* found = here_of[i]->get();
+        if (found == &none) found = all.find(*here_of[i]);
+        if (found != &none) ++found->uses, ++used[i], --left;
+        here_of[i]->leave();
+        if (part* const back = found == &none ? given_back[i].exchange(nullptr) : nullptr; back != nullptr)
+          all.exchange(*here_of[i], back);
+      }
+      --running;
+    });
+  long taken = 0;
+  for (std::size_t i = 0; running != 0; i = (i + 1) % owners) {
+    part* const wanted = &parts[i];
+    all.ask(&wanted, 1);
+    if (!all.try_take(*wanted)) continue;
+    ++wanted->uses, ++taken;
+    given_back[i] = wanted;
+  }
+  for (std::thread& each : threads) each.join();
+  long sum = 0;
+  for (std::size_t i = 0; i != owners; ++i) sum += parts[i].uses - used[i];
+  EXPECT_EQ(sum, taken);
+  EXPECT_GT(taken, 0);
+}
+
+}  // namespace
