@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <queue>
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
@@ -162,26 +163,49 @@ public:
   [[nodiscard]] const char* at(std::uint64_t address) const;
 
 private:
-  std::map<std::uint64_t, const char*> names_;  // from an address up to the next one; null: none
+  /// The symbols that span the address reached, the one that names it first.
+  using active_symbols =
+      std::priority_queue<const symbol*, std::vector<const symbol*>, bool (*)(const symbol*, const symbol*)>;
+
+  void end_before(std::uint64_t address, active_symbols& active);
+  void name_from(std::uint64_t address, const active_symbols& active);
+
+  std::vector<std::pair<std::uint64_t, const char*>> names_;  // from an address up to the next one; null: none
 };
 
 symbol_index::symbol_index(Dwfl_Module* module) {
   std::vector<symbol> symbols = read_symbols(module);
   end_labels(symbols);
-  std::sort(symbols.begin(), symbols.end(), [](const symbol& a, const symbol& b) {
-    return std::pair(b.is_label, rank(b)) < std::pair(a.is_label, rank(a));
+  active_symbols active([](const symbol* a, const symbol* b) {
+    return std::pair(b->is_label, rank(*b)) < std::pair(a->is_label, rank(*a));
   });
+  names_.reserve(symbols.size());
   for (const symbol& each : symbols) {
     if (each.begin >= each.end) continue;
-    const char* const behind = at(each.end);
-    names_.erase(names_.lower_bound(each.begin), names_.upper_bound(each.end));
-    names_[each.begin] = each.name;
-    names_[each.end] = behind;
+    end_before(each.begin, active);
+    active.push(&each);
+    name_from(each.begin, active);
+  }
+  end_before(std::numeric_limits<std::uint64_t>::max(), active);
+}
+
+/// Effects: ends the names of the active symbols up to `address`.
+void symbol_index::end_before(std::uint64_t address, active_symbols& active) {
+  while (!active.empty() && active.top()->end <= address) {
+    const std::uint64_t end = active.top()->end;
+    while (!active.empty() && active.top()->end <= end) active.pop();
+    name_from(end, active);
   }
 }
 
+void symbol_index::name_from(std::uint64_t address, const active_symbols& active) {
+  const char* const name = active.empty() ? nullptr : active.top()->name;
+  if (!names_.empty() && names_.back().first == address) names_.back().second = name;
+  else if (names_.empty() || names_.back().second != name) names_.emplace_back(address, name);
+}
+
 const char* symbol_index::at(std::uint64_t address) const {
-  const auto above = names_.upper_bound(address);
+  const auto above = std::ranges::upper_bound(names_, address, {}, [](const auto& each) { return each.first; });
   return above == names_.begin() ? nullptr : std::prev(above)->second;
 }
 
