@@ -24,6 +24,7 @@ public:
   /// Effects: prefetches what `add(e)` looks up.
   void expect(const trace::event& e) const noexcept {
     if (e.slot < live_.size()) ASHLAR_FETCH_TO_WRITE(&live_[e.slot]);
+    if (trace::is_allocation(e.op)) sites_.expect(std::uint64_t{e.stack} + 1);
   }
 
   void add(const trace::event& e) {
