@@ -7,7 +7,7 @@ set -euo pipefail
 draft=false built=()
 if [[ ${1:-} == --draft ]]; then
   draft=true built=("$2")
-  export DEB_CXXFLAGS_APPEND="-g0 -O0"
+  export DEB_CXXFLAGS_APPEND="-g0 -O0 --param ggc-min-expand=200 --param ggc-min-heapsize=800000"
   shift 2
 fi
 target=$(mkdir -p "$1" && cd "$1" && pwd)
