@@ -25,7 +25,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double least_runs = 9;  // the first ones, and a round of the usual remedies
 constexpr double same_share = 0.1;
 constexpr std::uint64_t same_events = 100;  // of a start that differs
 
@@ -42,7 +41,7 @@ std::string obstacle_in(const run_note& note, double seconds) {
   if (note.status != 0) return fmt::format("it ended with status {} when it was recorded", note.status);
   if (std::string obstacle = obstacle_of_input(note); !obstacle.empty()) return obstacle;
   if (!fs::is_directory(note.directory, error)) return "its directory, " + note.directory + ", is gone";
-  if (note.seconds * least_runs <= seconds) return "";
+  if (note.seconds <= seconds) return "";  // recording takes several times as long
   return fmt::format("it took {:.1f} s when it was recorded, and a measurement is some hundred runs", note.seconds);
 }
 

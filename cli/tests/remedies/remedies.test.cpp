@@ -266,7 +266,7 @@ TEST_F(advise_measure, is_not_done_unasked_of_a_command_that_cannot_be_repeated)
             "its standard input began in the middle of " + in},
            {"mkdir " + place + "; cd " + place + "; </dev/null " + record + "true; rmdir " + place,
             "its directory, " + place + ", is gone"},
-           {"</dev/null " + record + "'sleep 1'", "and a measurement is some hundred runs"},
+           {"</dev/null " + record + "'sleep 5.1'", "and a measurement is some hundred runs"},
            {"</dev/null " + record + "'[ -e " + once + " ] && exit; : > " + once + "; " + grow + "'",
             "run again, it does other work: "},
        }) {
