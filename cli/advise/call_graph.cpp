@@ -13,6 +13,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/support/function_names.hpp"
+
 namespace ashlar::cli {
 
 namespace {
@@ -109,9 +111,9 @@ private:
     const auto [at, is_new] = names_of_.try_emplace(frame);
     if (!is_new) return at->second;
     for (const source_place& place : names_.places(frame)) {
-      const auto [known, is_first] =
-          index_of_name_.try_emplace(place.function, static_cast<std::uint32_t>(all_names_.size()));
-      if (is_first) all_names_.push_back(place.function);
+      const std::string name = function_family(place.function);
+      const auto [known, is_first] = index_of_name_.try_emplace(name, static_cast<std::uint32_t>(all_names_.size()));
+      if (is_first) all_names_.push_back(name);
       at->second.push_back(known->second);
     }
     return at->second;

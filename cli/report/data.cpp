@@ -8,10 +8,14 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <span>
+#include <tuple>
 #include <utility>
 
+#include "cli/support/function_names.hpp"
 #include "cli/support/symbolise.hpp"
 #include "cli/support/table_units.hpp"
+#include "cli/support/wrappers.hpp"
 
 namespace ashlar::cli {
 
@@ -65,15 +69,35 @@ constexpr std::size_t max_calls_listed = 5;
 /// A call stack with its names, and its allocations.
 struct named_stack {
   std::vector<std::string> calls;
+  std::string through;
   study::site_summary sum;
 };
 
+/// Template arguments tell sites apart, however long they are.
+std::string name_of(const source_place& place) {
+  if (place.function.find("<…>") == std::string::npos) return place.str();
+  source_place whole = place;
+  whole.function = long_function_name(place.whole);
+  return whole.str();
+}
+
 std::vector<named_stack> named_stacks(const report_data& data, const trace_input& input, symboliser& names) {
-  std::vector<named_stack> all;
+  std::vector<std::vector<const source_place*>> calls;
+  wrapper_finder wrappers;
   for (const auto& [id, sum] : data.sum.sites) {
-    named_stack stack{{}, sum};
-    for (const source_place* place : names.calls(input.stacks()[id], input.modules()))
-      stack.calls.push_back(place->str());
+    calls.push_back(names.calls(input.stacks()[id], input.modules()));
+    wrappers.add(calls.back(), sum.allocated);
+  }
+  wrappers.decide();
+  std::vector<named_stack> all;
+  auto next = calls.begin();
+  for (const auto& [id, sum] : data.sum.sites) {
+    const std::vector<const source_place*>& own = *next++;
+    const program_call first = wrappers.call_in(own);
+    named_stack stack{{}, {}, sum};
+    if (!first.through.empty()) stack.through = first.through.back()->function;
+    for (const source_place* place : std::span(own).subspan(first.at == own.size() ? 0 : first.at))
+      stack.calls.push_back(name_of(*place));
     if (stack.calls.empty()) stack.calls.emplace_back("(no stack)");
     all.push_back(std::move(stack));
   }
@@ -112,12 +136,13 @@ std::vector<std::string> take_common_calls(std::vector<named_stack>& stacks) {
 
 /// Returns: one call site for all stacks with the same first calls.
 std::vector<call_site> merged(const std::vector<named_stack>& stacks) {
-  std::map<std::vector<std::string>, call_site> sites;
+  std::map<std::pair<std::vector<std::string>, std::string>, call_site> sites;
   for (const named_stack& stack : stacks) {
     std::vector<std::string> calls = stack.calls;
     if (calls.size() > max_calls_listed) calls.erase(calls.begin() + max_calls_listed, calls.end());
-    call_site& site = sites[calls];
+    call_site& site = sites[{calls, stack.through}];
     site.calls = std::move(calls);
+    site.through = stack.through;
     site.allocated += stack.sum.allocated;
     site.live += stack.sum.live;
     site.mean_lifetime_ns += stack.sum.lifetime_ns;  // the sum until now
@@ -136,7 +161,7 @@ template <class Weight>
 std::vector<call_site> heaviest(std::vector<call_site> sites, Weight weight) {
   std::erase_if(sites, [&](const call_site& s) { return weight(s) == 0; });
   std::sort(sites.begin(), sites.end(), [&](const auto& a, const auto& b) {
-    return std::pair(weight(b), a.calls) < std::pair(weight(a), b.calls);
+    return std::tuple(weight(b), a.calls, a.through) < std::tuple(weight(a), b.calls, b.through);
   });
   if (sites.size() > report_rows) sites.erase(sites.begin() + report_rows, sites.end());
   return sites;
@@ -153,6 +178,12 @@ void add_call_sites(report_data& data, const trace_input& input) {
   data.by_count = heaviest(all, [](const call_site& s) { return s.allocated.objects; });
   data.by_bytes = heaviest(all, [](const call_site& s) { return s.allocated.bytes; });
   data.by_live = heaviest(all, [](const call_site& s) { return s.live.bytes; });
+  std::set<std::string> unnamed;
+  for (const auto* const sites : {&data.by_count, &data.by_bytes, &data.by_live})
+    for (const call_site& site : *sites)
+      if (const std::size_t offset = site.calls.front().rfind("+0x"); offset != std::string::npos)
+        unnamed.insert(site.calls.front().substr(0, offset));
+  if (std::string note = unnamed_note(unnamed); !note.empty()) data.notes.push_back(std::move(note));
 }
 
 }  // namespace

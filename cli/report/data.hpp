@@ -50,6 +50,7 @@ private:
 /// All stacks that request memory at the same place from the same four callers.
 struct call_site {
   std::vector<std::string> calls;  ///< The place of the request, then its callers.
+  std::string through;             ///< The wrapper or C library function that the first one calls; empty: none.
   study::amount allocated;
   study::amount live;  ///< Never freed.
   double mean_lifetime_ns = 0;

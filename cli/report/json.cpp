@@ -28,6 +28,7 @@ json to_json(const std::vector<call_site>& sites) {
   json all = json::array();
   for (const call_site& site : sites)
     all.push_back({{"calls", site.calls},
+                   {"through", site.through},
                    {"allocated", to_json(site.allocated)},
                    {"never_freed", to_json(site.live)},
                    {"mean_lifetime_ns", site.mean_lifetime_ns}});

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <span>
 #include <sstream>
 #include <utility>
 #include <vector>
@@ -170,26 +171,48 @@ std::string spans_text(const report_data& data) {
          (note.empty() ? "" : note + "\n");
 }
 
-/// The callers, in two lines at most.
-std::vector<std::string> caller_lines(const call_site& site) {
-  std::string all;
-  for (std::size_t i = 1; i < site.calls.size(); ++i) all += " ← " + site.calls[i].substr(0, site.calls[i].find(" ("));
+constexpr std::size_t site_width = width - 36;
+
+void add_lines(std::vector<std::string>& lines, const std::string& text, std::size_t most) {
+  std::istringstream in(wrapped(text, site_width - 4, ""));
+  for (std::string line; most != 0 && std::getline(in, line); --most)
+    lines.push_back((lines.empty() ? "" : "  ") + shorten(line, site_width - 2));
+}
+
+/// The request, and its callers: in two lines at most without their places, or as a whole.
+std::vector<std::string> site_lines(const call_site& site, bool is_whole) {
+  std::string callers = site.through.empty() ? "" : "through " + site.through;
+  for (std::size_t i = 1; i < site.calls.size(); ++i) {
+    const std::string& call = site.calls[i];
+    callers += " ← " + (is_whole ? call : call.substr(0, call.rfind(" (")));
+  }
   std::vector<std::string> lines;
-  std::istringstream text(wrapped(all, width - 40, ""));
-  for (std::string line; std::getline(text, line) && lines.size() < 2;)
-    lines.push_back("  " + shorten(line, width - 38));
+  add_lines(lines, site.calls.front(), is_whole ? site.calls.front().size() : 2);
+  add_lines(lines, callers, is_whole ? callers.size() : 2);
   return lines;
+}
+
+/// Sites that would read alike are shown as a whole.
+std::vector<std::vector<std::string>> lines_of(const std::vector<call_site>& sites) {
+  std::vector<std::vector<std::string>> all;
+  for (const call_site& site : sites) all.push_back(site_lines(site, false));
+  const auto brief = all;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (std::ranges::count(brief, brief[i]) > 1) all[i] = site_lines(sites[i], true);
+  return all;
 }
 
 std::string sites_text(const std::string& title, const std::vector<call_site>& sites, bool live) {
   if (sites.empty()) return "";
   text_table table({{"objects"}, {"bytes"}, {live ? "" : "mean life"}, {title, side::left}});
-  for (const call_site& site : sites) {
-    const study::amount& a = live ? site.live : site.allocated;
-    const std::string life = live ? "" : site.mean_lifetime_ns == 0 ? "-" : human_time(site.mean_lifetime_ns);
+  const auto all_lines = lines_of(sites);
+  for (std::size_t i = 0; i < sites.size(); ++i) {
+    const study::amount& a = live ? sites[i].live : sites[i].allocated;
+    const double lifetime = sites[i].mean_lifetime_ns;
+    const std::string life = live ? "" : lifetime == 0 ? "-" : human_time(lifetime);
     table.add({human_count(static_cast<double>(a.objects)), human_bytes(static_cast<double>(a.bytes)), life,
-               shorten(site.calls.front(), width - 36)});
-    for (const std::string& line : caller_lines(site)) table.add({"", "", "", line});
+               all_lines[i].front()});
+    for (const std::string& line : std::span(all_lines[i]).subspan(1)) table.add({"", "", "", line});
   }
   return "\n" + table.str();
 }

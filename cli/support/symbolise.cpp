@@ -20,12 +20,12 @@
 #include <utility>
 #include <vector>
 
-#include <cxxabi.h>
 #include <elfutils/libdwelf.h>
 #include <elfutils/libdwfl.h>
 #include <fmt/format.h>
 
 #include "cli/support/elf_file.hpp"
+#include "cli/support/function_names.hpp"
 #include "cli/support/symbolise_units.hpp"
 
 namespace ashlar::cli {
@@ -33,46 +33,6 @@ namespace ashlar::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::string_view anonymous = "(anonymous namespace)";
-
-std::string demangled(const char* symbol) {
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(symbol, nullptr, nullptr, &status), std::free);
-  return status == 0 && text != nullptr ? text.get() : symbol;
-}
-
-/// Returns: the position that closes the bracket opened at `from`.
-std::size_t closing(const std::string& text, std::size_t from) {
-  int depth = 0;
-  for (std::size_t i = from; i < text.size(); ++i) {
-    if (text[i] == '<') ++depth;
-    if (text[i] == '>' && text[i - 1] != '-' && --depth == 0) return i;
-  }
-  return text.size() - 1;
-}
-
-std::string without_arguments(const std::string& name) {
-  std::string kept;
-  for (std::size_t i = 0; i < name.size(); ++i) {
-    const bool is_operator = kept.ends_with("operator") || kept.ends_with("operator<");
-    if (name[i] == '<' && !is_operator) {
-      kept += "<…>";
-      i = closing(name, i);
-    } else if (name.compare(i, anonymous.size(), anonymous) == 0) {
-      kept += "{anonymous}";
-      i += anonymous.size() - 1;
-    } else if (name.compare(i, 2, "()") == 0 && is_operator) {
-      kept += "()";
-      ++i;
-    } else if (name[i] == '(') {
-      break;
-    } else {
-      kept += name[i];
-    }
-  }
-  return kept;
-}
 
 struct symbol {
   std::uint64_t begin = 0;
@@ -237,6 +197,18 @@ std::pair<std::string, int> source_of(const debug_unit& unit, std::uint64_t addr
   return {fs::path(file).filename().string(), line};
 }
 
+/// Returns: the machine code of the function around an address, by the unwind tables, which stripped files have too; 0
+/// and 0 if it has no entry there.
+std::pair<std::uint64_t, std::uint64_t> code_of(Dwfl_Module* module, std::uint64_t address) {
+  Dwarf_Addr bias = 0, begin = 0, end = 0;
+  Dwarf_CFI* const tables = ::dwfl_module_eh_cfi(module, &bias);
+  Dwarf_Frame* found = nullptr;
+  if (tables == nullptr || ::dwarf_cfi_addrframe(tables, address - bias, &found) != 0) return {};
+  const std::unique_ptr<Dwarf_Frame, void (*)(void*)> frame(found, std::free);
+  if (::dwarf_frame_info(found, &begin, &end, nullptr) < 0) return {};
+  return {begin + bias, end + bias};
+}
+
 }  // namespace
 
 /// The names of the addresses in one file. Thread safety: one thread at a time.
@@ -297,7 +269,9 @@ std::vector<source_place> named_file::find(std::uint64_t address) {
   source_place place;
   place.module = name_;
   place.function = name_.empty() ? fmt::format("{:#x}", address) : fmt::format("{}+{:#x}", name_, address);
+  place.address = address + 1;
   if (!has_tables()) return {place};
+  std::tie(place.code_begin, place.code_end) = code_of(tables_->module, address);
   if (const char* const symbol = tables_->symbols.at(address)) {
     place.function = short_function_name(symbol);
     place.whole = whole_function_name(symbol);
@@ -340,33 +314,45 @@ std::string named_file::unread_part() const {
   return fault.empty() ? "" : "libdw cannot read the " + fault + " of its debug information";
 }
 
-std::string whole_function_name(const char* symbol) { return demangled(symbol); }
-
-std::string short_function_name(const char* symbol) {
-  std::string whole = demangled(symbol);
-  std::string kept = without_arguments(whole);
-  if (kept.empty()) return whole;
-  const std::size_t return_type = kept.rfind(' ');
-  if (return_type != kept.npos && kept.find("operator") == kept.npos) kept.erase(0, return_type + 1);
-  return kept;
-}
-
 std::string source_place::str() const {
   if (line != 0) return fmt::format("{} ({}:{})", function, file, line);
-  return function.find("+0x") == function.npos ? fmt::format("{} ({})", function, module) : function;
+  return is_unnamed(*this) ? function : fmt::format("{} ({})", function, module);
 }
 
-bool is_library_place(const source_place& place) {
+bool is_allocator_place(const source_place& place) {
   static constexpr std::array<std::string_view, 24> functions = {
       "malloc",         "calloc",     "realloc",         "reallocarray",      "aligned_alloc",  "memalign",
       "posix_memalign", "valloc",     "pvalloc",         "operator new",      "operator new[]", "free",
       "cfree",          "free_sized", "operator delete", "operator delete[]", "__libc_malloc",  "__libc_calloc",
       "__libc_realloc", "strdup",     "__strdup",        "strndup",           "__strndup",      "vasprintf"};
+  const bool is_own = place.module.starts_with("libashlar") && place.module.ends_with(".so");
+  return is_own || std::ranges::find(functions, place.function) != functions.end();
+}
+
+bool is_library_place(const source_place& place) {
   const std::string& f = place.function;
   if (f.starts_with("std::") || f.starts_with("__gnu_cxx::")) return true;
   if (place.module.starts_with("libstdc++.") || place.module.starts_with("libc++.")) return true;
-  if (place.module.starts_with("libashlar") && place.module.ends_with(".so")) return true;
-  return std::find(functions.begin(), functions.end(), f) != functions.end();
+  return is_allocator_place(place);
+}
+
+bool is_c_library_place(const source_place& place) {
+  static constexpr std::array<std::string_view, 6> modules = {"libc.so",  "libc-",       "libm.so",
+                                                              "ld-linux", "libpthread.", "ld-musl"};
+  return std::ranges::any_of(modules, [&](std::string_view m) { return place.module.starts_with(m); });
+}
+
+bool is_unnamed(const source_place& place) {
+  return place.whole.empty() && place.function.starts_with(place.module + "+0x");
+}
+
+std::string unnamed_note(const std::set<std::string>& modules) {
+  std::string files;
+  for (const std::string& module : modules)
+    if (module.find(" (another build)") == module.npos) files += (files.empty() ? "" : ", ") + module;
+  if (files.empty()) return "";
+  return files + ": no symbols, so functions are offsets of their calls. Debug information has the names: a package "
+                 "NAME-dbgsym, or debuginfod (libdebuginfod1, and its server in DEBUGINFOD_URLS).";
 }
 
 symboliser::symboliser() = default;
@@ -388,8 +374,6 @@ std::vector<const source_place*> symboliser::calls(std::span<const std::uint64_t
          in == nullptr ? places("", "", frame) : places(in->path, in->build_id, frame - in->bias))
       all.push_back(&place);
   }
-  const auto request = std::ranges::find_if_not(all, [](const source_place* p) { return is_library_place(*p); });
-  if (request != all.end()) all.erase(all.begin(), request);
   return all;
 }
 

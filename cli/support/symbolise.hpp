@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -20,21 +21,28 @@ struct source_place {
   std::string whole;     ///< The same with its template arguments; empty if unknown.
   std::string file;      ///< Its name without directories.
   int line = 0;
-  std::string module;  ///< File name of the program or library.
+  std::string module;                          ///< File name of the program or library.
+  std::uint64_t address = 0;                   ///< The return address in the module.
+  std::uint64_t code_begin = 0, code_end = 0;  ///< Of the function of the symbol table, in the module.
 
   /// Returns: "function (file:line)", or "function (module)".
   [[nodiscard]] std::string str() const;
 };
 
-/// Returns: whether a function belongs to the allocator, the recorder or the standard library.
+/// Returns: whether a function belongs to the allocator or the recorder.
+[[nodiscard]] bool is_allocator_place(const source_place& place);
+
+/// Returns: the same, or to the standard library of C++.
 [[nodiscard]] bool is_library_place(const source_place& place);
 
-/// Returns: "std::vector<…>::push_back" for the symbol of std::vector<int, std::allocator<int> >::push_back(int
-/// const&). The omitted parts seldom distinguish two places, and always make lines too long.
-[[nodiscard]] std::string short_function_name(const char* symbol);
+/// Returns: whether a function belongs to the C library or the dynamic linker.
+[[nodiscard]] bool is_c_library_place(const source_place& place);
 
-/// Returns: the demangled symbol as it is, with template arguments and parameters.
-[[nodiscard]] std::string whole_function_name(const char* symbol);
+/// Returns: whether the file has no name for the function.
+[[nodiscard]] bool is_unnamed(const source_place& place);
+
+/// Returns: a line that tells why functions of these modules are offsets, and the way to their names; empty for none.
+[[nodiscard]] std::string unnamed_note(const std::set<std::string>& modules);
 
 class named_file;
 
@@ -53,8 +61,7 @@ public:
   [[nodiscard]] const std::vector<source_place>& places(const std::string& path, const std::string& build_id,
                                                         std::uint64_t return_address);
 
-  /// Returns: the places of a stack, innermost first, inlined calls too, without the library places in front, unless
-  /// all are library places: the first one is the program's request.
+  /// Returns: the places of a stack, innermost first, inlined calls too.
   [[nodiscard]] std::vector<const source_place*> calls(std::span<const std::uint64_t> frames,
                                                        std::span<const trace::mapped_module> modules);
 

@@ -11,6 +11,8 @@
 
 #include <dwarf.h>
 
+#include "cli/support/function_names.hpp"
+
 namespace ashlar::cli {
 
 namespace {
@@ -133,6 +135,7 @@ void name_inlined(source_place& place, Dwarf_Die* die) {
   if (symbol.empty()) symbol = "(inlined)";
   place.function = short_function_name(symbol.c_str());
   place.whole = whole_function_name(symbol.c_str());
+  place.code_begin = place.code_end = 0;
 }
 
 /// Effects: gives `place` the line at which the function of `die` is inlined.

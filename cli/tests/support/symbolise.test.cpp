@@ -15,6 +15,7 @@
 #include <link.h>
 
 #include "cli/support/elf_file.hpp"
+#include "cli/support/function_names.hpp"
 #include "cli/support/symbolise.hpp"
 
 namespace {
