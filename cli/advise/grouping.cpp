@@ -226,7 +226,7 @@ const char* obstacle_of(const site_node& node, const call_tree& tree, const fram
 route_site site_of(std::uint32_t number, std::vector<route_frame> chain, const call_tree& tree, site_names& names) {
   route_site site;
   site.chain = std::move(chain);
-  const source_place& place = names.request(tree.nodes()[number].stack).place;
+  const source_place& place = names.request(tree.nodes()[number].stack, tree.nodes()[number].depth).place;
   site.function = place.function;
   if (place.line != 0) site.source = fmt::format("{}:{}", place.file, place.line);
   return site;
@@ -270,10 +270,10 @@ route_plan advice_plan(advice& a, const call_tree& tree, const site_observer& se
     for (const std::uint32_t number : from.nodes) {
       const site_node& node = tree.nodes()[number];
       if (const char* const obstacle = obstacle_of(node, tree, follows); obstacle != nullptr) {
-        a.left_out.push_back(
-            {.node = number,
-             .text = fmt::format("{} is not in the plan: {}.", names.request(node.stack).place.str(), obstacle),
-             .obstacle = obstacle});
+        a.left_out.push_back({.node = number,
+                              .text = fmt::format("{} is not in the plan: {}.",
+                                                  names.request(node.stack, node.depth).place.str(), obstacle),
+                              .obstacle = obstacle});
         continue;
       }
       add_modules(node, tree, plan);

@@ -144,6 +144,7 @@ json site_json(const advised_site& s, const advice& a, const call_tree& tree, si
           {"mark", s.mark},
           {"container", s.request.container},
           {"element", s.request.element},
+          {"through", s.request.through},
           {"more_places", s.more_places},
           {"chain", chain},
           {"rule", std::string(s.rule->name)},

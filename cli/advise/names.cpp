@@ -2,13 +2,18 @@
 // Tells the program's functions from functions of the standard library, and containers by their functions.
 #include "cli/advise/names.hpp"
 
+#include <algorithm>
 #include <array>
+#include <span>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 namespace ashlar::cli {
 
 namespace {
+
+constexpr std::size_t frames_of_wrappers = 6;  // from the allocator on; names of all would take long
 
 struct container_name {
   std::string_view part;  ///< Of a function of the library.
@@ -74,20 +79,61 @@ const std::vector<source_place>& site_names::places(std::uint64_t frame) {
 
 std::string site_names::function_of(std::uint64_t frame) { return places(frame).back().function; }
 
+std::vector<const source_place*> site_names::calls_of(std::uint32_t stack, std::size_t most_frames) {
+  std::vector<const source_place*> all;
+  const auto frames = tree_.frames(stack);
+  for (const std::uint64_t frame : frames.first(std::min(frames.size(), most_frames)))
+    for (const source_place& place : places(frame)) all.push_back(&place);
+  return all;
+}
+
+void site_names::find_wrappers(const site_observer& seen) {
+  for (std::uint32_t stack = 1; stack <= tree_.stack_count(); ++stack)
+    if (seen.objects_of(stack) != 0) wrappers_.add(calls_of(stack, frames_of_wrappers), seen.allocated_of(stack));
+  for (std::uint32_t node = 0; node < tree_.nodes().size(); ++node)
+    if (tree_.nodes()[node].parent == site_node::none)
+      for (const frame_count& c : seen.of(node).owners) wrappers_.add_own_frees(places(c.frame).back(), c.objects);
+  wrappers_.decide();
+  requests_.clear();
+}
+
 const site_request& site_names::request(std::uint32_t stack) {
-  const auto [at, is_new] = requests_.try_emplace(stack);
-  site_request& found = at->second;
+  const auto [known, is_new] = requests_.try_emplace(stack);
+  site_request& found = known->second;
   if (!is_new) return found;
-  for (const std::uint64_t frame : tree_.frames(stack))
+  const std::vector<const source_place*> calls = calls_of(stack, ~std::size_t{0});
+  const program_call call = wrappers_.call_in(calls);
+  for (const source_place* place : std::span(calls).first(call.at)) {
+    if (!is_library_place(*place)) continue;
+    if (found.element.empty()) found.element = allocated_type(place->whole);
+    if (const auto container = found.kind == container_kind::none ? container_of(place->function) : std::nullopt)
+      std::tie(found.kind, found.container) = *container;
+  }
+  if (call.at == calls.size()) return found;
+  found.place = *calls[call.at];
+  if (!call.through.empty()) found.through = call.through.back()->function;
+  std::size_t seen = 0;
+  for (const std::uint64_t frame : tree_.frames(stack)) {
+    ++found.depth;
+    seen += places(frame).size();
+    if (seen <= call.at) continue;
+    found.enclosing = places(frame).back().function;
+    break;
+  }
+  return found;
+}
+
+site_request site_names::request(std::uint32_t stack, std::uint32_t depth) {
+  site_request found = request(stack);
+  found.is_behind = found.depth > depth;
+  if (!found.is_behind) return found;
+  for (const std::uint64_t frame : tree_.frames(stack).first(depth))
     for (const source_place& place : places(frame)) {
-      if (!is_library_place(place)) {
-        found.place = place;
-        found.enclosing = places(frame).back().function;
-        return found;
-      }
-      if (found.element.empty()) found.element = allocated_type(place.whole);
-      if (const auto container = found.kind == container_kind::none ? container_of(place.function) : std::nullopt)
-        std::tie(found.kind, found.container) = *container;
+      if (!wrappers_.contains(place)) continue;
+      found.place = place;
+      found.enclosing = places(frame).back().function;
+      found.through.clear();
+      return found;
     }
   return found;
 }

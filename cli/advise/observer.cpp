@@ -121,7 +121,7 @@ std::uint32_t site_observer::born(const trace::event& e, std::uint32_t stack) {
     chunks[i] = sites_[levels[i]].arena.allocate(e.size);
   }
   phases_.born(levels, e);
-  ++by_stack_[stack];
+  by_stack_[stack].add(e.size);
   program_.without_stack += stack == 0 ? 1 : 0;
   program_.allocated.add(e.size);
   if (e.size >= mapped_from) ++program_.mapped_blocks, program_.mapped_bytes += e.size;

@@ -115,7 +115,8 @@ public:
       f(static_cast<std::uint32_t>(stacks >> 32), static_cast<std::uint32_t>(stacks), end.objects);
   }
   /// Returns: the objects that a stack of the tree allocated.
-  [[nodiscard]] std::uint64_t objects_of(std::uint32_t stack) const noexcept { return by_stack_[stack]; }
+  [[nodiscard]] std::uint64_t objects_of(std::uint32_t stack) const noexcept { return by_stack_[stack].objects; }
+  [[nodiscard]] const study::amount& allocated_of(std::uint32_t stack) const noexcept { return by_stack_[stack]; }
 
 private:
   static constexpr std::uint32_t none = live_objects::none;
@@ -163,7 +164,7 @@ private:
   live_history* history_;
   const call_tree::stack_ids* ids_ = nullptr;
   std::vector<site_features> sites_;
-  std::vector<std::uint64_t> by_stack_;
+  std::vector<study::amount> by_stack_;
   program_features program_;
   phase_observer phases_;
   std::unordered_map<std::uint64_t, common_end> ends_;  // by birth and death stack

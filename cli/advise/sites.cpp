@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Splits a candidate only where its callers get other verdicts.
+// Splits a candidate only where its callers get other verdicts, or does not reach the program's own code.
 #include "cli/advise/sites.hpp"
 
 #include <algorithm>
@@ -7,8 +7,6 @@
 #include <map>
 #include <set>
 #include <utility>
-
-#include "cli/routes/plan.hpp"
 
 namespace ashlar::cli {
 
@@ -58,7 +56,7 @@ private:
     site.node = node;
     site.features = &f;
     site.phases = seen_.phases_of(node);
-    site.request = names_.request(best_stack_[node]);
+    site.request = names_.request(best_stack_[node], tree_.nodes()[node].depth);
     site.caller = caller_of(node, site.request.place);
     if (!is_too_small(f, seen_.program(), limits_)) std::tie(site.owner, site.owner_share) = owner_of(node);
     const site_facts facts{f, seen_.program(), limits_, site.request, site.owner, site.owner_share, site.phases};
@@ -80,7 +78,10 @@ private:
       return std::ranges::any_of(names_.places(frame), [&](const source_place& p) { return p.str() == request.str(); });
     };
     const auto at = std::ranges::find_if(frames, has_request);
-    return at == frames.end() || at + 1 == frames.end() ? source_place{} : names_.places(frames.back()).front();
+    if (at == frames.end() || at + 1 == frames.end()) return {};
+    const std::vector<source_place>& calls = names_.places(frames.back());
+    const auto own = std::ranges::find_if_not(calls, is_library_place);
+    return own == calls.end() ? calls.front() : *own;
   }
 
   /// The function that most deaths were under, as the birth was.
@@ -122,10 +123,13 @@ private:
 
   std::vector<advised_site> split(std::uint32_t node) {
     std::vector<advised_site> own = {verdict(node)};
-    if (tree_.callers(node).empty() || is_too_small(seen_.of(node), seen_.program(), limits_)) return own;
+    const bool is_behind = own.front().request.is_behind;
+    if (tree_.callers(node).empty()) return own;
+    if (!is_behind && is_too_small(seen_.of(node), seen_.program(), limits_)) return own;
     std::vector<advised_site> parts;
     for (const std::uint32_t caller : tree_.callers(node))
       if (seen_.of(caller).allocated.objects != 0) std::ranges::move(split(caller), std::back_inserter(parts));
+    if (is_behind && !parts.empty()) return parts;
     const bool same = std::all_of(parts.begin(), parts.end(), [&](const advised_site& part) {
       return part.rule->proposes == own.front().rule->proposes || !counts(part, own.front());
     });
@@ -150,6 +154,7 @@ private:
 
 std::vector<advised_site> choose_sites(const call_tree& tree, const site_observer& seen, site_names& names,
                                        const advice_limits& limits) {
+  names.find_wrappers(seen);
   chooser choice(tree, seen, names, limits);
   std::vector<advised_site> sites = choice.all();
   const auto rank = [](const advised_site& s) {
@@ -158,74 +163,6 @@ std::vector<advised_site> choose_sites(const call_tree& tree, const site_observe
   std::sort(sites.begin(), sites.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
   choice.count_places(sites);
   return sites;
-}
-
-namespace {
-
-/// What may mark a site, the most telling first.
-std::vector<std::string> marks_of(const advised_site& s, const call_tree& tree, site_names& names) {
-  const site_node& node = tree.nodes()[s.node];
-  const auto frames = tree.frames(node.stack).first(node.depth);
-  std::vector<std::string> inner, outer, addresses;
-  bool is_behind = false;
-  for (const std::uint64_t frame : frames) {
-    for (const source_place& place : names.places(frame)) {
-      if (is_behind) outer.push_back("← " + place.str());
-      else if (place.str() == s.request.place.str()) is_behind = true;
-      else inner.push_back("via " + place.str());
-    }
-    addresses.push_back(address_mark(frame, tree));
-  }
-  outer.insert(outer.end(), inner.begin(), inner.end());
-  outer.insert(outer.end(), addresses.begin(), addresses.end());
-  return outer;
-}
-
-/// Returns: the first of the marks that no other site has; all addresses if they differ in their order alone.
-std::string own_mark(const std::vector<std::string>& marks, const std::map<std::string, std::size_t>& uses) {
-  const auto own = std::ranges::find_if(marks, [&](const std::string& mark) { return uses.at(mark) == 1; });
-  if (own != marks.end()) return *own;
-  std::string all;
-  for (const std::string& mark : marks)
-    if (mark.starts_with("at ")) all += (all.empty() ? "" : " ") + mark;
-  return all;
-}
-
-}  // namespace
-
-std::string address_mark(std::uint64_t frame, const call_tree& tree) {
-  const site_frame& at = tree.frame(frame);
-  return "at " + address_text(tree.modules()[at.module].path, at.offset);
-}
-
-std::string site_distinction(const advised_site& s) {
-  const std::string caller = s.caller.function.empty() ? "" : "← " + s.caller.str();
-  return caller.empty() || s.mark.empty() ? caller + s.mark : caller + " " + s.mark;
-}
-
-std::string site_title(const advised_site& s, const call_tree& tree) {
-  const site_node& node = tree.nodes()[s.node];
-  const site_frame& frame = tree.frame(tree.frames(node.stack).front());
-  const std::string request = s.request.place.function.empty()
-                                  ? address_text(tree.modules()[frame.module].path, frame.offset)
-                                  : s.request.place.str();
-  const std::string distinction = site_distinction(s);
-  return distinction.empty() ? request : request + " " + distinction;
-}
-
-void mark_equal_titles(std::vector<advised_site>& sites, const call_tree& tree, site_names& names) {
-  std::map<std::string, std::vector<advised_site*>> by_title;
-  for (advised_site& s : sites) by_title[site_title(s, tree)].push_back(&s);
-  for (const auto& [title, alike] : by_title) {
-    if (alike.size() == 1) continue;
-    std::map<std::string, std::size_t> uses;  // sites with the mark
-    std::vector<std::vector<std::string>> marks;
-    for (const advised_site* s : alike) {
-      marks.push_back(marks_of(*s, tree, names));
-      for (const std::string& mark : std::set<std::string>(marks.back().begin(), marks.back().end())) ++uses[mark];
-    }
-    for (std::size_t i = 0; i < alike.size(); ++i) alike[i]->mark = own_mark(marks[i], uses);
-  }
 }
 
 }  // namespace ashlar::cli

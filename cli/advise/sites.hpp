@@ -82,8 +82,13 @@ struct remedy_facts {
 /// Returns: "at prog+0x1234", of a return address.
 [[nodiscard]] std::string address_mark(std::uint64_t frame, const call_tree& tree);
 
-/// Effects: sites with equal titles get a mark of their own: a caller, the library's function between program and
-/// malloc, or the return address. Expects: no site has a mark.
+/// Returns: for each list the fewest of its marks that no other list has all of, in their order and one line; empty if
+/// there are none. The number is not always the least: the mark that fewest others share is taken first.
+[[nodiscard]] std::vector<std::string> distinctions(const std::vector<std::vector<std::string>>& marks);
+
+/// Effects: sites with equal titles are shown with all template arguments, if these differ, else get marks of their
+/// own: callers, inlined ones too, functions between program and malloc, or return addresses. Expects: no site has a
+/// mark.
 void mark_equal_titles(std::vector<advised_site>& sites, const call_tree& tree, site_names& names);
 
 /// Returns: whether the function is on the stack with most objects of the site.

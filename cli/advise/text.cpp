@@ -90,24 +90,33 @@ std::string sizes_text(const site_features& f) {
 
 }  // namespace
 
+namespace {
+
+std::string through_text(const advised_site& s) {
+  return s.request.through.empty() ? "" : ", through " + s.request.through;
+}
+
+}  // namespace
+
 std::string amounts_text(const advised_site& s, const advice& a) {
   const site_features& f = *s.features;
   const std::string container = s.request.container.empty() ? "" : ", for " + s.request.container;
-  return fmt::format("{} of the allocations, {}{}; at most {} alive, {}, and {} of the program's peak.",
+  return fmt::format("{} of the allocations, {}{}{}; at most {} alive, {}, and {} of the program's peak.",
                      part_of(f.allocated.objects, a.features.allocated.objects), sizes_text(f), container,
-                     in_words(f.peak_objects), in_bytes(f.peak_bytes),
+                     through_text(s), in_words(f.peak_objects), in_bytes(f.peak_bytes),
                      part_of(f.at_program_peak.bytes, a.features.peak.bytes));
 }
 
 namespace {
 
-std::string title_text(const advised_site& s, const call_tree& tree) {
+/// Titles are not cut, since their ends tell them apart; a word that is wider than the page is.
+std::string title_text(const std::string& head, const advised_site& s, const call_tree& tree) {
   const std::string more = s.more_places == 0 ? "" : " and " + counted(s.more_places, "more place");
-  return shorten(site_title(s, tree), width - 6 - more.size()) + more;
+  return paragraph(site_title(s, tree) + more, head);
 }
 
 std::string site_text(std::size_t rank, const advised_site& s, const advice& a, const call_tree& tree) {
-  std::string text = fmt::format("\n{:>3}  {}\n", rank, title_text(s, tree));
+  std::string text = "\n" + title_text(fmt::format("{:>3}  ", rank), s, tree);
   text += paragraph(amounts_text(s, a), "     ");
   text += paragraph(capital(s.evidence) + ".", "     ");
   return text + paragraph(fmt::format("-> {}. {}.", proposal_text(s, a), gain_text(s, a)), "     ");
@@ -120,10 +129,10 @@ std::string unchanged_text(const std::vector<advised_site>& sites, std::size_t f
                                  in_words(sites.size() - first));
   for (std::size_t i = first; i < std::min(sites.size(), first + unchanged_shown); ++i) {
     const advised_site& s = sites[i];
-    text += fmt::format("     {}\n", title_text(s, tree));
-    text += paragraph(fmt::format("{} of the allocations; {}. {}.",
-                                  part_of(s.features->allocated.objects, a.features.allocated.objects), s.evidence,
-                                  gain_text(s, a)),
+    text += title_text("     ", s, tree);
+    text += paragraph(fmt::format("{} of the allocations{}; {}. {}.",
+                                  part_of(s.features->allocated.objects, a.features.allocated.objects), through_text(s),
+                                  s.evidence, gain_text(s, a)),
                       "       ");
   }
   return text;

@@ -5,6 +5,8 @@
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <set>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -231,6 +233,14 @@ std::vector<std::string> warnings_of(const trace_inputs& inputs, const call_tree
   return all;
 }
 
+/// Returns: as `unnamed_note`, of the first sites.
+std::string missing_names(const std::vector<advised_site>& sites, std::size_t top) {
+  std::set<std::string> modules;
+  for (const advised_site& s : std::span(sites).first(std::min(sites.size(), top)))
+    if (is_unnamed(s.request.place)) modules.insert(s.request.place.module);
+  return unnamed_note(modules);
+}
+
 /// Returns: why the plan has no groups; empty if it has some. `left_out`: the sites that have no route.
 std::string why_no_plan(const program_features& p, const route_plan& plan, const std::vector<left_out_site>& left_out) {
   if (!plan.groups.empty()) return "";
@@ -344,6 +354,7 @@ int advise(const advise_options& o) {
   a.sites = choose_sites(tree, seen, names, a.limits);
   mark_equal_titles(a.sites, tree, names);
   a.warnings = warnings_of(inputs, tree, names, a.features);
+  if (std::string note = missing_names(a.sites, o.top); !note.empty()) a.warnings.push_back(std::move(note));
   route_plan plan = make_plan(o, a, tree, seen, names, program_of(*inputs.front()));
   tell_routes(a, tree);
   const int status = measurer.measure(a, tree, plan, o.plan, o.prefix);

@@ -95,7 +95,7 @@ INSTANTIATE_TEST_SUITE_P(
                     planted{"hand_over", "hand_over", "make_messages"}, planted{"tables", "region", "load_tables"},
                     planted{"fixed", "static_plan", "one_phase", 1, "ashlar plan --from-trace TRACE --between 1 2"},
                     planted{"class", "pool", "make_shape"}, planted{"shared", "pool", "shared_mode"},
-                    planted{"wrapper", "pool", "checked_malloc", 1, "^\\S+checked_malloc .*← \\S*cell_of_wrapper"},
+                    planted{"wrapper", "pool", "cell_of_wrapper", 1, "^\\S+cell_of_wrapper \\(victim.cpp:\\d+\\):"},
                     // The simulated pool has the cells of the remedy.
                     planted{"queue", "pool", "queue_churn", 1,
                             "-> a pool of 24 B cells: ashlar::pool_allocator<T> .*SIMULATED: 2 slabs hold"},
@@ -164,6 +164,38 @@ TEST_F(advise, sites_alike_in_function_and_line_are_told_apart) {
   EXPECT_EQ(count("← .*second_alike.* \\(victim\\.cpp:[0-9]+\\)"), 1) << text("out");
   EXPECT_TRUE(said("out", " at advise_victim+0x"));
   EXPECT_TRUE(said("out", "\nChange nothing at 6 of them; the busiest:\n"));
+}
+
+TEST_F(advise, a_wrapper_stands_behind_the_function_that_calls_it) {
+  const json all = advice(recorded("wrapper"));
+  int passed = 0;
+  for (const json& site : all["sites"]) {
+    EXPECT_EQ(site["function"].get<std::string>().find("checked_malloc"), std::string::npos) << site["site"];
+    passed += site["through"].get<std::string>().find("checked_malloc") != std::string::npos ? 1 : 0;
+  }
+  EXPECT_EQ(passed, 2) << "cell_of_wrapper and text_of_wrapper";
+  EXPECT_TRUE(said("out", ", through {anonymous}::checked_malloc;")) << text("out");
+  ASSERT_EQ(ashlar("report " + file("wrapper.trace") + " --json " + file("r.json")), 0) << text("err");
+  EXPECT_TRUE(said("out", "  through {anonymous}::checked_malloc")) << text("out");
+  const json first = json::parse(text("r.json"))["call_sites_by_objects"][0];
+  EXPECT_NE(first["calls"][0].get<std::string>().find("_of_wrapper"), std::string::npos) << first;
+  EXPECT_EQ(first["through"], "{anonymous}::checked_malloc");
+}
+
+TEST_F(advise, without_symbols_the_way_to_names_is_told) {
+  const std::string own = file("stripped");
+  ASSERT_EQ(std::system(("strip -s -o " + own + " " ASHLAR_ADVISE_VICTIM).c_str()), 0);
+  const std::string trace = trace_of(own + " class", "stripped.trace", "--stacks 16"), note = "stripped: no symbols";
+  const json all = advice(trace);
+  EXPECT_TRUE(std::ranges::any_of(all["warnings"], [&](const json& warning) {
+    const std::string line = warning;
+    return line.starts_with(note) && line.find("DEBUGINFOD_URLS") != line.npos;
+  })) << all["warnings"];
+  EXPECT_TRUE(said("out", "\n" + note)) << text("out");
+  ASSERT_EQ(ashlar("report " + trace), 0) << text("err");
+  EXPECT_TRUE(said("out", "\n" + note)) << text("out");
+  EXPECT_EQ(ashlar("advise " + recorded("class")), 0);
+  EXPECT_FALSE(said("out", "no symbols"));
 }
 
 TEST_F(advise, the_page_fits_100_columns_and_is_the_same_each_time) {

@@ -316,12 +316,12 @@ PLANTED std::unique_ptr<shape> make_shape() { return std::make_unique<shape>(); 
 
 /// An allocation function of the program's own: its callers have different remedies.
 PLANTED void* checked_malloc(std::size_t bytes) {
-  void* p = malloc(bytes);  // here: wrapper
+  void* p = malloc(bytes);
   if (p == nullptr) abort();
   return p;
 }
 
-PLANTED void* cell_of_wrapper() { return used(checked_malloc(48)); }
+PLANTED void* cell_of_wrapper() { return used(checked_malloc(48)); }  // here: wrapper
 PLANTED void* text_of_wrapper() { return used(checked_malloc(8 + random_below(900))); }
 
 /// Between the marks 1 and 2.
