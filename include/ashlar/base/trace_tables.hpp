@@ -38,6 +38,12 @@ struct trace_info {
   bool complete = false;              ///< The program ended in order; false: killed, still running, or cut off.
   std::uint16_t write_error = 0;      ///< The reason of an incomplete file, if the recorder knew it: see `file_header`.
   std::optional<trace_error> damage;  ///< The end of the valid prefix, if damage was accepted.
+  std::uint64_t session = 0;          ///< The traces of all processes of a recording share it; 0 = unknown.
+  std::uint32_t parent = 0;           ///< Process id of the parent; 0 = the recording began with it, or unknown.
+  /// Most resident memory of the process; 0 = unknown, as in traces of older recorders and of `trace::writer`.
+  std::uint64_t resident_peak_bytes = 0;
+  /// Of that, memory that the process made itself: no file's, not the recorder's, not inherited by a fork.
+  std::uint64_t anonymous_peak_bytes = 0;
 };
 
 /// A file mapped into the recorded program; `address - bias` is an address in the ELF file, the input of addr2line.

@@ -245,7 +245,9 @@ private:
              .dropped = 0,
              .complete = false,
              .write_error = h.write_error,
-             .damage = {}};
+             .damage = {},
+             .session = h.session,
+             .parent = h.parent};
   }
 
   /// A file with an unsound header has no valid prefix.
@@ -275,10 +277,18 @@ private:
       return detail::trace_io::get_names(loader_.payload(), h.count, names_);
     if (h.kind == detail::trace_io::chunk_kind::unloads)
       return detail::trace_io::get_unloads(loader_.payload(), h.count, unloads_);
+    if (h.kind == detail::trace_io::chunk_kind::memory) return read_memory(h.count);
     detail::trace_io::byte_cursor end(loader_.payload());
     info_.complete = true;
     info_.dropped = end.varint();
     return end.ok() && end.at_end();
+  }
+
+  [[nodiscard]] bool read_memory(std::uint32_t count) noexcept {
+    if (!detail::trace_io::get_memory(loader_.payload(), count, memory_)) return false;
+    info_.resident_peak_bytes = memory_.resident;
+    info_.anonymous_peak_bytes = memory_.anonymous - std::min(memory_.anonymous, memory_.foreign);
+    return true;
   }
 
   void load(detail::trace_io::record_stream& s) {
@@ -338,6 +348,7 @@ private:
   std::vector<mapped_module> modules_;
   name_table names_;
   std::vector<detail::trace_io::unload> unloads_;
+  detail::trace_io::memory_figures memory_;
 };
 
 }  // namespace ashlar::ASHLAR_ABI::trace

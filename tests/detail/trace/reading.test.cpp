@@ -22,6 +22,7 @@ namespace {
 
 using namespace ashlar::trace;
 using namespace ashlar::detail::trace_io;
+using ashlar_test::bytes;
 using ashlar_test::gave;
 using ashlar_test::got;
 using ashlar_test::image_builder;
@@ -197,6 +198,41 @@ TEST_F(unloads, of_unknown_modules_change_nothing) {
   gone = {{.last_stack = 1, .modules = 0, .begin = 0x5000}, {.last_stack = 1, .modules = 9, .begin = 0x5001}};
   module_separator(gone, modules).apply(stacks);
   EXPECT_EQ(modules, before);
+}
+
+TEST(memory, a_trace_has_the_greatest_of_each_figure) {
+  std::byte buffer[memory_figure_count * max_varint_bytes];
+  memory_figures known{.resident = 7, .anonymous = 90, .foreign = 0};
+  const std::span payload(buffer, static_cast<std::size_t>(put_memory(buffer, {100, 50, 300}) - buffer));
+  EXPECT_TRUE(get_memory(payload, 3, known));
+  EXPECT_EQ(known.resident, 100U);
+  EXPECT_EQ(known.anonymous, 90U);
+  EXPECT_EQ(known.foreign, 300U);
+  EXPECT_TRUE(get_memory(payload, 4, known));  // with figures of a later version
+  EXPECT_FALSE(get_memory(payload, 2, known));
+  EXPECT_FALSE(get_memory(payload.first(2), 3, known));
+}
+
+TEST(memory, of_a_trace_leaves_out_what_is_not_its_process_own) {
+  bytes payload(memory_figure_count * max_varint_bytes);
+  const std::byte* const end = put_memory(payload.data(), {100, 50, 20});
+  image_builder b;
+  b.chunk({.kind = chunk_kind::memory, .count = 3},
+          std::span(payload).first(static_cast<std::size_t>(end - payload.data())))
+      .end();
+  const auto all = read_all(b.image());
+  EXPECT_FALSE(all.error);
+  EXPECT_EQ(all.info.resident_peak_bytes, 100U);
+  EXPECT_EQ(all.info.anonymous_peak_bytes, 30U);
+  EXPECT_EQ(read_all(image_builder().end().image()).info.resident_peak_bytes, 0U);
+}
+
+TEST(file_header, has_the_recording_and_the_parent) {
+  std::byte header[file_header_bytes];
+  put_header(header, file_header{.session = 0x1234567890, .parent = 77});
+  ASSERT_EQ(refuse_file_header(header), nullptr);
+  EXPECT_EQ(get_file_header(header).session, 0x1234567890U);
+  EXPECT_EQ(get_file_header(header).parent, 77U);
 }
 
 TEST_F(unloads, payloads_come_back) {

@@ -80,7 +80,8 @@ enum class chunk_kind : std::uint8_t {
   names,
   first_skippable = 128,
   unloads = first_skippable,  ///< Skipped by readers that know none.
-  run                         ///< Of `ashlar record`; readers of events skip it.
+  run,                        ///< Of `ashlar record`; readers of events skip it.
+  memory                      ///< Skipped by readers that do not know it.
 };
 
 enum class clock_kind : std::uint8_t { nanoseconds = 0, ticks = 1 };
@@ -98,6 +99,8 @@ struct file_header {
   std::uint64_t start_unix_ns = 0;  ///< Wall clock at time 0.
   std::uint32_t stack_depth = 0;
   std::uint32_t text_bytes = 0;  ///< Size of the command line that follows, each argument with a final 0 byte.
+  std::uint64_t session = 0;     ///< Of the recording: its processes share it; 0: unknown.
+  std::uint32_t parent = 0;      ///< The parent's process id; 0: the recording began with this process, or unknown.
 };
 
 /// Expects: `file_header_bytes` at `to`. The caller appends the text and the checksum of everything before it.
@@ -111,11 +114,11 @@ constexpr void put_header(std::byte* to, const file_header& h) noexcept {
   to = put_word(to, h.process);
   to = put_word(to, h.page_bytes);
   to = put_word(to, h.stack_depth);
-  to = put_word(to, std::uint64_t{0});
+  to = put_word(to, h.session);
   to = put_word(to, h.start_ns);
   to = put_word(to, h.start_unix_ns);
   to = put_word(to, h.text_bytes);
-  put_word(to, std::uint32_t{0});
+  put_word(to, h.parent);
 }
 
 /// Returns: the reason why the 64 bytes at `from` are not a header of a readable trace, or null.
@@ -139,7 +142,9 @@ constexpr void put_header(std::byte* to, const file_header& h) noexcept {
           .start_ns = get_word<std::uint64_t>(from + 40),
           .start_unix_ns = get_word<std::uint64_t>(from + 48),
           .stack_depth = get_word<std::uint32_t>(from + 28),
-          .text_bytes = get_word<std::uint32_t>(from + 56)};
+          .text_bytes = get_word<std::uint32_t>(from + 56),
+          .session = get_word<std::uint64_t>(from + 32),
+          .parent = get_word<std::uint32_t>(from + 60)};
 }
 
 struct chunk_header {

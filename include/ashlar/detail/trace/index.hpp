@@ -106,7 +106,7 @@ private:
     if (!get_header(bytes.data(), entry.header)) return refuse(offset, "a chunk header is damaged");
     if (source.bytes() - offset - bytes.size() < entry.header.stored_bytes)
       return refuse(offset, "the last chunk is cut off");
-    if (entry.header.kind <= chunk_kind::unloads) {
+    if (entry.header.kind <= chunk_kind::unloads || entry.header.kind == chunk_kind::memory) {
       if (const char* why = refuse_chunk(entry.header)) return refuse(offset, why);
       keep(entry);
     }
@@ -115,7 +115,7 @@ private:
 
   const char* refuse_chunk(const chunk_header& h) {
     const bool is_table = h.kind >= chunk_kind::events && h.kind <= chunk_kind::names;
-    if (!is_table && h.kind != chunk_kind::unloads) return "a chunk of a kind this ashlar does not read";
+    if (!is_table && h.kind < chunk_kind::unloads) return "a chunk of a kind this ashlar does not read";
     if (h.events > h.count) return "a chunk header is damaged";
     if (h.raw_bytes > max_raw_bytes || h.stored_bytes > 2 * max_raw_bytes) return "a chunk is too large";
     progress& last = progress_[{h.kind, h.stream}];

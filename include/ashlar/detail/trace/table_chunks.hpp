@@ -111,4 +111,29 @@ inline constexpr std::size_t max_name_bytes = 255;
   return from.ok() && from.at_end();
 }
 
+/// The memory of a process, in bytes. A trace has the greatest of its chunks.
+struct memory_figures {
+  std::uint64_t resident = 0;   ///< Its peak.
+  std::uint64_t anonymous = 0;  ///< Resident at once, and no file's.
+  std::uint64_t foreign = 0;    ///< Of it the recorder's, or inherited by a fork, at most.
+};
+
+inline constexpr std::uint32_t memory_figure_count = 3;
+
+constexpr std::byte* put_memory(std::byte* to, const memory_figures& m) noexcept {
+  return put_varint(put_varint(put_varint(to, m.resident), m.anonymous), m.foreign);
+}
+
+/// Effects: each figure becomes the greater one. Figures behind those are a later version's.
+[[nodiscard]] inline bool get_memory(std::span<const std::byte> payload, std::uint32_t count,
+                                     memory_figures& m) noexcept {
+  byte_cursor from(payload);
+  if (count < memory_figure_count) return false;
+  for (std::uint64_t* const figure : {&m.resident, &m.anonymous, &m.foreign}) {
+    const std::uint64_t read = from.varint();
+    if (read > *figure) *figure = read;
+  }
+  return from.ok();
+}
+
 }  // namespace ashlar::ASHLAR_ABI::detail::trace_io
