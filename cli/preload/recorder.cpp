@@ -2,6 +2,7 @@
 // The recorder's life: start at the first allocation, a log for each thread, fork, exec, end.
 #include "cli/preload/recorder.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <climits>
@@ -21,6 +22,7 @@
 #include <ashlar/detail/trace/format.hpp>
 #include <ashlar/detail/trace/table_chunks.hpp>
 
+#include "cli/preload/memory_use.hpp"
 #include "cli/preload/stacks.hpp"
 #include "cli/preload/status.hpp"
 #include "cli/preload/thread_log.hpp"
@@ -39,6 +41,7 @@ constinit std::atomic<phase> now{phase::unset};
 constinit std::atomic<std::uint64_t> dropped{0};
 constinit std::atomic<bool> written_since_end{false};
 constinit std::atomic<std::uint32_t> ends{0};
+constinit std::atomic<std::uint64_t> inherited{0};  // bytes of memory that the fork has copied
 constinit log_registry logs;
 constinit late_log late;
 constinit written_once<detail::trace_io::chunk_kind::names, 4096, 8192> names;  // of spans and threads
@@ -124,6 +127,7 @@ void on_fork_child() noexcept {
   dropped.store(0);
   written_since_end.store(false);
   ends.store(0);
+  inherited.store(own_memory().anonymous);
 }
 
 template <class Function>
@@ -179,7 +183,7 @@ thread_log* begin_thread() noexcept {
 
 /// Expects: the caller is inside the recorder.
 thread_log* note_late(const detail::trace_io::record& r) noexcept {
-  tell_process();
+  tell_process(file.start_ns(), inherited.load(std::memory_order_relaxed));
   thread_log* const log = begin_thread();
   if (log == nullptr) dropped.fetch_add(late.append(self.thread, r, write_log), std::memory_order_relaxed);
   return log;
@@ -195,8 +199,30 @@ void write_all_logs() noexcept {
   late.write(write_log);
 }
 
+/// Returns: the resident bytes of the recorder's own memory.
+std::uint64_t recorder_memory() noexcept {
+  std::uint64_t bytes = resident_variables() + resident_workspaces();
+  for (thread_log* log = logs.next(nullptr); log != nullptr; log = logs.next(log))
+    bytes += resident_part(log, sizeof *log);
+  return bytes;
+}
+
+/// What a child has inherited may have been the recorder's: only the greater of the two is counted.
+void write_memory(std::uint32_t sequence) noexcept {
+  const memory_use use = own_memory();
+  if (use.peak == 0) return;
+  const std::uint64_t foreign = std::max(inherited.load(std::memory_order_relaxed), recorder_memory());
+  std::byte payload[detail::trace_io::memory_figure_count * detail::trace_io::max_varint_bytes];
+  const std::byte* const end = detail::trace_io::put_memory(payload, {use.peak, use.anonymous, foreign});
+  write_chunk({.kind = detail::trace_io::chunk_kind::memory,
+               .sequence = sequence,
+               .count = detail::trace_io::memory_figure_count},
+              {payload, static_cast<std::size_t>(end - payload)});
+}
+
 void write_end() noexcept {
   if (!written_since_end.exchange(false) && ends.load() != 0) return;
+  write_memory(ends.load());
   std::byte payload[detail::trace_io::max_varint_bytes];
   const std::byte* const end = detail::trace_io::put_varint(payload, dropped.load(std::memory_order_relaxed));
   write_chunk({.kind = detail::trace_io::chunk_kind::end, .sequence = ends.fetch_add(1), .count = 1},
@@ -296,7 +322,8 @@ exec_attempt::exec_attempt() noexcept {
 }
 
 exec_attempt::~exec_attempt() {
-  if (!self.busy && is_our_process() && self.log != nullptr) tell_process();
+  if (!self.busy && is_our_process() && self.log != nullptr)
+    tell_process(file.start_ns(), inherited.load(std::memory_order_relaxed));
 }
 
 }  // namespace ashlar::recorder

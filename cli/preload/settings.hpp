@@ -14,6 +14,9 @@ inline constexpr char stacks_variable[] = "ASHLAR_RECORD_STACKS";
 /// The process that may use the path unchanged. All others append ".<process id>".
 inline constexpr char first_variable[] = "ASHLAR_RECORD_FIRST";
 
+/// The number of the recording, which stands in the traces of all its processes.
+inline constexpr char session_variable[] = "ASHLAR_RECORD_SESSION";
+
 /// The id of shared memory for facts that traces of recorded processes cannot contain; see status.hpp.
 inline constexpr char status_variable[] = "ASHLAR_RECORD_STATUS";
 

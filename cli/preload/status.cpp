@@ -47,10 +47,14 @@ void tell_trace() noexcept {
   if (page != nullptr) page->traces.fetch_add(1, std::memory_order_relaxed);
 }
 
-void tell_process() noexcept {
+void tell_process(std::uint64_t start_ns, std::uint64_t inherited) noexcept {
   if (page == nullptr || own.load(std::memory_order_relaxed) != nullptr) return;
   recorded_process* const listed = list_process();
-  if (listed != nullptr) listed->threads.store(threads.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  if (listed != nullptr) {
+    listed->threads.store(threads.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    listed->inherited.store(inherited, std::memory_order_relaxed);
+    listed->start_ns.store(start_ns, std::memory_order_release);
+  }
   own.store(listed, std::memory_order_relaxed);
 }
 

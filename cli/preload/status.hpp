@@ -14,8 +14,10 @@ inline constexpr std::uint64_t status_magic = 0x7561'7453'6863'4152;
 
 /// A process with events that are not all in its trace yet.
 struct recorded_process {
-  std::atomic<std::int32_t> id;        ///< 0: none.
-  std::atomic<std::uint32_t> threads;  ///< With a log.
+  std::atomic<std::int32_t> id;          ///< 0: none.
+  std::atomic<std::uint32_t> threads;    ///< With a log.
+  std::atomic<std::uint64_t> start_ns;   ///< As in its trace: after an exec the id is the same.
+  std::atomic<std::uint64_t> inherited;  ///< Bytes of its memory at the fork that made it.
 };
 
 /// Shared memory of System V, which survives a full disk, a file-size limit and a closed descriptor. Any of the
@@ -38,8 +40,9 @@ void connect_status() noexcept;
 /// Effects: reports that a trace has its header.
 void tell_trace() noexcept;
 
-/// Effects: reports that this process has events, until `tell_end`.
-void tell_process() noexcept;
+/// Effects: reports that this process has events, until `tell_end`. `start_ns`: as in its trace; `inherited`: the bytes
+/// of its memory that are the parent's.
+void tell_process(std::uint64_t start_ns, std::uint64_t inherited) noexcept;
 
 /// Effects: reports that this process has more threads with a log, or fewer.
 void tell_threads(std::int32_t change) noexcept;

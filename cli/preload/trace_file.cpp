@@ -25,6 +25,7 @@
 #include <ashlar/trace/writer.hpp>
 
 #include "cli/preload/clock.hpp"
+#include "cli/preload/memory_use.hpp"
 #include "cli/preload/real.hpp"
 #include "cli/preload/status.hpp"
 
@@ -60,7 +61,10 @@ bool trace_file::configure() noexcept {
   std::strcpy(pattern_storage_, given);
   const char* const first = std::getenv(first_variable);
   const char* const stacks = std::getenv(stacks_variable);
+  const char* const session = std::getenv(session_variable);
   process_ = getpid();
+  parent_ = getppid();
+  session_ = session == nullptr ? 0 : std::strtoull(session, nullptr, 10);
   is_first_ = first == nullptr || std::atol(first) == process_;
   stack_depth_ = stacks == nullptr ? 0 : static_cast<std::uint32_t>(std::atol(stacks));
   read_command_line();
@@ -75,6 +79,7 @@ void trace_file::restart() noexcept {
   started_ = failed_ = is_first_ = false;
   written_ = 0;
   process_ = getpid();
+  parent_ = getppid();
   start_clock();
 }
 
@@ -200,7 +205,9 @@ std::span<const std::byte> trace_file::make_file_header(int write_error) noexcep
                                              .start_ns = start_ns_,
                                              .start_unix_ns = start_unix_ns_,
                                              .stack_depth = stack_depth_,
-                                             .text_bytes = static_cast<std::uint32_t>(command_bytes_)});
+                                             .text_bytes = static_cast<std::uint32_t>(command_bytes_),
+                                             .session = session_,
+                                             .parent = is_first_ ? 0 : static_cast<std::uint32_t>(parent_)});
   const std::span summed(header_, detail::trace_io::file_header_bytes + command_bytes_);
   detail::trace_io::put_word(header_ + summed.size(), detail::trace_io::checksum(summed));
   return {header_, summed.size() + 8};
@@ -335,6 +342,13 @@ std::uint64_t write_records(thread_log& log) noexcept {
   const bool written = encode_and_write(*w, log, records);
   w->lock.unlock();
   return written ? 0 : records.size();
+}
+
+std::uint64_t resident_workspaces() noexcept {
+  std::uint64_t bytes = 0;
+  for (auto& slot : bench)
+    if (const workspace* w = slot.load(std::memory_order_acquire)) bytes += resident_part(w, sizeof *w);
+  return bytes;
 }
 
 void reset_workspaces() noexcept {

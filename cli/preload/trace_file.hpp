@@ -34,6 +34,7 @@ public:
   [[nodiscard]] bool started() const noexcept { return started_; }
   [[nodiscard]] bool failed() const noexcept { return failed_; }
   [[nodiscard]] std::uint64_t start_ticks() const noexcept { return start_ticks_; }
+  [[nodiscard]] std::uint64_t start_ns() const noexcept { return start_ns_; }
   [[nodiscard]] pid_t process() const noexcept { return process_; }
 
 private:
@@ -60,6 +61,8 @@ private:
   std::uint64_t written_ = 0;  // bytes in the file
   bool is_first_ = false;      // may use the path unchanged
   pid_t process_ = 0;
+  pid_t parent_ = 0;
+  std::uint64_t session_ = 0;
   std::uint64_t start_ticks_ = 0;
   std::uint64_t start_ns_ = 0;
   std::uint64_t start_unix_ns_ = 0;
@@ -79,6 +82,9 @@ bool write_chunk(detail::trace_io::chunk_header header, std::span<const std::byt
 /// Effects: encodes, packs and appends the log's unwritten records. Expects: `log.lock` is held.
 /// Returns: the number of records that could not be written.
 [[nodiscard]] std::uint64_t write_records(thread_log& log) noexcept;
+
+/// Returns: the resident bytes of the workspaces.
+[[nodiscard]] std::uint64_t resident_workspaces() noexcept;
 
 /// Effects: in a forked child: frees the workspaces, which threads that it lacks may have held.
 void reset_workspaces() noexcept;

@@ -18,7 +18,9 @@
 #include <vector>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/shm.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -70,6 +72,7 @@ private:
 void set_environment(const record_options& options) {
   setenv(recorder::file_variable, options.output.c_str(), 1);
   setenv(recorder::status_variable, options.status.c_str(), 1);
+  setenv(recorder::session_variable, std::to_string(options.session).c_str(), 1);
   setenv(recorder::stacks_variable, std::to_string(options.stack_depth).c_str(), 1);
   setenv(recorder::first_variable, std::to_string(getpid()).c_str(), 1);
 }
@@ -82,6 +85,16 @@ void set_environment(const record_options& options) {
   _exit(127);
 }
 
+/// A descriptor of the process is readable when it has ended. Before Linux 5.3 there is none, and no look.
+void look_until_the_end_of(pid_t child, const std::function<std::chrono::milliseconds()>& look) {
+  const int process = static_cast<int>(syscall(SYS_pidfd_open, child, 0));
+  if (process < 0) return;
+  pollfd end{.fd = process, .events = POLLIN, .revents = 0};
+  while (poll(&end, 1, static_cast<int>(look().count())) <= 0) {
+  }
+  close(process);
+}
+
 int wait_for(pid_t child) {
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
@@ -91,7 +104,7 @@ int wait_for(pid_t child) {
 
 }  // namespace
 
-child_result run_recorded(const record_options& options) {
+child_result run_recorded(const record_options& options, const std::function<std::chrono::milliseconds()>& look) {
   int pipe_ends[2];
   if (pipe2(pipe_ends, O_CLOEXEC) != 0) return {.error = errno};
   const signals_for_child signals;
@@ -108,6 +121,7 @@ child_result run_recorded(const record_options& options) {
   while ((n = read(pipe_ends[0], &result.error, sizeof result.error)) < 0 && errno == EINTR) {
   }
   close(pipe_ends[0]);
+  if (result.error == 0 && look) look_until_the_end_of(child, look);
   result.status = wait_for(child);
   running_child = 0;
   return result;
@@ -173,50 +187,6 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t most_listed = 4, most_named = 4;
 
-/// The name of a trace around the process id: "t-%p.trace", or "t.trace.%p" where that name is the program's own.
-struct name_pattern {
-  std::string before, after;
-
-  explicit name_pattern(const std::string& name) {
-    const std::size_t hole = name.find("%p");
-    before = hole == name.npos ? name + "." : name.substr(0, hole);
-    after = hole == name.npos ? "" : name.substr(hole + 2);
-  }
-
-  /// After an exec a further number ends the name.
-  [[nodiscard]] bool fits(std::string_view name) const {
-    if (!name.starts_with(before)) return false;
-    name.remove_prefix(before.size());
-    const std::size_t digits = std::min(name.find_first_not_of("0123456789"), name.size());
-    name.remove_prefix(digits);
-    return digits != 0 && name.starts_with(after) && name.find_first_not_of("0123456789.", after.size()) == name.npos;
-  }
-};
-
-bool is_sibling(const fs::directory_entry& entry, const fs::path& own, const name_pattern& names,
-                fs::file_time_type start) {
-  std::error_code error;
-  const fs::path name = entry.path().filename();
-  return name != own.filename() && names.fits(name.string()) && entry.last_write_time(error) >= start && !error;
-}
-
-other_trace read_other(const fs::path& path) {
-  trace::byte_source source(path.string());
-  if (source.refusal() != nullptr) return {.path = path.string()};
-  const detail::trace_io::chunk_index index(source);
-  return {.path = path.string(), .process = index.header().process, .events = index.events()};
-}
-
-/// Returns: the traces of processes started by the recorded one, whose trace is `own`.
-std::vector<other_trace> find_others(const fs::path& own, const name_pattern& names, fs::file_time_type start) {
-  std::error_code error;
-  std::vector<other_trace> all;
-  for (const auto& entry : fs::directory_iterator(fs::absolute(own, error).parent_path(), error))
-    if (is_sibling(entry, own, names, start)) all.push_back(read_other(own.parent_path() / entry.path().filename()));
-  std::sort(all.begin(), all.end(), [](const other_trace& a, const other_trace& b) { return a.process < b.process; });
-  return all;
-}
-
 std::size_t count_threads(const detail::trace_io::chunk_index& index) {
   std::set<std::uint32_t> streams;
   for (const detail::trace_io::chunk_entry& chunk : index.chunks(detail::trace_io::chunk_kind::events))
@@ -225,14 +195,16 @@ std::size_t count_threads(const detail::trace_io::chunk_index& index) {
   return streams.size();
 }
 
-std::string others_text(const std::vector<other_trace>& others, const name_pattern& names, const fs::path& path) {
+/// The first one is the largest: `report` and `advise` take it unless the recorded program has more events.
+std::string others_text(const std::vector<process_trace>& others, std::uint64_t own_events,
+                        const std::string& pattern) {
   if (others.empty()) return {};
-  const fs::path all = path.parent_path() / (names.before + "*" + names.after);
-  std::string text = "; " + counted(others.size(), "more process", "more processes") + " in " + all.string() + ": ";
+  std::string text = "; " + counted(others.size(), "more process", "more processes") + " in " + pattern + ": ";
   for (std::size_t i = 0; i < others.size() && i < most_listed; ++i)
     text += (i == 0 ? "" : ", ") + counted(others[i].events, "event") + " in " + others[i].path;
   if (others.size() > most_listed) text += ", and others";
-  return text;
+  if (others.front().events <= own_events) return text;
+  return text + "; the largest is process " + std::to_string(others.front().process) + ", " + others.front().program;
 }
 
 std::string trace_text(const detail::trace_io::chunk_index& index, std::uint64_t bytes, const std::string& path) {
@@ -250,9 +222,11 @@ std::string last_events(std::uint32_t threads) {
 std::string place_of(const record_status::unfinished& p, int program, const std::string& path,
                      const recording_summary& sum) {
   if (p.process == program) return sum.has_trace ? path : "";
-  const auto is_its = [&](const other_trace& t) { return t.process == static_cast<std::uint32_t>(p.process); };
-  const auto found = std::find_if(sum.others.rbegin(), sum.others.rend(), is_its);  // the last one after an exec
-  return found == sum.others.rend() ? "" : found->path;
+  const process_trace* last = nullptr;  // after an exec
+  for (const process_trace& t : sum.others)
+    if (t.process == static_cast<std::uint32_t>(p.process) && (last == nullptr || t.start_ns > last->start_ns))
+      last = &t;
+  return last == nullptr ? "" : last->path;
 }
 
 std::string loss_of(const record_status::unfinished& p, const std::string& place) {
@@ -264,20 +238,19 @@ std::string loss_of(const record_status::unfinished& p, const std::string& place
 
 }  // namespace
 
-recording_summary summarise_recording(const std::string& path, const std::string& output, fs::file_time_type start) {
+recording_summary summarise_recording(const std::string& path, const std::string& output, std::uint64_t session) {
   recording_summary sum;
-  const name_pattern names(fs::path(output).filename().string());
-  sum.others = find_others(path, names, start);
-  const std::string others = others_text(sum.others, names, path);
+  sum.others = find_other_processes(path, output, session);
   trace::byte_source source(path);
+  const detail::trace_io::chunk_index index(source);
+  sum.events = index.events();
+  const std::string others = others_text(sum.others, sum.events, pattern_of_names(path, output));
   std::error_code error;
   if (source.refusal() != nullptr && fs::exists(path, error)) {
     sum.text = path + " " + source.refusal() + others;
     return sum;
   }
-  const detail::trace_io::chunk_index index(source);
   sum.has_trace = source.bytes() != 0;
-  sum.events = index.events();
   sum.text = (sum.has_trace ? trace_text(index, source.bytes(), path) : "nothing in " + path) + others;
   return sum;
 }

@@ -3,12 +3,14 @@
 // processes report the facts that their traces cannot contain; and the result, when the program has ended.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
-#include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "cli/preload/status.hpp"
+#include "cli/record/processes.hpp"
 
 namespace ashlar::cli {
 
@@ -18,6 +20,7 @@ struct record_options {
   std::string status;   ///< The id of a `record_status`; may be empty.
   unsigned stack_depth = 0;
   std::vector<std::string> program;  ///< With its arguments.
+  std::uint64_t session = 0;         ///< The number of the recording.
 };
 
 /// The outcome: `error` is 0 or the errno of a failed start.
@@ -28,7 +31,9 @@ struct child_result {
 };
 
 /// Effects: runs the program with unchanged stdin, stdout and stderr, passes on SIGTERM and SIGHUP, waits for it.
-[[nodiscard]] child_result run_recorded(const record_options& options);
+/// `look` is called meanwhile, each time after the duration that it gives; it may be null.
+[[nodiscard]] child_result run_recorded(const record_options& options,
+                                        const std::function<std::chrono::milliseconds()>& look = nullptr);
 
 /// Without memory for the page, nothing is reported, and the recorded program runs unchanged.
 class record_status {
@@ -43,6 +48,9 @@ public:
 
   /// Returns: whether a process has reported the start of a trace.
   [[nodiscard]] bool any_trace() const noexcept;
+
+  /// Returns: the page itself; null without one.
+  [[nodiscard]] const recorder::recording_status* page() const noexcept { return page_; }
 
   /// A process whose last events are in no trace.
   struct unfinished {
@@ -64,24 +72,17 @@ private:
 /// Returns: the reason why the recorder stopped before the program; `error` is the one in a trace's header.
 [[nodiscard]] std::string describe_write_error(int error);
 
-/// The trace of a process that the recorded one has started.
-struct other_trace {
-  std::string path;
-  std::uint32_t process = 0;
-  std::uint64_t events = 0;
-};
-
 struct recording_summary {
-  std::string text;          ///< One line: events, threads and bytes, and the other traces.
-  std::uint64_t events = 0;  ///< Of the trace itself.
-  bool has_trace = false;    ///< The file has bytes for a reader.
-  std::vector<other_trace> others;
+  std::string text;                   ///< One line: events, threads and bytes, and the other traces.
+  std::uint64_t events = 0;           ///< Of the trace itself.
+  bool has_trace = false;             ///< The file has bytes for a reader.
+  std::vector<process_trace> others;  ///< Of processes that the recorded one has started, the largest first.
 };
 
-/// Returns: the contents of the trace at `path`, and of those beside it that were written since `start`; `output` is
-/// its name as it was given, with "%p" or without.
+/// Returns: the contents of the trace at `path`, and of those beside it that are of the recording `session`; `output`
+/// is its name as it was given, with "%p" or without.
 [[nodiscard]] recording_summary summarise_recording(const std::string& path, const std::string& output,
-                                                    std::filesystem::file_time_type start);
+                                                    std::uint64_t session);
 
 struct recording_losses {
   std::string text;        ///< Each process and what it lacks; empty if there are none.

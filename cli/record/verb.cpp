@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // `ashlar record`: runs a program and records its allocations.
 #include <cerrno>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <random>
+#include <set>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "cli/preload/settings.hpp"
+#include "cli/record/memory_watch.hpp"
 #include "cli/record/recording.hpp"
 #include "cli/record/run_note.hpp"
 #include "cli/rounds/rounds.hpp"
@@ -68,9 +70,9 @@ std::string why_nothing(const program_facts& facts, int status) {
 }
 
 /// Facts outside of the program's status come first; else the status is passed on.
-int tell_outcome(const command& c, const record_status& told, const child_result& result, fs::file_time_type start) {
+int tell_outcome(const command& c, const record_status& told, const child_result& result,
+                 const recording_summary& sum) {
   const std::string path = with_process(c.output, result.process);
-  const recording_summary sum = summarise_recording(path, c.output, start);
   const program_facts facts = inspect_program(c.program.front());
   const std::string failure = told.failure();
   const recording_losses losses = find_losses(told.unfinished_processes(), result, path, sum);
@@ -89,25 +91,47 @@ int tell_outcome(const command& c, const record_status& told, const child_result
   return complain("record", incomplete + own_status(result.status), exit_not_whole);
 }
 
+/// Returns: a number that no other recording has; not 0.
+std::uint64_t new_session() {
+  std::random_device random;
+  return (std::uint64_t{random()} << 32 | random()) | 1;
+}
+
+/// Processes that still run write to their traces themselves.
+void append_memory(const memory_watch& watch, const record_status& told, const std::string& path,
+                   const recording_summary& sum) {
+  std::set<std::uint32_t> running;
+  for (const record_status::unfinished& p : told.unfinished_processes())
+    if (p.is_running) running.insert(static_cast<std::uint32_t>(p.process));
+  watch.append_to(path);
+  for (const process_trace& t : sum.others)
+    if (!running.contains(t.process)) watch.append_to(t.path);
+}
+
 int record_program(const command& c) {
   if (is_same_file(c.output, inspect_program(c.program.front()).path))
     return complain("record", c.output + " is the program itself; -o names the trace", exit_usage);
   const std::string library = require_companion(recorder_library);
   const std::string output = fs::absolute(c.output).string();
   if (const int error = prepare_output(output)) return complain("record", c.output + ": " + std::strerror(error));
-  const auto start = fs::file_time_type::clock::now() - std::chrono::seconds(1);
   run_note note = note_surroundings();
   const stopwatch clock;
   const record_status told;
-  const child_result result = run_recorded({library, output, told.id(), c.stack_depth, c.program});
+  memory_watch watch(told.page());
+  const std::uint64_t session = new_session();
+  const child_result result =
+      run_recorded({library, output, told.id(), c.stack_depth, c.program, session}, [&] { return watch.look(); });
   if (result.error != 0) {
     remove_unused(output);
     return complain_of_start("record", c.program.front(), result.error);
   }
   note.status = result.status;
   note.seconds = clock.seconds();
-  append_note(with_process(output, result.process), note);
-  return tell_outcome(c, told, result, start);
+  const std::string path = with_process(c.output, result.process);
+  append_note(path, note);
+  const recording_summary sum = summarise_recording(path, c.output, session);
+  append_memory(watch, told, path, sum);
+  return tell_outcome(c, told, result, sum);
 }
 
 int run(int argc, char** argv) {

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The traces of one recording, one for each process, and the choice among them. Files belong together by the number of
+// the recording in their headers: a folder may have older ones of the same names.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace ashlar::cli {
+
+/// The trace of a process, by its headers.
+struct process_trace {
+  std::string path;
+  std::uint32_t process = 0;
+  std::uint64_t events = 0;
+  std::uint64_t session = 0;        ///< Of the recording; 0: unknown.
+  std::uint64_t start_ns = 0;       ///< Monotonic clock at its time 0.
+  std::uint64_t start_unix_ns = 0;  ///< Wall clock at that time.
+  std::string program = {};         ///< Its command line.
+  bool is_first = false;            ///< The recording began with it.
+};
+
+/// Returns: the facts of a trace; all zero if the file is none.
+[[nodiscard]] process_trace read_process_trace(const std::string& path);
+
+/// Returns: the traces of the recording beside `own`, but for that itself, the one with the most events first. `output`
+/// is the name that `ashlar record` was given, "%p" in it stands for a process id.
+[[nodiscard]] std::vector<process_trace> find_other_processes(const std::string& own, const std::string& output,
+                                                              std::uint64_t session);
+
+/// Returns: the pattern of all their names.
+[[nodiscard]] std::string pattern_of_names(const std::string& own, const std::string& output);
+
+/// The process that was asked for: of the first one's trace all of its recording are candidates.
+struct process_choice {
+  std::string path;                   ///< Its trace.
+  std::vector<process_trace> others;  ///< Of the same recording.
+  std::string text;                   ///< A sentence about the choice; empty if there was none.
+};
+
+/// Returns: the process that `wish` names: "largest", also if it is empty, "root" or a process id. Throws:
+/// `std::runtime_error`, with the processes, if there is none.
+[[nodiscard]] process_choice choose_process(const std::string& path, const std::string& wish);
+
+/// Returns: the mistake in a wish; empty if there is none.
+[[nodiscard]] std::string check_process_wish(const std::string& wish);
+
+/// Returns: the chosen trace and the others, for `--json`; null if there was no choice.
+[[nodiscard]] nlohmann::json processes_json(const process_choice& choice);
+
+}  // namespace ashlar::cli
