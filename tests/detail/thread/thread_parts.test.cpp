@@ -13,9 +13,11 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/base/atomics.hpp>
 #include <ashlar/detail/thread/fork.hpp>
 #include <ashlar/detail/thread/per_thread.hpp>
 #include <ashlar/detail/thread/process_threads.hpp>
+#include <ashlar/detail/thread/thread_place.hpp>
 #include <ashlar/detail/thread/thread_records.hpp>
 
 #include "tests/support/build.hpp"
@@ -312,6 +314,42 @@ TEST(process_threads, asks_again_after_a_refusal) {
     EXPECT_NE(all.threads.find_or_attach(), nullptr);
   }).join();
   EXPECT_EQ(all.begun, all.ended);
+}
+
+struct moving_owner {
+  struct part {
+    static constexpr bool may_move = true;
+
+    struct {
+      ashlar::detail::atomic<ashlar::detail::thread_place<part>*> place = nullptr;
+      ashlar::detail::atomic<bool> is_asked_for = false;
+    } moves;
+  };
+
+  const part* of_child = nullptr;
+  ashlar::detail::process_threads<moving_owner, part> threads{*this};
+
+  constexpr moving_owner() = default;
+
+  void enter_registry() noexcept {}
+  [[nodiscard]] part* begin_thread() noexcept { return new part; }
+  void end_thread(part& leaving) noexcept { delete &leaving; }
+  void before_fork(fork_step) noexcept {}
+  void after_fork_in_parent() noexcept {}
+  void after_fork_in_child(const part* mine) noexcept { of_child = mine; }
+};
+
+constinit moving_owner moving;
+
+TEST(process_threads, a_child_has_the_part_that_another_thread_has_asked_for) {
+  if (!moving.threads.parts_move) GTEST_SKIP() << "no thread takes a part";
+  moving_owner::part* const mine = moving.threads.find_or_attach();
+  moving.threads.leave();
+  ASSERT_NE(mine, nullptr);
+  moving.threads.ask(&mine, 1);
+  EXPECT_TRUE(ashlar_test::child_does(
+      [&] { return moving.of_child == mine && moving.threads.cached() == mine && !moving.threads.try_take(*mine); }));
+  EXPECT_EQ(moving.threads.find(), mine);
 }
 
 TEST(process_threads, exchanges_the_part_of_a_thread) {

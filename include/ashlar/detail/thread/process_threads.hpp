@@ -256,7 +256,10 @@ private:
           },
       .in_parent = [](void* of) noexcept { self(of).places_.after_fork(), self(of).owner_.after_fork_in_parent(); },
       .in_child =
-          [](void* of) noexcept { self(of).places_.after_fork(), self(of).owner_.after_fork_in_child(cached()); },
+          [](void* of) noexcept {
+            self(of).places_.after_fork();
+            self(of).owner_.after_fork_in_child(self(of).find());  // another thread may have asked for it
+          },
       .self = this};
 };
 
