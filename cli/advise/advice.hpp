@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "cli/advise/observer.hpp"
 #include "cli/advise/sites.hpp"
 #include "cli/advise/thresholds.hpp"
+#include "cli/report/own_allocator.hpp"
 #include "cli/routes/plan.hpp"
 
 namespace ashlar::cli {
@@ -69,6 +71,10 @@ struct advice {
   std::string program;              ///< The recorded command line.
   std::vector<std::string> traces;  ///< Their files.
   std::vector<std::string> warnings;
+  std::string choice;                ///< About the process among those of the recording; empty: there was none.
+  nlohmann::json processes = {};     ///< All of them; null: one, or several files were given.
+  std::uint64_t resident_peak = 0;   ///< Of one trace, at most; 0: unknown.
+  std::optional<own_allocator> own;  ///< What was seen is too small a part of the program to advise on.
   program_features features;
   advice_limits limits;
   std::vector<advised_site> sites;  ///< Those with a remedy first.

@@ -263,6 +263,7 @@ json facts(const advice& a) {
           {"allocated", in_bytes(p.allocated.bytes), bytes_of(p.allocated)},
           {"peak", in_bytes(p.largest_peak), p.traces == 1 ? bytes_of(p.peak) : "of one trace"},
           {"alive at the end", in_bytes(p.never_freed.bytes), bytes_of(p.never_freed)},
+          {"resident peak", a.resident_peak == 0 ? "unknown" : in_bytes(a.resident_peak), "of one process"},
           {"threads", in_words(p.threads), in_words(p.freed_by_others, "free across", "frees across")},
           {"estimate for all calls", human_time(calls_ns),
            a.limits.program_ns > 0 ? percent(calls_ns, a.limits.program_ns) + " of the program"
@@ -272,6 +273,8 @@ json facts(const advice& a) {
 std::string summary_of(const advice& a, std::size_t remedies) {
   if (a.features.allocated.objects == 0) return "No allocation was recorded: there is nothing to advise.";
   if (a.sites.empty()) return "The trace has no call sites to advise on.";
+  if (remedies == 0 && a.own)
+    return "What malloc served is too small a part of this program to advise on: it has memory of its own.";
   if (remedies == 0) return fmt::format("Change nothing at {}.", in_words(a.sites.size(), "call site"));
   return proposals_text(a, "call site") + ".";
 }
@@ -381,9 +384,21 @@ void add_plan(json& page, const advice& a) {
       (together.empty() ? "" : " Measured: " + together + ".");
 }
 
+namespace {
+
+/// Returns: what the reader must know first, before what is missing in the traces.
+std::vector<std::string> all_warnings(const advice& a) {
+  std::vector<std::string> all = a.warnings;
+  if (!a.choice.empty()) all.insert(all.begin(), a.choice);
+  if (a.own) all.insert(all.begin(), own_allocator_text(*a.own));
+  return all;
+}
+
+}  // namespace
+
 json make_advice_page(const advice& a, const call_tree& tree, site_names& names, const page_history& history) {
   json page = {{"program", a.program.empty() ? a.traces.front() : a.program},
-               {"warnings", a.warnings},
+               {"warnings", all_warnings(a)},
                {"facts", facts(a)},
                {"use", ""},
                {"measured", ""},

@@ -41,11 +41,15 @@ std::string after_peak_text(const advice& a) {
 std::string heading(const advice& a) {
   const program_features& p = a.features;
   std::string text = shorten(a.program.empty() ? a.traces.front() : a.program, width) + "\n";
-  text += paragraph(fmt::format("{}{}: {} of {}, at most {} alive at once, {}.",
-                                p.traces == 1 ? "" : counted(p.traces, "trace") + ", ", in_words(p.events, "event"),
-                                in_words(p.allocated.objects, "allocation"), in_bytes(p.allocated.bytes),
-                                in_bytes(p.largest_peak), counted(p.threads, "thread")),
-                    "");
+  text += paragraph(
+      fmt::format("{}{}: {} of {}, at most {} alive at once, {}, {}.",
+                  p.traces == 1 ? "" : counted(p.traces, "trace") + ", ", in_words(p.events, "event"),
+                  in_words(p.allocated.objects, "allocation"), in_bytes(p.allocated.bytes), in_bytes(p.largest_peak),
+                  counted(p.threads, "thread"),
+                  a.resident_peak == 0 ? "its resident peak unknown" : in_bytes(a.resident_peak) + " resident at most"),
+      "");
+  if (a.own) text += paragraph(own_allocator_text(*a.own), "");
+  if (!a.choice.empty()) text += paragraph(a.choice, "");
   if (const std::string after = after_peak_text(a); !after.empty()) text += paragraph(after, "");
   for (const std::string& warning : a.warnings) text += paragraph(warning, "");
   return text;
@@ -67,6 +71,11 @@ std::string malloc_remedy(const advice& a) {
 
 std::string page_remedy(const advice& a) {
   const program_features& p = a.features;
+  if (a.own)
+    return fmt::format(
+        "page policy: undecided: {} at malloc's peak are a small part of the program's memory; to measure: "
+        "the program with GLIBC_TUNABLES=glibc.malloc.hugetlb=1.",
+        in_bytes(p.largest_peak));
   if (p.largest_peak < many_bytes)
     return fmt::format("page policy: change nothing: {} at the peak are {}.", in_bytes(p.largest_peak),
                        in_words(p.largest_peak / advice_page_bytes + 1, "page"));
@@ -125,8 +134,10 @@ std::string site_text(std::size_t rank, const advised_site& s, const advice& a, 
 std::string unchanged_text(const std::vector<advised_site>& sites, std::size_t first, const advice& a,
                            const call_tree& tree) {
   if (first == sites.size()) return "";
-  std::string text = fmt::format("\nChange nothing at {}{} of them; the busiest:\n", first == 0 ? "" : "the other ",
-                                 in_words(sites.size() - first));
+  const std::string rest = (first == 0 ? "" : "the other ") + in_words(sites.size() - first);
+  std::string text = a.own
+                         ? fmt::format("\nNo remedy at {} of them, as far as a small part tells; the busiest:\n", rest)
+                         : fmt::format("\nChange nothing at {} of them; the busiest:\n", rest);
   for (std::size_t i = first; i < std::min(sites.size(), first + unchanged_shown); ++i) {
     const advised_site& s = sites[i];
     text += title_text("     ", s, tree);

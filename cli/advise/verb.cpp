@@ -24,6 +24,7 @@
 #include "cli/advise/repetition.hpp"
 #include "cli/html/page.hpp"
 #include "cli/preload/settings.hpp"
+#include "cli/record/processes.hpp"
 #include "cli/replay/candidates.hpp"
 #include "cli/report/trace.hpp"
 #include "cli/routes/handover.hpp"
@@ -41,6 +42,7 @@ namespace {
 
 struct advise_options {
   std::vector<std::string> traces;
+  std::string process;
   std::string plan;
   std::string json;
   std::string html;
@@ -111,6 +113,12 @@ void add_measure_options(CLI::App& app, advise_options& o) {
 
 void add_options(CLI::App& app, advise_options& o) {
   app.add_option("TRACE", o.traces, "Traces of one program, written by 'ashlar record --stacks N'")->required();
+  app.add_option(
+         "--process", o.process,
+         "Of the processes of one recording: largest, the one with the most events (the default for one TRACE); "
+         "root, the one that record started; or a process id")
+      ->check(check_process_wish)
+      ->type_name("WHICH");
   app.add_option("-o,--output", o.plan,
                  "Write the sites whose long-lived objects are worth memory of their own to PLAN, for 'ashlar run "
                  "--plan'")
@@ -175,6 +183,29 @@ trace_inputs open_traces(const advise_options& o) {
   for (const std::string& path : o.traces) inputs.push_back(std::make_unique<trace_input>(path, o.prefix));
   require_same_build(inputs);
   return inputs;
+}
+
+/// Effects: of one trace that is given, the wished process of its recording is advised.
+void take_process(advise_options& o, advice& a) {
+  if (o.traces.size() != 1) return;
+  const process_choice choice = choose_process(o.traces.front(), o.process);
+  a.choice = choice.text;
+  a.processes = processes_json(choice);
+  o.traces.front() = choice.path;
+}
+
+/// Traces are compared with the memory of their processes only if all tell it.
+void judge_memory(const trace_inputs& inputs, advice& a) {
+  memory_peaks peaks{.malloc = a.features.peak};
+  bool is_known = true;
+  for (const auto& input : inputs) {
+    is_known = is_known && input->info().resident_peak_bytes != 0;
+    peaks.anonymous += input->info().anonymous_peak_bytes;
+    a.resident_peak = std::max(a.resident_peak, input->info().resident_peak_bytes);
+  }
+  const trace_input& first = *inputs.front();
+  if (is_known) a.own = find_own_allocator(peaks, first.program_file(), first.modules());
+  else a.resident_peak = 0;
 }
 
 /// `history` is null without a page.
@@ -330,7 +361,9 @@ void check_outputs(const advise_options& o, const trace_inputs& inputs) {
   expect_outputs({o.json, o.html, o.plan}, read);
 }
 
-int advise(const advise_options& o) {
+int advise(advise_options o) {
+  advice a;
+  take_process(o, a);
   advice_measurer measurer(o.measured);
   const trace_inputs inputs = open_traces(o);
   measurer.take_program(inputs);
@@ -344,10 +377,10 @@ int advise(const advise_options& o) {
   site_observer seen(tree, history ? &history->live : nullptr);
   for (std::size_t i = 0; i < inputs.size(); ++i) observe(*inputs[i], ids[i], seen, history ? &*history : nullptr);
   site_names names(tree);
-  advice a;
   a.program = inputs.front()->program();
   a.traces = o.traces;
   a.features = seen.program();
+  judge_memory(inputs, a);
   a.limits.pair_ns = o.pair_ns;
   a.limits.program_ns = o.program_seconds * 1e9;
   for (const std::string& rule : o.rules) set_threshold(a.limits, rule);
@@ -390,6 +423,7 @@ std::string complete(advise_options& o, const CLI::App& app) {
        {"--only", "--with", "--input", "--rounds", "--memory-price", "--threshold", "--metric", "--seed"})
     if (!runs && is_given(option)) return std::string(option) + " is for --measure run";
   static_cast<void>(named_libraries(o.measured.request.with));
+  if (o.traces.size() != 1 && !o.process.empty()) return "--process is for one TRACE";
   if (std::string mistake = repeated_trace(o.traces); !mistake.empty()) return mistake;
   return shared_output({{"--output", o.plan}, {"--json", o.json}, {"--html", o.html}});
 }

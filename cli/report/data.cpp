@@ -215,6 +215,9 @@ report_data make_report(const trace_input& input, study::trace_summary summary) 
   data.path = input.path();
   data.program = input.program();
   data.warning = damage_note(input.info());
+  data.resident_peak_bytes = input.info().resident_peak_bytes;
+  data.anonymous_peak_bytes = input.info().anonymous_peak_bytes;
+  data.own = find_own_allocator({summary.peak, data.anonymous_peak_bytes}, input.program_file(), input.modules());
   data.file_bytes = input.info().file_bytes;
   data.has_stacks = input.stacks().size() != 0;
   data.sum = std::move(summary);

@@ -5,14 +5,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 
 #include <ashlar/study/summary.hpp>
 
+#include "cli/report/own_allocator.hpp"
 #include "cli/report/trace.hpp"
 
 namespace ashlar::cli {
@@ -75,8 +77,13 @@ struct span_row {
 struct report_data {
   std::string path;
   std::string program;
-  std::string warning;             ///< About the trace; empty if it is whole.
-  std::vector<std::string> notes;  ///< About names that are missing.
+  std::string warning;                    ///< About the trace; empty if it is whole.
+  std::vector<std::string> notes;         ///< About names that are missing.
+  std::string choice;                     ///< About the process among those of the recording; empty: there is one.
+  nlohmann::json processes = {};          ///< All of them; null: one.
+  std::uint64_t resident_peak_bytes = 0;  ///< 0: unknown.
+  std::uint64_t anonymous_peak_bytes = 0;
+  std::optional<own_allocator> own;
   std::uint64_t file_bytes = 0;
   bool has_stacks = false;
   study::trace_summary sum;

@@ -14,6 +14,8 @@ using nlohmann::json;
 
 json to_json(const study::amount& a) { return {{"objects", a.objects}, {"bytes", a.bytes}}; }
 
+json or_null(std::uint64_t figure) { return figure == 0 ? json() : json(figure); }
+
 json to_json(const std::vector<histogram_row>& rows, bool bytes) {
   json all = json::array();
   for (const histogram_row& row : rows) {
@@ -96,6 +98,11 @@ json report_json(const report_data& data) {
           {"allocated", to_json(s.allocated)},
           {"peak", {{"objects", s.peak.objects}, {"bytes", s.peak.bytes}, {"time_ns", s.peak_ns}}},
           {"never_freed", to_json(s.live)},
+          {"resident_peak_bytes", or_null(data.resident_peak_bytes)},
+          {"anonymous_peak_bytes", data.resident_peak_bytes == 0 ? json() : json(data.anonymous_peak_bytes)},
+          {"own_allocator", own_allocator_json(data.own)},
+          {"processes", data.processes},
+          {"choice", data.choice},
           {"failed_calls", s.failed},
           {"frees", s.frees},
           {"frees_of_unknown", s.unknown},

@@ -63,6 +63,11 @@ std::string facts(const report_data& data) {
   fact("calls", calls_text(data));
   fact("allocated", amount_text(s.allocated));
   fact("peak", fmt::format("{}, after {}", amount_text(s.peak), time(s.peak_ns)));
+  fact("resident peak",
+       data.resident_peak_bytes == 0
+           ? "unknown: the trace has no word of it"
+           : fmt::format("{}, {} of it no file's", human_bytes(static_cast<double>(data.resident_peak_bytes)),
+                         human_bytes(static_cast<double>(data.anonymous_peak_bytes))));
   fact("never freed", amount_text(s.live));
   fact("failed", counted(s.failed, "call"));
   fact("freed", fmt::format("{}, {} ({}) by another thread than the allocating one", counted(s.frees, "object"),
@@ -222,6 +227,8 @@ std::string sites_text(const std::string& title, const std::vector<call_site>& s
 std::string report_text(const report_data& data) {
   std::string text = fmt::format("{}\n", shorten(data.program.empty() ? data.path : data.program, width));
   if (!data.warning.empty()) text += data.warning + "\n";
+  if (data.own) text += wrapped(own_allocator_text(*data.own), width) + "\n";
+  if (!data.choice.empty()) text += wrapped(data.choice, width) + "\n";
   text += facts(data) + live_text(data);
   text += histogram_text("size", data.sizes, axis_bytes, true) + common_text(data);
   text += histogram_text("lifetime", coarser(data.lifetimes_ns, decimal_boundaries(true)), axis_time, false);

@@ -63,6 +63,11 @@ const std::vector<trace::mapped_module>& trace_input::modules() const { return r
 const trace::stack_table& trace_input::stacks() const { return reader_->reader.stacks(); }
 const trace::name_table& trace_input::names() const { return reader_->reader.names(); }
 
+std::string trace_input::program_file() const {
+  if (!modules().empty()) return modules().front().path;
+  return info().command_line.empty() ? "" : info().command_line.front();
+}
+
 std::string trace_input::program() const {
   std::string line;
   for (const std::string& word : info().command_line) line += (line.empty() ? "" : " ") + word;

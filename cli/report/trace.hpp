@@ -32,6 +32,8 @@ public:
   [[nodiscard]] const trace::name_table& names() const;
   /// Returns: of the program, which is the first module; empty if it has none.
   [[nodiscard]] std::string build_id() const { return modules().empty() ? "" : modules().front().build_id; }
+  /// Returns: the path of the program, or the first word of its command line; empty if nothing is known of it.
+  [[nodiscard]] std::string program_file() const;
   /// Returns: the recorded command line, its words separated by blanks.
   [[nodiscard]] std::string program() const;
 

@@ -9,6 +9,7 @@
 #include <ashlar/study/summariser.hpp>
 
 #include "cli/html/page.hpp"
+#include "cli/record/processes.hpp"
 #include "cli/report/data.hpp"
 #include "cli/report/trace.hpp"
 #include "cli/support/output.hpp"
@@ -21,6 +22,7 @@ namespace {
 
 struct report_options {
   std::string trace;
+  std::string process;
   bool prefix = false;
   std::string json;
   std::string html;
@@ -28,6 +30,12 @@ struct report_options {
 
 void add_options(CLI::App& app, report_options& o) {
   app.add_option("TRACE", o.trace, "A trace written by 'ashlar record'")->required();
+  app.add_option(
+         "--process", o.process,
+         "Of the processes of the recording: largest, the one with the most events (the default); root, the one "
+         "that record started; or a process id")
+      ->check(check_process_wish)
+      ->type_name("WHICH");
   app.add_flag("--damaged", o.prefix, "Report on the part of a damaged trace before the damage");
   app.add_option("--json", o.json, "Write every figure to FILE; - is standard output")->type_name("FILE");
   app.add_option("--html", o.html, "Write a report with plots to FILE; - is standard output")->type_name("FILE");
@@ -35,10 +43,13 @@ void add_options(CLI::App& app, report_options& o) {
 }
 
 int report(const report_options& o) {
-  trace_input input(o.trace, o.prefix);
+  const process_choice choice = choose_process(o.trace, o.process);
+  trace_input input(choice.path, o.prefix);
   for (const std::string& output : {o.json, o.html}) expect_other_file(output, input.path(), "trace");
   study::trace_summary summary = study::summarise(input);
-  const report_data data = make_report(input, std::move(summary));
+  report_data data = make_report(input, std::move(summary));
+  data.choice = choice.text;
+  data.processes = processes_json(choice);
   if (o.json != "-" && o.html != "-") fmt::print("{}", report_text(data));
   if (!o.json.empty()) write_json(o.json, report_json(data));
   if (!o.html.empty()) write_text(o.html, html_report(nullptr, nullptr, data));

@@ -139,7 +139,7 @@ function drawTrace() {
     ...sitesTable("Call sites of objects never freed", report.call_sites_never_freed, "never_freed"), paragraph("notes", page.noSites));
 }
 
-part(...[report.warning, ...report.notes].map((text) => paragraph("", text)));
+part(...[report.warning, report.own_allocator ? report.own_allocator.text : "", report.choice, ...report.notes].map((text) => paragraph("", text)));
 if (replay)
   part(make("div", { class: "verdict" }, paragraph("", replay.verdict), paragraph("", replay.meaning), paragraph("", page.findingsHeading),
     list("notes", replay.findings)));
@@ -147,6 +147,7 @@ part(tiles([["recorded", time(report.duration_ns), exactly(report.events, "event
   ["allocated", bytes(report.allocated.bytes), exactly(total, "object")],
   ["peak", bytes(report.peak.bytes), exactly(report.peak.objects, "object live", "objects live")],
   ["never freed", bytes(report.never_freed.bytes), exactly(report.never_freed.objects, "object")],
+  ["resident peak", report.resident_peak_bytes === null ? "unknown" : bytes(report.resident_peak_bytes), "of the process"],
   ["threads", grouped(report.thread_count), exactly(report.cross_thread_frees, "free across", "frees across")],
   ["failed calls", grouped(report.failed_calls), "returned null"]]));
 if (replay) drawReplay();
