@@ -57,7 +57,8 @@ public:
     const scope held(lock_);
     T* const last = take_back(of);
     if constexpr (place::parts_move) {
-      if (last != none_) last->moves.place.store(nullptr, memory_order_relaxed);
+      // null: while the system loads the program, thread-local objects have no values yet
+      if (last != none_ && last != nullptr) last->moves.place.store(nullptr, memory_order_relaxed);
       if (next != none_) next->moves.place.store(&of, memory_order_relaxed);
     }
     of.part.store(next, memory_order_relaxed);
