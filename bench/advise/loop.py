@@ -65,9 +65,9 @@ def advice_of(tools, case, plan, whole):
     for file in (plan, whole, found):
         file.unlink(missing_ok=True)
     ashlar(tools, case, "record", "-q", "--stacks", "16", "-o", trace, "--", *command, accept=PROGRAMS_OWN)
-    ashlar(tools, case, "advise", trace, "--measure", "none", "-o", whole, "--json", tools.folder / case.name / "trace.json",
+    ashlar(tools, case, "advise", trace, "--process", "root", "--measure", "none", "-o", whole, "--json", tools.folder / case.name / "trace.json",
            accept=(0, 3))
-    words = ("advise", trace, "--measure", "run", "--budget", tools.budget, "-o", plan, "--json", found)
+    words = ("advise", trace, "--process", "root", "--measure", "run", "--budget", tools.budget, "-o", plan, "--json", found)
     done = ashlar(tools, case, *words, accept=(0, 1, 3, 4, 5))
     if not found.exists():
         raise Failed(f"{case.name}: {done.stderr.strip()[-400:]}")

@@ -123,8 +123,9 @@ def sign_text(programs):
 
 def agreement_text(programs):
     pairs = [agrees(said, again) for program in programs for _, said, again in repeated(program)]
-    whole = sum(not disagreeing(program) for program in programs)
-    return f"all intervals of a program agree: {whole} of {len(programs)} (of effects {sum(pairs)} of {len(pairs)})"
+    compared = [program for program in programs if any(repeated(program))]
+    whole = sum(not disagreeing(program) for program in compared)
+    return f"all intervals of a program agree: {whole} of {len(compared)} (of effects {sum(pairs)} of {len(pairs)})"
 
 
 def plan_text(programs):
