@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A thread uses its part twice and leaves it at its end; another one asks for the part and takes it, if the thread has
-// not come back. One of them has the part at a time, and sees what the other wrote.
+// A thread uses its part twice, gets another one, and ends; another thread asks for both and takes each one of which
+// the thread has not come back. One of them has a part at a time, and sees what the other wrote.
 #include <checker.hpp>
 
 #include <ashlar/base/atomics.hpp>
@@ -16,7 +16,13 @@ struct part {
     ashlar::detail::atomic<bool> is_asked_for = false;
   } moves;
   checker::atomics::plain<int> uses = 0;
+  int used = 0;
 };
+
+void use(part& of) {
+  of.uses = of.uses + 1;
+  ++of.used;
+}
 
 }  // namespace
 
@@ -24,34 +30,46 @@ void model() {
   using ashlar::detail::process_barrier;
   checker::watched_atomic<int> order = 0;
   process_barrier::word = &order;
-  part none, mine;
+  part none, first, second;
   ashlar::detail::thread_places<part> places(&none);
   ashlar::detail::thread_place<part> here(&none);
-  places.exchange(here, &mine);
-  int used = 0, lost = 0;
-  bool is_taken = false;
-  part* left_behind = nullptr;
+  places.exchange(here, &first);
+  places.let_move(here);
+  int lost = 0;
+  bool is_taken = false, is_second_taken = false;
+  part *left_first = nullptr, *left_second = nullptr;
+  const auto enter_and_use = [&] {
+    here.enter();
+    part* found = here.get();
+    if (found == &none) found = places.find(here);
+    if (found != &none) use(*found);
+    else ++lost;
+    here.leave();
+  };
   checker::run_threads(
       [&] {
-        for (int left = 2; left != 0; --left) {
-          here.enter();
-          part* found = here.get();
-          if (found == &none) found = places.find(here);
-          if (found != &none) found->uses = found->uses + 1, ++used;
-          else ++lost;
-          here.leave();
-        }
-        left_behind = places.exchange(here, &none);
-        if (left_behind != &none) left_behind->uses = left_behind->uses + 1, ++used;
+        enter_and_use();
+        enter_and_use();
+        left_first = places.exchange(here, &second);
+        if (left_first != &none) use(*left_first);
+        places.let_move(here);
+        places.stay(here);
+        left_second = places.exchange(here, &none);
+        if (left_second != &none) use(*left_second);
       },
       [&] {
-        part* const wanted = &mine;
-        places.ask(&wanted, 1);
-        is_taken = places.try_take(mine);
-        if (is_taken) mine.uses = mine.uses + 1;
+        part* const wanted[] = {&first, &second};
+        places.ask(wanted, 2);
+        is_taken = places.try_take(first);
+        if (is_taken) use(first);
+        is_second_taken = places.try_take(second);
+        if (is_second_taken) use(second);
       });
-  checker::check(mine.uses == used + (is_taken ? 1 : 0), "no use is lost");
+  checker::check(first.uses == first.used && second.uses == second.used, "no use is lost");
   checker::check(is_taken || lost == 0, "a thread without its part has lost it");
-  checker::check(left_behind == (is_taken ? &none : &mine), "a part has one owner");
-  checker::check(mine.moves.place.load(std::memory_order_relaxed) == nullptr, "a part that is left has no place");
+  checker::check(left_first == (is_taken ? &none : &first), "a part has one owner");
+  checker::check(left_second == (is_second_taken ? &none : &second), "the next one, too");
+  checker::check(first.moves.place.load(std::memory_order_relaxed) == nullptr &&
+                     second.moves.place.load(std::memory_order_relaxed) == nullptr,
+                 "a part that is left has no place");
 }

@@ -225,6 +225,7 @@ TEST(process_heap, threads_that_take_turns_share_few_heaps) {
   ashlar::detail::process_barrier::announce();
   if (!ashlar::detail::process_barrier::pass()) GTEST_SKIP() << "the system has no barrier of the process";
   EXPECT_TRUE(ashlar_test::child_does([] {
+    process_heap().share_idle(true);
     const std::size_t before = process_heap().held_bytes();
     const turns all(64, 6, serve_request);
     const std::size_t held = process_heap().held_bytes() - before;

@@ -57,8 +57,7 @@ struct threads_of_process_heap {
 /// any constructor and after every destructor. No call reaches `operator new`, `atexit`, a guarded static, or a
 /// `thread_local` object with a destructor, so a malloc may stand on it. One thread-local word leads to the heap of a
 /// thread, and a thread without one finds empty free lists behind it: `allocate_or_errno(bytes)` has 16
-/// instructions and no frame, `deallocate(p)` 18. Two of them mark that the thread is inside: another thread that needs
-/// memory takes the heap of one that is idle (Linux).
+/// instructions and no frame, `deallocate(p)` 18. Two of them mark that the thread is inside, for `share_idle`.
 ///
 /// The end of a thread is the third round of destructors of its keys: then its blocks wait for the next thread, and
 /// later calls use the common heap. The main thread keeps its heap over `exit`. A child of a fork goes on with the heap
@@ -190,8 +189,8 @@ public:
 
   using calls::set_options;
 
-  /// Effects: from now on threads take the heaps of idle ones, which is the default, or leave them alone. Complexity:
-  /// O(threads).
+  /// Effects: from now on threads take the heaps of idle ones, or leave them alone, which is the default. Complexity:
+  /// O(threads). Expects: each thread that allocates calls the destructors of its keys, in a round before the last.
   using calls::share_idle;
 
   /// Effects: installs the handlers of forks, once. Static initialisation calls it; a malloc calls it earlier, in the

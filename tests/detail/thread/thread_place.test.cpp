@@ -35,6 +35,7 @@ protected:
     ashlar::detail::process_barrier::announce();
     if (!ashlar::detail::process_barrier::pass()) GTEST_SKIP() << "the system has no barrier of the process";
     all.exchange(here, &mine);
+    all.let_move(here);
   }
 
   void ask() {
@@ -85,6 +86,21 @@ TEST_F(thread_places, a_thread_leaves_with_the_part_that_is_asked_for) {
   EXPECT_FALSE(all.try_take(mine));
 }
 
+TEST_F(thread_places, a_part_stays_before_it_may_move_and_once_its_thread_ends) {
+  part other;
+  EXPECT_EQ(all.exchange(here, &other), &mine);
+  part* const wanted = &other;
+  all.ask(&wanted, 1);
+  EXPECT_FALSE(all.try_take(other)) << "its thread has not allocated";
+  all.let_move(here);
+  all.ask(&wanted, 1);
+  all.stay(here);
+  EXPECT_EQ(here.get(), &other);
+  all.let_move(here);
+  all.ask(&wanted, 1);
+  EXPECT_FALSE(all.try_take(other)) << "its thread ends";
+}
+
 TEST_F(thread_places, hundred_thousand_requests_lose_no_use) {
   constexpr std::size_t owners = 3;
   std::array<part, owners> parts;
@@ -94,7 +110,7 @@ TEST_F(thread_places, hundred_thousand_requests_lose_no_use) {
   std::array<std::unique_ptr<place>, owners> here_of;
   std::array<std::atomic<part*>, owners> given_back = {};
   for (auto& each : here_of) each = std::make_unique<place>(&none);
-  for (std::size_t i = 0; i != owners; ++i) all.exchange(*here_of[i], &parts[i]);
+  for (std::size_t i = 0; i != owners; ++i) all.exchange(*here_of[i], &parts[i]), all.let_move(*here_of[i]);
   for (std::size_t i = 0; i != owners; ++i)
     threads.emplace_back([&, i] {
       for (int left = 300'000; left != 0;) {
@@ -104,7 +120,7 @@ TEST_F(thread_places, hundred_thousand_requests_lose_no_use) {
         if (found != &none) ++found->uses, ++used[i], --left;
         here_of[i]->leave();
         if (part* const back = found == &none ? given_back[i].exchange(nullptr) : nullptr; back != nullptr)
-          all.exchange(*here_of[i], back);
+          all.exchange(*here_of[i], back), all.let_move(*here_of[i]);
       }
       --running;
     });

@@ -400,14 +400,15 @@ private:
   template <class Otherwise, class Done>
   [[nodiscard]] ASHLAR_INLINE void* take_cell_or(std::size_t size_class, std::size_t bytes, Otherwise otherwise,
                                                  Done done) {
-    if constexpr (has_no_links) return take_unlinked(size_class, bytes, otherwise);
+    if constexpr (has_no_links) return take_unlinked(size_class, bytes, otherwise, done);
     auto* const lists = cache_in_register();
     void* const p = lists->top_of(size_class);
     if (ASHLAR_UNLIKELY(is_sampled(p))) return otherwise();
     stores_.expect_link(p, size_class);
     lists->pop_top(size_class, p);
-    done();
-    return handed_out(p, size_class, bytes);
+    void* const block = handed_out(p, size_class, bytes);
+    done();  // after the mark of a life, which the owner alone writes
+    return block;
   }
 
   template <failure Failure>
@@ -541,12 +542,14 @@ private:
 
   // At level `hardened`, where free cells have no links: a cell of the batch, or `otherwise()`; the free of a dead
   // cell. Where the owner frees without the lock, both are without it until the batch is empty, or too many wait.
-  template <class Otherwise>
-  [[nodiscard]] ASHLAR_INLINE void* take_unlinked(std::size_t size_class, std::size_t bytes, Otherwise otherwise) {
+  template <class Otherwise, class Done>
+  [[nodiscard]] ASHLAR_INLINE void* take_unlinked(std::size_t size_class, std::size_t bytes, Otherwise otherwise,
+                                                  Done done) {
     if (owner_skips_lock && ASHLAR_UNLIKELY(size_class >= stores_.first_common_batch)) return otherwise();
     void* const cell = stores_.hand_out_of_batch(size_class, bytes);
     if (ASHLAR_UNLIKELY(cell == nullptr)) return otherwise();
     stores_.checks()->begin_life(cell);
+    done();
     return cell;
   }
   ASHLAR_INLINE void give_unlinked(void* cell, std::size_t size_class) noexcept {

@@ -55,7 +55,7 @@ public:
   /// `heap`: named in reports. A constant-initialised one enters the registry of heaps by `enter_registry`.
   constexpr thread_heap_registry(const heap_options& options, Upstream upstream, void* heap)
       : space_(options.max_bytes, std::move(upstream), options.retain_bytes, heap),
-        common_(of_each(options), source(space_)), heaps_(of_each(options), source(space_), threads::parts_move) {
+        common_(of_each(options), source(space_)), heaps_(of_each(options), source(space_)) {
     common_.unlocked().share(common_.sharing().lock());
     space_.before_growth(&heaps_, [](void* of) noexcept { static_cast<thread_heaps<source>*>(of)->scavenge(); });
   }
@@ -79,7 +79,10 @@ public:
 
   /// Effects: threads take the heaps of idle ones from now on, or no longer; where the system has no barrier of the
   /// process they never do.
-  void share_idle(bool shares) noexcept { heaps_.share_idle(shares && threads::parts_move); }
+  void share_idle(bool shares) noexcept {
+    if (shares && threads::parts_move) threads::expect_moves();
+    heaps_.share_idle(shares && threads::parts_move);
+  }
 
   /// @{ The calling thread's heap; segments of its blocks name the same address. See `per_thread`.
   [[nodiscard]] ASHLAR_INLINE thread_heap* cached() const noexcept { return threads_.cached(); }
@@ -293,6 +296,8 @@ private:
   [[nodiscard]] ASHLAR_COLD void* allocate_somewhere(bool is_huge, Allocate allocate) noexcept {
     if (is_huge) return threads_.expect_forks(), allocate(common_, true);
     thread_heap* const mine = find_or_attach();
+    if constexpr (threads::parts_move)
+      if (mine != nullptr && heaps_.may_share()) threads_.let_move();
     return mine != nullptr ? allocate(mine->blocks, false) : allocate_common(allocate);
   }
 

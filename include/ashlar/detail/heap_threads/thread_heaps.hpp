@@ -68,9 +68,8 @@ class thread_heaps {
 public:
   using thread_heap = detail::thread_heap<Upstream>;
 
-  /// `shares`: threads take the heaps of idle ones.
-  constexpr thread_heaps(const heap_options& options, Upstream upstream, bool shares = false)
-      : options_(options), upstream_(std::move(upstream)), shares_(shares) {}
+  constexpr thread_heaps(const heap_options& options, Upstream upstream)
+      : options_(options), upstream_(std::move(upstream)) {}
   thread_heaps(const thread_heaps&) = delete;
   thread_heaps& operator=(const thread_heaps&) = delete;
   /// Expects: no thread uses any of them.
@@ -359,7 +358,7 @@ private:
   heap_options options_;  // under the lock of making
   atomic<std::uint32_t> decay_ms_ = options_.decay_ms;
   Upstream upstream_;
-  atomic<bool> shares_;
+  atomic<bool> shares_ = false;
   atomic<thread_heap*> first_ = nullptr;
   atomic<std::uint32_t> made_ = 0;  // written under the lock of making
   spin_lock making_lock_;           // held while a heap is added, and during a fork

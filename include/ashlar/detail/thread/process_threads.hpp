@@ -35,8 +35,10 @@ class late_thread_end {
 public:
   using function = void (*)(void* self) noexcept;
 
-  /// `at_end(self)` is called in each thread that has entered.
-  constexpr late_thread_end(function at_end, void* self) noexcept : at_end_(at_end), self_(self) {
+  /// `at_end(self)` is called in each thread that has entered, and `before_end(self)` two rounds before, where there
+  /// are keys.
+  constexpr late_thread_end(function at_end, void* self, function before_end = nullptr) noexcept
+      : at_end_(at_end), before_end_(before_end), self_(self) {
     for (round& each : rounds_) each.of = this;
   }
   late_thread_end(const late_thread_end&) = delete;  // keys point to it
@@ -73,6 +75,7 @@ private:
   static void end_round(void* value) noexcept {
     round* const ended = static_cast<round*>(value);
     late_thread_end& self = *ended->of;
+    if (ended == self.rounds_.data() && self.before_end_ != nullptr) self.before_end_(self.self_);
     if (ended != &self.rounds_.back() && self.set(ended + 1)) return;
     self.at_end_(self.self_);
   }
@@ -95,7 +98,7 @@ private:
   static inline constinit thread_local late_thread_end* mine_of_ = nullptr;
 #endif
 
-  function at_end_;
+  function at_end_, before_end_;
   void* self_;
 };
 
@@ -148,6 +151,8 @@ public:
   void ask(T* const* parts, std::size_t count) noexcept { places_.ask(parts, count); }
   [[nodiscard]] bool try_take(T& part) noexcept { return places_.try_take(part); }
   static void forget(T& part) noexcept { thread_places<T>::forget(part); }
+  void let_move() noexcept { places_.let_move(here_); }
+  static void expect_moves() noexcept { process_barrier::announce(); }
   /// @}
 
   /// The calling thread uses its part, as between `enter` and `leave`. One scope may lie in another one.
@@ -195,7 +200,6 @@ private:
   // The first use of the owner, perhaps by several threads at once.
   ASHLAR_COLD void begin() const noexcept {
     if (!has_handlers_) fork_participants::leave_to_start();
-    process_barrier::announce();
     owner_.enter_registry();
     fork_participants::enter_without_handlers(at_fork_);
   }
@@ -247,7 +251,8 @@ private:
 
   Owner& owner_;
   mutable thread_places<T> places_{&empty_.part};
-  late_thread_end at_end_{[](void* of) noexcept { self(of).leave(state::ended); }, this};
+  late_thread_end at_end_{[](void* of) noexcept { self(of).leave(state::ended); }, this,
+                          [](void* of) noexcept { self(of).places_.stay(here_); }};
   mutable fork_participant at_fork_{
       .before =
           [](void* of, fork_step step) noexcept {

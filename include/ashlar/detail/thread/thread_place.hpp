@@ -32,6 +32,7 @@ struct thread_place {
   atomic<T*> part;
   atomic<bool> is_inside = false;
   atomic<T*> asked_for = nullptr;
+  bool stays = false;  // read and written by the thread
 };
 
 /// The places of an owner's parts. A thread uses its part without an atomic operation or a fence; another one asks for
@@ -59,10 +60,30 @@ public:
     if constexpr (place::parts_move) {
       // null: while the system loads the program, thread-local objects have no values yet
       if (last != none_ && last != nullptr) last->moves.place.store(nullptr, memory_order_relaxed);
-      if (next != none_) next->moves.place.store(&of, memory_order_relaxed);
     }
     of.part.store(next, memory_order_relaxed);
     return last;
+  }
+
+  /// Effects: from now on others may ask for the thread's part: until it has another one, or the end of the thread
+  /// begins. For threads that allocate: one that frees alone may be past its end, and its place goes with its stack.
+  void let_move(place& of) noexcept {
+    if constexpr (place::parts_move) {
+      T* const part = of.get();
+      if (of.stays || part == none_ || part == nullptr || part->moves.place.load(memory_order_relaxed) != nullptr)
+        return;
+      const scope held(lock_);
+      if (of.get() == part) part->moves.place.store(&of, memory_order_relaxed);
+    }
+  }
+
+  /// Effects: from now on the thread's parts stay. Called as its end begins.
+  void stay(place& of) noexcept {
+    const scope held(lock_);
+    of.stays = true;
+    T* const part = take_back(of);
+    if constexpr (place::parts_move)
+      if (part != none_ && part != nullptr) part->moves.place.store(nullptr, memory_order_relaxed);
   }
 
   /// Returns: the thread's part, also one that is asked for; or none. Complexity: two loads, or a lock.

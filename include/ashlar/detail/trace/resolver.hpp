@@ -190,9 +190,9 @@ private:
 
   /// Confirms the number of an address.
   struct occupant {
-    const block_table<slot_of_object>& slots;
+    const block_table<slot_of_object>& table;
     std::uint64_t address;
-    [[nodiscard]] bool operator()(std::uint32_t number) const noexcept { return slots[number - 1].address == address; }
+    [[nodiscard]] bool operator()(std::uint32_t number) const noexcept { return table[number - 1].address == address; }
   };
 
   std::uint32_t take_slot() {
