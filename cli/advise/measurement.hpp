@@ -36,7 +36,7 @@ struct measure_usage_error : std::runtime_error {
 /// Effects: a site that a plan could have tells in its evidence its group, or why it has none.
 void tell_routes(advice& a, const call_tree& tree);
 
-/// Effects: each group of `a.plan` gets its effect over an empty plan, or that of the whole plan if no group was
+/// Effects: each group of `a.plan` gets its effect over an empty plan, or the effect of the whole plan if no group was
 /// measured for itself; each site gets the effect of its group, if it has one. Sites with a remedy are sorted by it,
 /// and `a.order` describes the order. `data`: of `remedy_json`. `plan_failure`: why no group is left of a plan; empty:
 /// it does not fail.

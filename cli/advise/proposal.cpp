@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <ashlar/base/event.hpp>
 
@@ -18,9 +19,12 @@ constexpr detail::enum_table<standing, const char*> words = {"nothing", "propose
 
 std::string how_to_measure(const advised_site& s, const advice& a) {
   if (s.trial.found) return "undecided: a larger --budget may decide";
-  if (s.has_route && a.measurement.data.is_null())
+  const nlohmann::json& data = a.measurement.data;
+  if (s.has_route && (data.is_null() || !data.contains("whole_plan") || data["whole_plan"].is_null()))
     return "not measured: measure it by 'ashlar advise " + a.traces.front() + " --measure run'";
-  if (s.has_route) return "not measured: a larger --budget measures it";
+  if (s.has_route && data.value("groups_budget_seconds", nlohmann::json()).is_number())
+    return "not measured: a larger --budget measures it";
+  if (s.has_route) return "not measured: nothing is known of its route";
   return "not measured: change it, and measure by 'ashlar verify --a OLD --b NEW'";
 }
 
@@ -52,8 +56,10 @@ std::string proposals_text(const advice& a, const std::string& noun) {
   std::string text = fmt::format("{} of {} {} a remedy to try", in_words(all),
                                  noun.empty() ? in_words(a.sites.size()) : in_words(a.sites.size(), noun.c_str()),
                                  all == 1 ? "has" : "have");
-  if (unknown == 0) return text;
-  return text + (unknown == all ? ", not measured" : fmt::format(", {} of them not measured", in_words(unknown)));
+  if (unknown != 0)
+    text += unknown == all ? ", not measured" : fmt::format(", {} of them not measured", in_words(unknown));
+  const std::size_t without = count(a, standing::no_gain);
+  return without == 0 ? text : text + fmt::format("; no gain was measured at {} more", in_words(without));
 }
 
 }  // namespace ashlar::cli

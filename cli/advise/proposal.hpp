@@ -25,7 +25,7 @@ enum class standing : std::uint8_t {
 /// Returns: the remedy as an instruction, or what is known of it and how it is measured.
 [[nodiscard]] std::string proposal_text(const advised_site& s, const advice& a);
 
-/// Returns: "3 of 12 have a remedy to try, 2 of them not measured".
+/// Returns: "3 of 12 have a remedy to try, 2 of them not measured; no gain was measured at 1 more".
 [[nodiscard]] std::string proposals_text(const advice& a, const std::string& noun);
 
 }  // namespace ashlar::cli

@@ -160,7 +160,7 @@ std::string advice_text(const advice& a, const call_tree& tree, std::size_t top)
   const auto is_unchanged = [](const advised_site& s) { return s.rule->proposes == remedy::nothing; };
   const auto first =
       static_cast<std::size_t>(std::find_if(a.sites.begin(), a.sites.end(), is_unchanged) - a.sites.begin());
-  text += "\nBy call site: " + proposals_text(a, "") + "\n";
+  text += "\n" + paragraph("By call site: " + proposals_text(a, ""), "");
   if (!a.order.empty()) text += paragraph(a.order, "");
   for (std::size_t i = 0; i < std::min(first, top); ++i) text += site_text(i + 1, a.sites[i], a, tree);
   if (first > top) text += fmt::format("\n     and {} more behind them; --top shows them\n", in_words(first - top));

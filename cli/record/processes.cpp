@@ -68,8 +68,8 @@ bool is_larger(const process_trace& a, const process_trace& b) {
   return a.events != b.events ? a.events > b.events : a.process < b.process;
 }
 
-/// Returns: the number of the recording to which an empty file belongs, as its first process wrote nothing: that of the
-/// latest trace beside it, if it began after the file was made.
+/// Returns: the number of the recording to which an empty file belongs, as its first process wrote nothing: the one of
+/// the latest trace beside it, if it began after the file was made.
 std::uint64_t session_beside_empty(const std::string& path, const std::vector<process_trace>& beside) {
   struct stat facts{};
   if (stat(path.c_str(), &facts) != 0 || facts.st_size != 0) return 0;

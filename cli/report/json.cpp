@@ -102,7 +102,7 @@ json report_json(const report_data& data) {
           {"anonymous_peak_bytes", data.resident_peak_bytes == 0 ? json() : json(data.anonymous_peak_bytes)},
           {"own_allocator", own_allocator_json(data.own)},
           {"processes", data.processes},
-          {"choice", data.choice},
+          {"choice", data.choice.empty() ? json() : json(data.choice)},
           {"failed_calls", s.failed},
           {"frees", s.frees},
           {"frees_of_unknown", s.unknown},

@@ -31,7 +31,7 @@ constexpr allocator_facts cpython{"CPython", "it with PYTHONMALLOC=malloc"}, php
     ruby{"Ruby", ""}, v8{"V8", ""}, jvm{"the Java virtual machine", ""},
     tcl{"Tcl", "a build of Tcl with -DPURIFY", true}, ghostscript{"Ghostscript", ""},
     ghc{"the run-time system of GHC", ""}, racket{"Racket", ""}, erlang{"Erlang", "it with ERL_FLAGS='+Mea min'"},
-    glib{"GLib before 2.76", "it with G_SLICE=always-malloc"}, postgres{"PostgreSQL", "", true};
+    postgres{"PostgreSQL", "", true};
 
 /// Names of programs, of which digits, points and hyphens may follow.
 constexpr std::array programs = {
@@ -62,7 +62,7 @@ constexpr std::array programs = {
     known_file{"dotnet", {".NET", ""}},
 };
 
-/// Libraries that bring an allocator into any program; the last one's is a part of malloc's memory.
+/// Libraries that bring an allocator into any program.
 constexpr std::array libraries = {
     known_file{"libpython", cpython},
     known_file{"libphp", php},
@@ -78,7 +78,6 @@ constexpr std::array libraries = {
     known_file{"libgc.so", {"the collector of Boehm", ""}},
     known_file{"libmono", {"Mono", ""}},
     known_file{"libcoreclr", {".NET", ""}},
-    known_file{"libglib-2.0.so", glib},
 };
 
 std::string_view file_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
@@ -134,7 +133,7 @@ std::string own_allocator_text(const own_allocator& own) {
   const std::string held = "malloc held " + part_text(own.malloc_bytes, own.memory_bytes) + ": this";
   std::string text = (f.is_inside ? "This" : held) + " program has an allocator of its own";
   if (f.runtime.empty()) text += ", or keeps its data in pages that it maps, large static arrays or stacks.";
-  else text += fmt::format(", that of {}{}.", f.runtime, f.is_inside ? ", in blocks that malloc gives it" : "");
+  else text += fmt::format(" ({}){}.", f.runtime, f.is_inside ? ", in blocks that malloc gives it" : "");
   text += " Its objects are in no trace, and what was seen is too small a part of them to advise on.";
   if (!f.shown_by.empty()) return text + fmt::format(" To see them, record {}.", f.shown_by);
   return text + (f.runtime.empty() ? "" : " No switch is known that shows them.");

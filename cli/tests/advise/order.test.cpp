@@ -77,6 +77,7 @@ TEST_F(advise_order, a_measured_loss_is_no_proposal) {
                          {"tree_insert", not_measured}, {"grow_rows", proposed}, {"index_insert", no_gain}}));
   const std::string page = advice_text(made_, tree_, 8);
   EXPECT_NE(page.find("-> change nothing: no gain was measured of a pool"), page.npos) << page;
+  EXPECT_TRUE(proposals_text(made_, "").ends_with("; no gain was measured at 1 more")) << proposals_text(made_, "");
 }
 
 }  // namespace
