@@ -194,7 +194,7 @@ TEST_F(advise, without_symbols_the_way_to_names_is_told) {
   EXPECT_TRUE(said("out", "\n" + note)) << text("out");
   ASSERT_EQ(ashlar("report " + trace), 0) << text("err");
   EXPECT_TRUE(said("out", "\n" + note)) << text("out");
-  EXPECT_EQ(ashlar("advise " + recorded("class")), 0);
+  EXPECT_EQ(ashlar("advise --measure none " + recorded("class")), 0);
   EXPECT_FALSE(said("out", "no symbols"));
 }
 

@@ -76,7 +76,7 @@ TEST_F(hidden_memory, is_told_by_every_page) {
   EXPECT_LE(told["own_allocator"]["malloc_bytes"], 1 * mib);
   EXPECT_TRUE(said("out", "malloc held 0.1 of 6"));
   EXPECT_TRUE(said("out", sentence));
-  const json advised = reported(trace + " --html " + file("a.html"), "advise");
+  const json advised = reported(trace + " --measure none --html " + file("a.html"), "advise");
   EXPECT_EQ(advised["own_allocator"]["text"], told["own_allocator"]["text"]);
   EXPECT_TRUE(said("out", sentence));
   EXPECT_TRUE(said("out", "\nNo remedy at "));
@@ -90,7 +90,7 @@ TEST_F(hidden_memory, is_none_where_malloc_has_it_and_in_small_programs) {
     const json told = reported(recorded(steps));
     EXPECT_EQ(told["own_allocator"], nullptr) << steps << told["own_allocator"];
     EXPECT_GT(told["resident_peak_bytes"], 1 * mib) << steps;
-    EXPECT_EQ(reported(file("m.trace"), "advise")["own_allocator"], nullptr) << steps;
+    EXPECT_EQ(reported(file("m.trace") + " --measure none", "advise")["own_allocator"], nullptr) << steps;
   }
 }
 
