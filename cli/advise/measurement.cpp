@@ -87,7 +87,9 @@ std::string answer_to(const std::string& text) {
   remedy_request request = question;
   request.routes = read_plan(routes, "the plan");
   if (!request.directory.empty()) std::filesystem::current_path(request.directory);
-  if (request.events != 0) require_same_work(request.command, request.input, request.events, request.seconds / 2);
+  if (request.events != 0)
+    request.spent =
+        require_same_work(request.command, request.input, request.events, request.seconds, question.at("traces"));
   const remedy_measurement m =
       measure_remedies(request, [](const std::string& what) { print_progress("[" + what + "]"); });
   clear_progress();
@@ -375,7 +377,12 @@ int measure_in_this_process() {
 void advice_measurer::take_program(const std::vector<std::unique_ptr<trace_input>>& inputs) {
   if (options_.level == measure_level::replay && inputs.size() > 1)
     throw measure_usage_error("--measure replay takes one trace");
-  if (options_.level == measure_level::run) return take_command(inputs);
+  if (options_.level == measure_level::run) {
+    take_command(inputs);
+    if (is_recorded_ && !is_of_started(inputs))
+      complain("advise", fmt::format("runs {}, the traced process's command, which 'ashlar record' was not given",
+                                     shorten(shell_line(options_.request.command), most_command)));
+  }
   if (options_.level != measure_level::usual) return;
   try {
     take_repeatable(inputs);
@@ -394,9 +401,10 @@ void advice_measurer::take_repeatable(const std::vector<std::unique_ptr<trace_in
   take_command(inputs);
   is_usual_ = true;
   options_.level = measure_level::run;
-  complain("advise", fmt::format("runs {} again and again for {:.0f} s, with all its side effects, to measure the "
-                                 "remedies; '--measure none' does not",
-                                 shorten(shell_line(request.command), most_command), request.seconds));
+  complain("advise",
+           fmt::format("runs {} again and again for at most {:.0f} s, with all its side effects, to measure the "
+                       "remedies; '--measure none' does not",
+                       shorten(shell_line(request.command), most_command), request.seconds));
 }
 
 void advice_measurer::leave_out(const std::string& reason) {
@@ -445,6 +453,8 @@ int advice_measurer::run(advice& a, const call_tree& tree, route_plan& plan, con
   if (!plan_path.empty()) request.plan = plan_path;
   json question = request;
   question["routes"] = to_text(plan);
+  std::optional<scratch_directory> traces;  // not in the process apart, which kills its children, the guard too
+  if (request.events != 0) question["traces"] = traces.emplace().path();
   std::string bytes;
   json::to_cbor(question, bytes);  // keeps words of the command that are not UTF-8
   const json answer = json::parse(ask_apart({"advise", measure_apart_flag}, bytes));

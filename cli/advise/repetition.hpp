@@ -21,16 +21,20 @@ struct repeatable_run {
 };
 
 /// Returns: the run of the first trace that has a note. Throws: `std::runtime_error` with the reason, the end of a
-/// sentence, if no trace has one, the program failed or was killed, read what is not there again, or takes too long for
-/// `seconds` of rounds.
+/// sentence, if no trace has one, the program failed or was killed, read what is not there again, took more than a
+/// quarter of `seconds`, had another environment, or its trace has another command line than it was started with.
 [[nodiscard]] repeatable_run repeatable_run_of(const std::vector<std::unique_ptr<trace_input>>& inputs, double seconds);
 
-/// Returns: the file of a command in the directory of its run, found as a shell does.
+/// Returns: whether the command lines of the traces are what `ashlar record` was given.
+[[nodiscard]] bool is_of_started(const std::vector<std::unique_ptr<trace_input>>& inputs);
+
+/// Returns: the file of a command in the directory of its run, found as a shell does; empty: this directory.
 [[nodiscard]] std::string program_in(const std::string& directory, const std::string& program);
 
-/// Effects: runs the command once, recorded without stacks. Throws: `std::runtime_error` with the
-/// reason if it does not end with status 0 within `seconds`, or none of its processes has about this many events.
-void require_same_work(const std::vector<std::string>& command, const std::string& input, std::uint64_t events,
-                       double seconds);
+/// Effects: runs the command once, recorded without stacks into the directory `traces`; it is killed after `seconds`.
+/// Returns: the seconds it took. Throws: `std::runtime_error` with the reason if it does not end with status 0, takes
+/// more than half of them, or none of its processes has about this many events.
+[[nodiscard]] double require_same_work(const std::vector<std::string>& command, const std::string& input,
+                                       std::uint64_t events, double seconds, const std::string& traces);
 
 }  // namespace ashlar::cli

@@ -75,10 +75,11 @@ double default_seconds(measure_level level) {
 }
 
 void add_measure_options(CLI::App& app, advise_options& o) {
-  app.add_option("--measure", o.measure,
-                 "none; replay: the trace on the mallocs of this machine; run: the program itself under other mallocs, "
-                 "other pages, and the plan, some hundred times (default: run for 20 s, if the trace shows that its "
-                 "command can be repeated: it ended with status 0, and its input is there again)")
+  app.add_option(
+         "--measure", o.measure,
+         "none; replay: the trace on the mallocs of this machine; run: the program itself under other mallocs, "
+         "other pages, and the plan, some hundred times (default: run for at most 20 s, if the trace shows that its "
+         "command can be repeated: it ended with status 0, and its input is there again)")
       ->check(check_level)
       ->type_name("HOW");
   app.add_option("--only", o.only, "mallocs: with --measure run, neither other pages nor the plan")
@@ -150,8 +151,8 @@ void add_options(CLI::App& app, advise_options& o) {
       "docs/advise-rules.md describe rules and limits, docs/advise-measure.md the measurement. PROGRAM is the "
       "recorded\n"
       "command unless given.\n\n"
-      "Where the trace shows that its command can be repeated, 20 s of running it, with its side effects, are the\n"
-      "default; --measure none switches that off.\n\n"
+      "Where the trace shows that its command can be repeated, at most 20 s of running it, with its side effects,\n"
+      "are the default; --measure none switches that off.\n\n"
       "Exit status: 0 advised, 1 a trace or the program failed, or a file cannot be written, 2 the command line is\n"
       "invalid, 3 the plan of -o is empty, as no group of sites was measured to gain. With --measure run 4 more runs\n"
       "would decide, 5 the machine is unfit: the program differs from itself.");

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Reads /proc/PID/status, and appends a chunk to a trace.
+// Reads /proc/PID/status.
 #include "cli/record/memory_watch.hpp"
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
-#include <filesystem>
 #include <fstream>
+#include <span>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include <ashlar/base/trace_source.hpp>
@@ -19,6 +18,7 @@
 
 #include "cli/preload/memory_use.hpp"
 #include "cli/preload/thread_log.hpp"
+#include "cli/record/append_chunk.hpp"
 
 namespace ashlar::cli {
 
@@ -42,21 +42,6 @@ trace_io::memory_figures figures_in(trace::byte_source& source, const trace_io::
       static_cast<void>(trace_io::get_memory(payload, entry.header.count, known));
   }
   return known;
-}
-
-std::vector<char> chunk_of(const trace_io::memory_figures& figures, std::uint32_t sequence) {
-  std::array<std::byte, trace_io::chunk_header_bytes + trace_io::memory_figure_count * trace_io::max_varint_bytes>
-      bytes;
-  std::byte* const payload = bytes.data() + trace_io::chunk_header_bytes;
-  const auto n = static_cast<std::size_t>(trace_io::put_memory(payload, figures) - payload);
-  trace_io::put_header(bytes.data(), trace_io::chunk_header{.kind = trace_io::chunk_kind::memory,
-                                                            .sequence = sequence,
-                                                            .count = trace_io::memory_figure_count,
-                                                            .raw_bytes = static_cast<std::uint32_t>(n),
-                                                            .stored_bytes = static_cast<std::uint32_t>(n),
-                                                            .payload_sum = trace_io::checksum({payload, n})});
-  const auto* const begin = reinterpret_cast<const char*>(bytes.data());
-  return {begin, begin + trace_io::chunk_header_bytes + n};
 }
 
 }  // namespace
@@ -94,12 +79,10 @@ void memory_watch::append_to(const std::string& path) const {
   trace_io::memory_figures told = seen->second;
   if (own.resident != 0) told.foreign = own.foreign;  // which the process knows better
   const auto count = static_cast<std::uint32_t>(index.chunks(trace_io::chunk_kind::memory).size());
-  const std::vector<char> chunk = chunk_of(told, count);
-  std::ofstream to(path, std::ios::binary | std::ios::app);
-  to.write(chunk.data(), static_cast<std::streamsize>(chunk.size()));
-  to.close();
-  std::error_code ignored;
-  if (!to) std::filesystem::resize_file(path, source.bytes(), ignored);  // a full disk
+  std::array<std::byte, trace_io::memory_figure_count * trace_io::max_varint_bytes> payload;
+  const auto n = static_cast<std::size_t>(trace_io::put_memory(payload.data(), told) - payload.data());
+  append_chunk(path, {.kind = trace_io::chunk_kind::memory, .sequence = count, .count = trace_io::memory_figure_count},
+               std::span(payload).first(n));
 }
 
 }  // namespace ashlar::cli

@@ -2,13 +2,13 @@
 // A chunk of JSON behind the recorder's own, which readers of events skip.
 #include "cli/record/run_note.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <filesystem>
-#include <fstream>
 #include <span>
+#include <string_view>
 #include <system_error>
-#include <vector>
 
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
@@ -18,6 +18,8 @@
 #include <ashlar/base/event.hpp>
 #include <ashlar/base/trace_source.hpp>
 #include <ashlar/detail/trace/format.hpp>
+
+#include "cli/record/append_chunk.hpp"
 
 namespace ashlar::cli {
 
@@ -45,20 +47,39 @@ input_kind kind_of_input() {
 }
 
 std::string text_of(const run_note& note) {
-  const json all = {{"status", note.status},      {"seconds", note.seconds},       {"directory", note.directory},
-                    {"input", kinds[note.input]}, {"input_file", note.input_file}, {"input_offset", note.input_offset}};
+  const json all = {{"status", note.status},         {"seconds", note.seconds},
+                    {"directory", note.directory},   {"input", kinds[note.input]},
+                    {"input_file", note.input_file}, {"input_offset", note.input_offset},
+                    {"command_sum", note.command},   {"environment_sum", note.environment}};
   return all.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-std::optional<run_note> parsed(const std::string& text) {
-  const json all = json::parse(text, nullptr, false);
-  if (!all.is_object()) return std::nullopt;
-  return run_note{.status = all.value("status", 0),
-                  .seconds = all.value("seconds", 0.0),
-                  .directory = all.value("directory", ""),
-                  .input = kind_named(all.value("input", "")),
-                  .input_file = all.value("input_file", ""),
-                  .input_offset = all.value("input_offset", std::uint64_t{0})};
+/// A note that lacks a member is none: it would be taken for a default.
+std::optional<run_note> parsed(const std::string& text) try {
+  const json all = json::parse(text);
+  return run_note{.status = all.at("status"),
+                  .seconds = all.at("seconds"),
+                  .directory = all.at("directory"),
+                  .input = kind_named(all.at("input")),
+                  .input_file = all.at("input_file"),
+                  .input_offset = all.at("input_offset"),
+                  .command = all.at("command_sum"),
+                  .environment = all.at("environment_sum")};
+} catch (const json::exception&) {
+  return std::nullopt;
+}
+
+/// Returns: the checksum of words that each end with a null byte.
+std::uint64_t sum_of(const std::vector<std::string>& words) {
+  std::string all;
+  for (const std::string& word : words) all.append(word).push_back('\0');
+  return io::checksum(std::as_bytes(std::span(all)));
+}
+
+bool is_of_run(std::string_view entry) {
+  const std::string_view name = entry.substr(0, entry.find('='));
+  constexpr std::array others = {"LD_PRELOAD", "_", "PWD", "OLDPWD", "SHLVL"};
+  return !name.starts_with("ASHLAR") && std::ranges::find(others, name) == others.end();
 }
 
 /// Returns: the payload of the last chunk of a run that is undamaged.
@@ -80,9 +101,22 @@ std::optional<std::string> payload_of(trace::byte_source& source) {
 
 }  // namespace
 
-run_note note_surroundings() {
+std::uint64_t sum_of_command(const std::vector<std::string>& words) { return sum_of(words); }
+
+std::uint64_t sum_of_environment() {
+  std::vector<std::string> entries;
+  for (char** entry = ::environ; entry != nullptr && *entry != nullptr; ++entry)
+    if (is_of_run(*entry)) entries.emplace_back(*entry);
+  std::ranges::sort(entries);
+  return sum_of(entries);
+}
+
+run_note note_surroundings(const std::vector<std::string>& command) {
   std::error_code error;
-  run_note note{.directory = fs::current_path(error).string(), .input = kind_of_input()};
+  run_note note{.directory = fs::current_path(error).string(),
+                .input = kind_of_input(),
+                .command = sum_of_command(command),
+                .environment = sum_of_environment()};
   if (note.input != input_kind::file) return note;
   note.input_file = fs::read_symlink("/proc/self/fd/0", error).string();
   note.input_offset = static_cast<std::uint64_t>(::lseek(STDIN_FILENO, 0, SEEK_CUR));
@@ -90,19 +124,8 @@ run_note note_surroundings() {
 }
 
 void append_note(const std::string& trace, const run_note& note) {
-  std::error_code error;
-  if (!fs::is_regular_file(trace, error) || fs::file_size(trace, error) == 0) return;
   const std::string text = text_of(note);
-  const auto payload = std::as_bytes(std::span(text));
-  const auto size = static_cast<std::uint32_t>(text.size());
-  std::string all(io::chunk_header_bytes, '\0');
-  io::put_header(std::as_writable_bytes(std::span(all)).data(), {.kind = io::chunk_kind::run,
-                                                                 .count = 1,
-                                                                 .raw_bytes = size,
-                                                                 .stored_bytes = size,
-                                                                 .payload_sum = io::checksum(payload)});
-  all += text;
-  std::ofstream(trace, std::ios::binary | std::ios::app).write(all.data(), static_cast<std::streamsize>(all.size()));
+  append_chunk(trace, {.kind = io::chunk_kind::run, .count = 1}, std::as_bytes(std::span(text)));
 }
 
 std::optional<run_note> note_of(const std::string& trace) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace ashlar::cli {
 
@@ -18,13 +19,21 @@ struct run_note {
   input_kind input = input_kind::other;
   std::string input_file = {};     ///< Of a file.
   std::uint64_t input_offset = 0;  ///< Where the program began to read it.
+  std::uint64_t command = 0;       ///< `sum_of_command` of what `ashlar record` started.
+  std::uint64_t environment = 0;   ///< `sum_of_environment` of it.
 };
 
-/// Returns: the directory and the standard input of this process, which its children inherit.
-[[nodiscard]] run_note note_surroundings();
+/// Returns: the directory, the standard input and the environment of this process, which its children inherit.
+[[nodiscard]] run_note note_surroundings(const std::vector<std::string>& command);
 
-/// Effects: appends the note to a trace that has been written; a trace that is no regular file, or has no bytes, or
-/// cannot be written stays without.
+/// Returns: a sum by which whole command lines are compared: a header has the first bytes of a long one.
+[[nodiscard]] std::uint64_t sum_of_command(const std::vector<std::string>& words);
+
+/// Returns: a sum by which this process's environment is compared, without the variables of ashlar, LD_PRELOAD, and
+/// those in which a shell notes itself.
+[[nodiscard]] std::uint64_t sum_of_environment();
+
+/// Effects: as `append_chunk`.
 void append_note(const std::string& trace, const run_note& note);
 
 /// Returns: the note of a trace; nothing if it has none: it is the trace of a process that the recorded one has

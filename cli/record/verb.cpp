@@ -114,7 +114,7 @@ int record_program(const command& c) {
   const std::string library = require_companion(recorder_library);
   const std::string output = fs::absolute(c.output).string();
   if (const int error = prepare_output(output)) return complain("record", c.output + ": " + std::strerror(error));
-  run_note note = note_surroundings();
+  run_note note = note_surroundings(c.program);
   const stopwatch clock;
   const record_status told;
   memory_watch watch(told.page());

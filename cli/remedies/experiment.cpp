@@ -138,7 +138,9 @@ public:
   }
 
 private:
-  [[nodiscard]] double seconds_left() const { return std::max(0.0, request_->seconds - clock_.seconds()); }
+  [[nodiscard]] double seconds_left() const {
+    return std::max(0.0, request_->seconds - request_->spent - clock_.seconds());
+  }
   [[nodiscard]] bool tries_plan() const { return !request_->only_mallocs && !request_->routes.groups.empty(); }
   [[nodiscard]] bool has_plan() const { return works(all_, all_.whole_plan); }
 
@@ -207,10 +209,10 @@ private:
   void refuse_small_budget(std::size_t remedies) const {
     const double each = all_.first.wall_ms / 1e3;
     const std::size_t runs = remedies + 2;
-    if (request_->rounds != 0 || static_cast<double>(runs) * each <= request_->seconds) return;
+    const double first = request_->spent + static_cast<double>(runs) * each;
+    if (request_->rounds != 0 || first <= request_->seconds) return;
     const std::size_t rounds = pairs_for_difference(shared_error(remedies));
-    const double wanted =
-        1.1 * (static_cast<double>(runs) * each + player_.seconds_of_round(remedies + 1) * static_cast<double>(rounds));
+    const double wanted = 1.1 * (first + player_.seconds_of_round(remedies + 1) * static_cast<double>(rounds));
     throw std::runtime_error(fmt::format(
         "a run takes {:.1f} s, and the first run of each of {} takes more than the budget of {:.0f} s: a verdict "
         "needs --budget {:.0f}s at least; nothing was measured",

@@ -69,6 +69,7 @@ struct remedy_request {
   std::string plan = "PLAN";   ///< The file of the plan, for the command lines that are printed.
   std::size_t rounds = 0;      ///< Of each stage, exactly; 0: as many as the seconds allow.
   double seconds = 60;
+  double spent = 0;  ///< Of these, before the measurement.
   std::uint64_t seed = 0;
   double threshold = 0.01;  ///< A smaller share does not matter.
   double memory_price = 0;  ///< Per cent of peak RSS that one of time may cost; 0: see `least_memory_of`.

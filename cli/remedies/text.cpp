@@ -181,7 +181,7 @@ json to_json(const remedy_effect& e) {
             {"text", remedy_effect_text(e)},
             {"kind", kinds[e.remedy.kind]},
             {"library", e.remedy.side.library},
-            {"use", e.remedy.side.shown}};
+            {"use", e.remedy.kind == remedy_kind::router ? json() : json(e.remedy.side.shown)}};
   if (!e.failure.empty()) {
     j["failure"] = e.failure;
     return j;

@@ -66,7 +66,8 @@ TEST_F(advise_measure, a_planted_gain_is_found_first_and_the_rest_is_sorted) {
     names.insert(remedy["name"]);
     if (remedy["name"] == "huge pages, glibc") EXPECT_GT(ratio_of(remedy), 0.6) << "its malloc is as slow";
     if (remedy["kind"] == "preload") EXPECT_LT(ratio_of(remedy), 0.6) << remedy["name"];
-    if (remedy["kind"] != "routes" && remedy["kind"] != "router") EXPECT_TRUE(starts_alone(remedy["use"])) << remedy;
+    if (remedy["kind"] == "router") EXPECT_EQ(remedy["use"], nullptr) << "it is a baseline";
+    else if (remedy["kind"] != "routes") EXPECT_TRUE(starts_alone(remedy["use"])) << remedy;
   }
   EXPECT_LT(ratio_of(m["remedies"][0]), 0.6);
   EXPECT_EQ(names.count("huge pages, libashlar.so"), names.count("preload libashlar.so")) << page();
@@ -230,7 +231,9 @@ TEST_F(advise_measure, a_plan_that_was_empty_before_has_the_reason_of_the_trace)
   EXPECT_NE(ashlar("advise " + trace + " --measure run --rounds 2 -o " + file("p")), 1);
   EXPECT_EQ(text("err"), "ashlar advise: " + file("p") +
                              ": no long-lived objects are worth memory of their own: the plan is empty\n");
-  ASSERT_EQ(ashlar("advise " + trace_of(ASHLAR_VICTIM_WITHOUT_ID) + " -o " + file("p") + " --json " + file("j")), 0);
+  ASSERT_EQ(ashlar("advise " + trace_of(ASHLAR_VICTIM_WITHOUT_ID) + " --measure none -o " + file("p") + " --json " +
+                   file("j")),
+            0);
   const std::string reason = json::parse(text("j"))["no_plan"];
   EXPECT_TRUE(std::regex_match(reason, std::regex("none of the 2 sites worth memory of their own can be routed: .* is "
                                                   "not in the plan: its module has no build id")))
@@ -240,21 +243,65 @@ TEST_F(advise_measure, a_plan_that_was_empty_before_has_the_reason_of_the_trace)
 TEST_F(advise_measure, is_done_unasked_where_the_command_can_be_repeated) {
   const std::string trace = trace_of(ASHLAR_SLOW_VICTIM);
   EXPECT_EQ(ashlar("advise " + trace + " --budget 4s --json " + file("j")), 0) << text("err");
-  EXPECT_TRUE(said("err",
-                   " again and again for 4 s, with all its side effects, to measure the remedies; '--measure none' "
-                   "does not\n"));
+  EXPECT_TRUE(said(
+      "err", " again and again for at most 4 s, with all its side effects, to measure the remedies; '--measure none' "
+             "does not\n"));
   const json j = json::parse(text("j"));
-  EXPECT_NE(j["measurement"].is_object(), j["not_measured"].is_string()) << j["not_measured"];
+  EXPECT_EQ(j["not_measured"], nullptr) << j["not_measured"];
+  ASSERT_TRUE(j["measurement"].is_object());
+  EXPECT_EQ(j["measurement"]["command"], json({ASHLAR_SLOW_VICTIM}));
   EXPECT_EQ(ashlar("advise " + trace + " --measure none --json " + file("j")), 0);
   EXPECT_EQ(text("err"), "");
   EXPECT_EQ(json::parse(text("j"))["measurement"], nullptr);
 }
 
+constexpr const char* grow = "i=0; while [ $i -lt 900 ]; do x=$x$i; i=$((i+1)); done";  // some thousand events
+
+TEST_F(advise_measure, runs_unasked_where_the_program_was_with_its_input_and_leaves_no_files) {
+  const std::string trace = file("t.trace"), got = file("place/got"), temporary = file("tmp");
+  std::filesystem::create_directory(file("place"));
+  std::filesystem::create_directory(temporary);
+  std::ofstream(file("in")) << "four\n";
+  ::setenv("TMPDIR", temporary.c_str(), 1);
+  EXPECT_EQ(ashlar_test::run_shell("cd " + file("place") + "; " ASHLAR_COMMAND " record -q -o " + trace +
+                                   " -- sh -c 'read x; echo $x > got; " + grow + "' < " + file("in")),
+            0);
+  std::filesystem::remove(got);
+  EXPECT_EQ(ashlar("advise " + trace + " --budget 4s --json " + file("j")), 0) << text("err");
+  ::unsetenv("TMPDIR");
+  const json j = json::parse(text("j"));
+  ASSERT_TRUE(j["measurement"].is_object()) << j["not_measured"];
+  EXPECT_EQ(j["measurement"]["input"], file("in"));
+  EXPECT_EQ(text("place/got"), "four\n");
+  EXPECT_TRUE(std::filesystem::is_empty(temporary));
+}
+
+/// A run that takes longer now.
+TEST_F(advise_measure, kills_no_program_amid_its_work_unasked) {
+  const std::string trace = file("t.trace");
+  ASSERT_EQ(ashlar_test::run_shell("</dev/null " ASHLAR_COMMAND " record -q -o " + trace + " -- sh -c '[ -e " +
+                                   file("once") + " ] && sleep 3; : > " + file("once") + "; " + grow + "; : > " +
+                                   file("done") + "'"),
+            0);
+  std::filesystem::remove(file("done"));
+  EXPECT_EQ(ashlar("advise " + trace + " --budget 5s"), 0) << text("err");
+  EXPECT_TRUE(printed("Not measured: run again, it takes 3.")) << page();
+  EXPECT_TRUE(std::filesystem::exists(file("done")));
+}
+
+TEST_F(advise_measure, of_a_child_is_run_only_if_it_is_asked_for_and_its_command_is_told) {
+  const std::string trace = trace_of("sh -c '" ASHLAR_SLOW_VICTIM "; true'");
+  EXPECT_EQ(ashlar("advise " + trace), 0) << text("err");
+  EXPECT_TRUE(printed(" does not tell how its command was started: ")) << page();
+  EXPECT_NE(ashlar("advise " + trace + " --measure run --rounds 2"), 1) << text("err");
+  EXPECT_TRUE(said("err", "the traced process's command, which 'ashlar record' was not given\n"));
+}
+
 /// A remedy of placement is not proposed then.
 TEST_F(advise_measure, is_not_done_unasked_of_a_command_that_cannot_be_repeated) {
-  const std::string grow = "i=0; while [ $i -lt 900 ]; do x=$x$i; i=$((i+1)); done", once = file("once"),
-                    trace = file("t.trace"), in = file("in"), place = file("place"),
-                    record = ASHLAR_COMMAND " record -q --stacks 16 -o " + trace + " -- sh -c ";
+  const std::string once = file("once"), trace = file("t.trace"), in = file("in"), place = file("place"),
+                    start = ASHLAR_COMMAND " record -q --stacks 16 -o " + trace + " -- ", record = start + "sh -c ",
+                    replaced = "the recorded command started another program in its place, or is too long";
   struct row {
     std::string shell, reason;
   };
@@ -266,7 +313,11 @@ TEST_F(advise_measure, is_not_done_unasked_of_a_command_that_cannot_be_repeated)
             "its standard input began in the middle of " + in},
            {"mkdir " + place + "; cd " + place + "; </dev/null " + record + "true; rmdir " + place,
             "its directory, " + place + ", is gone"},
-           {"</dev/null " + record + "'sleep 5.1'", "and a measurement is some hundred runs"},
+           {"</dev/null " + start + "sleep 1.3", "more than a quarter of the 5 s, and a measurement is some hundred "},
+           {"</dev/null " + start + "env DRY=1 " ASHLAR_SLOW_VICTIM, replaced},
+           {"</dev/null " + record + "'cd / && exec " ASHLAR_SLOW_VICTIM "'", replaced},
+           {"</dev/null " + record + "true " + std::string(9000, 'x'), replaced},
+           {"</dev/null ANOTHER=1 " + record + "true", "the environment is another one than when it was recorded"},
            {"</dev/null " + record + "'[ -e " + once + " ] && exit; : > " + once + "; " + grow + "'",
             "run again, it does other work: "},
        }) {

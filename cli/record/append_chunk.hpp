@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What `ashlar record` adds to a trace that its process has ended.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include <ashlar/detail/trace/format.hpp>
+
+namespace ashlar::cli {
+
+/// Effects: appends a chunk with this payload to a regular file that is a whole trace, without an error of its writer:
+/// a reader stops at a torn chunk. Where there is no room for all of it, the trace is as before. `header`: sizes and
+/// sums are set here.
+void append_chunk(const std::string& trace, detail::trace_io::chunk_header header, std::span<const std::byte> payload);
+
+}  // namespace ashlar::cli

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tests of the note on a run: a trace that has no room for it, or is torn, stays as it is.
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <span>
+#include <string>
+
+#include <sys/resource.h>
+
+#include <gtest/gtest.h>
+
+#include <ashlar/detail/trace/format.hpp>
+
+#include "cli/advise/repetition.hpp"
+#include "cli/record/append_chunk.hpp"
+#include "cli/record/run_note.hpp"
+#include "cli/tests/command.hpp"
+
+namespace {
+
+using namespace ashlar::cli;
+
+class run_note_of_a_trace : public ashlar_test::command_test {};
+
+TEST_F(run_note_of_a_trace, has_what_it_was_given) {
+  const std::string trace = sample(1000);
+  EXPECT_FALSE(note_of(trace));
+  append_note(trace, note_surroundings({"a", "b c"}));
+  const auto note = note_of(trace);
+  ASSERT_TRUE(note);
+  EXPECT_EQ(note->command, sum_of_command({"a", "b c"}));
+  EXPECT_NE(note->command, sum_of_command({"a", "b", "c"}));
+  EXPECT_EQ(note->directory, std::filesystem::current_path());
+}
+
+TEST_F(run_note_of_a_trace, tells_another_environment_apart_but_not_what_shells_and_ashlar_set) {
+  const std::uint64_t before = sum_of_environment();
+  for (const char* name : {"ASHLAR_RECORD_FILE", "OLDPWD", "SHLVL"}) {
+    const char* const value = std::getenv(name);
+    const std::string kept = value == nullptr ? "" : value;
+    ::setenv(name, "/another", 1);
+    EXPECT_EQ(sum_of_environment(), before) << name;
+    value == nullptr ? ::unsetenv(name) : ::setenv(name, kept.c_str(), 1);
+  }
+  ::setenv("ANOTHER", "1", 1);
+  EXPECT_NE(sum_of_environment(), before);
+  ::unsetenv("ANOTHER");
+}
+
+TEST_F(run_note_of_a_trace, is_left_out_where_it_has_no_room_or_the_trace_is_torn) {
+  const std::string trace = sample(1000);
+  const auto whole = std::filesystem::file_size(trace);
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto signalled = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit limit{whole + 100, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+  append_note(trace, note_surroundings({"a"}));
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, signalled);
+  EXPECT_EQ(std::filesystem::file_size(trace), whole);
+  EXPECT_EQ(ashlar("report " + trace), 0) << text("err");
+  std::filesystem::resize_file(trace, whole - 3);
+  append_note(trace, note_surroundings({"a"}));
+  EXPECT_EQ(std::filesystem::file_size(trace), whole - 3);
+}
+
+TEST_F(run_note_of_a_trace, that_lacks_a_member_is_none) {
+  const std::string trace = sample(1000), text = R"({"status": null})";
+  append_chunk(trace, {.kind = ashlar::detail::trace_io::chunk_kind::run, .count = 1}, std::as_bytes(std::span(text)));
+  EXPECT_FALSE(note_of(trace));
+}
+
+TEST(program_in, is_the_word_itself_without_a_directory_or_a_path) {
+  EXPECT_EQ(program_in("", "./sort"), "./sort");
+  EXPECT_EQ(program_in("/a", "sort"), "sort");
+  EXPECT_EQ(program_in("/a", "./sort"), "/a/sort");
+}
+
+}  // namespace
