@@ -179,35 +179,21 @@ TEST(process_heap, gives_the_heap_of_a_thread_that_ended_to_the_next_one) {
   EXPECT_EQ(process_heap().parked(), parked);
 }
 
-// Threads that take turns: each waits for its number, and passes the turn on.
-class turns {
-public:
-  turns(int threads, int rounds, auto work) : left_(threads * rounds) {
-    for (int i = 0; i != threads; ++i)
-      threads_.emplace_back([=, this] {
-        for (int now = turn_;; now = turn_) {
-          if (now >= left_) break;
-          if (now % threads != i) turn_.wait(now);
-          else work(i), ++turn_, turn_.notify_all();
-        }
-        ++ended_;
-        while (ended_ < threads + 1) ended_.wait(ended_);
-      });
-    for (int now = turn_; now < left_; now = turn_) turn_.wait(now);
-  }
-  ~turns() {
-    ++ended_, ended_.notify_all();
-    for (std::thread& each : threads_) {
-      ended_.notify_all();
-      each.join();
-    }
-  }
-
-private:
-  const int left_;
-  std::atomic<int> turn_ = 0, ended_ = 0;
-  std::vector<std::thread> threads_;
-};
+// Effects: calls `work(thread)` in each of `threads` threads `rounds` times: each waits for its turn.
+void take_turns(int threads, int rounds, void (*work)(int thread)) {
+  std::atomic<int> turn = 0;
+  std::vector<std::thread> running;
+  for (int i = 0; i != threads; ++i)
+    running.emplace_back([&, i] {
+      for (int mine = i; mine < threads * rounds; mine += threads) {
+        for (int now = turn; now != mine; now = turn) turn.wait(now);
+        work(i);
+        ++turn;
+        turn.notify_all();
+      }
+    });
+  for (std::thread& each : running) each.join();
+}
 
 // Effects: a request: some blocks of many sizes, all freed.
 void serve_request(int seed) {
@@ -227,7 +213,7 @@ TEST(process_heap, threads_that_take_turns_share_few_heaps) {
   EXPECT_TRUE(ashlar_test::child_does([] {
     process_heap().share_idle(true);
     const std::size_t before = process_heap().held_bytes();
-    const turns all(64, 6, serve_request);
+    take_turns(64, 6, serve_request);
     const std::size_t held = process_heap().held_bytes() - before;
     static_cast<void>(process_heap().trim());
     const bool is_trimmed = process_heap().cached_bytes() == 0 && process_heap().invariant();

@@ -321,6 +321,7 @@ private:
       void* const p = allocate(next->blocks, false);
       thread_heap* const left_behind = p != nullptr ? threads_.attach(next) : next;
       if (left_behind != nullptr) heaps_.park(*left_behind);
+      threads_.let_move();
       if (p != nullptr) return p;
     }
     mine->blocks.set_waits_to_grow(false);
