@@ -96,7 +96,7 @@ public:
     made->blocks.set_number(number);
     made->next = first_.load(memory_order_relaxed);
     first_.store(made, memory_order_release);  // pairs with for_each()
-    let_grow();
+    if (may_share()) let_grow();               // otherwise each grows as it is
     return made;
   }
 
