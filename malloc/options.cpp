@@ -92,7 +92,7 @@ void put_into_effect(const options& now) noexcept {
   process_heap().set_options({.max_bytes = now.max_bytes, .retain_bytes = now.retain_bytes, .decay_ms = now.decay_ms});
   fresh::by_wish::set_wish(now.huge);
   fresh::by_wish::set_populates(now.populates);
-  process_heap().share_idle(now.shares_idle);
+  static_cast<void>(process_heap().share_idle(now.shares_idle));
   choose_fast_paths();
   sample_one_in(now.sample_interval);
   end_misuse_by(now.aborts);

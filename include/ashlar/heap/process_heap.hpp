@@ -189,7 +189,8 @@ public:
 
   using calls::set_options;
 
-  /// Effects: from now on threads take the heaps of idle ones, or leave them alone, which is the default. Complexity:
+  /// Effects: from now on threads take the heaps of idle ones, or leave them alone, which is the default. Returns:
+  /// whether they do: not without a barrier of the process, nor where a thread's own calls take a lock. Complexity:
   /// O(threads). Expects: each thread that allocates calls the destructors of its keys, in a round before the last.
   using calls::share_idle;
 

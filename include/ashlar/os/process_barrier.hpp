@@ -28,16 +28,16 @@ public:
 #if defined(ASHLAR_HAS_PROCESS_BARRIER)
   static constexpr bool is_possible = true;
 
-  /// Effects: announces the process to the system, which takes long once it has several threads. Where the system
-  /// refuses, `pass` fails.
-  static void announce() noexcept { call_kernel(SYS_membarrier, 1 << 4, 0, 0); }
+  /// Effects: announces the process to the system, which takes long once it has several threads. Returns: false where
+  /// the system refuses; then `pass` fails.
+  static bool announce() noexcept { return call_kernel(SYS_membarrier, 1 << 4, 0, 0) == 0; }
 
   /// Effects: every other thread passes a full barrier between the call and its return. Returns: false, without an
   /// effect, where the system has none. Complexity: 1 to 4 us.
   [[nodiscard]] static bool pass() noexcept { return call_kernel(SYS_membarrier, 1 << 3, 0, 0) == 0; }
 #else
   static constexpr bool is_possible = false;
-  static void announce() noexcept {}
+  static bool announce() noexcept { return false; }
   [[nodiscard]] static bool pass() noexcept { return false; }
 #endif
 };

@@ -159,7 +159,7 @@ protected:
   /// that wait to be drained. What is held or retained beyond a limit stays until it is freed. Complexity: O(threads),
   /// a lock for each.
   void set_options(const heap_options& options) noexcept { members_.set_options(options); }
-  void share_idle(bool shares) noexcept { members_.share_idle(shares); }
+  bool share_idle(bool shares) noexcept { return members_.share_idle(shares); }
 
   constexpr basic_heap(const heap_options& options, Upstream upstream) : members_(options, std::move(upstream), this) {}
   ~basic_heap() = default;

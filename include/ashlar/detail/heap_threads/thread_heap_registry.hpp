@@ -77,11 +77,12 @@ public:
     with_common([&] { common_.drained()->set_retention(options.retain_bytes, options.decay_ms); });
   }
 
-  /// Effects: threads take the heaps of idle ones from now on, or no longer; where the system has no barrier of the
-  /// process they never do.
-  void share_idle(bool shares) noexcept {
-    if (shares && threads::parts_move) threads::expect_moves();
-    heaps_.share_idle(shares && threads::parts_move);
+  /// Effects: threads take the heaps of idle ones from now on, or no longer. Returns: whether they do: never without a
+  /// barrier of the process, nor where an owner uses its cache under a lock.
+  bool share_idle(bool shares) noexcept {
+    const bool may_share = shares && threads::expect_moves();
+    heaps_.share_idle(may_share);
+    return may_share;
   }
 
   /// @{ The calling thread's heap; segments of its blocks name the same address. See `per_thread`.

@@ -111,7 +111,7 @@ public:
 
   /// @{ As in `process_threads`, but no thread takes the part of another one.
   static constexpr bool parts_move = false;
-  static void expect_moves() noexcept {}
+  static bool expect_moves() noexcept { return false; }
   static ASHLAR_INLINE void enter() noexcept {}
   static ASHLAR_INLINE void leave() noexcept {}
   struct use {

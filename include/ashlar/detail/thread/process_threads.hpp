@@ -152,7 +152,7 @@ public:
   [[nodiscard]] bool try_take(T& part) noexcept { return places_.try_take(part); }
   static void forget(T& part) noexcept { thread_places<T>::forget(part); }
   void let_move() noexcept { places_.let_move(here_); }
-  static void expect_moves() noexcept { process_barrier::announce(); }
+  static bool expect_moves() noexcept { return parts_move && process_barrier::announce(); }
   /// @}
 
   /// The calling thread uses its part, as between `enter` and `leave`. One scope may lie in another one.

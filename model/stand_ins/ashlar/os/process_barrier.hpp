@@ -14,7 +14,7 @@ public:
   static inline checker::watched_atomic<int>* word = nullptr;
 
   static void expect() noexcept { word->fetch_add(0, std::memory_order_acq_rel); }
-  static void announce() noexcept {}
+  static bool announce() noexcept { return true; }
   [[nodiscard]] static bool pass() noexcept { return expect(), true; }
 };
 
