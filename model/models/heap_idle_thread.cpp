@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A thread uses its part twice, gets another one, and ends; another thread asks for both and takes each one of which
 // the thread has not come back. One of them has a part at a time, and sees what the other wrote.
+#include <cstdint>
+
 #include <checker.hpp>
 
 #include <ashlar/base/atomics.hpp>
@@ -14,6 +16,7 @@ struct part {
   struct {
     ashlar::detail::atomic<ashlar::detail::thread_place<part>*> place = nullptr;
     ashlar::detail::atomic<bool> is_asked_for = false;
+    std::uint32_t thread = 0;
   } moves;
   checker::atomics::plain<int> uses = 0;
   int used = 0;

@@ -376,11 +376,12 @@ inline void yield_thread() noexcept {
   return static_cast<const char*>(word) + behind;
 }
 
-/// Effects: lets other threads run, also threads of lower priority: the first 16 turns yield, the next ones sleep. A
-/// thread of real-time priority yields to its equals only, and would keep a preempted holder from running forever.
-/// Sleeps by a plain system call, since the functions for it are points of cancellation, and malloc is none.
+inline constexpr unsigned most_yields = 16;
+
+/// Effects: lets other threads run, also threads of lower priority: the first `most_yields` turns yield, the next ones
+/// sleep. A thread of real-time priority yields to its equals only, and would keep a preempted holder from running
+/// forever. Sleeps by a plain system call, since the functions for it are points of cancellation, and malloc is none.
 ASHLAR_COLD inline void yield_or_sleep(unsigned turn) noexcept {
-  [[maybe_unused]] constexpr unsigned most_yields = 16;
 #if ASHLAR_WINDOWS
   if (turn >= most_yields) return ::Sleep(1);
 #elif defined(ASHLAR_HAS_KERNEL) && defined(SYS_nanosleep)

@@ -2,6 +2,9 @@
 // An asymmetric fence: one thread makes all others of the process pass a full barrier.
 #pragma once
 
+#include <bit>
+#include <cstdint>
+
 #include <ashlar/base/atomics.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/platform.hpp>
@@ -35,10 +38,31 @@ public:
   /// Effects: every other thread passes a full barrier between the call and its return. Returns: false, without an
   /// effect, where the system has none. Complexity: 1 to 4 us.
   [[nodiscard]] static bool pass() noexcept { return call_kernel(SYS_membarrier, 1 << 3, 0, 0) == 0; }
+
+  /// Returns: the number of the calling thread, for `is_running`.
+  [[nodiscard]] static std::uint32_t this_thread() noexcept {
+    return static_cast<std::uint32_t>(call_kernel(SYS_gettid));
+  }
+  /// Returns: whether a thread of the process has the number.
+  [[nodiscard]] static bool is_running(std::uint32_t thread) noexcept {
+    return call_kernel(SYS_tgkill, call_kernel(SYS_getpid), thread, 0) == 0;
+  }
+
+  /// Returns: processors on which the calling thread may run; 64 where there are more than 1024.
+  [[nodiscard]] static std::uint32_t processors() noexcept {
+    std::uint64_t words[16] = {};
+    if (call_kernel(SYS_sched_getaffinity, 0, sizeof words, words) <= 0) return 64;
+    std::uint32_t count = 0;
+    for (const std::uint64_t each : words) count += static_cast<std::uint32_t>(std::popcount(each));
+    return count;
+  }
 #else
   static constexpr bool is_possible = false;
   static bool announce() noexcept { return false; }
   [[nodiscard]] static bool pass() noexcept { return false; }
+  [[nodiscard]] static std::uint32_t this_thread() noexcept { return 0; }
+  [[nodiscard]] static bool is_running(std::uint32_t) noexcept { return false; }
+  [[nodiscard]] static std::uint32_t processors() noexcept { return 1; }
 #endif
 };
 

@@ -2,6 +2,7 @@
 // Tests of the parts of threads: one for each thread and owner, ended once in any order of ends, held over forks.
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -323,6 +324,7 @@ struct moving_owner {
     struct {
       ashlar::detail::atomic<ashlar::detail::thread_place<part>*> place = nullptr;
       ashlar::detail::atomic<bool> is_asked_for = false;
+      std::uint32_t thread = 0;
     } moves;
   };
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -20,6 +21,7 @@ struct part {
   struct {
     ashlar::detail::atomic<ashlar::detail::thread_place<part>*> place = nullptr;
     ashlar::detail::atomic<bool> is_asked_for = false;
+    std::uint32_t thread = 0;
   } moves;
   long uses = 0;
 };

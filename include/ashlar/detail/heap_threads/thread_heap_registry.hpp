@@ -97,7 +97,12 @@ public:
   static ASHLAR_INLINE void leave() noexcept { threads::leave(); }
   [[nodiscard]] ASHLAR_INLINE bool is_last_used() const noexcept { return threads_.is_last_used(); }
   [[nodiscard]] thread_heap* find() const noexcept { return threads_.find(); }
-  [[nodiscard]] thread_heap* find_or_attach() noexcept { return threads_.find_or_attach(); }
+  [[nodiscard]] thread_heap* find_or_attach() noexcept {
+    thread_heap* const mine = threads_.find_or_attach();
+    if constexpr (threads::parts_move)
+      if (mine != nullptr && heaps_.may_share()) threads_.let_move();
+    return mine;
+  }
   /// @}
 
   /// Effects: detaches the heap of the calling thread and sends its remote frees. Returns: the heap, or null.
@@ -139,7 +144,10 @@ public:
     if (void* const p = allocate_somewhere(huge, allocate); p != nullptr) return p;
     if (!is_valid_request(bytes, alignment)) return nullptr;
     if constexpr (threads::parts_move)
-      if (void* const p = huge ? nullptr : allocate_with_growth(allocate); p != nullptr) return p;
+      if (void* const p = huge ? nullptr : allocate_of_others(allocate); p != nullptr) return p;
+    const growth_scope grows(*this, huge);
+    if (grows)
+      if (void* const p = allocate_somewhere(false, allocate); p != nullptr) return p;
     give_unused();
     if (void* const p = allocate_somewhere(huge, allocate); p != nullptr || huge) return p;
     if (void* const p = allocate_parked(allocate); p != nullptr) return p;
@@ -230,12 +238,13 @@ public:
   std::size_t trim(std::size_t retain_bytes = 0) noexcept {
     const use inside;
     flush();
-    if constexpr (threads::parts_move) heaps_.park_all_idle(threads_);
+    if constexpr (threads::parts_move) heaps_.ask_all(threads_);
     const std::size_t held = space_.held_bytes();
     std::size_t given = 0;
     thread_heap* const mine = find();
     if (mine != nullptr) given += mine->blocks.trim(retain_bytes);
     with_common([&] { given += common_.trim(); });
+    if constexpr (threads::parts_move) heaps_.park_all_idle(threads_);
     heaps_.for_each([&](thread_heap& each) { given += each.blocks.trim_remote(&each == mine ? retain_bytes : 0); });
     heaps_.forget_free_bytes();
     space_.trim();
@@ -297,8 +306,6 @@ private:
   [[nodiscard]] ASHLAR_COLD void* allocate_somewhere(bool is_huge, Allocate allocate) noexcept {
     if (is_huge) return threads_.expect_forks(), allocate(common_, true);
     thread_heap* const mine = find_or_attach();
-    if constexpr (threads::parts_move)
-      if (mine != nullptr && heaps_.may_share()) threads_.let_move();
     return mine != nullptr ? allocate(mine->blocks, false) : allocate_common(allocate);
   }
 
@@ -312,24 +319,47 @@ private:
   // Where there are many heaps, one grows only if neither a parked heap nor the heap of an idle thread has room. The
   // first with room becomes the calling thread's, whose own heap is parked.
   template <class Allocate>
-  [[nodiscard]] ASHLAR_COLD void* allocate_with_growth(Allocate allocate) noexcept {
-    thread_heap* const mine = find();
-    if (mine == nullptr || !mine->blocks.waits_to_grow()) return nullptr;
+  [[nodiscard]] ASHLAR_COLD void* allocate_of_others(Allocate allocate) noexcept {
+    if (thread_heap* const mine = find(); mine == nullptr || !mine->blocks.waits_to_grow()) return nullptr;
     for (unsigned left = 3; left != 0; --left) {
-      heaps_.park_idle(threads_, least_room, heaps_.rest_us);
-      thread_heap* const next = heaps_.adopt_with(least_room);
-      if (next == nullptr) break;
-      void* const p = allocate(next->blocks, false);
-      thread_heap* const left_behind = p != nullptr ? threads_.attach(next) : next;
-      if (left_behind != nullptr) heaps_.park(*left_behind);
-      threads_.let_move();
-      if (p != nullptr) return p;
+      thread_heap* next = heaps_.adopt_with(least_room);
+      if (next == nullptr) {
+        heaps_.park_idle(threads_, least_room, heaps_.rest_us);
+        next = heaps_.adopt_with(least_room);
+      }
+      if (next == nullptr) return nullptr;
+      if (void* const p = allocate_in(*next, allocate); p != nullptr) return threads_.let_move(), p;
     }
-    mine->blocks.set_waits_to_grow(false);
-    void* const p = allocate(mine->blocks, false);
-    mine->blocks.set_waits_to_grow(heaps_.may_share());
+    return nullptr;
+  }
+
+  // Effects: allocates in a heap that was parked: with room it becomes the calling thread's, whose own heap is parked.
+  template <class Allocate>
+  [[nodiscard]] void* allocate_in(thread_heap& next, Allocate allocate) noexcept {
+    void* const p = allocate(next.blocks, false);
+    thread_heap* const idle = p != nullptr ? threads_.attach(&next) : &next;
+    if (idle != nullptr) heaps_.park(*idle, p != nullptr);
     return p;
   }
+
+  // The calling thread's heap grows meanwhile, though it would wait for others.
+  class growth_scope {
+  public:
+    growth_scope(thread_heap_registry& of, bool is_huge) noexcept : of_(of), heap_(is_huge ? nullptr : of.find()) {
+      if (heap_ != nullptr && !heap_->blocks.waits_to_grow()) heap_ = nullptr;
+      if (heap_ != nullptr) heap_->blocks.set_waits_to_grow(false);
+    }
+    growth_scope(const growth_scope&) = delete;
+    growth_scope& operator=(const growth_scope&) = delete;
+    ~growth_scope() {
+      if (heap_ != nullptr) heap_->blocks.set_waits_to_grow(of_.heaps_.may_share());
+    }
+    [[nodiscard]] explicit operator bool() const noexcept { return heap_ != nullptr; }
+
+  private:
+    thread_heap_registry& of_;
+    thread_heap* heap_;
+  };
   static constexpr std::size_t least_room = std::size_t{256} * 1024;
 
   // Tries each parked heap once. The first with room becomes the calling thread's, whose own heap is parked.
@@ -338,10 +368,7 @@ private:
     for (std::size_t left = heaps_.parked(); left != 0; --left) {
       thread_heap* const next = heaps_.adopt_oldest();
       if (next == nullptr) return nullptr;
-      void* const p = allocate(next->blocks, false);
-      thread_heap* const idle = p != nullptr ? threads_.attach(next) : next;
-      if (idle != nullptr) heaps_.park(*idle);
-      if (p != nullptr) return p;
+      if (void* const p = allocate_in(*next, allocate); p != nullptr) return p;
     }
     return nullptr;
   }
@@ -368,10 +395,7 @@ private:
   void after_fork_in_child(const thread_heap* mine) noexcept {
     space_.after_fork();
     common_.unlocked().end_fork();
-    if constexpr (threads::parts_move)
-      heaps_.for_each([&](thread_heap& each) {
-        if (&each != mine) threads::forget(each);
-      });
+    if constexpr (threads::parts_move) heaps_.for_each([](thread_heap& each) { threads::forget(each); });
     heaps_.after_fork_in_child(mine);
     common_lock_.unlock();
   }

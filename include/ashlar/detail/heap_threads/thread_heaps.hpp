@@ -18,6 +18,7 @@
 #include <ashlar/detail/heap/parcel_sender.hpp>
 #include <ashlar/detail/heap/purge.hpp>
 #include <ashlar/detail/thread/fork.hpp>
+#include <ashlar/os/process_barrier.hpp>
 #include <ashlar/os/random_bits.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
@@ -56,10 +57,11 @@ struct alignas(64) thread_heap {
   struct {
     atomic<thread_place<thread_heap>*> place = nullptr;
     atomic<bool> is_asked_for = false;
-  } moves;                     // see `thread_place`, which writes it under its lock
-  std::uint32_t asked_us = 0;  // for it, last; under the lock of asking
-  bool is_parked = false;      // under the lock of parking
-  bool is_in_transit = false;  // the same: in transit between two threads
+    std::uint32_t thread = 0;
+  } moves;                             // see `thread_place`, which writes it under its lock
+  atomic<std::uint32_t> asked_us = 0;  // for it, last; written under the lock of asking
+  bool is_parked = false;              // under the lock of parking
+  bool is_in_transit = false;          // the same: in transit between two threads
 };
 
 /// Thread safety: any thread.
@@ -108,16 +110,19 @@ public:
     for_each([&](thread_heap& each) { each.blocks.drained()->set_retention(options.retain_bytes, options.decay_ms); });
   }
 
-  /// Effects: parks a heap for the next thread. Expects: its user is the caller, or has ended.
-  ASHLAR_COLD void park(thread_heap& leaving) noexcept {
+  /// Effects: parks a heap for the next thread, after those with room if it has none. Expects: its user is the caller,
+  /// or has ended.
+  ASHLAR_COLD void park(thread_heap& leaving, bool has_room = true) noexcept {
     leaving.freer.flush();
-    leaving.free_bytes.store(leave(leaving), memory_order_relaxed);
+    const std::size_t bytes = leave(leaving);
+    leaving.free_bytes.store(has_room ? bytes : 0, memory_order_relaxed);
     const check_scope<spin_lock> held(parked_lock_);
     leaving.is_parked = true;
     leaving.parked_ms.store(coarse_ms(), memory_order_relaxed);
     leaving.is_in_transit = false;
     leaving.next_parked = parked_;
     parked_ = &leaving;
+    parked_count_.store(parked() + 1, memory_order_relaxed);
   }
 
   /// Microseconds without a call after which a thread is idle.
@@ -130,6 +135,7 @@ public:
 
   void share_idle(bool shares) noexcept {
     const check_scope<spin_lock> held(making_lock_);
+    if (shares) most_by_rest_.store(2 * process_barrier::processors(), memory_order_relaxed);
     shares_.store(shares, memory_order_relaxed);
     let_grow();
   }
@@ -142,22 +148,30 @@ public:
     if (thread_heap* const idle = take_idle(threads, least, idle_us)) park(*idle);
   }
 
-  /// Effects: parks the heaps of all threads that are not inside. Complexity: O(heaps).
+  /// Effects: asks for the heaps of all threads that are not inside, for `park_all_idle`. Complexity: O(heaps).
+  template <class Threads>
+  void ask_all(Threads& threads) noexcept {
+    if (!may_share()) return;
+    const check_scope<spin_lock> held(asking_lock_);
+    for (std::size_t left = made_.load(memory_order_relaxed); left != 0; left -= detail::min(left, most_asked))
+      ask_some(threads, fine_us());
+  }
+
+  /// Effects: parks the heaps of threads that have not come back since `ask_all`, once that is the time of a rest ago.
+  /// Complexity: O(heaps), and a sleep.
   template <class Threads>
   void park_all_idle(Threads& threads) noexcept {
-    if (!may_share()) return;
-    for (std::size_t left = made_.load(memory_order_relaxed); left != 0; left -= detail::min(left, most_asked)) {
-      const check_scope<spin_lock> held(asking_lock_);
-      ask_some(threads, fine_us());
-    }
     for_each([&](thread_heap& each) {
-      if (each.moves.is_asked_for.load(memory_order_relaxed) && threads.try_take(each)) park(each);
+      if (!each.moves.is_asked_for.load(memory_order_relaxed)) return;
+      while (fine_us() - each.asked_us.load(memory_order_relaxed) < rest_us) yield_or_sleep(most_yields);
+      if (threads.try_take(each)) park(each);
     });
   }
 
-  /// Returns: microseconds after which a thread is idle, for one that has no heap.
+  /// Returns: microseconds after which a thread is idle, for one that has no heap: of many heaps it takes any that is
+  /// not in use, since most are of threads that do not run.
   [[nodiscard]] std::uint32_t least_rest() const noexcept {
-    return made_.load(memory_order_relaxed) > most_by_rest ? 0 : rest_us;
+    return made_.load(memory_order_relaxed) > most_by_rest_.load(memory_order_relaxed) ? 0 : rest_us;
   }
 
   /// As `adopt`, of a parked heap with at least `least` free bytes, or null.
@@ -231,12 +245,7 @@ public:
     return found && !is_of_child_;
   }
 
-  [[nodiscard]] std::size_t parked() const noexcept {
-    const check_scope<spin_lock> held(parked_lock_);
-    std::size_t count = 0;
-    for (const thread_heap* each = parked_; each != nullptr; each = each->next_parked) ++count;
-    return count;
-  }
+  [[nodiscard]] std::size_t parked() const noexcept { return parked_count_.load(memory_order_relaxed); }
 
 private:
   // Under the lock of making. Where heaps are shared, none grows before it has looked for another one's free memory.
@@ -262,9 +271,12 @@ private:
     std::size_t most = least, looks = most_compared;
     for (std::size_t left = made_.load(memory_order_relaxed); left != 0 && looks != 0; --left) {
       thread_heap* const each = next_of(next_seen_);
-      if (!each->moves.is_asked_for.load(memory_order_relaxed) || now - each->asked_us < idle_us) continue;
+      if (!each->moves.is_asked_for.load(memory_order_relaxed)) continue;
+      const std::uint32_t rest = now - each->asked_us.load(memory_order_relaxed);
+      if (rest < idle_us) continue;
       --looks;
-      if (const std::size_t bytes = each->blocks.try_free_bytes(); bytes >= most) most = bytes, best = each;
+      if (const std::size_t worth = idle_us == 0 ? rest : each->blocks.try_free_bytes(); worth >= most)
+        most = worth, best = each;
     }
     return best != nullptr && threads.try_take(*best) ? best : nullptr;
   }
@@ -284,7 +296,7 @@ private:
       if (each->moves.place.load(memory_order_relaxed) == nullptr ||
           each->moves.is_asked_for.load(memory_order_relaxed))
         continue;
-      each->asked_us = now;
+      each->asked_us.store(now, memory_order_relaxed);
       asked[count++] = each;
     }
     asked_us_ = now;
@@ -293,8 +305,7 @@ private:
 
   using link = typename thread_heap::link;
   static constexpr std::size_t most_compared = 16;
-  static constexpr std::size_t most_asked = 32;     // at once
-  static constexpr std::uint32_t most_by_rest = 8;  // heaps; of more a thread without one takes any that is not in use
+  static constexpr std::size_t most_asked = 32;          // at once
   static constexpr std::uint32_t most_free_to_grow = 2;  // heaps; of more all wait to grow
 
   // The lock passes the writes of the last user to the next one.
@@ -345,6 +356,7 @@ private:
     place = found->next_parked;
     found->next_parked = nullptr;
     found->is_parked = false;
+    parked_count_.store(parked() - 1, memory_order_relaxed);
     return found;
   }
 
@@ -364,7 +376,9 @@ private:
   spin_lock making_lock_;           // held while a heap is added, and during a fork
   mutable spin_lock parked_lock_;   // may be taken under the lock of a heap
   link parked_ = nullptr;
-  bool is_of_child_ = false;  // of a fork
+  atomic<std::size_t> parked_count_ = 0;    // written under the same lock
+  bool is_of_child_ = false;                // of a fork
+  atomic<std::uint32_t> most_by_rest_ = 0;  // two for each processor
   spin_lock asking_lock_;
   std::uint32_t asked_us_ = 0;         // under the lock of asking
   thread_heap* next_asked_ = nullptr;  // the same

@@ -15,8 +15,8 @@ namespace ashlar::ASHLAR_ABI::detail {
 /// Thread safety: its thread; the rest is of `thread_places`.
 template <class T>
 struct thread_place {
-  /// Whether others take parts. Then a part has a member `moves` with an `atomic<thread_place<T>*> place` and an
-  /// `atomic<bool> is_asked_for`, for `thread_places`.
+  /// Whether others take parts. Then a part has a member `moves` for `thread_places`, with an `atomic<thread_place<T>*>
+  /// place`, an `atomic<bool> is_asked_for`, and the number of its `thread`.
   static constexpr bool parts_move = process_barrier::is_possible && requires { requires T::may_move; };
 
   explicit constexpr thread_place(T* none) noexcept : part(none) {}
@@ -66,14 +66,16 @@ public:
   }
 
   /// Effects: from now on others may ask for the thread's part: until it has another one, or the end of the thread
-  /// begins. For threads that allocate: one that frees alone may be past its end, and its place goes with its stack.
+  /// begins.
   void let_move(place& of) noexcept {
     if constexpr (place::parts_move) {
       T* const part = of.get();
       if (of.stays || part == none_ || part == nullptr || part->moves.place.load(memory_order_relaxed) != nullptr)
         return;
       const scope held(lock_);
-      if (of.get() == part) part->moves.place.store(&of, memory_order_relaxed);
+      if (of.get() != part) return;
+      part->moves.thread = process_barrier::this_thread();
+      part->moves.place.store(&of, memory_order_relaxed);
     }
   }
 
@@ -94,25 +96,30 @@ public:
     return take_back(of);
   }
 
-  /// Effects: asks for parts of threads that are not inside. Complexity: one barrier for all. No effect where the
-  /// system has none.
+  /// Effects: asks for parts of threads that are not inside. Complexity: one barrier for all, while no lock is held. No
+  /// effect where the system has none. Expects: no other thread asks.
   void ask(T* const* parts, std::size_t count) noexcept {
     if constexpr (place::parts_move) {
-      const scope held(lock_);
-      for (std::size_t i = 0; i < count; ++i)
-        if (place* const of = parts[i]->moves.place.load(memory_order_relaxed);
-            of != nullptr && may_ask(*of, parts[i])) {
-          of->asked_for.store(parts[i], memory_order_relaxed);
-          of->part.store(none_, memory_order_release);  // pairs with find()
-        }
+      const auto each_place = [&](auto f) {
+        const scope held(lock_);
+        for (std::size_t i = 0; i < count; ++i)
+          if (place* const of = parts[i]->moves.place.load(memory_order_relaxed); of != nullptr) f(*of, *parts[i]);
+      };
+      bool is_any_asked = false;
+      each_place([&](place& of, T& part) {
+        if (!may_ask(of, part)) return;
+        of.asked_for.store(&part, memory_order_relaxed);
+        of.part.store(none_, memory_order_release);  // pairs with find()
+        is_any_asked = true;
+      });
+      if (!is_any_asked) return;
       const bool is_passed = process_barrier::pass();
-      for (std::size_t i = 0; i < count; ++i) {
-        place* const of = parts[i]->moves.place.load(memory_order_relaxed);
-        if (of == nullptr || of->asked_for.load(memory_order_relaxed) != parts[i]) continue;
-        const bool is_idle = is_passed && !of->is_inside.load(memory_order_acquire);  // pairs with leave()
-        if (is_idle) parts[i]->moves.is_asked_for.store(true, memory_order_relaxed);
-        else take_back(*of);
-      }
+      each_place([&](place& of, T& part) {
+        if (of.asked_for.load(memory_order_relaxed) != &part) return;                // the thread has come back
+        const bool is_idle = is_passed && !of.is_inside.load(memory_order_acquire);  // pairs with leave()
+        if (is_idle) part.moves.is_asked_for.store(true, memory_order_relaxed);
+        else take_back(of);
+      });
     }
   }
 
@@ -121,9 +128,10 @@ public:
     if constexpr (!place::parts_move) return false;
     else {
       const scope held(lock_);
-      place* const of = part.moves.place.load(memory_order_relaxed);
-      if (of == nullptr || of->asked_for.load(memory_order_relaxed) != &part) return false;
-      of->asked_for.store(nullptr, memory_order_relaxed);
+      if (!part.moves.is_asked_for.load(memory_order_relaxed)) return false;
+      if (!process_barrier::is_running(part.moves.thread)) return forget(part), false;  // as in may_ask()
+      place& of = *part.moves.place.load(memory_order_relaxed);
+      of.asked_for.store(nullptr, memory_order_relaxed);
       forget(part);
       return true;
     }
@@ -143,8 +151,12 @@ public:
 private:
   using scope = check_scope<spin_lock>;
 
-  [[nodiscard]] static bool may_ask(const place& of, const T* part) noexcept {
-    return of.get() == part && !of.is_inside.load(memory_order_relaxed);
+  // A thread may have ended without a call of `stay`: then its place is gone with its stack.
+  [[nodiscard]] static bool may_ask(const place& of, T& part) noexcept {
+    if (process_barrier::is_running(part.moves.thread))
+      return of.get() == &part && !of.is_inside.load(memory_order_relaxed);
+    forget(part);
+    return false;
   }
 
   // Under the lock. Returns: the part of the thread, or none.
