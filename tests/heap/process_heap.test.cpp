@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -216,6 +217,64 @@ TEST(process_heap, threads_that_take_turns_share_few_heaps) {
     const bool is_trimmed = process_heap().cached_bytes() == 0 && process_heap().invariant();
     if (held >= std::size_t{256} << 20 || !is_trimmed) std::fprintf(stderr, "%zu KiB by 64 threads\n", held / 1024);
     return held < std::size_t{256} << 20 && is_trimmed;
+  }));
+  EXPECT_FALSE(process_heap().share_idle(false));
+}
+
+// Blocks that threads leave to each other: each has its size in front, and its low byte in all that follows.
+class left_blocks {
+public:
+  // Effects: leaves a new block, and frees the one that another thread has left there. Returns: whether it is whole.
+  bool exchange(unsigned random) {
+    const std::size_t bytes = sizeof(std::size_t) + (random >> 8) % (random % 16 == 0 ? 100'000u : 900u);
+    auto* const fresh = static_cast<unsigned char*>(process_heap().allocate(bytes));
+    std::memset(fresh, static_cast<int>(bytes & 0xff), bytes);
+    std::memcpy(fresh, &bytes, sizeof bytes);
+    return is_whole(places_[random >> 23].exchange(fresh));
+  }
+  // Effects: frees all. Returns: whether they are whole.
+  bool clear() {
+    bool good = true;
+    for (std::atomic<unsigned char*>& each : places_) good = is_whole(each.exchange(nullptr)) && good;
+    return good;
+  }
+
+private:
+  static bool is_whole(unsigned char* left) {
+    if (left == nullptr) return true;
+    std::size_t bytes = 0;
+    std::memcpy(&bytes, left, sizeof bytes);
+    bool good = true;
+    for (std::size_t i = sizeof bytes; i < bytes; ++i) good = good && left[i] == (bytes & 0xff);
+    process_heap().deallocate(left);
+    return good;
+  }
+
+  std::array<std::atomic<unsigned char*>, 512> places_ = {};
+};
+
+TEST(process_heap, heaps_move_between_threads_while_the_process_trims_and_forks) {
+  if (!process_heap().share_idle(true)) GTEST_SKIP() << "no thread takes the heap of an idle one here";
+  EXPECT_TRUE(ashlar_test::child_does([] {
+    left_blocks left;
+    std::atomic<bool> good = true, ends = false;
+    std::vector<std::thread> running;
+    for (unsigned i = 0; i != 24; ++i)
+      running.emplace_back([&, random = i]() mutable {
+        while (!ends) {
+          for (int calls = 0; calls != 300; ++calls)
+            if (!left.exchange(random = random * 1'664'525 + 1'013'904'223)) good = false;
+          std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        }
+      });
+    for (int i = 0; i != 30 && good; ++i) {
+      static_cast<void>(process_heap().trim());
+      if (!ashlar_test::child_does([&] { return left.exchange(7) && process_heap().invariant(); })) good = false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    ends = true;
+    for (std::thread& each : running) each.join();
+    return left.clear() && good && process_heap().invariant();
   }));
   EXPECT_FALSE(process_heap().share_idle(false));
 }
