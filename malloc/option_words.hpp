@@ -26,7 +26,7 @@ struct options {
   bool reports_refusal = false;                           ///< `stats=max`: the holders, when `max` first refuses
   bool aborts = true;                                     ///< `abort`: 0 ends a misused program without a core file
   bool zeroes = false;                                    ///< `zero`: 1 clears every block that is handed out
-  bool shares_idle = false;                               ///< `idle`: 1 gives heaps of idle threads to others
+  bool shares_idle = true;                                ///< `idle`: 0 leaves heaps of idle threads to them
   bool binds_deeply = false;                              ///< `deepbind`: 1 leaves RTLD_DEEPBIND to dlopen
   std::uint32_t sample_interval = 10'000;                 ///< `sample`: one in that many blocks is guarded; 0: none
 

@@ -157,6 +157,7 @@ test_room() {
     GTEST_FILTER=$(suites_of "${1#cli/}")
   elif has_rules "$1"; then
     target=$folder/all
+    [[ $1 != libashlar && $1 != malloc ]] || target+=" malloc/all"
   else
     target=test_$1 folder=. selection=(-R "^$1\.")
   fi

@@ -52,7 +52,7 @@ TEST(option_words, defaults_come_from_an_empty_variable) {
 
 TEST(option_words, sets_each_option) {
   const parsed all = parse(
-      "retain=64m,decay=250,max=2g,huge_pages=0,populate=1,stats=exit,abort=0,zero=1,idle=1,deepbind=1,sample=1/500");
+      "retain=64m,decay=250,max=2g,huge_pages=0,populate=1,stats=exit,abort=0,zero=1,idle=0,deepbind=1,sample=1/500");
   const options expected = {.retain_bytes = std::size_t{64} << 20,
                             .decay_ms = 250,
                             .max_bytes = std::size_t{2} << 30,
@@ -61,7 +61,7 @@ TEST(option_words, sets_each_option) {
                             .writes_statistics = true,
                             .aborts = false,
                             .zeroes = true,
-                            .shares_idle = true,
+                            .shares_idle = false,
                             .binds_deeply = true,
                             .sample_interval = 500};
   EXPECT_EQ(all.of, expected);

@@ -191,7 +191,7 @@ public:
 
   /// Effects: from now on threads take the heaps of idle ones, or leave them alone, which is the default. Returns:
   /// whether they do: not without a barrier of the process, nor where a thread's own calls take a lock. Complexity:
-  /// O(threads). Expects: each thread that allocates calls the destructors of its keys, in a round before the last.
+  /// O(threads).
   using calls::share_idle;
 
   /// Effects: installs the handlers of forks, once. Static initialisation calls it; a malloc calls it earlier, in the
