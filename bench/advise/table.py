@@ -68,7 +68,7 @@ def disagreeing(program):
 
 
 def headline(program):
-    """(said, found) of the winner, or of the best remedy without one; nothing, if the advice is inconclusive."""
+    """(said, found) of the winner, or of the best remedy without one; nothing, if the advice is undecided."""
     advice = program["advice"]
     if advice["winner"]:
         return advice["remedies"][advice["winner"]]["effect"], found(program, side_of(program, advice["winner"]))
@@ -118,7 +118,7 @@ def row(name, program):
 def sign_text(programs):
     known = [is_right(program) for program in programs]
     text = f"sign of the headline right: {known.count(True)} of {len(known) - known.count(None)}"
-    return text + (f" ({known.count(None)} inconclusive, or not repeated)" if None in known else "")
+    return text + (f" ({known.count(None)} undecided, or not repeated)" if None in known else "")
 
 
 def agreement_text(programs):

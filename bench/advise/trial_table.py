@@ -4,7 +4,7 @@
 import statistics
 
 HEADER = (
-    "| machine, load average | equal: better or worse | equal: unfit | 3 % slower: found | deviation of a pair | site of +5 % | site of -5 % "
+    "| machine, load average | equal: gain or loss | equal: unfit | 3 % slower: found | deviation of a pair | site of +5 % | site of -5 % "
     "| four of 0 % | half an interval |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|"
 )
 
@@ -27,8 +27,8 @@ def half_interval(trials):
 def row(name, under):
     deviation = statistics.median(trial["deviation"] for trial in under["slower"])
     cells = [
-        f"{name}, {under['load_average']:.0f}", count(under["equal"], "better", "worse"), count(under["equal"], "unfit"),
-        count(under["slower"], "worse"), f"{100 * deviation:.1f} %", *(right(under["planted"], p) for p in (5, -5, 0)),
+        f"{name}, {under['load_average']:.0f}", count(under["equal"], "gain", "loss"), count(under["equal"], "unfit"),
+        count(under["slower"], "loss"), f"{100 * deviation:.1f} %", *(right(under["planted"], p) for p in (5, -5, 0)),
         half_interval(under["planted"]),
     ]
     return f"| {' | '.join(cells)} |"

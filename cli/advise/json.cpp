@@ -8,7 +8,7 @@
 
 #include "cli/advise/advice.hpp"
 #include "cli/advise/proposal.hpp"
-#include "cli/remedies/verdict.hpp"
+#include "cli/rounds/verdict.hpp"
 #include "cli/routes/plan.hpp"
 
 namespace ashlar::cli {

@@ -33,9 +33,9 @@
 #include "cli/advise/advice.hpp"
 #include "cli/advise/repetition.hpp"
 #include "cli/remedies/experiment.hpp"
-#include "cli/remedies/verdict.hpp"
 #include "cli/rounds/rounds.hpp"
 #include "cli/routes/handover.hpp"
+#include "cli/rounds/verdict.hpp"
 #include "cli/support/elf_file.hpp"
 #include "cli/support/inspect_program.hpp"
 #include "cli/support/start_self.hpp"
@@ -444,7 +444,7 @@ int advice_measurer::measure(advice& a, const call_tree& tree, route_plan& plan,
       replay_remedies(a.traces.front(), options_.request.seconds, a.limits.program_ns / 1e9, accept_prefix);
   a.measurement.data["level"] = "predicted";
   a.measurement.text = predicted_text(a.measurement.data);
-  return a.measurement.data.at("preload_is_open").get<bool>() ? exit_inconclusive : exit_ok;
+  return a.measurement.data.at("preload_is_open").get<bool>() ? exit_undecided : exit_ok;
 }
 
 int advice_measurer::run(advice& a, const call_tree& tree, route_plan& plan, const std::string& plan_path) {

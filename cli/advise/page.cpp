@@ -13,6 +13,7 @@
 #include "cli/advise/proposal.hpp"
 #include "cli/advise/words.hpp"
 #include "cli/html/page.hpp"
+#include "cli/rounds/verdict.hpp"
 #include "cli/routes/plan.hpp"
 #include "cli/support/table.hpp"
 
@@ -345,7 +346,7 @@ json measured_bars(const json& measurement) {
     const auto& effect = remedy.at("measures").at(measurement.value("metric", "cpu_ms"));
     if (effect.at("pairs") < 2) continue;  // no interval
     rows.push_back({{"name", remedy.at("name")},
-                    {"style", effect.at("takes") == "less" ? "own" : "rival"},
+                    {"style", effect.at("verdict") == verdict_word(finding::gain) ? "own" : "rival"},
                     {"median", effect.at("ratio")},
                     {"min", effect.at("interval").at(0)},
                     {"max", effect.at("interval").at(1)}});

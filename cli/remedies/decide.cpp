@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/remedies/verdict.hpp"
+#include "cli/rounds/verdict.hpp"
 #include "cli/support/companion.hpp"
 
 namespace ashlar::cli {
@@ -200,7 +200,7 @@ void decide(remedy_measurement& all, double threshold, double memory_price) {
   } else if (all.winner = winner_of(all, threshold, memory_price); all.winner) {
     all.decision = remedy_decision::use_winner;
   } else if (is_open(all, threshold)) {
-    all.decision = remedy_decision::inconclusive;
+    all.decision = remedy_decision::undecided;
     all.wanted = rounds_wanted(all, threshold);
   } else {
     all.decision = remedy_decision::change_nothing;

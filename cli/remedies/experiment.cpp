@@ -17,7 +17,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "cli/remedies/verdict.hpp"
 #include "cli/replay/candidates.hpp"
 #include "cli/support/companion.hpp"
 #include "cli/support/table_units.hpp"
@@ -269,17 +268,14 @@ private:
         });
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       if (sides[i + 1] == nullptr) continue;
-      measure_comparisons& measures = all_.remedies[numbers[i]].measures;
-      measures = compare_all(stage.runs, 0, i + 1, request_->threshold, error, player_.random());
-      for (const run_measure m : run_measures) measures[m].found = verdict_of(measures[m].effect, request_->threshold);
+      all_.remedies[numbers[i]].measures =
+          compare_all(stage.runs, 0, i + 1, request_->threshold, error, player_.random());
     }
     return stage;
   }
 
   [[nodiscard]] comparison between(const remedy_stage& stage, std::size_t a, std::size_t b, double error) {
-    comparison c = compare(stage.runs, a, b, request_->decides, request_->threshold, error, player_.random());
-    c.found = verdict_of(c.effect, request_->threshold);
-    return c;
+    return compare(stage.runs, a, b, request_->decides, request_->threshold, error, player_.random());
   }
 
   void screen() {
@@ -360,8 +356,7 @@ private:
     all_.groups = std::move(found.parts);
     all_.kept.clear();
     for (const group_effect& part : all_.groups)
-      if (verdict_of(part.log_ratio, request_->threshold) == finding::gain)
-        all_.kept.insert(all_.kept.end(), part.groups.begin(), part.groups.end());
+      if (part.stays(request_->threshold)) all_.kept.insert(all_.kept.end(), part.groups.begin(), part.groups.end());
     if (all_.kept.empty() || all_.kept.size() == request_->routes.groups.size()) return;
     all_.rest_of_plan = all_.remedies.size();
     add_plan(groups_of(request_->routes, all_.kept), by_rest, all_.kept);

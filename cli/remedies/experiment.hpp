@@ -96,7 +96,7 @@ struct remedy_stage {
   std::vector<std::string> names = {"as it is"};  ///< Of the sides, and of the first one again.
 };
 
-enum class remedy_decision { change_nothing, use_winner, inconclusive, unfit };
+enum class remedy_decision { change_nothing, use_winner, undecided, unfit };
 
 struct remedy_measurement {
   std::vector<remedy_effect> remedies;  ///< The greatest gain first, then those that failed.
@@ -107,7 +107,7 @@ struct remedy_measurement {
   std::vector<std::size_t> kept;  ///< The groups of the plan that is left.
   std::string no_plan;            ///< Why no group is left of a plan; empty: some are, or there was none.
   std::string plan_failure;       ///< If not empty: the program fails under the plan.
-  remedy_decision decision = remedy_decision::inconclusive;
+  remedy_decision decision = remedy_decision::undecided;
   run_measure decides = run_measure::cpu;
   std::optional<std::size_t> winner;             ///< Of the remedies.
   std::optional<std::size_t> fastest;            ///< Of those without a plan that gain.
@@ -130,7 +130,7 @@ struct remedy_measurement {
   remedy_stage confirmed;
   std::size_t least_rounds = 0;      ///< With fewer there is no verdict.
   std::size_t least_confirming = 0;  ///< With fewer nothing is confirmed.
-  std::size_t wanted = 0;            ///< If inconclusive: rounds that would decide.
+  std::size_t wanted = 0;            ///< If undecided: rounds that would decide.
   double seconds = 0;
   std::vector<std::string> notes;
 

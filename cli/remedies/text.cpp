@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/remedies/verdict.hpp"
 #include "cli/rounds/text.hpp"
+#include "cli/rounds/verdict.hpp"
 #include "cli/support/table.hpp"
 #include "cli/support/table_units.hpp"
 #include "cli/support/words.hpp"
@@ -91,7 +91,7 @@ std::string open_sentence(const remedy_measurement& m, const remedy_request& req
   const double warming = std::max(0.0, m.seconds - played.seconds - m.confirmed.runs.played.seconds);
   std::string option = fmt::format("--budget {:.0f}s", seconds_for(m.wanted, played, warming));
   if (request.rounds != 0) option = fmt::format("--rounds {}", m.wanted);
-  return fmt::format("Inconclusive: {} of runs{}; {}.", counted(played.rounds, "round"), of_budget("in", request),
+  return fmt::format("Undecided: {} of runs{}; {}.", counted(played.rounds, "round"), of_budget("in", request),
                      wanted_text(m.wanted, "round", played.rounds == 0 ? "" : option));
 }
 
@@ -148,29 +148,15 @@ std::string notes(const remedy_measurement& m) {
   return text;
 }
 
-constexpr detail::enum_table<remedy_decision, const char*> decisions = {"change nothing", "use the winner",
-                                                                        "inconclusive", "unfit"};
+constexpr detail::enum_table<remedy_decision, const char*> decisions = {"change nothing", "use the winner", "undecided",
+                                                                        "unfit"};
 constexpr detail::enum_table<remedy_kind, const char*> kinds = {"preload", "pages", "routes", "router"};
-
-json judged_json(const comparison& c) {
-  json j = comparison_json(c);
-  j["verdict"] = verdict_word(c.found);
-  return j;
-}
-
-json judged_json(const group_effect& group, bool stays, double threshold) {
-  json j = group_json(group, stays);
-  const finding verdict = verdict_of(group.log_ratio, threshold);
-  j["verdict"] = verdict_word(verdict);
-  j["text"] = verdict_text(verdict, group.log_ratio, group.detectable);
-  return j;
-}
 
 /// Returns: the effect of the whole plan over a baseline.
 json over_json(const remedy_measurement& m, const std::optional<comparison>& effect,
                const std::optional<std::size_t>& baseline) {
   if (!effect) return nullptr;
-  json j = judged_json(*effect);
+  json j = comparison_json(*effect);
   j["confirmed"] = baseline && m.remedies[*baseline].confirmed;
   j["text"] = verdict_text(*effect);
   return j;
@@ -223,7 +209,7 @@ std::string remedy_sentence(const remedy_measurement& m, const remedy_request& r
   switch (m.decision) {
     case remedy_decision::use_winner: return effect_sentence(m, *m.winner);
     case remedy_decision::change_nothing: return nothing_sentence(m);
-    case remedy_decision::inconclusive: return open_sentence(m, request);
+    case remedy_decision::undecided: return open_sentence(m, request);
     case remedy_decision::unfit: break;
   }
   return unfit_text(m.itself, m.decides, {"the program", the_program.unit, the_program.option});
@@ -241,7 +227,7 @@ std::string remedy_text(const remedy_measurement& m, const remedy_request& reque
 }
 
 int exit_status_of(remedy_decision decision) noexcept {
-  if (decision == remedy_decision::inconclusive) return exit_inconclusive;
+  if (decision == remedy_decision::undecided) return exit_undecided;
   return decision == remedy_decision::unfit ? exit_unfit : 0;
 }
 
@@ -249,7 +235,7 @@ json remedy_json(const remedy_measurement& m, const remedy_request& request) {
   const auto name_at = [&m](const std::optional<std::size_t>& n) {
     return n ? json(m.remedies[*n].remedy.name) : json();
   };
-  const auto of = [](const std::optional<comparison>& c) { return c ? judged_json(*c) : json(); };
+  const auto of = [](const std::optional<comparison>& c) { return c ? comparison_json(*c) : json(); };
   json j = {{"level", "measured"},
             {"decision", decisions[m.decision]},
             {"sentence", remedy_sentence(m, request)},
@@ -291,8 +277,8 @@ json remedy_json(const remedy_measurement& m, const remedy_request& request) {
   for (const remedy_effect& e : m.remedies) j["remedies"].push_back(to_json(e));
   for (const group_effect& group : m.groups)
     j["groups"].push_back(
-        judged_json(group, std::ranges::find(m.kept, group.groups.front()) != m.kept.end(), request.threshold));
-  if (m.decision == remedy_decision::inconclusive) j["rounds_wanted"] = m.wanted;
+        group_json(group, std::ranges::find(m.kept, group.groups.front()) != m.kept.end(), request.threshold));
+  if (m.decision == remedy_decision::undecided) j["rounds_wanted"] = m.wanted;
   return j;
 }
 

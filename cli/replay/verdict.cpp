@@ -208,7 +208,7 @@ std::string preload_verdict(const replay_figures& figures) {
   if (const candidate_figures* best = best_in_time(rows, figures.error))
     return fmt::format("Preload {}: PREDICTED {}.", best->name, finding_of(*best));
   if (preload_is_open(figures))
-    return "Inconclusive: PREDICTED gains of mallocs that can be preloaded are undecided; " +
+    return "Undecided: PREDICTED gains of mallocs that can be preloaded are undecided; " +
            wanted_by(rows, std::span(measures).first(1), figures, "") + ".";
   return "Change nothing: no malloc that can be preloaded is PREDICTED to gain.";
 }

@@ -7,6 +7,8 @@
 #include <limits>
 #include <numeric>
 
+#include "cli/rounds/verdict.hpp"
+
 namespace ashlar::cli {
 
 namespace {
@@ -166,16 +168,6 @@ paired_effect effect_of(const std::vector<double>& log_ratios, double error, ran
   return effect;
 }
 
-finding judge(const paired_effect& effect, double threshold) {
-  const auto& [mean, least, greatest] = effect.log_ratio;
-  const double bound = std::log1p(threshold);
-  if (effect.pairs < 2) return finding::undecided;
-  if (least > -bound && greatest < bound) return finding::level;
-  if (effect.chance > effect.error / 2 || std::abs(mean) < bound) return finding::undecided;
-  if (greatest < 0) return finding::gain;
-  return least > 0 ? finding::loss : finding::undecided;
-}
-
 comparison compare(const std::vector<double>& a, const std::vector<double>& b, const measure_scale& scale, double error,
                    random_engine& random) {
   const auto geometric_mean = [&scale](const std::vector<double>& values) {
@@ -184,7 +176,7 @@ comparison compare(const std::vector<double>& a, const std::vector<double>& b, c
     return std::exp(mean_of(logs));
   };
   comparison result{geometric_mean(a), geometric_mean(b), effect_of(log_ratios(a, b, scale), error, random), {}};
-  result.found = judge(result.effect, scale.threshold);
+  result.found = verdict_of(result.effect, scale.threshold);
   return result;
 }
 

@@ -33,6 +33,7 @@ template <class Values>
   return values;
 }
 
+/// See `verdict_of`.
 enum class finding { undecided, level, gain, loss };
 
 /// In logarithms of ratios.
@@ -89,12 +90,6 @@ struct measure_scale {
 /// of more, and as many n as decide at a small error.
 [[nodiscard]] paired_effect effect_of(const std::vector<double>& log_ratios, double error, random_engine& random);
 
-/// Returns: a gain (B has less of it) or a loss, if the interval excludes that there is none, the chance of it is at
-/// most half the interval's error, and the mean reaches the threshold; level, if the whole interval is within the
-/// threshold (two one-sided tests); else undecided. So equal programs are told apart in about 2.5 % of experiments at
-/// an error of 5 %, with any noise; in fewer than `pairs_for_difference` they never are.
-[[nodiscard]] finding judge(const paired_effect& effect, double threshold);
-
 /// B against A, by one measure.
 struct comparison {
   double a = 0;  ///< Geometric mean.
@@ -103,7 +98,7 @@ struct comparison {
   finding found = finding::undecided;
 };
 
-/// Returns: the effect of `b` against `a`, run by run, and its judgement. Effects: draws from `random`.
+/// Returns: the effect of `b` against `a`, run by run, and its verdict. Effects: draws from `random`.
 [[nodiscard]] comparison compare(const std::vector<double>& a, const std::vector<double>& b, const measure_scale& scale,
                                  double error, random_engine& random);
 

@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "cli/rounds/verdict.hpp"
 #include "cli/routes/handover.hpp"
 #include "cli/span_clock/span_file.hpp"
 #include "cli/support/companion.hpp"
@@ -186,7 +187,7 @@ paired_effect effect_of_itself(std::initializer_list<const program_rounds*> stag
 }
 
 bool is_unfit(const paired_effect& itself, double threshold) {
-  const finding found = judge(itself, threshold);
+  const finding found = verdict_of(itself, threshold);
   return found == finding::gain || found == finding::loss;
 }
 

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/rounds/verdict.hpp"
 #include "cli/support/table_units.hpp"
 
 namespace ashlar::cli {
@@ -55,15 +56,6 @@ std::string seen_text(double detectable) {
   if (shows_multiples_alone(detectable))
     return "neither twice nor half the time would have been seen: the runs vary too much";
   return fmt::format("anything above {} would have been seen", share_text(detectable));
-}
-
-std::string effect_text(const mean_interval& e, double detectable) {
-  const bool holds_zero = e.least <= 0 && e.greatest >= 0;
-  return fmt::format("{}{}; {}",
-                     holds_zero   ? "change nothing: measured "
-                     : e.mean > 0 ? "worse: "
-                                  : "",
-                     change_text(e), seen_text(detectable));
 }
 
 std::string findings_text(const std::vector<named_comparison>& all, bool tells_undecided) {
@@ -114,11 +106,6 @@ std::vector<std::string> program_notes(const program_run& first, double cpu_ms) 
   return notes;
 }
 
-const char* word_of(finding f) noexcept {
-  constexpr detail::enum_table<finding, const char*> words = {"undecided", "equal", "less", "more"};
-  return words[f];
-}
-
 json effect_json(const paired_effect& effect) {
   const mean_interval& e = effect.log_ratio;
   json j = {{"pairs", effect.pairs},          {"ratio", std::exp(e.mean)}, {"interval", nullptr},
@@ -134,7 +121,7 @@ json comparison_json(const comparison& c) {
   json j = effect_json(c.effect);
   j["a"] = c.a;
   j["b"] = c.b;
-  j["takes"] = word_of(c.found);
+  j["verdict"] = verdict_word(c.found);
   return j;
 }
 

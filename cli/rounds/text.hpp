@@ -30,9 +30,6 @@ namespace ashlar::cli {
 /// Returns: "anything above 1.2 % would have been seen".
 [[nodiscard]] std::string seen_text(double detectable);
 
-/// Returns: "-10.4 % [-11.7, -9.1]; anything above 1.2 % would have been seen", or to change nothing.
-[[nodiscard]] std::string effect_text(const mean_interval& log_ratio, double detectable);
-
 /// A comparison and the name of its measure.
 struct named_comparison {
   std::string name;
@@ -63,10 +60,8 @@ struct repeated_side {
 /// Returns: notes on the program as it is: its exit status, and that it takes little time.
 [[nodiscard]] std::vector<std::string> program_notes(const program_run& first, double cpu_ms);
 
-/// Returns: the amount that B takes: "less", "more", "equal" or "undecided".
-[[nodiscard]] const char* word_of(finding f) noexcept;
 [[nodiscard]] nlohmann::json effect_json(const paired_effect& effect);
-/// Returns: the effect, and "a", "b" and "takes".
+/// Returns: the effect, and "a", "b" and "verdict".
 [[nodiscard]] nlohmann::json comparison_json(const comparison& c);
 /// Returns: the comparisons by the keys of their measures.
 [[nodiscard]] nlohmann::json comparisons_json(const measure_comparisons& all);

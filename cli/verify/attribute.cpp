@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/rounds/text.hpp"
+#include "cli/rounds/verdict.hpp"
 #include "cli/routes/handover.hpp"
 #include "cli/routes/plan.hpp"
 #include "cli/support/table.hpp"
@@ -177,31 +178,36 @@ attribution attribute(program_player& player, const attribution_request& request
           effect_of_itself({&rounds}, setting.decides, setting.error, player.random(), 2)};
 }
 
-std::string attribution_text(const attribution& found) {
-  text_table table({{"group", side::left}, {"effect (99 % together)"}, {"", side::left}});
+bool group_effect::stays(double threshold) const noexcept { return verdict_of(log_ratio, threshold) == finding::gain; }
+
+std::string attribution_text(const attribution& found, double threshold) {
+  text_table table({{"group", side::left}, {"effect (99 % together)"}, {"verdict", side::left}});
   for (const group_effect& part : found.parts)
-    table.add({shorten(part.name, 40), change_text(part.log_ratio), part.stays() ? "keep" : "drop"});
+    table.add(
+        {shorten(part.name, 40), change_text(part.log_ratio), verdict_word(verdict_of(part.log_ratio, threshold))});
   return table.str();
 }
 
-nlohmann::json group_json(const group_effect& part, bool stays) {
+nlohmann::json group_json(const group_effect& part, bool stays, double threshold) {
   const mean_interval& e = part.log_ratio;
+  const finding verdict = verdict_of(e, threshold);
   return {{"name", part.name},
           {"groups", part.groups},
           {"ratio", std::exp(e.mean)},
           {"interval", {std::exp(e.least), std::exp(e.greatest)}},
           {"detectable", part.detectable},
           {"stays", stays},
-          {"text", effect_text(e, part.detectable)}};
+          {"verdict", verdict_word(verdict)},
+          {"text", verdict_text(verdict, e, part.detectable)}};
 }
 
-route_plan reduced(route_plan routes, const attribution& found) {
+route_plan reduced(route_plan routes, const attribution& found, double threshold) {
   std::vector<std::size_t> kept;
   for (const group_effect& part : found.parts)
     for (const std::size_t group : part.groups) {
-      routes.groups[group].evidence["measured"] = group_json(part, part.stays());
+      routes.groups[group].evidence["measured"] = group_json(part, part.stays(threshold), threshold);
       routes.groups[group].evidence["measured"]["pairs"] = found.pairs;
-      if (part.stays()) kept.push_back(group);
+      if (part.stays(threshold)) kept.push_back(group);
     }
   return groups_of(routes, kept);
 }

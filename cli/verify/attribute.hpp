@@ -50,7 +50,8 @@ struct group_effect {
   mean_interval log_ratio = {};
   double detectable = 0;
   std::string sites = {};  ///< Of a single group, by their titles.
-  [[nodiscard]] bool stays() const noexcept { return log_ratio.greatest < 0; }
+  /// Returns: whether it is a gain, by `verdict_of`.
+  [[nodiscard]] bool stays(double threshold) const noexcept;
 };
 
 struct attribution {
@@ -74,12 +75,12 @@ struct attribution_request {
 [[nodiscard]] attribution attribute(program_player& player, const attribution_request& request,
                                     const experiment_plan& setting, const round_progress& progress);
 
-/// Returns: a line for each part, those to drop named.
-[[nodiscard]] std::string attribution_text(const attribution& found);
+/// Returns: a line for each part, with its verdict.
+[[nodiscard]] std::string attribution_text(const attribution& found, double threshold);
 
-[[nodiscard]] nlohmann::json group_json(const group_effect& part, bool stays);
+[[nodiscard]] nlohmann::json group_json(const group_effect& part, bool stays, double threshold);
 
-/// Returns: the groups whose whole interval is a gain, each with its effect as evidence.
-[[nodiscard]] route_plan reduced(route_plan routes, const attribution& found);
+/// Returns: the groups that gain, each with its effect as evidence.
+[[nodiscard]] route_plan reduced(route_plan routes, const attribution& found, double threshold);
 
 }  // namespace ashlar::cli

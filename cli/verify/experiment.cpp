@@ -55,19 +55,19 @@ std::optional<two_modes> modes_that_matter(const std::vector<double>& values, do
   return found && found->high.centre >= found->low.centre * (1 + threshold) ? found : std::nullopt;
 }
 
-/// The tail must not be worse, regardless of the mean. Without a tail to compare, or with too few pairs to tell (the
+/// The tail must not lose, regardless of the mean. Without a tail to compare, or with too few pairs to tell (the
 /// spans share the error), nothing shows that it is not. A rare slow run that no pair has met may be in B alone.
 verdict decide(const verification& v, const experiment_plan& plan) {
   const auto& [a, b, effect, between] = v.measures[plan.decides];
-  const auto is_worse = [](const span_effect& s) { return s.found.found == finding::loss; };
+  const auto is_loss = [](const span_effect& s) { return s.found.found == finding::loss; };
   const auto could_tell = [](const span_effect& s) { return s.found.effect.could_tell(); };
   if (is_unfit(v.itself, plan.threshold)) return verdict::unfit;
-  if (between == finding::loss || std::ranges::any_of(v.spans, is_worse)) return verdict::worse;
+  if (between == finding::loss || std::ranges::any_of(v.spans, is_loss)) return verdict::loss;
   if (plan.spans && (v.spans.empty() || !v.missing_spans.empty() || !std::ranges::all_of(v.spans, could_tell)))
     return verdict::incomplete;
-  if (between == finding::gain) return verdict::better;
+  if (between == finding::gain) return verdict::gain;
   const bool are_level = between == finding::level && effect.pairs >= pairs_that_meet(plan.rare);
-  return are_level ? verdict::equivalent : verdict::inconclusive;
+  return are_level ? verdict::level : verdict::undecided;
 }
 
 std::size_t pairs_wanted(const comparison& main, const experiment_plan& plan) {
@@ -128,13 +128,13 @@ verification conclude(const experiment& found, const experiment_plan& plan) {
   result.missing_spans = std::move(names.missing_in_b);
   result.uneven_spans = std::move(names.of_some_runs);
   result.decision = decide(result, plan);
-  if (result.decision == verdict::inconclusive) result.wanted = pairs_wanted(result.measures[plan.decides], plan);
+  if (result.decision == verdict::undecided) result.wanted = pairs_wanted(result.measures[plan.decides], plan);
   return result;
 }
 
 int exit_status_of(verdict decision) noexcept {
-  constexpr detail::enum_table<verdict, int> statuses = {exit_ok,           exit_ok,      exit_worse,
-                                                         exit_inconclusive, exit_failure, exit_unfit};
+  constexpr detail::enum_table<verdict, int> statuses = {exit_ok,        exit_ok,      exit_loss,
+                                                         exit_undecided, exit_failure, exit_unfit};
   return statuses[decision];
 }
 

@@ -25,7 +25,7 @@ struct experiment_plan {
   std::size_t pairs = 0;            ///< An exact number; 0: set by the pilot.
   double seconds = 60;              ///< The budget if `pairs` is 0; the pilot is run in any case.
   double threshold = 0.01;          ///< A smaller share does not matter.
-  double rare = 0.05;               ///< Slow runs of this share have to be met before A and B are equivalent.
+  double rare = 0.05;               ///< Slow runs of this share have to be met before A and B are level.
   run_measure decides = run_measure::cpu;
   double error = effect_error;  ///< The chance that an interval misses.
   bool spans = false;           ///< Preload a clock for spans.
@@ -56,12 +56,13 @@ using round_progress = std::function<void(std::size_t number, std::size_t most)>
 /// the others.
 [[nodiscard]] std::size_t pairs_after(const program_rounds& pilot, const experiment_plan& plan);
 
-/// `incomplete`: spans were to be compared, and were not, or in too few pairs to tell a worse tail.
-enum class verdict { better, equivalent, worse, inconclusive, incomplete, unfit };
+/// Of B against A: `verdict_of` what decides, and of the tails of spans. `incomplete`: spans were to be compared, and
+/// were not, or in too few pairs to tell a loss of the tail.
+enum class verdict { gain, level, loss, undecided, incomplete, unfit };
 
 // Exit statuses beside the statuses of all verbs.
-inline constexpr int exit_worse = 3;
-inline constexpr int exit_inconclusive = 4;
+inline constexpr int exit_loss = 3;
+inline constexpr int exit_undecided = 4;
 inline constexpr int exit_unfit = 5;  ///< A differs from itself: no verdict from this machine.
 
 /// The 99th percentile of a span, run by run, in nanoseconds.
@@ -75,12 +76,12 @@ struct verification {
   paired_effect itself;  ///< A against A, of the measure that decides.
   std::optional<two_modes> modes_a;
   std::optional<two_modes> modes_b;
-  verdict decision = verdict::inconclusive;
+  verdict decision = verdict::undecided;
   std::vector<span_effect> spans;          ///< That each run has.
   std::vector<std::string> missing_spans;  ///< The names of those of A that B lacks: in all runs, or in some while A
                                            ///< has them in all.
   std::vector<std::string> uneven_spans;   ///< The names of the others that some runs have, and some have not.
-  std::size_t wanted = 0;                  ///< If inconclusive: pairs, of all, that would decide.
+  std::size_t wanted = 0;                  ///< If undecided: pairs, of all, that would decide.
 };
 
 /// Returns: the conclusion, the same for the same runs and seed.
@@ -88,7 +89,7 @@ struct verification {
 
 [[nodiscard]] int exit_status_of(verdict decision) noexcept;
 
-/// Returns: "B is better: -14.6 % [-17.4, -11.4] processor time", or the pairs that would decide.
+/// Returns: "Gain: -14.6 % [-17.4, -11.4] processor time", or the pairs that would decide.
 [[nodiscard]] std::string verdict_sentence(const verification& v, const experiment_plan& plan);
 [[nodiscard]] std::string effect_table(const verification& v);
 /// Returns: A against itself, modes, what is not measured; a line for each.

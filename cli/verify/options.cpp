@@ -67,12 +67,11 @@ void add_experiment_options(CLI::App& app, experiment_options& o) {
           ->check(check_budget)
           ->type_name("TIME")
           ->capture_default_str();
-  o.rare_option =
-      app.add_option("--rare", o.rare,
-                     "A and B are equivalent only after enough pairs to meet slow runs of this share: 60 for 5%")
-          ->check(check_rare)
-          ->type_name("PERCENT")
-          ->capture_default_str();
+  o.rare_option = app.add_option("--rare", o.rare,
+                                 "A and B are level only after enough pairs to meet slow runs of this share: 60 for 5%")
+                      ->check(check_rare)
+                      ->type_name("PERCENT")
+                      ->capture_default_str();
   add_judging_options(app, o);
   app.final_callback([&o] {
     if (o.runs != automatic && o.budget_option->count() != 0)

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/rounds/text.hpp"
+#include "cli/rounds/verdict.hpp"
 #include "cli/support/table.hpp"
 #include "cli/support/table_units.hpp"
 
@@ -18,15 +19,15 @@ namespace {
 
 using nlohmann::json;
 
-constexpr detail::enum_table<verdict, const char*> names = {"better",       "equivalent", "worse",
-                                                            "inconclusive", "incomplete", "unfit"};
+constexpr detail::enum_table<verdict, const char*> names = {"gain",      "level",      "loss",
+                                                            "undecided", "incomplete", "unfit"};
 
 /// Returns: "-7.4 % [-10.7, -4.7] processor time".
 std::string main_text(const verification& v, const experiment_plan& plan) {
   return change_text(v.measures[plan.decides].effect) + " " + facts_of(plan.decides).name;
 }
 
-/// Returns: the other measures of which B takes more than the threshold, after a semicolon.
+/// Returns: the other measures that are a loss, after a semicolon.
 std::string costs(const verification& v, const experiment_plan& plan) {
   std::vector<named_comparison> all;
   for (const run_measure m : {run_measure::cpu, run_measure::wall, run_measure::peak, run_measure::after})
@@ -34,18 +35,18 @@ std::string costs(const verification& v, const experiment_plan& plan) {
   return beside_text(all);
 }
 
-std::string slower_spans(const verification& v, const experiment_plan& plan) {
+std::string loss_of_spans(const verification& v, const experiment_plan& plan) {
   std::vector<named_comparison> all;
   for (const span_effect& s : v.spans)
     if (s.found.found == finding::loss) all.push_back({"of span " + printable(s.name), &s.found});
-  return fmt::format("B is worse: the 99th percentile {}; {}.", findings_text(all, false), main_text(v, plan));
+  return fmt::format("Loss: the 99th percentile {}; {}.", findings_text(all, false), main_text(v, plan));
 }
 
 std::string rare_text(std::size_t pairs) {
   return fmt::format("a slow run rarer than 1 in {} would not have been met", pairs / 3);
 }
 
-std::string inconclusive(const verification& v, const experiment_plan& plan) {
+std::string undecided(const verification& v, const experiment_plan& plan) {
   const auto& [a, b, e, between] = v.measures[plan.decides];
   std::string why, option = fmt::format("--runs {}", v.wanted);
   if (between == finding::level) {
@@ -55,7 +56,7 @@ std::string inconclusive(const verification& v, const experiment_plan& plan) {
     why = fmt::format(", too few to tell a difference at {}, which takes {}", confidence_text(e.error),
                       pairs_for_difference(e.error));
   }
-  return fmt::format("Inconclusive: {} after {}{}; {}.", main_text(v, plan), counted(e.pairs, "pair"), why,
+  return fmt::format("Undecided: {} after {}{}; {}.", main_text(v, plan), counted(e.pairs, "pair"), why,
                      wanted_text(v.wanted, "pair", option));
 }
 
@@ -71,7 +72,7 @@ std::string names_text(const std::vector<std::string>& all) {
 std::string why_incomplete(const verification& v) {
   if (!v.spans.empty() && !v.spans.front().found.effect.could_tell()) {
     const paired_effect& tail = v.spans.front().found.effect;
-    return fmt::format("{} too few to tell a worse 99th percentile of {}, which takes {} (--runs {})",
+    return fmt::format("{} too few to tell a loss of the 99th percentile of {}, which takes {} (--runs {})",
                        counted(tail.pairs, "pair is", "pairs are"), counted(v.spans.size(), "span"),
                        pairs_for_difference(tail.error), pairs_for_difference(tail.error));
   }
@@ -136,13 +137,13 @@ json side_json(const program_side& side) {
 std::string verdict_sentence(const verification& v, const experiment_plan& plan) {
   const std::string main = main_text(v, plan);
   switch (v.decision) {
-    case verdict::better: return "B is better: " + main + costs(v, plan) + ".";
-    case verdict::worse:
-      return v.measures[plan.decides].found == finding::loss ? "B is worse: " + main + "." : slower_spans(v, plan);
-    case verdict::equivalent:
-      return fmt::format("A and B are equivalent: {}, within {}{}; {}.", main, share_text(plan.threshold),
-                         costs(v, plan), rare_text(v.measures[plan.decides].effect.pairs));
-    case verdict::inconclusive: return inconclusive(v, plan);
+    case verdict::gain: return "Gain: " + main + costs(v, plan) + ".";
+    case verdict::loss:
+      return v.measures[plan.decides].found == finding::loss ? "Loss: " + main + "." : loss_of_spans(v, plan);
+    case verdict::level:
+      return fmt::format("Level: {}, within {}{}; {}.", main, share_text(plan.threshold), costs(v, plan),
+                         rare_text(v.measures[plan.decides].effect.pairs));
+    case verdict::undecided: return undecided(v, plan);
     case verdict::incomplete: return fmt::format("Incomplete: {}; {}.", why_incomplete(v), main);
     case verdict::unfit: break;
   }
@@ -155,11 +156,12 @@ std::string effect_table(const verification& v) {
                     {"B"},
                     {"B against A (" + confidence_text(v.measures.begin()->effect.error) + ")"},
                     {"detectable"},
-                    {"B takes", side::left}});
+                    {"verdict", side::left}});
   for (const shown_comparison& row : shown(v)) {
     const double detectable = row.found->effect.detectable();
     table.add({row.name, row.a, row.b, change_text(row.found->effect),
-               shows_multiples_alone(detectable) ? "above 100 %" : share_text(detectable), word_of(row.found->found)});
+               shows_multiples_alone(detectable) ? "above 100 %" : share_text(detectable),
+               verdict_word(row.found->found)});
   }
   return table.str();
 }
@@ -213,7 +215,7 @@ json verify_json(const verification& v, const experiment& found, const experimen
             {"a_against_a", effect_json(v.itself)},
             {"modes", {{"a", modes_json(v.modes_a)}, {"b", modes_json(v.modes_b)}}},
             {"runs", rounds_json(found.runs, {"a", "b", "c"})}};
-  if (v.decision == verdict::inconclusive) j["pairs_wanted"] = v.wanted;
+  if (v.decision == verdict::undecided) j["pairs_wanted"] = v.wanted;
   return j;
 }
 

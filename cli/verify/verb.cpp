@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// `ashlar verify`: whether B is better than A, with an interval and an exit status.
+// `ashlar verify`: whether B gains or loses against A, with an interval and an exit status.
 #include <algorithm>
 #include <stdexcept>
 #include <string>
@@ -76,13 +76,13 @@ CLI::Option* add_options(CLI::App& app, verify_options& o) {
       ->type_name("PATH...");
   add_experiment_options(app, o.how);
   app.add_flag("--spans", o.plan.spans,
-               "Time the program's spans (ashlar::span, ashlar_record.h): B is worse if the 99th percentile of one is");
+               "Time the program's spans (ashlar::span, ashlar_record.h): B loses if the 99th percentile of one does");
   app.add_option("--json", o.json, "Write every run to FILE; - is standard output")->type_name("FILE");
   app.footer(
       "CMD is started without a shell, unless it has a character of the shell's own.\n"
       "A and B must do and print the same. docs/verify.md describes the method.\n\n"
-      "Exit status: 0 B is better or equivalent, 1 a program cannot be run or dies, B does something else, or\n"
-      "--spans has nothing to compare or too few runs, 2 the command line is invalid, 3 B is worse, 4 more runs would\n"
+      "Exit status: 0 a gain, or level, 1 a program cannot be run or dies, B does something else, or\n"
+      "--spans has nothing to compare or too few runs, 2 the command line is invalid, 3 a loss, 4 more runs would\n"
       "decide, 5 the machine is unfit: A differs from itself.");
   return malloc;
 }
@@ -191,13 +191,13 @@ int attribute_groups(const verify_options& o) {
     fmt::print("{}\n", wrapped(unfit_text(found.itself, o.plan.decides), 100));
     return exit_unfit;
   }
-  fmt::print("{}\n{}\n", attribution_text(found),
-             wrapped(fmt::format("{} of runs with a random half of the groups and with the others (--seed {}). Drop: "
-                                 "the interval holds 0, or a loss. {}",
+  fmt::print("{}\n{}\n", attribution_text(found, o.plan.threshold),
+             wrapped(fmt::format("{} of runs with a random half of the groups and with the others (--seed {}). A "
+                                 "plan keeps the groups that gain. {}",
                                  counted(found.pairs, "pair"), o.plan.seed, itself_note(found.itself)),
                      100));
   if (!o.reduced.empty()) {
-    const route_plan kept = reduced(o.routed, found);
+    const route_plan kept = reduced(o.routed, found, o.plan.threshold);
     write_text(o.reduced, to_text(kept));
     if (o.reduced != "-")
       fmt::print("{} of {} {}: {}{}\n", kept.groups.size(), counted(o.routed.groups.size(), "group"),
@@ -221,7 +221,7 @@ int run(int argc, char** argv) {
   verify_options o;
   CLI::App app("ashlar verify [OPTION]... [--against LIB] [--malloc LIB | --plan FILE] -- PROGRAM [ARGUMENT]...\n"
                "       ashlar verify [OPTION]... --a CMD --b CMD\n\n"
-               "Runs A and B in pairs, and finds whether B is better, equivalent or worse, with an interval.",
+               "Runs A and B in pairs, and finds whether B is a gain, level or a loss, with an interval.",
                argv[0]);
   const CLI::Option* const malloc = add_options(app, o);
   char** const dashes = std::find(argv, argv + argc, std::string_view("--"));
@@ -238,7 +238,7 @@ int run(int argc, char** argv) {
   return verify(o);
 }
 
-const verb_registration registration({"verify", "find whether a change of a program makes it better, or worse", run});
+const verb_registration registration({"verify", "find whether a change of a program is a gain, or a loss", run});
 
 }  // namespace
 

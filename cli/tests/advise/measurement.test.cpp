@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/advise/measurement.hpp"
-#include "cli/remedies/verdict.hpp"
+#include "cli/rounds/verdict.hpp"
 #include "cli/tests/advise/scene.hpp"
 
 namespace {

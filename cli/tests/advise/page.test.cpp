@@ -335,18 +335,18 @@ TEST(advise_page_bounds, long_names_and_large_figures_leave_sites_out) {
 }
 
 TEST(advise_page_bars, are_of_measured_remedies_and_a_gain_is_one_that_was_found) {
-  const auto measured = [](const char* name, int pairs, double ratio, const char* takes) {
+  const auto measured = [](const char* name, int pairs, double ratio, const char* verdict) {
     return json{
         {"name", name},
         {"measures",
          {{"cpu_ms",
-           {{"pairs", pairs}, {"ratio", ratio}, {"interval", {ratio - 0.01, ratio + 0.01}}, {"takes", takes}}}}}};
+           {{"pairs", pairs}, {"ratio", ratio}, {"interval", {ratio - 0.01, ratio + 0.01}}, {"verdict", verdict}}}}}};
   };
   const json all = {{"remedies",
                      {measured("none", 0, 1, "undecided"),
                       measured("one", 1, 0.5, "undecided"),
                       measured("unsure", 5, 0.8, "undecided"),
-                      measured("gain", 20, 0.7, "less"),
+                      measured("gain", 20, 0.7, "gain"),
                       {{"name", "failed"}, {"failure", "died"}}}}};
   const json bars = measured_bars(all);
   ASSERT_EQ(bars.size(), 3U);

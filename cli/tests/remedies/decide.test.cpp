@@ -11,7 +11,6 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/remedies/experiment.hpp"
-#include "cli/remedies/verdict.hpp"
 
 namespace {
 
@@ -34,9 +33,7 @@ comparison effect_with(double ratio, double spread, std::size_t rounds = 40) {
   std::vector<double> own(rounds, 100), with;
   for (std::size_t i = 0; i < rounds; ++i)
     with.push_back(100 * ratio * std::exp(i % 2 == 0 ? spread : -spread) * (i % 5 == 0 ? 1.0001 : 1));
-  comparison c = compare(own, with, scale_of(run_measure::cpu, threshold), 0.05 / 6, random);
-  c.found = verdict_of(c.effect, threshold);
-  return c;
+  return compare(own, with, scale_of(run_measure::cpu, threshold), 0.05 / 6, random);
 }
 
 remedy_measurement measured(const std::vector<made_up_remedy>& remedies, double itself = 1) {
@@ -111,7 +108,7 @@ TEST(remedies, of_those_measured_twice_the_second_figure_decides) {
   m.remedies = measured({{remedy_kind::preload, "lucky", 0.7}, {remedy_kind::preload, "again", 1}}).remedies;
   m.remedies[1].confirmed = true;
   decide(m, threshold);
-  EXPECT_EQ(m.decision, remedy_decision::inconclusive) << sentence_of(m);
+  EXPECT_EQ(m.decision, remedy_decision::undecided) << sentence_of(m);
 }
 
 /// The pilot of a stage: those that share its error need more rounds.
@@ -177,7 +174,7 @@ TEST(remedies, few_rounds_have_a_mean_and_no_interval) {
   m.remedies[0].measures[run_measure::cpu] = effect_with(0.9, 0.01, 2);
   m.screened.runs.rounds.resize(2);
   decide(m, threshold);
-  EXPECT_EQ(m.decision, remedy_decision::inconclusive);
+  EXPECT_EQ(m.decision, remedy_decision::undecided);
   const std::string text = remedy_text(m, {.command = {"program"}});
   EXPECT_NE(text.find("undecided: -10.0 % on average of 2 rounds, too few for an interval"), std::string::npos) << text;
   EXPECT_NE(text.find("average of 2 rounds, too few to tell a difference"), std::string::npos) << text;
@@ -218,17 +215,17 @@ TEST(remedies, without_a_gain_nothing_is_to_change) {
 TEST(remedies, what_may_gain_is_open_with_the_rounds_that_would_decide) {
   auto m = measured({{remedy_kind::preload, "a", 0.97, 0.2}});
   decide(m, threshold);
-  EXPECT_EQ(m.decision, remedy_decision::inconclusive);
+  EXPECT_EQ(m.decision, remedy_decision::undecided);
   EXPECT_EQ(exit_status_of(m.decision), 4);
   EXPECT_GT(m.wanted, 40U);
-  const std::string start = "Inconclusive: 40 rounds of runs in the budget of 60 s; about " + std::to_string(m.wanted);
+  const std::string start = "Undecided: 40 rounds of runs in the budget of 60 s; about " + std::to_string(m.wanted);
   EXPECT_TRUE(sentence_of(m).starts_with(start + " rounds (--budget ")) << sentence_of(m);
   m.screened.runs.rounds.resize(5);  // too few for any verdict
   m.remedies[0].measures[run_measure::cpu] = effect_with(1, 0, 5);
   decide(m, threshold);
-  EXPECT_EQ(m.decision, remedy_decision::inconclusive);
+  EXPECT_EQ(m.decision, remedy_decision::undecided);
   m.screened.runs.played.rounds = 1;
-  EXPECT_TRUE(sentence_of(m).starts_with("Inconclusive: 1 round of runs in the budget of 60 s; ")) << sentence_of(m);
+  EXPECT_TRUE(sentence_of(m).starts_with("Undecided: 1 round of runs in the budget of 60 s; ")) << sentence_of(m);
 }
 
 TEST(remedies, a_machine_on_which_the_program_differs_from_itself_gives_no_verdict) {

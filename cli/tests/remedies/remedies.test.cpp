@@ -99,12 +99,12 @@ TEST_F(advise_measure, the_program_after_the_dashes_gets_its_standard_input) {
   EXPECT_EQ(m["input"], file("in"));
 }
 
-TEST_F(advise_measure, too_few_rounds_are_inconclusive_with_the_number_that_would_decide) {
+TEST_F(advise_measure, too_few_rounds_are_undecided_with_the_number_that_would_decide) {
   const std::string trace = trace_of(ASHLAR_SLOW_VICTIM);
   EXPECT_EQ(ashlar("advise " + trace + " --measure run --rounds 2 --json " + file("j") + " --html " + file("h")), 4)
       << text("out");
   EXPECT_TRUE(
-      std::regex_search(page(), std::regex("^Inconclusive: 2 rounds of runs; about \\d+ rounds \\(--rounds \\d+\\) "
+      std::regex_search(page(), std::regex("^Undecided: 2 rounds of runs; about \\d+ rounds \\(--rounds \\d+\\) "
                                            "would decide\\.")))
       << page();
   const json measured = json::parse(text("j"))["measurement"];
@@ -389,8 +389,8 @@ TEST_F(advise_measure, try_is_a_spelling_of_mallocs_alone_that_no_list_has) {
 TEST_F(advise_measure, a_replay_predicts_for_each_malloc) {
   const std::string trace = trace_of(ASHLAR_SLOW_VICTIM);
   const int status = ashlar("advise " + trace + " --measure replay --budget 2 --json " + file("j"));
-  ASSERT_EQ(status, page().starts_with("Inconclusive: ") ? 4 : 0) << text("err");
-  EXPECT_TRUE(std::regex_search(page(), std::regex("^(Preload \\S+: PREDICTED |Change nothing: |Inconclusive: )")))
+  ASSERT_EQ(status, page().starts_with("Undecided: ") ? 4 : 0) << text("err");
+  EXPECT_TRUE(std::regex_search(page(), std::regex("^(Preload \\S+: PREDICTED |Change nothing: |Undecided: )")))
       << page();
   EXPECT_TRUE(printed("PREDICTED by a replay of the trace, ")) << page();
   EXPECT_TRUE(printed(" libashlar.so: ")) << page();

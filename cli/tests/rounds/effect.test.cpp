@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/rounds/effect.hpp"
+#include "cli/rounds/verdict.hpp"
 #include "cli/tests/noise.hpp"
 
 namespace {
@@ -60,7 +61,7 @@ TEST(paired_effect, equal_programs_are_told_apart_in_at_most_5_percent_of_trials
     random_engine random(2026);
     int alarms = 0;
     for (std::size_t i = 0; i < trials; ++i) {
-      const finding found = judge(experiment_with(0, run, i % 2 == 0 ? 12 : 30, random), one_percent);
+      const finding found = verdict_of(experiment_with(0, run, i % 2 == 0 ? 12 : 30, random), one_percent);
       alarms += found == finding::gain || found == finding::loss ? 1 : 0;
     }
     EXPECT_LE(alarms, trials / 20);
@@ -87,7 +88,7 @@ TEST(paired_effect, the_interval_covers_the_effect_in_about_95_percent_of_trials
 TEST(paired_effect, three_percent_are_found_in_40_pairs_at_a_deviation_of_2_percent) {
   const auto of = [](double effect) {
     return [effect](random_engine& random) {
-      return judge(effect_of(ratios_of(40, std::log1p(effect), quiet, random), five_percent, random), one_percent);
+      return verdict_of(effect_of(ratios_of(40, std::log1p(effect), quiet, random), five_percent, random), one_percent);
     };
   };
   EXPECT_GE(count(finding::gain, of(-0.03)), trials - 2);
@@ -96,7 +97,7 @@ TEST(paired_effect, three_percent_are_found_in_40_pairs_at_a_deviation_of_2_perc
 
 TEST(paired_effect, equality_within_the_threshold_is_found_with_the_planned_pairs) {
   const auto trial = [](random_engine& random) {
-    return judge(experiment_with(0, quiet, most_rounds, random), one_percent);
+    return verdict_of(experiment_with(0, quiet, most_rounds, random), one_percent);
   };
   EXPECT_GE(count(finding::level, trial), trials * 75 / 100);
 }
@@ -104,7 +105,7 @@ TEST(paired_effect, equality_within_the_threshold_is_found_with_the_planned_pair
 TEST(paired_effect, too_few_pairs_for_the_noise_decide_nothing_and_the_predicted_number_does) {
   const auto undecided = [](std::size_t pairs) {
     return count(finding::undecided, [pairs](random_engine& random) {
-      return judge(effect_of(ratios_of(pairs, 0.03, loaded, random), five_percent, random), one_percent);
+      return verdict_of(effect_of(ratios_of(pairs, 0.03, loaded, random), five_percent, random), one_percent);
     });
   };
   random_engine random(3);
@@ -129,23 +130,23 @@ TEST(paired_effect, the_detectable_effect_is_about_3_deviations_of_the_mean) {
   EXPECT_EQ(planned_pairs(1, 6, one_percent), most_rounds);
 }
 
-TEST(paired_effect, is_decided_by_interval_chance_and_threshold) {
+TEST(paired_effect, is_decided_by_interval_and_chance) {
   const auto made = [](double mean, double width, double chance) {
     paired_effect e;
     e.pairs = 20;
     e.error = five_percent;
     e.log_ratio = {mean, mean - width, mean + width};
     e.chance = chance;
-    return judge(e, one_percent);
+    return verdict_of(e, one_percent);
   };
   EXPECT_EQ(made(-0.05, 0.02, 0.001), finding::gain);
   EXPECT_EQ(made(0.05, 0.02, 0.001), finding::loss);
   EXPECT_EQ(made(0.05, 0.02, 0.2), finding::undecided);
   EXPECT_EQ(made(0.05, 0.06, 0.001), finding::undecided);
   EXPECT_EQ(made(0.002, 0.005, 0.5), finding::level);
-  EXPECT_EQ(made(0.004, 0.003, 0.001), finding::level);      // there, and too small to matter
-  EXPECT_EQ(made(0.008, 0.004, 0.001), finding::undecided);  // there, and perhaps too small
-  EXPECT_EQ(judge(paired_effect{}, one_percent), finding::undecided);
+  EXPECT_EQ(made(0.004, 0.003, 0.001), finding::level);  // there, and too small to matter
+  EXPECT_EQ(made(0.008, 0.004, 0.001), finding::loss);   // certain, and perhaps too small to matter
+  EXPECT_EQ(verdict_of(paired_effect{}, one_percent), finding::undecided);
 }
 
 TEST(paired_effect, the_same_seed_gives_the_same_interval) {
@@ -159,10 +160,10 @@ TEST(paired_effect, the_same_seed_gives_the_same_interval) {
 TEST(paired_effect, of_equal_values_is_none_and_of_values_below_the_clock_too) {
   random_engine random(1);
   const paired_effect none = effect_of(std::vector<double>(12, 0.0), five_percent, random);
-  EXPECT_EQ(judge(none, one_percent), finding::level);
+  EXPECT_EQ(verdict_of(none, one_percent), finding::level);
   EXPECT_EQ(none.chance, 1);
   const paired_effect all = effect_of(std::vector<double>(12, -0.1), five_percent, random);
-  EXPECT_EQ(judge(all, one_percent), finding::gain);
+  EXPECT_EQ(verdict_of(all, one_percent), finding::gain);
   EXPECT_EQ(log_ratios({0, 0.5, 4}, {0.9, 0, 2}, {.floor = 1}), (std::vector<double>{0, 0, -std::log(2.0)}));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Simulated experiments of verify on a B that is rarely slow, which must not pass as equivalent. ASHLAR_STRESS=4 has
+// Simulated experiments of verify on a B that is rarely slow, which must not pass as level. ASHLAR_STRESS=4 has
 // four times as many, and prints the table of docs/verify-trials.md.
 #include <algorithm>
 #include <cmath>
@@ -56,12 +56,12 @@ double percentage(verdict wanted, const rarely_slow& b, std::size_t trials, cons
 }
 
 /// No slow run is met in (1 - 1/20)^60 = 4.6 % of the experiments with 60 pairs.
-TEST(slow_runs, one_in_twenty_that_takes_twice_the_time_is_seldom_equivalent) {
-  EXPECT_LE(percentage(verdict::equivalent, {0.05, 1.0}, ashlar_test::stress_rounds(200)), 7);
+TEST(slow_runs, one_in_twenty_that_takes_twice_the_time_is_seldom_level) {
+  EXPECT_LE(percentage(verdict::level, {0.05, 1.0}, ashlar_test::stress_rounds(200)), 7);
 }
 
-TEST(slow_runs, equal_programs_are_equivalent_all_the_same) {
-  EXPECT_GE(percentage(verdict::equivalent, {}, ashlar_test::stress_rounds(50)), 95);
+TEST(slow_runs, equal_programs_are_level_all_the_same) {
+  EXPECT_GE(percentage(verdict::level, {}, ashlar_test::stress_rounds(50)), 95);
 }
 
 TEST(slow_runs, table) {
@@ -71,9 +71,9 @@ TEST(slow_runs, table) {
   for (const rarely_slow& b : {rarely_slow{}, {0.02, 0.5}, {0.05, 0.3}, {0.05, 1.0}, {0.1, 0.3}, {0.2, 0.1}})
     std::printf("| %.0f %% of runs +%.0f %% | %+.1f %% | %.0f %% | %.0f %% | %.0f %% |\n", 100 * b.share, 100 * b.by,
                 100 * std::expm1(b.share * std::log1p(b.by)),
-                percentage(verdict::equivalent, b, ashlar_test::stress_rounds(100), of_twelve),
-                percentage(verdict::equivalent, b, ashlar_test::stress_rounds(100)),
-                percentage(verdict::worse, b, ashlar_test::stress_rounds(100)));
+                percentage(verdict::level, b, ashlar_test::stress_rounds(100), of_twelve),
+                percentage(verdict::level, b, ashlar_test::stress_rounds(100)),
+                percentage(verdict::loss, b, ashlar_test::stress_rounds(100)));
 }
 
 TEST(slow_runs, that_the_pairs_would_not_have_met_are_named) {
@@ -81,7 +81,7 @@ TEST(slow_runs, that_the_pairs_would_not_have_met_are_named) {
   const experiment all = experiment_with({}, {}, random);
   ASSERT_EQ(all.runs.rounds.size(), 60U);
   const std::string words = verdict_sentence(conclude(all, {}), {});
-  EXPECT_TRUE(words.starts_with("A and B are equivalent: ")) << words;
+  EXPECT_TRUE(words.starts_with("Level: ")) << words;
   EXPECT_TRUE(words.ends_with(", within 1.0 %; a slow run rarer than 1 in 20 would not have been met.")) << words;
   const nlohmann::json j = verify_json(conclude(all, {}), all, {});
   EXPECT_EQ(j["rare"], 0.05);
@@ -92,7 +92,7 @@ TEST(slow_runs, that_too_few_pairs_would_meet_leave_equality_open) {
   random_engine random(3);
   const experiment few = experiment_with({}, {}, random, 25);
   const verification v = conclude(few, {});
-  EXPECT_EQ(v.decision, verdict::inconclusive);
+  EXPECT_EQ(v.decision, verdict::undecided);
   EXPECT_EQ(v.wanted, 60U);
   EXPECT_TRUE(verdict_sentence(v, {}).ends_with(
       " after 25 pairs, within 1.0 %, but a slow run rarer than 1 in 8 would not have been met; about 60 pairs (--runs "
@@ -100,7 +100,7 @@ TEST(slow_runs, that_too_few_pairs_would_meet_leave_equality_open) {
       << verdict_sentence(v, {});
   experiment_plan looser;
   looser.rare = 0.12;
-  EXPECT_EQ(conclude(few, looser).decision, verdict::equivalent);
+  EXPECT_EQ(conclude(few, looser).decision, verdict::level);
   EXPECT_EQ(pairs_that_meet(0.05), 60U);
   EXPECT_EQ(pairs_that_meet(0.12), 25U);
   EXPECT_EQ(pairs_that_meet(1), 3U);

@@ -71,10 +71,10 @@ TEST(verification, is_one_of_five_verdicts_with_its_exit_status) {
     const char* words;
   };
   for (const auto& [runs, decision, status, words] :
-       {entry{{.b = 0.9}, verdict::better, 0, "B is better: -9.8 % [-10."},
-        {{.b = 1.1}, verdict::worse, 3, "B is worse: +10."},
-        {{.b = 1.001, .pairs = 60}, verdict::equivalent, 0, "A and B are equivalent: +0.3 % ["},
-        {{.b = 0.97, .spread = 0.2, .pairs = 8}, verdict::inconclusive, 4, "Inconclusive: "},
+       {entry{{.b = 0.9}, verdict::gain, 0, "Gain: -9.8 % [-10."},
+        {{.b = 1.1}, verdict::loss, 3, "Loss: +10."},
+        {{.b = 1.001, .pairs = 60}, verdict::level, 0, "Level: +0.3 % ["},
+        {{.b = 0.97, .spread = 0.2, .pairs = 8}, verdict::undecided, 4, "Undecided: "},
         {{.b = 0.9, .again = 1.05},
          verdict::unfit,
          5,
@@ -94,25 +94,25 @@ TEST(verification, names_a_cost_beside_the_gain) {
 }
 
 /// The mean improves, the 99th percentile does not: B is refused.
-TEST(verification, of_a_worse_tail_is_worse_whatever_the_mean_gains) {
+TEST(verification, of_a_tail_that_loses_is_a_loss_whatever_the_mean_gains) {
   experiment runs = runs_of({.b = 0.8});
   random_engine random(4);
   for (program_round& round : runs.runs.rounds)
     round.spans = {{{"request", 1000 + 10 * noise(random)}, {"start", 500 + 5 * noise(random)}},
                    {{"request", 1300 + 10 * noise(random)}, {"start", 500 + 5 * noise(random)}, {"other", 1}}};
   const verification v = conclude(runs, {});
-  EXPECT_EQ(v.decision, verdict::worse);
+  EXPECT_EQ(v.decision, verdict::loss);
   ASSERT_EQ(v.spans.size(), 2U);
   EXPECT_EQ(v.spans[1].found.found, finding::level);
   const std::string words = verdict_sentence(v, {});
-  EXPECT_TRUE(words.starts_with("B is worse: the 99th percentile +30.")) << words;
+  EXPECT_TRUE(words.starts_with("Loss: the 99th percentile +30.")) << words;
   EXPECT_NE(words.find(" of span request; -19."), std::string::npos) << words;
   EXPECT_EQ(v.uneven_spans, std::vector<std::string>{"other"});
   const std::vector<std::string> notes = verify_notes(v, runs, {});
   EXPECT_NE(std::find(notes.begin(), notes.end(), "Not compared, since some runs have no such span: other."),
             notes.end());
   for (program_round& round : runs.runs.rounds) std::swap(round.spans[0], round.spans[1]);
-  EXPECT_EQ(conclude(runs, {}).decision, verdict::better);
+  EXPECT_EQ(conclude(runs, {}).decision, verdict::gain);
 }
 
 /// Each run of A has "request"; "rare" is in one of each program.
@@ -120,13 +120,13 @@ TEST(verification, of_spans_is_incomplete_where_b_lacks_one_of_a) {
   experiment_plan plan;
   plan.spans = true;
   experiment runs = runs_of({.b = 0.8});
-  EXPECT_EQ(conclude(runs, {}).decision, verdict::better);
+  EXPECT_EQ(conclude(runs, {}).decision, verdict::gain);
   EXPECT_EQ(conclude(runs, plan).decision, verdict::incomplete) << "no span at all";
   set_spans(runs, {{"request", 1000}, {"start", 500}}, {{"request", 1000}, {"start", 500}});
   std::vector<program_round>& rounds = runs.runs.rounds;
   rounds[0].spans[0]["rare"] = rounds[3].spans[1]["rare"] = 100;
   rounds[4].spans[1]["new"] = 100;
-  EXPECT_EQ(conclude(runs, plan).decision, verdict::better);
+  EXPECT_EQ(conclude(runs, plan).decision, verdict::gain);
   EXPECT_EQ(conclude(runs, plan).uneven_spans, (std::vector<std::string>{"new", "rare"}));
   rounds[5].spans[1].erase("start");
   const verification one = conclude(runs, plan);
@@ -140,11 +140,11 @@ TEST(verification, of_spans_is_incomplete_where_b_lacks_one_of_a) {
       "Incomplete: B lacks spans of A, whose 99th percentile was not compared: rare, start; -"))
       << verdict_sentence(v, plan);
   for (program_round& round : rounds) round.spans[1]["request"] = 2000;
-  EXPECT_EQ(conclude(runs, plan).decision, verdict::worse) << "what was compared decides against B";
+  EXPECT_EQ(conclude(runs, plan).decision, verdict::loss) << "what was compared decides against B";
 }
 
 /// The spans share the error; each tail is A's.
-TEST(verification, of_spans_is_incomplete_in_pairs_too_few_to_tell_a_worse_tail) {
+TEST(verification, of_spans_is_incomplete_in_pairs_too_few_to_tell_a_loss_of_the_tail) {
   experiment_plan plan;
   plan.spans = true;
   const auto runs_of_spans = [](std::size_t spans, std::size_t pairs, double tail) {
@@ -158,20 +158,20 @@ TEST(verification, of_spans_is_incomplete_in_pairs_too_few_to_tell_a_worse_tail)
     return runs;
   };
   for (const auto& [spans, least] : {std::pair<std::size_t, std::size_t>{1, 7}, {2, 8}, {10, 10}, {32, 12}}) {
-    EXPECT_EQ(conclude(runs_of_spans(spans, least, 1), plan).decision, verdict::better) << spans;
-    EXPECT_EQ(conclude(runs_of_spans(spans, least, 3), plan).decision, verdict::worse) << spans;
+    EXPECT_EQ(conclude(runs_of_spans(spans, least, 1), plan).decision, verdict::gain) << spans;
+    EXPECT_EQ(conclude(runs_of_spans(spans, least, 3), plan).decision, verdict::loss) << spans;
     for (const double tail : {1.0, 3.0})
       EXPECT_EQ(conclude(runs_of_spans(spans, least - 1, tail), plan).decision, verdict::incomplete) << spans;
   }
   experiment few = runs_of_spans(2, 7, 1);
-  EXPECT_EQ(conclude(few, {}).decision, verdict::better) << "no spans are wanted";
+  EXPECT_EQ(conclude(few, {}).decision, verdict::gain) << "no spans are wanted";
   const verification v = conclude(few, plan);
   EXPECT_EQ(exit_status_of(v.decision), 1);
   EXPECT_TRUE(verdict_sentence(v, plan).starts_with(
-      "Incomplete: 7 pairs are too few to tell a worse 99th percentile of 2 spans, which takes 8 (--runs 8); -"))
+      "Incomplete: 7 pairs are too few to tell a loss of the 99th percentile of 2 spans, which takes 8 (--runs 8); -"))
       << verdict_sentence(v, plan);
   for (program_round& round : few.runs.rounds) std::swap(round.sides[0], round.sides[1]);
-  EXPECT_EQ(conclude(few, plan).decision, verdict::worse) << "the mean decides against B";
+  EXPECT_EQ(conclude(few, plan).decision, verdict::loss) << "the mean decides against B";
 }
 
 /// All differences have one sign, as of a quarter of the speed.
@@ -182,13 +182,13 @@ TEST(verification, of_pairs_that_cannot_tell_a_difference_tells_so) {
   experiment_plan one_of_three;
   one_of_three.error = effect_error / 3;
   const verification few = conclude_of(7, one_of_three);
-  EXPECT_EQ(few.decision, verdict::inconclusive);
+  EXPECT_EQ(few.decision, verdict::undecided);
   EXPECT_TRUE(verdict_sentence(few, one_of_three)
                   .ends_with(" after 7 pairs, too few to tell a difference at 98.3 %, which takes 8; about 12 pairs "
                              "(--runs 12) would decide."))
       << verdict_sentence(few, one_of_three);
-  EXPECT_EQ(conclude_of(8, one_of_three).decision, verdict::worse);
-  EXPECT_EQ(conclude_of(7, {}).decision, verdict::worse);
+  EXPECT_EQ(conclude_of(8, one_of_three).decision, verdict::loss);
+  EXPECT_EQ(conclude_of(7, {}).decision, verdict::loss);
 }
 
 TEST(verification, of_a_itself_in_too_few_pairs_shows_no_machine_that_is_fit) {

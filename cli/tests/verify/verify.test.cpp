@@ -30,31 +30,31 @@ protected:
   }
 };
 
-TEST_F(verify_verb, more_time_is_worse_and_less_is_better) {
+TEST_F(verify_verb, more_time_is_a_loss_and_less_is_a_gain) {
   EXPECT_EQ(verify("10", "100", "--runs 8 --threshold 50"), 3) << text("out") << text("err");
-  EXPECT_TRUE(said("out", "B is worse: "));
+  EXPECT_TRUE(said("out", "Loss: "));
   EXPECT_EQ(verify("100", "10", "--runs 8 --threshold 50"), 0) << text("out") << text("err");
-  EXPECT_TRUE(said("out", "B is better: "));
+  EXPECT_TRUE(said("out", "Gain: "));
   expect_100_columns([](const std::string& line) { return line.find('/') != line.npos; });  // paths are not broken
   for (const char* part : {"processor time", "system", "wall time", "peak RSS", "RSS after peak", "page faults",
                            "detectable", "A against itself: ", "--seed ", "Not measured: "})
     EXPECT_TRUE(said("out", part));
 }
 
-TEST_F(verify_verb, the_same_is_equivalent_after_enough_pairs_to_meet_a_rare_slow_run) {
+TEST_F(verify_verb, the_same_is_level_after_enough_pairs_to_meet_a_rare_slow_run) {
   EXPECT_EQ(verify("2", "2", "--threshold 100% --json " + file("j")), 0) << text("out") << text("err");
-  EXPECT_TRUE(said("out", "A and B are equivalent: "));
+  EXPECT_TRUE(said("out", "Level: "));
   EXPECT_TRUE(std::regex_search(text("out"), std::regex("1\\s+in\\s+20\\s"))) << text("out");
   const json j = json::parse(text("j"));
   EXPECT_EQ(j["pairs_planned"], 60);
   EXPECT_EQ(j["rarest_met"], 0.05);
 }
 
-TEST_F(verify_verb, the_same_is_equivalent_and_runs_as_often_as_the_pilot_asks) {
+TEST_F(verify_verb, the_same_is_level_and_runs_as_often_as_the_pilot_asks) {
   EXPECT_EQ(verify("20", "20", "--rare 25% --threshold 100% --json " + file("j")), 0) << text("out") << text("err");
-  EXPECT_TRUE(said("out", "A and B are equivalent: "));
+  EXPECT_TRUE(said("out", "Level: "));
   const json j = json::parse(text("j"));
-  EXPECT_EQ(j["verdict"], "equivalent");
+  EXPECT_EQ(j["verdict"], "level");
   EXPECT_EQ(j["pairs_planned"], 12);
   EXPECT_EQ(j["runs"].size(), 12U);
   EXPECT_EQ(j["a_against_a"]["pairs"], 8);  // the pilot, and one pair in three
@@ -64,9 +64,9 @@ TEST_F(verify_verb, a_command_that_is_ended_leaves_no_program_behind) {
   expect_that_an_end_leaves_no_program_behind("verify");
 }
 
-TEST_F(verify_verb, too_few_pairs_are_inconclusive_with_the_pairs_that_would_decide) {
+TEST_F(verify_verb, too_few_pairs_are_undecided_with_the_pairs_that_would_decide) {
   EXPECT_EQ(verify("2", "2", "--runs auto --threshold 0.01% --budget 0"), 4) << text("out") << text("err");
-  EXPECT_TRUE(said("out", "Inconclusive: "));
+  EXPECT_TRUE(said("out", "Undecided: "));
   EXPECT_TRUE(said("out", " after 6 pairs, too few to tell"));
   EXPECT_TRUE(std::regex_search(text("out"), std::regex("would\\s+decide"))) << text("out");
   EXPECT_TRUE(said("out", "the budget of 0 s was enough for 6."));
@@ -178,9 +178,9 @@ TEST_F(verify_verb, a_malloc_to_compare_with_is_that_of_a) {
 }
 
 /// B takes half the time, but for one request in 50.
-TEST_F(verify_verb, a_worse_tail_of_a_span_is_worse_though_the_mean_is_better) {
+TEST_F(verify_verb, a_tail_of_a_span_that_loses_is_a_loss_though_the_mean_gains) {
   EXPECT_EQ(verify("spans 4 4", "spans 1 50", "--spans --runs 9 --threshold 20"), 3) << text("out") << text("err");
-  EXPECT_TRUE(said("out", "B is worse: the 99th percentile +"));
+  EXPECT_TRUE(said("out", "Loss: the 99th percentile +"));
   EXPECT_TRUE(said("out", "p99 of request"));
   EXPECT_EQ(verify("spans 4 4", "spans 1 50", "--runs 9 --threshold 20"), 0) << text("out") << text("err");
   EXPECT_TRUE(said("out", "Not measured: latency within a run,"));
@@ -240,7 +240,7 @@ TEST_F(verify_verb, mistakes) {
                    {"--runs 8 --a true --b nonesuch-program", 1, "nonesuch-program: No such file or directory\n"},
                    {"--inputs /nonesuch -- true", 1, "/nonesuch: no such file\n"}});
   EXPECT_EQ(ashlar("verify --help"), 0);
-  EXPECT_TRUE(said("out", "Exit status: 0 B is better or equivalent, 1 "));
+  EXPECT_TRUE(said("out", "Exit status: 0 a gain, or level, 1 "));
 }
 
 TEST_F(verify_verb, outputs_are_checked_before_the_runs_and_replace_no_input) {
@@ -268,24 +268,27 @@ TEST_F(verify_verb, outputs_are_checked_before_the_runs_and_replace_no_input) {
   EXPECT_EQ(text("err"), "ashlar replay: " + trace + " is the trace itself: nothing was written\n");
 }
 
-TEST(verify_attribution, a_group_whose_interval_holds_0_or_is_a_loss_leaves_the_plan) {
+TEST(verify_attribution, a_group_that_is_no_gain_leaves_the_plan) {
   route_plan plan;
-  for (const char* name : {"gain", "none", "loss"}) plan.groups.emplace_back().name = name;
+  for (const char* name : {"gain", "none", "loss", "small"}) plan.groups.emplace_back().name = name;
   const attribution found{.parts = {{.name = "gain", .groups = {0}, .log_ratio = {-0.1, -0.12, -0.08}},
                                     {.name = "none", .groups = {1}, .log_ratio = {-0.01, -0.03, 0.01}},
-                                    {.name = "loss", .groups = {2}, .log_ratio = {0.1, 0.08, 0.12}}},
+                                    {.name = "loss", .groups = {2}, .log_ratio = {0.1, 0.08, 0.12}},
+                                    {.name = "small", .groups = {3}, .log_ratio = {-0.005, -0.008, -0.002}}},
                           .pairs = 75};
-  const route_plan left = reduced(plan, found);
+  const route_plan left = reduced(plan, found, 0.01);
   ASSERT_EQ(left.groups.size(), 1U);
   EXPECT_EQ(left.groups[0].name, "gain");
   const json measured = left.groups[0].evidence["measured"];
   EXPECT_NEAR(measured["ratio"], 0.905, 0.001);
   EXPECT_NEAR(measured["interval"][1], 0.923, 0.001);
-  EXPECT_TRUE(measured["text"].get<std::string>().starts_with("-9.5 % [-11.3, -7.7]; ")) << measured;
+  EXPECT_EQ(measured["verdict"], "gain");
+  EXPECT_EQ(measured["text"], "gain: -9.5 % [-11.3, -7.7]");
   EXPECT_EQ(measured["pairs"], 75);
-  const std::string text = attribution_text(found);
-  for (const char* const row : {"gain +-9\\.5 % \\[-11\\.3, -7\\.7\\] +keep\n",
-                                "none +-1\\.0 % \\[-3\\.0, \\+1\\.0\\] +drop\n", "loss .* drop\n"})
+  const std::string text = attribution_text(found, 0.01);
+  for (const char* const row :
+       {"gain +-9\\.5 % \\[-11\\.3, -7\\.7\\] +gain\n", "none +-1\\.0 % \\[-3\\.0, \\+1\\.0\\] +undecided\n",
+        "loss .* loss\n", "small .* level\n"})
     EXPECT_TRUE(std::regex_search(text, std::regex(row))) << text;
 }
 
@@ -356,12 +359,12 @@ TEST_F(verify_verb, the_groups_whose_interval_is_a_gain_stay_in_the_plan) {
   for (const route_group& group : read_plan(file("q")).groups) kept.push_back(group.name);
   EXPECT_TRUE(said("out", std::to_string(kept.size()) + " of 2 groups gain: " + file("q")));
   const std::string out = text("out");
-  const std::regex row("(byte [0-9]+) .*\\[(.*), (.*)\\] +(keep|drop)");
+  const std::regex row("(byte [0-9]+) .*\\[(.*), (.*)\\] +(gain|loss|level|undecided)");
   std::size_t rows = 0;
   for (std::sregex_iterator at(out.begin(), out.end(), row); at != std::sregex_iterator(); ++at, ++rows) {
     const std::smatch& found = *at;
     const bool is_kept = std::ranges::find(kept, found[1].str()) != kept.end();
-    EXPECT_EQ(found[4].str(), is_kept ? "keep" : "drop") << out;
+    EXPECT_EQ(found[4].str() == "gain", is_kept) << out;
     if (is_kept) EXPECT_LE(std::stod(found[3].str()), 0) << out;
     else EXPECT_GE(std::stod(found[3].str()), 0) << out;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // One meaning for each of the four words.
-#include "cli/remedies/verdict.hpp"
+#include "cli/rounds/verdict.hpp"
 
 #include <cmath>
 
@@ -19,7 +19,10 @@ finding verdict_of(const mean_interval& log_ratio, double bound) noexcept {
 }
 
 finding verdict_of(const paired_effect& effect, double bound) {
-  return effect.could_tell() ? verdict_of(effect.log_ratio, bound) : finding::undecided;
+  if (!effect.could_tell()) return finding::undecided;
+  const finding found = verdict_of(effect.log_ratio, bound);
+  const bool is_by_order = effect.chance > effect.error / 2;
+  return is_by_order && found != finding::level ? finding::undecided : found;
 }
 
 const char* verdict_word(finding verdict) noexcept {

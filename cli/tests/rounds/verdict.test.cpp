@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/remedies/verdict.hpp"
+#include "cli/rounds/verdict.hpp"
 
 namespace {
 
@@ -43,7 +43,7 @@ TEST(verdict, has_one_meaning_for_each_interval) {
 
 TEST(verdict, of_too_few_rounds_is_undecided_without_an_interval) {
   comparison c;
-  c.effect = {.pairs = 4, .log_ratio = percent(-20, -21, -19), .error = 0.05};
+  c.effect = {.pairs = 4, .log_ratio = percent(-20, -21, -19), .chance = 0.001, .error = 0.05};
   EXPECT_EQ(verdict_of(c.effect, 0.01), finding::undecided);
   EXPECT_EQ(verdict_text(c), "undecided: -20.0 % on average of 4 rounds, too few for an interval");
   c.effect.pairs = 1;
@@ -51,6 +51,8 @@ TEST(verdict, of_too_few_rounds_is_undecided_without_an_interval) {
   c.effect.pairs = 12;
   c.found = verdict_of(c.effect, 0.01);
   EXPECT_EQ(verdict_text(c), "gain: -20.0 % [-21.0, -19.0]");
+  c.effect.chance = 0.03;
+  EXPECT_EQ(verdict_of(c.effect, 0.01), finding::undecided) << "the order alone may have caused it";
 }
 
 TEST(verdict, of_runs_that_vary_greatly_has_no_bound_in_percent) {
