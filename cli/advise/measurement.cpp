@@ -31,11 +31,12 @@
 #include <unistd.h>
 
 #include "cli/advise/advice.hpp"
+#include "cli/advise/proposal.hpp"
 #include "cli/advise/repetition.hpp"
 #include "cli/remedies/experiment.hpp"
 #include "cli/rounds/rounds.hpp"
-#include "cli/routes/handover.hpp"
 #include "cli/rounds/verdict.hpp"
+#include "cli/routes/handover.hpp"
 #include "cli/support/elf_file.hpp"
 #include "cli/support/inspect_program.hpp"
 #include "cli/support/start_self.hpp"
@@ -268,14 +269,15 @@ double expected_gain(const advised_site& s, const advice& a, double of_run_ns) {
   return of_run_ns > 0 ? std::log1p(-std::min(s.estimate / runs / of_run_ns, 0.99)) : 0;
 }
 
-/// Sites whose group does not gain are behind the others, and those without a remedy behind these, in their order.
+/// Sites whose group does not gain are behind the others, those whose remedy is none therefore behind these, and those
+/// without a remedy the last, in their order.
 void sort_by_gain(advice& a, double of_run_ns) {
   std::vector<std::tuple<int, double, std::size_t>> keys;
   for (std::size_t i = 0; i < a.sites.size(); ++i) {
     const advised_site& s = a.sites[i];
-    const bool has_remedy = s.rule->proposes != remedy::nothing;
-    if (!has_remedy || is_no_gain(s.trial))
-      keys.emplace_back(has_remedy ? 1 : 2, has_remedy ? s.trial.log_ratio : 0, i);
+    const standing is = standing_of(s);
+    if (is == standing::nothing) keys.emplace_back(3, 0, i);
+    else if (is_no_gain(s.trial)) keys.emplace_back(is == standing::no_gain ? 2 : 1, s.trial.log_ratio, i);
     else keys.emplace_back(0, expected_gain(s, a, of_run_ns), i);
   }
   std::ranges::sort(keys);

@@ -317,8 +317,7 @@ void set_measured(json& page, const advice_measurement& measured) {
 }
 
 void set_verdict(json& page, const advice& a, const call_tree& tree) {
-  const auto has_remedy = [](const advised_site& s) { return s.rule->proposes != remedy::nothing; };
-  const auto remedies = static_cast<std::size_t>(std::ranges::count_if(a.sites, has_remedy));
+  const auto remedies = a.sites.size() - static_cast<std::size_t>(std::ranges::count_if(a.sites, is_unchanged));
   for (const advised_site& s : std::span(a.sites).first(std::min(remedies, most_proposals)))
     page["proposals"].push_back(
         {{"site", site_title(s, tree)}, {"advice", proposal_text(s, a)}, {"gain", gain_text(s, a)}});

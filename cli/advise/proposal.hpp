@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Whether the remedy of a site is proposed. Fewer calls are a gain by the trace alone; where blocks lie is one only if
-// it is measured.
+// Whether the remedy of a site is proposed. Fewer calls are a gain by the trace alone. A remedy that asks another
+// resource for each block, in another place, gains only if that is measured.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,11 @@ enum class standing : std::uint8_t {
 };
 
 [[nodiscard]] standing standing_of(const advised_site& s) noexcept;
+
+/// Returns: whether nothing is to be changed there: without a remedy, or with one that was measured as no gain.
+[[nodiscard]] inline bool is_unchanged(const advised_site& s) noexcept {
+  return standing_of(s) == standing::nothing || standing_of(s) == standing::no_gain;
+}
 
 /// Returns: "proposed", "not measured" …
 [[nodiscard]] const char* standing_word(standing of) noexcept;

@@ -58,7 +58,7 @@ struct remedy_facts {
   std::string_view words;        ///< On the page.
   bool is_scoped = false;        ///< It is in the function that owns the objects: objects of its callers are others.
   bool is_of_allocator = false;  ///< It chooses where memory comes from. A pool does too, but serves every caller.
-  bool is_placement = false;     ///< Where blocks lie is its gain, which no trace shows.
+  bool is_placement = false;     ///< Another resource has each of the blocks: no trace shows the gain.
   bool may_be_routed = false;    ///< A plan of routes may have it without code.
   bool changes_free = true;      ///< Reserved space is freed as before, and a plan of routes needs no code.
   std::string (*advice)(const advised_site&, const advice_limits&) = nullptr;  ///< An instruction, without an end.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Advice as a page of 100 columns: three sentences for each site.
 #include <algorithm>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -131,21 +132,28 @@ std::string site_text(std::size_t rank, const advised_site& s, const advice& a, 
   return text + paragraph(fmt::format("-> {}. {}.", proposal_text(s, a), gain_text(s, a)), "     ");
 }
 
-std::string unchanged_text(const std::vector<advised_site>& sites, std::size_t first, const advice& a,
-                           const call_tree& tree) {
-  if (first == sites.size()) return "";
-  const std::string rest = (first == 0 ? "" : "the other ") + in_words(sites.size() - first);
-  std::string text = a.own
-                         ? fmt::format("\nNo remedy at {} of them, as far as a small part tells; the busiest:\n", rest)
-                         : fmt::format("\nChange nothing at {} of them; the busiest:\n", rest);
-  for (std::size_t i = first; i < std::min(sites.size(), first + unchanged_shown); ++i) {
-    const advised_site& s = sites[i];
-    text += title_text("     ", s, tree);
-    text += paragraph(fmt::format("{} of the allocations{}; {}. {}.",
-                                  part_of(s.features->allocated.objects, a.features.allocated.objects), through_text(s),
-                                  s.evidence, gain_text(s, a)),
-                      "       ");
-  }
+std::string unchanged_site_text(const advised_site& s, const advice& a, const call_tree& tree) {
+  const std::string verdict = standing_of(s) == standing::no_gain ? capital(proposal_text(s, a)) + ". " : "";
+  const std::string text = fmt::format("{} of the allocations{}; {}. {}{}.",
+                                       part_of(s.features->allocated.objects, a.features.allocated.objects),
+                                       through_text(s), s.evidence, verdict, gain_text(s, a));
+  return title_text("     ", s, tree) + paragraph(text, "       ");
+}
+
+/// Those that were measured as no gain come first, at most `top`, then the busiest of the others. `sites`: unchanged.
+std::string unchanged_text(std::span<const advised_site> sites, const advice& a, const call_tree& tree,
+                           std::size_t top) {
+  if (sites.empty()) return "";
+  const auto measured = static_cast<std::size_t>(
+      std::ranges::count_if(sites, [](const advised_site& s) { return standing_of(s) == standing::no_gain; }));
+  const auto rest = sites.subspan(measured);
+  const std::string number = (sites.size() == a.sites.size() ? "" : "the other ") + in_words(sites.size());
+  std::string text = a.own ? fmt::format("\nNo remedy at {} of them, as far as a small part tells; ", number)
+                           : fmt::format("\nChange nothing at {} of them; ", number);
+  text += measured == 0 ? "the busiest:\n" : "first those whose remedy was measured:\n";
+  for (const advised_site& s : sites.first(std::min(measured, top))) text += unchanged_site_text(s, a, tree);
+  for (const advised_site& s : rest.first(std::min(rest.size(), unchanged_shown)))
+    text += unchanged_site_text(s, a, tree);
   return text;
 }
 
@@ -157,14 +165,13 @@ std::string advice_text(const advice& a, const call_tree& tree, std::size_t top)
   if (a.features.allocated.objects == 0) return text + "\nNo allocation was recorded: there is nothing to advise.\n";
   if (a.measurement.text.empty())
     text += "\nWithout a change of code\n" + paragraph(malloc_remedy(a), "  - ") + paragraph(page_remedy(a), "  - ");
-  const auto is_unchanged = [](const advised_site& s) { return s.rule->proposes == remedy::nothing; };
   const auto first =
       static_cast<std::size_t>(std::find_if(a.sites.begin(), a.sites.end(), is_unchanged) - a.sites.begin());
   text += "\n" + paragraph("By call site: " + proposals_text(a, ""), "");
   if (!a.order.empty()) text += paragraph(a.order, "");
   for (std::size_t i = 0; i < std::min(first, top); ++i) text += site_text(i + 1, a.sites[i], a, tree);
   if (first > top) text += fmt::format("\n     and {} more behind them; --top shows them\n", in_words(first - top));
-  return text + unchanged_text(a.sites, first, a, tree);
+  return text + unchanged_text(std::span(a.sites).subspan(first), a, tree, top);
 }
 
 namespace {

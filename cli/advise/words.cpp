@@ -131,6 +131,7 @@ constexpr detail::enum_table<remedy, remedy_facts> remedies = {
     remedy_facts{.name = "hand_over",
                  .words = "hand over",
                  .is_of_allocator = true,
+                 .is_placement = true,
                  .advice = [](const advised_site&, const advice_limits&) -> std::string {
                    return "ashlar::owner_heap where they are allocated, ashlar::remote_freer where they are freed";
                  },
@@ -139,6 +140,7 @@ constexpr detail::enum_table<remedy, remedy_facts> remedies = {
                  .words = "scratch",
                  .is_scoped = true,
                  .is_of_allocator = true,
+                 .is_placement = true,
                  .advice =
                      [](const advised_site& s, const advice_limits&) {
                        return fmt::format("ashlar::scratch_arena with a marker in {}, or ashlar::stack_resource",
@@ -156,7 +158,8 @@ constexpr detail::enum_table<remedy, remedy_facts> remedies = {
                        return fmt::format("ashlar::arena in {}, released after each batch", s.owner);
                      },
                  .gain = of_arena},
-    remedy_facts{.name = "static_plan", .words = "static plan", .advice = phase_advice, .gain = all_calls},
+    remedy_facts{
+        .name = "static_plan", .words = "static plan", .is_placement = true, .advice = phase_advice, .gain = all_calls},
     remedy_facts{.name = "counted_arena",
                  .words = "counted arena",
                  .is_of_allocator = true,

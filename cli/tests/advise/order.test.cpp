@@ -76,7 +76,11 @@ TEST_F(advise_order, a_measured_loss_is_no_proposal) {
   EXPECT_EQ(sites(), (std::vector<std::pair<std::string, standing>>{
                          {"tree_insert", not_measured}, {"grow_rows", proposed}, {"index_insert", no_gain}}));
   const std::string page = advice_text(made_, tree_, 8);
-  EXPECT_NE(page.find("-> change nothing: no gain was measured of a pool"), page.npos) << page;
+  EXPECT_EQ(page.find("\n  3  index_insert"), page.npos) << page;
+  const std::size_t unchanged = page.find("\nChange nothing at the other ");
+  ASSERT_NE(unchanged, page.npos) << page;
+  EXPECT_NE(page.find(" of them; first those whose remedy was measured:\n     ", unchanged), page.npos) << page;
+  EXPECT_NE(page.find("Change nothing: no gain was\n       measured of a pool", unchanged), page.npos) << page;
   EXPECT_TRUE(proposals_text(made_, "").ends_with("; no gain was measured at 1 more")) << proposals_text(made_, "");
 }
 
