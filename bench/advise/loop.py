@@ -142,6 +142,11 @@ def compared(tools, case, *sides, option=""):
     }
 
 
+def by_router(tools):
+    """The variables of the router with an empty plan, as malloc/route/text.hpp has it: `ashlar run` starts none for one."""
+    return {"LD_PRELOAD": str(tools.ashlar.parent.parent / "lib" / "libashlar-route.so"), "ASHLAR_ROUTE": "route 1\n"}
+
+
 def by_plan(tools, case, command, plan, *options):
     """The variables that route a program by a plan, as `ashlar run --print` gives them."""
     return rounds.variables(ashlar(tools, case, "run", *options, "--plan", plan, "--print", "--", *command).stdout)
@@ -152,9 +157,7 @@ def sides_of(tools, case, command, advice, plan, whole):
     sides = {rounds.PLAIN: {}}
     without_plan = {name: remedy for name, remedy in advice["remedies"].items() if remedy["kind"] in WITHOUT_PLAN}
     sides |= {name: rounds.variables(remedy["use"]) for name, remedy in without_plan.items()}
-    empty = tools.folder / case.name / "empty.plan"
-    empty.write_text(whole.read_text().splitlines()[0] + "\n")
-    sides[EMPTY] = by_plan(tools, case, command, empty)
+    sides[EMPTY] = by_router(tools)
     if advice["plan_facts"]["groups"]:
         sides[WHOLE] = by_plan(tools, case, command, whole)
     if 0 < advice["plan_facts"]["kept_groups"] < advice["plan_facts"]["groups"]:

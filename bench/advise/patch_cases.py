@@ -70,13 +70,13 @@ class Pair:
     environment: dict = dataclasses.field(default_factory=dict)
 
     def plan(self, advice, advised):
-        """Returns: the plan of advice with the sites of the patch alone, and without any; the allocations of these sites."""
+        """Returns: the plan of advice with the sites of the patch alone, and the allocations of these sites."""
         first, *groups = map(json.loads, advised.splitlines())
         for group in groups:
             group["sites"] = [site for site in group["sites"] if re.search(self.sites, site["function"])]
         kept = [group for group in groups if group["sites"]]
         calls = sum(allocations(advice, site) for group in kept for site in group["sites"])
-        return "".join(json.dumps(line) + "\n" for line in (first, *kept)), json.dumps(first) + "\n", calls
+        return "".join(json.dumps(line) + "\n" for line in (first, *kept)), calls
 
 
 def allocations(advice, planned):

@@ -51,22 +51,28 @@ def run(command, environment, chosen):
 
 
 def play(command, sides, seconds, seed):
-    """Returns: the milliseconds of each side, run by run, and why others failed. sides: variables by name; PLAIN is one."""
+    """Returns: the milliseconds of each side, run by run, and why others failed, in whichever run. sides: variables by name; PLAIN is one."""
     chosen = random.Random(seed)
     first = {name: run(command, environment, chosen) for name, environment in sides.items()}
     again = run(command, sides[PLAIN], chosen)
     varies = again.done != first[PLAIN].done
     if os.waitstatus_to_exitcode(again.done[0]) < 0 or again.done[0] != first[PLAIN].done[0]:
         raise Failed("the program dies, or ends with one status or another")
-    wrong = {name: "prints or ends otherwise" for name, found in first.items()
-             if found.done[0] != again.done[0] or (not varies and found.done != again.done)}
+    differs = lambda found: found.done[0] != again.done[0] or (not varies and found.done != again.done)
+    wrong = {name: "prints or ends otherwise" for name, found in first.items() if differs(found)}
     order = [name for name in sides if name not in wrong]
     times, end = {name: [] for name in order}, time.monotonic() + seconds
     while time.monotonic() < end or len(times[PLAIN]) < LEAST_ROUNDS:
         chosen.shuffle(order)
-        for name in order:
-            times[name].append(run(command, sides[name], chosen).cpu_ms)
-    return times, wrong
+        for name in tuple(order):
+            found = run(command, sides[name], chosen)
+            times[name].append(found.cpu_ms)
+            if differs(found):
+                wrong[name] = f"prints or ends otherwise in run {len(times[name]) + 1}"
+                order.remove(name)
+        if PLAIN in wrong:
+            raise Failed(f"the program {wrong[PLAIN]}")
+    return {name: times[name] for name in order}, wrong
 
 
 def quantile(chance, freedom):
