@@ -61,12 +61,13 @@ std::uint64_t events_in(const fs::path& trace) {
   return source.refusal() != nullptr ? 0 : detail::trace_io::chunk_index(source).events();
 }
 
-bool is_same(std::uint64_t now, std::uint64_t before) {
-  const std::uint64_t apart = now > before ? now - before : before - now;
-  return apart <= std::max(same_events, static_cast<std::uint64_t>(same_share * static_cast<double>(before)));
-}
-
 }  // namespace
+
+bool is_same_work(std::uint64_t now, std::uint64_t before) noexcept {
+  const std::uint64_t apart = now > before ? now - before : before - now;
+  const auto share = static_cast<std::uint64_t>(same_share * static_cast<double>(before));
+  return apart <= std::max(std::min(same_events, before / 2), share);
+}
 
 repeatable_run repeatable_run_of(const std::vector<std::unique_ptr<trace_input>>& inputs, double seconds) {
   for (const auto& input : inputs) {
@@ -78,8 +79,8 @@ repeatable_run repeatable_run_of(const std::vector<std::unique_ptr<trace_input>>
     return {*note, events_in(input->path())};
   }
   throw std::runtime_error(inputs.front()->path() +
-                           " does not tell how its command was started: it is of a process that another one has "
-                           "started, or of an older ashlar");
+                           " does not tell how its command was started: it is of a program that another one has "
+                           "started, as env does in the first line of a script, or of an older ashlar");
 }
 
 bool is_of_started(const std::vector<std::unique_ptr<trace_input>>& inputs) {
@@ -112,7 +113,7 @@ double require_same_work(const std::vector<std::string>& command, const std::str
   std::uint64_t most = 0;
   for (const auto& entry : fs::directory_iterator(traces)) {
     const std::uint64_t found = events_in(entry.path());
-    if (is_same(found, events)) return took;
+    if (is_same_work(found, events)) return took;
     most = std::max(most, found);
   }
   throw std::runtime_error(fmt::format("run again, it does other work: {}, and {} when it was recorded",

@@ -31,6 +31,10 @@ struct repeatable_run {
 /// Returns: the file of a command in the directory of its run, found as a shell does; empty: this directory.
 [[nodiscard]] std::string program_in(const std::string& directory, const std::string& program);
 
+/// Returns: whether a run of these many events did the work of one before: a tenth may differ, and as starts differ 100
+/// events, of few half of them.
+[[nodiscard]] bool is_same_work(std::uint64_t now, std::uint64_t before) noexcept;
+
 /// Effects: runs the command once, recorded without stacks into the directory `traces`; it is killed after `seconds`.
 /// Returns: the seconds it took. Throws: `std::runtime_error` with the reason if it does not end with status 0, takes
 /// more than half of them, or none of its processes has about this many events.

@@ -192,7 +192,7 @@ void take_process(advise_options& o, advice& a) {
   const process_choice choice = choose_process(o.traces.front(), o.process);
   a.choice = choice.text;
   a.processes = processes_json(choice);
-  o.traces.front() = choice.path;
+  o.traces.front() = choice.taken.path;
 }
 
 /// Traces are compared with the memory of their processes only if all tell it.

@@ -20,10 +20,9 @@ namespace ashlar::recorder {
 memory_use own_memory() noexcept {
   const int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
   if (fd < 0) return {};
-  char text[process_status_bytes];
-  const ssize_t n = read(fd, text, sizeof text);
+  const memory_use found = memory_from(fd);
   close(fd);
-  return n > 0 ? memory_in({text, static_cast<std::size_t>(n)}) : memory_use{};
+  return found;
 }
 
 std::uint64_t resident_part(const void* begin, std::size_t bytes) noexcept {

@@ -3,9 +3,13 @@
 // `ashlar record` while it runs.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
+
+#include <unistd.h>
 
 namespace ashlar::recorder {
 
@@ -14,8 +18,6 @@ struct memory_use {
   std::uint64_t peak = 0;       ///< Most resident memory so far.
   std::uint64_t anonymous = 0;  ///< Resident now, and no file's.
 };
-
-inline constexpr std::size_t process_status_bytes = 2048;  ///< The beginning of /proc/PID/status, up to the memory.
 
 /// Returns: the field of /proc/PID/status, "Name:    123 kB"; 0 if there is none.
 [[nodiscard]] constexpr std::uint64_t status_field(std::string_view status, std::string_view name) noexcept {
@@ -31,6 +33,25 @@ inline constexpr std::size_t process_status_bytes = 2048;  ///< The beginning of
 /// Returns: the memory in the text of /proc/PID/status.
 [[nodiscard]] constexpr memory_use memory_in(std::string_view status) noexcept {
   return {status_field(status, "\nVmHWM:"), status_field(status, "\nRssAnon:")};
+}
+
+/// Returns: the memory in /proc/PID/status, whose list of groups may be of any length. Takes no lock and allocates
+/// nothing.
+[[nodiscard]] inline memory_use memory_from(int status) noexcept {
+  constexpr std::size_t longest_field = 64;
+  char text[2048];
+  memory_use found;
+  std::size_t kept = 0;
+  while (found.peak == 0 || found.anonymous == 0) {
+    const ssize_t n = read(status, text + kept, sizeof text - kept);
+    if (n <= 0) break;
+    const std::size_t size = kept + static_cast<std::size_t>(n);
+    const memory_use here = memory_in({text, size});
+    found = {std::max(found.peak, here.peak), std::max(found.anonymous, here.anonymous)};
+    kept = std::min(size, longest_field);
+    std::memmove(text, text + size - kept, kept);
+  }
+  return found;
 }
 
 /// Returns: the memory of this process. Takes no lock and allocates nothing.

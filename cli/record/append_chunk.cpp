@@ -8,19 +8,21 @@
 #include <system_error>
 #include <vector>
 
-#include <ashlar/base/trace_source.hpp>
-#include <ashlar/detail/trace/index.hpp>
-
 namespace ashlar::cli {
 
 void append_chunk(const std::string& trace, detail::trace_io::chunk_header header, std::span<const std::byte> payload) {
-  namespace io = detail::trace_io;
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(trace, ignored)) return;
   trace::byte_source source(trace);
-  if (source.refusal() != nullptr) return;
-  const io::chunk_index index(source);
-  if (index.error() || index.header().write_error != 0) return;
+  if (source.refusal() == nullptr) append_chunk(trace, source, detail::trace_io::chunk_index(source), header, payload);
+}
+
+void append_chunk(const std::string& trace, const trace::byte_source& source,
+                  const detail::trace_io::chunk_index& index, detail::trace_io::chunk_header header,
+                  std::span<const std::byte> payload) {
+  namespace io = detail::trace_io;
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(trace, ignored) || index.error() || index.header().write_error != 0) return;
   header.raw_bytes = header.stored_bytes = static_cast<std::uint32_t>(payload.size());
   header.payload_sum = io::checksum(payload);
   std::vector<std::byte> chunk(io::chunk_header_bytes);

@@ -15,7 +15,8 @@
 
 namespace ashlar::cli {
 
-/// Looks at all processes every 10 ms, or so rarely that it takes a hundredth of a processor.
+/// Looks every 10 ms, or so rarely that it takes a 200th of a processor; at each process whenever it is a hundredth
+/// older, as it can miss no more than the last hundredth of one that is killed.
 class memory_watch {
 public:
   /// `page` may be null, and outlives this.
@@ -28,11 +29,20 @@ public:
   void append_to(const std::string& path) const;
 
 private:
-  void look_at(const recorder::recorded_process& process);
+  using clock = std::chrono::steady_clock;
+  static constexpr std::chrono::milliseconds least_wait{10};
+  static constexpr int look_share = 200, life_share = 100;
+
+  struct watched {
+    clock::time_point since, next;
+    detail::trace_io::memory_figures figures;
+  };
+
+  void look_at(const recorder::recorded_process& process, clock::time_point time);
 
   using identity = std::pair<std::int32_t, std::uint64_t>;  // process id and start, as after an exec the id is the same
   const recorder::recording_status* page_;
-  std::map<identity, detail::trace_io::memory_figures> seen_;
+  std::map<identity, watched> seen_;
 };
 
 }  // namespace ashlar::cli

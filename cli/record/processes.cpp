@@ -98,13 +98,6 @@ std::vector<process_trace> recording_of(const std::string& path, const std::stri
   return all;
 }
 
-/// "10865 (planted -x), 969,123 events"
-std::string title_of(const process_trace& t) {
-  const std::size_t name = t.program.rfind('/', t.program.find(' ')) + 1;
-  const std::string program = t.program.empty() ? "" : " (" + shorten(t.program.substr(name), 40) + ")";
-  return fmt::format("{}{}, {}", t.process, program, counted(t.events, "event"));
-}
-
 std::string list_of(const std::vector<process_trace>& all) {
   constexpr std::size_t most = 4;
   std::string text;
@@ -128,10 +121,9 @@ std::string choice_text(const process_trace& taken, bool is_root, const process_
   const std::string size = is_root ? "the first one, and the largest" : "the largest";
   const std::string rank = is_by_size(wish) ? size : "the one asked for";
   return fmt::format(
-      "Of {} of the recording this is {}: {}, in {}. Others: {}. '--process root', or a process id, takes "
+      "Of {} of the recording this is {}: process {}, in {}. Others: {}. '--process root', or a process id, takes "
       "another; several files of one program are merged.",
-      counted(choice.others.size() + 1, "process", "processes"), rank, title_of(taken), taken.path,
-      list_of(choice.others));
+      counted(choice.others.size() + 1, "trace"), rank, title_of(taken), taken.path, list_of(choice.others));
 }
 
 json to_json(const process_trace& t, bool is_taken) {
@@ -140,6 +132,11 @@ json to_json(const process_trace& t, bool is_taken) {
 }
 
 }  // namespace
+
+std::string title_of(const process_trace& t) {
+  const std::string program = t.name.empty() ? "" : " (" + shorten(t.name, 40) + ")";
+  return fmt::format("{}{}, {}", t.process, program, counted(t.events, "event"));
+}
 
 process_trace read_process_trace(const std::string& path) {
   trace::byte_source source(path);
@@ -153,7 +150,9 @@ process_trace read_process_trace(const std::string& path) {
                   .start_ns = h.start_ns,
                   .start_unix_ns = h.start_unix_ns,
                   .is_first = h.session != 0 && h.parent == 0};
-  for (const std::string& word : index.command_line()) t.program += (t.program.empty() ? "" : " ") + word;
+  const std::vector<std::string>& words = index.command_line();
+  for (const std::string& word : words) t.program += (t.program.empty() ? "" : " ") + word;
+  if (!words.empty()) t.name = t.program.substr(words.front().rfind('/') + 1);
   return t;
 }
 
@@ -177,7 +176,7 @@ process_choice choose_process(const std::string& path, const std::string& wish) 
     throw std::runtime_error(path + " names one process; --process is for the name that ashlar record was given");
   if (taken == all.end())
     throw std::runtime_error(fmt::format("{}: no process {} is in this recording: {}", path, wish, list_of(all)));
-  process_choice choice{.path = taken->path, .others = {}, .text = {}};
+  process_choice choice{.taken = *taken, .others = {}, .text = {}};
   for (auto at = all.begin(); at != all.end(); ++at)
     if (at != taken) choice.others.push_back(*at);
   if (!choice.others.empty()) choice.text = choice_text(*taken, taken == all.begin(), choice, wish);
@@ -193,7 +192,7 @@ std::string check_process_wish(const std::string& wish) {
 json processes_json(const process_choice& choice) {
   if (choice.others.empty()) return nullptr;
   json all = json::array();
-  all.push_back(to_json(read_process_trace(choice.path), true));
+  all.push_back(to_json(choice.taken, true));
   for (const process_trace& t : choice.others) all.push_back(to_json(t, false));
   return all;
 }

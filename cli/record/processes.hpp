@@ -21,8 +21,12 @@ struct process_trace {
   std::uint64_t start_ns = 0;       ///< Monotonic clock at its time 0.
   std::uint64_t start_unix_ns = 0;  ///< Wall clock at that time.
   std::string program = {};         ///< Its command line.
+  std::string name = {};            ///< The same, without the folder of the program.
   bool is_first = false;            ///< The recording began with it.
 };
+
+/// Returns: "10865 (planted -x), 969,123 events".
+[[nodiscard]] std::string title_of(const process_trace& t);
 
 /// Returns: the facts of a trace; all zero if the file is none.
 [[nodiscard]] process_trace read_process_trace(const std::string& path);
@@ -37,7 +41,7 @@ struct process_trace {
 
 /// The process that was asked for: of the first one's trace all of its recording are candidates.
 struct process_choice {
-  std::string path;                   ///< Its trace.
+  process_trace taken;                ///< Alone it has a path, and its header may be unread.
   std::vector<process_trace> others;  ///< Of the same recording.
   std::string text;                   ///< A sentence about the choice; empty if there was none.
 };

@@ -24,6 +24,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 #include <ashlar/base/trace_source.hpp>
 #include <ashlar/detail/trace/format.hpp>
 #include <ashlar/detail/trace/index.hpp>
@@ -199,12 +201,12 @@ std::size_t count_threads(const detail::trace_io::chunk_index& index) {
 std::string others_text(const std::vector<process_trace>& others, std::uint64_t own_events,
                         const std::string& pattern) {
   if (others.empty()) return {};
-  std::string text = "; " + counted(others.size(), "more process", "more processes") + " in " + pattern + ": ";
+  std::string text = "; " + counted(others.size(), "more trace") + " in " + pattern + ": ";
   for (std::size_t i = 0; i < others.size() && i < most_listed; ++i)
     text += (i == 0 ? "" : ", ") + counted(others[i].events, "event") + " in " + others[i].path;
-  if (others.size() > most_listed) text += ", and others";
+  if (others.size() > most_listed) text += fmt::format(", and {} more", grouped(others.size() - most_listed));
   if (others.front().events <= own_events) return text;
-  return text + "; the largest is process " + std::to_string(others.front().process) + ", " + others.front().program;
+  return text + "; the largest is process " + title_of(others.front());
 }
 
 std::string trace_text(const detail::trace_io::chunk_index& index, std::uint64_t bytes, const std::string& path) {

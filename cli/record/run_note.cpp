@@ -20,6 +20,7 @@
 #include <ashlar/detail/trace/format.hpp>
 
 #include "cli/record/append_chunk.hpp"
+#include "cli/support/inspect_program.hpp"
 
 namespace ashlar::cli {
 
@@ -78,7 +79,7 @@ std::uint64_t sum_of(const std::vector<std::string>& words) {
 
 bool is_of_run(std::string_view entry) {
   const std::string_view name = entry.substr(0, entry.find('='));
-  constexpr std::array others = {"LD_PRELOAD", "_", "PWD", "OLDPWD", "SHLVL"};
+  constexpr std::array others = {"_", "PWD", "OLDPWD", "SHLVL"};
   return !name.starts_with("ASHLAR") && std::ranges::find(others, name) == others.end();
 }
 
@@ -115,7 +116,7 @@ run_note note_surroundings(const std::vector<std::string>& command) {
   std::error_code error;
   run_note note{.directory = fs::current_path(error).string(),
                 .input = kind_of_input(),
-                .command = sum_of_command(command),
+                .command = sum_of_command(words_of_process(command)),
                 .environment = sum_of_environment()};
   if (note.input != input_kind::file) return note;
   note.input_file = fs::read_symlink("/proc/self/fd/0", error).string();

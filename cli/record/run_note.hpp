@@ -19,7 +19,7 @@ struct run_note {
   input_kind input = input_kind::other;
   std::string input_file = {};     ///< Of a file.
   std::uint64_t input_offset = 0;  ///< Where the program began to read it.
-  std::uint64_t command = 0;       ///< `sum_of_command` of what `ashlar record` started.
+  std::uint64_t command = 0;       ///< `sum_of_command` of the process that `ashlar record` started.
   std::uint64_t environment = 0;   ///< `sum_of_environment` of it.
 };
 
@@ -29,8 +29,8 @@ struct run_note {
 /// Returns: a sum by which whole command lines are compared: a header has the first bytes of a long one.
 [[nodiscard]] std::uint64_t sum_of_command(const std::vector<std::string>& words);
 
-/// Returns: a sum by which this process's environment is compared, without the variables of ashlar, LD_PRELOAD, and
-/// those in which a shell notes itself.
+/// Returns: a sum by which this process's environment is compared, without the variables of ashlar and those in
+/// which a shell notes itself.
 [[nodiscard]] std::uint64_t sum_of_environment();
 
 /// Effects: as `append_chunk`.

@@ -44,7 +44,7 @@ void add_options(CLI::App& app, report_options& o) {
 
 int report(const report_options& o) {
   const process_choice choice = choose_process(o.trace, o.process);
-  trace_input input(choice.path, o.prefix);
+  trace_input input(choice.taken.path, o.prefix);
   for (const std::string& output : {o.json, o.html}) expect_other_file(output, input.path(), "trace");
   study::trace_summary summary = study::summarise(input);
   report_data data = make_report(input, std::move(summary));

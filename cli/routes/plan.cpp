@@ -216,6 +216,7 @@ route_group read_group(const json& line, const route_plan& plan) {
   read_sizes(line, group);
   for (const json& site : list(line, "sites", most_sites)) group.sites.push_back(read_site(site, plan));
   if (const auto evidence = line.find("evidence"); evidence != line.end()) group.evidence = *evidence;
+  if (!group.evidence.is_null() && !group.evidence.is_object()) refuse("'evidence' is no object");
   return group;
 }
 

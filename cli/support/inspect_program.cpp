@@ -69,17 +69,29 @@ std::string find_in_path(const std::string& word) {
   return word;
 }
 
-/// Returns: the interpreter in a script's first line, behind `env` if present; empty if the file is not a script.
-std::string interpreter_of(const std::string& path) {
+constexpr int most_scripts = 5;  // as many as the kernel follows
+
+/// Returns: the interpreter in a script's first line, and what follows it as one word; empty if the file is not a
+/// script.
+std::vector<std::string> first_line_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::string line;
   char mark[2] = {};
   if (!file.read(mark, 2) || mark[0] != '#' || mark[1] != '!' || !std::getline(file, line)) return {};
   std::istringstream words(line.substr(0, 4096));
-  std::string word;
-  words >> word;
-  if (fs::path(word).filename() != "env") return word;
-  while (words >> word)
+  std::string interpreter, rest;
+  words >> interpreter;
+  std::getline(words >> std::ws, rest);
+  rest.erase(rest.find_last_not_of(" \t") + 1);
+  return rest.empty() ? std::vector{interpreter} : std::vector{interpreter, rest};
+}
+
+/// Returns: the interpreter of a script, behind `env` if present; empty if the file is not a script.
+std::string interpreter_of(const std::string& path) {
+  const std::vector<std::string> line = first_line_of(path);
+  if (line.empty() || fs::path(line.front()).filename() != "env") return line.empty() ? "" : line.front();
+  std::istringstream words(line.back());
+  for (std::string word; line.size() > 1 && words >> word;)
     if (!word.starts_with('-') && word.find('=') == std::string::npos) return find_in_path(word);
   return {};
 }
@@ -115,9 +127,18 @@ program_kind kind_of(const std::string& path) {
 
 }  // namespace
 
+std::vector<std::string> words_of_process(const std::vector<std::string>& command) {
+  std::vector<std::string> words = command, line = first_line_of(find_in_path(command.front()));
+  for (int i = 0; i < most_scripts && !line.empty(); ++i) {
+    words.front() = find_in_path(words.front());
+    words.insert(words.begin(), line.begin(), line.end());
+    line = first_line_of(words.front());
+  }
+  return words;
+}
+
 program_facts inspect_program(const std::string& word) {
   std::string path = find_in_path(word);
-  constexpr int most_scripts = 5;  // as many as the kernel follows
   for (int i = 0; i < most_scripts; ++i) {
     const std::string next = interpreter_of(path);
     if (next.empty()) break;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace ashlar::cli {
 
@@ -20,6 +21,9 @@ struct program_facts {
   program_kind kind = program_kind::ordinary;
   std::string path;  ///< The inspected ELF file; for a script its interpreter.
 };
+
+/// Returns: the words that the kernel gives the process of a command: of a script its interpreter's, before its path.
+[[nodiscard]] std::vector<std::string> words_of_process(const std::vector<std::string>& command);
 
 /// Returns: the facts about the file that `word` starts, found as a shell does.
 [[nodiscard]] program_facts inspect_program(const std::string& word);

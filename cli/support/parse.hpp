@@ -50,12 +50,20 @@ inline int complain_of_extra(const CLI::App& app, const std::string& word) {
   return exit_usage;
 }
 
+/// Returns: whether the word given for a file is empty, as of a variable of the shell that is not set.
+inline bool lacks_file(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  return (type == "FILE" || type == "PLAN") && std::ranges::find(option.results(), "") != option.results().end();
+}
+
 /// Effects: fills the variables bound to the options of `app`; prints help, or one line about an error. Returns:
 /// nothing if the verb may continue, else the exit status.
 inline std::optional<int> parse(CLI::App& app, int argc, const char* const* argv) {
   app.formatter(std::make_shared<plain_help>());
   try {
     app.parse(argc, argv);
+    for (const CLI::Option* const option : app.get_options())
+      if (lacks_file(*option)) throw CLI::ValidationError(option->get_name(), "the name of the file is empty");
     return std::nullopt;
   } catch (const CLI::CallForHelp& help) {
     return app.exit(help);

@@ -33,6 +33,15 @@ TEST_F(command, a_mistyped_verb_or_option_is_guessed) {
   EXPECT_TRUE(said("err", "unexpected argument b"));
 }
 
+TEST_F(command, an_empty_name_of_a_file_is_a_mistake) {
+  const std::string trace = sample(100);
+  for (const std::string& arguments : {"advise " + trace + " --json ''", "advise " + trace + " -o ''",
+                                       "report " + trace + " --html ''", std::string("record -o '' -- true")}) {
+    EXPECT_EQ(ashlar(arguments), 2) << arguments;
+    EXPECT_TRUE(said("err", ": the name of the file is empty; see ashlar ")) << text("err");
+  }
+}
+
 TEST_F(command, help_of_all_verbs_is_of_one_form) {
   for (const std::string verb : {"record", "report", "replay", "run", "plan"}) {
     ASSERT_EQ(ashlar(verb + " --help"), 0);

@@ -130,13 +130,13 @@ TEST_F(record_losses, workers_that_end_in_order_lack_nothing_and_are_counted) {
     EXPECT_FALSE(says("incomplete")) << output();
     const std::string events =
         way == "exit" ? "3,00" : "0 events";  // before a chunk an exec leaves the name to /bin/true
-    EXPECT_TRUE(says("; 4 more processes in " + file() + ".*: " + events)) << output();
+    EXPECT_TRUE(says("; 4 more traces in " + file() + ".*: " + events)) << output();
   }
 }
 
 TEST_F(record_losses, traces_named_by_process_ids_are_found_too) {
   EXPECT_EQ(shell(ASHLAR_COMMAND " record -o " + file("x-%p.trace") + " -- " ASHLAR_VICTIM " workers exit"), 0);
-  EXPECT_TRUE(says("; 4 more processes in " + file("x-*.trace") + ": 3,00")) << output();
+  EXPECT_TRUE(says("; 4 more traces in " + file("x-*.trace") + ": 3,00")) << output();
   const std::string killed = "sh -c '" ASHLAR_VICTIM " killed; " ASHLAR_VICTIM " forms'";
   EXPECT_EQ(shell(ASHLAR_COMMAND " record -o " + file("y-%p.trace") + " -- " + killed), not_whole);
   EXPECT_TRUE(says("system call of its own: " + file("y-"))) << output();

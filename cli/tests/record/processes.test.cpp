@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/record/processes.hpp"
 #include "cli/tests/record/command.hpp"
 
 namespace {
@@ -33,13 +34,28 @@ TEST_F(recording_of_processes, the_largest_is_advised_and_the_page_says_so) {
   EXPECT_TRUE(says("; the largest is process ")) << output();
   for (const char* verb : {"report", "advise"}) {
     const json all = told("", verb);
-    EXPECT_TRUE(says("Of 3 processes of the recording this is the largest: ")) << output();
+    EXPECT_TRUE(says("Of 3 traces of the recording this is the largest: process ")) << output();
     ASSERT_EQ(all["processes"].size(), 3U);
     EXPECT_TRUE(all["processes"][0]["is_taken"]);
     EXPECT_FALSE(all["processes"][0]["is_first"]);
     EXPECT_GT(all["processes"][0]["events"], 15'000);
     EXPECT_EQ(all["program"], ASHLAR_MEMORY_VICTIM " works");
   }
+}
+
+TEST_F(recording_of_processes, the_header_of_the_chosen_one_is_read_once) {
+  ASSERT_EQ(record_program(by_a_shell), 0) << output();
+  const ashlar::cli::process_choice choice = ashlar::cli::choose_process(file(), "");
+  fs::remove(choice.taken.path);
+  EXPECT_GT(ashlar::cli::processes_json(choice)[0]["events"], 15'000);
+}
+
+TEST_F(recording_of_processes, a_title_names_the_program_without_its_folder) {
+  fs::create_directory(file("a b"));
+  fs::copy_file(ASHLAR_MEMORY_VICTIM, file("a b/works"));
+  ASSERT_EQ(record_program("'" + file("a b/works") + "' mallocs"), 0) << output();
+  const std::string title = title_of(ashlar::cli::read_process_trace(file()));
+  EXPECT_NE(title.find(" (works mallocs), "), title.npos) << title;
 }
 
 TEST_F(recording_of_processes, another_is_advised_if_it_is_asked_for) {
@@ -77,7 +93,7 @@ TEST_F(recording_of_processes, files_of_an_older_one_are_none_of_them) {
   ASSERT_EQ(record_program(by_a_shell), 0) << output();
   for (const std::string& older : other_traces()) fs::rename(older, older + "9");
   ASSERT_EQ(record_program("sh -c '" ASHLAR_MEMORY_VICTIM " mallocs; true'"), 0) << output();
-  EXPECT_TRUE(says("; 1 more process in ")) << output();
+  EXPECT_TRUE(says("; 1 more trace in ")) << output();
   EXPECT_EQ(told()["processes"].size(), 2U);
   EXPECT_EQ(told()["program"], ASHLAR_MEMORY_VICTIM " mallocs");
   for (const std::string& one : other_traces()) fs::rename(one, one + "8");

@@ -110,7 +110,7 @@ TEST_F(record, a_forked_child_has_its_own_file) {
   EXPECT_EQ(child.count(operation::malloc_, 40'001), 0U);
   EXPECT_EQ(child.count(operation::malloc_, 40'002), 20U);
   EXPECT_TRUE(parent.complete && child.complete);
-  EXPECT_NE(output().find("1 more process in "), std::string::npos) << output();
+  EXPECT_NE(output().find("1 more trace in "), std::string::npos) << output();
 }
 
 TEST_F(record, children_of_a_busy_program_work) {

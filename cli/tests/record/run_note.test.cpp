@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <sys/resource.h>
 
@@ -44,9 +46,30 @@ TEST_F(run_note_of_a_trace, tells_another_environment_apart_but_not_what_shells_
     EXPECT_EQ(sum_of_environment(), before) << name;
     value == nullptr ? ::unsetenv(name) : ::setenv(name, kept.c_str(), 1);
   }
-  ::setenv("ANOTHER", "1", 1);
-  EXPECT_NE(sum_of_environment(), before);
-  ::unsetenv("ANOTHER");
+  for (const char* name : {"ANOTHER", "LD_PRELOAD"}) {
+    ::setenv(name, "1", 1);
+    EXPECT_NE(sum_of_environment(), before) << name;
+    ::unsetenv(name);
+  }
+}
+
+TEST_F(run_note_of_a_trace, has_the_words_of_the_interpreter_of_a_script) {
+  const std::string script = file("script"), outer = file("outer");
+  std::ofstream(script) << "#! /bin/sh -e -u \n";
+  std::ofstream(outer) << "#!" << script << "\n";
+  const std::vector<std::string> words = {"/bin/sh", "-e -u", script, "a b"};
+  EXPECT_EQ(note_surroundings({script, "a b"}).command, sum_of_command(words));
+  EXPECT_EQ(note_surroundings({outer}).command, sum_of_command({"/bin/sh", "-e -u", script, outer}));
+}
+
+TEST(same_work, of_few_events_is_half_of_them_at_least) {
+  EXPECT_TRUE(is_same_work(60, 60));
+  EXPECT_TRUE(is_same_work(31, 60));
+  EXPECT_FALSE(is_same_work(2, 60));
+  EXPECT_TRUE(is_same_work(0, 0));
+  EXPECT_TRUE(is_same_work(1'000, 1'100));
+  EXPECT_FALSE(is_same_work(899, 1'000));
+  EXPECT_TRUE(is_same_work(9'001, 10'000));
 }
 
 TEST_F(run_note_of_a_trace, is_left_out_where_it_has_no_room_or_the_trace_is_torn) {

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "cli/preload/memory_use.hpp"
 #include "cli/report/own_allocator.hpp"
@@ -49,6 +50,22 @@ TEST(own_allocator, the_memory_of_a_process_is_read_from_its_status) {
   EXPECT_EQ(use.anonymous, 64U << 10);
   EXPECT_EQ(ashlar::recorder::memory_in("Name:\tx\nVmHWM:\t  51").peak, 0U);  // cut off
   EXPECT_EQ(ashlar::recorder::memory_in("").anonymous, 0U);
+}
+
+/// Each place of the fields in what is read at once.
+TEST(own_allocator, the_memory_of_a_process_in_many_groups_is_read_whole) {
+  for (std::size_t groups = 1900; groups < 2100; ++groups) {
+    const std::string status =
+        "Name:\tx\nGroups:\t" + std::string(groups, '7') + "\nVmHWM:\t 5120 kB\nRssAnon:\t 64 kB\n";
+    int ends[2];
+    ASSERT_EQ(::pipe(ends), 0);
+    ASSERT_EQ(::write(ends[1], status.data(), status.size()), static_cast<ssize_t>(status.size()));
+    ::close(ends[1]);
+    const auto use = ashlar::recorder::memory_from(ends[0]);
+    ::close(ends[0]);
+    EXPECT_EQ(use.peak, 5 * mib) << groups;
+    EXPECT_EQ(use.anonymous, 64U << 10) << groups;
+  }
 }
 
 class hidden_memory : public ashlar_test::command_test {

@@ -134,6 +134,7 @@ TEST(route_plan, names_the_reason_of_a_bad_group) {
       {group_line(sizes, R"([["ab",0]])"), "an offset is no whole number from 1 to 140737488355328"},
       {group_line(sizes, R"([["ab",18446744073709551615]])"), "an offset is no whole number from 1 to 140737488355328"},
       {group_line(sizes + R"(,"colour":1)", chain), "unknown member 'colour'"},
+      {group_line(sizes + R"(,"evidence":"")", chain), "'evidence' is no object"},
   };
   for (const auto& [line, expected] : cases) EXPECT_EQ(complaint(head + line + "\n"), "a.plan:2: " + expected) << line;
 }
