@@ -85,6 +85,12 @@ void follow_profile(const options& now) noexcept {
   return now.writes_statistics || now.reports_refusal || now.profile_file[0] != '\0';
 }
 
+// What the heap does not do by itself.
+void begin_with(const options& now) noexcept {
+  static_cast<void>(process_heap().share_idle(now.shares_idle));
+  sample_one_in(now.sample_interval);
+}
+
 void put_into_effect(const options& now) noexcept {
   if (reports(now)) keep_error_stream();
   in_effect.store(&now, detail::memory_order_release);  // pairs with settings()
@@ -92,10 +98,9 @@ void put_into_effect(const options& now) noexcept {
   process_heap().set_options({.max_bytes = now.max_bytes, .retain_bytes = now.retain_bytes, .decay_ms = now.decay_ms});
   fresh::by_wish::set_wish(now.huge);
   fresh::by_wish::set_populates(now.populates);
-  static_cast<void>(process_heap().share_idle(now.shares_idle));
   choose_fast_paths();
-  sample_one_in(now.sample_interval);
   end_misuse_by(now.aborts);
+  begin_with(now);
 }
 
 // Returns: the known options of these values, or null without memory.
@@ -139,7 +144,7 @@ void print_refusal(std::string_view name, std::string_view value, word_result wh
 __attribute__((constructor(101))) void begin(int, char**, char** environment) noexcept {
   start();
   const std::string_view text = variable(environment_at_start(environment));
-  if (text.empty()) return sample_one_in(defaults.of.sample_interval);
+  if (text.empty()) return begin_with(defaults.of);
   const bool is_privileged = ::getauxval(AT_SECURE) != 0;
   options wished;
   parse_options(text, wished, [=](std::string_view name, std::string_view value, word_result why) {

@@ -195,14 +195,15 @@ public:
   /// slices, which go back as far as they exceeded the limit throughout a window. The frees of the owner drive the
   /// rest.
   void on_arrived(std::size_t bytes, thread_cache& cache, cached which = cached::excluded) noexcept {
+    const bool is_left = which == cached::included;
     arrived_bytes_ += bytes;
-    if (ASHLAR_LIKELY(arrived_bytes_ < segment_bytes)) return;
+    if (ASHLAR_LIKELY(arrived_bytes_ < (is_left ? least_wait : segment_bytes))) return;
     const std::size_t arrived = std::exchange(arrived_bytes_, 0);
-    if (which == cached::included) small_.sweep(cache);
+    if (is_left) small_.sweep(cache);
     const shares have = now(cache);
     const std::size_t most = detail::max(have.most, segment_bytes);
-    if (const std::size_t idle = arrivals_window_.excess(have.spare, most, arrived); idle != 0)
-      spans_.discard_some(idle);
+    const std::size_t idle = arrivals_window_.excess(have.spare, most, arrived);
+    if (is_left ? have.too_much() != 0 : idle != 0) spans_.discard_some(is_left ? have.too_much() : idle);
     recount(cache);
   }
 
