@@ -25,6 +25,7 @@
 #include "tests/support/build.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/conformance.hpp"
+#include "tests/support/resident.hpp"
 
 namespace {
 
@@ -321,6 +322,21 @@ TEST(process_heap, has_limits_that_change) {
     const bool is_granted = process_heap().try_allocate(much / 8) != nullptr;
     return is_refused && is_granted && given_back(4 * much) == 0 && given_back(0) >= much / 2 &&
            process_heap().invariant();
+  }));
+}
+
+// No call of the owner follows, so the frees of another thread give back what is beyond the limit.
+TEST(process_heap, keeps_no_more_than_the_limit_of_an_ended_thread_whose_blocks_are_freed) {
+  EXPECT_TRUE(ashlar_test::child_does([] {
+    std::vector<void*> blocks;
+    const std::size_t before = ashlar_test::resident_bytes();
+    std::thread([&] {
+      for (std::size_t held = 0; held < much; held += 100'000)
+        std::memset(blocks.emplace_back(process_heap().allocate(100'000)), 1, 100'000);
+    }).join();
+    for (void* const each : blocks) process_heap().deallocate(each);
+    const std::size_t after = ashlar_test::resident_bytes();
+    return after < before + much / 2;
   }));
 }
 
