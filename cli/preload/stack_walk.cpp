@@ -3,6 +3,7 @@
 // the words of a known stack spare.
 #include "cli/preload/stack_walk.hpp"
 
+#include <algorithm>
 #include <cerrno>
 
 #include <dlfcn.h>
@@ -111,15 +112,14 @@ void extend_stack(stack_bounds& stack, const void* frame) noexcept {
 
 int walk_stack(std::uint64_t* to, std::uint32_t most, const void* frame_pointer, const stack_bounds& stack) noexcept {
   frame at = frame::caller_of(frame_pointer, stack);
-  std::uint32_t count = 0;
-  while (at.code != 0) {
-    to[count++] = at.code;
-    if (count == most) break;
+  kept_frames kept(to, most);
+  while (at.code != 0 && kept.add(at.code)) {
     const frame_rule rule = unpacked(frame_rules.at(at.code));
     if (rule.base == frame_base::none) break;
-    if (ASHLAR_UNLIKELY(rule.base == frame_base::unknown || !at.step(rule, stack))) return -static_cast<int>(count);
+    if (ASHLAR_UNLIKELY(rule.base == frame_base::unknown || !at.step(rule, stack)))
+      return -static_cast<int>(kept.count());
   }
-  return static_cast<int>(count);
+  return static_cast<int>(kept.count());
 }
 
 namespace {
@@ -177,20 +177,22 @@ public:
     is_noted_ = false;
   }
 
-  /// Effects: appends them to the words of `to`.
-  void append(known_stack& to) const noexcept {
+  /// Effects: appends them to the words of `to`. Returns: false if there is no room for all.
+  [[nodiscard]] bool append(known_stack& to) const noexcept {
+    if (to.words + count_ > int{known_stack::most_words}) return false;
     for (std::uint16_t i = 0; i < count_; ++i) {
       to.codes[to.words] = codes_[i];
       to.at[to.words++] = at_[i];
     }
+    return true;
   }
 
 private:
   std::int32_t saved_at_ = -8;  // below the first return address
   bool is_noted_ = false;
   std::uint16_t count_ = 0;
-  std::uint64_t codes_[known_stack::most_frames];
-  std::int32_t at_[known_stack::most_frames];
+  std::uint64_t codes_[known_stack::most_words];
+  std::int32_t at_[known_stack::most_words];
 };
 
 /// Effects: `to` becomes the stack from `start` on. Returns: false if it has a frame without a rule.
@@ -201,25 +203,26 @@ private:
   if (ASHLAR_UNLIKELY(stack.high - start.stack_pointer > INT32_MAX)) return false;
   rules_nearby rules(near, to.generation);
   frame_pointer_words pointers;
+  kept_frames kept(to.frames.data(), most);
   frame at = start;
   std::uint16_t n = 0;
   for (;; ++n) {
     to.codes[n] = at.code;
     to.at[n] = static_cast<std::int32_t>(at.stack_pointer - start.stack_pointer);
-    if (at.code == 0 || n + 1U == most) break;
-    to.rules[n] = rules.at(at);
-    const frame_rule rule = unpacked(to.rules[n]);
+    if (at.code == 0 || !kept.add(at.code)) break;
+    const std::uint64_t word = rules.at(at);
+    if (n < known_stack::most_frames) to.rules[n] = word;
+    const frame_rule rule = unpacked(word);
     if (rule.base == frame_base::none) break;
     const std::uint64_t frame_pointer = at.frame_pointer;
     if (ASHLAR_UNLIKELY(rule.base == frame_base::unknown || !at.step(rule, stack))) return false;
     pointers.step(rule, frame_pointer, static_cast<std::int32_t>(at.stack_pointer - start.stack_pointer));
   }
-  to.ruled = n;
+  to.ruled = std::min<std::uint16_t>(n, known_stack::most_frames);
   to.words = static_cast<std::uint16_t>(n + 1);
-  to.count = at.code == 0 ? n : to.words;
+  to.count = static_cast<std::uint16_t>(kept.count());
   to.extent = to.at[n];
-  pointers.append(to);
-  to.stack_pointer = start.stack_pointer;
+  if (pointers.append(to)) to.stack_pointer = start.stack_pointer;
   to.id = 0;
   return true;
 }

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include <ashlar/base/config.hpp>
 
@@ -90,10 +91,52 @@ extern constinit rule_cache frame_rules;
 /// Expects: `prepare_walk()` was called. Complexity: a system call for each page. Neither allocates nor locks.
 void extend_stack(stack_bounds& stack, const void* frame) noexcept;
 
-/// Effects: writes the return addresses from a function on, its own first. `frame_pointer` is the function's,
-/// which has one: the library is compiled with them. Reads nothing outside of `stack`. Returns: their number, at most
-/// `most`; negative if the next frame has no rule, or lies on another stack; 0 if the first one does. Complexity: some
-/// ns a frame; microseconds for an address that is new. Neither allocates nor waits, but for a thread that adds a rule.
+/// Frames that a walk looks at beyond those that it keeps: recursion counts once.
+inline constexpr std::uint32_t most_folded = 48;
+
+/// The frames that a walk keeps, each once. The first one that comes again is kept too, as evidence of recursion:
+///
+///     called        alloc  leaf  node  node  node  node  build  main
+///     kept          alloc  leaf  node  node              build  main
+class kept_frames {
+public:
+  /// `to` has room for `most`.
+  kept_frames(std::uint64_t* to, std::uint32_t most) noexcept : to_(to), most_(most) {}
+
+  /// Effects: adds a frame, unless it is left out. Returns: whether more may be kept. Expects: that was so.
+  /// Complexity: O(1), but for frames that are there, and one of some others: O(frames).
+  ASHLAR_INLINE bool add(std::uint64_t code) noexcept {
+    const std::uint64_t bit = std::uint64_t{1} << ((code ^ code >> 6) % 64);
+    if (ASHLAR_UNLIKELY((there_ & bit) != 0) && is_left_out(code)) return ++folded_ != most_folded || fill(code);
+    there_ |= bit;
+    to_[count_++] = code;
+    return count_ != most_;
+  }
+  [[nodiscard]] std::uint32_t count() const noexcept { return count_; }
+
+private:
+  [[nodiscard]] bool is_left_out(std::uint64_t code) noexcept {
+    for (std::uint32_t i = 0; i < count_; ++i)
+      if (to_[i] == code) return std::exchange(has_recursion_, true);
+    return false;
+  }
+  /// Effects: a stack that ends in its recursion is full, as others that are cut.
+  bool fill(std::uint64_t code) noexcept {
+    while (count_ != most_) to_[count_++] = code;
+    return false;
+  }
+
+  std::uint64_t* to_;
+  std::uint64_t there_ = 0;  // bits of the kept frames
+  std::uint32_t most_, count_ = 0, folded_ = 0;
+  bool has_recursion_ = false;
+};
+
+/// Effects: writes the return addresses from a function on, its own first, as `kept_frames`. `frame_pointer` is the
+/// function's, which has one: the library is compiled with them. Reads nothing outside of `stack`. Returns: their
+/// number, at most `most`; negative if the next frame has no rule, or lies on another stack; 0 if the first one does.
+/// Complexity: some ns a frame; microseconds for an address that is new. Neither allocates nor waits, but for a thread
+/// that adds a rule.
 [[nodiscard]] int walk_stack(std::uint64_t* to, std::uint32_t most, const void* frame_pointer,
                              const stack_bounds& stack) noexcept;
 
@@ -113,15 +156,16 @@ void extend_stack(stack_bounds& stack, const void* frame) noexcept;
 struct known_stack {
   static constexpr std::uint32_t most_frames = 16;
 
-  static constexpr std::uint32_t most_words = 2 * most_frames;
+  static constexpr std::uint32_t most_words = 2 * most_frames + most_folded;
 
   std::uint64_t stack_pointer = 0;  ///< Of the first frame; 0: no stack is known.
   std::uint32_t generation = 0;     ///< Of the rules.
   std::uint32_t id = 0;             ///< For the owner of the stacks; 0 in a new one.
-  std::uint16_t count = 0;          ///< Frames.
-  std::uint16_t ruled = 0;          ///< Return addresses with a rule.
+  std::uint16_t count = 0;          ///< Frames that are kept.
+  std::uint16_t ruled = 0;          ///< Return addresses with a rule in `rules`.
   std::uint16_t words = 0;          ///< Words that were read: return addresses, then saved frame pointers.
   std::int32_t extent = 0;          ///< Bytes to the last frame's stack pointer.
+  std::array<std::uint64_t, most_frames> frames = {};
   std::array<std::uint64_t, most_words> codes = {};
   std::array<std::int32_t, most_words> at = {};       ///< Bytes from the first frame's stack pointer to a word's end.
   std::array<std::uint64_t, most_frames> rules = {};  ///< Packed.

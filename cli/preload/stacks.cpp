@@ -142,7 +142,7 @@ ASHLAR_INLINE std::uint32_t id_of_walk(const void* function) noexcept {
   }
   known_stack* const known = self.log->stacks.find(stack_depth, function, self.stack);
   if (ASHLAR_UNLIKELY(known == nullptr)) return refused;
-  if (ASHLAR_UNLIKELY(known->id == 0)) known->id = id_of({known->codes.data(), known->count});
+  if (ASHLAR_UNLIKELY(known->id == 0)) known->id = id_of({known->frames.data(), known->count});
   return known->id;
 }
 

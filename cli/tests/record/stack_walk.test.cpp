@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <random>
+#include <set>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -52,6 +53,18 @@ _Unwind_Reason_Code add_unwound_frame(_Unwind_Context* context, void* to) {
   return found;
 }
 
+/// Returns: at most `most` frames, each once, but for the first one that comes again.
+stack folded(const stack& whole, std::size_t most_kept) {
+  stack kept;
+  bool has_recursion = false;
+  for (const std::uint64_t frame : whole) {
+    if (kept.size() == most_kept) break;
+    if (std::ranges::find(kept, frame) != kept.end() && std::exchange(has_recursion, true)) continue;
+    kept.push_back(frame);
+  }
+  return kept;
+}
+
 struct outcome {
   int found = 0, refused = 0, known = 0;
 };
@@ -70,9 +83,8 @@ outcome seen;
   if (found == nullptr) return void(++seen.refused);
   ++(found->id == 0 ? seen.found : seen.known);
   found->id = 1;
-  ASSERT_EQ(stack(walked.begin(), walked.begin() + n), unwound);
-  const auto end = unwound.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(unwound.size(), most));
-  ASSERT_EQ(stack(found->codes.begin(), found->codes.begin() + found->count), stack(unwound.begin(), end));
+  ASSERT_EQ(stack(walked.begin(), walked.begin() + n), folded(unwound, walked.size()));
+  ASSERT_EQ(stack(found->frames.begin(), found->frames.begin() + found->count), folded(unwound, most));
 }
 
 class stack_walk : public testing::Test {
@@ -243,6 +255,52 @@ TEST_F(stack_walk, stops_at_the_number_that_is_wanted) {
   if (levels == 0) compare();
   else descend(levels - 1, mode);
   return large[0];
+}
+
+/// Returns: the frames that are kept of a number of levels.
+stack known_below(int levels, int mode);
+
+// NOLINTNEXTLINE(misc-no-recursion)
+[[gnu::noinline]] stack go_down(int levels, int mode) {
+  volatile int used = levels;
+  stack all = known_below(levels - 1, mode);
+  used = used + 1;
+  return all;
+}
+
+// NOLINTNEXTLINE(misc-no-recursion)
+[[gnu::noinline]] stack go_down_too(int levels, int mode) {
+  volatile int used = levels;
+  stack all = known_below(levels - 1, mode);
+  used = used + 2;
+  return all;
+}
+
+// NOLINTNEXTLINE(misc-no-recursion)
+[[gnu::noinline]] stack known_below(int levels, int mode) {
+  if (levels > 0) return mode == 0 || levels % 2 == 0 ? go_down(levels, mode) : go_down_too(levels, mode);
+  stack all;
+  for (int round = 0; round < 2; ++round) {
+    known_stack* const found = memory->find(most, __builtin_frame_address(0), own_stack());
+    seen.known += std::exchange(found->id, 1) == 1 ? 1 : 0;
+    all.assign(found->frames.begin(), found->frames.begin() + found->count);
+  }
+  return all;
+}
+
+TEST_F(stack_walk, keeps_the_frames_of_a_recursion_once) {
+  std::vector<stack> found;
+  for (const int levels : {6, 12, 200})
+    for (const int mode : {0, 1}) found.push_back(known_below(levels, mode));
+  for (const std::size_t mode : {0U, 1U}) {
+    const stack &few = found[mode], &many = found[mode + 2];
+    EXPECT_EQ(few, many) << "24 frames of recursion fill no stack of 16";
+    EXPECT_EQ(std::set<std::uint64_t>(many.begin(), many.end()).size(), many.size() - 1) << "there is evidence of it";
+  }
+  EXPECT_GE(seen.known, 4) << "by their words";
+  const stack& endless = found[4];
+  ASSERT_EQ(endless.size(), most);
+  EXPECT_EQ(endless[most - 1], endless[most - 2]) << "it is cut in its recursion, and full of it";
 }
 
 TEST_F(stack_walk, finds_frames_through_libraries) {
