@@ -109,8 +109,8 @@ using frame_follower = std::function<bool(const std::string& path, std::uint64_t
 [[nodiscard]] route_plan advice_plan(advice& a, const call_tree& tree, const site_observer& seen, site_names& names,
                                      const frame_follower& follows);
 
-/// Returns: the return addresses that identify the site.
-[[nodiscard]] std::vector<route_frame> chain_of(const advised_site& s, const call_tree& tree);
+/// Returns: the return addresses that identify each node of the site.
+[[nodiscard]] std::vector<std::vector<route_frame>> chains_of(const advised_site& s, const call_tree& tree);
 
 /// Returns: the record of a site, which the page reads too; the features in it; the groups of the plan.
 [[nodiscard]] nlohmann::json site_json(const advised_site& s, const advice& a, const call_tree& tree,

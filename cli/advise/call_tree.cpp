@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 namespace ashlar::cli {
 
@@ -69,18 +70,29 @@ std::uint32_t call_tree::frame_of(std::uint64_t address, std::span<const trace::
   return at->second;
 }
 
-call_tree::stack_ids call_tree::add(const trace::stack_table& stacks, std::span<const trace::mapped_module> modules) {
-  std::unordered_map<std::uint64_t, std::uint32_t> known;  // address to frame
+call_tree::stack_ids call_tree::add(const trace::stack_table& stacks, std::span<const trace::mapped_module> modules,
+                                    std::uint32_t most_frames) {
+  struct met {
+    std::uint32_t frame = 0;
+    std::uint32_t last = 0;  ///< The stack that has it.
+  };
+  std::unordered_map<std::uint64_t, met> known;  // by address
   stack_ids ids(stacks.size() + std::size_t{1}, 0);
   std::vector<std::uint64_t> frames;
   for (std::uint32_t id = 1; id <= stacks.size(); ++id) {
     frames.clear();
+    stack_facts about;
     for (const std::uint64_t address : stacks[id]) {
-      const auto [at, is_new] = known.try_emplace(address, 0);
-      if (is_new) at->second = frame_of(address, modules);
-      frames.push_back(at->second);
+      const auto [at, is_new] = known.try_emplace(address);
+      if (is_new) at->second.frame = frame_of(address, modules);
+      if (std::exchange(at->second.last, id) != id) frames.push_back(at->second.frame);
+      else about.whole = std::min(about.whole, static_cast<std::uint32_t>(frames.size()));
     }
-    if (!frames.empty()) ids[id] = stacks_.add(frames);
+    if (frames.empty()) continue;
+    ids[id] = stacks_.add(frames);
+    about.is_cut = most_frames != 0 && stacks[id].size() >= most_frames;
+    if (about.is_cut) cut_at_ = std::min(cut_at_, most_frames);
+    about_.push_back(about);
   }
   return ids;
 }
@@ -107,6 +119,7 @@ void call_tree::finish() {
         callers_.emplace_back();
         if (parent != site_node::none) callers_[parent].push_back(node);
       }
+      if (depth > about_[id].whole) nodes_[node].is_whole = false;
       levels_.push_back(node);
       parent = node;
     }

@@ -4,6 +4,8 @@
 //
 //     malloc called from A   <- B <- main      node A; nodes A<-B and A<-C, since chains part behind A;
 //                            <- C <- main      no node A<-B<-main, which holds the same stacks as A<-B
+//
+// A return address that comes again on a stack is left out: recursion counts once, at any depth.
 #pragma once
 
 #include <cstddef>
@@ -35,6 +37,7 @@ struct site_node {
   std::uint32_t depth = 0;  ///< Frames of the suffix.
   std::uint32_t stack = 0;  ///< One that has it.
   std::uint32_t parent = none;
+  bool is_whole = true;  ///< No stack that has it has more frames there: none was left out before its last one.
 };
 
 class call_tree {
@@ -46,8 +49,10 @@ public:
   /// The stacks of one trace: its ids to ids of the tree, 0 for none.
   using stack_ids = std::vector<std::uint32_t>;
 
-  /// Effects: adds every stack of a trace. Expects: `finish` was not called.
-  stack_ids add(const trace::stack_table& stacks, std::span<const trace::mapped_module> modules);
+  /// Effects: adds every stack of a trace, of which the recorder took `most_frames`; 0: all. Expects: `finish` was not
+  /// called.
+  stack_ids add(const trace::stack_table& stacks, std::span<const trace::mapped_module> modules,
+                std::uint32_t most_frames = 0);
 
   /// Effects: numbers the nodes. Complexity: O(frames of all stacks).
   void finish();
@@ -65,8 +70,17 @@ public:
   [[nodiscard]] const std::vector<site_module>& modules() const noexcept { return modules_; }
   /// Returns: the number of stacks, which is the largest id.
   [[nodiscard]] std::uint32_t stack_count() const noexcept { return stacks_.size(); }
+  /// Returns: whether the stack may have more frames than the recorder took; the number of these, the least of all
+  /// traces.
+  [[nodiscard]] bool is_cut(std::uint32_t stack) const noexcept { return about_[stack].is_cut; }
+  [[nodiscard]] std::uint32_t cut_at() const noexcept { return cut_at_; }
 
 private:
+  struct stack_facts {
+    std::uint32_t whole = ~std::uint32_t{0};  ///< The frames before the first that is left out.
+    bool is_cut = false;
+  };
+
   std::uint32_t module_of(const trace::mapped_module* module);
   std::uint32_t frame_of(std::uint64_t address, std::span<const trace::mapped_module> modules);
 
@@ -74,7 +88,9 @@ private:
   std::map<std::string, std::uint32_t> module_ids_;  // by build id, or by path without one
   std::vector<site_frame> frames_;
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint32_t> frame_ids_;
-  trace::stack_table stacks_;  // of indices of frames
+  trace::stack_table stacks_;                                     // of indices of frames
+  std::vector<stack_facts> about_ = std::vector<stack_facts>(1);  // of each stack
+  std::uint32_t cut_at_ = ~std::uint32_t{0};
   std::vector<site_node> nodes_;
   std::vector<std::vector<std::uint32_t>> callers_;  // of each node
   std::vector<std::uint32_t> levels_;                // of stack i: from first_level_[i] to first_level_[i + 1]

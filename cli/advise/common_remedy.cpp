@@ -47,24 +47,11 @@ struct common_remedy {
   shared_pool pool;
 };
 
-site_facts facts_of_site(const advised_site& s, const program_features& program, const advice_limits& limits) {
-  return {*s.features, program, limits, s.request, s.owner, s.owner_share, s.phases};
-}
-
 /// Returns: the features of a pool for all, with the peaks of all.
 site_features in_one_pool(const site_list& sites, const advised_site& largest) {
   site_features all = *largest.features;
-  for (const advised_site* s : sites) {
-    if (s == &largest) continue;
-    all.sizes.merge(s->features->sizes);
-    all.alignment = std::max(all.alignment, s->features->alignment);
-    all.births.add(s->features->births);
-    all.freed_by_others += s->features->freed_by_others;
-    all.allocated += s->features->allocated;
-    all.never_freed += s->features->never_freed;
-    all.peak_objects += s->features->peak_objects;
-    all.peak_bytes += s->features->peak_bytes;
-  }
+  for (const advised_site* s : sites)
+    if (s != &largest) all.merge(*s->features);
   return all;
 }
 
@@ -233,7 +220,8 @@ public:
 
   void find_calls(const call_tree& tree, site_names& names) {
     std::unordered_map<std::uint32_t, std::size_t> site_of;
-    for (std::size_t i = 0; i < sites_.size(); ++i) site_of[sites_[i].node] = i;
+    for (std::size_t i = 0; i < sites_.size(); ++i)
+      for (const std::uint32_t node : sites_[i].nodes()) site_of[node] = i;
     std::map<std::uint32_t, free_call> known;  // by stack of death
     seen_.for_each_end([&](std::uint32_t birth, std::uint32_t death, std::uint64_t objects) {
       const auto levels = tree.levels(birth);
@@ -288,7 +276,7 @@ private:
     for (const std::size_t i : numbers) all.push_back(&sites_[i]);
     if (std::ranges::none_of(all, [](auto* s) { return facts_of(s->rule->proposes).changes_free; })) return;
     for (advised_site* s : all)
-      if (s->owner.empty()) std::tie(s->owner, s->owner_share) = owner_of(s->node);
+      if (s->owner.empty()) std::tie(s->owner, s->owner_share) = owner_of(*s);
     const common_remedy found = agree(all) ? common_remedy{} : remedy_for_all(all, seen_.program(), limits_);
     for (const std::size_t i : numbers) tell(i, found);
   }

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -83,10 +85,15 @@ private:
   std::uint64_t max_ = 0;
 };
 
-/// Objects that died by a call below a frame, which their birth shares with it.
-struct frame_count {
-  std::uint32_t frame = 0;
-  std::uint64_t objects = 0;
+/// The frames of the function around which birth and death have all calls in common: of its call that leads to the
+/// birth, and of the one that leads to the death.
+struct owner_calls {
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
+
+  std::uint32_t birth = none;  ///< None: the two have no call in common.
+  std::uint32_t death = none;
+
+  friend auto operator<=>(const owner_calls&, const owner_calls&) = default;
 };
 
 /// A page of most machines.
@@ -189,8 +196,9 @@ struct site_features {
   sparse_counts<2> lifetime_bytes;  ///< Bytes that the program allocated between birth and death.
   growth_features growth;
   epoch_features batches;
-  std::vector<frame_count> owners;  ///< Deaths other than by growth, by the frame whose call frees them.
+  std::map<owner_calls, std::uint64_t> owners;  ///< Deaths other than by growth.
   std::uint64_t without_owner = 0;
+  std::uint64_t hidden_owner = 0;  ///< Of them those with a stack that was cut.
   counted_arena_model arena;
 
   /// Effects: prepares for a change of `live`: what is alive now was so at the program's last peak.
@@ -206,6 +214,10 @@ struct site_features {
     birth_version = version;
     seen_at_birth = {live, arena.chunks() * counted_arena_model::chunk_bytes, batches.epochs - epochs_before};
   }
+
+  /// Effects: adds a site whose objects are of the same source line, or of one remedy. What was not observed of both
+  /// together is their sum: peaks, which they may have reached apart, and batches.
+  void merge(const site_features& other);
 
   /// Returns: whether more than one thread allocates or frees them.
   [[nodiscard]] bool has_several_threads() const noexcept { return births.several || freed_by_others != 0; }

@@ -212,6 +212,7 @@ std::vector<route_frame> chain_of(std::uint32_t number, const call_tree& tree) {
 
 /// Returns: why a plan cannot have the site; null: it can.
 const char* obstacle_of(const site_node& node, const call_tree& tree, const frame_follower& follows) {
+  if (!node.is_whole) return "a function that leads to it calls itself";
   const auto frames = tree.frames(node.stack).first(node.depth);
   for (std::size_t i = 0; i != frames.size(); ++i) {
     const site_frame& frame = tree.frame(frames[i]);
@@ -257,7 +258,11 @@ void add_modules(const site_node& node, const call_tree& tree, route_plan& plan)
 
 }  // namespace
 
-std::vector<route_frame> chain_of(const advised_site& s, const call_tree& tree) { return chain_of(s.node, tree); }
+std::vector<std::vector<route_frame>> chains_of(const advised_site& s, const call_tree& tree) {
+  std::vector<std::vector<route_frame>> all;
+  for (const std::uint32_t node : s.nodes()) all.push_back(chain_of(node, tree));
+  return all;
+}
 
 route_plan advice_plan(advice& a, const call_tree& tree, const site_observer& seen, site_names& names,
                        const frame_follower& follows) {

@@ -224,7 +224,7 @@ struct shared_calls {
   bool some = false;  ///< The group has objects of some of the site's callers alone.
 };
 
-std::optional<shared_calls> group_of_site(const std::vector<route_frame>& chain, const chain_map& groups) {
+std::optional<shared_calls> group_of_chain(const std::vector<route_frame>& chain, const chain_map& groups) {
   const auto longer = groups.lower_bound(chain);
   const bool begins = longer != groups.end() && longer->first.size() > chain.size() &&
                       std::equal(chain.begin(), chain.end(), longer->first.begin());
@@ -233,17 +233,37 @@ std::optional<shared_calls> group_of_site(const std::vector<route_frame>& chain,
   return begins ? std::optional<shared_calls>({longer->second, true}) : std::nullopt;
 }
 
+/// Returns: the first group with calls of the site; it has some of them if other nodes are in none, or in another.
+std::optional<shared_calls> group_of_site(const advised_site& s, const call_tree& tree, const chain_map& groups) {
+  std::optional<shared_calls> found;
+  bool is_same = true;
+  for (const std::vector<route_frame>& chain : chains_of(s, tree)) {
+    const auto shared = group_of_chain(chain, groups);
+    is_same = is_same && shared && (!found || found->group == shared->group);
+    if (!found) found = shared;
+  }
+  if (found && !is_same) found->some = true;
+  return found;
+}
+
 bool has_ancestor(std::uint32_t node, std::uint32_t ancestor, const call_tree& tree) {
   while (node != ancestor && node != site_node::none) node = tree.nodes()[node].parent;
   return node == ancestor;
 }
 
 std::string why_unrouted(const advised_site& s, const advice& a, const call_tree& tree) {
+  const std::vector<std::uint32_t> nodes = s.nodes();
+  const auto is_below = [&](std::uint32_t ancestor) {
+    return std::ranges::any_of(nodes, [&](std::uint32_t node) { return has_ancestor(node, ancestor, tree); });
+  };
+  const auto is_above = [&](std::uint32_t node) {
+    return std::ranges::any_of(nodes, [&](std::uint32_t ancestor) { return has_ancestor(node, ancestor, tree); });
+  };
   for (const left_out_site& left : a.left_out)
-    if (has_ancestor(s.node, left.node, tree) || has_ancestor(left.node, s.node, tree)) return left.obstacle;
+    if (is_below(left.node) || is_above(left.node)) return left.obstacle;
   if (std::string obstacle = plan_obstacle(*s.features, a.limits); !obstacle.empty()) return obstacle;
   for (const ungrouped_site& site : a.ungrouped)
-    if (has_ancestor(s.node, site.node, tree)) return site.obstacle;
+    if (is_below(site.node)) return site.obstacle;
   return "its route would have more than " + counted(most_routed_depth, "frame");
 }
 
@@ -324,7 +344,7 @@ void tell_routes(advice& a, const call_tree& tree) {
   const chain_map groups = groups_by_chain(a.plan);
   for (advised_site& s : a.sites) {
     if (!facts_of(s.rule->proposes).may_be_routed) continue;
-    const auto shared = group_of_site(chain_of(s, tree), groups);
+    const auto shared = group_of_site(s, tree, groups);
     if (!shared) s.evidence.append("; no route would serve it, as ").append(why_unrouted(s, a, tree));
     else
       s.evidence += fmt::format("; group {} of the plan routes {}", a.plan.groups[shared->group].name,
@@ -339,7 +359,7 @@ void add_trials(advice& a, const call_tree& tree, const json& data, const std::s
   for (const auto& trial : trials) a.plan_trials.push_back(trial.value_or(site_trial{}));
   const chain_map groups = groups_by_chain(a.plan);
   for (advised_site& s : a.sites) {
-    const auto shared = group_of_site(chain_of(s, tree), groups);
+    const auto shared = group_of_site(s, tree, groups);
     s.trial = shared ? trials[shared->group].value_or(site_trial{}) : site_trial{};
     if (s.trial.groups.empty()) continue;
     if (s.trial.groups.size() == 1)

@@ -86,6 +86,15 @@ public:
     chunks_ = live_bytes_ = 0;
   }
 
+  /// Effects: adds the peaks of another one, of which no object is alive.
+  void merge(const counted_arena_model& other) noexcept {
+    served_ += other.served_;
+    peak_chunks_ += other.peak_chunks_;
+    peak_live_bytes_ += other.peak_live_bytes_;
+    peak_excess_ += other.peak_excess_;
+    pinned_ += other.pinned_;
+  }
+
   /// Returns: the objects that had a chunk; the others were too large.
   [[nodiscard]] std::uint64_t served() const noexcept { return served_; }
   [[nodiscard]] std::uint64_t chunks() const noexcept { return chunks_; }

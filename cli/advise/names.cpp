@@ -92,7 +92,8 @@ void site_names::find_wrappers(const site_observer& seen) {
     if (seen.objects_of(stack) != 0) wrappers_.add(calls_of(stack, frames_of_wrappers), seen.allocated_of(stack));
   for (std::uint32_t node = 0; node < tree_.nodes().size(); ++node)
     if (tree_.nodes()[node].parent == site_node::none)
-      for (const frame_count& c : seen.of(node).owners) wrappers_.add_own_frees(places(c.frame).back(), c.objects);
+      for (const auto& [calls, objects] : seen.of(node).owners)
+        wrappers_.add_own_frees(places(calls.birth).back(), objects);
   wrappers_.decide();
   requests_.clear();
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <span>
 #include <tuple>
+#include <utility>
 
 namespace ashlar::cli {
 
@@ -16,18 +17,12 @@ bool is_growth_ratio(std::uint64_t from, std::uint64_t to) {
   return from != 0 && 10 * to >= 14 * from && 10 * to <= 22 * from;
 }
 
-void count_owner(site_features& site, std::uint32_t frame, std::uint32_t none) {
-  if (frame == none) return void(++site.without_owner);
-  const auto at =
-      std::find_if(site.owners.begin(), site.owners.end(), [frame](const frame_count& c) { return c.frame == frame; });
-  if (at != site.owners.end()) ++at->objects;
-  else site.owners.push_back({frame, 1});
-}
-
-/// Returns: the frame of `birth` whose function freed the object too: the last one before the calls that both stacks
-/// share; `none` if they share none. A stack may have been cut at its outer end.
-std::uint32_t last_unshared(std::span<const std::uint64_t> birth, std::span<const std::uint64_t> death,
-                            std::uint32_t none) {
+/// Returns: the last frames of both before the calls that both stacks share; none if they share none. A stack may have
+/// been cut at its outer end.
+owner_calls last_unshared(std::span<const std::uint64_t> birth, std::span<const std::uint64_t> death) {
+  const auto before = [](std::span<const std::uint64_t> frames, std::size_t i) {
+    return static_cast<std::uint32_t>(frames[i == 0 ? 0 : i - 1]);
+  };
   const auto same_outwards = [&](std::size_t i, std::size_t j) {
     while (i < birth.size() && j < death.size())
       if (birth[i++] != death[j++]) return false;
@@ -35,8 +30,8 @@ std::uint32_t last_unshared(std::span<const std::uint64_t> birth, std::span<cons
   };
   for (std::size_t i = 0; i < birth.size(); ++i)
     for (std::size_t j = 0; j < death.size(); ++j)
-      if (birth[i] == death[j] && same_outwards(i, j)) return static_cast<std::uint32_t>(birth[i == 0 ? 0 : i - 1]);
-  return none;
+      if (birth[i] == death[j] && same_outwards(i, j)) return {before(birth, i), before(death, j)};
+  return {};
 }
 
 void end_epoch(epoch_features& b) {
@@ -197,12 +192,12 @@ void site_observer::die(std::uint32_t slot, const death& how) {
   const bool is_own = o.thread == how.thread;
   common_end& end = end_of(o.stack, how.stack);
   ++end.objects;
-  const std::uint32_t owner = is_own && !how.grew ? end.owner : none;
+  if (!how.grew) ++(is_own ? end.owned : end.foreign);
   const auto levels = tree_.levels(o.stack);
   const std::span chunks = objects_.chunks(slot);
   for (std::size_t i = 0; i < levels.size(); ++i) {
     site_features& site = sites_[levels[i]];
-    count_death(site, o, how, owner);
+    count_death(site, o, how);
     site.arena.release(chunks[i], o.size);
   }
   if (!how.grew) end_chain(o);
@@ -215,7 +210,7 @@ void site_observer::die(std::uint32_t slot, const death& how) {
   objects_.give_back(slot);
 }
 
-void site_observer::count_death(site_features& site, const live_object& o, const death& how, std::uint32_t owner) {
+void site_observer::count_death(site_features& site, const live_object& o, const death& how) {
   site.see_peak(peak_version_);
   site.see_last_birth(births_);
   site.last_death = births_;
@@ -231,7 +226,6 @@ void site_observer::count_death(site_features& site, const live_object& o, const
   site.lifo_site += how.lifo_site ? 1 : 0;
   site.lifetime_ns.record(now_ns_ - o.born_ns);
   site.lifetime_bytes.record(allocated_bytes_ - o.born_bytes);
-  if (!how.grew) count_owner(site, owner, none);
   site.growth.steps += how.grew ? 1 : 0;
   site.growth.moved_bytes += how.grew ? std::uint64_t{o.size} : 0;
   ++site.batches.run;
@@ -261,8 +255,24 @@ void site_observer::unlink(std::uint32_t slot) {
 
 site_observer::common_end& site_observer::end_of(std::uint32_t birth, std::uint32_t death) {
   const auto [at, is_new] = ends_.try_emplace(std::uint64_t{birth} << 32 | death);
-  if (is_new) at->second.owner = last_unshared(tree_.frames(birth), tree_.frames(death), none);
+  if (is_new) at->second.calls = last_unshared(tree_.frames(birth), tree_.frames(death));
   return at->second;
+}
+
+/// Adds up the owners of a trace, pair by pair of stacks instead of object by object.
+void site_observer::end_owners() {
+  for (auto& [stacks, end] : ends_) {
+    const auto birth = static_cast<std::uint32_t>(stacks >> 32), death = static_cast<std::uint32_t>(stacks);
+    const std::uint64_t owned = std::exchange(end.owned, 0), foreign = std::exchange(end.foreign, 0);
+    const bool has_owner = end.calls.birth != none;
+    const bool is_cut = tree_.is_cut(birth) || tree_.is_cut(death);
+    for (const std::uint32_t node : tree_.levels(birth)) {
+      site_features& site = sites_[node];
+      site.without_owner += foreign + (has_owner ? 0 : owned);
+      site.hidden_owner += is_cut && !has_owner ? owned : 0;
+      if (has_owner && owned != 0) site.owners[end.calls] += owned;
+    }
+  }
 }
 
 /// Adds up a trace.
@@ -279,6 +289,7 @@ void site_observer::end_births(site_features& site) const {
 
 void site_observer::end_trace() {
   phases_.end_trace();
+  end_owners();
   see_last_birth();
   program_.at_last_birth += live_at_birth_;
   for (site_features& site : sites_) {

@@ -139,8 +139,9 @@ private:
 
   /// What the objects of one stack of birth and one of death have in common.
   struct common_end {
-    std::uint32_t owner = none;
+    owner_calls calls;  ///< In the function that holds them.
     std::uint64_t objects = 0;
+    std::uint64_t owned = 0, foreign = 0;  ///< In this trace, without growth: freed by their thread, or another.
   };
 
   std::uint32_t born(const trace::event& e, std::uint32_t stack);
@@ -148,12 +149,13 @@ private:
   void allocate(const trace::event& e);
   void release(std::uint32_t slot, const trace::event& e, std::uint32_t successor);
   void die(std::uint32_t slot, const death& how);
-  void count_death(site_features& site, const live_object& o, const death& how, std::uint32_t owner);
+  void count_death(site_features& site, const live_object& o, const death& how);
   void end_chain(const live_object& o);
   void unlink(std::uint32_t slot);
   void live_changed();
   void see_last_birth();
   void end_births(site_features& site) const;
+  void end_owners();
   [[nodiscard]] bool is_growth(const live_object& from, std::uint32_t successor) const;
   [[nodiscard]] common_end& end_of(std::uint32_t birth, std::uint32_t death);
   [[nodiscard]] std::uint32_t& site_youngest(const live_object& o);

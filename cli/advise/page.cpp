@@ -330,7 +330,8 @@ void set_verdict(json& page, const advice& a, const call_tree& tree) {
 
 std::vector<std::size_t> sites_of_stacks(const std::vector<advised_site>& sites, const call_tree& tree) {
   std::unordered_map<std::uint32_t, std::size_t> by_node;
-  for (std::size_t i = 0; i < sites.size(); ++i) by_node[sites[i].node] = i;
+  for (std::size_t i = 0; i < sites.size(); ++i)
+    for (const std::uint32_t node : sites[i].nodes()) by_node[node] = i;
   std::vector<std::size_t> all(tree.stack_count() + std::size_t{1}, sites.size());
   for (std::uint32_t stack = 1; stack < all.size(); ++stack)
     for (const std::uint32_t node : tree.levels(stack))

@@ -67,7 +67,8 @@ bool fires_inline(const site_facts& s) {
   const double most = s.limits["same_function.bytes"];
   const bool short_epochs = static_cast<double>(f.batches.epochs) >= s.limits["same_function.epochs"] &&
                             static_cast<double>(f.batches.longest_objects * f.sizes.max()) <= most;
-  return has_owner(s) && s.owner == s.request.enclosing && all_freed(f) && of_one_thread(f) && !grows(f) &&
+  const bool is_own = s.owner == s.request.enclosing || s.owner == s.request.place.function;
+  return has_owner(s) && is_own && all_freed(f) && of_one_thread(f) && !grows(f) &&
          static_cast<double>(f.sizes.quantile(0.99)) <= most &&
          static_cast<double>(f.peak_bytes) <= most * (f.births.several ? s.program.threads : 1) &&
          (is_lifo(s) || short_epochs);

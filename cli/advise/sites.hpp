@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Chooses the call sites, the shortest suffixes of call chains that decide the verdict, and gives each a title of its
-// own.
+// Chooses the call sites, the source lines of requests, or the shortest suffixes of their call chains that decide the
+// verdict, and gives each a title of its own.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,8 +34,10 @@ struct shared_pool {
 
 /// A call site with its verdict.
 struct advised_site {
-  std::uint32_t node = 0;
-  const site_features* features = nullptr;
+  std::uint32_t node = 0;                     ///< With the most objects.
+  std::vector<std::uint32_t> others = {};     ///< Of the same line, if it has several calls or callers.
+  const site_features* features = nullptr;    ///< Of all.
+  std::shared_ptr<site_features> added = {};  ///< These, if there are several.
   const advice_rule* rule = nullptr;
   std::string evidence;
   forecast expected;                  ///< Of the remedy, for all sites that have it together.
@@ -48,9 +51,23 @@ struct advised_site {
   phase_features phases;
   double estimate = 0;  ///< Nanoseconds, of the calls that the remedy touches.
   site_trial trial;
+  std::size_t line = 0;         ///< The number of its source line.
   bool has_route = false;       ///< A group of the plan has it, or calls of some of its callers.
-  std::size_t more_places = 0;  ///< In the program that reach this site, beside `request.place`.
+  std::size_t more_places = 0;  ///< In the program that reach this site, beside `request.place` and its caller.
+
+  /// Returns: the nodes, no two of which have an object in common.
+  [[nodiscard]] std::vector<std::uint32_t> nodes() const {
+    std::vector<std::uint32_t> all = {node};
+    all.insert(all.end(), others.begin(), others.end());
+    return all;
+  }
 };
+
+/// Returns: what the rules ask about a site.
+[[nodiscard]] inline site_facts facts_of_site(const advised_site& s, const program_features& program,
+                                              const advice_limits& limits) {
+  return {*s.features, program, limits, s.request, s.owner, s.owner_share, s.phases};
+}
 
 /// What a remedy is: a row of the table in words.cpp, which a remedy without a row does not let compile.
 struct remedy_facts {
@@ -68,8 +85,9 @@ struct remedy_facts {
 [[nodiscard]] const remedy_facts& facts_of(remedy r) noexcept;
 
 /// Returns: the sites with a remedy, the greatest estimate first, then those without, likewise. Each object belongs to
-/// one site at most. Complexity: O(nodes), the names of those that are not too small, and for each container type its
-/// sites by their owners.
+/// one site at most, and each source line has one site, unless its callers need other remedies: then one a remedy.
+/// Complexity: O(nodes), the names of those that are not too small, and for each container type its sites by their
+/// owners.
 [[nodiscard]] std::vector<advised_site> choose_sites(const call_tree& tree, const site_observer& seen,
                                                      site_names& names, const advice_limits& limits);
 
@@ -99,8 +117,8 @@ using stack_test = std::function<bool(const advised_site& site, const std::strin
 void join_containers(std::vector<advised_site>& sites, const program_features& program, const advice_limits& limits,
                      const stack_test& is_on_stack);
 
-/// Returns: the function that holds most objects of a node from birth to death, and its share of the deaths.
-using owner_finder = std::function<std::pair<std::string, double>(std::uint32_t node)>;
+/// Returns: the function that holds most objects of a site from birth to death, and its share of the deaths.
+using owner_finder = std::function<std::pair<std::string, double>(const advised_site& site)>;
 
 /// Effects: a site whose remedy changes how its blocks are freed keeps it if no other site's blocks are freed by the
 /// same call, or if these have the same remedy; else all of them, also those without one alone, get one that serves

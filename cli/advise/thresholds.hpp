@@ -97,6 +97,15 @@ public:
     changed.values_[name.number()] = value;
     return changed;
   }
+  /// Returns: these limits without those on amounts: of a remedy that is for more objects than these.
+  [[nodiscard]] advice_limits for_any_amount() const {
+    advice_limits changed = *this;
+    for (const threshold_name name : {threshold_name("same_function.epochs"), threshold_name("growth.chains"),
+                                      threshold_name("never_freed.bytes"), threshold_name("long_among_short.bytes"),
+                                      threshold_name("batch.objects"), threshold_name("fixed_phase.objects")})
+      changed.values_[name.number()] = 0;
+    return changed;
+  }
   [[nodiscard]] double& at(std::size_t number) noexcept { return values_[number]; }
   [[nodiscard]] double at(std::size_t number) const noexcept { return values_[number]; }
 

@@ -371,7 +371,8 @@ int advise(advise_options o) {
   check_outputs(o, inputs);
   call_tree tree;
   std::vector<call_tree::stack_ids> ids;
-  for (const auto& input : inputs) ids.push_back(tree.add(input->stacks(), input->modules()));
+  for (const auto& input : inputs)
+    ids.push_back(tree.add(input->stacks(), input->modules(), input->info().stack_depth));
   tree.finish();
   std::optional<page_history> history;
   if (!o.html.empty()) history.emplace(tree.stack_count());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The features of call sites, and the simulations, from short sequences of events with known answers; the table of live
 // objects by slots, against a map.
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <random>
@@ -49,6 +50,19 @@ TEST(advise_tree, a_stack_within_another_parts_from_it) {
   s.play();
   EXPECT_EQ(s.tree.levels(cut).size(), 1U);
   EXPECT_EQ(s.tree.levels(whole).size(), 2U);
+}
+
+TEST(advise_tree, a_recursion_counts_once_and_no_chain_goes_through_it) {
+  scene s;
+  const auto once = s.stack({0x1100, 0x1200, 0x1300}), more = s.stack({0x1100, 0x1200, 0x1200, 0x1200, 0x1300});
+  const auto other = s.stack({0x1100, 0x1200, 0x1400});
+  s.play();
+  EXPECT_TRUE(std::ranges::equal(s.tree.frames(once), s.tree.frames(more)));
+  EXPECT_TRUE(std::ranges::equal(s.tree.levels(once), s.tree.levels(more)));
+  const auto outermost = [&s](std::uint32_t stack) { return s.tree.nodes()[s.tree.levels(stack).back()]; };
+  EXPECT_EQ(outermost(more).depth, 3U);
+  EXPECT_FALSE(outermost(more).is_whole) << "a router would not find it behind two frames";
+  EXPECT_TRUE(outermost(other).is_whole);
 }
 
 TEST(advise_features, counts_sizes_and_peaks) {
@@ -165,8 +179,9 @@ TEST(advise_features, owner_is_the_function_whose_call_sees_birth_and_death) {
   s.play();
   const site_features& f = s.site(birth);
   ASSERT_EQ(f.owners.size(), 1U);
-  EXPECT_EQ(s.tree.frame(f.owners[0].frame).offset, 0x200U);
-  EXPECT_EQ(f.owners[0].objects, 3U);
+  EXPECT_EQ(s.tree.frame(f.owners.begin()->first.birth).offset, 0x200U);
+  EXPECT_EQ(s.tree.frame(f.owners.begin()->first.death).offset, 0x210U);
+  EXPECT_EQ(f.owners.begin()->second, 3U);
   EXPECT_EQ(f.without_owner, 2U);
 }
 

@@ -178,6 +178,13 @@ TEST(advise_plan, a_site_whose_frames_cannot_be_followed_is_named_and_left_out) 
   EXPECT_EQ(play({}, 0x230).groups.size(), 2U) << "from the last frame of a chain nothing is followed";
 }
 
+TEST(advise_plan, no_chain_goes_through_a_recursion) {
+  scene s;
+  const auto stays = s.stack({0x1300, 0x1230, 0x1230, 0x1500}), goes = s.stack({0x1300, 0x1230, 0x1230, 0x1600});
+  build_and_free(s, 4000, 80, {stays}, goes);
+  EXPECT_TRUE(plan_of(s, {"a function that leads to it calls itself"}).groups.empty());
+}
+
 TEST(advise_plan, no_group_serves_a_site_for_one_of_these_reasons) {
   struct row {
     void (*change)(site_features&);

@@ -20,8 +20,8 @@ using nlohmann::json;
 
 class advise_order : public ashlar_test::command_test {
 protected:
-  advise_order() : input_(trace_of(ASHLAR_ADVISE_THREE_SITES, "t.trace", "--stacks 64")) {
-    const auto ids = tree_.add(input_.stacks(), input_.modules());
+  advise_order() : input_(trace_of(ASHLAR_ADVISE_THREE_SITES, "t.trace", "")) {
+    const auto ids = tree_.add(input_.stacks(), input_.modules(), input_.info().stack_depth);
     tree_.finish();
     seen_.emplace(tree_);
     seen_->begin_trace(ids);

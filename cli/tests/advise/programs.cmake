@@ -4,6 +4,7 @@
 ashlar_test_program(ADVISE_VICTIM advise_victim PROGRAM advise/victim.cpp -O1 -g)
 ashlar_test_program(ADVISE_WHOLE advise_whole PROGRAM advise/victim.cpp -O1 -g)
 ashlar_test_program(ADVISE_THREE_SITES advise_three_sites PROGRAM advise/three_sites.cpp -O2 -g)
+ashlar_test_program(ADVISE_RECURSION advise_recursion PROGRAM advise/recursion.cpp -O2 -g)
 target_link_options(advise_whole PRIVATE -static-libstdc++)  # the same, and loads no C++ library
 target_compile_definitions(test_cli PRIVATE
   "ASHLAR_ADVISE_VICTIM_SOURCE=\"${CMAKE_CURRENT_SOURCE_DIR}/advise/victim.cpp\""

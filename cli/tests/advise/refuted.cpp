@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A program to be advised on: each mode has a pattern in the function of its name, and a remedy of that pattern which
-// would hold more than it saves, or cannot be written.
+// would hold more than it saves, cannot be written, or is for one caller of a line whose others have another.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -65,6 +65,21 @@ PLANTED char* wide_block(int i) { return used(malloc(i % 3 == 0 ? 352 : 32)); }
 
 int wide_mode() {
   return between_phases([](int i) { wide_block(i); });
+}
+
+struct graph_node {
+  std::array<std::uint64_t, 6> words{};
+};
+
+/// Never freed: a leak of more than 1 MiB by one caller, and of less by the other.
+PLANTED char* get_node() { return used(new graph_node); }
+PLANTED void add_in() { used(get_node()); }
+PLANTED void add_out() { used(get_node()); }
+
+int one_line_mode() {
+  return between_phases([](int) {
+    for (int i = 0; i < 15; ++i) i < 8 ? add_in() : add_out();
+  });
 }
 
 /// Freed in reverse order, and too large for a chunk.
@@ -181,6 +196,7 @@ struct mode {
 constexpr mode modes[] = {
     {"vectors", vectors_mode},
     {"wide", wide_mode},
+    {"one_line", one_line_mode},
     {"large", large_mode},
     {"pages", pages_mode},
     {"one", one_mode},

@@ -212,7 +212,7 @@ remedies_of_sites joined(const std::vector<freed_site>& of) {
     sites[i].node = s.tree.levels(stacks[i]).front();
     sites[i].features = &s.seen().of(sites[i].node);
   }
-  const auto no_owner = [](std::uint32_t) { return std::pair(std::string(), 0.0); };
+  const auto no_owner = [](const advised_site&) { return std::pair(std::string(), 0.0); };
   join_shared_frees(sites, s.tree, s.seen(), s.names(), no_owner, {});
   remedies_of_sites all;
   for (const advised_site& site : sites) all.push_back(site.rule->proposes);

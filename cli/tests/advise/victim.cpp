@@ -324,6 +324,18 @@ PLANTED void* checked_malloc(std::size_t bytes) {
 PLANTED void* cell_of_wrapper() { return used(checked_malloc(48)); }  // here: wrapper
 PLANTED void* text_of_wrapper() { return used(checked_malloc(8 + random_below(900))); }
 
+struct graph_node {
+  std::array<std::uint64_t, 14> words{};
+};
+
+/// One line in ten functions.
+[[gnu::always_inline]] inline graph_node* make_node() { return new graph_node; }  // here: ten_places
+template <int>
+PLANTED void put_node(std::unique_ptr<graph_node>& to) {
+  to.reset(make_node());
+  use(to.get());
+}
+
 /// Between the marks 1 and 2.
 int phases_of(void (*work)()) {
   return repeat(400, [work] {
@@ -370,6 +382,12 @@ int long_lived_mode() {
   return 0;
 }
 
+template <int... Numbers>
+int ten_places_mode(std::integer_sequence<int, Numbers...>) {
+  static std::array<std::unique_ptr<graph_node>, 600> nodes;
+  return repeat(4000, [] { (put_node<Numbers>(nodes[random_below(nodes.size())]), ...); });
+}
+
 int class_mode() {
   static std::array<std::unique_ptr<shape>, 12'000> shapes;
   return repeat(30'000, [&] { shapes[random_below(shapes.size())] = make_shape(); });
@@ -407,10 +425,30 @@ int few_mode() {
   return settings.size() == 200 ? 0 : 1;
 }
 
-/// Alike in function and line: two calls on one line, and one that is inlined into two callers.
-[[gnu::always_inline]] inline void* inlined_cell() { return malloc(48); }
-PLANTED void first_alike() { drop(inlined_cell()), drop(malloc(40)), drop(malloc(72)); }
-PLANTED void second_alike() { drop(inlined_cell()), drop(nullptr); }
+using blocks = std::array<void*, 300>;
+
+[[gnu::always_inline]] inline void*& freed_one(blocks& of) {
+  void*& one = of[random_below(of.size())];
+  free(one);
+  return one;
+}
+
+std::size_t any_size() { return 8 + random_below(900); }
+
+/// Alike in function and line, and not in sizes: a call that is inlined into two callers, and two calls on one line.
+[[gnu::always_inline]] inline void* inlined_block(std::size_t bytes) { return malloc(bytes); }
+PLANTED void equal_alike(blocks& of) { freed_one(of) = used(inlined_block(48)); }
+PLANTED void unequal_alike(blocks& of) { freed_one(of) = used(inlined_block(any_size())); }
+PLANTED void both_alike(blocks& a, blocks& b) {
+  void*& one = freed_one(a);
+  void*& other = freed_one(b);
+  one = used(malloc(72)), other = used(malloc(any_size()));
+}
+
+int alike_mode() {
+  static std::array<blocks, 4> all;
+  return repeat(8000, [] { equal_alike(all[0]), unequal_alike(all[1]), both_alike(all[2], all[3]); });
+}
 
 struct item {
   item* next;
@@ -489,6 +527,7 @@ constexpr mode modes[] = {
     {"class", class_mode},
     {"shared", shared_mode},
     {"wrapper", wrapper_mode},
+    {"ten_places", [] { return ten_places_mode(std::make_integer_sequence<int, 10>()); }},
     {"shared_free", shared_free_mode},
     {"one_pool", one_pool_mode},
     {"rare_text", rare_text_mode},
@@ -496,7 +535,7 @@ constexpr mode modes[] = {
     {"innocent", [] { return repeat(30'000, [] { background->step(); }); }},
     {"mixed", mixed_mode},
     {"few", few_mode},
-    {"alike", [] { return repeat(2000, [] { first_alike(), second_alike(); }); }},
+    {"alike", alike_mode},
     {"queue", [] { return queue_churn(3000), 0; }},
     {"refill", [] { return fill_and_churn(), 0; }},
     {"scope", [] { return map_of_scope(), 0; }},
