@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of the heap of one thread: the laws, a random walk over all its calls, exhausted memory, growth and purges.
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -183,6 +185,31 @@ TEST(local_heap, gives_memory_back_without_being_asked) {
   EXPECT_LT(ashlar_test::resident_bytes() - before, std::size_t{28} << 20);
   for (void* const each : kept) ASSERT_TRUE(std::memchr(each, 1, 1000) == each);
   EXPECT_TRUE(heap.invariant());
+}
+
+TEST(local_heap, gives_a_peak_back_at_once_as_little_of_it_is_live) {
+  if (!ashlar_test::residency_means_something) GTEST_SKIP();
+  local_heap<> heap;
+  const std::size_t before = ashlar_test::resident_bytes();
+  std::vector<void*> kept;
+  fill_and_free(heap, kept);
+  EXPECT_LT(ashlar_test::resident_bytes() - before, std::size_t{14} << 20);
+  for (void* const each : kept) ASSERT_TRUE(std::memchr(each, 1, 1000) == each);
+  EXPECT_TRUE(heap.invariant());
+}
+
+TEST(local_heap, gives_memory_back_by_time_as_a_program_allocates_without_a_free) {
+  if (!ashlar_test::residency_means_something) GTEST_SKIP();
+  local_heap<> heap({.retain_bytes = std::size_t{1} << 20, .decay_ms = 50});
+  const std::size_t before = ashlar_test::resident_bytes();
+  std::vector<void*> held;
+  for (int i = 0; i < 40'000; ++i) std::memset(held.emplace_back(heap.allocate(1000)), 1, 1000);
+  for (; held.size() > 10'000; held.pop_back()) heap.deallocate(held.back());
+  for (std::size_t bytes = 16; bytes < 8192; bytes += bytes / 8) {
+    static_cast<void>(heap.allocate(bytes));
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  EXPECT_LT(ashlar_test::resident_bytes() - before, std::size_t{28} << 20) << "twice what is live, and some more";
 }
 
 }  // namespace

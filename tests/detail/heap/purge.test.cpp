@@ -219,6 +219,28 @@ TEST_F(purge_in_time, keeps_what_is_wanted_again_and_again) {
   }
 }
 
+using purge_in_a_second = purge_after<1000>;
+
+TEST_F(purge_in_a_second, gives_back_at_once_as_little_of_a_peak_is_live) {
+  fill(400);
+  if (frees_in_an_instant_down_to(51)) EXPECT_EQ(spare(), 349 * 4 * slice_bytes) << "an eighth may grow again";
+  free_down_to(10);
+  EXPECT_LT(spare(), 4 * 4 * slice_bytes) << "an eighth of the live bytes, and what is not worth a call";
+  EXPECT_LE(spans.segments(), 2u) << "heads of empty segments go too";
+  fill(60);
+  free_down_to(9);
+  EXPECT_GE(spare(), 50 * 4 * slice_bytes) << "what is wanted again stays";
+}
+
+TEST_F(purge_in_a_second, keeps_what_each_swing_wants_again) {
+  for (int swing = 0; swing < 12; ++swing) {
+    fill(400);
+    free_down_to(0);
+    if (swing == 0) EXPECT_LT(spare(), 4 * 4 * slice_bytes);
+  }
+  EXPECT_GT(spare(), 390 * 4 * slice_bytes);
+}
+
 // Returns: free bytes of all threads that may be resident.
 std::size_t kept_in(const ashlar::heap<>& all) {
   const ashlar::heap_statistics sums = ashlar::statistics_of(all);

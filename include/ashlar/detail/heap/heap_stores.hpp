@@ -70,7 +70,10 @@ public:
   }
 
   /// Returns: a cell of a class with an empty free list, or null.
-  [[nodiscard]] void* take_cell(std::size_t size_class) noexcept { return small_.take(size_class, cache_); }
+  [[nodiscard]] void* take_cell(std::size_t size_class) noexcept {
+    purge_.on_slow_call(cache_);
+    return small_.take(size_class, cache_);
+  }
 
   /// Returns: a cell of the batch, handed out for `bytes` bytes; null if the batch is empty, or a call is needed to
   /// take one without a lock. Expects: level hardened.

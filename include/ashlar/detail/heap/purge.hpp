@@ -49,28 +49,15 @@ private:
   bool has_begun_ = false;
 };
 
-/// How much free memory of huge blocks stays spare: max(`retain_bytes`, live bytes, min(recent peak - live bytes,
-/// 4 * `retain_bytes`)). A program whose use swings finds its pages again, within the limit at the low point. What was
-/// spare during a whole epoch of `decay_ms` goes back as the next one begins. Thread safety: none.
-class huge_retention {
+/// The most bytes that were live in this epoch of time and in the one before. Thread safety: none.
+class recent_peak {
 public:
-  explicit constexpr huge_retention(std::size_t retain_bytes, std::uint32_t decay_ms = 0) noexcept
-      : retain_bytes_(retain_bytes), epoch_(decay_ms) {}
+  explicit constexpr recent_peak(std::uint32_t epoch_ms) noexcept : epoch_(epoch_ms) {}
 
-  /// Effects: changes the limits of the constructor.
-  void set(std::size_t retain_bytes, std::uint32_t decay_ms) noexcept {
-    retain_bytes_ = retain_bytes;
-    epoch_.set_duration(decay_ms);
-  }
+  void set_duration(std::uint32_t epoch_ms) noexcept { epoch_.set_duration(epoch_ms); }
 
   /// Effects: counts that `live` bytes are in use.
   void count(std::size_t live) noexcept { peak_ = detail::max(peak_, live); }
-
-  /// Returns: the bytes that may stay spare beside `live` bytes.
-  [[nodiscard]] std::size_t most(std::size_t live) const noexcept {
-    const std::size_t swing = detail::max(peak_, last_peak_, live) - live;
-    return detail::max(retain_bytes_, live, detail::min(swing, retain_bytes_ * 4));
-  }
 
   /// Returns: whether an epoch ends now.
   [[nodiscard]] bool ends_epoch(std::size_t live) noexcept {
@@ -79,13 +66,47 @@ public:
     return true;
   }
 
+  [[nodiscard]] std::size_t get() const noexcept { return detail::max(peak_, last_peak_); }
+  [[nodiscard]] constexpr bool is_instant() const noexcept { return epoch_.is_instant(); }
   void clear() noexcept { peak_ = last_peak_ = 0; }
 
 private:
-  std::size_t retain_bytes_;
   decay_window epoch_;
-  std::size_t peak_ = 0;       // of the live bytes, in this epoch
-  std::size_t last_peak_ = 0;  // the same, in the epoch before
+  std::size_t peak_ = 0;       // in this epoch
+  std::size_t last_peak_ = 0;  // in the epoch before
+};
+
+/// How much free memory of huge blocks stays spare: max(`retain_bytes`, live bytes, min(recent peak - live bytes,
+/// 4 * `retain_bytes`)). A program whose use swings finds its pages again, within the limit at the low point. What was
+/// spare during a whole epoch of `decay_ms` goes back as the next one begins. Thread safety: none.
+class huge_retention {
+public:
+  explicit constexpr huge_retention(std::size_t retain_bytes, std::uint32_t decay_ms = 0) noexcept
+      : retain_bytes_(retain_bytes), peak_(decay_ms) {}
+
+  /// Effects: changes the limits of the constructor.
+  void set(std::size_t retain_bytes, std::uint32_t decay_ms) noexcept {
+    retain_bytes_ = retain_bytes;
+    peak_.set_duration(decay_ms);
+  }
+
+  /// Effects: counts that `live` bytes are in use.
+  void count(std::size_t live) noexcept { peak_.count(live); }
+
+  /// Returns: the bytes that may stay spare beside `live` bytes.
+  [[nodiscard]] std::size_t most(std::size_t live) const noexcept {
+    const std::size_t swing = detail::max(peak_.get(), live) - live;
+    return detail::max(retain_bytes_, live, detail::min(swing, retain_bytes_ * 4));
+  }
+
+  /// Returns: whether an epoch ends now.
+  [[nodiscard]] bool ends_epoch(std::size_t live) noexcept { return peak_.ends_epoch(live); }
+
+  void clear() noexcept { peak_.clear(); }
+
+private:
+  std::size_t retain_bytes_;
+  recent_peak peak_;
 };
 
 /// Returns: the bytes of free segments that stay between the heaps over one map of address space: within their common
@@ -148,7 +169,8 @@ private:
 /// Free memory goes back
 ///
 ///     from                          when                                                   by
-///     slices, pages inside slabs    the owner has freed a MiB, and a window shows excess   on_freed
+///     slices, pages inside slabs    the owner has freed a MiB, and a window shows excess   on_freed, on_slow_call
+///     these, and empty segments     less than an eighth of a recent peak is live           on_freed, on_slow_call
 ///     slices                        other threads have freed 4 MiB, and a window shows it  on_arrived
 ///     huge blocks                   above the limit; after an epoch                        huge_retention
 ///     all of these                  the caller asks                                        trim
@@ -161,9 +183,15 @@ private:
 /// it has left goes. With neither a limit nor windows it learns nothing from them. Frees report their bytes, and look
 /// at the clock once a MiB while there is an excess. If the least free memory in a window of `decay_ms` exceeds the
 /// limit, a round begins: free lists are swept into the bitmaps, that excess of free slices is decommitted, then the
-/// whole free pages inside slabs. Each further free does one step, of one segment at most. The next round waits for an
+/// whole free pages inside slabs. Each further free does one step, of two segments at most; so does a slow allocation,
+/// which looks at the clock too while there is an excess. The next round waits for an
 /// excess above the bytes that the last one could not purge, without windows for a new maximum of free memory, or for
 /// frees of four times the heap's size: a steady state has nothing new to purge.
+///
+/// A drained heap has less than an eighth of a peak of the last 16 to 32 `decay_ms`, and the peak was above
+/// `retain_bytes`. It retains an eighth of its live bytes, and what faulted in again, without a window: the frees that
+/// drain it purge it too, so that a program which then sleeps holds little. With windows above a second it waits for
+/// them.
 ///
 /// An upstream with a budget shares `retain_bytes` between all heaps over it. Each heap counts its excess there once
 /// per MiB of frees; so the total may exceed the budget by 1 MiB for each heap. Thread safety: none. Never allocates.
@@ -176,11 +204,17 @@ public:
   constexpr purge(span_store<Upstream>& spans, small_store<Upstream>& cells, huge_store<Upstream>& huge,
                   std::size_t retain_bytes, std::uint32_t decay_ms = 0) noexcept
       : spans_(spans), small_(cells), huge_(huge), kept_(share_of(spans, retain_bytes)), window_(decay_ms),
-        arrivals_window_(decay_ms), until_evaluation_(first_wait()), waited_(until_evaluation_) {}
+        arrivals_window_(decay_ms), peak_(peak_epoch(decay_ms)), until_evaluation_(first_wait()),
+        waited_(until_evaluation_) {}
 
   /// Effects: `bytes` have become free. Complexity: O(1), and seldom a part of a round.
   ASHLAR_INLINE void on_freed(std::size_t bytes, thread_cache& cache) noexcept {
     if (ASHLAR_UNLIKELY(!try_count_freed(bytes))) evaluate(cache);
+  }
+
+  /// Effects: a part of a round, or while there is an excess a look whether one is due.
+  ASHLAR_INLINE void on_slow_call(thread_cache& cache) noexcept {
+    if (ASHLAR_UNLIKELY(has_excess_)) evaluate_early(cache);
   }
 
   /// As `on_freed`, without a part of a round: false, without an effect, when one is due. Thread safety: as the other;
@@ -237,16 +271,18 @@ public:
   void set_decay(std::uint32_t decay_ms) noexcept {
     window_.set_duration(decay_ms);
     arrivals_window_.set_duration(decay_ms);
+    peak_.set_duration(peak_epoch(decay_ms));
   }
 
   /// Effects: forgets all counts. Expects: the segments and the cells are reset.
   void clear() noexcept {
     refaulted_bytes_ = lowest_ = freed_ = freed_since_ = segment_ = arrived_bytes_ = 0;
     low_water_ = max_size;
-    window_.clear(), arrivals_window_.clear();
+    window_.clear(), arrivals_window_.clear(), peak_.clear();
     kept_.count(0);
     until_evaluation_ = waited_ = first_wait();
     next_ = part::none;
+    has_excess_ = false;
   }
 
   /// Effects: updates the share of the common budget. Called after a purge outside of `on_freed`.
@@ -256,11 +292,18 @@ public:
 
 private:
   static constexpr std::size_t least_wait = std::size_t{1} << 20;
+  static constexpr std::size_t most_at_once = segment_bytes;  // which bounds the pause of a call
+  static constexpr int small_round = 3;                       // steps: slices, pages inside slabs, the end
 
   [[nodiscard]] static constexpr decltype(auto) share_of(span_store<Upstream>& spans,
                                                          std::size_t retain_bytes) noexcept {
     if constexpr (has_budget) return spans.space().upstream().get().budget();
     else return retain_bytes;
+  }
+
+  // Returns: the duration of epochs of a peak; none, where memory goes without a window or is wished to stay long.
+  [[nodiscard]] static constexpr std::uint32_t peak_epoch(std::uint32_t decay_ms) noexcept {
+    return decay_ms <= 1000 ? decay_ms * 16 : 0;
   }
 
   [[nodiscard]] constexpr std::size_t first_wait() const noexcept {
@@ -274,66 +317,104 @@ private:
     std::size_t spare;  ///< free and resident, by the heap's own accounts
     std::size_t live;
     std::size_t most;  ///< may be spare
+    std::size_t few;   ///< less than an eighth of the recent peak; 0 if that was small
+
+    [[nodiscard]] bool is_drained() const noexcept { return few != 0 && live <= few; }
+    /// Returns: whether it will be drained as soon as it frees what it has: half of the peak is spare.
+    [[nodiscard]] bool is_draining() const noexcept { return few != 0 && live > few && spare / 4 > few; }
+    /// Returns: the excess that is worth a round.
+    [[nodiscard]] std::size_t worth() const noexcept {
+      return is_drained() ? detail::max(live / 8, slice_bytes) : all() / 64;
+    }
 
     [[nodiscard]] std::size_t all() const noexcept { return spare + live; }
     [[nodiscard]] std::size_t too_much() const noexcept { return spare - detail::min(spare, most); }
   };
 
-  [[nodiscard]] shares now(const thread_cache& cache) noexcept {
+  [[nodiscard]] ASHLAR_COLD shares now(const thread_cache& cache) noexcept {
     refaulted_bytes_ += spans_.take_refetched() + small_.take_refetched();
     const std::size_t in_cells = small_.free_bytes() + cache.bytes();
     const std::size_t spare = spans_.dirty_bytes() + spans_.spare_bytes() + in_cells;
     const std::size_t used = spans_.used_bytes() - spans_.spare_bytes();
     const std::size_t live = used - detail::min(used, in_cells + small_.dropped_bytes());
     kept_.count(spare - detail::min(spare, live));
-    const std::size_t kept = detail::max(kept_.most(), live);
+    const std::size_t most = kept_.most(), peak = peak_.get();
+    const std::size_t few = peak_.is_instant() || peak <= detail::max(most, segment_bytes) ? 0 : (peak - 1) / 8;
+    shares have = {spare, live, detail::max(most, live), few};
+    if (have.is_drained()) have.most = detail::min(most, live / 8);
     refaulted_bytes_ = is_prompt() ? 0 : detail::min(refaulted_bytes_, spare + live);
-    return {spare, live, kept + detail::min(refaulted_bytes_, max_size - kept)};
+    have.most += detail::min(refaulted_bytes_, max_size - have.most);
+    return have;
   }
 
   // Without a window and a limit, what faults in again goes back again.
   [[nodiscard]] bool is_prompt() const noexcept { return window_.is_instant() && kept_.most() == 0; }
 
   ASHLAR_COLD void evaluate(thread_cache& cache) noexcept {
-    const shares have = now(cache);
+    shares have = now(cache);
     until_evaluation_ = 0;  // the next free continues
-    if (next_ != part::none) return step(have);
+    if (next_ == part::none && have.is_draining() && waited_ >= least_wait && refaulted_bytes_ < have.spare / 2) {
+      flush_cells(cache);  // which are counted by samples
+      have = now(cache);
+    }
+    if (next_ == part::none && (!begins_round(have, cache) || !have.is_drained())) return;
+    for (int left = have.is_drained() ? small_round : 1; left != 0 && next_ != part::none; --left) step(have);
+  }
+
+  // Returns: whether a round begins; otherwise the next evaluation is set.
+  [[nodiscard]] ASHLAR_INLINE_FOR_SIZE bool begins_round(const shares& have, thread_cache& cache) noexcept {
     count_freed(have);
     lowest_ = detail::min(lowest_, have.spare + have.most);
     excess_ = window_.excess(have.spare, have.most, waited_);
-    if (excess_ == 0 || !is_new(have)) return wait(have);
+    if (have.is_drained()) excess_ = have.too_much();
+    has_excess_ = !window_.is_instant() && have.too_much() > window_.stuck() + have.worth();
+    if (excess_ == 0 || !is_new(have)) return wait(have), false;
     next_ = part::slices;
     window_.begin_purge(excess_);
-    if (cache.bytes() > excess_ / 4) small_.sweep(cache);
+    if (have.is_drained() || cache.bytes() > excess_ / 4) flush_cells(cache);
+    return true;
+  }
+
+  void flush_cells(thread_cache& cache) noexcept {
+    small_.sweep(cache);
+    small_.return_batches();
+  }
+
+  ASHLAR_COLD void evaluate_early(thread_cache& cache) noexcept {
+    waited_ -= until_evaluation_;
+    evaluate(cache);
   }
 
   // Returns: whether the excess is more than the last round left behind. A round purges what was spare throughout its
   // window; memory freed meanwhile has its own window, the next one.
   [[nodiscard]] bool is_new(const shares& have) const noexcept {
     if (freed_ / 4 >= have.all()) return true;
-    return window_.is_instant() ? have.spare > lowest_ + have.all() / 16 : excess_ > window_.stuck() + have.all() / 64;
+    return window_.is_instant() ? have.spare > lowest_ + have.all() / 16 : excess_ > window_.stuck() + have.worth();
   }
 
   ASHLAR_INLINE_FOR_SIZE void step(const shares& have) noexcept {
     if (next_ == part::slices) {
       const std::size_t before = spans_.dirty_bytes() + spans_.spare_bytes();
-      spans_.discard_some(detail::min(excess_, have.too_much()));
-      window_.count_purged(before - spans_.dirty_bytes());
-      next_ = part::slabs;
+      spans_.discard_some(detail::min(excess_, have.too_much(), most_at_once), have.is_drained());
+      const std::size_t purged = before - spans_.dirty_bytes();
+      window_.count_purged(purged);
+      excess_ -= detail::min(excess_, purged);
+      if (excess_ == 0 || purged == 0) next_ = part::slabs;
     } else if (!drop_some_pages()) {
       next_ = part::none;
       segment_ = freed_ = 0;
       lowest_ = have.spare;
-      until_evaluation_ = waited_ = least_wait;
+      has_excess_ = false;
+      until_evaluation_ = waited_ = have.is_drained() ? have.worth() : least_wait;
     }
   }
 
-  // Effects: decommits the free pages inside the slabs of the next segment with any. Returns: whether there is one.
+  // Effects: decommits the free pages inside the slabs of the next segments. Returns: whether there were any.
   [[nodiscard]] bool drop_some_pages() noexcept {
-    while (segment_ < spans_.segments())
-      if (const std::size_t bytes = small_.discard_free_pages(segment_++); bytes != 0)
-        return window_.count_purged(bytes), true;
-    return false;
+    std::size_t bytes = 0;
+    while (segment_ < spans_.segments() && bytes < most_at_once) bytes += small_.discard_free_pages(segment_++);
+    window_.count_purged(bytes);
+    return bytes != 0;
   }
 
   // Adds the frees since the last evaluation. Refaulted bytes decay by a quarter of the low water each time twice the
@@ -342,16 +423,21 @@ private:
     freed_ += waited_;
     if (spans_.space().spare_bytes() != 0) huge_.age();
     low_water_ = detail::min(low_water_, have.spare - detail::min(have.spare, waited_));
+    peak_.count(have.live);
+    static_cast<void>(peak_.ends_epoch(have.live));
     if (freed_since_ += waited_; freed_since_ / 2 < have.all()) return;
     refaulted_bytes_ -= detail::min(refaulted_bytes_, low_water_) / 4;
     low_water_ = max_size;
     freed_since_ = 0;
   }
 
-  void wait(const shares& have) noexcept {
+  ASHLAR_COLD void wait(const shares& have) noexcept {
+    if (have.is_drained()) return static_cast<void>(until_evaluation_ = waited_ = have.worth());
     const std::size_t limit = has_budget ? have.live : have.most;  // up to which nothing is counted in the budget
     const std::size_t until_too_much = (limit - detail::min(limit, have.spare)) / 2;
-    until_evaluation_ = waited_ = detail::max(least_wait, until_too_much, have.all() / 32);
+    const std::size_t until_drained = have.few == 0 ? max_size : have.live - have.few;
+    until_evaluation_ = waited_ =
+        detail::max(least_wait, detail::min(until_drained, detail::max(until_too_much, have.all() / 32)));
   }
 
   span_store<Upstream>& spans_;
@@ -360,6 +446,7 @@ private:
   share kept_;
   idle_window window_;
   idle_window arrivals_window_;       // apart: frees by others neither end the window of the owner nor restart it
+  recent_peak peak_;                  // of the live bytes
   std::size_t excess_ = 0;            // to be purged in the current round
   std::size_t until_evaluation_;      // frees until the next evaluation
   std::size_t waited_;                // the initial value of that
@@ -371,6 +458,7 @@ private:
   std::size_t arrived_bytes_ = 0;     // freed by other threads since the last look at free slices
   part next_ = part::none;            // of the current round
   std::size_t segment_ = 0;           // the next one to purge
+  bool has_excess_ = false;           // at the last evaluation; slow calls look then too
 };
 
 }  // namespace ashlar::ASHLAR_ABI::detail

@@ -231,6 +231,10 @@ public:
   /// Effects: returns the rest of the cell batches to the bitmaps, of classes from `first` on, and the quarantine.
   ASHLAR_COLD void flush_batches(std::size_t first = 0) noexcept {
     end_quarantine();
+    return_batches(first);
+  }
+  /// As above, without the quarantine.
+  void return_batches(std::size_t first = 0) noexcept {
     for (std::size_t size_class = first; size_class < partial_.size(); ++size_class) return_batch(partial_[size_class]);
   }
 

@@ -191,14 +191,16 @@ public:
     return given;
   }
 
-  /// Effects: decommits `too_much` bytes of free slices, the youngest segment first; whole segments go back to an
-  /// upstream that cannot decommit.
-  ASHLAR_COLD void discard_some(std::size_t too_much) noexcept {
+  /// Effects: decommits `too_much` bytes of free slices, the youngest segment first. `gives_empty`: then empty segments
+  /// go back, with their heads; others go to an upstream that cannot decommit.
+  ASHLAR_COLD void discard_some(std::size_t too_much, bool gives_empty = false) noexcept {
     join_spare();
     const std::size_t dirty = dirty_bytes();
-    for (std::size_t i = count_; i-- != 0 && dirty - dirty_bytes() < too_much;)
-      if (pages::is_possible) discard(i);
-      else if (pages::takes_back && spaces_[i].is_unused()) remove_segment(i);
+    for (std::size_t i = count_; i-- != 0 && dirty - dirty_bytes() < too_much;) {
+      if (pages::is_possible && spaces_[i].dirty() != 0) discard(i);
+      if (pages::takes_back && (gives_empty || !pages::is_possible) && spaces_[i].is_unused())
+        remove_segment(i), ++missing_segments_;
+    }
   }
 
   /// Effects: gives empty segments back. Returns: whether there was one.
@@ -227,7 +229,7 @@ public:
     give_tables(space_.upstream());
     free_spans_.forget();
     growing_.clear();
-    used_slices_ = dirty_slices_ = refetched_slices_ = 0;
+    used_slices_ = dirty_slices_ = refetched_slices_ = missing_segments_ = 0;
   }
 
   [[nodiscard]] constexpr extent_map<Upstream>& space() noexcept { return space_; }
@@ -270,6 +272,7 @@ private:
     mark_free(home->slice(first_slice), bytes - first_slice * slice_bytes);
     guards::begin(*home);
     spaces_[count_] = {home, all, fresh};
+    if (missing_segments_ != 0) --missing_segments_, spaces_[count_].dropped = fresh;
     dirty_slices_ += spaces_[count_].dirty();
     longest_[count_++] = static_cast<std::uint8_t>(count_bits(all));
     if (count_ == 1) growing_.begin(*home);
@@ -378,6 +381,7 @@ private:
   std::size_t used_slices_ = 0;
   std::size_t dirty_slices_ = 0;       // free, and used since the system mapped them
   std::size_t refetched_slices_ = 0;   // decommitted, and in use again
+  std::size_t missing_segments_ = 0;   // purged: the next ones count as decommitted
   std::uint64_t reused_slices_ = 0;    // reused without a decommit; the bins count their own; sums may wrap
   span_bins<span_header> free_spans_;  // recently freed blocks
   ASHLAR_NO_UNIQUE_ADDRESS part_if<guards::are_kept, span_quarantine<span_header>> quarantine_;
