@@ -293,12 +293,16 @@ static int profile_at_fork(int count_of_arguments, char** arguments) {
  *   locked        under mlockall(MCL_FUTURE): at most so many MiB are resident (status 77: the system locks no memory)
  *   resident      at most so many MiB are resident
  *   charged       at most so many MiB are data, which the system may have to provide
- *   short         one after the other, eight at a time */
+ *   short         one after the other, eight at a time
+ *   keyed         one after the other: each begins with the value of a key behind the first 32; at most so many MiB of
+ *                 address space are in use */
 enum { blocks_of_thread = 24, most_threads = 4096, at_once = 8 };
 
 static pthread_barrier_t all_hold;
 static pthread_attr_t small_stacks;
 static pthread_t threads[most_threads];
+
+static pthread_key_t last_key;
 
 static void* hold_some(void* is_held) {
   char* held[blocks_of_thread];
@@ -316,6 +320,12 @@ static void* hold_some(void* is_held) {
 static void start(int first, int last, void* is_held) {
   for (int i = first; i < last; ++i)
     EXPECT(pthread_create(&threads[i], &small_stacks, hold_some, is_held) == 0);
+}
+
+// The C library allocates for the value, and that is the first call of the thread.
+static void* begin_with_key(void* value) {
+  EXPECT(pthread_setspecific(last_key, value) == 0);
+  return hold_some(NULL);
 }
 
 static void join(int first, int last) {
@@ -352,6 +362,14 @@ static int many_threads(int words, char** arguments) {
   if (strcmp(way, "short") == 0) {
     for (i = 0; i < number; i += at_once) start(0, at_once, NULL), join(0, at_once);
     return 0;
+  }
+  if (strcmp(way, "keyed") == 0) {
+    for (i = 0; i < 40; ++i) EXPECT(pthread_key_create(&last_key, NULL) == 0);
+    for (i = 0; i < number; ++i) {
+      EXPECT(pthread_create(&threads[0], NULL, begin_with_key, &all_hold) == 0);
+      join(0, 1);
+    }
+    return at_most("VmPeak:", most);
   }
   EXPECT(number <= most_threads);
   if (strcmp(way, "data") == 0) limit(RLIMIT_DATA, most);

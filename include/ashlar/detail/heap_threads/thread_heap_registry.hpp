@@ -80,6 +80,7 @@ public:
   /// Effects: threads take the heaps of idle ones from now on, or no longer. Returns: whether they do: never without a
   /// barrier of the process, nor where an owner uses its cache under a lock.
   bool share_idle(bool shares) noexcept {
+    threads_.expect_forks();
     const bool may_share = shares && threads::expect_moves();
     heaps_.share_idle(may_share);
     return may_share;

@@ -49,15 +49,10 @@ public:
   /// Returns: false, without a later call, if the system has no key or no memory left.
   [[nodiscard]] bool enter() noexcept { return make_key() && set(rounds_.data()); }
 
-private:
-  struct round {
-    late_thread_end* of = nullptr;
-  };
-  // One before the last: there an implementation may stop early.
-  static constexpr std::size_t most_rounds = detail::max(2, PTHREAD_DESTRUCTOR_ITERATIONS) - 1;
-
-  // A key takes no memory. Of two threads that make it one gives its own back.
-  [[nodiscard]] bool make_key() noexcept {
+  /// Effects: makes the key, which takes no memory; of two threads that make it one gives its own back. The system
+  /// allocates for a value only behind the first 32 keys of a process, and loses the value if that allocation enters
+  /// for an allocation of its own: so the key is made early. Returns: whether there is one.
+  bool make_key() noexcept {
     if (ASHLAR_LIKELY(key_.load(memory_order_acquire) != 0)) return true;
     pthread_key_t made = {};
     if (::pthread_key_create(&made, end_round) != 0) return false;
@@ -67,6 +62,13 @@ private:
       static_cast<void>(::pthread_key_delete(made));
     return true;
   }
+
+private:
+  struct round {
+    late_thread_end* of = nullptr;
+  };
+  // One before the last: there an implementation may stop early.
+  static constexpr std::size_t most_rounds = detail::max(2, PTHREAD_DESTRUCTOR_ITERATIONS) - 1;
 
   [[nodiscard]] bool set(round* next) const noexcept {
     return ::pthread_setspecific(static_cast<pthread_key_t>(key_.load(memory_order_acquire) - 1), next) == 0;
@@ -88,6 +90,7 @@ private:
     mine_of_ = this;
     return thread_end::enter(mine_);
   }
+  static bool make_key() noexcept { return true; }
 
 private:
   struct round {
@@ -201,6 +204,7 @@ private:
   ASHLAR_COLD void begin() const noexcept {
     if (!has_handlers_) fork_participants::leave_to_start();
     owner_.enter_registry();
+    at_end_.make_key();
     fork_participants::enter_without_handlers(at_fork_);
   }
 
@@ -251,8 +255,8 @@ private:
 
   Owner& owner_;
   mutable thread_places<T> places_{&empty_.part};
-  late_thread_end at_end_{[](void* of) noexcept { self(of).leave(state::ended); }, this,
-                          [](void* of) noexcept { self(of).places_.stay(here_); }};
+  mutable late_thread_end at_end_{[](void* of) noexcept { self(of).leave(state::ended); }, this,
+                                  [](void* of) noexcept { self(of).places_.stay(here_); }};
   mutable fork_participant at_fork_{
       .before =
           [](void* of, fork_step step) noexcept {
