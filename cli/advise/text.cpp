@@ -15,12 +15,11 @@ namespace ashlar::cli {
 
 namespace {
 
-constexpr std::size_t width = 100;
 constexpr std::size_t unchanged_shown = 3;
 constexpr std::uint64_t many_bytes = std::uint64_t{16} << 20;
 
 std::string paragraph(const std::string& text, const std::string& indent) {
-  return hanging(indent, text, width) + "\n";
+  return hanging(indent, text, page_width) + "\n";
 }
 
 /// What is alive when frees alone follow is what the program goes on with after its peak. A plan may make more of it.
@@ -41,7 +40,7 @@ std::string after_peak_text(const advice& a) {
 
 std::string heading(const advice& a) {
   const program_features& p = a.features;
-  std::string text = shorten(a.program.empty() ? a.traces.front() : a.program, width) + "\n";
+  std::string text = shorten(a.program.empty() ? a.traces.front() : a.program, page_width) + "\n";
   text += paragraph(
       fmt::format("{}{}: {} of {}, at most {} alive at once, {}, {}.",
                   p.traces == 1 ? "" : counted(p.traces, "trace") + ", ", in_words(p.events, "event"),

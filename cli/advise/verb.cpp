@@ -66,7 +66,7 @@ std::string check_level(const std::string& text) {
 
 std::string check_only(const std::string& text) { return text == "mallocs" ? "" : "'" + text + "' is not mallocs"; }
 
-std::string check_budget(const std::string& text) {
+std::string check_measure_budget(const std::string& text) {
   return budget_seconds(text) >= 1 ? "" : "'" + text + "' is no time of 1 s or more, such as 60s or 2m";
 }
 
@@ -93,7 +93,7 @@ void add_measure_options(CLI::App& app, advise_options& o) {
   CLI::Option* const budget =
       app.add_option("--budget", o.budget,
                      "Time for --measure, in seconds or minutes (2m) (default: 60s, or 20s without --measure)")
-          ->check(check_budget)
+          ->check(check_measure_budget)
           ->type_name("TIME");
   app.add_option("--rounds", o.measured.request.rounds, "Play exactly this many rounds of runs in each stage instead")
       ->check(CLI::Range(std::size_t{2}, most_rounds))
@@ -431,7 +431,7 @@ std::string complete(advise_options& o, const CLI::App& app) {
 }
 
 /// Everything after "--" belongs to the program.
-int run(int argc, char** argv) {
+int advise_verb(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == measure_apart_flag) return measure_in_this_process();
   CLI::App app("ashlar advise TRACE... [OPTION]... [-- PROGRAM [ARGUMENT]...]\n\n"
                "Names for each call site of a recorded program what should stand in place of its allocations, and an "
@@ -454,7 +454,8 @@ int run(int argc, char** argv) {
   }
 }
 
-const verb_registration registration({"advise", "name the remedy for each call site of a recorded program", run});
+const verb_registration advise_registration({"advise", "name the remedy for each call site of a recorded program",
+                                             advise_verb});
 
 }  // namespace
 

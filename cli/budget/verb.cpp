@@ -239,7 +239,7 @@ void check_outputs(const command& c) {
   expect_outputs({c.write, c.json}, inputs);
 }
 
-int run(int argc, char** argv) {
+int budget_verb(int argc, char** argv) {
   command c;
   CLI::App app(
       "ashlar budget LIMITS [--json FILE] (--trace TRACE | -- PROGRAM [ARGUMENT]...)\n"
@@ -269,7 +269,8 @@ int run(int argc, char** argv) {
   return c.trace.empty() ? record_and_use(c, limits) : use_trace(c, limits, c.trace);
 }
 
-const verb_registration registration({"budget", "fail where a program exceeds limits of allocation", run});
+const verb_registration budget_registration({"budget", "fail where a program exceeds limits of allocation",
+                                             budget_verb});
 
 }  // namespace
 

@@ -184,7 +184,7 @@ void check_outputs(const request& r) {
     cli::expect_outputs({output.path}, {{r.input, "input"}, {r.trace, "trace"}});
 }
 
-int run(int argc, char** argv) {
+int plan_verb(int argc, char** argv) {
   request r;
   if (const auto status = cli::parse_plan(argc, argv, r)) return *status;
   check_outputs(r);
@@ -200,6 +200,7 @@ int run(int argc, char** argv) {
   return missed ? cli::exit_failure : cli::exit_ok;
 }
 
-const cli::verb_registration registration({"plan", "place buffers with known lifetimes in the least memory", run});
+const cli::verb_registration plan_registration({"plan", "place buffers with known lifetimes in the least memory",
+                                                plan_verb});
 
 }  // namespace

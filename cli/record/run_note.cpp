@@ -30,11 +30,11 @@ namespace fs = std::filesystem;
 namespace io = detail::trace_io;
 using nlohmann::json;
 
-constexpr detail::enum_table<input_kind, const char*> kinds = {"none", "file", "terminal", "other"};
+constexpr detail::enum_table<input_kind, const char*> input_kinds = {"none", "file", "terminal", "other"};
 
 input_kind kind_named(const std::string& name) {
   for (const input_kind kind : {input_kind::none, input_kind::file, input_kind::terminal})
-    if (name == kinds[kind]) return kind;
+    if (name == input_kinds[kind]) return kind;
   return input_kind::other;
 }
 
@@ -49,7 +49,7 @@ input_kind kind_of_input() {
 
 std::string text_of(const run_note& note) {
   const json all = {{"status", note.status},         {"seconds", note.seconds},
-                    {"directory", note.directory},   {"input", kinds[note.input]},
+                    {"directory", note.directory},   {"input", input_kinds[note.input]},
                     {"input_file", note.input_file}, {"input_offset", note.input_offset},
                     {"command_sum", note.command},   {"environment_sum", note.environment}};
   return all.dump(-1, ' ', false, json::error_handler_t::replace);

@@ -33,7 +33,7 @@ namespace fs = std::filesystem;
 constexpr int exit_not_whole = 125;
 constexpr preloaded_tool the_recorder{.name = "the recorder", .use = "record", .needs_glibc = false};
 
-struct command {
+struct record_command {
   std::string output;
   unsigned stack_depth = 8;  // enough for the call sites of a report
   bool quiet = false;
@@ -70,7 +70,7 @@ std::string why_nothing(const program_facts& facts, int status) {
 }
 
 /// Facts outside of the program's status come first; else the status is passed on.
-int tell_outcome(const command& c, const record_status& told, const child_result& result,
+int tell_outcome(const record_command& c, const record_status& told, const child_result& result,
                  const recording_summary& sum) {
   const std::string path = with_process(c.output, result.process);
   const program_facts facts = inspect_program(c.program.front());
@@ -108,7 +108,7 @@ void append_memory(const memory_watch& watch, const record_status& told, const s
     if (!running.contains(t.process)) watch.append_to(t.path);
 }
 
-int record_program(const command& c) {
+int record_program(const record_command& c) {
   if (is_same_file(c.output, inspect_program(c.program.front()).path))
     return complain("record", c.output + " is the program itself; -o names the trace", exit_usage);
   const std::string library = require_companion(recorder_library);
@@ -134,8 +134,8 @@ int record_program(const command& c) {
   return tell_outcome(c, told, result, sum);
 }
 
-int run(int argc, char** argv) {
-  command c;
+int record_verb(int argc, char** argv) {
+  record_command c;
   CLI::App app("ashlar record [-o FILE] [--stacks N] [--quiet] -- PROGRAM [ARGUMENT]...\n\n"
                "Runs a program and records each of its allocations and frees.\n"
                "Processes that it starts are recorded too, each to its own file FILE.<process id>.",
@@ -158,7 +158,7 @@ int run(int argc, char** argv) {
   return record_program(c);
 }
 
-const verb_registration registration({"record", "run a program and record its allocations", run});
+const verb_registration record_registration({"record", "run a program and record its allocations", record_verb});
 
 }  // namespace
 

@@ -20,7 +20,6 @@ namespace ashlar::cli {
 
 namespace {
 
-constexpr std::size_t width = 100;
 constexpr std::size_t name_width = 30;
 constexpr std::size_t leaving_shown = 5;
 
@@ -110,7 +109,7 @@ std::string method(const remedy_measurement& m, const remedy_request& request) {
 
 std::string row(const std::string& name, const std::string& text) {
   const std::string shown = shorten(name, name_width);
-  return hanging("  " + shown + std::string(name_width + 2 - display_width(shown), ' '), text, width) + "\n";
+  return hanging("  " + shown + std::string(name_width + 2 - display_width(shown), ' '), text, page_width) + "\n";
 }
 
 std::string group_list(const remedy_measurement& m, double threshold) {
@@ -125,7 +124,7 @@ std::string group_list(const remedy_measurement& m, double threshold) {
       wrapped(fmt::format(
                   "Each group over an empty plan, from {} of runs by a random half of the groups and by the others:",
                   counted(m.group_pairs, "pair")),
-              width) +
+              page_width) +
       "\n";
   std::size_t leaving = 0;
   for (const std::size_t n : order) {
@@ -144,13 +143,13 @@ std::string notes(const remedy_measurement& m) {
   for (std::string& note : program_notes(m.first, m.first.cpu_ms)) all.push_back(std::move(note));
   if (m.decision != remedy_decision::unfit && m.itself.pairs > 1) all.push_back(itself_note(m.itself, the_program));
   std::string text;
-  for (const std::string& note : all) text += wrapped("· " + note, width, "  ") + "\n";
+  for (const std::string& note : all) text += wrapped("· " + note, page_width, "  ") + "\n";
   return text;
 }
 
 constexpr detail::enum_table<remedy_decision, const char*> decisions = {"change nothing", "use the winner", "undecided",
                                                                         "unfit"};
-constexpr detail::enum_table<remedy_kind, const char*> kinds = {"preload", "pages", "routes", "router"};
+constexpr detail::enum_table<remedy_kind, const char*> remedy_kinds = {"preload", "pages", "routes", "router"};
 
 /// Returns: the effect of the whole plan over a baseline.
 json over_json(const remedy_measurement& m, const std::optional<comparison>& effect,
@@ -165,7 +164,7 @@ json over_json(const remedy_measurement& m, const std::optional<comparison>& eff
 json to_json(const remedy_effect& e) {
   json j = {{"name", e.remedy.name},
             {"text", remedy_effect_text(e)},
-            {"kind", kinds[e.remedy.kind]},
+            {"kind", remedy_kinds[e.remedy.kind]},
             {"library", e.remedy.side.library},
             {"use", e.remedy.kind == remedy_kind::router ? json() : json(e.remedy.side.shown)}};
   if (!e.failure.empty()) {
@@ -199,7 +198,7 @@ std::string use_text(const program_remedy& winner) {
   return line +
          wrapped("Each start of 'ashlar run' takes some milliseconds more than was measured; with --print it "
                  "prints a line that does not.",
-                 width) +
+                 page_width) +
          "\n";
 }
 
@@ -216,11 +215,11 @@ std::string remedy_sentence(const remedy_measurement& m, const remedy_request& r
 }
 
 std::string remedy_text(const remedy_measurement& m, const remedy_request& request) {
-  std::string text = wrapped(remedy_sentence(m, request), width) + "\n";
+  std::string text = wrapped(remedy_sentence(m, request), page_width) + "\n";
   if (m.winner) text += use_text(m.remedies[*m.winner].remedy);
-  if (const std::string over = over_memory(m, request); !over.empty()) text += wrapped(over, width) + "\n";
-  if (const std::string over = over_best(m); !over.empty()) text += wrapped(over, width) + "\n";
-  text += "\n" + wrapped(method(m, request), width) + "\n";
+  if (const std::string over = over_memory(m, request); !over.empty()) text += wrapped(over, page_width) + "\n";
+  if (const std::string over = over_best(m); !over.empty()) text += wrapped(over, page_width) + "\n";
+  text += "\n" + wrapped(method(m, request), page_width) + "\n";
   for (const remedy_effect& e : m.remedies) text += row(e.remedy.name, remedy_effect_text(e));
   text += group_list(m, request.threshold);
   return text + notes(m);

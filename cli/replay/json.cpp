@@ -17,8 +17,8 @@ json to_json(const latency_spread& l) {
   return {{"p50", to_json(l.p50)}, {"p99", to_json(l.p99)}, {"p99.9", to_json(l.p999)}, {"max", to_json(l.max)}};
 }
 
-constexpr detail::enum_table<replay_stand, const char*> kinds = {"malloc",     "null", "null, untouched", "ashlar",
-                                                                 "local_heap", "heap", "tiered_heap"};
+constexpr detail::enum_table<replay_stand, const char*> stands = {"malloc",     "null", "null, untouched", "ashlar",
+                                                                  "local_heap", "heap", "tiered_heap"};
 constexpr detail::enum_table<measure, const char*> keys = {"time", "p99.9", "peak_rss", "end_rss"};
 
 json against_baseline(const candidate_figures& row) {
@@ -31,7 +31,7 @@ json against_baseline(const candidate_figures& row) {
 }
 
 json to_json(const candidate_figures& row) {
-  json j = {{"name", row.name}, {"kind", kinds[row.stand]}, {"library", row.library}};
+  json j = {{"name", row.name}, {"kind", stands[row.stand]}, {"library", row.library}};
   if (!row.command.empty()) j["command"] = row.command;
   if (!row.measured()) {
     j["failure"] = row.failure;

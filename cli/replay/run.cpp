@@ -23,10 +23,6 @@ namespace ashlar::cli {
 
 namespace {
 
-[[noreturn]] void fail(const char* what) {
-  throw std::runtime_error(fmt::format("{}: {}", what, std::strerror(errno)));
-}
-
 std::vector<std::string> environment_for(const candidate& who) {
   constexpr std::string_view preload = "LD_PRELOAD=";
   std::vector<std::string> all;
@@ -92,7 +88,8 @@ void run_child(const candidate& who, bool latency, int windows, const temporary_
   const pid_t child = start(who, latency, windows, result, errors);
   int status = 0;
   while (::waitpid(child, &status, 0) < 0)
-    if (errno != EINTR) fail("cannot wait for the replaying process");
+    if (errno != EINTR)
+      throw std::runtime_error(fmt::format("cannot wait for the replaying process: {}", std::strerror(errno)));
   const std::string why = verdict_of(status, last_line(errors), when);
   if (!why.empty()) throw std::runtime_error(why);
 }

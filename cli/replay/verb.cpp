@@ -109,21 +109,20 @@ void leave_out_local_heap(std::vector<candidate>& candidates, replayed_trace& tr
 }
 
 void print_paragraph(const std::string& text) {
-  constexpr std::size_t width = 100;
-  if (!text.empty()) fmt::print("{}\n", wrapped(text, width));
+  if (!text.empty()) fmt::print("{}\n", wrapped(text, page_width));
 }
 
 void print(const replay_figures& figures, const replayed_trace& trace) {
-  constexpr std::size_t width = 100;
   const std::string threads = replay_threads_table(figures, trace);
-  fmt::print("{}\n\n{}\n{}\n{}{}", wrapped(replay_headline(trace), width), replay_table(figures),
+  fmt::print("{}\n\n{}\n{}\n{}{}", wrapped(replay_headline(trace), page_width), replay_table(figures),
              replay_memory_table(figures, trace), threads, threads.empty() ? "" : "\n");
   print_paragraph(replay_findings_heading(figures));
-  for (const std::string& line : replay_findings(figures)) fmt::print("{}\n", wrapped(line, width, "  "));
+  for (const std::string& line : replay_findings(figures)) fmt::print("{}\n", wrapped(line, page_width, "  "));
   print_paragraph(replay_verdict(figures));
   print_paragraph(replay_meaning(figures, trace));
   fmt::print("\n");
-  for (const std::string& note : replay_notes(figures, trace)) fmt::print("{}\n", wrapped("· " + note, width, "  "));
+  for (const std::string& note : replay_notes(figures, trace))
+    fmt::print("{}\n", wrapped("· " + note, page_width, "  "));
 }
 
 int outcome(const replay_figures& figures) {
@@ -157,7 +156,7 @@ int replay(const replay_options& o) {
   return outcome(figures);
 }
 
-int run(int argc, char** argv) {
+int replay_verb(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == replay_child_flag) replay_in_this_process(argc, argv);
   CLI::App app("Replays a trace on the allocators of this machine and names the best one for the program: in time, "
                "tail and memory.",
@@ -174,7 +173,8 @@ int run(int argc, char** argv) {
   }
 }
 
-const verb_registration registration({"replay", "replay a trace on other allocators and name the best", run});
+const verb_registration replay_registration({"replay", "replay a trace on other allocators and name the best",
+                                             replay_verb});
 
 }  // namespace
 

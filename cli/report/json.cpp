@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-json to_json(const study::amount& a) { return {{"objects", a.objects}, {"bytes", a.bytes}}; }
+json amount_to_json(const study::amount& a) { return {{"objects", a.objects}, {"bytes", a.bytes}}; }
 
 json or_null(std::uint64_t figure) { return figure == 0 ? json() : json(figure); }
 
@@ -31,8 +31,8 @@ json to_json(const std::vector<call_site>& sites) {
   for (const call_site& site : sites)
     all.push_back({{"calls", site.calls},
                    {"through", site.through},
-                   {"allocated", to_json(site.allocated)},
-                   {"never_freed", to_json(site.live)},
+                   {"allocated", amount_to_json(site.allocated)},
+                   {"never_freed", amount_to_json(site.live)},
                    {"mean_lifetime_ns", site.mean_lifetime_ns}});
   return all;
 }
@@ -95,9 +95,9 @@ json report_json(const report_data& data) {
           {"events", data.events},
           {"duration_ns", s.duration_ns},
           {"calls", calls_json(s)},
-          {"allocated", to_json(s.allocated)},
+          {"allocated", amount_to_json(s.allocated)},
           {"peak", {{"objects", s.peak.objects}, {"bytes", s.peak.bytes}, {"time_ns", s.peak_ns}}},
-          {"never_freed", to_json(s.live)},
+          {"never_freed", amount_to_json(s.live)},
           {"resident_peak_bytes", or_null(data.resident_peak_bytes)},
           {"anonymous_peak_bytes", data.resident_peak_bytes == 0 ? json() : json(data.anonymous_peak_bytes)},
           {"own_allocator", own_allocator_json(data.own)},

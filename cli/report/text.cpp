@@ -19,7 +19,6 @@ namespace ashlar::cli {
 
 namespace {
 
-constexpr std::size_t width = 100;
 constexpr std::size_t bar_width = 36;
 
 /// Returns: the text of a quantity without zeros behind the point: "0", "2.5 MiB", "10 µs".
@@ -176,7 +175,7 @@ std::string spans_text(const report_data& data) {
          (note.empty() ? "" : note + "\n");
 }
 
-constexpr std::size_t site_width = width - 36;
+constexpr std::size_t site_width = page_width - 36;
 
 void add_lines(std::vector<std::string>& lines, const std::string& text, std::size_t most) {
   std::istringstream in(wrapped(text, site_width - 4, ""));
@@ -225,22 +224,23 @@ std::string sites_text(const std::string& title, const std::vector<call_site>& s
 }  // namespace
 
 std::string report_text(const report_data& data) {
-  std::string text = fmt::format("{}\n", shorten(data.program.empty() ? data.path : data.program, width));
+  std::string text = fmt::format("{}\n", shorten(data.program.empty() ? data.path : data.program, page_width));
   if (!data.warning.empty()) text += data.warning + "\n";
-  if (data.own) text += wrapped(own_allocator_text(*data.own), width) + "\n";
-  if (!data.choice.empty()) text += wrapped(data.choice, width) + "\n";
+  if (data.own) text += wrapped(own_allocator_text(*data.own), page_width) + "\n";
+  if (!data.choice.empty()) text += wrapped(data.choice, page_width) + "\n";
   text += facts(data) + live_text(data);
   text += histogram_text("size", data.sizes, axis_bytes, true) + common_text(data);
   text += histogram_text("lifetime", coarser(data.lifetimes_ns, decimal_boundaries(true)), axis_time, false);
   text += histogram_text("lifetime in bytes allocated", coarser(data.lifetimes_bytes, binary_boundaries(4)), axis_bytes,
                          false);
   text += threads_text(data) + spans_text(data);
-  if (data.has_stacks && !data.passed_through.empty()) text += "\n" + wrapped(passed_through_note(data), width) + "\n";
+  if (data.has_stacks && !data.passed_through.empty())
+    text += "\n" + wrapped(passed_through_note(data), page_width) + "\n";
   text += sites_text("call sites by objects", data.by_count, false);
   text += sites_text("call sites by bytes", data.by_bytes, false);
   text += sites_text("call sites of objects never freed", data.by_live, true);
   if (!data.has_stacks) text += "\n" + no_sites_note(data) + "\n";
-  for (const std::string& note : data.notes) text += "\n" + wrapped(note, width) + "\n";
+  for (const std::string& note : data.notes) text += "\n" + wrapped(note, page_width) + "\n";
   return text;
 }
 

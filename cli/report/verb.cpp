@@ -56,7 +56,7 @@ int report(const report_options& o) {
   return exit_ok;
 }
 
-int run(int argc, char** argv) {
+int report_verb(int argc, char** argv) {
   CLI::App app("Describes the requests of a recorded program: sizes, lifetimes, threads, call sites.", argv[0]);
   report_options options;
   add_options(app, options);
@@ -66,7 +66,7 @@ int run(int argc, char** argv) {
   return report(options);
 }
 
-const verb_registration registration({"report", "describe the allocations of a recorded program", run});
+const verb_registration report_registration({"report", "describe the allocations of a recorded program", report_verb});
 
 }  // namespace
 

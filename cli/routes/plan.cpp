@@ -289,13 +289,12 @@ route_plan read_plan(const std::string& path) {
 
 namespace {
 
-constexpr std::size_t width = 100;
 constexpr std::size_t groups_of_page = 16;
 constexpr std::size_t lines_of_page = 48;
 constexpr std::size_t sites_named = 2;
 
 std::string heading(const route_group& group) {
-  std::string text = "  " + shorten(group.name, width / 2) + ", " + resource_text(group);
+  std::string text = "  " + shorten(group.name, page_width / 2) + ", " + resource_text(group);
   if (const auto objects = advised_objects(group))
     text += ", advised for " + human_count(static_cast<double>(*objects), "object");
   return text + ":\n";
@@ -308,7 +307,7 @@ std::string site_lines(const route_group& group, const site_titles& titles, std:
   for (std::size_t i = 0; i < shown; ++i) {
     const std::size_t left = i + 1 == shown ? group.sites.size() - shown : 0;
     const std::string more = left == 0 ? "" : fmt::format(" and {}", counted(left, "more site"));
-    text += "    " + titles.of(group.sites[i], width - 4 - more.size(), std::string(6, ' ')) + more + "\n";
+    text += "    " + titles.of(group.sites[i], page_width - 4 - more.size(), std::string(6, ' ')) + more + "\n";
   }
   return text;
 }

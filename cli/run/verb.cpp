@@ -24,7 +24,7 @@ namespace {
 
 constexpr const char* options_variable = "ASHLAR";
 
-struct command {
+struct run_command {
   std::string level = "fast";
   bool statistics = false;
   std::string plan;      ///< A file; empty: none.
@@ -51,7 +51,7 @@ int complain_of_level(const std::string& level) {
 }
 
 /// Returns: the options that are set already, then the options of the command line, which the library reads later.
-std::string option_list(const command& c) {
+std::string option_list(const run_command& c) {
   const char* const before = std::getenv(options_variable);
   std::string all = before == nullptr ? "" : before;
   const auto append = [&all](const std::string& option) { all += (all.empty() ? "" : ",") + option; };
@@ -61,7 +61,7 @@ std::string option_list(const command& c) {
 }
 
 /// Prints what starts the program in this way without this command, whose own start takes longer than many programs.
-int print_line(const command& c, const std::string& library, const std::vector<const char*>& variables) {
+int print_line(const run_command& c, const std::string& library, const std::vector<const char*>& variables) {
   std::string line = preload_assignment(library);
   for (const char* const name : variables) line += std::string(" ") + name + "=" + shell_word(std::getenv(name));
   std::puts((line + " " + shell_line(c.program)).c_str());
@@ -69,7 +69,7 @@ int print_line(const command& c, const std::string& library, const std::vector<c
 }
 
 /// `routes`: handed over to the router; empty: none.
-int start(const command& c, const std::string& library, const std::string& routes = {}) {
+int start(const run_command& c, const std::string& library, const std::string& routes = {}) {
   std::vector<const char*> variables;
   const auto set = [&variables](const char* name, const std::string& value) {
     if (value.empty()) return;
@@ -96,7 +96,7 @@ std::string plan_obstacle(route_plan& plan, const std::string& program, bool is_
 }
 
 /// Routes the calls of the plan's sites.
-int run_by_plan(const command& c) {
+int run_by_plan(const run_command& c) {
   if (c.level != "fast") return complain("run", "--plan is for the level fast", exit_usage);
   const std::string library = require_companion(route_library);
   const program_facts program = inspect_program(c.program.front());
@@ -117,7 +117,7 @@ int run_by_plan(const command& c) {
   return start(c, library, handed_over);
 }
 
-int run_program(const command& c) {
+int run_program(const run_command& c) {
   const malloc_library* const malloc = find_level(c.level);
   if (malloc == nullptr) return complain_of_level(c.level);
   if (!c.plan.empty()) return run_by_plan(c);
@@ -138,8 +138,8 @@ std::string check_option(const std::string& option) {
   return "'" + option + "' is not WORD=VALUE";
 }
 
-int run(int argc, char** argv) {
-  command c;
+int run_verb(int argc, char** argv) {
+  run_command c;
   CLI::App app(
       "ashlar run [--level LEVEL | --plan FILE] [--stats] [--option WORD=VALUE]... -- PROGRAM [ARGUMENT]...\n\n"
       "Runs a program with ashlar's malloc in place of the C library's, and the processes that it starts.\n"
@@ -168,7 +168,7 @@ int run(int argc, char** argv) {
   return run_program(c);
 }
 
-const verb_registration registration({"run", "run a program with ashlar's malloc in place of its own", run});
+const verb_registration run_registration({"run", "run a program with ashlar's malloc in place of its own", run_verb});
 
 }  // namespace
 

@@ -32,8 +32,7 @@ public:
     return " " + type.substr(0, type.find(':')) + (value.empty() ? "" : " (" + value + ")");
   }
   std::string make_option_desc(const CLI::Option* option) const override {
-    constexpr std::size_t width = 100;
-    return wrapped(CLI::Formatter::make_option_desc(option), width - get_column_width());
+    return wrapped(CLI::Formatter::make_option_desc(option), page_width - get_column_width());
   }
 };
 

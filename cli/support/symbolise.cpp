@@ -171,7 +171,7 @@ const char* symbol_index::at(std::uint64_t address) const {
 
 const Dwfl_Callbacks callbacks = {&dwfl_build_id_find_elf, &dwfl_standard_find_debuginfo, nullptr, nullptr};
 
-bool is_there(const fs::path& file) {
+bool is_in_place(const fs::path& file) {
   std::error_code error;
   return fs::exists(file, error);
 }
@@ -291,9 +291,9 @@ std::string named_file::note() const {
   if (missing.empty()) return {};
   const std::string package = path_ + ".dwp";
   return fmt::format("{}: inlined calls are not shown, since their debug information is in {}.", path_,
-                     is_there(package)   ? package + ", which the libdw of this command does not read"
-                     : is_there(missing) ? missing + ", which libdw cannot read, or is of another build"
-                                         : missing + ", which is not there");
+                     is_in_place(package)   ? package + ", which the libdw of this command does not read"
+                     : is_in_place(missing) ? missing + ", which libdw cannot read, or is of another build"
+                                            : missing + ", which is not there");
 }
 
 std::string named_file::unread_part() const {

@@ -42,6 +42,9 @@ private:
   std::vector<std::size_t> rules_;
 };
 
+/// Columns that a line of output has at most.
+inline constexpr std::size_t page_width = 100;
+
 /// Returns: the number of terminal columns of UTF-8 text; wide characters are not supported.
 [[nodiscard]] std::size_t display_width(const std::string& text);
 

@@ -21,9 +21,10 @@ struct wrapper_limits {
   std::uint64_t code;   ///< Bytes, at most.
 };
 
-constexpr wrapper_limits by_name = {2, 1, 1, 1024}, by_callers = {1, 3, 3, 256}, by_sizes = {1, 1, 8, 128};
+constexpr wrapper_limits limits_by_name = {2, 1, 1, 1024}, limits_by_callers = {1, 3, 3, 256},
+                         limits_by_sizes = {1, 1, 8, 128};
 constexpr std::size_t few_callers = 2;  // one of that many may always ask for the same size
-constexpr int most_rounds = 8;          // wrappers of wrappers
+constexpr int most_wrapped = 8;         // wrappers of wrappers
 
 std::uint64_t mean_size(const study::amount& a) { return a.objects == 0 ? 0 : (a.bytes + a.objects / 2) / a.objects; }
 
@@ -89,8 +90,8 @@ bool wrapper_finder::is_wrapper(std::size_t id, const evidence& e) {
     return code <= limits.code && e.calls.size() <= limits.calls && e.callers.size() >= limits.callers &&
            e.sizes.size() >= limits.sizes;
   };
-  return (is_known && fits(by_callers)) || (code != 0 && fits(by_sizes)) ||
-         (is_allocation_name(e.place->function) && fits(by_name));
+  return (is_known && fits(limits_by_callers)) || (code != 0 && fits(limits_by_sizes)) ||
+         (is_allocation_name(e.place->function) && fits(limits_by_name));
 }
 
 program_call wrapper_finder::call_in(std::span<const source_place* const> calls) {
@@ -108,7 +109,7 @@ program_call wrapper_finder::call_in(std::span<const source_place* const> calls)
 }
 
 void wrapper_finder::decide() {
-  for (int round = 0; round < most_rounds; ++round) {
+  for (int round = 0; round < most_wrapped; ++round) {
     bool is_any_new = false;
     for (const auto& [id, found] : collect())
       if (is_wrapper(id, found)) is_wrapper_[id] = is_any_new = true;

@@ -38,7 +38,7 @@ std::vector<std::string> words_of_advise(int argc, char** argv) {
   return words;
 }
 
-int run(int argc, char** argv) {
+int try_verb(int argc, char** argv) {
   std::vector<std::string> words = words_of_advise(argc, argv);
   std::vector<char*> arguments = pointers(words);
   const verb_registration* advise = verb_registration::first();
@@ -46,7 +46,7 @@ int run(int argc, char** argv) {
   return advise->value().run(static_cast<int>(words.size()), arguments.data());
 }
 
-const verb_registration registration({"try", "", run});
+const verb_registration try_registration({"try", "", try_verb});
 
 }  // namespace
 

@@ -171,10 +171,10 @@ void finish(verify_options& o) {
 void show_progress(std::size_t number, std::size_t most) { print_progress("[" + progress_text(number, most) + "]"); }
 
 void print(const verification& v, const experiment& found, const experiment_plan& plan) {
-  constexpr std::size_t width = 100;
-  fmt::print("A: {}\nB: {}\n\n{}\n\n{}\n", plan.a.shown, plan.b.shown, wrapped(verdict_sentence(v, plan), width),
+  fmt::print("A: {}\nB: {}\n\n{}\n\n{}\n", plan.a.shown, plan.b.shown, wrapped(verdict_sentence(v, plan), page_width),
              effect_table(v));
-  for (const std::string& note : verify_notes(v, found, plan)) fmt::print("{}\n", wrapped("· " + note, width, "  "));
+  for (const std::string& note : verify_notes(v, found, plan))
+    fmt::print("{}\n", wrapped("· " + note, page_width, "  "));
 }
 
 int attribute_groups(const verify_options& o) {
@@ -217,7 +217,7 @@ int verify(const verify_options& o) {
 }
 
 /// Everything after "--" belongs to the program.
-int run(int argc, char** argv) {
+int verify_verb(int argc, char** argv) {
   verify_options o;
   CLI::App app("ashlar verify [OPTION]... [--against LIB] [--malloc LIB | --plan FILE] -- PROGRAM [ARGUMENT]...\n"
                "       ashlar verify [OPTION]... --a CMD --b CMD\n\n"
@@ -238,7 +238,8 @@ int run(int argc, char** argv) {
   return verify(o);
 }
 
-const verb_registration registration({"verify", "find whether a change of a program is a gain, or a loss", run});
+const verb_registration verify_registration({"verify", "find whether a change of a program is a gain, or a loss",
+                                             verify_verb});
 
 }  // namespace
 
