@@ -21,7 +21,6 @@ namespace {
 
 using namespace ashlar;
 
-constexpr misuses no_sizes = sizes_and_alignment | loose_writes;
 // A stale handle refers to no object, and may be looked up. So may one of another map, from `checked` on.
 constexpr misuses stale_handles = misuse::double_free | misuse::double_free_later | misuse::null_pointer |
                                   (detail::maps_differ ? misuses(misuse::other_instance) : misuses());

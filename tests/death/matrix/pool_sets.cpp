@@ -17,7 +17,7 @@
 namespace fault_matrix {
 namespace {
 
-constexpr std::size_t large = 65536;  // above 32 KiB, the limit of cells
+constexpr std::size_t large_block = 65536;  // above 32 KiB, the limit of cells
 constexpr std::size_t large_loose = 50001;
 
 // The system's pages, with a page at each side: otherwise the neighbours of a large block would vary.
@@ -51,7 +51,7 @@ void add(std::vector<interface>& rows, const char* name, std::function<std::uniq
   rows.push_back({.name = name, .make = make, .allows = allows});
   rows.push_back({.name = std::string(name) + ", large",
                   .make = std::move(make),
-                  .exact = large,
+                  .exact = large_block,
                   .loose = large_loose,
                   .allows = allows,
                   .promised_at_fast = misuse::exact_over_1 | misuse::exact_over_8});

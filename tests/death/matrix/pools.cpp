@@ -21,7 +21,6 @@ using ashlar::block_pool_options;
 using fixed = ashlar::fixed_block_pool<64>;
 using shared = ashlar::shared_block_pool<>;
 
-constexpr misuses no_sizes = sizes_and_alignment | loose_writes;
 // An allocator passes a count of objects, so that parts of an object are unknown.
 constexpr misuses no_parts = misuse::one_byte_less | misuse::one_byte_more | misuse::wrong_alignment | loose_writes;
 constexpr misuses of_process = no_parts | misuse::leak | misuse::other_instance;

@@ -44,7 +44,7 @@ private:
   ashlar::two_ended_stack both_{std::span<std::byte>(bytes)};
 };
 
-class in_buffer : buffer, public subject {
+class buffer_alone : buffer, public subject {
 public:
   void* take(std::size_t bytes) override { return resource_.allocate(bytes, block_alignment); }
   void give(void* p, std::size_t bytes, std::size_t alignment) override { resource_.deallocate(p, bytes, alignment); }
@@ -69,8 +69,8 @@ using heap_ref = ashlar::resource_ref<ashlar::pool_set<>>;
 struct heap_of_plan : buffer {
   ashlar::pool_set<> heap;
 };
-struct planned : private heap_of_plan, public sized<ashlar::static_arena_guard<planned_table, heap_ref>> {
-  planned() : sized(bytes, sizeof(bytes), table, births, heap_ref(heap)) {}
+struct planned_blocks : private heap_of_plan, public sized<ashlar::static_arena_guard<planned_table, heap_ref>> {
+  planned_blocks() : sized(bytes, sizeof(bytes), table, births, heap_ref(heap)) {}
 };
 
 // Blocks of an arena have no metadata: a free only implies that the block is of this arena.
@@ -94,13 +94,13 @@ std::span<const interface> stacks_and_arenas() {
        .is_stack = true},
       {.name = "two_ended_stack, front", .make = maker<stack_end<true>>(), .allows = misuse::leak, .is_stack = true},
       {.name = "two_ended_stack, back", .make = maker<stack_end<false>>(), .allows = misuse::leak, .is_stack = true},
-      {.name = "buffer_resource", .make = maker<in_buffer>(), .allows = means_nothing},
+      {.name = "buffer_resource", .make = maker<buffer_alone>(), .allows = means_nothing},
       arena_row<ashlar::arena<>>("arena"),
       arena_row<ashlar::inline_arena<4096>>("inline_arena"),
       arena_row<ashlar::frame_arena<>>("frame_arena"),
       arena_row<ashlar::scratch_arena>("scratch_arena", in_one_arena),
       arena_row<ashlar::pmr::monotonic_buffer_resource>("pmr::monotonic_buffer_resource"),
-      {.name = "static_arena_guard", .make = maker<planned>(), .allows = misuse::leak},
+      {.name = "static_arena_guard", .make = maker<planned_blocks>(), .allows = misuse::leak},
   };
   return rows;
 }

@@ -61,6 +61,7 @@ inline constexpr misuses sizes =
     misuse::half_size | misuse::double_size | misuse::one_byte_less | misuse::one_byte_more;
 inline constexpr misuses sizes_and_alignment = sizes | misuse::wrong_alignment;
 inline constexpr misuses loose_writes = misuse::loose_over_1 | misuse::loose_over_8;
+inline constexpr misuses no_sizes = sizes_and_alignment | loose_writes;
 inline constexpr misuses writes_beside =
     loose_writes | misuse::exact_over_1 | misuse::exact_over_8 | misuse::under_1 | misuse::under_8;
 
