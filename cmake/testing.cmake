@@ -118,3 +118,9 @@ function(ashlar_test_in_one_start room)
   add_test(NAME ${room}.all COMMAND run_each ${room}.commands WORKING_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}")
   set_tests_properties(${room}.all PROPERTIES TIMEOUT 900)
 endfunction()
+
+# ashlar_tests_compile(): the tests of this directory start compilers, or what starts them.
+function(ashlar_tests_compile)
+  get_property(tests DIRECTORY PROPERTY TESTS)
+  set_property(TEST ${tests} APPEND PROPERTY ENVIRONMENT ${ashlar_in_huge_pages})
+endfunction()
