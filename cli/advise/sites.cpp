@@ -119,11 +119,22 @@ private:
     site.node = nodes.front();
     site.others.assign(nodes.begin() + 1, nodes.end());
     site.features = &seen_.of(site.node);
-    if (site.others.empty()) return site.phases = seen_.phases_of(site.node), site;
+    site.phases = seen_.phases_of(site.node);
+    if (site.others.empty()) return site;
     site.added = std::make_shared<site_features>(*site.features);
-    for (const std::uint32_t node : site.others) site.added->merge(seen_.of(node));
+    for (const std::uint32_t node : site.others) {
+      site.added->merge(seen_.of(node));
+      add_phases(site.phases, seen_.phases_of(node));
+    }
     site.features = site.added.get();
     return site;
+  }
+
+  /// Effects: adds the objects of the same phases; others differ.
+  static void add_phases(phase_features& to, const phase_features& more) {
+    const bool is_same = more.opening == to.opening && more.closing == to.closing && more.phases == to.phases;
+    to.all_alike = to.all_alike && is_same && more.all_alike;
+    if (is_same) to.objects += more.objects;
   }
 
   /// Rules that ask for an owner stand before those of the others.
@@ -131,8 +142,10 @@ private:
     const site_features& f = *s.features;
     const bool may_miss_owner = s.rule >= &rule_named("fixed_phase") && s.owner_share < limits_["owner.share"];
     if (!may_miss_owner || share(f.hidden_owner, f.freed) <= 1 - limits_["owner.share"]) return "";
-    return fmt::format("; stacks are cut at {}, so that a function may hold them unseen: record with --stacks {}",
-                       counted(tree_.cut_at(), "frame"), tree_.cut_at() < 64 ? 64 : recorder::max_stack_depth);
+    const std::size_t more = tree_.cut_at() < 64 ? 64 : recorder::max_stack_depth;
+    return fmt::format("; stacks are cut at {}, so that a function may hold them unseen{}",
+                       counted(tree_.cut_at(), "frame"),
+                       tree_.cut_at() < more ? fmt::format(": record with --stacks {}", more) : "");
   }
 
   /// Returns: the place of the suffix's last frame, unless the request lies there or behind it.
@@ -249,16 +262,32 @@ private:
       }
       site_nodes nodes;
       for (const advised_site& s : alike) std::ranges::copy(s.nodes(), std::back_inserter(nodes));
-      parts.push_back(verdict(nodes, std::get<1>(key)));
+      if (advised_site all = verdict(nodes, std::get<1>(key)); holds_for(all)) parts.push_back(std::move(all));
+      else std::ranges::move(alike, std::back_inserter(parts));
     }
     return parts;
   }
 
+  /// Returns: whether the rule of the site would choose it.
+  [[nodiscard]] bool holds_for(const advised_site& s) const {
+    const site_facts facts = facts_of_site(s, seen_.program(), for_parts_);
+    return s.rule->fires(facts) && refutation(*s.rule, facts).empty();
+  }
+
+  /// Returns: whether two sites of one rule have it together, too: one that was joined with other sites has it by them.
+  [[nodiscard]] bool are_alike(const advised_site& a, const advised_site& b) {
+    if (!holds_for(a) || !holds_for(b)) return true;
+    site_nodes nodes;
+    for (const advised_site* s : {&a, &b}) std::ranges::copy(s->nodes(), std::back_inserter(nodes));
+    return holds_for(verdict(nodes, a.rule));
+  }
+
   /// Effects: sites of a line that were joined with others, and have one remedy since, become one.
-  void fold_alike(std::vector<advised_site>& sites) const {
+  void fold_alike(std::vector<advised_site>& sites) {
     std::map<row_key, advised_site*> known;
     for (advised_site& s : sites)
-      if (const auto [at, is_new] = known.try_emplace(key_of(s), &s); !is_new) absorb(*at->second, s);
+      if (const auto [at, is_new] = known.try_emplace(key_of(s), &s); !is_new && are_alike(*at->second, s))
+        absorb(*at->second, s);
     std::erase_if(sites, [](const advised_site& s) { return s.features == nullptr; });
   }
 

@@ -197,10 +197,9 @@ std::size_t planned_pairs(double deviation, std::size_t pilot, double threshold,
 
 std::size_t pairs_to_decide(const paired_effect& effect, double threshold) {
   const double away = std::abs(effect.log_ratio.mean), bound = std::log1p(threshold);
-  const double pairs = away >= bound
-                           ? pairs_for(normal_quantile(effect.error / 2) + normal_80, effect.deviation, away)
-                           : pairs_for(normal_quantile(effect.error) + normal_80, effect.deviation, bound - away);
-  return std::max({static_cast<std::size_t>(pairs), effect.pairs + 1, least_pairs});
+  const double to_differ = pairs_for(normal_quantile(effect.error / 2) + normal_80, effect.deviation, away);
+  const double to_be_level = pairs_for(normal_quantile(effect.error) + normal_80, effect.deviation, bound - away);
+  return std::max({static_cast<std::size_t>(std::min(to_differ, to_be_level)), effect.pairs + 1, least_pairs});
 }
 
 namespace {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -51,8 +52,9 @@ inline int complain_of_extra(const CLI::App& app, const std::string& word) {
 
 /// Returns: whether the word given for a file is empty, as of a variable of the shell that is not set.
 inline bool lacks_file(const CLI::Option& option) {
-  const std::string type = option.get_type_name();
-  return (type == "FILE" || type == "PLAN") && std::ranges::find(option.results(), "") != option.results().end();
+  constexpr std::array<std::string_view, 4> of_files = {"FILE", "PLAN", "TRACE", "LIB"};
+  return std::ranges::find(of_files, option.get_type_name()) != of_files.end() &&
+         std::ranges::find(option.results(), "") != option.results().end();
 }
 
 /// Effects: fills the variables bound to the options of `app`; prints help, or one line about an error. Returns:

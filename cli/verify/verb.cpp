@@ -188,14 +188,14 @@ int attribute_groups(const verify_options& o) {
                 o.plan, show_progress);
   clear_progress();
   if (is_unfit(found.itself, o.plan.threshold)) {
-    fmt::print("{}\n", wrapped(unfit_text(found.itself, o.plan.decides), 100));
+    fmt::print("{}\n", wrapped(unfit_text(found.itself, o.plan.decides), page_width));
     return exit_unfit;
   }
   fmt::print("{}\n{}\n", attribution_text(found, o.plan.threshold),
              wrapped(fmt::format("{} of runs with a random half of the groups and with the others (--seed {}). A "
                                  "plan keeps the groups that gain. {}",
                                  counted(found.pairs, "pair"), o.plan.seed, itself_note(found.itself)),
-                     100));
+                     page_width));
   if (!o.reduced.empty()) {
     const route_plan kept = reduced(o.routed, found, o.plan.threshold);
     write_text(o.reduced, to_text(kept));

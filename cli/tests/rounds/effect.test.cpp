@@ -120,6 +120,14 @@ TEST(paired_effect, too_few_pairs_for_the_noise_decide_nothing_and_the_predicted
   EXPECT_LE(still_undecided, trials * 3 / 10);
 }
 
+TEST(paired_effect, pairs_that_decide_may_show_a_difference_below_the_threshold) {
+  paired_effect known;
+  known.pairs = 12;
+  known.log_ratio.mean = 0.009;
+  known.deviation = 0.02;
+  EXPECT_LE(pairs_to_decide(known, one_percent), 60u);
+}
+
 TEST(paired_effect, the_detectable_effect_is_about_3_deviations_of_the_mean) {
   paired_effect e;
   e.pairs = 16;
