@@ -2,10 +2,11 @@
 // An asymmetric fence: one thread makes all others of the process pass a full barrier.
 #pragma once
 
-#include <bit>
+#include <cstddef>
 #include <cstdint>
 
 #include <ashlar/base/atomics.hpp>
+#include <ashlar/base/bitmap.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/platform.hpp>
 
@@ -50,11 +51,11 @@ public:
 
   /// Returns: processors on which the calling thread may run; 64 where there are more than 1024.
   [[nodiscard]] static std::uint32_t processors() noexcept {
-    std::uint64_t words[16] = {};
+    bit_word words[1024 / bits_per_word] = {};
     if (call_kernel(SYS_sched_getaffinity, 0, sizeof words, words) <= 0) return 64;
-    std::uint32_t count = 0;
-    for (const std::uint64_t each : words) count += static_cast<std::uint32_t>(std::popcount(each));
-    return count;
+    std::size_t count = 0;
+    for (const bit_word each : words) count += count_bits(each);
+    return static_cast<std::uint32_t>(count);
   }
 #else
   static constexpr bool is_possible = false;

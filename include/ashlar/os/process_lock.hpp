@@ -235,7 +235,6 @@ private:
     return true;
   }
 
-  static constexpr unsigned most_yields = 16;
   static constexpr unsigned most_idle_turns = 16;  // of up to 10 ms
   ASHLAR_OF_THIS_LIBRARY static inline constinit atomic<std::uint64_t> last_thread_number_ = 0;
   ASHLAR_OF_THIS_LIBRARY static inline constinit ASHLAR_THREAD_LOCAL std::uint64_t thread_number_ = 0;

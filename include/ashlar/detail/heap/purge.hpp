@@ -49,7 +49,8 @@ private:
   bool has_begun_ = false;
 };
 
-/// The most bytes that were live in this epoch of time and in the one before. Thread safety: none.
+/// The most bytes that were live in this epoch of time and in the one before, by the looks at the clock. Thread safety:
+/// none.
 class recent_peak {
 public:
   explicit constexpr recent_peak(std::uint32_t epoch_ms) noexcept : epoch_(epoch_ms) {}
@@ -172,6 +173,7 @@ private:
 ///     slices, pages inside slabs    the owner has freed a MiB, and a window shows excess   on_freed, on_slow_call
 ///     these, and empty segments     less than an eighth of a recent peak is live           on_freed, on_slow_call
 ///     slices                        other threads have freed 4 MiB, and a window shows it  on_arrived
+///     the same of a heap left       other threads have freed a MiB                         on_arrived
 ///     huge blocks                   above the limit; after an epoch                        huge_retention
 ///     all of these                  the caller asks                                        trim
 ///     empty segments                a request is refused                                   give_segments
@@ -183,10 +185,10 @@ private:
 /// it has left goes. With neither a limit nor windows it learns nothing from them. Frees report their bytes, and look
 /// at the clock once a MiB while there is an excess. If the least free memory in a window of `decay_ms` exceeds the
 /// limit, a round begins: free lists are swept into the bitmaps, that excess of free slices is decommitted, then the
-/// whole free pages inside slabs. Each further free does one step, of two segments at most; so does a slow allocation,
-/// which looks at the clock too while there is an excess. The next round waits for an
-/// excess above the bytes that the last one could not purge, without windows for a new maximum of free memory, or for
-/// frees of four times the heap's size: a steady state has nothing new to purge.
+/// whole free pages inside slabs. Each further free does one step, of two segments at most; so does a slow allocation
+/// of a cell, which looks at the clock too while there is an excess. The next round waits for an excess above the bytes
+/// that the last one could not purge, without windows for a new maximum of free memory, or for frees of four times the
+/// heap's size: a steady state has nothing new to purge.
 ///
 /// A drained heap has less than an eighth of a peak of the last 16 to 32 `decay_ms`, and the peak was above
 /// `retain_bytes`. It retains an eighth of its live bytes, and what faulted in again, without a window: the frees that

@@ -191,8 +191,8 @@ public:
     return given;
   }
 
-  /// Effects: decommits `too_much` bytes of free slices, the youngest segment first. `gives_empty`: then empty segments
-  /// go back, with their heads; others go to an upstream that cannot decommit.
+  /// Effects: decommits `too_much` bytes of free slices, the youngest segment first. `gives_empty`: empty segments go
+  /// back too, with their heads; without it to an upstream that cannot decommit alone.
   ASHLAR_COLD void discard_some(std::size_t too_much, bool gives_empty = false) noexcept {
     join_spare();
     const std::size_t dirty = dirty_bytes();

@@ -274,7 +274,10 @@ private:
 
   [[nodiscard]] thread_heap* begin_thread() noexcept {
     if constexpr (threads::parts_move)
-      if (heaps_.may_share() && heaps_.parked() == 0) heaps_.park_idle(threads_, 0, heaps_.least_rest());
+      for (unsigned left = 3; left != 0 && heaps_.may_share(); --left) {  // another thread may adopt it first
+        if (thread_heap* const parked = heaps_.adopt_with(0); parked != nullptr) return parked;
+        heaps_.park_idle(threads_, 0, heaps_.least_rest());
+      }
     return heaps_.adopt();
   }
   void end_thread(thread_heap& left) noexcept { heaps_.park(left); }

@@ -97,8 +97,9 @@ public:
     made_.store(number + 1, memory_order_relaxed);
     made->blocks.set_number(number);
     made->next = first_.load(memory_order_relaxed);
-    first_.store(made, memory_order_release);  // pairs with for_each()
-    if (may_share()) let_grow();               // otherwise each grows as it is
+    first_.store(made, memory_order_release);     // pairs with for_each()
+    if (number == most_free_to_grow) let_grow();  // of more each waits as it is made
+    else made->blocks.set_waits_to_grow(may_share());
     return made;
   }
 
@@ -162,8 +163,9 @@ public:
   template <class Threads>
   void park_all_idle(Threads& threads) noexcept {
     for_each([&](thread_heap& each) {
+      const std::uint32_t asked_us = each.asked_us.load(memory_order_relaxed);
       if (!each.moves.is_asked_for.load(memory_order_relaxed)) return;
-      while (fine_us() - each.asked_us.load(memory_order_relaxed) < rest_us) yield_or_sleep(most_yields);
+      while (fine_us() - asked_us < rest_us) yield_or_sleep(most_yields);
       if (threads.try_take(each)) park(each);
     });
   }

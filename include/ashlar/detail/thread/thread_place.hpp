@@ -115,8 +115,8 @@ public:
       if (!is_any_asked) return;
       const bool is_passed = process_barrier::pass();
       each_place([&](place& of, T& part) {
-        if (of.asked_for.load(memory_order_relaxed) != &part) return;                // the thread has come back
-        const bool is_idle = is_passed && !of.is_inside.load(memory_order_acquire);  // pairs with leave()
+        if (!is_there(part) || of.asked_for.load(memory_order_relaxed) != &part) return;  // or it has come back
+        const bool is_idle = is_passed && !of.is_inside.load(memory_order_acquire);       // pairs with leave()
         if (is_idle) part.moves.is_asked_for.store(true, memory_order_relaxed);
         else take_back(of);
       });
@@ -129,7 +129,7 @@ public:
     else {
       const scope held(lock_);
       if (!part.moves.is_asked_for.load(memory_order_relaxed)) return false;
-      if (!process_barrier::is_running(part.moves.thread)) return forget(part), false;  // as in may_ask()
+      if (!is_there(part)) return false;
       place& of = *part.moves.place.load(memory_order_relaxed);
       of.asked_for.store(nullptr, memory_order_relaxed);
       forget(part);
@@ -152,11 +152,12 @@ private:
   using scope = check_scope<spin_lock>;
 
   // A thread may have ended without a call of `stay`: then its place is gone with its stack.
+  [[nodiscard]] static bool is_there(T& part) noexcept {
+    return process_barrier::is_running(part.moves.thread) || (forget(part), false);
+  }
+
   [[nodiscard]] static bool may_ask(const place& of, T& part) noexcept {
-    if (process_barrier::is_running(part.moves.thread))
-      return of.get() == &part && !of.is_inside.load(memory_order_relaxed);
-    forget(part);
-    return false;
+    return is_there(part) && of.get() == &part && !of.is_inside.load(memory_order_relaxed);
   }
 
   // Under the lock. Returns: the part of the thread, or none.
