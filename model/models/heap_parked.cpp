@@ -31,7 +31,7 @@ void model() {
   for (void* const each : of_second) free(second->blocks, each, 3);
   checker::check((second == first) == (heaps.parked() == 0), "an adopted heap is no longer parked");
   checker::check(first->freer.noted() == 0, "a parked heap has no noted cells");
-  if (second == first) return;
+  if (second == first) return checker::check(heaps.adopt() != first, "an adopted heap is adopted once");
   const std::size_t cells = cached == for_freer ? 1 : 2;
   checker::check(first->blocks.trim_remote() == cells, "a parked heap gives its cached cells back");
 }

@@ -80,7 +80,7 @@ constexpr ashlar::pool_set_options classes{.retain_slabs = ashlar::never_release
 constexpr ashlar::tlsf_resource_options regions{.growth = {.smallest = 4096, .largest = 16384},
                                                 .retain_regions = ashlar::never_release};
 constexpr ashlar::proportional_growth chunks{.smallest = 4096, .largest = 16384};
-constexpr ashlar::heap_options pieces{};
+constexpr ashlar::heap_options pieces{.retain_bytes = std::size_t{1} << 29};  // a peak above it goes back at once
 constexpr ashlar::object_pool_options objects{.growth_count = 100};
 
 template <class R, const auto& Options, std::size_t BlockBytes = 64>

@@ -277,28 +277,6 @@ TEST(advise_sites, a_call_is_split_only_where_callers_differ) {
   EXPECT_TRUE((found.contains({0x300, 2})));
 }
 
-TEST(advise_sites, callers_of_one_remedy_stay_apart_where_it_does_not_hold_for_both) {
-  scene s;
-  const std::uint32_t callers[] = {s.stack({0x1300, 0x1200, 0x1500}), s.stack({0x1300, 0x1210, 0x1500})};
-  std::vector<std::uint64_t> live;
-  for (std::uint64_t i = 0; i < 16'000; ++i) {
-    live.push_back(s.allocate(i % 2 * 256 + (1 + i / 2 % 4) * 48, callers[i % 2]));  // four sizes each
-    if (live.size() > 300) {
-      std::swap(live[i * 7919 % live.size()], live.back());
-      s.free(live.back());
-      live.pop_back();
-    }
-  }
-  s.play();
-  const auto sites = s.advise(advice_limits().with("small.ns", 1000));
-  ASSERT_EQ(sites.size(), 2U);
-  for (const advised_site& site : sites) {
-    EXPECT_EQ(s.tree.nodes()[site.node].depth, 2U);
-    EXPECT_EQ(site.rule->name, sites.front().rule->name);
-    EXPECT_NE(site.rule->proposes, remedy::nothing);
-  }
-}
-
 /// Two objects between the marks 1 and 2, of which `first` dies first.
 void play_phase(scene& s, std::uint32_t stack, std::uint64_t size, int first = 0) {
   s.mark(1);
