@@ -229,7 +229,7 @@ TEST_F(purge_in_a_second, gives_back_at_once_as_little_of_a_peak_is_live) {
   EXPECT_LE(spans.segments(), 2u) << "heads of empty segments go too";
   fill(60);
   free_down_to(9);
-  EXPECT_GE(spare(), 50 * 4 * slice_bytes) << "what is wanted again stays";
+  EXPECT_GE(spare(), 20 * 4 * slice_bytes) << "most of what is wanted again stays";
 }
 
 TEST_F(purge_in_a_second, keeps_what_each_swing_wants_again) {
