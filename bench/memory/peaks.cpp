@@ -21,27 +21,17 @@
 #include <malloc.h>
 #include <sys/mman.h>
 
+#include "bench/support/usage.hpp"
+
 namespace {
 
 using namespace std::chrono_literals;
 
 constexpr double mib = 1024.0 * 1024;
 
-double resident() {
-  std::FILE* const file = std::fopen("/proc/self/status", "r");
-  char line[256];
-  double kib = 0;
-  while (std::fgets(line, sizeof line, file) != nullptr)
-    if (std::strncmp(line, "RssAnon:", 8) == 0) kib = std::atof(line + 8);
-  std::fclose(file);
-  return kib / 1024;
-}
+double resident() { return static_cast<double>(bench::proc_bytes("/proc/self/status", "RssAnon:")) / mib; }
 
-double processor_us() {
-  std::timespec now = {};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) / 1e3;
-}
+double processor_us() { return bench::clock_ms(CLOCK_PROCESS_CPUTIME_ID) * 1e3; }
 
 void* written(std::size_t bytes) {
   void* const data = std::malloc(bytes);

@@ -22,6 +22,8 @@
 #include <thread>
 #include <vector>
 
+#include "bench/support/usage.hpp"
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -29,20 +31,10 @@ using namespace std::chrono_literals;
 constexpr double mib = 1024.0 * 1024;
 
 double resident(const char* field = "RssAnon:") {
-  std::FILE* const file = std::fopen("/proc/self/status", "r");
-  char line[256];
-  double kib = 0;
-  while (std::fgets(line, sizeof line, file) != nullptr)
-    if (std::strncmp(line, field, std::strlen(field)) == 0) kib = std::atof(line + std::strlen(field));
-  std::fclose(file);
-  return kib / 1024;
+  return static_cast<double>(bench::proc_bytes("/proc/self/status", field)) / mib;
 }
 
-double processor_us() {
-  std::timespec now = {};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) / 1e3;
-}
+double processor_us() { return bench::clock_ms(CLOCK_PROCESS_CPUTIME_ID) * 1e3; }
 
 struct block {
   void* data;
