@@ -55,7 +55,7 @@ json to_json(const route_group& g) {
   return j;
 }
 
-std::string line_of(const json& j) { return j.dump(-1, ' ', false, json::error_handler_t::replace) + "\n"; }
+std::string json_line(const json& j) { return j.dump(-1, ' ', false, json::error_handler_t::replace) + "\n"; }
 
 // ---- reading
 
@@ -242,8 +242,8 @@ std::string name_of(const route_site& site) {
 std::string to_text(const route_plan& plan) {
   json head = {{"plan", plan_version}, {"program", plan.program}, {"modules", plan.modules}};
   if (!plan.comment.empty()) head["comment"] = plan.comment;
-  std::string all = line_of(head);
-  for (const route_group& group : plan.groups) all += line_of(to_json(group));
+  std::string all = json_line(head);
+  for (const route_group& group : plan.groups) all += json_line(to_json(group));
   return all;
 }
 

@@ -18,13 +18,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string file_of(const std::string& path) { return fs::path(path).filename().string(); }
+std::string name_of_file(const std::string& path) { return fs::path(path).filename().string(); }
 
 /// Also with a version behind its name.
 bool is_own_malloc(const std::string& path) {
-  if (file_of(path).starts_with(route_library)) return true;
+  if (name_of_file(path).starts_with(route_library)) return true;
   return std::any_of(malloc_libraries.begin(), malloc_libraries.end(),
-                     [file = file_of(path)](const malloc_library& m) { return file.starts_with(m.file); });
+                     [file = name_of_file(path)](const malloc_library& m) { return file.starts_with(m.file); });
 }
 
 void append(std::string& list, const std::string& path) { list += (list.empty() ? "" : ":") + path; }
@@ -65,7 +65,7 @@ std::string preload_list(const std::string& library, const char* before) {
     const std::string path = all.substr(at, end - at);
     at = end + 1;
     if (path.empty() || (is_own_malloc(library) && is_own_malloc(path))) continue;
-    append(file_of(path) == recorder_library ? recorders : others, path);
+    append(name_of_file(path) == recorder_library ? recorders : others, path);
   }
   append(recorders, library);
   if (!others.empty()) append(recorders, others);
