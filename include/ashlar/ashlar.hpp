@@ -62,6 +62,7 @@
 #include <ashlar/os/pages.hpp>
 #include <ashlar/os/process_barrier.hpp>
 #include <ashlar/os/process_lock.hpp>
+#include <ashlar/os/processors.hpp>
 #include <ashlar/os/site.hpp>
 #include <ashlar/os/span.hpp>
 #include <ashlar/resource/arena.hpp>

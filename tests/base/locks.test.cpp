@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of locks: one holder at a time, the word of a lock, reentry, and the release of held locks by a report.
+// Tests of atomic bits and of locks: one holder at a time, the word of a lock, reentry, and the release of held locks
+// by a report.
 #include <atomic>
 #include <chrono>
 #include <csetjmp>
@@ -14,6 +15,7 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/base/atomics.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/platform.hpp>
@@ -32,6 +34,13 @@ static_assert(std::is_same_v<ashlar::check_scope<ashlar::null_lock>, lock_scope<
 static_assert(std::is_same_v<ashlar::check_scope<std::mutex>,
                              std::conditional_t<ashlar::checking_level >= ashlar::checking::checked,
                                                 report_scope<std::mutex>, lock_scope<std::mutex>>>);
+
+TEST(atomic_bits, are_set_and_cleared_and_those_before_are_the_result) {
+  ashlar::detail::atomic<unsigned> bits = 5u;
+  EXPECT_EQ(bits.fetch_or(3u, ashlar::detail::memory_order_relaxed), 5u);
+  EXPECT_EQ(bits.fetch_and(6u, ashlar::detail::memory_order_relaxed), 7u);
+  EXPECT_EQ(bits.load(ashlar::detail::memory_order_relaxed), 6u);
+}
 
 template <class Lock>
 class exclusive_locks : public ::testing::Test {

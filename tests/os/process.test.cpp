@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the identity of a process and of the lock between processes: it excludes, and tells of a holder that died.
+// Tests of the identity of a process, of its processors, and of the lock between processes: it excludes, and tells of a
+// holder that died.
 #include <array>
 #include <csignal>
 #include <cstddef>
@@ -9,12 +10,14 @@
 #include <thread>
 
 #include <pthread.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <gtest/gtest.h>
 
 #include <ashlar/os/process_lock.hpp>
+#include <ashlar/os/processors.hpp>
 
 #include "tests/support/child.hpp"
 #include "tests/support/death.hpp"
@@ -38,6 +41,18 @@ TEST(process_identity, stays_in_a_process_and_changes_in_a_fork) {
            process_identity::number() == static_cast<std::uint32_t>(::getpid());
   }));
 }
+
+#if defined(__linux__)
+TEST(usable_processors, are_those_of_the_thread) {
+  EXPECT_GE(ashlar::detail::usable_processors(), 1u);
+  EXPECT_TRUE(ashlar_test::child_does([] {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(static_cast<unsigned>(::sched_getcpu()), &one);
+    return ::sched_setaffinity(0, sizeof one, &one) == 0 && ashlar::detail::usable_processors() == 1;
+  }));
+}
+#endif
 
 // Returns: whether the child ended without an error.
 bool ends_well(pid_t child) {

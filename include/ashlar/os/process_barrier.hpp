@@ -2,11 +2,9 @@
 // An asymmetric fence: one thread makes all others of the process pass a full barrier.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include <ashlar/base/atomics.hpp>
-#include <ashlar/base/bitmap.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/platform.hpp>
 
@@ -48,22 +46,12 @@ public:
   [[nodiscard]] static bool is_running(std::uint32_t thread) noexcept {
     return call_kernel(SYS_tgkill, call_kernel(SYS_getpid), thread, 0) == 0;
   }
-
-  /// Returns: processors on which the calling thread may run; 64 where there are more than 1024.
-  [[nodiscard]] static std::uint32_t processors() noexcept {
-    bit_word words[1024 / bits_per_word] = {};
-    if (call_kernel(SYS_sched_getaffinity, 0, sizeof words, words) <= 0) return 64;
-    std::size_t count = 0;
-    for (const bit_word each : words) count += count_bits(each);
-    return static_cast<std::uint32_t>(count);
-  }
 #else
   static constexpr bool is_possible = false;
   static bool announce() noexcept { return false; }
   [[nodiscard]] static bool pass() noexcept { return false; }
   [[nodiscard]] static std::uint32_t this_thread() noexcept { return 0; }
   [[nodiscard]] static bool is_running(std::uint32_t) noexcept { return false; }
-  [[nodiscard]] static std::uint32_t processors() noexcept { return 1; }
 #endif
 };
 

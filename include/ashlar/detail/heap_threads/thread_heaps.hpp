@@ -18,7 +18,7 @@
 #include <ashlar/detail/heap/parcel_sender.hpp>
 #include <ashlar/detail/heap/purge.hpp>
 #include <ashlar/detail/thread/fork.hpp>
-#include <ashlar/os/process_barrier.hpp>
+#include <ashlar/os/processors.hpp>
 #include <ashlar/os/random_bits.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
@@ -136,7 +136,7 @@ public:
 
   void share_idle(bool shares) noexcept {
     const check_scope<spin_lock> held(making_lock_);
-    if (shares) most_by_rest_.store(2 * process_barrier::processors(), memory_order_relaxed);
+    if (shares) most_by_rest_.store(2 * usable_processors(), memory_order_relaxed);
     shares_.store(shares, memory_order_relaxed);
     let_grow();
   }

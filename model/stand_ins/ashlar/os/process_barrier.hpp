@@ -20,7 +20,6 @@ public:
   [[nodiscard]] static bool pass() noexcept { return expect(), true; }
   [[nodiscard]] static std::uint32_t this_thread() noexcept { return 0; }
   [[nodiscard]] static bool is_running(std::uint32_t) noexcept { return true; }
-  [[nodiscard]] static std::uint32_t processors() noexcept { return 1; }
 };
 
 }  // namespace ashlar::ASHLAR_ABI::detail
