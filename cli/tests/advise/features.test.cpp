@@ -277,6 +277,28 @@ TEST(advise_sites, a_call_is_split_only_where_callers_differ) {
   EXPECT_TRUE((found.contains({0x300, 2})));
 }
 
+TEST(advise_sites, callers_with_one_remedy_are_one_site_only_if_it_holds_for_all) {
+  for (const std::uint64_t apart : {std::uint64_t{0}, std::uint64_t{16}}) {
+    scene s;
+    std::vector<std::uint32_t> callers;
+    for (std::uint64_t i = 0; i < 6; ++i) callers.push_back(s.stack({0x1300, 0x1200 + 16 * i, 0x1500}));
+    std::vector<std::uint64_t> live;
+    for (std::uint64_t i = 0; i < 12'000; ++i) {
+      const std::uint64_t caller = i % callers.size();
+      live.push_back(s.allocate(caller == 0 ? 16 + i % 997 : 48 + caller * apart, callers[caller]));
+      if (live.size() <= 600) continue;
+      std::swap(live[i * 7919 % live.size()], live.back());
+      s.free(live.back());
+      live.pop_back();
+    }
+    s.play();
+    const auto sites = s.advise(advice_limits().with("small.ns", 1000));
+    const auto pools = std::ranges::count(sites, remedy::pool, [](const advised_site& x) { return x.rule->proposes; });
+    EXPECT_EQ(pools, apart == 0 ? 1 : 5) << "five sizes are too many for one pool";
+    EXPECT_EQ(sites.size(), static_cast<std::size_t>(pools) + 1);
+  }
+}
+
 /// Two objects between the marks 1 and 2, of which `first` dies first.
 void play_phase(scene& s, std::uint32_t stack, std::uint64_t size, int first = 0) {
   s.mark(1);
