@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of canaries, of blocks without bytes, of the window table, and of spans that wait; of calls without the lock
 // around them, and of the registry of heaps: what other threads and forks meet.
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -27,6 +30,7 @@
 #include <ashlar/detail/heap/zero_blocks.hpp>
 #include <ashlar/heap/heap.hpp>
 #include <ashlar/heap/local_heap.hpp>
+#include <ashlar/resource/page_resource.hpp>
 
 #include "tests/death/caught.hpp"
 #include "tests/support/build.hpp"
@@ -163,6 +167,25 @@ TEST(window_table, has_what_has_entered_and_not_left) {
   table->leave(at(start));
   EXPECT_FALSE(table->has(at(start)));
   EXPECT_TRUE(table->has(at(start + window_bytes)));
+}
+
+using guarded_pages = ashlar::basic_page_resource<ashlar::fresh::by_wish>;
+using guards = ashlar::detail::span_guards<guarded_pages>;
+
+std::size_t mappings() {
+  std::ifstream maps("/proc/self/maps");
+  return static_cast<std::size_t>(std::count(std::istreambuf_iterator<char>(maps), {}, '\n'));
+}
+
+TEST(span_guards, take_half_of_the_mappings_of_a_process_at_most) {
+  if (!guards::are_kept || sizeof(void*) < 8) GTEST_SKIP() << "no guards, or too few addresses";
+  const std::size_t before = mappings(), most = ashlar::detail::max_mappings();
+  ashlar::local_heap<guarded_pages> heap;
+  std::vector<void*> blocks(most / 2);  // of a slice each
+  for (void*& p : blocks) p = heap.allocate(40'000);
+  const std::size_t taken = mappings() - before;
+  EXPECT_GT(taken, most / 4);
+  EXPECT_LE(taken, most / 2);
 }
 
 using ashlar::report_scope;

@@ -12,11 +12,16 @@
 #include <ashlar/base/atomics.hpp>
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/platform.hpp>
 #include <ashlar/detail/heap/block_canary.hpp>
 #include <ashlar/detail/heap/page_discard.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
+
+#if defined(ASHLAR_HAS_KERNEL)
+#include <fcntl.h>
+#endif
 
 namespace ashlar::ASHLAR_ABI::detail {
 
@@ -105,14 +110,28 @@ private:
 template <bool AreKept>
 inline constinit part_if<AreKept, window_table> guarded_windows;
 
+/// Returns: the mappings that the system lets a process have (`vm.max_map_count`), or Linux's default.
+[[nodiscard]] inline std::size_t max_mappings() noexcept {
+  std::size_t found = 0;
+#if defined(ASHLAR_HAS_KERNEL)
+  constexpr int no_directory = -1;
+  const long file = call_kernel(SYS_openat, no_directory, "/proc/sys/vm/max_map_count", O_RDONLY | O_CLOEXEC);
+  char digits[20];
+  const long length = file >= 0 ? call_kernel(SYS_read, file, digits, sizeof digits) : 0;
+  if (file >= 0) call_kernel(SYS_close, file);
+  for (long i = 0; i < length && digits[i] >= '0'; ++i) found = 10 * found + static_cast<std::size_t>(digits[i] - '0');
+#endif
+  return found != 0 ? found : 65'530;
+}
+
 /// Segments whose free slices are inaccessible and zero:
 ///
 ///     | head |g| slab        |g| free, a slab before | block of two slices          |g| never used … |
 ///             ^ the rest of the head's pages           `- accessible                 `- inaccessible
 ///
 /// A span is opened without its last page and closed as a whole. So the pages in front of and behind each span are
-/// inaccessible, beside any neighbours. Each span costs the system two mappings, of 65,530 by default: segments
-/// beyond `most_segments` in the process have no guards. Thread safety: none, for one segment.
+/// inaccessible, beside any neighbours. Each span costs the system two mappings: segments beyond `most_segments` in the
+/// process, which could take half of all, have no guards. Thread safety: none, for one segment.
 template <class Upstream>
 class span_guards {
   using pages = page_discard<Upstream>;
@@ -127,7 +146,7 @@ public:
   static void begin(segment& home) noexcept {
     if constexpr (are_kept) {
       guarded_windows<are_kept>->enter(&home);
-      const bool closes = guarded_.fetch_add(1, memory_order_relaxed) < most_segments && protect_all(home, false);
+      const bool closes = guarded_.fetch_add(1, memory_order_relaxed) < most_segments() && protect_all(home, false);
       home.head.is_guarded = closes || !protect_all(home, true);
       if (!home.head.is_guarded) guarded_.fetch_sub(1, memory_order_relaxed);
     }
@@ -181,7 +200,15 @@ public:
 
 private:
   static constexpr std::size_t page = 4096;
-  static constexpr std::size_t most_segments = 400;
+
+  [[nodiscard]] static std::size_t most_segments() noexcept {
+    std::size_t most = most_segments_.load(memory_order_relaxed);
+    if (most == 0) {
+      most = max_mappings() / 2 / (2 * slices_per_segment);
+      most_segments_.store(most, memory_order_relaxed);
+    }
+    return most;
+  }
 
   [[nodiscard]] static std::byte* page_before(segment& home, std::size_t slice) noexcept {
     return home.slice(slice) - page;
@@ -220,7 +247,8 @@ private:
     std::memset(p, 0, home.head.is_guarded ? bytes - page : bytes);
   }
 
-  static inline constinit atomic<std::size_t> guarded_ = 0;  // segments
+  static inline constinit atomic<std::size_t> guarded_ = 0;        // segments
+  static inline constinit atomic<std::size_t> most_segments_ = 0;  // 0: not asked yet
 };
 
 }  // namespace ashlar::ASHLAR_ABI::detail
