@@ -50,7 +50,7 @@ void* note_aligned(void* p, std::size_t bytes, std::size_t alignment) noexcept {
   return p;
 }
 
-std::size_t page_bytes() noexcept { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
+std::size_t bytes_of_page() noexcept { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
 
 constinit next_symbol<void* (*)(std::size_t, int)> next_mallocx("mallocx");
 constinit next_symbol<void* (*)(void*, std::size_t, int)> next_rallocx("rallocx");
@@ -146,12 +146,12 @@ ASHLAR_EXPORT void* memalign(std::size_t alignment, std::size_t bytes) noexcept 
 }
 
 ASHLAR_EXPORT void* valloc(std::size_t bytes) noexcept {
-  return recorder::note_aligned(real.valloc(bytes), bytes, recorder::page_bytes());
+  return recorder::note_aligned(real.valloc(bytes), bytes, recorder::bytes_of_page());
 }
 
 /// By valloc: jemalloc has no pvalloc, and the one of the C library makes a block of another malloc.
 ASHLAR_EXPORT void* pvalloc(std::size_t bytes) noexcept {
-  const std::size_t unit = recorder::page_bytes();
+  const std::size_t unit = recorder::bytes_of_page();
   const std::size_t whole = bytes < ashlar::max_size - unit ? ashlar::align_up(bytes, unit) : bytes;
   return recorder::note_aligned(real.valloc(whole), bytes, unit);
 }

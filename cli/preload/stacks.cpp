@@ -48,21 +48,21 @@ using frames = std::span<const std::uint64_t>;
 
 /// A place of unloaded code, with the number of the last unloading there; the last place stands for all that find no
 /// room.
-struct place {
+struct code_place {
   std::atomic<std::uint64_t> begin, end, generation;
 };
 
 constexpr std::size_t most_places = 128;
-constinit place places[most_places]{};
+constinit code_place places[most_places]{};
 constinit std::atomic<std::size_t> place_count{0};
 constinit std::atomic<std::uint64_t> unloadings{0};
 
 /// Returns: the place with these bounds, or a new one: everywhere, if there is no more room.
-place& place_of(std::uint64_t begin, std::uint64_t end) noexcept {
+code_place& place_of(std::uint64_t begin, std::uint64_t end) noexcept {
   const std::size_t n = place_count.load(std::memory_order_relaxed);
-  for (place& p : std::span(places, n))
+  for (code_place& p : std::span(places, n))
     if (p.begin.load(std::memory_order_relaxed) == begin && p.end.load(std::memory_order_relaxed) == end) return p;
-  place& last = places[std::min(n, most_places - 1)];
+  code_place& last = places[std::min(n, most_places - 1)];
   last.begin.store(n + 1 < most_places ? begin : 0, std::memory_order_relaxed);
   last.end.store(n + 1 < most_places ? end : ~std::uint64_t{0}, std::memory_order_relaxed);
   place_count.store(std::min(n + 1, most_places),
@@ -74,7 +74,7 @@ place& place_of(std::uint64_t begin, std::uint64_t end) noexcept {
 /// O(1) while the program has unloaded nothing.
 [[nodiscard]] std::uint64_t generation_of(frames stack) noexcept {
   std::uint64_t latest = 0;
-  for (const place& p : std::span(places, place_count.load(std::memory_order_acquire))) {
+  for (const code_place& p : std::span(places, place_count.load(std::memory_order_acquire))) {
     const std::uint64_t begin = p.begin.load(std::memory_order_relaxed), end = p.end.load(std::memory_order_relaxed);
     for (const std::uint64_t frame : stack)
       if (begin <= frame && frame < end) latest = std::max(latest, p.generation.load(std::memory_order_acquire));
