@@ -16,8 +16,8 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/os/process_limits.hpp>
 #include <ashlar/os/process_lock.hpp>
-#include <ashlar/os/processors.hpp>
 
 #include "tests/support/child.hpp"
 #include "tests/support/death.hpp"

@@ -12,16 +12,12 @@
 #include <ashlar/base/atomics.hpp>
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
-#include <ashlar/base/platform.hpp>
 #include <ashlar/detail/heap/block_canary.hpp>
 #include <ashlar/detail/heap/page_discard.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
-
-#if defined(ASHLAR_HAS_KERNEL)
-#include <fcntl.h>
-#endif
+#include <ashlar/os/process_limits.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 
@@ -109,20 +105,6 @@ private:
 /// The segments of all guarded heaps of the process, if there can be any.
 template <bool AreKept>
 inline constinit part_if<AreKept, window_table> guarded_windows;
-
-/// Returns: the mappings that the system lets a process have (`vm.max_map_count`), or Linux's default.
-[[nodiscard]] inline std::size_t max_mappings() noexcept {
-  std::size_t found = 0;
-#if defined(ASHLAR_HAS_KERNEL)
-  constexpr int no_directory = -1;
-  const long file = call_kernel(SYS_openat, no_directory, "/proc/sys/vm/max_map_count", O_RDONLY | O_CLOEXEC);
-  char digits[20];
-  const long length = file >= 0 ? call_kernel(SYS_read, file, digits, sizeof digits) : 0;
-  if (file >= 0) call_kernel(SYS_close, file);
-  for (long i = 0; i < length && digits[i] >= '0'; ++i) found = 10 * found + static_cast<std::size_t>(digits[i] - '0');
-#endif
-  return found != 0 ? found : 65'530;
-}
 
 /// Segments whose free slices are inaccessible and zero:
 ///
