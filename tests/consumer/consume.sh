@@ -87,7 +87,7 @@ readme() {
 find_package() {
   install_ashlar
   configure find_package "-DCMAKE_PREFIX_PATH=$work/prefix" "-DASHLAR_WANTED=$minor"
-  build_and_run
+  build_and_run_first
 }
 
 # Some distributions give absolute folders. CMake refuses a target that names a missing source.
