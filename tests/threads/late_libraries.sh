@@ -8,7 +8,7 @@ work=$2
 include=$3
 shift 3
 
-flags=(-std=c++20 -O1 -DNDEBUG -pthread "-I$include")
+flags=(-std=c++20 -O0 -DNDEBUG -pthread "-I$include")
 rm -rf "$work"
 mkdir -p "$work"
 number=1
