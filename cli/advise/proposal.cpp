@@ -47,7 +47,10 @@ const char* standing_word(standing of) noexcept { return words[of]; }
 std::string proposal_text(const advised_site& s, const advice& a) {
   std::string remedy = remedy_text(s, a.limits);
   const standing is = standing_of(s);
-  if (is == standing::no_gain) return "change nothing: no gain was measured of " + remedy;
+  if (is == standing::no_gain)
+    return "change nothing: its route gave no gain; only 'ashlar verify --a OLD --b NEW' tells of the change of "
+           "code: " +
+           remedy;
   return is == standing::not_measured ? how_to_measure(s, a) + ": " + remedy : remedy;
 }
 
