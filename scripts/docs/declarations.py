@@ -72,7 +72,9 @@ class Source:
         self.files = {}
 
     def bytes_of(self, name):
-        return self.files.setdefault(name, Path(name).read_bytes())
+        if name not in self.files:
+            self.files[name] = Path(name).read_bytes()
+        return self.files[name]
 
     def between(self, file, first, last):
         """The text from `first` on, without the indentation of its first line."""
