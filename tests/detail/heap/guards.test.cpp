@@ -188,6 +188,21 @@ TEST(span_guards, take_half_of_the_mappings_of_a_process_at_most) {
   EXPECT_LE(taken, most / 2);
 }
 
+TEST(span_guards, a_write_to_the_free_cell_behind_is_told_to_its_last_byte) {
+  if (!guards::are_kept) GTEST_SKIP() << "free cells are not zero";
+  ashlar::local_heap<guarded_pages> heap;
+  std::set<std::byte*> blocks;
+  for (int i = 0; i < 500; ++i) blocks.insert(static_cast<std::byte*>(heap.allocate(40)));
+  const auto before = std::ranges::find_if(blocks, [&](std::byte* p) { return blocks.contains(p + 48); });
+  ASSERT_NE(before, blocks.end());
+  heap.deallocate(*before + 48);
+  (*before)[48 + 3] = std::byte{1};
+  const auto seen = caught_in([&] { heap.deallocate(*before); });
+  ASSERT_TRUE(seen.has_value());
+  EXPECT_EQ(seen->kind, ashlar::fault::overflow);
+  EXPECT_EQ(seen->got, 52U);
+}
+
 using ashlar::report_scope;
 using ashlar::spin_lock;
 using ashlar::detail::unlocked_calls;

@@ -233,7 +233,7 @@ public:
       if (!neighbours || !is_cell(p)) return;
       const placed_cell at(p);
       if (!is_front_whole(at)) report_write_before(p, bytes, heap);
-      if (is_zero_when_dead && !is_back_zero(at)) report_write_behind(p, bytes, bytes, held + most_around, heap);
+      if (is_zero_when_dead && !is_back_zero(at)) report_write_behind(p, bytes, bytes, end_of_writes(at), heap);
     }
   }
 
@@ -372,6 +372,17 @@ private:
       if (left == 0) return true;
     }
     return true;
+  }
+
+  // Returns: the distance from the cell to the end of the writes to the free cells behind it.
+  [[nodiscard]] ASHLAR_COLD static std::size_t end_of_writes(const placed_cell& at) noexcept {
+    std::size_t end = at.bytes;
+    for (std::size_t i = at.bytes; i < at.bytes + most_around; ++i) {
+      const std::size_t next = i / at.bytes;
+      if (at.index + next >= at.slab->capacity || !is_free_mark(at.size[next].load(memory_order_acquire))) break;
+      if (at.data[i] != std::byte{0}) end = i + 1;
+    }
+    return end;
   }
 
   // Whether the bytes in front of a cell are zero, as far as they belong to no live cell, and the canary of a live one.
