@@ -198,6 +198,7 @@ TEST(span_guards, a_write_to_the_free_cell_behind_is_told_to_its_last_byte) {
   heap.deallocate(*before + 48);
   (*before)[48 + 3] = std::byte{1};
   const auto seen = caught_in([&] { heap.deallocate(*before); });
+  (*before)[48 + 3] = std::byte{0};
   ASSERT_TRUE(seen.has_value());
   EXPECT_EQ(seen->kind, ashlar::fault::overflow);
   EXPECT_EQ(seen->got, 52U);
