@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of the store of pages: what comes and goes makes no system call, what stays unneeded goes back in a second.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstring>
@@ -192,6 +193,38 @@ TEST(page_store, hands_blocks_from_thread_to_thread) {
   std::vector<std::thread> threads;
   for (unsigned i = 0; i < 4; ++i) threads.emplace_back(work, i);
   for (std::thread& each : threads) each.join();
+}
+
+struct counted_pages : ashlar::os::pages {
+  static inline std::atomic<std::size_t> mapped = 0;
+
+  static void* map(std::size_t bytes, std::size_t alignment) noexcept {
+    void* const p = ashlar::os::pages::map(bytes, alignment);
+    if (p != nullptr) mapped += bytes;
+    return p;
+  }
+  static bool release(void* p, std::size_t bytes) noexcept {
+    mapped -= bytes;
+    return ashlar::os::pages::release(p, bytes);
+  }
+};
+
+TEST(page_store, loses_no_block_of_threads_that_crowd) {
+  using store = ashlar::basic_page_store<counted_pages>;
+  const auto work = [](std::size_t seed) {
+    store pages;
+    std::vector<void*> mine(30);
+    for (std::size_t i = 0; i < (ashlar_test::has_tsan ? 200 : 2000); ++i) {
+      const std::size_t bytes = kib << (i + seed) % 6;
+      for (void*& p : mine) p = pages.allocate(bytes, 8);
+      for (void* const p : mine) pages.deallocate(p, bytes, 8);
+    }
+  };
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < 40; ++i) threads.emplace_back(work, i);
+  for (std::thread& each : threads) each.join();
+  static_cast<void>(store::trim());
+  EXPECT_EQ(counted_pages::mapped, 0u);
 }
 
 }  // namespace

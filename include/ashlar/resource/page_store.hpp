@@ -104,7 +104,8 @@ private:
 /// the calls; a program that makes none keeps its free chunks, up to the limit.
 ///
 /// The lock is only ever tried: where it stays held, as in the child of a fork beside a thread inside, requests go to
-/// the system, and small chunks that come back are lost. Never destroyed. Thread safety: any thread; never waits long.
+/// the system. Small chunks that come back meanwhile wait in a list for the next that enters. Never destroyed. Thread
+/// safety: any thread; never waits long.
 template <class Pages>
 class page_store_core {
 public:
@@ -202,7 +203,24 @@ private:
       if (turn >= turns_before_yield) yield_thread();
     }
     is_stuck_.store(false, memory_order_relaxed);
+    if (late_.load(memory_order_relaxed) != nullptr) enter_late();
     return true;
+  }
+
+  ASHLAR_COLD void enter_late() noexcept {
+    for (free_chunk* each = late_.exchange(nullptr, memory_order_acquire); each != nullptr;) {
+      free_chunk* const next = each->next;
+      put(each, static_cast<unsigned>(log2_of(each->bytes)));
+      each = next;
+    }
+  }
+
+  // Of a chunk that comes back while the lock is held.
+  ASHLAR_COLD void put_late(void* p, unsigned order) noexcept {
+    mark_readable(p, sizeof(free_chunk));
+    auto* const chunk = ::new (p) free_chunk{late_.load(memory_order_relaxed), std::size_t{1} << order};
+    while (!late_.compare_exchange_weak(chunk->next, chunk, memory_order_release, memory_order_relaxed)) {
+    }
   }
 
   ASHLAR_COLD void* take_slow(unsigned order) noexcept {
@@ -213,10 +231,8 @@ private:
     }
     const unsigned whole = detail::max(order, span_order);
     void* const p = map(std::size_t{1} << whole);
-    if (p != nullptr && whole != order && try_enter()) {
-      split(p, whole, order);
-      lock_.unlock();
-    }
+    if (p != nullptr)
+      for (unsigned half = whole; half-- != order;) put_late(upper_half(p, half), half);
     return p;
   }
 
@@ -233,7 +249,10 @@ private:
 
   // Frees the upper halves of a chunk down to the lowest chunk of `order`.
   void split(void* p, unsigned from, unsigned order) noexcept {
-    while (from-- != order) put(static_cast<std::byte*>(p) + (std::size_t{1} << from), from);
+    while (from-- != order) put(upper_half(p, from), from);
+  }
+  [[nodiscard]] static void* upper_half(void* p, unsigned order) noexcept {
+    return static_cast<std::byte*>(p) + (std::size_t{1} << order);
   }
 
   void put(void* p, unsigned order) noexcept {
@@ -282,7 +301,7 @@ private:
       if (is_window_over()) leaving = end_window(false);
       lock_.unlock();
     }
-    if (p != nullptr && order >= span_order) release(p, bytes);
+    if (p != nullptr) order < span_order ? put_late(p, order) : release(p, bytes);
     static_cast<void>(give_back(leaving));
   }
 
@@ -382,6 +401,7 @@ private:
   std::size_t limit_ = least_limit;
   std::size_t gone_bytes_ = 0;  // given back in this window or at the end of the last one, and not requested again
   std::array<chunk_bin, most_order - least_order + 1> bins_ = {};
+  atomic<free_chunk*> late_ = nullptr;
   block raw_ = {};  // spans of the system that were never in use
   atomic<void*> fresh_ = nullptr;
 
