@@ -38,8 +38,8 @@ endif()
 
 # What most programs call, what they call rarely, and what stands on others of these.
 set(ashlar_malloc_hot_sources blocks.cpp family.cpp heap_blocks.cpp new_delete.cpp)
-set(ashlar_malloc_cold_sources api.cpp bad_alloc.cpp call_stack.cpp cold_code.cpp error_stream.cpp guard_pool.cpp
-  heap_objects.cpp heap_profile.cpp heaps.cpp options.cpp report.cpp sampled_blocks.cpp)
+set(ashlar_malloc_cold_sources api.cpp bad_alloc.cpp call_stack.cpp cold_code.cpp control.cpp error_stream.cpp
+  guard_pool.cpp heap_objects.cpp heap_profile.cpp heaps.cpp options.cpp report.cpp sampled_blocks.cpp)
 set(ashlar_malloc_derived_sources names_of_others.cpp operator_forms.cpp)
 
 # The C++ library is not linked: a program in C has none.

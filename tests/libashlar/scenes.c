@@ -211,24 +211,57 @@ static void go_on(void) {
   }
 }
 
-static int retained(int count, char** arguments) {
-  const size_t bytes = count > 1 ? strtoul(arguments[1], NULL, 10) : 0;
-  const char* const share = count > 2 ? arguments[2] : "";
-  size_t i, before, after, kept;
-  EXPECT(bytes >= least_block);
+/* Returns: MiB of 64 that stay resident after touched blocks of that size are freed, and the program has gone on. */
+static size_t kept_of_freed(size_t bytes, size_t* before) {
+  size_t i, after;
   memset(blocks, 0, sizeof blocks);
-  before = resident_bytes();
+  *before = resident_bytes();
   for (i = 0; i < total / bytes; ++i)
     EXPECT((blocks[i] = malloc(bytes)) != NULL && memset(blocks[i], 1, bytes) != NULL);
-  EXPECT(resident_bytes() >= before + total / 10 * 9);
+  EXPECT(resident_bytes() >= *before + total / 10 * 9);
   for (i = 0; i < total / bytes; ++i) free(blocks[i]);
   go_on();
   after = resident_bytes();
-  kept = after > before ? (after - before) / mib : 0;
+  return after > *before ? (after - *before) / mib : 0;
+}
+
+static int retained(int count, char** arguments) {
+  const size_t bytes = count > 1 ? strtoul(arguments[1], NULL, 10) : 0;
+  const char* const share = count > 2 ? arguments[2] : "";
+  size_t before, kept;
+  EXPECT(bytes >= least_block);
+  kept = kept_of_freed(bytes, &before);
   printf("%lu MiB of 64 are resident\n", (unsigned long)kept);
   if (strcmp(share, "all") == 0) EXPECT(kept >= 56);
   else if (strcmp(share, "quarter") == 0) EXPECT(kept >= 8 && kept <= 24);
   else EXPECT(kept <= 8);
+  return 0;
+}
+
+/* controlled: a program that takes its malloc for jemalloc asks for its memory back, as redis and haproxy do. */
+static int controlled(int count, char** arguments) {
+  static const char* const unknown[] = {
+      "arena.4097.purge", "arena.x.purge", "arena..purge", "arena.0", "arena.0.purged", "purge", "", "stats.active"};
+  int (*control)(const char*, void*, size_t*, void*, size_t);
+  char name[32];
+  unsigned arenas = 7;
+  size_t i, before, bytes = sizeof arenas;
+  *(void**)&control = dlsym(RTLD_DEFAULT, "mallctl");
+  EXPECT(count == 1 && arguments != NULL && control != NULL);
+  EXPECT(control("arenas.narenas", &arenas, &bytes, NULL, 0) == 0 && arenas == 1 && bytes == sizeof arenas);
+  EXPECT(control("arenas.narenas", &arenas, &bytes, &arenas, bytes) == EPERM);
+  EXPECT(control("arena.4096.purge", &arenas, &bytes, NULL, 0) == EPERM);
+  EXPECT(control("arena.4096.purge", NULL, NULL, &arenas, bytes) == EPERM);
+  EXPECT(control("arenas.narenas", &arenas, (bytes = 16, &bytes), NULL, 0) == EINVAL && bytes == sizeof arenas);
+  EXPECT(control("arenas.narenas", &arenas, (bytes = 1, &bytes), NULL, 0) == EINVAL && bytes == 1);
+  for (i = 0; i < sizeof unknown / sizeof unknown[0]; ++i) EXPECT(control(unknown[i], NULL, NULL, NULL, 0) == ENOENT);
+  EXPECT(control("thread.idle", NULL, NULL, NULL, 0) == 0 && control("thread.tcache.flush", NULL, NULL, NULL, 0) == 0);
+  for (i = 0; i < 2; ++i) {
+    EXPECT(kept_of_freed(i == 0 ? 1000 : 131072, &before) >= 56);
+    EXPECT(control("arena.0.decay", NULL, NULL, NULL, 0) == 0 && resident_bytes() >= before + 56 * mib);
+    snprintf(name, sizeof name, "arena.%u.purge", arenas);
+    EXPECT(control(name, NULL, NULL, NULL, 0) == 0 && resident_bytes() <= before + 8 * mib);
+  }
   return 0;
 }
 
@@ -287,14 +320,12 @@ static int profile_at_fork(int count_of_arguments, char** arguments) {
   _exit(result);
 }
 
-/* threads <way> <threads> [<MiB>]: threads that hold a few small blocks each, all at once, and what the system counts for
- * them:
- *   data, space   under a limit of data or of address space of so many MiB: each gets its blocks
- *   locked        under mlockall(MCL_FUTURE): at most so many MiB are resident (status 77: the system locks no memory)
- *   resident      at most so many MiB are resident
- *   charged       at most so many MiB are data, which the system may have to provide
- *   short         one after the other, eight at a time
- *   keyed         one after the other: each begins with the value of a key behind the first 32; at most so many MiB of
+/* threads <way> <threads> [<MiB>]: threads that hold a few small blocks each, all at once, and what the system counts
+ * for them: data, space   under a limit of data or of address space of so many MiB: each gets its blocks locked under
+ * mlockall(MCL_FUTURE): at most so many MiB are resident (status 77: the system locks no memory) resident      at most
+ * so many MiB are resident charged       at most so many MiB are data, which the system may have to provide short one
+ * after the other, eight at a time keyed         one after the other: each begins with the value of a key behind the
+ * first 32; at most so many MiB of
  *                 address space are in use */
 enum { blocks_of_thread = 24, most_threads = 4096, at_once = 8 };
 
@@ -318,8 +349,7 @@ static void* hold_some(void* is_held) {
 }
 
 static void start(int first, int last, void* is_held) {
-  for (int i = first; i < last; ++i)
-    EXPECT(pthread_create(&threads[i], &small_stacks, hold_some, is_held) == 0);
+  for (int i = first; i < last; ++i) EXPECT(pthread_create(&threads[i], &small_stacks, hold_some, is_held) == 0);
 }
 
 // The C library allocates for the value, and that is the first call of the thread.
@@ -390,9 +420,11 @@ typedef struct {
 
 int main(int count, char** words) {
   static const scene scenes[] = {
-      {"opened", opened},       {"module", module},   {"late_cxx", late_cxx}, {"closed_plugins", closed_plugins},
-      {"cancelled", cancelled}, {"holders", holders}, {"retained", retained}, {"profile_at_fork", profile_at_fork},
-      {"threads", many_threads},
+      {"opened", opened},        {"module", module},
+      {"late_cxx", late_cxx},    {"closed_plugins", closed_plugins},
+      {"cancelled", cancelled},  {"holders", holders},
+      {"retained", retained},    {"profile_at_fork", profile_at_fork},
+      {"threads", many_threads}, {"controlled", controlled},
   };
   size_t i;
   for (i = 0; i < sizeof scenes / sizeof scenes[0]; ++i)
