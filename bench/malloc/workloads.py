@@ -123,4 +123,31 @@ PROGRAMS = (
             lambda folder: ["--format", folder / "input.xml"]),
 )
 
+# Threads, swings and peaks, for bench/memory/held.
+MORE = (
+    Program("repack", "git repack with two threads", ("git",), write_repository,
+            lambda folder: ["-C", folder / "repository", "-c", "pack.threads=2", "repack", "-adfq", "--window=50"], GIT),
+    Program("ruby", "five threads of ruby make and read JSON", ("ruby",), writes("input.rb", scripts.RUBY),
+            lambda folder: [folder / "input.rb"]),
+    Program("python_threads", "sixteen threads of python3 make and read JSON", ("/usr/bin/python3", "python3"),
+            writes("input.py", scripts.PYTHON_THREADS), lambda folder: [folder / "input.py"], PYTHON),
+    Program("java", "24 threads of java fill and compress buffers", ("java",), writes("Main.java", scripts.JAVA),
+            lambda folder: ["-Xms64m", "-Xmx64m", "-XX:MaxDirectMemorySize=64m", folder / "Main.java"]),
+    Program("gcc", "g++ -O2 compiles what clang++ does", ("g++",), writes("input.cpp", SOURCE),
+            lambda folder: ["-std=c++20", "-O2", "-c", "-o", folder / "object.o", folder / "input.cpp"]),
+    Program("gs", "ghostscript writes twelve pages as PDF", ("gs",), writes("input.ps", scripts.POSTSCRIPT),
+            lambda folder: ["-q", "-sDEVICE=pdfwrite", "-o", "/dev/null", folder / "input.ps"]),
+    Program("z3", "z3 proves a law of nine bits", ("z3",), writes("input.smt2", scripts.SMT),
+            lambda folder: [folder / "input.smt2"]),
+    Program("cmake", "cmake edits lists and strings", ("cmake",), writes("input.cmake", scripts.CMAKE),
+            lambda folder: ["-P", folder / "input.cmake"]),
+    Program("soffice", "LibreOffice makes a PDF of a table", ("soffice",),
+            writes("input.csv", lambda: "\n".join(",".join(words_of(8, seed)) for seed in range(2000))),
+            lambda folder: [f"-env:UserInstallation=file://{folder}/profile", "--headless", "--convert-to", "pdf",
+                            "--outdir", folder, folder / "input.csv"]),
+    Program("mpv", "mpv plays made-up pictures", ("mpv",), nothing,
+            lambda folder: ["--no-config", "--really-quiet", "--vo=null", "--ao=null", "--untimed",
+                            "av://lavfi:testsrc2=duration=4:size=1280x720"]),
+)
+
 START = Program("start", "/bin/true: start and end of a process", ("/bin/true",), nothing, lambda folder: [], {}, 200)
