@@ -177,7 +177,7 @@ std::size_t mappings() {
   return static_cast<std::size_t>(std::count(std::istreambuf_iterator<char>(maps), {}, '\n'));
 }
 
-TEST(span_guards, take_half_of_the_mappings_of_a_process_at_most) {
+TEST(guards, take_half_of_the_mappings_of_a_process_at_most) {
   if (!guards::are_kept || sizeof(void*) < 8) GTEST_SKIP() << "no guards, or too few addresses";
   const std::size_t before = mappings(), most = ashlar::detail::max_mappings();
   ashlar::local_heap<guarded_pages> heap;
@@ -188,7 +188,7 @@ TEST(span_guards, take_half_of_the_mappings_of_a_process_at_most) {
   EXPECT_LE(taken, most / 2);
 }
 
-TEST(span_guards, a_write_to_the_free_cell_behind_is_told_to_its_last_byte) {
+TEST(guards, a_write_to_the_free_cell_behind_is_told_to_its_last_byte) {
   if (!guards::are_kept) GTEST_SKIP() << "free cells are not zero";
   ashlar::local_heap<guarded_pages> heap;
   std::set<std::byte*> blocks;
