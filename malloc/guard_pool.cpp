@@ -24,7 +24,7 @@
 #include <ashlar/detail/support/immortal.hpp>
 #include <ashlar/detail/thread/fork_safe_lock.hpp>
 #include <ashlar/os/pages.hpp>
-#include <ashlar/os/random_bits.hpp>
+#include <ashlar/os/process_secret.hpp>
 
 #include "malloc/sampling.hpp"
 #include "malloc/settings.hpp"
@@ -42,14 +42,6 @@ constinit detail::immortal<detail::fork_safe_lock<spin_lock>> pool_lock;
 using pool_scope = ashlar::lock_scope<detail::fork_safe_lock<spin_lock>>;
 
 constexpr std::size_t first_slot_at = detail::slice_bytes;
-
-[[nodiscard]] bool is_canary(const std::byte* from, const std::byte* to) noexcept {
-  bool is_intact = true;
-  detail::for_each_canary(from, to, [&](const std::byte* at, const unsigned char* canary, std::size_t bytes) {
-    is_intact = is_intact && std::memcmp(at, canary, bytes) == 0;
-  });
-  return is_intact;
-}
 
 // Returns: whether a live block starts at `p`; if not, `why` is the kind of a free of it.
 [[nodiscard]] bool is_live_at(const guarded_block* block, const void* p, fault& why) noexcept {
@@ -341,8 +333,8 @@ ASHLAR_COLD void* guard_pool::take(std::size_t bytes, std::size_t alignment, con
   std::byte* const page = in.page_of(slot);
   std::byte* const end = page + in.page;
   std::byte* const start = random_of_thread() % 256 < 128 ? page : ashlar::align_down(end - bytes, alignment);
-  detail::fill_with_canary(page, start);
-  detail::fill_with_canary(start + bytes, end);
+  detail::fill_canary(page, start);
+  detail::fill_canary(start + bytes, end);
   guarded_block& block = in.blocks[slot];
   block.start = start;
   block.bytes = bytes;
@@ -363,9 +355,9 @@ ASHLAR_COLD void guard_pool::give(void* p, const caller_frame& caller) noexcept 
     guarded_block* const block = in.block_at(slot);
     if (block != nullptr) found.block = *block;
     const bool is_live = is_live_at(block, p, found.kind);
-    if (is_live && !is_canary(in.page_of(slot), block->start)) {
+    if (is_live && !detail::is_canary(in.page_of(slot), block->start)) {
       found.kind = fault::underflow;
-    } else if (is_live && !is_canary(block->start + block->bytes, in.page_of(slot) + in.page)) {
+    } else if (is_live && !detail::is_canary(block->start + block->bytes, in.page_of(slot) + in.page)) {
       found.kind = fault::overflow;
     } else if (is_live) {
       block->freed = stack;

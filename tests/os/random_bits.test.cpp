@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of random words, of canaries made of them, and of the coarse clock.
+// Tests of random words and of the coarse clock.
 #include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <set>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -51,43 +50,6 @@ TEST(random_bits, begin_anew_with_an_epoch) {
   EXPECT_NE(other.next(), one.next());
   ashlar::detail::random_epoch::begin();
   EXPECT_NE(same.next(), other.next());
-}
-
-TEST(random_bits, the_secret_of_a_process_stays_the_same) {
-  EXPECT_EQ(ashlar::detail::process_secret(), ashlar::detail::process_secret());
-  EXPECT_NE(ashlar::detail::process_secret(), 0u);
-}
-
-using ashlar::detail::canary_secret;
-
-TEST(canary_words, differ_at_each_address) {
-  std::set<std::uint64_t> words;
-  for (std::uintptr_t i = 0; i < 1000; ++i) words.insert(canary_secret::word(0x7000'0000 + 8 * i));
-  EXPECT_EQ(words.size(), 1000u);
-}
-
-TEST(canary_words, have_no_byte_that_ends_a_text_and_none_that_is_frequent) {
-  alignas(8) std::array<std::byte, 8192> memory{};
-  std::array<int, 256> seen{};
-  for (const std::byte& each : memory) ++seen[canary_secret::byte(&each)];
-  EXPECT_EQ(seen[0], 0);
-  for (const int times : seen) EXPECT_LT(times, 640);  // of 64, as half of the values are odd
-}
-
-TEST(canary_words, come_in_pieces_of_their_addresses) {
-  alignas(8) std::array<std::byte, 64> memory{};
-  for (std::size_t first = 0; first < 16; ++first)
-    for (std::size_t last = first; last < memory.size(); ++last) {
-      std::byte* at = memory.data() + first;
-      ashlar::detail::for_each_canary(at, memory.data() + last,
-                                      [&](std::byte* piece, const unsigned char* canary, std::size_t count) {
-                                        ASSERT_EQ(piece, at);
-                                        for (std::size_t i = 0; i < count; ++i)
-                                          ASSERT_EQ(canary[i], canary_secret::byte(piece + i));
-                                        at += count;
-                                      });
-      ASSERT_EQ(at, memory.data() + last);
-    }
 }
 
 using ashlar::detail::coarse_ms;

@@ -286,11 +286,14 @@ inline constexpr bool has_pages = ASHLAR_POSIX != 0 || ASHLAR_WINDOWS != 0;
 #endif
 
 // Marks functions and variables that each library needs as its own copy, although inline ones are shared between
-// libraries: the copy ends with its library. On Windows each library has its own copy of all.
+// libraries: the copy ends with its library. Or variables that are shared even by libraries with hidden symbols. On
+// Windows each library has its own copy of all.
 #if (defined(__GNUC__) || defined(__clang__)) && !defined(_WIN32)
 #define ASHLAR_OF_THIS_LIBRARY __attribute__((visibility("hidden")))
+#define ASHLAR_OF_ALL_LIBRARIES __attribute__((visibility("default")))
 #else
 #define ASHLAR_OF_THIS_LIBRARY
+#define ASHLAR_OF_ALL_LIBRARIES
 #endif
 
 // Declares an instantiation that a source of `ashlar::heap` defines, for a program that links it.

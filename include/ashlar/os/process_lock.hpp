@@ -10,7 +10,7 @@
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/platform.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/os/random_bits.hpp>
+#include <ashlar/os/process_secret.hpp>
 
 #if ASHLAR_POSIX
 #include <pthread.h>

@@ -1,42 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What the kernel knows of a process, the coarse clock, and random bits for placement and canaries.
+// The coarse clock, and random bits for placement.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <type_traits>
 
 #include <ashlar/base/atomics.hpp>
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/platform.hpp>
-
-#if defined(__linux__) && ASHLAR_POSIX
-#include <sys/auxv.h>
-
-namespace ashlar::ASHLAR_ABI::detail {
-
-/// An entry of what the kernel tells a program at its start, asked of the C library once. Later calls of `get` read
-/// what the first one has found, as the C library's function is one that another library may stand in front of.
-/// Constant-initialised. Thread safety: any thread; async-signal-safe.
-template <unsigned long Type>
-class auxiliary_value {
-public:
-  /// Returns: the value, or 0 without one.
-  [[nodiscard]] static unsigned long get() noexcept {
-    unsigned long known = known_.load(memory_order_relaxed);
-    if (known == 0) known_.store(known = ::getauxval(Type), memory_order_relaxed);
-    return known;
-  }
-
-private:
-  static inline constinit atomic<unsigned long> known_ = 0;
-};
-
-}  // namespace ashlar::ASHLAR_ABI::detail
-
-#endif
+#include <ashlar/os/process_secret.hpp>
 
 #if defined(__linux__) && ASHLAR_POSIX && defined(__LP64__)
 #include <elf.h>
@@ -211,61 +185,6 @@ struct kernel_clock {
 #endif
 }
 
-}  // namespace ashlar::ASHLAR_ABI::detail
-
-#if ASHLAR_POSIX && !defined(__linux__)
-#include <stdlib.h>
-#endif
-
-namespace ashlar::ASHLAR_ABI::detail {
-
-/// Returns: a word that is the same at each call in a process: of the 16 random bytes that Linux gives each program;
-/// on other systems of an address. Complexity: a search of some 20 entries.
-[[nodiscard]] ASHLAR_COLD inline std::uint64_t process_secret() noexcept {
-#if defined(__linux__) && ASHLAR_POSIX
-  if (const unsigned long bytes = auxiliary_value<AT_RANDOM>::get(); bytes != 0) {
-    std::uint64_t words[2];
-    std::memcpy(words, reinterpret_cast<const void*>(bytes), sizeof words);
-    return mixed(words[0] ^ mixed(words[1]));  // the first bytes guard stacks: they stay secret
-  }
-#endif
-  static const char here = 0;
-  return mixed(address_of(&here));
-}
-
-/// Returns: a word that no other call in any process has, and no other program knows. The system may refuse its random
-/// bytes: then a word of the process, the time and the thread's stack. Complexity: a system call.
-[[nodiscard]] ASHLAR_COLD inline std::uint64_t fresh_secret() noexcept {
-  std::uint64_t word = 0;
-#if defined(ASHLAR_HAS_KERNEL) && defined(SYS_getrandom)
-  constexpr unsigned no_waiting = 1;  // GRND_NONBLOCK: early at boot there are none
-  if (call_kernel(SYS_getrandom, &word, sizeof word, no_waiting) == long{sizeof word}) return word;
-  word = static_cast<std::uint64_t>(call_kernel(SYS_getpid));
-#elif defined(__FreeBSD__) || defined(__APPLE__) || defined(__NetBSD__) || defined(__OpenBSD__)
-  ::arc4random_buf(&word, sizeof word);
-  return word;
-#endif
-  return mixed(process_secret() ^ mixed(word ^ coarse_ms()) ^ address_of(&word));
-}
-
-/// The words that each sequence begins again with in the child of a fork: else the children of one process, which all
-/// have its memory, would go on alike. Thread safety: any thread.
-class random_epoch {
-public:
-  [[nodiscard]] static ASHLAR_INLINE std::uint32_t number() noexcept { return number_.load(memory_order_relaxed); }
-  [[nodiscard]] static std::uint64_t secret() noexcept { return secret_.load(memory_order_relaxed); }
-
-  /// Effects: begins an epoch. Expects: the caller is the only thread. Complexity: a system call.
-  ASHLAR_COLD static void begin() noexcept {
-    secret_.store(fresh_secret(), memory_order_relaxed);
-    number_.store(number() + 1, memory_order_relaxed);
-  }
-
-private:
-  static inline constinit atomic<std::uint32_t> number_ = 1;
-  static inline constinit atomic<std::uint64_t> secret_ = 0;
-};
-
 /// A sequence of random words. Not for cryptography: some of its words tell the others. The seed waits for the first
 /// use, so that a constant-initialised object has one. Thread safety: none.
 class random_bits {
@@ -302,57 +221,5 @@ private:
   std::uint64_t rest_ = 0;
   std::uint32_t epoch_ = 0;
 };
-
-/// The secret of all canaries of a process. A forked child keeps it, as its blocks have canaries of it. Thread safety:
-/// any thread.
-class canary_secret {
-public:
-  /// Returns: the canary in the aligned word at `address`. None of its bytes is 0, the byte that ends a text.
-  [[nodiscard]] static ASHLAR_INLINE std::uint64_t word(std::uintptr_t address) noexcept {
-    std::uint64_t factor = factor_.load(memory_order_acquire);  // pairs with the release in make()
-    if (ASHLAR_UNLIKELY(factor == 0)) factor = make();
-    const std::uint64_t product = (address ^ term_.load(memory_order_relaxed)) * factor;
-    return (product ^ product >> 32) | 0x0101'0101'0101'0101u;
-  }
-
-  /// Returns: the canary in the byte at `p`.
-  [[nodiscard]] static ASHLAR_INLINE unsigned char byte(const void* p) noexcept {
-    const std::uint64_t whole = word(address_of(p) & ~std::uintptr_t{7});
-    unsigned char bytes[sizeof whole];
-    std::memcpy(bytes, &whole, sizeof whole);
-    return bytes[address_of(p) & 7];
-  }
-
-private:
-  // Two threads that come at once store the same two words. Returns: the factor.
-  ASHLAR_COLD static std::uint64_t make() noexcept {
-    const std::uint64_t secret = process_secret();
-    term_.store(mixed(secret + 1), memory_order_relaxed);
-    const std::uint64_t factor = mixed(secret + 2) | 1;
-    factor_.store(factor, memory_order_release);
-    return factor;
-  }
-
-  static inline constinit atomic<std::uint64_t> factor_ = 0;
-  static inline constinit atomic<std::uint64_t> term_ = 0;
-};
-
-/// Effects: calls `f(at, canary, bytes)` for the pieces of up to 8 bytes of a range, with their canary.
-template <class Byte, class F>
-ASHLAR_INLINE void for_each_canary(Byte* from, Byte* to, F f) noexcept {
-  while (from != to) {
-    const std::size_t skipped = address_of(from) % sizeof(std::uint64_t);
-    const std::size_t bytes = min(sizeof(std::uint64_t) - skipped, static_cast<std::size_t>(to - from));
-    const std::uint64_t word = canary_secret::word(address_of(from) - skipped);
-    f(from, reinterpret_cast<const unsigned char*>(&word) + skipped, bytes);
-    from += bytes;
-  }
-}
-
-/// Effects: writes the canary to a range.
-inline void fill_with_canary(std::byte* from, std::byte* to) noexcept {
-  for_each_canary(
-      from, to, [](std::byte* at, const unsigned char* canary, std::size_t count) { std::memcpy(at, canary, count); });
-}
 
 }  // namespace ashlar::ASHLAR_ABI::detail

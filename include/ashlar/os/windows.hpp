@@ -13,6 +13,7 @@
 #endif
 
 struct _MEMORY_BASIC_INFORMATION;
+struct _FILETIME;
 struct HINSTANCE__;
 
 extern "C" {
@@ -26,6 +27,9 @@ __declspec(dllimport) int __stdcall FlsSetValue(unsigned long, void*);
 __declspec(dllimport) int __stdcall GetModuleHandleExA(unsigned long, const char*, HINSTANCE__**);
 __declspec(dllimport) unsigned long long __stdcall GetTickCount64();
 __declspec(dllimport) unsigned long __stdcall GetCurrentThreadId();
+__declspec(dllimport) void* __stdcall GetCurrentProcess();
+__declspec(dllimport) void* __stdcall GetProcessHeap();
+__declspec(dllimport) int __stdcall GetProcessTimes(void*, _FILETIME*, _FILETIME*, _FILETIME*, _FILETIME*);
 __declspec(dllimport) void __stdcall Sleep(unsigned long);
 }
 
@@ -55,6 +59,17 @@ struct region {
   static_cast<void>(::VirtualQuery(p, reinterpret_cast<::_MEMORY_BASIC_INFORMATION*>(&found), sizeof found));
   return found;
 }
+
+/// Returns: the time at which the process began, in 100 ns.
+[[nodiscard]] inline unsigned long long start_of_process() noexcept {
+  unsigned long times[4][2] = {};  // of the layout of FILETIME: the low half first
+  const auto at = [&](int i) noexcept { return reinterpret_cast<::_FILETIME*>(times[i]); };
+  static_cast<void>(::GetProcessTimes(::GetCurrentProcess(), at(0), at(1), at(2), at(3)));
+  return times[0][0] | static_cast<unsigned long long>(times[0][1]) << 32;
+}
+
+/// Returns: an address that the system chose for the process.
+[[nodiscard]] inline size place_of_process() noexcept { return reinterpret_cast<size>(::GetProcessHeap()); }
 
 /// Effects: the program or library with this address stays loaded until the end of the process.
 inline void keep_module_of(const void* address) noexcept {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of the bytes behind a block, of seals, and of the registry of slabs.
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -14,6 +15,7 @@
 
 #include <ashlar/detail/checks/poison.hpp>
 #include <ashlar/detail/checks/slab_registry.hpp>
+#include <ashlar/os/process_secret.hpp>
 
 #include "tests/support/build.hpp"
 
@@ -26,17 +28,18 @@ using ashlar::detail::slack_state;
 constexpr std::size_t cell_bytes = 300;
 using cell_type = std::array<std::byte, cell_bytes>;
 
-cell_type cell_of(std::size_t bytes, std::byte contents) {
-  cell_type cell;
-  cell.fill(contents);
-  fill_slack(cell.data(), bytes, cell_bytes);
-  return cell;
-}
+// A canary is of its address: the cell stays where it is.
+struct cell_of : cell_type {
+  cell_of(std::size_t bytes, std::byte contents) {
+    fill(contents);
+    fill_slack(data(), bytes, cell_bytes);
+  }
+};
 
 TEST(slack, sees_each_byte_behind_the_request) {
   for (std::size_t bytes = 0; bytes < cell_bytes; ++bytes)
     for (std::size_t at = bytes; at + 1 < cell_bytes; ++at) {
-      cell_type cell = cell_of(bytes, std::byte{0});
+      cell_of cell(bytes, std::byte{0});
       cell[at] = ~cell[at];
       const slack_state found = look_at_slack(cell.data(), bytes, cell_bytes);
       ASSERT_FALSE(found.is_intact) << bytes << ' ' << at;
@@ -45,20 +48,23 @@ TEST(slack, sees_each_byte_behind_the_request) {
     }
 }
 
-TEST(slack, sees_a_terminator_anywhere) {
-  for (std::size_t bytes = 0; bytes < cell_bytes; ++bytes)
-    for (std::size_t at = bytes; at < cell_bytes; ++at) {
-      cell_type cell = cell_of(bytes, std::byte{0xEE});
-      cell[at] = std::byte{0};
-      ASSERT_FALSE(look_at_slack(cell.data(), bytes, cell_bytes).is_intact) << bytes << ' ' << at;
-    }
+TEST(slack, sees_a_terminator_and_a_letter_anywhere) {
+  for (const std::byte written : {std::byte{0}, std::byte{'a'}})
+    for (std::size_t bytes = 0; bytes < cell_bytes; ++bytes)
+      for (std::size_t at = bytes; at < cell_bytes; ++at) {
+        cell_of cell(bytes, std::byte{0xEE});
+        cell[at] = written;
+        const slack_state found = look_at_slack(cell.data(), bytes, cell_bytes);
+        ASSERT_FALSE(found.is_intact) << bytes << ' ' << at;
+        ASSERT_EQ(found.allocated, bytes) << "no other size";
+      }
 }
 
-TEST(slack, detects_a_fill_of_two_bytes_and_more_with_any_value) {
+TEST(slack, detects_a_fill_of_eight_bytes_with_any_value) {
   for (unsigned value = 0; value < 256; ++value)
-    for (std::size_t bytes = 0; bytes + 2 <= cell_bytes; bytes += 7) {
-      cell_type cell = cell_of(bytes, std::byte{1});
-      cell[bytes] = cell[bytes + 1] = static_cast<std::byte>(value);
+    for (std::size_t bytes = 0; bytes + 8 <= cell_bytes; bytes += 7) {
+      cell_of cell(bytes, std::byte{1});
+      std::fill_n(cell.begin() + static_cast<std::ptrdiff_t>(bytes), 8, static_cast<std::byte>(value));
       EXPECT_FALSE(look_at_slack(cell.data(), bytes, cell_bytes).is_intact) << bytes << ' ' << value;
     }
 }
@@ -67,8 +73,8 @@ TEST(slack, detects_a_fill_of_two_bytes_and_more_with_any_value) {
 TEST(slack, tells_which_size_was_asked_for) {
   for (std::size_t bytes = 0; bytes < cell_bytes; ++bytes)
     for (std::size_t given = 0; given < cell_bytes; ++given) {
-      if (given % ashlar::detail::slack_period == bytes % ashlar::detail::slack_period) continue;
-      const cell_type cell = cell_of(bytes, std::byte{0xEE});
+      if (given % ashlar::detail::canary_period == bytes % ashlar::detail::canary_period) continue;
+      const cell_of cell(bytes, std::byte{0xEE});
       const slack_state found = look_at_slack(cell.data(), given, cell_bytes);
       ASSERT_FALSE(found.is_intact) << bytes << ' ' << given;
       ASSERT_EQ(found.allocated, bytes) << given;
@@ -78,10 +84,11 @@ TEST(slack, tells_which_size_was_asked_for) {
 TEST(slack, of_a_fresh_cell_is_as_of_any_other) {
   for (std::size_t size = 0; size <= 40; ++size)
     for (std::size_t bytes = 0; bytes <= size; ++bytes) {
-      cell_type fresh{}, other{};
-      ashlar::detail::fill_fresh_slack(fresh.data(), bytes, size);
-      fill_slack(other.data(), bytes, size);
-      for (std::size_t at = bytes; at < fresh.size(); ++at) ASSERT_EQ(fresh[at], other[at]) << bytes << ' ' << size;
+      cell_type cell{};
+      ashlar::detail::fill_fresh_slack(cell.data(), bytes, size);
+      const cell_type fresh = cell;
+      fill_slack(cell.data(), bytes, size);
+      for (std::size_t at = bytes; at < cell.size(); ++at) ASSERT_EQ(fresh[at], cell[at]) << bytes << ' ' << size;
     }
 }
 

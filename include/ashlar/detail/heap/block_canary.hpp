@@ -13,7 +13,7 @@
 #include <ashlar/detail/checks/poison.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/support/poison.hpp>
-#include <ashlar/os/random_bits.hpp>
+#include <ashlar/os/process_secret.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 
@@ -93,15 +93,6 @@ ASHLAR_INLINE void verify_free(const void* cell, std::size_t bytes, unsigned cha
   mark_live(cell, bytes);
 }
 
-/// Returns: whether the byte before a block is canary, the last byte of a live block in front of it.
-[[nodiscard]] ASHLAR_INLINE bool is_canary_before(const void* p) noexcept {
-  const auto* const front = static_cast<const unsigned char*>(p) - 1;
-  mark_readable(front, 1);
-  const bool is_intact = *front == canary_secret::byte(front);
-  mark_free(front, 1);
-  return is_intact;
-}
-
 /// Returns: whether the byte before a cell is that with which the cell in front of it ends, of mark `before`: poison if
 /// it is dead, canary if it is live.
 [[nodiscard]] ASHLAR_INLINE bool is_guard_before(const void* p, std::uint16_t before) noexcept {
@@ -115,19 +106,7 @@ ASHLAR_INLINE void verify_free(const void* cell, std::size_t bytes, unsigned cha
 
 /// Returns: whether the canary after the first `bytes` bytes of a block, up to `end`, is intact.
 [[nodiscard]] ASHLAR_INLINE bool is_canary_whole(const void* p, std::size_t bytes, std::size_t end) noexcept {
-  const auto* const slack = static_cast<const std::byte*>(p) + bytes;
-  mark_readable(slack, end - bytes);
-  std::uint64_t changed = 0;
-  detail::for_each_canary(slack, slack + (end - bytes),
-                          [&](const std::byte* at, const unsigned char* canary, std::size_t count) {
-                            std::uint64_t is = 0, was = 0;
-                            std::memcpy(&is, at, count);
-                            std::memcpy(&was, canary, count);
-                            changed |= is ^ was;
-                          });
-  const bool is_intact = changed == 0;
-  mark_free(slack, end - bytes);
-  return is_intact;
+  return is_guard_intact(static_cast<const std::byte*>(p) + bytes, end - bytes);
 }
 
 /// Effects: writes the canary after the first `bytes` bytes of a block, up to `end`; nothing if no canary is kept.
@@ -135,7 +114,7 @@ inline void write_canary(void* p, std::size_t bytes, std::size_t end) noexcept {
   if constexpr (keeps_canaries) {
     auto* const data = static_cast<std::byte*>(p);
     mark_readable(data + bytes, end - bytes);
-    detail::fill_with_canary(data + bytes, data + end);
+    fill_canary(data + bytes, data + end);
   }
 }
 
@@ -150,10 +129,8 @@ ASHLAR_INLINE void mark_block(const void* p, std::size_t were, std::size_t bytes
 /// Effects: reports a write after a live block of `bytes` bytes, before `end`.
 [[noreturn]] ASHLAR_COLD inline void report_overflow(const void* p, std::size_t bytes, std::size_t end,
                                                      const void* heap) noexcept {
-  const auto* const data = static_cast<const unsigned char*>(p);
-  mark_readable(data + bytes, end - bytes);
-  while (end != bytes && data[end - 1] == canary_secret::byte(data + end - 1)) --end;
-  report_write_behind(p, bytes, bytes, end, heap);
+  report_write_behind(p, bytes, bytes, bytes + guard_damage(static_cast<const std::byte*>(p) + bytes, end - bytes),
+                      heap);
 }
 
 /// Effects: reports a damaged canary, as above.

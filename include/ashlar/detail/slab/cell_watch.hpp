@@ -70,7 +70,7 @@ public:
   [[nodiscard]] ASHLAR_INLINE bool are_guards_intact(std::uint32_t cell) const noexcept {
     if constexpr (!keeps_canaries) return true;
     if (ASHLAR_UNLIKELY(!home_->used()[cell])) return true;  // it came from no hand_out
-    return is_guard_intact(at(cell) - 1, 1) && is_guard_intact(guard_of(cell), geometry_.guard_bytes());
+    return is_canary_before(at(cell)) && is_guard_intact(guard_of(cell), geometry_.guard_bytes());
   }
 
   /// Effects: reports writes in front of a live cell and after it.
@@ -121,7 +121,7 @@ private:
 
   // Checks the last byte in front of a cell only: bytes before it are the overflow of the previous cell, found there.
   ASHLAR_INLINE void expect_front(std::uint32_t cell) const noexcept {
-    if (ASHLAR_UNLIKELY(!is_guard_intact(at(cell) - 1, 1)))
+    if (ASHLAR_UNLIKELY(!is_canary_before(at(cell))))
       report_write_before(at(cell), geometry_.cell_bytes(), home_->owner);
   }
 

@@ -138,7 +138,7 @@ struct slot_guard {
   /// handed out.
   static ASHLAR_INLINE void expect(const void* slot, const void* pool) noexcept {
     const auto* const object = static_cast<const std::byte*>(slot);
-    if (ASHLAR_UNLIKELY(!is_guard_intact(object - 1, 1))) report_write_before(object, Bytes, pool);
+    if (ASHLAR_UNLIKELY(!is_canary_before(object))) report_write_before(object, Bytes, pool);
     if (ASHLAR_UNLIKELY(!is_guard_intact(object + Bytes, bytes)))
       report_overflow_into_guard(object, Bytes, bytes, Bytes, pool);
   }

@@ -15,7 +15,7 @@
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/platform.hpp>
 #include <ashlar/detail/support/list.hpp>
-#include <ashlar/os/random_bits.hpp>
+#include <ashlar/os/process_secret.hpp>
 
 #if __has_include(<link.h>)
 #include <link.h>

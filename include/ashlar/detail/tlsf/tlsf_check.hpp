@@ -231,9 +231,9 @@ struct tlsf_slack {
   /// Returns: the size requested, by the last byte.
   [[nodiscard]] static std::size_t wanted(const std::byte* data, std::size_t usable) noexcept {
     mark_readable(data + usable - 1, 1);
-    const std::size_t size = detail::slack_size(data[usable - 1], usable - 1);
+    const std::size_t size = detail::slack_size(data + usable - 1);
     mark_free(data + usable - 1, 1);
-    const std::size_t back = (usable - 1 - size) % detail::slack_period;
+    const std::size_t back = (usable - 1 - size) % detail::canary_period;
     return back < usable ? usable - 1 - back : 0;  // the size exceeds the block only if the canary was overwritten
   }
 
