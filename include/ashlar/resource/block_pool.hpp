@@ -358,8 +358,8 @@ private:
   // if the upstream has one. It may have used this pool in the meantime.
   void find_slots() noexcept {
     if (slots_bytes() == 0 || has_own_slots()) return;
-    if (const auto slots = store_.short_slots(geometry()); slabs() == 1 && !slots.empty())
-      return cached_.use(slots.data());
+    if (const auto free_slots = store_.short_slots(geometry()); slabs() == 1 && !free_slots.empty())
+      return cached_.use(free_slots.data());
     auto&& from = slots_upstream();
     void* const memory = try_allocate_from(from, slots_bytes(), alignof(void*));
     if (memory == nullptr) return;

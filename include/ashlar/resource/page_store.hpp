@@ -120,7 +120,7 @@ public:
   /// Returns: a chunk of 2^order bytes, or null.
   [[nodiscard]] ASHLAR_INLINE void* take(unsigned order) noexcept {
     if (ASHLAR_LIKELY(order <= span_order)) {
-      atomic<void*>& slot = slots_here().slots[order - least_order];
+      atomic<void*>& slot = slots_here().chunks[order - least_order];
       if (ASHLAR_LIKELY(slot.load(memory_order_relaxed) != nullptr))
         if (void* const p = slot.exchange(nullptr, memory_order_acquire)) return live(p, order);
     }
@@ -132,7 +132,7 @@ public:
     if (ASHLAR_LIKELY(order <= span_order)) {
       thread_slots& mine = slots_here();
       mark_free(p, std::size_t{1} << order);
-      p = mine.slots[order - least_order].exchange(p, memory_order_acq_rel);  // pairs with that of take
+      p = mine.chunks[order - least_order].exchange(p, memory_order_acq_rel);  // pairs with that of take
       if (ASHLAR_LIKELY(p == nullptr && !mine.is_time_to_look())) return;
     }
     give_slow(p, order);
@@ -172,7 +172,7 @@ private:
       Pages::releases_parts ? std::size_t{1} << (sizeof(void*) == 8 ? 22 : 18) : 0;
 
   struct alignas(64) thread_slots {
-    std::array<atomic<void*>, span_order - least_order + 1> slots = {};
+    std::array<atomic<void*>, span_order - least_order + 1> chunks = {};
     atomic<std::uint32_t> calls = 0;
 
     // Only a hint: two threads may count as one.
@@ -315,7 +315,7 @@ private:
   void empty_slots() noexcept {
     for (thread_slots& each : slots_)
       for (unsigned order = least_order; order <= span_order; ++order)
-        if (void* const p = each.slots[order - least_order].exchange(nullptr, memory_order_acquire)) put(p, order);
+        if (void* const p = each.chunks[order - least_order].exchange(nullptr, memory_order_acquire)) put(p, order);
   }
 
   // Returns: a list of the spans and larger chunks to give back: those unneeded, or all but `retain_bytes`.

@@ -106,10 +106,10 @@ public:
   }
 
   /// Returns: a cell of a fresh batch; the others become cached, and the limit of the array grows by their number, up
-  /// to `slots`. Expects: no cached cells; the batch is not empty; the array has `slots` slots.
-  [[nodiscard]] void* refill(const cell_batch& fresh, std::size_t cell_bytes, std::size_t slots) noexcept {
+  /// to `most`. Expects: no cached cells; the batch is not empty; the array has `most` slots.
+  [[nodiscard]] void* refill(const cell_batch& fresh, std::size_t cell_bytes, std::size_t most) noexcept {
     batch_ = fresh;
-    end_ = first_ + detail::min(static_cast<std::size_t>(end_ - first_) + in_batch(), slots);
+    end_ = first_ + detail::min(static_cast<std::size_t>(end_ - first_) + in_batch(), most);
     return take_from_batch(cell_bytes);
   }
 

@@ -254,8 +254,8 @@ public:
   [[nodiscard]] std::span<void*> short_slots(const slab_geometry& geometry) const noexcept {
     std::byte* const start = reinterpret_cast<std::byte*>(set_.short_slab());
     if (start == nullptr) return {};
-    void* const slots = start + geometry.short_bytes() - geometry.short_slots() * sizeof(void*);
-    return {static_cast<void**>(slots), geometry.short_slots()};
+    void* const first_slot = start + geometry.short_bytes() - geometry.short_slots() * sizeof(void*);
+    return {static_cast<void**>(first_slot), geometry.short_slots()};
   }
 
   /// Returns: bytes of all slabs.
