@@ -4,13 +4,17 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <span>
-#include <tuple>
+#include <string>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "cli/support/function_names.hpp"
 #include "cli/support/symbolise.hpp"
@@ -66,13 +70,6 @@ std::vector<span_row> spans_by_name(const study::span_table& spans, const trace:
 
 constexpr std::size_t max_calls_listed = 5;
 
-/// A call stack with its names, and its allocations.
-struct named_stack {
-  std::vector<std::string> calls;
-  std::string through;
-  study::site_summary sum;
-};
-
 /// Template arguments tell sites apart, however long they are.
 std::string name_of(const source_place& place) {
   if (place.function.find("<…>") == std::string::npos) return place.str();
@@ -81,7 +78,39 @@ std::string name_of(const source_place& place) {
   return whole.str();
 }
 
-std::vector<named_stack> named_stacks(const report_data& data, const trace_input& input, symboliser& names) {
+/// Texts by number, equal ones once: stacks have many calls, of few places.
+class call_texts {
+public:
+  /// Returns: the number of the name of a place, which outlives this.
+  std::uint32_t number_of(const source_place& place) {
+    const auto [at, is_new] = by_place_.try_emplace(&place, 0);
+    if (is_new) at->second = number_of(name_of(place));
+    return at->second;
+  }
+  std::uint32_t number_of(const std::string& text) {
+    const auto [at, is_new] = numbers_.try_emplace(text, static_cast<std::uint32_t>(texts_.size()));
+    if (is_new) texts_.push_back(&at->first);
+    return at->second;
+  }
+
+  [[nodiscard]] std::size_t size() const noexcept { return texts_.size(); }
+  [[nodiscard]] const std::string& operator[](std::uint32_t number) const { return *texts_[number]; }
+
+private:
+  std::unordered_map<std::string, std::uint32_t> numbers_;
+  std::vector<const std::string*> texts_;
+  std::unordered_map<const source_place*, std::uint32_t> by_place_;
+};
+
+/// A call stack by the numbers of its texts, and its allocations; or all stacks that begin with these calls.
+struct numbered_stack {
+  std::vector<std::uint32_t> calls;
+  std::uint32_t through = 0;
+  study::site_summary sum;
+};
+
+std::vector<numbered_stack> numbered_stacks(const report_data& data, const trace_input& input, symboliser& names,
+                                            call_texts& texts) {
   std::vector<std::vector<const source_place*>> calls;
   wrapper_finder wrappers;
   for (const auto& [id, sum] : data.sum.sites) {
@@ -89,95 +118,104 @@ std::vector<named_stack> named_stacks(const report_data& data, const trace_input
     wrappers.add(calls.back(), sum.allocated);
   }
   wrappers.decide();
-  std::vector<named_stack> all;
+  const std::uint32_t none = texts.number_of(""), no_stack = texts.number_of("(no stack)");
+  std::vector<numbered_stack> all;
   auto next = calls.begin();
   for (const auto& [id, sum] : data.sum.sites) {
     const std::vector<const source_place*>& own = *next++;
     const program_call first = wrappers.call_in(own);
-    named_stack stack{{}, {}, sum};
-    if (!first.through.empty()) stack.through = first.through.back()->function;
+    numbered_stack stack{{}, none, sum};
+    if (!first.through.empty()) stack.through = texts.number_of(first.through.back()->function);
     for (const source_place* place : std::span(own).subspan(first.at == own.size() ? 0 : first.at))
-      stack.calls.push_back(name_of(*place));
-    if (stack.calls.empty()) stack.calls.emplace_back("(no stack)");
+      stack.calls.push_back(texts.number_of(*place));
+    if (stack.calls.empty()) stack.calls.push_back(no_stack);
     all.push_back(std::move(stack));
   }
   return all;
 }
 
-/// Returns: the innermost call of most objects, if many places make it, so that it is uninformative; else "".
-std::string common_call(const std::vector<named_stack>& stacks) {
-  struct use {
-    std::uint64_t objects = 0;
-    std::set<std::vector<std::string>> callers;
-  };
-  std::map<std::string, use> uses;
+/// Returns: the innermost call of most objects, if many places make it, so that it is uninformative; else nothing.
+std::optional<std::uint32_t> common_call(const std::vector<numbered_stack>& stacks, const call_texts& texts) {
+  std::vector<std::uint64_t> objects(texts.size());
   std::uint64_t total = 0;
-  for (const named_stack& stack : stacks) {
-    use& u = uses[stack.calls.front()];
+  for (const numbered_stack& stack : stacks) {
+    objects[stack.calls.front()] += stack.sum.allocated.objects;
     total += stack.sum.allocated.objects;
-    u.objects += stack.sum.allocated.objects;
-    u.callers.emplace(stack.calls.begin() + 1, stack.calls.end());
   }
-  for (const auto& [call, u] : uses)
-    if (u.objects > total / 10 * 6 && u.callers.size() >= 3 && !u.callers.contains({})) return call;
-  return "";
+  const auto most = std::ranges::max_element(objects);
+  if (*most <= total / 10 * 6) return std::nullopt;
+  const auto call = static_cast<std::uint32_t>(most - objects.begin());
+  std::set<std::vector<std::uint32_t>> callers;
+  for (const numbered_stack& stack : stacks)
+    if (stack.calls.front() == call) callers.emplace(stack.calls.begin() + 1, stack.calls.end());
+  return callers.size() >= 3 && !callers.contains({}) ? std::optional(call) : std::nullopt;
 }
 
 /// Returns: the program's own allocation functions, innermost first. Effects: removes them from the stacks.
-std::vector<std::string> take_common_calls(std::vector<named_stack>& stacks) {
+std::vector<std::string> take_common_calls(std::vector<numbered_stack>& stacks, const call_texts& texts) {
   std::vector<std::string> taken;
-  for (std::string call = common_call(stacks); !call.empty() && taken.size() < 4; call = common_call(stacks)) {
-    for (named_stack& stack : stacks)
-      if (stack.calls.front() == call) stack.calls.erase(stack.calls.begin());
-    taken.push_back(call);
+  for (auto call = common_call(stacks, texts); call && taken.size() < 4; call = common_call(stacks, texts)) {
+    for (numbered_stack& stack : stacks)
+      if (stack.calls.front() == *call) stack.calls.erase(stack.calls.begin());
+    taken.push_back(texts[*call]);
   }
   return taken;
 }
 
-/// Returns: one call site for all stacks with the same first calls.
-std::vector<call_site> merged(const std::vector<named_stack>& stacks) {
-  std::map<std::pair<std::vector<std::string>, std::string>, call_site> sites;
-  for (const named_stack& stack : stacks) {
-    std::vector<std::string> calls = stack.calls;
-    if (calls.size() > max_calls_listed) calls.erase(calls.begin() + max_calls_listed, calls.end());
-    call_site& site = sites[{calls, stack.through}];
-    site.calls = std::move(calls);
-    site.through = stack.through;
-    site.allocated += stack.sum.allocated;
-    site.live += stack.sum.live;
-    site.mean_lifetime_ns += stack.sum.lifetime_ns;  // the sum until now
+/// Returns: one for all stacks with the same first calls.
+std::vector<numbered_stack> merged(const std::vector<numbered_stack>& stacks) {
+  std::map<std::pair<std::vector<std::uint32_t>, std::uint32_t>, study::site_summary> sites;
+  for (const numbered_stack& stack : stacks) {
+    const auto listed = std::span(stack.calls).first(std::min(stack.calls.size(), max_calls_listed));
+    study::site_summary& sum = sites[{{listed.begin(), listed.end()}, stack.through}];
+    sum.allocated += stack.sum.allocated;
+    sum.live += stack.sum.live;
+    sum.lifetime_ns += stack.sum.lifetime_ns;
   }
-  std::vector<call_site> all;
-  for (auto& [calls, site] : sites) {
-    const std::uint64_t freed = site.allocated.objects - site.live.objects;
-    if (freed != 0) site.mean_lifetime_ns /= static_cast<double>(freed);
-    all.push_back(std::move(site));
-  }
+  std::vector<numbered_stack> all;
+  for (const auto& [calls, sum] : sites) all.push_back({calls.first, calls.second, sum});
   return all;
 }
 
-/// Returns: the sites with the greatest `weight`, and not 0.
+call_site site_of(const numbered_stack& stack, const call_texts& texts) {
+  const study::site_summary& sum = stack.sum;
+  call_site site{{}, texts[stack.through], sum.allocated, sum.live, 0};
+  for (const std::uint32_t call : stack.calls) site.calls.push_back(texts[call]);
+  const std::uint64_t freed = sum.allocated.objects - sum.live.objects;
+  if (freed != 0) site.mean_lifetime_ns = sum.lifetime_ns / static_cast<double>(freed);
+  return site;
+}
+
+/// Returns: the sites with the greatest `weight`, and not 0. Of equal ones the first by their texts.
 template <class Weight>
-std::vector<call_site> heaviest(std::vector<call_site> sites, Weight weight) {
-  std::erase_if(sites, [&](const call_site& s) { return weight(s) == 0; });
-  std::sort(sites.begin(), sites.end(), [&](const auto& a, const auto& b) {
-    return std::tuple(weight(b), a.calls, a.through) < std::tuple(weight(a), b.calls, b.through);
+std::vector<call_site> heaviest(const std::vector<numbered_stack>& all, const call_texts& texts, Weight weight) {
+  std::vector<const numbered_stack*> kept;
+  for (const numbered_stack& each : all)
+    if (weight(each.sum) != 0) kept.push_back(&each);
+  const auto text = [&](std::uint32_t number) -> const std::string& { return texts[number]; };
+  const auto last = kept.begin() + static_cast<std::ptrdiff_t>(std::min(kept.size(), report_rows));
+  std::partial_sort(kept.begin(), last, kept.end(), [&](const numbered_stack* a, const numbered_stack* b) {
+    if (weight(a->sum) != weight(b->sum)) return weight(a->sum) > weight(b->sum);
+    if (a->calls == b->calls) return texts[a->through] < texts[b->through];
+    return std::ranges::lexicographical_compare(a->calls, b->calls, {}, text, text);
   });
-  if (sites.size() > report_rows) sites.erase(sites.begin() + report_rows, sites.end());
+  std::vector<call_site> sites;
+  for (auto each = kept.begin(); each != last; ++each) sites.push_back(site_of(**each, texts));
   return sites;
 }
 
 /// Effects: fills the lists of call sites in `data`.
 void add_call_sites(report_data& data, const trace_input& input) {
   symboliser names;
-  std::vector<named_stack> stacks = named_stacks(data, input, names);
+  call_texts texts;
+  std::vector<numbered_stack> stacks = numbered_stacks(data, input, names, texts);
   data.notes = names.notes();
-  data.passed_through = take_common_calls(stacks);
-  const std::vector<call_site> all = merged(stacks);
+  data.passed_through = take_common_calls(stacks, texts);
+  const std::vector<numbered_stack> all = merged(stacks);
   data.site_count = all.size();
-  data.by_count = heaviest(all, [](const call_site& s) { return s.allocated.objects; });
-  data.by_bytes = heaviest(all, [](const call_site& s) { return s.allocated.bytes; });
-  data.by_live = heaviest(all, [](const call_site& s) { return s.live.bytes; });
+  data.by_count = heaviest(all, texts, [](const study::site_summary& s) { return s.allocated.objects; });
+  data.by_bytes = heaviest(all, texts, [](const study::site_summary& s) { return s.allocated.bytes; });
+  data.by_live = heaviest(all, texts, [](const study::site_summary& s) { return s.live.bytes; });
   std::set<std::string> unnamed;
   for (const auto* const sites : {&data.by_count, &data.by_bytes, &data.by_live})
     for (const call_site& site : *sites)

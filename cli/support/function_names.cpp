@@ -198,10 +198,10 @@ std::string long_function_name(const std::string& whole) {
   return kept.empty() ? whole : kept;
 }
 
-std::string short_function_name(const char* symbol) {
-  const std::string whole = without_hash(without_copy(whole_function_name(symbol)));
-  const std::string kept = name_reader(whole, longest_arguments).read();
-  return kept.empty() ? whole : kept;
+std::string short_function_name(const std::string& whole) {
+  const std::string original = without_hash(without_copy(whole));
+  const std::string kept = name_reader(original, longest_arguments).read();
+  return kept.empty() ? original : kept;
 }
 
 bool is_allocation_name(const std::string& function) {

@@ -273,8 +273,8 @@ std::vector<source_place> named_file::find(std::uint64_t address) {
   if (!has_tables()) return {place};
   std::tie(place.code_begin, place.code_end) = code_of(tables_->module, address);
   if (const char* const symbol = tables_->symbols.at(address)) {
-    place.function = short_function_name(symbol);
     place.whole = whole_function_name(symbol);
+    place.function = short_function_name(place.whole);
   }
   const debug_unit unit = tables_->units.at(address);
   std::tie(place.file, place.line) = source_of(unit, address);
@@ -369,10 +369,12 @@ std::vector<const source_place*> symboliser::calls(std::span<const std::uint64_t
                                                    std::span<const trace::mapped_module> modules) {
   std::vector<const source_place*> all;
   for (const std::uint64_t frame : frames) {
-    const trace::mapped_module* const in = trace::find_module(modules, frame);
-    for (const source_place& place :
-         in == nullptr ? places("", "", frame) : places(in->path, in->build_id, frame - in->bias))
-      all.push_back(&place);
+    const std::vector<source_place>*& known = by_frame_[frame];
+    if (known == nullptr) {
+      const trace::mapped_module* const in = trace::find_module(modules, frame);
+      known = in == nullptr ? &places("", "", frame) : &places(in->path, in->build_id, frame - in->bias);
+    }
+    for (const source_place& place : *known) all.push_back(&place);
   }
   return all;
 }

@@ -8,6 +8,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -61,7 +62,7 @@ public:
   [[nodiscard]] const std::vector<source_place>& places(const std::string& path, const std::string& build_id,
                                                         std::uint64_t return_address);
 
-  /// Returns: the places of a stack, innermost first, inlined calls too.
+  /// Returns: the places of a stack, innermost first, inlined calls too. Expects: the same modules each time.
   [[nodiscard]] std::vector<const source_place*> calls(std::span<const std::uint64_t> frames,
                                                        std::span<const trace::mapped_module> modules);
 
@@ -71,6 +72,7 @@ public:
 
 private:
   std::map<std::pair<std::string, std::string>, std::unique_ptr<named_file>> files_;  // by path and build id
+  std::unordered_map<std::uint64_t, const std::vector<source_place>*> by_frame_;      // of stacks
 };
 
 }  // namespace ashlar::cli

@@ -133,8 +133,8 @@ void name_inlined(source_place& place, Dwarf_Die* die) {
   std::string symbol = attribute_text(die, DW_AT_linkage_name);
   if (symbol.empty()) symbol = qualified_name(die);
   if (symbol.empty()) symbol = "(inlined)";
-  place.function = short_function_name(symbol.c_str());
   place.whole = whole_function_name(symbol.c_str());
+  place.function = short_function_name(place.whole);
   place.code_begin = place.code_end = 0;
 }
 

@@ -2,7 +2,6 @@
 // Peels the stacks from within: the innermost functions are judged first, then their callers.
 #include "cli/support/wrappers.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -39,50 +38,58 @@ std::string call_key(const source_place& place) {
 
 }  // namespace
 
-std::size_t wrapper_finder::id_of(const source_place& place) {
-  const auto [at, is_new] = ids_.try_emplace(&place, 0);
-  if (!is_new) return at->second;
-  at->second = functions_.try_emplace(function_key(place), functions_.size()).first->second;
+const wrapper_finder::known_call& wrapper_finder::known(const source_place& place) {
+  const auto [at, is_new] = known_.try_emplace(&place);
+  known_call& call = at->second;
+  if (!is_new) return call;
+  call.place = &place;
+  call.function = functions_.try_emplace(function_key(place), functions_.size()).first->second;
+  call.number = numbers_.try_emplace(call_key(place), numbers_.size()).first->second;
+  call.owner = is_allocator_place(place)   ? call_owner::allocator
+               : is_library_place(place)   ? call_owner::cpp_library
+               : is_c_library_place(place) ? call_owner::c_library
+                                           : call_owner::program;
   if (is_wrapper_.size() < functions_.size()) is_wrapper_.resize(functions_.size());
-  return at->second;
+  return call;
 }
 
-void wrapper_finder::add(std::vector<const source_place*> calls, const study::amount& allocated) {
+void wrapper_finder::add(std::span<const source_place* const> calls, const study::amount& allocated) {
   if (allocated.objects == 0) return;
-  std::ranges::reverse(calls);  // the innermost one is removed in constant time
-  stack s{std::move(calls), allocated};
+  stack s{{}, allocated};
+  s.calls.reserve(calls.size());
+  for (std::size_t i = calls.size(); i-- > 0;) s.calls.push_back(&known(*calls[i]));
   pass_over(s);
   if (!s.calls.empty()) stacks_.push_back(std::move(s));
 }
 
 void wrapper_finder::pass_over(stack& s) {
   for (; !s.calls.empty(); s.calls.pop_back()) {
-    const source_place& place = *s.calls.back();
-    if (is_allocator_place(place) || contains(place)) continue;
-    if (!is_library_place(place) && !is_c_library_place(place)) return;
+    const known_call& call = *s.calls.back();
+    if (call.owner == call_owner::allocator || is_wrapper_[call.function]) continue;
+    if (call.owner == call_owner::program) return;
     s.is_direct = false;
   }
 }
 
 std::map<std::size_t, wrapper_finder::evidence> wrapper_finder::collect() {
   std::map<std::size_t, evidence> all;
+  std::vector<bool> is_outer(functions_.size());
   for (const stack& s : stacks_) {
-    evidence& e = all[id_of(*s.calls.back())];
-    e.place = s.calls.back();
+    evidence& e = all[s.calls.back()->function];
+    e.place = s.calls.back()->place;
     e.objects += s.allocated.objects;
-    e.calls.insert(call_key(*e.place));
+    e.calls.insert(s.calls.back()->number);
     e.sizes.insert(mean_size(s.allocated));
     e.is_other = e.is_other || !s.is_direct || s.calls.size() == 1;
-    if (s.calls.size() > 1) e.callers.insert(id_of(*s.calls[s.calls.size() - 2]));
+    if (s.calls.size() > 1) e.callers.insert(s.calls[s.calls.size() - 2]->function);
+    for (const known_call* call : std::span(s.calls).first(s.calls.size() - 1)) is_outer[call->function] = true;
   }
-  for (const stack& s : stacks_)
-    for (std::size_t i = 0; i + 1 < s.calls.size(); ++i)
-      if (const auto at = all.find(id_of(*s.calls[i])); at != all.end()) at->second.is_other = true;
+  for (auto& [function, e] : all) e.is_other = e.is_other || is_outer[function];
   return all;
 }
 
-bool wrapper_finder::is_wrapper(std::size_t id, const evidence& e) {
-  if (e.is_other || freed_[id] * 2 >= e.objects) return false;
+bool wrapper_finder::is_wrapper(std::size_t function, const evidence& e) {
+  if (e.is_other || freed_[function] * 2 >= e.objects) return false;
   if (e.callers.size() > few_callers && e.sizes.size() == 1) return false;  // it makes objects of one kind
   const std::uint64_t code = e.place->code_end - e.place->code_begin;
   const bool is_known = code != 0 || !e.place->whole.empty();
@@ -97,12 +104,11 @@ bool wrapper_finder::is_wrapper(std::size_t id, const evidence& e) {
 program_call wrapper_finder::call_in(std::span<const source_place* const> calls) {
   program_call found{calls.size(), {}};
   for (std::size_t i = 0; i < calls.size(); ++i) {
-    const source_place& place = *calls[i];
-    const bool is_passed = contains(place) || is_c_library_place(place);
-    if (is_library_place(place)) continue;
-    if (!is_passed) return found.at = i, found;
+    const known_call& call = known(*calls[i]);
+    if (call.owner == call_owner::allocator || call.owner == call_owner::cpp_library) continue;
+    if (call.owner == call_owner::program && !is_wrapper_[call.function]) return found.at = i, found;
     if (found.through.empty()) found.at = i;
-    found.through.push_back(&place);
+    found.through.push_back(calls[i]);
   }
   found.through.clear();
   return found;
@@ -111,8 +117,8 @@ program_call wrapper_finder::call_in(std::span<const source_place* const> calls)
 void wrapper_finder::decide() {
   for (int round = 0; round < most_wrapped; ++round) {
     bool is_any_new = false;
-    for (const auto& [id, found] : collect())
-      if (is_wrapper(id, found)) is_wrapper_[id] = is_any_new = true;
+    for (const auto& [function, found] : collect())
+      if (is_wrapper(function, found)) is_wrapper_[function] = is_any_new = true;
     if (!is_any_new) return;
     for (stack& s : stacks_) pass_over(s);
     std::erase_if(stacks_, [](const stack& s) { return s.calls.empty(); });

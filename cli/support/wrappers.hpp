@@ -35,10 +35,10 @@ class wrapper_finder {
 public:
   /// Effects: adds a stack, innermost call first, inlined ones too, with the objects that were allocated there. The
   /// places outlive this.
-  void add(std::vector<const source_place*> calls, const study::amount& allocated);
+  void add(std::span<const source_place* const> calls, const study::amount& allocated);
 
   /// Effects: counts objects that the call at a place frees itself.
-  void add_own_frees(const source_place& place, std::uint64_t objects) { freed_[id_of(place)] += objects; }
+  void add_own_frees(const source_place& place, std::uint64_t objects) { freed_[known(place).function] += objects; }
 
   /// Effects: decides by all stacks that were added.
   void decide();
@@ -48,31 +48,38 @@ public:
   [[nodiscard]] program_call call_in(std::span<const source_place* const> calls);
 
   /// Returns: whether the place is a call in a wrapper.
-  [[nodiscard]] bool contains(const source_place& place) { return is_wrapper_[id_of(place)]; }
+  [[nodiscard]] bool contains(const source_place& place) { return is_wrapper_[known(place).function]; }
 
 private:
+  enum class call_owner { program, c_library, cpp_library, allocator };
+  /// Of each place once, since stacks have many calls, of few places.
+  struct known_call {
+    const source_place* place = nullptr;
+    std::size_t function = 0, number = 0;  // equal ones have one
+    call_owner owner = call_owner::program;
+  };
   struct stack {
-    std::vector<const source_place*> calls;  // from the innermost one that may be a wrapper
+    std::vector<const known_call*> calls;  // outermost first, up to the innermost one that may be a wrapper
     study::amount allocated;
     bool is_direct = true;  // no function of the C++ library or the C library was passed over
   };
   struct evidence {
     const source_place* place = nullptr;  // one of them
     std::uint64_t objects = 0;
-    std::set<std::string> calls;    // of the allocator or a wrapper, in the function
+    std::set<std::size_t> calls;    // of the allocator or a wrapper, in the function
     std::set<std::size_t> callers;  // by function
     std::set<std::uint64_t> sizes;  // means of the stacks
     bool is_other = false;          // it does something else too, or has no caller
   };
 
-  std::size_t id_of(const source_place& place);
+  const known_call& known(const source_place& place);
   void pass_over(stack& s);
   [[nodiscard]] std::map<std::size_t, evidence> collect();
-  [[nodiscard]] bool is_wrapper(std::size_t id, const evidence& e);
+  [[nodiscard]] bool is_wrapper(std::size_t function, const evidence& e);
 
   std::vector<stack> stacks_;
-  std::unordered_map<const source_place*, std::size_t> ids_;
-  std::unordered_map<std::string, std::size_t> functions_;
+  std::unordered_map<const source_place*, known_call> known_;
+  std::unordered_map<std::string, std::size_t> functions_, numbers_;
   std::vector<bool> is_wrapper_;  // by function
   std::unordered_map<std::size_t, std::uint64_t> freed_;
 };

@@ -18,7 +18,7 @@ struct spelling {
 class function_names : public testing::TestWithParam<spelling> {};
 
 TEST_P(function_names, leave_out_what_a_reader_skips) {
-  EXPECT_EQ(short_function_name(GetParam().symbol), GetParam().name);
+  EXPECT_EQ(short_function_name(whole_function_name(GetParam().symbol)), GetParam().name);
 }
 
 INSTANTIATE_TEST_SUITE_P(
