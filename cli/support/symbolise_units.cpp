@@ -129,10 +129,7 @@ std::string qualified_name(Dwarf_Die* inlined) {
   return name;
 }
 
-void name_inlined(source_place& place, Dwarf_Die* die) {
-  std::string symbol = attribute_text(die, DW_AT_linkage_name);
-  if (symbol.empty()) symbol = qualified_name(die);
-  if (symbol.empty()) symbol = "(inlined)";
+void name_inlined(source_place& place, const std::string& symbol) {
   place.whole = whole_function_name(symbol.c_str());
   place.function = short_function_name(place.whole);
   place.code_begin = place.code_end = 0;
@@ -207,6 +204,15 @@ debug_units::unit_contents& debug_units::contents_of(const debug_unit& unit) {
   return contents;
 }
 
+const std::string& debug_units::inlined_name(Dwarf_Die* inlined) {
+  const auto [at, is_new] = inlined_names_.try_emplace(declaration_of(*inlined).addr);
+  std::string& name = at->second;
+  if (is_new) name = attribute_text(inlined, DW_AT_linkage_name);
+  if (name.empty()) name = qualified_name(inlined);
+  if (name.empty()) name = "(inlined)";
+  return name;
+}
+
 std::string debug_units::fault() const {
   Dwarf_Addr bias = 0;
   Dwarf* const debug = ::dwfl_module_getdwarf(module_, &bias);
@@ -244,7 +250,7 @@ std::vector<source_place> with_inlined(debug_units& units, const debug_unit& uni
     if (::dwarf_tag(&*scope) == DW_TAG_inlined_subroutine) inlined.push_back(*scope);
   std::vector<source_place> all = {outermost};
   for (auto die = inlined.rbegin(); die != inlined.rend(); ++die) {
-    name_inlined(all.back(), &*die);
+    name_inlined(all.back(), units.inlined_name(&*die));
     all.push_back(outermost);
     place_call(all.back(), &*die, units.functions_of(unit));
   }

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include <elfutils/libdw.h>
@@ -39,6 +40,10 @@ public:
   /// Returns: the unit with the functions and the names of files; another than `unit` if they have a file of their own.
   [[nodiscard]] Dwarf_Die* functions_of(const debug_unit& unit) { return &contents_of(unit).root; }
 
+  /// Returns: the symbol of an inlined function, or its name in its namespaces. Complexity: O(1); O(entries of the
+  /// unit) for the first call of a function without a symbol.
+  [[nodiscard]] const std::string& inlined_name(Dwarf_Die* inlined);
+
   /// Returns: what of the units cannot be read, as the end of a sentence; empty if all can be.
   /// Complexity: O(units); of those with a function that was looked up, or of the first one, all lines.
   [[nodiscard]] std::string fault() const;
@@ -69,6 +74,7 @@ private:
   Dwfl_Module* module_;
   std::optional<std::vector<unit_range>> ranges_;  // by begin
   std::map<const void*, unit_contents> contents_;
+  std::unordered_map<const void*, std::string> inlined_names_;  // by declaration
   std::string missing_;
   bool is_whole_ = true;  // no functions were left out
 };

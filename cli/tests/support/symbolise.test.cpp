@@ -11,6 +11,7 @@
 
 #include <dlfcn.h>
 #include <elfutils/libdwfl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <link.h>
 
@@ -43,10 +44,12 @@ mapped_file file_with(const void* symbol) {
   return found;
 }
 
-const void* many_symbols(const char* name) {
-  static void* const library = ::dlopen(ASHLAR_MANY_SYMBOLS, RTLD_NOW);
-  return library == nullptr ? nullptr : ::dlsym(library, name);
+const void* symbol_in(const char* path, const std::string& name) {
+  void* const library = ::dlopen(path, RTLD_NOW);
+  return library == nullptr ? nullptr : ::dlsym(library, name.c_str());
 }
+
+const void* many_symbols(const char* name) { return symbol_in(ASHLAR_MANY_SYMBOLS, name); }
 
 /// libdw's own answer, for which it walks all symbols.
 class walking_reference {
@@ -84,6 +87,20 @@ TEST(symbolise, the_names_of_a_file_cost_one_walk_of_its_tables) {
   for (std::uint64_t i = 1; i < 100'000; i += 100)
     ASSERT_EQ(symbol_at(names, file, first + 16 * i + 7), "symbol_" + std::to_string(i));
   EXPECT_LT((clock::now() - tables_read) / 10, tables_read - start) << "for 1,000 names";
+}
+
+TEST(symbolise, an_inlined_function_without_a_symbol_costs_one_walk_of_its_unit) {
+  const mapped_file file = file_with(symbol_in(ASHLAR_MANY_INLINED, "calls_000"));
+  symboliser names;
+  const auto inlined_in = [&](int number) {
+    const void* const begin = symbol_in(ASHLAR_MANY_INLINED, fmt::format("calls_{:03x}", number));
+    return names.places(file.path, "", reinterpret_cast<std::uint64_t>(begin) - file.bias + 6).front().function;
+  };
+  const auto start = clock::now();
+  EXPECT_EQ(inlined_in(0), "inner");
+  const auto unit_read = clock::now();
+  for (int i = 1; i <= 1000; ++i) ASSERT_EQ(inlined_in(i), "inner");
+  EXPECT_LT((clock::now() - unit_read) / 10, unit_read - start) << "for 1,000 calls";
 }
 
 TEST(symbolise, chooses_among_symbols_as_libdw_does) {
