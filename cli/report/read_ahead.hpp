@@ -83,11 +83,7 @@ private:
   }
 
   void fill(batch& b) {
-    for (b.count = 0; b.count < batch_events; ++b.count) {
-      const auto e = reader_.next();
-      if (!e) return;
-      b.events[b.count] = *e;
-    }
+    for (b.count = 0; b.count < batch_events && reader_.next(b.events[b.count]);) ++b.count;
   }
 
   void hand_over(batch& b, bool is_full) {

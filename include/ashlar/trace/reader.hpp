@@ -201,14 +201,20 @@ public:
 
   /// Returns: the next event, or none at the end of the trace or at its damage.
   [[nodiscard]] std::optional<event> next() {
+    event e;
+    return next(e) ? std::optional(e) : std::nullopt;
+  }
+
+  /// Effects: `e` is the next event. Returns: false at the end of the trace or at its damage.
+  [[nodiscard]] bool next(event& e) {
     while (!stopped_) {
       detail::trace_io::record_stream* s =
           merge_.next([this](const detail::trace_io::record_stream& w) { return !resolver_.contradicts(w.head()); });
       if (s == nullptr) break;
       if (!s->loaded()) load(*s);
-      else if (auto e = step(*s)) return e;
+      else if (step(*s, e)) return true;
     }
-    return std::nullopt;
+    return false;
   }
 
   /// The error that stopped the reader, if any. With `accept_prefix`, damage is not an error; see `info().damage`.
@@ -300,18 +306,18 @@ private:
     if (why != nullptr) stop({entry.offset, why});
   }
 
-  [[nodiscard]] std::optional<event> step(detail::trace_io::record_stream& s) {
+  [[nodiscard]] bool step(detail::trace_io::record_stream& s, event& e) {
     const detail::trace_io::record& r = s.head();
     const bool contradicts = resolver_.contradicts(r);
-    if (contradicts && !s.is_overdue) return merge_.put_off(skew_ticks_), std::nullopt;
+    if (contradicts && !s.is_overdue) return merge_.put_off(skew_ticks_), false;
     s.is_overdue = false;
     if (s.records.size() - s.at > 2 * fetched_ahead) resolver_.expect(s.records[s.at + 2 * fetched_ahead]);
     if (s.records.size() - s.at > fetched_ahead) resolver_.expect_soon(s.records[s.at + fetched_ahead]);
-    if (contradicts && is_acquisition(r.code)) return resolver_.release_lost(r.address, advance(r.time));
+    if (contradicts && is_acquisition(r.code)) return resolver_.release_lost(r.address, advance(r.time), e), true;
     ++s.at;
-    auto e = resolver_.apply(r, advance(r.time), s.state);
+    const bool is_event = resolver_.apply(r, advance(r.time), s.state, e);
     if (s.done()) s.records = {};
-    return e;
+    return is_event;
   }
 
   /// Returns: the time of an event at `ticks`, never less than the time before.

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -100,15 +101,21 @@ TEST(merge, skewed_clocks_never_break_the_life_of_an_object) {
 record began(std::uint64_t address) { return {.address = address, .code = opcode::realloc_begin}; }
 record regot(std::uint64_t address) { return {.address = address, .size = 9, .code = code_of(operation::realloc_)}; }
 
+/// Returns: the event that the record completes.
+std::optional<event> applied(resolver& r, const record& each, stream_state& s) {
+  event e;
+  return r.apply(each, 0, s, e) ? std::optional(e) : std::nullopt;
+}
+
 TEST(resolver, another_thread_may_get_the_old_block_while_realloc_goes_on) {
   resolver r;
   stream_state one{.thread = 1};
   stream_state two{.thread = 2};
-  EXPECT_EQ(r.apply(got(0, 16), 0, one)->object, 1U);
-  EXPECT_FALSE(r.apply(began(16), 0, one));
+  EXPECT_EQ(applied(r, got(0, 16), one)->object, 1U);
+  EXPECT_FALSE(applied(r, began(16), one));
   EXPECT_FALSE(r.contradicts(got(0, 16)));
-  EXPECT_EQ(r.apply(got(0, 16), 0, two)->object, 2U);
-  EXPECT_EQ(r.apply(regot(32), 0, one)->old_object, 1U);
+  EXPECT_EQ(applied(r, got(0, 16), two)->object, 2U);
+  EXPECT_EQ(applied(r, regot(32), one)->old_object, 1U);
   EXPECT_EQ(r.counts().live, 2U);
 }
 
@@ -116,10 +123,11 @@ TEST(resolver, a_lost_release_is_made_up_for_the_thread_that_allocated) {
   resolver r;
   stream_state one{.thread = 7};
   stream_state two{.thread = 9};
-  EXPECT_TRUE(r.apply(got(0, 64), 0, one));
-  EXPECT_TRUE(r.apply(got(0, 16), 0, two));
+  EXPECT_TRUE(applied(r, got(0, 64), one));
+  EXPECT_TRUE(applied(r, got(0, 16), two));
   EXPECT_TRUE(r.contradicts(got(0, 16)));
-  const event lost = r.release_lost(16, 77);
+  event lost;
+  r.release_lost(16, 77, lost);
   EXPECT_EQ(lost, (event{.time_ns = 77, .thread = 1, .op = operation::free_, .object = 2, .slot = 1}));
   EXPECT_EQ(r.counts().lost_releases, 1U);
   EXPECT_FALSE(r.contradicts(got(0, 16)));
@@ -128,11 +136,11 @@ TEST(resolver, a_lost_release_is_made_up_for_the_thread_that_allocated) {
 TEST(resolver, thread_numbers_are_dense_in_order_of_appearance) {
   resolver r;
   stream_state s{.thread = 0x8000'0000};
-  EXPECT_EQ(r.apply(got(0, 16), 0, s)->thread, 0U);
-  EXPECT_FALSE(r.apply({.stack = 3, .code = opcode::thread_switch}, 0, s));
-  EXPECT_EQ(r.apply(got(0, 32), 0, s)->thread, 1U);
-  EXPECT_FALSE(r.apply({.stack = 0x8000'0000, .code = opcode::thread_switch}, 0, s));
-  EXPECT_EQ(r.apply(gave(0, 32), 0, s)->thread, 0U);
+  EXPECT_EQ(applied(r, got(0, 16), s)->thread, 0U);
+  EXPECT_FALSE(applied(r, {.stack = 3, .code = opcode::thread_switch}, s));
+  EXPECT_EQ(applied(r, got(0, 32), s)->thread, 1U);
+  EXPECT_FALSE(applied(r, {.stack = 0x8000'0000, .code = opcode::thread_switch}, s));
+  EXPECT_EQ(applied(r, gave(0, 32), s)->thread, 0U);
 }
 
 using ashlar::trace::find_module;

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -239,28 +238,29 @@ public:
   void expect(const record& r) const noexcept { live_.expect(r.address); }
   void expect_soon(const record& r) const noexcept { live_.expect_slot(r.address); }
 
-  /// Returns: a release of the object at `address`, made up because the address was handed out again.
-  [[nodiscard]] trace::event release_lost(std::uint64_t address, std::uint64_t time_ns) {
+  /// Effects: `e` is a release of the object at `address`, made up because the address was handed out again.
+  void release_lost(std::uint64_t address, std::uint64_t time_ns, trace::event& e) {
     const live_object lost = release(address);
     ++counts_.lost_releases;
-    return finish({.time_ns = time_ns,
-                   .thread = lost.thread,
-                   .op = trace::operation::free_,
-                   .object = lost.object,
-                   .slot = lost.slot});
+    e = {.time_ns = time_ns,
+         .thread = lost.thread,
+         .op = trace::operation::free_,
+         .object = lost.object,
+         .slot = lost.slot};
+    count();
   }
 
-  /// Effects: applies `r`. Expects: it does not allocate an address in use. Returns: the event, if this record
-  /// completes one.
-  [[nodiscard]] std::optional<trace::event> apply(const record& r, std::uint64_t time_ns, stream_state& s) {
-    if (r.code == opcode::thread_switch) return s.thread = r.stack, std::nullopt;
-    if (r.code == opcode::realloc_begin) return begin_realloc(r, s), std::nullopt;
-    trace::event e{.time_ns = time_ns,
-                   .thread = dense(s.thread),
-                   .op = operation_of(r.code),
-                   .size = r.size,
-                   .alignment = alignment_of(r.alignment_code),
-                   .stack = r.stack};
+  /// Effects: applies `r`; `e` is its event. Expects: it does not allocate an address in use. Returns: whether this
+  /// record completes an event.
+  [[nodiscard]] bool apply(const record& r, std::uint64_t time_ns, stream_state& s, trace::event& e) {
+    if (r.code == opcode::thread_switch) return s.thread = r.stack, false;
+    if (r.code == opcode::realloc_begin) return begin_realloc(r, s), false;
+    e = {.time_ns = time_ns,
+         .thread = dense(s.thread),
+         .op = operation_of(r.code),
+         .size = r.size,
+         .alignment = alignment_of(r.alignment_code),
+         .stack = r.stack};
     if (is_release(e.op)) {
       const live_object released = release(r.address);
       e.object = released.object, e.slot = released.slot;
@@ -270,14 +270,14 @@ public:
       e.object = ++last_object_;
       e.slot = live_.insert(r.address, e.object, e.thread);
     }
-    return finish(e);
+    count();
+    return true;
   }
 
 private:
-  trace::event finish(const trace::event& e) noexcept {
+  void count() noexcept {
     ++counts_.events;
     counts_.live = live_.size();
-    return e;
   }
 
   /// Returns: the object at `address`, whose slot is not free yet.
