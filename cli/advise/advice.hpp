@@ -26,12 +26,13 @@ struct site_group {
   std::uint64_t cell_bytes = 0;  ///< Of a pool; 0: an arena.
   bool dies_together = false;    ///< Its objects die in batches, or never.
   std::vector<std::uint32_t> nodes;
-  std::uint64_t objects = 0;          ///< Allocations.
-  std::uint64_t long_objects = 0;     ///< Of them those that outlive `plan.life` bytes of allocations.
-  std::uint64_t peak_bytes = 0;       ///< Most live bytes of each site, added up.
-  std::uint64_t excess_bytes = 0;     ///< Most bytes held beyond the live ones, by simulation.
-  std::uint64_t left_bytes = 0;       ///< Live after the last birth of each trace.
-  std::uint64_t left_held_bytes = 0;  ///< The chunks that these keep: by simulation of each site, and at most of all.
+  std::uint64_t objects = 0;       ///< Allocations.
+  std::uint64_t long_objects = 0;  ///< Of them those that outlive `plan.life` bytes of allocations.
+  std::uint64_t peak_bytes = 0;    ///< Most live bytes of each site, added up.
+  std::uint64_t excess_bytes = 0;  ///< Most bytes held beyond the live ones, by simulation.
+  std::uint64_t left_bytes = 0;    ///< Live after the last birth of each trace.
+  std::uint64_t left_held_bytes =
+      0;  ///< The chunks that these keep, by simulation of each site: at most all, or a pool's peak.
 };
 
 inline constexpr std::uint32_t most_routed_depth = 4;  ///< Frames of a chain: each costs each call.

@@ -178,6 +178,8 @@ site_groups group_sites(const call_tree& tree, const site_observer& seen, const 
   };
   for (auto& [kind, group] : by_kind) {
     group.left_held_bytes = shared_left_bytes(group.nodes, seen);
+    if (group.cell_bytes != 0)  // no chunk that an arena's order of blocks would have needed
+      group.left_held_bytes = std::min(group.left_held_bytes, group.excess_bytes * seen.program().traces);
     if (static_cast<double>(group.peak_bytes) >= limits["plan.group_bytes"] &&
         static_cast<double>(group.objects) >= limits["plan.group_objects"])
       found.groups.push_back(std::move(group));

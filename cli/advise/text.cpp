@@ -31,10 +31,10 @@ std::string after_peak_text(const advice& a) {
     live += group.evidence.value("live_bytes_after_peak", std::uint64_t{0});
     held += group.evidence.value("held_bytes_after_peak", std::uint64_t{0});
   }
-  std::string text = fmt::format("Memory after the peak: of {} {} are alive after the last allocation",
-                                 in_bytes(p.peak.bytes / p.traces), in_bytes(p.at_last_birth.bytes / p.traces));
+  std::string text = fmt::format("Memory after the peak: {} of its {} are alive after the last allocation",
+                                 in_bytes(p.at_last_birth.bytes / p.traces), in_bytes(p.peak.bytes / p.traces));
   if (a.plan.groups.empty()) return text + ".";
-  return text + fmt::format("; of them {} in the groups of the plan, which hold {} for them (SIMULATED).",
+  return text + fmt::format("; {} of them in the groups of the plan, which hold at most {} for them (SIMULATED).",
                             in_bytes(live / p.traces), in_bytes(held / p.traces));
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <random>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -342,6 +343,26 @@ TEST(advise_plan, what_survivors_keep_of_shared_chunks_is_counted) {
   EXPECT_EQ(found.groups[0].nodes.size(), 2U);
   EXPECT_EQ(s.site(stacks[0]).at_last_birth.arena_bytes, counted_arena_model::chunk_bytes);
   EXPECT_EQ(found.groups[0].left_held_bytes, 4 * counted_arena_model::chunk_bytes) << "three, and the one being filled";
+}
+
+TEST(advise_plan, a_pool_keeps_no_more_than_its_peak_in_any_order_of_frees) {
+  scene s;
+  const auto stack = s.stack({0x1100});
+  std::vector<std::uint64_t> live;
+  for (int i = 0; i < 16'000; ++i) live.push_back(s.allocate(48, stack));
+  std::minstd_rand random;
+  for (int i = 0; i < 64'000; ++i) {
+    std::uint64_t& block = live[random() % live.size()];
+    s.free(block);
+    block = s.allocate(48, stack);
+  }
+  for (const std::uint64_t block : live) s.free(block);
+  s.play();
+  const site_groups found = group_sites(s.tree, s.seen(), {});
+  ASSERT_EQ(found.groups.size(), 1U);
+  const std::uint64_t pool = pool_model::of(48, live.size(), 16).held_bytes;
+  EXPECT_EQ(found.groups[0].left_held_bytes, pool);
+  EXPECT_GT(s.site(stack).at_last_birth.arena_bytes, 2 * pool) << "an arena's chunks would have holes";
 }
 
 }  // namespace
