@@ -106,8 +106,8 @@ private:
 
 /// Returns: the peak of the heap for the births and deaths; blocks that live to the end are given back too.
 template <class Heap>
-std::uint64_t peak_of(Heap& heap, const plan::problem& p, const std::vector<plan::step>& steps, bool& failed) {
-  std::vector<void*> blocks(p.buffers.size());
+std::uint64_t peak_of(Heap& heap, const plan::problem& p, const std::vector<plan::step>& steps,
+                      std::vector<void*>& blocks, bool& failed) {
   for (const plan::step s : steps) {
     const plan::buffer& b = p.buffers[s.buffer()];
     void*& block = blocks[s.buffer()];
@@ -115,8 +115,22 @@ std::uint64_t peak_of(Heap& heap, const plan::problem& p, const std::vector<plan
     else block = heap.allocate(static_cast<std::size_t>(b.size), static_cast<std::size_t>(b.alignment));
     failed = failed || (!s.dies() && block == nullptr);
   }
-  for (void* const block : blocks) heap.deallocate(block);
+  for (void*& block : blocks) heap.deallocate(std::exchange(block, nullptr));
   return heap.peak();
+}
+
+/// Effects: calls `measure(run)` on a thread whose arena is new; not at all where malloc gives no thread a new one. The
+/// arena of a thread that has ended goes to the next thread, with its pages: each thread in turn keeps one busy until
+/// none is left.
+template <class F>
+void with_new_arena(F measure, int most_threads = 64) {
+  constexpr std::uint64_t least_start = 1 << 16;  // an arena begins with more, and grows by less for a byte
+  std::thread([&] {
+    malloc_run run;
+    run.deallocate(run.allocate(1, 1));
+    if (run.peak() >= least_start) measure(run);
+    else if (most_threads > 1) with_new_arena(measure, most_threads - 1);
+  }).join();
 }
 
 std::string against(const std::string& name, std::uint64_t bytes, std::uint64_t height) {
@@ -124,30 +138,33 @@ std::string against(const std::string& name, std::uint64_t bytes, std::uint64_t 
   return fmt::format("{:<28} {:>16}   the plan needs {:+.1f} %\n", name, bytes, percent);
 }
 
+std::string against_malloc(const heap_peaks& peaks, std::uint64_t height) {
+  const std::string name = fmt::format("malloc (glibc {})", gnu_get_libc_version());
+  if (peaks.malloc_start == 0) return name + ": not measured, since it gives the replay no memory of its own\n";
+  if (peaks.malloc > peaks.malloc_start) return against(name, peaks.malloc, height);
+  return fmt::format("{}: the phase fits into the {} bytes it begins with\n", name, peaks.malloc_start);
+}
+
 }  // namespace
 
 heap_peaks measure_heaps(const plan::problem& p) {
   const std::vector<plan::step> steps = plan::steps_of(p.buffers);
+  std::vector<void*> blocks(p.buffers.size());  // not in the arena that is measured
   heap_peaks peaks;
   bool failed = false;
-  std::thread([&] {  // whose arena is fresh
-    malloc_run run;
-    peaks.malloc = peak_of(run, p, steps, failed);
-  })
-      .join();
+  with_new_arena([&](malloc_run& run) {
+    peaks.malloc_start = run.peak();
+    peaks.malloc = peak_of(run, p, steps, blocks, failed);
+  });
   tlsf_run tlsf(p.buffers);
-  peaks.tlsf = peak_of(tlsf, p, steps, failed);
+  peaks.tlsf = peak_of(tlsf, p, steps, blocks, failed);
   if (failed) throw std::runtime_error("a heap ran out of memory during the replay of the phase");
   return peaks;
 }
 
-/// A thread's arena begins with some pages; a plan that fits into them cannot be measured.
 std::string compare_with_heaps(const plan::layout& l, const heap_peaks& peaks) {
-  const std::string malloc_name = fmt::format("malloc (glibc {})", gnu_get_libc_version());
   return fmt::format("{:<28} {:>16}\n", "plan", l.height) + against("lower bound", l.lower_bound, l.height) +
-         (peaks.malloc != 0 ? against(malloc_name, peaks.malloc, l.height)
-                            : malloc_name + ": the phase fits into the pages it begins with\n") +
-         against("TLSF (tlsf_resource)", peaks.tlsf, l.height);
+         against_malloc(peaks, l.height) + against("TLSF (tlsf_resource)", peaks.tlsf, l.height);
 }
 
 }  // namespace ashlar::cli

@@ -51,12 +51,13 @@ void check_identifiers(const std::vector<std::string>& names);
 
 /// Bytes at the peak.
 struct heap_peaks {
-  std::uint64_t malloc = 0;  ///< Taken from the system by the malloc under this command.
-  std::uint64_t tlsf = 0;    ///< Spanned by a two-level segregated fit heap.
+  std::uint64_t malloc = 0;        ///< Taken from the system by the malloc under this command.
+  std::uint64_t malloc_start = 0;  ///< Of them those for the first byte; 0: malloc had no memory of its own to measure.
+  std::uint64_t tlsf = 0;          ///< Spanned by a two-level segregated fit heap.
 };
 
-/// Effects: replays the births and deaths of `p` as calls of malloc (or aligned_alloc) and free on a separate thread,
-/// and so in a separate arena; and of `tlsf_resource`. Throws: `std::runtime_error` if one of them has no memory left.
+/// Effects: replays the births and deaths of `p` as calls of malloc (or aligned_alloc) and free in an arena of its
+/// own; and of `tlsf_resource`. Throws: `std::runtime_error` if one of them has no memory left.
 [[nodiscard]] heap_peaks measure_heaps(const plan::problem& p);
 
 /// Returns: the height of the plan beside its bound and the heaps, one line for each.
