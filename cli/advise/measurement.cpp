@@ -415,7 +415,6 @@ void advice_measurer::take_program(const std::vector<std::unique_ptr<trace_input
 void advice_measurer::take_repeatable(const std::vector<std::unique_ptr<trace_input>>& inputs) {
   remedy_request& request = options_.request;
   const repeatable_run run = repeatable_run_of(inputs, request.seconds);
-  request.directory = run.note.directory;
   request.input = run.note.input_file;
   request.events = run.events;
   if (run.events == 0) throw std::runtime_error("no allocation was recorded");
@@ -437,6 +436,8 @@ void advice_measurer::take_command(const std::vector<std::unique_ptr<trace_input
   remedy_request& request = options_.request;
   if (request.command.empty()) {
     request.command = recorded_command(inputs);
+    request.directory = recorded_directory(inputs);
+    if (!request.input.empty()) request.input = std::filesystem::absolute(request.input).string();
     is_recorded_ = true;
     for (const auto& input : inputs) require_build(*input);
   }

@@ -46,10 +46,8 @@ std::string obstacle_of_command(const run_note& note, const std::vector<std::str
 }
 
 std::string obstacle_in(const run_note& note, double seconds) {
-  std::error_code error;
   if (note.status != 0) return fmt::format("it ended with status {} when it was recorded", note.status);
   if (std::string obstacle = obstacle_of_input(note); !obstacle.empty()) return obstacle;
-  if (!fs::is_directory(note.directory, error)) return "its directory, " + note.directory + ", is gone";
   if (note.seconds <= seconds / 4) return "";
   return fmt::format("it took {:.1f} s when it was recorded, more than a quarter of the {:.0f} s, and a measurement is "
                      "some hundred runs",
@@ -81,6 +79,18 @@ repeatable_run repeatable_run_of(const std::vector<std::unique_ptr<trace_input>>
   throw std::runtime_error(inputs.front()->path() +
                            " does not tell how its command was started: it is of a program that another one has "
                            "started, as env does in the first line of a script, or of an older ashlar");
+}
+
+std::string recorded_directory(const std::vector<std::unique_ptr<trace_input>>& inputs) {
+  std::error_code error;
+  for (const auto& input : inputs) {
+    const auto note = note_of(input->path());
+    if (!note) continue;
+    if (!fs::is_directory(note->directory, error))
+      throw std::runtime_error("the directory of the recorded run, " + note->directory + ", is gone");
+    return note->directory;
+  }
+  return "";
 }
 
 bool is_of_started(const std::vector<std::unique_ptr<trace_input>>& inputs) {

@@ -25,6 +25,10 @@ struct repeatable_run {
 /// quarter of `seconds`, had another environment, or its trace has another command line than it was started with.
 [[nodiscard]] repeatable_run repeatable_run_of(const std::vector<std::unique_ptr<trace_input>>& inputs, double seconds);
 
+/// Returns: the directory of the run by the first trace that has a note; empty if none has. Throws:
+/// `std::runtime_error` if it is gone.
+[[nodiscard]] std::string recorded_directory(const std::vector<std::unique_ptr<trace_input>>& inputs);
+
 /// Returns: whether the command lines of the traces are what `ashlar record` was given.
 [[nodiscard]] bool is_of_started(const std::vector<std::unique_ptr<trace_input>>& inputs);
 
