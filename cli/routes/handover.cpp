@@ -3,10 +3,12 @@
 // frame to frame of its chains.
 #include "cli/routes/handover.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 #include <stdexcept>
 #include <string_view>
+#include <system_error>
 
 #include "cli/preload/frame.hpp"
 #include "cli/support/table_units.hpp"
@@ -68,12 +70,24 @@ bool is_there(const std::string& file) {
 
 std::string gone(const std::string& file) { return file + ", which the plan is for, is not there"; }
 
+std::string another_build(const std::string& file, const std::string& id, const std::string& now) {
+  return "the plan is for another build of " + file + ": for build id " + id + ", and that file has " +
+         (now.empty() ? "none" : now) + "; record it and plan again";
+}
+
 std::string obstacle_in(const std::string& id, const std::string& file) {
   if (!is_there(file)) return gone(file);
   const std::string now = build_id_of(file);
-  if (now == id) return {};
-  return "the plan is for another build of " + file + ": for build id " + id + ", and that file has " +
-         (now.empty() ? "none" : now) + "; record it and plan again";
+  return now == id ? "" : another_build(file, id, now);
+}
+
+/// Returns: the build id that the plan has for the file; empty if it does not name it.
+std::string id_of(const route_plan& plan, const std::string& file) {
+  const auto found = std::ranges::find_if(plan.modules, [&file](const auto& module) {
+    std::error_code error;
+    return std::filesystem::equivalent(module.second, file, error);
+  });
+  return found == plan.modules.end() ? "" : found->first;
 }
 
 // Linux hands over 128 KiB in one variable, its name included.
@@ -159,6 +173,8 @@ std::string bind_plan(route_plan& plan, const std::string& program) {
   if (!is_there(program)) return gone(program);
   const std::string own = build_id_of(program);
   if (own.empty()) return program + " has no build id, by which plans name their sites: link it with --build-id";
+  if (const std::string id = id_of(plan, program); !plan.modules.contains(own) && !id.empty())
+    return another_build(program, id, own);
   if (!plan.modules.contains(own))
     return "the plan is for another program than " + program + " with build id " + own + ": for " + plan.program;
   plan.modules[own] = std::filesystem::absolute(program).lexically_normal().string();
