@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/support/json_guard.hpp"
@@ -61,7 +63,8 @@ private:
     const std::vector<std::string>& known = figures_of(subject);
     for (const auto& [figure, most] : limits.items()) {
       expect(std::find(known.begin(), known.end(), figure) != known.end(),
-             title + ": unknown figure '" + figure + "'" + suggestion(figure, known));
+             title + ": unknown figure '" + figure + "'" + suggestion(figure, known) +
+                 fmt::format("; known are {}", fmt::join(known, ", ")));
       expect(most.is_number_unsigned(), title + ": " + figure + ": a whole number of at least 0 is expected");
       limits_.push_back({subject, name, figure, most.get<std::uint64_t>()});
     }

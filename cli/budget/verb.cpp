@@ -2,10 +2,10 @@
 // `ashlar budget`: holds a program to limits of allocation, for builds that must fail where one is exceeded.
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -155,8 +155,7 @@ std::string limits_text(const std::vector<checked_limit>& all) {
 }
 
 std::vector<limit> limits_in(const std::string& file) {
-  std::ifstream from(file);
-  if (!from) throw std::runtime_error(file + ": cannot be read");
+  std::istringstream from(read_text(file));
   return read_limits(from, file);
 }
 

@@ -7,8 +7,6 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
@@ -94,15 +92,9 @@ private:
   std::thread repeater_;
 };
 
-std::string read_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) throw std::runtime_error("cannot read " + path);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 plan::csv_document load(const request& r) {
   if (r.trace.empty()) {
-    plan::csv_result parsed = plan::parse_csv(read_file(r.input));
+    plan::csv_result parsed = plan::parse_csv(cli::read_text(r.input));
     if (!parsed.ok()) throw std::runtime_error(r.input + ": " + parsed.error->text());
     return std::move(parsed.document);
   }

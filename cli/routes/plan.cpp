@@ -6,10 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
-#include <fstream>
 #include <initializer_list>
 #include <set>
 #include <sstream>
@@ -20,6 +17,7 @@
 #include <fmt/format.h>
 
 #include "cli/support/json_guard.hpp"
+#include "cli/support/output.hpp"
 #include "cli/support/table.hpp"
 #include "cli/support/table_units.hpp"
 
@@ -272,7 +270,7 @@ route_plan read_plan(std::istream& from, const std::string& name) {
       check_unseen(plan.groups.back(), seen);
       if (plan.groups.size() > most_groups) refuse("more than " + counted(most_groups, "group"));
     }
-    if (at == 0) refuse_file("the file is empty, or cannot be read");
+    if (at == 0) refuse_file("the file is empty");
   } catch (const std::runtime_error& error) {
     throw std::runtime_error(name + ":" + std::to_string(at) + ": " + error.what());
   }
@@ -280,8 +278,7 @@ route_plan read_plan(std::istream& from, const std::string& name) {
 }
 
 route_plan read_plan(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) throw std::runtime_error(path + ": " + std::strerror(errno));
+  std::istringstream file(read_text(path));
   return read_plan(file, path);
 }
 

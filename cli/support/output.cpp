@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <set>
 #include <stdexcept>
 #include <system_error>
@@ -143,6 +145,16 @@ bool replace_text(const std::string& path, const std::string& text) {
 }
 
 }  // namespace
+
+std::string read_text(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) throw std::runtime_error(path + ": is a directory");
+  std::ifstream from(path, std::ios::binary);
+  if (!from) throw std::runtime_error(path + ": " + (errno == ENOENT ? "no such file" : std::strerror(errno)));
+  std::string text{std::istreambuf_iterator<char>(from), {}};
+  if (from.bad()) throw std::runtime_error(path + ": " + std::strerror(errno));
+  return text;
+}
 
 void write_text(const std::string& path, const std::string& text) {
   if (replace_text(path, text)) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Files that a verb writes where an option names them.
+// Files that a verb reads or writes where an option names them.
 #pragma once
 
 #include <initializer_list>
@@ -13,6 +13,9 @@ namespace ashlar::cli {
 
 /// Returns: whether the descriptor, which may take bytes piece by piece, took all; if not, errno has the reason.
 [[nodiscard]] bool write_all(int descriptor, std::string_view bytes) noexcept;
+
+/// Returns: the bytes of a file, which may be a pipe. Throws: `std::runtime_error` naming the file.
+[[nodiscard]] std::string read_text(const std::string& path);
 
 /// Effects: writes `text` to the file, or to standard output for "-". The file gets its name when it is
 /// whole: on an error, and when the process is killed, an older one stays as it is, and there is no new one. Throws:

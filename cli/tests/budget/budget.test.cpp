@@ -54,8 +54,11 @@ TEST(limits, that_are_not_understood_are_refused) {
   EXPECT_EQ(refusal_of(R"({"spans": 1})"), "l.json: spans: an object of names is expected");
   EXPECT_EQ(refusal_of(R"({"spans": {"a": 1}})"), "l.json: span a: an object of limits is expected");
   EXPECT_EQ(refusal_of(R"({"spans": {"a": {"allocation": 1}}})"),
-            "l.json: span a: unknown figure 'allocation'; did you mean 'allocations'?");
-  EXPECT_EQ(refusal_of(R"({"program": {"p99_ns": 1}})"), "l.json: program: unknown figure 'p99_ns'");
+            "l.json: span a: unknown figure 'allocation'; did you mean 'allocations'?; known are count, allocations, "
+            "bytes, peak_bytes, p50_ns, p99_ns, p99_9_ns");
+  EXPECT_EQ(refusal_of(R"({"program": {"p99_ns": 1}})"),
+            "l.json: program: unknown figure 'p99_ns'; known are allocations, bytes, "
+            "peak_bytes, never_freed_bytes");
   for (const char* number : {"-1", "1.5", "\"1\"", "null", "1e3"})
     EXPECT_EQ(refusal_of(R"({"program": {"bytes": )" + std::string(number) + "}}"),
               "l.json: program: bytes: a whole number of at least 0 is expected")

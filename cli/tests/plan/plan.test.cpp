@@ -236,7 +236,7 @@ TEST_F(plan_command, names_what_is_malformed) {
   EXPECT_EQ(text("err"), "ashlar plan: bad.csv: line 2, column 7, buffer 1: \"1e9\" is not a whole number\n");
   EXPECT_FALSE(fs::exists(file("planned.csv"))) << "no partial plan";
   EXPECT_EQ(run("missing.csv"), 1);
-  EXPECT_EQ(text("err"), "ashlar plan: cannot read missing.csv\n");
+  EXPECT_EQ(text("err"), "ashlar plan: missing.csv: no such file\n");
   EXPECT_EQ(run("small.csv -o /nowhere/planned.csv"), 1);
   EXPECT_EQ(text("err"), "ashlar plan: /nowhere/planned.csv: No such file or directory\n");
 }
@@ -294,7 +294,7 @@ TEST_F(plan_recording, plans_a_phase_between_marks_and_compares_it_with_heaps) {
 TEST_F(plan_recording, reports_a_phase_that_fits_into_the_first_pages_of_malloc) {
   ASSERT_EQ(shell(ASHLAR_COMMAND " record -o small.trace --quiet -- sh -c :"), 0);
   ASSERT_EQ(run("--from-trace small.trace"), 0) << text("err");
-  EXPECT_TRUE(said("out", ": the phase fits into the pages it begins with\n"));
+  EXPECT_TRUE(said("out", ": the phase fits into the 1"));
 }
 
 TEST_F(plan_recording, an_output_does_not_replace_the_trace) {

@@ -79,7 +79,7 @@ const std::string sizes = R"("arena","chunk_bytes":65536,"budget_bytes":0)";
 TEST(route_plan, names_file_line_and_reason_of_a_bad_head) {
   const std::string wanted = "; a plan is what 'ashlar advise TRACE -o PLAN' writes";
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {"", "a.plan:0: the file is empty, or cannot be read" + wanted},
+      {"", "a.plan:0: the file is empty" + wanted},
       {"\n", "a.plan:1: the first line is empty" + wanted},
       {"  ", "a.plan:1: the first line is empty" + wanted},
       {"elf\n", "a.plan:1: no plan: the first line is no JSON object" + wanted},

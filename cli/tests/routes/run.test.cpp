@@ -251,6 +251,12 @@ TEST_F(run_by_plan, is_refused_for_another_program_or_build) {
   add("cells", route_remedy::pool, {{"pool"}, {"plugin"}});
   EXPECT_EQ(run("", "/bin/true"), exit_not_for_it);
   EXPECT_TRUE(complained("the plan is for another program than /bin/true"));
+  const std::string rebuilt = file("rebuilt");
+  std::filesystem::copy_file("/bin/true", rebuilt);
+  plan_.modules["ab12"] = rebuilt;
+  EXPECT_EQ(run("", rebuilt), exit_not_for_it);
+  EXPECT_TRUE(complained("the plan is for another build of " + rebuilt + ": for build id ab12, and that file has "));
+  plan_.modules.erase("ab12");
   plan_.modules[build_id_of(plugin)] = "/bin/true";
   EXPECT_EQ(run("work " + plugin), exit_not_for_it);
   EXPECT_TRUE(complained("the plan is for another build of /bin/true"));
@@ -290,7 +296,7 @@ TEST_F(run_by_plan, a_program_of_a_plan_with_a_relative_path_is_that_of_the_curr
 TEST_F(run_by_plan, a_folder_cannot_be_run_and_a_missing_program_of_the_plan_is_named) {
   add("cells", route_remedy::pool, {{"pool"}});
   EXPECT_EQ(run("", file("")), 126);
-  EXPECT_TRUE(complained(": Is a directory"));
+  EXPECT_TRUE(complained(": is a directory"));
   plan_.program = "./gone";
   EXPECT_EQ(run("-c true", "sh", " --wrapped"), exit_not_for_it);
   EXPECT_EQ(text("err"), "ashlar run: ./gone, which the plan is for, is not there\n");
@@ -308,7 +314,7 @@ TEST_F(run_by_plan, a_file_that_is_no_plan_starts_nothing) {
   EXPECT_EQ(ashlar("run --plan " + file("b.plan") + " -- " + victim + " chains"), 1);
   EXPECT_TRUE(complained("b.plan:1: no plan: the first line is no JSON object; a plan is what ")) << text("err");
   EXPECT_EQ(ashlar("run --plan " + file("none") + " -- " + victim + " chains"), 1);
-  EXPECT_TRUE(complained("none: No such file"));
+  EXPECT_TRUE(complained("none: no such file"));
   EXPECT_EQ(text("out"), "");
   EXPECT_EQ(ashlar("run --report -- " + victim + " chains"), 2);
   EXPECT_EQ(ashlar("run --plan " + file("b.plan") + " -- " + file("gone")), 127);

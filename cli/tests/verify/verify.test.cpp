@@ -232,7 +232,7 @@ TEST_F(verify_verb, mistakes) {
                     "--budget is for --runs auto: 8 pairs take the time that they take; see ashlar verify --help\n"},
                    {"--plan x --attribute --json f -- true", 2, "--json and --spans are of no use with --attribute"},
                    {"--plan x --attribute --spans -- true", 2, "--json and --spans are of no use with --attribute"},
-                   {"--plan /nonesuch -- " ASHLAR_VERIFY_VICTIM, 1, "/nonesuch: No such file or directory\n"},
+                   {"--plan /nonesuch -- " ASHLAR_VERIFY_VICTIM, 1, "/nonesuch: no such file\n"},
                    {"--plan " ASHLAR_VERIFY_VICTIM " -- " ASHLAR_VERIFY_VICTIM, 1, ASHLAR_VERIFY_VICTIM},
                    {"--malloc nonesuch -- true", 2, ""},
                    {"--malloc heap -- true", 2, "heap cannot be preloaded: it is not a library\n"},
