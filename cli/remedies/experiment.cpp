@@ -251,11 +251,9 @@ private:
       if (!failure.empty()) sides[side] = nullptr;
     };
     const round_progress progress = named(title);
+    stage.seconds_of_round = player_.seconds_of_round(sides.size());
     stage.runs.played = play_rounds(
-        {.rounds = request_->rounds,
-         .seconds = seconds,
-         .least = 0,
-         .seconds_of_round = player_.seconds_of_round(sides.size())},
+        {.rounds = request_->rounds, .seconds = seconds, .least = 0, .seconds_of_round = stage.seconds_of_round},
         [&](std::size_t number, std::size_t most) {
           progress(number, most);
           stage.runs.rounds.push_back(player_.play(std::vector(sides), number, check));

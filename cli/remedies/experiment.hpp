@@ -94,6 +94,7 @@ struct remedy_effect {
 struct remedy_stage {
   program_rounds runs = {};
   std::vector<std::string> names = {"as it is"};  ///< Of the sides, and of the first one again.
+  double seconds_of_round = 0;                    ///< Estimated before the first.
 };
 
 enum class remedy_decision { change_nothing, use_winner, undecided, unfit };

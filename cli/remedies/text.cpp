@@ -88,10 +88,14 @@ std::string of_budget(const char* word, const remedy_request& request) {
 std::string open_sentence(const remedy_measurement& m, const remedy_request& request) {
   const rounds_played& played = m.screened.runs.played;
   const double warming = std::max(0.0, m.seconds - played.seconds - m.confirmed.runs.played.seconds);
+  if (played.rounds == 0)
+    return fmt::format("Undecided: no round of runs{}; a verdict needs {} at least (--budget {:.0f}s).",
+                       of_budget("in", request), counted(m.wanted, "round"),
+                       seconds_for(m.wanted, {.rounds = 1, .seconds = m.screened.seconds_of_round}, warming));
   std::string option = fmt::format("--budget {:.0f}s", seconds_for(m.wanted, played, warming));
   if (request.rounds != 0) option = fmt::format("--rounds {}", m.wanted);
   return fmt::format("Undecided: {} of runs{}; {}.", counted(played.rounds, "round"), of_budget("in", request),
-                     wanted_text(m.wanted, "round", played.rounds == 0 ? "" : option));
+                     wanted_text(m.wanted, "round", option));
 }
 
 /// Returns: the method in a sentence.

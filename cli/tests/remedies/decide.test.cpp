@@ -226,6 +226,11 @@ TEST(remedies, what_may_gain_is_open_with_the_rounds_that_would_decide) {
   EXPECT_EQ(m.decision, remedy_decision::undecided);
   m.screened.runs.played.rounds = 1;
   EXPECT_TRUE(sentence_of(m).starts_with("Undecided: 1 round of runs in the budget of 60 s; ")) << sentence_of(m);
+  m.wanted = 10;
+  m.screened.runs.played = {};
+  m.screened.seconds_of_round = 6;
+  EXPECT_EQ(sentence_of(m),
+            "Undecided: no round of runs in the budget of 60 s; a verdict needs 10 rounds at least (--budget 67s).");
 }
 
 TEST(remedies, a_machine_on_which_the_program_differs_from_itself_gives_no_verdict) {

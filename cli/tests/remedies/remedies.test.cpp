@@ -99,6 +99,21 @@ TEST_F(advise_measure, the_program_after_the_dashes_gets_its_standard_input) {
   EXPECT_EQ(m["input"], file("in"));
 }
 
+TEST_F(advise_measure, the_recorded_command_runs_in_its_directory) {
+  const std::string away = file("away");
+  std::filesystem::create_directory(away);
+  std::filesystem::copy_file(ASHLAR_SLOW_VICTIM, away + "/prog");
+  ASSERT_EQ(
+      ashlar_test::run_shell("cd " + away + " && " ASHLAR_COMMAND " record -q -o " + file("t") + " -- ./prog > prints"),
+      0);
+  std::ofstream(file("in")) << "four";
+  EXPECT_NE(ashlar_test::run_shell("cd " + file("") +
+                                   " && " ASHLAR_COMMAND " advise t --measure run --rounds 2 --input in > " +
+                                   file("out") + " 2> " + file("err")),
+            1)
+      << text("err");
+}
+
 TEST_F(advise_measure, too_few_rounds_are_undecided_with_the_number_that_would_decide) {
   const std::string trace = trace_of(ASHLAR_SLOW_VICTIM);
   EXPECT_EQ(ashlar("advise " + trace + " --measure run --rounds 2 --json " + file("j") + " --html " + file("h")), 4)
@@ -323,7 +338,7 @@ TEST_F(advise_measure, is_not_done_unasked_of_a_command_that_cannot_be_repeated)
            {"echo ab > " + in + "; (head -c1 >/dev/null; " + record + "true) <" + in,
             "its standard input began in the middle of " + in},
            {"mkdir " + place + "; cd " + place + "; </dev/null " + record + "true; rmdir " + place,
-            "its directory, " + place + ", is gone"},
+            "the directory of the recorded run, " + place + ", is gone"},
            {"</dev/null " + start + "sleep 1.3", "more than a quarter of the 5 s, and a measurement is some hundred "},
            {"</dev/null " + start + "env DRY=1 " ASHLAR_SLOW_VICTIM, replaced},
            {"</dev/null " + record + "'cd / && exec " ASHLAR_SLOW_VICTIM "'", replaced},
