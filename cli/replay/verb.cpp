@@ -50,12 +50,13 @@ void add_options(CLI::App& app, replay_options& o) {
       ->type_name("NAME,...");
   app.add_flag("--all", o.all, "Replay on every known allocator of this machine, not only the usual ones")
       ->excludes("--with");
-  auto* const budget = app.add_option("--budget", o.limits.seconds,
-                                      "Repeat as often as a pilot of 6 asks for, or for this many seconds; at least "
-                                      "three times")
-                           ->check(CLI::Range(0.0, 1e6))
-                           ->type_name("SECONDS")
-                           ->capture_default_str();
+  auto* const budget =
+      app.add_option_function<std::string>(
+             "--budget", [&o](const std::string& text) { o.limits.seconds = budget_seconds(text); },
+             "Repeat as often as a pilot of 6 asks for, or for this time (20s, 2m); at least three times")
+          ->check(check_budget)
+          ->type_name("TIME")
+          ->default_str("30s");
   app.add_option("--repetitions", o.limits.rounds, "Repeat exactly this many times instead")
       ->check(CLI::Range(std::size_t{1}, most_rounds))
       ->type_name("N")

@@ -135,7 +135,7 @@ std::string wanted_by(const figure_rows& rows, std::span<const measure> of, cons
   const rounds_played& played = figures.played;
   const bool plan_ended = played.planned != 0 && played.rounds >= played.planned;
   std::string option;
-  if (!plan_ended) option = fmt::format("--budget {:.0f}", seconds_for(wanted, played));
+  if (!plan_ended) option = fmt::format("--budget {:.0f}s", seconds_for(wanted, played));
   else if (*by_rounds != '\0') option = fmt::format("{} {}", by_rounds, wanted);
   return wanted_text(wanted, "repetition", option);
 }

@@ -14,6 +14,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/support/table.hpp"
+#include "cli/support/table_units.hpp"
 #include "cli/support/verb.hpp"
 #include "cli/support/words.hpp"
 
@@ -36,6 +37,11 @@ public:
     return wrapped(CLI::Formatter::make_option_desc(option), page_width - get_column_width());
   }
 };
+
+/// A check of CLI11, of what `budget_seconds` reads.
+inline std::string check_budget(const std::string& text) {
+  return budget_seconds(text) >= 0 ? "" : "'" + text + "' is no time from 0 to 1e6 s, such as 20s or 2m";
+}
 
 /// Effects: reports that the verb does not take `word`, with the option that may have been meant.
 inline int complain_of_extra(const CLI::App& app, const std::string& word) {

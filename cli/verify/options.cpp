@@ -42,10 +42,6 @@ std::string check_rare(const std::string& text) {
   return share != 0 && pairs_that_meet(share) <= most_rounds ? "" : "'" + text + "' is no percentage from 0.3% to 100%";
 }
 
-std::string check_budget(const std::string& text) {
-  return budget_seconds(text) >= 0 ? "" : "'" + text + "' is no time from 0 to 1e6 s, such as 20s or 2m";
-}
-
 std::string check_metric(const std::string& text) {
   return text == "cpu" || text == "wall" || text == "peak" ? "" : "'" + text + "' is none of cpu, wall, peak";
 }

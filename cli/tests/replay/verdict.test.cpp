@@ -149,8 +149,8 @@ const told all_told[] = {
      {{"glibc", replay_stand::system, {10, 10, 10, 10, 10}}, {"mimalloc", replay_stand::system, {8, 8, 8, 8, 8}}},
      {"mimalloc: undecided: -20.0 % time, +0.0 % p99.9, +0.0 % memory at the peak, +0.0 % memory at the end"},
      "No gain on glibc is shown yet: 5 rounds are too few to tell a gain from chance. Of what is undecided about 12 "
-     "repetitions (--budget 28) would decide.",
-     "Undecided: PREDICTED gains of mallocs that can be preloaded are undecided; about 12 repetitions (--budget 28) "
+     "repetitions (--budget 28s) would decide.",
+     "Undecided: PREDICTED gains of mallocs that can be preloaded are undecided; about 12 repetitions (--budget 28s) "
      "would decide."},
     {"one alone", {{"glibc", replay_stand::system, {10}}}, {}, "Only glibc was measured: nothing to compare."},
     {"none", {}, {}, "No allocator could be measured."}};
