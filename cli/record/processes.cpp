@@ -134,6 +134,7 @@ json to_json(const process_trace& t, bool is_taken) {
 }  // namespace
 
 std::string title_of(const process_trace& t) {
+  if (t.process == 0) return fs::path(t.path).filename().string() + ", empty: killed before it wrote";
   const std::string program = t.name.empty() ? "" : " (" + shorten(t.name, 40) + ")";
   return fmt::format("{}{}, {}", t.process, program, counted(t.events, "event"));
 }

@@ -5,8 +5,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include "cli/support/table.hpp"
 
@@ -57,6 +59,9 @@ inline int complain(std::string_view verb_name, const std::string& message, int 
 
 /// Effects: reports that a program could not be started. Returns: the exit status.
 inline int complain_of_start(std::string_view verb_name, const std::string& program, int error) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(program, ignored))
+    return complain(verb_name, program + ": is a directory", exit_not_executable);
   if (error == ENOENT) return complain(verb_name, program + ": no such program", exit_not_found);
   return complain(verb_name, program + ": " + std::strerror(error), exit_not_executable);
 }

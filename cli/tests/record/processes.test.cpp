@@ -114,6 +114,7 @@ TEST_F(recording_of_processes, an_empty_file_of_the_first_one_stands_for_them) {
   EXPECT_EQ(record_program("sh -c '" ASHLAR_MEMORY_VICTIM "; kill -9 $$'"), 128 + 9) << output();
   EXPECT_EQ(fs::file_size(file()), 0U);
   EXPECT_EQ(told()["program"], ASHLAR_MEMORY_VICTIM);
+  EXPECT_TRUE(says(fs::path(file()).filename().string() + ", empty: killed before it wrote")) << output();
   EXPECT_EQ(record_program("sh -c 'kill -9 $$'"), nothing_recorded) << output();
   EXPECT_EQ(shell(ASHLAR_COMMAND " report " + file()), 1);
   EXPECT_TRUE(says("the file is empty")) << output();

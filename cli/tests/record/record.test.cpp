@@ -275,6 +275,8 @@ TEST_F(record, mistakes_get_one_clear_line) {
   EXPECT_EQ(output(), "ashlar record: /no/such/program: no such program\n");
   EXPECT_FALSE(fs::exists(file()));
   EXPECT_EQ(record_program("/etc/passwd"), 126);
+  EXPECT_EQ(record_program("."), 126);
+  EXPECT_EQ(output(), "ashlar record: .: is a directory\n");
   EXPECT_EQ(shell(ASHLAR_COMMAND " record -o /no/such/t.trace -- true"), 1);
   EXPECT_EQ(output(), "ashlar record: /no/such/t.trace: No such file or directory\n");
   EXPECT_EQ(shell(ASHLAR_COMMAND " record"), 2);

@@ -124,6 +124,7 @@ TEST_F(run_verb, mistakes_get_one_clear_line) {
         {"--levle fast -- true", 2, "unknown option --levle; did you mean '--level'?; see ashlar run --help"},
         {"--option retain -- true", 2, "--option: 'retain' is not WORD=VALUE; see ashlar run --help"},
         {"-- /no/such/program", 127, "/no/such/program: no such program"},
+        {"-- .", 126, ".: is a directory"},
         {"-- /etc/passwd", 126, "/etc/passwd: Permission denied"}}) {
     EXPECT_EQ(run(each.arguments), each.status) << each.arguments;
     EXPECT_EQ(text("err"), "ashlar run: " + each.words + "\n");
