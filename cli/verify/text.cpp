@@ -118,8 +118,7 @@ std::string varying_note(const verification& v) {
   std::string all;
   for (const shown_comparison& row : shown(v))
     if (shows_multiples_alone(row.found->effect.detectable())) all += (all.empty() ? "" : ", ") + row.name;
-  return all.empty() ? ""
-                     : fmt::format("Neither twice nor half as much would be seen of {}: the runs vary too much.", all);
+  return all.empty() ? "" : fmt::format("The runs vary too much in {}: not even a factor of two would be seen.", all);
 }
 
 json modes_json(const std::optional<two_modes>& m) {
