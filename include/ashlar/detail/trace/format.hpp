@@ -121,10 +121,16 @@ constexpr void put_header(std::byte* to, const file_header& h) noexcept {
   put_word(to, h.parent);
 }
 
+/// Returns: whether a trace may begin with these bytes, as far as they go.
+[[nodiscard]] constexpr bool begins_as_trace(std::span<const std::byte> bytes) noexcept {
+  for (std::size_t i = 0; i < file_magic.size() && i < bytes.size(); ++i)
+    if (bytes[i] != static_cast<std::byte>(file_magic[i])) return false;
+  return true;
+}
+
 /// Returns: the reason why the 64 bytes at `from` are not a header of a readable trace, or null.
 [[nodiscard]] constexpr const char* refuse_file_header(const std::byte* from) noexcept {
-  for (std::size_t i = 0; i < file_magic.size(); ++i)
-    if (from[i] != static_cast<std::byte>(file_magic[i])) return "not an ashlar trace";
+  if (!begins_as_trace({from, file_magic.size()})) return "not an ashlar trace";
   if (get_word<std::uint32_t>(from + 12) == 0x04030201) return "written by a machine of the other byte order";
   if (get_word<std::uint32_t>(from + 12) != endian_mark) return "the file header is damaged";
   if (get_word<std::uint32_t>(from + 8) != format_version) return "a format version this ashlar does not read";

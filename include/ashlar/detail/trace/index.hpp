@@ -77,7 +77,10 @@ private:
     std::vector<std::byte> bytes(file_header_bytes);
     if (source.refusal() != nullptr) return refuse(0, source.refusal());
     if (source.bytes() == 0) return refuse(0, "the file is empty");
-    if (!source.read(0, bytes)) return refuse(source.bytes(), "the file header is cut off");
+    if (source.bytes() < bytes.size()) bytes.resize(static_cast<std::size_t>(source.bytes()));
+    if (!source.read(0, bytes)) return refuse(0, "cannot be read");
+    if (!begins_as_trace(bytes)) return refuse(0, "not an ashlar trace");
+    if (bytes.size() < file_header_bytes) return refuse(bytes.size(), "the file header is cut off");
     if (const char* why = refuse_file_header(bytes.data())) return refuse(0, why);
     header_ = get_file_header(bytes.data());
     bytes.resize(file_header_bytes + header_.text_bytes + 8);
