@@ -13,6 +13,7 @@ if [[ ${1:-} == advise_* ]]; then
   build release cli/all
   exec "bench/advise/${1#advise_}" "${@:2}"
 fi
+bench/run --dry-run "$@"
 say "building the benches (Release)"
 configure release
 build release bench/all
