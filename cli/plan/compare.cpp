@@ -24,6 +24,7 @@
 #include <ashlar/resource/tlsf_resource.hpp>
 
 #include "cli/plan/output.hpp"
+#include "cli/support/table_units.hpp"
 
 namespace ashlar::cli {
 
@@ -142,7 +143,7 @@ std::string against_malloc(const heap_peaks& peaks, std::uint64_t height) {
   const std::string name = fmt::format("malloc (glibc {})", gnu_get_libc_version());
   if (peaks.malloc_start == 0) return name + ": not measured, since it gives the replay no memory of its own\n";
   if (peaks.malloc > peaks.malloc_start) return against(name, peaks.malloc, height);
-  return fmt::format("{}: the phase fits into the {} bytes it begins with\n", name, peaks.malloc_start);
+  return fmt::format("{}: the phase fits into the {} it begins with\n", name, counted(peaks.malloc_start, "byte"));
 }
 
 }  // namespace
