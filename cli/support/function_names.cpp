@@ -183,6 +183,7 @@ std::string last_part(const std::string& function) {
 }  // namespace
 
 std::string whole_function_name(const char* symbol) {
+  if (symbol[0] != '_') return symbol;  // a function of C; some names are types to the demangler
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(symbol, nullptr, nullptr, &status), std::free);
   return status == 0 && text != nullptr ? text.get() : symbol;

@@ -24,7 +24,7 @@ TEST_P(function_names, leave_out_what_a_reader_skips) {
 INSTANTIATE_TEST_SUITE_P(
     all, function_names,
     testing::Values(
-        spelling{"gmalloc", "gmalloc"}, spelling{"make_aux_edge.isra.0", "make_aux_edge"},
+        spelling{"gmalloc", "gmalloc"}, spelling{"f", "f"}, spelling{"make_aux_edge.isra.0", "make_aux_edge"},
         spelling{"main.cold", "main"}, spelling{"_ZN3foo3barEi", "foo::bar"},
         spelling{"_ZN6parser5parse17h0123456789abcdefE", "parser::parse"},
         // Template arguments tell what is made.
