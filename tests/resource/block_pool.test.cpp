@@ -263,6 +263,22 @@ TEST(block_pool, what_is_reserved_needs_no_upstream_until_trim) {
   EXPECT_TRUE(pool.invariant());
 }
 
+TEST(block_pool, hands_out_the_cell_freed_last_after_reserve_and_after_a_run) {
+  if constexpr (!ashlar::detail::cached_cells<>::takes_freed) GTEST_SKIP() << "no freed cell is cached";
+  counting_resource<> upstream;
+  pool_type reserved({.cell_bytes = 24}, upstream);
+  pool_type started_by_run({.cell_bytes = 24}, upstream);
+  reserved.reserve(1000);
+  void* const run = started_by_run.allocate_run(8);
+  for (pool_type* const pool : {&reserved, &started_by_run}) {
+    void* const cell = pool->allocate();
+    pool->deallocate(cell);
+    EXPECT_EQ(pool->allocate(), cell);
+    pool->deallocate(cell);
+  }
+  started_by_run.deallocate_run(run, 8);
+}
+
 TEST(block_pool, reserve_refuses_what_can_never_be) {
 #if defined(__cpp_exceptions)
   counting_resource<> upstream;

@@ -207,6 +207,7 @@ public:
     const bool fits_memory = checked_mul(cells, cell_bytes(), bytes) && bytes <= max_block_bytes;
     if (!fits_memory || cells > max_count()) throw_bad_alloc(bytes, geometry().cell_alignment());
     store_.reserve(geometry(), this, cells);
+    if (slabs() != 0) find_slots();
   }
 
   /// Effects: retains empty slabs by `policy` from now on; surplus ones go back at once.
@@ -311,7 +312,7 @@ private:
   [[nodiscard]] void* take_run(std::size_t n) noexcept(Failure == or_null) {
     while (may_have(run_length(n))) {
       if (void* const run = store_.take_run(geometry(), run_length(n)); run != nullptr) return run;
-      if (!store_.template grow<Failure>(geometry(), this)) return nullptr;
+      if (!grow<Failure>()) return nullptr;
     }
     return failed<Failure>(array_bytes(n), geometry().cell_alignment());
   }
@@ -324,9 +325,15 @@ private:
   [[nodiscard]] ASHLAR_COLD void* take_cold() noexcept(Failure == or_null) {
     if (slabs_held().taken() >= max_count()) return failed<Failure>(cell_bytes(), geometry().cell_alignment());
     if (slabs_held().has_free()) return refill();
-    if (!store_.template grow<Failure>(geometry(), this)) return nullptr;
-    find_slots();
+    if (!grow<Failure>()) return nullptr;
     return take<Failure>();  // from the start: the upstream may have used this pool in the meantime
+  }
+
+  template <failure Failure>
+  [[nodiscard]] bool grow() noexcept(Failure == or_null) {
+    if (!store_.template grow<Failure>(geometry(), this)) return false;
+    find_slots();
+    return true;
   }
 
   // Expects: no cached cells, some slab has a free cell, fewer than `max_count` are live.

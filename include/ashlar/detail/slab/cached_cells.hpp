@@ -54,9 +54,9 @@ public:
   }
 
   /// Effects: the cells move to `array`, which is used from now on. Expects: it has room for them. Lifetime: it
-  /// outlives its use.
+  /// outlives its use; it may be the present one.
   void use(void** array) noexcept {
-    if (in_array() != 0) std::memcpy(array, first_, in_array() * sizeof(void*));
+    if (in_array() != 0) std::memmove(array, first_, in_array() * sizeof(void*));
     top_ = array + in_array();
     end_ = array + (end_ - first_);
     first_ = array;
