@@ -27,6 +27,11 @@
 #include "tests/support/build.hpp"
 #include "tests/support/conformance.hpp"
 #include "tests/support/faulty_calls.hpp"
+#include "tests/support/stress.hpp"
+
+#if ASHLAR_POSIX
+#include "tests/support/child.hpp"
+#endif
 
 namespace {
 
@@ -134,6 +139,24 @@ TEST(page_store, serves_a_list_that_comes_and_goes_and_gives_it_back_within_a_se
   EXPECT_LE(store::retained_bytes(), 200 * kib);
 }
 
+TEST(page_store, joins_halves_that_come_back_in_different_windows) {
+  struct tag {};
+  store_of<tag> store;
+  const auto wait = [&](int tenths) {
+    for (; tenths != 0; --tenths) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      for (int i = 0; i < 64; ++i) store.deallocate(store.allocate(64 * kib, 8), 64 * kib, 8);
+    }
+  };
+  void* const low = store.allocate(kib, 8);
+  void* const high = store.allocate(kib, 8);
+  store.deallocate(low, kib, 8);
+  wait(2);
+  store.deallocate(high, kib, 8);
+  wait(12);
+  EXPECT_LE(store.retained_bytes(), 64 * kib);
+}
+
 TEST(page_store, keeps_no_more_than_a_mebibyte_of_a_peak_that_does_not_return) {
   struct tag {};
   build_and_destroy<store_of<tag>>(200'000);
@@ -195,10 +218,13 @@ TEST(page_store, hands_blocks_from_thread_to_thread) {
   for (std::thread& each : threads) each.join();
 }
 
+template <class Tag>
 struct counted_pages : ashlar::os::pages {
   static inline std::atomic<std::size_t> mapped = 0;
+  static inline std::size_t most = ashlar::max_size;
 
   static void* map(std::size_t bytes, std::size_t alignment) noexcept {
+    if (mapped + bytes > most) return nullptr;
     void* const p = ashlar::os::pages::map(bytes, alignment);
     if (p != nullptr) mapped += bytes;
     return p;
@@ -209,22 +235,63 @@ struct counted_pages : ashlar::os::pages {
   }
 };
 
+// Takes and gives 30 blocks of one size after the other, more than a slot holds.
+template <class Store>
+void crowd(std::size_t seed) {
+  Store pages;
+  std::vector<void*> mine(30);
+  const std::size_t bytes = kib << seed % 6;
+  for (void*& p : mine) p = pages.allocate(bytes, 8);
+  for (void* const p : mine) pages.deallocate(p, bytes, 8);
+}
+
 TEST(page_store, loses_no_block_of_threads_that_crowd) {
-  using store = ashlar::basic_page_store<counted_pages>;
-  const auto work = [](std::size_t seed) {
-    store pages;
-    std::vector<void*> mine(30);
-    for (std::size_t i = 0; i < (ashlar_test::has_tsan ? 200 : 2000); ++i) {
-      const std::size_t bytes = kib << (i + seed) % 6;
-      for (void*& p : mine) p = pages.allocate(bytes, 8);
-      for (void* const p : mine) pages.deallocate(p, bytes, 8);
-    }
-  };
-  std::vector<std::thread> threads;
-  for (std::size_t i = 0; i < 40; ++i) threads.emplace_back(work, i);
-  for (std::thread& each : threads) each.join();
+  struct tag {};
+  using pages = counted_pages<tag>;
+  using store = ashlar::basic_page_store<pages>;
+  ashlar_test::on_threads(40, [](std::size_t who) {
+    for (std::size_t i = 0; i < (ashlar_test::has_tsan ? 200 : 2000); ++i) crowd<store>(i + who);
+  });
+  EXPECT_LE(pages::mapped, 160u << 20) << "threads wait for one that is preempted";
   static_cast<void>(store::trim());
-  EXPECT_EQ(counted_pages::mapped, 0u);
+  EXPECT_EQ(pages::mapped, 0u);
+}
+
+#if ASHLAR_POSIX
+TEST(page_store, is_whole_in_the_child_of_a_fork_beside_threads_inside) {
+  struct tag {};
+  using pages = counted_pages<tag>;
+  using store = ashlar::basic_page_store<pages>;
+  std::atomic<bool> is_over = false;
+  std::thread forks([&] {
+    for (int i = 0; i < (ashlar_test::has_tsan ? 3 : 50); ++i)
+      EXPECT_TRUE(ashlar_test::child_does([] {
+        for (std::size_t round = 0; round < 12; ++round) crowd<store>(round);
+        const std::size_t before = pages::mapped;
+        for (std::size_t round = 0; round < 120; ++round) crowd<store>(round);
+        return pages::mapped <= before;
+      }));
+    is_over = true;
+  });
+  ashlar_test::on_threads(4, [&](std::size_t who) {
+    for (std::size_t i = who; !is_over; ++i) crowd<store>(i);
+  });
+  forks.join();
+}
+#endif
+
+TEST(page_store, gives_spans_never_in_use_for_a_request_that_the_system_refuses) {
+  struct tag {};
+  using pages = counted_pages<tag>;
+  ashlar::basic_page_store<pages> store;
+  void* const small = store.allocate(kib, 8);
+  pages::most = pages::mapped;
+  void* const large = store.try_allocate(pages::most / 2, 8);
+  EXPECT_NE(large, nullptr);
+  store.deallocate(small, kib, 8);
+  store.deallocate(large, pages::most / 2, 8);
+  static_cast<void>(store.trim());
+  EXPECT_EQ(pages::mapped, 0u);
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include <ashlar/base/platform.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/support/poison.hpp>
+#include <ashlar/detail/thread/fork.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/os/pages.hpp>
 #include <ashlar/os/random_bits.hpp>
@@ -77,9 +78,12 @@ public:
     return std::exchange(*at, nullptr);
   }
 
+  /// Effects: as if a window began: chunks that came back without their halves may meet them at its end.
+  void begin_window() noexcept { unneeded_ = count_; }
+
   /// Returns: all chunks, a list.
   [[nodiscard]] free_chunk* take_all() noexcept {
-    unneeded_ = count_;
+    begin_window();
     return take_unneeded();
   }
 
@@ -103,9 +107,9 @@ private:
 /// window has not needed: a program that swings keeps its memory, and one that shrinks gives it back. Time passes at
 /// the calls; a program that makes none keeps its free chunks, up to the limit.
 ///
-/// The lock is only ever tried: where it stays held, as in the child of a fork beside a thread inside, requests go to
-/// the system. Small chunks that come back meanwhile wait in a list for the next that enters. Never destroyed. Thread
-/// safety: any thread; never waits long.
+/// A fork holds the lock. It is only ever tried: where it stays held, as in a signal handler above its holder, requests
+/// go to the system. Small chunks that come back meanwhile wait in a list for the next that enters. Never destroyed.
+/// Thread safety: any thread; waits a tenth of a second at most.
 template <class Pages>
 class page_store_core {
 public:
@@ -195,12 +199,13 @@ private:
     return p;
   }
 
-  // Returns: whether the lock is held now. Patience ends when it has ended before.
+  // Returns: whether the lock is held now. A holder that is preempted has a tenth of a second to run; patience ends
+  // when it has ended before.
   [[nodiscard]] bool try_enter() noexcept {
-    constexpr unsigned turns_before_yield = 64, most_turns = 2 * turns_before_yield;
+    constexpr unsigned most_turns = 1024;
     for (unsigned turn = is_stuck_.load(memory_order_relaxed) ? most_turns : 0; !lock_.try_lock(); ++turn) {
       if (turn >= most_turns) return is_stuck_.store(true, memory_order_relaxed), false;
-      if (turn >= turns_before_yield) yield_thread();
+      yield_or_sleep(turn);
     }
     is_stuck_.store(false, memory_order_relaxed);
     if (late_.load(memory_order_relaxed) != nullptr) enter_late();
@@ -273,10 +278,14 @@ private:
 
   // Returns: memory of the system; others of its size become raw spans. Null if the system refuses, also after a trim.
   [[nodiscard]] ASHLAR_COLD void* map(std::size_t bytes) noexcept {
+    fork_participants::enter(at_fork_);
     block got = {};
     if (bytes < group_bytes) got = {Pages::map(group_bytes, bytes), group_bytes};
     if (!got) got = {Pages::map(bytes, bytes), bytes};
-    if (!got && trim(0) != 0) got = {Pages::map(bytes, bytes), bytes};
+    if (!got) {
+      static_cast<void>(trim(0));
+      got = {Pages::map(bytes, bytes), bytes};
+    }
     if (!got) return nullptr;
     fresh_.store(got.data, memory_order_relaxed);
     block rest = behind(got, bytes);
@@ -371,6 +380,7 @@ private:
         put(low, order);
       }
     }
+    bin_of(order).begin_window();
     return whole;
   }
 
@@ -393,6 +403,15 @@ private:
     return sum;
   }
 
+  ASHLAR_OF_THIS_LIBRARY static void before_fork(void* self, fork_step step) noexcept {
+    auto& core = *static_cast<page_store_core*>(self);
+    if (step == fork_step::last_locks) core.is_held_by_fork_ = core.try_enter();
+  }
+  ASHLAR_OF_THIS_LIBRARY static void after_fork(void* self) noexcept {
+    auto& core = *static_cast<page_store_core*>(self);
+    if (std::exchange(core.is_held_by_fork_, false)) core.lock_.unlock();
+  }
+
   std::array<thread_slots, 16> slots_ = {};
   spin_lock lock_;
   atomic<bool> is_stuck_ = false;
@@ -404,6 +423,8 @@ private:
   atomic<free_chunk*> late_ = nullptr;
   block raw_ = {};  // spans of the system that were never in use
   atomic<void*> fresh_ = nullptr;
+  fork_participant at_fork_ = {.before = before_fork, .in_parent = after_fork, .in_child = after_fork, .self = this};
+  bool is_held_by_fork_ = false;
 
   static inline constinit ASHLAR_THREAD_LOCAL const char this_thread_ = 0;  // its address identifies the thread
 };
