@@ -19,10 +19,10 @@ namespace ashlar::drop_in {
 
 namespace {
 
-using action = void() noexcept;
+using control = void() noexcept;
 
-// Returns: the action of a name without a value, or null. Each arena is the heap of the process.
-[[nodiscard]] action* action_of(std::string_view name) noexcept {
+// Returns: what a name without a value does, or null. Each arena is the heap of the process.
+[[nodiscard]] control* control_of(std::string_view name) noexcept {
   constexpr std::size_t all_arenas = 4096;
   if (name == "thread.idle" || name == "thread.tcache.flush") return []() noexcept { process_heap().flush(); };
   if (!words::take_prefix(name, "arena.")) return nullptr;
@@ -53,7 +53,7 @@ namespace drop_in = ashlar::drop_in;
 extern "C" ASHLAR_EXPORT int mallctl(const char* name, void* old, std::size_t* old_bytes, void* value,
                                      std::size_t bytes) noexcept {
   const bool writes = value != nullptr || bytes != 0;
-  if (auto* const act = drop_in::action_of(name)) {
+  if (auto* const act = drop_in::control_of(name)) {
     if (writes || old != nullptr || old_bytes != nullptr) return EPERM;
     return act(), 0;
   }
