@@ -7,6 +7,7 @@
 #include <cstring>
 #include <list>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -170,7 +171,7 @@ TEST(page_store, gives_its_free_memory_for_a_request_that_the_system_refuses) {
   auto& faults = faulty_calls<tag>::faults;
   EXPECT_NE(store.retained_bytes(), 0u);
   faults.maps.fail_from(0);
-  EXPECT_EQ(store.try_allocate(512 * kib, 8), nullptr);
+  EXPECT_EQ(store.try_allocate(8 * 1024 * kib, 8), nullptr);
   EXPECT_EQ(store.retained_bytes(), 0u);
   EXPECT_EQ(store.try_allocate(kib, 8), nullptr);
   faults.fail_never();
@@ -279,6 +280,16 @@ TEST(page_store, is_whole_in_the_child_of_a_fork_beside_threads_inside) {
   forks.join();
 }
 #endif
+
+TEST(page_store, maps_spans_by_the_group_for_a_pool_that_grows) {
+  struct tag {};
+  store_of<tag> store;
+  std::vector<void*> slabs = {store.allocate(kib, 8)};
+  for (int i = 0; i < 128; ++i) slabs.push_back(store.allocate(256 * kib, 8));  // 32 MiB
+  constexpr bool has_groups = ashlar::os::pages::releases_parts && sizeof(void*) == 8;
+  EXPECT_LE(faulty_calls<tag>::faults.calls, has_groups ? 64u : 512u);
+  for (std::size_t bytes = kib; void* const each : slabs) store.deallocate(each, std::exchange(bytes, 256 * kib), 8);
+}
 
 TEST(page_store, gives_spans_never_in_use_for_a_request_that_the_system_refuses) {
   struct tag {};

@@ -155,7 +155,7 @@ public:
     free_chunk* const leaving = end_window(true, retain_bytes);
     const block raw = std::exchange(raw_, {});
     lock_.unlock();
-    if (raw) static_cast<void>(Pages::release(raw.data, raw.size));
+    if (raw.size != 0) static_cast<void>(Pages::release(raw.data, raw.size));
     return give_back(leaving);
   }
 
@@ -265,11 +265,24 @@ private:
     if (order >= span_order) free_bytes_ += std::size_t{1} << order;
   }
 
+  // The spans below a multiple of `bytes` become free chunks.
   [[nodiscard]] void* take_raw(std::size_t bytes) noexcept {
-    if (raw_.size < bytes || !is_aligned(raw_.data, bytes)) return nullptr;
+    if (raw_.size < bytes + (align_up(address_of(raw_.data), bytes) - address_of(raw_.data))) return nullptr;
+    while (!is_aligned(raw_.data, bytes)) {
+      const auto order = static_cast<unsigned>(std::countr_zero(address_of(raw_.data)));
+      put(std::exchange(raw_, behind(raw_, std::size_t{1} << order)).data, order);
+    }
+    count_again(bytes);
     void* const p = std::exchange(raw_, behind(raw_, bytes)).data;
     fresh_.store(p, memory_order_relaxed);
     return p;
+  }
+
+  // What went back is requested again: the limit grows.
+  void count_again(std::size_t bytes) noexcept {
+    const std::size_t again = detail::min(bytes, gone_bytes_);
+    gone_bytes_ -= again;
+    limit_ += again;
   }
 
   [[nodiscard]] static block behind(const block& whole, std::size_t bytes) noexcept {
@@ -290,10 +303,8 @@ private:
     fresh_.store(got.data, memory_order_relaxed);
     block rest = behind(got, bytes);
     if (try_enter()) {
-      const std::size_t again = detail::min(bytes, gone_bytes_);
-      gone_bytes_ -= again;
-      limit_ += again;
-      if (!raw_) raw_ = std::exchange(rest, {});
+      count_again(bytes);
+      if (raw_.size < rest.size) std::swap(raw_, rest);
       lock_.unlock();
     }
     if (rest.size != 0) static_cast<void>(Pages::release(rest.data, rest.size));
