@@ -7,6 +7,7 @@
 #include <array>
 #include <bit>
 #include <cstdio>
+#include <fstream>
 #include <initializer_list>
 #include <set>
 #include <sstream>
@@ -278,7 +279,7 @@ route_plan read_plan(std::istream& from, const std::string& name) {
 }
 
 route_plan read_plan(const std::string& path) {
-  std::istringstream file(read_text(path));
+  std::ifstream file = open_text(path);
   return read_plan(file, path);
 }
 

@@ -146,11 +146,16 @@ bool replace_text(const std::string& path, const std::string& text) {
 
 }  // namespace
 
-std::string read_text(const std::string& path) {
+std::ifstream open_text(const std::string& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) throw std::runtime_error(path + ": is a directory");
   std::ifstream from(path, std::ios::binary);
   if (!from) throw std::runtime_error(path + ": " + (errno == ENOENT ? "no such file" : std::strerror(errno)));
+  return from;
+}
+
+std::string read_text(const std::string& path) {
+  std::ifstream from = open_text(path);
   std::string text{std::istreambuf_iterator<char>(from), {}};
   if (from.bad()) throw std::runtime_error(path + ": " + std::strerror(errno));
   return text;

@@ -2,6 +2,7 @@
 // Files that a verb reads or writes where an option names them.
 #pragma once
 
+#include <fstream>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -14,7 +15,9 @@ namespace ashlar::cli {
 /// Returns: whether the descriptor, which may take bytes piece by piece, took all; if not, errno has the reason.
 [[nodiscard]] bool write_all(int descriptor, std::string_view bytes) noexcept;
 
-/// Returns: the bytes of a file, which may be a pipe. Throws: `std::runtime_error` naming the file.
+/// Returns: the open file, which may be a pipe. Throws: `std::runtime_error` naming the file.
+[[nodiscard]] std::ifstream open_text(const std::string& path);
+/// Returns: the bytes of a file that has an end. Throws: as above.
 [[nodiscard]] std::string read_text(const std::string& path);
 
 /// Effects: writes `text` to the file, or to standard output for "-". The file gets its name when it is

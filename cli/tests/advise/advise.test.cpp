@@ -348,7 +348,7 @@ TEST_F(advise, a_plan_holds_little_memory_after_the_peak) {
   for (const std::string mode : {"stay", "end"}) {
     const std::string plan = file(mode + ".plan");
     static_cast<void>(advice(recorded(mode, "") + " -o " + plan));
-    EXPECT_TRUE(said("out", "Memory after the peak: of 14."));
+    EXPECT_TRUE(said("out", " of its 14.1 MiB are alive after the last allocation"));
     ASSERT_EQ(ashlar("run --option decay=0 --plan " + plan + program + mode), 0) << text("err");
     const double held = std::stod(text("out"));
     EXPECT_LT(held, 10) << mode << text("a.json").substr(0, 2000);
