@@ -201,7 +201,7 @@ private:
 
   // Returns: whether the lock is held now. A holder that is preempted has a tenth of a second to run; patience ends
   // when it has ended before.
-  [[nodiscard]] bool try_enter() noexcept {
+  [[nodiscard]] ASHLAR_NOINLINE bool try_enter() noexcept {
     constexpr unsigned most_turns = 1024;
     for (unsigned turn = is_stuck_.load(memory_order_relaxed) ? most_turns : 0; !lock_.try_lock(); ++turn) {
       if (turn >= most_turns) return is_stuck_.store(true, memory_order_relaxed), false;
@@ -242,7 +242,7 @@ private:
   }
 
   // Returns: a chunk from the bins or the raw spans, or null.
-  [[nodiscard]] void* take_free(unsigned order) noexcept {
+  [[nodiscard]] ASHLAR_NOINLINE void* take_free(unsigned order) noexcept {
     unsigned from = order;
     void* p = bin_of(from).pop();
     while (p == nullptr && from < span_order) p = bin_of(++from).pop();
@@ -253,7 +253,7 @@ private:
   }
 
   // Frees the upper halves of a chunk down to the lowest chunk of `order`.
-  void split(void* p, unsigned from, unsigned order) noexcept {
+  ASHLAR_NOINLINE void split(void* p, unsigned from, unsigned order) noexcept {
     while (from-- != order) put(upper_half(p, from), from);
   }
   [[nodiscard]] static void* upper_half(void* p, unsigned order) noexcept {
@@ -332,7 +332,7 @@ private:
     return true;
   }
 
-  void empty_slots() noexcept {
+  ASHLAR_NOINLINE void empty_slots() noexcept {
     for (thread_slots& each : slots_)
       for (unsigned order = least_order; order <= span_order; ++order)
         if (void* const p = each.chunks[order - least_order].exchange(nullptr, memory_order_acquire)) put(p, order);
@@ -351,7 +351,7 @@ private:
   }
 
   // Returns: `list` without chunks of `retain_bytes`, which are put back. What goes is counted.
-  [[nodiscard]] free_chunk* without_retained(free_chunk* list, std::size_t retain_bytes) noexcept {
+  [[nodiscard]] ASHLAR_COLD free_chunk* without_retained(free_chunk* list, std::size_t retain_bytes) noexcept {
     free_chunk* leaving = nullptr;
     std::size_t bytes = 0;
     while (list != nullptr) {
@@ -379,7 +379,7 @@ private:
   }
 
   // Joins halves that lie side by side. Returns: the chunks of twice the size; others go into their bin.
-  [[nodiscard]] free_chunk* joined(free_chunk* halves, unsigned order) noexcept {
+  [[nodiscard]] ASHLAR_COLD free_chunk* joined(free_chunk* halves, unsigned order) noexcept {
     free_chunk* whole = nullptr;
     const std::size_t bytes = std::size_t{1} << order;
     for (halves = sorted(halves); halves != nullptr;) {
@@ -401,7 +401,7 @@ private:
   }
 
   // Neighbours go in one call. Returns: their bytes.
-  std::size_t give_back(free_chunk* list) noexcept {
+  ASHLAR_COLD std::size_t give_back(free_chunk* list) noexcept {
     std::size_t sum = 0;
     for (list = sorted(list); list != nullptr;) {
       void* const start = list;
