@@ -117,7 +117,8 @@ std::vector<shown_comparison> shown(const verification& v) {
 std::string varying_note(const verification& v) {
   std::string all;
   for (const shown_comparison& row : shown(v))
-    if (shows_multiples_alone(row.found->effect.detectable())) all += (all.empty() ? "" : ", ") + row.name;
+    if (shows_multiples_alone(row.found->effect.detectable()))
+      all += (all.empty() ? "" : ", ") + row.name.substr(row.name.find_first_not_of(' '));
   return all.empty() ? "" : fmt::format("The runs vary too much in {}: not even a factor of two would be seen.", all);
 }
 
