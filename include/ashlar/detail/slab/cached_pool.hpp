@@ -2,10 +2,8 @@
 // Equal cells for any thread: shared slabs and the thread caches in front of them.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <new>
-#include <type_traits>
 #include <utility>
 
 #include <ashlar/base/bitmap.hpp>
@@ -35,10 +33,7 @@ namespace ashlar::ASHLAR_ABI::detail {
 template <class Slabs>
 class cell_cache : public list_node<cell_cache<Slabs>> {
 public:
-  // The slots are not zeroed, since no code relies on it; constant evaluation requires initial values.
-  constexpr cell_cache() noexcept {
-    if (std::is_constant_evaluated()) slots_.fill(nullptr);
-  }
+  constexpr cell_cache() noexcept {}  // user-provided, so that the array is not zeroed
   cell_cache(const cell_cache&) = delete;
   cell_cache& operator=(const cell_cache&) = delete;
 
@@ -116,7 +111,6 @@ public:
 
 private:
   using batcher_type = typename Slabs::batcher_type;
-  using cached_type = cached_cells<cell_batches::max_bytes>;  // as much as a thread takes at once: there may be many
   static constexpr std::size_t cache_line = 64;
 
   // Other threads may have written to the cells last: their lines come while the first ones are in use. Smaller cells
@@ -124,9 +118,7 @@ private:
   [[nodiscard]] void* from_stock(const Slabs& from) noexcept {
     const cell_batch& fresh = stock_.words[--stock_.count];
     if (from.cell_stride() >= cache_line) fresh.fetch_ahead(from.cell_stride(), 64);
-    if constexpr (cached_type::takes_freed)
-      if (cached_.array() == nullptr) cached_.use(slots_.data());
-    return cached_.refill(fresh, from.cell_stride(), cached_.limit(from.cell_stride()));
+    return cached_.refill(fresh, from.cell_stride());
   }
 
   [[nodiscard]] ASHLAR_INLINE batch_result note(Slabs& to, void* cell) noexcept {
@@ -151,11 +143,10 @@ private:
 
   static inline constinit thread_local const char this_thread_ = 0;
 
-  cached_type cached_;
+  cached_cells<cell_batches::max_bytes> cached_;  // as much as a thread takes at once: there may be many threads
   batcher_type* batch_ = nullptr;
   const char* owner_ = nullptr;  // the opening thread, identified by the address of its `this_thread_`
   cell_batches stock_ = {};
-  std::array<void*, cached_type::slot_count> slots_;  // of `cached_`
 };
 
 /// A pool that takes the thread cache as an argument of each call. Its users find the cache of a thread:
