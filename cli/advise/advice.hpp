@@ -31,8 +31,8 @@ struct site_group {
   std::uint64_t peak_bytes = 0;    ///< Most live bytes of each site, added up.
   std::uint64_t excess_bytes = 0;  ///< Most bytes held beyond the live ones, by simulation.
   std::uint64_t left_bytes = 0;    ///< Live after the last birth of each trace.
-  std::uint64_t left_held_bytes =
-      0;  ///< The chunks that these keep, by simulation of each site: at most all, or a pool's peak.
+  /// The chunks that these keep, by simulation of each site: at most all, or a pool's peak.
+  std::uint64_t left_held_bytes = 0;
 };
 
 inline constexpr std::uint32_t most_routed_depth = 4;  ///< Frames of a chain: each costs each call.
