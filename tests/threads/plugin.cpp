@@ -11,6 +11,8 @@
 #include <ashlar/heap/heap.hpp>
 #include <ashlar/resource/shared_block_pool.hpp>
 
+#include "tests/threads/first_use.hpp"
+
 namespace {
 
 using numbers = std::list<int, ashlar::pool_allocator<int, ashlar::thread_cached>>;
@@ -92,3 +94,6 @@ extern "C" int ashlar_plugin_share_heap(ashlar::heap<>* hosts, void** handed, in
 extern "C" int ashlar_plugin_share_heap(ashlar::heap<>* hosts, void** handed, int count) {
   return share(*hosts, own_heap, handed, count);
 }
+
+extern "C" void ashlar_plugin_use_first(ashlar_test::first_used* hosts);
+extern "C" void ashlar_plugin_use_first(ashlar_test::first_used* hosts) { hosts->use(); }

@@ -20,6 +20,7 @@
 #include <ashlar/resource/shared_block_pool.hpp>
 
 #include "tests/support/loader.hpp"
+#include "tests/threads/first_use.hpp"
 
 namespace {
 
@@ -71,6 +72,17 @@ F function_of(void* library, const char* name) {
   return found;
 }
 
+template <class F>
+void expect_child(F work) {
+  const pid_t child = ::fork();  // nothing of a closed library is called
+  if (child == 0) {
+    work();
+    ::_exit(0);
+  }
+  int status = 1;
+  expect(::waitpid(child, &status, 0) == child && status == 0, "a child works");
+}
+
 void load_use_and_close(const char* path, resources& all) {
   void* const library = ::dlopen(path, RTLD_NOW | RTLD_LOCAL);
   expect(library != nullptr, "the library opens");
@@ -102,23 +114,32 @@ void load_use_and_close(const char* path, resources& all) {
   expect(again != nullptr && ::dlclose(again) == 0, "the library opens and closes again");
 }
 
+// Expects: nothing keeps the library loaded.
+void use_after_library(const char* path) {
+  static ashlar_test::first_used hosts;
+  void* const library = ::dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  expect(library != nullptr, "the library opens");
+  const auto use = function_of<void (*)(ashlar_test::first_used*)>(library, "ashlar_plugin_use_first");
+  std::thread([use] { use(&hosts); }).join();
+  expect(::dlclose(library) == 0, "the library closes");
+  hosts.use();
+  expect_child([] { hosts.use(); });
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
   expect(count == 2, "one argument: the library");
   ashlar_test::skip_without_loader();
+  use_after_library(arguments[1]);
   resources all;
   for (int round = 0; round < 20; ++round) load_use_and_close(arguments[1], all);
   static_cast<void>(all.heap.trim());
   expect(all.heap.invariant() && all.heap.held_bytes() == 0, "all memory of the heap goes back");
-  const pid_t child = ::fork();  // nothing of a closed library is called
-  if (child == 0) {
+  expect_child([&] {
     use_own_pool();
     all.heap.deallocate(all.heap.allocate(64));
-    ::_exit(0);
-  }
-  int status = 1;
-  expect(::waitpid(child, &status, 0) == child && status == 0, "a child works");
+  });
   std::puts("plugin: good");
   return 0;
 }

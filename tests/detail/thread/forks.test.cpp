@@ -206,7 +206,7 @@ using ashlar::detail::fork_locks;
 std::string done;
 
 struct named : fork_lock {
-  explicit named(const char* of) : fork_lock(take, give), name(of) {}
+  explicit named(const char* of) : fork_lock{take, give}, name(of) {}
 
   static named& of(fork_lock& self) { return static_cast<named&>(self); }
   static bool take(fork_lock& self, unsigned patience) noexcept {
@@ -229,14 +229,14 @@ std::string tried(fork_locks& all, unsigned patience = 1) {
 TEST(fork_locks, are_taken_in_order_of_entry_and_given_back_the_last_first) {
   fork_locks all;
   named a("a"), b("b"), c("c");
-  for (named* each : {&a, &b, &c, &a}) all.enter(*each);  // the second entry has no effect
+  for (named* each : {&a, &b, &c, &a}) all.enter(*each, *each);  // the second entry has no effect
   EXPECT_EQ(tried(all), "+a+b+c-c-b-a");
 }
 
 TEST(fork_locks, are_all_given_back_where_one_is_refused) {
   fork_locks all;
   named a("a"), b("b"), c("c");
-  for (named* each : {&a, &b, &c}) all.enter(*each);
+  for (named* each : {&a, &b, &c}) all.enter(*each, *each);
   c.needed = 2;
   EXPECT_EQ(tried(all), "+a+b-b-a");
   EXPECT_EQ(tried(all, 2), "+a+b+c-c-b-a");
@@ -247,15 +247,15 @@ TEST(fork_locks, are_all_given_back_where_one_is_refused) {
 TEST(fork_locks, leave_from_anywhere_and_may_enter_again_as_the_last) {
   fork_locks all;
   named a("a"), b("b"), c("c");
-  for (named* each : {&a, &b, &c}) all.enter(*each);
+  for (named* each : {&a, &b, &c}) all.enter(*each, *each);
   all.leave(b);
   all.leave(b);  // the second leave has no effect
   EXPECT_EQ(tried(all), "+a+c-c-a");
   all.leave(a);
-  all.enter(b);
+  all.enter(b, b);
   EXPECT_EQ(tried(all), "+c+b-b-c");
   all.leave(b);
-  all.enter(a);
+  all.enter(a, a);
   EXPECT_EQ(tried(all), "+c+a-a-c");
   all.leave(c);
   all.leave(a);

@@ -10,6 +10,7 @@
 #include <ashlar/base/options.hpp>
 #include <ashlar/detail/heap/heap_parts.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
+#include <ashlar/detail/heap/parcel_sender.hpp>
 #include <ashlar/detail/heap/retention_limit.hpp>
 #include <ashlar/detail/remote_free/parcel.hpp>
 
@@ -129,12 +130,9 @@ public:
     in_transit_.fall(stores.upstream());
   }
 
-  /// Effects: registers `f(self)`, called by the owner at each 4th of its slow calls, without the lock. No effect at
-  /// levels without parcels.
-  void on_slow_calls(void* self, void (*f)(void* self) noexcept) noexcept {
-    slow_self_ = self;
-    on_slow_ = f;
-  }
+  /// Effects: each 4th slow call of the owner flushes its sender if that is quiet, without the lock. No effect at
+  /// levels without parcels. A function in its place might be of a library that is closed.
+  void set_sender(parcel_sender<Upstream>& sender) noexcept { sender_ = &sender; }
 
   ASHLAR_INLINE void count_slow() noexcept { static_cast<void>(count_slow(nullptr)); }
   /// Returns: `p`, so that a caller ends with a jump and needs no frame.
@@ -150,7 +148,7 @@ private:
 
   ASHLAR_COLD std::byte* tell_slow(std::byte* p) noexcept {
     until_slow_ = slow_calls;
-    if (on_slow_ != nullptr) on_slow_(slow_self_);
+    if (sender_ != nullptr) sender_->flush_if_quiet();
     return p;
   }
 
@@ -198,8 +196,7 @@ private:
   atomic<bool> has_left_ = false;  // written under the lock
   ASHLAR_NO_UNIQUE_ADDRESS null_lock none_;
   unsigned until_slow_ = slow_calls;
-  void* slow_self_ = nullptr;
-  void (*on_slow_)(void* self) noexcept = nullptr;
+  parcel_sender<Upstream>* sender_ = nullptr;
   alignas(64) transit_limit<Upstream> in_transit_;  // read by senders: no line of what the owner writes
   parcel_queue<> arrivals_;
 };

@@ -41,8 +41,7 @@ struct alignas(64) thread_heap {
   static constexpr bool may_move = owner_engine<Upstream>::owner_skips_lock;
 
   explicit thread_heap(const heap_options& options, const Upstream& upstream) : blocks(options, upstream) {
-    blocks.sharing().on_slow_calls(
-        &freer, [](void* of) noexcept { static_cast<parcel_sender<Upstream>*>(of)->flush_if_quiet(); });
+    blocks.sharing().set_sender(freer);
     ASHLAR_REQUIRE(static_cast<void*>(this) == &blocks, "a segment names another thread's heap");
   }
   thread_heap(const thread_heap&) = delete;

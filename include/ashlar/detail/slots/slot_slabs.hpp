@@ -417,7 +417,7 @@ private:
     if (control_block_ == nullptr) {
       void* const memory = request(sizeof(control_block_type), alignof(control_block_type));
       if (memory == nullptr) return false;
-      control_block_ = ::new (memory) control_block_type;
+      control_block_ = begin_block_(memory);
       held_bytes_ += sizeof(control_block_type);
     }
     const std::size_t before = capacity_;
@@ -503,6 +503,8 @@ private:
   slab_type* current_ = nullptr;  // slots are taken from it
   slab_type* growing_ = nullptr;  // the latest, which may have room for more slots
   control_block_type* control_block_ = nullptr;
+  // Of the code that makes the pool: the block has functions, and a library that is the first to take may be closed.
+  control_block_type* (*begin_block_)(void* memory) = [](void* memory) { return ::new (memory) control_block_type; };
   ASHLAR_NO_UNIQUE_ADDRESS Upstream upstream_;
   std::size_t max_slots_;
   std::size_t step_;

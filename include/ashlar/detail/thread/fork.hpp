@@ -144,14 +144,11 @@ class fork_locks;
 /// The entry of one lock in the list.
 struct fork_lock {
   /// Returns: whether the lock was taken; false after `patience` failed attempts.
-  bool (*try_lock)(fork_lock& self, unsigned patience) noexcept;
-  void (*unlock)(fork_lock& self) noexcept;
+  bool (*try_lock)(fork_lock& self, unsigned patience) noexcept = nullptr;
+  void (*unlock)(fork_lock& self) noexcept = nullptr;
   fork_lock* next = nullptr;
   fork_lock* previous = nullptr;
   atomic<fork_locks*> entered = nullptr;  ///< its list, perhaps of another library
-
-  constexpr fork_lock(bool (*try_it)(fork_lock&, unsigned) noexcept, void (*unlock_it)(fork_lock&) noexcept) noexcept
-      : try_lock(try_it), unlock(unlock_it) {}
 };
 
 /// The locks that are held during calls of an upstream: a fork takes all of them or none. Adaptors and pools may be
@@ -160,10 +157,13 @@ struct fork_lock {
 /// Thread safety: any thread.
 class fork_locks {
 public:
-  /// Effects: adds a lock, once, at the end. It must leave before its memory is released.
-  void enter(fork_lock& joining) noexcept {
+  /// Effects: adds a lock, once, at the end, with the functions of `as`: the library whose functions it has had before
+  /// may be closed. It must leave before its memory is released.
+  void enter(fork_lock& joining, const fork_lock& as) noexcept {
     const lock_scope held(lock_);
     if (joining.entered.load(memory_order_relaxed) != nullptr) return;
+    joining.try_lock = as.try_lock;
+    joining.unlock = as.unlock;
     locks_.push_back(&joining);
     joining.entered.store(this, memory_order_relaxed);
   }
@@ -327,16 +327,23 @@ struct fork_registry {
 /// `spare_only_thread`. Thread safety: any thread.
 class fork_participants {
 public:
-  /// Effects: adds a participant, once. It must leave before its memory is released.
-  static void enter(fork_participant& joining) noexcept {
+  /// Effects: adds a participant, once. It must leave before its memory is released, at the latest when the library
+  /// with this code is closed: so each library has the code.
+  ASHLAR_OF_THIS_LIBRARY static void enter(fork_participant& joining) noexcept { enter(joining, joining); }
+  /// As `enter`, with the functions of `as`: the library whose functions it has had before may be closed.
+  ASHLAR_OF_THIS_LIBRARY static void enter(fork_participant& joining, const fork_participant& as) noexcept {
     if (joining.entered.load(memory_order_relaxed) != nullptr) return;  // no data is published with `entered`
-    if (expects_forks()) enter_without_handlers(joining);
+    if (expects_forks()) enter_without_handlers(joining, as);
   }
 
   /// As `enter`, but installs no handlers: `install_at_start` does.
-  static void enter_without_handlers(fork_participant& joining) noexcept {
+  static void enter_without_handlers(fork_participant& joining) noexcept { enter_without_handlers(joining, joining); }
+  static void enter_without_handlers(fork_participant& joining, const fork_participant& as) noexcept {
     const lock_scope held(all_.lock);
     if (joining.entered.load(memory_order_relaxed) != nullptr) return;
+    joining.before = as.before;
+    joining.in_parent = as.in_parent;
+    joining.in_child = as.in_child;
     all_.participants.push_back(&joining);
     joining.entered.store(&all_, memory_order_relaxed);
   }
@@ -375,8 +382,8 @@ public:
   static void spare_only_thread() noexcept { all_.spares_only_thread = true; }
 
   /// @{ As above, for a lock. The caller of `enter` may hold other locks.
-  ASHLAR_COLD static void enter(fork_lock& joining) noexcept {
-    if (expects_forks()) all_.locks.enter(joining);
+  ASHLAR_OF_THIS_LIBRARY ASHLAR_COLD static void enter(fork_lock& joining, const fork_lock& as) noexcept {
+    if (expects_forks()) all_.locks.enter(joining, as);
   }
   ASHLAR_COLD static void leave(fork_lock& leaving) noexcept { fork_locks::leave(leaving); }
   /// @}

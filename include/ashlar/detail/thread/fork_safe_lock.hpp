@@ -24,7 +24,7 @@ namespace detail {
 template <basic_lockable Lock>
 class fork_safe_lock : private fork_lock {
 public:
-  constexpr fork_safe_lock() noexcept : fork_lock(try_lock_for_fork, unlock_after_fork) {}
+  constexpr fork_safe_lock() noexcept = default;
   fork_safe_lock(const fork_safe_lock&) = delete;  // the list points here
   fork_safe_lock& operator=(const fork_safe_lock&) = delete;
   ~fork_safe_lock() {
@@ -65,8 +65,10 @@ private:
   static void unlock_after_fork(fork_lock& self) noexcept { lock_of(self).unlock(); }
 
   ASHLAR_INLINE void expect_fork() noexcept {
-    if (ASHLAR_UNLIKELY(entered.load(memory_order_relaxed) == nullptr)) fork_participants::enter(*this);
+    if (ASHLAR_UNLIKELY(entered.load(memory_order_relaxed) == nullptr)) fork_participants::enter(*this, functions_);
   }
+
+  static constexpr fork_lock functions_{try_lock_for_fork, unlock_after_fork};
 
   Lock lock_ = {};
 };

@@ -147,7 +147,7 @@ public:
   }
 
   /// Effects: from now on a fork finds the locks of the owner free. `find_or_attach` includes it.
-  void expect_forks() const noexcept { fork_participants::enter(at_fork_); }
+  void expect_forks() const noexcept { fork_participants::enter(at_fork_, functions_); }
 
 private:
   using words = last_used_tls<per_thread, T>;
@@ -286,10 +286,12 @@ private:
   Owner& owner_;
   atomic<link*> link_ = nullptr;
   link* forked_ = nullptr;  // the link that the fork locked: another thread may make one meanwhile
-  mutable fork_participant at_fork_{.before = [](void* of, fork_step step) noexcept { self(of).before_fork(step); },
-                                    .in_parent = [](void* of) noexcept { self(of).after_fork_in_parent(); },
-                                    .in_child = [](void* of) noexcept { self(of).after_fork_in_child(); },
-                                    .self = this};
+  mutable fork_participant at_fork_{.self = this};
+
+  static constexpr fork_participant functions_{
+      .before = [](void* of, fork_step step) noexcept { self(of).before_fork(step); },
+      .in_parent = [](void* of) noexcept { self(of).after_fork_in_parent(); },
+      .in_child = [](void* of) noexcept { self(of).after_fork_in_child(); }};
 };
 
 }  // namespace ashlar::ASHLAR_ABI::detail

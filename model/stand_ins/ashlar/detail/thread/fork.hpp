@@ -24,7 +24,7 @@ struct fork_participants {
   struct callback_scope {
     callback_scope() noexcept {}  // not trivial, as that of the library: a variable of it is in use
   };
-  static void enter(fork_participant&) noexcept {}
+  static void enter(fork_participant&, const fork_participant& = {}) noexcept {}
   static void leave(fork_participant&) noexcept {}
 };
 
