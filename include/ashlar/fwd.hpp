@@ -82,9 +82,15 @@ using numa_resource = basic_numa_resource<>;
 
 class new_delete_resource;
 
-/// The upstream of a resource that names none. On the bare machine there is none: there `page_resource` is incomplete,
-/// and a resource names its upstream.
-using default_upstream = std::conditional_t<has_pages || !is_hosted, page_resource, new_delete_resource>;
+template <class Pages = os::pages>
+class basic_page_store;
+using page_store = basic_page_store<>;
+
+/// The upstream of a resource that names none. On the bare machine there is none: there `page_store` is incomplete, and
+/// a resource names its upstream.
+using default_upstream = std::conditional_t<has_pages || !is_hosted, page_store, new_delete_resource>;
+/// The same of a heap: it keeps free memory itself, and its fresh memory is zero.
+using default_heap_upstream = std::conditional_t<has_pages || !is_hosted, page_resource, new_delete_resource>;
 
 class null_resource;
 class buffer_resource;
@@ -130,18 +136,18 @@ template <thread_safe_resource Upstream = default_upstream>
 class shared_pool_set;
 
 struct heap_options;
-template <resource Upstream = default_upstream>
+template <resource Upstream = default_heap_upstream>
 class local_heap;
-template <resource Upstream = default_upstream>
+template <resource Upstream = default_heap_upstream>
 class owner_heap;
-template <resource Upstream = default_upstream>
+template <resource Upstream = default_heap_upstream>
 class remote_freer;
-template <thread_safe_resource Upstream = default_upstream>
+template <thread_safe_resource Upstream = default_heap_upstream>
 class heap;
 class process_heap_type;
 template <const auto& Layout, const auto&... Buffers>
 struct static_plan;
-template <class Plan, thread_safe_resource Upstream = default_upstream>
+template <class Plan, thread_safe_resource Upstream = default_heap_upstream>
 class tiered_heap;
 template <resource Upstream = basic_page_resource<fresh::resident<>>, class Scale = tlsf_wide>
 class bounded_heap;

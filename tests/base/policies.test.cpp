@@ -97,15 +97,11 @@ TEST(retain_policy, a_number_is_that_many_and_an_eighth_of_those_in_use) {
   EXPECT_TRUE((std::is_convertible_v<std::size_t, retain_policy>));
 }
 
-TEST(retain_policy, a_number_keeps_what_was_missed_too_and_the_two_others_keep_none_and_all) {
-  EXPECT_EQ(retain_policy(1).retained(16, 3), 1u + 2 + 3);
-  for (const std::size_t in_use : {std::size_t{0}, std::size_t{1000}, max_size})
-    for (const std::size_t missed : {0u, 3u}) {
-      EXPECT_EQ(ashlar::release_now.retained(in_use, missed), 0u);
-      EXPECT_EQ(ashlar::never_release.retained(in_use, missed), max_size);
-    }
-  EXPECT_EQ(retain_policy::max_learned(std::size_t{256} << 10), 4u);
-  EXPECT_EQ(retain_policy::max_learned(std::size_t{2} << 20), 0u) << "so much is not kept on suspicion";
+TEST(retain_policy, release_now_keeps_none_and_never_release_all) {
+  for (const std::size_t in_use : {std::size_t{0}, std::size_t{1000}, max_size}) {
+    EXPECT_EQ(ashlar::release_now.retained(in_use), 0u);
+    EXPECT_EQ(ashlar::never_release.retained(in_use), max_size);
+  }
 }
 
 TEST(retain_policy, equal_where_they_keep_the_same) {

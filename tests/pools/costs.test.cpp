@@ -47,7 +47,7 @@ public:
     const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
     std::size_t resident = 0;
     for (const ashlar::block& each : slabs_) {
-      std::vector<unsigned char> pages(each.size / page);
+      std::vector<unsigned char> pages((each.size + page - 1) / page);
       EXPECT_EQ(::mincore(each.data, each.size, pages.data()), 0);
       resident +=
           page * static_cast<std::size_t>(std::ranges::count_if(pages, [](unsigned char p) { return (p & 1) != 0; }));

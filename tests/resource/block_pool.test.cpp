@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <cstddef>
+#include <cstring>
 #include <functional>
 #include <initializer_list>
 #include <new>
@@ -59,7 +60,7 @@ void run_model(const block_pool_options& options, std::size_t most) {
         options.cell_alignment != 0 ? options.cell_alignment : ashlar::natural_alignment(options.cell_bytes);
     ashlar_test::pool_model model(pool, options.cell_bytes, alignment, 1);
     model.run(most);
-    EXPECT_EQ(upstream.balance().bytes, pool.slabs() * pool.slab_bytes());
+    EXPECT_EQ(upstream.balance().bytes, pool.held_bytes());
     static_cast<void>(pool.trim());
     EXPECT_EQ(upstream.balance(), ashlar_test::nothing);
   }
@@ -262,6 +263,22 @@ TEST(block_pool, what_is_reserved_needs_no_upstream_until_trim) {
   EXPECT_TRUE(pool.invariant());
 }
 
+TEST(block_pool, hands_out_the_cell_freed_last_after_reserve_and_after_a_run) {
+  if constexpr (!ashlar::detail::cached_cells<>::takes_freed) GTEST_SKIP() << "no freed cell is cached";
+  counting_resource<> upstream;
+  pool_type reserved({.cell_bytes = 24}, upstream);
+  pool_type started_by_run({.cell_bytes = 24}, upstream);
+  reserved.reserve(1000);
+  void* const run = started_by_run.allocate_run(8);
+  for (pool_type* const pool : {&reserved, &started_by_run}) {
+    void* const cell = pool->allocate();
+    pool->deallocate(cell);
+    EXPECT_EQ(pool->allocate(), cell);
+    pool->deallocate(cell);
+  }
+  started_by_run.deallocate_run(run, 8);
+}
+
 TEST(block_pool, reserve_refuses_what_can_never_be) {
 #if defined(__cpp_exceptions)
   counting_resource<> upstream;
@@ -444,7 +461,30 @@ TEST(fixed_block_pool, is_made_at_compile_time) {
   EXPECT_TRUE(made_at_compile_time.invariant());
 }
 
+TEST(block_pool, starts_with_a_kibibyte_and_grows_beyond_it) {
+  counting_resource<> upstream;
+  block_pool<upstream_ref> pool({.cell_bytes = 64}, upstream);
+  std::vector<void*> cells;
+  for (int i = 0; i < 3; ++i) cells.push_back(pool.allocate());
+  EXPECT_EQ(upstream.balance().bytes, 1024u);
+  EXPECT_EQ(pool.held_bytes(), 1024u);
+  for (int round = 0; round < 3; ++round) {
+    while (cells.size() < 10'000) cells.push_back(pool.allocate());
+    for (void* const cell : cells) std::memset(cell, round, 64);
+    EXPECT_EQ(pool.held_bytes(), upstream.balance().bytes);
+    EXPECT_TRUE(pool.invariant());
+    for (; cells.size() > 2; cells.pop_back()) pool.deallocate(cells.back());
+    EXPECT_TRUE(pool.invariant());
+  }
+  for (void* const cell : cells) pool.deallocate(cell);
+  const std::size_t held = upstream.balance().bytes;
+  EXPECT_EQ(pool.trim(), held);
+  EXPECT_EQ(upstream.balance().bytes, 0u);
+  pool.deallocate(pool.allocate());
+}
+
 TEST(fixed_block_pool, a_stateless_upstream_costs_no_room) {
+  if constexpr (ashlar::checking_level < ashlar::checking::checked) EXPECT_LE(sizeof(ashlar::block_pool<>), 256u);
   EXPECT_LT(sizeof(fixed_block_pool<8>), sizeof(fixed_block_pool<8, 8, upstream_ref>));
   EXPECT_LT(sizeof(fixed_block_pool<8>), sizeof(ashlar::block_pool<>));
 }

@@ -14,7 +14,7 @@
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/resource/null_resource.hpp>
-#include <ashlar/resource/page_resource.hpp>
+#include <ashlar/resource/page_store.hpp>
 
 #include "tests/support/build.hpp"
 #include "tests/support/conformance.hpp"
@@ -91,7 +91,7 @@ static_assert(std::same_as<ashlar::arena<>, ashlar::arena<ashlar::default_upstre
 static_assert(std::same_as<ashlar::block_pool<>, ashlar::block_pool<ashlar::default_upstream>>);
 
 static_assert(std::same_as<ashlar::default_upstream,
-                           std::conditional_t<ashlar::has_pages, ashlar::page_resource, ashlar::new_delete_resource>>);
+                           std::conditional_t<ashlar::has_pages, ashlar::page_store, ashlar::new_delete_resource>>);
 
 }  // namespace
 

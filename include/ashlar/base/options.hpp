@@ -13,17 +13,15 @@
 
 namespace ashlar::ASHLAR_ABI {
 
-/// The number of empty slabs that a pool retains. A number `n` retains `n` slabs, one more for every eight in use, and
-/// the slabs that the pool has learned to retain: each slab that went back and was requested again adds one, up to 1
-/// MiB of them. A program that oscillates over the same few slabs thus pays for a few system calls only; a program
-/// that shrinks for good retains `n` slabs. If the upstream takes neighbouring slabs back in one call, a large pool
-/// first collects the surplus of one region (`slab_source`). Retained slabs stay resident; `trim` gives them back
-/// under every policy and resets the learned number.
+/// The number of empty slabs that a pool retains. A number `n` retains `n` slabs, and one more for every eight in use;
+/// the default upstream keeps the others for half a second. If the upstream takes neighbouring slabs back in one call,
+/// a large pool first collects the surplus of one region (`slab_source`). Retained slabs stay resident; `trim` gives
+/// them back under every policy.
 ///
 /// | policy | retains | use |
 /// |---|---|---|
-/// | a number, default 1 | that many, one for every eight in use, and the learned number | most programs |
-/// | `release_now` | none | least memory; two system calls for each crossing of a slab's boundary |
+/// | a number, default 1 | that many, and one for every eight in use | most programs |
+/// | `release_now` | none | least memory; two calls of the upstream for each crossing of a slab's boundary |
 /// | `never_release` | all | a program that frees everything to allocate it again, or to end |
 class retain_policy {
 public:
@@ -33,16 +31,11 @@ public:
   [[nodiscard]] static constexpr retain_policy none() noexcept { return {0, false}; }
   [[nodiscard]] static constexpr retain_policy all() noexcept { return {max_size, false}; }
 
-  /// Returns: the number of empty slabs to retain beside `in_use` others, after `missed` were given back too early.
-  [[nodiscard]] constexpr std::size_t retained(std::size_t in_use, std::size_t missed = 0) const noexcept {
+  /// Returns: the number of empty slabs to retain beside `in_use` others.
+  [[nodiscard]] constexpr std::size_t retained(std::size_t in_use) const noexcept {
     const std::size_t slabs = beyond_one_ + 1;
-    const std::size_t share = (in_use / 8 + missed) * (1 - is_fixed_);
+    const std::size_t share = in_use / 8 * (1 - is_fixed_);
     return slabs > max_size - share ? max_size : slabs + share;
-  }
-
-  /// Returns: the largest learned number for slabs of `slab_bytes`.
-  [[nodiscard]] static constexpr std::size_t max_learned(std::size_t slab_bytes) noexcept {
-    return (std::size_t{1} << 20) / slab_bytes;
   }
 
   /// Returns: the surplus of empty slabs at which a pool gives them back, for an upstream with regions of `region`

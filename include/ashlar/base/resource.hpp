@@ -131,6 +131,14 @@ inline constexpr std::size_t least_part<R> = R::least_part_bytes;
 template <class R>
 concept divisible_resource = resource<R> && least_part<R> != 0;
 
+/// Whether the resource keeps the blocks that it takes back for the next request: a member `keeps_blocks` that is true.
+/// Pools ask such a resource for one slab at a time.
+template <class R>
+inline constexpr bool keeps_blocks = false;
+template <class R>
+  requires requires { R::keeps_blocks; }
+inline constexpr bool keeps_blocks<R> = R::keeps_blocks;
+
 /// Returns: a block, or null when `r` is exhausted, which `r` reports by null or by an exception.
 template <resource R>
 [[nodiscard]] ASHLAR_INLINE void* try_allocate_from(R& r, std::size_t bytes, std::size_t alignment) noexcept {

@@ -21,7 +21,7 @@
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
-#include <ashlar/resource/page_resource.hpp>
+#include <ashlar/resource/page_store.hpp>
 #include <ashlar/resource/shared_block_pool.hpp>
 
 namespace ashlar::ASHLAR_ABI::policy {

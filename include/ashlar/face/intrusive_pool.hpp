@@ -12,7 +12,7 @@
 #include <ashlar/face/ref_pool.hpp>
 #include <ashlar/face/ref_ptr.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/resource/page_resource.hpp>
+#include <ashlar/resource/page_store.hpp>
 
 namespace ashlar::ASHLAR_ABI {
 

@@ -17,7 +17,7 @@
 #include <ashlar/detail/slots/object_pool_slots.hpp>
 #include <ashlar/face/pool_handle.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/resource/page_resource.hpp>
+#include <ashlar/resource/page_store.hpp>
 
 namespace ashlar::ASHLAR_ABI {
 

@@ -200,7 +200,7 @@ class process_pool<CellBytes, CellAlignment, one_thread> : public process_pool<C
 template <std::size_t CellBytes, std::size_t CellAlignment>
 class process_pool<CellBytes, CellAlignment, thread_cached> {
   using geometry = static_geometry<CellBytes, CellAlignment>;
-  using pool_type = cached_pool<geometry, page_resource, spin_lock>;
+  using pool_type = cached_pool<geometry, page_store, spin_lock>;
   using cache = process_cache<process_pool>;
 
 public:

@@ -15,7 +15,7 @@
 #include <ashlar/detail/slots/handle_table.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
-#include <ashlar/resource/page_resource.hpp>
+#include <ashlar/resource/page_store.hpp>
 
 namespace ashlar::ASHLAR_ABI {
 

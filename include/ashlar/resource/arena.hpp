@@ -20,15 +20,16 @@
 #include <ashlar/detail/stack/marker_registry.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/resource/page_resource.hpp>
+#include <ashlar/resource/page_store.hpp>
 
 namespace ashlar::ASHLAR_ABI {
 
 /// Growth of an arena. A block larger than the next chunk gets a chunk of its own size.
 struct arena_options {
-  std::size_t initial_bytes = 64 * 1024;            ///< of the first chunk
-  std::size_t max_growth_bytes = 16 * 1024 * 1024;  ///< largest chunk; each is 1.5 times the one before, up to this
-  std::size_t max_bytes = max_size;                 ///< limit of the bytes held from the upstream
+  std::size_t initial_bytes = 1024;  ///< of the first chunk
+  /// Bytes of the largest chunk; each is twice the one before up to 64 KiB, then 1.5 times, up to this.
+  std::size_t max_growth_bytes = 16 * 1024 * 1024;
+  std::size_t max_bytes = max_size;  ///< limit of the bytes held from the upstream
 };
 
 /// Freeing a single block does nothing: `reset`, `rewind` and `release` free all at once. See docs/arenas.md.

@@ -25,7 +25,7 @@
 #include <ashlar/detail/slab/slab_store.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/resource/page_resource.hpp>
+#include <ashlar/resource/page_store.hpp>
 
 namespace ashlar::ASHLAR_ABI {
 
@@ -39,14 +39,23 @@ struct cell_run {
 
 namespace ashlar::ASHLAR_ABI::detail {
 
+/// Returns: whether the first slab of a pool over `upstream` is a short one. The upstream of a size class decides by
+/// itself; for others a size of slabs is wished, or their parts are of pages.
+template <resource Upstream>
+[[nodiscard]] constexpr bool starts_short(const block_pool_options& options, const Upstream& upstream) noexcept {
+  if constexpr (requires { upstream.starts_short(); }) return upstream.starts_short();
+  else return !divisible_resource<Upstream> && options.slab_bytes == 0;
+}
+
 /// The calls of `block_pool` and `fixed_block_pool`, with their contracts: equal cells in slabs from `Upstream`.
 /// `Geometry{}.get()` is the `slab_geometry`, a run-time value (`block_pool`) or a constant (`fixed_block_pool`).
 ///
 ///     deallocate -> [ cached cells ] -> on overflow: [ slab bitmaps ] -> empty slabs -> upstream
 ///     allocate   <- [ cached cells ] <- [ cell batch: up to 64 cells ] <- [ slab bitmaps ] <- new slab <- upstream
 ///
-/// A cell costs its own bytes and one bit, a pool 1024 addresses in its `cached_cells`. Their overflow means a
-/// bulk free: they return to the bitmaps (`slab_store`), and later frees set bits only, so that empty slabs are found.
+/// A cell costs its own bytes and one bit, a pool beyond its first, short slab 1024 addresses for its `cached_cells`.
+/// Their overflow means a bulk free: they return to the bitmaps (`slab_store`), and later frees set bits only, so that
+/// empty slabs are found.
 /// No free cell is written to. Invariant: `live() == taken - cached`.
 /// Fast path: `allocate` and `deallocate` are two loads, a predictable branch and one or two stores, none to the cell.
 template <class Geometry, resource Upstream>
@@ -184,8 +193,10 @@ public:
   [[nodiscard]] std::size_t slabs() const noexcept { return slabs_held().slabs(); }
   /// Returns: the number of blocks so far that no cell could hold, and that came from the upstream.
   [[nodiscard]] std::size_t outsized_blocks() const noexcept { return outsized_.get(); }
-  /// Returns: bytes of all slabs.
-  [[nodiscard]] std::size_t held_bytes() const noexcept { return slabs() * slab_bytes(); }
+  /// Returns: bytes of all slabs, and of the addresses of cached cells.
+  [[nodiscard]] std::size_t held_bytes() const noexcept {
+    return store_.held_bytes(geometry()) + (has_own_slots() ? slots_bytes() : 0);
+  }
   /// Returns: bytes of the empty slabs.
   [[nodiscard]] std::size_t retained_bytes() const noexcept { return slabs_held().empty_slabs() * slab_bytes(); }
   [[nodiscard]] const Upstream& upstream_resource() const noexcept { return store_.upstream(); }
@@ -196,6 +207,7 @@ public:
     const bool fits_memory = checked_mul(cells, cell_bytes(), bytes) && bytes <= max_block_bytes;
     if (!fits_memory || cells > max_count()) throw_bad_alloc(bytes, geometry().cell_alignment());
     store_.reserve(geometry(), this, cells);
+    if (slabs() != 0) find_slots();
   }
 
   /// Effects: retains empty slabs by `policy` from now on; surplus ones go back at once.
@@ -204,18 +216,22 @@ public:
   /// Effects: gives empty slabs back except for `retain_bytes` of them, and orders the free cells by address: the
   /// lowest are handed out first. Returns: bytes given back. Complexity: O(slabs + cached cells).
   std::size_t trim(std::size_t retain_bytes = 0) noexcept {
-    const std::size_t before = slabs();  // a flush may give some back already
+    const std::size_t before = held_bytes();  // a flush may give some back already
     store_.unreserve();
     flush_caches();
+    leave_short_slots();
     store_.shrink(geometry(), retain_bytes / slab_bytes());
-    return (before - slabs()) * slab_bytes();
+    if (slabs() == 0) give_slots_back();
+    else find_slots();
+    return before - held_bytes();
   }
 
   /// Effects: takes all cells back, live or not, without a report, and gives all slabs back. Larger blocks stay.
   void release() noexcept {
     if constexpr (has_guards) flush_caches();  // so that cached cells are checked, too
+    leave_short_slots();
     store_.release(geometry());
-    cached_.clear();
+    give_slots_back();
   }
 
   /// Effects: calls `f(void* cell)` for every live cell, in ascending addresses. Expects: `f` neither allocates from
@@ -296,7 +312,7 @@ private:
   [[nodiscard]] void* take_run(std::size_t n) noexcept(Failure == or_null) {
     while (may_have(run_length(n))) {
       if (void* const run = store_.take_run(geometry(), run_length(n)); run != nullptr) return run;
-      if (!store_.template grow<Failure>(geometry(), this)) return nullptr;
+      if (!grow<Failure>()) return nullptr;
     }
     return failed<Failure>(array_bytes(n), geometry().cell_alignment());
   }
@@ -309,13 +325,62 @@ private:
   [[nodiscard]] ASHLAR_COLD void* take_cold() noexcept(Failure == or_null) {
     if (slabs_held().taken() >= max_count()) return failed<Failure>(cell_bytes(), geometry().cell_alignment());
     if (slabs_held().has_free()) return refill();
-    if (!store_.template grow<Failure>(geometry(), this)) return nullptr;
+    if (!grow<Failure>()) return nullptr;
     return take<Failure>();  // from the start: the upstream may have used this pool in the meantime
+  }
+
+  template <failure Failure>
+  [[nodiscard]] bool grow() noexcept(Failure == or_null) {
+    if (!store_.template grow<Failure>(geometry(), this)) return false;
+    find_slots();
+    return true;
   }
 
   // Expects: no cached cells, some slab has a free cell, fewer than `max_count` are live.
   [[nodiscard]] ASHLAR_INLINE void* refill() noexcept {
-    return handed_out(cached_.refill(store_.take_batch(geometry(), max_count() - slabs_held().taken()), cell_stride()));
+    const cell_batch fresh = store_.take_batch(geometry(), max_count() - slabs_held().taken());
+    return handed_out(cached_.refill(fresh, cell_stride(), slot_count()));
+  }
+
+  [[nodiscard]] std::size_t slots_bytes() const noexcept { return cached_.limit(cell_stride()) * sizeof(void*); }
+
+  // A huge page would be too much for them.
+  [[nodiscard]] decltype(auto) slots_upstream() noexcept {
+    if constexpr (least_part<Upstream> > largest_page) return default_upstream{};
+    else return (store_.upstream());
+  }
+
+  // Whether the cached cells have a block of the upstream.
+  [[nodiscard]] bool has_own_slots() const noexcept {
+    return cached_.array() != nullptr && !slabs_held().is_in_short(geometry(), cached_.array());
+  }
+
+  [[nodiscard]] std::size_t slot_count() const noexcept {
+    if (cached_.array() == nullptr) return 0;
+    const std::size_t most = cached_.limit(cell_stride());
+    return has_own_slots() ? most : min(most, geometry().short_slots());
+  }
+
+  // After growth: the cached cells have slots in the short slab while it is the only one, then in a block of their own,
+  // if the upstream has one. It may have used this pool in the meantime.
+  void find_slots() noexcept {
+    if (slots_bytes() == 0 || has_own_slots()) return;
+    if (const auto free_slots = store_.short_slots(geometry()); slabs() == 1 && !free_slots.empty())
+      return cached_.use(free_slots.data());
+    auto&& from = slots_upstream();
+    void* const memory = try_allocate_from(from, slots_bytes(), alignof(void*));
+    if (memory == nullptr) return;
+    if (has_own_slots()) from.deallocate(memory, slots_bytes(), alignof(void*));
+    else cached_.use(static_cast<void**>(memory));
+  }
+
+  // The short slab may go. Expects: no cached cell is needed any more.
+  void leave_short_slots() noexcept {
+    if (!has_own_slots()) cached_.clear();
+  }
+  void give_slots_back() noexcept {
+    if (has_own_slots()) slots_upstream().deallocate(cached_.array(), slots_bytes(), alignof(void*));
+    cached_.clear();
   }
 
   ASHLAR_COLD void take_back_slow(void* cell, std::size_t bytes) noexcept {
@@ -376,8 +441,8 @@ class block_pool : public detail::basic_block_pool<detail::dynamic_geometry, Ups
 
 public:
   explicit block_pool(const block_pool_options& options, Upstream upstream = {})
-      : base(detail::dynamic_geometry(options, least_part<Upstream>), options.max_count, options.retain_slabs,
-             std::move(upstream)) {}
+      : base(detail::dynamic_geometry(options, least_part<Upstream>, detail::starts_short(options, upstream)),
+             options.max_count, options.retain_slabs, std::move(upstream)) {}
 
   /// @{ With the contracts of `basic_block_pool`, above.
   using base::allocate;

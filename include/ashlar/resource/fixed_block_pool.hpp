@@ -12,7 +12,7 @@
 #include <ashlar/detail/slab/slab.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/block_pool.hpp>
-#include <ashlar/resource/page_resource.hpp>
+#include <ashlar/resource/page_store.hpp>
 
 namespace ashlar::ASHLAR_ABI {
 
@@ -28,7 +28,7 @@ namespace detail {
 template <std::size_t CellBytes, std::size_t CellAlignment, std::size_t PartBytes = 0>
 struct static_geometry {
   static constexpr slab_geometry value =
-      make_slab_geometry({.cell_bytes = CellBytes, .cell_alignment = CellAlignment}, PartBytes);
+      make_slab_geometry({.cell_bytes = CellBytes, .cell_alignment = CellAlignment}, PartBytes, PartBytes == 0);
   [[nodiscard]] static ASHLAR_INLINE constexpr const slab_geometry& get() noexcept { return value; }
 };
 

@@ -17,7 +17,7 @@
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/block_pool.hpp>
-#include <ashlar/resource/page_resource.hpp>
+#include <ashlar/resource/page_store.hpp>
 
 namespace ashlar::ASHLAR_ABI {
 
@@ -126,11 +126,9 @@ public:
 
   /// Effects: takes all blocks back, live and large ones included, and gives all memory back to the upstream.
   void release() noexcept {
-    for (pool_type*& pool : pools_) {
-      if (pool == nullptr) continue;
-      pool->release();
-      end(std::exchange(pool, nullptr));
-    }
+    for (group* each = groups_; each != nullptr; each = each->next)
+      for (std::size_t i = 0; i != each->count; ++i) each->at(i)->release();
+    end_pools();
     base_.release_large(this);
   }
 
@@ -184,33 +182,58 @@ private:
   // Returns: the pool of the class, made on demand; null, or throws as the upstream, if that has no memory left.
   template <failure Failure>
   [[nodiscard]] pool_type* made_pool(std::size_t size_class) noexcept(Failure == or_null) {
-    if (pools_[size_class] == nullptr)
-      add_pool(size_class, ashlar::allocate_from<Failure>(base_.upstream(), sizeof(pool_type), alignof(pool_type)));
+    while (pools_[size_class] == nullptr) {
+      if (groups_ != nullptr && groups_->count != pools_of_group) add_pool(size_class);
+      else if (!add_group(ashlar::allocate_from<Failure>(base_.upstream(), sizeof(group), alignof(group))))
+        return nullptr;
+    }
     return pools_[size_class];
   }
 
-  // The upstream may have used this set in the meantime, and made the pool.
-  void add_pool(std::size_t size_class, void* memory) noexcept {
-    if (memory == nullptr) return;
-    if (pools_[size_class] != nullptr)
-      return base_.upstream().deallocate(memory, sizeof(pool_type), alignof(pool_type));
-    const block_pool_options options = base_.pool_options_of(size_class);
-    pools_[size_class] = ::new (memory) pool_type(options, base_.upstream_of(options));
+  // The upstream may use this set in the meantime, and make the pool.
+  bool add_group(void* memory) noexcept {
+    if (memory == nullptr) return false;
+    auto* const made = ::new (memory) group;
+    made->next = std::exchange(groups_, made);
+    return true;
   }
 
-  void end(pool_type* pool) noexcept {
-    pool->~pool_type();
-    base_.upstream().deallocate(pool, sizeof(pool_type), alignof(pool_type));
+  void add_pool(std::size_t size_class) noexcept {
+    const block_pool_options options = base_.pool_options_of(size_class);
+    void* const place = groups_->at(groups_->count++);
+    pools_[size_class] = ::new (place) pool_type(options, base_.upstream_of(options));
+  }
+
+  void end_pools() noexcept {
+    if (groups_ != nullptr) pools_ = {};
+    while (groups_ != nullptr) {
+      group* const leaving = std::exchange(groups_, groups_->next);
+      for (std::size_t i = 0; i != leaving->count; ++i) leaving->at(i)->~pool_type();
+      base_.upstream().deallocate(leaving, sizeof(group), alignof(group));
+    }
   }
 
   // Each pool reports its live cells when it is destroyed without a `release`.
   ASHLAR_COLD void report_live() noexcept {
-    for (pool_type*& pool : pools_)
-      if (pool != nullptr) end(std::exchange(pool, nullptr));
+    end_pools();
     base_.with_large([this](const auto& large) { large.report_leaks(this); });
   }
 
+  // Pools in one block of the upstream: as many as fit a kibibyte.
+  static constexpr std::size_t pools_of_group =
+      detail::max<std::size_t>(1, (1024 - 2 * sizeof(void*)) / sizeof(pool_type));
+  struct group {
+    group* next = nullptr;
+    std::size_t count = 0;
+    alignas(pool_type) std::byte pools[pools_of_group * sizeof(pool_type)];
+
+    [[nodiscard]] pool_type* at(std::size_t i) noexcept {
+      return static_cast<pool_type*>(static_cast<void*>(pools + i * sizeof(pool_type)));
+    }
+  };
+
   std::array<pool_type*, base::classes::count + 1> pools_ = {};  // by size class; class 0 has none
+  group* groups_ = nullptr;
   base base_;
 };
 

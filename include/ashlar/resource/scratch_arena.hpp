@@ -15,7 +15,7 @@
 #include <ashlar/detail/thread/thread_end.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/arena.hpp>
-#include <ashlar/resource/page_resource.hpp>
+#include <ashlar/resource/page_store.hpp>
 
 namespace ashlar::ASHLAR_ABI {
 

@@ -19,7 +19,7 @@
 #include <ashlar/detail/thread/thread_records.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/block_pool.hpp>
-#include <ashlar/resource/page_resource.hpp>
+#include <ashlar/resource/page_store.hpp>
 
 namespace ashlar::ASHLAR_ABI {
 

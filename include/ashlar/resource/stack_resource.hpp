@@ -16,7 +16,7 @@
 #include <ashlar/detail/stack/stack_order.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/resource/page_resource.hpp>
+#include <ashlar/resource/page_store.hpp>
 
 namespace ashlar::ASHLAR_ABI {
 
@@ -46,7 +46,7 @@ class stack_resource {
 public:
   /// The default growth: each chunk is as large as all before it, up to 2 MiB.
   static constexpr proportional_growth default_growth{
-      .smallest = std::size_t{64} * 1024, .largest = std::size_t{2} * 1024 * 1024, .divisor = 1};
+      .smallest = 1024, .largest = std::size_t{2} * 1024 * 1024, .divisor = 1};
 
   /// A position, small and freely copied. It can be rewound to any number of times while the block that was on top at
   /// `mark()` is live.

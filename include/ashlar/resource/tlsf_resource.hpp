@@ -24,7 +24,7 @@
 #include <ashlar/detail/tlsf/tlsf_space.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/null_resource.hpp>
-#include <ashlar/resource/page_resource.hpp>
+#include <ashlar/resource/page_store.hpp>
 
 namespace ashlar::ASHLAR_ABI {
 

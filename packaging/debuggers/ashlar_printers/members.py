@@ -4,7 +4,7 @@
 MEMBERS = {
     "pool": {
         "geometry": "geometry_", "static_geometry": "value", "barred": "inverted_max_count_",
-        "cached": "cached_.size_", "cache": "cached_.array_", "mask": "cached_.batch_.mask", "base": "cached_.batch_.base",
+        "cache": "cached_.first_", "cache_top": "cached_.top_", "mask": "cached_.batch_.mask", "base": "cached_.batch_.base",
         "taken": "store_.set_.taken_", "capacity": "store_.set_.capacity_", "slabs": "store_.set_.slabs_",
         "tree": "store_.set_.all_.root_",
     },

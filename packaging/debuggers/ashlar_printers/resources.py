@@ -3,7 +3,7 @@
 import gdb
 
 from ashlar_printers.printer import Printer, amount, counted
-from ashlar_printers.reading import View, expect, pointers_at, set_bits, words_at
+from ashlar_printers.reading import View, expect, pointer_bytes, pointers_at, set_bits, words_at
 
 
 class BlockPool(Printer):
@@ -16,8 +16,8 @@ class BlockPool(Printer):
 
     def summary(self):
         of = self.pool.number
-        cached = of("cached") + bin(of("mask")).count("1")
-        expect(cached <= of("taken") <= of("capacity"), "more cells taken than there are")
+        cached = self.cache_slots() + bin(of("mask")).count("1")
+        expect(0 <= cached <= of("taken") <= of("capacity"), "more cells taken than there are")
         expect((of("slabs") == 0) == (of("tree") == 0), "slabs without a tree of slabs")
         if of("slabs") and self.value.address is not None:
             expect(int(View(self.pool.tree, "slab").owner) == int(self.value.address), "a slab of another pool")
@@ -37,9 +37,12 @@ class BlockPool(Printer):
         geometry = self.geometry()
         return geometry.number("stride") if geometry.has("stride") else geometry.number("cell_bytes")
 
+    def cache_slots(self):
+        return (self.pool.number("cache_top") - self.pool.number("cache")) // pointer_bytes()
+
     def cached(self):
         word, stride = self.pool.number("base"), self.stride()
-        cells = set(pointers_at(int(self.pool.cache.address), self.pool.number("cached")))
+        cells = set(pointers_at(self.pool.number("cache"), self.cache_slots()))
         return cells | {word + bit * stride for bit in set_bits(self.pool.number("mask"))}
 
     def slabs(self):

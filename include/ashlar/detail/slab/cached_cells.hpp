@@ -23,27 +23,24 @@ namespace ashlar::ASHLAR_ABI::detail {
 ///   put  -> [ array: p0 p1 p2 ... pn-1 | room | beyond the limit ] -> take
 ///   take <- [ cell batch: base, mask ]                                when the array is empty
 ///
-/// `array_` is an array of addresses. A free list through the cells would be smaller, but its pop waits for the link
-/// in the cell and its push writes to a dead cell. The array touches no cell, so a cell may be out of the CPU's cache,
-/// and as small as a byte.
+/// The array has the addresses of cells. It belongs to the owner, so that a small pool has a small one and a copy of
+/// none lies in an object; without one no cell is cached there. A free list through the cells would be smaller, but its
+/// pop waits for the link in the cell and its push writes to a dead cell. The array touches no cell, so a cell may be
+/// out of the CPU's cache, and as small as a byte.
 ///
-/// The limit of the array grows by the cells of each batch, up to `slot_count` cells and `MostBytes`; an overflow
-/// resets it. A program that frees more than it took is freeing in bulk: the owner then empties the array into the
-/// bitmaps, and the array takes nothing until the next batch.
+/// The limit of the array grows by the cells of each batch, up to `limit(cell_bytes)`; an overflow resets it. A program
+/// that frees more than it took is freeing in bulk: the owner then empties the array into the bitmaps, and the array
+/// takes nothing until the next batch.
 ///
 /// 256 KiB is what the second-level cache of nearly every core holds: a program that reuses more misses it anyway. With
 /// 64 KiB, swings of 1000 cells of 256 bytes overflowed in each round, and a pair cost 6.5 to 10 ns instead of 2.4.
-/// Invariant: `size_ <= granted_ <= limit(cell_bytes)`. Thread safety: none.
+/// Invariant: `first_ <= top_ <= end_`. Thread safety: none.
 template <std::size_t MostBytes = std::size_t{256} * 1024>
 class cached_cells {
 public:
   static constexpr std::size_t slot_count = is_hosted ? 1024 : 32;  // few on a machine without an operating system
 
-  // The array is not zeroed, since no code relies on it; constant evaluation requires initial values.
-  constexpr cached_cells() noexcept {
-    if (std::is_constant_evaluated()) array_.fill(nullptr);
-  }
-
+  cached_cells() = default;
   cached_cells(const cached_cells&) = delete;  // the same cells would be cached twice
   cached_cells& operator=(const cached_cells&) = delete;
 
@@ -51,10 +48,22 @@ public:
   /// once.
   static constexpr bool takes_freed = checking_level < checking::checked && !marks_memory;
 
-  /// Returns: the capacity of the array, in cells.
+  /// Returns: the largest useful array, in cells.
   [[nodiscard]] static constexpr std::size_t limit(std::size_t cell_bytes) noexcept {
     return takes_freed ? detail::min(slot_count, MostBytes / cell_bytes) : 0;
   }
+
+  /// Effects: the cells move to `array`, which is used from now on. Expects: it has room for them. Lifetime: it
+  /// outlives its use; it may be the present one.
+  void use(void** array) noexcept {
+    if (in_array() != 0) std::memmove(array, first_, in_array() * sizeof(void*));
+    top_ = array + in_array();
+    end_ = array + (end_ - first_);
+    first_ = array;
+  }
+
+  /// Returns: the array, or null.
+  [[nodiscard]] void** array() const noexcept { return first_; }
 
   /// Returns: a cell, or null if none is cached.
   [[nodiscard]] ASHLAR_INLINE void* take(std::size_t cell_bytes) noexcept {
@@ -63,7 +72,7 @@ public:
   }
 
   /// Returns: the cell cached last. Expects: the array is not empty.
-  [[nodiscard]] ASHLAR_INLINE void* pop() noexcept { return array_[--size_]; }
+  [[nodiscard]] ASHLAR_INLINE void* pop() noexcept { return *--top_; }
 
   /// Returns: the batch's lowest cell. Expects: the batch is not empty.
   [[nodiscard]] ASHLAR_INLINE void* take_from_batch(std::size_t cell_bytes) noexcept {
@@ -73,12 +82,12 @@ public:
     return cell;
   }
 
-  [[nodiscard]] ASHLAR_INLINE bool has_room() const noexcept { return size_ < granted_; }
-  [[nodiscard]] ASHLAR_INLINE bool is_array_empty() const noexcept { return size_ == 0; }
+  [[nodiscard]] ASHLAR_INLINE bool has_room() const noexcept { return top_ != end_; }
+  [[nodiscard]] ASHLAR_INLINE bool is_array_empty() const noexcept { return top_ == first_; }
   [[nodiscard]] ASHLAR_INLINE bool is_batch_empty() const noexcept { return batch_.mask == 0; }
 
   /// Effects: adds a cell to the array. Expects: `has_room()`.
-  ASHLAR_INLINE void put(void* cell) noexcept { array_[size_++] = cell; }
+  ASHLAR_INLINE void put(void* cell) noexcept { *top_++ = cell; }
 
   /// Effects: fills `cells` with cached cells. Returns: their number.
   [[nodiscard]] std::size_t take_many(std::span<void*> cells, std::size_t cell_bytes) noexcept {
@@ -90,25 +99,25 @@ public:
 
   /// Effects: adds the first of `cells` to the array, while there is room. Returns: their number.
   [[nodiscard]] std::size_t put_many(std::span<void* const> cells) noexcept {
-    const std::size_t put = detail::min(cells.size(), granted_ - size_);
-    if (put != 0) std::memmove(array_.data() + size_, cells.data(), put * sizeof(void*));
-    size_ += put;
+    const std::size_t put = detail::min(cells.size(), static_cast<std::size_t>(end_ - top_));
+    if (put != 0) std::memmove(top_, cells.data(), put * sizeof(void*));
+    top_ += put;
     return put;
   }
 
-  /// Returns: a cell of a fresh batch; the others become cached, and the limit of the array grows by their number.
-  /// Expects: no cached cells; the batch is not empty.
-  [[nodiscard]] void* refill(const cell_batch& fresh, std::size_t cell_bytes) noexcept {
+  /// Returns: a cell of a fresh batch; the others become cached, and the limit of the array grows by their number, up
+  /// to `most`. Expects: no cached cells; the batch is not empty; the array has `most` slots.
+  [[nodiscard]] void* refill(const cell_batch& fresh, std::size_t cell_bytes, std::size_t most) noexcept {
     batch_ = fresh;
-    granted_ = detail::min(granted_ + in_batch(), limit(cell_bytes));
+    end_ = first_ + detail::min(static_cast<std::size_t>(end_ - first_) + in_batch(), most);
     return take_from_batch(cell_bytes);
   }
 
   /// Effects: calls `f(void* cell)` for each cell of the array, and closes the array until the next batch.
   template <class F>
   ASHLAR_INLINE void empty_array(F f) noexcept {
-    while (size_ != 0) f(array_[--size_]);
-    granted_ = 0;
+    while (top_ != first_) f(*--top_);
+    end_ = first_;
   }
 
   /// Effects: as above, into the bitmaps of `store`; neighbours together.
@@ -126,27 +135,27 @@ public:
     store.give(geometry, std::exchange(batch_, {}));
   }
 
-  /// Effects: forgets all cached cells.
+  /// Effects: forgets all cached cells, and the array.
   void clear() noexcept {
-    size_ = granted_ = 0;
+    first_ = top_ = end_ = nullptr;
     batch_ = {};
   }
 
-  [[nodiscard]] std::size_t in_array() const noexcept { return size_; }
+  [[nodiscard]] std::size_t in_array() const noexcept { return static_cast<std::size_t>(top_ - first_); }
   [[nodiscard]] std::size_t in_batch() const noexcept { return count_bits(batch_.mask); }
   [[nodiscard]] std::size_t size() const noexcept { return in_array() + in_batch(); }
   /// Returns: the batch's cells that are not handed out yet.
   [[nodiscard]] const cell_batch& batch() const noexcept { return batch_; }
 
   [[nodiscard]] bool invariant(std::size_t cell_bytes) const noexcept {
-    return size_ <= granted_ && granted_ <= limit(cell_bytes);
+    return first_ <= top_ && top_ <= end_ && static_cast<std::size_t>(end_ - first_) <= limit(cell_bytes);
   }
 
 private:
-  std::size_t size_ = 0;     // cells in the array
-  std::size_t granted_ = 0;  // its present limit
+  void** first_ = nullptr;  // the array
+  void** top_ = nullptr;    // behind its last cell
+  void** end_ = nullptr;    // behind its present limit
   cell_batch batch_;
-  std::array<void*, slot_count> array_;
 };
 
 }  // namespace ashlar::ASHLAR_ABI::detail

@@ -2,8 +2,10 @@
 // Equal cells for any thread: shared slabs and the thread caches in front of them.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <new>
+#include <type_traits>
 #include <utility>
 
 #include <ashlar/base/bitmap.hpp>
@@ -33,7 +35,10 @@ namespace ashlar::ASHLAR_ABI::detail {
 template <class Slabs>
 class cell_cache : public list_node<cell_cache<Slabs>> {
 public:
-  constexpr cell_cache() noexcept {}  // user-provided, so that the array is not zeroed
+  // The slots are not zeroed, since no code relies on it; constant evaluation requires initial values.
+  constexpr cell_cache() noexcept {
+    if (std::is_constant_evaluated()) slots_.fill(nullptr);
+  }
   cell_cache(const cell_cache&) = delete;
   cell_cache& operator=(const cell_cache&) = delete;
 
@@ -111,6 +116,7 @@ public:
 
 private:
   using batcher_type = typename Slabs::batcher_type;
+  using cached_type = cached_cells<cell_batches::max_bytes>;  // as much as a thread takes at once: there may be many
   static constexpr std::size_t cache_line = 64;
 
   // Other threads may have written to the cells last: their lines come while the first ones are in use. Smaller cells
@@ -118,7 +124,9 @@ private:
   [[nodiscard]] void* from_stock(const Slabs& from) noexcept {
     const cell_batch& fresh = stock_.words[--stock_.count];
     if (from.cell_stride() >= cache_line) fresh.fetch_ahead(from.cell_stride(), 64);
-    return cached_.refill(fresh, from.cell_stride());
+    if constexpr (cached_type::takes_freed)
+      if (cached_.array() == nullptr) cached_.use(slots_.data());
+    return cached_.refill(fresh, from.cell_stride(), cached_.limit(from.cell_stride()));
   }
 
   [[nodiscard]] ASHLAR_INLINE batch_result note(Slabs& to, void* cell) noexcept {
@@ -143,10 +151,11 @@ private:
 
   static inline constinit thread_local const char this_thread_ = 0;
 
-  cached_cells<cell_batches::max_bytes> cached_;  // as much as a thread takes at once: there may be many threads
+  cached_type cached_;
   batcher_type* batch_ = nullptr;
   const char* owner_ = nullptr;  // the opening thread, identified by the address of its `this_thread_`
   cell_batches stock_ = {};
+  std::array<void*, cached_type::slot_count> slots_;  // of `cached_`
 };
 
 /// A pool that takes the thread cache as an argument of each call. Its users find the cache of a thread:

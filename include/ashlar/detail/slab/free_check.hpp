@@ -104,7 +104,7 @@ struct freed_extent {
 /// Returns: the index of a live cell in its slab `home`.
 /// Effects: reports any address other than the start of a live cell or run.
 [[nodiscard]] inline std::uint32_t check_live(const free_site& site, slab* home, const void* cell) noexcept {
-  const std::uint32_t index = slab_set::index_in(site.geometry, home, cell);
+  const std::uint32_t index = site.geometry.index_of(address_of(cell) - address_of(home->cells));
   if (home->cells + std::size_t{index} * site.geometry.cell_stride() != cell)
     report_free(fault::misaligned_free, "freed a pointer into the middle of a cell", cell, site);
   if (home->is_free(index) || is_in_batch(site, home, index))

@@ -24,9 +24,9 @@
 
 namespace ashlar::ASHLAR_ABI::detail {
 
-/// A divisible resource over any upstream, so that the pools above may grow by regions (`slab_source`). If `Upstream`
-/// does not take the parts back, a note after each region holds its size and alignment; the region goes back when all
-/// its parts are back.
+/// A divisible resource over any upstream that keeps no blocks, so that the pools above may grow by regions
+/// (`slab_source`). If `Upstream` does not take the parts back, a note after each region holds its size and alignment;
+/// the region goes back when all its parts are back.
 ///
 ///     block of the upstream   | part | part | part | part | note |
 ///
@@ -38,7 +38,7 @@ template <resource Upstream, basic_lockable Lock = null_lock>
 class set_upstream {
 public:
   static constexpr bool is_thread_safe = thread_safe_resource<Upstream> && !std::same_as<Lock, null_lock>;
-  static constexpr std::size_t least_part_bytes = largest_page;
+  static constexpr std::size_t least_part_bytes = keeps_blocks<Upstream> ? 0 : largest_page;
 
   /// Effects: makes the upstream from the arguments.
   template <class... Args>
@@ -70,6 +70,7 @@ public:
   /// Returns: bytes held from the upstream. Thread safety: any thread, if this is thread-safe.
   [[nodiscard]] std::size_t held_bytes() const noexcept { return held_.load(memory_order_relaxed); }
   [[nodiscard]] const Upstream& upstream() const noexcept { return upstream_; }
+  static constexpr bool has_parts = divisible_resource<Upstream>;
   /// Returns: the lock of the notes, which must be free across a fork.
   [[nodiscard]] Lock& lock() noexcept { return lock_; }
 
@@ -94,8 +95,9 @@ private:
   };
 
   [[nodiscard]] static bool is_noted(std::size_t bytes, std::size_t alignment) noexcept {
-    if (takes_parts_of<Upstream>(least_part_bytes) || takes_parts_of<Upstream>(alignment)) return false;
-    return bytes != 0 && bytes % least_part_bytes == 0;
+    if constexpr (keeps_blocks<Upstream>) return false;
+    else if (takes_parts_of<Upstream>(least_part_bytes) || takes_parts_of<Upstream>(alignment)) return false;
+    else return bytes != 0 && bytes % least_part_bytes == 0;
   }
 
   template <failure Failure>
@@ -152,6 +154,7 @@ inline constexpr std::size_t largest_cell_alignment = 256;
 /// Returns: the size of a slab of at most `most_cells` cells, a power of two up to `wanted`; 0 if there is none.
 [[nodiscard]] constexpr std::size_t bounded_slab_bytes(std::size_t cell_bytes, std::size_t alignment,
                                                        std::size_t most_cells, std::size_t wanted) noexcept {
+  if (most_cells == max_size) return wanted;
   for (std::size_t slab_bytes = wanted; slab_bytes > sizeof(slab) && slab_bytes > cell_bytes; slab_bytes /= 2) {
     const slab_geometry geometry({.cell_bytes = cell_bytes,
                                   .cell_alignment = alignment,
@@ -163,16 +166,17 @@ inline constexpr std::size_t largest_cell_alignment = 256;
   return 0;
 }
 
-/// Returns: the options of the pool of a class; `slab_bytes` is 0 if the class can have no slabs. A divisible
-/// upstream is the operating system, which backs touched pages only, so slabs have the size of `block_pool`'s. From
-/// other upstreams slabs start smaller: 64 KiB unless the cells are large.
+/// Returns: the options of the pool of a class; `slab_bytes` is 0 if the class can have no slabs. An upstream that is
+/// divisible or keeps blocks is of pages, and touched ones alone are backed, so slabs have the size of `block_pool`'s.
+/// From other upstreams slabs start smaller: 64 KiB unless the cells are large.
 template <resource Upstream>
 [[nodiscard]] constexpr block_pool_options options_of_class(std::size_t size_class,
                                                             const pool_set_options& options) noexcept {
   const std::size_t cell_bytes = pool_classes::bytes_of(size_class);
   const std::size_t alignment = pool_classes::alignment_of(size_class, largest_cell_alignment);
-  const std::size_t wanted = divisible_resource<Upstream> ? default_slab_bytes(cell_bytes, least_part<Upstream>)
-                                                          : std::max(largest_page, std::bit_ceil(8 * cell_bytes));
+  constexpr bool has_pages_below = divisible_resource<Upstream> || keeps_blocks<Upstream>;
+  const std::size_t wanted = has_pages_below ? default_slab_bytes(cell_bytes, least_part<Upstream>)
+                                             : std::max(largest_page, std::bit_ceil(8 * cell_bytes));
   return {.cell_bytes = cell_bytes,
           .cell_alignment = alignment,
           .slab_bytes = bounded_slab_bytes(cell_bytes, alignment, options.max_growth_count, wanted),
@@ -193,7 +197,7 @@ public:
   static constexpr std::size_t least_part_bytes = least_part<Source>;
 
   constexpr class_upstream(Source& source, const block_pool_options& options, std::size_t most_cells) noexcept
-      : source_(&source), most_bytes_(most_bytes(options, most_cells)) {}
+      : source_(&source), most_bytes_(most_bytes(options, most_cells)), starts_short_(most_cells >= 64) {}
 
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) { return source_->allocate(bytes, alignment); }
 
@@ -211,6 +215,9 @@ public:
     source_->prefault(p, bytes);
   }
 
+  /// Returns: whether the first slab of the class may be a short one.
+  [[nodiscard]] constexpr bool starts_short() const noexcept { return !Source::has_parts && starts_short_; }
+
   [[nodiscard]] friend bool operator==(const class_upstream& a, const class_upstream& b) noexcept {
     return a.source_ == b.source_;
   }
@@ -224,6 +231,7 @@ private:
 
   Source* source_;
   std::size_t most_bytes_;
+  bool starts_short_;
 };
 
 /// The base of `pool_set` (`null_lock`) and `shared_pool_set` (`spin_lock`).

@@ -424,7 +424,10 @@ private:
   // Under the lock. The last batch is used first: cells go out in ascending addresses.
   ASHLAR_INLINE void fill(cell_batches& stock, std::size_t most) noexcept {
     expect_open(nullptr);
-    if (ASHLAR_UNLIKELY(stock.lane_count == 0)) stock.lane_count = lanes_used_++ % slab_set::lanes + 1;
+    if (ASHLAR_UNLIKELY(stock.lane_count == 0)) {
+      store_.use_lanes(other_lanes_);
+      stock.lane_count = lanes_used_++ % slab_set::lanes + 1;
+    }
     const slab_set& slabs = store_.slabs();
     const std::size_t wanted =
         slabs.taken() + detail::clamp<std::size_t>(cell_batches::max_bytes / cell_bytes(), 1, most);
@@ -458,6 +461,7 @@ private:
   store store_;
   const void* twice_freed_ = nullptr;  // a cell that was freed twice, to be reported
   std::uint32_t lanes_used_ = 0;
+  slab_set::other_lanes other_lanes_;
   atomic<std::size_t> slabs_held_ = 0;  // a recent value, a mere hint, readable without the lock
   alignas(64) inbox_type inbox_ = {};
 };

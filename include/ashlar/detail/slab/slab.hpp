@@ -151,6 +151,7 @@ struct slab_shape {
   std::size_t cell_alignment = 1;
   std::size_t slab_bytes = 0;
   std::size_t header_bytes = 0;
+  bool starts_short = false;  ///< whether a pool's first slab is a short one
 };
 
 /// The layout of every slab of one pool. A slab is aligned to its own size:
@@ -161,6 +162,12 @@ struct slab_shape {
 /// The colour is a function of the slab's address, so that header and cell are found without a load. Without it, the
 /// headers and the equal cells of all slabs would map to the same cache sets (Bonwick, "The Slab Allocator", 1994,
 /// section 4).
+/// The first slab of a pool may be a short one of 1 to 4 KiB, found by its range of addresses, so that a small pool
+/// takes little: at most 64 cells, and behind them room for the addresses of `cached_cells`.
+///
+///   short slab
+///   | header | bitmap | cell 0 | cell 1 | ... | slots |
+///
 /// At level `hardened` there are three bitmaps and guards in front of the first cell and after each, so the stride is
 /// larger (`detail/checks/poison.hpp`); below it the stride is the cell size.
 /// Invariant: `capacity(colour) >= 1`; gaps take at most 1/128 of a slab.
@@ -168,6 +175,7 @@ class slab_geometry {
 public:
   static constexpr std::size_t line_bytes = 64;
   static constexpr std::size_t max_colours = 16;
+  static constexpr std::size_t short_alignment = 16;  ///< of a short slab: that of every block of most upstreams
 
   constexpr slab_geometry() = default;
 
@@ -181,6 +189,8 @@ public:
     set_words(shape, bitmap_words(shape, cell_stride()));
     if (capacity_behind(0) > words_ * 64) set_words(shape, words_ + 1);
     colour_mask_ = static_cast<std::uint32_t>(colours(shape.slab_bytes / 128 / step_) - 1);
+    for (std::uint16_t bytes = 1024; shape.starts_short && short_cells_ == 0 && bytes <= 4096; bytes *= 2)
+      set_short(shape, bytes);
   }
 
   [[nodiscard]] constexpr std::size_t cell_bytes() const noexcept { return cell_bytes_; }
@@ -228,6 +238,19 @@ public:
     return capacity_behind(gap(address_of(slab)));
   }
 
+  /// Returns: bytes of a short slab; 0 if a pool has none.
+  [[nodiscard]] ASHLAR_INLINE constexpr std::size_t short_bytes() const noexcept { return short_bytes_; }
+  [[nodiscard]] constexpr std::uint32_t short_cells() const noexcept { return short_cells_; }
+  /// Returns: the first cell of a short slab.
+  [[nodiscard]] std::byte* short_cells_of(void* header) const noexcept {
+    return align_up(static_cast<std::byte*>(header) + short_offset_, cell_alignment_);
+  }
+  /// Returns: the number of slots at the end of a short slab.
+  [[nodiscard]] constexpr std::size_t short_slots() const noexcept {
+    const std::size_t cells_end = most_short_offset(short_offset_, cell_alignment_) + short_cells_ * cell_stride();
+    return (short_bytes_ - cells_end) / sizeof(void*);
+  }
+
   /// Returns: the number of cells that fit with any colour.
   [[nodiscard]] constexpr std::uint32_t least_capacity() const noexcept {
     return capacity_behind(std::size_t{colour_mask_} * step_);
@@ -258,6 +281,28 @@ private:
     cells_offset_ = static_cast<std::uint32_t>(align_up(metadata + front_guard, shape.cell_alignment));
   }
 
+  // Returns: the largest offset of the first cell of a short slab, which has the alignment of its header.
+  [[nodiscard]] static constexpr std::size_t most_short_offset(std::size_t metadata, std::size_t alignment) noexcept {
+    return align_up(metadata, short_alignment) + (alignment > short_alignment ? alignment - short_alignment : 0);
+  }
+
+  // Makes the layout of a short slab of `bytes` with one word in each bitmap, unless it would have fewer than 4 cells.
+  constexpr void set_short(const slab_shape& shape, std::uint16_t bytes) noexcept {
+    constexpr std::size_t slots_of_many = 16;
+    constexpr std::size_t gap = 16;  // a short write in front of the first cell leaves the one word of the bitmap alone
+    const std::size_t metadata =
+        shape.header_bytes + sizeof(std::uint64_t) * cell_bitmaps + detail::max(front_guard, gap);
+    const std::size_t offset = most_short_offset(metadata, shape.cell_alignment);
+    if (bytes <= offset + slots_of_many * sizeof(void*) || 2 * std::size_t{bytes} > shape.slab_bytes) return;
+    const std::size_t with_slot = (bytes - offset) / (cell_stride() + sizeof(void*));
+    const std::size_t cells = detail::max(detail::min(with_slot, slots_of_many),
+                                          (bytes - offset - slots_of_many * sizeof(void*)) / cell_stride());
+    if (cells < 4) return;
+    short_bytes_ = bytes;
+    short_offset_ = static_cast<std::uint16_t>(metadata);
+    short_cells_ = static_cast<std::uint16_t>(detail::min(cells, std::size_t{64}));
+  }
+
   // Sized for the number of cells with stride and bit each; rounding may leave room for one more.
   [[nodiscard]] static constexpr std::uint32_t bitmap_words(const slab_shape& shape, std::size_t stride) noexcept {
     const std::uint64_t bits = std::uint64_t{8} * (shape.slab_bytes - shape.header_bytes);
@@ -286,6 +331,9 @@ private:
   std::uint32_t cells_offset_ = 0;
   std::uint32_t colour_mask_ = 0;
   std::uint32_t slab_shift_ = 0;
+  std::uint16_t short_bytes_ = 0;
+  std::uint16_t short_offset_ = 0;
+  std::uint16_t short_cells_ = 0;
   ASHLAR_NO_UNIQUE_ADDRESS stride stride_;
   reciprocal inverse_;
 };
@@ -353,7 +401,7 @@ struct located_cell {
 /// At level `hardened` two more bitmaps follow: the cells that were ever handed out, and those that rest (see
 /// `quarantine`).
 /// Invariant: `free` is the number of set bits; `next` is a word of the bitmap; no bit from `capacity` on is set.
-struct alignas(64) slab : heap_node<slab>, tree_node<slab> {
+struct alignas(16) slab : heap_node<slab>, tree_node<slab> {
   const void* owner;       ///< the pool
   std::byte* cells;        ///< the first cell
   std::uint32_t capacity;  ///< cells
@@ -470,6 +518,7 @@ private:
 
 /// The largest slab size, in bytes. A slab counts its cells, of one byte at least, in 32 bits.
 inline constexpr std::size_t largest_slab = std::size_t{1} << 31;
+static_assert(alignof(slab) <= slab_geometry::short_alignment);
 static_assert(largest_slab <= std::numeric_limits<decltype(detail::slab::capacity)>::max(), "counts may not wrap");
 static_assert(largest_slab <= std::numeric_limits<decltype(detail::slab::free)>::max(), "counts may not wrap");
 static_assert(largest_slab <= std::numeric_limits<decltype(detail::slab::turn)>::max(), "counts may not wrap");
@@ -489,8 +538,8 @@ static_assert(largest_slab <= std::numeric_limits<decltype(detail::slab::turn)>:
 
 /// Returns: the layout for the options, with defaults filled in, over an upstream with parts of `part_bytes`.
 /// Expects: the bounds of each option. Every level checks them, since a wrong layout corrupts memory.
-[[nodiscard]] constexpr detail::slab_geometry make_slab_geometry(const block_pool_options& options,
-                                                                 std::size_t part_bytes = 0) noexcept {
+[[nodiscard]] constexpr detail::slab_geometry
+make_slab_geometry(const block_pool_options& options, std::size_t part_bytes = 0, bool starts_short = false) noexcept {
   constexpr std::size_t largest_cell = std::size_t{1} << 27;
   ASHLAR_REQUIRE(options.cell_bytes != 0 && options.cell_bytes <= largest_cell, "cell_bytes is not in 1..2^27");
   const std::size_t alignment =
@@ -505,7 +554,8 @@ static_assert(largest_slab <= std::numeric_limits<decltype(detail::slab::turn)>:
   const detail::slab_geometry geometry({.cell_bytes = cell_bytes,
                                         .cell_alignment = alignment,
                                         .slab_bytes = slab_bytes,
-                                        .header_bytes = sizeof(detail::slab)});
+                                        .header_bytes = sizeof(detail::slab),
+                                        .starts_short = is_hosted && starts_short});
   ASHLAR_REQUIRE(geometry.least_capacity() != 0, "slab_bytes has no room for a cell");
   return geometry;
 }
@@ -514,8 +564,9 @@ static_assert(largest_slab <= std::numeric_limits<decltype(detail::slab::turn)>:
 class dynamic_geometry {
 public:
   explicit constexpr dynamic_geometry(const detail::slab_geometry& geometry) noexcept : geometry_(geometry) {}
-  explicit constexpr dynamic_geometry(const block_pool_options& options, std::size_t part_bytes = 0) noexcept
-      : geometry_(make_slab_geometry(options, part_bytes)) {}
+  explicit constexpr dynamic_geometry(const block_pool_options& options, std::size_t part_bytes = 0,
+                                      bool starts_short = false) noexcept
+      : geometry_(make_slab_geometry(options, part_bytes, starts_short)) {}
   [[nodiscard]] ASHLAR_INLINE constexpr const detail::slab_geometry& get() const noexcept { return geometry_; }
 
 private:

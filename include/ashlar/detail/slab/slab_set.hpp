@@ -117,11 +117,23 @@ private:
 /// threads do not write to each other's cache lines; all lanes share bin 5. A lane without free cells takes over the
 /// slabs of others before the pool grows, so every free cell is reachable. Runs belong to lane 0. Invariant: `taken_ ==
 /// sum over slabs of (capacity - free)`. Each slab is in `all_`; it is in a bin iff it has a free cell and is not in
-/// use, and in bin 5 iff all its cells are free; `free < turn` except in bin 5. Thread safety: none. Complexity: O(1)
-/// unless stated.
+/// use, and in bin 5 iff all its cells are free; `free < turn` except in bin 5. The short slab (see `slab_geometry`) is
+/// in bin 4 when all its cells are free, so that it stays. Thread safety: none. Complexity: O(1) unless stated.
 class slab_set {
+  static constexpr std::uint32_t empty_bin = 5;
+
+  // The slabs that one lane takes batches from.
+  struct lane_bins {
+    std::array<address_heap<slab>, empty_bin> bins;
+    slab* for_words = nullptr;
+  };
+
 public:
   static constexpr std::uint32_t lanes = 8;
+  using other_lanes = std::array<lane_bins, lanes - 1>;
+
+  /// Effects: makes lanes above 0 available. Lifetime: `others` outlives the set.
+  void use_lanes(other_lanes& others) noexcept { other_lanes_ = others.data(); }
 
   [[nodiscard]] bool has_free() const noexcept { return taken_ != capacity_; }
   [[nodiscard]] std::size_t taken() const noexcept { return taken_; }        ///< cells
@@ -130,6 +142,19 @@ public:
   [[nodiscard]] std::size_t empty_slabs() const noexcept { return empty_slabs_; }
   /// Returns: an empty slab, or null.
   [[nodiscard]] slab* empty_slab() const noexcept { return empty_.top(); }
+
+  /// Returns: the short slab, or null.
+  [[nodiscard]] slab* short_slab() const noexcept { return short_; }
+  /// Returns: whether `p` points into the short slab.
+  [[nodiscard]] ASHLAR_INLINE bool is_in_short(const slab_geometry& geometry, const void* p) const noexcept {
+    return address_of(p) - address_of(short_) < geometry.short_bytes();  // no address is as low without one
+  }
+
+  /// Effects: adds the short slab, with all cells free. Expects: there is none.
+  void add_short(slab* fresh) noexcept {
+    short_ = fresh;
+    add(fresh);
+  }
 
   /// Effects: adds a slab with all cells free. Complexity: expected O(log slabs).
   ASHLAR_INLINE void add(slab* fresh) noexcept {
@@ -145,6 +170,7 @@ public:
     all_.erase(leaving);
     if (quarantine_) quarantine_->forget(leaving);
     forget(leaving);
+    if (leaving == short_) short_ = nullptr;
     capacity_ -= leaving->capacity;
     --slabs_;
   }
@@ -154,7 +180,7 @@ public:
   /// Complexity: O(words of a slab), amortised O(log slabs) per slab.
   [[nodiscard]] cell_batch take_batch(const slab_geometry& geometry, std::size_t most,
                                       std::uint32_t lane = 0) noexcept {
-    slab*& used = lanes_[lane].for_words;
+    slab*& used = lane_at(lane).for_words;
     if (used == nullptr) used = open_for_words(lane);
     slab* const from = used;
     const slab::taken got = quarantine_ ? quarantine_->take_batch(from, most) : from->take_batch(most);
@@ -165,7 +191,7 @@ public:
   /// Returns: a free cell, now taken, by lane 0; none if `take_batch` is needed, which alone finds other words and
   /// slabs.
   [[nodiscard]] ASHLAR_INLINE located_cell take_next_cell() noexcept {
-    slab* const from = lanes_[0].for_words;
+    slab* const from = lane_0_.for_words;
     if (ASHLAR_UNLIKELY(from == nullptr || from->free == 1)) return {};
     const std::uint64_t rested = from->rested_in_next();
     if (ASHLAR_UNLIKELY(rested == 0)) return {};
@@ -189,8 +215,8 @@ public:
   /// Effects: takes a cell back. Returns: its slab if it must be filed again: then the next call must be `refile`; else
   /// null. Expects: the cell is taken.
   [[nodiscard]] ASHLAR_INLINE slab* give(const slab_geometry& geometry, void* cell) noexcept {
-    slab* const home = slab_around(geometry, cell);
-    return give(home, index_in(geometry, home, cell));
+    const located_cell at = locate(geometry, cell);
+    return give(at.home, at.index);
   }
   /// Returns: whether a slab with one more free cell stays in its bin.
   [[nodiscard]] static ASHLAR_INLINE bool stays_filed(const slab* home) noexcept { return home->free + 1 < home->turn; }
@@ -216,13 +242,21 @@ public:
   /// Effects: files a slab again. Returns: whether it is empty. Complexity: amortised O(log slabs).
   ASHLAR_INLINE bool refile(slab* home) noexcept {
     if (home->bin != no_bin) take_off(home);
-    if (home == lanes_[home->lane].for_words) lanes_[home->lane].for_words = nullptr;
+    if (slab*& used = lane_at(home->lane).for_words; home == used) used = nullptr;
     if (home == for_runs_) for_runs_ = nullptr;
     file(home);
     return home->bin == empty_bin;
   }
 
-  /// Returns: the header of the slab around a cell, computed from its address alone.
+  /// Returns: a cell of this set by its slab and index.
+  [[nodiscard]] ASHLAR_INLINE located_cell locate(const slab_geometry& geometry, void* cell) const noexcept {
+    if (ASHLAR_UNLIKELY(is_in_short(geometry, cell)))
+      return {short_, geometry.index_of(address_of(cell) - address_of(short_->cells))};
+    slab* const home = slab_around(geometry, cell);
+    return {home, index_in(geometry, home, cell)};
+  }
+
+  /// Returns: the header of the slab around a cell of no short slab, computed from its address alone.
   [[nodiscard]] static ASHLAR_INLINE slab* slab_around(const slab_geometry& geometry, void* cell) noexcept {
     return static_cast<slab*>(static_cast<void*>(geometry.header_of(geometry.slab_of(cell))));
   }
@@ -234,9 +268,9 @@ public:
   }
 
   /// Returns: a cell, to be returned to its word with others that are added.
-  [[nodiscard]] static ASHLAR_INLINE gathered_cells<slab> gather(const slab_geometry& geometry, void* cell) noexcept {
-    slab* const home = slab_around(geometry, cell);
-    const std::uint32_t index = index_in(geometry, home, cell), word = index / 64;
+  [[nodiscard]] ASHLAR_INLINE gathered_cells<slab> gather(const slab_geometry& geometry, void* cell) const noexcept {
+    const auto [home, index] = locate(geometry, cell);
+    const std::uint32_t word = index / 64;
     const std::size_t stride = geometry.cell_stride(), cells = detail::min<std::size_t>(64, home->capacity - word * 64);
     return {home,
             word,
@@ -275,7 +309,7 @@ public:
 
   /// Effects: orders the slabs by address: the lowest cells leave first. Complexity: O(slabs).
   void sort() noexcept {
-    lanes_ = {};
+    clear_lanes();
     empty_ = {};
     for_runs_ = nullptr;
     empty_slabs_ = 0;
@@ -284,13 +318,18 @@ public:
       each.next = 0;
       if (each.free == 0) return mark_full(each);
       each.child = each.sibling = each.previous = nullptr;
-      put_on(each.free == each.capacity ? empty_bin : first_bin, &each);
-      each.turn = each.capacity;  // stays in order until it is empty
+      put_on(each.free == each.capacity && &each != short_ ? empty_bin : first_bin, &each);
+      each.turn = last_turn(&each);  // stays in order until it is empty
     });
   }
 
   /// Effects: forgets all slabs.
-  void clear() noexcept { *this = slab_set(); }
+  void clear() noexcept {
+    clear_lanes();
+    lane_bins* const others = other_lanes_;
+    *this = slab_set();
+    other_lanes_ = others;
+  }
 
   /// Complexity: O(slabs and their bitmap words).
   [[nodiscard]] bool invariant() const noexcept {
@@ -299,16 +338,16 @@ public:
     std::size_t in_empty_bin = 0;
     bool good = all_.invariant();
     all_.for_each([&](const slab& each) {
-      good = good && each.invariant() && each.lane < lanes && is_filed_right(each);
+      good = good && each.invariant() && each.lane < lane_count() && is_filed_right(each);
       sum.capacity_ += each.capacity;
       sum.taken_ += each.capacity - each.free;
       sum.slabs_ += 1;
       if (each.bin == empty_bin) ++in_empty_bin;
       else if (each.bin != no_bin) ++filed[each.lane][each.bin];
     });
-    for (std::uint32_t lane = 0; lane < lanes; ++lane)
+    for (std::uint32_t lane = 0; lane < lane_count(); ++lane)
       for (std::uint32_t bin = 0; bin < empty_bin; ++bin)
-        good = good && lanes_[lane].bins[bin].invariant() && lanes_[lane].bins[bin].size() == filed[lane][bin];
+        good = good && lane_at(lane).bins[bin].invariant() && lane_at(lane).bins[bin].size() == filed[lane][bin];
     return good && empty_.invariant() && empty_.size() == in_empty_bin && in_empty_bin == empty_slabs_ &&
            sum.capacity_ == capacity_ && sum.taken_ == taken_ && sum.slabs_ == slabs_;
   }
@@ -316,19 +355,23 @@ public:
 private:
   static constexpr std::uint32_t first_bin = 1;
   static constexpr std::uint32_t emptiest_bin = 4;
-  static constexpr std::uint32_t empty_bin = 5;
   static constexpr std::uint32_t bins = 6;
   static constexpr std::uint32_t no_bin = bins;
   static constexpr std::size_t most_run_words = 8;
 
-  // The slabs that one lane takes batches from.
-  struct lane_bins {
-    std::array<address_heap<slab>, empty_bin> bins;
-    slab* for_words = nullptr;
-  };
+  [[nodiscard]] std::uint32_t lane_count() const noexcept { return other_lanes_ != nullptr ? lanes : 1; }
+  [[nodiscard]] ASHLAR_INLINE lane_bins& lane_at(std::uint32_t lane) noexcept {
+    return lane == 0 ? lane_0_ : other_lanes_[lane - 1];
+  }
+  [[nodiscard]] const lane_bins& lane_at(std::uint32_t lane) const noexcept {
+    return lane == 0 ? lane_0_ : other_lanes_[lane - 1];
+  }
+  void clear_lanes() noexcept {
+    for (std::uint32_t lane = 0; lane < lane_count(); ++lane) lane_at(lane) = {};
+  }
 
   [[nodiscard]] address_heap<slab>& bin_at(std::uint32_t lane, std::uint32_t bin) noexcept {
-    return bin == empty_bin ? empty_ : lanes_[lane].bins[bin];
+    return bin == empty_bin ? empty_ : lane_at(lane).bins[bin];
   }
 
   // Returns: the largest number of free cells of a slab of `capacity` in a bin below the emptiest.
@@ -337,8 +380,8 @@ private:
   }
 
   // Expects: the slab has a free cell.
-  [[nodiscard]] static ASHLAR_INLINE std::uint32_t bin_of(const slab* filed) noexcept {
-    if (filed->free == filed->capacity) return empty_bin;
+  [[nodiscard]] ASHLAR_INLINE std::uint32_t bin_of(const slab* filed) const noexcept {
+    if (filed->free == filed->capacity && filed != short_) return empty_bin;
     std::uint32_t bin = 0;
     while (bin < emptiest_bin && filed->free > most_on(bin, filed->capacity)) ++bin;
     return bin;
@@ -350,8 +393,13 @@ private:
   ASHLAR_INLINE void put_on(std::uint32_t bin, slab* filed) noexcept {
     bin_at(filed->lane, bin).push(filed);
     filed->bin = bin;
-    filed->turn = bin < emptiest_bin ? most_on(bin, filed->capacity) + 1 : filed->capacity;
+    filed->turn = bin < emptiest_bin ? most_on(bin, filed->capacity) + 1 : last_turn(filed);
     empty_slabs_ += bin == empty_bin ? 1 : 0;
+  }
+
+  // A slab is filed again when it is empty; the short one never.
+  [[nodiscard]] std::uint32_t last_turn(const slab* filed) const noexcept {
+    return filed->capacity + (filed == short_ ? 1 : 0);
   }
 
   ASHLAR_NOINLINE void take_off(slab* filed) noexcept {
@@ -364,7 +412,7 @@ private:
   [[nodiscard]] slab* open(slab* opened, std::uint32_t lane) noexcept {
     take_off(opened);
     opened->lane = lane;
-    opened->turn = opened->capacity;
+    opened->turn = last_turn(opened);
     return opened;
   }
 
@@ -380,11 +428,11 @@ private:
   // lane.
   [[nodiscard]] ASHLAR_INLINE slab* open_of_others(std::uint32_t lane) noexcept {
     for (std::uint32_t bin = empty_bin; bin-- != 0;)
-      for (std::uint32_t other = 0; other < lanes; ++other)
+      for (std::uint32_t other = 0; other < lane_count(); ++other)
         if (!bin_at(other, bin).empty()) return open(bin_at(other, bin).top(), lane);
     std::uint32_t other = 0;
-    while (lanes_[other].for_words == nullptr) ++other;
-    return take_over(lanes_[other].for_words, lane);
+    while (lane_at(other).for_words == nullptr) ++other;
+    return take_over(lane_at(other).for_words, lane);
   }
 
   // Takes over a slab that is already in use.
@@ -422,14 +470,16 @@ private:
 
   [[nodiscard]] bool is_filed_right(const slab& each) const noexcept {
     if (each.bin == empty_bin) return each.free == each.capacity;
-    const bool in_use = &each == lanes_[each.lane].for_words || &each == for_runs_;
+    const bool in_use = &each == lane_at(each.lane).for_words || &each == for_runs_;
     const bool in_no_bin = in_use || each.free == 0;
-    return (each.bin == no_bin) == in_no_bin && each.free < each.turn && each.turn <= each.capacity;
+    return (each.bin == no_bin) == in_no_bin && each.free < each.turn && each.turn <= last_turn(&each);
   }
 
-  std::array<lane_bins, lanes> lanes_;
+  lane_bins lane_0_;
+  lane_bins* other_lanes_ = nullptr;  // lane 1 and those above
   address_heap<slab> empty_;
   slab* for_runs_ = nullptr;
+  slab* short_ = nullptr;
   address_tree<slab> all_;
   ASHLAR_NO_UNIQUE_ADDRESS if_checked<slab_map> map_;  // frees are looked up
   ASHLAR_NO_UNIQUE_ADDRESS if_hardened<quarantine> quarantine_;

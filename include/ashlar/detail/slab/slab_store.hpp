@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <type_traits>
 #include <utility>
 
 #include <ashlar/base/bitmap.hpp>
@@ -42,9 +44,10 @@ public:
   slab_source& operator=(const slab_source&) = delete;
 
   /// Returns: memory for a slab from the raw rest, or null.
-  [[nodiscard]] void* take_raw(std::size_t slab_bytes) noexcept {
-    if (raw_.size == 0) return nullptr;
-    return std::exchange(raw_, behind(raw_, slab_bytes)).data;
+  [[nodiscard]] void* take_raw([[maybe_unused]] std::size_t slab_bytes) noexcept {
+    if constexpr (has_regions)
+      if (raw_.size != 0) return std::exchange(raw_, behind(raw_, slab_bytes)).data;
+    return nullptr;
   }
 
   /// Returns: a region for a pool of `held` slabs, to be passed to `keep`; one slab if the upstream has no memory for
@@ -59,16 +62,19 @@ public:
 
   /// Returns: memory for a slab, the lowest of `region`. The rest becomes the raw rest; if there already is one, it
   /// goes back.
-  [[nodiscard]] ASHLAR_INLINE void* keep(block region, std::size_t slab_bytes) noexcept {
-    const block rest = behind(region, slab_bytes);
-    if (raw_.size == 0) raw_ = rest;
-    else if (rest.size != 0) upstream_.deallocate(rest.data, rest.size, slab_bytes);
+  [[nodiscard]] ASHLAR_INLINE void* keep(block region, [[maybe_unused]] std::size_t slab_bytes) noexcept {
+    if constexpr (has_regions) {
+      const block rest = behind(region, slab_bytes);
+      if (raw_.size == 0) raw_ = rest;
+      else if (rest.size != 0) upstream_.deallocate(rest.data, rest.size, slab_bytes);
+    }
     return region.data;
   }
 
   /// Effects: gives the raw rest back.
-  void give_back_raw(std::size_t slab_bytes) noexcept {
-    if (raw_.size != 0) upstream_.deallocate(raw_.data, raw_.size, slab_bytes);
+  void give_back_raw([[maybe_unused]] std::size_t slab_bytes) noexcept {
+    if constexpr (has_regions)
+      if (raw_.size != 0) upstream_.deallocate(raw_.data, raw_.size, slab_bytes);
     raw_ = {};
   }
 
@@ -82,11 +88,14 @@ public:
   [[nodiscard]] const Upstream& upstream() const noexcept { return upstream_; }
 
 private:
+  static constexpr bool has_regions = divisible_resource<Upstream>;
+  struct nothing {};
+
   [[nodiscard]] static block behind(block region, std::size_t bytes) noexcept {
     return {static_cast<std::byte*>(region.data) + bytes, region.size - bytes};
   }
 
-  block raw_;
+  ASHLAR_NO_UNIQUE_ADDRESS std::conditional_t<has_regions, block, nothing> raw_;
   ASHLAR_NO_UNIQUE_ADDRESS Upstream upstream_;
 };
 
@@ -111,6 +120,9 @@ public:
   [[nodiscard]] Upstream& upstream() noexcept { return source_.upstream(); }
   [[nodiscard]] const Upstream& upstream() const noexcept { return source_.upstream(); }
 
+  /// Effects: as `slab_set::use_lanes`.
+  void use_lanes(slab_set::other_lanes& others) noexcept { set_.use_lanes(others); }
+
   /// Returns: up to `most` free cells, now taken, by `lane` of the `slab_set`. Expects: some are free, `most > 0`.
   [[nodiscard]] cell_batch take_batch(const slab_geometry& geometry, std::size_t most,
                                       std::uint32_t lane = 0) noexcept {
@@ -133,8 +145,7 @@ public:
     if (got.mask == 0) return nullptr;
     mark_run(geometry, got);
     std::byte* const run = got.base + first_bit(got.mask) * geometry.cell_stride();
-    slab* const home = slab_set::slab_around(geometry, run);
-    const std::uint32_t index = slab_set::index_in(geometry, home, run);
+    const auto [home, index] = set_.locate(geometry, run);
     cell_watch(geometry, home).hand_out_run(index, static_cast<std::uint32_t>(cells));
     return run;
   }
@@ -142,8 +153,8 @@ public:
   /// Returns: `cell`, now owned by a caller. Reports a write to it since it died. Expects: the cell is taken.
   ASHLAR_INLINE void* hand_out(const slab_geometry& geometry, void* cell) noexcept {
     if constexpr (has_guards) {
-      slab* const home = slab_set::slab_around(geometry, cell);
-      cell_watch(geometry, home).hand_out(slab_set::index_in(geometry, home, cell));
+      const auto [home, index] = set_.locate(geometry, cell);
+      cell_watch(geometry, home).hand_out(index);
     }
     return cell;
   }
@@ -157,8 +168,8 @@ public:
 
   /// Effects: takes a cell back from a caller. Expects: the cell is taken.
   ASHLAR_INLINE void retire(const slab_geometry& geometry, void* cell) noexcept {
-    slab* const home = slab_set::slab_around(geometry, cell);
-    retire(geometry, home, slab_set::index_in(geometry, home, cell));
+    const auto [home, index] = set_.locate(geometry, cell);
+    retire(geometry, home, index);
   }
 
   /// As above, for a cell given by its slab and index.
@@ -179,7 +190,7 @@ public:
   ASHLAR_INLINE void gather(const slab_geometry& geometry, void* cell, gathered_cells<slab>& cells) noexcept {
     if (ASHLAR_LIKELY(cells.add(cell))) return;
     give(geometry, cells);
-    cells = slab_set::gather(geometry, cell);
+    cells = set_.gather(geometry, cell);
   }
   void give(const slab_geometry& geometry, const gathered_cells<slab>& cells) noexcept {
     if (cells.home != nullptr) give_batch(geometry, cells.home, cells.word, cells.batch.mask);
@@ -188,8 +199,8 @@ public:
   /// Effects: takes the rest of a batch back.
   void give(const slab_geometry& geometry, const cell_batch& rest) noexcept {
     if (rest.mask == 0) return;
-    slab* const home = slab_set::slab_around(geometry, rest.base);
-    give_batch(geometry, home, slab_set::index_in(geometry, home, rest.base) / 64, rest.mask);
+    const auto [home, index] = set_.locate(geometry, rest.base);
+    give_batch(geometry, home, index / 64, rest.mask);
   }
 
   /// Effects: takes the cells of `mask` in a word of the slab `home` back. Expects: they are taken, `mask` is not
@@ -201,8 +212,7 @@ public:
 
   /// Effects: takes a run of `cells` cells back from a caller. Expects: it came from `take_run`.
   void retire_run(const slab_geometry& geometry, void* run, std::size_t cells) noexcept {
-    slab* const home = slab_set::slab_around(geometry, run);
-    const std::uint32_t first = slab_set::index_in(geometry, home, run);
+    const auto [home, first] = set_.locate(geometry, run);
     const std::uint64_t mask = ones(first % 64, cells);
     cell_watch(geometry, home).poison_run(first, static_cast<std::uint32_t>(cells));
     home->runs.unmark(first / 64, mask);
@@ -234,9 +244,24 @@ public:
   /// Effects: adds a slab. Returns: false, or throws as the upstream, if that has no memory left.
   template <failure Failure>
   [[nodiscard]] ASHLAR_COLD bool grow(const slab_geometry& geometry, const void* owner) noexcept(Failure == or_null) {
+    if (set_.slabs() == 0 && geometry.short_bytes() != 0) return start_short<Failure>(geometry, owner);
     void* const memory = request<Failure>(geometry);
     if (memory != nullptr) add(geometry, owner, memory);
     return memory != nullptr;
+  }
+
+  /// Returns: the slots of the short slab; none if there is no such slab.
+  [[nodiscard]] std::span<void*> short_slots(const slab_geometry& geometry) const noexcept {
+    std::byte* const start = reinterpret_cast<std::byte*>(set_.short_slab());
+    if (start == nullptr) return {};
+    void* const first_slot = start + geometry.short_bytes() - geometry.short_slots() * sizeof(void*);
+    return {static_cast<void**>(first_slot), geometry.short_slots()};
+  }
+
+  /// Returns: bytes of all slabs.
+  [[nodiscard]] std::size_t held_bytes(const slab_geometry& geometry) const noexcept {
+    if (set_.short_slab() == nullptr) return set_.slabs() * geometry.slab_bytes();
+    return (set_.slabs() - 1) * geometry.slab_bytes() + geometry.short_bytes();
   }
 
   /// Effects: prepares `memory` and formats it as a slab, all cells free.
@@ -251,13 +276,7 @@ public:
     auto* const start = static_cast<std::byte*>(memory);
     std::byte* const header = geometry.header_of(start);
     std::byte* const cells = geometry.cells_of(header);
-    const std::uint32_t count = geometry.capacity(start);
-    const std::size_t bytes = count * geometry.cell_stride();
-    slab* const made = slab::format(header, owner, cells, count);
-    learn(geometry);
-    made->registration.enter(owner, cells, bytes, geometry.cell_bytes());
-    set_.add(made);
-    mark_free(cells, bytes);
+    set_.add(format(geometry, owner, header, cells, geometry.capacity(start)));
   }
 
   /// Effects: holds slabs for `cells` cells, until `shrink`. Throws: as the upstream, but keeps its gains.
@@ -287,22 +306,43 @@ public:
   ASHLAR_COLD void shrink(const slab_geometry& geometry, std::size_t retained = 0) noexcept {
     while (set_.empty_slabs() > retained) give_back(geometry, set_.empty_slab());
     source_.give_back_raw(geometry.slab_bytes());
-    gone_ = missed_ = 0;
     sweep(geometry);
     set_.sort();
+    if (slab* const first = set_.short_slab(); retained == 0 && first != nullptr && first->free == first->capacity)
+      give_back(geometry, first);
   }
 
   /// Effects: gives all slabs back with all their cells. First reports writes to dead cells and guards.
   ASHLAR_COLD void release(const slab_geometry& geometry) noexcept {
     sweep(geometry);
-    set_.for_each([&](slab& each) { give_memory_back(geometry, each); });
+    set_.for_each([&](slab& each) { give_memory_back(geometry, each, &each == set_.short_slab()); });
     set_.clear();
     source_.give_back_raw(geometry.slab_bytes());
-    reserved_ = gone_ = missed_ = 0;
+    reserved_ = 0;
   }
 
 private:
   static constexpr std::size_t least_prefault = 64 * 1024;
+
+  // The first slab of a pool. The upstream may use the pool in the meantime.
+  template <failure Failure>
+  [[nodiscard]] bool start_short(const slab_geometry& geometry, const void* owner) noexcept(Failure == or_null) {
+    const std::size_t bytes = geometry.short_bytes();
+    registry_at_fork::enter();
+    void* const memory = allocate_from<Failure>(upstream(), bytes, geometry.short_alignment);
+    if (memory == nullptr) return false;
+    if (set_.slabs() != 0) return upstream().deallocate(memory, bytes, geometry.short_alignment), true;
+    set_.add_short(format(geometry, owner, memory, geometry.short_cells_of(memory), geometry.short_cells()));
+    return true;
+  }
+
+  [[nodiscard]] static slab* format(const slab_geometry& geometry, const void* owner, void* header, std::byte* cells,
+                                    std::uint32_t count) noexcept {
+    slab* const made = slab::format(header, owner, cells, count);
+    made->registration.enter(owner, cells, count * geometry.cell_stride(), geometry.cell_bytes());
+    mark_free(cells, count * geometry.cell_stride());
+    return made;
+  }
 
   ASHLAR_COLD void refile(const slab_geometry& geometry, slab* turned) noexcept {
     if (!set_.refile(turned) || !is_worth_a_call(geometry)) return;
@@ -319,9 +359,7 @@ private:
     return set_.empty_slabs() >= retained() + policy_.batch(source_.region(geometry.slab_bytes(), set_.slabs()));
   }
 
-  [[nodiscard]] std::size_t retained() const noexcept {
-    return policy_.retained(set_.slabs() - set_.empty_slabs(), missed_);
-  }
+  [[nodiscard]] std::size_t retained() const noexcept { return policy_.retained(set_.slabs() - set_.empty_slabs()); }
 
   // Expects: `empty` has no taken cells.
   [[nodiscard]] ASHLAR_INLINE bool is_too_many(const slab& empty) const noexcept {
@@ -332,47 +370,39 @@ private:
     if constexpr (has_guards) set_.for_each([&](slab& each) { cell_watch(geometry, &each).sweep(); });
   }
 
-  // A slab was requested: if one has gone back before, it should have stayed.
-  ASHLAR_INLINE void learn(const slab_geometry& geometry) noexcept {
-    if (gone_ == 0) return;
-    --gone_;
-    missed_ = detail::min(missed_ + 1, retain_policy::max_learned(geometry.slab_bytes()));
-  }
-
   ASHLAR_COLD void give_back(const slab_geometry& geometry, slab* empty) noexcept {
     cell_watch(geometry, empty).sweep();
-    ++gone_;
+    const bool is_short = empty == set_.short_slab();
     set_.remove(empty);
-    give_memory_back(geometry, *empty);
+    give_memory_back(geometry, *empty, is_short);
   }
 
   // The slab's first run gets memory for its marks. The run is already taken, so the upstream may use this pool.
   void mark_run(const slab_geometry& geometry, const cell_batch& run) noexcept {
-    slab* const home = slab_set::slab_around(geometry, run.base);
+    const auto [home, index] = set_.locate(geometry, run.base);
     if (home->runs.needs_memory()) {
       home->runs.use(try_allocate_from(upstream(), marks_bytes(*home), alignof(std::uint64_t)), home->words());
       set_.forget(home);
     }
-    home->runs.mark(slab_set::index_in(geometry, home, run.base) / 64, run.mask);
+    home->runs.mark(index / 64, run.mask);
   }
 
   [[nodiscard]] static std::size_t marks_bytes(const slab& of) noexcept { return of.words() * sizeof(std::uint64_t); }
 
-  ASHLAR_INLINE void give_memory_back(const slab_geometry& geometry, slab& leaving) noexcept {
+  ASHLAR_INLINE void give_memory_back(const slab_geometry& geometry, slab& leaving, bool is_short) noexcept {
     if (void* const marks = leaving.runs.memory(); marks != nullptr)
       upstream().deallocate(marks, marks_bytes(leaving), alignof(std::uint64_t));
-    std::byte* const start = geometry.slab_of(&leaving);
+    void* const start = is_short ? static_cast<void*>(&leaving) : geometry.slab_of(&leaving);
+    const std::size_t bytes = is_short ? geometry.short_bytes() : geometry.slab_bytes();
     leaving.registration.leave();
-    mark_readable(start, geometry.slab_bytes());
-    upstream().deallocate(start, geometry.slab_bytes(), geometry.slab_bytes());
+    mark_readable(start, bytes);
+    upstream().deallocate(start, bytes, is_short ? geometry.short_alignment : bytes);
   }
 
   slab_set set_;
   std::size_t reserved_ = 0;  // cells
-  std::size_t gone_ = 0;      // empty slabs given back and not requested again
-  std::size_t missed_ = 0;    // empty slabs to retain, since as many were requested again
   retain_policy policy_;
-  slab_source<Upstream> source_;
+  ASHLAR_NO_UNIQUE_ADDRESS slab_source<Upstream> source_;
 };
 
 }  // namespace ashlar::ASHLAR_ABI::detail

@@ -113,7 +113,7 @@ private:
 /// The sizes of chunks, in bytes, and the limit of their sum.
 struct chunk_limits {
   std::size_t initial_bytes;
-  std::size_t max_growth_bytes = max_size;  ///< each chunk is 1.5 times as large as the one before, up to this
+  std::size_t max_growth_bytes = max_size;  ///< each chunk is twice the one before up to 64 KiB, then 1.5 times
   std::size_t max_bytes = max_size;         ///< of all chunks together
 };
 
@@ -247,7 +247,8 @@ private:
     if (p == nullptr) return nullptr;
     held_ += bytes;
     ++count_;
-    step_ = std::min(step_ + std::min(step_ / 2, max_size - step_), limits_.max_growth_bytes);
+    const std::size_t grown = step_ < largest_page ? step_ : step_ / 2;
+    step_ = std::min(step_ + std::min(grown, max_size - step_), limits_.max_growth_bytes);
     return chunk::build(p, bytes, alignment_for(alignment));
   }
 

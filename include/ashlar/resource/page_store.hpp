@@ -1,0 +1,511 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The store of free pages of the process, under all resources that name no upstream: it gives back by time.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <utility>
+
+#include <ashlar/base/atomics.hpp>
+#include <ashlar/base/bits.hpp>
+#include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
+#include <ashlar/base/lock.hpp>
+#include <ashlar/base/platform.hpp>
+#include <ashlar/base/resource.hpp>
+#include <ashlar/detail/support/poison.hpp>
+#include <ashlar/detail/thread/fork.hpp>
+#include <ashlar/fwd.hpp>
+#include <ashlar/os/pages.hpp>
+#include <ashlar/os/random_bits.hpp>
+#include <ashlar/resource/new_delete_resource.hpp>
+
+namespace ashlar::ASHLAR_ABI::detail {
+
+/// A free chunk of the store, which holds its link.
+struct free_chunk {
+  free_chunk* next;
+  std::size_t bytes;
+};
+
+/// Returns: the chunks in ascending addresses. Complexity: O(n log n).
+[[nodiscard]] ASHLAR_COLD inline free_chunk* sorted(free_chunk* list) noexcept {
+  if (list == nullptr || list->next == nullptr) return list;
+  free_chunk* middle = list;
+  for (free_chunk* end = list->next; end != nullptr && end->next != nullptr; end = end->next->next)
+    middle = middle->next;
+  free_chunk* upper = sorted(std::exchange(middle->next, nullptr));
+  list = sorted(list);
+  free_chunk* all = nullptr;
+  free_chunk** at = &all;
+  while (list != nullptr && upper != nullptr) {
+    free_chunk*& lower = address_of(list) < address_of(upper) ? list : upper;
+    *at = lower;
+    at = &lower->next;
+    lower = lower->next;
+  }
+  *at = list != nullptr ? list : upper;
+  return all;
+}
+
+/// Free chunks of one size, the last one given is taken first; and how many no request has needed since the window
+/// began. Thread safety: none.
+class chunk_bin {
+public:
+  [[nodiscard]] std::size_t count() const noexcept { return count_; }
+
+  void push(void* p, std::size_t bytes) noexcept {
+    mark_readable(p, sizeof(free_chunk));
+    first_ = ::new (p) free_chunk{first_, bytes};
+    ++count_;
+  }
+
+  /// Returns: a chunk, or null.
+  [[nodiscard]] void* pop() noexcept {
+    if (first_ == nullptr) return nullptr;
+    unneeded_ = detail::min(unneeded_, --count_);
+    return std::exchange(first_, first_->next);
+  }
+
+  /// Effects: a window begins. Returns: the chunks that no request has needed in the last one, a list.
+  [[nodiscard]] free_chunk* take_unneeded() noexcept {
+    free_chunk** at = &first_;
+    for (std::size_t needed = count_ - unneeded_; needed != 0; --needed) at = &(*at)->next;
+    count_ -= std::exchange(unneeded_, count_ - unneeded_);
+    return std::exchange(*at, nullptr);
+  }
+
+  /// Effects: as if a window began: chunks that came back without their halves may meet them at its end.
+  void begin_window() noexcept { unneeded_ = count_; }
+
+  /// Returns: all chunks, a list.
+  [[nodiscard]] free_chunk* take_all() noexcept {
+    begin_window();
+    return take_unneeded();
+  }
+
+private:
+  free_chunk* first_ = nullptr;
+  std::size_t count_ = 0;
+  std::size_t unneeded_ = 0;
+};
+
+/// The free memory of the process, in chunks of powers of two, each at a multiple of its size. Chunks below a span of
+/// 64 KiB are halves of larger ones; spans and larger ones come from the system, several at once where it takes parts
+/// back.
+///
+///   take -> [ slot of the thread ] -> [ bins, under the lock ] -> halves of a larger chunk -> raw spans -> the system
+///   give -> [ slot of the thread ] -> [ bins, under the lock ] -> above the limit: the system
+///                                       | each window of decay_ms: what no request has needed
+///                                       +-> halves meet -> spans -> the system
+///
+/// A slot holds one chunk of each size up to a span, and costs one exchange; threads share 16 sets of slots by a hash.
+/// The limit of free bytes grows by what goes back and is requested again within a window or two, and falls by what a
+/// window has not needed: a program that swings keeps its memory, and one that shrinks gives it back. Time passes at
+/// the calls; a program that makes none keeps its free chunks, up to the limit.
+///
+/// A fork holds the lock. It is only ever tried: where it stays held, as in a signal handler above its holder, requests
+/// go to the system. Small chunks that come back meanwhile wait in a list for the next that enters. Never destroyed.
+/// Thread safety: any thread; waits a tenth of a second at most.
+template <class Pages>
+class page_store_core {
+public:
+  static constexpr unsigned least_order = 10;  // 1 KiB
+  static constexpr unsigned span_order = 16;
+  /// The largest chunk that is kept: 32 MiB; where address space or committed memory is scarce, 1 MiB or 256 KiB.
+  static constexpr unsigned most_order = !Pages::releases_parts ? 18 : sizeof(void*) == 8 ? 25 : 20;
+  static constexpr std::uint32_t decay_ms = 400;
+
+  static_assert(std::size_t{1} << span_order == largest_page);
+
+  /// Returns: a chunk of 2^order bytes, or null.
+  [[nodiscard]] ASHLAR_INLINE void* take(unsigned order) noexcept {
+    if (ASHLAR_LIKELY(order <= span_order)) {
+      atomic<void*>& slot = slots_here().chunks[order - least_order];
+      if (ASHLAR_LIKELY(slot.load(memory_order_relaxed) != nullptr))
+        if (void* const p = slot.exchange(nullptr, memory_order_acquire)) return live(p, order);
+    }
+    return take_slow(order);
+  }
+
+  /// Effects: takes a chunk back.
+  ASHLAR_INLINE void give(void* p, unsigned order) noexcept {
+    if (ASHLAR_LIKELY(order <= span_order)) {
+      thread_slots& mine = slots_here();
+      mark_free(p, std::size_t{1} << order);
+      p = mine.chunks[order - least_order].exchange(p, memory_order_acq_rel);  // pairs with that of take
+      if (ASHLAR_LIKELY(p == nullptr && !mine.is_time_to_look())) return;
+    }
+    give_slow(p, order);
+  }
+
+  /// Effects: makes a chunk resident, if it came from the system just now.
+  void prefault(void* p, std::size_t bytes) noexcept {
+    if (fresh_.load(memory_order_relaxed) != p) return;
+    fresh_.store(nullptr, memory_order_relaxed);
+    Pages::populate(p, bytes);
+  }
+
+  /// Effects: gives free memory back to the system, except for spans of `retain_bytes`. Returns: bytes given back.
+  ASHLAR_COLD std::size_t trim(std::size_t retain_bytes) noexcept {
+    if (!try_enter()) return 0;
+    free_chunk* const leaving = end_window(true, retain_bytes);
+    const block raw = std::exchange(raw_, {});
+    lock_.unlock();
+    if (raw.size != 0) static_cast<void>(Pages::release(raw.data, raw.size));
+    return give_back(leaving);
+  }
+
+  /// Returns: free bytes, without those never used.
+  [[nodiscard]] std::size_t retained_bytes() noexcept {
+    if (!try_enter()) return 0;
+    empty_slots();
+    std::size_t bytes = 0;
+    for (unsigned order = least_order; order <= most_order; ++order) bytes += bin_of(order).count() << order;
+    lock_.unlock();
+    return bytes;
+  }
+
+private:
+  static constexpr std::size_t least_limit = std::size_t{1} << 20;
+  // The bytes of one request to the system: its untouched part is address space alone.
+  static constexpr std::size_t group_bytes =
+      Pages::releases_parts ? std::size_t{1} << (sizeof(void*) == 8 ? 22 : 18) : 0;
+
+  struct alignas(64) thread_slots {
+    std::array<atomic<void*>, span_order - least_order + 1> chunks = {};
+    atomic<std::uint32_t> calls = 0;
+
+    // Only a hint: two threads may count as one.
+    [[nodiscard]] ASHLAR_INLINE bool is_time_to_look() noexcept {
+      const std::uint32_t count = calls.load(memory_order_relaxed) + 1;
+      calls.store(count, memory_order_relaxed);
+      return count % 64 == 0;
+    }
+  };
+
+  [[nodiscard]] ASHLAR_INLINE thread_slots& slots_here() noexcept {
+    const std::uint64_t hash = (std::uint64_t{address_of(&this_thread_)} >> 6) * 0x9E3779B97F4A7C15ULL;
+    return slots_[static_cast<std::size_t>(hash >> 60)];
+  }
+
+  [[nodiscard]] chunk_bin& bin_of(unsigned order) noexcept { return bins_[order - least_order]; }
+
+  [[nodiscard]] static ASHLAR_INLINE void* live(void* p, unsigned order) noexcept {
+    mark_live(p, std::size_t{1} << order);
+    return p;
+  }
+
+  // Returns: whether the lock is held now. A holder that is preempted has a tenth of a second to run; patience ends
+  // when it has ended before.
+  [[nodiscard]] ASHLAR_NOINLINE bool try_enter() noexcept {
+    constexpr unsigned most_turns = 1024;
+    for (unsigned turn = is_stuck_.load(memory_order_relaxed) ? most_turns : 0; !lock_.try_lock(); ++turn) {
+      if (turn >= most_turns) return is_stuck_.store(true, memory_order_relaxed), false;
+      yield_or_sleep(turn);
+    }
+    is_stuck_.store(false, memory_order_relaxed);
+    if (late_.load(memory_order_relaxed) != nullptr) enter_late();
+    return true;
+  }
+
+  ASHLAR_COLD void enter_late() noexcept {
+    for (free_chunk* each = late_.exchange(nullptr, memory_order_acquire); each != nullptr;) {
+      free_chunk* const next = each->next;
+      put(each, static_cast<unsigned>(log2_of(each->bytes)));
+      each = next;
+    }
+  }
+
+  // Of a chunk that comes back while the lock is held.
+  ASHLAR_COLD void put_late(void* p, unsigned order) noexcept {
+    mark_readable(p, sizeof(free_chunk));
+    auto* const chunk = ::new (p) free_chunk{late_.load(memory_order_relaxed), std::size_t{1} << order};
+    while (!late_.compare_exchange_weak(chunk->next, chunk, memory_order_release, memory_order_relaxed)) {
+    }
+  }
+
+  ASHLAR_COLD void* take_slow(unsigned order) noexcept {
+    if (try_enter()) {
+      void* const p = take_free(order);
+      lock_.unlock();
+      if (p != nullptr) return live(p, order);
+    }
+    const unsigned whole = detail::max(order, span_order);
+    void* const p = map(std::size_t{1} << whole);
+    if (p != nullptr)
+      for (unsigned half = whole; half-- != order;) put_late(upper_half(p, half), half);
+    return p;
+  }
+
+  // Returns: a chunk from the bins or the raw spans, or null.
+  [[nodiscard]] ASHLAR_NOINLINE void* take_free(unsigned order) noexcept {
+    unsigned from = order;
+    void* p = bin_of(from).pop();
+    while (p == nullptr && from < span_order) p = bin_of(++from).pop();
+    if (p == nullptr) p = take_raw(std::size_t{1} << from);
+    else if (from >= span_order) free_bytes_ -= std::size_t{1} << from;
+    if (p != nullptr) split(p, from, order);
+    return p;
+  }
+
+  // Frees the upper halves of a chunk down to the lowest chunk of `order`.
+  ASHLAR_NOINLINE void split(void* p, unsigned from, unsigned order) noexcept {
+    while (from-- != order) put(upper_half(p, from), from);
+  }
+  [[nodiscard]] static void* upper_half(void* p, unsigned order) noexcept {
+    return static_cast<std::byte*>(p) + (std::size_t{1} << order);
+  }
+
+  void put(void* p, unsigned order) noexcept {
+    bin_of(order).push(p, std::size_t{1} << order);
+    if (order >= span_order) free_bytes_ += std::size_t{1} << order;
+  }
+
+  // The spans below a multiple of `bytes` become free chunks.
+  [[nodiscard]] void* take_raw(std::size_t bytes) noexcept {
+    if (raw_.size < bytes + (align_up(address_of(raw_.data), bytes) - address_of(raw_.data))) return nullptr;
+    while (!is_aligned(raw_.data, bytes)) {
+      const auto order = static_cast<unsigned>(std::countr_zero(address_of(raw_.data)));
+      put(std::exchange(raw_, behind(raw_, std::size_t{1} << order)).data, order);
+    }
+    count_again(bytes);
+    void* const p = std::exchange(raw_, behind(raw_, bytes)).data;
+    fresh_.store(p, memory_order_relaxed);
+    return p;
+  }
+
+  // What went back is requested again: the limit grows.
+  void count_again(std::size_t bytes) noexcept {
+    const std::size_t again = detail::min(bytes, gone_bytes_);
+    gone_bytes_ -= again;
+    limit_ += again;
+  }
+
+  [[nodiscard]] static block behind(const block& whole, std::size_t bytes) noexcept {
+    return {static_cast<std::byte*>(whole.data) + bytes, whole.size - bytes};
+  }
+
+  // Returns: memory of the system; others of its size become raw spans. Null if the system refuses, also after a trim.
+  [[nodiscard]] ASHLAR_COLD void* map(std::size_t bytes) noexcept {
+    fork_participants::enter(at_fork_);
+    block got = {};
+    if (bytes < group_bytes) got = {Pages::map(group_bytes, bytes), group_bytes};
+    if (!got) got = {Pages::map(bytes, bytes), bytes};
+    if (!got) {
+      static_cast<void>(trim(0));
+      got = {Pages::map(bytes, bytes), bytes};
+    }
+    if (!got) return nullptr;
+    fresh_.store(got.data, memory_order_relaxed);
+    block rest = behind(got, bytes);
+    if (try_enter()) {
+      count_again(bytes);
+      if (raw_.size < rest.size) std::swap(raw_, rest);
+      lock_.unlock();
+    }
+    if (rest.size != 0) static_cast<void>(Pages::release(rest.data, rest.size));
+    return got.data;
+  }
+
+  // `p` may be null: a look at the clock.
+  ASHLAR_COLD void give_slow(void* p, unsigned order) noexcept {
+    free_chunk* leaving = nullptr;
+    const std::size_t bytes = std::size_t{1} << order;
+    if (try_enter()) {
+      if (p != nullptr && (order < span_order || free_bytes_ + bytes <= limit_)) put(std::exchange(p, nullptr), order);
+      else if (p != nullptr) gone_bytes_ += bytes;
+      if (is_window_over()) leaving = end_window(false);
+      lock_.unlock();
+    }
+    if (p != nullptr) order < span_order ? put_late(p, order) : release(p, bytes);
+    static_cast<void>(give_back(leaving));
+  }
+
+  [[nodiscard]] bool is_window_over() noexcept {
+    const std::uint32_t now = coarse_ms();
+    if (now - window_start_ < decay_ms) return false;
+    window_start_ = now;
+    return true;
+  }
+
+  ASHLAR_NOINLINE void empty_slots() noexcept {
+    for (thread_slots& each : slots_)
+      for (unsigned order = least_order; order <= span_order; ++order)
+        if (void* const p = each.chunks[order - least_order].exchange(nullptr, memory_order_acquire)) put(p, order);
+  }
+
+  // Returns: a list of the spans and larger chunks to give back: those unneeded, or all but `retain_bytes`.
+  [[nodiscard]] ASHLAR_COLD free_chunk* end_window(bool all, std::size_t retain_bytes = 0) noexcept {
+    empty_slots();
+    free_chunk* leaving = nullptr;
+    for (unsigned order = least_order; order < span_order; ++order)
+      leaving = joined(chained(all ? bin_of(order).take_all() : bin_of(order).take_unneeded(), leaving), order);
+    for (const free_chunk* each = leaving; each != nullptr; each = each->next) free_bytes_ += each->bytes;
+    for (unsigned order = span_order; order <= most_order; ++order)
+      leaving = chained(all ? bin_of(order).take_all() : bin_of(order).take_unneeded(), leaving);
+    return without_retained(leaving, retain_bytes);
+  }
+
+  // Returns: `list` without chunks of `retain_bytes`, which are put back. What goes is counted.
+  [[nodiscard]] ASHLAR_COLD free_chunk* without_retained(free_chunk* list, std::size_t retain_bytes) noexcept {
+    free_chunk* leaving = nullptr;
+    std::size_t bytes = 0;
+    while (list != nullptr) {
+      free_chunk* const each = std::exchange(list, list->next);
+      free_bytes_ -= each->bytes;
+      if (each->bytes <= retain_bytes) {
+        retain_bytes -= each->bytes;
+        put(each, static_cast<unsigned>(log2_of(each->bytes)));
+      } else {
+        bytes += each->bytes;
+        each->next = std::exchange(leaving, each);
+      }
+    }
+    gone_bytes_ = bytes;
+    limit_ = detail::max(least_limit, limit_ - detail::min(limit_, bytes));
+    return leaving;
+  }
+
+  [[nodiscard]] static free_chunk* chained(free_chunk* front, free_chunk* back) noexcept {
+    if (front == nullptr) return back;
+    free_chunk* last = front;
+    while (last->next != nullptr) last = last->next;
+    last->next = back;
+    return front;
+  }
+
+  // Joins halves that lie side by side. Returns: the chunks of twice the size; others go into their bin.
+  [[nodiscard]] ASHLAR_COLD free_chunk* joined(free_chunk* halves, unsigned order) noexcept {
+    free_chunk* whole = nullptr;
+    const std::size_t bytes = std::size_t{1} << order;
+    for (halves = sorted(halves); halves != nullptr;) {
+      free_chunk* const low = std::exchange(halves, halves->next);
+      if (is_aligned(low, 2 * bytes) && address_of(halves) == address_of(low) + bytes) {
+        halves = halves->next;
+        *low = {std::exchange(whole, low), 2 * bytes};
+      } else {
+        put(low, order);
+      }
+    }
+    bin_of(order).begin_window();
+    return whole;
+  }
+
+  void release(void* p, std::size_t bytes) noexcept {
+    mark_readable(p, bytes);
+    static_cast<void>(Pages::release(p, bytes));
+  }
+
+  // Neighbours go in one call. Returns: their bytes.
+  ASHLAR_COLD std::size_t give_back(free_chunk* list) noexcept {
+    std::size_t sum = 0;
+    for (list = sorted(list); list != nullptr;) {
+      void* const start = list;
+      std::size_t bytes = 0;
+      do bytes += std::exchange(list, list->next)->bytes;
+      while (Pages::releases_parts && address_of(list) == address_of(start) + bytes);
+      release(start, bytes);
+      sum += bytes;
+    }
+    return sum;
+  }
+
+  ASHLAR_OF_THIS_LIBRARY static void before_fork(void* self, fork_step step) noexcept {
+    auto& core = *static_cast<page_store_core*>(self);
+    if (step == fork_step::last_locks) core.is_held_by_fork_ = core.try_enter();
+  }
+  ASHLAR_OF_THIS_LIBRARY static void after_fork(void* self) noexcept {
+    auto& core = *static_cast<page_store_core*>(self);
+    if (std::exchange(core.is_held_by_fork_, false)) core.lock_.unlock();
+  }
+
+  std::array<thread_slots, 16> slots_ = {};
+  spin_lock lock_;
+  atomic<bool> is_stuck_ = false;
+  std::uint32_t window_start_ = 0;
+  std::size_t free_bytes_ = 0;  // of spans and larger chunks in the bins
+  std::size_t limit_ = least_limit;
+  std::size_t gone_bytes_ = 0;  // given back in this window or at the end of the last one, and not requested again
+  std::array<chunk_bin, most_order - least_order + 1> bins_ = {};
+  atomic<free_chunk*> late_ = nullptr;
+  block raw_ = {};  // spans of the system that were never in use
+  atomic<void*> fresh_ = nullptr;
+  fork_participant at_fork_ = {.before = before_fork, .in_parent = after_fork, .in_child = after_fork, .self = this};
+  bool is_held_by_fork_ = false;
+
+  static inline constinit ASHLAR_THREAD_LOCAL const char this_thread_ = 0;  // its address identifies the thread
+};
+
+}  // namespace ashlar::ASHLAR_ABI::detail
+
+namespace ashlar::ASHLAR_ABI {
+
+/// The default upstream. A block is a power of two of 1 KiB at least; up to 32 MiB it stays for the next request of its
+/// size from any resource, and goes back to the system when half a second has not needed it. So a resource that comes
+/// and goes makes no system call, and two thousand small ones share pages.
+///
+/// Contents of a block: any. Stateless: all instances are equal, in one library or program. Never destroyed.
+/// Complexity: one exchange up to 64 KiB, else a lock and O(1); the end of a window O(n log n) of what it has not
+/// needed. Thread safety: any thread.
+template <class Pages>
+class basic_page_store {
+  using core = detail::page_store_core<Pages>;
+
+public:
+  static constexpr bool is_thread_safe = true;
+  static constexpr bool is_process_wide = true;
+  static constexpr bool keeps_blocks = true;
+
+  /// Throws: `std::bad_alloc`. Expects: `alignment` is a power of two.
+  [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
+    return ashlar::allocate_or_throw(*this, bytes, alignment);
+  }
+
+  /// Returns: a block, or null. Expects: `alignment` is a power of two.
+  [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
+    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+    const unsigned order = order_of(bytes, alignment);
+    return ASHLAR_LIKELY(order <= core::most_order) ? core_.take(order) : map_larger(bytes, alignment);
+  }
+
+  /// Expects: `p` was allocated with the same `bytes` and `alignment`.
+  ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    const unsigned order = order_of(bytes, alignment);
+    if (ASHLAR_LIKELY(order <= core::most_order)) core_.give(p, order);
+    else static_cast<void>(Pages::release(p, Pages::round_up(bytes)));
+  }
+
+  /// Effects: makes the whole pages inside the range resident now, if the block has never been in use.
+  void prefault(void* p, std::size_t bytes) noexcept { core_.prefault(p, align_down(bytes, Pages::page_bytes())); }
+
+  /// Effects: gives free memory of the process back to the system now, except for `retain_bytes`. Returns: bytes given
+  /// back. Complexity: O(n log n) of the free blocks.
+  static std::size_t trim(std::size_t retain_bytes = 0) noexcept { return core_.trim(retain_bytes); }
+
+  /// Returns: bytes of free memory that stays for reuse.
+  [[nodiscard]] static std::size_t retained_bytes() noexcept { return core_.retained_bytes(); }
+
+  [[nodiscard]] friend bool operator==(const basic_page_store&, const basic_page_store&) noexcept = default;
+
+private:
+  [[nodiscard]] static ASHLAR_INLINE unsigned order_of(std::size_t bytes, std::size_t alignment) noexcept {
+    const std::size_t last = (bytes - (bytes != 0)) | (alignment - 1) | ((std::size_t{1} << core::least_order) - 1);
+    return static_cast<unsigned>(std::bit_width(last));
+  }
+
+  [[nodiscard]] ASHLAR_COLD static void* map_larger(std::size_t bytes, std::size_t alignment) noexcept {
+    if (!is_valid_request(bytes, alignment)) return nullptr;
+    const std::size_t whole = Pages::round_up(bytes);
+    return whole != 0 ? Pages::map(whole, alignment) : nullptr;
+  }
+
+  static inline constinit core core_;
+};
+
+static_assert(try_resource<page_store> && prefaulting_resource<page_store> && process_wide_resource<page_store>);
+
+}  // namespace ashlar::ASHLAR_ABI
