@@ -322,7 +322,7 @@ std::byte* take(Stack& stack) {
 }
 
 TEST_F(stack_dead_blocks, what_a_rewind_frees_is_poisoned) {
-  growing stack;
+  growing stack(ashlar::proportional_growth{.smallest = 64 * 1024, .largest = 64 * 1024, .divisor = 1});
   const auto start = stack.mark();
   const std::array<std::byte*, 3> p = {take(stack), take(stack), take(stack)};
   stack.rewind(start);

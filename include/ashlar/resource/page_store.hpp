@@ -500,7 +500,9 @@ private:
   [[nodiscard]] ASHLAR_COLD static void* map_larger(std::size_t bytes, std::size_t alignment) noexcept {
     if (!is_valid_request(bytes, alignment)) return nullptr;
     const std::size_t whole = Pages::round_up(bytes);
-    return whole != 0 ? Pages::map(whole, alignment) : nullptr;
+    if (whole == 0) return nullptr;
+    void* const p = Pages::map(whole, alignment);
+    return p != nullptr || core_.trim(0) == 0 ? p : Pages::map(whole, alignment);
   }
 
   static inline constinit core core_;
