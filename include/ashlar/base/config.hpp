@@ -296,8 +296,10 @@ inline constexpr bool has_pages = ASHLAR_POSIX != 0 || ASHLAR_WINDOWS != 0;
 #define ASHLAR_OF_ALL_LIBRARIES
 #endif
 
-// Declares an instantiation that a source of `ashlar::heap` defines, for a program that links it.
-#if defined(ASHLAR_COMPILED_HEAP) && ASHLAR_COMPILED_HEAP
+// Declares an instantiation for a program that links `ashlar::heap`, or defines it in the source of `ashlar::heap`.
+#if defined(ASHLAR_COMPILED_HEAP) && ASHLAR_COMPILED_HEAP == 2
+#define ASHLAR_COMPILED(...) template __VA_ARGS__
+#elif defined(ASHLAR_COMPILED_HEAP) && ASHLAR_COMPILED_HEAP
 #define ASHLAR_COMPILED(...) extern template __VA_ARGS__
 #else
 #define ASHLAR_COMPILED(...) static_assert(true)

@@ -131,6 +131,11 @@ public:
   using calls::invariant;
 };
 
+ASHLAR_COMPILED(class detail::extent_map<page_resource>);
+ASHLAR_COMPILED(class detail::extent_map<detail::extent_resource<page_resource>>);
+ASHLAR_COMPILED(class detail::span_store<detail::extent_resource<page_resource>>);
+ASHLAR_COMPILED(class detail::small_store<detail::extent_resource<page_resource>>);
+ASHLAR_COMPILED(class detail::purge<detail::extent_resource<page_resource>>);
 ASHLAR_COMPILED(class detail::thread_heap_registry<page_resource>);
 ASHLAR_COMPILED(class detail::heap_api<detail::basic_heap<page_resource, detail::threads_of_any_heap>>);
 ASHLAR_COMPILED(class detail::basic_heap<page_resource, detail::threads_of_any_heap>);

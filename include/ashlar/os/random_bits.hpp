@@ -26,7 +26,7 @@ namespace ashlar::ASHLAR_ABI::detail {
 /// The symbols of the image of a shared library in memory. Lifetime: the image outlives it.
 class vdso_symbols {
 public:
-  explicit vdso_symbols(std::uintptr_t image) noexcept {
+  ASHLAR_COLD explicit vdso_symbols(std::uintptr_t image) noexcept {
     const auto& head = *at<Elf64_Ehdr>(image);
     const auto* const parts = at<Elf64_Phdr>(image + head.e_phoff);
     const Elf64_Phdr *dynamic = nullptr, *loaded = nullptr;
@@ -41,7 +41,7 @@ public:
   }
 
   /// Returns: the address of the function, or 0.
-  [[nodiscard]] std::uintptr_t find(const char* name) const noexcept {
+  [[nodiscard]] ASHLAR_COLD std::uintptr_t find(const char* name) const noexcept {
     if (names_ == nullptr || symbols_ == nullptr) return 0;
     for (std::uint32_t i = 0; i < count_; ++i)
       if (symbols_[i].st_shndx != SHN_UNDEF && is_same(names_ + symbols_[i].st_name, name))

@@ -508,6 +508,8 @@ private:
   static inline constinit core core_;
 };
 
+ASHLAR_COMPILED(class detail::page_store_core<os::pages>);
+
 static_assert(try_resource<page_store> && prefaulting_resource<page_store> && process_wide_resource<page_store>);
 
 }  // namespace ashlar::ASHLAR_ABI
