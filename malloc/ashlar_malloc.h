@@ -80,7 +80,7 @@ typedef struct ashlar_heap ashlar_heap;
 typedef struct ashlar_heap_options {
   size_t struct_bytes; /* sizeof(ashlar_heap_options) */
   size_t max_bytes;    /* held from the system at once; a request beyond is refused. Default: no limit */
-  size_t retain_bytes; /* free memory that stays for reuse, at least as much as is live. Default: 16 MiB */
+  size_t retain_bytes; /* free memory that stays for reuse. Default: 8 MiB */
   uint32_t decay_ms;   /* milliseconds until other free memory goes back. Default: 500 */
 } ashlar_heap_options;
 

@@ -16,9 +16,9 @@ namespace ashlar::drop_in {
 
 /// The options of libashlar; each has the meaning of the word with its name.
 struct options {
-  std::size_t retain_bytes = std::size_t{16} << 20;  ///< `retain`: free memory that stays for reuse
-  std::uint32_t decay_ms = 500;                      ///< `decay`: milliseconds until other free memory goes back
-  std::size_t max_bytes = ashlar::max_size;          ///< `max`: held from the system, or none; beyond it is refusal
+  std::size_t retain_bytes = std::size_t{8} << 20;  ///< `retain`: free memory that stays for reuse
+  std::uint32_t decay_ms = 500;                     ///< `decay`: milliseconds until other free memory goes back
+  std::size_t max_bytes = ashlar::max_size;         ///< `max`: held from the system, or none; beyond it is refusal
   fresh::huge_pages huge = fresh::huge_pages::by_system;  ///< `huge_pages`: 0 refused, 1, madvise: wanted; system
   bool populates = false;                                 ///< `populate`: 1 makes fresh memory resident at once
   bool writes_statistics = false;                         ///< `stats=exit`; `stats=none` ends all

@@ -125,7 +125,7 @@ TEST(options, limit_nothing_unless_told_to) {
   EXPECT_EQ(fixed.retain_slabs, retain_policy(1));
   constexpr ashlar::heap_options heap{};
   EXPECT_EQ(heap.max_bytes, max_size);
-  EXPECT_EQ(heap.retain_bytes, 16u << 20);
+  EXPECT_EQ(heap.retain_bytes, 8u << 20);
   EXPECT_GT(heap.max_cached_cells, 0u);
 }
 

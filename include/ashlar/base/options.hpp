@@ -77,9 +77,9 @@ struct pool_set_options {
 
 /// Limits of a `heap`, `owner_heap`, `tiered_heap` or `local_heap`, all threads of a heap together.
 struct heap_options {
-  std::size_t max_bytes = max_size;                  ///< bytes held from the upstream at once, tables included
-  std::size_t retain_bytes = std::size_t{16} << 20;  ///< bytes of free memory that stay until a larger peak is over
-  std::uint32_t decay_ms = 500;                      ///< milliseconds that other free memory stays for reuse; 0: none
+  std::size_t max_bytes = max_size;                 ///< bytes held from the upstream at once, tables included
+  std::size_t retain_bytes = std::size_t{8} << 20;  ///< bytes of free memory that stay until a larger peak is over
+  std::uint32_t decay_ms = 500;                     ///< milliseconds that other free memory stays for reuse; 0: none
   std::size_t max_cached_cells = 4096;  ///< free cells of a size class that wait for a sweep; bounds a pause
 };
 

@@ -213,7 +213,7 @@ template <resource Upstream>
 class huge_store {
 public:
   /// `heap`: named in reports.
-  explicit constexpr huge_store(extent_map<Upstream>& space, std::size_t retain_bytes = std::size_t{16} << 20,
+  explicit constexpr huge_store(extent_map<Upstream>& space, std::size_t retain_bytes = std::size_t{8} << 20,
                                 std::uint32_t decay_ms = 0, const void* heap = nullptr) noexcept
       : space_(space), retention_(retain_bytes, decay_ms), heap_(heap) {}
 

@@ -172,30 +172,31 @@ private:
 ///     from                          when                                                   by
 ///     slices, pages inside slabs    the owner has freed a MiB, and a window shows excess   on_freed, on_slow_call
 ///     these, and empty segments     less than an eighth of a recent peak is live           on_freed, on_slow_call
-///     slices                        other threads have freed 4 MiB, and a window shows it  on_arrived
-///     the same of a heap left       other threads have freed a MiB                         on_arrived
+///     the same                      other threads have freed a MiB, and a window shows it  on_arrived
+///     these, and empty segments     of a heap that is left, or drained, without a window   on_arrived
 ///     huge blocks                   above the limit; after an epoch                        huge_retention
 ///     all of these                  the caller asks                                        trim
 ///     empty segments                a request is refused                                   give_segments
 ///     segments between heaps        above the limit                                        most_cached_segments
 ///     a parked heap                 another heap of the same grows                         scavenge_parked
 ///
-/// A heap retains as much free memory as its live blocks take, and at least `retain_bytes`. It retains more when purged
-/// bytes fault in again, until that much was free for a while: memory that a program swings through stays, memory that
-/// it has left goes. With neither a limit nor windows it learns nothing from them. Frees report their bytes, and look
-/// at the clock once a MiB while there is an excess. If the least free memory in a window of `decay_ms` exceeds the
-/// limit, a round begins: free lists are swept into the bitmaps, that excess of free slices is decommitted, then the
-/// whole free pages inside slabs. Each further free does one step, of two segments at most; so does a slow allocation
-/// of a cell, which looks at the clock too while there is an excess. The next round waits for an excess above the bytes
-/// that the last one could not purge, without windows for a new maximum of free memory, or for frees of four times the
-/// heap's size: a steady state has nothing new to purge.
+/// A heap retains as much free memory as its live blocks take, and at least `retain_bytes`; one of several over a
+/// common budget a part of that, and `retention_share::own`. It retains more when purged bytes fault in again, until
+/// that much was free for a while: memory that a program swings through stays, memory that it has left goes. With
+/// neither a limit nor windows it learns nothing from them. Frees report their bytes, and look at the clock once a MiB
+/// while there is an excess. If the least free memory in a window of `decay_ms` exceeds the limit, a round begins: free
+/// lists are swept into the bitmaps, that excess is decommitted, of free slices, then of whole free pages inside slabs.
+/// Each further free does one step, of two segments at most; so does a slow allocation of a cell, which looks at the
+/// clock too while there is an excess. The next round waits for an excess above the bytes that the last one could not
+/// purge, without windows for a new maximum of free memory, or for frees of four times the heap's size: a steady state
+/// has nothing new to purge.
 ///
 /// A drained heap has less than an eighth of a peak of the last 16 to 32 `decay_ms`, and the peak was above
 /// `retain_bytes`. It retains an eighth of its live bytes, and what faulted in again, without a window: the frees that
 /// drain it purge it too, so that a program which then sleeps holds little. With windows above a second it waits for
 /// them.
 ///
-/// An upstream with a budget shares `retain_bytes` between all heaps over it. Each heap counts its excess there once
+/// An upstream with a budget shares `retain_bytes` between all heaps over it. Each heap counts its memory there once
 /// per MiB of frees; so the total may exceed the budget by 1 MiB for each heap. Thread safety: none. Never allocates.
 template <resource Upstream>
 class purge {
@@ -227,19 +228,22 @@ public:
     return true;
   }
 
-  /// Effects: `bytes` were freed by other threads, which leave the free lists to an owner: as a rule they leave free
-  /// slices, which go back as far as they exceeded the limit throughout a window. The frees of the owner drive the
-  /// rest.
+  /// Effects: `bytes` were freed by other threads, which leave the free lists to an owner: slices and pages inside
+  /// slabs go back as far as they exceeded the limit throughout a window; of a heap that is left or drained at once.
   void on_arrived(std::size_t bytes, thread_cache& cache, cached which = cached::excluded) noexcept {
-    const bool is_left = which == cached::included;
     arrived_bytes_ += bytes;
-    if (ASHLAR_LIKELY(arrived_bytes_ < (is_left ? least_wait : segment_bytes))) return;
+    if (ASHLAR_LIKELY(arrived_bytes_ < least_wait)) return;
     const std::size_t arrived = std::exchange(arrived_bytes_, 0);
-    if (is_left) small_.sweep(cache);
+    const bool is_left = which == cached::included;
+    if (is_left) flush_cells(cache);
     const shares have = now(cache);
-    const std::size_t most = detail::max(have.most, segment_bytes);
-    const std::size_t idle = arrivals_window_.excess(have.spare, most, arrived);
-    if (is_left ? have.too_much() != 0 : idle != 0) spans_.discard_some(is_left ? have.too_much() : idle);
+    count_peak(have.live);
+    const std::size_t idle = arrivals_window_.excess(have.spare, have.most, arrived);
+    const std::size_t excess = is_left || have.is_drained() ? have.too_much() : idle;
+    if (excess == 0) return;
+    const std::size_t left = excess - detail::min(excess, discard_slices(excess, have));
+    for (std::size_t i = 0, given = 0; given < left && i < spans_.segments(); ++i)
+      given += small_.discard_free_pages(i);
     recount(cache);
   }
 
@@ -281,7 +285,7 @@ public:
     refaulted_bytes_ = lowest_ = freed_ = freed_since_ = segment_ = arrived_bytes_ = 0;
     low_water_ = max_size;
     window_.clear(), arrivals_window_.clear(), peak_.clear();
-    kept_.count(0);
+    kept_.count(0, 0);
     until_evaluation_ = waited_ = first_wait();
     next_ = part::none;
     has_excess_ = false;
@@ -309,7 +313,7 @@ private:
   }
 
   [[nodiscard]] constexpr std::size_t first_wait() const noexcept {
-    return has_budget ? detail::min(least_wait, kept_.most()) : kept_.most();
+    return has_budget ? detail::min(least_wait, kept_.least()) : kept_.least();
   }
 
   enum class part { none, slices, slabs };
@@ -339,18 +343,19 @@ private:
     const std::size_t spare = spans_.dirty_bytes() + spans_.spare_bytes() + in_cells;
     const std::size_t used = spans_.used_bytes() - spans_.spare_bytes();
     const std::size_t live = used - detail::min(used, in_cells + small_.dropped_bytes());
-    kept_.count(spare - detail::min(spare, live));
-    const std::size_t most = kept_.most(), peak = peak_.get();
-    const std::size_t few = peak_.is_instant() || peak <= detail::max(most, segment_bytes) ? 0 : (peak - 1) / 8;
-    shares have = {spare, live, detail::max(most, live), few};
-    if (have.is_drained()) have.most = detail::min(most, live / 8);
+    const std::size_t own = kept_.own(live);
+    kept_.count(spare - detail::min(spare, own), live);
+    const std::size_t left = kept_.left(), least = kept_.least(), peak = peak_.get();
+    const std::size_t few = peak_.is_instant() || peak <= detail::max(least, segment_bytes) ? 0 : (peak - 1) / 8;
+    shares have = {spare, live, own + detail::min(left, max_size - own), few};
+    if (have.is_drained()) have.most = detail::min(least, live / 8);
     refaulted_bytes_ = is_prompt() ? 0 : detail::min(refaulted_bytes_, spare + live);
     have.most += detail::min(refaulted_bytes_, max_size - have.most);
     return have;
   }
 
   // Without a window and a limit, what faults in again goes back again.
-  [[nodiscard]] bool is_prompt() const noexcept { return window_.is_instant() && kept_.most() == 0; }
+  [[nodiscard]] bool is_prompt() const noexcept { return window_.is_instant() && kept_.least() == 0; }
 
   ASHLAR_COLD void evaluate(thread_cache& cache) noexcept {
     shares have = now(cache);
@@ -396,13 +401,11 @@ private:
 
   ASHLAR_INLINE_FOR_SIZE void step(const shares& have) noexcept {
     if (next_ == part::slices) {
-      const std::size_t before = spans_.dirty_bytes() + spans_.spare_bytes();
-      spans_.discard_some(detail::min(excess_, have.too_much(), most_at_once), have.is_drained());
-      const std::size_t purged = before - spans_.dirty_bytes();
+      const std::size_t purged = discard_slices(detail::min(excess_, have.too_much(), most_at_once), have);
       window_.count_purged(purged);
       excess_ -= detail::min(excess_, purged);
       if (excess_ == 0 || purged == 0) next_ = part::slabs;
-    } else if (!drop_some_pages()) {
+    } else if (excess_ == 0 || !drop_some_pages()) {
       next_ = part::none;
       segment_ = freed_ = 0;
       lowest_ = have.spare;
@@ -411,12 +414,24 @@ private:
     }
   }
 
+  std::size_t discard_slices(std::size_t bytes, const shares& have) noexcept {
+    const std::size_t before = spans_.dirty_bytes() + spans_.spare_bytes();
+    spans_.discard_some(bytes, have.is_drained());
+    return before - spans_.dirty_bytes();
+  }
+
   // Effects: decommits the free pages inside the slabs of the next segments. Returns: whether there were any.
   [[nodiscard]] bool drop_some_pages() noexcept {
     std::size_t bytes = 0;
     while (segment_ < spans_.segments() && bytes < most_at_once) bytes += small_.discard_free_pages(segment_++);
     window_.count_purged(bytes);
+    excess_ -= detail::min(excess_, bytes);
     return bytes != 0;
+  }
+
+  void count_peak(std::size_t live) noexcept {
+    peak_.count(live);
+    static_cast<void>(peak_.ends_epoch(live));
   }
 
   // Adds the frees since the last evaluation. Refaulted bytes decay by a quarter of the low water each time twice the
@@ -425,8 +440,7 @@ private:
     freed_ += waited_;
     if (spans_.space().spare_bytes() != 0) huge_.age();
     low_water_ = detail::min(low_water_, have.spare - detail::min(have.spare, waited_));
-    peak_.count(have.live);
-    static_cast<void>(peak_.ends_epoch(have.live));
+    count_peak(have.live);
     if (freed_since_ += waited_; freed_since_ / 2 < have.all()) return;
     refaulted_bytes_ -= detail::min(refaulted_bytes_, low_water_) / 4;
     low_water_ = max_size;
@@ -435,7 +449,7 @@ private:
 
   ASHLAR_COLD void wait(const shares& have) noexcept {
     if (have.is_drained()) return static_cast<void>(until_evaluation_ = waited_ = have.worth());
-    const std::size_t limit = has_budget ? have.live : have.most;  // up to which nothing is counted in the budget
+    const std::size_t limit = has_budget ? 0 : have.most;  // what all have is counted once a MiB
     const std::size_t until_too_much = (limit - detail::min(limit, have.spare)) / 2;
     const std::size_t until_drained = have.few == 0 ? max_size : have.live - have.few;
     until_evaluation_ = waited_ =

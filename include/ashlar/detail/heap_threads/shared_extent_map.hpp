@@ -42,8 +42,8 @@ public:
 
   /// `heap`: named in reports about blocks in here; null: the requesting heap. A constant-initialised map enters the
   /// registry of heaps later.
-  constexpr shared_extent_map(std::size_t max_bytes, Upstream upstream,
-                              std::size_t retain_bytes = std::size_t{16} << 20, void* heap = nullptr)
+  constexpr shared_extent_map(std::size_t max_bytes, Upstream upstream, std::size_t retain_bytes = std::size_t{8} << 20,
+                              void* heap = nullptr)
       : space_(max_bytes, std::move(upstream)), budget_(retain_bytes), heap_(heap) {
     space_.unlocked().share(lock_);
     if (!std::is_constant_evaluated() && heap != nullptr) enter_registry();
@@ -102,7 +102,7 @@ public:
   /// Effects: caches a segment, or gives it back.
   ASHLAR_INLINE_FOR_SIZE void deallocate_segment(void* p, std::size_t bytes) noexcept {
     const scope held(lock_);
-    const bool has_room = space_.spare_bytes() + bytes <= most_cached_segments(kept_.most(), wanted_);
+    const bool has_room = space_.spare_bytes() + bytes <= most_cached_segments(kept_.left(), wanted_);
     if (bytes != segment_bytes || !has_room) return space_.give(p);
     space_.keep(p);
     count_cached();

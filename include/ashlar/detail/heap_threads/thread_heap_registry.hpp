@@ -274,9 +274,10 @@ private:
 
   [[nodiscard]] thread_heap* begin_thread() noexcept {
     if constexpr (threads::parts_move)
-      for (unsigned left = 3; left != 0 && heaps_.may_share(); --left) {  // another thread may adopt it first
+      for (unsigned turn = 0; heaps_.may_share() && turn != heaps_.tries(); ++turn) {  // another may adopt it first
         if (thread_heap* const parked = heaps_.adopt_with(0); parked != nullptr) return parked;
         heaps_.park_idle(threads_, 0, heaps_.least_rest());
+        if (turn > 1) yield_or_sleep(turn);
       }
     return heaps_.adopt();
   }

@@ -169,11 +169,15 @@ public:
     });
   }
 
-  /// Returns: microseconds after which a thread is idle, for one that has no heap: of many heaps it takes any that is
-  /// not in use, since most are of threads that do not run.
+  /// Returns: microseconds after which a thread is idle, for one that has no heap: of many heaps it takes the oldest of
+  /// those that are not in use, since most are of threads that do not run, and so that the last ones drain.
   [[nodiscard]] std::uint32_t least_rest() const noexcept {
     return made_.load(memory_order_relaxed) > most_by_rest_.load(memory_order_relaxed) ? 0 : rest_us;
   }
+
+  /// Returns: how often a thread without a heap looks for one: where there are many, until a call that another thread
+  /// has begun in one ends, as a rule.
+  [[nodiscard]] unsigned tries() const noexcept { return least_rest() == 0 ? most_yields + 16 : 3; }
 
   /// As `adopt`, of a parked heap with at least `least` free bytes, or null.
   [[nodiscard]] ASHLAR_COLD thread_heap* adopt_with(std::size_t least) noexcept { return resumed(take_parked(least)); }
@@ -258,11 +262,21 @@ private:
   [[nodiscard]] thread_heap* take_idle(Threads& threads, std::size_t least, std::uint32_t idle_us) noexcept {
     const check_scope<spin_lock> held(asking_lock_);
     const std::uint32_t now = fine_us();
-    thread_heap* const found = take_asked_for(threads, least, idle_us, now);
+    if (idle_us == 0 && now - asked_us_ >= fresh_us) ask_some(threads, now);
+    thread_heap* const found = idle_us == 0 ? take_first_made(threads) : take_asked_for(threads, least, idle_us, now);
     const bool is_urgent = idle_us == 0 && found == nullptr;
     if (!is_urgent && now - asked_us_ < rest_us) return found;
     ask_some(threads, now);
-    return is_urgent ? take_asked_for(threads, least, idle_us, now) : found;
+    return is_urgent ? take_first_made(threads) : found;
+  }
+
+  template <class Threads>
+  [[nodiscard]] thread_heap* take_first_made(Threads& threads) noexcept {
+    thread_heap* best = nullptr;
+    for_each([&](thread_heap& each) {
+      if (each.moves.is_asked_for.load(memory_order_relaxed)) best = &each;  // the last one was made first
+    });
+    return best != nullptr && threads.try_take(*best) ? best : nullptr;
   }
 
   template <class Threads>
@@ -273,11 +287,9 @@ private:
     for (std::size_t left = made_.load(memory_order_relaxed); left != 0 && looks != 0; --left) {
       thread_heap* const each = next_of(next_seen_);
       if (!each->moves.is_asked_for.load(memory_order_relaxed)) continue;
-      const std::uint32_t rest = now - each->asked_us.load(memory_order_relaxed);
-      if (rest < idle_us) continue;
+      if (now - each->asked_us.load(memory_order_relaxed) < idle_us) continue;
       --looks;
-      if (const std::size_t worth = idle_us == 0 ? rest : each->blocks.try_free_bytes(); worth >= most)
-        most = worth, best = each;
+      if (const std::size_t bytes = each->blocks.try_free_bytes(); bytes >= most) most = bytes, best = each;
     }
     return best != nullptr && threads.try_take(*best) ? best : nullptr;
   }
@@ -307,6 +319,7 @@ private:
   using link = typename thread_heap::link;
   static constexpr std::size_t most_compared = 16;
   static constexpr std::size_t most_asked = 32;          // at once
+  static constexpr std::uint32_t fresh_us = 200;         // since then some may be idle that were not
   static constexpr std::uint32_t most_free_to_grow = 2;  // heaps; of more all wait to grow
 
   // The lock passes the writes of the last user to the next one.
