@@ -25,10 +25,36 @@
 
 namespace ashlar::ASHLAR_ABI::detail {
 
-/// A free chunk of the store, which holds its link.
+/// A free chunk of the store, which holds its link. From level `checked` on each has a seal at its start, a word that
+/// no other program can know: it finds a second free of the chunk, and a write to its start.
 struct free_chunk {
+  std::uint64_t seal;
   free_chunk* next;
   std::size_t bytes;
+
+  static constexpr bool has_seal = checking_level >= checking::checked && !marks_memory;
+
+  /// Returns: the seal of a chunk. A canary of who has used the chunk is another word: its highest bits are set.
+  [[nodiscard]] static std::uint64_t seal_of(const void* p) noexcept {
+    return has_seal ? ~canary_secret::word(address_of(p)) : 0;
+  }
+
+  /// Effects: seals a chunk that comes back. Reports one that is free.
+  static ASHLAR_INLINE void close([[maybe_unused]] void* p, [[maybe_unused]] std::size_t bytes) noexcept {
+    if constexpr (has_seal)
+      if (std::exchange(word_of(p), seal_of(p)) == seal_of(p))
+        report(fault::double_free, "freed pages that are free", p, nullptr, bytes);
+  }
+
+  /// Effects: opens a chunk that is handed out. Reports a write to it.
+  static ASHLAR_INLINE void open([[maybe_unused]] void* p, [[maybe_unused]] std::size_t bytes) noexcept {
+    if constexpr (has_seal)
+      if (std::exchange(word_of(p), 0) != seal_of(p))
+        report(fault::corrupt_link, "free pages were written to", p, nullptr, bytes);
+  }
+
+private:
+  [[nodiscard]] static std::uint64_t& word_of(void* p) noexcept { return *static_cast<std::uint64_t*>(p); }
 };
 
 /// Returns: the chunks in ascending addresses. Complexity: O(n log n).
@@ -59,7 +85,7 @@ public:
 
   void push(void* p, std::size_t bytes) noexcept {
     mark_readable(p, sizeof(free_chunk));
-    first_ = ::new (p) free_chunk{first_, bytes};
+    first_ = ::new (p) free_chunk{free_chunk::seal_of(p), first_, bytes};
     ++count_;
   }
 
@@ -67,6 +93,7 @@ public:
   [[nodiscard]] void* pop() noexcept {
     if (first_ == nullptr) return nullptr;
     unneeded_ = detail::min(unneeded_, --count_);
+    free_chunk::open(first_, first_->bytes);
     return std::exchange(first_, first_->next);
   }
 
@@ -126,13 +153,14 @@ public:
     if (ASHLAR_LIKELY(order <= span_order)) {
       atomic<void*>& slot = slots_here().chunks[order - least_order];
       if (ASHLAR_LIKELY(slot.load(memory_order_relaxed) != nullptr))
-        if (void* const p = slot.exchange(nullptr, memory_order_acquire)) return live(p, order);
+        if (void* const p = slot.exchange(nullptr, memory_order_acquire)) return opened(p, order);
     }
     return take_slow(order);
   }
 
   /// Effects: takes a chunk back.
   ASHLAR_INLINE void give(void* p, unsigned order) noexcept {
+    free_chunk::close(p, std::size_t{1} << order);
     if (ASHLAR_LIKELY(order <= span_order)) {
       thread_slots& mine = slots_here();
       mark_free(p, std::size_t{1} << order);
@@ -198,6 +226,10 @@ private:
     mark_live(p, std::size_t{1} << order);
     return p;
   }
+  [[nodiscard]] static ASHLAR_INLINE void* opened(void* p, unsigned order) noexcept {
+    free_chunk::open(live(p, order), std::size_t{1} << order);
+    return p;
+  }
 
   // Returns: whether the lock is held now. A holder that is preempted has a tenth of a second to run; patience ends
   // when it has ended before.
@@ -223,7 +255,8 @@ private:
   // Of a chunk that comes back while the lock is held.
   ASHLAR_COLD void put_late(void* p, unsigned order) noexcept {
     mark_readable(p, sizeof(free_chunk));
-    auto* const chunk = ::new (p) free_chunk{late_.load(memory_order_relaxed), std::size_t{1} << order};
+    auto* const chunk =
+        ::new (p) free_chunk{free_chunk::seal_of(p), late_.load(memory_order_relaxed), std::size_t{1} << order};
     while (!late_.compare_exchange_weak(chunk->next, chunk, memory_order_release, memory_order_relaxed)) {
     }
   }
@@ -386,7 +419,7 @@ private:
       free_chunk* const low = std::exchange(halves, halves->next);
       if (is_aligned(low, 2 * bytes) && address_of(halves) == address_of(low) + bytes) {
         halves = halves->next;
-        *low = {std::exchange(whole, low), 2 * bytes};
+        *low = {low->seal, std::exchange(whole, low), 2 * bytes};
       } else {
         put(low, order);
       }
