@@ -135,7 +135,7 @@ public:
 
   void share_idle(bool shares) noexcept {
     const check_scope<spin_lock> held(making_lock_);
-    if (shares) most_by_rest_.store(2 * usable_processors(), memory_order_relaxed);
+    if (shares) most_by_rest_.store(usable_processors() + 1, memory_order_relaxed);
     shares_.store(shares, memory_order_relaxed);
     let_grow();
   }
@@ -392,7 +392,7 @@ private:
   link parked_ = nullptr;
   atomic<std::size_t> parked_count_ = 0;    // written under the same lock
   bool is_of_child_ = false;                // of a fork
-  atomic<std::uint32_t> most_by_rest_ = 0;  // two for each processor
+  atomic<std::uint32_t> most_by_rest_ = 0;  // processors + 1
   spin_lock asking_lock_;
   std::uint32_t asked_us_ = 0;         // under the lock of asking
   thread_heap* next_asked_ = nullptr;  // the same
