@@ -139,7 +139,9 @@ public:
   void give_huge(void*) noexcept { touch(); }
   [[nodiscard]] bool resize(void*, std::size_t, std::size_t, std::size_t) noexcept { return touch(), true; }
   [[nodiscard]] void* move_huge(void*, std::size_t, std::size_t) noexcept { return touch(), nullptr; }
-  [[nodiscard]] std::size_t usable_size(const void*) const noexcept { return looked(); }
+  [[nodiscard]] std::size_t usable_size(const void* p) const noexcept {
+    return ashlar::is_aligned(p, ashlar::detail::window_bytes) ? looked() : 1;  // else constant while it lives
+  }
   [[nodiscard]] bool owns(const void*) const noexcept { return looked() != 0; }
   std::size_t give_block(void* p) noexcept { return give(p); }
   [[nodiscard]] std::size_t cached_bytes() const noexcept { return 0; }
@@ -155,8 +157,10 @@ public:
   }
   void count_arrived(std::size_t, cached) noexcept { touch(); }
   /// Effects: gives all free cells to the upstream.
-  std::size_t trim(std::size_t, cached which = cached::included) noexcept {
+  std::size_t
+  trim(std::size_t, cached which = cached::included, ashlar::detail::function_ref<> pause = [] {}) noexcept {
     flush_caches(which);
+    pause();
     std::size_t given = 0;
     while (segment* const cell = free_.pop()) upstream_.deallocate(cell, sizeof(segment), alignof(segment)), ++given;
     return given;

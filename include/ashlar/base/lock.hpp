@@ -66,6 +66,37 @@ private:
   atomic<std::uintptr_t> word_ = 0;
 };
 
+/// Whether the owner of a lock's data waits for it. A thread that waits sleeps: one that locks in a loop would have the
+/// lock again before the other is awake. So others let the owner in first, for some milliseconds at most. Thread
+/// safety: the owner marks, any thread asks; a hint.
+class owner_mark {
+public:
+  /// The scope of waiting.
+  class waiting {
+  public:
+    ASHLAR_INLINE explicit waiting(owner_mark& of) noexcept : of_(of) { of_.waits_.store(true, memory_order_relaxed); }
+    ASHLAR_INLINE ~waiting() { of_.waits_.store(false, memory_order_relaxed); }
+    waiting(const waiting&) = delete;
+    waiting& operator=(const waiting&) = delete;
+
+  private:
+    owner_mark& of_;
+  };
+
+  [[nodiscard]] bool is_set() const noexcept { return waits_.load(memory_order_relaxed); }
+  /// Expects: the caller does not hold the lock.
+  void let_in() const noexcept {
+    for (unsigned turn = 0; is_set() && turn != most_turns; ++turn) yield_or_sleep(turn);
+  }
+  /// Effects: forgets an owner that waits no longer, as it has no thread in the child of a fork.
+  void forget() noexcept { waits_.store(false, memory_order_relaxed); }
+
+private:
+  static constexpr unsigned most_turns = most_yields + 20;
+
+  atomic<bool> waits_ = false;
+};
+
 }  // namespace ashlar::ASHLAR_ABI::detail
 
 namespace ashlar::ASHLAR_ABI {

@@ -77,8 +77,9 @@ public:
     contents::inspect(std::move(f));
   }
 
-  /// Effects: takes a block back at once, under the lock; parcels stay in the inbox. Complexity: O(1). Thread safety:
-  /// any thread.
+  /// Effects: takes a block back at once, under the lock; parcels stay in the inbox. At level `fast` a block goes into
+  /// the inbox, too, while another thread holds the lock, unless it is huge. Complexity: O(1). Thread safety: any
+  /// thread.
   void free_remote(void* p) noexcept { engine_.give_now(p); }
 
   /// Effects: drains the parcels that have arrived: their cells go into the bitmaps. Complexity: O(cells that have

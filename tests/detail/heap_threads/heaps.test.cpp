@@ -28,7 +28,10 @@
 #include <ashlar/heap/heap_json.hpp>
 #include <ashlar/heap/heap_map.hpp>
 #include <ashlar/heap/heap_statistics.hpp>
+#include <ashlar/heap/owner_heap.hpp>
 #include <ashlar/heap/process_heap.hpp>
+#include <ashlar/os/pages.hpp>
+#include <ashlar/os/system_calls.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
 #include "tests/support/build.hpp"
@@ -124,6 +127,80 @@ TEST(basic_heap, calls_the_system_for_huge_blocks_without_a_lock_that_others_nee
   EXPECT_TRUE(heap.invariant());
   heap.trim();
   EXPECT_EQ(heap.held_bytes(), 0u);
+}
+
+// The owner of a block may be inside the system: its lock is held then, and no free by another thread waits for it.
+TEST(basic_heap, frees_blocks_of_a_thread_that_the_system_keeps_busy) {
+  if (!ashlar::detail::frees_travel) GTEST_SKIP() << "the freeing call checks the block under its owner's lock";
+  struct during;
+  constexpr std::size_t span = 100'000, cell = 1000;
+  auto& others = ashlar_test::interleaved_calls<during>::others;
+  ashlar::heap<ashlar_test::interleaved_pages<during, ashlar::fresh::by_wish>> heap({.retain_bytes = 0});
+  std::vector<void*> theirs;
+  for (int i = 0; i < 2000; ++i) theirs.push_back(heap.allocate(i % 4 == 0 ? span : cell));
+  others.begin([&] {
+    for (int i = 0; i < 20 && !theirs.empty(); ++i, theirs.pop_back()) heap.deallocate(theirs.back());
+    heap.flush();
+  });
+  std::vector<void*> mine;
+  for (int round = 0; round < 4; ++round) {
+    for (int i = 0; i < 200; ++i) mine.push_back(heap.allocate(span));
+    for (void* const each : mine) heap.deallocate(each);
+    mine.clear();
+    heap.trim();
+  }
+  others.end();
+  EXPECT_GT(others.meetings, 20u);
+  EXPECT_EQ(others.waits, 0u);
+  for (void* const each : theirs) heap.deallocate(each);
+  EXPECT_TRUE(heap.invariant());
+  heap.trim();
+  EXPECT_EQ(heap.held_bytes(), 0u) << "none is lost";
+}
+
+// Counts the calls that give memory back, and begins something with the first one.
+struct counted_givers : ashlar::os::system_calls {
+  static inline std::atomic<unsigned> given = 0;
+  static inline std::atomic<bool> has_begun = false;
+
+  [[nodiscard]] static bool unmap(void* p, std::size_t bytes) noexcept {
+    return count(), system_calls::unmap(p, bytes);
+  }
+  [[nodiscard]] static bool discard(void* p, std::size_t bytes) noexcept {
+    return count(), system_calls::discard(p, bytes);
+  }
+
+private:
+  static void count() {
+    ++given;
+    std::this_thread::sleep_for(std::chrono::milliseconds(has_begun.exchange(true) ? 3 : 100));
+  }
+};
+
+// While another thread trims many segments, the owner has its heap between two of them.
+TEST(owner_heap, is_let_in_between_the_segments_of_a_trim) {
+  constexpr std::size_t blocks = 200, bytes = std::size_t{1} << 20;
+  using pages = ashlar::basic_page_resource<ashlar::fresh::plain, ashlar::os::basic_pages<counted_givers>>;
+  ashlar::owner_heap<pages> heap({.retain_bytes = 2 * blocks * bytes});
+  unsigned seen = 0;
+  std::atomic<bool> is_ready = false;
+  std::thread owner([&] {
+    std::vector<void*> taken;
+    for (std::size_t i = 0; i < blocks; ++i) taken.push_back(heap.allocate(bytes));
+    for (void* const each : taken) heap.deallocate(each);
+    counted_givers::given = 0, counted_givers::has_begun = false;
+    is_ready = true;
+    while (!counted_givers::has_begun) std::this_thread::yield();
+    void* const p = heap.allocate(3 * bytes);
+    seen = counted_givers::given;
+    heap.deallocate(p);
+  });
+  while (!is_ready) std::this_thread::yield();
+  static_cast<void>(heap.trim_remote());
+  owner.join();
+  EXPECT_GT(counted_givers::given, 40u);
+  EXPECT_LT(seen, counted_givers::given / 2);
+  EXPECT_TRUE(heap.invariant());
 }
 
 #if !defined(_WIN32)

@@ -326,13 +326,14 @@ public:
   }
 
   /// @{ Thread safety: any thread. Where the owner uses its thread cache without the lock, the cached cells stay and
-  /// count as live until it leaves.
+  /// count as live until it leaves. A caller of `trim_remote` holds the lock of no other heap.
   void give_now(void* p) noexcept {
     if constexpr (!owner_skips_lock) return put(p);
     if (p == nullptr) return;
     if constexpr (owner_checks_without_lock) return put_checked(p, false);
-    const auto in = sharing_.lock_all();
-    if (is_aligned(p, window_bytes)) return stores_.give_huge(p);
+    if (is_aligned(p, window_bytes)) return put_locked(p, size_classes::none);
+    if (!sharing_.try_enter()) return sharing_.leave(p, stores_.usable_size(p));  // constant while `p` lives
+    const auto in = sharing_.adopt_lock();
     stores_.count_arrived(stores_.give_block(p), sharing_.for_others());
   }
   void receive(parcel_carrier<>* top, std::size_t bytes) noexcept { sharing_.receive(stores_, top, bytes); }
@@ -343,15 +344,17 @@ public:
   }
   template <class F>
   void for_each_live_remote(F f) {
-    const auto in = drained();
+    const auto in = visited();
     in->flush_caches(remotely()), in->for_each_live(f);
   }
   template <class F>
   void inspect_remote(F f) {
-    drained()->inspect(f, remotely());
+    visited()->inspect(f, remotely());
   }
-  std::size_t trim_remote(std::size_t retain_bytes = 0) noexcept { return drained()->trim(retain_bytes, remotely()); }
-  void give_unused_remote() noexcept { drained()->give_unused(remotely()); }
+  std::size_t trim_remote(std::size_t retain_bytes = 0) noexcept {
+    return visited()->trim(retain_bytes, remotely(), [this] { sharing_.pause(); });
+  }
+  void give_unused_remote() noexcept { visited()->give_unused(remotely()); }
   /// @}
 
   /// As `trim_remote`, or for one empty segment, unless the heap is in use: for holders of another heap's lock. The
@@ -448,6 +451,7 @@ private:
     return stores_.take_cell_unlocked(size_class);
   }
 
+  [[nodiscard]] auto visited() noexcept { return sharing_.let_owner_in(), drained(); }  // by other threads, for long
   // Expects: the lock is held, as by an object of the call to which it is an argument; else it is a hint.
   [[nodiscard]] cached remotely() const noexcept { return owner_skips_lock ? sharing_.for_others() : cached::included; }
 
@@ -571,8 +575,7 @@ private:
     stores_.count_arrived(stores_.give_block(p), sharing_.for_others());
   }
 
-  // The same.
-  void take_own(void* p) noexcept {
+  void take_own(void* p) noexcept {  // the same
     const std::size_t size_class = segment::size_class_of(p);
     if (size_class == size_classes::none) return stores_.give_span(p);
     if constexpr (marks_memory) mark_free(p, size_classes::bytes_of(size_class));

@@ -277,10 +277,11 @@ public:
     purge_.clear();
   }
 
-  /// Effects: purges free memory down to `retain_bytes`. Returns: bytes given back.
-  std::size_t trim(std::size_t retain_bytes, cached which = cached::included) noexcept {
+  /// Effects: purges free memory down to `retain_bytes`, with `pause()` between segments: another thread may use the
+  /// heap meanwhile. Returns: bytes given back.
+  std::size_t trim(std::size_t retain_bytes, cached which = cached::included, function_ref<> pause = [] {}) noexcept {
     flush_caches(which);
-    return purge_.trim(retain_bytes, cache_);
+    return purge_.trim(retain_bytes, cache_, pause);
   }
 
   /// Returns: bytes that are free and may be resident, without the thread cache.

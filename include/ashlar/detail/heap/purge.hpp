@@ -14,6 +14,7 @@
 #include <ashlar/detail/heap/retention_limit.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/thread_cache.hpp>
+#include <ashlar/detail/support/function_ref.hpp>
 #include <ashlar/os/random_bits.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
@@ -249,10 +250,11 @@ public:
 
   /// Effects: purges free memory down to `retain_bytes`, which slices get first. Returns: bytes given back.
   /// Expects: free cells are in their bitmaps.
-  ASHLAR_INLINE_FOR_SIZE std::size_t trim(std::size_t retain_bytes, const thread_cache& cache) noexcept {
+  ASHLAR_INLINE_FOR_SIZE std::size_t
+  trim(std::size_t retain_bytes, const thread_cache& cache, function_ref<> pause = [] {}) noexcept {
     const std::size_t held = spans_.space().held_bytes();
-    std::size_t given = spans_.trim(retain_bytes);
-    if (retain_bytes == 0) given += small_.discard_free_pages();
+    std::size_t given = spans_.trim(retain_bytes, pause);
+    if (retain_bytes == 0) given += small_.discard_free_pages(pause);
     recount(cache);
     given += huge_.trim(retain_bytes - detail::min(retain_bytes, spans_.dirty_bytes()));
     return detail::max(given, held - detail::min(held, spans_.space().held_bytes()));  // heads of segments go too

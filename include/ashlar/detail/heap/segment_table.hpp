@@ -157,7 +157,7 @@ struct segment_slices {
 
   /// Returns: free slices that have been used: their pages may be resident.
   [[nodiscard]] slice_mask used() const noexcept { return free & ~fresh; }
-  [[nodiscard]] std::size_t dirty() const noexcept { return count_bits(used()); }
+  [[nodiscard]] ASHLAR_INLINE_FOR_SPEED std::size_t dirty() const noexcept { return count_bits(used()); }
   [[nodiscard]] bool is_unused() const noexcept { return free == all_of(home->head.bytes); }
 
   /// Returns: of possible starts the lowest at which a span has started before, or else the lowest.

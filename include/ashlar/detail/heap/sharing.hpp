@@ -9,10 +9,12 @@
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/options.hpp>
 #include <ashlar/detail/heap/heap_parts.hpp>
+#include <ashlar/detail/heap/page_discard.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/heap/parcel_sender.hpp>
 #include <ashlar/detail/heap/retention_limit.hpp>
 #include <ashlar/detail/remote_free/parcel.hpp>
+#include <ashlar/detail/slab/size_classes.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 
@@ -48,7 +50,11 @@ private:
 ///   as at `fast`, if an address alone leads to the owner of a block;
 /// - at every level by calls that have no part in front of the lock: `lock_all`.
 ///
-/// Parcels of freed cells wait in a queue without the lock, up to a limit; the lock guards those that are taken out.
+/// The holder may be inside a system call. At `fast` no free of a cell, a span or a parcel by another thread waits for
+/// that: where the lock is held, it goes into the queue. A trim or a visit by another thread waits, and lets an owner
+/// that waits in first; a trim does so between segments, too.
+///
+/// Parcels of freed blocks wait in a queue without the lock, up to a limit; the lock guards those that are taken out.
 template <class Upstream>
 class locked_with_inbox {
   using none = lock_scope<null_lock>;
@@ -62,17 +68,28 @@ public:
   explicit constexpr locked_with_inbox(const heap_options& options) noexcept : in_transit_(options.retain_bytes) {}
 
   [[nodiscard]] ASHLAR_INLINE auto lock_cold() noexcept {
-    if constexpr (owner_skips_lock) return whole(lock_);
+    if constexpr (owner_skips_lock) return lock_marked();
     else return none(none_);
   }
   [[nodiscard]] ASHLAR_INLINE auto lock_call() noexcept {
     if constexpr (owner_skips_lock) return none(none_);
-    else return whole(lock_);
+    else return lock_marked();
   }
   [[nodiscard]] ASHLAR_INLINE whole lock_all() noexcept { return whole(lock_); }
   /// Returns: whether the lock is taken now, for `adopt_lock`; it is not waited for.
   [[nodiscard]] bool try_enter() noexcept { return lock_.try_lock(); }
   [[nodiscard]] whole adopt_lock() noexcept { return whole(lock_, already_held{}); }
+  /// Effects: waits a while for an owner that waits for the lock. For other threads, before a call that holds it long.
+  void let_owner_in() const noexcept { owner_.let_in(); }
+  /// As above, within such a call. Expects: the caller holds the lock, and the heap is in order; the caller holds the
+  /// lock of no other heap, since a fork waits for one after the other.
+  ASHLAR_COLD void pause() noexcept {
+    if (!owner_.is_set()) return;
+    unlocked_calls calls;
+    calls.share(lock_);
+    const unlocked_calls::call outside(calls);
+    owner_.let_in();
+  }
 
   /// Effects: marks the heap as left by its owner, or as owned again. While it is left, the lock guards the thread
   /// cache too. Expects: the lock is held.
@@ -85,7 +102,7 @@ public:
   [[nodiscard]] constexpr spin_lock& lock() noexcept { return lock_; }
   /// Effects: holds the lock over a fork.
   void before_fork() noexcept { lock_.lock(); }
-  void after_fork() noexcept { lock_.unlock(); }
+  void after_fork() noexcept { owner_.forget(), lock_.unlock(); }
 
   /// Returns: whether parcels wait. Thread safety: any thread.
   [[nodiscard]] ASHLAR_INLINE bool has_arrivals() const noexcept { return !arrivals_.is_empty(); }
@@ -93,15 +110,19 @@ public:
   /// Returns: bytes of the parcels that wait, approximately. Thread safety: any thread.
   [[nodiscard]] std::size_t arrived_bytes() const noexcept { return arrivals_.bytes(); }
 
-  /// Effects: adds a parcel of `bytes` bytes to the inbox, or unpacks it at once if too much waits there already: more
-  /// than a heap may retain, for all heaps over a common budget together but for the first MiB of each.
-  /// Thread safety: any thread.
+  /// Effects: adds a parcel of `bytes` bytes to the inbox, or unpacks it at once if too much waits there already and
+  /// the lock is free: more than a heap may retain, for all heaps over a common budget together but for the first MiB
+  /// of each. Thread safety: any thread.
   template <class Stores>
   void receive(Stores& stores, parcel_carrier<>* top, std::size_t bytes) noexcept {
-    if (in_transit_.admits(bytes, arrivals_.bytes(), stores.upstream())) return arrivals_.push(top, bytes);
-    const auto in = lock_cold();
+    if (in_transit_.admits(bytes, arrivals_.bytes(), stores.upstream()) || !try_enter())
+      return arrivals_.push(top, bytes);
+    const auto in = adopt_lock();
     give_parcel(stores, top);
   }
+
+  /// Effects: adds a block of `bytes` bytes, not a huge one, to the inbox. Thread safety: any thread.
+  ASHLAR_COLD void leave(void* p, std::size_t bytes) noexcept { arrivals_.push(parcel_carrier<>::of_one(p), bytes); }
 
   /// Effects: moves the cells of all parcels to their bitmaps. Returns: `stores`. Expects: the lock is held.
   template <class Stores>
@@ -146,6 +167,11 @@ private:
   static constexpr unsigned slow_calls = 4;
   static constexpr unsigned most_parcels = 32;  // unpacked in one call
 
+  [[nodiscard]] ASHLAR_INLINE_FOR_SPEED whole lock_marked() noexcept {
+    const owner_mark::waiting mark(owner_);
+    return whole(lock_);
+  }
+
   ASHLAR_COLD std::byte* tell_slow(std::byte* p) noexcept {
     until_slow_ = slow_calls;
     if (sender_ != nullptr) sender_->flush_if_quiet();
@@ -184,15 +210,22 @@ private:
   void unpack(Stores& stores, parcel_carrier<>* top) noexcept {
     for_each_of_parcel(top, [&](void* cell) {
       const std::size_t size_class = Stores::segment::size_class_of(cell);
+      if (ASHLAR_UNLIKELY(is_sampled(cell))) return unpack_sampled(stores, cell, size_class);
       stores.cache().push(size_class, cell);
-      if (ASHLAR_LIKELY(!is_sampled(cell))) return;
-      count_slow();
-      const auto in = lock_cold();
-      stores.count_freed(size_class);
     });
   }
 
+  // A cell at a sampled address, or a span.
+  template <class Stores>
+  ASHLAR_COLD void unpack_sampled(Stores& stores, void* p, std::size_t size_class) noexcept {
+    const bool is_cell = size_class != size_classes::none;
+    if (is_cell) stores.cache().push(size_class, p), count_slow();
+    const auto in = lock_cold();
+    is_cell ? stores.count_freed(size_class) : stores.count_arrived(stores.give_block(p), for_others());
+  }
+
   spin_lock lock_;
+  owner_mark owner_;
   atomic<bool> has_left_ = false;  // written under the lock
   ASHLAR_NO_UNIQUE_ADDRESS null_lock none_;
   unsigned until_slow_ = slow_calls;

@@ -25,6 +25,7 @@
 #include <ashlar/detail/heap/span_header.hpp>
 #include <ashlar/detail/heap/thread_cache.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
+#include <ashlar/detail/support/function_ref.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/os/pages.hpp>
 #include <ashlar/os/random_bits.hpp>
@@ -280,21 +281,21 @@ public:
 
   /// Effects: decommits whole free pages inside slabs. Returns: their bytes.
   /// Complexity: O(bitmap words), and a system call for each run of such pages.
-  ASHLAR_COLD std::size_t discard_free_pages() noexcept {
+  ASHLAR_COLD std::size_t discard_free_pages(function_ref<> pause) noexcept {
     std::size_t given = 0;
-    for_each_slab([&](span_header& slab) { given += discard_free_pages_of(slab); });
+    for (std::size_t i = 0; i < spans_.segments(); ++i, pause()) given += discard_free_pages(i, true);
     return given;
   }
 
-  /// As above, for the slabs of one segment. Skips a purged slab while three quarters of its live cells at that time
-  /// remain, since a page becomes free with its last cell.
-  ASHLAR_COLD std::size_t discard_free_pages(std::size_t segment_number) noexcept {
+  /// As above, for the slabs of one segment. Unless `of_all`, skips a purged slab while three quarters of its live
+  /// cells at that time remain, since a page becomes free with its last cell.
+  ASHLAR_COLD std::size_t discard_free_pages(std::size_t segment_number, bool of_all = false) noexcept {
     std::size_t given = 0;
     spans_.for_each_span_of(segment_number, [&](segment& home, std::size_t first, std::size_t) {
       span_header& slab = home.record(first);
       if (slab.size_class == size_classes::none) return;
       const std::size_t live = slab.capacity - slab.free, were = slab.capacity - slab.free_when_dropped;
-      if (slab.free_when_dropped == 0 || live * 4 <= were * 3) given += discard_free_pages_of(slab);
+      if (of_all || slab.free_when_dropped == 0 || live * 4 <= were * 3) given += discard_free_pages_of(slab);
     });
     return given;
   }

@@ -20,6 +20,7 @@
 #include <ashlar/detail/heap/segment_table.hpp>
 #include <ashlar/detail/heap/span_guards.hpp>
 #include <ashlar/detail/heap/span_header.hpp>
+#include <ashlar/detail/support/function_ref.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/os/random_bits.hpp>
 
@@ -176,16 +177,17 @@ public:
     return slice >= first_slice && ((spaces_[home].free >> slice) & 1) == 0;
   }
 
-  /// Effects: decommits free slices, except `keep` bytes in the oldest segments, and gives empty segments back.
+  /// Effects: decommits free slices, except `keep` bytes in the oldest segments, and gives empty segments back. Between
+  /// segments `pause()`, in which others may use the store.
   /// Returns: bytes that may have been resident and no longer are.
-  ASHLAR_INLINE_FOR_SIZE std::size_t trim(std::size_t keep) noexcept {
+  ASHLAR_INLINE_FOR_SIZE std::size_t trim(std::size_t keep, function_ref<> pause = [] {}) noexcept {
     join_spare();
     end_quarantine();
     std::size_t given = 0;
     const std::size_t most = dirty_bytes();
-    for (std::size_t i = count_; i-- != 0;) {
+    for (std::size_t i = count_; i-- != 0; pause(), i = detail::min(i, count_)) {
       const std::size_t bytes = spaces_[i].dirty() * slice_bytes;
-      if (most - given < bytes || most - given - bytes < keep) continue;
+      if (keep > most - detail::min(most, given + bytes)) continue;
       given += pages::takes_back && spaces_[i].is_unused() ? remove_segment(i), bytes : discard(i);
     }
     return given;
@@ -197,7 +199,7 @@ public:
     join_spare();
     const std::size_t dirty = dirty_bytes();
     for (std::size_t i = count_; i-- != 0 && dirty - dirty_bytes() < too_much;) {
-      if (pages::is_possible && spaces_[i].dirty() != 0) discard(i);
+      if (pages::is_possible && spaces_[i].used() != 0) discard(i);
       if (pages::takes_back && (gives_empty || !pages::is_possible) && spaces_[i].is_unused())
         remove_segment(i), ++missing_segments_;
     }
@@ -274,7 +276,7 @@ private:
     spaces_[count_] = {home, all, fresh};
     if (missing_segments_ != 0) --missing_segments_, spaces_[count_].dropped = fresh;
     dirty_slices_ += spaces_[count_].dirty();
-    longest_[count_++] = static_cast<std::uint8_t>(count_bits(all));
+    longest_[count_++] = static_cast<std::uint8_t>(home->slices_held() - first_slice);
     if (count_ == 1) growing_.begin(*home);
   }
 

@@ -94,6 +94,14 @@ struct parcel_carrier {
   /// The link of a parcel that was taken out of the inbox: an address that no carrier has.
   [[nodiscard]] static parcel_carrier* taken() noexcept { return reinterpret_cast<parcel_carrier*>(std::uintptr_t{1}); }
 
+  /// Returns: a parcel of one dead cell.
+  [[nodiscard]] static parcel_carrier* of_one(void* cell) noexcept {
+    mark_readable(cell, sizeof(parcel_carrier));
+    auto* const alone = static_cast<parcel_carrier*>(cell);
+    alone->below = 0;
+    return alone;
+  }
+
   /// Effects: prefetches the two cache lines of a carrier.
   ASHLAR_INLINE void fetch_ahead() noexcept {
     ASHLAR_FETCH_TO_WRITE(this);
@@ -208,21 +216,26 @@ void for_each_of_parcel(parcel_carrier<Atomics>* top, F f) noexcept {
     for (std::size_t i = 0; i < count; ++i) ASHLAR_FETCH_TO_WRITE(of->listed_at(i));
   };
   const auto handle = [&](carrier* of, std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i) f(of->listed_at(i));
-    mark_free(of, (carrier::first_place + count) * sizeof(typename carrier::word));
-    f(static_cast<void*>(of));
+    for (std::size_t i = 0; i <= count; ++i) {
+      void* const cell = i != count ? of->listed_at(i) : of;
+      if (i == count) mark_free(of, (carrier::first_place + count) * sizeof(typename carrier::word));
+      f(cell);
+    }
   };
   carrier* before = nullptr;
   std::size_t count_before = 0, left = carrier::most_carriers;
-  for (carrier* each = top; each != nullptr && left != 0; --left) {
-    carrier* const below = each->carrier_below();
-    if (below != nullptr) below->fetch_ahead();
-    const std::size_t count = each->listed();
-    fetch(each, count);
+  do {
+    carrier* const each = left-- != 0 ? top : nullptr;
+    std::size_t count = 0;
+    if (each != nullptr) {
+      top = each->carrier_below();
+      if (top != nullptr) top->fetch_ahead();
+      count = each->listed();
+      fetch(each, count);
+    }
     if (before != nullptr) handle(before, count_before);
-    before = each, count_before = count, each = below;
-  }
-  if (before != nullptr) handle(before, count_before);
+    before = each, count_before = count;
+  } while (before != nullptr);
 }
 
 /// The parcels on their way to a heap: an inbox that any thread adds to, and those taken from it but not unpacked.
