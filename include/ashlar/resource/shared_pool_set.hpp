@@ -240,8 +240,9 @@ private:
   void add_pool(std::size_t size_class, void* memory) noexcept {
     if (memory == nullptr) return;
     const block_pool_options options = base_.pool_options_of(size_class);
-    auto* const made =
-        ::new (memory) pool_type(detail::dynamic_geometry(options), options.retain_slabs, base_.upstream_of(options));
+    auto upstream = base_.upstream_of(options);
+    const detail::dynamic_geometry geometry(options, 0, upstream.starts_short());
+    auto* const made = ::new (memory) pool_type(geometry, options.retain_slabs, std::move(upstream));
     bool is_first = false;
     {
       const check_scope<spin_lock> held(making_lock_);

@@ -303,7 +303,7 @@ public:
   [[nodiscard]] std::size_t slabs() noexcept {
     return slabs_.count([](const slab_set& set) { return set.slabs(); });
   }
-  [[nodiscard]] std::size_t held_bytes() noexcept { return slabs() * slab_bytes(); }
+  [[nodiscard]] std::size_t held_bytes() noexcept { return slabs_.held_bytes(); }
   [[nodiscard]] std::size_t retained_bytes() noexcept {
     return slabs_.count([](const slab_set& set) { return set.empty_slabs(); }) * slab_bytes();
   }

@@ -243,6 +243,10 @@ public:
 
   /// Returns: the note of a free of `cell`.
   [[nodiscard]] ASHLAR_INLINE freed_word place_of(void* cell) const noexcept {
+    if (ASHLAR_UNLIKELY(store_.slabs().is_in_short(geometry(), cell))) {
+      slab* const home = store_.slabs().short_slab();
+      return {address_of(home), bit_of(geometry().index_of(address_of(cell) - address_of(home->cells)))};
+    }
     std::byte* const start = geometry().slab_of(cell);
     auto* const home = reinterpret_cast<slab*>(geometry().header_of(start));
     const std::uint32_t index = slab_set::index_in(geometry(), home, cell);
@@ -270,15 +274,22 @@ public:
 
   /// Effects: gives empty slabs back but `retain_bytes` of them, and sorts the others. Returns: bytes given back.
   std::size_t trim(std::size_t retain_bytes = 0) noexcept {
-    std::size_t slabs = 0;
+    std::size_t bytes = 0;
     under_lock([&] {
-      slabs = store_.slabs().slabs();
+      bytes = store_.held_bytes(geometry());
       store_.unreserve();
       drain_inbox();
       store_.shrink(geometry(), retain_bytes / geometry().slab_bytes());
-      slabs -= store_.slabs().slabs();
+      bytes -= store_.held_bytes(geometry());
     });
-    return slabs * geometry().slab_bytes();
+    return bytes;
+  }
+
+  /// Returns: bytes of all slabs.
+  [[nodiscard]] std::size_t held_bytes() noexcept {
+    std::size_t bytes = 0;
+    with_store([&](const store& held) { bytes = held.held_bytes(geometry()); });
+    return bytes;
   }
 
   /// Returns: `f(slab_set)`, called under the lock with the inbox drained.
@@ -369,9 +380,10 @@ private:
   // Under the lock. A bit that is already set comes from a double free, which must not corrupt the counts. It is
   // reported after the drain and outside the lock, since a handler may use the pool.
   ASHLAR_NOINLINE void give_batch(const freed_word& word) noexcept {
-    const std::uintptr_t number = word.key % geometry().slab_bytes();
+    const bool is_short = word.key == address_of(store_.slabs().short_slab());
+    const std::uintptr_t number = is_short ? 0 : word.key % geometry().slab_bytes();
     auto* const start = reinterpret_cast<std::byte*>(word.key - number);
-    auto* const home = reinterpret_cast<slab*>(geometry().header_of(start));
+    auto* const home = reinterpret_cast<slab*>(is_short ? start : geometry().header_of(start));
     const std::uint64_t twice = home->bits()[number] & word.cells;
     if (ASHLAR_UNLIKELY(twice != 0)) twice_freed_ = home->cells + (number * 64 + first_bit(twice)) * cell_stride();
     if (const std::uint64_t cells = word.cells & ~twice; cells != 0)
@@ -441,6 +453,7 @@ private:
   template <failure Failure>
   [[nodiscard]] bool grow() noexcept(Failure == or_null) {
     const std::size_t bytes = geometry().slab_bytes(), slabs = slabs_held_.load(memory_order_relaxed);
+    if (slabs == 0 && geometry().short_bytes() != 0) return start_short<Failure>();
     void* memory = take_raw();
     if (memory == nullptr) {
       const block region = store_.source().template request<Failure>(bytes, slabs);
@@ -449,6 +462,20 @@ private:
     }
     store_.prepare(geometry(), memory, slabs);
     under_lock([&] { store_.add_prepared(geometry(), this, memory); });
+    return true;
+  }
+
+  // As `grow`, of the first slab: another thread may have added one meanwhile.
+  template <failure Failure>
+  [[nodiscard]] ASHLAR_COLD bool start_short() noexcept(Failure == or_null) {
+    Upstream& from = upstream();
+    registry_at_fork::enter();
+    void* const memory = allocate_from<Failure>(from, geometry().short_bytes(), geometry().short_alignment);
+    if (memory == nullptr) return false;
+    under_lock([&] {
+      store_.add_short(geometry(), this, memory);
+      slabs_held_.store(store_.slabs().slabs(), memory_order_relaxed);
+    });
     return true;
   }
 

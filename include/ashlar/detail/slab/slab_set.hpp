@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <type_traits>
 #include <utility>
 
@@ -143,16 +144,17 @@ public:
   /// Returns: an empty slab, or null.
   [[nodiscard]] slab* empty_slab() const noexcept { return empty_.top(); }
 
-  /// Returns: the short slab, or null.
-  [[nodiscard]] slab* short_slab() const noexcept { return short_; }
-  /// Returns: whether `p` points into the short slab.
+  /// @{ Any thread may call them. Returns: the short slab, or null / whether `p` points into it, which is constant while
+  /// a cell at `p` is live.
+  [[nodiscard]] ASHLAR_INLINE slab* short_slab() const noexcept { return short_.load(memory_order_relaxed); }
   [[nodiscard]] ASHLAR_INLINE bool is_in_short(const slab_geometry& geometry, const void* p) const noexcept {
-    return address_of(p) - address_of(short_) < geometry.short_bytes();  // no address is as low without one
+    return address_of(p) - address_of(short_slab()) < geometry.short_bytes();  // no address is as low without one
   }
+  /// @}
 
   /// Effects: adds the short slab, with all cells free. Expects: there is none.
   void add_short(slab* fresh) noexcept {
-    short_ = fresh;
+    short_.store(fresh, memory_order_relaxed);
     add(fresh);
   }
 
@@ -170,7 +172,7 @@ public:
     all_.erase(leaving);
     if (quarantine_) quarantine_->forget(leaving);
     forget(leaving);
-    if (leaving == short_) short_ = nullptr;
+    if (leaving == short_slab()) short_.store(nullptr, memory_order_relaxed);
     capacity_ -= leaving->capacity;
     --slabs_;
   }
@@ -251,7 +253,7 @@ public:
   /// Returns: a cell of this set by its slab and index.
   [[nodiscard]] ASHLAR_INLINE located_cell locate(const slab_geometry& geometry, void* cell) const noexcept {
     if (ASHLAR_UNLIKELY(is_in_short(geometry, cell)))
-      return {short_, geometry.index_of(address_of(cell) - address_of(short_->cells))};
+      return {short_slab(), geometry.index_of(address_of(cell) - address_of(short_slab()->cells))};
     slab* const home = slab_around(geometry, cell);
     return {home, index_in(geometry, home, cell)};
   }
@@ -318,7 +320,7 @@ public:
       each.next = 0;
       if (each.free == 0) return mark_full(each);
       each.child = each.sibling = each.previous = nullptr;
-      put_on(each.free == each.capacity && &each != short_ ? empty_bin : first_bin, &each);
+      put_on(each.free == each.capacity && &each != short_slab() ? empty_bin : first_bin, &each);
       each.turn = last_turn(&each);  // stays in order until it is empty
     });
   }
@@ -327,7 +329,8 @@ public:
   void clear() noexcept {
     clear_lanes();
     lane_bins* const others = other_lanes_;
-    *this = slab_set();
+    this->~slab_set();
+    ::new (static_cast<void*>(this)) slab_set;
     other_lanes_ = others;
   }
 
@@ -381,7 +384,7 @@ private:
 
   // Expects: the slab has a free cell.
   [[nodiscard]] ASHLAR_INLINE std::uint32_t bin_of(const slab* filed) const noexcept {
-    if (filed->free == filed->capacity && filed != short_) return empty_bin;
+    if (filed->free == filed->capacity && filed != short_slab()) return empty_bin;
     std::uint32_t bin = 0;
     while (bin < emptiest_bin && filed->free > most_on(bin, filed->capacity)) ++bin;
     return bin;
@@ -399,7 +402,7 @@ private:
 
   // A slab is filed again when it is empty; the short one never.
   [[nodiscard]] std::uint32_t last_turn(const slab* filed) const noexcept {
-    return filed->capacity + (filed == short_ ? 1 : 0);
+    return filed->capacity + (filed == short_slab() ? 1 : 0);
   }
 
   ASHLAR_NOINLINE void take_off(slab* filed) noexcept {
@@ -479,7 +482,7 @@ private:
   lane_bins* other_lanes_ = nullptr;  // lane 1 and those above
   address_heap<slab> empty_;
   slab* for_runs_ = nullptr;
-  slab* short_ = nullptr;
+  atomic<slab*> short_ = nullptr;
   address_tree<slab> all_;
   ASHLAR_NO_UNIQUE_ADDRESS if_checked<slab_map> map_;  // frees are looked up
   ASHLAR_NO_UNIQUE_ADDRESS if_hardened<quarantine> quarantine_;

@@ -241,6 +241,12 @@ public:
     }
   }
 
+  /// Effects: formats `memory` as the short slab; gives it back if there are slabs meanwhile.
+  void add_short(const slab_geometry& geometry, const void* owner, void* memory) noexcept {
+    if (set_.slabs() != 0) return upstream().deallocate(memory, geometry.short_bytes(), geometry.short_alignment);
+    set_.add_short(format(geometry, owner, memory, geometry.short_cells_of(memory), geometry.short_cells()));
+  }
+
   /// Effects: adds a slab. Returns: false, or throws as the upstream, if that has no memory left.
   template <failure Failure>
   [[nodiscard]] ASHLAR_COLD bool grow(const slab_geometry& geometry, const void* owner) noexcept(Failure == or_null) {
@@ -331,8 +337,7 @@ private:
     registry_at_fork::enter();
     void* const memory = allocate_from<Failure>(upstream(), bytes, geometry.short_alignment);
     if (memory == nullptr) return false;
-    if (set_.slabs() != 0) return upstream().deallocate(memory, bytes, geometry.short_alignment), true;
-    set_.add_short(format(geometry, owner, memory, geometry.short_cells_of(memory), geometry.short_cells()));
+    add_short(geometry, owner, memory);
     return true;
   }
 
