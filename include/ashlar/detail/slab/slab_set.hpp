@@ -144,8 +144,8 @@ public:
   /// Returns: an empty slab, or null.
   [[nodiscard]] slab* empty_slab() const noexcept { return empty_.top(); }
 
-  /// @{ Any thread may call them. Returns: the short slab, or null / whether `p` points into it, which is constant while
-  /// a cell at `p` is live.
+  /// @{ Any thread may call them. Returns: the short slab, or null / whether `p` points into it, which is constant
+  /// while a cell at `p` is live.
   [[nodiscard]] ASHLAR_INLINE slab* short_slab() const noexcept { return short_.load(memory_order_relaxed); }
   [[nodiscard]] ASHLAR_INLINE bool is_in_short(const slab_geometry& geometry, const void* p) const noexcept {
     return address_of(p) - address_of(short_slab()) < geometry.short_bytes();  // no address is as low without one
