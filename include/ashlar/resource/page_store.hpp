@@ -234,6 +234,7 @@ private:
   // Returns: whether the lock is held now. A holder that is preempted has a tenth of a second to run; patience ends
   // when it has ended before.
   [[nodiscard]] ASHLAR_NOINLINE bool try_enter() noexcept {
+    if (!fork_participants::try_enter(at_fork_)) return false;  // a fork would leave the lock held in the child
     constexpr unsigned most_turns = 1024;
     for (unsigned turn = is_stuck_.load(memory_order_relaxed) ? most_turns : 0; !lock_.try_lock(); ++turn) {
       if (turn >= most_turns) return is_stuck_.store(true, memory_order_relaxed), false;
@@ -324,7 +325,6 @@ private:
 
   // Returns: memory of the system; others of its size become raw spans. Null if the system refuses, also after a trim.
   [[nodiscard]] ASHLAR_COLD void* map(std::size_t bytes) noexcept {
-    fork_participants::enter(at_fork_);
     block got = {};
     if (bytes < group_bytes) got = {Pages::map(group_bytes, bytes), group_bytes};
     if (!got) got = {Pages::map(bytes, bytes), bytes};

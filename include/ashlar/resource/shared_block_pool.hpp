@@ -110,37 +110,34 @@ public:
   }
 
   /// Returns: whether `p` points into a cell of this pool, live or free. Complexity: expected O(log slabs).
-  [[nodiscard]] bool owns(const void* p) const noexcept { return pool_.owns(p); }
+  [[nodiscard]] bool owns(const void* p) const noexcept { return asked().owns(p); }
 
   [[nodiscard]] std::size_t cell_bytes() const noexcept { return pool_.cell_bytes(); }
   [[nodiscard]] std::size_t slab_bytes() const noexcept { return pool_.slab_bytes(); }
-  [[nodiscard]] std::size_t capacity() const noexcept { return pool_.capacity(); }
+  [[nodiscard]] std::size_t capacity() const noexcept { return asked().capacity(); }
   /// Returns: the number of live cells plus cells in caches of other threads: never too few, and exact once those
   /// threads have ended or flushed. Level `checked` caches no cells.
-  [[nodiscard]] std::size_t live() const noexcept { return pool_.live(); }
-  [[nodiscard]] std::size_t slabs() const noexcept { return pool_.slabs(); }
+  [[nodiscard]] std::size_t live() const noexcept { return asked().live(); }
+  [[nodiscard]] std::size_t slabs() const noexcept { return asked().slabs(); }
   /// Returns: the number of blocks so far that no cell could hold, and that came from the upstream.
   [[nodiscard]] std::size_t outsized_blocks() const noexcept { return outsized_.get(); }
-  [[nodiscard]] std::size_t held_bytes() const noexcept { return pool_.held_bytes(); }          ///< of all slabs
-  [[nodiscard]] std::size_t retained_bytes() const noexcept { return pool_.retained_bytes(); }  ///< of empty slabs
+  [[nodiscard]] std::size_t held_bytes() const noexcept { return asked().held_bytes(); }          ///< of all slabs
+  [[nodiscard]] std::size_t retained_bytes() const noexcept { return asked().retained_bytes(); }  ///< of empty slabs
 
   [[nodiscard]] const Upstream& upstream_resource() const noexcept { return pool_.upstream(); }
 
   /// Effects: makes sure that `cells` cells need no upstream call, until `trim`. Throws: as `allocate`.
-  void reserve(std::size_t cells) {
-    threads_.expect_forks();
-    pool_.reserve(cells);
-  }
+  void reserve(std::size_t cells) { asked().reserve(cells); }
 
   /// Effects: retains empty slabs by `policy` from now on; surplus ones go back at once.
-  void retain(retain_policy policy) noexcept { pool_.retain(policy); }
+  void retain(retain_policy policy) noexcept { asked().retain(policy); }
 
   /// Effects: flushes, gives empty slabs back except for `retain_bytes` of them, and orders the others by address.
   /// Returns: bytes given back.
   std::size_t trim(std::size_t retain_bytes = 0) noexcept {
     const std::size_t before = held_bytes();
     flush();  // may empty slabs, which then go back by policy
-    const std::size_t bytes = pool_.trim(retain_bytes);
+    const std::size_t bytes = asked().trim(retain_bytes);
     const std::size_t after = held_bytes();
     return after < before && before - after > bytes ? before - after : bytes;
   }
@@ -162,6 +159,12 @@ private:
   using threads = detail::per_thread<shared_block_pool, cache_type>;
   using caches = typename threads::parts;
   friend threads;
+
+  // Returns: the pool, for calls that take its lock: a fork waits for that from now on.
+  [[nodiscard]] pool_type& asked() const noexcept {
+    threads_.expect_forks();
+    return pool_;
+  }
 
   // Returns: a cell of the thread cache, or null if it has none.
   [[nodiscard]] ASHLAR_INLINE void* take() noexcept {

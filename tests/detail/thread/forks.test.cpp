@@ -131,6 +131,25 @@ TEST(fork, of_the_only_thread_takes_no_locks_where_that_is_wished) {
 }
 #endif
 
+// Under a lock for which the fork may wait.
+TEST(fork, lets_nobody_wait_who_only_tries_to_enter) {
+  const ashlar_test::deadline hang;
+  static fork_participant late = speaker("late");
+  static bool has_entered = true;
+  fork_participant first = {
+      .before = [](void*, fork_step) noexcept { has_entered = fork_participants::try_enter(late); },
+      .in_parent = [](void*) noexcept {},
+      .in_child = [](void*) noexcept {}};
+  fork_participants::enter(first);
+  said.clear();
+  EXPECT_TRUE(child_says(""));
+  EXPECT_FALSE(has_entered);
+  fork_participants::leave(first);
+  EXPECT_TRUE(fork_participants::try_enter(late));
+  EXPECT_TRUE(child_says("<late0<late1<late2<late3|late"));
+  fork_participants::leave(late);
+}
+
 TEST(fork, handlers_installed_at_the_start_are_the_only_ones) {
   fork_participants::install_at_start();
   fork_participants::install_at_start();

@@ -195,6 +195,7 @@ public:
 
   /// Returns: one cell, or null if `allocate` is needed. Holds the lock for a few instructions.
   [[nodiscard]] ASHLAR_INLINE void* allocate_at_once() noexcept {
+    if (slabs_held_.load(memory_order_relaxed) == 0) return nullptr;  // perhaps the first use: no fork expects the lock
     if constexpr (!always_marked) return handed_out(take_at_once());
     const lock_scope<lock_type> held(lock_);
     return handed_out(take_next());

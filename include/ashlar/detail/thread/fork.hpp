@@ -340,12 +340,17 @@ public:
   static void enter_without_handlers(fork_participant& joining) noexcept { enter_without_handlers(joining, joining); }
   static void enter_without_handlers(fork_participant& joining, const fork_participant& as) noexcept {
     const lock_scope held(all_.lock);
-    if (joining.entered.load(memory_order_relaxed) != nullptr) return;
-    joining.before = as.before;
-    joining.in_parent = as.in_parent;
-    joining.in_child = as.in_child;
-    all_.participants.push_back(&joining);
-    joining.entered.store(&all_, memory_order_relaxed);
+    add(joining, as);
+  }
+
+  /// As `enter`, but waits for no fork, so the caller may hold a lock that one waits for. Returns: false if a fork is
+  /// in progress: then `joining` is no part of it, and its lock must not be taken.
+  [[nodiscard]] ASHLAR_OF_THIS_LIBRARY static bool try_enter(fork_participant& joining) noexcept {
+    if (joining.entered.load(memory_order_relaxed) != nullptr || !expects_forks()) return true;
+    if (!all_.lock.try_lock()) return false;
+    add(joining, joining);
+    all_.lock.unlock();
+    return true;
   }
 
   /// Effects: removes a participant from its list, if any.
@@ -389,6 +394,16 @@ public:
   /// @}
 
 private:
+  // Under the lock.
+  static void add(fork_participant& joining, const fork_participant& as) noexcept {
+    if (joining.entered.load(memory_order_relaxed) != nullptr) return;
+    joining.before = as.before;
+    joining.in_parent = as.in_parent;
+    joining.in_child = as.in_child;
+    all_.participants.push_back(&joining);
+    joining.entered.store(&all_, memory_order_relaxed);
+  }
+
   // Returns: whether handlers are installed, so that participants may enter; false in a library that is being closed.
   // Takes a lock that no fork waits for, since the caller may hold one that a fork waits for.
   [[nodiscard]] ASHLAR_OF_THIS_LIBRARY static bool expects_forks() noexcept {

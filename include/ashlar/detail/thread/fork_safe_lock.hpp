@@ -15,6 +15,20 @@
 namespace ashlar::ASHLAR_ABI {
 namespace detail {
 
+/// Pools change the registry under their own locks, so a fork takes its lock last.
+class registry_at_fork {
+public:
+  /// Effects: from now on a fork waits until no thread reads or changes the registry. Nothing at level `fast`.
+  /// Expects: no participant's lock is held. Owners of slabs call it before they make their first slab, and locks under
+  /// which slabs are made before they are first taken.
+  static ASHLAR_INLINE void enter() noexcept {
+    if constexpr (checking_level >= checking::checked) fork_participants::enter(participant_);
+  }
+
+private:
+  static inline constinit fork_participant participant_ = at_last_step(process_slabs);
+};
+
 /// A `Lock` that the forking thread holds across the fork. It enters the list of `fork_locks` before it is first taken
 /// and leaves it in the destructor. The cost is one relaxed load and one predicted branch for each `lock`.
 ///
@@ -65,7 +79,9 @@ private:
   static void unlock_after_fork(fork_lock& self) noexcept { lock_of(self).unlock(); }
 
   ASHLAR_INLINE void expect_fork() noexcept {
-    if (ASHLAR_UNLIKELY(entered.load(memory_order_relaxed) == nullptr)) fork_participants::enter(*this, functions_);
+    if (ASHLAR_LIKELY(entered.load(memory_order_relaxed) != nullptr)) return;
+    registry_at_fork::enter();
+    fork_participants::enter(*this, functions_);
   }
 
   static constexpr fork_lock functions_{try_lock_for_fork, unlock_after_fork};
@@ -85,20 +101,3 @@ template <basic_lockable Lock>
 inline constexpr bool never_recursive<detail::fork_safe_lock<Lock>> = never_recursive<Lock>;
 
 }  // namespace ashlar::ASHLAR_ABI
-
-namespace ashlar::ASHLAR_ABI::detail {
-
-/// Pools change the registry under their own locks, so a fork takes its lock last.
-class registry_at_fork {
-public:
-  /// Effects: from now on a fork waits until no thread reads or changes the registry. Nothing at level `fast`.
-  /// Expects: no participant's lock is held. Owners of slabs call it before they make their first slab.
-  static ASHLAR_INLINE void enter() noexcept {
-    if constexpr (checking_level >= checking::checked) fork_participants::enter(participant_);
-  }
-
-private:
-  static inline constinit fork_participant participant_ = at_last_step(process_slabs);
-};
-
-}  // namespace ashlar::ASHLAR_ABI::detail
