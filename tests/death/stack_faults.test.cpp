@@ -284,7 +284,7 @@ TEST_F(chunk_headers, of_other_arenas_are_sealed_alike) {
 TEST_F(chunk_headers, of_stacks_are_sealed_alike) {
   stack_resource<> s;
   auto* const p = static_cast<std::byte*>(s.allocate(40, 8));
-  auto* const header = reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(p) & ~std::uintptr_t{4095});
+  auto* const header = reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(p) & ~std::uintptr_t{1023});
   header[1] ^= std::byte{0x41};
   ASHLAR_EXPECT_LAST_WORDS(s.release(), header_written);
   ASHLAR_EXPECT_LAST_WORDS(static_cast<void>(s.owns(&s)), header_written);
