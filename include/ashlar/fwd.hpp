@@ -89,7 +89,7 @@ using page_store = basic_page_store<>;
 /// The upstream of a resource that names none. On the bare machine there is none: there `page_store` is incomplete, and
 /// a resource names its upstream.
 using default_upstream = std::conditional_t<has_pages || !is_hosted, page_store, new_delete_resource>;
-/// The same of a heap: it keeps free memory itself, and its fresh memory is zero.
+/// The same for a heap, which keeps free memory itself. Fresh memory of `page_resource` is zero: a heap clears none.
 using default_heap_upstream = std::conditional_t<has_pages || !is_hosted, page_resource, new_delete_resource>;
 
 class null_resource;

@@ -163,7 +163,7 @@ inline constexpr bool is_hosted = ASHLAR_HOSTED != 0;
 /// The checking level of this translation unit.
 inline constexpr checking checking_level = static_cast<checking>(ASHLAR_CHECKING);
 
-/// Whether the system hands out pages, so that `page_resource` is the default upstream.
+/// Whether the system hands out pages, so that `page_store` is the default upstream.
 inline constexpr bool has_pages = ASHLAR_POSIX != 0 || ASHLAR_WINDOWS != 0;
 
 }  // namespace ashlar::ASHLAR_ABI

@@ -14,9 +14,10 @@
 namespace ashlar::ASHLAR_ABI {
 
 /// The number of empty slabs that a pool retains. A number `n` retains `n` slabs, and one more for every eight in use;
-/// the default upstream keeps the others for half a second. If the upstream takes neighbouring slabs back in one call,
-/// a large pool first collects the surplus of one region (`slab_source`). Retained slabs stay resident; `trim` gives
-/// them back under every policy.
+/// the others go to the upstream, by default a store that keeps what is requested again (`page_store`). If the upstream
+/// takes neighbouring slabs back in one call, a large pool first collects the surplus of one region (`slab_source`).
+/// Retained slabs stay resident; `trim` gives them back under every policy. A short first slab is not counted, and
+/// stays until `trim`.
 ///
 /// | policy | retains | use |
 /// |---|---|---|

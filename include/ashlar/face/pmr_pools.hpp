@@ -26,7 +26,8 @@ namespace ashlar::ASHLAR_ABI::pmr {
 /// - Of `std::pmr::pool_options`, `largest_required_pool_block` is rounded up to a size class and is at most 32 KiB.
 ///   `max_blocks_per_chunk` limits one request of a pool; if it leaves no room for a slab, blocks of that size come
 ///   from the upstream one by one. `options()` returns the values in force; 0 selects the maximum.
-/// - Chunks grow in proportion to the held memory, from 64 KiB to 4 MiB.
+/// - The first chunk for cells of up to some 900 bytes has 1 to 4 KiB. Others grow in proportion to the held memory,
+///   from 64 KiB to 4 MiB.
 ///
 /// The upstream aligns blocks as requested, up to their size, as the standard's do. Thread safety: as `Pools`.
 template <class Pools>

@@ -197,7 +197,7 @@ public:
   [[nodiscard]] std::size_t held_bytes() const noexcept {
     return store_.held_bytes(geometry()) + (has_own_slots() ? slots_bytes() : 0);
   }
-  /// Returns: bytes of the empty slabs.
+  /// Returns: bytes of the empty slabs, without a short first one.
   [[nodiscard]] std::size_t retained_bytes() const noexcept { return slabs_held().empty_slabs() * slab_bytes(); }
   [[nodiscard]] const Upstream& upstream_resource() const noexcept { return store_.upstream(); }
 

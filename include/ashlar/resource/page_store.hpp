@@ -129,10 +129,12 @@ private:
 ///                                       | each window of decay_ms: what no request has needed
 ///                                       +-> halves meet -> spans -> the system
 ///
-/// A slot holds one chunk of each size up to a span, and costs one exchange; threads share 16 sets of slots by a hash.
+/// A slot holds one chunk, and costs one exchange; a set has one for each size up to a span, and threads share 16 sets
+/// by a hash.
 /// The limit of free bytes grows by what goes back and is requested again within a window or two, and falls by what a
 /// window has not needed: a program that swings keeps its memory, and one that shrinks gives it back. Time passes at
-/// the calls; a program that makes none keeps its free chunks, up to the limit.
+/// the calls; a program that makes none keeps its free chunks. Chunks below a span do not count in the limit: they stay
+/// until a window ends.
 ///
 /// A fork holds the lock. It is only ever tried: where it stays held, as in a signal handler above its holder, requests
 /// go to the system. Small chunks that come back meanwhile wait in a list for the next that enters. Never destroyed.
@@ -477,9 +479,10 @@ private:
 
 namespace ashlar::ASHLAR_ABI {
 
-/// The default upstream. A block is a power of two of 1 KiB at least; up to 32 MiB it stays for the next request of its
-/// size from any resource, and goes back to the system when half a second has not needed it. So a resource that comes
-/// and goes makes no system call, and two thousand small ones share pages.
+/// The default upstream. A block of up to 32 MiB is a power of two, 1 KiB at least. A free one waits for the next
+/// request of its size from any resource, and goes back to the system when a window of 0.4 s has not needed it, or
+/// beyond a limit at once: see docs/upstreams.md. So a resource that comes and goes makes no system call, and two
+/// thousand small ones share pages. A larger block is mapped and unmapped each time.
 ///
 /// Contents of a block: any. Stateless: all instances are equal, in one library or program. Never destroyed.
 /// Complexity: one exchange up to 64 KiB, else a lock and O(1); the end of a window O(n log n) of what it has not
@@ -512,14 +515,15 @@ public:
     else static_cast<void>(Pages::release(p, Pages::round_up(bytes)));
   }
 
-  /// Effects: makes the whole pages inside the range resident now, if the block has never been in use.
+  /// Effects: makes the whole pages inside the range resident now, if the block is the last one that came from the
+  /// system, and has never been in use.
   void prefault(void* p, std::size_t bytes) noexcept { core_.prefault(p, align_down(bytes, Pages::page_bytes())); }
 
   /// Effects: gives free memory of the process back to the system now, except for `retain_bytes`. Returns: bytes given
   /// back. Complexity: O(n log n) of the free blocks.
   static std::size_t trim(std::size_t retain_bytes = 0) noexcept { return core_.trim(retain_bytes); }
 
-  /// Returns: bytes of free memory that stays for reuse.
+  /// Returns: bytes of the free blocks, without the rest of a mapping that no block has come from.
   [[nodiscard]] static std::size_t retained_bytes() noexcept { return core_.retained_bytes(); }
 
   [[nodiscard]] friend bool operator==(const basic_page_store&, const basic_page_store&) noexcept = default;
