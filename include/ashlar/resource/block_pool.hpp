@@ -218,12 +218,14 @@ public:
   std::size_t trim(std::size_t retain_bytes = 0) noexcept {
     const std::size_t before = held_bytes();  // a flush may give some back already
     store_.unreserve();
-    flush_caches();
+    do flush_caches();
+    while (cached_.size() != 0);  // the upstream may use this pool when a slab goes back
     leave_short_slots();
     store_.shrink(geometry(), retain_bytes / slab_bytes());
     if (slabs() == 0) give_slots_back();
-    else find_slots();
-    return before - held_bytes();
+    const std::size_t after = held_bytes();  // slots may be found that were refused
+    if (slabs() != 0) find_slots();
+    return before - min(before, after);
   }
 
   /// Effects: takes all cells back, live or not, without a report, and gives all slabs back. Larger blocks stay.
@@ -379,8 +381,9 @@ private:
     if (!has_own_slots()) cached_.clear();
   }
   void give_slots_back() noexcept {
-    if (has_own_slots()) slots_upstream().deallocate(cached_.array(), slots_bytes(), alignof(void*));
-    cached_.clear();
+    void** const own = has_own_slots() ? cached_.array() : nullptr;
+    cached_.clear();  // first: the upstream may use this pool
+    if (own != nullptr) slots_upstream().deallocate(own, slots_bytes(), alignof(void*));
   }
 
   ASHLAR_COLD void take_back_slow(void* cell, std::size_t bytes) noexcept {

@@ -6,16 +6,19 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <new>
 #include <utility>
 
 #include <ashlar/base/atomics.hpp>
+#include <ashlar/base/bitmap.hpp>
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/platform.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/slab/free_chunks.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/detail/thread/fork.hpp>
 #include <ashlar/fwd.hpp>
@@ -24,101 +27,6 @@
 #include <ashlar/resource/new_delete_resource.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
-
-/// A free chunk of the store, which holds its link. From level `checked` on each has a seal at its start, a word that
-/// no other program can know: it finds a second free of the chunk, and a write to its start.
-struct free_chunk {
-  std::uint64_t seal;
-  free_chunk* next;
-  std::size_t bytes;
-
-  static constexpr bool has_seal = checking_level >= checking::checked && !marks_memory;
-
-  /// Returns: the seal of a chunk. A canary of who has used the chunk is another word: its highest bits are set.
-  [[nodiscard]] static std::uint64_t seal_of(const void* p) noexcept {
-    return has_seal ? ~canary_secret::word(address_of(p)) : 0;
-  }
-
-  /// Effects: seals a chunk that comes back. Reports one that is free.
-  static ASHLAR_INLINE void close([[maybe_unused]] void* p, [[maybe_unused]] std::size_t bytes) noexcept {
-    if constexpr (has_seal)
-      if (std::exchange(word_of(p), seal_of(p)) == seal_of(p))
-        report(fault::double_free, "freed pages that are free", p, nullptr, bytes);
-  }
-
-  /// Effects: opens a chunk that is handed out. Reports a write to it.
-  static ASHLAR_INLINE void open([[maybe_unused]] void* p, [[maybe_unused]] std::size_t bytes) noexcept {
-    if constexpr (has_seal)
-      if (std::exchange(word_of(p), 0) != seal_of(p))
-        report(fault::corrupt_link, "free pages were written to", p, nullptr, bytes);
-  }
-
-private:
-  [[nodiscard]] static std::uint64_t& word_of(void* p) noexcept { return *static_cast<std::uint64_t*>(p); }
-};
-
-/// Returns: the chunks in ascending addresses. Complexity: O(n log n).
-[[nodiscard]] ASHLAR_COLD inline free_chunk* sorted(free_chunk* list) noexcept {
-  if (list == nullptr || list->next == nullptr) return list;
-  free_chunk* middle = list;
-  for (free_chunk* end = list->next; end != nullptr && end->next != nullptr; end = end->next->next)
-    middle = middle->next;
-  free_chunk* upper = sorted(std::exchange(middle->next, nullptr));
-  list = sorted(list);
-  free_chunk* all = nullptr;
-  free_chunk** at = &all;
-  while (list != nullptr && upper != nullptr) {
-    free_chunk*& lower = address_of(list) < address_of(upper) ? list : upper;
-    *at = lower;
-    at = &lower->next;
-    lower = lower->next;
-  }
-  *at = list != nullptr ? list : upper;
-  return all;
-}
-
-/// Free chunks of one size, the last one given is taken first; and how many no request has needed since the window
-/// began. Thread safety: none.
-class chunk_bin {
-public:
-  [[nodiscard]] std::size_t count() const noexcept { return count_; }
-
-  void push(void* p, std::size_t bytes) noexcept {
-    mark_readable(p, sizeof(free_chunk));
-    first_ = ::new (p) free_chunk{free_chunk::seal_of(p), first_, bytes};
-    ++count_;
-  }
-
-  /// Returns: a chunk, or null.
-  [[nodiscard]] void* pop() noexcept {
-    if (first_ == nullptr) return nullptr;
-    unneeded_ = detail::min(unneeded_, --count_);
-    free_chunk::open(first_, first_->bytes);
-    return std::exchange(first_, first_->next);
-  }
-
-  /// Effects: a window begins. Returns: the chunks that no request has needed in the last one, a list.
-  [[nodiscard]] free_chunk* take_unneeded() noexcept {
-    free_chunk** at = &first_;
-    for (std::size_t needed = count_ - unneeded_; needed != 0; --needed) at = &(*at)->next;
-    count_ -= std::exchange(unneeded_, count_ - unneeded_);
-    return std::exchange(*at, nullptr);
-  }
-
-  /// Effects: as if a window began: chunks that came back without their halves may meet them at its end.
-  void begin_window() noexcept { unneeded_ = count_; }
-
-  /// Returns: all chunks, a list.
-  [[nodiscard]] free_chunk* take_all() noexcept {
-    begin_window();
-    return take_unneeded();
-  }
-
-private:
-  free_chunk* first_ = nullptr;
-  std::size_t count_ = 0;
-  std::size_t unneeded_ = 0;
-};
 
 /// The free memory of the process, in chunks of powers of two, each at a multiple of its size. Chunks below a span of
 /// 64 KiB are halves of larger ones; spans and larger ones come from the system, several at once where it takes parts
@@ -136,9 +44,10 @@ private:
 /// the calls; a program that makes none keeps its free chunks. Chunks below a span do not count in the limit: they stay
 /// until a window ends.
 ///
-/// A fork holds the lock. It is only ever tried: where it stays held, as in a signal handler above its holder, requests
-/// go to the system. Small chunks that come back meanwhile wait in a list for the next that enters. Never destroyed.
-/// Thread safety: any thread; waits a tenth of a second at most.
+/// The lock is held for a few chunks at a time: what sorts many runs without it, and what is seldom fruitful seldom. A
+/// fork holds it. Others only try it: where it stays held, as in a signal handler above its holder, requests go to the
+/// system. Small chunks that come back meanwhile wait in a list for the next that enters. Never destroyed; a library
+/// that is closed gives its free chunks back. Thread safety: any thread; waits a tenth of a second at most.
 template <class Pages>
 class page_store_core {
 public:
@@ -182,11 +91,10 @@ public:
   /// Effects: gives free memory back to the system, except for spans of `retain_bytes`. Returns: bytes given back.
   ASHLAR_COLD std::size_t trim(std::size_t retain_bytes) noexcept {
     if (!try_enter()) return 0;
-    free_chunk* const leaving = end_window(true, retain_bytes);
     const block raw = std::exchange(raw_, {});
-    lock_.unlock();
+    const std::size_t bytes = end_window(true, retain_bytes);
     if (raw.size != 0) static_cast<void>(Pages::release(raw.data, raw.size));
-    return give_back(leaving);
+    return bytes;
   }
 
   /// Returns: free bytes, without those never used.
@@ -195,12 +103,14 @@ public:
     empty_slots();
     std::size_t bytes = 0;
     for (unsigned order = least_order; order <= most_order; ++order) bytes += bin_of(order).count() << order;
-    lock_.unlock();
+    lock_.unlock(this_thread());
     return bytes;
   }
 
 private:
   static constexpr std::size_t least_limit = std::size_t{1} << 20;
+  // Small chunks without their halves that are sorted in each window: a hundredth of its time.
+  static constexpr std::size_t halves_of_window = 8192;
   // The bytes of one request to the system: its untouched part is address space alone.
   static constexpr std::size_t group_bytes =
       Pages::releases_parts ? std::size_t{1} << (sizeof(void*) == 8 ? 22 : 18) : 0;
@@ -238,7 +148,8 @@ private:
   [[nodiscard]] ASHLAR_NOINLINE bool try_enter() noexcept {
     if (!fork_participants::try_enter(at_fork_)) return false;  // a fork would leave the lock held in the child
     constexpr unsigned most_turns = 1024;
-    for (unsigned turn = is_stuck_.load(memory_order_relaxed) ? most_turns : 0; !lock_.try_lock(); ++turn) {
+    for (unsigned turn = is_stuck_.load(memory_order_relaxed) ? most_turns : 0; !lock_.try_lock(this_thread());
+         ++turn) {
       if (turn >= most_turns) return is_stuck_.store(true, memory_order_relaxed), false;
       yield_or_sleep(turn);
     }
@@ -258,16 +169,21 @@ private:
   // Of a chunk that comes back while the lock is held.
   ASHLAR_COLD void put_late(void* p, unsigned order) noexcept {
     mark_readable(p, sizeof(free_chunk));
-    auto* const chunk =
-        ::new (p) free_chunk{free_chunk::seal_of(p), late_.load(memory_order_relaxed), std::size_t{1} << order};
-    while (!late_.compare_exchange_weak(chunk->next, chunk, memory_order_release, memory_order_relaxed)) {
+    put_late(::new (p) free_chunk{free_chunk::seal_of(p), nullptr, std::size_t{1} << order});
+  }
+  ASHLAR_COLD void put_late(free_chunk* list) noexcept {
+    while (list != nullptr) {
+      free_chunk* const chunk = std::exchange(list, list->next);
+      chunk->next = late_.load(memory_order_relaxed);
+      while (!late_.compare_exchange_weak(chunk->next, chunk, memory_order_release, memory_order_relaxed)) {
+      }
     }
   }
 
   ASHLAR_COLD void* take_slow(unsigned order) noexcept {
     if (try_enter()) {
       void* const p = take_free(order);
-      lock_.unlock();
+      lock_.unlock(this_thread());
       if (p != nullptr) return live(p, order);
     }
     const unsigned whole = detail::max(order, span_order);
@@ -305,7 +221,7 @@ private:
   [[nodiscard]] void* take_raw(std::size_t bytes) noexcept {
     if (raw_.size < bytes + (align_up(address_of(raw_.data), bytes) - address_of(raw_.data))) return nullptr;
     while (!is_aligned(raw_.data, bytes)) {
-      const auto order = static_cast<unsigned>(std::countr_zero(address_of(raw_.data)));
+      const auto order = static_cast<unsigned>(first_bit(address_of(raw_.data)));
       put(std::exchange(raw_, behind(raw_, std::size_t{1} << order)).data, order);
     }
     count_again(bytes);
@@ -327,6 +243,7 @@ private:
 
   // Returns: memory of the system; others of its size become raw spans. Null if the system refuses, also after a trim.
   [[nodiscard]] ASHLAR_COLD void* map(std::size_t bytes) noexcept {
+    expect_close();
     block got = {};
     if (bytes < group_bytes) got = {Pages::map(group_bytes, bytes), group_bytes};
     if (!got) got = {Pages::map(bytes, bytes), bytes};
@@ -340,7 +257,7 @@ private:
     if (try_enter()) {
       count_again(bytes);
       if (raw_.size < rest.size) std::swap(raw_, rest);
-      lock_.unlock();
+      lock_.unlock(this_thread());
     }
     if (rest.size != 0) static_cast<void>(Pages::release(rest.data, rest.size));
     return got.data;
@@ -348,16 +265,16 @@ private:
 
   // `p` may be null: a look at the clock.
   ASHLAR_COLD void give_slow(void* p, unsigned order) noexcept {
-    free_chunk* leaving = nullptr;
     const std::size_t bytes = std::size_t{1} << order;
+    bool is_over = false;
     if (try_enter()) {
       if (p != nullptr && (order < span_order || free_bytes_ + bytes <= limit_)) put(std::exchange(p, nullptr), order);
       else if (p != nullptr) gone_bytes_ += bytes;
-      if (is_window_over()) leaving = end_window(false);
-      lock_.unlock();
+      is_over = is_window_over();
+      if (is_over) static_cast<void>(end_window(false));
+      else lock_.unlock(this_thread());
     }
     if (p != nullptr) order < span_order ? put_late(p, order) : release(p, bytes);
-    static_cast<void>(give_back(leaving));
   }
 
   [[nodiscard]] bool is_window_over() noexcept {
@@ -373,25 +290,60 @@ private:
         if (void* const p = each.chunks[order - least_order].exchange(nullptr, memory_order_acquire)) put(p, order);
   }
 
-  // Returns: a list of the spans and larger chunks to give back: those unneeded, or all but `retain_bytes`.
-  [[nodiscard]] ASHLAR_COLD free_chunk* end_window(bool all, std::size_t retain_bytes = 0) noexcept {
+  // Under the lock, which it gives up. Effects: gives back the spans and larger chunks that were not needed, or all but
+  // `retain_bytes`. Returns: bytes given back.
+  ASHLAR_COLD std::size_t end_window(bool all, std::size_t retain_bytes = 0) noexcept {
     empty_slots();
-    free_chunk* leaving = nullptr;
+    free_chunk* large = nullptr;
+    for (unsigned order = span_order; order <= most_order; ++order) {
+      const std::size_t before = bin_of(order).count();
+      large = chained(taken_from(order, all), large);
+      free_bytes_ -= (before - bin_of(order).count()) << order;
+    }
+    std::array<free_chunk*, span_order - least_order> parts = {};
+    if (all || windows_to_wait_ == 0)
+      for (unsigned order = least_order; order < span_order; ++order)
+        parts[order - least_order] = taken_from(order, all);
+    else --windows_to_wait_;
+    lock_.unlock(this_thread());
+
+    std::array<chunk_list, span_order - least_order> halves;
+    free_chunk* whole = nullptr;
     for (unsigned order = least_order; order < span_order; ++order)
-      leaving = joined(chained(all ? bin_of(order).take_all() : bin_of(order).take_unneeded(), leaving), order);
-    for (const free_chunk* each = leaving; each != nullptr; each = each->next) free_bytes_ += each->bytes;
-    for (unsigned order = span_order; order <= most_order; ++order)
-      leaving = chained(all ? bin_of(order).take_all() : bin_of(order).take_unneeded(), leaving);
-    return without_retained(leaving, retain_bytes);
+      whole = joined(chained(parts[order - least_order], whole), order, halves[order - least_order]);
+    return give_back(put_back(halves, chained(whole, large), retain_bytes));
+  }
+
+  [[nodiscard]] free_chunk* taken_from(unsigned order, bool all) noexcept {
+    return all ? bin_of(order).take_all() : bin_of(order).take_unneeded();
+  }
+
+  // Effects: puts back small chunks without their halves, and of the others `retain_bytes`. What goes is counted.
+  // Returns: the chunks to give back.
+  template <std::size_t Orders>
+  [[nodiscard]] ASHLAR_COLD free_chunk* put_back(const std::array<chunk_list, Orders>& halves, free_chunk* whole,
+                                                 std::size_t retain_bytes) noexcept {
+    if (!try_enter()) {
+      for (const chunk_list& list : halves) put_late(list.first);
+      return put_late(whole), nullptr;
+    }
+    std::size_t left = 0;
+    for (unsigned order = least_order; order < span_order; ++order) {
+      bin_of(order).put_back(halves[order - least_order]);
+      left += halves[order - least_order].count;
+    }
+    windows_to_wait_ = left / halves_of_window;
+    free_chunk* const leaving = without_retained(whole, retain_bytes);
+    lock_.unlock(this_thread());
+    return leaving;
   }
 
   // Returns: `list` without chunks of `retain_bytes`, which are put back. What goes is counted.
-  [[nodiscard]] ASHLAR_COLD free_chunk* without_retained(free_chunk* list, std::size_t retain_bytes) noexcept {
+  [[nodiscard]] free_chunk* without_retained(free_chunk* list, std::size_t retain_bytes) noexcept {
     free_chunk* leaving = nullptr;
     std::size_t bytes = 0;
     while (list != nullptr) {
       free_chunk* const each = std::exchange(list, list->next);
-      free_bytes_ -= each->bytes;
       if (each->bytes <= retain_bytes) {
         retain_bytes -= each->bytes;
         put(each, static_cast<unsigned>(log2_of(each->bytes)));
@@ -405,16 +357,8 @@ private:
     return leaving;
   }
 
-  [[nodiscard]] static free_chunk* chained(free_chunk* front, free_chunk* back) noexcept {
-    if (front == nullptr) return back;
-    free_chunk* last = front;
-    while (last->next != nullptr) last = last->next;
-    last->next = back;
-    return front;
-  }
-
-  // Joins halves that lie side by side. Returns: the chunks of twice the size; others go into their bin.
-  [[nodiscard]] ASHLAR_COLD free_chunk* joined(free_chunk* halves, unsigned order) noexcept {
+  // Joins halves that lie side by side. Returns: the chunks of twice the size; others go into `rest`.
+  [[nodiscard]] ASHLAR_COLD static free_chunk* joined(free_chunk* halves, unsigned order, chunk_list& rest) noexcept {
     free_chunk* whole = nullptr;
     const std::size_t bytes = std::size_t{1} << order;
     for (halves = sorted(halves); halves != nullptr;) {
@@ -423,10 +367,9 @@ private:
         halves = halves->next;
         *low = {low->seal, std::exchange(whole, low), 2 * bytes};
       } else {
-        put(low, order);
+        rest.push(low);
       }
     }
-    bin_of(order).begin_window();
     return whole;
   }
 
@@ -449,20 +392,35 @@ private:
     return sum;
   }
 
+  // A library that is closed leaves no free chunks behind: no code would find them.
+  ASHLAR_OF_THIS_LIBRARY static void expect_close() noexcept {
+    if constexpr (ASHLAR_MAY_BE_CLOSED)
+      if (!expects_close_.exchange(true, memory_order_relaxed)) static_cast<void>(std::atexit(close_library));
+  }
+  ASHLAR_OF_THIS_LIBRARY static void close_library() { static_cast<void>(basic_page_store<Pages>::trim()); }
+  ASHLAR_OF_THIS_LIBRARY static inline constinit atomic<bool> expects_close_ = false;
+
+  // The lock is free in a moment, unless this thread has it: a signal handler forks above its holder.
   ASHLAR_OF_THIS_LIBRARY static void before_fork(void* self, fork_step step) noexcept {
     auto& core = *static_cast<page_store_core*>(self);
-    if (step == fork_step::last_locks) core.is_held_by_fork_ = core.try_enter();
+    if (step != fork_step::last_locks) return;
+    const std::uintptr_t me = this_thread();
+    for (unsigned turn = 0; !(core.is_held_by_fork_ = core.lock_.try_lock(me)) && core.lock_.holder() != me; ++turn)
+      yield_or_sleep(turn);
   }
   ASHLAR_OF_THIS_LIBRARY static void after_fork(void* self) noexcept {
     auto& core = *static_cast<page_store_core*>(self);
-    if (std::exchange(core.is_held_by_fork_, false)) core.lock_.unlock();
+    if (std::exchange(core.is_held_by_fork_, false)) core.lock_.unlock(this_thread());
   }
 
+  [[nodiscard]] static std::uintptr_t this_thread() noexcept { return address_of(&this_thread_); }
+
   std::array<thread_slots, 16> slots_ = {};
-  spin_lock lock_;
+  lock_word lock_;
   atomic<bool> is_stuck_ = false;
   std::uint32_t window_start_ = 0;
-  std::size_t free_bytes_ = 0;  // of spans and larger chunks in the bins
+  std::size_t windows_to_wait_ = 0;  // until small chunks are looked at again
+  std::size_t free_bytes_ = 0;       // of spans and larger chunks in the bins
   std::size_t limit_ = least_limit;
   std::size_t gone_bytes_ = 0;  // given back in this window or at the end of the last one, and not requested again
   std::array<chunk_bin, most_order - least_order + 1> bins_ = {};
@@ -472,7 +430,7 @@ private:
   fork_participant at_fork_ = {.before = before_fork, .in_parent = after_fork, .in_child = after_fork, .self = this};
   bool is_held_by_fork_ = false;
 
-  static inline constinit ASHLAR_THREAD_LOCAL const char this_thread_ = 0;  // its address identifies the thread
+  static inline constinit ASHLAR_THREAD_LOCAL const short this_thread_ = 0;  // its address identifies the thread
 };
 
 }  // namespace ashlar::ASHLAR_ABI::detail

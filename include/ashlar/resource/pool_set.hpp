@@ -121,7 +121,7 @@ public:
     const std::size_t before = held_bytes();
     for (pool_type* const pool : pools_)
       if (pool != nullptr) static_cast<void>(base::trim_within(*pool, retain_bytes));
-    return before - held_bytes();
+    return before - detail::min(before, held_bytes());
   }
 
   /// Effects: takes all blocks back, live and large ones included, and gives all memory back to the upstream.

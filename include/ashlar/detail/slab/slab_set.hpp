@@ -234,8 +234,10 @@ public:
     if (quarantine_) quarantine_->add(home, cell);
   }
 
-  /// As `give`, for all cells of `mask` in a word of `home`. Expects: they are taken, `mask` is not empty.
+  /// As `give`, for all cells of `mask` in a word of `home`. Expects: `mask` is not empty. Cells that are free, since
+  /// they were freed twice, do not count: a slab without a free cell would be searched for one without end.
   [[nodiscard]] slab* give_batch(slab* home, std::uint32_t word, std::uint64_t mask) noexcept {
+    mask &= ~home->bits()[word];
     home->set_free(word, mask);
     taken_ -= count_bits(mask);
     return home->free < home->turn ? nullptr : home;

@@ -386,7 +386,9 @@ private:
   void mark_run(const slab_geometry& geometry, const cell_batch& run) noexcept {
     const auto [home, index] = set_.locate(geometry, run.base);
     if (home->runs.needs_memory()) {
-      home->runs.use(try_allocate_from(upstream(), marks_bytes(*home), alignof(std::uint64_t)), home->words());
+      void* const marks = try_allocate_from(upstream(), marks_bytes(*home), alignof(std::uint64_t));
+      if (home->runs.needs_memory()) home->runs.use(marks, home->words());
+      else if (marks != nullptr) upstream().deallocate(marks, marks_bytes(*home), alignof(std::uint64_t));
       set_.forget(home);
     }
     home->runs.mark(index / 64, run.mask);
