@@ -88,7 +88,7 @@ private:
     high = detail::max(high, address_of(each));
   }
   std::array<free_chunk*, 256> parts = {};
-  const int shift = std::bit_width((high - low) / parts.size());
+  const auto shift = static_cast<unsigned>(std::bit_width((high - low) / parts.size()));
   while (list != nullptr) {
     free_chunk* const each = std::exchange(list, list->next);
     each->next = std::exchange(parts[(address_of(each) - low) >> shift], each);
