@@ -245,8 +245,8 @@ public:
   /// Returns: the note of a free of `cell`.
   [[nodiscard]] ASHLAR_INLINE freed_word place_of(void* cell) const noexcept {
     if (ASHLAR_UNLIKELY(store_.slabs().is_in_short(geometry(), cell))) {
-      slab* const home = store_.slabs().short_slab();
-      return {address_of(home), bit_of(geometry().index_of(address_of(cell) - address_of(home->cells)))};
+      const slab_set& slabs = store_.slabs();
+      return {address_of(slabs.short_slab()), bit_of(slabs.index_in_short(geometry(), cell))};
     }
     std::byte* const start = geometry().slab_of(cell);
     auto* const home = reinterpret_cast<slab*>(geometry().header_of(start));

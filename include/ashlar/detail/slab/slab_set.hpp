@@ -254,8 +254,7 @@ public:
 
   /// Returns: a cell of this set by its slab and index.
   [[nodiscard]] ASHLAR_INLINE located_cell locate(const slab_geometry& geometry, void* cell) const noexcept {
-    if (ASHLAR_UNLIKELY(is_in_short(geometry, cell)))
-      return {short_slab(), geometry.index_of(address_of(cell) - address_of(short_slab()->cells))};
+    if (ASHLAR_UNLIKELY(is_in_short(geometry, cell))) return {short_slab(), index_in_short(geometry, cell)};
     slab* const home = slab_around(geometry, cell);
     return {home, index_in(geometry, home, cell)};
   }
@@ -263,6 +262,12 @@ public:
   /// Returns: the header of the slab around a cell of no short slab, computed from its address alone.
   [[nodiscard]] static ASHLAR_INLINE slab* slab_around(const slab_geometry& geometry, void* cell) noexcept {
     return static_cast<slab*>(static_cast<void*>(geometry.header_of(geometry.slab_of(cell))));
+  }
+
+  /// Returns: the index of a cell of the short slab.
+  [[nodiscard]] ASHLAR_INLINE std::uint32_t index_in_short(const slab_geometry& geometry,
+                                                           const void* cell) const noexcept {
+    return geometry.index_of(address_of(cell) - address_of(short_slab()->cells));
   }
 
   /// Returns: the index of the cell at `p` in the slab `home`.
