@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
@@ -205,26 +206,28 @@ TYPED_TEST(shared_resources, cost_little_in_a_thread_that_only_frees) {
   const std::size_t each_makes = (depth + stress_rounds(100'000)) / 2;
   const std::size_t before = resident_bytes();
   std::mutex guard;
+  std::condition_variable has_room, is_full;
   std::vector<stamped_block> queue;
   std::size_t most_held = 0, most_resident = 0;
   const auto produce = [&] {
     for (std::size_t i = 0; i < each_makes; ++i) {
       const stamped_block block = this->make(i);
-      for (bool is_in = false; !is_in; std::this_thread::yield()) {
-        const std::lock_guard hold(guard);
-        if (queue.size() < depth) queue.push_back(block), is_in = true;
-      }
+      std::unique_lock hold(guard);
+      has_room.wait(hold, [&] { return queue.size() < depth; });
+      queue.push_back(block);
+      if (queue.size() == depth) is_full.notify_one();
     }
+    is_full.notify_one();
   };
   const auto free_all = [&] {
     for (std::size_t done = 0; done < 2 * each_makes;) {
       std::vector<stamped_block> taken;
       {
-        const std::lock_guard hold(guard);
-        if (queue.size() == depth || done + queue.size() == 2 * each_makes)
-          while (!queue.empty() && taken.size() < 100) taken.push_back(queue.back()), queue.pop_back();
+        std::unique_lock hold(guard);
+        is_full.wait(hold, [&] { return queue.size() == depth || done + queue.size() == 2 * each_makes; });
+        while (!queue.empty() && taken.size() < 100) taken.push_back(queue.back()), queue.pop_back();
       }
-      if (taken.empty()) std::this_thread::yield();
+      has_room.notify_all();
       for (const stamped_block& each : taken) this->free(each);
       if ((done += taken.size()) % 1000 != 0) continue;
       most_held = std::max(most_held, this->all.held_bytes());
