@@ -6,13 +6,14 @@ usage: check.py <folder of the site> [<the repository>]
        check.py --self-test
 
 Each link and image inside the site leads to a file, each anchor to an element; no page loads anything from another
-host; no Markdown is left as text; every page is in the search. With the repository: every public name of its headers,
+host; no Markdown is left as text, and no text is taken for a tag; every page is in the search. With the repository: every public name of its headers,
 as the module exports them, has its place in the reference.
 """
 import json
 import re
 import sys
 import tempfile
+from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -23,17 +24,19 @@ LOADED_RELATIONS = {"stylesheet", "icon", "preload", "preconnect", "modulepreloa
 UNRENDERED = re.compile(r"(?:\A|\n)\s*(?:- |\| |```|#{1,6} )|\n\s*\* |\[[^\[\]]+\]\([^)\s]*\)|`")
 # The page of a missing page is shown at any depth, so its links begin at the root of a host.
 LEFT_OUT = {"404.html"}
+UNCLOSED = set("area base br col embed hr img input link meta param source track wbr".split())
 
 
 class Page(HTMLParser):
     def __init__(self, text):
         super().__init__()
-        self.links, self.loads, self.anchors, self.paragraphs = [], [], {"", "top"}, []
+        self.links, self.loads, self.anchors, self.paragraphs, self.open = [], [], {"", "top"}, [], Counter()
         self.depth_of_code = 0
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
         attrs = dict(attrs)
+        self.open[tag] += tag not in UNCLOSED
         for name in ("id", "name"):
             if attrs.get(name):
                 self.anchors.add(attrs[name])
@@ -47,6 +50,7 @@ class Page(HTMLParser):
             self.paragraphs.append("")
 
     def handle_endtag(self, tag):
+        self.open[tag] -= tag not in UNCLOSED
         self.depth_of_code -= tag in ("pre", "code", "script", "style")
 
     def handle_data(self, data):
@@ -78,6 +82,8 @@ class Site:
                 yield f"links to {link}, which is not there"
             elif anchor and target in self.pages and anchor not in self.pages[target].anchors:
                 yield f"links to {link}, where nothing has that anchor"
+        for tag in +page.open:
+            yield f"hides <{tag}>, which is never closed: is it text?"
         for text in page.paragraphs:
             if UNRENDERED.search(text):
                 yield f"shows Markdown: {' '.join(text.split())[:80]}"
@@ -118,9 +124,10 @@ FAULTY = {
     "shows Markdown: - a": "<p>words\n- a list</p>",
     "shows Markdown: | a": "<p>| a | table |</p>",
     "shows Markdown: see": "<td>see [x](y.md)</td>",
+    "hides <arena>": "<td>pool_set<arena></td>",
 }
 SOUND = ('<a href="https://example.org/#x">w</a> <a href="#here">x</a> <a href=".">y</a> <p id="here">a - b | c '
-         "<code>`- </code>")
+         "<code>`- </code></p>")
 
 
 def faults_in(body, searched='[{"location": ""}]'):

@@ -56,6 +56,11 @@ def run_all(programs):
         return dict(zip(LEVELS, pool.map(run, programs), strict=True))
 
 
+def shown(name):
+    """The name on a page, where `<arena>` would be a tag of HTML, which no reader sees."""
+    return name.replace("<", "&lt;")
+
+
 def table(entries, misuses):
     rows = list(dict.fromkeys(row for row, _ in entries))
     yield "| interface | " + " | ".join(misuses) + " |"
@@ -63,7 +68,7 @@ def table(entries, misuses):
     for row in rows:
         cells = [entries[row, misuse] for misuse in misuses]
         if any(cell not in ("-", "undefined") for cell in cells):
-            yield f"| {row} | " + " | ".join(cells) + " |"
+            yield f"| {shown(row)} | " + " | ".join(cells) + " |"
 
 
 def render(levels):
@@ -75,7 +80,7 @@ def render(levels):
             text += f"\n### {group}\n\n" + "\n".join(table(cells, misuses)) + "\n"
         text += "\n### Sentences\n\n| sentence | reported for |\n|---|---|\n"
         for (_, sentence), cell in sorted(entries.items() - cells.items()):
-            text += f"| `{sentence}` | {cell} |\n"
+            text += f"| `{sentence}` | {shown(cell)} |\n"
     return text
 
 
@@ -99,7 +104,7 @@ def parse(text):
 
 
 def split(line):
-    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+    return [cell.strip().replace("&lt;", "<") for cell in line.strip().strip("|").split("|")]
 
 
 def compare(committed, now):
