@@ -422,7 +422,7 @@ TEST(basic_heap, may_be_written_down_while_threads_go_on) {
       for (void* const p : mine) all.deallocate(p);
     });
   while (running != 3) std::this_thread::yield();
-  for (std::size_t i = 0; i < ashlar_test::stress_rounds(20); ++i) {
+  for (std::size_t i = 0; i < ashlar_test::stress_rounds(8); ++i) {
     std::string json;
     std::size_t written = 0;
     ashlar::write_json(statistics_of(all), [&](std::string_view piece) { json += piece; });
