@@ -66,7 +66,7 @@ double cost_of(std::size_t cell_bytes) {
   return static_cast<double>(stride) + static_cast<double>(ashlar::detail::cell_bitmaps) / 8;
 }
 
-/// A pool with so many cells that were written to.
+/// A pool with cells that were all written to.
 struct filled_pool {
   counted_pages upstream;
   ashlar::block_pool<ashlar::resource_ref<counted_pages>> pool;
