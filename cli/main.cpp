@@ -13,8 +13,8 @@
 
 #include <ashlar/base/config.hpp>
 
+#include "cli/support/text.hpp"
 #include "cli/support/verb.hpp"
-#include "cli/support/words.hpp"
 
 namespace {
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <unordered_map>
-#include <utility>
 
 namespace ashlar::cli {
 

@@ -15,7 +15,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/advise/words.hpp"
+#include "cli/support/text.hpp"
 
 namespace ashlar::cli {
 

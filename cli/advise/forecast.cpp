@@ -10,7 +10,7 @@
 #include <ashlar/base/event.hpp>
 
 #include "cli/advise/rules.hpp"
-#include "cli/advise/words.hpp"
+#include "cli/support/text.hpp"
 
 namespace ashlar::cli {
 

@@ -19,10 +19,8 @@
 #include <optional>
 #include <span>
 #include <sstream>
-#include <stdexcept>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -30,21 +28,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/advise/advice.hpp"
 #include "cli/advise/proposal.hpp"
 #include "cli/advise/repetition.hpp"
-#include "cli/remedies/experiment.hpp"
 #include "cli/rounds/rounds.hpp"
 #include "cli/rounds/verdict.hpp"
 #include "cli/routes/handover.hpp"
 #include "cli/support/elf_file.hpp"
 #include "cli/support/inspect_program.hpp"
 #include "cli/support/start_self.hpp"
-#include "cli/support/table.hpp"
-#include "cli/support/table_units.hpp"
 #include "cli/support/temporary.hpp"
+#include "cli/support/text.hpp"
 #include "cli/support/verb.hpp"
-#include "cli/support/words.hpp"
 
 namespace ashlar::cli {
 

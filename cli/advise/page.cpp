@@ -11,11 +11,10 @@
 #include <fmt/format.h>
 
 #include "cli/advise/proposal.hpp"
-#include "cli/advise/words.hpp"
 #include "cli/html/page.hpp"
 #include "cli/rounds/verdict.hpp"
 #include "cli/routes/plan.hpp"
-#include "cli/support/table.hpp"
+#include "cli/support/text.hpp"
 
 namespace ashlar::cli {
 

@@ -16,7 +16,7 @@
 #include "cli/preload/settings.hpp"
 #include "cli/rounds/program.hpp"
 #include "cli/support/companion.hpp"
-#include "cli/support/table_units.hpp"
+#include "cli/support/text.hpp"
 
 namespace ashlar::cli {
 

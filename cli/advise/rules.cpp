@@ -7,15 +7,11 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
-#include <optional>
-#include <string_view>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "cli/advise/thresholds.hpp"
-#include "cli/advise/words.hpp"
+#include "cli/support/text.hpp"
 
 namespace ashlar::cli {
 

@@ -7,14 +7,12 @@
 #include <map>
 #include <set>
 #include <span>
-#include <string>
 #include <tuple>
-#include <utility>
 
 #include <fmt/format.h>
 
-#include "cli/advise/words.hpp"
 #include "cli/preload/settings.hpp"
+#include "cli/support/text.hpp"
 
 namespace ashlar::cli {
 

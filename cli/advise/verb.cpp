@@ -31,8 +31,7 @@
 #include "cli/routes/plan.hpp"
 #include "cli/support/output.hpp"
 #include "cli/support/parse.hpp"
-#include "cli/support/table.hpp"
-#include "cli/support/table_units.hpp"
+#include "cli/support/text.hpp"
 #include "cli/support/verb.hpp"
 #include "cli/verify/options.hpp"
 

@@ -7,7 +7,7 @@
 #include <ashlar/base/event.hpp>
 
 #include "cli/advise/advice.hpp"
-#include "cli/advise/words.hpp"
+#include "cli/support/text.hpp"
 
 namespace ashlar::cli {
 

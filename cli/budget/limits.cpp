@@ -9,8 +9,8 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/support/json_guard.hpp"
-#include "cli/support/words.hpp"
+#include "cli/support/output.hpp"
+#include "cli/support/text.hpp"
 
 namespace ashlar::cli {
 

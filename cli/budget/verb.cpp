@@ -26,9 +26,8 @@
 #include "cli/support/inspect_program.hpp"
 #include "cli/support/output.hpp"
 #include "cli/support/parse.hpp"
-#include "cli/support/table.hpp"
-#include "cli/support/table_units.hpp"
 #include "cli/support/temporary.hpp"
+#include "cli/support/text.hpp"
 #include "cli/support/verb.hpp"
 
 namespace ashlar::cli {

@@ -24,7 +24,7 @@
 #include <ashlar/resource/tlsf_resource.hpp>
 
 #include "cli/plan/output.hpp"
-#include "cli/support/table_units.hpp"
+#include "cli/support/text.hpp"
 
 namespace ashlar::cli {
 

@@ -14,7 +14,7 @@
 
 #include "cli/html/page.hpp"
 #include "cli/plan/output.hpp"
-#include "cli/support/table_units.hpp"
+#include "cli/support/text.hpp"
 
 namespace ashlar::cli {
 

@@ -23,7 +23,7 @@
 #include "cli/plan/output.hpp"
 #include "cli/plan/request.hpp"
 #include "cli/support/output.hpp"
-#include "cli/support/table_units.hpp"
+#include "cli/support/text.hpp"
 #include "cli/support/verb.hpp"
 
 namespace {

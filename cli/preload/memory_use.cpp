@@ -2,14 +2,8 @@
 // Reads /proc/self/status, and asks the kernel which pages of the recorder's own memory are resident.
 #include "cli/preload/memory_use.hpp"
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <string_view>
-
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 extern "C" {
 [[gnu::visibility("hidden")]] extern const std::byte __bss_start[], _end[];  // of this library, by its linker

@@ -3,10 +3,8 @@
 #include "cli/preload/recorder.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <climits>
-#include <cstdint>
 #include <cstring>
 #include <span>
 #include <string_view>
@@ -23,9 +21,7 @@
 #include <ashlar/detail/trace/table_chunks.hpp>
 
 #include "cli/preload/memory_use.hpp"
-#include "cli/preload/stacks.hpp"
 #include "cli/preload/status.hpp"
-#include "cli/preload/thread_log.hpp"
 #include "cli/preload/trace_file.hpp"
 #include "cli/preload/written_once.hpp"
 

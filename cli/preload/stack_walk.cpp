@@ -11,7 +11,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
 
 namespace ashlar::recorder {

@@ -2,7 +2,6 @@
 // Attaches the shared page and writes into it.
 #include "cli/preload/status.hpp"
 
-#include <atomic>
 #include <cstdlib>
 #include <cstring>
 

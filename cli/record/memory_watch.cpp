@@ -4,11 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstddef>
 #include <ctime>
 #include <span>
-#include <string>
 #include <vector>
 
 #include <fcntl.h>
@@ -17,11 +15,10 @@
 #include <ashlar/base/trace_source.hpp>
 #include <ashlar/detail/trace/format.hpp>
 #include <ashlar/detail/trace/index.hpp>
-#include <ashlar/detail/trace/table_chunks.hpp>
 
 #include "cli/preload/memory_use.hpp"
 #include "cli/preload/thread_log.hpp"
-#include "cli/record/append_chunk.hpp"
+#include "cli/record/run_note.hpp"
 
 namespace ashlar::cli {
 

@@ -6,10 +6,8 @@
 #include <cstddef>
 #include <filesystem>
 #include <stdexcept>
-#include <string>
 #include <string_view>
 #include <system_error>
-#include <vector>
 
 #include <sys/stat.h>
 
@@ -20,8 +18,7 @@
 #include <ashlar/detail/trace/format.hpp>
 #include <ashlar/detail/trace/index.hpp>
 
-#include "cli/support/table.hpp"
-#include "cli/support/table_units.hpp"
+#include "cli/support/text.hpp"
 
 namespace ashlar::cli {
 

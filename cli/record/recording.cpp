@@ -7,15 +7,11 @@
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <set>
-#include <string>
-#include <string_view>
 #include <system_error>
-#include <vector>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -32,7 +28,7 @@
 
 #include "cli/preload/settings.hpp"
 #include "cli/support/companion.hpp"
-#include "cli/support/table_units.hpp"
+#include "cli/support/text.hpp"
 
 namespace ashlar::cli {
 

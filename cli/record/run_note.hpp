@@ -2,10 +2,16 @@
 // What a trace tells of the run beside its events, so that the recorded command can be run again in its surroundings.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
+
+#include <ashlar/base/trace_source.hpp>
+#include <ashlar/detail/trace/format.hpp>
+#include <ashlar/detail/trace/index.hpp>
 
 namespace ashlar::cli {
 
@@ -39,5 +45,15 @@ void append_note(const std::string& trace, const run_note& note);
 /// Returns: the note of a trace; nothing if it has none: it is the trace of a process that the recorded one has
 /// started, or of an older recorder.
 [[nodiscard]] std::optional<run_note> note_of(const std::string& trace);
+
+/// Effects: appends a chunk with this payload to a regular file that is a whole trace, without an error of its writer:
+/// a reader stops at a torn chunk. Where there is no room for all of it, the trace is as before. `header`: sizes and
+/// sums are set here.
+void append_chunk(const std::string& trace, detail::trace_io::chunk_header header, std::span<const std::byte> payload);
+
+/// The same, of a trace whose index has been read.
+void append_chunk(const std::string& trace, const trace::byte_source& source,
+                  const detail::trace_io::chunk_index& index, detail::trace_io::chunk_header header,
+                  std::span<const std::byte> payload);
 
 }  // namespace ashlar::cli

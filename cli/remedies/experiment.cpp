@@ -10,7 +10,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <iterator>
-#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -19,8 +18,7 @@
 
 #include "cli/replay/candidates.hpp"
 #include "cli/support/companion.hpp"
-#include "cli/support/table_units.hpp"
-#include "cli/support/words.hpp"
+#include "cli/support/text.hpp"
 
 namespace ashlar::cli {
 

@@ -3,7 +3,6 @@
 #include "cli/remedies/experiment.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <vector>
 
@@ -12,9 +11,7 @@
 
 #include "cli/rounds/text.hpp"
 #include "cli/rounds/verdict.hpp"
-#include "cli/support/table.hpp"
-#include "cli/support/table_units.hpp"
-#include "cli/support/words.hpp"
+#include "cli/support/text.hpp"
 
 namespace ashlar::cli {
 

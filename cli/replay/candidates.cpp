@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
-#include <span>
 #include <sstream>
 #include <string_view>
 

@@ -2,7 +2,7 @@
 // Computes the figures of each candidate from its results.
 #include "cli/replay/figures.hpp"
 
-#include "cli/support/table_units.hpp"
+#include "cli/support/text.hpp"
 
 namespace ashlar::cli {
 

@@ -2,8 +2,6 @@
 // Starts a process for each replay and collects its measurements, or the reason of its failure.
 #include "cli/replay/run.hpp"
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <stdexcept>

@@ -2,7 +2,6 @@
 // Replays a compiled trace against each candidate in a separate process, repetitions interleaved.
 #pragma once
 
-#include <cstddef>
 #include <functional>
 #include <string>
 #include <vector>

@@ -24,8 +24,7 @@
 #include "cli/rounds/rounds.hpp"
 #include "cli/support/output.hpp"
 #include "cli/support/parse.hpp"
-#include "cli/support/table.hpp"
-#include "cli/support/table_units.hpp"
+#include "cli/support/text.hpp"
 #include "cli/support/verb.hpp"
 
 namespace ashlar::cli {

@@ -3,22 +3,15 @@
 #include "cli/report/data.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <limits>
-#include <map>
 #include <numeric>
-#include <optional>
 #include <set>
 #include <span>
-#include <string>
 #include <unordered_map>
-#include <utility>
-#include <vector>
 
 #include "cli/support/function_names.hpp"
 #include "cli/support/symbolise.hpp"
-#include "cli/support/table_units.hpp"
+#include "cli/support/text.hpp"
 #include "cli/support/wrappers.hpp"
 
 namespace ashlar::cli {

@@ -2,18 +2,12 @@
 // The table of known allocators (docs/recording.md has the sources of its rows), and the thresholds.
 #include "cli/report/own_allocator.hpp"
 
-#include <algorithm>
 #include <array>
-#include <cstdint>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/support/table_units.hpp"
+#include "cli/support/text.hpp"
 
 namespace ashlar::cli {
 

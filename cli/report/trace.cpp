@@ -10,7 +10,7 @@
 #include "cli/record/recording.hpp"
 #include "cli/report/read_ahead.hpp"
 #include "cli/support/output.hpp"
-#include "cli/support/table_units.hpp"
+#include "cli/support/text.hpp"
 #include "cli/support/zstd_codec.hpp"
 
 namespace ashlar::cli {

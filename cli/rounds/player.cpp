@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <memory>
@@ -21,8 +20,8 @@
 #include "cli/support/companion.hpp"
 #include "cli/support/inspect_program.hpp"
 #include "cli/support/temporary.hpp"
+#include "cli/support/text.hpp"
 #include "cli/support/verb.hpp"
-#include "cli/support/words.hpp"
 
 namespace ashlar::cli {
 

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/rounds/verdict.hpp"
-#include "cli/support/table_units.hpp"
+#include "cli/support/text.hpp"
 
 namespace ashlar::cli {
 

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "cli/rounds/text.hpp"
-#include "cli/support/table_units.hpp"
+#include "cli/support/text.hpp"
 
 namespace ashlar::cli {
 

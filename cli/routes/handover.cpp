@@ -11,7 +11,7 @@
 #include <system_error>
 
 #include "cli/preload/frame.hpp"
-#include "cli/support/table_units.hpp"
+#include "cli/support/text.hpp"
 
 namespace ashlar::cli {
 

@@ -17,10 +17,8 @@
 
 #include <fmt/format.h>
 
-#include "cli/support/json_guard.hpp"
 #include "cli/support/output.hpp"
-#include "cli/support/table.hpp"
-#include "cli/support/table_units.hpp"
+#include "cli/support/text.hpp"
 
 namespace ashlar::cli {
 

@@ -15,8 +15,8 @@
 #include "cli/support/companion.hpp"
 #include "cli/support/inspect_program.hpp"
 #include "cli/support/parse.hpp"
+#include "cli/support/text.hpp"
 #include "cli/support/verb.hpp"
-#include "cli/support/words.hpp"
 
 namespace ashlar::cli {
 

@@ -10,7 +10,7 @@
 
 #include <unistd.h>
 
-#include "cli/support/words.hpp"
+#include "cli/support/text.hpp"
 
 namespace ashlar::cli {
 

@@ -13,10 +13,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/support/table.hpp"
-#include "cli/support/table_units.hpp"
+#include "cli/support/text.hpp"
 #include "cli/support/verb.hpp"
-#include "cli/support/words.hpp"
 
 namespace ashlar::cli {
 

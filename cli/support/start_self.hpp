@@ -14,7 +14,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#include "cli/support/words.hpp"
+#include "cli/support/text.hpp"
 
 namespace ashlar::cli {
 

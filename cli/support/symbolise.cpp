@@ -5,20 +5,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <iterator>
 #include <limits>
-#include <map>
-#include <memory>
 #include <optional>
 #include <queue>
 #include <string_view>
 #include <tuple>
-#include <unordered_map>
-#include <utility>
-#include <vector>
 
 #include <elfutils/libdwelf.h>
 #include <elfutils/libdwfl.h>

@@ -3,7 +3,6 @@
 // in a file of their own (-gsplit-dwarf); and the functions that a compiler has inlined there.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>

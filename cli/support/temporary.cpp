@@ -11,7 +11,6 @@
 #include <cstring>
 #include <filesystem>
 #include <stdexcept>
-#include <string_view>
 #include <system_error>
 
 #include <fcntl.h>

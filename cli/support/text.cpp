@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Lays out tables of text, formats quantities for people and reads theirs, splits and quotes command lines. Escapes are
 // as in C, quotes as in the shell.
+#include "cli/support/text.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <charconv>
 #include <cmath>
-#include <cstddef>
 #include <numeric>
 #include <span>
 #include <sstream>
@@ -15,10 +16,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-
-#include "cli/support/table.hpp"
-#include "cli/support/table_units.hpp"
-#include "cli/support/words.hpp"
 
 namespace ashlar::cli {
 

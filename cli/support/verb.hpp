@@ -10,7 +10,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "cli/support/table.hpp"
+#include "cli/support/text.hpp"
 
 namespace ashlar::cli {
 

@@ -15,8 +15,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/support/table.hpp"
-#include "cli/support/words.hpp"
+#include "cli/support/text.hpp"
 
 namespace ashlar_test {
 

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // End-to-end tests of the common behaviour of all verbs: help, mistakes, versions, damaged traces.
-#include <fstream>
-#include <string>
-
-#include <gtest/gtest.h>
 
 #include "cli/tests/command.hpp"
 

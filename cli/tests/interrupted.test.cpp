@@ -3,20 +3,11 @@
 #include <array>
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <random>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include <fcntl.h>
-#include <gtest/gtest.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "cli/tests/command.hpp"
 

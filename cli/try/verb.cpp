@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/support/text.hpp"
 #include "cli/support/verb.hpp"
-#include "cli/support/words.hpp"
 
 namespace ashlar::cli {
 

@@ -14,9 +14,7 @@
 #include "cli/rounds/text.hpp"
 #include "cli/rounds/verdict.hpp"
 #include "cli/routes/handover.hpp"
-#include "cli/routes/plan.hpp"
-#include "cli/support/table.hpp"
-#include "cli/support/table_units.hpp"
+#include "cli/support/text.hpp"
 
 namespace ashlar::cli {
 

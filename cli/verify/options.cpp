@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/support/table_units.hpp"
+#include "cli/support/text.hpp"
 
 namespace ashlar::cli {
 

@@ -10,8 +10,7 @@
 
 #include "cli/rounds/text.hpp"
 #include "cli/rounds/verdict.hpp"
-#include "cli/support/table.hpp"
-#include "cli/support/table_units.hpp"
+#include "cli/support/text.hpp"
 
 namespace ashlar::cli {
 

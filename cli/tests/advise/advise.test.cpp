@@ -2,16 +2,13 @@
 // End-to-end tests of `ashlar advise`: planted remedies are found at their lines, and nothing at the innocents; what a
 // program holds after its peak, by its plan and as measured.
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <map>
+#include <optional>
 #include <regex>
-#include <string>
-#include <vector>
+#include <utility>
 
-#include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
-
+#include "cli/advise/measurement.hpp"
+#include "cli/advise/proposal.hpp"
 #include "cli/advise/thresholds.hpp"
 #include "cli/rounds/program.hpp"
 #include "cli/routes/plan.hpp"
@@ -369,6 +366,107 @@ TEST(memory_after_peak, of_a_short_run_is_the_peak) {
   program_runner runner({"/bin/true"}, "");
   const program_run run = runner.run({});
   EXPECT_EQ(run.after_bytes, run.peak_bytes);
+}
+
+using nlohmann::json;
+
+class recursion : public ashlar_test::command_test {
+protected:
+  /// Returns: the site of a request's leaves.
+  json site_of(const std::string& request, const std::string& options) {
+    const std::string trace = trace_of(ASHLAR_ADVISE_RECURSION " " + request, request + ".trace", options);
+    EXPECT_EQ(ashlar("advise --measure none " + trace + " --json " + file("a.json")), 0) << text("err");
+    const json advice = json::parse(text("a.json"));
+    return advice["sites"][0];
+  }
+};
+
+TEST_F(recursion, hides_no_owner_at_the_depth_that_record_has_unasked) {
+  for (const std::string request : {"direct", "mutual", "inlined"}) {
+    const json site = site_of(request, "");
+    const std::string owner = "{anonymous}::" + request + "_request", evidence = site["evidence"];
+    EXPECT_EQ(site["function"], "{anonymous}::new_leaf");
+    EXPECT_EQ(site["owner"]["function"], owner);
+    EXPECT_EQ(site["advice"], "ashlar::arena in " + owner + ", released after each batch");
+    EXPECT_EQ(evidence.find("stacks are cut"), evidence.npos) << evidence;
+  }
+}
+
+TEST_F(recursion, a_cut_stack_that_may_hide_an_owner_is_named) {
+  const json site = site_of("direct", "--stacks 2");
+  EXPECT_EQ(site["remedy"], "counted_arena");
+  const std::string evidence = site["evidence"];
+  EXPECT_NE(evidence.find("; stacks are cut at 2 frames,"), evidence.npos) << evidence;
+  EXPECT_NE(evidence.find(": record with --stacks 64"), evidence.npos) << evidence;
+}
+
+using namespace ashlar::cli;
+using nlohmann::json;
+
+class advise_order : public ashlar_test::command_test {
+protected:
+  advise_order() : input_(trace_of(ASHLAR_ADVISE_THREE_SITES, "t.trace", "")) {
+    const auto ids = tree_.add(input_.stacks(), input_.modules(), input_.info().stack_depth);
+    tree_.finish();
+    seen_.emplace(tree_);
+    seen_->begin_trace(ids);
+    while (const auto event = input_.next()) seen_->add(*event);
+    seen_->end_trace();
+    site_names names(tree_);
+    made_.traces = {input_.path()};
+    made_.features = seen_->program();
+    made_.sites = choose_sites(tree_, *seen_, names, made_.limits);
+    made_.plan = advice_plan(made_, tree_, *seen_, names, [](const auto&...) { return true; });
+    tell_routes(made_, tree_);
+  }
+
+  /// The function and what becomes of its remedy, of the first site of each function that has one.
+  [[nodiscard]] std::vector<std::pair<std::string, standing>> sites() const {
+    std::vector<std::pair<std::string, standing>> all;
+    for (const advised_site& s : made_.sites) {
+      const std::string& name = s.request.place.function;
+      const std::size_t end = name.find('(');
+      const std::size_t begin = name.rfind(':', end) + 1;
+      const std::pair found(name.substr(begin, end - begin), standing_of(s));
+      const bool is_new = std::ranges::find(all, found.first, &std::pair<std::string, standing>::first) == all.end();
+      if (is_new && s.rule->proposes != remedy::nothing) all.push_back(found);
+    }
+    return all;
+  }
+
+  trace_input input_;
+  call_tree tree_;
+  std::optional<site_observer> seen_;
+  advice made_;
+};
+
+/// A run takes 85 ms. No route measures the arena of tree_insert, whose greatest gain is that nothing is freed one by
+/// one, nor the reserve of grow_rows.
+TEST_F(advise_order, is_that_of_the_changes_of_code_with_and_without_routes) {
+  ASSERT_EQ(made_.plan.groups.size(), 1U);
+  const json whole = {{"ratio", 0.984}, {"verdict", "gain"}, {"pairs", 40}, {"text", "its effect"}};
+  add_trials(made_, tree_, {{"groups", json::array()}, {"whole_plan_over_empty_plan", whole}, {"cpu_ms", 85.0}}, "");
+  using enum standing;
+  EXPECT_EQ(sites(), (std::vector<std::pair<std::string, standing>>{
+                         {"tree_insert", not_measured}, {"index_insert", proposed}, {"grow_rows", proposed}}));
+  const std::string page = advice_text(made_, tree_, 8);
+  EXPECT_NE(page.find("MEASURED:"), page.npos) << page;
+  EXPECT_NE(page.find("-> not measured: change it, and measure by 'ashlar verify --a OLD --b NEW'"), page.npos) << page;
+}
+
+TEST_F(advise_order, a_measured_loss_is_no_proposal) {
+  const json whole = {{"ratio", 1.03}, {"verdict", "loss"}, {"pairs", 40}, {"text", "its effect"}};
+  add_trials(made_, tree_, {{"groups", json::array()}, {"whole_plan_over_empty_plan", whole}, {"cpu_ms", 85.0}}, "");
+  using enum standing;
+  EXPECT_EQ(sites(), (std::vector<std::pair<std::string, standing>>{
+                         {"tree_insert", not_measured}, {"grow_rows", proposed}, {"index_insert", no_gain}}));
+  const std::string page = advice_text(made_, tree_, 8);
+  EXPECT_EQ(page.find("\n  3  index_insert"), page.npos) << page;
+  const std::size_t unchanged = page.find("\nChange nothing at the other ");
+  ASSERT_NE(unchanged, page.npos) << page;
+  EXPECT_NE(page.find(" of them; first those whose remedy was measured:\n     ", unchanged), page.npos) << page;
+  EXPECT_NE(page.find("Change nothing: its route gave", unchanged), page.npos) << page;
+  EXPECT_TRUE(proposals_text(made_, "").ends_with("; no gain was measured at 1 more")) << proposals_text(made_, "");
 }
 
 }  // namespace

@@ -2,14 +2,7 @@
 // The pages of advice, report and replay: their data, their limits, names that would break out of them, and their look
 // in a browser.
 #include <cstdint>
-#include <filesystem>
-#include <fstream>
-#include <string>
 #include <utility>
-#include <vector>
-
-#include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/advise/page.hpp"
 #include "cli/html/page.hpp"

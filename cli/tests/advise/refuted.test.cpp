@@ -4,15 +4,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <fstream>
 #include <random>
 #include <regex>
 #include <set>
-#include <string>
-#include <vector>
-
-#include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/advise/models.hpp"
 #include "cli/advise/rules.hpp"

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/advise/advice.hpp"
+#include "cli/advise/proposal.hpp"
 #include "cli/advise/rules.hpp"
 #include "cli/advise/sites.hpp"
 #include "cli/tests/advise/scene.hpp"
@@ -224,6 +225,49 @@ TEST(freed_by_one_call, a_site_without_a_container_joins_all_containers_which_el
   const freed_site list{"few_sizes", container_kind::node, 4000}, few{"small", container_kind::node, 5};
   EXPECT_EQ(joined({list, few}), (remedies_of_sites{remedy::pool, remedy::nothing}));
   EXPECT_EQ(joined({list, few, {"few_sizes", container_kind::none, 4000}}), remedies_of_sites(3, remedy::pool));
+}
+
+using namespace ashlar::cli;
+
+TEST(proposals, unmeasured_are_the_remedies_that_leave_fewer_requests) {
+  std::string proposed, measured_first;
+  for (const advice_rule& rule : advice_rules()) {
+    advised_site s;
+    s.rule = &rule;
+    const standing is = standing_of(s);
+    EXPECT_EQ(is == standing::nothing, rule.proposes == remedy::nothing) << rule.name;
+    const std::string name(facts_of(rule.proposes).name);
+    if (is == standing::proposed) proposed += name + " ";
+    if (is == standing::not_measured) measured_first += name + " ";
+    for (const finding found : {finding::gain, finding::level, finding::loss, finding::undecided}) {
+      s.trial.found = found;
+      const bool is_no_gain = found == finding::level || found == finding::loss;
+      EXPECT_EQ(is_unchanged(s), is == standing::nothing || (is == standing::not_measured && is_no_gain)) << rule.name;
+    }
+  }
+  EXPECT_EQ(proposed, "inline_buffer reserve keep_object ");
+  EXPECT_EQ(measured_first, "hand_over region segregate scratch arena static_plan counted_arena pool ");
+}
+
+using ashlar::cli::distinctions;
+using texts = std::vector<std::string>;
+
+TEST(titles, one_mark_that_no_other_site_has_suffices) {
+  EXPECT_EQ(distinctions({{"← a", "← b", "← c"}, {"← a", "← d", "← e"}}), (texts{"← b", "← d"}));
+}
+
+TEST(titles, callers_together_tell_what_none_tells_alone) {
+  const texts found = distinctions({{"← lexer", "← left", "← up"},
+                                    {"← lexer", "← left", "← down"},
+                                    {"← lexer", "← right", "← up"},
+                                    {"← lexer", "← right", "← down"}});
+  EXPECT_EQ(found, (texts{"← left ← up", "← left ← down", "← right ← up", "← right ← down"}));
+}
+
+TEST(titles, a_site_whose_marks_others_have_too_has_none) {
+  EXPECT_EQ(distinctions({{"← a"}, {"← a", "← b"}}), (texts{"", "← b"}));
+  EXPECT_EQ(distinctions({{"← a"}, {"← a"}}), (texts{"", ""}));
+  EXPECT_EQ(distinctions({{"← a"}}), (texts{""}));
 }
 
 }  // namespace

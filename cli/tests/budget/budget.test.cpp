@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of limits of allocation, from the file to the exit status.
-#include <fstream>
 #include <sstream>
 #include <stdexcept>
-#include <string>
-#include <vector>
-
-#include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/budget/limits.hpp"
 #include "cli/tests/command.hpp"

@@ -2,12 +2,7 @@
 // End-to-end tests of `ashlar plan`: every option, every error, and a recorded phase that a program adopts.
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
-#include <fstream>
-#include <string>
 #include <utility>
-
-#include <gtest/gtest.h>
 
 #include "cli/tests/command.hpp"
 #include <ashlar/detail/planner/generate.hpp>

@@ -3,13 +3,8 @@
 #pragma once
 
 #include <algorithm>
-#include <filesystem>
 #include <optional>
 #include <set>
-#include <string>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include "cli/support/zstd_codec.hpp"
 #include "cli/tests/command.hpp"

@@ -2,13 +2,7 @@
 // Tests of `ashlar record` when a program cannot be recorded, or not to its end: its messages, and what traces it
 // leaves.
 #include <cerrno>
-#include <filesystem>
-#include <fstream>
-#include <string>
 #include <tuple>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include "cli/record/recording.hpp"
 #include "cli/tests/record/command.hpp"

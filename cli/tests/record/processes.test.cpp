@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of the choice among the processes of a recording: the largest, unless another is asked for; files of other
 // recordings are none of them.
-#include <filesystem>
-#include <fstream>
-#include <string>
-
-#include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/record/processes.hpp"
 #include "cli/tests/record/command.hpp"

@@ -1,18 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // End-to-end tests of `ashlar record`: real processes, exact counts, and programs that run unchanged.
-#include <algorithm>
 #include <cstdint>
-#include <filesystem>
-#include <fstream>
 #include <map>
-#include <set>
-#include <string>
 #include <utility>
 
-#include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "cli/tests/record/command.hpp"
 

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the note on a run: a trace that has no room for it, or is torn, stays as it is.
+// The note on a run, and the watch on memory: a trace without room for a note, or a torn one, stays as it is.
+#include <chrono>
 #include <csignal>
 #include <cstdint>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
+#include <ctime>
+#include <memory>
 #include <span>
-#include <string>
-#include <vector>
-
-#include <sys/resource.h>
+#include <thread>
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <ashlar/detail/trace/format.hpp>
 
 #include "cli/advise/repetition.hpp"
-#include "cli/record/append_chunk.hpp"
+#include "cli/preload/status.hpp"
+#include "cli/record/memory_watch.hpp"
 #include "cli/record/run_note.hpp"
 #include "cli/tests/command.hpp"
 
@@ -100,6 +100,27 @@ TEST(program_in, is_the_word_itself_without_a_directory_or_a_path) {
   EXPECT_EQ(program_in("", "./sort"), "./sort");
   EXPECT_EQ(program_in("/a", "sort"), "sort");
   EXPECT_EQ(program_in("/a", "./sort"), "/a/sort");
+}
+
+using namespace std::chrono_literals;
+
+std::chrono::nanoseconds processor_time() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+}
+
+TEST(memory_watch, takes_less_than_a_hundredth_of_a_processor_for_24_processes) {
+  const auto page = std::make_unique<ashlar::recorder::recording_status>();
+  for (std::uint64_t i = 0; i < 24; ++i) {
+    page->unfinished[i].start_ns = i + 1;
+    page->unfinished[i].id = ::getpid();
+  }
+  ashlar::cli::memory_watch watch(page.get());
+  const auto start = std::chrono::steady_clock::now();
+  const auto before = processor_time();
+  while (std::chrono::steady_clock::now() - start < 1s) std::this_thread::sleep_for(watch.look());
+  EXPECT_LT(processor_time() - before, (std::chrono::steady_clock::now() - start) / 100);
 }
 
 }  // namespace

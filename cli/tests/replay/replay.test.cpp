@@ -2,13 +2,8 @@
 // End-to-end tests of `ashlar replay`: tables, files, and one clear line for every error.
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
-#include <fstream>
-#include <string>
 
 #include <dlfcn.h>
-#include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 #include <zstd.h>
 
 #include "cli/tests/command.hpp"

@@ -2,13 +2,6 @@
 // Tests of programs with an allocator of their own: the memory of a recorded process, however it ends, and the sentence
 // about it, which no other program gets.
 #include <cstdint>
-#include <filesystem>
-#include <string>
-#include <vector>
-
-#include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include "cli/preload/memory_use.hpp"
 #include "cli/report/own_allocator.hpp"

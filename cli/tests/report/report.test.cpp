@@ -2,14 +2,7 @@
 // End-to-end tests of `ashlar report`, and of the thread that reads ahead: each event is given once, and the end is
 // found, for any number of them.
 #include <cstdint>
-#include <filesystem>
-#include <fstream>
-#include <optional>
 #include <stdexcept>
-#include <string>
-
-#include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/report/read_ahead.hpp"
 #include "cli/tests/command.hpp"

@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of effects, verdicts, numbers of pairs and modes on simulated runs with fixed seeds.
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <csignal>
 #include <cstddef>
 #include <functional>
 #include <random>
+#include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sys/time.h>
 
 #include "cli/rounds/effect.hpp"
+#include "cli/rounds/program.hpp"
+#include "cli/rounds/rounds.hpp"
 #include "cli/rounds/verdict.hpp"
 #include "cli/tests/noise.hpp"
 
@@ -277,6 +284,104 @@ TEST(modes, of_few_or_equal_or_zero_values_are_none) {
   EXPECT_FALSE(modes_of({1, 1, 1, 2, 2, 2}));
   EXPECT_FALSE(modes_of(std::vector<double>(30, 7)));
   EXPECT_FALSE(modes_of(std::vector<double>(30, 0)));
+}
+
+using namespace ashlar::cli;
+
+mean_interval percent(double mean, double least, double greatest) {
+  return {std::log1p(mean / 100), std::log1p(least / 100), std::log1p(greatest / 100)};
+}
+
+TEST(verdict, has_one_meaning_for_each_interval) {
+  struct row {
+    mean_interval effect;
+    const char *word, *text;
+  };
+  for (const row& r : {row{percent(-20, -21.1, -18.9), "gain", "gain: -20.0 % [-21.1, -18.9]"},
+                       {percent(-0.9, -1.4, -0.4), "gain", "gain: -0.9 % [-1.4, -0.4]"},
+                       {percent(5, 2, 8), "loss", "loss: +5.0 % [+2.0, +8.0]"},
+                       {percent(0.9, 0.4, 1.3), "loss", "loss: +0.9 % [+0.4, +1.3]"},
+                       {percent(0.1, -0.3, 0.5), "level", "level: +0.1 % [-0.3, +0.5]"},
+                       {percent(-0.5, -0.8, -0.2), "level", "level: -0.5 % [-0.8, -0.2]"},
+                       {percent(0.5, 0.1, 0.9), "level", "level: +0.5 % [+0.1, +0.9]"},
+                       {percent(-10.7, -17.4, 0.1), "undecided",
+                        "undecided: -10.7 % [-17.4, +0.1]; anything above 1.2 % would have been seen"},
+                       {percent(0, -2, 2), "undecided",
+                        "undecided: +0.0 % [-2.0, +2.0]; anything above 1.2 % would have been seen"}}) {
+    const finding found = verdict_of(r.effect, 0.01);
+    EXPECT_STREQ(verdict_word(found), r.word) << r.text;
+    EXPECT_EQ(verdict_named(r.word), found);
+    EXPECT_EQ(verdict_text(found, r.effect, 0.012), r.text);
+  }
+  EXPECT_EQ(verdict_of(percent(0.5, 0.1, 0.9), 0.005), finding::loss) << "of a smaller bound";
+  EXPECT_EQ(verdict_named("better"), finding::undecided);
+}
+
+TEST(verdict, of_too_few_rounds_is_undecided_without_an_interval) {
+  comparison c;
+  c.effect = {.pairs = 4, .log_ratio = percent(-20, -21, -19), .chance = 0.001, .error = 0.05};
+  EXPECT_EQ(verdict_of(c.effect, 0.01), finding::undecided);
+  EXPECT_EQ(verdict_text(c), "undecided: -20.0 % on average of 4 rounds, too few for an interval");
+  c.effect.pairs = 1;
+  EXPECT_EQ(verdict_text(c), "not measured: too few rounds");
+  c.effect.pairs = 12;
+  c.found = verdict_of(c.effect, 0.01);
+  EXPECT_EQ(verdict_text(c), "gain: -20.0 % [-21.0, -19.0]");
+  c.effect.chance = 0.03;
+  EXPECT_EQ(verdict_of(c.effect, 0.01), finding::undecided) << "the order alone may have caused it";
+}
+
+TEST(verdict, of_runs_that_vary_greatly_has_no_bound_in_percent) {
+  EXPECT_EQ(verdict_text(finding::undecided, {0, -0.9, 0.9}, 1.2),
+            "undecided: +0.0 % [-59.3, +146]; neither twice nor half the time would have been seen: the runs vary too "
+            "much");
+}
+
+using namespace ashlar::cli;
+
+TEST(rounds, are_as_many_as_the_limits_and_the_pilot_allow) {
+  struct entry {
+    const char* name;
+    round_limits limits;
+    std::size_t wanted, played, planned;
+  };
+  for (const entry& e :
+       {entry{"exactly", {.rounds = 5, .seconds = 0}, 20, 5, 5},
+        {"by the pilot", {}, 20, 20, 20},
+        {"the budget has the least alone", {.seconds = 1e-9}, 20, 6, 20},
+        {"the same of three", {.seconds = 1e-9, .least = 3}, 20, 3, 0},
+        {"none that is estimated to exceed it", {.seconds = 1, .least = 0, .seconds_of_round = 2}, 20, 0, 0},
+        {"one that is estimated to fit", {.seconds = 1e-9, .least = 0, .seconds_of_round = 1e-9}, 20, 1, 0},
+        {"no more than the most", {.most = 9}, 0, 9, 0}}) {
+    std::size_t calls = 0, most_of_all = 0;
+    const auto play = [&](std::size_t number, std::size_t most) {
+      EXPECT_EQ(number, calls++) << e.name;
+      EXPECT_LT(number, most) << e.name;
+      most_of_all = most;
+      std::this_thread::sleep_for(std::chrono::microseconds(10));
+    };
+    const rounds_played done = play_rounds(e.limits, play, [&e] { return e.wanted; });
+    EXPECT_EQ(done.rounds, e.played) << e.name;
+    EXPECT_EQ(done.planned, e.planned) << e.name;
+    EXPECT_EQ(calls, e.played) << e.name;
+    if (e.played != 0 && e.limits.seconds > 1e-3) EXPECT_EQ(most_of_all, e.played) << e.name;
+  }
+}
+
+/// A signal during the wait for the child's exec must not end the wait.
+TEST(program_runner, a_signal_does_not_hide_that_a_program_cannot_be_started) {
+  struct sigaction handler{};
+  struct sigaction before{};
+  handler.sa_handler = [](int) {};
+  ASSERT_EQ(::sigaction(SIGALRM, &handler, &before), 0);
+  const itimerval often{{0, 500}, {0, 500}}, never{};
+  for (int i = 0; i < 50; ++i) {
+    program_runner runner({"/nonesuch/program"}, "");
+    ::setitimer(ITIMER_REAL, &often, nullptr);
+    EXPECT_THROW(static_cast<void>(runner.run({})), std::runtime_error);
+    ::setitimer(ITIMER_REAL, &never, nullptr);
+  }
+  ::sigaction(SIGALRM, &before, nullptr);
 }
 
 }  // namespace

@@ -11,8 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/routes/plan.hpp"
-#include "cli/support/table.hpp"
-#include "cli/support/table_units.hpp"
+#include "cli/support/text.hpp"
 
 namespace {
 

@@ -4,22 +4,16 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <ranges>
 #include <regex>
 #include <stdexcept>
-#include <string>
 #include <utility>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include "cli/routes/handover.hpp"
 #include "cli/routes/plan.hpp"
 #include "cli/support/elf_file.hpp"
-#include "cli/support/table_units.hpp"
+#include "cli/support/text.hpp"
 #include "cli/tests/command.hpp"
 
 #if defined(ASHLAR_ROUTE_VICTIM)

@@ -1,13 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // End-to-end tests of `ashlar run`: the command as installed, with stand-ins for its libraries, and real programs.
-#include <filesystem>
-#include <fstream>
-#include <string>
-#include <vector>
-
-#include <unistd.h>
-
-#include <gtest/gtest.h>
 
 #include "cli/support/companion.hpp"
 #include "cli/tests/command.hpp"

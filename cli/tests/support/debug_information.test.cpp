@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Each form of debug information that compilers write is read, or named as unread.
-#include <fstream>
 #include <sstream>
-#include <string>
-
-#include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/tests/command.hpp"
 

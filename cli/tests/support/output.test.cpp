@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests that an older file stays as it is unless it is replaced as a whole.
 #include <csignal>
-#include <filesystem>
-#include <fstream>
 #include <stdexcept>
-#include <string>
 
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 
 #include "cli/support/output.hpp"

@@ -7,9 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/support/inspect_program.hpp"
-#include "cli/support/table.hpp"
-#include "cli/support/table_units.hpp"
-#include "cli/support/words.hpp"
+#include "cli/support/text.hpp"
 
 namespace {
 

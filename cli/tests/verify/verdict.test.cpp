@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/rounds/text.hpp"
-#include "cli/support/words.hpp"
+#include "cli/support/text.hpp"
 #include "cli/tests/noise.hpp"
 #include "cli/verify/attribute.hpp"
 #include "cli/verify/experiment.hpp"

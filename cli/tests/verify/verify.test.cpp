@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // End-to-end tests of `ashlar verify`. Differences are of several times, so that none depends on the machine.
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <regex>
-#include <string>
-#include <vector>
-
-#include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/routes/handover.hpp"
 #include "cli/routes/plan.hpp"
