@@ -69,6 +69,8 @@ int run(const verb& v, int argc, char** argv) {
   argv[1] = name.data();
   try {
     return printed(name, v.run(argc - 1, argv + 1));
+  } catch (const ashlar::cli::usage_error& error) {
+    return ashlar::cli::complain(v.name, error.what(), ashlar::cli::exit_usage);
   } catch (const std::system_error& error) {
     // What printed only knows that it wrote to some file.
     const bool is_lost = std::ferror(stdout) != 0;

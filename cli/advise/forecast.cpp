@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The table of simulations, one for each remedy, and the one judgement of all.
-#include "cli/advise/forecast.hpp"
+#include "cli/advise/rules.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,6 @@
 
 #include <ashlar/base/event.hpp>
 
-#include "cli/advise/rules.hpp"
 #include "cli/support/text.hpp"
 
 namespace ashlar::cli {

@@ -132,12 +132,11 @@ std::string predicted_text(const json& replay) {
 /// Returns: the recorded command, the same in all traces.
 std::vector<std::string> recorded_command(const std::vector<std::unique_ptr<trace_input>>& inputs) {
   const std::vector<std::string>& command = inputs.front()->info().command_line;
-  if (command.empty())
-    throw measure_usage_error(inputs.front()->path() + " records no command: give the program after --");
+  if (command.empty()) throw usage_error(inputs.front()->path() + " records no command: give the program after --");
   for (const auto& input : inputs)
     if (input->info().command_line != command)
-      throw measure_usage_error(input->path() + " records another command than " + inputs.front()->path() +
-                                ": give the one to measure after --");
+      throw usage_error(input->path() + " records another command than " + inputs.front()->path() +
+                        ": give the one to measure after --");
   return command;
 }
 
@@ -157,8 +156,8 @@ std::string build_note(const trace_input& input, const std::string& file) {
 /// Without a build id nothing shows that the command still starts what was recorded.
 void require_build(const trace_input& input) {
   if (input.build_id().empty())
-    throw measure_usage_error(
-        input.path() + " records no build id of its program, so its command is not run unless it is given after --");
+    throw usage_error(input.path() +
+                      " records no build id of its program, so its command is not run unless it is given after --");
 }
 
 /// Effects: the plan's groups have their effects as evidence.
@@ -391,7 +390,7 @@ int measure_in_this_process() {
 
 void advice_measurer::take_program(const std::vector<std::unique_ptr<trace_input>>& inputs) {
   if (options_.level == measure_level::replay && inputs.size() > 1)
-    throw measure_usage_error("--measure replay takes one trace");
+    throw usage_error("--measure replay takes one trace");
   if (options_.level == measure_level::run) {
     take_command(inputs);
     if (is_recorded_ && !is_of_started(inputs))

@@ -28,11 +28,6 @@ struct measure_options {
 /// Exit status: measured, and no group of sites gains, so that the plan of -o is empty.
 inline constexpr int exit_no_plan = 3;
 
-/// The command line does not fit the traces.
-struct measure_usage_error : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
 /// Effects: a site that a plan could have tells in its evidence its group, or why it has none.
 void tell_routes(advice& a, const call_tree& tree);
 
@@ -60,10 +55,9 @@ public:
   explicit advice_measurer(const measure_options& options) : options_(options) {}
 
   /// Effects: takes the command of the traces if the options have none, and tells on standard error that it is run
-  /// unasked. Throws: `measure_usage_error` if the traces
-  /// have several or none, or do not name its build; `std::runtime_error` if nothing can be preloaded into the program,
-  /// or its file is missing or holds another build than the recorded one. Of the usual level nothing is thrown for
-  /// that: nothing is measured, and the advice gets the reason.
+  /// unasked. Throws: `usage_error` if the traces have several or none, or do not name its build; `std::runtime_error`
+  /// if nothing can be preloaded into the program, or its file is missing or holds another build than the recorded one.
+  /// Of the usual level nothing is thrown for that: nothing is measured, and the advice gets the reason.
   void take_program(const std::vector<std::unique_ptr<trace_input>>& inputs);
 
   /// Effects: runs the program or replays the trace; the sites get the effect of their group, the greatest gain first;

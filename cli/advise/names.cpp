@@ -55,14 +55,14 @@ std::size_t closing_bracket(const std::string& text, std::size_t from) {
   return text.npos;
 }
 
-}  // namespace
-
+/// Returns: the kind of container of a library function, and its name; nothing if the function tells none.
 std::optional<std::pair<container_kind, std::string>> container_of(const std::string& function) {
   for (const container_name& c : container_names)
     if (function.find(c.part) != function.npos) return std::pair(c.kind, std::string(c.name));
   return std::nullopt;
 }
 
+/// Returns: T of the first "allocator<T>" in a name; empty if there is none.
 std::string allocated_type(const std::string& whole_name) {
   static constexpr std::string_view opening = "allocator<";
   const std::size_t at = whole_name.find(opening);
@@ -70,6 +70,8 @@ std::string allocated_type(const std::string& whole_name) {
   const std::size_t from = at + opening.size(), to = closing_bracket(whole_name, from);
   return to == whole_name.npos ? "" : whole_name.substr(from, to - from);
 }
+
+}  // namespace
 
 const std::vector<source_place>& site_names::places(std::uint64_t frame) {
   const site_frame& f = tree_.frame(frame);

@@ -58,10 +58,4 @@ private:
   std::map<std::uint32_t, site_request> requests_;
 };
 
-/// Returns: the kind of container of a library function, and its name; nothing if the function tells none.
-[[nodiscard]] std::optional<std::pair<container_kind, std::string>> container_of(const std::string& function);
-
-/// Returns: T of the first "allocator<T>" in a name; empty if there is none.
-[[nodiscard]] std::string allocated_type(const std::string& whole_name);
-
 }  // namespace ashlar::cli

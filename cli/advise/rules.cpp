@@ -52,7 +52,8 @@ std::string why_small(const site_facts& s) {
   if (static_cast<double>(f.allocated.objects) < s.limits["small.objects"])
     return in_words(f.allocated.objects, "object is", "objects are") + " too few to show a pattern";
   return fmt::format("its calls take about {}, {} of all, and hold {} of the program's peak: too little to matter",
-                     human_time(estimate_ns(f, s.limits)), part_of(f.allocated.objects, s.program.allocated.objects),
+                     human_time(static_cast<double>(f.allocated.objects) * s.limits.pair_ns),
+                     part_of(f.allocated.objects, s.program.allocated.objects),
                      part_of(f.at_program_peak.bytes, s.program.peak.bytes));
 }
 
@@ -298,11 +299,6 @@ const advice_rule& rule_named(std::string_view name) noexcept {
   return *std::ranges::find(rules, name, &advice_rule::name);
 }
 
-double arena_held_by_live(std::uint64_t bytes, std::uint64_t batches, std::uint64_t peak_bytes) noexcept {
-  if (batches == 0) return std::numeric_limits<double>::infinity();
-  return share(bytes / batches, peak_bytes + counted_arena_model::chunk_bytes);
-}
-
 namespace {
 
 /// A pool is refuted by the sentence of the last rule.
@@ -336,13 +332,8 @@ bool dies_together(const site_features& f, const advice_limits& limits) {
   return dies_in_batches(f, limits) || share(f.never_freed.objects, f.allocated.objects) >= 0.9;
 }
 
-double estimate_ns(const site_features& f, const advice_limits& limits) {
-  return static_cast<double>(f.allocated.objects) * limits.pair_ns;
-}
-
 double touched_ns(const site_features& f, const advice_rule& rule, const advice_limits& limits) {
-  if (rule.proposes != remedy::reserve) return estimate_ns(f, limits);
-  return static_cast<double>(f.growth.steps) * limits.pair_ns;
+  return static_cast<double>(rule.proposes == remedy::reserve ? f.growth.steps : f.allocated.objects) * limits.pair_ns;
 }
 
 bool saves_few_calls(std::uint64_t calls, const program_features& program, const advice_limits& limits) {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "cli/advise/features.hpp"
-#include "cli/advise/forecast.hpp"
+#include "cli/advise/models.hpp"
 #include "cli/advise/names.hpp"
 #include "cli/advise/observer.hpp"
 #include "cli/advise/thresholds.hpp"
@@ -32,6 +32,34 @@ enum class remedy {
   region,         ///< Never freed.
   segregate,      ///< Pages of their own for those that live long.
   pool            ///< Equal cells.
+};
+
+inline constexpr std::uint64_t most_cell_alignment = 16;
+
+/// Returns: 0 of nothing.
+[[nodiscard]] inline double share(std::uint64_t part, std::uint64_t whole) noexcept {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+/// Of the objects of one site, or of all that have one remedy together.
+struct forecast {
+  std::uint64_t objects = 0;      ///< Of the trace.
+  std::uint64_t served = 0;       ///< Of these, by the remedy.
+  std::uint64_t calls = 0;        ///< Of malloc, with their frees, that are saved; or frees of another thread's blocks.
+  std::uint64_t alive = 0;        ///< The most objects at once.
+  std::uint64_t live_bytes = 0;   ///< Without the remedy: the most at once, or at the program's peak.
+  std::uint64_t held_bytes = 0;   ///< With it, then.
+  std::uint64_t spare_bytes = 0;  ///< Of the last chunk or slab, which is no loss.
+  pool_model pool = {};           ///< Without slabs: the remedy is none.
+
+  [[nodiscard]] double held_by_live() const noexcept {
+    const auto live = static_cast<double>(live_bytes + spare_bytes);
+    return live == 0 ? 1 : static_cast<double>(held_bytes) / live;
+  }
+  /// Returns: the bytes that the remedy adds.
+  [[nodiscard]] std::uint64_t added_bytes() const noexcept {
+    return held_bytes - (held_bytes < live_bytes ? held_bytes : live_bytes);
+  }
 };
 
 /// A candidate site with its names: the input of the rules.
@@ -75,10 +103,6 @@ struct rule_choice {
 /// Expects: there is one of the name.
 [[nodiscard]] const advice_rule& rule_named(std::string_view name) noexcept;
 
-/// Returns: what an arena that is emptied after each batch holds in an average one, by the most live bytes and one
-/// chunk; no batch: infinity.
-[[nodiscard]] double arena_held_by_live(std::uint64_t bytes, std::uint64_t batches, std::uint64_t peak_bytes) noexcept;
-
 /// Returns: the first rule that fires, and whose remedy no simulation refutes.
 [[nodiscard]] rule_choice choose_rule(const site_facts& facts);
 
@@ -91,11 +115,8 @@ struct rule_choice {
 /// Returns: most objects die in batches, or never.
 [[nodiscard]] bool dies_together(const site_features& f, const advice_limits& limits);
 
-/// Returns: the time of all calls for the site, in nanoseconds, as `pair_ns` has it: an estimate of what a change of
-/// its allocations gains, without placement.
-[[nodiscard]] double estimate_ns(const site_features& f, const advice_limits& limits);
-
-/// Returns: the time of the calls that the remedy of the rule touches.
+/// Returns: the time of the calls that the remedy of the rule touches, in nanoseconds, as `pair_ns` has it: an estimate
+/// of what a change of the site's allocations gains, without placement.
 [[nodiscard]] double touched_ns(const site_features& f, const advice_rule& rule, const advice_limits& limits);
 
 /// Returns: the objects that outlive `bytes` of other allocations, or the trace.
@@ -113,5 +134,32 @@ struct rule_choice {
 /// Returns: the pages that long-lived objects keep from being given back: no more than the blocks at the program's peak
 /// lay on.
 [[nodiscard]] std::uint64_t pinned_pages(const site_features& f, const program_features& program);
+
+// What a remedy saves and holds on the trace, and why it is dropped if that is no better than the program as it is.
+// Rules, common remedies, page, JSON and plan ask these functions, and no others.
+
+[[nodiscard]] forecast forecast_of(remedy proposed, const site_facts& s);
+
+/// Returns: why the remedy of the rule is dropped, as the end of a sentence; empty: it stands. The second function asks
+/// for objects of several sites, whose forecast is known.
+[[nodiscard]] std::string refutation(const advice_rule& rule, const site_facts& s);
+[[nodiscard]] std::string refutation(const advice_rule& rule, const site_facts& s, const forecast& expected);
+
+/// Returns: why no pool is for the objects, as the end of a sentence; empty: one is.
+[[nodiscard]] std::string pool_obstacle(const site_facts& s);
+
+/// Returns: whether a pool holds little enough: what the page's and the plan's pools have in common.
+[[nodiscard]] bool pool_holds_little(const site_features& f, const advice_limits& limits);
+
+/// Returns: the bytes to reserve: the ninth tenth of the final sizes.
+[[nodiscard]] std::uint64_t reserved_bytes(const growth_features& growth);
+
+/// Returns: whether the code of the request can take cells of a pool: it asks for one object of one type.
+[[nodiscard]] bool takes_cells(const site_facts& s);
+
+/// Returns: whether at most two blocks are alive at once: memory of their own would hold nothing else.
+[[nodiscard]] bool are_few(const site_features& f) noexcept;
+/// Returns: "at most 1 is alive". Expects: they are few.
+[[nodiscard]] std::string few_text(const site_features& f);
 
 }  // namespace ashlar::cli

@@ -404,7 +404,7 @@ std::string repeated_trace(const std::vector<std::string>& traces) {
   return repeated.empty() ? "" : repeated + " is given twice, and would count twice";
 }
 
-/// Returns: the mistake; empty if there is none. Throws: `unknown_allocator`.
+/// Returns: the mistake; empty if there is none. Throws: `usage_error`.
 std::string complete(advise_options& o, const CLI::App& app) {
   const auto is_given = [&app](const char* option) { return app.get_option(option)->count() != 0; };
   if (o.measure == "none") o.measured.level = measure_level::none;
@@ -443,15 +443,9 @@ int advise_verb(int argc, char** argv) {
   char** const dashes = std::find(argv, argv + argc, std::string_view("--"));
   if (const auto status = parse(app, static_cast<int>(dashes - argv), argv)) return *status;
   if (dashes != argv + argc) options.measured.request.command.assign(dashes + 1, argv + argc);
-  try {
-    if (const std::string mistake = complete(options, app); !mistake.empty())
-      return complain("advise", mistake + "; see ashlar advise --help", exit_usage);
-    return advise(options);
-  } catch (const measure_usage_error& error) {
-    return complain("advise", error.what(), exit_usage);
-  } catch (const unknown_allocator& error) {
-    return complain("advise", error.what(), exit_usage);
-  }
+  if (const std::string mistake = complete(options, app); !mistake.empty())
+    throw usage_error(mistake + "; see ashlar advise --help");
+  return advise(options);
 }
 
 const verb_registration advise_registration({"advise", "name the remedy for each call site of a recorded program",

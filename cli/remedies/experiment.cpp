@@ -59,8 +59,9 @@ program_remedy pages_of_ashlar(const page_option& option, const std::string& lib
           option.word};
 }
 
-}  // namespace
-
+/// Returns: the mallocs of these names or paths; without names each usual one that this machine has. Effects: puts the
+/// names of the others into `missing`. Throws: as `named_libraries`; `std::runtime_error` for a program that one of the
+/// named cannot be preloaded into.
 std::vector<program_remedy> mallocs_for(const std::vector<std::string>& command, const std::vector<std::string>& names,
                                         std::vector<std::string>& missing) {
   std::vector<program_remedy> all;
@@ -78,10 +79,7 @@ void add_page_policies(const std::vector<std::string>& command, std::vector<prog
     for (const page_option& option : page_options) all.push_back(pages_of_ashlar(option, *library, command));
 }
 
-program_remedy remedy_by_plan(const route_plan& routes, const std::string& name, const std::string& path,
-                              const std::vector<std::string>& command) {
-  return {remedy_kind::routes, name, under_routes(routes, path, command)};
-}
+}  // namespace
 
 program_remedy with_page_policy(program_remedy routed, const program_remedy& pages, const std::string& path) {
   const std::vector<std::string>& command = routed.side.command;
@@ -183,7 +181,7 @@ private:
 
   void add_plan(const route_plan& plan, const char* name, std::vector<std::size_t> groups) {
     try {
-      add(remedy_by_plan(plan, name, request_->plan, request_->command), std::move(groups));
+      add({remedy_kind::routes, name, under_routes(plan, request_->plan, request_->command)}, std::move(groups));
     } catch (const std::runtime_error& error) {
       all_.remedies.push_back(
           {.remedy = {.kind = remedy_kind::routes, .name = name, .side = player_.as_it_is()}, .failure = error.what()});

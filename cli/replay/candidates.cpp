@@ -106,14 +106,14 @@ std::string known_names(bool libraries) {
 candidate by_name(const std::string& name, bool libraries) {
   for (const known& k : table) {
     if (name != k.name) continue;
-    if (!needs_library(k) && libraries) throw unknown_allocator(name + " cannot be preloaded: it is not a library");
+    if (!needs_library(k) && libraries) throw usage_error(name + " cannot be preloaded: it is not a library");
     if (!needs_library(k)) return {k.name, k.stand, ""};
     if (const auto library = find_library(k)) return preloaded(k.name, *library);
     if (is_own(k)) throw std::runtime_error(name + " is missing: it belongs beside ashlar or in ../lib");
     const std::string package = *k.package != '\0' ? fmt::format(" (Debian: apt install {})", k.package) : "";
     throw std::runtime_error(fmt::format("{} is not on this machine: no {}{}", name, k.files[0], package));
   }
-  throw unknown_allocator(
+  throw usage_error(
       fmt::format("there is no allocator '{}'; known are {}, or the path of a library", name, known_names(libraries)));
 }
 

@@ -17,15 +17,10 @@ struct candidate {
   std::string command = {};  ///< Runs a program under it; empty: LD_PRELOAD alone does.
 };
 
-/// There is no such allocator: a usage error.
-struct unknown_allocator : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
 /// Returns: the names that `named_candidates` knows, separated by commas.
 [[nodiscard]] std::string known_allocators();
 
-/// Returns: the named ones; a name with a slash is the path of a library. Throws: `unknown_allocator`, or
+/// Returns: the named ones; a name with a slash is the path of a library. Throws: `usage_error` for an unknown name, or
 /// `std::runtime_error` for a missing library.
 [[nodiscard]] std::vector<candidate> named_candidates(const std::vector<std::string>& names);
 

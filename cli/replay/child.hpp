@@ -62,7 +62,7 @@ static_assert(std::is_trivially_copyable_v<replay_result>);
 inline constexpr const char* replay_child_flag = "--in-this-process";
 
 /// Effects: replays, writes a `replay_result` to the file and exits without destruction. Expects: `argv` comes from
-/// `replay_once` or `expect_malloc`; `argv[1]` is the flag.
+/// `replay_all` or `expect_malloc`; `argv[1]` is the flag.
 [[noreturn]] void replay_in_this_process(int argc, char** argv);
 
 }  // namespace ashlar::cli

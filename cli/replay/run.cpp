@@ -52,6 +52,27 @@ std::string verdict_of(int status, const std::string& words, const std::string& 
   return words.empty() ? fmt::format("ended with status {} {}", WEXITSTATUS(status), when) : words;
 }
 
+/// Throws: `std::runtime_error` with the reason, if the process fails.
+void run_child(const candidate& who, bool latency, int windows, const temporary_file& result, const std::string& when) {
+  const temporary_file errors;
+  const pid_t child = start(who, latency, windows, result, errors);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0)
+    if (errno != EINTR)
+      throw std::runtime_error(fmt::format("cannot wait for the replaying process: {}", std::strerror(errno)));
+  const std::string why = verdict_of(status, last_line(errors), when);
+  if (!why.empty()) throw std::runtime_error(why);
+}
+
+replay_result replay_once(const candidate& who, bool latency, int windows) {
+  const temporary_file result;
+  run_child(who, latency, windows, result, "while replaying");
+  replay_result measured;
+  if (::pread(result.descriptor(), &measured, sizeof measured, 0) != static_cast<ssize_t>(sizeof measured))
+    throw std::runtime_error("ended without a result");
+  return measured;
+}
+
 void replay_into(candidate_results& results, bool latency, int windows) {
   try {
     (latency ? results.latency : results.throughput).push_back(replay_once(results.who, latency, windows));
@@ -80,31 +101,10 @@ void play_round(std::vector<candidate_results>& all, std::size_t round, std::siz
     }
 }
 
-/// Throws: `std::runtime_error` with the reason, if the process fails.
-void run_child(const candidate& who, bool latency, int windows, const temporary_file& result, const std::string& when) {
-  const temporary_file errors;
-  const pid_t child = start(who, latency, windows, result, errors);
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0)
-    if (errno != EINTR)
-      throw std::runtime_error(fmt::format("cannot wait for the replaying process: {}", std::strerror(errno)));
-  const std::string why = verdict_of(status, last_line(errors), when);
-  if (!why.empty()) throw std::runtime_error(why);
-}
-
 }  // namespace
 
 void expect_malloc(const candidate& who) {
   run_child(who, false, -1, temporary_file(), "as it started with " + who.library);
-}
-
-replay_result replay_once(const candidate& who, bool latency, int windows) {
-  const temporary_file result;
-  run_child(who, latency, windows, result, "while replaying");
-  replay_result measured;
-  if (::pread(result.descriptor(), &measured, sizeof measured, 0) != static_cast<ssize_t>(sizeof measured))
-    throw std::runtime_error("ended without a result");
-  return measured;
 }
 
 replay_run replay_all(const std::vector<candidate>& candidates, int windows, const round_limits& limits,

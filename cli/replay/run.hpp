@@ -24,9 +24,6 @@ struct candidate_results {
 /// not of the library, as the dynamic linker starts a program without a library that it cannot load.
 void expect_malloc(const candidate& who);
 
-/// Returns: the measurements of the process. Throws: `std::runtime_error` with the reason if there are none.
-[[nodiscard]] replay_result replay_once(const candidate& who, bool latency, int windows);
-
 /// Called before each replay with words about it.
 using replay_progress = std::function<void(const std::string& what)>;
 

@@ -165,12 +165,8 @@ int replay_verb(int argc, char** argv) {
   add_options(app, options);
   if (const auto status = parse(app, argc, argv)) return *status;
   if (const std::string mistake = shared_output({{"--json", options.json}, {"--html", options.html}}); !mistake.empty())
-    return complain("replay", mistake + "; see ashlar replay --help", exit_usage);
-  try {
-    return replay(options);
-  } catch (const unknown_allocator& error) {
-    return complain("replay", error.what(), exit_usage);
-  }
+    throw usage_error(mistake + "; see ashlar replay --help");
+  return replay(options);
 }
 
 const verb_registration replay_registration({"replay", "replay a trace on other allocators and name the best",

@@ -143,6 +143,35 @@ bool replace_text(const std::string& path, const std::string& text) {
   return true;
 }
 
+/// Throws: `std::runtime_error` naming the file, if `write_text` could not open it now. Effects: none that lasts.
+void expect_writable(const std::string& path) {
+  if (path == "-") return;
+  namespace fs = std::filesystem;
+  std::error_code none;
+  const bool is_new = fs::symlink_status(path, none).type() == fs::file_type::not_found;
+  const fs::file_type type = fs::status(path, none).type();
+  if (!is_new && type != fs::file_type::regular && type != fs::file_type::directory) {
+    // A reader at the other end of a pipe would see its end.
+    if (type != fs::file_type::not_found && ::access(path.c_str(), W_OK) != 0) fail_at(path);
+    return;
+  }
+  int descriptor = is_new ? open_nameless_beside(path) : -1;
+  const bool takes_name = descriptor < 0;  // also where the file system has no nameless files
+  if (takes_name) descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | (is_new ? O_CREAT | O_EXCL : 0), 0666);
+  if (descriptor < 0) fail_at(path);
+  ::close(descriptor);
+  if (is_new && takes_name) ::unlink(path.c_str());
+}
+
+/// Returns: whether two texts written to these paths would get to one file or stream.
+bool is_same_output(const std::string& a, const std::string& b) {
+  if (a == "-" || b == "-") return a == b;
+  namespace fs = std::filesystem;
+  std::error_code none;
+  const auto place = [&none](const std::string& path) { return fs::weakly_canonical(fs::absolute(path, none), none); };
+  return is_same_file(a, b) || place(a) == place(b);
+}
+
 }  // namespace
 
 std::ifstream open_text(const std::string& path) {
@@ -182,25 +211,6 @@ void write_json(const std::string& path, const nlohmann::json& value) {
   write_text(path, value.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
-void expect_writable(const std::string& path) {
-  if (path == "-") return;
-  namespace fs = std::filesystem;
-  std::error_code none;
-  const bool is_new = fs::symlink_status(path, none).type() == fs::file_type::not_found;
-  const fs::file_type type = fs::status(path, none).type();
-  if (!is_new && type != fs::file_type::regular && type != fs::file_type::directory) {
-    // A reader at the other end of a pipe would see its end.
-    if (type != fs::file_type::not_found && ::access(path.c_str(), W_OK) != 0) fail_at(path);
-    return;
-  }
-  int descriptor = is_new ? open_nameless_beside(path) : -1;
-  const bool takes_name = descriptor < 0;  // also where the file system has no nameless files
-  if (takes_name) descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | (is_new ? O_CREAT | O_EXCL : 0), 0666);
-  if (descriptor < 0) fail_at(path);
-  ::close(descriptor);
-  if (is_new && takes_name) ::unlink(path.c_str());
-}
-
 bool is_same_file(const std::string& a, const std::string& b) {
   std::error_code none;
   return std::filesystem::equivalent(a, b, none);
@@ -215,14 +225,6 @@ std::string repeated_file(const std::vector<std::string>& paths) {
     if (!names.insert(path).second || !is_new) return path;
   }
   return {};
-}
-
-bool is_same_output(const std::string& a, const std::string& b) {
-  if (a == "-" || b == "-") return a == b;
-  namespace fs = std::filesystem;
-  std::error_code none;
-  const auto place = [&none](const std::string& path) { return fs::weakly_canonical(fs::absolute(path, none), none); };
-  return is_same_file(a, b) || place(a) == place(b);
 }
 
 std::string shared_output(const std::vector<output_file>& outputs) {

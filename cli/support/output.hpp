@@ -33,17 +33,11 @@ void write_text(const std::string& path, const std::string& text);
 /// As `write_text`, indented. Bytes that are not UTF-8 are replaced.
 void write_json(const std::string& path, const nlohmann::json& value);
 
-/// Throws: `std::runtime_error` naming the file, if `write_text` could not open it now. Effects: none that lasts.
-void expect_writable(const std::string& path);
-
 /// Returns: whether both paths lead to one file, which exists.
 [[nodiscard]] bool is_same_file(const std::string& a, const std::string& b);
 
 /// Returns: the first of the paths that leads to the file of an earlier one, or is the same; empty if none does.
 [[nodiscard]] std::string repeated_file(const std::vector<std::string>& paths);
-
-/// Returns: whether two texts written to these paths would get to one file or stream.
-[[nodiscard]] bool is_same_output(const std::string& a, const std::string& b);
 
 /// Throws: `std::runtime_error` if the file that an option names is an input, which it would replace. `role`:
 /// of the input, as in "trace". An empty path is none.

@@ -49,6 +49,11 @@ inline constexpr int exit_not_loaded = 124;  ///< A library could not be loaded 
 inline constexpr int exit_not_executable = 126;
 inline constexpr int exit_not_found = 127;
 
+/// Thrown by a verb for a command line that contradicts itself, or names what there is not: the status is `exit_usage`.
+struct usage_error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 /// Effects: one line on stderr, "ashlar VERB: message", control characters escaped. Returns: `status`, to be returned
 /// in turn.
 inline int complain(std::string_view verb_name, const std::string& message, int status = exit_failure) {

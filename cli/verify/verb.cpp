@@ -49,11 +49,6 @@ struct verify_options {
   std::vector<std::string> program;
 };
 
-/// The command line contradicts itself.
-struct usage_error : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
 CLI::Option* add_options(CLI::App& app, verify_options& o) {
   app.add_option("--a", o.a, "The command to compare with (default: PROGRAM as it is)")->type_name("CMD");
   app.add_option("--b", o.b, "The command to judge (default: PROGRAM under another malloc)")->type_name("CMD");
@@ -226,13 +221,7 @@ int verify_verb(int argc, char** argv) {
   if (const auto status = parse(app, static_cast<int>(dashes - argv), argv)) return *status;
   if (dashes != argv + argc) o.program.assign(dashes + 1, argv + argc);
   o.malloc_given = malloc->count() != 0;
-  try {
-    finish(o);
-  } catch (const usage_error& error) {
-    return complain("verify", error.what(), exit_usage);
-  } catch (const unknown_allocator& error) {
-    return complain("verify", error.what(), exit_usage);
-  }
+  finish(o);
   return verify(o);
 }
 

@@ -13,6 +13,7 @@
 
 #include "cli/replay/candidates.hpp"
 #include "cli/replay/figures.hpp"
+#include "cli/support/verb.hpp"
 
 namespace {
 
@@ -234,7 +235,7 @@ using search = std::function<std::vector<ashlar::cli::candidate>(const std::vect
 std::string why_unknown(const search& named, const std::string& name) {
   try {
     named({name});
-  } catch (const ashlar::cli::unknown_allocator& error) {
+  } catch (const ashlar::cli::usage_error& error) {
     return error.what();
   } catch (const std::runtime_error&) {
   }
