@@ -28,10 +28,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/advise/proposal.hpp"
 #include "cli/advise/repetition.hpp"
+#include "cli/rounds/effect.hpp"
 #include "cli/rounds/rounds.hpp"
-#include "cli/rounds/verdict.hpp"
 #include "cli/routes/handover.hpp"
 #include "cli/support/elf_file.hpp"
 #include "cli/support/inspect_program.hpp"

@@ -10,9 +10,8 @@
 
 #include <fmt/format.h>
 
-#include "cli/advise/proposal.hpp"
 #include "cli/html/page.hpp"
-#include "cli/rounds/verdict.hpp"
+#include "cli/rounds/effect.hpp"
 #include "cli/routes/plan.hpp"
 #include "cli/support/text.hpp"
 

@@ -11,9 +11,8 @@
 #include <ashlar/base/event.hpp>
 
 #include "cli/advise/advice.hpp"
-#include "cli/advise/proposal.hpp"
 #include "cli/preload/settings.hpp"
-#include "cli/rounds/verdict.hpp"
+#include "cli/rounds/effect.hpp"
 #include "cli/routes/plan.hpp"
 #include "cli/support/text.hpp"
 

@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/rounds/verdict.hpp"
+#include "cli/rounds/text.hpp"
 #include "cli/support/companion.hpp"
 
 namespace ashlar::cli {

@@ -10,7 +10,6 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/rounds/text.hpp"
-#include "cli/rounds/verdict.hpp"
 #include "cli/support/text.hpp"
 
 namespace ashlar::cli {

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "cli/support/companion.hpp"
+#include "cli/support/verb.hpp"
 
 namespace ashlar::cli {
 

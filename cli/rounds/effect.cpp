@@ -7,7 +7,7 @@
 #include <limits>
 #include <numeric>
 
-#include "cli/rounds/verdict.hpp"
+#include <ashlar/base/event.hpp>
 
 namespace ashlar::cli {
 
@@ -96,6 +96,31 @@ double pairs_for(double quantiles, double deviation, double distance) {
 }
 
 }  // namespace
+
+finding verdict_of(const mean_interval& log_ratio, double bound) noexcept {
+  const double most = std::log1p(bound);
+  if (log_ratio.least > -most && log_ratio.greatest < most) return finding::level;
+  if (log_ratio.greatest < 0) return finding::gain;
+  return log_ratio.least > 0 ? finding::loss : finding::undecided;
+}
+
+finding verdict_of(const paired_effect& effect, double bound) {
+  if (!effect.could_tell()) return finding::undecided;
+  const finding found = verdict_of(effect.log_ratio, bound);
+  const bool is_by_order = effect.chance > effect.error / 2;
+  return is_by_order && found != finding::level ? finding::undecided : found;
+}
+
+const char* verdict_word(finding verdict) noexcept {
+  constexpr detail::enum_table<finding, const char*> words = {"undecided", "level", "gain", "loss"};
+  return words[verdict];
+}
+
+finding verdict_named(std::string_view word) noexcept {
+  for (const finding f : {finding::level, finding::gain, finding::loss})
+    if (word == verdict_word(f)) return f;
+  return finding::undecided;
+}
 
 double student_quantile(double error, double freedom) {
   const double quarter = std::acos(0.0);

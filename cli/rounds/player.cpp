@@ -14,7 +14,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "cli/rounds/verdict.hpp"
 #include "cli/routes/handover.hpp"
 #include "cli/span_clock/span_file.hpp"
 #include "cli/support/companion.hpp"

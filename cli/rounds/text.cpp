@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/rounds/verdict.hpp"
 #include "cli/support/text.hpp"
 
 namespace ashlar::cli {
@@ -56,6 +55,18 @@ std::string seen_text(double detectable) {
   if (shows_multiples_alone(detectable))
     return "neither twice nor half the time would have been seen: the runs vary too much";
   return fmt::format("anything above {} would have been seen", share_text(detectable));
+}
+
+std::string verdict_text(finding verdict, const mean_interval& log_ratio, double detectable) {
+  return fmt::format("{}: {}{}", verdict_word(verdict), change_text(log_ratio),
+                     verdict == finding::undecided ? "; " + seen_text(detectable) : "");
+}
+
+std::string verdict_text(const comparison& c) {
+  if (c.effect.pairs < 2) return "not measured: too few rounds";
+  if (c.effect.could_tell()) return verdict_text(c.found, c.effect.log_ratio, c.effect.detectable());
+  return fmt::format("undecided: {} on average of {}, too few for an interval", change_text(c.effect.log_ratio.mean),
+                     counted(c.effect.pairs, "round"));
 }
 
 std::string findings_text(const std::vector<named_comparison>& all, bool tells_undecided) {

@@ -30,6 +30,11 @@ namespace ashlar::cli {
 /// Returns: "anything above 1.2 % would have been seen".
 [[nodiscard]] std::string seen_text(double detectable);
 
+/// Returns: "gain: -14.6 % [-17.4, -11.4]"; an undecided one has what would have been seen behind it.
+[[nodiscard]] std::string verdict_text(finding verdict, const mean_interval& log_ratio, double detectable);
+/// Returns: the same of rounds, or that they are too few.
+[[nodiscard]] std::string verdict_text(const comparison& c);
+
 /// A comparison and the name of its measure.
 struct named_comparison {
   std::string name;

@@ -12,7 +12,6 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/rounds/text.hpp"
-#include "cli/rounds/verdict.hpp"
 #include "cli/routes/handover.hpp"
 #include "cli/support/text.hpp"
 

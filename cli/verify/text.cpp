@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/rounds/effect.hpp"
 #include "cli/rounds/text.hpp"
-#include "cli/rounds/verdict.hpp"
 #include "cli/support/text.hpp"
 
 namespace ashlar::cli {

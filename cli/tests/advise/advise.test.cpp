@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // End-to-end tests of `ashlar advise`: planted remedies are found at their lines, and nothing at the innocents; what a
-// program holds after its peak, by its plan and as measured.
+// program holds after its peak, by its plan and as measured; the order of a real program's sites, by what changes of
+// its code gain; the function that owns a batch behind a deep recursion and where it is inlined.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -8,7 +9,6 @@
 #include <utility>
 
 #include "cli/advise/measurement.hpp"
-#include "cli/advise/proposal.hpp"
 #include "cli/advise/thresholds.hpp"
 #include "cli/rounds/program.hpp"
 #include "cli/routes/plan.hpp"
@@ -16,8 +16,7 @@
 
 namespace {
 
-using ashlar::cli::program_run;
-using ashlar::cli::program_runner;
+using namespace ashlar::cli;
 using nlohmann::json;
 
 class advise : public ashlar_test::command_test {
@@ -226,7 +225,7 @@ TEST_F(advise, thresholds_are_options_and_evidence) {
   EXPECT_EQ(without["rules"]["lifo.held"], 2);
   EXPECT_EQ(without["rules"]["lifo.share"], 0.99);
   std::ifstream in(file("t.plan"));
-  const auto plan = ashlar::cli::read_plan(in, "t.plan");
+  const auto plan = read_plan(in, "t.plan");
   ASSERT_EQ(plan.groups.size(), 1U);
   EXPECT_EQ(plan.groups[0].evidence["rules"], json::parse(R"({"few_sizes.sizes": 0.0, "lifo.held": 2.0})"));
   EXPECT_EQ(proposals(advice(none + " " + trace + " --rule few_sizes.sizes=4")).size(), 1U) << "the last one counts";
@@ -243,9 +242,7 @@ std::map<std::string, double> documented_thresholds() {
   return all;
 }
 
-TEST(advice_thresholds, the_page_has_each_with_its_default) {
-  EXPECT_EQ(documented_thresholds(), ashlar::cli::all_thresholds({}));
-}
+TEST(advice_thresholds, the_page_has_each_with_its_default) { EXPECT_EQ(documented_thresholds(), all_thresholds({})); }
 
 TEST_F(advise, thresholds_that_are_not_known_or_no_numbers_are_refused) {
   const std::string trace = sample(100);
@@ -275,7 +272,7 @@ TEST_F(advise, traces_add_up_and_the_plan_is_that_of_the_router) {
   EXPECT_EQ(twice["features"]["allocated"]["objects"].get<long long>(),
             2 * once["features"]["allocated"]["objects"].get<long long>());
   std::ifstream in(file("t.plan"));
-  const auto plan = ashlar::cli::read_plan(in, "t.plan");
+  const auto plan = read_plan(in, "t.plan");
   ASSERT_EQ(plan.groups.size(), 1U);
   EXPECT_EQ(plan.groups[0].cell_bytes, 48U);
   EXPECT_NE(plan.groups[0].sites[0].function.find("make_shape"), std::string::npos);
@@ -368,8 +365,6 @@ TEST(memory_after_peak, of_a_short_run_is_the_peak) {
   EXPECT_EQ(run.after_bytes, run.peak_bytes);
 }
 
-using nlohmann::json;
-
 class recursion : public ashlar_test::command_test {
 protected:
   /// Returns: the site of a request's leaves.
@@ -399,9 +394,6 @@ TEST_F(recursion, a_cut_stack_that_may_hide_an_owner_is_named) {
   EXPECT_NE(evidence.find("; stacks are cut at 2 frames,"), evidence.npos) << evidence;
   EXPECT_NE(evidence.find(": record with --stacks 64"), evidence.npos) << evidence;
 }
-
-using namespace ashlar::cli;
-using nlohmann::json;
 
 class advise_order : public ashlar_test::command_test {
 protected:

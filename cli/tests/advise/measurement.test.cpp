@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/advise/measurement.hpp"
-#include "cli/rounds/verdict.hpp"
+#include "cli/rounds/effect.hpp"
 #include "cli/tests/advise/scene.hpp"
 
 namespace {

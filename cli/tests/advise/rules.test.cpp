@@ -11,7 +11,6 @@
 #include <gtest/gtest.h>
 
 #include "cli/advise/advice.hpp"
-#include "cli/advise/proposal.hpp"
 #include "cli/advise/rules.hpp"
 #include "cli/advise/sites.hpp"
 #include "cli/tests/advise/scene.hpp"
@@ -227,8 +226,6 @@ TEST(freed_by_one_call, a_site_without_a_container_joins_all_containers_which_el
   EXPECT_EQ(joined({list, few, {"few_sizes", container_kind::none, 4000}}), remedies_of_sites(3, remedy::pool));
 }
 
-using namespace ashlar::cli;
-
 TEST(proposals, unmeasured_are_the_remedies_that_leave_fewer_requests) {
   std::string proposed, measured_first;
   for (const advice_rule& rule : advice_rules()) {
@@ -249,7 +246,6 @@ TEST(proposals, unmeasured_are_the_remedies_that_leave_fewer_requests) {
   EXPECT_EQ(measured_first, "hand_over region segregate scratch arena static_plan counted_arena pool ");
 }
 
-using ashlar::cli::distinctions;
 using texts = std::vector<std::string>;
 
 TEST(titles, one_mark_that_no_other_site_has_suffices) {

@@ -17,7 +17,7 @@
 #include "cli/rounds/effect.hpp"
 #include "cli/rounds/program.hpp"
 #include "cli/rounds/rounds.hpp"
-#include "cli/rounds/verdict.hpp"
+#include "cli/rounds/text.hpp"
 #include "cli/tests/noise.hpp"
 
 namespace {
@@ -286,8 +286,6 @@ TEST(modes, of_few_or_equal_or_zero_values_are_none) {
   EXPECT_FALSE(modes_of(std::vector<double>(30, 0)));
 }
 
-using namespace ashlar::cli;
-
 mean_interval percent(double mean, double least, double greatest) {
   return {std::log1p(mean / 100), std::log1p(least / 100), std::log1p(greatest / 100)};
 }
@@ -336,8 +334,6 @@ TEST(verdict, of_runs_that_vary_greatly_has_no_bound_in_percent) {
             "undecided: +0.0 % [-59.3, +146]; neither twice nor half the time would have been seen: the runs vary too "
             "much");
 }
-
-using namespace ashlar::cli;
 
 TEST(rounds, are_as_many_as_the_limits_and_the_pilot_allow) {
   struct entry {
