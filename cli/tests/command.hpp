@@ -14,8 +14,10 @@
 #include <unistd.h>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "cli/support/text.hpp"
+#include "cli/tests/texts.hpp"
 
 namespace ashlar_test {
 
@@ -42,9 +44,7 @@ protected:
   }
 
   [[nodiscard]] testing::AssertionResult said(const std::string& name, const std::string& part) const {
-    const std::string all = text(name);
-    if (all.find(part) != all.npos) return testing::AssertionSuccess();
-    return testing::AssertionFailure() << "no \"" << part << "\" in:\n" << all;
+    return has(text(name), part);
   }
 
   /// Returns: the path of a made-up trace.

@@ -5,12 +5,14 @@
 
 namespace {
 
+using ashlar_test::starts;
+
 class command : public ashlar_test::command_test {};
 
 TEST_F(command, has_a_version_by_every_name) {
   for (const char* word : {"version", "--version", "-V"}) {
     EXPECT_EQ(ashlar(word), 0);
-    EXPECT_TRUE(text("out").starts_with("ashlar 0.")) << text("out");
+    EXPECT_TRUE(starts(text("out"), "ashlar 0."));
   }
 }
 
@@ -60,7 +62,7 @@ TEST_F(command, help_on_a_verb_is_that_of_its_option) {
 TEST_F(command, usage_is_printed_once_and_names_all_arguments) {
   for (const std::string verb : {"record", "run", "advise", "verify"}) {
     ASSERT_EQ(ashlar(verb + " --help"), 0);
-    EXPECT_TRUE(text("out").starts_with("ashlar " + verb + " ")) << text("out");
+    EXPECT_TRUE(starts(text("out"), "ashlar " + verb + " "));
     EXPECT_FALSE(said("out", "Usage:")) << text("out");
   }
   ASSERT_EQ(ashlar("plan --help"), 0);

@@ -17,6 +17,7 @@
 namespace {
 
 using namespace ashlar::cli;
+using ashlar_test::has, ashlar_test::starts, ashlar_test::ends, ashlar_test::matches;
 using nlohmann::json;
 
 class advise : public ashlar_test::command_test {
@@ -70,9 +71,9 @@ TEST_P(advise_planted, is_found_at_its_line_and_nowhere_else) {
   for (const json& site : found) {
     const std::string all = site["site"].get<std::string>() + ": " + site["evidence"].get<std::string>() + " -> " +
                             site["advice"].get<std::string>() + ". " + site["gain"]["text"].get<std::string>();
-    EXPECT_NE(site["function"].get<std::string>().find(p.function), std::string::npos) << all;
+    EXPECT_TRUE(has(site["function"], p.function)) << all;
     EXPECT_EQ(site["remedy"], p.remedy) << all;
-    EXPECT_TRUE(std::regex_search(all, std::regex(p.pattern))) << all;
+    EXPECT_TRUE(matches(all, p.pattern));
     right += site["line"] == line ? 1U : 0U;
   }
   EXPECT_EQ(right, line == 0 ? 0U : 1U) << text("out");
@@ -129,7 +130,7 @@ TEST_F(advise, long_lived_blocks_leave_the_pages_of_short_lived_ones) {
   EXPECT_EQ(found[1]["line"], marked_line("long_lived"));
   const std::string end = text("out").substr(text("out").find("\nPlan: 1 site in 1 group, "));
   EXPECT_EQ(std::ranges::count(end, '\n'), 4) << "the first site of each group: " << end;
-  EXPECT_NE(end.find("    {anonymous}::long_lived_mode (victim.cpp:"), end.npos) << end;
+  EXPECT_TRUE(has(end, "    {anonymous}::long_lived_mode (victim.cpp:"));
 }
 
 TEST_F(advise, a_block_whose_free_also_frees_what_stays_has_no_memory_of_its_own) {
@@ -167,7 +168,7 @@ TEST_F(advise, a_wrapper_stands_behind_the_function_that_calls_it) {
   const json all = advice(recorded("wrapper"));
   int passed = 0;
   for (const json& site : all["sites"]) {
-    EXPECT_EQ(site["function"].get<std::string>().find("checked_malloc"), std::string::npos) << site["site"];
+    EXPECT_FALSE(has(site["function"], "checked_malloc")) << site["site"];
     passed += site["through"].get<std::string>().find("checked_malloc") != std::string::npos ? 1 : 0;
   }
   EXPECT_EQ(passed, 2) << "cell_of_wrapper and text_of_wrapper";
@@ -175,7 +176,7 @@ TEST_F(advise, a_wrapper_stands_behind_the_function_that_calls_it) {
   ASSERT_EQ(ashlar("report " + file("wrapper.trace") + " --json " + file("r.json")), 0) << text("err");
   EXPECT_TRUE(said("out", "  through {anonymous}::checked_malloc")) << text("out");
   const json first = json::parse(text("r.json"))["call_sites_by_objects"][0];
-  EXPECT_NE(first["calls"][0].get<std::string>().find("_of_wrapper"), std::string::npos) << first;
+  EXPECT_TRUE(has(first["calls"][0], "_of_wrapper")) << first;
   EXPECT_EQ(first["through"], "{anonymous}::checked_malloc");
 }
 
@@ -203,7 +204,7 @@ TEST_F(advise, the_page_fits_100_columns_and_is_the_same_each_time) {
   EXPECT_EQ(text("out"), first);
   for (const char* part : {"Without a change of code", "ashlar replay", "--only mallocs", "page policy",
                            "ESTIMATE: ", "SIMULATED: ", "Change nothing"})
-    EXPECT_NE(first.find(part), std::string::npos) << part;
+    EXPECT_TRUE(has(first, part)) << part;
   expect_100_columns();
 }
 
@@ -275,7 +276,7 @@ TEST_F(advise, traces_add_up_and_the_plan_is_that_of_the_router) {
   const auto plan = read_plan(in, "t.plan");
   ASSERT_EQ(plan.groups.size(), 1U);
   EXPECT_EQ(plan.groups[0].cell_bytes, 48U);
-  EXPECT_NE(plan.groups[0].sites[0].function.find("make_shape"), std::string::npos);
+  EXPECT_TRUE(has(plan.groups[0].sites[0].function, "make_shape"));
 }
 
 TEST_F(advise, a_plan_that_was_not_written_is_not_claimed) {
@@ -304,8 +305,7 @@ TEST_F(advise, a_trace_of_another_build_has_offsets_for_names) {
   std::filesystem::copy_file(ASHLAR_COMMAND, own, std::filesystem::copy_options::overwrite_existing);
   const json all = advice(trace);
   EXPECT_TRUE(said("out", "holds another build"));
-  EXPECT_TRUE(all["sites"][0]["site"].get<std::string>().starts_with("victim (another build)+0x"))
-      << all["sites"][0]["site"];
+  EXPECT_TRUE(starts(all["sites"][0]["site"], "victim (another build)+0x"));
   EXPECT_EQ(ashlar("advise --measure none " + trace + " " + recorded("few")), 0) << "the same build under another name";
   EXPECT_EQ(ashlar("advise --measure none " + trace + " " + trace_of("/bin/ls -l /", "other.trace")), 1);
   EXPECT_TRUE(said("err", "recorded from another build"));
@@ -383,7 +383,7 @@ TEST_F(recursion, hides_no_owner_at_the_depth_that_record_has_unasked) {
     EXPECT_EQ(site["function"], "{anonymous}::new_leaf");
     EXPECT_EQ(site["owner"]["function"], owner);
     EXPECT_EQ(site["advice"], "ashlar::arena in " + owner + ", released after each batch");
-    EXPECT_EQ(evidence.find("stacks are cut"), evidence.npos) << evidence;
+    EXPECT_FALSE(has(evidence, "stacks are cut"));
   }
 }
 
@@ -391,8 +391,8 @@ TEST_F(recursion, a_cut_stack_that_may_hide_an_owner_is_named) {
   const json site = site_of("direct", "--stacks 2");
   EXPECT_EQ(site["remedy"], "counted_arena");
   const std::string evidence = site["evidence"];
-  EXPECT_NE(evidence.find("; stacks are cut at 2 frames,"), evidence.npos) << evidence;
-  EXPECT_NE(evidence.find(": record with --stacks 64"), evidence.npos) << evidence;
+  EXPECT_TRUE(has(evidence, "; stacks are cut at 2 frames,"));
+  EXPECT_TRUE(has(evidence, ": record with --stacks 64"));
 }
 
 class advise_order : public ashlar_test::command_test {
@@ -442,8 +442,8 @@ TEST_F(advise_order, is_that_of_the_changes_of_code_with_and_without_routes) {
   EXPECT_EQ(sites(), (std::vector<std::pair<std::string, standing>>{
                          {"tree_insert", not_measured}, {"index_insert", proposed}, {"grow_rows", proposed}}));
   const std::string page = advice_text(made_, tree_, 8);
-  EXPECT_NE(page.find("MEASURED:"), page.npos) << page;
-  EXPECT_NE(page.find("-> not measured: change it, and measure by 'ashlar verify --a OLD --b NEW'"), page.npos) << page;
+  EXPECT_TRUE(has(page, "MEASURED:"));
+  EXPECT_TRUE(has(page, "-> not measured: change it, and measure by 'ashlar verify --a OLD --b NEW'"));
 }
 
 TEST_F(advise_order, a_measured_loss_is_no_proposal) {
@@ -453,12 +453,12 @@ TEST_F(advise_order, a_measured_loss_is_no_proposal) {
   EXPECT_EQ(sites(), (std::vector<std::pair<std::string, standing>>{
                          {"tree_insert", not_measured}, {"grow_rows", proposed}, {"index_insert", no_gain}}));
   const std::string page = advice_text(made_, tree_, 8);
-  EXPECT_EQ(page.find("\n  3  index_insert"), page.npos) << page;
+  EXPECT_FALSE(has(page, "\n  3  index_insert"));
   const std::size_t unchanged = page.find("\nChange nothing at the other ");
   ASSERT_NE(unchanged, page.npos) << page;
   EXPECT_NE(page.find(" of them; first those whose remedy was measured:\n     ", unchanged), page.npos) << page;
   EXPECT_NE(page.find("Change nothing: its route gave", unchanged), page.npos) << page;
-  EXPECT_TRUE(proposals_text(made_, "").ends_with("; no gain was measured at 1 more")) << proposals_text(made_, "");
+  EXPECT_TRUE(ends(proposals_text(made_, ""), "; no gain was measured at 1 more"));
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "cli/advise/models.hpp"
 #include "cli/advise/observer.hpp"
 #include "cli/tests/advise/scene.hpp"
+#include "cli/tests/texts.hpp"
 
 namespace {
 
@@ -25,6 +26,7 @@ using namespace ashlar;
 using namespace ashlar::cli;
 
 using ashlar_test::scene;
+using ashlar_test::starts;
 
 TEST(advise_tree, nodes_stand_where_chains_part) {
   scene s;
@@ -369,8 +371,7 @@ TEST(features, an_object_to_keep_has_the_size_of_nearly_all_requests) {
   const auto sites = s.advise();
   ASSERT_EQ(sites.size(), 1U);
   EXPECT_EQ(sites[0].rule->name, "temporary");
-  EXPECT_TRUE(remedy_text(sites[0], {}).starts_with("keep one block of 96 B for all requests"))
-      << remedy_text(sites[0], {});
+  EXPECT_TRUE(starts(remedy_text(sites[0], {}), "keep one block of 96 B for all requests"));
 }
 
 std::size_t levels_of(std::uint32_t id) { return id % (ashlar::cli::call_tree::most_levels + 1); }

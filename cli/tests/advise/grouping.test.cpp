@@ -14,10 +14,12 @@
 #include "cli/advise/advice.hpp"
 #include "cli/advise/models.hpp"
 #include "cli/tests/advise/scene.hpp"
+#include "cli/tests/texts.hpp"
 
 namespace {
 
 using namespace ashlar::cli;
+using ashlar_test::ends;
 using ashlar_test::scene;
 
 /// Effects: builds `n` objects of each stack in turn, and then frees all. `other`: a stack whose objects are freed at
@@ -83,7 +85,7 @@ route_plan plan_of(scene& s, const std::vector<std::string>& reasons = {}, std::
   route_plan plan = advice_plan(made, s.tree, s.seen(), s.names(), follows);
   EXPECT_EQ(made.left_out.size(), reasons.size());
   for (std::size_t i = 0; i < std::min(made.left_out.size(), reasons.size()); ++i)
-    EXPECT_TRUE(made.left_out[i].text.ends_with(" is not in the plan: " + reasons[i] + ".")) << made.left_out[i].text;
+    EXPECT_TRUE(ends(made.left_out[i].text, " is not in the plan: " + reasons[i] + "."));
   return plan;
 }
 

@@ -11,10 +11,12 @@
 #include "cli/advise/measurement.hpp"
 #include "cli/rounds/effect.hpp"
 #include "cli/tests/advise/scene.hpp"
+#include "cli/tests/texts.hpp"
 
 namespace {
 
 using namespace ashlar::cli;
+using ashlar_test::has, ashlar_test::starts, ashlar_test::ends;
 using nlohmann::json;
 
 json effect(std::vector<std::size_t> groups, double ratio, const char* text) {
@@ -92,7 +94,7 @@ TEST_F(advise_answer, sorts_the_sites_and_is_the_evidence_of_the_groups) {
   take();
   EXPECT_EQ(made_.measurement.text, "verdict");
   EXPECT_EQ(trials(), (std::vector<std::string>{of_group(1, "second"), of_group(0, "first"), untried_}));
-  EXPECT_TRUE(made_.order.starts_with("By their gain: measured over an empty plan,")) << made_.order;
+  EXPECT_TRUE(starts(made_.order, "By their gain: measured over an empty plan,"));
   ASSERT_EQ(plan_.groups.size(), 2U);
   EXPECT_EQ(plan_.groups[0].evidence["measured"]["text"], "first");
   EXPECT_EQ(plan_.groups[1].evidence["measured"]["text"], "second");
@@ -133,10 +135,10 @@ TEST_F(advise_answer, leaves_the_order_of_sites_without_a_remedy) {
 TEST_F(advise_answer, gives_each_site_of_a_group_its_effect_in_text_and_json) {
   take();
   const std::string page = advice_text(made_, scene_.tree, 8);
-  EXPECT_NE(page.find("MEASURED: group 2-cells-of-"), page.npos) << page;
+  EXPECT_TRUE(has(page, "MEASURED: group 2-cells-of-"));
   for (const char* const of_what_was_not_tried : {"UNTRIED", "would have been seen"})
-    EXPECT_EQ(page.find(of_what_was_not_tried), page.npos) << page;
-  EXPECT_NE(page.find("\nBy their gain: measured"), page.npos) << page;
+    EXPECT_FALSE(has(page, of_what_was_not_tried));
+  EXPECT_TRUE(has(page, "\nBy their gain: measured"));
   const json all = sites();
   EXPECT_EQ(all[0]["trial"]["verdict"], "gain");
   EXPECT_EQ(all[0]["gain"]["level"], "measured");
@@ -177,7 +179,7 @@ TEST_F(advise_answer, of_the_whole_plan_tells_its_effect_and_the_order) {
                         {"undecided", 0, "The order" + estimate + "the effect of each group of"}}) {
     measure_whole(0.9, r.verdict, r.pairs);
     take();
-    EXPECT_TRUE(made_.order.starts_with(r.order)) << r.verdict << r.pairs << made_.order;
+    EXPECT_TRUE(starts(made_.order, r.order)) << r.verdict << r.pairs;
   }
 }
 
@@ -199,7 +201,7 @@ TEST_F(advise_answer, of_a_whole_plan_is_what_routes_add_to_their_heap) {
   take();
   const std::string both = "all 2 groups of the plan together: over an empty plan: its effect";
   EXPECT_EQ(trials(), (std::vector<std::string>{untried_, both, both}));
-  EXPECT_TRUE(made_.order.starts_with("Last those of the plan, which does not gain as a whole.")) << made_.order;
+  EXPECT_TRUE(starts(made_.order, "Last those of the plan, which does not gain as a whole."));
   leave_one_group();
   take();
   EXPECT_EQ(trials().back(), of_group(0, "its effect"));
@@ -227,8 +229,8 @@ TEST_F(advise_answer, without_a_group_leaves_the_reason_to_the_evidence) {
   made_.plan = plan_ = {};
   for (advised_site& s : made_.sites) s.rule = routable_;
   tell_routes(made_, scene_.tree);
-  EXPECT_TRUE(made_.sites[1].evidence.ends_with("; no route would serve it, as its group would be too small"));
-  EXPECT_TRUE(made_.sites[2].evidence.ends_with("; no route would serve it, as its module has no build id"));
+  EXPECT_TRUE(ends(made_.sites[1].evidence, "; no route would serve it, as its group would be too small"));
+  EXPECT_TRUE(ends(made_.sites[2].evidence, "; no route would serve it, as its module has no build id"));
 }
 
 /// Its objects live long, and the objects of another call of the same four frames die young.

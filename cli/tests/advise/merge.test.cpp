@@ -16,10 +16,12 @@
 
 #include "cli/advise/advice.hpp"
 #include "cli/tests/advise/scene.hpp"
+#include "cli/tests/texts.hpp"
 
 namespace {
 
 using namespace ashlar::cli;
+using ashlar_test::has;
 using ashlar_test::scene;
 using nlohmann::json;
 
@@ -201,7 +203,7 @@ TEST(merged_traces, of_one_handing_thread_have_no_pool_without_a_lock) {
       std::ranges::find_if(sites, [&](const advised_site& site) { return site.node == s.tree.levels(stack).front(); });
   ASSERT_NE(found, sites.end());
   EXPECT_EQ(found->rule->name, "other_thread");
-  EXPECT_EQ(found->evidence.find("thread 0"), std::string::npos) << found->evidence;
+  EXPECT_FALSE(has(found->evidence, "thread 0"));
 }
 
 /// Objects that live long in shared pages, of which few live at once.

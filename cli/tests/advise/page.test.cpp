@@ -11,6 +11,7 @@
 namespace {
 
 using namespace ashlar::cli;
+using ashlar_test::has, ashlar_test::starts, ashlar_test::ends;
 using nlohmann::json;
 
 constexpr const char* data_begin = "<script type=\"application/json\" id=\"data\">";
@@ -194,7 +195,7 @@ TEST_F(advise_page, data_agrees_with_the_advice) {
     if (name != "all" && name != "estimates" && name != "remedies" && name != "words")
       EXPECT_EQ(column.size(), advice["sites"].size()) << name;
   }
-  EXPECT_NE(page.find("list_churn"), std::string::npos);
+  EXPECT_TRUE(has(page, "list_churn"));
   const auto& first = advice["sites"][0];
   EXPECT_EQ(data["sites"]["objects"][0], first["features"]["allocated"]["objects"]);
   const std::string rule = data["names"][data["sites"]["rule"][0].get<std::size_t>()];
@@ -211,8 +212,7 @@ TEST_F(advise_page, has_the_plan_and_its_reason_if_there_is_none) {
   EXPECT_EQ(advice["plan"][0]["stays"], true);
   EXPECT_EQ(advice["plan"][0]["trial"], nullptr);
   const json data = data_of(page), group = data["plan"][0];
-  EXPECT_TRUE(data["planNote"].get<std::string>().starts_with("Memory of their own for 1 site in "))
-      << data["planNote"];
+  EXPECT_TRUE(starts(data["planNote"], "Memory of their own for 1 site in "));
   EXPECT_EQ(group["remedy"], "a pool of cells of 48 B");
   EXPECT_EQ(group["titles"], advice["plan"][0]["sites"][0]);
   EXPECT_EQ(group["effect"], "");
@@ -246,12 +246,12 @@ TEST(advise_page_plan, has_measured_effects_and_those_that_leave) {
   EXPECT_EQ(effects(two), "-4.0 %;level;");
   EXPECT_EQ(two["plan"][0]["stays"], true);
   EXPECT_EQ(two["plan"][1]["stays"], false);
-  EXPECT_EQ(two["planNote"].get<std::string>().find("Measured"), std::string::npos);
+  EXPECT_FALSE(has(two["planNote"], "Measured"));
   EXPECT_EQ(effects(page_of({gain, none({1}), none({2})})), "-4.0 %;level;level;");
   EXPECT_EQ(effects(page_of({gain, none({1, 2}), none({1, 2})})), "-4.0 %;level;measured with group 1;");
   const site_trial both{finding::undecided, "both together: -1 %", -0.01, {0, 1}};
   const json whole = page_of({both, both});
-  EXPECT_TRUE(whole["planNote"].get<std::string>().ends_with(" Measured: both together: -1 %.")) << whole["planNote"];
+  EXPECT_TRUE(ends(whole["planNote"], " Measured: both together: -1 %."));
   EXPECT_EQ(effects(whole), ";;");
 }
 
@@ -274,8 +274,8 @@ TEST_F(advise_page, sums_over_calls_and_time_are_those_of_the_program) {
     EXPECT_EQ(live, bins[bin]) << bin;
   }
   EXPECT_FALSE(data["leftovers"].empty());
-  EXPECT_NE(data["leftovers"][0]["words"].get<std::string>().find("none is ever freed"), std::string::npos);
-  EXPECT_TRUE(data["ending"][0].get<std::string>().starts_with("When the recording ends, "));
+  EXPECT_TRUE(has(data["leftovers"][0]["words"], "none is ever freed"));
+  EXPECT_TRUE(starts(data["ending"][0], "When the recording ends, "));
 }
 
 TEST_F(advise_page, light_calls_of_a_function_are_one) {
@@ -294,13 +294,13 @@ TEST_F(advise_page, loads_nothing_as_a_report_and_a_replay_do) {
   ASSERT_EQ(ashlar("report " + trace + " --html " + file("r.html")), 0) << text("err");
   ASSERT_EQ(ashlar("replay " + sample(5000) + " --with glibc,heap --repetitions 1 --html " + file("p.html")), 0)
       << text("err");
-  EXPECT_TRUE(text("p.html").starts_with("<!DOCTYPE html>"));
+  EXPECT_TRUE(starts(text("p.html"), "<!DOCTYPE html>"));
   for (const char* finding : {"\"heap: ", "No gain on glibc is shown yet: "}) EXPECT_TRUE(said("p.html", finding));
   for (const std::string& page : {page_of(trace), text("r.html"), text("p.html")}) {
     for (const char* part :
          {"src=", "href=", "<link", "@import", "url(", "fetch(", "XMLHttpRequest", "innerHTML", "https:"})
-      EXPECT_EQ(page.find(part), std::string::npos) << part;
-    EXPECT_NE(page.find("default-src 'none'"), std::string::npos);
+      EXPECT_FALSE(has(page, part)) << part;
+    EXPECT_TRUE(has(page, "default-src 'none'"));
   }
 }
 
@@ -311,7 +311,7 @@ TEST(advise_page_bounds, twenty_thousand_sites_are_two_megabytes) {
   EXPECT_EQ(data["sites"]["all"], 20'000);
   EXPECT_EQ(data["sites"]["objects"].size(), 20'000U) << "all of them";
   EXPECT_GT(data["details"].size(), 50U);
-  EXPECT_TRUE(name_of(data, 19'999).ends_with("9999"));
+  EXPECT_TRUE(ends(name_of(data, 19'999), "9999"));
 }
 
 TEST(advise_page_bounds, long_names_and_large_figures_leave_sites_out) {
@@ -375,24 +375,24 @@ TEST(advise_page_names, are_cut_between_characters) {
   while (name.size() < 1000) name += "\xe2\x82\xac";
   const std::string shown = name_of(data_of(html_advice(synthetic(1, name))), 0);
   EXPECT_LT(shown.size(), 300U);
-  EXPECT_EQ(shown.find("\xef\xbf\xbd"), std::string::npos) << "a character was cut in two";
-  EXPECT_TRUE(shown.ends_with("\xe2\x82\xac"
-                              "0"));
+  EXPECT_FALSE(has(shown, "\xef\xbf\xbd")) << "a character was cut in two";
+  EXPECT_TRUE(ends(shown, "\xe2\x82\xac"
+                          "0"));
 }
 
 TEST_F(advise_page, empty_and_cut_traces) {
   const std::string empty = page_of(sample(0));
-  EXPECT_NE(empty.find("there is nothing to advise"), std::string::npos);
+  EXPECT_TRUE(has(empty, "there is nothing to advise"));
   EXPECT_EQ(data_of(empty)["sites"]["all"], 0);
   const std::string trace = recorded("class");
   std::filesystem::resize_file(trace, std::filesystem::file_size(trace) - 100);
   const std::string cut = page_of("--damaged " + trace);
-  EXPECT_NE(cut.find("The trace is damaged"), std::string::npos);
+  EXPECT_TRUE(has(cut, "The trace is damaged"));
   const bool has_note = cut.find("may have been freed later") != cut.npos;
   EXPECT_TRUE(has_note || cut.find("Every recorded object was freed") != cut.npos);
   EXPECT_TRUE(said("out", "The trace is damaged"));
   EXPECT_EQ(ashlar("advise --measure none " + trace + " --html " + file("none.html")), 1);
-  EXPECT_TRUE(text("err").starts_with("ashlar advise: " + trace + ": ")) << text("err");
+  EXPECT_TRUE(starts(text("err"), "ashlar advise: " + trace + ": "));
   EXPECT_TRUE(said("err", "--damaged"));
   EXPECT_FALSE(std::filesystem::exists(file("none.html"))) << "a trace that cannot be read leaves no page";
 }
@@ -416,7 +416,7 @@ TEST_F(advise_page, mistakes) {
       1);
   EXPECT_EQ(text("err"), "ashlar advise: standard output: No space left on device\n");
   EXPECT_EQ(ashlar("advise --measure none " + trace + " --html -"), 0);
-  EXPECT_TRUE(text("out").starts_with("<!DOCTYPE html>")) << "nothing but the page";
+  EXPECT_TRUE(starts(text("out"), "<!DOCTYPE html>")) << "nothing but the page";
 }
 
 TEST_F(advise_look, fits_1200_pixels_and_reacts) {
@@ -455,7 +455,7 @@ TEST_F(advise_look, fits_1200_pixels_and_reacts) {
   EXPECT_GT(seen["rows"].get<int>(), 0);
   EXPECT_EQ(seen["compared"], "grown");
   EXPECT_EQ(seen["undecided"], "Choose another time to compare with.");
-  EXPECT_NE(seen["status"].get<std::string>().find(" from 0 to "), std::string::npos) << seen["status"];
+  EXPECT_TRUE(has(seen["status"], " from 0 to "));
   EXPECT_EQ(seen["balance"], 0) << "what has grown less what has shrunk";
   for (const char* measure : {"live", "live inverted", "bytes", "objects inverted", "never"})
     EXPECT_GT(seen["frames"][measure].get<int>(), 2) << measure;
@@ -463,7 +463,7 @@ TEST_F(advise_look, fits_1200_pixels_and_reacts) {
   EXPECT_EQ(seen["details"], 1);
   EXPECT_EQ(seen["found"], 0);
   EXPECT_EQ(seen["sorted"], true);
-  EXPECT_TRUE(seen["moment"].get<std::string>().starts_with("At 0: ")) << seen["moment"];
+  EXPECT_TRUE(starts(seen["moment"], "At 0: "));
 }
 
 TEST_F(advise_look, hostile_names_are_text) {
@@ -518,13 +518,13 @@ TEST_F(advise_look, a_report_and_a_replay_are_drawn_from_their_json) {
   const json report = look(text("r.html"), script);
   EXPECT_GT(report["columns"].get<int>(), 10);
   EXPECT_EQ(report["bars"], 0);
-  EXPECT_NE(report["text"].get<std::string>().find("checked_malloc"), std::string::npos);
+  EXPECT_TRUE(has(report["text"], "checked_malloc"));
   ASSERT_EQ(ashlar("replay " + trace + " --with glibc,heap --repetitions 1 --html " + file("r.html")), 0)
       << text("err");
   const json replay = look(text("r.html"), script);
   EXPECT_EQ(replay["bars"], 15) << "three for each candidate and null in time, and without null in memory";
   for (const char* part : {"No gain on glibc is shown yet: ", "null (replay loop)", "heap: "})
-    EXPECT_NE(replay["text"].get<std::string>().find(part), std::string::npos) << part;
+    EXPECT_TRUE(has(replay["text"], part)) << part;
   ASSERT_EQ(ashlar("report " + sample(0) + " --html " + file("r.html")), 0) << text("err");
   EXPECT_EQ(look(text("r.html"), script)["columns"], 0);
 }

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <random>
-#include <regex>
 #include <set>
 
 #include "cli/advise/models.hpp"
@@ -18,6 +17,7 @@
 namespace {
 
 using namespace ashlar::cli;
+using ashlar_test::has, ashlar_test::matches;
 using ashlar_test::scene;
 using nlohmann::json;
 
@@ -46,13 +46,13 @@ TEST_P(advise_refuted, has_the_next_remedy_or_none_with_its_reason) {
     const std::string all = site["evidence"].get<std::string>() + " -> " + site["advice"].get<std::string>() + ". " +
                             site["gain"]["text"].get<std::string>();
     EXPECT_EQ(site["remedy"], p.remedy) << all;
-    EXPECT_TRUE(std::regex_search(all, std::regex(p.pattern))) << all;
+    EXPECT_TRUE(matches(all, p.pattern));
     EXPECT_EQ(site["forecast"].is_null(), site["remedy"] == "nothing");
     if (*p.dropped == 0) continue;
     const json& dropped = site["dropped"];
     const auto at = std::ranges::find(dropped, p.dropped, [](const json& each) { return each["remedy"]; });
     ASSERT_NE(at, dropped.end()) << site["dropped"];
-    EXPECT_TRUE(std::regex_search((*at)["reason"].get<std::string>(), std::regex(p.reason))) << *at;
+    EXPECT_TRUE(matches((*at)["reason"], p.reason)) << *at;
   }
   EXPECT_EQ(found, 1U) << text("out");
   std::ifstream in(file("t.plan"));
@@ -263,8 +263,7 @@ TEST(refuted_remedies, reserve_is_priced_at_the_peak) {
   EXPECT_EQ(all.rule->name, "growth") << all.evidence;
   EXPECT_EQ(all.expected.added_bytes(), 0U);
   EXPECT_NE(some.rule->name, "growth");
-  EXPECT_NE(some.evidence.find(", but with that reserved, they would hold 1.22 MiB for 594 KiB"), std::string::npos)
-      << some.evidence;
+  EXPECT_TRUE(has(some.evidence, ", but with that reserved, they would hold 1.22 MiB for 594 KiB"));
 }
 
 TEST(refuted_remedies, one_block_a_thread_is_priced_by_the_threads) {
@@ -285,8 +284,7 @@ TEST(refuted_remedies, one_block_a_thread_is_priced_by_the_threads) {
   program.threads = 64;
   const rule_choice found = choose_rule(facts);
   EXPECT_EQ(found.rule->name, "none");
-  EXPECT_NE(found.evidence.find(", but one block a thread would hold 244 MiB for 11.4 MiB"), std::string::npos)
-      << found.evidence;
+  EXPECT_TRUE(has(found.evidence, ", but one block a thread would hold 244 MiB for 11.4 MiB"));
 }
 
 }  // namespace

@@ -14,10 +14,12 @@
 #include "cli/advise/rules.hpp"
 #include "cli/advise/sites.hpp"
 #include "cli/tests/advise/scene.hpp"
+#include "cli/tests/texts.hpp"
 
 namespace {
 
 using namespace ashlar::cli;
+using ashlar_test::has, ashlar_test::ends;
 
 TEST(rules, nothing_has_the_reason_against_a_pool) {
   struct row {
@@ -44,7 +46,7 @@ TEST(rules, nothing_has_the_reason_against_a_pool) {
     site_facts facts{.f = f, .program = program, .limits = limits, .request = {}, .owner = ""};
     facts.request.kind = r.kind;
     EXPECT_EQ(choose_rule(facts).rule->name, "none") << r.end;
-    EXPECT_TRUE(rule_named("none").evidence(facts).ends_with(r.end)) << rule_named("none").evidence(facts);
+    EXPECT_TRUE(ends(rule_named("none").evidence(facts), r.end));
   }
 }
 
@@ -175,16 +177,14 @@ TEST(containers, tell_of_their_common_pool_and_its_threads) {
   const joined_lists one_pool({filled, churned}), threads({filled, churned}, 1, true);
   EXPECT_EQ(one_pool.sites[0].expected.pool.cell_bytes, 24U);
   EXPECT_FALSE(one_pool.sites[0].pool.has_several_threads);
-  EXPECT_NE(one_pool.sites[0].evidence.find("2 calls allocate for this std::list, and it has one allocator"),
-            std::string::npos)
-      << one_pool.sites[0].evidence;
+  EXPECT_TRUE(has(one_pool.sites[0].evidence, "2 calls allocate for this std::list, and it has one allocator"));
   EXPECT_TRUE(threads.sites[0].pool.has_several_threads);
 }
 
 TEST(containers, without_an_arena_or_a_pool_for_all_have_no_remedy) {
   const joined_lists many_sizes({{"batch_in_function", "fill", 2'400'000, 120'000, 1}, churned}, 6);
   EXPECT_EQ(many_sizes.remedies(), (remedies_of_sites{remedy::nothing, remedy::nothing}));
-  EXPECT_NE(many_sizes.sites[1].evidence.find("neither one arena nor one pool serves all"), std::string::npos);
+  EXPECT_TRUE(has(many_sizes.sites[1].evidence, "neither one arena nor one pool serves all"));
 }
 
 /// Sites of 48 bytes whose objects die at one call.

@@ -10,6 +10,7 @@ namespace {
 
 using ashlar::cli::budget_subject;
 using ashlar::cli::limit;
+using ashlar_test::has, ashlar_test::ends;
 using nlohmann::json;
 
 std::vector<limit> limits_of(const std::string& text) {
@@ -76,7 +77,7 @@ TEST_F(budget, a_run_within_its_limits_passes) {
                     spans),
             0)
       << text("out") << text("err");
-  EXPECT_EQ(text("out").find("OVER"), std::string::npos) << text("out");
+  EXPECT_FALSE(has(text("out"), "OVER"));
 }
 
 TEST_F(budget, each_figure_above_its_limit_fails) {
@@ -85,7 +86,7 @@ TEST_F(budget, each_figure_above_its_limit_fails) {
                              R"({"spans": {"parse": {"bytes": 999}}})", R"({"spans": {"parse": {"p50_ns": 0}}})",
                              R"({"threads": {"worker": {"allocations": 4}}})", R"({"program": {"bytes": 270000}})"}) {
     EXPECT_EQ(held_to(limits, spans), 3) << limits << text("out") << text("err");
-    EXPECT_NE(text("out").find("OVER"), std::string::npos) << text("out");
+    EXPECT_TRUE(has(text("out"), "OVER"));
   }
 }
 
@@ -112,7 +113,7 @@ TEST_F(budget, holds_a_trace_to_limits) {
 TEST_F(budget, a_run_writes_the_limits_that_it_keeps) {
   const std::string limits = file("made.json"), again = file("again.json");
   EXPECT_EQ(ashlar("budget --write " + limits + " " + spans), 0) << text("err");
-  EXPECT_NE(text("out").find(" limits, written to " + limits + "\n"), std::string::npos) << text("out");
+  EXPECT_TRUE(has(text("out"), " limits, written to " + limits + "\n"));
   const json made = json::parse(text("made.json"));
   EXPECT_EQ(made["spans"]["request"], json::parse(R"({"allocations": 5, "bytes": 91000, "count": 4,
                                                       "peak_bytes": 91000})"))
@@ -138,12 +139,12 @@ TEST_F(budget, threads_without_limits_of_their_own_are_told) {
   EXPECT_EQ(made["threads"].size(), 1U) << made;
   EXPECT_GE(made["threads"]["\x1b[31mred\n"]["allocations"], 20) << made << "of the worst";
   EXPECT_EQ(ashlar("budget --write " + file("made.json") + " --trace " + trace), 0);
-  EXPECT_TRUE(text("out").ends_with("· " + shared)) << text("out");
+  EXPECT_TRUE(ends(text("out"), "· " + shared));
   EXPECT_EQ(text("err"), "");
   for (const std::string& verb : {std::string("report "), "budget " + file("made.json") + " --trace "}) {
     EXPECT_EQ(ashlar(verb + trace), 0) << text("err");
-    EXPECT_NE(text("out").find("\\x1b[31mred\\n"), std::string::npos) << text("out");
-    EXPECT_EQ(text("out").find('\x1b'), std::string::npos) << text("out");
+    EXPECT_TRUE(has(text("out"), "\\x1b[31mred\\n"));
+    EXPECT_FALSE(has(text("out"), "\x1b"));
   }
 }
 
@@ -217,7 +218,7 @@ TEST_F(budget, what_cannot_be_held_to_limits_is_an_error) {
   EXPECT_EQ(held_to("{", "-- true"), 1);
   EXPECT_EQ(ashlar("budget " + file("no.json") + " -- true"), 1);
   EXPECT_EQ(held_to(fine, "-- false"), 1);
-  EXPECT_NE(text("err").find("false ended with status 1"), std::string::npos) << text("err");
+  EXPECT_TRUE(has(text("err"), "false ended with status 1"));
   EXPECT_EQ(held_to(fine, "-- " + file("no-program")), 127);
   EXPECT_EQ(held_to(fine, "-- " ASHLAR_STATIC_VICTIM), 124) << text("err");
 }

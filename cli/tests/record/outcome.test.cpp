@@ -159,9 +159,9 @@ TEST(losses, are_sentences_for_any_number) {
             "process 9 is still running, and has no trace: it lacks up to 4,096 events");
   std::vector<record_status::unfinished> many(5, {.process = 9, .threads = 1, .is_running = true});
   EXPECT_FALSE(find_losses(many, {.process = 7}, "t", sum).is_untold);
-  EXPECT_TRUE(text(many).ends_with("; likewise 1 more process"));
+  EXPECT_TRUE(ends(text(many), "; likewise 1 more process"));
   many.push_back({.process = 9, .threads = 1});
-  EXPECT_TRUE(text(many).ends_with("; likewise 2 more processes"));
+  EXPECT_TRUE(ends(text(many), "; likewise 2 more processes"));
   EXPECT_TRUE(find_losses(many, {.process = 7}, "t", sum).is_untold);
   EXPECT_FALSE(find_losses({{.process = 7, .threads = 1}}, {.process = 7, .status = 137}, "t", sum).is_untold);
   EXPECT_TRUE(find_losses({{.process = 7, .threads = 1}}, {.process = 7, .status = 0}, "t", sum).is_untold);

@@ -49,13 +49,13 @@ TEST_F(recording_of_processes, a_title_names_the_program_without_its_folder) {
   fs::copy_file(ASHLAR_MEMORY_VICTIM, file("a b/works"));
   ASSERT_EQ(record_program("'" + file("a b/works") + "' mallocs"), 0) << output();
   const std::string title = title_of(ashlar::cli::read_process_trace(file()));
-  EXPECT_NE(title.find(" (works mallocs), "), title.npos) << title;
+  EXPECT_TRUE(has(title, " (works mallocs), "));
 }
 
 TEST_F(recording_of_processes, another_is_advised_if_it_is_asked_for) {
   ASSERT_EQ(record_program(by_a_shell), 0) << output();
   for (const char* verb : {"report", "advise"}) {
-    EXPECT_TRUE(told("--process root", verb)["program"].get<std::string>().starts_with("sh -c ")) << verb;
+    EXPECT_TRUE(starts(told("--process root", verb)["program"], "sh -c ")) << verb;
     EXPECT_TRUE(says("this is the one asked for: ")) << output();
     const json smallest = told("", verb)["processes"][2];
     const std::string process = std::to_string(smallest["process"].get<int>());

@@ -102,7 +102,7 @@ TEST_F(record, a_forked_child_has_its_own_file) {
   EXPECT_EQ(child.count(operation::malloc_, 40'001), 0U);
   EXPECT_EQ(child.count(operation::malloc_, 40'002), 20U);
   EXPECT_TRUE(parent.complete && child.complete);
-  EXPECT_NE(output().find("1 more trace in "), std::string::npos) << output();
+  EXPECT_TRUE(has(output(), "1 more trace in "));
 }
 
 TEST_F(record, children_of_a_busy_program_work) {
@@ -224,7 +224,7 @@ TEST_F(record, call_sites_are_recorded_unless_they_are_declined) {
   ASSERT_EQ(record_victim("stacks"), 0) << output();
   EXPECT_EQ(trace_reader(file()).info().stack_depth, 8U);
   EXPECT_EQ(shell(ASHLAR_COMMAND " report " + file()), 0);
-  EXPECT_NE(output().find("one_caller"), std::string::npos) << output();
+  EXPECT_TRUE(has(output(), "one_caller"));
   ASSERT_EQ(record_victim("stacks", "--stacks 0"), 0) << output();
   EXPECT_EQ(trace_reader(file()).info().stack_depth, 0U);
 }
@@ -257,7 +257,7 @@ TEST_F(record, the_summary_is_one_line) {
   ASSERT_EQ(record_victim("threads"), 0);
   const std::string said = output();
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
-  EXPECT_NE(said.find(" events, 5 threads, "), std::string::npos) << said;
+  EXPECT_TRUE(has(said, " events, 5 threads, "));
   ASSERT_EQ(record_victim("forms", "--quiet"), 0);
   EXPECT_EQ(output(), "");
 }

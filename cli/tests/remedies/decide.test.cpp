@@ -11,10 +11,12 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/remedies/experiment.hpp"
+#include "cli/tests/texts.hpp"
 
 namespace {
 
 using namespace ashlar::cli;
+using ashlar_test::has, ashlar_test::starts;
 using nlohmann::json;
 
 constexpr double threshold = 0.01;
@@ -73,11 +75,11 @@ TEST(remedies, are_sorted_by_gain_and_the_best_without_code_wins) {
   EXPECT_EQ(order, "b a pages broken ");
   EXPECT_EQ(m.winner, 0U);
   EXPECT_EQ(m.best_without_code, 0U);
-  EXPECT_EQ(sentence_of(m).rfind("B: -20.0 % [", 0), 0U) << sentence_of(m);
+  EXPECT_TRUE(starts(sentence_of(m), "B: -20.0 % ["));
   const std::string text = remedy_text(m, {.command = {"program"}});
-  EXPECT_NE(text.find("\nTo use it: to use b\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("loss: +5.0 % ["), std::string::npos) << text;
-  EXPECT_NE(text.find("not measured: the program died"), std::string::npos) << text;
+  EXPECT_TRUE(has(text, "\nTo use it: to use b\n"));
+  EXPECT_TRUE(has(text, "loss: +5.0 % ["));
+  EXPECT_TRUE(has(text, "not measured: the program died"));
 }
 
 TEST(remedies, a_plan_wins_where_it_gains_over_the_best_without_code_or_alone) {
@@ -95,7 +97,7 @@ TEST(remedies, a_plan_wins_where_it_gains_over_the_best_without_code_or_alone) {
     decide(m, threshold);
     EXPECT_EQ(m.remedies[m.winner.value_or(9)].remedy.name, e.winner);
     const std::string text = remedy_text(m, {.command = {"program"}});
-    EXPECT_NE(text.find(e.words), std::string::npos) << text;
+    EXPECT_TRUE(has(text, e.words));
   }
 }
 
@@ -157,12 +159,10 @@ TEST(remedies, a_headline_has_memory_and_the_line_below_it_what_takes_less_time)
       measured({{remedy_kind::pages, "pages", 0.8, 0.05, 1.46}, {remedy_kind::preload, "a malloc", 0.82, 0.05, 1.13}});
   m.remedies[1].measures[run_measure::after] = effect_with(1.2, 0.0001);
   decide(m, threshold);
-  EXPECT_NE(sentence_of(m).find("; but +13.0 % [+13.0, +13.0] peak RSS, +20.0 % [+20.0, +20.0] RSS after peak."),
-            std::string::npos)
-      << sentence_of(m);
+  EXPECT_TRUE(has(sentence_of(m), "; but +13.0 % [+13.0, +13.0] peak RSS, +20.0 % [+20.0, +20.0] RSS after peak."));
   const std::string text = remedy_text(m, {.command = {"program"}});
-  EXPECT_NE(text.find("\nPages: -20.0 % ["), std::string::npos) << text;
-  EXPECT_NE(text.find("overlap, and a malloc takes less memory."), std::string::npos) << text;
+  EXPECT_TRUE(has(text, "\nPages: -20.0 % ["));
+  EXPECT_TRUE(has(text, "overlap, and a malloc takes less memory."));
   const json j = remedy_json(m, {.command = {"program"}});
   EXPECT_EQ(j["winner"], "a malloc");
   EXPECT_EQ(j["fastest"], "pages");
@@ -176,8 +176,8 @@ TEST(remedies, few_rounds_have_a_mean_and_no_interval) {
   decide(m, threshold);
   EXPECT_EQ(m.decision, remedy_decision::undecided);
   const std::string text = remedy_text(m, {.command = {"program"}});
-  EXPECT_NE(text.find("undecided: -10.0 % on average of 2 rounds, too few for an interval"), std::string::npos) << text;
-  EXPECT_NE(text.find("average of 2 rounds, too few to tell a difference"), std::string::npos) << text;
+  EXPECT_TRUE(has(text, "undecided: -10.0 % on average of 2 rounds, too few for an interval"));
+  EXPECT_TRUE(has(text, "average of 2 rounds, too few to tell a difference"));
   EXPECT_EQ(text.find('['), std::string::npos) << text;
 }
 
@@ -186,7 +186,7 @@ TEST(remedies, a_command_line_to_use_is_one_line) {
   m.remedies[0].remedy.side.shown = "prog '" + std::string(200, 'a') + "  b\nc' " + std::string(200, 'd');
   decide(m, threshold);
   const std::string text = remedy_text(m, {.command = {"program"}});
-  EXPECT_NE(text.find("\nTo use it: " + m.remedies[0].remedy.side.shown + "\n"), std::string::npos) << text;
+  EXPECT_TRUE(has(text, "\nTo use it: " + m.remedies[0].remedy.side.shown + "\n"));
 }
 
 TEST(remedies, what_the_command_itself_takes_is_told) {
@@ -203,13 +203,11 @@ TEST(remedies, without_a_gain_nothing_is_to_change) {
   decide(m, threshold);
   EXPECT_EQ(m.decision, remedy_decision::change_nothing);
   EXPECT_EQ(exit_status_of(m.decision), 0);
-  EXPECT_EQ(
-      sentence_of(m).rfind("Change nothing: the best of 2 remedies in processor time is the plan, level: -0.1 % [", 0),
-      0U)
-      << sentence_of(m);
+  EXPECT_TRUE(
+      starts(sentence_of(m), "Change nothing: the best of 2 remedies in processor time is the plan, level: -0.1 % ["));
   const std::string text = remedy_text(m, {.command = {"program"}});
-  EXPECT_NE(text.find("level: +0.1 % ["), std::string::npos) << text;
-  EXPECT_EQ(text.find("would have been seen"), std::string::npos) << "of what was seen: " << text;
+  EXPECT_TRUE(has(text, "level: +0.1 % ["));
+  EXPECT_FALSE(has(text, "would have been seen")) << "of what was seen: ";
 }
 
 TEST(remedies, what_may_gain_is_open_with_the_rounds_that_would_decide) {
@@ -219,13 +217,13 @@ TEST(remedies, what_may_gain_is_open_with_the_rounds_that_would_decide) {
   EXPECT_EQ(exit_status_of(m.decision), 4);
   EXPECT_GT(m.wanted, 40U);
   const std::string start = "Undecided: 40 rounds of runs in the budget of 60 s; about " + std::to_string(m.wanted);
-  EXPECT_TRUE(sentence_of(m).starts_with(start + " rounds (--budget ")) << sentence_of(m);
+  EXPECT_TRUE(starts(sentence_of(m), start + " rounds (--budget "));
   m.screened.runs.rounds.resize(5);  // too few for any verdict
   m.remedies[0].measures[run_measure::cpu] = effect_with(1, 0, 5);
   decide(m, threshold);
   EXPECT_EQ(m.decision, remedy_decision::undecided);
   m.screened.runs.played.rounds = 1;
-  EXPECT_TRUE(sentence_of(m).starts_with("Undecided: 1 round of runs in the budget of 60 s; ")) << sentence_of(m);
+  EXPECT_TRUE(starts(sentence_of(m), "Undecided: 1 round of runs in the budget of 60 s; "));
   m.wanted = 10;
   m.screened.runs.played = {};
   m.screened.seconds_of_round = 6;
@@ -239,8 +237,7 @@ TEST(remedies, a_machine_on_which_the_program_differs_from_itself_gives_no_verdi
   EXPECT_EQ(m.decision, remedy_decision::unfit);
   EXPECT_EQ(exit_status_of(m.decision), 5);
   EXPECT_FALSE(m.winner);
-  EXPECT_EQ(sentence_of(m).rfind("No verdict, the machine is unfit: the program differs from itself, +5.0 % [", 0), 0U)
-      << sentence_of(m);
+  EXPECT_TRUE(starts(sentence_of(m), "No verdict, the machine is unfit: the program differs from itself, +5.0 % ["));
 }
 
 TEST(remedies, groups_are_sorted_with_their_verdicts) {
@@ -312,7 +309,7 @@ TEST(remedies, of_a_plan_the_groups_stay_that_gain_over_the_best_without_code_by
     }
     decide(m, threshold);
     EXPECT_EQ(m.kept, e.kept) << e.plan << e.has_effects;
-    EXPECT_TRUE(m.no_plan.starts_with(e.no_plan)) << m.no_plan;
+    EXPECT_TRUE(starts(m.no_plan, e.no_plan));
     EXPECT_EQ(m.no_plan.empty(), !e.kept.empty()) << m.no_plan;
   }
 }
@@ -330,7 +327,7 @@ TEST(remedies, a_plan_that_gains_and_does_not_win_is_told_from_what_it_was_to_ga
     m.over_best = over_best;
     decide(m, threshold);
     EXPECT_EQ(m.remedies[m.winner.value_or(0)].remedy.name, "a");
-    EXPECT_TRUE(m.no_plan.starts_with(words)) << m.no_plan;
+    EXPECT_TRUE(starts(m.no_plan, words));
   }
 }
 
@@ -477,7 +474,7 @@ TEST(remedies, a_plan_stays_if_it_gains_over_the_best_not_over_the_program_as_it
     const json over = remedy_json(m, {.command = {"program"}})["whole_plan_over_heap"];
     EXPECT_NEAR(over["ratio"], whole / 0.8, 0.01);
     EXPECT_EQ(over["confirmed"], true);
-    EXPECT_EQ(over["text"].get<std::string>().find("too few"), std::string::npos) << over["text"];
+    EXPECT_FALSE(has(over["text"], "too few"));
     const std::string reason = "whole is not shown to gain over libashlar.so: ";
     EXPECT_EQ(m.no_plan.starts_with(reason), !stays) << m.no_plan;
   }
@@ -489,8 +486,7 @@ TEST(remedies, the_router_with_an_empty_plan_is_no_remedy) {
   EXPECT_FALSE(is_promising(m, threshold));
   decide(m, threshold);
   EXPECT_EQ(m.decision, remedy_decision::change_nothing);
-  EXPECT_TRUE(sentence_of(m).starts_with("Change nothing: the best of 1 remedy in processor time is a, "))
-      << sentence_of(m);
+  EXPECT_TRUE(starts(sentence_of(m), "Change nothing: the best of 1 remedy in processor time is a, "));
   auto routed = measured({{remedy_kind::preload, "libashlar.so", 0.9},
                           {remedy_kind::router, "router, empty plan", 0.95},
                           {remedy_kind::routes, "whole", 0.85}});

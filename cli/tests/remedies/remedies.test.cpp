@@ -13,6 +13,7 @@ namespace {
 
 using nlohmann::json;
 using namespace ashlar::cli;
+using ashlar_test::has, ashlar_test::starts, ashlar_test::matches;
 
 class advise_measure : public ashlar_test::command_test {
 protected:
@@ -47,7 +48,7 @@ TEST_F(advise_measure, a_planted_gain_is_found_first_and_the_rest_is_sorted) {
   EXPECT_EQ(plan.comment, j["no_plan"].is_string() ? j["no_plan"].get<std::string>() : "");
   EXPECT_TRUE(printed(plan.groups.empty() ? "Plan: empty, in " + file("p") + ": " + plan.comment : "Plan: "));
   EXPECT_EQ(m["decision"], "use the winner") << page();
-  EXPECT_EQ(page().rfind(m["sentence"].get<std::string>(), 0), 0U) << page();
+  EXPECT_TRUE(starts(page(), m["sentence"].get<std::string>()));
   EXPECT_TRUE(printed("To use it: ")) << page();
   EXPECT_EQ(m["screen"]["rounds"], 12);
   EXPECT_EQ(m["confirmation"]["rounds"], 12);
@@ -112,16 +113,14 @@ TEST_F(advise_measure, too_few_rounds_are_undecided_with_the_number_that_would_d
   const std::string trace = trace_of(ASHLAR_SLOW_VICTIM);
   EXPECT_EQ(ashlar("advise " + trace + " --measure run --rounds 2 --json " + file("j") + " --html " + file("h")), 4)
       << text("out");
-  EXPECT_TRUE(
-      std::regex_search(page(), std::regex("^Undecided: 2 rounds of runs; about \\d+ rounds \\(--rounds \\d+\\) "
-                                           "would decide\\.")))
-      << page();
+  EXPECT_TRUE(matches(page(), "^Undecided: 2 rounds of runs; about \\d+ rounds \\(--rounds \\d+\\) "
+                              "would decide\\."));
   const json measured = json::parse(text("j"))["measurement"];
   EXPECT_GE(measured["rounds_wanted"], 7);
   const std::string html = text("h");
-  EXPECT_NE(html.find("\"headline\":" + measured["sentence"].dump()), html.npos) << "the page begins with the verdict";
+  EXPECT_TRUE(has(html, "\"headline\":" + measured["sentence"].dump())) << "the page begins with the verdict";
   for (const char* part : {"\"name\":\"the program as it is\"", "\"measured\":\""})
-    EXPECT_NE(html.find(part), html.npos) << part;
+    EXPECT_TRUE(has(html, part)) << part;
 }
 
 TEST_F(advise_measure, a_budget_bounds_the_rounds_and_is_named_in_what_would_decide) {
@@ -345,7 +344,7 @@ TEST_F(advise_measure, is_not_done_unasked_of_a_command_that_cannot_be_repeated)
     ASSERT_EQ(ashlar("advise " + trace + " --budget 5s --json " + file("j")), 0) << text("err");
     const json j = json::parse(text("j"));
     ASSERT_TRUE(j["not_measured"].is_string()) << r.reason;
-    EXPECT_NE(j["not_measured"].get<std::string>().find(r.reason), std::string::npos) << j["not_measured"];
+    EXPECT_TRUE(has(j["not_measured"], r.reason));
     EXPECT_TRUE(printed("Not measured: ")) << page();
     EXPECT_EQ(j["measurement"], nullptr);
   }
@@ -403,15 +402,14 @@ TEST_F(advise_measure, try_is_a_spelling_of_mallocs_alone_that_no_list_has) {
   EXPECT_EQ(m["screen"]["rounds"], 8);
   EXPECT_EQ(m["command"].back(), "9") << "words of the program stay";
   EXPECT_EQ(ashlar("help"), 0);
-  EXPECT_EQ(text("out").find("\n  try "), std::string::npos) << text("out");
+  EXPECT_FALSE(has(text("out"), "\n  try "));
 }
 
 TEST_F(advise_measure, a_replay_predicts_for_each_malloc) {
   const std::string trace = trace_of(ASHLAR_SLOW_VICTIM);
   const int status = ashlar("advise " + trace + " --measure replay --budget 2 --json " + file("j"));
   ASSERT_EQ(status, page().starts_with("Undecided: ") ? 4 : 0) << text("err");
-  EXPECT_TRUE(std::regex_search(page(), std::regex("^(Preload \\S+: PREDICTED |Change nothing: |Undecided: )")))
-      << page();
+  EXPECT_TRUE(matches(page(), "^(Preload \\S+: PREDICTED |Change nothing: |Undecided: )"));
   EXPECT_TRUE(printed("PREDICTED by a replay of the trace, ")) << page();
   EXPECT_TRUE(printed(" libashlar.so: ")) << page();
   EXPECT_TRUE(printed("By call site: ")) << page();

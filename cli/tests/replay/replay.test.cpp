@@ -12,6 +12,7 @@
 
 namespace {
 
+using ashlar_test::has, ashlar_test::starts;
 using nlohmann::json;
 
 class replay : public ashlar_test::command_test {
@@ -39,11 +40,11 @@ TEST_F(replay, prints_a_table_that_fits_100_columns_and_a_verdict) {
       << text("err");
   expect_100_columns();
   const std::string all = text("out");
-  EXPECT_TRUE(all.starts_with("sample program: 20,000 operations on 1 thread, 2 repetitions\n")) << all;
+  EXPECT_TRUE(starts(all, "sample program: 20,000 operations on 1 thread, 2 repetitions\n"));
   for (const char* row :
        {"\nglibc ", "\nashlar ", "\nlocal_heap ", "\nheap ", "\nnull (replay loop) ", " were live at the peak, "})
-    EXPECT_NE(all.find(row), all.npos) << row;
-  EXPECT_EQ(all.find("waited"), all.npos);
+    EXPECT_TRUE(has(all, row)) << row;
+  EXPECT_FALSE(has(all, "waited"));
   EXPECT_EQ(text("err"), "") << "progress is for terminals";
 }
 
@@ -56,7 +57,7 @@ TEST_F(replay, writes_every_figure_as_json) {
   EXPECT_EQ(j["baseline"], "glibc");
   EXPECT_FALSE(j["verdict"].get<std::string>().empty());
   ASSERT_EQ(j["findings"].size(), 1U);
-  EXPECT_TRUE(j["findings"][0].get<std::string>().starts_with("ashlar: ")) << j["findings"];
+  EXPECT_TRUE(starts(j["findings"][0], "ashlar: ")) << j["findings"];
   for (const char* dimension : {"time", "p99.9", "peak_rss", "end_rss"})
     EXPECT_GT(j["allocators"][1]["against_baseline"][dimension]["ratio"], 0) << dimension;
   ASSERT_EQ(j["allocators"].size(), 4U);
@@ -87,7 +88,7 @@ TEST_F(replay, a_heap_of_one_thread_is_measured_like_the_others) {
 
 TEST_F(replay, a_heap_of_one_thread_is_left_out_where_threads_share_blocks) {
   ASSERT_EQ(ashlar("replay " + sample(2000, 3) + " --with glibc,local_heap --repetitions 1"), 0) << text("err");
-  EXPECT_EQ(text("out").find("\nlocal_heap "), std::string::npos);
+  EXPECT_FALSE(has(text("out"), "\nlocal_heap "));
   EXPECT_TRUE(said("out", "local_heap was left out: it is a heap of one thread, and "));
   EXPECT_EQ(ashlar("replay " + sample(2000, 3) + " --with local_heap --repetitions 1"), 1);
 }

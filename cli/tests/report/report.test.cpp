@@ -9,6 +9,7 @@
 
 namespace {
 
+using ashlar_test::has, ashlar_test::starts;
 using nlohmann::json;
 
 class report : public ashlar_test::command_test {};
@@ -49,18 +50,17 @@ TEST_F(report, shows_spans_and_names_of_threads) {
   EXPECT_EQ(j["spans"][1]["most_peak_bytes"], 91'000);
   EXPECT_GE(j["spans"][1]["longest_ns"], j["spans"][1]["p50_ns"]);
   for (const char* where : {"out", "r.html"})
-    for (const char* name : {"request", "main thread", "worker"})
-      EXPECT_NE(text(where).find(name), std::string::npos) << where << name;
+    for (const char* name : {"request", "main thread", "worker"}) EXPECT_TRUE(has(text(where), name)) << where << name;
 }
 
 TEST_F(report, a_trace_of_no_events_is_reported_as_such) {
   const std::string trace = sample(0);
   EXPECT_EQ(ashlar("report " + trace + " --html " + file("r.html")), 0) << text("err");
   EXPECT_TRUE(said("out", "0 events in "));
-  EXPECT_EQ(text("out").find("nan"), std::string::npos) << text("out");
+  EXPECT_FALSE(has(text("out"), "nan"));
   for (const char* where : {"out", "r.html"}) {
-    EXPECT_NE(text(where).find("No call sites: nothing was recorded."), std::string::npos) << text(where);
-    EXPECT_EQ(text(where).find("the trace has no stacks"), std::string::npos) << text(where);
+    EXPECT_TRUE(has(text(where), "No call sites: nothing was recorded."));
+    EXPECT_FALSE(has(text(where), "the trace has no stacks"));
   }
   EXPECT_EQ(ashlar("report " + trace + " --json -"), 0) << text("err");
   EXPECT_EQ(json::parse(text("out"))["events"], 0);
@@ -87,7 +87,7 @@ TEST_F(report, two_outputs_in_one_place_are_refused) {
   }
   EXPECT_FALSE(std::filesystem::exists(place));
   EXPECT_EQ(ashlar("report " + trace + " --html -"), 0) << text("err");
-  EXPECT_TRUE(text("out").starts_with("<!DOCTYPE html>")) << text("out").substr(0, 200);
+  EXPECT_TRUE(starts(text("out"), "<!DOCTYPE html>")) << text("out").substr(0, 200);
 }
 
 TEST_F(report, help_and_mistakes) {

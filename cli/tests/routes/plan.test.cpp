@@ -12,10 +12,12 @@
 
 #include "cli/routes/plan.hpp"
 #include "cli/support/text.hpp"
+#include "cli/tests/texts.hpp"
 
 namespace {
 
 using namespace ashlar::cli;
+using ashlar_test::has, ashlar_test::starts;
 
 route_plan sample_plan() {
   route_plan plan;
@@ -245,8 +247,8 @@ TEST(plan_text, is_a_page_at_most) {
     }
     const std::string text = plan_page_text(plan);
     EXPECT_LE(std::ranges::count(text, '\n'), 50) << text;
-    EXPECT_EQ(plan_size_text(plan).rfind(grouped(100 * groups) + " sites in ", 0), 0U);
-    EXPECT_NE(text.find(" more sites\n"), std::string::npos) << text;
+    EXPECT_TRUE(starts(plan_size_text(plan), grouped(100 * groups) + " sites in "));
+    EXPECT_TRUE(has(text, " more sites\n"));
     EXPECT_EQ(text.find("  and 48 more groups\n") != std::string::npos, groups == 64) << text;
     EXPECT_LE(widest(text), 100U) << text;
   }
@@ -257,8 +259,8 @@ TEST(plan_text, has_each_group_that_is_asked_for) {
   for (std::size_t i = 0; i < 40; ++i) plan.groups.emplace_back().sites = {site("f", i), site("g", i)};
   const std::string all = plan_text(plan, 100, 1);
   EXPECT_EQ(std::ranges::count(all, '\n'), 80) << "a group, its first site";
-  EXPECT_EQ(all.find("more group"), all.npos);
-  EXPECT_NE(plan_text(plan, 39, 1).find("\n  and 1 more group\n"), std::string::npos);
+  EXPECT_FALSE(has(all, "more group"));
+  EXPECT_TRUE(has(plan_text(plan, 39, 1), "\n  and 1 more group\n"));
 }
 
 /// Chains of one name to four frames of libraries, which have more than half of the columns.
@@ -273,14 +275,12 @@ TEST(plan_text, long_chains_of_addresses_are_wrapped) {
     }
   const std::string text = plan_text(plan, 100, 1);
   EXPECT_LE(widest(text), 100U) << text;
-  EXPECT_NE(text.find("f… at mmmmmmm+0x123456 ← mmmmmmm+0x123456\n"
-                      "      ← mmmmmmm+0x123456 ← mmmmmmm+0x123456\n"),
-            text.npos)
-      << text;
-  EXPECT_NE(text.find("+0x123456\n      ← " + std::string(60, 'm') + "+0x123456\n      ← "), text.npos) << text;
+  EXPECT_TRUE(has(text, "f… at mmmmmmm+0x123456 ← mmmmmmm+0x123456\n"
+                        "      ← mmmmmmm+0x123456 ← mmmmmmm+0x123456\n"));
+  EXPECT_TRUE(has(text, "+0x123456\n      ← " + std::string(60, 'm') + "+0x123456\n      ← "));
   plan.groups.back().sites.push_back(plan.groups.back().sites.back());
   const std::string counted = plan_text(plan, 100, 1);
-  EXPECT_NE(counted.find("+0x123456 and 1 more site\n"), counted.npos) << counted;
+  EXPECT_TRUE(has(counted, "+0x123456 and 1 more site\n"));
   EXPECT_LE(widest(counted), 100U) << counted;
 }
 

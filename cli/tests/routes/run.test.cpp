@@ -21,6 +21,7 @@
 namespace {
 
 using namespace ashlar::cli;
+using ashlar_test::has, ashlar_test::starts;
 
 constexpr int exit_not_for_it = 124;
 constexpr std::uint64_t small_budget = 200'000;
@@ -117,8 +118,7 @@ TEST_F(run_by_plan, routes_threads_children_and_late_modules_and_changes_no_outp
   EXPECT_EQ(allocations("late"), 100) << text("err");
   EXPECT_TRUE(complained("3 of 3 sites found"));
   EXPECT_TRUE(
-      text("err").starts_with("ashlar run: " + file("a.plan") + ": 3 sites in 3 groups\n  cells, a pool of cells "))
-      << text("err");
+      starts(text("err"), "ashlar run: " + file("a.plan") + ": 3 sites in 3 groups\n  cells, a pool of cells "));
 }
 
 TEST_F(run_by_plan, prints_a_line_that_routes) {
@@ -136,7 +136,7 @@ TEST_F(run_by_plan, a_plan_without_groups_routes_nothing) {
   EXPECT_TRUE(complained(": the plan has no groups: nothing is routed\n"));
   ASSERT_EQ(run("chains", victim, " --print"), 0) << text("err");
   EXPECT_TRUE(said("out", "/libashlar.so")) << "nothing pays for the router";
-  EXPECT_EQ(text("out").find("ASHLAR_ROUTE"), std::string::npos) << text("out");
+  EXPECT_FALSE(has(text("out"), "ASHLAR_ROUTE"));
 }
 
 TEST_F(run_by_plan, the_longest_chain_decides) {

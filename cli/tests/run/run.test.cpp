@@ -7,6 +7,7 @@
 namespace {
 
 namespace fs = std::filesystem;
+using ashlar_test::has, ashlar_test::starts;
 using ashlar_test::run_shell;
 
 constexpr int not_loaded = 124;
@@ -193,7 +194,7 @@ TEST_F(run_library, serves_programs_at_each_level) {
     ASSERT_EQ(ashlar("run --level " + level + " -- " ASHLAR_RUN_VICTIM), 0) << text("err");
     EXPECT_EQ(text("err"), "");
     const std::string file = level == "fast" ? "libashlar.so" : "libashlar-" + level + ".so";
-    EXPECT_TRUE(text("out").starts_with("malloc: " + file)) << text("out");
+    EXPECT_TRUE(starts(text("out"), "malloc: " + file));
     EXPECT_EQ(ashlar("run --level " + level + " -- sh -c 'seq 1000 | sort -rn | head -n 1'"), 0) << text("err");
     EXPECT_EQ(text("out"), "1000\n");
   }

@@ -12,12 +12,14 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/tests/noise.hpp"
+#include "cli/tests/texts.hpp"
 #include "cli/verify/experiment.hpp"
 #include "tests/support/stress.hpp"
 
 namespace {
 
 using namespace ashlar::cli;
+using ashlar_test::starts, ashlar_test::ends;
 
 /// Half a percent of normal noise.
 double ms_of_run(random_engine& random) { return 100 * std::exp(0.005 * ashlar_test::normal(random)); }
@@ -81,8 +83,8 @@ TEST(slow_runs, that_the_pairs_would_not_have_met_are_named) {
   const experiment all = experiment_with({}, {}, random);
   ASSERT_EQ(all.runs.rounds.size(), 60U);
   const std::string words = verdict_sentence(conclude(all, {}), {});
-  EXPECT_TRUE(words.starts_with("Level: ")) << words;
-  EXPECT_TRUE(words.ends_with(", within 1.0 %; a slow run rarer than 1 in 20 would not have been met.")) << words;
+  EXPECT_TRUE(starts(words, "Level: "));
+  EXPECT_TRUE(ends(words, ", within 1.0 %; a slow run rarer than 1 in 20 would not have been met."));
   const nlohmann::json j = verify_json(conclude(all, {}), all, {});
   EXPECT_EQ(j["rare"], 0.05);
   EXPECT_EQ(j["rarest_met"], 0.05);
@@ -94,10 +96,10 @@ TEST(slow_runs, that_too_few_pairs_would_meet_leave_equality_open) {
   const verification v = conclude(few, {});
   EXPECT_EQ(v.decision, verdict::undecided);
   EXPECT_EQ(v.wanted, 60U);
-  EXPECT_TRUE(verdict_sentence(v, {}).ends_with(
+  EXPECT_TRUE(ends(
+      verdict_sentence(v, {}),
       " after 25 pairs, within 1.0 %, but a slow run rarer than 1 in 8 would not have been met; about 60 pairs (--runs "
-      "60, or --rare 12%) would decide."))
-      << verdict_sentence(v, {});
+      "60, or --rare 12%) would decide."));
   experiment_plan looser;
   looser.rare = 0.12;
   EXPECT_EQ(conclude(few, looser).decision, verdict::level);

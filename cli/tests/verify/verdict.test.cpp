@@ -14,12 +14,14 @@
 #include "cli/rounds/text.hpp"
 #include "cli/support/text.hpp"
 #include "cli/tests/noise.hpp"
+#include "cli/tests/texts.hpp"
 #include "cli/verify/attribute.hpp"
 #include "cli/verify/experiment.hpp"
 
 namespace {
 
 using namespace ashlar::cli;
+using ashlar_test::has, ashlar_test::starts, ashlar_test::ends;
 
 /// Around 0, from -1 to 1.
 double noise(random_engine& random) { return 2 * static_cast<double>(random() >> 11) * 0x1p-53 - 1; }
@@ -82,7 +84,7 @@ TEST(verification, is_one_of_five_verdicts_with_its_exit_status) {
     const verification v = conclude_on(runs);
     EXPECT_EQ(v.decision, decision) << words;
     EXPECT_EQ(exit_status_of(v.decision), status);
-    EXPECT_TRUE(verdict_sentence(v, {}).starts_with(words)) << verdict_sentence(v, {});
+    EXPECT_TRUE(starts(verdict_sentence(v, {}), words));
   }
 }
 
@@ -90,7 +92,7 @@ TEST(verification, names_a_cost_beside_the_gain) {
   experiment runs = runs_of({.b = 0.9});
   for (program_round& round : runs.runs.rounds) round.sides[1][run_measure::peak] *= 1.2;
   const std::string words = verdict_sentence(conclude(runs, {}), {});
-  EXPECT_TRUE(words.ends_with("; but +20.0 % [+20.0, +20.0] peak RSS.")) << words;
+  EXPECT_TRUE(ends(words, "; but +20.0 % [+20.0, +20.0] peak RSS."));
 }
 
 /// The mean improves, the 99th percentile does not: B is refused.
@@ -105,8 +107,8 @@ TEST(verification, of_a_tail_that_loses_is_a_loss_whatever_the_mean_gains) {
   ASSERT_EQ(v.spans.size(), 2U);
   EXPECT_EQ(v.spans[1].found.found, finding::level);
   const std::string words = verdict_sentence(v, {});
-  EXPECT_TRUE(words.starts_with("Loss: the 99th percentile +30.")) << words;
-  EXPECT_NE(words.find(" of span request; -19."), std::string::npos) << words;
+  EXPECT_TRUE(starts(words, "Loss: the 99th percentile +30."));
+  EXPECT_TRUE(has(words, " of span request; -19."));
   EXPECT_EQ(v.uneven_spans, std::vector<std::string>{"other"});
   const std::vector<std::string> notes = verify_notes(v, runs, {});
   EXPECT_NE(std::find(notes.begin(), notes.end(), "Not compared, since some runs have no such span: other."),
@@ -136,9 +138,8 @@ TEST(verification, of_spans_is_incomplete_where_b_lacks_one_of_a) {
   const verification v = conclude(runs, plan);
   EXPECT_EQ(v.missing_spans, (std::vector<std::string>{"rare", "start"}));
   EXPECT_EQ(exit_status_of(v.decision), 1);
-  EXPECT_TRUE(verdict_sentence(v, plan).starts_with(
-      "Incomplete: B lacks spans of A, whose 99th percentile was not compared: rare, start; -"))
-      << verdict_sentence(v, plan);
+  EXPECT_TRUE(starts(verdict_sentence(v, plan),
+                     "Incomplete: B lacks spans of A, whose 99th percentile was not compared: rare, start; -"));
   for (program_round& round : rounds) round.spans[1]["request"] = 2000;
   EXPECT_EQ(conclude(runs, plan).decision, verdict::loss) << "what was compared decides against B";
 }
@@ -167,9 +168,9 @@ TEST(verification, of_spans_is_incomplete_in_pairs_too_few_to_tell_a_loss_of_the
   EXPECT_EQ(conclude(few, {}).decision, verdict::gain) << "no spans are wanted";
   const verification v = conclude(few, plan);
   EXPECT_EQ(exit_status_of(v.decision), 1);
-  EXPECT_TRUE(verdict_sentence(v, plan).starts_with(
-      "Incomplete: 7 pairs are too few to tell a loss of the 99th percentile of 2 spans, which takes 8 (--runs 8); -"))
-      << verdict_sentence(v, plan);
+  EXPECT_TRUE(starts(
+      verdict_sentence(v, plan),
+      "Incomplete: 7 pairs are too few to tell a loss of the 99th percentile of 2 spans, which takes 8 (--runs 8); -"));
   for (program_round& round : few.runs.rounds) std::swap(round.sides[0], round.sides[1]);
   EXPECT_EQ(conclude(few, plan).decision, verdict::loss) << "the mean decides against B";
 }
@@ -183,10 +184,9 @@ TEST(verification, of_pairs_that_cannot_tell_a_difference_tells_so) {
   one_of_three.error = effect_error / 3;
   const verification few = conclude_of(7, one_of_three);
   EXPECT_EQ(few.decision, verdict::undecided);
-  EXPECT_TRUE(verdict_sentence(few, one_of_three)
-                  .ends_with(" after 7 pairs, too few to tell a difference at 98.3 %, which takes 8; about 12 pairs "
-                             "(--runs 12) would decide."))
-      << verdict_sentence(few, one_of_three);
+  EXPECT_TRUE(ends(verdict_sentence(few, one_of_three),
+                   " after 7 pairs, too few to tell a difference at 98.3 %, which takes 8; about 12 pairs "
+                   "(--runs 12) would decide."));
   EXPECT_EQ(conclude_of(8, one_of_three).decision, verdict::loss);
   EXPECT_EQ(conclude_of(7, {}).decision, verdict::loss);
 }
@@ -220,14 +220,13 @@ TEST(verification, names_modes) {
   ASSERT_TRUE(v.modes_b);
   EXPECT_EQ(v.modes_b->low.runs, 12U);
   const std::string all = notes_on(bimodal);
-  EXPECT_NE(all.find("B has two modes: 50 % of the runs at 90."), std::string::npos) << all;
+  EXPECT_TRUE(has(all, "B has two modes: 50 % of the runs at 90."));
 }
 
 TEST(verification, wants_more_pairs_if_undecided_and_states_what_would_have_been_seen) {
   const verification v = conclude_on({.b = 0.97, .spread = 0.2, .pairs = 8});
   EXPECT_GT(v.wanted, 8U);
-  EXPECT_NE(verdict_sentence(v, {}).find("(--runs " + std::to_string(v.wanted) + ") would decide."), std::string::npos)
-      << verdict_sentence(v, {});
+  EXPECT_TRUE(has(verdict_sentence(v, {}), "(--runs " + std::to_string(v.wanted) + ") would decide."));
   EXPECT_GT(v.measures[run_measure::cpu].effect.detectable(), 0.05);
 }
 
@@ -235,11 +234,11 @@ TEST(verification, of_runs_that_vary_greatly_names_no_percentage_that_would_be_s
   const made_up noisy = {.b = 1.1, .spread = 0.999, .pairs = 7};
   const verification v = conclude_on(noisy);
   ASSERT_GE(v.measures[run_measure::cpu].effect.detectable(), 1);
-  EXPECT_NE(effect_table(v).find("above 100 %"), std::string::npos) << effect_table(v);
+  EXPECT_TRUE(has(effect_table(v), "above 100 %"));
   const std::string all = notes_on(noisy);
-  EXPECT_NE(all.find("The runs vary too much in processor time, user, "), std::string::npos) << all;
-  EXPECT_NE(all.find(": not even a factor of two would be seen.\n"), std::string::npos) << all;
-  EXPECT_EQ(notes_on({}).find("vary too much"), std::string::npos) << notes_on({});
+  EXPECT_TRUE(has(all, "The runs vary too much in processor time, user, "));
+  EXPECT_TRUE(has(all, ": not even a factor of two would be seen.\n"));
+  EXPECT_FALSE(has(notes_on({}), "vary too much"));
 }
 
 TEST(command_words, start_programs_without_a_shell_if_possible) {

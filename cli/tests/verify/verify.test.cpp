@@ -13,6 +13,7 @@ namespace {
 
 using nlohmann::json;
 using namespace ashlar::cli;
+using ashlar_test::has, ashlar_test::matches;
 
 class verify_verb : public ashlar_test::command_test {
 protected:
@@ -37,7 +38,7 @@ TEST_F(verify_verb, more_time_is_a_loss_and_less_is_a_gain) {
 TEST_F(verify_verb, the_same_is_level_after_enough_pairs_to_meet_a_rare_slow_run) {
   EXPECT_EQ(verify("2", "2", "--threshold 100% --json " + file("j")), 0) << text("out") << text("err");
   EXPECT_TRUE(said("out", "Level: "));
-  EXPECT_TRUE(std::regex_search(text("out"), std::regex("1\\s+in\\s+20\\s"))) << text("out");
+  EXPECT_TRUE(matches(text("out"), "1\\s+in\\s+20\\s"));
   const json j = json::parse(text("j"));
   EXPECT_EQ(j["pairs_planned"], 60);
   EXPECT_EQ(j["rarest_met"], 0.05);
@@ -61,7 +62,7 @@ TEST_F(verify_verb, too_few_pairs_are_undecided_with_the_pairs_that_would_decide
   EXPECT_EQ(verify("2", "2", "--runs auto --threshold 0.01% --budget 0"), 4) << text("out") << text("err");
   EXPECT_TRUE(said("out", "Undecided: "));
   EXPECT_TRUE(said("out", " after 6 pairs, too few to tell"));
-  EXPECT_TRUE(std::regex_search(text("out"), std::regex("would\\s+decide"))) << text("out");
+  EXPECT_TRUE(matches(text("out"), "would\\s+decide"));
   EXPECT_TRUE(said("out", "the budget of 0 s was enough for 6."));
 }
 
@@ -282,7 +283,7 @@ TEST(verify_attribution, a_group_that_is_no_gain_leaves_the_plan) {
   for (const char* const row :
        {"gain +-9\\.5 % \\[-11\\.3, -7\\.7\\] +gain\n", "none +-1\\.0 % \\[-3\\.0, \\+1\\.0\\] +undecided\n",
         "loss .* loss\n", "small .* level\n"})
-    EXPECT_TRUE(std::regex_search(text, std::regex(row))) << text;
+    EXPECT_TRUE(matches(text, row));
 }
 
 #if defined(ASHLAR_ROUTE_VICTIM)
@@ -307,7 +308,7 @@ TEST_F(verify_verb, a_plan_of_routes_is_followed_by_b_alone) {
   EXPECT_TRUE(said("out", "\nB: ashlar run --plan " + file("p") + " -- " + victim));
   const json j = json::parse(text("j"));
   EXPECT_EQ(j["a"]["library"], "");
-  EXPECT_NE(j["b"]["library"].get<std::string>().find("libashlar-route.so"), std::string::npos);
+  EXPECT_TRUE(has(j["b"]["library"], "libashlar-route.so"));
   const int against = ashlar("verify --against " ASHLAR_TRY_PRELOAD " --plan " + file("p") + words);
   EXPECT_TRUE(against == 0 || against == 4) << against << text("out") << text("err");
   EXPECT_EQ(json::parse(text("j"))["a"]["library"], ASHLAR_TRY_PRELOAD);
