@@ -108,24 +108,20 @@ json replay_remedies(const std::string& trace, double seconds, double program_se
 
 /// Returns: the verdict on mallocs that can be preloaded, then a line for each allocator.
 std::string predicted_text(const json& replay) {
-  std::string text = wrapped(replay.at("preload"), page_width) + "\n\n";
-  text += wrapped(fmt::format("PREDICTED by a replay of the trace, {} of each in {:.0f} s, against {}: the time "
-                              "of allocation and free, without the program's own code and its cache misses; the "
-                              "intervals hold together with 95 %. '--measure run' measures the program.",
-                              counted(replay.at("repetitions").get<std::uint64_t>(), "repetition"),
-                              replay.at("seconds").get<double>(),
-                              replay.at("baseline").is_null() ? "nothing" : replay["baseline"].get<std::string>()),
-                  page_width) +
-          "\n";
-  for (const json& line : replay.at("findings")) text += wrapped(line.get<std::string>(), page_width, "  ") + "\n";
+  std::string text = paragraph(replay.at("preload")) + "\n";
+  text += paragraph(fmt::format("PREDICTED by a replay of the trace, {} of each in {:.0f} s, against {}: the time of "
+                                "allocation and free, without the program's own code and its cache misses; the "
+                                "intervals hold together with 95 %. '--measure run' measures the program.",
+                                counted(replay.at("repetitions").get<std::uint64_t>(), "repetition"),
+                                replay.at("seconds").get<double>(),
+                                replay.at("baseline").is_null() ? "nothing" : replay["baseline"].get<std::string>()));
+  const auto add_line = [&text](const std::string& line) { text += wrapped(line, page_width, "  ") + "\n"; };
+  for (const json& line : replay.at("findings")) add_line(line);
   for (const json& allocator : replay.at("allocators"))
     if (allocator.contains("failure"))
-      text += wrapped(fmt::format("{}: not replayed: {}", allocator["name"].get<std::string>(),
-                                  allocator["failure"].get<std::string>()),
-                      page_width, "  ") +
-              "\n";
-  if (const std::string meaning = replay.at("meaning"); !meaning.empty()) text += wrapped(meaning, page_width) + "\n";
-  return text;
+      add_line(fmt::format("{}: not replayed: {}", allocator["name"].get<std::string>(),
+                           allocator["failure"].get<std::string>()));
+  return text + paragraph(replay.at("meaning"));
 }
 
 /// Returns: the recorded command, the same in all traces.

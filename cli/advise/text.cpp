@@ -23,10 +23,6 @@ namespace {
 constexpr std::size_t unchanged_shown = 3;
 constexpr std::uint64_t many_bytes = std::uint64_t{16} << 20;
 
-std::string paragraph(const std::string& text, const std::string& indent) {
-  return hanging(indent, text, page_width) + "\n";
-}
-
 /// What is alive when frees alone follow is what the program goes on with after its peak. A plan may make more of it.
 std::string after_peak_text(const advice& a) {
   const program_features& p = a.features;
@@ -46,17 +42,14 @@ std::string after_peak_text(const advice& a) {
 std::string heading(const advice& a) {
   const program_features& p = a.features;
   std::string text = shorten(a.program.empty() ? a.traces.front() : a.program, page_width) + "\n";
-  text += paragraph(
-      fmt::format("{}{}: {} of {}, at most {} alive at once, {}, {}.",
-                  p.traces == 1 ? "" : counted(p.traces, "trace") + ", ", in_words(p.events, "event"),
-                  in_words(p.allocated.objects, "allocation"), in_bytes(p.allocated.bytes), in_bytes(p.largest_peak),
-                  counted(p.threads, "thread"),
-                  a.resident_peak == 0 ? "its resident peak unknown" : in_bytes(a.resident_peak) + " resident at most"),
-      "");
-  if (a.own) text += paragraph(own_allocator_text(*a.own), "");
-  if (!a.choice.empty()) text += paragraph(a.choice, "");
-  if (const std::string after = after_peak_text(a); !after.empty()) text += paragraph(after, "");
-  for (const std::string& warning : a.warnings) text += paragraph(warning, "");
+  text += paragraph(fmt::format(
+      "{}{}: {} of {}, at most {} alive at once, {}, {}.", p.traces == 1 ? "" : counted(p.traces, "trace") + ", ",
+      in_words(p.events, "event"), in_words(p.allocated.objects, "allocation"), in_bytes(p.allocated.bytes),
+      in_bytes(p.largest_peak), counted(p.threads, "thread"),
+      a.resident_peak == 0 ? "its resident peak unknown" : in_bytes(a.resident_peak) + " resident at most"));
+  if (a.own) text += paragraph(own_allocator_text(*a.own));
+  text += paragraph(a.choice) + paragraph(after_peak_text(a));
+  for (const std::string& warning : a.warnings) text += paragraph(warning);
   return text;
 }
 
@@ -171,8 +164,7 @@ std::string advice_text(const advice& a, const call_tree& tree, std::size_t top)
     text += "\nWithout a change of code\n" + paragraph(malloc_remedy(a), "  - ") + paragraph(page_remedy(a), "  - ");
   const auto first =
       static_cast<std::size_t>(std::find_if(a.sites.begin(), a.sites.end(), is_unchanged) - a.sites.begin());
-  text += "\n" + paragraph("By call site: " + proposals_text(a, ""), "");
-  if (!a.order.empty()) text += paragraph(a.order, "");
+  text += "\n" + paragraph("By call site: " + proposals_text(a, "")) + paragraph(a.order);
   for (std::size_t i = 0; i < std::min(first, top); ++i) text += site_text(i + 1, a.sites[i], a, tree);
   if (first > top) text += fmt::format("\n     and {} more behind them; --top shows them\n", in_words(first - top));
   return text + unchanged_text(std::span(a.sites).subspan(first), a, tree, top);

@@ -12,6 +12,7 @@
 #include "cli/advise/sites.hpp"
 #include "cli/routes/plan.hpp"
 #include "cli/support/function_names.hpp"
+#include "cli/support/text.hpp"
 
 namespace ashlar::cli {
 
@@ -65,12 +66,6 @@ std::vector<std::string> own_marks(const std::vector<std::string>& marks, std::v
   return own;
 }
 
-std::string in_one_line(const std::vector<std::string>& marks) {
-  std::string all;
-  for (const std::string& mark : marks) all += (all.empty() ? "" : " ") + mark;
-  return all;
-}
-
 /// Effects: sites without a mark get one of a kind, if it tells them from all others.
 void mark_by(std::vector<std::string> site_marks::* kind, const std::vector<advised_site*>& alike,
              const std::vector<site_marks>& marks) {
@@ -114,7 +109,7 @@ std::vector<std::string> distinctions(const std::vector<std::vector<std::string>
     std::vector<const mark_set*> others;
     for (std::size_t j = 0; j < marks.size(); ++j)
       if (j != i) others.push_back(&sets[j]);
-    found.push_back(in_one_line(own_marks(marks[i], others)));
+    found.push_back(joined(own_marks(marks[i], others)));
   }
   return found;
 }
@@ -149,7 +144,7 @@ void mark_equal_titles(std::vector<advised_site>& sites, const call_tree& tree, 
     mark_by(&site_marks::calls, alike, marks);
     mark_by(&site_marks::addresses, alike, marks);
     for (std::size_t i = 0; i < alike.size(); ++i)
-      if (alike[i]->mark.empty()) alike[i]->mark = in_one_line(marks[i].addresses);
+      if (alike[i]->mark.empty()) alike[i]->mark = joined(marks[i].addresses);
   }
 }
 

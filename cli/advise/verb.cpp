@@ -310,8 +310,7 @@ constexpr const char* unmeasured_plan = "not measured: 'ashlar verify --plan' sh
 /// Returns: the end of the page, with the first site of each of the first `o.top` groups, or why there is none.
 std::string plan_line(const advise_options& o, const advice& a, const route_plan& plan) {
   if (o.plan.empty()) return "";
-  if (plan.groups.empty())
-    return "\n" + wrapped(fmt::format("Plan: empty, in {}: {}.", o.plan, a.no_plan), page_width) + "\n";
+  if (plan.groups.empty()) return "\n" + paragraph(fmt::format("Plan: empty, in {}: {}.", o.plan, a.no_plan));
   return fmt::format("\nPlan: {}, written to {}\n", plan_size_text(plan), o.plan) + plan_text(plan, o.top, 1);
 }
 

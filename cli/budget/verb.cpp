@@ -189,7 +189,7 @@ int write_limits(const std::string& file, const study::trace_summary& sum, const
   if (file != "-") fmt::print("{}, written to {}\n", counted(limits.size(), "limit"), file);
   for (const std::string& note : notes_on_threads(sum, names)) {
     if (file == "-") complain("budget", note);
-    else fmt::print("{}\n", wrapped("· " + note, 100, "  "));
+    else fmt::print("{}", paragraph(note, "· "));
   }
   return exit_ok;
 }

@@ -149,7 +149,7 @@ process_trace read_process_trace(const std::string& path) {
                   .start_unix_ns = h.start_unix_ns,
                   .is_first = h.session != 0 && h.parent == 0};
   const std::vector<std::string>& words = index.command_line();
-  for (const std::string& word : words) t.program += (t.program.empty() ? "" : " ") + word;
+  t.program = joined(words);
   if (!words.empty()) t.name = t.program.substr(words.front().rfind('/') + 1);
   return t;
 }

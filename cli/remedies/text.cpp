@@ -120,12 +120,9 @@ std::string group_list(const remedy_measurement& m, double threshold) {
     return m.groups[a].log_ratio.mean < m.groups[b].log_ratio.mean;
   });
   std::string text =
-      "\n" +
-      wrapped(fmt::format(
-                  "Each group over an empty plan, from {} of runs by a random half of the groups and by the others:",
-                  counted(m.group_pairs, "pair")),
-              page_width) +
-      "\n";
+      "\n" + paragraph(fmt::format(
+                 "Each group over an empty plan, from {} of runs by a random half of the groups and by the others:",
+                 counted(m.group_pairs, "pair")));
   std::size_t leaving = 0;
   for (const std::size_t n : order) {
     const group_effect& group = m.groups[n];
@@ -142,9 +139,7 @@ std::string notes(const remedy_measurement& m) {
   std::vector<std::string> all = m.notes;
   for (std::string& note : program_notes(m.first, m.first.cpu_ms)) all.push_back(std::move(note));
   if (m.decision != remedy_decision::unfit && m.itself.pairs > 1) all.push_back(itself_note(m.itself, the_program));
-  std::string text;
-  for (const std::string& note : all) text += wrapped("· " + note, page_width, "  ") + "\n";
-  return text;
+  return bullets(all);
 }
 
 constexpr detail::enum_table<remedy_decision, const char*> decisions = {"change nothing", "use the winner", "undecided",
@@ -195,11 +190,8 @@ double as_it_is(const remedy_measurement& m) {
 std::string use_text(const program_remedy& winner) {
   const std::string line = "To use it: " + winner.side.shown + "\n";
   if (winner.kind != remedy_kind::routes) return line;
-  return line +
-         wrapped("Each start of 'ashlar run' takes some milliseconds more than was measured; with --print it "
-                 "prints a line that does not.",
-                 page_width) +
-         "\n";
+  return line + paragraph("Each start of 'ashlar run' takes some milliseconds more than was measured; with --print it "
+                          "prints a line that does not.");
 }
 
 }  // namespace
@@ -215,11 +207,9 @@ std::string remedy_sentence(const remedy_measurement& m, const remedy_request& r
 }
 
 std::string remedy_text(const remedy_measurement& m, const remedy_request& request) {
-  std::string text = wrapped(remedy_sentence(m, request), page_width) + "\n";
+  std::string text = paragraph(remedy_sentence(m, request));
   if (m.winner) text += use_text(m.remedies[*m.winner].remedy);
-  if (const std::string over = over_memory(m, request); !over.empty()) text += wrapped(over, page_width) + "\n";
-  if (const std::string over = over_best(m); !over.empty()) text += wrapped(over, page_width) + "\n";
-  text += "\n" + wrapped(method(m, request), page_width) + "\n";
+  text += paragraph(over_memory(m, request)) + paragraph(over_best(m)) + "\n" + paragraph(method(m, request));
   for (const remedy_effect& e : m.remedies) text += row(e.remedy.name, remedy_effect_text(e));
   text += group_list(m, request.threshold);
   return text + notes(m);

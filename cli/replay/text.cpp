@@ -148,8 +148,8 @@ std::string replay_memory_table(const replay_figures& figures, const replayed_tr
   for (const candidate_figures& row : figures.rows)
     if (row.competes()) table.add(memory_cells(row, trace));
   return table.str() + fmt::format("{} were live at the peak, {} at the end.\n",
-                                   human_bytes(static_cast<double>(trace.counts.peak_live_bytes)),
-                                   human_bytes(static_cast<double>(trace.counts.live_bytes)));
+                                   in_bytes(trace.counts.peak_live_bytes),
+                                   in_bytes(trace.counts.live_bytes));
 }
 
 std::string replay_threads_table(const replay_figures& figures, const replayed_trace& trace) {
@@ -182,9 +182,7 @@ std::vector<std::string> replay_notes(const replay_figures& figures, const repla
   add_skipped(notes, trace.counts.failed, "calls that returned null were left out.");
   add_skipped(notes, trace.counts.impossible, "events that contradict the rest were left out.");
   notes.insert(notes.end(), trace.left_out.begin(), trace.left_out.end());
-  std::string missing;
-  for (const std::string& name : trace.missing) missing += (missing.empty() ? "" : ", ") + name;
-  if (!missing.empty()) notes.push_back("Not on this machine: " + missing + ".");
+  if (!trace.missing.empty()) notes.push_back("Not on this machine: " + joined(trace.missing, ", ") + ".");
   return notes;
 }
 

@@ -108,21 +108,14 @@ void leave_out_local_heap(std::vector<candidate>& candidates, replayed_trace& tr
                     counted(trace.counts.crossing, "object was", "objects were")));
 }
 
-void print_paragraph(const std::string& text) {
-  if (!text.empty()) fmt::print("{}\n", wrapped(text, page_width));
-}
-
 void print(const replay_figures& figures, const replayed_trace& trace) {
   const std::string threads = replay_threads_table(figures, trace);
-  fmt::print("{}\n\n{}\n{}\n{}{}", wrapped(replay_headline(trace), page_width), replay_table(figures),
-             replay_memory_table(figures, trace), threads, threads.empty() ? "" : "\n");
-  print_paragraph(replay_findings_heading(figures));
+  fmt::print("{}\n{}\n{}\n{}{}{}", paragraph(replay_headline(trace)), replay_table(figures),
+             replay_memory_table(figures, trace), threads, threads.empty() ? "" : "\n",
+             paragraph(replay_findings_heading(figures)));
   for (const std::string& line : replay_findings(figures)) fmt::print("{}\n", wrapped(line, page_width, "  "));
-  print_paragraph(replay_verdict(figures));
-  print_paragraph(replay_meaning(figures, trace));
-  fmt::print("\n");
-  for (const std::string& note : replay_notes(figures, trace))
-    fmt::print("{}\n", wrapped("· " + note, page_width, "  "));
+  fmt::print("{}{}\n{}", paragraph(replay_verdict(figures)), paragraph(replay_meaning(figures, trace)),
+             bullets(replay_notes(figures, trace)));
 }
 
 int outcome(const replay_figures& figures) {

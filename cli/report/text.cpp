@@ -35,17 +35,14 @@ std::string axis_bytes(double bytes) { return trimmed(human_bytes(bytes)); }
 
 std::string heading(const std::string& title) { return fmt::format("\n{}\n", title); }
 
-std::string amount_text(const study::amount& a) {
-  return human_bytes(static_cast<double>(a.bytes)) + " in " + counted(a.objects, "object");
-}
+std::string amount_text(const study::amount& a) { return in_bytes(a.bytes) + " in " + counted(a.objects, "object"); }
 
 std::string calls_text(const report_data& data) {
   std::string text;
   for (std::size_t i = 0; i < data.sum.operations.size(); ++i) {
     if (data.sum.operations[i] == 0) continue;
     const auto name = trace::name(static_cast<trace::operation>(i));
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name,
-                        human_count(static_cast<double>(data.sum.operations[i])));
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, in_words(data.sum.operations[i]));
   }
   return text;
 }
@@ -57,21 +54,19 @@ std::string facts(const report_data& data) {
   const auto fact = [&](const char* name, const std::string& value) {
     text += fmt::format("  {:<15}{}\n", name, value);
   };
-  fact("recorded", fmt::format("{}, {} in {}", time(s.duration_ns), counted(data.events, "event"),
-                               human_bytes(static_cast<double>(data.file_bytes))));
+  fact("recorded",
+       fmt::format("{}, {} in {}", time(s.duration_ns), counted(data.events, "event"), in_bytes(data.file_bytes)));
   fact("calls", calls_text(data));
   fact("allocated", amount_text(s.allocated));
   fact("peak", fmt::format("{}, after {}", amount_text(s.peak), time(s.peak_ns)));
-  fact("resident peak",
-       data.resident_peak_bytes == 0
-           ? "unknown: the trace has no word of it"
-           : fmt::format("{}, {} of it no file's", human_bytes(static_cast<double>(data.resident_peak_bytes)),
-                         human_bytes(static_cast<double>(data.anonymous_peak_bytes))));
+  fact("resident peak", data.resident_peak_bytes == 0
+                            ? "unknown: the trace has no word of it"
+                            : fmt::format("{}, {} of it no file's", in_bytes(data.resident_peak_bytes),
+                                          in_bytes(data.anonymous_peak_bytes)));
   fact("never freed", amount_text(s.live));
   fact("failed", counted(s.failed, "call"));
   fact("freed", fmt::format("{}, {} ({}) by another thread than the allocating one", counted(s.frees, "object"),
-                            grouped(s.cross_thread),
-                            percent(static_cast<double>(s.cross_thread), static_cast<double>(s.frees))));
+                            grouped(s.cross_thread), part_of(s.cross_thread, s.frees)));
   if (s.unknown != 0)
     fact("", "and " + counted(s.unknown, "that was", "that were") + " allocated before the recording");
   return text;
@@ -151,8 +146,8 @@ std::string threads_text(const report_data& data) {
       {{"thread", side::left}, {"from"}, {"to"}, {"allocations"}, {"bytes"}, {"frees"}, {"freed by others"}});
   for (const thread_row& t : data.threads)
     table.add({t.title(), human_time(static_cast<double>(t.sum.first_ns)),
-               human_time(static_cast<double>(t.sum.last_ns)), grouped(t.sum.allocations),
-               human_bytes(static_cast<double>(t.sum.bytes)), grouped(t.sum.frees), grouped(t.sum.freed_remote)});
+               human_time(static_cast<double>(t.sum.last_ns)), grouped(t.sum.allocations), in_bytes(t.sum.bytes),
+               grouped(t.sum.frees), grouped(t.sum.freed_remote)});
   const std::size_t more = data.thread_count - data.threads.size();
   return "\n" + table.str() + (more == 0 ? "" : "and " + counted(more, "less active thread") + "\n");
 }
@@ -165,9 +160,9 @@ std::string spans_text(const report_data& data) {
     const study::span_summary& s = each.sum;
     const auto time = [&](double q) { return human_time(static_cast<double>(s.durations_ns.quantile(q))); };
     const double count = s.count() == 0 ? 1 : static_cast<double>(s.count());
-    table.add({shorten(each.name, 20), human_count(static_cast<double>(s.count())), time(0.5), time(0.99), time(0.999),
+    table.add({shorten(each.name, 20), in_words(s.count()), time(0.5), time(0.99), time(0.999),
                figures3(static_cast<double>(s.allocations) / count), grouped(s.most_allocations),
-               human_bytes(static_cast<double>(s.bytes) / count), human_bytes(static_cast<double>(s.most_peak_bytes))});
+               human_bytes(static_cast<double>(s.bytes) / count), in_bytes(s.most_peak_bytes)});
   }
   const std::string note = span_note(data);
   return "\n" + table.str() +
@@ -214,8 +209,7 @@ std::string sites_text(const std::string& title, const std::vector<call_site>& s
     const study::amount& a = live ? sites[i].live : sites[i].allocated;
     const double lifetime = sites[i].mean_lifetime_ns;
     const std::string life = live ? "" : lifetime == 0 ? "-" : human_time(lifetime);
-    table.add({human_count(static_cast<double>(a.objects)), human_bytes(static_cast<double>(a.bytes)), life,
-               all_lines[i].front()});
+    table.add({in_words(a.objects), in_bytes(a.bytes), life, all_lines[i].front()});
     for (const std::string& line : std::span(all_lines[i]).subspan(1)) table.add({"", "", "", line});
   }
   return "\n" + table.str();
@@ -226,21 +220,20 @@ std::string sites_text(const std::string& title, const std::vector<call_site>& s
 std::string report_text(const report_data& data) {
   std::string text = fmt::format("{}\n", shorten(data.program.empty() ? data.path : data.program, page_width));
   if (!data.warning.empty()) text += data.warning + "\n";
-  if (data.own) text += wrapped(own_allocator_text(*data.own), page_width) + "\n";
-  if (!data.choice.empty()) text += wrapped(data.choice, page_width) + "\n";
+  if (data.own) text += paragraph(own_allocator_text(*data.own));
+  text += paragraph(data.choice);
   text += facts(data) + live_text(data);
   text += histogram_text("size", data.sizes, axis_bytes, true) + common_text(data);
   text += histogram_text("lifetime", coarser(data.lifetimes_ns, decimal_boundaries(true)), axis_time, false);
   text += histogram_text("lifetime in bytes allocated", coarser(data.lifetimes_bytes, binary_boundaries(4)), axis_bytes,
                          false);
   text += threads_text(data) + spans_text(data);
-  if (data.has_stacks && !data.passed_through.empty())
-    text += "\n" + wrapped(passed_through_note(data), page_width) + "\n";
+  if (data.has_stacks && !data.passed_through.empty()) text += "\n" + paragraph(passed_through_note(data));
   text += sites_text("call sites by objects", data.by_count, false);
   text += sites_text("call sites by bytes", data.by_bytes, false);
   text += sites_text("call sites of objects never freed", data.by_live, true);
   if (!data.has_stacks) text += "\n" + no_sites_note(data) + "\n";
-  for (const std::string& note : data.notes) text += "\n" + wrapped(note, page_width) + "\n";
+  for (const std::string& note : data.notes) text += "\n" + paragraph(note);
   return text;
 }
 

@@ -68,11 +68,7 @@ std::string trace_input::program_file() const {
   return info().command_line.empty() ? "" : info().command_line.front();
 }
 
-std::string trace_input::program() const {
-  std::string line;
-  for (const std::string& word : info().command_line) line += (line.empty() ? "" : " ") + word;
-  return line;
-}
+std::string trace_input::program() const { return joined(info().command_line); }
 
 std::string damage_note(const trace::trace_info& info) {
   if (info.damage)

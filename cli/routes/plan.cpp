@@ -291,8 +291,7 @@ constexpr std::size_t sites_named = 2;
 
 std::string heading(const route_group& group) {
   std::string text = "  " + shorten(group.name, page_width / 2) + ", " + resource_text(group);
-  if (const auto objects = advised_objects(group))
-    text += ", advised for " + human_count(static_cast<double>(*objects), "object");
+  if (const auto objects = advised_objects(group)) text += ", advised for " + in_words(*objects, "object");
   return text + ":\n";
 }
 
@@ -369,8 +368,7 @@ std::optional<std::uint64_t> advised_objects(const route_group& group) {
 }
 
 std::string resource_text(const route_group& group) {
-  return group.remedy == route_remedy::pool ? "a pool of cells of " + human_bytes(static_cast<double>(group.cell_bytes))
-                                            : "an arena";
+  return group.remedy == route_remedy::pool ? "a pool of cells of " + in_bytes(group.cell_bytes) : "an arena";
 }
 
 std::string plan_text(const route_plan& plan, std::size_t groups, std::size_t sites) {

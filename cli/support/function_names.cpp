@@ -14,6 +14,8 @@
 
 #include <cxxabi.h>
 
+#include "cli/support/text.hpp"
+
 namespace ashlar::cli {
 
 namespace {
@@ -84,9 +86,7 @@ std::string usual_type(std::string_view text) {
     while (all.size() > 1 && is_usual(all.back())) all.pop_back();
     const std::size_t name = kept.find_last_of(" ,(&*") + 1;  // 0 if there is none
     const std::string usual = all.size() == 1 ? character_name(kept.substr(name), all.front()) : "";
-    std::string list;
-    for (const std::string& each : all) list += (list.empty() ? "" : ", ") + each;
-    if (usual.empty()) kept += "<" + list + ">";
+    if (usual.empty()) kept += "<" + joined(all, ", ") + ">";
     else kept.replace(name, kept.npos, usual);
     i = end;
   }

@@ -109,6 +109,16 @@ std::string hanging(const std::string& head, const std::string& text, std::size_
   return out;
 }
 
+std::string paragraph(const std::string& text, const std::string& head) {
+  return text.empty() ? "" : hanging(head, text, page_width) + "\n";
+}
+
+std::string bullets(const std::vector<std::string>& notes) {
+  std::string all;
+  for (const std::string& note : notes) all += paragraph(note, "· ");
+  return all;
+}
+
 std::string bar(double share, std::size_t width) {
   static constexpr std::array<const char*, 8> part = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
   const double clamped = std::clamp(share, 0.0, 1.0);
@@ -302,10 +312,8 @@ std::size_t distance(const std::string& a, const std::string& b) {
 
 }  // namespace
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string all;
-  for (const std::string& word : words) all += (all.empty() ? "" : " ") + word;
-  return all;
+std::string joined(const std::vector<std::string>& words, const char* separator) {
+  return fmt::format("{}", fmt::join(words, separator));
 }
 
 std::vector<char*> pointers(std::vector<std::string>& strings) {

@@ -60,6 +60,12 @@ inline constexpr std::size_t page_width = 100;
 /// does.
 [[nodiscard]] std::string hanging(const std::string& head, const std::string& text, std::size_t width);
 
+/// Returns: the text beside its head in lines of a page, with the end of the last; empty for none.
+[[nodiscard]] std::string paragraph(const std::string& text, const std::string& head = "");
+
+/// Returns: a paragraph for each note, behind a dot.
+[[nodiscard]] std::string bullets(const std::vector<std::string>& notes);
+
 /// Returns: the text with its first letter in upper case, if that is one from a to z.
 [[nodiscard]] std::string capital(std::string text);
 
@@ -90,8 +96,8 @@ inline constexpr std::size_t page_width = 100;
 /// Returns: the seconds that "60", "60s" or "2m" are; negative for other texts, and outside of 0 to 1e6 s.
 [[nodiscard]] double budget_seconds(const std::string& text);
 
-/// Returns: the words with a blank between neighbours.
-[[nodiscard]] std::string joined(const std::vector<std::string>& words);
+/// Returns: the words with a blank, or the separator, between neighbours.
+[[nodiscard]] std::string joined(const std::vector<std::string>& words, const char* separator = " ");
 
 /// Returns: the strings as a system call takes them.
 [[nodiscard]] std::vector<char*> pointers(std::vector<std::string>& strings);

@@ -64,6 +64,17 @@ protected:
   /// Returns: the exit status of the command; its output is in `text("out")` and `text("err")`.
   int ashlar(const std::string& arguments) { return shell(ASHLAR_COMMAND " " + arguments); }
 
+  /// Returns: whether a command that has just ended has this status, and these words on standard error: all of it, if
+  /// they are a line of the command.
+  [[nodiscard]] testing::AssertionResult failed(int status, int wanted, const std::string& words,
+                                                const char* errors = "err") const {
+    const std::string all = text(errors);
+    const bool is_line = words.starts_with("ashlar ") && words.ends_with('\n');
+    const auto found = is_line ? as_sought(all == words, words, all) : has(all, words);
+    if (found && status == wanted) return found;
+    return testing::AssertionFailure() << "status " << status << ", " << found.message() << "\n" << text("out");
+  }
+
   /// Expects: 100 columns hold each line of the output, but for the `unbroken` ones.
   void expect_100_columns(const std::function<bool(const std::string&)>& unbroken = nullptr) const {
     std::ifstream out(file("out"));

@@ -114,11 +114,12 @@ std::vector<shown_comparison> shown(const verification& v) {
 
 /// Returns: the measures that vary too much to show anything but a multiple; empty if there are none.
 std::string varying_note(const verification& v) {
-  std::string all;
+  std::vector<std::string> all;
   for (const shown_comparison& row : shown(v))
     if (shows_multiples_alone(row.found->effect.detectable()))
-      all += (all.empty() ? "" : ", ") + row.name.substr(row.name.find_first_not_of(' '));
-  return all.empty() ? "" : fmt::format("The runs vary too much in {}: not even a factor of two would be seen.", all);
+      all.push_back(row.name.substr(row.name.find_first_not_of(' ')));
+  if (all.empty()) return "";
+  return fmt::format("The runs vary too much in {}: not even a factor of two would be seen.", fmt::join(all, ", "));
 }
 
 json modes_json(const std::optional<two_modes>& m) {

@@ -164,10 +164,8 @@ void finish(verify_options& o) {
 void show_progress(std::size_t number, std::size_t most) { print_progress("[" + progress_text(number, most) + "]"); }
 
 void print(const verification& v, const experiment& found, const experiment_plan& plan) {
-  fmt::print("A: {}\nB: {}\n\n{}\n\n{}\n", plan.a.shown, plan.b.shown, wrapped(verdict_sentence(v, plan), page_width),
-             effect_table(v));
-  for (const std::string& note : verify_notes(v, found, plan))
-    fmt::print("{}\n", wrapped("· " + note, page_width, "  "));
+  fmt::print("A: {}\nB: {}\n\n{}\n{}\n{}", plan.a.shown, plan.b.shown, paragraph(verdict_sentence(v, plan)),
+             effect_table(v), bullets(verify_notes(v, found, plan)));
 }
 
 int attribute_groups(const verify_options& o) {
@@ -181,14 +179,13 @@ int attribute_groups(const verify_options& o) {
                 o.plan, show_progress);
   clear_progress();
   if (is_unfit(found.itself, o.plan.threshold)) {
-    fmt::print("{}\n", wrapped(unfit_text(found.itself, o.plan.decides), page_width));
+    fmt::print("{}", paragraph(unfit_text(found.itself, o.plan.decides)));
     return exit_unfit;
   }
-  fmt::print("{}\n{}\n", attribution_text(found, o.plan.threshold),
-             wrapped(fmt::format("{} of runs with a random half of the groups and with the others (--seed {}). A "
-                                 "plan keeps the groups that gain. {}",
-                                 counted(found.pairs, "pair"), o.plan.seed, itself_note(found.itself)),
-                     page_width));
+  fmt::print("{}\n{}", attribution_text(found, o.plan.threshold),
+             paragraph(fmt::format("{} of runs with a random half of the groups and with the others (--seed {}). A "
+                                   "plan keeps the groups that gain. {}",
+                                   counted(found.pairs, "pair"), o.plan.seed, itself_note(found.itself))));
   if (!o.reduced.empty()) {
     const route_plan kept = reduced(o.routed, found, o.plan.threshold);
     write_text(o.reduced, to_text(kept));

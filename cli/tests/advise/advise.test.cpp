@@ -283,8 +283,8 @@ TEST_F(advise, a_plan_that_was_not_written_is_not_claimed) {
   const std::string trace = recorded("class");
   ASSERT_EQ(ashlar("advise --measure none " + trace + " -o " + file("t.plan")), 0) << text("err");
   EXPECT_TRUE(said("out", ", written to " + file("t.plan") + "\n"));
-  EXPECT_EQ(ashlar("advise --measure none " + trace + " -o /dev/full"), 1);
-  EXPECT_EQ(text("err"), "ashlar advise: /dev/full: No space left on device\n");
+  EXPECT_TRUE(failed(ashlar("advise --measure none " + trace + " -o /dev/full"), 1,
+                     "ashlar advise: /dev/full: No space left on device\n"));
   EXPECT_FALSE(said("out", "written to"));
 }
 
@@ -307,16 +307,15 @@ TEST_F(advise, a_trace_of_another_build_has_offsets_for_names) {
   EXPECT_TRUE(said("out", "holds another build"));
   EXPECT_TRUE(starts(all["sites"][0]["site"], "victim (another build)+0x"));
   EXPECT_EQ(ashlar("advise --measure none " + trace + " " + recorded("few")), 0) << "the same build under another name";
-  EXPECT_EQ(ashlar("advise --measure none " + trace + " " + trace_of("/bin/ls -l /", "other.trace")), 1);
-  EXPECT_TRUE(said("err", "recorded from another build"));
+  EXPECT_TRUE(failed(ashlar("advise --measure none " + trace + " " + trace_of("/bin/ls -l /", "other.trace")), 1,
+                     "recorded from another build"));
 }
 
 TEST_F(advise, a_trace_without_modules_is_not_one_of_another_build) {
   const std::string bare = trace_of(ASHLAR_ADVISE_VICTIM " few", "bare.trace", "--stacks 0"), other = recorded("few");
   const std::string reason = bare + " was recorded without stacks, so nothing shows that its program is the one of ";
   for (const std::string& both : {bare + " " + other, other + " " + bare}) {
-    EXPECT_EQ(ashlar("advise --measure none " + both), 1);
-    EXPECT_TRUE(said("err", reason + other));
+    EXPECT_TRUE(failed(ashlar("advise --measure none " + both), 1, reason + other));
   }
 }
 

@@ -71,6 +71,10 @@ protected:
   [[nodiscard]] std::string output() const { return text("output"); }
   [[nodiscard]] bool says(const std::string& words) const { return static_cast<bool>(said("output", words)); }
 
+  [[nodiscard]] testing::AssertionResult failed(int status, int wanted, const std::string& words) const {
+    return command_test::failed(status, wanted, words, "output");
+  }
+
   /// Returns: the exit status of a recording; `before` is what a shell does first.
   int record_program(const std::string& program, const std::string& options = "", const std::string& before = "") {
     return shell(before + ASHLAR_COMMAND " record -o " + file() + " " + options + " -- " + program);

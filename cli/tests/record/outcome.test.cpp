@@ -18,13 +18,13 @@ class record_outcome : public record_command {};
 
 TEST_F(record_outcome, programs_notice_nothing_when_the_disk_is_full) {
   for (const char* mode : {"forms", "threads", "keeps_errno", "forks"}) {
-    EXPECT_EQ(shell(ASHLAR_COMMAND " record -o /dev/full -- " ASHLAR_VICTIM " " + std::string(mode)), not_whole)
+    EXPECT_TRUE(failed(shell(ASHLAR_COMMAND " record -o /dev/full -- " ASHLAR_VICTIM " " + std::string(mode)),
+                       not_whole, "the trace is incomplete: /dev/full: the disk was full"))
         << mode;
-    EXPECT_TRUE(says("the trace is incomplete: /dev/full: the disk was full")) << mode << output();
     EXPECT_TRUE(says("; the program's own exit status is 0\n")) << mode << output();
   }
-  EXPECT_EQ(record_victim("killed", "", "ulimit -f 1; "), not_whole);
-  EXPECT_TRUE(says(file() + ": writing failed: File too large; the program's own exit status is 137\n")) << output();
+  EXPECT_TRUE(failed(record_victim("killed", "", "ulimit -f 1; "), not_whole,
+                     file() + ": writing failed: File too large; the program's own exit status is 137\n"));
   EXPECT_EQ(record_victim("threads", "-q", "ulimit -f 1; "), not_whole) << output();
 }
 
@@ -44,19 +44,17 @@ TEST_F(record_outcome, a_full_disk_leaves_whole_chunks_and_is_reported) {
 TEST_F(record_outcome, a_file_size_limit_is_an_error_of_every_verb) {
   ASSERT_EQ(record_victim("threads"), 0) << output();
   const std::string limited = "ulimit -f 8; TMPDIR=" + fs::path(file()).parent_path().string() + " " ASHLAR_COMMAND " ";
-  EXPECT_EQ(shell(limited + "replay " + file() + " --with glibc --repetitions 1"), 1) << output();
-  EXPECT_TRUE(says("/ashlar-")) << output();
+  EXPECT_TRUE(failed(shell(limited + "replay " + file() + " --with glibc --repetitions 1"), 1, "/ashlar-"));
   EXPECT_TRUE(says("File too large")) << output();
-  EXPECT_EQ(shell(limited + "report " + file() + " --html " + file("r.html") + " > /dev/null"), 1) << output();
-  EXPECT_TRUE(says(file("r.html") + ": File too large")) << output();
+  EXPECT_TRUE(failed(shell(limited + "report " + file() + " --html " + file("r.html") + " > /dev/null"), 1,
+                     file("r.html") + ": File too large"));
 }
 
 TEST_F(record_outcome, a_child_without_a_trace_is_reported) {
   fs::create_directories(file("d"));
-  EXPECT_EQ(shell("cd " + file("d") + " && " ASHLAR_COMMAND " record -o t.trace -- sh -c 'rm -r " + file("d") +
-                  "; /bin/ls / > /dev/null'"),
-            not_whole);
-  EXPECT_TRUE(says("No such file or directory")) << output();
+  EXPECT_TRUE(failed(shell("cd " + file("d") + " && " ASHLAR_COMMAND " record -o t.trace -- sh -c 'rm -r " + file("d") +
+                           "; /bin/ls / > /dev/null'"),
+                     not_whole, "No such file or directory"));
 }
 
 TEST_F(record_outcome, a_program_that_cuts_its_own_trace_is_reported) {
@@ -78,18 +76,16 @@ TEST_F(record_outcome, a_program_that_allocates_nothing_has_a_trace_of_nothing) 
 }
 
 TEST_F(record_outcome, the_reason_against_a_recording_is_reported) {
-  EXPECT_EQ(record_program(ASHLAR_STATIC_VICTIM " 9"), nothing_recorded) << output();
-  EXPECT_EQ(output(), "ashlar record: nothing was recorded: " ASHLAR_STATIC_VICTIM
-                      " is statically linked, so the recorder cannot be loaded into it: link it dynamically; the "
-                      "program's own exit status is 0\n");
-  EXPECT_EQ(record_program(ASHLAR_OWN_MALLOC_VICTIM " 9"), nothing_recorded) << output();
-  EXPECT_TRUE(says("has a malloc of its own")) << output();
+  EXPECT_TRUE(failed(record_program(ASHLAR_STATIC_VICTIM " 9"), nothing_recorded,
+                     "ashlar record: nothing was recorded: " ASHLAR_STATIC_VICTIM
+                     " is statically linked, so the recorder cannot be loaded into it: link it dynamically; the "
+                     "program's own exit status is 0\n"));
+  EXPECT_TRUE(failed(record_program(ASHLAR_OWN_MALLOC_VICTIM " 9"), nothing_recorded, "has a malloc of its own"));
   std::ofstream(file("script")) << "#! " ASHLAR_STATIC_VICTIM "\n";
   fs::permissions(file("script"), fs::perms::owner_all);
-  EXPECT_EQ(record_program(file("script")), nothing_recorded) << output();
-  EXPECT_TRUE(says("is statically linked")) << output();
-  EXPECT_EQ(record_program("sh -c 'kill -9 $$'"), nothing_recorded) << output();
-  EXPECT_TRUE(says("killed before any thread had filled a buffer")) << output();
+  EXPECT_TRUE(failed(record_program(file("script")), nothing_recorded, "is statically linked"));
+  EXPECT_TRUE(
+      failed(record_program("sh -c 'kill -9 $$'"), nothing_recorded, "killed before any thread had filled a buffer"));
 }
 
 TEST_F(record_outcome, a_program_over_another_c_library_is_recorded) {
@@ -108,8 +104,7 @@ class record_losses : public record_command {};
 
 TEST_F(record_losses, of_workers_ended_by_signals_are_named) {
   for (const std::string way : {"term", "kill"}) {
-    EXPECT_EQ(record_victim("workers " + way), not_whole) << output();
-    EXPECT_TRUE(says("the recording is incomplete: process ")) << output();
+    EXPECT_TRUE(failed(record_victim("workers " + way), not_whole, "the recording is incomplete: process "));
     const std::string all = output();
     std::size_t named = 0;
     for (std::size_t at = all.find("has no trace"); at != all.npos; at = all.find("has no trace", at + 1)) ++named;
@@ -132,8 +127,8 @@ TEST_F(record_losses, traces_named_by_process_ids_are_found_too) {
   EXPECT_EQ(shell(ASHLAR_COMMAND " record -o " + file("x-%p.trace") + " -- " ASHLAR_VICTIM " workers exit"), 0);
   EXPECT_TRUE(says("; 4 more traces in " + file("x-*.trace") + ": 3,00")) << output();
   const std::string killed = "sh -c '" ASHLAR_VICTIM " killed; " ASHLAR_VICTIM " forms'";
-  EXPECT_EQ(shell(ASHLAR_COMMAND " record -o " + file("y-%p.trace") + " -- " + killed), not_whole);
-  EXPECT_TRUE(says("system call of its own: " + file("y-"))) << output();
+  EXPECT_TRUE(failed(shell(ASHLAR_COMMAND " record -o " + file("y-%p.trace") + " -- " + killed), not_whole,
+                     "system call of its own: " + file("y-")));
   EXPECT_FALSE(says("has no trace")) << output();
 }
 

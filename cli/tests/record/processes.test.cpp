@@ -60,18 +60,17 @@ TEST_F(recording_of_processes, another_is_advised_if_it_is_asked_for) {
     const json smallest = told("", verb)["processes"][2];
     const std::string process = std::to_string(smallest["process"].get<int>());
     EXPECT_EQ(told("--process " + process, verb)["program"], smallest["program"]);
-    EXPECT_EQ(shell(ASHLAR_COMMAND " " + std::string(verb) + " " + file() + " --process 1"), 1);
-    EXPECT_TRUE(says(file() + ": no process 1 is in this recording: ")) << output();
-    EXPECT_EQ(shell(ASHLAR_COMMAND " " + std::string(verb) + " " + file() + " --process some"), 2);
-    EXPECT_TRUE(says("'some' is none of largest, root, a process id")) << output();
+    EXPECT_TRUE(failed(shell(ASHLAR_COMMAND " " + std::string(verb) + " " + file() + " --process 1"), 1,
+                       file() + ": no process 1 is in this recording: "));
+    EXPECT_TRUE(failed(shell(ASHLAR_COMMAND " " + std::string(verb) + " " + file() + " --process some"), 2,
+                       "'some' is none of largest, root, a process id"));
   }
   const std::string child = other_traces().front();
   EXPECT_EQ(shell(ASHLAR_COMMAND " report " + child + " --json " + file("r.json")), 0);
   EXPECT_EQ(json::parse(text("r.json"))["processes"], nullptr);  // the name of a process is that process
-  EXPECT_EQ(shell(ASHLAR_COMMAND " report " + child + " --process root"), 1);
-  EXPECT_TRUE(says("names one process")) << output();
-  EXPECT_EQ(shell(ASHLAR_COMMAND " advise --process root " + file() + " " + child), 2);
-  EXPECT_TRUE(says("--process is for one TRACE")) << output();
+  EXPECT_TRUE(failed(shell(ASHLAR_COMMAND " report " + child + " --process root"), 1, "names one process"));
+  EXPECT_TRUE(
+      failed(shell(ASHLAR_COMMAND " advise --process root " + file() + " " + child), 2, "--process is for one TRACE"));
 }
 
 TEST_F(recording_of_processes, the_first_may_be_the_largest) {
@@ -110,8 +109,7 @@ TEST_F(recording_of_processes, an_empty_file_of_the_first_one_stands_for_them) {
   EXPECT_EQ(told()["program"], ASHLAR_MEMORY_VICTIM);
   EXPECT_TRUE(says(fs::path(file()).filename().string() + ", empty: killed before it wrote")) << output();
   EXPECT_EQ(record_program("sh -c 'kill -9 $$'"), nothing_recorded) << output();
-  EXPECT_EQ(shell(ASHLAR_COMMAND " report " + file()), 1);
-  EXPECT_TRUE(says("the file is empty")) << output();
+  EXPECT_TRUE(failed(shell(ASHLAR_COMMAND " report " + file()), 1, "the file is empty"));
 }
 
 }  // namespace

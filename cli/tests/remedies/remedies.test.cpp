@@ -22,8 +22,7 @@ protected:
   }
   [[nodiscard]] bool printed(const std::string& part) const { return page().find(part) != std::string::npos; }
   void expect_refusal(const std::string& arguments, int status, const std::string& message) {
-    EXPECT_EQ(ashlar("advise " + arguments), status) << arguments << text("out");
-    EXPECT_EQ(text("err"), "ashlar advise: " + message + "\n") << arguments;
+    EXPECT_TRUE(failed(ashlar("advise " + arguments), status, "ashlar advise: " + message + "\n")) << arguments;
     EXPECT_EQ(text("out"), "") << "nothing is advised";
   }
 };
@@ -209,8 +208,8 @@ TEST_F(advise_measure, a_program_that_dies_or_varies_is_refused) {
                  "its work; nothing was measured ('ashlar verify' compares such a program)");
   const std::string script = "sh -c 'test -e " + file("x") + " && exit 3; touch " + file("x") + "'";
   const std::string trace = trace_of("sh -c true");
-  EXPECT_EQ(ashlar("advise " + trace + " --measure run -- " + script), 1) << text("out");
-  EXPECT_EQ(text("err"), "ashlar advise: sh does not end the same way each time: it ended with status 3\n");
+  EXPECT_TRUE(failed(ashlar("advise " + trace + " --measure run -- " + script), 1,
+                     "ashlar advise: sh does not end the same way each time: it ended with status 3\n"));
 }
 
 TEST_F(advise_measure, a_remedy_under_which_the_program_does_something_else_is_not_measured) {
@@ -367,8 +366,8 @@ TEST_F(advise_measure, another_build_or_another_program_is_refused_by_build_id) 
 
 TEST_F(advise_measure, a_program_that_cannot_be_found_or_loaded_into_is_refused) {
   const std::string trace = trace_of(ASHLAR_SLOW_VICTIM);
-  EXPECT_EQ(ashlar("advise " + trace + " --measure run -- /nonesuch/program"), 1);
-  EXPECT_EQ(text("err"), "ashlar advise: /nonesuch/program: no such file; nothing was measured\n");
+  EXPECT_TRUE(failed(ashlar("advise " + trace + " --measure run -- /nonesuch/program"), 1,
+                     "ashlar advise: /nonesuch/program: no such file; nothing was measured\n"));
 }
 
 /// Two questions are answered together with 95 %, so each with 97.5 %.

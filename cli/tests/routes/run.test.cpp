@@ -223,15 +223,13 @@ TEST_F(run_by_plan, a_chain_through_a_frame_of_more_than_32_bits_is_refused) {
   for (const char* const frame_name : {"large_frame", "large_rbp"}) {
     plan_.groups.clear();
     add("cells", route_remedy::pool, {{frame_name, "one"}});
-    EXPECT_EQ(run("chains"), 1) << frame_name;
-    EXPECT_TRUE(complained("frame 1 of it has no fixed size"));
+    EXPECT_TRUE(failed(run("chains"), 1, "frame 1 of it has no fixed size")) << frame_name;
   }
 }
 
 TEST_F(run_by_plan, a_block_that_is_freed_twice_ends_the_program) {
   add("cells", route_remedy::pool, {{"pool"}});
-  EXPECT_EQ(run("twice"), 128 + SIGABRT);
-  EXPECT_TRUE(complained("ashlar: route: group cells: a block of the chunk of 0x"));
+  EXPECT_TRUE(failed(run("twice"), 128 + SIGABRT, "ashlar: route: group cells: a block of the chunk of 0x"));
   EXPECT_TRUE(complained(" was freed twice, or was never allocated\n"));
 }
 
@@ -243,21 +241,18 @@ TEST_F(run_by_plan, a_wrong_plan_stays_correct) {
 
 TEST_F(run_by_plan, is_refused_for_another_program_or_build) {
   add("cells", route_remedy::pool, {{"pool"}, {"plugin"}});
-  EXPECT_EQ(run("", "/bin/true"), exit_not_for_it);
-  EXPECT_TRUE(complained("the plan is for another program than /bin/true"));
+  EXPECT_TRUE(failed(run("", "/bin/true"), exit_not_for_it, "the plan is for another program than /bin/true"));
   const std::string rebuilt = file("rebuilt");
   std::filesystem::copy_file("/bin/true", rebuilt);
   plan_.modules["ab12"] = rebuilt;
-  EXPECT_EQ(run("", rebuilt), exit_not_for_it);
-  EXPECT_TRUE(complained("the plan is for another build of " + rebuilt + ": for build id ab12, and that file has "));
+  EXPECT_TRUE(failed(run("", rebuilt), exit_not_for_it,
+                     "the plan is for another build of " + rebuilt + ": for build id ab12, and that file has "));
   plan_.modules.erase("ab12");
   plan_.modules[build_id_of(plugin)] = "/bin/true";
-  EXPECT_EQ(run("work " + plugin), exit_not_for_it);
-  EXPECT_TRUE(complained("the plan is for another build of /bin/true"));
+  EXPECT_TRUE(failed(run("work " + plugin), exit_not_for_it, "the plan is for another build of /bin/true"));
   EXPECT_FALSE(complained("--wrapped")) << text("err");
   plan_.modules[build_id_of(plugin)] = file("gone.so");
-  EXPECT_EQ(run("work " + plugin), exit_not_for_it);
-  EXPECT_TRUE(complained("gone.so, which the plan is for, is not there"));
+  EXPECT_TRUE(failed(run("work " + plugin), exit_not_for_it, "gone.so, which the plan is for, is not there"));
   EXPECT_EQ(text("out"), "");
 }
 
@@ -265,12 +260,11 @@ TEST_F(run_by_plan, another_program_may_start_that_of_the_plan) {
   add("cells", route_remedy::pool, {{"pool"}});
   std::ofstream(file("a.plan")) << to_text(plan_);
   const std::string script = " -- sh -c '" + victim + " work " + plugin + "; true'";
-  EXPECT_EQ(ashlar("run --report --plan " + file("a.plan") + script), exit_not_for_it);
-  EXPECT_TRUE(complained("; --wrapped, if it starts that one\n")) << text("err");
+  EXPECT_TRUE(failed(ashlar("run --report --plan " + file("a.plan") + script), exit_not_for_it,
+                     "; --wrapped, if it starts that one\n"));
   ASSERT_EQ(ashlar("run --wrapped --report --plan " + file("a.plan") + script), 0) << text("err");
   EXPECT_GE(allocations("cells"), 3000) << text("err");
-  EXPECT_EQ(ashlar("run --wrapped" + script), 2);
-  EXPECT_TRUE(complained("--wrapped needs --plan"));
+  EXPECT_TRUE(failed(ashlar("run --wrapped" + script), 2, "--wrapped needs --plan"));
 }
 
 TEST_F(run_by_plan, a_program_of_a_plan_with_a_relative_path_is_that_of_the_current_directory) {
@@ -281,19 +275,17 @@ TEST_F(run_by_plan, a_program_of_a_plan_with_a_relative_path_is_that_of_the_curr
   ASSERT_EQ(run(script, "sh", " --wrapped"), 0) << text("err");
   EXPECT_GE(allocations("cells"), 3000) << text("err");
   std::filesystem::create_directory(file("other"));
-  EXPECT_EQ(ashlar_test::run_shell("cd " + file("other") + "; " ASHLAR_COMMAND " run --wrapped --plan " +
-                                   file("a.plan") + " -- sh " + script + " 2> " + file("err")),
-            exit_not_for_it);
-  EXPECT_EQ(text("err"), "ashlar run: " + plan_.program + ", which the plan is for, is not there\n");
+  EXPECT_TRUE(failed(ashlar_test::run_shell("cd " + file("other") + "; " ASHLAR_COMMAND " run --wrapped --plan " +
+                                            file("a.plan") + " -- sh " + script + " 2> " + file("err")),
+                     exit_not_for_it, "ashlar run: " + plan_.program + ", which the plan is for, is not there\n"));
 }
 
 TEST_F(run_by_plan, a_folder_cannot_be_run_and_a_missing_program_of_the_plan_is_named) {
   add("cells", route_remedy::pool, {{"pool"}});
-  EXPECT_EQ(run("", file("")), 126);
-  EXPECT_TRUE(complained(": is a directory"));
+  EXPECT_TRUE(failed(run("", file("")), 126, ": is a directory"));
   plan_.program = "./gone";
-  EXPECT_EQ(run("-c true", "sh", " --wrapped"), exit_not_for_it);
-  EXPECT_EQ(text("err"), "ashlar run: ./gone, which the plan is for, is not there\n");
+  EXPECT_TRUE(failed(run("-c true", "sh", " --wrapped"), exit_not_for_it,
+                     "ashlar run: ./gone, which the plan is for, is not there\n"));
 }
 
 TEST_F(run_by_plan, the_files_of_a_plan_become_absolute) {
@@ -305,14 +297,13 @@ TEST_F(run_by_plan, the_files_of_a_plan_become_absolute) {
 
 TEST_F(run_by_plan, a_file_that_is_no_plan_starts_nothing) {
   std::ofstream(file("b.plan")) << "no plan\n";
-  EXPECT_EQ(ashlar("run --plan " + file("b.plan") + " -- " + victim + " chains"), 1);
-  EXPECT_TRUE(complained("b.plan:1: no plan: the first line is no JSON object; a plan is what ")) << text("err");
-  EXPECT_EQ(ashlar("run --plan " + file("none") + " -- " + victim + " chains"), 1);
-  EXPECT_TRUE(complained("none: no such file"));
+  EXPECT_TRUE(failed(ashlar("run --plan " + file("b.plan") + " -- " + victim + " chains"), 1,
+                     "b.plan:1: no plan: the first line is no JSON object; a plan is what "));
+  EXPECT_TRUE(failed(ashlar("run --plan " + file("none") + " -- " + victim + " chains"), 1, "none: no such file"));
   EXPECT_EQ(text("out"), "");
   EXPECT_EQ(ashlar("run --report -- " + victim + " chains"), 2);
-  EXPECT_EQ(ashlar("run --plan " + file("b.plan") + " -- " + file("gone")), 127);
-  EXPECT_TRUE(complained(file("gone") + ": no such program"));
+  EXPECT_TRUE(
+      failed(ashlar("run --plan " + file("b.plan") + " -- " + file("gone")), 127, file("gone") + ": no such program"));
 }
 
 TEST_F(run_by_plan, an_offset_outside_the_code_of_its_module_is_refused) {

@@ -97,8 +97,8 @@ TEST_F(run_verb, is_found_through_a_link) {
 
 TEST_F(run_verb, a_missing_library_is_named) {
   fs::remove(file("lib/libashlar-hardened.so"));
-  EXPECT_EQ(run("--level hardened -- true"), 1);
-  EXPECT_EQ(text("err"), "ashlar run: libashlar-hardened.so is missing: it belongs beside ashlar or in ../lib\n");
+  EXPECT_TRUE(failed(run("--level hardened -- true"), 1,
+                     "ashlar run: libashlar-hardened.so is missing: it belongs beside ashlar or in ../lib\n"));
 }
 
 TEST_F(run_verb, a_path_that_cannot_be_preloaded_is_named) {
@@ -119,17 +119,16 @@ TEST_F(run_verb, mistakes_get_one_clear_line) {
         {"-- /no/such/program", 127, "/no/such/program: no such program"},
         {"-- .", 126, ".: is a directory"},
         {"-- /etc/passwd", 126, "/etc/passwd: Permission denied"}}) {
-    EXPECT_EQ(run(each.arguments), each.status) << each.arguments;
-    EXPECT_EQ(text("err"), "ashlar run: " + each.words + "\n");
+    EXPECT_TRUE(failed(run(each.arguments), each.status, "ashlar run: " + each.words + "\n")) << each.arguments;
   }
 }
 
 TEST_F(run_verb, a_program_that_loads_no_library_is_refused) {
-  EXPECT_EQ(run("-- " ASHLAR_STATIC_VICTIM), not_loaded);
-  EXPECT_EQ(text("err"), "ashlar run: " ASHLAR_STATIC_VICTIM
-                         " is statically linked, so libashlar.so cannot be loaded into it: link it dynamically\n");
-  EXPECT_EQ(run("-- " ASHLAR_OWN_MALLOC_VICTIM), not_loaded);
-  EXPECT_TRUE(said("err", " has a malloc of its own, whose calls do not pass libashlar.so"));
+  EXPECT_TRUE(failed(run("-- " ASHLAR_STATIC_VICTIM), not_loaded,
+                     "ashlar run: " ASHLAR_STATIC_VICTIM
+                     " is statically linked, so libashlar.so cannot be loaded into it: link it dynamically\n"));
+  EXPECT_TRUE(failed(run("-- " ASHLAR_OWN_MALLOC_VICTIM), not_loaded,
+                     " has a malloc of its own, whose calls do not pass libashlar.so"));
 }
 
 TEST_F(run_verb, a_program_with_a_malloc_of_a_sanitizer_is_refused) {
@@ -141,10 +140,10 @@ TEST_F(run_verb, a_program_with_a_malloc_of_a_sanitizer_is_refused) {
   for (const std::string compiler : {ASHLAR_COMPILER, "g++"}) {
     for (const char* sanitizer : {"address", "thread", "memory"}) {
       if (!is_built(compiler, sanitizer)) continue;  // not each compiler has each, nor runs under any kernel
-      EXPECT_EQ(run("-- " + file("program")), not_loaded) << compiler << " " << sanitizer;
-      EXPECT_TRUE(said("err", " is built with a sanitizer"));
-      EXPECT_EQ(ashlar("record -o " + file("t.trace") + " -- " + file("program")), not_loaded);
-      EXPECT_TRUE(said("err", "nothing was recorded: " + file("program") + " is built with a sanitizer"));
+      EXPECT_TRUE(failed(run("-- " + file("program")), not_loaded, " is built with a sanitizer"))
+          << compiler << " " << sanitizer;
+      EXPECT_TRUE(failed(ashlar("record -o " + file("t.trace") + " -- " + file("program")), not_loaded,
+                         "nothing was recorded: " + file("program") + " is built with a sanitizer"));
     }
     if (is_built(compiler, "undefined")) EXPECT_EQ(run("-- " + file("program")), 0) << text("err");
   }
@@ -155,10 +154,10 @@ TEST_F(run_verb, a_privileged_program_is_refused) {
   fs::copy_file(ASHLAR_RUN_VICTIM, file("privileged"));
   ASSERT_EQ(::chown(file("privileged").c_str(), 65534, 65534), 0);
   fs::permissions(file("privileged"), fs::perms::set_uid | fs::perms::owner_all | fs::perms::others_exec);
-  EXPECT_EQ(run("-- " + file("privileged")), not_loaded);
-  EXPECT_EQ(text("err"), "ashlar run: " + file("privileged") +
-                             " is set-uid, set-gid or has capabilities, so libashlar.so is not loaded into it: run a "
-                             "copy without them, or run as its owner\n");
+  EXPECT_TRUE(failed(run("-- " + file("privileged")), not_loaded,
+                     "ashlar run: " + file("privileged") +
+                         " is set-uid, set-gid or has capabilities, so libashlar.so is not loaded into it: run a "
+                         "copy without them, or run as its owner\n"));
 }
 
 TEST_F(run_verb, a_replay_and_a_verdict_of_try_take_the_same_library) {
@@ -175,10 +174,10 @@ TEST_F(run_verb, a_replay_and_a_verdict_of_try_take_the_same_library) {
   const int status = run_shell(verdict + " --json " + file("j") + " > " + file("out") + " 2> " + file("err"));
   EXPECT_TRUE(status == 0 || status == 4) << status << text("err");
   fs::remove(file("lib/libashlar.so"));
-  EXPECT_EQ(run_shell(verdict + " > " + file("out") + " 2> " + file("err")), 1);
-  EXPECT_EQ(text("err"), "ashlar try: libashlar.so is missing: it belongs beside ashlar or in ../lib\n");
-  EXPECT_EQ(run_shell(replay + "libashlar.so > " + file("out") + " 2> " + file("err")), 1);
-  EXPECT_EQ(text("err"), "ashlar replay: libashlar.so is missing: it belongs beside ashlar or in ../lib\n");
+  EXPECT_TRUE(failed(run_shell(verdict + " > " + file("out") + " 2> " + file("err")), 1,
+                     "ashlar try: libashlar.so is missing: it belongs beside ashlar or in ../lib\n"));
+  EXPECT_TRUE(failed(run_shell(replay + "libashlar.so > " + file("out") + " 2> " + file("err")), 1,
+                     "ashlar replay: libashlar.so is missing: it belongs beside ashlar or in ../lib\n"));
 }
 
 /// The library itself, found from the build tree.

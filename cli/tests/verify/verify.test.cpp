@@ -87,14 +87,11 @@ TEST_F(verify_verb, a_seed_repeats_the_order_and_json_keeps_every_run) {
 }
 
 TEST_F(verify_verb, another_output_or_ending_is_refused) {
-  EXPECT_EQ(verify("2 one", "2 two"), 1);
-  EXPECT_EQ(text("err"), "ashlar verify: B prints something else than A\n");
-  EXPECT_EQ(verify("2 one", "2 one 3"), 1);
-  EXPECT_EQ(text("err"), "ashlar verify: B does not end as A does: it ended with status 3\n");
-  EXPECT_EQ(verify("2 one", "2 one -1"), 1);
-  EXPECT_EQ(text("err"), "ashlar verify: B does not end as A does: it died of signal 6\n");
-  EXPECT_EQ(verify("2 one -1", "2 one"), 1);
-  EXPECT_EQ(text("err"), "ashlar verify: A died of signal 6\n");
+  EXPECT_TRUE(failed(verify("2 one", "2 two"), 1, "ashlar verify: B prints something else than A\n"));
+  EXPECT_TRUE(
+      failed(verify("2 one", "2 one 3"), 1, "ashlar verify: B does not end as A does: it ended with status 3\n"));
+  EXPECT_TRUE(failed(verify("2 one", "2 one -1"), 1, "ashlar verify: B does not end as A does: it died of signal 6\n"));
+  EXPECT_TRUE(failed(verify("2 one -1", "2 one"), 1, "ashlar verify: A died of signal 6\n"));
 }
 
 TEST_F(verify_verb, output_that_varies_by_itself_is_not_compared_and_a_status_of_both_is_no_failure) {
@@ -115,8 +112,8 @@ TEST_F(verify_verb, inputs_are_run_in_turn_as_standard_input_or_by_their_paths) 
   EXPECT_EQ(j["inputs"][j["runs"][3]["input"].get<std::size_t>()], file("in/2"));
   static_cast<void>(verify("2 file {}", "2 file {}", "--runs 8 --json - --inputs " + file("in/2")));
   EXPECT_EQ(json::parse(text("out"))["inputs"].size(), 1U) << text("err");
-  EXPECT_EQ(verify("2 file " + file("in/2"), "2 file {}", "--runs 8 --inputs " + file("in")), 1);
-  EXPECT_EQ(text("err"), "ashlar verify: B prints something else than A (on " + file("in/1") + ")\n");
+  EXPECT_TRUE(failed(verify("2 file " + file("in/2"), "2 file {}", "--runs 8 --inputs " + file("in")), 1,
+                     "ashlar verify: B prints something else than A (on " + file("in/1") + ")\n"));
 }
 
 TEST_F(verify_verb, another_malloc_is_preloaded_into_the_program) {
@@ -124,8 +121,8 @@ TEST_F(verify_verb, another_malloc_is_preloaded_into_the_program) {
                             " -- " ASHLAR_VERIFY_VICTIM " 20");
   EXPECT_EQ(status, 0) << text("out") << text("err");
   EXPECT_TRUE(said("out", "B: LD_PRELOAD=" ASHLAR_TRY_PRELOAD " " ASHLAR_VERIFY_VICTIM " 20\n"));
-  EXPECT_EQ(ashlar("verify --runs 8 --malloc " ASHLAR_TRY_PRELOAD " -- " ASHLAR_VERIFY_VICTIM " prints"), 1);
-  EXPECT_EQ(text("err"), "ashlar verify: B prints something else than A\n");
+  EXPECT_TRUE(failed(ashlar("verify --runs 8 --malloc " ASHLAR_TRY_PRELOAD " -- " ASHLAR_VERIFY_VICTIM " prints"), 1,
+                     "ashlar verify: B prints something else than A\n"));
 }
 
 /// The dynamic linker starts the program without such a library, so A would run against A.
@@ -165,10 +162,9 @@ TEST_F(verify_verb, a_malloc_to_compare_with_is_that_of_a) {
   const json j = json::parse(text("j"));
   EXPECT_EQ(j["a"]["library"], ASHLAR_TRY_PRELOAD);
   EXPECT_EQ(j["b"]["library"], "");
-  EXPECT_EQ(ashlar("verify --runs 8 --against " ASHLAR_TRY_PRELOAD " --b '" ASHLAR_VERIFY_VICTIM
-                   " prints' -- " ASHLAR_VERIFY_VICTIM " prints"),
-            1);
-  EXPECT_EQ(text("err"), "ashlar verify: B prints something else than A\n");
+  EXPECT_TRUE(failed(ashlar("verify --runs 8 --against " ASHLAR_TRY_PRELOAD " --b '" ASHLAR_VERIFY_VICTIM
+                            " prints' -- " ASHLAR_VERIFY_VICTIM " prints"),
+                     1, "ashlar verify: B prints something else than A\n"));
 }
 
 /// B takes half the time, but for one request in 50.
@@ -193,8 +189,8 @@ TEST_F(verify_verb, a_span_that_is_not_compared_is_a_failure) {
 
 TEST_F(verify_verb, a_shell_reads_commands_that_need_one) {
   EXPECT_EQ(verify("20 | cat", "20 | cat", "--runs 8 --rare 50 --threshold 100"), 0) << text("out") << text("err");
-  EXPECT_EQ(ashlar("verify --runs 8 --a 'nonesuch | cat >&2; exit 127' --b 'exit 127;'"), 1);
-  EXPECT_TRUE(said("err", "ashlar verify: A ended with status 127: "));
+  EXPECT_TRUE(failed(ashlar("verify --runs 8 --a 'nonesuch | cat >&2; exit 127' --b 'exit 127;'"), 1,
+                     "ashlar verify: A ended with status 127: "));
 }
 
 TEST_F(verify_verb, mistakes) {
@@ -242,24 +238,25 @@ TEST_F(verify_verb, outputs_are_checked_before_the_runs_and_replace_no_input) {
   std::ofstream(file("input")) << "one";
   const std::string program = file("program"), input = file("input"), runs = "verify --runs 8 --json ";
   const std::string ran = file("ran"), command = " --a 'touch " + ran + ";' --b 'touch " + ran + ";'";
-  EXPECT_EQ(ashlar(runs + "/nonesuch/f" + command), 1);
-  EXPECT_EQ(text("err"), "ashlar verify: /nonesuch/f: No such file or directory\n");
+  EXPECT_TRUE(
+      failed(ashlar(runs + "/nonesuch/f" + command), 1, "ashlar verify: /nonesuch/f: No such file or directory\n"));
   EXPECT_FALSE(std::filesystem::exists(ran));
   EXPECT_EQ(text("out"), "");
   const auto expect_refusal = [&](const std::string& output, const std::string& arguments, const std::string& role) {
     const std::uintmax_t bytes = std::filesystem::file_size(output);
-    EXPECT_EQ(ashlar(runs + output + " " + arguments), 1) << arguments;
-    EXPECT_EQ(text("err"), "ashlar verify: " + output + " is the " + role + " itself: nothing was written\n");
+    EXPECT_TRUE(failed(ashlar(runs + output + " " + arguments), 1,
+                       "ashlar verify: " + output + " is the " + role + " itself: nothing was written\n"))
+        << arguments;
     EXPECT_EQ(std::filesystem::file_size(output), bytes);
   };
   expect_refusal(program, "--malloc " ASHLAR_TRY_PRELOAD " -- " + program + " 2", "program");
   expect_refusal(program, "--a true --b '" + program + " 2'", "program");
   expect_refusal(input, "--inputs " + input + " --a true --b true", "input");
   const std::string trace = sample(100);
-  EXPECT_EQ(ashlar("try " + trace + " --json " + trace + " -- true"), 1);
-  EXPECT_EQ(text("err"), "ashlar try: " + trace + " is the trace itself: nothing was written\n");
-  EXPECT_EQ(ashlar("replay " + trace + " --json " + trace), 1);
-  EXPECT_EQ(text("err"), "ashlar replay: " + trace + " is the trace itself: nothing was written\n");
+  EXPECT_TRUE(failed(ashlar("try " + trace + " --json " + trace + " -- true"), 1,
+                     "ashlar try: " + trace + " is the trace itself: nothing was written\n"));
+  EXPECT_TRUE(failed(ashlar("replay " + trace + " --json " + trace), 1,
+                     "ashlar replay: " + trace + " is the trace itself: nothing was written\n"));
 }
 
 TEST(verify_attribution, a_group_that_is_no_gain_leaves_the_plan) {
@@ -312,13 +309,12 @@ TEST_F(verify_verb, a_plan_of_routes_is_followed_by_b_alone) {
   const int against = ashlar("verify --against " ASHLAR_TRY_PRELOAD " --plan " + file("p") + words);
   EXPECT_TRUE(against == 0 || against == 4) << against << text("out") << text("err");
   EXPECT_EQ(json::parse(text("j"))["a"]["library"], ASHLAR_TRY_PRELOAD);
-  EXPECT_EQ(ashlar("verify --attribute --runs 8 --plan " + file("p") + work), 1);
-  EXPECT_TRUE(said("err", "a plan of fewer than two groups"));
+  EXPECT_TRUE(
+      failed(ashlar("verify --attribute --runs 8 --plan " + file("p") + work), 1, "a plan of fewer than two groups"));
   const std::string other(id.size(), '0');
   std::ofstream(file("p")) << to_text(
       {.program = victim, .modules = {{other, victim}}, .groups = {group_of("g", other, 16)}});
-  EXPECT_EQ(ashlar("verify --plan " + file("p") + words), 1);
-  EXPECT_TRUE(said("err", "ashlar verify: "));
+  EXPECT_TRUE(failed(ashlar("verify --plan " + file("p") + words), 1, "ashlar verify: "));
 }
 
 /// No call returns to the first instruction: which group has an interval without 0 is chance.
@@ -336,13 +332,13 @@ TEST_F(verify_verb, the_groups_whose_interval_is_a_gain_stay_in_the_plan) {
   const std::string made = text("p"), copy = file("victim");
   std::filesystem::copy_file(victim, copy);
   for (const std::string& output : {file("p"), copy}) {
-    EXPECT_EQ(ashlar("verify --attribute --plan " + file("p") + " -o " + output + " -- " + copy + " work"), 1);
-    EXPECT_TRUE(said("err", " itself: nothing was written\n"));
+    EXPECT_TRUE(failed(ashlar("verify --attribute --plan " + file("p") + " -o " + output + " -- " + copy + " work"), 1,
+                       " itself: nothing was written\n"));
   }
   EXPECT_EQ(text("p"), made);
   EXPECT_EQ(std::filesystem::file_size(copy), std::filesystem::file_size(victim));
-  EXPECT_EQ(ashlar("verify --attribute --runs 7 --plan " + file("p") + command), 1);
-  EXPECT_EQ(text("err"), "ashlar verify: 2 groups need at least 8 pairs (--runs 8), and tell more from 50\n");
+  EXPECT_TRUE(failed(ashlar("verify --attribute --runs 7 --plan " + file("p") + command), 1,
+                     "ashlar verify: 2 groups need at least 8 pairs (--runs 8), and tell more from 50\n"));
   ASSERT_EQ(ashlar("verify --attribute --threshold 100 --runs 10 --seed 3 --plan " + file("p") + " -o " + file("q") +
                    command),
             0)
