@@ -86,7 +86,6 @@ int start(const std::string& word, int argc, char** argv) {
   return unknown(word);
 }
 
-/// "ashlar help VERB"
 int help_on(char** argv) {
   std::string option = "--help";
   char* of_verb[] = {argv[0], argv[2], option.data(), nullptr};

@@ -49,8 +49,7 @@ public:
   /// The stacks of one trace: its ids to ids of the tree, 0 for none.
   using stack_ids = std::vector<std::uint32_t>;
 
-  /// Effects: adds every stack of a trace, of which the recorder took `most_frames`; 0: all. Expects: `finish` was not
-  /// called.
+  /// Effects: adds every stack of a trace, whose recorder took `most_frames`; 0: all. Expects: `finish` was not called.
   stack_ids add(const trace::stack_table& stacks, std::span<const trace::mapped_module> modules,
                 std::uint32_t most_frames = 0);
 
@@ -70,8 +69,7 @@ public:
   [[nodiscard]] const std::vector<site_module>& modules() const noexcept { return modules_; }
   /// Returns: the number of stacks, which is the largest id.
   [[nodiscard]] std::uint32_t stack_count() const noexcept { return stacks_.size(); }
-  /// Returns: whether the stack may have more frames than the recorder took; the number of these, the least of all
-  /// traces.
+  /// Returns: whether the stack may have more frames than the recorder took; the least number of these.
   [[nodiscard]] bool is_cut(std::uint32_t stack) const noexcept { return about_[stack].is_cut; }
   [[nodiscard]] std::uint32_t cut_at() const noexcept { return cut_at_; }
 

@@ -23,7 +23,6 @@ namespace {
 
 using site_list = std::vector<advised_site*>;
 
-/// Sites that are joined step by step.
 class joined_sites {
 public:
   explicit joined_sites(std::size_t sites) : parents_(sites) {
@@ -47,7 +46,6 @@ struct common_remedy {
   shared_pool pool;
 };
 
-/// Returns: the features of a pool for all, with the peaks of all.
 site_features in_one_pool(const site_list& sites, const advised_site& largest) {
   site_features all = *largest.features;
   for (const advised_site* s : sites)
@@ -205,7 +203,6 @@ free_call free_call_of(std::uint32_t death, const call_tree& tree, site_names& n
   return found;
 }
 
-/// The sites whose blocks a call frees.
 struct freed_sites {
   std::string place;
   std::map<std::size_t, std::uint64_t> objects;  ///< By index of the site.
@@ -259,7 +256,6 @@ private:
     return a != b && !(has_container(sites_[a]) && has_container(sites_[b]));
   }
 
-  /// Returns: whether the remedies of all are one.
   [[nodiscard]] bool agree(const site_list& all) const {
     const advised_site& first = *all.front();
     if (first.rule->proposes == remedy::arena && !arena_serves_all(all, seen_.program(), limits_)) return false;

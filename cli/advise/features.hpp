@@ -116,8 +116,7 @@ struct thread_set {
     any = is_in_trace_ = true;
     pairs_ += (trace_ << 32 | thread) * 0x9E37'79B9'7F4A'7C15U;
   }
-  /// Effects: adds the features of another site of the same traces. If the two were not in the same traces, they count
-  /// as several.
+  /// Effects: adds another site's features. If the two were not in the same traces, they count as several.
   void add(const thread_set& others) noexcept {
     several = several || others.several || (any && others.any && pairs_ != others.pairs_);
     if (others.any && !any) *this = others;
@@ -134,8 +133,7 @@ private:
   std::uint64_t pairs_ = 0;  // of traces and threads, mixed and summed
 };
 
-/// Growth: a block is followed by one of 1.4 to 2.2 times its size, and freed next. A chain is the blocks of one such
-/// container.
+/// Growth: a block is followed by one of 1.4 to 2.2 times its size, and freed next. A chain is of one such container.
 struct growth_features {
   std::uint64_t steps = 0;        ///< Blocks that were given up for a larger one.
   std::uint64_t chains = 0;       ///< Of two blocks at least, ended by a death that is no growth or by the trace.

@@ -93,7 +93,6 @@ forecast of_pool(const site_facts& s) {
 
 forecast of_own_pages(const site_facts& s) { return pool_obstacle(s).empty() ? of_pool(s) : of_chunks(s); }
 
-/// A row for each remedy.
 struct simulation {
   forecast (*run)(const site_facts&) = nullptr;
   bool has_own_memory = false;  ///< A chunk or a slab at least, for these objects alone.

@@ -48,8 +48,7 @@ struct live_object {
 
 static_assert(sizeof(live_object) == 48);
 
-/// Complexity: O(1). Memory: O(most objects at once); blocks of objects stay, as a vector would hold two copies while
-/// it grows.
+/// Complexity: O(1). Memory: O(most objects at once); blocks of objects stay, where a growing vector would have copies.
 class live_objects {
 public:
   static constexpr std::uint32_t none = ~std::uint32_t{0};

@@ -106,7 +106,6 @@ json replay_remedies(const std::string& trace, double seconds, double program_se
   return json::parse(ask_apart(words));
 }
 
-/// Returns: the verdict on mallocs that can be preloaded, then a line for each allocator.
 std::string predicted_text(const json& replay) {
   std::string text = paragraph(replay.at("preload")) + "\n";
   text += paragraph(fmt::format("PREDICTED by a replay of the trace, {} of each in {:.0f} s, against {}: the time of "
@@ -124,7 +123,6 @@ std::string predicted_text(const json& replay) {
   return text + paragraph(replay.at("meaning"));
 }
 
-/// Returns: the recorded command, the same in all traces.
 std::vector<std::string> recorded_command(const std::vector<std::unique_ptr<trace_input>>& inputs) {
   const std::vector<std::string>& command = inputs.front()->info().command_line;
   if (command.empty()) throw usage_error(inputs.front()->path() + " records no command: give the program after --");

@@ -32,9 +32,8 @@ inline constexpr int exit_no_plan = 3;
 void tell_routes(advice& a, const call_tree& tree);
 
 /// Effects: each group of `a.plan` gets its effect over an empty plan, or the effect of the whole plan if no group was
-/// measured for itself; each site gets the effect of its group, if it has one. Sites with a remedy are sorted by it,
-/// and `a.order` describes the order. `data`: of `remedy_json`. `plan_failure`: why no group is left of a plan; empty:
-/// it does not fail.
+/// measured for itself; each site the effect of its group. Sites with a remedy are sorted by it, as `a.order`
+/// describes. `data`: of `remedy_json`. `plan_failure`: why no group is left of a plan; empty: it does not fail.
 void add_trials(advice& a, const call_tree& tree, const nlohmann::json& data, const std::string& plan_failure);
 
 /// Effects: puts the answer of `remedy_json` and the members "text", "kept", "no_plan", "plan_failure" and "unfit" into

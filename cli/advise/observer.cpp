@@ -275,7 +275,6 @@ void site_observer::end_owners() {
   }
 }
 
-/// Adds up a trace.
 void site_observer::end_births(site_features& site) const {
   site.see_last_birth(births_);
   site.at_last_birth.live += site.seen_at_birth.live;

@@ -107,8 +107,7 @@ public:
   [[nodiscard]] const site_features& of(std::uint32_t node) const noexcept { return sites_[node]; }
   [[nodiscard]] phase_features phases_of(std::uint32_t node) const { return phases_.of(node); }
   [[nodiscard]] const program_features& program() const noexcept { return program_; }
-  /// Effects: calls `f(birth, death, objects)` for each pair of stacks of the tree, 0 for none, at which objects were
-  /// allocated and given back.
+  /// Effects: calls `f(birth, death, objects)` for each pair of stacks of the tree, 0 for none, of births and deaths.
   template <class F>
   void for_each_end(F&& f) const {
     for (const auto& [stacks, end] : ends_)

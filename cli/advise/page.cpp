@@ -48,7 +48,6 @@ void for_each_bin(const live_history& history, const std::vector<std::size_t>& s
   }
 }
 
-/// Returns: the live bytes of some of the sites in each bin.
 std::vector<std::vector<std::uint64_t>> series_of(const live_history& history, const std::vector<std::size_t>& site_of,
                                                   std::size_t sites, const std::vector<std::size_t>& some) {
   std::vector<std::vector<std::uint64_t>> rows(some.size());
@@ -128,7 +127,6 @@ json lanes_of(const lane_history& history, std::uint32_t all_threads) {
   return {{"bin", history.bin_ns()}, {"threads", threads}, {"spans", spans}, {"note", note}};
 }
 
-/// A site that may keep pages.
 struct kept_pages {
   std::uint64_t kept = 0;    ///< Pages that its live objects would lie on.
   std::uint64_t needed = 0;  ///< Pages that its objects would fill.

@@ -25,8 +25,7 @@ struct repeatable_run {
 /// quarter of `seconds`, had another environment, or its trace has another command line than it was started with.
 [[nodiscard]] repeatable_run repeatable_run_of(const std::vector<std::unique_ptr<trace_input>>& inputs, double seconds);
 
-/// Returns: the directory of the run by the first trace that has a note; empty if none has. Throws:
-/// `std::runtime_error` if it is gone.
+/// Returns: the directory of the first trace's run with a note; or empty. Throws: `std::runtime_error` if it is gone.
 [[nodiscard]] std::string recorded_directory(const std::vector<std::unique_ptr<trace_input>>& inputs);
 
 /// Returns: whether the command lines of the traces are what `ashlar record` was given.
@@ -35,8 +34,7 @@ struct repeatable_run {
 /// Returns: the file of a command in the directory of its run, found as a shell does; empty: this directory.
 [[nodiscard]] std::string program_in(const std::string& directory, const std::string& program);
 
-/// Returns: whether a run of these many events did the work of one before: a tenth may differ, and as starts differ 100
-/// events, of few half of them.
+/// Returns: whether these are the events of one work: a tenth may differ, or 100 events, of few half of them.
 [[nodiscard]] bool is_same_work(std::uint64_t now, std::uint64_t before) noexcept;
 
 /// Effects: runs the command once, recorded without stacks into the directory `traces`; it is killed after `seconds`.

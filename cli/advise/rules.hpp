@@ -131,8 +131,7 @@ struct rule_choice {
 /// Returns: whether a routed pool serves the sizes; else an arena has to.
 [[nodiscard]] bool fits_routed_pool(const site_features& f, const advice_limits& limits);
 
-/// Returns: the pages that long-lived objects keep from being given back: no more than the blocks at the program's peak
-/// lay on.
+/// Returns: the pages that long-lived objects keep, no more than those of the blocks at the program's peak.
 [[nodiscard]] std::uint64_t pinned_pages(const site_features& f, const program_features& program);
 
 // What a remedy saves and holds on the trace, and why it is dropped if that is no better than the program as it is.

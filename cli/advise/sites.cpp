@@ -108,7 +108,6 @@ private:
     return site;
   }
 
-  /// Returns: the site with its nodes and their features.
   advised_site site_of(site_nodes nodes) const {
     std::ranges::sort(nodes, [this](std::uint32_t a, std::uint32_t b) {
       return std::pair(seen_.of(b).allocated.objects, a) < std::pair(seen_.of(a).allocated.objects, b);
@@ -215,7 +214,6 @@ private:
     });
   }
 
-  /// Returns: the nodes as one site, or several where callers need other remedies.
   std::vector<advised_site> split(const site_nodes& nodes) {
     advised_site own = verdict(nodes);
     std::vector<advised_site> parts;

@@ -105,15 +105,13 @@ struct remedy_facts {
 [[nodiscard]] std::vector<std::string> distinctions(const std::vector<std::vector<std::string>>& marks);
 
 /// Effects: sites with equal titles are shown with all template arguments, if these differ, else get marks of their
-/// own: callers, inlined ones too, functions between program and malloc, or return addresses. Expects: no site has a
-/// mark.
+/// own: callers, functions between program and malloc, or return addresses. Expects: no site has a mark.
 void mark_equal_titles(std::vector<advised_site>& sites, const call_tree& tree, site_names& names);
 
 /// Returns: whether the function is on the stack with most objects of the site.
 using stack_test = std::function<bool(const advised_site& site, const std::string& function)>;
 
-/// Effects: sites that may allocate for one container, and whose remedies differ, get one remedy: the arena of one of
-/// them where it serves all, else a pool, else nothing.
+/// Effects: sites of one container whose remedies differ get one: an arena that serves all, else a pool, else nothing.
 void join_containers(std::vector<advised_site>& sites, const program_features& program, const advice_limits& limits,
                      const stack_test& is_on_stack);
 

@@ -95,10 +95,6 @@ std::string sizes_text(const site_features& f) {
                      in_bytes(f.sizes.quantile(0.5)));
 }
 
-}  // namespace
-
-namespace {
-
 std::string through_text(const advised_site& s) {
   return s.request.through.empty() ? "" : ", through " + s.request.through;
 }

@@ -350,7 +350,6 @@ bool write_outputs(const advise_options& o, const advice& a, const call_tree& tr
   return succeeds([&] { write_text("-", advice_text(a, tree, o.top) + end); }) && all;
 }
 
-/// Throws: as `expect_outputs`.
 void check_outputs(const advise_options& o, const trace_inputs& inputs) {
   std::vector<input_file> read;
   for (const auto& input : inputs) {

@@ -46,7 +46,6 @@ struct command {
   std::vector<std::string> program;
 };
 
-/// A limit, and the figure of the trace.
 struct checked_limit {
   limit allowed;
   std::optional<std::uint64_t> found;  ///< None: the trace has no such span or thread, so that nothing was held to it.
@@ -141,7 +140,6 @@ std::vector<std::string> notes_on_threads(const study::trace_summary& sum, const
   return notes;
 }
 
-/// Returns: a line for each limit, those that are exceeded marked.
 std::string limits_text(const std::vector<checked_limit>& all) {
   text_table table({{"", side::left}, {"of", side::left}, {"figure", side::left}, {"found"}, {"allowed"}});
   for (const checked_limit& each : all)
@@ -221,7 +219,6 @@ int record_and_use(const command& c, const std::vector<limit>& limits) {
   return use_trace(c, limits, trace);
 }
 
-/// Returns: null if there is none.
 const char* mistake_of(const command& c) {
   if (c.program.empty() == c.trace.empty()) return "either --trace TRACE or -- PROGRAM is needed, and not both";
   if (c.limits.empty() == c.write.empty()) return "either LIMITS or --write FILE is needed, and not both";
@@ -230,7 +227,6 @@ const char* mistake_of(const command& c) {
   return uses_output && !c.program.empty() ? "PROGRAM has standard output: '-' is for --trace" : nullptr;
 }
 
-/// Throws: as `expect_outputs`.
 void check_outputs(const command& c) {
   std::vector<input_file> inputs = {{c.limits, "file of limits"}, {c.trace, "trace"}};
   if (!c.program.empty()) inputs.push_back({inspect_program(c.program.front()).path, "program"});

@@ -38,8 +38,7 @@ void check_identifiers(const std::vector<std::string>& names);
 [[nodiscard]] std::string plan_as_c(const plan::problem& p, const plan::layout& l, const plan_names& names,
                                     const std::string& name);
 
-/// Returns: a picture with time across and addresses upwards, one rectangle for each buffer; it marks the moment of the
-/// lower bound.
+/// Returns: a picture with time across and addresses upwards, and the moment of the lower bound marked.
 [[nodiscard]] std::string plan_as_svg(const plan::problem& p, const plan::layout& l, const plan_names& names);
 
 /// Returns: the picture in a page with the figures above it; a name is shown under the pointer.

@@ -22,7 +22,6 @@ namespace {
 
 constexpr double width = 1600, height = 900, left = 90, bottom = 40;
 
-/// Maps moments and bytes to the picture.
 struct frame {
   double first = 0, moments = 1, bytes = 1;
 

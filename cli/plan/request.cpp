@@ -14,7 +14,6 @@ namespace ashlar::cli {
 
 namespace {
 
-/// By the name in `--help` and in errors.
 const std::map<std::string, plan::effort> efforts{
     {"fast", plan::effort::fast}, {"balanced", plan::effort::balanced}, {"exact", plan::effort::exact}};
 

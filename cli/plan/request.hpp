@@ -49,8 +49,7 @@ struct plan_request {
   [[nodiscard]] std::vector<output_file> outputs() const;
 };
 
-/// Effects: reads the command line. Returns: nothing if the verb may continue, else the exit status, with the reason
-/// printed.
+/// Effects: reads the command line. Returns: nothing if the verb may continue, else the exit status.
 [[nodiscard]] std::optional<int> parse_plan(int argc, char** argv, plan_request& r);
 
 }  // namespace ashlar::cli

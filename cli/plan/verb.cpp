@@ -170,7 +170,6 @@ void print(const request& r, const plan::problem& p, const plan::layout& l) {
   if (!r.trace.empty()) std::fputs(cli::compare_with_heaps(l, cli::measure_heaps(p)).c_str(), to);
 }
 
-/// Throws: as `expect_outputs`.
 void check_outputs(const request& r) {
   for (const cli::output_file& output : r.outputs())
     cli::expect_outputs({output.path}, {{r.input, "input"}, {r.trace, "trace"}});

@@ -44,8 +44,7 @@ namespace ashlar::recorder {
   return false;
 }
 
-/// Set once, before the first record: whether the counter may be trusted. It must be invariant, and the kernel must not
-/// have rejected it.
+/// Set once, before the first record: whether the counter is invariant, and not rejected by the kernel.
 inline bool clock_counts = false;
 
 /// Effects: decides `clock_counts`.

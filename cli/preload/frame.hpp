@@ -12,8 +12,7 @@ namespace ashlar::recorder {
 
 enum class frame_base : std::uint8_t { unknown, stack_pointer, frame_pointer, none };
 
-/// The canonical frame address (CFA) of a function at one address of its code. The return address lies in the 8 bytes
-/// below it. `none`: the function has no caller.
+/// The canonical frame address (CFA) at one address of code, 8 bytes above the return address. `none`: no caller.
 struct frame_rule {
   std::int32_t offset = 0;       ///< From the base to the CFA, in bytes.
   std::int16_t saved_words = 0;  ///< The caller's frame pointer lies this many words below the CFA; 0: in its register.

@@ -35,8 +35,7 @@ struct memory_use {
   return {status_field(status, "\nVmHWM:"), status_field(status, "\nRssAnon:")};
 }
 
-/// Returns: the memory in /proc/PID/status, whose list of groups may be of any length. Takes no lock and allocates
-/// nothing.
+/// Returns: the memory in /proc/PID/status, which may be of any length. Takes no lock and allocates nothing.
 [[nodiscard]] inline memory_use memory_from(int status) noexcept {
   constexpr std::size_t longest_field = 64;
   char text[2048];

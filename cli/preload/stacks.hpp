@@ -12,8 +12,7 @@ namespace ashlar::recorder {
 /// Frames of each record; 0: no stacks. Not 0 before the recorder has started, so that the first event has its stack.
 extern std::uint32_t stack_depth;
 
-/// Effects: prepares the walk by rules, if stacks are wanted and `is_on`. May be called in the middle of the loader's
-/// work.
+/// Effects: prepares the walk by rules, if stacks are wanted and `is_on`; also in the middle of the loader's work.
 void start_stacks(bool is_on) noexcept;
 
 /// Effects: loads the unwinder for stacks that cannot be walked. Call it in a constructor, where a library may be
@@ -48,8 +47,7 @@ void prepare_modules() noexcept;
 /// through unloaded code are new ones.
 void write_modules() noexcept;
 
-/// As `write_modules`, before and after a module may go: waits for another thread that writes them, for at most a tenth
-/// of a second.
+/// As `write_modules`, before and after a module may go: waits at most 0.1 s for another thread that writes them.
 void write_modules_patiently() noexcept;
 
 /// Effects: before a fork: keeps other threads from listing modules, for at most a tenth of a second.

@@ -40,8 +40,7 @@ void connect_status() noexcept;
 /// Effects: reports that a trace has its header.
 void tell_trace() noexcept;
 
-/// Effects: reports that this process has events, until `tell_end`. `start_ns`: as in its trace; `inherited`: the bytes
-/// of its memory that are the parent's.
+/// Effects: reports that this process has events, until `tell_end`. `inherited`: bytes of memory that are the parent's.
 void tell_process(std::uint64_t start_ns, std::uint64_t inherited) noexcept;
 
 /// Effects: reports that this process has more threads with a log, or fewer.

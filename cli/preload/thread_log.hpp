@@ -22,8 +22,7 @@ namespace ashlar::recorder {
 /// Room for the allocations of signal handlers that interrupt a thread between filling its log and writing it.
 inline constexpr std::uint32_t spare_records = 16;
 
-/// The owner appends without a lock. The writer of records to the file, which is the owner or the thread that ends the
-/// process, holds `lock` and moves `written`.
+/// The owner appends without a lock. The writer to the file, owner or not, holds `lock` and moves `written`.
 struct thread_log {
   std::atomic<std::uint32_t> count = 0;  ///< Records appended: released by the owner, acquired by the writer.
   std::uint32_t written = 0;             ///< Of them, those in the file.

@@ -35,20 +35,17 @@ struct run_note {
 /// Returns: a sum by which whole command lines are compared: a header has the first bytes of a long one.
 [[nodiscard]] std::uint64_t sum_of_command(const std::vector<std::string>& words);
 
-/// Returns: a sum by which this process's environment is compared, without the variables of ashlar and those in
-/// which a shell notes itself.
+/// Returns: a sum of this process's environment, without the variables of ashlar and those that a shell sets itself.
 [[nodiscard]] std::uint64_t sum_of_environment();
 
 /// Effects: as `append_chunk`.
 void append_note(const std::string& trace, const run_note& note);
 
-/// Returns: the note of a trace; nothing if it has none: it is the trace of a process that the recorded one has
-/// started, or of an older recorder.
+/// Returns: the note of a trace; nothing if it has none, as of a process that the recorded one has started.
 [[nodiscard]] std::optional<run_note> note_of(const std::string& trace);
 
-/// Effects: appends a chunk with this payload to a regular file that is a whole trace, without an error of its writer:
-/// a reader stops at a torn chunk. Where there is no room for all of it, the trace is as before. `header`: sizes and
-/// sums are set here.
+/// Effects: appends a chunk with this payload to a regular file that is a whole trace without an error of its writer.
+/// Where there is no room for all of it, the trace is as before. `header`: sizes and sums are set here.
 void append_chunk(const std::string& trace, detail::trace_io::chunk_header header, std::span<const std::byte> payload);
 
 /// The same, of a trace whose index has been read.

@@ -49,7 +49,6 @@ std::optional<std::size_t> winner_of(remedy_measurement& all, double threshold, 
   return gains(all, all.by_plan) && (!best || is_gain(all.over_best)) ? all.by_plan : best;
 }
 
-/// Returns: the rounds that decide about the most promising remedy.
 std::size_t rounds_wanted(const remedy_measurement& all, double threshold) {
   const auto best = best_of(all, [threshold](const remedy_effect& e) { return may_gain(e, threshold); });
   const std::size_t wanted = best ? pairs_to_decide(all.remedies[*best].deciding().effect, threshold) : 0;
@@ -65,7 +64,6 @@ bool is_open(const remedy_measurement& all, double threshold) {
   });
 }
 
-/// Returns: why the plan does not win.
 std::string why_no_plan(const remedy_measurement& all) {
   if (all.decision == remedy_decision::unfit) return "the machine is unfit, so that nothing is shown to gain";
   if (!works(all, all.by_plan)) return "no group of sites was measured to gain";

@@ -99,7 +99,6 @@ constexpr const char* by_rest = "route by the groups that gain";
 
 constexpr double least_limit = 10;  // seconds of a run, so that a short one may be disturbed
 
-/// The stages of one measurement.
 class remedy_stages {
 public:
   remedy_stages(const remedy_request& request, const remedy_progress& progress)
@@ -139,7 +138,6 @@ private:
   [[nodiscard]] bool tries_plan() const { return !request_->only_mallocs && !request_->routes.groups.empty(); }
   [[nodiscard]] bool has_plan() const { return works(all_, all_.whole_plan); }
 
-  /// Returns: whether the rounds of the remedies fit into the seconds.
   [[nodiscard]] bool has_room_for(std::size_t rounds, std::size_t remedies, double seconds) const {
     return request_->rounds != 0 || player_.seconds_of_round(remedies + 1) * static_cast<double>(rounds) <= seconds;
   }

@@ -40,8 +40,7 @@ struct program_remedy {
   std::string option = {};  ///< Its word: "populate=1".
 };
 
-/// Returns: the program by the plan of `routed`, whose file is `path`, with the page policy of `pages` for the heap of
-/// the sites outside the plan.
+/// Returns: the program by the plan of `routed`, in the file `path`, with the page policy for sites outside the plan.
 [[nodiscard]] program_remedy with_page_policy(program_remedy routed, const program_remedy& pages,
                                               const std::string& path);
 
@@ -131,8 +130,7 @@ struct remedy_measurement {
 /// Called with words about what runs next.
 using remedy_progress = std::function<void(const std::string& what)>;
 
-/// Effects: runs the program. Throws: `std::runtime_error` if it dies, cannot be started, or does not do the same each
-/// time.
+/// Effects: runs the program. Throws: `std::runtime_error` if it dies, does not start, or differs each time.
 [[nodiscard]] remedy_measurement measure_remedies(const remedy_request& request, const remedy_progress& progress);
 
 /// Returns: of those that `may` and did not fail, the remedy with the least mean of what decides.
@@ -168,8 +166,7 @@ template <class May>
 /// Returns: libashlar.so alone, whose heap serves what a plan does not route; nothing if it was not measured.
 [[nodiscard]] std::optional<std::size_t> heap_alone(const remedy_measurement& all);
 
-/// Returns: the page policy of libashlar.so with the least mean, if that is a gain of the threshold or more over the
-/// mean of libashlar.so alone.
+/// Returns: the page policy of libashlar.so with the least mean, if it gains the threshold over libashlar.so alone.
 [[nodiscard]] std::optional<std::size_t> page_policy_of(const remedy_measurement& all, double threshold);
 
 /// Returns: whether there is such a remedy, and it did not fail.

@@ -24,7 +24,6 @@ using nlohmann::json;
 /// The program as it is runs twice.
 constexpr repeated_side the_program = {"The program", "round", "--rounds"};
 
-/// Returns: what the remedy changes of the resident memory, at the peak and after it.
 std::string memory_text(const remedy_effect& e) {
   std::vector<named_comparison> all;
   for (const run_measure m : {run_measure::peak, run_measure::after})
@@ -94,7 +93,6 @@ std::string open_sentence(const remedy_measurement& m, const remedy_request& req
                      wanted_text(m.wanted, "round", option));
 }
 
-/// Returns: the method in a sentence.
 std::string method(const remedy_measurement& m, const remedy_request& request) {
   const std::size_t again = m.confirmed.runs.played.rounds;
   return fmt::format(
@@ -146,7 +144,6 @@ constexpr detail::enum_table<remedy_decision, const char*> decisions = {"change 
                                                                         "unfit"};
 constexpr detail::enum_table<remedy_kind, const char*> remedy_kinds = {"preload", "pages", "routes", "router"};
 
-/// Returns: the effect of the whole plan over a baseline.
 json over_json(const remedy_measurement& m, const std::optional<comparison>& effect,
                const std::optional<std::size_t>& baseline) {
   if (!effect) return nullptr;

@@ -79,7 +79,6 @@ struct thread_usage {
     return {static_cast<double>(cpu.tv_sec) * 1e9 + static_cast<double>(cpu.tv_nsec), to_ns(usage.ru_utime),
             to_ns(usage.ru_stime), static_cast<std::uint64_t>(usage.ru_minflt)};
   }
-  /// Effects: adds the use from `start` to `end`.
   void add(const thread_usage& start, const thread_usage& end) noexcept {
     cpu_ns += end.cpu_ns - start.cpu_ns;
     user_ns += end.user_ns - start.user_ns;
@@ -155,7 +154,6 @@ public:
     return result;
   }
 
-  /// Effects: calls `f(timer)` for each lane.
   template <class F>
   void for_each_timer(F&& f) const {
     for (const lane_state& lane : lanes_) f(lane.timer);
@@ -238,7 +236,6 @@ private:
   detail::lane_team team_;  // last: its threads end before their data
 };
 
-/// Returns: the measurements of a replay without timers.
 template <class Allocator, class MakeAllocator>
 replay_result measure_throughput(window_reader& windows, MakeAllocator make_allocator) {
   replay_measurement<Allocator, detail::no_timer> m(windows, make_allocator, [] { return detail::no_timer(); });

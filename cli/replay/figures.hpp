@@ -35,8 +35,7 @@ template <class F>
   return {median_of(values), *least, *greatest};
 }
 
-/// The subjects of a verdict: mean time of an operation, 99.9th percentile of the calls, resident memory at the peak
-/// and at the end.
+/// The subjects of a verdict: mean time of an operation, 99.9th percentile of calls, resident memory at peak and end.
 enum class measure { time, tail, peak, end };
 inline constexpr std::array measures = {measure::time, measure::tail, measure::peak, measure::end};
 static_assert(measures.size() == detail::enum_count<measure>);
@@ -202,8 +201,7 @@ struct saved_time {
 /// Returns: the rounds that decide about a rival.
 [[nodiscard]] std::size_t rounds_wanted(const candidate_figures& row, measure m);
 
-/// Returns: as advice on a program that is not changed: the malloc to preload, or to change nothing, or the repetitions
-/// that would decide.
+/// Returns: for an unchanged program the malloc to preload, or to change nothing, or the repetitions that would decide.
 [[nodiscard]] std::string preload_verdict(const replay_figures& figures);
 [[nodiscard]] bool preload_is_open(const replay_figures& figures);
 

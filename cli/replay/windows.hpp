@@ -14,8 +14,7 @@
 
 namespace ashlar::cli {
 
-/// The start of the file. Each window follows: a `window_head`, the operations of each lane as counts of 4 bytes, the
-/// operations.
+/// The start of the file. Each window: a `window_head`, each lane's number of operations in 4 bytes, the operations.
 struct window_file_head {
   std::uint64_t operations = 0;
   std::uint64_t windows = 0;
@@ -43,8 +42,7 @@ private:
   std::vector<std::uint32_t> counts_;
 };
 
-/// Reads windows into its own memory, mapped and populated in advance, so that the allocator under test has no part in
-/// it.
+/// Reads windows into its own memory, mapped and populated in advance: the allocator under test has no part in it.
 class window_reader {
 public:
   /// Throws: `std::runtime_error`, as does `next`.

@@ -68,8 +68,7 @@ struct paired_effect {
   double chance = 1;            ///< Of a mean as far from 0, if A and B are the same.
   double error = effect_error;  ///< Of the interval.
 
-  /// Returns: the smallest effect whose interval of this error would exclude 0 with 80 %, as a share; 0 of fewer than
-  /// two pairs.
+  /// Returns: the smallest effect whose interval would exclude 0 with 80 %, as a share; 0 of fewer than two pairs.
   [[nodiscard]] double detectable() const;
   /// Returns: whether the pairs are enough for a gain or a loss.
   [[nodiscard]] bool could_tell() const;
@@ -79,8 +78,7 @@ struct paired_effect {
 [[nodiscard]] finding verdict_of(const mean_interval& log_ratio, double bound) noexcept;
 [[nodiscard]] finding verdict_of(const paired_effect& effect, double bound);
 
-/// Returns: the t with P(|T| > t) = error for Student's T. Expects: the freedom is an integer from 1 on. Complexity:
-/// O(freedom).
+/// Returns: the t with P(|T| > t) = error for Student's T. Expects: a whole freedom above 0. Complexity: O(freedom).
 [[nodiscard]] double student_quantile(double error, double freedom);
 
 /// Returns: the median, 0 of no values.
@@ -139,8 +137,7 @@ inline constexpr std::size_t most_rounds = 1000;
 [[nodiscard]] std::size_t planned_pairs(double deviation, std::size_t pilot, double threshold,
                                         double error = effect_error);
 
-/// Returns: the number of pairs, of all, that decide with 80 % if effect and deviation stay; more than `most_rounds`
-/// if none of these do.
+/// Returns: the pairs, of all, that decide with 80 % if effect and deviation stay; more than `most_rounds` if none do.
 [[nodiscard]] std::size_t pairs_to_decide(const paired_effect& effect, double threshold);
 
 struct run_mode {

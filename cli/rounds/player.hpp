@@ -36,8 +36,7 @@ struct program_side {
 /// Returns: the command with the malloc of a library in front. Expects: the candidate has a library.
 [[nodiscard]] program_side under_library(const candidate& malloc, const std::vector<std::string>& command);
 
-/// The same. `use`: of the program, with it, for errors. Throws: `std::runtime_error` for a program that nothing can be
-/// preloaded into.
+/// The same. Throws: `std::runtime_error`, with `use` of the program, if nothing can be preloaded into it.
 [[nodiscard]] program_side checked_under_library(const candidate& malloc, const std::vector<std::string>& command,
                                                  const char* use);
 
@@ -52,12 +51,10 @@ inline constexpr const char* input_mark = "{}";
 /// Returns: whether a word of the command holds the mark.
 [[nodiscard]] bool takes_path(const program_side& side);
 
-/// Returns: the command with `path` in place of each mark, quoted where a shell reads it; the command
-/// as it is, if `path` is empty.
+/// Returns: the command with `path`, unless it is empty, in place of each mark, quoted where a shell reads it.
 [[nodiscard]] std::vector<std::string> command_on(const program_side& side, const std::string& path);
 
-/// Returns: the files, and the files of each folder in the order of their names. Throws: `std::runtime_error` for a
-/// path without a file, or an empty folder.
+/// Returns: the files, and each folder's by name. Throws: `std::runtime_error` for no file, or an empty folder.
 [[nodiscard]] std::vector<std::string> input_files(const std::vector<std::string>& paths);
 
 /// Returns: the least value that 99 % of them do not exceed; 0 of none.
@@ -161,13 +158,11 @@ public:
   /// Called for each run, with the number of its side, or the number of sides for the one that is repeated.
   using run_check = std::function<void(const program_run& run, std::size_t side, std::size_t input)>;
 
-  /// Effects: runs the sides on the input whose turn it is, and in some rounds the one of number `repeated` once more.
-  /// A side that is null is left out.
+  /// Effects: runs the sides that are not null on the input whose turn it is; in some rounds `repeated` once more.
   [[nodiscard]] program_round play(const std::vector<const program_side*>& sides, std::size_t number,
                                    const run_check& check, std::size_t repeated = 0);
 
-  /// Returns: whether a run of the program as it is prints the same as the first one. Throws: `std::runtime_error` if
-  /// it ends otherwise, or was killed.
+  /// Returns: whether the run prints the same as the first one. Throws: `std::runtime_error` if it ends otherwise.
   [[nodiscard]] bool prints_the_same(const program_run& run, std::size_t input) const;
 
   /// Returns: " (on FILE)"; empty without an input.

@@ -51,16 +51,14 @@ struct run_setting {
   double most_seconds = 0;                                     ///< A run that takes longer is killed; 0: none is.
 };
 
-/// The surroundings of each run: standard input is a file from its start, or empty; standard output and error do not
-/// reach the terminal.
+/// Each run's standard input is a file from its start, or empty; its output and errors do not reach the terminal.
 class program_runner {
 public:
   program_runner(std::vector<std::string> command, std::string input)
       : command_(std::move(command)), input_(input.empty() ? "/dev/null" : std::move(input)) {}
 
   /// Effects: if this process is the reaper of its descendants (PR_SET_CHILD_SUBREAPER), all that the program leaves
-  /// behind is killed. Throws: `std::runtime_error` if the program cannot be started. Expects: as a reaper, no other
-  /// children.
+  /// behind is killed. Throws: `std::runtime_error` if it cannot be started. Expects: as a reaper, no other children.
   [[nodiscard]] program_run run(const run_setting& setting);
 
 private:

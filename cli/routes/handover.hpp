@@ -16,8 +16,7 @@ namespace ashlar::cli {
 
 /// Effects: the program's sites are sites of the file `program`, by its absolute path, which may have been moved since
 /// the plan was made. Returns: the reason why the plan is not for that program, an ELF file, or not for the libraries
-/// that stand in the places of those it was made for; empty if it is for them. A plan without groups is for all
-/// programs.
+/// that stand in their places now; empty if it is. A plan without groups is for all programs.
 [[nodiscard]] std::string bind_plan(route_plan& plan, const std::string& program);
 
 inline constexpr const char* route_variable = "ASHLAR_ROUTE";

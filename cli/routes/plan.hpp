@@ -84,9 +84,8 @@ inline constexpr std::size_t most_plan_bytes = std::size_t{64} << 20;  ///< Of t
 [[nodiscard]] route_plan groups_of(const route_plan& plan, const std::vector<std::size_t>& numbers);
 
 /// Returns: the plan of the stream. `name`: of the file, for errors. Throws: `std::runtime_error` with name, line and
-/// reason for text that is no plan, one of another version, one cut short within a line, unknown or missing members,
-/// values out of the limits above, a frame in no listed module, and for a site, a name or a member that stands there
-/// twice.
+/// reason for text that is no plan, is of another version or cut short within a line, has unknown, missing or repeated
+/// members, sites or names, values out of the limits above, or a frame in no listed module.
 [[nodiscard]] route_plan read_plan(std::istream& in, const std::string& name);
 
 /// As above, from a file. Throws: also if it cannot be opened.

@@ -95,7 +95,6 @@ std::string plan_obstacle(route_plan& plan, const std::string& program, bool is_
   return obstacle;
 }
 
-/// Routes the calls of the plan's sites.
 int run_by_plan(const run_command& c) {
   if (c.level != "fast") return complain("run", "--plan is for the level fast", exit_usage);
   const std::string library = require_companion(route_library);

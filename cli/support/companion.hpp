@@ -25,8 +25,7 @@ inline constexpr std::array<malloc_library, 3> malloc_libraries{{
     {"hardened", "libashlar-hardened.so", "ashlar run --level hardened"},
 }};
 
-/// Returns: the path of the library beside the executable, or in the folder of libraries of the build or the
-/// installation; nothing if there is none.
+/// Returns: the path of the library beside the executable, or in the folder of libraries; nothing if there is none.
 [[nodiscard]] std::optional<std::string> find_companion(const std::string& file);
 
 /// Returns: the same. Throws: `std::runtime_error` if there is none, or if its path cannot be preloaded.
@@ -42,8 +41,7 @@ inline constexpr std::array<malloc_library, 3> malloc_libraries{{
 /// Returns: the words of a shell line that preload the library in front of what is preloaded now.
 [[nodiscard]] std::string preload_assignment(const std::string& library);
 
-/// Effects: becomes the program, with its arguments and the library preloaded. Returns: the errno, if it cannot be
-/// started.
+/// Effects: becomes the program with the library preloaded. Returns: the errno, if it cannot be started.
 [[nodiscard]] int become_with(const std::string& library, std::vector<std::string> program);
 
 }  // namespace ashlar::cli

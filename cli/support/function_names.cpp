@@ -34,7 +34,6 @@ std::size_t closing(std::string_view text, std::size_t from) {
   return text.size() - 1;
 }
 
-/// Returns: the arguments between the brackets of a list.
 std::vector<std::string_view> arguments_in(std::string_view list) {
   std::vector<std::string_view> all;
   int depth = 0;

@@ -58,13 +58,11 @@ struct input_file {
   std::string role;
 };
 
-/// Throws: `std::runtime_error` for an output that is one of the inputs or cannot be written, before it takes long to
-/// know the result. An empty path is none.
+/// Throws: `std::runtime_error` for an output, if not empty, that is one of the inputs or cannot be written.
 void expect_outputs(std::initializer_list<std::string> outputs, const std::vector<input_file>& inputs);
 
 /// For the parser: refuses a member that stands twice in one object, since one of the two would be lost, and a nesting
-/// that is deeper than a function that calls itself for each level can follow. Throws: `std::runtime_error` with the
-/// reason.
+/// that is too deep for functions that call themselves. Throws: `std::runtime_error` with the reason.
 class json_guard {
 public:
   static constexpr int most_depth = 64;

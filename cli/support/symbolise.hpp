@@ -55,10 +55,9 @@ public:
   symboliser& operator=(const symboliser&) = delete;
   ~symboliser();
 
-  /// Returns: the place of the call that returns to `return_address`, which is one in the file `path`, and the places
-  /// of the calls in which it is inlined, innermost first; one at least. The last one has the function of the symbol
-  /// table. They last as long as the symboliser. A file of another build than `build_id`, which may be empty, has no
-  /// names.
+  /// Returns: the place of the call that returns to `return_address`, one in the file `path`, and the places of the
+  /// calls in which it is inlined, innermost first; one at least. The last one has the function of the symbol table.
+  /// They last as long as the symboliser. A file of another build than `build_id`, unless that is empty, has no names.
   [[nodiscard]] const std::vector<source_place>& places(const std::string& path, const std::string& build_id,
                                                         std::uint64_t return_address);
 
@@ -66,8 +65,7 @@ public:
   [[nodiscard]] std::vector<const source_place*> calls(std::span<const std::uint64_t> frames,
                                                        std::span<const trace::mapped_module> modules);
 
-  /// Returns: for each file whose names are missing or incomplete a line that tells why; none without debug information
-  /// is such a file.
+  /// Returns: for each file with missing or incomplete names a line that tells why; not of those without any.
   [[nodiscard]] std::vector<std::string> notes() const;
 
 private:

@@ -32,7 +32,6 @@ auto* range_with(Ranges& all, std::uint64_t address) {
   return above == all.begin() || address >= (above - 1)->end ? nullptr : &*(above - 1);
 }
 
-/// Effects: calls `f(begin, end)` for each range of addresses of `die`.
 template <class F>
 void for_each_range(Dwarf_Die* die, F&& f) {
   Dwarf_Addr base = 0, begin = 0, end = 0;
@@ -100,7 +99,6 @@ std::string attribute_text(Dwarf_Die* die, unsigned name) {
   return text == nullptr ? "" : text;
 }
 
-/// Returns: the declaration of an inlined function.
 Dwarf_Die declaration_of(Dwarf_Die die) {
   for (const unsigned name : {DW_AT_abstract_origin, DW_AT_specification}) {
     Dwarf_Attribute attribute;

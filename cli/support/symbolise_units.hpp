@@ -32,8 +32,7 @@ public:
   /// Complexity: O(log units); O(units) for the first address of a file without a table of addresses.
   [[nodiscard]] debug_unit at(std::uint64_t address);
 
-  /// Returns: the function of the unit with machine code at `address`; null if there is none. Complexity: as `at`, of
-  /// the unit's functions.
+  /// Returns: the function of the unit with machine code at `address`; null if there is none. Complexity: as `at`.
   [[nodiscard]] Dwarf_Die* function_at(const debug_unit& unit, std::uint64_t address);
 
   /// Returns: the unit with the functions and the names of files; another than `unit` if they have a file of their own.

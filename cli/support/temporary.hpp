@@ -30,8 +30,7 @@ private:
   std::string name_;  // for messages
 };
 
-/// A new directory among the temporary files. A guard, which is a process in a session of its own, removes it as soon
-/// as this process has ended, even by SIGKILL.
+/// A new directory, which a guard in a session of its own removes as soon as this process has ended, even by SIGKILL.
 class scratch_directory {
 public:
   /// Expects: no other thread. Throws: `std::runtime_error` if it cannot be made.

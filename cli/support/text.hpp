@@ -56,8 +56,7 @@ inline constexpr std::size_t page_width = 100;
 /// Returns: the text in lines of at most `width` columns, broken at blanks; all but the first start with `indent`.
 [[nodiscard]] std::string wrapped(const std::string& text, std::size_t width, const std::string& indent = "");
 
-/// Returns: `head`, and the text beside it in lines of at most `width` columns, all of which begin where the first
-/// does.
+/// Returns: `head`, and the text beside it in lines of at most `width` columns that all begin at one column.
 [[nodiscard]] std::string hanging(const std::string& head, const std::string& text, std::size_t width);
 
 /// Returns: the text beside its head in lines of a page, with the end of the last; empty for none.

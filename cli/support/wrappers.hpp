@@ -33,8 +33,7 @@ struct program_call {
 /// one caller. A caller of wrappers alone may be one too. Thread safety: one thread at a time.
 class wrapper_finder {
 public:
-  /// Effects: adds a stack, innermost call first, inlined ones too, with the objects that were allocated there. The
-  /// places outlive this.
+  /// Effects: adds a stack, innermost call first, inlined ones too, with its objects. The places outlive this.
   void add(std::span<const source_place* const> calls, const study::amount& allocated);
 
   /// Effects: counts objects that the call at a place frees itself.
@@ -43,8 +42,7 @@ public:
   /// Effects: decides by all stacks that were added.
   void decide();
 
-  /// Returns: the innermost call that is no library's and no wrapper's. If all are, the innermost one of a wrapper or
-  /// the C library, through none.
+  /// Returns: the innermost call of the program that is no wrapper's; if none is, of a wrapper or the C library.
   [[nodiscard]] program_call call_in(std::span<const source_place* const> calls);
 
   /// Returns: whether the place is a call in a wrapper.

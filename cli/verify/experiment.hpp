@@ -52,8 +52,7 @@ using round_progress = std::function<void(std::size_t number, std::size_t most)>
 /// each time.
 [[nodiscard]] experiment run_experiment(const experiment_plan& plan, const round_progress& progress);
 
-/// Returns: the pairs of all, by the deviation in these and by the slow runs that are to be met; each input as often as
-/// the others.
+/// Returns: the pairs of all, by the deviation in these and the slow runs to be met; each input equally often.
 [[nodiscard]] std::size_t pairs_after(const program_rounds& pilot, const experiment_plan& plan);
 
 /// Of B against A: `verdict_of` what decides, and of the tails of spans. `incomplete`: spans were to be compared, and

@@ -26,7 +26,6 @@ std::string main_text(const verification& v, const experiment_plan& plan) {
   return change_text(v.measures[plan.decides].effect) + " " + facts_of(plan.decides).name;
 }
 
-/// Returns: the other measures that are a loss, after a semicolon.
 std::string costs(const verification& v, const experiment_plan& plan) {
   std::vector<named_comparison> all;
   for (const run_measure m : {run_measure::cpu, run_measure::wall, run_measure::peak, run_measure::after})
@@ -95,7 +94,6 @@ std::string tail_note(const program_rounds& runs) {
                      tail(1));
 }
 
-/// A row of the table.
 struct shown_comparison {
   std::string name;
   const comparison* found;

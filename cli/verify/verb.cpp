@@ -143,7 +143,6 @@ void set_sides(verify_options& o) {
     throw usage_error("--against names the malloc of B: A and B are the same" + see_help);
 }
 
-/// Throws: as `expect_outputs`.
 void check_outputs(const verify_options& o) {
   std::vector<input_file> inputs = {{o.routes, "plan"}};
   for (const program_side* const side : {&o.plan.a, &o.plan.b}) {

@@ -4,8 +4,7 @@
 
 #include <cstddef>
 
-/// Defines `void* name(std::size_t)`, which calls `callee` from a frame of `room` + 8 bytes, and the label `name_site`
-/// behind the call.
+/// Defines `void* name(std::size_t)`, which calls `callee` from a frame of `room` + 8 bytes, and `name_site` behind it.
 #define ROUTE_SITE(name, callee, room)                                                               \
   extern "C" __attribute__((visibility("hidden"))) void* name(std::size_t bytes);                    \
   extern "C" __attribute__((visibility("hidden"))) const char name##_site[];                         \

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -37,8 +38,9 @@ protected:
     return p;
   }
 
-  /// Returns: "function through wrapper" of the first call that a developer names.
+  /// Returns: "function through wrapper" of the first call that a developer names, by the stacks before.
   std::string named(const std::vector<std::string>& calls) {
+    if (!std::exchange(has_decided_, true)) finder.decide();
     std::vector<const source_place*> all;
     for (const std::string& call : calls) all.push_back(&place(call));
     const program_call found = finder.call_in(all);
@@ -46,27 +48,35 @@ protected:
     return all[found.at]->function + (found.through.empty() ? "" : " through " + found.through.back()->function);
   }
 
-  /// Effects: three functions call `function` with sizes of their own.
-  void three_callers(const std::string& function) {
-    for (int i = 1; i <= 3; ++i) stack({"malloc", function, "user" + std::to_string(i), "main"}, 24U * unsigned(i));
+  /// Effects: three functions make these calls with sizes of their own.
+  void three_callers(std::vector<std::string> calls) {
+    const std::size_t inner = calls.size();
+    for (unsigned i = 1; i <= 3; ++i) {
+      calls.resize(inner);
+      calls.insert(calls.end(), {"user" + std::to_string(i), "main"});
+      stack(calls, 24U * i);
+    }
+  }
+  void set_code(const std::string& call, std::uint64_t begin, std::uint64_t bytes) {
+    place(call).code_begin = begin;
+    place(call).code_end = begin + bytes;
   }
 
   wrapper_finder finder;
 
 private:
   std::map<std::string, source_place> places_;
+  bool has_decided_ = false;
 };
 
 TEST_F(wrappers, a_function_that_passes_sizes_on_is_one) {
-  three_callers("take:7");
-  finder.decide();
+  three_callers({"malloc", "take:7"});
   EXPECT_EQ(named({"malloc", "take:7", "user2", "main"}), "user2 through take");
 }
 
 TEST_F(wrappers, a_function_that_makes_one_kind_of_object_is_none) {
   for (const char* const user : {"user1", "user2", "user3"}) stack({"malloc", "make_node:7", user, "main"}, 48);
   for (const char* const user : {"user1", "user2", "user3"}) stack({"malloc", "node_alloc:9", user, "main"}, 48);
-  finder.decide();
   EXPECT_EQ(named({"malloc", "make_node:7", "user1", "main"}), "make_node");
   EXPECT_EQ(named({"malloc", "node_alloc:9", "user1", "main"}), "node_alloc");
 }
@@ -74,94 +84,73 @@ TEST_F(wrappers, a_function_that_makes_one_kind_of_object_is_none) {
 TEST_F(wrappers, a_function_of_few_callers_needs_a_name) {
   stack({"malloc", "take:7", "user", "main"}, 24);
   stack({"malloc", "xmalloc:9", "user", "main"}, 24);
-  finder.decide();
   EXPECT_EQ(named({"malloc", "take:7", "user", "main"}), "take");
   EXPECT_EQ(named({"malloc", "xmalloc:9", "user", "main"}), "user through xmalloc");
 }
 
 TEST_F(wrappers, a_small_function_of_many_sizes_needs_one_caller) {
-  source_place& take = place("take:7");
-  take.code_begin = 0x100, take.code_end = 0x160;
+  set_code("take:7", 0x100, 0x60);
   for (const std::uint64_t size : {8U, 24U, 40U, 56U, 72U, 88U, 104U, 120U})
     stack({"malloc", "take:7", "users:" + std::to_string(size), "main"}, size);
-  finder.decide();
   EXPECT_EQ(named({"malloc", "take:7", "users:8", "main"}), "users through take");
 }
 
 TEST_F(wrappers, a_function_that_asks_at_two_places_is_none) {
-  three_callers("take:7");
+  three_callers({"malloc", "take:7"});
   stack({"malloc", "take:8", "user1", "main"}, 24);
-  finder.decide();
   EXPECT_EQ(named({"malloc", "take:7", "user1", "main"}), "take");
 }
 
 TEST_F(wrappers, a_function_that_calls_others_which_allocate_is_none) {
-  three_callers("take:7");
+  three_callers({"malloc", "take:7"});
   stack({"malloc", "parse:3", "take:8", "main"}, 24);
-  finder.decide();
   EXPECT_EQ(named({"malloc", "take:7", "user1", "main"}), "take");
 }
 
 TEST_F(wrappers, a_function_with_much_code_is_none) {
-  source_place& take = place("take:7");
-  take.code_begin = 0x100, take.code_end = 0x300;
-  three_callers("take:7");
-  source_place& named_one = place("xmalloc:9");
-  named_one.code_begin = 0x400, named_one.code_end = 0x600;
-  three_callers("xmalloc:9");
-  finder.decide();
+  set_code("take:7", 0x100, 0x200);
+  three_callers({"malloc", "take:7"});
+  set_code("xmalloc:9", 0x400, 0x200);
+  three_callers({"malloc", "xmalloc:9"});
   EXPECT_EQ(named({"malloc", "take:7", "user1", "main"}), "take");
   EXPECT_EQ(named({"malloc", "xmalloc:9", "user1", "main"}), "user1 through xmalloc");
 }
 
 TEST_F(wrappers, a_function_that_frees_its_blocks_is_none) {
-  three_callers("take:7");
+  three_callers({"malloc", "take:7"});
   finder.add_own_frees(place("take:7"), 15);
-  finder.decide();
   EXPECT_EQ(named({"malloc", "take:7", "user1", "main"}), "take");
 }
 
 TEST_F(wrappers, a_function_with_a_container_is_none) {
-  for (int i = 1; i <= 3; ++i)
-    stack({"operator new", "std::vector<…>::push_back", "add:7", "user" + std::to_string(i), "main"},
-          24U * unsigned(i));
-  finder.decide();
+  three_callers({"operator new", "std::vector<…>::push_back", "add:7"});
   EXPECT_EQ(named({"operator new", "std::vector<…>::push_back", "add:7", "user1", "main"}), "add");
 }
 
 TEST_F(wrappers, a_recursive_function_and_main_are_none) {
-  three_callers("build:7");
+  three_callers({"malloc", "build:7"});
   stack({"malloc", "build:7", "build:9", "user1", "main"}, 100);
   stack({"malloc", "main"}, 100);
-  finder.decide();
   EXPECT_EQ(named({"malloc", "build:7", "user1", "main"}), "build");
   EXPECT_EQ(named({"malloc", "main"}), "main");
 }
 
 TEST_F(wrappers, a_wrapper_of_a_wrapper_is_one) {
-  for (int i = 1; i <= 3; ++i)
-    stack({"malloc", "take:7", "copy:3", "user" + std::to_string(i), "main"}, 24U * unsigned(i));
-  three_callers("take:7");
-  finder.decide();
+  three_callers({"malloc", "take:7", "copy:3"});
+  three_callers({"malloc", "take:7"});
   EXPECT_EQ(named({"malloc", "take:7", "copy:3", "user1", "main"}), "user1 through copy");
   EXPECT_EQ(named({"malloc", "take:7", "user1", "main"}), "user1 through take");
 }
 
 TEST_F(wrappers, a_stripped_function_is_known_by_its_code) {
-  for (int i = 1; i <= 3; ++i) {
-    const std::string user = "user" + std::to_string(i);
-    source_place& p = place("prog+0x5f388");
-    p.whole.clear();
-    p.code_begin = 0x5f370, p.code_end = 0x5f3a0;
-    stack({"malloc", "prog+0x5f388", user, "main"}, 24U * unsigned(i));
-  }
-  finder.decide();
+  place("prog+0x5f388").whole.clear();
+  set_code("prog+0x5f388", 0x5f370, 0x30);
+  three_callers({"malloc", "prog+0x5f388"});
   EXPECT_EQ(named({"malloc", "prog+0x5f388", "user1", "main"}), "user1 through prog+0x5f388");
 }
 
 TEST_F(wrappers, the_c_library_is_passed_over_unless_all_is_its) {
   stack({"malloc", "libc_getdelim", "read_line:4", "main"}, 120);
-  finder.decide();
   EXPECT_EQ(named({"malloc", "libc_getdelim", "read_line:4", "main"}), "read_line through libc_getdelim");
   EXPECT_EQ(named({"malloc", "libc_getdelim"}), "libc_getdelim");
   EXPECT_EQ(named({"malloc", "operator new"}), "");
