@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A program to be advised on: each call of a request builds and frees a batch by a deep recursion. Its argument names
 // the request.
-#include <cstdint>
-#include <cstring>
+#include "cli/tests/advise/planted.hpp"
 
 namespace {
 
-#define PLANTED [[gnu::noinline]]
+using namespace planted;
 
 constexpr int requests = 300, deep = 40;
-
-volatile std::uint64_t sink;
-
-void use(const void* p) { sink = sink + reinterpret_cast<std::uintptr_t>(p); }
 
 struct leaf {
   leaf* next = nullptr;
@@ -21,8 +16,7 @@ struct leaf {
 
 PLANTED leaf* new_leaf() {
   auto* const made = new leaf;
-  use(made);
-  return made;
+  return use(made), made;
 }
 
 /// Builds leaves level by level, by one function that calls itself, or by two in turn.
@@ -46,13 +40,15 @@ PLANTED void direct_request() { drop<false>(grow<false>(deep)), use(nullptr); }
 PLANTED void mutual_request() { drop<true>(grow<true>(deep)), use(nullptr); }
 [[gnu::always_inline]] inline void inlined_request() { drop<false>(grow<false>(deep)), use(nullptr); }
 
+template <void (*Request)()>
+int repeat() {
+  for (int i = 0; i < requests; ++i) Request();
+  return 0;
+}
+
+constexpr mode modes[] = {
+    {"direct", repeat<direct_request>}, {"mutual", repeat<mutual_request>}, {"inlined", repeat<inlined_request>}};
+
 }  // namespace
 
-int main(int argc, char** argv) {
-  if (argc != 2) return 2;
-  for (int i = 0; i < requests; ++i) {
-    if (std::strcmp(argv[1], "direct") == 0) direct_request();
-    if (std::strcmp(argv[1], "mutual") == 0) mutual_request();
-    if (std::strcmp(argv[1], "inlined") == 0) inlined_request();
-  }
-}
+int main(int argc, char** argv) { return run_mode(modes, argc, argv); }

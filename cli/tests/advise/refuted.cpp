@@ -5,29 +5,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <functional>
 #include <utility>
 #include <vector>
 
+#include "cli/tests/advise/planted.hpp"
+
 namespace {
 
-#define PLANTED [[gnu::noinline]]
-
-std::uint64_t seed = 88'172'645'463'325'252;
-volatile std::uint64_t sink;
-
-std::uint64_t random_below(std::uint64_t n) {
-  seed ^= seed << 13;
-  seed ^= seed >> 7;
-  seed ^= seed << 17;
-  return (seed >> 11) % n;
-}
-
-char* used(void* p) {
-  sink = sink + reinterpret_cast<std::uintptr_t>(p);
-  return static_cast<char*>(p);
-}
+using namespace planted;
 
 /// 3,000 calls of `keep`, each between many blocks that die.
 template <class Keep>
@@ -187,11 +173,6 @@ int watches_mode() {
   return 0;
 }
 
-struct mode {
-  const char* name;
-  int (*run)();
-};
-
 constexpr mode modes[] = {
     {"vectors", vectors_mode},
     {"wide", wide_mode},
@@ -208,8 +189,4 @@ constexpr mode modes[] = {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  for (const mode& m : modes)
-    if (argc == 2 && std::strcmp(argv[1], m.name) == 0) return m.run();
-  return 2;
-}
+int main(int argc, char** argv) { return run_mode(modes, argc, argv); }

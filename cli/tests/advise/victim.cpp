@@ -21,22 +21,11 @@
 #include <unistd.h>
 
 #include "cli/preload/ashlar_record.h"
+#include "cli/tests/advise/planted.hpp"
 
 namespace {
 
-#define PLANTED [[gnu::noinline]]
-
-std::uint64_t seed = 88'172'645'463'325'252;
-volatile std::uint64_t sink;
-
-std::uint64_t random_below(std::uint64_t n) {
-  seed ^= seed << 13;
-  seed ^= seed >> 7;
-  seed ^= seed << 17;
-  return (seed >> 11) % n;
-}
-
-void use(const void* p) { sink = sink + reinterpret_cast<std::uintptr_t>(p); }
+using namespace planted;
 
 /// The innocents: sizes and lifetimes without a pattern.
 class noise {
@@ -132,9 +121,6 @@ struct text_value {
   }
   ~text_value() { set(nullptr); }
 };
-
-/// Returns: the block, used, so that no tail call leaves out a frame.
-[[gnu::always_inline]] inline char* used(void* p) { return use(p), static_cast<char*>(p); }
 
 PLANTED char* short_text() { return used(malloc(24)); }  // here: shared_free
 PLANTED char* long_text() { return used(malloc(40 + random_below(900))); }
@@ -502,11 +488,6 @@ int map_mode() {
   return 0;
 }
 
-struct mode {
-  const char* name;
-  int (*run)();
-};
-
 constexpr mode modes[] = {
     {"churn", [] { return list_churn(), 0; }},
     {"batch", [] { return repeat(12, batch_death); }},
@@ -551,7 +532,5 @@ constexpr mode modes[] = {
 int main(int argc, char** argv) {
   static noise own;
   background = &own;
-  for (const mode& m : modes)
-    if (argc == 2 && std::strcmp(argv[1], m.name) == 0) return m.run();
-  return 2;
+  return run_mode(modes, argc, argv);
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # A program whose malloc, in a library that it is linked with, takes long: each library that is preloaded gains.
-ashlar_test_program(SLOW_MALLOC slow_malloc SHARED remedies/slow_malloc.cpp -O1 -g -fno-builtin)
+ashlar_test_program(SLOW_MALLOC slow_malloc SHARED remedies/preload.cpp -O1 -g -fno-builtin -DSLOW_MALLOC)
 ashlar_test_program(SLOW_VICTIM slow_victim PROGRAM remedies/victim.cpp -O1 -g -fno-builtin)
 ashlar_test_program(VICTIM_WITHOUT_ID victim_without_id PROGRAM remedies/victim.cpp -O1 -g -fno-builtin)
 target_link_libraries(slow_victim PRIVATE slow_malloc)
