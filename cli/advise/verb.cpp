@@ -74,75 +74,58 @@ double default_seconds(measure_level level) {
 }
 
 void add_measure_options(CLI::App& app, advise_options& o) {
-  app.add_option(
-         "--measure", o.measure,
-         "none; replay: the trace on the mallocs of this machine; run: the program itself under other mallocs, "
-         "other pages, and the plan, some hundred times (default: run for at most 20 s, if the trace shows that its "
-         "command can be repeated: it ended with status 0, and its input is there again)")
-      ->check(check_level)
-      ->type_name("HOW");
-  app.add_option("--only", o.only, "mallocs: with --measure run, neither other pages nor the plan")
-      ->check(check_only)
-      ->type_name("WHAT");
-  app.add_option("--with", o.measured.request.with,
-                 "The mallocs to measure, or libraries by their paths (default: libashlar.so, mimalloc, jemalloc, "
-                 "tcmalloc)")
-      ->delimiter(',')
-      ->type_name("NAME,...");
+  add_value(app, "--measure HOW", o.measure,
+            "none; replay: the trace on the mallocs of this machine; run: the program itself under other mallocs, "
+            "other pages, and the plan, some hundred times (default: run for at most 20 s, if the trace shows that its "
+            "command can be repeated: it ended with status 0, and its input is there again)")
+      ->check(check_level);
+  add_value(app, "--only WHAT", o.only, "mallocs: with --measure run, neither other pages nor the plan")
+      ->check(check_only);
+  add_value(app, "--with NAME,...", o.measured.request.with,
+            "The mallocs to measure, or libraries by their paths (default: libashlar.so, mimalloc, jemalloc, "
+            "tcmalloc)")
+      ->delimiter(',');
   CLI::Option* const budget =
-      app.add_option("--budget", o.budget,
-                     "Time for --measure, in seconds or minutes (2m) (default: 60s, or 20s without --measure)")
-          ->check(check_measure_budget)
-          ->type_name("TIME");
-  app.add_option("--rounds", o.measured.request.rounds, "Play exactly this many rounds of runs in each stage instead")
+      add_value(app, "--budget TIME", o.budget,
+                "Time for --measure, in seconds or minutes (2m) (default: 60s, or 20s without --measure)")
+          ->check(check_measure_budget);
+  add_value(app, "--rounds N", o.measured.request.rounds, "Play exactly this many rounds of runs in each stage instead")
       ->check(CLI::Range(std::size_t{2}, most_rounds))
-      ->type_name("N")
       ->excludes(budget);
-  app.add_option("--input", o.measured.request.input,
-                 "The program's standard input, each time from its start (default: none)")
-      ->check(CLI::ExistingFile)
-      ->type_name("FILE");
-  app.add_option(
-         "--memory-price", o.measured.request.memory_price,
-         "Percent of peak RSS that 1 % of time may cost, to choose among the remedies that gain (default: of those "
-         "whose intervals overlap that of the fastest, the one with the least peak RSS)")
-      ->check(CLI::Range(0.01, 1e4))
-      ->type_name("PERCENT");
+  add_value(app, "--input FILE", o.measured.request.input,
+            "The program's standard input, each time from its start (default: none)")
+      ->check(CLI::ExistingFile);
+  add_value(app, "--memory-price PERCENT", o.measured.request.memory_price,
+            "Percent of peak RSS that 1 % of time may cost, to choose among the remedies that gain (default: of those "
+            "whose intervals overlap that of the fastest, the one with the least peak RSS)")
+      ->check(CLI::Range(0.01, 1e4));
   add_judging_options(app, o.judging);
 }
 
 void add_options(CLI::App& app, advise_options& o) {
   app.add_option("TRACE", o.traces, "Traces of one program, written by 'ashlar record --stacks N'")->required();
-  app.add_option(
-         "--process", o.process,
-         "Of the processes of one recording: largest, the one with the most events (the default for one TRACE); "
-         "root, the one that record started; or a process id")
-      ->check(check_process_wish)
-      ->type_name("WHICH");
-  app.add_option("-o,--output", o.plan,
-                 "Write the sites whose long-lived objects are worth memory of their own to PLAN, for 'ashlar run "
-                 "--plan'")
-      ->type_name("PLAN");
-  app.add_option("--json", o.json, "Write every site with all its features to FILE; - is standard output")
-      ->type_name("FILE");
-  app.add_option("--html", o.html, "Write a page with plots, flame graph and table of sites to FILE")
-      ->type_name("FILE");
-  app.add_option("--top", o.top, "Print at most N sites with a remedy, and N groups of the plan")
+  add_value(app, "--process WHICH", o.process,
+            "Of the processes of one recording: largest, the one with the most events (the default for one TRACE); "
+            "root, the one that record started; or a process id")
+      ->check(check_process_wish);
+  add_value(app, "-o,--output PLAN", o.plan,
+            "Write the sites whose long-lived objects are worth memory of their own to PLAN, for 'ashlar run "
+            "--plan'");
+  add_value(app, "--json FILE", o.json, "Write every site with all its features to FILE; - is standard output");
+  add_value(app, "--html FILE", o.html, "Write a page with plots, flame graph and table of sites to FILE");
+  add_value(app, "--top N", o.top, "Print at most N sites with a remedy, and N groups of the plan")
       ->check(CLI::Range(std::size_t{1}, std::size_t{100'000}))
-      ->type_name("N")
       ->capture_default_str();
-  app.add_option("--pair-ns", o.pair_ns, "Nanoseconds of a malloc and its free, for the estimates")
+  add_value(app, "--pair-ns NS", o.pair_ns, "Nanoseconds of a malloc and its free, for the estimates")
       ->check(CLI::Range(0.1, 1e6))
-      ->type_name("NS")
       ->capture_default_str();
-  app.add_option("--program-seconds", o.program_seconds,
-                 "Seconds that the program takes unrecorded: estimates become shares of it")
-      ->check(CLI::Range(1e-6, 1e9))
-      ->type_name("SECONDS");
-  app.add_option("--rule", o.rules, "Set a threshold of the rules; may be given again (docs/advise-rules.md)")
+  add_value(app, "--program-seconds SECONDS", o.program_seconds,
+            "Seconds that the program takes unrecorded: estimates become shares of it")
+      ->check(CLI::Range(1e-6, 1e9));
+  add_value(app, "--rule NAME=VALUE", o.rules,
+            "Set a threshold of the rules; may be given again (docs/advise-rules.md)")
       ->check(check_threshold_text)
-      ->allow_extra_args(false)
-      ->type_name("NAME=VALUE");
+      ->allow_extra_args(false);
   app.add_flag("--damaged", o.prefix, "Advise on the part of a damaged trace before the damage");
   app.footer(
       "Each gain has its level: ESTIMATE is the time of the calls, SIMULATED the memory and calls of the remedy on\n"

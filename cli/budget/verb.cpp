@@ -246,12 +246,11 @@ int budget_verb(int argc, char** argv) {
              "cannot be loaded into the program, 126 and 127 it cannot be run or found.\n"
              "docs/spans.md has the limits.");
   app.add_option("LIMITS", c.limits, "A file in JSON: spans, threads and program, each with limits");
-  app.add_option("--write", c.write,
-                 "Write the counts and peaks of this run to FILE, as LIMITS; with --trace, - is standard "
-                 "output")
-      ->type_name("FILE");
-  app.add_option("--trace", c.trace, "Hold a recorded trace to the limits in place of a run")->type_name("TRACE");
-  app.add_option("--json", c.json, "Write the result to FILE; with --trace, - is standard output")->type_name("FILE");
+  add_value(app, "--write FILE", c.write,
+            "Write the counts and peaks of this run to FILE, as LIMITS; with --trace, - is standard "
+            "output");
+  add_value(app, "--trace TRACE", c.trace, "Hold a recorded trace to the limits in place of a run");
+  add_value(app, "--json FILE", c.json, "Write the result to FILE; with --trace, - is standard output");
   char** const end = argv + argc;
   char** const dashes = std::find(argv, end, std::string_view("--"));
   if (const auto status = parse(app, static_cast<int>(dashes - argv), argv)) return *status;

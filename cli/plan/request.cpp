@@ -18,7 +18,7 @@ const std::map<std::string, plan::effort> efforts{
     {"fast", plan::effort::fast}, {"balanced", plan::effort::balanced}, {"exact", plan::effort::exact}};
 
 void add_work(CLI::App& app, plan_request& r) {
-  app.add_option("--capacity", r.capacity, "Decide whether this many bytes suffice")->type_name("BYTES");
+  add_value(app, "--capacity BYTES", r.capacity, "Decide whether this many bytes suffice");
   app.add_option_function<std::string>(
          "--effort", [&r](const std::string& name) { r.effort = efforts.at(name); },
          "How hard to try: fast, balanced or exact (default: balanced)")
@@ -26,25 +26,22 @@ void add_work(CLI::App& app, plan_request& r) {
         return efforts.contains(name) ? std::string() : "'" + name + "' is not fast, balanced or exact";
       })
       ->type_name("NAME");
-  app.add_option("--time", r.seconds, "Wall-clock budget in seconds; 0 is none")
-      ->check(CLI::Range(0.0, 1e6))
-      ->type_name("SECONDS");
-  app.add_option("--nodes", r.nodes, "Budget in search nodes: the same result on every machine")->type_name("N");
-  app.add_option("--base-alignment", r.base_alignment, "Every offset is a multiple of this power of two")
-      ->type_name("BYTES");
+  add_value(app, "--time SECONDS", r.seconds, "Wall-clock budget in seconds; 0 is none")->check(CLI::Range(0.0, 1e6));
+  add_value(app, "--nodes N", r.nodes, "Budget in search nodes: the same result on every machine");
+  add_value(app, "--base-alignment BYTES", r.base_alignment, "Every offset is a multiple of this power of two");
   app.add_flag("--progress", r.progress,
                "Report the best height and the bound from the start instead of after half a second");
   app.add_flag("-q,--quiet", r.quiet, "No progress on standard error");
 }
 
 void add_results(CLI::App& app, plan_request& r) {
-  app.add_option("-o,--output", r.output, "CSV with an offset column; - is standard output")->type_name("FILE");
+  add_value(app, "-o,--output FILE", r.output, "CSV with an offset column; - is standard output");
   app.add_flag("--validate", r.validate, "Check the offset column of the input instead of planning");
-  app.add_option("--header", r.header, "Write a constexpr C++ table to FILE")->type_name("FILE");
-  app.add_option("--c", r.c, "Write a C table to FILE")->type_name("FILE");
-  app.add_option("--name", r.name, "Namespace or prefix of the tables")->type_name("NAME")->capture_default_str();
-  app.add_option("--svg", r.svg, "Write a picture to FILE")->type_name("FILE");
-  app.add_option("--html", r.html, "Write a page with the picture to FILE")->type_name("FILE");
+  add_value(app, "--header FILE", r.header, "Write a constexpr C++ table to FILE");
+  add_value(app, "--c FILE", r.c, "Write a C table to FILE");
+  add_value(app, "--name NAME", r.name, "Namespace or prefix of the tables")->capture_default_str();
+  add_value(app, "--svg FILE", r.svg, "Write a picture to FILE");
+  add_value(app, "--html FILE", r.html, "Write a page with the picture to FILE");
   app.add_flag("--stats", r.stats, "Print figures");
   app.footer("Exit status: 0 planned or valid, 1 no plan, not valid, or the input cannot be read,\n"
              "2 the command line is invalid.");
@@ -89,11 +86,10 @@ std::optional<int> parse_plan(int argc, char** argv, plan_request& r) {
   CLI::App app("Plans offsets for buffers with sizes and lifetimes known in advance.", "ashlar plan");
   app.add_option("INPUT", r.input,
                  "CSV: id,lower,upper,size[,alignment][,gaps][,offset], or with start,end (inclusive)");
-  app.add_option("--from-trace", r.trace, "Plan the allocations of a recording")->type_name("TRACE");
-  app.add_option("--between", r.between, "Only from one mark to another")->expected(2)->type_name("MARK MARK");
-  app.add_option("--window", r.window, "Only from one time to another, in seconds since the start")
-      ->expected(2)
-      ->type_name("SECONDS SECONDS");
+  add_value(app, "--from-trace TRACE", r.trace, "Plan the allocations of a recording");
+  add_value(app, "--between MARK MARK", r.between, "Only from one mark to another")->expected(2);
+  add_value(app, "--window SECONDS SECONDS", r.window, "Only from one time to another, in seconds since the start")
+      ->expected(2);
   app.add_flag("--damaged", r.damaged, "Plan the part of a damaged trace before the damage");
   add_work(app, r);
   add_results(app, r);

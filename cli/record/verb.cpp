@@ -144,12 +144,10 @@ int record_verb(int argc, char** argv) {
              "125 a trace was not written to its end (the disk was full, a process that it started was\n"
              "killed), 126 and 127 the program cannot be run or found, 1 the trace cannot be made, 2 the\n"
              "command line is invalid.");
-  app.add_option("-o,--output", c.output, "The trace; %p stands for the process id (default: PROGRAM.trace)")
-      ->type_name("FILE");
-  app.add_option("--stacks", c.stack_depth,
-                 "Frames of each call stack to record, at most 128; 0 records none, and costs a third to three "
-                 "quarters less time")
-      ->type_name("N")
+  add_value(app, "-o,--output FILE", c.output, "The trace; %p stands for the process id (default: PROGRAM.trace)");
+  add_value(app, "--stacks N", c.stack_depth,
+            "Frames of each call stack to record, at most 128; 0 records none, and costs a third to three "
+            "quarters less time")
       ->capture_default_str()
       ->check(CLI::Range(0U, recorder::max_stack_depth));
   app.add_flag("-q,--quiet", c.quiet, "Print no summary");

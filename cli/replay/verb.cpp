@@ -44,9 +44,9 @@ struct replay_options {
 
 void add_options(CLI::App& app, replay_options& o) {
   app.add_option("TRACE", o.trace, "A trace written by 'ashlar record'")->required();
-  app.add_option("--with", o.with, "Replay on these only: " + known_allocators() + ", or the path of a library")
-      ->delimiter(',')
-      ->type_name("NAME,...");
+  add_value(app, "--with NAME,...", o.with,
+            "Replay on these only: " + known_allocators() + ", or the path of a library")
+      ->delimiter(',');
   app.add_flag("--all", o.all, "Replay on every known allocator of this machine, not only the usual ones")
       ->excludes("--with");
   auto* const budget =
@@ -56,17 +56,15 @@ void add_options(CLI::App& app, replay_options& o) {
           ->check(check_budget)
           ->type_name("TIME")
           ->default_str("30s");
-  app.add_option("--repetitions", o.limits.rounds, "Repeat exactly this many times instead")
+  add_value(app, "--repetitions N", o.limits.rounds, "Repeat exactly this many times instead")
       ->check(CLI::Range(std::size_t{1}, most_rounds))
-      ->type_name("N")
       ->excludes(budget);
-  app.add_option("--program-seconds", o.program_seconds,
-                 "Run time of the program unrecorded: the output then gives the share that a change would save")
-      ->check(CLI::Range(1e-6, 1e9))
-      ->type_name("SECONDS");
+  add_value(app, "--program-seconds SECONDS", o.program_seconds,
+            "Run time of the program unrecorded: the output then gives the share that a change would save")
+      ->check(CLI::Range(1e-6, 1e9));
   app.add_flag("--damaged", o.prefix, "Replay the part of a damaged trace before the damage");
-  app.add_option("--json", o.json, "Write every figure to FILE; - is standard output")->type_name("FILE");
-  app.add_option("--html", o.html, "Write a report with plots to FILE; - is standard output")->type_name("FILE");
+  add_value(app, "--json FILE", o.json, "Write every figure to FILE; - is standard output");
+  add_value(app, "--html FILE", o.html, "Write a report with plots to FILE; - is standard output");
   app.footer(
       "Each allocator works in processes of its own; repetitions are interleaved. docs/replay.md describes the "
       "method.\n"

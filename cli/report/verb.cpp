@@ -30,15 +30,13 @@ struct report_options {
 
 void add_options(CLI::App& app, report_options& o) {
   app.add_option("TRACE", o.trace, "A trace written by 'ashlar record'")->required();
-  app.add_option(
-         "--process", o.process,
-         "Of the processes of the recording: largest, the one with the most events (the default); root, the one "
-         "that record started; or a process id")
-      ->check(check_process_wish)
-      ->type_name("WHICH");
+  add_value(app, "--process WHICH", o.process,
+            "Of the processes of the recording: largest, the one with the most events (the default); root, the one "
+            "that record started; or a process id")
+      ->check(check_process_wish);
   app.add_flag("--damaged", o.prefix, "Report on the part of a damaged trace before the damage");
-  app.add_option("--json", o.json, "Write every figure to FILE; - is standard output")->type_name("FILE");
-  app.add_option("--html", o.html, "Write a report with plots to FILE; - is standard output")->type_name("FILE");
+  add_value(app, "--json FILE", o.json, "Write every figure to FILE; - is standard output");
+  add_value(app, "--html FILE", o.html, "Write a report with plots to FILE; - is standard output");
   app.footer("Exit status: 0 reported, 1 the trace cannot be read, 2 the command line is invalid.");
 }
 

@@ -148,19 +148,18 @@ int run_verb(int argc, char** argv) {
              "cannot be run or found, 1 the library is missing, 2 the command line is invalid. Of a plan: 1 it cannot\n"
              "be read or followed, 124 it is for another program or another build of it or of its libraries.\n"
              "docs/malloc.md describes the options, and when to take another malloc; docs/route.md describes plans.");
-  app.add_option("--level", c.level, "What is checked: fast (nothing), checked (wrong frees), hardened (also writes)")
-      ->type_name("LEVEL")
+  add_value(app, "--level LEVEL", c.level,
+            "What is checked: fast (nothing), checked (wrong frees), hardened (also writes)")
       ->capture_default_str();
-  app.add_option("--plan", c.plan, "A plan of routes: its call sites get their memory from pools and arenas")
-      ->type_name("FILE");
+  add_value(app, "--plan FILE", c.plan, "A plan of routes: its call sites get their memory from pools and arenas");
   app.add_flag("--wrapped", c.wrapped, "PROGRAM is not the program of the plan but starts it, as a script does");
   app.add_flag("--report", c.reports,
                "Print the plan's groups and sites, and what each group has served when a process ends");
   app.add_flag("--stats", c.statistics,
                "Print a line about its memory when a process that has allocated ends; --option stats=classes for more");
   app.add_flag("--print", c.prints, "Print the line that starts PROGRAM so without ashlar, and start nothing");
-  app.add_option("--option", c.options, "An option of the library, such as retain=64m; several times for several")
-      ->type_name("WORD=VALUE")
+  add_value(app, "--option WORD=VALUE", c.options,
+            "An option of the library, such as retain=64m; several times for several")
       ->allow_extra_args(false)
       ->check(check_option);
   if (const auto status = parse_with_program(app, argc, argv, c.program)) return *status;

@@ -36,6 +36,13 @@ public:
   }
 };
 
+/// Adds an option. `form`: its names and the name of its value, as in "-o,--output FILE".
+template <class Value>
+CLI::Option* add_value(CLI::App& app, const std::string& form, Value& value, const std::string& help) {
+  const std::size_t blank = form.find(' ');
+  return app.add_option(form.substr(0, blank), value, help)->type_name(form.substr(blank + 1));
+}
+
 /// A check of CLI11, of what `budget_seconds` reads.
 inline std::string check_budget(const std::string& text) {
   return budget_seconds(text) >= 0 ? "" : "'" + text + "' is no time from 0 to 1e6 s, such as 20s or 2m";

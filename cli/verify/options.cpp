@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/support/parse.hpp"
 #include "cli/support/text.hpp"
 
 namespace ashlar::cli {
@@ -54,19 +55,16 @@ run_measure measure_of(const std::string& metric) {
 }  // namespace
 
 void add_experiment_options(CLI::App& app, experiment_options& o) {
-  app.add_option("--runs", o.runs, "Pairs of runs, 7 to 1000; auto: as many as a pilot of 6 asks for")
+  add_value(app, "--runs N", o.runs, "Pairs of runs, 7 to 1000; auto: as many as a pilot of 6 asks for")
       ->check(check_runs)
-      ->type_name("N")
       ->capture_default_str();
-  o.budget_option =
-      app.add_option("--budget", o.budget, "With --runs auto, stop after this time (20s, 2m); the pilot is run anyway")
-          ->check(check_budget)
-          ->type_name("TIME")
-          ->capture_default_str();
-  o.rare_option = app.add_option("--rare", o.rare,
-                                 "A and B are level only after enough pairs to meet slow runs of this share: 60 for 5%")
+  o.budget_option = add_value(app, "--budget TIME", o.budget,
+                              "With --runs auto, stop after this time (20s, 2m); the pilot is run anyway")
+                        ->check(check_budget)
+                        ->capture_default_str();
+  o.rare_option = add_value(app, "--rare PERCENT", o.rare,
+                            "A and B are level only after enough pairs to meet slow runs of this share: 60 for 5%")
                       ->check(check_rare)
-                      ->type_name("PERCENT")
                       ->capture_default_str();
   add_judging_options(app, o);
   app.final_callback([&o] {
@@ -78,18 +76,15 @@ void add_experiment_options(CLI::App& app, experiment_options& o) {
 }
 
 void add_judging_options(CLI::App& app, experiment_options& o) {
-  app.add_option("--threshold", o.threshold, "A smaller difference does not matter")
+  add_value(app, "--threshold PERCENT", o.threshold, "A smaller difference does not matter")
       ->check(check_threshold)
-      ->type_name("PERCENT")
       ->capture_default_str();
-  app.add_option("--metric", o.metric, "What decides: cpu (user and system time), wall, or peak (resident memory)")
+  add_value(app, "--metric NAME", o.metric, "What decides: cpu (user and system time), wall, or peak (resident memory)")
       ->check(check_metric)
-      ->type_name("NAME")
       ->capture_default_str();
   o.seed_option =
-      app.add_option("--seed", o.seed, "Of the order of the runs, to repeat it (default: a random one, printed)")
-          ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 53))
-          ->type_name("N");
+      add_value(app, "--seed N", o.seed, "Of the order of the runs, to repeat it (default: a random one, printed)")
+          ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 53));
 }
 
 void apply(const experiment_options& o, experiment_plan& plan) {

@@ -50,27 +50,23 @@ struct verify_options {
 };
 
 CLI::Option* add_options(CLI::App& app, verify_options& o) {
-  app.add_option("--a", o.a, "The command to compare with (default: PROGRAM as it is)")->type_name("CMD");
-  app.add_option("--b", o.b, "The command to judge (default: PROGRAM under another malloc)")->type_name("CMD");
+  add_value(app, "--a CMD", o.a, "The command to compare with (default: PROGRAM as it is)");
+  add_value(app, "--b CMD", o.b, "The command to judge (default: PROGRAM under another malloc)");
   CLI::Option* const malloc =
-      app.add_option("--malloc", o.malloc, "That malloc: mimalloc, jemalloc, tcmalloc, or a library by its path")
-          ->type_name("LIB")
+      add_value(app, "--malloc LIB", o.malloc, "That malloc: mimalloc, jemalloc, tcmalloc, or a library by its path")
           ->capture_default_str();
-  app.add_option("--against", o.against, "PROGRAM under this malloc is A: what B adds to it, or takes from it")
-      ->type_name("LIB");
-  app.add_option("--plan", o.routes, "PROGRAM as under 'ashlar run --plan FILE' is B, instead")->type_name("FILE");
+  add_value(app, "--against LIB", o.against, "PROGRAM under this malloc is A: what B adds to it, or takes from it");
+  add_value(app, "--plan FILE", o.routes, "PROGRAM as under 'ashlar run --plan FILE' is B, instead");
   app.add_flag("--attribute", o.attributes,
                "With --plan: the effect of each group, from runs with a random half of them");
-  app.add_option("-o", o.reduced, "With --attribute, write the plan of the groups that gain to FILE")
-      ->type_name("FILE");
-  app.add_option("--inputs", o.inputs,
-                 "Files, or folders of files, to run on in turn: as standard input, or in place of {} in the command. "
-                 "Take others than B was made with")
-      ->type_name("PATH...");
+  add_value(app, "-o FILE", o.reduced, "With --attribute, write the plan of the groups that gain to FILE");
+  add_value(app, "--inputs PATH...", o.inputs,
+            "Files, or folders of files, to run on in turn: as standard input, or in place of {} in the command. "
+            "Take others than B was made with");
   add_experiment_options(app, o.how);
   app.add_flag("--spans", o.plan.spans,
                "Time the program's spans (ashlar::span, ashlar_record.h): B loses if the 99th percentile of one does");
-  app.add_option("--json", o.json, "Write every run to FILE; - is standard output")->type_name("FILE");
+  add_value(app, "--json FILE", o.json, "Write every run to FILE; - is standard output");
   app.footer(
       "CMD is started without a shell, unless it has a character of the shell's own.\n"
       "A and B must do and print the same. docs/verify.md describes the method.\n\n"
