@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // End-to-end tests of the common behaviour of all verbs: help, mistakes, versions, damaged traces.
-
 #include "cli/tests/command.hpp"
 
 namespace {
@@ -24,6 +23,7 @@ TEST_F(command, a_mistyped_verb_or_option_is_guessed) {
                      "ashlar report: unknown option --jsno; did you mean '--json'?; see ashlar report --help\n"));
   EXPECT_TRUE(failed(ashlar("record --stack 4 -- true"), 2, "did you mean '--stacks'?"));
   EXPECT_TRUE(failed(ashlar("report a b"), 2, "unexpected argument b"));
+  EXPECT_EQ(ashlar("report"), 2);
 }
 
 TEST_F(command, an_empty_name_of_a_file_is_a_mistake) {
@@ -89,11 +89,6 @@ TEST_F(command, a_full_disk_under_a_verdict_or_the_help_of_a_verb_is_reported) {
   expect_report("budget", "--write " + file("w.json") + " --trace " + trace);
   for (const std::string verb : {"advise", "budget", "plan", "record", "replay", "report", "run", "try", "verify"})
     expect_report(verb, "--help");
-}
-
-TEST_F(command, an_invalid_effort_is_reported) {
-  EXPECT_TRUE(failed(ashlar("plan x.csv --effort heroic"), 2,
-                     "ashlar plan: --effort: 'heroic' is not fast, balanced or exact; see ashlar plan --help\n"));
 }
 
 TEST_F(command, a_cut_trace_names_the_option_that_reads_it) {

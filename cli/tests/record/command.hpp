@@ -69,7 +69,7 @@ protected:
   int shell(const std::string& command) { return run_shell("(" + command + ") > " + file("output") + " 2>&1"); }
 
   [[nodiscard]] std::string output() const { return text("output"); }
-  [[nodiscard]] bool says(const std::string& words) const { return static_cast<bool>(said("output", words)); }
+  [[nodiscard]] testing::AssertionResult says(const std::string& words) const { return said("output", words); }
 
   [[nodiscard]] testing::AssertionResult failed(int status, int wanted, const std::string& words) const {
     return command_test::failed(status, wanted, words, "output");

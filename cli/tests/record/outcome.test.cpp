@@ -21,7 +21,7 @@ TEST_F(record_outcome, programs_notice_nothing_when_the_disk_is_full) {
     EXPECT_TRUE(failed(shell(ASHLAR_COMMAND " record -o /dev/full -- " ASHLAR_VICTIM " " + std::string(mode)),
                        not_whole, "the trace is incomplete: /dev/full: the disk was full"))
         << mode;
-    EXPECT_TRUE(says("; the program's own exit status is 0\n")) << mode << output();
+    EXPECT_TRUE(says("; the program's own exit status is 0\n")) << mode;
   }
   EXPECT_TRUE(failed(record_victim("killed", "", "ulimit -f 1; "), not_whole,
                      file() + ": writing failed: File too large; the program's own exit status is 137\n"));
@@ -37,15 +37,15 @@ TEST_F(record_outcome, a_full_disk_leaves_whole_chunks_and_is_reported) {
   EXPECT_EQ(r.info().write_error, EFBIG);
   EXPECT_FALSE(r.info().complete);
   EXPECT_EQ(shell(ASHLAR_COMMAND " report " + file()), 0);
-  EXPECT_TRUE(says("The recording ended before the program: writing failed: File too large.")) << output();
-  EXPECT_FALSE(says("killed")) << output();
+  EXPECT_TRUE(says("The recording ended before the program: writing failed: File too large."));
+  EXPECT_FALSE(says("killed"));
 }
 
 TEST_F(record_outcome, a_file_size_limit_is_an_error_of_every_verb) {
   ASSERT_EQ(record_victim("threads"), 0) << output();
   const std::string limited = "ulimit -f 8; TMPDIR=" + fs::path(file()).parent_path().string() + " " ASHLAR_COMMAND " ";
   EXPECT_TRUE(failed(shell(limited + "replay " + file() + " --with glibc --repetitions 1"), 1, "/ashlar-"));
-  EXPECT_TRUE(says("File too large")) << output();
+  EXPECT_TRUE(says("File too large"));
   EXPECT_TRUE(failed(shell(limited + "report " + file() + " --html " + file("r.html") + " > /dev/null"), 1,
                      file("r.html") + ": File too large"));
 }
@@ -59,20 +59,20 @@ TEST_F(record_outcome, a_child_without_a_trace_is_reported) {
 
 TEST_F(record_outcome, a_program_that_cuts_its_own_trace_is_reported) {
   ASSERT_EQ(record_victim("cuts_all"), not_whole) << output();
-  EXPECT_TRUE(says(file() + ": the program cut its own trace short; the program's own exit status is 0\n")) << output();
+  EXPECT_TRUE(says(file() + ": the program cut its own trace short; the program's own exit status is 0\n"));
   trace_reader r(file());
   EXPECT_FALSE(r.next());
   EXPECT_FALSE(r.error());
   EXPECT_EQ(r.info().write_error, ashlar::detail::trace_io::cut_by_program);
   EXPECT_EQ(shell(ASHLAR_COMMAND " report " + file()), 0);
-  EXPECT_TRUE(says("the program cut its own trace short")) << output();
+  EXPECT_TRUE(says("the program cut its own trace short"));
 }
 
 TEST_F(record_outcome, a_program_that_allocates_nothing_has_a_trace_of_nothing) {
   ASSERT_EQ(record_program(ASHLAR_PLAIN_VICTIM), 0) << output();
-  EXPECT_TRUE(says("0 events")) << output();
+  EXPECT_TRUE(says("0 events"));
   EXPECT_EQ(shell(ASHLAR_COMMAND " report " + file()), 0) << output();
-  EXPECT_TRUE(says("0 events in ")) << output();
+  EXPECT_TRUE(says("0 events in "));
 }
 
 TEST_F(record_outcome, the_reason_against_a_recording_is_reported) {
@@ -109,33 +109,32 @@ TEST_F(record_losses, of_workers_ended_by_signals_are_named) {
     std::size_t named = 0;
     for (std::size_t at = all.find("has no trace"); at != all.npos; at = all.find("has no trace", at + 1)) ++named;
     EXPECT_EQ(named, 4U) << all;
-    EXPECT_TRUE(says("up to 4,096 events; the program's own exit status is 0")) << all;
+    EXPECT_TRUE(says("up to 4,096 events; the program's own exit status is 0"));
   }
 }
 
 TEST_F(record_losses, workers_that_end_in_order_lack_nothing_and_are_counted) {
   for (const std::string way : {"exit", "exec"}) {
     EXPECT_EQ(record_victim("workers " + way), 0) << output();
-    EXPECT_FALSE(says("incomplete")) << output();
+    EXPECT_FALSE(says("incomplete"));
     const std::string events =
         way == "exit" ? "3,00" : "0 events";  // before a chunk an exec leaves the name to /bin/true
-    EXPECT_TRUE(says("; 4 more traces in " + file() + ".*: " + events)) << output();
+    EXPECT_TRUE(says("; 4 more traces in " + file() + ".*: " + events));
   }
 }
 
 TEST_F(record_losses, traces_named_by_process_ids_are_found_too) {
   EXPECT_EQ(shell(ASHLAR_COMMAND " record -o " + file("x-%p.trace") + " -- " ASHLAR_VICTIM " workers exit"), 0);
-  EXPECT_TRUE(says("; 4 more traces in " + file("x-*.trace") + ": 3,00")) << output();
+  EXPECT_TRUE(says("; 4 more traces in " + file("x-*.trace") + ": 3,00"));
   const std::string killed = "sh -c '" ASHLAR_VICTIM " killed; " ASHLAR_VICTIM " forms'";
   EXPECT_TRUE(failed(shell(ASHLAR_COMMAND " record -o " + file("y-%p.trace") + " -- " + killed), not_whole,
                      "system call of its own: " + file("y-")));
-  EXPECT_FALSE(says("has no trace")) << output();
+  EXPECT_FALSE(says("has no trace"));
 }
 
 TEST_F(record_losses, of_the_killed_program_itself_leave_its_status) {
   ASSERT_EQ(record_victim("killed", "-q"), 128 + 9);
-  EXPECT_TRUE(says("was killed or ended by a system call of its own: " + file() + " lacks up to 4,096 events\n"))
-      << output();
+  EXPECT_TRUE(says("was killed or ended by a system call of its own: " + file() + " lacks up to 4,096 events\n"));
 }
 
 TEST(losses, are_sentences_for_any_number) {

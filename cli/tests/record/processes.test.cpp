@@ -25,10 +25,10 @@ constexpr const char* by_a_shell = "sh -c '" ASHLAR_MEMORY_VICTIM " works; " ASH
 
 TEST_F(recording_of_processes, the_largest_is_advised_and_the_page_says_so) {
   ASSERT_EQ(record_program(by_a_shell), 0) << output();
-  EXPECT_TRUE(says("; the largest is process ")) << output();
+  EXPECT_TRUE(says("; the largest is process "));
   for (const char* verb : {"report", "advise"}) {
     const json all = told("", verb);
-    EXPECT_TRUE(says("Of 3 traces of the recording this is the largest: process ")) << output();
+    EXPECT_TRUE(says("Of 3 traces of the recording this is the largest: process "));
     ASSERT_EQ(all["processes"].size(), 3U);
     EXPECT_TRUE(all["processes"][0]["is_taken"]);
     EXPECT_FALSE(all["processes"][0]["is_first"]);
@@ -56,7 +56,7 @@ TEST_F(recording_of_processes, another_is_advised_if_it_is_asked_for) {
   ASSERT_EQ(record_program(by_a_shell), 0) << output();
   for (const char* verb : {"report", "advise"}) {
     EXPECT_TRUE(starts(told("--process root", verb)["program"], "sh -c ")) << verb;
-    EXPECT_TRUE(says("this is the one asked for: ")) << output();
+    EXPECT_TRUE(says("this is the one asked for: "));
     const json smallest = told("", verb)["processes"][2];
     const std::string process = std::to_string(smallest["process"].get<int>());
     EXPECT_EQ(told("--process " + process, verb)["program"], smallest["program"]);
@@ -75,9 +75,9 @@ TEST_F(recording_of_processes, another_is_advised_if_it_is_asked_for) {
 
 TEST_F(recording_of_processes, the_first_may_be_the_largest) {
   ASSERT_EQ(record_program(ASHLAR_MEMORY_VICTIM " works forks"), 0) << output();
-  EXPECT_FALSE(says("the largest is")) << output();
+  EXPECT_FALSE(says("the largest is"));
   EXPECT_TRUE(told()["processes"][0]["is_first"]);
-  EXPECT_TRUE(says("the first one, and the largest")) << output();
+  EXPECT_TRUE(says("the first one, and the largest"));
   ASSERT_EQ(record_program(ASHLAR_MEMORY_VICTIM " forks works"), 0) << output();
   EXPECT_FALSE(told()["processes"][0]["is_first"]);
 }
@@ -86,7 +86,7 @@ TEST_F(recording_of_processes, files_of_an_older_one_are_none_of_them) {
   ASSERT_EQ(record_program(by_a_shell), 0) << output();
   for (const std::string& older : other_traces()) fs::rename(older, older + "9");
   ASSERT_EQ(record_program("sh -c '" ASHLAR_MEMORY_VICTIM " mallocs; true'"), 0) << output();
-  EXPECT_TRUE(says("; 1 more trace in ")) << output();
+  EXPECT_TRUE(says("; 1 more trace in "));
   EXPECT_EQ(told()["processes"].size(), 2U);
   EXPECT_EQ(told()["program"], ASHLAR_MEMORY_VICTIM " mallocs");
   for (const std::string& one : other_traces()) fs::rename(one, one + "8");
@@ -98,7 +98,7 @@ TEST_F(recording_of_processes, files_of_an_older_one_are_none_of_them) {
 TEST_F(recording_of_processes, a_killed_child_is_one_of_them) {
   ASSERT_EQ(record_program("sh -c '" ASHLAR_MEMORY_VICTIM " works dies; true'"), not_whole) << output();
   EXPECT_EQ(told()["program"], ASHLAR_MEMORY_VICTIM " works dies");
-  EXPECT_TRUE(says("The program was killed")) << output();
+  EXPECT_TRUE(says("The program was killed"));
 }
 
 TEST_F(recording_of_processes, an_empty_file_of_the_first_one_stands_for_them) {
@@ -107,7 +107,7 @@ TEST_F(recording_of_processes, an_empty_file_of_the_first_one_stands_for_them) {
   EXPECT_EQ(record_program("sh -c '" ASHLAR_MEMORY_VICTIM "; kill -9 $$'"), 128 + 9) << output();
   EXPECT_EQ(fs::file_size(file()), 0U);
   EXPECT_EQ(told()["program"], ASHLAR_MEMORY_VICTIM);
-  EXPECT_TRUE(says(fs::path(file()).filename().string() + ", empty: killed before it wrote")) << output();
+  EXPECT_TRUE(says(fs::path(file()).filename().string() + ", empty: killed before it wrote"));
   EXPECT_EQ(record_program("sh -c 'kill -9 $$'"), nothing_recorded) << output();
   EXPECT_TRUE(failed(shell(ASHLAR_COMMAND " report " + file()), 1, "the file is empty"));
 }

@@ -123,7 +123,7 @@ TEST_F(record, a_child_of_a_program_whose_thread_is_in_the_loader_works) {
   EXPECT_EQ(child.count_ended(43'002), 100U);
   EXPECT_TRUE(child.complete);
   EXPECT_EQ(shell(ASHLAR_COMMAND " report " + path), 0);
-  EXPECT_TRUE(says("orphan")) << output();
+  EXPECT_TRUE(says("orphan"));
 }
 
 TEST_F(record, a_wrapper_leaves_the_name_to_the_program_it_becomes) {
@@ -217,7 +217,7 @@ TEST_F(record, blocks_of_the_constructors_of_libraries_have_stacks) {
   EXPECT_GE(with, 1'000U);
   EXPECT_EQ(without, 0U);
   EXPECT_EQ(shell(ASHLAR_COMMAND " report " + file()), 0);
-  EXPECT_TRUE(says("early_block")) << output();
+  EXPECT_TRUE(says("early_block"));
 }
 
 TEST_F(record, call_sites_are_recorded_unless_they_are_declined) {
@@ -363,7 +363,7 @@ TEST_F(record_unloading, plugins_at_one_address_are_told_apart) {
   EXPECT_EQ(sizes, expected);
   EXPECT_EQ(shell(ASHLAR_COMMAND " advise --measure none " + file() + " --json -"), 0) << output();
   for (const char* const site : {"\"plugin_one\"", "\"plugin_two\"", "\"plugin_three\""})  // not the file
-    EXPECT_TRUE(says(site)) << site << output();
+    EXPECT_TRUE(says(site)) << site;
 }
 
 TEST_F(record_unloading, plugins_that_are_bound_deeply_are_recorded_unless_the_program_needs_that) {

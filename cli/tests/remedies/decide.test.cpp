@@ -18,11 +18,12 @@ namespace {
 using namespace ashlar::cli;
 using ashlar_test::has, ashlar_test::starts;
 using nlohmann::json;
+using enum remedy_kind;
 
 constexpr double threshold = 0.01;
 
 struct made_up_remedy {
-  remedy_kind kind = remedy_kind::preload;
+  remedy_kind kind = preload;
   std::string name;
   double ratio = 1;
   double spread = 0.01;
@@ -55,7 +56,7 @@ remedy_measurement measured(const std::vector<made_up_remedy>& remedies, double 
     e.remedy = {.kind = r.kind, .name = r.name, .side = {.command = {}, .shown = "to use " + r.name}};
     e.measures[run_measure::cpu] = effect_with(r.ratio, r.spread);
     e.measures[run_measure::peak] = effect_with(r.memory, 0.0001);
-    if (r.kind == remedy_kind::routes) m.by_plan = m.remedies.size();
+    if (r.kind == routes) m.by_plan = m.remedies.size();
     m.remedies.push_back(e);
   }
   m.best_without_code = best_of(m, is_without_plan);
@@ -63,10 +64,18 @@ remedy_measurement measured(const std::vector<made_up_remedy>& remedies, double 
 }
 
 std::string sentence_of(const remedy_measurement& m) { return remedy_sentence(m, {.command = {"program"}}); }
+std::string text_of(const remedy_measurement& m) { return remedy_text(m, {.command = {"program"}}); }
+json json_of(const remedy_measurement& m) { return remedy_json(m, {.command = {"program"}}); }
+
+/// As above, decided.
+remedy_measurement decided(const std::vector<made_up_remedy>& remedies, double itself = 1) {
+  remedy_measurement m = measured(remedies, itself);
+  decide(m, threshold);
+  return m;
+}
 
 TEST(remedies, are_sorted_by_gain_and_the_best_without_code_wins) {
-  auto m = measured(
-      {{remedy_kind::pages, "pages", 1.05}, {remedy_kind::preload, "a", 0.9}, {remedy_kind::preload, "b", 0.8}});
+  auto m = measured({{pages, "pages", 1.05}, {preload, "a", 0.9}, {preload, "b", 0.8}});
   m.remedies.push_back({.remedy = {.name = "broken"}, .failure = "the program died"});
   decide(m, threshold);
   EXPECT_EQ(m.decision, remedy_decision::use_winner);
@@ -76,7 +85,7 @@ TEST(remedies, are_sorted_by_gain_and_the_best_without_code_wins) {
   EXPECT_EQ(m.winner, 0U);
   EXPECT_EQ(m.best_without_code, 0U);
   EXPECT_TRUE(starts(sentence_of(m), "B: -20.0 % ["));
-  const std::string text = remedy_text(m, {.command = {"program"}});
+  const std::string text = text_of(m);
   EXPECT_TRUE(has(text, "\nTo use it: to use b\n"));
   EXPECT_TRUE(has(text, "loss: +5.0 % ["));
   EXPECT_TRUE(has(text, "not measured: the program died"));
@@ -92,22 +101,21 @@ TEST(remedies, a_plan_wins_where_it_gains_over_the_best_without_code_or_alone) {
                          {0.9, effect_with(0.999, 0.01), "a", "The plan over a: level: -0.1 % ["},
                          {0.9, effect_with(1.009, 0.01), "a", "The plan over a: loss: +0.9 % ["},
                          {1, effect_with(0.85, 0.2), "the plan", "The plan over a: gain: -15.0 % ["}}) {
-    auto m = measured({{remedy_kind::preload, "a", e.malloc}, {remedy_kind::routes, "the plan", 0.85}});
+    auto m = measured({{preload, "a", e.malloc}, {routes, "the plan", 0.85}});
     m.over_best = e.over_best;
     decide(m, threshold);
     EXPECT_EQ(m.remedies[m.winner.value_or(9)].remedy.name, e.winner);
-    const std::string text = remedy_text(m, {.command = {"program"}});
-    EXPECT_TRUE(has(text, e.words));
+    EXPECT_TRUE(has(text_of(m), e.words));
   }
 }
 
 TEST(remedies, of_those_measured_twice_the_second_figure_decides) {
-  auto m = measured({{remedy_kind::preload, "lucky", 0.7}, {remedy_kind::preload, "again", 0.8}});
+  auto m = measured({{preload, "lucky", 0.7}, {preload, "again", 0.8}});
   m.confirmed.runs.rounds.resize(40);
   m.remedies[1].confirmed = true;
   decide(m, threshold);
   EXPECT_EQ(m.remedies[m.winner.value_or(9)].remedy.name, "again");
-  m.remedies = measured({{remedy_kind::preload, "lucky", 0.7}, {remedy_kind::preload, "again", 1}}).remedies;
+  m.remedies = measured({{preload, "lucky", 0.7}, {preload, "again", 1}}).remedies;
   m.remedies[1].confirmed = true;
   decide(m, threshold);
   EXPECT_EQ(m.decision, remedy_decision::undecided) << sentence_of(m);
@@ -135,10 +143,10 @@ TEST(remedies, of_those_whose_intervals_overlap_the_least_memory_is_named) {
     const char* winner;
   };
   const auto one = [](double ratio, double spread, double memory) {
-    return made_up_remedy{remedy_kind::pages, "one", ratio, spread, memory};
+    return made_up_remedy{pages, "one", ratio, spread, memory};
   };
   const auto two = [](double ratio, double spread, double memory) {
-    return made_up_remedy{remedy_kind::preload, "two", ratio, spread, memory};
+    return made_up_remedy{preload, "two", ratio, spread, memory};
   };
   for (const expectation& e : {expectation{one(0.8, 0.05, 1.46), two(0.82, 0.05, 1.13), 0, "two"},
                                expectation{one(0.7, 0.001, 1.46), two(0.8, 0.001, 1.13), 0, "one"},
@@ -155,64 +163,59 @@ TEST(remedies, of_those_whose_intervals_overlap_the_least_memory_is_named) {
 }
 
 TEST(remedies, a_headline_has_memory_and_the_line_below_it_what_takes_less_time) {
-  auto m =
-      measured({{remedy_kind::pages, "pages", 0.8, 0.05, 1.46}, {remedy_kind::preload, "a malloc", 0.82, 0.05, 1.13}});
+  auto m = measured({{pages, "pages", 0.8, 0.05, 1.46}, {preload, "a malloc", 0.82, 0.05, 1.13}});
   m.remedies[1].measures[run_measure::after] = effect_with(1.2, 0.0001);
   decide(m, threshold);
   EXPECT_TRUE(has(sentence_of(m), "; but +13.0 % [+13.0, +13.0] peak RSS, +20.0 % [+20.0, +20.0] RSS after peak."));
-  const std::string text = remedy_text(m, {.command = {"program"}});
+  const std::string text = text_of(m);
   EXPECT_TRUE(has(text, "\nPages: -20.0 % ["));
   EXPECT_TRUE(has(text, "overlap, and a malloc takes less memory."));
-  const json j = remedy_json(m, {.command = {"program"}});
+  const json j = json_of(m);
   EXPECT_EQ(j["winner"], "a malloc");
   EXPECT_EQ(j["fastest"], "pages");
   EXPECT_EQ(j["memory_price"], nullptr);
 }
 
 TEST(remedies, few_rounds_have_a_mean_and_no_interval) {
-  auto m = measured({{remedy_kind::preload, "a", 0.9}});
+  auto m = measured({{preload, "a", 0.9}});
   m.remedies[0].measures[run_measure::cpu] = effect_with(0.9, 0.01, 2);
   m.screened.runs.rounds.resize(2);
   decide(m, threshold);
   EXPECT_EQ(m.decision, remedy_decision::undecided);
-  const std::string text = remedy_text(m, {.command = {"program"}});
+  const std::string text = text_of(m);
   EXPECT_TRUE(has(text, "undecided: -10.0 % on average of 2 rounds, too few for an interval"));
   EXPECT_TRUE(has(text, "average of 2 rounds, too few to tell a difference"));
   EXPECT_EQ(text.find('['), std::string::npos) << text;
 }
 
 TEST(remedies, a_command_line_to_use_is_one_line) {
-  auto m = measured({{remedy_kind::preload, "a", 0.8}});
+  auto m = measured({{preload, "a", 0.8}});
   m.remedies[0].remedy.side.shown = "prog '" + std::string(200, 'a') + "  b\nc' " + std::string(200, 'd');
   decide(m, threshold);
-  const std::string text = remedy_text(m, {.command = {"program"}});
-  EXPECT_TRUE(has(text, "\nTo use it: " + m.remedies[0].remedy.side.shown + "\n"));
+  EXPECT_TRUE(has(text_of(m), "\nTo use it: " + m.remedies[0].remedy.side.shown + "\n"));
 }
 
 TEST(remedies, what_the_command_itself_takes_is_told) {
-  for (const remedy_kind kind : {remedy_kind::preload, remedy_kind::routes}) {
-    auto m = measured({{kind, "a", 0.8}});
-    decide(m, threshold);
-    const std::string text = remedy_text(m, {.command = {"program"}});
-    EXPECT_EQ(text.find("Each start of 'ashlar run' takes") != std::string::npos, kind == remedy_kind::routes) << text;
+  for (const remedy_kind kind : {preload, routes}) {
+    auto m = decided({{kind, "a", 0.8}});
+    const std::string text = text_of(m);
+    EXPECT_EQ(text.find("Each start of 'ashlar run' takes") != std::string::npos, kind == routes) << text;
   }
 }
 
 TEST(remedies, without_a_gain_nothing_is_to_change) {
-  auto m = measured({{remedy_kind::preload, "a", 1.001}, {remedy_kind::routes, "the plan", 0.999}});
-  decide(m, threshold);
+  auto m = decided({{preload, "a", 1.001}, {routes, "the plan", 0.999}});
   EXPECT_EQ(m.decision, remedy_decision::change_nothing);
   EXPECT_EQ(exit_status_of(m.decision), 0);
   EXPECT_TRUE(
       starts(sentence_of(m), "Change nothing: the best of 2 remedies in processor time is the plan, level: -0.1 % ["));
-  const std::string text = remedy_text(m, {.command = {"program"}});
+  const std::string text = text_of(m);
   EXPECT_TRUE(has(text, "level: +0.1 % ["));
   EXPECT_FALSE(has(text, "would have been seen")) << "of what was seen: ";
 }
 
 TEST(remedies, what_may_gain_is_open_with_the_rounds_that_would_decide) {
-  auto m = measured({{remedy_kind::preload, "a", 0.97, 0.2}});
-  decide(m, threshold);
+  auto m = decided({{preload, "a", 0.97, 0.2}});
   EXPECT_EQ(m.decision, remedy_decision::undecided);
   EXPECT_EQ(exit_status_of(m.decision), 4);
   EXPECT_GT(m.wanted, 40U);
@@ -232,8 +235,7 @@ TEST(remedies, what_may_gain_is_open_with_the_rounds_that_would_decide) {
 }
 
 TEST(remedies, a_machine_on_which_the_program_differs_from_itself_gives_no_verdict) {
-  auto m = measured({{remedy_kind::preload, "a", 0.8}}, 1.05);
-  decide(m, threshold);
+  auto m = decided({{preload, "a", 0.8}}, 1.05);
   EXPECT_EQ(m.decision, remedy_decision::unfit);
   EXPECT_EQ(exit_status_of(m.decision), 5);
   EXPECT_FALSE(m.winner);
@@ -241,23 +243,23 @@ TEST(remedies, a_machine_on_which_the_program_differs_from_itself_gives_no_verdi
 }
 
 TEST(remedies, groups_are_sorted_with_their_verdicts) {
-  auto m = measured({{remedy_kind::preload, "a", 1}});
+  auto m = measured({{preload, "a", 1}});
   m.groups = {{.name = "none", .log_ratio = {0.001, -0.01, 0.012}, .detectable = 0.015},
               {.name = "gain", .log_ratio = {-0.1, -0.12, -0.08}, .detectable = 0.03},
               {.name = "loss", .log_ratio = {0.05, 0.04, 0.06}, .detectable = 0.01}};
-  const json groups = remedy_json(m, {.command = {"program"}})["groups"];
+  const json groups = json_of(m)["groups"];
   EXPECT_EQ(groups[0]["verdict"], "undecided");
   EXPECT_EQ(groups[0]["text"], "undecided: +0.1 % [-1.0, +1.2]; anything above 1.5 % would have been seen");
   EXPECT_EQ(groups[1]["verdict"], "gain");
   EXPECT_EQ(groups[2]["verdict"], "loss");
-  const std::string text = remedy_text(m, {.command = {"program"}});
+  const std::string text = text_of(m);
   EXPECT_LT(text.find("gain  "), text.find("none  ")) << text;
   EXPECT_LT(text.find("none  "), text.find("loss  ")) << text;
 }
 
 /// A plan of three groups, of which one was measured to gain.
 remedy_measurement with_groups(double itself) {
-  auto m = measured({{remedy_kind::preload, "a", 1}, {remedy_kind::routes, "the plan", 0.999}}, itself);
+  auto m = measured({{preload, "a", 1}, {routes, "the plan", 0.999}}, itself);
   m.whole_plan = 1;
   m.plan_groups = 3;
   m.kept = {1};
@@ -272,7 +274,7 @@ TEST(remedies, on_an_unfit_machine_no_group_is_shown_to_gain) {
   EXPECT_EQ(m.decision, remedy_decision::unfit);
   EXPECT_TRUE(m.kept.empty());
   EXPECT_EQ(m.no_plan, "the machine is unfit, so that nothing is shown to gain");
-  const json j = remedy_json(m, {.command = {"program"}});
+  const json j = json_of(m);
   EXPECT_EQ(j["no_plan"], m.no_plan);
   for (const auto& group : j["groups"]) EXPECT_EQ(group["stays"], false);
 }
@@ -295,8 +297,7 @@ TEST(remedies, of_a_plan_the_groups_stay_that_gain_over_the_best_without_code_by
             0.9, 0.88, open, true, {}, "route by the plan is not shown to gain over preload a: undecided: -3.0 % ["},
         expectation{1, 1, gain, true, {}, "route by the plan is not shown to gain: level: +0.0 % ["},
         expectation{0.9, 0.81, gain, false, {0, 1, 2}, ""}, expectation{0.9, 0.81, gain, true, {1}, ""}}) {
-    auto m =
-        measured({{remedy_kind::preload, "preload a", e.malloc}, {remedy_kind::routes, "route by the plan", e.plan}});
+    auto m = measured({{preload, "preload a", e.malloc}, {routes, "route by the plan", e.plan}});
     m.whole_plan = 1;
     m.plan_groups = 3;
     m.over_best = e.over_best;
@@ -319,9 +320,7 @@ TEST(remedies, a_plan_that_gains_and_does_not_win_is_told_from_what_it_was_to_ga
   for (const auto& [over_best, words] :
        {std::pair(std::optional(effect_with(1.05, 0.2)), "the plan is not shown to gain over noisy: undecided: "),
         std::pair(std::optional<comparison>(), "the plan was not compared with a")}) {
-    auto m = measured({{remedy_kind::preload, "noisy", 0.8, 0.9},
-                       {remedy_kind::preload, "a", 0.9},
-                       {remedy_kind::routes, "the plan", 0.85}});
+    auto m = measured({{preload, "noisy", 0.8, 0.9}, {preload, "a", 0.9}, {routes, "the plan", 0.85}});
     m.best_without_code = 0;
     m.whole_plan = 2;
     m.over_best = over_best;
@@ -332,7 +331,7 @@ TEST(remedies, a_plan_that_gains_and_does_not_win_is_told_from_what_it_was_to_ga
 }
 
 TEST(remedies, no_group_stays_that_loses_by_itself_though_the_whole_plan_gains) {
-  auto m = measured({{remedy_kind::preload, "a", 1}, {remedy_kind::routes, "the plan", 0.8}});
+  auto m = measured({{preload, "a", 1}, {routes, "the plan", 0.8}});
   m.whole_plan = 1;
   m.plan_groups = 2;
   m.remedies[1].groups = {0, 1};
@@ -363,10 +362,10 @@ TEST(remedies, groups_that_the_budget_does_not_tell_apart_are_one_part) {
 
 /// libashlar.so at 0.9, and two page policies under it.
 remedy_measurement with_page_policies(double huge, double populated) {
-  auto m = measured({{remedy_kind::preload, "libashlar.so", 0.9},
-                     {remedy_kind::pages, "huge pages, libashlar.so", huge},
-                     {remedy_kind::pages, "populated pages, libashlar.so", populated},
-                     {remedy_kind::pages, "huge pages, glibc", 0.5}});
+  auto m = measured({{preload, "libashlar.so", 0.9},
+                     {pages, "huge pages, libashlar.so", huge},
+                     {pages, "populated pages, libashlar.so", populated},
+                     {pages, "huge pages, glibc", 0.5}});
   for (const std::size_t n : {0U, 1U, 2U}) m.remedies[n].remedy.side.library = "libashlar.so";
   m.remedies[1].remedy.option = "huge_pages=madvise";
   m.remedies[2].remedy.option = "populate=1";
@@ -377,14 +376,13 @@ TEST(remedies, a_page_policy_is_one_that_gains_over_its_malloc_alone) {
   EXPECT_EQ(page_policy_of(with_page_policies(0.8, 0.85), threshold), 1U);
   EXPECT_EQ(page_policy_of(with_page_policies(0.95, 0.85), threshold), 2U);
   EXPECT_EQ(page_policy_of(with_page_policies(0.95, 0.92), threshold), std::nullopt);
-  EXPECT_EQ(remedy_json(with_page_policies(0.8, 0.85), {.command = {"program"}})["page_policy"],
-            "huge pages, libashlar.so");
+  EXPECT_EQ(json_of(with_page_policies(0.8, 0.85))["page_policy"], "huge pages, libashlar.so");
   auto broken = with_page_policies(0.8, 0.85);
   broken.remedies[1].failure = "the program died";
   EXPECT_EQ(page_policy_of(broken, threshold), 2U);
   broken.remedies[0].failure = "the program died";
   EXPECT_EQ(page_policy_of(broken, threshold), std::nullopt);
-  EXPECT_EQ(page_policy_of(measured({{remedy_kind::preload, "a", 0.9}}), threshold), std::nullopt);
+  EXPECT_EQ(page_policy_of(measured({{preload, "a", 0.9}}), threshold), std::nullopt);
 }
 
 TEST(remedies, libashlar_has_a_version_behind_its_name_in_packages_and_behind_a_link) {
@@ -392,25 +390,26 @@ TEST(remedies, libashlar_has_a_version_behind_its_name_in_packages_and_behind_a_
        {std::pair("lib/libashlar.so", true), std::pair("lib/libashlar.so.1", true),
         std::pair("lib/libashlar.so.1.0", true), std::pair("lib/libashlar-checked.so", false),
         std::pair("lib/libmimalloc.so.2", false), std::pair("", false)}) {
-    program_remedy remedy{.kind = remedy_kind::preload, .name = "a", .side = {.command = {}, .library = library}};
+    program_remedy remedy{.kind = preload, .name = "a", .side = {.command = {}, .library = library}};
     EXPECT_EQ(is_heap_alone(remedy), is_heap) << library;
-    remedy.kind = remedy_kind::pages;
+    remedy.kind = pages;
     EXPECT_FALSE(is_heap_alone(remedy)) << library;
   }
 }
 
 TEST(remedies, a_plan_on_other_pages_has_one_command_line) {
-  const program_remedy routed = {.kind = remedy_kind::routes,
+  const program_remedy routed = {.kind = routes,
                                  .name = "route by the plan",
                                  .side = {.command = {"prog", "a b"}, .variables = {{"ROUTES", "1"}}}};
-  const program_remedy pages = {.kind = remedy_kind::pages,
-                                .name = "populated pages, libashlar.so",
-                                .side = {.command = {"prog", "a b"}, .variables = {{"ASHLAR", "retain=1m,populate=1"}}},
-                                .policy = "populated pages",
-                                .option = "populate=1"};
-  const program_remedy both = with_page_policy(routed, pages, "t.plan");
+  const program_remedy populated = {
+      .kind = pages,
+      .name = "populated pages, libashlar.so",
+      .side = {.command = {"prog", "a b"}, .variables = {{"ASHLAR", "retain=1m,populate=1"}}},
+      .policy = "populated pages",
+      .option = "populate=1"};
+  const program_remedy both = with_page_policy(routed, populated, "t.plan");
   EXPECT_EQ(both.name, "populated pages, route by the plan");
-  EXPECT_EQ(both.kind, remedy_kind::routes);
+  EXPECT_EQ(both.kind, routes);
   EXPECT_EQ(both.side.shown, "ashlar run --plan t.plan --option populate=1 -- prog 'a b'");
   ASSERT_EQ(both.side.variables.size(), 2U);
   EXPECT_EQ(both.side.variables[1].second, "retain=1m,populate=1");
@@ -418,10 +417,8 @@ TEST(remedies, a_plan_on_other_pages_has_one_command_line) {
 
 /// A malloc, a plan of three groups, two of which gain, these two alone, and these with a page policy.
 remedy_measurement with_plans(double malloc, double whole, double rest, double pages) {
-  auto m = measured({{remedy_kind::preload, "a", malloc},
-                     {remedy_kind::routes, "whole", whole},
-                     {remedy_kind::routes, "rest", rest},
-                     {remedy_kind::routes, "pages", pages}});
+  auto m =
+      measured({{preload, "a", malloc}, {routes, "whole", whole}, {routes, "rest", rest}, {routes, "pages", pages}});
   m.plan_groups = 3;
   m.whole_plan = 1;
   m.rest_of_plan = 2;
@@ -464,14 +461,14 @@ TEST(remedies, a_plan_wins_on_other_pages_where_it_takes_less_there_and_than_the
 /// A plan of one group over the heap of libashlar.so, which gains by itself.
 TEST(remedies, a_plan_stays_if_it_gains_over_the_best_not_over_the_program_as_it_is) {
   for (const auto& [whole, stays] : {std::pair(0.85, false), std::pair(0.8, false), std::pair(0.7, true)}) {
-    auto m = measured({{remedy_kind::preload, "libashlar.so", 0.8}, {remedy_kind::routes, "whole", whole}});
+    auto m = measured({{preload, "libashlar.so", 0.8}, {routes, "whole", whole}});
     m.remedies[0].remedy.side.library = "lib/libashlar.so";
     m.whole_plan = 1;
     m.plan_groups = 1;
     m.kept = m.remedies[1].groups = {0};
     EXPECT_EQ(winner_among(m), stays ? "whole" : "libashlar.so");
     EXPECT_EQ(m.kept.size(), stays ? 1U : 0U) << whole;
-    const json over = remedy_json(m, {.command = {"program"}})["whole_plan_over_heap"];
+    const json over = json_of(m)["whole_plan_over_heap"];
     EXPECT_NEAR(over["ratio"], whole / 0.8, 0.01);
     EXPECT_EQ(over["confirmed"], true);
     EXPECT_FALSE(has(over["text"], "too few"));
@@ -482,14 +479,13 @@ TEST(remedies, a_plan_stays_if_it_gains_over_the_best_not_over_the_program_as_it
 
 /// The baseline of what a plan adds gains over the program as it is, as libashlar.so does.
 TEST(remedies, the_router_with_an_empty_plan_is_no_remedy) {
-  auto m = measured({{remedy_kind::router, "router, empty plan", 0.8}, {remedy_kind::preload, "a", 1}});
+  auto m = measured({{router, "router, empty plan", 0.8}, {preload, "a", 1}});
   EXPECT_FALSE(is_promising(m, threshold));
   decide(m, threshold);
   EXPECT_EQ(m.decision, remedy_decision::change_nothing);
   EXPECT_TRUE(starts(sentence_of(m), "Change nothing: the best of 1 remedy in processor time is a, "));
-  auto routed = measured({{remedy_kind::preload, "libashlar.so", 0.9},
-                          {remedy_kind::router, "router, empty plan", 0.95},
-                          {remedy_kind::routes, "whole", 0.85}});
+  auto routed =
+      measured({{preload, "libashlar.so", 0.9}, {router, "router, empty plan", 0.95}, {routes, "whole", 0.85}});
   routed.whole_plan = 2;
   routed.empty_plan = 1;
   for (remedy_effect& e : routed.remedies) e.confirmed = true;
@@ -497,7 +493,7 @@ TEST(remedies, the_router_with_an_empty_plan_is_no_remedy) {
     const auto mean = [&routed](std::size_t n) { return routed.remedies[n].deciding().effect.log_ratio.mean; };
     return effect_with(std::exp(mean(b) - mean(a)), 0.01);
   });
-  EXPECT_NEAR(remedy_json(routed, {.command = {"program"}})["whole_plan_over_empty_plan"]["ratio"], 0.85 / 0.95, 0.01);
+  EXPECT_NEAR(json_of(routed)["whole_plan_over_empty_plan"]["ratio"], 0.85 / 0.95, 0.01);
 }
 
 TEST(remedies, plans_that_fail_are_not_chosen) {
@@ -519,9 +515,7 @@ TEST(remedies, plans_that_fail_are_not_chosen) {
 
 TEST(remedies, a_plan_that_gains_on_other_pages_alone_is_one_of_no_group_unless_it_wins) {
   for (const bool wins : {true, false}) {
-    auto m = measured({{remedy_kind::preload, "a", wins ? 1 : 0.7},
-                       {remedy_kind::routes, "the plan", 1},
-                       {remedy_kind::routes, "huge pages, the plan", 0.8}});
+    auto m = measured({{preload, "a", wins ? 1 : 0.7}, {routes, "the plan", 1}, {routes, "huge pages, the plan", 0.8}});
     m.whole_plan = 1;
     m.plan_on_pages = 2;
     m.plan_groups = 1;

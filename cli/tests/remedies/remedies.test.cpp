@@ -20,7 +20,7 @@ protected:
   [[nodiscard]] std::string page() const {
     return std::regex_replace(text("out"), std::regex("\\s+"), " ");  // without its line breaks
   }
-  [[nodiscard]] bool printed(const std::string& part) const { return page().find(part) != std::string::npos; }
+  [[nodiscard]] testing::AssertionResult printed(const std::string& part) const { return has(page(), part); }
   void expect_refusal(const std::string& arguments, int status, const std::string& message) {
     EXPECT_TRUE(failed(ashlar("advise " + arguments), status, "ashlar advise: " + message + "\n")) << arguments;
     EXPECT_EQ(text("out"), "") << "nothing is advised";
@@ -48,7 +48,7 @@ TEST_F(advise_measure, a_planted_gain_is_found_first_and_the_rest_is_sorted) {
   EXPECT_TRUE(printed(plan.groups.empty() ? "Plan: empty, in " + file("p") + ": " + plan.comment : "Plan: "));
   EXPECT_EQ(m["decision"], "use the winner") << page();
   EXPECT_TRUE(starts(page(), m["sentence"].get<std::string>()));
-  EXPECT_TRUE(printed("To use it: ")) << page();
+  EXPECT_TRUE(printed("To use it: "));
   EXPECT_EQ(m["screen"]["rounds"], 12);
   EXPECT_EQ(m["confirmation"]["rounds"], 12);
   double last = 0;
@@ -75,8 +75,8 @@ TEST_F(advise_measure, a_planted_gain_is_found_first_and_the_rest_is_sorted) {
   EXPECT_EQ(m["empty_plan"], "router, empty plan");
   EXPECT_GT(m["whole_plan_over_empty_plan"]["ratio"], 0.6);
   EXPECT_TRUE(names.contains("router, empty plan")) << "in the same rounds";
-  EXPECT_TRUE(printed("Route by ")) << page();
-  EXPECT_TRUE(printed("MEASURED: ")) << "at the sites: " << page();
+  EXPECT_TRUE(printed("Route by "));
+  EXPECT_TRUE(printed("MEASURED: ")) << "at the sites";
   EXPECT_EQ(j["sites"][0]["gain"]["level"], "measured");
 #endif
 }
@@ -155,7 +155,7 @@ TEST_F(advise_measure, a_run_of_far_more_time_than_the_first_is_killed) {
   const std::string trace = trace_of("sh -c true");
   const std::string under_a_remedy = " -- sh -c 'case $ASHLAR$LD_PRELOAD in /*libashlar.so*) exec sleep 1000;; esac'";
   EXPECT_NE(ashlar("advise " + trace + " --measure run --rounds 2" + under_a_remedy), 1) << text("err");
-  EXPECT_TRUE(printed("preload libashlar.so not measured: the program takes more than ten times as long")) << page();
+  EXPECT_TRUE(printed("preload libashlar.so not measured: the program takes more than ten times as long"));
   const std::string script = "sh -c 'test -e " + file("x") + " && exec sleep 1000; touch " + file("x") + "'";
   EXPECT_EQ(ashlar("advise " + trace + " --measure run -- " + script), 1) << text("out");
   EXPECT_TRUE(
@@ -173,7 +173,7 @@ TEST_F(advise_measure, what_a_program_leaves_behind_is_killed_with_a_note) {
   std::ofstream(file("leaves")) << "rm -f " + pid + "\nsh -c 'echo $$ > " + pid + "; exec sleep 1000' &\nuntil [ -s " +
                                        pid + " ]; do sleep 0.02; done\n";
   EXPECT_NE(ashlar("advise " + trace + " --measure run --rounds 2 -- sh " + file("leaves")), 1) << text("err");
-  EXPECT_TRUE(printed("The program leaves processes behind: they are killed after each run")) << page();
+  EXPECT_TRUE(printed("The program leaves processes behind: they are killed after each run"));
   EXPECT_FALSE(std::filesystem::exists("/proc/" + std::to_string(std::stol(text("pid")))));
 }
 
@@ -215,9 +215,9 @@ TEST_F(advise_measure, a_program_that_dies_or_varies_is_refused) {
 TEST_F(advise_measure, a_remedy_under_which_the_program_does_something_else_is_not_measured) {
   const std::string trace = trace_of(ASHLAR_VERIFY_VICTIM " prints");
   static_cast<void>(ashlar("advise " + trace + " --measure run --rounds 2"));
-  EXPECT_TRUE(printed("preload libashlar.so not measured: the program prints something else")) << page() << text("err");
+  EXPECT_TRUE(printed("preload libashlar.so not measured: the program prints something else")) << text("err");
   static_cast<void>(ashlar("advise " + trace + " --measure run --rounds 2 -- " ASHLAR_VERIFY_VICTIM " exits"));
-  EXPECT_TRUE(printed("not measured: the program ended with status 3: no such luck")) << page() << text("err");
+  EXPECT_TRUE(printed("not measured: the program ended with status 3: no such luck")) << text("err");
 }
 
 #if defined(ASHLAR_ROUTE_VICTIM)
@@ -228,8 +228,8 @@ TEST_F(advise_measure, a_program_that_fails_by_the_plan_gives_that_as_the_reason
   EXPECT_EQ(text("err"), "ashlar advise: " + file("p") + ": " + reason + ": the plan is empty\n");
   EXPECT_EQ(json::parse(text("j"))["no_plan"], reason);
   EXPECT_TRUE(read_plan(file("p")).groups.empty());
-  EXPECT_TRUE(printed("The program fails under the plan: no group of it is left.")) << page();
-  EXPECT_FALSE(printed("does not gain")) << page();
+  EXPECT_TRUE(printed("The program fails under the plan: no group of it is left."));
+  EXPECT_FALSE(printed("does not gain"));
 }
 #endif
 
@@ -303,14 +303,14 @@ TEST_F(advise_measure, kills_no_program_amid_its_work_unasked) {
             0);
   std::filesystem::remove(file("done"));
   EXPECT_EQ(ashlar("advise " + trace + " --budget 5s"), 0) << text("err");
-  EXPECT_TRUE(printed("Not measured: run again, it takes 3.")) << page();
+  EXPECT_TRUE(printed("Not measured: run again, it takes 3."));
   EXPECT_TRUE(std::filesystem::exists(file("done")));
 }
 
 TEST_F(advise_measure, of_a_child_is_run_only_if_it_is_asked_for_and_its_command_is_told) {
   const std::string trace = trace_of("sh -c '" ASHLAR_SLOW_VICTIM "; true'");
   EXPECT_EQ(ashlar("advise " + trace), 0) << text("err");
-  EXPECT_TRUE(printed(" does not tell how its command was started: ")) << page();
+  EXPECT_TRUE(printed(" does not tell how its command was started: "));
   EXPECT_NE(ashlar("advise " + trace + " --measure run --rounds 2"), 1) << text("err");
   EXPECT_TRUE(said("err", "the traced process's command, which 'ashlar record' was not given\n"));
 }
@@ -344,12 +344,11 @@ TEST_F(advise_measure, is_not_done_unasked_of_a_command_that_cannot_be_repeated)
     const json j = json::parse(text("j"));
     ASSERT_TRUE(j["not_measured"].is_string()) << r.reason;
     EXPECT_TRUE(has(j["not_measured"], r.reason));
-    EXPECT_TRUE(printed("Not measured: ")) << page();
+    EXPECT_TRUE(printed("Not measured: "));
     EXPECT_EQ(j["measurement"], nullptr);
   }
   EXPECT_EQ(ashlar("advise " + sample(100)), 0);
-  EXPECT_TRUE(printed("Not measured: " + file("sample.trace") + " does not tell how its command was started: "))
-      << page();
+  EXPECT_TRUE(printed("Not measured: " + file("sample.trace") + " does not tell how its command was started: "));
 }
 
 TEST_F(advise_measure, another_build_or_another_program_is_refused_by_build_id) {
@@ -361,7 +360,7 @@ TEST_F(advise_measure, another_build_or_another_program_is_refused_by_build_id) 
                  trace + " is of another build than " + own + ": of build id " + build_id_of(ASHLAR_SLOW_VICTIM) +
                      ", and that file has " + build_id_of(ASHLAR_COMMAND) + "; record it again");
   EXPECT_EQ(ashlar("advise " + trace), 0) << "without measuring it is advised on";
-  EXPECT_TRUE(printed("Not measured: " + trace + " is of another build than ")) << page();
+  EXPECT_TRUE(printed("Not measured: " + trace + " is of another build than "));
 }
 
 TEST_F(advise_measure, a_program_that_cannot_be_found_or_loaded_into_is_refused) {
@@ -382,7 +381,7 @@ TEST_F(advise_measure, mallocs_alone_are_measured_by_the_measure_that_is_asked_f
   for (const json& remedy : m["remedies"]) EXPECT_EQ(remedy["measures"]["wall_ms"]["confidence"], 0.975);
   EXPECT_EQ(m["screen"]["rounds"], 9);
   EXPECT_TRUE(printed("Wall time; the intervals")) << page();
-  EXPECT_TRUE(printed("The program ends with status 7, each time.")) << page();
+  EXPECT_TRUE(printed("The program ends with status 7, each time."));
   expect_refusal(sample(10) + " --measure run --with heap -- true", 2, "heap cannot be preloaded: it is not a library");
   expect_refusal(sample(10) + " --measure run --only pages -- true", 2,
                  "--only: 'pages' is not mallocs; see ashlar advise --help");
@@ -409,14 +408,14 @@ TEST_F(advise_measure, a_replay_predicts_for_each_malloc) {
   const int status = ashlar("advise " + trace + " --measure replay --budget 2 --json " + file("j"));
   ASSERT_EQ(status, page().starts_with("Undecided: ") ? 4 : 0) << text("err");
   EXPECT_TRUE(matches(page(), "^(Preload \\S+: PREDICTED |Change nothing: |Undecided: )"));
-  EXPECT_TRUE(printed("PREDICTED by a replay of the trace, ")) << page();
-  EXPECT_TRUE(printed(" libashlar.so: ")) << page();
-  EXPECT_TRUE(printed("By call site: ")) << page();
+  EXPECT_TRUE(printed("PREDICTED by a replay of the trace, "));
+  EXPECT_TRUE(printed(" libashlar.so: "));
+  EXPECT_TRUE(printed("By call site: "));
   const json m = json::parse(text("j"))["measurement"];
   EXPECT_EQ(m["level"], "predicted");
   EXPECT_TRUE(m["allocators"].is_array());
   EXPECT_EQ(ashlar("advise " + sample(0) + " --measure replay"), 0) << text("err");
-  EXPECT_TRUE(printed("there is nothing to advise")) << page();
+  EXPECT_TRUE(printed("there is nothing to advise"));
 }
 
 TEST_F(advise_measure, a_command_without_a_build_id_is_run_only_if_it_is_given) {
@@ -425,8 +424,7 @@ TEST_F(advise_measure, a_command_without_a_build_id_is_run_only_if_it_is_given) 
                  trace + " records no build id of its program, so its command is not run unless it is given after --");
   EXPECT_NE(ashlar("advise " + trace + " --measure run --rounds 2 -- " ASHLAR_VICTIM_WITHOUT_ID), 1) << text("err");
   EXPECT_TRUE(
-      printed(trace + " has no build id: nothing shows that " ASHLAR_VICTIM_WITHOUT_ID " is the recorded program."))
-      << page();
+      printed(trace + " has no build id: nothing shows that " ASHLAR_VICTIM_WITHOUT_ID " is the recorded program."));
 }
 
 TEST_F(advise_measure, words_of_the_command_stay_as_they_are) {

@@ -145,9 +145,7 @@ TEST_F(replay, a_damaged_trace_fails_where_it_is_damaged_and_its_start_is_replay
   EXPECT_LT(j["counts"]["operations"], 50000);
 }
 
-TEST_F(replay, help_and_mistakes) {
-  EXPECT_EQ(ashlar("replay --help"), 0);
-  EXPECT_TRUE(said("out", "Exit status"));
+TEST_F(replay, mistakes) {
   const std::string trace = sample(10), none = file("no.trace"), empty = file("empty.trace");
   std::filesystem::rename(sample(0), empty);
   std::filesystem::rename(sample(10), trace);

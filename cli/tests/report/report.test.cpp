@@ -90,12 +90,6 @@ TEST_F(report, two_outputs_in_one_place_are_refused) {
   EXPECT_TRUE(starts(text("out"), "<!DOCTYPE html>")) << text("out").substr(0, 200);
 }
 
-TEST_F(report, help_and_mistakes) {
-  EXPECT_EQ(ashlar("report --help"), 0);
-  EXPECT_EQ(ashlar("report"), 2);
-  EXPECT_EQ(ashlar("report a b"), 2);
-}
-
 using ashlar::cli::read_ahead;
 using ashlar::trace::event;
 
