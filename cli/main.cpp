@@ -6,10 +6,7 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
-#include <string>
-#include <string_view>
 #include <system_error>
-#include <vector>
 
 #include <ashlar/base/config.hpp>
 

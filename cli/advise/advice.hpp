@@ -3,13 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdint>
-#include <functional>
-#include <optional>
-#include <string>
-#include <vector>
-
-#include <nlohmann/json.hpp>
 
 #include "cli/advise/call_tree.hpp"
 #include "cli/advise/features.hpp"
@@ -49,10 +42,10 @@ struct site_groups {
 };
 
 /// Returns: the groups, and the sites without one though `plan_obstacle` has none, unless their chains are longer than
-/// `most_routed_depth`. A site is one return address, or a longer chain where
-/// the callers' objects have other lifetimes; its objects are long-lived. Sites with cells of one size that live alike
-/// share a pool; sites of several sizes that die in batches share an arena. No site shares with one that it outlives,
-/// or whose chunks few of its objects would keep.
+/// `most_routed_depth`. A site is one return address, or a longer chain where the callers' objects have other
+/// lifetimes; its objects are long-lived. Sites with cells of one size that live alike share a pool; sites of several
+/// sizes that die in batches share an arena. No site shares with one that it outlives, or whose chunks few of its
+/// objects would keep.
 [[nodiscard]] site_groups group_sites(const call_tree& tree, const site_observer& seen, const advice_limits& limits);
 
 /// What the remedies gave on the program, or on its trace.

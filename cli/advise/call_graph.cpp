@@ -7,11 +7,8 @@
 #include <map>
 #include <numeric>
 #include <ranges>
-#include <string>
 #include <unordered_map>
 #include <utility>
-
-#include <nlohmann/json.hpp>
 
 #include "cli/support/function_names.hpp"
 

@@ -6,11 +6,8 @@
 #include "cli/advise/sites.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <map>
 #include <numeric>
-#include <string>
 #include <unordered_map>
 
 #include <fmt/format.h>

@@ -6,10 +6,8 @@
 #include <array>
 #include <compare>
 #include <cstddef>
-#include <cstdint>
 #include <map>
 #include <utility>
-#include <vector>
 
 #include <ashlar/base/event.hpp>
 #include <ashlar/study/histogram.hpp>

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/advise/advice.hpp"
 #include "cli/advise/models.hpp"

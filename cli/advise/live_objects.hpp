@@ -8,12 +8,7 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <span>
-#include <utility>
-#include <vector>
 
 #include "cli/advise/call_tree.hpp"
 

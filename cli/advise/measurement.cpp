@@ -11,16 +11,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
-#include <filesystem>
 #include <iostream>
 #include <iterator>
 #include <map>
 #include <numeric>
-#include <optional>
-#include <span>
 #include <sstream>
 #include <tuple>
-#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

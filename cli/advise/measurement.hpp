@@ -2,10 +2,7 @@
 // Advice that is measured: remedies replayed on the trace, or run under the program.
 #pragma once
 
-#include <memory>
 #include <stdexcept>
-#include <string>
-#include <vector>
 
 #include "cli/advise/advice.hpp"
 #include "cli/remedies/experiment.hpp"

@@ -2,12 +2,7 @@
 // The names of call sites: the program's own function behind the standard library's, and the container in between.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <map>
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "cli/advise/call_tree.hpp"
 #include "cli/advise/observer.hpp"

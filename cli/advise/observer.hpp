@@ -2,13 +2,7 @@
 // Counts the features of every candidate call site from the events of one trace after the other.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <map>
-#include <span>
 #include <unordered_map>
-#include <utility>
-#include <vector>
 
 #include <ashlar/base/event.hpp>
 #include <ashlar/study/summary.hpp>

@@ -6,7 +6,6 @@
 #include <functional>
 #include <span>
 #include <unordered_map>
-#include <utility>
 
 #include <fmt/format.h>
 

@@ -2,11 +2,6 @@
 // Whether the recorded command may be run again unasked, and whether it then does the recorded work.
 #pragma once
 
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "cli/record/run_note.hpp"
 #include "cli/report/trace.hpp"
 

@@ -3,12 +3,7 @@
 // the first obstacle that stands keeps it out of the plan. Both ask the same conditions.
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <span>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "cli/advise/features.hpp"
 #include "cli/advise/models.hpp"

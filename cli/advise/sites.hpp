@@ -3,15 +3,10 @@
 // verdict, and gives each a title of its own.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include "cli/advise/rules.hpp"
 #include "cli/rounds/effect.hpp"

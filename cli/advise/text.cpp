@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
-#include <string>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <ashlar/base/event.hpp>
 
@@ -19,6 +17,24 @@
 namespace ashlar::cli {
 
 namespace {
+
+constexpr detail::enum_table<standing, const char*> words = {"nothing", "proposed", "not measured", "no gain"};
+
+std::string how_to_measure(const advised_site& s, const advice& a) {
+  if (s.trial.found) return "undecided: a larger --budget may decide";
+  const nlohmann::json& data = a.measurement.data;
+  if (s.has_route && (data.is_null() || !data.contains("whole_plan") || data["whole_plan"].is_null()))
+    return "not measured: measure it by 'ashlar advise " + a.traces.front() + " --measure run'";
+  if (s.has_route && data.value("groups_budget_seconds", nlohmann::json()).is_number())
+    return "not measured: a larger --budget measures it";
+  if (s.has_route) return "not measured: nothing is known of its route";
+  return "not measured: change it, and measure by 'ashlar verify --a OLD --b NEW'";
+}
+
+std::size_t count(const advice& a, standing wanted) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(a.sites, [wanted](const advised_site& s) { return standing_of(s) == wanted; }));
+}
 
 constexpr std::size_t unchanged_shown = 3;
 constexpr std::uint64_t many_bytes = std::uint64_t{16} << 20;
@@ -53,42 +69,6 @@ std::string heading(const advice& a) {
   return text;
 }
 
-}  // namespace
-
-std::string malloc_remedy(const advice& a) {
-  const program_features& p = a.features;
-  const double run_ns = static_cast<double>(p.allocated.objects) * a.limits.pair_ns / static_cast<double>(p.traces);
-  const std::string share =
-      a.limits.program_ns > 0 ? fmt::format(", {} of the program", percent(run_ns, a.limits.program_ns)) : "";
-  return fmt::format(
-      "another malloc: ESTIMATE: its calls take about {} a run{}, at {:.0f} ns a malloc and free; placement "
-      "may add to that or take away. A trace does not decide it: 'ashlar replay {}' names the fastest "
-      "for these calls, 'ashlar advise {} --measure run --only mallocs' measures the program under each.",
-      human_time(run_ns), share, a.limits.pair_ns, a.traces.front(), a.traces.front());
-}
-
-std::string page_remedy(const advice& a) {
-  const program_features& p = a.features;
-  if (a.own)
-    return fmt::format(
-        "page policy: undecided: {} at malloc's peak are a small part of the program's memory; to measure: "
-        "the program with GLIBC_TUNABLES=glibc.malloc.hugetlb=1.",
-        in_bytes(p.largest_peak));
-  if (p.largest_peak < many_bytes)
-    return fmt::format("page policy: change nothing: {} at the peak are {}.", in_bytes(p.largest_peak),
-                       in_words(p.largest_peak / advice_page_bytes + 1, "page"));
-  const std::string mapped = p.mapped_blocks == 0
-                                 ? ""
-                                 : fmt::format(", and {} of 128 KiB or more ({}) may be mapped again and again",
-                                               in_words(p.mapped_blocks, "block"), in_bytes(p.mapped_bytes));
-  return fmt::format("page policy: SIMULATED: at least {} touched for the first time{}. A trace shows no "
-                     "fault; to measure: the program with GLIBC_TUNABLES=glibc.malloc.hugetlb=1, or 'ashlar run "
-                     "--option huge_pages=1 -- PROG', and with populate=1.",
-                     in_words(p.largest_peak / advice_page_bytes, "page is", "pages are"), mapped);
-}
-
-namespace {
-
 std::string sizes_text(const site_features& f) {
   if (f.sizes.distinct() == 1) return in_bytes(f.sizes.max()) + " each";
   return fmt::format("{} to {}, half up to {}", in_bytes(f.sizes.quantile(0)), in_bytes(f.sizes.max()),
@@ -98,19 +78,6 @@ std::string sizes_text(const site_features& f) {
 std::string through_text(const advised_site& s) {
   return s.request.through.empty() ? "" : ", through " + s.request.through;
 }
-
-}  // namespace
-
-std::string amounts_text(const advised_site& s, const advice& a) {
-  const site_features& f = *s.features;
-  const std::string container = s.request.container.empty() ? "" : ", for " + s.request.container;
-  return fmt::format("{} of the allocations, {}{}{}; at most {} alive, {}, and {} of the program's peak.",
-                     part_of(f.allocated.objects, a.features.allocated.objects), sizes_text(f), container,
-                     through_text(s), in_words(f.peak_objects), in_bytes(f.peak_bytes),
-                     part_of(f.at_program_peak.bytes, a.features.peak.bytes));
-}
-
-namespace {
 
 /// Titles are not cut, since their ends tell them apart; a word that is wider than the page is.
 std::string title_text(const std::string& head, const advised_site& s, const call_tree& tree) {
@@ -150,24 +117,6 @@ std::string unchanged_text(std::span<const advised_site> sites, const advice& a,
   return text;
 }
 
-}  // namespace
-
-std::string advice_text(const advice& a, const call_tree& tree, std::size_t top) {
-  std::string text = a.measurement.text.empty() ? "" : a.measurement.text + "\n";
-  text += heading(a);
-  if (a.features.allocated.objects == 0) return text + "\nNo allocation was recorded: there is nothing to advise.\n";
-  if (a.measurement.text.empty())
-    text += "\nWithout a change of code\n" + paragraph(malloc_remedy(a), "  - ") + paragraph(page_remedy(a), "  - ");
-  const auto first =
-      static_cast<std::size_t>(std::find_if(a.sites.begin(), a.sites.end(), is_unchanged) - a.sites.begin());
-  text += "\n" + paragraph("By call site: " + proposals_text(a, "")) + paragraph(a.order);
-  for (std::size_t i = 0; i < std::min(first, top); ++i) text += site_text(i + 1, a.sites[i], a, tree);
-  if (first > top) text += fmt::format("\n     and {} more behind them; --top shows them\n", in_words(first - top));
-  return text + unchanged_text(std::span(a.sites).subspan(first), a, tree, top);
-}
-
-namespace {
-
 std::string effect_of(const stack_counts& counts) {
   if (counts.without == counts.allocations)
     return "No allocation has a call stack, so there are no call sites to advise on";
@@ -189,6 +138,91 @@ std::string cause_of(const stack_counts& counts) {
 }
 
 }  // namespace
+
+standing standing_of(const advised_site& s) noexcept {
+  if (s.rule->proposes == remedy::nothing) return standing::nothing;
+  if (!facts_of(s.rule->proposes).is_placement || s.trial.found == finding::gain) return standing::proposed;
+  const bool is_decided = s.trial.found == finding::level || s.trial.found == finding::loss;
+  return is_decided ? standing::no_gain : standing::not_measured;
+}
+
+const char* standing_word(standing of) noexcept { return words[of]; }
+
+std::string proposal_text(const advised_site& s, const advice& a) {
+  std::string remedy = remedy_text(s, a.limits);
+  const standing is = standing_of(s);
+  if (is == standing::no_gain)
+    return "change nothing: its route gave no gain; only 'ashlar verify --a OLD --b NEW' tells of the change of "
+           "code: " +
+           remedy;
+  return is == standing::not_measured ? how_to_measure(s, a) + ": " + remedy : remedy;
+}
+
+std::string proposals_text(const advice& a, const std::string& noun) {
+  const std::size_t unknown = count(a, standing::not_measured), all = count(a, standing::proposed) + unknown;
+  std::string text = fmt::format("{} of {} {} a remedy to try", in_words(all),
+                                 noun.empty() ? in_words(a.sites.size()) : in_words(a.sites.size(), noun.c_str()),
+                                 all == 1 ? "has" : "have");
+  if (unknown != 0)
+    text += unknown == all ? ", not measured" : fmt::format(", {} of them not measured", in_words(unknown));
+  const std::size_t without = count(a, standing::no_gain);
+  return without == 0 ? text : text + fmt::format("; no gain was measured at {} more", in_words(without));
+}
+
+std::string malloc_remedy(const advice& a) {
+  const program_features& p = a.features;
+  const double run_ns = static_cast<double>(p.allocated.objects) * a.limits.pair_ns / static_cast<double>(p.traces);
+  const std::string share =
+      a.limits.program_ns > 0 ? fmt::format(", {} of the program", percent(run_ns, a.limits.program_ns)) : "";
+  return fmt::format(
+      "another malloc: ESTIMATE: its calls take about {} a run{}, at {:.0f} ns a malloc and free; placement "
+      "may add to that or take away. A trace does not decide it: 'ashlar replay {}' names the fastest "
+      "for these calls, 'ashlar advise {} --measure run --only mallocs' measures the program under each.",
+      human_time(run_ns), share, a.limits.pair_ns, a.traces.front(), a.traces.front());
+}
+
+std::string page_remedy(const advice& a) {
+  const program_features& p = a.features;
+  if (a.own)
+    return fmt::format(
+        "page policy: undecided: {} at malloc's peak are a small part of the program's memory; to measure: "
+        "the program with GLIBC_TUNABLES=glibc.malloc.hugetlb=1.",
+        in_bytes(p.largest_peak));
+  if (p.largest_peak < many_bytes)
+    return fmt::format("page policy: change nothing: {} at the peak are {}.", in_bytes(p.largest_peak),
+                       in_words(p.largest_peak / advice_page_bytes + 1, "page"));
+  const std::string mapped = p.mapped_blocks == 0
+                                 ? ""
+                                 : fmt::format(", and {} of 128 KiB or more ({}) may be mapped again and again",
+                                               in_words(p.mapped_blocks, "block"), in_bytes(p.mapped_bytes));
+  return fmt::format("page policy: SIMULATED: at least {} touched for the first time{}. A trace shows no "
+                     "fault; to measure: the program with GLIBC_TUNABLES=glibc.malloc.hugetlb=1, or 'ashlar run "
+                     "--option huge_pages=1 -- PROG', and with populate=1.",
+                     in_words(p.largest_peak / advice_page_bytes, "page is", "pages are"), mapped);
+}
+
+std::string amounts_text(const advised_site& s, const advice& a) {
+  const site_features& f = *s.features;
+  const std::string container = s.request.container.empty() ? "" : ", for " + s.request.container;
+  return fmt::format("{} of the allocations, {}{}{}; at most {} alive, {}, and {} of the program's peak.",
+                     part_of(f.allocated.objects, a.features.allocated.objects), sizes_text(f), container,
+                     through_text(s), in_words(f.peak_objects), in_bytes(f.peak_bytes),
+                     part_of(f.at_program_peak.bytes, a.features.peak.bytes));
+}
+
+std::string advice_text(const advice& a, const call_tree& tree, std::size_t top) {
+  std::string text = a.measurement.text.empty() ? "" : a.measurement.text + "\n";
+  text += heading(a);
+  if (a.features.allocated.objects == 0) return text + "\nNo allocation was recorded: there is nothing to advise.\n";
+  if (a.measurement.text.empty())
+    text += "\nWithout a change of code\n" + paragraph(malloc_remedy(a), "  - ") + paragraph(page_remedy(a), "  - ");
+  const auto first =
+      static_cast<std::size_t>(std::find_if(a.sites.begin(), a.sites.end(), is_unchanged) - a.sites.begin());
+  text += "\n" + paragraph("By call site: " + proposals_text(a, "")) + paragraph(a.order);
+  for (std::size_t i = 0; i < std::min(first, top); ++i) text += site_text(i + 1, a.sites[i], a, tree);
+  if (first > top) text += fmt::format("\n     and {} more behind them; --top shows them\n", in_words(first - top));
+  return text + unchanged_text(std::span(a.sites).subspan(first), a, tree, top);
+}
 
 std::string missing_stacks(const stack_counts& counts) {
   if (counts.without * 100 <= counts.allocations) return "";
@@ -419,58 +453,6 @@ json advice_json(const advice& a, const call_tree& tree, site_names& names) {
           {"no_plan", a.no_plan.empty() ? json() : json(a.no_plan)},
           {"order", a.order.empty() ? json() : json(a.order)},
           {"sites", sites}};
-}
-
-namespace {
-
-constexpr detail::enum_table<standing, const char*> words = {"nothing", "proposed", "not measured", "no gain"};
-
-std::string how_to_measure(const advised_site& s, const advice& a) {
-  if (s.trial.found) return "undecided: a larger --budget may decide";
-  const nlohmann::json& data = a.measurement.data;
-  if (s.has_route && (data.is_null() || !data.contains("whole_plan") || data["whole_plan"].is_null()))
-    return "not measured: measure it by 'ashlar advise " + a.traces.front() + " --measure run'";
-  if (s.has_route && data.value("groups_budget_seconds", nlohmann::json()).is_number())
-    return "not measured: a larger --budget measures it";
-  if (s.has_route) return "not measured: nothing is known of its route";
-  return "not measured: change it, and measure by 'ashlar verify --a OLD --b NEW'";
-}
-
-std::size_t count(const advice& a, standing wanted) {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(a.sites, [wanted](const advised_site& s) { return standing_of(s) == wanted; }));
-}
-
-}  // namespace
-
-standing standing_of(const advised_site& s) noexcept {
-  if (s.rule->proposes == remedy::nothing) return standing::nothing;
-  if (!facts_of(s.rule->proposes).is_placement || s.trial.found == finding::gain) return standing::proposed;
-  const bool is_decided = s.trial.found == finding::level || s.trial.found == finding::loss;
-  return is_decided ? standing::no_gain : standing::not_measured;
-}
-
-const char* standing_word(standing of) noexcept { return words[of]; }
-
-std::string proposal_text(const advised_site& s, const advice& a) {
-  std::string remedy = remedy_text(s, a.limits);
-  const standing is = standing_of(s);
-  if (is == standing::no_gain)
-    return "change nothing: its route gave no gain; only 'ashlar verify --a OLD --b NEW' tells of the change of "
-           "code: " +
-           remedy;
-  return is == standing::not_measured ? how_to_measure(s, a) + ": " + remedy : remedy;
-}
-
-std::string proposals_text(const advice& a, const std::string& noun) {
-  const std::size_t unknown = count(a, standing::not_measured), all = count(a, standing::proposed) + unknown;
-  std::string text = fmt::format("{} of {} {} a remedy to try", in_words(all),
-                                 noun.empty() ? in_words(a.sites.size()) : in_words(a.sites.size(), noun.c_str()),
-                                 all == 1 ? "has" : "have");
-  if (unknown != 0)
-    text += unknown == all ? ", not measured" : fmt::format(", {} of them not measured", in_words(unknown));
-  const std::size_t without = count(a, standing::no_gain);
-  return without == 0 ? text : text + fmt::format("; no gain was measured at {} more", in_words(without));
 }
 
 }  // namespace ashlar::cli

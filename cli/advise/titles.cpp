@@ -2,12 +2,9 @@
 // Titles of sites: what two sites of one name do not share is shown, callers before addresses.
 #include <algorithm>
 #include <iterator>
-#include <map>
 #include <set>
-#include <string>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "cli/advise/sites.hpp"
 #include "cli/routes/plan.hpp"

@@ -3,20 +3,11 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
-#include <memory>
-#include <optional>
-#include <set>
 #include <span>
-#include <stdexcept>
-#include <string>
-#include <string_view>
 #include <tuple>
 #include <utility>
-#include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/advise/advice.hpp"
 #include "cli/advise/measurement.hpp"

@@ -3,11 +3,9 @@
 #include "cli/budget/limits.hpp"
 
 #include <algorithm>
-#include <stdexcept>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/support/output.hpp"
 #include "cli/support/text.hpp"

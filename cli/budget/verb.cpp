@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // `ashlar budget`: holds a program to limits of allocation, for builds that must fail where one is exceeded.
 #include <algorithm>
-#include <filesystem>
 #include <map>
-#include <optional>
-#include <set>
 #include <sstream>
-#include <stdexcept>
-#include <string>
 #include <utility>
-#include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <ashlar/base/event.hpp>
 #include <ashlar/base/trace_tables.hpp>

@@ -8,7 +8,6 @@
 #include <unordered_map>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/study/histogram.hpp>

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A plan as a picture: time across, addresses upwards.
 #include <algorithm>
-#include <cstdint>
-#include <string>
-#include <vector>
 
 #include <fmt/format.h>
 

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A plan as tables that a program compiles in, and as figures.
 #include <algorithm>
-#include <cstdint>
 #include <map>
 #include <stdexcept>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include <fmt/format.h>
 

@@ -5,14 +5,9 @@
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
-#include <cstdint>
 #include <cstdio>
 #include <mutex>
-#include <optional>
-#include <stdexcept>
-#include <string>
 #include <thread>
-#include <utility>
 
 #include <fmt/format.h>
 

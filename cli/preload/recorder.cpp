@@ -7,7 +7,6 @@
 #include <climits>
 #include <cstring>
 #include <span>
-#include <string_view>
 
 #include <dlfcn.h>
 #include <pthread.h>

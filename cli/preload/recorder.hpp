@@ -3,7 +3,6 @@
 #pragma once
 
 #include <atomic>
-#include <cstdint>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/trace/record.hpp>

@@ -5,8 +5,6 @@
 
 #include <array>
 #include <atomic>
-#include <cstddef>
-#include <cstdint>
 #include <utility>
 
 #include <ashlar/base/config.hpp>

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstddef>
 #include <cstdlib>
 #include <span>
 #include <string_view>

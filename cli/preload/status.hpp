@@ -3,7 +3,6 @@
 #pragma once
 
 #include <atomic>
-#include <cstdint>
 
 #include "cli/preload/settings.hpp"
 

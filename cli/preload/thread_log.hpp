@@ -5,7 +5,6 @@
 #pragma once
 
 #include <atomic>
-#include <cstdint>
 #include <span>
 
 #include <ashlar/base/config.hpp>

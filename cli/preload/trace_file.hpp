@@ -3,10 +3,6 @@
 // and the payloads, which have no other way to it.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <span>
-
 #include <sys/types.h>
 
 #include <ashlar/base/lock.hpp>

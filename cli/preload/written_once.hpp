@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <cstddef>
-#include <cstdint>
 
 #include <ashlar/base/lock.hpp>
 #include <ashlar/detail/trace/format.hpp>

@@ -4,10 +4,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
 #include <ctime>
-#include <span>
-#include <vector>
 
 #include <fcntl.h>
 #include <unistd.h>

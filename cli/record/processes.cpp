@@ -3,10 +3,8 @@
 #include "cli/record/processes.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <filesystem>
 #include <stdexcept>
-#include <string_view>
 #include <system_error>
 
 #include <sys/stat.h>

@@ -4,10 +4,7 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
 #include <functional>
-#include <string>
-#include <vector>
 
 #include "cli/preload/status.hpp"
 #include "cli/record/processes.hpp"

@@ -4,14 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <span>
 #include <string_view>
 #include <system_error>
-#include <vector>
 
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>

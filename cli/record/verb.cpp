@@ -3,13 +3,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <random>
-#include <set>
-#include <string>
 #include <system_error>
-#include <vector>
 
 #include <unistd.h>
 

@@ -10,7 +10,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <iterator>
-#include <stdexcept>
 #include <utility>
 
 #include <fmt/format.h>

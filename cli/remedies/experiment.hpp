@@ -10,13 +10,6 @@
 // A budget that has no room for the later stages leaves all of it to the screen.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include <nlohmann/json_fwd.hpp>
 
 #include "cli/rounds/player.hpp"

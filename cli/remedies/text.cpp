@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

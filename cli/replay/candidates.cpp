@@ -2,12 +2,8 @@
 // Searches for allocators by their names and directories in distributions.
 #include "cli/replay/candidates.hpp"
 
-#include <array>
 #include <cstdlib>
-#include <filesystem>
-#include <optional>
 #include <sstream>
-#include <string_view>
 
 #include <fmt/format.h>
 

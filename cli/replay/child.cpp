@@ -11,13 +11,10 @@
 #include <cstring>
 #include <ctime>
 #include <exception>
-#include <filesystem>
 #include <memory>
 #include <span>
-#include <stdexcept>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -4,10 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 

@@ -4,7 +4,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <stdexcept>
 #include <string_view>
 
 #include <fmt/format.h>

@@ -3,8 +3,6 @@
 #pragma once
 
 #include <functional>
-#include <string>
-#include <vector>
 
 #include "cli/replay/candidates.hpp"
 #include "cli/replay/child.hpp"

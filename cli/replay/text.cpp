@@ -147,8 +147,7 @@ std::string replay_memory_table(const replay_figures& figures, const replayed_tr
       {{"allocator", side::left}, {"peak RSS"}, {"of live"}, {"RSS at end"}, {"peak mapped"}, {"of live"}, {"faults"}});
   for (const candidate_figures& row : figures.rows)
     if (row.competes()) table.add(memory_cells(row, trace));
-  return table.str() + fmt::format("{} were live at the peak, {} at the end.\n",
-                                   in_bytes(trace.counts.peak_live_bytes),
+  return table.str() + fmt::format("{} were live at the peak, {} at the end.\n", in_bytes(trace.counts.peak_live_bytes),
                                    in_bytes(trace.counts.live_bytes));
 }
 

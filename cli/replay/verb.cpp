@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // `ashlar replay`: finds the allocator that would have served a recorded program best.
 #include <algorithm>
-#include <cstddef>
-#include <stdexcept>
-#include <string>
-#include <string_view>
-#include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <ashlar/study/summariser.hpp>
 #include <ashlar/study/window_compiler.hpp>

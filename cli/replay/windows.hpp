@@ -2,9 +2,7 @@
 // A compiled trace in a temporary file: written once, then read by every replay in its own process.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include <ashlar/study/replay_op.hpp>

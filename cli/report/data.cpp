@@ -5,9 +5,6 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
-#include <set>
-#include <span>
-#include <unordered_map>
 
 #include "cli/support/function_names.hpp"
 #include "cli/support/symbolise.hpp"

@@ -5,12 +5,8 @@
 #include <functional>
 #include <span>
 #include <sstream>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/report/data.hpp"
 #include "cli/support/text.hpp"

@@ -2,8 +2,6 @@
 // Opens traces and turns their errors into one line each.
 #include "cli/report/trace.hpp"
 
-#include <stdexcept>
-
 #include <fmt/format.h>
 
 #include "cli/preload/settings.hpp"

@@ -5,10 +5,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
-#include <memory>
-#include <span>
-#include <stdexcept>
 
 #include <fmt/format.h>
 #include <sys/mman.h>

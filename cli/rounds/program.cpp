@@ -4,7 +4,6 @@
 #include "cli/rounds/program.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -12,7 +11,6 @@
 #include <cstring>
 #include <fstream>
 #include <stdexcept>
-#include <string_view>
 
 #include <fcntl.h>
 #include <fmt/format.h>

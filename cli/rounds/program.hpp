@@ -2,10 +2,8 @@
 // Runs a program unchanged, with a library preloaded or none, and measures all of it.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <map>
-#include <string>
 #include <utility>
 #include <vector>
 

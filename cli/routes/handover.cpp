@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <set>
 #include <stdexcept>
-#include <string_view>
 #include <system_error>
 
 #include "cli/preload/frame.hpp"

@@ -3,11 +3,7 @@
 // the environment; and how a router comes from a frame to its caller without an unwinder, by the tables of exceptions.
 #pragma once
 
-#include <cstdint>
-#include <map>
 #include <memory>
-#include <optional>
-#include <string>
 
 #include "cli/routes/plan.hpp"
 #include "cli/support/elf_file.hpp"

@@ -9,10 +9,7 @@
 #include <cstdio>
 #include <fstream>
 #include <initializer_list>
-#include <set>
 #include <sstream>
-#include <stdexcept>
-#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>

@@ -3,10 +3,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
-#include <string>
 #include <system_error>
-#include <vector>
 
 #include <unistd.h>
 

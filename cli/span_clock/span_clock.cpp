@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The functions of the recorder that ashlar_record.h and ashlar::span find, for spans alone: no allocation is seen, and
 // a span costs two readings of the clock.
-#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>

@@ -5,12 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cstddef>
 #include <cstdlib>
 #include <memory>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <cxxabi.h>
 

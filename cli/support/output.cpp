@@ -7,13 +7,10 @@
 #include <cstring>
 #include <filesystem>
 #include <iterator>
-#include <set>
-#include <stdexcept>
 #include <system_error>
 #include <utility>
 
 #include <fcntl.h>
-#include <nlohmann/json.hpp>
 #include <stdio_ext.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -6,9 +6,6 @@
 #include <initializer_list>
 #include <set>
 #include <stdexcept>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include <nlohmann/json.hpp>
 #include <nlohmann/json_fwd.hpp>

@@ -7,8 +7,6 @@
 #include <csignal>
 #include <cstring>
 #include <stdexcept>
-#include <string>
-#include <vector>
 
 #include <sys/prctl.h>
 #include <sys/types.h>

@@ -9,9 +9,7 @@
 #include <filesystem>
 #include <iterator>
 #include <limits>
-#include <optional>
 #include <queue>
-#include <string_view>
 #include <tuple>
 
 #include <elfutils/libdwelf.h>

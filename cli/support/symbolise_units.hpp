@@ -3,12 +3,7 @@
 // in a file of their own (-gsplit-dwarf); and the functions that a compiler has inlined there.
 #pragma once
 
-#include <cstdint>
-#include <map>
 #include <optional>
-#include <string>
-#include <unordered_map>
-#include <vector>
 
 #include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>

@@ -7,8 +7,6 @@
 #include <cstring>
 #include <filesystem>
 #include <stdexcept>
-#include <string>
-#include <string_view>
 #include <system_error>
 
 #include "cli/support/text.hpp"

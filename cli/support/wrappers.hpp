@@ -4,13 +4,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <map>
-#include <set>
-#include <span>
-#include <string>
-#include <unordered_map>
-#include <vector>
 
 #include <ashlar/study/summary.hpp>
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // `ashlar try TRACE -- PROGRAM`: a spelling of `ashlar advise TRACE --measure run --only mallocs -- PROGRAM`.
 #include <algorithm>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "cli/support/text.hpp"
 #include "cli/support/verb.hpp"

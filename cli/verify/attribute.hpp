@@ -6,10 +6,6 @@
 // Least squares over the pairs, so that every run informs every part.
 #pragma once
 
-#include <cstddef>
-#include <string>
-#include <vector>
-
 #include <nlohmann/json_fwd.hpp>
 
 #include "cli/routes/plan.hpp"

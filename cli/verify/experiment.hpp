@@ -3,13 +3,9 @@
 // them A and B run once on each input: outputs to compare with, files in the page cache.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <optional>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 

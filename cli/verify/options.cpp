@@ -4,7 +4,6 @@
 
 #include <charconv>
 #include <random>
-#include <string_view>
 
 #include <fmt/format.h>
 

@@ -2,8 +2,6 @@
 // The options of an experiment, for the verbs that run one.
 #pragma once
 
-#include <string>
-
 #include <CLI/CLI.hpp>
 
 #include "cli/verify/experiment.hpp"

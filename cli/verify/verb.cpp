@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // `ashlar verify`: whether B gains or loses against A, with an interval and an exit status.
 #include <algorithm>
-#include <stdexcept>
-#include <string>
-#include <string_view>
-#include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/replay/candidates.hpp"
 #include "cli/replay/run.hpp"

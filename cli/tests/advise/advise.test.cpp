@@ -3,10 +3,6 @@
 // program holds after its peak, by its plan and as measured; the order of a real program's sites, by what changes of
 // its code gain; the function that owns a batch behind a deep recursion and where it is inlined.
 #include <algorithm>
-#include <map>
-#include <optional>
-#include <regex>
-#include <utility>
 
 #include "cli/advise/measurement.hpp"
 #include "cli/advise/thresholds.hpp"

@@ -2,14 +2,8 @@
 // The features of call sites, and the simulations, from short sequences of events with known answers; the table of live
 // objects by slots, against a map.
 #include <algorithm>
-#include <cstdint>
-#include <map>
 #include <random>
 #include <set>
-#include <utility>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include "cli/advise/advice.hpp"
 #include "cli/advise/call_tree.hpp"

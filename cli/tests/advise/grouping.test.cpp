@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Which call sites get memory of their own in a plan, and which of them share it.
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <random>
 #include <sstream>
-#include <string>
-#include <vector>
 
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/advise/advice.hpp"

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Live bytes and lanes over time, compared with plain recounts.
 #include <algorithm>
-#include <cstdint>
-#include <map>
 #include <random>
-#include <string>
-#include <vector>
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What a measurement of the program changes in the advice, and what it leaves on an unfit machine.
 #include <algorithm>
-#include <cstdint>
-#include <string>
-#include <vector>
 
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/advise/measurement.hpp"

@@ -3,15 +3,10 @@
 // adds up.
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <random>
-#include <string>
 #include <utility>
-#include <vector>
 
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/advise/advice.hpp"

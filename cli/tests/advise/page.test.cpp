@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The pages of advice, report and replay: their data, their limits, names that would break out of them, and their look
 // in a browser.
-#include <cstdint>
 #include <utility>
 
 #include "cli/advise/page.hpp"

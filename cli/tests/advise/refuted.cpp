@@ -3,7 +3,6 @@
 // would hold more than it saves, cannot be written, or is for one caller of a line whose others have another.
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <functional>
 #include <utility>

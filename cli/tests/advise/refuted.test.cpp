@@ -2,14 +2,11 @@
 // No remedy is proposed that its own simulation refutes: planted programs, each with a remedy that once was; and the
 // property, over all remedies and many shapes of sites.
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <random>
 #include <set>
 
 #include "cli/advise/models.hpp"
 #include "cli/advise/rules.hpp"
-#include "cli/advise/sites.hpp"
 #include "cli/routes/plan.hpp"
 #include "cli/tests/advise/scene.hpp"
 #include "cli/tests/command.hpp"

@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The sentences about sites at which nothing is to be changed, and about allocations without a call stack; sites that
 // are judged together, made by hand: those of one container, and those whose blocks one call frees.
-#include <cstddef>
-#include <cstdint>
 #include <list>
-#include <string>
 #include <utility>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include "cli/advise/advice.hpp"
 #include "cli/advise/rules.hpp"
-#include "cli/advise/sites.hpp"
 #include "cli/tests/advise/scene.hpp"
 #include "cli/tests/texts.hpp"
 

@@ -2,11 +2,6 @@
 // Traces written by hand, event by event.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <vector>
-
 #include <gtest/gtest.h>
 
 #include "cli/advise/call_tree.hpp"

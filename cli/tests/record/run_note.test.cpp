@@ -2,15 +2,11 @@
 // The note on a run, and the watch on memory: a trace without room for a note, or a torn one, stays as it is.
 #include <chrono>
 #include <csignal>
-#include <cstdint>
 #include <ctime>
 #include <memory>
-#include <span>
 #include <thread>
 
-#include <gtest/gtest.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <ashlar/detail/trace/format.hpp>
 

@@ -4,7 +4,6 @@
 #include "cli/preload/stack_walk.hpp"
 
 #include <algorithm>
-#include <array>
 #include <csetjmp>
 #include <csignal>
 #include <cstdint>
@@ -16,7 +15,6 @@
 #include <set>
 #include <stdexcept>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include <alloca.h>

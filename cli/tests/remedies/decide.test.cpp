@@ -3,11 +3,9 @@
 #include <cmath>
 #include <cstddef>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/remedies/experiment.hpp"

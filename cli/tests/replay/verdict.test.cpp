@@ -2,14 +2,8 @@
 // Tests of the verdict on constructed results: gains and losses in three dimensions, and cases without a change; and
 // that the allocators that a message names can be named.
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <sstream>
-#include <stdexcept>
-#include <string>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include "cli/replay/candidates.hpp"
 #include "cli/replay/figures.hpp"

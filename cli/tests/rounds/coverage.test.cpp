@@ -3,7 +3,6 @@
 // ten times as many, and prints the tables of docs/verify-trials.md.
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -11,7 +10,6 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/rounds/effect.hpp"
 #include "cli/tests/noise.hpp"
 #include "tests/support/stress.hpp"
 

@@ -2,14 +2,11 @@
 // Tests of effects, verdicts, numbers of pairs and modes on simulated runs with fixed seeds.
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <csignal>
-#include <cstddef>
 #include <functional>
 #include <random>
 #include <stdexcept>
 #include <thread>
-#include <vector>
 
 #include <gtest/gtest.h>
 #include <sys/time.h>

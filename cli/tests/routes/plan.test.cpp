@@ -4,11 +4,7 @@
 #include <algorithm>
 #include <sstream>
 #include <stdexcept>
-#include <string>
 #include <utility>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include "cli/routes/plan.hpp"
 #include "cli/support/text.hpp"

@@ -2,18 +2,13 @@
 // End-to-end tests of `ashlar run --plan` on a program whose sites are known: what is routed, and what is refused.
 #include <algorithm>
 #include <csignal>
-#include <cstddef>
-#include <cstdint>
-#include <map>
 #include <ranges>
-#include <regex>
 #include <stdexcept>
 #include <utility>
 
 #include "cli/routes/handover.hpp"
 #include "cli/routes/plan.hpp"
 #include "cli/support/elf_file.hpp"
-#include "cli/support/text.hpp"
 #include "cli/tests/command.hpp"
 
 #if defined(ASHLAR_ROUTE_VICTIM)

@@ -6,7 +6,6 @@
 // a pool, `reloads PLUGIN` moves a module, `twice` frees a block twice.
 #include <atomic>
 #include <barrier>
-#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Functions as their developers spell them.
-#include <string>
 
 #include <gtest/gtest.h>
 

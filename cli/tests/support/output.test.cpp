@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests that an older file stays as it is unless it is replaced as a whole.
 #include <csignal>
-#include <stdexcept>
 
 #include <sys/resource.h>
 

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The names of addresses: their cost in files of many symbols, and the choice among symbols.
 #include <chrono>
-#include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <random>
-#include <string>
 #include <tuple>
-#include <vector>
 
 #include <dlfcn.h>
 #include <elfutils/libdwfl.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of text for people: tables, numbers with their nouns, command lines, and the reasons why a program gets no
 // library.
-#include <string>
-#include <vector>
 
 #include <gtest/gtest.h>
 

@@ -2,13 +2,10 @@
 // Simulated experiments of verify on a B that is rarely slow, which must not pass as level. ASHLAR_STRESS=4 has
 // four times as many, and prints the table of docs/verify-trials.md.
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
-#include <string>
 
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/tests/noise.hpp"
